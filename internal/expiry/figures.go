@@ -1,0 +1,34 @@
+package expiry
+
+import "time"
+
+// Figures say how well the end of things is kept.
+type Figures struct {
+	Held   int // entries with a deadline, dead ones included
+	Dead   int // those of Held that are over and not yet reaped
+	Reaped int // entries reaped so far
+
+	// How long the reaped had been dead when they were reaped, over all of them.
+	OverdueSum time.Duration
+	OverdueMax time.Duration
+}
+
+// OverdueMean returns the mean time from deadline to reaping; zero if nothing was reaped.
+func (f Figures) OverdueMean() time.Duration {
+	if f.Reaped == 0 {
+		return 0
+	}
+	return f.OverdueSum / time.Duration(f.Reaped)
+}
+
+// tally counts what was reaped, in milliseconds.
+type tally struct {
+	n        int
+	sum, max int64
+}
+
+func (t *tally) add(overdue int64) {
+	t.n++
+	t.sum += overdue
+	t.max = max(t.max, overdue)
+}
