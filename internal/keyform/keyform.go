@@ -1,0 +1,107 @@
+// Package keyform turns a typed key into the text that stands behind a namespace's prefix.
+//
+// The form is chosen once, from the key's type, when a namespace is checked: string kinds as they are, types with
+// MarshalText or AppendText by that method, integer kinds in decimal. Any other type needs a function of the user's.
+// Two different keys of a string or integer kind never have the same text.
+package keyform
+
+import (
+	"encoding"
+	"errors"
+	"fmt"
+	"reflect"
+	"strconv"
+)
+
+// MaxLen is the longest key Redis takes, prefix included.
+const MaxLen = 512 << 20
+
+// Form appends the text of a key to dst and returns the extended buffer. It is safe for concurrent use. For string
+// and integer kinds it allocates nothing but what dst needs to grow.
+type Form[K any] func(dst []byte, key K) ([]byte, error)
+
+// ErrEmpty is returned for a key without text: the name left would be the prefix alone.
+var ErrEmpty = errors.New("the key is empty")
+
+// Of returns the form of K; custom, if not nil, decides instead of the type.
+func Of[K any](custom func(K) string) (Form[K], error) {
+	form, err := choose(custom)
+	if err != nil {
+		return nil, err
+	}
+	return func(dst []byte, key K) ([]byte, error) {
+		start := len(dst)
+		out, err := form(dst, key)
+		switch {
+		case err != nil:
+			return dst, err
+		case len(out) == start:
+			return dst, ErrEmpty
+		case len(out) > MaxLen:
+			return dst, fmt.Errorf("the key has %d bytes, Redis takes %d", len(out), MaxLen)
+		}
+		return out, nil
+	}, nil
+}
+
+func choose[K any](custom func(K) string) (Form[K], error) {
+	if custom != nil {
+		return func(dst []byte, key K) ([]byte, error) { return append(dst, custom(key)...), nil }, nil
+	}
+	// The common types first, without reflection on each call.
+	var form any
+	switch any((*K)(nil)).(type) {
+	case *string:
+		form = Form[string](func(dst []byte, key string) ([]byte, error) { return append(dst, key...), nil })
+	case *int:
+		form = Form[int](func(dst []byte, key int) ([]byte, error) { return strconv.AppendInt(dst, int64(key), 10), nil })
+	case *int64:
+		form = Form[int64](func(dst []byte, key int64) ([]byte, error) { return strconv.AppendInt(dst, key, 10), nil })
+	case *uint64:
+		form = Form[uint64](func(dst []byte, key uint64) ([]byte, error) { return strconv.AppendUint(dst, key, 10), nil })
+	}
+	if form != nil {
+		return form.(Form[K]), nil
+	}
+	return byType[K]()
+}
+
+func byType[K any]() (Form[K], error) {
+	t := reflect.TypeFor[K]()
+	switch {
+	case t.Kind() == reflect.String:
+		return func(dst []byte, key K) ([]byte, error) {
+			return append(dst, reflect.ValueOf(key).String()...), nil
+		}, nil
+	case t.Implements(reflect.TypeFor[encoding.TextAppender]()):
+		return func(dst []byte, key K) ([]byte, error) {
+			if isNil(key) {
+				return dst, ErrEmpty
+			}
+			return any(key).(encoding.TextAppender).AppendText(dst)
+		}, nil
+	case t.Implements(reflect.TypeFor[encoding.TextMarshaler]()):
+		return func(dst []byte, key K) ([]byte, error) {
+			if isNil(key) {
+				return dst, ErrEmpty
+			}
+			text, err := any(key).(encoding.TextMarshaler).MarshalText()
+			return append(dst, text...), err
+		}, nil
+	case reflect.Int <= t.Kind() && t.Kind() <= reflect.Int64:
+		return func(dst []byte, key K) ([]byte, error) {
+			return strconv.AppendInt(dst, reflect.ValueOf(key).Int(), 10), nil
+		}, nil
+	case reflect.Uint <= t.Kind() && t.Kind() <= reflect.Uintptr:
+		return func(dst []byte, key K) ([]byte, error) {
+			return strconv.AppendUint(dst, reflect.ValueOf(key).Uint(), 10), nil
+		}, nil
+	}
+	return nil, fmt.Errorf("a key of type %v has no text: give it a MarshalText method or set Namespace.Key", t)
+}
+
+// isNil reports whether key is a nil pointer or interface, whose method could panic.
+func isNil[K any](key K) bool {
+	v := reflect.ValueOf(key)
+	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
+}
