@@ -1,0 +1,66 @@
+package resp
+
+import (
+	"math"
+	"strconv"
+)
+
+// AppendDouble appends f as Redis writes scores and RESP3 doubles: the shortest digits that read back as f, integers without a
+// point, an exponent only for the very large and the very small. Redis: util.c, d2string.
+func AppendDouble(dst []byte, f float64) []byte {
+	switch {
+	case math.IsNaN(f):
+		return append(dst, "nan"...)
+	case math.IsInf(f, 1):
+		return append(dst, "inf"...)
+	case math.IsInf(f, -1):
+		return append(dst, "-inf"...)
+	case f == 0 && math.Signbit(f):
+		return append(dst, "-0"...)
+	case math.Abs(f) <= math.MaxInt64/2 && f == math.Trunc(f):
+		return strconv.AppendInt(dst, int64(f), 10)
+	}
+	// d.ddde±xx, taken apart: digits and the exponent of the last of them.
+	var scratch [32]byte
+	text := strconv.AppendFloat(scratch[:0], math.Abs(f), 'e', -1, 64)
+	e := len(text) - 1
+	for text[e] != 'e' {
+		e--
+	}
+	exp, _ := strconv.Atoi(string(text[e+1:]))
+	digits := append(text[:1], text[min(2, e):e]...)
+	n := len(digits)
+	last := exp - n + 1
+	if f < 0 {
+		dst = append(dst, '-')
+	}
+	switch {
+	case last >= 0 && exp < n+7:
+		dst = append(dst, digits...)
+		for range last {
+			dst = append(dst, '0')
+		}
+		return dst
+	case last < 0 && (last > -7 || -4 < exp && exp < 4):
+		if exp < 0 {
+			dst = append(dst, '0', '.')
+			for range -exp - 1 {
+				dst = append(dst, '0')
+			}
+			return append(dst, digits...)
+		}
+		dst = append(dst, digits[:exp+1]...)
+		dst = append(dst, '.')
+		return append(dst, digits[exp+1:]...)
+	}
+	dst = append(dst, digits[0])
+	if n > 1 {
+		dst = append(dst, '.')
+		dst = append(dst, digits[1:]...)
+	}
+	dst = append(dst, 'e')
+	if exp >= 0 {
+		dst = append(dst, '+')
+	}
+	return strconv.AppendInt(dst, int64(exp), 10)
+}

@@ -1,0 +1,305 @@
+package resp
+
+import (
+	"bytes"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// Sizes of the output. A Writer never copies what it already holds to make room for more than a chunk: a reply of any size is a
+// list of chunks, which its owner writes out and drops one by one.
+const (
+	minChunk  = 512
+	chunkSize = 64 << 10
+	bigBulk   = 16 << 10 // a bulk this long gets a chunk of its own size
+	lineRoom  = 32       // more than a sigil, a number and two line breaks need
+)
+
+// A Writer builds replies. The forms that only RESP3 has fall back to RESP2 as Redis's do: a map is a flat array, a double a bulk
+// string. Writing to it cannot fail and does no I/O. The zero value writes RESP2.
+type Writer struct {
+	Proto int // 3 for RESP3, anything else is RESP2
+
+	buf  []byte
+	full [][]byte // closed chunks, before buf
+	held int      // bytes in full
+}
+
+// Simple writes a status such as +OK. It must not hold a line break.
+func (w *Writer) Simple(s string) { w.line('+', s) }
+
+// Error writes an error; s begins with its code: "ERR syntax error". Line breaks become spaces, as in Redis.
+func (w *Writer) Error(s string) {
+	if strings.ContainsAny(s, "\r\n") {
+		s = strings.NewReplacer("\r", " ", "\n", " ").Replace(strings.TrimRight(s, "\r\n"))
+	}
+	w.line('-', s)
+}
+
+// Int writes an integer.
+func (w *Writer) Int(n int64) { w.announce(':', n) }
+
+// Bulk writes a binary string; b is copied.
+func (w *Writer) Bulk(b []byte) { bulk(w, b) }
+
+// BulkString writes a binary string.
+func (w *Writer) BulkString(s string) { bulk(w, s) }
+
+// BulkShared writes a binary string without copying it if it is long. The bytes must never change again: they are read when the reply
+// is written out.
+func (w *Writer) BulkShared(b []byte) {
+	if len(b) < bigBulk {
+		w.Bulk(b)
+		return
+	}
+	w.announce('$', int64(len(b)))
+	w.close()
+	w.full = append(w.full, b[:len(b):len(b)])
+	w.held += len(b)
+	w.Raw("\r\n")
+}
+
+// BulkInt writes an integer as a binary string.
+func (w *Writer) BulkInt(n int64) {
+	var digits [20]byte
+	w.Bulk(strconv.AppendInt(digits[:0], n, 10))
+}
+
+// Null writes the absence of a value.
+func (w *Writer) Null() {
+	if w.Proto == 3 {
+		w.Raw("_\r\n")
+	} else {
+		w.Raw("$-1\r\n")
+	}
+}
+
+// NullArray writes the absence of an array: a blocking pop that timed out, an EXEC that was not run.
+func (w *Writer) NullArray() {
+	if w.Proto == 3 {
+		w.Raw("_\r\n")
+	} else {
+		w.Raw("*-1\r\n")
+	}
+}
+
+// Array announces n replies.
+func (w *Writer) Array(n int) { w.announce('*', int64(n)) }
+
+// Map announces n pairs of a key and a value.
+func (w *Writer) Map(n int) { w.announce(w.aggregate('%', n)) }
+
+// Set announces n replies which are all different.
+func (w *Writer) Set(n int) { w.announce(w.aggregate('~', n)) }
+
+// Push announces n replies which nobody asked for. In RESP2 it is an array.
+func (w *Writer) Push(n int) { w.announce(w.aggregate('>', n)) }
+
+// Double writes a floating point number; see [AppendDouble].
+func (w *Writer) Double(f float64) {
+	var digits [40]byte
+	text := AppendDouble(digits[:0], f)
+	if w.Proto != 3 {
+		w.Bulk(text)
+		return
+	}
+	w.room(len(text) + lineRoom)
+	w.buf = append(append(append(w.buf, ','), text...), '\r', '\n')
+}
+
+// Bool writes a truth value; in RESP2 it is 1 or 0.
+func (w *Writer) Bool(b bool) {
+	switch {
+	case w.Proto == 3 && b:
+		w.Raw("#t\r\n")
+	case w.Proto == 3:
+		w.Raw("#f\r\n")
+	case b:
+		w.Raw(":1\r\n")
+	default:
+		w.Raw(":0\r\n")
+	}
+}
+
+// BigNumber writes an integer of any size, given as its digits.
+func (w *Writer) BigNumber(digits string) {
+	if w.Proto == 3 {
+		w.line('(', digits)
+	} else {
+		w.BulkString(digits)
+	}
+}
+
+// Verbatim writes text with its format of three letters, "txt" or "mkd".
+func (w *Writer) Verbatim(format, s string) {
+	if w.Proto != 3 {
+		w.BulkString(s)
+		return
+	}
+	w.room(len(s) + 2*lineRoom)
+	w.buf = append(append(append(append(w.head('=', int64(len(s)+4)), format...), ':'), s...), '\r', '\n')
+}
+
+// Raw writes frames that were built before, such as "+OK\r\n".
+func (w *Writer) Raw(frames string) {
+	w.room(len(frames))
+	w.buf = append(w.buf, frames...)
+}
+
+// A Mark is a place in the output.
+type Mark struct{ chunk, at int }
+
+// Mark returns the place where the next reply will begin.
+func (w *Writer) Mark() Mark { return Mark{len(w.full), len(w.buf)} }
+
+// Rewind forgets what was written after m.
+func (w *Writer) Rewind(m Mark) {
+	if m.chunk == len(w.full) {
+		w.buf = w.buf[:m.at]
+		return
+	}
+	w.buf = nil
+	if m.at > 0 { // then that chunk was begun by appending, and is ours: see BulkShared
+		w.buf = w.full[m.chunk][:m.at]
+	}
+	for _, chunk := range w.full[m.chunk:] {
+		w.held -= len(chunk)
+	}
+	clear(w.full[m.chunk:])
+	w.full = w.full[:m.chunk]
+}
+
+// ArrayAt inserts the head of an array before what was written since m, for handlers that know the number only afterwards. Of
+// several marks the latest must be used first.
+func (w *Writer) ArrayAt(m Mark, n int) { w.insert(m, '*', int64(n)) }
+
+// MapAt is ArrayAt for a map of n pairs.
+func (w *Writer) MapAt(m Mark, n int) {
+	sigil, count := w.aggregate('%', n)
+	w.insert(m, sigil, count)
+}
+
+// SetAt is ArrayAt for a set.
+func (w *Writer) SetAt(m Mark, n int) {
+	sigil, count := w.aggregate('~', n)
+	w.insert(m, sigil, count)
+}
+
+// Len returns the bytes written and not taken.
+func (w *Writer) Len() int { return w.held + len(w.buf) }
+
+// Bytes returns what was written and not taken. It aliases the Writer's buffer if it can.
+func (w *Writer) Bytes() []byte {
+	if len(w.full) == 0 {
+		return w.buf
+	}
+	return append(bytes.Join(w.full, nil), w.buf...)
+}
+
+// Take appends the output to chunks and leaves the Writer without any, and without a buffer; see [Writer.Reuse].
+func (w *Writer) Take(chunks [][]byte) [][]byte {
+	chunks = append(chunks, w.full...)
+	clear(w.full)
+	w.full, w.held = w.full[:0], 0
+	if len(w.buf) > 0 {
+		chunks = append(chunks, w.buf)
+		w.buf = nil
+	}
+	return chunks
+}
+
+// Reuse gives the Writer a buffer that it may write to, if it has none: a chunk that was taken and written out. A buffer that
+// grew large is left to the collector.
+func (w *Writer) Reuse(b []byte) {
+	if cap(w.buf) == 0 && cap(b) <= chunkSize {
+		w.buf = b[:0]
+	}
+}
+
+// announce writes a line that holds a number.
+func (w *Writer) announce(sigil byte, n int64) {
+	w.room(lineRoom)
+	w.buf = w.head(sigil, n)
+}
+
+// head appends such a line to the buffer, which has room for it.
+func (w *Writer) head(sigil byte, n int64) []byte {
+	if uint64(n) < 10 {
+		return append(w.buf, sigil, byte('0'+n), '\r', '\n')
+	}
+	return appendHead(w.buf, sigil, n)
+}
+
+func appendHead(b []byte, sigil byte, n int64) []byte {
+	return append(strconv.AppendInt(append(b, sigil), n, 10), '\r', '\n')
+}
+
+// line writes a sigil and a text.
+func (w *Writer) line(sigil byte, s string) {
+	w.room(len(s) + lineRoom)
+	w.buf = append(append(append(w.buf, sigil), s...), '\r', '\n')
+}
+
+// aggregate returns the head that announces n elements, or pairs, in the Writer's protocol.
+func (w *Writer) aggregate(sigil byte, n int) (byte, int64) {
+	switch {
+	case w.Proto == 3:
+		return sigil, int64(n)
+	case sigil == '%':
+		return '*', 2 * int64(n)
+	}
+	return '*', int64(n)
+}
+
+// room makes room for n bytes: in the buffer, or in a new chunk if the buffer is full.
+func (w *Writer) room(n int) {
+	if cap(w.buf)-len(w.buf) < n {
+		w.grow(n)
+	}
+}
+
+func (w *Writer) grow(n int) {
+	size := max(minChunk, 2*cap(w.buf), len(w.buf)+n)
+	if len(w.buf) >= chunkSize/2 {
+		w.close()
+		size = max(chunkSize, n)
+	}
+	w.buf = append(make([]byte, 0, size), w.buf...)
+}
+
+func (w *Writer) close() {
+	if len(w.buf) > 0 {
+		w.full = append(w.full, w.buf)
+		w.held += len(w.buf)
+		w.buf = nil
+	}
+}
+
+func bulk[T []byte | string](w *Writer, b T) {
+	if len(b) < bigBulk {
+		w.room(len(b) + lineRoom)
+		w.buf = append(append(w.head('$', int64(len(b))), b...), '\r', '\n')
+		return
+	}
+	w.close()
+	chunk := appendHead(make([]byte, 0, len(b)+lineRoom), '$', int64(len(b)))
+	chunk = append(append(chunk, b...), '\r', '\n')
+	w.full = append(w.full, chunk)
+	w.held += len(chunk)
+}
+
+func (w *Writer) insert(m Mark, sigil byte, n int64) {
+	var scratch [24]byte
+	head := appendHead(scratch[:0], sigil, n)
+	switch {
+	case m.chunk == len(w.full):
+		w.buf = slices.Insert(w.buf, m.at, head...)
+		return
+	case m.at == 0: // the chunk may be one of BulkShared
+		w.full = slices.Insert(w.full, m.chunk, slices.Clone(head))
+	default:
+		w.full[m.chunk] = slices.Insert(w.full[m.chunk], m.at, head...)
+	}
+	w.held += len(head)
+}
