@@ -1,0 +1,76 @@
+package mayfly
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+)
+
+// Codec turns values into the bytes that Redis holds, and back. It must be safe for concurrent use. The default is
+// [DefaultCodec]; a codec of your own, for msgpack or protobuf say, is these three methods.
+type Codec[V any] interface {
+	// Append appends the bytes of v to dst and returns the extended buffer. It must not keep dst.
+	Append(dst []byte, v V) ([]byte, error)
+
+	// Decode returns the value of src. src is its own from then on: the value may keep it.
+	Decode(src []byte) (V, error)
+
+	// Format names what the bytes are, schema included, such as "json" or "msgpack/2". Bytes stored under another
+	// format are a miss and are loaded anew, so a change that old bytes do not survive is a new name.
+	Format() string
+}
+
+// DefaultCodec returns the codec of a namespace that names none: string and []byte as they are, [JSON] for the rest.
+func DefaultCodec[V any]() Codec[V] {
+	for _, c := range []any{Text{}, Bytes{}} {
+		if c, ok := c.(Codec[V]); ok {
+			return c
+		}
+	}
+	return JSON[V]{}
+}
+
+// JSON is encoding/json. What it writes is what json.dumps and json.loads of other languages understand.
+type JSON[V any] struct {
+	// Schema is a number to raise when V changed so that old bytes must not be read again. Zero is a number too.
+	Schema int
+}
+
+// Append appends v as JSON, without the line end that json.Encoder adds and without escaping <, > and &.
+func (JSON[V]) Append(dst []byte, v V) ([]byte, error) {
+	buf := bytes.NewBuffer(dst)
+	enc := json.NewEncoder(buf)
+	enc.SetEscapeHTML(false)
+	if err := enc.Encode(v); err != nil {
+		return dst, err
+	}
+	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
+}
+
+// Decode parses src.
+func (JSON[V]) Decode(src []byte) (v V, err error) {
+	err = json.Unmarshal(src, &v)
+	return v, err
+}
+
+// Format is "json", or "json/3" with a Schema of 3.
+func (c JSON[V]) Format() string {
+	if c.Schema == 0 {
+		return "json"
+	}
+	return fmt.Sprintf("json/%d", c.Schema)
+}
+
+// Text stores strings as they are.
+type Text struct{}
+
+func (Text) Append(dst []byte, v string) ([]byte, error) { return append(dst, v...), nil }
+func (Text) Decode(src []byte) (string, error)           { return string(src), nil }
+func (Text) Format() string                              { return "raw" }
+
+// Bytes stores byte slices as they are; nil and empty are both empty. What Decode returns is the buffer itself.
+type Bytes struct{}
+
+func (Bytes) Append(dst, v []byte) ([]byte, error) { return append(dst, v...), nil }
+func (Bytes) Decode(src []byte) ([]byte, error)    { return src, nil }
+func (Bytes) Format() string                       { return "raw" }

@@ -1,0 +1,76 @@
+package mayfly
+
+import (
+	"context"
+	"time"
+)
+
+// Event is one thing that happened in a cache and that an operator may want to count, time or read. It is passed by
+// value and holds nothing that must be given back.
+//
+// A hit in the local tier is not an Event: it would cost as much as the hit. It is counted, and read by Stats.
+type Event struct {
+	Kind      Kind          // what was done
+	Outcome   Outcome       // how it ended
+	Namespace string        // Namespace.Name: bounded, fit for a label
+	Key       string        // the full key, where one key is meant: for logs and traces, never for a label
+	Took      time.Duration // how long it took, where that was measured
+	N         int           // how many keys, values or bytes it was about, where it is not one
+	Err       error         // why, where it failed
+}
+
+// Observer sees Events. Observe runs on the caller's path: it must be quick, must not block, and is called from many
+// goroutines at once. ctx is the context of the operation, for trace ids; it may already be done.
+type Observer interface {
+	Observe(ctx context.Context, e Event)
+}
+
+// ObserverFunc is a function as an Observer.
+type ObserverFunc func(ctx context.Context, e Event)
+
+// Observe calls f.
+func (f ObserverFunc) Observe(ctx context.Context, e Event) { f(ctx, e) }
+
+// Kind says what was done. Its text is stable and bounded, fit for a label.
+type Kind uint8
+
+const (
+	Read      Kind = iota + 1 // a caller asked for a key, and it was not a local hit
+	Load                      // the loader ran
+	Wait                      // a caller waited for a load of another process
+	Fill                      // a loaded value was offered to Redis
+	Refresh                   // a value was renewed before its end
+	Write                     // a value was set by the caller
+	Removal                   // keys were deleted by the caller
+	Backend                   // Redis was slow, wrong or gone
+	Breaker                   // the breaker of a node opened, probed or closed
+	Coherence                 // the local tier's link to Redis changed its rung
+	Warning                   // the configuration is accepted, and dangerous
+)
+
+var kinds = [...]string{Read: "read", Load: "load", Wait: "wait", Fill: "fill", Refresh: "refresh", Write: "write",
+	Removal: "removal", Backend: "backend", Breaker: "breaker", Coherence: "coherence", Warning: "warning"}
+
+// String returns the kind's stable name.
+func (k Kind) String() string {
+	if int(k) < len(kinds) && kinds[k] != "" {
+		return kinds[k]
+	}
+	return "unknown"
+}
+
+// Outcome says how something ended. The text is stable and bounded, fit for a label.
+type Outcome string
+
+const (
+	OK       Outcome = "ok"
+	Failed   Outcome = "failed"
+	HitRedis Outcome = "hit_redis" // read: fresh from Redis
+	Stale    Outcome = "stale"     // read: past its TTL and within its window
+	Negative Outcome = "negative"  // read: remembered as absent at the origin
+	Miss     Outcome = "miss"      // read: had to be loaded
+	Bypass   Outcome = "bypass"    // read: Redis could not be asked
+	Refused  Outcome = "refused"   // fill: somebody deleted or replaced the key meanwhile
+	TimedOut Outcome = "timed_out"
+	Dropped  Outcome = "dropped" // a bound was reached
+)

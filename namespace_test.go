@@ -1,0 +1,127 @@
+package mayfly_test
+
+import (
+	"errors"
+	"math"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/keyform"
+	"github.com/mayflycache/mayfly/jitter"
+)
+
+type user struct{ Name string }
+
+// users is a namespace with nothing wrong in it. Making a client dials nothing.
+func users(t testing.TB) mayfly.Namespace[int64, user] {
+	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+	t.Cleanup(func() { rdb.Close() })
+	return mayfly.Namespace[int64, user]{Name: "users", Redis: rdb, Prefix: "cache:user:", TTL: time.Hour, Jitter: jitter.Default}
+}
+
+func TestAGoodNamespace(t *testing.T) {
+	if err := users(t).Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestBadNamespaces(t *testing.T) {
+	type namespace = mayfly.Namespace[int64, user]
+	for _, c := range []struct {
+		name   string
+		damage func(*namespace)
+		want   string
+	}{
+		{"TTL zero", func(n *namespace) { n.TTL = 0 }, "Namespace.TTL must be at least 1ms, got 0s"},
+		{"TTL negative", func(n *namespace) { n.TTL = -time.Second }, "Namespace.TTL must be at least 1ms, got -1s"},
+		{"TTL under a millisecond", func(n *namespace) { n.TTL = 999 * time.Microsecond }, "Namespace.TTL must be at least 1ms, got 999µs"},
+		{"TTL beyond a century", func(n *namespace) { n.TTL = math.MaxInt64 }, "Namespace.TTL must be at most 876000h0m0s (100 years), got 2562047h47m16.854775807s"},
+		{"no name", func(n *namespace) { n.Name = "" }, "Namespace.Name is empty"},
+		{"a name that is no label", func(n *namespace) { n.Name = "all users" }, `Namespace.Name must hold only letters, digits, '_', '-' and '.', got "all users"`},
+		{"no prefix", func(n *namespace) { n.Prefix = "" }, "Namespace.Prefix is empty"},
+		{"our own prefix", func(n *namespace) { n.Prefix = "mayfly:lock:" }, `Namespace.Prefix "mayfly:lock:" leads into "mayfly:"`},
+		{"a prefix a key could complete to ours", func(n *namespace) { n.Prefix = "may" }, `Namespace.Prefix "may" leads into "mayfly:"`},
+		{"a prefix no key fits behind", func(n *namespace) { n.Prefix = strings.Repeat("x", keyform.MaxLen) }, "Namespace.Prefix has 536870912 bytes"},
+		{"no client", func(n *namespace) { n.Redis = nil }, "Namespace.Redis is nil"},
+		{"a nil client in an interface", func(n *namespace) { n.Redis = (*redis.Client)(nil) }, "Namespace.Redis is nil"},
+		{"jitter negative", func(n *namespace) { n.Jitter = jitter.Fraction(-0.1) }, "Namespace.Jitter.Fraction must be in [0,1), got -0.1"},
+		{"jitter of one", func(n *namespace) { n.Jitter = jitter.Fraction(1) }, "Namespace.Jitter.Fraction must be in [0,1), got 1"},
+		{"jitter NaN", func(n *namespace) { n.Jitter = jitter.Fraction(math.NaN()) }, "Namespace.Jitter.Fraction must be in [0,1), got NaN"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			n := users(t)
+			c.damage(&n)
+			if err := n.Validate(); err == nil || !strings.Contains(err.Error(), c.want) {
+				t.Errorf("got error %v, want one with %q", err, c.want)
+			}
+		})
+	}
+}
+
+func TestAKeyTypeWithoutAForm(t *testing.T) {
+	good := users(t)
+	type point struct{ X, Y int }
+	n := mayfly.Namespace[point, user]{Name: "points", Redis: good.Redis, Prefix: "p:", TTL: time.Minute}
+	if err := n.Validate(); err == nil || !strings.Contains(err.Error(), "Namespace.Key: a key of type mayfly_test.point has no text") {
+		t.Errorf("got error %v", err)
+	}
+	n.Key = func(p point) string { return "origin" }
+	if err := n.Validate(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestEveryMistakeIsNamedAtOnce(t *testing.T) {
+	err := mayfly.Namespace[string, user]{}.Validate()
+	for _, field := range []string{"Name", "Redis", "Prefix", "TTL"} {
+		if err == nil || !strings.Contains(err.Error(), "Namespace."+field) {
+			t.Errorf("%s is not named in: %v", field, err)
+		}
+	}
+}
+
+func TestFullKey(t *testing.T) {
+	n := users(t)
+	if got, err := n.FullKey(1001); got != "cache:user:1001" || err != nil {
+		t.Errorf("got %q, %v", got, err)
+	}
+	n.Key = func(int64) string { return "" }
+	if _, err := n.FullKey(1001); !errors.Is(err, keyform.ErrEmpty) {
+		t.Errorf("a key without text: got error %v", err)
+	}
+}
+
+func TestThePresetsLieInTheirRanges(t *testing.T) {
+	for _, c := range []struct {
+		name              string
+		low, ttl, high    time.Duration
+		wantLow, wantHigh time.Duration
+	}{
+		{"short", mayfly.ShortMin, mayfly.Short, mayfly.ShortMax, 60 * time.Second, 300 * time.Second},
+		{"medium", mayfly.MediumMin, mayfly.Medium, mayfly.MediumMax, time.Hour, 24 * time.Hour},
+		{"long", mayfly.LongMin, mayfly.Long, mayfly.LongMax, 24 * time.Hour, 28 * 24 * time.Hour},
+	} {
+		if c.low != c.wantLow || c.high != c.wantHigh {
+			t.Errorf("%s: %v to %v, the guide says %v to %v", c.name, c.low, c.high, c.wantLow, c.wantHigh)
+		}
+		if c.ttl < c.low || c.ttl > c.high || mayfly.CheckTTL("TTL", c.ttl) != nil {
+			t.Errorf("%s: %v lies outside %v to %v", c.name, c.ttl, c.low, c.high)
+		}
+	}
+}
+
+func TestMust(t *testing.T) {
+	if got := mayfly.Must(7, nil); got != 7 {
+		t.Errorf("Must(7, nil) = %d", got)
+	}
+	defer func() {
+		if r := recover(); r != error(mayfly.ErrClosed) {
+			t.Errorf("Must panicked with %v", r)
+		}
+	}()
+	mayfly.Must(0, mayfly.ErrClosed)
+}

@@ -1,0 +1,80 @@
+package mayfly_test
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mayflycache/mayfly"
+)
+
+func TestTee(t *testing.T) {
+	var seen []string
+	observer := func(name string) mayfly.Observer {
+		return mayfly.ObserverFunc(func(_ context.Context, e mayfly.Event) { seen = append(seen, name+" "+e.Kind.String()) })
+	}
+	if mayfly.Tee() != nil || mayfly.Tee(nil, nil) != nil {
+		t.Error("a Tee of none must be nil, which costs nothing")
+	}
+	mayfly.Tee(nil, observer("a"), observer("b")).Observe(t.Context(), mayfly.Event{Kind: mayfly.Load})
+	mayfly.Tee(observer("c")).Observe(t.Context(), mayfly.Event{Kind: mayfly.Wait})
+	if got, want := strings.Join(seen, ", "), "a load, b load, c wait"; got != want {
+		t.Errorf("got %q, want %q", got, want)
+	}
+}
+
+func TestTeeKeepsItsOwnList(t *testing.T) {
+	calls := 0
+	count := mayfly.ObserverFunc(func(context.Context, mayfly.Event) { calls++ })
+	list := []mayfly.Observer{count, count}
+	tee := mayfly.Tee(list...)
+	list[0], list[1] = nil, nil
+	tee.Observe(t.Context(), mayfly.Event{})
+	if calls != 2 {
+		t.Errorf("%d calls after the caller's slice was reused, want 2", calls)
+	}
+}
+
+func TestSlog(t *testing.T) {
+	var out strings.Builder
+	withoutTime := func(_ []string, a slog.Attr) slog.Attr {
+		if a.Key == slog.TimeKey {
+			return slog.Attr{}
+		}
+		return a
+	}
+	log := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: withoutTime}))
+	o := mayfly.Slog(log)
+	o.Observe(t.Context(), mayfly.Event{Kind: mayfly.Load, Outcome: mayfly.OK, Namespace: "users", Key: "cache:user:7", Took: time.Second})
+	o.Observe(t.Context(), mayfly.Event{Kind: mayfly.Removal, Outcome: mayfly.Failed, Namespace: "users", N: 3, Err: errors.New("gone")})
+	want := "level=DEBUG msg=\"mayfly: load\" namespace=users outcome=ok key=cache:user:7 took=1s\n" +
+		"level=WARN msg=\"mayfly: removal\" namespace=users outcome=failed n=3 err=gone\n"
+	if got := out.String(); got != want {
+		t.Errorf("got\n%s\nwant\n%s", got, want)
+	}
+}
+
+func TestSlogBelowItsLevelAllocatesNothing(t *testing.T) {
+	o := mayfly.Slog(slog.New(slog.DiscardHandler))
+	ctx := t.Context()
+	if n := testing.AllocsPerRun(1000, func() { o.Observe(ctx, mayfly.Event{Kind: mayfly.Read, Outcome: mayfly.Miss, Key: "k"}) }); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func TestKindsHaveNames(t *testing.T) {
+	seen := map[string]bool{}
+	for k := mayfly.Read; k <= mayfly.Warning; k++ {
+		if name := k.String(); name == "unknown" || seen[name] {
+			t.Errorf("kind %d is named %q", k, name)
+		} else {
+			seen[name] = true
+		}
+	}
+	if got := mayfly.Kind(0).String() + mayfly.Kind(200).String(); got != "unknownunknown" {
+		t.Errorf("kinds without a name: %q", got)
+	}
+}
