@@ -1,0 +1,38 @@
+# Everything CI can fail on is one word here.
+
+FUZZTIME ?= 10s
+TOOL = go tool -modfile=tools/go.mod
+
+.PHONY: check test lint race fuzz diff bench vuln
+
+check: lint test ## what to run before a commit: under a minute when warm
+
+test:
+	go test ./...
+
+lint:
+	@out=$$(gofmt -l .); test -z "$$out" || { echo "gofmt would change:"; echo "$$out"; exit 1; }
+	go vet ./...
+	$(TOOL) staticcheck ./...
+	go test -count=1 ./internal/deps
+
+race:
+	go test -race ./...
+
+fuzz: ## every fuzz target for FUZZTIME
+	@set -e; for pkg in $$(go list ./...); do \
+		for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
+			echo "fuzz $$pkg $$target"; \
+			go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg; \
+		done; \
+	done
+
+diff: ## the tests that need a real Redis, which .ci/redis fetches; none may be skipped
+	MAYFLY_REQUIRE_REDIS=1 MAYFLY_REDIS_BIN=$$(.ci/redis) go test -count=1 ./...
+
+bench: ## measures and rewrites the tables of docs/performance.md and docs/dead-keys.svg
+	go run ./internal/expiry/deadplot > docs/dead-keys.svg
+	cd internal/bench && go run .
+
+vuln: ## needs the network
+	$(TOOL) govulncheck ./...
