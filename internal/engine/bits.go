@@ -1,0 +1,4 @@
+package engine
+
+// bitCommands are the strings seen as arrays of bits.
+var bitCommands = []Command{}

@@ -1,0 +1,4 @@
+package engine
+
+// commandCommands are COMMAND and its subcommands.
+var commandCommands = []Command{}

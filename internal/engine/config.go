@@ -1,0 +1,4 @@
+package engine
+
+// configCommands are CONFIG.
+var configCommands = []Command{}

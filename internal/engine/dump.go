@@ -1,0 +1,4 @@
+package engine
+
+// dumpCommands are DUMP and RESTORE.
+var dumpCommands = []Command{}

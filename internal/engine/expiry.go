@@ -1,0 +1,4 @@
+package engine
+
+// expiryCommands
+var expiryCommands = []Command{}

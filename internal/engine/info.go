@@ -1,0 +1,4 @@
+package engine
+
+// infoCommands are INFO and its like.
+var infoCommands = []Command{}

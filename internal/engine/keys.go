@@ -1,0 +1,4 @@
+package engine
+
+// keyCommands
+var keyCommands = []Command{}

@@ -1,0 +1,4 @@
+package engine
+
+// listCommands are the lists, blocking ones included.
+var listCommands = []Command{}

@@ -1,0 +1,96 @@
+package engine
+
+import (
+	"time"
+
+	"github.com/mayflycache/mayfly/internal/expiry"
+)
+
+// A Tick does at most so much, so that a burst of deadlines does not keep commands waiting; NextWake then says "at once".
+const tickWork = 4096
+
+// Tick does what is due at now, in unix microseconds, without anybody asking: it reaps dead keys and fields, and replies to blocked sessions
+// whose time is up. One call does a bounded amount; NextWake tells when the next is needed.
+func (e *Engine) Tick(now int64) {
+	e.setNow(now)
+	e.reapWaits()
+	if e.activeOff {
+		return
+	}
+	if e.options.Cycle == Documented {
+		if e.ms < e.lastCycle+e.cycle().Every().Milliseconds() {
+			return
+		}
+		e.lastCycle = e.ms
+	}
+	work := tickWork
+	for _, d := range e.dbs {
+		work -= e.reapKeys(d, work)
+		work -= e.reapFields(d, work)
+	}
+	e.flushInvalidations()
+	e.serveReady()
+}
+
+// NextWake returns when Tick is needed next, in unix microseconds. ok is false when nothing is due ever: the owner can park its timer until
+// the next command.
+func (e *Engine) NextWake() (at int64, ok bool) {
+	soonest := func(ms int64, found bool) {
+		if found && (!ok || ms < at) {
+			at, ok = ms, true
+		}
+	}
+	if !e.activeOff {
+		for _, d := range e.dbs {
+			soonest(d.deadlines.Next())
+			soonest(d.fields.Next())
+		}
+		if ok && e.options.Cycle == Documented {
+			at = max(at, e.lastCycle+e.cycle().Every().Milliseconds())
+		}
+	}
+	soonest(e.waits.Next())
+	if ok {
+		at = satMul(at, 1000)
+	}
+	return at, ok
+}
+
+// reapKeys removes up to max dead keys of d, as the configured cycle finds them, and returns how many.
+func (e *Engine) reapKeys(d *db, max int) int {
+	if d.deadlines.Len() == 0 || max <= 0 {
+		return 0
+	}
+	e.due = e.due[:0]
+	found := func(id uint32) { e.due = append(e.due, id) }
+	if e.options.Cycle == Documented {
+		e.cycle().Run(&d.deadlines, e.ms, e.draw, workClock(), found)
+	} else {
+		d.deadlines.Reap(e.ms, max, found)
+	}
+	for _, id := range e.due {
+		e.expire(d, d.at(id))
+	}
+	return len(e.due)
+}
+
+// workClock is a clock for a cycle's bound that does not depend on the machine: a step, which looks at 20 keys, is taken to last 10 microseconds.
+func workClock() func() time.Duration {
+	const step = 10 * time.Microsecond
+	t := -step
+	return func() time.Duration {
+		t += step
+		return t
+	}
+}
+
+// satMul is a times b, both positive, or the largest number.
+func satMul(a, b int64) int64 {
+	if p := a * b; p/b == a {
+		return p
+	}
+	return 1<<63 - 1
+}
+
+// cycle is the documented cycle, hz times a second.
+func (e *Engine) cycle() expiry.Cycle { return expiry.Cycle{Hz: e.settings.hz} }

@@ -1,0 +1,65 @@
+package engine
+
+import "github.com/mayflycache/mayfly/internal/engine/values"
+
+// Sink receives the effects of writes as commands that can be replayed: deterministic, with absolute times, expiry spelt out as DEL or HDEL.
+// A journal or a replication feed is one. args are good until Record returns.
+type Sink interface {
+	Record(db int, args [][]byte)
+}
+
+// A command that changed something is recorded as it was sent. A handler whose command must not be replayed so (it has a relative time, or
+// a random choice) says c.rewrite once, or c.also for each of several effects; one that changed nothing worth recording says c.silent.
+// Both keep the slices they are given until the command ends, and neither costs anything without a Sink: ask c.recording first.
+
+// recording reports whether anybody wants to know effects.
+func (c *call) recording() bool { return c.e.options.Sink != nil }
+
+// rewrite replaces what is recorded for this command.
+func (c *call) rewrite(args ...[]byte) {
+	if c.recording() {
+		c.effects = append(c.effects[:0], args)
+	}
+}
+
+// also adds an effect to those recorded instead of the command.
+func (c *call) also(args ...[]byte) {
+	if c.recording() {
+		c.effects = append(c.effects, args)
+	}
+}
+
+// propagate hands the effects of a finished command to the sink.
+func (c *call) propagate() {
+	switch {
+	case c.silent:
+	case len(c.effects) == 0:
+		c.e.record(c.db, c.args)
+	default:
+		for _, args := range c.effects {
+			c.e.record(c.db, args)
+		}
+	}
+}
+
+// record is the one place where effects leave the engine.
+func (e *Engine) record(d *db, args [][]byte) {
+	if e.options.Sink != nil {
+		e.options.Sink.Record(d.index, args)
+	}
+}
+
+// recordRemoval records that key expired.
+func (e *Engine) recordRemoval(d *db, key []byte) {
+	if e.options.Sink == nil {
+		return
+	}
+	verb := "DEL"
+	if e.settings.lazyExpire {
+		verb = "UNLINK"
+	}
+	e.record(d, [][]byte{[]byte(verb), key})
+}
+
+// decimal returns n as an argument.
+func decimal(n int64) []byte { return values.AppendInt(nil, n) }

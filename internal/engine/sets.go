@@ -1,0 +1,4 @@
+package engine
+
+// setCommands are the sets.
+var setCommands = []Command{}

@@ -1,0 +1,4 @@
+package engine
+
+// sortCommands are SORT and SORT_RO.
+var sortCommands = []Command{}

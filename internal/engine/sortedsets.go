@@ -1,0 +1,4 @@
+package engine
+
+// sortedSetCommands are the sorted sets.
+var sortedSetCommands = []Command{}

@@ -1,0 +1,4 @@
+package engine
+
+// stringCommands
+var stringCommands = []Command{}

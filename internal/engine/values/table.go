@@ -1,0 +1,105 @@
+package values
+
+// table is the large form that sets, hashes and sorted sets share: elements by name, each in a slot that it keeps for life.
+// The slot number is the cursor of SSCAN, HSCAN and ZSCAN: an element present during a whole scan is met exactly once, whatever comes and
+// goes around it. Random choice draws slots.
+type table[T any] struct {
+	slots map[string]uint32
+	items []item[T]
+	free  []uint32 // slots of removed elements, the latest last
+}
+
+type item[T any] struct {
+	name string
+	used bool
+	data T
+}
+
+func newTable[T any](size int) *table[T] {
+	return &table[T]{slots: make(map[string]uint32, size), items: make([]item[T], 0, size)}
+}
+
+func (t *table[T]) len() int { return len(t.slots) }
+
+// get returns the data of name, to read or to change in place; nil if absent.
+func (t *table[T]) get(name []byte) *T {
+	slot, ok := t.slots[string(name)]
+	if !ok {
+		return nil
+	}
+	return &t.items[slot].data
+}
+
+// add puts in an element that is absent and returns its slot.
+func (t *table[T]) add(name []byte, data T) uint32 {
+	it := item[T]{name: string(name), used: true, data: data}
+	var slot uint32
+	if n := len(t.free); n > 0 {
+		slot, t.free = t.free[n-1], t.free[:n-1]
+		t.items[slot] = it
+	} else {
+		slot = uint32(len(t.items))
+		t.items = append(t.items, it)
+	}
+	t.slots[it.name] = slot
+	return slot
+}
+
+// remove takes name out and reports whether it was there.
+func (t *table[T]) remove(name []byte) bool {
+	slot, ok := t.slots[string(name)]
+	if !ok {
+		return false
+	}
+	delete(t.slots, string(name))
+	t.items[slot] = item[T]{}
+	t.free = append(t.free, slot)
+	return true
+}
+
+// each calls do for every element, in slot order, until do returns false. do must not change the table.
+func (t *table[T]) each(do func(name string, data *T) bool) {
+	for i := range t.items {
+		if it := &t.items[i]; it.used && !do(it.name, &it.data) {
+			return
+		}
+	}
+}
+
+// scan calls do for the elements of the slots from cursor on, until it has looked at count slots and more (ten times as many
+// where most are empty). It returns the cursor to go on with, 0 when it came to the end.
+func (t *table[T]) scan(cursor uint64, count int, do func(name string, data *T)) uint64 {
+	looks := count * 10
+	for ; cursor < uint64(len(t.items)); cursor++ {
+		if count <= 0 || looks <= 0 {
+			return cursor
+		}
+		looks--
+		if it := &t.items[cursor]; it.used {
+			count--
+			do(it.name, &it.data)
+		}
+	}
+	return 0
+}
+
+// random returns one element, each with the same probability. draw returns uniform 64-bit numbers. The table must not be empty.
+func (t *table[T]) random(draw func() uint64) (name string, data *T) {
+	n := uint64(len(t.items))
+	for range 64 {
+		if it := &t.items[draw()%n]; it.used {
+			return it.name, &it.data
+		}
+	}
+	// Mostly empty slots: walk to the one that the draw names.
+	skip := draw() % uint64(len(t.slots))
+	for i := range t.items {
+		if it := &t.items[i]; it.used {
+			if skip == 0 {
+				return it.name, &it.data
+			}
+			skip--
+		}
+	}
+	panic("values: random element of an empty table")
+}

@@ -1,0 +1,61 @@
+// Package values holds the data structures behind the engine's keys: what a list, a hash, a set or a sorted set is and costs.
+// It knows nothing of commands, replies, keys or clocks. A time, where one is needed, is an argument in unix milliseconds.
+//
+// A string is a plain []byte of its key (see string.go for what can be done to one); everything else is a [Value]. Each structure has
+// the small and the large form that Redis has, changes from one to the other at the same [Limits], reports the form's name as its Encoding,
+// and lists its elements in the order in which Redis does where Redis's order is defined: insertion order while small, sorted for a set of
+// integers, by score for a sorted set.
+//
+// Elements handed in are copied; elements handed out are the structure's own and good until its next change.
+package values
+
+// Kind is the type of what a key holds.
+type Kind uint8
+
+// The kinds, in the order of Redis's own numbers. Missing is the kind of a key that does not exist.
+const (
+	Missing Kind = iota
+	String
+	List
+	Set
+	ZSet
+	Hash
+)
+
+// String returns the kind's name as TYPE replies it.
+func (k Kind) String() string {
+	return [...]string{"none", "string", "list", "set", "zset", "hash"}[k]
+}
+
+// Value is what a key holds when it does not hold a string.
+type Value interface {
+	Kind() Kind
+	Encoding() string // as OBJECT ENCODING replies it
+	Len() int         // elements; a key whose value has none is removed
+	Clone() Value     // a copy that shares nothing
+	Size() int        // bytes held, about
+}
+
+// Limits are the sizes at which the small form of a structure becomes the large one, under the names of Redis's configuration.
+type Limits struct {
+	HashMaxListpackEntries int // 128
+	HashMaxListpackValue   int // 64
+	ListMaxListpackSize    int // -2: 8 KiB; a positive number counts elements
+	SetMaxIntsetEntries    int // 512
+	SetMaxListpackEntries  int // 128
+	SetMaxListpackValue    int // 64
+	ZSetMaxListpackEntries int // 128
+	ZSetMaxListpackValue   int // 64
+}
+
+// DefaultLimits are those of Redis 8.0.
+var DefaultLimits = Limits{
+	HashMaxListpackEntries: 128,
+	HashMaxListpackValue:   64,
+	ListMaxListpackSize:    -2,
+	SetMaxIntsetEntries:    512,
+	SetMaxListpackEntries:  128,
+	SetMaxListpackValue:    64,
+	ZSetMaxListpackEntries: 128,
+	ZSetMaxListpackValue:   64,
+}

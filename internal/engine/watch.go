@@ -1,0 +1,101 @@
+package engine
+
+import "slices"
+
+// watch is one key that a session watches.
+type watch struct {
+	db  *db
+	key string
+	// gone: the key was past its deadline but not yet reaped when WATCH came. For the transaction it was absent then, so that its
+	// reaping is no change.
+	gone bool
+}
+
+// touched is told of every change of a key, by s or, if nil, by time: it spoils transactions that watch it and invalidates what tracking
+// sessions hold.
+func (e *Engine) touched(d *db, key []byte, s *Session) {
+	if len(d.watched) > 0 {
+		e.spoil(d, key)
+	}
+	if e.tracking.on {
+		e.invalidate(key, s)
+	}
+}
+
+// spoil makes EXEC fail in the sessions that watch key.
+func (e *Engine) spoil(d *db, key []byte) {
+	for _, s := range d.watched[string(key)] {
+		for i := range s.watches {
+			if w := &s.watches[i]; w.db == d && w.key == string(key) {
+				if w.gone && d.find(key) == nil {
+					w.gone = false
+				} else {
+					s.spoiled = true
+				}
+			}
+		}
+	}
+}
+
+// spoilAll is spoil for every watched key that exists in d, or will once d holds with: FLUSHDB, FLUSHALL, SWAPDB. It is called before
+// the change.
+func (e *Engine) spoilAll(d *db, with *keyspace) {
+	for key, sessions := range d.watched {
+		was := d.find([]byte(key)) != nil
+		will := with != nil && with.find([]byte(key)) != nil
+		if !was && !will {
+			continue
+		}
+		for _, s := range sessions {
+			for i := range s.watches {
+				w := &s.watches[i]
+				switch {
+				case w.db != d || w.key != key:
+				case w.gone && !will:
+					w.gone = false
+				default:
+					s.spoiled = true
+				}
+			}
+		}
+	}
+}
+
+// watch adds a key of d to those that s watches.
+func (e *Engine) watch(s *Session, d *db, key []byte) {
+	for _, w := range s.watches {
+		if w.db == d && w.key == string(key) {
+			return
+		}
+	}
+	o := d.find(key)
+	name := string(key)
+	s.watches = append(s.watches, watch{db: d, key: name, gone: o != nil && d.dead(o, e.ms)})
+	if d.watched == nil {
+		d.watched = make(map[string][]*Session)
+	}
+	d.watched[name] = append(d.watched[name], s)
+}
+
+// unwatch forgets all that s watches.
+func (e *Engine) unwatch(s *Session) {
+	for _, w := range s.watches {
+		rest := slices.DeleteFunc(w.db.watched[w.key], func(o *Session) bool { return o == s })
+		if len(rest) == 0 {
+			delete(w.db.watched, w.key)
+		} else {
+			w.db.watched[w.key] = rest
+		}
+	}
+	s.watches = nil
+}
+
+// watchesDead reports whether a key that s watches has expired since, reaped or not.
+func (e *Engine) watchesDead(s *Session) bool {
+	for _, w := range s.watches {
+		if o := w.db.find([]byte(w.key)); o != nil && !w.gone && w.db.dead(o, e.ms) {
+			return true
+		}
+	}
+	return false
+}
