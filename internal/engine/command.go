@@ -84,7 +84,7 @@ var commands map[string]*Command
 
 func init() {
 	tables = [][]Command{
-		connectionCommands, keyCommands, expiryCommands, stringCommands, bitCommands, databaseCommands, debugCommands, transactionCommands, dumpCommands,
+		connectionCommands, keyCommands, expiryCommands, scanCommands, inspectCommands, stringCommands, rangeCommands, counterCommands, bitCommands, databaseCommands, debugCommands, transactionCommands, dumpCommands,
 		hashCommands, listCommands, setCommands, sortedSetCommands, sortCommands,
 		scriptCommands, pubsubCommands, clientCommands, configCommands, infoCommands, commandCommands,
 	}

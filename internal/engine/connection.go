@@ -203,7 +203,7 @@ func (c *call) smallInt(i int) (int64, bool) {
 	case !ok:
 		c.fail(errNotInteger)
 	case n != int64(int32(n)):
-		c.fail("ERR value is out of range, must be between -2147483648 and 2147483647")
+		c.fail("ERR value is out of range, value must between -2147483648 and 2147483647")
 		ok = false
 	}
 	return n, ok

@@ -87,6 +87,13 @@ func (k *keyspace) drop(o *object) {
 	*o = object{}
 }
 
+// rename gives o the key to, which must be absent. It stays in its slot, with its deadline.
+func (k *keyspace) rename(o *object, to []byte) {
+	delete(k.ids, o.key)
+	o.key = string(to)
+	k.ids[o.key] = o.id
+}
+
 // live returns the object of key in d, or nil. A dead one is removed here: this is lazy expiry.
 func (e *Engine) live(d *db, key []byte) *object {
 	o := d.find(key)

@@ -1,4 +1,166 @@
 package engine
 
-// expiryCommands
-var expiryCommands = []Command{}
+import (
+	"math"
+
+	"github.com/mayflycache/mayfly/internal/expiry"
+)
+
+// expiryCommands give keys deadlines and ask about them.
+var expiryCommands = []Command{
+	{Name: "expire", Arity: -3, Flags: Write | Fast, Cats: CatKeyspace, Keys: oneKey, run: expireCommand},
+	{Name: "pexpire", Arity: -3, Flags: Write | Fast, Cats: CatKeyspace, Keys: oneKey, run: pexpireCommand},
+	{Name: "expireat", Arity: -3, Flags: Write | Fast, Cats: CatKeyspace, Keys: oneKey, run: expireatCommand},
+	{Name: "pexpireat", Arity: -3, Flags: Write | Fast, Cats: CatKeyspace, Keys: oneKey, run: pexpireatCommand},
+	{Name: "ttl", Arity: 2, Flags: ReadOnly | Fast, Cats: CatKeyspace, Keys: oneKey, run: ttlCommand},
+	{Name: "pttl", Arity: 2, Flags: ReadOnly | Fast, Cats: CatKeyspace, Keys: oneKey, run: pttlCommand},
+	{Name: "expiretime", Arity: 2, Flags: ReadOnly | Fast, Cats: CatKeyspace, Keys: oneKey, run: expiretimeCommand},
+	{Name: "pexpiretime", Arity: 2, Flags: ReadOnly | Fast, Cats: CatKeyspace, Keys: oneKey, run: pexpiretimeCommand},
+	{Name: "persist", Arity: 2, Flags: Write | Fast, Cats: CatKeyspace, Keys: oneKey, run: persistCommand},
+}
+
+func expireCommand(c *call)    { c.expireAt(c.e.ms, true) }
+func pexpireCommand(c *call)   { c.expireAt(c.e.ms, false) }
+func expireatCommand(c *call)  { c.expireAt(0, true) }
+func pexpireatCommand(c *call) { c.expireAt(0, false) }
+
+// condition is NX, XX, GT or LT: when a deadline may be set.
+type condition uint8
+
+const (
+	ifNone condition = 1 << iota
+	ifAny
+	ifLater
+	ifEarlier
+)
+
+// conditionWord returns the condition that argument i is, 0 if none.
+func (c *call) conditionWord(i int) condition {
+	switch {
+	case c.is(i, "NX"):
+		return ifNone
+	case c.is(i, "XX"):
+		return ifAny
+	case c.is(i, "GT"):
+		return ifLater
+	case c.is(i, "LT"):
+		return ifEarlier
+	}
+	return 0
+}
+
+// allows reports whether a deadline may become next where it was old. None counts as later than any.
+func (k condition) allows(old, next int64) bool {
+	switch {
+	case k&ifNone != 0 && old != expiry.None,
+		k&ifAny != 0 && old == expiry.None,
+		k&ifLater != 0 && (old == expiry.None || next <= old),
+		k&ifEarlier != 0 && old != expiry.None && next >= old:
+		return false
+	}
+	return true
+}
+
+// conditions reads the options of the EXPIRE family, from argument 3 on.
+func (c *call) conditions() (k condition, ok bool) {
+	for i := 3; i < len(c.args); i++ {
+		word := c.conditionWord(i)
+		if word == 0 {
+			c.failf("ERR Unsupported option %s", c.args[i])
+			return 0, false
+		}
+		k |= word
+	}
+	switch {
+	case k&ifNone != 0 && k != ifNone:
+		c.fail("ERR NX and XX, GT or LT options at the same time are not compatible")
+		return 0, false
+	case k&ifLater != 0 && k&ifEarlier != 0:
+		c.fail("ERR GT and LT options at the same time are not compatible")
+		return 0, false
+	}
+	return k, true
+}
+
+// expireAt is the EXPIRE family: the time counts from base, in milliseconds, and is given in seconds or milliseconds. A time that has passed
+// removes the key at once, which is a DEL for everybody who watches or records it.
+func (c *call) expireAt(base int64, seconds bool) {
+	k, ok := c.conditions()
+	if !ok {
+		return
+	}
+	ms, ok := c.int(2)
+	if !ok {
+		return
+	}
+	if seconds {
+		if ms > math.MaxInt64/1000 || ms < math.MinInt64/1000 {
+			c.fail(invalidExpire(c.cmd.Name))
+			return
+		}
+		ms *= 1000
+	}
+	if ms > math.MaxInt64-base {
+		c.fail(invalidExpire(c.cmd.Name))
+		return
+	}
+	ms += base
+
+	key := c.args[1]
+	o := c.write(key)
+	if o == nil || k != 0 && !k.allows(c.db.deadline(o), ms) {
+		c.out.Int(0)
+		return
+	}
+	if ms <= c.e.ms {
+		c.expireNow(key)
+		c.out.Int(1)
+		return
+	}
+	c.setDeadline(o, ms)
+	c.changed(key, 1)
+	c.notify(notifyGeneric, "expire", key)
+	if c.recording() {
+		c.rewrite(append([][]byte{[]byte("PEXPIREAT"), key, decimal(ms)}, c.args[3:]...)...)
+	}
+	c.out.Int(1)
+}
+
+func ttlCommand(c *call)         { c.ttl(true, false) }
+func pttlCommand(c *call)        { c.ttl(false, false) }
+func expiretimeCommand(c *call)  { c.ttl(true, true) }
+func pexpiretimeCommand(c *call) { c.ttl(false, true) }
+
+// ttl is the TTL family. Seconds are rounded half up: expire.c, ttlGenericCommand.
+func (c *call) ttl(seconds, absolute bool) {
+	o := c.peek(c.args[1])
+	if o == nil {
+		c.out.Int(-2)
+		return
+	}
+	ms := c.db.deadline(o)
+	if ms == expiry.None {
+		c.out.Int(-1)
+		return
+	}
+	if !absolute {
+		ms = max(ms-c.e.ms, 0)
+	}
+	if seconds {
+		ms = (ms + 500) / 1000
+	}
+	c.out.Int(ms)
+}
+
+func persistCommand(c *call) {
+	key := c.args[1]
+	o := c.write(key)
+	if o == nil || c.db.deadline(o) == expiry.None {
+		c.out.Int(0)
+		return
+	}
+	c.setDeadline(o, expiry.None)
+	c.changed(key, 1)
+	c.notify(notifyGeneric, "persist", key)
+	c.out.Int(1)
+}

@@ -64,6 +64,9 @@ func (o *object) encoding() string {
 	return [...]string{"raw", "embstr", "int"}[o.bits&encMask>>encShift]
 }
 
+// stringEncoding is the encoding of a string.
+func (o *object) stringEncoding() encoding { return encoding(o.bits & encMask >> encShift) }
+
 // setString makes o hold a copy of b, in the memory of the string it held if that fits well.
 func (o *object) setString(b []byte, enc encoding) {
 	o.str = append(o.room(len(b)), b...)

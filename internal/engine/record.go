@@ -31,13 +31,14 @@ func (c *call) also(args ...[]byte) {
 
 // propagate hands the effects of a finished command to the sink.
 func (c *call) propagate() {
+	d := c.e.dbs[c.s.db] // not c.db: MOVE and COPY change that
 	switch {
 	case c.silent:
 	case len(c.effects) == 0:
-		c.e.record(c.db, c.args)
+		c.e.record(d, c.args)
 	default:
 		for _, args := range c.effects {
-			c.e.record(c.db, args)
+			c.e.record(d, args)
 		}
 	}
 }
@@ -54,11 +55,15 @@ func (e *Engine) recordRemoval(d *db, key []byte) {
 	if e.options.Sink == nil {
 		return
 	}
-	verb := "DEL"
+	e.record(d, [][]byte{e.removalVerb(), key})
+}
+
+// removalVerb is the command that an expiry is recorded as.
+func (e *Engine) removalVerb() []byte {
 	if e.settings.lazyExpire {
-		verb = "UNLINK"
+		return []byte("UNLINK")
 	}
-	e.record(d, [][]byte{[]byte(verb), key})
+	return []byte("DEL")
 }
 
 // decimal returns n as an argument.

@@ -43,3 +43,6 @@ const (
 
 // lfu reports whether objects carry a frequency instead of the time of their last use.
 func (p policy) lfu() bool { return p == volatileLFU || p == allKeysLFU }
+
+// ages reports whether the policy goes by the use of each key, which must then have a record of its own.
+func (p policy) ages() bool { return p.lfu() || p == volatileLRU || p == allKeysLRU }

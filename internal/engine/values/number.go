@@ -1,9 +1,11 @@
 package values
 
 import (
+	"errors"
 	"math"
 	"math/big"
 	"strconv"
+	"strings"
 )
 
 // ParseInt reads b as Redis reads an integer: decimal digits, a minus sign only before a number that is not 0, no leading zero, no plus
@@ -45,56 +47,88 @@ func ParseInt(b []byte) (n int64, ok bool) {
 	return int64(u), u <= math.MaxInt64
 }
 
-// ParseFloat reads b as Redis reads a double: the whole of it, no space before or after, "inf" and "-inf" in any case, never NaN.
+// ParseFloat reads b as Redis reads a double: the whole of it, no space before or after, "inf" and "-inf" in any case, never NaN,
+// and neither too large for a double nor so small that nothing is left.
 func ParseFloat(b []byte) (f float64, ok bool) {
-	if !plausibleFloat(b) {
+	text, ok := cNumber(b)
+	if !ok {
 		return 0, false
 	}
-	f, err := strconv.ParseFloat(string(b), 64)
-	if err != nil {
-		// Out of range: strtod's overflow is an error for Redis, its underflow is a number.
-		return f, !math.IsInf(f, 0)
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil || math.IsNaN(f) || f == 0 && !zero(text) {
+		return 0, false
 	}
-	return f, !math.IsNaN(f)
+	return f, true
 }
 
-// plausibleFloat refuses what Go's parser takes and C's does not.
-func plausibleFloat(b []byte) bool {
-	for _, c := range b {
-		if c == '_' {
-			return false
-		}
+// cNumber returns b as Go's parsers want to have what C's takes, and refuses what only Go's would take.
+func cNumber(b []byte) (string, bool) {
+	text := string(b)
+	if text == "" || strings.Contains(text, "_") {
+		return "", false
 	}
-	return len(b) > 0
+	if strings.ContainsAny(text, "xX") && !strings.ContainsAny(text, "pP") {
+		text += "p0" // C does not ask for the exponent of a hexadecimal number
+	}
+	return text, true
+}
+
+// zero reports whether the number that text writes is 0.
+func zero(text string) bool {
+	mantissa := text
+	if strings.ContainsAny(text, "xX") {
+		mantissa, _, _ = strings.Cut(strings.ToLower(text), "p")
+	} else {
+		mantissa, _, _ = strings.Cut(strings.ToLower(text), "e")
+	}
+	return !strings.ContainsAny(mantissa, "123456789abcdef")
 }
 
 // Float is a number of the precision that Redis does its INCRBYFLOAT and HINCRBYFLOAT in: an x87 long double, 64 bits of mantissa.
 type Float struct{ f big.Float }
 
-// ParseBigFloat reads b as a Float; ok is false where ParseFloat's would be.
+const (
+	floatBits  = 64
+	floatMax   = 16384    // binary exponents of a long double
+	floatChars = 5 * 1024 // Redis reads no longer text
+)
+
+// ParseBigFloat reads b as a Float.
 func ParseBigFloat(b []byte) (x Float, ok bool) {
-	f, ok := ParseFloat(b)
-	if !ok {
+	text, ok := cNumber(b)
+	if !ok || len(b) >= floatChars {
 		return x, false
 	}
-	x.f.SetPrec(64).SetMode(big.ToNearestEven)
-	if math.IsInf(f, 0) {
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil && !errors.Is(err, strconv.ErrRange) || math.IsNaN(f) {
+		return x, false
+	}
+	x.f.SetPrec(floatBits).SetMode(big.ToNearestEven)
+	if math.IsInf(f, 0) && err == nil { // it was written so
 		x.f.SetInf(f < 0)
 		return x, true
 	}
-	if _, _, err := x.f.Parse(string(b), 0); err != nil {
-		x.f.SetFloat64(f)
+	if zero(text) {
+		return x, true
 	}
-	return x, true
+	if _, exponent, _ := strings.Cut(strings.ToLower(text), "e"); len(exponent) > 6 && !strings.ContainsAny(text, "xX") {
+		return x, false // far out of range, and not worth computing
+	}
+	if _, _, err := x.f.Parse(strings.TrimPrefix(text, "+"), 0); err != nil {
+		return x, false
+	}
+	return x, !x.huge() && x.f.Sign() != 0
 }
+
+func (x *Float) huge() bool { return x.f.IsInf() || x.f.MantExp(nil) > floatMax }
 
 // Add returns x + y; ok is false when the sum is not a finite number.
 func (x Float) Add(y Float) (sum Float, ok bool) {
 	if x.f.IsInf() || y.f.IsInf() {
 		return sum, false
 	}
-	sum.f.SetPrec(64).Add(&x.f, &y.f)
-	return sum, !sum.f.IsInf()
+	sum.f.SetPrec(floatBits).Add(&x.f, &y.f)
+	return sum, !sum.huge()
 }
 
 // Append appends x as Redis writes it for people: 17 digits after the point at most, no exponent, no trailing zeros.
