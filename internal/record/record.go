@@ -1,0 +1,173 @@
+// Package record says what the bytes in Redis look like: a value with its header, a lease, a tombstone, or a plain
+// value that another program wrote.
+//
+// Every record begins with four bytes that no text begins with, and holds its own length, so that a value which was
+// cut, appended to or written by somebody else is never taken for one of ours:
+//
+//	0   4  magic C1 6D 66 79; C1 occurs nowhere in UTF-8, nor as the first byte of MessagePack or pickle
+//	4   1  version, 1
+//	5   1  kind: 1 value, 2 lease, 3 tombstone
+//	6   1  flags: 1 negative, 2 compressed
+//	7   1  zero
+//	8   4  length of the whole record
+//	12 12  id: of the fill, of the lease or of the tombstone
+//	24  4  hash of the codec's format     a value only, from here on
+//	28  4  cost: how long the load took, in microseconds
+//	32  6  fresh: for how long the value is fresh, in milliseconds
+//	38  6  window: for how long it may be served stale after that, in milliseconds
+//	44     the codec's bytes
+//
+// Numbers are big-endian. The package says what bytes mean, never when to write them.
+package record
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"time"
+)
+
+// Kind says what bytes are.
+type Kind uint8
+
+const (
+	Plain     Kind = iota // no record: a value that some other program wrote
+	Value                 // a value of ours, or a remembered miss
+	Lease                 // somebody loads the value
+	Tombstone             // deleted, and for a while nothing may be stored
+	Alien                 // a record, but damaged or of a version this program does not know: to be loaded anew
+)
+
+// String returns the kind's name.
+func (k Kind) String() string {
+	if int(k) < len(kinds) {
+		return kinds[k]
+	}
+	return fmt.Sprintf("Kind(%d)", k)
+}
+
+var kinds = [...]string{"plain", "value", "lease", "tombstone", "alien"}
+
+// Flags say what is special about a value.
+type Flags uint8
+
+const (
+	Negative   Flags = 1 << iota // no value: the origin was asked and has none
+	Compressed                   // the codec's bytes are compressed
+
+	known = Negative | Compressed
+)
+
+// ID tells one fill, one lease or one tombstone from every other. It is drawn at random by whoever writes it.
+type ID [12]byte
+
+// Header is what a value's record says beside the value. A plain value has the zero Header.
+type Header struct {
+	ID     ID
+	Flags  Flags
+	Format uint32 // FormatOf the codec that wrote the value
+
+	// Cost is how long the load took, zero if none was timed. Kept to the microsecond, at most 71 minutes.
+	Cost time.Duration
+
+	// Fresh and Window add up to the TTL the record was written with. Kept to the millisecond, at most 8,900 years.
+	Fresh, Window time.Duration
+}
+
+const (
+	magic   = "\xc1mfy"
+	version = 1
+
+	// HeadLen is how many bytes of a record tell it from every other: they end with the id.
+	HeadLen = 24
+
+	headerLen = 44
+	maxMillis = 1<<48 - 1
+)
+
+// FormatOf returns the hash under which a codec's format is stored.
+func FormatOf(format string) uint32 {
+	h := fnv.New32a()
+	h.Write([]byte(format))
+	return h.Sum32()
+}
+
+// Begin appends the header of a value to dst. The codec's bytes are appended next, and [Seal] ends the record.
+func Begin(dst []byte, h Header) []byte {
+	dst = appendHead(dst, Value, h.Flags, h.ID)
+	dst = binary.BigEndian.AppendUint32(dst, h.Format)
+	dst = binary.BigEndian.AppendUint32(dst, uint32(clamp(h.Cost.Microseconds(), math.MaxUint32)))
+	dst = appendUint48(dst, clamp(h.Fresh.Milliseconds(), maxMillis))
+	return appendUint48(dst, clamp(h.Window.Milliseconds(), maxMillis))
+}
+
+// Seal writes the length of rec, which starts at a [Begin] and ends with the codec's last byte, into it. It reports
+// whether rec is short enough to be stored: Redis takes values of 512 MB.
+func Seal(rec []byte) bool {
+	if len(rec) > MaxLen {
+		return false
+	}
+	binary.BigEndian.PutUint32(rec[8:], uint32(len(rec)))
+	return true
+}
+
+// MaxLen is the longest value Redis takes, header included.
+const MaxLen = 512 << 20
+
+// AppendLease appends a lease that is known by its token.
+func AppendLease(dst []byte, token ID) []byte { return appendShort(dst, Lease, token) }
+
+// AppendTombstone appends a tombstone.
+func AppendTombstone(dst []byte, id ID) []byte { return appendShort(dst, Tombstone, id) }
+
+func appendShort(dst []byte, k Kind, id ID) []byte {
+	start := len(dst)
+	dst = appendHead(dst, k, 0, id)
+	Seal(dst[start:])
+	return dst
+}
+
+func appendHead(dst []byte, k Kind, f Flags, id ID) []byte {
+	dst = append(dst, magic...)
+	dst = append(dst, version, byte(k), byte(f), 0, 0, 0, 0, 0)
+	return append(dst, id[:]...)
+}
+
+// Parse tells what b is. Header and body mean something for a Value and the header's ID also for a Lease and a
+// Tombstone; the body of Plain is b itself. The body is a part of b, not a copy. Nothing is an error: what cannot be
+// read is Alien, for somebody to replace.
+func Parse(b []byte) (k Kind, h Header, body []byte) {
+	if len(b) < len(magic) || string(b[:len(magic)]) != magic {
+		return Plain, Header{}, b
+	}
+	if len(b) < HeadLen || b[4] != version || b[7] != 0 || uint64(binary.BigEndian.Uint32(b[8:])) != uint64(len(b)) {
+		return Alien, Header{}, nil
+	}
+	k, h.Flags = Kind(b[5]), Flags(b[6])
+	h.ID = ID(b[12:HeadLen])
+	switch {
+	case (k == Lease || k == Tombstone) && len(b) == HeadLen && h.Flags == 0:
+		return k, h, nil
+	case k == Value && len(b) >= headerLen && h.Flags&^known == 0:
+		h.Format = binary.BigEndian.Uint32(b[24:])
+		h.Cost = time.Duration(binary.BigEndian.Uint32(b[28:])) * time.Microsecond
+		h.Fresh = millis(b[32:])
+		h.Window = millis(b[38:])
+		return Value, h, b[headerLen:]
+	}
+	return Alien, Header{}, nil
+}
+
+func clamp(n, high int64) uint64 { return uint64(min(max(n, 0), high)) }
+
+func appendUint48(dst []byte, n uint64) []byte {
+	dst = binary.BigEndian.AppendUint16(dst, uint16(n>>32))
+	return binary.BigEndian.AppendUint32(dst, uint32(n))
+}
+
+// millis reads 48 bits of milliseconds; what a Duration cannot hold is the longest one.
+func millis(b []byte) time.Duration {
+	n := uint64(binary.BigEndian.Uint16(b))<<32 | uint64(binary.BigEndian.Uint32(b[2:]))
+	return time.Duration(min(n, math.MaxInt64/uint64(time.Millisecond))) * time.Millisecond
+}
