@@ -1,0 +1,178 @@
+package tier
+
+import (
+	"hash/maphash"
+	"sync/atomic"
+
+	"github.com/mayflycache/mayfly/internal/expiry"
+)
+
+// View is a typed door to a store. Its keys are its own: two views of one store may hold the same key, with values of
+// different types. It is safe for concurrent use.
+type View[V any] struct {
+	store  *Store
+	number uint16
+	tables []atomic.Pointer[table[V]] // by shard
+}
+
+// NewView opens a view of s. It lasts as long as the store.
+func NewView[V any](s *Store) *View[V] {
+	v := &View[V]{store: s, tables: make([]atomic.Pointer[table[V]], len(s.shards))}
+	for i := range v.tables {
+		v.tables[i].Store(newTable[V](1))
+	}
+	v.number = s.add(v)
+	return v
+}
+
+// Get returns the value of key and its deadline, expiry.None if it has none. A value that is dead at now is absent.
+//
+// It allocates nothing, takes no lock and does not keep key. The value is the one that was stored: who changes what it
+// points to changes it for everybody.
+func (v *View[V]) Get(key string, now int64) (value V, deadline int64, ok bool) {
+	h := maphash.String(v.store.seed, key)
+	return v.hit(find(v.tables[h>>v.store.shift].Load(), uint32(h), key), now)
+}
+
+// GetBytes is Get for a key that was built in a buffer.
+func (v *View[V]) GetBytes(key []byte, now int64) (value V, deadline int64, ok bool) {
+	h := maphash.Bytes(v.store.seed, key)
+	return v.hit(find(v.tables[h>>v.store.shift].Load(), uint32(h), key), now)
+}
+
+func (v *View[V]) hit(e *entry[V], now int64) (value V, deadline int64, ok bool) {
+	if e == nil || expiry.Dead(e.deadline, now) {
+		v.store.reads.miss()
+		return value, 0, false
+	}
+	if n := e.uses.Load(); n < maxUses { // two readers may count as one: it is an estimate
+		e.uses.Store(n + 1)
+	}
+	v.store.reads.hit()
+	return e.value, e.deadline, true
+}
+
+// Outcome is what became of a Set.
+type Outcome uint8
+
+const (
+	Stored  Outcome = iota
+	Expired         // the deadline was past: the key is absent now, as after a Delete
+	Refused         // the entry alone is larger than the store: the key is absent now
+)
+
+// Set adds the value or replaces the one that is there, older or newer. cost is the size of the value in bytes; the
+// store adds the key's and its own. The store keeps key and value.
+//
+// Whatever the outcome, an older value of key is gone.
+func (v *View[V]) Set(key string, value V, cost, deadline, now int64) Outcome {
+	i, hash := v.store.hash(key)
+	sh := &v.store.shards[i]
+	cost = entryCost(key, cost)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	sh.reap(now, reapPerWrite)
+	if expiry.Dead(deadline, now) {
+		v.deleteLocked(sh, hash, key)
+		return Expired
+	}
+	if cost > v.store.maxBytes {
+		v.deleteLocked(sh, hash, key)
+		sh.tally.Refused++
+		return Refused
+	}
+	v.put(sh, hash, key, value, cost, deadline)
+	return Stored
+}
+
+// put is Set for what is alive and fits, under the lock of the shard.
+func (v *View[V]) put(sh *shard, hash uint32, key string, value V, cost, deadline int64) {
+	var old *entry[V]
+	for {
+		var had, entries int64 = 0, 1
+		if old = find(v.tables[sh.number].Load(), hash, key); old != nil {
+			had, entries = old.cost, 0
+		}
+		if v.store.reserve(cost-had, entries) {
+			break
+		}
+		v.store.makeRoom(sh) // may evict old, or let another writer in
+	}
+	e := &entry[V]{key: key, deadline: deadline, cost: cost, value: value}
+	if old != nil {
+		e.key, e.id = old.key, old.id
+		e.uses.Store(old.uses.Load())
+		v.tables[sh.number].Load().replace(hash, e)
+	} else {
+		e.id = sh.claim(v.number, hash)
+		v.insert(sh, hash, e)
+		sh.policy.admit(e.id)
+	}
+	sh.deadlines.Set(e.id, deadline)
+}
+
+func (v *View[V]) insert(sh *shard, hash uint32, e *entry[V]) {
+	t := v.tables[sh.number].Load()
+	if t.full() {
+		t = t.grown(func(id uint32) uint32 { return sh.policy.slots[id].hash })
+		v.tables[sh.number].Store(t)
+	}
+	t.insert(hash, e)
+}
+
+// Delete removes key from this view and reports whether it was there.
+func (v *View[V]) Delete(key string) bool {
+	i, hash := v.store.hash(key)
+	sh := &v.store.shards[i]
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	return v.deleteLocked(sh, hash, key)
+}
+
+func (v *View[V]) deleteLocked(sh *shard, hash uint32, key string) bool {
+	id, cost, ok := v.dropKey(sh.number, hash, key)
+	if ok {
+		sh.forget(id, cost)
+	}
+	return ok
+}
+
+// Clear removes all keys of this view and returns how many. What is set meanwhile may stay.
+func (v *View[V]) Clear() int {
+	n := 0
+	for i := range v.store.shards {
+		n += v.store.shards[i].clear(v.number, v, func(string) bool { return true })
+	}
+	return n
+}
+
+// The shelf.
+
+func (v *View[V]) take(shard int, hash, id uint32) uint32 {
+	t := v.tables[shard].Load()
+	b, i := t.place(hash, id)
+	e := t.buckets[b].entries[i].Load()
+	n := e.uses.Load()
+	if n != 0 {
+		e.uses.Store(0)
+	}
+	return n
+}
+
+func (v *View[V]) drop(shard int, hash, id uint32) int64 {
+	return v.tables[shard].Load().remove(hash, id).cost
+}
+
+func (v *View[V]) dropKey(shard int, hash uint32, key string) (id uint32, cost int64, ok bool) {
+	t := v.tables[shard].Load()
+	e := find(t, hash, key)
+	if e == nil {
+		return 0, 0, false
+	}
+	t.remove(hash, e.id)
+	return e.id, e.cost, true
+}
+
+func (v *View[V]) each(shard int, f func(key string, id uint32) bool) {
+	v.tables[shard].Load().each(func(e *entry[V]) bool { return f(e.key, e.id) })
+}
