@@ -1,0 +1,65 @@
+// Package breaker stops asking a node that does not answer, and notices when it does again.
+//
+// It counts failures in a row. At [Threshold] it opens: for [Open] nobody is let through. Then one caller is, as the probe, and
+// for another Open nobody else: if the probe succeeds the breaker closes, and if it fails, or is never heard of
+// again, the next probe comes an Open later. A closed breaker costs one atomic load.
+//
+// What is a failure is for the caller to say: that the node did not answer, not that it answered with an error.
+package breaker
+
+import (
+	"sync/atomic"
+	"time"
+)
+
+const (
+	Threshold = 5                      // failures in a row that open it
+	Open      = 500 * time.Millisecond // for how long, and between probes
+)
+
+// Breaker guards one node. The zero Breaker is closed. Times are the caller's now, of one clock.
+type Breaker struct {
+	failures atomic.Int32
+	until    atomic.Int64 // the instant of the next probe; zero while closed
+}
+
+// instant is t as a number that a change of the wall clock does not move, and that is never zero.
+func instant(t time.Time) int64 { return int64(t.Sub(epoch)) | 1 }
+
+var epoch = time.Now()
+
+// Verdict is what the breaker says to a caller.
+type Verdict uint8
+
+const (
+	Pass   Verdict = iota // closed: ask the node
+	Probe                 // open: ask it, and tell; nobody else asks meanwhile
+	Refuse                // open: do not ask
+)
+
+// Allow says whether to ask the node now. Who is told Pass or Probe reports Success or Failure; one that can say
+// neither, because its own context ended first, reports nothing.
+func (b *Breaker) Allow(now time.Time) Verdict {
+	until := b.until.Load()
+	switch {
+	case until == 0:
+		return Pass
+	case instant(now) < until || !b.until.CompareAndSwap(until, instant(now.Add(Open))):
+		return Refuse
+	}
+	return Probe
+}
+
+// Success reports that the node answered. It tells whether that closed the breaker.
+func (b *Breaker) Success() (closed bool) {
+	if b.failures.Load() != 0 { // the usual case writes nothing that others share
+		b.failures.Store(0)
+	}
+	return b.until.Load() != 0 && b.until.Swap(0) != 0
+}
+
+// Failure reports that the node did not answer. It tells whether that opened the breaker. Failures of calls that were
+// let through before it opened are late news and change nothing.
+func (b *Breaker) Failure(now time.Time) (opened bool) {
+	return b.failures.Add(1) >= Threshold && b.until.CompareAndSwap(0, instant(now.Add(Open)))
+}

@@ -1,0 +1,48 @@
+package flight
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+)
+
+// Result is what work brought.
+type Result[T any] struct {
+	Value T
+	Err   error
+}
+
+// PanicError is the error of work that panicked.
+type PanicError struct {
+	Value any    // what it panicked with
+	Stack []byte // where
+}
+
+// Error names the value; the stack is left to who wants it.
+func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
+
+// Unwrap returns the value if it is an error.
+func (e *PanicError) Unwrap() error {
+	err, _ := e.Value.(error)
+	return err
+}
+
+// ErrGoexit is the error of work that ended its goroutine with runtime.Goexit, as testing.T.FailNow does.
+var ErrGoexit = errors.New("runtime.Goexit was called")
+
+// Go runs work in a goroutine of its own and delivers one Result, however the work ends: by returning, by a panic
+// (a [*PanicError]) or by runtime.Goexit ([ErrGoexit]). Nobody needs to receive it.
+func Go[T any](work func() (T, error)) <-chan Result[T] {
+	done := make(chan Result[T], 1)
+	go func() {
+		r := Result[T]{Err: ErrGoexit}
+		defer func() {
+			if p := recover(); p != nil {
+				r.Err = &PanicError{p, debug.Stack()}
+			}
+			done <- r
+		}()
+		r.Value, r.Err = work()
+	}()
+	return done
+}
