@@ -1,172 +1,148 @@
 package expiry
 
-import (
-	"math"
-	"time"
-)
+import "time"
 
-// Index finds the entries whose deadline has passed, earliest first, without looking at the others.
-// The zero value is ready. An Index is not safe for concurrent use.
+// Index finds the entries whose deadline has passed without looking at the others. Its zero value is empty and ready.
+// It must not be used from two goroutines at once.
 //
-// Entries are slot numbers of the owner, small and dense: memory grows with the largest id ever set.
+// Entries are slot numbers of the owner's, below 1<<31, small and dense: the memory is 16 bytes for each number up to
+// the largest ever used, in one array without pointers, so that a collection does not look into it.
 type Index struct {
-	deadlines []int64  // a 4-ary min-heap
-	ids       []uint32 // whose deadline it is
-	at        []uint32 // by id: place in the heap plus one; 0 is absent
-	reaped    tally
+	nodes  []node
+	held   int
+	levels []level // the wheel
+	focus  int64   // where the wheel is finest
+	listed []uint32
+	reaped tally
 }
 
-// Set gives id this deadline, or moves it there. None removes it.
+// node is one entry. It stands in the list of its bucket.
+type node struct {
+	deadline int64  // None: absent
+	next     uint32 // id plus one of the node behind; 0 at the end
+	prev     uint32 // id plus one of the node before; for the first the number of its bucket, marked; absent: see sample.go
+}
+
+// Set gives id this deadline, or moves it there. None removes it. It takes constant time.
 func (x *Index) Set(id uint32, deadline int64) {
 	if deadline == None {
 		x.Remove(id)
 		return
 	}
-	if int(id) >= len(x.at) {
-		x.at = append(x.at, make([]uint32, int(id)+1-len(x.at))...)
+	if int(id) >= len(x.nodes) {
+		x.nodes = append(x.nodes, make([]node, int(id)+1-len(x.nodes))...)
 	}
-	if p := x.at[id]; p != 0 {
-		i := int(p - 1)
-		if old := x.deadlines[i]; deadline < old {
-			x.up(i, id, deadline)
-		} else if deadline > old {
-			x.down(i, id, deadline)
+	n := &x.nodes[id]
+	switch old := n.deadline; {
+	case old == None:
+		if x.held == 0 {
+			x.focus = deadline
 		}
+		x.held++
+		x.list(id, n)
+	case old <= deadline && x.bucket(old) == x.bucket(deadline):
+		// Where it stands is still right, and no bound of its bucket can be wrong when it moves back. This is what a touch
+		// of a sliding life usually meets.
+		n.deadline = deadline
 		return
+	default:
+		x.unlink(n)
 	}
-	x.deadlines = append(x.deadlines, deadline)
-	x.ids = append(x.ids, id)
-	x.up(len(x.ids)-1, id, deadline)
+	n.deadline = deadline
+	x.link(id, n, x.bucket(deadline))
 }
 
-// Remove forgets id. Removing what is absent does nothing.
+// Remove forgets id. Removing what is absent does nothing. It takes constant time.
 func (x *Index) Remove(id uint32) {
-	if int(id) >= len(x.at) || x.at[id] == 0 {
+	if int(id) >= len(x.nodes) {
 		return
 	}
-	i := int(x.at[id] - 1)
-	x.at[id] = 0
-	last := len(x.ids) - 1
-	moved, deadline := x.ids[last], x.deadlines[last]
-	old := x.deadlines[i]
-	x.ids, x.deadlines = x.ids[:last], x.deadlines[:last]
-	switch {
-	case i == last:
-	case deadline < old:
-		x.up(i, moved, deadline)
-	default:
-		x.down(i, moved, deadline)
+	if n := &x.nodes[id]; n.deadline != None {
+		x.unlink(n)
+		x.clear(n)
 	}
+}
+
+// clear makes n, which stands in no list, absent.
+func (x *Index) clear(n *node) {
+	n.deadline = None
+	n.next, n.prev = 0, x.unlisted()
+	x.held--
 }
 
 // Deadline returns the deadline of id, or None.
 func (x *Index) Deadline(id uint32) int64 {
-	if int(id) >= len(x.at) || x.at[id] == 0 {
+	if int(id) >= len(x.nodes) {
 		return None
 	}
-	return x.deadlines[x.at[id]-1]
+	return x.nodes[id].deadline
 }
 
-// Len returns how many ids have a deadline.
-func (x *Index) Len() int { return len(x.ids) }
+// Len returns how many entries there are, dead ones included.
+func (x *Index) Len() int { return x.held }
 
-// Reap removes up to max entries that are dead at now, earliest first, and calls reap for each after it was removed.
-// It returns how many; fewer than max means that nothing dead is left. reap must not call the Index.
+// effort is how many living entries Reap may move to a finer bucket for each dead one that it may reap. More than the
+// wheel has levels, so that reaping once for each Set keeps up with anything.
+const effort = 16
+
+// Reap removes up to max entries that are dead at now, about earliest first, and calls reap for each after it was
+// removed. It returns how many. reap must not change the Index.
+//
+// A call does a bounded amount of work, also when the clock has jumped past a million deadlines at once or has fallen
+// back: at most max are reaped and 16 times max are moved. Therefore fewer than max does not say that nothing dead is
+// left; Next does, by a time in the future. A max of at least Len leaves nothing dead.
 func (x *Index) Reap(now int64, max int, reap func(id uint32)) int {
-	n := 0
-	for n < max && len(x.ids) > 0 && Dead(x.deadlines[0], now) {
-		id := x.ids[0]
-		x.reaped.add(now - x.deadlines[0])
-		x.Remove(id)
-		n++
-		reap(id)
-	}
-	return n
-}
-
-// Next returns the first millisecond at which Reap will find something: one past the earliest deadline.
-// ok is false when nothing has a deadline, and the owner can park its timer.
-func (x *Index) Next() (at int64, ok bool) {
-	if len(x.ids) == 0 {
-		return 0, false
-	}
-	return after(x.deadlines[0]), true
-}
-
-// Sample returns the id that draw, a uniform 64-bit number, picks among those with a deadline, each with the same probability.
-func (x *Index) Sample(draw uint64) (id uint32, ok bool) {
-	if len(x.ids) == 0 {
-		return 0, false
-	}
-	return x.ids[draw%uint64(len(x.ids))], true
-}
-
-// up puts id at i or above.
-func (x *Index) up(i int, id uint32, deadline int64) {
-	for i > 0 {
-		parent := (i - 1) / 4
-		if x.deadlines[parent] <= deadline {
+	max = min(max, x.held)
+	reaped, moves := 0, effort*max
+	for reaped < max && moves > 0 {
+		b, floor, ok := x.first()
+		if !ok || !Dead(floor, now) {
 			break
 		}
-		x.put(i, x.ids[parent], x.deadlines[parent])
-		i = parent
-	}
-	x.put(i, id, deadline)
-}
-
-// down puts id at i or below.
-func (x *Index) down(i int, id uint32, deadline int64) {
-	for {
-		child := 4*i + 1
-		if child >= len(x.ids) {
-			break
-		}
-		least := child
-		for c := child + 1; c < min(child+4, len(x.ids)); c++ {
-			if x.deadlines[c] < x.deadlines[least] {
-				least = c
+		if span(b, floor) == span(b, now) && span(b, floor) != span(b, x.focus) {
+			// Some of this bucket may be alive. Finer buckets for them are to be had only around the focus.
+			moves -= x.coarsen(b, moves)
+			if !x.refocus(now) {
+				break
 			}
 		}
-		if deadline <= x.deadlines[least] {
-			break
+		for id, ok := x.head(b); ok && reaped < max && moves > 0; id, ok = x.head(b) {
+			n := &x.nodes[id]
+			x.unlink(n)
+			if !Dead(n.deadline, now) {
+				x.link(id, n, x.bucket(n.deadline))
+				moves--
+				continue
+			}
+			x.reaped.add(now - n.deadline)
+			x.clear(n)
+			reaped++
+			reap(id)
 		}
-		x.put(i, x.ids[least], x.deadlines[least])
-		i = least
 	}
-	x.put(i, id, deadline)
+	x.refocus(now)
+	return reaped
 }
 
-func (x *Index) put(i int, id uint32, deadline int64) {
-	x.deadlines[i], x.ids[i], x.at[id] = deadline, id, uint32(i+1)
-}
-
-// after returns the first millisecond at which deadline has passed. The last one an int64 holds never does.
-func after(deadline int64) int64 {
-	if deadline == math.MaxInt64 {
-		return deadline
+// Next returns the time at which to call Reap: the first millisecond after the earliest deadline. ok is false when there
+// is none, and the owner can park its timer. It is never late. After the earliest entry was removed or moved back it may be early;
+// each Reap at an early time brings it nearer, some ten times at most however far the deadline, and most often once.
+func (x *Index) Next() (at int64, ok bool) {
+	_, floor, ok := x.first()
+	if !ok {
+		return 0, false
 	}
-	return deadline + 1
+	return after(floor), true
 }
 
-// Figures returns the state at now. It looks at the dead and at no more of the others than four times as many.
+// Figures returns the figures at now. It counts the dead by walking over them: free while reaping keeps up, and as much as there are
+// entries where nobody reaps.
 func (x *Index) Figures(now int64) Figures {
 	return Figures{
-		Held:       len(x.ids),
-		Dead:       x.dead(0, now),
+		Held:       x.held,
+		Dead:       x.dead(now),
 		Reaped:     x.reaped.n,
 		OverdueSum: time.Duration(x.reaped.sum) * time.Millisecond,
 		OverdueMax: time.Duration(x.reaped.max) * time.Millisecond,
 	}
-}
-
-// dead counts the dead at i and below it.
-func (x *Index) dead(i int, now int64) int {
-	if i >= len(x.ids) || !Dead(x.deadlines[i], now) {
-		return 0
-	}
-	n := 1
-	for c := 4*i + 1; c <= 4*i+4; c++ {
-		n += x.dead(c, now)
-	}
-	return n
 }

@@ -1,0 +1,163 @@
+package expiry
+
+import (
+	"math"
+	"math/bits"
+)
+
+// The wheel: buckets of entries, narrow where the next deaths are expected and wide far from there.
+//
+// Write a deadline as eleven digits of six bits. Compare it with the focus, a moment near now: the highest digit in
+// which the two differ is its level, and the value of that digit is its slot there. A bucket of level 0 is one millisecond, of level 1
+// 64 ms, of level 2 4 s, and so on until level 10 reaches the end of time in both directions. No deadline is out of range,
+// none is beyond an edge that has to be waited for, and the past has its buckets as the future has.
+//
+// Each bucket knows a floor, a time before which none of its entries ends. Within a level the first occupied bucket has the least floor;
+// so the least over the levels is the wheel's, at most eleven looks away. When the clock passes that floor, the bucket is emptied:
+// the dead are reaped, the living spread over finer buckets after the focus was moved to now. An entry is
+// moved in this way at most once per level, and less than three times for lives up to an hour. Nothing turns when
+// nothing dies: a deadline next week costs one or two looks, not one for every bucket in between.
+//
+// Two rules hold at all times. An entry stands in a bucket whose span, at the present focus, contains its deadline
+// (not necessarily the narrowest such bucket: a bucket half emptied is in order). And no floor is above a deadline in its bucket.
+
+const (
+	digit  = 6
+	slots  = 1 << digit
+	marked = 1 << 31 // in node.prev: the rest is a bucket's number, level*slots + slot
+)
+
+type level struct {
+	occupied uint64 // a bit per slot
+	heads    [slots]uint32
+	floors   [slots]int64
+}
+
+// bucket returns the number of the narrowest bucket for deadline at the present focus.
+func (x *Index) bucket(deadline int64) uint32 {
+	top := 63 - bits.LeadingZeros64(uint64(deadline^x.focus)|1)
+	l := uint32(top) / digit
+	slot := (uint64(deadline) ^ 1<<63) >> (l * digit) // the sign turned, so that the past sorts first
+	return l*slots | uint32(slot)%slots
+}
+
+// span returns a number that is the same for all times in one bucket as large as b.
+func span(b uint32, t int64) int64 { return t >> (b / slots * digit) }
+
+// link puts id first in bucket b.
+func (x *Index) link(id uint32, n *node, b uint32) {
+	l, slot := b/slots, b%slots
+	if int(l) >= len(x.levels) {
+		x.levels = append(x.levels, make([]level, int(l)+1-len(x.levels))...)
+	}
+	v := &x.levels[l]
+	n.next, n.prev = v.heads[slot], marked|b
+	if n.next == 0 {
+		v.occupied |= 1 << slot
+		v.floors[slot] = n.deadline
+	} else {
+		x.nodes[n.next-1].prev = id + 1
+		v.floors[slot] = min(v.floors[slot], n.deadline)
+	}
+	v.heads[slot] = id + 1
+}
+
+// unlink takes n out of its bucket.
+func (x *Index) unlink(n *node) {
+	if n.next != 0 {
+		x.nodes[n.next-1].prev = n.prev
+	}
+	if n.prev&marked == 0 {
+		x.nodes[n.prev-1].next = n.next
+		return
+	}
+	b := n.prev &^ marked
+	v, slot := &x.levels[b/slots], b%slots
+	v.heads[slot] = n.next
+	if n.next == 0 {
+		v.occupied &^= 1 << slot
+	}
+}
+
+// head returns the first entry of bucket b.
+func (x *Index) head(b uint32) (id uint32, ok bool) {
+	h := x.levels[b/slots].heads[b%slots]
+	return h - 1, h != 0
+}
+
+// first returns the bucket with the least floor.
+func (x *Index) first() (b uint32, floor int64, ok bool) {
+	for l := range x.levels {
+		v := &x.levels[l]
+		if v.occupied == 0 {
+			continue
+		}
+		slot := bits.TrailingZeros64(v.occupied) % slots
+		if f := v.floors[slot]; !ok || f < floor {
+			b, floor, ok = uint32(l*slots|slot), f, true
+		}
+	}
+	return b, floor, ok
+}
+
+// refocus moves the focus to now and reports true, if no bucket changes its meaning by that: those of the levels below
+// the highest digit in which now differs from the focus must be empty. They are when the clock has gone forward and the dead
+// between are gone.
+func (x *Index) refocus(now int64) bool {
+	l := (63 - bits.LeadingZeros64(uint64(now^x.focus)|1)) / digit
+	for i := range x.levels[:min(l, len(x.levels))] {
+		if x.levels[i].occupied != 0 {
+			return false
+		}
+	}
+	x.focus = now
+	return true
+}
+
+// coarsen makes room for moving the focus into b: it moves up to max entries from the levels below b's to the bucket beside b that
+// holds them all. It returns how many it moved. There are any only if the clock has fallen back.
+func (x *Index) coarsen(b uint32, max int) int {
+	l, moved := b/slots, 0
+	wide := l*slots | uint32((uint64(x.focus)^1<<63)>>(l*digit))%slots
+	for i := range l {
+		for v := &x.levels[i]; v.occupied != 0; {
+			id, _ := x.head(i*slots | uint32(bits.TrailingZeros64(v.occupied)))
+			if moved == max {
+				return moved
+			}
+			n := &x.nodes[id]
+			x.unlink(n)
+			x.link(id, n, wide)
+			moved++
+		}
+	}
+	return moved
+}
+
+// dead counts the dead at now.
+func (x *Index) dead(now int64) int {
+	count := 0
+	for l := range x.levels {
+		v := &x.levels[l]
+		for o := v.occupied; o != 0; o &= o - 1 {
+			slot := bits.TrailingZeros64(o)
+			if !Dead(v.floors[slot], now) {
+				break
+			}
+			for h := v.heads[slot]; h != 0; h = x.nodes[h-1].next {
+				if Dead(x.nodes[h-1].deadline, now) {
+					count++
+				}
+			}
+		}
+	}
+	return count
+}
+
+// after returns the first millisecond at which deadline has passed. The last one of an int64 never passes.
+func after(deadline int64) int64 {
+	if deadline == math.MaxInt64 {
+		return deadline
+	}
+	return deadline + 1
+}
