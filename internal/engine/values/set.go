@@ -1,13 +1,298 @@
 package values
 
-// SetValue is a collection of distinct byte strings.
-type SetValue struct{}
+import (
+	"slices"
+	"strconv"
+)
 
-// NewSet returns an empty set.
+// SetValue is a collection of distinct byte strings. It has one of three forms: integers in ascending order, members in the order in which
+// they came, or a table. What it is asked for goes one way: only Pop makes a table small again, as Redis does.
+type SetValue struct {
+	form  setForm
+	ints  []int64
+	small []string
+	big   *table[struct{}]
+}
+
+type setForm uint8
+
+const (
+	intset setForm = iota
+	listpack
+	hashtable
+)
+
+// NewSet returns an empty set, which is one of integers until told otherwise.
 func NewSet() *SetValue { return &SetValue{} }
 
-func (s *SetValue) Kind() Kind       { return Set }
-func (s *SetValue) Encoding() string { return "intset" }
-func (s *SetValue) Len() int         { return 0 }
-func (s *SetValue) Clone() Value     { return &SetValue{} }
-func (s *SetValue) Size() int        { return 0 }
+// NewSetFor returns an empty set in the form that Redis begins with when it is going to add n members, this one first.
+func NewSetFor(member []byte, n int, l Limits) *SetValue {
+	_, integer := ParseInt(member)
+	switch {
+	case integer && n <= l.SetMaxIntsetEntries:
+		return NewSet()
+	case n <= l.SetMaxListpackEntries:
+		return NewSmallSet(n)
+	}
+	s := NewSet()
+	s.enlarge(n)
+	return s
+}
+
+// NewSmallSet returns an empty set that keeps the order of its members, with room for n.
+func NewSmallSet(n int) *SetValue {
+	return &SetValue{form: listpack, small: make([]string, 0, n)}
+}
+
+// NewBigSet returns an empty set that is a table from the start, with room for n.
+func NewBigSet(n int) *SetValue {
+	return &SetValue{form: hashtable, big: newTable[struct{}](n)}
+}
+
+func (s *SetValue) Kind() Kind { return Set }
+
+func (s *SetValue) Encoding() string {
+	return [...]string{"intset", "listpack", "hashtable"}[s.form]
+}
+
+func (s *SetValue) Len() int {
+	switch s.form {
+	case intset:
+		return len(s.ints)
+	case listpack:
+		return len(s.small)
+	}
+	return s.big.len()
+}
+
+func (s *SetValue) Clone() Value {
+	c := &SetValue{form: s.form, ints: slices.Clone(s.ints), small: slices.Clone(s.small)}
+	if s.big != nil {
+		c.big = s.big.clone()
+	}
+	return c
+}
+
+func (s *SetValue) Size() int {
+	n := 80 + 8*cap(s.ints) + 16*cap(s.small)
+	for _, m := range s.small {
+		n += len(m)
+	}
+	if s.big != nil {
+		n += s.big.size()
+	}
+	return n
+}
+
+// Has reports whether member is in the set.
+func (s *SetValue) Has(member []byte) bool { return has(s, member) }
+
+// HasName is Has for a member handed out by another set.
+func (s *SetValue) HasName(member string) bool { return has(s, member) }
+
+// Add puts member in and reports whether it was absent.
+func (s *SetValue) Add(member []byte, l Limits) bool { return add(s, member, l) }
+
+// AddName is Add for a member handed out by another set, which it shares.
+func (s *SetValue) AddName(member string, l Limits) bool { return add(s, member, l) }
+
+// Remove takes member out and reports whether it was there.
+func (s *SetValue) Remove(member []byte) bool { return remove(s, member) }
+
+// RemoveName is Remove for a member handed out by another set.
+func (s *SetValue) RemoveName(member string) bool { return remove(s, member) }
+
+// Grow prepares for n calls of Add: where n alone is more than a small form holds, Redis makes the table at once.
+func (s *SetValue) Grow(n int, l Limits) {
+	if s.form == listpack && n > l.SetMaxListpackEntries || s.form == intset && n > l.SetMaxIntsetEntries {
+		s.enlarge(n)
+	}
+}
+
+// Ints returns the members if all are integers and kept as such. They must not be changed.
+func (s *SetValue) Ints() ([]int64, bool) { return s.ints, s.form == intset }
+
+// Each calls do for every member until do returns false. do must not change the set.
+func (s *SetValue) Each(do func(member string) bool) {
+	switch s.form {
+	case intset:
+		for _, n := range s.ints {
+			if !do(strconv.FormatInt(n, 10)) {
+				return
+			}
+		}
+	case listpack:
+		for _, m := range s.small {
+			if !do(m) {
+				return
+			}
+		}
+	default:
+		s.big.each(func(m string, _ *struct{}) bool { return do(m) })
+	}
+}
+
+// Scan calls do for members from cursor on, about count of them, and returns the cursor to go on with, 0 at the end: SSCAN.
+// A small set is told whole.
+func (s *SetValue) Scan(cursor uint64, count int, do func(member string)) uint64 {
+	if s.form == hashtable {
+		return s.big.scan(cursor, count, func(m string, _ *struct{}) { do(m) })
+	}
+	s.Each(func(m string) bool { do(m); return true })
+	return 0
+}
+
+// TryInts makes the set one of integers if it can be: what Redis does with some results.
+func (s *SetValue) TryInts(l Limits) {
+	if s.form == intset || s.Len() > l.SetMaxIntsetEntries {
+		return
+	}
+	ints := make([]int64, 0, s.Len())
+	s.Each(func(m string) bool {
+		n, ok := ParseInt([]byte(m))
+		if ok {
+			ints = append(ints, n)
+		}
+		return ok
+	})
+	if len(ints) == s.Len() {
+		slices.Sort(ints)
+		*s = SetValue{ints: ints}
+	}
+}
+
+// name is a member as it comes: from a command or from another set.
+type name interface{ []byte | string }
+
+func has[N name](s *SetValue, member N) bool {
+	switch s.form {
+	case intset:
+		n, ok := parseMember(member)
+		if ok {
+			_, ok = slices.BinarySearch(s.ints, n)
+		}
+		return ok
+	case listpack:
+		return find(s, member) >= 0
+	}
+	_, ok := s.big.slots[string(member)]
+	return ok
+}
+
+func add[N name](s *SetValue, member N, l Limits) bool {
+	switch s.form {
+	case intset:
+		if n, ok := parseMember(member); ok {
+			return s.addInt(n, l)
+		}
+		if s.fitsSmall(len(member), l) {
+			s.spell()
+			s.small = append(s.small, string(member))
+		} else {
+			s.enlarge(len(s.ints) + 1)
+			s.big.put(string(member), struct{}{})
+		}
+		return true
+	case listpack:
+		if find(s, member) >= 0 {
+			return false
+		}
+		if len(s.small) < l.SetMaxListpackEntries && len(member) <= l.SetMaxListpackValue {
+			s.small = append(s.small, string(member))
+			return true
+		}
+		s.enlarge(len(s.small) + 1)
+	default:
+		if _, ok := s.big.slots[string(member)]; ok {
+			return false
+		}
+	}
+	s.big.put(string(member), struct{}{})
+	return true
+}
+
+func remove[N name](s *SetValue, member N) bool {
+	switch s.form {
+	case intset:
+		n, ok := parseMember(member)
+		if !ok {
+			return false
+		}
+		i, ok := slices.BinarySearch(s.ints, n)
+		if ok {
+			s.ints = slices.Delete(s.ints, i, i+1)
+		}
+		return ok
+	case listpack:
+		i := find(s, member)
+		if i >= 0 {
+			s.small = slices.Delete(s.small, i, i+1)
+		}
+		return i >= 0
+	}
+	return s.big.remove([]byte(member))
+}
+
+// parseMember is ParseInt for both kinds of names.
+func parseMember[N name](member N) (int64, bool) {
+	if len(member) > 20 {
+		return 0, false
+	}
+	var buf [20]byte
+	return ParseInt(buf[:copy(buf[:], member)])
+}
+
+// find returns the place of member in the small form, -1 if it is absent.
+func find[N name](s *SetValue, member N) int {
+	for i, m := range s.small {
+		if m == string(member) {
+			return i
+		}
+	}
+	return -1
+}
+
+func (s *SetValue) addInt(n int64, l Limits) bool {
+	i, found := slices.BinarySearch(s.ints, n)
+	if found {
+		return false
+	}
+	s.ints = slices.Insert(s.ints, i, n)
+	if len(s.ints) > l.SetMaxIntsetEntries {
+		s.enlarge(len(s.ints))
+	}
+	return true
+}
+
+// fitsSmall reports whether the integers and one more member, of this length, can be kept in order of arrival.
+func (s *SetValue) fitsSmall(length int, l Limits) bool {
+	if n := len(s.ints); n > 0 {
+		length = max(length, digits(s.ints[0]), digits(s.ints[n-1]))
+	}
+	return len(s.ints) < l.SetMaxListpackEntries && length <= l.SetMaxListpackValue
+}
+
+// digits returns the length of n in decimal.
+func digits(n int64) int {
+	var buf [20]byte
+	return len(strconv.AppendInt(buf[:0], n, 10))
+}
+
+// spell changes integers into members in order of arrival, ascending.
+func (s *SetValue) spell() {
+	small := make([]string, len(s.ints), len(s.ints)+1)
+	for i, n := range s.ints {
+		small[i] = strconv.FormatInt(n, 10)
+	}
+	*s = SetValue{form: listpack, small: small}
+}
+
+// enlarge changes the set into a table with room for n members.
+func (s *SetValue) enlarge(n int) {
+	big := newTable[struct{}](max(n, s.Len()))
+	s.Each(func(m string) bool {
+		big.put(m, struct{}{})
+		return true
+	})
+	*s = SetValue{form: hashtable, big: big}
+}

@@ -1,5 +1,11 @@
 package values
 
+import (
+	"maps"
+	"slices"
+	"unsafe"
+)
+
 // table is the large form that sets, hashes and sorted sets share: elements by name, each in a slot that it keeps for life.
 // The slot number is the cursor of SSCAN, HSCAN and ZSCAN: an element present during a whole scan is met exactly once, whatever comes and
 // goes around it. Random choice draws slots.
@@ -7,6 +13,7 @@ type table[T any] struct {
 	slots map[string]uint32
 	items []item[T]
 	free  []uint32 // slots of removed elements, the latest last
+	bytes int      // of all names
 }
 
 type item[T any] struct {
@@ -31,8 +38,11 @@ func (t *table[T]) get(name []byte) *T {
 }
 
 // add puts in an element that is absent and returns its slot.
-func (t *table[T]) add(name []byte, data T) uint32 {
-	it := item[T]{name: string(name), used: true, data: data}
+func (t *table[T]) add(name []byte, data T) uint32 { return t.put(string(name), data) }
+
+// put is add for a name that need not be copied.
+func (t *table[T]) put(name string, data T) uint32 {
+	it := item[T]{name: name, used: true, data: data}
 	var slot uint32
 	if n := len(t.free); n > 0 {
 		slot, t.free = t.free[n-1], t.free[:n-1]
@@ -42,6 +52,7 @@ func (t *table[T]) add(name []byte, data T) uint32 {
 		t.items = append(t.items, it)
 	}
 	t.slots[it.name] = slot
+	t.bytes += len(name)
 	return slot
 }
 
@@ -52,9 +63,21 @@ func (t *table[T]) remove(name []byte) bool {
 		return false
 	}
 	delete(t.slots, string(name))
+	t.bytes -= len(name)
 	t.items[slot] = item[T]{}
 	t.free = append(t.free, slot)
 	return true
+}
+
+// clone returns a table with the same elements in the same slots. Data is copied as an assignment does.
+func (t *table[T]) clone() *table[T] {
+	return &table[T]{slots: maps.Clone(t.slots), items: slices.Clone(t.items), free: slices.Clone(t.free), bytes: t.bytes}
+}
+
+// size returns about how many bytes the table takes.
+func (t *table[T]) size() int {
+	const entry = 24 // of the map, with its empty places
+	return 80 + cap(t.items)*int(unsafe.Sizeof(item[T]{})) + len(t.slots)*entry + t.bytes
 }
 
 // each calls do for every element, in slot order, until do returns false. do must not change the table.
