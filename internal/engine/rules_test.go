@@ -1,0 +1,176 @@
+package engine
+
+import (
+	"fmt"
+	"os"
+	"regexp"
+	"strconv"
+	"strings"
+	"testing"
+)
+
+// laterRules are the classes of rules that a single engine in memory cannot play.
+var laterRules = map[byte]string{
+	'P': "propagation: waits for the journal",
+	'R': "replication: waits for the feed",
+	'L': "loading: waits for the journal",
+}
+
+type rule struct {
+	id, title string
+	steps     []step
+}
+
+type step struct{ command, want string }
+
+// readRules reads testdata/expire-rules.md.
+func readRules(t *testing.T) []*rule {
+	text, err := os.ReadFile("testdata/expire-rules.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	row := regexp.MustCompile("(?m)^\\| ([A-Z][0-9]+) \\| (.*?) \\| [0-9]+ \\| `(.*?)` \\| `(.*)` \\|$")
+	var rules []*rule
+	for _, m := range row.FindAllStringSubmatch(string(text), -1) {
+		if len(rules) == 0 || rules[len(rules)-1].id != m[1] {
+			rules = append(rules, &rule{id: m[1], title: m[2]})
+		}
+		r := rules[len(rules)-1]
+		r.steps = append(r.steps, step{m[3], m[4]})
+	}
+	return rules
+}
+
+// TestExpiryRules plays every rule against the engine and, in the same run, against a real Redis.
+func TestExpiryRules(t *testing.T) {
+	rules := readRules(t)
+	if len(rules) != 171 {
+		t.Fatalf("%d rules", len(rules))
+	}
+	var played, steps, waiting int
+	t.Run("engine", func(t *testing.T) {
+		for _, r := range rules {
+			if why, later := laterRules[r.id[0]]; later {
+				t.Logf("waiting: %s %s (%s)", r.id, r.title, why)
+				waiting++
+				continue
+			}
+			s := newStage(Options{})
+			n, missing := playRule(t, s, r)
+			if missing != "" {
+				t.Logf("waiting: %s from step %d: for %s", r.id, n+1, missing)
+			}
+			played++
+			steps += n
+		}
+		t.Logf("%d rules played, %d steps; %d rules wait", played, steps, waiting)
+	})
+	t.Run("Redis", func(t *testing.T) {
+		if testing.Short() {
+			t.Skip("takes real time")
+		}
+		addr := realServer(t)
+		for _, r := range rules {
+			if _, later := laterRules[r.id[0]]; later {
+				continue
+			}
+			target := newRealTarget(t, addr)
+			playRule(t, target, r)
+			target.close()
+		}
+	})
+}
+
+// playRule plays r and returns how many of its steps were played, and the command that stopped it, if one did.
+func playRule(t *testing.T, on target, r *rule) (n int, missing string) {
+	var dump string
+	for i, s := range r.steps {
+		got, want := playStep(on, s, &dump)
+		if strings.Contains(got, "-ERR unknown command") && !strings.Contains(want, "unknown command") {
+			word, _, _ := strings.Cut(s.command, " ")
+			return i, word
+		}
+		if !agree(got, want) {
+			t.Errorf("%s %s, step %d on %s: %s\n got %s\nwant %s", r.id, r.title, i+1, on.name(), s.command, got, want)
+			return i, ""
+		}
+	}
+	return len(r.steps), ""
+}
+
+// settle is how long an active cycle, an event or a push may take, in milliseconds.
+const settle = 150
+
+// playStep carries out one step and returns what came and what should have.
+func playStep(on target, s step, dump *string) (got, want string) {
+	who, line := "", strings.ReplaceAll(s.command, `\|`, "|")
+	if rest, ok := strings.CutPrefix(line, "@c"); ok {
+		who, line, _ = strings.Cut(rest, " ")
+	}
+	if strings.HasPrefix(line, "~") {
+		_, line, _ = strings.Cut(line, " ")
+	}
+	args := words(line)
+	for i, a := range args {
+		if a == "$DUMP" {
+			args[i] = *dump
+		}
+	}
+	switch args[0] {
+	case "@sleep":
+		ms, _ := strconv.Atoi(args[1])
+		on.sleep(ms)
+		return "-", s.want
+	case "@sub":
+		for _, reply := range []string{
+			on.do("", "CONFIG", "SET", "notify-keyspace-events", args[1]),
+			on.do("events", "PSUBSCRIBE", "__keyevent@0__:*"),
+		} {
+			if strings.HasPrefix(reply, "-") {
+				return reply, s.want
+			}
+		}
+		return "-", s.want
+	case "@events":
+		on.sleep(settle)
+		return events(on.take("events")), s.want
+	case "@push":
+		on.sleep(settle)
+		if got = on.take(args[1]); got == "" {
+			got = "(none)"
+		}
+		return got, s.want
+	case "@dump":
+		*dump, _ = strconv.Unquote(on.do("", "DUMP", args[1]))
+		return "-", s.want
+	}
+	return on.do(who, args...), s.want
+}
+
+var eventFrame = regexp.MustCompile(`\["pmessage", "[^"]*", "__keyevent@0__:([^"]*)", "([^"]*)"\]`)
+
+// events renders the messages of a subscriber as {event key, ...}.
+func events(messages string) string {
+	var list []string
+	for _, m := range eventFrame.FindAllStringSubmatch(messages, -1) {
+		list = append(list, m[1]+" "+m[2])
+	}
+	return "{" + strings.Join(list, ", ") + "}"
+}
+
+// agree compares a reply with what a rule wants: word by word, but for a number with a tolerance, HELLO's map, and RESP3's sets, which the
+// table writes as arrays.
+func agree(got, want string) bool {
+	got = strings.ReplaceAll(got, "~[", "[")
+	if want == "{HELLO reply}" {
+		return strings.HasPrefix(got, `{"server"`)
+	}
+	if middle, tolerance, ok := strings.Cut(want, "±"); ok {
+		var g, m, d int
+		fmt.Sscanf(got, ":%d", &g)
+		fmt.Sscanf(middle, ":%d", &m)
+		fmt.Sscanf(tolerance, "%d", &d)
+		return m-d <= g && g <= m+d
+	}
+	return got == want
+}
