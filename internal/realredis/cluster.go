@@ -1,0 +1,257 @@
+package realredis
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// A Cluster is a Redis Cluster. The methods of its nodes break it; a node that is killed or paused is failed over by the others.
+type Cluster struct {
+	t     testing.TB
+	nodes []*Server
+}
+
+const slots = 16384
+
+// StartCluster starts a cluster of masters (at least 3) with replicas each, and returns when every node finds it complete.
+// That takes some 2 s: so long a new master refuses to serve, whatever its peers say.
+func StartCluster(t testing.TB, masters, replicas int, o Options) *Cluster {
+	t.Helper()
+	if masters < 3 || replicas < 0 {
+		t.Fatalf("realredis: StartCluster needs at least 3 masters and no negative replicas, got %d and %d", masters, replicas)
+	}
+	b := need(t, o.Flavour)
+	c := &Cluster{t: t}
+	for range masters * (1 + replicas) {
+		s := prepare(t, b, append([]string{
+			"cluster-enabled yes",
+			"cluster-announce-ip 127.0.0.1",
+			"cluster-node-timeout 2000",  // how long a node hangs before it is failed over
+			"repl-ping-replica-period 1", // clients are told of a replica once it has received something
+		}, o.Config...)...)
+		s.busPort = anyPort
+		c.nodes = append(c.nodes, s)
+	}
+	startAll(t, c.nodes)
+
+	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	defer cancel()
+	c.must(c.build(ctx, masters))
+	c.must(until(ctx, func() error { return c.complete(ctx, 1+replicas) }))
+	return c
+}
+
+// startAll starts servers side by side.
+func startAll(t testing.TB, servers []*Server) {
+	t.Helper()
+	errs := make([]error, len(servers))
+	var wg sync.WaitGroup
+	for i, s := range servers {
+		wg.Go(func() { errs[i] = s.start() })
+	}
+	wg.Wait()
+	if err := errors.Join(errs...); err != nil {
+		t.Fatalf("realredis: %v", err)
+	}
+}
+
+func (c *Cluster) must(err error) {
+	c.t.Helper()
+	if err != nil {
+		c.t.Fatalf("realredis: %v", err)
+	}
+}
+
+// build deals out the slots to the first nodes, makes all acquainted, and has the others replicate the first ones in turn.
+func (c *Cluster) build(ctx context.Context, masters int) error {
+	ids := make([]string, len(c.nodes))
+	for i, s := range c.nodes {
+		rdb := s.admin()
+		// Every pair is introduced, where gossip would take its rounds. Epochs differ from the start, so that no two
+		// masters have to settle who is the newer.
+		pipe := rdb.Pipeline()
+		id := pipe.Do(ctx, "CLUSTER", "MYID")
+		pipe.Do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1)
+		if i < masters {
+			pipe.Do(ctx, "CLUSTER", "ADDSLOTSRANGE", i*slots/masters, (i+1)*slots/masters-1)
+		}
+		for _, peer := range c.nodes[:i] {
+			pipe.Do(ctx, "CLUSTER", "MEET", "127.0.0.1", peer.port, peer.busPort)
+		}
+		if _, err := pipe.Exec(ctx); err != nil {
+			return fmt.Errorf("introduce node %d: %w", i, err)
+		}
+		ids[i] = id.Val().(string)
+	}
+	for i, s := range c.nodes[masters:] {
+		rdb := s.admin()
+		master := ids[i%masters]
+		if err := until(ctx, func() error { return rdb.Do(ctx, "CLUSTER", "REPLICATE", master).Err() }); err != nil {
+			return fmt.Errorf("replicate %s: %w", master, err)
+		}
+	}
+	return nil
+}
+
+// complete reports what is still wrong: every node that is up must serve, and have the same idea of who has which slots,
+// each range with at least copies nodes that are up.
+func (c *Cluster) complete(ctx context.Context, copies int) error {
+	var view string
+	for _, s := range c.nodes {
+		if !s.up() {
+			continue
+		}
+		rdb := s.admin()
+		info, err := rdb.ClusterInfo(ctx).Result()
+		if err != nil {
+			return err
+		}
+		if !strings.Contains(info, "cluster_state:ok") {
+			return fmt.Errorf("node %s does not serve: %s", s.addr(), info)
+		}
+		ranges, err := rdb.ClusterSlots(ctx).Result()
+		if err != nil {
+			return err
+		}
+		var own []string
+		for _, r := range ranges {
+			addrs := make([]string, len(r.Nodes))
+			for i, n := range r.Nodes {
+				addrs[i] = n.Addr
+			}
+			if len(addrs) == 0 || len(addrs) < copies {
+				return fmt.Errorf("slots %d-%d are at %v only, says %s", r.Start, r.End, addrs, s.addr())
+			}
+			if !c.at(addrs[0]).up() {
+				return fmt.Errorf("slots %d-%d are at %s, which is down, says %s", r.Start, r.End, addrs[0], s.addr())
+			}
+			slices.Sort(addrs[1:])
+			own = append(own, fmt.Sprintf("%05d-%05d %v", r.Start, r.End, addrs))
+		}
+		slices.Sort(own)
+		if v := strings.Join(own, "\n"); view == "" {
+			view = v
+		} else if v != view {
+			return fmt.Errorf("nodes differ:\n%s\n%s", view, v)
+		}
+		replication, err := rdb.Info(ctx, "replication").Result()
+		if err != nil {
+			return err
+		}
+		if strings.Contains(replication, "master_link_status:down") {
+			return fmt.Errorf("replica %s is not in step", s.addr())
+		}
+	}
+	return nil
+}
+
+func (c *Cluster) at(addr string) *Server {
+	for _, s := range c.nodes {
+		if s.addr() == addr {
+			return s
+		}
+	}
+	return &Server{}
+}
+
+// Options returns what connects a go-redis cluster client, for the caller to change.
+func (c *Cluster) Options() *redis.ClusterOptions {
+	o := &redis.ClusterOptions{}
+	for _, s := range c.nodes {
+		o.Addrs = append(o.Addrs, s.addr())
+	}
+	return o
+}
+
+// Client returns a new client of the cluster, which is closed at the end of the test.
+func (c *Cluster) Client() *redis.ClusterClient {
+	rdb := redis.NewClusterClient(c.Options())
+	c.t.Cleanup(func() { rdb.Close() })
+	return rdb
+}
+
+// Nodes returns all nodes, those that began as masters first.
+func (c *Cluster) Nodes() []*Server { return slices.Clone(c.nodes) }
+
+// Version is that of every node.
+func (c *Cluster) Version() Version { return c.nodes[0].Version() }
+
+// Owner is the master that now serves key, as the first node that is up sees it.
+func (c *Cluster) Owner(key string) *Server {
+	c.t.Helper()
+	servers, err := c.serving(context.Background(), key)
+	c.must(err)
+	return servers[0]
+}
+
+// serving returns the master that serves key and its replicas.
+func (c *Cluster) serving(ctx context.Context, key string) ([]*Server, error) {
+	i := slices.IndexFunc(c.nodes, (*Server).up)
+	if i < 0 {
+		return nil, errors.New("no node of the cluster is up")
+	}
+	rdb := c.nodes[i].admin()
+	slot, err := rdb.ClusterKeySlot(ctx, key).Result()
+	if err != nil {
+		return nil, err
+	}
+	ranges, err := rdb.ClusterSlots(ctx).Result()
+	if err != nil {
+		return nil, err
+	}
+	for _, r := range ranges {
+		if int64(r.Start) <= slot && slot <= int64(r.End) {
+			var servers []*Server
+			for _, n := range r.Nodes {
+				servers = append(servers, c.at(n.Addr))
+			}
+			return servers, nil
+		}
+	}
+	return nil, fmt.Errorf("no node serves slot %d of %q", slot, key)
+}
+
+// Failover has a replica take over from the master that serves key, and returns the new master when all nodes know it.
+// Of a master that is up nothing is lost; for one that is down it is what the cluster would do by itself a little later.
+func (c *Cluster) Failover(key string) *Server {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	servers, err := c.serving(ctx, key)
+	c.must(err)
+	i := slices.IndexFunc(servers[1:], (*Server).up)
+	if i < 0 {
+		c.t.Fatalf("realredis: no replica of the master of %q is up", key)
+	}
+	next := servers[1+i]
+	args := []any{"CLUSTER", "FAILOVER"}
+	if !servers[0].up() {
+		args = append(args, "FORCE") // without the consent of the old master
+	}
+	rdb := next.admin()
+	c.must(rdb.Do(ctx, args...).Err())
+	c.must(until(ctx, func() error {
+		now, err := c.serving(ctx, key)
+		if err == nil && now[0] != next {
+			err = fmt.Errorf("%q is still served by %s", key, now[0].addr())
+		}
+		return errors.Join(err, c.complete(ctx, 1))
+	}))
+	return next
+}
+
+// Settle returns when the nodes that are up serve all slots and agree on how: after a master was killed or paused, when one
+// of its replicas has taken over; after a restart, when the node has caught up.
+func (c *Cluster) Settle() {
+	c.t.Helper()
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	c.must(until(ctx, func() error { return c.complete(ctx, 1) }))
+}

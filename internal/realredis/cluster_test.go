@@ -1,0 +1,76 @@
+package realredis
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// holds writes and reads keys of many slots.
+func holds(t *testing.T, rdb redis.UniversalClient) {
+	t.Helper()
+	for i := range 20 {
+		key := fmt.Sprint("key", i)
+		if err := rdb.Set(context.Background(), key, i, time.Minute).Err(); err != nil {
+			t.Fatalf("SET %s: %v", key, err)
+		}
+		if got, err := rdb.Get(context.Background(), key).Int(); err != nil || got != i {
+			t.Fatalf("GET %s = %d, %v, want %d", key, got, err, i)
+		}
+	}
+}
+
+func TestCluster(t *testing.T) {
+	eachFlavour(t, func(t *testing.T, o Options) {
+		o.Config = []string{"cluster-node-timeout 1000"}
+		c := StartCluster(t, 3, 1, o)
+		if n := len(c.Nodes()); n != 6 || !o.Flavour.fits(c.Version()) {
+			t.Errorf("%d nodes of %v, want 6 of %v", n, c.Version(), o.Flavour)
+		}
+		rdb := c.Client()
+		holds(t, rdb)
+
+		old := c.Owner("key1")
+		now := c.Failover("key1")
+		if now == old || c.Owner("key1") != now {
+			t.Errorf("after Failover the owner is %s, was %s, Failover said %s", c.Owner("key1").Addr(), old.Addr(), now.Addr())
+		}
+		if got, err := rdb.Get(context.Background(), "key1").Int(); err != nil || got != 1 {
+			t.Errorf("after Failover GET key1 = %d, %v", got, err)
+		}
+
+		if o.Flavour != Redis8 {
+			return // the others prove that they start and fail over
+		}
+		now.Pause()
+		if c.Failover("key1") != old { // without consent
+			t.Errorf("the owner is %s, want %s", c.Owner("key1").Addr(), old.Addr())
+		}
+		now.Resume()
+		c.Settle()
+		holds(t, c.Client())
+
+		old.Kill()
+		c.Settle()
+		if c.Owner("key1") != now {
+			t.Errorf("after Kill the owner is %s, want the replica %s", c.Owner("key1").Addr(), now.Addr())
+		}
+		old.Restart()
+		c.Settle()
+		holds(t, c.Client())
+	})
+}
+
+func TestClusterSizesAreChecked(t *testing.T) {
+	for _, size := range [][2]int{{2, 1}, {0, 0}, {3, -1}} {
+		if v := watch(t, func(t testing.TB) { StartCluster(t, size[0], size[1], Options{}) }); v.failed == "" {
+			t.Errorf("StartCluster of %v: %+v, want a failure", size, v)
+		}
+	}
+	if v := watch(t, func(t testing.TB) { StartSentinel(t, 0, Options{}) }); v.failed == "" {
+		t.Errorf("StartSentinel with no replica: %+v, want a failure", v)
+	}
+}

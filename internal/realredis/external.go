@@ -1,0 +1,88 @@
+package realredis
+
+import (
+	"context"
+	"crypto/rand"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// external is a database of the server of REDIS_ADDR, which is not ours: nobody has given us leave to flush it.
+//
+// Tests run at the same time, in several processes, so a database is claimed: by a key of database 0 that expires, the
+// only trace outside. A claimed database that is empty is the test's, and is flushed before the claim is given up. One that
+// is not empty belongs to somebody and is passed over; so is what a killed test left behind.
+type external struct {
+	addr string
+	db   int
+}
+
+const claimTTL = 15 * time.Minute // beyond the ten minutes that go test gives a package
+
+// attach claims an empty database of the server at addr.
+func attach(t testing.TB, addr string) *Server {
+	t.Helper()
+	s := &Server{t: t, external: &external{addr: addr}}
+	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
+	defer cancel()
+
+	root := redis.NewClient(&redis.Options{Addr: addr, MaxRetries: -1, DialerRetries: 1})
+	t.Cleanup(func() { root.Close() })
+	info, err := root.Info(ctx, "server").Result()
+	if err != nil {
+		t.Fatalf("realredis: REDIS_ADDR=%s: %v", addr, err)
+	}
+	if s.binary.version, err = parseVersion(info); err != nil {
+		t.Fatalf("realredis: REDIS_ADDR=%s: %v", addr, err)
+	}
+	if !Redis8.fits(s.binary.version) {
+		t.Fatalf("realredis: REDIS_ADDR must name a %v, got %v at %s", Redis8, s.binary.version, addr)
+	}
+	if err := until(ctx, func() error { return s.claim(ctx, root) }); err != nil {
+		t.Fatalf("realredis: REDIS_ADDR=%s: %v", addr, err)
+	}
+	return s
+}
+
+// claim takes the first database that is free. Those after 0 are tried until the server says there is no such one.
+func (s *Server) claim(ctx context.Context, root *redis.Client) error {
+	for db := 1; ; db++ {
+		key, token := fmt.Sprintf("mayfly-realredis:claim:%d", db), rand.Text()
+		won, err := root.SetNX(ctx, key, token, claimTTL).Result()
+		if err != nil {
+			return err
+		}
+		if !won {
+			continue
+		}
+		rdb := redis.NewClient(&redis.Options{Addr: s.external.addr, DB: db})
+		size, err := rdb.DBSize(ctx).Result()
+		if err == nil && size == 0 {
+			s.external.db = db
+			s.t.Cleanup(func() {
+				defer rdb.Close()
+				if root.Get(context.Background(), key).Val() != token {
+					s.t.Errorf("realredis: lost the claim on database %d of REDIS_ADDR; it is not flushed", db)
+					return
+				}
+				if err := rdb.FlushDB(context.Background()).Err(); err != nil {
+					s.t.Errorf("realredis: flush database %d of REDIS_ADDR: %v", db, err)
+				}
+				root.Del(context.Background(), key)
+			})
+			return nil
+		}
+		rdb.Close()
+		root.Del(ctx, key)
+		if err != nil && strings.Contains(err.Error(), "out of range") {
+			return fmt.Errorf("none of its databases 1 to %d is empty and free: FLUSHDB one that can be spared", db-1)
+		}
+		if err != nil {
+			return err
+		}
+	}
+}

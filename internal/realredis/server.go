@@ -1,0 +1,327 @@
+// Package realredis starts real Redis servers for tests, on their own or as a cluster or sentinels, and breaks them: stops,
+// kills, pauses and fails them over. Only tests import it.
+//
+//	srv := realredis.Start(t, realredis.Options{})
+//	rdb := srv.Client()
+//	srv.Kill() // what does the code under test do now?
+//
+// Every server listens on a free loopback port, saves nothing, and ends with the test, at the latest with the test
+// process; when the test failed, its log is shown.
+//
+// Servers are found in this order:
+//
+//  1. REDIS_ADDR, host:port of a running one: see [Options] for what it can be used for;
+//  2. MAYFLY_REDIS_BIN, a directory that holds redis-server, as .ci/redis prints it;
+//  3. the place where .ci/redis keeps what it fetched;
+//  4. PATH.
+//
+// Without one the test is skipped with a line that contains SKIPPED-NO-REDIS and the test's name (shown by go test -v),
+// or fails when MAYFLY_REQUIRE_REDIS=1.
+package realredis
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Options says what to start. The zero value is Redis 8.
+//
+// The server of REDIS_ADDR serves [Start] when neither option is set. It belongs to somebody: the test gets a database
+// of it that is empty, and that database is emptied again at the end. Nothing else of it is touched, so the methods
+// that break a server, and Addr, which would lead to database 0, skip the test there.
+type Options struct {
+	Flavour Flavour
+	Config  []string // further lines of redis.conf, e.g. "maxmemory 1mb"
+}
+
+// A Server is one redis-server on 127.0.0.1. Its methods end the test where they fail, and are for one goroutine at a
+// time, that of the test.
+type Server struct {
+	t       testing.TB
+	binary  binary
+	mode    []string // further arguments of redis-server
+	config  []string
+	dir     string
+	port    int
+	busPort int // of a cluster node, else 0
+	process *process
+	own     *redis.Client // for commands of our own, made by admin
+
+	external *external // the server of REDIS_ADDR, else nil
+}
+
+// Start starts a single server.
+func Start(t testing.TB, o Options) *Server {
+	t.Helper()
+	if addr := os.Getenv("REDIS_ADDR"); addr != "" && o.Flavour == Redis8 && len(o.Config) == 0 {
+		return attach(t, addr)
+	}
+	s := prepare(t, need(t, o.Flavour), o.Config...)
+	s.must(s.start())
+	return s
+}
+
+// prepare makes a server that will be started, and sees to its end.
+func prepare(t testing.TB, b binary, config ...string) *Server {
+	t.Helper()
+	s := &Server{t: t, binary: b, dir: scratch(t), config: append([]string{
+		`save ""`,
+		"appendonly no",
+		"enable-debug-command local",
+		"repl-diskless-sync-delay 0", // a replica is there at once, not after 5 s
+		"repl-diskless-load on-empty-db",
+	}, config...)}
+	t.Cleanup(s.cleanup)
+	return s
+}
+
+// scratch is a directory for what a server writes, in memory where the system has such a place: sentinels and cluster
+// nodes fsync what they learn, and one that waits for a busy disk is taken for dead by its peers.
+func scratch(t testing.TB) string {
+	dir, err := os.MkdirTemp("/dev/shm", "mayfly-realredis-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+func (s *Server) cleanup() {
+	if s.own != nil {
+		s.own.Close()
+	}
+	if err := s.process.end(os.Kill); err != nil {
+		s.t.Errorf("realredis: %v", err)
+	}
+	if s.t.Failed() {
+		s.t.Logf("log of %v at port %d:\n%s", s.binary.version, s.port, s.log())
+	}
+}
+
+func (s *Server) log() string {
+	log, err := os.ReadFile(s.logFile())
+	if err != nil {
+		return err.Error()
+	}
+	return string(log)
+}
+
+func (s *Server) logFile() string { return filepath.Join(s.dir, "log") }
+
+// must ends the test if err is one.
+func (s *Server) must(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatalf("realredis: %v", err)
+	}
+}
+
+// start chooses free ports and starts the server there, on others if somebody was faster.
+func (s *Server) start() error {
+	const tries = 10
+	var err error
+	for range tries {
+		if s.port, err = freePort(); err != nil {
+			return err
+		}
+		config := []string{
+			fmt.Sprintf("port %d", s.port),
+			"bind 127.0.0.1",
+			fmt.Sprintf("dir %q", s.dir),
+		}
+		if s.busPort != 0 {
+			if s.busPort, err = freePort(); err != nil {
+				return err
+			}
+			config = append(config, fmt.Sprintf("cluster-port %d", s.busPort))
+		}
+		text := strings.Join(append(config, s.config...), "\n") + "\n"
+		if err := os.WriteFile(s.configFile(), []byte(text), 0o600); err != nil {
+			return err
+		}
+		if err = s.run(); !errors.Is(err, errPortTaken) {
+			return err
+		}
+	}
+	return err
+}
+
+func (s *Server) configFile() string { return filepath.Join(s.dir, "redis.conf") }
+
+// anyPort asks start for a bus port.
+const anyPort = -1
+
+var errPortTaken = errors.New("somebody took the port meanwhile")
+
+// run starts the process and returns when it answers.
+func (s *Server) run() error {
+	var err error
+	s.process, err = run(s.logFile(), s.binary.path, append([]string{s.configFile()}, s.mode...)...)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	go func() {
+		select {
+		case <-s.process.ended:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	err = until(ctx, s.answers)
+	if err == nil {
+		return nil
+	}
+	log := s.log()
+	if !s.process.alive() && strings.Contains(log, "Address already in use") {
+		return fmt.Errorf("%w: %d", errPortTaken, s.port)
+	}
+	return fmt.Errorf("%v did not start: %w; its log:\n%s", s.binary.version, err, log)
+}
+
+// answers asks the server for a PONG, and who it is: where two wanted one port, the answer may come from the other.
+func (s *Server) answers() error {
+	conn, err := net.DialTimeout("tcp", s.addr(), time.Second)
+	if err != nil {
+		return err
+	}
+	defer conn.Close()
+	conn.SetDeadline(time.Now().Add(time.Second))
+	if _, err := io.WriteString(conn, "PING\r\nINFO server\r\nQUIT\r\n"); err != nil {
+		return err
+	}
+	pid := fmt.Sprintf("process_id:%d", s.process.cmd.Process.Pid)
+	lines := bufio.NewScanner(conn)
+	if lines.Scan(); lines.Text() != "+PONG" {
+		return fmt.Errorf("PING was answered by %q", lines.Text())
+	}
+	for lines.Scan() {
+		if lines.Text() == pid {
+			return nil
+		}
+	}
+	return errors.New("another server has its port")
+}
+
+// freePort returns a port that nobody listens on. It keeps below the ports that systems give to outgoing connections,
+// so that a server which is down finds its port free when it restarts.
+func freePort() (int, error) {
+	const first, end, tries = 15000, 32768, 100
+	var err error
+	for range tries {
+		port := first + rand.IntN(end-first)
+		var l net.Listener
+		if l, err = net.Listen("tcp", net.JoinHostPort("127.0.0.1", strconv.Itoa(port))); err == nil {
+			return port, l.Close()
+		}
+	}
+	return 0, fmt.Errorf("no free port: %w", err)
+}
+
+func (s *Server) addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
+
+// Addr is the server's address, the same for its whole life.
+func (s *Server) Addr() string {
+	s.t.Helper()
+	s.ours("dialled")
+	return s.addr()
+}
+
+// Options returns what connects a go-redis client to the server, for the caller to change.
+func (s *Server) Options() *redis.Options {
+	if s.external != nil {
+		return &redis.Options{Addr: s.external.addr, DB: s.external.db}
+	}
+	return &redis.Options{Addr: s.addr()}
+}
+
+// Client returns a new client of the server, which is closed at the end of the test.
+func (s *Server) Client() *redis.Client {
+	rdb := redis.NewClient(s.Options())
+	s.t.Cleanup(func() { rdb.Close() })
+	return rdb
+}
+
+// Version is the server's own.
+func (s *Server) Version() Version { return s.binary.version }
+
+// Stop ends the server as an operator would. What it held is gone: it saves nothing.
+func (s *Server) Stop() {
+	s.t.Helper()
+	s.ours("stopped")
+	if s.process.paused {
+		s.Resume()
+	}
+	s.must(s.process.end(syscall.SIGTERM))
+}
+
+// Kill ends the server at once, so that its connections break as in a crash.
+func (s *Server) Kill() {
+	s.t.Helper()
+	s.ours("killed")
+	s.must(s.process.end(os.Kill))
+}
+
+// Restart starts the server again at its old address, empty; if it is still running it is stopped first. A cluster
+// node still knows its cluster, a sentinel whom it watches.
+func (s *Server) Restart() {
+	s.t.Helper()
+	s.Stop()
+	s.must(s.run())
+}
+
+// Pause makes the server hang until Resume: connections stay and are even accepted, and nothing is answered.
+func (s *Server) Pause() {
+	s.t.Helper()
+	s.ours("paused")
+	s.must(s.process.cmd.Process.Signal(sigstop))
+	awaitStopped(s.process.cmd.Process)
+	s.process.paused = true
+}
+
+// Resume lets a paused server go on; it then answers what it was asked meanwhile.
+func (s *Server) Resume() {
+	s.t.Helper()
+	s.ours("paused")
+	s.must(s.process.cmd.Process.Signal(sigcont))
+	s.process.paused = false
+}
+
+// admin is a client for commands of our own.
+func (s *Server) admin() *redis.Client {
+	if s.own == nil {
+		s.own = redis.NewClient(s.adminOptions())
+	}
+	return s.own
+}
+
+// adminOptions leave it to until to try again.
+func (s *Server) adminOptions() *redis.Options {
+	return &redis.Options{Addr: s.addr(), MaxRetries: -1, DisableIdentity: true}
+}
+
+// up reports whether the server can be expected to answer.
+func (s *Server) up() bool { return s.process.alive() && !s.process.paused }
+
+// ours skips the test if the server is somebody else's.
+func (s *Server) ours(what string) {
+	s.t.Helper()
+	if s.external != nil {
+		skip(s.t, "the server of REDIS_ADDR must not be "+what+"; without REDIS_ADDR the test starts its own")
+	}
+}
