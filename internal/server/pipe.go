@@ -1,0 +1,240 @@
+package server
+
+import (
+	"io"
+	"net"
+	"os"
+	"strconv"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// pipeNetwork is the network of connections in memory, as net.Addr names it.
+const pipeNetwork = "pipe"
+
+// pipeSize is how much a pipe holds in each direction for a peer that does not read.
+const pipeSize = 64 << 10
+
+// pipe is one end of a connection in memory. It behaves as a TCP connection does where it can: it is buffered, so that a write does not
+// wait for the peer to read; deadlines work; closing one end lets the other read what was sent and then io.EOF, and its writes fail;
+// CloseWrite ends one direction only. All it waits with is sync.Cond, which is durably blocking in a testing/synctest bubble.
+type pipe struct {
+	in, out       *stream
+	local, remote pipeAddr
+}
+
+type pipeAddr string
+
+func (a pipeAddr) Network() string { return pipeNetwork }
+func (a pipeAddr) String() string  { return string(a) }
+
+// Pipe returns the two ends of a connection in memory.
+func Pipe() (client, server net.Conn) { return newPipe(1) }
+
+// newPipe returns both ends; id tells connections apart.
+func newPipe(id int64) (client, server *pipe) {
+	a, b := newStream(), newStream()
+	here, there := pipeAddr(pipeNetwork+":"+strconv.FormatInt(id, 10)), pipeAddr(pipeNetwork+":0")
+	return &pipe{a, b, here, there}, &pipe{b, a, there, here}
+}
+
+func (p *pipe) Read(b []byte) (int, error) {
+	n, err := p.in.read(b)
+	return n, p.wrap("read", err)
+}
+
+func (p *pipe) Write(b []byte) (int, error) {
+	n, err := p.out.write(b, true)
+	return n, p.wrap("write", err)
+}
+
+// tryWrite writes what fits, without waiting.
+func (p *pipe) tryWrite(b []byte) (int, error) { return p.out.write(b, false) }
+
+func (p *pipe) Close() error {
+	p.in.closeReader()
+	p.out.closeWriter(net.ErrClosed)
+	return nil
+}
+
+// CloseWrite tells the peer that nothing more will come, as a TCP half-close.
+func (p *pipe) CloseWrite() error {
+	p.out.closeWriter(syscall.EPIPE)
+	return nil
+}
+
+func (p *pipe) LocalAddr() net.Addr  { return p.local }
+func (p *pipe) RemoteAddr() net.Addr { return p.remote }
+
+func (p *pipe) SetDeadline(t time.Time) error {
+	p.in.reader.set(t)
+	p.out.writer.set(t)
+	return nil
+}
+
+func (p *pipe) SetReadDeadline(t time.Time) error {
+	p.in.reader.set(t)
+	return nil
+}
+
+func (p *pipe) SetWriteDeadline(t time.Time) error {
+	p.out.writer.set(t)
+	return nil
+}
+
+// wrap dresses an error as package net does.
+func (p *pipe) wrap(op string, err error) error {
+	if err == nil || err == io.EOF {
+		return err
+	}
+	return &net.OpError{Op: op, Net: pipeNetwork, Source: p.local, Addr: p.remote, Err: err}
+}
+
+// stream is one direction of a pipe.
+type stream struct {
+	mu     sync.Mutex
+	buf    []byte // buf[from:] was written and not read
+	from   int
+	shut   error // not nil: nothing more is written, and this is what Write says
+	gone   bool  // nobody reads any more
+	reader side
+	writer side
+}
+
+func newStream() *stream {
+	s := new(stream)
+	s.reader.init(&s.mu)
+	s.writer.init(&s.mu)
+	return s
+}
+
+func (s *stream) read(b []byte) (int, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		switch {
+		case s.gone:
+			return 0, net.ErrClosed
+		case s.reader.expired():
+			return 0, os.ErrDeadlineExceeded
+		case s.from < len(s.buf) || len(b) == 0:
+			n := copy(b, s.buf[s.from:])
+			if s.from += n; s.from == len(s.buf) {
+				s.buf, s.from = s.buf[:0], 0
+			}
+			s.writer.call()
+			return n, nil
+		case s.shut != nil:
+			return 0, io.EOF
+		}
+		s.reader.wait()
+	}
+}
+
+// write writes b, or what fits of it if it must not wait.
+func (s *stream) write(b []byte, wait bool) (n int, err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for {
+		switch {
+		case s.shut != nil:
+			return n, s.shut
+		case s.gone:
+			return n, syscall.EPIPE
+		case wait && s.writer.expired():
+			return n, os.ErrDeadlineExceeded
+		}
+		if fits := min(len(b)-n, pipeSize-(len(s.buf)-s.from)); fits > 0 {
+			if cap(s.buf)-len(s.buf) < fits {
+				s.buf, s.from = append(s.buf[:0], s.buf[s.from:]...), 0
+			}
+			s.buf = append(s.buf, b[n:n+fits]...)
+			n += fits
+			s.reader.call()
+		}
+		if n == len(b) || !wait {
+			return n, nil
+		}
+		s.writer.wait()
+	}
+}
+
+// closeReader ends reading; what was not read is lost.
+func (s *stream) closeReader() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.gone, s.buf, s.from = true, nil, 0
+	s.wakeAll()
+}
+
+// closeWriter ends writing; what was written can still be read.
+func (s *stream) closeWriter(err error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.shut = err
+	s.wakeAll()
+}
+
+func (s *stream) wakeAll() {
+	for _, side := range []*side{&s.reader, &s.writer} {
+		side.stop()
+		side.call()
+	}
+}
+
+// side is one end of a stream: who waits there, and how long. A deadline costs no timer until somebody has to wait, and a timer that rings
+// too early, since the deadline was moved, is set again only if somebody still waits: clients move their deadlines with every command.
+type side struct {
+	changed  sync.Cond
+	waiting  int
+	deadline time.Time
+	timer    *time.Timer
+	rings    time.Time // when the timer rings; zero: it is not set
+}
+
+func (d *side) init(mu *sync.Mutex) { d.changed.L = mu }
+
+func (d *side) set(t time.Time) {
+	d.changed.L.Lock()
+	defer d.changed.L.Unlock()
+	d.deadline = t
+	d.call()
+}
+
+func (d *side) expired() bool { return !d.deadline.IsZero() && !time.Now().Before(d.deadline) }
+
+// call makes those who wait look again.
+func (d *side) call() {
+	if d.waiting > 0 {
+		d.changed.Broadcast()
+	}
+}
+
+func (d *side) wait() {
+	if !d.deadline.IsZero() && (d.rings.IsZero() || d.deadline.Before(d.rings)) {
+		d.rings = d.deadline
+		if d.timer == nil {
+			d.timer = time.AfterFunc(time.Until(d.deadline), d.ring)
+		} else {
+			d.timer.Reset(time.Until(d.deadline))
+		}
+	}
+	d.waiting++
+	d.changed.Wait()
+	d.waiting--
+}
+
+func (d *side) ring() {
+	d.changed.L.Lock()
+	defer d.changed.L.Unlock()
+	d.rings = time.Time{}
+	d.call()
+}
+
+func (d *side) stop() {
+	if d.timer != nil {
+		d.timer.Stop()
+		d.rings = time.Time{}
+	}
+}

@@ -1,0 +1,17 @@
+package server
+
+import "net"
+
+// tryWriter returns a function that writes what nc takes without waiting, and nil if nc cannot be asked that. Only connections of known
+// types can: another type may change what passes through its Write.
+func tryWriter(nc net.Conn) func([]byte) (int, error) {
+	switch nc := nc.(type) {
+	case *pipe:
+		return nc.tryWrite
+	case *net.TCPConn:
+		return rawTryWriter(nc)
+	case *net.UnixConn:
+		return rawTryWriter(nc)
+	}
+	return nil
+}
