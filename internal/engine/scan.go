@@ -2,6 +2,7 @@ package engine
 
 import (
 	"strconv"
+	"strings"
 
 	"github.com/mayflycache/mayfly/internal/engine/values"
 )
@@ -48,15 +49,22 @@ func (o *scanOptions) matches(name string) bool {
 	return o.pattern == nil || globKey(o.pattern, name)
 }
 
+// scanCursor reads a cursor at argument i. HSCAN, SSCAN and ZSCAN ask for it before they look for the key, and read the options only if
+// there is one. C's strtoull takes spaces and a plus sign in front of the digits.
+func (c *call) scanCursor(i int) (cursor uint64, ok bool) {
+	cursor, err := strconv.ParseUint(strings.TrimPrefix(strings.TrimLeft(string(c.args[i]), " \t\n\v\f\r"), "+"), 10, 64)
+	if err != nil {
+		c.fail("ERR invalid cursor")
+	}
+	return cursor, err == nil
+}
+
 // scanOptions reads a cursor at argument i and the options after it.
 func (c *call) scanOptions(i int) (o scanOptions, ok bool) {
 	o.count = 10
-	cursor, err := strconv.ParseUint(string(c.args[i]), 10, 64)
-	if err != nil {
-		c.fail("ERR invalid cursor")
+	if o.cursor, ok = c.scanCursor(i); !ok {
 		return o, false
 	}
-	o.cursor = cursor
 	for i++; i < len(c.args); i++ {
 		more := i+1 < len(c.args)
 		switch {
@@ -79,7 +87,11 @@ func (c *call) scanOptions(i int) (o scanOptions, ok bool) {
 		case c.is(i, "TYPE") && more && c.cmd.Name == "scan":
 			i++
 			o.kind = c.args[i]
-		case c.is(i, "NOVALUES") && c.cmd.Name == "hscan":
+		case c.is(i, "NOVALUES"):
+			if c.cmd.Name != "hscan" {
+				c.fail("ERR NOVALUES option can only be used in HSCAN")
+				return o, false
+			}
 			o.noValues = true
 		default:
 			c.fail(errSyntax)
