@@ -12,7 +12,6 @@ import (
 // A server that is somebody's gives tests the databases that were empty, and has everything else unchanged after them.
 func TestTheServerOfRedisAddrIsLeftAsItWas(t *testing.T) {
 	ctx := context.Background()
-	t.Setenv("REDIS_ADDR", "")
 	s := Start(t, Options{})
 	for _, db := range []int{0, 2} {
 		opts := s.Options()
@@ -50,7 +49,6 @@ func TestTheServerOfRedisAddrIsLeftAsItWas(t *testing.T) {
 }
 
 func TestTheServerOfRedisAddrIsNotBroken(t *testing.T) {
-	t.Setenv("REDIS_ADDR", "")
 	s := Start(t, Options{})
 	t.Setenv("REDIS_ADDR", s.Addr())
 	for name, f := range map[string]func(*Server){
@@ -72,7 +70,6 @@ func TestTheServerOfRedisAddrIsNotBroken(t *testing.T) {
 }
 
 func TestTheServerOfRedisAddrMustBeRedis8(t *testing.T) {
-	t.Setenv("REDIS_ADDR", "")
 	s := Start(t, Options{Flavour: Redis7})
 	t.Setenv("REDIS_ADDR", s.Addr())
 	if v := watch(t, func(t testing.TB) { Start(t, Options{}) }); !strings.Contains(v.failed, "must name a Redis 8.0 or newer, got Redis 7.0") {

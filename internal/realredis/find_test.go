@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -118,20 +119,30 @@ func TestFindLooksInOrder(t *testing.T) {
 // A verdict is how a test ended that we watch.
 type verdict struct {
 	testing.TB
-	skipped, failed string
+	skipped, failed, logged string
+	cleanups                []func()
 }
 
 // watch runs f with a test that can be skipped and failed without harm to t.
 func watch(t *testing.T, f func(testing.TB)) (v *verdict) {
 	v = &verdict{TB: t}
 	defer func() {
-		if r := recover(); r != nil && r != v {
+		r := recover()
+		for _, f := range slices.Backward(v.cleanups) {
+			f()
+		}
+		if r != nil && r != v {
 			panic(r)
 		}
 	}()
 	f(v)
 	return
 }
+
+func (v *verdict) Cleanup(f func()) { v.cleanups = append(v.cleanups, f) }
+func (v *verdict) Failed() bool     { return v.failed != "" }
+
+func (v *verdict) Logf(format string, args ...any) { v.logged += fmt.Sprintf(format, args...) }
 
 func (v *verdict) Skipf(format string, args ...any) {
 	v.skipped = fmt.Sprintf(format, args...)
@@ -147,7 +158,6 @@ func TestWithoutAServerTestsSkipLoudlyOrFail(t *testing.T) {
 	t.Setenv("MAYFLY_REDIS_CACHE", t.TempDir())
 	t.Setenv("MAYFLY_REDIS_BIN", "")
 	t.Setenv("PATH", t.TempDir())
-	t.Setenv("REDIS_ADDR", "")
 	for name, start := range map[string]func(testing.TB){
 		"Start":         func(t testing.TB) { Start(t, Options{}) },
 		"StartCluster":  func(t testing.TB) { StartCluster(t, 3, 0, Options{Flavour: Valkey}) },

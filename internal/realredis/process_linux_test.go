@@ -12,7 +12,6 @@ import (
 // The kernel kills the server with its parent, which to the kernel is a thread. Go ends the thread of a goroutine that
 // returns while locked to it; a server started there must live on.
 func TestAServerOutlivesTheThreadThatAskedForIt(t *testing.T) {
-	t.Setenv("REDIS_ADDR", "")
 	need(t, Redis8)
 	var s *Server
 	thread := make(chan int)

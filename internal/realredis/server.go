@@ -176,22 +176,22 @@ func (s *Server) run() error {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	go func() {
-		select {
-		case <-s.process.ended:
-			cancel()
-		case <-ctx.Done():
+	err = until(ctx, func() error {
+		if !s.process.alive() {
+			return nil
 		}
-	}()
-	err = until(ctx, s.answers)
-	if err == nil {
+		return s.answers()
+	})
+	if err != nil {
+		return fmt.Errorf("%v did not start: %w", s.binary.version, err)
+	}
+	if s.process.alive() {
 		return nil
 	}
-	log := s.log()
-	if !s.process.alive() && strings.Contains(log, "Address already in use") {
+	if strings.Contains(s.log(), "Address already in use") {
 		return fmt.Errorf("%w: %d", errPortTaken, s.port)
 	}
-	return fmt.Errorf("%v did not start: %w; its log:\n%s", s.binary.version, err, log)
+	return fmt.Errorf("%v did not start: %v", s.binary.version, s.process.cmd.ProcessState)
 }
 
 // answers asks the server for a PONG, and who it is: where two wanted one port, the answer may come from the other.

@@ -27,10 +27,7 @@ func eachFlavour(t *testing.T, f func(t *testing.T, o Options)) {
 }
 
 func TestServer(t *testing.T) {
-	t.Setenv("REDIS_ADDR", "")
-	for flavour := Redis8; flavour <= Valkey; flavour++ {
-		t.Run(flavour.String(), func(t *testing.T) { testServer(t, Options{Flavour: flavour}) })
-	}
+	eachFlavour(t, testServer)
 }
 
 func testServer(t *testing.T, o Options) {
@@ -97,16 +94,19 @@ func TestAWrongConfigurationIsShownWithTheLog(t *testing.T) {
 	if v.skipped != "" {
 		t.Skip(v.skipped)
 	}
-	if !strings.Contains(v.failed, "maxmemory lots") {
-		t.Errorf("failed with %q", v.failed)
+	if !strings.Contains(v.failed, "did not start: exit status 1") || !strings.Contains(v.logged, "maxmemory lots") {
+		t.Errorf("failed with %q and the log %q", v.failed, v.logged)
 	}
 }
 
 // The port is free when it is chosen, and may be somebody else's when the server wants it: then Start takes another one. It
 // must not take the other's PONG for its own server's.
 func TestAnotherServerAtThePortIsNoticed(t *testing.T) {
-	t.Setenv("REDIS_ADDR", "")
-	s := Start(t, Options{})
+	eachFlavour(t, testPortTaken)
+}
+
+func testPortTaken(t *testing.T, o Options) {
+	s := Start(t, o)
 	s.Kill()
 	l, err := net.Listen("tcp", s.addr())
 	if err != nil {
@@ -161,7 +161,6 @@ func TestChild(t *testing.T) {
 }
 
 func TestNoServerSurvivesItsTests(t *testing.T) {
-	t.Setenv("REDIS_ADDR", "")
 	need(t, Redis8)
 	for _, end := range []string{"panic", "panic elsewhere", "fail", "exit", "kill"} {
 		t.Run(end, func(t *testing.T) {
