@@ -16,6 +16,11 @@ var laterRules = map[byte]string{
 	'L': "loading: waits for the journal",
 }
 
+// either are the steps at which Redis has two right replies, by rule and step: the one of the table and this one.
+var either = map[string]string{
+	"H29/4": ":0", // HDEL counts a field that is dead and not yet reaped; whether a cycle came by in 50 ms is chance
+}
+
 type rule struct {
 	id, title string
 	steps     []step
@@ -90,7 +95,7 @@ func playRule(t *testing.T, on target, r *rule) (n int, missing string) {
 			word, _, _ := strings.Cut(s.command, " ")
 			return i, word
 		}
-		if !agree(got, want) {
+		if !agree(got, want) && got != either[fmt.Sprintf("%s/%d", r.id, i+1)] {
 			t.Errorf("%s %s, step %d on %s: %s\n got %s\nwant %s", r.id, r.title, i+1, on.name(), s.command, got, want)
 			return i, ""
 		}
