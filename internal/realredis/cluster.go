@@ -43,8 +43,8 @@ func StartCluster(t testing.TB, masters, replicas int, o Options) *Cluster {
 
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 	defer cancel()
-	c.must(c.build(ctx, masters))
-	c.must(until(ctx, func() error { return c.complete(ctx, 1+replicas) }))
+	must(c.t, c.build(ctx, masters))
+	must(c.t, until(ctx, func() error { return c.complete(ctx, 1+replicas) }))
 	return c
 }
 
@@ -57,16 +57,7 @@ func startAll(t testing.TB, servers []*Server) {
 		wg.Go(func() { errs[i] = s.start() })
 	}
 	wg.Wait()
-	if err := errors.Join(errs...); err != nil {
-		t.Fatalf("realredis: %v", err)
-	}
-}
-
-func (c *Cluster) must(err error) {
-	c.t.Helper()
-	if err != nil {
-		c.t.Fatalf("realredis: %v", err)
-	}
+	must(t, errors.Join(errs...))
 }
 
 // build deals out the slots to the first nodes, makes all acquainted, and has the others replicate the first ones in turn.
@@ -100,65 +91,85 @@ func (c *Cluster) build(ctx context.Context, masters int) error {
 	return nil
 }
 
-// complete reports what is still wrong: every node that is up must serve, and have the same idea of who has which slots,
-// each range with at least copies nodes that are up.
+// complete reports what is still wrong: every node that is up must serve, be in step with its master, and tell clients
+// the same about who has which slots: each range at a master that is up, and at copies nodes or more.
 func (c *Cluster) complete(ctx context.Context, copies int) error {
-	var view string
+	var first string
 	for _, s := range c.nodes {
 		if !s.up() {
 			continue
 		}
-		rdb := s.admin()
-		info, err := rdb.ClusterInfo(ctx).Result()
+		info, err := s.admin().ClusterInfo(ctx).Result()
 		if err != nil {
 			return err
 		}
 		if !strings.Contains(info, "cluster_state:ok") {
-			return fmt.Errorf("node %s does not serve: %s", s.addr(), info)
+			return fmt.Errorf("%s does not serve: %s", s.addr(), info)
 		}
-		ranges, err := rdb.ClusterSlots(ctx).Result()
-		if err != nil {
-			return err
-		}
-		var own []string
-		for _, r := range ranges {
-			addrs := make([]string, len(r.Nodes))
-			for i, n := range r.Nodes {
-				addrs[i] = n.Addr
-			}
-			if len(addrs) == 0 || len(addrs) < copies {
-				return fmt.Errorf("slots %d-%d are at %v only, says %s", r.Start, r.End, addrs, s.addr())
-			}
-			if !c.at(addrs[0]).up() {
-				return fmt.Errorf("slots %d-%d are at %s, which is down, says %s", r.Start, r.End, addrs[0], s.addr())
-			}
-			slices.Sort(addrs[1:])
-			own = append(own, fmt.Sprintf("%05d-%05d %v", r.Start, r.End, addrs))
-		}
-		slices.Sort(own)
-		if v := strings.Join(own, "\n"); view == "" {
-			view = v
-		} else if v != view {
-			return fmt.Errorf("nodes differ:\n%s\n%s", view, v)
-		}
-		replication, err := rdb.Info(ctx, "replication").Result()
+		replication, err := s.admin().Info(ctx, "replication").Result()
 		if err != nil {
 			return err
 		}
 		if strings.Contains(replication, "master_link_status:down") {
-			return fmt.Errorf("replica %s is not in step", s.addr())
+			return fmt.Errorf("%s is not in step with its master", s.addr())
+		}
+		shards, err := c.shards(ctx, s)
+		if err != nil {
+			return err
+		}
+		for _, shard := range shards {
+			if len(shard.servers) < copies || !shard.servers[0].up() {
+				return fmt.Errorf("%s still has %v", s.addr(), shard)
+			}
+		}
+		if view := fmt.Sprint(shards); first == "" {
+			first = view
+		} else if view != first {
+			return fmt.Errorf("nodes differ: %s, %s", first, view)
 		}
 	}
 	return nil
 }
 
-func (c *Cluster) at(addr string) *Server {
-	for _, s := range c.nodes {
-		if s.addr() == addr {
-			return s
-		}
+// A shard is a range of slots and who has it, the master first.
+type shard struct {
+	start, end int
+	servers    []*Server
+}
+
+func (s shard) String() string {
+	addrs := make([]string, len(s.servers))
+	for i, server := range s.servers {
+		addrs[i] = server.addr()
 	}
-	return &Server{}
+	return fmt.Sprintf("%d-%d at %v", s.start, s.end, addrs)
+}
+
+// shards is what s tells clients, in one order.
+func (c *Cluster) shards(ctx context.Context, s *Server) ([]shard, error) {
+	//lint:ignore SA1019 clients ask for CLUSTER SLOTS, and some nodes CLUSTER SHARDS names are not in it yet
+	ranges, err := s.admin().ClusterSlots(ctx).Result()
+	if err != nil {
+		return nil, err
+	}
+	var shards []shard
+	for _, r := range ranges {
+		one := shard{start: r.Start, end: r.End}
+		for _, n := range r.Nodes {
+			i := slices.IndexFunc(c.nodes, func(s *Server) bool { return s.addr() == n.Addr })
+			if i < 0 {
+				return nil, fmt.Errorf("%s names a stranger: %s", s.addr(), n.Addr)
+			}
+			one.servers = append(one.servers, c.nodes[i])
+		}
+		if len(one.servers) == 0 {
+			return nil, fmt.Errorf("%s has slots %d-%d nowhere", s.addr(), r.Start, r.End)
+		}
+		slices.SortFunc(one.servers[1:], func(a, b *Server) int { return a.port - b.port })
+		shards = append(shards, one)
+	}
+	slices.SortFunc(shards, func(a, b shard) int { return a.start - b.start })
+	return shards, nil
 }
 
 // Options returns what connects a go-redis cluster client, for the caller to change.
@@ -187,35 +198,30 @@ func (c *Cluster) Version() Version { return c.nodes[0].Version() }
 func (c *Cluster) Owner(key string) *Server {
 	c.t.Helper()
 	servers, err := c.serving(context.Background(), key)
-	c.must(err)
+	must(c.t, err)
 	return servers[0]
 }
 
-// serving returns the master that serves key and its replicas.
+// serving returns the master that serves key, then its replicas.
 func (c *Cluster) serving(ctx context.Context, key string) ([]*Server, error) {
 	i := slices.IndexFunc(c.nodes, (*Server).up)
 	if i < 0 {
 		return nil, errors.New("no node of the cluster is up")
 	}
-	rdb := c.nodes[i].admin()
-	slot, err := rdb.ClusterKeySlot(ctx, key).Result()
+	slot, err := c.nodes[i].admin().ClusterKeySlot(ctx, key).Result()
 	if err != nil {
 		return nil, err
 	}
-	ranges, err := rdb.ClusterSlots(ctx).Result()
+	shards, err := c.shards(ctx, c.nodes[i])
 	if err != nil {
 		return nil, err
 	}
-	for _, r := range ranges {
-		if int64(r.Start) <= slot && slot <= int64(r.End) {
-			var servers []*Server
-			for _, n := range r.Nodes {
-				servers = append(servers, c.at(n.Addr))
-			}
-			return servers, nil
+	for _, shard := range shards {
+		if shard.start <= int(slot) && int(slot) <= shard.end {
+			return shard.servers, nil
 		}
 	}
-	return nil, fmt.Errorf("no node serves slot %d of %q", slot, key)
+	return nil, fmt.Errorf("nobody serves slot %d of %q", slot, key)
 }
 
 // Failover has a replica take over from the master that serves key, and returns the new master when all nodes know it.
@@ -225,7 +231,7 @@ func (c *Cluster) Failover(key string) *Server {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	servers, err := c.serving(ctx, key)
-	c.must(err)
+	must(c.t, err)
 	i := slices.IndexFunc(servers[1:], (*Server).up)
 	if i < 0 {
 		c.t.Fatalf("realredis: no replica of the master of %q is up", key)
@@ -235,9 +241,8 @@ func (c *Cluster) Failover(key string) *Server {
 	if !servers[0].up() {
 		args = append(args, "FORCE") // without the consent of the old master
 	}
-	rdb := next.admin()
-	c.must(rdb.Do(ctx, args...).Err())
-	c.must(until(ctx, func() error {
+	must(c.t, next.admin().Do(ctx, args...).Err())
+	must(c.t, until(ctx, func() error {
 		now, err := c.serving(ctx, key)
 		if err == nil && now[0] != next {
 			err = fmt.Errorf("%q is still served by %s", key, now[0].addr())
@@ -253,5 +258,5 @@ func (c *Cluster) Settle() {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	c.must(until(ctx, func() error { return c.complete(ctx, 1) }))
+	must(c.t, until(ctx, func() error { return c.complete(ctx, 1) }))
 }

@@ -49,7 +49,7 @@ func StartSentinel(t testing.TB, replicas int, o Options) *Sentinel {
 
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 	defer cancel()
-	s.must(until(ctx, func() error { return s.replicated(ctx) })) // or the sentinels see replicas with their next look, in 10 s
+	must(s.t, until(ctx, func() error { return s.replicated(ctx) })) // or the sentinels see replicas with their next look, in 10 s
 
 	var watchers []*Server
 	for range 3 {
@@ -67,9 +67,9 @@ func StartSentinel(t testing.TB, replicas int, o Options) *Sentinel {
 		rdb := redis.NewSentinelClient(w.adminOptions())
 		t.Cleanup(func() { rdb.Close() })
 		s.sentinels = append(s.sentinels, watcher{w, rdb})
-		s.must(hurry(ctx, w))
+		must(s.t, hurry(ctx, w))
 	}
-	s.must(until(ctx, func() error { return s.agreed(ctx, master, replicas) }))
+	must(s.t, until(ctx, func() error { return s.agreed(ctx, master, replicas) }))
 	return s
 }
 
@@ -78,13 +78,6 @@ func StartSentinel(t testing.TB, replicas int, o Options) *Sentinel {
 func hurry(ctx context.Context, w *Server) error {
 	return w.admin().Do(ctx, "SENTINEL", "DEBUG", "INFO-PERIOD", 200, "PUBLISH-PERIOD", 200, "PING-PERIOD", 200,
 		"ASK-PERIOD", 200, "TILT-PERIOD", 1000).Err()
-}
-
-func (s *Sentinel) must(err error) {
-	s.t.Helper()
-	if err != nil {
-		s.t.Fatalf("realredis: %v", err)
-	}
 }
 
 // replicated reports what is wrong with the replicas that are up.
@@ -180,7 +173,7 @@ func (s *Sentinel) Version() Version { return s.nodes[0].Version() }
 func (s *Sentinel) Master() *Server {
 	s.t.Helper()
 	master, err := s.master(context.Background())
-	s.must(err)
+	must(s.t, err)
 	return master
 }
 
@@ -217,11 +210,11 @@ func (s *Sentinel) Failover() *Server {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	old, err := s.master(ctx)
-	s.must(err)
+	must(s.t, err)
 	w, err := s.anyUp()
-	s.must(err)
+	must(s.t, err)
 	// Refused while no replica has been heard of lately, or while the last failover is still going on.
-	s.must(until(ctx, func() error { return w.rdb.Failover(ctx, masterName).Err() }))
+	must(s.t, until(ctx, func() error { return w.rdb.Failover(ctx, masterName).Err() }))
 	return s.settle(ctx, old)
 }
 
@@ -238,7 +231,7 @@ func (s *Sentinel) Settle() *Server {
 func (s *Sentinel) settle(ctx context.Context, old *Server) *Server {
 	s.t.Helper()
 	var master *Server
-	s.must(until(ctx, func() (err error) {
+	must(s.t, until(ctx, func() (err error) {
 		master, err = s.master(ctx)
 		if err != nil {
 			return err

@@ -71,7 +71,7 @@ func Start(t testing.TB, o Options) *Server {
 		return attach(t, addr)
 	}
 	s := prepare(t, need(t, o.Flavour), o.Config...)
-	s.must(s.start())
+	must(s.t, s.start())
 	return s
 }
 
@@ -123,10 +123,10 @@ func (s *Server) log() string {
 func (s *Server) logFile() string { return filepath.Join(s.dir, "log") }
 
 // must ends the test if err is one.
-func (s *Server) must(err error) {
-	s.t.Helper()
+func must(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
-		s.t.Fatalf("realredis: %v", err)
+		t.Fatalf("realredis: %v", err)
 	}
 }
 
@@ -267,14 +267,14 @@ func (s *Server) Stop() {
 	if s.process.paused {
 		s.Resume()
 	}
-	s.must(s.process.end(syscall.SIGTERM))
+	must(s.t, s.process.end(syscall.SIGTERM))
 }
 
 // Kill ends the server at once, so that its connections break as in a crash.
 func (s *Server) Kill() {
 	s.t.Helper()
 	s.ours("killed")
-	s.must(s.process.end(os.Kill))
+	must(s.t, s.process.end(os.Kill))
 }
 
 // Restart starts the server again at its old address, empty; if it is still running it is stopped first. A cluster
@@ -282,14 +282,14 @@ func (s *Server) Kill() {
 func (s *Server) Restart() {
 	s.t.Helper()
 	s.Stop()
-	s.must(s.run())
+	must(s.t, s.run())
 }
 
 // Pause makes the server hang until Resume: connections stay and are even accepted, and nothing is answered.
 func (s *Server) Pause() {
 	s.t.Helper()
 	s.ours("paused")
-	s.must(s.process.cmd.Process.Signal(sigstop))
+	must(s.t, s.process.cmd.Process.Signal(sigstop))
 	awaitStopped(s.process.cmd.Process)
 	s.process.paused = true
 }
@@ -298,7 +298,7 @@ func (s *Server) Pause() {
 func (s *Server) Resume() {
 	s.t.Helper()
 	s.ours("paused")
-	s.must(s.process.cmd.Process.Signal(sigcont))
+	must(s.t, s.process.cmd.Process.Signal(sigcont))
 	s.process.paused = false
 }
 
