@@ -16,6 +16,7 @@ func (e *Engine) turn(s *Session, args [][]byte, w *waiter) (outcome Outcome) {
 	e.current = s
 	if w == nil {
 		outcome = e.process(s, args)
+		e.forgetCaching(s, args)
 	} else {
 		outcome = e.run(s, w.cmd, args, &s.Out, w)
 	}
@@ -49,6 +50,7 @@ func (e *Engine) process(s *Session, args [][]byte) Outcome {
 	case s.queue != nil && cmd.Flags&NoMulti != 0:
 		return e.reject(s, cmd, errNotInMulti)
 	}
+	s.last, s.lastUse = cmd, e.now
 	if text := e.wrongNode(s, cmd, args); text != "" {
 		return e.reject(s, cmd, text)
 	}

@@ -12,6 +12,7 @@ type settings struct {
 	lazyExpire   bool // lazyfree-lazy-expire: an expiry is recorded as UNLINK
 	lfuLogFactor int
 	lfuDecayTime int // minutes
+	trackingKeys int // tracking-table-max-keys; 0: no limit
 }
 
 func defaultSettings(o Options) settings {
@@ -23,6 +24,7 @@ func defaultSettings(o Options) settings {
 		effort:       1,
 		lfuLogFactor: 10,
 		lfuDecayTime: 1,
+		trackingKeys: 1_000_000,
 	}
 }
 
