@@ -1,13 +1,240 @@
 package values
 
-// ZSetValue is a set of byte strings ordered by a score, then by their bytes.
-type ZSetValue struct{}
+import "slices"
 
-// NewZSet returns an empty sorted set.
+// ZSetValue is a set of byte strings, each with a score, ordered by the score, then by their bytes. A place in that order is a rank, from 0.
+// Its small form is a sorted slice, its large one a [ranking]; it never becomes small again.
+type ZSetValue struct {
+	small []scored
+	large *ranking // nil while small
+}
+
+type scored struct {
+	member string
+	score  float64
+}
+
+// NewZSet returns an empty sorted set in its small form.
 func NewZSet() *ZSetValue { return &ZSetValue{} }
 
-func (z *ZSetValue) Kind() Kind       { return ZSet }
-func (z *ZSetValue) Encoding() string { return "listpack" }
-func (z *ZSetValue) Len() int         { return 0 }
-func (z *ZSetValue) Clone() Value     { return &ZSetValue{} }
-func (z *ZSetValue) Size() int        { return 0 }
+func (z *ZSetValue) Kind() Kind { return ZSet }
+
+func (z *ZSetValue) Encoding() string {
+	if z.large != nil {
+		return "skiplist"
+	}
+	return "listpack"
+}
+
+func (z *ZSetValue) Len() int {
+	if z.large != nil {
+		return z.large.len()
+	}
+	return len(z.small)
+}
+
+func (z *ZSetValue) Clone() Value {
+	c := &ZSetValue{small: slices.Clone(z.small)}
+	if z.large != nil {
+		c.large = z.large.clone()
+	}
+	return c
+}
+
+func (z *ZSetValue) Size() int {
+	n := 32 + 24*cap(z.small)
+	for _, s := range z.small {
+		n += len(s.member)
+	}
+	if z.large != nil {
+		n += z.large.size()
+	}
+	return n
+}
+
+// Grow prepares for n calls of Set with members of up to longest bytes: where that alone is more than a small form holds, Redis makes the
+// large one at once.
+func (z *ZSetValue) Grow(n, longest int, l Limits) {
+	if z.large == nil && (n > l.ZSetMaxListpackEntries || longest > l.ZSetMaxListpackValue) {
+		z.enlarge(n)
+	}
+}
+
+// Score returns the score of member; ok is false if it is absent.
+func (z *ZSetValue) Score(member []byte) (score float64, ok bool) { return scoreOf(z, member) }
+
+// ScoreOf is Score for a member handed out by another value.
+func (z *ZSetValue) ScoreOf(member string) (score float64, ok bool) { return scoreOf(z, member) }
+
+func scoreOf[N name](z *ZSetValue, member N) (score float64, ok bool) {
+	if z.large != nil {
+		slot, ok := z.large.slots[string(member)]
+		if !ok {
+			return 0, false
+		}
+		return z.large.items[slot].data.score, true
+	}
+	if i := findScored(z, member); i >= 0 {
+		return z.small[i].score, true
+	}
+	return 0, false
+}
+
+// Set gives member this score, which must not be NaN, and puts it in if it is absent.
+func (z *ZSetValue) Set(member []byte, score float64, l Limits) { setScore(z, member, score, l) }
+
+// SetOf is Set for a member handed out by another value, which it shares.
+func (z *ZSetValue) SetOf(member string, score float64, l Limits) { setScore(z, member, score, l) }
+
+func setScore[N name](z *ZSetValue, member N, score float64, l Limits) {
+	if z.large == nil {
+		i := findScored(z, member)
+		if i >= 0 {
+			s := z.small[i]
+			z.small = slices.Delete(z.small, i, i+1)
+			z.insert(s.member, score)
+			return
+		}
+		if len(z.small) < l.ZSetMaxListpackEntries && len(member) <= l.ZSetMaxListpackValue {
+			z.insert(string(member), score)
+			return
+		}
+		z.enlarge(len(z.small) + 1)
+	}
+	slot, ok := z.large.slots[string(member)]
+	if ok {
+		z.large.unlink(slot)
+	} else {
+		slot = z.large.put(string(member), node{})
+	}
+	z.large.items[slot].data.score = score
+	z.large.link(slot)
+}
+
+// Remove takes member out and reports whether it was there.
+func (z *ZSetValue) Remove(member []byte) bool {
+	if z.large != nil {
+		slot, ok := z.large.slots[string(member)]
+		if ok {
+			z.large.unlink(slot)
+			z.large.remove(member)
+		}
+		return ok
+	}
+	i := findScored(z, member)
+	if i >= 0 {
+		z.small = slices.Delete(z.small, i, i+1)
+	}
+	return i >= 0
+}
+
+// RemoveRanks takes the members of the ranks from to to-1 out.
+func (z *ZSetValue) RemoveRanks(from, to int) {
+	if z.large != nil {
+		z.large.cut(from, to)
+	} else {
+		z.small = slices.Delete(z.small, from, to)
+	}
+}
+
+// Rank returns the rank and the score of member; ok is false if it is absent.
+func (z *ZSetValue) Rank(member []byte) (rank int, score float64, ok bool) {
+	if z.large != nil {
+		slot, ok := z.large.slots[string(member)]
+		if !ok {
+			return 0, 0, false
+		}
+		return z.large.rank(slot), z.large.items[slot].data.score, true
+	}
+	i := findScored(z, member)
+	if i < 0 {
+		return 0, 0, false
+	}
+	return i, z.small[i].score, true
+}
+
+// At returns the member of a rank, which must exist.
+func (z *ZSetValue) At(rank int) (member string, score float64) {
+	if z.large != nil {
+		it := z.large.nth(rank)
+		return it.name, it.data.score
+	}
+	return z.small[rank].member, z.small[rank].score
+}
+
+// Each calls do for the members of the ranks from to to-1, in ascending order or the reverse, until it returns false. do must not change
+// the sorted set.
+func (z *ZSetValue) Each(from, to int, reverse bool, do func(member string, score float64) bool) {
+	switch {
+	case z.large != nil && reverse:
+		z.large.walkBack(z.large.root, from, to, do)
+	case z.large != nil:
+		z.large.walk(z.large.root, from, to, do)
+	case reverse:
+		for i := to - 1; i >= from && do(z.small[i].member, z.small[i].score); i-- {
+		}
+	default:
+		for i := from; i < to && do(z.small[i].member, z.small[i].score); i++ {
+		}
+	}
+}
+
+// All calls do for every member, in whatever order is the quickest.
+func (z *ZSetValue) All(do func(member string, score float64)) {
+	if z.large != nil {
+		z.large.each(func(m string, n *node) bool {
+			do(m, n.score)
+			return true
+		})
+		return
+	}
+	for _, s := range z.small {
+		do(s.member, s.score)
+	}
+}
+
+// Scan calls do for members from cursor on, about count of them, and returns the cursor to go on with, 0 at the end: ZSCAN.
+// A small sorted set is told whole.
+func (z *ZSetValue) Scan(cursor uint64, count int, do func(member string, score float64)) uint64 {
+	if z.large != nil {
+		return z.large.scan(cursor, count, func(m string, n *node) { do(m, n.score) })
+	}
+	z.All(do)
+	return 0
+}
+
+// Sample returns the ranks of n different members by chance, ascending; of all, if there are no more.
+func (z *ZSetValue) Sample(n int, draw func() uint64) []int { return ranks(n, z.Len(), draw) }
+
+// findScored returns the place of member in the small form, -1 if it is absent.
+func findScored[N name](z *ZSetValue, member N) int {
+	for i := range z.small {
+		if z.small[i].member == string(member) {
+			return i
+		}
+	}
+	return -1
+}
+
+// insert puts a member into its place in the small form, where Redis has no negative zero: a listpack keeps it as the integer 0.
+func (z *ZSetValue) insert(member string, score float64) {
+	if score == 0 {
+		score = 0
+	}
+	i, _ := slices.BinarySearchFunc(z.small, scored{member, score}, func(a, b scored) int {
+		if before(a.score, a.member, b.score, b.member) {
+			return -1
+		}
+		return 1
+	})
+	z.small = slices.Insert(z.small, i, scored{member, score})
+}
+
+// enlarge changes to the large form with room for n members.
+func (z *ZSetValue) enlarge(n int) {
+	z.large = newRanking(max(n, len(z.small)))
+	for _, s := range z.small {
+		z.large.link(z.large.put(s.member, node{score: s.score}))
+	}
+	z.small = nil
+}

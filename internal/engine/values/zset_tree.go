@@ -1,0 +1,249 @@
+package values
+
+import "math/rand/v2"
+
+// ranking is the large form of a sorted set: a table whose slots are at the same time the nodes of a treap, a search tree by score and
+// member that is balanced because every node has a random weight and none is heavier than its parent. Each node knows the size of its
+// subtree, so that the way from a rank to a member and back takes as long as a search: O(log n).
+type ranking struct {
+	table[node]
+	root link
+}
+
+type node struct {
+	score       float64
+	left, right link
+	count       uint32 // nodes of this subtree
+}
+
+// link is a slot of the table plus one; 0 leads nowhere.
+type link uint32
+
+// weightSeed is drawn once for a process, so that nobody can choose members that make a tall tree. No reply depends on it.
+var weightSeed = rand.Uint64()
+
+// weight is the random weight of a node: a hash of its slot need not be stored.
+func (n link) weight() uint64 {
+	x := (uint64(n) + weightSeed) * 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}
+
+func newRanking(size int) *ranking { return &ranking{table: *newTable[node](size)} }
+
+func (r *ranking) clone() *ranking { return &ranking{table: *r.table.clone(), root: r.root} }
+
+func (r *ranking) at(n link) *item[node] { return &r.items[n-1] }
+
+func (r *ranking) count(n link) uint32 {
+	if n == 0 {
+		return 0
+	}
+	return r.at(n).data.count
+}
+
+// before is the order of sorted sets: by score, then by bytes.
+func before(score float64, member string, than float64, thanMember string) bool {
+	return score < than || score == than && member < thanMember
+}
+
+func (r *ranking) before(a, b link) bool {
+	x, y := r.at(a), r.at(b)
+	return before(x.data.score, x.name, y.data.score, y.name)
+}
+
+// link puts the element of a slot into the tree.
+func (r *ranking) link(slot uint32) {
+	n := link(slot + 1)
+	d := &r.at(n).data
+	d.left, d.right, d.count = 0, 0, 1
+	r.root = r.insert(r.root, n)
+}
+
+// unlink takes it out again. Its score must not have changed in between.
+func (r *ranking) unlink(slot uint32) { r.root = r.delete(r.root, link(slot+1)) }
+
+func (r *ranking) insert(root, n link) link {
+	if root == 0 {
+		return n
+	}
+	if n.weight() > root.weight() {
+		d := &r.at(n).data
+		d.left, d.right = r.split(root, n)
+		r.recount(n)
+		return n
+	}
+	d := &r.at(root).data
+	if r.before(n, root) {
+		d.left = r.insert(d.left, n)
+	} else {
+		d.right = r.insert(d.right, n)
+	}
+	d.count++
+	return root
+}
+
+func (r *ranking) delete(root, n link) link {
+	d := &r.at(root).data
+	if root == n {
+		return r.merge(d.left, d.right)
+	}
+	if r.before(n, root) {
+		d.left = r.delete(d.left, n)
+	} else {
+		d.right = r.delete(d.right, n)
+	}
+	d.count--
+	return root
+}
+
+// split parts a tree into what is before n and what is after.
+func (r *ranking) split(root, n link) (low, high link) {
+	if root == 0 {
+		return 0, 0
+	}
+	d := &r.at(root).data
+	if r.before(root, n) {
+		d.right, high = r.split(d.right, n)
+		low = root
+	} else {
+		low, d.left = r.split(d.left, n)
+		high = root
+	}
+	r.recount(root)
+	return low, high
+}
+
+// splitAt parts a tree into the first k nodes and the rest.
+func (r *ranking) splitAt(root link, k uint32) (low, high link) {
+	if root == 0 {
+		return 0, 0
+	}
+	d := &r.at(root).data
+	if left := r.count(d.left); k > left {
+		d.right, high = r.splitAt(d.right, k-left-1)
+		low = root
+	} else {
+		low, d.left = r.splitAt(d.left, k)
+		high = root
+	}
+	r.recount(root)
+	return low, high
+}
+
+// merge joins two trees, all of low being before all of high.
+func (r *ranking) merge(low, high link) link {
+	switch {
+	case low == 0:
+		return high
+	case high == 0:
+		return low
+	case low.weight() > high.weight():
+		d := &r.at(low).data
+		d.right = r.merge(d.right, high)
+		r.recount(low)
+		return low
+	}
+	d := &r.at(high).data
+	d.left = r.merge(low, d.left)
+	r.recount(high)
+	return high
+}
+
+func (r *ranking) recount(n link) {
+	d := &r.at(n).data
+	d.count = r.count(d.left) + r.count(d.right) + 1
+}
+
+// rank returns how many elements are before that of a slot.
+func (r *ranking) rank(slot uint32) int {
+	n, rank := link(slot+1), uint32(0)
+	for at := r.root; at != n; {
+		d := &r.at(at).data
+		if r.before(n, at) {
+			at = d.left
+		} else {
+			rank += r.count(d.left) + 1
+			at = d.right
+		}
+	}
+	return int(rank + r.count(r.at(n).data.left))
+}
+
+// nth returns the element of a rank, which must exist.
+func (r *ranking) nth(rank int) *item[node] {
+	k := uint32(rank)
+	for at := r.root; ; {
+		it := r.at(at)
+		left := r.count(it.data.left)
+		switch {
+		case k < left:
+			at = it.data.left
+		case k == left:
+			return it
+		default:
+			k -= left + 1
+			at = it.data.right
+		}
+	}
+}
+
+// search returns how many elements come before the first of which early is false; early must be true up to some place and false from
+// there on.
+func (r *ranking) search(early func(score float64, member string) bool) int {
+	rank := uint32(0)
+	for at := r.root; at != 0; {
+		it := r.at(at)
+		if early(it.data.score, it.name) {
+			rank += r.count(it.data.left) + 1
+			at = it.data.right
+		} else {
+			at = it.data.left
+		}
+	}
+	return int(rank)
+}
+
+// walk calls do for the elements of the ranks from to to-1 of a subtree until do returns false, which it then returns too.
+func (r *ranking) walk(root link, from, to int, do func(member string, score float64) bool) bool {
+	if root == 0 || from >= to {
+		return true
+	}
+	it := r.at(root)
+	here := int(r.count(it.data.left))
+	return (from >= here || r.walk(it.data.left, from, min(to, here), do)) &&
+		(from > here || to <= here || do(it.name, it.data.score)) &&
+		(to <= here+1 || r.walk(it.data.right, max(from-here-1, 0), to-here-1, do))
+}
+
+// walkBack is walk from the last to the first.
+func (r *ranking) walkBack(root link, from, to int, do func(member string, score float64) bool) bool {
+	if root == 0 || from >= to {
+		return true
+	}
+	it := r.at(root)
+	here := int(r.count(it.data.left))
+	return (to <= here+1 || r.walkBack(it.data.right, max(from-here-1, 0), to-here-1, do)) &&
+		(from > here || to <= here || do(it.name, it.data.score)) &&
+		(from >= here || r.walkBack(it.data.left, from, min(to, here), do))
+}
+
+// cut takes the elements of the ranks from to to-1 out.
+func (r *ranking) cut(from, to int) {
+	low, rest := r.splitAt(r.root, uint32(from))
+	middle, high := r.splitAt(rest, uint32(to-from))
+	r.root = r.merge(low, high)
+	r.forget(middle)
+}
+
+// forget removes the elements of a subtree, which no longer belongs to the tree, from the table.
+func (r *ranking) forget(root link) {
+	if root == 0 {
+		return
+	}
+	it := *r.at(root)
+	r.forget(it.data.left)
+	r.forget(it.data.right)
+	r.remove([]byte(it.name))
+}
