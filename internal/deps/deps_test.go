@@ -41,9 +41,9 @@ var rooms = map[string]room{
 
 	// The client half: may know go-redis, never the engine.
 	"internal/keyform": {never: pure},
-	"internal/lease":   {may: []string{"internal/hashslot", "internal/record", goredis}},
+	"internal/lease":   {may: []string{"internal/hashslot", "internal/record", "internal/breaker", goredis}},
 	"internal/record":  {never: pure},
-	"internal/flight":  {may: []string{"golang.org/x/sync"}},
+	"internal/flight":  {},
 	"internal/tier":    {may: []string{"internal/expiry", "internal/hashslot", goredis}},
 	"internal/breaker": {},
 
@@ -52,14 +52,15 @@ var rooms = map[string]room{
 
 	// The patterns.
 	"cacheaside": {may: []string{"", "jitter", "earlyrefresh", "internal/keyform", "internal/lease", "internal/record",
-		"internal/flight", "internal/tier", "internal/breaker", goredis}},
+		"internal/flight", "internal/tier", "github.com/klauspost/compress", goredis}},
 
 	// The engine half: never knows go-redis, nor any pattern.
 	"internal/resp":          {never: pure},
 	"internal/engine/values": {may: []string{"internal/expiry"}, never: pure},
+	"internal/engine/rdb":    {never: pure},
 	"internal/engine/script": {may: []string{"github.com/yuin/gopher-lua"}},
 	"internal/engine": {may: []string{"internal/expiry", "internal/resp", "internal/hashslot", "internal/engine/values",
-		"internal/engine/script", "github.com/yuin/gopher-lua"}, never: []string{"net", "time.Now", "time.Sleep"}},
+		"internal/engine/rdb", "internal/engine/script", "github.com/yuin/gopher-lua"}, never: []string{"net", "time.Now", "time.Sleep"}},
 	"internal/server": {may: []string{"internal/engine", "internal/resp"}},
 
 	// The doors: the engine half, reachable as RESP.

@@ -103,7 +103,8 @@ func (r *realTarget) take(who string) string {
 	}
 }
 
-func (r *realTarget) sleep(ms int) { time.Sleep(time.Duration(ms) * time.Millisecond) }
+// sleep is a rule's own @sleep: a real server's clock can only be waited for.
+func (r *realTarget) sleep(ms int) { <-time.After(time.Duration(ms) * time.Millisecond) }
 
 func (r *realTarget) close() {
 	for _, c := range r.conns {

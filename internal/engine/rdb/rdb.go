@@ -1,0 +1,105 @@
+// Package rdb reads and writes the form in which Redis serialises one value: the payload of DUMP and RESTORE, a piece of an RDB file with a
+// version and a checksum behind it. It knows bytes, numbers and lists of bytes, not what a value is for.
+package rdb
+
+import (
+	"encoding/binary"
+	"errors"
+	"hash/crc64"
+	"math"
+	"strconv"
+)
+
+// Version is the RDB version of Redis 8.0.
+const Version = 12
+
+// Types of values, the first byte of a payload. Those up to HashMetadata's line are written as well as read.
+const (
+	TypeString       = 0
+	TypeList         = 1
+	TypeSet          = 2
+	TypeHash         = 4
+	TypeZSet2        = 5  // scores in binary
+	TypeHashMetadata = 24 // fields with deadlines
+
+	TypeZSet           = 3 // scores as text
+	TypeSetIntset      = 11
+	TypeHashListpack   = 16
+	TypeZSetListpack   = 17
+	TypeListQuicklist2 = 18
+	TypeSetListpack    = 20
+	TypeHashListpackEx = 25 // triples of field, value, deadline
+)
+
+// ErrChecksum: the payload is no payload, or of a later version, or was damaged on the way. ErrFormat: it holds what cannot be read.
+var (
+	ErrChecksum = errors.New("rdb: version or checksum")
+	ErrFormat   = errors.New("rdb: bad data format")
+)
+
+// The checksum is Jones's CRC-64, which neither begins nor ends inverted, as Go's does.
+var jones = crc64.MakeTable(0x95ac9329ac4bc9b5)
+
+func checksum(b []byte) uint64 { return ^crc64.Update(^uint64(0), jones, b) }
+
+// Seal appends version and checksum to a payload.
+func Seal(payload []byte) []byte {
+	payload = binary.LittleEndian.AppendUint16(payload, Version)
+	return binary.LittleEndian.AppendUint64(payload, checksum(payload))
+}
+
+// Open checks version and checksum of a payload and returns a Reader of what is before them.
+func Open(payload []byte) (*Reader, error) {
+	n := len(payload) - 10
+	if n < 0 || binary.LittleEndian.Uint16(payload[n:]) > Version || binary.LittleEndian.Uint64(payload[n+2:]) != checksum(payload[:n+2]) {
+		return nil, ErrChecksum
+	}
+	return &Reader{b: payload[:n]}, nil
+}
+
+// AppendLen appends a number of things that follow.
+func AppendLen(b []byte, n uint64) []byte {
+	switch {
+	case n < 1<<6:
+		return append(b, byte(n))
+	case n < 1<<14:
+		return append(b, 0x40|byte(n>>8), byte(n))
+	case n <= math.MaxUint32:
+		return binary.BigEndian.AppendUint32(append(b, 0x80), uint32(n))
+	}
+	return binary.BigEndian.AppendUint64(append(b, 0x81), n)
+}
+
+// Encodings of a string that is no plain bytes: the low bits of a length's first byte whose high bits are both set.
+const (
+	encInt8 = iota
+	encInt16
+	encInt32
+	encLZF
+)
+
+// AppendString appends a string; one that is a number of 32 bits in its shortest decimal form as such.
+func AppendString(b, s []byte) []byte {
+	if len(s) <= 11 {
+		if n, err := strconv.ParseInt(string(s), 10, 32); err == nil && strconv.FormatInt(n, 10) == string(s) {
+			switch {
+			case n == int64(int8(n)):
+				return append(b, 0xc0|encInt8, byte(n))
+			case n == int64(int16(n)):
+				return binary.LittleEndian.AppendUint16(append(b, 0xc0|encInt16), uint16(n))
+			}
+			return binary.LittleEndian.AppendUint32(append(b, 0xc0|encInt32), uint32(n))
+		}
+	}
+	return append(AppendLen(b, uint64(len(s))), s...)
+}
+
+// AppendDouble appends a score.
+func AppendDouble(b []byte, f float64) []byte {
+	return binary.LittleEndian.AppendUint64(b, math.Float64bits(f))
+}
+
+// AppendMilliseconds appends a time.
+func AppendMilliseconds(b []byte, ms int64) []byte {
+	return binary.LittleEndian.AppendUint64(b, uint64(ms))
+}

@@ -1,0 +1,192 @@
+package rdb
+
+import (
+	"encoding/binary"
+	"math"
+	"strconv"
+)
+
+// Reader reads a payload from its beginning. After an error, or past the end, everything it returns is empty, and Err says so: it need be
+// asked only once, after the last. It trusts no length: memory grows with what is there.
+type Reader struct {
+	b   []byte
+	err error
+}
+
+// Err returns ErrFormat if anything could not be read.
+func (r *Reader) Err() error { return r.err }
+
+// Done reports whether everything was read, and well.
+func (r *Reader) Done() bool { return r.err == nil && len(r.b) == 0 }
+
+func (r *Reader) fail() { r.b, r.err = nil, ErrFormat }
+
+// take returns the next n bytes.
+func (r *Reader) take(n uint64) []byte {
+	if n > uint64(len(r.b)) {
+		r.fail()
+		return nil
+	}
+	b := r.b[:n]
+	r.b = r.b[n:]
+	return b
+}
+
+// Byte returns the next byte: a type.
+func (r *Reader) Byte() byte {
+	if b := r.take(1); b != nil {
+		return b[0]
+	}
+	return 0
+}
+
+// length returns the next length; special instead of it the encoding of a string that has none.
+func (r *Reader) length() (n uint64, special bool) {
+	first := r.Byte()
+	switch first >> 6 {
+	case 0:
+		return uint64(first & 0x3f), false
+	case 1:
+		return uint64(first&0x3f)<<8 | uint64(r.Byte()), false
+	case 3:
+		return uint64(first & 0x3f), true
+	}
+	switch first {
+	case 0x80:
+		if b := r.take(4); b != nil {
+			return uint64(binary.BigEndian.Uint32(b)), false
+		}
+	case 0x81:
+		if b := r.take(8); b != nil {
+			return binary.BigEndian.Uint64(b), false
+		}
+	default:
+		r.fail()
+	}
+	return 0, false
+}
+
+// Len returns a number of things that follow. It is never more than there are bytes left.
+func (r *Reader) Len() int {
+	n, special := r.length()
+	if special || n > uint64(len(r.b)) {
+		r.fail()
+		return 0
+	}
+	return int(n)
+}
+
+// Number is Len for a number that is no count.
+func (r *Reader) Number() uint64 {
+	n, special := r.length()
+	if special {
+		r.fail()
+		return 0
+	}
+	return n
+}
+
+// Bytes returns a string. It may alias the payload.
+func (r *Reader) Bytes() []byte {
+	n, special := r.length()
+	if !special {
+		return r.take(n)
+	}
+	switch n {
+	case encInt8:
+		return decimal(int64(int8(r.Byte())))
+	case encInt16:
+		if b := r.take(2); b != nil {
+			return decimal(int64(int16(binary.LittleEndian.Uint16(b))))
+		}
+	case encInt32:
+		if b := r.take(4); b != nil {
+			return decimal(int64(int32(binary.LittleEndian.Uint32(b))))
+		}
+	case encLZF:
+		packed, size := r.Number(), r.Number()
+		if s, ok := unpackLZF(r.take(packed), size); ok {
+			return s
+		}
+		r.fail()
+	default:
+		r.fail()
+	}
+	return nil
+}
+
+// Double returns a score in binary.
+func (r *Reader) Double() float64 {
+	if b := r.take(8); b != nil {
+		return math.Float64frombits(binary.LittleEndian.Uint64(b))
+	}
+	return 0
+}
+
+// OldDouble returns a score as text with a length before it.
+func (r *Reader) OldDouble() float64 {
+	switch n := r.Byte(); n {
+	case 253:
+		return math.NaN()
+	case 254:
+		return math.Inf(1)
+	case 255:
+		return math.Inf(-1)
+	default:
+		f, err := strconv.ParseFloat(string(r.take(uint64(n))), 64)
+		if err != nil {
+			r.fail()
+		}
+		return f
+	}
+}
+
+// Milliseconds returns a time.
+func (r *Reader) Milliseconds() int64 {
+	if b := r.take(8); b != nil {
+		return int64(binary.LittleEndian.Uint64(b))
+	}
+	return 0
+}
+
+func decimal(n int64) []byte { return strconv.AppendInt(nil, n, 10) }
+
+// unpackLZF unpacks what LZF packed into size bytes: runs of up to 32 bytes as they are, and references of at least 3 bytes to what came
+// up to 8 KiB before.
+func unpackLZF(b []byte, size uint64) ([]byte, bool) {
+	if size > 300*uint64(len(b)) { // a reference of 3 bytes stands for 264
+		return nil, false
+	}
+	out := make([]byte, 0, size)
+	for len(b) > 0 {
+		head := int(b[0])
+		b = b[1:]
+		if head < 32 {
+			if len(b) < head+1 {
+				return nil, false
+			}
+			out, b = append(out, b[:head+1]...), b[head+1:]
+			continue
+		}
+		n := head >> 5
+		if n == 7 {
+			if len(b) == 0 {
+				return nil, false
+			}
+			n += int(b[0])
+			b = b[1:]
+		}
+		if len(b) == 0 {
+			return nil, false
+		}
+		from := len(out) - (head&0x1f)<<8 - int(b[0]) - 1
+		b = b[1:]
+		if from < 0 {
+			return nil, false
+		}
+		for i := range n + 2 { // byte by byte: the two may overlap
+			out = append(out, out[from+i])
+		}
+	}
+	return out, uint64(len(out)) == size
+}
