@@ -1,20 +1,201 @@
 package values
 
-// HashValue maps fields to values. A field may have a deadline of its own: a field past it is hidden from readers at once and stays in Len
-// until Expire takes it out.
-type HashValue struct{}
+import (
+	"bytes"
+	"unsafe"
+
+	"github.com/mayflycache/mayfly/internal/expiry"
+)
+
+// HashValue maps fields to values. A field may have a deadline of its own. A field that is past it is dead, but stays and counts in Len until
+// Expire or Remove takes it out: the methods show dead fields together with their deadlines, and who reads hides them.
+//
+// A small hash is one piece of memory (pack), in the order of insertion, or of deadlines once it had one. A large one is a table.
+type HashValue struct {
+	small pack
+	large *table[[]byte] // nil: the fields are in small
+	ends  fieldEnds      // of large, by slot
+}
 
 // NewHash returns an empty hash.
 func NewHash() *HashValue { return &HashValue{} }
 
-func (h *HashValue) Kind() Kind       { return Hash }
-func (h *HashValue) Encoding() string { return "listpack" }
-func (h *HashValue) Len() int         { return 0 }
-func (h *HashValue) Clone() Value     { return &HashValue{} }
-func (h *HashValue) Size() int        { return 0 }
+// Kind returns Hash.
+func (h *HashValue) Kind() Kind { return Hash }
 
-// NextDeadline returns the earliest deadline of any field in unix milliseconds, 0 if none has one.
-func (h *HashValue) NextDeadline() int64 { return 0 }
+// Encoding returns Redis's name of the form. A small hash that was ever to have a deadline is called listpackex for good.
+func (h *HashValue) Encoding() string {
+	switch {
+	case h.large != nil:
+		return "hashtable"
+	case h.small.timed:
+		return "listpackex"
+	}
+	return "listpack"
+}
 
-// Expire removes up to max fields that are dead at now, and calls each with the name of every one of them. It returns how many.
-func (h *HashValue) Expire(now int64, max int, each func(field []byte)) int { return 0 }
+// Len returns how many fields there are, dead ones included.
+func (h *HashValue) Len() int {
+	if h.large != nil {
+		return h.large.len()
+	}
+	return h.small.n
+}
+
+// Clone returns a copy, deadlines included.
+func (h *HashValue) Clone() Value {
+	c := &HashValue{small: h.small.clone()}
+	if h.large != nil {
+		c.large = newTable[[]byte](h.Len())
+		h.eachLarge(func(name string, value []byte, deadline int64) bool {
+			slot := c.large.add(view(name), bytes.Clone(value))
+			c.ends.set(slot, deadline)
+			return true
+		})
+	}
+	return c
+}
+
+// Size returns about how many bytes the hash takes.
+func (h *HashValue) Size() int {
+	n := int(unsafe.Sizeof(*h)) + cap(h.small.b)
+	if h.large != nil {
+		const overhead = 48 + 40 // of a slot and of its entry in the map
+		n += cap(h.large.items)*overhead + h.ends.size()
+		h.eachLarge(func(name string, value []byte, _ int64) bool {
+			n += len(name) + cap(value)
+			return true
+		})
+	}
+	return n
+}
+
+// Fit prepares for the fields and values to come, all in one call: if they are too many or one is too long for the small form, the hash
+// becomes large at once.
+func (h *HashValue) Fit(fieldsAndValues [][]byte, lim *Limits) {
+	if h.large != nil {
+		return
+	}
+	if len(fieldsAndValues)/2 > lim.HashMaxListpackEntries {
+		h.enlarge(len(fieldsAndValues) / 2)
+		return
+	}
+	for _, b := range fieldsAndValues {
+		if len(b) > lim.HashMaxListpackValue {
+			h.enlarge(0)
+			return
+		}
+	}
+}
+
+// Get returns the value and the deadline of a field.
+func (h *HashValue) Get(field []byte) (value []byte, deadline int64, ok bool) {
+	if h.large != nil {
+		slot, ok := h.large.slots[string(field)]
+		if !ok {
+			return nil, expiry.None, false
+		}
+		return h.large.items[slot].data, h.ends.get(slot), true
+	}
+	e, ok := h.small.find(field)
+	if !ok {
+		return nil, expiry.None, false
+	}
+	return h.small.value(e), h.small.deadline(e), true
+}
+
+// Set gives field this value, and reports whether the field is new. A deadline that the field had is taken away, unless keep.
+func (h *HashValue) Set(field, value []byte, keep bool, lim *Limits) (added bool) {
+	if h.large == nil {
+		if len(field) <= lim.HashMaxListpackValue && len(value) <= lim.HashMaxListpackValue {
+			added = h.small.set(field, value, keep)
+			if h.small.n > lim.HashMaxListpackEntries {
+				h.enlarge(0)
+			}
+			return added
+		}
+		h.enlarge(0)
+	}
+	slot, ok := h.large.slots[string(field)]
+	if !ok {
+		h.large.add(field, bytes.Clone(value))
+		return true
+	}
+	if !keep {
+		h.ends.set(slot, expiry.None)
+	}
+	old := &h.large.items[slot].data
+	if c := cap(*old); len(value) > c || c > 2*len(value)+32 {
+		*old = nil
+	}
+	*old = append((*old)[:0], value...)
+	return false
+}
+
+// Remove takes a field out and reports whether it was there.
+func (h *HashValue) Remove(field []byte) bool {
+	if h.large == nil {
+		e, ok := h.small.find(field)
+		if ok {
+			h.small.remove(e)
+		}
+		return ok
+	}
+	slot, ok := h.large.slots[string(field)]
+	if ok {
+		h.ends.set(slot, expiry.None)
+		h.large.remove(field)
+	}
+	return ok
+}
+
+// Each calls do with every field, dead ones included, until it returns false. do must not change the hash.
+func (h *HashValue) Each(do func(field, value []byte, deadline int64) bool) {
+	if h.large != nil {
+		h.eachLarge(func(name string, value []byte, deadline int64) bool { return do(view(name), value, deadline) })
+		return
+	}
+	for at := 0; at < len(h.small.b); {
+		e := h.small.entry(at)
+		if !do(h.small.field(e), h.small.value(e), h.small.deadline(e)) {
+			return
+		}
+		at = e.end
+	}
+}
+
+func (h *HashValue) eachLarge(do func(name string, value []byte, deadline int64) bool) {
+	for slot := range h.large.items {
+		if it := &h.large.items[slot]; it.used && !do(it.name, it.data, h.ends.get(uint32(slot))) {
+			return
+		}
+	}
+}
+
+// Scan calls do with the fields from cursor on and returns the cursor to go on with, 0 at the end: about count of a large hash, all of a
+// small one.
+func (h *HashValue) Scan(cursor uint64, count int, do func(field, value []byte, deadline int64)) uint64 {
+	if h.large == nil {
+		h.Each(func(field, value []byte, deadline int64) bool {
+			do(field, value, deadline)
+			return true
+		})
+		return 0
+	}
+	return h.large.scan(cursor, count, func(name string, value *[]byte) {
+		do(view(name), *value, h.ends.get(h.large.slots[name]))
+	})
+}
+
+// enlarge makes the hash large, with room for more fields.
+func (h *HashValue) enlarge(more int) {
+	t := newTable[[]byte](h.small.n + more)
+	h.Each(func(field, value []byte, deadline int64) bool {
+		h.ends.set(t.add(field, bytes.Clone(value)), deadline)
+		return true
+	})
+	h.large, h.small = t, pack{}
+}
+
+// view returns the bytes of s, which must not be changed.
+func view(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }

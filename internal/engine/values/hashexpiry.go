@@ -1,0 +1,173 @@
+package values
+
+import "github.com/mayflycache/mayfly/internal/expiry"
+
+// Volatile makes the hash ready for deadlines: what Redis does in each command that could give one, also if it then gives none.
+func (h *HashValue) Volatile() {
+	if h.large == nil {
+		h.small.time()
+	}
+}
+
+// SetDeadline gives a field, which must exist, a deadline in unix milliseconds; expiry.None takes it away.
+func (h *HashValue) SetDeadline(field []byte, deadline int64) {
+	if h.large != nil {
+		h.ends.set(h.large.slots[string(field)], deadline)
+		return
+	}
+	h.small.time()
+	if e, ok := h.small.find(field); ok {
+		h.small.setDeadline(e, deadline)
+	}
+}
+
+// NextDeadline returns the earliest deadline of any field in unix milliseconds, expiry.None if none has one.
+func (h *HashValue) NextDeadline() int64 {
+	switch {
+	case h.large != nil:
+		return h.ends.first()
+	case h.small.timed && h.small.n > 0:
+		return h.small.deadline(h.small.entry(0))
+	}
+	return expiry.None
+}
+
+// Dead returns how many fields are dead at now. It looks at no more than one of the others for each of them, and four in a large hash.
+func (h *HashValue) Dead(now int64) int {
+	if h.large != nil {
+		return h.ends.dead(0, now)
+	}
+	n := 0
+	if h.small.timed {
+		for at := 0; at < len(h.small.b); n++ {
+			e := h.small.entry(at)
+			if !expiry.Dead(h.small.deadline(e), now) {
+				break
+			}
+			at = e.end
+		}
+	}
+	return n
+}
+
+// Expire removes up to max fields that are dead at now, the earliest first, and calls each with the name of every one of them before it
+// goes. It returns how many.
+func (h *HashValue) Expire(now int64, max int, each func(field []byte)) int {
+	n := 0
+	for n < max && expiry.Dead(h.NextDeadline(), now) {
+		if h.large == nil {
+			e := h.small.entry(0)
+			each(h.small.field(e))
+			h.small.remove(e)
+		} else {
+			slot := h.ends.heap[0].slot
+			field := view(h.large.items[slot].name)
+			each(field)
+			h.ends.set(slot, expiry.None)
+			h.large.remove(field)
+		}
+		n++
+	}
+	return n
+}
+
+// fieldEnds are the deadlines of a large hash's fields by slot: a 4-ary heap, and for every slot its place there. It is exact, and costs
+// nothing in a hash without deadlines.
+type fieldEnds struct {
+	heap  []fieldEnd
+	place []uint32 // by slot: place in the heap plus one; 0 or beyond the end: no deadline
+}
+
+type fieldEnd struct {
+	deadline int64
+	slot     uint32
+}
+
+func (x *fieldEnds) size() int { return 16*cap(x.heap) + 4*cap(x.place) }
+
+// get returns the deadline of slot, or expiry.None.
+func (x *fieldEnds) get(slot uint32) int64 {
+	if int(slot) >= len(x.place) || x.place[slot] == 0 {
+		return expiry.None
+	}
+	return x.heap[x.place[slot]-1].deadline
+}
+
+// set gives slot a deadline; expiry.None takes it away.
+func (x *fieldEnds) set(slot uint32, deadline int64) {
+	if int(slot) >= len(x.place) {
+		if deadline == expiry.None {
+			return
+		}
+		x.place = append(x.place, make([]uint32, int(slot)+1-len(x.place))...)
+	}
+	i := int(x.place[slot]) - 1
+	switch {
+	case deadline == expiry.None && i < 0:
+		return
+	case deadline == expiry.None:
+		last := len(x.heap) - 1
+		moved := x.heap[last]
+		x.heap, x.place[slot] = x.heap[:last], 0
+		if i == last {
+			return
+		}
+		x.settle(i, moved)
+	case i < 0:
+		x.heap = append(x.heap, fieldEnd{})
+		x.settle(len(x.heap)-1, fieldEnd{deadline, slot})
+	default:
+		x.settle(i, fieldEnd{deadline, slot})
+	}
+}
+
+// settle puts e at i, or above or below where it belongs. What was at i is overwritten.
+func (x *fieldEnds) settle(i int, e fieldEnd) {
+	for i > 0 {
+		parent := (i - 1) / 4
+		if x.heap[parent].deadline <= e.deadline {
+			break
+		}
+		x.put(i, x.heap[parent])
+		i = parent
+	}
+	for {
+		least := 4*i + 1
+		if least >= len(x.heap) {
+			break
+		}
+		for c := least + 1; c < min(4*i+5, len(x.heap)); c++ {
+			if x.heap[c].deadline < x.heap[least].deadline {
+				least = c
+			}
+		}
+		if e.deadline <= x.heap[least].deadline {
+			break
+		}
+		x.put(i, x.heap[least])
+		i = least
+	}
+	x.put(i, e)
+}
+
+func (x *fieldEnds) put(i int, e fieldEnd) { x.heap[i], x.place[e.slot] = e, uint32(i+1) }
+
+// first returns the earliest deadline, or expiry.None.
+func (x *fieldEnds) first() int64 {
+	if len(x.heap) == 0 {
+		return expiry.None
+	}
+	return x.heap[0].deadline
+}
+
+// dead counts the dead at i and below it.
+func (x *fieldEnds) dead(i int, now int64) int {
+	if i >= len(x.heap) || !expiry.Dead(x.heap[i].deadline, now) {
+		return 0
+	}
+	n := 1
+	for c := 4*i + 1; c <= 4*i+4; c++ {
+		n += x.dead(c, now)
+	}
+	return n
+}

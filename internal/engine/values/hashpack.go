@@ -1,0 +1,161 @@
+package values
+
+import (
+	"encoding/binary"
+	"slices"
+
+	"github.com/mayflycache/mayfly/internal/expiry"
+)
+
+// pack is the small form of a hash: its entries one after another in one piece of memory, searched from the front. Each is a length and a
+// field, a length and a value; in a timed pack also a deadline, eight bytes. A timed pack is in the order of deadlines, those without at
+// the end, so that the dead are always at the front; any other is in the order of insertion.
+type pack struct {
+	b     []byte
+	n     int
+	timed bool
+}
+
+// entry says where in a pack one entry is.
+type entry struct{ start, field, fieldEnd, value, valueEnd, end int }
+
+func (p *pack) clone() pack {
+	c := *p
+	c.b = slices.Clone(p.b)
+	return c
+}
+
+// entry returns the entry that begins at at.
+func (p *pack) entry(at int) entry {
+	e := entry{start: at}
+	n, at := p.length(at)
+	e.field, e.fieldEnd = at, at+n
+	n, at = p.length(e.fieldEnd)
+	e.value, e.valueEnd = at, at+n
+	e.end = e.valueEnd
+	if p.timed {
+		e.end += 8
+	}
+	return e
+}
+
+// length reads a length and returns where it ends.
+func (p *pack) length(at int) (n, next int) {
+	if c := p.b[at]; c < 0x80 {
+		return int(c), at + 1
+	}
+	u, size := binary.Uvarint(p.b[at:])
+	return int(u), at + size
+}
+
+func (p *pack) field(e entry) []byte { return p.b[e.field:e.fieldEnd:e.fieldEnd] }
+func (p *pack) value(e entry) []byte { return p.b[e.value:e.valueEnd:e.valueEnd] }
+
+func (p *pack) deadline(e entry) int64 {
+	if !p.timed {
+		return expiry.None
+	}
+	return int64(binary.LittleEndian.Uint64(p.b[e.valueEnd:]))
+}
+
+func (p *pack) find(field []byte) (e entry, ok bool) {
+	for at := 0; at < len(p.b); at = e.end {
+		e = p.entry(at)
+		if string(p.b[e.field:e.fieldEnd]) == string(field) {
+			return e, true
+		}
+	}
+	return e, false
+}
+
+// nth returns entry number i.
+func (p *pack) nth(i int) entry {
+	e := p.entry(0)
+	for range i {
+		e = p.entry(e.end)
+	}
+	return e
+}
+
+// set is HashValue.Set.
+func (p *pack) set(field, value []byte, keep bool) (added bool) {
+	e, ok := p.find(field)
+	if !ok {
+		p.b = append(binary.AppendUvarint(p.b, uint64(len(field))), field...)
+		p.b = append(binary.AppendUvarint(p.b, uint64(len(value))), value...)
+		if p.timed {
+			p.b = binary.LittleEndian.AppendUint64(p.b, uint64(expiry.None))
+		}
+		p.n++
+		return true
+	}
+	var scratch [binary.MaxVarintLen64]byte
+	head := binary.AppendUvarint(scratch[:0], uint64(len(value)))
+	p.resize(e.fieldEnd, e.valueEnd, len(head)+len(value))
+	copy(p.b[e.fieldEnd:], head)
+	copy(p.b[e.fieldEnd+len(head):], value)
+	if !keep {
+		if e = p.entry(e.start); p.deadline(e) != expiry.None {
+			p.setDeadline(e, expiry.None)
+		}
+	}
+	return false
+}
+
+func (p *pack) remove(e entry) {
+	p.resize(e.start, e.end, 0)
+	p.n--
+}
+
+// resize makes the bytes from i to j be n bytes of whatever content.
+func (p *pack) resize(i, j, n int) {
+	old := len(p.b)
+	if more := n - (j - i); more > 0 {
+		p.b = slices.Grow(p.b, more)[:old+more]
+		copy(p.b[i+n:], p.b[j:old])
+	} else {
+		copy(p.b[i+n:], p.b[j:])
+		p.b = p.b[:old+more]
+	}
+}
+
+// setDeadline changes the deadline of an entry of a timed pack and moves it to where it then belongs: before all that end at the same time
+// or later; without a deadline, to the end.
+func (p *pack) setDeadline(e entry, deadline int64) {
+	binary.LittleEndian.PutUint64(p.b[e.valueEnd:], uint64(deadline))
+	to := len(p.b)
+	if deadline != expiry.None {
+		for at := 0; at < len(p.b); {
+			o := p.entry(at)
+			if end := p.deadline(o); at != e.start && (end == expiry.None || end >= deadline) {
+				to = at
+				break
+			}
+			at = o.end
+		}
+	}
+	var scratch [256]byte
+	moved := append(scratch[:0], p.b[e.start:e.end]...)
+	if to > e.start {
+		copy(p.b[e.start:], p.b[e.end:to])
+		to -= len(moved)
+	} else {
+		copy(p.b[to+len(moved):], p.b[to:e.start])
+	}
+	copy(p.b[to:], moved)
+}
+
+// time makes the pack a timed one.
+func (p *pack) time() {
+	if p.timed {
+		return
+	}
+	b := make([]byte, 0, len(p.b)+8*(p.n+1))
+	for at := 0; at < len(p.b); {
+		e := p.entry(at)
+		b = append(b, p.b[at:e.end]...)
+		b = binary.LittleEndian.AppendUint64(b, uint64(expiry.None))
+		at = e.end
+	}
+	p.b, p.timed = b, true
+}

@@ -1,0 +1,36 @@
+package values
+
+// Random returns one field, each with the same probability. draw returns uniform 64-bit numbers. The hash must not be empty.
+func (h *HashValue) Random(draw func() uint64) (field, value []byte) {
+	if h.large != nil {
+		name, value := h.large.random(draw)
+		return view(name), *value
+	}
+	e := h.small.nth(int(draw() % uint64(h.small.n)))
+	return h.small.field(e), h.small.value(e)
+}
+
+// Sample calls do with count different fields, or all if there are no more; each such choice has the same probability.
+func (h *HashValue) Sample(count int, draw func() uint64, do func(field, value []byte)) {
+	if h.large != nil && count < h.Len()/3 {
+		// Few of many: draw, and draw again what was drawn before.
+		seen := make(map[string]bool, count)
+		for len(seen) < count {
+			name, value := h.large.random(draw)
+			if !seen[name] {
+				seen[name] = true
+				do(view(name), *value)
+			}
+		}
+		return
+	}
+	left, want := h.Len(), min(count, h.Len())
+	h.Each(func(field, value []byte, _ int64) bool {
+		if draw()%uint64(left) < uint64(want) {
+			want--
+			do(field, value)
+		}
+		left--
+		return want > 0
+	})
+}
