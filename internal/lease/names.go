@@ -1,5 +1,3 @@
-// Package lease is the one stampede guard: it decides, on bytes, who loads a missing key and whether what was loaded
-// may still be stored. This file holds the names of the keys it writes beside the values.
 package lease
 
 import (

@@ -1,0 +1,94 @@
+package lease_test
+
+import (
+	"context"
+	"net"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/alicebob/miniredis/v2"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly/internal/lease"
+	"github.com/mayflycache/mayfly/internal/realredis"
+)
+
+// backends are what the protocol must be right on. Each makes a client of an empty server.
+var backends = []struct {
+	name string
+	open func(t *testing.T) redis.UniversalClient
+}{
+	{"miniredis", func(t *testing.T) redis.UniversalClient {
+		rdb := redis.NewClient(&redis.Options{Addr: miniredis.RunT(t).Addr()})
+		t.Cleanup(func() { rdb.Close() })
+		return rdb
+	}},
+	{"redis 8", func(t *testing.T) redis.UniversalClient { return realredis.Start(t, realredis.Options{}).Client() }},
+	{"redis 7.0", func(t *testing.T) redis.UniversalClient {
+		return realredis.Start(t, realredis.Options{Flavour: realredis.Redis7}).Client()
+	}},
+	{"valkey", func(t *testing.T) redis.UniversalClient {
+		return realredis.Start(t, realredis.Options{Flavour: realredis.Valkey}).Client()
+	}},
+	{"cluster", func(t *testing.T) redis.UniversalClient {
+		if testing.Short() {
+			t.Skip("starts six servers")
+		}
+		return realredis.StartCluster(t, 3, 3, realredis.Options{}).Client()
+	}},
+}
+
+// protocol is what must hold on every backend, for records and for plain values.
+var protocol = []struct {
+	name string
+	test func(t *testing.T, rdb redis.UniversalClient, o lease.Options)
+}{
+	{"A miss is claimed once and filled", aMissIsClaimedOnceAndFilled},
+	{"What happens to the key ends the right to fill", whatHappensToTheKeyEndsTheRightToFill},
+	{"Clear", clear},
+	{"Unusable bytes are claimed once", unusableBytesAreClaimedOnce},
+	{"A renewal keeps the value and is one", aRenewalKeepsTheValueAndIsOne},
+	{"A renewal that fails", aRenewalThatFails},
+	{"Keep and release", keepAndRelease},
+	{"A tombstone refuses fills", aTombstoneRefusesFills},
+	{"Many keys in one trip", manyKeysInOneTrip},
+	{"Scripts that a server forgot", scriptsThatAServerForgot},
+}
+
+func TestProtocol(t *testing.T) {
+	for _, b := range backends {
+		t.Run(b.name, func(t *testing.T) {
+			rdb := b.open(t)
+			for _, p := range protocol {
+				t.Run(p.name, func(t *testing.T) {
+					t.Run("records", func(t *testing.T) { p.test(t, rdb, lease.Options{Redis: rdb, Timeout: 5 * time.Second}) })
+					t.Run("plain", func(t *testing.T) { p.test(t, rdb, lease.Options{Redis: rdb, Timeout: 5 * time.Second, Plain: true}) })
+				})
+			}
+		})
+	}
+}
+
+// mini returns a client of a miniredis that works in bubbles, and on their time. It is no place for long pipelines: a
+// net.Pipe has no buffer, and miniredis answers the first command before it has read the last.
+func mini(t *testing.T) *redis.Client {
+	m := miniredis.NewMiniRedis()
+	m.ClockTTL(true)
+	t.Cleanup(m.Close)
+	rdb := redis.NewClient(&redis.Options{
+		Dialer: func(context.Context, string, string) (net.Conn, error) { return m.Dial() },
+	})
+	t.Cleanup(func() { rdb.Close() })
+	return rdb
+}
+
+func TestMain(m *testing.M) {
+	redis.SetLogger(silent{})
+	os.Exit(m.Run())
+}
+
+// silent drops what go-redis says about servers that these tests break.
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
