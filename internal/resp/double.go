@@ -5,7 +5,7 @@ import (
 	"strconv"
 )
 
-// AppendDouble appends f as Redis writes scores and RESP3 doubles: the shortest digits that read back as f, integers without a
+// AppendDouble appends f as Redis writes scores and RESP3 doubles: the digits of [grisu], integers without a
 // point, an exponent only for the very large and the very small. Redis: util.c, d2string.
 func AppendDouble(dst []byte, f float64) []byte {
 	switch {
@@ -20,17 +20,10 @@ func AppendDouble(dst []byte, f float64) []byte {
 	case math.Abs(f) <= math.MaxInt64/2 && f == math.Trunc(f):
 		return strconv.AppendInt(dst, int64(f), 10)
 	}
-	// d.ddde±xx, taken apart: digits and the exponent of the last of them.
-	var scratch [32]byte
-	text := strconv.AppendFloat(scratch[:0], math.Abs(f), 'e', -1, 64)
-	e := len(text) - 1
-	for text[e] != 'e' {
-		e--
-	}
-	exp, _ := strconv.Atoi(string(text[e+1:]))
-	digits := append(text[:1], text[min(2, e):e]...)
+	var scratch [24]byte
+	digits, last := grisu(scratch[:0], math.Abs(f))
 	n := len(digits)
-	last := exp - n + 1
+	exp := last + n - 1 // of the first digit
 	if f < 0 {
 		dst = append(dst, '-')
 	}
