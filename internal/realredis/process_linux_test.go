@@ -4,23 +4,38 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"regexp"
 	"runtime"
 	"syscall"
 	"testing"
 )
 
-// The kernel kills the server with its parent, which to the kernel is a thread. Go ends the thread of a goroutine that
-// returns while locked to it; a server started there must live on.
+// onDyingThread runs f on a thread that Go then ends, as it does with the thread of a goroutine that returns while locked
+// to it. The first thread of a process is the exception, so it is kept busy.
+func onDyingThread(f func()) {
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		runtime.LockOSThread()
+		if syscall.Gettid() == os.Getpid() {
+			defer runtime.UnlockOSThread()
+			onDyingThread(f)
+			return
+		}
+		f()
+	}()
+	<-done
+}
+
+// To the kernel, which kills the server with its parent, the parent is a thread.
 func TestAServerOutlivesTheThreadThatAskedForIt(t *testing.T) {
 	need(t, Redis8)
 	var s *Server
-	thread := make(chan int)
-	go func() {
-		runtime.LockOSThread()
+	var task string
+	onDyingThread(func() {
 		s = Start(t, Options{})
-		thread <- syscall.Gettid()
-	}()
-	task := fmt.Sprintf("/proc/self/task/%d", <-thread)
+		task = fmt.Sprintf("/proc/self/task/%d", syscall.Gettid())
+	})
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
 	if err := until(ctx, func() error {
@@ -33,5 +48,18 @@ func TestAServerOutlivesTheThreadThatAskedForIt(t *testing.T) {
 	}
 	if err := s.Client().Ping(ctx).Err(); err != nil || !s.process.alive() {
 		t.Errorf("PING = %v, alive = %v: the server died with a thread", err, s.process.alive())
+	}
+}
+
+func TestAPausedServerHasStoppedWhenPauseReturns(t *testing.T) {
+	s := Start(t, Options{})
+	stopped := regexp.MustCompile(`State:\s+T`)
+	for range 200 {
+		s.Pause()
+		status, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", s.process.cmd.Process.Pid))
+		if err != nil || !stopped.Match(status) {
+			t.Fatalf("a paused server is %s, %v", status, err)
+		}
+		s.Resume()
 	}
 }
