@@ -16,7 +16,7 @@ type db struct {
 // keyspace is what SWAPDB swaps and FLUSHDB drops: objects in slots. A slot number stays the object's for life; it is the cursor of SCAN,
 // what RANDOMKEY draws, and the id in both indexes.
 type keyspace struct {
-	ids       map[string]uint32
+	names     names
 	pages     []*page
 	slots     uint32   // slots ever used
 	free      []uint32 // those of them without an object, the latest last
@@ -31,16 +31,7 @@ const pageSize = 128
 
 func (k *keyspace) at(id uint32) *object { return &k.pages[id/pageSize][id%pageSize] }
 
-// find returns the object of key, dead or alive, or nil.
-func (k *keyspace) find(key []byte) *object {
-	id, ok := k.ids[string(key)]
-	if !ok {
-		return nil
-	}
-	return k.at(id)
-}
-
-func (k *keyspace) len() int { return len(k.ids) }
+func (k *keyspace) len() int { return k.names.count }
 
 // deadline returns when o ends, or expiry.None.
 func (k *keyspace) deadline(o *object) int64 { return k.deadlines.Deadline(o.id) }
@@ -69,12 +60,9 @@ func (k *keyspace) insert(key []byte) *object {
 			k.pages = append(k.pages, new(page))
 		}
 	}
-	if k.ids == nil {
-		k.ids = make(map[string]uint32)
-	}
 	o := k.at(id)
 	o.key, o.id = string(key), id
-	k.ids[o.key] = id
+	k.names.add(nameTag(key), id)
 	return o
 }
 
@@ -82,16 +70,16 @@ func (k *keyspace) insert(key []byte) *object {
 func (k *keyspace) drop(o *object) {
 	k.deadlines.Remove(o.id)
 	k.fields.Remove(o.id)
-	delete(k.ids, o.key)
+	k.names.remove(o.tag(), o.id)
 	k.free = append(k.free, o.id)
 	*o = object{}
 }
 
 // rename gives o the key to, which must be absent. It stays in its slot, with its deadline.
 func (k *keyspace) rename(o *object, to []byte) {
-	delete(k.ids, o.key)
+	k.names.remove(o.tag(), o.id)
 	o.key = string(to)
-	k.ids[o.key] = o.id
+	k.names.add(o.tag(), o.id)
 }
 
 // live returns the object of key in d, or nil. A dead one is removed here: this is lazy expiry.

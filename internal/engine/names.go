@@ -1,0 +1,141 @@
+package engine
+
+import "hash/maphash"
+
+// names find the slot of a key: a hash table of 8 bytes an entry, a third of what a Go map of strings takes, because the keys themselves are
+// in the objects.
+//
+// An entry is the key's tag, 32 bits of its hash, and its slot. The high bits of the tag choose a table of the directory, the low bits a place
+// in it, from where an entry is looked for until a free place comes. A table doubles until it has maxNames places and then splits in two, so
+// that no insertion moves more than that many.
+type names struct {
+	tables []*nameTable // 1 << depth, by the high bits of a tag; one that has not split as deep stands there several times
+	depth  uint
+	count  int
+}
+
+type nameTable struct {
+	entries []uint64 // tag << 32 | slot + 1; 0 is free
+	used    int
+	depth   uint // how many high bits all its tags have in common
+}
+
+const (
+	minNames = 8
+	maxNames = 1 << 12
+)
+
+var nameSeed = maphash.MakeSeed()
+
+func nameTag(key []byte) uint32 { return uint32(maphash.Bytes(nameSeed, key)) }
+
+func (o *object) tag() uint32 { return uint32(maphash.String(nameSeed, o.key)) }
+
+// find returns the object of key, dead or alive, or nil.
+func (k *keyspace) find(key []byte) *object {
+	if k.names.count == 0 {
+		return nil
+	}
+	tag := nameTag(key)
+	t := k.names.table(tag)
+	for i := int(tag); ; i++ {
+		e := t.entries[i&(len(t.entries)-1)]
+		if e == 0 {
+			return nil
+		}
+		if uint32(e>>32) == tag {
+			if o := k.at(uint32(e) - 1); o.key == string(key) {
+				return o
+			}
+		}
+	}
+}
+
+// table returns where a tag belongs.
+func (n *names) table(tag uint32) *nameTable { return n.tables[uint64(tag)>>(32-n.depth)] }
+
+// add makes slot the place of the key with this tag, which must be absent.
+func (n *names) add(tag, slot uint32) {
+	if n.tables == nil {
+		n.tables = []*nameTable{{entries: make([]uint64, minNames)}}
+	}
+	t := n.table(tag)
+	for 4*(t.used+1) > 3*len(t.entries) {
+		if len(t.entries) < maxNames {
+			t.double()
+		} else {
+			n.split(t, tag)
+			t = n.table(tag)
+		}
+	}
+	t.put(uint64(tag)<<32 | uint64(slot+1))
+	n.count++
+}
+
+// remove takes out the entry of slot, whose key has this tag. Entries behind it move up, so that none is cut off from its place.
+func (n *names) remove(tag, slot uint32) {
+	t := n.table(tag)
+	mask := len(t.entries) - 1
+	i := int(tag) & mask
+	for t.entries[i] != uint64(tag)<<32|uint64(slot+1) {
+		i = (i + 1) & mask
+	}
+	for j := (i + 1) & mask; t.entries[j] != 0; j = (j + 1) & mask {
+		home := int(t.entries[j]>>32) & mask
+		if (j-home)&mask >= (j-i)&mask { // the gap is on its way from home
+			t.entries[i] = t.entries[j]
+			i = j
+		}
+	}
+	t.entries[i] = 0
+	t.used--
+	n.count--
+}
+
+// put stores an entry in the first free place from its own on.
+func (t *nameTable) put(e uint64) {
+	mask := len(t.entries) - 1
+	i := int(e>>32) & mask
+	for t.entries[i] != 0 {
+		i = (i + 1) & mask
+	}
+	t.entries[i] = e
+	t.used++
+}
+
+func (t *nameTable) double() {
+	old := t.entries
+	t.entries, t.used = make([]uint64, 2*len(old)), 0
+	for _, e := range old {
+		if e != 0 {
+			t.put(e)
+		}
+	}
+}
+
+// split divides t, to which tag belongs, by the next bit of its tags.
+func (n *names) split(t *nameTable, tag uint32) {
+	if t.depth == n.depth {
+		wider := make([]*nameTable, 2*len(n.tables))
+		for i, table := range n.tables {
+			wider[2*i], wider[2*i+1] = table, table
+		}
+		n.tables = wider
+		n.depth++
+	}
+	depth := t.depth + 1
+	var halves [2]*nameTable
+	for i := range halves {
+		halves[i] = &nameTable{entries: make([]uint64, maxNames), depth: depth}
+	}
+	for _, e := range t.entries {
+		if e != 0 {
+			halves[e>>(64-depth)&1].put(e)
+		}
+	}
+	span := 1 << (n.depth - depth) // places in the directory that share one half
+	first := int(uint64(tag)>>(32-n.depth)) &^ (2*span - 1)
+	for i := range span {
+		n.tables[first+i], n.tables[first+span+i] = halves[0], halves[1]
+	}
+}
