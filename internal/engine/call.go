@@ -167,6 +167,11 @@ func valueAs[T values.Value](c *call, o *object) (v T, ok bool) {
 // tracking. Call it once for each key after the change; with notify it is what follows every write.
 func (c *call) changed(key []byte, n int) {
 	c.e.changes += int64(n)
+	if c.e.settings.maxMemory > 0 {
+		if o := c.db.find(key); o != nil {
+			c.db.weigh(o)
+		}
+	}
 	c.e.touched(c.db, key, c.s)
 }
 

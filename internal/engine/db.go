@@ -22,6 +22,7 @@ type keyspace struct {
 	free      []uint32 // those of them without an object, the latest last
 	deadlines expiry.Index
 	fields    expiry.Index // of hashes: the earliest deadline of a field
+	scales                 // of objects, if there is a limit to their weight
 }
 
 // page keeps objects at a fixed place while the keyspace grows.
@@ -68,6 +69,7 @@ func (k *keyspace) insert(key []byte) *object {
 
 // drop takes o out and frees its slot.
 func (k *keyspace) drop(o *object) {
+	k.unweigh(o)
 	k.deadlines.Remove(o.id)
 	k.fields.Remove(o.id)
 	k.names.remove(o.tag(), o.id)

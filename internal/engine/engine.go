@@ -16,6 +16,7 @@ type Options struct {
 	Cycle     Cycle           // how dead keys that nobody asks for are found
 	Seed      uint64          // of every random choice; 0: a different one for every engine
 	MaxMemory int64           // bytes; 0: no limit
+	Policy    string          // which keys make room then, one of Policies; empty: noeviction
 	Cluster   *ClusterOptions // non-nil: one node of a cluster
 	Sink      Sink            // receives the effects of writes; nil: nobody does
 }

@@ -1,4 +1,152 @@
 package engine
 
-// makeRoom evicts keys until the data fits maxmemory, and reports whether it does.
-func (e *Engine) makeRoom() bool { return true }
+// Eviction: what happens when the data outgrow maxmemory.
+//
+// Memory is weighed, not measured: each object has the weight that size gives it, kept per slot and only while there is a limit, and
+// emptyWeight stands for the rest. Like Redis, the engine does not look for the one best victim but takes the best of a few that it draws.
+
+// emptyWeight is what an engine without a key weighs.
+const emptyWeight = 16 << 10
+
+// policy says which keys make room for others.
+type policy uint8
+
+// The policies, in the order in which Redis lists them.
+const (
+	volatileLRU policy = iota
+	volatileLFU
+	volatileRandom
+	volatileTTL
+	allKeysLRU
+	allKeysLFU
+	allKeysRandom
+	noEviction
+)
+
+// Policies are the names of the eviction policies; the last is the default.
+var Policies = []string{"volatile-lru", "volatile-lfu", "volatile-random", "volatile-ttl", "allkeys-lru", "allkeys-lfu", "allkeys-random", "noeviction"}
+
+// lfu reports whether objects carry a frequency instead of the time of their last use.
+func (p policy) lfu() bool { return p == volatileLFU || p == allKeysLFU }
+
+// ages reports whether the policy goes by the use of each key, which must then have a record of its own.
+func (p policy) ages() bool { return p.lfu() || p == volatileLRU || p == allKeysLRU }
+
+// volatile reports whether only keys with a deadline may go.
+func (p policy) volatile() bool { return p <= volatileTTL }
+
+// makeRoom evicts keys until the data fit maxmemory, and reports whether they do.
+func (e *Engine) makeRoom() bool {
+	for e.weight() > e.settings.maxMemory {
+		d, o := e.victim()
+		if o == nil {
+			return false
+		}
+		e.evict(d, o)
+	}
+	return true
+}
+
+// victim draws candidates from every database and returns the best of them; nil if there is none.
+func (e *Engine) victim() (from *db, best *object) {
+	var most uint64
+	for _, d := range e.dbs {
+		for range e.settings.samples {
+			o := e.candidate(d)
+			if o == nil {
+				break
+			}
+			if w := e.worth(d, o); best == nil || w > most {
+				from, best, most = d, o, w
+			}
+		}
+	}
+	return from, best
+}
+
+// candidate draws an object of d that the policy may evict.
+func (e *Engine) candidate(d *db) *object {
+	switch {
+	case e.settings.policy == noEviction || d.len() == 0:
+		return nil
+	case e.settings.policy.volatile():
+		if id, ok := d.deadlines.Sample(e.draw()); ok {
+			return d.at(id)
+		}
+		return nil
+	}
+	return d.random(e.draw)
+}
+
+// worth says how good it would be to evict o, the most being the best.
+func (e *Engine) worth(d *db, o *object) uint64 {
+	switch e.settings.policy {
+	case volatileTTL:
+		return uint64(1<<63-1) - uint64(d.deadline(o))
+	case volatileLRU, allKeysLRU:
+		return uint64(o.idle(e))
+	case volatileLFU, allKeysLFU:
+		return uint64(255 - o.frequency(e))
+	}
+	return 0
+}
+
+func (e *Engine) evict(d *db, o *object) {
+	e.keyBuf = append(e.keyBuf[:0], o.key...)
+	d.drop(o)
+	e.stats.evictedKeys++
+	e.notify(d, notifyEvicted, "evicted", e.keyBuf)
+	e.touched(d, e.keyBuf, nil)
+	e.recordRemoval(d, e.keyBuf)
+}
+
+// weight returns about how many bytes the data take. Without a limit nothing is kept and every object is weighed anew.
+func (e *Engine) weight() int64 {
+	sum := int64(emptyWeight)
+	for _, d := range e.dbs {
+		if e.settings.maxMemory > 0 {
+			sum += d.weight
+			continue
+		}
+		d.each(func(o *object) { sum += int64(o.size()) })
+	}
+	return sum
+}
+
+// limitMemory sets maxmemory; 0 is no limit. What is too much goes at once.
+func (e *Engine) limitMemory(bytes int64) {
+	e.settings.maxMemory = bytes
+	for _, d := range e.dbs {
+		d.scales = scales{}
+		if bytes > 0 {
+			d.each(func(o *object) { d.weigh(o) })
+		}
+	}
+	if bytes > 0 {
+		e.makeRoom()
+	}
+}
+
+// scales know what the objects of a keyspace weigh, by slot.
+type scales struct {
+	weights []uint32
+	weight  int64 // their sum
+}
+
+// weigh brings the weight of o up to date.
+func (w *scales) weigh(o *object) {
+	if n := int(o.id) + 1 - len(w.weights); n > 0 {
+		w.weights = append(w.weights, make([]uint32, n)...)
+	}
+	now := uint32(min(o.size(), 1<<32-1))
+	w.weight += int64(now) - int64(w.weights[o.id])
+	w.weights[o.id] = now
+}
+
+// unweigh takes the weight of o off, which goes.
+func (w *scales) unweigh(o *object) {
+	if int(o.id) < len(w.weights) {
+		w.weight -= int64(w.weights[o.id])
+		w.weights[o.id] = 0
+	}
+}

@@ -1,4 +1,221 @@
 package engine
 
-// infoCommands are INFO and its like.
-var infoCommands = []Command{}
+import (
+	"fmt"
+	"maps"
+	"runtime"
+	"slices"
+	"strings"
+
+	"github.com/mayflycache/mayfly/internal/expiry"
+)
+
+// infoCommands are INFO.
+var infoCommands = []Command{
+	{Name: "info", Arity: -1, Flags: Loading | Stale, Cats: CatDangerous, run: infoCommand},
+}
+
+// infoSections are INFO's, in order. The figures are the engine's own and are true; what it has not, Redis's reply or not, it does not
+// print.
+var infoSections = []struct {
+	name  string
+	write func(e *Engine, w *strings.Builder)
+}{
+	{"Server", infoServer},
+	{"Clients", infoClients},
+	{"Memory", infoMemory},
+	{"Persistence", infoPersistence},
+	{"Stats", infoStats},
+	{"Replication", infoReplication},
+	{"Errorstats", infoErrors},
+	{"Cluster", infoCluster},
+	{"Keyspace", infoKeyspace},
+}
+
+func infoCommand(c *call) {
+	wanted := func(name string) bool { return true }
+	if len(c.args) > 1 {
+		wanted = func(name string) bool {
+			return slices.ContainsFunc(c.args[1:], func(arg []byte) bool {
+				return is(arg, "ALL") || is(arg, "DEFAULT") || is(arg, "EVERYTHING") || is(arg, strings.ToUpper(name))
+			})
+		}
+	}
+	var w strings.Builder
+	for _, section := range infoSections {
+		if !wanted(section.name) {
+			continue
+		}
+		if w.Len() > 0 {
+			w.WriteString("\r\n")
+		}
+		w.WriteString("# " + section.name + "\r\n")
+		section.write(c.e, &w)
+	}
+	c.out.Verbatim("txt", w.String())
+}
+
+func line(w *strings.Builder, name string, value any) { fmt.Fprintf(w, "%s:%v\r\n", name, value) }
+
+func infoServer(e *Engine, w *strings.Builder) {
+	mode := "standalone"
+	if e.options.Cluster != nil {
+		mode = "cluster"
+	}
+	line(w, "redis_version", Version)
+	line(w, "server_name", "mayfly")
+	line(w, "redis_mode", mode)
+	line(w, "os", runtime.GOOS+" "+runtime.GOARCH)
+	line(w, "arch_bits", 32<<(^uint(0)>>63))
+	line(w, "server_time_usec", e.now)
+	line(w, "hz", e.settings.hz)
+	line(w, "configured_hz", e.settings.hz)
+	line(w, "lru_clock", uint32(e.now/1e6)&accessMask)
+}
+
+func infoClients(e *Engine, w *strings.Builder) {
+	var blocked, subscribed, watching, watched, waited int
+	for _, s := range e.sessions {
+		if s.Waiting() {
+			blocked++
+		}
+		if s.subscribed() {
+			subscribed++
+		}
+		if len(s.watches) > 0 {
+			watching++
+		}
+	}
+	for _, d := range e.dbs {
+		watched += len(d.watched)
+		waited += len(d.blocked)
+	}
+	line(w, "connected_clients", len(e.sessions)-blocked)
+	line(w, "maxclients", 10000)
+	line(w, "blocked_clients", blocked)
+	line(w, "tracking_clients", e.tracking.sessions)
+	line(w, "pubsub_clients", subscribed)
+	line(w, "watching_clients", watching)
+	line(w, "clients_in_timeout_table", e.waits.Len())
+	line(w, "total_watched_keys", watched)
+	line(w, "total_blocking_keys", waited)
+}
+
+func infoMemory(e *Engine, w *strings.Builder) {
+	used := e.weight()
+	line(w, "used_memory", used)
+	line(w, "used_memory_human", human(used))
+	line(w, "used_memory_startup", emptyWeight)
+	line(w, "used_memory_dataset", used-emptyWeight)
+	line(w, "maxmemory", e.settings.maxMemory)
+	line(w, "maxmemory_human", human(e.settings.maxMemory))
+	line(w, "maxmemory_policy", Policies[e.settings.policy])
+	line(w, "mem_allocator", "go")
+}
+
+// human writes a number of bytes as INFO does: 1.00K.
+func human(n int64) string {
+	if n < 1024 {
+		return fmt.Sprintf("%dB", n)
+	}
+	f := float64(n) / 1024
+	for _, unit := range "KMGTP" {
+		if f < 1024 {
+			return fmt.Sprintf("%.2f%c", f, unit)
+		}
+		f /= 1024
+	}
+	return fmt.Sprintf("%dB", n)
+}
+
+func infoPersistence(e *Engine, w *strings.Builder) {
+	line(w, "loading", 0)
+	line(w, "async_loading", 0)
+	line(w, "rdb_changes_since_last_save", e.changes)
+	line(w, "rdb_bgsave_in_progress", 0)
+	line(w, "aof_enabled", 0)
+	line(w, "aof_rewrite_in_progress", 0)
+}
+
+func infoStats(e *Engine, w *strings.Builder) {
+	s := &e.stats
+	line(w, "total_connections_received", s.connections)
+	line(w, "total_commands_processed", s.commands)
+	line(w, "expired_subkeys", s.expiredFields)
+	line(w, "expired_keys", s.expiredKeys)
+	line(w, "expired_stale_perc", fmt.Sprintf("%.2f", e.stalePercent()))
+	line(w, "evicted_keys", s.evictedKeys)
+	line(w, "keyspace_hits", s.hits)
+	line(w, "keyspace_misses", s.misses)
+	line(w, "pubsub_channels", len(e.pubsub.of[channels]))
+	line(w, "pubsub_patterns", len(e.pubsub.of[patterns]))
+	line(w, "pubsubshard_channels", len(e.pubsub.of[shards]))
+	line(w, "tracking_total_keys", len(e.tracking.readers))
+	line(w, "tracking_total_items", e.tracking.items)
+	line(w, "tracking_total_prefixes", len(e.tracking.prefixes))
+	line(w, "total_error_replies", s.errorReplies)
+}
+
+// stalePercent is the share of keys with a deadline that are dead and not yet reaped, of a sample where they are many.
+func (e *Engine) stalePercent() float64 {
+	var looked, dead int
+	for _, d := range e.dbs {
+		n := d.deadlines.Len()
+		for range min(n, 1000) {
+			if id, ok := d.deadlines.Sample(e.draw()); ok {
+				looked++
+				if expiry.Dead(d.deadlines.Deadline(id), e.ms) {
+					dead++
+				}
+			}
+		}
+	}
+	if looked == 0 {
+		return 0
+	}
+	return 100 * float64(dead) / float64(looked)
+}
+
+func infoReplication(e *Engine, w *strings.Builder) {
+	line(w, "role", "master")
+	line(w, "connected_slaves", 0)
+	line(w, "master_repl_offset", 0)
+}
+
+func infoErrors(e *Engine, w *strings.Builder) {
+	for _, code := range slices.Sorted(maps.Keys(e.stats.errors)) {
+		line(w, "errorstat_"+code, fmt.Sprintf("count=%d", e.stats.errors[code]))
+	}
+}
+
+func infoCluster(e *Engine, w *strings.Builder) {
+	enabled := 0
+	if e.options.Cluster != nil {
+		enabled = 1
+	}
+	line(w, "cluster_enabled", enabled)
+}
+
+func infoKeyspace(e *Engine, w *strings.Builder) {
+	for _, d := range e.dbs {
+		if d.len() == 0 {
+			continue
+		}
+		line(w, fmt.Sprintf("db%d", d.index), fmt.Sprintf("keys=%d,expires=%d,avg_ttl=%d,subexpiry=%d",
+			d.len(), d.deadlines.Len(), e.averageTTL(d), d.fields.Len()))
+	}
+}
+
+// averageTTL is the mean time to live in d, in milliseconds, of a sample where the keys are many.
+func (e *Engine) averageTTL(d *db) int64 {
+	n := min(d.deadlines.Len(), 1000)
+	if n == 0 {
+		return 0
+	}
+	var sum float64
+	for range n {
+		id, _ := d.deadlines.Sample(e.draw())
+		sum += float64(max(d.deadlines.Deadline(id)-e.ms, 0))
+	}
+	return int64(sum / float64(n))
+}

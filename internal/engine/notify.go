@@ -7,23 +7,69 @@ type notifyClass uint32
 
 // The classes, each with the letter of the configuration.
 const (
-	notifyKeyspace   notifyClass                                                                                                                                     = 1 << iota // K: publish to __keyspace@db__:key
-	notifyKeyevent                                                                                                                                                               // E: publish to __keyevent@db__:event
-	notifyGeneric                                                                                                                                                                // g
-	notifyString                                                                                                                                                                 // $
-	notifyList                                                                                                                                                                   // l
-	notifySet                                                                                                                                                                    // s
-	notifyHash                                                                                                                                                                   // h
-	notifyZSet                                                                                                                                                                   // z
-	notifyExpired                                                                                                                                                                // x
-	notifyEvicted                                                                                                                                                                // e
-	notifyStream                                                                                                                                                                 // t
-	notifyMiss                                                                                                                                                                   // m
-	notifyLoaded                                                                                                                                                                 // d: modules
-	notifyNew                                                                                                                                                                    // n
-	notifyAll        = notifyGeneric | notifyString | notifyList | notifySet | notifyHash | notifyZSet | notifyExpired | notifyEvicted | notifyStream | notifyLoaded             // A
-	notifyEverything = notifyKeyspace | notifyKeyevent | notifyAll | notifyMiss | notifyNew
+	notifyKeyspace notifyClass = 1 << iota // K: publish to __keyspace@db__:key
+	notifyKeyevent                         // E: publish to __keyevent@db__:event
+	notifyGeneric                          // g
+	notifyString                           // $
+	notifyList                             // l
+	notifySet                              // s
+	notifyHash                             // h
+	notifyZSet                             // z
+	notifyExpired                          // x
+	notifyEvicted                          // e
+	notifyStream                           // t
+	notifyLoaded                           // d: modules
+	notifyMiss                             // m
+	notifyNew                              // n
 )
+
+// notifyAll is A: every class of changes, but neither misses nor new keys.
+const notifyAll = notifyGeneric | notifyString | notifyList | notifySet | notifyHash | notifyZSet | notifyExpired | notifyEvicted |
+	notifyStream | notifyLoaded
+
+// classLetters are the letters of single classes, in the order in which CONFIG GET shows them.
+var classLetters = []struct {
+	letter byte
+	class  notifyClass
+}{
+	{'g', notifyGeneric}, {'$', notifyString}, {'l', notifyList}, {'s', notifySet}, {'h', notifyHash}, {'z', notifyZSet}, {'x', notifyExpired},
+	{'e', notifyEvicted}, {'t', notifyStream}, {'d', notifyLoaded}, {'n', notifyNew}, {'K', notifyKeyspace}, {'E', notifyKeyevent}, {'m', notifyMiss},
+}
+
+// parseClasses reads the value of notify-keyspace-events.
+func parseClasses(letters string) (set notifyClass, ok bool) {
+next:
+	for i := range len(letters) {
+		if letters[i] == 'A' {
+			set |= notifyAll
+			continue
+		}
+		for _, l := range classLetters {
+			if l.letter == letters[i] {
+				set |= l.class
+				continue next
+			}
+		}
+		return 0, false
+	}
+	return set, true
+}
+
+// String returns the classes as CONFIG GET shows them: A for all changes, and then, as in Redis, no n.
+func (set notifyClass) String() string {
+	var letters []byte
+	all := set&notifyAll == notifyAll
+	if all {
+		letters = append(letters, 'A')
+	}
+	for _, l := range classLetters {
+		if set&l.class == 0 || all && (l.class&notifyAll != 0 || l.class == notifyNew) {
+			continue
+		}
+		letters = append(letters, l.letter)
+	}
+	return string(letters)
+}
 
 // notify publishes an event about key in d, if its class is configured.
 func (e *Engine) notify(d *db, class notifyClass, event string, key []byte) {
