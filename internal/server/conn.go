@@ -76,10 +76,10 @@ func (c *conn) serve() {
 		}
 	}
 	c.server.mu.Lock()
-	delete(c.server.conns, c.session)
 	c.engine.Drop(c.session)
 	c.server.unlock()
 	c.finish() // the peer may have stopped sending and still read
+	c.server.locked(func() { delete(c.server.conns, c.session) })
 	c.cut()
 }
 
