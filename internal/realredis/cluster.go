@@ -20,8 +20,8 @@ type Cluster struct {
 
 const slots = 16384
 
-// StartCluster starts a cluster of masters (at least 3) with replicas each, and returns when every node finds it complete.
-// That takes some 2 s: so long a new master refuses to serve, whatever its peers say.
+// StartCluster starts a cluster of masters (at least 3) and replicas, dealt out to the masters in turn, and returns when
+// every node finds it complete. That takes some 2 s: so long a new master refuses to serve, whatever its peers say.
 func StartCluster(t testing.TB, masters, replicas int, o Options) *Cluster {
 	t.Helper()
 	if masters < 3 || replicas < 0 {
@@ -29,7 +29,7 @@ func StartCluster(t testing.TB, masters, replicas int, o Options) *Cluster {
 	}
 	b := need(t, o.Flavour)
 	c := &Cluster{t: t}
-	for range masters * (1 + replicas) {
+	for range masters + replicas {
 		s := prepare(t, b, append([]string{
 			"cluster-enabled yes",
 			"cluster-announce-ip 127.0.0.1",
@@ -44,7 +44,7 @@ func StartCluster(t testing.TB, masters, replicas int, o Options) *Cluster {
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 	defer cancel()
 	must(c.t, c.build(ctx, masters))
-	must(c.t, until(ctx, func() error { return c.complete(ctx, 1+replicas) }))
+	must(c.t, until(ctx, func() error { return c.complete(ctx, replicas) }))
 	return c
 }
 
@@ -92,8 +92,8 @@ func (c *Cluster) build(ctx context.Context, masters int) error {
 }
 
 // complete reports what is still wrong: every node that is up must serve, be in step with its master, and tell clients
-// the same about who has which slots: each range at a master that is up, and at copies nodes or more.
-func (c *Cluster) complete(ctx context.Context, copies int) error {
+// the same about who has which slots: each range at a master that is up, and so many replicas in all, or more.
+func (c *Cluster) complete(ctx context.Context, replicas int) error {
 	var first string
 	for _, s := range c.nodes {
 		if !s.up() {
@@ -117,10 +117,15 @@ func (c *Cluster) complete(ctx context.Context, copies int) error {
 		if err != nil {
 			return err
 		}
+		found := 0
 		for _, shard := range shards {
-			if len(shard.servers) < copies || !shard.servers[0].up() {
+			if !shard.servers[0].up() {
 				return fmt.Errorf("%s still has %v", s.addr(), shard)
 			}
+			found += len(shard.servers) - 1
+		}
+		if found < replicas {
+			return fmt.Errorf("%s knows %d of %d replicas", s.addr(), found, replicas)
 		}
 		if view := fmt.Sprint(shards); first == "" {
 			first = view
@@ -247,7 +252,7 @@ func (c *Cluster) Failover(key string) *Server {
 		if err == nil && now[0] != next {
 			err = fmt.Errorf("%q is still served by %s", key, now[0].addr())
 		}
-		return errors.Join(err, c.complete(ctx, 1))
+		return errors.Join(err, c.complete(ctx, 0))
 	}))
 	return next
 }
@@ -258,5 +263,5 @@ func (c *Cluster) Settle() {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	must(c.t, until(ctx, func() error { return c.complete(ctx, 1) }))
+	must(c.t, until(ctx, func() error { return c.complete(ctx, 0) }))
 }

@@ -26,7 +26,7 @@ func holds(t *testing.T, rdb redis.UniversalClient) {
 func TestCluster(t *testing.T) {
 	eachFlavour(t, func(t *testing.T, o Options) {
 		o.Config = []string{"cluster-node-timeout 1000"}
-		c := StartCluster(t, 3, 1, o)
+		c := StartCluster(t, 3, 3, o)
 		if n := len(c.Nodes()); n != 6 || !o.Flavour.fits(c.Version()) {
 			t.Errorf("%d nodes of %v, want 6 of %v", n, c.Version(), o.Flavour)
 		}
