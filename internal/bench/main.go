@@ -1,0 +1,82 @@
+// Command bench measures the tier's store against its peers and writes what it found into the documents, so that no
+// published figure is typed by hand. It is a module of its own: the peers never enter the library's go.mod.
+//
+//	go run .                     everything, into ../../docs: a quarter of an hour
+//	go run . -only heap          one table, still into ../../docs
+//	go run . -only heap -docs=   one table, to the terminal
+//	go run . -quick -docs=       does it run at all
+package main
+
+import (
+	"bytes"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"strconv"
+	"strings"
+)
+
+// settings say how thoroughly to measure.
+type settings struct {
+	quick bool
+	procs []int // GOMAXPROCS of the read tables
+}
+
+// scale returns full, or less when a first impression will do.
+func (o settings) scale(full, quick int) int {
+	if o.quick {
+		return quick
+	}
+	return full
+}
+
+// A measurement fills the place of its name in a document.
+type measurement struct {
+	name string
+	into []string // documents, one for each writer of run
+	run  func(w []io.Writer, o settings)
+}
+
+const performance, eviction = "performance.md", "decisions/0004-eviction-policy.md"
+
+var measurements = []measurement{
+	{"costs", []string{performance}, func(w []io.Writer, o settings) { costs(w[0], o) }},
+	{"ratios", []string{performance, eviction}, func(w []io.Writer, o settings) { ratios(w[0], w[1], o) }},
+	{"heap", []string{performance}, func(w []io.Writer, o settings) { heap(w[0], o) }},
+	{"reaping", []string{performance}, func(w []io.Writer, o settings) { reaping(w[0], o) }},
+}
+
+func main() {
+	only := flag.String("only", "", "the one measurement to make: costs, ratios, heap or reaping")
+	docs := flag.String("docs", "../../docs", "the directory of the documents to write into; empty: print")
+	quick := flag.Bool("quick", false, "fewer and shorter rounds")
+	procs := flag.String("cpu", "1,2,8", "GOMAXPROCS of the costs")
+	flag.Parse()
+	o := settings{quick: *quick}
+	for p := range strings.SplitSeq(*procs, ",") {
+		o.procs = append(o.procs, must(strconv.Atoi(p)))
+	}
+	for _, m := range measurements {
+		if *only != "" && *only != m.name {
+			continue
+		}
+		fmt.Fprintln(os.Stderr, "measuring", m.name)
+		found := make([]bytes.Buffer, len(m.into))
+		to := make([]io.Writer, len(m.into))
+		for i := range to {
+			to[i] = io.MultiWriter(&found[i], os.Stdout)
+		}
+		m.run(to, o)
+		if *docs == "" || *quick {
+			continue
+		}
+		for i, doc := range m.into {
+			text := fmt.Sprintf("`cd internal/bench && go run . -only %s` on %s\n\n%s", m.name, machine(), found[i].String())
+			if err := fill(*docs+"/"+doc, m.name, text); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				os.Exit(1)
+			}
+		}
+	}
+}

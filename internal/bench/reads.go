@@ -1,0 +1,143 @@
+package main
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"runtime"
+	"slices"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// A load is what callers do: of every hundred operations this many are writes of keys that are there, and so many callers at once.
+type load struct {
+	name    string
+	writes  int
+	callers int
+	bound   float64 // of our CPU time over the rival's
+}
+
+// costs measures CPU time per operation. Every round makes every cache anew, one after the other, and what is published are
+// medians over the rounds: of the time, and of its ratio to the rival's in the same round.
+func costs(w io.Writer, o settings) {
+	const resident = 65_536
+	names := keyNames(resident)
+	order := make([]uint32, 1<<20)
+	z := newZipf(rand.New(rand.NewPCG(1, 2)), 1.1, resident)
+	for i := range order {
+		order[i] = z.next()
+	}
+	ops := o.scale(4_000_000, 200_000)
+	rounds := o.scale(9, 1)
+
+	fmt.Fprintf(w, "%d keys of %d bytes, Zipf 1.1, a TTL of 1 h on every entry, room for all. CPU time per operation (getrusage: collector and background goroutines included), median of %d interleaved rounds of %d operations; in brackets the median ratio to %s in the same round.\n\n",
+		resident, len(names[0]), rounds, ops, rival)
+	fmt.Fprint(w, "| load | bound |")
+	for _, c := range contestants {
+		fmt.Fprintf(w, " %s |", c.name)
+	}
+	fmt.Fprintf(w, " allocs/op, %s |\n| --- | --- |", us)
+	for range contestants {
+		fmt.Fprint(w, " --- |")
+	}
+	fmt.Fprintln(w, " --- |")
+	for _, procs := range o.procs {
+		old := runtime.GOMAXPROCS(procs)
+		for _, l := range []load{
+			{"read hit, serial", 0, 1, 1.0},
+			{"read hit, parallel", 0, procs, 1.0},
+			{"75/25 mix, serial", 25, 1, 0.8},
+			{"75/25 mix, parallel", 25, procs, 1.0},
+		} {
+			if l.callers == 1 && procs != o.procs[0] || l.callers > 1 && procs == 1 {
+				continue
+			}
+			cpu := make([][]float64, len(contestants))
+			var allocs float64
+			for range rounds {
+				for i, c := range contestants {
+					ns, a := oneCost(c, names, order, l, ops)
+					cpu[i] = append(cpu[i], ns)
+					if c.name == us {
+						allocs = a
+					}
+				}
+			}
+			fmt.Fprintf(w, "| %s, GOMAXPROCS %d | %.1f |", l.name, procs, l.bound)
+			for i := range contestants {
+				ratios := make([]float64, rounds)
+				for r := range ratios {
+					ratios[r] = cpu[i][r] / cpu[1][r]
+				}
+				fmt.Fprintf(w, " %.0f ns (%.2f) |", median(cpu[i]), median(ratios))
+			}
+			fmt.Fprintf(w, " %.2f |\n", allocs)
+		}
+		runtime.GOMAXPROCS(old)
+	}
+}
+
+func oneCost(c contestant, names []string, order []uint32, l load, ops int) (ns, allocs float64) {
+	cache := c.make(2 * len(names)) // room for all, however the cache divides it
+	defer cache.close()
+	value := make([]byte, 100)
+	binary.LittleEndian.PutUint32(value, uint32(time.Hour.Milliseconds()))
+	for i, k := range names {
+		cache.set(k, value, time.Hour)
+		if i%1000 == 0 {
+			cache.settle()
+		}
+	}
+	cache.settle()
+	run := func(n, start int) (missed int) {
+		for i := start; i < start+n; i++ {
+			k := names[order[i&(len(order)-1)]]
+			if l.writes > 0 && i%4 == 0 {
+				cache.set(k, value, time.Hour)
+			} else if _, ok := cache.get(k); !ok {
+				missed++
+			}
+		}
+		return missed
+	}
+	run(ops/10, 0)
+	runtime.GC()
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	began := cpuTime()
+	var wg sync.WaitGroup
+	for g := range l.callers {
+		wg.Go(func() { run(ops/l.callers, g*len(order)/l.callers) })
+	}
+	wg.Wait()
+	cache.settle()
+	spent := cpuTime() - began
+	runtime.ReadMemStats(&after)
+	return float64(spent.Nanoseconds()) / float64(ops), float64(after.Mallocs-before.Mallocs) / float64(ops)
+}
+
+// keyNames are keys of 21 bytes.
+func keyNames(n int) []string {
+	names := make([]string, n)
+	for i := range names {
+		names[i] = fmt.Sprintf("user:%016d", i)
+	}
+	return names
+}
+
+// cpuTime is what the process has spent of all processors.
+func cpuTime() time.Duration {
+	var u syscall.Rusage
+	if err := syscall.Getrusage(syscall.RUSAGE_SELF, &u); err != nil {
+		panic(err)
+	}
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+func median(v []float64) float64 {
+	v = slices.Sorted(slices.Values(v))
+	return v[len(v)/2]
+}
