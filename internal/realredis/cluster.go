@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -39,25 +38,13 @@ func StartCluster(t testing.TB, masters, replicas int, o Options) *Cluster {
 		s.busPort = anyPort
 		c.nodes = append(c.nodes, s)
 	}
-	startAll(t, c.nodes)
+	startAll(t, c.nodes...)
 
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 	defer cancel()
 	must(c.t, c.build(ctx, masters))
 	must(c.t, until(ctx, func() error { return c.complete(ctx, replicas) }))
 	return c
-}
-
-// startAll starts servers side by side.
-func startAll(t testing.TB, servers []*Server) {
-	t.Helper()
-	errs := make([]error, len(servers))
-	var wg sync.WaitGroup
-	for i, s := range servers {
-		wg.Go(func() { errs[i] = s.start() })
-	}
-	wg.Wait()
-	must(t, errors.Join(errs...))
 }
 
 // build deals out the slots to the first nodes, makes all acquainted, and has the others replicate the first ones in turn.

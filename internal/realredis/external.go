@@ -45,6 +45,7 @@ func attach(t testing.TB, addr string) *Server {
 	if err := until(ctx, func() error { return s.claim(ctx, root) }); err != nil {
 		t.Fatalf("realredis: REDIS_ADDR=%s: %v", addr, err)
 	}
+	t.Logf("REAL-REDIS found %v at %s, database %d", s.Version(), addr, s.external.db)
 	return s
 }
 

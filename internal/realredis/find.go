@@ -24,6 +24,11 @@ const (
 // fetch is the argument of .ci/redis that fetches the flavour, and the name of its place in the cache.
 func (f Flavour) fetch() string { return [...]string{"8", "7.0", "valkey"}[f] }
 
+// env names the variable that holds the directory of the flavour's redis-server, as .ci/redis prints it.
+func (f Flavour) env() string {
+	return [...]string{"MAYFLY_REDIS_BIN", "MAYFLY_REDIS7_BIN", "MAYFLY_VALKEY_BIN"}[f]
+}
+
 func (f Flavour) String() string {
 	return [...]string{"Redis 8.0 or newer", "Redis 7.0", "Valkey 8"}[f]
 }
@@ -104,20 +109,21 @@ func inspect(path string) (binary, error) {
 
 var errNotFound = errors.New("not found")
 
-// find looks in MAYFLY_REDIS_BIN (a directory, as .ci/redis prints it), where .ci/redis keeps what it fetched, and on
-// PATH. A MAYFLY_REDIS_BIN that cannot be used is an error; of the other flavours it is asked for it may hold none.
+// find looks in the directory that the environment names, else where .ci/redis keeps what it fetched and on PATH. A
+// directory that was named and does not hold the flavour is an error.
 func find(f Flavour) (binary, error) {
-	if dir := os.Getenv("MAYFLY_REDIS_BIN"); dir != "" {
+	if os.Getenv(Redis8.env()) == "none" {
+		return binary{}, errNotFound
+	}
+	if dir := os.Getenv(f.env()); dir != "" {
 		b, err := inspect(filepath.Join(dir, "redis-server"))
 		if err != nil {
-			return b, fmt.Errorf("MAYFLY_REDIS_BIN: %w", err)
+			return b, fmt.Errorf("%s: %w", f.env(), err)
 		}
-		if f.fits(b.version) {
-			return b, nil
+		if !f.fits(b.version) {
+			return b, fmt.Errorf("%s must hold %v, got %v", f.env(), f, b.version)
 		}
-		if f == Redis8 {
-			return b, fmt.Errorf("MAYFLY_REDIS_BIN must hold %v, got %v", f, b.version)
-		}
+		return b, nil
 	}
 	var candidates []string
 	if cache := cacheDir(); cache != "" {
@@ -153,8 +159,8 @@ func need(t testing.TB, f Flavour) binary {
 	t.Helper()
 	b, err := find(f)
 	if errors.Is(err, errNotFound) {
-		skip(t, fmt.Sprintf("no %v in MAYFLY_REDIS_BIN, %q or PATH; `.ci/redis %s` fetches one (then go test -count=1)",
-			f, cacheDir(), f.fetch()))
+		skip(t, fmt.Sprintf("no %v in %s, %q or PATH; `.ci/redis %s` fetches one (then go test -count=1)",
+			f, f.env(), cacheDir(), f.fetch()))
 	}
 	if err != nil {
 		t.Fatalf("realredis: %v", err)

@@ -72,7 +72,9 @@ func TestFindLooksInOrder(t *testing.T) {
 	root := t.TempDir()
 	cache := filepath.Join(root, "cache")
 	t.Setenv("MAYFLY_REDIS_CACHE", cache)
-	t.Setenv("MAYFLY_REDIS_BIN", "")
+	for f := Redis8; f <= Valkey; f++ {
+		t.Setenv(f.env(), "")
+	}
 	t.Setenv("PATH", filepath.Join(root, "nothing"))
 	want := func(f Flavour, dir string) {
 		t.Helper()
@@ -105,6 +107,12 @@ func TestFindLooksInOrder(t *testing.T) {
 	t.Setenv("MAYFLY_REDIS_BIN", bin)
 	want(Redis8, bin)
 	want(Valkey, cachedValkey)
+	t.Setenv("MAYFLY_REDIS7_BIN", path7)
+	want(Redis7, path7)
+	t.Setenv("MAYFLY_REDIS_BIN", "none")
+	want(Redis8, "")
+	want(Redis7, "")
+	want(Valkey, "")
 
 	t.Setenv("MAYFLY_REDIS_BIN", path7)
 	if b, err := find(Redis8); err == nil || !strings.Contains(err.Error(), "MAYFLY_REDIS_BIN must hold Redis 8.0 or newer, got Redis 7.0.1") {
@@ -155,9 +163,7 @@ func (v *verdict) Fatalf(format string, args ...any) {
 }
 
 func TestWithoutAServerTestsSkipLoudlyOrFail(t *testing.T) {
-	t.Setenv("MAYFLY_REDIS_CACHE", t.TempDir())
-	t.Setenv("MAYFLY_REDIS_BIN", "")
-	t.Setenv("PATH", t.TempDir())
+	t.Setenv("MAYFLY_REDIS_BIN", "none")
 	for name, start := range map[string]func(testing.TB){
 		"Start":         func(t testing.TB) { Start(t, Options{}) },
 		"StartCluster":  func(t testing.TB) { StartCluster(t, 3, 0, Options{Flavour: Valkey}) },

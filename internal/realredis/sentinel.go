@@ -40,12 +40,12 @@ func StartSentinel(t testing.TB, replicas int, o Options) *Sentinel {
 	s := &Sentinel{t: t}
 	master := prepare(t, b, o.Config...)
 	s.nodes = append(s.nodes, master)
-	startAll(t, s.nodes)
+	startAll(t, master)
 	for range replicas {
 		config := append([]string{fmt.Sprintf("replicaof 127.0.0.1 %d", master.port)}, o.Config...)
 		s.nodes = append(s.nodes, prepare(t, b, config...))
 	}
-	startAll(t, s.nodes[1:])
+	startAll(t, s.nodes[1:]...)
 
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 	defer cancel()
@@ -62,7 +62,7 @@ func StartSentinel(t testing.TB, replicas int, o Options) *Sentinel {
 		}
 		watchers = append(watchers, w)
 	}
-	startAll(t, watchers)
+	startAll(t, watchers...)
 	for _, w := range watchers {
 		rdb := redis.NewSentinelClient(w.adminOptions())
 		t.Cleanup(func() { rdb.Close() })

@@ -11,12 +11,13 @@
 // Servers are found in this order:
 //
 //  1. REDIS_ADDR, host:port of a running one: see [Options] for what it can be used for;
-//  2. MAYFLY_REDIS_BIN, a directory that holds redis-server, as .ci/redis prints it;
+//  2. MAYFLY_REDIS_BIN, a directory that holds redis-server, as .ci/redis prints it (for the other flavours
+//     MAYFLY_REDIS7_BIN and MAYFLY_VALKEY_BIN);
 //  3. the place where .ci/redis keeps what it fetched;
 //  4. PATH.
 //
-// Without one the test is skipped with a line that contains SKIPPED-NO-REDIS and the test's name (shown by go test -v),
-// or fails when MAYFLY_REQUIRE_REDIS=1.
+// Without one, or with MAYFLY_REDIS_BIN=none, the test is skipped, or fails when MAYFLY_REQUIRE_REDIS=1. The lines
+// "SKIPPED-NO-REDIS test: why" and "REAL-REDIS started version", which go test -v shows, can be counted.
 package realredis
 
 import (
@@ -31,6 +32,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -71,8 +73,23 @@ func Start(t testing.TB, o Options) *Server {
 		return attach(t, addr)
 	}
 	s := prepare(t, need(t, o.Flavour), o.Config...)
-	must(s.t, s.start())
+	startAll(t, s)
 	return s
+}
+
+// startAll starts servers side by side.
+func startAll(t testing.TB, servers ...*Server) {
+	t.Helper()
+	errs := make([]error, len(servers))
+	var wg sync.WaitGroup
+	for i, s := range servers {
+		wg.Go(func() { errs[i] = s.start() })
+	}
+	wg.Wait()
+	must(t, errors.Join(errs...))
+	for _, s := range servers {
+		t.Logf("REAL-REDIS started %v at %s", s.Version(), s.addr())
+	}
 }
 
 // prepare makes a server that will be started, and sees to its end.
