@@ -70,6 +70,9 @@ func TestProtocol(t *testing.T) {
 	}
 }
 
+// inMemory stands where go-redis wants an address; a name would be looked up, which no bubble survives.
+const inMemory = "127.0.0.1:1"
+
 // mini returns a client of a miniredis that works in bubbles, and on their time. It is no place for long pipelines: a
 // net.Pipe has no buffer, and miniredis answers the first command before it has read the last.
 func mini(t *testing.T) *redis.Client {
@@ -77,6 +80,7 @@ func mini(t *testing.T) *redis.Client {
 	m.ClockTTL(true)
 	t.Cleanup(m.Close)
 	rdb := redis.NewClient(&redis.Options{
+		Addr:   inMemory,
 		Dialer: func(context.Context, string, string) (net.Conn, error) { return m.Dial() },
 	})
 	t.Cleanup(func() { rdb.Close() })
