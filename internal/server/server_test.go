@@ -76,7 +76,7 @@ func listen(t testing.TB, s *server.Server, network string) string {
 type client struct {
 	t testing.TB
 	net.Conn
-	*resp.Reader
+	replies *resp.Reader
 }
 
 func dial(t testing.TB, s *server.Server) *client {
@@ -104,7 +104,7 @@ func (c *client) send(lines ...string) {
 // get reads a reply and returns its text.
 func (c *client) get() string {
 	c.t.Helper()
-	v, err := c.Reader.Read()
+	v, err := c.replies.Read()
 	if err != nil {
 		c.t.Fatal(err)
 	}
@@ -144,7 +144,7 @@ func (c *client) ended() string {
 	c.Conn.SetReadDeadline(time.Now().Add(10 * time.Second))
 	var got []string
 	for {
-		v, err := c.Reader.Read()
+		v, err := c.replies.Read()
 		if err != nil {
 			if e, ok := err.(net.Error); ok && e.Timeout() {
 				c.t.Error("the connection did not end")

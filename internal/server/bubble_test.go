@@ -1,0 +1,158 @@
+package server_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly/internal/engine"
+	"github.com/mayflycache/mayfly/internal/server"
+)
+
+// goredis returns a go-redis client of s over memory. Its address must be a number: a name would be looked up.
+func goredis(t testing.TB, s *server.Server) *redis.Client {
+	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379", Dialer: s.Dial})
+	t.Cleanup(func() { rdb.Close() })
+	return rdb
+}
+
+// A key is there during the last millisecond of its life, and gone after it, whether somebody asks or not.
+func TestAKeyLivesToTheMillisecond(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, engine.Options{}, server.Options{})
+		rdb := goredis(t, s)
+		ctx := context.Background()
+		for _, ttl := range []time.Duration{time.Millisecond, 1500 * time.Millisecond, time.Hour} {
+			rdb.Set(ctx, "k", "v", ttl)
+			time.Sleep(ttl - time.Millisecond)
+			if err := rdb.Get(ctx, "k").Err(); err != nil {
+				t.Errorf("%v: 1 ms before its end: %v", ttl, err)
+			}
+			time.Sleep(2 * time.Millisecond)
+			if err := rdb.Get(ctx, "k").Err(); err != redis.Nil {
+				t.Errorf("%v: 1 ms after its end: %v", ttl, err)
+			}
+
+			rdb.Set(ctx, "k", "v", ttl)
+			time.Sleep(ttl + time.Millisecond)
+			synctest.Wait()
+			if n := keys(t, s); n != 0 {
+				t.Errorf("%v: %d keys were not reaped 1 ms after their end", ttl, n)
+			}
+		}
+	})
+}
+
+// keys counts the keys that are kept, dead ones among them: DBSIZE does not look at deadlines.
+func keys(t *testing.T, s *server.Server) int64 {
+	t.Helper()
+	c := dial(t, s)
+	defer c.Close()
+	c.send("DBSIZE")
+	v, err := c.replies.Read()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v.Int
+}
+
+func TestAWeekOfSleepCostsNothing(t *testing.T) {
+	began := time.Now()
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, engine.Options{}, server.Options{})
+		rdb := goredis(t, s)
+		ctx := context.Background()
+		for i := range 100 {
+			rdb.Set(ctx, string(rune('a'+i)), "v", time.Duration(i+1)*time.Hour)
+		}
+		rdb.Set(ctx, "stays", "v", 0)
+		sub := rdb.Subscribe(ctx, "c")
+		defer sub.Close()
+		if _, err := sub.Receive(ctx); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(7 * 24 * time.Hour)
+		if n := keys(t, s); n != 1 {
+			t.Errorf("%d keys are left", n)
+		}
+		if err := rdb.Get(ctx, "stays").Err(); err != nil {
+			t.Error(err)
+		}
+	})
+	if d := time.Since(began); d > time.Second {
+		t.Errorf("a week took %v", d)
+	}
+}
+
+// The clock that Options gives may run differently from the timers: CatchUp makes the server look.
+func TestCatchUp(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		offset := time.Duration(0)
+		s := start(t, engine.Options{}, server.Options{Clock: func() int64 { return time.Now().Add(offset).UnixMicro() }})
+		c := dial(t, s)
+		c.want("SET k v PX 1000", "OK")
+		c.want("SET l v PX 5000", "OK")
+		s.Do(func(int64, *engine.Engine) { offset = time.Second + time.Millisecond })
+		s.CatchUp()
+		if n := keys(t, s); n != 1 {
+			t.Errorf("%d keys, want l only", n)
+		}
+		time.Sleep(4 * time.Second)
+		synctest.Wait()
+		if n := keys(t, s); n != 0 {
+			t.Errorf("%d keys, want none", n)
+		}
+	})
+}
+
+func TestDebugSleepStopsEverybody(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, engine.Options{}, server.Options{})
+		a, b := dial(t, s), dial(t, s)
+		began := time.Now()
+		a.send("SET k v PX 100", "DEBUG SLEEP 2.5", "PING")
+		if got := a.get(); got != "OK" {
+			t.Error(got)
+		}
+		synctest.Wait()
+		b.send("PING")
+		b.get()
+		if d := time.Since(began); d != 2500*time.Millisecond {
+			t.Errorf("another connection was served after %v", d)
+		}
+		if got := a.get() + a.get(); got != "OKPONG" {
+			t.Error(got)
+		}
+		if d := time.Since(began); d != 2500*time.Millisecond {
+			t.Errorf("the sleeper was served after %v", d)
+		}
+	})
+}
+
+func TestIdleConnectionsAreClosed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, engine.Options{}, server.Options{IdleTimeout: time.Minute})
+		idle, busy, listening := dial(t, s), dial(t, s), dial(t, s)
+		listening.send("SUBSCRIBE c")
+		listening.get()
+		ended := make(chan time.Duration)
+		began := time.Now()
+		go func() {
+			idle.want("PING", "PONG")
+			var b [1]byte
+			idle.Conn.Read(b[:])
+			ended <- time.Since(began)
+		}()
+		for range 5 {
+			time.Sleep(59 * time.Second)
+			busy.want("PING", "PONG")
+		}
+		if d := <-ended; d != time.Minute {
+			t.Errorf("closed after %v", d)
+		}
+		busy.want("PUBLISH c m", "1")
+	})
+}
