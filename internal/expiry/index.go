@@ -6,9 +6,9 @@ import "time"
 // It must not be used from two goroutines at once.
 //
 // Entries are slot numbers of the owner's, below 1<<31, small and dense: the memory is 16 bytes for each number up to
-// the largest ever used, in one array without pointers, so that a collection does not look into it.
+// the largest ever used, in pages without pointers, so that a collection does not look into them.
 type Index struct {
-	nodes  []node
+	pages  []*page // the nodes, by id
 	held   int
 	levels []level // the wheel
 	focus  int64   // where the wheel is finest
@@ -16,12 +16,22 @@ type Index struct {
 	reaped tally
 }
 
-// node is one entry. It stands in the list of its bucket.
+// node is one entry. It stands in a list of its bucket.
 type node struct {
 	deadline int64  // None: absent
 	next     uint32 // id plus one of the node behind; 0 at the end
 	prev     uint32 // id plus one of the node before; for the first the number of its bucket, marked; absent: see sample.go
 }
+
+// page holds pageLen nodes. Growing by a page copies nothing, so no Set takes long, and a small index is small.
+type page [pageLen]node
+
+const pageLen = 512
+
+func (x *Index) node(id uint32) *node { return &x.pages[id/pageLen][id%pageLen] }
+
+// room returns how many ids have a node.
+func (x *Index) room() int { return len(x.pages) * pageLen }
 
 // Set gives id this deadline, or moves it there. None removes it. It takes constant time.
 func (x *Index) Set(id uint32, deadline int64) {
@@ -29,10 +39,10 @@ func (x *Index) Set(id uint32, deadline int64) {
 		x.Remove(id)
 		return
 	}
-	if int(id) >= len(x.nodes) {
-		x.nodes = append(x.nodes, make([]node, int(id)+1-len(x.nodes))...)
+	for int(id) >= x.room() {
+		x.pages = append(x.pages, new(page))
 	}
-	n := &x.nodes[id]
+	n := x.node(id)
 	switch old := n.deadline; {
 	case old == None:
 		if x.held == 0 {
@@ -46,7 +56,7 @@ func (x *Index) Set(id uint32, deadline int64) {
 		n.deadline = deadline
 		return
 	default:
-		x.unlink(n)
+		x.unlink(id, n)
 	}
 	n.deadline = deadline
 	x.link(id, n, x.bucket(deadline))
@@ -54,11 +64,11 @@ func (x *Index) Set(id uint32, deadline int64) {
 
 // Remove forgets id. Removing what is absent does nothing. It takes constant time.
 func (x *Index) Remove(id uint32) {
-	if int(id) >= len(x.nodes) {
+	if int(id) >= x.room() {
 		return
 	}
-	if n := &x.nodes[id]; n.deadline != None {
-		x.unlink(n)
+	if n := x.node(id); n.deadline != None {
+		x.unlink(id, n)
 		x.clear(n)
 	}
 }
@@ -72,10 +82,10 @@ func (x *Index) clear(n *node) {
 
 // Deadline returns the deadline of id, or None.
 func (x *Index) Deadline(id uint32) int64 {
-	if int(id) >= len(x.nodes) {
+	if int(id) >= x.room() {
 		return None
 	}
-	return x.nodes[id].deadline
+	return x.node(id).deadline
 }
 
 // Len returns how many entries there are, dead ones included.
@@ -106,9 +116,15 @@ func (x *Index) Reap(now int64, max int, reap func(id uint32)) int {
 				break
 			}
 		}
-		for id, ok := x.head(b); ok && reaped < max && moves > 0; id, ok = x.head(b) {
-			n := &x.nodes[id]
-			x.unlink(n)
+		v, slot := &x.levels[b/slots], b%slots
+		for lane := 0; v.occupied>>slot&1 == 1 && reaped < max && moves > 0; lane++ {
+			head := v.heads[slot][lane%lanes]
+			if head == 0 {
+				continue
+			}
+			id := head - 1
+			n := x.node(id)
+			x.unlink(id, n)
 			if !Dead(n.deadline, now) {
 				x.link(id, n, x.bucket(n.deadline))
 				moves--

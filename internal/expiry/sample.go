@@ -12,16 +12,16 @@ const stale = 1
 // one that is gone strikes it off and draws again: each removal is paid for once.
 func (x *Index) Sample(draw uint64) (id uint32, ok bool) {
 	if x.listed == nil {
-		for id := range x.nodes {
-			if x.nodes[id].deadline != None {
-				x.listed = append(x.listed, uint32(id))
+		for id := range uint32(x.room()) {
+			if x.node(id).deadline != None {
+				x.listed = append(x.listed, id)
 			}
 		}
 	}
 	for x.held > 0 {
 		i, _ := bits.Mul64(draw, uint64(len(x.listed)))
 		id := x.listed[i]
-		n := &x.nodes[id]
+		n := x.node(id)
 		if n.deadline != None {
 			return id, true
 		}

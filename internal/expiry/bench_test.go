@@ -1,0 +1,183 @@
+package expiry
+
+import (
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"runtime"
+	"testing"
+)
+
+// store is what the candidates for Index have in common.
+type store interface {
+	Set(id uint32, deadline int64)
+	Remove(id uint32)
+	Reap(now int64, max int, reap func(id uint32)) int
+	Next() (int64, bool)
+	Len() int
+}
+
+var candidates = []struct {
+	name string
+	make func() store
+}{
+	{"wheel", func() store { return new(Index) }},
+	{"heap", func() store { return new(heap) }},
+	{"pages", func() store { return new(pages) }},
+}
+
+var lives = []struct {
+	name string
+	mean float64 // ms, with which the clock of a benchmark goes
+	draw func(*rand.Rand) int64
+}{
+	{"1to10s", 5500, func(r *rand.Rand) int64 { return 1000 + r.Int64N(9000) }},
+	{"1h+-10%", 3_600_000, func(r *rand.Rand) int64 { return 3_240_000 + r.Int64N(720_000) }},
+	{"same-ms", 60_000, func(*rand.Rand) int64 { return 60_000 }},
+	{"anything", 60_000, func(r *rand.Rand) int64 { return 1 + r.Int64N(math.MaxInt64>>r.IntN(63)) }},
+}
+
+const epoch = int64(1) << 40
+
+// BenchmarkIndex takes the time of one operation among n entries.
+//
+//	insert   Set of a new id, ids in order, the arrays growing
+//	churn    one Set of a free id and the reaping of one, the clock going so that n are held
+//	touch    Set of a random id to a new life from now; the clock goes a tenth as fast
+//	replace  Remove and Set of a random id; the clock as for touch
+//	burst    a call for 100 of n that are dead all at once; ns/id says what one costs
+func BenchmarkIndex(b *testing.B) {
+	for _, n := range []int{1 << 14, 1 << 20} {
+		for _, life := range lives {
+			r := rand.New(rand.NewPCG(1, 2))
+			var ttl [1 << 16]int64
+			for i := range ttl {
+				ttl[i] = life.draw(r)
+			}
+			order := make([]uint32, n) // memory as a running program has it: ids in no order
+			for i, id := range r.Perm(n) {
+				order[i] = uint32(id)
+			}
+			rate := float64(n) / life.mean // per ms
+			fill := func(c store) {
+				for i, id := range order {
+					c.Set(id, deadline(epoch, ttl[i%len(ttl)]))
+				}
+			}
+			for _, c := range candidates {
+				name := func(what string) string { return fmt.Sprintf("%s/%s/%d/%s", what, life.name, n, c.name) }
+				b.Run(name("insert"), func(b *testing.B) {
+					x, i := c.make(), 0
+					for b.Loop() {
+						if i == n {
+							b.StopTimer()
+							x, i = c.make(), 0
+							b.StartTimer()
+						}
+						x.Set(uint32(i), deadline(epoch, ttl[i%len(ttl)]))
+						i++
+					}
+				})
+				b.Run(name("churn"), func(b *testing.B) {
+					if life.name == "anything" {
+						b.Skip("most of these never die")
+					}
+					x, now := c.make(), float64(epoch)
+					free := append([]uint32(nil), order...)
+					reap := func(id uint32) { free = append(free, id) }
+					i := 0
+					turn := func() {
+						if len(free) > 0 {
+							x.Set(free[len(free)-1], deadline(int64(now), ttl[i%len(ttl)]))
+							free = free[:len(free)-1]
+						}
+						if i++; i%16 == 0 {
+							now += 16 / (0.9 * rate)
+							for x.Reap(int64(now), 1000, reap) == 1000 {
+							}
+						}
+					}
+					for range 3 * n {
+						turn()
+					}
+					for b.Loop() {
+						turn()
+					}
+				})
+				for _, remove := range []bool{false, true} {
+					what := map[bool]string{false: "touch", true: "replace"}[remove]
+					b.Run(name(what), func(b *testing.B) {
+						x, now := c.make(), float64(epoch)
+						fill(x)
+						i, at := 0, uint32(1)
+						turn := func() {
+							at = at*1664525 + 1013904223
+							id := at >> 8 % uint32(n)
+							if remove {
+								x.Remove(id)
+							}
+							x.Set(id, deadline(int64(now), ttl[i%len(ttl)]))
+							if i++; i%16 == 0 {
+								now += 16 / (10 * rate)
+								for x.Reap(int64(now), 1000, func(uint32) {}) == 1000 {
+								}
+							}
+						}
+						for range 2 * n {
+							turn()
+						}
+						for b.Loop() {
+							turn()
+						}
+					})
+				}
+				b.Run(name("burst"), func(b *testing.B) {
+					x, reaped := c.make(), 0
+					for b.Loop() {
+						if x.Len() < 100 {
+							b.StopTimer()
+							fill(x)
+							b.StartTimer()
+						}
+						reaped += x.Reap(math.MaxInt64, 100, func(uint32) {})
+					}
+					b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(max(reaped, 1)), "ns/id")
+				})
+			}
+		}
+	}
+}
+
+func deadline(now, ttl int64) int64 {
+	if ttl > math.MaxInt64-now {
+		return math.MaxInt64
+	}
+	return now + ttl
+}
+
+// BenchmarkMemory reports the live bytes of a million entries, for each.
+func BenchmarkMemory(b *testing.B) {
+	const n = 1_000_000
+	heapNow := func() float64 {
+		var m runtime.MemStats
+		runtime.GC()
+		runtime.ReadMemStats(&m)
+		return float64(m.HeapAlloc)
+	}
+	for _, c := range candidates {
+		for _, life := range lives {
+			b.Run(life.name+"/"+c.name, func(b *testing.B) {
+				r := rand.New(rand.NewPCG(1, 2))
+				for b.Loop() {
+					before := heapNow()
+					x := c.make()
+					for id := range uint32(n) {
+						x.Set(id, deadline(epoch, life.draw(r)))
+					}
+					b.ReportMetric((heapNow()-before)/n, "B/id")
+					runtime.KeepAlive(x)
+				}
+			})
+		}
+	}
+}
