@@ -1,10 +1,7 @@
 package engine
 
 import (
-	"errors"
-
 	"github.com/mayflycache/mayfly/internal/engine/rdb"
-	"github.com/mayflycache/mayfly/internal/engine/values"
 )
 
 // dumpCommands are DUMP and RESTORE. What is between them is Redis's own form: each server takes the other's.
@@ -20,30 +17,6 @@ func dumpCommand(c *call) {
 		return
 	}
 	c.out.Bulk(rdb.Seal(appendValue(nil, o)))
-}
-
-// appendValue appends the type and the value of o. Collections have their plain forms, which Redis reads and makes small again.
-func appendValue(b []byte, o *object) []byte {
-	switch v := o.coll.(type) {
-	case nil:
-		return rdb.AppendString(append(b, rdb.TypeString), o.str)
-	default:
-		panic("engine: DUMP of a " + v.Kind().String())
-	}
-}
-
-// readValue reads what appendValue, or Redis, wrote. A string is returned as such, anything else as a value.
-func readValue(r *rdb.Reader) (s []byte, v values.Value, err error) {
-	switch r.Byte() {
-	case rdb.TypeString:
-		s = r.Bytes()
-	default:
-		return nil, nil, rdb.ErrFormat
-	}
-	if !r.Done() {
-		return nil, nil, rdb.ErrFormat
-	}
-	return s, v, nil
 }
 
 // restoreOptions are those of RESTORE. idle and freq are -1 if not given.
@@ -110,8 +83,8 @@ func restoreCommand(c *call) {
 		c.fail("ERR DUMP payload version or checksum are wrong")
 		return
 	}
-	s, v, err := readValue(r)
-	if errors.Is(err, rdb.ErrFormat) {
+	s, v, ok := c.e.readValue(r)
+	if !ok {
 		c.fail("ERR Bad data format")
 		return
 	}
