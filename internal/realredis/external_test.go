@@ -48,6 +48,36 @@ func TestTheServerOfRedisAddrIsLeftAsItWas(t *testing.T) {
 	}
 }
 
+func TestAServerOfRedisAddrWithoutAnEmptyDatabaseIsRefused(t *testing.T) {
+	ctx := context.Background()
+	s := Start(t, Options{Config: []string{"databases 2"}})
+	opts := s.Options()
+	opts.DB = 1
+	rdb := redis.NewClient(opts)
+	defer rdb.Close()
+	if err := rdb.Set(ctx, "precious", 1, 0).Err(); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("REDIS_ADDR", s.Addr())
+	if v := watch(t, func(t testing.TB) { Start(t, Options{}) }); !strings.Contains(v.failed, errFull.Error()) {
+		t.Errorf("%+v, want %v", v, errFull)
+	}
+	if keys := s.Client().Keys(ctx, "*").Val(); len(keys) != 0 {
+		t.Errorf("it left %v", keys)
+	}
+
+	// Where another test holds the only one, Start waits for it.
+	rdb.FlushDB(ctx)
+	t.Run("first", func(t *testing.T) {
+		Start(t, Options{})
+		root := s.Client()
+		if err := (&Server{t: t, external: &external{addr: s.addr()}}).claim(ctx, root); err != errBusy {
+			t.Errorf("claim = %v, want %v", err, errBusy)
+		}
+	})
+	t.Run("second", func(t *testing.T) { Start(t, Options{}) })
+}
+
 func TestTheServerOfRedisAddrIsNotBroken(t *testing.T) {
 	s := Start(t, Options{})
 	t.Setenv("REDIS_ADDR", s.Addr())

@@ -16,7 +16,7 @@ import (
 type Flavour int
 
 const (
-	Redis8 Flavour = iota // Redis 8.0 or newer
+	Redis8 Flavour = iota // Redis 8.0 or newer, the default
 	Redis7                // Redis 7.0, the oldest that is supported; it has no field TTL
 	Valkey                // Valkey 8, which has no field TTL either
 )

@@ -55,7 +55,7 @@ func StartSentinel(t testing.TB, replicas int, o Options) *Sentinel {
 	for range 3 {
 		w := prepare(t, b)
 		w.mode = []string{"--sentinel"}
-		w.config = []string{ // what sentinels do not know of the usual lines is an error
+		w.config = []string{ // in place of a server's lines, which a sentinel refuses
 			fmt.Sprintf("sentinel monitor %s 127.0.0.1 %d 2", masterName, master.port),
 			"sentinel down-after-milliseconds " + masterName + " 1000",
 			"sentinel failover-timeout " + masterName + " 5000",

@@ -173,6 +173,7 @@ func (s *Server) start() error {
 		if err = s.run(); !errors.Is(err, errPortTaken) {
 			return err
 		}
+		os.Remove(s.logFile()) // or it would explain the next failure too
 	}
 	return err
 }
@@ -255,7 +256,7 @@ func (s *Server) addr() string { return net.JoinHostPort("127.0.0.1", strconv.It
 // Addr is the server's address, the same for its whole life.
 func (s *Server) Addr() string {
 	s.t.Helper()
-	s.ours("dialled")
+	s.ours("dialled past its Options")
 	return s.addr()
 }
 
