@@ -29,7 +29,7 @@ func hgetexCommand(c *call) {
 	before, dropped := int64(0), 0
 	if !h.missing() {
 		before = h.NextDeadline()
-		if expires {
+		if expires || persists {
 			h.Volatile()
 		}
 	}
@@ -158,14 +158,14 @@ func hsetexCommand(c *call) {
 	if h.missing() {
 		h = c.newHash(key)
 	}
-	h.Fit(o.pairs, &c.e.limits)
+	h.Fit(o.pairs, c.e.limits)
 	if o.expires {
 		h.Volatile()
 	}
 	before, past := h.NextDeadline(), o.expires && o.deadline <= c.e.ms
 	for i := 0; i < len(o.pairs); i += 2 {
 		field := o.pairs[i]
-		h.Set(field, o.pairs[i+1], o.keepTTL, &c.e.limits)
+		h.Set(field, o.pairs[i+1], o.keepTTL, c.e.limits)
 		switch {
 		case past:
 			h.Remove(field)

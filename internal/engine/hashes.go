@@ -74,10 +74,10 @@ func hsetCommand(c *call) {
 	if h.missing() {
 		h = c.newHash(key)
 	}
-	h.Fit(pairs, &c.e.limits)
+	h.Fit(pairs, c.e.limits)
 	before, added := h.NextDeadline(), 0
 	for i := 0; i < len(pairs); i += 2 {
-		if h.Set(pairs[i], pairs[i+1], false, &c.e.limits) {
+		if h.Set(pairs[i], pairs[i+1], false, c.e.limits) {
 			added++
 		}
 	}
@@ -104,8 +104,8 @@ func hsetnxCommand(c *call) {
 	if h.missing() {
 		h = c.newHash(key)
 	}
-	h.Fit(c.args[2:], &c.e.limits)
-	h.Set(field, c.args[3], false, &c.e.limits)
+	h.Fit(c.args[2:], c.e.limits)
+	h.Set(field, c.args[3], false, c.e.limits)
 	c.changed(key, 1)
 	c.notify(notifyHash, "hset", key)
 	c.out.Int(1)
@@ -321,7 +321,7 @@ func (c *call) setNumber(h hash, text []byte, event string) {
 	if h.missing() {
 		h = c.newHash(key)
 	}
-	h.Set(field, text, true, &c.e.limits)
+	h.Set(field, text, true, c.e.limits)
 	c.changed(key, 1)
 	c.notify(notifyHash, event, key)
 }

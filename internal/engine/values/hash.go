@@ -72,7 +72,7 @@ func (h *HashValue) Size() int {
 
 // Fit prepares for the fields and values to come, all in one call: if they are too many or one is too long for the small form, the hash
 // becomes large at once.
-func (h *HashValue) Fit(fieldsAndValues [][]byte, lim *Limits) {
+func (h *HashValue) Fit(fieldsAndValues [][]byte, lim Limits) {
 	if h.large != nil {
 		return
 	}
@@ -105,7 +105,7 @@ func (h *HashValue) Get(field []byte) (value []byte, deadline int64, ok bool) {
 }
 
 // Set gives field this value, and reports whether the field is new. A deadline that the field had is taken away, unless keep.
-func (h *HashValue) Set(field, value []byte, keep bool, lim *Limits) (added bool) {
+func (h *HashValue) Set(field, value []byte, keep bool, lim Limits) (added bool) {
 	if h.large == nil {
 		if len(field) <= lim.HashMaxListpackValue && len(value) <= lim.HashMaxListpackValue {
 			added = h.small.set(field, value, keep)

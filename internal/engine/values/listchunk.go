@@ -1,0 +1,254 @@
+package values
+
+import (
+	"encoding/binary"
+	"math"
+)
+
+// chunk is a run of elements in one piece of memory, with room at the end where it grows. An element is its length, its bytes and its length
+// again, the latter to be read from behind, so that a chunk can be walked both ways.
+type chunk struct {
+	prev, next *chunk
+	buf        []byte
+	from, to   int // the elements are buf[from:to]
+	n          int
+	size       int  // in bytes, if Redis held it
+	alone      bool // one element, too big to share a chunk
+}
+
+// element says where in buf one is: all of it, and its bytes.
+type element struct{ start, data, dataEnd, end int }
+
+func (c *chunk) bytes(e element) []byte { return c.buf[e.data:e.dataEnd:e.dataEnd] }
+
+// element returns the one that begins at at.
+func (c *chunk) element(at int) element {
+	if n := int(c.buf[at]); n < 0x80 {
+		return element{at, at + 1, at + 1 + n, at + 2 + n}
+	}
+	u, w := binary.Uvarint(c.buf[at:])
+	n := int(u)
+	return element{at, at + w, at + w + n, at + 2*w + n}
+}
+
+// before returns the element that ends at end.
+func (c *chunk) before(end int) element {
+	n, w := 0, 0
+	for {
+		w++
+		d := c.buf[end-w]
+		n |= int(d&0x7f) << (7 * (w - 1))
+		if d < 0x80 {
+			break
+		}
+	}
+	return element{end - 2*w - n, end - w - n, end - w, end}
+}
+
+func (c *chunk) first() element { return c.element(c.from) }
+func (c *chunk) last() element  { return c.before(c.to) }
+
+// nth returns element i of the chunk.
+func (c *chunk) nth(i int) element {
+	if i < c.n/2 {
+		e := c.first()
+		for ; i > 0; i-- {
+			e = c.element(e.end)
+		}
+		return e
+	}
+	e := c.last()
+	for ; i < c.n-1; i++ {
+		e = c.before(e.start)
+	}
+	return e
+}
+
+// width returns how many bytes the length n takes.
+func width(n int) int {
+	w := 1
+	for ; n >= 0x80; n >>= 7 {
+		w++
+	}
+	return w
+}
+
+// put writes b as an element at at, where there must be room.
+func (c *chunk) put(at int, b []byte) {
+	w := binary.PutUvarint(c.buf[at:], uint64(len(b)))
+	head, tail := c.buf[at:at+w], c.buf[at+w+len(b):]
+	copy(c.buf[at+w:], b)
+	for i, d := range head {
+		tail[w-1-i] = d
+	}
+}
+
+func (c *chunk) pushBack(b []byte) {
+	need := len(b) + 2*width(len(b))
+	if cap(c.buf)-c.to < need {
+		c.room(0, need)
+	}
+	c.put(c.to, b)
+	c.to += need
+	c.n++
+	c.size += packedSize(b)
+}
+
+func (c *chunk) pushFront(b []byte) {
+	need := len(b) + 2*width(len(b))
+	if c.from < need {
+		c.room(need, 0)
+	}
+	c.from -= need
+	c.put(c.from, b)
+	c.n++
+	c.size += packedSize(b)
+}
+
+// insert puts b in at a place between two elements.
+func (c *chunk) insert(at int, b []byte) {
+	need := len(b) + 2*width(len(b))
+	if cap(c.buf)-c.to < need {
+		at -= c.from
+		c.room(0, need)
+		at += c.from
+	}
+	copy(c.buf[at+need:], c.buf[at:c.to])
+	c.put(at, b)
+	c.to += need
+	c.n++
+	c.size += packedSize(b)
+}
+
+// cut takes out n whole elements, from i to j, which Redis would hold in size bytes.
+func (c *chunk) cut(i, j, n, size int) {
+	switch {
+	case i == c.from:
+		c.from = j
+	case j == c.to:
+		c.to = i
+	default:
+		copy(c.buf[i:], c.buf[j:c.to])
+		c.to -= j - i
+	}
+	c.n -= n
+	c.size -= size
+}
+
+func (c *chunk) cutElement(e element) { c.cut(e.start, e.end, 1, packedSize(c.bytes(e))) }
+
+// room makes room for so many bytes at the front or at the back: by moving the elements if much is free at the other end, as in a queue, or
+// in a buffer of up to twice the size.
+func (c *chunk) room(front, back int) {
+	used := c.to - c.from
+	need := front + back
+	if free := cap(c.buf) - used; free >= need && free >= used/2 {
+		from := 0
+		if front > 0 {
+			from = cap(c.buf) - used
+		}
+		c.buf = c.buf[:cap(c.buf)]
+		copy(c.buf[from:], c.buf[c.from:c.to])
+		c.from, c.to = from, from+used
+		return
+	}
+	const full = 8 << 10 // what a chunk comes to under the usual limit, or a little more
+	grow := max(need, min(max(used, 24), max(full-used, used/4)))
+	buf, from := make([]byte, used+grow), 0
+	if front > 0 {
+		from = grow
+	}
+	copy(buf[from:], c.buf[c.from:c.to])
+	c.buf = buf[:cap(buf)]
+	c.from, c.to = from, from+used
+}
+
+func (c *chunk) clone() *chunk {
+	d := *c
+	d.buf = append([]byte(nil), c.buf[c.from:c.to]...)
+	d.buf = d.buf[:cap(d.buf)]
+	d.from, d.to = 0, c.to-c.from
+	return &d
+}
+
+// takes reports whether Redis would put b into this chunk. It takes b and what comes with it for 8 bytes more than it is.
+func (c *chunk) takes(b []byte, lim Limits) bool {
+	const allowance = 8
+	fill := lim.ListMaxListpackSize
+	return c != nil && !c.alone && !giant(fill, len(b)) && !tooBig(fill, c.size+len(b)+allowance, c.n+1)
+}
+
+// The limits of a chunk: list-max-listpack-size is the most elements, or, negative, names a size.
+
+// bounds returns the most bytes and the most elements; a fill bounds one of them.
+func bounds(fill int) (size, count int) {
+	if fill < 0 {
+		return 2048 << min(-fill, 5), math.MaxInt
+	}
+	return math.MaxInt, max(fill, 1)
+}
+
+// tooBig reports whether a chunk may not have so many bytes and elements. Where elements are counted, bytes are bounded too.
+func tooBig(fill, size, count int) bool {
+	const safe = 8 << 10
+	maxSize, maxCount := bounds(fill)
+	if fill >= 0 {
+		maxSize = safe
+	}
+	return size > maxSize || count > maxCount
+}
+
+// giant reports whether an element of n bytes gets a chunk of its own.
+func giant(fill, n int) bool {
+	if fill < 0 {
+		size, _ := bounds(fill)
+		return n > size
+	}
+	return n >= 1<<30
+}
+
+// emptySize is what an empty listpack takes.
+const emptySize = 7
+
+// packedSize returns how many bytes b takes in a listpack of Redis: an integer by its size, a string with a length; then the length of all that.
+func packedSize(b []byte) int {
+	size := 5 + len(b)
+	switch {
+	case len(b) < 64:
+		size = 1 + len(b)
+	case len(b) < 4096:
+		size = 2 + len(b)
+	}
+	if len(b) <= 20 && len(b) > 0 && (b[0] == '-' || '0' <= b[0] && b[0] <= '9') {
+		if n, ok := ParseInt(b); ok {
+			size = packedIntSize(n)
+		}
+	}
+	switch {
+	case size < 1<<7:
+		return size + 1
+	case size < 1<<14-1:
+		return size + 2
+	case size < 1<<21-1:
+		return size + 3
+	case size < 1<<28-1:
+		return size + 4
+	}
+	return size + 5
+}
+
+func packedIntSize(n int64) int {
+	switch {
+	case 0 <= n && n < 1<<7:
+		return 1
+	case -1<<12 <= n && n < 1<<12:
+		return 2
+	case -1<<15 <= n && n < 1<<15:
+		return 3
+	case -1<<23 <= n && n < 1<<23:
+		return 4
+	case -1<<31 <= n && n < 1<<31:
+		return 5
+	}
+	return 9
+}
