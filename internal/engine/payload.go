@@ -112,6 +112,7 @@ func readStrings(r *rdb.Reader, each int) [][]byte {
 
 func (e *Engine) readList(elements [][]byte) (values.Value, bool) {
 	list := values.NewList()
+	list.Grow(elements, e.limits)
 	for _, b := range elements {
 		list.PushBack(b, e.limits)
 	}
