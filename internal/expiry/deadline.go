@@ -20,5 +20,11 @@ const None int64 = 0
 // Dead reports whether something with this deadline is over at now. It is the only such question in the program.
 //
 // A deadline is the last millisecond of a life, not the first of death: what ends at 5000 is still there when the
-// clock shows 5000 and is gone at 5001.
+// clock shows 5000 and is gone at 5001. So does a reader of Redis see it, for keys and for fields of hashes
+// (TestDeadIsWhatAReaderOfRedisSees). Redis asks differently in two other places:
+//
+//   - EXPIRE and its kin, GETEX, HEXPIRE and HSETEX delete at once what they are told to end in this very millisecond
+//     or earlier; SET with such a deadline does not. That is for those commands to compare; nothing is indexed then.
+//   - The active cycle of Redis 8.0 deletes in the last millisecond already, that of 7.0 does not
+//     (TestTheCycleOfRedis8DeletesInTheLastMillisecond). Here reaping asks Dead as readers do, so nothing is gone that could still be read.
 func Dead(deadline, now int64) bool { return deadline != None && now > deadline }

@@ -1,0 +1,121 @@
+package expiry_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+
+	"github.com/mayflycache/mayfly/internal/expiry"
+	"github.com/mayflycache/mayfly/internal/realredis"
+	"github.com/redis/go-redis/v9"
+)
+
+// nowMs begins a script. Time stands still in a script, so it is the time by which the commands in it decide.
+const nowMs = "local t = redis.call('TIME') local now = t[1]*1000 + math.floor(t[2]/1000) "
+
+func eval(t *testing.T, rdb *redis.Client, script string, args ...any) string {
+	t.Helper()
+	v, err := rdb.Eval(context.Background(), nowMs+script, nil, args...).Result()
+	if err != nil {
+		t.Fatalf("%s: %v", script, err)
+	}
+	return fmt.Sprint(v)
+}
+
+func debug(t *testing.T, rdb *redis.Client, active int) {
+	t.Helper()
+	if err := rdb.Do(context.Background(), "DEBUG", "SET-ACTIVE-EXPIRE", active).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// What a reader of a real Redis sees is what Dead says; what a command does with a deadline of this very millisecond
+// depends on the command.
+func TestDeadIsWhatAReaderOfRedisSees(t *testing.T) {
+	rdb := realredis.Start(t, realredis.Options{Config: []string{"hz 500"}}).Client()
+	debug(t, rdb, 0)
+	for _, c := range []struct {
+		name   string
+		script string
+		want   [3]string // with a deadline 1 ms ago, now, in 1 ms
+	}{
+		{"a key set to end now is readable through this millisecond",
+			"redis.call('SET','k','v','PXAT',now+ARGV[1]) return redis.call('GET','k') or 'nil'",
+			[3]string{"nil", "v", "v"}},
+		{"PEXPIREAT now deletes at once",
+			"redis.call('SET','k','v') redis.call('PEXPIREAT','k',now+ARGV[1]) return redis.call('GET','k') or 'nil'",
+			[3]string{"nil", "nil", "v"}},
+		{"GETEX with a deadline now deletes at once",
+			"redis.call('SET','k','v') redis.call('GETEX','k','PXAT',now+ARGV[1]) return redis.call('GET','k') or 'nil'",
+			[3]string{"nil", "nil", "v"}},
+		{"HPEXPIREAT now deletes the field at once",
+			"redis.call('HSET','h','f','v') redis.call('HPEXPIREAT','h',now+ARGV[1],'FIELDS',1,'f') return redis.call('HGET','h','f') or 'nil'",
+			[3]string{"nil", "nil", "v"}},
+		{"HSETEX with a deadline now deletes the field at once",
+			"redis.call('HSETEX','h','PXAT',now+ARGV[1],'FIELDS',1,'f','v') return redis.call('HGET','h','f') or 'nil'",
+			[3]string{"nil", "nil", "v"}},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			for i, want := range c.want {
+				rdb.Del(context.Background(), "k", "h")
+				if got := eval(t, rdb, c.script, i-1); got != want {
+					t.Errorf("deadline now%+d: %s, want %s", i-1, got, want)
+				}
+			}
+		})
+	}
+
+	for _, c := range []struct{ name, write, read string }{
+		{"a key", "redis.call('SET','p','v','PXAT',now+2) return now+2", "return {now, redis.call('GET','p') and 1 or 0}"},
+		{"a field", "redis.call('HSET','q','f','v') redis.call('HPEXPIREAT','q',now+2,'FIELDS',1,'f') return now+2",
+			"return {now, redis.call('HGET','q','f') and 1 or 0}"},
+	} {
+		t.Run(c.name+" is gone when Dead says so", func(t *testing.T) {
+			reads := map[int64]int{}
+			for range 100 {
+				var deadline int64
+				fmt.Sscan(eval(t, rdb, c.write), &deadline)
+				for over := false; !over; {
+					var now, alive int64
+					fmt.Sscanf(eval(t, rdb, c.read), "[%d %d]", &now, &alive)
+					over = expiry.Dead(deadline, now)
+					if over == (alive == 1) {
+						t.Fatalf("at %+d ms from the deadline: readable %v, Dead %v", now-deadline, alive == 1, over)
+					}
+					reads[now-deadline]++
+				}
+			}
+			t.Logf("reads by distance from the deadline: in the last millisecond %d, in the next %d, of %v", reads[0], reads[1], reads)
+		})
+	}
+}
+
+// Redis 7.0's cycle asks as its readers do. That of Redis 8.0 deletes in the last millisecond already: a key
+// that nobody reads ends up to a millisecond before it would for a reader. Ours is the readers' side in both.
+func TestTheCycleOfRedis8DeletesInTheLastMillisecond(t *testing.T) {
+	for _, f := range []realredis.Flavour{realredis.Redis8, realredis.Redis7} {
+		t.Run(f.String(), func(t *testing.T) {
+			srv := realredis.Start(t, realredis.Options{Flavour: f, Config: []string{"hz 500"}})
+			rdb := srv.Client()
+			const keys = 200
+			early, polls := 0, 0
+			for range 4 {
+				var first, now, left int64
+				fmt.Sscan(eval(t, rdb, "for i = 0, ARGV[1]-1 do redis.call('SET', 'k'..i, 'v', 'PXAT', now+30+i) end return now+30", keys), &first)
+				for left = 1; left > 0; polls++ {
+					fmt.Sscanf(eval(t, rdb, "return {now, redis.call('DBSIZE')}"), "[%d %d]", &now, &left)
+					switch dead := min(keys, max(0, now-first)); { // dead: first .. now-1
+					case keys-left > dead+1:
+						t.Fatalf("%d deleted when %d were dead and one in its last millisecond", keys-left, dead)
+					case keys-left == dead+1:
+						early++
+					}
+				}
+			}
+			t.Logf("%s: in %d of %d looks a key was gone during its last millisecond", srv.Version(), early, polls)
+			if f == realredis.Redis7 && early > 0 {
+				t.Error("7.0 deleted in the last millisecond")
+			}
+		})
+	}
+}
