@@ -180,7 +180,24 @@ func (g *Guard) Renew(ctx context.Context, key string, seen Found) Claimed {
 
 // Keep prolongs the claim to [TTL] from now. It reports false if the claim is lost, and then the fill will be refused.
 func (c *Claim) Keep(ctx context.Context) (bool, error) {
-	return c.atLock(ctx, call{keep, []string{c.lock}, []any{c.token, millis(TTL)}})
+	return c.atLock(ctx, c.keep())
+}
+
+func (c *Claim) keep() call { return call{keep, []string{c.lock}, []any{c.token, millis(TTL)}} }
+
+// KeepMany prolongs claims in one trip per server. What is lost will show at the fill.
+func (g *Guard) KeepMany(ctx context.Context, claims []*Claim) {
+	locks := make([]string, len(claims))
+	for i, c := range claims {
+		locks[i] = c.lock
+	}
+	g.servers.each(ctx, locks, func(s *server, mine []int) {
+		calls := make([]call, len(mine))
+		for n, i := range mine {
+			calls[n] = claims[i].keep()
+		}
+		s.run(ctx, calls...)
+	}, func(int, error) {})
 }
 
 // Release gives the claim up, so that the next caller need not wait for its end.

@@ -239,6 +239,9 @@ func (s *servers) discover(ctx context.Context, key string) error {
 // each calls ask once per server with the indices of the keys that are its, at the same time if there are several
 // servers, and returns when all are done. A key whose server is not known goes to lost.
 func (s *servers) each(ctx context.Context, keys []string, ask func(s *server, mine []int), lost func(i int, err error)) {
+	if len(keys) == 0 {
+		return
+	}
 	if s.only != nil {
 		all := make([]int, len(keys))
 		for i := range all {

@@ -1,0 +1,175 @@
+// Package cacheaside keeps what a slow origin answered in Redis for a while: Get looks there, and else loads once, for
+// everybody, and keeps it for the namespace's TTL.
+//
+//	cache, err := cacheaside.New(users, db.QueryUser, cacheaside.Options{})
+//	...
+//	u, err := cache.Get(ctx, 1001)
+//	err = cache.Delete(ctx, 1001) // after the database commit
+//
+// What it promises, with the zero Options:
+//
+//   - One load at a time per key, over all processes, for misses and renewals. A caller who leaves, by its context,
+//     changes nothing for the others, and the load goes on, so that impatient callers still warm the cache. A
+//     loader that panics is an error for all who waited, and the key is not stuck.
+//   - After Delete returned nil, nothing loaded before is stored again, and no Get of this process returns it. Exceptions
+//     end with the TTL: a Redis failover that loses the deletion, a loader that reads a database replica which
+//     lags (see [Options.Hold]).
+//   - Readers of a busy key do not wait when it expires: it is renewed before ([Options.Early]), in the background.
+//   - Redis holds a copy. One that is slow, full, read-only or gone costs a call at most [Faults].RedisTimeout, and soon
+//     nothing, as it is not asked again before a probe found it answering; the loader answers meanwhile, for
+//     a bounded number of keys at once. Only what Redis alone can do, Set, Delete and Clear, returns its errors.
+//
+// What happens is told to the namespace's Observer: see [mayfly.Event]. What a loader returns is an error of Get wrapped
+// with the key; [mayfly.ErrNotFound] says that the origin has no such thing, and is remembered for [Options.MissTTL].
+package cacheaside
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/earlyrefresh"
+	"github.com/mayflycache/mayfly/internal/flight"
+	"github.com/mayflycache/mayfly/internal/keyform"
+	"github.com/mayflycache/mayfly/internal/lease"
+	"github.com/mayflycache/mayfly/internal/record"
+)
+
+// Cache is a read-through cache of one namespace. It is safe for concurrent use. Close it to end its background work.
+type Cache[K comparable, V any] struct {
+	ns     mayfly.Namespace[K, V]
+	opt    Options // with the defaults filled in
+	form   keyform.Form[K]
+	codec  mayfly.Codec[V]
+	format uint32 // of the codec, as records carry it
+	askTTL bool   // whether a read needs to know the time left
+
+	one  func(ctx context.Context, key K, previous *Entry[V]) (Loaded[V], error)
+	many func(ctx context.Context, keys []K) (map[K]V, error) // nil: one loads keys one by one
+
+	guard     *lease.Guard
+	flights   flight.Group[outcome[V]]
+	works     works
+	renewing  chan struct{} // holds one element per renewal that runs
+	unguarded chan struct{} // holds one element per load that runs because Redis could not be asked
+	quiet     quiet
+	doubts    doubts
+	near      near[V] // nil: no local tier
+}
+
+// New returns a cache whose loader loads one key. The key alone must determine the value: it is shared by all who ask. The
+// loader's context ends at [Load].Timeout or when the cache is closed; it carries the values, not the end, of
+// the context of the caller who was first.
+func New[K comparable, V any](ns mayfly.Namespace[K, V], load func(ctx context.Context, key K) (V, error), o Options) (*Cache[K, V], error) {
+	c, err := build(ns, load == nil, o)
+	if err != nil {
+		return nil, err
+	}
+	c.one = func(ctx context.Context, key K, _ *Entry[V]) (Loaded[V], error) {
+		v, err := load(ctx, key)
+		return Loaded[V]{Value: v}, err
+	}
+	return c, nil
+}
+
+// NewBatch returns a cache whose loader loads several keys at once. It is called with keys that are missing and that
+// nobody else loads, each once. A key that the map lacks is one the origin does not have; if there is also an
+// error, the map's values are taken and the error is that of the other keys.
+func NewBatch[K comparable, V any](ns mayfly.Namespace[K, V], load func(ctx context.Context, keys []K) (map[K]V, error), o Options) (*Cache[K, V], error) {
+	c, err := build(ns, load == nil, o)
+	if err != nil {
+		return nil, err
+	}
+	c.many = load
+	c.one = func(ctx context.Context, key K, _ *Entry[V]) (Loaded[V], error) {
+		found, err := load(ctx, []K{key})
+		v, ok := found[key]
+		switch {
+		case ok:
+			return Loaded[V]{Value: v}, nil
+		case err == nil:
+			err = mayfly.ErrNotFound
+		}
+		return Loaded[V]{}, err
+	}
+	return c, nil
+}
+
+// NewEntry returns a cache whose loader decides, value by value, how long it lives and whether it is kept, and which is
+// shown what is being renewed, so that it can ask the origin whether that has changed. previous is nil if there is
+// nothing to compare with.
+func NewEntry[K comparable, V any](ns mayfly.Namespace[K, V], load func(ctx context.Context, key K, previous *Entry[V]) (Loaded[V], error), o Options) (*Cache[K, V], error) {
+	c, err := build(ns, load == nil, o)
+	if err != nil {
+		return nil, err
+	}
+	c.one = load
+	return c, nil
+}
+
+func build[K comparable, V any](ns mayfly.Namespace[K, V], noLoader bool, o Options) (*Cache[K, V], error) {
+	form, _ := keyform.Of(ns.Key) // its error is one of Validate's
+	wrong := errors.Join(ns.Validate(), o.validate(ns.Plain))
+	if noLoader {
+		wrong = errors.Join(wrong, errors.New("the loader is nil: give it a function that asks the origin"))
+	}
+	if wrong != nil {
+		return nil, fmt.Errorf("cacheaside: %w", wrong)
+	}
+	o = o.withDefaults(ns.Plain)
+	c := &Cache[K, V]{
+		ns: ns, opt: o, form: form, codec: ns.Codec,
+		askTTL:    o.Early != earlyrefresh.Never || o.Stale.window() > 0,
+		renewing:  make(chan struct{}, o.Load.Renewals),
+		unguarded: make(chan struct{}, o.Faults.Loads),
+	}
+	if c.codec == nil {
+		c.codec = mayfly.DefaultCodec[V]()
+	}
+	c.format = record.FormatOf(c.codec.Format())
+	c.flights.Abandon = o.Load.Abandon
+	c.works.init()
+	c.guard = lease.New(lease.Options{
+		Redis: ns.Redis, Timeout: o.Faults.RedisTimeout, Plain: ns.Plain, Hold: o.Hold, Breaker: c.breakerChanged,
+	})
+	return c, nil
+}
+
+func (c *Cache[K, V]) breakerChanged(server string, open bool) {
+	e := mayfly.Event{Kind: mayfly.Breaker, Outcome: mayfly.OK}
+	if open {
+		e.Outcome, e.Err = mayfly.Failed, fmt.Errorf("%s is not asked for a while", server)
+	}
+	c.tell(c.works.ctx, e)
+}
+
+// tell hands e to the observer, if there is one.
+func (c *Cache[K, V]) tell(ctx context.Context, e mayfly.Event) {
+	if c.ns.Observer != nil {
+		e.Namespace = c.ns.Name
+		c.ns.Observer.Observe(ctx, e)
+	}
+}
+
+// fullKey returns the key as Redis knows it.
+func (c *Cache[K, V]) fullKey(key K) (string, error) {
+	var buf [96]byte
+	full, err := c.form(append(buf[:0], c.ns.Prefix...), key)
+	return string(full), err
+}
+
+// fail wraps err, once, with what was done.
+func fail(doing, key string, err error) error {
+	return fmt.Errorf("cacheaside: %s %q: %w", doing, key, err)
+}
+
+// Close ends the cache's background work: it waits for loads and renewals that run, cancels them when ctx ends, and
+// then returns its error. Calls that come later, and those whose load was cancelled, get [mayfly.ErrClosed]. Closing again
+// is fine. The Redis client stays open: it is the caller's.
+func (c *Cache[K, V]) Close(ctx context.Context) error {
+	if err := c.works.close(ctx); err != nil {
+		return fmt.Errorf("cacheaside: close: %w", err)
+	}
+	return nil
+}

@@ -1,0 +1,174 @@
+package cacheaside
+
+import (
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/klauspost/compress/s2"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/lease"
+	"github.com/mayflycache/mayfly/internal/record"
+)
+
+// Source says where a value came from.
+type Source uint8
+
+const (
+	SourceLocal  Source = iota + 1 // this process's local tier
+	SourceRedis                    // fresh from Redis
+	SourceOrigin                   // loaded
+	SourceStale                    // from Redis, past its TTL
+)
+
+// Entry is a value and what is known of it.
+type Entry[V any] struct {
+	Value  V
+	Source Source
+
+	// Age is how long ago it was stored, zero if that is not known, as for what another program wrote.
+	Age time.Duration
+
+	// Fresh is for how much longer it is fresh, not positive if it is stale; TTL is when Redis will drop it. Both are
+	// zero if that was not asked or there is no end: another program can write a key without one.
+	Fresh, TTL time.Duration
+}
+
+// Loaded is what a loader of [NewEntry] answers.
+type Loaded[V any] struct {
+	Value V
+
+	// TTL is for how long the value is fresh, exactly: it is not jittered. Zero is the namespace's TTL.
+	TTL time.Duration
+
+	// NoStore keeps the value from being stored: it goes to who waits for it, and what is stored is removed.
+	NoStore bool
+
+	// NotModified says that the previous value is still right: it is stored for a new TTL, and Value is ignored.
+	NotModified bool
+}
+
+// sight is what was found under a key, as far as this cache can use it.
+type sight[V any] struct {
+	standing standing
+	negative bool // a remembered miss; standing is fresh
+	due      bool // fresh, and to be renewed now
+	entry    Entry[V]
+	err      error // why it is unusable, where that is worth telling
+}
+
+// standing says what may be done with what was found.
+type standing uint8
+
+const (
+	unusable standing = iota // to be loaded
+	fresh                    // to be served
+	stale                    // to be served, and renewed in the background
+	fallback                 // to be loaded, and served if that fails
+)
+
+// see judges what was found.
+func (c *Cache[K, V]) see(f lease.Found) (s sight[V]) {
+	if f.State != lease.Present {
+		return s
+	}
+	h, body := f.Header, f.Body
+	switch {
+	case f.Kind == record.Alien:
+		return s
+	case f.Kind == record.Value && c.ns.Plain:
+		return s // left from a time when the namespace was not plain
+	case f.Kind == record.Value && h.Flags&record.Negative != 0:
+		return sight[V]{standing: fresh, negative: true}
+	case f.Kind == record.Value && h.Format != c.format:
+		return s
+	case f.Kind == record.Plain:
+		h.Fresh = c.ns.TTL
+	}
+	if h.Flags&record.Compressed != 0 {
+		if body, s.err = decompress(body); s.err != nil {
+			return s
+		}
+	}
+	if s.entry.Value, s.err = c.codec.Decode(body); s.err != nil {
+		return s
+	}
+	s.standing = fresh
+	s.entry.Source = SourceRedis
+	if f.Left <= 0 { // not asked, without end, or gone since: good for this once
+		return s
+	}
+	s.entry.TTL = f.Left
+	s.entry.Fresh = f.Left - h.Window
+	if f.Kind == record.Value {
+		s.entry.Age = max(h.Fresh-s.entry.Fresh, 0)
+	}
+	switch late := -s.entry.Fresh; {
+	case late < 0:
+		s.due = c.opt.Early.Due(h.Fresh, s.entry.Fresh, h.Cost, rand.Float64())
+	case late < c.opt.Stale.While:
+		s.standing, s.entry.Source = stale, SourceStale
+	case late < c.opt.Stale.IfError:
+		s.standing, s.entry.Source = fallback, SourceStale
+	default:
+		s.standing = unusable
+	}
+	return s
+}
+
+// encode returns the bytes to store v as, under the id of its claim.
+func (c *Cache[K, V]) encode(v V, id record.ID, ttl, cost time.Duration) ([]byte, error) {
+	if c.ns.Plain {
+		return c.codec.Append(nil, v)
+	}
+	h := record.Header{ID: id, Format: c.format, Cost: cost, Fresh: ttl, Window: c.opt.Stale.window()}
+	rec := record.Begin(nil, h)
+	head := len(rec)
+	rec, err := c.codec.Append(rec, v)
+	if err != nil {
+		return nil, err
+	}
+	if n := len(rec) - head; c.opt.Compress > 0 && n >= c.opt.Compress {
+		if small := s2.Encode(nil, rec[head:]); len(small) <= n-n/10 {
+			h.Flags |= record.Compressed
+			rec = append(record.Begin(rec[:0], h), small...)
+		}
+	}
+	if !record.Seal(rec) {
+		return nil, fmt.Errorf("the value has %d bytes, Redis takes %d", len(rec), record.MaxLen)
+	}
+	return rec, nil
+}
+
+// encodeMiss returns the bytes of a remembered miss.
+func (c *Cache[K, V]) encodeMiss(id record.ID, cost time.Duration) []byte {
+	rec := record.Begin(nil, record.Header{ID: id, Flags: record.Negative, Cost: cost, Fresh: c.opt.MissTTL})
+	record.Seal(rec)
+	return rec
+}
+
+func decompress(b []byte) ([]byte, error) {
+	n, err := s2.DecodedLen(b)
+	if err != nil {
+		return nil, err
+	}
+	if n > record.MaxLen {
+		return nil, fmt.Errorf("compressed bytes claim to be %d", n)
+	}
+	return s2.Decode(nil, b)
+}
+
+// notFound tells whether err says that the origin has no such thing, and returns it so that callers can see that too.
+func (c *Cache[K, V]) notFound(err error) (error, bool) {
+	switch {
+	case err == nil:
+		return nil, false
+	case errors.Is(err, mayfly.ErrNotFound):
+		return err, true
+	case c.opt.NotFound != nil && c.opt.NotFound(err):
+		return fmt.Errorf("%w (%w)", mayfly.ErrNotFound, err), true
+	}
+	return err, false
+}

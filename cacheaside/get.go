@@ -1,0 +1,225 @@
+package cacheaside
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/flight"
+	"github.com/mayflycache/mayfly/internal/lease"
+	"github.com/mayflycache/mayfly/internal/record"
+)
+
+// PanicError is what a Get returns, wrapped, when the loader panicked.
+type PanicError = flight.PanicError
+
+// ErrLoadTimeout says that a load took longer than Load.Timeout.
+var ErrLoadTimeout = errors.New("the load took too long")
+
+// Get returns key's value: the stored one, or else what the loader answers, which it keeps. It returns when ctx
+// ends, whatever the load does. An error is the loader's or ctx's, never Redis's.
+func (c *Cache[K, V]) Get(ctx context.Context, key K) (V, error) {
+	e, err := c.get(ctx, key, c.one)
+	return e.Value, err
+}
+
+// Fetch is Get with a loader for this call, for a handler that has it at hand. The key alone must still determine the
+// value: who asks for the same key at the same time, in any process, gets the first one's answer.
+func (c *Cache[K, V]) Fetch(ctx context.Context, key K, load func(ctx context.Context) (V, error)) (V, error) {
+	e, err := c.get(ctx, key, func(ctx context.Context, _ K, _ *Entry[V]) (Loaded[V], error) {
+		v, err := load(ctx)
+		return Loaded[V]{Value: v}, err
+	})
+	return e.Value, err
+}
+
+// Lookup returns what is stored under key, and what is known of it, without loading or renewing anything. ok is false if
+// nothing usable is stored; a remembered miss is [mayfly.ErrNotFound]. Another error says that Redis could not be asked.
+func (c *Cache[K, V]) Lookup(ctx context.Context, key K) (e Entry[V], ok bool, err error) {
+	full, err := c.begin(key)
+	if err != nil {
+		return e, false, err
+	}
+	if c.doubts.has(full) {
+		return e, false, nil
+	}
+	f, err := c.guard.Look(ctx, full, true)
+	if err != nil {
+		return e, false, fail("lookup", full, err)
+	}
+	s := c.see(f)
+	if s.negative {
+		return e, false, fail("lookup", full, mayfly.ErrNotFound)
+	}
+	return s.entry, s.standing != unusable, nil
+}
+
+// begin checks what every call checks.
+func (c *Cache[K, V]) begin(key K) (full string, err error) {
+	if err := c.works.open(); err != nil {
+		return "", fail("use of cache", c.ns.Name, err)
+	}
+	if full, err = c.fullKey(key); err != nil {
+		return "", fail("key in namespace", c.ns.Name, err)
+	}
+	return full, nil
+}
+
+// loader is how one key is loaded.
+type loader[K comparable, V any] func(ctx context.Context, key K, previous *Entry[V]) (Loaded[V], error)
+
+func (c *Cache[K, V]) get(ctx context.Context, key K, load loader[K, V]) (Entry[V], error) {
+	full, err := c.begin(key)
+	if err != nil {
+		return Entry[V]{}, err
+	}
+	begun := time.Now()
+	for {
+		p, s, err := c.look(ctx, key, full)
+		if err != nil {
+			return Entry[V]{}, fail("get", full, err)
+		}
+		p.load = load
+		if s.standing == fresh || s.standing == stale {
+			return c.serve(ctx, p, s, begun)
+		}
+		f, lead := c.flights.Join(full)
+		if lead && !c.works.start(func() { c.fly(ctx, f, p) }) {
+			f.Land(outcome[V]{}, mayfly.ErrClosed)
+		}
+		e, err, again := c.await(ctx, f, p, s)
+		if again {
+			continue
+		}
+		switch {
+		case err == nil:
+			c.tellRead(ctx, p, s, e.Source, begun)
+		case errors.Is(err, mayfly.ErrNotFound):
+			c.tell(ctx, mayfly.Event{Kind: mayfly.Read, Outcome: mayfly.Miss, Key: full, Took: time.Since(begun)})
+		default:
+			c.tell(ctx, mayfly.Event{Kind: mayfly.Read, Outcome: mayfly.Failed, Key: full, Took: time.Since(begun), Err: err})
+		}
+		if err != nil {
+			err = fail("get", full, err)
+		}
+		return e, err
+	}
+}
+
+// look reads Redis. What comes back is what is known for a load, and what can be served without one. The only error is
+// ctx's: a Redis that does not answer is one that cannot be asked.
+func (c *Cache[K, V]) look(ctx context.Context, key K, full string) (p pending[K, V], s sight[V], err error) {
+	p = pending[K, V]{key: key, full: full}
+	if c.near != nil {
+		if s, ok := c.near.Get(full); ok {
+			return p, s, nil
+		}
+	}
+	if c.doubts.has(full) {
+		p.unguarded = true
+		return p, s, nil
+	}
+	var ticket uint64
+	if c.near != nil {
+		ticket = c.near.Begin(full)
+	}
+	begun := time.Now()
+	p.found, err = c.guard.Look(ctx, full, c.askTTL)
+	if err == nil && !c.askTTL && p.found.Kind == record.Value && p.found.Header.Window > 0 {
+		p.found, err = c.guard.Look(ctx, full, true) // stored by a process with a stale window: is it over?
+	}
+	if err != nil {
+		if ctx.Err() != nil {
+			return p, s, ctx.Err()
+		}
+		c.tellBackend(ctx, full, err)
+		p.unguarded = true
+		p.spent = time.Since(begun)
+		return p, s, nil
+	}
+	s = c.judge(ctx, &p)
+	if c.near != nil && s.standing == fresh && p.found.Left > 0 {
+		c.near.Insert(full, ticket, s)
+	}
+	p.spent = time.Since(begun)
+	return p, s, nil
+}
+
+// judge sees what p found, and remembers what a load needs of it.
+func (c *Cache[K, V]) judge(ctx context.Context, p *pending[K, V]) sight[V] {
+	s := c.see(p.found)
+	if s.err != nil {
+		c.tell(ctx, mayfly.Event{Kind: mayfly.Backend, Outcome: mayfly.Failed, Key: p.full, Err: s.err})
+	}
+	p.previous, p.fallback = nil, s.standing == fallback
+	if !s.negative && s.standing != unusable {
+		e := s.entry
+		p.previous = &e
+	}
+	return s
+}
+
+// serve hands out what was found, and has it renewed if it is time.
+func (c *Cache[K, V]) serve(ctx context.Context, p pending[K, V], s sight[V], begun time.Time) (Entry[V], error) {
+	if s.due || s.standing == stale {
+		c.renew(ctx, p)
+	}
+	if s.negative {
+		c.tell(ctx, mayfly.Event{Kind: mayfly.Read, Outcome: mayfly.Negative, Key: p.full, Took: time.Since(begun)})
+		return Entry[V]{}, fail("get", p.full, mayfly.ErrNotFound)
+	}
+	if s.entry.Source != SourceLocal {
+		c.tellRead(ctx, p, s, s.entry.Source, begun)
+	}
+	return s.entry, nil
+}
+
+// await waits for a flight, but with something to fall back on not longer than Load.Soft. again is true if nothing
+// came of the flight and the caller is to look again.
+func (c *Cache[K, V]) await(ctx context.Context, f *flight.Flight[outcome[V]], p pending[K, V], s sight[V]) (e Entry[V], err error, again bool) {
+	patient, cancel := ctx, context.CancelFunc(func() {})
+	if p.fallback && c.opt.Load.Soft > 0 {
+		patient, cancel = context.WithTimeout(ctx, c.opt.Load.Soft)
+	}
+	defer cancel()
+	out, err := f.Wait(patient)
+	switch {
+	case err == nil && out.again:
+		return e, nil, true
+	case err == nil:
+		return out.entry, nil, false
+	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
+		return e, ctx.Err(), false
+	case p.fallback && !errors.Is(err, mayfly.ErrNotFound) && !errors.Is(err, mayfly.ErrClosed):
+		return s.entry, nil, false
+	}
+	return e, err, false
+}
+
+func (c *Cache[K, V]) tellRead(ctx context.Context, p pending[K, V], s sight[V], from Source, begun time.Time) {
+	if c.ns.Observer == nil {
+		return
+	}
+	e := mayfly.Event{Kind: mayfly.Read, Key: p.full, Took: time.Since(begun)}
+	switch {
+	case from == SourceStale:
+		e.Outcome = mayfly.Stale
+	case from == SourceRedis:
+		e.Outcome = mayfly.HitRedis
+	case p.unguarded:
+		e.Outcome = mayfly.Bypass
+	default:
+		e.Outcome = mayfly.Miss
+	}
+	c.tell(ctx, e)
+}
+
+// tellBackend tells that Redis could not be asked, or not as it should be.
+func (c *Cache[K, V]) tellBackend(ctx context.Context, key string, err error) {
+	e := mayfly.Event{Kind: mayfly.Backend, Outcome: mayfly.Failed, Key: key, Err: err}
+	if errors.Is(err, lease.ErrSlow) {
+		e.Outcome = mayfly.TimedOut
+	}
+	c.tell(ctx, e)
+}

@@ -1,0 +1,184 @@
+package cacheaside
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"time"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/lease"
+)
+
+// Set stores v under key for the namespace's TTL. The last writer wins; a load in flight is not stored over it. Prefer
+// [Cache.Delete] after a change of the database: two writers may set in the other order than they committed. If Set
+// fails, Redis may hold the old value, the new one, or neither: the key is deleted as soon as that is possible.
+func (c *Cache[K, V]) Set(ctx context.Context, key K, v V) error {
+	return c.SetMany(ctx, map[K]V{key: v})
+}
+
+// SetMany stores values as Set does, in one trip per server. What was stored is stored also if there is an error, a
+// [*ManyError] that tells which keys failed. If a key or a value is unusable, nothing is stored.
+func (c *Cache[K, V]) SetMany(ctx context.Context, values map[K]V) error {
+	keys, fulls := make([]K, 0, len(values)), make([]string, 0, len(values))
+	sets := make([]lease.Value, 0, len(values))
+	for key, v := range values {
+		full, err := c.begin(key)
+		if err != nil {
+			return err
+		}
+		ttl := c.ns.Jitter.TTL(c.ns.TTL)
+		bytes, err := c.encode(v, lease.NewID(), ttl, 0)
+		if err != nil {
+			return fail("set", full, err)
+		}
+		keys, fulls = append(keys, key), append(fulls, full)
+		sets = append(sets, lease.Value{Key: full, Bytes: bytes, TTL: ttl + c.opt.Stale.window()})
+	}
+	begun := time.Now()
+	errs := c.write(fulls, func() []error { return c.guard.Set(ctx, sets) })
+	return c.wrote(ctx, mayfly.Write, keys, fulls, errs, begun)
+}
+
+// Delete removes keys, for after a commit of the database: once it returned nil, nothing that was loaded before is stored
+// again, nor returned by a Get of this process that starts later. If it fails, the keys are remembered and deleted
+// when Redis is back, and until then this process does not trust what Redis holds of them.
+func (c *Cache[K, V]) Delete(ctx context.Context, keys ...K) error {
+	fulls := make([]string, len(keys))
+	for i, key := range keys {
+		full, err := c.begin(key)
+		if err != nil {
+			return err
+		}
+		fulls[i] = full
+	}
+	begun := time.Now()
+	errs := c.write(fulls, func() []error { return c.guard.Delete(ctx, fulls) })
+	return c.wrote(ctx, mayfly.Removal, keys, fulls, errs, begun)
+}
+
+// write writes what makes loads in flight worthless. They are forgotten before, so that nobody joins them, and after,
+// for those that began meanwhile:
+//
+//  1. a Get begins a load, after the first forgetting
+//  2. it reads the database before the commit that Delete is about was visible to it
+//  3. the DEL takes its lease; it will not be stored
+//  4. without the second forgetting, a Get that starts after Delete returned would join it
+func (c *Cache[K, V]) write(fulls []string, write func() []error) []error {
+	forget := func() {
+		for _, full := range fulls {
+			c.flights.Forget(full)
+		}
+		if c.near != nil {
+			c.near.Drop(fulls...)
+		}
+	}
+	forget()
+	defer forget()
+	return write()
+}
+
+// wrote tells how a write went, and has what failed deleted later.
+func (c *Cache[K, V]) wrote(ctx context.Context, kind mayfly.Kind, keys []K, fulls []string, errs []error, begun time.Time) error {
+	failed := make(map[K]error)
+	var again, done []string
+	for i, err := range errs {
+		if err != nil {
+			failed[keys[i]] = err
+			again = append(again, fulls[i])
+		} else {
+			done = append(done, fulls[i])
+		}
+	}
+	c.doubts.remove(done)
+	e := mayfly.Event{Kind: kind, Outcome: mayfly.OK, N: len(keys), Took: time.Since(begun)}
+	if len(keys) == 1 {
+		e.Key = fulls[0]
+	}
+	if len(failed) == 0 {
+		c.tell(ctx, e)
+		return nil
+	}
+	err := &ManyError[K]{failed}
+	e.Outcome, e.Err = mayfly.Failed, err
+	c.tell(ctx, e)
+	c.doubt(ctx, err, again...)
+	if len(keys) == 1 {
+		return fail(kind.String(), fulls[0], failed[keys[0]])
+	}
+	return err
+}
+
+// Clear removes every key of the namespace, by SCAN and UNLINK on every master: never FLUSH, and nothing of other
+// namespaces. It takes time in proportion to all keys of the database. Values stored while it runs may stay.
+func (c *Cache[K, V]) Clear(ctx context.Context) error {
+	if err := c.works.open(); err != nil {
+		return fail("clear", c.ns.Name, err)
+	}
+	forget := func() {
+		c.flights.ForgetAll()
+		if c.near != nil {
+			c.near.Flush()
+		}
+	}
+	var removed atomic.Int64
+	begun := time.Now()
+	forget()
+	err := c.guard.Clear(ctx, c.ns.Prefix, func(n int) { removed.Add(int64(n)) })
+	forget()
+	e := mayfly.Event{Kind: mayfly.Removal, Outcome: mayfly.OK, N: int(removed.Load()), Took: time.Since(begun)}
+	if err != nil {
+		e.Outcome, e.Err = mayfly.Failed, err
+		err = fmt.Errorf("cacheaside: clear %q, after %d keys: %w", c.ns.Prefix, e.N, err)
+	}
+	c.tell(ctx, e)
+	return err
+}
+
+// doubt remembers keys that could not be deleted, and sees to it that they are.
+func (c *Cache[K, V]) doubt(ctx context.Context, why error, fulls ...string) {
+	dropped, idle := c.doubts.add(fulls, c.opt.Faults.Queue)
+	if dropped > 0 {
+		c.tell(ctx, mayfly.Event{Kind: mayfly.Removal, Outcome: mayfly.Dropped, N: dropped, Err: why})
+	}
+	if idle && !c.works.start(c.settleDoubts) {
+		c.doubts.stop()
+	}
+}
+
+// settleDoubts deletes the keys in doubt, again and again until none is left, or the cache is closed: then once more.
+func (c *Cache[K, V]) settleDoubts() {
+	tick := time.NewTicker(settleEvery)
+	defer tick.Stop()
+	ctx := c.works.ctx
+	for last := false; !last; {
+		select {
+		case <-tick.C:
+		case <-c.works.closing:
+			last = true
+		}
+		fulls, until := c.doubts.list()
+		begun := time.Now()
+		errs := c.write(fulls, func() []error { return c.guard.Delete(ctx, fulls) })
+		var done []string
+		for i, err := range errs {
+			if err == nil {
+				done = append(done, fulls[i])
+			}
+		}
+		if len(done) > 0 {
+			c.tell(ctx, mayfly.Event{Kind: mayfly.Removal, Outcome: mayfly.OK, N: len(done), Took: time.Since(begun)})
+		}
+		if c.doubts.settled(done, until) {
+			return
+		}
+		if last {
+			c.tell(ctx, mayfly.Event{Kind: mayfly.Removal, Outcome: mayfly.Dropped, N: len(fulls) - len(done), Err: errors.Join(errs...)})
+			c.doubts.stop()
+		}
+	}
+}
+
+// settleEvery is how often what is in doubt is tried again: no oftener than the breaker would let it.
+const settleEvery = 500 * time.Millisecond
