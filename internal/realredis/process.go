@@ -76,7 +76,7 @@ func (p *process) end(s os.Signal) error {
 }
 
 // patience is how long a server may take for what takes it milliseconds, on a machine that is busy with other tests.
-const patience = 20 * time.Second
+const patience = 30 * time.Second
 
 // until asks, less and less often, whether ok finds nothing wrong any more, and returns what it last found when ctx ends.
 // Other processes do not tell us when they are ready, so they have to be asked.

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -49,7 +50,7 @@ func StartSentinel(t testing.TB, replicas int, o Options) *Sentinel {
 
 	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
 	defer cancel()
-	must(s.t, until(ctx, func() error { return s.replicated(ctx) })) // or the sentinels see replicas with their next look, in 10 s
+	must(t, until(ctx, func() error { return s.replicated(ctx, master) })) // or the sentinels see replicas with their next look, in 10 s
 
 	var watchers []*Server
 	for range 3 {
@@ -67,39 +68,42 @@ func StartSentinel(t testing.TB, replicas int, o Options) *Sentinel {
 		rdb := redis.NewSentinelClient(w.adminOptions())
 		t.Cleanup(func() { rdb.Close() })
 		s.sentinels = append(s.sentinels, watcher{w, rdb})
-		must(s.t, hurry(ctx, w))
+		must(t, s.sentinels[len(s.sentinels)-1].tune(ctx, 200*time.Millisecond))
 	}
-	must(s.t, until(ctx, func() error { return s.agreed(ctx, master, replicas) }))
+	must(t, until(ctx, func() error { return s.agreed(ctx, master, replicas) }))
+	// Now that they have met they take their time again, which they measure their trust by: after 3 periods a replica that
+	// has said nothing is no candidate, and one that has been a master for 4, of no failover they know, is turned back.
+	for _, w := range s.sentinels {
+		must(t, w.tune(ctx, time.Second))
+	}
 	return s
 }
 
-// hurry makes a sentinel look and tell more often than every 10 s and 2 s. One that was held up itself by a busy machine
-// mistrusts its clock for 1 s, not 30.
-func hurry(ctx context.Context, w *Server) error {
-	return w.admin().Do(ctx, "SENTINEL", "DEBUG", "INFO-PERIOD", 200, "PUBLISH-PERIOD", 200, "PING-PERIOD", 200,
-		"ASK-PERIOD", 200, "TILT-PERIOD", 1000).Err()
+// tune sets how often a sentinel looks and tells; of itself some every second, some every 10 s. One that was held up by a
+// busy machine mistrusts its clock for 1 s, not 30.
+func (w watcher) tune(ctx context.Context, period time.Duration) error {
+	ms := period.Milliseconds()
+	return w.admin().Do(ctx, "SENTINEL", "DEBUG", "PING-PERIOD", ms, "ASK-PERIOD", ms, "PUBLISH-PERIOD", ms, "INFO-PERIOD", ms,
+		"TILT-PERIOD", 1000).Err()
 }
 
-// replicated reports what is wrong with the replicas that are up.
-func (s *Sentinel) replicated(ctx context.Context) error {
-	masters := 0
+// replicated reports what is wrong with the nodes that are up: master must be one, the others in step with one.
+func (s *Sentinel) replicated(ctx context.Context, master *Server) error {
 	for _, node := range s.nodes {
 		if !node.up() {
 			continue
 		}
-		rdb := node.admin()
-		info, err := rdb.Info(ctx, "replication").Result()
+		info, err := node.admin().Info(ctx, "replication").Result()
 		if err != nil {
 			return err
 		}
-		if strings.Contains(info, "role:master") {
-			masters++
-		} else if !strings.Contains(info, "master_link_status:up") {
-			return fmt.Errorf("replica %s is not in step", node.addr())
+		want := "master_link_status:up"
+		if node == master {
+			want = "role:master"
 		}
-	}
-	if masters != 1 {
-		return fmt.Errorf("%d masters", masters)
+		if !strings.Contains(info, want) {
+			return fmt.Errorf("%s is not %s: %s", node.addr(), want, info)
+		}
 	}
 	return nil
 }
@@ -213,9 +217,15 @@ func (s *Sentinel) Failover() *Server {
 	must(s.t, err)
 	w, err := s.anyUp()
 	must(s.t, err)
-	// Refused while no replica has been heard of lately, or while the last failover is still going on.
-	must(s.t, until(ctx, func() error { return w.rdb.Failover(ctx, masterName).Err() }))
-	return s.settle(ctx, old)
+	// It is asked for again and again: refused while one is going on, or while no replica has been heard of lately, and
+	// given up for the same reason.
+	return s.settle(ctx, func(master *Server) error {
+		if master != old {
+			return nil
+		}
+		err := w.rdb.Failover(ctx, masterName).Err()
+		return fmt.Errorf("the master is still %s (SENTINEL FAILOVER: %v)", old.addr(), err)
+	})
 }
 
 // Settle returns the master when the sentinels that are up agree on one that is up, and its replicas are in step: after
@@ -224,22 +234,24 @@ func (s *Sentinel) Settle() *Server {
 	s.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	return s.settle(ctx, nil)
+	return s.settle(ctx, func(*Server) error { return nil })
 }
 
-// settle waits for a master other than old.
-func (s *Sentinel) settle(ctx context.Context, old *Server) *Server {
+// settle waits for a master that is accepted.
+func (s *Sentinel) settle(ctx context.Context, accept func(master *Server) error) *Server {
 	s.t.Helper()
 	var master *Server
 	must(s.t, until(ctx, func() (err error) {
-		master, err = s.master(ctx)
-		if err != nil {
+		if master, err = s.master(ctx); err != nil {
 			return err
 		}
-		if master == old || !master.up() {
-			return fmt.Errorf("the master is still %s", master.addr())
+		if err = accept(master); err != nil {
+			return err
 		}
-		return errors.Join(s.agreed(ctx, master, 0), s.replicated(ctx))
+		if !master.up() {
+			return fmt.Errorf("the master is still %s, which is down", master.addr())
+		}
+		return errors.Join(s.agreed(ctx, master, 0), s.replicated(ctx, master))
 	}))
 	return master
 }
