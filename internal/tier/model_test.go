@@ -27,7 +27,7 @@ func TestModel(t *testing.T) {
 			ints, texts := tier.NewView[int](s), tier.NewView[string](s)
 			mInts, mTexts := naive{}, naive{}
 			now := int64(1_000_000)
-			for step := range 100_000 {
+			for step := range 40_000 {
 				key := fmt.Sprintf("%c:%d", 'a'+r.IntN(3), r.IntN(500))
 				deadline := expiry.None
 				if r.IntN(3) > 0 {

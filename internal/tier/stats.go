@@ -47,7 +47,7 @@ func newReadCounters(procs int) readCounters {
 
 func (c *readCounters) mine() *readCounter {
 	var here byte
-	stack := uint64(uintptr(unsafe.Pointer(&here)) >> 12) // a number, never a pointer again
+	stack := uint64(uintptr(unsafe.Pointer(&here)) >> 11) // a number, never a pointer again
 	return &c.counters[stack*0x9e3779b97f4a7c15>>c.shift]
 }
 

@@ -50,6 +50,7 @@ type Store struct {
 	shift                uint // hash >> shift is the shard
 	shards               []shard
 	reads                readCounters
+	swept                atomic.Int64 // when a write last swept, unix ms
 
 	mu    sync.Mutex              // guards the growth of views
 	views atomic.Pointer[[]shelf] // by slot.view
@@ -118,6 +119,9 @@ func (s *Store) add(v shelf) (view uint16) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	old := *s.views.Load()
+	if len(old) > math.MaxUint16 {
+		panic("tier: more than 65,536 views of one store")
+	}
 	views := append(old[:len(old):len(old)], v)
 	s.views.Store(&views)
 	return uint16(len(old))

@@ -66,12 +66,12 @@ const (
 //
 // Whatever the outcome, an older value of key is gone.
 func (v *View[V]) Set(key string, value V, cost, deadline, now int64) Outcome {
+	v.store.sweep(now)
 	i, hash := v.store.hash(key)
 	sh := &v.store.shards[i]
 	cost = entryCost(key, cost)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
-	sh.reap(now, reapPerWrite)
 	if expiry.Dead(deadline, now) {
 		v.deleteLocked(sh, hash, key)
 		return Expired
@@ -81,12 +81,13 @@ func (v *View[V]) Set(key string, value V, cost, deadline, now int64) Outcome {
 		sh.tally.Refused++
 		return Refused
 	}
-	v.put(sh, hash, key, value, cost, deadline)
+	v.put(sh, hash, key, value, cost, deadline, now)
 	return Stored
 }
 
-// put is Set for what is alive and fits, under the lock of the shard.
-func (v *View[V]) put(sh *shard, hash uint32, key string, value V, cost, deadline int64) {
+// put is Set for what is alive and fits. The caller holds the lock of the shard, and has checked under it whatever else must be
+// true for the value to be stored: here is the place of a ticket.
+func (v *View[V]) put(sh *shard, hash uint32, key string, value V, cost, deadline, now int64) {
 	var old *entry[V]
 	for {
 		var had, entries int64 = 0, 1
@@ -96,7 +97,7 @@ func (v *View[V]) put(sh *shard, hash uint32, key string, value V, cost, deadlin
 		if v.store.reserve(cost-had, entries) {
 			break
 		}
-		v.store.makeRoom(sh) // may evict old, or let another writer in
+		v.store.makeRoom(sh, now) // may evict old, or let another writer in
 	}
 	e := &entry[V]{key: key, deadline: deadline, cost: cost, value: value}
 	if old != nil {
