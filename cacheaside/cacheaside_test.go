@@ -584,7 +584,7 @@ func TestEarlyRefresh(t *testing.T) {
 		b := must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{Early: earlyrefresh.Window(0.2)}))
 		a.Get(t.Context(), 7)
 		worst := time.Duration(0)
-		for end := time.Now().Add(480 * time.Second); time.Now().Before(end); time.Sleep(20 * time.Millisecond) {
+		for end := time.Now().Add(480 * time.Second); time.Now().Before(end); time.Sleep(120 * time.Millisecond) {
 			for _, c := range []*cacheaside.Cache[int, user]{a, b} {
 				begun := time.Now()
 				if _, err := c.Get(t.Context(), 7); err != nil {
