@@ -52,7 +52,11 @@ func sinterCommand(c *call) {
 
 func sinterstoreCommand(c *call) {
 	if sets, ok := c.sets(c.args[2:]); ok {
-		c.storeSet("sinterstore", intersection(sets, c.e.limits))
+		result := intersection(sets, c.e.limits)
+		if result != nil {
+			result.TryInts(c.e.limits)
+		}
+		c.storeSet("sinterstore", result)
 	}
 }
 
@@ -183,7 +187,7 @@ func common(sets []*values.SetValue, do func(member string) bool) (smallest *val
 	return sets[0]
 }
 
-// intersection returns what is in all sets, in the form that Redis chooses for it: that of the smallest, or integers if there are no others.
+// intersection returns what is in all sets, in the order of the smallest; nil if one is missing.
 func intersection(sets []*values.SetValue, l values.Limits) *values.SetValue {
 	var members []string
 	smallest := common(sets, func(m string) bool {
@@ -193,19 +197,13 @@ func intersection(sets []*values.SetValue, l values.Limits) *values.SetValue {
 	if smallest == nil {
 		return nil
 	}
-	var result *values.SetValue
-	switch smallest.Encoding() {
-	case "intset":
+	result := values.NewSmallSet(0)
+	if smallest.Encoding() == "intset" {
 		result = values.NewSet()
-	case "listpack":
-		result = values.NewSmallSet(len(members))
-	default:
-		result = values.NewBigSet(len(members))
 	}
 	for _, m := range members {
 		result.AddName(m, l)
 	}
-	result.TryInts(l)
 	return result
 }
 

@@ -75,7 +75,7 @@ func zadd(c *call, o zaddOptions, at int) {
 		return
 	}
 	var few [8]float64
-	scores, longest := few[:0], 0
+	scores := few[:0]
 	for i := 0; i < len(pairs); i += 2 {
 		score, ok := values.ParseFloat(pairs[i])
 		if !ok {
@@ -83,7 +83,6 @@ func zadd(c *call, o zaddOptions, at int) {
 			return
 		}
 		scores = append(scores, score)
-		longest = max(longest, len(pairs[i+1]))
 	}
 	z, ok := writeAs[*values.ZSetValue](c, key)
 	if !ok {
@@ -99,10 +98,10 @@ func zadd(c *call, o zaddOptions, at int) {
 			return
 		}
 		z = values.NewZSet()
-		z.Grow(len(scores), longest, c.e.limits)
+		z.Grow(len(scores), len(pairs[1]), c.e.limits) // Redis looks at the first member only
 		c.add(key, z)
 	} else {
-		z.Grow(len(scores), longest, c.e.limits)
+		z.Grow(len(scores), 0, c.e.limits)
 	}
 	var added, updated int
 	var last float64

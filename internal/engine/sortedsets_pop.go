@@ -87,11 +87,11 @@ func zmpopCommand(c *call) {
 }
 
 func bzmpopCommand(c *call) {
-	deadline, ok := c.waitUntil(1)
+	m, ok := c.zmpopOptions(2)
 	if !ok {
 		return
 	}
-	if m, ok := c.zmpopOptions(2); ok && !m.pop(c) {
+	if deadline, ok := c.waitUntil(1); ok && !m.pop(c) {
 		c.park(m.keys, values.ZSet, deadline)
 	}
 }

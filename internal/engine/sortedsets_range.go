@@ -137,18 +137,31 @@ func (r *zrange) span(z *values.ZSetValue) (from, to int) {
 		}
 		return from, to
 	}
-	if from >= to || r.offset < 0 || r.offset >= int64(to-from) {
+	return r.cut(from, to, z.Encoding() == "skiplist")
+}
+
+// cut applies LIMIT to the ranks from the first to before the last. A negative offset leaves nothing, but for a skip list: there Redis
+// counts it from the far end.
+func (r *zrange) cut(from, to int, skiplist bool) (int, int) {
+	offset, n := r.offset, int64(max(to-from, 0))
+	if offset < 0 {
+		if !skiplist || offset < -n {
+			return 0, 0
+		}
+		offset += n
+	}
+	if offset >= n {
 		return 0, 0
 	}
-	n := int64(to-from) - r.offset
+	n -= offset
 	if r.limit >= 0 {
 		n = min(n, r.limit)
 	}
 	if r.reverse {
-		to -= int(r.offset)
+		to -= int(offset)
 		return to - int(n), to
 	}
-	from += int(r.offset)
+	from += int(offset)
 	return from, from + int(n)
 }
 

@@ -186,7 +186,9 @@ func zdiffstoreCommand(c *call)  { zstore(c, (*zcombine).diff) }
 
 func zstore(c *call, combine func(*zcombine, values.Limits) *values.ZSetValue) {
 	if z, ok := c.zcombine(2); ok {
-		c.storeZSet(c.cmd.Name, combine(&z, c.e.limits))
+		result := combine(&z, c.e.limits)
+		result.Shrink(c.e.limits)
+		c.storeZSet(c.cmd.Name, result)
 	}
 }
 
@@ -239,7 +241,7 @@ func (z *zcombine) union(l values.Limits) *values.ZSetValue {
 			return true
 		})
 	}
-	result := values.NewZSet()
+	result := values.NewBigZSet(len(order))
 	for _, m := range order {
 		result.SetOf(m, scores[m], l)
 	}
@@ -247,7 +249,7 @@ func (z *zcombine) union(l values.Limits) *values.ZSetValue {
 }
 
 func (z *zcombine) inter(l values.Limits) *values.ZSetValue {
-	result := values.NewZSet()
+	result := values.NewBigZSet(0)
 	z.common(func(m string, score float64) bool {
 		result.SetOf(m, score, l)
 		return true
@@ -279,7 +281,7 @@ func (z *zcombine) common(do func(member string, score float64) bool) {
 }
 
 func (z *zcombine) diff(l values.Limits) *values.ZSetValue {
-	result := values.NewZSet()
+	result := values.NewBigZSet(0)
 	z.sources[0].each(func(m string, score float64) bool {
 		for i := range z.sources[1:] {
 			if _, ok := z.sources[1+i].score(m); ok {

@@ -3,7 +3,7 @@ package values
 import "slices"
 
 // ZSetValue is a set of byte strings, each with a score, ordered by the score, then by their bytes. A place in that order is a rank, from 0.
-// Its small form is a sorted slice, its large one a [ranking]; it never becomes small again.
+// Its small form is a sorted slice, its large one a [ranking]; only Shrink makes it small again.
 type ZSetValue struct {
 	small []scored
 	large *ranking // nil while small
@@ -16,6 +16,9 @@ type scored struct {
 
 // NewZSet returns an empty sorted set in its small form.
 func NewZSet() *ZSetValue { return &ZSetValue{} }
+
+// NewBigZSet returns an empty sorted set in its large form, with room for n members.
+func NewBigZSet(n int) *ZSetValue { return &ZSetValue{large: newRanking(n)} }
 
 func (z *ZSetValue) Kind() Kind { return ZSet }
 
@@ -52,12 +55,37 @@ func (z *ZSetValue) Size() int {
 	return n
 }
 
-// Grow prepares for n calls of Set with members of up to longest bytes: where that alone is more than a small form holds, Redis makes the
-// large one at once.
-func (z *ZSetValue) Grow(n, longest int, l Limits) {
-	if z.large == nil && (n > l.ZSetMaxListpackEntries || longest > l.ZSetMaxListpackValue) {
+// Grow prepares for n calls of Set, one of them with a member of length bytes: where that alone is more than a small form holds, Redis
+// makes the large one at once.
+func (z *ZSetValue) Grow(n, length int, l Limits) {
+	if z.large == nil && (n > l.ZSetMaxListpackEntries || length > l.ZSetMaxListpackValue) {
 		z.enlarge(n)
 	}
+}
+
+// Enlarge changes to the large form: what Redis does before it sorts.
+func (z *ZSetValue) Enlarge() {
+	if z.large == nil {
+		z.enlarge(0)
+	}
+}
+
+// Shrink changes to the small form if the members fit there: what Redis does with the results of ZUNIONSTORE and its like.
+func (z *ZSetValue) Shrink(l Limits) {
+	if z.large == nil || z.Len() > l.ZSetMaxListpackEntries {
+		return
+	}
+	longest := 0
+	z.All(func(m string, _ float64) { longest = max(longest, len(m)) })
+	if longest > l.ZSetMaxListpackValue {
+		return
+	}
+	small := make([]scored, 0, z.Len())
+	z.Each(0, z.Len(), false, func(m string, score float64) bool {
+		small = append(small, scored{m, noNegativeZero(score)})
+		return true
+	})
+	*z = ZSetValue{small: small}
 }
 
 // Score returns the score of member; ok is false if it is absent.
@@ -216,11 +244,17 @@ func findScored[N name](z *ZSetValue, member N) int {
 	return -1
 }
 
-// insert puts a member into its place in the small form, where Redis has no negative zero: a listpack keeps it as the integer 0.
-func (z *ZSetValue) insert(member string, score float64) {
+// noNegativeZero is what becomes of a score in the small form: Redis's listpack keeps -0 as the integer 0.
+func noNegativeZero(score float64) float64 {
 	if score == 0 {
-		score = 0
+		return 0
 	}
+	return score
+}
+
+// insert puts a member into its place in the small form.
+func (z *ZSetValue) insert(member string, score float64) {
+	score = noNegativeZero(score)
 	i, _ := slices.BinarySearchFunc(z.small, scored{member, score}, func(a, b scored) int {
 		if before(a.score, a.member, b.score, b.member) {
 			return -1

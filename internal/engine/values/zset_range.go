@@ -22,22 +22,27 @@ func ParseScoreRange(min, max []byte) (r ScoreRange, ok bool) {
 	return r, ok && okMax
 }
 
-// parseScoreEnd takes what ParseFloat takes but for hexadecimal numbers, and besides nothing at all for 0 and whatever is out of range
-// for its limit.
 func parseScoreEnd(b []byte) (f float64, without, ok bool) {
 	b, without = bytes.CutPrefix(b, []byte("("))
-	if i := bytes.IndexByte(b, 0); i >= 0 { // Redis reads a C string here
+	f, ok = ParseLoose(b)
+	return f, without, ok
+}
+
+// ParseLoose reads b as Redis reads the ends of score ranges and the weights of SORT. It takes what ParseFloat takes but for hexadecimal
+// numbers, and besides nothing at all for 0, and what is too large or too small as the next there is. A zero byte ends the text.
+func ParseLoose(b []byte) (f float64, ok bool) {
+	if i := bytes.IndexByte(b, 0); i >= 0 {
 		b = b[:i]
 	}
 	if len(b) == 0 {
-		return 0, without, true
+		return 0, true
 	}
 	text := string(b)
 	if strings.ContainsAny(text, "_xX") {
-		return 0, without, false
+		return 0, false
 	}
 	f, err := strconv.ParseFloat(text, 64)
-	return f, without, (err == nil || errors.Is(err, strconv.ErrRange)) && !math.IsNaN(f)
+	return f, (err == nil || errors.Is(err, strconv.ErrRange)) && !math.IsNaN(f)
 }
 
 // aboveMin and belowMax tell the ends.
