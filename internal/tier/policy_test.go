@@ -54,12 +54,12 @@ func TestPolicy(t *testing.T) {
 			return int(at)
 		}, 0.85},
 		{"a loop after a walk", 1000, 200_000, func(i int) int {
-			if i < 100_000 {
+			if i < 60_000 {
 				at += r.NormFloat64() * 10
 				return int(at)
 			}
 			return 1_000_000 + i%1100
-		}, 0.80},
+		}, 0.85},
 	} {
 		if got := hitRatio(t, c.entries, c.requests, c.next); got < c.least {
 			t.Errorf("%s: %.3f, want at least %.2f", c.name, got, c.least)

@@ -140,6 +140,35 @@ func TestWritesReap(t *testing.T) {
 	}
 }
 
+func TestTheDeadMakeRoomForTheLiving(t *testing.T) {
+	s := newStore(t, tier.Options{MaxEntries: 100})
+	v := tier.NewView[int](s)
+	for i := range 100 {
+		v.Set(fmt.Sprint(i), i, 0, int64(5000-i/50), 4998)
+	}
+	for i := range 50 {
+		v.Set(fmt.Sprint("new", i), i, 0, expiry.None, 5000) // too early for another sweep
+	}
+	if got := s.Stats(); got.Evictions != 0 || got.Expired != 50 || s.Len() != 100 {
+		t.Errorf("%+v, %d entries", got, s.Len())
+	}
+}
+
+// A clock that went backwards does not stop the sweeps.
+func TestSweepsAfterTheClockWentBack(t *testing.T) {
+	s := newStore(t, tier.Options{MaxEntries: 100})
+	v := tier.NewView[int](s)
+	v.Set("ends", 1, 0, 1000, 500)
+	v.Set("another", 1, 0, expiry.None, 900_000)
+	v.Set("ends", 1, 0, 1000, 500)
+	for now := int64(990); now < 1020; now++ {
+		v.Set("another", 1, 0, expiry.None, now)
+	}
+	if s.Len() != 1 {
+		t.Errorf("%d entries", s.Len())
+	}
+}
+
 func TestStats(t *testing.T) {
 	s := newStore(t, tier.Options{MaxEntries: 100})
 	v := tier.NewView[int](s)
