@@ -96,7 +96,9 @@ func TestCatchUp(t *testing.T) {
 		c.want("SET k v PX 1000", "OK")
 		c.want("SET l v PX 5000", "OK")
 		s.Do(func(int64, *engine.Engine) { offset = time.Second + time.Millisecond })
-		s.CatchUp()
+		if err := s.CatchUp(t.Context()); err != nil {
+			t.Error(err)
+		}
 		if n := keys(t, s); n != 1 {
 			t.Errorf("%d keys, want l only", n)
 		}
@@ -105,6 +107,50 @@ func TestCatchUp(t *testing.T) {
 		if n := keys(t, s); n != 0 {
 			t.Errorf("%d keys, want none", n)
 		}
+	})
+}
+
+// When CatchUp returns, who listens has dealt with the pushes, however long that took.
+func TestCatchUpWaitsForListeners(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		offset := time.Duration(0)
+		s := start(t, engine.Options{}, server.Options{Clock: func() int64 { return time.Now().Add(offset).UnixMicro() }})
+		c, listening, idle := dial(t, s), dial(t, s), dial(t, s)
+		c.want("CONFIG SET notify-keyspace-events Ex", "OK")
+		for _, l := range []*client{listening, idle} { // idle does not read
+			l.send("SUBSCRIBE __keyevent@0__:expired")
+			l.get()
+		}
+		heard := 0
+		go func() {
+			for {
+				if _, err := listening.replies.Read(); err != nil {
+					return
+				}
+				time.Sleep(time.Second)
+				heard++
+			}
+		}()
+		for i := range 3 {
+			c.want("SET k v PX 1000", "OK")
+			synctest.Wait()
+			s.Do(func(int64, *engine.Engine) { offset += 2 * time.Second })
+			if err := s.CatchUp(t.Context()); err != nil {
+				t.Error(err)
+			}
+			if heard != i+1 {
+				t.Errorf("%d of %d pushes were heard", heard, i+1)
+			}
+		}
+		c.want("SET k v PX 1000", "OK")
+		synctest.Wait()
+		s.Do(func(int64, *engine.Engine) { offset += 2 * time.Second })
+		ctx, cancel := context.WithTimeout(t.Context(), time.Second/2)
+		defer cancel()
+		if err := s.CatchUp(ctx); err != context.DeadlineExceeded {
+			t.Errorf("got %v", err)
+		}
+		time.Sleep(time.Second) // until it has dealt with it
 	})
 }
 

@@ -1,6 +1,8 @@
 package server_test
 
 import (
+	"fmt"
+	"io"
 	"runtime"
 	"testing"
 	"time"
@@ -33,14 +35,14 @@ func TestServersLeaveNothing(t *testing.T) {
 	for range 10 {
 		once()
 	}
-	goroutines, bytes := runtime.NumGoroutine(), heap()
+	bytes := heap()
 	began := time.Now()
 	for range 1000 {
 		once()
 	}
 	t.Logf("%v for one", time.Since(began)/1000)
-	if n := runtime.NumGoroutine(); n > goroutines {
-		t.Errorf("%d goroutines are left", n-goroutines)
+	if stacks := left(); len(stacks) > 0 {
+		t.Errorf("%d goroutines are left, such as\n%s", len(stacks), stacks[0])
 	}
 	if n := heap() - bytes; n > 64<<10 {
 		t.Errorf("%d bytes are left", n)
@@ -53,4 +55,28 @@ func heap() int64 {
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
 	return int64(m.HeapAlloc)
+}
+
+// A reply of 64 MB exists once, whether the client reads slowly or not: the value itself is not counted.
+func TestALargeReplyIsHeldOnce(t *testing.T) {
+	const size = 64 << 20
+	s := start(t, engine.Options{}, server.Options{})
+	c := dial(t, s)
+	fmt.Fprintf(c, "*3\r\n$3\r\nSET\r\n$1\r\nk\r\n$%d\r\n", size)
+	piece := make([]byte, 1<<20)
+	for range size / len(piece) {
+		c.Write(piece)
+	}
+	fmt.Fprint(c, "\r\nPING\r\n")
+	io.CopyN(io.Discard, c, int64(len("+OK\r\n+PONG\r\n")))
+
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	fmt.Fprint(c, "GET k\r\n")
+	io.CopyN(io.Discard, c, size+int64(len("$67108864\r\n\r\n")))
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > size+size/16 {
+		t.Errorf("%d bytes allocated for a reply of %d", n, size)
+	}
+	c.want("PING", "PONG")
 }

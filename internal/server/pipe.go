@@ -1,6 +1,7 @@
 package server
 
 import (
+	"context"
 	"io"
 	"net"
 	"os"
@@ -128,6 +129,7 @@ func (s *stream) read(b []byte) (int, error) {
 		case s.shut != nil:
 			return 0, io.EOF
 		}
+		s.writer.call() // awaitReader
 		s.reader.wait()
 	}
 }
@@ -158,6 +160,32 @@ func (s *stream) write(b []byte, wait bool) (n int, err error) {
 		}
 		s.writer.wait()
 	}
+}
+
+// listened reports whether the reader has read everything and waits for more.
+func (s *stream) listened() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.reader.waiting > 0 && s.from == len(s.buf)
+}
+
+// awaitReader waits until everything was read and, if again, the reader waits for more, or the reader is gone.
+func (s *stream) awaitReader(ctx context.Context, again bool) error {
+	stop := context.AfterFunc(ctx, func() {
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.writer.call()
+	})
+	defer stop()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for !s.gone && (s.from < len(s.buf) || again && s.reader.waiting == 0) {
+		if err := ctx.Err(); err != nil {
+			return err
+		}
+		s.writer.wait()
+	}
+	return nil
 }
 
 // closeReader ends reading; what was not read is lost.

@@ -49,6 +49,7 @@ func TestASlowSubscriberIsCut(t *testing.T) {
 				break
 			}
 			published++
+			synctest.Wait()
 		}
 		if published < 15 || published > 25 {
 			t.Errorf("the hard limit of 1 MB was reached after %d messages of 50 KB", published)

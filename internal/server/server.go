@@ -152,14 +152,36 @@ func (s *Server) Do(f func(now int64, e *engine.Engine)) {
 	s.unlock()
 }
 
-// CatchUp does what is due at the clock's time: keys and fields that expired are reaped, waits ended. When it returns, the pushes that
-// came of it were written, or are being written to those who do not read. Call it when the clock was moved.
-func (s *Server) CatchUp() {
+// CatchUp does what is due at the clock's time: keys and fields that expired are reaped, waits ended. Call it when the clock was moved. When it
+// returns, those who listen in memory (who wait in Read for pushes) have read the pushes that came of it, and subscribers among them read on;
+// or ctx ended, and its error is returned. Of a connection through the kernel nobody can know that.
+func (s *Server) CatchUp(ctx context.Context) error {
+	var listeners []listener
 	for more := true; more; {
 		s.mu.Lock()
 		more = s.tick()
-		s.unlock()
+		others := s.collect(nil)
+		for _, c := range others {
+			if p, ok := c.nc.(*pipe); ok && p.out.listened() {
+				listeners = append(listeners, listener{p.out, c.session.Subscribed()})
+			}
+		}
+		s.alarm.arm(s)
+		s.mu.Unlock()
+		deliver(others)
 	}
+	for _, l := range listeners {
+		if err := l.stream.awaitReader(ctx, l.readsOn); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listener is the peer of a connection in memory that waited for something to read when a push came.
+type listener struct {
+	stream  *stream
+	readsOn bool // it always reads again, after it has dealt with what it read
 }
 
 // Restart cuts every connection and goes on with another engine.
