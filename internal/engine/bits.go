@@ -123,13 +123,13 @@ func (c *call) bitRange(i int, openEnd bool) (r bitRange, ok bool) {
 	return r, true
 }
 
-// of returns the half-open range of bits of a string of n bytes.
-func (r bitRange) of(n int) (lo, hi int64) {
+// of returns the half-open range of bits of a string of n bytes, with its bounds understood by span.
+func (r bitRange) of(n int, span func(from, to int64, n int) (lo, hi int)) (lo, hi int64) {
 	if r.bits {
-		a, b := values.Range(r.from, r.to, n*8)
+		a, b := span(r.from, r.to, n*8)
 		return int64(a), int64(b)
 	}
-	a, b := values.Range(r.from, r.to, n)
+	a, b := span(r.from, r.to, n)
 	return int64(a) * 8, int64(b) * 8
 }
 
@@ -146,7 +146,7 @@ func bitcountCommand(c *call) {
 		c.out.Int(0)
 		return
 	}
-	lo, hi := r.of(len(o.str))
+	lo, hi := r.of(len(o.str), values.Range)
 	c.out.Int(values.CountBits(o.str, lo, hi))
 }
 
@@ -171,7 +171,7 @@ func bitposCommand(c *call) {
 		c.out.Int(-bit)
 		return
 	}
-	lo, hi := r.of(len(o.str))
+	lo, hi := r.of(len(o.str), values.Span)
 	if lo == hi {
 		c.out.Int(-1)
 		return

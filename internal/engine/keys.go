@@ -147,7 +147,11 @@ func copyCommand(c *call) {
 	if o.coll != nil {
 		twin = c.add(to, o.coll.Clone())
 	} else {
-		twin = c.addString(to, o.str, o.stringEncoding())
+		enc := o.stringEncoding()
+		if enc == integer {
+			enc = lone
+		}
+		twin = c.addString(to, o.str, enc)
 	}
 	c.setDeadline(twin, deadline)
 	c.changed(to, 1)

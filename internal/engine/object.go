@@ -31,6 +31,7 @@ const (
 	raw encoding = iota
 	embstr
 	integer
+	lone // an integer that COPY made: Redis does not share it
 )
 
 // longestEmbstr is the longest string that Redis holds in one piece with its object.
@@ -61,7 +62,7 @@ func (o *object) encoding() string {
 	if o.coll != nil {
 		return o.coll.Encoding()
 	}
-	return [...]string{"raw", "embstr", "int"}[o.bits&encMask>>encShift]
+	return [...]string{"raw", "embstr", "int", "int"}[o.bits&encMask>>encShift]
 }
 
 // stringEncoding is the encoding of a string.

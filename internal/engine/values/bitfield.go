@@ -1,6 +1,9 @@
 package values
 
-import "math/bits"
+import (
+	"math"
+	"math/bits"
+)
 
 // Bitfield is an integer of Width bits inside a string, from bit At on, the highest bit first.
 type Bitfield struct {
@@ -57,11 +60,11 @@ func (f Bitfield) fit(v uint64) int64 {
 	return int64(v << unused >> unused)
 }
 
-// Fit returns v as o makes it fit the field; ok is false where it does not, and o is Fail. An unsigned field takes a negative number for a
-// large one.
+// Fit returns v as o makes it fit the field; ok is false where it does not, and o is Fail. As in Redis, an unsigned field takes a negative
+// number for a large one, and a signed one a number that is more than an int64 below the most it holds.
 func (f Bitfield) Fit(v int64, o Overflow) (fitted int64, ok bool) {
-	if v < 0 && !f.Signed {
-		_, most := f.bounds()
+	_, most := f.bounds()
+	if v < 0 && (!f.Signed || v < most-math.MaxInt64) {
 		return f.settle(uint64(v), most, o)
 	}
 	return f.Sum(v, 0, o)

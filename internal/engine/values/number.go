@@ -89,7 +89,8 @@ type Float struct{ f big.Float }
 
 const (
 	floatBits  = 64
-	floatMax   = 16384    // binary exponents of a long double
+	floatMax   = 16384    // binary exponents of a long double: the largest,
+	floatMin   = -16444   // and that of the smallest
 	floatChars = 5 * 1024 // Redis reads no longer text
 )
 
@@ -117,7 +118,7 @@ func ParseBigFloat(b []byte) (x Float, ok bool) {
 	if _, _, err := x.f.Parse(strings.TrimPrefix(text, "+"), 0); err != nil {
 		return x, false
 	}
-	return x, !x.huge() && x.f.Sign() != 0
+	return x, !x.huge() && x.f.MantExp(nil) >= floatMin
 }
 
 func (x *Float) huge() bool { return x.f.IsInf() || x.f.MantExp(nil) > floatMax }

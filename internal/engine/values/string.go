@@ -5,10 +5,15 @@ package values
 // Range turns Redis's inclusive bounds, which count from the end when negative, into the half-open range of a string of n bytes.
 // An empty range is 0, 0.
 func Range(from, to int64, n int) (lo, hi int) {
-	size := int64(n)
 	if from < 0 && to < 0 && from > to {
 		return 0, 0
 	}
+	return Span(from, to, n)
+}
+
+// Span is Range as BITPOS has it: bounds before the beginning are first moved there, and only then compared.
+func Span(from, to int64, n int) (lo, hi int) {
+	size := int64(n)
 	if from < 0 {
 		from = max(from+size, 0)
 	}
