@@ -64,11 +64,11 @@ func (c *call) blockingMove(from, to end, i int) {
 }
 
 func blmpopCommand(c *call) {
-	deadline, ok := c.waitUntil(1)
+	o, ok := c.multiPop(2)
 	if !ok {
 		return
 	}
-	if o, ok := c.multiPop(2); ok && !c.popFirst(o) {
+	if deadline, ok := c.waitUntil(1); ok && !c.popFirst(o) {
 		c.park(o.keys, values.List, deadline)
 	}
 }

@@ -141,7 +141,7 @@ func (c *call) expireNamed(unit, since int64) {
 		c.recordRemovals(key, changed)
 	} else {
 		c.notify(notifyHash, "hexpire", key)
-		c.recordDeadline(key, deadline, changed)
+		c.recordDeadline(key, deadline, c.args[3:at], changed)
 	}
 	c.removeIfEmpty(key, h.HashValue)
 }
@@ -153,11 +153,12 @@ func (c *call) recordRemovals(key []byte, fields [][]byte) {
 	}
 }
 
-// recordDeadline records that fields have this deadline in place of the command.
-func (c *call) recordDeadline(key []byte, deadline int64, fields [][]byte) {
+// recordDeadline records that fields have this deadline in place of the command, with the condition under which they got it.
+func (c *call) recordDeadline(key []byte, deadline int64, condition, fields [][]byte) {
 	if c.recording() {
-		head := [][]byte{[]byte("HPEXPIREAT"), key, decimal(deadline), []byte("FIELDS"), decimal(int64(len(fields)))}
-		c.rewrite(append(head, fields...)...)
+		args := append([][]byte{[]byte("HPEXPIREAT"), key, decimal(deadline)}, condition...)
+		args = append(args, []byte("FIELDS"), decimal(int64(len(fields))))
+		c.rewrite(append(args, fields...)...)
 	}
 }
 

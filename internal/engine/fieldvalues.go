@@ -67,7 +67,7 @@ func hgetexCommand(c *call) {
 			c.recordRemovals(key, changed)
 		case expires:
 			c.notify(notifyHash, "hexpire", key)
-			c.recordDeadline(key, deadline, changed)
+			c.recordDeadline(key, deadline, nil, changed)
 		default:
 			c.notify(notifyHash, "hpersist", key)
 		}

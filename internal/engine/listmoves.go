@@ -52,12 +52,17 @@ func (c *call) move(from, to end) bool {
 		return true
 	}
 	var scratch [128]byte
+	long := src.Encoding() == "quicklist"
 	b := append(scratch[:0], pop(src, from)...) // src may be dst
 	if dst == nil {
 		dst = values.NewList()
 		c.add(dest, dst)
 	}
-	dst.Grow([][]byte{b}, c.e.limits)
+	if _, number := values.ParseInt(b); number && long {
+		dst.Grow([][]byte{nil}, c.e.limits) // a quicklist hands a number over as such, and Redis adds up the lengths of strings only
+	} else {
+		dst.Grow([][]byte{b}, c.e.limits)
+	}
 	c.push(dst, to, b)
 	c.changed(dest, 1)
 	c.notify(notifyList, pushed[to], dest)

@@ -1,14 +1,10 @@
 package engine
 
-import (
-	"math"
-
-	"github.com/mayflycache/mayfly/internal/engine/values"
-)
+import "github.com/mayflycache/mayfly/internal/engine/values"
 
 // positions is what LPOS was asked for.
 type positions struct {
-	rank    int64 // which match is the first that counts; negative: from the end
+	rank    int   // which match is the first that counts; negative: from the end
 	count   int64 // how many to reply; 0: all; -1: one, not as an array
 	looksAt int64 // MAXLEN; 0: all
 }
@@ -46,13 +42,10 @@ func (c *call) positionOptions() (o positions, ok bool) {
 		more := i+1 < len(c.args)
 		switch {
 		case c.is(i, "RANK") && more:
-			switch o.rank, ok = c.int(i + 1); {
-			case !ok:
+			if o.rank, ok = c.signed(i + 1); !ok {
 				return o, false
-			case o.rank == math.MinInt64:
-				c.fail("ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807")
-				return o, false
-			case o.rank == 0:
+			}
+			if o.rank == 0 {
 				c.fail("ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... or use negative to start from the end of the list")
 				return o, false
 			}
@@ -83,17 +76,17 @@ func (c *call) notNegative(i int, text string) (n int64, ok bool) {
 
 // find returns the indexes that are asked for, in the direction of the search.
 func (o positions) find(l *values.ListValue, b []byte) (found []int64) {
-	n := int64(l.Len())
-	at, step, skip := int64(0), int64(1), o.rank-1
+	n := l.Len()
+	at, step, skip := 0, 1, o.rank-1
 	each := l.EachFrom
 	if o.rank < 0 {
 		at, step, skip, each = n-1, -1, -o.rank-1, l.EachBack
 	}
 	looks := int64(0)
-	each(int(at), func(e []byte) bool {
+	each(at, func(e []byte) bool {
 		if string(e) == string(b) {
 			if skip--; skip < 0 {
-				found = append(found, at)
+				found = append(found, int64(at))
 				if o.count < 0 || int64(len(found)) == o.count {
 					return false
 				}

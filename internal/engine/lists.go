@@ -1,10 +1,6 @@
 package engine
 
-import (
-	"math"
-
-	"github.com/mayflycache/mayfly/internal/engine/values"
-)
+import "github.com/mayflycache/mayfly/internal/engine/values"
 
 // listCommands are about one list; see listmoves.go for those that take elements from one to another, and blockinglists.go for those that wait.
 var listCommands = []Command{
@@ -204,7 +200,7 @@ func lsetCommand(c *call) {
 		return
 	}
 	l.Grow(b, c.e.limits)
-	at, ok := index(i, l)
+	at, ok := index(int64(int32(i)), l) // Redis keeps 32 bits of it here: 9223372036854775807 is the last element
 	if !ok {
 		c.fail(errOutOfRange)
 		return
@@ -290,7 +286,7 @@ func ltrimCommand(c *call) {
 }
 
 func lremCommand(c *call) {
-	count, ok := c.int(2)
+	count, ok := c.signed(2)
 	if !ok {
 		return
 	}
@@ -303,7 +299,7 @@ func lremCommand(c *call) {
 		c.out.Int(0)
 		return
 	}
-	removed := l.Remove(c.args[3], int(max(count, -math.MaxInt64)))
+	removed := l.Remove(c.args[3], count)
 	if removed > 0 {
 		c.changed(key, removed)
 		c.notify(notifyList, "lrem", key)

@@ -188,24 +188,22 @@ func bounds(fill int) (size, count int) {
 	return math.MaxInt, max(fill, 1)
 }
 
-// tooBig reports whether a chunk may not have so many bytes and elements. Where elements are counted, bytes are bounded too.
-func tooBig(fill, size, count int) bool {
-	const safe = 8 << 10
-	maxSize, maxCount := bounds(fill)
-	if fill >= 0 {
-		maxSize = safe
+// mostBytes is the most bytes of a chunk: where elements are counted, bytes are bounded too.
+func mostBytes(fill int) int {
+	if size, _ := bounds(fill); fill < 0 {
+		return size
 	}
-	return size > maxSize || count > maxCount
+	return 8 << 10
+}
+
+// tooBig reports whether a chunk may not have so many bytes and elements.
+func tooBig(fill, size, count int) bool {
+	_, most := bounds(fill)
+	return size > mostBytes(fill) || count > most
 }
 
 // giant reports whether an element of n bytes gets a chunk of its own.
-func giant(fill, n int) bool {
-	if fill < 0 {
-		size, _ := bounds(fill)
-		return n > size
-	}
-	return n >= 1<<30
-}
+func giant(fill, n int) bool { return n > mostBytes(fill) }
 
 // emptySize is what an empty listpack takes.
 const emptySize = 7

@@ -1,0 +1,201 @@
+package engine
+
+import (
+	"math/rand/v2"
+	"strconv"
+	"strings"
+)
+
+// drawHashes returns a random command about hashes. It works on few keys and fields, so that commands meet what others left. Where it gives
+// a deadline of 1 ms, the comparison should let some milliseconds pass, so that the field is dead for what follows.
+func drawHashes(r *rand.Rand) []string {
+	key := "h" + strconv.Itoa(r.IntN(3))
+	field := func() string { return "f" + strconv.Itoa(r.IntN(5)) }
+	fields := func() []string {
+		list := make([]string, 1+r.IntN(3))
+		for i := range list {
+			list[i] = field()
+		}
+		return list
+	}
+	value := func() string {
+		return one(r, "", "a", "7", "-3", "1.5", "9223372036854775807", "-9223372036854775808", "x y", " 1", "1e3", long(r))
+	}
+	pairs := func() (list []string) {
+		for _, f := range fields() {
+			list = append(list, f, value())
+		}
+		return list
+	}
+	named := func(head ...string) []string {
+		list := fields()
+		n := strconv.Itoa(len(list))
+		if r.IntN(20) == 0 {
+			n = one(r, "0", "-1", "x", "4", "9223372036854775807", "")
+		}
+		word := one(r, "FIELDS", "FIELDS", "fields")
+		if r.IntN(60) == 0 {
+			word = "FIELD"
+		}
+		return cat(head, []string{word, n}, list)
+	}
+	switch r.IntN(34) {
+	case 0, 1:
+		return cat([]string{"HSET", key}, pairs())
+	case 2:
+		return cat([]string{"HMSET", key}, pairs())
+	case 3:
+		return []string{"HSETNX", key, field(), value()}
+	case 4:
+		return []string{"HGET", key, field()}
+	case 5:
+		return cat([]string{"HMGET", key}, fields())
+	case 6:
+		return []string{one(r, "HGETALL", "HKEYS", "HVALS", "HLEN"), key}
+	case 7:
+		return []string{one(r, "HSTRLEN", "HEXISTS"), key, field()}
+	case 8:
+		return cat([]string{"HDEL", key}, fields())
+	case 9, 10:
+		return []string{"HINCRBY", key, field(), one(r, "1", "-1", "9223372036854775807", "-9223372036854775808", "x", "1.0", "")}
+	case 11, 12:
+		return []string{"HINCRBYFLOAT", key, field(), one(r, "1", "0.1", "-2.5", "1e3", "3.0e-2", "inf", "-inf", "nan", "x", "", "100000000000000000")}
+	case 13:
+		return []string{"HRANDFIELD", key}
+	case 14:
+		return cat([]string{"HRANDFIELD", key, one(r, "1", "3", "100", "-2", "-7", "0", "x", "-9223372036854775808", "9223372036854775807")},
+			some(r, "WITHVALUES", "withvalues", "FOO"))
+	case 15:
+		return cat([]string{"HSCAN", key, one(r, "0", "0", "0", "0", "x", "-1", "+0")}, some(r, "NOVALUES", "FOO"), pair(r, "MATCH", "f*", "[f]1", "", "*"),
+			pair(r, "COUNT", "1000", "5000", "1000", "0", "x"))
+	case 16, 17:
+		return named(cat([]string{"HEXPIRE", key, seconds(r)}, some(r, "NX", "XX", "GT", "LT", "FOO"))...)
+	case 18, 19:
+		return named(cat([]string{"HPEXPIRE", key, milliseconds(r)}, some(r, "NX", "XX", "GT", "LT", "lt"))...)
+	case 20:
+		return named(cat([]string{"HEXPIREAT", key, unixSeconds(r)}, some(r, "NX", "XX", "GT", "LT"))...)
+	case 21, 22:
+		return named(cat([]string{"HPEXPIREAT", key, unixMilliseconds(r)}, some(r, "NX", "XX", "GT", "LT"))...)
+	case 23, 24:
+		return named(one(r, "HTTL", "HPTTL", "HEXPIRETIME", "HPEXPIRETIME"), key)
+	case 25:
+		return named("HPERSIST", key)
+	case 26, 27:
+		return named(cat([]string{"HGETEX", key}, lifetime(r, "PERSIST"))...)
+	case 28:
+		return named("HGETDEL", key)
+	case 29, 30:
+		list := pairs()
+		n := strconv.Itoa(len(list) / 2)
+		if r.IntN(20) == 0 {
+			n = one(r, "0", "-1", "x", "4", "9223372036854775807")
+		}
+		options := cat(some(r, "FNX", "FXX"), lifetime(r, "KEEPTTL"))
+		if r.IntN(20) == 0 {
+			options = append(options, one(r, "KEEPTTL", "FXX", "EX", "FOO"))
+		}
+		return cat([]string{"HSETEX", key}, options, []string{"FIELDS", n}, list)
+	case 31:
+		return []string{"OBJECT", "ENCODING", key}
+	case 32:
+		switch r.IntN(8) {
+		case 0:
+			return []string{"SET", key, "string"}
+		case 1:
+			return []string{"RENAME", key, "h0"}
+		case 2:
+			return []string{"COPY", key, "h1", "REPLACE"}
+		case 3:
+			return []string{"EXPIRE", key, "1000"}
+		case 4:
+			return []string{"TTL", key}
+		case 5:
+			return []string{"PERSIST", key}
+		case 6:
+			return []string{"TYPE", key}
+		}
+		return []string{"DEL", key}
+	}
+	// Too few arguments of anything.
+	name := one(r, "HSET", "HGET", "HDEL", "HEXPIRE", "HTTL", "HGETEX", "HSETEX", "HGETDEL", "HSCAN", "HINCRBY", "HRANDFIELD")
+	return cat([]string{name, key}, []string{field(), "1", "FIELDS"}[:r.IntN(4)])
+}
+
+// The little words of draws.
+
+// one returns one of the words.
+func one(r *rand.Rand, words ...string) string { return words[r.IntN(len(words))] }
+
+// some returns one of the words, or mostly none.
+func some(r *rand.Rand, words ...string) []string {
+	if r.IntN(3) > 0 {
+		return nil
+	}
+	return []string{one(r, words...)}
+}
+
+// pair returns a name and one of the words, or mostly nothing.
+func pair(r *rand.Rand, name string, words ...string) []string {
+	if r.IntN(3) > 0 {
+		return nil
+	}
+	return []string{name, one(r, words...)}
+}
+
+func cat(lists ...[]string) (all []string) {
+	for _, list := range lists {
+		all = append(all, list...)
+	}
+	return all
+}
+
+// long returns a value that just fits a small hash, or just not.
+func long(r *rand.Rand) string {
+	size := 64
+	if r.IntN(8) == 0 {
+		size++
+	}
+	return strings.Repeat("v", size)
+}
+
+func seconds(r *rand.Rand) string {
+	if r.IntN(4) > 0 {
+		return strconv.Itoa(100 + r.IntN(1e6))
+	}
+	return one(r, "0", "-1", "x", "", "1.5", "9223372036854775807", "9223372036854775", "70368744177", "-9223372036854775808")
+}
+
+func milliseconds(r *rand.Rand) string {
+	switch r.IntN(4) {
+	case 0:
+		return "1"
+	case 1:
+		return one(r, "0", "-1", "x", "9223372036854775807", "70368744177663")
+	}
+	return strconv.Itoa(100000 + r.IntN(1e9))
+}
+
+func unixSeconds(r *rand.Rand) string {
+	return one(r, "33177117420", "33177117421", "33177117422", "33177117423", "70368744177", "70368744178", "1", "0", "-1", "x", "9223372036854776")
+}
+
+func unixMilliseconds(r *rand.Rand) string {
+	return one(r, "33177117420000", "33177117420001", "33177117420499", "33177117420500", "33177117421000", "70368744177663", "70368744177664", "1", "0", "-5", "x")
+}
+
+// lifetime is one of the options that SETEX and its like take, or the other word, or nothing.
+func lifetime(r *rand.Rand, other string) []string {
+	switch r.IntN(7) {
+	case 0:
+		return []string{"EX", seconds(r)}
+	case 1, 2:
+		return []string{"PX", milliseconds(r)}
+	case 3:
+		return []string{"EXAT", unixSeconds(r)}
+	case 4:
+		return []string{"PXAT", unixMilliseconds(r)}
+	case 5:
+		return []string{other}
+	}
+	return nil
+}
