@@ -11,7 +11,8 @@ import (
 	"github.com/mayflycache/mayfly/internal/bench/lab"
 )
 
-// access makes a policy of a cache: ask, and store on a miss. settle makes a cache that works in the background keep to its size at every step.
+// access makes a policy of a cache: ask, and store on a miss. settle makes a cache that works in the background keep to
+// its size at every step.
 type access struct {
 	cache
 	names []string
@@ -62,8 +63,15 @@ func ratios(caches, policies io.Writer, o settings) {
 	}
 	const firstBare = 5 // those before it are what one can use; LRU is golang-lru's policy too
 
-	fmt.Fprintf(caches, "Hits per hundred requests, %d requests of %d keys; the loop is for 10 %% more keys than fit. The bound is the larger of the best of otter and theine minus 1, and LRU minus 3. otter runs its maintenance on the calling goroutine and theine is waited for after each miss: left alone, both hold more than their capacity in so tight a loop.\n\n", requests, keys)
-	fmt.Fprintf(policies, "Hits per hundred requests. The first column is the store itself, the others are bare policies; \"fed by the writer\" is the store's without what adapts it.\n\n")
+	fmt.Fprintf(caches, `Hits per hundred requests, %d requests of %d keys; the loop is for 10 %% more keys than fit. The bound is the larger of
+the best of otter and theine minus 1, and LRU minus 3. otter runs its maintenance on the calling goroutine and theine
+is waited for after each miss: left alone, both hold more than their capacity in so tight a loop.
+
+`, requests, keys)
+	fmt.Fprint(policies, `Hits per hundred requests. The first column is the store itself, the others are bare policies; "fed by the writer" is the
+store's without what adapts it.
+
+`)
 	upper, lower := all[:firstBare], append(all[:1:1], all[firstBare:]...)
 	header(caches, true, upper)
 	header(policies, false, lower)

@@ -1,19 +1,19 @@
 package tier
 
-// The policy decides which entry leaves when a shard needs room. It is W-TinyLFU (Einziger, Friedman, Manes, 2017) turned
-// around: readers report nothing and no buffer carries their reads to anybody. They count their reads in the
+// The policy decides which entry leaves when a shard needs room. It is W-TinyLFU (Einziger, Friedman, Manes, 2017)
+// turned around: readers report nothing and no buffer carries their reads to anybody. They count their reads in the
 // entry, up to three, and the policy reads these counts when it needs room, which is when somebody writes.
 //
-// New entries come into the window, a queue for what is recent. The oldest of the window is the candidate, the oldest of the main
-// queue the victim; an entry that was read since the hand passed it last is neither, it goes round again and its
-// reads are added to the sketch. Then the two are compared by how often the sketch has seen them, and the
-// candidate gets in only if it was asked for clearly more often. So a scan washes through the window and
-// leaves the main queue alone, and a loop that is too long for the store keeps most of what fits.
+// New entries come into the window, a queue for what is recent. The oldest of the window is the candidate, the oldest
+// of the main queue the victim; an entry that was read since the hand passed it last is neither, it goes round again
+// and its reads are added to the sketch. Then the two are compared by how often the sketch has seen them, and the
+// candidate gets in only if it was asked for clearly more often. So a scan washes through the window and leaves the
+// main queue alone, and a loop that is too long for the store keeps most of what fits.
 //
-// What the window's share should be depends on the workload: nothing for a loop, everything for a random walk. The hand sees
-// it: if the oldest of the window was read and the oldest of the main queue was not, what is recent is worth more
-// than what is frequent, and the window grows by one entry; it shrinks by one in the opposite case, and also
-// when nobody has wanted the oldest of the window for a long time.
+// What the window's share should be depends on the workload: nothing for a loop, everything for a random walk. The hand
+// sees it: if the oldest of the window was read and the oldest of the main queue was not, what is recent is worth more
+// than what is frequent, and the window grows by one entry; it shrinks by one in the opposite case, and also when
+// nobody has wanted the oldest of the window for a long time.
 //
 // docs/decisions/0004 has the measurements, and the policies that lost.
 type policy struct {
@@ -130,7 +130,8 @@ func (p *policy) beats(candidate, victim uint32) bool {
 	return p.sketch.estimate(p.slots[candidate].hash) > p.sketch.estimate(p.slots[victim].hash)+margin
 }
 
-// adapt moves the share of the window. wanted: the oldest of the window was read; needed: the oldest of the main queue was.
+// adapt moves the share of the window. wanted: the oldest of the window was read; needed: the oldest of the main queue
+// was.
 func (p *policy) adapt(wanted, needed bool) {
 	step := 1 / float64(p.len()+1)
 	if wanted {

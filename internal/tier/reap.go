@@ -1,7 +1,7 @@
 package tier
 
-// Writes give back the memory of what has died. A hundred times a second at most, one of them sweeps all shards; the others
-// only look at the time. So it does not matter which keys are written, or how many at once: ten writes a second
+// Writes give back the memory of what has died. A hundred times a second at most, one of them sweeps all shards; the
+// others only look at the time. So it does not matter which keys are written, or how many at once: ten writes a second
 // keep up with forty thousand deadlines a second, a hundred with ten times that.
 const (
 	sweepEvery = 10   // ms

@@ -12,7 +12,8 @@ func entryCost(key string, cost int64) int64 {
 }
 
 // makeRoom takes out one entry of sh, whose lock the caller holds: a dead one, else the one that the policy can do
-// without. If sh is empty it evicts from another shard, and lets go of the lock meanwhile, because no one ever holds two.
+// without. If sh is empty it evicts from another shard, and lets go of the lock meanwhile, because no one ever holds
+// two.
 func (s *Store) makeRoom(sh *shard, now int64) {
 	if sh.reap(now, 1) > 0 || sh.evict() {
 		return

@@ -2,8 +2,9 @@ package tier
 
 import "math/bits"
 
-// sketch counts how often hashes were seen, about and never too low but for forgetting: four counters of four bits for each,
-// of which the smallest is believed. It forgets half of everything now and then, so that the past does not outvote the present.
+// sketch counts how often hashes were seen, about and never too low but for forgetting: four counters of four bits for
+// each, of which the smallest is believed. It forgets half of everything now and then, so that the past does not
+// outvote the present.
 //
 // It remembers keys that are not in the store, which is its purpose: what was asked for before gets in.
 type sketch struct {
@@ -15,7 +16,8 @@ type sketch struct {
 // lose to a scan, more and yesterday's keys stay too long (docs/decisions/0004).
 const agingFactor = 10
 
-// grow makes room for n entries. A counter that two keys shared is copied to both its successors, so no estimate changes.
+// grow makes room for n entries. A counter that two keys shared is copied to both its successors, so no estimate
+// changes.
 func (k *sketch) grow(n int) {
 	if n <= len(k.words) {
 		return

@@ -8,10 +8,10 @@
 //	users.Set("user:7", u, cost, now+60_000, now)
 //	u, deadline, ok := users.Get("user:7", now)
 //
-// How one budget serves many types without boxing a value: a view has hash tables of its own, whose entries are
-// generic (entry[V], one allocation with the value inside). The store knows an entry by a slot, a small number; its
-// books (the queues of the policy, the index of deadlines) are arrays of numbers, without a pointer in them, so that the
-// garbage collector does not walk them. The few times the store has to touch an entry, it asks the view to.
+// How one budget serves many types without boxing a value: a view has hash tables of its own, whose entries are generic
+// (entry[V], one allocation with the value inside). The store knows an entry by a slot, a small number; its books (the
+// queues of the policy, the index of deadlines) are arrays of numbers, without a pointer in them, so that the garbage
+// collector does not walk them. The few times the store has to touch an entry, it asks the view to.
 //
 // A read takes no lock. It loads the table, compares, and writes at most the use counter of the entry, which
 // stops at three: an entry that is read all the time is soon not written at all. Writers take the lock of one shard.
@@ -56,7 +56,8 @@ type Store struct {
 	views atomic.Pointer[[]shelf] // by slot.view
 }
 
-// shelf is what the store asks of a view about an entry it knows only by its slot. The caller holds the lock of the shard.
+// shelf is what the store asks of a view about an entry it knows only by its slot. The caller holds the lock of the
+// shard.
 type shelf interface {
 	// take returns the use counter of the entry and sets it to zero.
 	take(shard int, hash, id uint32) uint32

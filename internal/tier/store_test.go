@@ -92,7 +92,10 @@ func TestALargeEntryEvictsFromEveryShard(t *testing.T) {
 }
 
 func TestBoundsHoldAtEveryStep(t *testing.T) {
-	for _, o := range []tier.Options{{MaxEntries: 1}, {MaxEntries: 2}, {MaxEntries: 77}, {MaxBytes: 3000}, {MaxBytes: 20_000, MaxEntries: 30}, {MaxBytes: 2 << 20}} {
+	for _, o := range []tier.Options{
+		{MaxEntries: 1}, {MaxEntries: 2}, {MaxEntries: 77},
+		{MaxBytes: 3000}, {MaxBytes: 20_000, MaxEntries: 30}, {MaxBytes: 2 << 20},
+	} {
 		s := newStore(t, o)
 		a, b := tier.NewView[int](s), tier.NewView[[]byte](s)
 		r := rand.New(rand.NewPCG(1, 1))
@@ -218,8 +221,8 @@ func TestSetAllocatesOnce(t *testing.T) {
 	}
 }
 
-// TestConcurrent has readers, writers, deleters and the reaper meet in few keys. A value names its key and its
-// writer's count, so that a reader can tell a torn or misplaced one, and time never goes backwards for one key and writer.
+// TestConcurrent has readers, writers, deleters and the reaper meet in few keys. A value names its key and its writer's
+// count, so that a reader can tell a torn or misplaced one, and time never goes backwards for one key and writer.
 func TestConcurrent(t *testing.T) {
 	type value struct {
 		key    string

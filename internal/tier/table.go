@@ -23,8 +23,8 @@ type entry[V any] struct {
 // the line of the bucket and the line of the entry. An entry whose bucket is full goes to the next one; the eighth
 // byte counts the entries that went by, so that a reader knows when to stop, and a delete leaves no tombstone.
 //
-// An entry never moves within a table. Growth fills a new table and publishes it when it is complete; who still reads the
-// old one sees the moment before.
+// An entry never moves within a table. Growth fills a new table and publishes it when it is complete; who still reads
+// the old one sees the moment before.
 type table[V any] struct {
 	buckets []bucket[V]
 	len     int
@@ -70,8 +70,8 @@ const (
 	highs = 0x0080_8080_8080_8080
 )
 
-// matching returns a word with the high bit set in the bytes of tags that equal tag, and now and then in one that does not:
-// the caller compares keys anyway.
+// matching returns a word with the high bit set in the bytes of tags that equal tag, and now and then in one that does
+// not: the caller compares keys anyway.
 func matching(tags, tag uint64) uint64 {
 	x := tags ^ tag*ones
 	return (x - ones) & ^x & highs
@@ -141,8 +141,8 @@ func (t *table[V]) insert(hash uint32, e *entry[V]) {
 	}
 }
 
-// passBy counts an entry that is in bucket b in all the buckets that it did not find room in. Only now, so that a reader who
-// goes on to b finds it there.
+// passBy counts an entry that is in bucket b in all the buckets that it did not find room in. Only now, so that a
+// reader who goes on to b finds it there.
 func (t *table[V]) passBy(hash uint32, b int) {
 	for p := t.home(hash); p != b; p = t.next(p) {
 		if tags := t.buckets[p].tags.Load(); tags>>passedBy < passedMax {

@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// TestTableUnderCollisions gives all keys a handful of hashes, so that most entries are far from home and the counts of who went by
-// run over, and compares with a map.
+// TestTableUnderCollisions gives all keys a handful of hashes, so that most entries are far from home and the counts of
+// who went by run over, and compares with a map.
 func TestTableUnderCollisions(t *testing.T) {
 	for _, hashes := range []uint32{1, 3, 1 << 31} {
 		seed := uint64(time.Now().UnixNano())

@@ -81,25 +81,30 @@ func (v *View[V]) Set(key string, value V, cost, deadline, now int64) Outcome {
 		sh.tally.Refused++
 		return Refused
 	}
-	v.put(sh, hash, key, value, cost, deadline, now)
+	old := v.room(sh, hash, key, cost, now)
+	v.publish(sh, hash, old, &entry[V]{key: key, deadline: deadline, cost: cost, value: value})
 	return Stored
 }
 
-// put is Set for what is alive and fits. The caller holds the lock of the shard, and has checked under it whatever else must be
-// true for the value to be stored: here is the place of a ticket.
-func (v *View[V]) put(sh *shard, hash uint32, key string, value V, cost, deadline, now int64) {
-	var old *entry[V]
+// room reserves what an entry of key needs beyond what it has, and returns the entry that is there, or nil. It may let
+// go of the lock of the shard on the way, but not after it looked for that entry. So between room and publish is the
+// place to ask whether the value may be stored at all: nobody can come between the answer and the entry. After a no,
+// what was reserved must be released.
+func (v *View[V]) room(sh *shard, hash uint32, key string, cost, now int64) (old *entry[V]) {
 	for {
 		var had, entries int64 = 0, 1
 		if old = find(v.tables[sh.number].Load(), hash, key); old != nil {
 			had, entries = old.cost, 0
 		}
 		if v.store.reserve(cost-had, entries) {
-			break
+			return old
 		}
-		v.store.makeRoom(sh, now) // may evict old, or let another writer in
+		v.store.makeRoom(sh, now) // which may evict old
 	}
-	e := &entry[V]{key: key, deadline: deadline, cost: cost, value: value}
+}
+
+// publish puts e, for which there is room, in the place of old or in a new one.
+func (v *View[V]) publish(sh *shard, hash uint32, old, e *entry[V]) {
 	if old != nil {
 		e.key, e.id = old.key, old.id
 		e.uses.Store(old.uses.Load())
@@ -109,7 +114,7 @@ func (v *View[V]) put(sh *shard, hash uint32, key string, value V, cost, deadlin
 		v.insert(sh, hash, e)
 		sh.policy.admit(e.id)
 	}
-	sh.deadlines.Set(e.id, deadline)
+	sh.deadlines.Set(e.id, e.deadline)
 }
 
 func (v *View[V]) insert(sh *shard, hash uint32, e *entry[V]) {
