@@ -58,7 +58,7 @@ var rooms = map[string]room{
 	"internal/resp":          {never: pure},
 	"internal/engine/values": {may: []string{"internal/expiry"}, never: pure},
 	"internal/engine/rdb":    {never: pure},
-	"internal/engine/script": {may: []string{"github.com/yuin/gopher-lua"}},
+	"internal/engine/script": {may: []string{"internal/resp", "github.com/yuin/gopher-lua"}, never: []string{"net", "os", "time.Now", "time.Sleep"}},
 	"internal/engine": {may: []string{"internal/expiry", "internal/resp", "internal/hashslot", "internal/engine/values",
 		"internal/engine/rdb", "internal/engine/script", "github.com/yuin/gopher-lua"}, never: []string{"net", "time.Now", "time.Sleep"}},
 	"internal/server": {may: []string{"internal/engine", "internal/resp"}},

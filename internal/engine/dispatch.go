@@ -20,16 +20,27 @@ func (e *Engine) turn(s *Session, args [][]byte, w *waiter) (outcome Outcome) {
 	} else {
 		outcome = e.run(s, w.cmd, args, &s.Out, w)
 	}
-	if skip || s.reply == replyOff {
+	mute := skip || s.reply == replyOff
+	if outcome == Yielded {
+		e.scripts.running.mute = mute
+		e.current = nil
+		return outcome
+	}
+	if mute {
 		s.Out.Rewind(start)
 	}
+	e.endTurn(s)
+	return outcome
+}
+
+// endTurn sends what was held back while a command of s ran.
+func (e *Engine) endTurn(s *Session) {
 	e.flushInvalidations()
 	e.current = nil
 	if s.pushes.Len() > 0 {
 		s.Out.Raw(string(s.pushes.Bytes()))
 		s.pushes.Rewind(resp.Mark{})
 	}
-	return outcome
 }
 
 // process takes one command through the checks, in Redis's order, and runs or queues it.

@@ -12,6 +12,9 @@ const tickWork = 4096
 // Tick does what is due at now, in unix microseconds, without anybody asking: it reaps dead keys and fields, and replies to blocked sessions
 // whose time is up. One call does a bounded amount; NextWake tells when the next is needed.
 func (e *Engine) Tick(now int64) {
+	if e.scripts.busy() {
+		return
+	}
 	e.setNow(now)
 	e.reapWaits()
 	if e.activeOff {
@@ -35,6 +38,9 @@ func (e *Engine) Tick(now int64) {
 // NextWake returns when Tick is needed next, in unix microseconds. ok is false when nothing is due ever: the owner can park its timer until
 // the next command.
 func (e *Engine) NextWake() (at int64, ok bool) {
+	if e.scripts.busy() {
+		return 0, false
+	}
 	soonest := func(ms int64, found bool) {
 		if found && (!ok || ms < at) {
 			at, ok = ms, true

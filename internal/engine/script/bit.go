@@ -1,0 +1,62 @@
+package script
+
+import (
+	"fmt"
+	"math"
+	"math/bits"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// bitLibrary is the table bit: operations on 32 bits.
+func (m *Machine) bitLibrary() *lua.LTable {
+	fold := func(op func(a, b uint32) uint32) lua.LGFunction {
+		return func(l *lua.LState) int {
+			n := word(l, 1)
+			for i := 2; i <= l.GetTop(); i++ {
+				n = op(n, word(l, i))
+			}
+			return push(l, n)
+		}
+	}
+	shift := func(op func(a uint32, n uint) uint32) lua.LGFunction {
+		return func(l *lua.LState) int { return push(l, op(word(l, 1), uint(word(l, 2)&31))) }
+	}
+	t := m.state.NewTable()
+	m.state.SetFuncs(t, map[string]lua.LGFunction{
+		"tobit":   func(l *lua.LState) int { return push(l, word(l, 1)) },
+		"bnot":    func(l *lua.LState) int { return push(l, ^word(l, 1)) },
+		"bswap":   func(l *lua.LState) int { return push(l, bits.ReverseBytes32(word(l, 1))) },
+		"band":    fold(func(a, b uint32) uint32 { return a & b }),
+		"bor":     fold(func(a, b uint32) uint32 { return a | b }),
+		"bxor":    fold(func(a, b uint32) uint32 { return a ^ b }),
+		"lshift":  shift(func(a uint32, n uint) uint32 { return a << n }),
+		"rshift":  shift(func(a uint32, n uint) uint32 { return a >> n }),
+		"arshift": shift(func(a uint32, n uint) uint32 { return uint32(int32(a) >> n) }),
+		"rol":     shift(func(a uint32, n uint) uint32 { return bits.RotateLeft32(a, int(n)) }),
+		"ror":     shift(func(a uint32, n uint) uint32 { return bits.RotateLeft32(a, -int(n)) }),
+		"tohex":   tohex,
+	})
+	return t
+}
+
+// word reads an argument modulo 2^32.
+func word(l *lua.LState, i int) uint32 {
+	f := math.Mod(math.RoundToEven(float64(l.CheckNumber(i))), 1<<32)
+	return uint32(int64(f))
+}
+
+func push(l *lua.LState, n uint32) int {
+	l.Push(lua.LNumber(int32(n)))
+	return 1
+}
+
+func tohex(l *lua.LState) int {
+	digits, format := l.OptInt(2, 8), "%08x"
+	if digits < 0 {
+		digits, format = -digits, "%08X"
+	}
+	s := fmt.Sprintf(format, word(l, 1))
+	l.Push(lua.LString(s[8-min(digits, 8):]))
+	return 1
+}

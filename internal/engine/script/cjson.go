@@ -1,0 +1,379 @@
+package script
+
+import (
+	"bytes"
+	"fmt"
+	"math"
+	"strconv"
+	"unicode/utf8"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// cjsonLibrary is the table cjson: JSON as the module of that name in Redis reads and writes it.
+func (m *Machine) cjsonLibrary() *lua.LTable {
+	t := m.state.NewTable()
+	m.state.SetFuncs(t, map[string]lua.LGFunction{
+		"encode": func(l *lua.LState) int {
+			if l.GetTop() != 1 {
+				l.RaiseError("bad argument #1 to 'encode' (expected 1 argument)")
+			}
+			e := encoder{l: l, null: m.null}
+			e.value(l.Get(1), 0)
+			l.Push(lua.LString(e.out))
+			return 1
+		},
+		"decode": func(l *lua.LState) int {
+			if l.GetTop() != 1 {
+				l.RaiseError("bad argument #1 to 'decode' (expected 1 argument)")
+			}
+			d := decoder{l: l, text: l.CheckString(1), null: m.null}
+			v := d.value(0)
+			if d.space(); d.at < len(d.text) {
+				d.fail("the end")
+			}
+			l.Push(v)
+			return 1
+		},
+	})
+	t.RawSetString("null", m.null)
+	return t
+}
+
+// deepest is how many tables may lie in each other.
+const deepest = 1000
+
+type encoder struct {
+	l    *lua.LState
+	null *lua.LUserData
+	out  []byte
+}
+
+func (e *encoder) fail(what, why string) {
+	e.l.RaiseError("Cannot serialise %s: %s", what, why)
+}
+
+func (e *encoder) value(v lua.LValue, depth int) {
+	switch v := v.(type) {
+	case *lua.LNilType:
+		e.out = append(e.out, "null"...)
+	case lua.LBool:
+		e.out = strconv.AppendBool(e.out, bool(v))
+	case lua.LNumber:
+		e.number(float64(v))
+	case lua.LString:
+		e.text(string(v))
+	case *lua.LTable:
+		if depth++; depth > deepest {
+			e.l.RaiseError("Cannot serialise, excessive depth (%d)", depth)
+		}
+		e.table(v, depth)
+	default:
+		if v == lua.LValue(e.null) {
+			e.out = append(e.out, "null"...)
+			return
+		}
+		e.fail(v.Type().String(), "type not supported")
+	}
+}
+
+// number writes 14 significant digits, as C's %.14g.
+func (e *encoder) number(f float64) {
+	if math.IsNaN(f) || math.IsInf(f, 0) {
+		e.fail("number", "must not be NaN or Inf")
+	}
+	e.out = appendG14(e.out, f)
+}
+
+// appendG14 writes f as C's %.14g does.
+func appendG14(dst []byte, f float64) []byte {
+	start := len(dst)
+	dst = strconv.AppendFloat(dst, f, 'g', 14, 64)
+	// Go writes as many digits as were asked for only in the form without an exponent; C writes none that is a trailing zero.
+	mantissa, exponent := dst[start:], []byte(nil)
+	if at := bytes.IndexByte(mantissa, 'e'); at >= 0 {
+		mantissa, exponent = mantissa[:at], bytes.Clone(mantissa[at:])
+	}
+	if bytes.IndexByte(mantissa, '.') >= 0 {
+		mantissa = bytes.TrimRight(bytes.TrimRight(mantissa, "0"), ".")
+	}
+	return append(dst[:start+len(mantissa)], exponent...)
+}
+
+// table writes a list if all keys are whole positive numbers and few are missing, else an object.
+func (e *encoder) table(t *lua.LTable, depth int) {
+	most, count, list := 0, 0, true
+	t.ForEach(func(k, _ lua.LValue) {
+		n, ok := k.(lua.LNumber)
+		if !ok || float64(n) != math.Trunc(float64(n)) || n < 1 {
+			list = false
+			return
+		}
+		count++
+		most = max(most, int(n))
+	})
+	if list && count > 0 {
+		if most > 10 && most > 2*count {
+			e.fail("table", "excessively sparse array")
+		}
+		e.out = append(e.out, '[')
+		for i := 1; i <= most; i++ {
+			if i > 1 {
+				e.out = append(e.out, ',')
+			}
+			e.value(t.RawGetInt(i), depth)
+		}
+		e.out = append(e.out, ']')
+		return
+	}
+	e.out = append(e.out, '{')
+	first := true
+	t.ForEach(func(k, v lua.LValue) {
+		if !first {
+			e.out = append(e.out, ',')
+		}
+		first = false
+		switch k := k.(type) {
+		case lua.LString:
+			e.text(string(k))
+		case lua.LNumber:
+			e.out = append(e.out, '"')
+			e.number(float64(k))
+			e.out = append(e.out, '"')
+		default:
+			e.fail("table", "table key must be a number or string")
+		}
+		e.out = append(e.out, ':')
+		e.value(v, depth)
+	})
+	e.out = append(e.out, '}')
+}
+
+// text writes a string. Bytes from 128 on are left as they are.
+func (e *encoder) text(s string) {
+	e.out = append(e.out, '"')
+	for i := range len(s) {
+		switch c := s[i]; c {
+		case '"', '\\', '/':
+			e.out = append(e.out, '\\', c)
+		case '\b':
+			e.out = append(e.out, `\b`...)
+		case '\f':
+			e.out = append(e.out, `\f`...)
+		case '\n':
+			e.out = append(e.out, `\n`...)
+		case '\r':
+			e.out = append(e.out, `\r`...)
+		case '\t':
+			e.out = append(e.out, `\t`...)
+		default:
+			if c < ' ' || c == 0x7f {
+				e.out = fmt.Appendf(e.out, `\u%04x`, c)
+			} else {
+				e.out = append(e.out, c)
+			}
+		}
+	}
+	e.out = append(e.out, '"')
+}
+
+type decoder struct {
+	l    *lua.LState
+	null *lua.LUserData
+	text string
+	at   int
+}
+
+// fail raises what was expected, and what was found instead.
+func (d *decoder) fail(expected string) {
+	found := "invalid token"
+	if d.at >= len(d.text) {
+		found = "T_END"
+	} else if name, ok := tokens[d.text[d.at]]; ok {
+		found = name
+	}
+	d.l.RaiseError("Expected %s but found %s at character %d", expected, found, d.at+1)
+}
+
+var tokens = map[byte]string{'{': "T_OBJ_BEGIN", '}': "T_OBJ_END", '[': "T_ARR_BEGIN", ']': "T_ARR_END", ',': "T_COMMA", ':': "T_COLON", '"': "T_STRING"}
+
+func (d *decoder) space() {
+	for d.at < len(d.text) {
+		switch d.text[d.at] {
+		case ' ', '\t', '\n', '\r':
+			d.at++
+		default:
+			return
+		}
+	}
+}
+
+// take passes c if it comes next.
+func (d *decoder) take(c byte) bool {
+	d.space()
+	if d.at < len(d.text) && d.text[d.at] == c {
+		d.at++
+		return true
+	}
+	return false
+}
+
+func (d *decoder) value(depth int) lua.LValue {
+	if depth++; depth > deepest {
+		d.l.RaiseError("Found too many nested data structures (%d)", depth)
+	}
+	d.space()
+	if d.at >= len(d.text) {
+		d.fail("value")
+	}
+	switch c := d.text[d.at]; {
+	case c == '{':
+		d.at++
+		return d.object(depth)
+	case c == '[':
+		d.at++
+		return d.list(depth)
+	case c == '"':
+		return lua.LString(d.str("value"))
+	case c == '-' || '0' <= c && c <= '9':
+		return d.number()
+	}
+	for word, v := range map[string]lua.LValue{"true": lua.LTrue, "false": lua.LFalse, "null": d.null} {
+		if len(d.text)-d.at >= len(word) && d.text[d.at:d.at+len(word)] == word {
+			d.at += len(word)
+			return v
+		}
+	}
+	d.fail("value")
+	return nil
+}
+
+func (d *decoder) object(depth int) lua.LValue {
+	t := d.l.NewTable()
+	if d.take('}') {
+		return t
+	}
+	for {
+		d.space()
+		key := d.str("object key string")
+		if !d.take(':') {
+			d.fail("colon")
+		}
+		t.RawSetString(key, d.value(depth))
+		if d.take('}') {
+			return t
+		}
+		if !d.take(',') {
+			d.fail("comma or object end")
+		}
+	}
+}
+
+func (d *decoder) list(depth int) lua.LValue {
+	t := d.l.NewTable()
+	if d.take(']') {
+		return t
+	}
+	for i := 1; ; i++ {
+		t.RawSetInt(i, d.value(depth))
+		if d.take(']') {
+			return t
+		}
+		if !d.take(',') {
+			d.fail("comma or array end")
+		}
+	}
+}
+
+func (d *decoder) number() lua.LValue {
+	start := d.at
+	for d.at < len(d.text) {
+		switch c := d.text[d.at]; {
+		case '0' <= c && c <= '9', c == '-', c == '+', c == '.', c == 'e', c == 'E':
+			d.at++
+			continue
+		}
+		break
+	}
+	f, err := strconv.ParseFloat(d.text[start:d.at], 64)
+	if err != nil && !math.IsInf(f, 0) {
+		d.at = start
+		d.l.RaiseError("Expected value but found invalid number at character %d", start+1)
+	}
+	return lua.LNumber(f)
+}
+
+// str reads a string; expected is said if there is none.
+func (d *decoder) str(expected string) string {
+	if d.at >= len(d.text) || d.text[d.at] != '"' {
+		d.fail(expected)
+	}
+	d.at++
+	var out []byte
+	for d.at < len(d.text) {
+		c := d.text[d.at]
+		d.at++
+		switch c {
+		case '"':
+			return string(out)
+		case '\\':
+			out = d.escape(out)
+		default:
+			out = append(out, c)
+		}
+	}
+	d.l.RaiseError("Expected %s but found unexpected end of string at character %d", expected, d.at+1)
+	return ""
+}
+
+func (d *decoder) escape(out []byte) []byte {
+	if d.at >= len(d.text) {
+		d.l.RaiseError("Expected value but found invalid escape code at character %d", d.at)
+	}
+	c := d.text[d.at]
+	d.at++
+	switch c {
+	case '"', '\\', '/':
+		return append(out, c)
+	case 'b':
+		return append(out, '\b')
+	case 'f':
+		return append(out, '\f')
+	case 'n':
+		return append(out, '\n')
+	case 'r':
+		return append(out, '\r')
+	case 't':
+		return append(out, '\t')
+	case 'u':
+		return d.unicode(out)
+	}
+	d.l.RaiseError("Expected value but found invalid escape code at character %d", d.at-1)
+	return nil
+}
+
+// unicode reads the digits of \u, of two such for a rune beyond the first 65,536.
+func (d *decoder) unicode(out []byte) []byte {
+	unit := func() (rune, bool) {
+		if d.at+4 > len(d.text) {
+			return 0, false
+		}
+		n, err := strconv.ParseUint(d.text[d.at:d.at+4], 16, 32)
+		d.at += 4
+		return rune(n), err == nil
+	}
+	r, ok := unit()
+	if ok && 0xd800 <= r && r < 0xdc00 {
+		var low rune
+		if ok = d.at+2 <= len(d.text) && d.text[d.at:d.at+2] == `\u`; ok {
+			d.at += 2
+			low, ok = unit()
+			ok = ok && 0xdc00 <= low && low < 0xe000
+			r = 0x10000 + (r-0xd800)<<10 + (low - 0xdc00)
+		}
+	}
+	if !ok {
+		d.l.RaiseError("Expected value but found invalid unicode escape code at character %d", d.at)
+	}
+	return utf8.AppendRune(out, r)
+}

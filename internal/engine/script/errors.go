@@ -1,0 +1,105 @@
+package script
+
+import (
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+	"github.com/yuin/gopher-lua/parse"
+)
+
+// message is the error of a run as Redis replies it: what went wrong, then which script and where.
+func (r *Run) message() string {
+	if r.killed != "" {
+		return r.place("ERR " + r.killed)
+	}
+	text := r.err.Error()
+	var api *lua.ApiError
+	if errors.As(r.err, &api) {
+		switch object := api.Object.(type) {
+		case *lua.LTable:
+			text = "ERR unknown error"
+			if err, ok := object.RawGetString("err").(lua.LString); ok {
+				text = string(err)
+			}
+			if line, ok := object.RawGetString("line").(lua.LNumber); ok {
+				r.line = int(line)
+			}
+		case lua.LString:
+			text = "ERR " + translate(string(object))
+		default:
+			text = "ERR " + lua.LVAsString(api.Object)
+		}
+	}
+	return r.place(text)
+}
+
+// place adds to an error which script it is from, and which line.
+func (r *Run) place(text string) string {
+	return fmt.Sprintf("%s script: %s, on @user_script:%d.", text, r.sum, max(r.line, 1))
+}
+
+// What this Lua machine says otherwise than the one in Redis, where the same can be said.
+var (
+	indexNil = regexp.MustCompile(`attempt to index a non-table object\((\w+)\) with key '(.*)'`)
+	callNil  = regexp.MustCompile(`attempt to call a non-function object`)
+	addText  = regexp.MustCompile(`cannot perform \w+ operation between (\w+) and (\w+)`)
+)
+
+func translate(text string) string {
+	text = indexNil.ReplaceAllString(text, "attempt to index field '$2' (a $1 value)")
+	text = addText.ReplaceAllStringFunc(text, func(said string) string {
+		types := addText.FindStringSubmatch(said)[1:]
+		if types[0] == "number" {
+			types = types[1:]
+		}
+		return "attempt to perform arithmetic on a " + types[0] + " value"
+	})
+	return callNil.ReplaceAllString(text, "attempt to call a nil value")
+}
+
+// compileError says what Redis says of a script that is no Lua.
+func compileError(err error) error {
+	var syntax *parse.Error
+	if errors.As(err, &syntax) {
+		near := strings.TrimSpace(syntax.Token)
+		if near == "" || syntax.Pos.Line == parse.EOF {
+			near = "<eof>"
+		}
+		return fmt.Errorf("ERR Error compiling script (new function): %s:%d: unexpected symbol near '%s'", chunkName, max(syntax.Pos.Line, 1), near)
+	}
+	return fmt.Errorf("ERR Error compiling script (new function): %s", err)
+}
+
+// shebang reads the first line of a script if it begins with #!, and returns the script with an empty one instead.
+func (c *Chunk) shebang(source string) (body string, err error) {
+	if !strings.HasPrefix(source, "#!") {
+		return source, nil
+	}
+	first, rest, found := strings.Cut(source, "\n")
+	if !found {
+		return "", errors.New("ERR Invalid script shebang")
+	}
+	words := strings.Fields(first)
+	if words[0] != "#!lua" {
+		return "", fmt.Errorf("ERR Unexpected engine in script shebang: %s", words[0])
+	}
+	for _, word := range words[1:] {
+		flags, ok := strings.CutPrefix(word, "flags=")
+		if !ok {
+			return "", fmt.Errorf("ERR Unknown lua shebang option: %s", word)
+		}
+		for flag := range strings.SplitSeq(flags, ",") {
+			switch flag {
+			case "no-writes":
+				c.NoWrites = true
+			case "", "allow-oom", "allow-stale", "no-cluster", "allow-cross-slot-keys":
+			default:
+				return "", fmt.Errorf("ERR Unexpected flag in script shebang: %s", flag)
+			}
+		}
+	}
+	return "\n" + rest, nil
+}

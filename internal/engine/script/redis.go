@@ -1,0 +1,138 @@
+package script
+
+import (
+	"bytes"
+	"crypto/sha1"
+	"encoding/hex"
+	"math"
+	"strconv"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// redisLibrary is the table redis.
+func (m *Machine) redisLibrary() *lua.LTable {
+	t := m.state.NewTable()
+	m.state.SetFuncs(t, map[string]lua.LGFunction{
+		"call":          func(l *lua.LState) int { return m.call(l, true) },
+		"pcall":         func(l *lua.LState) int { return m.call(l, false) },
+		"error_reply":   func(l *lua.LState) int { return single(l, "err") },
+		"status_reply":  func(l *lua.LState) int { return single(l, "ok") },
+		"sha1hex":       m.sha1hex,
+		"setresp":       m.setresp,
+		"log":           func(*lua.LState) int { return 0 },
+		"debug":         func(*lua.LState) int { return 0 },
+		"set_repl":      func(*lua.LState) int { return 0 },
+		"breakpoint":    func(l *lua.LState) int { l.Push(lua.LFalse); return 1 },
+		"acl_check_cmd": func(l *lua.LState) int { l.Push(lua.LTrue); return 1 },
+		"replicate_commands": func(l *lua.LState) int {
+			l.Push(lua.LTrue)
+			return 1
+		},
+	})
+	for name, n := range map[string]int{
+		"LOG_DEBUG": 0, "LOG_VERBOSE": 1, "LOG_NOTICE": 2, "LOG_WARNING": 3,
+		"REPL_NONE": 0, "REPL_AOF": 1, "REPL_SLAVE": 2, "REPL_REPLICA": 2, "REPL_ALL": 3,
+	} {
+		t.RawSetString(name, lua.LNumber(n))
+	}
+	t.RawSetString("REDIS_VERSION", lua.LString(m.host.Version()))
+	t.RawSetString("REDIS_VERSION_NUM", lua.LNumber(versionNumber(m.host.Version())))
+	return t
+}
+
+// versionNumber is a version as Redis counts it: a byte for each part.
+func versionNumber(version string) (n int) {
+	for part := range strings.SplitSeq(version, ".") {
+		p, _ := strconv.Atoi(part)
+		n = n<<8 | p
+	}
+	return n
+}
+
+// call runs a command. An error is raised, or returned as a table.
+func (m *Machine) call(l *lua.LState, raise bool) int {
+	fail := func(message string) int {
+		if raise {
+			m.raise(l, message)
+		}
+		t := l.NewTable()
+		t.RawSetString("err", lua.LString(message))
+		l.Push(t)
+		return 1
+	}
+	n := l.GetTop()
+	if n == 0 {
+		return fail("ERR Please specify at least one argument for this redis lib call")
+	}
+	args := make([][]byte, n)
+	for i := range args {
+		switch v := l.Get(i + 1).(type) {
+		case lua.LString:
+			args[i] = []byte(v)
+		case lua.LNumber:
+			args[i] = appendNumber(nil, float64(v))
+		default:
+			return fail("ERR Lua redis lib command arguments must be strings or integers")
+		}
+	}
+	reply := m.host.Call(args)
+	if len(reply) > 0 && reply[0] == '-' {
+		return fail(string(bytes.TrimRight(reply[1:], "\r\n")))
+	}
+	value, _ := m.value(reply)
+	l.Push(value)
+	return 1
+}
+
+// appendNumber writes a number as an argument: whole ones without a point.
+func appendNumber(dst []byte, f float64) []byte {
+	if f == math.Trunc(f) && math.Abs(f) < 1<<63 {
+		return strconv.AppendInt(dst, int64(f), 10)
+	}
+	return strconv.AppendFloat(dst, f, 'g', -1, 64)
+}
+
+// single makes the table of redis.error_reply and redis.status_reply. An error without a code gets one.
+func single(l *lua.LState, field string) int {
+	t := l.NewTable()
+	text, ok := l.Get(1).(lua.LString)
+	if !ok || l.GetTop() != 1 {
+		t.RawSetString("err", lua.LString("ERR wrong number or type of arguments"))
+		l.Push(t)
+		return 1
+	}
+	if field == "err" {
+		s := strings.TrimRight(strings.TrimPrefix(string(text), "-"), "\r\n")
+		if !strings.Contains(s, " ") {
+			s = "ERR " + s
+		}
+		text = lua.LString(s)
+	}
+	t.RawSetString(field, text)
+	l.Push(t)
+	return 1
+}
+
+func (m *Machine) sha1hex(l *lua.LState) int {
+	if l.GetTop() != 1 {
+		m.raise(l, "ERR wrong number of arguments")
+	}
+	sum := sha1.Sum([]byte(l.ToString(1)))
+	l.Push(lua.LString(hex.EncodeToString(sum[:])))
+	return 1
+}
+
+func (m *Machine) setresp(l *lua.LState) int {
+	if l.GetTop() != 1 {
+		m.raise(l, "ERR redis.setresp() requires one argument.")
+	}
+	proto := l.ToInt(1)
+	if proto != 2 && proto != 3 {
+		m.raise(l, "ERR RESP version must be 2 or 3.")
+	}
+	m.proto = proto
+	m.host.SetProto(proto)
+	return 0
+}

@@ -1,0 +1,137 @@
+package script
+
+import (
+	lua "github.com/yuin/gopher-lua"
+)
+
+// open makes the Lua state: the libraries that Redis allows, behind tables that cannot be written.
+func (m *Machine) open() {
+	l := lua.NewState(lua.Options{SkipOpenLibs: true, MinimizeStackMemory: true, CallStackSize: 8192, RegistrySize: 1024, RegistryMaxSize: 1 << 20, RegistryGrowStep: 4096})
+	for _, lib := range []struct {
+		name string
+		open lua.LGFunction
+	}{
+		{lua.BaseLibName, lua.OpenBase}, {lua.TabLibName, lua.OpenTable}, {lua.StringLibName, lua.OpenString}, {lua.MathLibName, lua.OpenMath},
+	} {
+		l.Push(l.NewFunction(lib.open))
+		l.Push(lua.LString(lib.name))
+		l.Call(1, 0)
+	}
+	m.state, m.sealed = l, make(map[*lua.LTable]bool)
+	m.null = l.NewUserData()
+	m.globals = l.G.Global
+	for _, name := range []string{"dofile", "loadfile", "print", "module", "require", "newproxy", "setfenv", "getfenv", "_printregs"} {
+		m.globals.RawSetString(name, lua.LNil)
+	}
+	os := l.NewTable()
+	os.RawSetString("clock", l.NewFunction(clock))
+	m.globals.RawSetString("os", os)
+	m.globals.RawSetString("redis", m.redisLibrary())
+	m.globals.RawSetString("cjson", m.cjsonLibrary())
+	m.globals.RawSetString("bit", m.bitLibrary())
+	m.globals.RawSetString("pcall", l.NewFunction(m.pcall))
+	m.globals.RawSetString("tostring", l.NewFunction(m.tostring))
+	for _, name := range []string{"rawset", "setmetatable"} {
+		m.guard(name)
+	}
+	for _, name := range []string{"redis", "cjson", "bit", "os", "table", "math", "string"} {
+		m.globals.RawSetString(name, m.seal(m.globals.RawGetString(name).(*lua.LTable)))
+	}
+	if meta, ok := l.GetMetatable(lua.LString("")).(*lua.LTable); ok {
+		meta.RawSetString("__index", m.globals.RawGetString("string"))
+		meta.RawSetString("__metatable", m.seal(meta)) // what getmetatable returns
+	}
+	meta := l.NewTable()
+	meta.RawSetString("__index", l.NewFunction(func(l *lua.LState) int {
+		l.RaiseError("Script attempted to access nonexistent global variable '%s'", l.ToStringMeta(l.Get(2)).String())
+		return 0
+	}))
+	m.globals.Metatable = meta
+	m.env = m.seal(m.globals)
+	m.globals.RawSetString("_G", m.env)
+}
+
+// seal returns a table that reads like t and cannot be written.
+func (m *Machine) seal(t *lua.LTable) *lua.LTable {
+	proxy, meta := m.state.NewTable(), m.state.NewTable()
+	meta.RawSetString("__index", t)
+	meta.RawSetString("__newindex", m.state.NewFunction(func(l *lua.LState) int {
+		l.RaiseError("Attempt to modify a readonly table")
+		return 0
+	}))
+	meta.RawSetString("__metatable", lua.LFalse)
+	proxy.Metatable = meta
+	m.sealed[proxy] = true
+	return proxy
+}
+
+// guard makes a function that could write a sealed table refuse to.
+func (m *Machine) guard(name string) {
+	plain := m.globals.RawGetString(name).(*lua.LFunction).GFunction
+	m.globals.RawSetString(name, m.state.NewFunction(func(l *lua.LState) int {
+		if t, ok := l.Get(1).(*lua.LTable); ok && m.sealed[t] {
+			m.raise(l, "ERR Attempt to modify a readonly table")
+		}
+		return plain(l)
+	}))
+}
+
+// raise raises an error as redis.call does: a table with the message and the place.
+func (m *Machine) raise(l *lua.LState, message string) {
+	t := l.NewTable()
+	t.RawSetString("err", lua.LString(message))
+	t.RawSetString("source", lua.LString("@"+chunkName))
+	t.RawSetString("line", lua.LNumber(currentLine(l)))
+	l.Error(t, 0)
+}
+
+// pcall is Lua's, but for an error of redis.call, which it returns as its message.
+func (m *Machine) pcall(l *lua.LState) int {
+	l.CheckAny(1)
+	if err := l.PCall(l.GetTop()-1, lua.MultRet, nil); err != nil {
+		value := lua.LValue(lua.LString(err.Error()))
+		if api, ok := err.(*lua.ApiError); ok {
+			value = api.Object
+		}
+		if t, ok := value.(*lua.LTable); ok {
+			if message, ok := t.RawGetString("err").(lua.LString); ok {
+				value = message
+			}
+		}
+		l.SetTop(0)
+		l.Push(lua.LFalse)
+		l.Push(value)
+		return 2
+	}
+	l.Insert(lua.LTrue, 1)
+	return l.GetTop()
+}
+
+// tostring writes a number with the 14 digits that Lua 5.1 does.
+func (m *Machine) tostring(l *lua.LState) int {
+	v := l.CheckAny(1)
+	switch n, isNumber := v.(lua.LNumber); {
+	case isNumber:
+		l.Push(lua.LString(appendG14(nil, float64(n))))
+	case v == lua.LValue(m.null):
+		l.Push(lua.LString("userdata: (nil)"))
+	default:
+		l.Push(l.ToStringMeta(v))
+	}
+	return 1
+}
+
+// clock stands still: a script sees no time but that of the command TIME.
+func clock(l *lua.LState) int {
+	l.Push(lua.LNumber(0))
+	return 1
+}
+
+// list makes a Lua list of strings.
+func (m *Machine) list(items [][]byte) *lua.LTable {
+	t := m.state.CreateTable(len(items), 0)
+	for _, item := range items {
+		t.Append(lua.LString(item))
+	}
+	return t
+}
