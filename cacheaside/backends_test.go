@@ -62,6 +62,8 @@ func mini(t testing.TB) (*redis.Client, *miniredis.Miniredis) {
 	rdb := redis.NewClient(&redis.Options{
 		Addr:   "127.0.0.1:1", // a name would be looked up, which no bubble survives
 		Dialer: func(context.Context, string, string) (net.Conn, error) { return m.Dial() },
+
+		ContextTimeoutEnabled: true, // or no hook of a test would see anything
 	})
 	t.Cleanup(func() { rdb.Close() })
 	return rdb, m

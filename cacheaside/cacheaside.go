@@ -133,6 +133,9 @@ func build[K comparable, V any](ns mayfly.Namespace[K, V], noLoader bool, o Opti
 	c.guard = lease.New(lease.Options{
 		Redis: ns.Redis, Timeout: o.Faults.RedisTimeout, Plain: ns.Plain, Hold: o.Hold, Breaker: c.breakerChanged,
 	})
+	for _, w := range lease.Warnings(ns.Redis) {
+		c.tell(c.works.ctx, mayfly.Event{Kind: mayfly.Warning, Outcome: mayfly.OK, Err: errors.New(w)})
+	}
 	return c, nil
 }
 

@@ -73,7 +73,8 @@ func (s Stale) window() time.Duration { return max(s.While, s.IfError) }
 // Faults say what a Redis that does not work as it should may cost.
 type Faults struct {
 	// RedisTimeout is what one call may wait for Redis, whatever the client's own timeouts are. With a client whose
-	// ContextTimeoutEnabled is false, go-redis's default, a third of it is for getting a connection. Zero is 150 ms.
+	// ContextTimeoutEnabled is false, go-redis's default, a third of it is for getting a connection, and the client's hooks
+	// do not see the cache's commands: set it. Zero is 150 ms.
 	RedisTimeout time.Duration
 
 	// Loads is how many loads run at once while Redis cannot be asked and so does not shield the origin; the others

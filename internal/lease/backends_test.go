@@ -82,6 +82,8 @@ func mini(t *testing.T) *redis.Client {
 	rdb := redis.NewClient(&redis.Options{
 		Addr:   inMemory,
 		Dialer: func(context.Context, string, string) (net.Conn, error) { return m.Dial() },
+
+		ContextTimeoutEnabled: true, // or no hook of a test would see anything
 	})
 	t.Cleanup(func() { rdb.Close() })
 	return rdb

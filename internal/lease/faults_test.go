@@ -179,7 +179,7 @@ func TestADeadServerCostsTheBudgetAndThenNothing(t *testing.T) {
 					})
 				}
 				wg.Wait()
-				if n := count.commands.Load() - before; n > 1 {
+				if n := count.commands.Load() - before; respects && n > 1 { // the others run no hooks
 					t.Errorf("with the breaker open %d of 100 calls reached the client", n)
 				}
 				if opened.Load() != 1 {

@@ -23,7 +23,8 @@ var ErrSlow = errors.New("redis did not answer in time")
 //
 // A client that respects contexts is asked on a context of the whole budget. One that does not (go-redis's default)
 // heeds a context while it waits for a connection, and its own timeouts from then on; for it a third of the budget is
-// for the connection, and a clone on the same pool with the other two thirds as timeout is asked.
+// for the connection, and a clone on the same pool with the other two thirds as timeout is asked. Such a clone runs no
+// hooks: see Warnings.
 type server struct {
 	name    string
 	client  asker
@@ -32,6 +33,23 @@ type server struct {
 	budget  time.Duration
 	breaker breaker.Breaker
 	told    func(server string, open bool)
+}
+
+// Warnings says what is dangerous in how rdb is set up.
+func Warnings(rdb redis.UniversalClient) (warnings []string) {
+	respects := true
+	switch c := rdb.(type) {
+	case *redis.Client:
+		respects = c.Options().ContextTimeoutEnabled
+	case *redis.ClusterClient:
+		respects = c.Options().ContextTimeoutEnabled
+	default:
+		return []string{"the client is neither a redis.Client nor a redis.ClusterClient: a Redis that hangs costs what its own timeouts allow"}
+	}
+	if !respects {
+		return []string{"the client's ContextTimeoutEnabled is false: a third of RedisTimeout is for getting a connection, and hooks such as tracing do not run"}
+	}
+	return nil
 }
 
 // asker is what a server needs of a client.

@@ -1,0 +1,298 @@
+package cacheaside_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/cacheaside"
+	"github.com/mayflycache/mayfly/internal/realredis"
+)
+
+func listen(t *testing.T) net.Listener {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l
+}
+
+// However Redis is gone, a call costs RedisTimeout and the loader, also with go-redis's defaults (which would be 2, 20
+// and 100 seconds), and all callers are served.
+func TestRedisIsGone(t *testing.T) {
+	const callers, slack = 200, 100 * time.Millisecond
+	for name, gone := range map[string]func(t *testing.T) *redis.Options{
+		"closed": func(t *testing.T) *redis.Options {
+			l := listen(t)
+			l.Close()
+			return &redis.Options{Addr: l.Addr().String()}
+		},
+		"blackholed": func(t *testing.T) *redis.Options { return &redis.Options{Addr: listen(t).Addr().String()} },
+		"hung": func(t *testing.T) *redis.Options {
+			srv := realredis.Start(t, realredis.Options{})
+			srv.Pause()
+			t.Cleanup(srv.Resume)
+			return srv.Options()
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rdb := redis.NewClient(gone(t))
+			defer rdb.Close()
+			var events seen
+			var running, most atomic.Int32
+			ns := namespace(t, rdb)
+			ns.Observer = &events
+			c := must[int, user](t)(cacheaside.New(ns, func(_ context.Context, key int) (user, error) {
+				n := running.Add(1)
+				for old := most.Load(); n > old && !most.CompareAndSwap(old, n); old = most.Load() {
+				}
+				defer running.Add(-1)
+				<-time.After(time.Millisecond)
+				return user{Version: key}, nil
+			}, cacheaside.Options{Faults: cacheaside.Faults{Loads: 16}}))
+			// Once with Redis to be found dead, and once with its death known: the second shows what this machine needs for
+			// so many callers.
+			wave := func() time.Duration {
+				var worst atomic.Int64
+				var wg sync.WaitGroup
+				for i := range callers {
+					wg.Go(func() {
+						begun := time.Now()
+						if u, err := c.Get(t.Context(), i); u.Version != i || err != nil {
+							t.Errorf("got %+v, %v", u, err)
+						}
+						took := int64(time.Since(begun))
+						for old := worst.Load(); took > old && !worst.CompareAndSwap(old, took); old = worst.Load() {
+						}
+					})
+				}
+				wg.Wait()
+				return time.Duration(worst.Load())
+			}
+			first, second := wave(), wave()
+			t.Logf("worst call %v, with the breaker open %v; %d loads at once", first, second, most.Load())
+			if first > 150*time.Millisecond+2*second+slack {
+				t.Errorf("a call took %v; with the breaker open %v", first, second)
+			}
+			if most.Load() > 16 {
+				t.Errorf("%d loads at once", most.Load())
+			}
+			if events.count(mayfly.Breaker, mayfly.Failed) != 1 || events.count(mayfly.Read, mayfly.Bypass) != 2*callers {
+				t.Errorf("%d breaker events, %d bypasses", events.count(mayfly.Breaker, mayfly.Failed), events.count(mayfly.Read, mayfly.Bypass))
+			}
+			begun := time.Now()
+			if _, _, err := c.Lookup(t.Context(), 1); err == nil {
+				t.Error("Lookup takes a Redis that is gone for an absent key")
+			}
+			if err := c.Set(t.Context(), 1, user{}); err == nil || time.Since(begun) > time.Second {
+				t.Errorf("Set: %v", err)
+			}
+		})
+	}
+}
+
+func TestAFailedDeleteIsNotForgotten(t *testing.T) {
+	srv := realredis.Start(t, realredis.Options{})
+	var events seen
+	ns := namespace(t, srv.Client())
+	ns.Observer = &events
+	var version atomic.Int32
+	version.Store(1)
+	c := must[int, user](t)(cacheaside.New(ns, func(context.Context, int) (user, error) {
+		return user{Version: int(version.Load())}, nil
+	}, cacheaside.Options{Faults: cacheaside.Faults{Queue: 2}}))
+	ctx := t.Context()
+	get := func() int { u, _ := c.Get(ctx, 7); return u.Version }
+	get()
+	eventually(t, func() bool { return srv.Client().Exists(ctx, ns.Prefix+"7").Val() == 1 })
+	srv.Pause()
+	version.Store(2)
+	if err := c.Delete(ctx, 7); err == nil {
+		t.Fatal("Delete of a hung server succeeded")
+	}
+	var many *cacheaside.ManyError[int]
+	if err := c.Delete(ctx, 8, 9, 10); !errors.As(err, &many) || len(many.Errs) != 3 {
+		t.Errorf("got error %v", err)
+	}
+	if events.count(mayfly.Removal, mayfly.Dropped) != 1 {
+		t.Error("what the queue had no room for is not told")
+	}
+	if get() != 2 {
+		t.Error("the old value was served")
+	}
+	srv.Resume()
+	// Redis is back, still with the old value: it must not come through before it is deleted.
+	eventually(t, func() bool {
+		if v := get(); v != 2 {
+			t.Fatalf("version %d was served", v)
+		}
+		return events.count(mayfly.Removal, mayfly.OK) > 0
+	})
+	eventually(t, func() bool { get(); return events.count(mayfly.Read, mayfly.HitRedis) > 0 })
+	if get() != 2 {
+		t.Error("the old value came back")
+	}
+}
+
+// Close tries once more, and tells what it could not do.
+func TestCloseWithDeletesInDoubt(t *testing.T) {
+	l := listen(t)
+	l.Close()
+	rdb := redis.NewClient(&redis.Options{Addr: l.Addr().String(), MaxRetries: -1})
+	defer rdb.Close()
+	var events seen
+	ns := namespace(t, rdb)
+	ns.Observer = &events
+	c := must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{}))
+	c.Delete(t.Context(), 7)
+	begun := time.Now()
+	if err := c.Close(t.Context()); err != nil || time.Since(begun) > 2*time.Second {
+		t.Errorf("Close: %v after %v", err, time.Since(begun))
+	}
+	if events.count(mayfly.Removal, mayfly.Dropped) != 1 {
+		t.Errorf("got %+v", events.events)
+	}
+}
+
+func TestRedisThatRefuses(t *testing.T) {
+	srv := realredis.Start(t, realredis.Options{Config: []string{"maxmemory-policy noeviction"}})
+	rdb, ctx := srv.Client(), t.Context()
+	var events seen
+	ns := namespace(t, rdb)
+	ns.Observer = &events
+	var loads atomic.Int32
+	c := must[int, user](t)(cacheaside.New(ns, func(_ context.Context, key int) (user, error) {
+		loads.Add(1)
+		return user{Version: key}, nil
+	}, cacheaside.Options{Faults: patient}))
+	get := func(key int) {
+		t.Helper()
+		if u, err := c.Get(ctx, key); u.Version != key || err != nil {
+			t.Errorf("got %+v, %v", u, err)
+		}
+	}
+	get(1)
+	rdb.RPush(ctx, ns.Prefix+"2", "a list")
+	get(2)
+	if rdb.LLen(ctx, ns.Prefix+"2").Val() != 1 {
+		t.Error("another program's list was overwritten")
+	}
+	rdb.ConfigSet(ctx, "maxmemory", "1")
+	get(1)
+	get(3)
+	if n := loads.Load(); n != 3 {
+		t.Errorf("%d loads: a hit must stay one when Redis is full", n)
+	}
+	if n := events.count(mayfly.Backend, mayfly.Failed); n != 2 {
+		t.Errorf("%d failures told, want the list and the memory", n)
+	}
+	if n := events.count(mayfly.Breaker, mayfly.Failed); n != 0 {
+		t.Error("an answer opened the breaker")
+	}
+	if err := c.Delete(ctx, 2); err != nil {
+		t.Errorf("Delete of another program's list: %v", err)
+	}
+}
+
+// lost loses replies: the command is done, and the caller told that it timed out.
+type lost struct {
+	command string
+	n       atomic.Int32
+}
+
+func (l *lost) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (l *lost) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if cmd.Name() == l.command && l.n.Add(-1) >= 0 {
+			return context.DeadlineExceeded
+		}
+		return err
+	}
+}
+
+func (l *lost) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+
+func TestLostReplies(t *testing.T) {
+	for command, stored := range map[string]bool{
+		"set":     false, // the lease is there, and nobody knows whose it is: it is released, the value is not stored
+		"evalsha": false, // of the fill: NOSCRIPT was lost here, and nothing was done
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			rdb, m := mini(t)
+			hook := &lost{command: command}
+			hook.n.Store(1)
+			rdb.AddHook(hook)
+			ns := namespace(t, rdb)
+			loads := 0
+			c := must[int, user](t)(cacheaside.New(ns, func(context.Context, int) (user, error) { loads++; return user{Version: loads}, nil }, cacheaside.Options{}))
+			if u, err := c.Get(t.Context(), 7); u.Version != 1 || err != nil {
+				t.Errorf("%s: got %+v, %v", command, u, err)
+			}
+			synctest.Wait()
+			if command == "set" && m.Exists(ns.Prefix+"7") != stored {
+				t.Errorf("%s: stored %v", command, m.Exists(ns.Prefix+"7"))
+			}
+			begun := time.Now()
+			if u, err := c.Get(t.Context(), 7); u.Version != 2 || err != nil || time.Since(begun) > 1200*time.Millisecond {
+				t.Errorf("%s: then %+v, %v after %v", command, u, err, time.Since(begun))
+			}
+			if u, _ := c.Get(t.Context(), 7); u.Version != 2 {
+				t.Errorf("%s: the key is stuck", command)
+			}
+		})
+	}
+}
+
+func TestABoundOnLoadsIsAQueueNotARefusal(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rdb := redis.NewClient(&redis.Options{
+			Addr: "127.0.0.1:1", MaxRetries: -1, DialerRetries: 1,
+			Dialer: func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("nobody there") },
+		})
+		defer func() { rdb.Close(); time.Sleep(2 * time.Second) }() // go-redis's own goroutines look once a second
+		var running, most int
+		var mu sync.Mutex
+		c := must[string, string](t)(cacheaside.New(
+			mayfly.Namespace[string, string]{Name: "n", Redis: rdb, Prefix: "p:", TTL: time.Minute},
+			func(_ context.Context, key string) (string, error) {
+				mu.Lock()
+				running++
+				most = max(most, running)
+				mu.Unlock()
+				time.Sleep(time.Second)
+				mu.Lock()
+				running--
+				mu.Unlock()
+				return key, nil
+			}, cacheaside.Options{Load: cacheaside.Load{Timeout: 4500 * time.Millisecond}, Faults: cacheaside.Faults{Loads: 2}}))
+		var served, refused atomic.Int32
+		var wg sync.WaitGroup
+		for i := range 20 {
+			wg.Go(func() {
+				if _, err := c.Get(t.Context(), fmt.Sprint(i)); err == nil {
+					served.Add(1)
+				} else {
+					refused.Add(1)
+				}
+			})
+		}
+		wg.Wait()
+		if most != 2 || served.Load() != 10 || refused.Load() != 10 {
+			t.Errorf("%d at once, %d served, %d refused; want 2 at once, and those refused whose turn did not come in time", most, served.Load(), refused.Load())
+		}
+	})
+}
