@@ -32,11 +32,16 @@ func (p *pack) entry(at int) entry {
 	e.field, e.fieldEnd = at, at+n
 	n, at = p.length(e.fieldEnd)
 	e.value, e.valueEnd = at, at+n
-	e.end = e.valueEnd
-	if p.timed {
-		e.end += 8
-	}
+	e.end = e.valueEnd + p.tail()
 	return e
+}
+
+// tail is what an entry has after its value.
+func (p *pack) tail() int {
+	if p.timed {
+		return 8
+	}
+	return 0
 }
 
 // length reads a length and returns where it ends.
@@ -44,6 +49,10 @@ func (p *pack) length(at int) (n, next int) {
 	if c := p.b[at]; c < 0x80 {
 		return int(c), at + 1
 	}
+	return p.longLength(at)
+}
+
+func (p *pack) longLength(at int) (n, next int) {
 	u, size := binary.Uvarint(p.b[at:])
 	return int(u), at + size
 }
@@ -59,11 +68,14 @@ func (p *pack) deadline(e entry) int64 {
 }
 
 func (p *pack) find(field []byte) (e entry, ok bool) {
-	for at := 0; at < len(p.b); at = e.end {
-		e = p.entry(at)
-		if string(p.b[e.field:e.fieldEnd]) == string(field) {
-			return e, true
+	tail := p.tail()
+	for at := 0; at < len(p.b); {
+		n, i := p.length(at)
+		if n == len(field) && string(p.b[i:i+n]) == string(field) {
+			return p.entry(at), true
 		}
+		n, i = p.length(i + n)
+		at = i + n + tail
 	}
 	return e, false
 }
@@ -126,12 +138,14 @@ func (p *pack) setDeadline(e entry, deadline int64) {
 	to := len(p.b)
 	if deadline != expiry.None {
 		for at := 0; at < len(p.b); {
-			o := p.entry(at)
-			if end := p.deadline(o); at != e.start && (end == expiry.None || end >= deadline) {
+			n, i := p.length(at)
+			n, i = p.length(i + n)
+			end := int64(binary.LittleEndian.Uint64(p.b[i+n:]))
+			if at != e.start && (end == expiry.None || end >= deadline) {
 				to = at
 				break
 			}
-			at = o.end
+			at = i + n + 8
 		}
 	}
 	var scratch [256]byte
