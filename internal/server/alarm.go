@@ -13,7 +13,7 @@ type alarm struct {
 // arm sets the alarm for the engine's next wake or the end of a stall, if that is sooner than what it is set for. s.mu is held.
 func (a *alarm) arm(s *Server) {
 	at, ok := s.engine.NextWake()
-	if s.frozen != nil {
+	if s.frost != 0 || s.scripting {
 		at, ok = s.stall, s.stall != 0
 	}
 	if !ok || s.closed || a.armed && a.at <= at {
@@ -62,9 +62,9 @@ func (s *Server) tick() (more bool) {
 	now := s.options.Clock()
 	if s.stall != 0 && now >= s.stall {
 		s.stall = 0
-		s.thaw()
+		s.thaw(asleep)
 	}
-	if s.closed || s.frozen != nil {
+	if s.closed || s.frost != 0 || s.scripting {
 		return false
 	}
 	s.engine.Tick(now)

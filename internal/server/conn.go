@@ -135,6 +135,15 @@ func (c *conn) cut() {
 	})
 }
 
+func (c *conn) isCut() bool {
+	select {
+	case <-c.gone:
+		return true
+	default:
+		return false
+	}
+}
+
 // turn is one stay of the connection at the engine: it runs commands that have arrived, and writes their replies.
 func (c *conn) turn() next {
 	next := over
@@ -176,16 +185,11 @@ func (c *conn) run() next {
 			return wait
 		}
 		outcome, ok := c.do(args)
-		if !ok {
+		switch {
+		case !ok || outcome == engine.Close:
 			return over
-		}
-		switch outcome {
-		case engine.Close:
+		case outcome == engine.Stalled && !c.server.sleep(c):
 			return over
-		case engine.Stalled:
-			if !c.server.sleep(c) {
-				return over
-			}
 		}
 		if c.session.Out.Len() > turnOutput {
 			break
@@ -194,12 +198,20 @@ func (c *conn) run() next {
 	return again
 }
 
-// do runs one command to its end.
+// do runs one command to its end. It reports false if the connection has come to its end before the command.
 func (c *conn) do(args [][]byte) (outcome engine.Outcome, ok bool) {
 	if f := c.server.faults.Load(); f != nil {
 		return f.do(c, args)
 	}
-	return c.engine.Do(c.server.options.Clock(), c.session, args), true
+	return c.runCommand(args)
+}
+
+func (c *conn) runCommand(args [][]byte) (outcome engine.Outcome, ok bool) {
+	outcome = c.engine.Do(c.server.options.Clock(), c.session, args)
+	if outcome == engine.Yielded {
+		return c.server.script(c)
+	}
+	return outcome, true
 }
 
 // reset closes a connection that nobody serves, so that the peer's next read fails.

@@ -21,6 +21,7 @@ type Faults struct {
 	deaf    bool // invalidations are dropped
 	latency time.Duration
 	plans   []plan
+	always  string // what every command is answered with; empty: it runs
 	watch   func(session int64, args [][]byte)
 }
 
@@ -42,16 +43,14 @@ func (f *Faults) Hang() {
 	s := f.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.hung = true
-	s.freeze()
+	s.freeze(hung)
 }
 
 // Thaw ends Hang.
 func (f *Faults) Thaw() {
 	s := f.server
 	s.mu.Lock()
-	s.hung = false
-	s.thaw()
+	s.thaw(hung)
 	s.unlock()
 }
 
@@ -72,6 +71,13 @@ func (f *Faults) Latency(d time.Duration) {
 // FailNext answers the next command of this name with an error, such as "LOADING Redis is loading the dataset in memory", instead
 // of running it. The name is a command's ("get"), a command's and its subcommand's ("client tracking"), or empty for any.
 func (f *Faults) FailNext(command, err string) { f.plan(plan{command, err}) }
+
+// FailAll answers every command with an error instead of running it, until it is called with an empty one.
+func (f *Faults) FailAll(err string) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.always = err
+}
 
 // DropReply runs the next command of this name, and cuts its connection instead of replying. What was replied before arrives.
 func (f *Faults) DropReply(command string) { f.plan(plan{command, ""}) }
@@ -129,13 +135,13 @@ func (f *Faults) do(c *conn, args [][]byte) (outcome engine.Outcome, ok bool) {
 		c.engine.Refuse(s.options.Clock(), c.session, p.err)
 		return engine.Done, true
 	}
-	before := c.session.Out.Mark()
-	outcome = c.engine.Do(s.options.Clock(), c.session, args)
-	if planned {
-		c.session.Out.Rewind(before)
-		return outcome, false
+	if !planned {
+		return c.runCommand(args)
 	}
-	return outcome, true
+	c.post()
+	outcome, _ = c.runCommand(args)
+	c.session.Out.Rewind(resp.Mark{})
+	return outcome, false
 }
 
 // delay sends what was replied so far and lets others run, for so long. It reports false if c was cut meanwhile.
@@ -156,6 +162,9 @@ func (f *Faults) delay(c *conn, d time.Duration) bool {
 func (f *Faults) take(args [][]byte) (plan, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.always != "" {
+		return plan{err: f.always}, true
+	}
 	for i, p := range f.plans {
 		if p.matches(args) {
 			f.plans = slices.Delete(f.plans, i, i+1)

@@ -91,7 +91,9 @@ func (c *conn) writeSome() {
 			return
 		}
 		c.queue[i] = nil
-		c.free = b // the last one is reusable: see resp.Writer.Reuse
+		if i == len(c.queue)-1 {
+			c.free = b // only the last is ours: see resp.Writer.Reuse
+		}
 	}
 	c.queue = c.queue[:0]
 }

@@ -78,9 +78,10 @@ type Server struct {
 	listeners map[net.Listener]struct{}
 	closed    bool
 	alarm     alarm
-	frozen    chan struct{} // while nobody's command may run: closed when that is over
-	hung      bool          // Faults.Hang
-	stall     int64         // DEBUG SLEEP: unix microseconds; 0 for none
+	frost     frost
+	frozen    chan struct{} // closed when the frost is over
+	stall     int64         // DEBUG SLEEP lasts until then, in unix microseconds; 0: there is none
+	scripting bool          // a script has yielded and goes on
 }
 
 // New returns a server of e, which is the server's from now on. It serves nobody until Serve or Dial is called.
@@ -166,6 +167,7 @@ func (s *Server) CatchUp(ctx context.Context) error {
 				listeners = append(listeners, listener{p.out, c.session.Subscribed()})
 			}
 		}
+		s.alarm.stop(s) // it was set by the clock as it was
 		s.alarm.arm(s)
 		s.mu.Unlock()
 		deliver(others)
@@ -188,8 +190,8 @@ type listener struct {
 func (s *Server) Restart(e *engine.Engine) {
 	s.mu.Lock()
 	s.cutAll()
-	s.engine, s.stall = e, 0
-	s.thaw()
+	s.engine, s.stall, s.scripting = e, 0, false
+	s.thaw(asleep | scripted)
 	s.unlock()
 }
 
@@ -206,7 +208,7 @@ func (s *Server) Close(ctx context.Context) error {
 		c.wake(leaving)
 	}
 	s.alarm.stop(s)
-	if s.frozen != nil { // hung or asleep: nobody will run anything any more
+	if s.frost&(hung|asleep) != 0 { // nobody will run anything any more
 		s.cutAll()
 	}
 	s.mu.Unlock()
