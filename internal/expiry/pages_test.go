@@ -214,7 +214,9 @@ func (x *pages) Reap(now int64, max int, reap func(id uint32)) int {
 	return done
 }
 
-func (x *pages) Next() (int64, bool) {
-	b, m := x.first()
-	return after(m), b >= 0
+func (x *pages) Deadline(id uint32) int64 {
+	if int(id) >= len(x.at) || x.at[id] == 0 {
+		return None
+	}
+	return x.deadlines[x.at[id]-1]
 }

@@ -3,7 +3,11 @@ package expiry_test
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strconv"
 	"testing"
+	"time"
 
 	"github.com/mayflycache/mayfly/internal/expiry"
 	"github.com/mayflycache/mayfly/internal/realredis"
@@ -13,7 +17,7 @@ import (
 // nowMs begins a script. Time stands still in a script, so it is the time by which the commands in it decide.
 const nowMs = "local t = redis.call('TIME') local now = t[1]*1000 + math.floor(t[2]/1000) "
 
-func eval(t *testing.T, rdb *redis.Client, script string, args ...any) string {
+func eval(t testing.TB, rdb *redis.Client, script string, args ...any) string {
 	t.Helper()
 	v, err := rdb.Eval(context.Background(), nowMs+script, nil, args...).Result()
 	if err != nil {
@@ -22,7 +26,7 @@ func eval(t *testing.T, rdb *redis.Client, script string, args ...any) string {
 	return fmt.Sprint(v)
 }
 
-func debug(t *testing.T, rdb *redis.Client, active int) {
+func debug(t testing.TB, rdb *redis.Client, active int) {
 	t.Helper()
 	if err := rdb.Do(context.Background(), "DEBUG", "SET-ACTIVE-EXPIRE", active).Err(); err != nil {
 		t.Fatal(err)
@@ -115,6 +119,104 @@ func TestTheCycleOfRedis8DeletesInTheLastMillisecond(t *testing.T) {
 			t.Logf("%s: in %d of %d looks a key was gone during its last millisecond", srv.Version(), early, polls)
 			if f == realredis.Redis7 && early > 0 {
 				t.Error("7.0 deleted in the last millisecond")
+			}
+		})
+	}
+}
+
+// BenchmarkRedisCycleDeletes reports what deleting one key costs the active cycle of a real server, by its own account, when all keys are dead.
+func BenchmarkRedisCycleDeletes(b *testing.B) {
+	const keys = 200_000
+	ctx := context.Background()
+	rdb := realredis.Start(b, realredis.Options{Config: []string{"appendonly no"}}).Client()
+	spent := func() float64 {
+		ms, err := strconv.ParseFloat(rdb.InfoMap(ctx, "stats").Item("Stats", "expire_cycle_cpu_milliseconds"), 64)
+		if err != nil {
+			b.Fatal(err)
+		}
+		return ms
+	}
+	for b.Loop() {
+		debug(b, rdb, 0)
+		for from := 0; from < keys; from += 10_000 {
+			eval(b, rdb, "for i = 1, 10000 do redis.call('SET', 'k'..(ARGV[1]+i), 'v', 'PXAT', now-1) end return 1", from)
+		}
+		before := spent()
+		debug(b, rdb, 1)
+		for rdb.DBSize(ctx).Val() > 0 {
+		}
+		b.ReportMetric(1000*(spent()-before)/keys, "us/key")
+	}
+}
+
+// BenchmarkRedisHoldsDeadKeys is the burst of docs/decisions/0003 on a real server: a million keys whose lives are uniform in
+// 1 to 10 s, nobody reading, one client writing. It takes half a minute and reports what was held beyond its deadline.
+func BenchmarkRedisHoldsDeadKeys(b *testing.B) {
+	const keys, batch = 1_000_000, 5000
+	for _, f := range []realredis.Flavour{realredis.Redis8, realredis.Redis7} {
+		b.Run(f.String(), func(b *testing.B) {
+			ctx := context.Background()
+			rdb := realredis.Start(b, realredis.Options{Flavour: f, Config: []string{"appendonly no"}}).Client()
+			for b.Loop() {
+				r := rand.New(rand.NewPCG(1, 2))
+				ttls := make([]int64, keys)
+				for i := range ttls {
+					ttls[i] = 1000 + r.Int64N(9000)
+				}
+				write := func(from int, start int64) {
+					args := []any{from}
+					for _, ttl := range ttls[from : from+batch] {
+						args = append(args, start+ttl)
+					}
+					if err := rdb.Eval(ctx, "for i = 2, #ARGV do redis.call('SET', 'k'..(ARGV[1]+i), 'v', 'PXAT', ARGV[i]) end return 1", nil, args...).Err(); err != nil {
+						b.Fatal(err)
+					}
+				}
+				begun := time.Now()
+				write(0, begun.UnixMilli()+1e6)
+				// The lives begin when all is written: after three times what the first batch took for each.
+				start := begun.Add(time.Second + 3*keys/batch*time.Since(begun)).UnixMilli()
+				for from := 0; from < keys; from += batch {
+					write(from, start)
+				}
+				if late := time.Now().UnixMilli() - start; late > 0 {
+					b.Fatalf("the keys were written %d ms too late", late)
+				}
+				slices.Sort(ttls)
+				last := start + ttls[keys-1]
+				if time.Now().UnixMilli() > start {
+					b.Fatal("the keys took more than 20 s to write")
+				}
+				var worst, share, area float64 // area: dead keys times ms
+				before, writes, now, left := start, 0, int64(0), int64(1)
+				for left > 0 {
+					pipe := rdb.Pipeline()
+					for range 100 {
+						pipe.Set(ctx, "written", "v", time.Hour)
+					}
+					pipe.Del(ctx, "written")
+					look := pipe.Eval(ctx, nowMs+"return {now, redis.call('DBSIZE')}", nil)
+					if _, err := pipe.Exec(ctx); err != nil {
+						b.Fatal(err)
+					}
+					fmt.Sscanf(fmt.Sprint(look.Val()), "[%d %d]", &now, &left)
+					if now < start {
+						continue
+					}
+					writes += 100
+					over, _ := slices.BinarySearch(ttls, now-start) // so many deadlines are before now
+					dead := float64(left) - float64(keys-over)
+					if dead > worst {
+						worst, share = dead, dead/float64(left)
+					}
+					area += max(0, dead) * float64(now-before)
+					before = now
+				}
+				b.ReportMetric(worst, "most-dead")
+				b.ReportMetric(100*share, "%-of-held-then")
+				b.ReportMetric(area/keys/1000, "mean-s-overdue")
+				b.ReportMetric(float64(now-last)/1000, "s-after-the-last")
+				b.ReportMetric(float64(writes)/float64(now-start)*1000, "writes/s")
 			}
 		})
 	}
