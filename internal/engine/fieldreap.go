@@ -58,18 +58,13 @@ func (e *Engine) reapFields(d *db, max int) int {
 	work := 0
 	for _, id := range e.due {
 		o := d.at(id)
-		h := o.coll.(*values.HashValue)
-		if work >= max {
-			d.fields.Set(id, h.NextDeadline())
-			continue
-		}
-		work += 1 + e.expireFields(d, o, h, max-work)
+		work += 1 + e.expireFields(d, o, o.coll.(*values.HashValue), max-work)
 	}
 	return work
 }
 
 // expireFields takes up to max dead fields out of h, the hash of o, publishes that once, and returns how many. An emptied hash goes with
-// its key.
+// its key. One with dead fields left is due at once.
 func (e *Engine) expireFields(d *db, o *object, h *values.HashValue, max int) int {
 	e.keyBuf = append(e.keyBuf[:0], o.key...)
 	key := e.keyBuf
