@@ -46,20 +46,6 @@ func (w *Writer) Bulk(b []byte) { bulk(w, b) }
 // BulkString writes a binary string.
 func (w *Writer) BulkString(s string) { bulk(w, s) }
 
-// BulkShared writes a binary string without copying it if it is long. The bytes must never change again: they are read when the reply
-// is written out.
-func (w *Writer) BulkShared(b []byte) {
-	if len(b) < bigBulk {
-		w.Bulk(b)
-		return
-	}
-	w.announce('$', int64(len(b)))
-	w.close()
-	w.full = append(w.full, b[:len(b):len(b)])
-	w.held += len(b)
-	w.Raw("\r\n")
-}
-
 // BulkInt writes an integer as a binary string.
 func (w *Writer) BulkInt(n int64) {
 	var digits [20]byte
@@ -160,7 +146,7 @@ func (w *Writer) Rewind(m Mark) {
 		return
 	}
 	w.buf = nil
-	if m.at > 0 { // then that chunk was begun by appending, and is ours: see BulkShared
+	if m.at > 0 {
 		w.buf = w.full[m.chunk][:m.at]
 	}
 	for _, chunk := range w.full[m.chunk:] {
@@ -209,8 +195,8 @@ func (w *Writer) Take(chunks [][]byte) [][]byte {
 	return chunks
 }
 
-// Reuse gives the Writer a buffer that it may write to, if it has none: a chunk that was taken and written out. A buffer that
-// grew large is left to the collector.
+// Reuse gives the Writer a buffer to write to, if it has none: a chunk that was taken and written out. A large one is left to the
+// collector.
 func (w *Writer) Reuse(b []byte) {
 	if cap(w.buf) == 0 && cap(b) <= chunkSize {
 		w.buf = b[:0]
@@ -296,7 +282,7 @@ func (w *Writer) insert(m Mark, sigil byte, n int64) {
 	case m.chunk == len(w.full):
 		w.buf = slices.Insert(w.buf, m.at, head...)
 		return
-	case m.at == 0: // the chunk may be one of BulkShared
+	case m.at == 0: // the chunk may be a big one
 		w.full = slices.Insert(w.full, m.chunk, slices.Clone(head))
 	default:
 		w.full[m.chunk] = slices.Insert(w.full[m.chunk], m.at, head...)

@@ -55,48 +55,38 @@ func TestRepliesInBothProtocols(t *testing.T) {
 func TestLongRepliesAreTheSameAsShortOnes(t *testing.T) {
 	for _, before := range []int{0, 1, 1000, 20_000, 70_000} {
 		for _, bulk := range []int{0, 5, 16<<10 - 1, 16 << 10, 100_000} {
-			for _, shared := range []bool{false, true} {
-				value := bytes.Repeat([]byte{'v'}, bulk)
-				var w resp.Writer
-				var want strings.Builder
-				for range before / 5 {
-					w.Simple("OK")
-					want.WriteString("+OK\r\n")
-				}
-				outer := w.Mark()
-				inner := w.Mark()
-				for range 3 {
-					if shared {
-						w.BulkShared(value)
-					} else {
-						w.Bulk(value)
-					}
-				}
-				w.ArrayAt(inner, 3)
-				taken := w.Mark()
-				for range 3 {
-					w.BulkShared(value)
-					w.Bulk(value)
-				}
-				w.Rewind(taken)
-				w.Int(1)
-				w.ArrayAt(outer, 2)
+			value := bytes.Repeat([]byte{'v'}, bulk)
+			var w resp.Writer
+			var want strings.Builder
+			for range before / 5 {
+				w.Simple("OK")
+				want.WriteString("+OK\r\n")
+			}
+			outer := w.Mark()
+			inner := w.Mark()
+			for range 3 {
+				w.Bulk(value)
+			}
+			w.ArrayAt(inner, 3)
+			taken := w.Mark()
+			for range 3 {
+				w.BulkString(string(value))
+			}
+			w.Rewind(taken)
+			w.Int(1)
+			w.ArrayAt(outer, 2)
 
-				var frame resp.Writer
-				frame.Bulk(value)
-				want.WriteString("*2\r\n*3\r\n" + strings.Repeat(string(frame.Bytes()), 3) + ":1\r\n")
-				if n := w.Len(); n != want.Len() {
-					t.Errorf("before %d, bulk %d, shared %v: Len %d, want %d", before, bulk, shared, n, want.Len())
-				}
-				if got := string(w.Bytes()); got != want.String() {
-					t.Errorf("before %d, bulk %d, shared %v: differs", before, bulk, shared)
-				}
-				if got := bytes.Join(w.Take(nil), nil); string(got) != want.String() {
-					t.Errorf("before %d, bulk %d, shared %v: the chunks differ", before, bulk, shared)
-				}
-				if w.Len() != 0 || strings.Trim(string(value), "v") != "" {
-					t.Errorf("before %d, bulk %d, shared %v: %d bytes are left, value %.10q", before, bulk, shared, w.Len(), value)
-				}
+			var frame resp.Writer
+			frame.Bulk(value)
+			want.WriteString("*2\r\n*3\r\n" + strings.Repeat(string(frame.Bytes()), 3) + ":1\r\n")
+			if n := w.Len(); n != want.Len() {
+				t.Errorf("before %d, bulk %d: Len %d, want %d", before, bulk, n, want.Len())
+			}
+			if got := string(w.Bytes()); got != want.String() {
+				t.Errorf("before %d, bulk %d: differs", before, bulk)
+			}
+			if got := bytes.Join(w.Take(nil), nil); string(got) != want.String() || w.Len() != 0 {
+				t.Errorf("before %d, bulk %d: the chunks differ, or %d bytes are left", before, bulk, w.Len())
 			}
 		}
 	}
@@ -116,20 +106,6 @@ func TestALargeReplyIsHeldOnce(t *testing.T) {
 	}).AllocedBytesPerOp()
 	if limit := int64(n * 1000 * 5 / 4); got > limit {
 		t.Errorf("%d bytes allocated for a reply of %d", got, n*1000)
-	}
-}
-
-func TestASharedBulkIsNotCopied(t *testing.T) {
-	value := make([]byte, 64<<20)
-	got := testing.Benchmark(func(b *testing.B) {
-		b.ReportAllocs()
-		for b.Loop() {
-			var w resp.Writer
-			w.BulkShared(value)
-		}
-	}).AllocedBytesPerOp()
-	if got > 4<<10 {
-		t.Errorf("%d bytes allocated", got)
 	}
 }
 

@@ -90,10 +90,7 @@ func (c *conn) writeSome() {
 			c.queue = c.queue[i:]
 			return
 		}
-		c.queue[i] = nil
-		if i == len(c.queue)-1 {
-			c.free = b // only the last is ours: see resp.Writer.Reuse
-		}
+		c.free, c.queue[i] = b, nil
 	}
 	c.queue = c.queue[:0]
 }
