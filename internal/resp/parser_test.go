@@ -4,8 +4,10 @@ import (
 	"bytes"
 	"fmt"
 	"io"
+	"math/rand/v2"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/mayflycache/mayfly/internal/resp"
 )
@@ -138,6 +140,36 @@ func TestCommandsMayBeCutAnywhere(t *testing.T) {
 			if got.String() != want {
 				t.Fatalf("cut at %d and %d: got\n%swant\n%s", i, j, got.String(), want)
 			}
+		}
+	}
+}
+
+// A stream longer than the buffer: what is left of a command moves to its front, and the buffer grows for long arguments.
+func TestLongStreams(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	draw := rand.New(rand.NewPCG(seed, 0))
+	var stream, want strings.Builder
+	for stream.Len() < 2<<20 {
+		n := 1 + draw.IntN(5)
+		fmt.Fprintf(&stream, "*%d\r\n", n)
+		for i := range n {
+			size := draw.IntN(30)
+			if draw.IntN(50) == 0 {
+				size = draw.IntN(50_000)
+			}
+			arg := strings.Repeat(string(rune('a'+i)), size)
+			fmt.Fprintf(&stream, "$%d\r\n%s\r\n", size, arg)
+			if i > 0 {
+				want.WriteByte(' ')
+			}
+			fmt.Fprintf(&want, "%q", arg)
+		}
+		want.WriteByte('\n')
+	}
+	for _, size := range []int{1 << 30, 1000, 4096, 10_007} {
+		if got := parse(new(resp.Parser), stream.String(), size); got != want.String() {
+			t.Errorf("in pieces of %d: differs", size)
 		}
 	}
 }
