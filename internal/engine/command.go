@@ -85,7 +85,7 @@ var commands map[string]*Command
 func init() {
 	tables = [][]Command{
 		connectionCommands, keyCommands, expiryCommands, scanCommands, inspectCommands, stringCommands, rangeCommands, counterCommands, bitCommands, databaseCommands, debugCommands, transactionCommands, dumpCommands,
-		hashCommands, fieldCommands, listCommands, setCommands, setAlgebraCommands, sortedSetCommands, zrangeCommands, zpopCommands, zstoreCommands, sortCommands,
+		hashCommands, fieldCommands, listCommands, setCommands, setAlgebraCommands, sortedSetCommands, zrangeCommands, zpopCommands, zstoreCommands, sortCommands, hyperLogLogCommands,
 		scriptCommands, pubsubCommands, clientCommands, configCommands, infoCommands, commandCommands,
 	}
 	commands = make(map[string]*Command)

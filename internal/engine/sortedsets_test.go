@@ -38,6 +38,8 @@ func TestZaddOptions(t *testing.T) {
 		ZADD z GT CH 2 b 5 c 1 d               :2
 		ZADD z LT CH 2 b 9 c 9 d               :1
 		ZADD z NX INCR 1 a                     (nil)
+		ZADD z GT INCR 0 a                     (nil)
+		ZADD z LT INCR 0 a                     (nil)
 		ZADD z INCR 1.5 a                      "2.5"
 		ZADD z inf i                           :1
 		ZINCRBY z -inf i                       -ERR resulting score is not a number (NaN)
@@ -136,10 +138,15 @@ func TestBlockedPopsAreServedInTheOrderInWhichTheyCame(t *testing.T) {
 		@out 3                                 ["z", "b", "2"]
 		EXISTS z                               :0
 		@c3 BZPOPMAX z 0.5
+		@c4 BZMPOP 0.5 1 z MIN
 		SADD z x                               :1
 		@out 3
-		@sleep 501
+		@sleep 499
+		@out 3
+		@out 4
+		@sleep 2
 		@out 3                                 (nil array)
+		@out 4                                 (nil array)
 		@c1 BZPOPMIN z 0                       -WRONGTYPE Operation against a key holding the wrong kind of value
 		MULTI                                  +OK
 		BZPOPMIN none 0                        +QUEUED

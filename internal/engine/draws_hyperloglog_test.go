@@ -1,0 +1,41 @@
+package engine
+
+import (
+	"math/rand/v2"
+	"strconv"
+	"testing"
+)
+
+// drawHyperLogLogs draws a command of the HyperLogLogs.
+func drawHyperLogLogs(r *rand.Rand) []string {
+	key := func() string { return "p" + strconv.Itoa(r.IntN(4)) }
+	switch r.IntN(12) {
+	case 0, 1, 2, 3, 4:
+		args := []string{"PFADD", key()}
+		for range r.IntN(4) * r.IntN(60) {
+			args = append(args, strconv.Itoa(r.IntN(50000)))
+		}
+		return args
+	case 5, 6:
+		return []string{"PFCOUNT", key()}
+	case 7:
+		return []string{"PFCOUNT", key(), key(), key()}
+	case 8:
+		return []string{"PFMERGE", key(), key(), key()}
+	case 9:
+		return drawLife(r, key())
+	case 10:
+		if r.IntN(10) > 0 {
+			return []string{"PFCOUNT", key(), key()}
+		}
+		return []string{"SET", key(), []string{"x", "HYLL", "HYLL\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x80\x00", "HYLLxxxxxxxxxxxxxxxx"}[r.IntN(4)]}
+	}
+	if r.IntN(10) > 0 {
+		return []string{"GET", key()}
+	}
+	return []string{"DEL", key()}
+}
+
+func TestHyperLogLogsAgainstRedis(t *testing.T) {
+	duelWith(t, []string{"p0", "p1", "p2", "p3"}, bothLimits[1:], drawHyperLogLogs)
+}

@@ -1,0 +1,43 @@
+package engine
+
+import (
+	"strconv"
+	"testing"
+)
+
+func TestHyperLogLogs(t *testing.T) {
+	play(t, Options{}, `
+		PFADD h                                :1
+		PFADD h                                :0
+		PFADD h a b c                          :1
+		PFADD h a                              :0
+		PFCOUNT h                              :3
+		STRLEN h                               :27
+		EXPIRE h 100                           :1
+		PFMERGE h none                         +OK
+		TTL h                                  :100
+		PFMERGE e                              +OK
+		STRLEN e                               :18
+		PFCOUNT h e none                       :3
+		PFCOUNT none                           :0
+		SADD l a                               :1
+		PFADD l a                              -WRONGTYPE Operation against a key holding the wrong kind of value
+		SET s x                                +OK
+		PFCOUNT h s                            -WRONGTYPE Key is not a valid HyperLogLog string value.
+		SETRANGE h 16 x                        :27
+		PFADD h d                              -INVALIDOBJ Corrupted HLL object detected
+	`)
+}
+
+// The figures are those of Redis 8.0.2 for the same elements.
+func TestHyperLogLogsCountAsRedis(t *testing.T) {
+	s := newStage(Options{})
+	for i := range 100_000 {
+		s.do("", "PFADD", "h", strconv.Itoa(i))
+		if want := map[int]string{99: ":100", 999: ":1001", 9999: ":9987", 99999: ":99565"}[i]; want != "" {
+			if got := s.do("", "PFCOUNT", "h"); got != want {
+				t.Errorf("%d elements: %s, want %s", i+1, got, want)
+			}
+		}
+	}
+}

@@ -1,0 +1,254 @@
+package values
+
+import (
+	"encoding/binary"
+	"math"
+	"math/bits"
+)
+
+// A HyperLogLog estimates how many different elements it was given, from 16384 registers of 6 bits. It is a string in Redis's two
+// published forms, which are read and written here: after a head of 16 bytes either all registers (dense), or runs of equal ones (sparse).
+//
+//	"HYLL"  form  0 0 0  cardinality as last counted, 8 bytes little-endian; the highest bit says that it is out of date
+//
+// Runs: 00nnnnnn is n+1 zeros; 01nnnnnn nnnnnnnn is n+1 zeros; 1vvvvvnn is n+1 times the value v+1.
+type HyperLogLog []byte
+
+const (
+	hllRegisters = 1 << 14
+	hllBits      = 6
+	hllHead      = 16
+	hllDenseSize = hllHead + hllRegisters*hllBits/8
+	hllRanks     = 64 - 14 + 1 // values of a register above 0
+
+	hllDense  = 0
+	hllSparse = 1
+
+	hllSparseMax    = 3000 // bytes after the head, from which on the sparse form is given up: hll-sparse-max-bytes
+	hllSparseValue  = 32   // the largest value of a run
+	hllSparseLength = 4    // the longest run of a value
+)
+
+// NewHyperLogLog returns one that was given nothing.
+func NewHyperLogLog() HyperLogLog { return new(Registers).HyperLogLog(nil, false) }
+
+// Valid reports whether b has the head and the size of a HyperLogLog. Its runs may still be broken, which the other functions find.
+func (h HyperLogLog) Valid() bool {
+	return len(h) >= hllHead && string(h[:4]) == "HYLL" && (h[4] == hllSparse || h[4] == hllDense && len(h) == hllDenseSize)
+}
+
+// Dense reports the form.
+func (h HyperLogLog) Dense() bool { return h[4] == hllDense }
+
+// Cached returns the cardinality that was counted last, if nothing was added since.
+func (h HyperLogLog) Cached() (n int64, ok bool) {
+	n = int64(binary.LittleEndian.Uint64(h[8:]))
+	return n, n >= 0
+}
+
+// Cache keeps the cardinality.
+func (h HyperLogLog) Cache(n int64) { binary.LittleEndian.PutUint64(h[8:], uint64(n)) }
+
+// outdated says that the kept cardinality is not right any more.
+func (h HyperLogLog) outdated() HyperLogLog {
+	h[15] |= 0x80
+	return h
+}
+
+// Add gives it an element. It returns the string to keep from now on, h or another, and whether it changed; ok is false if h is broken.
+func (h HyperLogLog) Add(element []byte) (next HyperLogLog, changed, ok bool) {
+	at, value := hllPlace(element)
+	if h.Dense() {
+		if h.register(at) >= value {
+			return h, false, true
+		}
+		h.setRegister(at, value)
+		return h.outdated(), true, true
+	}
+	var r Registers
+	if !r.Merge(h) {
+		return h, false, false
+	}
+	if r[at] >= value {
+		return h, false, true
+	}
+	r[at] = value
+	return r.HyperLogLog(h, false), true, true
+}
+
+func (h HyperLogLog) register(i int) uint8 {
+	bit := i * hllBits
+	b := h[hllHead+bit/8:]
+	v := uint16(b[0])
+	if len(b) > 1 {
+		v |= uint16(b[1]) << 8
+	}
+	return uint8(v >> (bit % 8) & (1<<hllBits - 1))
+}
+
+func (h HyperLogLog) setRegister(i int, value uint8) {
+	bit := i * hllBits
+	b := h[hllHead+bit/8:]
+	shift := bit % 8
+	b[0] = b[0]&^byte((1<<hllBits-1)<<shift) | value<<shift
+	if shift > 8-hllBits {
+		b[1] = b[1]&^byte((1<<hllBits-1)>>(8-shift)) | value>>(8-shift)
+	}
+}
+
+// Registers are those of a HyperLogLog, or of several together.
+type Registers [hllRegisters]uint8
+
+// Merge makes r as if it had been given what h was as well; false if h is broken.
+func (r *Registers) Merge(h HyperLogLog) bool {
+	if h.Dense() {
+		for i := range r {
+			r[i] = max(r[i], h.register(i))
+		}
+		return true
+	}
+	at := 0
+	for b := h[hllHead:]; len(b) > 0; b = b[1:] {
+		value, n := uint8(0), 0
+		switch {
+		case b[0]&0x80 != 0:
+			value, n = b[0]>>2&0x1f+1, int(b[0]&3)+1
+		case b[0]&0x40 == 0:
+			n = int(b[0]) + 1
+		case len(b) > 1:
+			n = int(b[0]&0x3f)<<8 + int(b[1]) + 1
+			b = b[1:]
+		default:
+			return false
+		}
+		if at+n > hllRegisters {
+			return false
+		}
+		for ; n > 0; n-- {
+			r[at] = max(r[at], value)
+			at++
+		}
+	}
+	return at == hllRegisters
+}
+
+// HyperLogLog returns r as the successor of h, which may be nil: its cardinality has to be counted. It is dense if asked for, or if the sparse
+// form would be too long.
+func (r *Registers) HyperLogLog(h HyperLogLog, dense bool) HyperLogLog {
+	next := r.encode(dense)
+	if h != nil {
+		copy(next[5:hllHead], h[5:hllHead])
+	}
+	return next.outdated()
+}
+
+func (r *Registers) encode(dense bool) HyperLogLog {
+	h := append(make(HyperLogLog, 0, 64), "HYLL\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"...)
+	for i := 0; i < hllRegisters && !dense; {
+		n := 1
+		for i+n < hllRegisters && r[i+n] == r[i] {
+			n++
+		}
+		h, dense = appendRun(h, r[i], n)
+		dense = dense || len(h)-hllHead > hllSparseMax
+		i += n
+	}
+	if !dense {
+		return h
+	}
+	h = append(h[:hllHead], make([]byte, hllDenseSize-hllHead)...)
+	h[4] = hllDense
+	for i, value := range r {
+		h.setRegister(i, value)
+	}
+	return h
+}
+
+// appendRun appends n registers of a value; tooLarge if a run cannot have it.
+func appendRun(h HyperLogLog, value uint8, n int) (_ HyperLogLog, tooLarge bool) {
+	switch {
+	case value > hllSparseValue:
+		return h, true
+	case value == 0 && n > 64:
+		return append(h, 0x40|byte((n-1)>>8), byte(n-1)), false
+	case value == 0:
+		return append(h, byte(n-1)), false
+	}
+	for ; n > 0; n -= hllSparseLength {
+		h = append(h, 0x80|(value-1)<<2|byte(min(n, hllSparseLength)-1))
+	}
+	return h, false
+}
+
+// Count estimates how many elements it was: the improved estimator of O. Ertl, "New cardinality estimation algorithms for HyperLogLog
+// sketches" (2017), which Redis uses.
+func (r *Registers) Count() int64 {
+	var having [hllRanks + 1]int
+	for _, value := range r {
+		having[min(value, hllRanks)]++
+	}
+	const m = float64(hllRegisters)
+	z := m * hllTau((m-float64(having[hllRanks]))/m)
+	for k := hllRanks - 1; k >= 1; k-- {
+		z = (z + float64(having[k])) * 0.5
+	}
+	z += m * hllSigma(float64(having[0])/m)
+	return int64(math.Round(0.5 / math.Ln2 * m * m / z))
+}
+
+func hllSigma(x float64) float64 {
+	if x == 1 {
+		return math.Inf(1)
+	}
+	z, y := x, 1.0
+	for {
+		x *= x
+		before := z
+		z += x * y
+		y += y
+		if z == before {
+			return z
+		}
+	}
+}
+
+func hllTau(x float64) float64 {
+	if x == 0 || x == 1 {
+		return 0
+	}
+	y, z := 1.0, 1-x
+	for {
+		x = math.Sqrt(x)
+		before := z
+		y *= 0.5
+		z -= (1 - x) * (1 - x) * y
+		if z == before {
+			return z / 3
+		}
+	}
+}
+
+// hllPlace returns the register that an element counts in, and the value that it proposes: how many zeros its hash ends in, and one.
+func hllPlace(element []byte) (at int, value uint8) {
+	h := murmur64(element, 0xadc83b19)
+	return int(h % hllRegisters), uint8(bits.TrailingZeros64(h>>14|1<<(hllRanks-1))) + 1
+}
+
+// murmur64 is MurmurHash64A by Austin Appleby, who put it into the public domain.
+func murmur64(b []byte, seed uint64) uint64 {
+	const m, shift = 0xc6a4a7935bd1e995, 47
+	h := seed ^ uint64(len(b))*m
+	for ; len(b) >= 8; b = b[8:] {
+		k := binary.LittleEndian.Uint64(b) * m
+		k ^= k >> shift
+		h = (h ^ k*m) * m
+	}
+	if len(b) > 0 {
+		for i, c := range b {
+			h ^= uint64(c) << (8 * i)
+		}
+		h *= m
+	}
+	h = (h ^ h>>shift) * m
+	return h ^ h>>shift
+}
