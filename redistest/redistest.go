@@ -1,0 +1,274 @@
+// Package redistest is a Redis 8.0 for tests, in the test's own process, in the spirit of net/http/httptest.
+//
+//	srv := redistest.Start(t)
+//	rdb := srv.Client() // a *redis.Client over memory; closed with the test
+//
+//	rdb.Set(ctx, "session", "s1", time.Hour)
+//	srv.Advance(time.Hour + time.Millisecond)
+//	rdb.Get(ctx, "session") // redis.Nil
+//
+// Data is reached through the protocol: every reply is Redis's, and a command that the double does not have is answered with
+// Redis's "ERR unknown command". There is no port until Addr asks for one.
+//
+// # Time
+//
+// The server's clock runs: it is time.Now, and in a testing/synctest bubble the bubble's time. There time.Sleep is all a test needs; a week of
+// it costs milliseconds, since the server has no timer but the one for its next deadline. Where there is no bubble, Advance moves the clock.
+// A key can be read in the millisecond of its deadline, and not in the next.
+//
+// # Faults
+//
+// Hang, Refuse, Latency, FailNext, DropReply, DropInvalidations, KillConnections and Restart make the server misbehave, as servers and
+// networks do. Log shows what was asked of it.
+//
+// Tests written for miniredis find its functions here by its names: see docs/testing.md.
+package redistest
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"net/url"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/mayflycache/mayfly/internal/engine"
+	"github.com/mayflycache/mayfly/internal/server"
+)
+
+// patience is how long Close and Advance wait for clients that do not read.
+const patience = 5 * time.Second
+
+// Options set up a Server. The zero value is a Redis without a password.
+type Options struct {
+	Password string // what clients must AUTH with; empty: nothing
+	Cycle    Cycle  // how keys are removed that are dead and that nobody asks for
+	Seed     uint64 // of every random choice (RANDOMKEY, SPOP, eviction ...); 0: a different one for every server
+}
+
+// Cycle is a way of removing dead keys that nobody asks for. Either way nobody can read a dead key.
+type Cycle uint8
+
+const (
+	// ByDeadline removes every key, and announces that it expired, in the millisecond after its deadline.
+	ByDeadline Cycle = iota
+	// Documented samples keys ten times a second, as Redis does and documents: removal and announcement may be late. The server then has a
+	// timer that runs ten times a second while any key has a deadline.
+	Documented
+)
+
+// Server is a running double. Its methods are safe for concurrent use.
+type Server struct {
+	options Options
+	tb      Tester       // nil: it runs in no test
+	offset  atomic.Int64 // microseconds by which the clock is ahead of time.Now
+	log     commandLog
+	ports   sync.WaitGroup // goroutines that accept connections
+
+	mu      sync.Mutex // guards what follows
+	server  *server.Server
+	engine  *engine.Engine
+	running bool
+	addr    string // host:port, once there is one. It is kept over a Close, for Restart.
+	client  *redis.Client
+}
+
+// Start starts a server. It stops when the test ends.
+func Start(tb testing.TB, o ...Options) *Server {
+	tb.Helper()
+	s := NewMiniRedis()
+	switch {
+	case len(o) > 1:
+		tb.Fatalf("redistest: Start takes one Options at most, got %d", len(o))
+	case len(o) == 1:
+		s.options = o[0]
+	}
+	s.tb = tb
+	if err := s.open(); err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(s.Close)
+	return s
+}
+
+// open starts the server, without a port.
+func (s *Server) open() error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.running {
+		return errors.New("redistest: the server runs already")
+	}
+	if s.engine == nil {
+		e, err := s.newEngine()
+		if err != nil {
+			return err
+		}
+		s.engine = e
+	}
+	srv, err := server.New(s.engine, server.Options{Clock: func() int64 { return time.Now().UnixMicro() + s.offset.Load() }})
+	if err != nil {
+		return err
+	}
+	srv.Faults().Watch(s.log.add)
+	s.server, s.running = srv, true
+	return nil
+}
+
+func (s *Server) newEngine() (*engine.Engine, error) {
+	o := engine.Options{Password: s.options.Password, Seed: s.options.Seed}
+	switch s.options.Cycle {
+	case ByDeadline:
+	case Documented:
+		o.Cycle = engine.Documented
+	default:
+		return nil, fmt.Errorf("redistest: Options.Cycle must be ByDeadline or Documented, got %d", s.options.Cycle)
+	}
+	return engine.New(o), nil
+}
+
+// Client returns a client over memory, the same at every call. It works in the synctest bubble in which the server was started, and is closed when
+// the test ends. Make others, as of other processes, with redis.NewClient(srv.Options()).
+func (s *Server) Client() *redis.Client {
+	o := s.Options()
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.client == nil {
+		c := redis.NewClient(o)
+		s.client = c
+		if s.tb != nil {
+			s.tb.Cleanup(func() { c.Close() })
+		}
+	}
+	return s.client
+}
+
+// Options returns options for a client of your own over memory: with the server's password, context deadlines obeyed, and without the notices of
+// maintenance that only Redis's cloud sends.
+func (s *Server) Options() *redis.Options {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return &redis.Options{
+		Addr:                     "127.0.0.1:6379", // nobody listens there: Dialer is asked. A name would be looked up.
+		Dialer:                   s.Dial,
+		Password:                 s.options.Password,
+		ContextTimeoutEnabled:    true,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	}
+}
+
+// Dial returns the client's end of a new connection over memory. Network and address are ignored.
+func (s *Server) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	s.mu.Lock()
+	srv := s.server
+	s.mu.Unlock()
+	if srv == nil {
+		return nil, errors.New("redistest: the server was not started")
+	}
+	return srv.Dial(ctx, network, addr)
+}
+
+// Addr returns "127.0.0.1:port", for clients that need TCP. The port is opened by the first call. Not for synctest bubbles: there time stands
+// still while somebody waits for the network.
+func (s *Server) Addr() string {
+	addr, err := s.listen("127.0.0.1:0")
+	if err != nil {
+		s.fatal(err)
+	}
+	return addr
+}
+
+// listen opens a TCP port, if there is none, and returns its address.
+func (s *Server) listen(addr string) (string, error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.addr != "" || !s.running {
+		return s.addr, nil
+	}
+	l, err := net.Listen("tcp", addr)
+	if err != nil {
+		return "", fmt.Errorf("redistest: %w", err)
+	}
+	s.addr = l.Addr().String()
+	s.serve(l)
+	return s.addr, nil
+}
+
+// serve accepts from l until the server is closed; s.mu is held.
+func (s *Server) serve(l net.Listener) {
+	srv := s.server
+	s.ports.Go(func() { srv.Serve(l) })
+}
+
+// URL returns "redis://..." for redis.ParseURL and other clients. Like Addr it opens the port.
+func (s *Server) URL() string {
+	u := url.URL{Scheme: "redis", Host: s.Addr()}
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.options.Password != "" {
+		u.User = url.UserPassword("", s.options.Password)
+	}
+	return u.String()
+}
+
+// Close stops the server: commands that have arrived are run and answered, then connections and the port are closed. It returns when every goroutine
+// of the server has ended. Closing twice is fine, and a test closes its server by itself. Restart starts it again, with the data it had.
+func (s *Server) Close() {
+	s.mu.Lock()
+	srv := s.server
+	s.running = false
+	s.mu.Unlock()
+	if srv == nil {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	srv.Close(ctx) // an error says that clients did not read their replies, which is theirs to say
+	s.ports.Wait()
+}
+
+// Advance moves the clock forward, and does what is then due: keys and fields expire, waits end, pushes go out. When it returns, those who listen
+// over memory have dealt with the pushes: a client that waits for pushes (go-redis's PubSub, say, or a tracking connection that subscribed)
+// has read them and waits for the next. Of a listener over TCP nobody can know that, nor of a connection that is idle in a pool.
+// A listener that takes more than five seconds is not waited for; the test's log says so.
+func (s *Server) Advance(d time.Duration) {
+	if d < 0 {
+		s.fatal(fmt.Errorf("redistest: Advance moves forward, got %v; SetTime sets the clock back", d))
+		return
+	}
+	s.offset.Add(d.Microseconds())
+	s.catchUp()
+}
+
+// SetTime sets the clock to t, from where it runs on. It may be set back: what is dead remains so.
+func (s *Server) SetTime(t time.Time) {
+	s.offset.Store(t.UnixMicro() - time.Now().UnixMicro())
+	s.catchUp()
+}
+
+func (s *Server) catchUp() {
+	s.mu.Lock()
+	srv, running := s.server, s.running
+	s.mu.Unlock()
+	if !running {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	if err := srv.CatchUp(ctx); err != nil && s.tb != nil {
+		s.tb.Logf("redistest: the clock was moved, and after %v a listener has not read what came of it", patience)
+	}
+}
+
+// fatal ends the test, or panics where there is none.
+func (s *Server) fatal(err error) {
+	if s.tb == nil {
+		panic(err)
+	}
+	s.tb.Fatalf("%v", err)
+}

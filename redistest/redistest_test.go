@@ -1,0 +1,257 @@
+package redistest_test
+
+import (
+	"context"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly/redistest"
+)
+
+// A key is readable in the millisecond of its deadline, gone in the next, and announced and removed then without being asked for.
+func TestAKeyLivesToTheMillisecond(t *testing.T) {
+	for _, ttl := range []time.Duration{time.Millisecond, 1500 * time.Millisecond, 24 * time.Hour} {
+		for _, move := range []string{"sleep", "advance"} {
+			t.Run(move+" "+ttl.String(), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					srv := redistest.Start(t)
+					rdb := srv.Client()
+					pass := time.Sleep
+					if move == "advance" {
+						pass = srv.Advance
+					}
+					set(t, rdb, "k", ttl)
+					pass(ttl - time.Millisecond)
+					wantAlive(t, rdb, "1 ms before its deadline", true)
+					pass(time.Millisecond)
+					wantAlive(t, rdb, "at its deadline", true)
+					pass(time.Millisecond)
+					wantAlive(t, rdb, "1 ms after its deadline", false)
+
+					set(t, rdb, "k", ttl)
+					pass(ttl + time.Millisecond)
+					synctest.Wait()
+					if n := rdb.DBSize(t.Context()).Val(); n != 0 {
+						t.Errorf("%d keys were not reaped 1 ms after their deadline", n)
+					}
+				})
+			})
+		}
+	}
+}
+
+func set(t *testing.T, rdb *redis.Client, key string, ttl time.Duration) {
+	t.Helper()
+	if err := rdb.Set(t.Context(), key, "v", ttl).Err(); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func wantAlive(t *testing.T, rdb *redis.Client, when string, want bool) {
+	t.Helper()
+	if err := rdb.Get(t.Context(), "k").Err(); (err == nil) != want || err != nil && err != redis.Nil {
+		t.Errorf("%s: want alive %v, got error %v", when, want, err)
+	}
+}
+
+func TestAWeekOfSleepCostsNothing(t *testing.T) {
+	began := time.Now()
+	synctest.Test(t, func(t *testing.T) {
+		srv := redistest.Start(t)
+		rdb := srv.Client()
+		for i := range 100 {
+			set(t, rdb, string(rune('a'+i)), time.Duration(i+1)*time.Hour)
+		}
+		set(t, rdb, "later", 8*24*time.Hour)
+		time.Sleep(7 * 24 * time.Hour)
+		if n := rdb.DBSize(t.Context()).Val(); n != 1 {
+			t.Errorf("%d keys are left, want 1", n)
+		}
+	})
+	if d := time.Since(began); d > 500*time.Millisecond {
+		t.Errorf("a week took %v", d)
+	}
+}
+
+// The timer is set by the clock as Advance left it.
+func TestAfterAdvanceKeysStillEndByThemselves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := redistest.Start(t)
+		rdb := srv.Client()
+		set(t, rdb, "k", 5*time.Second)
+		srv.Advance(3 * time.Second)
+		time.Sleep(2*time.Second + time.Millisecond)
+		synctest.Wait()
+		if n := rdb.DBSize(t.Context()).Val(); n != 0 {
+			t.Errorf("%d keys were not reaped 1 ms after their deadline", n)
+		}
+	})
+}
+
+func TestSetTimeMovesBothWays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := redistest.Start(t)
+		rdb := srv.Client()
+		then := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
+		srv.SetTime(then)
+		if got := rdb.Time(t.Context()).Val(); !got.Equal(then) {
+			t.Errorf("TIME is %v", got)
+		}
+		set(t, rdb, "k", time.Hour)
+		srv.SetTime(then.Add(-time.Hour))
+		if got := rdb.PTTL(t.Context(), "k").Val(); got != 2*time.Hour {
+			t.Errorf("an hour back: PTTL is %v", got)
+		}
+		time.Sleep(time.Minute)
+		if got := rdb.PTTL(t.Context(), "k").Val(); got != 2*time.Hour-time.Minute {
+			t.Errorf("the clock does not run: PTTL is %v", got)
+		}
+		srv.SetTime(then.Add(time.Hour + time.Millisecond))
+		wantAlive(t, rdb, "after its deadline", false)
+	})
+}
+
+// When Advance returns, a tracking reader has dropped what expired, however long its handler takes.
+func TestAdvanceReturnsWhenTrackingReadersHaveSeenIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := redistest.Start(t)
+		rdb := srv.Client()
+		messages, closeTracker := track(t, srv)
+		defer closeTracker()
+		set(t, rdb, "user:1", time.Minute)
+		<-messages // SET
+		seen := false
+		go func() {
+			<-messages
+			seen = true
+		}()
+		synctest.Wait()
+		srv.Advance(time.Minute + time.Millisecond)
+		synctest.Wait() // for the goroutine above only: the reader itself was awaited
+		if !seen {
+			t.Error("the invalidation has not arrived")
+		}
+	})
+}
+
+// track returns the keys that a tracking client hears of.
+func track(t *testing.T, srv *redistest.Server) (keys <-chan []string, stop func()) {
+	t.Helper()
+	o := srv.Options()
+	o.Protocol = 2
+	o.OnConnect = func(ctx context.Context, cn *redis.Conn) error {
+		id := cn.ClientID(ctx).Val()
+		return cn.Do(ctx, "CLIENT", "TRACKING", "ON", "REDIRECT", id, "BCAST", "PREFIX", "user:").Err()
+	}
+	c := redis.NewClient(o)
+	sub := c.Subscribe(t.Context(), "__redis__:invalidate")
+	if _, err := sub.Receive(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	heard := make(chan []string, 10)
+	go func() {
+		for m := range sub.Channel() {
+			heard <- m.PayloadSlice
+		}
+	}()
+	return heard, func() { sub.Close(); c.Close() }
+}
+
+func TestAddrServesTCP(t *testing.T) {
+	srv := redistest.Start(t, redistest.Options{Password: "open sesame/"})
+	set(t, srv.Client(), "k", 0)
+	for what, o := range map[string]*redis.Options{
+		"Addr": {Addr: srv.Addr(), Password: "open sesame/"},
+		"URL":  must(redis.ParseURL(srv.URL())),
+	} {
+		rdb := redis.NewClient(o)
+		defer rdb.Close()
+		if err := rdb.Get(t.Context(), "k").Err(); err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	stranger := redis.NewClient(&redis.Options{Addr: srv.Addr()})
+	defer stranger.Close()
+	if err := stranger.Get(t.Context(), "k").Err(); err == nil || !strings.HasPrefix(err.Error(), "NOAUTH") {
+		t.Errorf("without the password: %v", err)
+	}
+	if srv.Host() != "127.0.0.1" || srv.Addr() != srv.Host()+":"+srv.Port() {
+		t.Error(srv.Host(), srv.Port(), srv.Addr())
+	}
+}
+
+func must[T any](v T, err error) T {
+	if err != nil {
+		panic(err)
+	}
+	return v
+}
+
+func TestLog(t *testing.T) {
+	srv := redistest.Start(t)
+	rdb := srv.Client()
+	rdb.Set(t.Context(), "user:7", "Ada \"Lovelace\"\n", time.Minute)
+	rdb.Get(t.Context(), "")
+	rdb.Echo(t.Context(), strings.Repeat("x", 2000))
+	want := []string{
+		`set user:7 "Ada \"Lovelace\"\n" ex 60`,
+		`get ""`,
+		`echo ` + strings.Repeat("x", 1024) + `...(2000 bytes)`,
+	}
+	if diff := cmp.Diff(want, srv.Log()); diff != "" {
+		t.Error(diff)
+	}
+	srv.ClearLog()
+	if got := srv.Log(); got != nil {
+		t.Errorf("after ClearLog: %q", got)
+	}
+	long := strings.Repeat("y", 1000)
+	for range 5000 {
+		rdb.Echo(t.Context(), long)
+	}
+	if n := len(srv.Log()); n < 500 || n > 1200 {
+		t.Errorf("%d lines of 1 kB are kept", n)
+	}
+}
+
+func TestDocumentedCycle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := redistest.Start(t, redistest.Options{Cycle: redistest.Documented})
+		rdb := srv.Client()
+		for i := range 20 {
+			set(t, rdb, string(rune('a'+i)), time.Second)
+		}
+		time.Sleep(time.Second + time.Millisecond)
+		synctest.Wait()
+		if n := rdb.DBSize(t.Context()).Val(); n == 0 {
+			t.Error("no cycle has run yet, and all keys are gone")
+		}
+		time.Sleep(time.Second)
+		if n := rdb.DBSize(t.Context()).Val(); n != 0 {
+			t.Errorf("%d keys are left after ten cycles", n)
+		}
+	})
+}
+
+func TestServersAreGoneAfterTheirTests(t *testing.T) {
+	for range 100 {
+		t.Run("", func(t *testing.T) {
+			srv := redistest.Start(t)
+			set(t, srv.Client(), "k", time.Hour)
+			blocked := redis.NewClient(srv.Options())
+			go func() {
+				defer blocked.Close()
+				blocked.BLPop(context.Background(), 0, "list")
+			}()
+			srv.Addr()
+		})
+	}
+	if stacks := left(); len(stacks) > 0 {
+		t.Errorf("%d goroutines are left:\n%s", len(stacks), stacks[0])
+	}
+}
