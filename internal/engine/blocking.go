@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/mayflycache/mayfly/internal/engine/values"
@@ -117,7 +118,7 @@ func (e *Engine) signal(d *db, o *object) {
 
 // signalAll is signal for all keys of d: after SWAPDB.
 func (e *Engine) signalAll(d *db) {
-	for key := range d.blocked {
+	for _, key := range slices.Sorted(maps.Keys(d.blocked)) {
 		if o := d.find([]byte(key)); o != nil {
 			e.signal(d, o)
 		}
@@ -130,9 +131,6 @@ func (e *Engine) serveReady() {
 		k := e.ready[0]
 		e.ready = slices.Delete(e.ready, 0, 1)
 		for _, w := range slices.Clone(k.db.blocked[k.key]) {
-			if w.s.waiting != w { // a session served before may have ended it
-				continue
-			}
 			if o := e.live(k.db, []byte(k.key)); o == nil || o.kind() != w.kind {
 				continue
 			}
