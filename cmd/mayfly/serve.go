@@ -1,0 +1,91 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"net"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mayflycache/mayfly/embedded"
+)
+
+// grace is how long clients have to read their last replies.
+const grace = 5 * time.Second
+
+// serve is mayfly serve: it serves until ctx ends.
+func serve(ctx context.Context, args []string, out io.Writer) error {
+	var o embedded.Options
+	flags := flag.NewFlagSet("mayfly serve", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	addr := flags.String("addr", "127.0.0.1:6379", "`host:port` to listen on")
+	flags.StringVar(&o.Password, "requirepass", "", "`password` that clients must AUTH with")
+	flags.IntVar(&o.Hz, "hz", 0, "expire in Redis's documented cycle, so many times a second, 1 to 500;\n0 removes each key at its deadline")
+	flags.Func("maxmemory", "`size` that the data may take, as 100mb or 1gb; without it there is no limit", func(text string) (err error) {
+		o.MaxMemory, err = size(text)
+		return err
+	})
+	flags.StringVar(&o.Policy, "maxmemory-policy", "", "which keys make room: a `policy` of Redis's, as allkeys-lru (default noeviction)")
+	switch err := flags.Parse(args); {
+	case errors.Is(err, flag.ErrHelp):
+		flags.SetOutput(out)
+		fmt.Fprintln(out, "usage: mayfly serve [flags]")
+		flags.PrintDefaults()
+		return err
+	case err != nil:
+		return fmt.Errorf("serve: %v (%w)", err, errUsage)
+	case flags.NArg() > 0:
+		return fmt.Errorf("serve: unexpected argument %q (%w)", flags.Arg(0), errUsage)
+	}
+	if _, _, err := net.SplitHostPort(*addr); err != nil {
+		return fmt.Errorf("serve: --addr must be host:port: %v (%w)", err, errUsage)
+	}
+	db, err := embedded.Open(o)
+	if err != nil {
+		return fmt.Errorf("serve: %v (%w)", err, errUsage)
+	}
+	l, err := net.Listen("tcp", *addr)
+	if err != nil {
+		return fmt.Errorf("serve: %w", err)
+	}
+	fmt.Fprintf(out, banner, l.Addr())
+	ended := make(chan error, 1)
+	go func() { ended <- db.Serve(l) }()
+	select {
+	case err = <-ended: // the listener broke
+	case <-ctx.Done():
+		fmt.Fprintln(out, "mayfly: stopping")
+	}
+	stop, cancel := context.WithTimeout(context.Background(), grace)
+	defer cancel()
+	if late := db.Close(stop); errors.Is(late, context.DeadlineExceeded) {
+		fmt.Fprintln(out, "mayfly: cut connections that did not read their replies")
+	}
+	return err
+}
+
+const banner = `mayfly: speaks Redis 8.0 on %s
+mayfly: all data is in memory and ends with this process: for development and tests, no replacement for Redis in production
+`
+
+// size reads a number of bytes as Redis's configuration has it: 1k is 1000, 1kb is 1024.
+func size(text string) (int64, error) {
+	lower := strings.ToLower(text)
+	for _, unit := range []struct {
+		name  string
+		bytes int64
+	}{{"kb", 1 << 10}, {"mb", 1 << 20}, {"gb", 1 << 30}, {"k", 1e3}, {"m", 1e6}, {"g", 1e9}, {"b", 1}, {"", 1}} {
+		if digits, ok := strings.CutSuffix(lower, unit.name); ok {
+			n, err := strconv.ParseInt(digits, 10, 64)
+			if err != nil || n < 0 || n > (1<<62)/unit.bytes {
+				break
+			}
+			return n * unit.bytes, nil
+		}
+	}
+	return 0, fmt.Errorf("%q is no size, such as 100mb", text)
+}

@@ -1,0 +1,116 @@
+// Package embedded is a Redis 8.0 inside the program, for programs that have no Redis yet: the commands, the errors and above all the
+// expiry are Redis's, and the data lives in this process's memory.
+//
+//	db, err := embedded.Open(embedded.Options{MaxMemory: 64 << 20, Policy: "allkeys-lru"})
+//	defer db.Close(ctx)
+//	cache := db.Client() // a *redis.Client, as for any Redis
+//
+// What is written against Client works unchanged on a real Redis later. It is one process's memory: a program that ends loses its data, there is no
+// replica, and other programs see it only by Serve.
+package embedded
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"slices"
+	"strconv"
+	"strings"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/mayflycache/mayfly/internal/engine"
+	"github.com/mayflycache/mayfly/internal/server"
+)
+
+// Options set up a DB. The zero value has no password and no limit of memory.
+type Options struct {
+	// Password is what the connections of Serve must AUTH with, as with Redis's requirepass; empty: nothing. Client knows it.
+	Password string
+
+	// MaxMemory is how many bytes the data may take, by Redis's way to count, as with Redis's maxmemory; 0: no limit.
+	MaxMemory int64
+
+	// Policy says which keys make room when MaxMemory is reached, as with Redis's maxmemory-policy: noeviction (the default: writes
+	// that need memory are answered with -OOM), allkeys-lru, allkeys-lfu, allkeys-random, volatile-ttl, volatile-lru, volatile-lfu,
+	// volatile-random.
+	Policy string
+
+	// Hz, if not 0, removes dead keys that nobody asks for in Redis's documented cycle, so many times a second, 1 to 500, instead
+	// of each at its deadline. Either way nobody can read a dead key.
+	Hz int
+}
+
+func (o Options) validate() error {
+	switch {
+	case o.MaxMemory < 0:
+		return fmt.Errorf("embedded: Options.MaxMemory must not be negative, got %d", o.MaxMemory)
+	case o.Policy != "" && !slices.Contains(engine.Policies, o.Policy):
+		return fmt.Errorf("embedded: Options.Policy must be one of %s, got %q", strings.Join(engine.Policies, ", "), o.Policy)
+	case o.Hz < 0 || o.Hz > 500:
+		return fmt.Errorf("embedded: Options.Hz must be between 0 and 500, got %d", o.Hz)
+	case len(o.Password) > 512:
+		return fmt.Errorf("embedded: Options.Password must have at most 512 bytes, got %d", len(o.Password))
+	}
+	return nil
+}
+
+// DB is an open database. Its methods are safe for concurrent use.
+type DB struct {
+	server *server.Server
+	client *redis.Client
+
+	closing sync.Once
+	closed  error
+}
+
+// Open opens an empty database.
+func Open(o Options) (*DB, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	eo := engine.Options{Password: o.Password, MaxMemory: o.MaxMemory, Policy: o.Policy}
+	if o.Hz > 0 {
+		eo.Cycle = engine.Documented
+	}
+	s, err := server.New(engine.New(eo), server.Options{})
+	if err != nil {
+		return nil, fmt.Errorf("embedded: %w", err)
+	}
+	if o.Hz > 0 {
+		s.Do(func(now int64, e *engine.Engine) {
+			session := e.NewSession(engine.SessionOptions{Now: now, Trusted: true})
+			defer e.Drop(session)
+			e.Do(now, session, [][]byte{[]byte("CONFIG"), []byte("SET"), []byte("hz"), strconv.AppendInt(nil, int64(o.Hz), 10)})
+		})
+	}
+	return &DB{server: s, client: redis.NewClient(&redis.Options{
+		Addr:                     "127.0.0.1:6379", // nobody listens there: Dialer is asked. A name would be looked up.
+		Dialer:                   s.Dial,
+		Password:                 o.Password,
+		ContextTimeoutEnabled:    true,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	})}, nil
+}
+
+// Client returns the program's own client, over memory, the same at every call. Close closes it.
+func (db *DB) Client() *redis.Client { return db.client }
+
+// Serve lets other programs in: it accepts connections from l, TCP or a unix socket, until the DB or l is closed, and closes l. It returns
+// nil if the DB was closed.
+func (db *DB) Serve(l net.Listener) error {
+	if err := db.server.Serve(l); err != nil {
+		return fmt.Errorf("embedded: %w", err)
+	}
+	return nil
+}
+
+// Close closes the client, lets commands of others that have arrived finish, and closes their connections; if ctx ends before that, they are cut, and
+// Close returns ctx's error. When it returns, no goroutine is left, and the data is gone. Closing again returns what the first Close did.
+func (db *DB) Close(ctx context.Context) error {
+	db.closing.Do(func() { db.closed = errors.Join(db.client.Close(), db.server.Close(ctx)) })
+	return db.closed
+}
