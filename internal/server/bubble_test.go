@@ -87,6 +87,21 @@ func TestAWeekOfSleepCostsNothing(t *testing.T) {
 	}
 }
 
+func TestANearerDeadlineSetsTheAlarm(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, engine.Options{}, server.Options{})
+		c := dial(t, s)
+		c.want("SET far v EX 3600", "OK")
+		c.want("SET near v EX 1", "OK")
+		time.Sleep(time.Second + time.Millisecond)
+		synctest.Wait()
+		c.want("DBSIZE", "1")
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		c.want("DBSIZE", "0")
+	})
+}
+
 // The clock that Options gives may run differently from the timers: CatchUp makes the server look.
 func TestCatchUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
