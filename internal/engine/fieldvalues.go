@@ -70,6 +70,9 @@ func hgetexCommand(c *call) {
 			c.recordDeadline(key, deadline, nil, changed)
 		default:
 			c.notify(notifyHash, "hpersist", key)
+			if c.recording() {
+				c.rewrite(append([][]byte{[]byte("HPERSIST"), key, []byte("FIELDS"), decimal(int64(len(changed)))}, changed...)...)
+			}
 		}
 	}
 	c.removeIfEmpty(key, h.HashValue)
