@@ -193,6 +193,24 @@ func TestDebugSleepStopsEverybody(t *testing.T) {
 	})
 }
 
+func TestAConnectionThatWaitedMayBecomeIdle(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, engine.Options{}, server.Options{IdleTimeout: time.Minute})
+		c := dial(t, s)
+		c.send("BLPOP l 0", "PING")
+		time.Sleep(time.Hour)
+		dial(t, s).want("RPUSH l x", "1")
+		began := time.Now()
+		if got := c.get() + c.get(); got != "*l xPONG" {
+			t.Error(got)
+		}
+		c.Conn.Read(make([]byte, 1))
+		if d := time.Since(began); d != time.Minute {
+			t.Errorf("closed after %v", d)
+		}
+	})
+}
+
 func TestIdleConnectionsAreClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, engine.Options{}, server.Options{IdleTimeout: time.Minute})

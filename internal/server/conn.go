@@ -86,10 +86,10 @@ func (c *conn) serve() {
 // read waits for more input, or to be woken. It reports false if the connection came to its end.
 func (c *conn) read() bool {
 	if idle := c.server.options.IdleTimeout; idle > 0 {
-		c.limit(idle)
+		c.readWithin(idle)
 	}
-	_, err := c.in.Fill(c.nc)
-	if err == nil {
+	n, err := c.in.Fill(c.nc)
+	if n > 0 || err == nil {
 		return c.in.Buffered() <= maxInput
 	}
 	if !errors.Is(err, os.ErrDeadlineExceeded) {
@@ -104,8 +104,8 @@ func (c *conn) read() bool {
 	return why != 0 // else it was idle for too long
 }
 
-// limit lets the next read last no longer than idle.
-func (c *conn) limit(idle time.Duration) {
+// readWithin lets the next read last no longer than idle, unless the session has a reason to be quiet.
+func (c *conn) readWithin(idle time.Duration) {
 	var until time.Time
 	c.server.mu.Lock()
 	if !c.session.Waiting() && !c.session.Subscribed() {
@@ -146,16 +146,16 @@ func (c *conn) isCut() bool {
 
 // turn is one stay of the connection at the engine: it runs commands that have arrived, and writes their replies.
 func (c *conn) turn() next {
-	next := over
+	then := over
 	if c.server.enter(c) {
 		c.session.Out.Reuse(c.spare())
-		next = c.run()
+		then = c.run()
 		c.post()
 	}
 	c.server.unlock()
 	c.flush()
-	c.ending = c.ending || next == over
-	return next
+	c.ending = c.ending || then == over
+	return then
 }
 
 // next is what follows a turn.
@@ -198,7 +198,7 @@ func (c *conn) run() next {
 	return again
 }
 
-// do runs one command to its end. It reports false if the connection has come to its end before the command.
+// do runs one command to its end, or to the end of the connection, and then it reports false.
 func (c *conn) do(args [][]byte) (outcome engine.Outcome, ok bool) {
 	if f := c.server.faults.Load(); f != nil {
 		return f.do(c, args)

@@ -35,6 +35,23 @@ func TestAServerThatHangs(t *testing.T) {
 	})
 }
 
+func TestNothingExpiresInAServerThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := start(t, engine.Options{}, server.Options{})
+		c := dial(t, s)
+		c.want("CONFIG SET notify-keyspace-events Ex", "OK")
+		c.want("SET k v PX 1000", "OK")
+		c.send("SUBSCRIBE __keyevent@0__:expired")
+		c.get()
+		s.Faults().Hang()
+		began := time.Now()
+		time.AfterFunc(time.Hour, s.Faults().Thaw)
+		if got := c.get(); got != "*message __keyevent@0__:expired k" || time.Since(began) != time.Hour {
+			t.Errorf("%q after %v", got, time.Since(began))
+		}
+	})
+}
+
 func TestAHungServerCanBeClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, engine.Options{}, server.Options{})

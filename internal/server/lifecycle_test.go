@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -79,4 +80,21 @@ func TestALargeReplyIsHeldOnce(t *testing.T) {
 		t.Errorf("%d bytes allocated for a reply of %d", n, size)
 	}
 	c.want("PING", "PONG")
+}
+
+func TestServingAllocatesNothing(t *testing.T) {
+	s := start(t, engine.Options{}, server.Options{})
+	c := dial(t, s)
+	c.want("SET k v", "OK")
+	batch := []byte(strings.Repeat("*2\r\n$3\r\nGET\r\n$1\r\nk\r\nPING\r\n", 50))
+	replies := make([]byte, 50*len("$1\r\nv\r\n+PONG\r\n"))
+	allocs := testing.AllocsPerRun(100, func() {
+		c.Write(batch)
+		if _, err := io.ReadFull(c, replies); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if allocs > 0 {
+		t.Errorf("%v allocations for 100 commands", allocs)
+	}
 }

@@ -249,7 +249,7 @@ func TestProtocolErrorsAreAnsweredAndEndTheConnection(t *testing.T) {
 			"*1\r\nPING\r\n":                         "-ERR Protocol error: expected '$', got 'P'",
 			"*1\r\n$999999999\r\n":                   "-ERR Protocol error: invalid bulk length",
 			"SET 'a\r\n":                             "-ERR Protocol error: unbalanced quotes in request",
-			strings.Repeat("x", 70_000):              "-ERR Protocol error: too big inline request",
+			strings.Repeat("x", 65_537):              "-ERR Protocol error: too big inline request",
 			"*-10\r\n*0\r\nPING\r\nQUIT\r\nPING\r\n": "PONG,OK",
 		} {
 			c := newClient(t, dial())
