@@ -2,6 +2,7 @@ package redistest_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -219,23 +220,36 @@ func TestLog(t *testing.T) {
 	}
 }
 
+// With the documented cycle dead keys go in batches, up to a tenth of a second late.
 func TestDocumentedCycle(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		srv := redistest.Start(t, redistest.Options{Cycle: redistest.Documented})
-		rdb := srv.Client()
-		set(t, rdb, "a", time.Second)
-		set(t, rdb, "k", time.Second+50*time.Millisecond)
-		time.Sleep(time.Second + 60*time.Millisecond)
-		synctest.Wait()
-		if n := rdb.DBSize(t.Context()).Val(); n != 1 {
-			t.Errorf("between two cycles there are %d keys, want the one that died after the first", n)
-		}
-		time.Sleep(100 * time.Millisecond)
-		synctest.Wait()
-		if n := rdb.DBSize(t.Context()).Val(); n != 0 {
-			t.Errorf("%d keys are left after the second cycle", n)
-		}
-	})
+	late := func(cycle redistest.Cycle) (most int64) {
+		synctest.Test(t, func(t *testing.T) {
+			srv := redistest.Start(t, redistest.Options{Cycle: cycle})
+			rdb := srv.Client()
+			const keys = 50
+			for i := range keys {
+				set(t, rdb, fmt.Sprint(i), time.Second+time.Duration(10*i)*time.Millisecond)
+			}
+			time.Sleep(time.Second + time.Millisecond)
+			for i := range keys {
+				synctest.Wait()
+				most = max(most, rdb.DBSize(t.Context()).Val()-int64(keys-1-i))
+				time.Sleep(10 * time.Millisecond)
+			}
+			time.Sleep(time.Second)
+			synctest.Wait()
+			if n := rdb.DBSize(t.Context()).Val(); n != 0 {
+				t.Errorf("%d keys are left after ten cycles", n)
+			}
+		})
+		return most
+	}
+	if n := late(redistest.ByDeadline); n != 0 {
+		t.Errorf("by deadline: up to %d dead keys were kept", n)
+	}
+	if n := late(redistest.Documented); n < 2 || n > 40 {
+		t.Errorf("documented: up to %d dead keys were kept", n)
+	}
 }
 
 func TestServersAreGoneAfterTheirTests(t *testing.T) {
