@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/mayflycache/mayfly/internal/engine"
@@ -16,9 +17,10 @@ import (
 type Faults struct {
 	server *Server
 
+	refuse atomic.Bool
+	deaf   atomic.Bool // invalidations are dropped
+
 	mu      sync.Mutex
-	refuse  bool
-	deaf    bool // invalidations are dropped
 	latency time.Duration
 	plans   []plan
 	always  string // what every command is answered with; empty: it runs
@@ -55,11 +57,7 @@ func (f *Faults) Thaw() {
 }
 
 // Refuse makes the server turn new connections away, or take them again. Dial fails; a connection by a listener is reset.
-func (f *Faults) Refuse(on bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.refuse = on
-}
+func (f *Faults) Refuse(on bool) { f.refuse.Store(on) }
 
 // Latency makes every command wait for so long before it runs, each of a pipeline too. Commands of other connections wait at the same time.
 func (f *Faults) Latency(d time.Duration) {
@@ -83,11 +81,7 @@ func (f *Faults) FailAll(err string) {
 func (f *Faults) DropReply(command string) { f.plan(plan{command, ""}) }
 
 // DropInvalidations swallows the pushes of CLIENT TRACKING, or stops doing so.
-func (f *Faults) DropInvalidations(on bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.deaf = on
-}
+func (f *Faults) DropInvalidations(on bool) { f.deaf.Store(on) }
 
 // KillConnections cuts every connection.
 func (f *Faults) KillConnections() { f.server.locked(f.server.cutAll) }
@@ -110,12 +104,7 @@ func (f *Faults) plan(p plan) {
 // refuses reports whether new connections are turned away.
 func (s *Server) refuses() bool {
 	f := s.faults.Load()
-	if f == nil {
-		return false
-	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.refuse
+	return f != nil && f.refuse.Load()
 }
 
 // do is conn.do with the faults that concern a command. The server's lock is held, and is given back while the command is late.
@@ -123,6 +112,7 @@ func (f *Faults) do(c *conn, args [][]byte) (outcome engine.Outcome, ok bool) {
 	s := c.server
 	f.mu.Lock()
 	latency, see := f.latency, f.watch
+	p, planned := f.takePlan(args)
 	f.mu.Unlock()
 	if latency > 0 && !f.delay(c, latency) {
 		return 0, false
@@ -130,7 +120,6 @@ func (f *Faults) do(c *conn, args [][]byte) (outcome engine.Outcome, ok bool) {
 	if see != nil {
 		see(c.session.ID(), args)
 	}
-	p, planned := f.take(args)
 	if planned && p.err != "" {
 		c.engine.Refuse(s.options.Clock(), c.session, p.err)
 		return engine.Done, true
@@ -158,10 +147,8 @@ func (f *Faults) delay(c *conn, d time.Duration) bool {
 	return c.server.enter(c)
 }
 
-// take returns the first plan for this command, and forgets it.
-func (f *Faults) take(args [][]byte) (plan, bool) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
+// takePlan returns the first plan for this command, and forgets it; f.mu is held.
+func (f *Faults) takePlan(args [][]byte) (plan, bool) {
 	if f.always != "" {
 		return plan{err: f.always}, true
 	}
@@ -181,10 +168,7 @@ func (p plan) matches(args [][]byte) bool {
 
 // filter removes invalidations from output that is about to be queued.
 func (f *Faults) filter(out *resp.Writer) {
-	f.mu.Lock()
-	deaf := f.deaf
-	f.mu.Unlock()
-	if !deaf {
+	if !f.deaf.Load() {
 		return
 	}
 	all := bytes.Clone(out.Bytes())

@@ -68,17 +68,13 @@ func (s *Server) sleep(c *conn) bool {
 // script goes on with a script of c that yielded, until it ends. Nobody else runs meanwhile, but once the engine is Busy others come in
 // between, to be told so and perhaps to kill the script. It reports false if c was cut and nobody is left whom the script concerns.
 func (s *Server) script(c *conn) (engine.Outcome, bool) {
-	defer func() {
-		s.scripting = false
-		s.thaw(scripted)
-	}()
+	defer s.thaw(scripted)
 	for {
 		if c.engine.Busy() {
 			s.thaw(scripted)
 		} else {
 			s.freeze(scripted)
 		}
-		s.scripting = true
 		before := s.options.Clock()
 		c.post() // what was replied before the script
 		s.unlock()

@@ -81,7 +81,6 @@ type Server struct {
 	frost     frost
 	frozen    chan struct{} // closed when the frost is over
 	stall     int64         // DEBUG SLEEP lasts until then, in unix microseconds; 0: there is none
-	scripting bool          // a script has yielded and goes on
 }
 
 // New returns a server of e, which is the server's from now on. It serves nobody until Serve or Dial is called.
@@ -190,7 +189,7 @@ type listener struct {
 func (s *Server) Restart(e *engine.Engine) {
 	s.mu.Lock()
 	s.cutAll()
-	s.engine, s.stall, s.scripting = e, 0, false
+	s.engine, s.stall = e, 0
 	s.thaw(asleep | scripted)
 	s.unlock()
 }
