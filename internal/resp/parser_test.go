@@ -200,6 +200,26 @@ func TestAPromisedLengthAllocatesNothing(t *testing.T) {
 	}
 }
 
+// The buffer grows by doubling what arrived, so all buffers together are some four times that, and the last one twice.
+func TestMemoryFollowsWhatArrives(t *testing.T) {
+	stream := "*1\r\n$500000000\r\n" + strings.Repeat("x", 1<<20)
+	got := testing.Benchmark(func(b *testing.B) {
+		b.ReportAllocs()
+		for b.Loop() {
+			var p resp.Parser
+			for r := (&pieces{rest: []byte(stream), size: 1000}); len(r.rest) > 0; {
+				p.Fill(r)
+				if args, err := p.Next(); args != nil || err != nil {
+					b.Fatal(args, err)
+				}
+			}
+		}
+	}).AllocedBytesPerOp() - int64(len(stream)) // the copy that pieces reads
+	if got > 4*int64(len(stream))+16<<10 {
+		t.Errorf("%d bytes allocated for %d", got, len(stream))
+	}
+}
+
 func TestParsingAllocatesNothing(t *testing.T) {
 	batch := []byte(strings.Repeat("*3\r\n$3\r\nSET\r\n$11\r\nkey:0000001\r\n$3\r\nabc\r\n", 16) + "PING\r\n")
 	var p resp.Parser

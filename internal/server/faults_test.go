@@ -134,6 +134,16 @@ func TestACommandThatFails(t *testing.T) {
 	c.want("GET k", "v")
 }
 
+func TestEveryCommandFails(t *testing.T) {
+	s := start(t, engine.Options{}, server.Options{})
+	c := dial(t, s)
+	s.Faults().FailAll("ERR down")
+	c.want("SET k v", "-ERR down")
+	c.want("PING", "-ERR down")
+	s.Faults().FailAll("")
+	c.want("GET k", "null")
+}
+
 func TestAReplyThatIsLost(t *testing.T) {
 	s := start(t, engine.Options{}, server.Options{})
 	c := dial(t, s)
