@@ -121,7 +121,7 @@ func (e *Engine) reject(s *Session, cmd *Command, text string) Outcome {
 		s.queue.broken = true
 		if cmd != nil && cmd.Name == "exec" {
 			e.discard(s)
-			text = "EXECABORT Transaction discarded because of: " + text
+			text = "EXECABORT Transaction discarded because of: " + strings.TrimPrefix(text, "ERR ")
 		}
 	}
 	e.countError(text)

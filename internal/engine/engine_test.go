@@ -55,7 +55,7 @@ func TestTransactions(t *testing.T) {
 		PING                         +QUEUED
 		EXEC                         -EXECABORT Transaction discarded because of previous errors.
 		MULTI                        +OK
-		EXEC x                       -EXECABORT Transaction discarded because of: ERR wrong number of arguments for 'exec' command
+		EXEC x                       -EXECABORT Transaction discarded because of: wrong number of arguments for 'exec' command
 		EXEC                         -ERR EXEC without MULTI
 		MULTI                        +OK
 		DISCARD                      +OK

@@ -67,13 +67,9 @@ func (r *realTarget) conn(who string) *realConn {
 
 func (r *realTarget) do(who string, args ...string) string {
 	c := r.conn(who)
-	w := bufio.NewWriter(c)
-	fmt.Fprintf(w, "*%d\r\n", len(args))
-	for _, a := range args {
-		fmt.Fprintf(w, "$%d\r\n%s\r\n", len(a), a)
+	if err := c.send(args); err != nil {
+		r.t.Fatal(err)
 	}
-	w.Flush()
-	c.SetReadDeadline(time.Now().Add(20 * time.Second))
 	for {
 		v, err := c.Read()
 		if err == io.EOF {
@@ -86,6 +82,17 @@ func (r *realTarget) do(who string, args ...string) string {
 			return notation(v)
 		}
 	}
+}
+
+// send sends a command, and gives the reply some time to come.
+func (c *realConn) send(args []string) error {
+	w := bufio.NewWriter(c)
+	fmt.Fprintf(w, "*%d\r\n", len(args))
+	for _, a := range args {
+		fmt.Fprintf(w, "$%d\r\n%s\r\n", len(a), a)
+	}
+	c.SetReadDeadline(time.Now().Add(20 * time.Second))
+	return w.Flush()
 }
 
 func (c *realConn) Read() (resp.Value, error) { return c.Reader.Read() }
