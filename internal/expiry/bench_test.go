@@ -10,24 +10,6 @@ import (
 	"time"
 )
 
-// store is what the candidates for Index have in common.
-type store interface {
-	Set(id uint32, deadline int64)
-	Remove(id uint32)
-	Reap(now int64, max int, reap func(id uint32)) int
-	Deadline(id uint32) int64
-	Len() int
-}
-
-var candidates = []struct {
-	name string
-	make func() store
-}{
-	{"wheel", func() store { return new(Index) }},
-	{"heap", func() store { return new(heap) }},
-	{"pages", func() store { return new(pages) }},
-}
-
 var lives = []struct {
 	name string
 	mean float64 // ms, with which the clock of a benchmark goes
@@ -80,105 +62,101 @@ func BenchmarkIndex(b *testing.B) {
 				order[i] = uint32(id)
 			}
 			rate := float64(n) / life.mean // per ms
-			fill := func(c store) {
+			fill := func(x *Index) {
 				for i, id := range order {
-					c.Set(id, deadline(epoch, ttl[i%len(ttl)]))
+					x.Set(id, deadline(epoch, ttl[i%len(ttl)]))
 				}
 			}
-			for _, c := range candidates {
-				name := func(what string) string { return fmt.Sprintf("%s/%s/%d/%s", what, life.name, n, c.name) }
-				measure := func(what string, prepare func() (turn func())) {
-					b.Run(name(what), func(b *testing.B) {
-						turn := prepare()
-						var w stopwatch
-						b.ResetTimer()
-						w.start()
-						for range b.N {
-							turn()
-						}
-						w.stop()
-						w.report(b, b.N)
-					})
+			name := func(what string) string { return fmt.Sprintf("%s/%s/%d", what, life.name, n) }
+			measure := func(what string, prepare func() (turn func())) {
+				b.Run(name(what), func(b *testing.B) {
+					turn := prepare()
+					var w stopwatch
+					b.ResetTimer()
+					w.start()
+					for range b.N {
+						turn()
+					}
+					w.stop()
+					w.report(b, b.N)
+				})
+			}
+			b.Run(name("insert"), func(b *testing.B) {
+				var w stopwatch
+				for done := 0; done < b.N; {
+					x, some := new(Index), min(n, b.N-done)
+					w.start()
+					for id := range uint32(some) {
+						x.Set(id, deadline(epoch, ttl[int(id)%len(ttl)]))
+					}
+					w.stop()
+					done += some
 				}
-				b.Run(name("insert"), func(b *testing.B) {
-					var w stopwatch
-					for done := 0; done < b.N; {
-						x, some := c.make(), min(n, b.N-done)
-						w.start()
-						for id := range uint32(some) {
-							x.Set(id, deadline(epoch, ttl[int(id)%len(ttl)]))
-						}
-						w.stop()
-						done += some
-					}
-					w.report(b, b.N)
-				})
-				b.Run(name("burst"), func(b *testing.B) {
-					var w stopwatch
-					x := c.make()
-					for done := 0; done < b.N; {
-						fill(x)
-						w.start()
-						for done < b.N && x.Len() > 0 {
-							done += x.Reap(math.MaxInt64, 100, func(uint32) {})
-						}
-						w.stop()
-					}
-					w.report(b, b.N)
-				})
-				at := uint32(1)
-				random := func() uint32 { at = at*1664525 + 1013904223; return at >> 8 % uint32(n) }
-				measure("ask", func() func() {
-					x := c.make()
+				w.report(b, b.N)
+			})
+			b.Run(name("burst"), func(b *testing.B) {
+				var w stopwatch
+				x := new(Index)
+				for done := 0; done < b.N; {
 					fill(x)
-					return func() { sink += x.Deadline(random()) }
+					w.start()
+					for done < b.N && x.Len() > 0 {
+						done += x.Reap(math.MaxInt64, 100, func(uint32) {})
+					}
+					w.stop()
+				}
+				w.report(b, b.N)
+			})
+			at := uint32(1)
+			random := func() uint32 { at = at*1664525 + 1013904223; return at >> 8 % uint32(n) }
+			measure("ask", func() func() {
+				x := new(Index)
+				fill(x)
+				return func() { sink += x.Deadline(random()) }
+			})
+			if life.name != "anything" { // most of those never die
+				measure("churn", func() func() {
+					x, now := new(Index), float64(epoch)
+					free := append([]uint32(nil), order...)
+					reap := func(id uint32) { free = append(free, id) }
+					i := 0
+					turn := func() {
+						if len(free) > 0 {
+							x.Set(free[len(free)-1], deadline(int64(now), ttl[i%len(ttl)]))
+							free = free[:len(free)-1]
+						}
+						if i++; i%16 == 0 {
+							now += 16 / (0.9 * rate)
+							x.Reap(int64(now), x.Len(), reap)
+						}
+					}
+					for range 3 * n {
+						turn()
+					}
+					return turn
 				})
-				if life.name != "anything" { // most of those never die
-					measure("churn", func() func() {
-						x, now := c.make(), float64(epoch)
-						free := append([]uint32(nil), order...)
-						reap := func(id uint32) { free = append(free, id) }
-						i := 0
-						turn := func() {
-							if len(free) > 0 {
-								x.Set(free[len(free)-1], deadline(int64(now), ttl[i%len(ttl)]))
-								free = free[:len(free)-1]
-							}
-							if i++; i%16 == 0 {
-								now += 16 / (0.9 * rate)
-								for x.Reap(int64(now), 1000, reap) == 1000 {
-								}
-							}
+			}
+			for _, what := range []string{"touch", "replace"} {
+				measure(what, func() func() {
+					x, now := new(Index), float64(epoch)
+					fill(x)
+					i := 0
+					turn := func() {
+						id := random()
+						if what == "replace" {
+							x.Remove(id)
 						}
-						for range 3 * n {
-							turn()
+						x.Set(id, deadline(int64(now), ttl[i%len(ttl)]))
+						if i++; i%16 == 0 {
+							now += 16 / (10 * rate)
+							x.Reap(int64(now), x.Len(), func(uint32) {})
 						}
-						return turn
-					})
-				}
-				for _, what := range []string{"touch", "replace"} {
-					measure(what, func() func() {
-						x, now := c.make(), float64(epoch)
-						fill(x)
-						i := 0
-						turn := func() {
-							id := random()
-							if what == "replace" {
-								x.Remove(id)
-							}
-							x.Set(id, deadline(int64(now), ttl[i%len(ttl)]))
-							if i++; i%16 == 0 {
-								now += 16 / (10 * rate)
-								for x.Reap(int64(now), 1000, func(uint32) {}) == 1000 {
-								}
-							}
-						}
-						for range 2 * n {
-							turn()
-						}
-						return turn
-					})
-				}
+					}
+					for range 2 * n {
+						turn()
+					}
+					return turn
+				})
 			}
 		}
 	}
@@ -202,20 +180,18 @@ func BenchmarkMemory(b *testing.B) {
 		runtime.ReadMemStats(&m)
 		return float64(m.HeapAlloc)
 	}
-	for _, c := range candidates {
-		for _, life := range lives {
-			b.Run(life.name+"/"+c.name, func(b *testing.B) {
-				r := rand.New(rand.NewPCG(1, 2))
-				for b.Loop() {
-					before := heapNow()
-					x := c.make()
-					for id := range uint32(n) {
-						x.Set(id, deadline(epoch, life.draw(r)))
-					}
-					b.ReportMetric((heapNow()-before)/n, "B/id")
-					runtime.KeepAlive(x)
+	for _, life := range lives {
+		b.Run(life.name, func(b *testing.B) {
+			r := rand.New(rand.NewPCG(1, 2))
+			for b.Loop() {
+				before := heapNow()
+				x := new(Index)
+				for id := range uint32(n) {
+					x.Set(id, deadline(epoch, life.draw(r)))
 				}
-			})
-		}
+				b.ReportMetric((heapNow()-before)/n, "B/id")
+				runtime.KeepAlive(x)
+			}
+		})
 	}
 }

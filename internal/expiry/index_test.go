@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"testing/synctest"
+	"time"
 )
 
 var seed = flag.Uint64("seed", 0, "seed of the random tests; 0 draws one")
@@ -126,6 +128,7 @@ func TestIndex(t *testing.T) {
 			x.Set(1, now)
 			x.Set(2, math.MinInt64)
 			x.Set(3, -1)
+			x.Set(4, 1<<62)
 			at, _ := x.Next()
 			return fmt.Sprint(at == math.MinInt64+1, reap(x, 0))
 		}, "true [2 3]"},
@@ -144,6 +147,18 @@ func TestIndex(t *testing.T) {
 			x.Reap(now+1<<19, x.Len(), func(uint32) {})
 			return x.Figures(now + 1<<19).Dead
 		}, 0},
+		{"max may be any number", func(x *Index) any {
+			x.Set(1, now)
+			x.Set(2, now+100)
+			return x.Reap(now+50, math.MaxInt, func(uint32) {})
+		}, 1},
+		{"the wheel is finest at its first entry, then at the time of the last reaping", func(x *Index) any {
+			x.Set(1, now)
+			x.Set(2, now+3_600_000)
+			first := x.bucket(now+1) / slots
+			reap(x, now+1_800_000)
+			return fmt.Sprint(first, height(now+1_800_000, x.focus))
+		}, "0 0"},
 		{"reaping with no allowance reaps nothing", func(x *Index) any {
 			x.Set(1, now)
 			return x.Reap(now+1, 0, nil) + x.Reap(now+1, -1, nil)
@@ -197,6 +212,32 @@ func TestATimerWakesAFewTimesForAFarDeadline(t *testing.T) {
 	}
 }
 
+// An owner as it is meant: one timer, armed for Next, parked when there is none.
+func TestAWeekInABubbleTakesNoTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var x Index
+		end := time.Now().Add(7 * 24 * time.Hour)
+		x.Set(0, end.UnixMilli())
+		for id := range uint32(100) { // nearer ones that are taken back
+			x.Set(1+id, end.Add(-time.Duration(id)*time.Hour).UnixMilli())
+			x.Remove(1 + id)
+		}
+		wakes := 0
+		for {
+			at, ok := x.Next()
+			if !ok {
+				break
+			}
+			time.Sleep(time.Until(time.UnixMilli(at)))
+			x.Reap(time.Now().UnixMilli(), 10, func(uint32) {})
+			wakes++
+		}
+		if late := time.Since(end); late != time.Millisecond || wakes > 10 {
+			t.Errorf("reaped %v after the deadline, after %d wakes", late, wakes)
+		}
+	})
+}
+
 func TestTheClockJumpsAhead(t *testing.T) {
 	const start, n = 1_700_000_000_000, 200_000
 	r := chance(t)
@@ -226,6 +267,52 @@ func TestTheClockJumpsAhead(t *testing.T) {
 	if got := drain(t, &x, start+4_000_001, 100); len(got)+reaped != n {
 		t.Errorf("reaped %d in all, want %d", len(got)+reaped, n)
 	}
+}
+
+// One call is bounded, whatever it meets: here everything in one wide bucket, nearly all of it alive.
+func TestACallMovesNoMoreThanItMay(t *testing.T) {
+	const start, n, wide = 1 << 40, 10_000, 1 << 30
+	for _, c := range []struct {
+		name       string
+		focus, now int64
+	}{
+		{"ahead", start, start + wide + 2},
+		{"back", start + 2*wide, start + wide + 2},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			var x Index
+			x.Set(n, c.focus) // brings the focus there
+			x.Set(0, start+wide+1)
+			for id := range uint32(n - 1) {
+				x.Set(id+1, start+wide+100+int64(id))
+			}
+			x.Set(n+1, c.focus+1)
+			moved := func() (count int) { // to where they can be reaped from
+				for id := range uint32(n) {
+					if b := x.bucketOf(id); b/slots < height(start, start+wide) {
+						count++
+					}
+				}
+				return count
+			}
+			before := moved()
+			x.Reap(c.now, 1, func(uint32) {})
+			x.Reap(c.now, 1, func(uint32) {})
+			x.Reap(c.now, 1, func(uint32) {})
+			if after := moved(); before != 0 || after == 0 || after > 3*(effort+1) {
+				t.Errorf("%d of %d were near before, %d after three calls for one", before, n, after)
+			}
+		})
+	}
+}
+
+// bucketOf finds the bucket in which id stands, from the head of its list.
+func (x *Index) bucketOf(id uint32) uint32 {
+	n := x.node(id)
+	for n.prev&marked == 0 {
+		n = x.node(n.prev - 1)
+	}
+	return n.prev &^ marked
 }
 
 func TestTheClockFallsBack(t *testing.T) {
@@ -304,13 +391,15 @@ func TestSampleDrawsEachEntryAlike(t *testing.T) {
 	}
 	x.Sample(r.Uint64()) // from here on the list is kept
 	for id := range uint32(4 * n) {
-		if id%4 != 0 {
-			x.Remove(id)
-		}
-		if id%8 == 1 {
+		if x.Remove(id); id%8 == 0 {
 			x.Set(id, 77) // gone and back
-			x.Remove(id)
 		}
+	}
+	for id := range uint32(4 * n) {
+		if id%8 == 4 {
+			x.Set(id, 78) // gone, struck off, and back
+		}
+		x.Sample(r.Uint64())
 	}
 	counts := map[uint32]int{}
 	for range draws {
@@ -328,5 +417,30 @@ func TestSampleDrawsEachEntryAlike(t *testing.T) {
 	}
 	if chi > 999+6*45 || chi < 999-6*45 {
 		t.Errorf("chi-squared %.0f over %d ids, want 999 +- 270", chi, len(counts))
+	}
+}
+
+// What is struck off must not hand its chance to the one that takes its place in the list.
+func TestSampleIsEvenAmongTheGone(t *testing.T) {
+	r := chance(t)
+	const trials = 20_000
+	last := 0
+	for range trials {
+		var x Index
+		for id := range uint32(8) {
+			x.Set(id, 1)
+		}
+		x.Sample(0)
+		for id := range uint32(7) {
+			if id != 2 {
+				x.Remove(id)
+			}
+		}
+		if id, _ := x.Sample(r.Uint64()); id == 7 {
+			last++
+		}
+	}
+	if last < trials*47/100 || last > trials*53/100 { // six deviations are 2 %
+		t.Errorf("one of two was drawn %d times of %d", last, trials)
 	}
 }

@@ -123,6 +123,42 @@ func (p *pair) check(id uint32) error {
 	return nil
 }
 
+// verify checks the two rules of the wheel, and that its lists are whole.
+func verify(x *Index) error {
+	found := 0
+	for l := range x.levels {
+		v := &x.levels[l]
+		for slot := range uint32(slots) {
+			b, any := uint32(l*slots)|slot, false
+			for lane, head := range v.heads[slot] {
+				before := marked | b
+				for at := head; at != 0; at = x.node(at - 1).next {
+					n := x.node(at - 1)
+					switch {
+					case n.deadline == None:
+						return fmt.Errorf("%d is in bucket %d and absent", at-1, b)
+					case n.prev != before || (at-1)%lanes != uint32(lane):
+						return fmt.Errorf("%d is not whole in lane %d of bucket %d", at-1, lane, b)
+					case span(b, n.deadline)>>digit != span(b, x.focus)>>digit || span(b, n.deadline)%slots != uint64(slot):
+						return fmt.Errorf("%d, deadline %d, is outside of bucket %d at focus %d", at-1, n.deadline, b, x.focus)
+					case n.deadline < v.floors[slot]:
+						return fmt.Errorf("%d, deadline %d, is below the floor %d of bucket %d", at-1, n.deadline, v.floors[slot], b)
+					}
+					before, any = at, true
+					found++
+				}
+			}
+			if any != (v.occupied>>slot&1 == 1) {
+				return fmt.Errorf("bucket %d: occupied %v, entries %v", b, !any, any)
+			}
+		}
+	}
+	if found != x.held {
+		return fmt.Errorf("%d in buckets, %d held", found, x.held)
+	}
+	return nil
+}
+
 func TestIndexAgreesWithAListOfDeadlines(t *testing.T) {
 	r := chance(t)
 	for round := range 40 {
@@ -137,7 +173,11 @@ func TestIndexAgreesWithAListOfDeadlines(t *testing.T) {
 		for step := range 10_000 {
 			op := ops[r.IntN(len(ops))] + operations*byte(r.IntN(28))
 			id, arg := byte(r.IntN(1<<(round%6+3))), uint16(r.IntN(1<<r.IntN(17)))
-			if err := p.do(op, id, arg); err != nil {
+			err := p.do(op, id, arg)
+			if err == nil && step%50 == 0 {
+				err = verify(&p.x)
+			}
+			if err != nil {
 				t.Fatalf("round %d, step %d, operation %d of id %d with %d: %v", round, step, op%operations, id, arg, err)
 			}
 		}
@@ -153,6 +193,9 @@ func FuzzIndex(f *testing.F) {
 			if err := p.do(script[0], script[1], binary.LittleEndian.Uint16(script[2:])); err != nil {
 				t.Fatal(err)
 			}
+		}
+		if err := verify(&p.x); err != nil {
+			t.Fatal(err)
 		}
 	})
 }

@@ -39,14 +39,20 @@ type level struct {
 
 // bucket returns the number of the narrowest bucket for deadline at the present focus.
 func (x *Index) bucket(deadline int64) uint32 {
-	top := 63 - bits.LeadingZeros64(uint64(deadline^x.focus)|1)
-	l := uint32(top) / digit
-	slot := (uint64(deadline) ^ 1<<63) >> (l * digit) // the sign turned, so that the past sorts first
-	return l*slots | uint32(slot)%slots
+	l := height(deadline, x.focus)
+	return l*slots | uint32(ordered(deadline)>>(l*digit))%slots
 }
 
-// span returns a number that is the same for all times in one bucket as large as b.
-func span(b uint32, t int64) int64 { return t >> (b / slots * digit) }
+// height returns the highest digit in which s and t differ; 0 if they do not.
+func height(s, t int64) uint32 {
+	return uint32(63-bits.LeadingZeros64(uint64(s^t)|1)) / digit
+}
+
+// ordered is t with the sign turned, so that the past before 1970 sorts first.
+func ordered(t int64) uint64 { return uint64(t) ^ 1<<63 }
+
+// span returns a number that is the same for all times in one bucket as wide as b.
+func span(b uint32, t int64) uint64 { return ordered(t) >> (b / slots * digit) }
 
 // link puts id first in its lane of bucket b.
 func (x *Index) link(id uint32, n *node, b uint32) {
@@ -105,7 +111,7 @@ func (x *Index) first() (b uint32, floor int64, ok bool) {
 // the highest digit in which now differs from the focus must be empty. They are when the clock has gone forward and the dead
 // between are gone.
 func (x *Index) refocus(now int64) bool {
-	l := (63 - bits.LeadingZeros64(uint64(now^x.focus)|1)) / digit
+	l := int(height(now, x.focus))
 	for i := range x.levels[:min(l, len(x.levels))] {
 		if x.levels[i].occupied != 0 {
 			return false
@@ -119,7 +125,7 @@ func (x *Index) refocus(now int64) bool {
 // holds them all. It returns how many it moved. There are any only if the clock has fallen back.
 func (x *Index) coarsen(b uint32, max int) int {
 	l, moved := b/slots, 0
-	wide := l*slots | uint32((uint64(x.focus)^1<<63)>>(l*digit))%slots
+	wide := l*slots | uint32(span(b, x.focus))%slots
 	for i := range l {
 		for v := &x.levels[i]; v.occupied != 0; {
 			heads := &v.heads[bits.TrailingZeros64(v.occupied)]
