@@ -18,8 +18,8 @@ type call struct {
 
 	retry   *waiter // set when a parked command is run again
 	outcome Outcome
-	silent  bool       // what it did is not recorded
-	effects [][][]byte // what is recorded instead of args
+	silent  bool     // what it did is not recorded
+	effect  [][]byte // what is recorded instead of args
 }
 
 // fail replies an error, given with its code.

@@ -111,7 +111,7 @@ func (e *Engine) takeCall() *call {
 }
 
 func (e *Engine) giveBack(c *call) {
-	*c = call{effects: c.effects[:0]}
+	*c = call{}
 	e.calls = append(e.calls, c)
 }
 

@@ -32,5 +32,6 @@
 //  7. A relative time or a random choice is recorded in its result's form: if c.recording() { c.rewrite(...) }.
 //  8. A blocking command calls c.park when there is nothing to do; the handler then runs again by itself.
 //  9. Errors are texts of errors.go, said with c.fail.
-//  10. Test it with lines of command and reply: see play in play_test.go, and compare with a real Redis when in doubt.
+//  10. Test it with lines of command and reply (play, in play_test.go), and add it to its family's draws (draws_*_test.go), which are
+//     played on the engine and on a real Redis side by side. The rules of expiry are testdata/expire-rules.md.
 package engine

@@ -9,38 +9,24 @@ type Sink interface {
 }
 
 // A command that changed something is recorded as it was sent. A handler whose command must not be replayed so (it has a relative time, or
-// a random choice) says c.rewrite once, or c.also for each of several effects; one that changed nothing worth recording says c.silent.
-// Both keep the slices they are given until the command ends, and neither costs anything without a Sink: ask c.recording first.
+// a random choice) says c.rewrite; one whose parts record themselves sets c.silent. Building the new form costs something: ask c.recording
+// first.
 
 // recording reports whether anybody wants to know effects.
 func (c *call) recording() bool { return c.e.options.Sink != nil }
 
-// rewrite replaces what is recorded for this command.
-func (c *call) rewrite(args ...[]byte) {
-	if c.recording() {
-		c.effects = append(c.effects[:0], args)
-	}
-}
+// rewrite replaces what is recorded for this command. It keeps args until the command ends.
+func (c *call) rewrite(args ...[]byte) { c.effect = args }
 
-// also adds an effect to those recorded instead of the command.
-func (c *call) also(args ...[]byte) {
-	if c.recording() {
-		c.effects = append(c.effects, args)
-	}
-}
-
-// propagate hands the effects of a finished command to the sink.
+// propagate hands the effect of a finished command to the sink.
 func (c *call) propagate() {
-	d := c.e.dbs[c.s.db] // not c.db: MOVE and COPY change that
-	switch {
-	case c.silent:
-	case len(c.effects) == 0:
-		c.e.record(d, c.args)
-	default:
-		for _, args := range c.effects {
-			c.e.record(d, args)
-		}
+	if c.silent {
+		return
 	}
+	if c.effect == nil {
+		c.effect = c.args
+	}
+	c.e.record(c.e.dbs[c.s.db], c.effect) // not c.db: MOVE and COPY change that
 }
 
 // record is the one place where effects leave the engine.

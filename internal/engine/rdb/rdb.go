@@ -72,10 +72,11 @@ func AppendLen(b []byte, n uint64) []byte {
 
 // Encodings of a string that is no plain bytes: the low bits of a length's first byte whose high bits are both set.
 const (
-	encInt8 = iota
-	encInt16
-	encInt32
-	encLZF
+	encInt8  = 0
+	encInt16 = 1
+	encInt32 = 2
+	encLZF   = 3
+	encoded  = 0xc0 // the high bits
 )
 
 // AppendString appends a string; one that is a number of 32 bits in its shortest decimal form as such.
@@ -84,11 +85,11 @@ func AppendString(b, s []byte) []byte {
 		if n, err := strconv.ParseInt(string(s), 10, 32); err == nil && strconv.FormatInt(n, 10) == string(s) {
 			switch {
 			case n == int64(int8(n)):
-				return append(b, 0xc0|encInt8, byte(n))
+				return append(b, encoded+encInt8, byte(n))
 			case n == int64(int16(n)):
-				return binary.LittleEndian.AppendUint16(append(b, 0xc0|encInt16), uint16(n))
+				return binary.LittleEndian.AppendUint16(append(b, encoded+encInt16), uint16(n))
 			}
-			return binary.LittleEndian.AppendUint32(append(b, 0xc0|encInt32), uint32(n))
+			return binary.LittleEndian.AppendUint32(append(b, encoded+encInt32), uint32(n))
 		}
 	}
 	return append(AppendLen(b, uint64(len(s))), s...)

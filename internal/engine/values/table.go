@@ -28,15 +28,6 @@ func newTable[T any](size int) *table[T] {
 
 func (t *table[T]) len() int { return len(t.slots) }
 
-// get returns the data of name, to read or to change in place; nil if absent.
-func (t *table[T]) get(name []byte) *T {
-	slot, ok := t.slots[string(name)]
-	if !ok {
-		return nil
-	}
-	return &t.items[slot].data
-}
-
 // add puts in an element that is absent and returns its slot.
 func (t *table[T]) add(name []byte, data T) uint32 { return t.put(string(name), data) }
 
