@@ -64,7 +64,7 @@ func (f Bitfield) fit(v uint64) int64 {
 // number for a large one, and a signed one a number that is more than an int64 below the most it holds.
 func (f Bitfield) Fit(v int64, o Overflow) (fitted int64, ok bool) {
 	_, most := f.bounds()
-	if v < 0 && (!f.Signed || v < most-math.MaxInt64) {
+	if v < 0 && (!f.Signed || f.Width < 64 && v < most-math.MaxInt64) {
 		return f.settle(uint64(v), most, o)
 	}
 	return f.Sum(v, 0, o)
