@@ -96,7 +96,7 @@ func (x *Index) Len() int { return x.held }
 const effort = 16
 
 // Reap removes up to max entries that are dead at now, about earliest first, and calls reap for each after it was
-// removed. It returns how many. reap must not change the Index.
+// removed. It returns how many. reap must not change the Index; removing the same id again is harmless.
 //
 // A call does a bounded amount of work, also when the clock has jumped past a million deadlines at once or has fallen
 // back: at most max are reaped and 16 times max are moved. Therefore fewer than max does not say that nothing dead is

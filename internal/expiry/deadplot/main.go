@@ -109,10 +109,10 @@ text.index { fill: #35c98b } text.cycle { fill: #ff8a5c } text.modern { fill: #e
 		fmt.Fprintf(&b, "<text class=%q x=\"%.1f\" y=\"%.1f\">%s</text>\n", class, x(ms), y(at), text)
 	}
 	w := documented.worst()
-	label("cycle", w.ms+700, w.dead, fmt.Sprintf("%s: %.0f %% of those held are dead", documented.name, 100*float64(w.dead)/float64(w.held)))
-	label("modern", w.ms+1500, w.dead-70_000, runs[2].name)
-	label("bound", 400, documented.looks[0].bound()+14_000, "its bound: a quarter of those held, or of a second's writes")
-	label("index", 12_000, 14_000, fmt.Sprintf("deadline index: %d at most", runs[0].worst().dead))
+	label("cycle", w.ms+1200, w.dead+15_000, fmt.Sprintf("%s: %.0f %% of those held are dead", documented.name, 100*float64(w.dead)/float64(w.held)))
+	label("modern", 7_000, 500_000, runs[2].name)
+	label("bound", 17_000, 60_000, "the bound: 25 % of those held")
+	label("index", 2_500, 14_000, fmt.Sprintf("%s: %d at most", runs[0].name, runs[0].worst().dead))
 	b.WriteString("</svg>\n")
 	return b.Bytes()
 }

@@ -19,8 +19,8 @@ const (
 	between     = 100 // ms between two looks
 )
 
-// costly is what it takes to test or to delete a key, whichever way it was found, and a quarter of the time is for that. Redis 8.0.2 takes
-// so long for a key of its active cycle: go test -run xxx -bench RedisCycleDeletes ./internal/expiry.
+// costly is what it takes to test a key or to delete it, and a quarter of the time is for that. BenchmarkRedisCycle in
+// internal/expiry found 1.1 to 1.6 us for a dead key in the cycle of Redis 8.0.2, and 1.25 us for a living one.
 const costly = 1500 * time.Nanosecond
 
 // look is what is held at a moment.
@@ -87,7 +87,8 @@ func simulate(reap func(x *expiry.Index, now int64)) outcome {
 	return o
 }
 
-// byIndex wakes when the Index says so and takes no more than a quarter of the time.
+// byIndex wakes when the Index says so and takes no more than a quarter of the time. Moving 16 entries, the most that Reap does for each
+// it may reap, takes about as long as deleting one key.
 func byIndex() func(*expiry.Index, int64) {
 	const most = int(time.Millisecond / 4 / costly)
 	return func(x *expiry.Index, now int64) {
@@ -103,7 +104,10 @@ func byCycle(c expiry.Cycle) func(*expiry.Index, int64) {
 	return func(x *expiry.Index, now int64) {
 		if now%c.Every().Milliseconds() == 0 {
 			steps := -1
-			clock := func() time.Duration { steps++; return time.Duration(steps) * 20 * costly }
+			clock := func() time.Duration { // read before each step, which tests 20
+				steps++
+				return time.Duration(steps) * 20 * costly
+			}
 			c.Run(x, now, r.Uint64, clock, func(uint32) {})
 		}
 	}
