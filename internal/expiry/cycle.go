@@ -8,9 +8,11 @@ import "time"
 //  2. removes all that are dead,
 //  3. and if more than 25 % of the 20 were, starts again at 1,
 //
-// on the assumption that the sample stands for the rest, so that at most a quarter of what is held is dead. A run is bounded in time,
-// and under a burst of deadlines the bound is met before the assumption is: docs/decisions/0003 shows what that comes to.
-// The Index needs no cycle; this is for who wants the timing of Redis.
+// on the assumption that the sample stands for the rest, so that at most a quarter of what is held is dead. A run is
+// bounded in time, and under a burst of deadlines the bound is met before the assumption is: docs/decisions/0003 shows
+// what that comes to. The Index needs no cycle; this is for who wants the timing of Redis. Without Reap, Next is not
+// brought nearer: after the earliest entry is gone it may stay in the past, and the cycle then runs for nothing, as
+// that of Redis does.
 //
 // A field left zero has the documented value. Redis since 6.0 goes on while more than 10 % were dead (Repeat: 0.10), walks its
 // table where the documentation draws at random, and adds short runs between these when one was cut off.

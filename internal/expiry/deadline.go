@@ -26,5 +26,6 @@ const None int64 = 0
 //   - EXPIRE and its kin, GETEX, HEXPIRE and HSETEX delete at once what they are told to end in this very millisecond
 //     or earlier; SET with such a deadline does not. That is for those commands to compare; nothing is indexed then.
 //   - The active cycle of Redis 8.0 deletes in the last millisecond already, that of 7.0 does not
-//     (TestTheCycleOfRedis8DeletesInTheLastMillisecond). Here reaping asks Dead as readers do, so nothing is gone that could still be read.
+//     (TestTheCycleOfRedis8DeletesInTheLastMillisecond). Here reaping asks Dead as readers do, so nothing is gone
+//     that could still be read.
 func Dead(deadline, now int64) bool { return deadline != None && now > deadline }

@@ -51,8 +51,7 @@ func (x *Index) Set(id uint32, deadline int64) {
 		x.held++
 		x.list(id, n)
 	case old <= deadline && x.bucket(old) == x.bucket(deadline):
-		// Where it stands is still right, and no bound of its bucket can be wrong when it moves back. This is what a touch
-		// of a sliding life usually meets.
+		// It may stay where it stands, and a later deadline is below no floor. A touch of a sliding life often ends here.
 		n.deadline = deadline
 		return
 	default:
@@ -140,9 +139,10 @@ func (x *Index) Reap(now int64, max int, reap func(id uint32)) int {
 	return reaped
 }
 
-// Next returns the time at which to call Reap: the first millisecond after the earliest deadline. ok is false when there
-// is none, and the owner can park its timer. It is never late. After the earliest entry was removed or moved back it may be early;
-// each Reap at an early time brings it nearer, some ten times at most however far the deadline, and most often once.
+// Next returns the time at which to call Reap: the first millisecond after the earliest deadline. ok is false when
+// there is none, and the owner can park its timer. It is never late. After the earliest entry was removed or moved back
+// it may be early; each Reap at an early time brings it nearer, some ten times at most however far the deadline, and
+// most often once.
 func (x *Index) Next() (at int64, ok bool) {
 	_, floor, ok := x.first()
 	if !ok {
@@ -151,8 +151,8 @@ func (x *Index) Next() (at int64, ok bool) {
 	return after(floor), true
 }
 
-// Figures returns the figures at now. It counts the dead by walking over them: free while reaping keeps up, and as much as there are
-// entries where nobody reaps.
+// Figures returns the figures at now. It counts the dead by walking over them: free while reaping keeps up, and as much
+// as there are entries where nobody reaps.
 func (x *Index) Figures(now int64) Figures {
 	return Figures{
 		Held:       x.held,

@@ -306,6 +306,44 @@ func TestACallMovesNoMoreThanItMay(t *testing.T) {
 	}
 }
 
+func TestAnEntryMovesAFewTimesInItsLife(t *testing.T) {
+	for _, c := range []struct {
+		shortest, longest int64
+		most              float64 // moves, in the mean
+	}{
+		{1_000, 10_000, 2.6},
+		{3_240_000, 3_960_000, 3.8},
+	} {
+		r := chance(t)
+		const n = 1000
+		var x Index
+		now, moves := int64(1_700_000_000_000), 0
+		places := map[uint32]uint32{}
+		for set, reaped := uint32(0), 0; reaped < n; {
+			if now++; set < n { // one born each ms
+				x.Set(set, now+c.shortest+r.Int64N(c.longest-c.shortest))
+				places[set] = x.bucketOf(set)
+				set++
+			} else {
+				now, _ = x.Next()
+			}
+			if at, _ := x.Next(); at > now {
+				continue
+			}
+			reaped += x.Reap(now, n, func(id uint32) { delete(places, id) })
+			for id, b := range places {
+				if p := x.bucketOf(id); p != b {
+					places[id] = p
+					moves++
+				}
+			}
+		}
+		if mean := float64(moves) / n; mean > c.most {
+			t.Errorf("lives of %d to %d ms: %.2f moves each", c.shortest, c.longest, mean)
+		}
+	}
+}
+
 // bucketOf finds the bucket in which id stands, from the head of its list.
 func (x *Index) bucketOf(id uint32) uint32 {
 	n := x.node(id)

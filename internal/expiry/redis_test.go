@@ -125,8 +125,8 @@ func TestTheCycleOfRedis8DeletesInTheLastMillisecond(t *testing.T) {
 	}
 }
 
-// BenchmarkRedisCycle reports the processor time that the active cycle of a real server takes for a key that it finds dead and for one
-// that it finds alive: the costs in the simulation of deadplot. The least of some rounds counts.
+// BenchmarkRedisCycle reports the processor time that the active cycle of a real server takes for a key that it finds
+// dead and for one that it finds alive: the costs in the simulation of deadplot. The least of some rounds counts.
 func BenchmarkRedisCycle(b *testing.B) {
 	const keys = 200_000
 	ctx := context.Background()

@@ -8,21 +8,23 @@ import (
 // The wheel: buckets of entries, narrow where the next deaths are expected and wide far from there.
 //
 // Write a deadline as eleven digits of six bits. Compare it with the focus, a moment near now: the highest digit in
-// which the two differ is its level, and the value of that digit is its slot there. A bucket of level 0 is one millisecond, of level 1
-// 64 ms, of level 2 4 s, and so on until level 10 reaches the end of time in both directions. No deadline is out of range,
-// none is beyond an edge that has to be waited for, and the past has its buckets as the future has.
+// which the two differ is its level, and the value of that digit is its slot there. A bucket of level 0 is one
+// millisecond, of level 1 64 ms, of level 2 4 s, and so on until level 10 reaches the end of time in both directions.
+// No deadline is out of range, none is beyond an edge that has to be waited for, and the past has its buckets as the
+// future has.
 //
-// Each bucket knows a floor, a time before which none of its entries ends. Within a level the first occupied bucket has the least floor;
-// so the least over the levels is the wheel's, at most eleven looks away. When the clock passes that floor, the bucket is emptied:
-// the dead are reaped, the living spread over finer buckets after the focus was moved to now. An entry is
-// moved in this way at most once per level, and less than three times for lives up to an hour. Nothing turns when
-// nothing dies: a deadline next week costs one or two looks, not one for every bucket in between.
+// Each bucket knows a floor, a time before which none of its entries ends. Within a level the first occupied bucket has
+// the least floor; so the least over the levels is the wheel's, at most eleven looks away. When the clock passes that
+// floor, the bucket is emptied: the dead are reaped, the living spread over finer buckets after the focus was moved to
+// now. An entry is moved in this way at most once per level: twice in a life of seconds, three times in one of hours.
+// Nothing turns when nothing dies: a deadline next week costs one or two looks, not one for every bucket in between.
 //
-// A bucket is four lists, its lanes, by the last two bits of the id. Emptying it walks them in turn, so that the processor waits for four
-// nodes at once instead of for one after the other: a million entries do not fit its caches.
+// A bucket is four lists, its lanes, by the last two bits of the id. Emptying it walks them in turn, so that the
+// processor waits for four nodes at once instead of for one after the other: a million entries do not fit its caches.
 //
-// Two rules hold at all times. An entry stands in a bucket whose span, at the present focus, contains its deadline
-// (not necessarily the narrowest such bucket: a bucket half emptied is in order). And no floor is above a deadline in its bucket.
+// Two rules hold at all times. An entry stands in a bucket whose span, at the present focus, contains its deadline (not
+// necessarily the narrowest such bucket: a bucket half emptied is in order). And no floor is above a deadline in its
+// bucket.
 
 const (
 	digit  = 6
@@ -121,8 +123,8 @@ func (x *Index) refocus(now int64) bool {
 	return true
 }
 
-// coarsen makes room for moving the focus into b: it moves up to max entries from the levels below b's to the bucket beside b that
-// holds them all. It returns how many it moved. There are any only if the clock has fallen back.
+// coarsen makes room for moving the focus into b: it moves up to max entries from the levels below b's to the bucket
+// beside b that holds them all. It returns how many it moved. There are any only if the clock has fallen back.
 func (x *Index) coarsen(b uint32, max int) int {
 	l, moved := b/slots, 0
 	wide := l*slots | uint32(span(b, x.focus))%slots

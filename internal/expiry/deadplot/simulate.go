@@ -7,8 +7,8 @@ import (
 	"github.com/mayflycache/mayfly/internal/expiry"
 )
 
-// The burst, in virtual time: keys that are all there at 0, with lives uniform in 1 to 10 s, and new ones of the same kind written
-// for ten seconds. Nobody reads.
+// The burst, in virtual time: keys that are all there at 0, with lives uniform in 1 to 10 s, and new ones of the same
+// kind written for ten seconds. Nobody reads.
 const (
 	keys        = 1_000_000
 	writes      = 20_000 // a second
@@ -87,8 +87,8 @@ func simulate(reap func(x *expiry.Index, now int64)) outcome {
 	return o
 }
 
-// byIndex wakes when the Index says so and takes no more than a quarter of the time. Moving 16 entries, the most that Reap does for each
-// it may reap, takes about as long as deleting one key.
+// byIndex wakes when the Index says so and takes no more than a quarter of the time. Moving 16 entries, the most that
+// Reap does for each it may reap, takes about as long as deleting one key.
 func byIndex() func(*expiry.Index, int64) {
 	const most = int(time.Millisecond / 4 / costly)
 	return func(x *expiry.Index, now int64) {
