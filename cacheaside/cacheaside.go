@@ -27,6 +27,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"unsafe"
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/earlyrefresh"
@@ -157,9 +158,9 @@ func (c *Cache[K, V]) tell(ctx context.Context, e mayfly.Event) {
 
 // fullKey returns the key as Redis knows it.
 func (c *Cache[K, V]) fullKey(key K) (string, error) {
-	var buf [96]byte
-	full, err := c.form(append(buf[:0], c.ns.Prefix...), key)
-	return string(full), err
+	const room = 24 // for the text of most keys
+	full, err := c.form(append(make([]byte, 0, len(c.ns.Prefix)+room), c.ns.Prefix...), key)
+	return unsafe.String(unsafe.SliceData(full), len(full)), err // nobody writes to full again
 }
 
 // fail wraps err, once, with what was done.

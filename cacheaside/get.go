@@ -84,11 +84,7 @@ func (c *Cache[K, V]) get(ctx context.Context, key K, load loader[K, V]) (Entry[
 		if s.standing == fresh || s.standing == stale {
 			return c.serve(ctx, p, s, begun)
 		}
-		f, lead := c.flights.Join(full)
-		if lead && !c.works.start(func() { c.fly(ctx, f, p) }) {
-			f.Land(outcome[V]{}, mayfly.ErrClosed)
-		}
-		e, err, again := c.await(ctx, f, p, s)
+		e, err, again := c.await(ctx, c.join(ctx, p), p, s)
 		if again {
 			continue
 		}
@@ -105,6 +101,15 @@ func (c *Cache[K, V]) get(ctx context.Context, key K, load loader[K, V]) (Entry[
 		}
 		return e, err
 	}
+}
+
+// join returns the flight of p, which it has begun if there was none.
+func (c *Cache[K, V]) join(ctx context.Context, p pending[K, V]) *flight.Flight[outcome[V]] {
+	f, lead := c.flights.Join(p.full)
+	if lead && !c.works.start(func() { c.fly(ctx, f, p) }) {
+		f.Land(outcome[V]{}, mayfly.ErrClosed)
+	}
+	return f
 }
 
 // look reads Redis. What comes back is what is known for a load, and what can be served without one. The only error is
@@ -152,10 +157,9 @@ func (c *Cache[K, V]) judge(ctx context.Context, p *pending[K, V]) sight[V] {
 	if s.err != nil {
 		c.tell(ctx, mayfly.Event{Kind: mayfly.Backend, Outcome: mayfly.Failed, Key: p.full, Err: s.err})
 	}
-	p.previous, p.fallback = nil, s.standing == fallback
-	if !s.negative && s.standing != unusable {
-		e := s.entry
-		p.previous = &e
+	p.fallback = s.standing == fallback
+	if p.known = !s.negative && s.standing != unusable; p.known {
+		p.entry = s.entry
 	}
 	return s
 }

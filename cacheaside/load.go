@@ -19,11 +19,20 @@ type pending[K comparable, V any] struct {
 	load  loader[K, V]
 	found lease.Found // what the key held
 
-	previous *Entry[V] // what the loader is shown, of what was found
-	fallback bool      // previous may be served if the load fails
+	known    bool     // entry is what was found
+	entry    Entry[V] // for the loader to compare with, and
+	fallback bool     // to be served if the load fails
 
 	unguarded bool          // Redis cannot be asked: load, and do not store
 	spent     time.Duration // of RedisTimeout
+}
+
+// previous is what the loader is shown.
+func (p pending[K, V]) previous() *Entry[V] {
+	if !p.known {
+		return nil
+	}
+	return &p.entry
 }
 
 // outcome is what a flight brings beside its error.
@@ -190,7 +199,7 @@ func (c *Cache[K, V]) loadAlone(ctx context.Context, f *flight.Flight[outcome[V]
 	}
 	l := c.runLoad(ctx, f, p, nil)
 	if l.err == nil && l.NotModified {
-		l.Value = p.previous.Value
+		l.Value = p.entry.Value
 	}
 	f.Land(outcome[V]{entry: Entry[V]{Value: l.Value, Source: SourceOrigin}}, l.err)
 }
@@ -251,7 +260,7 @@ func (c *Cache[K, V]) loadAndFill(ctx context.Context, f *flight.Flight[outcome[
 
 // forgetValue ends a claim for a value that is not, or must not be, kept.
 func (c *Cache[K, V]) forgetValue(ctx context.Context, p pending[K, V], claim *lease.Claim) {
-	if p.previous == nil {
+	if !p.known {
 		claim.Release(ctx)
 		return
 	}
@@ -269,7 +278,7 @@ func (c *Cache[K, V]) toStore(p pending[K, V], l *loaded[V], claim *lease.Claim)
 		return nil, 0, nil
 	}
 	if l.NotModified {
-		l.Value = p.previous.Value
+		l.Value = p.entry.Value
 	}
 	if l.NoStore {
 		return nil, 0, nil
@@ -296,7 +305,7 @@ func (c *Cache[K, V]) tellFill(ctx context.Context, key string, begun time.Time,
 func (c *Cache[K, V]) runLoad(ctx context.Context, f *flight.Flight[outcome[V]], p pending[K, V], claims []*lease.Claim) loaded[V] {
 	var got Loaded[V]
 	cost, err := c.supervise(ctx, f.Abandoned(), claims, func(ctx context.Context) (err error) {
-		l, err := p.load(ctx, p.key, p.previous)
+		l, err := p.load(ctx, p.key, p.previous())
 		if err == nil {
 			got = l
 		}
@@ -314,7 +323,7 @@ func (c *Cache[K, V]) runLoad(ctx context.Context, f *flight.Flight[outcome[V]],
 
 // check refuses what no loader may answer.
 func (c *Cache[K, V]) check(p pending[K, V], l Loaded[V]) error {
-	if l.NotModified && p.previous == nil {
+	if l.NotModified && !p.known {
 		return errors.New("the loader answered NotModified, and there was no previous value")
 	}
 	if l.TTL != 0 {

@@ -62,14 +62,14 @@ func dial() redis.UniversalClient {
 	return redis.NewUniversalClient(&redis.UniversalOptions{Addrs: addrs, ContextTimeoutEnabled: true, IsClusterMode: len(addrs) > 1})
 }
 
-const racedKeys = 60
+const racedKeys = 30
 
 // raced is the cache that processes race for; the database is Redis too, under another prefix.
 func raced(rdb redis.UniversalClient, o mayfly.Observer) *cacheaside.Cache[int, int64] {
 	ns := mayfly.Namespace[int, int64]{Name: "raced", Redis: rdb, Prefix: "cache:", TTL: 20 * time.Second, Observer: o}
 	return mayfly.Must(cacheaside.New(ns, func(ctx context.Context, key int) (int64, error) {
 		v, err := database(ctx, rdb, key)
-		<-time.After(rand.N(6 * time.Millisecond))
+		<-time.After(5*time.Millisecond + rand.N(15*time.Millisecond))
 		return v, err
 	}, cacheaside.Options{
 		Early:  earlyrefresh.Linear(1), // renews often
@@ -113,7 +113,7 @@ func racer() int {
 			}
 		})
 	}
-	for range 3 {
+	for range 6 {
 		all.Go(func() {
 			for ctx.Err() == nil {
 				key := rand.N(racedKeys)
@@ -129,7 +129,7 @@ func racer() int {
 				if v, err := c.Get(context.Background(), key); err != nil || v < committed {
 					complain("after Delete for version %d: got %d, %v", committed, v, err)
 				}
-				<-time.After(rand.N(20 * time.Millisecond))
+				<-time.After(rand.N(10 * time.Millisecond))
 			}
 		})
 	}

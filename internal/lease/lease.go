@@ -141,14 +141,15 @@ func (g *Guard) Look(ctx context.Context, key string, withTTL bool) (Found, erro
 	if err != nil {
 		return Found{}, err
 	}
-	get := redis.NewStringCmd(ctx, "get", key)
+	name := any(key) // once for both commands
+	get := redis.NewStringCmd(ctx, "get", name)
 	if !withTTL {
 		if err := s.one(ctx, get); err != nil {
 			return Found{}, err
 		}
 		return read(get, nil)
 	}
-	pttl := redis.NewDurationCmd(ctx, time.Millisecond, "pttl", key)
+	pttl := redis.NewDurationCmd(ctx, time.Millisecond, "pttl", name)
 	if err := s.do(ctx, get, pttl); err != nil {
 		return Found{}, err
 	}

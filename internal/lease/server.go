@@ -29,7 +29,7 @@ type server struct {
 	name    string
 	client  asker
 	cluster *redis.ClusterClient // knows where else a key may be; nil if there is nowhere else
-	wait    time.Duration        // the context's share of the budget
+	limits  limits               // by the context's share of the budget
 	budget  time.Duration
 	breaker breaker.Breaker
 	told    func(server string, open bool)
@@ -59,13 +59,14 @@ type asker interface {
 }
 
 func serverOf(client asker, budget time.Duration, told func(string, bool)) *server {
-	s := &server{name: "redis", client: client, wait: budget, budget: budget, told: told}
+	s := &server{name: "redis", client: client, budget: budget, told: told}
+	s.limits.after = budget
 	if c, ok := client.(*redis.Client); ok {
 		o := c.Options()
 		s.name = o.Addr
 		if !o.ContextTimeoutEnabled {
-			s.wait = budget / 3
-			s.client = c.WithTimeout(budget - s.wait)
+			s.limits.after = budget / 3
+			s.client = c.WithTimeout(budget - budget/3)
 		}
 	}
 	return s
@@ -77,8 +78,8 @@ func (s *server) one(ctx context.Context, cmd redis.Cmder) error {
 	if err != nil {
 		return err
 	}
-	limited, cancel := context.WithTimeout(ctx, s.wait)
-	defer cancel()
+	limited := s.limits.begin(ctx, begun)
+	defer s.limits.end(limited)
 	s.client.Process(limited, cmd)
 	return s.end(ctx, begun, s.settle(limited, cmd))
 }
@@ -92,12 +93,10 @@ func (s *server) do(ctx context.Context, cmds ...redis.Cmder) error {
 	if err != nil {
 		return err
 	}
-	limited, cancel := context.WithTimeout(ctx, s.wait)
-	defer cancel()
+	limited := s.limits.begin(ctx, begun)
+	defer s.limits.end(limited)
 	pipe := s.client.Pipeline()
-	for _, cmd := range cmds {
-		pipe.Process(limited, cmd)
-	}
+	pipe.BatchProcess(limited, cmds...)
 	pipe.Exec(limited)
 	for _, cmd := range cmds {
 		if err := s.settle(limited, cmd); err != nil {
@@ -129,6 +128,9 @@ func (s *server) end(ctx context.Context, begun time.Time, err error) error {
 	}
 	now := time.Now()
 	left := ctx.Err()
+	if at, ok := ctx.Deadline(); left == nil && ok && !now.Before(at) {
+		left = context.DeadlineExceeded // the socket was faster to notice than the context
+	}
 	if left == nil || errors.Is(left, context.DeadlineExceeded) && now.Sub(begun) >= s.budget/3 {
 		if s.breaker.Failure(now) && s.told != nil {
 			s.told(s.name, true)
