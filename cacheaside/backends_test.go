@@ -16,6 +16,7 @@ import (
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/cacheaside"
 	"github.com/mayflycache/mayfly/internal/realredis"
+	"github.com/mayflycache/mayfly/redistest"
 )
 
 // backends are what a cache must be right on. Each makes a client of an empty server.
@@ -28,6 +29,7 @@ var backends = []struct {
 		t.Cleanup(func() { rdb.Close() })
 		return rdb
 	}},
+	{"redistest", func(t *testing.T) redis.UniversalClient { return redistest.Start(t).Client() }},
 	{"redis 8", func(t *testing.T) redis.UniversalClient { return realredis.Start(t, realredis.Options{}).Client() }},
 	{"redis 7.0", func(t *testing.T) redis.UniversalClient {
 		return realredis.Start(t, realredis.Options{Flavour: realredis.Redis7}).Client()

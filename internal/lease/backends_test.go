@@ -12,6 +12,7 @@ import (
 
 	"github.com/mayflycache/mayfly/internal/lease"
 	"github.com/mayflycache/mayfly/internal/realredis"
+	"github.com/mayflycache/mayfly/redistest"
 )
 
 // backends are what the protocol must be right on. Each makes a client of an empty server.
@@ -24,6 +25,7 @@ var backends = []struct {
 		t.Cleanup(func() { rdb.Close() })
 		return rdb
 	}},
+	{"redistest", func(t *testing.T) redis.UniversalClient { return redistest.Start(t).Client() }},
 	{"redis 8", func(t *testing.T) redis.UniversalClient { return realredis.Start(t, realredis.Options{}).Client() }},
 	{"redis 7.0", func(t *testing.T) redis.UniversalClient {
 		return realredis.Start(t, realredis.Options{Flavour: realredis.Redis7}).Client()
