@@ -33,8 +33,8 @@ func costs(w io.Writer, o settings) {
 		order[i] = z.next()
 	}
 	same := make([]uint32, len(order))
-	ops := o.scale(2_000_000, 200_000)
-	rounds := o.scale(9, 1)
+	ops := o.scale(1_000_000, 200_000)
+	rounds := o.scale(7, 1)
 
 	fmt.Fprintf(w, `%d keys of %d bytes, Zipf 1.1, a TTL of 1 h on every entry, room for all. CPU time per operation (getrusage: the
 collector and background goroutines included), median of %d interleaved rounds of %d operations; in brackets the median
