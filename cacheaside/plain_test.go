@@ -1,0 +1,163 @@
+package cacheaside_test
+
+import (
+	"context"
+	"io"
+	"math/rand/v2"
+	"net"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/cacheaside"
+	"github.com/mayflycache/mayfly/earlyrefresh"
+	"github.com/mayflycache/mayfly/internal/realredis"
+)
+
+func plain(t testing.TB, rdb redis.UniversalClient) mayfly.Namespace[int, user] {
+	ns := namespace(t, rdb)
+	ns.Plain = true
+	return ns
+}
+
+func TestPlainValuesAreTheCodecsBytesAndNothingElse(t *testing.T) {
+	everywhere(t, func(t *testing.T, rdb redis.UniversalClient) {
+		ns, ctx := plain(t, rdb), t.Context()
+		var loads atomic.Int32
+		c := must[int, user](t)(cacheaside.New(ns, func(_ context.Context, key int) (user, error) {
+			if n := rdb.Exists(ctx, ns.Prefix+strconv.Itoa(key)).Val(); n != 0 {
+				t.Error("another program sees something while the value is loading")
+			}
+			return user{"loaded", int(loads.Add(1))}, nil
+		}, cacheaside.Options{Faults: patient}))
+		key := ns.Prefix + "7"
+		stored := func() string { return rdb.Get(ctx, key).Val() }
+		c.Get(ctx, 7)
+		if got := stored(); got != `{"Name":"loaded","Version":1}` || rdb.PTTL(ctx, key).Val() <= 0 {
+			t.Errorf("stored %q", got)
+		}
+		c.Set(ctx, 7, user{"set", 2})
+		if got := stored(); got != `{"Name":"set","Version":2}` {
+			t.Errorf("stored %q", got)
+		}
+		rdb.Set(ctx, key, `{"Name":"foreign","Version":3}`, time.Minute)
+		if u, err := c.Get(ctx, 7); u.Version != 3 || err != nil {
+			t.Errorf("got %+v, %v", u, err)
+		}
+		if err := c.Delete(ctx, 7); err != nil || stored() != "" {
+			t.Errorf("after Delete: %q, %v", stored(), err)
+		}
+	})
+}
+
+// What another program wrote while we loaded is newer than what we loaded.
+func TestAPlainFillDoesNotOverwriteAnotherProgram(t *testing.T) {
+	everywhere(t, func(t *testing.T, rdb redis.UniversalClient) {
+		ns, ctx := plain(t, rdb), t.Context()
+		key := ns.Prefix + "7"
+		c := must[int, user](t)(cacheaside.New(ns, func(context.Context, int) (user, error) {
+			rdb.Set(ctx, key, `{"Name":"foreign","Version":2}`, time.Minute)
+			return user{"loaded", 1}, nil
+		}, cacheaside.Options{Faults: patient}))
+		if u, err := c.Get(ctx, 7); u.Version != 1 || err != nil {
+			t.Errorf("got %+v, %v", u, err)
+		}
+		if u, err := c.Get(ctx, 7); u.Version != 2 || err != nil {
+			t.Errorf("got %+v, %v: the other program's value was overwritten", u, err)
+		}
+	})
+}
+
+// pythonWithRedis returns how to run Python with redis-py, which .ci/foreign unpacks.
+func pythonWithRedis(t *testing.T) *exec.Cmd {
+	cache := os.Getenv("MAYFLY_FOREIGN_CACHE")
+	if cache == "" {
+		dir, err := os.UserCacheDir()
+		if err != nil {
+			t.Skip("SKIPPED-FOREIGN ", err)
+		}
+		cache = filepath.Join(dir, "mayfly-foreign")
+	}
+	for _, packages := range []string{"", filepath.Join(cache, "python-1/usr/lib/python3/dist-packages")} {
+		cmd := exec.Command("/usr/bin/python3", "-c", "import redis")
+		cmd.Env = append(os.Environ(), "PYTHONPATH="+packages)
+		if cmd.Run() == nil {
+			run := exec.Command("/usr/bin/python3")
+			run.Env = cmd.Env
+			return run
+		}
+	}
+	t.Skip("SKIPPED-FOREIGN no /usr/bin/python3 with redis-py; .ci/foreign unpacks one")
+	return nil
+}
+
+// A Python program with the guide's own functions and a Go program share keys: neither meets bytes it cannot read.
+func TestTheGuidesPythonOnTheSameKeys(t *testing.T) {
+	python := pythonWithRedis(t)
+	srv := realredis.Start(t, realredis.Options{})
+	_, port, _ := net.SplitHostPort(srv.Addr())
+	python.Args = append(python.Args, "testdata/guide.py", port)
+	python.Stderr = os.Stderr
+	in, err := python.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := python.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := python.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { python.Process.Kill() })
+
+	ns := mayfly.Namespace[int, user]{Name: "users", Redis: srv.Client(), Prefix: "cache:user:", TTL: time.Hour, Plain: true}
+	var events seen
+	ns.Observer = &events
+	var loads atomic.Int32
+	c := must[int, user](t)(cacheaside.New(ns, func(_ context.Context, key int) (user, error) {
+		loads.Add(1)
+		<-time.After(rand.N(3 * time.Millisecond))
+		return user{"Go's", key}, nil
+	}, cacheaside.Options{Early: earlyrefresh.Linear(1), Faults: patient}))
+	var reads atomic.Int32
+	var wg sync.WaitGroup
+	end := time.Now().Add(3 * time.Second)
+	for range 8 {
+		wg.Go(func() {
+			for time.Now().Before(end) {
+				key := rand.N(50)
+				if u, err := c.Get(t.Context(), key); u.Version != key || err != nil {
+					t.Errorf("got %+v, %v", u, err)
+				}
+				reads.Add(1)
+				if rand.N(10) == 0 {
+					c.Delete(t.Context(), key)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	in.Close()
+	text, _ := io.ReadAll(out)
+	if err := python.Wait(); err != nil {
+		t.Errorf("Python: %v", err)
+	}
+	theirs, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+	t.Logf("%d reads and %d loads by Go, %d reads by Python", reads.Load(), loads.Load(), theirs)
+	if theirs < 100 || loads.Load() < 100 {
+		t.Error("the two hardly met")
+	}
+	if n := events.count(mayfly.Backend, mayfly.Failed); n != 0 {
+		t.Errorf("%d times Go met what it could not read", n)
+	}
+}
