@@ -602,6 +602,44 @@ func TestEarlyRefresh(t *testing.T) {
 	})
 }
 
+// A renewal that begins in time and is not done when the value ends goes on as the load that all wait for.
+func TestAValueEndsWhileItIsRenewed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rdb, _ := mini(t)
+		var loads, running, most atomic.Int32
+		load := func(context.Context, int) (user, error) {
+			most.Store(max(most.Load(), running.Add(1)))
+			defer running.Add(-1)
+			n := int(loads.Add(1))
+			if n > 1 {
+				time.Sleep(15 * time.Second)
+			}
+			return user{Version: n}, nil
+		}
+		o := cacheaside.Options{Early: earlyrefresh.Window(0.1), Load: cacheaside.Load{Timeout: time.Minute}}
+		a := must[int, user](t)(cacheaside.New(namespace(t, rdb), load, o))
+		b := must[int, user](t)(cacheaside.New(namespace(t, rdb), load, o))
+		a.Get(t.Context(), 7)
+		time.Sleep(55 * time.Second)
+		a.Get(t.Context(), 7) // begins the renewal, which ends at 70 s; the value ends at 60 s
+		var wg sync.WaitGroup
+		for at := range 20 {
+			for _, c := range []*cacheaside.Cache[int, user]{a, b} {
+				wg.Go(func() {
+					time.Sleep(time.Duration(at) * time.Second)
+					if u, err := c.Get(t.Context(), 7); u.Version == 0 || err != nil {
+						t.Errorf("got %+v, %v", u, err)
+					}
+				})
+			}
+		}
+		wg.Wait()
+		if loads.Load() != 2 || most.Load() != 1 {
+			t.Errorf("%d loads, %d at once", loads.Load(), most.Load())
+		}
+	})
+}
+
 func TestStaleWhileRevalidate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rdb, m := mini(t)

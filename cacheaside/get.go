@@ -143,7 +143,7 @@ func (c *Cache[K, V]) look(ctx context.Context, key K, full string) (p pending[K
 		p.spent = time.Since(begun)
 		return p, s, nil
 	}
-	s = c.judge(ctx, &p)
+	s = c.judge(ctx, &p, begun)
 	if c.near != nil && s.standing == fresh && p.found.Left > 0 {
 		c.near.Insert(full, ticket, s)
 	}
@@ -151,13 +151,16 @@ func (c *Cache[K, V]) look(ctx context.Context, key K, full string) (p pending[K
 	return p, s, nil
 }
 
-// judge sees what p found, and remembers what a load needs of it.
-func (c *Cache[K, V]) judge(ctx context.Context, p *pending[K, V]) sight[V] {
+// judge sees what p found, in a reply to what was asked at begun, and remembers what a load needs of it.
+func (c *Cache[K, V]) judge(ctx context.Context, p *pending[K, V], begun time.Time) sight[V] {
 	s := c.see(p.found)
 	if s.err != nil {
 		c.tell(ctx, mayfly.Event{Kind: mayfly.Backend, Outcome: mayfly.Failed, Key: p.full, Err: s.err})
 	}
 	p.fallback = s.standing == fallback
+	if p.ends = (time.Time{}); p.found.Left > 0 {
+		p.ends = begun.Add(p.found.Left)
+	}
 	if p.known = !s.negative && s.standing != unusable; p.known {
 		p.entry = s.entry
 	}

@@ -23,6 +23,7 @@ type pending[K comparable, V any] struct {
 	entry    Entry[V] // for the loader to compare with, and
 	fallback bool     // to be served if the load fails
 
+	ends      time.Time     // when what was found will be gone from Redis; zero if that is not known
 	unguarded bool          // Redis cannot be asked: load, and do not store
 	spent     time.Duration // of RedisTimeout
 }
@@ -176,7 +177,7 @@ func (c *Cache[K, V]) waitForRenewal(ctx context.Context, f *flight.Flight[outco
 
 // landIfServable lands the flight if what was found meanwhile is good.
 func (c *Cache[K, V]) landIfServable(ctx context.Context, f *flight.Flight[outcome[V]], p *pending[K, V]) bool {
-	s := c.judge(ctx, p)
+	s := c.judge(ctx, p, time.Now())
 	switch {
 	case s.negative:
 		f.Land(outcome[V]{}, mayfly.ErrNotFound)
@@ -304,7 +305,7 @@ func (c *Cache[K, V]) tellFill(ctx context.Context, key string, begun time.Time,
 // runLoad runs the loader of one key.
 func (c *Cache[K, V]) runLoad(ctx context.Context, f *flight.Flight[outcome[V]], p pending[K, V], claims []*lease.Claim) loaded[V] {
 	var got Loaded[V]
-	cost, err := c.supervise(ctx, f.Abandoned(), claims, func(ctx context.Context) (err error) {
+	cost, err := c.supervise(ctx, watch{f.Abandoned(), claims, p.ends}, func(ctx context.Context) (err error) {
 		l, err := p.load(ctx, p.key, p.previous())
 		if err == nil {
 			got = l
@@ -345,9 +346,19 @@ func (c *Cache[K, V]) tellLoad(ctx context.Context, key string, n int, err error
 	c.tell(ctx, e)
 }
 
+// watch is what has to be seen to while a load runs.
+type watch struct {
+	abandoned <-chan struct{} // nobody wants it any more
+	claims    []*lease.Claim  // to be kept
+	ends      time.Time       // when the value ends that is being renewed, or zero
+}
+
+// endMargin is how long before the end of a value its renewal takes its place: Redis must have the lease by then.
+const endMargin = 20 * time.Millisecond
+
 // supervise runs load in a goroutine of its own, keeps claims alive meanwhile, and gives up on it after Load.Timeout, when
 // the cache is closed, or when nobody wants it any more. What load wrote may be read only if it returned nil.
-func (c *Cache[K, V]) supervise(ctx context.Context, abandoned <-chan struct{}, claims []*lease.Claim, load func(ctx context.Context) error) (cost time.Duration, err error) {
+func (c *Cache[K, V]) supervise(ctx context.Context, w watch, load func(ctx context.Context) error) (cost time.Duration, err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.opt.Load.Timeout, ErrLoadTimeout)
 	defer cancel()
 	begun := time.Now()
@@ -358,6 +369,12 @@ func (c *Cache[K, V]) supervise(ctx context.Context, abandoned <-chan struct{}, 
 	})
 	beat := time.NewTicker(lease.Beat)
 	defer beat.Stop()
+	var end <-chan time.Time
+	if !w.ends.IsZero() {
+		timer := time.NewTimer(time.Until(w.ends) - endMargin)
+		defer timer.Stop()
+		end = timer.C
+	}
 	for {
 		select {
 		case r := <-ended:
@@ -367,11 +384,13 @@ func (c *Cache[K, V]) supervise(ctx context.Context, abandoned <-chan struct{}, 
 			return time.Since(begun), r.Err
 		case <-ctx.Done():
 			return time.Since(begun), context.Cause(ctx)
-		case <-abandoned:
+		case <-w.abandoned:
 			return time.Since(begun), context.Canceled
 		case <-beat.C:
-			if len(claims) > 0 {
-				c.guard.KeepMany(ctx, claims)
+			c.guard.KeepMany(ctx, w.claims)
+		case <-end:
+			for _, claim := range w.claims {
+				claim.Inherit(ctx) // if not, somebody may load beside us, and one of the two is refused
 			}
 		}
 	}

@@ -126,7 +126,7 @@ func (c *Cache[K, V]) lookMany(ctx context.Context, keys []K, failed map[K]error
 			continue
 		}
 		p.found = a.Found
-		p.sight = c.judge(ctx, &p.pending)
+		p.sight = c.judge(ctx, &p.pending, begun)
 	}
 	return ps
 }
@@ -229,7 +229,7 @@ func (c *Cache[K, V]) loadGroup(ctx context.Context, ps []flying[K, V], claims [
 	}
 	var found map[K]V
 	var part error
-	cost, err := c.supervise(ctx, c.allAbandoned(ctx, ps), claims, func(ctx context.Context) error {
+	cost, err := c.supervise(ctx, watch{abandoned: c.allAbandoned(ctx, ps), claims: claims}, func(ctx context.Context) error {
 		found, part = c.many(ctx, keys)
 		return nil
 	})

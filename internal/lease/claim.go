@@ -200,6 +200,23 @@ func (g *Guard) KeepMany(ctx context.Context, claims []*Claim) {
 	}, func(int, error) {})
 }
 
+// Inherit turns the claim on a renewal into one on the key, whose value is about to end: the lease takes its place, so
+// that nobody misses the key and loads what is being loaded. Without success, the claim is what it was.
+func (c *Claim) Inherit(ctx context.Context) error {
+	if !c.renew || c.guard.plain {
+		return nil
+	}
+	s, err := c.guard.servers.of(ctx, c.key)
+	if err != nil {
+		return err
+	}
+	mine, err := s.run1(ctx, swapCall(c.key, c.seen.head(), len(c.seen.Raw), c.token, TTL))
+	if err == nil && mine {
+		c.lock, c.renew = c.key, false
+	}
+	return err
+}
+
 // Release gives the claim up, so that the next caller need not wait for its end.
 func (c *Claim) Release(ctx context.Context) error {
 	_, err := c.atLock(ctx, call{drop, []string{c.lock}, []any{c.token}})
