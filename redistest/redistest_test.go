@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -129,6 +130,7 @@ func TestAdvanceReturnsWhenTrackingReadersHaveSeenIt(t *testing.T) {
 		}
 		defer reader.Close()
 		io.WriteString(reader, "HELLO 3\r\nCLIENT TRACKING ON BCAST PREFIX user:\r\nSUBSCRIBE others\r\n")
+		var mu sync.Mutex
 		seen := ""
 		go func() {
 			buf := make([]byte, 4096)
@@ -138,13 +140,19 @@ func TestAdvanceReturnsWhenTrackingReadersHaveSeenIt(t *testing.T) {
 					return
 				}
 				time.Sleep(time.Second) // it is slow
+				mu.Lock()
 				seen += string(buf[:n])
+				mu.Unlock()
 			}
 		}()
 		set(t, rdb, "user:1", time.Hour)
 		time.Sleep(time.Minute)
+		mu.Lock()
 		seen = ""
+		mu.Unlock()
 		srv.Advance(time.Hour)
+		mu.Lock()
+		defer mu.Unlock()
 		if !strings.Contains(seen, "invalidate") || !strings.Contains(seen, "user:1") {
 			t.Errorf("the reader has seen %q", seen)
 		}
