@@ -157,11 +157,11 @@ func (b *beside) play(t *testing.T, seed uint64, n int, draw func(*rand.Rand) []
 		trail = append(trail, fmt.Sprintf("%.60q", args))
 		loose := len(args) > 1 && b.table(args[1])
 		if !sameReply(args, got, want, loose) || !slices.Equal(gotEvents, wantEvents) {
-			t.Fatalf("seed %d, RESP%d, after\n%s\n got %.2000s %v\nwant %.2000s %v", seed, proto, strings.Join(trail[max(0, len(trail)-25):], "\n"),
+			t.Fatalf("seed %d, RESP%d, after\n%s\n got %.300s %.300v\nwant %.300s %.300v", seed, proto, strings.Join(trail[max(0, len(trail)-25):], "\n"),
 				notation(got), gotEvents, notation(want), wantEvents)
 		}
 		if slices.Contains(args, "1") {
-			time.Sleep(3 * time.Millisecond) // a deadline of 1 ms is over
+			<-time.After(3 * time.Millisecond) // a deadline of 1 ms is over
 		}
 		b.compareEncodings(t, args, trail)
 	}

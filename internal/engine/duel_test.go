@@ -95,7 +95,7 @@ func (d *duel) step(args []string) {
 	if !ordered && strings.HasSuffix(args[0], "SCAN") { // where a scan of a table stops is not defined
 		args = append(args, "COUNT", "5000")
 	}
-	d.last = append(d.last, fmt.Sprintf("%q", args))
+	d.last = append(d.last, fmt.Sprintf("%.300q", args))
 	real := d.real.do("", args...)
 	got := d.stage.do("", args...)
 	if got == "" { // it waits
@@ -135,11 +135,11 @@ func (d *duel) fail(what, want, got string) {
 	for _, key := range d.keys {
 		for _, args := range [][]string{{"SMEMBERS", key}, {"ZRANGE", key, "0", "-1", "WITHSCORES"}} {
 			if reply := d.stage.do("", args...); len(reply) > 2 && reply[0] != '-' {
-				d.Logf("%s: got %s\nwant %s", args, reply, d.real.do("", args...))
+				d.Logf("%s: got %.300s\nwant %.300s", args, reply, d.real.do("", args...))
 			}
 		}
 	}
-	d.Errorf("%s\n%s of the last\n got %s\nwant %s", strings.Join(d.last[max(0, len(d.last)-12):], "\n"), what, got, want)
+	d.Errorf("%s\n%s of the last\n got %.300s\nwant %.300s", strings.Join(d.last[max(0, len(d.last)-12):], "\n"), what, got, want)
 }
 
 // realEvents takes the keyspace events of the command before.

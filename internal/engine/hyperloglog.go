@@ -120,9 +120,9 @@ func pfmergeCommand(c *call) {
 		return
 	}
 	if o := c.live(key); o == nil {
-		c.addString(key, r.HyperLogLog(nil, dense), raw)
+		c.addString(key, r.MergeInto(nil, dense), raw)
 	} else {
-		o.setString(r.HyperLogLog(o.str, dense), raw)
+		o.setString(r.MergeInto(o.str, dense), raw)
 	}
 	c.changed(key, 1)
 	c.notify(notifyString, "pfadd", key)

@@ -25,7 +25,8 @@ func TestHyperLogLogs(t *testing.T) {
 		SET s x                                +OK
 		PFCOUNT h s                            -WRONGTYPE Key is not a valid HyperLogLog string value.
 		SETRANGE h 16 x                        :27
-		PFADD h d                              -INVALIDOBJ Corrupted HLL object detected
+		PFADD h d                              :1
+		PFCOUNT h                              -INVALIDOBJ Corrupted HLL object detected
 	`)
 }
 

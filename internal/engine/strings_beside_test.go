@@ -37,7 +37,7 @@ func TestKeysBesideRedis(t *testing.T) {
 		gotEvents, wantEvents := b.events(t)
 		trail = append(trail, fmt.Sprintf("%.60q", args))
 		if !sameKeys(args, got, want) || !slices.Equal(gotEvents, wantEvents) {
-			t.Fatalf("seed %d, RESP%d, after\n%s\n got %.2000s %v\nwant %.2000s %v", seed, proto, strings.Join(trail[max(0, len(trail)-25):], "\n"),
+			t.Fatalf("seed %d, RESP%d, after\n%s\n got %.300s %.300v\nwant %.300s %.300v", seed, proto, strings.Join(trail[max(0, len(trail)-25):], "\n"),
 				notation(got), gotEvents, notation(want), wantEvents)
 		}
 		if slices.Contains(args, "1") {
@@ -88,7 +88,7 @@ func TestTransactionsBesideRedis(t *testing.T) {
 		got, want := b.both(t, proto, args...)
 		trail = append(trail, fmt.Sprintf("RESP%d %.60q", proto, args))
 		if !sameTransaction(notation(got), notation(want)) {
-			t.Fatalf("seed %d, after\n%s\n got %s\nwant %s", seed, strings.Join(trail[max(0, len(trail)-40):], "\n"), notation(got), notation(want))
+			t.Fatalf("seed %d, after\n%s\n got %.300s\nwant %.300s", seed, strings.Join(trail[max(0, len(trail)-40):], "\n"), notation(got), notation(want))
 		}
 	}
 }

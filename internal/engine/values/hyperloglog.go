@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 	"math/bits"
+	"slices"
 )
 
 // A HyperLogLog estimates how many different elements it was given, from 16384 registers of 6 bits. It is a string in Redis's two
@@ -24,13 +25,16 @@ const (
 	hllDense  = 0
 	hllSparse = 1
 
-	hllSparseMax    = 3000 // bytes after the head, from which on the sparse form is given up: hll-sparse-max-bytes
+	hllSparseMax    = 3000 // bytes, with the head, beyond which the sparse form is given up: hll-sparse-max-bytes
 	hllSparseValue  = 32   // the largest value of a run
 	hllSparseLength = 4    // the longest run of a value
 )
 
 // NewHyperLogLog returns one that was given nothing.
-func NewHyperLogLog() HyperLogLog { return new(Registers).HyperLogLog(nil, false) }
+func NewHyperLogLog() HyperLogLog {
+	h := append(make(HyperLogLog, 0, 32), "HYLL\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x80"...)
+	return appendRun(h, 0, hllRegisters)
+}
 
 // Valid reports whether b has the head and the size of a HyperLogLog. Its runs may still be broken, which the other functions find.
 func (h HyperLogLog) Valid() bool {
@@ -57,7 +61,12 @@ func (h HyperLogLog) outdated() HyperLogLog {
 
 // Add gives it an element. It returns the string to keep from now on, h or another, and whether it changed; ok is false if h is broken.
 func (h HyperLogLog) Add(element []byte) (next HyperLogLog, changed, ok bool) {
-	at, value := hllPlace(element)
+	return h.raise(hllPlace(element))
+}
+
+// raise gives a register a value if what it has is less. What becomes of the runs, and when they are given up, is Redis's way to the byte:
+// a string that got the same elements in the same order is the same.
+func (h HyperLogLog) raise(at int, value uint8) (next HyperLogLog, changed, ok bool) {
 	if h.Dense() {
 		if h.register(at) >= value {
 			return h, false, true
@@ -65,15 +74,78 @@ func (h HyperLogLog) Add(element []byte) (next HyperLogLog, changed, ok bool) {
 		h.setRegister(at, value)
 		return h.outdated(), true, true
 	}
-	var r Registers
-	if !r.Merge(h) {
+	before, here, first := hllHead, hllHead, 0 // where the run before and the one of at are; its first register
+	old, n, size := h.run(here)
+	for ; size > 0 && at >= first+n; old, n, size = h.run(here) {
+		before, here, first = here, here+size, first+n
+	}
+	if size == 0 {
 		return h, false, false
 	}
-	if r[at] >= value {
+	if old >= value {
 		return h, false, true
 	}
-	r[at] = value
-	return r.HyperLogLog(h, false), true, true
+	var room [5]byte
+	runs := appendRun(room[:0], old, at-first)
+	if value <= hllSparseValue {
+		runs = appendRun(runs, value, 1)
+		runs = appendRun(runs, old, first+n-at-1)
+	}
+	if value > hllSparseValue || len(runs) > size && len(h)+len(runs)-size > hllSparseMax {
+		var r Registers
+		if !r.Merge(h) {
+			return h, false, false
+		}
+		next, _, _ = r.dense(h).raise(at, value)
+		return next, true, true
+	}
+	h = slices.Replace(h, here, here+size, runs...)
+	return h.joined(before).outdated(), true, true
+}
+
+// joined makes one of neighbours that have the same value, among the five runs from before on: as few runs as possible would be another string
+// than Redis's.
+func (h HyperLogLog) joined(at int) HyperLogLog {
+	for range 5 {
+		value, n, size := h.run(at)
+		if size == 0 {
+			break
+		}
+		if next, m, _ := h.run(at + size); value > 0 && next == value && n+m <= hllSparseLength {
+			h = slices.Replace(h, at, at+2, appendRun(nil, value, n+m)...)
+			continue
+		}
+		at += size
+	}
+	return h
+}
+
+// run returns the value and the length of the run at an offset, and its size in bytes: 0 if there is none.
+func (h HyperLogLog) run(at int) (value uint8, n, size int) {
+	switch {
+	case at >= len(h):
+		return 0, 0, 0
+	case h[at]&0x80 != 0:
+		return h[at]>>2&0x1f + 1, int(h[at]&3) + 1, 1
+	case h[at]&0x40 == 0:
+		return 0, int(h[at]) + 1, 1
+	case at+1 < len(h):
+		return 0, int(h[at]&0x3f)<<8 + int(h[at+1]) + 1, 2
+	}
+	return 0, 0, 0
+}
+
+// appendRun appends n registers of a value.
+func appendRun(b []byte, value uint8, n int) []byte {
+	switch {
+	case n == 0:
+		return b
+	case value > 0:
+		return append(b, 0x80|(value-1)<<2|byte(n-1))
+	case n > 64:
+		return append(b, 0x40|byte((n-1)>>8), byte(n-1))
+	}
+	return append(b, byte(n-1))
 }
 
 func (h HyperLogLog) register(i int) uint8 {
@@ -107,20 +179,8 @@ func (r *Registers) Merge(h HyperLogLog) bool {
 		}
 		return true
 	}
-	at := 0
-	for b := h[hllHead:]; len(b) > 0; b = b[1:] {
-		value, n := uint8(0), 0
-		switch {
-		case b[0]&0x80 != 0:
-			value, n = b[0]>>2&0x1f+1, int(b[0]&3)+1
-		case b[0]&0x40 == 0:
-			n = int(b[0]) + 1
-		case len(b) > 1:
-			n = int(b[0]&0x3f)<<8 + int(b[1]) + 1
-			b = b[1:]
-		default:
-			return false
-		}
+	at, i := 0, hllHead
+	for value, n, size := h.run(i); size > 0; value, n, size = h.run(i) {
 		if at+n > hllRegisters {
 			return false
 		}
@@ -128,56 +188,38 @@ func (r *Registers) Merge(h HyperLogLog) bool {
 			r[at] = max(r[at], value)
 			at++
 		}
+		i += size
 	}
-	return at == hllRegisters
+	return at == hllRegisters && i == len(h)
 }
 
-// HyperLogLog returns r as the successor of h, which may be nil: its cardinality has to be counted. It is dense if asked for, or if the sparse
-// form would be too long.
-func (r *Registers) HyperLogLog(h HyperLogLog, dense bool) HyperLogLog {
-	next := r.encode(dense)
-	if h != nil {
-		copy(next[5:hllHead], h[5:hllHead])
+// MergeInto raises the registers of h, which may be nil, to those of r. It is dense if asked for, or if the runs grow too long on the way; its
+// cardinality has to be counted. It is nil if h is broken.
+func (r *Registers) MergeInto(h HyperLogLog, dense bool) HyperLogLog {
+	if h == nil {
+		h = NewHyperLogLog()
 	}
-	return next.outdated()
-}
-
-func (r *Registers) encode(dense bool) HyperLogLog {
-	h := append(make(HyperLogLog, 0, 64), "HYLL\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00"...)
-	for i := 0; i < hllRegisters && !dense; {
-		n := 1
-		for i+n < hllRegisters && r[i+n] == r[i] {
-			n++
+	if dense && !h.Dense() {
+		h = r.dense(h)
+	}
+	for at, value := range r {
+		next, _, ok := h.raise(at, value)
+		if !ok {
+			return nil
 		}
-		h, dense = appendRun(h, r[i], n)
-		dense = dense || len(h)-hllHead > hllSparseMax
-		i += n
+		h = next
 	}
-	if !dense {
-		return h
-	}
-	h = append(h[:hllHead], make([]byte, hllDenseSize-hllHead)...)
-	h[4] = hllDense
-	for i, value := range r {
-		h.setRegister(i, value)
-	}
-	return h
+	return h.outdated()
 }
 
-// appendRun appends n registers of a value; tooLarge if a run cannot have it.
-func appendRun(h HyperLogLog, value uint8, n int) (_ HyperLogLog, tooLarge bool) {
-	switch {
-	case value > hllSparseValue:
-		return h, true
-	case value == 0 && n > 64:
-		return append(h, 0x40|byte((n-1)>>8), byte(n-1)), false
-	case value == 0:
-		return append(h, byte(n-1)), false
+// dense returns r as the successor of h.
+func (r *Registers) dense(h HyperLogLog) HyperLogLog {
+	next := append(make(HyperLogLog, 0, hllDenseSize), h[:hllHead]...)[:hllDenseSize]
+	next[4] = hllDense
+	for i, value := range r {
+		next.setRegister(i, value)
 	}
-	for ; n > 0; n -= hllSparseLength {
-		h = append(h, 0x80|(value-1)<<2|byte(min(n, hllSparseLength)-1))
-	}
-	return h, false
+	return next
 }
 
 // Count estimates how many elements it was: the improved estimator of O. Ertl, "New cardinality estimation algorithms for HyperLogLog
