@@ -17,7 +17,7 @@ func TestHashesBesideRedis(t *testing.T) {
 
 func TestHashesBecomeTablesAtTheLimits(t *testing.T) {
 	s := newStage(Options{})
-	for i := range 128 {
+	for i := range 512 {
 		s.do("", "HSET", "h", fmt.Sprint("f", i), "v")
 		s.do("", "HINCRBY", "n", fmt.Sprint("f", i), "1")
 	}

@@ -38,7 +38,7 @@ type Value interface {
 
 // Limits are the sizes at which the small form of a structure becomes the large one, under the names of Redis's configuration.
 type Limits struct {
-	HashMaxListpackEntries int // 128
+	HashMaxListpackEntries int // 512
 	HashMaxListpackValue   int // 64
 	ListMaxListpackSize    int // -2: 8 KiB; a positive number counts elements
 	SetMaxIntsetEntries    int // 512
@@ -50,7 +50,7 @@ type Limits struct {
 
 // DefaultLimits are those of Redis 8.0.
 var DefaultLimits = Limits{
-	HashMaxListpackEntries: 128,
+	HashMaxListpackEntries: 512,
 	HashMaxListpackValue:   64,
 	ListMaxListpackSize:    -2,
 	SetMaxIntsetEntries:    512,
