@@ -28,6 +28,12 @@ func (s *Store) Stats() Stats {
 	return sum
 }
 
+// Reads returns how often the store was read. It is cheap enough to ask many times a second.
+func (s *Store) Reads() uint64 {
+	sum := s.reads.sum()
+	return sum.Hits + sum.Misses
+}
+
 // readCounters count hits and misses without making readers meet: there are more of them than processors, and a
 // goroutine counts in the one that the address of its stack picks, so that it stays with one cache line.
 type readCounters struct {

@@ -51,6 +51,7 @@ type Store struct {
 	shards               []shard
 	reads                readCounters
 	swept                atomic.Int64 // when a write last swept, unix ms
+	changes              [stripes]atomic.Uint64
 
 	mu    sync.Mutex              // guards the growth of views
 	views atomic.Pointer[[]shelf] // by slot.view

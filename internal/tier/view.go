@@ -52,13 +52,14 @@ func (v *View[V]) hit(e *entry[V], now int64) (value V, deadline int64, ok bool)
 	return e.value, e.deadline, true
 }
 
-// Outcome is what became of a Set.
+// Outcome is what became of a Set or an Insert.
 type Outcome uint8
 
 const (
-	Stored  Outcome = iota
-	Expired         // the deadline was past: the key is absent now, as after a Delete
-	Refused         // the entry alone is larger than the store: the key is absent now
+	Stored   Outcome = iota
+	Expired          // the deadline was past: the key is absent now, as after a Delete
+	Refused          // the entry alone is larger than the store: the key is absent now
+	Outdated         // Insert: the key was changed since the ticket was drawn, and nothing was inserted
 )
 
 // Set adds the value or replaces the one that is there, older or newer. cost is the size of the value in bytes; the
@@ -66,12 +67,19 @@ const (
 //
 // Whatever the outcome, an older value of key is gone.
 func (v *View[V]) Set(key string, value V, cost, deadline, now int64) Outcome {
+	return v.put(key, value, cost, deadline, now, func() bool { return true })
+}
+
+func (v *View[V]) put(key string, value V, cost, deadline, now int64, current func() bool) Outcome {
 	v.store.sweep(now)
 	i, hash := v.store.hash(key)
 	sh := &v.store.shards[i]
 	cost = entryCost(key, cost)
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
+	if !current() {
+		return Outdated
+	}
 	if expiry.Dead(deadline, now) {
 		v.deleteLocked(sh, hash, key)
 		return Expired
@@ -81,7 +89,12 @@ func (v *View[V]) Set(key string, value V, cost, deadline, now int64) Outcome {
 		sh.tally.Refused++
 		return Refused
 	}
-	old := v.room(sh, hash, key, cost, now)
+	old, reserved, entries := v.room(sh, hash, key, cost, now)
+	if !current() { // room may have let go of the lock, and who counts a change does so without it
+		v.deleteLocked(sh, hash, key) // first, as what was reserved is less than nothing where an entry shrinks
+		v.store.release(reserved, entries)
+		return Outdated
+	}
 	v.publish(sh, hash, old, &entry[V]{key: key, deadline: deadline, cost: cost, value: value})
 	return Stored
 }
@@ -90,14 +103,15 @@ func (v *View[V]) Set(key string, value V, cost, deadline, now int64) Outcome {
 // go of the lock of the shard on the way, but not after it looked for that entry. So between room and publish is the
 // place to ask whether the value may be stored at all: nobody can come between the answer and the entry. After a no,
 // what was reserved must be released.
-func (v *View[V]) room(sh *shard, hash uint32, key string, cost, now int64) (old *entry[V]) {
+func (v *View[V]) room(sh *shard, hash uint32, key string, cost, now int64) (old *entry[V], reserved, entries int64) {
 	for {
-		var had, entries int64 = 0, 1
+		var had int64
+		entries = 1
 		if old = find(v.tables[sh.number].Load(), hash, key); old != nil {
 			had, entries = old.cost, 0
 		}
 		if v.store.reserve(cost-had, entries) {
-			return old
+			return old, cost - had, entries
 		}
 		v.store.makeRoom(sh, now) // which may evict old
 	}
