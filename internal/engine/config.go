@@ -76,6 +76,12 @@ var parameters = map[string]parameter{
 	"zset-max-ziplist-value":    counted(0, math.MaxInt64, func(e *Engine) *int { return &e.limits.ZSetMaxListpackValue }),
 
 	// What stands still here.
+	"cluster-enabled": {get: func(e *Engine) string {
+		if e.options.Cluster != nil {
+			return "yes"
+		}
+		return "no"
+	}},
 	"databases":                  fixed(strconv.Itoa(Databases)),
 	"appendonly":                 fixed("no"),
 	"save":                       fixed(""),

@@ -64,6 +64,10 @@ func selectCommand(c *call) {
 	if !ok {
 		return
 	}
+	if id != 0 && c.e.options.Cluster != nil {
+		c.fail("ERR SELECT is not allowed in cluster mode")
+		return
+	}
 	if id < 0 || id >= Databases {
 		c.fail(errInvalidDB)
 		return

@@ -48,6 +48,10 @@ func (c *call) flush(d *db) {
 }
 
 func swapdbCommand(c *call) {
+	if c.e.options.Cluster != nil {
+		c.fail("ERR SWAPDB is not allowed in cluster mode")
+		return
+	}
 	a, ok := c.intOr(1, "ERR invalid first DB index")
 	if !ok {
 		return

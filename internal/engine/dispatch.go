@@ -63,7 +63,7 @@ func (e *Engine) process(s *Session, args [][]byte) Outcome {
 	}
 	s.last, s.lastUse = cmd, e.now
 	if text := e.wrongNode(s, cmd, args); text != "" {
-		return e.reject(s, cmd, text)
+		return e.redirect(s, cmd, text)
 	}
 	if e.settings.maxMemory > 0 && !e.makeRoom() && (cmd.Flags&DenyOOM != 0 || s.queue != nil && !runsInMulti(cmd)) {
 		return e.reject(s, cmd, errOOM)

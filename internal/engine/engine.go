@@ -73,9 +73,10 @@ type Engine struct {
 	keyBuf     []byte
 	due        []uint32
 
-	pubsub   hub
-	tracking tracker
-	scripts  library
+	pubsub     hub
+	broadcasts []Message
+	tracking   tracker
+	scripts    library
 }
 
 // New returns an empty engine.

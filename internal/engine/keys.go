@@ -120,10 +120,6 @@ func copyCommand(c *call) {
 			return
 		}
 	}
-	if c.e.options.Cluster != nil && (source.index != 0 || target.index != 0) {
-		c.fail("ERR Copying to another database is not allowed in cluster mode")
-		return
-	}
 	if source == target && bytes.Equal(from, to) {
 		c.fail(errSameObject)
 		return
@@ -165,7 +161,7 @@ func (c *call) database(i int) (*db, bool) {
 	if !ok {
 		return nil, false
 	}
-	if id < 0 || id >= Databases {
+	if id < 0 || id >= Databases || id > 0 && c.e.options.Cluster != nil {
 		c.fail(errInvalidDB)
 		return nil, false
 	}

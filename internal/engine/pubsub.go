@@ -166,7 +166,10 @@ func (e *Engine) unsubscribeAll(s *Session) {
 	}
 }
 
-func publishCommand(c *call) { c.number(c.e.publish(c.args[1], c.args[2])) }
+func publishCommand(c *call) {
+	c.number(c.e.publish(c.args[1], c.args[2]))
+	c.e.broadcast(c.args[1], c.args[2])
+}
 
 func spublishCommand(c *call) {
 	to := c.e.pubsub.of[shards][string(c.args[1])]

@@ -17,6 +17,8 @@ type running struct {
 	readOnly bool
 	wrote    bool
 	slow     bool // it has passed the threshold
+	oneSlot  bool // in a cluster its keys must be in one slot,
+	slot     int  // this one; -1: no key was met yet
 	mute     bool // CLIENT REPLY silences the reply
 }
 
@@ -35,6 +37,9 @@ func (e *Engine) startScript(c *call, chunk *script.Chunk, readOnly bool, keys, 
 	}
 	l.session.db, l.session.noTouch, l.session.Out.Proto = c.s.db, c.s.noTouch, 2
 	r := &running{s: c.s, started: e.now, readOnly: readOnly || chunk.NoWrites, run: l.machine.Start(chunk, keys, args)}
+	if r.oneSlot = chunk.OneSlot; r.oneSlot {
+		r.slot, _ = c.cmd.slot(c.args, -1)
+	}
 	l.running = r
 	c.silent = true // its commands record themselves
 	for !r.run.Step() {
@@ -118,5 +123,5 @@ func (e *Engine) refuseInScript(args [][]byte) string {
 	case cmd.Flags&DenyOOM != 0 && !r.wrote && e.settings.maxMemory > 0 && !e.makeRoom():
 		return errOOM
 	}
-	return e.wrongNode(e.scripts.session, cmd, args)
+	return e.wrongNodeInScript(cmd, args)
 }

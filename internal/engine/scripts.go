@@ -68,6 +68,10 @@ func (c *call) eval(bySum, readOnly bool) {
 			return
 		}
 	}
+	if chunk.NoCluster && c.e.options.Cluster != nil {
+		c.fail("ERR Can not run script on cluster, 'no-cluster' flag is set.")
+		return
+	}
 	at := 3 + int(keys)
 	c.e.startScript(c, chunk, readOnly, c.args[3:at], c.args[at:])
 }

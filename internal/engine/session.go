@@ -17,6 +17,7 @@ type Session struct {
 	db            int
 	name          string
 	authenticated bool
+	trusted       bool
 	reply         replyMode
 	noTouch       bool // CLIENT NO-TOUCH: reads leave LRU and LFU alone
 	noBlock       bool // blocking commands answer at once, as in a transaction: scripts
@@ -39,7 +40,7 @@ type Session struct {
 type SessionOptions struct {
 	Addr, LocalAddr string // as CLIENT LIST shows them
 	Now             int64  // unix microseconds
-	Trusted         bool   // needs no password: the owner's own
+	Trusted         bool   // needs no password, and no cluster sends it elsewhere: the owner's own
 }
 
 // NewSession opens a session.
@@ -53,6 +54,7 @@ func (e *Engine) NewSession(o SessionOptions) *Session {
 		laddr:         o.LocalAddr,
 		engine:        e,
 		authenticated: o.Trusted || e.settings.password == "",
+		trusted:       o.Trusted,
 	}
 	s.Out.Proto = 2
 	e.sessions[s.id] = s

@@ -119,9 +119,17 @@ func (c *call) sorting(storing bool) (s sorting, ok bool) {
 			i++
 			s.by = newPattern(c.args[i])
 			s.unsorted = s.unsorted || !s.by.starred
+			if s.by.starred && c.strays(c.args[i]) {
+				c.fail("ERR BY option of SORT denied in Cluster mode when keys formed by the pattern may be in different slots.")
+				return s, false
+			}
 		case c.is(i, "GET") && left >= 1:
 			i++
 			s.get = append(s.get, newPattern(c.args[i]))
+			if string(c.args[i]) != "#" && c.strays(c.args[i]) {
+				c.fail("ERR GET option of SORT denied in Cluster mode when keys formed by the pattern may be in different slots.")
+				return s, false
+			}
 		default:
 			c.fail(errSyntax)
 			return s, false

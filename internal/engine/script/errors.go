@@ -86,6 +86,7 @@ func (c *Chunk) shebang(source string) (body string, err error) {
 	if words[0] != "#!lua" {
 		return "", fmt.Errorf("ERR Unexpected engine in script shebang: %s", words[0])
 	}
+	c.OneSlot = true
 	for _, word := range words[1:] {
 		flags, ok := strings.CutPrefix(word, "flags=")
 		if !ok {
@@ -95,7 +96,11 @@ func (c *Chunk) shebang(source string) (body string, err error) {
 			switch flag {
 			case "no-writes":
 				c.NoWrites = true
-			case "", "allow-oom", "allow-stale", "no-cluster", "allow-cross-slot-keys":
+			case "no-cluster":
+				c.NoCluster = true
+			case "allow-cross-slot-keys":
+				c.OneSlot = false
+			case "", "allow-oom", "allow-stale":
 			default:
 				return "", fmt.Errorf("ERR Unexpected flag in script shebang: %s", flag)
 			}

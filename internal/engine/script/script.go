@@ -32,10 +32,12 @@ type Host interface {
 
 // Chunk is a compiled script.
 type Chunk struct {
-	Sum      string // its SHA1, in hex
-	Source   string
-	NoWrites bool // it says so in its first line
-	proto    *lua.FunctionProto
+	Sum       string // its SHA1, in hex
+	Source    string
+	NoWrites  bool // it says so in its first line
+	NoCluster bool // it says so too
+	OneSlot   bool // it has such a line, and does not say allow-cross-slot-keys
+	proto     *lua.FunctionProto
 }
 
 // Machine runs one script at a time. It is made at its first use and costs nothing before.
