@@ -82,7 +82,12 @@ var parameters = map[string]parameter{
 		}
 		return "no"
 	}},
-	"databases":                  fixed(strconv.Itoa(Databases)),
+	"databases": {get: func(e *Engine) string {
+		if e.options.Cluster != nil {
+			return "1"
+		}
+		return strconv.Itoa(Databases)
+	}},
 	"appendonly":                 fixed("no"),
 	"save":                       fixed(""),
 	"timeout":                    fixed("0"),
