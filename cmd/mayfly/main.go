@@ -1,5 +1,6 @@
-// Mayfly serves the embedded Redis engine to redis-cli and other languages.
+// Mayfly shows what the library does, and serves the embedded Redis engine to redis-cli and other languages.
 //
+//	mayfly demo
 //	mayfly serve [--addr 127.0.0.1:6379] [--requirepass secret] [--maxmemory 64mb] ...
 package main
 
@@ -22,6 +23,7 @@ type command struct {
 }
 
 var commands = []command{
+	{"demo", "a stampede on a small shop, without mayfly and with it", demo},
 	{"serve", "serve an empty database in memory", serve},
 }
 

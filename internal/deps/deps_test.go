@@ -40,19 +40,20 @@ var rooms = map[string]room{
 	"internal/hashslot": {never: pure},
 
 	// The client half: may know go-redis, never the engine.
-	"internal/keyform": {never: pure},
-	"internal/lease":   {may: []string{"internal/hashslot", "internal/record", "internal/breaker", goredis}},
-	"internal/record":  {never: pure},
-	"internal/flight":  {},
-	"internal/tier":    {may: []string{"internal/expiry", "internal/hashslot", goredis}},
-	"internal/breaker": {},
+	"internal/keyform":   {never: pure},
+	"internal/lease":     {may: []string{"internal/hashslot", "internal/record", "internal/breaker", goredis}},
+	"internal/record":    {never: pure},
+	"internal/flight":    {},
+	"internal/tier":      {may: []string{"internal/expiry"}},
+	"internal/coherence": {may: []string{"internal/tier", "internal/lease", "internal/hashslot", goredis}},
+	"internal/breaker":   {},
 
 	// The vocabulary.
-	"": {may: []string{"jitter", "internal/keyform", "internal/lease", "internal/tier", goredis}},
+	"": {may: []string{"jitter", "internal/keyform", "internal/lease", "internal/coherence", goredis}},
 
 	// The patterns.
 	"cacheaside": {may: []string{"", "jitter", "earlyrefresh", "internal/keyform", "internal/lease", "internal/record",
-		"internal/flight", "internal/tier", "github.com/klauspost/compress", goredis}},
+		"internal/flight", "internal/tier", "internal/coherence", "github.com/klauspost/compress", goredis}},
 
 	// The engine half: never knows go-redis, nor any pattern.
 	"internal/resp":          {never: pure},
@@ -64,9 +65,9 @@ var rooms = map[string]room{
 	"internal/server": {may: []string{"internal/engine", "internal/resp"}},
 
 	// The doors: the engine half, reachable as RESP.
-	"redistest":  {may: []string{"internal/engine", "internal/server", "internal/resp", goredis}},
+	"redistest":  {may: []string{"internal/engine", "internal/server", "internal/resp", "internal/hashslot", goredis}},
 	"embedded":   {may: []string{"internal/engine", "internal/server", "internal/resp", goredis}},
-	"cmd/mayfly": {may: []string{"embedded", "internal/engine", "internal/server"}},
+	"cmd/mayfly": {may: []string{"", "cacheaside", "jitter", "embedded", goredis}},
 
 	// Tests only: no room above may import it but from a test.
 	"internal/realredis": {may: []string{goredis}},
