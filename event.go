@@ -44,7 +44,7 @@ const (
 	Removal                   // keys were deleted by the caller
 	Backend                   // Redis was slow, wrong or gone
 	Breaker                   // the breaker of a node opened, probed or closed
-	Coherence                 // the local tier's link to Redis changed its rung
+	Coherence                 // the local tier's way to hear of changes is another: Outcome is the [Rung]'s name
 	Warning                   // the configuration is accepted, and dangerous
 )
 

@@ -42,6 +42,9 @@ type Namespace[K comparable, V any] struct {
 	// Codec turns values into bytes. Nil is [DefaultCodec].
 	Codec Codec[V]
 
+	// Local keeps copies of values in this process: see [OpenLocal]. Nil keeps none.
+	Local *Local
+
 	// Clone copies a value that the local tier hands to several callers. Nil hands out the value itself, which
 	// nobody may then change.
 	Clone func(V) V
@@ -78,6 +81,9 @@ func (n Namespace[K, V]) Validate() error {
 	add(CheckTTL("Namespace.TTL", n.TTL))
 	if err := n.Jitter.Validate(); err != nil {
 		add(fmt.Errorf("Namespace.%w", err))
+	}
+	if n.Local != nil {
+		add(n.Local.serves(n.Redis, n.Prefix))
 	}
 	return errors.Join(wrong...)
 }

@@ -56,7 +56,7 @@ type Cache[K comparable, V any] struct {
 	unguarded chan struct{} // holds one element per load that runs because Redis could not be asked
 	quiet     quiet
 	doubts    doubts
-	near      near[V] // nil: no local tier
+	near      *near[V] // nil: no local tier
 }
 
 // New returns a cache whose loader loads one key. The key alone must determine the value: it is shared by all who ask. The
@@ -109,11 +109,13 @@ func NewEntry[K comparable, V any](ns mayfly.Namespace[K, V], load func(ctx cont
 	return c, nil
 }
 
+var errNoLoader = errors.New("the loader is nil: give it a function that asks the origin")
+
 func build[K comparable, V any](ns mayfly.Namespace[K, V], noLoader bool, o Options) (*Cache[K, V], error) {
 	form, _ := keyform.Of(ns.Key) // its error is one of Validate's
 	wrong := errors.Join(ns.Validate(), o.validate(ns.Plain))
 	if noLoader {
-		wrong = errors.Join(wrong, errors.New("the loader is nil: give it a function that asks the origin"))
+		wrong = errors.Join(wrong, errNoLoader)
 	}
 	if wrong != nil {
 		return nil, fmt.Errorf("cacheaside: %w", wrong)
@@ -121,7 +123,7 @@ func build[K comparable, V any](ns mayfly.Namespace[K, V], noLoader bool, o Opti
 	o = o.withDefaults(ns.Plain)
 	c := &Cache[K, V]{
 		ns: ns, opt: o, form: form, codec: ns.Codec,
-		askTTL:    o.Early != earlyrefresh.Never || o.Stale.window() > 0,
+		askTTL:    o.Early != earlyrefresh.Never || o.Stale.window() > 0 || ns.Local != nil,
 		renewing:  make(chan struct{}, o.Load.Renewals),
 		unguarded: make(chan struct{}, o.Faults.Loads),
 	}
@@ -131,9 +133,11 @@ func build[K comparable, V any](ns mayfly.Namespace[K, V], noLoader bool, o Opti
 	c.format = record.FormatOf(c.codec.Format())
 	c.flights.Abandon = o.Load.Abandon
 	c.works.init()
-	c.guard = lease.New(lease.Options{
-		Redis: ns.Redis, Timeout: o.Faults.RedisTimeout, Plain: ns.Plain, Hold: o.Hold, Breaker: c.breakerChanged,
-	})
+	lo := lease.Options{Redis: ns.Redis, Timeout: o.Faults.RedisTimeout, Plain: ns.Plain, Hold: o.Hold, Breaker: c.breakerChanged}
+	if c.near = newNear(ns); c.near != nil {
+		lo.Pushes, lo.Moved = c.near.tier.Watch, c.near.tier.Moved
+	}
+	c.guard = lease.New(lo)
 	for _, w := range lease.Warnings(ns.Redis) {
 		c.tell(c.works.ctx, mayfly.Event{Kind: mayfly.Warning, Outcome: mayfly.OK, Err: errors.New(w)})
 	}
@@ -172,7 +176,11 @@ func fail(doing, key string, err error) error {
 // then returns its error. Calls that come later, and those whose load was cancelled, get [mayfly.ErrClosed]. Closing again
 // is fine. The Redis client stays open: it is the caller's.
 func (c *Cache[K, V]) Close(ctx context.Context) error {
-	if err := c.works.close(ctx); err != nil {
+	err := c.works.close(ctx)
+	if c.near != nil {
+		c.near.view.Clear()
+	}
+	if err != nil {
 		return fmt.Errorf("cacheaside: close: %w", err)
 	}
 	return nil

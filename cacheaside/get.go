@@ -20,17 +20,40 @@ var ErrLoadTimeout = errors.New("the load took too long")
 // Get returns key's value: the stored one, or else what the loader answers, which it keeps. It returns when ctx
 // ends, whatever the load does. An error is the loader's or ctx's, never Redis's.
 func (c *Cache[K, V]) Get(ctx context.Context, key K) (V, error) {
+	if c.near != nil {
+		if v, negative, ok := c.hit(ctx, key, c.one); ok {
+			return c.handOut(key, v, negative)
+		}
+	}
 	e, err := c.get(ctx, key, c.one)
 	return e.Value, err
+}
+
+// handOut returns a copy as Get does.
+func (c *Cache[K, V]) handOut(key K, v V, negative bool) (V, error) {
+	if !negative {
+		return v, nil
+	}
+	full, _ := c.fullKey(key)
+	return v, fail("get", full, mayfly.ErrNotFound)
 }
 
 // Fetch is Get with a loader for this call, for a handler that has it at hand. The key alone must still determine the
 // value: who asks for the same key at the same time, in any process, gets the first one's answer.
 func (c *Cache[K, V]) Fetch(ctx context.Context, key K, load func(ctx context.Context) (V, error)) (V, error) {
-	e, err := c.get(ctx, key, func(ctx context.Context, _ K, _ *Entry[V]) (Loaded[V], error) {
+	if load == nil {
+		return *new(V), fail("fetch", c.ns.Name, errNoLoader)
+	}
+	one := func(ctx context.Context, _ K, _ *Entry[V]) (Loaded[V], error) {
 		v, err := load(ctx)
 		return Loaded[V]{Value: v}, err
-	})
+	}
+	if c.near != nil {
+		if v, negative, ok := c.hit(ctx, key, one); ok {
+			return c.handOut(key, v, negative)
+		}
+	}
+	e, err := c.get(ctx, key, one)
 	return e.Value, err
 }
 
@@ -40,6 +63,15 @@ func (c *Cache[K, V]) Lookup(ctx context.Context, key K) (e Entry[V], ok bool, e
 	full, err := c.begin(key)
 	if err != nil {
 		return e, false, err
+	}
+	if c.near != nil {
+		if h, now, ok := c.atHand(key); ok && h.negative {
+			return e, false, fail("lookup", full, mayfly.ErrNotFound)
+		} else if ok {
+			e = h.entry(now)
+			e.Value = c.near.copy(e.Value)
+			return e, true, nil
+		}
 	}
 	if c.doubts.has(full) {
 		return e, false, nil
@@ -116,18 +148,10 @@ func (c *Cache[K, V]) join(ctx context.Context, p pending[K, V]) *flight.Flight[
 // ctx's: a Redis that does not answer is one that cannot be asked.
 func (c *Cache[K, V]) look(ctx context.Context, key K, full string) (p pending[K, V], s sight[V], err error) {
 	p = pending[K, V]{key: key, full: full}
-	if c.near != nil {
-		if s, ok := c.near.Get(full); ok {
-			return p, s, nil
-		}
-	}
+	ticket := c.near.begin(full) // before the doubts: what is doubted from now on cannot be inserted
 	if c.doubts.has(full) {
 		p.unguarded = true
 		return p, s, nil
-	}
-	var ticket uint64
-	if c.near != nil {
-		ticket = c.near.Begin(full)
 	}
 	begun := time.Now()
 	p.found, err = c.guard.Look(ctx, full, c.askTTL)
@@ -144,9 +168,7 @@ func (c *Cache[K, V]) look(ctx context.Context, key K, full string) (p pending[K
 		return p, s, nil
 	}
 	s = c.judge(ctx, &p, begun)
-	if c.near != nil && s.standing == fresh && p.found.Left > 0 {
-		c.near.Insert(full, ticket, s)
-	}
+	c.near.insert(full, ticket, p.found, s)
 	p.spent = time.Since(begun)
 	return p, s, nil
 }
@@ -176,9 +198,7 @@ func (c *Cache[K, V]) serve(ctx context.Context, p pending[K, V], s sight[V], be
 		c.tell(ctx, mayfly.Event{Kind: mayfly.Read, Outcome: mayfly.Negative, Key: p.full, Took: time.Since(begun)})
 		return Entry[V]{}, fail("get", p.full, mayfly.ErrNotFound)
 	}
-	if s.entry.Source != SourceLocal {
-		c.tellRead(ctx, p, s, s.entry.Source, begun)
-	}
+	c.tellRead(ctx, p, s, s.entry.Source, begun)
 	return s.entry, nil
 }
 

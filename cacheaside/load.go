@@ -10,6 +10,7 @@ import (
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/flight"
 	"github.com/mayflycache/mayfly/internal/lease"
+	"github.com/mayflycache/mayfly/internal/record"
 )
 
 // pending is one key on its way from a miss to a value.
@@ -22,6 +23,9 @@ type pending[K comparable, V any] struct {
 	known    bool     // entry is what was found
 	entry    Entry[V] // for the loader to compare with, and
 	fallback bool     // to be served if the load fails
+
+	unseen bool      // nothing was found: what is to be renewed is a local copy,
+	fill   record.ID // of this fill
 
 	ends      time.Time     // when what was found will be gone from Redis; zero if that is not known
 	unguarded bool          // Redis cannot be asked: load, and do not store
@@ -250,7 +254,11 @@ func (c *Cache[K, V]) loadAndFill(ctx context.Context, f *flight.Flight[outcome[
 	case value != nil:
 		begun := time.Now()
 		stored, err := claim.Fill(ctx, value, ttl)
+		c.near.changed(ctx, p.full)
 		c.tellFill(ctx, p.full, begun, len(value), stored, err)
+		if err != nil { // whatever became of it, nobody is to wait for our lease
+			claim.Release(ctx)
+		}
 	case l.err == nil || errors.Is(l.err, mayfly.ErrNotFound):
 		c.forgetValue(ctx, p, claim)
 	default:
@@ -265,7 +273,10 @@ func (c *Cache[K, V]) forgetValue(ctx context.Context, p pending[K, V], claim *l
 		claim.Release(ctx)
 		return
 	}
-	if err := c.guard.Delete(ctx, []string{p.full})[0]; err != nil { // the origin no longer has it: nor have we
+	c.near.forget(p.full)
+	err := c.guard.Delete(ctx, []string{p.full})[0]
+	c.near.changed(ctx, p.full)
+	if err != nil { // the origin no longer has it: nor have we
 		c.doubt(ctx, err, p.full)
 	}
 }

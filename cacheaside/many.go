@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/coherence"
 	"github.com/mayflycache/mayfly/internal/flight"
 	"github.com/mayflycache/mayfly/internal/lease"
 )
@@ -56,6 +57,9 @@ func (c *Cache[K, V]) GetMany(ctx context.Context, keys []K) (map[K]V, error) {
 		}
 	}
 	begun := time.Now()
+	if c.near != nil {
+		keys = c.notAtHand(ctx, keys, keep)
+	}
 	var waiting, lead []flying[K, V]
 	for _, p := range c.lookMany(ctx, keys, failed) {
 		if p.sight.standing == fresh || p.sight.standing == stale {
@@ -89,12 +93,27 @@ func (c *Cache[K, V]) GetMany(ctx context.Context, keys []K) (map[K]V, error) {
 	return values, nil
 }
 
+// notAtHand hands out what the local tier has of keys, and returns the others.
+func (c *Cache[K, V]) notAtHand(ctx context.Context, keys []K, keep func(key K, e Entry[V], err error)) (others []K) {
+	for _, key := range keys {
+		v, negative, ok := c.hit(ctx, key, c.one)
+		switch {
+		case !ok:
+			others = append(others, key)
+		case !negative:
+			keep(key, Entry[V]{Value: v}, nil)
+		}
+	}
+	return others
+}
+
 // lookMany looks for each of keys once. Those that cannot be looked for go to failed.
 func (c *Cache[K, V]) lookMany(ctx context.Context, keys []K, failed map[K]error) []flying[K, V] {
 	ps := make([]flying[K, V], 0, len(keys))
 	fulls := make([]string, 0, len(keys))
 	seen := make(map[K]bool, len(keys))
 	var asked []int
+	var tickets []coherence.Ticket
 	for _, key := range keys {
 		if seen[key] {
 			continue
@@ -106,7 +125,9 @@ func (c *Cache[K, V]) lookMany(ctx context.Context, keys []K, failed map[K]error
 			continue
 		}
 		p := flying[K, V]{pending: pending[K, V]{key: key, full: full, load: c.one}}
+		ticket := c.near.begin(full)
 		if p.unguarded = c.doubts.has(full); !p.unguarded {
+			tickets = append(tickets, ticket)
 			asked = append(asked, len(ps))
 			fulls = append(fulls, full)
 		}
@@ -127,6 +148,7 @@ func (c *Cache[K, V]) lookMany(ctx context.Context, keys []K, failed map[K]error
 		}
 		p.found = a.Found
 		p.sight = c.judge(ctx, &p.pending, begun)
+		c.near.insert(p.full, tickets[n], p.found, p.sight)
 	}
 	return ps
 }
@@ -287,6 +309,10 @@ func (c *Cache[K, V]) landGroup(ctx context.Context, ps []flying[K, V], loads []
 	begun := time.Now()
 	for i, filled := range c.guard.FillMany(ctx, fills) {
 		c.tellFill(ctx, fills[i].Claim.Key(), begun, len(fills[i].Value), filled.Stored, filled.Err)
+		c.near.changed(ctx, fills[i].Claim.Key())
+		if filled.Err != nil {
+			fills[i].Claim.Release(ctx)
+		}
 	}
 }
 

@@ -41,7 +41,10 @@ func (c *Cache[K, V]) flyRenewal(caller context.Context, f *flight.Flight[outcom
 	ctx, cancel := c.works.on(caller)
 	defer cancel()
 	e := mayfly.Event{Kind: mayfly.Refresh, Outcome: mayfly.OK, Key: p.full}
-	a := c.guard.Renew(ctx, p.full, p.found)
+	var a lease.Claimed
+	if !p.unseen || c.seeAgain(ctx, &p) {
+		a = c.guard.Renew(ctx, p.full, p.found)
+	}
 	switch {
 	case a.Err != nil:
 		c.unsure(ctx, p.full, a)

@@ -37,7 +37,7 @@ func (c *Cache[K, V]) SetMany(ctx context.Context, values map[K]V) error {
 		sets = append(sets, lease.Value{Key: full, Bytes: bytes, TTL: ttl + c.opt.Stale.window()})
 	}
 	begun := time.Now()
-	errs := c.write(fulls, func() []error { return c.guard.Set(ctx, sets) })
+	errs := c.write(ctx, fulls, func() []error { return c.guard.Set(ctx, sets) })
 	return c.wrote(ctx, mayfly.Write, keys, fulls, errs, begun)
 }
 
@@ -54,7 +54,7 @@ func (c *Cache[K, V]) Delete(ctx context.Context, keys ...K) error {
 		fulls[i] = full
 	}
 	begun := time.Now()
-	errs := c.write(fulls, func() []error { return c.guard.Delete(ctx, fulls) })
+	errs := c.write(ctx, fulls, func() []error { return c.guard.Delete(ctx, fulls) })
 	return c.wrote(ctx, mayfly.Removal, keys, fulls, errs, begun)
 }
 
@@ -65,18 +65,18 @@ func (c *Cache[K, V]) Delete(ctx context.Context, keys ...K) error {
 //  2. it reads the database before the commit that Delete is about was visible to it
 //  3. the DEL takes its lease; it will not be stored
 //  4. without the second forgetting, a Get that starts after Delete returned would join it
-func (c *Cache[K, V]) write(fulls []string, write func() []error) []error {
+func (c *Cache[K, V]) write(ctx context.Context, fulls []string, write func() []error) []error {
 	forget := func() {
 		for _, full := range fulls {
 			c.flights.Forget(full)
 		}
-		if c.near != nil {
-			c.near.Drop(fulls...)
-		}
 	}
 	forget()
-	defer forget()
-	return write()
+	c.near.forget(fulls...)
+	errs := write()
+	forget()
+	c.near.changed(ctx, fulls...)
+	return errs
 }
 
 // wrote tells how a write went, and has what failed deleted later.
@@ -116,17 +116,13 @@ func (c *Cache[K, V]) Clear(ctx context.Context) error {
 	if err := c.works.open(); err != nil {
 		return fail("clear", c.ns.Name, err)
 	}
-	forget := func() {
-		c.flights.ForgetAll()
-		if c.near != nil {
-			c.near.Flush()
-		}
-	}
 	var removed atomic.Int64
 	begun := time.Now()
-	forget()
+	c.flights.ForgetAll()
+	c.near.forgetAll()
 	err := c.guard.Clear(ctx, c.ns.Prefix, func(n int) { removed.Add(int64(n)) })
-	forget()
+	c.flights.ForgetAll()
+	c.near.changedAll(ctx)
 	e := mayfly.Event{Kind: mayfly.Removal, Outcome: mayfly.OK, N: int(removed.Load()), Took: time.Since(begun)}
 	if err != nil {
 		e.Outcome, e.Err = mayfly.Failed, err
@@ -139,6 +135,7 @@ func (c *Cache[K, V]) Clear(ctx context.Context) error {
 // doubt remembers keys that could not be deleted, and sees to it that they are.
 func (c *Cache[K, V]) doubt(ctx context.Context, why error, fulls ...string) {
 	dropped, idle := c.doubts.add(fulls, c.opt.Faults.Queue)
+	c.near.forget(fulls...) // what was read between the write and the doubts
 	if dropped > 0 {
 		c.tell(ctx, mayfly.Event{Kind: mayfly.Removal, Outcome: mayfly.Dropped, N: dropped, Err: why})
 	}
@@ -160,7 +157,7 @@ func (c *Cache[K, V]) settleDoubts() {
 		}
 		fulls, until := c.doubts.list()
 		begun := time.Now()
-		errs := c.write(fulls, func() []error { return c.guard.Delete(ctx, fulls) })
+		errs := c.write(ctx, fulls, func() []error { return c.guard.Delete(ctx, fulls) })
 		var done []string
 		for i, err := range errs {
 			if err == nil {

@@ -44,6 +44,22 @@ func Of[K any](custom func(K) string) (Form[K], error) {
 	}, nil
 }
 
+// AppendPlain appends the text of a key of the commonest types as [Of] would without a custom function, and reports false for
+// every other type and for a key without text. Unlike a Form it lets dst stay on the caller's stack.
+func AppendPlain[K any](dst []byte, key K) ([]byte, bool) {
+	switch key := any(key).(type) {
+	case string:
+		return append(dst, key...), key != "" && len(key) < MaxLen-len(dst)
+	case int:
+		return strconv.AppendInt(dst, int64(key), 10), true
+	case int64:
+		return strconv.AppendInt(dst, key, 10), true
+	case uint64:
+		return strconv.AppendUint(dst, key, 10), true
+	}
+	return dst, false
+}
+
 func choose[K any](custom func(K) string) (Form[K], error) {
 	if custom != nil {
 		return func(dst []byte, key K) ([]byte, error) { return append(dst, custom(key)...), nil }, nil

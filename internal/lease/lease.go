@@ -57,6 +57,9 @@ type Options struct {
 	// Breaker is told when the breaker of a server opens and closes. May be nil.
 	Breaker func(server string, open bool)
 
+	// Moved is told, before anything else is done about it, that a slot of a cluster is somewhere else. May be nil.
+	Moved func()
+
 	// Pushes returns a channel that is signalled when key has changed, and its end; what the local tier hears is faster than
 	// any polling. May be nil.
 	Pushes func(key string) (changed <-chan struct{}, stop func())
@@ -72,7 +75,7 @@ type Guard struct {
 
 // New returns a Guard. It does no I/O.
 func New(o Options) *Guard {
-	return &Guard{servers: serversOf(o.Redis, o.Timeout, o.Breaker), plain: o.Plain, hold: o.Hold, pushes: o.Pushes}
+	return &Guard{servers: serversOf(o.Redis, o.Timeout, o.Breaker, o.Moved), plain: o.Plain, hold: o.Hold, pushes: o.Pushes}
 }
 
 // State says what a key holds, as far as the guard is concerned.

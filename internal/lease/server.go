@@ -33,6 +33,7 @@ type server struct {
 	budget  time.Duration
 	breaker breaker.Breaker
 	told    func(server string, open bool)
+	moved   func() // of the cluster
 }
 
 // Warnings says what is dangerous in how rdb is set up.
@@ -152,6 +153,9 @@ func (s *server) settle(ctx context.Context, cmd redis.Cmder) error {
 		return nil
 	}
 	if s.cluster != nil && (redis.HasErrorPrefix(err, "MOVED") || redis.HasErrorPrefix(err, "ASK") || redis.IsReadOnlyError(err)) {
+		if s.moved != nil {
+			s.moved()
+		}
 		s.cluster.ReloadState(ctx)
 		cmd.SetErr(nil)
 		s.cluster.Process(ctx, cmd)
@@ -185,15 +189,16 @@ type servers struct {
 	cluster *redis.ClusterClient
 	budget  time.Duration
 	told    func(string, bool)
+	moved   func()
 
 	nodes sync.Map        // *redis.Client: *server; as many as there ever were masters
 	known atomic.Bool     // the cluster's slots have been read once, so asking for a key's master does not block
 	slots breaker.Breaker // of the reading of the slots
 }
 
-func serversOf(rdb redis.UniversalClient, budget time.Duration, told func(string, bool)) servers {
+func serversOf(rdb redis.UniversalClient, budget time.Duration, told func(string, bool), moved func()) servers {
 	if cluster, ok := rdb.(*redis.ClusterClient); ok {
-		return servers{cluster: cluster, budget: budget, told: told}
+		return servers{cluster: cluster, budget: budget, told: told, moved: moved}
 	}
 	ring, _ := rdb.(*redis.Ring)
 	return servers{only: serverOf(rdb, budget, told), ring: ring, budget: budget, told: told}
@@ -220,7 +225,7 @@ func (s *servers) node(client *redis.Client) *server {
 		return n.(*server)
 	}
 	n := serverOf(client, s.budget, s.told)
-	n.cluster = s.cluster
+	n.cluster, n.moved = s.cluster, s.moved
 	known, _ := s.nodes.LoadOrStore(client, n)
 	return known.(*server)
 }

@@ -1,0 +1,193 @@
+package mayfly
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly/internal/coherence"
+	"github.com/mayflycache/mayfly/internal/lease"
+)
+
+// LocalOptions set up a [Local]. Redis and Prefixes are required, and so is a bound, MaxBytes or MaxEntries.
+type LocalOptions struct {
+	// Redis is the client whose keys are copied: a redis.Client, also one of a sentinel group, or a redis.ClusterClient.
+	// It is the client of the namespaces, too. Connections for listening are opened beside its pool.
+	Redis redis.UniversalClient
+
+	// Prefixes are those of the keys that may be copied: of each namespace, its Prefix or one that begins it. They are what
+	// Redis tells about, so the fewer keys beside the namespaces' have them, the better. None may begin another.
+	Prefixes []string
+
+	// MaxBytes bounds what all copies take together, keys and books included, by what Namespace.Cost says of the values. Zero
+	// is no bound.
+	MaxBytes int64
+
+	// MaxEntries bounds the number of copies. Zero is no bound.
+	MaxEntries int
+
+	// MaxTTL bounds the age of a copy. Zero keeps it as long as Redis keeps the value.
+	MaxTTL time.Duration
+
+	// Silence is for how long copies are served though nothing is heard from Redis: what a copy can be behind at the worst, if
+	// the network fails without a word. The link is asked four times as often. At least 100 ms; zero is 2 s.
+	Silence time.Duration
+
+	// ShortTTL bounds the age of a copy where Redis allows no way to hear of changes (see [ShortTTL]). Zero is 1 s; negative
+	// keeps no copies then.
+	ShortTTL time.Duration
+
+	// Observer sees an Event of Kind [Coherence] at each change of the rung, whose Outcome is the rung's name. Nil costs nothing.
+	Observer Observer
+}
+
+// Rung says how a [Local] hears what changes in Redis. docs/coherence.md says what each promises.
+type Rung uint8
+
+const (
+	// Off is that nothing is heard now: no copy is served.
+	Off = Rung(coherence.Off)
+
+	// ShortTTL is that the server allows no way to hear of changes: copies are short-lived.
+	ShortTTL = Rung(coherence.ShortTTL)
+
+	// PubSub is that processes which use this library tell each other what they write.
+	PubSub = Rung(coherence.PubSub)
+
+	// Tracking is that the server tells of every change, by whoever's hand.
+	Tracking = Rung(coherence.Tracking)
+)
+
+// String returns the rung's stable name, fit for a label.
+func (r Rung) String() string { return coherence.Rung(r).String() }
+
+// Local is a tier of copies in this process's memory, in front of Redis, and kept in step with it. One serves many
+// namespaces, within one budget; each names it as its Local. It is safe for concurrent use. Close it after the caches.
+type Local struct{ tier *coherence.Tier }
+
+// OpenLocal opens a tier of local copies. It connects, and returns when it hears Redis or found that it cannot, or when
+// ctx ends. A Redis that cannot be reached is no error: nothing local is served until it can be. Errors are about o.
+func OpenLocal(ctx context.Context, o LocalOptions) (*Local, error) {
+	if err := o.validate(); err != nil {
+		return nil, fmt.Errorf("mayfly: %w", err)
+	}
+	co := coherence.Options{
+		Redis: o.Redis, Prefixes: o.Prefixes, MaxBytes: o.MaxBytes, MaxEntries: o.MaxEntries,
+		MaxTTL: o.MaxTTL, Silence: o.Silence, ShortTTL: o.ShortTTL,
+	}
+	if co.Silence == 0 {
+		co.Silence = 2 * time.Second
+	}
+	if co.ShortTTL == 0 {
+		co.ShortTTL = time.Second
+	}
+	if o.Observer != nil {
+		co.Moved = func(to coherence.Rung, why error) {
+			o.Observer.Observe(context.Background(), Event{Kind: Coherence, Outcome: Outcome(to.String()), Err: why})
+		}
+	}
+	t, err := coherence.Open(ctx, co)
+	if err != nil {
+		return nil, fmt.Errorf("mayfly: %w", err)
+	}
+	return &Local{t}, nil
+}
+
+func (o LocalOptions) validate() error {
+	var wrong []error
+	add := func(bad bool, format string, args ...any) {
+		if bad {
+			wrong = append(wrong, fmt.Errorf("LocalOptions."+format, args...))
+		}
+	}
+	switch o.Redis.(type) {
+	case *redis.Client, *redis.ClusterClient:
+		add(isNil(o.Redis), "Redis is nil: give it the client of the namespaces")
+	case nil:
+		add(true, "Redis is nil: give it the client of the namespaces")
+	case *redis.Ring:
+		add(true, "Redis is a redis.Ring, whose shards say nothing when a key moves: use a redis.ClusterClient")
+	default:
+		add(true, "Redis must be a *redis.Client or a *redis.ClusterClient, got %T", o.Redis)
+	}
+	add(len(o.Prefixes) == 0, "Prefixes is empty: name the prefixes of the namespaces that will use this tier")
+	for i, p := range o.Prefixes {
+		add(p == "", "Prefixes[%d] is empty: all keys of the server would be told of; name the namespaces' own", i)
+		add(p != "" && lease.Collides(p), "Prefixes[%d] %q leads into %q, where mayfly keeps its own keys: choose another", i, p, lease.Reserved)
+		for j, q := range o.Prefixes {
+			add(i != j && p != "" && strings.HasPrefix(q, p) && (p != q || i < j), "Prefixes[%d] %q begins Prefixes[%d] %q, which Redis refuses: leave the longer out", i, p, j, q)
+		}
+	}
+	add(o.MaxBytes < 0, "MaxBytes must not be negative, got %d", o.MaxBytes)
+	add(o.MaxEntries < 0, "MaxEntries must not be negative, got %d", o.MaxEntries)
+	add(o.MaxBytes == 0 && o.MaxEntries == 0, "MaxBytes and MaxEntries are both zero: set a bound, such as MaxBytes: 64 << 20")
+	if o.MaxTTL != 0 {
+		if err := CheckTTL("LocalOptions.MaxTTL", o.MaxTTL); err != nil {
+			wrong = append(wrong, err)
+		}
+	}
+	add(o.Silence != 0 && o.Silence < 100*time.Millisecond, "Silence must be at least 100ms, got %v", o.Silence)
+	add(o.Silence > time.Hour, "Silence must be at most an hour, got %v", o.Silence)
+	add(o.ShortTTL > time.Hour, "ShortTTL must be at most an hour, got %v", o.ShortTTL)
+	return errors.Join(wrong...)
+}
+
+// LocalStats says what a [Local] holds and what happened since it was opened.
+type LocalStats struct {
+	Rung    Rung
+	Entries int
+	Bytes   int64 // of MaxBytes
+
+	Hits, Misses uint64 // reads that found a copy, and that did not while copies could be served
+	Evictions    uint64 // copies that left for want of room
+	Expired      uint64 // copies that came to their end
+	TooLarge     uint64 // copies not kept, larger than MaxBytes alone
+	Outdated     uint64 // copies not kept, because the key changed while it was read
+	Changes      uint64 // keys heard to have changed
+	Flushes      uint64 // times that all was dropped, as when a link was lost
+}
+
+// Stats adds up the counters. It is for now and then, not for every request.
+func (l *Local) Stats() LocalStats {
+	s := l.tier.Stats()
+	return LocalStats{
+		Rung: Rung(s.Rung), Entries: s.Entries, Bytes: s.Bytes,
+		Hits: s.Hits, Misses: s.Misses, Evictions: s.Evictions, Expired: s.Expired, TooLarge: s.Refused,
+		Outdated: s.Outdated, Changes: s.Heard, Flushes: s.Flushes,
+	}
+}
+
+// Close drops all copies and ends the connections that listen; caches that use the tier go on without it. It waits until ctx
+// ends, and then returns its error. Closing again is fine. The Redis client stays open: it is the caller's.
+func (l *Local) Close(ctx context.Context) error {
+	if err := l.tier.Close(ctx); err != nil {
+		return fmt.Errorf("mayfly: close the local tier: %w", err)
+	}
+	return nil
+}
+
+// Tier is for the patterns of this module: what it returns cannot be named elsewhere.
+func (l *Local) Tier() *coherence.Tier { return l.tier }
+
+// serves returns an error if a namespace cannot use the tier.
+func (l *Local) serves(rdb redis.UniversalClient, prefix string) error {
+	if l.tier == nil {
+		return errors.New("Namespace.Local was not opened: use OpenLocal")
+	}
+	if l.tier.Closed() {
+		return fmt.Errorf("Namespace.Local: %w", ErrClosed)
+	}
+	if rdb != l.tier.Redis() {
+		return errors.New("Namespace.Redis is not the client that Namespace.Local was opened with: use one for both")
+	}
+	for _, p := range l.tier.Prefixes() {
+		if strings.HasPrefix(prefix, p) {
+			return nil
+		}
+	}
+	return fmt.Errorf("Namespace.Prefix %q is outside the prefixes of Namespace.Local, %q: add it to LocalOptions.Prefixes", prefix, l.tier.Prefixes())
+}
