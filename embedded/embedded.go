@@ -91,10 +91,15 @@ func Open(o Options) (*DB, error) {
 		Addr:                     "127.0.0.1:6379", // nobody listens there: Dialer is asked. A name would be looked up.
 		Dialer:                   s.Dial,
 		Password:                 o.Password,
+		PoolSize:                 poolSize,
 		ContextTimeoutEnabled:    true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	})}, nil
 }
+
+// poolSize is more than the callers of most programs: a connection over memory is cheap, waiting for one is not, and in a synctest bubble
+// go-redis would wait with a timer that belongs to another.
+const poolSize = 500
 
 // Client returns the program's own client, over memory, the same at every call. Close closes it.
 func (db *DB) Client() *redis.Client { return db.client }
