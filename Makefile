@@ -28,7 +28,8 @@ fuzz: ## every fuzz target for FUZZTIME
 	done
 
 diff: ## the tests that need a real Redis, which .ci/redis fetches; none may be skipped
-	MAYFLY_REQUIRE_REDIS=1 MAYFLY_REDIS_BIN=$$(.ci/redis) go test -count=1 ./...
+	MAYFLY_REQUIRE_REDIS=1 MAYFLY_REDIS_BIN=$$(.ci/redis) MAYFLY_REDIS7_BIN=$$(.ci/redis 7.0) MAYFLY_VALKEY_BIN=$$(.ci/redis valkey) \
+		go test -count=1 ./...
 
 bench: ## measures and rewrites the tables of docs/performance.md and docs/dead-keys.svg
 	go run ./internal/expiry/deadplot > docs/dead-keys.svg
