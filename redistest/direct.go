@@ -201,14 +201,8 @@ func (s *Server) do(args ...string) resp.Value {
 	for i, a := range args {
 		words[i] = []byte(a)
 	}
-	s.mu.Lock()
-	srv := s.server
-	s.mu.Unlock()
-	if srv == nil {
-		panic("redistest: the server was not started")
-	}
 	var reply resp.Value
-	srv.Do(func(now int64, e *engine.Engine) {
+	s.current().Do(func(now int64, e *engine.Engine) {
 		session := e.NewSession(engine.SessionOptions{Addr: "redistest", LocalAddr: "redistest", Now: now, Trusted: true})
 		e.Do(now, session, words)
 		reply, _ = resp.NewReader(bytes.NewReader(session.Out.Bytes())).Read()

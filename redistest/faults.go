@@ -73,11 +73,14 @@ func (s *Server) reopen() error {
 	return nil
 }
 
-func (s *Server) faults() *server.Faults {
+func (s *Server) faults() *server.Faults { return s.current().Faults() }
+
+// current is the server as it runs, or ran last.
+func (s *Server) current() *server.Server {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.server == nil {
 		panic("redistest: the server was not started")
 	}
-	return s.server.Faults()
+	return s.server
 }

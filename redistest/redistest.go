@@ -30,6 +30,7 @@ import (
 	"fmt"
 	"net"
 	"net/url"
+	"strconv"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -70,6 +71,8 @@ type Server struct {
 	offset  atomic.Int64 // microseconds by which the clock is ahead of time.Now
 	log     commandLog
 	ports   sync.WaitGroup // goroutines that accept connections
+	cluster *Cluster       // nil: it is no node of one
+	node    int            // which one it is
 
 	mu      sync.Mutex // guards what follows
 	server  *server.Server
@@ -111,12 +114,19 @@ func (s *Server) open() error {
 		}
 		s.engine = e
 	}
-	srv, err := server.New(s.engine, server.Options{Clock: func() int64 { return time.Now().UnixMicro() + s.offset.Load() }})
+	o := server.Options{Clock: func() int64 { return time.Now().UnixMicro() + s.offset.Load() }}
+	if s.cluster != nil {
+		o.Broadcast = func(m engine.Message) { s.cluster.broadcast(s, m) }
+	}
+	srv, err := server.New(s.engine, o)
 	if err != nil {
 		return err
 	}
 	srv.Faults().Watch(s.log.add)
 	s.server, s.running = srv, true
+	if s.cluster != nil {
+		s.cluster.shared.SetDown(s.node, false)
+	}
 	return nil
 }
 
@@ -128,6 +138,9 @@ func (s *Server) newEngine() (*engine.Engine, error) {
 		o.Cycle = engine.Documented
 	default:
 		return nil, fmt.Errorf("redistest: Options.Cycle must be ByDeadline or Documented, got %d", s.options.Cycle)
+	}
+	if s.cluster != nil {
+		o.Cluster = &engine.ClusterOptions{Cluster: s.cluster.shared, Node: s.node}
 	}
 	return engine.New(o), nil
 }
@@ -154,13 +167,22 @@ func (s *Server) Options() *redis.Options {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return &redis.Options{
-		Addr:                     "127.0.0.1:6379", // nobody listens there: Dialer is asked. A name would be looked up.
+		Addr:                     memoryAddr(s.node),
 		Dialer:                   s.Dial,
 		Password:                 s.options.Password,
+		PoolSize:                 poolSize,
 		ContextTimeoutEnabled:    true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}
 }
+
+// poolSize is more than the callers of most tests, so that nobody waits for a connection: go-redis waits with timers that it shares between
+// all clients of a process, and a timer of one synctest bubble must not come into another.
+const poolSize = 500
+
+// memoryAddr is what a client over memory takes for the address of a node, or of a server that is none. Nobody listens there: the Dialer is
+// asked. A name would be looked up.
+func memoryAddr(node int) string { return "127.0.0.1:" + strconv.Itoa(6379+node) }
 
 // Dial returns the client's end of a new connection over memory. Network and address are ignored.
 func (s *Server) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -176,6 +198,9 @@ func (s *Server) Dial(ctx context.Context, network, addr string) (net.Conn, erro
 // Addr returns "127.0.0.1:port", for clients that need TCP. The port is opened by the first call. Not for synctest bubbles: there time stands
 // still while somebody waits for the network.
 func (s *Server) Addr() string {
+	if s.cluster != nil {
+		return s.cluster.Addrs()[s.node]
+	}
 	addr, err := s.listen("127.0.0.1:0")
 	if err != nil {
 		s.fatal(err)
@@ -230,6 +255,9 @@ func (s *Server) Close() {
 	defer cancel()
 	srv.Close(ctx) // an error says that clients did not read their replies, which is theirs to say
 	s.ports.Wait()
+	if s.cluster != nil {
+		s.cluster.shared.SetDown(s.node, true)
+	}
 }
 
 // Advance moves the clock forward, and does what is then due: keys and fields expire, waits end, pushes go out. When it returns, those who listen

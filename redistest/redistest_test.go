@@ -48,7 +48,7 @@ func TestAKeyLivesToTheMillisecond(t *testing.T) {
 	}
 }
 
-func set(t *testing.T, rdb *redis.Client, key string, ttl time.Duration) {
+func set(t *testing.T, rdb redis.UniversalClient, key string, ttl time.Duration) {
 	t.Helper()
 	if err := rdb.Set(t.Context(), key, "v", ttl).Err(); err != nil {
 		t.Fatal(err)

@@ -87,6 +87,11 @@ func (c *Cluster) SetDown(node int, down bool) {
 // Owner returns the node that serves a slot.
 func (c *Cluster) Owner(slot int) int { return int(c.views.Load().owner[slot]) }
 
+// serves reports whether a node serves any of the slots from first to last.
+func (c *Cluster) serves(node, first, last int) bool {
+	return slices.Contains(c.views.Load().owner[first:last+1], uint16(node))
+}
+
 // give makes a node serve those of the slots from first to last that another served.
 func (c *Cluster) give(first, last, from, to int) {
 	c.change(func(v *view) {

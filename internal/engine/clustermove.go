@@ -12,7 +12,7 @@ import (
 // subscribed. The owner of both engines lets nobody run meanwhile; now and theirs are their times, in unix microseconds.
 func (e *Engine) HandOver(now int64, first, last int, to *Engine, theirs int64) {
 	o := e.options.Cluster
-	if o.Node == to.options.Cluster.Node {
+	if !o.Cluster.serves(o.Node, first, last) {
 		return
 	}
 	e.setNow(now)

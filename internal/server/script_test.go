@@ -53,8 +53,7 @@ func TestALongScriptIsAtomic(t *testing.T) {
 		s := start(t, engine.Options{}, server.Options{})
 		runs, c := dial(t, s), dial(t, s)
 		c.want("CONFIG SET busy-reply-threshold "+threshold, "OK") // 0: never BUSY
-		c.want("SET k v PX 20", "OK")
-		runs.send(`EVAL "redis.call('SET', 'a', 1) for i = 1, 1000000 do end redis.call('SET', 'b', 1) return redis.call('EXISTS', 'k')" 0`)
+		runs.send(`EVAL "redis.call('SET', 'k', 'v', 'PX', 5) redis.call('SET', 'a', 1) for i = 1, 1000000 do end redis.call('SET', 'b', 1) return redis.call('EXISTS', 'k')" 0`)
 		for {
 			c.send("MGET a b")
 			got := c.get()

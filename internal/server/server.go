@@ -34,6 +34,10 @@ type Options struct {
 	MaxClients  int           // connections at a time; 0 means 10000
 	IdleTimeout time.Duration // a connection that asked nothing for so long is closed, unless it waits or listens; 0 means never
 
+	// Broadcast, if the engine is a node of a cluster, brings a message to every other node: it calls their Receive. It is called for one message at
+	// a time.
+	Broadcast func(engine.Message)
+
 	// Subscribers limits what is kept for a subscriber that does not read. The zero value is Redis's 32mb 8mb 60.
 	Subscribers Limit
 }
@@ -70,6 +74,7 @@ type Server struct {
 	options Options
 	faults  atomic.Pointer[Faults]
 	dialed  atomic.Int64
+	bus     sync.Mutex     // held to broadcast; taken while no mu is held
 	work    sync.WaitGroup // every goroutine of the server; grows only while mu is held and closed is false
 
 	mu        sync.Mutex // guards the engine and what follows
@@ -81,6 +86,8 @@ type Server struct {
 	frost     frost
 	frozen    chan struct{} // closed when the frost is over
 	stall     int64         // DEBUG SLEEP lasts until then, in unix microseconds; 0: there is none
+
+	outgoing, incoming []engine.Message // to and from the other nodes of a cluster
 }
 
 // New returns a server of e, which is the server's from now on. It serves nobody until Serve or Dial is called.
@@ -263,8 +270,17 @@ func (s *Server) unlock() {
 	var room [8]*conn
 	others := s.collect(room[:0])
 	s.alarm.arm(s)
+	var published []engine.Message
+	if s.options.Broadcast != nil {
+		others = append(others, s.receive()...) // what came during a frost
+		published = s.engine.Broadcasts()
+		s.outgoing = append(s.outgoing, published...)
+	}
 	s.mu.Unlock()
 	deliver(others)
+	if len(published) > 0 { // others hand out their own
+		s.broadcast()
+	}
 }
 
 // collect takes the output of the sessions that got something unasked, and appends their connections to others.

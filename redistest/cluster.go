@@ -1,0 +1,208 @@
+package redistest
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/mayflycache/mayfly/internal/engine"
+	"github.com/mayflycache/mayfly/internal/hashslot"
+)
+
+// Cluster is a Redis Cluster of masters that is as strict as Redis's: a key is served by the node that has its slot, commands and
+// transactions keep to one slot, scripts to their node's, and who errs is told MOVED or CROSSSLOT.
+//
+//	cluster := redistest.StartCluster(t, 3)
+//	rdb := cluster.Client() // a *redis.ClusterClient over memory; closed with the test
+//
+// A node is a Server, with its own clock, faults and log. Where one hangs or refuses, as behind a broken network, the others do not know that; one
+// that was closed is down for them at once, and a cluster that lacks slots answers CLUSTERDOWN, until that node is restarted or its slots were moved.
+type Cluster struct {
+	shared *engine.Cluster
+	nodes  []*Server
+
+	moving sync.Mutex // held to move slots
+
+	mu     sync.Mutex // guards what follows
+	client *redis.ClusterClient
+}
+
+// StartCluster starts a cluster of so many masters, at least one, among which the slots are divided evenly and in order. It stops when the test ends.
+func StartCluster(tb testing.TB, masters int, o ...Options) *Cluster {
+	tb.Helper()
+	if masters < 1 || len(o) > 1 {
+		tb.Fatalf("redistest: StartCluster takes at least 1 master and one Options at most, got %d and %d", masters, len(o))
+	}
+	c := &Cluster{}
+	for i := range masters {
+		s := NewMiniRedis()
+		s.tb, s.cluster, s.node = tb, c, i
+		if len(o) > 0 {
+			s.options = o[0]
+		}
+		c.nodes = append(c.nodes, s)
+	}
+	c.shared = engine.NewCluster(masters, c.nodes[0].options.Seed)
+	tb.Cleanup(c.Close)
+	for i, s := range c.nodes {
+		if err := c.announce(i, memoryAddr(i)); err != nil {
+			tb.Fatal(err)
+		}
+		if err := s.open(); err != nil {
+			tb.Fatal(err)
+		}
+	}
+	return c
+}
+
+// announce tells clients where a node is.
+func (c *Cluster) announce(node int, addr string) error {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return fmt.Errorf("redistest: %w", err)
+	}
+	n, err := strconv.Atoi(port)
+	if err != nil {
+		return fmt.Errorf("redistest: %w", err)
+	}
+	c.shared.Announce(node, host, n)
+	return nil
+}
+
+// Client returns a client over memory, the same at every call. It works in the synctest bubble in which the cluster was started, and is closed
+// when the test ends. Make others with redis.NewClusterClient(cluster.Options()).
+func (c *Cluster) Client() *redis.ClusterClient {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.client == nil {
+		rdb := redis.NewClusterClient(c.Options())
+		c.client = rdb
+		c.nodes[0].tb.Cleanup(func() {
+			rdb.Close()
+			letReloadEnd()
+		})
+	}
+	return c.client
+}
+
+// letReloadEnd waits, in a synctest bubble, until a client that was told MOVED and then closed is gone: it reloads its map in a goroutine that
+// lingers for 200 ms, and a bubble must not end before. There, and only there, the clock stands still while one looks.
+func letReloadEnd() {
+	began := time.Now()
+	for range 100 {
+		if time.Since(began) > 0 {
+			return
+		}
+	}
+	time.Sleep(time.Second)
+}
+
+// Options returns options for a client of your own over memory, as Server.Options does.
+func (c *Cluster) Options() *redis.ClusterOptions {
+	node := c.nodes[0].Options()
+	o := &redis.ClusterOptions{
+		Dialer:                   c.Dial,
+		Password:                 node.Password,
+		ContextTimeoutEnabled:    true,
+		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
+	}
+	for i := range c.nodes {
+		o.Addrs = append(o.Addrs, memoryAddr(i))
+	}
+	return o
+}
+
+// Dial returns the client's end of a new connection over memory, to the node whose address it is given: one that the cluster itself tells. The network
+// is ignored.
+func (c *Cluster) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
+	for i, s := range c.nodes {
+		if addr == memoryAddr(i) || addr == s.port() {
+			return s.Dial(ctx, network, addr)
+		}
+	}
+	return nil, fmt.Errorf("redistest: no node of the cluster is at %s", addr)
+}
+
+// port returns the server's address over TCP, empty if it has none.
+func (s *Server) port() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.addr
+}
+
+// Addrs returns "127.0.0.1:port" of every node, for clients that need TCP. The ports are opened by the first call, and are what the cluster tells clients
+// from then on; those over memory find their way by them too. Not for synctest bubbles.
+func (c *Cluster) Addrs() []string {
+	var all []string
+	for i, s := range c.nodes {
+		addr, err := s.listen("127.0.0.1:0")
+		if err == nil && addr != "" { // a node that was closed has none yet
+			err = c.announce(i, addr)
+		}
+		if err != nil {
+			s.fatal(err)
+		}
+		all = append(all, addr)
+	}
+	return all
+}
+
+// Nodes returns the nodes, in the order of the slots that they had at first.
+func (c *Cluster) Nodes() []*Server { return append([]*Server(nil), c.nodes...) }
+
+// Slot returns the slot of a key.
+func Slot(key string) int { return hashslot.Of(key) }
+
+// Owner returns the node that serves a key.
+func (c *Cluster) Owner(key string) *Server { return c.nodes[c.shared.Owner(hashslot.Of(key))] }
+
+// MoveSlots makes a node serve the slots from first to last, which have the keys that they had: as when a resharding is over that no client has heard of yet.
+// Clients with an old map of the cluster are told MOVED, and so are those who wait for one of the keys; shard channels lose their subscribers, who
+// are told. It is done at once: no client ever is told ASK. The slots of a node that is closed can be moved too.
+func (c *Cluster) MoveSlots(first, last int, to *Server) {
+	if first < 0 || last >= hashslot.Count || first > last || to.cluster != c {
+		c.nodes[0].fatal(fmt.Errorf("redistest: MoveSlots takes slots from 0 to %d and a node of the cluster, got %d to %d", hashslot.Count-1, first, last))
+		return
+	}
+	c.moving.Lock()
+	defer c.moving.Unlock()
+	target := to.current()
+	for _, from := range c.nodes {
+		if from == to {
+			continue
+		}
+		from.current().Do(func(now int64, e *engine.Engine) {
+			target.Do(func(theirs int64, other *engine.Engine) { e.HandOver(now, first, last, other, theirs) })
+		})
+	}
+}
+
+// Advance moves the clocks of all nodes forward: see Server.Advance.
+func (c *Cluster) Advance(d time.Duration) {
+	for _, s := range c.nodes {
+		s.Advance(d)
+	}
+}
+
+// Close stops all nodes: see Server.Close. A test closes its cluster by itself.
+func (c *Cluster) Close() {
+	for _, s := range c.nodes {
+		s.Close()
+	}
+}
+
+// broadcast brings a message that was published at one node to the others.
+func (c *Cluster) broadcast(from *Server, m engine.Message) {
+	for _, s := range c.nodes {
+		if s != from {
+			s.current().Receive(m)
+		}
+	}
+}
