@@ -51,7 +51,11 @@ var rooms = map[string]room{
 	// The vocabulary.
 	"": {may: []string{"jitter", "internal/keyform", "internal/lease", "internal/coherence", goredis}},
 
-	// The patterns.
+	// The patterns, and what those share in which Redis holds the only copy.
+	"internal/truth": {may: []string{"", "internal/keyform", goredis}},
+	"sliding":        {may: []string{"", "internal/truth", "internal/coherence", "internal/tier", goredis}},
+	"navsession":     {may: []string{"", "internal/truth", goredis}},
+	"fieldttl":       {may: []string{"", "internal/truth", goredis}},
 	"cacheaside": {may: []string{"", "jitter", "earlyrefresh", "internal/keyform", "internal/lease", "internal/record",
 		"internal/flight", "internal/tier", "internal/coherence", "github.com/klauspost/compress", goredis}},
 
