@@ -15,7 +15,6 @@ import (
 	"fmt"
 	"net"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -72,20 +71,13 @@ func Open(o Options) (*DB, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	eo := engine.Options{Password: o.Password, MaxMemory: o.MaxMemory, Policy: o.Policy}
+	eo := engine.Options{Password: o.Password, MaxMemory: o.MaxMemory, Policy: o.Policy, Hz: o.Hz}
 	if o.Hz > 0 {
 		eo.Cycle = engine.Documented
 	}
 	s, err := server.New(engine.New(eo), server.Options{})
 	if err != nil {
 		return nil, fmt.Errorf("embedded: %w", err)
-	}
-	if o.Hz > 0 {
-		s.Do(func(now int64, e *engine.Engine) {
-			session := e.NewSession(engine.SessionOptions{Now: now, Trusted: true})
-			defer e.Drop(session)
-			e.Do(now, session, [][]byte{[]byte("CONFIG"), []byte("SET"), []byte("hz"), strconv.AppendInt(nil, int64(o.Hz), 10)})
-		})
 	}
 	return &DB{server: s, client: redis.NewClient(&redis.Options{
 		Addr:                     "127.0.0.1:6379", // nobody listens there: Dialer is asked. A name would be looked up.

@@ -7,11 +7,12 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
-	"github.com/mayflycache/mayfly/embedded"
+	"github.com/mayflycache/mayfly/internal/engine"
 )
 
 // grace is how long clients have to read their last replies.
@@ -19,17 +20,19 @@ const grace = 5 * time.Second
 
 // serve is mayfly serve: it serves until ctx ends.
 func serve(ctx context.Context, args []string, out io.Writer) error {
-	var o embedded.Options
+	var o engine.Options
 	flags := flag.NewFlagSet("mayfly serve", flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
 	addr := flags.String("addr", "127.0.0.1:6379", "`host:port` to listen on")
 	flags.StringVar(&o.Password, "requirepass", "", "`password` that clients must AUTH with")
 	flags.IntVar(&o.Hz, "hz", 0, "expire in Redis's documented cycle, so many times a second, 1 to 500;\n0 removes each key at its deadline")
-	flags.Func("maxmemory", "`size` that the data may take, as 100mb or 1gb; without it there is no limit", func(text string) (err error) {
+	flags.Func("maxmemory", "`size` that the data of each server may take, as 100mb or 1gb; without it there is no limit", func(text string) (err error) {
 		o.MaxMemory, err = size(text)
 		return err
 	})
 	flags.StringVar(&o.Policy, "maxmemory-policy", "", "which keys make room: a `policy` of Redis's, as allkeys-lru (default noeviction)")
+	masters := count{without: 3}
+	flags.Var(&masters, "cluster", "a Redis Cluster of 3 masters, or with -cluster=`n` of so many: the others listen on the ports that follow")
 	switch err := flags.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
 		flags.SetOutput(out)
@@ -40,37 +43,39 @@ func serve(ctx context.Context, args []string, out io.Writer) error {
 		return fmt.Errorf("serve: %v (%w)", err, errUsage)
 	case flags.NArg() > 0:
 		return fmt.Errorf("serve: unexpected argument %q (%w)", flags.Arg(0), errUsage)
+	case o.Hz < 0 || o.Hz > 500:
+		return fmt.Errorf("serve: --hz must be between 0 and 500, got %d (%w)", o.Hz, errUsage)
+	case o.Policy != "" && !slices.Contains(engine.Policies, o.Policy):
+		return fmt.Errorf("serve: --maxmemory-policy must be one of %s, got %q (%w)", strings.Join(engine.Policies, ", "), o.Policy, errUsage)
 	}
 	if _, _, err := net.SplitHostPort(*addr); err != nil {
 		return fmt.Errorf("serve: --addr must be host:port: %v (%w)", err, errUsage)
 	}
-	db, err := embedded.Open(o)
-	if err != nil {
-		return fmt.Errorf("serve: %v (%w)", err, errUsage)
+	if o.Hz > 0 {
+		o.Cycle = engine.Documented
 	}
-	l, err := net.Listen("tcp", *addr)
+	n, err := open(*addr, masters.n, o)
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
-	fmt.Fprintf(out, banner, l.Addr())
-	ended := make(chan error, 1)
-	go func() { ended <- db.Serve(l) }()
-	select {
-	case err = <-ended: // the listener broke
-	case <-ctx.Done():
+	if masters.n > 0 {
+		fmt.Fprintf(out, "mayfly: a Redis Cluster of %d, without replicas\n", masters.n)
+	}
+	for _, l := range n.listeners {
+		fmt.Fprintf(out, "mayfly: speaks Redis 8.0 on %s\n", l.Addr())
+	}
+	fmt.Fprintln(out, "mayfly: all data is in memory and ends with this process: for development and tests, no replacement for Redis in production")
+	err = n.serve(ctx)
+	if err == nil {
 		fmt.Fprintln(out, "mayfly: stopping")
 	}
 	stop, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
-	if late := db.Close(stop); errors.Is(late, context.DeadlineExceeded) {
+	if late := n.close(stop); errors.Is(late, context.DeadlineExceeded) {
 		fmt.Fprintln(out, "mayfly: cut connections that did not read their replies")
 	}
 	return err
 }
-
-const banner = `mayfly: speaks Redis 8.0 on %s
-mayfly: all data is in memory and ends with this process: for development and tests, no replacement for Redis in production
-`
 
 // size reads a number of bytes as Redis's configuration has it: 1k is 1000, 1kb is 1024.
 func size(text string) (int64, error) {

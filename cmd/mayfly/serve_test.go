@@ -1,50 +1,118 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"context"
+	"fmt"
 	"io"
 	"net"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
 
-func TestServeAndStop(t *testing.T) {
-	ctx, stop := context.WithCancel(t.Context())
-	defer stop()
+// started runs mayfly serve and returns its banner, and what ends it and returns its exit code and complaints.
+func started(t *testing.T, flags ...string) (banner string, stop func() (int, string)) {
+	t.Helper()
+	ctx, cancel := context.WithCancel(t.Context())
 	out, in := io.Pipe()
 	ended := make(chan int)
 	var complaints bytes.Buffer
 	go func() {
-		ended <- run(ctx, []string{"serve", "--addr", "127.0.0.1:0", "--requirepass", "sesame", "--maxmemory", "10mb"}, in, &complaints)
+		ended <- run(ctx, append([]string{"serve"}, flags...), in, &complaints)
 		in.Close()
 	}()
-	buf := make([]byte, 1000)
-	n, err := out.Read(buf)
-	if err != nil {
-		t.Fatal(err)
+	lines := bufio.NewScanner(out)
+	for lines.Scan() {
+		banner += lines.Text() + "\n"
+		if strings.Contains(banner, "no replacement for Redis in production") {
+			break
+		}
 	}
 	go io.Copy(io.Discard, out)
-	banner := string(buf[:n])
-	if !strings.Contains(banner, "no replacement for Redis in production") {
-		t.Errorf("the banner: %s", banner)
+	return banner, func() (int, string) {
+		cancel()
+		return <-ended, complaints.String()
 	}
-	addr := regexp.MustCompile(`127\.0\.0\.1:\d+`).FindString(banner)
+}
+
+var addresses = regexp.MustCompile(`127\.0\.0\.1:\d+`)
+
+func TestServeAndStop(t *testing.T) {
+	banner, stop := started(t, "--addr", "127.0.0.1:0", "--requirepass", "sesame", "--maxmemory", "10mb", "--hz", "50")
+	addr := addresses.FindString(banner)
 	rdb := redis.NewClient(&redis.Options{Addr: addr, Password: "sesame"})
 	defer rdb.Close()
-	if got := rdb.ConfigGet(t.Context(), "maxmemory").Val()["maxmemory"]; got != "10485760" {
-		t.Errorf("maxmemory is %q", got)
+	for name, want := range map[string]string{"maxmemory": "10485760", "hz": "50"} {
+		if got := rdb.ConfigGet(t.Context(), name).Val()[name]; got != want {
+			t.Errorf("%s is %q", name, got)
+		}
 	}
-	stop()
-	if code := <-ended; code != 0 {
-		t.Errorf("exit %d: %s", code, &complaints)
+	if code, complaints := stop(); code != 0 {
+		t.Errorf("exit %d: %s", code, complaints)
 	}
 	if c, err := net.Dial("tcp", addr); err == nil {
 		c.Close()
 		t.Error("the port is still open")
+	}
+}
+
+func TestServeACluster(t *testing.T) {
+	banner, stop := started(t, "--addr", "127.0.0.1:0", "--cluster", "--requirepass", "sesame")
+	addrs := addresses.FindAllString(banner, -1)
+	if len(addrs) != 3 || !strings.Contains(banner, "a Redis Cluster of 3") {
+		t.Fatalf("the banner: %s", banner)
+	}
+	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: addrs[2:], Password: "sesame"})
+	defer rdb.Close()
+	ctx := t.Context()
+	for _, key := range []string{"b", "k", "foo"} { // one at each
+		if err := rdb.Set(ctx, key, "v", time.Minute).Err(); err != nil {
+			t.Fatal(err)
+		}
+	}
+	var counts []int64
+	for _, addr := range addrs {
+		node := redis.NewClient(&redis.Options{Addr: addr, Password: "sesame"})
+		defer node.Close()
+		counts = append(counts, node.DBSize(ctx).Val())
+		sub := node.Subscribe(ctx, "news")
+		defer sub.Close()
+		if _, err := sub.Receive(ctx); err != nil {
+			t.Fatal(err)
+		}
+		if err := rdb.Publish(ctx, "news", addr).Err(); err != nil {
+			t.Fatal(err)
+		}
+		if m, err := sub.ReceiveMessage(ctx); err != nil || m.Payload != addr {
+			t.Errorf("%s: a subscriber heard %v, %v", addr, m, err)
+		}
+	}
+	if !slices.Equal(counts, []int64{1, 1, 1}) {
+		t.Errorf("the nodes hold %v keys", counts)
+	}
+	if code, complaints := stop(); code != 0 {
+		t.Errorf("exit %d: %s", code, complaints)
+	}
+}
+
+// The nodes have consecutive ports, or none is served.
+func TestAPortOfAClusterIsTaken(t *testing.T) {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer l.Close()
+	first := l.Addr().(*net.TCPAddr).Port - 1
+	var complaints bytes.Buffer
+	code := run(t.Context(), []string{"serve", "--addr", fmt.Sprint("127.0.0.1:", first), "--cluster=2"}, io.Discard, &complaints)
+	if code != 1 || !strings.Contains(complaints.String(), "address already in use") {
+		t.Errorf("exit %d: %s", code, &complaints)
 	}
 }
 
@@ -62,11 +130,15 @@ func TestComplaintsAreOneClearLine(t *testing.T) {
 		{"", 2, "no command given"},
 		{"server", 2, `unknown command "server"`},
 		{"serve --port 1", 2, "not defined: -port"},
-		{"serve --hz 1000", 2, "Options.Hz must be between 0 and 500, got 1000"},
+		{"serve --hz 1000", 2, "--hz must be between 0 and 500, got 1000"},
 		{"serve --hz x", 2, `invalid value "x" for flag -hz`},
 		{"serve --maxmemory lots", 2, `"lots" is no size`},
-		{"serve --maxmemory-policy lru", 2, "Options.Policy must be one of"},
+		{"serve --maxmemory-policy lru", 2, "--maxmemory-policy must be one of"},
 		{"serve --addr 6379", 2, "--addr must be host:port"},
+		{"serve --addr 127.0.0.1:nosuch", 1, "unknown port"},
+		{"serve --cluster=0", 2, "it takes a number between 1 and 1000"},
+		{"serve --cluster=x", 2, "it takes a number between 1 and 1000"},
+		{"serve --cluster 3", 2, `unexpected argument "3"`},
 		{"serve now", 2, `unexpected argument "now"`},
 		{"serve --addr " + l.Addr().String(), 1, "address already in use"},
 	} {

@@ -14,6 +14,7 @@ const Databases = 16
 type Options struct {
 	Password  string          // what AUTH and HELLO must give; empty: no authentication
 	Cycle     Cycle           // how dead keys that nobody asks for are found
+	Hz        int             // how often a second Documented looks for them, 1 to 500; 0: 10
 	Seed      uint64          // of every random choice; 0: a different one for every engine
 	MaxMemory int64           // bytes; 0: no limit
 	Policy    string          // which keys make room then, one of Policies; empty: noeviction

@@ -1,6 +1,9 @@
 package engine
 
-import "slices"
+import (
+	"cmp"
+	"slices"
+)
 
 // settings are what CONFIG SET changes and a running command asks. The thresholds of the data structures are in Engine.limits.
 type settings struct {
@@ -30,7 +33,7 @@ func defaultSettings(o Options) settings {
 		policy:       evict,
 		samples:      5,
 		maxBulk:      512 << 20,
-		hz:           10,
+		hz:           cmp.Or(o.Hz, 10),
 		effort:       1,
 		lfuLogFactor: 10,
 		lfuDecayTime: 1,

@@ -1,0 +1,139 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"strconv"
+	"sync"
+
+	"github.com/mayflycache/mayfly/internal/engine"
+	"github.com/mayflycache/mayfly/internal/server"
+)
+
+// nodes are what mayfly serve runs: one server, or the masters of a cluster.
+type nodes struct {
+	servers   []*server.Server
+	listeners []net.Listener
+	serving   sync.WaitGroup
+}
+
+// open makes a server, or as many as the cluster has masters, and listens for each: at addr, and for the further ones at the ports that follow.
+func open(addr string, masters int, o engine.Options) (*nodes, error) {
+	n := new(nodes)
+	var cluster *engine.Cluster
+	if masters > 0 {
+		cluster = engine.NewCluster(masters, 0)
+	}
+	for i := range max(masters, 1) {
+		var so server.Options
+		if cluster != nil {
+			o.Cluster = &engine.ClusterOptions{Cluster: cluster, Node: i}
+			so.Broadcast = func(m engine.Message) { n.broadcast(i, m) }
+		}
+		s, err := server.New(engine.New(o), so)
+		if err != nil {
+			return nil, err
+		}
+		n.servers = append(n.servers, s)
+		l, err := listen(addr, i)
+		if err != nil {
+			n.unlisten()
+			return nil, err
+		}
+		n.listeners = append(n.listeners, l)
+		if cluster != nil {
+			cluster.Announce(i, announced(l), l.Addr().(*net.TCPAddr).Port)
+		}
+	}
+	return n, nil
+}
+
+// listen listens at addr, or so many ports above; port 0 is any free one.
+func listen(addr string, above int) (net.Listener, error) {
+	host, port, err := net.SplitHostPort(addr)
+	if err != nil {
+		return nil, err
+	}
+	n, err := net.LookupPort("tcp", port)
+	if err != nil {
+		return nil, err
+	}
+	if n != 0 {
+		n += above
+	}
+	return net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(n)))
+}
+
+// announced is the host at which clients are told to find a node: none if it listens everywhere, for the one that they came by.
+func announced(l net.Listener) string {
+	if ip := l.Addr().(*net.TCPAddr).IP; !ip.IsUnspecified() {
+		return ip.String()
+	}
+	return ""
+}
+
+// serve serves until ctx ends or a listener breaks, which is the error.
+func (n *nodes) serve(ctx context.Context) error {
+	broken := make(chan error, len(n.servers))
+	for i, s := range n.servers {
+		n.serving.Go(func() {
+			if err := s.Serve(n.listeners[i]); err != nil {
+				broken <- err
+			}
+		})
+	}
+	select {
+	case err := <-broken:
+		return err
+	case <-ctx.Done():
+		return nil
+	}
+}
+
+// close stops the servers; the error is ctx's if clients did not read their replies until it ended.
+func (n *nodes) close(ctx context.Context) error {
+	var errs []error
+	for _, s := range n.servers {
+		errs = append(errs, s.Close(ctx))
+	}
+	n.serving.Wait()
+	return errors.Join(errs...)
+}
+
+func (n *nodes) unlisten() {
+	for _, l := range n.listeners {
+		l.Close()
+	}
+}
+
+func (n *nodes) broadcast(from int, m engine.Message) {
+	for i, s := range n.servers {
+		if i != from {
+			s.Receive(m)
+		}
+	}
+}
+
+// count is a flag that may be given a number or not.
+type count struct {
+	n       int
+	without int // what it is without a number
+}
+
+func (c *count) IsBoolFlag() bool { return true }
+func (c *count) String() string   { return strconv.Itoa(c.n) }
+
+func (c *count) Set(text string) error {
+	if text == "true" { // there was no "=n"
+		c.n = c.without
+		return nil
+	}
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 || n > 1000 {
+		return fmt.Errorf("it takes a number between 1 and 1000")
+	}
+	c.n = n
+	return nil
+}
