@@ -76,7 +76,7 @@ func (c *Cache[K, V]) see(f lease.Found) (s sight[V]) {
 	}
 	h, body := f.Header, f.Body
 	switch {
-	case f.Kind == record.Alien:
+	case f.Kind == record.Alien, f.Kind == record.Session:
 		return s
 	case f.Kind == record.Value && c.ns.Plain:
 		return s // left from a time when the namespace was not plain

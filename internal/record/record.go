@@ -6,7 +6,7 @@
 //
 //	0   4  magic C1 6D 66 79; C1 occurs nowhere in UTF-8, nor as the first byte of MessagePack or pickle
 //	4   1  version, 1
-//	5   1  kind: 1 value, 2 lease, 3 tombstone
+//	5   1  kind: 1 value, 2 lease, 3 tombstone, 4 session
 //	6   1  flags: 1 negative, 2 compressed
 //	7   1  zero
 //	8   4  length of the whole record
@@ -16,6 +16,12 @@
 //	32  6  fresh: for how long the value is fresh, in milliseconds
 //	38  6  window: for how long it may be served stale after that, in milliseconds
 //	44     the codec's bytes
+//
+// A session, which lives while it is used, has instead, from 24 on:
+//
+//	24  4  hash of the codec's format
+//	28  6  end: the time that no use pushes back, in milliseconds since 1970; zero is none
+//	34     the codec's bytes
 //
 // Numbers are big-endian. The package says what bytes mean, never when to write them.
 package record
@@ -36,6 +42,7 @@ const (
 	Value                 // a value of ours, or a remembered miss
 	Lease                 // somebody loads the value
 	Tombstone             // deleted, and for a while nothing may be stored
+	Session               // a value that lives while it is used
 	Alien                 // a record, but damaged or of a version this program does not know: to be loaded anew
 )
 
@@ -47,7 +54,7 @@ func (k Kind) String() string {
 	return fmt.Sprintf("Kind(%d)", k)
 }
 
-var kinds = [...]string{"plain", "value", "lease", "tombstone", "alien"}
+var kinds = [...]string{"plain", "value", "lease", "tombstone", "session", "alien"}
 
 // Flags say what is special about a value.
 type Flags uint8
@@ -102,7 +109,21 @@ func Begin(dst []byte, h Header) []byte {
 	return appendUint48(dst, clamp(h.Window.Milliseconds(), maxMillis))
 }
 
-// Seal writes the length of rec, which starts at a [Begin] and ends with the codec's last byte, into it. It reports
+// SessionLen is the length of a session's header, and EndAt where in it its end stands.
+const (
+	SessionLen = 34
+	EndAt      = 28
+)
+
+// BeginSession appends the header of a session without an end to dst. The codec's bytes are appended next, and [Seal] ends
+// the record.
+func BeginSession(dst []byte, id ID, format uint32) []byte {
+	dst = appendHead(dst, Session, 0, id)
+	dst = binary.BigEndian.AppendUint32(dst, format)
+	return appendUint48(dst, 0)
+}
+
+// Seal writes the length of rec, which starts at a [Begin] or [BeginSession] and ends with the codec's last byte, into it. It reports
 // whether rec is short enough to be stored: Redis takes values of 512 MB.
 func Seal(rec []byte) bool {
 	if len(rec) > MaxLen {
@@ -135,7 +156,7 @@ func appendHead(dst []byte, k Kind, f Flags, id ID) []byte {
 }
 
 // Parse tells what b is. Header and body mean something for a Value and the header's ID also for a Lease and a
-// Tombstone; the body of Plain is b itself. The body is a part of b, not a copy. Nothing is an error: what cannot be
+// Tombstone; a Session has an ID and a Format; the body of Plain is b itself. The body is a part of b, not a copy. Nothing is an error: what cannot be
 // read is Alien, for somebody to replace.
 func Parse(b []byte) (k Kind, h Header, body []byte) {
 	if len(b) < len(magic) || string(b[:len(magic)]) != magic {
@@ -149,6 +170,9 @@ func Parse(b []byte) (k Kind, h Header, body []byte) {
 	switch {
 	case (k == Lease || k == Tombstone) && len(b) == HeadLen && h.Flags == 0:
 		return k, h, nil
+	case k == Session && len(b) >= SessionLen && h.Flags == 0:
+		h.Format = binary.BigEndian.Uint32(b[24:])
+		return k, h, b[SessionLen:]
 	case k == Value && len(b) >= headerLen && h.Flags&^known == 0:
 		h.Format = binary.BigEndian.Uint32(b[24:])
 		h.Cost = time.Duration(binary.BigEndian.Uint32(b[28:])) * time.Microsecond

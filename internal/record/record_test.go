@@ -60,6 +60,21 @@ func TestLeaseAndTombstone(t *testing.T) {
 	}
 }
 
+func TestASession(t *testing.T) {
+	rec := append(record.BeginSession(nil, header.ID, header.Format), "x"...)
+	record.Seal(rec)
+	want := "\xc1mfy\x01\x04\x00\x00\x00\x00\x00\x23" + "\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c" +
+		"\x36\xa1\xa2\x43" + "\x00\x00\x00\x00\x00\x00" + "x"
+	if diff := cmp.Diff([]byte(want), rec); diff != "" {
+		t.Error(diff)
+	}
+	copy(rec[record.EndAt:], "\x01\x02\x03\x04\x05\x06") // what a script does
+	k, h, body := record.Parse(rec)
+	if k != record.Session || h.ID != header.ID || h.Format != header.Format || string(body) != "x" {
+		t.Errorf("came back as %v %+v %q", k, h, body)
+	}
+}
+
 func TestWhatIsNoRecord(t *testing.T) {
 	for _, b := range []string{"", "{}", `"text"`, "\xc1", "\xc1mf", "\x80\x04pickle", "c1mfy"} {
 		k, h, body := record.Parse([]byte(b))
@@ -80,7 +95,8 @@ func TestDamageAndTheFutureAreAlien(t *testing.T) {
 		"cut in the header":      damaged(func(b []byte) []byte { return b[:30] }),
 		"appended to":            damaged(func(b []byte) []byte { return append(b, 'x') }),
 		"a later version":        set(4, 2),
-		"an unknown kind":        set(5, 4),
+		"an unknown kind":        set(5, 9),
+		"a session with flags":   set(5, 4),
 		"kind zero":              set(5, 0),
 		"an unknown flag":        set(6, 4),
 		"the reserved byte set":  set(7, 1),
@@ -111,7 +127,7 @@ func TestSealRefusesWhatRedisRefuses(t *testing.T) {
 }
 
 func TestKindsHaveNames(t *testing.T) {
-	for k, want := range []string{"plain", "value", "lease", "tombstone", "alien", "Kind(5)"} {
+	for k, want := range []string{"plain", "value", "lease", "tombstone", "session", "alien", "Kind(6)"} {
 		if got := record.Kind(k).String(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
