@@ -37,29 +37,35 @@ type Cluster struct {
 // StartCluster starts a cluster of so many masters, at least one, among which the slots are divided evenly and in order. It stops when the test ends.
 func StartCluster(tb testing.TB, masters int, o ...Options) *Cluster {
 	tb.Helper()
-	if masters < 1 || len(o) > 1 {
-		tb.Fatalf("redistest: StartCluster takes at least 1 master and one Options at most, got %d and %d", masters, len(o))
+	c, err := newCluster(tb, masters, o)
+	if err != nil {
+		tb.Fatal(err)
 	}
-	c := &Cluster{}
+	tb.Cleanup(c.Close)
+	return c
+}
+
+// RunCluster returns a cluster that runs outside of any test, and that the caller has to Close.
+func RunCluster(masters int, o ...Options) (*Cluster, error) { return newCluster(nil, masters, o) }
+
+func newCluster(tb Tester, masters int, o []Options) (*Cluster, error) {
+	if masters < 1 || masters > hashslot.Count || len(o) > 1 {
+		return nil, fmt.Errorf("redistest: a cluster takes at least 1 master and one Options at most, got %d and %d", masters, len(o))
+	}
+	options := append(o, Options{})[0]
+	c := &Cluster{shared: engine.NewCluster(masters, options.Seed)}
 	for i := range masters {
 		s := NewMiniRedis()
-		s.tb, s.cluster, s.node = tb, c, i
-		if len(o) > 0 {
-			s.options = o[0]
-		}
+		s.tb, s.options, s.cluster, s.node = tb, options, c, i
 		c.nodes = append(c.nodes, s)
-	}
-	c.shared = engine.NewCluster(masters, c.nodes[0].options.Seed)
-	tb.Cleanup(c.Close)
-	for i, s := range c.nodes {
 		if err := c.announce(i, memoryAddr(i)); err != nil {
-			tb.Fatal(err)
+			return nil, err
 		}
 		if err := s.open(); err != nil {
-			tb.Fatal(err)
+			return nil, err
 		}
 	}
-	return c
+	return c, nil
 }
 
 // announce tells clients where a node is.
@@ -84,10 +90,12 @@ func (c *Cluster) Client() *redis.ClusterClient {
 	if c.client == nil {
 		rdb := redis.NewClusterClient(c.Options())
 		c.client = rdb
-		c.nodes[0].tb.Cleanup(func() {
-			rdb.Close()
-			letReloadEnd()
-		})
+		if tb := c.nodes[0].tb; tb != nil {
+			tb.Cleanup(func() {
+				rdb.Close()
+				letReloadEnd()
+			})
+		}
 	}
 	return c.client
 }
@@ -110,6 +118,7 @@ func (c *Cluster) Options() *redis.ClusterOptions {
 	o := &redis.ClusterOptions{
 		Dialer:                   c.Dial,
 		Password:                 node.Password,
+		PoolSize:                 poolSize,
 		ContextTimeoutEnabled:    true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}

@@ -10,6 +10,30 @@ import (
 	"github.com/mayflycache/mayfly/redistest"
 )
 
+func ExampleRunCluster() {
+	ctx := context.Background()
+	cluster, err := redistest.RunCluster(3) // in a test: cluster := redistest.StartCluster(t, 3), and no Close
+	if err != nil {
+		panic(err)
+	}
+	defer cluster.Close()
+	rdb := cluster.Client()
+	defer rdb.Close()
+
+	rdb.Set(ctx, "user:1", "Ada", time.Hour)
+	fmt.Println(rdb.MGet(ctx, "user:1", "user:2").Err())
+
+	old := cluster.Owner("user:1")
+	next := cluster.Nodes()[0]
+	cluster.MoveSlots(0, 16383, next) // a resharding that the client has not heard of
+	fmt.Println(old.Client().Get(ctx, "user:1").Err())
+	fmt.Println(rdb.Get(ctx, "user:1").Val())
+	// Output:
+	// CROSSSLOT Keys in request don't hash to the same slot
+	// MOVED 10778 127.0.0.1:6379
+	// Ada
+}
+
 func Example() {
 	ctx := context.Background()
 	srv, err := redistest.Run() // in a test: srv := redistest.Start(t), and no Close

@@ -21,6 +21,10 @@
 // Hang, Refuse, Latency, FailNext, DropReply, DropInvalidations, KillConnections and Restart make the server misbehave, as servers and
 // networks do. Log shows what was asked of it.
 //
+// # Clusters
+//
+// StartCluster starts several masters that divide the keys among them, as strictly as Redis does.
+//
 // Tests written for miniredis find its functions here by its names: see docs/testing.md.
 package redistest
 

@@ -1,7 +1,7 @@
 // Mayfly shows what the library does, and serves the embedded Redis engine to redis-cli and other languages.
 //
 //	mayfly demo
-//	mayfly serve [--addr 127.0.0.1:6379] [--requirepass secret] [--maxmemory 64mb] ...
+//	mayfly serve [--addr 127.0.0.1:6379] [--cluster] [--requirepass secret] [--maxmemory 64mb] ...
 package main
 
 import (
