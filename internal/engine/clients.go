@@ -60,7 +60,7 @@ func clientSetinfoCommand(c *call) {
 		return
 	}
 	if !validName(c.args[3]) {
-		c.failf("ERR %s cannot contain spaces, newlines or special characters.", lower(make([]byte, 0, 16), c.args[2]))
+		c.failf("ERR %s cannot contain spaces, newlines or special characters.", c.args[2])
 		return
 	}
 	*field = string(c.args[3])

@@ -34,7 +34,7 @@ const (
 	Asking
 	Fast
 	NoAuth
-	MayReplicate
+	MayReplicate // not printed: it reads, and others must know
 	NoAsyncLoading
 	NoMulti
 	MovableKeys

@@ -35,7 +35,7 @@ var flagNames = []struct {
 }{
 	{Write, "write"}, {ReadOnly, "readonly"}, {DenyOOM, "denyoom"}, {Admin, "admin"}, {PubSub, "pubsub"}, {NoScript, "noscript"},
 	{Blocking, "blocking"}, {Loading, "loading"}, {Stale, "stale"}, {SkipMonitor, "skip_monitor"}, {SkipSlowlog, "skip_slowlog"},
-	{Asking, "asking"}, {Fast, "fast"}, {NoAuth, "no_auth"}, {MayReplicate, "may_replicate"}, {NoAsyncLoading, "no_async_loading"},
+	{Asking, "asking"}, {Fast, "fast"}, {NoAuth, "no_auth"}, {NoAsyncLoading, "no_async_loading"},
 	{NoMulti, "no_multi"}, {MovableKeys, "movablekeys"}, {AllowBusy, "allow_busy"},
 }
 

@@ -62,18 +62,18 @@ var parameters = map[string]parameter{
 	"lua-time-limit":       counted64(0, math.MaxInt64, func(e *Engine) *int64 { return &e.settings.busyAfter }),
 
 	"hash-max-listpack-entries": counted(0, math.MaxInt64, func(e *Engine) *int { return &e.limits.HashMaxListpackEntries }),
-	"hash-max-listpack-value":   counted(0, math.MaxInt64, func(e *Engine) *int { return &e.limits.HashMaxListpackValue }),
+	"hash-max-listpack-value":   sized(func(e *Engine) *int { return &e.limits.HashMaxListpackValue }),
 	"hash-max-ziplist-entries":  counted(0, math.MaxInt64, func(e *Engine) *int { return &e.limits.HashMaxListpackEntries }),
-	"hash-max-ziplist-value":    counted(0, math.MaxInt64, func(e *Engine) *int { return &e.limits.HashMaxListpackValue }),
+	"hash-max-ziplist-value":    sized(func(e *Engine) *int { return &e.limits.HashMaxListpackValue }),
 	"list-max-listpack-size":    counted(math.MinInt32, math.MaxInt32, func(e *Engine) *int { return &e.limits.ListMaxListpackSize }),
 	"list-max-ziplist-size":     counted(math.MinInt32, math.MaxInt32, func(e *Engine) *int { return &e.limits.ListMaxListpackSize }),
 	"set-max-intset-entries":    counted(0, math.MaxInt64, func(e *Engine) *int { return &e.limits.SetMaxIntsetEntries }),
 	"set-max-listpack-entries":  counted(0, math.MaxInt64, func(e *Engine) *int { return &e.limits.SetMaxListpackEntries }),
 	"set-max-listpack-value":    counted(0, math.MaxInt64, func(e *Engine) *int { return &e.limits.SetMaxListpackValue }),
 	"zset-max-listpack-entries": counted(0, math.MaxInt64, func(e *Engine) *int { return &e.limits.ZSetMaxListpackEntries }),
-	"zset-max-listpack-value":   counted(0, math.MaxInt64, func(e *Engine) *int { return &e.limits.ZSetMaxListpackValue }),
+	"zset-max-listpack-value":   sized(func(e *Engine) *int { return &e.limits.ZSetMaxListpackValue }),
 	"zset-max-ziplist-entries":  counted(0, math.MaxInt64, func(e *Engine) *int { return &e.limits.ZSetMaxListpackEntries }),
-	"zset-max-ziplist-value":    counted(0, math.MaxInt64, func(e *Engine) *int { return &e.limits.ZSetMaxListpackValue }),
+	"zset-max-ziplist-value":    sized(func(e *Engine) *int { return &e.limits.ZSetMaxListpackValue }),
 
 	// What stands still here.
 	"cluster-enabled": {get: func(e *Engine) string {
@@ -115,6 +115,14 @@ func counted(low, high int64, at func(e *Engine) *int) parameter {
 	}
 }
 
+// sized is a number of bytes.
+func sized(at func(e *Engine) *int) parameter {
+	return parameter{
+		get:   func(e *Engine) string { return strconv.Itoa(*at(e)) },
+		parse: parseMemory(0, func(e *Engine, n int64) { *at(e) = int(n) }),
+	}
+}
+
 func counted64(low, high int64, at func(e *Engine) *int64) parameter {
 	return parameter{
 		get: func(e *Engine) string { return decimalText(*at(e)) },
@@ -136,9 +144,9 @@ func parseNumber(value string, low, high int64) (n int64, wrong string) {
 	return n, ""
 }
 
-// parseHz takes any number and stays within what Redis does.
+// parseHz takes any number from 0 on and stays within what Redis does.
 func parseHz(value string) (func(*Engine), string) {
-	n, wrong := parseNumber(value, math.MinInt32, math.MaxInt32)
+	n, wrong := parseNumber(value, 0, math.MaxInt32)
 	return func(e *Engine) { e.settings.hz = int(min(max(n, 1), 500)) }, wrong
 }
 
@@ -166,11 +174,11 @@ func parseMemory(low int64, set func(e *Engine, n int64)) func(string) (func(*En
 	return func(value string) (func(*Engine), string) {
 		digits := strings.TrimRight(strings.ToLower(value), "bkmg")
 		unit, known := units[strings.ToLower(value[len(digits):])]
-		n, err := strconv.ParseUint(digits, 10, 63)
+		n, err := strconv.ParseUint(digits, 10, 64)
 		switch {
-		case !known || err != nil && digits != "" || n > math.MaxInt64/uint64(max(unit, 1)):
+		case !known || err != nil && digits != "":
 			return nil, "argument must be a memory value"
-		case int64(n)*unit < low:
+		case n > math.MaxInt64/uint64(unit) || int64(n)*unit < low:
 			return nil, between(low, math.MaxInt64)
 		}
 		return func(e *Engine) { set(e, int64(n)*unit) }, ""
@@ -193,19 +201,31 @@ func parseNotify(value string) (func(*Engine), string) {
 	return func(e *Engine) { e.settings.notify = class }, ""
 }
 
+// configGetCommand shows each parameter once, under the name that it was asked for first.
 func configGetCommand(c *call) {
 	var found []string
-	for _, name := range slices.Sorted(maps.Keys(parameters)) {
-		if slices.ContainsFunc(c.args[2:], func(pattern []byte) bool {
-			return glob([]byte(strings.ToLower(string(pattern))), []byte(name))
-		}) {
+	show := func(name string) {
+		if !slices.ContainsFunc(found, func(f string) bool { return strings.EqualFold(f, name) }) {
 			found = append(found, name)
+		}
+	}
+	for _, arg := range c.args[2:] {
+		pattern := strings.ToLower(string(arg))
+		if _, ok := parameters[pattern]; ok {
+			show(string(arg))
+		}
+		if strings.ContainsAny(pattern, "*?[") {
+			for _, name := range slices.Sorted(maps.Keys(parameters)) {
+				if glob([]byte(pattern), []byte(name)) {
+					show(name)
+				}
+			}
 		}
 	}
 	c.out.Map(len(found))
 	for _, name := range found {
 		c.out.BulkString(name)
-		c.out.BulkString(parameters[name].get(c.e))
+		c.out.BulkString(parameters[strings.ToLower(name)].get(c.e))
 	}
 }
 

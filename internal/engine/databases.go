@@ -106,6 +106,6 @@ SET-ACTIVE-EXPIRE <0|1>
 SLEEP <seconds>
     Stop the server for <seconds>. Decimals allowed.`)
 	default:
-		c.failf("ERR unknown subcommand or wrong number of arguments for '%s'. Try DEBUG HELP.", shown(c.args[1], clip))
+		c.fail(wrongSubcommand(c.args))
 	}
 }

@@ -66,7 +66,7 @@ func restoreCommand(c *call) {
 		return
 	}
 	key := c.args[1]
-	if c.write(key) != nil && !options.replace {
+	if !options.replace && c.write(key) != nil {
 		c.fail(errBusyKey)
 		return
 	}
@@ -83,7 +83,7 @@ func restoreCommand(c *call) {
 		c.fail("ERR DUMP payload version or checksum are wrong")
 		return
 	}
-	s, v, ok := c.e.readValue(r)
+	s, v, ok := payload{r, c.e.limits}.readValue()
 	if !ok {
 		c.fail("ERR Bad data format")
 		return

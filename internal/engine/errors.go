@@ -63,6 +63,11 @@ func unknownSubcommand(args [][]byte) string {
 	return fmt.Sprintf("ERR unknown subcommand '%s'. Try %s HELP.", shown(args[1], clip), strings.ToUpper(string(args[0])))
 }
 
+// wrongSubcommand is what a few subcommands say when they get too many arguments.
+func wrongSubcommand(args [][]byte) string {
+	return fmt.Sprintf("ERR unknown subcommand or wrong number of arguments for '%s'. Try %s HELP.", shown(args[1], clip), strings.ToUpper(string(args[0])))
+}
+
 // shown is what C's printf shows of b in n bytes: nothing from a zero byte on.
 func shown(b []byte, n int) []byte {
 	if i := bytes.IndexByte(b, 0); i >= 0 {

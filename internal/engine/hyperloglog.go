@@ -5,7 +5,7 @@ import "github.com/mayflycache/mayfly/internal/engine/values"
 // hyperLogLogCommands count different elements, about.
 var hyperLogLogCommands = []Command{
 	{Name: "pfadd", Arity: -2, Flags: Write | DenyOOM | Fast, Cats: CatHyperLogLog, Keys: oneKey, run: pfaddCommand},
-	{Name: "pfcount", Arity: -2, Flags: ReadOnly, Cats: CatHyperLogLog, Keys: allKeys, run: pfcountCommand},
+	{Name: "pfcount", Arity: -2, Flags: ReadOnly | MayReplicate, Cats: CatHyperLogLog, Keys: allKeys, run: pfcountCommand},
 	{Name: "pfmerge", Arity: -2, Flags: Write | DenyOOM, Cats: CatHyperLogLog, Keys: allKeys, run: pfmergeCommand},
 }
 

@@ -102,7 +102,7 @@ REFCOUNT <key>
     <key>.`)
 }
 
-// memoryUsageCommand replies what the key takes here, not what it would in Redis; that is about the same.
+// memoryUsageCommand replies what the key takes here, not what it would in Redis; that is about the same. A dead key takes it too.
 func memoryUsageCommand(c *call) {
 	for i := 3; i < len(c.args); i++ {
 		if !c.is(i, "SAMPLES") || i+1 == len(c.args) {
@@ -119,7 +119,7 @@ func memoryUsageCommand(c *call) {
 			return
 		}
 	}
-	if o := c.live(c.args[2]); o != nil {
+	if o := c.db.find(c.args[2]); o != nil {
 		c.number(o.size())
 	} else {
 		c.out.Null()

@@ -63,37 +63,43 @@ func appendHash(b []byte, h *values.HashValue) []byte {
 	return b
 }
 
-// readValue reads what appendValue wrote, or Redis. A string is returned as such, anything else as a value.
-func (e *Engine) readValue(r *rdb.Reader) (s []byte, v values.Value, ok bool) {
-	switch kind := r.Byte(); kind {
+// payload is what appendValue wrote, or Redis, on its way back into a value.
+type payload struct {
+	*rdb.Reader
+	limits values.Limits
+}
+
+// readValue reads the whole of it. A string is returned as such, anything else as a value.
+func (p payload) readValue() (s []byte, v values.Value, ok bool) {
+	switch kind := p.Byte(); kind {
 	case rdb.TypeString:
-		s = r.Bytes()
-		return s, nil, r.Done()
+		s = p.Bytes()
+		return s, nil, p.Done()
 	case rdb.TypeList:
-		v, ok = e.readList(readStrings(r, 1))
+		v, ok = p.readList(readStrings(p.Reader, 1))
 	case rdb.TypeListQuicklist2:
-		v, ok = e.readQuicklist(r)
+		v, ok = p.readQuicklist()
 	case rdb.TypeSet:
-		v, ok = e.readSet(readStrings(r, 1), nil)
+		v, ok = p.readSet(readStrings(p.Reader, 1), nil)
 	case rdb.TypeSetIntset:
-		v, ok = e.readSet(rdb.Intset(r.Bytes()))
+		v, ok = p.readSet(rdb.Intset(p.Bytes()))
 	case rdb.TypeSetListpack:
-		v, ok = e.readSet(rdb.Listpack(r.Bytes()))
+		v, ok = p.anyLength().readSet(rdb.Listpack(p.Bytes()))
 	case rdb.TypeZSet, rdb.TypeZSet2:
-		v, ok = e.readZSet(r, kind)
+		v, ok = p.readZSet(kind)
 	case rdb.TypeZSetListpack:
-		v, ok = e.readSmallZSet(rdb.Listpack(r.Bytes()))
+		v, ok = p.anyLength().readSmallZSet(rdb.Listpack(p.Bytes()))
 	case rdb.TypeHash:
-		v, ok = e.readHash(readStrings(r, 2), 2)
+		v, ok = p.readHash(readStrings(p.Reader, 2), 2)
 	case rdb.TypeHashMetadata:
-		v, ok = e.readTimedHash(r)
+		v, ok = p.readTimedHash()
 	case rdb.TypeHashListpack:
-		v, ok = e.readSmallHash(r, 2)
+		v, ok = p.anyLength().readSmallHash(2)
 	case rdb.TypeHashListpackEx:
-		r.Milliseconds() // the earliest of the deadlines that follow
-		v, ok = e.readSmallHash(r, 3)
+		p.Milliseconds() // the earliest of the deadlines that follow
+		v, ok = p.anyLength().readSmallHash(3)
 	}
-	return nil, v, ok && r.Done()
+	return nil, v, ok && p.Done()
 }
 
 // readStrings reads a number and so many strings, times each.
@@ -110,76 +116,83 @@ func readStrings(r *rdb.Reader, each int) [][]byte {
 
 // What a payload holds is never empty, and no element is there twice.
 
-func (e *Engine) readList(elements [][]byte) (values.Value, bool) {
-	list := values.NewList()
-	list.Grow(elements, e.limits)
+func (p payload) readList(elements [][]byte) (values.Value, bool) {
+	list := values.NewLongList()
 	for _, b := range elements {
-		list.PushBack(b, e.limits)
+		list.PushBack(b, p.limits)
 	}
+	list.Settle(p.limits)
 	return list, list.Len() > 0
 }
 
 // readQuicklist reads a list in nodes: each an element by itself, or a listpack of several.
-func (e *Engine) readQuicklist(r *rdb.Reader) (values.Value, bool) {
+func (p payload) readQuicklist() (values.Value, bool) {
 	const single, packed = 1, 2
-	var elements [][]byte
-	for range r.Len() {
-		switch form, b := r.Number(), r.Bytes(); form {
+	list := values.NewLongList()
+	for range p.Len() {
+		switch form, b := p.Number(), p.Bytes(); form {
 		case single:
-			elements = append(elements, b)
+			list.PushChunk([][]byte{b}, true)
 		case packed:
-			list, err := rdb.Listpack(b)
+			elements, err := rdb.Listpack(b)
 			if err != nil {
 				return nil, false
 			}
-			elements = append(elements, list...)
+			list.PushChunk(elements, false)
 		default:
 			return nil, false
 		}
-		if r.Err() != nil {
+		if p.Err() != nil {
 			return nil, false
 		}
 	}
-	return e.readList(elements)
+	list.Settle(p.limits)
+	return list, list.Len() > 0
 }
 
-func (e *Engine) readSet(members [][]byte, err error) (values.Value, bool) {
+// anyLength is p where Redis only counts elements: what was short before may have long ones, if the limits have changed since.
+func (p payload) anyLength() payload {
+	p.limits.HashMaxListpackValue, p.limits.SetMaxListpackValue, p.limits.ZSetMaxListpackValue = math.MaxInt, math.MaxInt, math.MaxInt
+	return p
+}
+
+func (p payload) readSet(members [][]byte, err error) (values.Value, bool) {
 	if err != nil || len(members) == 0 {
 		return nil, false
 	}
-	set := values.NewSetFor(members[0], len(members), e.limits)
+	set := values.NewSetFor(members[0], len(members), p.limits)
 	for _, m := range members {
-		if !set.Add(m, e.limits) {
+		if !set.Add(m, p.limits) {
 			return nil, false
 		}
 	}
 	return set, true
 }
 
-func (e *Engine) readZSet(r *rdb.Reader, kind byte) (values.Value, bool) {
+func (p payload) readZSet(kind byte) (values.Value, bool) {
 	z := values.NewZSet()
-	for range r.Len() {
-		member := r.Bytes()
+	for range p.Len() {
+		member := p.Bytes()
 		var score float64
 		if kind == rdb.TypeZSet2 {
-			score = r.Double()
+			score = p.Double()
 		} else {
-			score = r.OldDouble()
+			score = p.OldDouble()
 		}
-		if r.Err() != nil || !e.rank(z, member, score) {
+		if p.Err() != nil || !p.rank(z, member, score) {
 			return nil, false
 		}
 	}
 	return z, z.Len() > 0
 }
 
-func (e *Engine) readSmallZSet(list [][]byte, err error) (values.Value, bool) {
+func (p payload) readSmallZSet(list [][]byte, err error) (values.Value, bool) {
 	if err != nil || len(list)%2 != 0 {
 		return nil, false
 	}
 	z := values.NewZSet()
 	for ; len(list) > 0; list = list[2:] {
-		if score, ok := values.ParseFloat(list[1]); !ok || !e.rank(z, list[0], score) {
+		if score, ok := values.ParseFloat(list[1]); !ok || !p.rank(z, list[0], score) {
 			return nil, false
 		}
 	}
@@ -187,59 +200,59 @@ func (e *Engine) readSmallZSet(list [][]byte, err error) (values.Value, bool) {
 }
 
 // rank adds a member to z, if it is new and its score is a number.
-func (e *Engine) rank(z *values.ZSetValue, member []byte, score float64) bool {
+func (p payload) rank(z *values.ZSetValue, member []byte, score float64) bool {
 	if _, there := z.Score(member); there || math.IsNaN(score) {
 		return false
 	}
-	z.Set(member, score, e.limits)
+	z.Set(member, score, p.limits)
 	return true
 }
 
 // readHash makes a hash of fields, each with a value and, if each is 3, a deadline as text.
-func (e *Engine) readHash(list [][]byte, each int) (values.Value, bool) {
+func (p payload) readHash(list [][]byte, each int) (values.Value, bool) {
 	if len(list) == 0 || len(list)%each != 0 {
 		return nil, false
 	}
 	h := values.NewHash()
 	for ; len(list) > 0; list = list[each:] {
-		if !h.Set(list[0], list[1], false, e.limits) {
+		if !h.Set(list[0], list[1], false, p.limits) {
 			return nil, false
 		}
 	}
 	return h, true
 }
 
-func (e *Engine) readSmallHash(r *rdb.Reader, each int) (values.Value, bool) {
-	list, err := rdb.Listpack(r.Bytes())
+func (p payload) readSmallHash(each int) (values.Value, bool) {
+	list, err := rdb.Listpack(p.Bytes())
 	if err != nil {
 		return nil, false
 	}
-	v, ok := e.readHash(list, each)
+	v, ok := p.readHash(list, each)
 	if !ok || each == 2 {
 		return v, ok
 	}
 	h := v.(*values.HashValue)
 	h.Volatile()
-	for ; len(list) > 0; list = list[each:] {
-		ms, ok := values.ParseInt(list[2])
+	for i := len(list) - each; i >= 0; i -= each { // a deadline goes before its equals
+		ms, ok := values.ParseInt(list[i+2])
 		if !ok || ms < 0 {
 			return nil, false
 		}
 		if ms > 0 {
-			h.SetDeadline(list[0], ms)
+			h.SetDeadline(list[i], ms)
 		}
 	}
 	return h, true
 }
 
-func (e *Engine) readTimedHash(r *rdb.Reader) (values.Value, bool) {
-	first := r.Milliseconds()
+func (p payload) readTimedHash() (values.Value, bool) {
+	first := p.Milliseconds()
 	h := values.NewHash()
 	h.Volatile()
-	for range r.Len() {
-		distance := r.Number()
-		field, value := r.Bytes(), r.Bytes()
-		if r.Err() != nil || !h.Set(field, value, false, e.limits) {
+	for range p.Len() {
+		distance := p.Number()
+		field, value := p.Bytes(), p.Bytes()
+		if p.Err() != nil || !h.Set(field, value, false, p.limits) {
 			return nil, false
 		}
 		if distance > 0 {

@@ -15,8 +15,8 @@ var pubsubCommands = []Command{
 	{Name: "unsubscribe", Arity: -1, Flags: PubSub | NoScript | Loading | Stale, run: func(c *call) { c.unsubscribe(channels) }},
 	{Name: "punsubscribe", Arity: -1, Flags: PubSub | NoScript | Loading | Stale, run: func(c *call) { c.unsubscribe(patterns) }},
 	{Name: "sunsubscribe", Arity: -1, Flags: PubSub | NoScript | Loading | Stale, Keys: allKeys, run: func(c *call) { c.unsubscribe(shards) }},
-	{Name: "publish", Arity: 3, Flags: PubSub | Loading | Stale | Fast, run: publishCommand},
-	{Name: "spublish", Arity: 3, Flags: PubSub | Loading | Stale | Fast, Keys: oneKey, run: spublishCommand},
+	{Name: "publish", Arity: 3, Flags: PubSub | Loading | Stale | Fast | MayReplicate, run: publishCommand},
+	{Name: "spublish", Arity: 3, Flags: PubSub | Loading | Stale | Fast | MayReplicate, Keys: oneKey, run: spublishCommand},
 	{Name: "pubsub", Arity: -2, Sub: []Command{
 		{Name: "pubsub|channels", Arity: -2, Flags: PubSub | Loading | Stale, run: func(c *call) { c.listChannels(channels) }},
 		{Name: "pubsub|shardchannels", Arity: -2, Flags: PubSub | Loading | Stale, run: func(c *call) { c.listChannels(shards) }},
@@ -213,7 +213,7 @@ func say(w *resp.Writer, word string, channel, message []byte) {
 
 func (c *call) listChannels(in space) {
 	if len(c.args) > 3 {
-		c.fail(wrongArity(c.cmd.Name))
+		c.fail(wrongSubcommand(c.args))
 		return
 	}
 	names := slices.Sorted(maps.Keys(c.e.pubsub.of[in]))

@@ -112,16 +112,15 @@ func getrangeCommand(c *call) {
 
 func lcsCommand(c *call) {
 	var texts [2][]byte
+	wrong := false
 	for i := range texts {
-		o := c.read(c.args[1+i])
-		if o == nil {
-			continue
+		if o := c.read(c.args[1+i]); o != nil {
+			texts[i], wrong = o.str, wrong || o.kind() != values.String
 		}
-		if o.kind() != values.String {
-			c.fail("ERR The specified keys must contain string values")
-			return
-		}
-		texts[i] = o.str
+	}
+	if wrong {
+		c.fail("ERR The specified keys must contain string values")
+		return
 	}
 	var onlyLen, idx, withLen bool
 	var minLen int64

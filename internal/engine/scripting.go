@@ -118,7 +118,7 @@ func (e *Engine) refuseInScript(args [][]byte) string {
 		return "ERR Wrong number of args calling Redis command from script"
 	case cmd.Flags&NoScript != 0:
 		return "ERR This Redis command is not allowed from script"
-	case cmd.Flags&Write != 0 && r.readOnly:
+	case cmd.Flags&(Write|MayReplicate) != 0 && r.readOnly:
 		return "ERR Write commands are not allowed from read-only scripts."
 	case cmd.Flags&DenyOOM != 0 && !r.wrote && e.settings.maxMemory > 0 && !e.makeRoom():
 		return errOOM

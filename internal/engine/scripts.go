@@ -72,6 +72,10 @@ func (c *call) eval(bySum, readOnly bool) {
 		c.fail("ERR Can not run script on cluster, 'no-cluster' flag is set.")
 		return
 	}
+	if readOnly && chunk.Flagged && !chunk.NoWrites {
+		c.fail("ERR Can not execute a script with write flag using *_ro command.")
+		return
+	}
 	at := 3 + int(keys)
 	c.e.startScript(c, chunk, readOnly, c.args[3:at], c.args[at:])
 }

@@ -158,10 +158,9 @@ func (c *call) storeValue(class notifyClass, event string, v values.Value) {
 	c.number(v.Len())
 }
 
-// storeNothing removes argument 1, the destination of an empty result.
+// storeNothing removes argument 1, the destination of an empty result. A dead one is removed like any other, as in Redis.
 func (c *call) storeNothing() {
 	dst := c.args[1]
-	c.live(dst)
 	if c.remove(dst) {
 		c.changed(dst, 1)
 		c.notify(notifyGeneric, "del", dst)

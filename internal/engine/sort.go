@@ -249,10 +249,11 @@ func (s *sorting) each(c *call, all []sortable, do func(b []byte, found bool)) {
 func (s *sorting) keep(c *call, all []sortable) {
 	list := values.NewList()
 	s.each(c, all, func(b []byte, _ bool) { list.PushBack(b, c.e.limits) })
+	list.Settle(c.e.limits)
 	dst := s.store
-	c.live(dst)
 	switch {
 	case list.Len() > 0:
+		c.live(dst)
 		c.set(dst, list)
 		c.changed(dst, list.Len())
 		c.notify(notifyList, "sortstore", dst)

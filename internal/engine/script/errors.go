@@ -86,7 +86,7 @@ func (c *Chunk) shebang(source string) (body string, err error) {
 	if words[0] != "#!lua" {
 		return "", fmt.Errorf("ERR Unexpected engine in script shebang: %s", words[0])
 	}
-	c.OneSlot = true
+	c.Flagged, c.OneSlot = true, true
 	for _, word := range words[1:] {
 		flags, ok := strings.CutPrefix(word, "flags=")
 		if !ok {

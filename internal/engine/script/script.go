@@ -34,9 +34,10 @@ type Host interface {
 type Chunk struct {
 	Sum       string // its SHA1, in hex
 	Source    string
-	NoWrites  bool // it says so in its first line
+	Flagged   bool // its first line says what it is: #!lua
+	NoWrites  bool // it says so there
 	NoCluster bool // it says so too
-	OneSlot   bool // it has such a line, and does not say allow-cross-slot-keys
+	OneSlot   bool // it has such a line, which does not say allow-cross-slot-keys
 	proto     *lua.FunctionProto
 }
 

@@ -46,9 +46,9 @@ func (m *Machine) value(b []byte) (v lua.LValue, rest []byte) {
 			return lua.LFalse, rest
 		}
 		t := l.CreateTable(n, 0)
-		for range n {
+		for i := range n {
 			v, rest = m.value(rest)
-			t.Append(v)
+			t.RawSetInt(i+1, v) // a nil leaves a hole
 		}
 		return t, rest
 	case '%':

@@ -16,6 +16,9 @@ type ListValue struct {
 // NewList returns an empty list.
 func NewList() *ListValue { return &ListValue{} }
 
+// NewLongList returns an empty list in the long form: Settle it when it is filled.
+func NewLongList() *ListValue { return &ListValue{quick: true} }
+
 // Kind returns List.
 func (l *ListValue) Kind() Kind { return List }
 
@@ -71,6 +74,33 @@ func (l *ListValue) Shrink(lim Limits) {
 	}
 	size, count := bounds(lim.ListMaxListpackSize)
 	l.quick = l.head.size > size/2 || l.n > count/2
+}
+
+// Settle gives a list that was filled without Grow the form for what it holds: the long one if it outgrew the short one, the short one if it
+// would fit.
+func (l *ListValue) Settle(lim Limits) {
+	switch {
+	case l.head == nil || l.head.next != nil || l.head.alone:
+	case l.quick:
+		size, count := bounds(lim.ListMaxListpackSize)
+		l.quick = l.head.size > size || l.n > count
+	default:
+		l.quick = tooBig(lim.ListMaxListpackSize, l.head.size, l.n)
+	}
+}
+
+// PushChunk puts elements after all others of a list in the long form, together in a chunk, however many they are; alone, it is one and stays
+// the only one there.
+func (l *ListValue) PushChunk(elements [][]byte, alone bool) {
+	if len(elements) == 0 {
+		return
+	}
+	c := &chunk{size: emptySize, alone: alone}
+	for _, b := range elements {
+		c.pushBack(b)
+	}
+	l.n += c.n
+	l.link(c, l.tail)
 }
 
 // PushFront puts an element before all others.
