@@ -3,18 +3,12 @@ package cacheaside_test
 import (
 	"context"
 	"net"
-	"os"
-	"runtime"
-	"strings"
-	"sync"
 	"testing"
-	"time"
+	"testing/synctest"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/cacheaside"
 	"github.com/mayflycache/mayfly/internal/realredis"
 	"github.com/mayflycache/mayfly/redistest"
 )
@@ -24,12 +18,12 @@ var backends = []struct {
 	name string
 	open func(t *testing.T) redis.UniversalClient
 }{
+	{"redistest", func(t *testing.T) redis.UniversalClient { return redistest.Start(t).Client() }},
 	{"miniredis", func(t *testing.T) redis.UniversalClient {
 		rdb := redis.NewClient(&redis.Options{Addr: miniredis.RunT(t).Addr()})
 		t.Cleanup(func() { rdb.Close() })
 		return rdb
 	}},
-	{"redistest", func(t *testing.T) redis.UniversalClient { return redistest.Start(t).Client() }},
 	{"redis 8", func(t *testing.T) redis.UniversalClient { return realredis.Start(t, realredis.Options{}).Client() }},
 	{"redis 7.0", func(t *testing.T) redis.UniversalClient {
 		return realredis.Start(t, realredis.Options{Flavour: realredis.Redis7}).Client()
@@ -45,19 +39,77 @@ var backends = []struct {
 	}},
 }
 
-// everywhere runs test on every backend.
-func everywhere(t *testing.T, test func(t *testing.T, rdb redis.UniversalClient)) {
+// behaviours hold on every backend. Each uses keys of its own, and no clock: what is stale was made so.
+var behaviours = []struct {
+	name string
+	test func(t *testing.T, rdb redis.UniversalClient)
+}{
+	{"the way of a read", theWayOfARead},
+	{"an absence is remembered where that is asked", anAbsenceIsRemembered},
+	{"nothing is remembered by default", nothingIsRememberedByDefault},
+	{"a loader that decides for itself", aLoaderThatDecidesForItself},
+	{"Fetch", fetch},
+
+	{"one load for all", oneLoadForAll},
+	{"who leaves disturbs nobody", whoLeavesDisturbsNobody},
+	{"a load that nobody wants any more", aLoadThatNobodyWantsAnyMore},
+	{"a loader that panics or exits", aLoaderThatPanicsOrExits},
+	{"Close waits, and leaves no goroutine", closeWaits},
+
+	{"a Get after Delete never sees an older load", aGetAfterDeleteNeverSeesAnOlderLoad},
+	{"Delete kills the stale copy too", deleteKillsTheStaleCopyToo},
+	{"Hold refuses fills", holdRefusesFills},
+
+	{"GetMany", getMany},
+	{"SetMany", setMany},
+	{"Warm", warm},
+	{"crossing batches load nothing twice", crossingBatchesLoadNothingTwice},
+	{"round trips", roundTrips},
+
+	{"a renewal in the background, once", aRenewalInTheBackground},
+	{"renewals are bounded", renewalsAreBounded},
+	{"stale while revalidate", staleWhileRevalidate},
+	{"stale if error", staleIfError},
+	{"the origin forgot", theOriginForgot},
+	{"a deploy costs one load per key", aDeployCostsOneLoadPerKey},
+
+	{"what cannot be read is loaded anew", whatCannotBeReadIsLoadedAnew},
+	{"a value the codec refuses", aValueTheCodecRefuses},
+	{"a nil value is a value", aNilValueIsAValue},
+	{"an empty key touches nothing", anEmptyKeyTouchesNothing},
+	{"Compress", compress},
+
+	{"plain values are the codec's bytes", plainValuesAreTheCodecsBytes},
+	{"a plain fill does not overwrite another program", aPlainFillDoesNotOverwriteAnotherProgram},
+
+	{"another program's list is left alone", anotherProgramsListIsLeftAlone},
+	{"scripts that a server forgot", scriptsThatAServerForgot},
+}
+
+func TestBackends(t *testing.T) {
 	for _, b := range backends {
-		t.Run(b.name, func(t *testing.T) { test(t, b.open(t)) })
+		t.Run(b.name, func(t *testing.T) {
+			rdb := b.open(t)
+			for _, x := range behaviours {
+				t.Run(x.name, func(t *testing.T) { x.test(t, rdb) })
+			}
+		})
 	}
 }
 
-// patient is for tests that are not about time, on machines that are busy with others.
-var patient = cacheaside.Faults{RedisTimeout: 10 * time.Second}
+// inBubbles runs what is about time in a synctest bubble, on each server that lives in memory: hours cost nothing there.
+func inBubbles(t *testing.T, test func(t *testing.T, rdb *redis.Client)) {
+	t.Run("redistest", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) { test(t, redistest.Start(t).Client()) })
+	})
+	t.Run("miniredis", func(t *testing.T) {
+		synctest.Test(t, func(t *testing.T) { test(t, mini(t)) })
+	})
+}
 
 // mini returns a client of a miniredis that works in bubbles, and on their time. It is no place for long pipelines: a
 // net.Pipe has no buffer, and miniredis answers the first command before it has read the last.
-func mini(t testing.TB) (*redis.Client, *miniredis.Miniredis) {
+func mini(t testing.TB) *redis.Client {
 	m := miniredis.NewMiniRedis()
 	m.ClockTTL(true)
 	t.Cleanup(m.Close)
@@ -66,100 +118,8 @@ func mini(t testing.TB) (*redis.Client, *miniredis.Miniredis) {
 		Dialer: func(context.Context, string, string) (net.Conn, error) { return m.Dial() },
 
 		ContextTimeoutEnabled: true, // or no hook of a test would see anything
+		PoolSize:              1000, // who waits in go-redis's pool shares channels with other bubbles
 	})
 	t.Cleanup(func() { rdb.Close() })
-	return rdb, m
-}
-
-type user struct {
-	Name    string
-	Version int
-}
-
-func namespace(t testing.TB, rdb redis.UniversalClient) mayfly.Namespace[int, user] {
-	return mayfly.Namespace[int, user]{Name: "users", Redis: rdb, Prefix: strings.ReplaceAll(t.Name(), "/", "_") + ":", TTL: time.Minute}
-}
-
-// must is for constructors; the cache is closed at the end of the test.
-func must[K comparable, V any](t testing.TB) func(c *cacheaside.Cache[K, V], err error) *cacheaside.Cache[K, V] {
-	return func(c *cacheaside.Cache[K, V], err error) *cacheaside.Cache[K, V] {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { c.Close(context.Background()) })
-		return c
-	}
-}
-
-// seen collects events.
-type seen struct {
-	mu     sync.Mutex
-	events []mayfly.Event
-}
-
-func (s *seen) Observe(_ context.Context, e mayfly.Event) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.events = append(s.events, e)
-}
-
-// count says how many events of a kind and outcome there were.
-func (s *seen) count(k mayfly.Kind, o mayfly.Outcome) (n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, e := range s.events {
-		if e.Kind == k && e.Outcome == o {
-			n++
-		}
-	}
-	return n
-}
-
-// eventually asks until ok, as other processes do not tell us.
-func eventually(t testing.TB, ok func() bool) {
-	t.Helper()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.After(20 * time.Second); !ok(); {
-		select {
-		case <-end:
-			t.Fatal("it did not happen")
-		case <-tick.C:
-		}
-	}
-}
-
-// silent drops what go-redis says about servers that these tests break.
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
-
-// TestMain runs the tests, or one of the processes that they start of this same program, and looks for goroutines of
-// the cache that outlived it.
-func TestMain(m *testing.M) {
-	redis.SetLogger(silent{})
-	if role := os.Getenv("MAYFLY_TEST_ROLE"); role != "" {
-		os.Exit(roles[role]())
-	}
-	code := m.Run()
-	if left := stacks("mayfly/cacheaside.(*"); code == 0 && left != "" {
-		os.Stderr.WriteString("goroutines that outlived their cache:\n" + left)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-// roles are what a process started by a test can be.
-var roles = map[string]func() int{}
-
-// stacks returns the stacks of goroutines that run something named so.
-func stacks(name string) (found string) {
-	buf := make([]byte, 1<<20)
-	for _, stack := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
-		if strings.Contains(stack, name) && !strings.Contains(stack, "main.main") {
-			found += stack + "\n\n"
-		}
-	}
-	return found
+	return rdb
 }

@@ -18,15 +18,6 @@ import (
 	"github.com/mayflycache/mayfly/internal/realredis"
 )
 
-func listen(t *testing.T) net.Listener {
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { l.Close() })
-	return l
-}
-
 // However Redis is gone, a call costs RedisTimeout and the loader, also with go-redis's defaults (which would be 2, 20
 // and 100 seconds), and all callers are served.
 func TestRedisIsGone(t *testing.T) {
@@ -114,7 +105,7 @@ func TestAFailedDeleteIsNotForgotten(t *testing.T) {
 	ctx := t.Context()
 	get := func() int { u, _ := c.Get(ctx, 7); return u.Version }
 	get()
-	eventually(t, func() bool { return srv.Client().Exists(ctx, ns.Prefix+"7").Val() == 1 })
+	eventually(t, "it is stored", func() bool { return srv.Client().Exists(ctx, ns.Prefix+"7").Val() == 1 })
 	srv.Pause()
 	version.Store(2)
 	if err := c.Delete(ctx, 7); err == nil {
@@ -132,13 +123,13 @@ func TestAFailedDeleteIsNotForgotten(t *testing.T) {
 	}
 	srv.Resume()
 	// Redis is back, still with the old value: it must not come through before it is deleted.
-	eventually(t, func() bool {
+	eventually(t, "the deletion is repeated", func() bool {
 		if v := get(); v != 2 {
 			t.Fatalf("version %d was served", v)
 		}
 		return events.count(mayfly.Removal, mayfly.OK) > 0
 	})
-	eventually(t, func() bool { get(); return events.count(mayfly.Read, mayfly.HitRedis) > 0 })
+	eventually(t, "Redis is read again", func() bool { get(); return events.count(mayfly.Read, mayfly.HitRedis) > 0 })
 	if get() != 2 {
 		t.Error("the old value came back")
 	}
@@ -161,99 +152,6 @@ func TestCloseWithDeletesInDoubt(t *testing.T) {
 	}
 	if events.count(mayfly.Removal, mayfly.Dropped) != 1 {
 		t.Errorf("got %+v", events.events)
-	}
-}
-
-func TestRedisThatRefuses(t *testing.T) {
-	srv := realredis.Start(t, realredis.Options{Config: []string{"maxmemory-policy noeviction"}})
-	rdb, ctx := srv.Client(), t.Context()
-	var events seen
-	ns := namespace(t, rdb)
-	ns.Observer = &events
-	var loads atomic.Int32
-	c := must[int, user](t)(cacheaside.New(ns, func(_ context.Context, key int) (user, error) {
-		loads.Add(1)
-		return user{Version: key}, nil
-	}, cacheaside.Options{Faults: patient}))
-	get := func(key int) {
-		t.Helper()
-		if u, err := c.Get(ctx, key); u.Version != key || err != nil {
-			t.Errorf("got %+v, %v", u, err)
-		}
-	}
-	get(1)
-	rdb.RPush(ctx, ns.Prefix+"2", "a list")
-	get(2)
-	if rdb.LLen(ctx, ns.Prefix+"2").Val() != 1 {
-		t.Error("another program's list was overwritten")
-	}
-	rdb.ConfigSet(ctx, "maxmemory", "1")
-	get(1)
-	get(3)
-	if n := loads.Load(); n != 3 {
-		t.Errorf("%d loads: a hit must stay one when Redis is full", n)
-	}
-	if n := events.count(mayfly.Backend, mayfly.Failed); n != 2 {
-		t.Errorf("%d failures told, want the list and the memory", n)
-	}
-	if n := events.count(mayfly.Breaker, mayfly.Failed); n != 0 {
-		t.Error("an answer opened the breaker")
-	}
-	if err := c.Delete(ctx, 2); err != nil {
-		t.Errorf("Delete of another program's list: %v", err)
-	}
-}
-
-// lost loses replies: the command is done, and the caller told that it timed out.
-type lost struct {
-	command string
-	n       atomic.Int32
-}
-
-func (l *lost) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (l *lost) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		err := next(ctx, cmd)
-		if cmd.Name() == l.command && l.n.Add(-1) >= 0 {
-			return context.DeadlineExceeded
-		}
-		return err
-	}
-}
-
-func (l *lost) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
-}
-
-func TestLostReplies(t *testing.T) {
-	for command, stored := range map[string]bool{
-		"set":     false, // the lease is there, and nobody knows whose it is: it is released, the value is not stored
-		"evalsha": false, // of the fill: NOSCRIPT was lost here, and nothing was done
-	} {
-		synctest.Test(t, func(t *testing.T) {
-			rdb, m := mini(t)
-			hook := &lost{command: command}
-			hook.n.Store(1)
-			rdb.AddHook(hook)
-			ns := namespace(t, rdb)
-			loads := 0
-			c := must[int, user](t)(cacheaside.New(ns, func(context.Context, int) (user, error) { loads++; return user{Version: loads}, nil }, cacheaside.Options{}))
-			if u, err := c.Get(t.Context(), 7); u.Version != 1 || err != nil {
-				t.Errorf("%s: got %+v, %v", command, u, err)
-			}
-			synctest.Wait()
-			if command == "set" && m.Exists(ns.Prefix+"7") != stored {
-				t.Errorf("%s: stored %v", command, m.Exists(ns.Prefix+"7"))
-			}
-			begun := time.Now()
-			if u, err := c.Get(t.Context(), 7); u.Version != 2 || err != nil || time.Since(begun) > 1200*time.Millisecond {
-				t.Errorf("%s: then %+v, %v after %v", command, u, err, time.Since(begun))
-			}
-			if u, _ := c.Get(t.Context(), 7); u.Version != 2 {
-				t.Errorf("%s: the key is stuck", command)
-			}
-		})
 	}
 }
 

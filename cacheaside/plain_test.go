@@ -29,52 +29,48 @@ func plain(t testing.TB, rdb redis.UniversalClient) mayfly.Namespace[int, user] 
 	return ns
 }
 
-func TestPlainValuesAreTheCodecsBytesAndNothingElse(t *testing.T) {
-	everywhere(t, func(t *testing.T, rdb redis.UniversalClient) {
-		ns, ctx := plain(t, rdb), t.Context()
-		var loads atomic.Int32
-		c := must[int, user](t)(cacheaside.New(ns, func(_ context.Context, key int) (user, error) {
-			if n := rdb.Exists(ctx, ns.Prefix+strconv.Itoa(key)).Val(); n != 0 {
-				t.Error("another program sees something while the value is loading")
-			}
-			return user{"loaded", int(loads.Add(1))}, nil
-		}, cacheaside.Options{Faults: patient}))
-		key := ns.Prefix + "7"
-		stored := func() string { return rdb.Get(ctx, key).Val() }
-		c.Get(ctx, 7)
-		if got := stored(); got != `{"Name":"loaded","Version":1}` || rdb.PTTL(ctx, key).Val() <= 0 {
-			t.Errorf("stored %q", got)
+func plainValuesAreTheCodecsBytes(t *testing.T, rdb redis.UniversalClient) {
+	ns, ctx := plain(t, rdb), t.Context()
+	var loads atomic.Int32
+	c := must[int, user](t)(cacheaside.New(ns, func(_ context.Context, key int) (user, error) {
+		if n := rdb.Exists(ctx, ns.Prefix+strconv.Itoa(key)).Val(); n != 0 {
+			t.Error("another program sees something while the value is loading")
 		}
-		c.Set(ctx, 7, user{"set", 2})
-		if got := stored(); got != `{"Name":"set","Version":2}` {
-			t.Errorf("stored %q", got)
-		}
-		rdb.Set(ctx, key, `{"Name":"foreign","Version":3}`, time.Minute)
-		if u, err := c.Get(ctx, 7); u.Version != 3 || err != nil {
-			t.Errorf("got %+v, %v", u, err)
-		}
-		if err := c.Delete(ctx, 7); err != nil || stored() != "" {
-			t.Errorf("after Delete: %q, %v", stored(), err)
-		}
-	})
+		return user{"loaded", int(loads.Add(1))}, nil
+	}, cacheaside.Options{Faults: patient}))
+	key := ns.Prefix + "7"
+	stored := func() string { return rdb.Get(ctx, key).Val() }
+	c.Get(ctx, 7)
+	if got := stored(); got != `{"Name":"loaded","Version":1}` || rdb.PTTL(ctx, key).Val() <= 0 {
+		t.Errorf("stored %q", got)
+	}
+	c.Set(ctx, 7, user{"set", 2})
+	if got := stored(); got != `{"Name":"set","Version":2}` {
+		t.Errorf("stored %q", got)
+	}
+	rdb.Set(ctx, key, `{"Name":"foreign","Version":3}`, time.Minute)
+	if u, err := c.Get(ctx, 7); u.Version != 3 || err != nil {
+		t.Errorf("got %+v, %v", u, err)
+	}
+	if err := c.Delete(ctx, 7); err != nil || stored() != "" {
+		t.Errorf("after Delete: %q, %v", stored(), err)
+	}
 }
 
 // What another program wrote while we loaded is newer than what we loaded.
-func TestAPlainFillDoesNotOverwriteAnotherProgram(t *testing.T) {
-	everywhere(t, func(t *testing.T, rdb redis.UniversalClient) {
-		ns, ctx := plain(t, rdb), t.Context()
-		key := ns.Prefix + "7"
-		c := must[int, user](t)(cacheaside.New(ns, func(context.Context, int) (user, error) {
-			rdb.Set(ctx, key, `{"Name":"foreign","Version":2}`, time.Minute)
-			return user{"loaded", 1}, nil
-		}, cacheaside.Options{Faults: patient}))
-		if u, err := c.Get(ctx, 7); u.Version != 1 || err != nil {
-			t.Errorf("got %+v, %v", u, err)
-		}
-		if u, err := c.Get(ctx, 7); u.Version != 2 || err != nil {
-			t.Errorf("got %+v, %v: the other program's value was overwritten", u, err)
-		}
-	})
+func aPlainFillDoesNotOverwriteAnotherProgram(t *testing.T, rdb redis.UniversalClient) {
+	ns, ctx := plain(t, rdb), t.Context()
+	key := ns.Prefix + "7"
+	c := must[int, user](t)(cacheaside.New(ns, func(context.Context, int) (user, error) {
+		rdb.Set(ctx, key, `{"Name":"foreign","Version":2}`, time.Minute)
+		return user{"loaded", 1}, nil
+	}, cacheaside.Options{Faults: patient}))
+	if u, err := c.Get(ctx, 7); u.Version != 1 || err != nil {
+		t.Errorf("got %+v, %v", u, err)
+	}
+	if u, err := c.Get(ctx, 7); u.Version != 2 || err != nil {
+		t.Errorf("got %+v, %v: the other program's value was overwritten", u, err)
+	}
 }
 
 // pythonWithRedis returns how to run Python with redis-py, which .ci/foreign unpacks.

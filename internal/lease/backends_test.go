@@ -86,6 +86,7 @@ func mini(t *testing.T) *redis.Client {
 		Dialer: func(context.Context, string, string) (net.Conn, error) { return m.Dial() },
 
 		ContextTimeoutEnabled: true, // or no hook of a test would see anything
+		PoolSize:              1000, // who waits in go-redis's pool shares channels with other bubbles
 	})
 	t.Cleanup(func() { rdb.Close() })
 	return rdb

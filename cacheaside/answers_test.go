@@ -1,0 +1,378 @@
+package cacheaside_test
+
+import (
+	"context"
+	"fmt"
+	"net"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/cacheaside"
+	"github.com/mayflycache/mayfly/internal/realredis"
+	"github.com/mayflycache/mayfly/redistest"
+)
+
+// What Redis can answer instead of doing what it was asked: callers always get the loader's value, each answer has its
+// Event, and a working server that refuses never opens the breaker.
+func TestWhatRedisAnswers(t *testing.T) {
+	type outcome struct {
+		kind    mayfly.Kind
+		outcome mayfly.Outcome
+	}
+	backend, fill := outcome{mayfly.Backend, mayfly.Failed}, outcome{mayfly.Fill, mayfly.Failed}
+	for _, x := range []struct {
+		command, answer string
+		want            outcome
+		stored          bool // the value is there afterwards
+	}{
+		{"get", "LOADING Redis is loading the dataset in memory", backend, false},
+		{"get", "MOVED 1234 10.0.0.1:6379", backend, false}, // a cluster's node behind a client that knows of none
+		{"get", "WRONGTYPE Operation against a key holding the wrong kind of value", backend, false},
+		{"get", "NOPERM this user has no permissions", backend, false},
+		{"pttl", "NOPERM this user has no permissions", outcome{}, true}, // of an absent key nobody needs to know it
+		{"set", "OOM command not allowed when used memory > 'maxmemory'.", backend, false},
+		{"set", "READONLY You can't write against a read only replica.", backend, false},
+		{"set", "LOADING Redis is loading the dataset in memory", backend, false},
+		{"set", "MOVED 1234 10.0.0.1:6379", backend, false},
+		{"set", "NOREPLICAS Not enough good replicas to write.", backend, false},
+		{"evalsha", "OOM command not allowed when used memory > 'maxmemory'.", fill, false},
+		{"evalsha", "READONLY You can't write against a read only replica.", fill, false},
+		{"evalsha", "LOADING Redis is loading the dataset in memory", fill, false},
+		{"evalsha", "MOVED 1234 10.0.0.1:6379", fill, false},
+		{"evalsha", "NOSCRIPT No matching script. Please use EVAL.", outcome{mayfly.Fill, mayfly.OK}, true},
+		{"evalsha", "ERR unknown command 'evalsha'", fill, false},
+	} {
+		t.Run(x.command+" "+strings.Fields(x.answer)[0], func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				srv := redistest.Start(t)
+				o := srv.Options()
+				o.MaxRetries = -1
+				rdb := redis.NewClient(o)
+				defer rdb.Close()
+				var events seen
+				ns := namespace(t, rdb)
+				ns.Observer = &events
+				c := must[int, user](t)(cacheaside.New(ns, func(_ context.Context, key int) (user, error) { return user{Version: key}, nil }, cacheaside.Options{}))
+				c.Get(t.Context(), 1) // the script is known
+				events.forget()
+				srv.FailNext(x.command, x.answer)
+				if u, err := c.Get(t.Context(), 7); u.Version != 7 || err != nil {
+					t.Errorf("got %+v, %v", u, err)
+				}
+				synctest.Wait()
+				if x.want.kind != 0 && events.count(x.want.kind, x.want.outcome) != 1 {
+					t.Errorf("got %+v", events.events)
+				}
+				if n := events.count(mayfly.Breaker, mayfly.Failed); n != 0 {
+					t.Error("the breaker opened")
+				}
+				if _, ok, err := c.Lookup(t.Context(), 7); ok != x.stored || err != nil {
+					t.Errorf("stored: %v, %v", ok, err)
+				}
+				begun := time.Now()
+				if u, err := c.Get(t.Context(), 7); u.Version != 7 || err != nil || time.Since(begun) != 0 {
+					t.Errorf("then %+v, %v after %v: a lease was left", u, err, time.Since(begun))
+				}
+				if _, ok, err := c.Lookup(t.Context(), 7); !ok || err != nil {
+					t.Errorf("then stored: %v, %v", ok, err)
+				}
+			})
+		})
+	}
+}
+
+// What only Redis can do returns what it answered.
+func TestWhatWritesReturn(t *testing.T) {
+	for _, answer := range []string{"OOM command not allowed", "READONLY You can't write", "MOVED 1 10.0.0.1:6379", "LOADING Redis is loading"} {
+		synctest.Test(t, func(t *testing.T) {
+			srv := redistest.Start(t)
+			o := srv.Options()
+			o.MaxRetries = -1
+			rdb := redis.NewClient(o)
+			defer rdb.Close()
+			var events seen
+			ns := namespace(t, rdb)
+			ns.Observer = &events
+			c := must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{}))
+			c.Set(t.Context(), 7, user{Version: 1})
+			word := strings.Fields(answer)[0]
+			srv.FailNext("set", answer)
+			if err := c.Set(t.Context(), 7, user{Version: 2}); err == nil || !strings.Contains(err.Error(), word) {
+				t.Errorf("Set: %v", err)
+			}
+			srv.FailNext("del", answer)
+			if err := c.Delete(t.Context(), 7); err == nil || !strings.Contains(err.Error(), word) {
+				t.Errorf("Delete: %v", err)
+			}
+			srv.FailNext("scan", answer)
+			if err := c.Clear(t.Context()); err == nil || !strings.Contains(err.Error(), word) {
+				t.Errorf("Clear: %v", err)
+			}
+			if events.count(mayfly.Write, mayfly.Failed) != 1 || events.count(mayfly.Removal, mayfly.Failed) != 2 {
+				t.Errorf("got %+v", events.events)
+			}
+			time.Sleep(2 * time.Second) // what failed is deleted after all
+			if _, ok, err := c.Lookup(t.Context(), 7); ok || err != nil {
+				t.Errorf("after the retry: %v, %v", ok, err)
+			}
+			if n := events.count(mayfly.Removal, mayfly.OK); n != 1 {
+				t.Errorf("%d deletions told", n)
+			}
+		})
+	}
+}
+
+// A reply that is lost leaves the client not knowing what was done. One that asks again meets its own token or its own
+// value; one that does not gives up what it may have, and the key is free at once.
+func TestLostReplies(t *testing.T) {
+	for _, x := range []struct {
+		command       string
+		again, stored bool
+	}{
+		{"get", true, true}, {"get", false, false},
+		{"set", true, true}, {"set", false, false}, // of the claim
+		{"evalsha", true, true}, {"evalsha", false, true}, // of the fill, which was done
+	} {
+		t.Run(fmt.Sprint(x.command, ", asked again ", x.again), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				srv := redistest.Start(t)
+				o := srv.Options()
+				if !x.again {
+					o.MaxRetries = -1
+				}
+				rdb := redis.NewClient(o)
+				defer rdb.Close()
+				loads := 0
+				c := must[int, user](t)(cacheaside.New(namespace(t, rdb), func(context.Context, int) (user, error) { loads++; return user{Version: loads}, nil }, cacheaside.Options{}))
+				c.Get(t.Context(), 1)
+				loads = 0
+				srv.DropReply(x.command)
+				if u, err := c.Get(t.Context(), 7); u.Version != 1 || err != nil {
+					t.Errorf("got %+v, %v", u, err)
+				}
+				synctest.Wait()
+				if _, ok, err := c.Lookup(t.Context(), 7); ok != x.stored || err != nil {
+					t.Errorf("stored %v, %v", ok, err)
+				}
+				begun := time.Now()
+				if u, err := c.Get(t.Context(), 7); err != nil || time.Since(begun) > 10*time.Millisecond || (loads == 1) != x.stored {
+					t.Errorf("then %+v, %v after %v, %d loads", u, err, time.Since(begun), loads)
+				}
+			})
+		})
+	}
+}
+
+// A lost reply to Delete: it was done, and is done again for who does not know.
+func TestALostReplyToDelete(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := redistest.Start(t)
+		o := srv.Options()
+		o.MaxRetries = -1
+		rdb := redis.NewClient(o)
+		defer rdb.Close()
+		version := 1
+		c := must[int, user](t)(cacheaside.New(namespace(t, rdb), func(context.Context, int) (user, error) { return user{Version: version}, nil }, cacheaside.Options{}))
+		c.Get(t.Context(), 7)
+		srv.DropReply("del")
+		version = 2
+		if err := c.Delete(t.Context(), 7); err == nil {
+			t.Error("Delete does not know, and says nothing")
+		}
+		for range 3 {
+			if u, err := c.Get(t.Context(), 7); u.Version != 2 || err != nil {
+				t.Errorf("got %+v, %v", u, err)
+			}
+			time.Sleep(time.Second)
+		}
+		if _, ok, _ := c.Lookup(t.Context(), 7); !ok {
+			t.Error("it is never trusted again")
+		}
+	})
+}
+
+func anotherProgramsListIsLeftAlone(t *testing.T, rdb redis.UniversalClient) {
+	var events seen
+	ns := namespace(t, rdb)
+	ns.Observer = &events
+	c := must[int, user](t)(cacheaside.New(ns, func(_ context.Context, key int) (user, error) { return user{Version: key}, nil }, cacheaside.Options{Faults: patient}))
+	full := ns.Prefix + "2"
+	rdb.RPush(t.Context(), full, "an element")
+	for range 6 { // more than the breaker would take, were it a failure
+		if u, err := c.Get(t.Context(), 2); u.Version != 2 || err != nil {
+			t.Errorf("got %+v, %v", u, err)
+		}
+	}
+	if rdb.LLen(t.Context(), full).Val() != 1 {
+		t.Error("the list was overwritten")
+	}
+	if n := events.count(mayfly.Backend, mayfly.Failed); n != 6 || events.count(mayfly.Breaker, mayfly.Failed) != 0 {
+		t.Errorf("%d failures told", n)
+	}
+	if err := c.Delete(t.Context(), 2); err != nil {
+		t.Errorf("Delete of it: %v", err)
+	}
+	if u, err := c.Get(t.Context(), 2); u.Version != 2 || err != nil || !exists(t, rdb, full) {
+		t.Errorf("after Delete: %+v, %v", u, err)
+	}
+}
+
+// A server that restarted has no scripts: they are sent again, one by one in the pipelines of each node.
+func scriptsThatAServerForgot(t *testing.T, rdb redis.UniversalClient) {
+	c := must[int, user](t)(cacheaside.NewBatch(namespace(t, rdb), func(_ context.Context, keys []int) (map[int]user, error) {
+		found := map[int]user{}
+		for _, key := range keys {
+			found[key] = user{Version: key}
+		}
+		return found, nil
+	}, cacheaside.Options{Faults: patient}))
+	keys := make([]int, 50)
+	for i := range keys {
+		keys[i] = i
+	}
+	var err error
+	forget := func(ctx context.Context, c *redis.Client) error { return c.ScriptFlush(ctx).Err() }
+	switch rdb := rdb.(type) {
+	case *redis.ClusterClient:
+		err = rdb.ForEachMaster(t.Context(), forget)
+	case *redis.Client:
+		err = forget(t.Context(), rdb)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, err := c.GetMany(t.Context(), keys); len(got) != 50 || err != nil {
+		t.Errorf("got %d, %v", len(got), err)
+	}
+	for _, key := range keys {
+		if _, ok, err := c.Lookup(t.Context(), key); !ok || err != nil {
+			t.Errorf("key %d is not stored: %v", key, err)
+		}
+	}
+}
+
+// Real servers that are full.
+func TestRedisIsFull(t *testing.T) {
+	srv := realredis.Start(t, realredis.Options{Config: []string{"maxmemory-policy noeviction"}})
+	rdb, ctx := srv.Client(), t.Context()
+	var events seen
+	ns := namespace(t, rdb)
+	ns.Observer = &events
+	var loads atomic.Int32
+	c := must[int, user](t)(cacheaside.New(ns, func(_ context.Context, key int) (user, error) {
+		loads.Add(1)
+		return user{Version: key}, nil
+	}, cacheaside.Options{Faults: patient}))
+	for _, key := range []int{1, 1, 3} {
+		if u, err := c.Get(ctx, key); u.Version != key || err != nil {
+			t.Errorf("got %+v, %v", u, err)
+		}
+		rdb.ConfigSet(ctx, "maxmemory", "1")
+	}
+	if n := loads.Load(); n != 2 {
+		t.Errorf("%d loads: a hit must stay one when Redis is full", n)
+	}
+	if n := events.count(mayfly.Backend, mayfly.Failed); n != 1 || events.count(mayfly.Breaker, mayfly.Failed) != 0 {
+		t.Errorf("%d failures told", n)
+	}
+	if err := c.Delete(ctx, 1); err != nil {
+		t.Errorf("Delete when Redis is full: %v", err)
+	}
+}
+
+// A cluster whose slots move to another node answers -MOVED to who knows only the old one.
+func TestSlotsThatMove(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes := map[string]*redistest.Server{"10.0.0.1:1": redistest.Start(t), "10.0.0.2:1": redistest.Start(t)}
+		var owner atomic.Value
+		owner.Store("10.0.0.1:1")
+		rdb := redis.NewClusterClient(&redis.ClusterOptions{
+			Addrs: []string{"10.0.0.1:1"},
+			ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
+				return []redis.ClusterSlot{{Start: 0, End: 16383, Nodes: []redis.ClusterNode{{Addr: owner.Load().(string)}}}}, nil
+			},
+			NewClient: func(o *redis.Options) *redis.Client {
+				own := nodes[o.Addr].Options()
+				own.Addr = o.Addr
+				return redis.NewClient(own)
+			},
+		})
+		defer func() { rdb.Close(); time.Sleep(2 * time.Second) }() // go-redis's own goroutines look now and then
+		var events seen
+		ns := namespace(t, rdb)
+		ns.Observer = &events
+		var loads atomic.Int32
+		c := must[int, user](t)(cacheaside.New(ns, func(_ context.Context, key int) (user, error) { loads.Add(1); return user{Version: key}, nil }, cacheaside.Options{}))
+		c.Get(t.Context(), 1)
+		owner.Store("10.0.0.2:1")
+		for _, command := range []string{"get", "pttl", "set", "evalsha"} {
+			nodes["10.0.0.1:1"].FailNext(command, "MOVED 1 10.0.0.2:1")
+		}
+		for range 2 {
+			if u, err := c.Get(t.Context(), 7); u.Version != 7 || err != nil {
+				t.Errorf("got %+v, %v", u, err)
+			}
+		}
+		if n := events.count(mayfly.Backend, mayfly.Failed); n != 0 || loads.Load() != 2 {
+			t.Errorf("%d loads, %d failures", loads.Load(), n)
+		}
+		if keys := nodes["10.0.0.2:1"].Keys(); len(keys) != 1 {
+			t.Errorf("the new owner holds %q", keys)
+		}
+	})
+}
+
+// A replica takes over while callers read and delete: nobody sees an error of a read, and nothing stays stuck.
+func TestAFailover(t *testing.T) {
+	if testing.Short() {
+		t.Skip("starts six servers")
+	}
+	cluster := realredis.StartCluster(t, 3, 3, realredis.Options{})
+	rdb := cluster.Client()
+	ns := namespace(t, rdb)
+	c := must[int, user](t)(cacheaside.New(ns, func(_ context.Context, key int) (user, error) { return user{Version: key}, nil }, cacheaside.Options{Faults: patient}))
+	full, _ := ns.FullKey(7)
+	done := make(chan struct{})
+	var wg sync.WaitGroup
+	for range 4 {
+		wg.Go(func() {
+			for {
+				select {
+				case <-done:
+					return
+				default:
+				}
+				if u, err := c.Get(t.Context(), 7); u.Version != 7 || err != nil {
+					t.Errorf("got %+v, %v", u, err)
+					return
+				}
+				c.Delete(t.Context(), 7) // may fail, and is then repeated
+			}
+		})
+	}
+	cluster.Failover(full)
+	close(done)
+	wg.Wait()
+	eventually(t, "the new master serves", func() bool {
+		c.Get(t.Context(), 7)
+		_, ok, err := c.Lookup(t.Context(), 7)
+		return ok && err == nil && c.Delete(t.Context(), 7) == nil
+	})
+}
+
+// listen returns a port that takes connections and never answers.
+func listen(t *testing.T) net.Listener {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	return l
+}

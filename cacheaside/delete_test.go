@@ -1,0 +1,153 @@
+package cacheaside_test
+
+import (
+	"context"
+	"errors"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/cacheaside"
+)
+
+// The order that would serve an older value after Delete:
+//
+//  1. a Get begins a load, which reads version 1
+//  2. the database changes to version 2, Delete returns
+//  3. a second Get begins; were it to join the first load, it would see version 1
+func aGetAfterDeleteNeverSeesAnOlderLoad(t *testing.T, rdb redis.UniversalClient) {
+	key := 0
+	for name, change := range map[string]func(c *cacheaside.Cache[int, user]) error{
+		"Delete": func(c *cacheaside.Cache[int, user]) error { return c.Delete(t.Context(), key) },
+		"Clear":  func(c *cacheaside.Cache[int, user]) error { return c.Clear(t.Context()) },
+		"Set":    func(c *cacheaside.Cache[int, user]) error { return c.Set(t.Context(), key, user{"set", 2}) },
+	} {
+		key++
+		var version atomic.Int32
+		version.Store(1)
+		var events seen
+		ns := namespace(t, rdb)
+		ns.Observer = &events
+		loading, goOn := make(chan struct{}, 9), make(chan struct{})
+		c := must[int, user](t)(cacheaside.New(ns, func(context.Context, int) (user, error) {
+			read := int(version.Load())
+			loading <- struct{}{}
+			if read == 1 {
+				<-goOn
+			}
+			return user{"u", read}, nil
+		}, cacheaside.Options{Faults: patient}))
+		first := make(chan user)
+		go func() {
+			u, _ := c.Get(t.Context(), key)
+			first <- u
+		}()
+		<-loading
+		version.Store(2)
+		if err := change(c); err != nil {
+			t.Fatal(err)
+		}
+		for range 3 {
+			if u, err := c.Get(t.Context(), key); u.Version != 2 || err != nil {
+				t.Errorf("%s: a Get that began later: %+v, %v", name, u, err)
+			}
+		}
+		close(goOn)
+		if u := <-first; u.Version != 1 {
+			t.Errorf("%s: the first Get: %+v", name, u)
+		}
+		if u, _ := c.Get(t.Context(), key); u.Version != 2 {
+			t.Errorf("%s: stored is %+v", name, u)
+		}
+		if n := events.count(mayfly.Fill, mayfly.Refused); n != 1 {
+			t.Errorf("%s: %d fills refused", name, n)
+		}
+	}
+}
+
+func deleteKillsTheStaleCopyToo(t *testing.T, rdb redis.UniversalClient) {
+	down := false
+	c := must[int, user](t)(cacheaside.New(namespace(t, rdb), func(context.Context, int) (user, error) {
+		if down {
+			return user{}, errors.New("down")
+		}
+		return user{Version: 1}, nil
+	}, cacheaside.Options{Stale: cacheaside.Stale{While: time.Hour, IfError: time.Hour}, Faults: patient}))
+	c.Get(t.Context(), 7)
+	down = true
+	c.Delete(t.Context(), 7)
+	if u, err := c.Get(t.Context(), 7); err == nil {
+		t.Errorf("got %+v", u)
+	}
+}
+
+// A renewal that runs when its key is deleted must not bring the old value back either, whatever it loaded.
+func TestDeleteWhileTheValueIsRenewed(t *testing.T) {
+	inBubbles(t, func(t *testing.T, rdb *redis.Client) {
+		var version atomic.Int32
+		version.Store(1)
+		c := must[int, user](t)(cacheaside.New(namespace(t, rdb), func(context.Context, int) (user, error) {
+			read := int(version.Load())
+			time.Sleep(time.Second)
+			return user{Version: read}, nil
+		}, cacheaside.Options{Stale: cacheaside.Stale{While: time.Hour}}))
+		c.Get(t.Context(), 7)
+		time.Sleep(61 * time.Second)
+		c.Get(t.Context(), 7) // stale: its renewal reads version 1
+		time.Sleep(500 * time.Millisecond)
+		version.Store(2)
+		c.Delete(t.Context(), 7)
+		synctest.Wait()
+		if u, err := c.Get(t.Context(), 7); u.Version != 2 || err != nil {
+			t.Errorf("after Delete: %+v, %v", u, err)
+		}
+		time.Sleep(2 * time.Second)
+		if u, err := c.Get(t.Context(), 7); u.Version != 2 || err != nil {
+			t.Errorf("the renewal brought back %+v, %v", u, err)
+		}
+	})
+}
+
+func holdRefusesFills(t *testing.T, rdb redis.UniversalClient) {
+	version := 1 // as the lagging replica has it
+	c := must[int, user](t)(cacheaside.New(namespace(t, rdb), func(context.Context, int) (user, error) {
+		return user{"u", version}, nil
+	}, cacheaside.Options{Hold: time.Minute, Faults: patient}))
+	c.Get(t.Context(), 7)
+	c.Delete(t.Context(), 7)
+	if u, _ := c.Get(t.Context(), 7); u.Version != 1 {
+		t.Errorf("got %+v", u)
+	}
+	version = 2 // the replica has caught up
+	if u, _ := c.Get(t.Context(), 7); u.Version != 2 {
+		t.Errorf("what was loaded from the lagging replica was stored: %+v", u)
+	}
+	if err := c.Set(t.Context(), 7, user{"set", 3}); err != nil {
+		t.Fatal(err)
+	}
+	if u, _ := c.Get(t.Context(), 7); u.Version != 3 {
+		t.Errorf("what the caller set is %+v", u)
+	}
+}
+
+func TestHoldEnds(t *testing.T) {
+	inBubbles(t, func(t *testing.T, rdb *redis.Client) {
+		version := 1
+		c := must[int, user](t)(cacheaside.New(namespace(t, rdb), func(context.Context, int) (user, error) {
+			version++
+			return user{"u", version}, nil
+		}, cacheaside.Options{Hold: 5 * time.Second}))
+		c.Delete(t.Context(), 7)
+		for i, want := range []int{2, 3, 4, 4} { // after 0, 3, 6 and 9 seconds
+			if u, err := c.Get(t.Context(), 7); u.Version != want || err != nil {
+				t.Errorf("after %d s: %+v, %v, want version %d", 3*i, u, err, want)
+			}
+			synctest.Wait()
+			time.Sleep(3 * time.Second)
+		}
+	})
+}

@@ -1,0 +1,200 @@
+package cacheaside_test
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/cacheaside"
+	"github.com/mayflycache/mayfly/earlyrefresh"
+)
+
+// always renews at every hit.
+const always = 0.999999
+
+func aRenewalInTheBackground(t *testing.T, rdb redis.UniversalClient) {
+	ns := namespace(t, rdb)
+	ns.TTL = time.Hour
+	var loads atomic.Int32
+	loading, goOn := make(chan struct{}, 9), make(chan struct{})
+	load := func(ctx context.Context, _ int) (user, error) {
+		n := loads.Add(1)
+		if loading <- struct{}{}; n == 2 {
+			<-goOn
+		}
+		return user{Version: int(n)}, nil
+	}
+	early := must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{Early: earlyrefresh.Window(always), Faults: patient}))
+	other := must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{Early: earlyrefresh.Window(always), Faults: patient}))
+	never := must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{Early: earlyrefresh.Never, Faults: patient}))
+	ctx := t.Context()
+	early.Get(ctx, 7)
+	<-loading
+	rdb.PExpire(ctx, ns.Prefix+"7", 59*time.Minute) // some of its time has passed
+	for range 3 {
+		if u, err := early.Get(ctx, 7); u.Version != 1 || err != nil {
+			t.Errorf("who asks while it is renewed: %+v, %v", u, err)
+		}
+	}
+	<-loading
+	for range 3 { // as another process, which decides as well
+		if u, err := other.Get(ctx, 7); u.Version != 1 || err != nil {
+			t.Errorf("who asks elsewhere: %+v, %v", u, err)
+		}
+	}
+	close(goOn)
+	eventually(t, "the value is renewed", func() bool { u, _ := never.Get(ctx, 7); return u.Version == 2 })
+	if n := loads.Load(); n != 2 {
+		t.Errorf("%d loads", n)
+	}
+}
+
+// What is due beyond Load.Renewals waits for a later reader, and that is told.
+func renewalsAreBounded(t *testing.T, rdb redis.UniversalClient) {
+	ns := namespace(t, rdb)
+	var events seen
+	ns.Observer = &events
+	var running, most atomic.Int32
+	var renew atomic.Bool
+	goOn := make(chan struct{})
+	c := must[int, user](t)(cacheaside.New(ns, func(_ context.Context, key int) (user, error) {
+		if !renew.Load() {
+			return user{Version: key}, nil
+		}
+		if n := running.Add(1); n > most.Load() {
+			most.Store(n)
+		}
+		defer running.Add(-1)
+		<-goOn
+		return user{Version: key}, nil
+	}, cacheaside.Options{Load: cacheaside.Load{Renewals: 2}, Stale: cacheaside.Stale{While: time.Minute}, Faults: patient}))
+	keys := []int{0, 1, 2, 3, 4, 5, 6, 7}
+	c.GetMany(t.Context(), keys)
+	renew.Store(true)
+	for _, key := range keys {
+		full, _ := ns.FullKey(key)
+		rdb.PExpire(t.Context(), full, 30*time.Second) // stale
+	}
+	if got, err := c.GetMany(t.Context(), keys); len(got) != len(keys) || err != nil {
+		t.Errorf("got %v, %v", got, err)
+	}
+	eventually(t, "two are renewed", func() bool { return running.Load() == 2 })
+	if n := events.count(mayfly.Refresh, mayfly.Dropped); n != len(keys)-2 {
+		t.Errorf("%d renewals dropped", n)
+	}
+	close(goOn)
+	eventually(t, "they end", func() bool { return events.count(mayfly.Refresh, mayfly.OK) == 2 })
+	if most.Load() != 2 {
+		t.Errorf("%d at once", most.Load())
+	}
+}
+
+func TestEarlyRefresh(t *testing.T) {
+	inBubbles(t, func(t *testing.T, rdb *redis.Client) {
+		var loads, running, most atomic.Int32
+		load := func(context.Context, int) (user, error) {
+			most.Store(max(most.Load(), running.Add(1)))
+			defer running.Add(-1)
+			time.Sleep(100 * time.Millisecond)
+			return user{Version: int(loads.Add(1))}, nil
+		}
+		ns := namespace(t, rdb)
+		a := must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{Early: earlyrefresh.Window(0.2)}))
+		b := must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{Early: earlyrefresh.Window(0.2)}))
+		a.Get(t.Context(), 7)
+		worst := time.Duration(0)
+		for end := time.Now().Add(480 * time.Second); time.Now().Before(end); time.Sleep(120 * time.Millisecond) {
+			for _, c := range []*cacheaside.Cache[int, user]{a, b} {
+				begun := time.Now()
+				if _, err := c.Get(t.Context(), 7); err != nil {
+					t.Fatal(err)
+				}
+				worst = max(worst, time.Since(begun))
+			}
+		}
+		if n := loads.Load(); n != 10 { // the first, and one each 48 seconds
+			t.Errorf("%d loads", n)
+		}
+		if most.Load() != 1 || worst > 10*time.Millisecond {
+			t.Errorf("%d loads at once, and a reader waited %v", most.Load(), worst)
+		}
+		synctest.Wait()
+	})
+}
+
+// A renewal that begins in time and is not done when the value ends goes on as the load that all wait for.
+func TestAValueEndsWhileItIsRenewed(t *testing.T) {
+	inBubbles(t, func(t *testing.T, rdb *redis.Client) {
+		var loads, running, most atomic.Int32
+		load := func(context.Context, int) (user, error) {
+			most.Store(max(most.Load(), running.Add(1)))
+			defer running.Add(-1)
+			n := int(loads.Add(1))
+			if n > 1 {
+				time.Sleep(15 * time.Second)
+			}
+			return user{Version: n}, nil
+		}
+		o := cacheaside.Options{Early: earlyrefresh.Window(0.1), Load: cacheaside.Load{Timeout: time.Minute}}
+		a := must[int, user](t)(cacheaside.New(namespace(t, rdb), load, o))
+		b := must[int, user](t)(cacheaside.New(namespace(t, rdb), load, o))
+		a.Get(t.Context(), 7)
+		time.Sleep(55 * time.Second)
+		a.Get(t.Context(), 7) // begins the renewal, which ends at 70 s; the value ends at 60 s
+		var wg sync.WaitGroup
+		for at := range 20 {
+			for _, c := range []*cacheaside.Cache[int, user]{a, b} {
+				wg.Go(func() {
+					time.Sleep(time.Duration(at) * time.Second)
+					if u, err := c.Get(t.Context(), 7); u.Version == 0 || err != nil {
+						t.Errorf("got %+v, %v", u, err)
+					}
+				})
+			}
+		}
+		wg.Wait()
+		if loads.Load() != 2 || most.Load() != 1 {
+			t.Errorf("%d loads, %d at once", loads.Load(), most.Load())
+		}
+	})
+}
+
+// A deploy that changes the codec: every process finds bytes it cannot use, and each key is loaded once by all of them.
+func aDeployCostsOneLoadPerKey(t *testing.T, rdb redis.UniversalClient) {
+	const keys, processes = 20, 6
+	var loads atomic.Int32
+	load := func(_ context.Context, key int) (user, error) {
+		loads.Add(1)
+		<-time.After(5 * time.Millisecond)
+		return user{Version: key}, nil
+	}
+	ns := namespace(t, rdb)
+	o := cacheaside.Options{Early: earlyrefresh.Never, Faults: patient}
+	before := must[int, user](t)(cacheaside.New(ns, load, o))
+	for key := range keys {
+		before.Get(t.Context(), key)
+	}
+	loads.Store(0)
+	ns.Codec = mayfly.JSON[user]{Schema: 1}
+	var wg sync.WaitGroup
+	for range processes {
+		c := must[int, user](t)(cacheaside.New(ns, load, o))
+		for key := range keys {
+			wg.Go(func() {
+				if u, err := c.Get(t.Context(), key); u.Version != key || err != nil {
+					t.Errorf("got %+v, %v", u, err)
+				}
+			})
+		}
+	}
+	wg.Wait()
+	if n := loads.Load(); n != keys {
+		t.Errorf("%d loads of %d keys by %d processes", n, keys, processes)
+	}
+}
