@@ -71,7 +71,7 @@ var rooms = map[string]room{
 	// The doors: the engine half, reachable as RESP.
 	"redistest":  {may: []string{"internal/engine", "internal/server", "internal/resp", "internal/hashslot", goredis}},
 	"embedded":   {may: []string{"internal/engine", "internal/server", "internal/resp", goredis}},
-	"cmd/mayfly": {may: []string{"", "cacheaside", "jitter", "embedded", goredis}},
+	"cmd/mayfly": {may: []string{"", "cacheaside", "jitter", "embedded", "internal/engine", "internal/server", goredis}},
 
 	// Tests only: no room above may import it but from a test.
 	"internal/realredis": {may: []string{goredis}},
