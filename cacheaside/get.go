@@ -65,9 +65,11 @@ func (c *Cache[K, V]) Lookup(ctx context.Context, key K) (e Entry[V], ok bool, e
 		return e, false, err
 	}
 	if c.near != nil {
-		if h, now, ok := c.atHand(key); ok && h.negative {
+		switch h, now := c.atHand(key); {
+		case h == nil:
+		case h.negative:
 			return e, false, fail("lookup", full, mayfly.ErrNotFound)
-		} else if ok {
+		default:
 			e = h.entry(now)
 			e.Value = c.near.copy(e.Value)
 			return e, true, nil

@@ -120,33 +120,31 @@ func (h *held[V]) entry(now int64) Entry[V] {
 
 func millis(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
-// atHand returns the copy of key's value that the local tier holds. It allocates nothing for keys of the commonest types,
-// and tells nobody: the tier counts its hits.
-func (c *Cache[K, V]) atHand(key K) (h held[V], now int64, ok bool) {
+// atHand returns the copy of key's value that the local tier has, or nil, and the tier's time. It allocates nothing for keys
+// of the commonest types, and tells nobody: the tier counts its hits.
+func (c *Cache[K, V]) atHand(key K) (h *held[V], now int64) {
 	now = c.near.tier.Now()
 	if !c.near.tier.Trusted(now) || c.works.open() != nil {
-		return h, now, false
+		return nil, now
 	}
-	var room [96]byte
 	if c.ns.Key == nil {
+		var room [96]byte
 		if full, plain := keyform.AppendPlain(append(room[:0], c.ns.Prefix...), key); plain {
-			h, _, ok = c.near.view.GetBytes(full, now)
-			return h, now, ok
+			return c.near.view.At(full, now), now
 		}
 	}
-	full, err := c.fullKey(key)
+	full, err := c.form([]byte(c.ns.Prefix), key)
 	if err != nil {
-		return h, now, false
+		return nil, now
 	}
-	h, _, ok = c.near.view.Get(full, now)
-	return h, now, ok
+	return c.near.view.At(full, now), now
 }
 
 // hit returns the copy of key's value, and has it renewed if it is time, which is asked in the second half of its life.
 func (c *Cache[K, V]) hit(ctx context.Context, key K, load loader[K, V]) (v V, negative, ok bool) {
-	h, now, ok := c.atHand(key)
-	if !ok || h.negative {
-		return v, h.negative, ok
+	h, now := c.atHand(key)
+	if h == nil || h.negative {
+		return v, h != nil, h != nil
 	}
 	if left := millis(h.freshTo - now); left < h.fresh/2 && c.opt.Early.Due(h.fresh, left, h.cost, rand.Float64()) {
 		c.renewHeld(ctx, key, h.fill, load)

@@ -46,6 +46,7 @@ func TestALocalHit(t *testing.T) {
 		}, cacheaside.Options{Early: earlyrefresh.Never}))
 		get := func(c *cacheaside.Cache[int, user], version int) {
 			t.Helper()
+			defer synctest.Wait() // for the pushes of a fill
 			if u, err := c.Get(t.Context(), 7); u.Version != version || err != nil {
 				t.Errorf("got %+v, %v; want version %d", u, err, version)
 			}
@@ -90,4 +91,56 @@ func TestALocalHit(t *testing.T) {
 		time.Sleep(time.Minute + time.Second)
 		get(c, 4)
 	})
+}
+
+// localHits returns gets that are local hits, by key type.
+func localHits(t testing.TB) map[string]func() {
+	srv := redistest.Start(t)
+	ctx := t.Context()
+	value := page{7, "a title", "some text", []string{"a", "b"}}
+	ns := mayfly.Namespace[int, page]{Name: "pages", Redis: srv.Client(), Prefix: "cache:page:", TTL: time.Hour}
+	withLocal(t, &ns, mayfly.LocalOptions{})
+	ints := must[int, page](t)(cacheaside.New(ns, func(context.Context, int) (page, error) { return value, nil }, cacheaside.Options{}))
+	named := mayfly.Namespace[string, page]{Name: "named", Redis: srv.Client(), Prefix: "cache:page:n:", TTL: time.Hour, Local: ns.Local}
+	texts := must[string, page](t)(cacheaside.New(named, func(context.Context, string) (page, error) { return value, nil }, cacheaside.Options{}))
+	gets := map[string]func(){
+		"int": func() {
+			if p, err := ints.Get(ctx, 1001); p.ID != 7 || err != nil {
+				t.Fatal(p, err)
+			}
+		},
+		"string": func() {
+			if p, err := texts.Get(ctx, "a-key-of-16-byte"); p.ID != 7 || err != nil {
+				t.Fatal(p, err)
+			}
+		},
+	}
+	for _, get := range gets {
+		hits := ns.Local.Stats().Hits
+		for range 1000 { // the push of the fill comes a moment after it
+			if get(); ns.Local.Stats().Hits > hits {
+				break
+			}
+		}
+	}
+	return gets
+}
+
+func TestALocalHitAllocatesNothing(t *testing.T) {
+	for kind, get := range localHits(t) {
+		if n := testing.AllocsPerRun(1000, get); n != 0 {
+			t.Errorf("a local hit by %s key allocates %v times", kind, n)
+		}
+	}
+}
+
+func BenchmarkGetLocal(b *testing.B) {
+	for kind, get := range localHits(b) {
+		b.Run(kind, func(b *testing.B) {
+			b.ReportAllocs()
+			for b.Loop() {
+				get()
+			}
+		})
+	}
 }

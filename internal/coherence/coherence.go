@@ -94,6 +94,7 @@ type Tier struct {
 	awake    chan struct{} // closed when it is no longer asleep
 	opened   chan struct{} // closed when every first link was tried
 	isOpened bool
+	given    bool // the masters could not be asked for once
 }
 
 // Open returns a Tier that listens, or that tried to once, or when ctx ends. A Redis that cannot be reached is no error:

@@ -37,12 +37,7 @@ func (t *Tier) followMasters() {
 	for first := true; ; first = false {
 		err := t.relink()
 		if err != nil && first {
-			t.settle(err, func() { // tried it has, and Open need not wait
-				if !t.isOpened {
-					t.isOpened = true
-					close(t.opened)
-				}
-			})
+			t.settle(err, func() { t.given = true }) // Open need not wait for more
 		}
 		if awake, asleep := t.sleepy(); asleep {
 			wait(t.ctx, awake, nil)

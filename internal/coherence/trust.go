@@ -41,7 +41,7 @@ func Insert[V any](t *Tier, v *tier.View[V], key string, k Ticket, value V, cost
 	if k.at == 0 {
 		return
 	}
-	end := min(k.End(left), k.at+k.most)
+	end := min(k.End(left), k.at+k.most-1)
 	if v.Insert(key, k.change, value, cost, end, t.clock.Now()) == tier.Outdated {
 		t.counts.outdated.Add(1)
 	}
@@ -79,13 +79,14 @@ func (t *Tier) settle(why error, change func()) {
 	t.mu.Lock()
 	change()
 	to, changed := t.settleLocked()
-	if !t.isOpened && t.triedLocked() {
-		t.isOpened = true
-		close(t.opened)
-	}
+	first := !t.isOpened && t.triedLocked()
+	t.isOpened = t.isOpened || first
 	t.mu.Unlock()
 	if changed && t.opt.Moved != nil {
 		t.opt.Moved(to, why)
+	}
+	if first {
+		close(t.opened)
 	}
 }
 
@@ -95,7 +96,7 @@ func (t *Tier) triedLocked() bool {
 			return false
 		}
 	}
-	return !t.unsure
+	return !t.unsure || t.given
 }
 
 // drop drops the copies under prefix, all if it is empty, and makes what is being read uninsertable.

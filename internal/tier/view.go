@@ -40,16 +40,34 @@ func (v *View[V]) GetBytes(key []byte, now int64) (value V, deadline int64, ok b
 	return v.hit(find(v.tables[h>>v.store.shift].Load(), uint32(h), key), now)
 }
 
+// At is GetBytes for large values: it returns where the store has the value, nil if it is absent. What is there stays as it
+// is, also when the key gets another value, and must not be changed.
+func (v *View[V]) At(key []byte, now int64) *V {
+	h := maphash.Bytes(v.store.seed, key)
+	if e := find(v.tables[h>>v.store.shift].Load(), uint32(h), key); v.alive(e, now) {
+		return &e.value
+	}
+	return nil
+}
+
 func (v *View[V]) hit(e *entry[V], now int64) (value V, deadline int64, ok bool) {
+	if !v.alive(e, now) {
+		return value, 0, false
+	}
+	return e.value, e.deadline, true
+}
+
+// alive reports whether a reader has found something, and counts that.
+func (v *View[V]) alive(e *entry[V], now int64) bool {
 	if e == nil || expiry.Dead(e.deadline, now) {
 		v.store.reads.miss()
-		return value, 0, false
+		return false
 	}
 	if n := e.uses.Load(); n < maxUses { // two readers may count as one: it is an estimate
 		e.uses.Store(n + 1)
 	}
 	v.store.reads.hit()
-	return e.value, e.deadline, true
+	return true
 }
 
 // Outcome is what became of a Set or an Insert.
