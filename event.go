@@ -46,10 +46,11 @@ const (
 	Breaker                   // the breaker of a node opened, probed or closed
 	Coherence                 // the local tier's way to hear of changes is another: Outcome is the [Rung]'s name
 	Warning                   // the configuration is accepted, and dangerous
+	Limit                     // a limiter was asked
 )
 
 var kinds = [...]string{Read: "read", Load: "load", Wait: "wait", Fill: "fill", Refresh: "refresh", Write: "write",
-	Removal: "removal", Backend: "backend", Breaker: "breaker", Coherence: "coherence", Warning: "warning"}
+	Removal: "removal", Backend: "backend", Breaker: "breaker", Coherence: "coherence", Warning: "warning", Limit: "limit"}
 
 // String returns the kind's stable name.
 func (k Kind) String() string {
@@ -73,4 +74,5 @@ const (
 	Refused  Outcome = "refused"   // fill: somebody deleted or replaced the key meanwhile
 	TimedOut Outcome = "timed_out"
 	Dropped  Outcome = "dropped" // a bound was reached
+	Denied   Outcome = "denied"  // limit: there were too many calls
 )

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"strings"
 
 	"github.com/redis/go-redis/v9"
 
@@ -51,16 +52,17 @@ func (r Room[K, V]) Fail(doing string, key any, err error) error {
 
 // Explain is what a reply to a question about full means. See [Answer]; a key that holds another type is named.
 func (r Room[K, V]) Explain(ctx context.Context, full string, err error) error {
-	return r.typed(ctx, full, Answer(err))
+	return r.Typed(ctx, full, Answer(err))
 }
 
 // ExplainWrite is what a reply to a write of full means. See [Outcome]; a key that holds another type is named.
 func (r Room[K, V]) ExplainWrite(ctx context.Context, full string, err error) error {
-	return r.typed(ctx, full, Outcome(err))
+	return r.Typed(ctx, full, Outcome(err))
 }
 
-func (r Room[K, V]) typed(ctx context.Context, full string, err error) error {
-	if err == nil || !redis.HasErrorPrefix(err, "WRONGTYPE") {
+// Typed adds to the error of a command that met another type which one full holds.
+func (r Room[K, V]) Typed(ctx context.Context, full string, err error) error {
+	if err == nil || !strings.Contains(err.Error(), "WRONGTYPE") { // miniredis has it in the middle of a script's error
 		return err
 	}
 	if holds, typeErr := r.Redis.Type(ctx, full).Result(); typeErr == nil {
@@ -91,6 +93,16 @@ func Outcome(err error) error {
 	return fmt.Errorf("%w: %w", mayfly.ErrUnknownOutcome, err)
 }
 
+// Repeated is what the error of a write means that go-redis repeats after a lost reply, as it does by default. Without an
+// answer to the last try, an earlier one may have been done.
+func Repeated(err error) error {
+	var reply redis.Error
+	if err == nil || errors.As(err, &reply) {
+		return Answer(err)
+	}
+	return fmt.Errorf("%w: %w", mayfly.ErrUnknownOutcome, err)
+}
+
 // once is a command that go-redis does not repeat when the reply is lost. One in a pipeline is enough for all.
 type once struct{ *redis.Cmd }
 
@@ -104,5 +116,6 @@ type Command interface {
 	redis.Cmder
 	Result() (any, error)
 	Int64() (int64, error)
+	Int64Slice() ([]int64, error)
 	Text() (string, error)
 }

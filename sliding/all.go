@@ -1,0 +1,94 @@
+package sliding
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"strings"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Item is one value that [Store.All] met.
+type Item[V any] struct {
+	Key   string // what follows the namespace's prefix
+	Value V
+}
+
+// scanCount is how many keys Redis looks at for one question: enough to be quick, few enough not to hold up others.
+const scanCount = 500
+
+// All goes through the values of the namespace, on a cluster those of all masters, in no order, and renews none. What is
+// there all the time comes at least once, and may come twice; what comes or goes meanwhile may come. It ends after the
+// first question that fails; a value that cannot be decoded is an error of its own, with its key, and others follow.
+func (s *Store[K, V]) All(ctx context.Context) iter.Seq2[Item[V], error] {
+	return func(yield func(Item[V], error) bool) {
+		nodes, err := masters(ctx, s.room.Redis)
+		for _, node := range nodes {
+			if err != nil {
+				break
+			}
+			var cursor uint64
+			for more := true; more && err == nil; more = cursor != 0 {
+				var keys []string
+				if keys, cursor, err = node.ScanType(ctx, cursor, pattern(s.room.Prefix), scanCount, "string").Result(); err == nil {
+					if err = s.page(ctx, node, keys, yield); errors.Is(err, errStop) {
+						return
+					}
+				}
+			}
+		}
+		if err != nil {
+			yield(Item[V]{}, fmt.Errorf("sliding: look for keys %q: %w", s.room.Prefix+"*", err))
+		}
+	}
+}
+
+var errStop = errors.New("the caller has seen enough")
+
+// page yields the values of keys.
+func (s *Store[K, V]) page(ctx context.Context, node redis.UniversalClient, keys []string, yield func(Item[V], error) bool) error {
+	pipe := node.Pipeline()
+	for _, key := range keys {
+		pipe.Get(ctx, key)
+	}
+	cmds, _ := pipe.Exec(ctx)
+	for i, cmd := range cmds {
+		raw, err := cmd.(*redis.StringCmd).Bytes()
+		if errors.Is(err, redis.Nil) {
+			continue // it went
+		}
+		if err != nil {
+			return err
+		}
+		item := Item[V]{Key: strings.TrimPrefix(keys[i], s.room.Prefix)}
+		item.Value, err = s.decode(raw)
+		if !yield(item, s.room.Fail("read", item.Key, err)) {
+			return errStop
+		}
+	}
+	return nil
+}
+
+// masters returns who holds keys.
+func masters(ctx context.Context, rdb redis.UniversalClient) (nodes []redis.UniversalClient, err error) {
+	cluster, ok := rdb.(*redis.ClusterClient)
+	if !ok {
+		return []redis.UniversalClient{rdb}, nil
+	}
+	var mu sync.Mutex // guards nodes
+	err = cluster.ForEachMaster(ctx, func(_ context.Context, node *redis.Client) error {
+		mu.Lock()
+		defer mu.Unlock()
+		nodes = append(nodes, node)
+		return nil
+	})
+	return nodes, err
+}
+
+// pattern matches what begins with prefix.
+func pattern(prefix string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`).Replace(prefix) + "*"
+}

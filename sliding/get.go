@@ -1,0 +1,160 @@
+package sliding
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly"
+)
+
+// Get returns the value of key and renews it: it lives for the namespace's TTL from now on, but not beyond
+// [Options.MaxAge], and see [Options.TouchBelow]. It costs one round trip, now and then a second where TouchBelow is under
+// 1 and there is no MaxAge; with a local tier most calls cost none. The error is mayfly.ErrNotFound if there is no such
+// value.
+//
+// A key that holds something else, a list, is an error; but of the default's two commands the second has by then set
+// its TTL. Atomic and MaxAge look first.
+func (s *Store[K, V]) Get(ctx context.Context, key K) (v V, err error) {
+	if s.near != nil {
+		if v, ok := hit(s, key); ok {
+			return v, nil
+		}
+	}
+	full, err := s.room.FullKey(key)
+	if err == nil {
+		v, err = s.get(ctx, full)
+	}
+	if err != nil {
+		return v, s.room.Fail("get", key, s.room.Explain(ctx, full, err))
+	}
+	return v, nil
+}
+
+func (s *Store[K, V]) get(ctx context.Context, full string) (v V, err error) {
+	ticket := s.near.begin(full)
+	raw, life, err := s.read(ctx, full)
+	if err != nil {
+		return v, err
+	}
+	if v, err = s.decode(raw); err == nil {
+		s.near.insert(full, ticket, v, len(raw), life)
+	}
+	return v, err
+}
+
+// read reads and renews. life is for how long a copy may be served before an access has to renew.
+func (s *Store[K, V]) read(ctx context.Context, full string) (raw []byte, life time.Duration, err error) {
+	switch {
+	case s.opt.MaxAge > 0:
+		return s.readAged(ctx, full)
+	case s.below < always:
+		return s.readSeldomRenewed(ctx, full)
+	case s.opt.Atomic:
+		raw, err = s.room.Redis.GetEx(ctx, full, s.room.TTL).Bytes()
+		return raw, 0, err
+	}
+	pipe := s.room.Redis.Pipeline()
+	get, renew := pipe.Get(ctx, full), pipe.PExpire(ctx, full, s.room.TTL)
+	pipe.Exec(ctx) // its error is that of a command
+	if raw, err = get.Bytes(); err != nil {
+		return nil, 0, err
+	}
+	return raw, 0, renewed(renew)
+}
+
+// readSeldomRenewed asks what is left, and renews if that is little.
+func (s *Store[K, V]) readSeldomRenewed(ctx context.Context, full string) ([]byte, time.Duration, error) {
+	pipe := s.room.Redis.Pipeline()
+	get, pttl := pipe.Get(ctx, full), pipe.PTTL(ctx, full)
+	pipe.Exec(ctx)
+	raw, err := get.Bytes()
+	if err != nil {
+		return nil, 0, err
+	}
+	left, err := pttl.Result()
+	switch {
+	case err != nil:
+		return nil, 0, err
+	case left == -2:
+		return nil, 0, redis.Nil // it ended in between
+	case left >= s.below:
+		return raw, left - s.below, nil
+	}
+	// No copy now: the renewal is a change, which the tier is about to hear of.
+	return raw, 0, renewed(s.room.Redis.PExpire(ctx, full, s.room.TTL))
+}
+
+// renewed is what a PEXPIRE says of the value read before it: if it found nothing, the value had just ended.
+func renewed(cmd *redis.BoolCmd) error {
+	if alive, err := cmd.Result(); err != nil {
+		return fmt.Errorf("the value was read and not renewed: %w", err)
+	} else if !alive {
+		return redis.Nil
+	}
+	return nil
+}
+
+// Peek returns the value of key and does not renew it.
+func (s *Store[K, V]) Peek(ctx context.Context, key K) (v V, err error) {
+	err = s.do("peek at", key, func(full string) error {
+		raw, err := s.room.Redis.Get(ctx, full).Bytes()
+		if err == nil {
+			v, err = s.decode(raw)
+		}
+		return s.room.Explain(ctx, full, err)
+	})
+	return v, err
+}
+
+// TTL returns how much longer the value of key lives if it is not used, and does not renew it.
+func (s *Store[K, V]) TTL(ctx context.Context, key K) (left time.Duration, err error) {
+	err = s.do("look at the time of", key, func(full string) error {
+		if left, err = s.room.Redis.PTTL(ctx, full).Result(); err == nil && left == -2 {
+			return mayfly.ErrNotFound
+		}
+		return err
+	})
+	return max(left, 0), err
+}
+
+// Touch renews the value of key as Get does, without reading it.
+func (s *Store[K, V]) Touch(ctx context.Context, key K) error {
+	alive, err := s.TouchMany(ctx, key)
+	if err == nil && !alive[key] {
+		err = s.room.Fail("touch", key, mayfly.ErrNotFound)
+	}
+	return err
+}
+
+// TouchMany renews the values of keys in one round trip (on a cluster, one per node, at once), and tells which there are.
+func (s *Store[K, V]) TouchMany(ctx context.Context, keys ...K) (alive map[K]bool, err error) {
+	alive = make(map[K]bool, len(keys))
+	fulls := make([]string, len(keys))
+	for i, key := range keys {
+		if fulls[i], err = s.room.FullKey(key); err != nil {
+			return alive, s.room.Fail("touch", key, err)
+		}
+	}
+	if s.opt.MaxAge > 0 {
+		return alive, s.touchAged(ctx, keys, fulls, alive)
+	}
+	pipe := s.room.Redis.Pipeline()
+	cmds := make([]*redis.BoolCmd, len(keys))
+	for i, full := range fulls {
+		cmds[i] = pipe.PExpire(ctx, full, s.room.TTL)
+	}
+	pipe.Exec(ctx)
+	var wrong []error
+	for i, cmd := range cmds {
+		ok, err := cmd.Result()
+		if err != nil {
+			wrong = append(wrong, s.room.Fail("touch", keys[i], err))
+		}
+		alive[keys[i]] = ok
+	}
+	return alive, errors.Join(wrong...)
+}

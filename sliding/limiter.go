@@ -1,0 +1,192 @@
+package sliding
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/truth"
+)
+
+// LimiterOptions say how much is allowed. Limit is required.
+type LimiterOptions struct {
+	// Limit is how many calls a key has in each window, 1 to 2^31-1. The window is the namespace's TTL.
+	Limit int
+
+	// Sliding weighs what was admitted in the window before by how much of it is still within a window's length, so that there
+	// is no moment at which twice the limit passes. What it supposes is that those calls were evenly spread: at most a
+	// window's worth of error, in either direction, of what an exact log of all calls would say. Without it windows are
+	// fixed: one begins with the first call, and around its end up to twice the limit can pass in a short time.
+	Sliding bool
+
+	// FailOpen allows everything while Redis cannot be asked. Without it nothing is allowed then. Allow returns the error
+	// either way.
+	FailOpen bool
+}
+
+// Limiter counts calls in Redis, for all processes together. Counting and the counter's end are one step: there is no
+// counter without a TTL. It is safe for concurrent use.
+type Limiter[K comparable] struct {
+	room truth.Room[K, int64]
+	opt  LimiterOptions
+}
+
+// Decision is what [Limiter.Allow] says.
+type Decision struct {
+	Allowed    bool
+	Limit      int
+	Remaining  int           // calls that would still be allowed now
+	ResetAfter time.Duration // until all the limit is there again, if nobody calls
+	RetryAfter time.Duration // zero if allowed; else when to ask for as much again
+}
+
+// NewLimiter returns a limiter whose counters live in ns. It does no I/O. The namespace's TTL is the window, and at least a
+// second if it is sliding; Codec, Local, Clone, Cost and Plain mean nothing here.
+func NewLimiter[K comparable](ns mayfly.Namespace[K, int64], o LimiterOptions) (*Limiter[K], error) {
+	room, err := truth.Of("sliding", ns)
+	wrong := []error{err}
+	if o.Limit < 1 || o.Limit > math.MaxInt32 {
+		wrong = append(wrong, fmt.Errorf("sliding: LimiterOptions.Limit must be 1 to %d, got %d", math.MaxInt32, o.Limit))
+	}
+	if ns.Jitter.Fraction != 0 || ns.Jitter.Floor != 0 || ns.Jitter.Ceiling != 0 {
+		wrong = append(wrong, errors.New("sliding: Namespace.Jitter must be zero: a window has one length"))
+	}
+	if ns.Local != nil {
+		wrong = append(wrong, errors.New("sliding: Namespace.Local must be nil: a counter has no copies"))
+	}
+	if err := errors.Join(wrong...); err != nil {
+		return nil, err
+	}
+	return &Limiter[K]{room, o}, nil
+}
+
+// Allow asks for n calls of key, all or none; n of 0 only looks. It is one round trip, sent once: if the reply is lost, the
+// calls may have been counted, but never twice; the error is then mayfly.ErrUnknownOutcome. Whatever the error, the
+// decision is what [LimiterOptions.FailOpen] says.
+func (l *Limiter[K]) Allow(ctx context.Context, key K, n int) (Decision, error) {
+	d := Decision{Limit: l.opt.Limit}
+	full, err := l.room.FullKey(key)
+	if err == nil && (n < 0 || n > l.opt.Limit) {
+		err = fmt.Errorf("asked for %d calls, where the limit is %d", n, l.opt.Limit)
+	}
+	if err != nil { // the caller's fault, not Redis's
+		return d, l.room.Fail("allow", key, err)
+	}
+	if d, err = l.ask(ctx, full, n); err != nil {
+		d.Limit, d.Allowed = l.opt.Limit, l.opt.FailOpen
+		err = l.room.Fail("allow", key, l.room.ExplainWrite(ctx, full, err))
+	}
+	l.tell(ctx, full, d, err)
+	return d, err
+}
+
+func (l *Limiter[K]) tell(ctx context.Context, full string, d Decision, err error) {
+	if l.room.Observer == nil {
+		return
+	}
+	e := mayfly.Event{Kind: mayfly.Limit, Outcome: mayfly.OK, Namespace: l.room.Name, Key: full, Err: err}
+	switch {
+	case err != nil:
+		e.Outcome = mayfly.Failed
+	case !d.Allowed:
+		e.Outcome = mayfly.Denied
+	}
+	l.room.Observer.Observe(ctx, e)
+}
+
+func (l *Limiter[K]) ask(ctx context.Context, full string, n int) (Decision, error) {
+	script := fixedWindow
+	if l.opt.Sliding {
+		script = slidingWindow
+	}
+	reply, err := script.RunOnce(ctx, l.room.Redis, full, n, l.opt.Limit, l.room.TTL.Milliseconds()).Int64Slice()
+	if err != nil {
+		return Decision{}, err
+	}
+	if len(reply) != 4 {
+		return Decision{}, fmt.Errorf("a script answered %v", reply)
+	}
+	if l.opt.Sliding {
+		return l.slide(n, reply), nil
+	}
+	used, left := int(reply[1]), millis(reply[2])
+	d := Decision{Allowed: reply[0] == 1, Limit: l.opt.Limit, Remaining: max(l.opt.Limit-used, 0), ResetAfter: left}
+	if !d.Allowed {
+		d.RetryAfter = left
+	}
+	return d, nil
+}
+
+// slide reads a sliding window: what was admitted in this one and in the one before, and how much of this one is over.
+func (l *Limiter[K]) slide(n int, reply []int64) Decision {
+	used, before, over, window := reply[1], reply[2], reply[3], l.room.TTL.Milliseconds()
+	limit := int64(l.opt.Limit)
+	weighed := used + (before*(window-over)+window-1)/window
+	d := Decision{Allowed: reply[0] == 1, Limit: l.opt.Limit, Remaining: int(max(limit-weighed, 0))}
+	switch {
+	case used > 0:
+		d.ResetAfter = millis(2*window - over)
+	case before > 0:
+		d.ResetAfter = millis(window - over)
+	}
+	if !d.Allowed {
+		d.RetryAfter = millis(roomIn(int64(n), limit, used, before, over, window))
+	}
+	return d
+}
+
+// roomIn returns in how many milliseconds n calls fit, if nobody else calls.
+func roomIn(n, limit, used, before, over, window int64) int64 {
+	// fits returns from which part of a window on n fit beside what counts whole, the rest fading.
+	fits := func(whole, fading int64) int64 {
+		if fading == 0 {
+			return 0
+		}
+		return window - (limit-n-whole)*window/fading
+	}
+	if used+n <= limit {
+		return max(fits(used, before)-over, 1)
+	}
+	return window - over + max(fits(0, used), 0)
+}
+
+func millis(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
+
+// fixedWindow  k, n, limit, window: admits n if they fit. It answers with whether, what is used, and what is left of the window.
+var fixedWindow = truth.NewScript(`local used = tonumber(redis.call('GET', KEYS[1]) or 0)
+local n, left = tonumber(ARGV[1]), redis.call('PTTL', KEYS[1])
+local ok = used + n <= tonumber(ARGV[2]) and 1 or 0
+if ok == 1 and n > 0 then
+	if left < 0 then
+		left = tonumber(ARGV[3])
+		redis.call('SET', KEYS[1], used + n, 'PX', left)
+	else
+		redis.call('INCRBY', KEYS[1], n)
+	end
+	used = used + n
+end
+return {ok, used, left < 0 and 0 or left, 0}`)
+
+// slidingWindow  k, n, limit, window: the same for windows that begin at multiples of their length. k holds which
+// window it is, and what was admitted in it and in the one before.
+var slidingWindow = truth.NewScript(`local n, limit, window = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local t = redis.call('TIME')
+local now = t[1] * 1000 + math.floor(t[2] / 1000)
+local index, over = math.floor(now / window), now % window
+local used, before = 0, 0
+local at, u, b = string.match(redis.call('GET', KEYS[1]) or '', '^(%d+) (%d+) (%d+)$')
+at = tonumber(at)
+if at == index then
+	used, before = tonumber(u), tonumber(b)
+elseif at == index - 1 then
+	before = tonumber(u)
+end
+local ok = used + n + math.ceil(before * (window - over) / window) <= limit and 1 or 0
+if ok == 1 and n > 0 then
+	used = used + n
+	redis.call('SET', KEYS[1], string.format('%d %d %d', index, used, before), 'PX', 2 * window - over)
+end
+return {ok, used, before, over}`)

@@ -1,0 +1,234 @@
+package sliding_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"strconv"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/backends"
+	"github.com/mayflycache/mayfly/redistest"
+	"github.com/mayflycache/mayfly/sliding"
+)
+
+func calls(rdb redis.UniversalClient, window time.Duration) mayfly.Namespace[string, int64] {
+	return mayfly.Namespace[string, int64]{Name: "calls", Redis: rdb, Prefix: "calls:", TTL: window}
+}
+
+func TestNeverMoreThanTheLimit(t *testing.T) {
+	backends.Each(t, func(t *testing.T, rdb redis.UniversalClient) {
+		for _, slide := range []bool{false, true} {
+			t.Run(fmt.Sprintf("sliding %v", slide), func(t *testing.T) {
+				const limit, callers, each = 300, 64, 10
+				ns := calls(rdb, time.Hour)
+				ns.Prefix = fmt.Sprintf("calls:%v:", slide)
+				l := mayfly.Must(sliding.NewLimiter(ns, sliding.LimiterOptions{Limit: limit, Sliding: slide}))
+				var admitted atomic.Int64
+				var wg sync.WaitGroup
+				for range callers {
+					wg.Go(func() {
+						for range each {
+							d, err := l.Allow(t.Context(), "ada", 1)
+							if err != nil {
+								t.Error(err)
+							}
+							if d.Allowed {
+								admitted.Add(1)
+							}
+						}
+					})
+				}
+				wg.Wait()
+				if admitted.Load() != limit {
+					t.Errorf("%d of %d were admitted, the limit is %d", admitted.Load(), callers*each, limit)
+				}
+				key := ns.Prefix + "ada"
+				if left := rdb.PTTL(t.Context(), key).Val(); left <= 0 || left > 2*time.Hour {
+					t.Errorf("the counter ends in %v", left)
+				}
+			})
+		}
+	})
+}
+
+func TestFixedWindow(t *testing.T) {
+	backends.Bubble(t, func(t *testing.T, srv *redistest.Server) {
+		l := mayfly.Must(sliding.NewLimiter(calls(srv.Client(), time.Minute), sliding.LimiterOptions{Limit: 10}))
+		allow := func(n int) sliding.Decision {
+			t.Helper()
+			d, err := l.Allow(t.Context(), "ada", n)
+			if err != nil {
+				t.Error(err)
+			}
+			return d
+		}
+		same := func(got, want sliding.Decision) {
+			t.Helper()
+			if got != want {
+				t.Errorf("got %+v, want %+v", got, want)
+			}
+		}
+		same(allow(0), sliding.Decision{Allowed: true, Limit: 10, Remaining: 10})
+		same(allow(7), sliding.Decision{Allowed: true, Limit: 10, Remaining: 3, ResetAfter: time.Minute})
+		time.Sleep(20 * time.Second)
+		same(allow(4), sliding.Decision{Limit: 10, Remaining: 3, ResetAfter: 40 * time.Second, RetryAfter: 40 * time.Second})
+		same(allow(3), sliding.Decision{Allowed: true, Limit: 10, ResetAfter: 40 * time.Second})
+		same(allow(0), sliding.Decision{Allowed: true, Limit: 10, ResetAfter: 40 * time.Second})
+		time.Sleep(40*time.Second + time.Millisecond)
+		same(allow(10), sliding.Decision{Allowed: true, Limit: 10, ResetAfter: time.Minute})
+	})
+}
+
+// What a refusal says is true to the millisecond, and no stretch of a window's length admits more than twice the limit.
+func TestSlidingWindow(t *testing.T) {
+	backends.Bubble(t, func(t *testing.T, srv *redistest.Server) {
+		const limit, window = 50, time.Minute
+		seed := uint64(time.Now().UnixNano())
+		t.Log("seed", seed)
+		r := rand.New(rand.NewPCG(seed, 0))
+		l := mayfly.Must(sliding.NewLimiter(calls(srv.Client(), window), sliding.LimiterOptions{Limit: limit, Sliding: true}))
+		type admission struct {
+			at time.Time
+			n  int
+		}
+		var log []admission
+		allow := func(n int) sliding.Decision {
+			d, err := l.Allow(t.Context(), "ada", n)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if d.Allowed && n > 0 {
+				log = append(log, admission{time.Now(), n})
+			}
+			if peek, _ := l.Allow(t.Context(), "ada", 0); peek.Remaining != d.Remaining {
+				t.Errorf("%d remain, then %d", d.Remaining, peek.Remaining)
+			}
+			return d
+		}
+		refusals := 0
+		for range 3000 {
+			n := 1 + r.IntN(12)
+			if r.IntN(20) == 0 {
+				n = limit
+			}
+			d := allow(n)
+			if d.Allowed {
+				time.Sleep(rand.N(4 * time.Second))
+				continue
+			}
+			refusals++
+			time.Sleep(d.RetryAfter - time.Millisecond)
+			if got := allow(n); got.Allowed {
+				t.Fatalf("%d calls refused %v early: %+v", n, time.Millisecond, d)
+			}
+			time.Sleep(time.Millisecond)
+			if got := allow(n); !got.Allowed {
+				t.Fatalf("%d calls were to fit in %v: %+v, then %+v", n, d.RetryAfter, d, got)
+			}
+		}
+		most, from := 0, 0
+		for i, sum := 0, 0; i < len(log); i++ {
+			for sum += log[i].n; log[i].at.Sub(log[from].at) >= window; from++ {
+				sum -= log[from].n
+			}
+			most = max(most, sum)
+		}
+		t.Logf("%d refusals; at most %d of %d in a window's length", refusals, most, limit)
+		if refusals < 100 || most > 2*limit {
+			t.Errorf("%d refusals; %d calls in a window's length, limit %d", refusals, most, limit)
+		}
+		d, _ := l.Allow(t.Context(), "ada", 0)
+		time.Sleep(d.ResetAfter)
+		if d, _ := l.Allow(t.Context(), "ada", 0); d.Remaining != limit {
+			t.Errorf("%d remain after ResetAfter", d.Remaining)
+		}
+	})
+}
+
+func TestALostReplyIsCountedOnceAtMost(t *testing.T) {
+	backends.Bubble(t, func(t *testing.T, srv *redistest.Server) {
+		l := mayfly.Must(sliding.NewLimiter(calls(srv.Client(), time.Hour), sliding.LimiterOptions{Limit: 10, FailOpen: true}))
+		l.Allow(t.Context(), "ada", 1)
+		srv.DropReply("evalsha")
+		d, err := l.Allow(t.Context(), "ada", 1)
+		if !d.Allowed || !errors.Is(err, mayfly.ErrUnknownOutcome) {
+			t.Errorf("got %+v, %v", d, err)
+		}
+		if d, err := l.Allow(t.Context(), "ada", 0); d.Remaining != 8 || err != nil {
+			t.Errorf("got %+v, %v", d, err)
+		}
+	})
+}
+
+func TestMiddleware(t *testing.T) {
+	backends.Bubble(t, func(t *testing.T, srv *redistest.Server) {
+		var events []mayfly.Event
+		ns := calls(srv.Client(), time.Minute)
+		ns.Observer = mayfly.ObserverFunc(func(_ context.Context, e mayfly.Event) { events = append(events, e) })
+		served := 0
+		handler := http.HandlerFunc(func(http.ResponseWriter, *http.Request) { served++ })
+		byHeader := func(r *http.Request) (string, bool) { return r.Header.Get("Account"), r.Header.Get("Account") != "" }
+		get := func(o sliding.LimiterOptions, account string) *http.Response {
+			w := httptest.NewRecorder()
+			r := httptest.NewRequestWithContext(t.Context(), "GET", "/", nil)
+			r.Header.Set("Account", account)
+			mayfly.Must(sliding.NewLimiter(ns, o)).Middleware(byHeader)(handler).ServeHTTP(w, r)
+			return w.Result()
+		}
+		two := sliding.LimiterOptions{Limit: 2}
+		for i := range 2 {
+			got := get(two, "ada")
+			if got.StatusCode != 200 || got.Header.Get("RateLimit-Limit") != "2" || got.Header.Get("RateLimit-Remaining") != strconv.Itoa(1-i) || got.Header.Get("RateLimit-Reset") != "60" {
+				t.Errorf("%d: %v", got.StatusCode, got.Header)
+			}
+		}
+		if got := get(two, "ada"); got.StatusCode != 429 || got.Header.Get("Retry-After") != "60" || served != 2 {
+			t.Errorf("%d: %v, served %d", got.StatusCode, got.Header, served)
+		}
+		if got := get(two, ""); got.StatusCode != 200 || got.Header.Get("RateLimit-Limit") != "" || served != 3 {
+			t.Errorf("not limited: %d: %v, served %d", got.StatusCode, got.Header, served)
+		}
+		if n := len(events); n != 3 || events[1].Outcome != mayfly.OK || events[2].Outcome != mayfly.Denied {
+			t.Errorf("%v", events)
+		}
+		srv.Refuse(true)
+		srv.KillConnections()
+		if got := get(two, "ada"); got.StatusCode != 503 || served != 3 {
+			t.Errorf("closed: %d, served %d", got.StatusCode, served)
+		}
+		two.FailOpen = true
+		if got := get(two, "ada"); got.StatusCode != 200 || served != 4 {
+			t.Errorf("open: %d, served %d", got.StatusCode, served)
+		}
+	})
+}
+
+func TestBadLimits(t *testing.T) {
+	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+	defer rdb.Close()
+	for limit, says := range map[int]string{0: "Limit must be", -1: "got -1", 1 << 31: "2147483647"} {
+		if _, err := sliding.NewLimiter(calls(rdb, time.Minute), sliding.LimiterOptions{Limit: limit}); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%d: %v", limit, err)
+		}
+	}
+	if _, err := sliding.NewLimiter(calls(rdb, 0), sliding.LimiterOptions{Limit: 1}); err == nil || !strings.Contains(err.Error(), "Namespace.TTL") {
+		t.Errorf("no window: %v", err)
+	}
+	l := mayfly.Must(sliding.NewLimiter(calls(rdb, time.Minute), sliding.LimiterOptions{Limit: 10, FailOpen: true}))
+	for _, n := range []int{-1, 11} {
+		if d, err := l.Allow(t.Context(), "ada", n); err == nil || d.Allowed || !strings.Contains(err.Error(), "the limit is 10") {
+			t.Errorf("%d: %+v, %v", n, d, err)
+		}
+	}
+}

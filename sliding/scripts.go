@@ -1,0 +1,167 @@
+package sliding
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly/internal/record"
+	"github.com/mayflycache/mayfly/internal/truth"
+)
+
+// What needs Redis's clock, or a comparison, is a script. Each reads one key, decides, and writes it.
+
+// lua returns the script of source, with what all scripts begin with that know an end: the time, and how to read and write
+// an end where the record keeps it. Zero is none, and a plain value has no room for one.
+func lua(source string) truth.Script {
+	return truth.NewScript(strings.NewReplacer(
+		"$header", strconv.Itoa(record.SessionLen),
+		"$before", strconv.Itoa(record.EndAt), "$from", strconv.Itoa(record.EndAt+1),
+		"$to", strconv.Itoa(record.EndAt+6), "$after", strconv.Itoa(record.EndAt+7),
+	).Replace(`local t = redis.call('TIME')
+local now = t[1] * 1000 + math.floor(t[2] / 1000)
+local function roomy(v) return #v >= $header and string.sub(v, 1, 6) == '\193mfy\1\4' end
+local function stop(v)
+	local n = 0
+	for i = $from, $to do n = n * 256 + string.byte(v, i) end
+	return n
+end
+local function stopping(v, at)
+	local s = ''
+	for i = 1, 6 do s = string.char(at % 256) .. s; at = math.floor(at / 256) end
+	return string.sub(v, 1, $before) .. s .. string.sub(v, $after)
+end
+` + source))
+}
+
+var (
+	// touch  k, ttl, max age, below, read: renews k if less than below is left, never beyond its end. It answers with what is
+	// left, what is left to the end, and the value if it is to be read.
+	touch = lua(`local v = redis.call('GET', KEYS[1])
+if not v then return false end
+if not roomy(v) then return redis.error_reply('NOEND the value was not written by this store, and has no room for an end') end
+local left, last = redis.call('PTTL', KEYS[1]), stop(v)
+if last == 0 then
+	last = now + ARGV[2]
+	redis.call('SET', KEYS[1], stopping(v, last), 'KEEPTTL')
+end
+local to = math.min(now + ARGV[1], last)
+if left < 0 or now + left > last or left < tonumber(ARGV[3]) and now + left < to then
+	redis.call('PEXPIREAT', KEYS[1], to)
+	left = to - now
+end
+return {left, last - now, ARGV[4] == '1' and v or ''}`)
+
+	// write  k, record, ttl, max age, mode, head, length: puts the record in its mode. It answers 1, also to its own
+	// repetition, or 0. Of plain values nobody knows who wrote them: then it is sent once.
+	write = lua(`local new, age, mode = ARGV[1], tonumber(ARGV[3]), ARGV[4]
+local v = redis.call('GET', KEYS[1])
+if v and mode ~= 'keep' and roomy(v) and string.sub(v, 1, $before) == string.sub(new, 1, $before) then return 1 end
+if v and (mode == 'begin' or mode == 'carry') then return 0 end
+if mode == 'swap' and not (v and #v == tonumber(ARGV[6]) and string.sub(v, 1, #ARGV[5]) == ARGV[5]) then return 0 end
+local from, last = v, 0
+if mode == 'carry' then from = new end
+if from and roomy(from) then last = stop(from) end
+if last == 0 and age > 0 then last = now + age end
+local to = now + ARGV[2]
+if last > 0 then to = math.min(to, last); new = stopping(new, last) end
+redis.call('SET', KEYS[1], new, 'PXAT', to)
+return 1`)
+)
+
+// mode says what write does about what is there.
+type mode string
+
+const (
+	begin mode = "begin" // only where nothing is; the end is new
+	keep  mode = "keep"  // whatever is there; its end is inherited
+	carry mode = "carry" // only where nothing is; the record has its end
+	swap  mode = "swap"  // only in place of what was read; its end is inherited
+)
+
+// put writes rec.
+func (s *Store[K, V]) put(ctx context.Context, full string, rec []byte, m mode) error {
+	done, err := s.write(ctx, full, rec, m, nil)
+	if err == nil && !done {
+		return ErrExists
+	}
+	return err
+}
+
+// swap puts rec in place of old, and reports whether old was still there.
+func (s *Store[K, V]) swap(ctx context.Context, full string, old, rec []byte) (bool, error) {
+	defer s.wrote(ctx, full)()
+	return s.write(ctx, full, rec, swap, old)
+}
+
+func (s *Store[K, V]) write(ctx context.Context, full string, rec []byte, m mode, old []byte) (bool, error) {
+	head := old
+	if kind, _, _ := record.Parse(old); kind == record.Session {
+		head = old[:record.HeadLen] // up to the id, which no other write has
+	}
+	args := []any{rec, s.room.TTL.Milliseconds(), s.opt.MaxAge.Milliseconds(), string(m), head, len(old)}
+	if s.room.Plain {
+		n, err := write.RunOnce(ctx, s.room.Redis, full, args...).Int64()
+		return n == 1, s.room.ExplainWrite(ctx, full, err)
+	}
+	n, err := write.Run(ctx, s.room.Redis, []string{full}, args...).Int64()
+	return n == 1, s.room.Typed(ctx, full, truth.Repeated(err))
+}
+
+// readAged reads and renews where there is a MaxAge.
+func (s *Store[K, V]) readAged(ctx context.Context, full string) (raw []byte, life time.Duration, err error) {
+	reply, err := touch.Run(ctx, s.room.Redis, []string{full}, s.touchArgs(true)...).Slice()
+	if err != nil {
+		return nil, 0, err
+	}
+	left, end, value, err := touched(reply)
+	if left < end { // an access can renew it, and has to when below is left
+		left -= s.below
+	}
+	return []byte(value), max(left, 0), err
+}
+
+func (s *Store[K, V]) touchArgs(read bool) []any {
+	below := min(s.below, s.room.TTL+time.Millisecond)
+	return []any{s.room.TTL.Milliseconds(), s.opt.MaxAge.Milliseconds(), below.Milliseconds(), read}
+}
+
+func touched(reply []any) (left, end time.Duration, value string, err error) {
+	if len(reply) == 3 {
+		l, ok1 := reply[0].(int64)
+		e, ok2 := reply[1].(int64)
+		value, ok3 := reply[2].(string)
+		if ok1 && ok2 && ok3 {
+			return time.Duration(l) * time.Millisecond, time.Duration(e) * time.Millisecond, value, nil
+		}
+	}
+	return 0, 0, "", fmt.Errorf("a script answered %v", reply)
+}
+
+// touchAged renews keys where there is a MaxAge.
+func (s *Store[K, V]) touchAged(ctx context.Context, keys []K, fulls []string, alive map[K]bool) error {
+	args := s.touchArgs(false)
+	pipe := s.room.Redis.Pipeline()
+	cmds := make([]*redis.Cmd, len(keys))
+	for i, full := range fulls {
+		cmds[i] = touch.EvalSha(ctx, pipe, []string{full}, args...)
+	}
+	pipe.Exec(ctx)
+	var wrong []error
+	for i, cmd := range cmds {
+		if redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
+			cmd = touch.Run(ctx, s.room.Redis, []string{fulls[i]}, args...)
+		}
+		err := cmd.Err()
+		if err != nil && !errors.Is(err, redis.Nil) {
+			wrong = append(wrong, s.room.Fail("touch", keys[i], err))
+		}
+		alive[keys[i]] = err == nil
+	}
+	return errors.Join(wrong...)
+}

@@ -1,0 +1,162 @@
+// Package sliding keeps values that live while they are used: sessions, carts, logins. Each Get gives a value its whole TTL
+// again, unless [Options.MaxAge] says that it has been here for long enough.
+//
+//	sessions, err := sliding.New(mayfly.Namespace[string, Session]{
+//		Name: "sessions", Redis: rdb, Prefix: "session:", TTL: 30 * time.Minute,
+//	}, sliding.Options{MaxAge: 12 * time.Hour})
+//	...
+//	err = sessions.Create(ctx, id, Session{User: 1001})
+//	s, err := sessions.Get(ctx, id) // and 30 more minutes
+//
+// Redis holds the only copy. So its failure is the caller's error, never an answer: [mayfly.ErrNotFound] is returned if
+// Redis said that there is no such value, and for no other reason. A write whose reply was lost, and whose repetition
+// could do harm, returns [mayfly.ErrUnknownOutcome].
+//
+// The package also has a [Limiter], whose counters slide too: so and so many calls in so much time.
+package sliding
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/record"
+	"github.com/mayflycache/mayfly/internal/truth"
+)
+
+// ErrExists says that Create found a value under the key.
+var ErrExists = errors.New("there is a value under this key already")
+
+// Options say how values slide. Every zero is a default that works.
+type Options struct {
+	// MaxAge is how old a value may become, however much it is used: its end is set by Create, or by the Set that found
+	// nothing, and no access pushes it back. Redis's clock decides, to the millisecond. Zero lets a value live for as long as
+	// it is used. All who use a namespace must agree on it.
+	MaxAge time.Duration
+
+	// TouchBelow is the share of the TTL that must be left at most for an access to renew it. At 0.5 a value that is used
+	// all the time costs two writes per TTL instead of one per Get, and an idle one ends after between half a TTL and a
+	// whole one. Zero is 1, as in the guide: each access renews. With a local tier zero is 0.5, and 1 is refused, for a
+	// renewal takes the copies of all processes away.
+	TouchBelow float64
+
+	// Atomic reads and renews by one command, GETEX, where Get else sends the guide's two, GET and PEXPIRE, in one trip.
+	// Between those another client's command may be done; GETEX is dearer for clients that trace or route by command.
+	Atomic bool
+}
+
+func (o Options) validate(plain, local bool, ttl time.Duration) error {
+	var wrong []error
+	add := func(bad bool, format string, args ...any) {
+		if bad {
+			wrong = append(wrong, fmt.Errorf("Options."+format, args...))
+		}
+	}
+	if o.MaxAge != 0 {
+		if err := mayfly.CheckTTL("Options.MaxAge", o.MaxAge); err != nil {
+			wrong = append(wrong, err)
+		}
+		add(o.MaxAge < ttl, "MaxAge %v is shorter than Namespace.TTL %v: no value would live that long; shorten the TTL", o.MaxAge, ttl)
+		add(plain, "MaxAge needs a header, which a plain value has no room for: use it without Namespace.Plain")
+		add(o.Atomic, "Atomic is set, and so is MaxAge, which has a script of its own: leave one out")
+	}
+	add(math.IsNaN(o.TouchBelow) || o.TouchBelow < 0 || o.TouchBelow > 1, "TouchBelow must be 0 to 1, got %v", o.TouchBelow)
+	add(local && o.TouchBelow == 1, "TouchBelow is 1 and Namespace.Local is set: each access would renew, and so take away, the copies of all processes; use 0.5")
+	add(o.Atomic && (local || o.TouchBelow > 0 && o.TouchBelow < 1), "Atomic renews at each access, which a TouchBelow under 1 and a local tier do not: leave it out")
+	return errors.Join(wrong...)
+}
+
+// Store is the values of one namespace. It is safe for concurrent use, starts no goroutine and needs no Close.
+type Store[K comparable, V any] struct {
+	room   truth.Room[K, V]
+	opt    Options
+	format uint32
+	below  time.Duration // an access renews what has less than this left
+	near   *near[V]      // nil: no local tier
+}
+
+// New returns a store of ns, whose TTL is how long a value lives unused. It does no I/O. The namespace has no Jitter: values
+// that are used do not end together, and a session that ends early is a fault.
+func New[K comparable, V any](ns mayfly.Namespace[K, V], o Options) (*Store[K, V], error) {
+	room, err := truth.Of("sliding", ns)
+	if ns.Jitter.Fraction != 0 || ns.Jitter.Floor != 0 || ns.Jitter.Ceiling != 0 {
+		err = errors.Join(err, errors.New("sliding: Namespace.Jitter must be zero: a value that slides is promised its TTL"))
+	}
+	if wrong := o.validate(ns.Plain, ns.Local != nil, ns.TTL); wrong != nil {
+		err = errors.Join(err, fmt.Errorf("sliding: %w", wrong))
+	}
+	if err != nil {
+		return nil, err
+	}
+	s := &Store[K, V]{room: room, opt: o, format: record.FormatOf(room.Codec.Format()), near: newNear(ns)}
+	switch {
+	case o.TouchBelow == 0 && ns.Local != nil:
+		s.below = ns.TTL / 2
+	case o.TouchBelow == 0 || o.TouchBelow == 1:
+		s.below = always
+	default:
+		s.below = max(time.Duration(float64(ns.TTL)*o.TouchBelow), time.Millisecond)
+	}
+	return s, nil
+}
+
+// always is more than anything has left: each access renews.
+const always = time.Duration(math.MaxInt64)
+
+// encode returns the bytes of v as Redis holds them. Those of two writes are never the same, but of plain values.
+func (s *Store[K, V]) encode(v V) ([]byte, error) {
+	if s.room.Plain {
+		return s.room.Codec.Append(nil, v)
+	}
+	rec, err := s.room.Codec.Append(record.BeginSession(nil, newID(), s.format), v)
+	if err == nil && !record.Seal(rec) {
+		err = fmt.Errorf("the value has %d bytes: Redis takes %d", len(rec), record.MaxLen)
+	}
+	return rec, err
+}
+
+// decode returns the value of bytes that Redis held.
+func (s *Store[K, V]) decode(raw []byte) (v V, err error) {
+	kind, h, body := record.Parse(raw)
+	switch {
+	case kind == record.Plain: // another program wrote it
+	case kind != record.Session || s.room.Plain:
+		return v, fmt.Errorf("the key holds a record of another kind (%v): is its prefix used by a cache too?", kind)
+	case h.Format != s.format:
+		return v, fmt.Errorf("the value was written by another codec than %q", s.room.Codec.Format())
+	}
+	return s.room.Codec.Decode(body)
+}
+
+// do runs f with the full key, and says what failed.
+func (s *Store[K, V]) do(doing string, key K, f func(full string) error) error {
+	full, err := s.room.FullKey(key)
+	if err == nil {
+		err = f(full)
+	}
+	return s.room.Fail(doing, key, err)
+}
+
+// Delete removes values. To remove what is not there is no error.
+func (s *Store[K, V]) Delete(ctx context.Context, keys ...K) error {
+	fulls := make([]string, len(keys))
+	for i, key := range keys {
+		var err error
+		if fulls[i], err = s.room.FullKey(key); err != nil {
+			return s.room.Fail("delete", key, err)
+		}
+	}
+	s.near.forget(fulls...)
+	defer s.near.changed(ctx, fulls...)
+	pipe := s.room.Redis.Pipeline() // a command per key, so that a cluster takes them all
+	for _, full := range fulls {
+		pipe.Unlink(ctx, full)
+	}
+	if _, err := pipe.Exec(ctx); err != nil {
+		return fmt.Errorf("sliding: delete %d values: %w", len(keys), truth.Repeated(err))
+	}
+	return nil
+}

@@ -1,0 +1,165 @@
+package sliding
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly/internal/record"
+	"github.com/mayflycache/mayfly/internal/truth"
+)
+
+// newID tells one write from every other, so that a command which was sent again, because its reply was lost, finds its
+// own work.
+func newID() (id record.ID) {
+	rand.Read(id[:]) // never fails
+	return id
+}
+
+// Create stores v under key if there is nothing, and returns [ErrExists] if there is. It may be repeated by go-redis after a
+// lost reply: the repetition knows what the first try wrote. (Not so with Namespace.Plain: then a lost reply is
+// mayfly.ErrUnknownOutcome.)
+func (s *Store[K, V]) Create(ctx context.Context, key K, v V) error {
+	return s.do("create", key, func(full string) error {
+		rec, err := s.encode(v)
+		if err != nil {
+			return err
+		}
+		return s.create(ctx, full, rec, begin)
+	})
+}
+
+// create writes rec where nothing is.
+func (s *Store[K, V]) create(ctx context.Context, full string, rec []byte, age mode) error {
+	defer s.wrote(ctx, full)()
+	switch {
+	case s.opt.MaxAge > 0:
+		return s.put(ctx, full, rec, age)
+	case s.room.Plain:
+		_, err := s.once(ctx, "set", full, rec, "px", s.room.TTL.Milliseconds(), "nx").Result()
+		if errors.Is(err, redis.Nil) {
+			return ErrExists
+		}
+		return s.room.ExplainWrite(ctx, full, err)
+	}
+	there, err := s.room.Redis.SetArgs(ctx, full, rec, redis.SetArgs{Mode: "NX", Get: true, TTL: s.room.TTL}).Result()
+	switch {
+	case errors.Is(err, redis.Nil), err == nil && there == string(rec):
+		return nil
+	case err == nil, redis.HasErrorPrefix(err, "WRONGTYPE"):
+		return ErrExists
+	}
+	return truth.Repeated(err)
+}
+
+// once sends a command that is not repeated.
+func (s *Store[K, V]) once(ctx context.Context, args ...any) truth.Command {
+	cmd := truth.Once(ctx, args...)
+	s.room.Redis.Process(ctx, cmd)
+	return cmd
+}
+
+// wrote makes the local tier forget full before a write, and what it returns tells the others after it.
+func (s *Store[K, V]) wrote(ctx context.Context, full string) func() {
+	s.near.forget(full)
+	return func() { s.near.changed(ctx, full) }
+}
+
+// Set stores v under key, whatever is there, and gives it the whole TTL. The value's age, where [Options.MaxAge] counts
+// it, goes on: to begin anew, Delete and Create. Of two concurrent Sets the later wins; to change a value by what it was,
+// use Update.
+func (s *Store[K, V]) Set(ctx context.Context, key K, v V) error {
+	return s.do("set", key, func(full string) error {
+		rec, err := s.encode(v)
+		if err != nil {
+			return err
+		}
+		defer s.wrote(ctx, full)()
+		if s.opt.MaxAge > 0 {
+			return s.put(ctx, full, rec, keep)
+		}
+		// GET, so that what is not a string is refused, not replaced.
+		err = s.room.Redis.SetArgs(ctx, full, rec, redis.SetArgs{Get: true, TTL: s.room.TTL}).Err()
+		if errors.Is(err, redis.Nil) {
+			return nil
+		}
+		return s.room.Typed(ctx, full, truth.Repeated(err))
+	})
+}
+
+// Update replaces the value of key by what change makes of it, and gives it the whole TTL. If somebody else changed it
+// meanwhile, change is called again with what they made of it, so no update is lost; it must not have other effects. An
+// error of change ends it, and nothing is stored. It returns what was stored, and mayfly.ErrNotFound if there is
+// nothing to change.
+func (s *Store[K, V]) Update(ctx context.Context, key K, change func(V) (V, error)) (v V, err error) {
+	err = s.do("update", key, func(full string) error {
+		for try := 0; ; try++ {
+			raw, err := s.room.Redis.Get(ctx, full).Bytes()
+			if err != nil {
+				return s.room.Explain(ctx, full, err)
+			}
+			if v, err = s.decode(raw); err != nil {
+				return err
+			}
+			if v, err = change(v); err != nil {
+				return err
+			}
+			rec, err := s.encode(v)
+			if err != nil {
+				return err
+			}
+			mine, err := s.swap(ctx, full, raw, rec)
+			if mine || err != nil {
+				return err
+			}
+			if err := rest(ctx, try); err != nil {
+				return err
+			}
+		}
+	})
+	return v, err
+}
+
+// rest waits after a lost race: the more often it was lost, the longer, up to a few milliseconds.
+func rest(ctx context.Context, try int) error {
+	var b [1]byte
+	rand.Read(b[:])
+	most := time.Duration(min(try, 16)) * 250 * time.Microsecond
+	t := time.NewTimer(most * time.Duration(b[0]) / 256)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Rotate gives the value of key another name, with what is left of its life: after a login, say, so that an id that
+// somebody had before does not become a logged-in one. If it fails in between there may be both, or, on the way to a key
+// where there is something already, an [ErrExists] and only the old one.
+func (s *Store[K, V]) Rotate(ctx context.Context, from, to K) error {
+	return s.do("rotate", from, func(old string) error {
+		full, err := s.room.FullKey(to)
+		if err != nil {
+			return err
+		}
+		if old == full {
+			return errors.New("the new key is the old one")
+		}
+		raw, err := s.room.Redis.Get(ctx, old).Bytes()
+		if err != nil {
+			return s.room.Explain(ctx, old, err)
+		}
+		if _, err := s.decode(raw); err != nil {
+			return err
+		}
+		if err := s.create(ctx, full, raw, carry); err != nil {
+			return err
+		}
+		return s.Delete(ctx, from)
+	})
+}
