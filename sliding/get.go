@@ -57,20 +57,27 @@ func (s *Store[K, V]) read(ctx context.Context, full string) (raw []byte, life t
 		raw, err = s.room.Redis.GetEx(ctx, full, s.room.TTL).Bytes()
 		return raw, 0, err
 	}
-	pipe := s.room.Redis.Pipeline()
-	get, renew := pipe.Get(ctx, full), pipe.PExpire(ctx, full, s.room.TTL)
-	pipe.Exec(ctx) // its error is that of a command
+	name := any(full) // once for both commands
+	get, renew := redis.NewStringCmd(ctx, "get", name), redis.NewBoolCmd(ctx, "pexpire", name, s.ttl)
+	s.ask(ctx, get, renew)
 	if raw, err = get.Bytes(); err != nil {
 		return nil, 0, err
 	}
 	return raw, 0, renewed(renew)
 }
 
+// ask sends commands in one trip. Each has its own error.
+func (s *Store[K, V]) ask(ctx context.Context, cmds ...redis.Cmder) {
+	pipe := s.room.Redis.Pipeline()
+	pipe.BatchProcess(ctx, cmds...)
+	pipe.Exec(ctx)
+}
+
 // readSeldomRenewed asks what is left, and renews if that is little.
 func (s *Store[K, V]) readSeldomRenewed(ctx context.Context, full string) ([]byte, time.Duration, error) {
-	pipe := s.room.Redis.Pipeline()
-	get, pttl := pipe.Get(ctx, full), pipe.PTTL(ctx, full)
-	pipe.Exec(ctx)
+	name := any(full)
+	get, pttl := redis.NewStringCmd(ctx, "get", name), redis.NewDurationCmd(ctx, time.Millisecond, "pttl", name)
+	s.ask(ctx, get, pttl)
 	raw, err := get.Bytes()
 	if err != nil {
 		return nil, 0, err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"time"
 
 	"github.com/mayflycache/mayfly"
@@ -30,8 +31,9 @@ type LimiterOptions struct {
 // Limiter counts calls in Redis, for all processes together. Counting and the counter's end are one step: there is no
 // counter without a TTL. It is safe for concurrent use.
 type Limiter[K comparable] struct {
-	room truth.Room[K, int64]
-	opt  LimiterOptions
+	room          truth.Room[K, int64]
+	opt           LimiterOptions
+	limit, window any // as the scripts take them
 }
 
 // Decision is what [Limiter.Allow] says.
@@ -60,7 +62,7 @@ func NewLimiter[K comparable](ns mayfly.Namespace[K, int64], o LimiterOptions) (
 	if err := errors.Join(wrong...); err != nil {
 		return nil, err
 	}
-	return &Limiter[K]{room, o}, nil
+	return &Limiter[K]{room, o, strconv.Itoa(o.Limit), strconv.FormatInt(ns.TTL.Milliseconds(), 10)}, nil
 }
 
 // Allow asks for n calls of key, all or none; n of 0 only looks. It is one round trip, sent once: if the reply is lost, the
@@ -102,7 +104,7 @@ func (l *Limiter[K]) ask(ctx context.Context, full string, n int) (Decision, err
 	if l.opt.Sliding {
 		script = slidingWindow
 	}
-	reply, err := script.RunOnce(ctx, l.room.Redis, full, n, l.opt.Limit, l.room.TTL.Milliseconds()).Int64Slice()
+	reply, err := script.IntsOnce(ctx, l.room.Redis, full, n, l.limit, l.window)
 	if err != nil {
 		return Decision{}, err
 	}

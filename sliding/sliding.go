@@ -20,6 +20,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strconv"
 	"time"
 
 	"github.com/mayflycache/mayfly"
@@ -74,6 +75,7 @@ type Store[K comparable, V any] struct {
 	room   truth.Room[K, V]
 	opt    Options
 	format uint32
+	ttl    any           // in milliseconds, as commands take it
 	below  time.Duration // an access renews what has less than this left
 	near   *near[V]      // nil: no local tier
 }
@@ -92,6 +94,7 @@ func New[K comparable, V any](ns mayfly.Namespace[K, V], o Options) (*Store[K, V
 		return nil, err
 	}
 	s := &Store[K, V]{room: room, opt: o, format: record.FormatOf(room.Codec.Format()), near: newNear(ns)}
+	s.ttl = strconv.FormatInt(ns.TTL.Milliseconds(), 10)
 	switch {
 	case o.TouchBelow == 0 && ns.Local != nil:
 		s.below = ns.TTL / 2

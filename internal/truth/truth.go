@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"strings"
+	"unsafe"
 
 	"github.com/redis/go-redis/v9"
 
@@ -39,7 +40,7 @@ func Of[K comparable, V any](pattern string, ns mayfly.Namespace[K, V]) (Room[K,
 func (r Room[K, V]) FullKey(key K) (string, error) {
 	const room = 24 // for the text of most keys
 	full, err := r.form(append(make([]byte, 0, len(r.Prefix)+room), r.Prefix...), key)
-	return string(full), err
+	return unsafe.String(unsafe.SliceData(full), len(full)), err // nobody writes to full again
 }
 
 // Fail wraps err, once, with what was done to which key. Nil stays nil.
@@ -116,6 +117,5 @@ type Command interface {
 	redis.Cmder
 	Result() (any, error)
 	Int64() (int64, error)
-	Int64Slice() ([]int64, error)
 	Text() (string, error)
 }
