@@ -119,6 +119,9 @@ func (c *Cluster) Options() *redis.ClusterOptions {
 		Dialer:                   c.Dial,
 		Password:                 node.Password,
 		PoolSize:                 poolSize,
+		ReadBufferSize:           bufferSize,
+		WriteBufferSize:          bufferSize,
+		DisableIdentity:          true,
 		ContextTimeoutEnabled:    true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
 	}

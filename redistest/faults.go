@@ -1,7 +1,6 @@
 package redistest
 
 import (
-	"net"
 	"time"
 
 	"github.com/mayflycache/mayfly/internal/server"
@@ -65,7 +64,7 @@ func (s *Server) reopen() error {
 	if s.addr == "" {
 		return nil
 	}
-	l, err := net.Listen("tcp", s.addr)
+	l, err := listenPlainly(s.addr)
 	if err != nil {
 		return err
 	}
