@@ -1,25 +1,64 @@
 package engine
 
 import (
+	"bufio"
 	"bytes"
+	"errors"
 	"fmt"
-	"math/rand/v2"
 	"net"
 	"slices"
 	"strconv"
 	"strings"
-	"testing"
 	"time"
 
+	"github.com/mayflycache/mayfly/internal/engine/values"
 	"github.com/mayflycache/mayfly/internal/resp"
 )
 
-// beside drives one family's random commands at an engine and at a real Redis and compares every reply and every keyspace event. The clock
-// runs; nothing is reaped, so that dead keys and fields are met by commands on both sides.
+// beside is an engine and a real Redis that get the same commands. The clock runs; nothing is reaped, so that dead keys and fields are met by
+// commands on both sides.
 type beside struct {
 	engine   *Engine
-	sessions map[int]*Session // by protocol; 0 subscribes
-	redis    map[int]*wire
+	now      int64            // the engine's: real time, unless it had to wait for it
+	sessions map[int]*Session // by protocol; and those two below
+	conns    map[int]*wire
+	strict   bool // no set becomes a table, so that the order of small ones, some of which may come out of a table, is defined
+
+	batch  []*exchange  // sent to the engine, and not yet to Redis
+	who    int          // whose batch it is
+	timely map[int]bool // of a session: the open transaction asks for times
+
+	dump, realDump string // what DUMP replied last
+	seen           func(*exchange)
+}
+
+// Sessions that are not named by their protocol.
+const (
+	subscriber = 0
+	checker    = 1
+)
+
+// exchange is a command and what came of it.
+type exchange struct {
+	args       []string
+	proto      int
+	how        tolerance
+	got, want  resp.Value
+	events     []string // the engine's
+	wantEvents []string
+	marked     bool // events are complete; those of commands before that are not marked among them
+	aside      bool // not drawn
+}
+
+// mismatch is an exchange in which the two differ.
+type mismatch struct {
+	*exchange
+	acts int // how many had been played
+	what string
+}
+
+func (m *mismatch) Error() string {
+	return fmt.Sprintf("RESP%d %.200q: %s\n got %.300s %.300v\nwant %.300s %.300v", m.proto, m.args, m.what, notation(m.got), m.events, notation(m.want), m.wantEvents)
 }
 
 type wire struct {
@@ -28,216 +67,300 @@ type wire struct {
 	buf []byte
 }
 
-func (w *wire) do(args []string) (resp.Value, error) {
-	w.buf = fmt.Appendf(w.buf[:0], "*%d\r\n", len(args))
+func (w *wire) add(args []string) {
+	w.buf = fmt.Appendf(w.buf, "*%d\r\n", len(args))
 	for _, a := range args {
 		w.buf = fmt.Appendf(w.buf, "$%d\r\n%s\r\n", len(a), a)
 	}
+}
+
+// flush sends what was added.
+func (w *wire) flush() error {
 	w.SetDeadline(time.Now().Add(10 * time.Second))
-	if _, err := w.Write(w.buf); err != nil {
-		return resp.Value{}, err
-	}
-	return w.r.Read()
+	_, err := w.Write(w.buf)
+	w.buf = w.buf[:0]
+	return err
 }
 
-const subscriber = 0
-
-// besideCommands is how many commands a comparison plays.
-func besideCommands() int {
-	if testing.Short() {
-		return 1000
-	}
-	return 5000
+// lowLimits let small values take both forms.
+var lowLimits = values.Limits{
+	HashMaxListpackEntries: 4, HashMaxListpackValue: 64, ListMaxListpackSize: 4,
+	SetMaxIntsetEntries: 6, SetMaxListpackEntries: 8, SetMaxListpackValue: 12,
+	ZSetMaxListpackEntries: 8, ZSetMaxListpackValue: 12,
 }
 
-// newBeside starts both sides. Low limits let small values take both forms.
-func newBeside(t *testing.T, low bool) *beside {
-	addr := realServer(t)
-	b := &beside{engine: New(Options{Seed: 1}), sessions: map[int]*Session{}, redis: map[int]*wire{}}
-	for _, proto := range []int{2, 3, subscriber} {
+// newBeside returns a new engine and the server at addr, both empty.
+func newBeside(addr string, low bool) (*beside, error) {
+	b := &beside{
+		engine: New(Options{Seed: 1}), sessions: map[int]*Session{}, conns: map[int]*wire{}, timely: map[int]bool{},
+		strict: !low, who: checker,
+	}
+	for _, who := range []int{2, 3, subscriber, checker} {
 		conn, err := net.Dial("tcp", addr)
 		if err != nil {
-			t.Fatal(err)
+			return nil, errors.Join(err, b.close())
 		}
-		t.Cleanup(func() { conn.Close() })
-		b.redis[proto] = &wire{Conn: conn, r: resp.NewReader(conn)}
-		b.sessions[proto] = b.engine.NewSession(SessionOptions{Now: time.Now().UnixMicro()})
+		b.conns[who] = &wire{Conn: conn, r: resp.NewReader(bufio.NewReaderSize(conn, 1<<16))}
+		b.sessions[who] = b.engine.NewSession(SessionOptions{Now: time.Now().UnixMicro()})
 	}
-	b.both(t, 3, "HELLO", "3")
-	b.both(t, 2, "DEBUG", "SET-ACTIVE-EXPIRE", "0")
-	b.redis[2].do([]string{"CONFIG", "SET", "notify-keyspace-events", "AEn"})
-	b.engine.settings.notify = notifyKeyevent | notifyAll | notifyNew
+	sub := b.conns[subscriber]
+	sub.add([]string{"PSUBSCRIBE", "__keyevent@*", "end"})
+	err := sub.flush()
+	for range 2 {
+		if err == nil {
+			_, err = sub.r.Read()
+		}
+	}
+	if err != nil {
+		return nil, errors.Join(err, b.close())
+	}
+	b.do(b.sessions[subscriber], []string{"PSUBSCRIBE", "__keyevent@*", "end"})
+	b.sessions[subscriber].Out.Take(nil)
+	l := values.DefaultLimits
 	if low {
-		b.redis[2].do([]string{"CONFIG", "SET", "hash-max-listpack-entries", "4", "list-max-listpack-size", "4"})
-		b.engine.limits.HashMaxListpackEntries = 4
-		b.engine.limits.ListMaxListpackSize = 4
+		l = lowLimits
 	}
-	b.both(t, subscriber, "PSUBSCRIBE", "__keyevent@*", "end")
-	b.redis[subscriber].r.Read()
-	return b
+	for _, line := range []string{
+		"FLUSHALL", "SCRIPT FLUSH", "DEBUG SET-ACTIVE-EXPIRE 0", "CONFIG RESETSTAT", "CONFIG SET notify-keyspace-events EAmn maxmemory 0 maxmemory-policy noeviction",
+		"CONFIG SET maxmemory-samples 5 active-expire-effort 1 hz 10 lfu-log-factor 10 lfu-decay-time 1 tracking-table-max-keys 1000000 busy-reply-threshold 5000",
+		fmt.Sprintf("CONFIG SET hash-max-listpack-entries %d hash-max-listpack-value %d list-max-listpack-size %d", l.HashMaxListpackEntries, l.HashMaxListpackValue, l.ListMaxListpackSize),
+		fmt.Sprintf("CONFIG SET set-max-intset-entries %d set-max-listpack-entries %d set-max-listpack-value %d", l.SetMaxIntsetEntries, l.SetMaxListpackEntries, l.SetMaxListpackValue),
+		fmt.Sprintf("CONFIG SET zset-max-listpack-entries %d zset-max-listpack-value %d", l.ZSetMaxListpackEntries, l.ZSetMaxListpackValue),
+	} {
+		b.send(words(line)...)
+	}
+	if m := b.flush(); m != nil {
+		return nil, errors.Join(m, b.close())
+	}
+	b.turn(3)
+	b.aside([]string{"HELLO", "3"}, anything)
+	if m := b.flush(); m != nil {
+		return nil, errors.Join(m, b.close())
+	}
+	return b, nil
 }
 
-// both runs a command on both sides and returns the replies.
-func (b *beside) both(t *testing.T, proto int, args ...string) (got, want resp.Value) {
-	t.Helper()
-	want, err := b.redis[proto].do(args)
-	if err != nil {
-		t.Fatalf("Redis: %q: %v", args, err)
+func (b *beside) close() error {
+	for _, c := range b.conns {
+		c.Close()
 	}
+	return nil
+}
+
+// clock is real time that does not go back to before what the engine has seen.
+func (b *beside) clock() int64 {
+	b.now = max(b.now, time.Now().UnixMicro())
+	return b.now
+}
+
+// do runs a command on the engine, to its end.
+func (b *beside) do(s *Session, args []string) resp.Value {
 	raw := make([][]byte, len(args))
 	for i, a := range args {
 		raw[i] = []byte(a)
 	}
-	s := b.sessions[proto]
-	b.engine.Do(time.Now().UnixMicro(), s, raw)
-	if s.Waiting() {
-		at, ok := b.engine.NextWake()
-		if !ok {
-			t.Fatalf("engine: %q waits for ever", args)
-		}
-		b.engine.Tick(at)
+	outcome := b.engine.Do(b.clock(), s, raw)
+	for outcome == Yielded {
+		outcome = b.engine.Resume(b.clock(), s)
 	}
 	for _, a := range raw { // nothing of the arguments may be kept
 		for i := range a {
 			a[i] = '!'
 		}
 	}
-	got, err = resp.NewReader(bytes.NewReader(s.Out.Bytes())).Read()
+	if at, ok := b.engine.NextWake(); s.Waiting() && ok {
+		b.now = at
+		b.engine.Tick(at)
+	}
+	v, err := resp.NewReader(bytes.NewReader(s.Out.Bytes())).Read()
 	if err != nil {
-		t.Fatalf("engine: %q: %v in %q", args, err, s.Out.Bytes())
+		v = resp.Value{Kind: '-', Text: "no reply: " + err.Error()}
 	}
 	s.Out.Take(nil)
-	return got, want
+	return v
 }
 
-// events returns the keyspace events since the last call, of both sides.
-func (b *beside) events(t *testing.T) (got, want []string) {
-	w := b.redis[2]
-	w.do([]string{"PUBLISH", "end", "end"})
-	b.redis[subscriber].SetDeadline(time.Now().Add(10 * time.Second))
-	name := func(v resp.Value) string {
-		if len(v.List) < 4 {
-			return notation(v)
-		}
-		_, event, _ := strings.Cut(v.List[2].Text, "__:")
-		return event + " " + v.List[3].Text
+// turn ends the batch of another.
+func (b *beside) turn(who int) *mismatch {
+	if who == b.who {
+		return nil
 	}
-	for {
-		v, err := b.redis[subscriber].r.Read()
-		if err != nil {
-			t.Fatal(err)
-		}
-		if len(v.List) == 4 && v.List[2].Text == "end" {
-			break
-		}
-		want = append(want, name(v))
+	m := b.flush()
+	b.who = who
+	return m
+}
+
+// send gives a command to the engine, and puts it into the batch for Redis together with what must follow it. A command that cannot be
+// compared where it stands is left out.
+func (b *beside) send(args ...string) {
+	args = b.filled(args)
+	s := b.sessions[b.who]
+	inside := s.queue != nil
+	j := b.judge(args, inside)
+	if inside && j.how != same && j.how != near {
+		return
 	}
-	s := b.sessions[subscriber]
-	r := resp.NewReader(bytes.NewReader(s.Out.Bytes()))
+	if isName(innermost(args), "SCAN", "SSCAN", "HSCAN", "ZSCAN") && j.how == unordered { // where it stops is not defined
+		args = append(slices.Clone(args), "COUNT", "5000")
+	}
+	for _, line := range j.before {
+		b.aside(line, same)
+	}
+	x := b.ask(args, j.how)
+	switch {
+	case s.queue != nil:
+		b.timely[b.who] = b.timely[b.who] || j.how == near
+	case inside && b.timely[b.who]:
+		x.how, b.timely[b.who] = near, false
+	}
+	b.batch = append(b.batch, x)
+	if x.got.Kind == '-' {
+		return
+	}
+	if isName(args, "RESET") && b.who == 3 {
+		j.after = [][]string{{"HELLO", "3"}}
+	}
+	for _, line := range j.after {
+		b.aside(line, anything)
+	}
+}
+
+// aside puts a command into the batch that was not drawn.
+func (b *beside) aside(line []string, how tolerance) {
+	x := b.ask(line, how)
+	x.aside = true
+	b.batch = append(b.batch, x)
+}
+
+// ask has a command answered by the engine.
+func (b *beside) ask(args []string, how tolerance) *exchange {
+	s, sub := b.sessions[b.who], b.sessions[subscriber]
+	x := &exchange{args: args, proto: b.who, how: how, got: b.do(s, args)}
+	w := b.conns[b.who]
+	w.add(args)
+	if x.marked = s.queue == nil; x.marked {
+		w.add([]string{"PUBLISH", "end", ""})
+	}
+	r := resp.NewReader(bytes.NewReader(sub.Out.Bytes()))
 	for v, err := r.Read(); err == nil; v, err = r.Read() {
-		got = append(got, name(v))
+		x.events = append(x.events, eventName(v))
 	}
-	s.Out.Take(nil)
-	return got, want
+	sub.Out.Take(nil)
+	return x
 }
 
-// play compares n draws.
-func (b *beside) play(t *testing.T, seed uint64, n int, draw func(*rand.Rand) []string) {
-	r := rand.New(rand.NewPCG(seed, 0))
-	b.both(t, 2, "FLUSHALL")
-	b.events(t)
-	b.sessions[subscriber].Out.Take(nil)
-	used := map[string]int{}
-	var trail []string
-	for range n {
-		args, proto := draw(r), 2+r.IntN(2)
-		used[strings.ToLower(args[0])]++
-		got, want := b.both(t, proto, args...)
-		gotEvents, wantEvents := b.events(t)
-		trail = append(trail, fmt.Sprintf("%.60q", args))
-		loose := len(args) > 1 && b.table(args[1])
-		if !sameReply(args, got, want, loose) || !slices.Equal(gotEvents, wantEvents) {
-			t.Fatalf("seed %d, RESP%d, after\n%s\n got %.300s %.300v\nwant %.300s %.300v", seed, proto, strings.Join(trail[max(0, len(trail)-25):], "\n"),
-				notation(got), gotEvents, notation(want), wantEvents)
-		}
-		if slices.Contains(args, "1") {
-			<-time.After(3 * time.Millisecond) // a deadline of 1 ms is over
-		}
-		b.compareEncodings(t, args, trail)
-	}
-	t.Logf("seed %d: %d commands: %v", seed, n, used)
-}
-
-// table reports whether key holds something whose order is not defined.
-func (b *beside) table(key string) bool {
-	o := b.engine.dbs[0].find([]byte(key))
-	return o != nil && o.coll != nil && o.encoding() == "hashtable"
-}
-
-// compareEncodings compares the forms of whatever the arguments name.
-func (b *beside) compareEncodings(t *testing.T, args, trail []string) {
-	for _, key := range args[1:] {
-		if b.engine.dbs[0].find([]byte(key)) == nil {
-			continue
-		}
-		got, want := b.both(t, 2, "OBJECT", "ENCODING", key)
-		if notation(got) != notation(want) {
-			t.Fatalf("after\n%s\n%s is %s, not %s", strings.Join(trail[max(0, len(trail)-25):], "\n"), key, notation(got), notation(want))
+// filled puts a payload where the draw asks for one.
+func (b *beside) filled(args []string) []string {
+	for i, a := range args {
+		switch a {
+		case "$DUMP":
+			args = slices.Clone(args)
+			args[i] = b.dump
+		case "$REALDUMP":
+			args = slices.Clone(args)
+			args[i] = b.realDump
 		}
 	}
+	return args
 }
 
-// drift is how far the two clocks may be apart, in milliseconds.
-const drift = 500
-
-// sameReply compares two replies, with tolerance where two servers may differ: chance, order, the time of day.
-func sameReply(args []string, got, want resp.Value, loose bool) bool {
-	if notation(got) == notation(want) {
-		return true
+// flush sends the batch to Redis and compares.
+func (b *beside) flush() *mismatch {
+	defer func() { b.batch = b.batch[:0] }()
+	if len(b.batch) == 0 {
+		return nil
 	}
-	switch name := strings.ToUpper(args[0]); name {
-	case "HRANDFIELD":
-		return replyShape(got) == replyShape(want)
-	case "HGETALL", "HKEYS", "HVALS", "HSCAN":
-		return loose && slices.Equal(flat(got), flat(want))
-	case "TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME", "HTTL", "HPTTL", "HEXPIRETIME", "HPEXPIRETIME":
-		a, b := flat(got), flat(want)
-		return len(a) == len(b) && slices.EqualFunc(flatOrdered(got), flatOrdered(want), near)
+	w, sub := b.conns[b.who], b.conns[subscriber]
+	if err := w.flush(); err != nil {
+		return &mismatch{exchange: b.batch[0], what: err.Error()}
 	}
-	return false
+	for _, x := range b.batch {
+		var err error
+		if x.want, err = w.r.Read(); err == nil && x.marked {
+			_, err = w.r.Read()
+		}
+		if err != nil {
+			return &mismatch{exchange: x, what: "no reply: " + err.Error()}
+		}
+		if isName(x.args, "DUMP") && x.want.Text != "" && x.want.Kind == '$' {
+			b.dump, b.realDump = x.got.Text, x.want.Text
+		}
+	}
+	sub.SetDeadline(time.Now().Add(10 * time.Second))
+	for _, x := range b.batch {
+		for x.marked {
+			v, err := sub.r.Read()
+			if err != nil {
+				return &mismatch{exchange: x, what: "no event: " + err.Error()}
+			}
+			name := eventName(v)
+			if name == "" {
+				break
+			}
+			x.wantEvents = append(x.wantEvents, name)
+		}
+		if m := x.compare(); m != nil {
+			return m
+		}
+		if b.seen != nil && !x.aside && b.who != checker {
+			b.seen(x)
+		}
+	}
+	return nil
 }
 
-func near(a, b string) bool {
-	x, errX := strconv.ParseInt(strings.TrimPrefix(a, ":"), 10, 64)
-	y, errY := strconv.ParseInt(strings.TrimPrefix(b, ":"), 10, 64)
-	return a == b || errX == nil && errY == nil && x > 0 && y > 0 && max(x-y, y-x) <= drift
+// eventName is an event and its key, or nothing for the mark of an end.
+func eventName(v resp.Value) string {
+	if len(v.List) < 4 {
+		return notation(v)
+	}
+	_, event, _ := strings.Cut(v.List[2].Text, "__:")
+	if event == "" {
+		return ""
+	}
+	return event + " " + v.List[3].Text
 }
 
-// flat returns the leaves of a reply, sorted.
-func flat(v resp.Value) []string {
-	leaves := flatOrdered(v)
-	slices.Sort(leaves)
-	return leaves
+// check compares what keys hold, in the databases that commands use.
+func (b *beside) check(keys []string) *mismatch {
+	if m := b.turn(checker); m != nil {
+		return m
+	}
+	for i := range 3 {
+		b.send("SELECT", strconv.Itoa(i))
+		for _, key := range keys {
+			for _, line := range b.questions(b.engine.dbs[i], key) {
+				b.send(line...)
+			}
+		}
+		b.send("DBSIZE")
+	}
+	return b.flush()
 }
 
-func flatOrdered(v resp.Value) (leaves []string) {
-	if len(v.List) == 0 {
-		return []string{notation(v)}
+// questions are the commands that tell all of a key.
+func (b *beside) questions(d *db, key string) [][]string {
+	o := d.find([]byte(key))
+	if o == nil {
+		return [][]string{{"EXISTS", key}}
 	}
-	for _, e := range v.List {
-		leaves = append(leaves, flatOrdered(e)...)
+	lines := [][]string{{"OBJECT", "ENCODING", key}, {"PEXPIRETIME", key}}
+	switch v := o.coll.(type) {
+	case nil:
+		lines = append(lines, []string{"GET", key})
+	case *values.ListValue:
+		lines = append(lines, []string{"LRANGE", key, "0", "-1"})
+	case *values.SetValue:
+		lines = append(lines, []string{"SMEMBERS", key})
+	case *values.ZSetValue:
+		lines = append(lines, []string{"ZRANGE", key, "0", "-1", "WITHSCORES"})
+	case *values.HashValue:
+		fields := []string{"HPEXPIRETIME", key, "FIELDS", strconv.Itoa(v.Len())}
+		v.Each(func(field, _ []byte, _ int64) bool {
+			fields = append(fields, string(field))
+			return true
+		})
+		lines = append(lines, []string{"HGETALL", key}, fields)
 	}
-	return leaves
-}
-
-// replyShape is a reply without the texts in it.
-func replyShape(v resp.Value) string {
-	parts := []string{string(v.Kind)}
-	if v.Null {
-		parts[0] += "null"
-	}
-	for _, e := range v.List {
-		parts = append(parts, replyShape(e))
-	}
-	return "(" + strings.Join(parts, " ") + ")"
+	return lines
 }

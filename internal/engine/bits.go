@@ -108,17 +108,17 @@ func (c *call) bitRange(i int, openEnd bool) (r bitRange, ok bool) {
 	if r.from, ok = c.int(i); !ok {
 		return r, false
 	}
-	if len(c.args) > i+1 {
+	r.bits = len(c.args) > i+2 && c.is(i+2, "BIT")
+	wrongUnit := len(c.args) > i+2 && !r.bits && !c.is(i+2, "BYTE")
+	if len(c.args) > i+1 && !(wrongUnit && openEnd) { // BITPOS looks at the unit first
 		r.toWasGiven = true
 		if r.to, ok = c.int(i + 1); !ok {
 			return r, false
 		}
 	}
-	if len(c.args) > i+2 {
-		if r.bits = c.is(i+2, "BIT"); !r.bits && !c.is(i+2, "BYTE") {
-			c.fail(errSyntax)
-			return r, false
-		}
+	if wrongUnit {
+		c.fail(errSyntax)
+		return r, false
 	}
 	return r, true
 }

@@ -1,16 +1,13 @@
 package engine
 
 import (
-	"math/rand/v2"
 	"strconv"
-	"strings"
 )
 
-// drawHashes returns a random command about hashes. It works on few keys and fields, so that commands meet what others left. Where it gives
-// a deadline of 1 ms, the comparison should let some milliseconds pass, so that the field is dead for what follows.
-func drawHashes(r *rand.Rand) []string {
-	key := "h" + strconv.Itoa(r.IntN(3))
-	field := func() string { return "f" + strconv.Itoa(r.IntN(5)) }
+// drawHashes returns a random command about hashes. It works on few keys and fields, so that commands meet what others left.
+func drawHashes(r *dice) []string {
+	key := r.key("h", 3)
+	field := func() string { return r.key("f", 5) }
 	fields := func() []string {
 		list := make([]string, 1+r.IntN(3))
 		for i := range list {
@@ -106,7 +103,7 @@ func drawHashes(r *rand.Rand) []string {
 		case 2:
 			return []string{"COPY", key, "h1", "REPLACE"}
 		case 3:
-			return []string{"EXPIRE", key, "1000"}
+			return []string{"EXPIRE", key, strconv.Itoa(r.seconds())}
 		case 4:
 			return []string{"TTL", key}
 		case 5:
@@ -119,83 +116,4 @@ func drawHashes(r *rand.Rand) []string {
 	// Too few arguments of anything.
 	name := one(r, "HSET", "HGET", "HDEL", "HEXPIRE", "HTTL", "HGETEX", "HSETEX", "HGETDEL", "HSCAN", "HINCRBY", "HRANDFIELD")
 	return cat([]string{name, key}, []string{field(), "1", "FIELDS"}[:r.IntN(4)])
-}
-
-// The little words of draws.
-
-// one returns one of the words.
-func one(r *rand.Rand, words ...string) string { return words[r.IntN(len(words))] }
-
-// some returns one of the words, or mostly none.
-func some(r *rand.Rand, words ...string) []string {
-	if r.IntN(3) > 0 {
-		return nil
-	}
-	return []string{one(r, words...)}
-}
-
-// pair returns a name and one of the words, or mostly nothing.
-func pair(r *rand.Rand, name string, words ...string) []string {
-	if r.IntN(3) > 0 {
-		return nil
-	}
-	return []string{name, one(r, words...)}
-}
-
-func cat(lists ...[]string) (all []string) {
-	for _, list := range lists {
-		all = append(all, list...)
-	}
-	return all
-}
-
-// long returns a value that just fits a small hash, or just not.
-func long(r *rand.Rand) string {
-	size := 64
-	if r.IntN(8) == 0 {
-		size++
-	}
-	return strings.Repeat("v", size)
-}
-
-func seconds(r *rand.Rand) string {
-	if r.IntN(4) > 0 {
-		return strconv.Itoa(100 + r.IntN(1e6))
-	}
-	return one(r, "0", "-1", "x", "", "1.5", "9223372036854775807", "9223372036854775", "70368744177", "-9223372036854775808")
-}
-
-func milliseconds(r *rand.Rand) string {
-	switch r.IntN(4) {
-	case 0:
-		return "1"
-	case 1:
-		return one(r, "0", "-1", "x", "9223372036854775807", "70368744177663")
-	}
-	return strconv.Itoa(100000 + r.IntN(1e9))
-}
-
-func unixSeconds(r *rand.Rand) string {
-	return one(r, "33177117420", "33177117421", "33177117422", "33177117423", "70368744177", "70368744178", "1", "0", "-1", "x", "9223372036854776")
-}
-
-func unixMilliseconds(r *rand.Rand) string {
-	return one(r, "33177117420000", "33177117420001", "33177117420499", "33177117420500", "33177117421000", "70368744177663", "70368744177664", "1", "0", "-5", "x")
-}
-
-// lifetime is one of the options that SETEX and its like take, or the other word, or nothing.
-func lifetime(r *rand.Rand, other string) []string {
-	switch r.IntN(7) {
-	case 0:
-		return []string{"EX", seconds(r)}
-	case 1, 2:
-		return []string{"PX", milliseconds(r)}
-	case 3:
-		return []string{"EXAT", unixSeconds(r)}
-	case 4:
-		return []string{"PXAT", unixMilliseconds(r)}
-	case 5:
-		return []string{other}
-	}
-	return nil
 }

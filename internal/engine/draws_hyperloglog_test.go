@@ -1,14 +1,12 @@
 package engine
 
 import (
-	"math/rand/v2"
 	"strconv"
-	"testing"
 )
 
 // drawHyperLogLogs draws a command of the HyperLogLogs.
-func drawHyperLogLogs(r *rand.Rand) []string {
-	key := func() string { return "p" + strconv.Itoa(r.IntN(4)) }
+func drawHyperLogLogs(r *dice) []string {
+	key := func() string { return r.key("p", 4) }
 	switch r.IntN(12) {
 	case 0, 1, 2, 3, 4:
 		args := []string{"PFADD", key()}
@@ -34,8 +32,4 @@ func drawHyperLogLogs(r *rand.Rand) []string {
 		return []string{"GET", key()}
 	}
 	return []string{"DEL", key()}
-}
-
-func TestHyperLogLogsAgainstRedis(t *testing.T) {
-	duelWith(t, []string{"p0", "p1", "p2", "p3"}, bothLimits[1:], drawHyperLogLogs)
 }

@@ -1,13 +1,12 @@
 package engine
 
 import (
-	"math/rand/v2"
 	"strconv"
 )
 
 // drawKeys returns a random command about keys and their deadlines.
-func drawKeys(r *rand.Rand) []string {
-	key := func() string { return "k" + strconv.Itoa(r.IntN(5)) }
+func drawKeys(r *dice) []string {
+	key := func() string { return r.key("k", 5) }
 	keys := func() (list []string) {
 		for range 1 + r.IntN(4) {
 			list = append(list, key())
@@ -77,11 +76,11 @@ func drawKeys(r *rand.Rand) []string {
 		return cat([]string{"MEMORY"}, []string{"FOO", key(), "SAMPLES", "x"}[:r.IntN(4)])
 	}
 	name := one(r, "EXPIRE", "TTL", "RENAME", "COPY", "MOVE", "SCAN", "OBJECT", "TYPE", "PERSIST", "NOSUCH", "RESTORE", "KEYS", "DBSIZE")
-	return cat([]string{name}, []string{key(), "1", "2", "3"}[:r.IntN(5)])
+	return cat([]string{name}, []string{key(), "7000", "8000", "9000"}[:r.IntN(5)])
 }
 
 // drawTransactions returns a random command that drawKeys would, or one that opens, watches, ends or aborts a transaction, or changes the database.
-func drawTransactions(r *rand.Rand) []string {
+func drawTransactions(r *dice) []string {
 	switch r.IntN(10) {
 	case 0:
 		return []string{"MULTI"}

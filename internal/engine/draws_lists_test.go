@@ -1,15 +1,14 @@
 package engine
 
 import (
-	"math/rand/v2"
 	"strconv"
 	"strings"
 )
 
 // drawLists returns a random command about lists. The elements are few, so that LREM, LPOS and LINSERT find some, but of all sizes, so that
 // lists cross the limits of their forms in both directions.
-func drawLists(r *rand.Rand) []string {
-	key := func() string { return "l" + strconv.Itoa(r.IntN(3)) }
+func drawLists(r *dice) []string {
+	key := func() string { return r.key("l", 3) }
 	element := func() string {
 		switch r.IntN(12) {
 		case 0:
@@ -48,7 +47,7 @@ func drawLists(r *rand.Rand) []string {
 	}
 	// A list so that a blocking command need not wait, or a timeout that is refused, or one that is over at once.
 	timeout := func() string {
-		return one(r, "0.001", "0.01", "0.001", "0.01", "-1", "x", "", "1e30", "inf", "-inf", "nan")
+		return one(r, "0.001", "0.001", "0.001", "0.001", "-1", "x", "", "1e30", "inf", "-inf", "nan")
 	}
 	severalKeys := func() (n string, keys []string) {
 		for range 1 + r.IntN(2) {
@@ -116,7 +115,7 @@ func drawLists(r *rand.Rand) []string {
 		case 3:
 			return []string{"DEL", key()}
 		case 4:
-			return []string{"PEXPIRE", key(), "1"}
+			return []string{"PEXPIRE", key(), r.moment()}
 		case 5:
 			return []string{"TYPE", key()}
 		}
@@ -125,4 +124,4 @@ func drawLists(r *rand.Rand) []string {
 	return []string{"OBJECT", "ENCODING", key()}
 }
 
-func oneOf(r *rand.Rand, numbers ...int) int { return numbers[r.IntN(len(numbers))] }
+func oneOf(r *dice, numbers ...int) int { return numbers[r.IntN(len(numbers))] }

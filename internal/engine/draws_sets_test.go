@@ -1,13 +1,12 @@
 package engine
 
 import (
-	"math/rand/v2"
 	"strconv"
 )
 
 // drawSets draws a command of the sets, with arguments that are often right: few keys and members, so that they meet.
-func drawSets(r *rand.Rand) []string {
-	key := func() string { return "k" + strconv.Itoa(r.IntN(6)) }
+func drawSets(r *dice) []string {
+	key := func() string { return r.key("k", 6) }
 	keys := func() (some []string) {
 		for range 1 + r.IntN(4) {
 			some = append(some, key())
@@ -72,7 +71,7 @@ func drawSets(r *rand.Rand) []string {
 }
 
 // drawMember draws a member: an integer or not, seldom a long one.
-func drawMember(r *rand.Rand) string {
+func drawMember(r *dice) string {
 	switch r.IntN(8) {
 	case 0, 1, 2:
 		return strconv.Itoa(r.IntN(12) - 2)
@@ -87,7 +86,7 @@ func drawMember(r *rand.Rand) string {
 }
 
 // drawCount draws a count, mostly a small one.
-func drawCount(r *rand.Rand) string {
+func drawCount(r *dice) string {
 	if r.IntN(4) > 0 {
 		return strconv.Itoa(r.IntN(9))
 	}
@@ -95,7 +94,7 @@ func drawCount(r *rand.Rand) string {
 }
 
 // drawOptional adds an argument or not, seldom one too many.
-func drawOptional(r *rand.Rand, args []string, arg string) []string {
+func drawOptional(r *dice, args []string, arg string) []string {
 	switch n := r.IntN(30); {
 	case n == 0:
 		return append(args, arg, "x")
@@ -106,7 +105,7 @@ func drawOptional(r *rand.Rand, args []string, arg string) []string {
 }
 
 // drawCounted adds keys and before them their number, seldom a wrong one.
-func drawCounted(r *rand.Rand, args, keys []string) []string {
+func drawCounted(r *dice, args, keys []string) []string {
 	n := strconv.Itoa(len(keys))
 	if r.IntN(20) == 0 {
 		n = []string{"0", "-1", "9", "x", "2", "1"}[r.IntN(6)]
@@ -115,7 +114,7 @@ func drawCounted(r *rand.Rand, args, keys []string) []string {
 }
 
 // drawScan draws the scan of a small collection; of a large one only the end of the cursors is defined.
-func drawScan(r *rand.Rand, command, key string) []string {
+func drawScan(r *dice, command, key string) []string {
 	args := []string{command, key, []string{"0", "0", "0", "0", "0", "x", " 0", "1a", "-1"}[r.IntN(9)]}
 	for r.IntN(2) == 0 {
 		switch r.IntN(8) {
@@ -133,10 +132,10 @@ func drawScan(r *rand.Rand, command, key string) []string {
 }
 
 // drawLife draws something about the life of a key.
-func drawLife(r *rand.Rand, key string) []string {
+func drawLife(r *dice, key string) []string {
 	switch r.IntN(6) {
 	case 0, 1, 2:
-		return []string{"EXPIRE", key, "1000"}
+		return []string{"EXPIRE", key, strconv.Itoa(r.seconds())}
 	case 3:
 		return []string{"PERSIST", key}
 	case 4:

@@ -1,13 +1,11 @@
 package engine
 
 import (
-	"math/rand/v2"
-	"slices"
 	"strconv"
 )
 
 // drawSort draws a command of SORT, or one that makes what it sorts and what it sorts by.
-func drawSort(r *rand.Rand) []string {
+func drawSort(r *dice) []string {
 	pick := func(words ...string) string { return words[r.IntN(len(words))] }
 	number := func() string { return strconv.Itoa(r.IntN(12)) }
 	sources := []string{"list", "set", "zset", "none", "dst", "w_1"}
@@ -29,20 +27,10 @@ func drawSort(r *rand.Rand) []string {
 	case 7:
 		return pickLife(r, pick("list", "dst", "w_1", "h_2"))
 	}
-	for {
-		if args := drawSorting(r, pick, sources); !undefinedOrder(args) {
-			return args
-		}
-	}
+	return drawSorting(r, pick, sources)
 }
 
-// undefinedOrder reports whether a command sorts by texts that may be equal and has Redis dice: a sorted set comes out of a table, and with
-// LIMIT Redis sorts only as much as it needs, by another algorithm.
-func undefinedOrder(args []string) bool {
-	return slices.Contains(args, "ALPHA") && slices.Contains(args, "BY") && (args[1] == "zset" || slices.Contains(args, "LIMIT"))
-}
-
-func drawSorting(r *rand.Rand, pick func(...string) string, sources []string) []string {
+func drawSorting(r *dice, pick func(...string) string, sources []string) []string {
 	args := []string{pick("SORT", "SORT", "sort", "SORT_RO"), sources[r.IntN(len(sources))]}
 	if r.IntN(8) > 0 {
 		args[1] = pick("list", "set", "zset")
@@ -67,7 +55,7 @@ func drawSorting(r *rand.Rand, pick func(...string) string, sources []string) []
 }
 
 // pickLife is drawLife without what would end the key often.
-func pickLife(r *rand.Rand, key string) []string {
+func pickLife(r *dice, key string) []string {
 	if r.IntN(4) == 0 {
 		return []string{"DEL", key}
 	}

@@ -1,17 +1,16 @@
 package engine
 
 import (
-	"math/rand/v2"
 	"strconv"
 )
 
 // drawSortedSets draws a command of the sorted sets.
-func drawSortedSets(r *rand.Rand) []string {
+func drawSortedSets(r *dice) []string {
 	key := func() string {
 		if r.IntN(12) == 0 {
-			return "k" + strconv.Itoa(r.IntN(3)) // mostly of another kind
+			return r.key("k", 3) // mostly of another kind
 		}
-		return "z" + strconv.Itoa(r.IntN(5))
+		return r.key("z", 5)
 	}
 	keys := func() (some []string) {
 		for range 1 + r.IntN(3) {
@@ -119,7 +118,7 @@ func drawSortedSets(r *rand.Rand) []string {
 	return args
 }
 
-func drawScore(r *rand.Rand) string {
+func drawScore(r *dice) string {
 	switch r.IntN(6) {
 	case 0, 1:
 		return strconv.Itoa(r.IntN(9) - 3)
@@ -137,7 +136,7 @@ func drawScore(r *rand.Rand) string {
 	return []string{"nan", "x", "", " 1", "1 ", "1e400", "1e-400", "1_0", "(1", "--1"}[r.IntN(10)]
 }
 
-func drawScoreEnd(r *rand.Rand) string {
+func drawScoreEnd(r *dice) string {
 	switch r.IntN(5) {
 	case 0:
 		return "(" + drawScore(r)
@@ -147,7 +146,7 @@ func drawScoreEnd(r *rand.Rand) string {
 	return drawScore(r)
 }
 
-func drawRank(r *rand.Rand) string {
+func drawRank(r *dice) string {
 	if r.IntN(20) == 0 {
 		return []string{"x", "9223372036854775807", "-9223372036854775808", "1.5", ""}[r.IntN(5)]
 	}
@@ -155,14 +154,14 @@ func drawRank(r *rand.Rand) string {
 }
 
 // drawLexKey draws the key whose scores are equal. Where they are not, what a large sorted set replies depends on Redis's dice.
-func drawLexKey(r *rand.Rand) string {
+func drawLexKey(r *dice) string {
 	if r.IntN(20) > 0 {
 		return "lex"
 	}
 	return "nolex"
 }
 
-func drawLexEnd(r *rand.Rand) string {
+func drawLexEnd(r *dice) string {
 	switch r.IntN(12) {
 	case 0, 1:
 		return "-"
@@ -177,7 +176,7 @@ func drawLexEnd(r *rand.Rand) string {
 }
 
 // drawRange adds a key, two ends and options; all says that it is ZRANGE's way of options.
-func drawRange(r *rand.Rand, args []string, key func() string, all bool) []string {
+func drawRange(r *dice, args []string, key func() string, all bool) []string {
 	by := []string{"", "BYSCORE", "BYLEX"}[r.IntN(3)]
 	switch args[0] {
 	case "ZREVRANGE":
@@ -214,7 +213,7 @@ func drawRange(r *rand.Rand, args []string, key func() string, all bool) []strin
 }
 
 // drawCombination adds the options of ZUNION and its like.
-func drawCombination(r *rand.Rand, args []string, withScores bool) []string {
+func drawCombination(r *dice, args []string, withScores bool) []string {
 	if r.IntN(4) == 0 {
 		args = append(args, "WEIGHTS")
 		for range 1 + r.IntN(3) {

@@ -1,18 +1,17 @@
 package engine
 
 import (
-	"math/rand/v2"
 	"strconv"
 	"strings"
 )
 
 // drawStrings returns a random command about strings and numbers.
-func drawStrings(r *rand.Rand) []string {
-	key := func() string { return "s" + strconv.Itoa(r.IntN(4)) }
+func drawStrings(r *dice) []string {
+	key := func() string { return r.key("s", 4) }
 	text := func() string {
 		switch r.IntN(12) {
 		case 0:
-			return strings.Repeat("t", oneOf(r, 43, 44, 45, 100, 1000, 17000))
+			return strings.Repeat("t", oneOf(r, 43, 44, 45, 100, 1000, 1700))
 		case 1:
 			return strconv.Itoa(r.IntN(20000) - 5000)
 		}
@@ -56,7 +55,10 @@ func drawStrings(r *rand.Rand) []string {
 	case 7:
 		return []string{"GETSET", key(), text()}
 	case 8:
-		return []string{one(r, "SETEX", "PSETEX"), key(), one(r, seconds(r), milliseconds(r)), text()}
+		if r.IntN(2) == 0 {
+			return []string{"SETEX", key(), seconds(r), text()}
+		}
+		return []string{"PSETEX", key(), milliseconds(r), text()}
 	case 9:
 		return []string{"SETNX", key(), text()}
 	case 10:
@@ -88,12 +90,12 @@ func drawStrings(r *rand.Rand) []string {
 		return []string{"DEL", key()}
 	}
 	name := one(r, "SET", "GET", "GETEX", "GETDEL", "GETSET", "SETEX", "SETNX", "MSET", "MGET", "APPEND", "SETRANGE", "GETRANGE", "INCR", "INCRBY", "LCS", "STRLEN")
-	return cat([]string{name, key()}, []string{"1", "2", "3"}[:r.IntN(4)])
+	return cat([]string{name, key()}, []string{"7000", "8000", "9000"}[:r.IntN(4)])
 }
 
 // drawBits returns a random command about bits.
-func drawBits(r *rand.Rand) []string {
-	key := func() string { return "b" + strconv.Itoa(r.IntN(3)) }
+func drawBits(r *dice) []string {
+	key := func() string { return r.key("b", 3) }
 	bit := func() string { return one(r, "0", "1", "0", "1", "2", "x", "-1") }
 	offset := func() string {
 		if r.IntN(8) == 0 {
@@ -105,7 +107,7 @@ func drawBits(r *rand.Rand) []string {
 		return one(r, "0", "1", "2", "5", "-1", "-3", "13", "-100", "100", "9223372036854775807", "-9223372036854775808", "x", "")
 	}
 	span := func() []string {
-		return cat([]string{index(), index()}, some(r, "BIT", "BYTE", "bit", "FOO"))[:r.IntN(4)/2+r.IntN(2)]
+		return []string{index(), index(), one(r, "BIT", "BYTE", "bit", "FOO")}[:r.IntN(4)]
 	}
 	field := func() string {
 		return one(r, "u1", "u8", "i8", "i5", "u13", "i16", "u31", "u32", "u63", "i64", "i1", "u64", "i65", "u0", "x", "i", "I8")

@@ -2,18 +2,11 @@ package engine
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
 	"github.com/mayflycache/mayfly/internal/resp"
 )
-
-func TestListsBesideRedis(t *testing.T) {
-	for _, low := range []bool{false, true} {
-		newBeside(t, low).play(t, rand.Uint64(), besideCommands(), drawLists)
-	}
-}
 
 func TestPopsAnswerEmptyListsInThreeWays(t *testing.T) {
 	play(t, Options{}, `

@@ -84,7 +84,7 @@ func (p payload) readValue() (s []byte, v values.Value, ok bool) {
 	case rdb.TypeSetIntset:
 		v, ok = p.readSet(rdb.Intset(p.Bytes()))
 	case rdb.TypeSetListpack:
-		v, ok = p.anyLength().readSet(rdb.Listpack(p.Bytes()))
+		v, ok = p.anyLength().readSmallSet(rdb.Listpack(p.Bytes()))
 	case rdb.TypeZSet, rdb.TypeZSet2:
 		v, ok = p.readZSet(kind)
 	case rdb.TypeZSetListpack:
@@ -160,7 +160,22 @@ func (p payload) readSet(members [][]byte, err error) (values.Value, bool) {
 	if err != nil || len(members) == 0 {
 		return nil, false
 	}
-	set := values.NewSetFor(members[0], len(members), p.limits)
+	set := values.NewSet()
+	if len(members) > p.limits.SetMaxIntsetEntries { // Redis asks for no other limit, whatever the members are
+		set = values.NewLargeSet(len(members))
+	}
+	return p.fill(set, members)
+}
+
+// readSmallSet reads a set that is no set of integers any more, though it may have no other members.
+func (p payload) readSmallSet(members [][]byte, err error) (values.Value, bool) {
+	if err != nil || len(members) == 0 {
+		return nil, false
+	}
+	return p.fill(values.NewSmallSet(len(members)), members)
+}
+
+func (p payload) fill(set *values.SetValue, members [][]byte) (values.Value, bool) {
 	for _, m := range members {
 		if !set.Add(m, p.limits) {
 			return nil, false

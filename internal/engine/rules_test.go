@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// unbuilt are the commands of rules that the engine has not; a rule is played until it needs one.
-var unbuilt = map[string]string{"XADD": "streams are not built"}
+// cutShort are the rules that are played only so many steps: then they need XADD, and streams are left to a later version.
+var cutShort = map[string]int{"E29": 10, "C03": 9}
 
 // laterRules are the classes of rules that a single engine in memory cannot play.
 var laterRules = map[byte]string{
@@ -30,6 +30,9 @@ type rule struct {
 }
 
 type step struct{ command, want string }
+
+// short says how far a rule of cutShort is played.
+func (r *rule) short() string { return fmt.Sprintf("%s (%d of %d steps)", r.id, cutShort[r.id], len(r.steps)) }
 
 // readRules reads testdata/expire-rules.md.
 func readRules(t *testing.T) []*rule {
@@ -66,15 +69,15 @@ func TestExpiryRules(t *testing.T) {
 			s := newStage(Options{})
 			n, missing := playRule(t, s, r)
 			if missing != "" {
-				if unbuilt[missing] == "" {
+				if missing != "XADD" || cutShort[r.id] != n {
 					t.Errorf("%s, step %d: %s is unknown", r.id, n+1, missing)
 				}
-				t.Logf("waiting: %s from step %d for %s (%s)", r.id, n+1, missing, unbuilt[missing])
+				t.Logf("NOT PLAYED TO ITS END: rule %s", r.short())
 			}
 			played++
 			steps += n
 		}
-		t.Logf("%d rules played, %d steps; %d rules wait", played, steps, waiting)
+		t.Logf("%d of %d rules played, %d of them not to their end; %d steps; %d rules wait", played, len(rules), len(cutShort), steps, waiting)
 	})
 	t.Run("Redis", func(t *testing.T) {
 		if testing.Short() {

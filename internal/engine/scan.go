@@ -120,10 +120,10 @@ func scanCommand(c *call) {
 		}
 		o.count--
 		switch {
-		case o.kind != nil && !is(o.kind, upperKind[obj.kind()]) || !o.matches(obj.key):
-		case d.dead(obj, c.e.ms):
+		case !o.matches(obj.key):
+		case d.dead(obj, c.e.ms): // of whatever type
 			dead = append(dead, obj)
-		default:
+		case o.kind == nil || is(o.kind, upperKind[obj.kind()]):
 			found = append(found, obj.key)
 		}
 	}

@@ -66,8 +66,8 @@ func sort(c *call, storing bool) {
 		c.fail(errWrongType)
 		return
 	}
-	if o != nil && o.kind() == values.Set && s.unsorted && s.store != nil {
-		s.unsorted, s.alpha, s.by = false, true, pattern{} // what is stored must not depend on the order of a set
+	if o != nil && o.kind() == values.Set && s.unsorted && (s.store != nil || c.s == c.e.scripts.session) {
+		s.unsorted, s.alpha, s.by = false, true, pattern{} // neither what is stored nor what a script does may depend on the order of a set
 	}
 	all := elements(o, s.unsorted && s.desc)
 	if !s.unsorted {

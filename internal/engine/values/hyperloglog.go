@@ -203,6 +203,9 @@ func (r *Registers) MergeInto(h HyperLogLog, dense bool) HyperLogLog {
 		h = r.dense(h)
 	}
 	for at, value := range r {
+		if value == 0 {
+			continue
+		}
 		next, _, ok := h.raise(at, value)
 		if !ok {
 			return nil

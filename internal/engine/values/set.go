@@ -34,6 +34,11 @@ func NewSetFor(member []byte, n int, l Limits) *SetValue {
 	case n <= l.SetMaxListpackEntries:
 		return NewSmallSet(n)
 	}
+	return NewLargeSet(n)
+}
+
+// NewLargeSet returns an empty set in the form for many members, with room for n.
+func NewLargeSet(n int) *SetValue {
 	s := NewSet()
 	s.enlarge(n)
 	return s

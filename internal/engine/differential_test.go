@@ -1,0 +1,209 @@
+package engine
+
+import (
+	"flag"
+	"fmt"
+	"math/rand/v2"
+	"strings"
+	"testing"
+	"time"
+)
+
+var (
+	differentialCommands = flag.Int("commands", 200_000, "how many commands TestDifferential compares with a real Redis")
+	differentialSeed     = flag.Uint64("seed", 0, "of TestDifferential's first scene; 0: a different one each time")
+)
+
+// A family is a way to draw commands.
+type family struct {
+	name  string
+	draw  func(*dice) []string
+	mixed bool // is about what others make: all families are drawn with it, at the keys that they share
+}
+
+var families []family
+
+func init() { // scripts draw from all
+	families = []family{
+		{name: "strings", draw: drawStrings},
+		{name: "bits", draw: drawBits},
+		{name: "keys", draw: drawKeys},
+		{name: "hashes", draw: drawHashes},
+		{name: "lists", draw: drawLists},
+		{name: "sets", draw: drawSets},
+		{name: "sorted sets", draw: drawSortedSets},
+		{name: "sorting", draw: drawSort},
+		{name: "hyperloglogs", draw: drawHyperLogLogs},
+		{name: "transactions", draw: drawTransactions, mixed: true},
+		{name: "scripts", draw: drawScripts, mixed: true},
+		{name: "payloads", draw: drawPayloads, mixed: true},
+		{name: "server", draw: drawServer, mixed: true},
+	}
+}
+
+// universe are all keys that commands are drawn for.
+var universe = func() (all []string) {
+	for _, of := range []struct {
+		prefix string
+		n      int
+	}{{"s", 4}, {"b", 3}, {"k", 6}, {"h", 3}, {"l", 3}, {"z", 5}, {"p", 4}, {"w_", 12}, {"h_", 12}} {
+		for i := range of.n {
+			all = append(all, fmt.Sprint(of.prefix, i))
+		}
+	}
+	return append(all, "lex", "nolex", "list", "set", "zset", "none", "dst", "k")
+}()
+
+// A scene is a thousand commands on empty servers, drawn from one seed: of one family, or of all. Half of the scenes are played with low limits.
+type scene struct {
+	seed  uint64
+	low   bool
+	first *family // nil: all families
+	acts  []act
+}
+
+const sceneActs = 1000
+
+// act is one drawn command.
+type act struct {
+	proto  int
+	args   []string
+	brief  bool // it gives a deadline of a millisecond
+	family *family
+}
+
+// newScene draws a scene. The family follows from the seed, so that successive seeds play all.
+func newScene(seed uint64) *scene {
+	r := newDice(seed)
+	s := &scene{seed: seed, low: r.IntN(2) == 0}
+	if turn := int(seed % uint64(len(families)+4)); turn < len(families) {
+		s.first = &families[turn]
+	}
+	r.mixed = s.first == nil || s.first.mixed
+	proto := 2 + r.IntN(2)
+	for len(s.acts) < sceneActs {
+		if r.rest == 0 && r.IntN(40) == 0 {
+			proto = 5 - proto
+		}
+		f := s.first
+		if f == nil || f.mixed && r.IntN(2) == 0 {
+			f = &families[r.IntN(len(families))]
+		}
+		args := r.draw(f)
+		if !s.low && len(args) > 100 && strings.HasPrefix(args[0], "S") { // no set becomes a table
+			continue
+		}
+		s.acts = append(s.acts, act{proto: proto, args: args, brief: r.brief, family: f})
+		r.brief = false
+	}
+	return s
+}
+
+// draw returns a command of f, or the next of a transaction that was begun.
+func (r *dice) draw(f *family) []string {
+	if r.rest > 0 {
+		if r.rest--; r.rest == 0 {
+			return []string{"EXEC"}
+		}
+	}
+	args := f.draw(r)
+	if args[0] == "MULTI" && r.IntN(4) > 0 {
+		r.rest = 2 + r.IntN(6)
+	}
+	return args
+}
+
+// TestDifferential plays scenes at the engine and at a real Redis 8, and compares every reply, every keyspace event and what is left in the
+// end. What may differ stands in differences.
+func TestDifferential(t *testing.T) {
+	commands, seed := *differentialCommands, *differentialSeed
+	if seed == 0 {
+		seed = rand.Uint64N(1e9)
+	}
+	if testing.Short() {
+		commands = min(commands, 20_000)
+	}
+	addr := realServer(t)
+	t.Logf("seed %d", seed)
+	c := newCoverage()
+	start := time.Now()
+	for played := 0; played < commands; played += sceneActs {
+		s := newScene(seed)
+		m := s.play(t, addr, s.acts, c.count)
+		if m != nil {
+			t.Fatalf("scene %d of %d: rerun it with -seed=%d -commands=%d\n%s", played/sceneActs, commands/sceneActs, seed, sceneActs, s.shrink(t, addr, m))
+		}
+		seed++
+	}
+	t.Logf("%d commands in %v\n%s", c.total, time.Since(start).Round(time.Millisecond), c)
+	if commands >= 200_000 {
+		c.assert(t)
+	}
+}
+
+// play plays acts on empty servers and returns the first difference.
+func (s *scene) play(t *testing.T, addr string, acts []act, seen func(family *family, x *exchange)) *mismatch {
+	b, err := newBeside(addr, s.low)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer b.close()
+	var of []*family // of the exchanges in the batch
+	b.seen = func(x *exchange) {
+		if seen != nil {
+			seen(of[0], x)
+		}
+		of = of[1:]
+	}
+	r := rand.New(rand.NewPCG(s.seed, 1))
+	waits := map[int]bool{} // of a session: its open transaction gives a deadline of a millisecond
+	for i, a := range acts {
+		m := b.turn(a.proto)
+		if m == nil {
+			before := len(b.batch)
+			b.send(a.args...)
+			for _, x := range b.batch[before:] {
+				if !x.aside {
+					of = append(of, a.family)
+				}
+			}
+			m = b.rest(a, waits)
+		}
+		if m == nil && r.IntN(300) == 0 {
+			m = b.check(universe)
+		}
+		if m != nil {
+			m.acts = i + 1
+			return m
+		}
+	}
+	m := b.flush()
+	if m == nil {
+		m = b.check(universe)
+	}
+	if m != nil {
+		m.acts = len(acts)
+	}
+	return m
+}
+
+// batchSize is how many commands are sent to Redis at once.
+const batchSize = 64
+
+// rest ends the batch when it is long enough, or when what comes next must find a deadline over.
+func (b *beside) rest(a act, waits map[int]bool) *mismatch {
+	wait := a.brief
+	if open := b.sessions[b.who].queue != nil; open {
+		waits[b.who], wait = waits[b.who] || wait, false
+	} else if waits[b.who] {
+		waits[b.who], wait = false, true
+	}
+	if !wait && len(b.batch) < batchSize {
+		return nil
+	}
+	m := b.flush()
+	if wait {
+		<-time.After(3 * time.Millisecond)
+	}
+	return m
+}
