@@ -1,4 +1,4 @@
-// Command bench measures the tier's store against its peers and writes what it found into the documents, so that no
+// Command bench measures the tier's store and the double against their peers and writes what it found into the documents, so that no
 // published figure is typed by hand. It is a module of its own: the peers never enter the library's go.mod.
 //
 //	go run .                     everything, into ../../docs: a quarter of an hour
@@ -45,10 +45,19 @@ var measurements = []measurement{
 	{"ratios", []string{performance, eviction}, func(w []io.Writer, o settings) { ratios(w[0], w[1], o) }},
 	{"heap", []string{performance}, func(w []io.Writer, o settings) { heap(w[0], o) }},
 	{"reaping", []string{performance}, func(w []io.Writer, o settings) { reaping(w[0], o) }},
+	{"pipelines", []string{performance}, func(w []io.Writer, o settings) { pipelines(w[0], o) }},
+	{"redis-benchmark", []string{performance}, func(w []io.Writer, o settings) { redisBenchmark(w[0], o) }},
+	{"starting", []string{performance}, func(w []io.Writer, o settings) { starting(w[0], o) }},
+	{"sliding", []string{performance}, func(w []io.Writer, o settings) { slidings(w[0], o) }},
+	{"million", []string{performance}, func(w []io.Writer, o settings) { million(w[0], o) }},
 }
 
 func main() {
-	only := flag.String("only", "", "the one measurement to make: costs, ratios, heap or reaping")
+	if len(os.Args) == 2 && os.Args[1] == serveMini {
+		beMini()
+		return
+	}
+	only := flag.String("only", "", "the one measurement to make, by the name of its place in the documents")
 	docs := flag.String("docs", "../../docs", "the directory of the documents to write into; empty: print")
 	quick := flag.Bool("quick", false, "fewer and shorter rounds")
 	procs := flag.String("cpu", "1,2,8", "GOMAXPROCS of the costs")

@@ -1,0 +1,127 @@
+package main
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"runtime"
+	"time"
+
+	"github.com/go-redis/redis_rate/v10"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/sliding"
+)
+
+// A way does one thing one way, against Redis; others do the same otherwise.
+type way struct {
+	name  string
+	bound float64 // times the first; zero: none
+	do    func(ctx context.Context) error
+}
+
+// slidings measures what sliding costs beside what one writes by hand.
+func slidings(w io.Writer, o settings) {
+	server := startRedis()
+	defer server.stop()
+	rdb := server.client()
+	defer rdb.Close()
+	ctx := context.Background()
+
+	type session struct {
+		User  int64
+		Name  string
+		Roles []string
+		Note  string
+	}
+	value := session{1001, "Ada Lovelace", []string{"admin", "author"}, string(make([]byte, 100))}
+	ns := mayfly.Namespace[string, session]{Name: "sessions", Redis: rdb, Prefix: "session:", TTL: time.Hour}
+	store := func(o sliding.Options, prefix string) *sliding.Store[string, session] {
+		n := ns
+		n.Prefix = prefix
+		s := mayfly.Must(sliding.New(n, o))
+		if err := s.Set(ctx, "ada", value); err != nil {
+			panic(err)
+		}
+		return s
+	}
+	get := func(s *sliding.Store[string, session]) func(context.Context) error {
+		return func(ctx context.Context) error { _, err := s.Get(ctx, "ada"); return err }
+	}
+	rdb.Set(ctx, "hand:ada", must(json.Marshal(value)), time.Hour)
+	byHand := func(ctx context.Context) error {
+		pipe := rdb.Pipeline()
+		got := pipe.Get(ctx, "hand:ada")
+		pipe.Expire(ctx, "hand:ada", time.Hour)
+		if _, err := pipe.Exec(ctx); err != nil {
+			return err
+		}
+		raw, err := got.Bytes()
+		if err != nil {
+			return err
+		}
+		var s session
+		return json.Unmarshal(raw, &s)
+	}
+	fmt.Fprintln(w, "A session of 300 bytes, JSON, one caller, real Redis 8. CPU time per call, of this process and of the server, median of the rounds,")
+	fmt.Fprintln(w, "which alternate; the ratio is the median of those in one round.")
+	fmt.Fprintln(w)
+	compete(w, o, server, []way{
+		{"GET and EXPIRE by hand, pipelined", 0, byHand},
+		{"sliding.Get", 1.05, get(store(sliding.Options{}, "a:"))},
+		{"sliding.Get, Atomic (GETEX)", 0, get(store(sliding.Options{Atomic: true}, "b:"))},
+		{"sliding.Get, TouchBelow 0.5", 0, get(store(sliding.Options{TouchBelow: 0.5}, "c:"))},
+		{"sliding.Get, MaxAge", 0, get(store(sliding.Options{MaxAge: 24 * time.Hour}, "d:"))},
+	})
+
+	calls := func(o sliding.LimiterOptions, prefix string) func(context.Context) error {
+		l := mayfly.Must(sliding.NewLimiter(mayfly.Namespace[string, int64]{Name: "calls", Redis: rdb, Prefix: prefix, TTL: time.Hour}, o))
+		return func(ctx context.Context) error { _, err := l.Allow(ctx, "ada", 1); return err }
+	}
+	const limit = 1 << 30
+	rate := redis_rate.NewLimiter(rdb)
+	compete(w, o, server, []way{
+		{"redis_rate.Allow", 0, func(ctx context.Context) error {
+			_, err := rate.Allow(ctx, "ada", redis_rate.PerHour(limit))
+			return err
+		}},
+		{"sliding.Limiter.Allow", 0.8, calls(sliding.LimiterOptions{Limit: limit}, "e:")},
+		{"sliding.Limiter.Allow, Sliding", 0, calls(sliding.LimiterOptions{Limit: limit, Sliding: true}, "f:")},
+	})
+}
+
+// compete measures ways in rounds that alternate, and writes a table of them, each beside the first.
+func compete(w io.Writer, o settings, server *contender, ways []way) {
+	ctx := context.Background()
+	rounds, calls := o.scale(11, 2), o.scale(8000, 300)
+	client, whole, allocs := make([][]float64, len(ways)), make([][]float64, len(ways)), make([]float64, len(ways))
+	for range rounds {
+		for i, r := range ways {
+			var before, after runtime.MemStats
+			runtime.GC()
+			runtime.ReadMemStats(&before)
+			here, there := cpuTime(), server.cpu()
+			for range calls {
+				if err := r.do(ctx); err != nil {
+					panic(fmt.Sprint(r.name, ": ", err))
+				}
+			}
+			mine := float64(cpuTime()-here) / float64(calls)
+			client[i] = append(client[i], mine)
+			whole[i] = append(whole[i], mine+float64(server.cpu()-there)/float64(calls))
+			runtime.ReadMemStats(&after)
+			allocs[i] = float64(after.Mallocs-before.Mallocs) / float64(calls)
+		}
+	}
+	fmt.Fprintln(w, "| | here | x the first | with the server's | x the first | bound | allocs |\n| --- | --- | --- | --- | --- | --- | --- |")
+	for i, r := range ways {
+		bound := "-"
+		if r.bound > 0 {
+			bound = fmt.Sprint(r.bound)
+		}
+		fmt.Fprintf(w, "| %s | %.1f us | %s | %.1f us | %.2f | %s | %.0f |\n", r.name, median(client[i])/1e3,
+			verdict(ratio(client[i], client[0]), r.bound, false), median(whole[i])/1e3, ratio(whole[i], whole[0]), bound, allocs[i])
+	}
+	fmt.Fprintln(w)
+}
