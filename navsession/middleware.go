@@ -1,0 +1,233 @@
+package navsession
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"hash/maphash"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/mayflycache/mayfly"
+)
+
+// MiddlewareOptions say what a page view is and how many may wait. Every zero is a default that works.
+type MiddlewareOptions struct {
+	// Bot, Asset and Failure tell what is no page view. Nil is [IsBot], [IsAsset] and [IsFailure].
+	Bot, Asset func(*http.Request) bool
+	Failure    func(status int) bool
+
+	// Page names the page of a request that was answered. Its Time, if zero, is set to when the request came. Nil is [PathOf].
+	Page func(*http.Request) Page
+
+	// Queue is how many views may wait to be recorded; what comes beyond is dropped. Zero is 1024.
+	Queue int
+
+	// Timeout is how long one recording may take. Zero is 1 s.
+	Timeout time.Duration
+}
+
+// Middleware records the page views of handlers, in the background: a request waits for nothing, and fails for nothing that
+// happens here. A view that cannot be recorded is lost, and an Event of the namespace's observer of kind [mayfly.Write]: with outcome
+// [mayfly.Dropped] if too many wait or the Middleware is closed, [mayfly.Failed] if Redis, or a function of the options, failed.
+// The views of one user are recorded in their order.
+type Middleware[K comparable] struct {
+	visits *Visits[K, Page]
+	user   func(*http.Request) (K, bool)
+	opt    MiddlewareOptions
+	seed   maphash.Seed
+	queues [recorders]chan view[K] // a user's views are all in the same one
+
+	ctx     context.Context // of the recordings
+	cancel  context.CancelFunc
+	running sync.WaitGroup
+
+	mu     sync.RWMutex // guards closed: held to send, so that nothing is sent later
+	closed bool
+
+	gaveUp atomic.Bool // Close did, on something
+}
+
+const recorders = 4
+
+type view[K comparable] struct {
+	user K
+	page Page
+}
+
+// NewMiddleware returns a Middleware that records in visits. user tells whose view a request is, and false if nobody's: that
+// is not recorded. It is asked after the handler, on its goroutine. The Middleware runs four goroutines until Close.
+func NewMiddleware[K comparable](visits *Visits[K, Page], user func(*http.Request) (K, bool), o MiddlewareOptions) (*Middleware[K], error) {
+	var wrong []error
+	add := func(bad bool, format string, args ...any) {
+		if bad {
+			wrong = append(wrong, fmt.Errorf("navsession: "+format, args...))
+		}
+	}
+	add(visits == nil, "NewMiddleware needs visits to record in, got nil")
+	add(user == nil, "NewMiddleware needs a function that tells the user of a request, got nil")
+	add(o.Queue < 0, "MiddlewareOptions.Queue must not be negative, got %d", o.Queue)
+	add(o.Timeout < 0, "MiddlewareOptions.Timeout must not be negative, got %v", o.Timeout)
+	if err := errors.Join(wrong...); err != nil {
+		return nil, err
+	}
+	m := &Middleware[K]{visits: visits, user: user, opt: o.withDefaults(), seed: maphash.MakeSeed()}
+	m.ctx, m.cancel = context.WithCancel(context.Background())
+	for i := range m.queues {
+		m.queues[i] = make(chan view[K], max(1, m.opt.Queue/recorders))
+		m.running.Go(func() { m.record(m.queues[i]) })
+	}
+	return m, nil
+}
+
+func (o MiddlewareOptions) withDefaults() MiddlewareOptions {
+	if o.Bot == nil {
+		o.Bot = IsBot
+	}
+	if o.Asset == nil {
+		o.Asset = IsAsset
+	}
+	if o.Failure == nil {
+		o.Failure = IsFailure
+	}
+	if o.Page == nil {
+		o.Page = PathOf
+	}
+	if o.Queue == 0 {
+		o.Queue = 1024
+	}
+	if o.Timeout == 0 {
+		o.Timeout = time.Second
+	}
+	return o
+}
+
+// Wrap returns next, whose page views are recorded.
+func (m *Middleware[K]) Wrap(next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet || !m.candidate(r) {
+			next.ServeHTTP(w, r)
+			return
+		}
+		came, status := time.Now(), &statusWriter{ResponseWriter: w}
+		next.ServeHTTP(status, r)
+		m.saw(r, came, status.code())
+	})
+}
+
+// candidate reports whether the request could be a page view.
+func (m *Middleware[K]) candidate(r *http.Request) (is bool) {
+	defer m.recovers(r)
+	return !m.opt.Bot(r) && !m.opt.Asset(r)
+}
+
+// saw queues the view of a request that was answered, if it is one.
+func (m *Middleware[K]) saw(r *http.Request, came time.Time, status int) {
+	defer m.recovers(r)
+	if m.opt.Failure(status) {
+		return
+	}
+	user, known := m.user(r)
+	if !known {
+		return
+	}
+	page := m.opt.Page(r)
+	if page.Time.IsZero() {
+		page.Time = came
+	}
+	if !m.enqueue(view[K]{user, page}) {
+		m.lost(r.Context(), mayfly.Dropped, nil)
+	}
+}
+
+func (m *Middleware[K]) enqueue(v view[K]) bool {
+	m.mu.RLock()
+	defer m.mu.RUnlock()
+	if m.closed {
+		return false
+	}
+	select {
+	case m.queues[maphash.Comparable(m.seed, v.user)%recorders] <- v:
+		return true
+	default:
+		return false
+	}
+}
+
+// recovers keeps a panic of a function of the options from the request.
+func (m *Middleware[K]) recovers(r *http.Request) {
+	if p := recover(); p != nil {
+		m.lost(r.Context(), mayfly.Failed, fmt.Errorf("navsession: a function of the Middleware panicked: %v", p))
+	}
+}
+
+func (m *Middleware[K]) lost(ctx context.Context, how mayfly.Outcome, err error) {
+	if o := m.visits.room.Observer; o != nil {
+		o.Observe(ctx, mayfly.Event{Kind: mayfly.Write, Outcome: how, Namespace: m.visits.room.Name, Err: err})
+	}
+}
+
+// record records what is in the queue until it is closed and empty. Once Close has given up, the rest is dropped.
+func (m *Middleware[K]) record(queue <-chan view[K]) {
+	for v := range queue {
+		if m.ctx.Err() != nil {
+			m.gaveUp.Store(true)
+			m.lost(m.ctx, mayfly.Dropped, nil)
+			continue
+		}
+		ctx, cancel := context.WithTimeout(m.ctx, m.opt.Timeout)
+		if err := m.visits.Record(ctx, v.user, v.page); err != nil && m.ctx.Err() != nil { // the Event is Record's
+			m.gaveUp.Store(true)
+		}
+		cancel()
+	}
+}
+
+// Close records what waits, until ctx ends: what waits then is dropped, which is an error. It returns when the goroutines
+// have ended. Requests are served as before, and not recorded. Closing twice is fine.
+func (m *Middleware[K]) Close(ctx context.Context) error {
+	m.mu.Lock()
+	if !m.closed {
+		m.closed = true
+		for _, queue := range m.queues {
+			close(queue)
+		}
+	}
+	m.mu.Unlock()
+	stop := context.AfterFunc(ctx, m.cancel)
+	m.running.Wait()
+	stop()
+	m.cancel()
+	if m.gaveUp.Load() {
+		return errors.New("navsession: Close was given too little time: page views were dropped")
+	}
+	return nil
+}
+
+// statusWriter remembers the status of a response.
+type statusWriter struct {
+	http.ResponseWriter
+	status int
+}
+
+func (w *statusWriter) WriteHeader(status int) {
+	if w.status == 0 && status >= http.StatusOK { // the 1xx come before
+		w.status = status
+	}
+	w.ResponseWriter.WriteHeader(status)
+}
+
+func (w *statusWriter) code() int {
+	if w.status == 0 {
+		return http.StatusOK
+	}
+	return w.status
+}
+
+// Flush is for handlers that ask for an http.Flusher.
+func (w *statusWriter) Flush() { http.NewResponseController(w.ResponseWriter).Flush() }
+
+// Unwrap is for http.ResponseController.
+func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

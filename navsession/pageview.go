@@ -1,0 +1,62 @@
+package navsession
+
+import (
+	"net/http"
+	"path"
+	"strings"
+)
+
+// What is a page view? The answers of a [Middleware] that was given none, for programs that want to add to them.
+
+// IsBot reports whether no human waits for the answer, as far as the request tells: its User-Agent names a crawler, a monitor
+// or a command line tool, or is missing, or a browser fetches the page ahead of time.
+func IsBot(r *http.Request) bool {
+	for _, header := range []string{"Sec-Purpose", "Purpose", "X-Moz"} {
+		if strings.HasPrefix(r.Header.Get(header), "prefetch") {
+			return true
+		}
+	}
+	agent := strings.ReplaceAll(strings.ToLower(r.UserAgent()), "cubot", "") // makes telephones
+	if agent == "" {
+		return true
+	}
+	for _, sign := range botSigns {
+		if strings.Contains(agent, sign) {
+			return true
+		}
+	}
+	return false
+}
+
+var botSigns = []string{"bot", "crawl", "spider", "slurp", "preview", "facebookexternalhit", "monitor", "pingdom", "lighthouse",
+	"headless", "curl/", "wget/", "python-", "go-http-client", "java/", "libwww"}
+
+// IsAsset reports whether the request is for a part of a page: the browser says so by Sec-Fetch-Dest, or, if it says
+// nothing, the path ends as that of a style sheet, a script, an image, a font, a medium or data. A request that changes the
+// protocol, as for a websocket, is for a part, too.
+func IsAsset(r *http.Request) bool {
+	if r.Header.Get("Upgrade") != "" {
+		return true
+	}
+	if dest := r.Header.Get("Sec-Fetch-Dest"); dest != "" {
+		return dest != "document"
+	}
+	return assets[strings.ToLower(path.Ext(r.URL.Path))]
+}
+
+var assets = func() map[string]bool {
+	set := map[string]bool{}
+	for ext := range strings.FieldsSeq(`css js mjs map wasm json xml txt rss atom webmanifest
+		png jpg jpeg gif svg ico webp avif bmp woff woff2 ttf otf eot mp3 mp4 m4a webm ogg wav mov zip gz`) {
+		set["."+ext] = true
+	}
+	return set
+}()
+
+// IsFailure reports whether a response of this status showed no page: a redirect, an error, or one without content.
+func IsFailure(status int) bool {
+	return status != http.StatusOK && status != http.StatusPartialContent && status != http.StatusNotModified
+}
+
+// PathOf is the page named by its path. The query is left out: it may hold what is nobody's business.
+func PathOf(r *http.Request) Page { return Page{URL: r.URL.Path} }

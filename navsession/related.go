@@ -1,0 +1,141 @@
+package navsession
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/truth"
+)
+
+// RelatedOptions bound what a Related keeps and writes. Every zero is a default that works.
+type RelatedOptions struct {
+	// Kept is how many others are kept of each page, those seen with it most often. Zero is 100.
+	Kept int
+
+	// PerVisit is with how many others of a visit, at most, a page is counted. Zero is 8.
+	PerVisit int
+}
+
+// Related counts which pages are seen in the same visits, "so that you can recommend related products". P is what is recommended,
+// such as the number of a product. It is safe for concurrent use, starts no goroutine and needs no Close.
+//
+// Each page has a sorted set of the others, by the number of visits in which both were seen. A set is bounded and has the
+// namespace's TTL, counted from the last visit that saw its page, so that what nobody looks at any more is forgotten. Every write is
+// MULTI, ZINCRBY, ZREMRANGEBYRANK, PEXPIRE, EXEC about one key, which a cluster has on one node. When a set is full, a newcomer takes
+// the place of another that was seen once, or is not kept.
+//
+// # Memory
+//
+// A set takes, of Redis 8, at most
+//
+//	200 + len(key) + Kept x (1.25 x len(member) + 10) bytes  if Kept + PerVisit <= 128 and members have 64 bytes at most
+//	300 + len(key) + Kept x (len(member) + 120) bytes        otherwise
+//
+// so 100 others of 8 bytes take 2.2 kB a page at most, and those of 100,000 products 220 MB.
+type Related[P comparable] struct {
+	room     truth.Room[P, P]
+	perVisit int
+	last     any // the rank of the last that is not kept
+}
+
+// NewRelated returns the related pages of ns, under whose keys a page's sets are; its members are what the codec writes. It does no I/O.
+// The namespace has no Local tier.
+func NewRelated[P comparable](ns mayfly.Namespace[P, P], o RelatedOptions) (*Related[P], error) {
+	room, err := truth.Of("navsession", ns)
+	err = errors.Join(err, notLocal(ns.Local))
+	if o.Kept < 0 {
+		err = errors.Join(err, fmt.Errorf("navsession: RelatedOptions.Kept must not be negative, got %d", o.Kept))
+	}
+	if o.PerVisit < 0 {
+		err = errors.Join(err, fmt.Errorf("navsession: RelatedOptions.PerVisit must not be negative, got %d", o.PerVisit))
+	}
+	if err != nil {
+		return nil, err
+	}
+	if o.Kept == 0 {
+		o.Kept = 100
+	}
+	if o.PerVisit == 0 {
+		o.PerVisit = 8
+	}
+	return &Related[P]{room, o.PerVisit, -o.Kept - 1}, nil
+}
+
+// Count counts a page that was seen after earlier ones of the same visit, the newest first as [Visits.Recent] returns them. A page
+// that is among the earlier was counted when it was seen first, and is not again. At most PerVisit of them are counted, so
+// at most PerVisit + 1 sets are written, side by side; where that matters, count in the background. After an error some may have been.
+func (r *Related[P]) Count(ctx context.Context, page P, earlier ...P) error {
+	others := make([]P, 0, r.perVisit)
+	seen := map[P]bool{}
+	for _, p := range earlier {
+		if p == page {
+			return nil
+		}
+		if !seen[p] && len(others) < r.perVisit {
+			others = append(others, p)
+		}
+		seen[p] = true
+	}
+	if len(others) == 0 {
+		return nil
+	}
+	errs := make([]error, 1+len(others))
+	var all sync.WaitGroup
+	all.Go(func() { errs[0] = r.count(ctx, page, others) })
+	for i := range others {
+		all.Go(func() { errs[1+i] = r.count(ctx, others[i], []P{page}) })
+	}
+	all.Wait()
+	return errors.Join(errs...)
+}
+
+// count counts others in the set of page.
+func (r *Related[P]) count(ctx context.Context, page P, others []P) (err error) {
+	defer func() { err = r.room.Fail("count pages seen with", page, err) }()
+	full, err := r.room.FullKey(page)
+	if err != nil {
+		return err
+	}
+	defer observe(ctx, r.room.Observer, r.room.Name, full, &err)()
+	cmds := make([]redis.Cmder, 0, len(others)+2)
+	for _, other := range others {
+		member, err := r.room.Codec.Append(nil, other)
+		if err != nil {
+			return err
+		}
+		cmds = append(cmds, redis.NewFloatCmd(ctx, "zincrby", full, 1, member))
+	}
+	ttl := r.room.Jitter.TTL(r.room.TTL)
+	return r.room.Transact(ctx, full, truth.SortedSet, append(cmds,
+		redis.NewCmd(ctx, "zremrangebyrank", full, 0, r.last),
+		redis.NewCmd(ctx, "pexpire", full, ttl.Milliseconds()))...)
+}
+
+// Top returns the pages that were seen most often in the same visits as page, n at most, the most often seen first. A page that
+// was seen with no other has none, which is no error.
+func (r *Related[P]) Top(ctx context.Context, page P, n int) (pages []P, err error) {
+	defer func() { err = r.room.Fail("read pages seen with", page, err) }()
+	if n < 1 {
+		return nil, fmt.Errorf("n must be at least 1, got %d", n)
+	}
+	full, err := r.room.FullKey(page)
+	if err != nil {
+		return nil, err
+	}
+	members, err := r.room.Redis.ZRevRange(ctx, full, 0, int64(n-1)).Result()
+	if err != nil {
+		return nil, r.room.Explain(ctx, full, err)
+	}
+	pages = make([]P, len(members))
+	for i, member := range members {
+		if pages[i], err = r.room.Codec.Decode([]byte(member)); err != nil {
+			return nil, fmt.Errorf("a page that the codec %q cannot read: %w", r.room.Codec.Format(), err)
+		}
+	}
+	return pages, nil
+}
