@@ -2,7 +2,9 @@ package cacheaside_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -143,4 +145,395 @@ func BenchmarkGetLocal(b *testing.B) {
 			}
 		})
 	}
+}
+
+// nearby is what most tests of the local tier begin with: a double, a cache with a tier of its own, another process.
+type nearby struct {
+	srv   *redistest.Server
+	rdb   *redis.Client
+	other *redis.Client
+	ns    mayfly.Namespace[int, user]
+	local *mayfly.Local
+	loads atomic.Int32
+}
+
+func inTheNear(t *testing.T, change func(n *nearby), test func(t *testing.T, n *nearby)) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := redistest.Start(t)
+		n := &nearby{srv: srv, rdb: srv.Client(), other: redis.NewClient(srv.Options())}
+		t.Cleanup(func() { n.other.Close() })
+		n.ns = namespace(t, n.rdb)
+		if change != nil {
+			change(n)
+		}
+		n.local = withLocal(t, &n.ns, mayfly.LocalOptions{})
+		test(t, n)
+	})
+}
+
+// load counts the versions.
+func (n *nearby) load(context.Context, int) (user, error) {
+	return user{"u", int(n.loads.Add(1))}, nil
+}
+
+// sent runs f and returns how many commands that sent, the tier's own beats aside.
+func (n *nearby) sent(f func()) (sent int) {
+	before := len(n.srv.Log())
+	f()
+	for _, line := range n.srv.Log()[before:] {
+		if !strings.Contains(line, "mayfly:") {
+			sent++
+		}
+	}
+	return sent
+}
+
+// got gets and lets the pushes arrive that follow.
+func got(t *testing.T, c *cacheaside.Cache[int, user], want int) {
+	t.Helper()
+	if u, err := c.Get(t.Context(), 7); u.Version != want || err != nil {
+		t.Errorf("got %+v, %v; want version %d", u, err, want)
+	}
+	synctest.Wait()
+}
+
+// source is where 7 would come from now.
+func source(t *testing.T, c *cacheaside.Cache[int, user]) cacheaside.Source {
+	t.Helper()
+	e, _, err := c.Lookup(t.Context(), 7)
+	if err != nil {
+		t.Error(err)
+	}
+	return e.Source
+}
+
+func TestHowManyPushesALoadCosts(t *testing.T) {
+	inTheNear(t, nil, func(t *testing.T, n *nearby) {
+		c := must[int, user](t)(cacheaside.New(n.ns, n.load, cacheaside.Options{Early: earlyrefresh.Window(0.5)}))
+		ctx := t.Context()
+		for _, step := range []struct {
+			name string
+			do   func()
+			want uint64
+		}{
+			{"a load: the lease, the fill", func() { c.Get(ctx, 7) }, 2},
+			{"a hit in Redis", func() { c.Get(ctx, 7) }, 0},
+			{"local hits", func() { c.Get(ctx, 7); c.Get(ctx, 7) }, 0},
+			{"a renewal: the fill, as its lock is outside of the prefixes", func() { time.Sleep(40 * time.Second); c.Get(ctx, 7) }, 1},
+			{"Set", func() { c.Set(ctx, 7, user{"set", 1}) }, 1},
+			{"Delete", func() { c.Delete(ctx, 7) }, 1},
+			{"a load of a batch of ten", func() { c.GetMany(ctx, []int{11, 12, 13, 14, 15, 16, 17, 18, 19, 20}) }, 20},
+		} {
+			before := n.local.Stats().Changes
+			step.do()
+			synctest.Wait()
+			if pushes := n.local.Stats().Changes - before; pushes != step.want {
+				t.Errorf("%s: %d pushes, want %d", step.name, pushes, step.want)
+			}
+		}
+	})
+}
+
+// Where no push arrives, for as long as that is not noticed.
+func TestOwnWritesAreSeenAtOnce(t *testing.T) {
+	inTheNear(t, nil, func(t *testing.T, n *nearby) {
+		c := must[int, user](t)(cacheaside.New(n.ns, n.load, cacheaside.Options{Early: earlyrefresh.Never}))
+		got(t, c, 1)
+		got(t, c, 1)
+		n.srv.DropInvalidations(true)
+		defer n.srv.DropInvalidations(false)
+		if c.Delete(t.Context(), 7); source(t, c) != 0 {
+			t.Error("after Delete there is a copy")
+		}
+		got(t, c, 2)
+		if s := source(t, c); s != cacheaside.SourceRedis {
+			t.Errorf("what was loaded was copied without having been read: source %v", s)
+		}
+		got(t, c, 2)
+		c.Set(t.Context(), 7, user{"set", 9})
+		got(t, c, 9)
+		got(t, c, 9)
+		c.Clear(t.Context())
+		if s := source(t, c); s != 0 {
+			t.Errorf("after Clear: source %v", s)
+		}
+	})
+}
+
+// between runs do once, between the next reply to a pipeline and its reader.
+type between struct{ do func() }
+
+func (b *between) DialHook(next redis.DialHook) redis.DialHook          { return next }
+func (b *between) ProcessHook(next redis.ProcessHook) redis.ProcessHook { return next }
+func (b *between) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		err := next(ctx, cmds)
+		if do := b.do; do != nil && cmds[0].Name() == "get" {
+			b.do = nil
+			do()
+		}
+		return err
+	}
+}
+
+func TestWhatChangedWhileItWasReadIsNotCopied(t *testing.T) {
+	for name, get := range map[string]func(ctx context.Context, c *cacheaside.Cache[int, user]){
+		"Get":     func(ctx context.Context, c *cacheaside.Cache[int, user]) { c.Get(ctx, 7) },
+		"GetMany": func(ctx context.Context, c *cacheaside.Cache[int, user]) { c.GetMany(ctx, []int{7}) },
+	} {
+		inTheNear(t, nil, func(t *testing.T, n *nearby) {
+			var b between
+			n.rdb.AddHook(&b)
+			c := must[int, user](t)(cacheaside.New(n.ns, n.load, cacheaside.Options{Early: earlyrefresh.Never}))
+			got(t, c, 1)
+			b.do = func() { n.other.Del(t.Context(), n.ns.Prefix+"7"); synctest.Wait() }
+			get(t.Context(), c)
+			if s := source(t, c); s != 0 || n.local.Stats().Outdated != 1 {
+				t.Errorf("%s: source %v, %+v", name, s, n.local.Stats())
+			}
+		})
+	}
+}
+
+func TestWhatIsInDoubtIsNotCopied(t *testing.T) {
+	var c *cacheaside.Cache[int, user]
+	inTheNear(t, func(n *nearby) {
+		n.ns.Observer = mayfly.ObserverFunc(func(ctx context.Context, e mayfly.Event) {
+			if e.Kind == mayfly.Removal && e.Outcome == mayfly.Failed { // has failed, and is not in doubt yet
+				c.Get(ctx, 7)
+			}
+		})
+	}, func(t *testing.T, n *nearby) {
+		c = must[int, user](t)(cacheaside.New(n.ns, n.load, cacheaside.Options{Early: earlyrefresh.Never}))
+		got(t, c, 1)
+		n.srv.FailNext("del", "NOPERM not today")
+		if err := c.Delete(t.Context(), 7); err == nil {
+			t.Fatal("Delete did not fail")
+		}
+		got(t, c, 2)
+	})
+}
+
+func TestEarlyRefreshOfALocalHit(t *testing.T) {
+	var asked []time.Duration // ttl, remaining, cost of each question
+	policy := policyFunc(func(ttl, remaining, cost time.Duration, draw float64) bool {
+		asked = append(asked, ttl, remaining, cost)
+		return remaining < 20*time.Second
+	})
+	inTheNear(t, nil, func(t *testing.T, n *nearby) {
+		c := must[int, user](t)(cacheaside.New(n.ns, func(ctx context.Context, key int) (user, error) {
+			time.Sleep(100 * time.Millisecond)
+			return n.load(ctx, key)
+		}, cacheaside.Options{Early: policy}))
+		got(t, c, 1)
+		got(t, c, 1)
+		asked = nil
+		time.Sleep(20 * time.Second)
+		got(t, c, 1)
+		if len(asked) != 0 {
+			t.Errorf("asked in the first half of its life: %v", asked)
+		}
+		time.Sleep(15 * time.Second)
+		if sent := n.sent(func() { got(t, c, 1) }); sent != 0 {
+			t.Errorf("a local hit that is not due sent %d commands", sent)
+		}
+		if len(asked) != 3 || asked[0] != time.Minute || asked[1] > 25*time.Second || asked[1] < 24*time.Second || asked[2] != 100*time.Millisecond {
+			t.Errorf("asked with %v", asked)
+		}
+		time.Sleep(6 * time.Second)
+		begun := time.Now()
+		for range 5 {
+			got(t, c, 1)
+		}
+		if time.Since(begun) != 0 {
+			t.Error("a reader waited for the renewal")
+		}
+		time.Sleep(200 * time.Millisecond)
+		synctest.Wait()
+		got(t, c, 2)
+		if n.loads.Load() != 2 {
+			t.Errorf("%d loads", n.loads.Load())
+		}
+	})
+}
+
+type policyFunc func(ttl, remaining, cost time.Duration, draw float64) bool
+
+func (f policyFunc) Due(ttl, remaining, cost time.Duration, draw float64) bool {
+	return f(ttl, remaining, cost, draw)
+}
+
+func TestWhatIsStaleIsNotLocal(t *testing.T) {
+	inTheNear(t, nil, func(t *testing.T, n *nearby) {
+		c := must[int, user](t)(cacheaside.New(n.ns, n.load, cacheaside.Options{
+			Early: earlyrefresh.Never, Stale: cacheaside.Stale{While: time.Minute},
+		}))
+		got(t, c, 1)
+		got(t, c, 1)
+		time.Sleep(59 * time.Second)
+		e, _, _ := c.Lookup(t.Context(), 7)
+		if e.Source != cacheaside.SourceLocal || e.Fresh > time.Second || e.TTL < time.Minute || e.Age < 59*time.Second {
+			t.Errorf("Lookup: %+v", e)
+		}
+		time.Sleep(time.Second)
+		if s := source(t, c); s != cacheaside.SourceStale {
+			t.Errorf("past its TTL the source is %v", s)
+		}
+		got(t, c, 1) // and has it renewed
+		if s := source(t, c); s != cacheaside.SourceRedis {
+			t.Errorf("after the renewal the source is %v", s)
+		}
+		got(t, c, 2)
+	})
+}
+
+func TestARememberedMissIsLocalToo(t *testing.T) {
+	inTheNear(t, nil, func(t *testing.T, n *nearby) {
+		c := must[int, user](t)(cacheaside.New(n.ns, func(context.Context, int) (user, error) {
+			n.loads.Add(1)
+			return user{}, mayfly.ErrNotFound
+		}, cacheaside.Options{MissTTL: 10 * time.Second}))
+		get := func() {
+			t.Helper()
+			if _, err := c.Get(t.Context(), 7); !errors.Is(err, mayfly.ErrNotFound) {
+				t.Errorf("got error %v", err)
+			}
+			synctest.Wait()
+		}
+		get()
+		get()
+		if sent := n.sent(func() {
+			get()
+			if _, _, err := c.Lookup(t.Context(), 7); !errors.Is(err, mayfly.ErrNotFound) {
+				t.Errorf("Lookup: %v", err)
+			}
+			if m, err := c.GetMany(t.Context(), []int{7}); len(m) != 0 || err != nil {
+				t.Errorf("GetMany: %v, %v", m, err)
+			}
+		}); sent != 0 {
+			t.Errorf("%d commands were sent", sent)
+		}
+		time.Sleep(11 * time.Second)
+		get()
+		if n.loads.Load() != 2 {
+			t.Errorf("%d loads", n.loads.Load())
+		}
+	})
+}
+
+func TestManyFromTheLocalTier(t *testing.T) {
+	inTheNear(t, nil, func(t *testing.T, n *nearby) {
+		c := must[int, user](t)(cacheaside.NewBatch(n.ns, func(_ context.Context, keys []int) (map[int]user, error) {
+			n.loads.Add(int32(len(keys)))
+			found := map[int]user{}
+			for _, key := range keys {
+				found[key] = user{"u", key}
+			}
+			return found, nil
+		}, cacheaside.Options{}))
+		many := func(keys ...int) (sent int) {
+			t.Helper()
+			return n.sent(func() {
+				m, err := c.GetMany(t.Context(), keys)
+				for _, key := range keys {
+					if m[key].Version != key {
+						t.Errorf("got %v, %v", m, err)
+					}
+				}
+				synctest.Wait()
+			})
+		}
+		many(1, 2, 3)
+		many(1, 2, 3)
+		if sent := many(1, 2, 3, 2); sent != 0 {
+			t.Errorf("local hits sent %d commands", sent)
+		}
+		if sent := many(1, 2, 3, 4); sent > 4 || n.loads.Load() != 4 {
+			t.Errorf("one miss sent %d commands, %d loads", sent, n.loads.Load())
+		}
+	})
+}
+
+func TestCloneAndCost(t *testing.T) {
+	inTheNear(t, func(n *nearby) {
+		n.ns.Clone = func(u user) user { u.Name += "'"; return u }
+		n.ns.Cost = func(user) int { return 10_000 }
+	}, func(t *testing.T, n *nearby) {
+		c := must[int, user](t)(cacheaside.New(n.ns, n.load, cacheaside.Options{}))
+		got(t, c, 1)
+		got(t, c, 1)
+		if u, _ := c.Get(t.Context(), 7); u.Name != "u''" { // into the tier, and out of it
+			t.Errorf("got %+v", u)
+		}
+		if b := n.local.Stats().Bytes; b < 10_000 || b > 10_500 {
+			t.Errorf("the copy costs %d", b)
+		}
+		for key := range 200 {
+			c.Get(t.Context(), key)
+			synctest.Wait()
+			c.Get(t.Context(), key)
+		}
+		if s := n.local.Stats(); s.Bytes > 1<<20 || s.Evictions == 0 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+func TestWithoutTracking(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rdb := mini(t)
+		ns := namespace(t, rdb)
+		var caches [2]*cacheaside.Cache[int, user] // as two processes
+		for i := range caches {
+			ns := ns
+			if l := withLocal(t, &ns, mayfly.LocalOptions{}); l.Stats().Rung != mayfly.PubSub {
+				t.Fatalf("the rung is %v", l.Stats().Rung)
+			}
+			version := 0
+			caches[i] = must[int, user](t)(cacheaside.New(ns, func(context.Context, int) (user, error) {
+				version++
+				return user{"u", version}, nil
+			}, cacheaside.Options{Early: earlyrefresh.Never}))
+		}
+		a, b := caches[0], caches[1]
+		copied := func(want int) {
+			t.Helper()
+			for range 3 {
+				got(t, b, want)
+			}
+			if s := source(t, b); s != cacheaside.SourceLocal {
+				t.Errorf("the source is %v", s)
+			}
+		}
+		copied(1)
+		a.Set(t.Context(), 7, user{"set", 9})
+		synctest.Wait()
+		copied(9)
+		a.Delete(t.Context(), 7)
+		synctest.Wait()
+		copied(2)
+		a.Clear(t.Context())
+		synctest.Wait()
+		copied(3)
+	})
+}
+
+func TestAClosedTierIsNone(t *testing.T) {
+	inTheNear(t, nil, func(t *testing.T, n *nearby) {
+		c := must[int, user](t)(cacheaside.New(n.ns, n.load, cacheaside.Options{}))
+		got(t, c, 1)
+		got(t, c, 1)
+		n.local.Close(t.Context())
+		if s := source(t, c); s != cacheaside.SourceRedis {
+			t.Errorf("the source is %v", s)
+		}
+		got(t, c, 1)
+		if _, err := cacheaside.New(n.ns, n.load, cacheaside.Options{}); !errors.Is(err, mayfly.ErrClosed) {
+			t.Errorf("a cache with a closed tier: %v", err)
+		}
+		c.Close(t.Context())
+		if _, err := c.Get(t.Context(), 7); !errors.Is(err, mayfly.ErrClosed) {
+			t.Errorf("a closed cache: %v", err)
+		}
+	})
 }

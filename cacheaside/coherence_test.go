@@ -1,0 +1,284 @@
+package cacheaside_test
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/cacheaside"
+	"github.com/mayflycache/mayfly/internal/realredis"
+)
+
+var coherenceFor = flag.Duration("coherence", 8*time.Second, "how long processes with local tiers are disturbed")
+
+const (
+	sharedKeys = 40
+	silence    = 500 * time.Millisecond
+
+	// grace is what a loaded machine may add to silence before a stale local copy is an error.
+	grace = time.Second
+)
+
+func init() { roles["neighbour"] = neighbour }
+
+// shared is the cache that processes with local tiers share; db is a Redis that nobody disturbs.
+func shared(rdb, db redis.UniversalClient, local *mayfly.Local) *cacheaside.Cache[int, int64] {
+	ns := mayfly.Namespace[int, int64]{Name: "shared", Redis: rdb, Prefix: "cache:", TTL: 5 * time.Second, Local: local}
+	return mayfly.Must(cacheaside.New(ns, func(ctx context.Context, key int) (int64, error) {
+		return database(ctx, db, key)
+	}, cacheaside.Options{}))
+}
+
+// neighbour reads and writes beside others like it, and complains of a local copy that it should not have been served any more.
+// On "quiet" it stops, on "check" it compares its copies with Redis.
+func neighbour() int {
+	ctx := context.Background()
+	rdb, db := dial(), redis.NewClient(&redis.Options{Addr: os.Getenv("MAYFLY_TEST_DB")})
+	local := mayfly.Must(mayfly.OpenLocal(ctx, mayfly.LocalOptions{Redis: rdb, Prefixes: []string{"cache:"}, MaxEntries: 1000, Silence: silence}))
+	c, plain := shared(rdb, db, local), shared(rdb, db, nil)
+	failed := false
+	var quiet atomic.Bool
+	var all sync.WaitGroup
+	var mu sync.Mutex
+	complain := func(format string, args ...any) {
+		mu.Lock()
+		defer mu.Unlock()
+		if !failed { // one says it all
+			fmt.Fprintf(os.Stderr, "neighbour: "+format+"\n", args...)
+		}
+		failed = true
+	}
+	for range 4 {
+		all.Go(func() { // reads as fast as it can, so that it also reads in the moment after it was stopped
+			last := time.Now()
+			for n := 0; !quiet.Load(); n++ {
+				key := rand.N(sharedKeys)
+				begun := time.Now()
+				stopped := begun.Sub(last) > silence
+				last = begun
+				e, ok, err := c.Lookup(ctx, key)
+				switch {
+				case err != nil || !ok || e.Source != cacheaside.SourceLocal: // an error is that of a Redis that restarts
+					c.Get(ctx, key)
+				case e.TTL <= 0 || e.Fresh <= 0:
+					complain("a local copy is past its end: %+v", e)
+				case n%16 == 0 || stopped || time.Since(begun) > silence:
+					done, at := changed(ctx, db, key)
+					if age := begun.UnixMilli() - at; e.Value < done && age > (silence+grace).Milliseconds() {
+						complain("key %d: a local copy of version %d, and version %d was %d ms old", key, e.Value, done, age)
+					}
+				}
+				if n%64 == 0 {
+					<-time.After(time.Millisecond)
+				}
+			}
+		})
+	}
+	all.Go(func() {
+		for !quiet.Load() {
+			key := rand.N(sharedKeys)
+			version, err := db.Incr(ctx, fmt.Sprint("db:", key)).Result()
+			if err == nil {
+				err = c.Delete(ctx, key)
+			}
+			if err == nil { // what was deleted for is never older than this
+				db.Set(ctx, fmt.Sprint("done:", key), fmt.Sprint(version, " ", time.Now().UnixMilli()), time.Hour)
+			}
+			<-time.After(rand.N(100 * time.Millisecond))
+		}
+	})
+	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+		switch in.Text() {
+		case "quiet":
+			quiet.Store(true)
+			all.Wait()
+			fmt.Println("quiet")
+		case "check":
+			copies, differ := 0, 0
+			for key := range sharedKeys {
+				c.Get(ctx, key)
+				c.Get(ctx, key)
+			}
+			for key := range sharedKeys {
+				e, ok, err := c.Lookup(ctx, key)
+				if err != nil || !ok || e.Source != cacheaside.SourceLocal {
+					continue
+				}
+				copies++
+				if r, ok, err := plain.Lookup(ctx, key); err != nil || ok && r.Value != e.Value {
+					differ++
+					complain("key %d: the copy is %d, Redis has %d, %v", key, e.Value, r.Value, err)
+				}
+				if v, err := database(ctx, db, key); err != nil || v != e.Value {
+					differ++
+					complain("key %d: the copy is %d, the database has %d, %v", key, e.Value, v, err)
+				}
+			}
+			s := local.Stats()
+			fmt.Printf("%d copies, %d differ, %d local hits, %d changes heard, %d inserts refused, %d flushes\n",
+				copies, differ, s.Hits, s.Changes, s.Outdated, s.Flushes)
+		}
+	}
+	if err := errors.Join(c.Close(ctx), plain.Close(ctx), local.Close(ctx)); err != nil {
+		complain("%v", err)
+	}
+	if failed {
+		return 1
+	}
+	return 0
+}
+
+// changed returns the last version of key that some process deleted an older one for, and when it had.
+func changed(ctx context.Context, db redis.UniversalClient, key int) (version, at int64) {
+	text, err := db.Get(ctx, fmt.Sprint("done:", key)).Result()
+	if err == nil {
+		fmt.Sscan(text, &version, &at)
+	}
+	return version, at
+}
+
+// Processes with local tiers read and write, while their tracking connections are killed, the server restarts, and processes
+// are stopped and go on. No local copy is served that is behind by more than it may be, and when all is quiet none differs.
+func TestLocalCopiesStayInStep(t *testing.T) {
+	srv, db := realredis.Start(t, realredis.Options{}), realredis.Start(t, realredis.Options{})
+	var children []*child
+	for range 4 {
+		children = append(children, start(t, "neighbour", []string{srv.Addr()}, "MAYFLY_TEST_DB="+db.Addr()))
+	}
+	say := func(c *child, word string) { io.WriteString(c.in, word+"\n") }
+	rdb := srv.Client()
+	seed := uint64(time.Now().UnixNano())
+	t.Logf("seed %d", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	pause := func(most time.Duration) { <-time.After(time.Duration(r.Int64N(int64(most)))) }
+	var kills, stops, restarts int
+	for end := time.Now().Add(*coherenceFor); time.Now().Before(end); pause(200 * time.Millisecond) {
+		switch n := r.IntN(10); {
+		case n < 5:
+			kills += killOneTracking(t, r, rdb)
+		case n < 9:
+			child := children[r.IntN(len(children))]
+			child.cmd.Process.Signal(syscall.SIGSTOP)
+			pause(3 * (silence + grace) / 2)
+			if r.IntN(2) == 0 { // so that it finds nothing in its socket when it goes on
+				kills += killOneTracking(t, r, rdb)
+			}
+			child.cmd.Process.Signal(syscall.SIGCONT)
+			stops++
+		case restarts < 1+int(coherenceFor.Seconds()/10):
+			srv.Restart()
+			restarts++
+		}
+	}
+	hear := func(c *child) string {
+		if !c.lines.Scan() {
+			t.Fatal("a process has died")
+		}
+		return c.lines.Text()
+	}
+	for _, c := range children {
+		say(c, "quiet")
+	}
+	for _, c := range children {
+		hear(c)
+	}
+	eventually(t, "all tiers hear Redis again", func() bool { return len(tracking(t, rdb)) >= len(children) })
+	copies := 0
+	for i, c := range children {
+		say(c, "check")
+		text := hear(c)
+		t.Logf("process %d: %s", i, text)
+		var n, differ int
+		if fmt.Sscanf(text, "%d copies, %d differ", &n, &differ); differ != 0 {
+			t.Error("a local copy differs from Redis when all is quiet")
+		}
+		copies += n
+		c.in.Close()
+		if err := c.cmd.Wait(); err != nil {
+			t.Errorf("process %d: %v", i, err)
+		}
+	}
+	t.Logf("%d connections killed, %d stops, %d restarts", kills, stops, restarts)
+	if copies == 0 || kills+stops+restarts == 0 {
+		t.Error("the run is void")
+	}
+}
+
+// tracking returns the ids of the connections that track.
+func tracking(t *testing.T, rdb *redis.Client) (ids []string) {
+	t.Helper()
+	list, _ := rdb.ClientList(context.Background()).Result() // a server that restarts has none
+	for line := range strings.Lines(list) {
+		var id, flags string
+		for field := range strings.FieldsSeq(line) {
+			if v, ok := strings.CutPrefix(field, "id="); ok {
+				id = v
+			} else if v, ok := strings.CutPrefix(field, "flags="); ok {
+				flags = v
+			}
+		}
+		if strings.Contains(flags, "B") {
+			ids = append(ids, id)
+		}
+	}
+	return ids
+}
+
+func killOneTracking(t *testing.T, r *rand.Rand, rdb *redis.Client) int {
+	ids := tracking(t, rdb)
+	if len(ids) == 0 {
+		return 0
+	}
+	n, _ := rdb.ClientKillByFilter(t.Context(), "id", ids[r.IntN(len(ids))]).Result()
+	return int(n)
+}
+
+// How long after a writer's reply another process's copy is gone: here another client's in this one.
+func TestHowLongALocalCopyStays(t *testing.T) {
+	srv := realredis.Start(t, realredis.Options{})
+	ctx := t.Context()
+	ns := func() mayfly.Namespace[int, user] {
+		return mayfly.Namespace[int, user]{Name: "users", Redis: srv.Client(), Prefix: "cache:", TTL: time.Minute}
+	}
+	load := func(context.Context, int) (user, error) { return user{"u", 1}, nil }
+	mine, theirs := ns(), ns()
+	withLocal(t, &theirs, mayfly.LocalOptions{})
+	writer := must[int, user](t)(cacheaside.New(mine, load, cacheaside.Options{Faults: patient}))
+	reader := must[int, user](t)(cacheaside.New(theirs, load, cacheaside.Options{Faults: patient}))
+	local := func() bool {
+		e, ok, err := reader.Lookup(ctx, 7)
+		return ok && err == nil && e.Source == cacheaside.SourceLocal
+	}
+	var lags []time.Duration
+	for range 500 {
+		eventually(t, "there is a local copy", func() bool { reader.Get(ctx, 7); return local() })
+		if err := writer.Set(ctx, 7, user{"u", 2}); err != nil {
+			t.Fatal(err)
+		}
+		begun := time.Now()
+		for e, _, _ := reader.Lookup(ctx, 7); e.Source == cacheaside.SourceLocal && e.Value.Version == 1; e, _, _ = reader.Lookup(ctx, 7) {
+		}
+		lags = append(lags, time.Since(begun))
+		writer.Delete(ctx, 7)
+	}
+	slices.Sort(lags)
+	t.Logf("after the writer's reply a copy was served for: p50 %v, p99 %v, at most %v", lags[250], lags[495], lags[499])
+	if lags[495] > time.Second {
+		t.Error("that is not the push's doing")
+	}
+}
