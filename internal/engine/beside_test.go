@@ -30,6 +30,9 @@ type beside struct {
 
 	dump, realDump string // what DUMP replied last
 	seen           func(*exchange)
+
+	out    []byte       // of a session
+	buffer bufio.Reader // of out
 }
 
 // Sessions that are not named by their protocol.
@@ -172,12 +175,19 @@ func (b *beside) do(s *Session, args []string) resp.Value {
 		b.now = at
 		b.engine.Tick(at)
 	}
-	v, err := resp.NewReader(bytes.NewReader(s.Out.Bytes())).Read()
+	v, err := b.taken(s).Read()
 	if err != nil {
 		v = resp.Value{Kind: '-', Text: "no reply: " + err.Error()}
 	}
-	s.Out.Take(nil)
 	return v
+}
+
+// taken empties the Out of a session and returns what was in it, to be read before the next is taken.
+func (b *beside) taken(s *Session) *resp.Reader {
+	b.out = append(b.out[:0], s.Out.Bytes()...)
+	s.Out.Take(nil)
+	b.buffer.Reset(bytes.NewReader(b.out))
+	return resp.NewReader(&b.buffer)
 }
 
 // turn ends the batch of another.
@@ -241,11 +251,12 @@ func (b *beside) ask(args []string, how tolerance) *exchange {
 	if x.marked = s.queue == nil; x.marked {
 		w.add([]string{"PUBLISH", "end", ""})
 	}
-	r := resp.NewReader(bytes.NewReader(sub.Out.Bytes()))
-	for v, err := r.Read(); err == nil; v, err = r.Read() {
-		x.events = append(x.events, eventName(v))
+	if len(sub.Out.Bytes()) > 0 {
+		r := b.taken(sub)
+		for v, err := r.Read(); err == nil; v, err = r.Read() {
+			x.events = append(x.events, eventName(v))
+		}
 	}
-	sub.Out.Take(nil)
 	return x
 }
 
@@ -328,22 +339,25 @@ func (b *beside) check(keys []string) *mismatch {
 	}
 	for i := range 3 {
 		b.send("SELECT", strconv.Itoa(i))
+		none := []string{"EXISTS"}
 		for _, key := range keys {
-			for _, line := range b.questions(b.engine.dbs[i], key) {
+			o := b.engine.dbs[i].find([]byte(key))
+			if o == nil {
+				none = append(none, key)
+				continue
+			}
+			for _, line := range questions(key, o) {
 				b.send(line...)
 			}
 		}
+		b.send(none...)
 		b.send("DBSIZE")
 	}
 	return b.flush()
 }
 
 // questions are the commands that tell all of a key.
-func (b *beside) questions(d *db, key string) [][]string {
-	o := d.find([]byte(key))
-	if o == nil {
-		return [][]string{{"EXISTS", key}}
-	}
+func questions(key string, o *object) [][]string {
 	lines := [][]string{{"OBJECT", "ENCODING", key}, {"PEXPIRETIME", key}}
 	switch v := o.coll.(type) {
 	case nil:

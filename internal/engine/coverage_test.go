@@ -5,11 +5,13 @@ import (
 	"maps"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 )
 
 // coverage counts what was compared: so many times, and so many of them without an error.
 type coverage struct {
+	mu       sync.Mutex // guards the rest
 	total    int
 	families map[string]int
 	commands map[string]*tally
@@ -23,6 +25,8 @@ func newCoverage() *coverage {
 }
 
 func (c *coverage) count(f *family, x *exchange) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	c.total++
 	c.families[f.name]++
 	c.add(x.args, x.got.Kind != '-')

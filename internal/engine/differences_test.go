@@ -161,7 +161,7 @@ func (c drawn) table() bool {
 	case "SORT", "SORT_RO":
 		return c.holds("hashtable") || fromTable() || c.sorted()
 	case "SUNION", "SDIFF":
-		return c.holds("hashtable", "listpack")
+		return !c.strict || c.holds("hashtable", "listpack")
 	case "KEYS", "SCAN":
 		return true
 	case "CONFIG":

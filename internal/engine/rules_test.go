@@ -32,7 +32,9 @@ type rule struct {
 type step struct{ command, want string }
 
 // short says how far a rule of cutShort is played.
-func (r *rule) short() string { return fmt.Sprintf("%s (%d of %d steps)", r.id, cutShort[r.id], len(r.steps)) }
+func (r *rule) short() string {
+	return fmt.Sprintf("%s (%d of %d steps)", r.id, cutShort[r.id], len(r.steps))
+}
 
 // readRules reads testdata/expire-rules.md.
 func readRules(t *testing.T) []*rule {
