@@ -73,6 +73,9 @@ var rooms = map[string]room{
 	"embedded":   {may: []string{"internal/engine", "internal/server", "internal/resp", goredis}},
 	"cmd/mayfly": {may: []string{"", "cacheaside", "jitter", "embedded", "internal/engine", "internal/server", goredis}},
 
+	// Operations: see it, enforce it.
+	"ttlguard": {may: []string{goredis}},
+
 	// Tests only: nobody else may import them but from a test.
 	"internal/realredis": {may: []string{goredis}},
 	"internal/backends":  {may: []string{"internal/realredis", "redistest", "github.com/alicebob/miniredis/v2", goredis}},

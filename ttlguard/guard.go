@@ -1,0 +1,263 @@
+// Package ttlguard sees to it that nothing lives forever by accident. [New] returns a hook for any go-redis client, which judges
+// each write to the keys it watches before it is sent:
+//
+//	guard, err := ttlguard.New(ttlguard.Options{Prefixes: []string{"cache:"}})
+//	rdb.AddHook(guard)
+//	rdb.Set(ctx, "cache:user:1001", data, 0) // refused: ErrNoTTL, naming command and key
+//
+// What a command does to a TTL is what the documentation of EXPIRE says of it; docs/ttlguard.md has the table. The guard looks at
+// what is sent together: RPUSH followed by EXPIRE in one pipeline or transaction is fine. It changes nothing and repairs
+// nothing behind anybody's back.
+package ttlguard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"path"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// ErrNoTTL is the error of a write that was refused because it would leave a key without an end. Nothing was sent.
+var ErrNoTTL = errors.New("the key would have no TTL")
+
+// Action is what is done about a verdict.
+type Action int
+
+const (
+	Default Action = iota // as the field's comment says
+	Ignore                // nothing
+	Report                // Options.Report is called, and the command is sent
+	Refuse                // Options.Report is called, and the command is not sent: ErrNoTTL
+)
+
+// Options say what is watched, and what is done. Prefixes is required.
+type Options struct {
+	// Prefixes are those of the keys that must end. Others cost next to nothing.
+	Prefixes []string
+
+	// Exempt are keys under the prefixes that need no end, as patterns of [path.Match]: "cache:config:*".
+	Exempt []string
+
+	// OnNone is what is done about a write that leaves a key without TTL. Default is Refuse.
+	OnNone Action
+
+	// OnDepends is what is done about a write that keeps the TTL a key has and creates one without it: INCR, HSET, RPUSH alone.
+	// Default is Report.
+	OnDepends Action
+
+	// Verify asks, after a write that depends, whether the key has a TTL, and reports it only if not: one PTTL more, in one
+	// trip for all keys of a pipeline.
+	Verify bool
+
+	// Report is told of what was found. It is called by the goroutine of the command, and must be quick.
+	Report func(ctx context.Context, f Finding)
+}
+
+// Finding is one key that a command, or several sent together, leave without a TTL, or may.
+type Finding struct {
+	Verdict Verdict
+	Command string // the one that decided, in lower case
+	Key     string
+	Refused bool
+}
+
+func (o Options) validate() error {
+	var wrong []error
+	if len(o.Prefixes) == 0 {
+		wrong = append(wrong, errors.New("Options.Prefixes is empty: name what the keys begin with that must end"))
+	}
+	for i, p := range o.Prefixes {
+		if p == "" {
+			wrong = append(wrong, fmt.Errorf("Options.Prefixes[%d] is empty: it would be all keys; name what they begin with", i))
+		}
+	}
+	for i, p := range o.Exempt {
+		if _, err := path.Match(p, ""); err != nil {
+			wrong = append(wrong, fmt.Errorf("Options.Exempt[%d] %q: %w", i, p, err))
+		}
+	}
+	for name, a := range map[string]Action{"OnNone": o.OnNone, "OnDepends": o.OnDepends} {
+		if a < Default || a > Refuse {
+			wrong = append(wrong, fmt.Errorf("Options.%s must be Default, Ignore, Report or Refuse, got %d", name, a))
+		}
+	}
+	if o.OnNone == Report && o.Report == nil {
+		wrong = append(wrong, errors.New("Options.OnNone is Report, and Options.Report is nil: nobody would be told"))
+	}
+	if o.OnDepends == Report && o.Report == nil {
+		wrong = append(wrong, errors.New("Options.OnDepends is Report, and Options.Report is nil: nobody would be told"))
+	}
+	if o.Verify && o.Report == nil {
+		wrong = append(wrong, errors.New("Options.Verify is set, and Options.Report is nil: nobody would be told"))
+	}
+	return errors.Join(wrong...)
+}
+
+// Guard is a go-redis hook. It is safe for concurrent use.
+type Guard struct{ opt Options }
+
+var _ redis.Hook = (*Guard)(nil)
+
+// New returns a guard. It does no I/O.
+func New(o Options) (*Guard, error) {
+	if err := o.validate(); err != nil {
+		return nil, fmt.Errorf("ttlguard: %w", err)
+	}
+	if o.OnNone == Default {
+		o.OnNone = Refuse
+	}
+	if o.OnDepends == Default {
+		o.OnDepends = Report
+	}
+	return &Guard{o}, nil
+}
+
+// DialHook leaves dialling alone.
+func (g *Guard) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
+}
+
+// ProcessHook judges single commands.
+func (g *Guard) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if !g.concerns(cmd) {
+			return next(ctx, cmd)
+		}
+		findings, doubts := g.judge([]redis.Cmder{cmd})
+		if err := g.tell(ctx, findings); err != nil {
+			cmd.SetErr(err)
+			return err
+		}
+		err := next(ctx, cmd)
+		if len(doubts) > 0 {
+			g.verify(ctx, doubts, func(asked []redis.Cmder) {
+				for _, ask := range asked {
+					next(ctx, ask)
+				}
+			})
+		}
+		return err
+	}
+}
+
+// ProcessPipelineHook judges what is sent together.
+func (g *Guard) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		concerned := false
+		for _, cmd := range cmds {
+			concerned = concerned || g.concerns(cmd)
+		}
+		if !concerned {
+			return next(ctx, cmds)
+		}
+		findings, doubts := g.judge(cmds)
+		if err := g.tell(ctx, findings); err != nil {
+			for _, cmd := range cmds {
+				cmd.SetErr(err)
+			}
+			return err
+		}
+		err := next(ctx, cmds)
+		if len(doubts) > 0 {
+			g.verify(ctx, doubts, func(asked []redis.Cmder) { next(ctx, asked) })
+		}
+		return err
+	}
+}
+
+// concerns reports whether cmd may write a key that is watched.
+func (g *Guard) concerns(cmd redis.Cmder) bool {
+	effect := effects[cmd.Name()]
+	if effect == nil {
+		return false
+	}
+	for _, arg := range cmd.Args()[1:] { // any argument: which ones are keys takes longer to say
+		switch arg := arg.(type) {
+		case string:
+			for _, p := range g.opt.Prefixes {
+				if strings.HasPrefix(arg, p) {
+					return true
+				}
+			}
+		case []byte:
+			for _, p := range g.opt.Prefixes {
+				if strings.HasPrefix(string(arg), p) {
+					return true
+				}
+			}
+		}
+	}
+	return false
+}
+
+// watches reports whether key must end.
+func (g *Guard) watches(key string) bool {
+	for _, e := range g.opt.Exempt {
+		if exempt, _ := path.Match(e, key); exempt {
+			return false
+		}
+	}
+	for _, p := range g.opt.Prefixes {
+		if strings.HasPrefix(key, p) {
+			return true
+		}
+	}
+	return false
+}
+
+// judge returns what cmds, sent together, do to the watched keys: what is to be told before, and what is to be asked after.
+func (g *Guard) judge(cmds []redis.Cmder) (findings, doubts []Finding) {
+	for _, k := range Judge(cmds) {
+		if !g.watches(k.Key) {
+			continue
+		}
+		f := Finding{Verdict: k.Verdict, Command: k.Command, Key: k.Key}
+		action := Ignore
+		switch k.Verdict {
+		case LeavesNone:
+			action = g.opt.OnNone
+		case Depends:
+			action = g.opt.OnDepends
+		}
+		switch f.Refused = action == Refuse; {
+		case action == Refuse, action == Report && !(f.Verdict == Depends && g.opt.Verify):
+			findings = append(findings, f)
+		case action == Report:
+			doubts = append(doubts, f)
+		}
+	}
+	return findings, doubts
+}
+
+// tell reports findings. Its error is that of the first that is refused.
+func (g *Guard) tell(ctx context.Context, findings []Finding) (err error) {
+	for _, f := range findings {
+		if g.opt.Report != nil {
+			g.opt.Report(ctx, f)
+		}
+		if f.Refused && err == nil {
+			err = fmt.Errorf("ttlguard: %s %q: %w; give it one in the same command, pipeline or transaction", f.Command, f.Key, ErrNoTTL)
+		}
+	}
+	return err
+}
+
+// verify asks for the TTLs of doubts, and reports those that have none.
+func (g *Guard) verify(ctx context.Context, doubts []Finding, ask func([]redis.Cmder)) {
+	asked := make([]redis.Cmder, len(doubts))
+	for i, f := range doubts {
+		asked[i] = redis.NewDurationCmd(ctx, time.Millisecond, "pttl", f.Key)
+	}
+	ask(asked)
+	for i, f := range doubts {
+		if left, err := asked[i].(*redis.DurationCmd).Result(); err == nil && left == -1 {
+			f.Verdict = LeavesNone
+			g.opt.Report(ctx, f)
+		}
+	}
+}

@@ -1,0 +1,153 @@
+package ttlguard_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly/redistest"
+	"github.com/mayflycache/mayfly/ttlguard"
+)
+
+// guarded returns a client with a guard, and what it reports.
+func guarded(t *testing.T, o ttlguard.Options) (*redis.Client, *redistest.Server, *[]ttlguard.Finding) {
+	srv := redistest.Start(t)
+	var found []ttlguard.Finding
+	o.Prefixes = []string{"cache:", "session:"}
+	o.Report = func(_ context.Context, f ttlguard.Finding) { found = append(found, f) }
+	g, err := ttlguard.New(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rdb := redis.NewClient(srv.Options())
+	t.Cleanup(func() { rdb.Close() })
+	rdb.AddHook(g)
+	return rdb, srv, &found
+}
+
+func TestRefuses(t *testing.T) {
+	rdb, srv, found := guarded(t, ttlguard.Options{Exempt: []string{"cache:config:*"}})
+	ctx := t.Context()
+	err := rdb.Set(ctx, "cache:user:1", "v", 0).Err()
+	if !errors.Is(err, ttlguard.ErrNoTTL) || !strings.Contains(err.Error(), `set "cache:user:1"`) {
+		t.Error(err)
+	}
+	cmds, err := rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		p.Set(ctx, "free", "v", 0)
+		p.Persist(ctx, "session:1")
+		return nil
+	})
+	if !errors.Is(err, ttlguard.ErrNoTTL) || !errors.Is(cmds[0].Err(), ttlguard.ErrNoTTL) {
+		t.Error("a pipeline:", err)
+	}
+	if _, err := rdb.TxPipelined(ctx, func(p redis.Pipeliner) error {
+		p.SUnionStore(ctx, "cache:all", "a", "b")
+		return nil
+	}); !errors.Is(err, ttlguard.ErrNoTTL) {
+		t.Error("a transaction:", err)
+	}
+	if n := rdb.DBSize(ctx).Val(); n != 0 || len(*found) != 3 || !(*found)[0].Refused {
+		t.Errorf("%d keys, %v", n, *found)
+	}
+	*found = nil
+	for what, err := range map[string]error{
+		"with a TTL":      rdb.Set(ctx, "cache:user:1", "v", time.Hour).Err(),
+		"another's":       rdb.Set(ctx, "queue", "v", 0).Err(),
+		"exempt":          rdb.Set(ctx, "cache:config:a", "v", 0).Err(),
+		"a reader":        rdb.Get(ctx, "cache:user:1").Err(),
+		"bytes as key":    rdb.Do(ctx, "SET", []byte("cache:b"), "v", "EX", 5).Err(),
+		"a name as value": rdb.Set(ctx, "last", "cache:user:1", 0).Err(),
+	} {
+		if err != nil {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if _, err := rdb.TxPipelined(ctx, func(p redis.Pipeliner) error {
+		p.RPush(ctx, "session:1", "v")
+		p.Expire(ctx, "session:1", time.Minute)
+		return nil
+	}); err != nil || len(*found) != 0 {
+		t.Errorf("%v, %v", err, *found)
+	}
+	srv.FlushAll()
+}
+
+func TestDependsIsVerified(t *testing.T) {
+	ctx := t.Context()
+	rdb, _, found := guarded(t, ttlguard.Options{})
+	rdb.Incr(ctx, "cache:n")
+	if len(*found) != 1 || (*found)[0].Verdict != ttlguard.Depends || (*found)[0].Command != "incr" {
+		t.Errorf("%v", *found)
+	}
+	rdb, _, found = guarded(t, ttlguard.Options{Verify: true})
+	rdb.Set(ctx, "cache:n", 1, time.Minute)
+	rdb.Incr(ctx, "cache:n")
+	if len(*found) != 0 {
+		t.Errorf("%v", *found)
+	}
+	rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
+		p.Incr(ctx, "cache:n")
+		p.Incr(ctx, "cache:m")
+		return nil
+	})
+	if len(*found) != 1 || (*found)[0] != (ttlguard.Finding{Verdict: ttlguard.LeavesNone, Command: "incr", Key: "cache:m"}) {
+		t.Errorf("%v", *found)
+	}
+	rdb, _, _ = guarded(t, ttlguard.Options{OnDepends: ttlguard.Refuse, OnNone: ttlguard.Report})
+	if err := rdb.Incr(ctx, "cache:n").Err(); !errors.Is(err, ttlguard.ErrNoTTL) {
+		t.Error(err)
+	}
+	if err := rdb.Set(ctx, "cache:n", 1, 0).Err(); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestBadOptions(t *testing.T) {
+	for says, o := range map[string]ttlguard.Options{
+		"Prefixes is empty":     {},
+		"Prefixes[1] is empty":  {Prefixes: []string{"a:", ""}},
+		"Exempt[0] \"[\"":       {Prefixes: []string{"a:"}, Exempt: []string{"["}},
+		"OnNone must be":        {Prefixes: []string{"a:"}, OnNone: 9},
+		"OnNone is Report":      {Prefixes: []string{"a:"}, OnNone: ttlguard.Report},
+		"OnDepends is Report":   {Prefixes: []string{"a:"}, OnDepends: ttlguard.Report},
+		"Verify is set":         {Prefixes: []string{"a:"}, Verify: true},
+		"OnDepends must be Def": {Prefixes: []string{"a:"}, OnDepends: -1},
+	} {
+		if _, err := ttlguard.New(o); err == nil || !strings.Contains(err.Error(), "Options."+says) {
+			t.Errorf("%s: %v", says, err)
+		}
+	}
+}
+
+// What is not watched costs no allocation.
+func TestOthersCostNothing(t *testing.T) {
+	g, err := ttlguard.New(ttlguard.Options{Prefixes: []string{"cache:", "session:"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := t.Context()
+	process := g.ProcessHook(func(context.Context, redis.Cmder) error { return nil })
+	pipeline := g.ProcessPipelineHook(func(context.Context, []redis.Cmder) error { return nil })
+	get, set := redis.NewStringCmd(ctx, "get", "cache:a"), redis.NewStatusCmd(ctx, "set", "queue", "v")
+	both := []redis.Cmder{get, set}
+	if n := testing.AllocsPerRun(100, func() {
+		process(ctx, get)
+		process(ctx, set)
+		pipeline(ctx, both)
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+func BenchmarkOther(b *testing.B) {
+	g, _ := ttlguard.New(ttlguard.Options{Prefixes: []string{"cache:", "session:"}})
+	process := g.ProcessHook(func(context.Context, redis.Cmder) error { return nil })
+	get := redis.NewStringCmd(b.Context(), "get", "user:1")
+	for b.Loop() {
+		process(b.Context(), get)
+	}
+}

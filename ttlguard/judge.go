@@ -1,0 +1,238 @@
+package ttlguard
+
+import (
+	"fmt"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Verdict says whether a key ends after what is done to it.
+type Verdict int
+
+const (
+	Safe       Verdict = iota // it has a TTL, or is not there, or had none before and was not changed
+	Depends                   // it has a TTL if it had one before
+	LeavesNone                // it has none
+)
+
+// String returns the verdict's name.
+func (v Verdict) String() string {
+	if v < Safe || v > LeavesNone {
+		return fmt.Sprintf("Verdict(%d)", int(v))
+	}
+	return [...]string{"safe", "depends", "leaves none"}[v]
+}
+
+// Judgement is what commands that are sent together do to one key.
+type Judgement struct {
+	Key     string
+	Verdict Verdict
+	Command string // the last one that made it so
+}
+
+// Judge returns what cmds, sent in one pipeline or transaction and all done, do to each key that they may write, in the
+// order of their first appearance. It knows nothing of what is in Redis.
+func Judge(cmds []redis.Cmder) []Judgement {
+	r := ruling{at: map[string]int{}}
+	for _, cmd := range cmds {
+		if effect := effects[cmd.Name()]; effect != nil {
+			r.command = cmd.Name()
+			effect(words(cmd.Args()), &r)
+		}
+	}
+	out := make([]Judgement, len(r.keys))
+	for i, k := range r.keys {
+		out[i] = Judgement{k.name, k.state.verdict(), k.by}
+	}
+	return out
+}
+
+// state is what is known of a key. Its zero is nothing.
+type state struct {
+	ttl   ttl
+	there presence
+}
+
+type ttl int
+
+const (
+	asEver   ttl = iota // nothing was done to it
+	has                 // it has one, if it is there
+	asBefore            // it has one if it had one before
+	hasNone
+)
+
+type presence int
+
+const (
+	maybe presence = iota
+	surely
+	gone
+)
+
+func (s state) verdict() Verdict {
+	if s.there == gone {
+		return Safe
+	}
+	return [...]Verdict{asEver: Safe, has: Safe, asBefore: Depends, hasNone: LeavesNone}[s.ttl]
+}
+
+// ruling is what the commands so far have made of the keys.
+type ruling struct {
+	at      map[string]int // in keys
+	keys    []ruled
+	command string
+}
+
+type ruled struct {
+	name  string
+	state state
+	by    string
+}
+
+// change says what the command does to key, by the state it was in.
+func (r *ruling) change(key string, to func(state) state) {
+	i, known := r.at[key]
+	if !known {
+		i = len(r.keys)
+		r.at[key] = i
+		r.keys = append(r.keys, ruled{name: key})
+	}
+	k := &r.keys[i]
+	if was := k.state; !known || to(was) != was {
+		k.state, k.by = to(was), r.command
+	}
+}
+
+// length is what a command says about a TTL.
+type length int
+
+const (
+	none    length = iota
+	some           // so much time
+	until          // up to a time, which may be over
+	refused        // a time that Redis refuses, and the command with it
+)
+
+func same(s state) state { return s }
+
+// The things that commands do to a key's TTL. Where a command may fail, or do nothing, what is worse for the key stands.
+
+// replaced is a key with a new value, whatever it was.
+func (r *ruling) replaced(key string, l length) {
+	r.change(key, func(s state) state {
+		return [...]state{none: {hasNone, surely}, some: {has, surely}, until: {has, maybe}, refused: s}[l]
+	})
+}
+
+// stored is a key with a new value, or gone if there was nothing to store.
+func (r *ruling) stored(key string) {
+	r.change(key, func(state) state { return state{hasNone, maybe} })
+}
+
+func (r *ruling) removed(key string) { r.change(key, func(state) state { return state{there: gone} }) }
+
+// altered is a value that was changed, or created if there was none. A command that fails if its other arguments do not
+// please it may have done neither.
+func (r *ruling) altered(key string, mayFail bool) {
+	r.change(key, func(s state) state {
+		to := state{s.ttl, surely}
+		switch {
+		case s.there == gone:
+			to.ttl = hasNone
+		case s.there == maybe && s.ttl != hasNone:
+			to.ttl = asBefore
+		}
+		if mayFail && s.there != surely {
+			to.there = maybe
+		}
+		return to
+	})
+}
+
+// limited is a key that was given a TTL, if it is there.
+func (r *ruling) limited(key string, l length) {
+	r.change(key, func(s state) state {
+		switch {
+		case l == refused || s.there == gone:
+			return s
+		case l == until:
+			return state{has, maybe}
+		}
+		return state{has, s.there}
+	})
+}
+
+// limitedIfString is limited by a command that fails if the key holds anything but a string.
+func (r *ruling) limitedIfString(key string, l length) {
+	r.change(key, func(s state) state {
+		if l != refused && (s.there == gone || s.ttl == asEver || s.ttl == has) {
+			return state{has, maybe}
+		}
+		return s
+	})
+}
+
+// createdWith is a key that was created if it was not there, and else left alone, perhaps with others.
+func (r *ruling) createdWith(key string, l length) {
+	r.change(key, func(s state) state {
+		switch {
+		case l == refused || s.there == surely:
+			return s
+		case l == none || s.ttl == hasNone:
+			return state{hasNone, maybe}
+		case s.ttl == asBefore:
+			return state{asBefore, maybe}
+		}
+		return state{has, maybe}
+	})
+}
+
+// persisted is a key that lost its TTL, if it is there.
+func (r *ruling) persisted(key string) {
+	r.change(key, func(s state) state {
+		if s.there == gone {
+			return s
+		}
+		return state{hasNone, s.there}
+	})
+}
+
+// inherited is a key that was replaced by another with that one's TTL; or was not, if the command may fail, as it does
+// without a source.
+func (r *ruling) inherited(from, to string, mayFail bool) {
+	var source state
+	if i, known := r.at[from]; known {
+		source = r.keys[i].state
+	}
+	got := state{asBefore, maybe}
+	switch {
+	case source.there == gone:
+		r.change(to, same)
+		return
+	case source.ttl == hasNone || source.ttl == has && source.there == surely:
+		got = source
+	}
+	mayFail = mayFail || source.there != surely
+	r.change(to, func(was state) state {
+		if !mayFail {
+			return got
+		}
+		if was.there == gone {
+			was.ttl = asEver
+		}
+		return state{max(was.ttl, got.ttl), maybe}
+	})
+}
+
+// doubted is a key that may be gone: the last of it was taken.
+func (r *ruling) doubted(key string) {
+	if _, known := r.at[key]; known {
+		r.change(key, func(s state) state {
+			if s.there == surely {
+				s.there = maybe
+			}
+			return s
+		})
+	}
+}
