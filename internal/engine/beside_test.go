@@ -358,7 +358,7 @@ func (b *beside) check(keys []string) *mismatch {
 
 // questions are the commands that tell all of a key.
 func questions(key string, o *object) [][]string {
-	lines := [][]string{{"OBJECT", "ENCODING", key}, {"PEXPIRETIME", key}}
+	lines := [][]string{{"OBJECT", "ENCODING", key}, {"PEXPIRETIME", key}, {"EXPIRETIME", key}}
 	switch v := o.coll.(type) {
 	case nil:
 		lines = append(lines, []string{"GET", key})
