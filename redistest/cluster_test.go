@@ -116,6 +116,9 @@ func TestClusterPubSub(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
+		if m, err := subs[3].ReceiveTimeout(ctx, time.Second); err == nil {
+			t.Errorf("a node that hangs said %v", m)
+		}
 		cluster.Nodes()[2].Thaw()
 		for s, sub := range subs {
 			for i := range each {
