@@ -19,6 +19,9 @@
 //     nothing, as it is not asked again before a probe found it answering; the loader answers meanwhile, for
 //     a bounded number of keys at once. Only what Redis alone can do, Set, Delete and Clear, returns its errors.
 //
+// With a [mayfly.Local] in the namespace, what was read from Redis is copied in this process, and a Get of it costs no trip:
+// docs/coherence.md says how old it may be.
+//
 // What happens is told to the namespace's Observer: see [mayfly.Event]. What a loader returns is an error of Get wrapped
 // with the key; [mayfly.ErrNotFound] says that the origin has no such thing, and is remembered for [Options.MissTTL].
 package cacheaside

@@ -23,8 +23,11 @@ func (t *Tier) Forget(keys ...string) {
 // ForgetAll is Forget for everything under prefix.
 func (t *Tier) ForgetAll(prefix string) { t.store.InvalidateAll(prefix) }
 
-// Changed drops the copies of keys that this process has changed, and tells other processes where the server does not.
-// What cannot be told is not: their copies live to their ends.
+// announcers is how many messages may be on their way at once.
+const announcers = 256
+
+// Changed drops the copies of keys that this process has changed, and has other processes told where the server does not tell
+// them. It does not wait for that. What cannot be told is not: their copies live to their ends.
 func (t *Tier) Changed(ctx context.Context, keys ...string) {
 	t.Forget(keys...)
 	if t.rung() == PubSub {
@@ -41,24 +44,31 @@ func (t *Tier) ChangedAll(ctx context.Context, prefix string) {
 }
 
 func (t *Tier) tell(ctx context.Context, what byte, names []string) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.opt.Silence/2)
-	defer cancel()
-	t.announcer().Pipelined(ctx, func(pipe redis.Pipeliner) error {
-		for _, name := range names {
-			pipe.Publish(ctx, changesName, string(what)+name)
-		}
-		return nil
-	})
-}
-
-// announcer is any master: a cluster passes messages on to all nodes.
-func (t *Tier) announcer() redis.UniversalClient {
+	select {
+	case t.announcing <- struct{}{}:
+	default:
+		return
+	}
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	for _, l := range t.links {
-		return l.asker
+	for _, l := range t.links { // any will do: a cluster passes messages on to all nodes
+		if t.Closed() {
+			break
+		}
+		t.works.Go(func() {
+			defer func() { <-t.announcing }()
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.opt.Silence/2)
+			defer cancel()
+			l.asker.Pipelined(ctx, func(pipe redis.Pipeliner) error {
+				for _, name := range names {
+					pipe.Publish(ctx, changesName, string(what)+name)
+				}
+				return nil
+			})
+		})
+		return
 	}
-	return t.opt.Redis
+	<-t.announcing
 }
 
 // told is the other end of tell.

@@ -83,8 +83,9 @@ type Tier struct {
 	works   sync.WaitGroup
 	recheck chan struct{} // who the masters are has to be asked
 
-	watched watched
-	counts  struct{ heard, flushes, outdated atomic.Uint64 }
+	watched    watched
+	announcing chan struct{} // holds one element per message that is on its way
+	counts     struct{ heard, flushes, outdated atomic.Uint64 }
 
 	mu       sync.Mutex // guards the rest
 	links    map[string]*link
@@ -106,7 +107,7 @@ func Open(ctx context.Context, o Options) (*Tier, error) {
 	}
 	t := &Tier{
 		opt: o, store: store, clock: tier.NewClock(),
-		recheck: make(chan struct{}, 1), opened: make(chan struct{}), awake: make(chan struct{}),
+		announcing: make(chan struct{}, announcers), recheck: make(chan struct{}, 1), opened: make(chan struct{}), awake: make(chan struct{}),
 		links: make(map[string]*link),
 	}
 	t.ctx, t.cancel = context.WithCancel(context.Background())

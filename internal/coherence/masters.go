@@ -41,6 +41,9 @@ func (t *Tier) followMasters() {
 		}
 		if awake, asleep := t.sleepy(); asleep {
 			wait(t.ctx, awake, nil)
+			if t.ctx.Err() == nil {
+				continue
+			}
 		}
 		select {
 		case <-t.ctx.Done():

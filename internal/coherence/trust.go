@@ -139,6 +139,7 @@ func (t *Tier) sleepy() (awake <-chan struct{}, asleep bool) {
 			l.until = 0
 		}
 	}
+	t.unsure = t.cluster != nil // and is asked for when it wakes
 	t.settleLocked()
 	t.drop("")
 	return t.awake, true

@@ -12,8 +12,12 @@ type watched struct {
 	by map[string]map[chan struct{}]bool
 }
 
-// Watch returns a channel that is signalled when key has changed or everything was dropped, and the end of it.
+// Watch returns a channel that is signalled when key has changed or everything was dropped, and the end of it. Both are nil
+// if the server does not tell of changes now.
 func (t *Tier) Watch(key string) (changed <-chan struct{}, stop func()) {
+	if t.rung() != Tracking {
+		return nil, nil
+	}
 	w := &t.watched
 	c := make(chan struct{}, 1)
 	w.mu.Lock()

@@ -60,8 +60,8 @@ type Options struct {
 	// Moved is told, before anything else is done about it, that a slot of a cluster is somewhere else. May be nil.
 	Moved func()
 
-	// Pushes returns a channel that is signalled when key has changed, and its end; what the local tier hears is faster than
-	// any polling. May be nil.
+	// Pushes returns a channel that is signalled when key has changed, and its end, or nil if nothing is pushed now; what the
+	// local tier hears is faster than any polling. May be nil.
 	Pushes func(key string) (changed <-chan struct{}, stop func())
 }
 

@@ -21,9 +21,10 @@ func (g *Guard) Await(ctx context.Context, key string, withTTL bool, until func(
 	pause := firstPoll
 	if g.pushes != nil {
 		var stop func()
-		changed, stop = g.pushes(key)
-		defer stop()
-		pause = pushedPoll
+		if changed, stop = g.pushes(key); changed != nil {
+			defer stop()
+			pause = pushedPoll
+		}
 	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
@@ -39,7 +40,7 @@ func (g *Guard) Await(ctx context.Context, key string, withTTL bool, until func(
 			return f, err
 		}
 		timer.Reset(pause + rand.N(pause/2)) // so that many who wait do not ask in step
-		if g.pushes == nil {
+		if changed == nil {
 			pause = min(pause*3/2, lastPoll)
 		}
 	}
