@@ -6,6 +6,7 @@ import (
 	"io"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -132,6 +133,44 @@ func TestClusterPubSub(t *testing.T) {
 			}
 		}
 	})
+}
+
+// However many publish at a node at once, subscribers at other nodes hear it in the order in which those at that node do.
+func TestClusterMessagesKeepTheirOrder(t *testing.T) {
+	cluster := redistest.StartCluster(t, 2)
+	ctx := t.Context()
+	const publishers, each = 8, 200
+	var subs []*redis.PubSub
+	for _, s := range cluster.Nodes() {
+		sub := s.Client().Subscribe(ctx, "news")
+		defer sub.Close()
+		if _, err := sub.Receive(ctx); err != nil {
+			t.Fatal(err)
+		}
+		subs = append(subs, sub)
+	}
+	var publishing sync.WaitGroup
+	defer publishing.Wait()
+	for p := range publishers {
+		publishing.Go(func() {
+			for i := range each {
+				cluster.Nodes()[0].Client().Publish(ctx, "news", fmt.Sprint(p, " ", i))
+			}
+		})
+	}
+	for i := range publishers * each {
+		here, err := subs[0].ReceiveMessage(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		there, err := subs[1].ReceiveMessage(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if here.Payload != there.Payload {
+			t.Fatalf("message %d is %q at the node and %q at the other", i, here.Payload, there.Payload)
+		}
+	}
 }
 
 // Every node pushes the invalidations of its own keys, to those who track at that node.
