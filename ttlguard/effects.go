@@ -121,7 +121,6 @@ var effects = map[string]effect{
 }
 
 func timed(w words, r *ruling)          { r.replaced(w.text(1), w.span(2, some)) }
-func replaces(w words, r *ruling)       { r.replaced(w.text(1), none) }
 func storesFirst(w words, r *ruling)    { r.stored(w.text(1)) }
 func alters(w words, r *ruling)         { r.altered(w.text(1), false) }
 func mayAlter(w words, r *ruling)       { r.altered(w.text(1), true) }

@@ -69,31 +69,31 @@ type Finding struct {
 func (o Options) validate() error {
 	var wrong []error
 	if len(o.Prefixes) == 0 {
-		wrong = append(wrong, errors.New("Options.Prefixes is empty: name what the keys begin with that must end"))
+		wrong = append(wrong, errors.New("ttlguard: Options.Prefixes is empty: name what the keys begin with that must end"))
 	}
 	for i, p := range o.Prefixes {
 		if p == "" {
-			wrong = append(wrong, fmt.Errorf("Options.Prefixes[%d] is empty: it would be all keys; name what they begin with", i))
+			wrong = append(wrong, fmt.Errorf("ttlguard: Options.Prefixes[%d] is empty: it would be all keys; name what they begin with", i))
 		}
 	}
 	for i, p := range o.Exempt {
 		if _, err := path.Match(p, ""); err != nil {
-			wrong = append(wrong, fmt.Errorf("Options.Exempt[%d] %q: %w", i, p, err))
+			wrong = append(wrong, fmt.Errorf("ttlguard: Options.Exempt[%d] %q: %w", i, p, err))
 		}
 	}
 	for name, a := range map[string]Action{"OnNone": o.OnNone, "OnDepends": o.OnDepends} {
 		if a < Default || a > Refuse {
-			wrong = append(wrong, fmt.Errorf("Options.%s must be Default, Ignore, Report or Refuse, got %d", name, a))
+			wrong = append(wrong, fmt.Errorf("ttlguard: Options.%s must be Default, Ignore, Report or Refuse, got %d", name, a))
 		}
 	}
 	if o.OnNone == Report && o.Report == nil {
-		wrong = append(wrong, errors.New("Options.OnNone is Report, and Options.Report is nil: nobody would be told"))
+		wrong = append(wrong, errors.New("ttlguard: Options.OnNone is Report, and Options.Report is nil: nobody would be told"))
 	}
 	if o.OnDepends == Report && o.Report == nil {
-		wrong = append(wrong, errors.New("Options.OnDepends is Report, and Options.Report is nil: nobody would be told"))
+		wrong = append(wrong, errors.New("ttlguard: Options.OnDepends is Report, and Options.Report is nil: nobody would be told"))
 	}
 	if o.Verify && o.Report == nil {
-		wrong = append(wrong, errors.New("Options.Verify is set, and Options.Report is nil: nobody would be told"))
+		wrong = append(wrong, errors.New("ttlguard: Options.Verify is set, and Options.Report is nil: nobody would be told"))
 	}
 	return errors.Join(wrong...)
 }
@@ -106,7 +106,7 @@ var _ redis.Hook = (*Guard)(nil)
 // New returns a guard. It does no I/O.
 func New(o Options) (*Guard, error) {
 	if err := o.validate(); err != nil {
-		return nil, fmt.Errorf("ttlguard: %w", err)
+		return nil, err
 	}
 	if o.OnNone == Default {
 		o.OnNone = Refuse

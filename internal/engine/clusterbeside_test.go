@@ -262,7 +262,7 @@ func sameWords(command, reply string) string {
 	var parts []string
 	switch command {
 	case "CLUSTER NODES":
-		parts = strings.Split(strings.Trim(reply, `="txt:`), `\n`)
+		parts = strings.Split(strings.Trim(reply, `="tx:`), `\n`)
 	case "CLUSTER SHARDS":
 		parts = strings.Split(strings.Trim(reply, "[]{}"), `"slots"`)
 		for i := range parts {

@@ -81,7 +81,7 @@ func TestAReplicaAnswersReadsAndRefusesClaims(t *testing.T) {
 	set(t, o, lease.New(o), "k", "v")
 	host, port, _ := net.SplitHostPort(master.Addr())
 	rdb := replica.Client()
-	rdb.SlaveOf(ctx, host, port)
+	rdb.ReplicaOf(ctx, host, port)
 	eventually(t, func() bool { return rdb.Exists(ctx, "k").Val() == 1 })
 	g := lease.New(lease.Options{Redis: rdb, Timeout: 5 * time.Second})
 	if body(t, g, "k") != "v" {
