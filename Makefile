@@ -32,7 +32,7 @@ diff: export MAYFLY_REQUIRE_REDIS = 1
 diff: ## the tests that need a real Redis, which .ci/redis fetches, none skipped; then COMMANDS commands compared with it
 	export MAYFLY_REDIS_BIN=$$(.ci/redis) MAYFLY_REDIS7_BIN=$$(.ci/redis 7.0) MAYFLY_VALKEY_BIN=$$(.ci/redis valkey) && \
 		go test -count=1 ./... && \
-		go test -count=1 -timeout=6h -v -run='^TestDifferential$$' ./internal/engine -commands=$(COMMANDS)
+		go test -count=1 -timeout=6h -v -run='^TestDifferential$$' ./internal/engine -seed=0 -commands=$(COMMANDS)
 
 bench: ## measures and rewrites the tables of docs/performance.md and docs/dead-keys.svg
 	go run ./internal/expiry/deadplot > docs/dead-keys.svg

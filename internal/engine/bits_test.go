@@ -10,6 +10,7 @@ func TestBitsAsRedis(t *testing.T) {
 		BITCOUNT k 5 30 BIT                  :17
 		BITCOUNT k 0                         -ERR syntax error
 		BITCOUNT k 0 b foo                   -ERR value is not an integer or out of range
+		BITPOS k 1 0 x foo                   -ERR syntax error
 		BITPOS k 1                           :1
 		BITPOS k 0 2                         :16
 		BITPOS none 0                        :0

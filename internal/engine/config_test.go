@@ -18,6 +18,10 @@ func TestConfig(t *testing.T) {
 		CONFIG SET hz 0                     +OK
 		CONFIG SET hz 1000                  +OK
 		CONFIG GET hz                       ["hz", "500"]
+		CONFIG GET HZ h[z]                  ["HZ", "500"]
+		CONFIG SET hz -1                    -ERR CONFIG SET failed (possibly related to argument 'hz') - argument must be between 0 and 2147483647 inclusive
+		CONFIG SET hash-max-listpack-value 1kb   +OK
+		CONFIG GET hash-max-listpack-value  ["hash-max-listpack-value", "1024"]
 		CONFIG SET hz 10 HZ 20              -ERR CONFIG SET failed (possibly related to argument 'hz') - duplicate parameter
 		CONFIG SET databases 3              -ERR CONFIG SET failed (possibly related to argument 'databases') - can't set immutable config
 		CONFIG SET maxmemory 1x             -ERR CONFIG SET failed (possibly related to argument 'maxmemory') - argument must be a memory value

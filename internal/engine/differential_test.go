@@ -12,7 +12,7 @@ import (
 
 var (
 	differentialCommands = flag.Int("commands", 200_000, "how many commands TestDifferential compares with a real Redis")
-	differentialSeed     = flag.Uint64("seed", 0, "of TestDifferential's first scene; 0: a different one each time")
+	differentialSeed     = flag.Uint64("seed", 1, "of TestDifferential's first scene; 0: a different one each time")
 )
 
 // A family is a way to draw commands.
@@ -118,7 +118,8 @@ func (r *dice) draw(f *family) []string {
 }
 
 // TestDifferential plays scenes at the engine and at a real Redis 8, and compares every reply, every keyspace event and what is left in the
-// end. What may differ stands in differences.
+// end. What may differ stands in differences. Left to itself it plays the same scenes each time, so that a change which fails has done it; make diff
+// plays other ones, and more.
 func TestDifferential(t *testing.T) {
 	commands, seed := *differentialCommands, *differentialSeed
 	if seed == 0 {
@@ -148,7 +149,7 @@ func TestDifferential(t *testing.T) {
 		}
 	})
 	t.Logf("%d commands in %v\n%s", c.total, time.Since(start).Round(time.Millisecond), c)
-	if commands >= 200_000 && !t.Failed() {
+	if commands >= 200_000 && c.total > 0 && !t.Failed() { // without a real Redis nothing was played
 		c.assert(t)
 	}
 }

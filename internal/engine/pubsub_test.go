@@ -38,6 +38,7 @@ func TestMessagesReachEverySubscriber(t *testing.T) {
 		PUBSUB NUMSUB news other    ["news", :1, "other", :0]
 		PUBSUB SHARDNUMSUB news     ["news", :1]
 		PUBSUB NUMPAT               :1
+		PUBSUB CHANNELS a b         -ERR unknown subcommand or wrong number of arguments for 'CHANNELS'. Try PUBSUB HELP.
 		PUBSUB FOO                  -ERR unknown subcommand 'FOO'. Try PUBSUB HELP.
 		@cb RESET                   +RESET
 		PUBSUB NUMPAT               :0

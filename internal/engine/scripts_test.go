@@ -54,6 +54,8 @@ var scriptsBeside = []string{
 	"local ok,e=pcall(redis.call,'incr','k') return {type(e),e.err,e.source,e.line}",
 	"return {KEYS[1],ARGV[1],#KEYS,#ARGV}",
 	"if then",
+	"redis.setresp(3) redis.call('hset','h','f','v') return redis.call('hmget','h','f','none','f')",
+	"return redis.call('pfcount','none')",
 	"return cjson.encode({1,2,3})",
 	"return cjson.encode({a=1})",
 	"return cjson.encode({})",
@@ -192,6 +194,8 @@ func TestEvalArguments(t *testing.T) {
 		EVALSHA_RO e0e1f9fabfc9d4800c877a703b823ac0578ff8db 0  :1
 		EVAL_RO "return redis.call('set','a',1)" 1 a  -ERR Write commands are not allowed from read-only scripts. script: 119b0beb461d5982ddacc6dda6829882d5e16b4d, on @user_script:1.
 		EVAL_RO "return redis.call('get','a')" 1 a   (nil)
+		EVAL_RO "#!lua\nreturn 1" 0                   -ERR Can not execute a script with write flag using *_ro command.
+		EVAL_RO "#!lua flags=no-writes\nreturn 1" 0   :1
 		SCRIPT LOAD "if then"                        -ERR Error compiling script (new function): user_script:1: unexpected symbol near 'then'
 		SCRIPT EXISTS e0e1f9fabfc9d4800c877a703b823ac0578ff8db x  [:1, :0]
 		SCRIPT FLUSH FOO                             -ERR SCRIPT FLUSH only support SYNC|ASYNC option

@@ -9,27 +9,21 @@ import (
 )
 
 // shrink leaves out acts as long as the two still differ, and describes what is left: the fewest commands that show it, nearly.
-func (s *scene) shrink(t *testing.T, addr string, m *mismatch) string {
-	acts := s.acts[:m.acts]
+func (s *scene) shrink(t *testing.T, addr string, first *mismatch) string {
+	acts := s.acts[:first.acts]
+	m := s.play(t, addr, acts, nil)
+	if m == nil {
+		return fmt.Sprintf("it did not happen again; the last commands were\n%s%v", s.show(acts[max(0, len(acts)-20):]), first)
+	}
 	deadline := time.Now().Add(30 * time.Second)
-	again := false
-	for size := len(acts); size > 0; size /= 2 {
+	for size := len(acts) / 2; size > 0; size /= 2 {
 		for at := 0; at < len(acts) && time.Now().Before(deadline); {
-			left := slices.Delete(slices.Clone(acts), at, min(at+size, len(acts)))
-			if size == len(acts) && !again { // nothing left out: does it happen again at all?
-				left, again = acts, true
+			fewer := slices.Delete(slices.Clone(acts), at, min(at+size, len(acts)))
+			if still := s.play(t, addr, fewer, nil); still != nil {
+				acts, m = fewer[:still.acts], still
+			} else {
+				at += size
 			}
-			if found := s.play(t, addr, left, nil); found != nil {
-				acts, m = left[:found.acts], found
-				if len(left) == len(s.acts) {
-					break
-				}
-				continue
-			}
-			if again && len(left) == len(acts) {
-				return fmt.Sprintf("it did not happen again; the last commands were\n%s%v", s.show(acts[max(0, len(acts)-20):]), m)
-			}
-			at += size
 		}
 	}
 	return s.show(acts[max(0, len(acts)-40):]) + m.Error()

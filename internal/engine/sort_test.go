@@ -24,6 +24,17 @@ func TestSort(t *testing.T) {
 	`)
 }
 
+func TestWhatSortStoresHasTheFormOfItsSize(t *testing.T) {
+	play(t, Options{}, `
+		CONFIG SET list-max-listpack-size 2    +OK
+		RPUSH l 2 1                            :2
+		SORT l STORE d                         :2
+		OBJECT ENCODING d                      "listpack"
+		SORT l GET # GET # STORE d             :4
+		OBJECT ENCODING d                      "quicklist"
+	`)
+}
+
 func TestSortReadsNumbersAsCStrings(t *testing.T) {
 	play(t, Options{}, `
 		RPUSH l "" 1e400 1e-400 -inf .5        :5
