@@ -61,7 +61,7 @@ type mismatch struct {
 }
 
 func (m *mismatch) Error() string {
-	return fmt.Sprintf("RESP%d %.200q: %s\n got %.300s %.300v\nwant %.300s %.300v", m.proto, m.args, m.what, notation(m.got), m.events, notation(m.want), m.wantEvents)
+	return fmt.Sprintf("RESP%d %.200q: %s\n   got %.300s %.300v\n  want %.300s %.300v", m.proto, m.args, m.what, notation(m.got), m.events, notation(m.want), m.wantEvents)
 }
 
 type wire struct {

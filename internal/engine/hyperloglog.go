@@ -76,11 +76,11 @@ func pfcountCommand(c *call) {
 		c.out.Int(0)
 		return
 	}
+	o.setEncoding(raw)
 	if n, ok := h.Cached(); ok {
 		c.out.Int(n)
 		return
 	}
-	o.setEncoding(raw)
 	var r values.Registers
 	if !r.Merge(h) {
 		c.fail(errBrokenHyperLogLog)
