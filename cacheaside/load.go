@@ -73,7 +73,9 @@ func (c *Cache[K, V]) fly(caller context.Context, f *flight.Flight[outcome[V]], 
 			c.loadAlone(ctx, f, p)
 			return
 		case p.found.State == lease.Loading:
-			if !c.waitFor(wait, f, &p, func(now lease.Found) bool { return now.State != lease.Loading }) {
+			if !c.waitFor(wait, f, &p, func(now lease.Found) bool {
+				return now.State != lease.Loading && !(now.Leased && c.see(now).standing == unusable)
+			}) {
 				return
 			}
 		default:

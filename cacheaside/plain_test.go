@@ -13,6 +13,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -21,6 +22,7 @@ import (
 	"github.com/mayflycache/mayfly/cacheaside"
 	"github.com/mayflycache/mayfly/earlyrefresh"
 	"github.com/mayflycache/mayfly/internal/realredis"
+	"github.com/mayflycache/mayfly/redistest"
 )
 
 func plain(t testing.TB, rdb redis.UniversalClient) mayfly.Namespace[int, user] {
@@ -156,4 +158,33 @@ func TestTheGuidesPythonOnTheSameKeys(t *testing.T) {
 	if n := events.count(mayfly.Backend, mayfly.Failed); n != 0 {
 		t.Errorf("%d times Go met what it could not read", n)
 	}
+}
+
+// The lease of a plain value is a key beside it: who waits must look there, or it finds nothing and asks for the right to
+// load again, at once, and again.
+func TestWhoWaitsForAPlainValueAsksGently(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := redistest.Start(t)
+		loads := 0
+		load := func(context.Context, int) (user, error) {
+			loads++
+			time.Sleep(time.Second)
+			return user{Version: 1}, nil
+		}
+		a := must[int, user](t)(cacheaside.New(plain(t, srv.Client()), load, cacheaside.Options{}))
+		b := must[int, user](t)(cacheaside.New(plain(t, srv.Client()), load, cacheaside.Options{}))
+		var wg sync.WaitGroup
+		for _, c := range []*cacheaside.Cache[int, user]{a, b} {
+			wg.Go(func() {
+				if u, err := c.Get(t.Context(), 7); u.Version != 1 || err != nil {
+					t.Errorf("got %+v, %v", u, err)
+				}
+			})
+			synctest.Wait()
+		}
+		wg.Wait()
+		if n := len(srv.Log()); n > 60 || loads != 1 {
+			t.Errorf("%d commands while the other one loads, %d loads", n, loads)
+		}
+	})
 }

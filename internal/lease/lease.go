@@ -101,6 +101,9 @@ type Found struct {
 	// Left is the TTL at the time of the reply, where it was asked for: NoTTL if there is none, and Gone if the value
 	// ended between its reading and this question.
 	Left time.Duration
+
+	// Leased says that somebody loads a plain value, which may be there or not. Only Await tells.
+	Leased bool
 }
 
 // What Found.Left says beside a time. Zero is "not asked".
