@@ -139,7 +139,7 @@ func TestClusterPubSub(t *testing.T) {
 func TestClusterMessagesKeepTheirOrder(t *testing.T) {
 	cluster := redistest.StartCluster(t, 2)
 	ctx := t.Context()
-	const publishers, each = 8, 200
+	const publishers, each = 8, 100
 	var subs []*redis.PubSub
 	for _, s := range cluster.Nodes() {
 		sub := s.Client().Subscribe(ctx, "news")
