@@ -62,6 +62,31 @@ func TestWatchSpoilsTransactions(t *testing.T) {
 	`)
 }
 
+// A watched key that is not there, and then is a dead one, has not changed.
+func TestSwappedDeadKeysAreNoChange(t *testing.T) {
+	play(t, Options{}, `
+		DEBUG SET-ACTIVE-EXPIRE 0    +OK
+		@c2 SELECT 1                 +OK
+		@c2 SET k v PX 1             +OK
+		@sleep 2
+		WATCH k                      +OK
+		SWAPDB 0 1                   +OK
+		MULTI                        +OK
+		EXEC                         []
+		WATCH k                      +OK
+		@c2 SET k v PX 1             +OK
+		@sleep 2
+		SWAPDB 0 1                   +OK
+		MULTI                        +OK
+		EXEC                         []
+		WATCH k                      +OK
+		@c2 SET k v                  +OK
+		SWAPDB 0 1                   +OK
+		MULTI                        +OK
+		EXEC                         (nil array)
+	`)
+}
+
 func TestTimeStandsStillInATransaction(t *testing.T) {
 	s := play(t, Options{}, `
 		MULTI                        +OK

@@ -1,6 +1,10 @@
 package engine
 
-import "slices"
+import (
+	"slices"
+
+	"github.com/mayflycache/mayfly/internal/expiry"
+)
 
 // watch is one key that a session watches.
 type watch struct {
@@ -41,8 +45,12 @@ func (e *Engine) spoil(d *db, key []byte) {
 // the change.
 func (e *Engine) spoilAll(d *db, with *keyspace) {
 	for key, sessions := range d.watched {
-		was := d.find([]byte(key)) != nil
-		will := with != nil && with.find([]byte(key)) != nil
+		var next *object
+		if with != nil {
+			next = with.find([]byte(key))
+		}
+		was, will := d.find([]byte(key)) != nil, next != nil
+		dead := will && expiry.Dead(with.deadline(next), e.ms)
 		if !was && !will {
 			continue
 		}
@@ -53,6 +61,9 @@ func (e *Engine) spoilAll(d *db, with *keyspace) {
 				case w.db != d || w.key != key:
 				case w.gone && !will:
 					w.gone = false
+				case w.gone && dead:
+				case !was && dead: // it was absent, and is so still
+					w.gone = true
 				default:
 					s.spoiled = true
 				}
