@@ -205,13 +205,11 @@ func bitopCommand(c *call) {
 		}
 	}
 	result := op.Apply(texts)
-	old := c.write(target)
 	if len(result) > 0 {
-		c.setString(old, target, result, false).setEncoding(raw)
+		c.setString(c.write(target), target, result, false).setEncoding(raw)
 		c.changed(target, 1)
 		c.notify(notifyString, "set", target)
-	} else if old != nil {
-		c.remove(target)
+	} else if c.remove(target) { // a dead one like any other
 		c.changed(target, 1)
 		c.notify(notifyGeneric, "del", target)
 	}

@@ -40,17 +40,19 @@ func TestDeadKeysThatAreNotLookedUp(t *testing.T) {
 	s := play(t, Options{}, `
 		DEBUG SET-ACTIVE-EXPIRE 0                    +OK
 		CONFIG SET notify-keyspace-events EA         +OK
-		MSET a 1 b 2 c 3                             +OK
+		MSET a 1 b 2 c 3 d 4                         +OK
 		PEXPIRE a 1                                  :1
 		PEXPIRE b 1                                  :1
 		PEXPIRE c 1                                  :1
+		PEXPIRE d 1                                  :1
 		@csub PSUBSCRIBE __keyevent@0__:*            ["psubscribe", "__keyevent@0__:*", :1]
 		@sleep 2
 		SINTERSTORE a none                           :0
+		BITOP NOT d none                             :0
 		SCAN 0 TYPE list MATCH b                     ["0", []]
 		RESTORE c 0 x REPLACE                        -ERR DUMP payload version or checksum are wrong
 	`)
-	if got, want := events(s.take("sub")), "{del a, expired b}"; got != want {
+	if got, want := events(s.take("sub")), "{del a, del d, expired b}"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
