@@ -4,7 +4,7 @@ FUZZTIME ?= 10s
 COMMANDS ?= 2000000
 TOOL = go tool -modfile=tools/go.mod
 
-.PHONY: check test lint race fuzz diff bench vuln
+.PHONY: check test lint race fuzz diff mutants bench vuln
 
 check: lint test ## what to run before a commit: under a minute when warm
 
@@ -33,6 +33,9 @@ diff: ## the tests that need a real Redis, which .ci/redis fetches, none skipped
 	export MAYFLY_REDIS_BIN=$$(.ci/redis) MAYFLY_REDIS7_BIN=$$(.ci/redis 7.0) MAYFLY_VALKEY_BIN=$$(.ci/redis valkey) && \
 		go test -count=1 ./... && \
 		go test -count=1 -timeout=6h -v -run='^TestDifferential$$' ./internal/engine -seed=0 -commands=$(COMMANDS)
+
+mutants: ## breaks the cache's protocol on purpose, rule by rule: each must be noticed. Ten minutes
+	go test -count=1 -timeout 30m -v -run Caught ./internal/mutants -mutants
 
 bench: ## measures and rewrites the tables of docs/performance.md and docs/dead-keys.svg
 	go run ./internal/expiry/deadplot > docs/dead-keys.svg

@@ -83,7 +83,8 @@ var rooms = map[string]room{
 	// Tools of this repository: they draw and measure, and nobody imports them.
 	"internal/expiry/deadplot": {may: []string{"internal/expiry"}},
 
-	"internal/deps": {},
+	"internal/deps":    {},
+	"internal/mutants": {},
 }
 
 func TestImports(t *testing.T) {
