@@ -18,7 +18,7 @@ import (
 func redisBenchmark(w io.Writer, o settings) {
 	servers := startAll()
 	defer stopAll(servers)
-	requests, rounds := o.scale(200_000, 5_000), o.scale(7, 1)
+	requests, rounds := o.scale(200_000, 5_000), o.scale(5, 1)
 	tests := []string{"set", "get", "incr", "lpush", "hset"}
 	fmt.Fprintf(w, ``+"`redis-benchmark -P 16 -c 50 -t set,get,incr,lpush,hset`"+`, requests per second in thousands, median of %d interleaved rounds of %d requests (miniredis: a tenth);
 in brackets the median ratio to Redis in the same round. The bound is 0.5 on each, the aim 0.8. The list is as long as the round: LPUSH costs miniredis
