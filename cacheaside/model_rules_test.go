@@ -132,7 +132,7 @@ func (m *model) load(ctx context.Context, key int) (int, error) {
 	takes, fails := time.Duration(m.dice.ExpFloat64()*200)*time.Millisecond, m.dice.IntN(20) == 0
 	panics := m.dice.IntN(100) == 0
 	m.mu.Unlock()
-	time.Sleep(min(takes, 5*time.Second))
+	pass(min(takes, 5*time.Second))
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	r.running--
@@ -209,7 +209,7 @@ func (m *model) quiet() {
 				if err == nil || errors.Is(err, mayfly.ErrNotFound) {
 					break
 				}
-				time.Sleep(100 * time.Millisecond)
+				pass(100 * time.Millisecond)
 				e, ok, err = c.Lookup(context.Background(), key)
 			}
 			switch {

@@ -258,3 +258,6 @@ func (m *model) mend() {
 	}
 	m.setBroken(false)
 }
+
+// pass lets time pass, which is that of the bubble.
+func pass(d time.Duration) { time.Sleep(d) }
