@@ -3,7 +3,6 @@ package navsession
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -38,13 +37,10 @@ func (c *Counter[K]) Record(ctx context.Context, user K) (views int64, err error
 	if err != nil {
 		return 0, c.room.Fail("count a page of", user, err)
 	}
-	begun := time.Now()
+	defer observe(ctx, c.room.Observer, c.room.Name, full, &err)()
 	incr := redis.NewIntCmd(ctx, "incr", full)
-	if err = c.room.Transact(ctx, full, truth.Counter, incr, redis.NewCmd(ctx, "pexpire", full, c.idle)); err != nil {
-		err = c.room.Fail("count a page of", user, err)
-	}
-	wrote(ctx, c.room.Observer, c.room.Name, full, begun, err)
-	return incr.Val(), err
+	err = c.room.Transact(ctx, full, truth.Counter, incr, redis.NewCmd(ctx, "pexpire", full, c.idle))
+	return incr.Val(), c.room.Fail("count a page of", user, err)
 }
 
 // Len returns the views of the user's visit: 0 without a visit.

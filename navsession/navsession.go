@@ -89,36 +89,30 @@ func (v *Visits[K, P]) Record(ctx context.Context, user K, page P) error {
 	if err != nil {
 		return v.room.Fail("record a page of", user, err)
 	}
-	begun := time.Now()
-	if err = v.record(ctx, full, page); err != nil {
-		err = v.room.Fail("record a page of", user, err)
-	}
-	wrote(ctx, v.room.Observer, v.room.Name, full, begun, err)
-	return err
-}
-
-func (v *Visits[K, P]) record(ctx context.Context, full string, page P) error {
+	defer observe(ctx, v.room.Observer, v.room.Name, full, &err)()
 	bytes, err := v.room.Codec.Append(nil, page)
-	if err != nil {
-		return err
+	if err == nil {
+		err = v.room.Transact(ctx, full, truth.List,
+			redis.NewCmd(ctx, "rpush", full, bytes),
+			redis.NewCmd(ctx, "ltrim", full, v.first, -1),
+			redis.NewCmd(ctx, "pexpire", full, v.idle))
 	}
-	var key any = full // boxed once
-	return v.room.Transact(ctx, full, truth.List,
-		redis.NewCmd(ctx, "rpush", key, bytes),
-		redis.NewCmd(ctx, "ltrim", key, v.first, -1),
-		redis.NewCmd(ctx, "pexpire", key, v.idle))
+	return v.room.Fail("record a page of", user, err)
 }
 
-// wrote tells o of a write that ended.
-func wrote(ctx context.Context, o mayfly.Observer, namespace, full string, begun time.Time, err error) {
+// observe begins a write, and returns what tells how it ended.
+func observe(ctx context.Context, o mayfly.Observer, namespace, full string, err *error) func() {
 	if o == nil {
-		return
+		return func() {}
 	}
-	e := mayfly.Event{Kind: mayfly.Write, Outcome: mayfly.OK, Namespace: namespace, Key: full, Took: time.Since(begun), Err: err}
-	if err != nil {
-		e.Outcome = mayfly.Failed
+	begun := time.Now()
+	return func() {
+		e := mayfly.Event{Kind: mayfly.Write, Outcome: mayfly.OK, Namespace: namespace, Key: full, Took: time.Since(begun), Err: *err}
+		if e.Err != nil {
+			e.Outcome = mayfly.Failed
+		}
+		o.Observe(ctx, e)
 	}
-	o.Observe(ctx, e)
 }
 
 // Recent returns the latest pages of the user's visit, n at most, the newest first. A user without a visit has none, which is no error.

@@ -49,8 +49,6 @@ var measurements = []measurement{
 	{"redis-benchmark", []string{performance}, func(w []io.Writer, o settings) { redisBenchmark(w[0], o) }},
 	{"starting", []string{performance}, func(w []io.Writer, o settings) { starting(w[0], o) }},
 	{"sliding", []string{performance}, func(w []io.Writer, o settings) { slidings(w[0], o) }},
-	{"navsession", []string{performance}, func(w []io.Writer, o settings) { visitCosts(w[0], o) }},
-	{"fieldttl", []string{performance}, func(w []io.Writer, o settings) { fieldCosts(w[0], o) }},
 	{"million", []string{performance}, func(w []io.Writer, o settings) { million(w[0], o) }},
 }
 

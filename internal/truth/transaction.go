@@ -25,7 +25,7 @@ var (
 // the same, and would end what belongs to somebody else. So the transaction asks for the end that was there before,
 // and a key of another kind gets it back.
 func (r Room[K, V]) Transact(ctx context.Context, full string, is Kind, cmds ...redis.Cmder) error {
-	before := onceInt{redis.NewIntCmd(ctx, "pexpiretime", full)}
+	before := Once(ctx, "pexpiretime", full)
 	pipe := r.Redis.TxPipeline()
 	pipe.Process(ctx, before)
 	pipe.BatchProcess(ctx, cmds...)
@@ -33,18 +33,13 @@ func (r Room[K, V]) Transact(ctx context.Context, full string, is Kind, cmds ...
 	if err == nil {
 		return nil
 	}
-	return errors.Join(r.ExplainWrite(ctx, full, err), r.giveBack(ctx, full, is, before.IntCmd))
+	return errors.Join(r.ExplainWrite(ctx, full, err), r.giveBack(ctx, full, is, before))
 }
-
-// onceInt is a number asked for once, which with it goes for the whole transaction.
-type onceInt struct{ *redis.IntCmd }
-
-func (onceInt) NoRetry() bool { return true }
 
 // giveBack gives a key of another kind the end that it had before a transaction. Between the two it may have been deleted, and
 // made anew by its owner or by us: if it is of our kind now, it is left as it is.
-func (r Room[K, V]) giveBack(ctx context.Context, full string, is Kind, before *redis.IntCmd) error {
-	end, err := before.Result()
+func (r Room[K, V]) giveBack(ctx context.Context, full string, is Kind, before Command) error {
+	end, err := before.Int64()
 	if err != nil || end < noEnd {
 		return nil // it was not run, or found nothing
 	}
