@@ -320,16 +320,16 @@ func (b *beside) flush() *mismatch {
 	return nil
 }
 
-// eventName is an event and its key, or nothing for the mark of an end.
+// eventName is a database, an event in it and its key, or nothing for the mark of an end.
 func eventName(v resp.Value) string {
 	if len(v.List) < 4 {
 		return notation(v)
 	}
-	_, event, _ := strings.Cut(v.List[2].Text, "__:")
-	if event == "" {
+	_, event, ok := strings.Cut(v.List[2].Text, "@")
+	if !ok {
 		return ""
 	}
-	return event + " " + v.List[3].Text
+	return strings.Replace(event, "__:", " ", 1) + " " + v.List[3].Text
 }
 
 // check compares what keys hold, in the databases that commands use.

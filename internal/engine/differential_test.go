@@ -148,8 +148,11 @@ func TestDifferential(t *testing.T) {
 			})
 		}
 	})
+	if c.total == 0 { // there is no real Redis
+		return
+	}
 	t.Logf("%d commands in %v\n%s", c.total, time.Since(start).Round(time.Millisecond), c)
-	if commands >= 200_000 && c.total > 0 && !t.Failed() { // without a real Redis nothing was played
+	if commands >= 200_000 && !t.Failed() {
 		c.assert(t)
 	}
 }
