@@ -20,6 +20,7 @@ import (
 // settings say how thoroughly to measure.
 type settings struct {
 	quick bool
+	long  bool  // what takes an hour
 	procs []int // GOMAXPROCS of the read tables
 }
 
@@ -49,6 +50,9 @@ var measurements = []measurement{
 	{"redis-benchmark", []string{performance}, func(w []io.Writer, o settings) { redisBenchmark(w[0], o) }},
 	{"starting", []string{performance}, func(w []io.Writer, o settings) { starting(w[0], o) }},
 	{"sliding", []string{performance}, func(w []io.Writer, o settings) { slidings(w[0], o) }},
+	{"remote hits", []string{performance}, func(w []io.Writer, o settings) { remoteHits(w[0], o) }},
+	{"many", []string{performance}, func(w []io.Writer, o settings) { manyHits(w[0], o) }},
+	{"stampede", []string{performance}, func(w []io.Writer, o settings) { stampede(w[0], o) }},
 	{"million", []string{performance}, func(w []io.Writer, o settings) { million(w[0], o) }},
 }
 
@@ -57,12 +61,17 @@ func main() {
 		beMini()
 		return
 	}
+	if len(os.Args) > 2 && os.Args[1] == beStampeding {
+		stampedeChild(os.Args[2:])
+		return
+	}
 	only := flag.String("only", "", "the one measurement to make, by the name of its place in the documents")
 	docs := flag.String("docs", "../../docs", "the directory of the documents to write into; empty: print")
 	quick := flag.Bool("quick", false, "fewer and shorter rounds")
 	procs := flag.String("cpu", "1,2,8", "GOMAXPROCS of the costs")
+	long := flag.Bool("long", false, "the stampede at its full length: an hour")
 	flag.Parse()
-	o := settings{quick: *quick}
+	o := settings{quick: *quick, long: *long}
 	for p := range strings.SplitSeq(*procs, ",") {
 		o.procs = append(o.procs, must(strconv.Atoi(p)))
 	}
