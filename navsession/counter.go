@@ -3,6 +3,7 @@ package navsession
 import (
 	"context"
 	"errors"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -37,10 +38,13 @@ func (c *Counter[K]) Record(ctx context.Context, user K) (views int64, err error
 	if err != nil {
 		return 0, c.room.Fail("count a page of", user, err)
 	}
-	defer observe(ctx, c.room.Observer, c.room.Name, full, &err)()
+	begun := time.Now()
 	incr := redis.NewIntCmd(ctx, "incr", full)
-	err = c.room.Transact(ctx, full, truth.Counter, incr, redis.NewCmd(ctx, "pexpire", full, c.idle))
-	return incr.Val(), c.room.Fail("count a page of", user, err)
+	if err = c.room.Transact(ctx, full, truth.Counter, incr, redis.NewCmd(ctx, "pexpire", full, c.idle)); err != nil {
+		err = c.room.Fail("count a page of", user, err)
+	}
+	wrote(ctx, c.room.Observer, c.room.Name, full, begun, err)
+	return incr.Val(), err
 }
 
 // Len returns the views of the user's visit: 0 without a visit.

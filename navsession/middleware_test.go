@@ -224,7 +224,7 @@ func TestPanics(t *testing.T) {
 		}
 		io.WriteString(w, "hello")
 	}, navsession.MiddlewareOptions{
-		Bot:  func(r *http.Request) bool { return r.URL.Path == "/bot" && r.Header["none"][0] == "" },
+		Bot:  func(r *http.Request) bool { return r.URL.Path == "/bot" && r.Header["None"][0] == "" },
 		Page: func(r *http.Request) navsession.Page { panic("no page") },
 	})
 	for _, path := range []string{"/bot", "/page"} {

@@ -16,9 +16,9 @@
 //	PEXPIRE pageviews.user:1001 60000
 //	EXEC
 //
-// (and PEXPIRETIME before them, so that a key that holds something else is left as it was, its end included). The list ends
-// by itself when the user is idle: the page after that begins a new one. It holds what the codec writes, so that
-// with [mayfly.Text] it is the documentation's list of URLs.
+// The first page of a visit has a PEXPIRETIME before these, so that a key that holds something else is left as it was, its
+// end included. The list ends by itself when the user is idle: the page after that begins a new one. It holds what the
+// codec writes, so that with [mayfly.Text] it is the documentation's list of URLs.
 //
 // [Counter] only counts. [Middleware] records the page views of an http.Handler. [Related] learns which pages are seen in the same
 // visits, to recommend them.
@@ -51,6 +51,7 @@ type Visits[K comparable, P any] struct {
 	room truth.Room[K, P]
 	// The arguments of each page view.
 	first, idle any
+	known       *known
 }
 
 // New returns the visits of ns, whose TTL is how long a user may be idle between two pages of the same visit. It does no I/O.
@@ -63,7 +64,7 @@ func New[K comparable, P any](ns mayfly.Namespace[K, P], o Options) (*Visits[K, 
 	if err != nil {
 		return nil, err
 	}
-	return &Visits[K, P]{room: room, first: -o.Pages, idle: ns.TTL.Milliseconds()}, nil
+	return &Visits[K, P]{room: room, first: -o.Pages, idle: ns.TTL.Milliseconds(), known: newKnown(ns.TTL)}, nil
 }
 
 // idle checks a namespace whose TTL is an idle gap.
@@ -89,30 +90,42 @@ func (v *Visits[K, P]) Record(ctx context.Context, user K, page P) error {
 	if err != nil {
 		return v.room.Fail("record a page of", user, err)
 	}
-	defer observe(ctx, v.room.Observer, v.room.Name, full, &err)()
-	bytes, err := v.room.Codec.Append(nil, page)
-	if err == nil {
-		err = v.room.Transact(ctx, full, truth.List,
-			redis.NewCmd(ctx, "rpush", full, bytes),
-			redis.NewCmd(ctx, "ltrim", full, v.first, -1),
-			redis.NewCmd(ctx, "pexpire", full, v.idle))
+	begun := time.Now()
+	if err = v.record(ctx, full, page, begun); err != nil {
+		err = v.room.Fail("record a page of", user, err)
 	}
-	return v.room.Fail("record a page of", user, err)
+	wrote(ctx, v.room.Observer, v.room.Name, full, begun, err)
+	return err
 }
 
-// observe begins a write, and returns what tells how it ended.
-func observe(ctx context.Context, o mayfly.Observer, namespace, full string, err *error) func() {
+func (v *Visits[K, P]) record(ctx context.Context, full string, page P, now time.Time) error {
+	bytes, err := v.room.Codec.Append(nil, page)
+	if err != nil {
+		return err
+	}
+	is := truth.List
+	if v.known.has(full, now) {
+		is = nil
+	}
+	var key any = full // boxed once
+	err = v.room.Transact(ctx, full, is,
+		redis.NewCmd(ctx, "rpush", key, bytes),
+		redis.NewCmd(ctx, "ltrim", key, v.first, -1),
+		redis.NewCmd(ctx, "pexpire", key, v.idle))
+	v.known.wrote(full, now, err)
+	return err
+}
+
+// wrote tells o of a write that ended.
+func wrote(ctx context.Context, o mayfly.Observer, namespace, full string, begun time.Time, err error) {
 	if o == nil {
-		return func() {}
+		return
 	}
-	begun := time.Now()
-	return func() {
-		e := mayfly.Event{Kind: mayfly.Write, Outcome: mayfly.OK, Namespace: namespace, Key: full, Took: time.Since(begun), Err: *err}
-		if e.Err != nil {
-			e.Outcome = mayfly.Failed
-		}
-		o.Observe(ctx, e)
+	e := mayfly.Event{Kind: mayfly.Write, Outcome: mayfly.OK, Namespace: namespace, Key: full, Took: time.Since(begun), Err: err}
+	if err != nil {
+		e.Outcome = mayfly.Failed
 	}
+	o.Observe(ctx, e)
 }
 
 // Recent returns the latest pages of the user's visit, n at most, the newest first. A user without a visit has none, which is no error.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -95,13 +96,19 @@ func (r *Related[P]) Count(ctx context.Context, page P, earlier ...P) error {
 }
 
 // count counts others in the set of page.
-func (r *Related[P]) count(ctx context.Context, page P, others []P) (err error) {
-	defer func() { err = r.room.Fail("count pages seen with", page, err) }()
+func (r *Related[P]) count(ctx context.Context, page P, others []P) error {
 	full, err := r.room.FullKey(page)
 	if err != nil {
-		return err
+		return r.room.Fail("count pages seen with", page, err)
 	}
-	defer observe(ctx, r.room.Observer, r.room.Name, full, &err)()
+	begun := time.Now()
+	err = r.room.Fail("count pages seen with", page, r.add(ctx, full, others))
+	wrote(ctx, r.room.Observer, r.room.Name, full, begun, err)
+	return err
+}
+
+// add adds a visit to the scores of others in the set full.
+func (r *Related[P]) add(ctx context.Context, full string, others []P) error {
 	cmds := make([]redis.Cmder, 0, len(others)+2)
 	for _, other := range others {
 		member, err := r.room.Codec.Append(nil, other)

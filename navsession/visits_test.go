@@ -72,7 +72,7 @@ func TestTheGapOfARealRedis(t *testing.T) {
 	wants(t, v, "ada", "/9")
 }
 
-// What is sent is the documentation's transaction, in one trip, after one question.
+// What is sent is the documentation's transaction, in one trip. The first of a visit asks what is there.
 func TestTheTransaction(t *testing.T) {
 	srv := redistest.Start(t)
 	rdb := srv.Client()
@@ -83,7 +83,9 @@ func TestTheTransaction(t *testing.T) {
 	srv.ClearLog()
 	trips := &tripCounter{}
 	rdb.AddHook(trips)
-	ok(t, v.Record(t.Context(), 1001, "http://example.com/"))
+	for range 2 {
+		ok(t, v.Record(t.Context(), 1001, "http://example.com/"))
+	}
 	want := []string{
 		"multi",
 		"pexpiretime pageviews.user:1001",
@@ -91,10 +93,37 @@ func TestTheTransaction(t *testing.T) {
 		"ltrim pageviews.user:1001 -20 -1",
 		"pexpire pageviews.user:1001 60000",
 		"exec",
+
+		"multi",
+		"rpush pageviews.user:1001 http://example.com/",
+		"ltrim pageviews.user:1001 -20 -1",
+		"pexpire pageviews.user:1001 60000",
+		"exec",
 	}
-	if log := srv.Log(); !slices.Equal(log, want) || trips.n != 1 {
+	if log := srv.Log(); !slices.Equal(log, want) || trips.n != 2 {
 		t.Errorf("%d trips, sent\n%s\nwant\n%s", trips.n, strings.Join(log, "\n"), strings.Join(want, "\n"))
 	}
+}
+
+// A visit that is over is asked about again: the key may be somebody else's by now.
+func TestAKeyThatChangedHands(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rdb := redistest.Start(t).Client()
+		v, full := visits(t, rdb, 3), ns[string](t, rdb).Prefix+"ada"
+		ok(t, v.Record(t.Context(), "ada", "/1"))
+		time.Sleep(gap - time.Millisecond)
+		ok(t, v.Record(t.Context(), "ada", "/2"))
+		time.Sleep(gap + time.Millisecond)
+		ok(t, rdb.Set(t.Context(), full, "somebody else's", 0).Err())
+		for range 2 {
+			if err := v.Record(t.Context(), "ada", "/3"); err == nil {
+				t.Error("recorded in a string")
+			}
+		}
+		if left := rdb.PTTL(t.Context(), full).Val(); left != -1 {
+			t.Errorf("it ends in %v", left)
+		}
+	})
 }
 
 // A page whose reply is lost is not sent again, though the client would.

@@ -23,23 +23,35 @@ var (
 //
 // Transactions know no conditions. A write of another kind's key fails and leaves the value alone, but the PEXPIRE is done all
 // the same, and would end what belongs to somebody else. So the transaction asks for the end that was there before,
-// and a key of another kind gets it back.
+// and a key of another kind gets it back. It does not ask where is is nil, for a key that is known to be of the kind.
 func (r Room[K, V]) Transact(ctx context.Context, full string, is Kind, cmds ...redis.Cmder) error {
-	before := Once(ctx, "pexpiretime", full)
 	pipe := r.Redis.TxPipeline()
-	pipe.Process(ctx, before)
+	var before *redis.IntCmd
+	if is != nil {
+		before = redis.NewIntCmd(ctx, "pexpiretime", full)
+		pipe.Process(ctx, before)
+	}
+	cmds[0] = onceOfAll{cmds[0]}
 	pipe.BatchProcess(ctx, cmds...)
 	_, err := pipe.Exec(ctx)
-	if err == nil {
+	switch {
+	case err == nil:
 		return nil
+	case before == nil:
+		return r.ExplainWrite(ctx, full, err)
 	}
 	return errors.Join(r.ExplainWrite(ctx, full, err), r.giveBack(ctx, full, is, before))
 }
 
+// onceOfAll is a command of a pipeline that go-redis does not repeat when a reply is lost, for none of its commands.
+type onceOfAll struct{ redis.Cmder }
+
+func (onceOfAll) NoRetry() bool { return true }
+
 // giveBack gives a key of another kind the end that it had before a transaction. Between the two it may have been deleted, and
 // made anew by its owner or by us: if it is of our kind now, it is left as it is.
-func (r Room[K, V]) giveBack(ctx context.Context, full string, is Kind, before Command) error {
-	end, err := before.Int64()
+func (r Room[K, V]) giveBack(ctx context.Context, full string, is Kind, before *redis.IntCmd) error {
+	end, err := before.Result()
 	if err != nil || end < noEnd {
 		return nil // it was not run, or found nothing
 	}
