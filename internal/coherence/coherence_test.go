@@ -312,9 +312,14 @@ func TestTrustCountsFromTheSending(t *testing.T) {
 			set(t, other, "a:1", "v")
 			synctest.Wait()
 			srv.Latency(900 * time.Millisecond)
-			time.Sleep(10 * time.Second)
+			busy := func(d time.Duration) { // pushes come all the time
+				for end := time.Now().Add(d); time.Now().Before(end); time.Sleep(50 * time.Millisecond) {
+					srv.Set("b:1", "v")
+				}
+			}
+			busy(10 * time.Second)
 			n.read("a:1")
-			time.Sleep(offset)
+			busy(offset)
 			srv.Hang()
 			longest = max(longest, n.lasts("a:1"))
 			srv.Thaw()
