@@ -50,6 +50,8 @@ var measurements = []measurement{
 	{"redis-benchmark", []string{performance}, func(w []io.Writer, o settings) { redisBenchmark(w[0], o) }},
 	{"starting", []string{performance}, func(w []io.Writer, o settings) { starting(w[0], o) }},
 	{"sliding", []string{performance}, func(w []io.Writer, o settings) { slidings(w[0], o) }},
+	{"navsession", []string{performance}, func(w []io.Writer, o settings) { visitCosts(w[0], o) }},
+	{"fieldttl", []string{performance}, func(w []io.Writer, o settings) { fieldCosts(w[0], o) }},
 	{"remote hits", []string{performance}, func(w []io.Writer, o settings) { remoteHits(w[0], o) }},
 	{"many", []string{performance}, func(w []io.Writer, o settings) { manyHits(w[0], o) }},
 	{"stampede", []string{performance}, func(w []io.Writer, o settings) { stampede(w[0], o) }},

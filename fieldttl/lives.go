@@ -1,0 +1,139 @@
+package fieldttl
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/truth"
+)
+
+// Touch gives fields their whole TTL again. Where one has ended, or the hash has, it returns [mayfly.ErrNotFound], and the others are
+// touched. It never makes a field longer-lived than the key: see [Store.Renew].
+func (s *Store[K, T]) Touch(ctx context.Context, key K, fields ...string) error {
+	return s.do(ctx, "touch fields of", key, func(full string, _ way) error {
+		touched, err := s.plan.volatile(fields)
+		if err != nil {
+			return err
+		}
+		return s.each(ctx, full, touched, s.plan.hpexpire)
+	})
+}
+
+// Persist takes the TTL away from fields, which then live as long as the key, until they are set again. Where one has ended, or the
+// hash has, it returns [mayfly.ErrNotFound], and the others are persisted.
+func (s *Store[K, T]) Persist(ctx context.Context, key K, fields ...string) error {
+	return s.do(ctx, "persist fields of", key, func(full string, _ way) error {
+		some, err := s.plan.find(fields)
+		if err != nil {
+			return err
+		}
+		return s.each(ctx, full, some, func(full string, _ time.Duration, fields []int) []any {
+			return append([]any{"hpersist", full, "fields", len(fields)}, s.plan.namesOf(fields)...)
+		})
+	})
+}
+
+// each sends a command for the fields of each TTL, in one transaction. It answers -2 for a field that is not there.
+func (s *Store[K, T]) each(ctx context.Context, full string, fields []int, command func(string, time.Duration, []int) []any) error {
+	pipe := s.room.Redis.TxPipeline()
+	var parts []*redis.IntSliceCmd
+	var asked [][]int
+	s.plan.byTTL(fields, func(ttl time.Duration, fields []int) {
+		cmd := redis.NewIntSliceCmd(ctx, command(full, ttl, fields)...)
+		pipe.Process(ctx, cmd)
+		parts, asked = append(parts, cmd), append(asked, fields)
+	})
+	if _, err := pipe.Exec(ctx); err != nil {
+		return s.room.Typed(ctx, full, truth.Repeated(err))
+	}
+	var gone []string
+	for p, cmd := range parts {
+		for n, i := range asked[p] {
+			if cmd.Val()[n] == notThere {
+				gone = append(gone, s.plan.fields[i].name)
+			}
+		}
+	}
+	if len(gone) > 0 {
+		return fmt.Errorf("%s: %w", strings.Join(gone, ", "), mayfly.ErrNotFound)
+	}
+	return nil
+}
+
+const notThere = -2 // of a field, or a key
+
+// Renew gives the key the namespace's TTL again. The fields' own ends stay as they are. It returns [mayfly.ErrNotFound] if there is no hash.
+func (s *Store[K, T]) Renew(ctx context.Context, key K) error {
+	return s.do(ctx, "renew", key, func(full string, _ way) error {
+		renewed := redis.NewIntCmd(ctx, "pexpire", full, s.ttl())
+		err := s.room.Transact(ctx, full, truth.Hash, redis.NewCmd(ctx, "hlen", full), renewed)
+		if err == nil && renewed.Val() == 0 {
+			return mayfly.ErrNotFound
+		}
+		return err
+	})
+}
+
+// Lives says how long a hash and its fields have left.
+type Lives struct {
+	Key    time.Duration            // negative: somebody took the key's end away
+	Fields map[string]time.Duration // of the fields that are alive, by name; no longer than the key has left
+}
+
+// TTLs returns how long the hash and its fields have left, or [mayfly.ErrNotFound].
+func (s *Store[K, T]) TTLs(ctx context.Context, key K) (Lives, error) {
+	var l Lives
+	err := s.do(ctx, "read the TTLs of", key, func(full string, _ way) error {
+		pipe := s.room.Redis.TxPipeline() // so that both are of the same moment
+		ofKey := redis.NewIntCmd(ctx, "pttl", full)
+		ofFields := redis.NewIntSliceCmd(ctx, append([]any{"hpttl", full, "fields", len(s.plan.names)}, s.plan.names...)...)
+		pipe.BatchProcess(ctx, ofKey, ofFields)
+		if _, err := pipe.Exec(ctx); err != nil {
+			return s.room.Explain(ctx, full, err)
+		}
+		if ofKey.Val() == notThere {
+			return mayfly.ErrNotFound
+		}
+		l.Key = time.Duration(ofKey.Val()) * time.Millisecond
+		l.Fields = make(map[string]time.Duration, len(s.plan.fields))
+		for i, ms := range ofFields.Val() {
+			left := time.Duration(ms) * time.Millisecond
+			switch {
+			case ms == notThere:
+				continue
+			case ms < 0 || l.Key >= 0 && left > l.Key:
+				left = l.Key
+			}
+			l.Fields[s.plan.fields[i].name] = left
+		}
+		return nil
+	})
+	return l, err
+}
+
+// Delete removes the hash. To remove none is no error.
+func (s *Store[K, T]) Delete(ctx context.Context, key K) error {
+	return s.do(ctx, "delete", key, func(full string, _ way) error {
+		return s.once(ctx, full, "eval", remove, 1, full)
+	})
+}
+
+// remove is DEL, which would delete anything, of a hash.
+const remove = `redis.call('HLEN', KEYS[1])
+return redis.call('DEL', KEYS[1])`
+
+// DeleteFields removes fields. With the last one the hash is gone. To remove what is not there is no error.
+func (s *Store[K, T]) DeleteFields(ctx context.Context, key K, fields ...string) error {
+	return s.do(ctx, "delete fields of", key, func(full string, _ way) error {
+		some, err := s.plan.find(fields)
+		if err != nil {
+			return err
+		}
+		return s.once(ctx, full, append([]any{"hdel", full}, s.plan.namesOf(some)...)...)
+	})
+}

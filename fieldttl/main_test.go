@@ -1,0 +1,75 @@
+package fieldttl_test
+
+import (
+	"context"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/fieldttl"
+)
+
+// session is the guide's.
+type session struct {
+	UserID int64  `redis:"user_id"`
+	IP     string `redis:"ip,ttl=1h"`
+	CSRF   string `redis:"csrf_token,ttl=15m"`
+}
+
+var ada = session{1001, "192.168.1.1", "xyz123"}
+
+const day = 24 * time.Hour
+
+func ns[T any](t testing.TB, rdb redis.UniversalClient) mayfly.Namespace[string, T] {
+	return mayfly.Namespace[string, T]{Name: "sessions", Redis: rdb, Prefix: strings.NewReplacer("/", "_", " ", "_").Replace(t.Name()) + ":", TTL: day}
+}
+
+// opened is what a test gets: a store of a type of its choice, on a backend, in one of its ways.
+type opened struct {
+	rdb   redis.UniversalClient
+	apart bool // as with Redis 7.4
+}
+
+func store[T any](t testing.TB, o opened) *fieldttl.Store[string, T] {
+	t.Helper()
+	s := must(fieldttl.New(ns[T](t, o.rdb)))(t)
+	if o.apart {
+		s.Apart()
+	}
+	return s
+}
+
+func must[V any](v V, err error) func(testing.TB) V {
+	return func(t testing.TB) V {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+}
+
+func ok(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// silent drops what go-redis says about servers that these tests break.
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
+
+// TestMain runs the tests, or the process that one of them starts.
+func TestMain(m *testing.M) {
+	redis.SetLogger(silent{})
+	if addr := os.Getenv("MAYFLY_TEST_REDIS"); addr != "" {
+		setForever(addr)
+	}
+	os.Exit(m.Run())
+}

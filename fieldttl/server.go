@@ -1,0 +1,104 @@
+package fieldttl
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"regexp"
+	"strings"
+	"sync/atomic"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly"
+)
+
+// A way is how a server writes fields with a TTL.
+type way uint8
+
+const (
+	unknown  way = iota
+	together     // HSETEX, HGETEX: Redis 8.0
+	apart        // HSET and HPEXPIRE in a transaction: Redis 7.4
+	never        // it cannot
+)
+
+// server is what was found out about the server, at the first use.
+type server struct{ found atomic.Pointer[finding] }
+
+type finding struct {
+	way way
+	err error // of never
+}
+
+// way returns how the server of full writes. A server that does not answer is asked again by the next use.
+func (s *server) way(ctx context.Context, rdb redis.UniversalClient, full string) (way, error) {
+	f := s.found.Load()
+	if f == nil {
+		var err error
+		if f, err = ask(ctx, rdb, full); err != nil {
+			return unknown, err
+		}
+		s.found.Store(f)
+	}
+	return f.way, f.err
+}
+
+// forget makes the next use ask again, if err says that the server is another one now, as after a failover during an upgrade.
+func (s *server) forget(err error) {
+	if err != nil && strings.Contains(err.Error(), "unknown command") {
+		s.found.Store(nil)
+	}
+}
+
+// ask sends commands without their arguments: what a server has it refuses for that, whatever the key and the rights.
+func ask(ctx context.Context, rdb redis.UniversalClient, full string) (*finding, error) {
+	pipe := rdb.Pipeline()
+	hsetex, hpexpire := pipe.Do(ctx, "hsetex", full), pipe.Do(ctx, "hpexpire", full)
+	pipe.Exec(ctx)
+	for _, cmd := range []*redis.Cmd{hsetex, hpexpire} {
+		var reply redis.Error
+		if !errors.As(cmd.Err(), &reply) {
+			return nil, fmt.Errorf("ask the server what it can: %w", cmd.Err())
+		}
+	}
+	switch has := func(c *redis.Cmd) bool { return redis.HasErrorPrefix(c.Err(), "wrong number of arguments") }; {
+	case has(hsetex) && has(hpexpire):
+		return &finding{way: together}, nil
+	case has(hpexpire):
+		return &finding{way: apart}, nil
+	case !redis.HasErrorPrefix(hpexpire.Err(), "unknown command"):
+		return nil, fmt.Errorf("ask the server what it can: %w", hpexpire.Err())
+	}
+	version, err := versionOf(ctx, rdb, full)
+	if err != nil {
+		return nil, err
+	}
+	return &finding{never, fmt.Errorf("%w: %s has no field TTL, which Redis has from 7.4 on", mayfly.ErrUnsupported, version)}, nil
+}
+
+var versions = regexp.MustCompile(`(?m)^(redis|valkey)_version:(\S+)`)
+
+// versionOf names the server that has full.
+func versionOf(ctx context.Context, rdb redis.UniversalClient, full string) (string, error) {
+	var node redis.Cmdable = rdb
+	if cluster, ok := rdb.(*redis.ClusterClient); ok {
+		master, err := cluster.MasterForKey(ctx, full)
+		if err != nil {
+			return "", err
+		}
+		node = master
+	}
+	info, err := node.Info(ctx, "server").Result()
+	var reply redis.Error
+	if err != nil && !errors.As(err, &reply) {
+		return "", err
+	}
+	name := "a server that does not tell its version"
+	for _, m := range versions.FindAllStringSubmatch(info, -1) { // Valkey also tells the Redis that it is like
+		if name = "Redis " + m[2]; m[1] == "valkey" {
+			return "Valkey " + m[2], nil
+		}
+	}
+	return name, nil
+}

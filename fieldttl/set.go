@@ -1,0 +1,109 @@
+package fieldttl
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly/internal/truth"
+)
+
+// Set stores value under key, whole: every field is written with its TTL, the key gets the namespace's, and of what was there before
+// nothing is left, not even fields of an older T. (Those go in a second trip, if there are any.) A nil pointer leaves its field out,
+// and a value of which nothing remains is no hash at all.
+func (s *Store[K, T]) Set(ctx context.Context, key K, value T) error {
+	return s.do(ctx, "set", key, func(full string, way way) error {
+		old := redis.NewStringSliceCmd(ctx, "hkeys", full)
+		end := redis.NewCmd(ctx, "pexpire", full, s.ttl())
+		if err := s.write(ctx, full, way, &value, s.plan.every, end, old); err != nil {
+			return err
+		}
+		remove := []any{"hdel", full}
+		for _, name := range old.Val() {
+			if _, ours := s.plan.byName[name]; !ours {
+				remove = append(remove, name)
+			}
+		}
+		if len(remove) == 2 {
+			return nil
+		}
+		if err := s.once(ctx, full, remove...); err != nil {
+			return fmt.Errorf("fields of an older struct are left: %w", err)
+		}
+		return nil
+	})
+}
+
+// SetFields stores some of value's fields, by the names of their tags, each with its whole TTL. The others are left as they are,
+// and so is the key's end. Like HSET it begins a hash where there is none, of these fields alone, which then has the namespace's TTL.
+func (s *Store[K, T]) SetFields(ctx context.Context, key K, value T, fields ...string) error {
+	return s.do(ctx, "set fields of", key, func(full string, way way) error {
+		some, err := s.plan.find(fields)
+		if err != nil {
+			return err
+		}
+		return s.write(ctx, full, way, &value, some, redis.NewCmd(ctx, "pexpire", full, s.ttl(), "nx"))
+	})
+}
+
+// write stores fields of value, in one transaction that begins with first and ends with end.
+func (s *Store[K, T]) write(ctx context.Context, full string, way way, value *T, fields []int, end redis.Cmder, first ...redis.Cmder) error {
+	v, cmds := reflect.ValueOf(value).Elem(), first
+	var here []int // but for the nil pointers
+	absent := []any{"hdel", full}
+	for _, i := range fields {
+		if f := s.plan.fields[i]; f.form.optional && v.FieldByIndex(f.index).IsNil() {
+			absent = append(absent, f.name)
+		} else {
+			here = append(here, i)
+		}
+	}
+	add := func(args []any) { cmds = append(cmds, redis.NewCmd(ctx, args...)) }
+	pairs := func(args []any, fields []int) ([]any, error) {
+		for _, i := range fields {
+			f := s.plan.fields[i]
+			text, err := f.form.append(nil, v.FieldByIndex(f.index))
+			if err != nil {
+				return nil, fmt.Errorf("field %q: %w", f.name, err)
+			}
+			args = append(args, f.name, text)
+		}
+		return args, nil
+	}
+	var wrong error
+	s.plan.byTTL(here, func(ttl time.Duration, fields []int) {
+		args := []any{"hset", full}
+		if ttl > 0 && way == together {
+			args = []any{"hsetex", full, "px", ttl.Milliseconds(), "fields", len(fields)}
+		}
+		args, err := pairs(args, fields)
+		if err != nil {
+			wrong = err
+			return
+		}
+		add(args)
+		if ttl > 0 && way == apart {
+			add(s.plan.hpexpire(full, ttl, fields))
+		}
+	})
+	if wrong != nil {
+		return wrong
+	}
+	if len(absent) > 2 {
+		add(absent)
+	}
+	return s.room.Transact(ctx, full, truth.Hash, append(cmds, end)...)
+}
+
+// ttl is that of a key, in milliseconds.
+func (s *Store[K, T]) ttl() int64 { return s.room.Jitter.TTL(s.room.TTL).Milliseconds() }
+
+// once sends a write of full, once.
+func (s *Store[K, T]) once(ctx context.Context, full string, args ...any) error {
+	cmd := truth.Once(ctx, args...)
+	s.room.Redis.Process(ctx, cmd)
+	return s.room.ExplainWrite(ctx, full, cmd.Err())
+}
