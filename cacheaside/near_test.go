@@ -537,3 +537,48 @@ func TestAClosedTierIsNone(t *testing.T) {
 		}
 	})
 }
+
+func TestALocalTierOnACluster(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		cluster := redistest.StartCluster(t, 3)
+		rdb := cluster.Client()
+		ns := namespace(t, rdb)
+		l := withLocal(t, &ns, mayfly.LocalOptions{})
+		version := 0
+		c := must[int, user](t)(cacheaside.New(ns, func(context.Context, int) (user, error) {
+			version++
+			return user{"u", version}, nil
+		}, cacheaside.Options{Early: earlyrefresh.Never}))
+		for range 3 {
+			got(t, c, 1)
+		}
+		if s := source(t, c); s != cacheaside.SourceLocal {
+			t.Errorf("the source is %v", s)
+		}
+		if m, err := c.GetMany(t.Context(), []int{1, 2, 3, 4, 5}); len(m) != 5 || err != nil {
+			t.Errorf("got %v, %v", m, err)
+		}
+		// The slot moves behind everybody's back. Who is told MOVED drops everything, and copies again when all is heard.
+		slot := redistest.Slot(ns.Prefix + "8")
+		for _, node := range cluster.Nodes() {
+			if node != cluster.Owner(ns.Prefix+"8") {
+				cluster.MoveSlots(slot, slot, node)
+				break
+			}
+		}
+		flushes := l.Stats().Flushes
+		if _, err := c.Get(t.Context(), 8); err != nil {
+			t.Error(err)
+		}
+		if l.Stats().Flushes == flushes {
+			t.Error("MOVED has dropped nothing")
+		}
+		time.Sleep(time.Second)
+		for range 3 {
+			got(t, c, 1)
+		}
+		if s := source(t, c); s != cacheaside.SourceLocal {
+			t.Errorf("after a slot has moved the source is %v", s)
+		}
+	})
+}
