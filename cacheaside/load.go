@@ -3,7 +3,6 @@ package cacheaside
 import (
 	"context"
 	"errors"
-	"fmt"
 	"sync"
 	"time"
 
@@ -357,54 +356,4 @@ func (c *Cache[K, V]) tellLoad(ctx context.Context, key string, n int, err error
 		e.Outcome, e.Err = mayfly.Failed, err
 	}
 	c.tell(ctx, e)
-}
-
-// watch is what has to be seen to while a load runs.
-type watch struct {
-	abandoned <-chan struct{} // nobody wants it any more
-	claims    []*lease.Claim  // to be kept
-	ends      time.Time       // when the value ends that is being renewed, or zero
-}
-
-// endMargin is how long before the end of a value its renewal takes its place: Redis must have the lease by then.
-const endMargin = 20 * time.Millisecond
-
-// supervise runs load in a goroutine of its own, keeps claims alive meanwhile, and gives up on it after Load.Timeout, when
-// the cache is closed, or when nobody wants it any more. What load wrote may be read only if it returned nil.
-func (c *Cache[K, V]) supervise(ctx context.Context, w watch, load func(ctx context.Context) error) (cost time.Duration, err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.opt.Load.Timeout, ErrLoadTimeout)
-	defer cancel()
-	begun := time.Now()
-	c.works.more()
-	ended := flight.Go(func() (struct{}, error) {
-		defer c.works.done()
-		return struct{}{}, load(ctx)
-	})
-	beat := time.NewTicker(lease.Beat)
-	defer beat.Stop()
-	var end <-chan time.Time
-	if !w.ends.IsZero() {
-		timer := time.NewTimer(time.Until(w.ends) - endMargin)
-		defer timer.Stop()
-		end = timer.C
-	}
-	for {
-		select {
-		case r := <-ended:
-			if r.Err != nil && ctx.Err() != nil {
-				r.Err = fmt.Errorf("%w: %w", context.Cause(ctx), r.Err)
-			}
-			return time.Since(begun), r.Err
-		case <-ctx.Done():
-			return time.Since(begun), context.Cause(ctx)
-		case <-w.abandoned:
-			return time.Since(begun), context.Canceled
-		case <-beat.C:
-			c.guard.KeepMany(ctx, w.claims)
-		case <-end:
-			for _, claim := range w.claims {
-				claim.Inherit(ctx) // if not, somebody may load beside us, and one of the two is refused
-			}
-		}
-	}
 }

@@ -8,7 +8,6 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -381,110 +380,4 @@ func scriptsThatAServerForgot(t *testing.T, rdb redis.UniversalClient, o lease.O
 			}
 		}
 	}
-}
-
-// twice sends every command a second time and returns the second reply, as a client does that lost the first.
-type twice struct{}
-
-func (twice) DialHook(next redis.DialHook) redis.DialHook { return next }
-
-func (twice) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error {
-		next(ctx, cmd)
-		cmd.SetErr(nil)
-		return next(ctx, cmd)
-	}
-}
-
-func (twice) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		next(ctx, cmds)
-		for _, cmd := range cmds {
-			cmd.SetErr(nil)
-		}
-		return next(ctx, cmds)
-	}
-}
-
-func TestARepeatedCommandKnowsItsOwnToken(t *testing.T) {
-	for _, plain := range []bool{false, true} {
-		rdb := mini(t)
-		o := lease.Options{Redis: rdb, Timeout: 5 * time.Second, Plain: plain}
-		once := lease.New(o)
-		rdb2 := mini(t)
-		rdb2.AddHook(twice{})
-		o.Redis = rdb2
-		g, ctx := lease.New(o), t.Context()
-
-		c := claim(t, g, "k", lease.Found{})
-		if !fill(t, o, c, "v") {
-			t.Errorf("plain %v: the repeated fill calls itself refused", plain)
-		}
-		seen := look(t, g, "k")
-		r := g.Renew(ctx, "k", seen)
-		if r.Claim == nil {
-			t.Fatalf("plain %v: the repeated lock calls itself lost", plain)
-		}
-		if !fill(t, o, r.Claim, "w") {
-			t.Errorf("plain %v: the repeated renewal calls itself refused", plain)
-		}
-		seen = look(t, g, "k")
-		c = claim(t, g, "k", seen)
-		if !fill(t, o, c, "x") || body(t, g, "k") != "x" {
-			t.Errorf("plain %v: the repeated replacement", plain)
-		}
-		_ = once
-	}
-}
-
-func TestAwait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		rdb := mini(t)
-		o := lease.Options{Redis: rdb, Timeout: time.Second}
-		g := lease.New(o)
-		loading := func(f lease.Found) bool { return f.State != lease.Loading }
-
-		// A load of 300 ms: found within one poll of its end.
-		c := claim(t, g, "k", lease.Found{})
-		time.AfterFunc(300*time.Millisecond, func() { fill(t, o, c, "v") })
-		begun := time.Now()
-		f, err := g.Await(t.Context(), "k", false, loading)
-		if took := time.Since(begun); err != nil || string(f.Body) != "v" || took > 450*time.Millisecond {
-			t.Errorf("got %+v, %v after %v", f, err, took)
-		}
-
-		// A holder that died: the key is free when its lease ends.
-		claim(t, g, "dead", lease.Found{})
-		begun = time.Now()
-		f, err = g.Await(t.Context(), "dead", false, loading)
-		if took := time.Since(begun); err != nil || f.State != lease.Absent || took > lease.TTL+150*time.Millisecond {
-			t.Errorf("got %+v, %v after %v", f, err, took)
-		}
-
-		// A waiter leaves on its own.
-		claim(t, g, "slow", lease.Found{})
-		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
-		defer cancel()
-		if _, err := g.Await(ctx, "slow", false, loading); !errors.Is(err, context.DeadlineExceeded) {
-			t.Errorf("got error %v", err)
-		}
-	})
-}
-
-func TestAPushWakesAWaiter(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		rdb := mini(t)
-		changed, stopped := make(chan struct{}, 1), false
-		o := lease.Options{Redis: rdb, Timeout: time.Second, Pushes: func(key string) (<-chan struct{}, func()) {
-			return changed, func() { stopped = true }
-		}}
-		g := lease.New(o)
-		c := claim(t, g, "k", lease.Found{})
-		time.AfterFunc(100*time.Millisecond, func() { fill(t, o, c, "v"); changed <- struct{}{} })
-		begun := time.Now()
-		f, err := g.Await(t.Context(), "k", false, func(f lease.Found) bool { return f.State != lease.Loading })
-		if took := time.Since(begun); err != nil || string(f.Body) != "v" || took != 100*time.Millisecond || !stopped {
-			t.Errorf("got %+v, %v after %v, stopped %v; want it at the push", f, err, took, stopped)
-		}
-	})
 }
