@@ -42,7 +42,8 @@ func pfaddCommand(c *call) {
 	o.setEncoding(raw)
 	for _, element := range c.args[2:] {
 		next, changed, ok := h.Add(element)
-		if !ok {
+		if !ok { // what was added before stays, and nobody is told
+			o.setString(h, raw)
 			c.fail(errBrokenHyperLogLog)
 			return
 		}

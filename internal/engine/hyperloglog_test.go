@@ -27,6 +27,10 @@ func TestHyperLogLogs(t *testing.T) {
 		SETRANGE h 16 x                        :27
 		PFADD h d                              :1
 		PFCOUNT h                              -INVALIDOBJ Corrupted HLL object detected
+		PFADD short                            :1
+		SETBIT short 136 0                     :1
+		PFADD short e f g h i j k l m n o p q r s t u v w x y z ba bb bc bd be bf bg bh bi bj bk bl bm bn bo bp bq br bs bt bu bv bw bx by bz ca cb cc cd ce cf cg ch ci cj ck cl cm cn co cp cq cr cs ct cu cv cw cx cy cz  -INVALIDOBJ Corrupted HLL object detected
+		STRLEN short                           :70
 	`)
 }
 

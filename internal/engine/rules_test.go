@@ -69,7 +69,10 @@ func TestExpiryRules(t *testing.T) {
 				continue
 			}
 			s := newStage(Options{})
-			n, missing := playRule(t, s, r)
+			n, missing, wrong := playRule(s, r)
+			if wrong != "" {
+				t.Error(wrong)
+			}
 			if missing != "" {
 				if missing != "XADD" || cutShort[r.id] != n {
 					t.Errorf("%s, step %d: %s is unknown", r.id, n+1, missing)
@@ -90,28 +93,40 @@ func TestExpiryRules(t *testing.T) {
 			if _, later := laterRules[r.id[0]]; later {
 				continue
 			}
-			target := newRealTarget(t, addr)
-			playRule(t, target, r)
-			target.close()
+			wrong := ""
+			for range attempts {
+				target := newRealTarget(t, addr)
+				_, _, wrong = playRule(target, r)
+				target.close()
+				if wrong == "" {
+					break
+				}
+				t.Logf("again: %.200s", wrong)
+			}
+			if wrong != "" {
+				t.Error(wrong)
+			}
 		}
 	})
 }
 
-// playRule plays r and returns how many of its steps were played, and the command that stopped it, if one did.
-func playRule(t *testing.T, on target, r *rule) (n int, missing string) {
+// attempts is how often a rule is played on a real Redis, whose clock goes on while a busy machine has no time for the test.
+const attempts = 5
+
+// playRule plays r and returns how many of its steps were played, the command that stopped it, if one did, and what was wrong.
+func playRule(on target, r *rule) (n int, missing, wrong string) {
 	var dump string
 	for i, s := range r.steps {
 		got, want := playStep(on, s, &dump)
 		if strings.Contains(got, "-ERR unknown command") && !strings.Contains(want, "unknown command") {
 			word, _, _ := strings.Cut(s.command, " ")
-			return i, word
+			return i, word, ""
 		}
 		if !agree(got, want) && got != either[fmt.Sprintf("%s/%d", r.id, i+1)] {
-			t.Errorf("%s %s, step %d on %s: %s\n got %s\nwant %s", r.id, r.title, i+1, on.name(), s.command, got, want)
-			return i, ""
+			return i, "", fmt.Sprintf("%s %s, step %d on %s: %s\n got %.300s\nwant %.300s", r.id, r.title, i+1, on.name(), s.command, got, want)
 		}
 	}
-	return len(r.steps), ""
+	return len(r.steps), "", ""
 }
 
 // settle is how long an active cycle, an event or a push may take, in milliseconds.
