@@ -22,10 +22,15 @@ var hostile = []string{
 
 // Whatever is sent, every command replies exactly once, or waits, or was told not to reply; nothing panics, nothing hangs.
 func TestNoCommandBreaks(t *testing.T) {
+	t.Run("alone", func(t *testing.T) { breakIt(t, Options{}) })
+	t.Run("in a cluster", func(t *testing.T) { breakIt(t, Options{Cluster: &ClusterOptions{Cluster: NewCluster(2, 1)}}) })
+}
+
+func breakIt(t *testing.T, o Options) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
-	n := 300_000
+	n := 150_000
 	if testing.Short() {
 		n /= 10
 	}
@@ -38,7 +43,8 @@ func TestNoCommandBreaks(t *testing.T) {
 			}
 		}
 	}
-	e := New(Options{Seed: seed, Password: ""})
+	o.Seed = seed
+	e := New(o)
 	e.settings.maxBulk = 64 << 10
 	now := int64(1_800_000_000_000_000)
 	sessions := make([]*Session, 4)
