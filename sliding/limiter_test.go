@@ -12,6 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -63,7 +64,8 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 }
 
 func TestFixedWindow(t *testing.T) {
-	backends.Bubble(t, func(t *testing.T, srv *redistest.Server) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := redistest.Start(t)
 		l := mayfly.Must(sliding.NewLimiter(calls(srv.Client(), time.Minute), sliding.LimiterOptions{Limit: 10}))
 		allow := func(n int) sliding.Decision {
 			t.Helper()
@@ -92,7 +94,8 @@ func TestFixedWindow(t *testing.T) {
 
 // What a refusal says is true to the millisecond, and no stretch of a window's length admits more than twice the limit.
 func TestSlidingWindow(t *testing.T) {
-	backends.Bubble(t, func(t *testing.T, srv *redistest.Server) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := redistest.Start(t)
 		const limit, window = 50, time.Minute
 		seed := uint64(time.Now().UnixNano())
 		t.Log("seed", seed)
@@ -157,7 +160,8 @@ func TestSlidingWindow(t *testing.T) {
 }
 
 func TestALostReplyIsCountedOnceAtMost(t *testing.T) {
-	backends.Bubble(t, func(t *testing.T, srv *redistest.Server) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := redistest.Start(t)
 		l := mayfly.Must(sliding.NewLimiter(calls(srv.Client(), time.Hour), sliding.LimiterOptions{Limit: 10, FailOpen: true}))
 		l.Allow(t.Context(), "ada", 1)
 		srv.DropReply("evalsha")
@@ -172,7 +176,8 @@ func TestALostReplyIsCountedOnceAtMost(t *testing.T) {
 }
 
 func TestMiddleware(t *testing.T) {
-	backends.Bubble(t, func(t *testing.T, srv *redistest.Server) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := redistest.Start(t)
 		var events []mayfly.Event
 		ns := calls(srv.Client(), time.Minute)
 		ns.Observer = mayfly.ObserverFunc(func(_ context.Context, e mayfly.Event) { events = append(events, e) })

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -191,7 +192,8 @@ func TestNoUpdateIsLost(t *testing.T) {
 }
 
 func TestWhatIsNotAValueOfThisStore(t *testing.T) {
-	backends.Bubble(t, func(t *testing.T, srv *redistest.Server) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := redistest.Start(t)
 		ctx, rdb := t.Context(), srv.Client()
 		s := mayfly.Must(sliding.New(namespace(rdb), sliding.Options{}))
 		rdb.Set(ctx, "cart:python", `{"Count":5}`, idle)

@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/internal/backends"
 	"github.com/mayflycache/mayfly/redistest"
 	"github.com/mayflycache/mayfly/sliding"
 )
@@ -19,7 +18,8 @@ import (
 func inTime(t *testing.T, test func(t *testing.T, s *sliding.Store[string, cart], o sliding.Options, srv *redistest.Server)) {
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
-			backends.Bubble(t, func(t *testing.T, srv *redistest.Server) {
+			synctest.Test(t, func(t *testing.T) {
+				srv := redistest.Start(t)
 				test(t, mayfly.Must(sliding.New(namespace(srv.Client()), way.opt)), way.opt, srv)
 			})
 		})
@@ -87,7 +87,8 @@ func TestMaxAgeIsExact(t *testing.T) {
 
 // A value that was stored before there was a MaxAge gets its end at the first access.
 func TestMaxAgeComesLater(t *testing.T) {
-	backends.Bubble(t, func(t *testing.T, srv *redistest.Server) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := redistest.Start(t)
 		ctx := t.Context()
 		before := mayfly.Must(sliding.New(namespace(srv.Client()), sliding.Options{}))
 		after := mayfly.Must(sliding.New(namespace(srv.Client()), sliding.Options{MaxAge: time.Hour}))
@@ -115,7 +116,8 @@ func TestSeldomRenewed(t *testing.T) {
 	for _, local := range []bool{false, true} {
 		for _, age := range []time.Duration{0, 12 * time.Hour} {
 			t.Run(fmt.Sprintf("local %v, MaxAge %v", local, age), func(t *testing.T) {
-				backends.Bubble(t, func(t *testing.T, srv *redistest.Server) {
+				synctest.Test(t, func(t *testing.T) {
+					srv := redistest.Start(t)
 					ns := namespace(srv.Client())
 					if local {
 						l := mayfly.Must(mayfly.OpenLocal(t.Context(), mayfly.LocalOptions{Redis: srv.Client(), Prefixes: []string{"cart:"}, MaxEntries: 100}))
@@ -154,7 +156,8 @@ func TestSeldomRenewed(t *testing.T) {
 }
 
 func TestALostReply(t *testing.T) {
-	backends.Bubble(t, func(t *testing.T, srv *redistest.Server) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := redistest.Start(t)
 		ctx := t.Context()
 		for _, way := range ways {
 			s := mayfly.Must(sliding.New(namespace(srv.Client()), way.opt))

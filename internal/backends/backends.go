@@ -5,7 +5,6 @@ import (
 	"context"
 	"net"
 	"testing"
-	"testing/synctest"
 
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
@@ -60,11 +59,6 @@ func Each(t *testing.T, test func(t *testing.T, rdb redis.UniversalClient), but 
 			test(t, b.Open(t))
 		})
 	}
-}
-
-// Bubble runs what is about time in a synctest bubble, over redistest: hours cost nothing there.
-func Bubble(t *testing.T, test func(t *testing.T, srv *redistest.Server)) {
-	synctest.Test(t, func(t *testing.T) { test(t, redistest.Start(t)) })
 }
 
 // Mini returns a client of a miniredis that works in bubbles, and on their time. It is no place for long pipelines: a
