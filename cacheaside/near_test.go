@@ -544,10 +544,9 @@ func TestALocalTierOnACluster(t *testing.T) {
 		rdb := cluster.Client()
 		ns := namespace(t, rdb)
 		l := withLocal(t, &ns, mayfly.LocalOptions{})
-		version := 0
+		var loads atomic.Int32
 		c := must[int, user](t)(cacheaside.New(ns, func(context.Context, int) (user, error) {
-			version++
-			return user{"u", version}, nil
+			return user{"u", int(loads.Add(1))}, nil
 		}, cacheaside.Options{Early: earlyrefresh.Never}))
 		for range 3 {
 			got(t, c, 1)
