@@ -133,7 +133,7 @@ func (a *asked) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 // A call keeps the budget whatever the client's settings are and however the server is gone; then the breaker keeps
 // calls away from the socket.
 func TestADeadServerCostsTheBudgetAndThenNothing(t *testing.T) {
-	const budget, slack = 150 * time.Millisecond, 150 * time.Millisecond
+	const budget, slack = 150 * time.Millisecond, time.Second // go-redis by itself: 1.8 s, 20 s, 102 s
 	down := map[string]func(t *testing.T) *redis.Options{
 		"closed port": func(t *testing.T) *redis.Options {
 			l := listen(t)
