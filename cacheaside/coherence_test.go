@@ -75,7 +75,7 @@ func neighbour() int {
 				switch {
 				case err != nil || !ok || e.Source != cacheaside.SourceLocal: // an error is that of a Redis that restarts
 					c.Get(ctx, key)
-				case e.TTL <= 0 || e.Fresh <= 0:
+				case e.TTL < 0 || e.Fresh < 0: // in its last millisecond it has none left, and is good
 					complain("a local copy is past its end: %+v", e)
 				case n%16 == 0 || stopped || time.Since(begun) > silence:
 					done, at := changed(ctx, db, key)
