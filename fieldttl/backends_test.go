@@ -11,25 +11,9 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/fieldttl"
+	"github.com/mayflycache/mayfly/internal/backends"
 	"github.com/mayflycache/mayfly/internal/realredis"
-	"github.com/mayflycache/mayfly/redistest"
 )
-
-// backends have field TTLs. Each makes a client of an empty server.
-var backends = []struct {
-	name string
-	open func(t *testing.T) redis.UniversalClient
-}{
-	{"redistest", func(t *testing.T) redis.UniversalClient { return redistest.Start(t).Client() }},
-	{"cluster of redistest", func(t *testing.T) redis.UniversalClient { return redistest.StartCluster(t, 3).Client() }},
-	{"redis 8", func(t *testing.T) redis.UniversalClient { return realredis.Start(t, realredis.Options{}).Client() }},
-	{"cluster", func(t *testing.T) redis.UniversalClient {
-		if testing.Short() {
-			t.Skip("starts six servers")
-		}
-		return realredis.StartCluster(t, 3, 3, realredis.Options{}).Client()
-	}},
-}
 
 // behaviours hold on every backend, in both ways. Each uses keys of its own, and waits for nothing.
 var behaviours = []struct {
@@ -55,9 +39,9 @@ var behaviours = []struct {
 }
 
 func TestBackends(t *testing.T) {
-	for _, b := range backends {
-		t.Run(b.name, func(t *testing.T) {
-			rdb := b.open(t)
+	for _, b := range append(backends.Only("redistest", "redis 8", "cluster"), backends.DoubleCluster) {
+		t.Run(b.Name, func(t *testing.T) {
+			rdb := b.Open(t)
 			for _, apart := range []bool{false, true} {
 				t.Run(map[bool]string{false: "as 8.0", true: "as 7.4"}[apart], func(t *testing.T) {
 					for _, x := range behaviours {

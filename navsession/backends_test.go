@@ -8,41 +8,12 @@ import (
 	"testing"
 	"time"
 
-	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/internal/realredis"
+	"github.com/mayflycache/mayfly/internal/backends"
 	"github.com/mayflycache/mayfly/navsession"
-	"github.com/mayflycache/mayfly/redistest"
 )
-
-// backends are what visits must be right on. Each makes a client of an empty server.
-var backends = []struct {
-	name string
-	open func(t *testing.T) redis.UniversalClient
-}{
-	{"redistest", func(t *testing.T) redis.UniversalClient { return redistest.Start(t).Client() }},
-	{"cluster of redistest", func(t *testing.T) redis.UniversalClient { return redistest.StartCluster(t, 3).Client() }},
-	{"miniredis", func(t *testing.T) redis.UniversalClient {
-		rdb := redis.NewClient(&redis.Options{Addr: miniredis.RunT(t).Addr()})
-		t.Cleanup(func() { rdb.Close() })
-		return rdb
-	}},
-	{"redis 8", func(t *testing.T) redis.UniversalClient { return realredis.Start(t, realredis.Options{}).Client() }},
-	{"redis 7.0", func(t *testing.T) redis.UniversalClient {
-		return realredis.Start(t, realredis.Options{Flavour: realredis.Redis7}).Client()
-	}},
-	{"valkey", func(t *testing.T) redis.UniversalClient {
-		return realredis.Start(t, realredis.Options{Flavour: realredis.Valkey}).Client()
-	}},
-	{"cluster", func(t *testing.T) redis.UniversalClient {
-		if testing.Short() {
-			t.Skip("starts six servers")
-		}
-		return realredis.StartCluster(t, 3, 3, realredis.Options{}).Client()
-	}},
-}
 
 // behaviours hold on every backend. Each uses keys of its own, and waits for nothing.
 var behaviours = []struct {
@@ -62,9 +33,9 @@ var behaviours = []struct {
 }
 
 func TestBackends(t *testing.T) {
-	for _, b := range backends {
-		t.Run(b.name, func(t *testing.T) {
-			rdb := b.open(t)
+	for _, b := range append(backends.All, backends.DoubleCluster) {
+		t.Run(b.Name, func(t *testing.T) {
+			rdb := b.Open(t)
 			for _, x := range behaviours {
 				t.Run(x.name, func(t *testing.T) { x.test(t, rdb) })
 			}

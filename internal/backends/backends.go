@@ -4,6 +4,7 @@ package backends
 import (
 	"context"
 	"net"
+	"slices"
 	"testing"
 
 	"github.com/alicebob/miniredis/v2"
@@ -41,6 +42,19 @@ var All = []Backend{
 	}},
 }
 
+// DoubleCluster is the double's own cluster, for suites that only need what it has.
+var DoubleCluster = Backend{"cluster of redistest", func(t testing.TB) redis.UniversalClient { return redistest.StartCluster(t, 3).Client() }}
+
+// Only returns the backends of these names.
+func Only(names ...string) (some []Backend) {
+	for _, b := range All {
+		if slices.Contains(names, b.Name) {
+			some = append(some, b)
+		}
+	}
+	return some
+}
+
 func real(f realredis.Flavour) func(t testing.TB) redis.UniversalClient {
 	return func(t testing.TB) redis.UniversalClient {
 		return realredis.Start(t, realredis.Options{Flavour: f}).Client()
@@ -51,10 +65,8 @@ func real(f realredis.Flavour) func(t testing.TB) redis.UniversalClient {
 func Each(t *testing.T, test func(t *testing.T, rdb redis.UniversalClient), but ...string) {
 	for _, b := range All {
 		t.Run(b.Name, func(t *testing.T) {
-			for _, name := range but {
-				if name == b.Name {
-					t.Skipf("%s cannot do this", name)
-				}
+			if slices.Contains(but, b.Name) {
+				t.Skipf("%s cannot do this", b.Name)
 			}
 			test(t, b.Open(t))
 		})

@@ -10,36 +10,9 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/mayflycache/mayfly/internal/backends"
 	"github.com/mayflycache/mayfly/internal/lease"
-	"github.com/mayflycache/mayfly/internal/realredis"
-	"github.com/mayflycache/mayfly/redistest"
 )
-
-// backends are what the protocol must be right on. Each makes a client of an empty server.
-var backends = []struct {
-	name string
-	open func(t *testing.T) redis.UniversalClient
-}{
-	{"miniredis", func(t *testing.T) redis.UniversalClient {
-		rdb := redis.NewClient(&redis.Options{Addr: miniredis.RunT(t).Addr()})
-		t.Cleanup(func() { rdb.Close() })
-		return rdb
-	}},
-	{"redistest", func(t *testing.T) redis.UniversalClient { return redistest.Start(t).Client() }},
-	{"redis 8", func(t *testing.T) redis.UniversalClient { return realredis.Start(t, realredis.Options{}).Client() }},
-	{"redis 7.0", func(t *testing.T) redis.UniversalClient {
-		return realredis.Start(t, realredis.Options{Flavour: realredis.Redis7}).Client()
-	}},
-	{"valkey", func(t *testing.T) redis.UniversalClient {
-		return realredis.Start(t, realredis.Options{Flavour: realredis.Valkey}).Client()
-	}},
-	{"cluster", func(t *testing.T) redis.UniversalClient {
-		if testing.Short() {
-			t.Skip("starts six servers")
-		}
-		return realredis.StartCluster(t, 3, 3, realredis.Options{}).Client()
-	}},
-}
 
 // protocol is what must hold on every backend, for records and for plain values.
 var protocol = []struct {
@@ -59,9 +32,9 @@ var protocol = []struct {
 }
 
 func TestProtocol(t *testing.T) {
-	for _, b := range backends {
-		t.Run(b.name, func(t *testing.T) {
-			rdb := b.open(t)
+	for _, b := range backends.All {
+		t.Run(b.Name, func(t *testing.T) {
+			rdb := b.Open(t)
 			for _, p := range protocol {
 				t.Run(p.name, func(t *testing.T) {
 					t.Run("records", func(t *testing.T) { p.test(t, rdb, lease.Options{Redis: rdb, Timeout: 5 * time.Second}) })

@@ -16,15 +16,16 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/mayflycache/mayfly/internal/backends"
 	"github.com/mayflycache/mayfly/internal/breaker"
 	"github.com/mayflycache/mayfly/internal/lease"
 	"github.com/mayflycache/mayfly/internal/realredis"
 )
 
 func TestAKeyOfAnotherTypeIsLeftAlone(t *testing.T) {
-	for _, b := range backends[:3] {
-		t.Run(b.name, func(t *testing.T) {
-			rdb := b.open(t)
+	for _, b := range backends.Only("redistest", backends.Miniredis, "redis 8") {
+		t.Run(b.Name, func(t *testing.T) {
+			rdb := b.Open(t)
 			g, ctx := lease.New(lease.Options{Redis: rdb, Timeout: 5 * time.Second}), t.Context()
 			rdb.RPush(ctx, "k", "a list")
 			if _, err := g.Look(ctx, "k", true); !redis.HasErrorPrefix(err, "WRONGTYPE") {
