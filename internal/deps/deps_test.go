@@ -35,6 +35,9 @@ var rooms = map[string]room{
 	"jitter":       {never: pure},
 	"earlyrefresh": {never: pure},
 
+	// The rules of HTTP caching: what may be stored and reused, for how long and for whom.
+	"internal/rfc9111": {may: []string{"github.com/dunglas/httpsfv"}, never: append([]string{"sync"}, pure...)},
+
 	// The kernel: both halves stand on it.
 	"internal/expiry":   {never: append([]string{"sync", "sync/atomic"}, pure...)},
 	"internal/hashslot": {never: pure},

@@ -1,0 +1,62 @@
+package rfc9111
+
+import "time"
+
+// Policy is all that the rules want to know of a stored response: plain values, to be stored beside it, so that nothing
+// is parsed again for a hit.
+type Policy struct {
+	Received   time.Time     // when it arrived, or was last found valid
+	InitialAge time.Duration // corrected_initial_age: how old it was at Received
+	Lifetime   time.Duration // freshness_lifetime; 0: stale at once
+
+	// Windows past the end of freshness, 0 where the response forbids it.
+	StaleWhileRevalidate time.Duration // serve and renew in the background
+	StaleIfError         time.Duration // serve if the origin fails
+	Validate             time.Duration // keep for a revalidation
+
+	Flags Flags
+}
+
+// Flags are what a Policy knows in one bit each.
+type Flags uint8
+
+const (
+	NoCache   Flags = 1 << iota // never without revalidation
+	Strict                      // never stale: must-revalidate, proxy-revalidate or s-maxage
+	Immutable                   // a reload does not ask while it is fresh
+	Heuristic                   // the lifetime is a guess
+	Validator                   // there is an ETag or a Last-Modified
+)
+
+// Age is the current_age of RFC 9111, section 4.2.3.
+func (p Policy) Age(now time.Time) time.Duration {
+	return p.InitialAge + max(0, now.Sub(p.Received))
+}
+
+// Left is how long it will stay fresh; negative for how long it has been stale. It is what Cache-Status calls ttl.
+func (p Policy) Left(now time.Time) time.Duration { return p.Lifetime - p.Age(now) }
+
+// Keep is for how long from now it is of any use: what is left of freshness and the longest of the windows.
+func (p Policy) Keep(now time.Time) time.Duration {
+	return p.Left(now) + max(p.StaleWhileRevalidate, p.StaleIfError, p.Validate)
+}
+
+// Verdict says what to do with a stored response that matches a request.
+type Verdict uint8
+
+const (
+	Revalidate Verdict = iota // ask the origin first
+	Serve                     // fresh enough for this request
+	ServeStale                // past its freshness, which the client's max-stale allows
+	Renew                     // serve it stale, and renew it in the background (stale-while-revalidate)
+)
+
+// Decide says whether the stored response may answer a request with the directives q at now.
+func (p Policy) Decide(q Directives, now time.Time) Verdict {
+	return Revalidate
+}
+
+// OnError says whether it may answer a request with the directives q at now in place of an origin that failed.
+func (p Policy) OnError(q Directives, now time.Time) bool {
+	return false
+}
