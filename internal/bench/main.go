@@ -53,6 +53,7 @@ var measurements = []measurement{
 	{"navsession", []string{performance}, func(w []io.Writer, o settings) { visitCosts(w[0], o) }},
 	{"fieldttl", []string{performance}, func(w []io.Writer, o settings) { fieldCosts(w[0], o) }},
 	{"remote hits", []string{performance}, func(w []io.Writer, o settings) { remoteHits(w[0], o) }},
+	{"local hits", []string{performance}, func(w []io.Writer, o settings) { localHits(w[0], o) }},
 	{"many", []string{performance}, func(w []io.Writer, o settings) { manyHits(w[0], o) }},
 	{"stampede", []string{performance}, func(w []io.Writer, o settings) { stampede(w[0], o) }},
 	{"million", []string{performance}, func(w []io.Writer, o settings) { million(w[0], o) }},
@@ -92,7 +93,11 @@ func main() {
 			continue
 		}
 		for i, doc := range m.into {
-			text := fmt.Sprintf("`cd internal/bench && go run . -only %s` on %s\n\n%s", m.name, machine(), found[i].String())
+			long := ""
+			if o.long {
+				long = " -long"
+			}
+			text := fmt.Sprintf("`cd internal/bench && go run . -only %q%s` on %s\n\n%s", m.name, long, machine(), found[i].String())
 			if err := fill(*docs+"/"+doc, m.name, text); err != nil {
 				fmt.Fprintln(os.Stderr, err)
 				os.Exit(1)

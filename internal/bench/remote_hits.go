@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"math"
 	"runtime"
 	"strings"
 	"sync"
@@ -93,7 +94,11 @@ func tellPaired(w io.Writer, ways []asked, rounds, ops int) {
 				missed = " (missed)"
 			}
 		}
-		fmt.Fprintf(w, "| %s | %s | %.1f µs | %.2f%s | %+.0f |\n", way.name, bound, ns[i]/1000, ratio[i], missed, allocs[i]-allocs[0])
+		took := fmt.Sprintf("%.1f µs", ns[i]/1000)
+		if ns[i] < 1000 {
+			took = fmt.Sprintf("%.0f ns", ns[i])
+		}
+		fmt.Fprintf(w, "| %s | %s | %s | %.2f%s | %+.0f |\n", way.name, bound, took, ratio[i], missed, math.Round(allocs[i]-allocs[0])+0)
 	}
 }
 

@@ -12,12 +12,15 @@ import (
 	"os/exec"
 	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	peer "github.com/go-redis/cache/v9"
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/rueidis"
+	"github.com/redis/rueidis/rueidisaside"
 	"github.com/viccon/sturdyc"
 
 	"github.com/mayflycache/mayfly"
@@ -33,12 +36,15 @@ const (
 	thinks       = 100 * time.Millisecond // a caller between two Gets, on average
 )
 
-// getters are ways to get one hot key, whose value is the time at which its load began, in unix microseconds.
+// A loader says when its load began, in unix microseconds.
+type loader func(context.Context) (int64, error)
+
+// getters are ways to get one hot key, whose value is the time at which its load began.
 var getters = []struct {
 	name string
-	make func(rdb *redis.Client, ttl time.Duration, load func(context.Context) (int64, error)) func(context.Context) (int64, error)
+	make func(rdb *redis.Client, ttl time.Duration, load loader) loader
 }{
-	{"GET, load, SET", func(rdb *redis.Client, ttl time.Duration, load func(context.Context) (int64, error)) func(context.Context) (int64, error) {
+	{"GET, load, SET", func(rdb *redis.Client, ttl time.Duration, load loader) loader {
 		return func(ctx context.Context) (int64, error) {
 			v, err := rdb.Get(ctx, "hot").Int64()
 			if !errors.Is(err, redis.Nil) {
@@ -50,29 +56,63 @@ var getters = []struct {
 			return v, err
 		}
 	}},
-	{"go-redis/cache", func(rdb *redis.Client, ttl time.Duration, load func(context.Context) (int64, error)) func(context.Context) (int64, error) {
+	{"go-redis/cache", func(rdb *redis.Client, ttl time.Duration, load loader) loader {
 		c := peer.New(&peer.Options{Redis: rdb})
 		return func(ctx context.Context) (v int64, err error) {
 			err = c.Once(&peer.Item{Ctx: ctx, Key: "hot", Value: &v, TTL: ttl, Do: func(*peer.Item) (any, error) { return load(ctx) }})
 			return v, err
 		}
 	}},
-	{"sturdyc (in each process)", func(_ *redis.Client, ttl time.Duration, load func(context.Context) (int64, error)) func(context.Context) (int64, error) {
+	{"sturdyc (in each process)", func(_ *redis.Client, ttl time.Duration, load loader) loader {
 		c := sturdyc.New[int64](100, 1, ttl, 10)
-		return func(ctx context.Context) (int64, error) { return c.GetOrFetch(ctx, "hot", load) }
+		return func(ctx context.Context) (int64, error) {
+			return c.GetOrFetch(ctx, "hot", sturdyc.FetchFn[int64](load))
+		}
 	}},
-	{"mayfly, early refresh", func(rdb *redis.Client, ttl time.Duration, load func(context.Context) (int64, error)) func(context.Context) (int64, error) {
-		return stampedeCache(rdb, ttl, load, cacheaside.Options{})
+	{"rueidisaside (with its local copies)", func(rdb *redis.Client, ttl time.Duration, load loader) loader {
+		c := must(rueidisaside.NewClient(rueidisaside.ClientOption{ClientOption: rueidis.ClientOption{InitAddress: []string{rdb.Options().Addr}}}))
+		return func(ctx context.Context) (int64, error) {
+			text, err := c.Get(ctx, ttl, "hot", func(ctx context.Context, _ string) (string, error) {
+				v, err := load(ctx)
+				return strconv.FormatInt(v, 10), err
+			})
+			if err != nil {
+				return 0, err
+			}
+			return strconv.ParseInt(text, 10, 64)
+		}
 	}},
-	{"mayfly, stale while revalidate", func(rdb *redis.Client, ttl time.Duration, load func(context.Context) (int64, error)) func(context.Context) (int64, error) {
-		return stampedeCache(rdb, ttl, load, cacheaside.Options{Early: earlyrefresh.Never, Stale: cacheaside.Stale{While: ttl}})
+	{earlyWay, func(rdb *redis.Client, ttl time.Duration, load loader) loader {
+		return stampedeCache(rdb, ttl, load, false, cacheaside.Options{})
+	}},
+	{"mayfly, stale while revalidate", func(rdb *redis.Client, ttl time.Duration, load loader) loader {
+		return stampedeCache(rdb, ttl, load, false, cacheaside.Options{Early: earlyrefresh.Never, Stale: cacheaside.Stale{While: ttl}})
+	}},
+	{earlyWay + ", with a local tier", func(rdb *redis.Client, ttl time.Duration, load loader) loader {
+		return stampedeCache(rdb, ttl, load, true, cacheaside.Options{})
+	}},
+	{"mayfly, stale while revalidate, with a local tier", func(rdb *redis.Client, ttl time.Duration, load loader) loader {
+		return stampedeCache(rdb, ttl, load, true, cacheaside.Options{Early: earlyrefresh.Never, Stale: cacheaside.Stale{While: ttl}})
 	}},
 }
 
-func stampedeCache(rdb *redis.Client, ttl time.Duration, load func(context.Context) (int64, error), o cacheaside.Options) func(context.Context) (int64, error) {
+const earlyWay = "mayfly, early refresh"
+
+// stampedeCache also tells Redis how much time the value had left when its renewal began: what early refresh is early by.
+func stampedeCache(rdb *redis.Client, ttl time.Duration, load loader, local bool, o cacheaside.Options) loader {
 	o.Faults.RedisTimeout = 10 * time.Second // a machine that is busy with eight processes is no fault of Redis
-	c := must(cacheaside.New(mayfly.Namespace[string, int64]{Name: "hot", Redis: rdb, Prefix: "cache:", TTL: ttl},
-		func(ctx context.Context, _ string) (int64, error) { return load(ctx) }, o))
+	ns := mayfly.Namespace[string, int64]{Name: "hot", Redis: rdb, Prefix: "cache:", TTL: ttl}
+	if local {
+		ns.Local = must(mayfly.OpenLocal(context.Background(), mayfly.LocalOptions{Redis: rdb, MaxEntries: 1000, Prefixes: []string{ns.Prefix}}))
+	}
+	var c *cacheaside.Cache[string, int64]
+	c = must(cacheaside.New(ns, func(ctx context.Context, _ string) (int64, error) {
+		if e, ok, err := c.Lookup(ctx, "hot"); err == nil && ok && e.Fresh > 0 {
+			rdb.IncrBy(ctx, "lead", e.Fresh.Microseconds())
+			rdb.Incr(ctx, "led")
+		}
+		return load(ctx)
+	}, o))
 	return func(ctx context.Context) (int64, error) { return c.Get(ctx, "hot") }
 }
 
@@ -133,10 +173,11 @@ func stampedeChild(args []string) {
 // stampede has processes ask for one hot key over many ends of its life.
 func stampede(w io.Writer, o settings) {
 	fmt.Fprintf(w, `%d processes of %d callers, each asking every %v for one key, cold at first; a load takes %v. A load goes on counting until it
-ends, whoever waits. The age is from the beginning of the load.
+ends, whoever waits. The age is from the beginning of the load. The bound of early refresh is 1.1 x TTL / (TTL - lead), where lead is
+how much time the value had left when a renewal began, on average.
 
-| TTL | expiries | | loads per TTL | most at once | p50 | p99 | max | oldest value |
-| --- | --- | --- | --- | --- | --- | --- | --- | --- |
+| TTL | expiries | | bound | loads per TTL | most at once | p50 | p99 | max | oldest value |
+| --- | --- | --- | --- | --- | --- | --- | --- | --- | --- |
 `, stampeders, stampeding, thinks, loadTakes)
 	for _, ttl := range []time.Duration{time.Second / 2, time.Second, 5 * time.Second, 30 * time.Second} {
 		expiries := int(15 * time.Second / ttl)
@@ -199,7 +240,15 @@ func oneStampede(w io.Writer, which int, ttl time.Duration, expiries int) {
 		return time.Duration(sum.Took[int(share*float64(len(sum.Took)-1))]) * time.Microsecond
 	}
 	most := must(rdb.ZRevRangeWithScores(ctx, "most", 0, 0).Result())[0].Score
-	fmt.Fprintf(w, "| %v | %d | %s | %.2f | %.0f | %v | %v | %v | %v |\n", ttl, expiries, getters[which].name,
+	bound := "-"
+	if name := getters[which].name; strings.HasPrefix(name, earlyWay) {
+		lead, _ := rdb.Get(ctx, "lead").Float64()
+		led, _ := rdb.Get(ctx, "led").Float64()
+		bound = fmt.Sprintf("%.2f", 1.1*ttl.Seconds()/(ttl.Seconds()-lead/max(led, 1)/1e6))
+	} else if strings.HasPrefix(name, "mayfly") {
+		bound = "1"
+	}
+	fmt.Fprintf(w, "| %v | %d | %s | %s | %.2f | %.0f | %v | %v | %v | %v |\n", ttl, expiries, getters[which].name, bound,
 		float64(must(rdb.Get(ctx, "loads").Int()))/float64(expiries), most, at(0.5), at(0.99), at(1),
 		(time.Duration(slices.Max(sum.Age)) * time.Microsecond).Round(time.Millisecond))
 }
