@@ -1,8 +1,13 @@
 package rfc9111
 
-import "net/http"
+import (
+	"net/http"
+	"strings"
+	"time"
+)
 
-// Directives are what a Cache-Control says, of a request or of a response.
+// Directives are what a Cache-Control says, of a request or of a response (RFC 9111, section 5.2; RFC 5861; RFC 8246).
+// Of a directive that comes twice the first counts; those that this cache does not know do not.
 type Directives struct {
 	MaxAge               Delta
 	SMaxAge              Delta
@@ -15,18 +20,116 @@ type Directives struct {
 	MustRevalidate, ProxyRevalidate         bool
 	MustUnderstand, Immutable, OnlyIfCached bool
 
-	// Fields are the header fields that a qualified private="..." or no-cache="..." lists: nobody else gets them.
+	// Fields are the header fields that a qualified private="..." or no-cache="..." lists, in canonical form: nobody else
+	// gets them. Unqualified, and where the list is none, the directive is about the whole response.
 	Fields []string
 }
 
-// Delta is a number of seconds that may not have been given. It is at most 2^31, and 0 where it was not a number.
+// Delta is a number of seconds that may not have been given. It is at most 2^31, and 0 where it was given and is not a
+// number: stale, RFC 9111, section 4.2.1.
 type Delta struct {
 	Seconds int64
 	Given   bool
 }
 
-// ParseRequest returns the directives of a request. Pragma: no-cache counts where there is no Cache-Control.
-func ParseRequest(h http.Header) Directives { return Directives{} }
+// Duration is the number as one.
+func (d Delta) Duration() time.Duration { return time.Duration(d.Seconds) * time.Second }
 
-// ParseResponse returns the directives of a response's Cache-Control.
-func ParseResponse(h http.Header) Directives { return Directives{} }
+// maxDelta stands for every number that is greater (RFC 9111, section 1.2.2).
+const maxDelta = 1 << 31
+
+// ParseRequest returns the directives of a request. Pragma does not count: RFC 9111, section 5.4, deprecates it.
+func ParseRequest(h http.Header) Directives { return ParseResponse(h) }
+
+// ParseResponse returns the directives of a response's Cache-Control. See [Rules.Judge] for who speaks over it.
+func ParseResponse(h http.Header) (d Directives) {
+	lines := h["Cache-Control"]
+	if len(lines) == 0 {
+		return d
+	}
+	elements(lines, func(e string) {
+		name, arg, has := strings.Cut(e, "=")
+		text, quoted := unquote(arg)
+		if quoted {
+			arg = text
+		}
+		d.add(name, arg, has, quoted)
+	})
+	return d
+}
+
+// add takes one directive. Whitespace about "=" is not allowed, and makes of max-age an invalid one.
+func (d *Directives) add(name, arg string, has, quoted bool) {
+	if bare := trim(name); bare != name {
+		name, arg = bare, " "
+	}
+	switch strings.ToLower(name) {
+	case "max-age":
+		d.MaxAge.set(arg)
+	case "s-maxage":
+		d.SMaxAge.set(arg)
+	case "min-fresh":
+		d.MinFresh.set(arg)
+	case "stale-while-revalidate":
+		d.StaleWhileRevalidate.set(arg)
+	case "stale-if-error":
+		d.StaleIfError.set(arg)
+	case "max-stale":
+		if !has {
+			arg = "2147483648"
+		}
+		d.MaxStale.set(arg)
+	case "no-cache":
+		d.NoCache = !d.list(arg, quoted) || d.NoCache
+	case "private":
+		d.Private = !d.list(arg, quoted) || d.Private
+	case "no-store":
+		d.NoStore = true
+	case "public":
+		d.Public = true
+	case "must-revalidate":
+		d.MustRevalidate = true
+	case "proxy-revalidate":
+		d.ProxyRevalidate = true
+	case "must-understand":
+		d.MustUnderstand = true
+	case "immutable":
+		d.Immutable = true
+	case "only-if-cached":
+		d.OnlyIfCached = true
+	}
+}
+
+// list takes the fields of a qualified directive. It reports whether there were any, and nothing else: a directive
+// that names what cannot be a field is about everything.
+func (d *Directives) list(arg string, quoted bool) bool {
+	if !quoted {
+		return false
+	}
+	before, names := len(d.Fields), true
+	elements([]string{arg}, func(name string) {
+		names = names && token(name)
+		d.Fields = append(d.Fields, http.CanonicalHeaderKey(name))
+	})
+	return names && len(d.Fields) > before
+}
+
+func (d *Delta) set(arg string) {
+	if !d.Given {
+		d.Seconds, d.Given = 0, true
+		if n, ok := delta(arg); ok {
+			d.Seconds = n
+		}
+	}
+}
+
+// delta returns the number that s says, at most 2^31.
+func delta(s string) (n int64, ok bool) {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return 0, false
+		}
+		n = min(n*10+int64(s[i]-'0'), maxDelta)
+	}
+	return n, s != ""
+}

@@ -29,8 +29,9 @@ const (
 )
 
 // Age is the current_age of RFC 9111, section 4.2.3.
+// It is at most 2^31 s.
 func (p Policy) Age(now time.Time) time.Duration {
-	return p.InitialAge + max(0, now.Sub(p.Received))
+	return min(p.InitialAge+max(0, now.Sub(p.Received)), maxDelta*time.Second)
 }
 
 // Left is how long it will stay fresh; negative for how long it has been stale. It is what Cache-Status calls ttl.
@@ -51,12 +52,48 @@ const (
 	Renew                     // serve it stale, and renew it in the background (stale-while-revalidate)
 )
 
-// Decide says whether the stored response may answer a request with the directives q at now.
+// Decide says whether the stored response may answer a request with the directives q at now (RFC 9111, sections 4.2 and
+// 5.2.1).
 func (p Policy) Decide(q Directives, now time.Time) Verdict {
+	if p.Flags&NoCache != 0 || q.NoCache || q.NoStore {
+		return Revalidate
+	}
+	age := p.Age(now)
+	left := p.Lifetime - age
+	if q.MaxAge.Given && (age > q.MaxAge.Duration() || q.MaxAge.Seconds == 0) {
+		// A reload asks with max-age=0: of what is immutable only the forced one, no-cache, gets another (RFC 8246).
+		if p.Flags&Immutable == 0 || left <= 0 {
+			return Revalidate
+		}
+	}
+	switch {
+	case q.MinFresh.Given && left < q.MinFresh.Duration():
+		return Revalidate
+	case left > 0:
+		return Serve
+	case p.Flags&Strict != 0:
+		return Revalidate
+	case -left < p.StaleWhileRevalidate:
+		return Renew
+	case q.MaxStale.Given && -left <= q.MaxStale.Duration():
+		return ServeStale
+	}
 	return Revalidate
 }
 
-// OnError says whether it may answer a request with the directives q at now in place of an origin that failed.
+// OnError says whether it may answer a request with the directives q at now in place of an origin that failed (RFC 9111,
+// section 4.2.4; RFC 5861, section 4). A max-age of the request is a wish, no-cache and min-fresh are demands.
 func (p Policy) OnError(q Directives, now time.Time) bool {
-	return false
+	left := p.Left(now)
+	switch {
+	case p.Flags&NoCache != 0 || q.NoCache || q.NoStore:
+		return false
+	case q.MinFresh.Given && left < q.MinFresh.Duration():
+		return false
+	case left > 0:
+		return true
+	case p.Flags&Strict != 0:
+		return false
+	}
+	return -left < max(p.StaleIfError, p.StaleWhileRevalidate, q.StaleIfError.Duration())
 }

@@ -1,10 +1,54 @@
 package rfc9111
 
-import "net/http"
+import (
+	"net/http"
+	"strings"
+	"time"
+)
 
-// Stored returns what is stored of a response's header: all of it, unknown fields too, minus what belongs to one
-// connection or one client. The argument is not changed.
-func (r Rules) Stored(response http.Header) http.Header { return response.Clone() }
+// Stored returns what is stored of the header of a response that came at received: all of it, unknown fields too, minus
+// what belongs to one connection (RFC 9111, section 3.1), what a qualified private or no-cache keeps from others, and Age,
+// which is made anew. It has a Date, if need be of when it came (RFC 9110, section 6.6.1). The argument is not changed.
+func (r Rules) Stored(response http.Header, received time.Time) http.Header {
+	h := canonical(response)
+	d, _ := r.directives(h)
+	out := make(http.Header, len(h)+1)
+	for name, lines := range h {
+		if !hop(name) && name != "Age" && !strings.HasPrefix(name, http.TrailerPrefix) {
+			out[name] = append([]string(nil), lines...)
+		}
+	}
+	elements(h["Connection"], func(name string) { out.Del(name) })
+	for _, name := range d.Fields {
+		delete(out, name)
+	}
+	if len(out["Date"]) == 0 {
+		out["Date"] = []string{FormatDate(received)}
+	}
+	return out
+}
 
-// SetAge writes p's age at now, in whole seconds.
-func SetAge(h http.Header, age int64) {}
+// hop reports whether a field, by its canonical name, is about one connection only.
+func hop(name string) bool {
+	switch name {
+	case "Connection", "Keep-Alive", "Te", "Trailer", "Transfer-Encoding", "Upgrade":
+		return true
+	}
+	return strings.HasPrefix(name, "Proxy-")
+}
+
+// canonical returns h with the names of its fields in canonical form, h itself if they are: a handler may have put others
+// into the map, and net/http sends them.
+func canonical(h http.Header) http.Header {
+	for name := range h {
+		if http.CanonicalHeaderKey(name) != name {
+			out := make(http.Header, len(h))
+			for name, lines := range h {
+				key := http.CanonicalHeaderKey(name)
+				out[key] = append(out[key], lines...)
+			}
+			return out
+		}
+	}
+	return h
+}

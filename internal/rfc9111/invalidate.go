@@ -1,6 +1,10 @@
 package rfc9111
 
-import "net/http"
+import (
+	"net/http"
+	"net/url"
+	"slices"
+)
 
 // Safe reports whether a method only reads (RFC 9110, section 9.2.1). One that is not known does not.
 func Safe(method string) bool {
@@ -12,5 +16,46 @@ func Safe(method string) bool {
 }
 
 // Invalidated returns the keys that a response voids (RFC 9111, section 4.4): none for a safe method or an error, else
-// that of the target and those that Location and Content-Location name, if on the same origin.
-func (k Keys) Invalidated(r *http.Request, status int, response http.Header) []string { return nil }
+// that of the target and those that Location and Content-Location name, if they are of the same origin.
+func (k Keys) Invalidated(r *http.Request, status int, response http.Header) (keys []string) {
+	if Safe(r.Method) || status < 200 || status > 399 {
+		return nil
+	}
+	if key, ok := k.Key(r); ok {
+		keys = append(keys, key)
+	}
+	h := canonical(response)
+	for _, name := range []string{"Location", "Content-Location"} {
+		if key, ok := k.located(r, h[name]); ok && !slices.Contains(keys, key) {
+			keys = append(keys, key)
+		}
+	}
+	return keys
+}
+
+// located returns the key of the URL that a field of a response names, if it is of the same origin as the request: another
+// host's entries are not this one's to void (section 4.4).
+func (k Keys) located(r *http.Request, lines []string) (key string, ok bool) {
+	if len(lines) != 1 {
+		return "", false
+	}
+	ref, err := url.Parse(lines[0])
+	if err != nil {
+		return "", false
+	}
+	base := &url.URL{Scheme: k.scheme(r), Host: r.Host, Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: r.URL.RawQuery}
+	u := base.ResolveReference(ref)
+	if !sameOrigin(u, base) {
+		return "", false
+	}
+	return k.Of(u)
+}
+
+func sameOrigin(a, b *url.URL) bool {
+	site := Keys{}
+	at := func(u *url.URL) string {
+		key, _ := site.Of(&url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/"})
+		return key
+	}
+	return at(a) != "" && at(a) == at(b)
+}

@@ -16,6 +16,7 @@ package rfc9111
 
 import (
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -49,10 +50,95 @@ type Exchange struct {
 
 	// Assumed is the lifetime of a response that says nothing about its own. 0: a guess from Last-Modified, or none.
 	Assumed time.Duration
+
+	// Self says of the answer to a POST that its Content-Location is the request's own URL: then, with explicit freshness, it
+	// answers later GETs (RFC 9110, section 9.3.3). See [Keys.Self].
+	Self bool
 }
 
-// Judge says whether a shared cache may store the response, with everything that it will have to know to reuse it; the
-// reason is Storable or says why not.
+// Judge says whether a shared cache may store the response (RFC 9111, section 3), with everything that it will have to know
+// to reuse it; the reason is Storable or says why not.
 func (r Rules) Judge(x Exchange) (Policy, Reason) {
-	return Policy{}, NoFreshness
+	h := canonical(x.Header)
+	d, targeted := r.directives(h)
+	life, explicit := lifetime(d, h, !targeted, x.Received)
+	if reason := r.forbids(x, d, h, explicit); reason != Storable {
+		return Policy{}, reason
+	}
+
+	p := Policy{Received: x.Received, InitialAge: initialAge(x, h), Lifetime: life}
+	if !explicit && x.Assumed > 0 {
+		p.Lifetime = x.Assumed
+	} else if !explicit && !r.NoHeuristic {
+		p.Lifetime = guess(h, x.Received)
+		p.Flags |= Heuristic
+	}
+	if d.Immutable {
+		p.Flags |= Immutable
+	}
+	if hasValidator(h, x.Received) {
+		p.Flags |= Validator
+		p.Validate = r.Validate
+	}
+	promised := p.windows(r, x, d)
+
+	switch {
+	case p.Lifetime == 0 && p.Flags&Validator == 0 && !explicit:
+		return Policy{}, NoFreshness
+	case p.Lifetime == 0 && p.Flags&Validator == 0 && !promised, p.Keep(x.Received) <= 0:
+		return Policy{}, Expired
+	}
+	return p, Storable
+}
+
+// windows sets for how long the response is of use when it is no longer fresh, and reports whether it said so itself.
+func (p *Policy) windows(r Rules, x Exchange, d Directives) (promised bool) {
+	if d.NoCache { // never without revalidation, however fresh
+		p.Flags |= NoCache
+		p.Lifetime = 0
+		return false
+	}
+	// s-maxage says what proxy-revalidate does: section 5.2.2.10.
+	if d.MustRevalidate || d.ProxyRevalidate || d.SMaxAge.Given {
+		p.Flags |= Strict
+		return false
+	}
+	p.StaleWhileRevalidate = d.StaleWhileRevalidate.Duration()
+	if x.Status < 500 { // one failure does not stand in for another
+		p.StaleIfError = r.StaleIfError
+		if d.StaleIfError.Given {
+			p.StaleIfError = d.StaleIfError.Duration()
+		}
+	}
+	return p.StaleWhileRevalidate > 0 || d.StaleIfError.Seconds > 0
+}
+
+// forbids says what speaks against storing, apart from time.
+func (r Rules) forbids(x Exchange, d Directives, h http.Header, explicit bool) Reason {
+	switch method := x.Request.Method; {
+	case x.Status < 200:
+		return Interim
+	case method != http.MethodGet && !(method == http.MethodPost && x.Self && explicit):
+		return Method
+	case x.Status == 206, x.Status == 304, x.Status == 412, x.Status == 416: // what they are depends on more than the URL
+		return Partial
+	case ParseRequest(x.Request.Header).NoStore:
+		return RequestNoStore
+	case d.MustUnderstand && http.StatusText(x.Status) == "":
+		return NotUnderstood
+	case d.NoStore && !d.MustUnderstand: // section 5.2.2.3: who understands the status ignores no-store
+		return NoStore
+	case d.Private:
+		return Private
+	case x.Request.Header["Authorization"] != nil && !(d.Public || d.MustRevalidate || d.SMaxAge.Given): // section 3.5
+		return Authorization
+	case h["Set-Cookie"] != nil && !r.StoreSetCookie && !slices.Contains(d.Fields, "Set-Cookie"):
+		return SetCookie
+	case !explicit && !d.Public && !heuristic(x.Status):
+		return NoFreshness
+	}
+	if _, ok := ParseVary(h); !ok {
+		return VaryAny
+	}
+	return Storable
 }

@@ -1,6 +1,12 @@
 package rfc9111
 
-import "net/http"
+import (
+	"math"
+	"net/http"
+	"strconv"
+	"strings"
+	"time"
+)
 
 // Span is a part of a body: its first and last byte, both in it.
 type Span struct{ First, Last int64 }
@@ -14,8 +20,72 @@ const (
 	Unsatisfiable             // 416
 )
 
-// Range returns the part of a stored 200 of size bytes that a request asks for.
-func Range(request, stored http.Header, size int64) (Span, Part) { return Span{}, Whole }
+// Range returns the part of a stored 200 of size bytes, which came at received, that a GET asks for (RFC 9110, section
+// 14.2). A server may ignore Range, and this one does where it is broken or lists several.
+func Range(request, stored http.Header, size int64, received time.Time) (Span, Part) {
+	lines := request["Range"]
+	if len(lines) != 1 || !ifRange(request["If-Range"], stored, received) {
+		return Span{}, Whole
+	}
+	unit, spec, ok := strings.Cut(lines[0], "=")
+	if !ok || !strings.EqualFold(trim(unit), "bytes") {
+		return Span{}, Whole
+	}
+	first, last, ok := strings.Cut(trim(spec), "-")
+	from, fromOK := position(first)
+	to, toOK := position(last)
+	switch {
+	case !ok || first != "" && !fromOK || last != "" && !toOK || first == "" && last == "" || first != "" && last != "" && to < from:
+		return Span{}, Whole
+	case first == "" && to == 0, first != "" && from >= size:
+		return Span{}, Unsatisfiable
+	case size == 0: // of nothing, the last bytes: there is no way to say so in a Content-Range
+		return Span{}, Whole
+	case first == "":
+		return Span{max(0, size-to), size - 1}, Single
+	case last == "":
+		return Span{from, size - 1}, Single
+	}
+	return Span{from, min(to, size-1)}, Single
+}
 
-// ContentRange is the field of that name of a 206.
-func (s Span) ContentRange(size int64) string { return "" }
+// position reads a byte's position, at most the greatest there is.
+func position(s string) (n int64, ok bool) {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return 0, false
+		}
+		if n > (math.MaxInt64-9)/10 {
+			n = math.MaxInt64 / 10
+			continue
+		}
+		n = n*10 + int64(s[i]-'0')
+	}
+	return n, s != ""
+}
+
+// ifRange reports whether a range may be had of the stored response (RFC 9110, section 13.1.5): there is no If-Range, or
+// it is exactly its ETag, a strong one, or its Last-Modified, if that is at least a second older than its Date.
+func ifRange(lines []string, stored http.Header, received time.Time) bool {
+	if lines == nil {
+		return true
+	}
+	if len(lines) != 1 {
+		return false
+	}
+	want := trim(lines[0])
+	if strings.HasSuffix(want, `"`) {
+		return strong(want) && want == etag(stored)
+	}
+	since, ok := ParseDate(want, received)
+	modified, isDate := lastModified(stored, received)
+	return ok && isDate && since.Equal(modified) && modified.Before(dateOf(stored, received))
+}
+
+// ContentRange is the field of that name of a 206 of a body of size bytes.
+func (s Span) ContentRange(size int64) string {
+	return "bytes " + strconv.FormatInt(s.First, 10) + "-" + strconv.FormatInt(s.Last, 10) + "/" + strconv.FormatInt(size, 10)
+}
+
+// Unsatisfied is the Content-Range of a 416 about a body of size bytes.
+func Unsatisfied(size int64) string { return "bytes */" + strconv.FormatInt(size, 10) }

@@ -17,5 +17,4 @@ const (
 	NotUnderstood  Reason = "must-understand" // with a status that it does not
 	NoFreshness    Reason = "no-freshness"    // no explicit freshness, nothing to guess it from, and no validator
 	Expired        Reason = "expired"         // stale on arrival, no validator, no stale window
-	TooOld         Reason = "age"             // 2^31 s or more
 )

@@ -1,26 +1,30 @@
 package rfc9111
 
-import "time"
+import (
+	"strconv"
+	"time"
+)
 
 // Forward says why a request went to the origin (RFC 9211, section 2.2).
 type Forward string
 
 const (
-	FwdBypass   Forward = "bypass"   // the cache was not asked
-	FwdMethod   Forward = "method"   // its method is not one a cache answers
-	FwdURIMiss  Forward = "uri-miss" // nothing stored for the URI
-	FwdVaryMiss Forward = "vary-miss"
-	FwdRequest  Forward = "request" // there was a fresh response, but the request's directives forbade it
-	FwdStale    Forward = "stale"
-	FwdPartial  Forward = "partial"
+	FwdBypass   Forward = "bypass"    // the cache was not asked
+	FwdMethod   Forward = "method"    // its method is not one a cache answers
+	FwdURIMiss  Forward = "uri-miss"  // nothing stored for the URI
+	FwdVaryMiss Forward = "vary-miss" // nothing stored for this variant
+	FwdMiss     Forward = "miss"      // one of the two
+	FwdRequest  Forward = "request"   // there was a fresh response, but the request's directives forbade it
+	FwdStale    Forward = "stale"     // there was a stale one
+	FwdPartial  Forward = "partial"   // there was a part of one
 )
 
 // CacheStatus is what a cache says of how it handled a request (RFC 9211).
 type CacheStatus struct {
 	Cache     string // its name
 	Hit       bool
-	Fwd       Forward
-	FwdStatus int // what the origin answered, where it is not what the client gets
+	Fwd       Forward // unless it was a hit
+	FwdStatus int     // what the origin answered, if not what the client gets; 0: nothing to say
 	TTL       time.Duration
 	HasTTL    bool
 	Stored    bool
@@ -29,5 +33,77 @@ type CacheStatus struct {
 	Detail    string
 }
 
+// maxText is how much of a key or a detail is told.
+const maxText = 512
+
 // Append appends it as one member of the field's list.
-func (s CacheStatus) Append(dst []byte) []byte { return dst }
+func (s CacheStatus) Append(dst []byte) []byte {
+	dst = appendToken(dst, s.Cache)
+	if s.Hit {
+		dst = append(dst, "; hit"...)
+	} else if s.Fwd != "" {
+		dst = append(append(dst, "; fwd="...), s.Fwd...)
+	}
+	if s.FwdStatus != 0 {
+		dst = strconv.AppendInt(append(dst, "; fwd-status="...), int64(s.FwdStatus), 10)
+	}
+	if s.HasTTL {
+		dst = strconv.AppendInt(append(dst, "; ttl="...), floorSeconds(s.TTL), 10)
+	}
+	if s.Stored {
+		dst = append(dst, "; stored"...)
+	}
+	if s.Collapsed {
+		dst = append(dst, "; collapsed"...)
+	}
+	if s.Key != "" {
+		dst = appendString(append(dst, "; key="...), s.Key)
+	}
+	if s.Detail != "" {
+		dst = appendToken(append(dst, "; detail="...), s.Detail)
+	}
+	return dst
+}
+
+// floorSeconds rounds down: what is stale is at least a second stale.
+func floorSeconds(d time.Duration) int64 {
+	n := int64(d / time.Second)
+	if d%time.Second < 0 {
+		n--
+	}
+	return n
+}
+
+// appendToken writes s as a token of a Structured Field if it is one, else as a string (RFC 8941, section 3.3).
+func appendToken(dst []byte, s string) []byte {
+	if s == "" || !(s[0] == '*' || 'a' <= s[0]|0x20 && s[0]|0x20 <= 'z') {
+		return appendString(dst, s)
+	}
+	for i := range len(s) {
+		if c := s[i]; !tchar(c) && c != ':' && c != '/' {
+			return appendString(dst, s)
+		}
+	}
+	return append(dst, s...)
+}
+
+// appendString writes s as a string, what is not printable ASCII as in a URL, and no more than maxText of it.
+func appendString(dst []byte, s string) []byte {
+	dst = append(dst, '"')
+	for i := range min(len(s), maxText) {
+		switch c := s[i]; {
+		case c < ' ' || c > '~':
+			dst = append(dst, '%', hexDigits[c>>4], hexDigits[c&15])
+		case c == '"' || c == '\\':
+			dst = append(dst, '\\', c)
+		default:
+			dst = append(dst, c)
+		}
+	}
+	if len(s) > maxText {
+		dst = append(dst, "..."...)
+	}
+	return append(dst, '"')
+}
+
+const hexDigits = "0123456789ABCDEF"

@@ -1,11 +1,59 @@
 package rfc9111
 
-import "net/http"
+import (
+	"net/http"
+	"strings"
+)
 
-// Selects reports whether a 304 speaks of the stored response (RFC 9111, section 4.3.4): its validator, if it has one, is
-// the stored one.
-func Selects(stored, notModified http.Header) bool { return true }
+// Selects reports whether a 304 speaks of the stored response (RFC 9111, section 4.3.4): the validator that it has is the
+// stored one, a strong one exactly so. One without any answers what was asked.
+func Selects(stored, notModified http.Header) bool {
+	if tag := etag(notModified); tag != "" {
+		if strong(tag) {
+			return tag == etag(stored)
+		}
+		return anyMatches([]string{tag}, etag(stored))
+	}
+	if modified := notModified["Last-Modified"]; len(modified) > 0 && etag(stored) == "" {
+		return same(modified, stored["Last-Modified"])
+	}
+	return true
+}
 
-// Update returns the stored header with what a 304 renews: each field it has replaces the stored one, but for those that
-// frame or describe the body, which is still the stored one. Neither argument is changed.
-func Update(stored, notModified http.Header) http.Header { return stored.Clone() }
+// Freshens reports whether the 200 that answered a HEAD speaks of a stored GET (RFC 9111, section 4.3.5): the validators
+// and the length that it has are the stored ones. It then updates the stored response, as a 304 would, or else voids it.
+// length is that of the stored body.
+func Freshens(stored, head http.Header, length string) bool {
+	for _, name := range []string{"Etag", "Last-Modified"} {
+		if got := head[name]; len(got) > 0 && !same(got, stored[name]) {
+			return false
+		}
+	}
+	got := head["Content-Length"]
+	return len(got) == 0 || same(got, []string{length})
+}
+
+func same(a, b []string) bool { return strings.Join(a, ",") == strings.Join(b, ",") }
+
+// Update returns the stored header with what a 304 renews (RFC 9111, section 3.2): each field that it has replaces the
+// stored one, but for those that frame the stored body or say how it is coded. The times of the old answer go: what came
+// without a Date came now. Neither argument is changed.
+func Update(stored, notModified http.Header) http.Header {
+	out := make(http.Header, len(stored)+1)
+	for name, lines := range stored {
+		if name != "Age" && name != "Date" {
+			out[name] = lines
+		}
+	}
+	got := canonical(notModified)
+	for name, lines := range got {
+		switch name {
+		case "Content-Length", "Content-Encoding", "Content-Range":
+		default:
+			if !hop(name) {
+				out[name] = append([]string(nil), lines...)
+			}
+		}
+	}
+	return out
+}

@@ -1,12 +1,169 @@
 package rfc9111
 
-import "net/http"
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+)
 
-// ParseVary returns the lower-case names of the request fields that choose between the variants of a response, sorted, each
-// once. ok is false where no request ever matches: "*" anywhere, or more fields than a cache should tell apart.
-func ParseVary(response http.Header) (fields []string, ok bool) { return nil, true }
+// maxVary is how many fields may choose between variants: more than anybody needs, few enough to look at for each request.
+const maxVary = 16
+
+// ParseVary returns the names of the request fields that choose between the variants of a response, in canonical form,
+// sorted, each once. ok is false where no request ever matches (RFC 9111, section 4.1): "*" anywhere, what is not a name,
+// or more fields than a cache should tell apart.
+func ParseVary(response http.Header) (fields []string, ok bool) {
+	ok = true
+	elements(response["Vary"], func(name string) {
+		if name == "*" || !token(name) {
+			ok = false
+		} else if name = http.CanonicalHeaderKey(name); !slices.Contains(fields, name) && len(fields) <= maxVary {
+			fields = append(fields, name)
+		}
+	})
+	if !ok || len(fields) > maxVary {
+		return nil, false
+	}
+	slices.Sort(fields)
+	return fields, true
+}
+
+// maxVariant is how long a selection may be before its hash takes its place.
+const maxVariant = 128
 
 // Variant returns what a request says in those fields, normalised, in a form in which no two different selections meet:
-// an absent field differs from an empty one; whitespace folds; the order and case of languages and codings does not count.
-// It is short: what is long is there as its SHA-256.
-func Variant(fields []string, request http.Header) string { return "" }
+// an absent field differs from an empty one; several lines are one list; whitespace folds; of languages and codings
+// neither order nor case counts (RFC 9111, section 4.1). What is long is there as its SHA-256.
+func Variant(fields []string, request http.Header) string {
+	if len(fields) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	for _, name := range fields {
+		lines, present := request[name]
+		if !present {
+			b.WriteByte('-')
+			continue
+		}
+		value := selecting(name, lines)
+		b.WriteByte('+')
+		b.WriteString(strconv.Itoa(len(value)))
+		b.WriteByte(':')
+		b.WriteString(value)
+	}
+	if b.Len() <= maxVariant {
+		return b.String()
+	}
+	sum := sha256.Sum256([]byte(b.String()))
+	return "#" + hex.EncodeToString(sum[:])
+}
+
+// selecting is the normal form of the value of a field that selects.
+func selecting(name string, lines []string) string {
+	switch name {
+	case "Accept-Language", "Accept-Encoding":
+		return preferences(lines)
+	}
+	if len(lines) == 1 && plain(lines[0]) {
+		return lines[0]
+	}
+	var b strings.Builder
+	for i, line := range lines {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		fold(&b, line)
+	}
+	return b.String()
+}
+
+// plain reports whether s has nothing to fold.
+func plain(s string) bool { return !strings.ContainsAny(s, " \t") }
+
+// fold writes s without whitespace at its ends and about commas, and elsewhere with one space for each run of it. What is
+// quoted stays as it is.
+func fold(b *strings.Builder, s string) {
+	space, first := false, true
+	for i := 0; i < len(s); i++ {
+		switch c := s[i]; c {
+		case ' ', '\t':
+			space = true
+			continue
+		case ',':
+			b.WriteByte(',')
+			space, first = false, true
+			continue
+		case '"':
+			if n := quoted(s[i:]); n > 0 {
+				if space && !first {
+					b.WriteByte(' ')
+				}
+				b.WriteString(s[i : i+n])
+				i += n - 1
+				space, first = false, false
+				continue
+			}
+		}
+		if space && !first {
+			b.WriteByte(' ')
+		}
+		b.WriteByte(s[i])
+		space, first = false, false
+	}
+}
+
+// preferences writes a list of what a client would have (RFC 9110, section 12.4.2), the dearest first: letter case, order,
+// and the spelling of a weight do not count.
+func preferences(lines []string) string {
+	type preference struct {
+		name   string
+		weight int // in thousandths; of one that is none, -1
+	}
+	var list []preference
+	elements(lines, func(e string) {
+		name, params, _ := strings.Cut(strings.ToLower(e), ";")
+		w := 1000
+		if params != "" {
+			w = weight(params)
+		}
+		if w < 0 { // not one: it stands for itself
+			name = e
+		}
+		list = append(list, preference{trim(name), w})
+	})
+	slices.SortFunc(list, func(a, b preference) int {
+		if a.weight != b.weight {
+			return b.weight - a.weight
+		}
+		return strings.Compare(a.name, b.name)
+	})
+	var b strings.Builder
+	for i, p := range slices.Compact(list) {
+		if i > 0 {
+			b.WriteByte(',')
+		}
+		b.WriteString(p.name)
+		if p.weight >= 0 && p.weight < 1000 {
+			b.WriteString(";q=")
+			b.WriteString(strconv.Itoa(p.weight))
+		}
+	}
+	return b.String()
+}
+
+// weight reads "q=0.5", in thousandths; -1 for anything else.
+func weight(s string) int {
+	digits, ok := strings.CutPrefix(trim(s), "q=")
+	whole, fraction, _ := strings.Cut(digits, ".")
+	if !ok || len(whole) != 1 || len(fraction) > 3 {
+		return -1
+	}
+	w, part := number(whole), number((fraction + "000")[:3])
+	if w < 0 || part < 0 || w*1000+part > 1000 {
+		return -1
+	}
+	return w*1000 + part
+}
