@@ -1,7 +1,9 @@
-// Mayfly shows what the library does, and serves the embedded Redis engine to redis-cli and other languages.
+// Mayfly shows what the library does, compares it with what is written by hand, and serves the embedded Redis engine to redis-cli and other
+// languages.
 //
-//	mayfly demo
-//	mayfly serve [--addr 127.0.0.1:6379] [--cluster] [--requirepass secret] [--maxmemory 64mb] ...
+//	mayfly demo                  a shop with a live dashboard
+//	mayfly lab                   ways against a stampede, side by side
+//	mayfly serve [--cluster] ... a Redis in memory, for development
 package main
 
 import (
@@ -22,13 +24,15 @@ type command struct {
 	run           func(ctx context.Context, args []string, out io.Writer) error
 }
 
-var commands = []command{
-	{"demo", "a stampede on a small shop, without mayfly and with it", demo},
-	{"serve", "serve an empty database in memory", serve},
+func commands() []command {
+	return []command{
+		{"demo", "a small shop with a live dashboard: what caching by hand does, and what mayfly does", demo},
+		{"lab", "ways against a stampede, side by side, as a table and as a picture", runLab},
+		{"serve", "serve an empty Redis in memory, for development and tests", serve},
+		{"completion", "print what makes a shell complete mayfly's commands and flags", completion},
+		{"version", "print the version", version},
+	}
 }
-
-// errUsage is wrapped by errors that are the caller's: the program ends with 2, not 1.
-var errUsage = errors.New("see mayfly help")
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
@@ -54,18 +58,29 @@ func dispatch(ctx context.Context, args []string, out io.Writer) error {
 	if len(args) == 0 {
 		return fmt.Errorf("no command given (%w)", errUsage)
 	}
-	switch strings.TrimLeft(args[0], "-") {
+	name, rest := args[0], args[1:]
+	switch strings.TrimLeft(name, "-") {
 	case "help", "h":
-		fmt.Fprintln(out, "usage: mayfly <command> [flags]")
-		for _, c := range commands {
-			fmt.Fprintf(out, "  %-8s %s (mayfly %s --help)\n", c.name, c.summary, c.name)
+		if len(rest) == 0 {
+			help(out)
+			return nil
 		}
-		return nil
+		name, rest = rest[0], []string{"--help"}
+	case "version":
+		name = "version"
 	}
-	for _, c := range commands {
-		if c.name == args[0] {
-			return c.run(ctx, args[1:], out)
+	for _, c := range commands() {
+		if c.name == name {
+			return c.run(ctx, rest, out)
 		}
 	}
-	return fmt.Errorf("unknown command %q (%w)", args[0], errUsage)
+	return fmt.Errorf("unknown command %q (%w)", name, errUsage)
+}
+
+func help(out io.Writer) {
+	fmt.Fprintln(out, "usage: mayfly <command> [flags]")
+	for _, c := range commands() {
+		fmt.Fprintf(out, "  %-11s %s\n", c.name, c.summary)
+	}
+	fmt.Fprintln(out, "mayfly help <command> says more.")
 }

@@ -3,13 +3,13 @@ package main
 import (
 	"context"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
 	"net"
 	"slices"
 	"strconv"
 	"strings"
+	"syscall"
 	"time"
 
 	"github.com/mayflycache/mayfly/internal/engine"
@@ -18,11 +18,13 @@ import (
 // grace is how long clients have to read their last replies.
 const grace = 5 * time.Second
 
+const aboutServe = `Serve is a Redis 8.0 in this process's memory, for redis-cli and for programs in any language: its commands, its errors, and above all its
+expiry. All data ends with the process: it is for development and tests, no replacement for Redis in production.`
+
 // serve is mayfly serve: it serves until ctx ends.
 func serve(ctx context.Context, args []string, out io.Writer) error {
 	var o engine.Options
-	flags := flag.NewFlagSet("mayfly serve", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
+	flags := newFlags("serve", aboutServe)
 	addr := flags.String("addr", "127.0.0.1:6379", "`host:port` to listen on")
 	flags.StringVar(&o.Password, "requirepass", "", "`password` that clients must AUTH with")
 	flags.IntVar(&o.Hz, "hz", 0, "expire in Redis's documented cycle, so many times a second, 1 to 500;\n0 removes each key at its deadline")
@@ -33,28 +35,25 @@ func serve(ctx context.Context, args []string, out io.Writer) error {
 	flags.StringVar(&o.Policy, "maxmemory-policy", "", "which keys make room: a `policy` of Redis's, as allkeys-lru (default noeviction)")
 	masters := count{without: 3}
 	flags.Var(&masters, "cluster", "a Redis Cluster of 3 masters, or with -cluster=`n` of so many: the others listen on the ports that follow")
-	switch err := flags.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
-		flags.SetOutput(out)
-		fmt.Fprintln(out, "usage: mayfly serve [flags]")
-		flags.PrintDefaults()
+	if err := flags.parse(args, out); err != nil {
 		return err
-	case err != nil:
-		return fmt.Errorf("serve: %v (%w)", err, errUsage)
-	case flags.NArg() > 0:
-		return fmt.Errorf("serve: unexpected argument %q (%w)", flags.Arg(0), errUsage)
+	}
+	switch {
 	case o.Hz < 0 || o.Hz > 500:
-		return fmt.Errorf("serve: --hz must be between 0 and 500, got %d (%w)", o.Hz, errUsage)
+		return usage("serve", "--hz must be between 0 and 500, got %d", o.Hz)
 	case o.Policy != "" && !slices.Contains(engine.Policies, o.Policy):
-		return fmt.Errorf("serve: --maxmemory-policy must be one of %s, got %q (%w)", strings.Join(engine.Policies, ", "), o.Policy, errUsage)
+		return usage("serve", "--maxmemory-policy must be one of %s, got %q", strings.Join(engine.Policies, ", "), o.Policy)
 	}
 	if _, _, err := net.SplitHostPort(*addr); err != nil {
-		return fmt.Errorf("serve: --addr must be host:port: %v (%w)", err, errUsage)
+		return usage("serve", "--addr must be host:port: %v", err)
 	}
 	if o.Hz > 0 {
 		o.Cycle = engine.Documented
 	}
 	n, err := open(*addr, masters.n, o)
+	if errors.Is(err, syscall.EADDRINUSE) {
+		return fmt.Errorf("serve: %w: choose another with --addr, or port 0 for any that is free", err)
+	}
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}

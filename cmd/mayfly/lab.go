@@ -1,0 +1,123 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly/internal/lab"
+	"github.com/mayflycache/mayfly/internal/strategy"
+)
+
+const aboutLab = `Lab runs six ways to keep a hot value in Redis side by side: by hand, with the TTL guide's jitter, with its early refresh, with
+XFetch, with mayfly's lease alone, and with all of mayfly. Many callers in several processes ask for one key, over many ends of its
+life; a process is a client, a cache and local copies of its own. It prints how often the origin was asked per TTL, how many loads
+ran at once, how long a Get took, and how old the oldest value was. Ctrl-C ends it with what was found so far.
+
+The picture in the README is that of: mayfly lab --svg stampede.svg`
+
+// runLab is mayfly lab.
+func runLab(ctx context.Context, args []string, out io.Writer) error {
+	s := lab.Setup{Strategies: strategy.All}
+	var only, svg, page string
+	var r reached
+	flags := newFlags("lab", aboutLab)
+	flags.IntVar(&s.Processes, "processes", 8, "`how many` processes, 1 to 100")
+	flags.IntVar(&s.Callers, "callers", 64, "`how many` goroutines in each, 1 to 10000")
+	flags.DurationVar(&s.Pause, "pause", 100*time.Millisecond, "of a caller between two Gets, on average")
+	flags.DurationVar(&s.Load, "load", 100*time.Millisecond, "what a load takes")
+	flags.DurationVar(&s.TTL, "ttl", time.Second, "how long a value lives")
+	flags.IntVar(&s.Expiries, "expiries", 5, "`how many` TTLs each way runs for")
+	flags.StringVar(&only, "only", "", "only the ways whose name has this `word`, as mayfly")
+	flags.StringVar(&svg, "svg", "", "a `file` to draw the figures in")
+	flags.StringVar(&page, "html", "", "a `file` to write them to as a page")
+	r.flag(flags)
+	if err := flags.parse(args, out); err != nil {
+		return err
+	}
+	switch {
+	case s.Processes < 1 || s.Processes > 100:
+		return usage("lab", "--processes must be 1 to 100, got %d", s.Processes)
+	case s.Callers < 1 || s.Callers > 10_000:
+		return usage("lab", "--callers must be 1 to 10000, got %d", s.Callers)
+	case s.Expiries < 1:
+		return usage("lab", "--expiries must be 1 or more, got %d", s.Expiries)
+	case min(s.Pause, s.Load, s.TTL) < time.Millisecond:
+		return usage("lab", "--pause, --load and --ttl must be 1ms or more")
+	}
+	if only != "" {
+		s.Strategies = nil
+		for _, way := range strategy.All {
+			if strings.Contains(strings.ToLower(way.Name), strings.ToLower(only)) {
+				s.Strategies = append(s.Strategies, way)
+			}
+		}
+		if len(s.Strategies) == 0 {
+			return usage("lab", "--only %q is in no way's name", only)
+		}
+	}
+	for _, file := range []string{svg, page} { // now, not after a minute
+		if dir := filepath.Dir(file); file != "" {
+			if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+				return usage("lab", "there is no directory %q to write %s to", dir, file)
+			}
+		}
+	}
+	s.Connect = func() *redis.Client { return r.client(s.Callers + 16) }
+	if err := r.open(ctx); err != nil {
+		return fmt.Errorf("lab: %w", err)
+	}
+	defer r.close(context.WithoutCancel(ctx))
+
+	fmt.Fprintf(out, "%v.\n%d ways, %v each, on %s:\n\n", s, len(s.Strategies), time.Duration(s.Expiries)*s.TTL, r.name())
+	progress, clear := progressBar(out, s.Lasts())
+	found, err := lab.Run(ctx, s, progress)
+	clear()
+	if err != nil {
+		return err
+	}
+	lab.Text(out, found)
+	return errors.Join(written("lab", svg, out, func(w io.Writer) error { return lab.SVG(w, found) }),
+		written("lab", page, out, func(w io.Writer) error { return lab.HTML(w, found) }))
+}
+
+// written writes a file, if it has a name.
+func written(command, name string, out io.Writer, write func(io.Writer) error) error {
+	if name == "" {
+		return nil
+	}
+	f, err := os.Create(name)
+	if err == nil {
+		err = errors.Join(write(f), f.Close())
+	}
+	if err != nil {
+		return fmt.Errorf("%s: %w", command, err)
+	}
+	fmt.Fprintln(out, "wrote", name)
+	return nil
+}
+
+// progressBar returns what draws a bar on a terminal, and what removes it. Elsewhere both do nothing.
+func progressBar(out io.Writer, lasts time.Duration) (progress func(float64, string), clear func()) {
+	f, ok := out.(*os.File)
+	if ok {
+		info, err := f.Stat()
+		ok = err == nil && info.Mode()&os.ModeCharDevice != 0
+	}
+	if !ok {
+		return nil, func() {}
+	}
+	const wide = 30
+	return func(done float64, what string) {
+		full := int(done * wide)
+		left := time.Duration((1 - done) * float64(lasts)).Round(time.Second)
+		fmt.Fprintf(f, "\r\x1b[K[%s%s] %v left: %s", strings.Repeat("█", full), strings.Repeat("·", wide-full), left, what)
+	}, func() { fmt.Fprint(f, "\r\x1b[K") }
+}

@@ -1,0 +1,93 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+
+	"github.com/mayflycache/mayfly/embedded"
+)
+
+// reached is the Redis that a command works on: the one of --redis, else an embedded one.
+type reached struct {
+	url     string
+	options *redis.Options
+	db      *embedded.DB // nil with a real one
+	version string       // of a real one
+}
+
+func (r *reached) flag(flags *flagSet) {
+	flags.StringVar(&r.url, "redis", "", "the `URL` of a Redis 7.0 or newer, as redis://localhost:6379; without it an embedded one")
+}
+
+// oldest is the major version of Redis that is needed.
+const oldest = 7
+
+// open finds out whether the server answers and is new enough.
+func (r *reached) open(ctx context.Context) error {
+	if r.url == "" {
+		db, err := embedded.Open(embedded.Options{})
+		if err != nil {
+			return err
+		}
+		o := *db.Client().Options()
+		r.db, r.options = db, &o
+		return nil
+	}
+	o, err := redis.ParseURL(r.url)
+	if err != nil {
+		return fmt.Errorf("--redis %q is no URL such as redis://localhost:6379/0: %v (%w)", r.url, err, errUsage)
+	}
+	o.ContextTimeoutEnabled = true
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	r.options = o
+	rdb := r.client(1)
+	defer rdb.Close()
+	ask, cancel := context.WithTimeout(ctx, 3*time.Second)
+	defer cancel()
+	info, err := rdb.InfoMap(ask, "server").Result()
+	var refused *net.OpError
+	switch {
+	case errors.As(err, &refused), errors.Is(err, context.DeadlineExceeded):
+		return fmt.Errorf("no Redis answers at %s (%v): start one, or leave --redis out for an embedded one", o.Addr, err)
+	case err != nil:
+		return fmt.Errorf("the Redis at %s: %w", o.Addr, err)
+	}
+	server := info["Server"]
+	name, major := "Redis", 0
+	r.version = server["redis_version"]
+	if server["valkey_version"] != "" {
+		name, r.version = "Valkey", server["valkey_version"]
+	}
+	if fmt.Sscanf(r.version, "%d.", &major); major < oldest {
+		return fmt.Errorf("the %s at %s is %s: mayfly needs Redis %d.0 or newer, or Valkey", name, o.Addr, r.version, oldest)
+	}
+	r.version = name + " " + r.version
+	return nil
+}
+
+// client returns a client of its own, with so many connections.
+func (r *reached) client(connections int) *redis.Client {
+	o := *r.options
+	o.PoolSize = max(o.PoolSize, connections)
+	return redis.NewClient(&o)
+}
+
+func (r *reached) name() string {
+	if r.db != nil {
+		return "an embedded Redis"
+	}
+	return r.version + " at " + r.options.Addr
+}
+
+func (r *reached) close(ctx context.Context) error {
+	if r.db == nil {
+		return nil
+	}
+	return r.db.Close(ctx)
+}

@@ -1,0 +1,28 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"runtime"
+	"runtime/debug"
+)
+
+// version is mayfly version: the module's, where the program was installed as one, else the commit it was built from.
+func version(_ context.Context, args []string, out io.Writer) error {
+	flags := newFlags("version", "Version prints the version of mayfly, the Go it was built with, and the Redis that its engine is like.")
+	if err := flags.parse(args, out); err != nil {
+		return err
+	}
+	is := "(unknown)"
+	if build, ok := debug.ReadBuildInfo(); ok {
+		is = build.Main.Version
+		for _, s := range build.Settings {
+			if s.Key == "vcs.revision" && (is == "" || is == "(devel)") {
+				is = "commit " + s.Value[:min(12, len(s.Value))]
+			}
+		}
+	}
+	fmt.Fprintf(out, "mayfly %s, %s %s/%s, engine of Redis 8.0\n", is, runtime.Version(), runtime.GOOS, runtime.GOARCH)
+	return nil
+}

@@ -1,0 +1,71 @@
+package strategy
+
+import (
+	"context"
+	"encoding/json"
+	"math/rand/v2"
+	"strconv"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/earlyrefresh"
+)
+
+// byHand is the TTL guide's code in Go: what a program does that has a Redis client and no library. A Redis that fails
+// is to it a Redis that has nothing.
+type byHand[V any] struct {
+	strategy Strategy
+	o        Options
+	load     func(ctx context.Context, key int) (V, error)
+}
+
+// kept is what it stores: the value, and what a load of it took, without which nobody can tell when to renew it.
+type kept[V any] struct {
+	Value V
+	Cost  time.Duration
+}
+
+func (h *byHand[V]) get(ctx context.Context, key int) (v V, err error) {
+	begun := time.Now()
+	full := h.o.Prefix + strconv.Itoa(key)
+	found, left, ok := h.look(ctx, full)
+	if ok && !(left > 0 && h.strategy.Early.Due(h.o.TTL, left, found.Cost, rand.Float64())) {
+		h.tell(ctx, full, mayfly.HitRedis, begun)
+		return found.Value, nil
+	}
+	if v, err = h.load(ctx, key); err != nil {
+		return v, err
+	}
+	if text, err := json.Marshal(kept[V]{v, time.Since(begun)}); err == nil {
+		h.o.Redis.Set(ctx, full, text, h.strategy.Jitter.TTL(h.o.TTL))
+	}
+	h.tell(ctx, full, mayfly.Miss, begun)
+	return v, nil
+}
+
+// look asks for the value, and for what is left of it only if that matters.
+func (h *byHand[V]) look(ctx context.Context, full string) (found kept[V], left time.Duration, ok bool) {
+	var text []byte
+	var err error
+	if h.strategy.Early == earlyrefresh.Never {
+		text, err = h.o.Redis.Get(ctx, full).Bytes()
+	} else {
+		var get *redis.StringCmd
+		var pttl *redis.DurationCmd
+		h.o.Redis.Pipelined(ctx, func(p redis.Pipeliner) error {
+			get, pttl = p.Get(ctx, full), p.PTTL(ctx, full)
+			return nil
+		})
+		text, err = get.Bytes()
+		left = pttl.Val()
+	}
+	return found, left, err == nil && json.Unmarshal(text, &found) == nil
+}
+
+func (h *byHand[V]) tell(ctx context.Context, full string, how mayfly.Outcome, begun time.Time) {
+	if h.o.Observer != nil {
+		h.o.Observer.Observe(ctx, mayfly.Event{Kind: mayfly.Read, Outcome: how, Namespace: h.o.Name, Key: full, Took: time.Since(begun)})
+	}
+}

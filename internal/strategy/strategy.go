@@ -1,0 +1,129 @@
+// Package strategy has the ways to keep in Redis what is slow to get, from the one everybody writes by hand to all that mayfly does, so
+// that they can be compared: the same door, and each protection a switch.
+//
+//	cache, err := strategy.Open(ctx, strategy.Mayfly, strategy.Options{Redis: rdb, Name: "products", Prefix: "cache:product:", TTL: time.Minute}, load)
+//	v, err := cache.Get(ctx, 7)
+//	err = cache.Close(ctx)
+//
+// It is for cmd/mayfly and the measurements, not for programs: those use cacheaside.
+package strategy
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/cacheaside"
+	"github.com/mayflycache/mayfly/earlyrefresh"
+	"github.com/mayflycache/mayfly/jitter"
+)
+
+// Strategy is a way to keep a value: GET, else load and SET with a TTL, and what is added to that. The zero value adds nothing.
+type Strategy struct {
+	Name string // as a person reads it
+
+	// Jitter moves each TTL.
+	Jitter jitter.Spread
+
+	// Early renews a value before its end; nil never. Without Lease the reader whose luck it is renews it, as in the TTL guide: he waits, and
+	// nobody keeps others from doing the same.
+	Early earlyrefresh.Policy
+
+	// Lease is cacheaside: one load at a time over all processes, and renewals in the background.
+	Lease bool
+
+	// Local keeps copies in the process, too. It needs Lease.
+	Local bool
+}
+
+// The ladder: each is a thing that people do against a stampede.
+var (
+	Plain  = Strategy{Name: "GET, else load and SET EX"}
+	Jitter = Strategy{Name: "+ the guide's jitter", Jitter: jitter.Default}
+	Linear = Strategy{Name: "+ the guide's early refresh", Early: earlyrefresh.Linear(1)}
+	XFetch = Strategy{Name: "+ XFetch instead", Early: earlyrefresh.XFetch(1)}
+	Lease  = Strategy{Name: "mayfly, the lease alone", Lease: true}
+	Mayfly = Strategy{Name: "mayfly, all of it", Jitter: jitter.Default, Early: earlyrefresh.XFetch(1), Lease: true, Local: true}
+
+	All = []Strategy{Plain, Jitter, Linear, XFetch, Lease, Mayfly}
+)
+
+// Options say where values live. All but Observer and RedisTimeout is required.
+type Options struct {
+	Redis        *redis.Client // a process's own
+	Name, Prefix string
+	TTL          time.Duration
+
+	// RedisTimeout is what a Get of a strategy with Lease may wait for Redis. Zero is cacheaside's default. Code by hand
+	// waits for as long as its client does.
+	RedisTimeout time.Duration
+
+	// Observer is told of reads, loads and the rest. Code by hand tells of its reads.
+	Observer mayfly.Observer
+}
+
+// Cache keeps values of one strategy for one process.
+type Cache[V any] struct {
+	get   func(ctx context.Context, key int) (V, error)
+	aside *cacheaside.Cache[int, V] // nil without a lease
+	local *mayfly.Local             // nil without copies
+}
+
+// Open returns a cache. It connects if the strategy has a local tier.
+func Open[V any](ctx context.Context, s Strategy, o Options, load func(ctx context.Context, key int) (V, error)) (*Cache[V], error) {
+	if s.Early == nil {
+		s.Early = earlyrefresh.Never
+	}
+	if !s.Lease {
+		if s.Local {
+			return nil, errors.New("strategy: Local needs Lease: nothing would tell the copies of a change")
+		}
+		h := &byHand[V]{s, o, load}
+		return &Cache[V]{get: h.get}, nil
+	}
+	c := new(Cache[V])
+	if s.Local {
+		var err error
+		c.local, err = mayfly.OpenLocal(ctx, mayfly.LocalOptions{Redis: o.Redis, Prefixes: []string{o.Prefix}, MaxEntries: 10_000, Observer: o.Observer})
+		if err != nil {
+			return nil, fmt.Errorf("strategy: %w", err)
+		}
+	}
+	ns := mayfly.Namespace[int, V]{Name: o.Name, Redis: o.Redis, Prefix: o.Prefix, TTL: o.TTL, Jitter: s.Jitter, Local: c.local, Observer: o.Observer}
+	aside, err := cacheaside.New(ns, load, cacheaside.Options{Early: s.Early, Faults: cacheaside.Faults{RedisTimeout: o.RedisTimeout}})
+	if err != nil {
+		if c.local != nil {
+			c.local.Close(ctx)
+		}
+		return nil, fmt.Errorf("strategy: %w", err)
+	}
+	c.aside, c.get = aside, aside.Get
+	return c, nil
+}
+
+// Get returns key's value: the kept one, or what load answers.
+func (c *Cache[V]) Get(ctx context.Context, key int) (V, error) { return c.get(ctx, key) }
+
+// LocalHits returns how many Gets a copy in the process has answered.
+func (c *Cache[V]) LocalHits() uint64 {
+	if c.local == nil {
+		return 0
+	}
+	return c.local.Stats().Hits
+}
+
+// Close ends what runs in the background. What is kept in Redis stays, until its end.
+func (c *Cache[V]) Close(ctx context.Context) error {
+	var err error
+	if c.aside != nil {
+		err = c.aside.Close(ctx)
+	}
+	if c.local != nil {
+		err = errors.Join(err, c.local.Close(ctx))
+	}
+	return err
+}
