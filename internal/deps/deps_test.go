@@ -72,12 +72,20 @@ var rooms = map[string]room{
 	"internal/server": {may: []string{"internal/engine", "internal/resp"}},
 
 	// The doors: the engine half, reachable as RESP.
-	"redistest":  {may: []string{"internal/engine", "internal/server", "internal/resp", "internal/hashslot", goredis}},
-	"embedded":   {may: []string{"internal/engine", "internal/server", "internal/resp", goredis}},
-	"cmd/mayfly": {may: []string{"", "cacheaside", "jitter", "embedded", "internal/engine", "internal/server", goredis}},
+	"redistest": {may: []string{"internal/engine", "internal/server", "internal/resp", "internal/hashslot", goredis}},
+	"embedded":  {may: []string{"internal/engine", "internal/server", "internal/resp", goredis}},
+	"cmd/mayfly": {may: []string{"", "cacheaside", "jitter", "embedded", "internal/engine", "internal/server",
+		"internal/strategy", "internal/lab", "internal/shop", "internal/dashboard", goredis}},
 
 	// Operations: see it, enforce it.
 	"ttlguard": {may: []string{goredis}},
+
+	// What the command shows: ways to keep a value, compared.
+	"internal/strategy": {may: []string{"", "cacheaside", "jitter", "earlyrefresh", goredis}},
+	"internal/lab":      {may: []string{"internal/strategy", goredis}},
+	"internal/shop": {may: []string{"", "internal/strategy", "jitter", "earlyrefresh", "sliding", "navsession", "fieldttl",
+		"httpcache", "metrics", goredis}},
+	"internal/dashboard": {may: []string{"internal/shop"}},
 
 	// Tests only: nobody else may import them but from a test.
 	"internal/realredis": {may: []string{goredis}},
@@ -85,6 +93,8 @@ var rooms = map[string]room{
 
 	// Tools of this repository: they draw and measure, and nobody imports them.
 	"internal/expiry/deadplot": {may: []string{"internal/expiry"}},
+
+	"internal/chromium": {}, // tests only
 
 	"internal/deps":    {},
 	"internal/mutants": {},
