@@ -8,10 +8,11 @@ import (
 )
 
 // limits makes contexts that end after a fixed time, as context.WithTimeout does, for the way of every read: two
-// allocations instead of five, as the timer is used again.
+// allocations instead of five, and as a rule no timer is touched. Arming one for each command wakes a second thread of
+// the runtime, which costs more than all the rest of a read does beyond go-redis.
 type limits struct {
 	after  time.Duration
-	alarms sync.Pool // of *alarm that are not armed
+	alarms sync.Pool // of *alarm that are for nobody
 }
 
 // limit is one such context.
@@ -25,10 +26,13 @@ type limit struct {
 	ended atomic.Pointer[error] // written once, before done is closed
 }
 
-// alarm is a timer and whom it is for.
+// alarm is a timer, and the limit that it is for. A timer that is armed stays so when its limit is given back: it is not
+// armed for later than the next limit's end, and when it rings too early it is armed for the rest.
 type alarm struct {
+	mu    sync.Mutex
+	of    *limit
+	armed bool
 	timer *time.Timer
-	of    atomic.Pointer[limit]
 }
 
 // begin returns a context on ctx. It must be ended.
@@ -38,19 +42,10 @@ func (ls *limits) begin(ctx context.Context, now time.Time) *limit {
 		l.unlink = context.AfterFunc(ctx, func() { err := ctx.Err(); l.end(&err) })
 	}
 	l.alarm, _ = ls.alarms.Get().(*alarm)
-	if l.alarm != nil {
-		l.alarm.of.Store(l)
-		l.alarm.timer.Reset(l.at.Sub(now))
-		return l
+	if l.alarm == nil {
+		l.alarm = &alarm{}
 	}
-	a := &alarm{}
-	a.of.Store(l)
-	l.alarm = a
-	a.timer = time.AfterFunc(l.at.Sub(now), func() {
-		if l := a.of.Load(); l != nil {
-			l.end(&exceeded)
-		}
-	})
+	l.alarm.set(l, now)
 	return l
 }
 
@@ -59,12 +54,41 @@ func (ls *limits) end(l *limit) {
 	if l.unlink != nil {
 		l.unlink()
 	}
-	stopped := l.alarm.timer.Stop()
-	l.alarm.of.Store(nil)
+	l.alarm.set(nil, time.Time{})
 	l.end(&canceled)
-	if stopped { // one that fired, or is about to, may still look at whom it is for: it is not used again
-		ls.alarms.Put(l.alarm)
+	ls.alarms.Put(l.alarm)
+}
+
+func (a *alarm) set(l *limit, now time.Time) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if a.of = l; l == nil || a.armed {
+		return
 	}
+	a.arm(l.at.Sub(now))
+}
+
+func (a *alarm) arm(d time.Duration) {
+	a.armed = true
+	if a.timer == nil {
+		a.timer = time.AfterFunc(d, a.ring)
+		return
+	}
+	a.timer.Reset(d)
+}
+
+func (a *alarm) ring() {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	a.armed = false
+	if a.of == nil {
+		return
+	}
+	if left := time.Until(a.of.at); left > 0 { // it was armed for a limit before this one
+		a.arm(left)
+		return
+	}
+	a.of.end(&exceeded)
 }
 
 var canceled, exceeded = context.Canceled, context.DeadlineExceeded

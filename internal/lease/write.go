@@ -35,6 +35,15 @@ func (g *Guard) Set(ctx context.Context, values []Value) []error {
 	})
 }
 
+// Replace stores value in place of just the bytes that were seen, and says whether they were still there.
+func (g *Guard) Replace(ctx context.Context, key string, seen Found, value []byte, ttl time.Duration) (bool, error) {
+	s, err := g.servers.of(ctx, key)
+	if err != nil {
+		return false, err
+	}
+	return s.run1(ctx, swapCall(key, seen.head(), len(seen.Raw), value, ttl))
+}
+
 // Delete removes keys and ends the right to fill them, in one trip per server. With Hold it leaves tombstones. It
 // returns one error per key; where that is not nil, the key may or may not have been removed.
 func (g *Guard) Delete(ctx context.Context, keys []string) []error {
