@@ -3,6 +3,7 @@
 //
 //	mayfly demo                  a shop with a live dashboard
 //	mayfly lab                   ways against a stampede, side by side
+//	mayfly audit redis://...     which keys never end
 //	mayfly serve [--cluster] ... a Redis in memory, for development
 package main
 
@@ -28,6 +29,7 @@ func commands() []command {
 	return []command{
 		{"demo", "a small shop with a live dashboard: what caching by hand does, and what mayfly does", demo},
 		{"lab", "ways against a stampede, side by side, as a table and as a picture", runLab},
+		{"audit", "find the keys of a Redis that never end, and give them an end", audit},
 		{"serve", "serve an empty Redis in memory, for development and tests", serve},
 		{"completion", "print what makes a shell complete mayfly's commands and flags", completion},
 		{"version", "print the version", version},
@@ -43,12 +45,16 @@ func main() {
 // run is the program; it returns what it exits with.
 func run(ctx context.Context, args []string, out, complaints io.Writer) int {
 	err := dispatch(ctx, args, out)
+	var own exit
 	switch {
 	case err == nil || errors.Is(err, flag.ErrHelp):
 		return 0
 	case errors.Is(err, errUsage):
 		fmt.Fprintln(complaints, "mayfly:", err)
 		return 2
+	case errors.As(err, &own):
+		fmt.Fprintln(complaints, "mayfly:", err)
+		return own.code
 	}
 	fmt.Fprintln(complaints, "mayfly:", err)
 	return 1

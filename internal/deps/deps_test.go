@@ -74,11 +74,11 @@ var rooms = map[string]room{
 	// The doors: the engine half, reachable as RESP.
 	"redistest": {may: []string{"internal/engine", "internal/server", "internal/resp", "internal/hashslot", goredis}},
 	"embedded":  {may: []string{"internal/engine", "internal/server", "internal/resp", goredis}},
-	"cmd/mayfly": {may: []string{"", "cacheaside", "jitter", "embedded", "internal/engine", "internal/server",
+	"cmd/mayfly": {may: []string{"", "cacheaside", "jitter", "embedded", "ttlguard", "internal/engine", "internal/server",
 		"internal/strategy", "internal/lab", "internal/shop", "internal/dashboard", goredis}},
 
 	// Operations: see it, enforce it.
-	"ttlguard": {may: []string{goredis}},
+	"ttlguard": {may: []string{"jitter", goredis}},
 
 	// What the command shows: ways to keep a value, compared.
 	"internal/strategy": {may: []string{"", "cacheaside", "jitter", "earlyrefresh", goredis}},

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"runtime"
 	"slices"
 	"strings"
@@ -66,6 +67,7 @@ func infoServer(e *Engine, w *strings.Builder) {
 	line(w, "server_name", "mayfly")
 	line(w, "redis_mode", mode)
 	line(w, "os", runtime.GOOS+" "+runtime.GOARCH)
+	line(w, "run_id", hexID(rand.NewPCG(e.options.Seed, 2)))
 	line(w, "arch_bits", 32<<(^uint(0)>>63))
 	line(w, "server_time_usec", e.now)
 	line(w, "hz", e.settings.hz)

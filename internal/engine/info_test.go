@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"regexp"
 	"strings"
 	"testing"
 )
@@ -32,6 +33,9 @@ func TestInfoFiguresAreCounted(t *testing.T) {
 				t.Errorf("INFO %s lacks %s:\n%s", section, want, text)
 			}
 		}
+	}
+	if id := regexp.MustCompile(`run_id:[0-9a-f]{40}\n`); !id.MatchString(s.section("server")) || id.FindString(s.section("server")) == id.FindString(newStage(Options{}).section("server")) {
+		t.Errorf("INFO server has no run_id of its own:\n%s", s.section("server"))
 	}
 	if text := s.section("nosuch"); text != "" {
 		t.Errorf("INFO nosuch: %q", text)

@@ -1,0 +1,233 @@
+package ttlguard
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly/jitter"
+)
+
+// Plan says which keys without a TTL are given one. It is explicit: nothing else is touched, and nothing at all without Apply.
+type Plan struct {
+	// Give are the patterns and their TTLs; the first that fits a key counts.
+	Give []Give
+
+	// Apply writes. Without it Fix is a dry run, which counts what would be written.
+	Apply bool
+
+	// MaxRate is how many keys a second are looked at, as in [AuditOptions].
+	MaxRate int
+
+	// Progress is told after each page, by Fix's goroutine. Nil costs nothing.
+	Progress func(Progress)
+}
+
+// Give is a TTL for the keys of one pattern.
+type Give struct {
+	// Pattern is one as an audit reports it: "cache:user:*". Unlike in Redis's own patterns, "*" stands for anything
+	// up to the next ':', '/' or '|', "**" at the end for any rest, and a backslash makes the character that follows plain.
+	Pattern string
+
+	TTL time.Duration
+
+	// Jitter spreads the ends of keys that get their TTL together. Nil is [jitter.Default].
+	Jitter *jitter.Spread
+}
+
+// Validate returns an error that names what is wrong with the plan.
+func (p Plan) Validate() error {
+	var wrong []error
+	if len(p.Give) == 0 {
+		wrong = append(wrong, errors.New("ttlguard: Plan.Give is empty: name the patterns and their TTLs"))
+	}
+	for i, g := range p.Give {
+		add := func(bad bool, format string, args ...any) {
+			if bad {
+				wrong = append(wrong, fmt.Errorf("ttlguard: Plan.Give[%d]."+format, append([]any{i}, args...)...))
+			}
+		}
+		add(strings.Trim(g.Pattern, "*"+separators) == "", "Pattern %q would be about any key: begin it with what the keys begin with", g.Pattern)
+		add(strings.Contains(strings.TrimSuffix(g.Pattern, "**"), "**"), "Pattern %q has ** before its end", g.Pattern)
+		add(g.TTL < time.Second, "TTL must be at least 1s, got %v", g.TTL)
+		add(g.TTL > 100*365*24*time.Hour, "TTL must be at most 100 years, got %v", g.TTL)
+		if g.Jitter != nil {
+			if err := g.Jitter.Validate(); err != nil {
+				add(true, "%v", err)
+			}
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+// FixReport is what Fix did, or would do.
+type FixReport struct {
+	Applied  bool        `json:"applied"`  // else it was a dry run
+	Complete bool        `json:"complete"` // every server was walked to its end
+	Keys     int64       `json:"keys"`     // looked at
+	Gives    []GiveCount `json:"gives"`    // as in the plan
+}
+
+// GiveCount is what became of the keys of one pattern.
+type GiveCount struct {
+	Pattern string `json:"pattern"`
+	Matched int64  `json:"matched"`
+	Given   int64  `json:"given"`   // a TTL; of a dry run: would be
+	Had     int64  `json:"had_one"` // already, or are gone: left alone
+}
+
+// Fix gives a TTL to the keys of rdb that have none and that the plan names. A TTL that is there is never changed: that is
+// decided by the server (EXPIRE ... NX, Redis 7.0), not by what was seen before. Fix can be cancelled and run again at any
+// time. Beside an error the report says what was done, unless it is nil.
+func Fix(ctx context.Context, rdb redis.UniversalClient, p Plan) (*FixReport, error) {
+	if err := p.Validate(); err != nil {
+		return nil, err
+	}
+	all, err := nodes(ctx, rdb)
+	if err != nil {
+		return nil, fmt.Errorf("ttlguard: fix: %w", err)
+	}
+	r := &FixReport{Applied: p.Apply, Complete: true}
+	for _, g := range p.Give {
+		r.Gives = append(r.Gives, GiveCount{Pattern: g.Pattern})
+	}
+	f := fixing{plan: p, report: r, walker: newWalker("", p.MaxRate), begun: time.Now(), servers: len(all)}
+	var errs []error
+	for i, n := range all {
+		f.done = i
+		if err := f.server(ctx, n); err != nil {
+			r.Complete = false
+			errs = append(errs, fmt.Errorf("ttlguard: fix of %s: %w", n.addr, err))
+			if ctx.Err() != nil {
+				break
+			}
+		}
+	}
+	return r, errors.Join(errs...)
+}
+
+type fixing struct {
+	plan          Plan
+	report        *FixReport
+	walker        *walker
+	begun         time.Time
+	servers, done int
+	of            int64
+}
+
+func (f *fixing) server(ctx context.Context, n node) error {
+	_, keys, err := n.greet(ctx)
+	if err != nil {
+		return err
+	}
+	f.of += keys
+	defer f.walker.leave()
+	for cursor := uint64(0); ; {
+		keys, next, err := f.walker.page(ctx, n, cursor)
+		if err != nil {
+			return err
+		}
+		if err := f.give(ctx, n, keys); err != nil {
+			return err
+		}
+		f.report.Keys += int64(len(keys))
+		if f.plan.Progress != nil {
+			f.plan.Progress(Progress{Server: n.addr, Servers: f.servers, Done: f.done, Keys: f.report.Keys, Of: f.of, Took: time.Since(f.begun)})
+		}
+		if cursor = next; cursor == 0 {
+			return nil
+		}
+	}
+}
+
+// give does what the plan says with the keys of a page.
+func (f *fixing) give(ctx context.Context, n node, keys []string) error {
+	type asked struct {
+		count *GiveCount
+		cmd   redis.Cmder
+	}
+	var all []asked
+	pipe := n.rdb.Pipeline()
+	for _, key := range keys {
+		for i, g := range f.plan.Give {
+			if !fits(g.Pattern, key) {
+				continue
+			}
+			if f.plan.Apply {
+				all = append(all, asked{&f.report.Gives[i], pipe.Do(ctx, "PEXPIRE", key, g.ttl().Milliseconds(), "NX")})
+			} else {
+				all = append(all, asked{&f.report.Gives[i], pipe.PTTL(ctx, key)})
+			}
+			break
+		}
+	}
+	if len(all) == 0 {
+		return nil
+	}
+	pipe.Exec(ctx) // each has its own error
+	var wrong error
+	for _, a := range all {
+		if err := serious(map[bool]string{true: "PEXPIRE", false: "PTTL"}[f.plan.Apply], a.cmd); err != nil {
+			wrong = err
+			continue
+		}
+		a.count.Matched++
+		if gave(a.cmd) {
+			a.count.Given++
+		} else {
+			a.count.Had++
+		}
+	}
+	return wrong
+}
+
+// gave reports whether a key was given a TTL, or would be.
+func gave(cmd redis.Cmder) bool {
+	switch cmd := cmd.(type) {
+	case *redis.Cmd:
+		n, _ := cmd.Int64()
+		return n == 1
+	case *redis.DurationCmd:
+		return cmd.Err() == nil && cmd.Val() == -1
+	}
+	return false
+}
+
+func (g Give) ttl() time.Duration {
+	if g.Jitter == nil {
+		return jitter.Default.TTL(g.TTL)
+	}
+	return g.Jitter.TTL(g.TTL)
+}
+
+// fits reports whether key is one of pattern's.
+func fits(pattern, key string) bool {
+	for len(pattern) > 0 {
+		switch {
+		case pattern == "**":
+			return key != ""
+		case pattern[0] == '*':
+			end := strings.IndexAny(key, separators)
+			if end < 0 {
+				end = len(key)
+			}
+			for n := range end + 1 {
+				if fits(pattern[1:], key[n:]) {
+					return true
+				}
+			}
+			return false
+		case pattern[0] == '\\' && len(pattern) > 1:
+			pattern = pattern[1:]
+		}
+		if key == "" || key[0] != pattern[0] {
+			return false
+		}
+		pattern, key = pattern[1:], key[1:]
+	}
+	return key == ""
+}

@@ -1,0 +1,264 @@
+package ttlguard
+
+import "strings"
+
+// A forest tells keys by their patterns. A key is cut into parts at the separators, and a part that looks like an id is "*";
+// so is every part of a place at which more different ones came than the fan-out allows, as with names. What a key's pattern is
+// follows from the set of all keys, not from their order, and there are never more patterns than most: beyond that the
+// fan-out is halved, until they fit.
+//
+// Fields are exported, here and below, for the state of an audit.
+type forest struct {
+	Root   branch
+	Leaves int // tallies held
+	Inner  int // fan-out of parts that others follow
+	Last   int // fan-out of last parts
+	Most   int
+}
+
+const (
+	separators = ":/|"
+	deepest    = 6 // parts; what follows is "**"
+)
+
+func newForest(most int) *forest { return &forest{Inner: 128, Last: 32, Most: most} }
+
+// branch is a place in keys. By the separator that ends them, or none, it has the parts that can come next.
+type branch struct {
+	Tally *tally // of the keys that end here; nil: none do
+	Next  [len(separators) + 1]parts
+}
+
+type parts struct {
+	Of     map[string]*branch
+	Folded bool // into "*"
+}
+
+// at returns the tally of key's pattern.
+func (f *forest) at(key string) *tally {
+	b := &f.Root
+	for depth := 0; ; depth++ {
+		part, group, rest := cut(key)
+		switch {
+		case depth == deepest-1 && group > 0:
+			part, group, rest = "**", 0, ""
+		default:
+			part = shape(part)
+		}
+		b = f.step(b, group, part)
+		if group == 0 {
+			break
+		}
+		key = rest
+	}
+	if b.Tally == nil {
+		b.Tally = new(tally)
+		if f.Leaves++; f.Leaves > f.Most && f.Inner > 1 {
+			t := b.Tally
+			f.narrow()
+			return f.heir(t)
+		}
+	}
+	return b.Tally
+}
+
+// step goes to a part that follows b.
+func (f *forest) step(b *branch, group int, part string) *branch {
+	p := &b.Next[group]
+	if p.Folded {
+		part = folded(part)
+	}
+	to := p.Of[part]
+	if to == nil {
+		if p.Of == nil {
+			p.Of = make(map[string]*branch, 1)
+		}
+		to = new(branch)
+		p.Of[strings.Clone(part)] = to
+		if !p.Folded && len(p.Of) > f.fanOut(group) {
+			f.fold(p)
+			to = p.Of[folded(part)]
+		}
+	}
+	return to
+}
+
+func (f *forest) fanOut(group int) int {
+	if group == 0 {
+		return f.Last
+	}
+	return f.Inner
+}
+
+// fold makes the parts of p one.
+func (f *forest) fold(p *parts) {
+	was := p.Of
+	p.Of, p.Folded = make(map[string]*branch, 1), true
+	for part, b := range was {
+		f.mergePart(p, part, b)
+	}
+}
+
+// folded is what a part becomes that is folded with others.
+func folded(part string) string {
+	if part == "" || part == "**" {
+		return part
+	}
+	return "*"
+}
+
+func (f *forest) mergePart(p *parts, part string, b *branch) {
+	if p.Folded {
+		part = folded(part)
+	}
+	if p.Of == nil {
+		p.Of = make(map[string]*branch, 1)
+	}
+	if p.Of[part] == nil {
+		p.Of[part] = new(branch)
+	}
+	f.merge(p.Of[part], b)
+}
+
+// merge moves what is in from to into.
+func (f *forest) merge(into, from *branch) {
+	switch {
+	case from.Tally == nil:
+	case into.Tally == nil:
+		into.Tally = from.Tally
+	default:
+		into.Tally.add(from.Tally)
+		from.Tally.heir = into.Tally
+		f.Leaves--
+	}
+	for g := range from.Next {
+		p, q := &into.Next[g], &from.Next[g]
+		for part, b := range q.Of {
+			f.mergePart(p, part, b)
+		}
+		if !p.Folded && (q.Folded || len(p.Of) > f.fanOut(g)) {
+			f.fold(p)
+		}
+	}
+}
+
+// narrow halves the fan-out until the patterns are few enough.
+func (f *forest) narrow() {
+	for f.Leaves > f.Most && f.Inner > 1 {
+		f.Inner, f.Last = max(f.Inner/2, 1), max(f.Last/2, 1)
+		all := new(branch)
+		f.merge(all, &f.Root)
+		f.Root = *all
+	}
+}
+
+// heir is the tally that t was added to.
+func (f *forest) heir(t *tally) *tally {
+	for t.heir != nil {
+		t = t.heir
+	}
+	return t
+}
+
+// each visits the patterns, in no order.
+func (f *forest) each(visit func(pattern string, t *tally)) { f.Root.each("", visit) }
+
+func (b *branch) each(pattern string, visit func(string, *tally)) {
+	if b.Tally != nil {
+		visit(pattern, b.Tally)
+	}
+	for g := range b.Next {
+		end := ""
+		if g > 0 {
+			end = separators[g-1 : g]
+		}
+		for part, next := range b.Next[g].Of {
+			next.each(pattern+part+end, visit)
+		}
+	}
+}
+
+// cut returns key's first part, which separator ends it, from 1, and the rest; or all of it, and 0.
+func cut(key string) (part string, group int, rest string) {
+	if i := strings.IndexAny(key, separators); i >= 0 {
+		return key[:i], 1 + strings.IndexByte(separators, key[i]), key[i+1:]
+	}
+	return key, 0, ""
+}
+
+// shape returns a part with what looks like an id as "*": a number, a date, a UUID, a token, a number in a word of its own. A
+// cluster's hash tag keeps its braces, and a "*" or a backslash of the key's own is escaped.
+func shape(part string) string {
+	if len(part) == 0 || isWord(part) {
+		return part
+	}
+	if open, end := strings.IndexByte(part, '{'), strings.IndexByte(part, '}'); open >= 0 && end > open {
+		return shape(part[:open]) + "{" + shape(part[open+1:end]) + "}" + shape(part[end+1:])
+	}
+	if isID(part) {
+		return "*"
+	}
+	var b strings.Builder
+	for i := 0; i < len(part); {
+		digits := i
+		for digits < len(part) && isDigit(part[digits]) {
+			digits++
+		}
+		switch {
+		case digits-i >= 3, digits > i && i > 0 && digits == len(part) && (part[i-1] == '-' || part[i-1] == '_'): // user1001, item-7
+			b.WriteByte('*')
+			i = digits
+		case digits > i: // v2
+			b.WriteString(part[i:digits])
+			i = digits
+		default:
+			if part[i] == '*' || part[i] == '\\' {
+				b.WriteByte('\\')
+			}
+			b.WriteByte(part[i])
+			i++
+		}
+	}
+	return b.String()
+}
+
+// isWord reports that nothing in a part is to be looked at: most are.
+func isWord(part string) bool {
+	return len(part) < longest && strings.IndexAny(part, `0123456789{*\`) < 0
+}
+
+// longest is how long a word can be that is no token.
+const longest = 40
+
+func isDigit(c byte) bool { return c >= '0' && c <= '9' }
+
+// isID reports whether all of a part is an id.
+func isID(part string) bool {
+	digits, hex, letters, other := 0, 0, 0, 0
+	for i := range len(part) {
+		switch c := part[i]; {
+		case isDigit(c):
+			digits++
+		case c >= 'a' && c <= 'f' || c >= 'A' && c <= 'F':
+			hex++
+		case c >= 'g' && c <= 'z' || c >= 'G' && c <= 'Z':
+			letters++
+		case c == '-' || c == '_' || c == '.' || c == '+' || c == '=' || c == '~' || c == '@' || c == ',':
+			other++
+		default:
+			if c < 0x80 {
+				return len(part) >= longest
+			}
+			letters++
+		}
+	}
+	switch {
+	case digits == 0:
+		return len(part) >= longest
+	case hex == 0 && letters == 0: // 1001, 2026-11-21, 52.52,13.40
+		return true
+	case letters == 0: // of a hash, or a UUID
+		return digits+hex >= 8
+	}
+	return digits+hex+letters >= 16 && digits*8 >= len(part) // a token
+}

@@ -1,0 +1,172 @@
+package ttlguard
+
+import (
+	"encoding/json"
+	"slices"
+	"strings"
+	"time"
+)
+
+// AuditReport is what an audit found. As JSON its names are stable; [AuditReport.WriteText] is for people.
+type AuditReport struct {
+	Began time.Time     `json:"began"`
+	Took  time.Duration `json:"-"` // took_seconds
+
+	// Complete is that every server was walked to its end, or to its share of AuditOptions.Keys.
+	Complete bool           `json:"complete"`
+	Servers  []ServerReport `json:"servers"`
+
+	// Resharded is that slots moved meanwhile: keys may have been missed, or counted twice.
+	Resharded bool `json:"resharded,omitempty"`
+
+	Match    string        `json:"match,omitempty"`
+	Keys     int64         `json:"keys"`     // looked at, and there
+	NoTTL    int64         `json:"no_ttl"`   // of them
+	TooLong  int64         `json:"too_long"` // of them: their TTL left is longer than
+	Longest  time.Duration `json:"-"`        // too_long_seconds
+	Vanished int64         `json:"vanished"` // between SCAN and PTTL
+	Moved    int64         `json:"moved"`    // to another master, likewise
+
+	// Estimated is what all keys would have given, where the audit looked at some.
+	Estimated *Totals `json:"estimated,omitempty"`
+
+	// Bytes and NoTTLBytes are what the keys looked at take, by a sample; nil if sizes were not asked for.
+	Bytes      *Estimate `json:"bytes,omitempty"`
+	NoTTLBytes *Estimate `json:"no_ttl_bytes,omitempty"`
+
+	Patterns []Pattern        `json:"patterns"` // those with the most keys without TTL first
+	TTLs     []TTLs           `json:"ttls"`     // times left, shortest first
+	Types    map[string]int64 `json:"types"`
+	Largest  []LargeKey       `json:"largest_no_ttl"` // of those whose size was asked for
+	Hashes   Hashes           `json:"hashes"`
+}
+
+// Totals are estimates of all keys there are.
+type Totals struct {
+	Keys    int64    `json:"keys"` // by DBSIZE
+	NoTTL   Estimate `json:"no_ttl"`
+	TooLong Estimate `json:"too_long"`
+}
+
+// ServerReport is how far a server was covered.
+type ServerReport struct {
+	Addr    string `json:"addr"`
+	Keys    int64  `json:"keys"`            // looked at
+	Of      int64  `json:"of"`              // there were at the beginning; 0: not known
+	Covered bool   `json:"covered"`         // to its end, or its share of AuditOptions.Keys
+	Error   string `json:"error,omitempty"` // why not
+}
+
+// Pattern is the keys that differ in their ids only. In its name "*" stands for an id or a name, and "**" for more of such
+// parts; the same names choose the keys of a [Plan].
+type Pattern struct {
+	Name       string    `json:"pattern"`
+	Keys       int64     `json:"keys"`
+	NoTTL      int64     `json:"no_ttl"`
+	TooLong    int64     `json:"too_long"`
+	Bytes      *Estimate `json:"bytes,omitempty"`
+	NoTTLBytes *Estimate `json:"no_ttl_bytes,omitempty"`
+	Example    string    `json:"example_no_ttl,omitempty"`
+}
+
+// TTLs are the keys whose time left is at most UpTo, and more than that of the entry before.
+type TTLs struct {
+	UpTo time.Duration `json:"-"` // up_to_seconds; zero: any
+	Keys int64         `json:"keys"`
+}
+
+// LargeKey is one of the largest keys without TTL.
+type LargeKey struct {
+	Key   string `json:"key"`
+	Type  string `json:"type"`
+	Bytes int64  `json:"bytes"`
+}
+
+// Hashes are what some fields of the hashes said whose size was asked for. A field's TTL is not the key's: a hash all of
+// whose fields end is gone with the last of them, and still counts as a key without TTL.
+type Hashes struct {
+	Looked      int64  `json:"looked_at"`
+	Fields      int64  `json:"fields"`
+	WithTTL     int64  `json:"fields_with_ttl"`
+	EndByFields int64  `json:"end_by_fields"`     // hashes without TTL all of whose fields looked at have one
+	Unknown     string `json:"unknown,omitempty"` // why fields could not be asked for
+}
+
+// MarshalJSON writes durations as seconds.
+func (r AuditReport) MarshalJSON() ([]byte, error) {
+	type plain AuditReport
+	return json.Marshal(struct {
+		plain
+		Took    float64 `json:"took_seconds"`
+		Longest float64 `json:"too_long_seconds"`
+	}{plain(r), r.Took.Seconds(), r.Longest.Seconds()})
+}
+
+// MarshalJSON writes UpTo as seconds, or not at all.
+func (t TTLs) MarshalJSON() ([]byte, error) {
+	type plain TTLs
+	return json.Marshal(struct {
+		UpTo float64 `json:"up_to_seconds,omitempty"`
+		plain
+	}{t.UpTo.Seconds(), plain(t)})
+}
+
+// report draws up what was counted.
+func (a *audit) report() *AuditReport {
+	r := &AuditReport{
+		Began: a.Began, Took: a.took(), Complete: true, Match: a.opt.Match, Longest: a.opt.TooLong,
+		Keys: a.Keys, NoTTL: a.NoTTL, TooLong: a.TooLong, Vanished: a.Vanished, Moved: a.Moved,
+		Patterns: []Pattern{}, Types: a.Types, Largest: slices.Clone(a.Largest), Hashes: a.Hashes,
+	}
+	var of int64
+	partly := false
+	for _, s := range a.Servers {
+		covered := s.Done && s.Error == ""
+		r.Servers = append(r.Servers, ServerReport{s.Addr, s.Keys, s.Of, covered, s.Error})
+		r.Complete = r.Complete && covered
+		of += max(s.Of, s.Keys)
+		partly = partly || s.Quota > 0
+	}
+	if partly {
+		r.Estimated = &Totals{of, proportion(a.NoTTL, a.Keys, of), proportion(a.TooLong, a.Keys, of)}
+	}
+	for i, n := range a.TTLs {
+		t := TTLs{Keys: n}
+		if i < len(bounds) {
+			t.UpTo = bounds[i]
+		}
+		r.TTLs = append(r.TTLs, t)
+	}
+	a.patterns(r)
+	return r
+}
+
+// patterns adds the patterns, and the sizes of all.
+func (a *audit) patterns(r *AuditReport) {
+	var sum, variance, endless, endlessVariance float64
+	a.Forest.each(func(name string, t *tally) {
+		if t.Keys == 0 {
+			return
+		}
+		p := Pattern{Name: name, Keys: t.Keys, NoTTL: t.NoTTL, TooLong: t.TooLong, Example: t.Example}
+		if a.opt.Sizes > 0 {
+			s, v := t.All.total(t.Keys, t.All)
+			es, ev := t.Endless.total(t.NoTTL, t.All)
+			p.Bytes, p.NoTTLBytes = normal(s, v), normal(es, ev)
+			sum, variance, endless, endlessVariance = sum+s, variance+v, endless+es, endlessVariance+ev
+		}
+		r.Patterns = append(r.Patterns, p)
+	})
+	if a.opt.Sizes > 0 {
+		r.Bytes, r.NoTTLBytes = normal(sum, variance), normal(endless, endlessVariance)
+	}
+	slices.SortFunc(r.Patterns, func(p, q Pattern) int {
+		if p.NoTTL != q.NoTTL {
+			return int(q.NoTTL - p.NoTTL)
+		}
+		if p.Keys != q.Keys {
+			return int(q.Keys - p.Keys)
+		}
+		return strings.Compare(p.Name, q.Name)
+	})
+}

@@ -1,0 +1,114 @@
+package ttlguard
+
+import (
+	"bytes"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// auditState is all that an audit knows: what it counted, and where it is.
+type auditState struct {
+	Version int
+	Terms   terms
+
+	Began   time.Time
+	Took    time.Duration // of the parts before this one
+	Servers []*walked
+	Recent  recent
+
+	Keys, NoTTL, TooLong, Vanished, Moved int64
+
+	Forest  *forest
+	TTLs    [len(bounds) + 1]int64
+	Types   map[string]int64
+	Largest []LargeKey
+	Hashes  Hashes
+}
+
+// walked is a server, and how far it was walked.
+type walked struct {
+	Addr   string
+	Life   string // its run id; empty: it did not tell
+	Of     int64  // its keys at the beginning; 0: it did not tell
+	Quota  int64  // of keys to look at; 0: all
+	Keys   int64  // looked at
+	Cursor uint64
+	Done   bool
+	Error  string
+}
+
+// terms are the options that an audit and its resumption must have in common.
+type terms struct {
+	Match   string
+	Keys    int64
+	Sizes   float64
+	TooLong time.Duration
+	Largest int
+}
+
+func termsOf(o AuditOptions) terms { return terms{o.Match, o.Keys, o.Sizes, o.TooLong, o.Largest} }
+
+// version of auditState. Another one is refused.
+const version = 1
+
+// mostPatterns bounds what an audit keeps.
+const mostPatterns = 2000
+
+func newState(o AuditOptions) auditState {
+	return auditState{Version: version, Terms: termsOf(o), Began: time.Now(), Forest: newForest(mostPatterns), Types: map[string]int64{}}
+}
+
+var errCheckpoint = errors.New("the state could not be saved")
+
+// checkpoint hands out the state.
+func (a *audit) checkpoint() error {
+	if a.opt.Checkpoint == nil {
+		return nil
+	}
+	s := a.auditState
+	s.Took = a.took()
+	s.Recent = a.walker.skipped
+	var b bytes.Buffer
+	err := gob.NewEncoder(&b).Encode(s)
+	if err == nil {
+		err = a.opt.Checkpoint(b.Bytes())
+	}
+	a.saved = time.Now()
+	if err != nil {
+		return fmt.Errorf("%w: %w", errCheckpoint, err)
+	}
+	return nil
+}
+
+// resume takes up the state of AuditOptions.Resume. What it knows of a server that was left half-way holds only for the same
+// life of the same server.
+func (a *audit) resume(all []node, lives []string) error {
+	const anew = "begin anew, without AuditOptions.Resume"
+	if err := gob.NewDecoder(bytes.NewReader(a.opt.Resume)).Decode(&a.auditState); err != nil {
+		return fmt.Errorf("AuditOptions.Resume is no state of an audit (%v): %s", err, anew)
+	}
+	if a.Version != version || a.Forest == nil || a.Types == nil {
+		return fmt.Errorf("AuditOptions.Resume is the state of another version: %s", anew)
+	}
+	if now := termsOf(a.opt); a.Terms != now {
+		return fmt.Errorf("AuditOptions.Resume is the state of an audit with other options, %+v and not %+v: %s", a.Terms, now, anew)
+	}
+	if !slices.EqualFunc(a.Servers, all, func(s *walked, n node) bool { return s.Addr == n.addr }) {
+		return fmt.Errorf("AuditOptions.Resume is about other servers: %s", anew)
+	}
+	for i, s := range a.Servers {
+		switch {
+		case s.Done:
+		case s.Cursor == 0:
+			s.Life = lives[i]
+		case s.Life == "":
+			return fmt.Errorf("%s was left half-way and does not allow INFO, so nobody knows whether it is still the same: %s", s.Addr, anew)
+		case lives[i] != "" && lives[i] != s.Life:
+			return fmt.Errorf("%s was restarted since: %s", s.Addr, anew)
+		}
+	}
+	return nil
+}
