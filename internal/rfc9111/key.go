@@ -126,7 +126,8 @@ func appendPath(dst []byte, path string) []byte {
 	return dst
 }
 
-// appendQuery writes what counts of a query, with its "?" if there is one.
+// appendQuery writes what counts of a query, with its "?" if there is one. What no URL may hold is escaped: a key has no
+// space and no control character.
 func (k Keys) appendQuery(dst []byte, u *url.URL) []byte {
 	query := u.RawQuery
 	if query != "" && (k.SortQuery || len(k.DropQuery) > 0) {
@@ -140,7 +141,14 @@ func (k Keys) appendQuery(dst []byte, u *url.URL) []byte {
 		}
 	}
 	if query != "" || u.ForceQuery {
-		dst = append(append(dst, '?'), query...)
+		dst = append(dst, '?')
+	}
+	for i := range len(query) {
+		if c := query[i]; c <= ' ' || c == 0x7f {
+			dst = append(dst, '%', hexDigits[c>>4], hexDigits[c&15])
+		} else {
+			dst = append(dst, c)
+		}
 	}
 	return dst
 }

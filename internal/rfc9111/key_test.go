@@ -1,0 +1,192 @@
+package rfc9111_test
+
+import (
+	"bufio"
+	"crypto/tls"
+	"net/http"
+	"net/url"
+	"strings"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mayflycache/mayfly/internal/rfc9111"
+)
+
+// get is a request as a server reads it; nil if it does not.
+func get(target, host string) *http.Request {
+	r, err := http.ReadRequest(bufio.NewReader(strings.NewReader("GET " + target + " HTTP/1.1\r\nHost: " + host + "\r\n\r\n")))
+	if err != nil {
+		return nil
+	}
+	return r
+}
+
+// RFC 9111, section 2; RFC 3986, section 6.2.2.
+func TestKey(t *testing.T) {
+	type keys = rfc9111.Keys
+	for _, x := range []struct {
+		name   string
+		keys   keys
+		target string
+		host   string
+		want   string // "": not one
+	}{
+		{"as it is", keys{}, "/a/b?c=d&e", "example.com", "http://example.com/a/b?c=d&e"},
+		{"letter case of the host (3986, 6.2.2.1)", keys{}, "/A", "EXAMPLE.com", "http://example.com/A"},
+		{"the scheme's port (9110, 4.2.3)", keys{}, "/", "example.com:80", "http://example.com/"},
+		{"another port", keys{}, "/", "example.com:8080", "http://example.com:8080/"},
+		{"the other scheme's port", keys{}, "/", "example.com:443", "http://example.com:443/"},
+		{"a scheme by option, and its port", keys{Scheme: "HTTPS"}, "/", "example.com:443", "https://example.com/"},
+		{"an address", keys{}, "/", "[::1]:80", "http://[::1]/"},
+		{"an absolute target", keys{}, "http://other.com/a", "example.com", "http://other.com/a"},
+		{"no path", keys{}, "http://other.com", "example.com", "http://other.com/"},
+		{"no host", keys{}, "/a", "", "http:///a"},
+		{"any host", keys{AnyHost: true}, "/a", "example.com", "http:///a"},
+		{"percent-encoding (3986, 6.2.2.2)", keys{}, "/%61%2d%7e%2f%3f%e2%82%ac", "h", "http://h/a-~%2F%3F%E2%82%AC"},
+		{"a slash is not an encoded one", keys{}, "/a/b", "h", "http://h/a/b"},
+		{"dots are the handler's", keys{}, "/a/../b/./c", "h", "http://h/a/../b/./c"},
+		{"two slashes too", keys{}, "//a//b", "h", "http://h//a//b"},
+		{"letter case of the path", keys{}, "/Aa", "h", "http://h/Aa"},
+		{"raw bytes", keys{}, "/\xff\"<>", "h", "http://h/%FF%22%3C%3E"},
+		{"an empty query is one", keys{}, "/a?", "h", "http://h/a?"},
+		{"a question mark in the query", keys{}, "/a?b?c", "h", "http://h/a?b?c"},
+		{"a hash", keys{}, "/a#b", "h", "http://h/a%23b"},
+
+		{"order counts", keys{}, "/?b=1&a=2", "h", "http://h/?b=1&a=2"},
+		{"but not sorted", keys{SortQuery: true}, "/?b=1&a=2&a=1&c", "h", "http://h/?a=2&a=1&b=1&c"},
+		{"dropped", keys{DropQuery: []string{"utm_*", "fbclid"}}, "/?utm_source=x&b=1&fbclid=2&fbclid2&a=2&UTM_x=1", "h", "http://h/?b=1&fbclid2&a=2&UTM_x=1"},
+		{"dropped, encoded", keys{DropQuery: []string{"utm_*"}}, "/?%75tm_source=x&b", "h", "http://h/?b"},
+		{"all dropped", keys{DropQuery: []string{"*"}}, "/?a=1&b", "h", "http://h/"},
+
+		{"no path at all", keys{}, "*", "h", ""},
+		{"a slash in the host", keys{}, "/b", "h/a", ""},
+		{"a user in the host", keys{}, "/", "a@h", ""},
+		{"a query in the host", keys{}, "/", "h?a", ""},
+		{"a hash in the host", keys{}, "/", "h#", ""},
+		{"a space in the host", keys{}, "/", "a b", ""},
+		{"bytes in the host", keys{}, "/", "h\xff", ""},
+		{"another scheme", keys{Scheme: "gopher"}, "/", "h", ""},
+	} {
+		r := get(x.target, x.host)
+		if r == nil {
+			r = &http.Request{Host: x.host, URL: &url.URL{Path: x.target}} // the server would refuse it already
+		}
+		got, ok := x.keys.Key(r)
+		if got != x.want || ok != (x.want != "") {
+			t.Errorf("%s: %q of %q is %q %v, want %q", x.name, x.target, x.host, got, ok, x.want)
+		}
+	}
+
+	r := get("/a", "h:443")
+	r.TLS = &tls.ConnectionState{}
+	if got, _ := (keys{}).Key(r); got != "https://h/a" {
+		t.Errorf("over TLS %q", got)
+	}
+	if got, _ := (keys{Scheme: "http"}).Key(r); got != "http://h:443/a" {
+		t.Errorf("over TLS, and yet by option %q", got)
+	}
+	u, _ := url.Parse("HTTPS://Example.COM:443/%7ea?b#c")
+	if got, _ := (keys{}).Of(u); got != "https://example.com/~a?b" {
+		t.Errorf("of a URL %q", got)
+	}
+	h2 := &http.Request{Host: "h", URL: &url.URL{Path: "/", RawQuery: "a b\x00\x7f"}}
+	if got, _ := (keys{}).Key(h2); got != "http://h/?a%20b%00%7F" {
+		t.Errorf("a query that HTTP/1.1 could not have brought: %q", got)
+	}
+
+	r, buf := get("/some/page?q=1", "example.com"), make([]byte, 0, 256)
+	if n := testing.AllocsPerRun(100, func() { keys{}.AppendKey(buf, r) }); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// Two requests of one key are for one URL, as a handler sees it.
+func FuzzKey(f *testing.F) {
+	f.Add("/a?b", "h", "/a", "h")
+	f.Add("/%2F", "h:80", "//", "H")
+	f.Add("/", "h/a", "/a/", "h")
+	f.Fuzz(func(t *testing.T, targetA, hostA, targetB, hostB string) {
+		a, b := get(targetA, hostA), get(targetB, hostB)
+		if a == nil || b == nil {
+			return
+		}
+		one, ok := rfc9111.Keys{}.Key(a)
+		if strings.ContainsAny(one, " \t\r\n") || ok != (one != "") {
+			t.Errorf("%q of %q: key %q", targetA, hostA, one)
+		}
+		other, also := rfc9111.Keys{}.Key(b)
+		if !ok || !also || one != other {
+			return
+		}
+		path := func(r *http.Request) string {
+			if r.URL.Path == "" {
+				return "/"
+			}
+			return r.URL.Path
+		}
+		host := func(r *http.Request) string { return strings.TrimSuffix(strings.ToLower(r.Host), ":80") }
+		if path(a) != path(b) || a.URL.Query().Encode() != b.URL.Query().Encode() || host(a) != host(b) {
+			t.Errorf("%q of %q and %q of %q meet in %q", targetA, hostA, targetB, hostB, one)
+		}
+	})
+}
+
+// RFC 9111, section 4.4.
+func TestInvalidated(t *testing.T) {
+	for _, x := range []struct {
+		name     string
+		method   string
+		status   int
+		response []string
+		want     []string
+	}{
+		{"POST", "POST", 200, nil, []string{"http://h/dir/a?q"}},
+		{"PUT", "PUT", 204, nil, []string{"http://h/dir/a?q"}},
+		{"DELETE, and a redirect", "DELETE", 303, nil, []string{"http://h/dir/a?q"}},
+		{"a method that nobody knows", "M-SEARCH", 200, nil, []string{"http://h/dir/a?q"}},
+		{"an error", "POST", 500, nil, nil},
+		{"a refusal", "POST", 403, nil, nil},
+		{"GET is safe", "GET", 200, []string{"Location: /b"}, nil},
+		{"HEAD, OPTIONS, TRACE too", "OPTIONS", 200, nil, nil},
+		{"Location and Content-Location", "POST", 201, []string{"Location: b", "Content-Location: /c?d"},
+			[]string{"http://h/dir/a?q", "http://h/dir/b", "http://h/c?d"}},
+		{"absolute, spelled otherwise", "POST", 201, []string{"Location: HTTP://H:80/b#c"}, []string{"http://h/dir/a?q", "http://h/b"}},
+		{"itself, once", "POST", 201, []string{"Content-Location: /dir/a?q"}, []string{"http://h/dir/a?q"}},
+		{"another host's is not ours to void", "POST", 201, []string{"Location: http://other/b", "Content-Location: //h.other/c"}, []string{"http://h/dir/a?q"}},
+		{"nor another scheme's, nor port's", "POST", 201, []string{"Location: https://h/b", "Content-Location: http://h:81/c"}, []string{"http://h/dir/a?q"}},
+		{"what is no URL", "POST", 201, []string{"Location: :/%zz", "Content-Location: mailto:a@b"}, []string{"http://h/dir/a?q"}},
+		{"two are none", "POST", 201, []string{"Location: /b", "Location: /c"}, []string{"http://h/dir/a?q"}},
+	} {
+		r := get("/dir/a?q", "h")
+		r.Method = x.method
+		if diff := cmp.Diff(x.want, rfc9111.Keys{}.Invalidated(r, x.status, header(x.response...))); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", x.name, diff)
+		}
+	}
+
+	r := get("/a?b", "h")
+	for location, want := range map[string]bool{"/a?b": true, "": true, "http://h/a?b": true, "?b": true, "/a": false, "http://other/a?b": false} {
+		if got := (rfc9111.Keys{}).Self(r, header("Content-Location: "+location)); got != want {
+			t.Errorf("Content-Location %q is the request's own URL: %v", location, got)
+		}
+	}
+	if (rfc9111.Keys{}).Self(r, nil) {
+		t.Error("no Content-Location is the request's own URL")
+	}
+}
+
+// A response of one host voids no other's.
+func FuzzInvalidated(f *testing.F) {
+	f.Add("http://h@other/b", "//other")
+	f.Add("/../b", "\\\\other")
+	f.Fuzz(func(t *testing.T, location, content string) {
+		r := get("/dir/a?q", "h")
+		r.Method = "POST"
+		for _, key := range (rfc9111.Keys{}).Invalidated(r, 200, http.Header{"Location": {location}, "Content-Location": {content}}) {
+			if !strings.HasPrefix(key, "http://h/") {
+				t.Errorf("%q %q: %q", location, content, key)
+			}
+		}
+	})
+}
