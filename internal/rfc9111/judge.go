@@ -48,9 +48,6 @@ type Exchange struct {
 	Sent     time.Time   // when the request went to the origin
 	Received time.Time   // when the response's header came
 
-	// Assumed is the lifetime of a response that says nothing about its own. 0: a guess from Last-Modified, or none.
-	Assumed time.Duration
-
 	// Self says of the answer to a POST that its Content-Location is the request's own URL: then, with explicit freshness, it
 	// answers later GETs (RFC 9110, section 9.3.3). See [Keys.Self].
 	Self bool
@@ -67,9 +64,7 @@ func (r Rules) Judge(x Exchange) (Policy, Reason) {
 	}
 
 	p := Policy{Received: x.Received, InitialAge: initialAge(x, h), Lifetime: life}
-	if !explicit && x.Assumed > 0 {
-		p.Lifetime = x.Assumed
-	} else if !explicit && !r.NoHeuristic {
+	if !explicit && !r.NoHeuristic {
 		p.Lifetime = guess(h, x.Received)
 		p.Flags |= Heuristic
 	}

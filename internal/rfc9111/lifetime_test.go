@@ -44,20 +44,6 @@ func TestLifetime(t *testing.T) {
 	strict := rules
 	strict.NoHeuristic = true
 	judge(t, strict, []may{{"no guesses", exchange(200, "Last-Modified: "+at(-time.Hour)), "", 0}})
-
-	assumed := func(status int, lines ...string) rfc9111.Exchange {
-		x := exchange(status, lines...)
-		x.Assumed = time.Minute
-		return x
-	}
-	judge(t, rules, []may{
-		{"assumed", assumed(200), "", time.Minute},
-		{"assumed in place of a guess", assumed(200, "Last-Modified: "+at(-time.Hour)), "", time.Minute},
-		{"assumed, not of what says", assumed(200, "Cache-Control: max-age=1"), "", time.Second},
-		{"assumed, not of an error", assumed(500), rfc9111.NoFreshness, 0},
-		{"assumed, not of no-store", assumed(200, "Cache-Control: no-store"), rfc9111.NoStore, 0},
-		{"assumed, not of no-cache", assumed(200, "Cache-Control: no-cache"), rfc9111.NoFreshness, 0},
-	})
 }
 
 // How old a response is: RFC 9111, sections 4.2.3 and 5.1.
