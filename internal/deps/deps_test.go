@@ -62,6 +62,10 @@ var rooms = map[string]room{
 	"cacheaside": {may: []string{"", "jitter", "earlyrefresh", "internal/keyform", "internal/lease", "internal/record",
 		"internal/flight", "internal/tier", "internal/coherence", "github.com/klauspost/compress", goredis}},
 
+	// The composition.
+	"httpcache": {may: []string{"", "internal/rfc9111", "internal/lease", "internal/record", "internal/flight", "internal/tier",
+		"internal/coherence", goredis}},
+
 	// The engine half: never knows go-redis, nor any pattern.
 	"internal/resp":          {never: pure},
 	"internal/engine/values": {may: []string{"internal/expiry"}, never: pure},

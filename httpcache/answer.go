@@ -1,0 +1,125 @@
+package httpcache
+
+import (
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/mayflycache/mayfly/internal/rfc9111"
+)
+
+// answer writes a stored response to the client of r: as it is, the part that a range asks for, or that the client has it
+// already.
+func (c *Cache) answer(w http.ResponseWriter, r *http.Request, resp *response, now time.Time, s rfc9111.CacheStatus) {
+	p := &resp.policy
+	age := p.Age(now)
+	s.TTL, s.HasTTL = p.Lifetime-age, true
+	into := w.Header()
+	resp.copyHeader(into, int64(age/time.Second), c.say(s))
+
+	status, body := resp.status, resp.body
+	if status == http.StatusOK && (rfc9111.Conditional(r.Header) || r.Header["Range"] != nil) {
+		status, body = resp.part(r, into)
+	}
+	w.WriteHeader(status)
+	if r.Method == http.MethodHead || status == http.StatusNotModified {
+		return
+	}
+	if len(body) > 0 {
+		w.Write(body) // a client that has left is no news to anybody
+	}
+	for _, f := range resp.trailer {
+		into[f.name] = slices.Clone(f.values)
+	}
+}
+
+// copyHeader writes the stored header to h: copies, as whoever is around the cache may change what is in h.
+func (r *response) copyHeader(h http.Header, age int64, status string) {
+	n := 2
+	for i := range r.header {
+		n += len(r.header[i].values)
+	}
+	room := make([]string, 0, n) // one allocation for all values
+	for i := range r.header {
+		f := &r.header[i]
+		start := len(room)
+		if room = append(room, f.values...); f.name == "Cache-Status" { // of a cache nearer to the origin
+			room = append(room, status)
+			status = ""
+		}
+		h[f.name] = room[start:len(room):len(room)]
+	}
+	start := len(room)
+	room = append(room, strconv.FormatInt(age, 10))
+	h["Age"] = room[start : start+1 : start+1]
+	if status != "" {
+		room = append(room, status)
+		h["Cache-Status"] = room[start+1 : start+2 : start+2]
+	}
+}
+
+// part judges conditions first, and then the range, of a stored 200 (RFC 9110, section 13.2.2). It changes the header
+// that the client gets.
+func (r *response) part(req *http.Request, h http.Header) (status int, body []byte) {
+	stored, received := headerOf(r.header), r.policy.Received
+	if rfc9111.NotModified(req.Header, stored, received) {
+		strip(h)
+		return http.StatusNotModified, nil
+	}
+	if req.Method != http.MethodGet {
+		return http.StatusOK, r.body
+	}
+	size := int64(len(r.body))
+	switch span, part := rfc9111.Range(req.Header, stored, size, received); part {
+	case rfc9111.Single:
+		h.Set("Content-Range", span.ContentRange(size))
+		h.Set("Content-Length", strconv.FormatInt(span.Last-span.First+1, 10))
+		return http.StatusPartialContent, r.body[span.First : span.Last+1]
+	case rfc9111.Unsatisfiable:
+		strip(h)
+		h.Set("Content-Range", rfc9111.Unsatisfied(size))
+		return http.StatusRequestedRangeNotSatisfiable, nil
+	}
+	return http.StatusOK, r.body
+}
+
+// strip takes out of h what describes a body.
+func strip(h http.Header) {
+	keep := rfc9111.Header304(h)
+	for name := range h {
+		if _, ok := keep[name]; !ok {
+			delete(h, name)
+		}
+	}
+}
+
+// stored returns what is to be stored of the answer to r: its header without what the handlers around the cache had set,
+// which they set again.
+func ownHeader(header, outer http.Header) http.Header {
+	if len(outer) == 0 {
+		return header
+	}
+	own := make(http.Header, len(header))
+	for name, values := range header {
+		if before, ok := outer[name]; !ok || !slices.Equal(before, values) {
+			own[name] = values
+		}
+	}
+	return own
+}
+
+// tagsOf returns the tags that a response has in these fields, each once.
+func tagsOf(h http.Header, fields []string) (tags []string) {
+	for _, name := range fields {
+		for _, line := range h[http.CanonicalHeaderKey(name)] {
+			for _, tag := range strings.FieldsFunc(line, func(c rune) bool { return c == ' ' || c == ',' || c == '\t' }) {
+				if !slices.Contains(tags, tag) {
+					tags = append(tags, tag)
+				}
+			}
+		}
+	}
+	return tags
+}

@@ -1,0 +1,292 @@
+package httpcache
+
+import (
+	"bufio"
+	"io"
+	"net"
+	"net/http"
+	"strconv"
+	"strings"
+)
+
+// mode is what a capture does with what the handler writes.
+type mode uint8
+
+const (
+	undecided mode = iota // no final status yet
+	through               // to the client, as it comes
+	storing               // to the client, and kept
+	swallow               // kept to be judged, and not for the client
+)
+
+// capture is the response writer of a decorated handler. What the handler writes goes to the client at once; what may be
+// stored is also kept. The handler has a header of its own until its status is final, so that what handlers around the
+// cache have set is neither stored nor lost.
+type capture struct {
+	w      http.ResponseWriter
+	header http.Header // the handler's
+	head   bool        // the request's method is HEAD: no body goes to the client
+	limit  int64       // of what is kept
+
+	// decide says, once, what to do with a final answer. It may change header, which goes to the client next; with another
+	// status than the handler's, it is that one which the client gets, and nothing of the body.
+	decide func(status int, header http.Header) (do mode, instead int)
+
+	// overflow is told that the body is larger than limit: it is not kept any more.
+	overflow func()
+
+	mode     mode
+	status   int
+	hidden   bool // the client gets another status, and no body
+	body     []byte
+	length   int64 // that the handler has declared, or -1
+	written  int64
+	broken   bool // more was written than declared
+	hijacked bool
+	delivery *delivery
+}
+
+// Header returns the handler's header.
+func (c *capture) Header() http.Header { return c.header }
+
+// Unwrap is for [http.ResponseController], which so finds deadlines and whatever else the server's own writer can do.
+func (c *capture) Unwrap() http.ResponseWriter { return c.w }
+
+// WriteHeader passes interim answers on at once, and has the final one decided about.
+func (c *capture) WriteHeader(status int) {
+	if c.mode != undecided {
+		return
+	}
+	if status >= 100 && status < 200 && status != http.StatusSwitchingProtocols {
+		c.interim(status)
+		return
+	}
+	c.status, c.length = status, -1
+	if n, err := strconv.ParseInt(c.header.Get("Content-Length"), 10, 64); err == nil && n >= 0 {
+		c.length = n
+	}
+	do, instead := c.decide(status, c.header)
+	c.mode = do
+	if do == swallow {
+		return
+	}
+	c.hidden = instead != status
+	into := c.w.Header()
+	for name := range into {
+		if _, ok := c.header[name]; !ok {
+			delete(into, name) // it had it, and took it away
+		}
+	}
+	for name, values := range c.header {
+		into[name] = values
+	}
+	if do == storing {
+		c.delivery = newDelivery(c.w)
+	}
+	c.w.WriteHeader(instead)
+}
+
+// interim passes a 1xx on. What was in the client's header before is there after it.
+func (c *capture) interim(status int) {
+	into := c.w.Header()
+	before := into.Clone()
+	for name, values := range c.header {
+		into[name] = values
+	}
+	c.w.WriteHeader(status)
+	clear(into)
+	for name, values := range before {
+		into[name] = values
+	}
+}
+
+// Write is the handler's: it never waits for the client of an answer that is kept.
+func (c *capture) Write(b []byte) (int, error) {
+	if c.mode == undecided {
+		c.sniff(b)
+		c.WriteHeader(http.StatusOK)
+	}
+	if c.hijacked {
+		return 0, http.ErrHijacked
+	}
+	if c.mode == through {
+		if c.hidden {
+			return len(b), nil
+		}
+		return c.w.Write(b)
+	}
+	if c.status == http.StatusNoContent || c.status == http.StatusNotModified {
+		return 0, http.ErrBodyNotAllowed
+	}
+	if c.written += int64(len(b)); c.length >= 0 && c.written > c.length {
+		c.broken = true
+		return 0, http.ErrContentLength
+	}
+	if c.written > c.limit {
+		if err := c.giveUp(); err != nil || c.mode != through {
+			return len(b), err
+		}
+		return c.Write(b)
+	}
+	c.body = append(c.body, b...)
+	if c.mode == storing && !c.hidden && !c.head {
+		c.delivery.send(c.body)
+	}
+	return len(b), nil
+}
+
+// giveUp stops keeping a body: what comes is only passed on, at the client's pace.
+func (c *capture) giveUp() error {
+	c.body = nil
+	c.overflow()
+	if c.mode == swallow {
+		c.limit = 1<<63 - 1 // what is dropped takes no room
+		return nil
+	}
+	c.mode = through
+	err := c.delivery.drain()
+	c.delivery.wait()
+	return err
+}
+
+// sniff gives an answer the Content-Type that net/http would find in its first bytes, so that the stored one has it too.
+func (c *capture) sniff(b []byte) {
+	h := c.header
+	if _, given := h["Content-Type"]; !given && len(b) > 0 && h.Get("Content-Encoding") == "" && h.Get("Transfer-Encoding") == "" {
+		h.Set("Content-Type", http.DetectContentType(b))
+	}
+}
+
+// ReadFrom lets a body that is only passed on take the server's fastest way, which may be sendfile.
+func (c *capture) ReadFrom(src io.Reader) (int64, error) {
+	if c.mode == through && !c.hidden && !c.hijacked {
+		if to, ok := c.w.(io.ReaderFrom); ok {
+			return to.ReadFrom(src)
+		}
+	}
+	var n int64
+	buf := make([]byte, 32<<10)
+	for {
+		m, err := src.Read(buf)
+		if m > 0 {
+			k, werr := c.Write(buf[:m])
+			if n += int64(k); werr != nil {
+				return n, werr
+			}
+		}
+		if err == io.EOF {
+			return n, nil
+		}
+		if err != nil {
+			return n, err
+		}
+		if c.mode == through && !c.hidden { // decided with the first bytes
+			more, err := io.Copy(writerOf(c.w), src)
+			return n + more, err
+		}
+	}
+}
+
+// writerOf is w, which io.Copy knows how to write to.
+func writerOf(w http.ResponseWriter) io.Writer { return w }
+
+// Flush sends what was written to the client.
+func (c *capture) Flush() { c.FlushError() }
+
+// FlushError is Flush for [http.ResponseController].
+func (c *capture) FlushError() error {
+	if c.mode == undecided {
+		c.WriteHeader(http.StatusOK)
+	}
+	switch {
+	case c.mode == storing:
+		c.delivery.push()
+	case c.mode == through:
+		return http.NewResponseController(c.w).Flush()
+	}
+	return nil
+}
+
+// Hijack hands the connection to the handler; nothing is stored then.
+func (c *capture) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	if c.mode == undecided {
+		c.hijacked, c.mode = true, through
+		c.overflow()
+	}
+	return http.NewResponseController(c.w).Hijack()
+}
+
+// Push is HTTP/2's, where the server has it.
+func (c *capture) Push(target string, o *http.PushOptions) error {
+	if p, ok := c.w.(http.Pusher); ok {
+		return p.Push(target, o)
+	}
+	return http.ErrNotSupported
+}
+
+// returned is called when the handler has returned: there is a final status then.
+func (c *capture) returned() {
+	if c.mode == undecided {
+		c.WriteHeader(http.StatusOK)
+	}
+}
+
+// deliver returns when everything has gone to the client, or cannot.
+func (c *capture) deliver() {
+	if c.delivery != nil {
+		c.delivery.wait()
+	}
+}
+
+// finish is called at the very end, with what comes after the body.
+func (c *capture) finish() {
+	c.deliver()
+	if c.mode != swallow && !c.hijacked {
+		c.sendTrailers()
+	}
+}
+
+// whole reports whether the body is as long as the handler said it would be.
+func (c *capture) whole() bool {
+	return !c.broken && !c.hijacked && (c.head || c.length < 0 || c.length == c.written || c.status == http.StatusNotModified)
+}
+
+// sendTrailers passes on what the handler has put into its header after the status.
+func (c *capture) sendTrailers() {
+	into := c.w.Header()
+	for name, values := range c.header {
+		if strings.HasPrefix(name, http.TrailerPrefix) {
+			into[name] = values
+		}
+	}
+	for _, name := range trailerNames(c.header) {
+		if values := c.header[name]; len(values) > 0 {
+			into[name] = values
+		}
+	}
+}
+
+// trailerNames are those that a header announces.
+func trailerNames(h http.Header) (names []string) {
+	for _, line := range h["Trailer"] {
+		for name := range strings.SplitSeq(line, ",") {
+			names = append(names, http.CanonicalHeaderKey(strings.TrimSpace(name)))
+		}
+	}
+	return names
+}
+
+// trailers are what came after the body, under the names that a Go server takes for trailers that were not announced.
+func (c *capture) trailers() (list []field) {
+	for name, values := range c.header {
+		if strings.HasPrefix(name, http.TrailerPrefix) && len(values) > 0 {
+			list = append(list, field{name, values})
+		}
+	}
+	for _, name := range trailerNames(c.header) {
+		if values := c.header[name]; len(values) > 0 {
+			list = append(list, field{http.TrailerPrefix + name, values})
+		}
+	}
+	return list
+}

@@ -1,0 +1,282 @@
+package httpcache
+
+import (
+	"encoding/binary"
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/mayflycache/mayfly/internal/lease"
+	"github.com/mayflycache/mayfly/internal/record"
+	"github.com/mayflycache/mayfly/internal/rfc9111"
+)
+
+// What stands in Redis, after the header of internal/record, is one of four things, told by its first byte. Numbers are
+// varints, texts and lists have their length before them:
+//
+//	'r'  ends, head, body    a response; head is everything but the body, with its length before it
+//	'v'  ends, generation, fields, variants    an index: the answer varies, by these fields of a request
+//	'p'  ends    a pass: the answer was not fit for others when it was last seen
+//	'b'  ends, version    a barrier: what was loaded before this version is void
+//
+// ends is when the record is of no more use, in unix milliseconds. Redis's TTL says the same; it is repeated here for the
+// local tier, so that a hit need not ask for the time left.
+
+// format is what records of this package carry, so that nothing else is taken for one. Change it with the layout.
+var format = record.FormatOf("httpcache/1")
+
+// item is what was found under one key. At most one of the pointers is set. Nothing of it is ever changed.
+type item struct {
+	found    lease.Found
+	ends     int64
+	response *response
+	index    *index
+	pass     bool
+	barrier  int64
+}
+
+// response is a stored response.
+type response struct {
+	status  int
+	policy  rfc9111.Policy
+	epoch   int64    // the version of the purges when it was loaded
+	tags    []string // by which it may be purged
+	fields  []string // of the request, by which it was chosen,
+	variant string   // and what they said
+	header  []field
+	trailer []field
+	body    []byte
+}
+
+// field is a header field with its values, in the order in which they came.
+type field struct {
+	name   string
+	values []string
+}
+
+// index says how the answers of one resource are told apart.
+type index struct {
+	generation string   // a part of the variants' keys: those of another generation are out of reach
+	fields     []string // lower case, sorted
+	variants   []string // the names of those that are stored, the oldest first
+}
+
+const variantLen = 16 // bytes of a variant's name
+
+// fieldsOf returns h as a list, sorted by name so that equal headers are equal bytes.
+func fieldsOf(h http.Header) []field {
+	list := make([]field, 0, len(h))
+	for name, values := range h {
+		list = append(list, field{name, values})
+	}
+	slices.SortFunc(list, func(a, b field) int { return strings.Compare(a.name, b.name) })
+	return list
+}
+
+// headerOf returns the list as a header. Its values are shared: append to them, but do not change them.
+func headerOf(list []field) http.Header {
+	h := make(http.Header, len(list)+2)
+	for _, f := range list {
+		h[f.name] = slices.Clip(f.values)
+	}
+	return h
+}
+
+func beginRecord(id record.ID, kind byte, now, ends int64) []byte {
+	h := record.Header{ID: id, Format: format, Fresh: time.Duration(ends-now) * time.Millisecond}
+	return binary.AppendVarint(append(record.Begin(nil, h), kind), ends)
+}
+
+// encode returns the record of r.
+func (r *response) encode(id record.ID, now, ends int64) (rec []byte, fits bool) {
+	head := binary.AppendUvarint(nil, uint64(r.status))
+	p := r.policy
+	head = binary.AppendVarint(head, p.Received.UnixMilli())
+	for _, d := range []time.Duration{p.InitialAge, p.Lifetime, p.StaleWhileRevalidate, p.StaleIfError, p.Validate} {
+		head = binary.AppendVarint(head, int64(d))
+	}
+	head = append(head, byte(p.Flags))
+	head = binary.AppendVarint(head, r.epoch)
+	head = appendTexts(head, r.tags)
+	head = appendTexts(head, r.fields)
+	head = appendText(head, r.variant)
+	head = appendFields(head, r.header)
+	head = appendFields(head, r.trailer)
+	rec = slices.Grow(beginRecord(id, 'r', now, ends), len(head)+len(r.body)+binary.MaxVarintLen32)
+	rec = appendText(rec, string(head))
+	rec = append(rec, r.body...)
+	return rec, record.Seal(rec)
+}
+
+func (ix *index) encode(id record.ID, now, ends int64) []byte {
+	rec := appendText(beginRecord(id, 'v', now, ends), ix.generation)
+	rec = appendTexts(appendTexts(rec, ix.fields), ix.variants)
+	record.Seal(rec)
+	return rec
+}
+
+func encodePass(id record.ID, now, ends int64) []byte {
+	rec := beginRecord(id, 'p', now, ends)
+	record.Seal(rec)
+	return rec
+}
+
+func encodeBarrier(id record.ID, version, now, ends int64) []byte {
+	rec := binary.AppendVarint(beginRecord(id, 'b', now, ends), version)
+	record.Seal(rec)
+	return rec
+}
+
+// decode reads what was found under a key. What is no record of this package, or a damaged one, is an item without
+// anything: to be replaced.
+func decode(f lease.Found) item {
+	it := item{found: f}
+	if f.State != lease.Present || f.Kind != record.Value || f.Header.Format != format || f.Header.Flags != 0 || len(f.Body) == 0 {
+		return it
+	}
+	ends, n := binary.Varint(f.Body[1:])
+	if n <= 0 {
+		return it
+	}
+	rest := f.Body[1+n:]
+	switch f.Body[0] {
+	case 'r':
+		length, n := binary.Uvarint(rest)
+		if n <= 0 || length > uint64(len(rest)-n) {
+			return it
+		}
+		head := string(rest[n : n+int(length)])
+		if it.response = decodeHead(head); it.response != nil {
+			it.response.body = rest[n+int(length):]
+		}
+	case 'v':
+		s := scanner{rest: string(rest)}
+		ix := &index{generation: s.text(), fields: s.texts(), variants: s.texts()}
+		if s.done() {
+			it.index = ix
+		}
+	case 'p':
+		it.pass = true
+	case 'b':
+		it.barrier, _ = binary.Varint(rest)
+	}
+	it.ends = ends
+	return it
+}
+
+func decodeHead(head string) *response {
+	s := scanner{rest: head}
+	r := &response{status: int(s.uint())}
+	r.policy.Received = time.UnixMilli(s.int())
+	for _, d := range []*time.Duration{&r.policy.InitialAge, &r.policy.Lifetime, &r.policy.StaleWhileRevalidate, &r.policy.StaleIfError, &r.policy.Validate} {
+		*d = time.Duration(s.int())
+	}
+	r.policy.Flags = rfc9111.Flags(s.byte())
+	r.epoch = s.int()
+	r.tags, r.fields, r.variant = s.texts(), s.texts(), s.text()
+	r.header, r.trailer = s.fields(), s.fields()
+	if !s.done() || r.status < 200 || r.status > 999 {
+		return nil
+	}
+	return r
+}
+
+func appendText(dst []byte, s string) []byte {
+	return append(binary.AppendUvarint(dst, uint64(len(s))), s...)
+}
+
+func appendTexts(dst []byte, list []string) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(list)))
+	for _, s := range list {
+		dst = appendText(dst, s)
+	}
+	return dst
+}
+
+func appendFields(dst []byte, list []field) []byte {
+	dst = binary.AppendUvarint(dst, uint64(len(list)))
+	for _, f := range list {
+		dst = appendTexts(appendText(dst, f.name), f.values)
+	}
+	return dst
+}
+
+// scanner reads what the append functions wrote. What it returns are parts of the text, not copies. After the first thing
+// that cannot be read there is nothing more, and it is not done.
+type scanner struct {
+	rest   string
+	failed bool
+}
+
+func (s *scanner) done() bool { return !s.failed && s.rest == "" }
+
+func (s *scanner) fail() { s.failed, s.rest = true, "" }
+
+func (s *scanner) byte() byte {
+	if s.rest == "" {
+		s.fail()
+		return 0
+	}
+	b := s.rest[0]
+	s.rest = s.rest[1:]
+	return b
+}
+
+func (s *scanner) uint() (v uint64) {
+	for shift := 0; shift < 64; shift += 7 {
+		b := s.byte()
+		v |= uint64(b&0x7f) << shift
+		if b < 0x80 {
+			return v
+		}
+	}
+	s.fail()
+	return 0
+}
+
+func (s *scanner) int() int64 {
+	u := s.uint()
+	return int64(u>>1) ^ -int64(u&1)
+}
+
+func (s *scanner) text() string {
+	n := s.uint()
+	if n > uint64(len(s.rest)) {
+		s.fail()
+		return ""
+	}
+	text := s.rest[:n]
+	s.rest = s.rest[n:]
+	return text
+}
+
+// count reads the length of a list, each element of which takes a byte at least.
+func (s *scanner) count() int {
+	n := s.uint()
+	if n > uint64(len(s.rest)) {
+		s.fail()
+		return 0
+	}
+	return int(n)
+}
+
+func (s *scanner) texts() []string {
+	n := s.count()
+	if n == 0 {
+		return nil
+	}
+	list := make([]string, n)
+	for i := range list {
+		list[i] = s.text()
+	}
+	return list
+}
+
+func (s *scanner) fields() []field {
+	list := make([]field, s.count())
+	for i := range list {
+		list[i] = field{s.text(), s.texts()}
+	}
+	return list
+}

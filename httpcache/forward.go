@@ -1,0 +1,314 @@
+package httpcache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/rfc9111"
+)
+
+// attempt is one call of the handler.
+type attempt struct {
+	*exchange
+	fill  filling
+	tied  *tether
+	out   *capture
+	outer http.Header // what handlers around the cache had set
+	asked *response   // what the handler was asked to find unchanged; nil: nothing
+	sent  time.Time
+	epoch int64 // of the purges, when the handler was asked
+
+	end    ending
+	answer *response // what is to be stored, but for its body
+	failed error     // why, where the end is failure
+}
+
+// ending is what became of an attempt.
+type ending uint8
+
+const (
+	passed      ending = iota // the client got it, and nobody else
+	captured                  // the client got it, and it is to be stored
+	notModified               // the stored response is still good
+	failure                   // the handler failed, and the stored response stands in
+)
+
+// forward asks the handler, and answers the client. Whatever happens, the claim ends and those who wait are told.
+func (x *exchange) forward(fill filling) {
+	c := x.cache
+	c.stats.forwarded.Add(1)
+	a := &attempt{exchange: x, fill: fill, outer: x.w.Header().Clone(), epoch: c.epochs.at(x.r.Context(), c)}
+	ctx, tied := tie(x.r.Context(), c.opt.Shared.Timeout)
+	defer tied.end()
+	a.tied = tied
+	if !fill.wanted() {
+		tied.tighten()
+	}
+	stop := c.keep(fill.claim)
+	defer stop()
+
+	a.begin()
+	a.call(x.next, a.request(ctx, true))
+	if a.end == notModified && !rfc9111.Selects(headerOf(a.asked.header), a.out.header) {
+		a.begin() // it speaks of something else than we have
+		a.asked = nil
+		a.call(x.next, a.request(ctx, false))
+	}
+	switch a.end {
+	case captured:
+		a.store()
+	case notModified:
+		a.refresh()
+		return
+	case failure:
+		x.cache.rest(ctx, fill.claim)
+		fill.land(outcome{response: x.s.response})
+		x.serveStale(a.failed)
+		return
+	}
+	a.out.finish()
+}
+
+// begin makes a the attempt that it was before the handler was called.
+func (a *attempt) begin() {
+	a.out = newCapture(a.w, a.r)
+	a.out.limit = a.cache.opt.MaxBody
+	a.out.decide, a.out.overflow = a.decide, a.overflow
+	a.end, a.answer, a.sent = passed, nil, time.Now()
+}
+
+func newCapture(w http.ResponseWriter, r *http.Request) *capture {
+	header := w.Header().Clone()
+	if header == nil {
+		header = make(http.Header)
+	}
+	return &capture{w: w, header: header, head: r.Method == http.MethodHead}
+}
+
+// call calls the handler. Where it panics or exits before the client has got anything, a stored response may stand in; else
+// the client has got what was written, and the panic goes on.
+func (a *attempt) call(next http.Handler, r *http.Request) {
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		if a.standsIn() && (a.out.mode == undecided || a.out.mode == swallow) {
+			if p := recover(); p != nil {
+				a.end, a.failed = failure, fmt.Errorf("the handler panicked: %v", p)
+				return
+			}
+		}
+		a.abort()
+	}()
+	next.ServeHTTP(a.out, r)
+	a.out.returned()
+	returned = true
+}
+
+// abort ends an attempt whose handler does not return.
+func (a *attempt) abort() {
+	a.tell(mayfly.Fill, mayfly.Failed, errAborted)
+	a.fill.land(outcome{})
+	a.cache.rest(a.r.Context(), a.fill.claim)
+	a.out.deliver()
+}
+
+// request is what the handler sees: conditions are ours if there is something to be found unchanged, and nobody's if the
+// whole answer is wanted for others.
+func (a *attempt) request(ctx context.Context, validate bool) *http.Request {
+	r := a.exchange.r.WithContext(ctx)
+	h := r.Header
+	stored := a.exchange.s.response
+	switch {
+	case stored != nil && validate:
+		h = h.Clone()
+		if rfc9111.AskValid(h, headerOf(stored.header)) {
+			a.asked = stored
+		}
+	case stored != nil || a.fill.wanted() && rfc9111.Conditional(h):
+		h = h.Clone()
+		for _, name := range []string{"If-None-Match", "If-Modified-Since", "If-Range", "Range"} {
+			delete(h, name)
+		}
+	}
+	r.Header = h
+	return r
+}
+
+// standsIn reports whether the stored response may be served in place of a failure.
+func (a *attempt) standsIn() bool {
+	stored := a.exchange.s.response
+	return stored != nil && stored.policy.OnError(a.q, time.Now())
+}
+
+// fails reports whether a status counts as failure: those of Stale.On, and where the stored response itself allows to be
+// stale on error, the four of RFC 5861.
+func (a *attempt) fails(status int) bool {
+	if status < 500 || !a.standsIn() {
+		return false
+	}
+	if slices.Contains(a.cache.opt.Stale.On, status) {
+		return true
+	}
+	switch status {
+	case 500, 502, 503, 504:
+		return rfc9111.ParseResponse(headerOf(a.exchange.s.response.header)).StaleIfError.Given
+	}
+	return false
+}
+
+// decide says what to do with the final answer of the handler.
+func (a *attempt) decide(status int, header http.Header) (mode, int) {
+	c, x, now := a.cache, a.exchange, time.Now()
+	if a.asked != nil && status == http.StatusNotModified {
+		a.end = notModified
+		return swallow, status
+	}
+	if a.fails(status) {
+		a.end, a.failed = failure, fmt.Errorf("the handler answered %d", status)
+		x.status.FwdStatus = status
+		return swallow, status
+	}
+	c.routes.apply(x.r, header, c.opt.Targeted)
+	policy, reason := c.rules.Judge(rfc9111.Exchange{Request: x.r, Status: status, Header: header, Sent: a.sent, Received: now})
+	if n, err := strconv.ParseInt(header.Get("Content-Length"), 10, 64); err == nil && n > c.opt.MaxBody && reason == rfc9111.Storable {
+		reason = "too-large"
+	}
+	if reason == rfc9111.Storable {
+		a.answer, reason = a.response(status, header, policy, now)
+	}
+	if reason != rfc9111.Storable || !a.fill.wanted() {
+		a.give(status, string(reason))
+		header["Cache-Status"] = append(header["Cache-Status"], c.say(x.status))
+		return a.instead(through, status, header)
+	}
+	a.end = captured
+	x.status.Stored = a.fill.stores()
+	x.status.TTL, x.status.HasTTL = policy.Left(now), true
+	header["Cache-Status"] = append(header["Cache-Status"], c.say(x.status))
+	return a.instead(storing, status, header)
+}
+
+// instead answers the condition of a client that the handler was not shown.
+func (a *attempt) instead(do mode, status int, header http.Header) (mode, int) {
+	conditions := rfc9111.Conditional(a.r.Header) && (a.fill.wanted() || a.exchange.s.response != nil)
+	if status == http.StatusOK && conditions && rfc9111.NotModified(a.r.Header, header, time.Now()) {
+		strip(header)
+		return do, http.StatusNotModified
+	}
+	return do, status
+}
+
+// response is what is stored of an answer, but for its body.
+func (a *attempt) response(status int, header http.Header, policy rfc9111.Policy, now time.Time) (*response, rfc9111.Reason) {
+	c := a.cache
+	own := ownHeader(header, a.outer)
+	fields, _ := rfc9111.ParseVary(header)
+	r := &response{
+		status: status, policy: policy, epoch: a.epoch, tags: tagsOf(own, c.opt.TagFields),
+		fields: fields, variant: rfc9111.Variant(fields, a.r.Header), header: fieldsOf(c.rules.Stored(own, now)),
+	}
+	if len(r.tags) > 0 && a.epoch == unknown {
+		return nil, "tags" // a purge might have been missed
+	}
+	return r, rfc9111.Storable
+}
+
+// give gives up on sharing the answer: who waits goes on alone, and the slot says so for a while.
+func (a *attempt) give(status int, why string) {
+	c := a.cache
+	a.end = passed
+	a.exchange.status.Detail = why
+	a.tied.tighten()
+	a.fill.land(outcome{})
+	switch {
+	case a.fill.claim == nil:
+	case status >= 500: // it failed: what is stored is no worse than before
+		c.rest(a.r.Context(), a.fill.claim)
+	default:
+		c.behind(a.r.Context(), func(ctx context.Context) { c.storePass(ctx, a.exchange.s.slot, a.fill.claim) })
+	}
+}
+
+// overflow is called when the body turns out too large to be kept, or the handler took the connection.
+func (a *attempt) overflow() {
+	if a.end == captured || a.out.hijacked {
+		a.give(a.out.status, "too-large")
+		a.tell(mayfly.Fill, mayfly.Dropped, nil)
+	}
+}
+
+// store stores what was captured, behind the client's back, and lets those go on who wait.
+func (a *attempt) store() {
+	if !a.out.whole() {
+		a.give(0, "truncated")
+		a.tell(mayfly.Fill, mayfly.Failed, io.ErrUnexpectedEOF)
+		return
+	}
+	r := a.answer
+	r.body, r.trailer = a.out.body, a.out.trailers()
+	r.complete()
+	a.cache.keepAnswer(a.r.Context(), a.exchange.s, a.fill, r)
+}
+
+// complete gives a response with a whole body its length.
+func (r *response) complete() {
+	if len(r.trailer) > 0 || r.status == http.StatusNoContent {
+		return
+	}
+	for _, f := range r.header {
+		if f.name == "Content-Length" {
+			return
+		}
+	}
+	r.header = append(r.header, field{"Content-Length", []string{strconv.Itoa(len(r.body))}})
+}
+
+// refresh answers with the stored response that the handler found unchanged, and stores what is new of it.
+func (a *attempt) refresh() {
+	x, c, now := a.exchange, a.cache, time.Now()
+	x.status.FwdStatus = http.StatusNotModified
+	header := rfc9111.Update(headerOf(a.asked.header), ownHeader(a.out.header, a.outer))
+	c.routes.apply(x.r, header, c.opt.Targeted)
+	policy, reason := c.rules.Judge(rfc9111.Exchange{Request: x.r, Status: a.asked.status, Header: header, Sent: a.sent, Received: now})
+	var r *response
+	if reason == rfc9111.Storable {
+		r, reason = a.response(a.asked.status, header, policy, now)
+	}
+	if reason != rfc9111.Storable {
+		a.give(0, string(reason))
+		r = &response{status: a.asked.status, policy: rfc9111.Policy{Received: now}, header: fieldsOf(c.rules.Stored(header, now)), body: a.asked.body}
+		c.answer(x.w, x.r, r, now, x.status)
+		return
+	}
+	r.body, r.trailer = a.asked.body, a.asked.trailer
+	x.status.Stored = a.fill.stores()
+	c.keepAnswer(x.r.Context(), x.s, a.fill, r)
+	c.answer(x.w, x.r, r, now, x.status)
+}
+
+const staleDetail = "stale-if-error"
+
+// serveStale answers with what there is, in place of a handler that failed.
+func (x *exchange) serveStale(why error) {
+	c, now := x.cache, time.Now()
+	c.stats.stale.Add(1)
+	c.tell(x.r.Context(), mayfly.Event{Kind: mayfly.Read, Outcome: mayfly.Stale, Key: x.s.slot, Took: time.Since(x.begun), Err: why})
+	x.status.Detail = staleDetail
+	c.answer(x.w, x.r, x.s.response, now, x.status)
+}
+
+func (a *attempt) tell(kind mayfly.Kind, outcome mayfly.Outcome, err error) {
+	a.cache.tell(a.r.Context(), mayfly.Event{Kind: kind, Outcome: outcome, Key: a.exchange.s.slot, Err: err})
+}
+
+// errAborted says that a handler panicked or exited when the client had got a part of the answer.
+var errAborted = errors.New("the handler did not end its answer")

@@ -1,0 +1,217 @@
+package httpcache
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/flight"
+	"github.com/mayflycache/mayfly/internal/lease"
+	"github.com/mayflycache/mayfly/internal/rfc9111"
+)
+
+// filling is the right to store an answer, and those who wait for it.
+type filling struct {
+	claim  *lease.Claim // nil: there is none,
+	over   bool         // but what the slot holds may be replaced
+	shared bool         // others may wait: land tells them what became of it
+	land   func(outcome)
+}
+
+// wanted reports whether anybody beside the client wants the answer.
+func (f filling) wanted() bool { return f.stores() || f.shared }
+
+// stores reports whether an answer can be stored.
+func (f filling) stores() bool { return f.claim != nil || f.over }
+
+// nobody is who waits for a request on its own.
+func nobody(outcome) {}
+
+// alone asks the handler for this request only. What is remembered as not fit for others may have become so.
+func (x *exchange) alone() {
+	fill := filling{land: nobody}
+	switch {
+	case x.s.unasked != nil || x.r.Method != "GET" || x.r.Header["Range"] != nil:
+	case x.s.pass:
+		fill.over = true
+	case x.s.response != nil && x.status.Fwd == rfc9111.FwdRequest: // somebody wants it newer than fresh: so it may be, for all
+		fill.claim = x.cache.guard.Renew(x.r.Context(), x.s.slot, x.s.found).Claim
+	}
+	x.forward(fill)
+}
+
+// lead asks the handler for all who wait on f, unless another process does: then it waits for that. It reports false if
+// the request has not been answered, and is to look again.
+func (x *exchange) lead(f *flight.Flight[outcome]) (answered bool) {
+	landed := false
+	land := func(o outcome) {
+		if !landed {
+			landed = true
+			f.Land(o, nil)
+		}
+	}
+	handed := false // to who stores the answer
+	defer func() {
+		if !handed {
+			land(outcome{})
+		}
+	}()
+	if x.s.unasked != nil { // those of this process share the answer all the same
+		handed = true
+		x.forward(filling{shared: true, land: once(f)})
+		return true
+	}
+	claim, next := x.claim()
+	switch next {
+	case ask:
+		handed = true
+		x.forward(filling{claim: claim, shared: true, land: once(f)})
+		return true
+	case lookAgain:
+		land(outcome{again: true})
+		return false
+	case useStale:
+		land(outcome{response: x.s.response})
+		x.serveStale(errResting)
+		return true
+	}
+	land(outcome{})
+	if x.r.Context().Err() == nil {
+		x.alone()
+	}
+	return true
+}
+
+// once lands f, the first time it is called.
+func once(f *flight.Flight[outcome]) func(outcome) {
+	landing := make(chan struct{}, 1)
+	landing <- struct{}{}
+	return func(o outcome) {
+		select {
+		case <-landing:
+			f.Land(o, nil)
+		default:
+		}
+	}
+}
+
+// step is what follows an attempt to claim.
+type step uint8
+
+const (
+	ask       step = iota // the handler, with the claim or, if Redis cannot be asked, without
+	lookAgain             // somebody else's answer is there by now, or none
+	useStale              // the handler failed lately, and what there is may stand in
+	askAlone              // the other takes too long
+)
+
+// errResting says that a renewal failed lately, and that nobody tries again yet.
+var errResting = errors.New("the handler failed lately")
+
+// claim asks for the right to store the answer.
+func (x *exchange) claim() (*lease.Claim, step) {
+	c, ctx := x.cache, x.r.Context()
+	seen := x.s.found
+	if x.s.state() == lease.Held {
+		return nil, askAlone
+	}
+	if x.s.state() == lease.Loading {
+		return nil, x.await(func(f lease.Found) bool { return f.State != lease.Loading })
+	}
+	var a lease.Claimed
+	if x.s.response != nil {
+		a = c.guard.Renew(ctx, x.s.slot, seen)
+	} else {
+		a = c.guard.Claim(ctx, x.s.slot, seen)
+	}
+	switch {
+	case a.Err != nil:
+		if ctx.Err() == nil {
+			c.tellBackend(ctx, x.s.slot, a.Err)
+		}
+		c.release(ctx, a.Claim)
+		x.s.unasked = a.Err
+		return nil, ask
+	case a.Claim != nil:
+		return a.Claim, ask
+	case x.s.response == nil && a.State == lease.Loading:
+		return nil, x.await(func(f lease.Found) bool { return f.State != lease.Loading })
+	case x.s.response == nil:
+		return nil, lookAgain
+	case a.State == lease.Held && x.s.response.policy.OnError(x.q, time.Now()):
+		return nil, useStale
+	case a.State == lease.Held:
+		return nil, askAlone
+	}
+	head := string(seen.Raw)
+	return nil, x.await(func(f lease.Found) bool { return f.State != lease.Present || string(f.Raw) != head })
+}
+
+// state is what the slot held.
+func (s *sight) state() lease.State { return s.found.State }
+
+// await waits for another process to bring what it has claimed.
+func (x *exchange) await(until func(lease.Found) bool) step {
+	c, begun := x.cache, time.Now()
+	wait, cancel := context.WithTimeout(x.r.Context(), c.opt.Shared.Wait)
+	defer cancel()
+	_, err := c.guard.Await(wait, x.s.slot, false, until)
+	e := mayfly.Event{Kind: mayfly.Wait, Outcome: mayfly.OK, Key: x.s.slot, Took: time.Since(begun)}
+	switch {
+	case err == nil:
+		c.tell(x.r.Context(), e)
+		c.near.forget(x.s.slot) // a copy of what was there before, if the server's word is still on its way
+		return lookAgain
+	case wait.Err() != nil:
+		e.Outcome, e.Err = mayfly.TimedOut, err
+		c.tell(x.r.Context(), e)
+		return askAlone
+	}
+	c.tellBackend(x.r.Context(), x.s.slot, err)
+	x.s.unasked = err
+	return ask
+}
+
+// keep prolongs a claim while the handler runs, for at most as long as a handler may run for others.
+func (c *Cache) keep(claim *lease.Claim) (stop func()) {
+	if claim == nil {
+		return func() {}
+	}
+	ends := time.Now().Add(c.opt.Shared.Timeout)
+	var beat *time.Timer
+	armed := make(chan struct{})
+	beat = time.AfterFunc(lease.Beat, func() {
+		<-armed
+		c.works.start(func() { claim.Keep(c.works.ctx) })
+		if time.Now().Before(ends) {
+			beat.Reset(lease.Beat)
+		}
+	})
+	close(armed)
+	return func() { beat.Stop() }
+}
+
+// release gives a claim up behind the client's back. Nothing is lost if that fails: the lease ends by itself.
+func (c *Cache) release(ctx context.Context, claim *lease.Claim) {
+	if claim != nil {
+		c.behind(ctx, func(ctx context.Context) { claim.Release(ctx) })
+	}
+}
+
+// rest gives a claim up because the handler failed: nobody tries again for a while, where there is something to go on with.
+func (c *Cache) rest(ctx context.Context, claim *lease.Claim) {
+	if claim != nil {
+		c.behind(ctx, func(ctx context.Context) { claim.Rest(ctx, c.opt.Stale.Throttle) })
+	}
+}
+
+// behind does something in Redis that no client has to wait for.
+func (c *Cache) behind(ctx context.Context, do func(ctx context.Context)) {
+	ctx = context.WithoutCancel(ctx)
+	c.works.start(func() {
+		ctx, cancel := c.on(ctx)
+		defer cancel()
+		do(ctx)
+	})
+}

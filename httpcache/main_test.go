@@ -1,0 +1,171 @@
+package httpcache_test
+
+import (
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/httpcache"
+)
+
+// patient is for tests that are not about time, on machines that are busy with others.
+var patient = httpcache.Faults{RedisTimeout: 10 * time.Second}
+
+// options are those of a cache that keeps out of the way of other tests.
+func options(t testing.TB, rdb redis.UniversalClient) httpcache.Options {
+	return httpcache.Options{
+		Namespace: mayfly.Namespace[string, []byte]{Name: "pages", Redis: rdb, Prefix: strings.ReplaceAll(t.Name(), "/", "_") + ":", TTL: 24 * time.Hour},
+		Faults:    patient,
+	}
+}
+
+// must is for constructors; the cache is closed at the end of the test.
+func must(t testing.TB) func(c *httpcache.Cache, err error) *httpcache.Cache {
+	return func(c *httpcache.Cache, err error) *httpcache.Cache {
+		t.Helper()
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(func() { c.Close(context.Background()) })
+		return c
+	}
+}
+
+// origin is a handler that counts, and answers what its function writes.
+type origin struct {
+	mu    sync.Mutex
+	calls int
+	serve http.HandlerFunc
+}
+
+func (o *origin) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	o.mu.Lock()
+	o.calls++
+	o.mu.Unlock()
+	o.serve(w, r)
+}
+
+func (o *origin) called() int {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.calls
+}
+
+// says is an origin that sends a header, given as "Name: value" lines, and a body.
+func says(body string, header ...string) *origin {
+	return &origin{serve: func(w http.ResponseWriter, r *http.Request) {
+		set(w.Header(), header)
+		io.WriteString(w, body)
+	}}
+}
+
+func set(h http.Header, lines []string) {
+	for _, line := range lines {
+		name, value, _ := strings.Cut(line, ": ")
+		h.Add(name, value)
+	}
+}
+
+// ask sends one request to a handler; header are "Name: value" lines.
+func ask(h http.Handler, method, url string, header ...string) *http.Response {
+	r := httptest.NewRequest(method, url, nil)
+	set(r.Header, header)
+	w := httptest.NewRecorder()
+	h.ServeHTTP(w, r)
+	return w.Result()
+}
+
+// get asks for url and returns the body and the Cache-Status.
+func get(t testing.TB, h http.Handler, url string, header ...string) (body, status string) {
+	t.Helper()
+	res := ask(h, "GET", url, header...)
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(b), res.Header.Get("Cache-Status")
+}
+
+func isHit(status string) bool { return strings.HasPrefix(status, "mayfly; hit") }
+
+// seen collects events.
+type seen struct {
+	mu     sync.Mutex
+	events []mayfly.Event
+}
+
+func (s *seen) Observe(_ context.Context, e mayfly.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.events = append(s.events, e)
+}
+
+// count says how many events of a kind and outcome there were.
+func (s *seen) count(k mayfly.Kind, o mayfly.Outcome) (n int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, e := range s.events {
+		if e.Kind == k && e.Outcome == o {
+			n++
+		}
+	}
+	return n
+}
+
+// eventually asks until ok, as other goroutines and processes do not tell us.
+func eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.After(20 * time.Second); !ok(); {
+		select {
+		case <-end:
+			t.Fatalf("it did not happen: %s", what)
+		case <-tick.C:
+		}
+	}
+}
+
+// silent drops what go-redis says about servers that these tests break.
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
+
+// TestMain runs the tests, or one of the processes that they start of this same program, and looks for goroutines of
+// the cache that outlived it.
+func TestMain(m *testing.M) {
+	redis.SetLogger(silent{})
+	if role := os.Getenv("MAYFLY_TEST_ROLE"); role != "" {
+		os.Exit(roles[role]())
+	}
+	code := m.Run()
+	if left := stacks("mayfly/httpcache.(*"); code == 0 && left != "" {
+		os.Stderr.WriteString("goroutines that outlived their cache:\n" + left)
+		code = 1
+	}
+	os.Exit(code)
+}
+
+// roles are what a process started by a test can be.
+var roles = map[string]func() int{}
+
+// stacks returns the stacks of goroutines that run something named so.
+func stacks(name string) (found string) {
+	buf := make([]byte, 1<<20)
+	for _, stack := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
+		if strings.Contains(stack, name) && !strings.Contains(stack, "main.main") {
+			found += stack + "\n\n"
+		}
+	}
+	return found
+}

@@ -1,0 +1,87 @@
+package httpcache
+
+import (
+	"context"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/coherence"
+	"github.com/mayflycache/mayfly/internal/lease"
+	"github.com/mayflycache/mayfly/internal/tier"
+)
+
+// near is this cache's part of the local tier; nil is none. What the cache keeps to is said in cacheaside: a ticket before
+// Redis is read, the copy after it and never after a write, and around each write what makes copies of the old worthless.
+type near struct {
+	tier   *coherence.Tier
+	view   *tier.View[item]
+	prefix string
+}
+
+// itemCost is about what a copy takes beside the bytes of its record.
+const itemCost = 800
+
+func newNear(ns mayfly.Namespace[string, []byte]) *near {
+	if ns.Local == nil {
+		return nil
+	}
+	t := ns.Local.Tier()
+	return &near{t, tier.NewView[item](t.Store()), ns.Prefix}
+}
+
+// at returns the copy of what is under key, or nil.
+func (n *near) at(key []byte) *item {
+	if n == nil {
+		return nil
+	}
+	now := n.tier.Now()
+	if !n.tier.Trusted(now) {
+		return nil
+	}
+	return n.view.At(key, now)
+}
+
+// begin draws a ticket for the read of key that follows.
+func (n *near) begin(key string) coherence.Ticket {
+	if n == nil {
+		return coherence.Ticket{}
+	}
+	return n.tier.Begin(key)
+}
+
+// insert keeps a copy of what was read under ticket t at now, in unix milliseconds.
+func (n *near) insert(key string, t coherence.Ticket, it item, now int64) {
+	if left := it.ends - now; n != nil && it.usable() && left > 0 {
+		coherence.Insert(n.tier, n.view, key, t, it, itemCost+int64(len(it.found.Raw)), millis(left))
+	}
+}
+
+// insertAbsence keeps for ttl that there is nothing under key.
+func (n *near) insertAbsence(key string, t coherence.Ticket, ttl int64) {
+	if n != nil {
+		coherence.Insert(n.tier, n.view, key, t, item{found: lease.Found{State: lease.Absent}}, 0, millis(ttl))
+	}
+}
+
+func (n *near) forget(keys ...string) {
+	if n != nil {
+		n.tier.Forget(keys...)
+	}
+}
+
+func (n *near) changed(ctx context.Context, keys ...string) {
+	if n != nil {
+		n.tier.Changed(ctx, keys...)
+	}
+}
+
+func (n *near) forgetAll(prefix string) {
+	if n != nil {
+		n.tier.ForgetAll(prefix)
+	}
+}
+
+func (n *near) changedAll(ctx context.Context, prefix string) {
+	if n != nil {
+		n.tier.ChangedAll(ctx, prefix)
+	}
+}

@@ -1,0 +1,223 @@
+package httpcache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/rfc9111"
+)
+
+// Options set up a cache. Namespace is required; every other zero is a default that works.
+type Options struct {
+	// Namespace says where responses are kept. Name, Redis, Prefix and TTL are required; TTL bounds how long anything is
+	// kept, whatever a response says of itself. Local and Observer are used if set. Key, Codec, Clone, Cost, Plain and Jitter
+	// have no meaning here and must be zero.
+	Namespace mayfly.Namespace[string, []byte]
+
+	// Override gives routes a Cache-Control that their handlers do not send: the key is a pattern of [http.ServeMux], the value
+	// is what is taken, and sent to the client, where a response has no Cache-Control, no Expires and no targeted field.
+	//
+	//	Override: map[string]string{"/assets/": "public, max-age=31536000, immutable", "GET /feed": "s-maxage=60"}
+	Override map[string]string
+
+	// Targeted are the fields of RFC 9213 that speak to this cache, such as "CDN-Cache-Control", the most specific first.
+	// The first that a response has replaces its Cache-Control and Expires wholly.
+	Targeted []string
+
+	// NoHeuristic keeps the cache from guessing: by default a response without freshness of its own is taken as fresh for a
+	// tenth of the time since its Last-Modified, if its status allows that.
+	NoHeuristic bool
+
+	// StoreSetCookie stores responses that set cookies, as the letter of RFC 9111 allows. Everybody gets the cookies then.
+	StoreSetCookie bool
+
+	// Key says which requests are the same.
+	Key Key
+
+	// MaxBody is the size of the largest body that is stored; larger ones pass. While a body is stored it is held in memory.
+	// Zero is 8 MiB.
+	MaxBody int64
+
+	// MaxVariants is how many answers are kept of one URL that Vary tells apart; the one stored first leaves. Zero is 64.
+	MaxVariants int
+
+	Stale  Stale
+	Shared Shared
+	Faults Faults
+
+	// TagFields are the response fields that name the tags by which a response may be purged, each a list with spaces or
+	// commas between. Nil is Surrogate-Key and Cache-Tag; empty is none.
+	TagFields []string
+
+	// Server is what the cache calls itself in Cache-Status. Empty is "mayfly".
+	Server string
+
+	// Background makes the context of a request that renews a response in the background, from the request that found it
+	// stale, whose own context ends with it. Nil keeps only what net/http itself put there: what else is there may be used
+	// again for another request by then, as routers do. See docs/http.md for decorating handlers inside a router.
+	Background func(r *http.Request) context.Context
+}
+
+// Key says which requests ask for the same. By default scheme, host, path and the query as it is tell them apart.
+type Key struct {
+	AnyHost   bool     // the host does not count: the handler answers all alike
+	Scheme    string   // "http" or "https", where a proxy in front ends TLS. Empty is what the connection says
+	SortQuery bool     // the order of different query parameters does not count
+	DropQuery []string // query parameters that do not count; a last * matches any rest, as in "utm_*"
+}
+
+// Stale says what happens past the end of freshness, beside what responses say of themselves by stale-while-revalidate and
+// stale-if-error.
+type Stale struct {
+	// Keep is for how long past its freshness a response with a validator is kept, to be found unchanged by the origin.
+	// Zero is an hour; negative keeps none.
+	Keep time.Duration
+
+	// IfError is for how long past its freshness a response that does not say stands in for an origin that fails. Zero is 0.
+	// No response that forbids it (must-revalidate, proxy-revalidate, no-cache, s-maxage) does.
+	IfError time.Duration
+
+	// On are the statuses that count as failure, beside a handler that panics or aborts. Nil is 500, 502, 503 and 504.
+	On []int
+
+	// Throttle is for how long, after a renewal failed, no process tries again. Zero is 1 s.
+	Throttle time.Duration
+}
+
+// Shared says how requests that miss together share one answer.
+type Shared struct {
+	// Wait is how long a request waits for another's answer before it asks the handler itself. Zero is 10 s.
+	Wait time.Duration
+
+	// Timeout is how long a handler may go on for others when the client it answers has left, and how long a renewal in the
+	// background may take. Zero is 30 s.
+	Timeout time.Duration
+
+	// Pass is for how long it is remembered that an answer was not fit for others: meanwhile requests for it do not wait for
+	// each other. Zero is 10 s.
+	Pass time.Duration
+
+	// Renewals is how many run in the background at once; what is due beyond that waits for a later request. Zero is 16.
+	Renewals int
+}
+
+// Faults say what a Redis that does not work as it should may cost.
+type Faults struct {
+	// RedisTimeout is what one request may wait for Redis, whatever the client's own timeouts are: see
+	// cacheaside.Faults. Zero is 150 ms.
+	RedisTimeout time.Duration
+
+	// Queue is how many resources are remembered that could not be invalidated, to be removed when Redis is back. Until then
+	// they are not served. Zero is 1024.
+	Queue int
+}
+
+func (o Options) validate() error {
+	wrong := []error{o.Namespace.Validate()}
+	add := func(bad bool, format string, args ...any) {
+		if bad {
+			wrong = append(wrong, fmt.Errorf("Options."+format, args...))
+		}
+	}
+	ns := o.Namespace
+	add(ns.Key != nil || ns.Codec != nil || ns.Clone != nil || ns.Cost != nil || ns.Plain || ns.Jitter.Fraction != 0 || ns.Jitter.Floor != 0 || ns.Jitter.Ceiling != 0,
+		"Namespace has a Key, Codec, Clone, Cost, Plain or Jitter: they have no meaning for responses, leave them zero")
+	ttl := func(field string, d time.Duration) {
+		if d != 0 {
+			if err := mayfly.CheckTTL("Options."+field, d); err != nil {
+				wrong = append(wrong, err)
+			}
+		}
+	}
+	ttl("Stale.Keep", max(o.Stale.Keep, 0))
+	ttl("Stale.IfError", o.Stale.IfError)
+	ttl("Stale.Throttle", o.Stale.Throttle)
+	ttl("Shared.Wait", o.Shared.Wait)
+	ttl("Shared.Timeout", o.Shared.Timeout)
+	ttl("Shared.Pass", o.Shared.Pass)
+	ttl("Faults.RedisTimeout", o.Faults.RedisTimeout)
+	add(o.Shared.Renewals < 0, "Shared.Renewals must not be negative, got %d", o.Shared.Renewals)
+	add(o.Faults.Queue < 0, "Faults.Queue must not be negative, got %d", o.Faults.Queue)
+	add(o.MaxBody < 0 || o.MaxBody > maxMaxBody, "MaxBody must be 0 to %d, got %d: Redis takes values of 512 MB", maxMaxBody, o.MaxBody)
+	add(o.MaxVariants < 0 || o.MaxVariants > 10_000, "MaxVariants must be 0 to 10000, got %d", o.MaxVariants)
+	for _, status := range o.Stale.On {
+		add(status < 500 || status > 599, "Stale.On must hold statuses of 500 to 599, got %d", status)
+	}
+	add(o.Key.Scheme != "" && o.Key.Scheme != "http" && o.Key.Scheme != "https", "Key.Scheme must be empty, \"http\" or \"https\", got %q", o.Key.Scheme)
+	for _, name := range o.Key.DropQuery {
+		add(name == "", "Key.DropQuery holds an empty name")
+	}
+	for _, list := range []struct {
+		field string
+		names []string
+	}{{"Targeted", o.Targeted}, {"TagFields", o.TagFields}, {"Server", []string{o.server()}}} {
+		for _, name := range list.names {
+			add(!isToken(name), "%s must be a token as field names are, got %q", list.field, name)
+		}
+	}
+	if _, err := newRoutes(o.Override); err != nil {
+		wrong = append(wrong, fmt.Errorf("Options.Override: %w", err))
+	}
+	return errors.Join(wrong...)
+}
+
+const maxMaxBody = 500 << 20
+
+func (o Options) withDefaults() Options {
+	def(&o.MaxBody, 8<<20)
+	def(&o.MaxVariants, 64)
+	def(&o.Stale.Keep, time.Hour)
+	def(&o.Stale.Throttle, time.Second)
+	def(&o.Shared.Wait, 10*time.Second)
+	def(&o.Shared.Timeout, 30*time.Second)
+	def(&o.Shared.Pass, 10*time.Second)
+	def(&o.Shared.Renewals, 16)
+	def(&o.Faults.RedisTimeout, 150*time.Millisecond)
+	def(&o.Faults.Queue, 1024)
+	if o.Stale.On == nil {
+		o.Stale.On = []int{http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}
+	}
+	if o.TagFields == nil {
+		o.TagFields = []string{"Surrogate-Key", "Cache-Tag"}
+	}
+	o.Server = o.server()
+	return o
+}
+
+func (o Options) server() string {
+	if o.Server == "" {
+		return "mayfly"
+	}
+	return o.Server
+}
+
+// rules are the options that are the RFCs' to obey.
+func (o Options) rules() rfc9111.Rules {
+	return rfc9111.Rules{
+		Targeted: o.Targeted, NoHeuristic: o.NoHeuristic, StoreSetCookie: o.StoreSetCookie,
+		Validate: max(o.Stale.Keep, 0), StaleIfError: o.Stale.IfError,
+	}
+}
+
+// def gives v its default if it is zero.
+func def[T comparable](v *T, to T) {
+	var zero T
+	if *v == zero {
+		*v = to
+	}
+}
+
+func isToken(s string) bool {
+	for i := range len(s) {
+		switch c := s[i]; {
+		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', c == '_', c == '.':
+		default:
+			return false
+		}
+	}
+	return s != ""
+}

@@ -1,0 +1,297 @@
+package httpcache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/url"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/coherence"
+	"github.com/mayflycache/mayfly/internal/lease"
+)
+
+// Target is what a purge is about: see [URL], [Prefix] and [Tag].
+type Target struct {
+	kind targetKind
+	text string
+}
+
+type targetKind uint8
+
+const (
+	targetURL targetKind = iota + 1
+	targetPrefix
+	targetTag
+)
+
+// URL is one resource with all its variants: an absolute URL, as clients ask for it. It is http and https alike.
+func URL(url string) Target { return Target{targetURL, url} }
+
+// Prefix is every resource whose URL begins so: "https://example.com/blog/". It is found by a SCAN of all keys of the
+// database, which takes its time: use tags for what is purged often.
+func Prefix(url string) Target { return Target{targetPrefix, url} }
+
+// Tag is every response that named it in one of Options.TagFields.
+func Tag(tag string) Target { return Target{targetTag, tag} }
+
+// Purge voids what is stored of the targets. Once it returned nil, nothing of them that the handler had been asked for
+// before is served again by any process that hears Redis, nor stored. On an error some may be void and others not: purge
+// again.
+func (c *Cache) Purge(ctx context.Context, targets ...Target) error {
+	if c.works.isClosed() {
+		return fmt.Errorf("httpcache: purge: %w", mayfly.ErrClosed)
+	}
+	var keys, prefixes, tags []string
+	for _, t := range targets {
+		switch t.kind {
+		case targetTag:
+			if strings.ContainsAny(t.text, " ,\t") || t.text == "" {
+				return fmt.Errorf("httpcache: purge: the tag %q is empty or has a space or comma, which no tag has", t.text)
+			}
+			tags = append(tags, t.text)
+		case targetURL, targetPrefix:
+			all, err := c.keysOf(t)
+			if err != nil {
+				return fmt.Errorf("httpcache: purge %q: %w", t.text, err)
+			}
+			if t.kind == targetURL {
+				keys = append(keys, all...)
+			} else {
+				prefixes = append(prefixes, all...)
+			}
+		default:
+			return errors.New("httpcache: purge: the zero Target is nothing: use URL, Prefix or Tag")
+		}
+	}
+	begun := time.Now()
+	err := errors.Join(c.purgeKeys(ctx, keys), c.purgePrefixes(ctx, prefixes), c.purgeTags(ctx, tags))
+	e := mayfly.Event{Kind: mayfly.Removal, Outcome: mayfly.OK, N: len(targets), Took: time.Since(begun), Err: err}
+	if err != nil {
+		e.Outcome = mayfly.Failed
+		err = fmt.Errorf("httpcache: purge: %w", err)
+	}
+	c.tell(ctx, e)
+	return err
+}
+
+// keysOf returns the keys of a URL, or what they begin with, under both schemes.
+func (c *Cache) keysOf(t Target) (keys []string, err error) {
+	u, err := url.Parse(t.text)
+	if err != nil {
+		return nil, err
+	}
+	if u.Host == "" && !c.opt.Key.AnyHost || u.Path == "" && t.kind == targetPrefix && u.RawQuery != "" {
+		return nil, errors.New("it is no absolute URL")
+	}
+	for _, scheme := range []string{"http", "https"} {
+		u.Scheme = scheme
+		key, ok := c.keys.Of(u)
+		if !ok {
+			return nil, errors.New("its host or path is not one")
+		}
+		keys = append(keys, c.prefix+key)
+	}
+	return keys, nil
+}
+
+// purgeKeys removes resources. Their flights are forgotten before, so that nobody joins what was asked for before, and
+// after, for those that began meanwhile. The variants are out of reach without their index.
+func (c *Cache) purgeKeys(ctx context.Context, keys []string) error {
+	if len(keys) == 0 {
+		return nil
+	}
+	forget := func() {
+		for _, key := range keys {
+			c.flights.Forget(key)
+		}
+	}
+	forget()
+	c.near.forget(keys...)
+	err := errors.Join(c.guard.Delete(ctx, keys)...)
+	forget()
+	c.near.changed(ctx, keys...)
+	return err
+}
+
+func (c *Cache) purgePrefixes(ctx context.Context, prefixes []string) (err error) {
+	for _, prefix := range prefixes {
+		c.flights.ForgetAll()
+		c.near.forgetAll(prefix)
+		err = errors.Join(err, c.guard.Clear(ctx, prefix, func(int) {}))
+		c.flights.ForgetAll()
+		c.near.changedAll(ctx, prefix)
+	}
+	return err
+}
+
+// invalidate removes resources that a request has changed. Those that cannot be removed are not served until they are.
+func (c *Cache) invalidate(ctx context.Context, keys []string) {
+	for i, key := range keys {
+		keys[i] = c.prefix + key
+	}
+	ctx = context.WithoutCancel(ctx) // it has happened, whoever has left
+	begun := time.Now()
+	err := c.purgeKeys(ctx, keys)
+	e := mayfly.Event{Kind: mayfly.Removal, Outcome: mayfly.OK, Key: keys[0], N: len(keys), Took: time.Since(begun), Err: err}
+	if err != nil {
+		e.Outcome = mayfly.Failed
+		c.doubt(ctx, keys)
+	}
+	c.tell(ctx, e)
+}
+
+// Tags are purged by a barrier: the purge draws a version, greater than every one before, and writes it beside each tag. A
+// response carries the version that was the last when the handler was asked, and is void if a barrier of one of its
+// tags is newer. So a purge costs one write per tag, however many responses have it, and catches those that are still
+// being loaded; and a response with tags costs a look at their barriers, which the local tier keeps copies of.
+
+func (c *Cache) tagKey(tag string) string { return c.prefix + "tag " + tag }
+func (c *Cache) epochKey() string         { return c.prefix + "purges" }
+
+// barrierTTL is longer than anything lives that was asked for before the barrier.
+func (c *Cache) barrierTTL() time.Duration { return c.ns.TTL + 2*c.opt.Shared.Timeout }
+
+func (c *Cache) purgeTags(ctx context.Context, tags []string) error {
+	if len(tags) == 0 {
+		return nil
+	}
+	version, err := c.raise(ctx)
+	if err != nil {
+		return err
+	}
+	now, ttl := time.Now(), c.barrierTTL()
+	keys, values := make([]string, len(tags)), make([]lease.Value, len(tags))
+	for i, tag := range tags {
+		keys[i] = c.tagKey(tag)
+		values[i] = lease.Value{Key: keys[i], Bytes: encodeBarrier(lease.NewID(), version, now.UnixMilli(), now.Add(ttl).UnixMilli()), TTL: ttl}
+	}
+	c.flights.ForgetAll()
+	c.near.forget(keys...)
+	err = errors.Join(c.guard.Set(ctx, values)...)
+	c.flights.ForgetAll()
+	c.near.changed(ctx, keys...)
+	return err
+}
+
+// raise draws a version.
+func (c *Cache) raise(ctx context.Context) (version int64, err error) {
+	key := c.epochKey()
+	defer func() {
+		c.near.changed(ctx, key)
+		c.epochs.until.Store(0)
+	}()
+	for range 10 * listTries { // more purges at once than this many would be an error
+		f, err := c.guard.Look(ctx, key, false)
+		if err != nil {
+			return 0, err
+		}
+		now, ttl := time.Now(), c.barrierTTL()
+		version = max(decode(f).barrier+1, now.UnixMilli())
+		encoded := func(id [12]byte) []byte { return encodeBarrier(id, version, now.UnixMilli(), now.Add(ttl).UnixMilli()) }
+		done := false
+		if f.State == lease.Present {
+			done, err = c.guard.Replace(ctx, key, f, encoded(lease.NewID()), ttl)
+		} else if a := c.guard.Claim(ctx, key, f); a.Claim != nil && a.Err == nil {
+			done, err = a.Claim.Fill(ctx, encoded(a.Claim.ID()), ttl)
+		} else if err = a.Err; err == nil {
+			_, err = c.guard.Await(ctx, key, false, func(f lease.Found) bool { return f.State != lease.Loading })
+		}
+		if done || err != nil {
+			return version, err
+		}
+	}
+	return 0, errors.New("too many purges at once")
+}
+
+// purged reports whether a response was asked for before one of its tags was purged.
+func (c *Cache) purged(ctx context.Context, r *response) (bool, error) {
+	var missing []string
+	for _, tag := range r.tags {
+		key := c.tagKey(tag)
+		at := c.near.at([]byte(key))
+		switch {
+		case at == nil:
+			missing = append(missing, key)
+		case at.barrier > r.epoch:
+			return true, nil
+		}
+	}
+	if len(missing) == 0 {
+		return false, nil
+	}
+	for _, a := range c.lookTags(ctx, missing) {
+		if a.Err != nil {
+			return true, a.Err
+		}
+		if decode(a.Found).barrier > r.epoch {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// lookTags reads barriers, and keeps copies of them, or of that there is none.
+func (c *Cache) lookTags(ctx context.Context, keys []string) []lease.Answer {
+	tickets := make([]coherence.Ticket, len(keys))
+	for i, key := range keys {
+		tickets[i] = c.near.begin(key)
+	}
+	answers := c.guard.LookMany(ctx, keys, false)
+	now := time.Now().UnixMilli()
+	for i, a := range answers {
+		switch it := decode(a.Found); {
+		case a.Err != nil:
+		case it.barrier != 0:
+			c.near.insert(keys[i], tickets[i], it, now)
+		case a.State == lease.Absent:
+			c.near.insertAbsence(keys[i], tickets[i], c.ns.TTL.Milliseconds())
+		}
+	}
+	return answers
+}
+
+// current reports whether this process knows that no tag of r was purged since, without asking anybody.
+func (c *Cache) current(r *response) bool {
+	var room [256]byte
+	for _, tag := range r.tags {
+		at := c.near.at(append(append(append(room[:0], c.prefix...), "tag "...), tag...))
+		if at == nil || at.barrier > r.epoch {
+			return false
+		}
+	}
+	return true
+}
+
+// epochs is the last version of the purges that this process knows of. An old one is no harm: what carries it is void
+// too soon, not too late.
+type epochs struct {
+	version atomic.Int64
+	until   atomic.Int64 // unix ms
+}
+
+const (
+	unknown   = -1 // could not be asked
+	epochLife = time.Second
+)
+
+// at returns the version to be carried by what the handler is asked for now.
+func (e *epochs) at(ctx context.Context, c *Cache) int64 {
+	if len(c.opt.TagFields) == 0 {
+		return 0
+	}
+	now := time.Now().UnixMilli()
+	if until := e.until.Load(); now < until {
+		return e.version.Load()
+	}
+	it, _, err := c.see(ctx, c.epochKey())
+	if err != nil {
+		return unknown
+	}
+	e.version.Store(it.barrier)
+	e.until.Store(now + epochLife.Milliseconds())
+	return it.barrier
+}

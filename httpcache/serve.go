@@ -1,0 +1,249 @@
+package httpcache
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"strings"
+	"time"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/rfc9111"
+)
+
+// handler is one decorated handler.
+type handler struct {
+	cache *Cache
+	next  http.Handler
+}
+
+// maxKey is the longest key of a resource, prefix included; requests for longer URLs pass.
+const maxKey = 8 << 10
+
+// ServeHTTP answers from the cache where it may, and else from the handler.
+func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodGet && r.Method != http.MethodHead {
+		h.pass(w, r, rfc9111.FwdMethod)
+		return
+	}
+	if r.Header["Upgrade"] != nil { // another protocol: not even the writer is ours
+		h.next.ServeHTTP(w, r)
+		return
+	}
+	c := h.cache
+	var room [256]byte
+	key, ok := c.keys.AppendKey(append(room[:0], c.prefix...), r)
+	if !ok || len(key) > maxKey || past(r) {
+		h.pass(w, r, rfc9111.FwdBypass)
+		return
+	}
+	q := rfc9111.ParseRequest(r.Header)
+	if c.near != nil && h.hit(w, r, key, q) {
+		return
+	}
+	if q.NoStore || c.works.isClosed() {
+		h.pass(w, r, rfc9111.FwdBypass)
+		return
+	}
+	x := &exchange{handler: h, w: w, r: r, q: q, key: string(key), begun: time.Now()}
+	x.run()
+}
+
+// past reports whether a request goes past the cache: its conditions are for the origin, it has a body, which may mean
+// something to the handler, or it wants a stream of events.
+func past(r *http.Request) bool {
+	return rfc9111.ForOrigin(r.Header) || r.ContentLength != 0 || r.Header.Get("Accept") == "text/event-stream"
+}
+
+// hit answers from this process's memory. It is the way that has to be short.
+func (h *handler) hit(w http.ResponseWriter, r *http.Request, key []byte, q rfc9111.Directives) bool {
+	c := h.cache
+	it := c.atHand(key, r)
+	if it == nil || it.response == nil {
+		return false
+	}
+	now := time.Now()
+	if it.response.policy.Decide(q, now) != rfc9111.Serve || c.doubts.any() || len(it.response.tags) > 0 && !c.current(it.response) {
+		return false
+	}
+	c.stats.local.Add(1)
+	c.answer(w, r, it.response, now, rfc9111.CacheStatus{Hit: true, Key: string(key[len(c.prefix):])})
+	return true
+}
+
+// exchange is one request that was not answered from memory.
+type exchange struct {
+	*handler
+	w      http.ResponseWriter
+	r      *http.Request
+	q      rfc9111.Directives
+	key    string
+	begun  time.Time
+	s      sight
+	status rfc9111.CacheStatus
+}
+
+// outcome is what a flight brings to those who waited for it: a response, if it fits them; or that they are to look again;
+// or neither, as it was not for others, and each asks the handler itself.
+type outcome struct {
+	response *response
+	again    bool
+}
+
+// maxLooks bounds how often a request looks again, because what it waited for was not for it.
+const maxLooks = 4
+
+// run answers the request:
+//
+//	fresh enough         from the cache
+//	stale, allowed so    from the cache, and renewed behind it
+//	there, not good      ask the handler whether it still is
+//	not there            ask the handler
+//
+// where all who ask the handler for the same are one, and the others wait for its answer, unless that turned out lately
+// not to be for others.
+func (x *exchange) run() {
+	c, ctx := x.cache, x.r.Context()
+	for looks := 1; ; looks++ {
+		x.look(ctx)
+		if x.serve() {
+			return
+		}
+		if x.q.OnlyIfCached {
+			x.refuse()
+			return
+		}
+		if !x.shareable() || looks > maxLooks {
+			x.alone()
+			return
+		}
+		f, lead := c.flights.Join(x.s.slot)
+		if lead {
+			if x.lead(f) {
+				return
+			}
+			continue
+		}
+		wait, cancel := context.WithTimeout(ctx, c.opt.Shared.Wait)
+		out, err := f.Wait(wait)
+		cancel()
+		switch {
+		case ctx.Err() != nil:
+			return // nobody is there to be answered
+		case err != nil:
+			c.tell(ctx, mayfly.Event{Kind: mayfly.Wait, Outcome: mayfly.TimedOut, Key: x.s.slot, Took: time.Since(x.begun)})
+			x.alone()
+			return
+		case out.response != nil && x.take(out.response):
+			return
+		case !out.again && out.response == nil:
+			x.alone()
+			return
+		}
+	}
+}
+
+// look finds what there is.
+func (x *exchange) look(ctx context.Context) {
+	c := x.cache
+	x.s = c.look(ctx, x.key, x.r)
+	if r := x.s.response; r != nil && len(r.tags) > 0 && x.s.unasked == nil {
+		purged, err := c.purged(ctx, r)
+		if x.s.unasked = err; purged || err != nil {
+			x.s.response = nil
+		}
+	}
+	if err := x.s.unasked; err != nil && ctx.Err() == nil && !errors.Is(err, errDoubted) {
+		c.tellBackend(ctx, x.s.slot, err)
+	}
+	x.status = rfc9111.CacheStatus{Key: strings.TrimPrefix(x.key, c.prefix), Fwd: rfc9111.FwdMiss}
+	switch {
+	case x.s.response != nil && x.s.response.policy.Left(time.Now()) > 0:
+		x.status.Fwd = rfc9111.FwdRequest
+	case x.s.response != nil:
+		x.status.Fwd = rfc9111.FwdStale
+	case x.s.unlisted:
+		x.status.Fwd = rfc9111.FwdVaryMiss
+	case x.s.index == nil:
+		x.status.Fwd = rfc9111.FwdURIMiss
+	}
+}
+
+// serve answers from what was found, if that is good enough.
+func (x *exchange) serve() bool {
+	if x.s.response == nil {
+		return false
+	}
+	c, now := x.cache, time.Now()
+	e := mayfly.Event{Kind: mayfly.Read, Outcome: mayfly.HitRedis, Key: x.s.slot}
+	switch x.s.response.policy.Decide(x.q, now) {
+	case rfc9111.Serve:
+		c.stats.hits.Add(1)
+	case rfc9111.Renew:
+		x.renew()
+		fallthrough
+	case rfc9111.ServeStale:
+		e.Outcome = mayfly.Stale
+		c.stats.stale.Add(1)
+	default:
+		return false
+	}
+	if c.ns.Observer != nil && !x.s.local {
+		e.Took = time.Since(x.begun)
+		c.tell(x.r.Context(), e)
+	}
+	c.answer(x.w, x.r, x.s.response, now, rfc9111.CacheStatus{Hit: true, Key: x.status.Key})
+	return true
+}
+
+// take answers with what another request has brought, if it fits this one.
+func (x *exchange) take(r *response) bool {
+	now := time.Now()
+	if rfc9111.Variant(r.fields, x.r.Header) != r.variant {
+		return false
+	}
+	// It was asked for after this request came, or while the one before was no good: it is the handler's answer to all.
+	x.status.Collapsed = true
+	x.cache.stats.collapsed.Add(1)
+	x.cache.answer(x.w, x.r, r, now, x.status)
+	return true
+}
+
+// shareable reports whether the answer to this request may be the answer to others who wait for it.
+func (x *exchange) shareable() bool {
+	return x.r.Method == http.MethodGet && !x.s.pass && x.status.Fwd != rfc9111.FwdRequest &&
+		(x.r.Header["Range"] == nil || x.s.response != nil)
+}
+
+// refuse answers who wants nothing but what is cached.
+func (x *exchange) refuse() {
+	x.status.Fwd = ""
+	x.status.Detail = "only-if-cached"
+	x.w.Header()["Cache-Status"] = []string{x.cache.say(x.status)}
+	http.Error(x.w, http.StatusText(http.StatusGatewayTimeout), http.StatusGatewayTimeout)
+}
+
+// say is what is said in Cache-Status.
+func (c *Cache) say(s rfc9111.CacheStatus) string {
+	var room [256]byte
+	s.Cache = c.opt.Server
+	return string(s.Append(room[:0]))
+}
+
+// pass hands a request to the handler that the cache has no answer to. What changes something voids what was stored.
+func (h *handler) pass(w http.ResponseWriter, r *http.Request, why rfc9111.Forward) {
+	c := h.cache
+	c.stats.passed.Add(1)
+	p := newCapture(w, r)
+	p.overflow = func() {}
+	p.decide = func(status int, header http.Header) (mode, int) {
+		if keys := c.keys.Invalidated(r, status, header); len(keys) > 0 {
+			c.invalidate(r.Context(), keys)
+		}
+		header["Cache-Status"] = append(header["Cache-Status"], c.say(rfc9111.CacheStatus{Fwd: why}))
+		return through, status
+	}
+	h.next.ServeHTTP(p, r)
+	p.returned()
+	p.finish()
+}

@@ -1,0 +1,203 @@
+package httpcache
+
+import (
+	"context"
+	"crypto/rand"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/lease"
+	"github.com/mayflycache/mayfly/internal/record"
+)
+
+// keepAnswer stores r behind the client's back, and lets those go on who wait for it, after RedisTimeout at the latest.
+func (c *Cache) keepAnswer(ctx context.Context, s sight, fill filling, r *response) {
+	out := outcome{response: r}
+	if !fill.stores() {
+		fill.land(out)
+		return
+	}
+	patience := time.AfterFunc(c.opt.Faults.RedisTimeout, func() { fill.land(out) })
+	ctx = context.WithoutCancel(ctx)
+	started := c.works.start(func() {
+		defer fill.land(out)
+		defer patience.Stop()
+		ctx, cancel := c.on(ctx)
+		defer cancel()
+		begun := time.Now()
+		stored, err := c.put(ctx, s, fill.claim, r)
+		e := mayfly.Event{Kind: mayfly.Fill, Outcome: mayfly.OK, Key: s.slot, Took: time.Since(begun), N: len(r.body), Err: err}
+		switch {
+		case err != nil:
+			e.Outcome = mayfly.Failed
+			if fill.claim != nil {
+				fill.claim.Release(ctx) // whatever became of it, nobody is to wait for our lease
+			}
+		case !stored:
+			e.Outcome = mayfly.Refused
+		default:
+			c.stats.stored.Add(1)
+		}
+		c.tell(ctx, e)
+	})
+	if !started {
+		patience.Stop()
+		fill.land(out)
+	}
+}
+
+// put stores r, if nobody voided or replaced meanwhile what the claim was for:
+//
+//	it does not vary         in the place of the claim
+//	the first that varies    under a new index, which takes the place of the claim: the variant first, as nobody finds it yet
+//	one more variant         in the place of the claim, when the index has room for it
+//	it varies otherwise      under a new index in place of the old, with which the old variants are out of reach
+func (c *Cache) put(ctx context.Context, s sight, claim *lease.Claim, r *response) (stored bool, err error) {
+	now := time.Now()
+	ttl := min(r.policy.Keep(now), c.ns.TTL)
+	if ttl < mayfly.MinTTL {
+		return false, c.drop(ctx, claim)
+	}
+	defer func() { c.near.changed(ctx, s.key, s.slot) }()
+	switch {
+	case s.index == nil && len(r.fields) == 0:
+		return c.fill(ctx, s.key, s.found, claim, r, ttl)
+	case s.index == nil:
+		ix, err := c.putVariant(ctx, s.key, r, ttl)
+		if err != nil {
+			return false, errors.Join(err, c.drop(ctx, claim))
+		}
+		return c.swap(ctx, s.key, s.found, claim, ix, c.ns.TTL)
+	case slices.Equal(s.index.index.fields, r.fields):
+		if ok, err := c.list(ctx, &s, now, ttl); !ok {
+			return false, errors.Join(err, c.drop(ctx, claim))
+		}
+		return c.fill(ctx, s.slot, s.found, claim, r, ttl)
+	case len(r.fields) == 0:
+		rec, err := r.record(lease.NewID(), now, ttl)
+		if err == nil {
+			stored, err = c.guard.Replace(ctx, s.key, s.index.found, rec, ttl)
+		}
+		return stored, errors.Join(err, c.drop(ctx, claim))
+	}
+	ix, err := c.putVariant(ctx, s.key, r, ttl)
+	if err == nil {
+		stored, err = c.swap(ctx, s.key, s.index.found, nil, ix, c.ns.TTL)
+	}
+	return stored, errors.Join(err, c.drop(ctx, claim))
+}
+
+// drop gives up a claim on what is not stored there.
+func (c *Cache) drop(ctx context.Context, claim *lease.Claim) error {
+	if claim == nil {
+		return nil
+	}
+	return claim.Release(ctx)
+}
+
+func (r *response) record(id record.ID, now time.Time, ttl time.Duration) ([]byte, error) {
+	rec, fits := r.encode(id, now.UnixMilli(), now.Add(ttl).UnixMilli())
+	if !fits {
+		return nil, fmt.Errorf("the response has %d bytes, Redis takes %d", len(rec), record.MaxLen)
+	}
+	return rec, nil
+}
+
+// fill stores r under key, in place of the claim or of what was seen.
+func (c *Cache) fill(ctx context.Context, key string, seen lease.Found, claim *lease.Claim, r *response, ttl time.Duration) (bool, error) {
+	id := lease.NewID()
+	if claim != nil {
+		id = claim.ID()
+	}
+	rec, err := r.record(id, time.Now(), ttl)
+	if err != nil {
+		return false, err
+	}
+	if claim != nil {
+		return claim.Fill(ctx, rec, ttl)
+	}
+	return c.guard.Replace(ctx, key, seen, rec, ttl)
+}
+
+// swap puts an index in place of a claim or of what was seen.
+func (c *Cache) swap(ctx context.Context, key string, seen lease.Found, claim *lease.Claim, ix *index, ttl time.Duration) (bool, error) {
+	now := time.Now()
+	ends := now.Add(ttl).UnixMilli()
+	if claim != nil {
+		return claim.Fill(ctx, ix.encode(claim.ID(), now.UnixMilli(), ends), ttl)
+	}
+	return c.guard.Replace(ctx, key, seen, ix.encode(lease.NewID(), now.UnixMilli(), ends), ttl)
+}
+
+// putVariant stores r under a new index, which it returns and which is not yet in place.
+func (c *Cache) putVariant(ctx context.Context, key string, r *response, ttl time.Duration) (*index, error) {
+	var generation [8]byte
+	rand.Read(generation[:]) // never fails
+	name := variantName(r.variant)
+	ix := &index{generation: hex.EncodeToString(generation[:]), fields: r.fields, variants: []string{name}}
+	rec, err := r.record(lease.NewID(), time.Now(), ttl)
+	if err != nil {
+		return nil, err
+	}
+	return ix, c.guard.Set(ctx, []lease.Value{{Key: ix.slot(key, name), Bytes: rec, TTL: ttl}})[0]
+}
+
+// listTries bounds how often an index is written again because another process was faster.
+const listTries = 5
+
+// list sees to it that the index of s knows of its variant, and outlives it. The oldest variant leaves if there is no room.
+// It reports false if there is another index by now, or none.
+func (c *Cache) list(ctx context.Context, s *sight, now time.Time, ttl time.Duration) (ok bool, err error) {
+	it := *s.index
+	for range listTries {
+		if slices.Contains(it.index.variants, s.name) && it.ends >= now.Add(ttl).UnixMilli() {
+			return true, nil
+		}
+		next := *it.index
+		next.variants = slices.Clone(next.variants)
+		var leaves []string
+		if !slices.Contains(next.variants, s.name) {
+			next.variants = append(next.variants, s.name)
+			if over := len(next.variants) - c.opt.MaxVariants; over > 0 {
+				for _, name := range next.variants[:over] {
+					leaves = append(leaves, next.slot(s.key, name))
+				}
+				next.variants = next.variants[over:]
+			}
+		}
+		ok, err = c.swap(ctx, s.key, it.found, nil, &next, c.ns.TTL)
+		if err != nil {
+			return false, err
+		}
+		if ok {
+			if len(leaves) > 0 {
+				c.near.forget(leaves...)
+				err = errors.Join(c.guard.Delete(ctx, leaves)...)
+				c.near.changed(ctx, leaves...)
+			}
+			return err == nil, err
+		}
+		f, err := c.guard.Look(ctx, s.key, false)
+		if err != nil {
+			return false, err
+		}
+		if it = decode(f); it.index == nil || it.index.generation != s.index.index.generation {
+			return false, nil
+		}
+	}
+	return false, nil
+}
+
+// storePass remembers that the answers for a slot are not for others.
+func (c *Cache) storePass(ctx context.Context, slot string, claim *lease.Claim) {
+	now, ttl := time.Now(), min(c.opt.Shared.Pass, c.ns.TTL)
+	_, err := claim.Fill(ctx, encodePass(claim.ID(), now.UnixMilli(), now.Add(ttl).UnixMilli()), ttl)
+	if err != nil {
+		claim.Release(ctx)
+	}
+	c.near.changed(ctx, slot)
+}
