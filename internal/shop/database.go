@@ -1,0 +1,105 @@
+package shop
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// product is a row of the database, with what was written about it.
+type product struct {
+	ID      int
+	Name    string
+	Price   int // cents
+	Stock   int
+	Reviews []review
+}
+
+type review struct {
+	By, Text string
+	Stars    int
+}
+
+// names are what the shop sells, the best sellers first.
+var names = []string{"Lamp", "Teapot", "Rucksack", "Kite", "Umbrella", "Globe", "Hammock", "Whistle"}
+
+// products is how many there are.
+var products = len(names)
+
+func productOf(id int) product {
+	p := product{ID: id, Name: names[id%len(names)], Price: 900 + 137*id, Stock: 12 + id}
+	for i := range 12 {
+		p.Reviews = append(p.Reviews, review{
+			By: fmt.Sprint("customer ", 17*i+id), Stars: 3 + (i+id)%3,
+			Text: fmt.Sprintf("I have had my %s for %d weeks and would buy it again.", p.Name, 2+i),
+		})
+	}
+	return p
+}
+
+// database is the slow table: each query holds a connection for a while, there are few, and who finds none free waits.
+type database struct {
+	mu      sync.Mutex // guards what follows
+	takes   time.Duration
+	limit   int
+	busy    int
+	waiting []chan struct{} // those who have no connection, the first first
+	asked   int64
+	asking  map[int]int // queries that run or wait, by product
+	worst   int         // most of one product since it was last asked
+}
+
+func newDatabase() *database { return &database{asking: make(map[int]int)} }
+
+// set changes how slow and how small it is.
+func (d *database) set(takes time.Duration, limit int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.takes, d.limit = takes, limit
+	d.admitLocked()
+}
+
+func (d *database) admitLocked() {
+	for d.busy < d.limit && len(d.waiting) > 0 {
+		close(d.waiting[0])
+		d.waiting = d.waiting[1:]
+		d.busy++
+	}
+}
+
+// product is the query.
+func (d *database) product(ctx context.Context, id int) (product, error) {
+	turn := make(chan struct{})
+	d.mu.Lock()
+	d.asked++
+	d.asking[id]++
+	d.worst = max(d.worst, d.asking[id])
+	d.waiting = append(d.waiting, turn)
+	d.admitLocked()
+	takes := d.takes
+	d.mu.Unlock()
+
+	<-turn // also for who has left: a database does not notice that, and its queue is its queue
+	select {
+	case <-time.After(takes):
+	case <-ctx.Done():
+	}
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.asking[id]--
+	d.busy--
+	d.admitLocked()
+	return productOf(id), ctx.Err()
+}
+
+// figures returns how many queries there were, and how many of one product ran or waited at most since it was last asked.
+func (d *database) figures() (asked int64, worst int) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	worst, d.worst = d.worst, 0
+	for _, n := range d.asking {
+		d.worst = max(d.worst, n)
+	}
+	return d.asked, max(worst, d.worst)
+}

@@ -1,0 +1,141 @@
+package shop
+
+import (
+	"bytes"
+	"embed"
+	"fmt"
+	"html/template"
+	"net/http"
+	"strconv"
+	"time"
+)
+
+//go:embed pages.html
+var files embed.FS
+
+var pages = template.Must(template.New("").Funcs(template.FuncMap{
+	"euros": func(cents int) string { return fmt.Sprintf("%d.%02d", cents/100, cents%100) },
+	"name":  func(id int) string { return names[id%len(names)] },
+	"stars": func(n int) string { return "★★★★★☆☆☆☆☆"[3*(5-n) : 3*(10-n)] },
+}).ParseFS(files, "pages.html"))
+
+// pageLives is for how long a whole page is kept, and in brackets for how long a new one may be made behind its back.
+const pageLives = "public, max-age=1, stale-while-revalidate=2"
+
+// handler is the shop as one process serves it. Pages are the same for all; what is one shopper's comes as a fragment beside them, as it
+// must where pages are cached.
+func (p *process) handler() http.Handler {
+	shared := http.NewServeMux()
+	shared.HandleFunc("GET /product/{id}", p.productPage)
+	shared.HandleFunc("GET /{$}", p.frontPage)
+	all := http.NewServeMux()
+	all.Handle("/", p.decorate(shared))
+	all.HandleFunc("GET /mine", p.mine)
+	all.HandleFunc("POST /cart/{id}", p.putInCart)
+	all.HandleFunc("POST /login", p.logIn)
+	return all
+}
+
+func (p *process) frontPage(w http.ResponseWriter, r *http.Request) {
+	w.Header().Set("Cache-Control", pageLives)
+	p.page(w, "front", names)
+}
+
+func (p *process) productPage(w http.ResponseWriter, r *http.Request) {
+	id, err := strconv.Atoi(r.PathValue("id"))
+	if err != nil || id < 0 || id >= products {
+		http.NotFound(w, r)
+		return
+	}
+	found, err := p.products.Get(r.Context(), id)
+	if err != nil {
+		http.Error(w, "the shop cannot say: "+err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	w.Header().Set("Cache-Control", pageLives)
+	p.shop.rendered.Add(1)
+	p.page(w, "product", found)
+}
+
+func (p *process) page(w http.ResponseWriter, name string, data any) {
+	var b bytes.Buffer
+	if err := pages.ExecuteTemplate(&b, name, data); err != nil {
+		http.Error(w, err.Error(), http.StatusInternalServerError)
+		return
+	}
+	w.Header().Set("Content-Type", "text/html; charset=utf-8")
+	w.Header().Set("Content-Length", strconv.Itoa(b.Len()))
+	w.Write(b.Bytes())
+}
+
+// shopperOf is who asks, by cookie.
+func shopperOf(w http.ResponseWriter, r *http.Request) string {
+	if c, err := r.Cookie("shopper"); err == nil && len(c.Value) < 64 {
+		return c.Value
+	}
+	id := newShopper()
+	http.SetCookie(w, &http.Cookie{Name: "shopper", Value: id, Path: "/", HttpOnly: true, SameSite: http.SameSiteLaxMode})
+	return id
+}
+
+// cartHeader tells how many things are in the cart, for the shoppers of the load.
+const cartHeader = "X-Cart"
+
+// mine is what only one shopper sees: cart, what was viewed, and what else there is. With ?viewed=7 product 7 was viewed.
+func (p *process) mine(w http.ResponseWriter, r *http.Request) {
+	shopper, ctx := shopperOf(w, r), r.Context()
+	w.Header().Set("Cache-Control", "private, no-store")
+	viewed, err := strconv.Atoi(r.URL.Query().Get("viewed"))
+	if err != nil || viewed < 0 || viewed >= products {
+		viewed = -1
+	}
+	in, err := p.carts.get(ctx, shopper)
+	if err == nil && viewed >= 0 {
+		err = p.visits.record(ctx, shopper, viewed)
+	}
+	var latest, related []int
+	if err == nil {
+		latest, err = p.visits.recent(ctx, shopper)
+	}
+	if err == nil && viewed >= 0 {
+		related, err = p.visits.related(ctx, viewed)
+	}
+	if err != nil { // "Redis is down" is not "the cart is empty"
+		http.Error(w, "Your cart cannot be shown right now.", http.StatusServiceUnavailable)
+		return
+	}
+	w.Header().Set(cartHeader, strconv.Itoa(len(in)))
+	p.page(w, "mine", struct {
+		Cart            cart
+		Recent, Related []int
+	}{in, latest, related})
+}
+
+func (p *process) putInCart(w http.ResponseWriter, r *http.Request) {
+	shopper, ctx := shopperOf(w, r), r.Context()
+	id, err := strconv.Atoi(r.PathValue("id"))
+	if err != nil || id < 0 || id >= products {
+		http.NotFound(w, r)
+		return
+	}
+	in, err := p.carts.get(ctx, shopper)
+	if err == nil && len(in) < 20 {
+		err = p.carts.put(ctx, shopper, append(in, id))
+	}
+	if err != nil {
+		http.Error(w, "Nothing can be put in the cart right now.", http.StatusServiceUnavailable)
+		return
+	}
+	http.Redirect(w, r, fmt.Sprintf("../product/%d", id), http.StatusSeeOther)
+}
+
+func (p *process) logIn(w http.ResponseWriter, r *http.Request) {
+	shopper := shopperOf(w, r)
+	err := p.logins.begin(r.Context(), shopper, login{User: shopper, IP: "192.0.2.7", CSRF: newShopper()})
+	if err != nil {
+		http.Error(w, "Nobody can log in right now.", http.StatusServiceUnavailable)
+		return
+	}
+	p.shop.loggedIn(shopper, time.Now())
+	w.WriteHeader(http.StatusNoContent)
+}

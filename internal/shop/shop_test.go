@@ -1,0 +1,188 @@
+package shop_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mayflycache/mayfly/embedded"
+	"github.com/mayflycache/mayfly/internal/shop"
+)
+
+// inShop opens a shop on an engine of its own in a bubble, where its figures are of the protocols and not of the machine.
+func inShop(t *testing.T, change func(*shop.Settings), f func(t *testing.T, s *shop.Shop)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		db, err := embedded.Open(embedded.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		set := shop.Default
+		set.Mayfly, set.Shoppers, set.Pause, set.Pages = true, 60, 200*time.Millisecond, false
+		if change != nil {
+			change(&set)
+		}
+		s, err := shop.Open(t.Context(), shop.Options{Redis: db.Client().Options(), Settings: set})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f(t, s)
+		if err := s.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+		if left := db.Client().Keys(t.Context(), "mayfly-demo:*").Val(); len(left) != 0 {
+			t.Errorf("the shop left behind %v", left)
+		}
+		if err := db.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// during returns the figures of a while, added up; of what is looked at, the last, and the worst of the worst. best is which of two
+// figures of Together is taken.
+func during(t *testing.T, s *shop.Shop, d time.Duration, best func(int, int) int) (sum shop.Figures) {
+	t.Helper()
+	s.Figures(t.Context()) // what was before
+	for range d / (250 * time.Millisecond) {
+		time.Sleep(250 * time.Millisecond)
+		f := s.Figures(t.Context())
+		f.Pages += sum.Pages
+		f.Failed += sum.Failed
+		f.Rendered += sum.Rendered
+		f.Queries += sum.Queries
+		f.FromPages += sum.FromPages
+		f.FromLocal += sum.FromLocal
+		f.FromRedis += sum.FromRedis
+		f.FromDatabase += sum.FromDatabase
+		f.Carts += sum.Carts
+		f.Lost += sum.Lost
+		f.Unavailable += sum.Unavailable
+		f.Worst = max(f.Worst, sum.Worst)
+		f.P99 = max(f.P99, sum.P99)
+		if sum.For > 0 {
+			f.Together = best(f.Together, sum.Together)
+		}
+		sum = f
+	}
+	return sum
+}
+
+func larger(a, b int) int  { return max(a, b) }
+func smaller(a, b int) int { return min(a, b) }
+
+// set changes one thing.
+func set(t *testing.T, s *shop.Shop, change func(*shop.Settings)) {
+	t.Helper()
+	next := s.Settings()
+	change(&next)
+	if err := s.Set(t.Context(), next); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The main thing: under the stampede the database is asked at least ten times less, and nobody waits for long.
+func TestMayflyUnderTheStampede(t *testing.T) {
+	inShop(t, func(s *shop.Settings) { s.Mayfly = false; s.Shoppers = 240 }, func(t *testing.T, s *shop.Shop) {
+		stampede := func() shop.Figures {
+			time.Sleep(6 * time.Second)
+			s.Figures(t.Context())
+			if _, err := s.Press(t.Context(), shop.ExpireEverything); err != nil {
+				t.Fatal(err)
+			}
+			return during(t, s, 2*time.Second, larger)
+		}
+		hand := stampede()
+		set(t, s, func(s *shop.Settings) { s.Mayfly = true })
+		ours := stampede()
+		if hand.Queries < 10*ours.Queries || ours.Queries == 0 || hand.Worst < 20 || ours.Worst > 2 { // 2: a key that expires while it is loaded is free again
+			t.Errorf("by hand %d queries, %d of one product at once; mayfly %d, %d", hand.Queries, hand.Worst, ours.Queries, ours.Worst)
+		}
+		if hand.P99 < 400*time.Millisecond || ours.P99 > 200*time.Millisecond || ours.Failed > 0 {
+			t.Errorf("p99 by hand %v, mayfly %v, %d failed", hand.P99, ours.P99, ours.Failed)
+		}
+	})
+}
+
+// Each switch moves the figure that it is there for.
+func TestSwitches(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		lasts  time.Duration
+		before func(*shop.Settings)
+		off    func(*shop.Settings)
+		on     func(*shop.Settings)
+		holds  func(off, on shop.Figures) bool
+	}{
+		{
+			"the lease: one query of a product at a time",
+			8 * time.Second,
+			func(s *shop.Settings) { s.Early, s.Local, s.Processes = false, false, 4 },
+			func(s *shop.Settings) { s.Lease = false }, func(s *shop.Settings) { s.Lease = true },
+			func(off, on shop.Figures) bool { return off.Worst >= 8 && on.Worst == 1 && off.Queries > 3*on.Queries },
+		},
+		{
+			"early refresh: readers do not wait",
+			12 * time.Second,
+			func(s *shop.Settings) { s.Local = false },
+			func(s *shop.Settings) { s.Early = false }, func(s *shop.Settings) { s.Early = true },
+			func(off, on shop.Figures) bool { return off.FromDatabase > 5*on.FromDatabase },
+		},
+		{
+			"the local tier: Redis is asked seldom",
+			6 * time.Second,
+			nil,
+			func(s *shop.Settings) { s.Local = false }, func(s *shop.Settings) { s.Local = true },
+			func(off, on shop.Figures) bool {
+				return off.FromRedis > 10*on.FromRedis && off.FromLocal == 0 && on.FromLocal > 10*on.FromRedis
+			},
+		},
+		{
+			"jitter: what was kept together does not end together",
+			18 * time.Second,
+			func(s *shop.Settings) { s.Early, s.Connections = false, 100 },
+			func(s *shop.Settings) { s.Jitter = false }, func(s *shop.Settings) { s.Jitter = true },
+			func(off, on shop.Figures) bool { return off.Together >= 7 && on.Together <= 4 },
+		},
+		{
+			"sliding: no cart ends while it is used",
+			15 * time.Second,
+			nil,
+			func(s *shop.Settings) { s.Sliding = false }, func(s *shop.Settings) { s.Sliding = true },
+			func(off, on shop.Figures) bool { return off.Lost > 20 && on.Lost == 0 && on.Carts > 0 },
+		},
+		{
+			"field TTLs: no address is kept too long",
+			10 * time.Second,
+			nil,
+			func(s *shop.Settings) { s.Fields = false }, func(s *shop.Settings) { s.Fields = true },
+			func(off, on shop.Figures) bool { return off.Addresses > 20 && on.Addresses == 0 },
+		},
+		{
+			"visits: every key has an end",
+			12 * time.Second,
+			func(s *shop.Settings) { s.Visits = true },
+			func(s *shop.Settings) { s.Visits = false }, func(s *shop.Settings) { s.Visits = true },
+			func(off, on shop.Figures) bool { return off.Endless > 55 && on.Endless < off.Endless },
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			inShop(t, test.before, func(t *testing.T, s *shop.Shop) {
+				look := func(change func(*shop.Settings), best func(int, int) int) shop.Figures {
+					set(t, s, change)
+					time.Sleep(2 * time.Second)
+					if _, err := s.Press(t.Context(), shop.ExpireEverything); err != nil {
+						t.Fatal(err)
+					}
+					time.Sleep(time.Second) // the stampede itself is another test's
+					return during(t, s, test.lasts, best)
+				}
+				off, on := look(test.off, larger), look(test.on, smaller)
+				if !test.holds(off, on) {
+					t.Errorf("off %+v\non  %+v", off, on)
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,161 @@
+package shop
+
+import (
+	"context"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"strconv"
+	"sync/atomic"
+	"time"
+)
+
+var shopperNumbers atomic.Int64
+
+// newShopper returns a name that nobody had.
+func newShopper() string {
+	return fmt.Sprintf("%d-%08x", shopperNumbers.Add(1), rand.Uint32())
+}
+
+// letIn lets shoppers in, or sends some home, until there are n; s.changing is held.
+func (s *Shop) letIn(n int) {
+	for len(s.shoppers) > n {
+		last := len(s.shoppers) - 1
+		s.shoppers[last]()
+		s.shoppers = s.shoppers[:last]
+	}
+	for len(s.shoppers) < n && s.ctx.Err() == nil {
+		ctx, cancel := context.WithCancel(s.ctx)
+		s.shoppers = append(s.shoppers, cancel)
+		s.running.Go(func() {
+			defer cancel()
+			for s.visit(ctx) {
+			}
+		})
+	}
+}
+
+// A visit is some looks at products, most at the best sellers. Some put a thing in the cart, and look now and then whether it is
+// still there.
+const (
+	looks     = 60 // of a visit, on average
+	mineEvery = 3  // looks
+)
+
+// visit is one visit. It reports whether there is time for another.
+func (s *Shop) visit(ctx context.Context) bool {
+	v := visitor{shop: s, ctx: ctx, name: newShopper()}
+	defer s.left(v.name)
+	choice := rand.NewZipf(rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())), 1.2, 1, uint64(products-1))
+	for look := range looks/2 + rand.IntN(looks) {
+		if !v.rest() {
+			return false
+		}
+		id := int(choice.Uint64())
+		if look == 0 {
+			v.do(http.MethodPost, "/login")
+		}
+		begun := time.Now()
+		status, _, _ := v.do(http.MethodGet, "/product/"+strconv.Itoa(id))
+		s.took.add(time.Since(begun))
+		s.pages.Add(1)
+		if status >= 500 {
+			s.failed.Add(1)
+		}
+		if look%mineEvery != 0 {
+			continue
+		}
+		if look > 0 && !v.has {
+			if status, generation, _ := v.do(http.MethodPost, "/cart/"+strconv.Itoa(id)); status < 400 {
+				v.has, v.generation = true, generation
+				s.carts.Add(1)
+			}
+			continue
+		}
+		status, generation, header := v.do(http.MethodGet, "/mine?viewed="+strconv.Itoa(id))
+		switch {
+		case status >= 500:
+			s.unavailable.Add(1)
+		case !v.has:
+		case generation != v.generation: // other processes look elsewhere for it
+			v.has = false
+		case header.Get(cartHeader) == "0":
+			v.has = false
+			s.lost.Add(1)
+		}
+	}
+	return ctx.Err() == nil
+}
+
+// visitor is one shopper on one visit.
+type visitor struct {
+	shop       *Shop
+	ctx        context.Context
+	name       string
+	has        bool // something in the cart, of processes of this
+	generation int
+}
+
+// rest waits before the next look. It reports false if the visit is over.
+func (v *visitor) rest() bool {
+	select {
+	case <-time.After(rand.N(2 * v.shop.Settings().Pause)):
+		return v.ctx.Err() == nil
+	case <-v.ctx.Done():
+		return false
+	}
+}
+
+// do is a request to one of the processes.
+func (v *visitor) do(method, target string) (status, generation int, h http.Header) {
+	p, generation := v.shop.borrow()
+	if p == nil {
+		return http.StatusServiceUnavailable, generation, nil
+	}
+	defer p.using.Done()
+	r, err := http.NewRequestWithContext(v.ctx, method, "http://shop.example"+target, nil)
+	if err != nil {
+		return http.StatusBadRequest, generation, nil
+	}
+	r.RequestURI, r.RemoteAddr = target, "192.0.2.7:1234" // as of a server
+	r.AddCookie(&http.Cookie{Name: "shopper", Value: v.name})
+	w := answer{header: make(http.Header)}
+	p.serve.ServeHTTP(&w, r)
+	if v.ctx.Err() != nil { // who was sent home has no complaint
+		w.status = 0
+	}
+	return w.status, generation, w.header
+}
+
+// answer is what a shopper sees of a response: the bytes are not read.
+type answer struct {
+	header http.Header
+	status int
+}
+
+func (a *answer) Header() http.Header { return a.header }
+
+func (a *answer) WriteHeader(status int) {
+	if a.status == 0 && status >= 200 {
+		a.status = status
+	}
+}
+
+func (a *answer) Write(b []byte) (int, error) {
+	a.WriteHeader(http.StatusOK)
+	return len(b), nil
+}
+
+// loggedIn remembers since when the shop may know where a shopper is.
+func (s *Shop) loggedIn(shopper string, at time.Time) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.addresses[shopper] = at
+}
+
+// left forgets a shopper who has gone.
+func (s *Shop) left(shopper string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	delete(s.addresses, shopper)
+}
