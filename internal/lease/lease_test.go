@@ -266,7 +266,7 @@ func keepAndRelease(t *testing.T, rdb redis.UniversalClient, o lease.Options) {
 	if o.Plain {
 		lock = lease.SiblingName(key)
 	}
-	rdb.PExpire(ctx, lock, 50*time.Millisecond*10)
+	rdb.PExpire(ctx, lock, 500*time.Millisecond)
 	if held, err := c.Keep(ctx); !held || err != nil {
 		t.Fatalf("Keep: %v, %v", held, err)
 	}
@@ -278,6 +278,13 @@ func keepAndRelease(t *testing.T, rdb redis.UniversalClient, o lease.Options) {
 		t.Errorf("Keep after Release: %v, %v", held, err)
 	}
 	other := claim(t, g, key, lease.Found{})
+	rdb.PExpire(ctx, lock, 500*time.Millisecond)
+	if held, err := c.Keep(ctx); held || err != nil {
+		t.Errorf("Keep of a claim that is another's by now: %v, %v", held, err)
+	}
+	if left := rdb.PTTL(ctx, lock).Val(); left > 500*time.Millisecond {
+		t.Errorf("Keep prolonged somebody else's claim to %v", left)
+	}
 	c.Release(ctx)
 	if held, _ := other.Keep(ctx); !held {
 		t.Error("Release took somebody else's claim")

@@ -38,7 +38,9 @@ var mutants = []struct {
 	{"a release without compare", "internal/lease/script.go",
 		"if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end", "if true then return redis.call('DEL', KEYS[1]) end",
 		"TestProtocol/redistest"},
-	// Not noticed yet: a heart beat without compare (keep, in internal/lease/script.go), which prolongs what is no longer its own.
+	{"a heart beat without compare", "internal/lease/script.go",
+		"if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end", "if true then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end",
+		"TestProtocol/redistest"},
 	{"tokens that are not unique", "internal/lease/lease.go",
 		"rand.Read(id[:]) // never fails", "_ = rand.Reader",
 		"TestProtocol/redistest"},
@@ -90,7 +92,24 @@ var mutants = []struct {
 	{"a flight that lands late takes down its successor", "internal/flight/flight.go",
 		"if f.group.flights[f.key] == f {", "if f.group.flights[f.key] != nil {",
 		"Test"},
-	// The local tier's: no ticket; insert after fill; PTTL not subtracted.
+	{"no ticket", "internal/tier/ticket.go",
+		"return v.store.Ticket(key) == t", "return true",
+		"TestTickets"},
+	{"a change that does not void the tickets", "internal/tier/ticket.go",
+		"s.changes[maphash.String(s.seed, key)%stripes].Add(1)", "_ = s.seed",
+		"internal/coherence: TestACopyIsNotOlder"},
+	{"a ticket that is drawn after the read", "cacheaside/get.go",
+		"c.near.insert(full, ticket,", "_ = ticket; c.near.insert(full, c.near.begin(full),",
+		"TestWhatChangedWhileItWasRead"},
+	{"a copy is kept for all of Redis's time, not for what was left of it", "cacheaside/near.go",
+		"heldCost+int64(size), left)", "heldCost+int64(size), f.Header.Fresh)",
+		"Test"},
+	{"a copy's end counts from its insertion", "internal/coherence/trust.go",
+		"end := min(k.End(left), k.at+k.most-1)", "end := min(t.Now()+left.Milliseconds()-1, k.at+k.most-1)",
+		"TestACopyEndsBeforeTheOriginal"},
+	{"an own write leaves the copy", "internal/coherence/announce.go",
+		"t.store.Invalidate(key)", "_ = key",
+		"cacheaside: TestOwnWritesAreSeenAtOnce"},
 }
 
 const root = "../.."
