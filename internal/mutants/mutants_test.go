@@ -103,7 +103,7 @@ var mutants = []struct {
 		"TestWhatChangedWhileItWasRead"},
 	{"a copy is kept for all of Redis's time, not for what was left of it", "cacheaside/near.go",
 		"heldCost+int64(size), left)", "heldCost+int64(size), f.Header.Fresh)",
-		"Test"},
+		"TestACopyLivesForWhatIsLeft"},
 	{"a copy's end counts from its insertion", "internal/coherence/trust.go",
 		"end := min(k.End(left), k.at+k.most-1)", "end := min(t.Now()+left.Milliseconds()-1, k.at+k.most-1)",
 		"TestACopyEndsBeforeTheOriginal"},
