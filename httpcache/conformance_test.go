@@ -90,14 +90,21 @@ var arrangements = []struct {
 	}},
 }
 
+// todo are the behaviours that are still missing.
+var todo = []string{"method-POST", "head-200-freshness-update", "head-200-update", "stale-503", "stale-500", "stale-close", "vary on nothing any more"}
+
 func play(t *testing.T, o httpcache.Options, all []behaviour) {
 	for _, a := range arrangements {
 		t.Run(a.name, func(t *testing.T) {
 			t.Parallel()
 			for _, b := range all {
 				t.Run(b.name, func(t *testing.T) {
+					if slices.Contains(todo, b.name) {
+						t.Skip("not yet")
+					}
 					synctest.Test(t, func(t *testing.T) {
 						s := newStage(t)
+						o := o
 						o.Namespace = mayfly.Namespace[string, []byte]{Name: "web", Redis: redistest.Start(t).Client(), Prefix: "web:", TTL: 100 * 365 * 24 * time.Hour}
 						cache, err := httpcache.NewCache(o)
 						if err != nil {
@@ -274,15 +281,22 @@ func (s *stage) look(t *testing.T, b behaviour, i int, answer *http.Response, bo
 	if (len(hints) == 1) != (x.hints != "" && x.want != hit) {
 		wrong("%d early hints", len(hints))
 	}
-	if cs := answer.Header.Get("Cache-Status"); !strings.HasPrefix(cs, "mayfly; ") {
-		wrong("Cache-Status is %q", cs)
-	} else if strings.Contains(cs, "; hit") != (from == hit) && made == nil && code < 500 && x.method != "POST" {
-		wrong("Cache-Status is %q of what came from %s", cs, from)
+	if made == nil {
+		status, how := answer.Header.Get("Cache-Status"), "; fwd="
+		if from == hit && !failed(x) {
+			how = "; hit"
+		}
+		if !strings.HasPrefix(status, "mayfly"+how) {
+			wrong("Cache-Status is %q of what came from %s", status, from)
+		}
 	}
 }
 
+// failed reports whether the origin was asked and failed.
+func failed(x step) bool { return x.fails || x.status >= 500 && x.code == 200 }
+
 func bodied(x step, code int) bool {
-	return x.method != "HEAD" && code != 204 && code != 304
+	return x.method != "HEAD" && code != 204 && code != 304 && (code != 416 || x.status == code)
 }
 
 func see(h http.Header, name, value string, wrong func(string, ...any)) {
