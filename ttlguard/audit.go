@@ -141,9 +141,12 @@ func (a *audit) begin(ctx context.Context, all []node) (unreached []error, err e
 	unreached = make([]error, len(all))
 	var sum int64
 	for i, n := range all {
-		if lives[i], sizes[i], unreached[i] = n.greet(ctx); unreached[i] == nil {
-			sum += sizes[i]
+		lives[i], sizes[i], unreached[i] = n.greet(ctx)
+		if sizes[i] < 0 && a.opt.Keys > 0 {
+			return nil, errors.New("DBSIZE is not allowed to this user: without it AuditOptions.Keys cannot be dealt out to the servers")
 		}
+		sizes[i] = max(sizes[i], 0)
+		sum += sizes[i]
 	}
 	a.saved = time.Now()
 	if a.opt.Resume != nil {

@@ -124,7 +124,7 @@ func (f *fixing) server(ctx context.Context, n node) error {
 	if err != nil {
 		return err
 	}
-	f.of += keys
+	f.of += max(keys, 0)
 	defer f.walker.leave()
 	for cursor := uint64(0); ; {
 		keys, next, err := f.walker.page(ctx, n, cursor)

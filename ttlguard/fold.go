@@ -4,8 +4,8 @@ import "strings"
 
 // A forest tells keys by their patterns. A key is cut into parts at the separators, and a part that looks like an id is "*";
 // so is every part of a place at which more different ones came than the fan-out allows, as with names. What a key's pattern is
-// follows from the set of all keys, not from their order, and there are never more patterns than most: beyond that the
-// fan-out is halved, until they fit.
+// follows from the set of all keys, not from their order. There are never more patterns than most: beyond that the fan-out is
+// halved, until they fit; only when that is depends on the order.
 //
 // Fields are exported, here and below, for the state of an audit.
 type forest struct {
@@ -260,5 +260,5 @@ func isID(part string) bool {
 	case letters == 0: // of a hash, or a UUID
 		return digits+hex >= 8
 	}
-	return digits+hex+letters >= 16 && digits*8 >= len(part) // a token
+	return digits+hex+letters >= 16 && digits*12 >= len(part) // a token
 }

@@ -63,11 +63,14 @@ func slotMap(ctx context.Context, rdb redis.UniversalClient) string {
 	return strings.Join(lines, " ")
 }
 
-// greet asks who a server is and how many keys it has, as far as that is allowed. Its error is that the server cannot be asked.
+// greet asks who a server is and how many keys it has, -1 if it may not tell. Its error is that the server cannot be asked.
 func (n node) greet(ctx context.Context) (life string, keys int64, err error) {
 	keys, err = n.rdb.DBSize(ctx).Result()
-	var reply redis.Error
-	if err != nil && !(errors.As(err, &reply) && strings.HasPrefix(err.Error(), "NOPERM")) {
+	switch {
+	case err == nil:
+	case strings.HasPrefix(err.Error(), "NOPERM"):
+		keys = -1
+	default:
 		return "", 0, err
 	}
 	return n.life(ctx), keys, nil

@@ -1,0 +1,115 @@
+package ttlguard_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly/internal/backends"
+	"github.com/mayflycache/mayfly/jitter"
+	"github.com/mayflycache/mayfly/redistest"
+	"github.com/mayflycache/mayfly/ttlguard"
+)
+
+func TestFixDoesWhatThePlanSays(t *testing.T) {
+	for _, b := range append(backends.Only("redistest", "redis 8", "redis 7.0", "valkey"), backends.DoubleCluster) {
+		t.Run(b.Name, func(t *testing.T) {
+			rdb, ctx := b.Open(t), t.Context()
+			fill(t, rdb, 3000)
+			rdb.Set(ctx, "cache:user:1:more", "v", 0)
+			plan := ttlguard.Plan{MaxRate: -1, Give: []ttlguard.Give{
+				{Pattern: "cache:user:*", TTL: 24 * time.Hour},
+				{Pattern: "queue:3", TTL: time.Minute, Jitter: &jitter.None},
+				{Pattern: "nosuch:**", TTL: time.Minute},
+			}}
+			want := []ttlguard.GiveCount{
+				{Pattern: "cache:user:*", Matched: 3000, Given: 1000, Had: 2000}, {Pattern: "queue:3", Matched: 1, Given: 1}, {Pattern: "nosuch:**"},
+			}
+			check := func(applied bool, want []ttlguard.GiveCount) {
+				t.Helper()
+				r, err := ttlguard.Fix(ctx, rdb, plan)
+				if err != nil || r.Applied != applied || !r.Complete || r.Keys != 3048 || fmt.Sprint(r.Gives) != fmt.Sprint(want) {
+					t.Errorf("%+v, %v", r, err)
+				}
+			}
+			none := func() int64 {
+				r, err := ttlguard.Audit(ctx, rdb, ttlguard.AuditOptions{MaxRate: -1, Sizes: -1})
+				if err != nil {
+					t.Fatal(err)
+				}
+				return r.NoTTL
+			}
+			check(false, want)
+			if n := none(); n != 1007 {
+				t.Errorf("after a dry run %d keys have no TTL", n)
+			}
+			plan.Apply = true
+			check(true, want)
+			if n := none(); n != 6 { // queues, config, and cache:user:1:more, which is not cache:user:*
+				t.Errorf("%d keys have no TTL", n)
+			}
+			ends := map[int64]bool{}
+			for i := range 300 {
+				left := rdb.PTTL(ctx, fmt.Sprintf("cache:user:%d", i)).Val()
+				if given := i%3 == 0; given != (left > time.Hour) || given && (left < 21*time.Hour || left > 27*time.Hour) {
+					t.Fatalf("cache:user:%d has %v", i, left)
+				}
+				ends[int64(left/time.Minute)] = true
+			}
+			if len(ends) < 50 {
+				t.Errorf("100 keys end in %d different minutes", len(ends))
+			}
+			want[0].Given, want[0].Had, want[1].Given, want[1].Had = 0, 3000, 0, 1
+			check(true, want)
+		})
+	}
+}
+
+// A key that got a TTL from somebody else between two looks keeps that one.
+func TestFixNeverChangesATTL(t *testing.T) {
+	srv := redistest.Start(t)
+	ctx := t.Context()
+	srv.Client().Set(ctx, "a:1", "v", 0)
+	rdb := redis.NewClient(srv.Options())
+	defer rdb.Close()
+	rdb.AddHook(meddling{after: func(*redis.ScanCmd) { srv.Client().Expire(ctx, "a:1", time.Minute) }})
+	r, err := ttlguard.Fix(ctx, rdb, ttlguard.Plan{Apply: true, Give: []ttlguard.Give{{Pattern: "a:*", TTL: time.Hour}}})
+	if left := srv.Client().TTL(ctx, "a:1").Val(); err != nil || left != time.Minute || r.Gives[0].Given != 0 {
+		t.Errorf("%v left, %+v, %v", left, r, err)
+	}
+}
+
+func TestFixIsCancelled(t *testing.T) {
+	srv := redistest.Start(t)
+	fill(t, srv.Client(), 3000)
+	ctx, cancel := context.WithCancel(t.Context())
+	r, err := ttlguard.Fix(ctx, srv.Client(), ttlguard.Plan{Give: []ttlguard.Give{{Pattern: "a:*", TTL: time.Hour}}, Progress: func(ttlguard.Progress) { cancel() }})
+	if !errors.Is(err, context.Canceled) || r.Complete || r.Keys == 0 || r.Keys > 2000 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+func TestBadPlans(t *testing.T) {
+	for says, g := range map[string]ttlguard.Give{
+		`Pattern "" would`:   {TTL: time.Hour},
+		`Pattern "*" would`:  {Pattern: "*", TTL: time.Hour},
+		`Pattern "*:**" `:    {Pattern: "*:**", TTL: time.Hour},
+		"has ** before":      {Pattern: "a:**:b", TTL: time.Hour},
+		"TTL must be at lea": {Pattern: "a:*", TTL: time.Millisecond},
+		"TTL must be at mos": {Pattern: "a:*", TTL: 200 * 365 * 24 * time.Hour},
+		"Jitter.Fraction":    {Pattern: "a:*", TTL: time.Hour, Jitter: &jitter.Spread{Fraction: 2}},
+	} {
+		r, err := ttlguard.Fix(t.Context(), nil, ttlguard.Plan{Give: []ttlguard.Give{g}})
+		if r != nil || err == nil || !strings.Contains(err.Error(), "Plan.Give[0].") || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v", says, err)
+		}
+	}
+	if _, err := ttlguard.Fix(t.Context(), nil, ttlguard.Plan{}); err == nil || !strings.Contains(err.Error(), "Plan.Give is empty") {
+		t.Error(err)
+	}
+}
