@@ -23,15 +23,15 @@ func (c *Cache) answer(w http.ResponseWriter, r *http.Request, resp *response, n
 	if status == http.StatusOK && (rfc9111.Conditional(r.Header) || r.Header["Range"] != nil) {
 		status, body = resp.part(r, into)
 	}
+	for _, f := range resp.trailer { // known before, or net/http would send a length and no trailers
+		into[f.name] = slices.Clone(f.values)
+	}
 	w.WriteHeader(status)
 	if r.Method == http.MethodHead || status == http.StatusNotModified {
 		return
 	}
 	if len(body) > 0 {
 		w.Write(body) // a client that has left is no news to anybody
-	}
-	for _, f := range resp.trailer {
-		into[f.name] = slices.Clone(f.values)
 	}
 }
 

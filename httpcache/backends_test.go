@@ -16,6 +16,9 @@ var behaviours = []struct {
 	{"a fresh answer is served from the cache", aFreshAnswerIsServedFromTheCache},
 	{"what is not for others is not stored", whatIsNotForOthersIsNotStored},
 	{"variants are told apart", variantsAreToldApart},
+	{"Purge by URL, prefix and tag", purgeByURLPrefixAndTag},
+	{"unsafe methods invalidate", unsafeMethodsInvalidate},
+	{"targets that are none", targetsThatAreNone},
 }
 
 func TestBackends(t *testing.T) {

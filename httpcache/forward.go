@@ -61,9 +61,10 @@ func (x *exchange) forward(fill filling) {
 		a.asked = nil
 		a.call(x.next, a.request(ctx, false))
 	}
+	stored := func() {}
 	switch a.end {
 	case captured:
-		a.store()
+		stored = a.store()
 	case notModified:
 		a.refresh()
 		return
@@ -74,6 +75,7 @@ func (x *exchange) forward(fill filling) {
 		return
 	}
 	a.out.finish()
+	stored()
 }
 
 // begin makes a the attempt that it was before the handler was called.
@@ -246,17 +248,17 @@ func (a *attempt) overflow() {
 	}
 }
 
-// store stores what was captured, behind the client's back, and lets those go on who wait.
-func (a *attempt) store() {
+// store stores what was captured, and lets those go on who wait.
+func (a *attempt) store() (wait func()) {
 	if !a.out.whole() {
 		a.give(0, "truncated")
 		a.tell(mayfly.Fill, mayfly.Failed, io.ErrUnexpectedEOF)
-		return
+		return func() {}
 	}
 	r := a.answer
 	r.body, r.trailer = a.out.body, a.out.trailers()
 	r.complete()
-	a.cache.keepAnswer(a.r.Context(), a.exchange.s, a.fill, r)
+	return a.cache.keepAnswer(a.r.Context(), a.exchange.s, a.fill, r)
 }
 
 // complete gives a response with a whole body its length.
@@ -291,8 +293,9 @@ func (a *attempt) refresh() {
 	}
 	r.body, r.trailer = a.asked.body, a.asked.trailer
 	x.status.Stored = a.fill.stores()
-	c.keepAnswer(x.r.Context(), x.s, a.fill, r)
+	stored := c.keepAnswer(x.r.Context(), x.s, a.fill, r)
 	c.answer(x.w, x.r, r, now, x.status)
+	stored()
 }
 
 const staleDetail = "stale-if-error"

@@ -77,11 +77,12 @@ type Stale struct {
 	// Zero is an hour; negative keeps none.
 	Keep time.Duration
 
-	// IfError is for how long past its freshness a response that does not say stands in for an origin that fails. Zero is 0.
-	// No response that forbids it (must-revalidate, proxy-revalidate, no-cache, s-maxage) does.
+	// IfError is for how long past its freshness a response that does not say stands in for a handler that fails. None does
+	// that forbids it (must-revalidate, proxy-revalidate, no-cache, s-maxage). Zero is 10 minutes; negative is not at all.
 	IfError time.Duration
 
-	// On are the statuses that count as failure, beside a handler that panics or aborts. Nil is 500, 502, 503 and 504.
+	// On are the statuses that count as failure, beside a handler that panics or aborts. Nil is 502 and 504, by which a proxy
+	// says that it cannot reach the origin. For a response with stale-if-error 500 and 503 count as well.
 	On []int
 
 	// Throttle is for how long, after a renewal failed, no process tries again. Zero is 1 s.
@@ -134,7 +135,7 @@ func (o Options) validate() error {
 		}
 	}
 	ttl("Stale.Keep", max(o.Stale.Keep, 0))
-	ttl("Stale.IfError", o.Stale.IfError)
+	ttl("Stale.IfError", max(o.Stale.IfError, 0))
 	ttl("Stale.Throttle", o.Stale.Throttle)
 	ttl("Shared.Wait", o.Shared.Wait)
 	ttl("Shared.Timeout", o.Shared.Timeout)
@@ -171,6 +172,7 @@ func (o Options) withDefaults() Options {
 	def(&o.MaxBody, 8<<20)
 	def(&o.MaxVariants, 64)
 	def(&o.Stale.Keep, time.Hour)
+	def(&o.Stale.IfError, 10*time.Minute)
 	def(&o.Stale.Throttle, time.Second)
 	def(&o.Shared.Wait, 10*time.Second)
 	def(&o.Shared.Timeout, 30*time.Second)
@@ -179,7 +181,7 @@ func (o Options) withDefaults() Options {
 	def(&o.Faults.RedisTimeout, 150*time.Millisecond)
 	def(&o.Faults.Queue, 1024)
 	if o.Stale.On == nil {
-		o.Stale.On = []int{http.StatusInternalServerError, http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout}
+		o.Stale.On = []int{http.StatusBadGateway, http.StatusGatewayTimeout}
 	}
 	if o.TagFields == nil {
 		o.TagFields = []string{"Surrogate-Key", "Cache-Tag"}
@@ -199,7 +201,7 @@ func (o Options) server() string {
 func (o Options) rules() rfc9111.Rules {
 	return rfc9111.Rules{
 		Targeted: o.Targeted, NoHeuristic: o.NoHeuristic, StoreSetCookie: o.StoreSetCookie,
-		Validate: max(o.Stale.Keep, 0), StaleIfError: o.Stale.IfError,
+		Validate: max(o.Stale.Keep, 0), StaleIfError: max(o.Stale.IfError, 0),
 	}
 }
 

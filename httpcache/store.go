@@ -14,16 +14,19 @@ import (
 	"github.com/mayflycache/mayfly/internal/record"
 )
 
-// keepAnswer stores r behind the client's back, and lets those go on who wait for it, after RedisTimeout at the latest.
-func (c *Cache) keepAnswer(ctx context.Context, s sight, fill filling, r *response) {
+// keepAnswer begins to store r, while the client still gets it, and lets those go on who wait for it. The returned function
+// waits until it is stored, so that who asks after an answer has ended finds it, but not longer than RedisTimeout.
+func (c *Cache) keepAnswer(ctx context.Context, s sight, fill filling, r *response) (wait func()) {
 	out := outcome{response: r}
 	if !fill.stores() {
 		fill.land(out)
-		return
+		return func() {}
 	}
-	patience := time.AfterFunc(c.opt.Faults.RedisTimeout, func() { fill.land(out) })
+	done := make(chan struct{}, 2)
+	patience := time.AfterFunc(c.opt.Faults.RedisTimeout, func() { fill.land(out); done <- struct{}{} })
 	ctx = context.WithoutCancel(ctx)
 	started := c.works.start(func() {
+		defer func() { done <- struct{}{} }()
 		defer fill.land(out)
 		defer patience.Stop()
 		ctx, cancel := c.on(ctx)
@@ -47,7 +50,9 @@ func (c *Cache) keepAnswer(ctx context.Context, s sight, fill filling, r *respon
 	if !started {
 		patience.Stop()
 		fill.land(out)
+		return func() {}
 	}
+	return func() { <-done }
 }
 
 // put stores r, if nobody voided or replaced meanwhile what the claim was for:

@@ -1,0 +1,219 @@
+package httpcache_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/httpcache"
+	"github.com/mayflycache/mayfly/redistest"
+)
+
+// versions is an origin whose answers show which of its versions they are.
+type versions struct {
+	origin
+	version int
+}
+
+func newVersions(header ...string) *versions {
+	v := &versions{}
+	v.serve = func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != "GET" {
+			v.version++
+			return
+		}
+		set(w.Header(), header)
+		fmt.Fprintf(w, "%s v%d %s", r.URL.Path, v.version, r.Header.Get("X-Color"))
+	}
+	return v
+}
+
+func purgeByURLPrefixAndTag(t *testing.T, rdb redis.UniversalClient) {
+	v := newVersions("Cache-Control: max-age=600", "Vary: X-Color", "Surrogate-Key: all shop", "Cache-Tag: page,start")
+	c := must(t)(httpcache.NewCache(options(t, rdb)))
+	h := c.Handler(v)
+	for name, p := range map[string]struct {
+		target httpcache.Target
+		purged []string
+	}{
+		"a URL":              {httpcache.URL("http://a.example/blog/1"), []string{"http://a.example/blog/1"}},
+		"a URL, as https":    {httpcache.URL("https://a.example/blog/2"), []string{"http://a.example/blog/2"}},
+		"a prefix":           {httpcache.Prefix("http://a.example/blog/"), []string{"http://a.example/blog/1", "http://a.example/blog/2"}},
+		"a Surrogate-Key":    {httpcache.Tag("shop"), []string{"http://a.example/blog/1", "http://a.example/", "http://b.example/"}},
+		"a Cache-Tag":        {httpcache.Tag("start"), []string{"http://a.example/blog/1", "http://a.example/", "http://b.example/"}},
+		"what nobody has":    {httpcache.Tag("none"), nil},
+		"another prefix":     {httpcache.Prefix("http://a.example/log/"), nil},
+		"another host":       {httpcache.Prefix("http://b.example/"), []string{"http://b.example/"}},
+		"a host's beginning": {httpcache.Prefix("http://a.example/"), []string{"http://a.example/", "http://a.example/blog/1", "http://a.example/blog/2"}},
+	} {
+		urls := []string{"http://a.example/", "http://a.example/blog/1", "http://a.example/blog/2", "http://b.example/"}
+		colors := []string{"X-Color: red", "X-Color: blue"}
+		before := map[string]string{}
+		for _, url := range urls {
+			for _, color := range colors {
+				get(t, h, url, color)
+				body, status := get(t, h, url, color)
+				if before[url+color] = body; !isHit(status) {
+					t.Fatalf("%s: %s is not stored: %s", name, url, status)
+				}
+			}
+		}
+		v.version++
+		if err := c.Purge(t.Context(), p.target); err != nil {
+			t.Fatal(err)
+		}
+		for _, url := range urls {
+			for _, color := range colors {
+				body, _ := get(t, h, url, color)
+				want := before[url+color]
+				for _, purged := range p.purged {
+					if purged == url {
+						want = strings.Replace(want, before[url+color][strings.Index(before[url+color], " v"):], fmt.Sprintf(" v%d %s", v.version, strings.TrimPrefix(color, "X-Color: ")), 1)
+					}
+				}
+				if body != want {
+					t.Errorf("%s: %s %s: %q, want %q", name, url, color, body, want)
+				}
+			}
+		}
+	}
+}
+
+func unsafeMethodsInvalidate(t *testing.T, rdb redis.UniversalClient) {
+	v := newVersions("Cache-Control: max-age=600")
+	c := must(t)(httpcache.NewCache(options(t, rdb)))
+	h := c.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.Method != "GET" && r.URL.Path == "/new" {
+			w.Header().Set("Location", "/made")
+			w.Header().Set("Content-Location", "http://evil.example/")
+		}
+		if r.Method == "LOSE" {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		v.ServeHTTP(w, r)
+	}))
+	for _, x := range []struct {
+		method, url string
+		voids       []string
+	}{
+		{"POST", "http://a.example/", []string{"http://a.example/"}},
+		{"M-UNKNOWN", "http://a.example/", []string{"http://a.example/"}},
+		{"PUT", "http://a.example/new", []string{"http://a.example/new", "http://a.example/made"}},
+		{"LOSE", "http://a.example/", nil},
+		{"HEAD", "http://a.example/", nil},
+	} {
+		urls := []string{"http://a.example/", "http://a.example/new", "http://a.example/made", "http://evil.example/"}
+		for _, url := range urls {
+			get(t, h, url)
+		}
+		ask(h, x.method, x.url)
+		for _, url := range urls {
+			_, status := get(t, h, url)
+			void := false
+			for _, u := range x.voids {
+				void = void || u == url
+			}
+			if isHit(status) == void {
+				t.Errorf("%s %s: then %s: %s", x.method, x.url, url, status)
+			}
+		}
+	}
+}
+
+func targetsThatAreNone(t *testing.T, rdb redis.UniversalClient) {
+	c := must(t)(httpcache.NewCache(options(t, rdb)))
+	for _, target := range []httpcache.Target{{}, httpcache.URL("/relative"), httpcache.URL("::"), httpcache.Prefix(""), httpcache.Prefix("http://"), httpcache.Tag(""), httpcache.Tag("two words")} {
+		if err := c.Purge(t.Context(), target); err == nil {
+			t.Errorf("%+v was purged", target)
+		}
+	}
+}
+
+// What the handler was asked for before a purge is not stored after it, and nobody joins it.
+func TestAPurgeBeatsALoadInFlight(t *testing.T) {
+	for name, target := range map[string]httpcache.Target{
+		"URL": httpcache.URL("http://a.example/"), "Prefix": httpcache.Prefix("http://a.example/"), "Tag": httpcache.Tag("x"),
+	} {
+		for _, vary := range []string{"", "X-Color"} {
+			t.Run(fmt.Sprint(name, ", Vary: ", vary), func(t *testing.T) {
+				inBubble(t, func(t *testing.T, rdb *redis.Client) {
+					version := "old"
+					o := &origin{serve: func(w http.ResponseWriter, r *http.Request) {
+						set(w.Header(), []string{"Cache-Control: max-age=600", "Cache-Tag: x"})
+						if vary != "" {
+							w.Header().Set("Vary", vary)
+						}
+						body := version
+						if version == "old" {
+							time.Sleep(5 * time.Second)
+						}
+						io.WriteString(w, body)
+					}}
+					c := opened(t, options(t, rdb))
+					h := c.Handler(o)
+					loaded := make(chan string)
+					go func() {
+						body, _ := get(t, h, "http://a.example/")
+						loaded <- body
+					}()
+					time.Sleep(time.Second)
+					version = "new"
+					if err := c.Purge(t.Context(), target); err != nil {
+						t.Fatal(err)
+					}
+					if body, _ := get(t, h, "http://a.example/"); body != "new" {
+						t.Errorf("after the purge: %q", body)
+					}
+					if body := <-loaded; body != "old" {
+						t.Errorf("who waited already: %q", body)
+					}
+					synctest.Wait()
+					for range 2 {
+						if body, _ := get(t, h, "http://a.example/"); body != "new" {
+							t.Errorf("after both: %q", body)
+						}
+					}
+				})
+			})
+		}
+	}
+}
+
+func TestAnInvalidationThatFailsIsMadeUpFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := redistest.Start(t)
+		var events seen
+		opt := options(t, srv.Client())
+		opt.Faults.RedisTimeout = 100 * time.Millisecond
+		opt.Namespace.Observer = &events
+		v := newVersions("Cache-Control: max-age=600")
+		c := opened(t, opt)
+		h := c.Handler(v)
+		get(t, h, "http://a.example/")
+		srv.Hang()
+		ask(h, "POST", "http://a.example/")
+		if events.count(mayfly.Removal, mayfly.Failed) != 1 {
+			t.Error("no event says that the removal failed")
+		}
+		srv.Thaw()
+		if body, _ := get(t, h, "http://a.example/"); body != "/ v1 " {
+			t.Errorf("while it is in doubt: %q", body)
+		}
+		time.Sleep(5 * time.Second)
+		for range 2 {
+			if body, status := get(t, h, "http://a.example/"); body != "/ v1 " {
+				t.Errorf("later: %q, %s", body, status)
+			}
+		}
+		c.Close(context.Background())
+	})
+}
