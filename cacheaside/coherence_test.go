@@ -6,7 +6,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -21,6 +20,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/cacheaside"
+	"github.com/mayflycache/mayfly/internal/processes"
 	"github.com/mayflycache/mayfly/internal/realredis"
 )
 
@@ -34,7 +34,7 @@ const (
 	grace = time.Second
 )
 
-func init() { roles["neighbour"] = neighbour }
+func init() { processes.Roles["neighbour"] = neighbour }
 
 // shared is the cache that processes with local tiers share; db is a Redis that nobody disturbs.
 func shared(rdb, db redis.UniversalClient, local *mayfly.Local) *cacheaside.Cache[int, int64] {
@@ -48,7 +48,7 @@ func shared(rdb, db redis.UniversalClient, local *mayfly.Local) *cacheaside.Cach
 // On "quiet" it stops, on "check" it compares its copies with Redis.
 func neighbour() int {
 	ctx := context.Background()
-	rdb, db := dial(), redis.NewClient(&redis.Options{Addr: os.Getenv("MAYFLY_TEST_DB")})
+	rdb, db := processes.Dial(), redis.NewClient(&redis.Options{Addr: os.Getenv("MAYFLY_TEST_DB")})
 	local := mayfly.Must(mayfly.OpenLocal(ctx, mayfly.LocalOptions{Redis: rdb, Prefixes: []string{"cache:"}, MaxEntries: 1000, Silence: silence}))
 	c, plain := shared(rdb, db, local), shared(rdb, db, nil)
 	failed := false
@@ -155,52 +155,84 @@ func changed(ctx context.Context, db redis.UniversalClient, key int) (version, a
 // Processes with local tiers read and write, while their tracking connections are killed, the server restarts, and processes
 // are stopped and go on. No local copy is served that is behind by more than it may be, and when all is quiet none differs.
 func TestLocalCopiesStayInStep(t *testing.T) {
-	srv, db := realredis.Start(t, realredis.Options{}), realredis.Start(t, realredis.Options{})
-	var children []*child
+	t.Run("a server", func(t *testing.T) {
+		srv := realredis.Start(t, realredis.Options{})
+		only := []*redis.Client{srv.Client()}
+		staysInStep(t, srv.Addr(), func() []*redis.Client { return only }, srv.Restart)
+	})
+	t.Run("a cluster", func(t *testing.T) {
+		if testing.Short() {
+			t.Skip("starts six servers")
+		}
+		c := realredis.StartCluster(t, 3, 3, realredis.Options{})
+		rdb := c.Client()
+		masters := func() (all []*redis.Client) {
+			var mu sync.Mutex
+			rdb.ForEachMaster(t.Context(), func(_ context.Context, m *redis.Client) error {
+				mu.Lock()
+				defer mu.Unlock()
+				all = append(all, m)
+				return nil
+			})
+			return all
+		}
+		staysInStep(t, strings.Join(c.Options().Addrs, ","), masters, func() { c.Failover("cache:1") })
+	})
+}
+
+// staysInStep disturbs processes that use the servers at addrs.
+func staysInStep(t *testing.T, addrs string, masters func() []*redis.Client, restart func()) {
+	db := realredis.Start(t, realredis.Options{})
+	var children []*processes.Process
 	for range 4 {
-		children = append(children, start(t, "neighbour", []string{srv.Addr()}, "MAYFLY_TEST_DB="+db.Addr()))
+		children = append(children, processes.Start(t, "neighbour", addrs, "MAYFLY_TEST_DB="+db.Addr()))
 	}
-	say := func(c *child, word string) { io.WriteString(c.in, word+"\n") }
-	rdb := srv.Client()
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
 	pause := func(most time.Duration) { <-time.After(time.Duration(r.Int64N(int64(most)))) }
+	kill := func() int {
+		all := masters()
+		return killOneTracking(t, r, all[r.IntN(len(all))])
+	}
 	var kills, stops, restarts int
 	for end := time.Now().Add(*coherenceFor); time.Now().Before(end); pause(200 * time.Millisecond) {
 		switch n := r.IntN(10); {
 		case n < 5:
-			kills += killOneTracking(t, r, rdb)
+			kills += kill()
 		case n < 9:
-			child := children[r.IntN(len(children))]
-			child.cmd.Process.Signal(syscall.SIGSTOP)
+			child := children[r.IntN(len(children))].Cmd.Process
+			child.Signal(syscall.SIGSTOP)
 			pause(3 * (silence + grace) / 2)
 			if r.IntN(2) == 0 { // so that it finds nothing in its socket when it goes on
-				kills += killOneTracking(t, r, rdb)
+				kills += kill()
 			}
-			child.cmd.Process.Signal(syscall.SIGCONT)
+			child.Signal(syscall.SIGCONT)
 			stops++
 		case restarts < 1+int(coherenceFor.Seconds()/10):
-			srv.Restart()
+			restart()
 			restarts++
 		}
 	}
-	hear := func(c *child) string {
-		if !c.lines.Scan() {
-			t.Fatal("a process has died")
+	hear := func(c *processes.Process) string {
+		line, err := c.Line()
+		if err != nil {
+			t.Fatalf("a process has died: %v", err)
 		}
-		return c.lines.Text()
+		return line
 	}
 	for _, c := range children {
-		say(c, "quiet")
+		c.Say("quiet")
 	}
 	for _, c := range children {
 		hear(c)
 	}
-	eventually(t, "all tiers hear Redis again", func() bool { return len(tracking(t, rdb)) >= len(children) })
+	for _, m := range masters() {
+		eventually(t, "all tiers hear Redis again", func() bool { return len(tracking(t, m)) >= len(children) })
+	}
 	copies := 0
 	for i, c := range children {
-		say(c, "check")
+		c.Say("check")
 		text := hear(c)
 		t.Logf("process %d: %s", i, text)
 		var n, differ int
@@ -208,8 +240,7 @@ func TestLocalCopiesStayInStep(t *testing.T) {
 			t.Error("a local copy differs from Redis when all is quiet")
 		}
 		copies += n
-		c.in.Close()
-		if err := c.cmd.Wait(); err != nil {
+		if err := c.End(); err != nil {
 			t.Errorf("process %d: %v", i, err)
 		}
 	}

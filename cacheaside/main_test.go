@@ -14,6 +14,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/cacheaside"
+	"github.com/mayflycache/mayfly/internal/processes"
 )
 
 // long is for experiments at their full length, and for what needs much memory.
@@ -107,19 +108,13 @@ func (silent) Printf(context.Context, string, ...any) {}
 // the cache that outlived it.
 func TestMain(m *testing.M) {
 	redis.SetLogger(silent{})
-	if role := os.Getenv("MAYFLY_TEST_ROLE"); role != "" {
-		os.Exit(roles[role]())
-	}
-	code := m.Run()
+	code := processes.Main(m)
 	if left := stacks("mayfly/cacheaside.(*"); code == 0 && left != "" {
 		os.Stderr.WriteString("goroutines that outlived their cache:\n" + left)
 		code = 1
 	}
 	os.Exit(code)
 }
-
-// roles are what a process started by a test can be.
-var roles = map[string]func() int{}
 
 // stacks returns the stacks of goroutines that run something named so.
 func stacks(name string) (found string) {

@@ -1,15 +1,10 @@
 package cacheaside_test
 
 import (
-	"bufio"
-	"cmp"
 	"context"
 	"fmt"
-	"io"
 	"os"
-	"os/exec"
 	"strconv"
-	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -19,54 +14,23 @@ import (
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/cacheaside"
 	"github.com/mayflycache/mayfly/earlyrefresh"
+	"github.com/mayflycache/mayfly/internal/processes"
 	"github.com/mayflycache/mayfly/internal/realredis"
 )
 
 func init() {
-	roles["holder"] = holder
-	roles["waiter"] = waiter
-	roles["deployed"] = deployed
+	processes.Roles["holder"] = holder
+	processes.Roles["waiter"] = waiter
+	processes.Roles["deployed"] = deployed
 }
 
-// child is another process, of this test program in another role.
-type child struct {
-	cmd   *exec.Cmd
-	in    io.WriteCloser
-	lines *bufio.Scanner
-}
-
-func start(t *testing.T, role string, addrs []string, env ...string) *child {
-	t.Helper()
-	cmd := exec.Command(os.Args[0])
-	cmd.Env = append(os.Environ(), append(env, "MAYFLY_TEST_ROLE="+role, "MAYFLY_TEST_REDIS="+strings.Join(addrs, ","))...)
-	cmd.Stderr = os.Stderr
-	in, err := cmd.StdinPipe()
+// number reads the next line that a process writes.
+func number(p *processes.Process) (int, error) {
+	line, err := p.Line()
 	if err != nil {
-		t.Fatal(err)
+		return 0, err
 	}
-	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
-	return &child{cmd, in, bufio.NewScanner(out)}
-}
-
-// number reads the next line that the child writes.
-func (c *child) number() (int, error) {
-	if !c.lines.Scan() {
-		return 0, cmp.Or(c.lines.Err(), io.ErrUnexpectedEOF)
-	}
-	return strconv.Atoi(c.lines.Text())
-}
-
-// dial connects a child to its parent's Redis.
-func dial() redis.UniversalClient {
-	addrs := strings.Split(os.Getenv("MAYFLY_TEST_REDIS"), ",")
-	return redis.NewUniversalClient(&redis.UniversalOptions{Addrs: addrs, ContextTimeoutEnabled: true, IsClusterMode: len(addrs) > 1})
+	return strconv.Atoi(line)
 }
 
 // loaded is a cache whose loads are counted in Redis, over all processes.
@@ -80,7 +44,7 @@ func loaded(rdb redis.UniversalClient, load func(context.Context) error, schema 
 
 // holder claims a key, says so, and never comes back.
 func holder() int {
-	c := loaded(dial(), func(context.Context) error {
+	c := loaded(processes.Dial(), func(context.Context) error {
 		fmt.Println(1)
 		select {}
 	}, 0)
@@ -92,7 +56,7 @@ const waitersEach = 16
 
 // waiter asks for the key that is held, says that it does, and tells for each of its callers when it had it.
 func waiter() int {
-	c := loaded(dial(), func(context.Context) error { return nil }, 0)
+	c := loaded(processes.Dial(), func(context.Context) error { return nil }, 0)
 	var wg sync.WaitGroup
 	for range waitersEach {
 		wg.Go(func() {
@@ -112,17 +76,17 @@ func waiter() int {
 func TestAKilledHolderCostsOthersASecond(t *testing.T) {
 	srv := realredis.Start(t, realredis.Options{})
 	rdb, ctx := srv.Client(), t.Context()
-	h := start(t, "holder", []string{srv.Addr()})
-	if n, err := h.number(); n != 1 || err != nil {
+	h := processes.Start(t, "holder", srv.Addr())
+	if n, err := number(h); n != 1 || err != nil {
 		t.Fatalf("the holder said %d, %v", n, err)
 	}
 	begun := time.Now()
-	var waiters []*child
+	var waiters []*processes.Process
 	for range 4 {
-		w := start(t, "waiter", []string{srv.Addr()})
+		w := processes.Start(t, "waiter", srv.Addr())
 		waiters = append(waiters, w)
 		for range waitersEach {
-			if n, err := w.number(); n != 1 || err != nil {
+			if n, err := number(w); n != 1 || err != nil {
 				t.Fatalf("a waiter said %d, %v", n, err)
 			}
 		}
@@ -131,12 +95,12 @@ func TestAKilledHolderCostsOthersASecond(t *testing.T) {
 	if n, _ := rdb.Get(ctx, "loads").Int(); n != 1 {
 		t.Fatalf("%d loads although the holder lives", n)
 	}
-	h.cmd.Process.Kill()
+	h.Cmd.Process.Kill()
 	killed := int(time.Now().UnixMicro())
 	worst := 0
 	for _, w := range waiters {
 		for range waitersEach {
-			at, err := w.number()
+			at, err := number(w)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -153,7 +117,7 @@ const deployedKeys = 200
 
 // deployed is a process of the new version: it asks for every key, several at once.
 func deployed() int {
-	c := loaded(dial(), func(context.Context) error { <-time.After(5 * time.Millisecond); return nil }, 1)
+	c := loaded(processes.Dial(), func(context.Context) error { <-time.After(5 * time.Millisecond); return nil }, 1)
 	var wg sync.WaitGroup
 	for first := range 10 {
 		wg.Go(func() {
@@ -179,12 +143,12 @@ func TestADeployOfProcessesCostsOneLoadPerKey(t *testing.T) {
 		before.Get(t.Context(), key)
 	}
 	rdb.Set(t.Context(), "loads", 0, 0)
-	var all []*child
+	var all []*processes.Process
 	for range 6 {
-		all = append(all, start(t, "deployed", []string{srv.Addr()}))
+		all = append(all, processes.Start(t, "deployed", srv.Addr()))
 	}
 	for _, c := range all {
-		if err := c.cmd.Wait(); err != nil {
+		if err := c.Cmd.Wait(); err != nil {
 			t.Error(err)
 		}
 	}

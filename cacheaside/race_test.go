@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,10 +18,11 @@ import (
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/cacheaside"
 	"github.com/mayflycache/mayfly/earlyrefresh"
+	"github.com/mayflycache/mayfly/internal/processes"
 	"github.com/mayflycache/mayfly/internal/realredis"
 )
 
-func init() { roles["racer"] = racer }
+func init() { processes.Roles["racer"] = racer }
 
 // The race: processes read keys, write the database, and delete, round after round; after each, when all is quiet, what
 // is stored is compared with the database. The naive way, GET, load, SET, is played beside, by the same readers and
@@ -80,7 +82,7 @@ func naively(ctx context.Context, rdb redis.UniversalClient, key int) error {
 
 // racer plays a round for each line of its stdin, and answers with the number of fills that were refused.
 func racer() int {
-	rdb, ctx := dial(), context.Background()
+	rdb, ctx := processes.Dial(), context.Background()
 	failed := false
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan() && !failed; {
 		var refused atomic.Int64
@@ -168,9 +170,9 @@ func race(t *testing.T, rdb redis.UniversalClient, addrs []string) {
 		rounds = longRounds
 	}
 	ctx := t.Context()
-	var all []*child
+	var all []*processes.Process
 	for range racers {
-		all = append(all, start(t, "racer", addrs))
+		all = append(all, processes.Start(t, "racer", strings.Join(addrs, ",")))
 	}
 	c := raced(rdb, nil)
 	defer c.Close(ctx)
@@ -178,10 +180,10 @@ func race(t *testing.T, rdb redis.UniversalClient, addrs []string) {
 	begun := time.Now()
 	for range rounds {
 		for _, r := range all {
-			fmt.Fprintln(r.in)
+			r.Say("")
 		}
 		for _, r := range all {
-			n, err := r.number()
+			n, err := number(r)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -217,8 +219,7 @@ func race(t *testing.T, rdb redis.UniversalClient, addrs []string) {
 		}
 	}
 	for _, r := range all {
-		r.in.Close()
-		if err := r.cmd.Wait(); err != nil {
+		if err := r.End(); err != nil {
 			t.Errorf("a racer: %v", err)
 		}
 	}

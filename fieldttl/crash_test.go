@@ -1,19 +1,16 @@
 package fieldttl_test
 
 import (
-	"bufio"
 	"context"
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"testing"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/fieldttl"
+	"github.com/mayflycache/mayfly/internal/processes"
 	"github.com/mayflycache/mayfly/internal/realredis"
 )
 
@@ -23,43 +20,24 @@ func TestAProcessThatIsKilled(t *testing.T) {
 		t.Skip("starts processes")
 	}
 	srv := realredis.Start(t, realredis.Options{})
-	seed := rand.Uint64()
-	t.Logf("seed %d", seed)
-	random := rand.New(rand.NewPCG(seed, 0))
-	for round := range 20 {
-		cmd := exec.Command(os.Args[0])
-		cmd.Env = append(os.Environ(), "MAYFLY_TEST_REDIS="+srv.Addr(), fmt.Sprint("MAYFLY_TEST_APART=", round%2))
-		cmd.Stderr = os.Stderr
-		out := must(cmd.StdoutPipe())(t)
-		ok(t, cmd.Start())
-		if !bufio.NewScanner(out).Scan() { // it has begun to set
-			t.Error("the process said nothing")
-		}
-		<-time.After(time.Duration(random.Int64N(int64(20 * time.Millisecond))))
-		ok(t, cmd.Process.Kill())
-		cmd.Wait()
+	for apart := range 2 {
+		processes.Kill(t, 10, "setter", srv.Addr(), fmt.Sprint("MAYFLY_TEST_APART=", apart))
 	}
 	rdb, ctx := srv.Client(), t.Context()
-	keys := 0
-	for scan := rdb.Scan(ctx, 0, "", 1000).Iterator(); scan.Next(ctx); keys++ {
-		if left := rdb.PTTL(ctx, scan.Val()).Val(); left < 0 {
-			t.Errorf("%s has no end", scan.Val())
-		}
-		for i, left := range must(rdb.HPTTL(ctx, scan.Val(), "ip", "csrf_token").Result())(t) {
+	processes.EachKey(t, rdb, 100, func(key string) {
+		for i, left := range must(rdb.HPTTL(ctx, key, "ip", "csrf_token").Result())(t) {
 			if left == -1 {
-				t.Errorf("field %d of %s has no end", i, scan.Val())
+				t.Errorf("field %d of %s has no end", i, key)
 			}
 		}
-	}
-	t.Logf("%d keys", keys)
-	if keys < 100 {
-		t.Errorf("only %d keys were written: this shows nothing", keys)
-	}
+	})
 }
 
+func init() { processes.Roles["setter"] = setForever }
+
 // setForever is the process: it begins new hashes, whole and in part, all the time.
-func setForever(addr string) {
-	rdb, ctx := redis.NewClient(&redis.Options{Addr: addr}), context.Background()
+func setForever() int {
+	rdb, ctx := processes.Dial(), context.Background()
 	s := mayfly.Must(fieldttl.New(mayfly.Namespace[uint64, session]{Name: "sessions", Redis: rdb, Prefix: "s:", TTL: time.Hour}))
 	if os.Getenv("MAYFLY_TEST_APART") == "1" {
 		s.Apart()

@@ -11,6 +11,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/fieldttl"
+	"github.com/mayflycache/mayfly/internal/processes"
 )
 
 // session is the guide's.
@@ -68,8 +69,5 @@ func (silent) Printf(context.Context, string, ...any) {}
 // TestMain runs the tests, or the process that one of them starts.
 func TestMain(m *testing.M) {
 	redis.SetLogger(silent{})
-	if addr := os.Getenv("MAYFLY_TEST_REDIS"); addr != "" {
-		setForever(addr)
-	}
-	os.Exit(m.Run())
+	os.Exit(processes.Main(m))
 }

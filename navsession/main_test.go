@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/processes"
 	"github.com/mayflycache/mayfly/navsession"
 )
 
@@ -88,8 +89,5 @@ func (silent) Printf(context.Context, string, ...any) {}
 // TestMain runs the tests, or the process that one of them starts.
 func TestMain(m *testing.M) {
 	redis.SetLogger(silent{})
-	if addr := os.Getenv("MAYFLY_TEST_REDIS"); addr != "" {
-		recordForever(addr)
-	}
-	os.Exit(m.Run())
+	os.Exit(processes.Main(m))
 }

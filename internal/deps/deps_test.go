@@ -93,6 +93,7 @@ var rooms = map[string]room{
 
 	// Tests only: nobody else may import them but from a test.
 	"internal/realredis": {may: []string{goredis}},
+	"internal/processes": {may: []string{goredis}},
 	"internal/backends":  {may: []string{"internal/realredis", "redistest", "github.com/alicebob/miniredis/v2", goredis}},
 
 	// Tools of this repository: they draw and measure, and nobody imports them.
@@ -129,7 +130,7 @@ func (r room) permits(imported string) error {
 		if slices.Contains(r.may, inside) {
 			return nil
 		}
-		if inside == "internal/realredis" || inside == "internal/backends" {
+		if inside == "internal/realredis" || inside == "internal/backends" || inside == "internal/processes" {
 			return fmt.Errorf("must not import %s: it is for tests", inside)
 		}
 		return fmt.Errorf("must not import the room %q", inside)

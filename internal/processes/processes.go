@@ -1,0 +1,134 @@
+// Package processes runs a test program once more, as another process in another role: for tests of what several processes
+// do to one Redis, and of what one leaves behind that is killed.
+//
+//	func TestMain(m *testing.M) { os.Exit(processes.Main(m)) }
+//	func init()                 { processes.Roles["writer"] = writer }
+//	...
+//	p := processes.Start(t, "writer", srv.Addr())
+//
+// It is for tests only.
+package processes
+
+import (
+	"bufio"
+	"cmp"
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Roles are what a process can be; what one returns is its exit code. They are set before [Main] runs.
+var Roles = map[string]func() int{}
+
+const role, servers = "MAYFLY_TEST_ROLE", "MAYFLY_TEST_REDIS"
+
+// Main runs the role that this process was started in, and the tests if it was not. It returns the exit code.
+func Main(m *testing.M) int {
+	name := os.Getenv(role)
+	if name == "" {
+		return m.Run()
+	}
+	play, ok := Roles[name]
+	if !ok {
+		fmt.Fprintf(os.Stderr, "processes: there is no role %q\n", name)
+		return 1
+	}
+	return play()
+}
+
+// A Process is another process of this test program.
+type Process struct {
+	Cmd *exec.Cmd
+	in  io.WriteCloser
+	out *bufio.Scanner
+}
+
+// Start starts a process in a role, which finds the servers at addrs, separated by commas, by [Dial]. env is as for
+// exec.Cmd. It is killed when the test ends.
+func Start(t testing.TB, name, addrs string, env ...string) *Process {
+	t.Helper()
+	cmd := exec.Command(os.Args[0])
+	cmd.Env = append(os.Environ(), append(env, role+"="+name, servers+"="+addrs)...)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { cmd.Process.Kill(); cmd.Wait() })
+	return &Process{cmd, in, bufio.NewScanner(out)}
+}
+
+// Line returns the next line that the process writes.
+func (p *Process) Line() (string, error) {
+	if !p.out.Scan() {
+		return "", cmp.Or(p.out.Err(), io.ErrUnexpectedEOF)
+	}
+	return p.out.Text(), nil
+}
+
+// Say writes a line to the process's standard input.
+func (p *Process) Say(line string) { io.WriteString(p.in, line+"\n") }
+
+// End closes the process's standard input and returns how it ended.
+func (p *Process) End() error {
+	p.in.Close()
+	return p.Cmd.Wait()
+}
+
+// Dial connects a process to the servers of its test: to one, or to a cluster if there are several addresses.
+func Dial() redis.UniversalClient {
+	addrs := strings.Split(os.Getenv(servers), ",")
+	return redis.NewUniversalClient(&redis.UniversalOptions{Addrs: addrs, ContextTimeoutEnabled: true, IsClusterMode: len(addrs) > 1})
+}
+
+// Kill starts a process again and again, and kills it within 20 ms after it wrote a line: anywhere in what it does.
+func Kill(t *testing.T, times int, name, addrs string, env ...string) {
+	t.Helper()
+	seed := rand.Uint64()
+	t.Logf("seed %d", seed)
+	random := rand.New(rand.NewPCG(seed, 0))
+	for range times {
+		p := Start(t, name, addrs, env...)
+		if _, err := p.Line(); err != nil {
+			t.Errorf("the process said nothing: %v", err)
+		}
+		<-time.After(time.Duration(random.Int64N(int64(20 * time.Millisecond))))
+		if err := p.Cmd.Process.Kill(); err != nil {
+			t.Error(err)
+		}
+		p.Cmd.Wait()
+	}
+}
+
+// EachKey calls see with every key of rdb, reports those that have no end, and fails the test if there are fewer than
+// least: that would show nothing.
+func EachKey(t *testing.T, rdb *redis.Client, least int, see func(key string)) {
+	t.Helper()
+	ctx, keys := context.Background(), 0
+	scan := rdb.Scan(ctx, 0, "", 1000).Iterator()
+	for ; scan.Next(ctx); keys++ {
+		if left, err := rdb.PTTL(ctx, scan.Val()).Result(); err != nil || left == -1 {
+			t.Errorf("%s has no end (%v)", scan.Val(), err)
+		}
+		see(scan.Val())
+	}
+	t.Logf("%d keys", keys)
+	if keys < least || scan.Err() != nil {
+		t.Errorf("only %d keys were written (%v): this shows nothing", keys, scan.Err())
+	}
+}
