@@ -1,183 +1,148 @@
 package main
 
 import (
-	"cmp"
 	"context"
-	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"io"
-	"math/rand/v2"
-	"slices"
+	"net"
+	"net/http"
+	"os"
+	"path/filepath"
 	"sync"
-	"sync/atomic"
+	"syscall"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
-	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/cacheaside"
-	"github.com/mayflycache/mayfly/embedded"
-	"github.com/mayflycache/mayfly/jitter"
+	"github.com/mayflycache/mayfly/internal/dashboard"
+	"github.com/mayflycache/mayfly/internal/shop"
 )
 
-// A shop is what demo plays: shoppers look at one product, again and again, which a slow database has.
-type shop struct {
-	shoppers int
-	pause    time.Duration // of a shopper between two looks
-	query    time.Duration // that the database takes
-	ttl      time.Duration
-	runs     time.Duration // each way of asking
-}
+const aboutDemo = `Demo opens a small shop: product pages, carts and logins in several processes over a slow database, and shoppers who look around. The
+page that it prints the address of shows what the database is asked, live, and has a switch for each thing that mayfly does, and buttons
+that make trouble. It begins by hand, as the TTL guide writes it; press the red button, switch mayfly on, and press it again.
 
-// connections of the database: the queries beyond wait.
-const connections = 8
-
-type product struct {
-	ID    int
-	Name  string
-	Stock int
-}
-
-// A database answers after a while, few at a time.
-type database struct {
-	takes    time.Duration
-	free     chan struct{}
-	waiting  atomic.Int64
-	queries  atomic.Int64
-	mostAway atomic.Int64
-}
-
-func (d *database) product(ctx context.Context, id int) (product, error) {
-	d.queries.Add(1)
-	for n := d.waiting.Add(1); ; {
-		if most := d.mostAway.Load(); n <= most || d.mostAway.CompareAndSwap(most, n) {
-			break
-		}
-	}
-	defer d.waiting.Add(-1)
-	select {
-	case d.free <- struct{}{}:
-		defer func() { <-d.free }()
-	case <-ctx.Done():
-		return product{}, ctx.Err()
-	}
-	select {
-	case <-time.After(d.takes):
-		return product{id, "lamp", 12}, nil
-	case <-ctx.Done():
-		return product{}, ctx.Err()
-	}
-}
-
-// look is one way to get a product.
-type look func(ctx context.Context, id int) (product, error)
-
-// ways are what demo compares, the one to end with last.
-var ways = []struct {
-	name  string
-	build func(s shop, rdb *redis.Client, d *database) (look, func(context.Context) error, error)
-}{
-	{"GET, else query and SET EX", func(s shop, rdb *redis.Client, d *database) (look, func(context.Context) error, error) {
-		return func(ctx context.Context, id int) (p product, err error) {
-			key := fmt.Sprint("plain:", id)
-			if kept, err := rdb.Get(ctx, key).Bytes(); err == nil {
-				return p, json.Unmarshal(kept, &p)
-			}
-			if p, err = d.product(ctx, id); err != nil {
-				return p, err
-			}
-			kept, err := json.Marshal(p)
-			return p, cmp.Or(err, rdb.Set(ctx, key, kept, s.ttl).Err())
-		}, nil, nil
-	}},
-	{"mayfly's cacheaside", func(s shop, rdb *redis.Client, d *database) (look, func(context.Context) error, error) {
-		products := mayfly.Namespace[int, product]{Name: "products", Redis: rdb, Prefix: "cache:product:", TTL: s.ttl, Jitter: jitter.Default}
-		cache, err := cacheaside.New(products, d.product, cacheaside.Options{})
-		if err != nil {
-			return nil, nil, err
-		}
-		return cache.Get, cache.Close, nil
-	}},
-}
+With --load nothing is served: the shop runs by hand for half of that time and with mayfly for the other half, everything expires in the
+middle of both, and the figures are printed; --report keeps the charts as a page. Ctrl-C ends it, with the figures so far.`
 
 // demo is mayfly demo.
 func demo(ctx context.Context, args []string, out io.Writer) error {
-	var s shop
-	flags := flag.NewFlagSet("mayfly demo", flag.ContinueOnError)
-	flags.SetOutput(io.Discard)
-	flags.IntVar(&s.shoppers, "shoppers", 200, "`how many` look at the product at once, 1 to 10000")
-	flags.DurationVar(&s.pause, "pause", 10*time.Millisecond, "of a shopper between two looks")
-	flags.DurationVar(&s.query, "query", 50*time.Millisecond, "how long the database takes to answer")
-	flags.DurationVar(&s.ttl, "ttl", time.Second, "how long the product is cached")
-	flags.DurationVar(&s.runs, "for", 4*time.Second, "how long each way of asking is tried")
-	switch err := flags.Parse(args); {
-	case errors.Is(err, flag.ErrHelp):
-		flags.SetOutput(out)
-		fmt.Fprintln(out, "usage: mayfly demo [flags]")
-		flags.PrintDefaults()
+	set := shop.Default
+	var load, runs time.Duration
+	var addr, report string
+	var r reached
+	flags := newFlags("demo", aboutDemo)
+	flags.StringVar(&addr, "addr", "127.0.0.1:8379", "`host:port` of the page")
+	flags.DurationVar(&load, "load", 0, "run for so long without the page, and print what was seen")
+	flags.DurationVar(&runs, "for", 0, "end after so long")
+	flags.StringVar(&report, "report", "", "a `file` to write the charts to, as a page that stands alone")
+	flags.BoolVar(&set.Mayfly, "mayfly", false, "begin with mayfly on")
+	flags.IntVar(&set.Shoppers, "shoppers", set.Shoppers, "`how many` shoppers there are, 0 to 2000")
+	flags.DurationVar(&set.Pause, "pause", set.Pause, "of a shopper between two pages, on average")
+	flags.DurationVar(&set.Query, "query", set.Query, "what the database takes for a query")
+	flags.IntVar(&set.Connections, "connections", set.Connections, "`how many` queries it answers at once")
+	flags.DurationVar(&set.TTL, "ttl", set.TTL, "how long products are cached")
+	flags.IntVar(&set.Processes, "processes", set.Processes, "`how many` processes serve the shop, 1 to 12")
+	r.flag(flags)
+	if err := flags.parse(args, out); err != nil {
 		return err
-	case err != nil:
-		return fmt.Errorf("demo: %v (%w)", err, errUsage)
-	case flags.NArg() > 0:
-		return fmt.Errorf("demo: unexpected argument %q (%w)", flags.Arg(0), errUsage)
-	case s.shoppers < 1 || s.shoppers > 10_000:
-		return fmt.Errorf("demo: --shoppers must be 1 to 10000, got %d (%w)", s.shoppers, errUsage)
-	case min(s.pause, s.query, s.ttl, s.runs) < time.Millisecond:
-		return fmt.Errorf("demo: --pause, --query, --ttl and --for must be 1ms or more (%w)", errUsage)
 	}
-	db, err := embedded.Open(embedded.Options{})
+	if err := set.Validate(); err != nil {
+		return usage("demo", "%s", asOne(err))
+	}
+	if _, _, err := net.SplitHostPort(addr); err != nil {
+		return usage("demo", "--addr must be host:port: %v", err)
+	}
+	for name, d := range map[string]time.Duration{"load": load, "for": runs} {
+		if given(flags, name) && d < time.Second {
+			return usage("demo", "--%s must be a second or more, got %v", name, d)
+		}
+	}
+	if load > 0 && runs > 0 {
+		return usage("demo", "--load says how long already: leave --for out")
+	}
+	if err := hasRoom("demo", report); err != nil {
+		return err
+	}
+	if err := r.open(ctx); err != nil {
+		return fmt.Errorf("demo: %w", err)
+	}
+	defer r.close(context.WithoutCancel(ctx))
+
+	var listener net.Listener
+	if load == 0 {
+		var err error
+		if listener, err = net.Listen("tcp", addr); errors.Is(err, syscall.EADDRINUSE) {
+			return fmt.Errorf("demo: %s is taken: choose another with --addr, or port 0 for any that is free", addr)
+		} else if err != nil {
+			return fmt.Errorf("demo: %w", err)
+		}
+		defer listener.Close()
+	}
+	s, err := shop.Open(ctx, shop.Options{Redis: r.options, Settings: set, NoFields: r.noFields})
 	if err != nil {
-		return err
+		return fmt.Errorf("demo: %w", err)
 	}
-	defer db.Close(context.WithoutCancel(ctx))
-	fmt.Fprintf(out, "%d shoppers look at one product, kept in an embedded Redis for %v; the database takes %v and %d queries at once\n\n",
-		s.shoppers, s.ttl, s.query, connections)
-	fmt.Fprintf(out, "%-28s %8s %8s %14s %10s %10s\n", "", "looks", "queries", "most at once", "p99", "longest")
-	for _, way := range ways {
-		d := &database{takes: s.query, free: make(chan struct{}, connections)}
-		get, stop, err := way.build(s, db.Client(), d)
-		if err != nil {
-			return err
+	o := dashboard.Options{Redis: r.name(), Until: ctx}
+	recorder := dashboard.NewRecorder(s)
+	recording, stop := context.WithCancel(context.WithoutCancel(ctx))
+	var running sync.WaitGroup
+	running.Go(func() { recorder.Run(recording) })
+	if load > 0 {
+		fmt.Fprintf(out, "%d shoppers, %d processes, %s; the database takes %v a query, %d at a time; everything expires twice\n\n",
+			set.Shoppers, set.Processes, r.name(), set.Query, set.Connections)
+		err = recorder.Tour(ctx, load)
+	} else {
+		if runs > 0 {
+			var cancel context.CancelFunc
+			ctx, cancel = context.WithTimeout(ctx, runs)
+			defer cancel()
+			o.Until = ctx
 		}
-		took, err := s.open(ctx, get)
-		if stop != nil {
-			err = cmp.Or(err, stop(context.WithoutCancel(ctx)))
-		}
-		if err != nil {
-			return err
-		}
-		fmt.Fprintf(out, "%-28s %8d %8d %14d %10v %10v\n", way.name, len(took), d.queries.Load(), d.mostAway.Load(),
-			took[len(took)*99/100].Round(100*time.Microsecond), took[len(took)-1].Round(100*time.Microsecond))
+		fmt.Fprintf(out, "mayfly: the shop is open: http://%s (Ctrl-C closes it)\n", shownAddr(listener.Addr()))
+		err = serveUntil(ctx, listener, dashboard.Handler(s, recorder, o))
+		fmt.Fprintln(out)
 	}
-	fmt.Fprintln(out, "\nPlain code asks the database once for every shopper who finds the product gone. mayfly asks one at a time, and before it is gone.")
-	return ctx.Err()
+	stop()
+	running.Wait()
+	recorder.Summary(out)
+	err = errors.Join(err, written("demo", report, out, func(w io.Writer) error { return dashboard.Report(w, s, recorder, o) }))
+	return errors.Join(err, s.Close(context.WithoutCancel(ctx)))
 }
 
-// open lets the shoppers in for a while, and returns how long each look took, in order.
-func (s shop) open(ctx context.Context, get look) ([]time.Duration, error) {
-	ctx, cancel := context.WithCancelCause(ctx)
-	defer cancel(nil)
-	all := make([][]time.Duration, s.shoppers)
-	end := time.Now().Add(s.runs)
-	var wg sync.WaitGroup
-	for i := range all {
-		wg.Go(func() {
-			for time.Now().Before(end) && ctx.Err() == nil {
-				begun := time.Now()
-				if _, err := get(ctx, 1); err != nil {
-					cancel(err)
-					return
-				}
-				all[i] = append(all[i], time.Since(begun))
-				select {
-				case <-time.After(s.pause/2 + rand.N(s.pause)):
-				case <-ctx.Done():
-				}
-			}
-		})
+// serveUntil serves until ctx ends.
+func serveUntil(ctx context.Context, l net.Listener, h http.Handler) error {
+	server := &http.Server{Handler: h, ReadHeaderTimeout: 10 * time.Second}
+	ended := make(chan error, 1)
+	go func() { ended <- server.Serve(l) }()
+	select {
+	case err := <-ended:
+		return err
+	case <-ctx.Done():
 	}
-	wg.Wait()
-	return slices.Sorted(slices.Values(slices.Concat(all...))), context.Cause(ctx)
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	defer cancel()
+	if server.Shutdown(stop) != nil {
+		server.Close()
+	}
+	return nil
+}
+
+// shownAddr is an address that a browser can open: nobody can ask for "everywhere".
+func shownAddr(a net.Addr) string {
+	host, port, err := net.SplitHostPort(a.String())
+	if ip := net.ParseIP(host); err == nil && ip.IsUnspecified() {
+		return net.JoinHostPort("localhost", port)
+	}
+	return a.String()
+}
+
+// hasRoom checks now, and not after a minute, that a file can be written where it shall be.
+func hasRoom(command, file string) error {
+	if file == "" {
+		return nil
+	}
+	if info, err := os.Stat(filepath.Dir(file)); err != nil || !info.IsDir() {
+		return usage(command, "there is no directory %q to write %s to", filepath.Dir(file), filepath.Base(file))
+	}
+	return nil
 }

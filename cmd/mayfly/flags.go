@@ -38,7 +38,7 @@ func (f *flagSet) parse(args []string, out io.Writer) error {
 		f.help(out)
 		return err
 	case err != nil:
-		return usage(f.command, "%s", strings.ReplaceAll(err.Error(), "\n", " "))
+		return usage(f.command, "%s", asOne(err))
 	case len(f.arguments) == 0 && f.NArg() > 0:
 		return usage(f.command, "unexpected argument %q", f.Arg(0))
 	case len(f.arguments) > 0 && f.NArg() != 1:
@@ -92,3 +92,12 @@ func indented(out io.Writer, text string) {
 		fmt.Fprintf(out, "              %s\n", line)
 	}
 }
+
+// given reports whether a flag was on the command line.
+func given(f *flagSet, name string) (is bool) {
+	f.Visit(func(fl *flag.Flag) { is = is || fl.Name == name })
+	return is
+}
+
+// asOne is an error of several lines as one.
+func asOne(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"io"
 	"os"
-	"path/filepath"
 	"strings"
 	"time"
 
@@ -63,12 +62,8 @@ func runLab(ctx context.Context, args []string, out io.Writer) error {
 			return usage("lab", "--only %q is in no way's name", only)
 		}
 	}
-	for _, file := range []string{svg, page} { // now, not after a minute
-		if dir := filepath.Dir(file); file != "" {
-			if info, err := os.Stat(dir); err != nil || !info.IsDir() {
-				return usage("lab", "there is no directory %q to write %s to", dir, file)
-			}
-		}
+	if err := errors.Join(hasRoom("lab", svg), hasRoom("lab", page)); err != nil {
+		return err
 	}
 	s.Connect = func() *redis.Client { return r.client(s.Callers + 16) }
 	if err := r.open(ctx); err != nil {

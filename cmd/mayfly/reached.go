@@ -15,10 +15,11 @@ import (
 
 // reached is the Redis that a command works on: the one of --redis, else an embedded one.
 type reached struct {
-	url     string
-	options *redis.Options
-	db      *embedded.DB // nil with a real one
-	version string       // of a real one
+	url      string
+	options  *redis.Options
+	db       *embedded.DB // nil with a real one
+	version  string       // of a real one
+	noFields bool         // it has no TTL for the fields of hashes
 }
 
 func (r *reached) flag(flags *flagSet) {
@@ -30,6 +31,7 @@ const oldest = 7
 
 // open finds out whether the server answers and is new enough.
 func (r *reached) open(ctx context.Context) error {
+	redis.SetLogger(silent{}) // what fails is told by who asked
 	if r.url == "" {
 		db, err := embedded.Open(embedded.Options{})
 		if err != nil {
@@ -41,7 +43,7 @@ func (r *reached) open(ctx context.Context) error {
 	}
 	o, err := redis.ParseURL(r.url)
 	if err != nil {
-		return fmt.Errorf("--redis %q is no URL such as redis://localhost:6379/0: %v (%w)", r.url, err, errUsage)
+		return fmt.Errorf("--redis cannot be used: %s; it must be like redis://user:password@host:6379/0 (%w)", withoutURL(err), errUsage)
 	}
 	o.ContextTimeoutEnabled = true
 	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
@@ -67,6 +69,7 @@ func (r *reached) open(ctx context.Context) error {
 	if fmt.Sscanf(r.version, "%d.", &major); major < oldest {
 		return fmt.Errorf("the %s at %s is %s: mayfly needs Redis %d.0 or newer, or Valkey", name, o.Addr, r.version, oldest)
 	}
+	r.noFields = rdb.Do(ask, "HPTTL", "mayfly-demo:nosuch", "FIELDS", 1, "f").Err() != nil
 	r.version = name + " " + r.version
 	return nil
 }

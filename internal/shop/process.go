@@ -101,6 +101,9 @@ func bounded(next http.Handler, most time.Duration) http.Handler {
 	})
 }
 
+// hasPages says that decorate does something.
+const hasPages = false
+
 // decorate keeps whole pages, if that is switched on.
 func (p *process) decorate(next http.Handler) http.Handler { return next }
 

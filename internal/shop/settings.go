@@ -34,7 +34,7 @@ type Settings struct {
 // Default is where a shop begins: by hand, with every switch ready.
 var Default = Settings{
 	Jitter: true, Lease: true, Early: true, Local: true, Pages: true, Sliding: true, Fields: true, Visits: true,
-	Shoppers: 240, Pause: 400 * time.Millisecond, TTL: 5 * time.Second, Query: 100 * time.Millisecond, Connections: 16, Processes: 2,
+	Shoppers: 300, Pause: 400 * time.Millisecond, TTL: 5 * time.Second, Query: 200 * time.Millisecond, Connections: 20, Processes: 2,
 }
 
 // MostProcesses is how many there can be.

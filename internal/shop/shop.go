@@ -102,6 +102,9 @@ func (s *Shop) Settings() Settings {
 // HasFields reports whether the switch for fields can be on.
 func (s *Shop) HasFields() bool { return !s.noFields }
 
+// HasPages reports whether there is a page cache to be switched on.
+func (s *Shop) HasPages() bool { return hasPages }
+
 // Set sets switches and sliders. Where that takes other processes, the old ones serve what they have begun.
 func (s *Shop) Set(ctx context.Context, next Settings) error {
 	if err := next.Validate(); err != nil {
