@@ -16,6 +16,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/httpcache"
+	"github.com/mayflycache/mayfly/internal/processes"
 )
 
 // patient is for tests that are not about time, on machines that are busy with others.
@@ -145,19 +146,13 @@ func (silent) Printf(context.Context, string, ...any) {}
 // the cache that outlived it.
 func TestMain(m *testing.M) {
 	redis.SetLogger(silent{})
-	if role := os.Getenv("MAYFLY_TEST_ROLE"); role != "" {
-		os.Exit(roles[role]())
-	}
-	code := m.Run()
+	code := processes.Main(m)
 	if left := stacks("mayfly/httpcache.(*"); code == 0 && left != "" {
 		os.Stderr.WriteString("goroutines that outlived their cache:\n" + left)
 		code = 1
 	}
 	os.Exit(code)
 }
-
-// roles are what a process started by a test can be.
-var roles = map[string]func() int{}
 
 // stacks returns the stacks of goroutines that run something named so.
 func stacks(name string) (found string) {

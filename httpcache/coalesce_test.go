@@ -1,0 +1,235 @@
+package httpcache_test
+
+import (
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/httpcache"
+	"github.com/mayflycache/mayfly/redistest"
+)
+
+// crowd asks n times at once, for what each has to say, and returns what they got.
+func crowd(t *testing.T, n int, h http.Handler, url string, header func(i int) []string) (bodies []string) {
+	bodies = make([]string, n)
+	var wg sync.WaitGroup
+	for i := range n {
+		wg.Go(func() {
+			var lines []string
+			if header != nil {
+				lines = header(i)
+			}
+			bodies[i], _ = get(t, h, url, lines...)
+		})
+	}
+	wg.Wait()
+	return bodies
+}
+
+func TestMissesAreOne(t *testing.T) {
+	inBubble(t, func(t *testing.T, rdb *redis.Client) {
+		o := &origin{serve: func(w http.ResponseWriter, r *http.Request) {
+			time.Sleep(3 * time.Second)
+			set(w.Header(), []string{"Cache-Control: max-age=60", "Vary: X-Color"})
+			io.WriteString(w, r.Header.Get("X-Color"))
+		}}
+		// Two caches are two processes, as far as they know.
+		hs := []http.Handler{opened(t, options(t, rdb)).Handler(o), opened(t, options(t, rdb)).Handler(o)}
+		color := func(i int) []string { return []string{"X-Color: " + []string{"red", "blue"}[i%2]} }
+		var wg sync.WaitGroup
+		for _, h := range hs {
+			wg.Go(func() {
+				for i, body := range crowd(t, 100, h, "http://a.example/", color) {
+					if "X-Color: "+body != color(i)[0] {
+						t.Errorf("%d got %q", i, body)
+					}
+				}
+			})
+		}
+		wg.Wait()
+		if n := o.called(); n != 2 {
+			t.Errorf("the handler was called %d times for two variants", n)
+		}
+	})
+}
+
+func TestWhatIsNotForOthersIsNotWaitedFor(t *testing.T) {
+	inBubble(t, func(t *testing.T, rdb *redis.Client) {
+		o := &origin{serve: func(w http.ResponseWriter, r *http.Request) {
+			http.SetCookie(w, &http.Cookie{Name: "user", Value: r.Header.Get("X-User")})
+			w.Header().Set("Cache-Control", "max-age=60")
+			w.WriteHeader(http.StatusOK)
+			time.Sleep(2 * time.Second) // the body takes its time, but what it is is known
+			io.WriteString(w, r.Header.Get("X-User"))
+		}}
+		cache := opened(t, options(t, rdb))
+		h := cache.Handler(o)
+		user := func(i int) []string { return []string{fmt.Sprint("X-User: ", i)} }
+		begun := time.Now()
+		for i, body := range crowd(t, 100, h, "http://a.example/", user) {
+			if body != fmt.Sprint(i) {
+				t.Errorf("%d got the answer of %q", i, body)
+			}
+		}
+		if took := time.Since(begun); took > 2500*time.Millisecond {
+			t.Errorf("they waited for each other: %v", took)
+		}
+		synctest.Wait()
+		calls := o.called()
+		crowd(t, 100, h, "http://a.example/", user)
+		if calls != 100 || o.called() != 200 {
+			t.Errorf("the handler was called %d times, then %d", calls, o.called())
+		}
+		if s := cache.Stats(); s.Collapsed != 0 || s.Stored != 0 {
+			t.Errorf("%+v", s)
+		}
+	})
+}
+
+// What was not for others is stored when it is, without waiting for the memory of it to fade.
+func TestAPassEndsWithAnAnswerForAll(t *testing.T) {
+	inBubble(t, func(t *testing.T, rdb *redis.Client) {
+		say := "private"
+		o := &origin{serve: func(w http.ResponseWriter, r *http.Request) { w.Header().Set("Cache-Control", say) }}
+		h := opened(t, options(t, rdb)).Handler(o)
+		get(t, h, "http://a.example/")
+		synctest.Wait()
+		if _, status := get(t, h, "http://a.example/"); !strings.HasSuffix(status, "detail=private") {
+			t.Errorf("while it is private: %s", status)
+		}
+		say = "max-age=60"
+		if _, status := get(t, h, "http://a.example/"); !strings.Contains(status, "stored") {
+			t.Errorf("the first that is not: %s", status)
+		}
+		if _, status := get(t, h, "http://a.example/"); !isHit(status) {
+			t.Errorf("the next: %s", status)
+		}
+	})
+}
+
+func TestVariantsAreBounded(t *testing.T) {
+	inBubble(t, func(t *testing.T, rdb *redis.Client) {
+		o := says("body", "Cache-Control: max-age=60", "Vary: X-Color")
+		opt := options(t, rdb)
+		opt.MaxVariants = 4
+		h := opened(t, opt).Handler(o)
+		color := func(i int) string { return fmt.Sprint("X-Color: ", i) }
+		for i := range 200 {
+			get(t, h, "http://a.example/", color(i))
+		}
+		if n := rdb.DBSize(t.Context()).Val(); n > 5 {
+			t.Errorf("%d keys", n)
+		}
+		for i := 196; i < 200; i++ {
+			if _, status := get(t, h, "http://a.example/", color(i)); !isHit(status) {
+				t.Errorf("the latest are not there: %s", status)
+			}
+		}
+	})
+}
+
+// A handler that is not done with an answer others wait for is not waited for forever.
+func TestWaitingEnds(t *testing.T) {
+	inBubble(t, func(t *testing.T, rdb *redis.Client) {
+		o := &origin{}
+		o.serve = func(w http.ResponseWriter, r *http.Request) {
+			if o.called() == 1 {
+				time.Sleep(time.Hour)
+			}
+			w.Header().Set("Cache-Control", "max-age=60")
+			io.WriteString(w, "body")
+		}
+		other := opened(t, options(t, rdb)).Handler(o)
+		h := opened(t, options(t, rdb)).Handler(o)
+		done := make(chan bool)
+		go func() { get(t, h, "http://a.example/"); close(done) }()
+		synctest.Wait()
+		for _, h := range []http.Handler{h, other} {
+			begun := time.Now()
+			if body, _ := get(t, h, "http://a.example/"); body != "body" || time.Since(begun) > 11*time.Second {
+				t.Errorf("%q after %v", body, time.Since(begun))
+			}
+		}
+		<-done
+	})
+}
+
+func TestRedisIsNoCondition(t *testing.T) {
+	for _, fault := range []string{"refused", "hung", "errors"} {
+		t.Run(fault, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				srv := redistest.Start(t)
+				var events seen
+				opt := options(t, srv.Client())
+				opt.Faults.RedisTimeout = 100 * time.Millisecond
+				opt.Namespace.Observer = &events
+				o := says("body", "Cache-Control: max-age=60", "Cache-Tag: a")
+				h := opened(t, opt).Handler(o)
+				get(t, h, "http://a.example/stored")
+				switch fault {
+				case "refused":
+					srv.Refuse(true)
+					srv.KillConnections()
+				case "hung":
+					srv.Hang()
+				case "errors":
+					srv.FailNext("set", "OOM command not allowed when used memory > 'maxmemory'.")
+				}
+				for i := range 50 {
+					begun := time.Now()
+					res := ask(h, "GET", fmt.Sprint("http://a.example/", i))
+					if b, _ := io.ReadAll(res.Body); res.StatusCode != 200 || string(b) != "body" {
+						t.Fatalf("%d: %d, %q", i, res.StatusCode, b)
+					}
+					if took := time.Since(begun); took > 210*time.Millisecond || i > 10 && took > 20*time.Millisecond && i%10 != 0 {
+						t.Errorf("request %d took %v", i, took)
+					}
+				}
+				if events.count(mayfly.Backend, mayfly.Failed)+events.count(mayfly.Backend, mayfly.TimedOut) == 0 {
+					t.Error("no event says so")
+				}
+				srv.Refuse(false)
+				srv.Thaw()
+				time.Sleep(2 * time.Second)
+				get(t, h, "http://a.example/after")
+				time.Sleep(2 * time.Second)
+				get(t, h, "http://a.example/after")
+				if _, status := get(t, h, "http://a.example/after"); !isHit(status) {
+					t.Errorf("afterwards: %s", status)
+				}
+			})
+		})
+	}
+}
+
+// Without Redis, misses of one process are still one.
+func TestMissesAreOneWithoutRedis(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := redistest.Start(t)
+		srv.Refuse(true)
+		o := &origin{serve: func(w http.ResponseWriter, r *http.Request) {
+			time.Sleep(5 * time.Second)
+			w.Header().Set("Cache-Control", "max-age=60")
+			io.WriteString(w, "body")
+		}}
+		h := must(t)(httpcache.NewCache(options(t, srv.Client()))).Handler(o)
+		for _, body := range crowd(t, 100, h, "http://a.example/", nil) {
+			if body != "body" {
+				t.Fatalf("%q", body)
+			}
+		}
+		if n := o.called(); n != 1 {
+			t.Errorf("the handler was called %d times", n)
+		}
+		srv.Refuse(false)
+		time.Sleep(5 * time.Second) // the client dials in the background until it may
+	})
+}

@@ -1,0 +1,155 @@
+package httpcache_test
+
+import (
+	"bufio"
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"net/http/httputil"
+	"net/url"
+	"os"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/httpcache"
+	"github.com/mayflycache/mayfly/internal/processes"
+	"github.com/mayflycache/mayfly/internal/realredis"
+)
+
+func init() { processes.Roles["front"] = front }
+
+// front is a proxy with a cache and a local tier before the origin of the test. It says where it listens, and purges the
+// tags that it is told.
+func front() int {
+	rdb, ctx := processes.Dial(), context.Background()
+	local := mayfly.Must(mayfly.OpenLocal(ctx, mayfly.LocalOptions{Redis: rdb, Prefixes: []string{"http:"}, MaxBytes: 16 << 20}))
+	cache := mayfly.Must(httpcache.NewCache(httpcache.Options{
+		Namespace: mayfly.Namespace[string, []byte]{Name: "pages", Redis: rdb, Prefix: "http:", TTL: time.Hour, Local: local},
+		Key:       httpcache.Key{AnyHost: true},
+		Faults:    patient,
+	}))
+	to := mayfly.Must(url.Parse(os.Getenv("MAYFLY_TEST_ORIGIN")))
+	s := httptest.NewServer(cache.Handler(httputil.NewSingleHostReverseProxy(to)))
+	fmt.Println(s.URL)
+	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
+		if err := cache.Purge(ctx, httpcache.Tag(in.Text())); err != nil {
+			fmt.Println(err)
+			return 1
+		}
+		fmt.Println("purged")
+	}
+	return 0
+}
+
+// fronts starts n proxies before o, and returns where they listen.
+func fronts(t *testing.T, n int, rdb *redis.Client, addr string, o http.Handler) (ps []*processes.Process, urls []string) {
+	s := httptest.NewServer(o)
+	t.Cleanup(s.Close)
+	for range n {
+		p := processes.Start(t, "front", addr, "MAYFLY_TEST_ORIGIN="+s.URL)
+		at, err := p.Line()
+		if err != nil {
+			t.Fatal(err)
+		}
+		ps, urls = append(ps, p), append(urls, at)
+	}
+	return ps, urls
+}
+
+func fetch(t *testing.T, url string) (body, status string) {
+	res, err := http.Get(url)
+	if err != nil {
+		t.Error(err)
+		return "", ""
+	}
+	defer res.Body.Close()
+	b, err := io.ReadAll(res.Body)
+	if err != nil {
+		t.Error(err)
+	}
+	return string(b), res.Header.Get("Cache-Status")
+}
+
+// cached reports whether a fresh answer is stored.
+func cached(t *testing.T, url string) bool {
+	req, _ := http.NewRequest("GET", url, nil)
+	req.Header.Set("Cache-Control", "only-if-cached")
+	res, err := http.DefaultClient.Do(req)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer res.Body.Close()
+	return res.StatusCode != http.StatusGatewayTimeout
+}
+
+// 1000 requests at once for one URL, over 4 processes: when nothing is stored, and when what is has expired.
+func TestAThousandRequestsAreOne(t *testing.T) {
+	srv := realredis.Start(t, realredis.Options{})
+	var calls, life atomic.Int64
+	_, urls := fronts(t, 4, srv.Client(), srv.Addr(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		n := calls.Add(1)
+		<-time.After(500 * time.Millisecond)
+		w.Header().Set("Cache-Control", fmt.Sprint("max-age=", life.Load()))
+		fmt.Fprint(w, n)
+	}))
+	for _, path := range []string{"/missing", "/expired"} {
+		if path == "/expired" {
+			life.Store(1)
+			fetch(t, urls[0]+path)
+			eventually(t, "it expires", func() bool { return !cached(t, urls[0]+path) })
+		}
+		life.Store(3600)
+		before := calls.Load()
+		var wg sync.WaitGroup
+		for i := range 1000 {
+			wg.Go(func() {
+				if body, status := fetch(t, urls[i%4]+path); body != fmt.Sprint(before+1) {
+					t.Errorf("%s: %q, %s, want the answer of call %d", path, body, status, before+1)
+				}
+			})
+		}
+		wg.Wait()
+		if n := calls.Load() - before; n != 1 {
+			t.Errorf("%s: the origin saw %d requests, want 1", path, n)
+		}
+	}
+}
+
+// A purge in one process is seen by the other, also where that has a copy in its memory.
+func TestAPurgeIsSeenByTheOtherProcess(t *testing.T) {
+	srv := realredis.Start(t, realredis.Options{})
+	var version atomic.Int64
+	ps, urls := fronts(t, 2, srv.Client(), srv.Addr(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		set(w.Header(), []string{"Cache-Control: max-age=600", "Surrogate-Key: page"})
+		fmt.Fprint(w, version.Load())
+	}))
+	for round := range 20 {
+		for range 3 { // so that it is in the memory of both
+			for _, at := range urls {
+				if body, status := fetch(t, at+"/page"); body != fmt.Sprint(round) {
+					t.Fatalf("round %d: %q, %s", round, body, status)
+				}
+			}
+		}
+		version.Add(1)
+		ps[0].Say("page")
+		if line, err := ps[0].Line(); line != "purged" {
+			t.Fatal(line, err)
+		}
+		// The push to the other process is on its way when the purge returns.
+		eventually(t, "the other process has heard", func() bool {
+			body, _ := fetch(t, urls[1]+"/page")
+			return body == fmt.Sprint(round+1)
+		})
+		if body, status := fetch(t, urls[0]+"/page"); body != fmt.Sprint(round+1) {
+			t.Fatalf("the purging process: %q, %s", body, status)
+		}
+	}
+}
