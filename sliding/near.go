@@ -26,7 +26,11 @@ func newNear[K comparable, V any](ns mayfly.Namespace[K, V]) *near[V] {
 		return nil
 	}
 	t := ns.Local.Tier()
-	return &near[V]{t, tier.NewView[V](t.Store()), ns.Prefix, ns.Key != nil, ns.Clone, ns.Cost}
+	view := tier.NewView[V](t.Store())
+	if o, ok := ns.Observer.(mayfly.LocalObserver); ok {
+		o.ObserveLocal(ns.Name, view.Hits())
+	}
+	return &near[V]{t, view, ns.Prefix, ns.Key != nil, ns.Clone, ns.Cost}
 }
 
 // hit returns the copy of key's value. For keys of the commonest types it allocates nothing.

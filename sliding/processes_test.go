@@ -1,0 +1,262 @@
+package sliding_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"os"
+	"slices"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/processes"
+	"github.com/mayflycache/mayfly/internal/realredis"
+	"github.com/mayflycache/mayfly/sliding"
+)
+
+func init() {
+	processes.Roles["visitor"] = visitor
+	processes.Roles["caller"] = caller
+}
+
+const (
+	eachProcesses  = 8
+	eachGoroutines = 64
+	lasts          = 4 * time.Second
+
+	visitorIdle = 400 * time.Millisecond
+	visitorAge  = 1500 * time.Millisecond
+	whole       = 3 * time.Millisecond // Redis's milliseconds are whole, and so are those of a copy
+)
+
+// visit is a session that all processes use. It was created between two times, which bound its end.
+type visit struct {
+	ID            string
+	Before, After time.Time
+}
+
+// visitor makes sessions and uses everybody's, and complains of one that is there past its age, or gone while it was used.
+// Every second process has a local tier, and renews only what has less than half of its life left.
+func visitor() int {
+	rdb, ctx := processes.Dial(), context.Background()
+	ns := mayfly.Namespace[string, cart]{Name: "visits", Redis: rdb, Prefix: "visit:", TTL: visitorIdle}
+	o, surely := sliding.Options{MaxAge: visitorAge}, visitorIdle
+	if os.Getenv("MAYFLY_TEST_LOCAL") == "1" {
+		ns.Local = mayfly.Must(mayfly.OpenLocal(ctx, mayfly.LocalOptions{Redis: rdb, Prefixes: []string{ns.Prefix}, MaxEntries: 1000}))
+		o.TouchBelow, surely = 0.5, visitorIdle/2
+	}
+	s := mayfly.Must(sliding.New(ns, o))
+	var made, used, ended, wrong atomic.Int64
+	complain := func(format string, args ...any) {
+		if wrong.Add(1) == 1 { // one says it all
+			fmt.Fprintf(os.Stderr, "visitor: "+format+"\n", args...)
+		}
+	}
+	fmt.Println("ready")
+	fmt.Scanln()
+	end := time.Now().Add(lasts)
+	var all sync.WaitGroup
+	for range eachGoroutines {
+		all.Go(func() {
+			var v visit
+			var alive time.Time // this goroutine's last access says that it lives until then
+			for ; time.Now().Before(end); <-time.After(rand.N(20 * time.Millisecond)) {
+				if v.ID == "" || rand.N(40) == 0 {
+					if v = some(ctx, rdb); v.ID == "" || rand.N(4) == 0 {
+						v = visit{ID: fmt.Sprint(rand.Uint64()), Before: time.Now()}
+						if err := s.Create(ctx, v.ID, cart{}); err != nil {
+							complain("create: %v", err)
+						}
+						v.After = time.Now()
+						text, _ := json.Marshal(v)
+						rdb.LPush(ctx, "visits", text)
+						rdb.LTrim(ctx, "visits", 0, 63)
+						made.Add(1)
+					}
+					alive = time.Time{}
+				}
+				begun := time.Now()
+				err := use(ctx, s, v.ID)
+				done := time.Now()
+				switch {
+				case err == nil:
+					used.Add(1)
+					if past := begun.Sub(v.After.Add(visitorAge)); past > whole {
+						complain("%v past its age it is still there", past)
+					}
+					alive = begun.Add(surely)
+				case !errors.Is(err, mayfly.ErrNotFound):
+					complain("use: %v", err)
+				default:
+					ended.Add(1)
+					if left := alive.Sub(done); left > whole && done.Before(v.Before.Add(visitorAge-whole)) {
+						complain("it is gone %v before it may be", left)
+					}
+					v.ID = ""
+				}
+			}
+		})
+	}
+	all.Wait()
+	fmt.Println(made.Load(), used.Load(), ended.Load())
+	return int(min(wrong.Load(), 1))
+}
+
+func some(ctx context.Context, rdb redis.UniversalClient) (v visit) {
+	text, _ := rdb.LIndex(ctx, "visits", rand.N(int64(64))).Bytes()
+	json.Unmarshal(text, &v)
+	return v
+}
+
+// use accesses a session in one of the ways that renew it.
+func use(ctx context.Context, s *sliding.Store[string, cart], id string) (err error) {
+	switch rand.N(8) {
+	case 0:
+		err = s.Touch(ctx, id)
+	case 1:
+		var alive map[string]bool
+		if alive, err = s.TouchMany(ctx, id); err == nil && !alive[id] {
+			err = mayfly.ErrNotFound
+		}
+	case 2:
+		_, err = s.Update(ctx, id, func(c cart) (cart, error) { c.Count++; return c, nil })
+	default:
+		_, err = s.Get(ctx, id)
+	}
+	return err
+}
+
+// Whatever many processes do to it, a session ends with its age, and not while it is used.
+func TestProcessesKeepSessions(t *testing.T) {
+	srv := realredis.Start(t, realredis.Options{})
+	var all []*processes.Process
+	for n := range eachProcesses {
+		all = append(all, processes.Start(t, "visitor", srv.Addr(), fmt.Sprint("MAYFLY_TEST_LOCAL=", n%2)))
+	}
+	var made, used, ended int
+	for _, line := range together(t, all) {
+		var m, u, e int
+		fmt.Sscan(line, &m, &u, &e)
+		made, used, ended = made+m, used+u, ended+e
+	}
+	t.Logf("%d sessions made, %d uses, %d found ended", made, used, ended)
+	if made < 50 || used < 10*made || ended < 50 {
+		t.Error("the run is void")
+	}
+}
+
+// together lets processes that are ready begin, and returns what each said at its end.
+func together(t *testing.T, all []*processes.Process) (said []string) {
+	t.Helper()
+	line := func(p *processes.Process) string {
+		text, err := p.Line()
+		if err != nil {
+			t.Fatalf("a process has died: %v", err)
+		}
+		return text
+	}
+	for _, p := range all {
+		line(p)
+	}
+	for _, p := range all {
+		p.Say("")
+	}
+	for _, p := range all {
+		said = append(said, line(p))
+		if err := p.End(); err != nil {
+			t.Error(err)
+		}
+	}
+	return said
+}
+
+const callWindow, callLimit = time.Second, 200
+
+// caller asks as often as it can, and tells when what was admitted was asked and answered, in microseconds.
+func caller() int {
+	rdb, ctx := processes.Dial(), context.Background()
+	l := mayfly.Must(sliding.NewLimiter(calls(rdb, callWindow), sliding.LimiterOptions{Limit: callLimit, Sliding: os.Getenv("MAYFLY_TEST_SLIDING") == "true"}))
+	fmt.Println("ready")
+	fmt.Scanln()
+	end := time.Now().Add(lasts)
+	var mu sync.Mutex
+	admitted := [][2]int64{}
+	var all sync.WaitGroup
+	for range eachGoroutines {
+		all.Go(func() {
+			for ; time.Now().Before(end); <-time.After(rand.N(30 * time.Millisecond)) {
+				asked := time.Now().UnixMicro()
+				d, err := l.Allow(ctx, "hot", 1)
+				if err != nil {
+					fmt.Fprintln(os.Stderr, "caller:", err)
+				}
+				if d.Allowed {
+					mu.Lock()
+					admitted = append(admitted, [2]int64{asked, time.Now().UnixMicro()})
+					mu.Unlock()
+				}
+			}
+		})
+	}
+	all.Wait()
+	text, _ := json.Marshal(admitted)
+	fmt.Println(string(text))
+	return 0
+}
+
+// What many processes are admitted in any window is at most twice the limit if windows are fixed, and all in all the limit
+// for each; sliding ones err by what their comment says.
+func TestProcessesShareALimit(t *testing.T) {
+	for _, slide := range []bool{false, true} {
+		t.Run(fmt.Sprintf("sliding %v", slide), func(t *testing.T) {
+			srv := realredis.Start(t, realredis.Options{})
+			var all []*processes.Process
+			for range eachProcesses {
+				all = append(all, processes.Start(t, "caller", srv.Addr(), fmt.Sprint("MAYFLY_TEST_SLIDING=", slide)))
+			}
+			var admitted [][2]int64
+			for _, line := range together(t, all) {
+				var one [][2]int64
+				if err := json.Unmarshal([]byte(line), &one); err != nil {
+					t.Fatalf("%v: %.100s", err, line)
+				}
+				admitted = append(admitted, one...)
+			}
+			slices.SortFunc(admitted, func(a, b [2]int64) int { return int(a[0] - b[0]) })
+			if len(admitted) < 2*callLimit {
+				t.Fatalf("%d were admitted in %v: the run is void", len(admitted), lasts)
+			}
+			first, last := admitted[0][0], admitted[0][1]
+			for _, a := range admitted {
+				last = max(last, a[1])
+			}
+			// Each window is begun by a call after the one before has ended.
+			windows := int(time.Duration(last-first)*time.Microsecond/callWindow) + 1
+			if most := windows * callLimit; !slide && len(admitted) > most {
+				t.Errorf("%d were admitted in %d windows of %d", len(admitted), windows, callLimit)
+			}
+			// What was asked and answered within one window's length was admitted in it.
+			worst := 0
+			for i, a := range admitted {
+				within := 0
+				for _, b := range admitted[i:] {
+					if b[1] <= a[0]+callWindow.Microseconds() {
+						within++
+					}
+				}
+				worst = max(worst, within)
+			}
+			t.Logf("%d admitted in %d windows, at most %d within any window's length, the limit is %d", len(admitted), windows, worst, callLimit)
+			if worst > 2*callLimit {
+				t.Errorf("%d were admitted within a window's length, the limit is %d", worst, callLimit)
+			}
+		})
+	}
+}
