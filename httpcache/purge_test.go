@@ -40,6 +40,7 @@ func purgeByURLPrefixAndTag(t *testing.T, rdb redis.UniversalClient) {
 	v := newVersions("Cache-Control: max-age=600", "Vary: X-Color", "Surrogate-Key: all shop", "Cache-Tag: page,start")
 	c := must(t)(httpcache.NewCache(options(t, rdb)))
 	h := c.Handler(v)
+	everything := []string{"http://a.example/", "http://a.example/blog/1", "http://a.example/blog/2", "http://b.example/"}
 	for name, p := range map[string]struct {
 		target httpcache.Target
 		purged []string
@@ -47,14 +48,14 @@ func purgeByURLPrefixAndTag(t *testing.T, rdb redis.UniversalClient) {
 		"a URL":              {httpcache.URL("http://a.example/blog/1"), []string{"http://a.example/blog/1"}},
 		"a URL, as https":    {httpcache.URL("https://a.example/blog/2"), []string{"http://a.example/blog/2"}},
 		"a prefix":           {httpcache.Prefix("http://a.example/blog/"), []string{"http://a.example/blog/1", "http://a.example/blog/2"}},
-		"a Surrogate-Key":    {httpcache.Tag("shop"), []string{"http://a.example/blog/1", "http://a.example/", "http://b.example/"}},
-		"a Cache-Tag":        {httpcache.Tag("start"), []string{"http://a.example/blog/1", "http://a.example/", "http://b.example/"}},
+		"a Surrogate-Key":    {httpcache.Tag("shop"), everything},
+		"a Cache-Tag":        {httpcache.Tag("start"), everything},
 		"what nobody has":    {httpcache.Tag("none"), nil},
 		"another prefix":     {httpcache.Prefix("http://a.example/log/"), nil},
 		"another host":       {httpcache.Prefix("http://b.example/"), []string{"http://b.example/"}},
 		"a host's beginning": {httpcache.Prefix("http://a.example/"), []string{"http://a.example/", "http://a.example/blog/1", "http://a.example/blog/2"}},
 	} {
-		urls := []string{"http://a.example/", "http://a.example/blog/1", "http://a.example/blog/2", "http://b.example/"}
+		urls := everything
 		colors := []string{"X-Color: red", "X-Color: blue"}
 		before := map[string]string{}
 		for _, url := range urls {
