@@ -8,7 +8,8 @@ import (
 // Event is one thing that happened in a cache and that an operator may want to count, time or read. It is passed by
 // value and holds nothing that must be given back.
 //
-// A hit in the local tier is not an Event: it would cost as much as the hit. It is counted, and read by Stats.
+// A hit in the local tier is not an Event: it would cost as much as the hit. It is counted, and read by Stats or a
+// [LocalObserver].
 type Event struct {
 	Kind      Kind          // what was done
 	Outcome   Outcome       // how it ended
@@ -47,10 +48,13 @@ const (
 	Coherence                 // the local tier's way to hear of changes is another: Outcome is the [Rung]'s name
 	Warning                   // the configuration is accepted, and dangerous
 	Limit                     // a limiter was asked
+	Join                      // a caller waits for a load that another caller of this process began
+	Lag                       // a change was heard so long after it was made in Redis: Took. It is tried several times a second
 )
 
 var kinds = [...]string{Read: "read", Load: "load", Wait: "wait", Fill: "fill", Refresh: "refresh", Write: "write",
-	Removal: "removal", Backend: "backend", Breaker: "breaker", Coherence: "coherence", Warning: "warning", Limit: "limit"}
+	Removal: "removal", Backend: "backend", Breaker: "breaker", Coherence: "coherence", Warning: "warning", Limit: "limit",
+	Join: "join", Lag: "lag"}
 
 // String returns the kind's stable name.
 func (k Kind) String() string {

@@ -41,7 +41,8 @@ type LocalOptions struct {
 	// keeps no copies then.
 	ShortTTL time.Duration
 
-	// Observer sees an Event of Kind [Coherence] at each change of the rung, whose Outcome is the rung's name. Nil costs nothing.
+	// Observer sees an Event of Kind [Coherence] at each change of the rung, whose Outcome is the rung's name, and one of Kind [Lag]
+	// whenever it was measured. Nil costs nothing.
 	Observer Observer
 }
 
@@ -88,6 +89,9 @@ func OpenLocal(ctx context.Context, o LocalOptions) (*Local, error) {
 	if o.Observer != nil {
 		co.Moved = func(to coherence.Rung, why error) {
 			o.Observer.Observe(context.Background(), Event{Kind: Coherence, Outcome: Outcome(to.String()), Err: why})
+		}
+		co.Lag = func(took time.Duration) {
+			o.Observer.Observe(context.Background(), Event{Kind: Lag, Outcome: OK, Took: took})
 		}
 	}
 	t, err := coherence.Open(ctx, co)
@@ -141,6 +145,7 @@ type LocalStats struct {
 	Rung    Rung
 	Entries int
 	Bytes   int64 // of MaxBytes
+	Dead    int   // entries that are over and whose memory was not taken back yet
 
 	Hits, Misses uint64 // reads that found a copy, and that did not while copies could be served
 	Evictions    uint64 // copies that left for want of room
@@ -155,7 +160,7 @@ type LocalStats struct {
 func (l *Local) Stats() LocalStats {
 	s := l.tier.Stats()
 	return LocalStats{
-		Rung: Rung(s.Rung), Entries: s.Entries, Bytes: s.Bytes,
+		Rung: Rung(s.Rung), Entries: s.Entries, Bytes: s.Bytes, Dead: s.Dead,
 		Hits: s.Hits, Misses: s.Misses, Evictions: s.Evictions, Expired: s.Expired, TooLarge: s.Refused,
 		Outdated: s.Outdated, Changes: s.Heard, Flushes: s.Flushes,
 	}

@@ -6,8 +6,16 @@ import (
 	"slices"
 )
 
-// Tee returns an Observer that passes each Event to all of observers in order. Nils are left out; Tee of none is nil,
-// which costs nothing.
+// LocalObserver is an Observer that also counts hits in the local tier, which are no Events. ObserveLocal is called once by each
+// cache that has a local tier, when it is made; hits returns how many hits it has had so far, at any time, also
+// after the cache was closed.
+type LocalObserver interface {
+	Observer
+	ObserveLocal(namespace string, hits func() uint64)
+}
+
+// Tee returns an Observer that passes each Event to all of observers in order, and local hits to those that count them. Nils
+// are left out; Tee of none is nil, which costs nothing.
 func Tee(observers ...Observer) Observer {
 	all := slices.DeleteFunc(slices.Clone(observers), func(o Observer) bool { return o == nil })
 	switch len(all) {
@@ -16,11 +24,23 @@ func Tee(observers ...Observer) Observer {
 	case 1:
 		return all[0]
 	}
-	return ObserverFunc(func(ctx context.Context, e Event) {
-		for _, o := range all {
-			o.Observe(ctx, e)
+	return tee(all)
+}
+
+type tee []Observer
+
+func (t tee) Observe(ctx context.Context, e Event) {
+	for _, o := range t {
+		o.Observe(ctx, e)
+	}
+}
+
+func (t tee) ObserveLocal(namespace string, hits func() uint64) {
+	for _, o := range t {
+		if local, ok := o.(LocalObserver); ok {
+			local.ObserveLocal(namespace, hits)
 		}
-	})
+	}
 }
 
 // Slog returns an Observer that writes Events to l: a failure, a warning or a change of the breaker or the local

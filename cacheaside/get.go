@@ -140,6 +140,9 @@ func (c *Cache[K, V]) get(ctx context.Context, key K, load loader[K, V]) (Entry[
 // join returns the flight of p, which it has begun if there was none.
 func (c *Cache[K, V]) join(ctx context.Context, p pending[K, V]) *flight.Flight[outcome[V]] {
 	f, lead := c.flights.Join(p.full)
+	if !lead {
+		c.tell(ctx, mayfly.Event{Kind: mayfly.Join, Outcome: mayfly.OK, Key: p.full})
+	}
 	if lead && !c.works.start(func() { c.fly(ctx, f, p) }) {
 		f.Land(outcome[V]{}, mayfly.ErrClosed)
 	}

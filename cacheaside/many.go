@@ -70,6 +70,8 @@ func (c *Cache[K, V]) GetMany(ctx context.Context, keys []K) (map[K]V, error) {
 		var first bool
 		if p.flight, first = c.flights.Join(p.full); first {
 			lead = append(lead, p)
+		} else {
+			c.tell(ctx, mayfly.Event{Kind: mayfly.Join, Outcome: mayfly.OK, Key: p.full})
 		}
 		waiting = append(waiting, p)
 	}

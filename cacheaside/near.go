@@ -47,7 +47,11 @@ func newNear[K comparable, V any](ns mayfly.Namespace[K, V]) *near[V] {
 		return nil
 	}
 	t := ns.Local.Tier()
-	return &near[V]{t, tier.NewView[held[V]](t.Store()), ns.Clone, ns.Cost, ns.Prefix, ns.TTL}
+	view := tier.NewView[held[V]](t.Store())
+	if o, ok := ns.Observer.(mayfly.LocalObserver); ok {
+		o.ObserveLocal(ns.Name, view.Hits())
+	}
+	return &near[V]{t, view, ns.Clone, ns.Cost, ns.Prefix, ns.TTL}
 }
 
 // begin draws a ticket for the read of key that follows.

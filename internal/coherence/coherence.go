@@ -53,6 +53,9 @@ type Options struct {
 
 	// Moved is told when the rung changed, and why. May be nil.
 	Moved func(to Rung, why error)
+
+	// Lag is told how long it took to hear of something that happened in Redis, whenever that was tried. May be nil.
+	Lag func(time.Duration)
 }
 
 // Rung says how changes are heard. A higher one promises more.
@@ -165,6 +168,7 @@ type Stats struct {
 	Rung     Rung
 	Entries  int
 	Bytes    int64
+	Dead     int    // entries that are over and still take memory
 	Heard    uint64 // keys that changed
 	Flushes  uint64 // times that everything was dropped
 	Outdated uint64 // copies not kept because the key changed while it was read
@@ -173,7 +177,7 @@ type Stats struct {
 // Stats adds up the counters. It is for now and then, not for every request.
 func (t *Tier) Stats() Stats {
 	return Stats{
-		Stats: t.store.Stats(), Rung: t.rung(), Entries: t.store.Len(), Bytes: t.store.Bytes(),
+		Stats: t.store.Stats(), Rung: t.rung(), Entries: t.store.Len(), Bytes: t.store.Bytes(), Dead: t.store.Dead(t.clock.Now()),
 		Heard: t.counts.heard.Load(), Flushes: t.counts.flushes.Load(), Outdated: t.counts.outdated.Load(),
 	}
 }

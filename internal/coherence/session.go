@@ -37,13 +37,16 @@ type session struct {
 	failed  chan error    // what a beat was answered that ends the session
 	beating atomic.Bool
 
+	sent   atomic.Int64 // the latest beat, as it is on the wire,
+	sentAt atomic.Int64 // and when that was, to the nanosecond, since the session was made
+	made   time.Time
 	echoed atomic.Int64 // when the latest beat was sent that came back, unix ms
 	pushed atomic.Int64 // when anything was pushed last
 	over   atomic.Bool  // the trust has run out
 }
 
 func newSession(l *link, rung Rung, why error) *session {
-	s := &session{link: l, rung: rung, why: why, ready: make(chan struct{}), failed: make(chan error, 1)}
+	s := &session{link: l, rung: rung, why: why, ready: make(chan struct{}), failed: make(chan error, 1), made: time.Now()}
 	s.beat, s.probe = beatName+rand.Text(), probeName
 	if l.tag != "" {
 		s.beat, s.probe = beatName+"{"+l.tag+"}:"+rand.Text(), probeName+":{"+l.tag+"}"
@@ -111,8 +114,16 @@ func (s *session) receive(ctx context.Context, ps *redis.PubSub) error {
 			if sent, err := strconv.ParseInt(m.Payload, 10, 64); err == nil {
 				s.echoed.Store(max(s.echoed.Load(), sent))
 				s.extend()
+				s.tellLag(sent)
 			}
 		}
+	}
+}
+
+// tellLag tells how long a beat was under way.
+func (s *session) tellLag(beat int64) {
+	if lag := s.link.tier.opt.Lag; lag != nil && beat == s.sent.Load() {
+		lag(time.Since(s.made) - time.Duration(s.sentAt.Load()))
 	}
 }
 
@@ -232,6 +243,8 @@ func (s *session) send(ctx context.Context) {
 		defer s.beating.Store(false)
 		ctx, cancel := context.WithTimeout(ctx, t.opt.Silence)
 		defer cancel()
+		s.sentAt.Store(int64(time.Since(s.made)))
+		s.sent.Store(now)
 		pipe := s.link.asker.Pipeline()
 		if s.sharded() {
 			pipe.SPublish(ctx, s.beat, now)

@@ -16,7 +16,7 @@ type Stats struct {
 
 // Stats adds up the counters. It is for now and then, not for every request.
 func (s *Store) Stats() Stats {
-	sum := s.reads.sum()
+	sum := s.reads()
 	for i := range s.shards {
 		sh := &s.shards[i]
 		sh.mu.Lock()
@@ -28,10 +28,30 @@ func (s *Store) Stats() Stats {
 	return sum
 }
 
+// Dead returns how many entries are over and still take memory.
+func (s *Store) Dead(now int64) (n int) {
+	for i := range s.shards {
+		sh := &s.shards[i]
+		sh.mu.Lock()
+		n += sh.deadlines.Figures(now).Dead
+		sh.mu.Unlock()
+	}
+	return n
+}
+
 // Reads returns how often the store was read. It is cheap enough to ask many times a second.
 func (s *Store) Reads() uint64 {
-	sum := s.reads.sum()
+	sum := s.reads()
 	return sum.Hits + sum.Misses
+}
+
+func (s *Store) reads() (sum Stats) {
+	for _, v := range *s.views.Load() {
+		n := v.counted()
+		sum.Hits += n.Hits
+		sum.Misses += n.Misses
+	}
+	return sum
 }
 
 // readCounters count hits and misses without making readers meet: there are more of them than processors, and a

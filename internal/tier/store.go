@@ -49,7 +49,6 @@ type Store struct {
 	seed                 maphash.Seed
 	shift                uint // hash >> shift is the shard
 	shards               []shard
-	reads                readCounters
 	swept                atomic.Int64 // when a write last swept, unix ms
 	changes              [stripes]atomic.Uint64
 
@@ -66,6 +65,8 @@ type shelf interface {
 	drop(shard int, hash, id uint32) int64
 	// dropKey removes the entry of key, if there is one, and returns its slot.
 	dropKey(shard int, hash uint32, key string) (id uint32, cost int64, ok bool)
+	// counted returns how often the view was read.
+	counted() Stats
 	// each calls f for the entries of the shard until it returns false. f must not change the table.
 	each(shard int, f func(key string, id uint32) bool)
 }
@@ -94,7 +95,6 @@ func New(o Options) (*Store, error) {
 	for i := range s.shards {
 		s.shards[i].init(s, i)
 	}
-	s.reads = newReadCounters(runtime.GOMAXPROCS(0))
 	s.views.Store(new([]shelf))
 	return s, nil
 }

@@ -2,6 +2,7 @@ package tier
 
 import (
 	"hash/maphash"
+	"runtime"
 	"sync/atomic"
 
 	"github.com/mayflycache/mayfly/internal/expiry"
@@ -12,12 +13,13 @@ import (
 type View[V any] struct {
 	store  *Store
 	number uint16
+	reads  readCounters
 	tables []atomic.Pointer[table[V]] // by shard
 }
 
 // NewView opens a view of s. It lasts as long as the store.
 func NewView[V any](s *Store) *View[V] {
-	v := &View[V]{store: s, tables: make([]atomic.Pointer[table[V]], len(s.shards))}
+	v := &View[V]{store: s, reads: newReadCounters(runtime.GOMAXPROCS(0)), tables: make([]atomic.Pointer[table[V]], len(s.shards))}
 	for i := range v.tables {
 		v.tables[i].Store(newTable[V](1))
 	}
@@ -60,13 +62,13 @@ func (v *View[V]) hit(e *entry[V], now int64) (value V, deadline int64, ok bool)
 // alive reports whether a reader has found something, and counts that.
 func (v *View[V]) alive(e *entry[V], now int64) bool {
 	if e == nil || expiry.Dead(e.deadline, now) {
-		v.store.reads.miss()
+		v.reads.miss()
 		return false
 	}
 	if n := e.uses.Load(); n < maxUses { // two readers may count as one: it is an estimate
 		e.uses.Store(n + 1)
 	}
-	v.store.reads.hit()
+	v.reads.hit()
 	return true
 }
 
@@ -184,7 +186,15 @@ func (v *View[V]) Clear() int {
 	return n
 }
 
+// Hits returns what counts this view's hits so far. It keeps nothing else of the view.
+func (v *View[V]) Hits() func() uint64 {
+	reads := v.reads
+	return func() uint64 { return reads.sum().Hits }
+}
+
 // The shelf.
+
+func (v *View[V]) counted() Stats { return v.reads.sum() }
 
 func (v *View[V]) take(shard int, hash, id uint32) uint32 {
 	t := v.tables[shard].Load()
