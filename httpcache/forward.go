@@ -180,12 +180,15 @@ func (a *attempt) decide(status int, header http.Header) (mode, int) {
 		return swallow, status
 	}
 	c.routes.apply(x.r, header, c.opt.Targeted)
+	if x.r.Method == http.MethodHead && x.s.response != nil && x.s.response.status == http.StatusOK && status == http.StatusOK && x.s.unasked == nil {
+		a.head(header)
+	}
 	policy, reason := c.rules.Judge(rfc9111.Exchange{Request: x.r, Status: status, Header: header, Sent: a.sent, Received: now})
 	if n, err := strconv.ParseInt(header.Get("Content-Length"), 10, 64); err == nil && n > c.opt.MaxBody && reason == rfc9111.Storable {
 		reason = "too-large"
 	}
 	if reason == rfc9111.Storable {
-		a.answer, reason = a.response(status, header, policy, now)
+		a.answer, reason = c.newResponse(x.r, status, header, ownHeader(header, a.outer), policy, a.epoch)
 	}
 	if reason != rfc9111.Storable || !a.fill.wanted() {
 		a.give(status, string(reason))
@@ -209,19 +212,17 @@ func (a *attempt) instead(do mode, status int, header http.Header) (mode, int) {
 	return do, status
 }
 
-// response is what is stored of an answer, but for its body.
-func (a *attempt) response(status int, header http.Header, policy rfc9111.Policy, now time.Time) (*response, rfc9111.Reason) {
-	c := a.cache
-	own := ownHeader(header, a.outer)
+// newResponse is what is stored of an answer to r, but for its body: header is all of it, own what the handler has set.
+func (c *Cache) newResponse(r *http.Request, status int, header, own http.Header, policy rfc9111.Policy, epoch int64) (*response, rfc9111.Reason) {
 	fields, _ := rfc9111.ParseVary(header)
-	r := &response{
-		status: status, policy: policy, epoch: a.epoch, tags: tagsOf(own, c.opt.TagFields),
-		fields: fields, variant: rfc9111.Variant(fields, a.r.Header), header: fieldsOf(c.rules.Stored(own, now)),
+	s := &response{
+		status: status, policy: policy, epoch: epoch, tags: tagsOf(own, c.opt.TagFields),
+		fields: fields, variant: rfc9111.Variant(fields, r.Header), header: fieldsOf(c.rules.Stored(own, policy.Received)),
 	}
-	if len(r.tags) > 0 && a.epoch == unknown {
+	if len(s.tags) > 0 && epoch == unknown {
 		return nil, "tags" // a purge might have been missed
 	}
-	return r, rfc9111.Storable
+	return s, rfc9111.Storable
 }
 
 // give gives up on sharing the answer: who waits goes on alone, and the slot says so for a while.
@@ -280,18 +281,13 @@ func (a *attempt) refresh() {
 	x.status.FwdStatus = http.StatusNotModified
 	header := rfc9111.Update(headerOf(a.asked.header), ownHeader(a.out.header, a.outer))
 	c.routes.apply(x.r, header, c.opt.Targeted)
-	policy, reason := c.rules.Judge(rfc9111.Exchange{Request: x.r, Status: a.asked.status, Header: header, Sent: a.sent, Received: now})
-	var r *response
-	if reason == rfc9111.Storable {
-		r, reason = a.response(a.asked.status, header, policy, now)
-	}
+	r, reason := a.renewed(header, now)
 	if reason != rfc9111.Storable {
 		a.give(0, string(reason))
 		r = &response{status: a.asked.status, policy: rfc9111.Policy{Received: now}, header: fieldsOf(c.rules.Stored(header, now)), body: a.asked.body}
 		c.answer(x.w, x.r, r, now, x.status)
 		return
 	}
-	r.body, r.trailer = a.asked.body, a.asked.trailer
 	x.status.Stored = a.fill.stores()
 	stored := c.keepAnswer(x.r.Context(), x.s, a.fill, r)
 	c.answer(x.w, x.r, r, now, x.status)
@@ -299,6 +295,40 @@ func (a *attempt) refresh() {
 }
 
 const staleDetail = "stale-if-error"
+
+// renewed is the stored response with a new header.
+func (a *attempt) renewed(header http.Header, now time.Time) (*response, rfc9111.Reason) {
+	x, c, stored := a.exchange, a.cache, a.exchange.s.response
+	as := *x.r
+	as.Method = http.MethodGet // whatever found it unchanged
+	policy, reason := c.rules.Judge(rfc9111.Exchange{Request: &as, Status: stored.status, Header: header, Sent: a.sent, Received: now})
+	if reason != rfc9111.Storable {
+		return nil, reason
+	}
+	r, reason := c.newResponse(x.r, stored.status, header, header, policy, a.epoch)
+	if reason == rfc9111.Storable {
+		r.body, r.trailer = stored.body, stored.trailer
+	}
+	return r, reason
+}
+
+// head learns from the 200 that a HEAD got: it renews the stored response as a 304 would, or says that there is another now
+// (RFC 9111, section 4.3.5).
+func (a *attempt) head(header http.Header) {
+	x, c, stored, now := a.exchange, a.cache, a.exchange.s.response, time.Now()
+	old, own := headerOf(stored.header), ownHeader(header, a.outer)
+	if rfc9111.Freshens(old, own, strconv.Itoa(len(stored.body))) {
+		if r, reason := a.renewed(rfc9111.Update(old, own), now); reason == rfc9111.Storable {
+			c.keepAnswer(x.r.Context(), x.s, filling{over: true, land: nobody}, r)()
+			return
+		}
+	}
+	c.near.forget(x.s.slot)
+	if err := c.guard.Delete(x.r.Context(), []string{x.s.slot})[0]; err != nil {
+		c.tellBackend(x.r.Context(), x.s.slot, err)
+	}
+	c.near.changed(x.r.Context(), x.s.slot)
+}
 
 // serveStale answers with what there is, in place of a handler that failed.
 func (x *exchange) serveStale(why error) {

@@ -3,6 +3,7 @@ package httpcache
 import (
 	"context"
 	"errors"
+	"net/http"
 	"time"
 
 	"github.com/mayflycache/mayfly"
@@ -32,7 +33,9 @@ func nobody(outcome) {}
 func (x *exchange) alone() {
 	fill := filling{land: nobody}
 	switch {
-	case x.s.unasked != nil || x.r.Method != "GET" || x.r.Header["Range"] != nil:
+	case x.s.unasked != nil || x.r.Header["Range"] != nil:
+	case x.r.Method == http.MethodHead: // it may learn that what is stored is still good
+		fill.over = x.s.response != nil
 	case x.s.pass:
 		fill.over = true
 	case x.s.response != nil && x.status.Fwd == rfc9111.FwdRequest: // somebody wants it newer than fresh: so it may be, for all

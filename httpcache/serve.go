@@ -235,15 +235,22 @@ func (h *handler) pass(w http.ResponseWriter, r *http.Request, why rfc9111.Forwa
 	c := h.cache
 	c.stats.passed.Add(1)
 	p := newCapture(w, r)
-	p.overflow = func() {}
+	p.limit, p.overflow = c.opt.MaxBody, func() {}
+	post := poster{cache: c, r: r, outer: w.Header().Clone(), sent: time.Now()}
 	p.decide = func(status int, header http.Header) (mode, int) {
+		do, s := through, rfc9111.CacheStatus{Fwd: why}
 		if keys := c.keys.Invalidated(r, status, header); len(keys) > 0 {
 			c.invalidate(r.Context(), keys)
+			if post.answersGets(status, header) {
+				do, s.Stored = storing, true
+			}
 		}
-		header["Cache-Status"] = append(header["Cache-Status"], c.say(rfc9111.CacheStatus{Fwd: why}))
-		return through, status
+		header["Cache-Status"] = append(header["Cache-Status"], c.say(s))
+		return do, status
 	}
+	defer func() { p.deliver() }() // also before a panic goes on
 	h.next.ServeHTTP(p, r)
 	p.returned()
 	p.finish()
+	post.store(p)
 }
