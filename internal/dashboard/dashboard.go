@@ -53,7 +53,6 @@ type shown struct {
 	Recorded template.JS // what a report shows; empty while live
 	Metrics  bool
 	Fields   bool // the switch can be used
-	Pages    bool // that one, too
 	When     string
 	Most     int // processes
 }
@@ -104,7 +103,7 @@ func Handler(s *shop.Shop, r *Recorder, o Options) http.Handler {
 const tourLasts = 40 * time.Second
 
 func show(s *shop.Shop, o Options) shown {
-	return shown{Style: template.CSS(style), Script: template.JS(script), Redis: o.Redis, Metrics: o.Metrics != nil, Fields: s.HasFields(), Pages: s.HasPages(), Most: shop.MostProcesses}
+	return shown{Style: template.CSS(style), Script: template.JS(script), Redis: o.Redis, Metrics: o.Metrics != nil, Fields: s.HasFields(), Most: shop.MostProcesses}
 }
 
 // answer tells what came of what was asked for.

@@ -71,7 +71,7 @@ function draw(svg, chart) {
 	for (const m of all.filter(m => m.mark)) {
 		const at = x(m.at);
 		out += `<path class="mark" d="M${at} ${roof - 4}V${tall - bottom}"/>`;
-		if (at - lastSaid > 118 && at < wide - 60) { out += `<text class="said" x="${at + 3}" y="${roof - 5}">${safe(m.mark.length > 22 ? m.mark.slice(0, 21) + "…" : m.mark)}</text>`; lastSaid = at }
+		if (at - lastSaid > 118 && at < wide - 60) { out += `<text class="said" x="${at + 3}" y="${roof - 5}">${safe(m.mark.length > 24 ? m.mark.slice(0, 23) + "…" : m.mark)}</text>`; lastSaid = at }
 	}
 	svg.setAttribute("viewBox", `0 0 ${wide} ${tall}`);
 	svg.innerHTML = out;
@@ -108,7 +108,7 @@ function set(to) {
 	for (const i of $$("[data-switch]")) {
 		const name = i.dataset.switch;
 		i.checked = to[name] == 1;
-		i.disabled = !!recorded || name != "mayfly" && (!to.mayfly || name == "local" && !to.lease || name == "fields" && !fieldsWork || name == "pages" && !pagesWork);
+		i.disabled = !!recorded || name != "mayfly" && (!to.mayfly || name == "local" && !to.lease || name == "fields" && !fieldsWork);
 	}
 	$("#way").textContent = to.mayfly ? "is on: press the red button again" : "is off: GET, else query and SET EX, by hand";
 	$("[data-button=processes]").disabled = to.processes + 2 > mostProcesses;

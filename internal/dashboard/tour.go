@@ -25,10 +25,11 @@ func (r *Recorder) Tour(ctx context.Context, lasts time.Duration) error {
 		if !pause(ctx, lasts/4) {
 			return nil
 		}
-		if _, err := r.shop.Press(ctx, shop.ExpireEverything); err != nil {
+		says, err := r.shop.Press(ctx, shop.ExpireEverything)
+		if err != nil {
 			return err
 		}
-		r.Mark("everything expires")
+		r.Mark(says)
 		if !pause(ctx, lasts/4) {
 			return nil
 		}
@@ -45,6 +46,9 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
+// settling is how many moments after a change are still about the way before: who had asked by then waits for an answer.
+const settling = int(2 * time.Second / Every)
+
 // Summary writes what was seen by hand and with mayfly, a row for each that was tried.
 func (r *Recorder) Summary(w io.Writer) {
 	r.mu.Lock()
@@ -55,10 +59,16 @@ func (r *Recorder) Summary(w io.Writer) {
 		p99, longest           float64
 	}
 	var rows [2]row
-	way := int64(0)
-	for _, m := range r.moments {
-		if m.Settings != nil {
+	way, skip := int64(0), 0
+	for i, m := range r.moments {
+		if m.Settings != nil && m.Settings["mayfly"] != way {
 			way = m.Settings["mayfly"]
+			if i > 0 {
+				skip = settling
+			}
+		}
+		if skip--; skip >= 0 {
+			continue
 		}
 		n := &rows[way]
 		n.moments++

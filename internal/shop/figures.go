@@ -76,17 +76,18 @@ func (s *Shop) Figures(ctx context.Context) Figures {
 	now := time.Now()
 	f := Figures{
 		Pages: s.pages.Load(), Failed: s.failed.Load(), Rendered: s.rendered.Load(),
-		FromPages: s.pageHits.Load(), FromRedis: s.redisReads.Load(), FromDatabase: s.waited.Load(),
+		FromRedis: s.redisReads.Load(), FromDatabase: s.waited.Load(),
 		Carts: s.carts.Load(), Lost: s.lost.Load(), Unavailable: s.unavailable.Load(),
 	}
 	var worst int
 	f.Queries, worst = s.database.figures()
 	s.mu.Lock()
-	local := s.retired
+	counted := s.retired
 	for _, p := range s.processes {
-		local += p.products.LocalHits()
+		counted = counted.and(p)
 	}
-	f.FromLocal = int64(local)
+	f.FromPages, f.FromLocal = counted.pages, counted.local
+	f.FromRedis += counted.redisPages
 	processes, settings := len(s.processes), s.settings
 	s.mu.Unlock()
 
@@ -96,9 +97,9 @@ func (s *Shop) Figures(ctx context.Context) Figures {
 	f.Failed -= before.Failed
 	f.Rendered -= before.Rendered
 	f.Queries -= before.Queries
-	f.FromPages -= before.FromPages
+	f.FromPages = max(0, f.FromPages-before.FromPages)
 	f.FromLocal = max(0, f.FromLocal-before.FromLocal)
-	f.FromRedis -= before.FromRedis
+	f.FromRedis = max(0, f.FromRedis-before.FromRedis)
 	f.FromDatabase -= before.FromDatabase
 	f.Carts -= before.Carts
 	f.Lost -= before.Lost

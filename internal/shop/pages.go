@@ -29,7 +29,7 @@ func (p *process) handler() http.Handler {
 	shared.HandleFunc("GET /product/{id}", p.productPage)
 	shared.HandleFunc("GET /{$}", p.frontPage)
 	all := http.NewServeMux()
-	all.Handle("/", p.decorate(shared))
+	all.Handle("/", p.pages.decorate(shared))
 	all.HandleFunc("GET /mine", p.mine)
 	all.HandleFunc("POST /cart/{id}", p.putInCart)
 	all.HandleFunc("POST /login", p.logIn)

@@ -42,6 +42,7 @@ type process struct {
 	carts    carts
 	logins   logins
 	visits   visits
+	pages    *pageCache
 	serve    http.Handler
 	using    sync.WaitGroup // requests that it serves; grows only while Shop.mu is held
 }
@@ -79,6 +80,9 @@ func (s *Shop) startProcess(ctx context.Context, set Settings) (p *process, err 
 	if set.Visits && err == nil {
 		p.visits, err = newEndingVisits(rdb, visitPrefix, relatedPrefix, s.observer)
 	}
+	if set.Pages && err == nil {
+		p.pages, err = newPageCache(connect, s, rdb, set.Local)
+	}
 	if err != nil {
 		return nil, err
 	}
@@ -101,16 +105,10 @@ func bounded(next http.Handler, most time.Duration) http.Handler {
 	})
 }
 
-// hasPages says that decorate does something.
-const hasPages = false
-
-// decorate keeps whole pages, if that is switched on.
-func (p *process) decorate(next http.Handler) http.Handler { return next }
-
 // close waits until nobody uses the process any more.
 func (p *process) close(ctx context.Context) error {
 	p.using.Wait()
-	var errs []error
+	errs := []error{p.pages.close(ctx)}
 	if p.products != nil {
 		errs = append(errs, p.products.Close(ctx))
 	}

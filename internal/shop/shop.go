@@ -102,9 +102,6 @@ func (s *Shop) Settings() Settings {
 // HasFields reports whether the switch for fields can be on.
 func (s *Shop) HasFields() bool { return !s.noFields }
 
-// HasPages reports whether there is a page cache to be switched on.
-func (s *Shop) HasPages() bool { return hasPages }
-
 // Set sets switches and sliders. Where that takes other processes, the old ones serve what they have begun.
 func (s *Shop) Set(ctx context.Context, next Settings) error {
 	if err := next.Validate(); err != nil {
@@ -140,7 +137,7 @@ func (s *Shop) Set(ctx context.Context, next Settings) error {
 	for _, p := range running {
 		if len(keep) == 0 || !contains(keep, p) {
 			old = append(old, p)
-			s.retired += p.products.LocalHits()
+			s.retired = s.retired.and(p)
 		}
 	}
 	if len(old) > 0 && now.needsOthers(next) {
@@ -179,7 +176,10 @@ func (s *Shop) Press(ctx context.Context, b Button) (string, error) {
 	switch b {
 	case ExpireEverything:
 		n, err := s.expireEverything(ctx)
-		return fmt.Sprintf("%d cached things expired", n), err
+		if err != nil {
+			return "", err
+		}
+		return fmt.Sprintf("everything expires (%d)", n), nil
 	case KillRedis, HangRedis:
 		to, says := Killed, "Redis killed"
 		if b == HangRedis {
@@ -285,11 +285,20 @@ func (s *Shop) Close(ctx context.Context) error {
 
 // counters are what the figures are made of.
 type counters struct {
-	pages, failed, rendered      atomic.Int64
-	pageHits, redisReads, waited atomic.Int64 // answered by a kept page; by Redis; by the database, after a wait
-	carts, lost, unavailable     atomic.Int64
-	took                         latency
-	retired                      uint64 // local hits of processes that are gone; guarded by Shop.mu
+	pages, failed, rendered  atomic.Int64
+	redisReads, waited       atomic.Int64 // products that Redis answered; that the database did, after a wait
+	carts, lost, unavailable atomic.Int64
+	took                     latency
+	retired                  hits // of processes that are gone; guarded by Shop.mu
+}
+
+// hits are answers that the caches count themselves.
+type hits struct{ pages, redisPages, local int64 }
+
+// and adds those of a process.
+func (h hits) and(p *process) hits {
+	here, redis := p.pages.answered()
+	return hits{h.pages + here, h.redisPages + redis, h.local + int64(p.products.LocalHits())}
 }
 
 // observe counts what the caches tell.

@@ -139,6 +139,15 @@ func TestSwitches(t *testing.T) {
 			},
 		},
 		{
+			"the page cache: handlers make few pages",
+			4 * time.Second,
+			nil,
+			func(s *shop.Settings) { s.Pages = false }, func(s *shop.Settings) { s.Pages = true },
+			func(off, on shop.Figures) bool {
+				return off.Rendered == off.Pages && off.FromPages == 0 && on.Rendered < on.Pages/5 && on.FromPages > on.Pages/2
+			},
+		},
+		{
 			"jitter: what was kept together does not end together",
 			18 * time.Second,
 			func(s *shop.Settings) { s.Early, s.Connections = false, 100 },

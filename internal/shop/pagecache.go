@@ -1,0 +1,73 @@
+package shop
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/httpcache"
+)
+
+// pageCache keeps whole pages of one process. Nil keeps none.
+type pageCache struct {
+	cache *httpcache.Cache
+	local *mayfly.Local // nil without copies
+}
+
+// keptAtMost bounds what a page says of itself.
+const keptAtMost = time.Minute
+
+func newPageCache(ctx context.Context, s *Shop, rdb *redis.Client, local bool) (c *pageCache, err error) {
+	c = new(pageCache)
+	if local {
+		c.local, err = mayfly.OpenLocal(ctx, mayfly.LocalOptions{Redis: rdb, Prefixes: []string{pagePrefix}, MaxBytes: 16 << 20})
+		if err != nil {
+			return nil, err
+		}
+	}
+	c.cache, err = httpcache.NewCache(httpcache.Options{
+		Namespace: mayfly.Namespace[string, []byte]{Name: "pages", Redis: rdb, Prefix: pagePrefix, TTL: keptAtMost, Local: c.local, Observer: s.observer},
+		Key:       httpcache.Key{AnyHost: true}, // the load's, and that of a browser
+		Faults:    httpcache.Faults{RedisTimeout: s.redisTimeout},
+	})
+	if err != nil {
+		return nil, errors.Join(err, c.close(ctx))
+	}
+	return c, nil
+}
+
+// decorate returns next behind the cache.
+func (c *pageCache) decorate(next http.Handler) http.Handler {
+	if c == nil {
+		return next
+	}
+	return c.cache.Handler(next)
+}
+
+// answered returns how many requests were answered without the handler, by copies in the process (or those who waited for the same
+// page) and by Redis.
+func (c *pageCache) answered() (here, redis int64) {
+	if c == nil {
+		return 0, 0
+	}
+	s := c.cache.Stats()
+	return int64(s.Local + s.Collapsed + s.Stale), int64(s.Redis)
+}
+
+func (c *pageCache) close(ctx context.Context) error {
+	if c == nil {
+		return nil
+	}
+	var errs []error
+	if c.cache != nil {
+		errs = append(errs, c.cache.Close(ctx))
+	}
+	if c.local != nil {
+		errs = append(errs, c.local.Close(ctx))
+	}
+	return errors.Join(errs...)
+}
