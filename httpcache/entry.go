@@ -62,8 +62,6 @@ type index struct {
 	variants   []string // the names of those that are stored, the oldest first
 }
 
-const variantLen = 16 // bytes of a variant's name
-
 // fieldsOf returns h as a list, sorted by name so that equal headers are equal bytes.
 func fieldsOf(h http.Header) []field {
 	list := make([]field, 0, len(h))

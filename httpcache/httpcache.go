@@ -45,15 +45,16 @@ type Cache struct {
 	routes routes
 	prefix string // of the keys in Redis
 
-	guard    *lease.Guard
-	near     *near // nil: no local tier
-	flights  flight.Group[outcome]
-	works    works
-	renewing chan struct{} // holds one element per renewal that runs
-	epochs   epochs
-	doubts   doubts
-	quiet    quiet
-	stats    counters
+	guard      *lease.Guard
+	near       *near // nil: no local tier
+	flights    flight.Group[outcome]
+	works      works
+	renewing   chan struct{} // holds one element per renewal that runs
+	epochs     epochs
+	doubts     doubts
+	quiet      quiet
+	selections selections
+	stats      counters
 }
 
 // New returns a decorator of handlers, for programs that neither purge nor close: see [NewCache].

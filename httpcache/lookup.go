@@ -2,13 +2,10 @@ package httpcache
 
 import (
 	"context"
-	"crypto/sha256"
-	"encoding/hex"
 	"net/http"
 	"time"
 
 	"github.com/mayflycache/mayfly/internal/lease"
-	"github.com/mayflycache/mayfly/internal/rfc9111"
 )
 
 // sight is what the cache has for a request.
@@ -32,21 +29,12 @@ func (it *item) usable() bool {
 	return it.response != nil || it.index != nil || it.pass || it.barrier != 0
 }
 
-// variantName names what a request says in the fields that an answer varies by. Different ones meet by chance only, and
-// then the response, which has it in full, is not taken for an answer.
-func variantName(variant string) string {
-	sum := sha256.Sum256([]byte(variant))
-	return hex.EncodeToString(sum[:variantLen])
+// appendSlot appends to the key of a resource, which holds no space, what precedes the name in the key of a variant.
+func (ix *index) appendSlot(key []byte) []byte {
+	return append(append(append(key, ' '), ix.generation...), ' ')
 }
 
-// appendSlot appends the key of a variant to that of its resource, which holds no space.
-func (ix *index) appendSlot(key []byte, name string) []byte {
-	return append(append(append(append(key, ' '), ix.generation...), ' '), name...)
-}
-
-func (ix *index) slot(key, name string) string {
-	return string(ix.appendSlot([]byte(key), name))
-}
+func (ix *index) slot(key, name string) string { return string(ix.appendSlot([]byte(key))) + name }
 
 // atHand returns the response to r that this process has a copy of, or nil. It allocates nothing for what does not vary.
 func (c *Cache) atHand(key []byte, r *http.Request) *item {
@@ -54,9 +42,9 @@ func (c *Cache) atHand(key []byte, r *http.Request) *item {
 	if it == nil || it.index == nil {
 		return it
 	}
-	variant := rfc9111.Variant(it.index.fields, r.Header)
-	it = c.near.at(it.index.appendSlot(key, variantName(variant)))
-	if it == nil || it.response == nil || it.response.variant != variant {
+	want := c.selections.of(it.index.fields, r.Header)
+	it = c.near.at(append(it.index.appendSlot(key), want.name...))
+	if it == nil || it.response == nil || it.response.variant != want.variant {
 		return nil
 	}
 	return it
@@ -74,8 +62,8 @@ func (c *Cache) look(ctx context.Context, key string, r *http.Request) sight {
 	}
 	index := s.item
 	s.index = &index
-	s.variant = rfc9111.Variant(index.index.fields, r.Header)
-	s.name = variantName(s.variant)
+	want := c.selections.of(index.index.fields, r.Header)
+	s.variant, s.name = want.variant, want.name
 	s.slot = index.index.slot(key, s.name)
 	if s.item, s.local, s.unasked = c.see(ctx, s.slot); s.response != nil && s.response.variant != s.variant {
 		s.response = nil

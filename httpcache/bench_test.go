@@ -1,0 +1,97 @@
+package httpcache_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/httpcache"
+	"github.com/mayflycache/mayfly/redistest"
+)
+
+// discard is a client's writer that costs nothing: what is measured is the cache.
+type discard struct {
+	header http.Header
+	n      int
+}
+
+func (d *discard) Header() http.Header         { return d.header }
+func (d *discard) Write(b []byte) (int, error) { d.n += len(b); return len(b), nil }
+func (d *discard) WriteHeader(int)             {}
+
+// page is 10 KiB of HTML with the header that such a page has.
+var page = []byte(strings.Repeat("<p>some text</p>", 640))
+
+func servePage(w http.ResponseWriter, r *http.Request) {
+	h := w.Header()
+	h.Set("Content-Type", "text/html; charset=utf-8")
+	h.Set("Content-Length", fmt.Sprint(len(page)))
+	h.Set("Cache-Control", "public, max-age=3600")
+	h.Set("Etag", `"5f3a-1"`)
+	h.Set("Last-Modified", "Sat, 21 Nov 2026 09:00:00 GMT")
+	if strings.HasPrefix(r.URL.Path, "/vary") {
+		h.Set("Vary", "Accept-Encoding")
+	}
+	if strings.HasPrefix(r.URL.Path, "/tag") {
+		h.Set("Cache-Tag", "page")
+	}
+	w.Write(page)
+}
+
+// withLocal is a page cache with a local tier that has the page of path in it.
+func withLocal(tb testing.TB, path string) (http.Handler, *http.Request) {
+	rdb := redistest.Start(tb).Client()
+	opt := options(tb, rdb)
+	local, err := mayfly.OpenLocal(tb.Context(), mayfly.LocalOptions{Redis: rdb, Prefixes: []string{opt.Namespace.Prefix}, MaxBytes: 1 << 20})
+	if err != nil {
+		tb.Fatal(err)
+	}
+	tb.Cleanup(func() { local.Close(context.Background()) })
+	opt.Namespace.Local = local
+	cache := must(tb)(httpcache.NewCache(opt))
+	h := cache.Handler(http.HandlerFunc(servePage))
+	r := httptest.NewRequest("GET", "http://a.example"+path, nil)
+	set(r.Header, []string{"User-Agent: Mozilla/5.0", "Accept: text/html,*/*;q=0.8", "Accept-Encoding: gzip, deflate, br", "Accept-Language: en-US,en;q=0.5"})
+	for end := time.Now().Add(20 * time.Second); cache.Stats().Local == 0; {
+		h.ServeHTTP(&discard{header: make(http.Header)}, r)
+		if time.Now().After(end) {
+			tb.Fatal("no local hit")
+		}
+	}
+	return h, r
+}
+
+// A local hit allocates six times at most. The map of the header is net/http's.
+func TestAllocationsOfALocalHit(t *testing.T) {
+	for path, most := range map[string]float64{"/": 4, "/vary": 6, "/tag": 4} {
+		h, r := withLocal(t, path)
+		w := &discard{header: make(http.Header)}
+		if n := testing.AllocsPerRun(1000, func() { h.ServeHTTP(w, r) }); n > most {
+			t.Errorf("%s: %v allocations, want %v", path, n, most)
+		}
+	}
+}
+
+func BenchmarkHit(b *testing.B) {
+	for _, path := range []string{"/", "/vary", "/tag"} {
+		b.Run("local"+path, func(b *testing.B) {
+			h, r := withLocal(b, path)
+			b.ReportAllocs()
+			for b.Loop() {
+				h.ServeHTTP(&discard{header: make(http.Header)}, r)
+			}
+		})
+	}
+	b.Run("handler", func(b *testing.B) {
+		r := httptest.NewRequest("GET", "http://a.example/", nil)
+		b.ReportAllocs()
+		for b.Loop() {
+			servePage(&discard{header: make(http.Header)}, r)
+		}
+	})
+}

@@ -1,0 +1,62 @@
+package httpcache
+
+import (
+	"crypto/sha256"
+	"encoding/hex"
+	"hash/maphash"
+	"net/http"
+	"sync/atomic"
+
+	"github.com/mayflycache/mayfly/internal/rfc9111"
+)
+
+// selection is what a request says in the fields that an answer varies by.
+type selection struct {
+	raw     string // as it came; the rest follows from it
+	variant string // as the RFC compares it
+	name    string // of the variant: different ones meet by chance only, and then the response, which has it in full, is not taken
+}
+
+// selections remembers some, in a fixed space: to bring Accept-Encoding into its normal form takes longer than all the rest
+// of a local hit, and most clients say one of a few things.
+type selections [256]atomic.Pointer[selection]
+
+// maxRaw is how much of a request's fields is remembered.
+const maxRaw = 512
+
+var selectionSeed = maphash.MakeSeed()
+
+// of returns what a request says in these fields.
+func (m *selections) of(fields []string, request http.Header) *selection {
+	var room [maxRaw]byte
+	raw := room[:0]
+	for _, name := range fields {
+		raw = append(append(raw, name...), 0) // no name and no value has a zero byte
+		for _, line := range request[name] {
+			raw = append(append(raw, line...), 0)
+		}
+		raw = append(raw, 1)
+	}
+	if len(raw) > maxRaw {
+		return newSelection("", fields, request)
+	}
+	at := &m[maphash.Bytes(selectionSeed, raw)%uint64(len(m))]
+	if s := at.Load(); s != nil && s.raw == string(raw) {
+		return s
+	}
+	s := newSelection(string(raw), fields, request)
+	at.Store(s)
+	return s
+}
+
+func newSelection(raw string, fields []string, request http.Header) *selection {
+	variant := rfc9111.Variant(fields, request)
+	return &selection{raw, variant, variantName(variant)}
+}
+
+const nameLen = 16 // bytes of a variant's name, before they are written in hexadecimal
+
+func variantName(variant string) string {
+	sum := sha256.Sum256([]byte(variant))
+	return hex.EncodeToString(sum[:nameLen])
+}
