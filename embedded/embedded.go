@@ -17,6 +17,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
@@ -103,6 +104,26 @@ func (db *DB) Serve(l net.Listener) error {
 		return fmt.Errorf("embedded: %w", err)
 	}
 	return nil
+}
+
+// Stats says what a DB holds, and what it has done since it was opened.
+type Stats struct {
+	Keys, Expires int           // keys, and those with a TTL, dead ones included
+	Dead          int           // of Expires: over, and not yet removed; nobody sees them
+	Expired       int64         // keys removed because they were over
+	Evicted       int64         // keys removed for want of memory
+	Commands      int64         // processed
+	Hits, Misses  int64         // of reads
+	Cycle         time.Duration // spent on removing keys that are over, without anybody asking for them
+}
+
+// Stats adds up the figures. It is for now and then, not for every request.
+func (db *DB) Stats() Stats {
+	f, cycle := db.server.Figures()
+	return Stats{
+		Keys: f.Keys, Expires: f.Expires, Dead: f.Dead, Expired: f.Expired, Evicted: f.Evicted,
+		Commands: f.Commands, Hits: f.Hits, Misses: f.Misses, Cycle: cycle,
+	}
 }
 
 // Close closes the client, lets commands of others that have arrived finish, and closes their connections; if ctx ends before that, they are cut, and

@@ -122,3 +122,28 @@ func TestHz(t *testing.T) {
 		}
 	})
 }
+
+func TestStats(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		db := open(t, embedded.Options{Hz: 1})
+		rdb, ctx := db.Client(), t.Context()
+		rdb.Set(ctx, "first", "v", 10*time.Millisecond)
+		time.Sleep(50 * time.Millisecond) // a cycle ran, and the next is a second away
+		for i := range 10 {
+			rdb.Set(ctx, string(rune('a'+i)), "v", time.Duration(i%2)*100*time.Millisecond)
+		}
+		rdb.Get(ctx, "a")
+		rdb.Get(ctx, "nosuch")
+		if s := db.Stats(); s.Keys != 10 || s.Expires != 5 || s.Dead != 0 || s.Expired != 1 || s.Hits != 1 || s.Misses != 1 || s.Commands < 12 {
+			t.Errorf("%+v", s)
+		}
+		time.Sleep(200 * time.Millisecond)
+		if s := db.Stats(); s.Dead != 5 || s.Keys != 10 {
+			t.Errorf("before the cycle: %+v", s)
+		}
+		time.Sleep(10 * time.Second)
+		if s := db.Stats(); s.Dead != 0 || s.Keys != 5 || s.Expired != 6 {
+			t.Errorf("after the cycle: %+v", s)
+		}
+	})
+}

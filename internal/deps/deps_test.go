@@ -82,6 +82,7 @@ var rooms = map[string]room{
 		"internal/strategy", "internal/lab", "internal/shop", "internal/dashboard", goredis}},
 
 	// Operations: see it, enforce it.
+	"metrics":  {may: []string{"", goredis, "github.com/prometheus/client_golang"}},
 	"ttlguard": {may: []string{"jitter", goredis}},
 
 	// What the command shows: ways to keep a value, compared.

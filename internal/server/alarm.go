@@ -67,7 +67,9 @@ func (s *Server) tick() (more bool) {
 	if s.closed || s.frost != 0 {
 		return false
 	}
+	begun := time.Now()
 	s.engine.Tick(now)
+	s.ticked += time.Since(begun)
 	at, ok := s.engine.NextWake()
 	return ok && at <= now
 }

@@ -83,6 +83,7 @@ type Server struct {
 	listeners map[net.Listener]struct{}
 	closed    bool
 	alarm     alarm
+	ticked    time.Duration // spent in the engine's ticks
 	frost     frost
 	frozen    chan struct{} // closed when the frost is over
 	stall     int64         // DEBUG SLEEP lasts until then, in unix microseconds; 0: there is none
@@ -157,6 +158,13 @@ func (s *Server) Do(f func(now int64, e *engine.Engine)) {
 	s.mu.Lock()
 	f(s.options.Clock(), s.engine)
 	s.unlock()
+}
+
+// Figures returns the engine's, and the time spent so far in what it did by itself: removing what is over, and ending waits.
+func (s *Server) Figures() (f engine.Figures, ticked time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.engine.Figures(s.options.Clock()), s.ticked
 }
 
 // CatchUp does what is due at the clock's time: keys and fields that expired are reaped, waits ended. Call it when the clock was moved. When it

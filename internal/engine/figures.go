@@ -1,0 +1,26 @@
+package engine
+
+// Figures say what an engine holds and what it has done.
+type Figures struct {
+	Keys, Expires int   // keys, and those with a deadline, dead ones included
+	Dead          int   // of Expires: over, and not yet removed
+	Expired       int64 // keys removed because they were over
+	Evicted       int64 // keys removed for want of memory
+	Commands      int64 // processed
+	Hits, Misses  int64 // of reads
+}
+
+// Figures returns the figures at now, in unix microseconds.
+func (e *Engine) Figures(now int64) Figures {
+	s := &e.stats
+	f := Figures{
+		Expired: s.expiredKeys, Evicted: s.evictedKeys, Commands: s.commands, Hits: s.hits, Misses: s.misses,
+	}
+	for _, d := range e.dbs {
+		of := d.deadlines.Figures(now / 1000)
+		f.Keys += d.len()
+		f.Expires += of.Held
+		f.Dead += of.Dead
+	}
+	return f
+}

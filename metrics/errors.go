@@ -1,0 +1,52 @@
+package metrics
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly"
+)
+
+// kindOf returns which kind of error an Event of Redis's is about, for a label.
+func kindOf(e mayfly.Event) string {
+	if e.Outcome == mayfly.TimedOut {
+		return "timeout"
+	}
+	return errorKind(e.Err)
+}
+
+// replies are kinds of errors that Redis answers, by their first word.
+var replies = map[string]string{
+	"OOM": "oom", "READONLY": "readonly", "LOADING": "loading", "NOPERM": "auth", "NOAUTH": "auth", "WRONGPASS": "auth", "MOVED": "cluster",
+	"ASK": "cluster", "CLUSTERDOWN": "cluster", "TRYAGAIN": "cluster", "CROSSSLOT": "cluster", "MASTERDOWN": "replication", "NOREPLICAS": "replication",
+	"WRONGTYPE": "wrong_type", "MISCONF": "misconf", "BUSY": "busy", "NOSCRIPT": "script",
+}
+
+func errorKind(err error) string {
+	var reply redis.Error
+	var network net.Error
+	switch {
+	case err == nil:
+		return "other"
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
+		return "timeout"
+	case errors.Is(err, context.Canceled):
+		return "canceled"
+	case errors.As(err, &network), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
+		return "network"
+	case errors.Is(err, redis.ErrClosed):
+		return "closed"
+	case errors.As(err, &reply):
+		word, _, _ := strings.Cut(err.Error(), " ")
+		if kind, ok := replies[word]; ok {
+			return kind
+		}
+		return "reply"
+	}
+	return "other"
+}

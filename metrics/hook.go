@@ -1,0 +1,72 @@
+package metrics
+
+import (
+	"context"
+	"errors"
+	"net"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Hook returns a go-redis hook that times the commands of a client, as mayfly_redis_operation_duration_seconds, and counts
+// their errors:
+//
+//	rdb.AddHook(observer.Hook("cache"))
+//
+// The name stands where errors have a namespace. With a client whose ContextTimeoutEnabled is false a cache's own commands are not
+// seen by hooks.
+func (m *Observer) Hook(name string) redis.Hook { return hook{m, m.bounded(name)} }
+
+type hook struct {
+	m    *Observer
+	name string
+}
+
+func (h hook) DialHook(next redis.DialHook) redis.DialHook {
+	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
+}
+
+func (h hook) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		begun := time.Now()
+		err := next(ctx, cmd)
+		h.saw(ctx, operation(cmd.Name()), time.Since(begun), err)
+		return err
+	}
+}
+
+func (h hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		begun := time.Now()
+		err := next(ctx, cmds)
+		h.saw(ctx, "pipeline", time.Since(begun), err)
+		return err
+	}
+}
+
+func (h hook) saw(ctx context.Context, operation string, took time.Duration, err error) {
+	key := seriesKey{namespace: operation}
+	found, ok := h.m.series.Load(key)
+	if !ok {
+		found, _ = h.m.series.LoadOrStore(key, &series{time: h.m.redis.WithLabelValues(operation)})
+	}
+	h.m.observe(ctx, found.(*series).time, took)
+	if err != nil && !errors.Is(err, redis.Nil) {
+		h.m.sums[backend].WithLabelValues(h.name, errorKind(err)).Inc()
+	}
+}
+
+// operations are the commands with a label of their own; the others are "other".
+var operations = map[string]bool{
+	"get": true, "mget": true, "set": true, "getex": true, "getset": true, "del": true, "unlink": true, "expire": true, "pexpire": true, "pttl": true, "ttl": true,
+	"eval": true, "evalsha": true, "evalsha_ro": true, "eval_ro": true, "incr": true, "incrby": true, "hget": true, "hmget": true, "hgetall": true, "hset": true,
+	"hsetex": true, "hgetex": true, "lrange": true, "rpush": true, "scan": true, "publish": true, "spublish": true, "ping": true, "exists": true,
+}
+
+func operation(name string) string {
+	if operations[name] {
+		return name
+	}
+	return "other"
+}

@@ -1,0 +1,317 @@
+// Package metrics counts and times for Prometheus what a mayfly cache does. [New] returns an Observer for any number of
+// namespaces and local tiers:
+//
+//	observer, err := metrics.New(prometheus.DefaultRegisterer, metrics.Options{})
+//	users := mayfly.Namespace[int64, User]{ ..., Observer: observer}
+//
+// What is not an Event is read when Prometheus asks: local hits, local tiers, the embedded engine, an HTTP cache (see
+// [Options]). Every name begins with mayfly_; docs/metrics.md lists them. Labels are names of namespaces and outcomes, never
+// keys.
+//
+// grafana.json is a dashboard of them, alerts.yml has rules for alerts.
+package metrics
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+
+	"github.com/mayflycache/mayfly"
+)
+
+// Options say what is measured beside the Events. The zero value is fine.
+type Options struct {
+	// Locals are the local tiers, by a name for each: local.Stats.
+	Locals map[string]func() mayfly.LocalStats
+
+	// Engines are embedded databases, by a name for each:
+	//	func() metrics.EngineStats { return metrics.EngineStats(db.Stats()) }
+	Engines map[string]func() EngineStats
+
+	// HTTP are caches of httpcache, by a name for each:
+	//	func() metrics.HTTPStats { return metrics.HTTPStats(pages.Stats()) }
+	HTTP map[string]func() HTTPStats
+
+	// TraceID returns the id of the trace that ctx belongs to, or nothing; what is timed then carries it as an exemplar, as
+	// trace_id. Nil is none.
+	TraceID func(ctx context.Context) string
+
+	// Buckets are upper bounds, in seconds, of classic histograms beside the native ones, for a Prometheus that does not take
+	// native histograms. [Buckets] are a choice that fits; nil has none.
+	Buckets []float64
+}
+
+// Buckets are classic ones from 100 microseconds to 10 seconds.
+var Buckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
+
+func (o Options) validate() error {
+	var wrong []error
+	for i, b := range o.Buckets {
+		if !(b > 0) || i > 0 && b <= o.Buckets[i-1] {
+			wrong = append(wrong, fmt.Errorf("metrics: Options.Buckets[%d] must be greater than 0 and than the one before, got %v", i, b))
+		}
+	}
+	for name, read := range o.Locals {
+		if read == nil {
+			wrong = append(wrong, fmt.Errorf("metrics: Options.Locals[%q] is nil: give it the Stats of the local tier", name))
+		}
+	}
+	for name, read := range o.Engines {
+		if read == nil {
+			wrong = append(wrong, fmt.Errorf("metrics: Options.Engines[%q] is nil: give it the Stats of the database", name))
+		}
+	}
+	for name, read := range o.HTTP {
+		if read == nil {
+			wrong = append(wrong, fmt.Errorf("metrics: Options.HTTP[%q] is nil: give it the Stats of the cache", name))
+		}
+	}
+	return errors.Join(wrong...)
+}
+
+// Observer counts Events. It is safe for concurrent use.
+type Observer struct {
+	opt   Options
+	sums  map[mayfly.Kind]*prometheus.CounterVec   // by namespace and outcome
+	times map[mayfly.Kind]*prometheus.HistogramVec // by namespace, or none
+	open  *prometheus.GaugeVec                     // breakers
+	redis *prometheus.HistogramVec                 // commands of the hook
+
+	series sync.Map // *series by seriesKey, so that labels are not looked up again and again
+
+	mu    sync.Mutex                 // guards what follows
+	names map[string]bool            // of namespaces
+	local map[string][]func() uint64 // hits
+}
+
+var _ mayfly.LocalObserver = (*Observer)(nil)
+
+// mostNamespaces bounds the labels: what comes after so many names is counted as "other".
+const mostNamespaces = 200
+
+// sums are the counters of Events: name, help, and what the outcome is called there.
+var sums = map[mayfly.Kind][3]string{
+	mayfly.Read:    {"mayfly_requests_total", "Reads of cached values, by outcome; hit_local is one that cost no trip to Redis.", "outcome"},
+	mayfly.Load:    {"mayfly_loads_total", "Keys that the loader was asked for, by result.", "result"},
+	mayfly.Join:    {"mayfly_coalesced_waiters_total", "Callers who waited for a load that another caller of their process had begun.", ""},
+	mayfly.Wait:    {"mayfly_lease_waits_total", "Waits for a load of another process, by result.", "result"},
+	mayfly.Fill:    {"mayfly_fills_total", "Loaded values offered to Redis; refused is one that was deleted or replaced meanwhile.", "result"},
+	mayfly.Refresh: {"mayfly_early_refreshes_total", "Renewals of values before their end, by result; refused is one that another process does.", "result"},
+	mayfly.Write:   {"mayfly_writes_total", "Values set by callers, by result.", "result"},
+	mayfly.Removal: {"mayfly_removals_total", "Keys deleted by callers, by result.", "result"},
+	mayfly.Backend: {"mayfly_redis_errors_total", "Times that Redis could not be asked, by kind.", "kind"},
+	mayfly.Breaker: {"mayfly_breaker_changes_total", "Breakers that opened (failed) or closed (ok).", "result"},
+	mayfly.Limit:   {"mayfly_limiter_decisions_total", "Calls that a limiter was asked about, by decision.", "decision"},
+	mayfly.Warning: {"mayfly_warnings_total", "Configurations that were accepted and are dangerous.", ""},
+}
+
+// times are the histograms of Events.
+var times = map[mayfly.Kind][2]string{
+	mayfly.Read: {"mayfly_request_duration_seconds", "How long reads took that were no local hits."},
+	mayfly.Load: {"mayfly_load_duration_seconds", "How long the loader took."},
+	mayfly.Wait: {"mayfly_lease_wait_duration_seconds", "How long a load of another process was waited for."},
+	mayfly.Lag:  {"mayfly_invalidation_lag_seconds", "How long it took to hear of a change in Redis, tried several times a second."},
+}
+
+// New returns an Observer whose metrics are registered with r.
+func New(r prometheus.Registerer, o Options) (*Observer, error) {
+	if r == nil {
+		return nil, errors.New("metrics: the registerer is nil: give it prometheus.DefaultRegisterer or a registry of your own")
+	}
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	m := &Observer{
+		opt: o, sums: map[mayfly.Kind]*prometheus.CounterVec{}, times: map[mayfly.Kind]*prometheus.HistogramVec{},
+		names: map[string]bool{}, local: map[string][]func() uint64{},
+	}
+	var all []prometheus.Collector
+	for kind, s := range sums {
+		labels := []string{"namespace"}
+		if s[2] != "" {
+			labels = append(labels, s[2])
+		}
+		if kind == mayfly.Read { // local hits are read when asked for, as the same metric
+			m.sums[kind] = prometheus.NewCounterVec(prometheus.CounterOpts{Name: s[0], Help: s[1]}, labels)
+			continue
+		}
+		m.sums[kind] = prometheus.NewCounterVec(prometheus.CounterOpts{Name: s[0], Help: s[1]}, labels)
+		all = append(all, m.sums[kind])
+	}
+	for kind, s := range times {
+		labels := []string{"namespace"}
+		if kind == mayfly.Lag {
+			labels = nil
+		}
+		m.times[kind] = m.histogram(s[0], s[1], labels...)
+		all = append(all, m.times[kind])
+	}
+	m.redis = m.histogram("mayfly_redis_operation_duration_seconds", "How long Redis took to answer, by command, as the hook saw it.", "operation")
+	m.open = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "mayfly_breaker_open_servers", Help: "Servers that are not asked, as they did not answer."}, []string{"namespace"})
+	all = append(all, m.redis, m.open, requests{m})
+	all = append(all, m.figures()...)
+	for i, c := range all {
+		if err := r.Register(c); err != nil {
+			for _, done := range all[:i] {
+				r.Unregister(done)
+			}
+			return nil, fmt.Errorf("metrics: %w", err)
+		}
+	}
+	return m, nil
+}
+
+func (m *Observer) histogram(name, help string, labels ...string) *prometheus.HistogramVec {
+	return prometheus.NewHistogramVec(prometheus.HistogramOpts{
+		Name: name, Help: help, Buckets: m.opt.Buckets,
+		NativeHistogramBucketFactor: 1.1, NativeHistogramMaxBucketNumber: 100, NativeHistogramMinResetDuration: time.Hour,
+	}, labels)
+}
+
+type seriesKey struct {
+	namespace string
+	kind      mayfly.Kind
+	outcome   mayfly.Outcome
+	of        string // of an error
+}
+
+// series is where an Event is counted; nil where it is not.
+type series struct {
+	sum  prometheus.Counter
+	time prometheus.Observer
+	open prometheus.Gauge
+}
+
+// Observe counts e.
+func (m *Observer) Observe(ctx context.Context, e mayfly.Event) {
+	key := seriesKey{namespace: e.Namespace, kind: e.Kind, outcome: e.Outcome}
+	if e.Kind == mayfly.Backend {
+		key.of = kindOf(e)
+	}
+	found, ok := m.series.Load(key)
+	if !ok {
+		found, _ = m.series.LoadOrStore(key, m.make(key))
+	}
+	s := found.(*series)
+	if s.sum != nil {
+		s.sum.Add(count(e))
+	}
+	if s.time != nil && e.Took > 0 {
+		m.observe(ctx, s.time, e.Took)
+	}
+	if s.open != nil {
+		if e.Outcome == mayfly.Failed {
+			s.open.Inc()
+		} else {
+			s.open.Dec()
+		}
+	}
+}
+
+// count is how much an Event counts.
+func count(e mayfly.Event) float64 {
+	if (e.Kind == mayfly.Load || e.Kind == mayfly.Removal || e.Kind == mayfly.Write) && e.N > 0 {
+		return float64(e.N)
+	}
+	return 1
+}
+
+func (m *Observer) observe(ctx context.Context, to prometheus.Observer, took time.Duration) {
+	if m.opt.TraceID != nil {
+		if id := m.opt.TraceID(ctx); id != "" && len(id) <= 64 {
+			to.(prometheus.ExemplarObserver).ObserveWithExemplar(took.Seconds(), prometheus.Labels{"trace_id": id})
+			return
+		}
+	}
+	to.Observe(took.Seconds())
+}
+
+// make returns the series of key.
+func (m *Observer) make(key seriesKey) *series {
+	namespace := m.bounded(key.namespace)
+	s := new(series)
+	if vec := m.sums[key.kind]; vec != nil {
+		labels := []string{namespace}
+		switch name := sums[key.kind][2]; {
+		case name == "kind":
+			labels = append(labels, key.of)
+		case name != "":
+			labels = append(labels, outcome(key.kind, key.outcome))
+		}
+		s.sum = vec.WithLabelValues(labels...)
+	}
+	if vec := m.times[key.kind]; vec != nil {
+		labels := []string{namespace}
+		if key.kind == mayfly.Lag {
+			labels = nil
+		}
+		s.time = vec.WithLabelValues(labels...)
+	}
+	if key.kind == mayfly.Breaker {
+		s.open = m.open.WithLabelValues(namespace)
+	}
+	return s
+}
+
+// outcomes are those that become labels; others are "other".
+var outcomes = []mayfly.Outcome{
+	mayfly.OK, mayfly.Failed, mayfly.HitRedis, mayfly.Stale, mayfly.Negative, mayfly.Miss, mayfly.Bypass, mayfly.Refused, mayfly.TimedOut, mayfly.Dropped, mayfly.Denied,
+}
+
+func outcome(k mayfly.Kind, o mayfly.Outcome) string {
+	switch {
+	case k == mayfly.Limit && o == mayfly.OK:
+		return "allowed"
+	case k == mayfly.Load && o == mayfly.Negative:
+		return "not_found"
+	case !slices.Contains(outcomes, o):
+		return "other"
+	}
+	return string(o)
+}
+
+// bounded returns the label of a namespace.
+func (m *Observer) bounded(namespace string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.names[namespace] {
+		if len(m.names) == mostNamespaces {
+			return "other"
+		}
+		m.names[namespace] = true
+	}
+	return namespace
+}
+
+// ObserveLocal counts the local hits of a cache.
+func (m *Observer) ObserveLocal(namespace string, hits func() uint64) {
+	namespace = m.bounded(namespace)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.local[namespace] = append(m.local[namespace], hits)
+}
+
+// requests collects mayfly_requests_total: what Events said, and local hits, which are counted elsewhere.
+type requests struct{ m *Observer }
+
+var localHits = prometheus.NewDesc(sums[mayfly.Read][0], sums[mayfly.Read][1], []string{"namespace", "outcome"}, nil)
+
+func (r requests) Describe(to chan<- *prometheus.Desc) { to <- localHits }
+
+func (r requests) Collect(to chan<- prometheus.Metric) {
+	r.m.sums[mayfly.Read].Collect(to)
+	r.m.mu.Lock()
+	defer r.m.mu.Unlock()
+	for namespace, caches := range r.m.local {
+		sum := uint64(0)
+		for _, hits := range caches {
+			sum += hits()
+		}
+		to <- prometheus.MustNewConstMetric(localHits, prometheus.CounterValue, float64(sum), namespace, string(mayfly.HitLocal))
+	}
+}
