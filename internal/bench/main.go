@@ -56,12 +56,17 @@ var measurements = []measurement{
 	{"local hits", []string{performance}, func(w []io.Writer, o settings) { localHits(w[0], o) }},
 	{"many", []string{performance}, func(w []io.Writer, o settings) { manyHits(w[0], o) }},
 	{"stampede", []string{performance}, func(w []io.Writer, o settings) { stampede(w[0], o) }},
+	{"httpcache", []string{performance}, func(w []io.Writer, o settings) { httpCaches(w[0], o) }},
 	{"million", []string{performance}, func(w []io.Writer, o settings) { million(w[0], o) }},
 }
 
 func main() {
 	if len(os.Args) == 2 && os.Args[1] == serveMini {
 		beMini()
+		return
+	}
+	if len(os.Args) == 3 && os.Args[1] == servePages {
+		servePagesChild(os.Args[2])
 		return
 	}
 	if len(os.Args) > 2 && os.Args[1] == beStampeding {
