@@ -18,7 +18,8 @@ var (
 	Counter   = Kind{"incrby", 0} // the key is its first argument, as of the others
 )
 
-// Transact sends MULTI, cmds, EXEC in one trip, and never twice. The commands are about one key, write it as a kind, and one
+// Transact sends MULTI, cmds, EXEC in one trip, and never twice: go-redis repeats a transaction only if it could not send all of
+// it, and what lacks its EXEC is not done. The commands are about one key, write it as a kind, and one
 // of them is a PEXPIRE, so that there is no moment at which the key has no end.
 //
 // Transactions know no conditions. A write of another kind's key fails and leaves the value alone, but the PEXPIRE is done all
@@ -31,7 +32,6 @@ func (r Room[K, V]) Transact(ctx context.Context, full string, is Kind, cmds ...
 		before = redis.NewIntCmd(ctx, "pexpiretime", full)
 		pipe.Process(ctx, before)
 	}
-	cmds[0] = onceOfAll{cmds[0]}
 	pipe.BatchProcess(ctx, cmds...)
 	_, err := pipe.Exec(ctx)
 	switch {
@@ -42,11 +42,6 @@ func (r Room[K, V]) Transact(ctx context.Context, full string, is Kind, cmds ...
 	}
 	return errors.Join(r.ExplainWrite(ctx, full, err), r.giveBack(ctx, full, is, before))
 }
-
-// onceOfAll is a command of a pipeline that go-redis does not repeat when a reply is lost, for none of its commands.
-type onceOfAll struct{ redis.Cmder }
-
-func (onceOfAll) NoRetry() bool { return true }
 
 // giveBack gives a key of another kind the end that it had before a transaction. Between the two it may have been deleted, and
 // made anew by its owner or by us: if it is of our kind now, it is left as it is.
