@@ -61,7 +61,7 @@ func (h hook) saw(ctx context.Context, operation string, took time.Duration, err
 var operations = map[string]bool{
 	"get": true, "mget": true, "set": true, "getex": true, "getset": true, "del": true, "unlink": true, "expire": true, "pexpire": true, "pttl": true, "ttl": true,
 	"eval": true, "evalsha": true, "evalsha_ro": true, "eval_ro": true, "incr": true, "incrby": true, "hget": true, "hmget": true, "hgetall": true, "hset": true,
-	"hsetex": true, "hgetex": true, "lrange": true, "rpush": true, "scan": true, "publish": true, "spublish": true, "ping": true, "exists": true,
+	"hsetex": true, "hgetex": true, "lrange": true, "rpush": true, "lpush": true, "hello": true, "scan": true, "publish": true, "spublish": true, "ping": true, "exists": true,
 }
 
 func operation(name string) string {

@@ -82,6 +82,8 @@ type Observer struct {
 	open  *prometheus.GaugeVec                     // breakers
 	redis *prometheus.HistogramVec                 // commands of the hook
 
+	audited, endless, auditedAt *prometheus.GaugeVec
+
 	series sync.Map // *series by seriesKey, so that labels are not looked up again and again
 
 	mu    sync.Mutex                 // guards what follows
@@ -153,7 +155,13 @@ func New(r prometheus.Registerer, o Options) (*Observer, error) {
 	}
 	m.redis = m.histogram("mayfly_redis_operation_duration_seconds", "How long Redis took to answer, by command, as the hook saw it.", "operation")
 	m.open = prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: "mayfly_breaker_open_servers", Help: "Servers that are not asked, as they did not answer."}, []string{"namespace"})
-	all = append(all, m.redis, m.open, requests{m})
+	gauge := func(name, help string) *prometheus.GaugeVec {
+		return prometheus.NewGaugeVec(prometheus.GaugeOpts{Name: name, Help: help}, []string{"server"})
+	}
+	m.audited = gauge("mayfly_audit_keys", "Keys that the latest audit looked at.")
+	m.endless = gauge("mayfly_audit_keys_without_ttl", "Keys without TTL among them.")
+	m.auditedAt = gauge("mayfly_audit_timestamp_seconds", "When that was, in unix time.")
+	all = append(all, m.redis, m.open, m.audited, m.endless, m.auditedAt, requests{m})
 	all = append(all, m.figures()...)
 	for i, c := range all {
 		if err := r.Register(c); err != nil {
