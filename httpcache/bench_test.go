@@ -9,8 +9,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/httpcache"
+	"github.com/mayflycache/mayfly/internal/realredis"
 	"github.com/mayflycache/mayfly/redistest"
 )
 
@@ -77,6 +80,14 @@ func TestAllocationsOfALocalHit(t *testing.T) {
 	}
 }
 
+func tuned(tb testing.TB) *redis.Client {
+	o := realredis.Start(tb, realredis.Options{}).Options()
+	o.ContextTimeoutEnabled = true
+	rdb := redis.NewClient(o)
+	tb.Cleanup(func() { rdb.Close() })
+	return rdb
+}
+
 func BenchmarkHit(b *testing.B) {
 	for _, path := range []string{"/", "/vary", "/tag"} {
 		b.Run("local"+path, func(b *testing.B) {
@@ -87,6 +98,29 @@ func BenchmarkHit(b *testing.B) {
 			}
 		})
 	}
+	b.Run("redis", func(b *testing.B) {
+		rdb := tuned(b)
+		h := must(b)(httpcache.NewCache(options(b, rdb))).Handler(http.HandlerFunc(servePage))
+		r := httptest.NewRequest("GET", "http://a.example/", nil)
+		h.ServeHTTP(&discard{header: make(http.Header)}, r)
+		b.ReportAllocs()
+		for b.Loop() {
+			h.ServeHTTP(&discard{header: make(http.Header)}, r)
+		}
+	})
+	b.Run("go-redis", func(b *testing.B) {
+		rdb := tuned(b)
+		rdb.Set(b.Context(), "page", page, time.Hour)
+		b.ReportAllocs()
+		for b.Loop() {
+			w := &discard{header: make(http.Header)}
+			body, err := rdb.Get(b.Context(), "page").Bytes()
+			if err != nil {
+				b.Fatal(err)
+			}
+			w.Write(body)
+		}
+	})
 	b.Run("handler", func(b *testing.B) {
 		r := httptest.NewRequest("GET", "http://a.example/", nil)
 		b.ReportAllocs()

@@ -2,6 +2,7 @@ package httpcache
 
 import (
 	"bufio"
+	"context"
 	"io"
 	"net"
 	"net/http"
@@ -24,9 +25,10 @@ const (
 // cache have set is neither stored nor lost.
 type capture struct {
 	w      http.ResponseWriter
-	header http.Header // the handler's
-	head   bool        // the request's method is HEAD: no body goes to the client
-	limit  int64       // of what is kept
+	ctx    context.Context // the handler's
+	header http.Header     // the handler's
+	head   bool            // the request's method is HEAD: no body goes to the client
+	limit  int64           // of what is kept
 
 	// decide says, once, what to do with a final answer. It may change header, which goes to the client next; with another
 	// status than the handler's, it is that one which the client gets, and nothing of the body.
@@ -214,6 +216,14 @@ func (c *capture) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		c.overflow()
 	}
 	return http.NewResponseController(c.w).Hijack()
+}
+
+// CloseNotify is for frameworks that still ask for it: it tells the end of the handler's context, which a client's leaving is
+// only where the answer is for that client alone.
+func (c *capture) CloseNotify() <-chan bool {
+	closed := make(chan bool, 1)
+	context.AfterFunc(c.ctx, func() { closed <- true })
+	return closed
 }
 
 // Push is HTTP/2's, where the server has it.

@@ -18,6 +18,7 @@ import (
 type attempt struct {
 	*exchange
 	fill  filling
+	ctx   context.Context // the handler's
 	tied  *tether
 	out   *capture
 	outer http.Header // what handlers around the cache had set
@@ -54,6 +55,7 @@ func (x *exchange) forward(fill filling) {
 	stop := c.keep(fill.claim)
 	defer stop()
 
+	a.ctx = ctx
 	a.begin()
 	a.call(x.next, a.request(ctx, true))
 	if a.end == notModified && !rfc9111.Selects(headerOf(a.asked.header), a.out.header) {
@@ -80,18 +82,18 @@ func (x *exchange) forward(fill filling) {
 
 // begin makes a the attempt that it was before the handler was called.
 func (a *attempt) begin() {
-	a.out = newCapture(a.w, a.r)
+	a.out = newCapture(a.w, a.r, a.ctx)
 	a.out.limit = a.cache.opt.MaxBody
 	a.out.decide, a.out.overflow = a.decide, a.overflow
 	a.end, a.answer, a.sent = passed, nil, time.Now()
 }
 
-func newCapture(w http.ResponseWriter, r *http.Request) *capture {
+func newCapture(w http.ResponseWriter, r *http.Request, ctx context.Context) *capture {
 	header := w.Header().Clone()
 	if header == nil {
 		header = make(http.Header)
 	}
-	return &capture{w: w, header: header, head: r.Method == http.MethodHead}
+	return &capture{w: w, ctx: ctx, header: header, head: r.Method == http.MethodHead}
 }
 
 // call calls the handler. Where it panics or exits before the client has got anything, a stored response may stand in; else
@@ -251,7 +253,7 @@ func (a *attempt) overflow() {
 
 // store stores what was captured, and lets those go on who wait.
 func (a *attempt) store() (wait func()) {
-	if !a.out.whole() {
+	if !a.out.whole() || a.ctx.Err() != nil { // a handler that is told to stop may return as if it were done
 		a.give(0, "truncated")
 		a.tell(mayfly.Fill, mayfly.Failed, io.ErrUnexpectedEOF)
 		return func() {}

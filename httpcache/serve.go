@@ -26,7 +26,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.pass(w, r, rfc9111.FwdMethod)
 		return
 	}
-	if r.Header["Upgrade"] != nil { // another protocol: not even the writer is ours
+	if to := r.Header.Get("Upgrade"); to != "" && !strings.EqualFold(to, "h2c") { // another protocol: not even the writer is ours
 		h.next.ServeHTTP(w, r)
 		return
 	}
@@ -234,7 +234,7 @@ func (c *Cache) say(s rfc9111.CacheStatus) string {
 func (h *handler) pass(w http.ResponseWriter, r *http.Request, why rfc9111.Forward) {
 	c := h.cache
 	c.stats.passed.Add(1)
-	p := newCapture(w, r)
+	p := newCapture(w, r, r.Context())
 	p.limit, p.overflow = c.opt.MaxBody, func() {}
 	post := poster{cache: c, r: r, outer: w.Header().Clone(), sent: time.Now()}
 	p.decide = func(status int, header http.Header) (mode, int) {

@@ -145,6 +145,30 @@ func TestAClientThatLeavesDoesNotEndTheFill(t *testing.T) {
 	}
 }
 
+// A handler that is told to stop may return as if it were done: what it wrote is not whole.
+func TestWhatAHandlerWasToldToStopIsNotStored(t *testing.T) {
+	stopped := make(chan struct{})
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", fresh)
+		io.WriteString(w, "half")
+		w.(http.Flusher).Flush()
+		<-w.(interface{ CloseNotify() <-chan bool }).CloseNotify() // as frameworks do
+		<-r.Context().Done()
+		close(stopped)
+	}, func(o *httpcache.Options) { o.Shared.Timeout = 50 * time.Millisecond })
+	ctx, cancel := context.WithCancel(t.Context())
+	req, _ := http.NewRequestWithContext(ctx, "GET", s.URL, nil)
+	if _, err := s.Client().Do(req); err != nil {
+		t.Fatal(err)
+	}
+	cancel()
+	<-stopped
+	eventually(t, "an event says so", func() bool { return s.events.count(mayfly.Fill, mayfly.Failed) == 1 })
+	if n := s.cache.Stats().Stored; n != 0 {
+		t.Errorf("%d stored", n)
+	}
+}
+
 // The handler of an answer that is for its client alone learns that the client has left, as without a cache.
 func TestAnAnswerForOneEndsWithItsClient(t *testing.T) {
 	ended := make(chan struct{})

@@ -1,0 +1,72 @@
+package httpcache_test
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"time"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/embedded"
+	"github.com/mayflycache/mayfly/httpcache"
+)
+
+func Example() {
+	db := mayfly.Must(embedded.Open(embedded.Options{})) // stands for a redis.NewClient
+	ctx := context.Background()
+	defer db.Close(ctx)
+
+	products := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		fmt.Println("the handler is asked for", r.URL.Path)
+		w.Header().Set("Cache-Control", "max-age=60, stale-while-revalidate=600")
+		w.Header().Set("Cache-Tag", "products")
+		io.WriteString(w, "a product")
+	})
+
+	cache := mayfly.Must(httpcache.NewCache(httpcache.Options{
+		Namespace: mayfly.Namespace[string, []byte]{Name: "pages", Redis: db.Client(), Prefix: "http:", TTL: 24 * time.Hour},
+	}))
+	defer cache.Close(ctx)
+	site := cache.Handler(products)
+
+	get := func(path string) {
+		w := httptest.NewRecorder()
+		site.ServeHTTP(w, httptest.NewRequest("GET", "https://shop.example"+path, nil))
+		how, _, _ := strings.Cut(w.Header().Get("Cache-Status"), "; ttl")
+		fmt.Println(w.Body, "-", how)
+	}
+	get("/products/7")
+	get("/products/7")
+	cache.Purge(ctx, httpcache.Tag("products")) // after a change of the database
+	get("/products/7")
+	// Output:
+	// the handler is asked for /products/7
+	// a product - mayfly; fwd=uri-miss
+	// a product - mayfly; hit
+	// the handler is asked for /products/7
+	// a product - mayfly; fwd=uri-miss
+}
+
+// Routes whose handlers say nothing get a Cache-Control from the options; a decorator is all that is needed then.
+func ExampleNew() {
+	db := mayfly.Must(embedded.Open(embedded.Options{}))
+	ctx := context.Background()
+	defer db.Close(ctx)
+
+	decorate := mayfly.Must(httpcache.New(httpcache.Options{
+		Namespace: mayfly.Namespace[string, []byte]{Name: "assets", Redis: db.Client(), Prefix: "assets:", TTL: time.Hour},
+		Override:  map[string]string{"GET /assets/": "public, max-age=600"},
+	}))
+	h := decorate(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "body { }") }))
+	for range 2 {
+		w := httptest.NewRecorder()
+		h.ServeHTTP(w, httptest.NewRequest("GET", "http://shop.example/assets/site.css", nil))
+		fmt.Println(w.Header().Get("Cache-Control"), "-", strings.Contains(w.Header().Get("Cache-Status"), "; hit"))
+	}
+	// Output:
+	// public, max-age=600 - false
+	// public, max-age=600 - true
+}
