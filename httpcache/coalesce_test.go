@@ -189,7 +189,7 @@ func TestRedisIsNoCondition(t *testing.T) {
 					if b, _ := io.ReadAll(res.Body); res.StatusCode != 200 || string(b) != "body" {
 						t.Fatalf("%d: %d, %q", i, res.StatusCode, b)
 					}
-					if took := time.Since(begun); took > 210*time.Millisecond || i > 10 && took > 20*time.Millisecond && i%10 != 0 {
+					if took := time.Since(begun); took > 110*time.Millisecond || i > 10 && took > 20*time.Millisecond && i%10 != 0 {
 						t.Errorf("request %d took %v", i, took)
 					}
 				}

@@ -45,7 +45,13 @@ const (
 func (x *exchange) forward(fill filling) {
 	c := x.cache
 	c.stats.forwarded.Add(1)
-	a := &attempt{exchange: x, fill: fill, outer: x.w.Header().Clone(), epoch: c.epochs.at(x.r.Context(), c)}
+	a := &attempt{exchange: x, fill: fill, outer: x.w.Header().Clone(), epoch: unknown}
+	if x.s.unasked == nil {
+		within, cancel := c.within(x.r.Context(), x.asked)
+		a.epoch = c.epochs.at(within, c)
+		cancel()
+	}
+	a.tellRead()
 	ctx, tied := tie(x.r.Context(), c.opt.Shared.Timeout)
 	defer tied.end()
 	a.tied = tied
@@ -64,6 +70,7 @@ func (x *exchange) forward(fill filling) {
 		a.call(x.next, a.request(ctx, false))
 	}
 	stored := func() {}
+	a.tellLoad()
 	switch a.end {
 	case captured:
 		stored = a.store()
@@ -113,6 +120,7 @@ func (a *attempt) call(next http.Handler, r *http.Request) {
 		a.abort()
 	}()
 	next.ServeHTTP(a.out, r)
+	a.exchange.r.Pattern = r.Pattern // handlers around the cache may want to know
 	a.out.returned()
 	returned = true
 }
@@ -339,6 +347,24 @@ func (x *exchange) serveStale(why error) {
 	c.tell(x.r.Context(), mayfly.Event{Kind: mayfly.Read, Outcome: mayfly.Stale, Key: x.s.slot, Took: time.Since(x.begun), Err: why})
 	x.status.Detail = staleDetail
 	c.answer(x.w, x.r, x.s.response, now, x.status)
+}
+
+// tellRead tells that the cache had no answer, or could not be asked.
+func (a *attempt) tellRead() {
+	if a.exchange.s.unasked != nil {
+		a.tell(mayfly.Read, mayfly.Bypass, nil)
+	} else {
+		a.tell(mayfly.Read, mayfly.Miss, nil)
+	}
+}
+
+// tellLoad tells how long the handler took, and whether it failed.
+func (a *attempt) tellLoad() {
+	e := mayfly.Event{Kind: mayfly.Load, Outcome: mayfly.OK, Key: a.exchange.s.slot, Took: time.Since(a.sent), N: 1, Err: a.failed}
+	if a.failed != nil {
+		e.Outcome = mayfly.Failed
+	}
+	a.cache.tell(a.r.Context(), e)
 }
 
 func (a *attempt) tell(kind mayfly.Kind, outcome mayfly.Outcome, err error) {

@@ -39,7 +39,9 @@ func (x *exchange) alone() {
 	case x.s.pass:
 		fill.over = true
 	case x.s.response != nil && x.status.Fwd == rfc9111.FwdRequest: // somebody wants it newer than fresh: so it may be, for all
-		fill.claim = x.cache.guard.Renew(x.r.Context(), x.s.slot, x.s.found).Claim
+		ctx, cancel := x.cache.within(x.r.Context(), x.asked)
+		defer cancel()
+		fill.claim = x.cache.guard.Renew(ctx, x.s.slot, x.s.found).Claim
 	}
 	x.forward(fill)
 }
@@ -123,10 +125,12 @@ func (x *exchange) claim() (*lease.Claim, step) {
 		return nil, x.await(func(f lease.Found) bool { return f.State != lease.Loading })
 	}
 	var a lease.Claimed
+	within, cancel := c.within(ctx, x.asked)
+	defer cancel()
 	if x.s.response != nil {
-		a = c.guard.Renew(ctx, x.s.slot, seen)
+		a = c.guard.Renew(within, x.s.slot, seen)
 	} else {
-		a = c.guard.Claim(ctx, x.s.slot, seen)
+		a = c.guard.Claim(within, x.s.slot, seen)
 	}
 	switch {
 	case a.Err != nil:

@@ -50,8 +50,13 @@ func (c *Cache) atHand(key []byte, r *http.Request) *item {
 	return it
 }
 
-// look finds what there is for r, here or in Redis.
-func (c *Cache) look(ctx context.Context, key string, r *http.Request) sight {
+// within is for what follows the first trip of a request to Redis: all of them together take RedisTimeout at most.
+func (c *Cache) within(ctx context.Context, begun time.Time) (context.Context, context.CancelFunc) {
+	return context.WithDeadline(ctx, begun.Add(c.opt.Faults.RedisTimeout))
+}
+
+// look finds what there is for r, here or in Redis. It began at begun.
+func (c *Cache) look(ctx context.Context, key string, r *http.Request, begun time.Time) sight {
 	s := sight{key: key, slot: key}
 	if c.doubts.has(key) {
 		s.unasked = errDoubted
@@ -65,6 +70,11 @@ func (c *Cache) look(ctx context.Context, key string, r *http.Request) sight {
 	want := c.selections.of(index.index.fields, r.Header)
 	s.variant, s.name = want.variant, want.name
 	s.slot = index.index.slot(key, s.name)
+	if !s.local {
+		var cancel context.CancelFunc
+		ctx, cancel = c.within(ctx, begun)
+		defer cancel()
+	}
 	if s.item, s.local, s.unasked = c.see(ctx, s.slot); s.response != nil && s.response.variant != s.variant {
 		s.response = nil
 	}

@@ -74,6 +74,7 @@ func (x *exchange) renewNow(land func(outcome)) {
 	defer cancelRun()
 	x.r = x.r.WithContext(ctx)
 	begun := time.Now()
+	x.asked = begun.Add(c.opt.Faults.RedisTimeout) // nobody waits: each trip may take its time
 	e := mayfly.Event{Kind: mayfly.Refresh, Outcome: mayfly.OK, Key: x.s.slot}
 	defer func() {
 		if p := recover(); p != nil {

@@ -79,6 +79,7 @@ type exchange struct {
 	q      rfc9111.Directives
 	key    string
 	begun  time.Time
+	asked  time.Time // Redis, for the first time since the last look
 	s      sight
 	status rfc9111.CacheStatus
 }
@@ -146,9 +147,12 @@ func (x *exchange) run() {
 // look finds what there is.
 func (x *exchange) look(ctx context.Context) {
 	c := x.cache
-	x.s = c.look(ctx, x.key, x.r)
+	x.asked = time.Now()
+	x.s = c.look(ctx, x.key, x.r, x.asked)
 	if r := x.s.response; r != nil && len(r.tags) > 0 && x.s.unasked == nil {
-		purged, err := c.purged(ctx, r)
+		within, cancel := c.within(ctx, x.asked)
+		purged, err := c.purged(within, r)
+		cancel()
 		if x.s.unasked = err; purged || err != nil {
 			x.s.response = nil
 		}
