@@ -4,7 +4,6 @@ import (
 	"context"
 	"flag"
 	"os"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -99,30 +98,8 @@ func exists(t testing.TB, rdb redis.UniversalClient, key string) bool {
 	return n == 1
 }
 
-// silent drops what go-redis says about servers that these tests break.
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
-
 // TestMain runs the tests, or one of the processes that they start of this same program, and looks for goroutines of
 // the cache that outlived it.
 func TestMain(m *testing.M) {
-	redis.SetLogger(silent{})
-	code := processes.Main(m)
-	if left := stacks("mayfly/cacheaside.(*"); code == 0 && left != "" {
-		os.Stderr.WriteString("goroutines that outlived their cache:\n" + left)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-// stacks returns the stacks of goroutines that run something named so.
-func stacks(name string) (found string) {
-	buf := make([]byte, 1<<20)
-	for _, stack := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
-		if strings.Contains(stack, name) && !strings.Contains(stack, "main.main") {
-			found += stack + "\n\n"
-		}
-	}
-	return found
+	os.Exit(processes.Main(m, "mayfly/cacheaside.(*"))
 }

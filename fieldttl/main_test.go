@@ -1,7 +1,6 @@
 package fieldttl_test
 
 import (
-	"context"
 	"os"
 	"strings"
 	"testing"
@@ -61,13 +60,7 @@ func ok(t testing.TB, err error) {
 	}
 }
 
-// silent drops what go-redis says about servers that these tests break.
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
-
 // TestMain runs the tests, or the process that one of them starts.
 func TestMain(m *testing.M) {
-	redis.SetLogger(silent{})
 	os.Exit(processes.Main(m))
 }

@@ -81,13 +81,7 @@ func (s *seen) count(o mayfly.Outcome) (n int) {
 	return n
 }
 
-// silent drops what go-redis says about servers that these tests break.
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
-
 // TestMain runs the tests, or the process that one of them starts.
 func TestMain(m *testing.M) {
-	redis.SetLogger(silent{})
 	os.Exit(processes.Main(m))
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"os"
-	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly/internal/coherence"
+	"github.com/mayflycache/mayfly/internal/processes"
 	"github.com/mayflycache/mayfly/internal/tier"
 	"github.com/mayflycache/mayfly/redistest"
 )
@@ -480,20 +480,7 @@ func TestClose(t *testing.T) {
 	})
 }
 
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
-
 // TestMain looks for goroutines that outlived their tier.
 func TestMain(m *testing.M) {
-	redis.SetLogger(silent{})
-	code := m.Run()
-	buf := make([]byte, 1<<20)
-	for _, stack := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
-		if code == 0 && strings.Contains(stack, "coherence.(*") {
-			os.Stderr.WriteString("a goroutine outlived its tier:\n" + stack + "\n")
-			code = 1
-		}
-	}
-	os.Exit(code)
+	os.Exit(processes.Main(m, "coherence.(*"))
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mayflycache/mayfly/internal/backends"
 	"github.com/mayflycache/mayfly/internal/lease"
+	"github.com/mayflycache/mayfly/internal/processes"
 )
 
 // protocol is what must hold on every backend, for records and for plain values.
@@ -66,11 +67,5 @@ func mini(t *testing.T) *redis.Client {
 }
 
 func TestMain(m *testing.M) {
-	redis.SetLogger(silent{})
-	os.Exit(m.Run())
+	os.Exit(processes.Main(m))
 }
-
-// silent drops what go-redis says about servers that these tests break.
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}

@@ -18,6 +18,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -30,11 +31,14 @@ var Roles = map[string]func() int{}
 
 const role, servers = "MAYFLY_TEST_ROLE", "MAYFLY_TEST_REDIS"
 
-// Main runs the role that this process was started in, and the tests if it was not. It returns the exit code.
-func Main(m *testing.M) int {
+// Main runs the role that this process was started in, and the tests if it was not. It returns the exit code. After the tests
+// no goroutine may be left in code whose name has one of owners in it, as "mayfly/cacheaside.(*". What go-redis says about
+// servers that tests break is dropped.
+func Main(m *testing.M, owners ...string) int {
+	redis.SetLogger(silent{})
 	name := os.Getenv(role)
 	if name == "" {
-		return m.Run()
+		return tests(m, owners)
 	}
 	play, ok := Roles[name]
 	if !ok {
@@ -43,6 +47,32 @@ func Main(m *testing.M) int {
 	}
 	return play()
 }
+
+func tests(m *testing.M, owners []string) int {
+	code := m.Run()
+	for _, owner := range owners {
+		if left := Stacks(owner); code == 0 && len(left) > 0 {
+			fmt.Fprintf(os.Stderr, "goroutines that outlived their owner:\n%s\n", strings.Join(left, "\n\n"))
+			code = 1
+		}
+	}
+	return code
+}
+
+// Stacks returns the stacks of the goroutines that run something whose name has part in it.
+func Stacks(part string) (found []string) {
+	buf := make([]byte, 1<<20)
+	for stack := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
+		if strings.Contains(stack, part) && !strings.Contains(stack, "main.main") {
+			found = append(found, stack)
+		}
+	}
+	return found
+}
+
+type silent struct{}
+
+func (silent) Printf(context.Context, string, ...any) {}
 
 // A Process is another process of this test program.
 type Process struct {
