@@ -78,11 +78,15 @@ func demo(ctx context.Context, args []string, out io.Writer) error {
 		}
 		defer listener.Close()
 	}
-	s, err := shop.Open(ctx, shop.Options{Redis: r.options, Settings: set, NoFields: r.noFields})
+	observer, figures, err := r.metrics()
 	if err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}
-	o := dashboard.Options{Redis: r.name(), Until: ctx}
+	s, err := shop.Open(ctx, shop.Options{Redis: r.options, Settings: set, NoFields: r.noFields, Observer: observer})
+	if err != nil {
+		return fmt.Errorf("demo: %w", err)
+	}
+	o := dashboard.Options{Redis: r.name(), Until: ctx, Metrics: figures}
 	recorder := dashboard.NewRecorder(s)
 	recording, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup

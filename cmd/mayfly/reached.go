@@ -5,12 +5,16 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"net/http"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/mayflycache/mayfly/embedded"
+	"github.com/mayflycache/mayfly/metrics"
 )
 
 // reached is the Redis that a command works on: the one of --redis, else an embedded one.
@@ -79,6 +83,17 @@ func (r *reached) client(connections int) *redis.Client {
 	o := *r.options
 	o.PoolSize = max(o.PoolSize, connections)
 	return redis.NewClient(&o)
+}
+
+// metrics returns an observer, and what serves its figures to Prometheus, those of an embedded Redis among them.
+func (r *reached) metrics() (*metrics.Observer, http.Handler, error) {
+	var o metrics.Options
+	if r.db != nil {
+		o.Engines = map[string]func() metrics.EngineStats{"demo": func() metrics.EngineStats { return metrics.EngineStats(r.db.Stats()) }}
+	}
+	registry := prometheus.NewRegistry()
+	observer, err := metrics.New(registry, o)
+	return observer, promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), err
 }
 
 func (r *reached) name() string {

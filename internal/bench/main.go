@@ -56,6 +56,7 @@ var measurements = []measurement{
 	{"local hits", []string{performance}, func(w []io.Writer, o settings) { localHits(w[0], o) }},
 	{"many", []string{performance}, func(w []io.Writer, o settings) { manyHits(w[0], o) }},
 	{"stampede", []string{performance}, func(w []io.Writer, o settings) { stampede(w[0], o) }},
+	{"demo", []string{performance}, func(w []io.Writer, o settings) { demoCosts(w[0], o) }},
 	{"httpcache", []string{performance}, func(w []io.Writer, o settings) { httpCaches(w[0], o) }},
 	{"million", []string{performance}, func(w []io.Writer, o settings) { million(w[0], o) }},
 }

@@ -13,9 +13,9 @@ import (
 	_ "embed"
 	"encoding/json"
 	"fmt"
-	"html/template"
 	"io"
 	"net/http"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -29,8 +29,6 @@ var (
 	style string
 	//go:embed page.js
 	script string
-
-	page = template.Must(template.New("page").Funcs(template.FuncMap{"list": func(all ...any) []any { return all }}).Parse(markup))
 )
 
 // Options set up a Handler.
@@ -41,20 +39,29 @@ type Options struct {
 	// Until ends the streams of events and tours, so that a server can shut down. Nil goes on.
 	Until context.Context
 
-	// Metrics is served at /metrics, if not nil.
+	// Metrics is served at /metrics.
 	Metrics http.Handler
 }
 
-// shown is what the page is made from.
-type shown struct {
-	Style    template.CSS
-	Script   template.JS
-	Redis    string
-	Recorded template.JS // what a report shows; empty while live
-	Metrics  bool
-	Fields   bool // the switch can be used
-	When     string
-	Most     int // processes
+// about is what the page's script knows from the beginning.
+type about struct {
+	Redis     string   `json:"redis"`
+	Fields    bool     `json:"fields"`    // the switch can be used
+	Processes int      `json:"processes"` // at most
+	Recorded  []moment `json:"recorded,omitempty"`
+	When      string   `json:"when,omitempty"`
+}
+
+// page writes the page: one file, whose parts are put in the places that are named for them.
+func page(w io.Writer, a about) error {
+	knows, err := json.Marshal(a) // which escapes what could end a script
+	if err == nil {
+		_, err = strings.NewReplacer("/*STYLE*/", style, "/*SCRIPT*/", script, "/*ABOUT*/{}", string(knows)).WriteString(w, markup)
+	}
+	if err != nil {
+		return fmt.Errorf("dashboard: %w", err)
+	}
+	return nil
 }
 
 // Handler serves the page at /, the shop at /shop/, and what the page needs.
@@ -68,7 +75,7 @@ func Handler(s *shop.Shop, r *Recorder, o Options) http.Handler {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.Header().Set("Cache-Control", "no-cache")
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; img-src data:")
-		page.Execute(w, show(s, o))
+		page(w, about{Redis: o.Redis, Fields: s.HasFields(), Processes: shop.MostProcesses})
 	})
 	mux.HandleFunc("GET /events", func(w http.ResponseWriter, q *http.Request) { events(w, q, r, o.Until.Done()) })
 	mux.HandleFunc("POST /set", func(w http.ResponseWriter, q *http.Request) {
@@ -92,19 +99,16 @@ func Handler(s *shop.Shop, r *Recorder, o Options) http.Handler {
 		}
 		w.WriteHeader(http.StatusNoContent)
 	})
-	if o.Metrics != nil {
-		mux.Handle("GET /metrics", o.Metrics)
+	if o.Metrics == nil {
+		o.Metrics = http.NotFoundHandler()
 	}
+	mux.Handle("GET /metrics", o.Metrics)
 	mux.Handle("/shop/", http.StripPrefix("/shop", s))
 	return http.NewCrossOriginProtection().Handler(mux) // other sites' pages press no buttons here
 }
 
 // tourLasts is how long the tour takes in a browser.
 const tourLasts = 40 * time.Second
-
-func show(s *shop.Shop, o Options) shown {
-	return shown{Style: template.CSS(style), Script: template.JS(script), Redis: o.Redis, Metrics: o.Metrics != nil, Fields: s.HasFields(), Most: shop.MostProcesses}
-}
 
 // answer tells what came of what was asked for.
 func answer(w http.ResponseWriter, r *Recorder, says string, err error) {
@@ -148,14 +152,5 @@ func Report(w io.Writer, s *shop.Shop, r *Recorder, o Options) error {
 	r.mu.Lock()
 	history := r.historyLocked(most)
 	r.mu.Unlock()
-	text, err := json.Marshal(history) // encoding/json escapes what could end a script
-	if err != nil {
-		return fmt.Errorf("dashboard: %w", err)
-	}
-	data := show(s, o)
-	data.Recorded, data.When = template.JS(text), time.Now().UTC().Format("2006-01-02 15:04 UTC")
-	if err := page.Execute(w, data); err != nil {
-		return fmt.Errorf("dashboard: %w", err)
-	}
-	return nil
+	return page(w, about{Redis: o.Redis, Fields: s.HasFields(), Processes: shop.MostProcesses, Recorded: history, When: time.Now().UTC().Format("2006-01-02 15:04 UTC")})
 }

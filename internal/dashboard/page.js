@@ -1,6 +1,6 @@
 "use strict";
 const $ = s => document.querySelector(s), $$ = s => [...document.querySelectorAll(s)];
-const recorded = $("#recorded");
+const recorded = about.recorded; // moments; a report shows them, the live page asks for its own
 const shownFor = 60_000; // ms of a live chart
 let moments = [], settings = {};
 
@@ -108,10 +108,10 @@ function set(to) {
 	for (const i of $$("[data-switch]")) {
 		const name = i.dataset.switch;
 		i.checked = to[name] == 1;
-		i.disabled = !!recorded || name != "mayfly" && (!to.mayfly || name == "local" && !to.lease || name == "fields" && !fieldsWork);
+		i.disabled = !!recorded || name != "mayfly" && (!to.mayfly || name == "local" && !to.lease || name == "fields" && !about.fields);
 	}
 	$("#way").textContent = to.mayfly ? "is on: press the red button again" : "is off: GET, else query and SET EX, by hand";
-	$("[data-button=processes]").disabled = to.processes + 2 > mostProcesses;
+	$("[data-button=processes]").disabled = to.processes + 2 > about.processes;
 }
 
 function take(m) {
@@ -157,7 +157,10 @@ function live() {
 }
 
 legends();
+$("#redis").textContent = about.redis;
 if (recorded) {
-	JSON.parse(recorded.textContent).forEach(take);
+	document.body.className = "report";
+	$("#links").innerHTML = `Recorded ${safe(about.when)} by <code>mayfly demo --report</code>.`;
+	recorded.forEach(take);
 	show();
 } else live();

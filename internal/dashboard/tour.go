@@ -21,7 +21,7 @@ func (r *Recorder) Tour(ctx context.Context, lasts time.Duration) error {
 		if err := r.shop.Set(ctx, next); err != nil {
 			return err
 		}
-		r.Mark(Ways[i])
+		r.Mark([...]string{"by hand", "mayfly"}[i])
 		if !pause(ctx, lasts/4) {
 			return nil
 		}

@@ -79,7 +79,7 @@ var rooms = map[string]room{
 	"redistest": {may: []string{"internal/engine", "internal/server", "internal/resp", "internal/hashslot", goredis}},
 	"embedded":  {may: []string{"internal/engine", "internal/server", "internal/resp", goredis}},
 	"cmd/mayfly": {may: []string{"", "cacheaside", "jitter", "embedded", "ttlguard", "internal/engine", "internal/server",
-		"internal/strategy", "internal/lab", "internal/shop", "internal/dashboard", goredis}},
+		"internal/strategy", "internal/lab", "internal/shop", "internal/dashboard", "metrics", "github.com/prometheus/client_golang", goredis}},
 
 	// Operations: see it, enforce it.
 	"metrics":  {may: []string{"", goredis, "github.com/prometheus/client_golang"}},

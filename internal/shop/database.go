@@ -29,7 +29,7 @@ var products = len(names)
 
 func productOf(id int) product {
 	p := product{ID: id, Name: names[id%len(names)], Price: 900 + 137*id, Stock: 12 + id}
-	for i := range 12 {
+	for i := range 60 {
 		p.Reviews = append(p.Reviews, review{
 			By: fmt.Sprint("customer ", 17*i+id), Stars: 3 + (i+id)%3,
 			Text: fmt.Sprintf("I have had my %s for %d weeks and would buy it again.", p.Name, 2+i),

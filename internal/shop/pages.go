@@ -2,22 +2,12 @@ package shop
 
 import (
 	"bytes"
-	"embed"
 	"fmt"
-	"html/template"
+	"io"
 	"net/http"
 	"strconv"
 	"time"
 )
-
-//go:embed pages.html
-var files embed.FS
-
-var pages = template.Must(template.New("").Funcs(template.FuncMap{
-	"euros": func(cents int) string { return fmt.Sprintf("%d.%02d", cents/100, cents%100) },
-	"name":  func(id int) string { return names[id%len(names)] },
-	"stars": func(n int) string { return "★★★★★☆☆☆☆☆"[3*(5-n) : 3*(10-n)] },
-}).ParseFS(files, "pages.html"))
 
 // pageLives is for how long a whole page is kept, and in brackets for how long a new one may be made behind its back.
 const pageLives = "public, max-age=1, stale-while-revalidate=2"
@@ -38,7 +28,7 @@ func (p *process) handler() http.Handler {
 
 func (p *process) frontPage(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", pageLives)
-	p.page(w, "front", names)
+	page(w, renderFront)
 }
 
 func (p *process) productPage(w http.ResponseWriter, r *http.Request) {
@@ -54,15 +44,12 @@ func (p *process) productPage(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Cache-Control", pageLives)
 	p.shop.rendered.Add(1)
-	p.page(w, "product", found)
+	page(w, func(w io.Writer) { renderProduct(w, found) })
 }
 
-func (p *process) page(w http.ResponseWriter, name string, data any) {
+func page(w http.ResponseWriter, render func(io.Writer)) {
 	var b bytes.Buffer
-	if err := pages.ExecuteTemplate(&b, name, data); err != nil {
-		http.Error(w, err.Error(), http.StatusInternalServerError)
-		return
-	}
+	render(&b)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	w.Header().Set("Content-Length", strconv.Itoa(b.Len()))
 	w.Write(b.Bytes())
@@ -105,10 +92,7 @@ func (p *process) mine(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set(cartHeader, strconv.Itoa(len(in)))
-	p.page(w, "mine", struct {
-		Cart            cart
-		Recent, Related []int
-	}{in, latest, related})
+	page(w, func(w io.Writer) { renderMine(w, in, latest, related) })
 }
 
 func (p *process) putInCart(w http.ResponseWriter, r *http.Request) {
