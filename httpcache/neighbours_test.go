@@ -6,7 +6,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -33,7 +32,7 @@ type town struct {
 func visit(t *testing.T, test func(t town)) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(time.Date(2026, 11, 21, 9, 30, 0, 0, time.UTC)))
-		net := &pipes{doors: map[string]chan net.Conn{}}
+		net := newPipes()
 		cache := must(t)(httpcache.NewCache(options(t, redistest.Start(t).Client())))
 		test(town{t, net, net.client(), cache.Handler})
 		net.close()
