@@ -58,6 +58,9 @@ var measurements = []measurement{
 	{"stampede", []string{performance}, func(w []io.Writer, o settings) { stampede(w[0], o) }},
 	{"demo", []string{performance}, func(w []io.Writer, o settings) { demoCosts(w[0], o) }},
 	{"httpcache", []string{performance}, func(w []io.Writer, o settings) { httpCaches(w[0], o) }},
+	{"audit", []string{performance}, func(w []io.Writer, o settings) { audits(w[0], o) }},
+	{"guard", []string{performance}, func(w []io.Writer, o settings) { guards(w[0], o) }},
+	{"metrics", []string{performance}, func(w []io.Writer, o settings) { counted(w[0], o) }},
 	{"million", []string{performance}, func(w []io.Writer, o settings) { million(w[0], o) }},
 }
 

@@ -1,0 +1,161 @@
+package metrics_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"net/http/httptest"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/collectors"
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/cacheaside"
+	"github.com/mayflycache/mayfly/embedded"
+	"github.com/mayflycache/mayfly/httpcache"
+	"github.com/mayflycache/mayfly/metrics"
+	"github.com/mayflycache/mayfly/redistest"
+	"github.com/mayflycache/mayfly/sliding"
+)
+
+// program is a small service that uses everything that is measured, and what can go wrong with it.
+type program struct {
+	srv      *redistest.Server
+	observer *metrics.Observer
+	registry *prometheus.Registry
+
+	slow    atomic.Int64 // ns that the loader takes longer
+	fails   atomic.Bool  // the loader
+	churn   atomic.Bool  // keys are deleted as fast as they are read
+	wide    atomic.Bool  // more keys are asked for than there is room for
+	flood   atomic.Bool  // calls beyond the limit, and pages that are not cached
+	burst   atomic.Bool  // many keys of the engine that end at once
+	endless atomic.Bool  // keys of the engine that never end
+}
+
+func running(t *testing.T) *program {
+	p := &program{srv: redistest.Start(t), registry: prometheus.NewPedanticRegistry()}
+	p.registry.MustRegister(collectors.NewGoCollector())
+	db := mayfly.Must(embedded.Open(embedded.Options{Hz: 1}))
+	var local *mayfly.Local
+	var pages *httpcache.Cache
+	p.observer = mayfly.Must(metrics.New(p.registry, metrics.Options{
+		Locals:  map[string]func() mayfly.LocalStats{"main": func() mayfly.LocalStats { return local.Stats() }},
+		Engines: map[string]func() metrics.EngineStats{"main": func() metrics.EngineStats { return metrics.EngineStats(db.Stats()) }},
+		HTTP:    map[string]func() metrics.HTTPStats{"pages": func() metrics.HTTPStats { return metrics.HTTPStats(pages.Stats()) }},
+	}))
+	p.observer.ObserveAudit("main", 1000, 0)
+	rdb := redis.NewClient(p.srv.Options())
+	rdb.AddHook(p.observer.Hook("client"))
+	local = mayfly.Must(mayfly.OpenLocal(t.Context(), mayfly.LocalOptions{
+		Redis: rdb, Prefixes: []string{"near:"}, MaxEntries: 50, Silence: 300 * time.Millisecond, Observer: p.observer,
+	}))
+	ns := mayfly.Namespace[int, string]{Redis: rdb, TTL: time.Second, Observer: p.observer}
+	load := func(ctx context.Context, key int) (string, error) {
+		select {
+		case <-time.After(2*time.Millisecond + time.Duration(p.slow.Load())):
+		case <-ctx.Done():
+			return "", ctx.Err()
+		}
+		if p.fails.Load() {
+			return "", errors.New("the database is ill")
+		}
+		return fmt.Sprint("value ", key), nil
+	}
+	cache := func(name, prefix string, l *mayfly.Local, o cacheaside.Options) *cacheaside.Cache[int, string] {
+		n := ns
+		n.Name, n.Prefix, n.Local = name, prefix, l
+		c := mayfly.Must(cacheaside.New(n, load, o))
+		return c
+	}
+	stale := cacheaside.Options{Stale: cacheaside.Stale{While: 10 * time.Second}}
+	near, old := cache("near", "near:", local, cacheaside.Options{}), cache("old", "old:", nil, stale)
+	ones := []*cacheaside.Cache[int, string]{cache("shared", "shared:", nil, cacheaside.Options{}), cache("shared", "shared:", nil, cacheaside.Options{})}
+	ns.Name, ns.Prefix = "calls", "calls:"
+	limiter := mayfly.Must(sliding.NewLimiter(mayfly.Namespace[string, int64]{Name: "calls", Redis: rdb, Prefix: "calls:", TTL: time.Second, Observer: p.observer}, sliding.LimiterOptions{Limit: 500}))
+	pages = mayfly.Must(httpcache.NewCache(httpcache.Options{Namespace: mayfly.Namespace[string, []byte]{Name: "pages", Redis: rdb, Prefix: "page:", TTL: time.Minute, Observer: p.observer}}))
+	handler := pages.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "max-age=60")
+		fmt.Fprintln(w, "a page")
+	}))
+
+	ctx, stop := context.WithCancel(t.Context())
+	var workers sync.WaitGroup
+	often := func(n int, every time.Duration, do func(i int)) {
+		for i := range n {
+			workers.Go(func() {
+				tick := time.NewTicker(every)
+				defer tick.Stop()
+				for {
+					select {
+					case <-tick.C:
+						do(i)
+					case <-ctx.Done():
+						return
+					}
+				}
+			})
+		}
+	}
+	often(4, 2*time.Millisecond, func(int) {
+		key := rand.IntN(20)
+		if p.wide.Load() {
+			key = rand.IntN(1 << 30)
+		}
+		near.Get(ctx, key)
+		if p.wide.Load() {
+			near.Get(ctx, key) // a copy is made by the read that finds it in Redis
+		}
+		if p.churn.Load() {
+			near.Delete(ctx, key)
+		}
+	})
+	often(4, 5*time.Millisecond, func(int) { old.Get(ctx, rand.IntN(5)) })
+	often(16, 10*time.Millisecond, func(i int) { ones[i%2].Get(ctx, rand.IntN(3)) })
+	often(1, 20*time.Millisecond, func(int) {
+		for range map[bool]int{false: 1, true: 50}[p.flood.Load()] {
+			limiter.Allow(ctx, "ada", 1)
+		}
+	})
+	often(1, 5*time.Millisecond, func(int) {
+		url := "/a"
+		if p.flood.Load() {
+			url = fmt.Sprint("/", rand.Uint64())
+		}
+		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", url, nil))
+	})
+	often(1, 20*time.Millisecond, func(i int) {
+		db.Client().Set(ctx, fmt.Sprint("k", rand.IntN(1000)), "v", 500*time.Millisecond)
+		switch {
+		case p.burst.Load():
+			pipe := db.Client().Pipeline()
+			for range 2000 {
+				pipe.Set(ctx, fmt.Sprint("b", rand.Uint64()), "v", 10*time.Millisecond)
+			}
+			pipe.Exec(ctx)
+		case p.endless.Load():
+			db.Client().Set(ctx, fmt.Sprint("e", rand.Uint64()), "v", 0)
+		}
+	})
+	t.Cleanup(func() {
+		p.srv.Thaw()
+		stop()
+		workers.Wait()
+		end := context.Background()
+		for _, c := range append(ones, near, old) {
+			c.Close(end)
+		}
+		pages.Close(end)
+		local.Close(end)
+		rdb.Close()
+		db.Close(end)
+	})
+	return p
+}
