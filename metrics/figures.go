@@ -1,6 +1,8 @@
 package metrics
 
 import (
+	"maps"
+	"sync"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -44,18 +46,32 @@ type figure[S any] struct {
 
 // figures collects the figures of some sources, each of which is asked once.
 type figures[S any] struct {
+	all []figure[S]
+
+	mu      sync.Mutex // guards sources
 	sources map[string]func() S
-	all     []figure[S]
 }
 
-func (f figures[S]) Describe(to chan<- *prometheus.Desc) {
+func (f *figures[S]) watch(name string, read func() S) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.sources == nil {
+		f.sources = make(map[string]func() S)
+	}
+	f.sources[name] = read
+}
+
+func (f *figures[S]) Describe(to chan<- *prometheus.Desc) {
 	for _, one := range f.all {
 		to <- one.desc
 	}
 }
 
-func (f figures[S]) Collect(to chan<- prometheus.Metric) {
-	for name, read := range f.sources {
+func (f *figures[S]) Collect(to chan<- prometheus.Metric) {
+	f.mu.Lock()
+	sources := maps.Clone(f.sources)
+	f.mu.Unlock()
+	for name, read := range sources {
 		stats := read()
 		for _, one := range f.all {
 			labels := []string{name}
@@ -72,7 +88,22 @@ const (
 	counter = prometheus.CounterValue
 )
 
-func (m *Observer) figures() []prometheus.Collector {
+// WatchLocal shows the stats of a local tier, by a name for it: local.Stats. Another one of the same name takes its place.
+func (m *Observer) WatchLocal(name string, stats func() mayfly.LocalStats) {
+	m.locals.watch(name, stats)
+}
+
+// WatchEngine shows the stats of an embedded database:
+//
+//	observer.WatchEngine("main", func() metrics.EngineStats { return metrics.EngineStats(db.Stats()) })
+func (m *Observer) WatchEngine(name string, stats func() EngineStats) { m.engines.watch(name, stats) }
+
+// WatchHTTP shows the stats of an HTTP cache:
+//
+//	observer.WatchHTTP("pages", func() metrics.HTTPStats { return metrics.HTTPStats(pages.Stats()) })
+func (m *Observer) WatchHTTP(name string, stats func() HTTPStats) { m.https.watch(name, stats) }
+
+func localFigures() *figures[mayfly.LocalStats] {
 	local := func(kind prometheus.ValueType, name, help string, of func(mayfly.LocalStats) float64) figure[mayfly.LocalStats] {
 		return figure[mayfly.LocalStats]{prometheus.NewDesc("mayfly_local_"+name, help, []string{"local"}, nil), kind, of, ""}
 	}
@@ -96,10 +127,14 @@ func (m *Observer) figures() []prometheus.Collector {
 			return 0
 		}, r.String()})
 	}
+	return &figures[mayfly.LocalStats]{all: locals}
+}
+
+func engineFigures() *figures[EngineStats] {
 	engine := func(kind prometheus.ValueType, name, help string, of func(EngineStats) float64) figure[EngineStats] {
 		return figure[EngineStats]{prometheus.NewDesc("mayfly_engine_"+name, help, []string{"engine"}, nil), kind, of, ""}
 	}
-	engines := []figure[EngineStats]{
+	return &figures[EngineStats]{all: []figure[EngineStats]{
 		engine(gauge, "keys", "Keys in the embedded engine.", func(s EngineStats) float64 { return float64(s.Keys) }),
 		engine(gauge, "expires", "Keys with a TTL.", func(s EngineStats) float64 { return float64(s.Expires) }),
 		engine(gauge, "dead_ratio", "Share of the keys with a TTL that are over and not removed yet.", func(s EngineStats) float64 { return share(s.Dead, s.Expires) }),
@@ -109,20 +144,20 @@ func (m *Observer) figures() []prometheus.Collector {
 		engine(counter, "commands_total", "Commands processed.", func(s EngineStats) float64 { return float64(s.Commands) }),
 		engine(counter, "hits_total", "Reads of keys that were there.", func(s EngineStats) float64 { return float64(s.Hits) }),
 		engine(counter, "misses_total", "Reads of keys that were not.", func(s EngineStats) float64 { return float64(s.Misses) }),
-	}
+	}}
+}
+
+func httpFigures() *figures[HTTPStats] {
 	outcome := prometheus.NewDesc("mayfly_http_requests_total", "Requests of an HTTP cache, by how they were answered.", []string{"cache", "outcome"}, nil)
 	by := func(name string, of func(HTTPStats) uint64) figure[HTTPStats] {
 		return figure[HTTPStats]{outcome, counter, func(s HTTPStats) float64 { return float64(of(s)) }, name}
 	}
-	https := []figure[HTTPStats]{
+	return &figures[HTTPStats]{all: []figure[HTTPStats]{
 		by("hit_local", func(s HTTPStats) uint64 { return s.Local }), by("hit_redis", func(s HTTPStats) uint64 { return s.Redis }),
 		by("stale", func(s HTTPStats) uint64 { return s.Stale }), by("collapsed", func(s HTTPStats) uint64 { return s.Collapsed }),
 		by("forwarded", func(s HTTPStats) uint64 { return s.Forwarded }), by("passed", func(s HTTPStats) uint64 { return s.Passed }),
 		{prometheus.NewDesc("mayfly_http_stored_total", "Responses stored by an HTTP cache.", []string{"cache"}, nil), counter, func(s HTTPStats) float64 { return float64(s.Stored) }, ""},
-	}
-	return []prometheus.Collector{
-		figures[mayfly.LocalStats]{m.opt.Locals, locals}, figures[EngineStats]{m.opt.Engines, engines}, figures[HTTPStats]{m.opt.HTTP, https},
-	}
+	}}
 }
 
 func share(part, of int) float64 {

@@ -18,6 +18,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/cacheaside"
+	"github.com/mayflycache/mayfly/earlyrefresh"
 	"github.com/mayflycache/mayfly/embedded"
 	"github.com/mayflycache/mayfly/httpcache"
 	"github.com/mayflycache/mayfly/metrics"
@@ -44,19 +45,15 @@ func running(t *testing.T) *program {
 	p := &program{srv: redistest.Start(t), registry: prometheus.NewPedanticRegistry()}
 	p.registry.MustRegister(collectors.NewGoCollector())
 	db := mayfly.Must(embedded.Open(embedded.Options{Hz: 1}))
-	var local *mayfly.Local
-	var pages *httpcache.Cache
-	p.observer = mayfly.Must(metrics.New(p.registry, metrics.Options{
-		Locals:  map[string]func() mayfly.LocalStats{"main": func() mayfly.LocalStats { return local.Stats() }},
-		Engines: map[string]func() metrics.EngineStats{"main": func() metrics.EngineStats { return metrics.EngineStats(db.Stats()) }},
-		HTTP:    map[string]func() metrics.HTTPStats{"pages": func() metrics.HTTPStats { return metrics.HTTPStats(pages.Stats()) }},
-	}))
+	p.observer = mayfly.Must(metrics.New(p.registry, metrics.Options{}))
+	p.observer.WatchEngine("main", func() metrics.EngineStats { return metrics.EngineStats(db.Stats()) })
 	p.observer.ObserveAudit("main", 1000, 0)
 	rdb := redis.NewClient(p.srv.Options())
 	rdb.AddHook(p.observer.Hook("client"))
-	local = mayfly.Must(mayfly.OpenLocal(t.Context(), mayfly.LocalOptions{
+	local := mayfly.Must(mayfly.OpenLocal(t.Context(), mayfly.LocalOptions{
 		Redis: rdb, Prefixes: []string{"near:"}, MaxEntries: 50, Silence: 300 * time.Millisecond, Observer: p.observer,
 	}))
+	p.observer.WatchLocal("main", local.Stats)
 	ns := mayfly.Namespace[int, string]{Redis: rdb, TTL: time.Second, Observer: p.observer}
 	load := func(ctx context.Context, key int) (string, error) {
 		select {
@@ -77,10 +74,12 @@ func running(t *testing.T) *program {
 	}
 	stale := cacheaside.Options{Stale: cacheaside.Stale{While: 10 * time.Second}}
 	near, old := cache("near", "near:", local, cacheaside.Options{}), cache("old", "old:", nil, stale)
-	ones := []*cacheaside.Cache[int, string]{cache("shared", "shared:", nil, cacheaside.Options{}), cache("shared", "shared:", nil, cacheaside.Options{})}
+	late := cacheaside.Options{Early: earlyrefresh.Never} // so that readers wait when a value has ended
+	ones := []*cacheaside.Cache[int, string]{cache("shared", "shared:", nil, late), cache("shared", "shared:", nil, late)}
 	ns.Name, ns.Prefix = "calls", "calls:"
 	limiter := mayfly.Must(sliding.NewLimiter(mayfly.Namespace[string, int64]{Name: "calls", Redis: rdb, Prefix: "calls:", TTL: time.Second, Observer: p.observer}, sliding.LimiterOptions{Limit: 500}))
-	pages = mayfly.Must(httpcache.NewCache(httpcache.Options{Namespace: mayfly.Namespace[string, []byte]{Name: "pages", Redis: rdb, Prefix: "page:", TTL: time.Minute, Observer: p.observer}}))
+	pages := mayfly.Must(httpcache.NewCache(httpcache.Options{Namespace: mayfly.Namespace[string, []byte]{Name: "pages", Redis: rdb, Prefix: "page:", TTL: time.Minute, Observer: p.observer}}))
+	p.observer.WatchHTTP("pages", func() metrics.HTTPStats { return metrics.HTTPStats(pages.Stats()) })
 	handler := pages.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "max-age=60")
 		fmt.Fprintln(w, "a page")

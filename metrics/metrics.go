@@ -4,8 +4,8 @@
 //	observer, err := metrics.New(prometheus.DefaultRegisterer, metrics.Options{})
 //	users := mayfly.Namespace[int64, User]{ ..., Observer: observer}
 //
-// What is not an Event is read when Prometheus asks: local hits, local tiers, the embedded engine, an HTTP cache (see
-// [Options]). Every name begins with mayfly_; docs/metrics.md lists them. Labels are names of namespaces and outcomes, never
+// What is not an Event is read when Prometheus asks: local hits, and what is watched of local tiers, the embedded engine and
+// HTTP caches (see [Observer.WatchLocal]). Every name begins with mayfly_; docs/metrics.md lists them. Labels are names of namespaces and outcomes, never
 // keys.
 //
 // grafana.json is a dashboard of them, alerts.yml has rules for alerts.
@@ -24,19 +24,8 @@ import (
 	"github.com/mayflycache/mayfly"
 )
 
-// Options say what is measured beside the Events. The zero value is fine.
+// Options say how to measure. The zero value is fine.
 type Options struct {
-	// Locals are the local tiers, by a name for each: local.Stats.
-	Locals map[string]func() mayfly.LocalStats
-
-	// Engines are embedded databases, by a name for each:
-	//	func() metrics.EngineStats { return metrics.EngineStats(db.Stats()) }
-	Engines map[string]func() EngineStats
-
-	// HTTP are caches of httpcache, by a name for each:
-	//	func() metrics.HTTPStats { return metrics.HTTPStats(pages.Stats()) }
-	HTTP map[string]func() HTTPStats
-
 	// TraceID returns the id of the trace that ctx belongs to, or nothing; what is timed then carries it as an exemplar, as
 	// trace_id. Nil is none.
 	TraceID func(ctx context.Context) string
@@ -56,21 +45,6 @@ func (o Options) validate() error {
 			wrong = append(wrong, fmt.Errorf("metrics: Options.Buckets[%d] must be greater than 0 and than the one before, got %v", i, b))
 		}
 	}
-	for name, read := range o.Locals {
-		if read == nil {
-			wrong = append(wrong, fmt.Errorf("metrics: Options.Locals[%q] is nil: give it the Stats of the local tier", name))
-		}
-	}
-	for name, read := range o.Engines {
-		if read == nil {
-			wrong = append(wrong, fmt.Errorf("metrics: Options.Engines[%q] is nil: give it the Stats of the database", name))
-		}
-	}
-	for name, read := range o.HTTP {
-		if read == nil {
-			wrong = append(wrong, fmt.Errorf("metrics: Options.HTTP[%q] is nil: give it the Stats of the cache", name))
-		}
-	}
 	return errors.Join(wrong...)
 }
 
@@ -83,6 +57,10 @@ type Observer struct {
 	redis *prometheus.HistogramVec                 // commands of the hook
 
 	audited, endless, auditedAt *prometheus.GaugeVec
+
+	locals  *figures[mayfly.LocalStats]
+	engines *figures[EngineStats]
+	https   *figures[HTTPStats]
 
 	series sync.Map // *series by seriesKey, so that labels are not looked up again and again
 
@@ -162,7 +140,8 @@ func New(r prometheus.Registerer, o Options) (*Observer, error) {
 	m.endless = gauge("mayfly_audit_keys_without_ttl", "Keys without TTL among them.")
 	m.auditedAt = gauge("mayfly_audit_timestamp_seconds", "When that was, in unix time.")
 	all = append(all, m.redis, m.open, m.audited, m.endless, m.auditedAt, requests{m})
-	all = append(all, m.figures()...)
+	m.locals, m.engines, m.https = localFigures(), engineFigures(), httpFigures()
+	all = append(all, m.locals, m.engines, m.https)
 	for i, c := range all {
 		if err := r.Register(c); err != nil {
 			for _, done := range all[:i] {

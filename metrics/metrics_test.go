@@ -160,12 +160,11 @@ func TestStatsOfOthers(t *testing.T) {
 	defer db.Close(context.Background())
 	var pages *httpcache.Cache
 	_ = func() metrics.HTTPStats { return metrics.HTTPStats(pages.Stats()) }
-	_, r := observer(t, metrics.Options{
-		Engines: map[string]func() metrics.EngineStats{"main": func() metrics.EngineStats { return metrics.EngineStats(db.Stats()) }},
-		HTTP:    map[string]func() metrics.HTTPStats{"pages": func() metrics.HTTPStats { return metrics.HTTPStats{Local: 3, Collapsed: 2} }},
-		Locals: map[string]func() mayfly.LocalStats{"main": func() mayfly.LocalStats {
-			return mayfly.LocalStats{Rung: mayfly.PubSub, Entries: 4, Dead: 1, Bytes: 999, Evictions: 5}
-		}},
+	m, r := observer(t, metrics.Options{})
+	m.WatchEngine("main", func() metrics.EngineStats { return metrics.EngineStats(db.Stats()) })
+	m.WatchHTTP("pages", func() metrics.HTTPStats { return metrics.HTTPStats{Local: 3, Collapsed: 2} })
+	m.WatchLocal("main", func() mayfly.LocalStats {
+		return mayfly.LocalStats{Rung: mayfly.PubSub, Entries: 4, Dead: 1, Bytes: 999, Evictions: 5}
 	})
 	db.Client().Set(t.Context(), "a", "v", time.Hour)
 	got := scraped(t, r)
@@ -239,11 +238,8 @@ func TestHook(t *testing.T) {
 
 func TestBadOptions(t *testing.T) {
 	for says, o := range map[string]metrics.Options{
-		"Buckets[0] must":     {Buckets: []float64{0}},
-		"Buckets[1] must":     {Buckets: []float64{1, 1}},
-		`Locals["a"] is nil`:  {Locals: map[string]func() mayfly.LocalStats{"a": nil}},
-		`Engines["a"] is nil`: {Engines: map[string]func() metrics.EngineStats{"a": nil}},
-		`HTTP["a"] is nil`:    {HTTP: map[string]func() metrics.HTTPStats{"a": nil}},
+		"Buckets[0] must": {Buckets: []float64{0}},
+		"Buckets[1] must": {Buckets: []float64{1, 1}},
 	} {
 		if _, err := metrics.New(prometheus.NewRegistry(), o); err == nil || !strings.Contains(err.Error(), "metrics: Options."+says) {
 			t.Errorf("%s: %v", says, err)

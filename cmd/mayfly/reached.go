@@ -87,12 +87,11 @@ func (r *reached) client(connections int) *redis.Client {
 
 // metrics returns an observer, and what serves its figures to Prometheus, those of an embedded Redis among them.
 func (r *reached) metrics() (*metrics.Observer, http.Handler, error) {
-	var o metrics.Options
-	if r.db != nil {
-		o.Engines = map[string]func() metrics.EngineStats{"demo": func() metrics.EngineStats { return metrics.EngineStats(r.db.Stats()) }}
-	}
 	registry := prometheus.NewRegistry()
-	observer, err := metrics.New(registry, o)
+	observer, err := metrics.New(registry, metrics.Options{})
+	if err == nil && r.db != nil {
+		observer.WatchEngine("demo", func() metrics.EngineStats { return metrics.EngineStats(r.db.Stats()) })
+	}
 	return observer, promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), err
 }
 
