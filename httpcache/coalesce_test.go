@@ -210,6 +210,30 @@ func TestRedisIsNoCondition(t *testing.T) {
 	}
 }
 
+// All that a request asks of a slow Redis takes no longer than RedisTimeout, but for the handler's own time.
+func TestASlowRedisCostsItsTimeoutOnce(t *testing.T) {
+	for _, latency := range []time.Duration{30, 45, 60, 90} {
+		synctest.Test(t, func(t *testing.T) {
+			srv := redistest.Start(t)
+			opt := options(t, srv.Client())
+			opt.Faults.RedisTimeout = 100 * time.Millisecond
+			h := opened(t, opt).Handler(says("body", "Cache-Control: max-age=60", "Vary: X-Color", "Cache-Tag: a"))
+			get(t, h, "http://a.example/", "X-Color: red")
+			srv.Latency(latency * time.Millisecond)
+			for i := range 20 {
+				begun := time.Now()
+				get(t, h, "http://a.example/", fmt.Sprint("X-Color: ", i%3))
+				if took := time.Since(begun); took > 110*time.Millisecond {
+					t.Errorf("latency %d ms: request %d took %v", latency, i, took)
+				}
+				time.Sleep(time.Second)
+			}
+			srv.Latency(0)
+			time.Sleep(5 * time.Second)
+		})
+	}
+}
+
 // Without Redis, misses of one process are still one.
 func TestMissesAreOneWithoutRedis(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

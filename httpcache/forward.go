@@ -24,7 +24,8 @@ type attempt struct {
 	outer http.Header // what handlers around the cache had set
 	asked *response   // what the handler was asked to find unchanged; nil: nothing
 	sent  time.Time
-	epoch int64 // of the purges, when the handler was asked
+	epoch int64         // of the purges, when the handler was asked
+	spent time.Duration // of RedisTimeout, before the handler was asked
 
 	end    ending
 	answer *response // what is to be stored, but for its body
@@ -51,6 +52,7 @@ func (x *exchange) forward(fill filling) {
 		a.epoch = c.epochs.at(within, c)
 		cancel()
 	}
+	a.spent = time.Since(x.asked)
 	a.tellRead()
 	ctx, tied := tie(x.r.Context(), c.opt.Shared.Timeout)
 	defer tied.end()
@@ -78,9 +80,10 @@ func (x *exchange) forward(fill filling) {
 		a.refresh()
 		return
 	case failure:
-		x.cache.rest(ctx, fill.claim)
+		rested := c.rest(ctx, fill.claim)
 		fill.land(outcome{response: x.s.response})
 		x.serveStale(a.failed)
+		rested()
 		return
 	}
 	a.out.finish()
@@ -269,7 +272,7 @@ func (a *attempt) store() (wait func()) {
 	r := a.answer
 	r.body, r.trailer = a.out.body, a.out.trailers()
 	r.complete()
-	return a.cache.keepAnswer(a.r.Context(), a.exchange.s, a.fill, r)
+	return a.cache.keepAnswer(a.r.Context(), a.exchange.s, a.fill, r, a.spent)
 }
 
 // complete gives a response with a whole body its length.
@@ -299,7 +302,7 @@ func (a *attempt) refresh() {
 		return
 	}
 	x.status.Stored = a.fill.stores()
-	stored := c.keepAnswer(x.r.Context(), x.s, a.fill, r)
+	stored := c.keepAnswer(x.r.Context(), x.s, a.fill, r, a.spent)
 	c.answer(x.w, x.r, r, now, x.status)
 	stored()
 }
@@ -329,7 +332,7 @@ func (a *attempt) head(header http.Header) {
 	old, own := headerOf(stored.header), ownHeader(header, a.outer)
 	if rfc9111.Freshens(old, own, strconv.Itoa(len(stored.body))) {
 		if r, reason := a.renewed(rfc9111.Update(old, own), now); reason == rfc9111.Storable {
-			c.keepAnswer(x.r.Context(), x.s, filling{over: true, land: nobody}, r)()
+			c.keepAnswer(x.r.Context(), x.s, filling{over: true, land: nobody}, r, a.spent)()
 			return
 		}
 	}

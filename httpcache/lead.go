@@ -122,7 +122,7 @@ func (x *exchange) claim() (*lease.Claim, step) {
 		return nil, askAlone
 	}
 	if x.s.state() == lease.Loading {
-		return nil, x.await(func(f lease.Found) bool { return f.State != lease.Loading })
+		return nil, x.await(c.opt.Shared.Wait, func(f lease.Found) bool { return f.State != lease.Loading })
 	}
 	var a lease.Claimed
 	within, cancel := c.within(ctx, x.asked)
@@ -143,7 +143,7 @@ func (x *exchange) claim() (*lease.Claim, step) {
 	case a.Claim != nil:
 		return a.Claim, ask
 	case x.s.response == nil && a.State == lease.Loading:
-		return nil, x.await(func(f lease.Found) bool { return f.State != lease.Loading })
+		return nil, x.await(c.opt.Shared.Wait, func(f lease.Found) bool { return f.State != lease.Loading })
 	case x.s.response == nil:
 		return nil, lookAgain
 	case a.State == lease.Held && x.s.response.policy.OnError(x.q, time.Now()):
@@ -151,17 +151,18 @@ func (x *exchange) claim() (*lease.Claim, step) {
 	case a.State == lease.Held:
 		return nil, askAlone
 	}
-	head := string(seen.Raw)
-	return nil, x.await(func(f lease.Found) bool { return f.State != lease.Present || string(f.Raw) != head })
+	head := string(seen.Raw) // which a renewal that fails leaves as it is: after a lease's life it is time to ask again
+	return nil, x.await(lease.TTL, func(f lease.Found) bool { return f.State != lease.Present || string(f.Raw) != head })
 }
 
 // state is what the slot held.
 func (s *sight) state() lease.State { return s.found.State }
 
-// await waits for another process to bring what it has claimed.
-func (x *exchange) await(until func(lease.Found) bool) step {
+// await waits for another process to bring what it has claimed, for as long as a request may wait in all.
+func (x *exchange) await(most time.Duration, until func(lease.Found) bool) step {
 	c, begun := x.cache, time.Now()
-	wait, cancel := context.WithTimeout(x.r.Context(), c.opt.Shared.Wait)
+	left := c.opt.Shared.Wait - begun.Sub(x.begun)
+	wait, cancel := context.WithTimeout(x.r.Context(), min(most, left))
 	defer cancel()
 	_, err := c.guard.Await(wait, x.s.slot, false, until)
 	e := mayfly.Event{Kind: mayfly.Wait, Outcome: mayfly.OK, Key: x.s.slot, Took: time.Since(begun)}
@@ -169,6 +170,8 @@ func (x *exchange) await(until func(lease.Found) bool) step {
 	case err == nil:
 		c.tell(x.r.Context(), e)
 		c.near.forget(x.s.slot) // a copy of what was there before, if the server's word is still on its way
+		return lookAgain
+	case wait.Err() != nil && most < left && x.r.Context().Err() == nil:
 		return lookAgain
 	case wait.Err() != nil:
 		e.Outcome, e.Err = mayfly.TimedOut, err
@@ -207,16 +210,22 @@ func (c *Cache) release(ctx context.Context, claim *lease.Claim) {
 }
 
 // rest gives a claim up because the handler failed: nobody tries again for a while, where there is something to go on with.
-func (c *Cache) rest(ctx context.Context, claim *lease.Claim) {
-	if claim != nil {
-		c.behind(ctx, func(ctx context.Context) { claim.Rest(ctx, c.opt.Stale.Throttle) })
+// The returned function waits until it is so.
+func (c *Cache) rest(ctx context.Context, claim *lease.Claim) (wait func()) {
+	done := make(chan struct{})
+	if claim == nil || !c.behind(ctx, func(ctx context.Context) {
+		defer close(done)
+		claim.Rest(ctx, c.opt.Stale.Throttle)
+	}) {
+		close(done)
 	}
+	return func() { <-done }
 }
 
 // behind does something in Redis that no client has to wait for.
-func (c *Cache) behind(ctx context.Context, do func(ctx context.Context)) {
+func (c *Cache) behind(ctx context.Context, do func(ctx context.Context)) (started bool) {
 	ctx = context.WithoutCancel(ctx)
-	c.works.start(func() {
+	return c.works.start(func() {
 		ctx, cancel := c.on(ctx)
 		defer cancel()
 		do(ctx)

@@ -41,6 +41,7 @@ func (p *poster) store(out *capture) {
 		return
 	}
 	key = c.prefix + key
+	begun := time.Now()
 	a := c.guard.Claim(p.r.Context(), key, lease.Found{})
 	if a.Claim == nil || a.Err != nil {
 		c.release(p.r.Context(), a.Claim)
@@ -48,5 +49,5 @@ func (p *poster) store(out *capture) {
 	}
 	p.answer.body, p.answer.trailer = out.body, out.trailers()
 	p.answer.complete()
-	c.keepAnswer(p.r.Context(), sight{key: key, slot: key}, filling{claim: a.Claim, land: nobody}, p.answer)()
+	c.keepAnswer(p.r.Context(), sight{key: key, slot: key}, filling{claim: a.Claim, land: nobody}, p.answer, time.Since(begun))()
 }

@@ -200,12 +200,13 @@ func TestAnInvalidationThatFailsIsMadeUpFor(t *testing.T) {
 		c := opened(t, opt)
 		h := c.Handler(v)
 		get(t, h, "http://a.example/")
-		srv.Hang()
+		srv.Refuse(true)
+		srv.KillConnections()
 		ask(h, "POST", "http://a.example/")
 		if events.count(mayfly.Removal, mayfly.Failed) != 1 {
 			t.Error("no event says that the removal failed")
 		}
-		srv.Thaw()
+		srv.Refuse(false)
 		if body, _ := get(t, h, "http://a.example/"); body != "/ v1 " {
 			t.Errorf("while it is in doubt: %q", body)
 		}

@@ -91,8 +91,8 @@ type outcome struct {
 	again    bool
 }
 
-// maxLooks bounds how often a request looks again, because what it waited for was not for it.
-const maxLooks = 4
+// maxLooks bounds how often a request looks again, because what it waited for was not for it, or did not come.
+const maxLooks = 16
 
 // run answers the request:
 //
@@ -125,7 +125,7 @@ func (x *exchange) run() {
 			}
 			continue
 		}
-		wait, cancel := context.WithTimeout(ctx, c.opt.Shared.Wait)
+		wait, cancel := context.WithTimeout(ctx, c.opt.Shared.Wait-time.Since(x.begun))
 		out, err := f.Wait(wait)
 		cancel()
 		switch {

@@ -171,6 +171,11 @@ func TestTheOriginFails(t *testing.T) {
 						body, _ = get(t, h, "http://a.example/")
 						return nil
 					}()
+					if calls := o.called(); stands {
+						if get(t, h, "http://a.example/"); o.called() != calls {
+							t.Errorf("%s: the handler is asked again at once", header)
+						}
+					}
 					if good := body == "good"; good != stands || stands && panicked != nil {
 						t.Errorf("%s: %q, panic %v, want a stale answer: %v", header, body, panicked, stands)
 					}
@@ -183,6 +188,52 @@ func TestTheOriginFails(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Who waits for another process's renewal does not wait for long if that fails.
+func TestARenewalThatFailsElsewhere(t *testing.T) {
+	inBubble(t, func(t *testing.T, rdb *redis.Client) {
+		o := &origin{}
+		o.serve = func(w http.ResponseWriter, r *http.Request) {
+			if o.called() > 1 {
+				time.Sleep(500 * time.Millisecond)
+				panic("oh")
+			}
+			w.Header().Set("Cache-Control", "max-age=10")
+			io.WriteString(w, "good")
+		}
+		one, other := opened(t, options(t, rdb)).Handler(o), opened(t, options(t, rdb)).Handler(o)
+		get(t, one, "http://a.example/")
+		time.Sleep(20 * time.Second)
+		done := make(chan bool)
+		go func() { get(t, one, "http://a.example/"); close(done) }()
+		time.Sleep(100 * time.Millisecond)
+		begun := time.Now()
+		if body, _ := get(t, other, "http://a.example/"); body != "good" || time.Since(begun) > 2*time.Second || o.called() != 2 {
+			t.Errorf("%q after %v, the handler was called %d times", body, time.Since(begun), o.called())
+		}
+		<-done
+	})
+}
+
+func TestAnIndexOutlivesItsVariants(t *testing.T) {
+	inBubble(t, func(t *testing.T, rdb *redis.Client) {
+		o := says("body", "Cache-Control: max-age=60", "Vary: X-Color")
+		opt := options(t, rdb)
+		opt.Namespace.TTL = 100 * time.Second
+		opt.Stale.IfError, opt.Stale.Keep = -1, -1
+		h := opened(t, opt).Handler(o)
+		get(t, h, "http://a.example/", "X-Color: red")
+		time.Sleep(55 * time.Second)
+		get(t, h, "http://a.example/", "X-Color: blue")
+		if _, status := get(t, h, "http://a.example/", "X-Color: red"); !isHit(status) {
+			t.Errorf("the first: %s", status)
+		}
+		time.Sleep(55 * time.Second)
+		if _, status := get(t, h, "http://a.example/", "X-Color: blue"); !isHit(status) {
+			t.Errorf("the second: %s", status)
+		}
+	})
 }
 
 func TestEveryKeyHasAnEnd(t *testing.T) {

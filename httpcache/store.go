@@ -15,15 +15,16 @@ import (
 )
 
 // keepAnswer begins to store r, while the client still gets it, and lets those go on who wait for it. The returned function
-// waits until it is stored, so that who asks after an answer has ended finds it, but not longer than RedisTimeout.
-func (c *Cache) keepAnswer(ctx context.Context, s sight, fill filling, r *response) (wait func()) {
+// waits until it is stored, so that who asks after an answer has ended finds it, but not longer than what is left of
+// RedisTimeout when so much was spent.
+func (c *Cache) keepAnswer(ctx context.Context, s sight, fill filling, r *response, spent time.Duration) (wait func()) {
 	out := outcome{response: r}
 	if !fill.stores() {
 		fill.land(out)
 		return func() {}
 	}
 	done := make(chan struct{}, 2)
-	patience := time.AfterFunc(c.opt.Faults.RedisTimeout, func() { fill.land(out); done <- struct{}{} })
+	patience := time.AfterFunc(max(c.opt.Faults.RedisTimeout-spent, 0), func() { fill.land(out); done <- struct{}{} })
 	ctx = context.WithoutCancel(ctx)
 	started := c.works.start(func() {
 		defer func() { done <- struct{}{} }()

@@ -15,6 +15,7 @@ import (
 	"net/textproto"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -88,10 +89,10 @@ func TestTheFirstHalfArrivesBeforeTheSecondIsWritten(t *testing.T) {
 
 // A client that reads nothing holds up neither the handler nor who waits for the same.
 func TestAClientThatStandsStillHoldsUpNobody(t *testing.T) {
-	body := strings.Repeat("x", 4<<20) // more than sockets buffer
+	body := strings.Repeat("x", 7<<20) // more than a socket buffers
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", fresh)
-		for part := range 64 {
+		for part := range 112 {
 			io.WriteString(w, body[part<<16:(part+1)<<16])
 		}
 	})
@@ -100,6 +101,7 @@ func TestAClientThatStandsStillHoldsUpNobody(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer conn.Close()
+	conn.(*net.TCPConn).SetReadBuffer(4 << 10)
 	fmt.Fprintf(conn, "GET / HTTP/1.1\r\nHost: %s\r\n\r\n", s.Listener.Addr())
 	if _, err := bufio.NewReader(conn).ReadString('\n'); err != nil {
 		t.Fatal(err)
@@ -272,6 +274,24 @@ func TestInterimAnswersPassAtOnce(t *testing.T) {
 	res.Body.Close()
 	if res, body, _ := s.fetch(t, "/"); body != "page" || res.Header.Get("Link") != "" || !isHit(res.Header.Get("Cache-Status")) {
 		t.Errorf("%q, %v", body, res.Header)
+	}
+}
+
+// What an origin that then failed had hinted at is not in the stale answer.
+func TestAHintDoesNotGetIntoAStaleAnswer(t *testing.T) {
+	var calls atomic.Int32
+	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		if calls.Add(1) > 1 {
+			w.Header().Set("Link", "</a.css>")
+			w.WriteHeader(http.StatusEarlyHints)
+			panic("oh")
+		}
+		set(w.Header(), []string{"Cache-Control: max-age=10", "Age: 20"})
+		io.WriteString(w, "page")
+	})
+	s.fetch(t, "/")
+	if res, body, err := s.fetch(t, "/"); err != nil || body != "page" || res.Header.Get("Link") != "" {
+		t.Errorf("%q, %v, %v", body, res, err)
 	}
 }
 
