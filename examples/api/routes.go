@@ -1,0 +1,98 @@
+package main
+
+import (
+	"crypto/subtle"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"strconv"
+
+	"github.com/go-chi/chi/v5"
+	"github.com/go-chi/chi/v5/middleware"
+
+	"github.com/mayflycache/mayfly/httpcache"
+)
+
+// newAPI returns the routes behind the cache. The cache is outside of the router: a hit then costs no routing, and a renewal in the
+// background, which goes on when its request is over, does not meet what the router keeps in a request's context.
+func newAPI(a *articles, cache *httpcache.Cache, token string) http.Handler {
+	r := chi.NewRouter()
+	r.Use(middleware.Recoverer)
+	r.Get("/articles", a.list)
+	r.Get("/articles/{id}", a.show)
+	r.With(bearer(token)).Put("/articles/{id}", a.replace(cache))
+	return cache.Handler(r)
+}
+
+// fresh is what the answers that may be shared say: caches in front of us and this one may keep them for ten minutes, and serve
+// them for another one while they fetch the next; browsers ask each time, by the ETag.
+const fresh = "max-age=0, s-maxage=600, stale-while-revalidate=60"
+
+// list answers with the titles, and is made anew when any article changes.
+func (a *articles) list(w http.ResponseWriter, r *http.Request) {
+	titles, version := a.titles()
+	w.Header().Set("Cache-Tag", "articles")
+	reply(w, version, titles)
+}
+
+// show answers with one article.
+func (a *articles) show(w http.ResponseWriter, r *http.Request) {
+	id, err := strconv.Atoi(chi.URLParam(r, "id"))
+	if err != nil {
+		http.Error(w, "an article is a number", http.StatusBadRequest)
+		return
+	}
+	one, version, ok := a.get(id)
+	if !ok {
+		http.Error(w, "no such article", http.StatusNotFound)
+		return
+	}
+	w.Header().Set("Cache-Tag", tag(id))
+	reply(w, version, one)
+}
+
+// replace stores an article, and then purges what was made of the one before. A PUT can be repeated: who is told that the purge
+// failed sends it again.
+func (a *articles) replace(cache *httpcache.Cache) http.HandlerFunc {
+	return func(w http.ResponseWriter, r *http.Request) {
+		id, err := strconv.Atoi(chi.URLParam(r, "id"))
+		var next article
+		if err == nil {
+			err = json.NewDecoder(http.MaxBytesReader(w, r.Body, 1<<20)).Decode(&next)
+		}
+		if err != nil || next.Title == "" {
+			http.Error(w, "an article is a number, a title and a text", http.StatusBadRequest)
+			return
+		}
+		a.put(id, next)
+		if err := cache.Purge(r.Context(), httpcache.Tag("articles"), httpcache.Tag(tag(id))); err != nil {
+			http.Error(w, "stored, but others may still see the article before: send it again", http.StatusServiceUnavailable)
+			return
+		}
+		w.WriteHeader(http.StatusNoContent)
+	}
+}
+
+func tag(id int) string { return fmt.Sprint("article-", id) }
+
+func reply(w http.ResponseWriter, version int, body any) {
+	w.Header().Set("Cache-Control", fresh)
+	w.Header().Set("Content-Type", "application/json")
+	w.Header().Set("ETag", fmt.Sprintf(`"%d"`, version))
+	json.NewEncoder(w).Encode(body)
+}
+
+// bearer lets those pass who know the token. What they ask for is never stored for others.
+func bearer(token string) func(http.Handler) http.Handler {
+	want := []byte("Bearer " + token)
+	return func(next http.Handler) http.Handler {
+		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if subtle.ConstantTimeCompare([]byte(r.Header.Get("Authorization")), want) != 1 {
+				w.Header().Set("WWW-Authenticate", "Bearer")
+				http.Error(w, "who are you?", http.StatusUnauthorized)
+				return
+			}
+			next.ServeHTTP(w, r)
+		})
+	}
+}
