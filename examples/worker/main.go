@@ -59,12 +59,16 @@ func lines(ctx context.Context, r io.Reader) <-chan string {
 	all := make(chan string)
 	go func() {
 		defer close(all)
-		for s := bufio.NewScanner(r); s.Scan(); {
+		s := bufio.NewScanner(r)
+		for s.Scan() {
 			select {
 			case all <- s.Text():
 			case <-ctx.Done():
 				return
 			}
+		}
+		if err := s.Err(); err != nil {
+			fmt.Fprintln(os.Stderr, "worker: the rest is not read:", err)
 		}
 	}()
 	return all

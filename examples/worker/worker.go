@@ -38,13 +38,17 @@ func (w worker) run(ctx context.Context, urls <-chan string, parallel int) error
 	var all sync.WaitGroup
 	for range parallel {
 		all.Go(func() {
-			for u := range urls {
-				err := w.take(ctx, u)
-				if ctx.Err() != nil {
+			for {
+				select {
+				case u, more := <-urls:
+					if !more {
+						return
+					}
+					if err := w.take(ctx, u); err != nil && ctx.Err() == nil {
+						w.tell(fmt.Errorf("%s: %w", u, err))
+					}
+				case <-ctx.Done():
 					return
-				}
-				if err != nil {
-					w.tell(fmt.Errorf("%s: %w", u, err))
 				}
 			}
 		})

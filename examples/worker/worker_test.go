@@ -137,23 +137,25 @@ func TestNothingIsFetchedWhileNobodyKnowsTheCount(t *testing.T) {
 }
 
 func TestAWorkerStops(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		limits, err := newLimits(redistest.Start(t).Client(), 1, time.Hour)
-		if err != nil {
-			t.Fatal(err)
-		}
-		urls := make(chan string, 2)
-		for _, u := range pages("a.example", 2) { // the second waits for an hour
-			urls <- u
-		}
-		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
-		defer cancel()
-		begun := time.Now()
-		err = new(visits).worker(limits).run(ctx, urls, 1)
-		if !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) > time.Minute {
-			t.Errorf("it stopped with %v after %v", err, time.Since(begun))
-		}
-	})
+	for _, n := range []int{0, 2} { // it waits for a URL, or for the turn of the second
+		synctest.Test(t, func(t *testing.T) {
+			limits, err := newLimits(redistest.Start(t).Client(), 1, time.Hour)
+			if err != nil {
+				t.Fatal(err)
+			}
+			urls := make(chan string, n)
+			for _, u := range pages("a.example", n) {
+				urls <- u
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+			defer cancel()
+			begun := time.Now()
+			err = new(visits).worker(limits).run(ctx, urls, 1)
+			if !errors.Is(err, context.DeadlineExceeded) || time.Since(begun) > time.Minute {
+				t.Errorf("with %d URLs it stopped with %v after %v", n, err, time.Since(begun))
+			}
+		})
+	}
 }
 
 func TestARealRedis(t *testing.T) {
