@@ -5,7 +5,7 @@ const shownFor = 60_000; // ms of a live chart
 let moments = [], settings = {};
 
 // Numbers, for people.
-const count = n => n >= 100 ? Math.round(n).toLocaleString("en") : n >= 10 ? n.toFixed(0) : n.toFixed(n % 1 ? 1 : 0);
+const count = n => n >= 100 ? Math.round(n).toLocaleString("en") : n >= 10 ? n.toFixed(0) : String(+n.toFixed(1));
 const millis = n => !n ? "–" : n >= 1000 ? (n / 1000).toFixed(1) + " s" : n >= 10 ? n.toFixed(0) + " ms" : n >= 1 ? n.toFixed(1) + " ms" : Math.round(n * 1000) + " µs";
 const shown = { ttl: n => n / 1000 + " s" };
 
@@ -37,7 +37,7 @@ const left = 44, bottom = 18, roof = 16;
 
 function draw(svg, chart) {
 	const wide = svg.clientWidth || 480, tall = svg.clientHeight || 170;
-	const to = recorded ? moments.at(-1)?.at ?? 1 : Math.max(moments.at(-1)?.at ?? 0, shownFor), from = recorded ? moments[0]?.at ?? 0 : to - shownFor;
+	const to = moments.at(-1)?.at ?? 1, from = recorded ? moments[0]?.at ?? 0 : to - shownFor;
 	const x = at => left + (at - from) / (to - from) * (wide - left);
 	const all = moments.filter(m => m.at >= from);
 	let top = Math.max(chart.floor ?? 1, ...chart.lines.flatMap(([k]) => all.map(m => m[k])));
@@ -67,11 +67,15 @@ function draw(svg, chart) {
 			out += `<path fill="none" stroke="var(--${color})" stroke-width="1.8" stroke-linejoin="round" d="M${points}"/>`;
 		}
 	}
-	let lastSaid = -1e9;
+	const said = []; // where there is text already: line, from, to
 	for (const m of all.filter(m => m.mark)) {
-		const at = x(m.at);
+		const at = x(m.at), text = m.mark.length > 24 ? m.mark.slice(0, 23) + "…" : m.mark, long = 6.6 * text.length + 6;
 		out += `<path class="mark" d="M${at} ${roof - 4}V${tall - bottom}"/>`;
-		if (at - lastSaid > 118 && at < wide - 60) { out += `<text class="said" x="${at + 3}" y="${roof - 5}">${safe(m.mark.length > 24 ? m.mark.slice(0, 23) + "…" : m.mark)}</text>`; lastSaid = at }
+		const room = [[0, at], [0, at - long], [1, at], [1, at - long]].find(([line, from]) => from >= left && from + long <= wide && !said.some(([l, a, b]) => l == line && from < b && a < from + long));
+		if (!room) continue;
+		const [line, from] = room;
+		said.push([line, from, from + long]);
+		out += `<text class="said" x="${from < at ? at - 3 : at + 3}" y="${roof - 5 + 13 * line}" text-anchor="${from < at ? "end" : "start"}">${safe(text)}</text>`;
 	}
 	svg.setAttribute("viewBox", `0 0 ${wide} ${tall}`);
 	svg.innerHTML = out;
@@ -81,12 +85,12 @@ function draw(svg, chart) {
 const safe = s => s.replace(/[&<>"]/g, c => `&#${c.charCodeAt()};`);
 
 function legends() {
-	for (const svg of $$("[data-chart]")) svg.parentElement.querySelector(".legend").innerHTML = charts[svg.dataset.chart].lines.map(([, name, color]) => `<i style="background:var(--${color})"></i>${name}`).join("");
+	for (const svg of $$("[data-chart]")) svg.parentElement.querySelector(".legend").innerHTML = charts[svg.dataset.chart].lines.map(([, name, color]) => `<span><i style="background:var(--${color})"></i>${name}</span>`).join(" ");
 }
 
 function show() {
 	if (!moments.length) return;
-	const queries = mean(m => m.queries), p99 = most(m => m.p99, 2), answered = mean(m => m.fromPages + m.fromLocal + m.fromRedis), waited = mean(m => m.waited);
+	const queries = mean(m => m.queries, 8), p99 = most(m => m.p99, 2), answered = mean(m => m.fromPages + m.fromLocal + m.fromRedis), waited = mean(m => m.waited);
 	const put = (id, text, bad) => { const o = $(id); o.textContent = text; o.className = bad ? "bad" : "good" };
 	put("#queries", count(queries), queries > 40);
 	put("#p99", millis(p99), p99 > 100);

@@ -175,11 +175,7 @@ const (
 func (s *Shop) Press(ctx context.Context, b Button) (string, error) {
 	switch b {
 	case ExpireEverything:
-		n, err := s.expireEverything(ctx)
-		if err != nil {
-			return "", err
-		}
-		return fmt.Sprintf("everything expires (%d)", n), nil
+		return "everything expires", s.expireEverything(ctx)
 	case KillRedis, HangRedis:
 		to, says := Killed, "Redis killed"
 		if b == HangRedis {
@@ -199,37 +195,29 @@ func (s *Shop) Press(ctx context.Context, b Button) (string, error) {
 }
 
 // expireEverything gives all that can be loaded again a millisecond to live.
-func (s *Shop) expireEverything(ctx context.Context) (n int, err error) {
+func (s *Shop) expireEverything(ctx context.Context) error {
 	for _, match := range []string{byHand + "product:*", byMayfly + "product:*", pagePrefix + "*"} {
-		ended, err := s.each(ctx, match, func(p redis.Pipeliner, key string) { p.PExpire(ctx, key, time.Millisecond) })
-		n += ended
-		if err != nil {
-			return n, fmt.Errorf("shop: %w", err)
+		if err := s.each(ctx, match, func(p redis.Pipeliner, key string) { p.PExpire(ctx, key, time.Millisecond) }); err != nil {
+			return fmt.Errorf("shop: %w", err)
 		}
 	}
-	return n, nil
+	return nil
 }
 
 // each does something to every key that matches.
-func (s *Shop) each(ctx context.Context, match string, do func(redis.Pipeliner, string)) (n int, err error) {
+func (s *Shop) each(ctx context.Context, match string, do func(redis.Pipeliner, string)) error {
 	for cursor := uint64(0); ; {
-		var keys []string
-		if keys, cursor, err = s.watcher.Scan(ctx, cursor, match, 1000).Result(); err != nil {
-			return n, err
-		}
-		if len(keys) > 0 {
+		keys, next, err := s.watcher.Scan(ctx, cursor, match, 1000).Result()
+		if err == nil && len(keys) > 0 {
 			_, err = s.watcher.Pipelined(ctx, func(p redis.Pipeliner) error {
 				for _, key := range keys {
 					do(p, key)
 				}
 				return nil
 			})
-			if n += len(keys); err != nil {
-				return n, err
-			}
 		}
-		if cursor == 0 {
-			return n, nil
+		if cursor = next; err != nil || cursor == 0 {
+			return err
 		}
 	}
 }
@@ -276,7 +264,7 @@ func (s *Shop) Close(ctx context.Context) error {
 		s.running.Go(func() { p.close(ctx) })
 	}
 	s.running.Wait()
-	_, err := s.each(ctx, prefix+"*", func(p redis.Pipeliner, key string) { p.Unlink(ctx, key) })
+	err := s.each(ctx, prefix+"*", func(p redis.Pipeliner, key string) { p.Unlink(ctx, key) })
 	if err = errors.Join(err, s.watcher.Close()); err != nil {
 		return fmt.Errorf("shop: close: %w", err)
 	}
