@@ -34,10 +34,12 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/earlyrefresh"
+	"github.com/mayflycache/mayfly/internal/doubts"
 	"github.com/mayflycache/mayfly/internal/flight"
 	"github.com/mayflycache/mayfly/internal/keyform"
 	"github.com/mayflycache/mayfly/internal/lease"
 	"github.com/mayflycache/mayfly/internal/record"
+	"github.com/mayflycache/mayfly/internal/works"
 )
 
 // Cache is a read-through cache of one namespace. It is safe for concurrent use. Close it to end its background work.
@@ -54,11 +56,11 @@ type Cache[K comparable, V any] struct {
 
 	guard     *lease.Guard
 	flights   flight.Group[outcome[V]]
-	works     works
+	works     *works.Group
 	renewing  chan struct{} // holds one element per renewal that runs
 	unguarded chan struct{} // holds one element per load that runs because Redis could not be asked
 	quiet     quiet
-	doubts    doubts
+	doubts    *doubts.Doubts
 	near      *near[V] // nil: no local tier
 }
 
@@ -135,14 +137,15 @@ func build[K comparable, V any](ns mayfly.Namespace[K, V], noLoader bool, o Opti
 	}
 	c.format = record.FormatOf(c.codec.Format())
 	c.flights.Abandon = o.Load.Abandon
-	c.works.init()
+	c.works = works.New(mayfly.ErrClosed)
+	c.doubts = doubts.New(doubts.Options{Limit: o.Faults.Queue, Works: c.works, Again: c.deleteAgain, Dropped: c.tellDropped})
 	lo := lease.Options{Redis: ns.Redis, Timeout: o.Faults.RedisTimeout, Plain: ns.Plain, Hold: o.Hold, Breaker: c.breakerChanged}
 	if c.near = newNear(ns); c.near != nil {
 		lo.Pushes, lo.Moved = c.near.tier.Watch, c.near.tier.Moved
 	}
 	c.guard = lease.New(lo)
 	for _, w := range lease.Warnings(ns.Redis) {
-		c.tell(c.works.ctx, mayfly.Event{Kind: mayfly.Warning, Outcome: mayfly.OK, Err: errors.New(w)})
+		c.tell(c.works.Context(), mayfly.Event{Kind: mayfly.Warning, Outcome: mayfly.OK, Err: errors.New(w)})
 	}
 	return c, nil
 }
@@ -152,7 +155,7 @@ func (c *Cache[K, V]) breakerChanged(server string, open bool) {
 	if open {
 		e.Outcome, e.Err = mayfly.Failed, fmt.Errorf("%s is not asked for a while", server)
 	}
-	c.tell(c.works.ctx, e)
+	c.tell(c.works.Context(), e)
 }
 
 // tell hands e to the observer, if there is one.
@@ -179,7 +182,7 @@ func fail(doing, key string, err error) error {
 // then returns its error. Calls that come later, and those whose load was cancelled, get [mayfly.ErrClosed]. Closing again
 // is fine. The Redis client stays open: it is the caller's.
 func (c *Cache[K, V]) Close(ctx context.Context) error {
-	err := c.works.close(ctx)
+	err := c.works.Close(ctx)
 	if c.near != nil {
 		c.near.view.Clear()
 	}

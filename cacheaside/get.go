@@ -75,7 +75,7 @@ func (c *Cache[K, V]) Lookup(ctx context.Context, key K) (e Entry[V], ok bool, e
 			return e, true, nil
 		}
 	}
-	if c.doubts.has(full) {
+	if c.doubts.Has(full) {
 		return e, false, nil
 	}
 	f, err := c.guard.Look(ctx, full, true)
@@ -91,7 +91,7 @@ func (c *Cache[K, V]) Lookup(ctx context.Context, key K) (e Entry[V], ok bool, e
 
 // begin checks what every call checks.
 func (c *Cache[K, V]) begin(key K) (full string, err error) {
-	if err := c.works.open(); err != nil {
+	if err := c.works.Err(); err != nil {
 		return "", fail("use of cache", c.ns.Name, err)
 	}
 	if full, err = c.fullKey(key); err != nil {
@@ -143,7 +143,7 @@ func (c *Cache[K, V]) join(ctx context.Context, p pending[K, V]) *flight.Flight[
 	if !lead {
 		c.tell(ctx, mayfly.Event{Kind: mayfly.Join, Outcome: mayfly.OK, Key: p.full})
 	}
-	if lead && !c.works.start(func() { c.fly(ctx, f, p) }) {
+	if lead && !c.works.Start(func() { c.fly(ctx, f, p) }) {
 		f.Land(outcome[V]{}, mayfly.ErrClosed)
 	}
 	return f
@@ -154,7 +154,7 @@ func (c *Cache[K, V]) join(ctx context.Context, p pending[K, V]) *flight.Flight[
 func (c *Cache[K, V]) look(ctx context.Context, key K, full string) (p pending[K, V], s sight[V], err error) {
 	p = pending[K, V]{key: key, full: full}
 	ticket := c.near.begin(full) // before the doubts: what is doubted from now on cannot be inserted
-	if c.doubts.has(full) {
+	if c.doubts.Has(full) {
 		p.unguarded = true
 		return p, s, nil
 	}

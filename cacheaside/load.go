@@ -62,7 +62,7 @@ var errBusy = errors.New("redis cannot be asked, and too many loads run already"
 // Someone who deletes the key meanwhile takes the claim away, and the flight out of the group: the value goes to who
 // waited already, and to nobody else.
 func (c *Cache[K, V]) fly(caller context.Context, f *flight.Flight[outcome[V]], p pending[K, V]) {
-	ctx, cancel := c.works.on(caller)
+	ctx, cancel := c.works.On(caller)
 	defer cancel()
 	wait, cancel := context.WithTimeoutCause(ctx, c.opt.Load.Timeout, ErrLoadTimeout)
 	defer cancel()
@@ -121,10 +121,10 @@ func (c *Cache[K, V]) claim(ctx, wait context.Context, f *flight.Flight[outcome[
 func (c *Cache[K, V]) unsure(ctx context.Context, key string, a lease.Claimed) {
 	c.tellBackend(ctx, key, a.Err)
 	if a.Claim != nil {
-		c.works.more()
+		c.works.More()
 		go func() {
-			defer c.works.done()
-			ctx, cancel := c.works.on(ctx)
+			defer c.works.Done()
+			ctx, cancel := c.works.On(ctx)
 			defer cancel()
 			a.Claim.Release(ctx) // nothing is lost if this fails too: the lease ends by itself
 		}()

@@ -75,7 +75,7 @@ func (c *Cache[K, V]) GetMany(ctx context.Context, keys []K) (map[K]V, error) {
 		}
 		waiting = append(waiting, p)
 	}
-	if len(lead) > 0 && !c.works.start(func() { c.flyMany(ctx, lead) }) {
+	if len(lead) > 0 && !c.works.Start(func() { c.flyMany(ctx, lead) }) {
 		for _, p := range lead {
 			p.flight.Land(outcome[V]{}, mayfly.ErrClosed)
 		}
@@ -128,7 +128,7 @@ func (c *Cache[K, V]) lookMany(ctx context.Context, keys []K, failed map[K]error
 		}
 		p := flying[K, V]{pending: pending[K, V]{key: key, full: full, load: c.one}}
 		ticket := c.near.begin(full)
-		if p.unguarded = c.doubts.has(full); !p.unguarded {
+		if p.unguarded = c.doubts.Has(full); !p.unguarded {
 			tickets = append(tickets, ticket)
 			asked = append(asked, len(ps))
 			fulls = append(fulls, full)
@@ -162,7 +162,7 @@ const atOnce = 32
 // together. Nothing that was claimed waits for what somebody else loads, so that two calls about overlapping keys never
 // wait for each other.
 func (c *Cache[K, V]) flyMany(caller context.Context, ps []flying[K, V]) {
-	ctx, cancel := c.works.on(caller)
+	ctx, cancel := c.works.On(caller)
 	defer cancel()
 	var group sync.WaitGroup
 	defer group.Wait()
@@ -324,9 +324,9 @@ func (c *Cache[K, V]) allAbandoned(ctx context.Context, ps []flying[K, V]) <-cha
 		return nil
 	}
 	all := make(chan struct{})
-	c.works.more()
+	c.works.More()
 	go func() {
-		defer c.works.done()
+		defer c.works.Done()
 		for _, p := range ps {
 			select {
 			case <-p.flight.Abandoned():
@@ -365,7 +365,7 @@ func (c *Cache[K, V]) Warm(ctx context.Context, keys iter.Seq[K], progress func(
 		if progress != nil {
 			progress(sum)
 		}
-		return ctx.Err() == nil && c.works.open() == nil
+		return ctx.Err() == nil && c.works.Err() == nil
 	}
 	for key := range keys {
 		if some = append(some, key); len(some) == step && !warm() {

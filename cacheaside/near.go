@@ -128,7 +128,7 @@ func millis(n int64) time.Duration { return time.Duration(n) * time.Millisecond 
 // of the commonest types, and tells nobody: the tier counts its hits.
 func (c *Cache[K, V]) atHand(key K) (h *held[V], now int64) {
 	now = c.near.tier.Now()
-	if !c.near.tier.Trusted(now) || c.works.open() != nil {
+	if !c.near.tier.Trusted(now) || c.works.Err() != nil {
 		return nil, now
 	}
 	if c.ns.Key == nil {

@@ -23,7 +23,7 @@ func (c *Cache[K, V]) renew(ctx context.Context, p pending[K, V]) {
 		return
 	}
 	f, ok := c.flights.Lead(p.full)
-	if ok && c.works.start(func() {
+	if ok && c.works.Start(func() {
 		defer func() { <-c.renewing }()
 		c.flyRenewal(ctx, f, p)
 	}) {
@@ -38,7 +38,7 @@ func (c *Cache[K, V]) renew(ctx context.Context, p pending[K, V]) {
 // flyRenewal loads a newer value under the lock of the one that was found, and puts it in its place. Who misses the key
 // meanwhile, because it ended, waits for this flight; it is told to look again if nothing comes of it.
 func (c *Cache[K, V]) flyRenewal(caller context.Context, f *flight.Flight[outcome[V]], p pending[K, V]) {
-	ctx, cancel := c.works.on(caller)
+	ctx, cancel := c.works.On(caller)
 	defer cancel()
 	e := mayfly.Event{Kind: mayfly.Refresh, Outcome: mayfly.OK, Key: p.full}
 	var a lease.Claimed

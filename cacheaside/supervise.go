@@ -25,9 +25,9 @@ func (c *Cache[K, V]) supervise(ctx context.Context, w watch, load func(ctx cont
 	ctx, cancel := context.WithTimeoutCause(ctx, c.opt.Load.Timeout, ErrLoadTimeout)
 	defer cancel()
 	begun := time.Now()
-	c.works.more()
+	c.works.More()
 	ended := flight.Go(func() (struct{}, error) {
-		defer c.works.done()
+		defer c.works.Done()
 		return struct{}{}, load(ctx)
 	})
 	beat := time.NewTicker(lease.Beat)

@@ -91,7 +91,7 @@ func (c *Cache[K, V]) wrote(ctx context.Context, kind mayfly.Kind, keys []K, ful
 			done = append(done, fulls[i])
 		}
 	}
-	c.doubts.remove(done)
+	c.doubts.Remove(done...)
 	e := mayfly.Event{Kind: kind, Outcome: mayfly.OK, N: len(keys), Took: time.Since(begun)}
 	if len(keys) == 1 {
 		e.Key = fulls[0]
@@ -113,7 +113,7 @@ func (c *Cache[K, V]) wrote(ctx context.Context, kind mayfly.Kind, keys []K, ful
 // Clear removes every key of the namespace, by SCAN and UNLINK on every master: never FLUSH, and nothing of other
 // namespaces. It takes time in proportion to all keys of the database. Values stored while it runs may stay.
 func (c *Cache[K, V]) Clear(ctx context.Context) error {
-	if err := c.works.open(); err != nil {
+	if err := c.works.Err(); err != nil {
 		return fail("clear", c.ns.Name, err)
 	}
 	var removed atomic.Int64
@@ -134,48 +134,25 @@ func (c *Cache[K, V]) Clear(ctx context.Context) error {
 
 // doubt remembers keys that could not be deleted, and sees to it that they are.
 func (c *Cache[K, V]) doubt(ctx context.Context, why error, fulls ...string) {
-	dropped, idle := c.doubts.add(fulls, c.opt.Faults.Queue)
+	c.doubts.Add(ctx, why, fulls...)
 	c.near.forget(fulls...) // what was read between the write and the doubts
-	if dropped > 0 {
-		c.tell(ctx, mayfly.Event{Kind: mayfly.Removal, Outcome: mayfly.Dropped, N: dropped, Err: why})
-	}
-	if idle && !c.works.start(c.settleDoubts) {
-		c.doubts.stop()
-	}
 }
 
-// settleDoubts deletes the keys in doubt, again and again until none is left, or the cache is closed: then once more.
-func (c *Cache[K, V]) settleDoubts() {
-	tick := time.NewTicker(settleEvery)
-	defer tick.Stop()
-	ctx := c.works.ctx
-	for last := false; !last; {
-		select {
-		case <-tick.C:
-		case <-c.works.closing:
-			last = true
-		}
-		fulls, until := c.doubts.list()
-		begun := time.Now()
-		errs := c.write(ctx, fulls, func() []error { return c.guard.Delete(ctx, fulls) })
-		var done []string
-		for i, err := range errs {
-			if err == nil {
-				done = append(done, fulls[i])
-			}
-		}
-		if len(done) > 0 {
-			c.tell(ctx, mayfly.Event{Kind: mayfly.Removal, Outcome: mayfly.OK, N: len(done), Took: time.Since(begun)})
-		}
-		if c.doubts.settled(done, until) {
-			return
-		}
-		if last {
-			c.tell(ctx, mayfly.Event{Kind: mayfly.Removal, Outcome: mayfly.Dropped, N: len(fulls) - len(done), Err: errors.Join(errs...)})
-			c.doubts.stop()
+// deleteAgain deletes keys in doubt.
+func (c *Cache[K, V]) deleteAgain(ctx context.Context, fulls []string) (done []string, err error) {
+	begun := time.Now()
+	errs := c.write(ctx, fulls, func() []error { return c.guard.Delete(ctx, fulls) })
+	for i, err := range errs {
+		if err == nil {
+			done = append(done, fulls[i])
 		}
 	}
+	if len(done) > 0 {
+		c.tell(ctx, mayfly.Event{Kind: mayfly.Removal, Outcome: mayfly.OK, N: len(done), Took: time.Since(begun)})
+	}
+	return done, errors.Join(errs...)
 }
 
-// settleEvery is how often what is in doubt is tried again: no oftener than the breaker would let it.
-const settleEvery = 500 * time.Millisecond
+func (c *Cache[K, V]) tellDropped(ctx context.Context, n int, why error) {
+	c.tell(ctx, mayfly.Event{Kind: mayfly.Removal, Outcome: mayfly.Dropped, N: n, Err: why})
+}

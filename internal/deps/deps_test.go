@@ -47,6 +47,8 @@ var rooms = map[string]room{
 	"internal/lease":     {may: []string{"internal/hashslot", "internal/record", "internal/breaker", goredis}},
 	"internal/record":    {never: pure},
 	"internal/flight":    {},
+	"internal/works":     {},
+	"internal/doubts":    {may: []string{"internal/works"}},
 	"internal/tier":      {may: []string{"internal/expiry"}},
 	"internal/coherence": {may: []string{"internal/tier", "internal/lease", "internal/hashslot", goredis}},
 	"internal/breaker":   {},
@@ -60,7 +62,7 @@ var rooms = map[string]room{
 	"navsession":     {may: []string{"", "internal/truth", goredis}},
 	"fieldttl":       {may: []string{"", "internal/truth", goredis}},
 	"cacheaside": {may: []string{"", "jitter", "earlyrefresh", "internal/keyform", "internal/lease", "internal/record",
-		"internal/flight", "internal/tier", "internal/coherence", "github.com/klauspost/compress", goredis}},
+		"internal/flight", "internal/works", "internal/doubts", "internal/tier", "internal/coherence", "github.com/klauspost/compress", goredis}},
 
 	// The composition.
 	"httpcache": {may: []string{"", "internal/rfc9111", "internal/lease", "internal/record", "internal/flight", "internal/tier",
