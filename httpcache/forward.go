@@ -29,7 +29,7 @@ type attempt struct {
 
 	end    ending
 	answer *response // what is to be stored, but for its body
-	failed error     // why, where the end is failure
+	reason error     // why, where the end is failure
 }
 
 // ending is what became of an attempt.
@@ -82,7 +82,7 @@ func (x *exchange) forward(fill filling) {
 	case failure:
 		rested := c.rest(ctx, fill.claim)
 		fill.land(outcome{response: x.s.response})
-		x.serveStale(a.failed)
+		x.serveStale(a.reason)
 		rested()
 		return
 	}
@@ -116,7 +116,7 @@ func (a *attempt) call(next http.Handler, r *http.Request) {
 		}
 		if a.standsIn() && (a.out.mode == undecided || a.out.mode == swallow) {
 			if p := recover(); p != nil {
-				a.end, a.failed = failure, fmt.Errorf("the handler panicked: %v", p)
+				a.end, a.reason = failure, fmt.Errorf("the handler panicked: %v", p)
 				return
 			}
 		}
@@ -188,7 +188,7 @@ func (a *attempt) decide(status int, header http.Header) (mode, int) {
 		return swallow, status
 	}
 	if a.fails(status) {
-		a.end, a.failed = failure, fmt.Errorf("the handler answered %d", status)
+		a.end, a.reason = failure, fmt.Errorf("the handler answered %d", status)
 		x.status.FwdStatus = status
 		return swallow, status
 	}
@@ -348,7 +348,7 @@ func (x *exchange) serveStale(why error) {
 	c, now := x.cache, time.Now()
 	c.stats.stale.Add(1)
 	c.tell(x.r.Context(), mayfly.Event{Kind: mayfly.Read, Outcome: mayfly.Stale, Key: x.s.slot, Took: time.Since(x.begun), Err: why})
-	x.status.Detail = staleDetail
+	x.status.Detail, x.failed = staleDetail, why
 	c.answer(x.w, x.r, x.s.response, now, x.status)
 }
 
@@ -363,8 +363,8 @@ func (a *attempt) tellRead() {
 
 // tellLoad tells how long the handler took, and whether it failed.
 func (a *attempt) tellLoad() {
-	e := mayfly.Event{Kind: mayfly.Load, Outcome: mayfly.OK, Key: a.exchange.s.slot, Took: time.Since(a.sent), N: 1, Err: a.failed}
-	if a.failed != nil {
+	e := mayfly.Event{Kind: mayfly.Load, Outcome: mayfly.OK, Key: a.exchange.s.slot, Took: time.Since(a.sent), N: 1, Err: a.reason}
+	if a.reason != nil {
 		e.Outcome = mayfly.Failed
 	}
 	a.cache.tell(a.r.Context(), e)

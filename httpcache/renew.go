@@ -96,8 +96,8 @@ func (x *exchange) renewNow(land func(outcome)) {
 		e.Outcome = mayfly.Refused
 	default:
 		x.forward(filling{claim: a.Claim, shared: true, land: land})
-		if x.status.Detail == staleDetail {
-			e.Outcome, e.Err = mayfly.Failed, fmt.Errorf("the handler failed: %d", x.status.FwdStatus)
+		if x.failed != nil {
+			e.Outcome, e.Err = mayfly.Failed, x.failed
 		}
 	}
 }
