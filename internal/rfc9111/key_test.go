@@ -55,6 +55,8 @@ func TestKey(t *testing.T) {
 
 		{"order counts", keys{}, "/?b=1&a=2", "h", "http://h/?b=1&a=2"},
 		{"but not sorted", keys{SortQuery: true}, "/?b=1&a=2&a=1&c", "h", "http://h/?a=2&a=1&b=1&c"},
+		{"sorted, those of one name keep their order", keys{SortQuery: true}, "/?z&a=9&a=8&a=7&a=6&a=5&a=4&a=3&a=2&a=1&a=0&a=19&a=18&a=17&a=16", "h",
+			"http://h/?a=9&a=8&a=7&a=6&a=5&a=4&a=3&a=2&a=1&a=0&a=19&a=18&a=17&a=16&z"},
 		{"dropped", keys{DropQuery: []string{"utm_*", "fbclid"}}, "/?utm_source=x&b=1&fbclid=2&fbclid2&a=2&UTM_x=1", "h", "http://h/?b=1&fbclid2&a=2&UTM_x=1"},
 		{"dropped, encoded", keys{DropQuery: []string{"utm_*"}}, "/?%75tm_source=x&b", "h", "http://h/?b"},
 		{"all dropped", keys{DropQuery: []string{"*"}}, "/?a=1&b", "h", "http://h/"},

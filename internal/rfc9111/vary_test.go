@@ -62,6 +62,8 @@ func TestVariant(t *testing.T) {
 		{"what does not select", "Foo", []string{"Foo: 1", "Other: 2"}, []string{"Foo: 1", "Other: 3"}, true},
 		{"values do not change places", "Foo, Bar", []string{"Foo: 1", "Bar: 2"}, []string{"Foo: 2", "Bar: 1"}, false},
 		{"nor run into each other", "Foo, Bar", []string{"Foo: 1", "Bar: 23"}, []string{"Foo: 12", "Bar: 3"}, false},
+		{"nor by what looks like a boundary", "Bar, Foo", []string{"Bar: x+:y", "Foo: z"}, []string{"Bar: x", "Foo: y+:z"}, false},
+		{"nor by what looks like another", "Bar, Foo", []string{"Bar: 1-", "Foo: "}, []string{"Bar: 1"}, false},
 		{"lines are one list", "Foo", []string{"Foo: 1, 2"}, []string{"Foo: 1", "Foo: 2"}, true},
 		{"whitespace about commas", "Foo", []string{"Foo: 1,2"}, []string{"Foo:  1 ,\t2 "}, true},
 		{"whitespace elsewhere folds", "Foo", []string{"Foo: a  b"}, []string{"Foo: a \t b"}, true},
