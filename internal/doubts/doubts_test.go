@@ -63,7 +63,7 @@ func TestWhatFailedIsTriedAgain(t *testing.T) {
 			t.Errorf("nothing was in doubt, and it was tried %d times", s.tried.Load())
 		}
 		d.Add(t.Context(), errDown, "c")
-		time.Sleep(doubts.Every)
+		time.Sleep(doubts.Every + time.Millisecond)
 		if s.tried.Load() != 5 || d.Any() {
 			t.Errorf("the next doubt was tried %d times", s.tried.Load()-4)
 		}
