@@ -48,6 +48,7 @@ var (
 
 	rdb    redis.UniversalClient
 	db     Database
+	origin Database
 	users  mayfly.Namespace[int64, User]
 	id     string
 	userID int64
