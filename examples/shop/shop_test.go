@@ -126,7 +126,7 @@ func TestADeleteBeforeTheCommitLeavesTheOldRow(t *testing.T) {
 }
 
 func TestTwoWritersAndManyReadersLeaveNoStaleEntry(t *testing.T) {
-	const rounds, orders, readers = 60, 4, 8
+	const rounds, orders, readers = 30, 4, 8
 	url := startPostgres(t)
 	each(t, func(t *testing.T, rdb redis.UniversalClient) {
 		dawdle := afterRead(func() { <-time.After(rand.N(2 * time.Millisecond)) }) // so that loads and changes cross
