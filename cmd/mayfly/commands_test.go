@@ -1,12 +1,14 @@
 package main
 
 import (
+	"bufio"
 	"bytes"
 	"io"
 	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -73,6 +75,7 @@ func TestWhatTheNewcomersComplainOf(t *testing.T) {
 	defer l.Close()
 	old := redistest.Start(t)
 	old.FailNext("info", "ERR no such thing")
+	ancient := oldRedis(t)
 	nobody, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
@@ -95,6 +98,8 @@ func TestWhatTheNewcomersComplainOf(t *testing.T) {
 		{"demo --redis localhost:6379", 2, "it must be like redis://"},
 		{"demo --redis redis://" + nobody.Addr().String(), 1, "no Redis answers at " + nobody.Addr().String()},
 		{"demo --redis redis://" + old.Addr(), 1, "ERR no such thing"},
+		{"demo --redis redis://" + ancient, 1, "is 6.2.1: mayfly needs Redis 7.0 or newer, or Valkey"},
+		{"lab --redis redis://" + ancient, 1, "is 6.2.1"},
 		{"lab --processes 0", 2, "--processes must be 1 to 100, got 0"},
 		{"lab --callers 0", 2, "--callers must be 1 to 10000"},
 		{"lab --expiries 0", 2, "--expiries must be 1 or more"},
@@ -130,4 +135,36 @@ func TestLab(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// oldRedis is the address of one that says it is 6.2.1, and knows nothing else.
+func oldRedis(t *testing.T) string {
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { l.Close() })
+	go func() {
+		for c, err := l.Accept(); err == nil; c, err = l.Accept() {
+			go func() {
+				defer c.Close()
+				lines := bufio.NewScanner(c)
+				for args := 0; lines.Scan(); {
+					switch line := strings.ToLower(lines.Text()); {
+					case line[0] == '*':
+						args, _ = strconv.Atoi(line[1:])
+					case line[0] == '$':
+					case line == "info":
+						io.WriteString(c, "$31\r\n# Server\r\nredis_version:6.2.1\r\n\r\n")
+						args = -1
+					default:
+						if args--; args == 0 {
+							io.WriteString(c, "-ERR unknown command\r\n")
+						}
+					}
+				}
+			}()
+		}
+	}()
+	return l.Addr().String()
 }

@@ -52,10 +52,12 @@ function draw(svg, chart) {
 		out += `<text x="${x(at)}" y="${tall - 3}" text-anchor="${recorded ? ago ? "middle" : "start" : ago ? "middle" : "end"}">${recorded ? ago / 1000 + " s" : ago ? "-" + ago / 1000 + " s" : "now"}</text>`;
 	}
 	if (chart.stack) {
-		const base = all.map(() => 0), sum = all.map(m => chart.lines.reduce((s, [k]) => s + m[k], 0));
+		let busy = null; // where nobody asked, it is as it was before
+		const sums = m => chart.lines.reduce((s, [k]) => s + m[k], 0);
+		const base = all.map(() => 0), asked = all.map(m => busy = sums(m) ? m : busy ?? m), sum = asked.map(sums);
 		for (const [key, , color] of chart.lines) {
 			const lower = all.map((m, i) => `${x(m.at).toFixed(1)} ${y(base[i]).toFixed(1)}`);
-			all.forEach((m, i) => base[i] += sum[i] ? m[key] / sum[i] : 0);
+			asked.forEach((m, i) => base[i] += sum[i] ? m[key] / sum[i] : 0);
 			const upper = all.map((m, i) => `${x(m.at).toFixed(1)} ${y(base[i]).toFixed(1)}`);
 			if (all.length > 1) out += `<path fill="var(--${color})" fill-opacity=".85" d="M${upper.join("L")}L${lower.reverse().join("L")}Z"/>`;
 		}

@@ -68,9 +68,14 @@ func (r *Recorder) Run(ctx context.Context) {
 	tick := time.NewTicker(Every)
 	defer tick.Stop()
 	r.shop.Figures(ctx) // what was before
+	last := time.Now()
 	for {
 		select {
 		case <-tick.C:
+			if time.Since(last) < Every/2 { // the machine stood still: a rate of so short a time would say nothing
+				continue
+			}
+			last = time.Now()
 			r.take(ctx)
 		case <-ctx.Done():
 			return
