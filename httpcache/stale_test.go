@@ -233,6 +233,12 @@ func TestAnIndexOutlivesItsVariants(t *testing.T) {
 		if _, status := get(t, h, "http://a.example/", "X-Color: blue"); !isHit(status) {
 			t.Errorf("the second: %s", status)
 		}
+		time.Sleep(20 * time.Second)
+		get(t, h, "http://a.example/", "X-Color: blue") // which the index knows already
+		time.Sleep(55 * time.Second)
+		if _, status := get(t, h, "http://a.example/", "X-Color: blue"); !isHit(status) {
+			t.Errorf("the second, stored anew: %s", status)
+		}
 	})
 }
 

@@ -90,7 +90,9 @@ func TestTheFirstHalfArrivesBeforeTheSecondIsWritten(t *testing.T) {
 // A client that reads nothing holds up neither the handler nor who waits for the same.
 func TestAClientThatStandsStillHoldsUpNobody(t *testing.T) {
 	body := strings.Repeat("x", 7<<20) // more than a socket buffers
+	var calls atomic.Int32
 	s := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		calls.Add(1)
 		w.Header().Set("Cache-Control", fresh)
 		for part := range 112 {
 			io.WriteString(w, body[part<<16:(part+1)<<16])
@@ -106,8 +108,8 @@ func TestAClientThatStandsStillHoldsUpNobody(t *testing.T) {
 	if _, err := bufio.NewReader(conn).ReadString('\n'); err != nil {
 		t.Fatal(err)
 	}
-	if _, got, err := s.fetch(t, "/"); err != nil || got != body {
-		t.Errorf("another client: %d bytes, %v", len(got), err)
+	if _, got, err := s.fetch(t, "/"); err != nil || got != body || calls.Load() != 1 {
+		t.Errorf("another client: %d bytes, %v; the handler was called %d times", len(got), err, calls.Load())
 	}
 }
 
