@@ -17,7 +17,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/mayflycache/mayfly/httpcache"
+	"github.com/mayflycache/mayfly/internal/realredis"
+	"github.com/mayflycache/mayfly/redistest"
 )
 
 // differs are the tests of the public suite that httpcache does not pass as they stand, and why not. The suite also has
@@ -89,10 +93,19 @@ func TestPublicSuite(t *testing.T) {
 	defer func() { server.Process.Kill(); server.Wait() }()
 	await(t, "127.0.0.1:"+port)
 
+	t.Run("redistest", func(t *testing.T) { playSuite(t, redistest.Start(t).Client(), node, suite, port) })
+	t.Run("redis 8", func(t *testing.T) {
+		playSuite(t, realredis.Start(t, realredis.Options{Flavour: realredis.Redis8}).Client(), node, suite, port)
+	})
+}
+
+// playSuite has the suite's client ask the suite's server through a cache over rdb.
+func playSuite(t *testing.T, rdb redis.UniversalClient, node, suite, port string) {
 	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: "127.0.0.1:" + port})
 	proxy.ErrorLog = log.New(new(bytes.Buffer), "", 0)
 	cache := newCache(t, func(o *httpcache.Options) {
-		o.Targeted, o.StoreSetCookie, o.Namespace.TTL = []string{"CDN-Cache-Control", "Surrogate-Control"}, true, 24*time.Hour
+		o.Namespace.Redis, o.Namespace.TTL = rdb, 24*time.Hour
+		o.Targeted, o.StoreSetCookie = []string{"CDN-Cache-Control", "Surrogate-Control"}, true
 	})
 	front := httptest.NewServer(cache.Handler(proxy))
 	defer front.Close()

@@ -199,7 +199,6 @@ func TestRenewalInsideARouter(t *testing.T) {
 
 // gin's own ways to stream ask of the writer what net/http's has: Flush and CloseNotify.
 func TestGinStreams(t *testing.T) {
-	t.Skip("not yet: CloseNotify")
 	next := make(chan string)
 	r := newGin()
 	r.GET("/events", func(c *gin.Context) {
