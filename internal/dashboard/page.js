@@ -73,7 +73,7 @@ function draw(svg, chart) {
 	for (const m of all.filter(m => m.mark)) {
 		const at = x(m.at), text = m.mark.length > 24 ? m.mark.slice(0, 23) + "…" : m.mark, long = 6.6 * text.length + 6;
 		out += `<path class="mark" d="M${at} ${roof - 4}V${tall - bottom}"/>`;
-		const room = [[0, at], [0, at - long], [1, at], [1, at - long]].find(([line, from]) => from >= left && from + long <= wide && !said.some(([l, a, b]) => l == line && from < b && a < from + long));
+		const room = [[0, at], [0, at - long], [1, at], [1, at - long], [2, at], [2, at - long]].find(([line, from]) => from >= left && from + long <= wide && !said.some(([l, a, b]) => l == line && from < b && a < from + long));
 		if (!room) continue;
 		const [line, from] = room;
 		said.push([line, from, from + long]);
@@ -116,7 +116,7 @@ function set(to) {
 		i.checked = to[name] == 1;
 		i.disabled = !!recorded || name != "mayfly" && (!to.mayfly || name == "local" && !to.lease || name == "fields" && !about.fields);
 	}
-	$("#way").textContent = to.mayfly ? "is on: press the red button again" : "is off: GET, else query and SET EX, by hand";
+	$("#way").textContent = to.mayfly ? "is on" + (recorded ? "" : ": press the red button again") : "is off: GET, else query and SET EX, by hand";
 	$("[data-button=processes]").disabled = to.processes + 2 > about.processes;
 }
 
