@@ -4,7 +4,7 @@ FUZZTIME ?= 10s
 COMMANDS ?= 2000000
 TOOL = go tool -modfile=tools/go.mod
 
-.PHONY: check test lint race fuzz diff mutants bench vuln
+.PHONY: check test lint race fuzz diff given examples apidiff mutants bench vuln
 
 check: lint test ## what to run before a commit: under a minute when warm
 
@@ -16,6 +16,7 @@ lint:
 	go vet ./...
 	$(TOOL) staticcheck ./...
 	go test -count=1 ./internal/deps
+	$(TOOL) actionlint -shellcheck= -pyflakes=
 
 race:
 	go test -race ./...
@@ -33,6 +34,16 @@ diff: ## the tests that need a real Redis, which .ci/redis fetches, none skipped
 	export MAYFLY_REDIS_BIN=$$(.ci/redis) MAYFLY_REDIS7_BIN=$$(.ci/redis 7.0) MAYFLY_VALKEY_BIN=$$(.ci/redis valkey) && \
 		go test -count=1 ./... && \
 		go test -count=1 -timeout=6h -v -run='^TestDifferential$$' ./internal/engine -seed=0 -commands=$(COMMANDS)
+
+given: ## the suites of the patterns with the server of MAYFLY_REDIS_URL, of any version, which they empty
+	@test -n "$$MAYFLY_REDIS_URL" || { echo "MAYFLY_REDIS_URL is not set: redis://host:port of a server that may be emptied"; exit 2; }
+	go test -count=1 -p 1 -parallel 1 ./cacheaside ./httpcache ./navsession ./sliding ./ttlguard ./internal/lease
+
+examples: ## the programs of examples, and the README's code in a module of its own; .ci/postgres finds what one of them needs
+	export MAYFLY_POSTGRES_BIN=$$(.ci/postgres) && cd examples && go vet ./... && go test -count=1 ./...
+
+apidiff: ## what changed in the API since the latest tag
+	.ci/apidiff
 
 mutants: ## breaks the cache's protocol on purpose, rule by rule: each must be noticed. Ten minutes
 	go test -count=1 -timeout 30m -v -run Caught ./internal/mutants -mutants

@@ -4,6 +4,7 @@ package backends
 import (
 	"context"
 	"net"
+	"os"
 	"slices"
 	"testing"
 
@@ -24,7 +25,7 @@ type Backend struct {
 const Miniredis = "miniredis"
 
 // All are the backends. Those that need a real server are skipped loudly where there is none; see realredis.
-var All = []Backend{
+var All = append([]Backend{
 	{"redistest", func(t testing.TB) redis.UniversalClient { return redistest.Start(t).Client() }},
 	{Miniredis, func(t testing.TB) redis.UniversalClient {
 		rdb := redis.NewClient(&redis.Options{Addr: miniredis.RunT(t).Addr()})
@@ -40,6 +41,26 @@ var All = []Backend{
 		}
 		return realredis.StartCluster(t, 3, 3, realredis.Options{}).Client()
 	}},
+}, given(os.Getenv("MAYFLY_REDIS_URL"))...)
+
+// given is the server at url, of any version, if one is given. It is emptied for each test, and so these must not run side by side:
+// go test -p 1 -parallel 1.
+func given(url string) []Backend {
+	if url == "" {
+		return nil
+	}
+	return []Backend{{"given", func(t testing.TB) redis.UniversalClient {
+		o, err := redis.ParseURL(url)
+		if err != nil {
+			t.Fatalf("MAYFLY_REDIS_URL: %v", err)
+		}
+		rdb := redis.NewClient(o)
+		t.Cleanup(func() { rdb.Close() })
+		if err := rdb.FlushDB(t.Context()).Err(); err != nil {
+			t.Fatalf("MAYFLY_REDIS_URL: %v", err)
+		}
+		return rdb
+	}}}
 }
 
 // DoubleCluster is the double's own cluster, for suites that only need what it has.
