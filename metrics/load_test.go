@@ -39,6 +39,7 @@ type program struct {
 	flood   atomic.Bool  // calls beyond the limit, and pages that are not cached
 	burst   atomic.Bool  // many keys of the engine that end at once
 	endless atomic.Bool  // keys of the engine that never end
+	away    atomic.Bool  // nobody asks
 }
 
 func running(t *testing.T) *program {
@@ -103,7 +104,10 @@ func running(t *testing.T) *program {
 			})
 		}
 	}
-	often(4, 2*time.Millisecond, func(int) {
+	often(4, 8*time.Millisecond, func(int) {
+		if p.away.Load() {
+			return
+		}
 		key := rand.IntN(20)
 		if p.wide.Load() {
 			key = rand.IntN(1 << 30)
@@ -116,14 +120,22 @@ func running(t *testing.T) *program {
 			near.Delete(ctx, key)
 		}
 	})
-	often(4, 5*time.Millisecond, func(int) { old.Get(ctx, rand.IntN(5)) })
-	often(16, 10*time.Millisecond, func(i int) { ones[i%2].Get(ctx, rand.IntN(3)) })
+	often(4, 20*time.Millisecond, func(int) {
+		if !p.away.Load() {
+			old.Get(ctx, rand.IntN(5))
+		}
+	})
+	often(16, 20*time.Millisecond, func(i int) {
+		if !p.away.Load() {
+			ones[i%2].Get(ctx, rand.IntN(3))
+		}
+	})
 	often(1, 20*time.Millisecond, func(int) {
 		for range map[bool]int{false: 1, true: 50}[p.flood.Load()] {
 			limiter.Allow(ctx, "ada", 1)
 		}
 	})
-	often(1, 5*time.Millisecond, func(int) {
+	often(1, 20*time.Millisecond, func(int) {
 		url := "/a"
 		if p.flood.Load() {
 			url = fmt.Sprint("/", rand.Uint64())
@@ -135,7 +147,7 @@ func running(t *testing.T) *program {
 		switch {
 		case p.burst.Load():
 			pipe := db.Client().Pipeline()
-			for range 2000 {
+			for range 500 {
 				pipe.Set(ctx, fmt.Sprint("b", rand.Uint64()), "v", 10*time.Millisecond)
 			}
 			pipe.Exec(ctx)
