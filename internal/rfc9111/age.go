@@ -2,7 +2,6 @@ package rfc9111
 
 import (
 	"net/http"
-	"strconv"
 	"strings"
 	"time"
 )
@@ -35,9 +34,4 @@ func dateOf(h http.Header, received time.Time) time.Time {
 		}
 	}
 	return received.Truncate(time.Second)
-}
-
-// SetAge writes the age of a response that comes from a cache, in whole seconds, at most 2^31.
-func SetAge(h http.Header, age time.Duration) {
-	h["Age"] = []string{strconv.FormatInt(min(int64(age/time.Second), maxDelta), 10)}
 }

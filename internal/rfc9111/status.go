@@ -16,7 +16,6 @@ const (
 	FwdMiss     Forward = "miss"      // one of the two
 	FwdRequest  Forward = "request"   // there was a fresh response, but the request's directives forbade it
 	FwdStale    Forward = "stale"     // there was a stale one
-	FwdPartial  Forward = "partial"   // there was a part of one
 )
 
 // CacheStatus is what a cache says of how it handled a request (RFC 9211).
