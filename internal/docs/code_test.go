@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/exec"
+	"path"
 	"strconv"
 	"strings"
 	"testing"
@@ -33,7 +34,7 @@ func TestGoBlocksCompile(t *testing.T) {
 	head, names, _ := strings.Cut(string(prelude), "\n)\n")
 	imports := "package p\n" + head[strings.Index(head, "\nimport "):] + "\n)\n"
 	parse := func(page, name, text string) {
-		f, err := parser.ParseFile(fset, name, text, parser.SkipObjectResolution)
+		f, err := parser.ParseFile(fset, path.Base(name), text, parser.SkipObjectResolution) // //line is relative to its folder
 		if err != nil {
 			t.Errorf("%v", err)
 			return
@@ -107,14 +108,14 @@ func exports(t *testing.T, files map[string][]*ast.File) types.Importer {
 	for _, its := range files {
 		for _, f := range its {
 			for _, spec := range f.Imports {
-				path, _ := strconv.Unquote(spec.Path.Value)
-				wanted[path] = true
+				imported, _ := strconv.Unquote(spec.Path.Value)
+				wanted[imported] = true
 			}
 		}
 	}
 	args := []string{"list", "-export", "-deps", "-f", "{{if .Export}}{{.ImportPath}} {{.Export}}{{end}}"}
-	for path := range wanted {
-		args = append(args, path)
+	for imported := range wanted {
+		args = append(args, imported)
 	}
 	cmd := exec.Command("go", args...)
 	cmd.Dir = root
