@@ -70,7 +70,7 @@ type isLoad struct{}
 
 // each runs test on the double and on a real Redis.
 func each(t *testing.T, test func(t *testing.T, rdb redis.UniversalClient)) {
-	for _, b := range backends.Only("redistest", "redis 8") {
+	for _, b := range backends.Only("redistest", "redis 8", "given") {
 		t.Run(b.Name, func(t *testing.T) { test(t, b.Open(t)) })
 	}
 }

@@ -159,7 +159,7 @@ func TestAWorkerStops(t *testing.T) {
 }
 
 func TestARealRedis(t *testing.T) {
-	for _, b := range backends.Only("redis 8", "redis 7.0", "valkey") {
+	for _, b := range backends.Only("redis 8", "redis 7.0", "valkey", "given") {
 		t.Run(b.Name, func(t *testing.T) {
 			rdb := b.Open(t)
 			var v visits
