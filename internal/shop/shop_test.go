@@ -154,7 +154,7 @@ func TestSwitches(t *testing.T) {
 			18 * time.Second,
 			func(s *shop.Settings) { s.Early, s.Connections = false, 100 },
 			func(s *shop.Settings) { s.Jitter = false }, func(s *shop.Settings) { s.Jitter = true },
-			func(off, on shop.Figures) bool { return 3*off.Together > 4*on.Together && on.Together > 0 },
+			func(off, on shop.Figures) bool { return 17*off.Together > 20*on.Together && on.Together > 0 },
 		},
 		{
 			"sliding: no cart ends while it is used",
