@@ -224,7 +224,7 @@ func shape(part string) string {
 
 // isWord reports that nothing in a part is to be looked at: most are.
 func isWord(part string) bool {
-	return len(part) < longest && strings.IndexAny(part, `0123456789{*\`) < 0
+	return len(part) < longest && !strings.ContainsAny(part, `0123456789{*\`)
 }
 
 // longest is how long a word can be that is no token.
