@@ -31,9 +31,11 @@ import (
 	"net/http"
 
 	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/doubts"
 	"github.com/mayflycache/mayfly/internal/flight"
 	"github.com/mayflycache/mayfly/internal/lease"
 	"github.com/mayflycache/mayfly/internal/rfc9111"
+	"github.com/mayflycache/mayfly/internal/works"
 )
 
 // Cache is a shared cache of responses. It is safe for concurrent use. Close it to end its background work.
@@ -48,10 +50,10 @@ type Cache struct {
 	guard      *lease.Guard
 	near       *near // nil: no local tier
 	flights    flight.Group[outcome]
-	works      works
+	works      *works.Group
 	renewing   chan struct{} // holds one element per renewal that runs
 	epochs     epochs
-	doubts     doubts
+	doubts     *doubts.Doubts
 	quiet      quiet
 	selections selections
 	stats      counters
@@ -78,14 +80,15 @@ func NewCache(o Options) (*Cache, error) {
 		renewing: make(chan struct{}, o.Shared.Renewals),
 	}
 	c.routes, _ = newRoutes(o.Override) // its error was one of validate's
-	c.works.init()
+	c.works = works.New(mayfly.ErrClosed)
+	c.doubts = doubts.New(doubts.Options{Limit: o.Faults.Queue, Works: c.works, Again: c.purgeAgain, Dropped: c.tellDropped})
 	lo := lease.Options{Redis: c.ns.Redis, Timeout: o.Faults.RedisTimeout, Breaker: c.breakerChanged}
 	if c.near = newNear(c.ns); c.near != nil {
 		lo.Pushes, lo.Moved = c.near.tier.Watch, c.near.tier.Moved
 	}
 	c.guard = lease.New(lo)
 	for _, w := range lease.Warnings(c.ns.Redis) {
-		c.tell(c.works.ctx, mayfly.Event{Kind: mayfly.Warning, Outcome: mayfly.OK, Err: errors.New(w)})
+		c.tell(c.works.Context(), mayfly.Event{Kind: mayfly.Warning, Outcome: mayfly.OK, Err: errors.New(w)})
 	}
 	return c, nil
 }
@@ -96,7 +99,7 @@ func (c *Cache) Handler(next http.Handler) http.Handler { return &handler{c, nex
 // Close waits for what runs in the background, cancels it when ctx ends, and then returns its error. Requests that come
 // later go to their handlers. Closing again is fine. The Redis client stays open: it is the caller's.
 func (c *Cache) Close(ctx context.Context) error {
-	err := c.works.close(ctx)
+	err := c.works.Close(ctx)
 	if c.near != nil {
 		c.near.view.Clear()
 	}
@@ -111,7 +114,7 @@ func (c *Cache) breakerChanged(server string, open bool) {
 	if open {
 		e.Outcome, e.Err = mayfly.Failed, fmt.Errorf("%s is not asked for a while", server)
 	}
-	c.tell(c.works.ctx, e)
+	c.tell(c.works.Context(), e)
 }
 
 // tell hands e to the observer, if there is one.
@@ -129,11 +132,4 @@ func (c *Cache) tellBackend(ctx context.Context, key string, err error) {
 		e.Outcome = mayfly.TimedOut
 	}
 	c.tell(ctx, e)
-}
-
-// on returns ctx's values with the life of the cache instead of the caller's.
-func (c *Cache) on(ctx context.Context) (context.Context, context.CancelFunc) {
-	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
-	stop := context.AfterFunc(c.works.ctx, func() { cancel(mayfly.ErrClosed) })
-	return ctx, func() { stop(); cancel(nil) }
 }

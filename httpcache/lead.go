@@ -193,7 +193,7 @@ func (c *Cache) keep(claim *lease.Claim) (stop func()) {
 	armed := make(chan struct{})
 	beat = time.AfterFunc(lease.Beat, func() {
 		<-armed
-		c.works.start(func() { claim.Keep(c.works.ctx) })
+		c.works.Start(func() { claim.Keep(c.works.Context()) })
 		if time.Now().Before(ends) {
 			beat.Reset(lease.Beat)
 		}
@@ -225,8 +225,8 @@ func (c *Cache) rest(ctx context.Context, claim *lease.Claim) (wait func()) {
 // behind does something in Redis that no client has to wait for.
 func (c *Cache) behind(ctx context.Context, do func(ctx context.Context)) (started bool) {
 	ctx = context.WithoutCancel(ctx)
-	return c.works.start(func() {
-		ctx, cancel := c.on(ctx)
+	return c.works.Start(func() {
+		ctx, cancel := c.works.On(ctx)
 		defer cancel()
 		do(ctx)
 	})

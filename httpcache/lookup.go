@@ -58,7 +58,7 @@ func (c *Cache) within(ctx context.Context, begun time.Time) (context.Context, c
 // look finds what there is for r, here or in Redis. It began at begun.
 func (c *Cache) look(ctx context.Context, key string, r *http.Request, begun time.Time) sight {
 	s := sight{key: key, slot: key}
-	if c.doubts.has(key) {
+	if c.doubts.Has(key) {
 		s.unasked = errDoubted
 		return s
 	}

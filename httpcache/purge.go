@@ -42,7 +42,7 @@ func Tag(tag string) Target { return Target{targetTag, tag} }
 // before is served again by any process that hears Redis, nor stored. On an error some may be void and others not: purge
 // again.
 func (c *Cache) Purge(ctx context.Context, targets ...Target) error {
-	if c.works.isClosed() {
+	if c.works.Err() != nil {
 		return fmt.Errorf("httpcache: purge: %w", mayfly.ErrClosed)
 	}
 	var keys, prefixes, tags []string
@@ -139,7 +139,7 @@ func (c *Cache) invalidate(ctx context.Context, keys []string) {
 	e := mayfly.Event{Kind: mayfly.Removal, Outcome: mayfly.OK, Key: keys[0], N: len(keys), Took: time.Since(begun), Err: err}
 	if err != nil {
 		e.Outcome = mayfly.Failed
-		c.doubt(ctx, keys)
+		c.doubt(ctx, err, keys)
 	}
 	c.tell(ctx, e)
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -147,17 +148,18 @@ func TestAPurgeBeatsALoadInFlight(t *testing.T) {
 		for _, vary := range []string{"", "X-Color"} {
 			t.Run(fmt.Sprint(name, ", Vary: ", vary), func(t *testing.T) {
 				inBubble(t, func(t *testing.T, rdb *redis.Client) {
-					version := "old"
+					var changed atomic.Bool
 					o := &origin{serve: func(w http.ResponseWriter, r *http.Request) {
 						set(w.Header(), []string{"Cache-Control: max-age=600", "Cache-Tag: x"})
 						if vary != "" {
 							w.Header().Set("Vary", vary)
 						}
-						body := version
-						if version == "old" {
-							time.Sleep(5 * time.Second)
+						if changed.Load() {
+							io.WriteString(w, "new")
+							return
 						}
-						io.WriteString(w, body)
+						time.Sleep(5 * time.Second)
+						io.WriteString(w, "old")
 					}}
 					c := opened(t, options(t, rdb))
 					h := c.Handler(o)
@@ -167,7 +169,7 @@ func TestAPurgeBeatsALoadInFlight(t *testing.T) {
 						loaded <- body
 					}()
 					time.Sleep(time.Second)
-					version = "new"
+					changed.Store(true)
 					if err := c.Purge(t.Context(), target); err != nil {
 						t.Fatal(err)
 					}

@@ -28,7 +28,7 @@ func (x *exchange) renew() {
 	if ok {
 		behind := x.copy()
 		land := once(f)
-		if c.works.start(func() {
+		if c.works.Start(func() {
 			defer func() { <-c.renewing }()
 			defer land(outcome{again: true})
 			behind.renewNow(land)
@@ -68,7 +68,7 @@ func (x *exchange) background() context.Context {
 // renewNow renews, if this process gets to do it.
 func (x *exchange) renewNow(land func(outcome)) {
 	c := x.cache
-	ctx, cancel := c.on(x.r.Context())
+	ctx, cancel := c.works.On(x.r.Context())
 	defer cancel()
 	ctx, cancelRun := context.WithTimeout(ctx, c.opt.Shared.Timeout)
 	defer cancelRun()

@@ -41,7 +41,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if c.near != nil && h.hit(w, r, key, q) {
 		return
 	}
-	if q.NoStore || c.works.isClosed() {
+	if q.NoStore || c.works.Err() != nil {
 		h.pass(w, r, rfc9111.FwdBypass)
 		return
 	}
@@ -63,7 +63,7 @@ func (h *handler) hit(w http.ResponseWriter, r *http.Request, key []byte, q rfc9
 		return false
 	}
 	now := time.Now()
-	if it.response.policy.Decide(q, now) != rfc9111.Serve || c.doubts.any() || len(it.response.tags) > 0 && !c.current(it.response) {
+	if it.response.policy.Decide(q, now) != rfc9111.Serve || c.doubts.Any() || len(it.response.tags) > 0 && !c.current(it.response) {
 		return false
 	}
 	c.stats.local.Add(1)

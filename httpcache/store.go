@@ -26,11 +26,11 @@ func (c *Cache) keepAnswer(ctx context.Context, s sight, fill filling, r *respon
 	done := make(chan struct{}, 2)
 	patience := time.AfterFunc(max(c.opt.Faults.RedisTimeout-spent, 0), func() { fill.land(out); done <- struct{}{} })
 	ctx = context.WithoutCancel(ctx)
-	started := c.works.start(func() {
+	started := c.works.Start(func() {
 		defer func() { done <- struct{}{} }()
 		defer fill.land(out)
 		defer patience.Stop()
-		ctx, cancel := c.on(ctx)
+		ctx, cancel := c.works.On(ctx)
 		defer cancel()
 		begun := time.Now()
 		stored, err := c.put(ctx, s, fill.claim, r)
