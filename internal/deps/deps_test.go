@@ -65,7 +65,7 @@ var rooms = map[string]room{
 		"internal/flight", "internal/works", "internal/doubts", "internal/tier", "internal/coherence", "github.com/klauspost/compress", goredis}},
 
 	// The composition.
-	"httpcache": {may: []string{"", "internal/rfc9111", "internal/lease", "internal/record", "internal/flight", "internal/tier",
+	"httpcache": {may: []string{"", "internal/rfc9111", "internal/lease", "internal/record", "internal/flight", "internal/works", "internal/doubts", "internal/tier",
 		"internal/coherence", goredis}},
 
 	// The engine half: never knows go-redis, nor any pattern.
