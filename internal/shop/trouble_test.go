@@ -17,55 +17,6 @@ import (
 	"github.com/mayflycache/mayfly/internal/shop"
 )
 
-func press(t *testing.T, s *shop.Shop, b shop.Button, says string) {
-	t.Helper()
-	if got, err := s.Press(t.Context(), b); err != nil || got != says {
-		t.Fatalf("%s: %q, %v", b, got, err)
-	}
-}
-
-// Whatever happens to Redis, the shop is open, and with mayfly nobody waits for it for long.
-func TestRedisInTrouble(t *testing.T) {
-	for _, test := range []struct {
-		button shop.Button
-		is     shop.Health
-		says   string
-		hand   time.Duration // what a page takes at least, by hand, where that says something
-	}{
-		{shop.KillRedis, shop.Killed, "Redis killed", 0},
-		{shop.HangRedis, shop.Hung, "Redis hangs", 2 * time.Second},
-	} {
-		t.Run(string(test.button), func(t *testing.T) {
-			inShop(t, func(s *shop.Settings) { s.Pages = true }, func(t *testing.T, s *shop.Shop) {
-				time.Sleep(3 * time.Second)
-				press(t, s, test.button, test.says)
-				during(t, s, time.Second, larger) // until it is noticed
-				f := during(t, s, 5*time.Second, larger)
-				if f.Redis != test.is || f.Failed > 0 || f.Pages < 100 || f.P99 > time.Second {
-					t.Errorf("with mayfly %+v", f)
-				}
-				if f.Unavailable == 0 {
-					t.Error("carts are there without a Redis")
-				}
-				press(t, s, test.button, "Redis is back")
-				during(t, s, 5*time.Second, larger) // until a probe has found it
-				if f := during(t, s, 5*time.Second, larger); f.Redis != shop.Up || f.Unavailable > 0 || f.FromPages+f.FromLocal < f.Pages/2 {
-					t.Errorf("it is back, and %+v", f)
-				}
-				if test.hand > 0 {
-					set(t, s, func(s *shop.Settings) { s.Mayfly = false })
-					time.Sleep(3 * time.Second)
-					press(t, s, test.button, test.says)
-					time.Sleep(20 * time.Second)
-					if f := during(t, s, 20*time.Second, larger); f.P99 < test.hand {
-						t.Errorf("by hand %+v", f)
-					}
-				}
-			})
-		})
-	}
-}
-
 func TestTwoMoreProcesses(t *testing.T) {
 	inShop(t, nil, func(t *testing.T, s *shop.Shop) {
 		press(t, s, shop.TwoMore, "4 processes")
