@@ -51,7 +51,11 @@ func Main(m *testing.M, owners ...string) int {
 func tests(m *testing.M, owners []string) int {
 	code := m.Run()
 	for _, owner := range owners {
-		if left := Stacks(owner); code == 0 && len(left) > 0 {
+		left := Stacks(owner)
+		for end := time.Now().Add(5 * time.Second); len(left) > 0 && time.Now().Before(end); left = Stacks(owner) {
+			<-time.After(10 * time.Millisecond) // one that was told to end may not have had its turn yet
+		}
+		if code == 0 && len(left) > 0 {
 			fmt.Fprintf(os.Stderr, "goroutines that outlived their owner:\n%s\n", strings.Join(left, "\n\n"))
 			code = 1
 		}
