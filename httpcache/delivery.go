@@ -87,7 +87,7 @@ func (d *delivery) run() {
 		d.sent, d.flush, d.running = len(d.body), false, true
 		d.mu.Unlock()
 
-		err, panicked := d.write(b, flush)
+		panicked, err := d.write(b, flush)
 
 		d.mu.Lock()
 		d.running = false
@@ -98,11 +98,11 @@ func (d *delivery) run() {
 	}
 }
 
-func (d *delivery) write(b []byte, flush bool) (err error, panicked any) {
+func (d *delivery) write(b []byte, flush bool) (panicked any, err error) {
 	defer func() { panicked = recover() }()
 	if len(b) > 0 {
 		if _, err = d.w.Write(b); err != nil {
-			return err, nil
+			return nil, err
 		}
 	}
 	if flush {

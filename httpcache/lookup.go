@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/mayflycache/mayfly/internal/lease"
 )
 
 // sight is what the cache has for a request.
@@ -95,12 +94,4 @@ func (c *Cache) see(ctx context.Context, key string) (it item, local bool, err e
 	it = decode(f)
 	c.near.insert(key, ticket, it, time.Now().UnixMilli())
 	return it, false, nil
-}
-
-// again reads the slot of s in Redis anew, past the local tier.
-func (c *Cache) again(ctx context.Context, s *sight, f lease.Found) {
-	s.item, s.local = decode(f), false
-	if s.response != nil && s.index != nil && s.response.variant != s.variant {
-		s.response = nil
-	}
 }
