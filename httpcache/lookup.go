@@ -4,7 +4,6 @@ import (
 	"context"
 	"net/http"
 	"time"
-
 )
 
 // sight is what the cache has for a request.
