@@ -21,9 +21,13 @@ import (
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 )
 
-// tools returns the directory of prometheus and promtool, as .ci/prometheus prints it.
+// tools returns the directory of prometheus and promtool, as .ci/prometheus prints it. MAYFLY_PROMETHEUS_BIN=none is none.
 func tools(t *testing.T) string {
 	t.Helper()
+	const none = "SKIPPED-FOREIGN Prometheus: .ci/prometheus fetches it"
+	if os.Getenv("MAYFLY_PROMETHEUS_BIN") == "none" {
+		t.Skip(none)
+	}
 	cache := os.Getenv("MAYFLY_PROMETHEUS_CACHE")
 	if cache == "" {
 		home, _ := os.UserCacheDir()
@@ -36,7 +40,7 @@ func tools(t *testing.T) string {
 	}
 	path, err := exec.LookPath("promtool")
 	if err != nil {
-		t.Skip("SKIPPED-FOREIGN Prometheus: .ci/prometheus fetches it")
+		t.Skip(none)
 	}
 	return filepath.Dir(path)
 }
