@@ -46,7 +46,7 @@ func inBubble(t *testing.T, f func(t *testing.T, h http.Handler, s *shop.Shop, r
 
 func TestFiguresComeFourTimesASecond(t *testing.T) {
 	inBubble(t, func(t *testing.T, h http.Handler, s *shop.Shop, r *dashboard.Recorder) {
-		time.Sleep(70 * time.Second)
+		time.Sleep(70*time.Second + dashboard.Every/2) // between two moments, at the end too
 		ctx, cancel := context.WithCancel(t.Context())
 		w := httptest.NewRecorder()
 		ended := make(chan bool)
