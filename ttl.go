@@ -36,6 +36,8 @@ const (
 // CheckTTL returns an error that names field and value if ttl is zero, negative, under a millisecond or over [MaxTTL].
 func CheckTTL(field string, ttl time.Duration) error {
 	switch {
+	case 0 < ttl && ttl < MinTTL:
+		return fmt.Errorf("%s must be at least 1ms, got %v: a bare number counts nanoseconds, write 10*time.Second", field, ttl)
 	case ttl < MinTTL:
 		return fmt.Errorf("%s must be at least 1ms, got %v", field, ttl)
 	case ttl > MaxTTL:

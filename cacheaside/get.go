@@ -92,7 +92,7 @@ func (c *Cache[K, V]) Lookup(ctx context.Context, key K) (e Entry[V], ok bool, e
 // begin checks what every call checks.
 func (c *Cache[K, V]) begin(key K) (full string, err error) {
 	if err := c.works.Err(); err != nil {
-		return "", fail("use of cache", c.ns.Name, err)
+		return "", fail("cache", c.ns.Name, err)
 	}
 	if full, err = c.fullKey(key); err != nil {
 		return "", fail("key in namespace", c.ns.Name, err)

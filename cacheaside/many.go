@@ -22,6 +22,9 @@ type ManyError[K comparable] struct {
 // Error tells how many failed, and why one did.
 func (e *ManyError[K]) Error() string {
 	for key, err := range e.Errs {
+		if len(e.Errs) == 1 {
+			return fmt.Sprintf("cacheaside: key %v failed: %v", key, err)
+		}
 		return fmt.Sprintf("cacheaside: %d keys failed, such as %v: %v", len(e.Errs), key, err)
 	}
 	return "cacheaside: no key failed"

@@ -104,10 +104,14 @@ func (c *Cache[K, V]) wrote(ctx context.Context, kind mayfly.Kind, keys []K, ful
 	e.Outcome, e.Err = mayfly.Failed, err
 	c.tell(ctx, e)
 	c.doubt(ctx, err, again...)
-	if len(keys) == 1 {
-		return fail(kind.String(), fulls[0], failed[keys[0]])
+	if len(keys) > 1 {
+		return err
 	}
-	return err
+	doing := "set"
+	if kind == mayfly.Removal {
+		doing = "delete"
+	}
+	return fail(doing, fulls[0], failed[keys[0]])
 }
 
 // Clear removes every key of the namespace, by SCAN and UNLINK on every master: never FLUSH, and nothing of other

@@ -147,6 +147,9 @@ func New(r prometheus.Registerer, o Options) (*Observer, error) {
 			for _, done := range all[:i] {
 				r.Unregister(done)
 			}
+			if errors.As(err, new(prometheus.AlreadyRegisteredError)) {
+				return nil, fmt.Errorf("metrics: this registerer has an Observer's metrics already; make one Observer and give it to every namespace: %w", err)
+			}
 			return nil, fmt.Errorf("metrics: %w", err)
 		}
 	}

@@ -253,7 +253,7 @@ func TestBadOptions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := metrics.New(r, metrics.Options{}); err == nil || !strings.Contains(err.Error(), "duplicate") {
+	if _, err := metrics.New(r, metrics.Options{}); err == nil || !strings.Contains(err.Error(), "make one Observer") {
 		t.Errorf("twice: %v", err)
 	}
 	first.Observe(t.Context(), mayfly.Event{Kind: mayfly.Join, Namespace: "users"})

@@ -48,7 +48,7 @@ func Warnings(rdb redis.UniversalClient) (warnings []string) {
 		return []string{"the client is neither a redis.Client nor a redis.ClusterClient: a Redis that hangs costs what its own timeouts allow"}
 	}
 	if !respects {
-		return []string{"the client's ContextTimeoutEnabled is false: a third of RedisTimeout is for getting a connection, and hooks such as tracing do not run"}
+		return []string{"the client's ContextTimeoutEnabled is false: a third of RedisTimeout is for getting a connection, and hooks such as tracing do not run; set it in the client's options"}
 	}
 	return nil
 }
@@ -141,7 +141,7 @@ func (s *server) end(ctx context.Context, begun time.Time, err error) error {
 	case left != nil:
 		return left
 	case errors.Is(err, context.DeadlineExceeded) || isTimeout(err):
-		return fmt.Errorf("%w (%v): %w", ErrSlow, s.budget, err)
+		return fmt.Errorf("%w (%s, %v): %w", ErrSlow, s.name, s.budget, err)
 	}
 	return err
 }
