@@ -16,6 +16,7 @@ import (
 	"fmt"
 	"net"
 	"path"
+	"slices"
 	"strings"
 	"time"
 
@@ -164,7 +165,12 @@ func (g *Guard) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 		}
 		err := next(ctx, cmds)
 		if len(doubts) > 0 {
-			g.verify(ctx, doubts, func(asked []redis.Cmder) { next(ctx, asked) })
+			g.verify(ctx, doubts, func(asked []redis.Cmder) {
+				if cmds[0].Name() == "multi" { // next takes transactions, as they are sent
+					asked = slices.Concat([]redis.Cmder{redis.NewStatusCmd(ctx, "multi")}, asked, []redis.Cmder{redis.NewSliceCmd(ctx, "exec")})
+				}
+				next(ctx, asked)
+			})
 		}
 		return err
 	}
