@@ -179,6 +179,7 @@ func (a *audit) server(ctx context.Context, n node, s *walked) error {
 		if err := a.look(ctx, n, s, keys); err != nil {
 			return err
 		}
+		a.walker.skipped.keep(keys)
 		s.Cursor = next
 		s.Done = next == 0 || s.Quota > 0 && s.Keys >= s.Quota
 		if s.Done && s.Life != "" && n.life(ctx) != s.Life {

@@ -202,17 +202,20 @@ func (r *recent) seen(key string) bool {
 			r.remember(h)
 		}
 	}
-	h := hash(key)
-	if !r.remember(h) {
-		return true
+	return !r.remember(hash(key))
+}
+
+// keep has the keys of a page remembered by a state, too. It is called when they are counted: a page that was not is walked
+// again.
+func (r *recent) keep(keys []string) {
+	for _, key := range keys {
+		if len(r.Last) < saved {
+			r.Last = append(r.Last, hash(key))
+		} else {
+			r.Last[r.At] = hash(key)
+			r.At = (r.At + 1) % saved
+		}
 	}
-	if len(r.Last) < saved {
-		r.Last = append(r.Last, h)
-	} else {
-		r.Last[r.At] = h
-		r.At = (r.At + 1) % saved
-	}
-	return false
 }
 
 // remember puts h in its set, in the place of the oldest there. It reports false if it is there.
