@@ -24,9 +24,9 @@ type Keys struct {
 }
 
 // Key returns the key of a request's resource: its URL, normalised as RFC 3986, section 6.2.2, does for letter case and
-// percent-encoding, but dots in the path are left to the handler, who may see them otherwise. Requests for different
-// resources have different keys, whatever they hold. ok is false for a request whose host or path is not one, and which
-// a cache leaves alone.
+// percent-encoding, but dots in the path, encoded or not, are left to the handler, who may see them otherwise. Requests
+// for different resources have different keys, whatever they hold. ok is false where a cache leaves a request alone: its
+// host or path is not one, its target says another scheme than the connection or names a user, or it is longer than MaxURL.
 //
 // The method is not in it: only what a GET gets is stored, for GET and HEAD.
 func (k Keys) Key(r *http.Request) (key string, ok bool) {
@@ -37,10 +37,16 @@ func (k Keys) Key(r *http.Request) (key string, ok bool) {
 
 // AppendKey appends what Key returns.
 func (k Keys) AppendKey(dst []byte, r *http.Request) ([]byte, bool) {
-	return k.append(dst, k.scheme(r), r.Host, r.URL)
+	scheme, u := k.scheme(r), r.URL
+	// A target in absolute form is taken for what a client of this host and scheme would have asked. One without a path is
+	// not: a handler may send it elsewhere, as ServeMux does.
+	if u.Scheme != "" && !strings.EqualFold(u.Scheme, scheme) || u.User != nil || u.Path == "" {
+		return dst, false
+	}
+	return k.append(dst, scheme, r.Host, u)
 }
 
-// Of returns the key of an absolute URL: what Key returns for a request of it.
+// Of returns the key of an absolute URL: what Key returns for a request of it. Without a path it is that of "/".
 func (k Keys) Of(u *url.URL) (key string, ok bool) {
 	b, ok := k.append(nil, u.Scheme, u.Host, u)
 	return string(b), ok
@@ -63,29 +69,40 @@ func (k Keys) scheme(r *http.Request) string {
 	return "http"
 }
 
+// MaxURL is the length of the longest host, path and query, together, that have a key.
+const MaxURL = 8 << 10
+
 func (k Keys) append(dst []byte, scheme, host string, u *url.URL) ([]byte, bool) {
 	start := len(dst)
 	dst = appendLower(dst, scheme)
-	if scheme = string(dst[start:]); scheme != "http" && scheme != "https" {
+	if scheme = string(dst[start:]); scheme != "http" && scheme != "https" || u.Opaque != "" {
+		return dst[:start], false
+	}
+	if len(host)+max(len(u.Path), len(u.RawPath))+len(u.RawQuery) > MaxURL {
 		return dst[:start], false
 	}
 	dst = append(dst, "://"...)
 	if !k.AnyHost {
-		before := len(dst)
-		dst = appendLower(dst, withoutPort(scheme, host))
-		if !validHost(dst[before:]) {
+		if !validHost(host) {
 			return dst[:start], false
 		}
+		dst = appendLower(dst, withoutPort(scheme, host))
 	}
-	path := u.EscapedPath()
+	path := u.RawPath
+	if path == "" || !spells(path, u.Path) {
+		path = u.EscapedPath()
+	}
 	if path == "" {
 		path = "/"
 	}
 	if path[0] != '/' { // "*", or the authority of a CONNECT
 		return dst[:start], false
 	}
-	dst = appendPath(dst, path)
-	return k.appendQuery(dst, u), true
+	dst, ok := k.appendQuery(appendPath(dst, path), u)
+	if !ok {
+		return dst[:start], false
+	}
+	return dst, true
 }
 
 // withoutPort cuts the port that the scheme implies.
@@ -97,39 +114,87 @@ func withoutPort(scheme, host string) string {
 	return strings.TrimSuffix(host, port)
 }
 
-// validHost reports whether a host, with or without a port, can be one: none of its bytes could be taken for what follows.
-func validHost(host []byte) bool {
-	for _, c := range host {
-		if !tchar(c) && strings.IndexByte("()*,;=:[]", c) < 0 || c == '#' || c == '^' || c == '`' || c == '|' {
+// validHost reports whether a host can be one: a name or an address in brackets, and at most one port. So no two of them are
+// the same without the scheme's port, and none of its bytes could be taken for what follows.
+func validHost(host string) bool {
+	name := host
+	if strings.HasPrefix(host, "[") {
+		end := strings.IndexByte(host, ']')
+		if end < 0 || strings.Trim(host[1:end], "0123456789abcdefABCDEF:.") != "" {
+			return false
+		}
+		name = host[end+1:] // nothing but a port
+		if name != "" && name[0] != ':' {
 			return false
 		}
 	}
-	return true
+	name, port, ported := strings.Cut(name, ":")
+	if ported && name == "" && host[0] == ':' { // which without its port would be no host at all
+		return false
+	}
+	for i := range len(name) {
+		if c := name[i]; !tchar(c) && strings.IndexByte("(),;=", c) < 0 || strings.IndexByte("#^`|", c) >= 0 {
+			return false
+		}
+	}
+	return strings.Trim(port, "0123456789") == ""
 }
 
-// appendPath writes an escaped path with the one spelling of each octet: unreserved ones as they are, others as %XX.
+// spells reports whether an escaped path is one of the spellings of path, as RawPath is unless somebody has changed Path.
+func spells(escaped, path string) bool {
+	n := 0
+	for i := 0; i < len(escaped); i++ {
+		c := escaped[i]
+		if c == '%' {
+			if i+2 >= len(escaped) || !isHex(escaped[i+1]) || !isHex(escaped[i+2]) {
+				return false
+			}
+			c = unhex(upper(escaped[i+1]))<<4 | unhex(upper(escaped[i+2]))
+			i += 2
+		}
+		if n >= len(path) || path[n] != c {
+			return false
+		}
+		n++
+	}
+	return n == len(path)
+}
+
+// appendPath writes an escaped path with one spelling of what RFC 3986 takes for the same: unreserved octets as they are, what
+// no path may hold as %XX. The others count as they came, encoded or not, and so does a dot.
 func appendPath(dst []byte, path string) []byte {
 	for i := 0; i < len(path); i++ {
 		c := path[i]
 		if c != '%' || i+2 >= len(path) {
-			dst = append(dst, c)
+			if unreserved(c) || strings.IndexByte("/!$&'()*+,;=:@[]", c) >= 0 {
+				dst = append(dst, c)
+			} else {
+				dst = appendHex(dst, c)
+			}
 			continue
 		}
-		hi, lo := upper(path[i+1]), upper(path[i+2])
+		c = unhex(upper(path[i+1]))<<4 | unhex(upper(path[i+2]))
 		i += 2
-		if c := unhex(hi)<<4 | unhex(lo); unreserved(c) {
+		if unreserved(c) && c != '.' {
 			dst = append(dst, c)
 		} else {
-			dst = append(dst, '%', hi, lo)
+			dst = appendHex(dst, c)
 		}
 	}
 	return dst
 }
 
-// appendQuery writes what counts of a query, with its "?" if there is one. What no URL may hold is escaped: a key has no
-// space and no control character.
-func (k Keys) appendQuery(dst []byte, u *url.URL) []byte {
+func appendHex(dst []byte, c byte) []byte { return append(dst, '%', hexDigits[c>>4], hexDigits[c&15]) }
+
+// appendQuery writes what counts of a query, with its "?" if there is one. One with a space or a control character, which
+// no URL holds, is none.
+func (k Keys) appendQuery(dst []byte, u *url.URL) ([]byte, bool) {
 	query := u.RawQuery
+	for i := range len(query) {
+		if c := query[i]; c <= ' ' || c == 0x7f {
+			return dst, false
+		}
+	}
 	if query != "" && (k.SortQuery || len(k.DropQuery) > 0) {
 		params := slices.DeleteFunc(strings.Split(query, "&"), k.drops)
 		if k.SortQuery { // those of one name keep their order: it may count
@@ -137,20 +202,13 @@ func (k Keys) appendQuery(dst []byte, u *url.URL) []byte {
 		}
 		query = strings.Join(params, "&")
 		if query == "" {
-			return dst
+			return dst, true
 		}
 	}
 	if query != "" || u.ForceQuery {
 		dst = append(dst, '?')
 	}
-	for i := range len(query) {
-		if c := query[i]; c <= ' ' || c == 0x7f {
-			dst = append(dst, '%', hexDigits[c>>4], hexDigits[c&15])
-		} else {
-			dst = append(dst, c)
-		}
-	}
-	return dst
+	return append(dst, query...), true
 }
 
 func (k Keys) drops(param string) bool {
@@ -185,6 +243,10 @@ func appendLower(dst []byte, s string) []byte {
 
 func unreserved(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '.' || c == '_' || c == '~'
+}
+
+func isHex(c byte) bool {
+	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
 }
 
 func upper(c byte) byte {
