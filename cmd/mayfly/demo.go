@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly/internal/dashboard"
+	"github.com/mayflycache/mayfly/internal/panel"
 	"github.com/mayflycache/mayfly/internal/shop"
 )
 
@@ -26,7 +27,7 @@ middle of both, and the figures are printed; --report keeps the charts as a page
 
 // demo is mayfly demo.
 func demo(ctx context.Context, args []string, out io.Writer) error {
-	set := shop.Default
+	set := panel.Default
 	var load, runs time.Duration
 	var addr, report string
 	var r reached

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly/embedded"
+	"github.com/mayflycache/mayfly/internal/panel"
 	"github.com/mayflycache/mayfly/internal/shop"
 )
 
@@ -31,7 +32,7 @@ func demoCosts(w io.Writer, o settings) {
 	ctx := context.Background()
 	db := must(embedded.Open(embedded.Options{}))
 	defer db.Close(ctx)
-	set := shop.Default
+	set := panel.Default
 	set.Mayfly, set.Shoppers, set.Processes, set.Query, set.TTL = true, 0, 1, time.Millisecond, time.Hour
 	open := func(pages, local bool) *shop.Shop {
 		set.Pages, set.Local = pages, local

@@ -15,6 +15,7 @@ import (
 	"github.com/mayflycache/mayfly/embedded"
 	"github.com/mayflycache/mayfly/internal/chromium"
 	"github.com/mayflycache/mayfly/internal/dashboard"
+	"github.com/mayflycache/mayfly/internal/panel"
 	"github.com/mayflycache/mayfly/internal/shop"
 )
 
@@ -22,7 +23,7 @@ var screenshots = flag.String("screenshots", "", "a directory to write pictures 
 
 // open opens a shop and its dashboard, until the test ends, and returns the page's address. It never depends on how fast the machine is: mayfly
 // may wait long for an engine that shares two processors with a browser.
-func open(t *testing.T, set shop.Settings) string {
+func open(t *testing.T, set panel.Settings) string {
 	t.Helper()
 	db, err := embedded.Open(embedded.Options{})
 	if err != nil {
@@ -113,7 +114,7 @@ func (p tab) idle() {
 // shown in internal/shop, where time is virtual; here is what a person sees, and all that is waited for may take as long as it does.
 func TestTheDashboard(t *testing.T) {
 	browser := chromium.Start(t)
-	set := shop.Default
+	set := panel.Default
 	set.Shoppers, set.TTL, set.Query, set.Connections, set.Pages = 200, 20*time.Second, 1500*time.Millisecond, 200, false
 	p := tab{browser.Open(t, open(t, set), chromium.Screen{Width: 1180, Height: 1000}), t}
 	p.Await(t, soon, "moments.length > 4")
@@ -267,7 +268,7 @@ func TestPictures(t *testing.T) {
 		t.Skip("with -screenshots=DIR it takes pictures")
 	}
 	browser := chromium.Start(t)
-	url := open(t, shop.Default)
+	url := open(t, panel.Default)
 	desk := chromium.Screen{Width: 1180, Height: 1060}
 	page := browser.Open(t, url, desk)
 	take := func(name string) {

@@ -19,7 +19,7 @@ import (
 	"sync/atomic"
 	"time"
 
-	"github.com/mayflycache/mayfly/internal/shop"
+	"github.com/mayflycache/mayfly/internal/panel"
 )
 
 var (
@@ -64,8 +64,19 @@ func page(w io.Writer, a about) error {
 	return nil
 }
 
+// Shop is what the page is about: internal/shop has one.
+type Shop interface {
+	http.Handler // its pages
+
+	Settings() panel.Settings
+	Set(context.Context, panel.Settings) error
+	Press(context.Context, panel.Button) (says string, err error)
+	Figures(context.Context) panel.Figures
+	HasFields() bool // whether the switch for fields can be on
+}
+
 // Handler serves the page at /, the shop at /shop/, and what the page needs.
-func Handler(s *shop.Shop, r *Recorder, o Options) http.Handler {
+func Handler(s Shop, r *Recorder, o Options) http.Handler {
 	if o.Until == nil {
 		o.Until = context.Background()
 	}
@@ -75,7 +86,7 @@ func Handler(s *shop.Shop, r *Recorder, o Options) http.Handler {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.Header().Set("Cache-Control", "no-cache")
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; img-src data:")
-		page(w, about{Redis: o.Redis, Fields: s.HasFields(), Processes: shop.MostProcesses})
+		page(w, about{Redis: o.Redis, Fields: s.HasFields(), Processes: panel.MostProcesses})
 	})
 	mux.HandleFunc("GET /events", func(w http.ResponseWriter, q *http.Request) { events(w, q, r, o.Until.Done()) })
 	mux.HandleFunc("POST /set", func(w http.ResponseWriter, q *http.Request) {
@@ -87,7 +98,7 @@ func Handler(s *shop.Shop, r *Recorder, o Options) http.Handler {
 		answer(w, r, says, err)
 	})
 	mux.HandleFunc("POST /press", func(w http.ResponseWriter, q *http.Request) {
-		says, err := s.Press(q.Context(), shop.Button(q.FormValue("button")))
+		says, err := s.Press(q.Context(), panel.Button(q.FormValue("button")))
 		answer(w, r, says, err)
 	})
 	mux.HandleFunc("POST /tour", func(w http.ResponseWriter, _ *http.Request) {
@@ -148,9 +159,9 @@ func events(w http.ResponseWriter, q *http.Request, r *Recorder, done <-chan str
 }
 
 // Report writes what was recorded as a page that stands alone.
-func Report(w io.Writer, s *shop.Shop, r *Recorder, o Options) error {
+func Report(w io.Writer, s Shop, r *Recorder, o Options) error {
 	r.mu.Lock()
 	history := r.historyLocked(most)
 	r.mu.Unlock()
-	return page(w, about{Redis: o.Redis, Fields: s.HasFields(), Processes: shop.MostProcesses, Recorded: history, When: time.Now().UTC().Format("2006-01-02 15:04 UTC")})
+	return page(w, about{Redis: o.Redis, Fields: s.HasFields(), Processes: panel.MostProcesses, Recorded: history, When: time.Now().UTC().Format("2006-01-02 15:04 UTC")})
 }

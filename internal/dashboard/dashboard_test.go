@@ -14,6 +14,7 @@ import (
 	"github.com/mayflycache/mayfly/embedded"
 	"github.com/mayflycache/mayfly/internal/chromium"
 	"github.com/mayflycache/mayfly/internal/dashboard"
+	"github.com/mayflycache/mayfly/internal/panel"
 	"github.com/mayflycache/mayfly/internal/shop"
 )
 
@@ -25,7 +26,7 @@ func inBubble(t *testing.T, f func(t *testing.T, h http.Handler, s *shop.Shop, r
 		if err != nil {
 			t.Fatal(err)
 		}
-		set := shop.Default
+		set := panel.Default
 		set.Shoppers = 20
 		s, err := shop.Open(t.Context(), shop.Options{Redis: db.Client().Options(), Settings: set})
 		if err != nil {

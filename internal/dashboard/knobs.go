@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mayflycache/mayfly/internal/shop"
+	"github.com/mayflycache/mayfly/internal/panel"
 )
 
 // knob is a switch or a slider of the page, by its name there. Durations are milliseconds.
@@ -17,7 +17,7 @@ type knob struct {
 	d  *time.Duration
 }
 
-func knobs(s *shop.Settings) map[string]knob {
+func knobs(s *panel.Settings) map[string]knob {
 	return map[string]knob{
 		"mayfly": {on: &s.Mayfly}, "jitter": {on: &s.Jitter}, "lease": {on: &s.Lease}, "early": {on: &s.Early}, "local": {on: &s.Local},
 		"pages": {on: &s.Pages}, "sliding": {on: &s.Sliding}, "fields": {on: &s.Fields}, "visits": {on: &s.Visits},
@@ -27,7 +27,7 @@ func knobs(s *shop.Settings) map[string]knob {
 }
 
 // values returns all settings as the page has them: switches are 0 or 1.
-func values(s shop.Settings) map[string]int64 {
+func values(s panel.Settings) map[string]int64 {
 	all := make(map[string]int64)
 	for name, k := range knobs(&s) {
 		switch {
@@ -45,7 +45,7 @@ func values(s shop.Settings) map[string]int64 {
 }
 
 // turn sets one of the settings, and says so in a few words.
-func turn(s *shop.Settings, name, value string) (string, error) {
+func turn(s *panel.Settings, name, value string) (string, error) {
 	k, ok := knobs(s)[name]
 	if !ok {
 		var all []string

@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/mayflycache/mayfly/internal/shop"
+	"github.com/mayflycache/mayfly/internal/panel"
 )
 
 // Every is how often figures are taken, and sent to browsers.
@@ -46,20 +46,20 @@ type moment struct {
 
 // Recorder takes figures of a shop, four times a second, keeps them, and hands them to who listens.
 type Recorder struct {
-	shop *shop.Shop
+	shop Shop
 
 	mu        sync.Mutex // guards what follows
 	begun     time.Time
 	moments   []moment
 	marks     string
-	set       shop.Settings
+	set       panel.Settings
 	told      bool // the settings are in a moment
 	sum       moment
 	listeners map[chan moment]bool
 }
 
 // NewRecorder returns a recorder that takes nothing before Run.
-func NewRecorder(s *shop.Shop) *Recorder {
+func NewRecorder(s Shop) *Recorder {
 	return &Recorder{shop: s, begun: time.Now(), listeners: make(map[chan moment]bool)}
 }
 
@@ -110,7 +110,7 @@ func (r *Recorder) take(ctx context.Context) {
 	}
 }
 
-func (r *Recorder) momentLocked(f shop.Figures, set shop.Settings) moment {
+func (r *Recorder) momentLocked(f panel.Figures, set panel.Settings) moment {
 	per := func(n int64) float64 { return math.Round(10*float64(n)/max(f.For.Seconds(), 0.01)) / 10 }
 	ms := func(d time.Duration) float64 { return math.Round(1000*d.Seconds()*1000) / 1000 }
 	r.sum.Asked += f.Queries

@@ -6,7 +6,7 @@ import (
 	"io"
 	"time"
 
-	"github.com/mayflycache/mayfly/internal/shop"
+	"github.com/mayflycache/mayfly/internal/panel"
 )
 
 // Ways are what the tour shows, in order.
@@ -25,7 +25,7 @@ func (r *Recorder) Tour(ctx context.Context, lasts time.Duration) error {
 		if !pause(ctx, lasts/4) {
 			return nil
 		}
-		says, err := r.shop.Press(ctx, shop.ExpireEverything)
+		says, err := r.shop.Press(ctx, panel.ExpireEverything)
 		if err != nil {
 			return err
 		}

@@ -81,7 +81,7 @@ var rooms = map[string]room{
 	"redistest": {may: []string{"internal/engine", "internal/server", "internal/resp", "internal/hashslot", goredis}},
 	"embedded":  {may: []string{"internal/engine", "internal/server", "internal/resp", goredis}},
 	"cmd/mayfly": {may: []string{"", "cacheaside", "jitter", "embedded", "ttlguard", "internal/engine", "internal/server",
-		"internal/strategy", "internal/lab", "internal/shop", "internal/dashboard", "metrics", "github.com/prometheus/client_golang", goredis}},
+		"internal/strategy", "internal/lab", "internal/panel", "internal/shop", "internal/dashboard", "metrics", "github.com/prometheus/client_golang", goredis}},
 
 	// Operations: see it, enforce it.
 	"metrics":  {may: []string{"", goredis, "github.com/prometheus/client_golang"}},
@@ -90,9 +90,10 @@ var rooms = map[string]room{
 	// What the command shows: ways to keep a value, compared.
 	"internal/strategy": {may: []string{"", "cacheaside", "jitter", "earlyrefresh", goredis}},
 	"internal/lab":      {may: []string{"internal/strategy", goredis}},
-	"internal/shop": {may: []string{"", "internal/strategy", "jitter", "earlyrefresh", "sliding", "navsession", "fieldttl",
+	"internal/panel":    {}, // without go-redis: the dashboard is built while that still is
+	"internal/shop": {may: []string{"", "internal/strategy", "internal/panel", "jitter", "earlyrefresh", "sliding", "navsession", "fieldttl",
 		"httpcache", "metrics", goredis}},
-	"internal/dashboard": {may: []string{"internal/shop"}},
+	"internal/dashboard": {may: []string{"internal/panel"}},
 
 	// Tests only: nobody else may import them but from a test.
 	"internal/realredis": {may: []string{goredis}},

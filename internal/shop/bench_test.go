@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly/embedded"
+	"github.com/mayflycache/mayfly/internal/panel"
 	"github.com/mayflycache/mayfly/internal/shop"
 )
 
@@ -30,7 +31,7 @@ func BenchmarkPage(b *testing.B) {
 				b.Fatal(err)
 			}
 			defer db.Close(ctx)
-			set := shop.Default
+			set := panel.Default
 			set.Mayfly, set.Pages, set.Local = true, test.pages, test.local
 			set.Shoppers, set.Processes, set.Query, set.TTL = 0, 1, time.Millisecond, time.Hour
 			s, err := shop.Open(ctx, shop.Options{Redis: db.Client().Options(), Settings: set})

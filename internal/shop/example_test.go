@@ -6,6 +6,7 @@ import (
 	"net/http/httptest"
 
 	"github.com/mayflycache/mayfly/embedded"
+	"github.com/mayflycache/mayfly/internal/panel"
 	"github.com/mayflycache/mayfly/internal/shop"
 )
 
@@ -16,7 +17,7 @@ func Example() {
 		panic(err)
 	}
 	defer db.Close(ctx)
-	set := shop.Default
+	set := panel.Default
 	set.Mayfly, set.Shoppers = true, 0 // nobody but us
 	s, err := shop.Open(ctx, shop.Options{Redis: db.Client().Options(), Settings: set})
 	if err != nil {

@@ -9,35 +9,9 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly/internal/panel"
 )
-
-// Figures are what happened since the figures before, and how things are.
-type Figures struct {
-	For time.Duration // since when
-
-	Pages, Failed, Rendered int64 // product pages: served, of these with an error, and made by a handler
-	Queries                 int64 // that the database was asked
-	Worst                   int   // most queries of one product that ran or waited at once
-	// Who answered when a product page was asked for.
-	FromPages, FromLocal, FromRedis, FromDatabase int64
-
-	P50, P99 time.Duration // of a product page, in the last second or so
-
-	Carts, Lost, Unavailable int64 // carts begun, carts that ended while in use; times that shoppers could not see theirs
-
-	State
-	Redis     Health
-	Processes int
-}
-
-// State is what is in Redis. It is looked at less often than figures are asked for.
-type State struct {
-	Keys, Endless int     // keys, and those without a TTL
-	Dead          float64 // per cent of the keys with a TTL that are dead and take memory, as Redis estimates it
-	Together      int     // products whose copies end within a twentieth of a TTL, at most
-	Kept          int     // products that Redis has copies of
-	Addresses     int     // that are kept longer than they should be
-}
 
 const (
 	lookEvery = 500 * time.Millisecond
@@ -48,9 +22,9 @@ const (
 type look struct {
 	mu      sync.Mutex // guards what follows
 	at      time.Time
-	last    Figures // absolute
+	last    panel.Figures // absolute
 	took    []tookUntil
-	state   State
+	state   panel.State
 	stateAt time.Time
 }
 
@@ -70,11 +44,11 @@ func (l *look) recent(now time.Time, took histogram) histogram {
 }
 
 // Figures returns what happened since it was called before. It is for one who asks again and again.
-func (s *Shop) Figures(ctx context.Context) Figures {
+func (s *Shop) Figures(ctx context.Context) panel.Figures {
 	s.look.mu.Lock()
 	defer s.look.mu.Unlock()
 	now := time.Now()
-	f := Figures{
+	f := panel.Figures{
 		Pages: s.pages.Load(), Failed: s.failed.Load(), Rendered: s.rendered.Load(),
 		FromRedis: s.redisReads.Load(), FromDatabase: s.waited.Load(),
 		Carts: s.carts.Load(), Lost: s.lost.Load(), Unavailable: s.unavailable.Load(),
@@ -120,7 +94,7 @@ func (s *Shop) Figures(ctx context.Context) Figures {
 }
 
 // state looks at what Redis holds: not over the line, so that it sees what the shop does not.
-func (s *Shop) state(ctx context.Context, set Settings, now time.Time) (st State) {
+func (s *Shop) state(ctx context.Context, set panel.Settings, now time.Time) (st panel.State) {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
 	st = s.look.state

@@ -6,15 +6,8 @@ import (
 	"net"
 	"sync"
 	"syscall"
-)
 
-// Health is how Redis is, as the shop sees it.
-type Health string
-
-const (
-	Up     Health = "up"
-	Killed Health = "killed" // connections are cut and refused
-	Hung   Health = "hung"   // connections stay, and nothing is answered
+	"github.com/mayflycache/mayfly/internal/panel"
 )
 
 // line is the network between the shop and its Redis, which can break, so that any Redis can be killed and hung without harm to it.
@@ -22,7 +15,7 @@ type line struct {
 	dial func(ctx context.Context, network, addr string) (net.Conn, error)
 
 	mu     sync.Mutex // guards what follows
-	health Health
+	health panel.Health
 	conns  map[*lineConn]struct{}
 }
 
@@ -33,12 +26,12 @@ type lineConn struct {
 }
 
 func newLine(dial func(ctx context.Context, network, addr string) (net.Conn, error)) *line {
-	return &line{dial: dial, health: Up, conns: make(map[*lineConn]struct{})}
+	return &line{dial: dial, health: panel.Up, conns: make(map[*lineConn]struct{})}
 }
 
 // Dial is a Dialer for redis.Options.
 func (l *line) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	if l.is() == Killed {
+	if l.is() == panel.Killed {
 		return nil, &net.OpError{Op: "dial", Net: network, Err: fmt.Errorf("%w (the button was pressed)", syscall.ECONNREFUSED)}
 	}
 	nc, err := l.dial(ctx, network, addr)
@@ -52,19 +45,19 @@ func (l *line) Dial(ctx context.Context, network, addr string) (net.Conn, error)
 	return c, nil
 }
 
-func (l *line) is() Health {
+func (l *line) is() panel.Health {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.health
 }
 
 // set breaks the line, or mends it. Connections that cannot go on are cut.
-func (l *line) set(h Health) {
+func (l *line) set(h panel.Health) {
 	var cut []net.Conn
 	l.mu.Lock()
 	l.health = h
 	for c := range l.conns {
-		if h == Killed || h == Up && c.lost {
+		if h == panel.Killed || h == panel.Up && c.lost {
 			cut = append(cut, c.Conn)
 			delete(l.conns, c)
 		}
@@ -79,8 +72,8 @@ func (l *line) set(h Health) {
 func (c *lineConn) loses() bool {
 	c.line.mu.Lock()
 	defer c.line.mu.Unlock()
-	c.lost = c.lost || c.line.health == Hung
-	return c.line.health == Hung
+	c.lost = c.lost || c.line.health == panel.Hung
+	return c.line.health == panel.Hung
 }
 
 func (c *lineConn) Write(b []byte) (int, error) {

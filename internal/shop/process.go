@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/panel"
 	"github.com/mayflycache/mayfly/internal/strategy"
 )
 
@@ -25,8 +26,8 @@ const (
 )
 
 // productPrefix is where products are with these settings.
-func productPrefix(s Settings) string {
-	if s.effective().Lease {
+func productPrefix(s panel.Settings) string {
+	if s.Effective().Lease {
 		return byMayfly + "product:"
 	}
 	return byHand + "product:"
@@ -51,7 +52,7 @@ type process struct {
 const patience = 400 * time.Millisecond
 
 // startProcess starts a process with settings that are in effect.
-func (s *Shop) startProcess(ctx context.Context, set Settings) (p *process, err error) {
+func (s *Shop) startProcess(ctx context.Context, set panel.Settings) (p *process, err error) {
 	p = &process{shop: s, rdb: s.client(true), plain: s.client(false)}
 	defer func() {
 		if err != nil {
@@ -64,7 +65,7 @@ func (s *Shop) startProcess(ctx context.Context, set Settings) (p *process, err 
 	}
 	connect, cancel := context.WithTimeout(ctx, time.Second) // a Redis that hangs keeps nobody from starting
 	defer cancel()
-	p.products, err = strategy.Open(connect, set.strategy(), strategy.Options{
+	p.products, err = strategy.Open(connect, strategyOf(set), strategy.Options{
 		Redis: rdb, Name: "products", Prefix: productPrefix(set), TTL: set.TTL, Observer: s.observer, RedisTimeout: s.redisTimeout,
 	}, s.database.product)
 	if err != nil {

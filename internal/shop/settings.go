@@ -1,73 +1,14 @@
 package shop
 
 import (
-	"errors"
-	"fmt"
-	"time"
-
 	"github.com/mayflycache/mayfly/earlyrefresh"
+	"github.com/mayflycache/mayfly/internal/panel"
 	"github.com/mayflycache/mayfly/internal/strategy"
 	"github.com/mayflycache/mayfly/jitter"
 )
 
-// Settings are the switches and the sliders. Switches keep their position while Mayfly, the main one, is off.
-type Settings struct {
-	Mayfly bool `json:"mayfly"` // off: all is as by hand
-
-	Jitter  bool `json:"jitter"`  // TTLs differ by +-10 %
-	Lease   bool `json:"lease"`   // one query at a time per product, over all processes
-	Early   bool `json:"early"`   // products are renewed before their end
-	Local   bool `json:"local"`   // copies in the process; needs Lease
-	Pages   bool `json:"pages"`   // whole pages are kept
-	Sliding bool `json:"sliding"` // carts live while they are used
-	Fields  bool `json:"fields"`  // the address in a login ends before the login
-	Visits  bool `json:"visits"`  // what a shopper viewed ends with the visit
-
-	Shoppers    int           `json:"shoppers"`
-	Pause       time.Duration `json:"pause"` // of a shopper between two pages, on average
-	TTL         time.Duration `json:"ttl"`   // of products and pages
-	Query       time.Duration `json:"query"` // what the database takes
-	Connections int           `json:"connections"`
-	Processes   int           `json:"processes"`
-}
-
-// Default is where a shop begins: by hand, with every switch ready.
-var Default = Settings{
-	Jitter: true, Lease: true, Early: true, Local: true, Pages: true, Sliding: true, Fields: true, Visits: true,
-	Shoppers: 300, Pause: 400 * time.Millisecond, TTL: 5 * time.Second, Query: 200 * time.Millisecond, Connections: 20, Processes: 2,
-}
-
-// MostProcesses is how many there can be.
-const MostProcesses = 12
-
-// Validate returns an error that names what is out of bounds.
-func (s Settings) Validate() error {
-	var wrong []error
-	between := func(name string, is, least, most any, ok bool) {
-		if !ok {
-			wrong = append(wrong, fmt.Errorf("%s must be %v to %v, got %v", name, least, most, is))
-		}
-	}
-	between("shoppers", s.Shoppers, 0, 2000, s.Shoppers >= 0 && s.Shoppers <= 2000)
-	between("pause", s.Pause, 10*time.Millisecond, time.Minute, s.Pause >= 10*time.Millisecond && s.Pause <= time.Minute)
-	between("ttl", s.TTL, 200*time.Millisecond, time.Hour, s.TTL >= 200*time.Millisecond && s.TTL <= time.Hour)
-	between("query", s.Query, time.Millisecond, 5*time.Second, s.Query >= time.Millisecond && s.Query <= 5*time.Second)
-	between("connections", s.Connections, 1, 1000, s.Connections >= 1 && s.Connections <= 1000)
-	between("processes", s.Processes, 1, MostProcesses, s.Processes >= 1 && s.Processes <= MostProcesses)
-	return errors.Join(wrong...)
-}
-
-// effective returns the settings as they work: without the main switch none of the others does.
-func (s Settings) effective() Settings {
-	if !s.Mayfly {
-		s.Jitter, s.Lease, s.Early, s.Local, s.Pages, s.Sliding, s.Fields, s.Visits = false, false, false, false, false, false, false, false
-	}
-	s.Local = s.Local && s.Lease
-	return s
-}
-
-// strategy is how products are kept.
-func (s Settings) strategy() strategy.Strategy {
+// strategyOf is how products are kept.
+func strategyOf(s panel.Settings) strategy.Strategy {
 	way := strategy.Strategy{Lease: s.Lease, Local: s.Local}
 	if s.Jitter {
 		way.Jitter = jitter.Default
@@ -78,9 +19,9 @@ func (s Settings) strategy() strategy.Strategy {
 	return way
 }
 
-// needsOthers reports whether processes that run with s have to be replaced for next.
-func (s Settings) needsOthers(next Settings) bool {
-	a, b := s.effective(), next.effective()
+// needsOthers reports whether processes that run with now have to be replaced for next.
+func needsOthers(now, next panel.Settings) bool {
+	a, b := now.Effective(), next.Effective()
 	a.Shoppers, a.Pause, a.Query, a.Connections = b.Shoppers, b.Pause, b.Query, b.Connections
 	return a != b
 }

@@ -3,7 +3,7 @@
 //
 //	s, err := shop.Open(ctx, shop.Options{Redis: &redis.Options{Addr: "localhost:6379"}})
 //	s.Set(ctx, settings)     // switches and sliders
-//	s.Press(ctx, shop.ExpireEverything)
+//	s.Press(ctx, panel.ExpireEverything)
 //	f := s.Figures(ctx)      // since the last time
 //	http.Handle("/shop/", http.StripPrefix("/shop", s))
 //	err = s.Close(ctx)       // and what it wrote is gone from Redis
@@ -22,6 +22,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/panel"
 )
 
 // Options set up a shop. Redis is required.
@@ -29,8 +30,8 @@ type Options struct {
 	// Redis is how to reach the Redis. Each process of the shop makes its own clients of it.
 	Redis *redis.Options
 
-	// Settings is where the switches and sliders begin. Zero is Default.
-	Settings Settings
+	// Settings is where the switches and sliders begin. Zero is panel.Default.
+	Settings panel.Settings
 
 	// NoFields says that this Redis has no TTL for the fields of hashes: the switch for it stays off.
 	NoFields bool
@@ -57,7 +58,7 @@ type Shop struct {
 	changing sync.Mutex // held to change settings
 
 	mu         sync.Mutex // guards what follows
-	settings   Settings
+	settings   panel.Settings
 	generation int // of the processes: carts do not survive a change
 	processes  []*process
 	addresses  map[string]time.Time // when each shopper that is in the shop logged in
@@ -74,8 +75,8 @@ func Open(ctx context.Context, o Options) (*Shop, error) {
 	if o.Redis == nil {
 		return nil, errors.New("shop: Options.Redis is nil")
 	}
-	if o.Settings == (Settings{}) {
-		o.Settings = Default
+	if o.Settings == (panel.Settings{}) {
+		o.Settings = panel.Default
 	}
 	ro := *o.Redis
 	if ro.Dialer == nil {
@@ -93,7 +94,7 @@ func Open(ctx context.Context, o Options) (*Shop, error) {
 }
 
 // Settings returns the switches and sliders as they are.
-func (s *Shop) Settings() Settings {
+func (s *Shop) Settings() panel.Settings {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.settings
@@ -103,7 +104,7 @@ func (s *Shop) Settings() Settings {
 func (s *Shop) HasFields() bool { return !s.noFields }
 
 // Set sets switches and sliders. Where that takes other processes, the old ones serve what they have begun.
-func (s *Shop) Set(ctx context.Context, next Settings) error {
+func (s *Shop) Set(ctx context.Context, next panel.Settings) error {
 	if err := next.Validate(); err != nil {
 		return fmt.Errorf("shop: %w", err)
 	}
@@ -120,12 +121,12 @@ func (s *Shop) Set(ctx context.Context, next Settings) error {
 	}
 	s.database.set(next.Query, next.Connections)
 	keep := running
-	if now.needsOthers(next) {
+	if needsOthers(now, next) {
 		keep = nil
 	}
 	keep = keep[:min(len(keep), next.Processes)]
 	for len(keep) < next.Processes {
-		p, err := s.startProcess(ctx, next.effective())
+		p, err := s.startProcess(ctx, next.Effective())
 		if err != nil {
 			return fmt.Errorf("shop: %w", err)
 		}
@@ -140,7 +141,7 @@ func (s *Shop) Set(ctx context.Context, next Settings) error {
 			s.retired = s.retired.and(p)
 		}
 	}
-	if len(old) > 0 && now.needsOthers(next) {
+	if len(old) > 0 && needsOthers(now, next) {
 		s.generation++
 		clear(s.addresses) // those who logged in before did so as it was then
 	}
@@ -161,32 +162,22 @@ func contains(all []*process, p *process) bool {
 	return false
 }
 
-// Button is what can be pressed.
-type Button string
-
-const (
-	ExpireEverything Button = "expire"    // every product and page that is kept ends now
-	KillRedis        Button = "kill"      // or start it again
-	HangRedis        Button = "hang"      // or let it go on
-	TwoMore          Button = "processes" // two more processes
-)
-
 // Press presses a button. What it says is what happened, in a few words.
-func (s *Shop) Press(ctx context.Context, b Button) (string, error) {
+func (s *Shop) Press(ctx context.Context, b panel.Button) (string, error) {
 	switch b {
-	case ExpireEverything:
+	case panel.ExpireEverything:
 		return "everything expires", s.expireEverything(ctx)
-	case KillRedis, HangRedis:
-		to, says := Killed, "Redis killed"
-		if b == HangRedis {
-			to, says = Hung, "Redis hangs"
+	case panel.KillRedis, panel.HangRedis:
+		to, says := panel.Killed, "Redis killed"
+		if b == panel.HangRedis {
+			to, says = panel.Hung, "Redis hangs"
 		}
 		if s.line.is() == to {
-			to, says = Up, "Redis is back"
+			to, says = panel.Up, "Redis is back"
 		}
 		s.line.set(to)
 		return says, nil
-	case TwoMore:
+	case panel.TwoMore:
 		next := s.Settings()
 		next.Processes += 2
 		return fmt.Sprintf("%d processes", next.Processes), s.Set(ctx, next)
@@ -247,7 +238,7 @@ func (s *Shop) borrow() (*process, int) {
 
 // Close closes the shop, and removes what it kept in Redis. Closing again does nothing.
 func (s *Shop) Close(ctx context.Context) error {
-	s.line.set(Up)
+	s.line.set(panel.Up)
 	s.cancel()
 	s.changing.Lock()
 	defer s.changing.Unlock()

@@ -7,18 +7,19 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly/embedded"
+	"github.com/mayflycache/mayfly/internal/panel"
 	"github.com/mayflycache/mayfly/internal/shop"
 )
 
 // inShop opens a shop on an engine of its own in a bubble, where its figures are of the protocols and not of the machine.
-func inShop(t *testing.T, change func(*shop.Settings), f func(t *testing.T, s *shop.Shop)) {
+func inShop(t *testing.T, change func(*panel.Settings), f func(t *testing.T, s *shop.Shop)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
 		db, err := embedded.Open(embedded.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		set := shop.Default
+		set := panel.Default
 		set.Mayfly, set.Shoppers, set.Pause, set.Pages = true, 60, 200*time.Millisecond, false
 		if change != nil {
 			change(&set)
@@ -42,7 +43,7 @@ func inShop(t *testing.T, change func(*shop.Settings), f func(t *testing.T, s *s
 
 // during returns the figures of a while, added up; of what is looked at, the last, and the worst of the worst. best is which of two
 // figures of Together is taken.
-func during(t *testing.T, s *shop.Shop, d time.Duration, best func(int, int) int) (sum shop.Figures) {
+func during(t *testing.T, s *shop.Shop, d time.Duration, best func(int, int) int) (sum panel.Figures) {
 	t.Helper()
 	s.Figures(t.Context()) // what was before
 	for range d / (250 * time.Millisecond) {
@@ -73,7 +74,7 @@ func larger(a, b int) int { return max(a, b) }
 func plus(a, b int) int   { return a + b }
 
 // set changes one thing.
-func set(t *testing.T, s *shop.Shop, change func(*shop.Settings)) {
+func set(t *testing.T, s *shop.Shop, change func(*panel.Settings)) {
 	t.Helper()
 	next := s.Settings()
 	change(&next)
@@ -84,19 +85,19 @@ func set(t *testing.T, s *shop.Shop, change func(*shop.Settings)) {
 
 // The main thing: under the stampede the database is asked at least ten times less, and nobody waits for long.
 func TestMayflyUnderTheStampede(t *testing.T) {
-	inShop(t, func(s *shop.Settings) {
+	inShop(t, func(s *panel.Settings) {
 		s.Mayfly, s.Shoppers, s.Pause, s.TTL = false, 240, 300*time.Millisecond, time.Minute
 	}, func(t *testing.T, s *shop.Shop) {
-		stampede := func() shop.Figures {
+		stampede := func() panel.Figures {
 			time.Sleep(6 * time.Second)
 			s.Figures(t.Context())
-			if _, err := s.Press(t.Context(), shop.ExpireEverything); err != nil {
+			if _, err := s.Press(t.Context(), panel.ExpireEverything); err != nil {
 				t.Fatal(err)
 			}
 			return during(t, s, 2*time.Second, larger)
 		}
 		hand := stampede()
-		set(t, s, func(s *shop.Settings) { s.Mayfly = true })
+		set(t, s, func(s *panel.Settings) { s.Mayfly = true })
 		ours := stampede()
 		if hand.Queries < 10*ours.Queries || ours.Queries == 0 || hand.Worst < 20 || ours.Worst > 2 { // 2: a key that expires while it is loaded is free again
 			t.Errorf("by hand %d queries, %d of one product at once; mayfly %d, %d", hand.Queries, hand.Worst, ours.Queries, ours.Worst)
@@ -112,31 +113,31 @@ func TestSwitches(t *testing.T) {
 	for _, test := range []struct {
 		name   string
 		lasts  time.Duration
-		before func(*shop.Settings)
-		off    func(*shop.Settings)
-		on     func(*shop.Settings)
-		holds  func(off, on shop.Figures) bool
+		before func(*panel.Settings)
+		off    func(*panel.Settings)
+		on     func(*panel.Settings)
+		holds  func(off, on panel.Figures) bool
 	}{
 		{
 			"the lease: one query of a product at a time",
 			8 * time.Second,
-			func(s *shop.Settings) { s.Early, s.Local, s.Processes = false, false, 4 },
-			func(s *shop.Settings) { s.Lease = false }, func(s *shop.Settings) { s.Lease = true },
-			func(off, on shop.Figures) bool { return off.Worst >= 8 && on.Worst == 1 && off.Queries > 3*on.Queries },
+			func(s *panel.Settings) { s.Early, s.Local, s.Processes = false, false, 4 },
+			func(s *panel.Settings) { s.Lease = false }, func(s *panel.Settings) { s.Lease = true },
+			func(off, on panel.Figures) bool { return off.Worst >= 8 && on.Worst == 1 && off.Queries > 3*on.Queries },
 		},
 		{
 			"early refresh: readers do not wait",
 			12 * time.Second,
-			func(s *shop.Settings) { s.Local = false },
-			func(s *shop.Settings) { s.Early = false }, func(s *shop.Settings) { s.Early = true },
-			func(off, on shop.Figures) bool { return off.FromDatabase > 5*on.FromDatabase },
+			func(s *panel.Settings) { s.Local = false },
+			func(s *panel.Settings) { s.Early = false }, func(s *panel.Settings) { s.Early = true },
+			func(off, on panel.Figures) bool { return off.FromDatabase > 5*on.FromDatabase },
 		},
 		{
 			"the local tier: Redis is asked seldom",
 			6 * time.Second,
 			nil,
-			func(s *shop.Settings) { s.Local = false }, func(s *shop.Settings) { s.Local = true },
-			func(off, on shop.Figures) bool {
+			func(s *panel.Settings) { s.Local = false }, func(s *panel.Settings) { s.Local = true },
+			func(off, on panel.Figures) bool {
 				return off.FromRedis > 10*on.FromRedis && off.FromLocal == 0 && on.FromLocal > 10*on.FromRedis
 			},
 		},
@@ -144,46 +145,46 @@ func TestSwitches(t *testing.T) {
 			"the page cache: handlers make few pages",
 			4 * time.Second,
 			nil,
-			func(s *shop.Settings) { s.Pages = false }, func(s *shop.Settings) { s.Pages = true },
-			func(off, on shop.Figures) bool {
+			func(s *panel.Settings) { s.Pages = false }, func(s *panel.Settings) { s.Pages = true },
+			func(off, on panel.Figures) bool {
 				return off.Rendered == off.Pages && off.FromPages == 0 && on.Rendered < on.Pages/5 && on.FromPages > on.Pages/2
 			},
 		},
 		{
 			"jitter: what was kept together does not end together",
 			18 * time.Second,
-			func(s *shop.Settings) { s.Early, s.Connections = false, 100 },
-			func(s *shop.Settings) { s.Jitter = false }, func(s *shop.Settings) { s.Jitter = true },
-			func(off, on shop.Figures) bool { return 17*off.Together > 20*on.Together && on.Together > 0 },
+			func(s *panel.Settings) { s.Early, s.Connections = false, 100 },
+			func(s *panel.Settings) { s.Jitter = false }, func(s *panel.Settings) { s.Jitter = true },
+			func(off, on panel.Figures) bool { return 17*off.Together > 20*on.Together && on.Together > 0 },
 		},
 		{
 			"sliding: no cart ends while it is used",
 			15 * time.Second,
 			nil,
-			func(s *shop.Settings) { s.Sliding = false }, func(s *shop.Settings) { s.Sliding = true },
-			func(off, on shop.Figures) bool { return off.Lost > 20 && on.Lost == 0 && on.Carts > 0 },
+			func(s *panel.Settings) { s.Sliding = false }, func(s *panel.Settings) { s.Sliding = true },
+			func(off, on panel.Figures) bool { return off.Lost > 20 && on.Lost == 0 && on.Carts > 0 },
 		},
 		{
 			"field TTLs: no address is kept too long",
 			10 * time.Second,
 			nil,
-			func(s *shop.Settings) { s.Fields = false }, func(s *shop.Settings) { s.Fields = true },
-			func(off, on shop.Figures) bool { return off.Addresses > 20 && on.Addresses == 0 },
+			func(s *panel.Settings) { s.Fields = false }, func(s *panel.Settings) { s.Fields = true },
+			func(off, on panel.Figures) bool { return off.Addresses > 20 && on.Addresses == 0 },
 		},
 		{
 			"visits: every key has an end",
 			12 * time.Second,
-			func(s *shop.Settings) { s.Visits = true },
-			func(s *shop.Settings) { s.Visits = false }, func(s *shop.Settings) { s.Visits = true },
-			func(off, on shop.Figures) bool { return off.Endless > 55 && on.Endless < off.Endless },
+			func(s *panel.Settings) { s.Visits = true },
+			func(s *panel.Settings) { s.Visits = false }, func(s *panel.Settings) { s.Visits = true },
+			func(off, on panel.Figures) bool { return off.Endless > 55 && on.Endless < off.Endless },
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			inShop(t, test.before, func(t *testing.T, s *shop.Shop) {
-				look := func(change func(*shop.Settings), best func(int, int) int) shop.Figures {
+				look := func(change func(*panel.Settings), best func(int, int) int) panel.Figures {
 					set(t, s, change)
 					time.Sleep(2 * time.Second)
-					if _, err := s.Press(t.Context(), shop.ExpireEverything); err != nil {
+					if _, err := s.Press(t.Context(), panel.ExpireEverything); err != nil {
 						t.Fatal(err)
 					}
 					time.Sleep(time.Second) // the stampede itself is another test's
@@ -198,7 +199,7 @@ func TestSwitches(t *testing.T) {
 	}
 }
 
-func press(t *testing.T, s *shop.Shop, b shop.Button, says string) {
+func press(t *testing.T, s *shop.Shop, b panel.Button, says string) {
 	t.Helper()
 	if got, err := s.Press(t.Context(), b); err != nil || got != says {
 		t.Fatalf("%s: %q, %v", b, got, err)
@@ -208,16 +209,16 @@ func press(t *testing.T, s *shop.Shop, b shop.Button, says string) {
 // Whatever happens to Redis, the shop is open, and with mayfly nobody waits for it for long.
 func TestRedisInTrouble(t *testing.T) {
 	for _, test := range []struct {
-		button shop.Button
-		is     shop.Health
+		button panel.Button
+		is     panel.Health
 		says   string
 		hand   time.Duration // what a page takes at least, by hand, where that says something
 	}{
-		{shop.KillRedis, shop.Killed, "Redis killed", 0},
-		{shop.HangRedis, shop.Hung, "Redis hangs", 2 * time.Second},
+		{panel.KillRedis, panel.Killed, "Redis killed", 0},
+		{panel.HangRedis, panel.Hung, "Redis hangs", 2 * time.Second},
 	} {
 		t.Run(string(test.button), func(t *testing.T) {
-			inShop(t, func(s *shop.Settings) { s.Pages = true }, func(t *testing.T, s *shop.Shop) {
+			inShop(t, func(s *panel.Settings) { s.Pages = true }, func(t *testing.T, s *shop.Shop) {
 				time.Sleep(3 * time.Second)
 				press(t, s, test.button, test.says)
 				during(t, s, time.Second, larger) // until it is noticed
@@ -230,11 +231,11 @@ func TestRedisInTrouble(t *testing.T) {
 				}
 				press(t, s, test.button, "Redis is back")
 				during(t, s, 5*time.Second, larger) // until a probe has found it
-				if f := during(t, s, 5*time.Second, larger); f.Redis != shop.Up || f.Unavailable > 0 || f.FromPages+f.FromLocal < f.Pages/2 {
+				if f := during(t, s, 5*time.Second, larger); f.Redis != panel.Up || f.Unavailable > 0 || f.FromPages+f.FromLocal < f.Pages/2 {
 					t.Errorf("it is back, and %+v", f)
 				}
 				if test.hand > 0 {
-					set(t, s, func(s *shop.Settings) { s.Mayfly = false })
+					set(t, s, func(s *panel.Settings) { s.Mayfly = false })
 					time.Sleep(3 * time.Second)
 					press(t, s, test.button, test.says)
 					time.Sleep(20 * time.Second)

@@ -13,21 +13,22 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/embedded"
+	"github.com/mayflycache/mayfly/internal/panel"
 	"github.com/mayflycache/mayfly/internal/realredis"
 	"github.com/mayflycache/mayfly/internal/shop"
 )
 
 func TestTwoMoreProcesses(t *testing.T) {
 	inShop(t, nil, func(t *testing.T, s *shop.Shop) {
-		press(t, s, shop.TwoMore, "4 processes")
+		press(t, s, panel.TwoMore, "4 processes")
 		f := during(t, s, 2*time.Second, larger)
 		if f.Processes != 4 || f.Failed > 0 || f.Pages == 0 {
 			t.Errorf("%+v", f)
 		}
 		for range 4 {
-			s.Press(t.Context(), shop.TwoMore)
+			s.Press(t.Context(), panel.TwoMore)
 		}
-		if _, err := s.Press(t.Context(), shop.TwoMore); err == nil || !strings.Contains(err.Error(), "processes must be 1 to 12, got 14") {
+		if _, err := s.Press(t.Context(), panel.TwoMore); err == nil || !strings.Contains(err.Error(), "processes must be 1 to 12, got 14") {
 			t.Error(err)
 		}
 		if _, err := s.Press(t.Context(), "nosuch"); err == nil || !strings.Contains(err.Error(), `there is no button "nosuch"`) {
@@ -37,7 +38,7 @@ func TestTwoMoreProcesses(t *testing.T) {
 }
 
 func TestSettingsAreChecked(t *testing.T) {
-	bad := shop.Settings{Shoppers: 2001, Pause: 1, TTL: 1, Query: 0, Connections: 0, Processes: 0}
+	bad := panel.Settings{Shoppers: 2001, Pause: 1, TTL: 1, Query: 0, Connections: 0, Processes: 0}
 	err := bad.Validate()
 	for _, name := range []string{"shoppers must be 0 to 2000, got 2001", "pause must", "ttl must", "query must", "connections must", "processes must"} {
 		if err == nil || !strings.Contains(err.Error(), name) {
@@ -51,7 +52,7 @@ func TestSettingsAreChecked(t *testing.T) {
 
 // A person can shop, too.
 func TestAPersonShops(t *testing.T) {
-	inShop(t, func(s *shop.Settings) { s.Shoppers = 0 }, func(t *testing.T, s *shop.Shop) {
+	inShop(t, func(s *panel.Settings) { s.Shoppers = 0 }, func(t *testing.T, s *shop.Shop) {
 		cookie := ""
 		get := func(method, path string) (int, string) {
 			q := httptest.NewRequestWithContext(t.Context(), method, path, nil)
@@ -103,7 +104,7 @@ func TestClosedIsClosed(t *testing.T) {
 	if s.ServeHTTP(w, httptest.NewRequest("GET", "/", nil)); w.Code != http.StatusServiceUnavailable {
 		t.Error(w.Code)
 	}
-	if err := s.Set(t.Context(), shop.Default); !errors.Is(err, mayfly.ErrClosed) {
+	if err := s.Set(t.Context(), panel.Default); !errors.Is(err, mayfly.ErrClosed) {
 		t.Error(err)
 	}
 }
@@ -113,7 +114,7 @@ func TestOnARealRedis(t *testing.T) {
 	srv := realredis.Start(t, realredis.Options{})
 	rdb := redis.NewClient(&redis.Options{Addr: srv.Addr()})
 	defer rdb.Close()
-	next := shop.Default
+	next := panel.Default
 	next.Mayfly, next.Shoppers, next.Pause, next.Query = true, 30, 50*time.Millisecond, 5*time.Millisecond
 	s, err := shop.Open(t.Context(), shop.Options{Redis: &redis.Options{Addr: srv.Addr()}, Settings: next, RedisTimeout: 20 * time.Second})
 	if err != nil {

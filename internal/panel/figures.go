@@ -1,0 +1,40 @@
+package panel
+
+import "time"
+
+// Figures are what happened since the figures before, and how things are.
+type Figures struct {
+	For time.Duration // since when
+
+	Pages, Failed, Rendered int64 // product pages: served, of these with an error, and made by a handler
+	Queries                 int64 // that the database was asked
+	Worst                   int   // most queries of one product that ran or waited at once
+	// Who answered when a product page was asked for.
+	FromPages, FromLocal, FromRedis, FromDatabase int64
+
+	P50, P99 time.Duration // of a product page, in the last second or so
+
+	Carts, Lost, Unavailable int64 // carts begun, carts that ended while in use; times that shoppers could not see theirs
+
+	State
+	Redis     Health
+	Processes int
+}
+
+// State is what is in Redis. It is looked at less often than figures are asked for.
+type State struct {
+	Keys, Endless int     // keys, and those without a TTL
+	Dead          float64 // per cent of the keys with a TTL that are dead and take memory, as Redis estimates it
+	Together      int     // products whose copies end within a twentieth of a TTL, at most
+	Kept          int     // products that Redis has copies of
+	Addresses     int     // that are kept longer than they should be
+}
+
+// Health is how Redis is, as the shop sees it.
+type Health string
+
+const (
+	Up     Health = "up"
+	Killed Health = "killed" // connections are cut and refused
+	Hung   Health = "hung"   // connections stay, and nothing is answered
+)
