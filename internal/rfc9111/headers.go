@@ -10,7 +10,7 @@ import (
 // what belongs to one connection (RFC 9111, section 3.1), what a qualified private or no-cache keeps from others, and Age,
 // which is made anew. It has a Date, if need be of when it came (RFC 9110, section 6.6.1). The argument is not changed.
 func (r Rules) Stored(response http.Header, received time.Time) http.Header {
-	h := canonical(response)
+	h := Canonical(response)
 	d, _ := r.directives(h)
 	out := make(http.Header, len(h)+1)
 	for name, lines := range h {
@@ -37,9 +37,9 @@ func hop(name string) bool {
 	return strings.HasPrefix(name, "Proxy-")
 }
 
-// canonical returns h with the names of its fields in canonical form, h itself if they are: a handler may have put others
+// Canonical returns h with the names of its fields in canonical form, h itself if they are: a handler may have put others
 // into the map, and net/http sends them.
-func canonical(h http.Header) http.Header {
+func Canonical(h http.Header) http.Header {
 	for name := range h {
 		if http.CanonicalHeaderKey(name) != name {
 			out := make(http.Header, len(h))

@@ -24,7 +24,7 @@ func (k Keys) Invalidated(r *http.Request, status int, response http.Header) (ke
 	if key, ok := k.Key(r); ok {
 		keys = append(keys, key)
 	}
-	h := canonical(response)
+	h := Canonical(response)
 	for _, name := range []string{"Location", "Content-Location"} {
 		if key, ok := k.located(r, h[name]); ok && !slices.Contains(keys, key) {
 			keys = append(keys, key)

@@ -56,7 +56,7 @@ type Exchange struct {
 // Judge says whether a shared cache may store the response (RFC 9111, section 3), with everything that it will have to know
 // to reuse it; the reason is Storable or says why not.
 func (r Rules) Judge(x Exchange) (Policy, Reason) {
-	h := canonical(x.Header)
+	h := Canonical(x.Header)
 	d, targeted := r.directives(h)
 	life, explicit := lifetime(d, h, !targeted, x.Received)
 	if reason := r.forbids(x, d, h, explicit); reason != Storable {

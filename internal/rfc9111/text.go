@@ -12,9 +12,10 @@ func trim(s string) string { return strings.Trim(s, " \t") }
 // hides behind it.
 func elements(lines []string, yield func(string)) {
 	for _, line := range lines {
+		quotes := true
 		for line != "" {
 			var e string
-			e, line = element(line)
+			e, line, quotes = element(line, quotes)
 			if e = trim(e); e != "" {
 				yield(e)
 			}
@@ -22,19 +23,22 @@ func elements(lines []string, yield func(string)) {
 	}
 }
 
-// element cuts the first element off a list.
-func element(s string) (first, rest string) {
+// element cuts the first element off a list. quotes says whether a quote may close: after one that does not, all that follow
+// in the line were escaped in it, and so do not either. Else a line of them would be read once for each.
+func element(s string, quotes bool) (first, rest string, still bool) {
 	for i := 0; i < len(s); i++ {
 		switch s[i] {
 		case ',':
-			return s[:i], s[i+1:]
+			return s[:i], s[i+1:], quotes
 		case '"':
-			if n := quoted(s[i:]); n > 0 {
-				i += n - 1
+			if quotes {
+				n := quoted(s[i:])
+				quotes = n > 0
+				i += max(n-1, 0)
 			}
 		}
 	}
-	return s, ""
+	return s, "", quotes
 }
 
 // quoted returns the length of the quoted string that s begins with, 0 if it never closes.

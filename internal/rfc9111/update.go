@@ -45,7 +45,7 @@ func Update(stored, notModified http.Header) http.Header {
 			out[name] = lines
 		}
 	}
-	got := canonical(notModified)
+	got := Canonical(notModified)
 	for name, lines := range got {
 		switch name {
 		case "Content-Length", "Content-Encoding", "Content-Range":

@@ -61,11 +61,19 @@ func Variant(fields []string, request http.Header) string {
 	return "#" + hex.EncodeToString(sum[:])
 }
 
+// maxPreferences is how long a list of languages or codings may be to be sorted: longer than any browser's.
+const maxPreferences = 4 << 10
+
 // selecting is the normal form of the value of a field that selects.
 func selecting(name string, lines []string) string {
-	switch name {
-	case "Accept-Language", "Accept-Encoding":
-		return preferences(lines)
+	if name == "Accept-Language" || name == "Accept-Encoding" {
+		size := 0
+		for _, line := range lines {
+			size += len(line)
+		}
+		if size <= maxPreferences {
+			return preferences(lines)
+		}
 	}
 	if len(lines) == 1 && plain(lines[0]) {
 		return lines[0]
@@ -86,7 +94,7 @@ func plain(s string) bool { return !strings.ContainsAny(s, " \t") }
 // fold writes s without whitespace at its ends and about commas, and elsewhere with one space for each run of it. What is
 // quoted stays as it is.
 func fold(b *strings.Builder, s string) {
-	space, first := false, true
+	space, first, quotes := false, true, true
 	for i := 0; i < len(s); i++ {
 		switch c := s[i]; c {
 		case ' ', '\t':
@@ -97,7 +105,11 @@ func fold(b *strings.Builder, s string) {
 			space, first = false, true
 			continue
 		case '"':
-			if n := quoted(s[i:]); n > 0 {
+			if !quotes {
+				break
+			}
+			n := quoted(s[i:])
+			if quotes = n > 0; quotes { // else no later one closes: see element
 				if space && !first {
 					b.WriteByte(' ')
 				}
