@@ -95,7 +95,7 @@ func strip(h http.Header) {
 	}
 }
 
-// stored returns what is to be stored of the answer to r: its header without what the handlers around the cache had set,
+// ownHeader returns what is to be stored of a header: all of it without what the handlers around the cache had set,
 // which they set again.
 func ownHeader(header, outer http.Header) http.Header {
 	if len(outer) == 0 {
@@ -114,12 +114,9 @@ func ownHeader(header, outer http.Header) http.Header {
 func tagsOf(h http.Header, fields []string) (tags []string) {
 	for _, name := range fields {
 		for _, line := range h[http.CanonicalHeaderKey(name)] {
-			for _, tag := range strings.FieldsFunc(line, func(c rune) bool { return c == ' ' || c == ',' || c == '\t' }) {
-				if !slices.Contains(tags, tag) {
-					tags = append(tags, tag)
-				}
-			}
+			tags = append(tags, strings.FieldsFunc(line, func(c rune) bool { return c == ' ' || c == ',' || c == '\t' })...)
 		}
 	}
-	return tags
+	slices.Sort(tags)
+	return slices.Compact(tags)
 }

@@ -3,11 +3,14 @@ package httpcache
 import (
 	"bufio"
 	"context"
+	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
 	"strconv"
 	"strings"
+	"sync/atomic"
 )
 
 // mode is what a capture does with what the handler writes.
@@ -17,7 +20,7 @@ const (
 	undecided mode = iota // no final status yet
 	through               // to the client, as it comes
 	storing               // to the client, and kept
-	swallow               // kept to be judged, and not for the client
+	swallow               // dropped: the client gets something else
 )
 
 // capture is the response writer of a decorated handler. What the handler writes goes to the client at once; what may be
@@ -34,8 +37,8 @@ type capture struct {
 	// status than the handler's, it is that one which the client gets, and nothing of the body.
 	decide func(status int, header http.Header) (do mode, instead int)
 
-	// overflow is told that the body is larger than limit: it is not kept any more.
-	overflow func()
+	// drop is told that what is written is not kept any more, and why: errTooLarge or errHijacked.
+	drop func(why error)
 
 	mode     mode
 	status   int
@@ -44,9 +47,21 @@ type capture struct {
 	length   int64 // that the handler has declared, or -1
 	written  int64
 	broken   bool // more was written than declared
+	flushed  bool // by the handler, while a body is kept,
+	first    int  // for the first time when it was so long
 	hijacked bool
+	over     atomic.Bool // the handler has returned: what it still does is nothing
 	delivery *delivery
 }
+
+var (
+	errTooLarge = errors.New("it is larger than what is stored")
+	errHijacked = errors.New("the handler took the connection")
+	errReturned = errors.New("httpcache: the handler has returned")
+	errLonger   = errors.New("the body is longer than its Content-Length")
+	errShorter  = errors.New("the body is shorter than its Content-Length")
+	errStopped  = errors.New("the handler was told to stop")
+)
 
 // Header returns the handler's header.
 func (c *capture) Header() http.Header { return c.header }
@@ -54,10 +69,13 @@ func (c *capture) Header() http.Header { return c.header }
 // Unwrap is for [http.ResponseController], which so finds deadlines and whatever else the server's own writer can do.
 func (c *capture) Unwrap() http.ResponseWriter { return c.w }
 
-// WriteHeader passes interim answers on at once, and has the final one decided about.
+// WriteHeader passes interim answers on at once, and has the final one decided about. The second final one is none.
 func (c *capture) WriteHeader(status int) {
-	if c.mode != undecided {
+	if c.mode != undecided || c.over.Load() {
 		return
+	}
+	if status < 100 || status > 999 { // before it is decided about: as net/http does
+		panic(fmt.Sprintf("invalid WriteHeader code %v", status))
 	}
 	if status >= 100 && status < 200 && status != http.StatusSwitchingProtocols {
 		c.interim(status)
@@ -66,6 +84,8 @@ func (c *capture) WriteHeader(status int) {
 	c.status, c.length = status, -1
 	if n, err := strconv.ParseInt(c.header.Get("Content-Length"), 10, 64); err == nil && n >= 0 {
 		c.length = n
+	} else {
+		delete(c.header, "Content-Length") // one that is none does not get to the client, nor into the store
 	}
 	do, instead := c.decide(status, c.header)
 	c.mode = do
@@ -104,8 +124,10 @@ func (c *capture) interim(status int) {
 
 // Write is the handler's: it never waits for the client of an answer that is kept.
 func (c *capture) Write(b []byte) (int, error) {
+	if c.over.Load() {
+		return 0, errReturned
+	}
 	if c.mode == undecided {
-		c.sniff(b)
 		c.WriteHeader(http.StatusOK)
 	}
 	if c.hijacked {
@@ -124,39 +146,31 @@ func (c *capture) Write(b []byte) (int, error) {
 		c.broken = true
 		return 0, http.ErrContentLength
 	}
-	if c.written > c.limit {
-		if err := c.giveUp(); err != nil || c.mode != through {
-			return len(b), err
+	if c.mode == swallow {
+		return len(b), nil
+	}
+	if c.written > c.limit { // from here on it is only passed on, at the client's pace
+		c.body, c.mode = nil, through
+		c.drop(errTooLarge)
+		if err := c.delivery.wait(); err != nil {
+			return 0, err
 		}
 		return c.Write(b)
 	}
 	c.body = append(c.body, b...)
-	if c.mode == storing && !c.hidden && !c.head {
+	if !c.hidden && !c.head {
 		c.delivery.send(c.body)
 	}
 	return len(b), nil
 }
 
-// giveUp stops keeping a body: what comes is only passed on, at the client's pace.
-func (c *capture) giveUp() error {
-	c.body = nil
-	c.overflow()
-	if c.mode == swallow {
-		c.limit = 1<<63 - 1 // what is dropped takes no room
-		return nil
+// sniffed returns what net/http found the Content-Type in, where the handler did not give one: the first bytes that it has,
+// when its own buffer is full, which is more than it looks at, or is flushed.
+func (c *capture) sniffed() []byte {
+	if c.flushed {
+		return c.body[:c.first]
 	}
-	c.mode = through
-	err := c.delivery.drain()
-	c.delivery.wait()
-	return err
-}
-
-// sniff gives an answer the Content-Type that net/http would find in its first bytes, so that the stored one has it too.
-func (c *capture) sniff(b []byte) {
-	h := c.header
-	if _, given := h["Content-Type"]; !given && len(b) > 0 && h.Get("Content-Encoding") == "" && h.Get("Transfer-Encoding") == "" {
-		h.Set("Content-Type", http.DetectContentType(b))
-	}
+	return c.body
 }
 
 // ReadFrom lets a body that is only passed on take the server's fastest way, which may be sendfile.
@@ -197,11 +211,17 @@ func (c *capture) Flush() { c.FlushError() }
 
 // FlushError is Flush for [http.ResponseController].
 func (c *capture) FlushError() error {
+	if c.over.Load() {
+		return errReturned
+	}
 	if c.mode == undecided {
 		c.WriteHeader(http.StatusOK)
 	}
 	switch {
 	case c.mode == storing:
+		if !c.flushed {
+			c.flushed, c.first = true, len(c.body)
+		}
 		c.delivery.push()
 	case c.mode == through:
 		return http.NewResponseController(c.w).Flush()
@@ -211,11 +231,18 @@ func (c *capture) FlushError() error {
 
 // Hijack hands the connection to the handler; nothing is stored then.
 func (c *capture) Hijack() (net.Conn, *bufio.ReadWriter, error) {
-	if c.mode == undecided {
-		c.hijacked, c.mode = true, through
-		c.overflow()
+	if c.over.Load() {
+		return nil, nil, errReturned
 	}
-	return http.NewResponseController(c.w).Hijack()
+	if c.delivery != nil {
+		c.delivery.drain()
+	}
+	conn, rw, err := http.NewResponseController(c.w).Hijack()
+	if err == nil {
+		c.hijacked, c.mode = true, through
+		c.drop(errHijacked)
+	}
+	return conn, rw, err
 }
 
 // CloseNotify is for frameworks that still ask for it: it tells the end of the handler's context, which a client's leaving is
@@ -239,10 +266,12 @@ func (c *capture) returned() {
 	if c.mode == undecided {
 		c.WriteHeader(http.StatusOK)
 	}
+	c.over.Store(true)
 }
 
-// deliver returns when everything has gone to the client, or cannot.
+// deliver returns when everything has gone to the client, or cannot. The handler has returned, or will not.
 func (c *capture) deliver() {
+	c.over.Store(true)
 	if c.delivery != nil {
 		c.delivery.wait()
 	}
@@ -256,9 +285,19 @@ func (c *capture) finish() {
 	}
 }
 
-// whole reports whether the body is as long as the handler said it would be.
-func (c *capture) whole() bool {
-	return !c.broken && !c.hijacked && (c.head || c.length < 0 || c.length == c.written || c.status == http.StatusNotModified)
+// flaw says why the body must not be stored, if it must not.
+func (c *capture) flaw() error {
+	switch {
+	case c.hijacked:
+		return errHijacked
+	case c.broken:
+		return errLonger
+	case !c.head && c.length > c.written && c.status != http.StatusNotModified:
+		return errShorter
+	case c.ctx.Err() != nil: // a handler that is told to stop may return as if it were done
+		return errStopped
+	}
+	return nil
 }
 
 // sendTrailers passes on what the handler has put into its header after the status.

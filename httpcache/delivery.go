@@ -16,6 +16,7 @@ type delivery struct {
 	body     []byte     // what the handler has written: never changed, only appended to
 	sent     int        // how much of it the client has, or the goroutine has in hand
 	flush    bool
+	first    int  // how much of it comes before the first flush; see notYet and done
 	ended    bool // nothing comes after
 	running  bool // the goroutine has something in hand
 	started  bool
@@ -23,8 +24,14 @@ type delivery struct {
 	panicked any   // what w panicked with
 }
 
+// What first is before it is known, and when it does not matter any more.
+const (
+	notYet = -1
+	done   = -2
+)
+
 func newDelivery(w http.ResponseWriter) *delivery {
-	d := &delivery{w: w}
+	d := &delivery{w: w, first: notYet}
 	d.more.L, d.idle.L = &d.mu, &d.mu
 	return d
 }
@@ -33,12 +40,18 @@ func newDelivery(w http.ResponseWriter) *delivery {
 func (d *delivery) send(body []byte) { d.do(func() { d.body = body }) }
 
 // push has what was sent before flushed to the client.
-func (d *delivery) push() { d.do(func() { d.flush = true }) }
+func (d *delivery) push() {
+	d.do(func() {
+		if d.flush = true; d.first == notYet {
+			d.first = len(d.body)
+		}
+	})
+}
 
 func (d *delivery) do(change func()) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	if d.err != nil || d.panicked != nil {
+	if d.err != nil || d.panicked != nil || d.ended {
 		return
 	}
 	change()
@@ -50,26 +63,31 @@ func (d *delivery) do(change func()) {
 }
 
 // drain waits until everything has been sent, or cannot be.
-func (d *delivery) drain() error {
+func (d *delivery) drain() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
+	d.drainLocked()
+}
+
+func (d *delivery) drainLocked() {
 	for d.running || d.sent < len(d.body) || d.flush {
 		d.idle.Wait()
 	}
-	return d.err
 }
 
-// wait ends the delivery when everything has been sent. What the writer panicked with, it panics with here.
-func (d *delivery) wait() {
-	d.drain()
+// wait ends the delivery when everything has been sent: nothing is written after it. It returns the client's error. What the
+// writer panicked with, it panics with here.
+func (d *delivery) wait() error {
 	d.mu.Lock()
+	d.drainLocked()
 	d.ended = true
 	d.more.Signal()
-	p := d.panicked
+	p, err := d.panicked, d.err
 	d.mu.Unlock()
 	if p != nil {
 		panic(p)
 	}
+	return err
 }
 
 func (d *delivery) run() {
@@ -79,12 +97,16 @@ func (d *delivery) run() {
 			d.idle.Broadcast()
 			d.more.Wait()
 		}
-		b, flush := d.body[d.sent:], d.flush
-		if len(b) == 0 && !flush {
+		to, flush := len(d.body), d.flush
+		if d.sent == to && !flush {
 			d.mu.Unlock()
 			return
 		}
-		d.sent, d.flush, d.running = len(d.body), false, true
+		if d.first >= 0 { // exactly: it is what net/http looks for the Content-Type in
+			to, d.first = d.first, done
+		}
+		b := d.body[d.sent:to]
+		d.sent, d.flush, d.running = to, to < len(d.body), true
 		d.mu.Unlock()
 
 		panicked, err := d.write(b, flush)

@@ -36,6 +36,23 @@ type item struct {
 	barrier  int64
 }
 
+// weight is about what a copy takes in memory: an item whose header is many short fields is far larger than its record.
+func (it *item) weight() int64 {
+	const base, perField, perText = 800, 40, 16
+	n := base + len(it.found.Raw)
+	if r := it.response; r != nil {
+		n += len(it.found.Raw) - len(r.body) // the texts of the head are a copy
+		n += perField*(len(r.header)+len(r.trailer)) + perText*(len(r.tags)+len(r.fields))
+		for _, f := range r.header {
+			n += perText * len(f.values)
+		}
+	}
+	if ix := it.index; ix != nil {
+		n += len(it.found.Raw) + perText*(len(ix.fields)+len(ix.variants))
+	}
+	return int64(n)
+}
+
 // response is a stored response.
 type response struct {
 	status  int
@@ -58,7 +75,7 @@ type field struct {
 // index says how the answers of one resource are told apart.
 type index struct {
 	generation string   // a part of the variants' keys: those of another generation are out of reach
-	fields     []string // lower case, sorted
+	fields     []string // canonical, sorted
 	variants   []string // the names of those that are stored, the oldest first
 }
 
@@ -70,6 +87,16 @@ func fieldsOf(h http.Header) []field {
 	}
 	slices.SortFunc(list, func(a, b field) int { return strings.Compare(a.name, b.name) })
 	return list
+}
+
+// sizeOf returns the length of the names and values of a list.
+func sizeOf(list []field) (n int) {
+	for _, f := range list {
+		for _, v := range f.values {
+			n += len(f.name) + len(v)
+		}
+	}
+	return n
 }
 
 // headerOf returns the list as a header. Its values are shared: append to them, but do not change them.

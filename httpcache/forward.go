@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
 	"strconv"
@@ -28,6 +27,7 @@ type attempt struct {
 	spent time.Duration // of RedisTimeout, before the handler was asked
 
 	end    ending
+	given  bool      // up on sharing it
 	answer *response // what is to be stored, but for its body
 	reason error     // why, where the end is failure
 }
@@ -94,7 +94,7 @@ func (x *exchange) forward(fill filling) {
 func (a *attempt) begin() {
 	a.out = newCapture(a.w, a.r, a.ctx)
 	a.out.limit = a.cache.opt.MaxBody
-	a.out.decide, a.out.overflow = a.decide, a.overflow
+	a.out.decide, a.out.drop = a.decide, a.drop
 	a.end, a.answer, a.sent = passed, nil, time.Now()
 }
 
@@ -130,6 +130,8 @@ func (a *attempt) call(next http.Handler, r *http.Request) {
 
 // abort ends an attempt whose handler does not return.
 func (a *attempt) abort() {
+	a.reason = errAborted
+	a.tellLoad()
 	a.tell(mayfly.Fill, mayfly.Failed, errAborted)
 	a.fill.land(outcome{})
 	a.cache.rest(a.r.Context(), a.fill.claim)
@@ -198,13 +200,14 @@ func (a *attempt) decide(status int, header http.Header) (mode, int) {
 	}
 	policy, reason := c.rules.Judge(rfc9111.Exchange{Request: x.r, Status: status, Header: header, Sent: a.sent, Received: now})
 	if n, err := strconv.ParseInt(header.Get("Content-Length"), 10, 64); err == nil && n > c.opt.MaxBody && reason == rfc9111.Storable {
-		reason = "too-large"
+		reason = tooLarge
 	}
 	if reason == rfc9111.Storable {
 		a.answer, reason = c.newResponse(x.r, status, header, ownHeader(header, a.outer), policy, a.epoch)
 	}
 	if reason != rfc9111.Storable || !a.fill.wanted() {
 		a.give(status, string(reason))
+		a.refused(reason, status, header)
 		header["Cache-Status"] = append(header["Cache-Status"], c.say(x.status))
 		return a.instead(through, status, header)
 	}
@@ -227,22 +230,33 @@ func (a *attempt) instead(do mode, status int, header http.Header) (mode, int) {
 
 // newResponse is what is stored of an answer to r, but for its body: header is all of it, own what the handler has set.
 func (c *Cache) newResponse(r *http.Request, status int, header, own http.Header, policy rfc9111.Policy, epoch int64) (*response, rfc9111.Reason) {
-	fields, _ := rfc9111.ParseVary(header)
+	fields, _ := rfc9111.ParseVary(rfc9111.Canonical(header))
 	s := &response{
-		status: status, policy: policy, epoch: epoch, tags: tagsOf(own, c.opt.TagFields),
+		status: status, policy: policy, epoch: epoch, tags: tagsOf(rfc9111.Canonical(own), c.opt.TagFields),
 		fields: fields, variant: rfc9111.Variant(fields, r.Header), header: fieldsOf(c.rules.Stored(own, policy.Received)),
 	}
-	if len(s.tags) > 0 && epoch == unknown {
-		return nil, "tags" // a purge might have been missed
+	switch {
+	case sizeOf(s.header) > maxHeader:
+		return nil, tooLarge
+	case len(s.tags) > maxTags, len(s.tags) > 0 && epoch == unknown:
+		return nil, tooManyTags
 	}
 	return s, rfc9111.Storable
 }
+
+const (
+	maxHeader = 256 << 10 // of a response that is stored, in bytes of its names and values
+	maxTags   = 1 << 10   // of one: each is looked up for a hit
+)
 
 // give gives up on sharing the answer: who waits goes on alone, and the slot says so for a while.
 func (a *attempt) give(status int, why string) {
 	c := a.cache
 	a.end = passed
-	a.exchange.status.Detail = why
+	if a.given {
+		return
+	}
+	a.given, a.exchange.status.Detail = true, why
 	a.tied.tighten()
 	a.fill.land(outcome{})
 	switch {
@@ -254,38 +268,68 @@ func (a *attempt) give(status int, why string) {
 	}
 }
 
-// overflow is called when the body turns out too large to be kept, or the handler took the connection.
-func (a *attempt) overflow() {
-	if a.end == captured || a.out.hijacked {
-		a.give(a.out.status, "too-large")
-		a.tell(mayfly.Fill, mayfly.Dropped, nil)
+// What the RFCs do not speak of, as a cache has no bounds there.
+const (
+	tooLarge    rfc9111.Reason = "too-large" // its body, or its header
+	tooManyTags rfc9111.Reason = "tags"      // or a purge of one might have been missed
+)
+
+// refused tells why an answer is not stored, if that is not what its handler wanted: a bound was reached, or its header is
+// broken. Nobody is told again while it is remembered that the answer is not for others.
+func (a *attempt) refused(reason rfc9111.Reason, status int, header http.Header) {
+	if a.cache.ns.Observer == nil || a.exchange.s.pass || !a.fill.wanted() {
+		return
+	}
+	switch reason {
+	case tooLarge:
+		a.tell(mayfly.Fill, mayfly.Dropped, errTooLarge)
+	case tooManyTags:
+		a.tell(mayfly.Fill, mayfly.Dropped, errTags)
+	default:
+		if flaw := a.cache.rules.Flaw(reason, rfc9111.Exchange{Request: a.r, Status: status, Header: header, Sent: a.sent, Received: time.Now()}); flaw != "" {
+			a.tell(mayfly.Fill, mayfly.Dropped, fmt.Errorf("%s: %s", reason, flaw))
+		}
+	}
+}
+
+// drop is called when what is captured is not kept any more.
+func (a *attempt) drop(why error) {
+	detail := string(tooLarge)
+	if why == errHijacked {
+		detail = "hijacked"
+	}
+	if a.give(a.out.status, detail); a.fill.wanted() && !a.exchange.s.pass {
+		a.tell(mayfly.Fill, mayfly.Dropped, why)
 	}
 }
 
 // store stores what was captured, and lets those go on who wait.
 func (a *attempt) store() (wait func()) {
-	if !a.out.whole() || a.ctx.Err() != nil { // a handler that is told to stop may return as if it were done
+	if flaw := a.out.flaw(); flaw != nil {
 		a.give(0, "truncated")
-		a.tell(mayfly.Fill, mayfly.Failed, io.ErrUnexpectedEOF)
+		a.tell(mayfly.Fill, mayfly.Failed, flaw)
 		return func() {}
 	}
-	r := a.answer
-	r.body, r.trailer = a.out.body, a.out.trailers()
-	r.complete()
-	return a.cache.keepAnswer(a.r.Context(), a.exchange.s, a.fill, r, a.spent)
+	a.answer.complete(a.out)
+	return a.cache.keepAnswer(a.r.Context(), a.exchange.s, a.fill, a.answer, a.spent)
 }
 
-// complete gives a response with a whole body its length.
-func (r *response) complete() {
-	if len(r.trailer) > 0 || r.status == http.StatusNoContent {
-		return
+// complete gives a response its body, with the trailers, the length and the Content-Type that the client got with it.
+func (r *response) complete(out *capture) {
+	r.body, r.trailer = out.body, out.trailers()
+	has := func(name string) bool {
+		return slices.ContainsFunc(r.header, func(f field) bool { return f.name == name })
 	}
-	for _, f := range r.header {
-		if f.name == "Content-Length" {
-			return
+	if len(r.trailer) == 0 && r.status != http.StatusNoContent && !has("Content-Length") {
+		r.header = append(r.header, field{"Content-Length", []string{strconv.Itoa(len(r.body))}})
+	}
+	if len(r.body) > 0 && !has("Content-Type") && !has("Content-Encoding") {
+		kind := field{name: "Content-Type"} // without a value: none is made up
+		if b := out.sniffed(); len(b) > 0 {
+			kind.values = []string{http.DetectContentType(b)}
 		}
+		r.header = append(r.header, kind)
 	}
-	r.header = append(r.header, field{"Content-Length", []string{strconv.Itoa(len(r.body))}})
 }
 
 // refresh answers with the stored response that the handler found unchanged, and stores what is new of it.
@@ -374,5 +418,7 @@ func (a *attempt) tell(kind mayfly.Kind, outcome mayfly.Outcome, err error) {
 	a.cache.tell(a.r.Context(), mayfly.Event{Kind: kind, Outcome: outcome, Key: a.exchange.s.slot, Err: err})
 }
 
-// errAborted says that a handler panicked or exited when the client had got a part of the answer.
-var errAborted = errors.New("the handler did not end its answer")
+var errTags = errors.New("it has more tags than are looked up, or it is not known which were purged")
+
+// errAborted says that a handler panicked or exited, and that nothing could stand in.
+var errAborted = errors.New("the handler panicked or exited before its answer was whole")

@@ -56,7 +56,7 @@ type Cache struct {
 	doubts     *doubts.Doubts
 	quiet      quiet
 	selections selections
-	stats      counters
+	stats      *counters // by itself: who counts local hits keeps nothing else of a closed cache
 }
 
 // New returns a decorator of handlers, for programs that neither purge nor close: see [NewCache].
@@ -77,13 +77,13 @@ func NewCache(o Options) (*Cache, error) {
 	c := &Cache{
 		opt: o, ns: o.Namespace, rules: o.rules(), prefix: o.Namespace.Prefix,
 		keys:     rfc9111.Keys{AnyHost: o.Key.AnyHost, Scheme: o.Key.Scheme, SortQuery: o.Key.SortQuery, DropQuery: o.Key.DropQuery},
-		renewing: make(chan struct{}, o.Shared.Renewals),
+		renewing: make(chan struct{}, o.Shared.Renewals), stats: new(counters),
 	}
 	c.routes, _ = newRoutes(o.Override) // its error was one of validate's
 	c.works = works.New(mayfly.ErrClosed)
 	c.doubts = doubts.New(doubts.Options{Limit: o.Faults.Queue, Works: c.works, Again: c.purgeAgain, Dropped: c.tellDropped})
 	lo := lease.Options{Redis: c.ns.Redis, Timeout: o.Faults.RedisTimeout, Breaker: c.breakerChanged}
-	if c.near = newNear(c.ns); c.near != nil {
+	if c.near = newNear(c.ns, c.stats.local.Load); c.near != nil {
 		lo.Pushes, lo.Moved = c.near.tier.Watch, c.near.tier.Moved
 	}
 	c.guard = lease.New(lo)

@@ -17,12 +17,14 @@ type near struct {
 	prefix string
 }
 
-// itemCost is about what a copy takes beside the bytes of its record.
-const itemCost = 800
-
-func newNear(ns mayfly.Namespace[string, []byte]) *near {
+// newNear returns nil for a namespace without a local tier. hits counts what is answered from it: to the tier itself, a hit is
+// two or three reads.
+func newNear(ns mayfly.Namespace[string, []byte], hits func() uint64) *near {
 	if ns.Local == nil {
 		return nil
+	}
+	if o, ok := ns.Observer.(mayfly.LocalObserver); ok {
+		o.ObserveLocal(ns.Name, hits)
 	}
 	t := ns.Local.Tier()
 	return &near{t, tier.NewView[item](t.Store()), ns.Prefix}
@@ -51,7 +53,7 @@ func (n *near) begin(key string) coherence.Ticket {
 // insert keeps a copy of what was read under ticket t at now, in unix milliseconds.
 func (n *near) insert(key string, t coherence.Ticket, it item, now int64) {
 	if left := it.ends - now; n != nil && it.usable() && left > 0 {
-		coherence.Insert(n.tier, n.view, key, t, it, itemCost+int64(len(it.found.Raw)), millis(left))
+		coherence.Insert(n.tier, n.view, key, t, it, it.weight(), millis(left))
 	}
 }
 

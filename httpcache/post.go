@@ -37,7 +37,7 @@ func (p *poster) answersGets(status int, header http.Header) bool {
 func (p *poster) store(out *capture) {
 	c := p.cache
 	key, ok := c.keys.Key(p.r)
-	if p.answer == nil || !ok || out.mode != storing || !out.whole() {
+	if p.answer == nil || !ok || out.mode != storing || out.flaw() != nil {
 		return
 	}
 	key = c.prefix + key
@@ -47,7 +47,6 @@ func (p *poster) store(out *capture) {
 		c.release(p.r.Context(), a.Claim)
 		return
 	}
-	p.answer.body, p.answer.trailer = out.body, out.trailers()
-	p.answer.complete()
+	p.answer.complete(out)
 	c.keepAnswer(p.r.Context(), sight{key: key, slot: key}, filling{claim: a.Claim, land: nobody}, p.answer, time.Since(begun))()
 }

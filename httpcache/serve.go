@@ -3,6 +3,7 @@ package httpcache
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -18,7 +19,7 @@ type handler struct {
 }
 
 // maxKey is the longest key of a resource, prefix included; requests for longer URLs pass.
-const maxKey = 8 << 10
+const maxKey = rfc9111.MaxURL
 
 // ServeHTTP answers from the cache where it may, and else from the handler.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
@@ -33,7 +34,10 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := h.cache
 	var room [256]byte
 	key, ok := c.keys.AppendKey(append(room[:0], c.prefix...), r)
-	if !ok || len(key) > maxKey || past(r) {
+	if ok = ok && len(key) <= maxKey; !ok {
+		c.tellTarget(r)
+	}
+	if !ok || past(r) {
 		h.pass(w, r, rfc9111.FwdBypass)
 		return
 	}
@@ -47,6 +51,14 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	x := &exchange{handler: h, w: w, r: r, q: q, key: string(key), begun: time.Now()}
 	x.run()
+}
+
+// tellTarget tells of a request whose URL has no key.
+func (c *Cache) tellTarget(r *http.Request) {
+	if c.ns.Observer != nil {
+		err := fmt.Errorf("no URL to be cached: %.100q of host %.100q", r.RequestURI, r.Host)
+		c.tell(r.Context(), mayfly.Event{Kind: mayfly.Read, Outcome: mayfly.Bypass, Err: err})
+	}
 }
 
 // past reports whether a request goes past the cache: its conditions are for the origin, it has a body, which may mean
@@ -240,7 +252,7 @@ func (h *handler) pass(w http.ResponseWriter, r *http.Request, why rfc9111.Forwa
 	c := h.cache
 	c.stats.passed.Add(1)
 	p := newCapture(w, r, r.Context())
-	p.limit, p.overflow = c.opt.MaxBody, func() {}
+	p.limit, p.drop = c.opt.MaxBody, func(error) {}
 	post := poster{cache: c, r: r, outer: w.Header().Clone(), sent: time.Now()}
 	p.decide = func(status int, header http.Header) (mode, int) {
 		do, s := through, rfc9111.CacheStatus{Fwd: why}

@@ -19,7 +19,7 @@ type counters struct {
 
 // Stats adds up what happened.
 func (c *Cache) Stats() Stats {
-	s := &c.stats
+	s := c.stats
 	return Stats{
 		Local: s.local.Load(), Redis: s.hits.Load(), Stale: s.stale.Load(), Collapsed: s.collapsed.Load(),
 		Forwarded: s.forwarded.Load(), Passed: s.passed.Load(), Stored: s.stored.Load(),
