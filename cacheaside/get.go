@@ -118,7 +118,7 @@ func (c *Cache[K, V]) get(ctx context.Context, key K, load loader[K, V]) (Entry[
 		if s.standing == fresh || s.standing == stale {
 			return c.serve(ctx, p, s, begun)
 		}
-		e, err, again := c.await(ctx, c.join(ctx, p), p, s)
+		e, err, again := c.await(ctx, c.join(ctx, p), p, s, time.Now())
 		if again {
 			continue
 		}
@@ -207,12 +207,12 @@ func (c *Cache[K, V]) serve(ctx context.Context, p pending[K, V], s sight[V], be
 	return s.entry, nil
 }
 
-// await waits for a flight, but with something to fall back on not longer than Load.Soft. again is true if nothing
-// came of the flight and the caller is to look again.
-func (c *Cache[K, V]) await(ctx context.Context, f *flight.Flight[outcome[V]], p pending[K, V], s sight[V]) (e Entry[V], err error, again bool) {
+// await waits for a flight, but with something to fall back on not longer than Load.Soft since a time. again is true if
+// nothing came of the flight and the caller is to look again.
+func (c *Cache[K, V]) await(ctx context.Context, f *flight.Flight[outcome[V]], p pending[K, V], s sight[V], since time.Time) (e Entry[V], err error, again bool) {
 	patient, cancel := ctx, context.CancelFunc(func() {})
 	if p.fallback && c.opt.Load.Soft > 0 {
-		patient, cancel = context.WithTimeout(ctx, c.opt.Load.Soft)
+		patient, cancel = context.WithDeadline(ctx, since.Add(c.opt.Load.Soft))
 	}
 	defer cancel()
 	out, err := f.Wait(patient)

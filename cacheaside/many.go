@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"slices"
 	"sync"
 	"time"
 
@@ -83,8 +84,9 @@ func (c *Cache[K, V]) GetMany(ctx context.Context, keys []K) (map[K]V, error) {
 			p.flight.Land(outcome[V]{}, mayfly.ErrClosed)
 		}
 	}
+	since := time.Now()
 	for _, p := range waiting {
-		e, err, again := c.await(ctx, p.flight, p.pending, p.sight)
+		e, err, again := c.await(ctx, p.flight, p.pending, p.sight, since)
 		if again {
 			e, err = c.get(ctx, p.key, c.one)
 		} else if err == nil {
@@ -146,7 +148,11 @@ func (c *Cache[K, V]) lookMany(ctx context.Context, keys []K, failed map[K]error
 	for n, a := range answers {
 		p := &ps[asked[n]]
 		p.spent = time.Since(begun)
-		if a.Err != nil {
+		switch {
+		case a.Err != nil && ctx.Err() != nil:
+			failed[p.key] = ctx.Err() // says nothing of Redis, and nobody is here to load for
+			continue
+		case a.Err != nil:
 			c.tellBackend(ctx, p.full, a.Err)
 			p.unguarded = true
 			continue
@@ -155,7 +161,7 @@ func (c *Cache[K, V]) lookMany(ctx context.Context, keys []K, failed map[K]error
 		p.sight = c.judge(ctx, &p.pending, begun)
 		c.near.insert(p.full, tickets[n], p.found, p.sight)
 	}
-	return ps
+	return slices.DeleteFunc(ps, func(p flying[K, V]) bool { return failed[p.key] != nil })
 }
 
 // atOnce is how many keys a loader of single keys is asked for at once, by one call about many.
@@ -254,14 +260,19 @@ func (c *Cache[K, V]) loadGroup(ctx context.Context, ps []flying[K, V], claims [
 	for i, p := range ps {
 		keys[i] = p.key
 	}
-	var found map[K]V
-	var part error
+	var got struct { // by the loader, which may still run if it was given up
+		values map[K]V
+		err    error
+	}
 	cost, err := c.supervise(ctx, watch{abandoned: c.allAbandoned(ctx, ps), claims: claims}, func(ctx context.Context) error {
-		found, part = c.many(ctx, keys)
+		got.values, got.err = c.many(ctx, keys)
+		got.err = because(ctx, got.err)
 		return nil
 	})
-	if err != nil {
-		found, part = nil, err
+	var found map[K]V
+	part := err
+	if err == nil {
+		found, part = got.values, got.err
 	}
 	part, _ = c.notFound(part)
 	c.tellLoad(ctx, "", len(ps), part, cost)

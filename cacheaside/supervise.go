@@ -41,10 +41,7 @@ func (c *Cache[K, V]) supervise(ctx context.Context, w watch, load func(ctx cont
 	for {
 		select {
 		case r := <-ended:
-			if r.Err != nil && ctx.Err() != nil {
-				r.Err = fmt.Errorf("%w: %w", context.Cause(ctx), r.Err)
-			}
-			return time.Since(begun), r.Err
+			return time.Since(begun), because(ctx, r.Err)
 		case <-ctx.Done():
 			return time.Since(begun), context.Cause(ctx)
 		case <-w.abandoned:
@@ -57,4 +54,12 @@ func (c *Cache[K, V]) supervise(ctx context.Context, w watch, load func(ctx cont
 			}
 		}
 	}
+}
+
+// because adds to the error of a load why its context had ended, if it had.
+func because(ctx context.Context, err error) error {
+	if err != nil && ctx.Err() != nil {
+		err = fmt.Errorf("%w: %w", context.Cause(ctx), err)
+	}
+	return err
 }
