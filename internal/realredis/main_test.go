@@ -15,7 +15,7 @@ func TestMain(m *testing.M) {
 	os.Unsetenv("REDIS_ADDR") // these tests break what they start
 	goroutines := runtime.NumGoroutine()
 	code := m.Run()
-	deadline := time.Now().Add(5 * time.Second)
+	deadline := time.Now().Add(patience)
 	for runtime.NumGoroutine() > goroutines && time.Now().Before(deadline) {
 		runtime.Gosched()
 	}

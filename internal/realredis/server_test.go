@@ -36,24 +36,24 @@ func testServer(t *testing.T, o Options) {
 	if !o.Flavour.fits(s.Version()) {
 		t.Errorf("Version() = %v, want %v", s.Version(), o.Flavour)
 	}
-	opts := s.Options()
-	opts.MaxRetries = -1
-	opts.DialerRetries = 1
-	opts.ReadTimeout = 50 * time.Millisecond
-	rdb := redis.NewClient(opts)
-	defer rdb.Close()
-	ask := func() error { return rdb.Get(ctx, "k").Err() }
+	rdb := s.Client()
 	if err := rdb.Set(ctx, "k", "v", time.Hour).Err(); err != nil {
 		t.Fatal(err)
 	}
 
 	s.Pause()
+	opts := s.Options()
+	opts.MaxRetries = -1
+	opts.DialerRetries = 1
+	opts.ReadTimeout = 50 * time.Millisecond // of who asks a server that surely does not answer
+	hasty := redis.NewClient(opts)
+	defer hasty.Close()
 	var timeout net.Error
-	if err := ask(); !errors.As(err, &timeout) || !timeout.Timeout() {
+	if err := hasty.Get(ctx, "k").Err(); !errors.As(err, &timeout) || !timeout.Timeout() {
 		t.Errorf("a paused server answers %v, want a timeout", err)
 	}
 	s.Resume()
-	if err := ask(); err != nil {
+	if err := rdb.Get(ctx, "k").Err(); err != nil {
 		t.Errorf("a resumed server answers %v", err)
 	}
 
@@ -186,7 +186,7 @@ func TestNoServerSurvivesItsTests(t *testing.T) {
 			if end == "fail" && !strings.Contains(string(out), "Ready to accept connections") {
 				t.Errorf("the child failed without its server's log:\n%s", out)
 			}
-			ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+			ctx, cancel := context.WithTimeout(context.Background(), patience)
 			defer cancel()
 			if err := until(ctx, func() error {
 				conn, err := net.Dial("tcp", addr)
