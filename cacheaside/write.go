@@ -36,9 +36,7 @@ func (c *Cache[K, V]) SetMany(ctx context.Context, values map[K]V) error {
 		keys, fulls = append(keys, key), append(fulls, full)
 		sets = append(sets, lease.Value{Key: full, Bytes: bytes, TTL: ttl + c.opt.Stale.window()})
 	}
-	begun := time.Now()
-	errs := c.write(ctx, fulls, func() []error { return c.guard.Set(ctx, sets) })
-	return c.wrote(ctx, mayfly.Write, keys, fulls, errs, begun)
+	return c.written(ctx, mayfly.Write, keys, fulls, func() []error { return c.guard.Set(ctx, sets) })
 }
 
 // Delete removes keys, for after a commit of the database: once it returned nil, nothing that was loaded before is stored
@@ -53,9 +51,7 @@ func (c *Cache[K, V]) Delete(ctx context.Context, keys ...K) error {
 		}
 		fulls[i] = full
 	}
-	begun := time.Now()
-	errs := c.write(ctx, fulls, func() []error { return c.guard.Delete(ctx, fulls) })
-	return c.wrote(ctx, mayfly.Removal, keys, fulls, errs, begun)
+	return c.written(ctx, mayfly.Removal, keys, fulls, func() []error { return c.guard.Delete(ctx, fulls) })
 }
 
 // write writes what makes loads in flight worthless. They are forgotten before, so that nobody joins them, and after,
@@ -79,8 +75,10 @@ func (c *Cache[K, V]) write(ctx context.Context, fulls []string, write func() []
 	return errs
 }
 
-// wrote tells how a write went, and has what failed deleted later.
-func (c *Cache[K, V]) wrote(ctx context.Context, kind mayfly.Kind, keys []K, fulls []string, errs []error, begun time.Time) error {
+// written writes, tells how that went, and has what failed deleted later.
+func (c *Cache[K, V]) written(ctx context.Context, kind mayfly.Kind, keys []K, fulls []string, write func() []error) error {
+	begun, mark := time.Now(), c.doubts.Mark()
+	errs := c.write(ctx, fulls, write)
 	failed := make(map[K]error)
 	var again, done []string
 	for i, err := range errs {
@@ -91,7 +89,7 @@ func (c *Cache[K, V]) wrote(ctx context.Context, kind mayfly.Kind, keys []K, ful
 			done = append(done, fulls[i])
 		}
 	}
-	c.doubts.Remove(done...)
+	c.doubts.Remove(mark, done...)
 	e := mayfly.Event{Kind: kind, Outcome: mayfly.OK, N: len(keys), Took: time.Since(begun)}
 	if len(keys) == 1 {
 		e.Key = fulls[0]

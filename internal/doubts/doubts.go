@@ -87,14 +87,22 @@ func (d *Doubts) add(keys []string) (dropped int, idle bool) {
 	return dropped, idle
 }
 
-// Remove takes out what has been removed after all.
-func (d *Doubts) Remove(keys ...string) {
+// Mark returns what a removal that begins now settles: the doubts so far. Of two removals at the same time the one that failed
+// may be the later.
+func (d *Doubts) Mark() (until uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.failure
+}
+
+// Remove takes out what has been removed after all, by a removal that was begun at a mark.
+func (d *Doubts) Remove(until uint64, keys ...string) {
 	if !d.Any() {
 		return
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.removeLocked(keys, d.failure)
+	d.removeLocked(keys, until)
 }
 
 func (d *Doubts) removeLocked(keys []string, until uint64) {

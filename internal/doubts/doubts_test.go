@@ -83,7 +83,7 @@ func TestWhatFailsAgainMeanwhileStaysInDoubt(t *testing.T) {
 		if !d.Has("a") || d.Has("b") {
 			t.Errorf("in doubt: a %v, b %v", d.Has("a"), d.Has("b"))
 		}
-		d.Remove("a")
+		d.Remove(d.Mark(), "a")
 		if d.Any() {
 			t.Error("what was removed by hand is still in doubt")
 		}
@@ -100,6 +100,22 @@ func TestClosingTriesOnceMore(t *testing.T) {
 		d.Add(t.Context(), errDown, "a") // nobody is left to do it, and it stays in doubt
 		if !d.Has("a") {
 			t.Error("a doubt that came after the end is forgotten")
+		}
+	})
+}
+
+// A removal that was begun before another failed says nothing of that one: what it removed may have been stored again in between.
+func TestAnOlderRemovalDoesNotSettleALaterDoubt(t *testing.T) {
+	inDoubt(t, func(t *testing.T, d *doubts.Doubts, s *server, _ *works.Group) {
+		before := d.Mark()
+		d.Add(t.Context(), errDown, "a")
+		d.Remove(before, "a")
+		if !d.Has("a") {
+			t.Error("it is settled by a removal that may be older")
+		}
+		d.Remove(d.Mark(), "a")
+		if d.Any() {
+			t.Error("it is not settled by a later one")
 		}
 	})
 }
