@@ -120,7 +120,7 @@ func pasted(t *testing.T, page string) string {
 func complete(t *testing.T, root, declarations string) string {
 	t.Helper()
 	known := map[string]string{"mayfly": module, "redis": "github.com/redis/go-redis/v9",
-		"context": "context", "errors": "errors", "fmt": "fmt", "time": "time", "log": "log", "http": "net/http"}
+		"context": "context", "errors": "errors", "fmt": "fmt", "time": "time", "log": "log", "slog": "log/slog", "http": "net/http"}
 	f, err := parser.ParseFile(token.NewFileSet(), "main.go", "package main\n"+declarations, 0)
 	if err != nil {
 		t.Fatalf("the README's code: %v", err)

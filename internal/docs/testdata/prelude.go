@@ -55,6 +55,7 @@ var (
 	userID int64
 	user   User
 	mux    *http.ServeMux
+	sqlDB  *sql.DB
 	site   http.Handler
 )
 
