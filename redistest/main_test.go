@@ -30,7 +30,7 @@ func (silence) Printf(context.Context, string, ...any) {}
 
 // left returns the stacks of goroutines that should have ended, once those that are about to end have done so.
 func left() (stacks []string) {
-	for range 100 {
+	for range 3000 {
 		buf := make([]byte, 1<<20)
 		all := strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n")
 		stacks = slices.DeleteFunc(all, func(stack string) bool {

@@ -62,8 +62,8 @@ func wantAlive(t *testing.T, rdb *redis.Client, when string, want bool) {
 	}
 }
 
-func TestAWeekOfSleepCostsNothing(t *testing.T) {
-	began := time.Now()
+// That the week costs nothing either is shown in internal/server, where the looks at the clock can be counted.
+func TestAWeekOfSleep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)
 		rdb := srv.Client()
@@ -76,9 +76,6 @@ func TestAWeekOfSleepCostsNothing(t *testing.T) {
 			t.Errorf("%d keys are left, want 1", n)
 		}
 	})
-	if d := time.Since(began); d > 500*time.Millisecond {
-		t.Errorf("a week took %v", d)
-	}
 }
 
 // The timer is set by the clock as Advance left it.

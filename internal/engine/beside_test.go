@@ -79,7 +79,7 @@ func (w *wire) add(args []string) {
 
 // flush sends what was added.
 func (w *wire) flush() error {
-	w.SetDeadline(time.Now().Add(10 * time.Second))
+	w.SetDeadline(time.Now().Add(time.Minute))
 	_, err := w.Write(w.buf)
 	w.buf = w.buf[:0]
 	return err
@@ -297,7 +297,7 @@ func (b *beside) flush() *mismatch {
 			b.dump, b.realDump = x.got.Text, x.want.Text
 		}
 	}
-	sub.SetDeadline(time.Now().Add(10 * time.Second))
+	sub.SetDeadline(time.Now().Add(time.Minute))
 	for _, x := range b.batch {
 		for x.marked {
 			v, err := sub.r.Read()

@@ -3,7 +3,6 @@ package engine
 import (
 	"strings"
 	"testing"
-	"time"
 )
 
 func TestGlobRules(t *testing.T) {
@@ -43,9 +42,7 @@ func TestGlobRules(t *testing.T) {
 }
 
 func TestGlobIsNotExponential(t *testing.T) {
-	start := time.Now()
-	glob([]byte(strings.Repeat("a*", 50)+"b"), []byte(strings.Repeat("a", 5000)))
-	if d := time.Since(start); d > time.Second {
-		t.Errorf("took %v", d)
+	if glob([]byte(strings.Repeat("a*", 50)+"b"), []byte(strings.Repeat("a", 5000))) { // or this line is never left
+		t.Error("there is no b")
 	}
 }

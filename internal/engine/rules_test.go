@@ -111,7 +111,7 @@ func TestExpiryRules(t *testing.T) {
 }
 
 // attempts is how often a rule is played on a real Redis, whose clock goes on while a busy machine has no time for the test.
-const attempts = 5
+const attempts = 20
 
 // playRule plays r and returns how many of its steps were played, the command that stopped it, if one did, and what was wrong.
 func playRule(on target, r *rule) (n int, missing, wrong string) {

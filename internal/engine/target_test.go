@@ -91,7 +91,7 @@ func (c *realConn) send(args []string) error {
 	for _, a := range args {
 		fmt.Fprintf(w, "$%d\r\n%s\r\n", len(a), a)
 	}
-	c.SetReadDeadline(time.Now().Add(20 * time.Second))
+	c.SetReadDeadline(time.Now().Add(time.Minute))
 	return w.Flush()
 }
 

@@ -52,7 +52,7 @@ func tests(m *testing.M, owners []string) int {
 	code := m.Run()
 	for _, owner := range owners {
 		left := Stacks(owner)
-		for end := time.Now().Add(5 * time.Second); len(left) > 0 && time.Now().Before(end); left = Stacks(owner) {
+		for end := time.Now().Add(time.Minute); len(left) > 0 && time.Now().Before(end); left = Stacks(owner) {
 			<-time.After(10 * time.Millisecond) // one that was told to end may not have had its turn yet
 		}
 		if code == 0 && len(left) > 0 {

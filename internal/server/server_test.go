@@ -30,7 +30,7 @@ func TestMain(m *testing.M) {
 
 // left returns the stacks of the servers' goroutines, once those that are about to end have ended.
 func left() (stacks []string) {
-	for range 100 {
+	for range 3000 {
 		buf := make([]byte, 1<<20)
 		all := strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n")
 		stacks = slices.DeleteFunc(all, func(stack string) bool { return !strings.Contains(stack, "internal/server.(") })
@@ -145,7 +145,7 @@ func (c *client) want(line, reply string) {
 // ended reads until the connection ends and returns what came.
 func (c *client) ended() string {
 	c.t.Helper()
-	c.Conn.SetReadDeadline(time.Now().Add(10 * time.Second))
+	c.Conn.SetReadDeadline(time.Now().Add(time.Minute))
 	var got []string
 	for {
 		v, err := c.replies.Read()
