@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/record"
 	"github.com/mayflycache/mayfly/internal/truth"
 )
@@ -58,7 +59,8 @@ end
 return {left, last - now, ARGV[4] == '1' and v or ''}`)
 
 	// write  k, record, ttl, max age, mode, head, length: puts the record in its mode. It answers 1, also to its own
-	// repetition, or 0. Of plain values nobody knows who wrote them: then it is sent once.
+	// repetition, or 0. Of plain values nobody knows who wrote them: then it is sent once. So it is in mode swap, for its
+	// repetition is not known any more when another swap was done in between.
 	write = lua(`local new, age, mode = ARGV[1], tonumber(ARGV[3]), ARGV[4]
 local v = redis.call('GET', KEYS[1])
 if v and mode ~= 'keep' and roomy(v) and string.sub(v, 1, $before) == string.sub(new, 1, $before) then return 1 end
@@ -93,11 +95,24 @@ func (s *Store[K, V]) put(ctx context.Context, full string, rec []byte, m mode) 
 	return err
 }
 
-// swap puts rec in place of old, and reports whether old was still there.
+// swap puts rec in place of old, and reports whether old was still there. If a reply is lost it tries again: what it finds
+// then is its own work, or old, or else something that may have come after its own work, of which nobody knows.
 func (s *Store[K, V]) swap(ctx context.Context, full string, old, rec []byte) (bool, error) {
 	defer s.wrote(ctx, full)()
-	return s.write(ctx, full, rec, swap, old)
+	mine, lost := s.write(ctx, full, rec, swap, old)
+	for try := 1; errors.Is(lost, mayfly.ErrUnknownOutcome) && !s.room.Plain && try < swaps && rest(ctx, try) == nil; try++ {
+		switch again, err := s.write(ctx, full, rec, swap, old); {
+		case again:
+			return true, nil
+		case err == nil:
+			return false, lost
+		}
+	}
+	return mine, lost
 }
+
+// swaps is how often a swap is sent whose replies are lost, as often as go-redis sends other commands by default.
+const swaps = 4
 
 func (s *Store[K, V]) write(ctx context.Context, full string, rec []byte, m mode, old []byte) (bool, error) {
 	head := old
@@ -105,7 +120,7 @@ func (s *Store[K, V]) write(ctx context.Context, full string, rec []byte, m mode
 		head = old[:record.HeadLen] // up to the id, which no other write has
 	}
 	args := []any{rec, s.room.TTL.Milliseconds(), s.opt.MaxAge.Milliseconds(), string(m), head, len(old)}
-	if s.room.Plain {
+	if s.room.Plain || m == swap {
 		n, err := write.RunOnce(ctx, s.room.Redis, full, args...).Int64()
 		return n == 1, s.room.ExplainWrite(ctx, full, err)
 	}

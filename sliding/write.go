@@ -93,7 +93,8 @@ func (s *Store[K, V]) Set(ctx context.Context, key K, v V) error {
 // Update replaces the value of key by what change makes of it, and gives it the whole TTL. If somebody else changed it
 // meanwhile, change is called again with what they made of it, so no update is lost; it must not have other effects. An
 // error of change ends it, and nothing is stored. It returns what was stored, and mayfly.ErrNotFound if there is
-// nothing to change.
+// nothing to change. If a reply was lost it looks whether that update was done; if another one came after it, nobody knows, which is
+// mayfly.ErrUnknownOutcome.
 func (s *Store[K, V]) Update(ctx context.Context, key K, change func(V) (V, error)) (v V, err error) {
 	err = s.do("update", key, func(full string) error {
 		for try := 0; ; try++ {
