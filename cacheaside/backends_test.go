@@ -63,7 +63,7 @@ var behaviours = []struct {
 func TestBackends(t *testing.T) {
 	for _, b := range backends.All {
 		t.Run(b.Name, func(t *testing.T) {
-			rdb := b.Open(t)
+			rdb := backends.LongLeases(t, b.Open(t))
 			for _, x := range behaviours {
 				t.Run(x.name, func(t *testing.T) { x.test(t, rdb) })
 			}

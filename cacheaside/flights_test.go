@@ -23,7 +23,7 @@ func oneLoadForAll(t *testing.T, rdb redis.UniversalClient) {
 	var loads, asking atomic.Int32
 	load := func(context.Context, int) (user, error) {
 		loads.Add(1)
-		for end := time.After(1200 * time.Millisecond); ; { // more than a lease: the heart beat keeps it
+		for end := time.After(400 * time.Millisecond); ; { // more than a beat of the heart, which keeps the lease
 			select {
 			case <-end:
 				if asking.Load() == 64 {

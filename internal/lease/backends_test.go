@@ -35,7 +35,7 @@ var protocol = []struct {
 func TestProtocol(t *testing.T) {
 	for _, b := range backends.All {
 		t.Run(b.Name, func(t *testing.T) {
-			rdb := b.Open(t)
+			rdb := backends.LongLeases(t, b.Open(t))
 			for _, p := range protocol {
 				t.Run(p.name, func(t *testing.T) {
 					t.Run("records", func(t *testing.T) { p.test(t, rdb, lease.Options{Redis: rdb, Timeout: 5 * time.Second}) })

@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/mayflycache/mayfly/internal/backends"
 	"github.com/mayflycache/mayfly/internal/lease"
 )
 
@@ -35,11 +36,9 @@ func (twice) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPi
 
 func TestARepeatedCommandKnowsItsOwnToken(t *testing.T) {
 	for _, plain := range []bool{false, true} {
-		rdb := mini(t)
+		rdb := backends.LongLeases(t, mini(t)).(*redis.Client)
+		rdb.AddHook(twice{})
 		o := lease.Options{Redis: rdb, Timeout: 5 * time.Second, Plain: plain}
-		rdb2 := mini(t)
-		rdb2.AddHook(twice{})
-		o.Redis = rdb2
 		g, ctx := lease.New(o), t.Context()
 
 		c := claim(t, g, "k", lease.Found{})

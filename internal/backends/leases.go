@@ -1,0 +1,61 @@
+package backends
+
+import (
+	"context"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// LongLeases returns a client of rdb's servers on which a lease, which is a second's, is a minute's: for tests that are not about time, on
+// machines that stand still for a second now and then. What leases do in time is for bubbles.
+func LongLeases(t testing.TB, rdb redis.UniversalClient) redis.UniversalClient {
+	t.Helper()
+	switch c := rdb.(type) {
+	case *redis.ClusterClient:
+		o := *c.Options()
+		o.ContextTimeoutEnabled = true // or no hook sees what the guard sends
+		cluster := redis.NewClusterClient(&o)
+		t.Cleanup(func() { cluster.Close() })
+		cluster.OnNewNode(func(node *redis.Client) { node.AddHook(longer{}) })
+		return cluster
+	case *redis.Client:
+		o := *c.Options()
+		o.ContextTimeoutEnabled = true
+		single := redis.NewClient(&o)
+		t.Cleanup(func() { single.Close() })
+		single.AddHook(longer{})
+		return single
+	}
+	t.Fatalf("a client of type %T", rdb)
+	return nil
+}
+
+// A lease's milliseconds are the last word of every command that begins, keeps or inherits one.
+const leaseMillis, longLeaseMillis = int64(1000), int64(60_000)
+
+type longer struct{}
+
+func (longer) lengthen(cmd redis.Cmder) {
+	if args := cmd.Args(); args[len(args)-1] == any(leaseMillis) {
+		args[len(args)-1] = longLeaseMillis
+	}
+}
+
+func (longer) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (l longer) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		l.lengthen(cmd)
+		return next(ctx, cmd)
+	}
+}
+
+func (l longer) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		for _, cmd := range cmds {
+			l.lengthen(cmd)
+		}
+		return next(ctx, cmds)
+	}
+}
