@@ -17,8 +17,9 @@ import (
 
 // What needs Redis's clock, or a comparison, is a script. Each reads one key, decides, and writes it.
 
-// lua returns the script of source, with what all scripts begin with that know an end: the time, and how to read and write
-// an end where the record keeps it. Zero is none, and a plain value has no room for one.
+// lua returns the script of source, with what all scripts begin with that know an end: the time, how to read and write an end
+// where the record keeps it, and how to get a value that is not over. Zero is none, and a plain value has no room for one. What is over
+// and still there was given more time by another program's EXPIRE.
 func lua(source string) truth.Script {
 	return truth.NewScript(strings.NewReplacer(
 		"$header", strconv.Itoa(record.SessionLen),
@@ -37,13 +38,21 @@ local function stopping(v, at)
 	for i = 1, 6 do s = string.char(at % 256) .. s; at = math.floor(at / 256) end
 	return string.sub(v, 1, $before) .. s .. string.sub(v, $after)
 end
+local function get()
+	local v = redis.call('GET', KEYS[1])
+	if not v or not roomy(v) then return v end
+	local last = stop(v)
+	if last == 0 or last > now then return v end
+	redis.call('DEL', KEYS[1])
+	return false
+end
 ` + source))
 }
 
 var (
 	// touch  k, ttl, max age, below, read: renews k if less than below is left, never beyond its end. It answers with what is
 	// left, what is left to the end, and the value if it is to be read.
-	touch = lua(`local v = redis.call('GET', KEYS[1])
+	touch = lua(`local v = get()
 if not v then return false end
 if not roomy(v) then return redis.error_reply('NOEND the value was not written by this store, and has no room for an end') end
 local left, last = redis.call('PTTL', KEYS[1]), stop(v)
@@ -62,7 +71,7 @@ return {left, last - now, ARGV[4] == '1' and v or ''}`)
 	// repetition, or 0. Of plain values nobody knows who wrote them: then it is sent once. So it is in mode swap, for its
 	// repetition is not known any more when another swap was done in between.
 	write = lua(`local new, age, mode = ARGV[1], tonumber(ARGV[3]), ARGV[4]
-local v = redis.call('GET', KEYS[1])
+local v = get()
 if v and mode ~= 'keep' and roomy(v) and string.sub(v, 1, $before) == string.sub(new, 1, $before) then return 1 end
 if v and (mode == 'begin' or mode == 'carry') then return 0 end
 if mode == 'swap' and not (v and #v == tonumber(ARGV[6]) and string.sub(v, 1, #ARGV[5]) == ARGV[5]) then return 0 end

@@ -151,7 +151,11 @@ func (s *Store[K, V]) Rotate(ctx context.Context, from, to K) error {
 		if old == full {
 			return errors.New("the new key is the old one")
 		}
-		raw, err := s.room.Redis.Get(ctx, old).Bytes()
+		read := func() ([]byte, error) { return s.room.Redis.Get(ctx, old).Bytes() }
+		if s.opt.MaxAge > 0 { // it must have room for its end
+			read = func() (raw []byte, err error) { raw, _, err = s.readAged(ctx, old); return raw, err }
+		}
+		raw, err := read()
 		if err != nil {
 			return s.room.Explain(ctx, old, err)
 		}

@@ -1,0 +1,78 @@
+package sliding_test
+
+import (
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/redistest"
+	"github.com/mayflycache/mayfly/sliding"
+)
+
+// A value that Redis keeps beyond its end, since another program, or an older version of this one, gave the key more time, is
+// over all the same: for each way to reach it.
+func TestNothingIsServedPastItsMaxAge(t *testing.T) {
+	for name, use := range map[string]func(t *testing.T, s *sliding.Store[string, cart]) error{
+		"Get": func(t *testing.T, s *sliding.Store[string, cart]) error {
+			_, err := s.Get(t.Context(), "ada")
+			return err
+		},
+		"Touch":  func(t *testing.T, s *sliding.Store[string, cart]) error { return s.Touch(t.Context(), "ada") },
+		"Rotate": func(t *testing.T, s *sliding.Store[string, cart]) error { return s.Rotate(t.Context(), "ada", "bob") },
+		"Update": func(t *testing.T, s *sliding.Store[string, cart]) error {
+			_, err := s.Update(t.Context(), "ada", func(c cart) (cart, error) { return c, nil })
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				rdb := redistest.Start(t).Client()
+				s := mayfly.Must(sliding.New(namespace(rdb), sliding.Options{MaxAge: time.Hour}))
+				if err := s.Create(t.Context(), "ada", cart{Count: 1}); err != nil {
+					t.Fatal(err)
+				}
+				rdb.PExpire(t.Context(), "cart:ada", 5*time.Hour)
+				time.Sleep(time.Hour)
+				want(t, use(t, s), mayfly.ErrNotFound)
+				if err := s.Create(t.Context(), "ada", cart{Count: 2}); err != nil {
+					t.Errorf("nothing is there, and a new one: %v", err)
+				}
+				if c, err := s.Get(t.Context(), "ada"); c.Count != 2 || err != nil {
+					t.Errorf("the new one is %+v, %v", c, err)
+				}
+			})
+		})
+	}
+}
+
+// A Set of a value that is over begins a new one.
+func TestSetAfterMaxAgeBeginsAnew(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rdb := redistest.Start(t).Client()
+		s := mayfly.Must(sliding.New(namespace(rdb), sliding.Options{MaxAge: time.Hour}))
+		s.Create(t.Context(), "ada", cart{Count: 1})
+		rdb.PExpire(t.Context(), "cart:ada", 5*time.Hour)
+		time.Sleep(2 * time.Hour)
+		if err := s.Set(t.Context(), "ada", cart{Count: 2}); err != nil {
+			t.Fatal(err)
+		}
+		if c, err := s.Get(t.Context(), "ada"); c.Count != 2 || err != nil {
+			t.Errorf("%+v, %v", c, err)
+		}
+	})
+}
+
+// A plain value of another program has no room for an end: what needs one refuses it, and leaves it as it is.
+func TestRotateLeavesAloneWhatHasNoRoomForAnEnd(t *testing.T) {
+	rdb := redistest.Start(t).Client()
+	s := mayfly.Must(sliding.New(namespace(rdb), sliding.Options{MaxAge: time.Hour}))
+	const theirs = `{"Items":["a book","another book","a third"],"Count":3}`
+	rdb.Set(t.Context(), "cart:ada", theirs, time.Minute)
+	if err := s.Rotate(t.Context(), "ada", "bob"); err == nil {
+		t.Error("it is said to be rotated")
+	}
+	if text := rdb.Get(t.Context(), "cart:ada").Val(); text != theirs || rdb.Exists(t.Context(), "cart:bob").Val() != 0 {
+		t.Errorf("it is %q now, and %q", text, rdb.Get(t.Context(), "cart:bob").Val())
+	}
+}
