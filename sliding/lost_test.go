@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -57,5 +58,81 @@ func TestALostReplyAndAnotherUpdate(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// An Update that is done while its value is on the way to another key is on the new one, too.
+func TestRotateLosesNoUpdate(t *testing.T) {
+	for _, way := range ways {
+		t.Run(way.name, func(t *testing.T) {
+			srv := redistest.Start(t)
+			ctx := t.Context()
+			others := mayfly.Must(sliding.New(namespace(srv.Client()), way.opt))
+			rdb := redis.NewClient(srv.Options())
+			defer rdb.Close()
+			var update sync.Once
+			rdb.AddHook(between(func() {
+				update.Do(func() {
+					if _, err := others.Update(ctx, "old", func(c cart) (cart, error) { c.Count++; return c, nil }); err != nil {
+						t.Error(err)
+					}
+				})
+			}))
+			if err := others.Create(ctx, "old", cart{Count: 1}); err != nil {
+				t.Fatal(err)
+			}
+			if err := mayfly.Must(sliding.New(namespace(rdb), way.opt)).Rotate(ctx, "old", "new"); err != nil {
+				t.Fatal(err)
+			}
+			if c, err := others.Peek(ctx, "new"); c.Count != 2 || err != nil {
+				t.Errorf("it is %+v, %v", c, err)
+			}
+			_, err := others.Peek(ctx, "old")
+			want(t, err, mayfly.ErrNotFound)
+		})
+	}
+}
+
+// A value that is deleted while it is on the way to another key, as by a logout, is not there either.
+func TestRotateLosesNoDelete(t *testing.T) {
+	for _, way := range ways {
+		t.Run(way.name, func(t *testing.T) {
+			srv := redistest.Start(t)
+			ctx := t.Context()
+			others := mayfly.Must(sliding.New(namespace(srv.Client()), way.opt))
+			rdb := redis.NewClient(srv.Options())
+			defer rdb.Close()
+			var end sync.Once
+			rdb.AddHook(between(func() {
+				end.Do(func() {
+					if err := others.Delete(ctx, "old"); err != nil {
+						t.Error(err)
+					}
+				})
+			}))
+			if err := others.Create(ctx, "old", cart{Count: 1}); err != nil {
+				t.Fatal(err)
+			}
+			want(t, mayfly.Must(sliding.New(namespace(rdb), way.opt)).Rotate(ctx, "old", "new"), mayfly.ErrNotFound)
+			_, err := others.Peek(ctx, "new")
+			want(t, err, mayfly.ErrNotFound)
+		})
+	}
+}
+
+// between is a hook that does something after each command.
+type between func()
+
+func (between) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (between) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
+}
+func (b between) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		err := next(ctx, cmd)
+		if name := cmd.Name(); err == nil && (name == "get" || name == "evalsha" || name == "eval") {
+			b()
+		}
+		return err
 	}
 }

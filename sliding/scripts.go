@@ -124,11 +124,7 @@ func (s *Store[K, V]) swap(ctx context.Context, full string, old, rec []byte) (b
 const swaps = 4
 
 func (s *Store[K, V]) write(ctx context.Context, full string, rec []byte, m mode, old []byte) (bool, error) {
-	head := old
-	if kind, _, _ := record.Parse(old); kind == record.Session {
-		head = old[:record.HeadLen] // up to the id, which no other write has
-	}
-	args := []any{rec, s.room.TTL.Milliseconds(), s.opt.MaxAge.Milliseconds(), string(m), head, len(old)}
+	args := []any{rec, s.room.TTL.Milliseconds(), s.opt.MaxAge.Milliseconds(), string(m), headOf(old), len(old)}
 	if s.room.Plain || m == swap {
 		n, err := write.RunOnce(ctx, s.room.Redis, full, args...).Int64()
 		return n == 1, s.room.ExplainWrite(ctx, full, err)

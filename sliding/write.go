@@ -138,33 +138,3 @@ func rest(ctx context.Context, try int) error {
 		return ctx.Err()
 	}
 }
-
-// Rotate gives the value of key another name, with what is left of its life: after a login, say, so that an id that
-// somebody had before does not become a logged-in one. If it fails in between there may be both, or, on the way to a key
-// where there is something already, an [ErrExists] and only the old one.
-func (s *Store[K, V]) Rotate(ctx context.Context, from, to K) error {
-	return s.do("rotate", from, func(old string) error {
-		full, err := s.room.FullKey(to)
-		if err != nil {
-			return err
-		}
-		if old == full {
-			return errors.New("the new key is the old one")
-		}
-		read := func() ([]byte, error) { return s.room.Redis.Get(ctx, old).Bytes() }
-		if s.opt.MaxAge > 0 { // it must have room for its end
-			read = func() (raw []byte, err error) { raw, _, err = s.readAged(ctx, old); return raw, err }
-		}
-		raw, err := read()
-		if err != nil {
-			return s.room.Explain(ctx, old, err)
-		}
-		if _, err := s.decode(raw); err != nil {
-			return err
-		}
-		if err := s.create(ctx, full, raw, carry); err != nil {
-			return err
-		}
-		return s.Delete(ctx, from)
-	})
-}

@@ -1,0 +1,91 @@
+package sliding
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/record"
+)
+
+// Rotate gives the value of key another name, with what is left of its life: after a login, say, so that an id that
+// somebody had before does not become a logged-in one. If it fails in between there may be both, or, on the way to a key
+// where there is something already, an [ErrExists] and only the old one.
+//
+// The two keys may be on two servers, so it is done in steps:
+//
+//  1. the value is read under the old key
+//  2. and created under the new one
+//  3. the old one is removed if it is what was read. If it was updated in between, the update is taken along, and this is tried
+//     again; if it was deleted, as by a logout, so is the new one, and Rotate returns mayfly.ErrNotFound
+func (s *Store[K, V]) Rotate(ctx context.Context, from, to K) error {
+	return s.do("rotate", from, func(old string) error {
+		full, err := s.room.FullKey(to)
+		if err != nil {
+			return err
+		}
+		if old == full {
+			return errors.New("the new key is the old one")
+		}
+		raw, err := s.readToMove(ctx, old)
+		if err != nil {
+			return s.room.Explain(ctx, old, err)
+		}
+		if _, err := s.decode(raw); err != nil {
+			return err
+		}
+		if err := s.create(ctx, full, raw, carry); err != nil {
+			return err
+		}
+		for {
+			newer, err := s.leave(ctx, old, raw)
+			switch {
+			case errors.Is(err, mayfly.ErrNotFound):
+				return errors.Join(err, s.Delete(ctx, to))
+			case newer == nil || err != nil:
+				return err
+			}
+			if mine, err := s.swap(ctx, full, raw, newer); err != nil {
+				return err
+			} else if !mine {
+				return fmt.Errorf("the new key was written to by somebody else: %w", ErrExists)
+			}
+			raw = newer
+		}
+	})
+}
+
+// readToMove reads a value. Where there is a MaxAge it must have room for its end.
+func (s *Store[K, V]) readToMove(ctx context.Context, full string) (raw []byte, err error) {
+	if s.opt.MaxAge > 0 {
+		raw, _, err = s.readAged(ctx, full)
+		return raw, err
+	}
+	return s.room.Redis.Get(ctx, full).Bytes()
+}
+
+// leave removes full if it holds raw still, and returns what else it holds. It is sent once: a repetition would find nothing,
+// and take that for a deletion.
+func (s *Store[K, V]) leave(ctx context.Context, full string, raw []byte) (newer []byte, err error) {
+	defer s.wrote(ctx, full)()
+	reply, err := leave.RunOnce(ctx, s.room.Redis, full, headOf(raw), len(raw)).Result()
+	if text, ok := reply.(string); ok {
+		newer = []byte(text)
+	}
+	return newer, s.room.ExplainWrite(ctx, full, err)
+}
+
+// headOf is what tells a value from every other: up to the id, which no other write has, or all of it.
+func headOf(raw []byte) []byte {
+	if kind, _, _ := record.Parse(raw); kind == record.Session {
+		return raw[:record.HeadLen]
+	}
+	return raw
+}
+
+// leave  k, head, length: removes what has this head and length. It answers 1, or what else is there, or nothing.
+var leave = lua(`local v = get()
+if not v then return false end
+if #v ~= tonumber(ARGV[2]) or string.sub(v, 1, #ARGV[1]) ~= ARGV[1] then return v end
+return redis.call('DEL', KEYS[1])`)
