@@ -18,15 +18,12 @@ import (
 	"github.com/mayflycache/mayfly/internal/realredis"
 )
 
-// However Redis is gone, a call costs RedisTimeout and the loader, also with go-redis's defaults (which would be 2, 20
-// and 100 seconds), and all callers are served.
+// However Redis is gone, all callers are served, also with go-redis's defaults. What it costs them is TestRedisIsGoneInTime's.
 func TestRedisIsGone(t *testing.T) {
-	const callers, slack = 200, 100 * time.Millisecond
+	const callers = 200
 	for name, gone := range map[string]func(t *testing.T) *redis.Options{
 		"closed": func(t *testing.T) *redis.Options {
-			l := listen(t)
-			l.Close()
-			return &redis.Options{Addr: l.Addr().String()}
+			return &redis.Options{Addr: "127.0.0.1:1"}
 		},
 		"blackholed": func(t *testing.T) *redis.Options { return &redis.Options{Addr: listen(t).Addr().String()} },
 		"hung": func(t *testing.T) *redis.Options {
@@ -51,29 +48,16 @@ func TestRedisIsGone(t *testing.T) {
 				<-time.After(time.Millisecond)
 				return user{Version: key}, nil
 			}, cacheaside.Options{Faults: cacheaside.Faults{Loads: 16}}))
-			// Once with Redis to be found dead, and once with its death known: the second shows what this machine needs for
-			// so many callers.
-			wave := func() time.Duration {
-				var worst atomic.Int64
+			for range 2 { // once with Redis to be found dead, and once with its death known
 				var wg sync.WaitGroup
 				for i := range callers {
 					wg.Go(func() {
-						begun := time.Now()
 						if u, err := c.Get(t.Context(), i); u.Version != i || err != nil {
 							t.Errorf("got %+v, %v", u, err)
-						}
-						took := int64(time.Since(begun))
-						for old := worst.Load(); took > old && !worst.CompareAndSwap(old, took); old = worst.Load() {
 						}
 					})
 				}
 				wg.Wait()
-				return time.Duration(worst.Load())
-			}
-			first, second := wave(), wave()
-			t.Logf("worst call %v, with the breaker open %v; %d loads at once", first, second, most.Load())
-			if first > 150*time.Millisecond+2*second+slack {
-				t.Errorf("a call took %v; with the breaker open %v", first, second)
 			}
 			if most.Load() > 16 {
 				t.Errorf("%d loads at once", most.Load())
@@ -81,12 +65,11 @@ func TestRedisIsGone(t *testing.T) {
 			if events.count(mayfly.Breaker, mayfly.Failed) != 1 || events.count(mayfly.Read, mayfly.Bypass) != 2*callers {
 				t.Errorf("%d breaker events, %d bypasses", events.count(mayfly.Breaker, mayfly.Failed), events.count(mayfly.Read, mayfly.Bypass))
 			}
-			begun := time.Now()
 			if _, _, err := c.Lookup(t.Context(), 1); err == nil {
 				t.Error("Lookup takes a Redis that is gone for an absent key")
 			}
-			if err := c.Set(t.Context(), 1, user{}); err == nil || time.Since(begun) > time.Second {
-				t.Errorf("Set: %v", err)
+			if err := c.Set(t.Context(), 1, user{}); err == nil {
+				t.Error("Set succeeded")
 			}
 		})
 	}
@@ -104,8 +87,7 @@ func TestAFailedDeleteIsNotForgotten(t *testing.T) {
 	}, cacheaside.Options{Faults: cacheaside.Faults{Queue: 2}}))
 	ctx := t.Context()
 	get := func() int { u, _ := c.Get(ctx, 7); return u.Version }
-	get()
-	eventually(t, "it is stored", func() bool { return srv.Client().Exists(ctx, ns.Prefix+"7").Val() == 1 })
+	eventually(t, "it is stored", func() bool { get(); return events.count(mayfly.Read, mayfly.HitRedis) > 0 })
 	srv.Pause()
 	version.Store(2)
 	if err := c.Delete(ctx, 7); err == nil {
@@ -129,6 +111,7 @@ func TestAFailedDeleteIsNotForgotten(t *testing.T) {
 		}
 		return events.count(mayfly.Removal, mayfly.OK) > 0
 	})
+	events.forget()
 	eventually(t, "Redis is read again", func() bool { get(); return events.count(mayfly.Read, mayfly.HitRedis) > 0 })
 	if get() != 2 {
 		t.Error("the old value came back")
@@ -137,30 +120,35 @@ func TestAFailedDeleteIsNotForgotten(t *testing.T) {
 
 // Close tries once more, and tells what it could not do.
 func TestCloseWithDeletesInDoubt(t *testing.T) {
-	l := listen(t)
-	l.Close()
-	rdb := redis.NewClient(&redis.Options{Addr: l.Addr().String(), MaxRetries: -1})
-	defer rdb.Close()
-	var events seen
-	ns := namespace(t, rdb)
-	ns.Observer = &events
-	c := must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{}))
-	c.Delete(t.Context(), 7)
-	begun := time.Now()
-	if err := c.Close(t.Context()); err != nil || time.Since(begun) > 2*time.Second {
-		t.Errorf("Close: %v after %v", err, time.Since(begun))
-	}
-	if events.count(mayfly.Removal, mayfly.Dropped) != 1 {
-		t.Errorf("got %+v", events.events)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		rdb := nobodyThere()
+		defer func() { rdb.Close(); time.Sleep(2 * time.Second) }() // go-redis's own goroutines look once a second
+		var events seen
+		ns := namespace(t, rdb)
+		ns.Observer = &events
+		c := must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{}))
+		c.Delete(t.Context(), 7)
+		begun := time.Now()
+		if err := c.Close(t.Context()); err != nil || time.Since(begun) > 150*time.Millisecond {
+			t.Errorf("Close: %v after %v", err, time.Since(begun))
+		}
+		if events.count(mayfly.Removal, mayfly.Dropped) != 1 {
+			t.Errorf("got %+v", events.events)
+		}
+	})
+}
+
+// nobodyThere is a client, fit for bubbles, of a closed port.
+func nobodyThere() *redis.Client {
+	return redis.NewClient(&redis.Options{
+		Addr: "127.0.0.1:1", MaxRetries: -1, DialerRetries: 1,
+		Dialer: func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("nobody there") },
+	})
 }
 
 func TestABoundOnLoadsIsAQueueNotARefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		rdb := redis.NewClient(&redis.Options{
-			Addr: "127.0.0.1:1", MaxRetries: -1, DialerRetries: 1,
-			Dialer: func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("nobody there") },
-		})
+		rdb := nobodyThere()
 		defer func() { rdb.Close(); time.Sleep(2 * time.Second) }() // go-redis's own goroutines look once a second
 		var running, most int
 		var mu sync.Mutex

@@ -20,7 +20,7 @@ import (
 var long = flag.Bool("long", false, "experiments at their full length")
 
 // patient is for tests that are not about time, on machines that are busy with others.
-var patient = cacheaside.Faults{RedisTimeout: 10 * time.Second}
+var patient = cacheaside.Faults{RedisTimeout: time.Minute}
 
 type user struct {
 	Name    string
@@ -79,7 +79,7 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.After(20 * time.Second); !ok(); {
+	for end := time.After(time.Minute); !ok(); {
 		select {
 		case <-end:
 			t.Fatalf("it did not happen: %s", what)

@@ -129,10 +129,14 @@ func TestTheGuidesPythonOnTheSameKeys(t *testing.T) {
 	}, cacheaside.Options{Early: earlyrefresh.Linear(1), Faults: patient}))
 	var reads atomic.Int32
 	var wg sync.WaitGroup
-	end := time.Now().Add(3 * time.Second)
+	end, atLast := time.Now().Add(3*time.Second), time.Now().Add(2*time.Minute)
+	met := func() bool { // Python may take its time to begin
+		n, _ := srv.Client().Get(t.Context(), "reads of Python").Int()
+		return n >= 100 && loads.Load() >= 100
+	}
 	for range 8 {
 		wg.Go(func() {
-			for time.Now().Before(end) {
+			for n := 0; time.Now().Before(end) || n%100 != 0 || !met() && time.Now().Before(atLast); n++ {
 				key := rand.N(50)
 				if u, err := c.Get(t.Context(), key); u.Version != key || err != nil {
 					t.Errorf("got %+v, %v", u, err)

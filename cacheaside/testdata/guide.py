@@ -45,6 +45,7 @@ while not done.is_set():
         user = get_with_early_refresh(f"cache:user:{user_id}", lambda: {"Name": "early", "Version": user_id})
     assert user["Version"] == user_id, user
     reads += 1
+    r.set("reads of Python", reads)
     if random.random() < 0.2:
         r.delete(f"cache:user:{user_id}")
 print(reads)

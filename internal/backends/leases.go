@@ -2,6 +2,7 @@ package backends
 
 import (
 	"context"
+	"fmt"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -10,25 +11,28 @@ import (
 // LongLeases returns a client of rdb's servers on which a lease, which is a second's, is a minute's: for tests that are not about time, on
 // machines that stand still for a second now and then. What leases do in time is for bubbles.
 func LongLeases(t testing.TB, rdb redis.UniversalClient) redis.UniversalClient {
-	t.Helper()
+	long := LongLeasesOf(rdb)
+	t.Cleanup(func() { long.Close() })
+	return long
+}
+
+// LongLeasesOf is [LongLeases] for a process that is no test.
+func LongLeasesOf(rdb redis.UniversalClient) redis.UniversalClient {
 	switch c := rdb.(type) {
 	case *redis.ClusterClient:
 		o := *c.Options()
 		o.ContextTimeoutEnabled = true // or no hook sees what the guard sends
 		cluster := redis.NewClusterClient(&o)
-		t.Cleanup(func() { cluster.Close() })
 		cluster.OnNewNode(func(node *redis.Client) { node.AddHook(longer{}) })
 		return cluster
 	case *redis.Client:
 		o := *c.Options()
 		o.ContextTimeoutEnabled = true
 		single := redis.NewClient(&o)
-		t.Cleanup(func() { single.Close() })
 		single.AddHook(longer{})
 		return single
 	}
-	t.Fatalf("a client of type %T", rdb)
-	return nil
+	panic(fmt.Sprintf("backends: a client of type %T", rdb))
 }
 
 // A lease's milliseconds are the last word of every command that begins, keeps or inherits one.

@@ -127,7 +127,11 @@ func (p *Process) End() error {
 // Dial connects a process to the servers of its test: to one, or to a cluster if there are several addresses.
 func Dial() redis.UniversalClient {
 	addrs := strings.Split(os.Getenv(servers), ",")
-	return redis.NewUniversalClient(&redis.UniversalOptions{Addrs: addrs, ContextTimeoutEnabled: true, IsClusterMode: len(addrs) > 1})
+	return redis.NewUniversalClient(&redis.UniversalOptions{
+		Addrs: addrs, IsClusterMode: len(addrs) > 1, ContextTimeoutEnabled: true,
+		// Tests are not about these, and the machine may be busy with others.
+		DialTimeout: time.Minute, ReadTimeout: time.Minute, WriteTimeout: time.Minute, PoolTimeout: time.Minute,
+	})
 }
 
 // Kill starts a process again and again, and kills it within 20 ms after it wrote a line: anywhere in what it does.
