@@ -15,16 +15,16 @@ import (
 
 // LocalOptions set up a [Local]. Redis and Prefixes are required, and so is a bound, MaxBytes or MaxEntries.
 type LocalOptions struct {
-	// Redis is the client whose keys are copied: a redis.Client, also one of a sentinel group, or a redis.ClusterClient.
-	// It is the client of the namespaces, too. Connections for listening are opened beside its pool.
+	// Redis is the client of the namespaces: a redis.Client, also of a Sentinel group, or a redis.ClusterClient. The tier opens
+	// connections of its own beside the client's pool, one per master.
 	Redis redis.UniversalClient
 
-	// Prefixes are those of the keys that may be copied: of each namespace, its Prefix or one that begins it. They are what
-	// Redis tells about, so the fewer keys beside the namespaces' have them, the better. None may begin another.
+	// Prefixes say which keys may be copied: for each namespace its Prefix, or the beginning of it. Redis reports every change
+	// of a key under them, so choose them such that few other keys begin like that. None may be the beginning of another.
 	Prefixes []string
 
-	// MaxBytes bounds what all copies take together, keys and books included, by what Namespace.Cost says of the values. Zero
-	// is no bound.
+	// MaxBytes bounds the memory of all copies together, keys and bookkeeping included; Namespace.Cost tells the size of a
+	// value. Zero is no bound.
 	MaxBytes int64
 
 	// MaxEntries bounds the number of copies. Zero is no bound.
@@ -33,33 +33,34 @@ type LocalOptions struct {
 	// MaxTTL bounds the age of a copy. Zero keeps it as long as Redis keeps the value.
 	MaxTTL time.Duration
 
-	// Silence is for how long copies are served though nothing is heard from Redis: what a copy can be behind at the worst, if
-	// the network fails without a word. The link is asked four times as often. At least 100 ms; zero is 2 s.
+	// Silence is how long copies are served after Redis was last heard: the most that a copy can be behind if the network
+	// fails silently. Redis is asked four times in that time. At least 100 ms; zero is 2 s.
 	Silence time.Duration
 
-	// ShortTTL bounds the age of a copy where Redis allows no way to hear of changes (see [ShortTTL]). Zero is 1 s; negative
-	// keeps no copies then.
+	// ShortTTL bounds the age of a copy if Redis allows no way to hear of changes (see [ShortTTL]). Zero is 1 s; negative
+	// keeps no copies in that case.
 	ShortTTL time.Duration
 
 	// Observer sees an Event of Kind [Coherence] at each change of the rung, whose Outcome is the rung's name, and one of Kind [Lag]
-	// whenever it was measured. Nil costs nothing.
+	// at each measurement. Nil costs nothing.
 	Observer Observer
 }
 
-// Rung says how a [Local] hears what changes in Redis. docs/coherence.md says what each promises.
+// Rung is a way in which a [Local] hears of changes in Redis, from the best, Tracking, to none. docs/coherence.md says what each
+// promises.
 type Rung uint8
 
 const (
-	// Off is that nothing is heard now: no copy is served.
+	// Off: there is no connection now, and no copy is served.
 	Off = Rung(coherence.Off)
 
-	// ShortTTL is that the server allows no way to hear of changes: copies are short-lived.
+	// ShortTTL: the server allows no way to hear of changes, so copies live for LocalOptions.ShortTTL.
 	ShortTTL = Rung(coherence.ShortTTL)
 
-	// PubSub is that processes which use this library tell each other what they write.
+	// PubSub: processes that use this library tell each other what they write. Changes by others are not heard.
 	PubSub = Rung(coherence.PubSub)
 
-	// Tracking is that the server tells of every change, by whoever's hand.
+	// Tracking: the server tells of every change, whoever makes it.
 	Tracking = Rung(coherence.Tracking)
 )
 

@@ -1,19 +1,23 @@
-// Package mayfly is the vocabulary of a family of typed caching helpers over Redis in which nothing can be stored
-// without an end.
+// Package mayfly holds what the packages of this library share. They cache typed values in Redis by go-redis, and every key
+// they write has a TTL.
 //
-// A [Namespace] says once what a kind of cached value is: where it lives, under which prefix, how a key is written,
-// how long a value lives, how its bytes look. The patterns are made from it, each in a package of its own:
+// A [Namespace] describes one kind of value: in which Redis it lives, under which prefix, for how long, and how it is
+// encoded. The constructors of the other packages take one:
 //
 //	users := mayfly.Namespace[int64, User]{
 //		Name:   "users",
-//		Redis:  rdb, // any redis.UniversalClient: single, cluster, sentinel
+//		Redis:  rdb, // a single server, a cluster, a Sentinel group
 //		Prefix: "cache:user:",
-//		TTL:    mayfly.Medium,
+//		TTL:    time.Hour,
 //		Jitter: jitter.Default,
 //	}
+//	cache, err := cacheaside.New(users, db.QueryUser, cacheaside.Options{})
 //
-// What goes wrong is an error that names the field and the value; what an operator should see is an [Event].
-// The library never logs.
+// Package cacheaside caches what a database answers, httpcache the responses of a handler; sliding, navsession and fieldttl
+// keep sessions, visits and structs whose only copy is in Redis. [OpenLocal] adds copies in this process.
+//
+// A wrong option is an error of the constructor that names the field and the value. What an operator should see is an
+// [Event] to the namespace's [Observer]; the library itself never logs, but [Slog] is an Observer that does.
 package mayfly
 
 // Must returns v, and panics if err is not nil. It is for values made from literals, where an error is a mistake in

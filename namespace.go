@@ -13,40 +13,42 @@ import (
 	"github.com/mayflycache/mayfly/jitter"
 )
 
-// Namespace says what one kind of cached value is. It is a plain value: fill it in, hand it to the constructor of a
-// pattern, which checks it by [Namespace.Validate] and does no I/O. Name, Redis, Prefix and TTL are required;
-// every other field's zero value is a default that works.
+// Namespace describes one kind of value with keys of type K. Fill it in and pass it to a constructor, which checks it with
+// [Namespace.Validate] and does no I/O. Name, Redis, Prefix and TTL are required; the zero value of every other field
+// is a default that works.
 type Namespace[K comparable, V any] struct {
-	// Name stands in Events, metrics and errors. Letters, digits, _, - and . only, so that it can be a label.
+	// Name appears in Events, metrics and errors. Only letters, digits, _, - and ., so that it can be a label.
 	Name string
 
-	// Redis is where the values live: a single node, a cluster, a sentinel group.
+	// Redis is where the values live: a single server, a cluster, a Sentinel group. Set ContextTimeoutEnabled in its options, or
+	// take [TunedOptions]: without it the hooks of the client do not see a cache's commands.
 	Redis redis.UniversalClient
 
-	// Prefix begins every key: the full key is Prefix followed by the key's text, and nothing else. End it with a
-	// separator, so that no other namespace's prefix begins with it. Two namespaces with the same Prefix share
-	// their values. It must not lead into "mayfly:", where locks and leases live.
+	// Prefix begins every key: the key in Redis is Prefix followed by the key's text, and nothing else. End it with a
+	// separator, as in "cache:user:", so that the keys of another prefix never look like its own. Two namespaces with the
+	// same Prefix share their values. "mayfly:" is reserved for locks and leases.
 	Prefix string
 
-	// Key writes a key as text, and two different keys must not have the same one. Nil: string kinds as they are,
-	// types with MarshalText by that, integer kinds in decimal; any other type needs Key.
+	// Key returns the text of a key; different keys must have different texts. Nil works for strings, integers and types with
+	// MarshalText. Other types, such as structs, need it.
 	Key func(K) string
 
-	// TTL is how long a value lives, from [MinTTL] to [MaxTTL]. There is no default: nothing is stored without an
-	// end, and how long a value may be wrong is for who knows the data to say.
+	// TTL is how long a value lives, from [MinTTL] to [MaxTTL]. It has no default: only you know for how long your data may
+	// be out of date.
 	TTL time.Duration
 
-	// Jitter moves each TTL by a random share. Zero moves nothing; [jitter.Default] is the guide's +-10 %.
+	// Jitter changes each TTL by a random share, so that values stored together do not expire together. Zero changes nothing;
+	// [jitter.Default] is plus or minus 10 %.
 	Jitter jitter.Spread
 
 	// Codec turns values into bytes. Nil is [DefaultCodec].
 	Codec Codec[V]
 
-	// Local keeps copies of values in this process: see [OpenLocal]. Nil keeps none.
+	// Local keeps copies of values in this process, from [OpenLocal]. Nil keeps none.
 	Local *Local
 
-	// Clone copies a value that the local tier hands to several callers. Nil hands out the value itself, which
-	// nobody may then change.
+	// Clone copies a value before the local tier returns it. Nil returns the same value to all callers, who must then not
+	// modify what it points to.
 	Clone func(V) V
 
 	// Cost tells how many bytes a value takes in the local tier. Nil counts the bytes it had in Redis.

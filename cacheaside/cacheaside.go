@@ -1,29 +1,30 @@
-// Package cacheaside keeps what a slow origin answered in Redis for a while: Get looks there, and else loads once, for
-// everybody, and keeps it for the namespace's TTL.
+// Package cacheaside caches the answers of a slow origin, such as a database, in Redis. Get returns the stored value, or
+// loads it, once for all callers in all processes, and stores it for the namespace's TTL.
 //
 //	cache, err := cacheaside.New(users, db.QueryUser, cacheaside.Options{})
 //	...
 //	u, err := cache.Get(ctx, 1001)
 //	err = cache.Delete(ctx, 1001) // after the database commit
 //
-// What it promises, with the zero Options:
+// With the zero Options it promises:
 //
-//   - One load at a time per key, over all processes, for misses and renewals. A caller who leaves, by its context,
-//     changes nothing for the others, and the load goes on, so that impatient callers still warm the cache. A
-//     loader that panics is an error for all who waited, and the key is not stuck.
-//   - After Delete returned nil, nothing loaded before is stored again, and no Get of this process returns it. Exceptions
-//     end with the TTL: a Redis failover that loses the deletion, a loader that reads a database replica which
-//     lags (see [Options.Hold]).
-//   - Readers of a busy key do not wait when it expires: it is renewed before ([Options.Early]), in the background.
-//   - Redis holds a copy. One that is slow, full, read-only or gone costs a call at most [Faults].RedisTimeout, and soon
-//     nothing, as it is not asked again before a probe found it answering; the loader answers meanwhile, for
-//     a bounded number of keys at once. Only what Redis alone can do, Set, Delete and Clear, returns its errors.
+//   - Each key is loaded by one caller at a time, over all processes, also when it is renewed. If the context of a caller
+//     ends, the load goes on for the others and for the cache. If the loader panics, all who waited get an error, and the
+//     key can be loaded again.
+//   - After Delete returned nil, no value loaded before is stored, and no Get of this process returns one. There are two
+//     exceptions, which the TTL bounds: a Redis failover that loses the deletion, and a loader that reads a database
+//     replica which lags (see [Options.Hold]).
+//   - Readers of a busy key do not wait when it expires: it is renewed before that, in the background ([Options.Early]).
+//   - A Redis that is slow, full, read-only or gone costs a call at most [Faults].RedisTimeout, and soon nothing, since it is
+//     not asked again until a probe is answered. Meanwhile the loader answers, for a bounded number of keys at
+//     once. Get never returns a Redis error; Set, Delete, Clear and Lookup do.
 //
-// With a [mayfly.Local] in the namespace, what was read from Redis is copied in this process, and a Get of it costs no trip:
-// docs/coherence.md says how old it may be.
+// An error of the loader is returned by Get, wrapped with the key. A loader returns [mayfly.ErrNotFound] for what the origin
+// does not have; that is remembered for [Options.MissTTL].
 //
-// What happens is told to the namespace's Observer: see [mayfly.Event]. What a loader returns is an error of Get wrapped
-// with the key; [mayfly.ErrNotFound] says that the origin has no such thing, and is remembered for [Options.MissTTL].
+// With a [mayfly.Local] in the namespace, values are also copied in this process, and a Get of one costs no trip to Redis;
+// docs/coherence.md says how old it may be. The namespace's Observer is told what happens: see [mayfly.Event].
+// docs/caching.md is a guide to all of it.
 package cacheaside
 
 import (

@@ -9,27 +9,27 @@ import (
 	"github.com/mayflycache/mayfly/earlyrefresh"
 )
 
-// Options say what a cache does beyond the plain. Every zero is a default that works.
+// Options adjust a cache. The zero value of every field is a default that works.
 type Options struct {
-	// MissTTL is for how long it is remembered that the origin has no such thing. Zero remembers nothing: each Get asks
-	// the origin again.
+	// MissTTL is how long it is remembered that the origin does not have a key. Zero remembers nothing: each Get asks the
+	// origin again.
 	MissTTL time.Duration
 
-	// NotFound tells a loader's error that means "the origin has none" from a failure, as in
-	// func(err error) bool { return errors.Is(err, sql.ErrNoRows) }. It is asked beside mayfly.ErrNotFound.
+	// NotFound reports whether an error of the loader means that the origin does not have the key, as in
+	// func(err error) bool { return errors.Is(err, sql.ErrNoRows) }. Get then returns mayfly.ErrNotFound. Nil knows only
+	// mayfly.ErrNotFound itself, which always counts.
 	NotFound func(error) bool
 
-	// Early decides when a value is renewed before it ends. Nil is earlyrefresh.XFetch(1); earlyrefresh.Never turns it
-	// off. Plain namespaces, which have no room for what a load costs, are renewed early only by a policy that does not
-	// need it, and by none if this is nil.
+	// Early decides when a value is renewed before it expires. Nil is earlyrefresh.XFetch(1), but earlyrefresh.Never for
+	// Plain namespaces, which cannot store how long a load took. earlyrefresh.Never turns it off.
 	Early earlyrefresh.Policy
 
-	// Hold is for how long after a Delete nothing that was loaded is stored: longer than the database replica that a
-	// loader may read can lag. Zero stores at once.
+	// Hold is how long after a Delete loaded values are not stored. If the loader reads a database replica, make it longer
+	// than the replica lags. Zero stores at once.
 	Hold time.Duration
 
-	// Compress is the number of bytes from which values are compressed (s2), if that saves at least a tenth. Zero
-	// compresses nothing. What is compressed is read whatever this says.
+	// Compress is the size in bytes from which values are compressed (s2), if that saves at least a tenth. Zero compresses
+	// nothing. Compressed values can be read with any setting.
 	Compress int
 
 	Load   Load
@@ -39,50 +39,51 @@ type Options struct {
 
 // Load says how loads run.
 type Load struct {
-	// Timeout is the hard one: the loader's context ends, and who waits gets an error, whether the loader heeds it or
-	// not. Zero is 10 s.
+	// Timeout bounds a load: after it the loader's context ends, and callers get ErrLoadTimeout, even if the loader ignores
+	// its context. Zero is 10 s.
 	Timeout time.Duration
 
-	// Soft is how long a caller waits for a load if there is a stale value to serve instead; the load goes on. Zero
-	// waits to Timeout.
+	// Soft is how long a caller waits for a load if there is a stale value to return instead (see Stale.IfError); the load
+	// goes on. Zero waits until Timeout.
 	Soft time.Duration
 
-	// Abandon cancels a load when the last caller who waited for it has left. By default it goes on.
+	// Abandon cancels a load when the contexts of all callers who wait for it have ended. By default it goes on.
 	Abandon bool
 
-	// Renewals is how many renewals run in the background at once; what is due beyond that waits for a later reader.
-	// Zero is 16.
+	// Renewals is how many renewals run in the background at once; beyond that a renewal is left to a later reader. Zero
+	// is 16.
 	Renewals int
 }
 
-// Stale says for how long after its TTL a value may still be served. It is kept in Redis that much longer.
+// Stale says how long after its TTL a value may still be served. Redis keeps it that much longer. Zero durations serve
+// nothing stale.
 type Stale struct {
-	// While is for how long it is served at once, and renewed in the background: exactly one load per TTL, and no
+	// While is how long a stale value is returned at once while it is renewed in the background: one load per TTL, and no
 	// reader waits.
 	While time.Duration
 
-	// IfError is for how long it is served when a load failed, or took longer than Load.Soft.
+	// IfError is how long a stale value is returned when the load failed, or took longer than Load.Soft.
 	IfError time.Duration
 
-	// Throttle is for how long, after a renewal failed, no process tries again. Zero is 1 s; negative tries at once.
+	// Throttle is how long no process tries again after a renewal failed. Zero is 1 s; negative tries at once.
 	Throttle time.Duration
 }
 
 func (s Stale) window() time.Duration { return max(s.While, s.IfError) }
 
-// Faults say what a Redis that does not work as it should may cost.
+// Faults bound what a Redis that fails may cost.
 type Faults struct {
-	// RedisTimeout is what one call may wait for Redis, whatever the client's own timeouts are. With a client whose
-	// ContextTimeoutEnabled is false, go-redis's default, a third of it is for getting a connection, and the client's hooks
-	// do not see the cache's commands: set it. Zero is 150 ms.
+	// RedisTimeout is how long one call waits for Redis, whatever the client's own timeouts are. Set ContextTimeoutEnabled in
+	// the client's options: without it, go-redis's default, a third of this time is for getting a connection, and the
+	// client's hooks do not see the cache's commands. Zero is 150 ms.
 	RedisTimeout time.Duration
 
-	// Loads is how many loads run at once while Redis cannot be asked and so does not shield the origin; the others
-	// wait for their turn. Zero is 64.
+	// Loads is how many loads run at once while Redis cannot be asked, and so does not protect the origin; others wait their
+	// turn. Zero is 64.
 	Loads int
 
-	// Queue is how many keys whose Delete failed are remembered, to be deleted when Redis is back. Until then they are
-	// loaded anew at each Get. Zero is 1024.
+	// Queue is how many keys are remembered whose Delete failed, to be deleted when Redis is back. Until then each Get loads
+	// them. Zero is 1024.
 	Queue int
 }
 
