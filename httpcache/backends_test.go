@@ -19,6 +19,7 @@ var behaviours = []struct {
 	{"Purge by URL, prefix and tag", purgeByURLPrefixAndTag},
 	{"unsafe methods invalidate", unsafeMethodsInvalidate},
 	{"targets that are none", targetsThatAreNone},
+	{"distinct Vary values are bounded", distinctValuesAreBounded},
 }
 
 func TestBackends(t *testing.T) {

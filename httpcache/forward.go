@@ -263,6 +263,10 @@ func (a *attempt) give(status int, why string) {
 	case a.fill.claim == nil:
 	case status >= 500: // it failed: what is stored is no worse than before
 		c.rest(a.r.Context(), a.fill.claim)
+	case a.exchange.s.index != nil:
+		// Of a variant this process alone remembers it: in Redis, clients could make as many keys as they can think of values.
+		c.passes.add(a.exchange.s.slot, c.opt.Shared.Pass)
+		c.release(a.r.Context(), a.fill.claim)
 	default:
 		c.behind(a.r.Context(), func(ctx context.Context) { c.storePass(ctx, a.exchange.s.slot, a.fill.claim) })
 	}

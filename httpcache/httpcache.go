@@ -54,7 +54,9 @@ type Cache struct {
 	renewing   chan struct{} // holds one element per renewal that runs
 	epochs     epochs
 	doubts     *doubts.Doubts
-	quiet      quiet
+	quiet      recent // renewals that others do, or that failed
+	passes     recent // variants whose answers were not for others
+	floods     floods
 	selections selections
 	stats      *counters // by itself: who counts local hits keeps nothing else of a closed cache
 }

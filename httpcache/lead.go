@@ -33,7 +33,7 @@ func nobody(outcome) {}
 func (x *exchange) alone() {
 	fill := filling{land: nobody}
 	switch {
-	case x.s.unasked != nil || x.r.Header["Range"] != nil:
+	case x.s.unasked != nil || x.s.flooded || x.r.Header["Range"] != nil:
 	case x.r.Method == http.MethodHead: // it may learn that what is stored is still good
 		fill.over = x.s.response != nil
 	case x.s.pass:
@@ -62,7 +62,7 @@ func (x *exchange) lead(f *flight.Flight[outcome]) (answered bool) {
 			land(outcome{})
 		}
 	}()
-	if x.s.unasked != nil { // those of this process share the answer all the same
+	if x.s.unasked != nil || x.s.flooded { // those of this process share the answer all the same
 		handed = true
 		x.forward(filling{shared: true, land: once(f)})
 		return true

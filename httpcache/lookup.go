@@ -17,7 +17,8 @@ type sight struct {
 	variant  string // what the request says in the index's fields
 	name     string // of the variant
 	unasked  error  // why Redis could not be asked
-	unlisted bool   // there are other variants, and not this one
+	unlisted bool   // there are other variants, and not this one,
+	flooded  bool   // and so many new ones lately that none is stored
 }
 
 func millis(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
@@ -77,6 +78,8 @@ func (c *Cache) look(ctx context.Context, key string, r *http.Request, begun tim
 		s.response = nil
 	}
 	s.unlisted = s.response == nil
+	s.pass = s.unlisted && c.passes.has(s.slot)
+	s.flooded = s.unlisted && c.floods.over(key, c.opt.flood())
 	return s
 }
 

@@ -15,7 +15,7 @@ import (
 // waits. The handler is called with a request that is a copy: this one's ends with it.
 func (x *exchange) renew() {
 	c := x.cache
-	if c.quiet.is(x.s.slot) {
+	if c.quiet.has(x.s.slot) {
 		return
 	}
 	select {
@@ -81,7 +81,7 @@ func (x *exchange) renewNow(land func(outcome)) {
 			e.Outcome, e.Err = mayfly.Failed, fmt.Errorf("the handler panicked: %v", p)
 		}
 		if e.Outcome != mayfly.OK {
-			c.quiet.set(x.s.slot)
+			c.quiet.add(x.s.slot, quietFor)
 		}
 		e.Took = time.Since(begun)
 		c.tell(ctx, e)

@@ -61,7 +61,7 @@ func (c *Cache) keepAnswer(ctx context.Context, s sight, fill filling, r *respon
 //	it does not vary         in the place of the claim
 //	the first that varies    under a new index, which takes the place of the claim: the variant first, as nobody finds it yet
 //	one more variant         in the place of the claim, when the index has room for it
-//	it varies otherwise      under a new index in place of the old, with which the old variants are out of reach
+//	it varies otherwise      under a new index in place of the old, whose variants go with it
 func (c *Cache) put(ctx context.Context, s sight, claim *lease.Claim, r *response) (stored bool, err error) {
 	now := time.Now()
 	ttl := min(r.policy.Keep(now), c.ns.TTL)
@@ -77,7 +77,9 @@ func (c *Cache) put(ctx context.Context, s sight, claim *lease.Claim, r *respons
 		if err != nil {
 			return false, errors.Join(err, c.drop(ctx, claim))
 		}
-		return c.swap(ctx, s.key, s.found, claim, ix, c.ns.TTL)
+		stored, err = c.swap(ctx, s.key, s.found, claim, ix, c.ns.TTL)
+		c.settle(ctx, s.key, stored, nil, ix)
+		return stored, err
 	case slices.Equal(s.index.index.fields, r.fields):
 		if ok, err := c.list(ctx, &s, now, ttl); !ok {
 			return false, errors.Join(err, c.drop(ctx, claim))
@@ -87,14 +89,42 @@ func (c *Cache) put(ctx context.Context, s sight, claim *lease.Claim, r *respons
 		rec, err := r.record(lease.NewID(), now, ttl)
 		if err == nil {
 			stored, err = c.guard.Replace(ctx, s.key, s.index.found, rec, ttl)
+			c.settle(ctx, s.key, stored, s.index.index, nil)
 		}
 		return stored, errors.Join(err, c.drop(ctx, claim))
 	}
 	ix, err := c.putVariant(ctx, s.key, r, ttl)
 	if err == nil {
 		stored, err = c.swap(ctx, s.key, s.index.found, nil, ix, c.ns.TTL)
+		c.settle(ctx, s.key, stored, s.index.index, ix)
 	}
 	return stored, errors.Join(err, c.drop(ctx, claim))
+}
+
+// settle removes the variants that nobody finds any more: those of the old index, if it was replaced, or else of the new one.
+func (c *Cache) settle(ctx context.Context, key string, replaced bool, old, ix *index) {
+	gone := ix
+	if replaced {
+		gone = old
+	}
+	if gone == nil {
+		return
+	}
+	slots := make([]string, len(gone.variants))
+	for i, name := range gone.variants {
+		slots[i] = gone.slot(key, name)
+	}
+	if err := c.remove(ctx, slots); err != nil {
+		c.tellBackend(ctx, key, err)
+	}
+}
+
+// remove removes what is not to be found any more.
+func (c *Cache) remove(ctx context.Context, slots []string) error {
+	c.near.forget(slots...)
+	err := errors.Join(c.guard.Delete(ctx, slots)...)
+	c.near.changed(ctx, slots...)
+	return err
 }
 
 // drop gives up a claim on what is not stored there.
@@ -115,6 +145,14 @@ func (r *response) record(id record.ID, now time.Time, ttl time.Duration) ([]byt
 
 // fill stores r under key, in place of the claim or of what was seen.
 func (c *Cache) fill(ctx context.Context, key string, seen lease.Found, claim *lease.Claim, r *response, ttl time.Duration) (bool, error) {
+	if claim == nil && seen.State == lease.Absent {
+		a := c.guard.Claim(ctx, key, seen)
+		if a.Claim == nil || a.Err != nil {
+			c.release(ctx, a.Claim)
+			return false, a.Err
+		}
+		claim = a.Claim
+	}
 	id := lease.NewID()
 	if claim != nil {
 		id = claim.ID()
@@ -152,6 +190,21 @@ func (c *Cache) putVariant(ctx context.Context, key string, r *response, ttl tim
 	return ix, c.guard.Set(ctx, []lease.Value{{Key: ix.slot(key, name), Bytes: rec, TTL: ttl}})[0]
 }
 
+var (
+	errVariants = errors.New("there are more variants than are kept: the one stored first leaves")
+	errFlood    = errors.New("so many new variants are asked for that none is stored for a while")
+)
+
+// tellLeft tells that n variants left, and whether that was too many.
+func (c *Cache) tellLeft(ctx context.Context, key string, n int) {
+	e := mayfly.Event{Kind: mayfly.Fill, Outcome: mayfly.Dropped, Key: key, N: n, Err: errVariants}
+	c.tell(ctx, e)
+	if c.floods.leave(key, n, c.opt.flood(), c.opt.Shared.Pass) {
+		e.Err = errFlood
+		c.tell(ctx, e)
+	}
+}
+
 // listTries bounds how often an index is written again because another process was faster.
 const listTries = 5
 
@@ -181,9 +234,8 @@ func (c *Cache) list(ctx context.Context, s *sight, now time.Time, ttl time.Dura
 		}
 		if ok {
 			if len(leaves) > 0 {
-				c.near.forget(leaves...)
-				err = errors.Join(c.guard.Delete(ctx, leaves)...)
-				c.near.changed(ctx, leaves...)
+				err = c.remove(ctx, leaves)
+				c.tellLeft(ctx, s.key, len(leaves))
 			}
 			return err == nil, err
 		}
