@@ -124,49 +124,6 @@ const (
 	flooded = "so many new variants are asked for that none is stored for a while"
 )
 
-// What is stored survives the flood, one answer is still for all who wait for it, and when the flood is over, new
-// variants are stored again.
-func TestAFloodEnds(t *testing.T) {
-	inBubble(t, func(t *testing.T, rdb *redis.Client) {
-		o := &origin{}
-		o.serve = func(w http.ResponseWriter, r *http.Request) {
-			time.Sleep(time.Millisecond)
-			inColor(fresh)(w, r)
-		}
-		opt := options(t, rdb)
-		opt.MaxVariants, opt.Shared.Pass = 4, 5*time.Second
-		h := opened(t, opt).Handler(o)
-		for i := range 261 {
-			get(t, h, "http://a.example/", fmt.Sprint("X-Color: ", i))
-		}
-		status := func(color string) string {
-			_, status := get(t, h, "http://a.example/", "X-Color: "+color)
-			return status
-		}
-		for range 2 {
-			if got := status("new"); isHit(got) || strings.Contains(got, "; stored") {
-				t.Errorf("a new variant within the flood: %s", got)
-			}
-		}
-		if got := status("260"); !isHit(got) {
-			t.Errorf("one that was stored: %s", got)
-		}
-		calls := o.called()
-		for _, body := range crowd(t, 100, h, "http://a.example/", func(int) []string { return []string{"X-Color: red"} }) {
-			if body != "the page in red" {
-				t.Errorf("one of many got %q", body)
-			}
-		}
-		if n := o.called() - calls; n != 1 {
-			t.Errorf("the handler was called %d times for a variant that many wait for", n)
-		}
-		time.Sleep(5 * time.Second)
-		if got := status("new"); !strings.Contains(got, "; stored") {
-			t.Errorf("a new variant after the flood: %s", got)
-		}
-	})
-}
-
 // The same where the answers are not for others, which is remembered for a while: not in Redis, once for each value.
 func TestManyVariantsThatAreNotForOthers(t *testing.T) {
 	rdb := redistest.Start(t).Client()
