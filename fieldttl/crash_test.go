@@ -42,16 +42,21 @@ func setForever() int {
 	if os.Getenv("MAYFLY_TEST_APART") == "1" {
 		s.Apart()
 	}
+	set := func() {
+		key := rand.Uint64()
+		s.Set(ctx, key, ada)
+		s.SetFields(ctx, key+1, ada, "csrf_token", "user_id")
+	}
 	for range 4 {
 		go func() {
 			for {
-				key := rand.Uint64()
-				s.Set(ctx, key, ada)
-				s.SetFields(ctx, key+1, ada, "csrf_token", "user_id")
+				set()
 			}
 		}()
 	}
-	s.Set(ctx, 0, ada)
+	for range 5 { // whatever the others come to
+		set()
+	}
 	fmt.Println("setting")
 	select {}
 }

@@ -31,19 +31,22 @@ func recordForever() int {
 	v := mayfly.Must(navsession.New(mayfly.Namespace[uint64, string]{Name: "visits", Redis: rdb, Prefix: "v:", TTL: time.Hour}, navsession.Options{Pages: 2}))
 	c := mayfly.Must(navsession.NewCounter(mayfly.Namespace[uint64, int64]{Name: "counters", Redis: rdb, Prefix: "c:", TTL: time.Hour}))
 	r := mayfly.Must(navsession.NewRelated(mayfly.Namespace[uint64, uint64]{Name: "related", Redis: rdb, Prefix: "r:", TTL: time.Hour}, navsession.RelatedOptions{}))
-	for n := range 4 {
+	record := func() {
+		user := rand.Uint64()
+		v.Record(ctx, user, "/")
+		c.Record(ctx, user)
+		r.Count(ctx, user, user+1, user+2)
+	}
+	for range 4 {
 		go func() {
 			for {
-				user := rand.Uint64()
-				v.Record(ctx, user, "/")
-				c.Record(ctx, user)
-				r.Count(ctx, user, user+1, user+2)
+				record()
 			}
 		}()
-		if n == 0 {
-			v.Record(ctx, 0, "/")
-			fmt.Println("recording")
-		}
 	}
+	for range 5 { // whatever the others come to
+		record()
+	}
+	fmt.Println("recording")
 	select {}
 }

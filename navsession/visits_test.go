@@ -52,7 +52,6 @@ func TestTheGap(t *testing.T) {
 func TestTheGapOfARealRedis(t *testing.T) {
 	rdb := realredis.Start(t, realredis.Options{}).Client()
 	ctx, space := t.Context(), ns[string](t, rdb)
-	space.TTL = 1500 * time.Millisecond
 	v := must(navsession.New(space, navsession.Options{Pages: 3}))(t)
 	now := func() time.Time { return must(rdb.Time(ctx).Result())(t) }
 	for i := range 3 {
@@ -64,8 +63,10 @@ func TestTheGapOfARealRedis(t *testing.T) {
 		}
 	}
 	// The page after the end begins a list.
-	end := time.UnixMilli(rdb.PExpireTime(ctx, space.Prefix+"ada").Val().Milliseconds())
-	for tick := time.NewTicker(time.Millisecond); !now().After(end.Add(time.Millisecond)); {
+	short := space
+	short.TTL = 200 * time.Millisecond
+	ok(t, must(navsession.New(short, navsession.Options{Pages: 3}))(t).Record(ctx, "ada", "/3"))
+	for tick := time.NewTicker(time.Millisecond); rdb.Exists(ctx, space.Prefix+"ada").Val() > 0; {
 		<-tick.C
 	}
 	ok(t, v.Record(ctx, "ada", "/9"))
