@@ -5,19 +5,18 @@ import (
 	"time"
 )
 
-// Event is one thing that happened in a cache and that an operator may want to count, time or read. It is passed by
-// value and holds nothing that must be given back.
+// Event is something that happened in a cache and that an operator may want to count, time or read.
 //
-// A hit in the local tier is not an Event: it would cost as much as the hit. It is counted, and read by Stats or a
+// A hit in the local tier is not an Event, which would cost as much as the hit. Such hits are counted: see Stats and
 // [LocalObserver].
 type Event struct {
 	Kind      Kind          // what was done
 	Outcome   Outcome       // how it ended
 	Namespace string        // Namespace.Name: bounded, fit for a label
-	Key       string        // the full key, where one key is meant: for logs and traces, never for a label
-	Took      time.Duration // how long it took, where that was measured
-	N         int           // how many keys, values or bytes it was about, where it is not one
-	Err       error         // why, where it failed
+	Key       string        // the key in Redis, if the Event is about one: for logs and traces, never for a label
+	Took      time.Duration // how long it took, if that was measured
+	N         int           // how many keys, values or bytes it was about, if not one
+	Err       error         // why it failed
 }
 
 // Observer sees Events. Observe runs on the caller's path: it must be quick, must not block, and is called from many
@@ -40,16 +39,16 @@ const (
 	Load                      // the loader ran
 	Wait                      // a caller waited for a load of another process
 	Fill                      // a loaded value was offered to Redis
-	Refresh                   // a value was renewed before its end
+	Refresh                   // a value was renewed before it expired
 	Write                     // a value was set by the caller
 	Removal                   // keys were deleted by the caller
-	Backend                   // Redis was slow, wrong or gone
+	Backend                   // Redis did not answer, or with an error
 	Breaker                   // the breaker of a node opened, probed or closed
-	Coherence                 // the local tier's way to hear of changes is another: Outcome is the [Rung]'s name
-	Warning                   // the configuration is accepted, and dangerous
+	Coherence                 // the local tier changed its [Rung], whose name is Outcome
+	Warning                   // the configuration is accepted, but dangerous: Err says why
 	Limit                     // a limiter was asked
 	Join                      // a caller waits for a load that another caller of this process began
-	Lag                       // a change was heard so long after it was made in Redis: Took. It is tried several times a second
+	Lag                       // how long after a change in Redis the local tier heard of it: Took. Measured several times a second
 )
 
 var kinds = [...]string{Read: "read", Load: "load", Wait: "wait", Fill: "fill", Refresh: "refresh", Write: "write",

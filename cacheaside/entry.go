@@ -23,30 +23,30 @@ const (
 	SourceStale                    // from Redis, past its TTL
 )
 
-// Entry is a value and what is known of it.
+// Entry is a value with its source, age and time left.
 type Entry[V any] struct {
 	Value  V
 	Source Source
 
-	// Age is how long ago it was stored, zero if that is not known, as for what another program wrote.
+	// Age is how long ago it was stored; zero if that is not known, as of a value that another program wrote.
 	Age time.Duration
 
-	// Fresh is for how much longer it is fresh, not positive if it is stale; TTL is when Redis will drop it. Both are
-	// zero if that was not asked or there is no end: another program can write a key without one.
+	// Fresh is how much longer the value is fresh, zero or negative if it is stale. TTL is how much longer Redis keeps it. Both
+	// are zero if Redis was not asked for the TTL, or if the key has none because another program wrote it.
 	Fresh, TTL time.Duration
 }
 
-// Loaded is what a loader of [NewEntry] answers.
+// Loaded is what a loader of [NewEntry] returns.
 type Loaded[V any] struct {
 	Value V
 
-	// TTL is for how long the value is fresh, exactly: it is not jittered. Zero is the namespace's TTL.
+	// TTL is how long the value is fresh, without jitter. Zero is the namespace's TTL, with its jitter.
 	TTL time.Duration
 
-	// NoStore keeps the value from being stored: it goes to who waits for it, and what is stored is removed.
+	// NoStore returns the value to the callers who wait for it, does not store it, and removes what is stored.
 	NoStore bool
 
-	// NotModified says that the previous value is still right: it is stored for a new TTL, and Value is ignored.
+	// NotModified says that the previous value is still right. It is stored for another TTL, and Value is ignored.
 	NotModified bool
 }
 

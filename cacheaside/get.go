@@ -17,8 +17,8 @@ type PanicError = flight.PanicError
 // ErrLoadTimeout says that a load took longer than Load.Timeout.
 var ErrLoadTimeout = errors.New("the load took too long")
 
-// Get returns key's value: the stored one, or else what the loader answers, which it keeps. It returns when ctx
-// ends, whatever the load does. An error is the loader's or ctx's, never Redis's.
+// Get returns the stored value of key, or else loads and stores it. It returns when ctx ends; the load goes on. The error is
+// the loader's, [mayfly.ErrNotFound], or ctx's, never Redis's.
 func (c *Cache[K, V]) Get(ctx context.Context, key K) (V, error) {
 	if c.near != nil {
 		if v, negative, ok := c.hit(ctx, key, c.one); ok {
@@ -38,8 +38,8 @@ func (c *Cache[K, V]) handOut(key K, v V, negative bool) (V, error) {
 	return v, fail("get", full, mayfly.ErrNotFound)
 }
 
-// Fetch is Get with a loader for this call, for a handler that has it at hand. The key alone must still determine the
-// value: who asks for the same key at the same time, in any process, gets the first one's answer.
+// Fetch is Get with a loader for this call. The key alone must still determine the value: all who ask for the same key at the
+// same time, in any process, get what the first one's loader returned.
 func (c *Cache[K, V]) Fetch(ctx context.Context, key K, load func(ctx context.Context) (V, error)) (V, error) {
 	if load == nil {
 		return *new(V), fail("fetch", c.ns.Name, errNoLoader)
@@ -57,8 +57,8 @@ func (c *Cache[K, V]) Fetch(ctx context.Context, key K, load func(ctx context.Co
 	return e.Value, err
 }
 
-// Lookup returns what is stored under key, and what is known of it, without loading or renewing anything. ok is false if
-// nothing usable is stored; a remembered miss is [mayfly.ErrNotFound]. Another error says that Redis could not be asked.
+// Lookup returns what is stored under key, with its age and TTL, and neither loads nor renews it. ok is false if nothing usable
+// is stored. The error is [mayfly.ErrNotFound] for a remembered miss; any other says that Redis could not be asked.
 func (c *Cache[K, V]) Lookup(ctx context.Context, key K) (e Entry[V], ok bool, err error) {
 	full, err := c.begin(key)
 	if err != nil {

@@ -11,15 +11,15 @@ import (
 	"github.com/mayflycache/mayfly/internal/lease"
 )
 
-// Set stores v under key for the namespace's TTL. The last writer wins; a load in flight is not stored over it. Prefer
-// [Cache.Delete] after a change of the database: two writers may set in the other order than they committed. If Set
-// fails, Redis may hold the old value, the new one, or neither: the key is deleted as soon as that is possible.
+// Set stores v under key for the namespace's TTL. The last writer wins; a load in flight does not overwrite it. After a change
+// of the database prefer [Cache.Delete]: two writers may call Set in another order than they committed in. If Set fails,
+// Redis may hold the old value, the new one or none; the key is deleted as soon as Redis answers.
 func (c *Cache[K, V]) Set(ctx context.Context, key K, v V) error {
 	return c.SetMany(ctx, map[K]V{key: v})
 }
 
-// SetMany stores values as Set does, in one trip per server. What was stored is stored also if there is an error, a
-// [*ManyError] that tells which keys failed. If a key or a value is unusable, nothing is stored.
+// SetMany stores values as Set does, in one trip per server. If some keys failed, the others are stored, and the error is a
+// [*ManyError] that says which. If a key or a value cannot be encoded, nothing is stored.
 func (c *Cache[K, V]) SetMany(ctx context.Context, values map[K]V) error {
 	keys, fulls := make([]K, 0, len(values)), make([]string, 0, len(values))
 	sets := make([]lease.Value, 0, len(values))
@@ -39,9 +39,9 @@ func (c *Cache[K, V]) SetMany(ctx context.Context, values map[K]V) error {
 	return c.written(ctx, mayfly.Write, keys, fulls, func() []error { return c.guard.Set(ctx, sets) })
 }
 
-// Delete removes keys, for after a commit of the database: once it returned nil, nothing that was loaded before is stored
-// again, nor returned by a Get of this process that starts later. If it fails, the keys are remembered and deleted
-// when Redis is back, and until then this process does not trust what Redis holds of them.
+// Delete removes keys. Call it after the commit of a change: once it returned nil, no value loaded before is stored, nor
+// returned by a Get of this process that starts later. If it fails, the keys are remembered and deleted when Redis
+// is back; until then this process loads them at each Get.
 func (c *Cache[K, V]) Delete(ctx context.Context, keys ...K) error {
 	fulls := make([]string, len(keys))
 	for i, key := range keys {

@@ -1,15 +1,17 @@
-// Package earlyrefresh decides when a cached value is renewed before it ends, so that no reader waits at expiry.
+// Package earlyrefresh decides when a cached value is renewed before it expires, so that no reader waits for a load:
 //
-// Which to choose: [XFetch] with beta 1, unless you have a reason, since it weighs the chance of a renewal by what a
-// load costs and so renews a slow value early and a cheap one late. [Window] renews at a fixed share of the TTL, for
-// values whose load time says nothing (a job that fills many keys) or whose renewal must be predictable.
-// [Linear] is the TTL guide's own rule, here so that code moved from it behaves as it did: it ignores what a
-// load costs, and with beta 1 a busy key is renewed almost at once after it was stored.
+//	cacheaside.Options{Early: earlyrefresh.Window(0.2)} // in the last fifth of the TTL
 //
-// A policy says when, never how often: under load several readers can decide within one load time (e^(1/beta) of
-// them for XFetch, whatever the rate). The cache that asks holds a lock per renewal and makes it one.
+// Use [XFetch] with beta 1, the default of cacheaside, unless you have a reason not to: it renews values that are slow to load
+// earlier than cheap ones. [Window] renews in a fixed share of the TTL, for values whose load time means nothing (a job
+// that fills many keys), or if renewals must be predictable. [Linear] is the rule of the TTL guide, for code that moves
+// from it: it ignores what a load costs, and with beta 1 renews a busy key almost as soon as it was stored. [Never] renews
+// nothing early.
 //
-// The package is pure: no clock, no Redis, no goroutine; chance is an argument.
+// A policy decides per reader, so under load several readers decide to renew the same value (with XFetch about
+// e^(1/beta) of them, at any rate). The cache takes a lock per renewal, so that only one does.
+//
+// The package uses no clock, no Redis and no goroutine, and random numbers are arguments.
 package earlyrefresh
 
 import (
@@ -20,21 +22,21 @@ import (
 
 // Policy decides on each hit whether the value should be renewed now.
 type Policy interface {
-	// Due reports whether a value stored for ttl, with remaining left and a load time of cost, should be renewed.
-	// draw is uniform in [0,1), fresh for each question. A cost of zero means that no load has been timed yet.
-	// Due must be safe for concurrent use and must not block: it runs on every hit.
+	// Due reports whether a value should be renewed that was stored for ttl, of which remaining is left, and whose load took
+	// cost; zero if that is not known. draw is a new random number in [0,1) at each call. Due runs on every hit: it
+	// must not block, and must be safe for concurrent use.
 	Due(ttl, remaining, cost time.Duration, draw float64) bool
 }
 
-// Margin is the factor by which [XFetch] over-estimates a load's cost. Being wrong is not symmetric: a cost taken ten
-// times too small costs hundreds of loads per renewal, one taken twice too large a slightly earlier renewal.
+// Margin is the factor by which [XFetch] over-estimates the cost of a load. An estimate ten times too small would cause
+// hundreds of loads per renewal; one twice too large only renews slightly earlier.
 const Margin = 1.5
 
 // XFetch renews with a probability that rises to one as the end comes near: exp(-remaining / (Margin*beta*cost)),
 // the optimal rule of Vattani, Chierichetti and Lowenstein (VLDB 2015). The mean lead over the end is
-// Margin*beta*cost*(ln(rate*Margin*beta*cost)+0.58), so a key read rarely is often not renewed early at all, and
-// needs not be. A larger beta renews earlier. Until a load has been timed it never fires, and never before half of
-// the TTL is over, so that a load slower than the TTL does not renew without end.
+// Margin*beta*cost*(ln(rate*Margin*beta*cost)+0.58); a key that is read rarely is often not renewed early, and need not be.
+// A larger beta renews earlier. A value whose load time is not known is not renewed, nor is any in the first half of its
+// TTL, so that a load slower than the TTL does not cause endless renewals.
 func XFetch(beta float64) Policy { return xfetch{beta} }
 
 // Linear is the TTL guide's rule: renew if remaining < beta*ttl*draw. Its window is beta*ttl whatever a load costs:

@@ -1,12 +1,12 @@
-// Package embedded is a Redis 8.0 inside the program, for programs that have no Redis yet: the commands, the errors and above all the
-// expiry are Redis's, and the data lives in this process's memory.
+// Package embedded is a Redis 8.0 inside the program, for programs that have no Redis yet. Commands, errors and expiry are those of
+// Redis; the data is in this process's memory.
 //
 //	db, err := embedded.Open(embedded.Options{MaxMemory: 64 << 20, Policy: "allkeys-lru"})
 //	defer db.Close(ctx)
-//	cache := db.Client() // a *redis.Client, as for any Redis
+//	rdb := db.Client() // a *redis.Client, to be used like any other
 //
-// What is written against Client works unchanged on a real Redis later. It is one process's memory: a program that ends loses its data, there is no
-// replica, and other programs see it only by Serve.
+// Code that uses the client works unchanged on a real Redis later. When the program ends the data is lost; there are no replicas,
+// and other programs reach it only by Serve. docs/growing.md is about the way from here to Redis.
 package embedded
 
 import (

@@ -1,4 +1,4 @@
-// Package fieldttl keeps structs as Redis hashes whose fields end at their own times: Redis 7.4's field expiration.
+// Package fieldttl keeps structs as Redis hashes whose fields can have TTLs of their own. It needs Redis 7.4 or newer.
 //
 //	type Session struct {
 //		UserID int64  `redis:"user_id"`
@@ -13,25 +13,25 @@
 //	e, err := sessions.Get(ctx, "abc")
 //	e.Value.UserID, e.Value.CSRF, e.Alive("csrf_token") // after 20 minutes: 1001, "", false
 //
-// A field with a ttl ends by it, or with the key if that is earlier; one without lives as long as the key. The key has the namespace's TTL,
-// with its jitter, from the Set on; [Store.Renew] begins it anew.
+// A field with a ttl expires after it, or with the key if that is earlier; a field without one lives as long as the key. The
+// key has the namespace's TTL, with its jitter, from the Set on; [Store.Renew] resets it.
 //
-// Every exported field has a tag, or `redis:"-"`. Strings, numbers, bools and []byte are written as go-redis writes
-// and scans them, so that HGetAll(...).Scan reads the same hash: a bool is 1 or 0, a time.Duration its nanoseconds. What has
-// MarshalText and UnmarshalText, as time.Time has, is that text; the rest is JSON. A nil pointer is a field that is not there.
+// Every exported field needs a tag, or `redis:"-"`. Strings, numbers, bools and []byte are written the way go-redis writes and
+// scans them, so HGetAll(...).Scan reads the same hash: a bool is 1 or 0, a time.Duration is in nanoseconds. Types with
+// MarshalText and UnmarshalText, such as time.Time, are written as that text, all others as JSON. A nil pointer is a
+// field that the hash does not have.
 //
 // # Redis
 //
-// Redis holds the only copy, so its failure is the caller's error and never an answer: [mayfly.ErrNotFound] says that there is no such
-// hash. A write is one transaction, in which the key and the fields get their ends, and is not repeated if its reply
-// is lost: [mayfly.ErrUnknownOutcome]. With Redis 8.0 fields are written by HSETEX, with 7.4 by HSET and HPEXPIRE. A server that has neither
-// is found at the first use, which returns [mayfly.ErrUnsupported] and names its version, as every later one does: Redis before
-// 7.4, Valkey before 9, miniredis. Nothing is emulated there.
+// Redis holds the only copy, so a failure of Redis is an error of the call; [mayfly.ErrNotFound] means that there is no such
+// hash. A write is one transaction that sets the values and the TTLs of key and fields. It is not repeated if its reply is
+// lost: [mayfly.ErrUnknownOutcome]. Redis 8.0 gets HSETEX, 7.4 gets HSET and HPEXPIRE. On other servers (Redis before 7.4,
+// Valkey before 9, miniredis) every call returns [mayfly.ErrUnsupported], with the server's version; nothing is emulated.
 //
 // # Traps
 //
-// What others do to a hash by hand: HSET of a field takes its TTL away, and it lives as long as the key; HDEL and HSET, too; a hash whose last
-// field ends is gone, key and all. [Store.SetFields] gives fields their TTLs again.
+// If other programs write the hash: HSET removes a field's TTL, so that it lives as long as the key, and so does HDEL followed
+// by HSET; [Store.SetFields] sets it again. When the last field expires, the key is gone.
 package fieldttl
 
 import (
@@ -51,8 +51,8 @@ type Store[K comparable, T any] struct {
 	server server
 }
 
-// New returns a store of ns, whose TTL is that of the keys. It reads T's tags and does no I/O. The namespace has no Codec, for each
-// field has its own form, and no Local tier. An error about a tag names the field and the tag.
+// New returns a store of ns, whose TTL is that of the keys. It reads T's tags and does no I/O. An error about a tag names the
+// field and the tag. Namespace.Codec and Local must be nil: each field has its own form, and hashes are not copied.
 func New[K comparable, T any](ns mayfly.Namespace[K, T]) (*Store[K, T], error) {
 	room, err := truth.Of("fieldttl", ns)
 	if ns.Codec != nil {

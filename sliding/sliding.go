@@ -1,18 +1,18 @@
-// Package sliding keeps values that live while they are used: sessions, carts, logins. Each Get gives a value its whole TTL
-// again, unless [Options.MaxAge] says that it has been here for long enough.
+// Package sliding keeps values in Redis that live as long as they are used: sessions, carts, logins. Each Get resets the TTL of
+// the value, up to [Options.MaxAge].
 //
 //	sessions, err := sliding.New(mayfly.Namespace[string, Session]{
 //		Name: "sessions", Redis: rdb, Prefix: "session:", TTL: 30 * time.Minute,
 //	}, sliding.Options{MaxAge: 12 * time.Hour})
 //	...
 //	err = sessions.Create(ctx, id, Session{User: 1001})
-//	s, err := sessions.Get(ctx, id) // and 30 more minutes
+//	s, err := sessions.Get(ctx, id) // lives for 30 more minutes
 //
-// Redis holds the only copy. So its failure is the caller's error, never an answer: [mayfly.ErrNotFound] is returned if
-// Redis said that there is no such value, and for no other reason. A write whose reply was lost, and whose repetition
-// could do harm, returns [mayfly.ErrUnknownOutcome].
+// Redis holds the only copy, so a failure of Redis is an error of the call. [mayfly.ErrNotFound] means that Redis has no such
+// value, and nothing else. [mayfly.ErrUnknownOutcome] means that the reply to a write was lost, and that it was not repeated
+// because that could do harm.
 //
-// The package also has a [Limiter], whose counters slide too: so and so many calls in so much time.
+// The package also has a rate limiter for many processes, [Limiter].
 package sliding
 
 import (
@@ -28,24 +28,24 @@ import (
 	"github.com/mayflycache/mayfly/internal/truth"
 )
 
-// ErrExists says that Create found a value under the key.
+// ErrExists says that Create or Rotate found a value under the key.
 var ErrExists = errors.New("there is a value under this key already")
 
-// Options say how values slide. Every zero is a default that works.
+// Options adjust a store. The zero value of every field is a default that works.
 type Options struct {
-	// MaxAge is how old a value may become, however much it is used: its end is set by Create, or by the Set that found
-	// nothing, and no access pushes it back. Redis's clock decides, to the millisecond. Zero lets a value live for as long as
-	// it is used. All who use a namespace must agree on it.
+	// MaxAge is how old a value may become, however much it is used: Create, or the Set that found nothing, fixes the latest
+	// end, and no access extends it. Redis's clock decides, to the millisecond. Zero lets a value live as long as it is
+	// used. All programs that share a namespace must use the same MaxAge.
 	MaxAge time.Duration
 
-	// TouchBelow is the share of the TTL that must be left at most for an access to renew it. At 0.5 a value that is used
-	// all the time costs two writes per TTL instead of one per Get, and an idle one ends after between half a TTL and a
-	// whole one. Zero is 1, as in the guide: each access renews. With a local tier zero is 0.5, and 1 is refused, for a
-	// renewal takes the copies of all processes away.
+	// TouchBelow lets an access reset the TTL only if at most this share of it is left. At 0.5 a value in constant use costs
+	// two writes per TTL instead of one per Get, and an idle one expires after half a TTL to a whole one. Zero is 1:
+	// each access resets it. With a local tier zero is 0.5, and 1 is refused, since each reset invalidates the copies in
+	// all processes.
 	TouchBelow float64
 
-	// Atomic reads and renews by one command, GETEX, where Get else sends the guide's two, GET and PEXPIRE, in one trip.
-	// Between those another client's command may be done; GETEX is dearer for clients that trace or route by command.
+	// Atomic makes Get send one command, GETEX, instead of GET and PEXPIRE in one trip, between which another client's
+	// command may be executed. GETEX is a write, which matters for ACLs and for tools that route reads.
 	Atomic bool
 }
 
@@ -80,8 +80,8 @@ type Store[K comparable, V any] struct {
 	near   *near[V]      // nil: no local tier
 }
 
-// New returns a store of ns, whose TTL is how long a value lives unused. It does no I/O. The namespace has no Jitter: values
-// that are used do not end together, and a session that ends early is a fault.
+// New returns a store of ns, whose TTL is how long a value lives without being used. It does no I/O. Jitter is an error: a
+// session must not expire early.
 func New[K comparable, V any](ns mayfly.Namespace[K, V], o Options) (*Store[K, V], error) {
 	room, err := truth.Of("sliding", ns)
 	if ns.Jitter.Fraction != 0 || ns.Jitter.Floor != 0 || ns.Jitter.Ceiling != 0 {
@@ -143,7 +143,7 @@ func (s *Store[K, V]) do(doing string, key K, f func(full string) error) error {
 	return s.room.Fail(doing, key, err)
 }
 
-// Delete removes values. To remove what is not there is no error.
+// Delete removes values. If there is none, that is no error.
 func (s *Store[K, V]) Delete(ctx context.Context, keys ...K) error {
 	fulls := make([]string, len(keys))
 	for i, key := range keys {

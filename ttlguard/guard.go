@@ -1,13 +1,14 @@
-// Package ttlguard sees to it that nothing lives forever by accident. [New] returns a hook for any go-redis client, which judges
-// each write to the keys it watches before it is sent:
+// Package ttlguard finds and prevents keys without a TTL. [New] returns a hook for any go-redis client, which judges each write
+// to the keys it watches before it is sent:
 //
 //	guard, err := ttlguard.New(ttlguard.Options{Prefixes: []string{"cache:"}})
 //	rdb.AddHook(guard)
 //	rdb.Set(ctx, "cache:user:1001", data, 0) // refused: ErrNoTTL, naming command and key
 //
-// What a command does to a TTL is what the documentation of EXPIRE says of it; docs/ttlguard.md has the table. The guard looks at
-// what is sent together: RPUSH followed by EXPIRE in one pipeline or transaction is fine. It changes nothing and repairs
-// nothing behind anybody's back.
+// docs/ttlguard.md lists what each command does to a TTL. The guard looks at what is sent together: RPUSH followed by EXPIRE in one
+// pipeline or transaction is fine. It never changes a command.
+//
+// [Audit] finds keys without a TTL that are in Redis already, and [Fix] gives them one.
 package ttlguard
 
 import (
