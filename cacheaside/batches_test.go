@@ -3,6 +3,7 @@ package cacheaside_test
 import (
 	"context"
 	"errors"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -99,4 +100,49 @@ func TestACallerWhoLeftLoadsNothing(t *testing.T) {
 	if n := events.count(mayfly.Backend, mayfly.Failed); n != 0 {
 		t.Errorf("Redis is blamed %d times", n)
 	}
+}
+
+// What is stale and to be loaded before it is served is loaded by one call of the batch loader, as what is missing is.
+func TestABatchOfWhatIsToBeRenewed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		rdb := redistest.Start(t).Client()
+		var calls, version atomic.Int32
+		var down atomic.Bool
+		c := must[int, user](t)(cacheaside.NewBatch(namespace(t, rdb), func(_ context.Context, keys []int) (map[int]user, error) {
+			calls.Add(1)
+			if down.Load() {
+				return nil, errors.New("down")
+			}
+			found := map[int]user{}
+			for _, key := range keys {
+				found[key] = user{Version: int(version.Load())}
+			}
+			return found, nil
+		}, cacheaside.Options{Early: earlyrefresh.Never, Stale: cacheaside.Stale{IfError: time.Hour, Throttle: time.Minute}}))
+		keys := make([]int, 50)
+		for i := range keys {
+			keys[i] = i
+		}
+		ask := func(what string, wantVersion int, wantCalls int32) {
+			t.Helper()
+			calls.Store(0)
+			got, err := c.GetMany(t.Context(), keys)
+			if len(got) != len(keys) || got[49].Version != wantVersion || err != nil || calls.Load() != wantCalls {
+				t.Errorf("%s: %d values, %+v, %v, by %d calls, want version %d by %d", what, len(got), got[49], err, calls.Load(), wantVersion, wantCalls)
+			}
+		}
+		ask("missing", 0, 1)
+		time.Sleep(2 * time.Minute)
+		version.Store(1)
+		ask("stale", 1, 1)
+		ask("renewed", 1, 0)
+		time.Sleep(2 * time.Minute)
+		down.Store(true)
+		ask("stale, the origin is down", 1, 1)
+		ask("stale, it was down just now", 1, 0)
+		down.Store(false)
+		version.Store(2)
+		time.Sleep(2 * time.Minute)
+		ask("stale, the origin is back", 2, 1)
+	})
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"slices"
 	"sync"
 	"time"
@@ -180,7 +179,7 @@ func (c *Cache[K, V]) flyMany(caller context.Context, ps []flying[K, V]) {
 		switch {
 		case p.unguarded && c.many != nil:
 			alone = append(alone, p)
-		case p.unguarded || p.fallback || p.found.State == lease.Loading || p.found.State == lease.Held:
+		case p.unguarded || p.found.State == lease.Loading || p.found.State == lease.Held:
 			group.Go(func() { c.fly(ctx, p.flight, p.pending) })
 		default:
 			free = append(free, p)
@@ -225,12 +224,8 @@ func (c *Cache[K, V]) flyMany(caller context.Context, ps []flying[K, V]) {
 // claimMany claims what is free. What somebody else has claimed meanwhile goes its own way, in group; what could not be
 // claimed is to be loaded without.
 func (c *Cache[K, V]) claimMany(ctx context.Context, ps []flying[K, V], group *sync.WaitGroup) (claimed []flying[K, V], claims []*lease.Claim, lost []flying[K, V]) {
-	fulls, founds := make([]string, len(ps)), make([]lease.Found, len(ps))
-	for i, p := range ps {
-		fulls[i], founds[i] = p.full, p.found
-	}
 	begun := time.Now()
-	answers := c.guard.ClaimMany(ctx, fulls, founds)
+	answers := c.askMany(ctx, ps)
 	spent := time.Since(begun)
 	for i, a := range answers {
 		p := ps[i]
@@ -242,6 +237,10 @@ func (c *Cache[K, V]) claimMany(ctx context.Context, ps []flying[K, V], group *s
 			lost = append(lost, p)
 		case a.Claim != nil:
 			claimed, claims = append(claimed, p), append(claims, a.Claim)
+		case p.fallback && a.State == lease.Held:
+			p.flight.Land(outcome[V]{}, errResting)
+		case p.fallback:
+			group.Go(func() { c.fly(ctx, p.flight, p.pending) })
 		default:
 			if p.found = a.Found; !c.landIfServable(ctx, p.flight, &p.pending) {
 				group.Go(func() { c.fly(ctx, p.flight, p.pending) })
@@ -249,6 +248,31 @@ func (c *Cache[K, V]) claimMany(ctx context.Context, ps []flying[K, V], group *s
 		}
 	}
 	return claimed, claims, lost
+}
+
+// askMany asks for the rights to load ps, or to renew those that must stay meanwhile.
+func (c *Cache[K, V]) askMany(ctx context.Context, ps []flying[K, V]) []lease.Claimed {
+	type question struct {
+		ask    func(context.Context, []string, []lease.Found) []lease.Claimed
+		of     []int
+		fulls  []string
+		founds []lease.Found
+	}
+	load, renew := question{ask: c.guard.ClaimMany}, question{ask: c.guard.RenewMany}
+	for i, p := range ps {
+		q := &load
+		if p.fallback {
+			q = &renew
+		}
+		q.of, q.fulls, q.founds = append(q.of, i), append(q.fulls, p.full), append(q.founds, p.found)
+	}
+	answers := make([]lease.Claimed, len(ps))
+	for _, q := range []question{load, renew} {
+		for n, a := range q.ask(ctx, q.fulls, q.founds) {
+			answers[q.of[n]] = a
+		}
+	}
+	return answers
 }
 
 // loadGroup loads ps by one call of the batch loader and stores what is claimed.
@@ -319,7 +343,7 @@ func (c *Cache[K, V]) landGroup(ctx context.Context, ps []flying[K, V], loads []
 		case loads[i].err == nil || errors.Is(loads[i].err, mayfly.ErrNotFound):
 			c.forgetValue(ctx, p.pending, claims[i])
 		default:
-			claims[i].Release(ctx)
+			claims[i].Rest(ctx, c.opt.Stale.Throttle)
 		}
 	}
 	begun := time.Now()
@@ -351,49 +375,4 @@ func (c *Cache[K, V]) allAbandoned(ctx context.Context, ps []flying[K, V]) <-cha
 		close(all)
 	}()
 	return all
-}
-
-// Progress tells how far a Warm has come.
-type Progress struct {
-	Keys   int // asked for so far
-	Failed int // of these
-}
-
-// Warm loads and stores what is not stored yet of keys, a hundred at a time, and tells progress, which may be nil, after
-// each hundred. It ends early only with ctx or with the cache; keys that fail are counted, and the last one's error is
-// returned.
-func (c *Cache[K, V]) Warm(ctx context.Context, keys iter.Seq[K], progress func(Progress)) error {
-	const step = 100
-	var sum Progress
-	var last error
-	some := make([]K, 0, step)
-	warm := func() bool {
-		_, err := c.GetMany(ctx, some)
-		sum.Keys += len(some)
-		var failed *ManyError[K]
-		if errors.As(err, &failed) {
-			sum.Failed += len(failed.Errs)
-			last = err
-		}
-		some = some[:0]
-		if progress != nil {
-			progress(sum)
-		}
-		return ctx.Err() == nil && c.works.Err() == nil
-	}
-	for key := range keys {
-		if some = append(some, key); len(some) == step && !warm() {
-			break
-		}
-	}
-	if len(some) > 0 {
-		warm()
-	}
-	if err := ctx.Err(); err != nil {
-		last = err
-	}
-	if last != nil {
-		return fmt.Errorf("cacheaside: warm: %d of %d keys failed: %w", sum.Failed, sum.Keys, last)
-	}
-	return nil
 }

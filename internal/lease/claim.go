@@ -166,16 +166,31 @@ func (g *Guard) takePlain(ctx context.Context, s *server, keys []string, seen []
 // Renew asks for the right to load a newer value in place of seen, which stays until the fill. Without a claim, the
 // state is Loading if somebody else renews it or did so just now, and Held if a renewal failed lately.
 func (g *Guard) Renew(ctx context.Context, key string, seen Found) Claimed {
-	c := &Claim{guard: g, key: key, id: newID(), seen: seen, renew: true}
-	c.token = record.AppendLease(nil, c.id)
-	id := seen.id()
-	c.lock = LockName(key, id[:])
-	s, err := g.servers.of(ctx, c.lock)
-	if err != nil {
-		return Claimed{Err: err}
+	return g.RenewMany(ctx, []string{key}, []Found{seen})[0]
+}
+
+// RenewMany is Renew for several keys, in one trip per server.
+func (g *Guard) RenewMany(ctx context.Context, keys []string, seen []Found) []Claimed {
+	claims, locks := make([]*Claim, len(keys)), make([]string, len(keys))
+	for i, key := range keys {
+		c := &Claim{guard: g, key: key, id: newID(), seen: seen[i], renew: true}
+		c.token = record.AppendLease(nil, c.id)
+		id := seen[i].id()
+		c.lock = LockName(key, id[:])
+		claims[i], locks[i] = c, c.lock
 	}
-	set := c.set(ctx)
-	return c.answer(set, s.one(ctx, set))
+	answers := make([]Claimed, len(keys))
+	g.servers.each(ctx, locks, func(s *server, mine []int) {
+		cmds := make([]redis.Cmder, len(mine))
+		for n, i := range mine {
+			cmds[n] = claims[i].set(ctx)
+		}
+		lost := s.do(ctx, cmds...)
+		for n, i := range mine {
+			answers[i] = claims[i].answer(cmds[n].(*redis.StringCmd), lost)
+		}
+	}, func(i int, err error) { answers[i].Err = err })
+	return answers
 }
 
 // Keep prolongs the claim to [TTL] from now. It reports false if the claim is lost, and then the fill will be refused.
