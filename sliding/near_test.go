@@ -23,18 +23,18 @@ func TestALocalHitAllocatesNothing(t *testing.T) {
 	defer ns.Local.Close(context.Background())
 	s := mayfly.Must(sliding.New(ns, sliding.Options{MaxAge: 12 * time.Hour}))
 	want(t, s.Create(t.Context(), "ada", cart{Count: 1}), nil)
-	for n := 0; ns.Local.Stats().Hits == 0; n++ {
-		if _, err := s.Get(t.Context(), "ada"); err != nil || n == 1000 {
-			t.Fatalf("no local hit after %d reads: %v", n, err)
-		}
+	allocs, hits := 1.0, uint64(0)
+	// The first are no hits, others allocate meanwhile, and a machine that stands still makes the tier doubt: that passes.
+	for end := time.Now().Add(time.Minute); (allocs != 0 || hits < 1000) && time.Now().Before(end); {
+		hits = ns.Local.Stats().Hits
+		allocs = testing.AllocsPerRun(1000, func() {
+			if c, err := s.Get(t.Context(), "ada"); c.Count != 1 || err != nil {
+				t.Fatal(c, err)
+			}
+		})
+		hits = ns.Local.Stats().Hits - hits
 	}
-	hits := ns.Local.Stats().Hits
-	allocs := testing.AllocsPerRun(1000, func() {
-		if c, err := s.Get(t.Context(), "ada"); c.Count != 1 || err != nil {
-			t.Fatal(c, err)
-		}
-	})
-	if hits = ns.Local.Stats().Hits - hits; allocs != 0 || hits < 1000 {
+	if allocs != 0 || hits < 1000 {
 		t.Errorf("%v allocations per Get, %d local hits", allocs, hits)
 	}
 }
