@@ -40,7 +40,7 @@ func (k Keys) AppendKey(dst []byte, r *http.Request) ([]byte, bool) {
 	scheme, u := k.scheme(r), r.URL
 	// A target in absolute form is taken for what a client of this host and scheme would have asked. One without a path is
 	// not: a handler may send it elsewhere, as ServeMux does.
-	if u.Scheme != "" && !strings.EqualFold(u.Scheme, scheme) || u.User != nil || u.Path == "" {
+	if u.Scheme != "" && (!strings.EqualFold(u.Scheme, scheme) || u.Host == "") || u.User != nil || u.Path == "" {
 		return dst, false
 	}
 	return k.append(dst, scheme, r.Host, u)

@@ -46,6 +46,8 @@ func TestKey(t *testing.T) {
 		{"an absolute target of another scheme", keys{}, "https://other.com/a", "example.com", ""},
 		{"of the scheme that the option says", keys{Scheme: "https"}, "https://other.com/a", "example.com", "https://other.com/a"},
 		{"no path, which a handler may send to /", keys{}, "http://other.com", "example.com", ""},
+		{"no host in an absolute target", keys{}, "http:///a", "example.com", ""},
+		{"nor slashes", keys{}, "http:/a", "example.com", ""},
 		{"no path and no slashes", keys{}, "http:other", "example.com", ""},
 		{"no host", keys{}, "/a", "", "http:///a"},
 		{"nor one beside a port", keys{}, "/a", ":80", ""},
