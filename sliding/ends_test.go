@@ -76,3 +76,23 @@ func TestRotateLeavesAloneWhatHasNoRoomForAnEnd(t *testing.T) {
 		t.Errorf("it is %q now, and %q", text, rdb.Get(t.Context(), "cart:bob").Val())
 	}
 }
+
+// Redis's clock may go back, as at a failover to a server whose clock is behind: what was admitted before counts on.
+func TestAClockThatGoesBackAdmitsNoMore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := redistest.Start(t)
+		ns := mayfly.Namespace[string, int64]{Name: "calls", Redis: srv.Client(), Prefix: "calls:", TTL: time.Minute}
+		l := mayfly.Must(sliding.NewLimiter(ns, sliding.LimiterOptions{Limit: 5, Sliding: true}))
+		window := time.Now().Truncate(time.Minute).Add(time.Minute)
+		srv.SetTime(window.Add(10 * time.Millisecond))
+		for range 5 {
+			if d, err := l.Allow(t.Context(), "ada", 1); !d.Allowed || err != nil {
+				t.Fatalf("%+v, %v", d, err)
+			}
+		}
+		srv.SetTime(window.Add(-10 * time.Millisecond))
+		if d, err := l.Allow(t.Context(), "ada", 1); d.Allowed || d.RetryAfter <= 0 || err != nil {
+			t.Errorf("the sixth call within 20 ms: %+v, %v", d, err)
+		}
+	})
+}

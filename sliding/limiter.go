@@ -173,7 +173,8 @@ end
 return {ok, used, left < 0 and 0 or left, 0}`)
 
 // slidingWindow  k, n, limit, window: the same for windows that begin at multiples of their length. k holds which
-// window it is, and what was admitted in it and in the one before.
+// window it is, and what was admitted in it and in the one before. A clock that went back, by less than a window, as at a
+// failover, waits for it to begin.
 var slidingWindow = truth.NewScript(`local n, limit, window = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
@@ -181,6 +182,7 @@ local index, over = math.floor(now / window), now % window
 local used, before = 0, 0
 local at, u, b = string.match(redis.call('GET', KEYS[1]) or '', '^(%d+) (%d+) (%d+)$')
 at = tonumber(at)
+if at == index + 1 then index, over = at, 0 end
 if at == index then
 	used, before = tonumber(u), tonumber(b)
 elseif at == index - 1 then
