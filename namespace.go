@@ -83,6 +83,8 @@ func (n Namespace[K, V]) Validate() error {
 	add(CheckTTL("Namespace.TTL", n.TTL))
 	if err := n.Jitter.Validate(); err != nil {
 		add(fmt.Errorf("Namespace.%w", err))
+	} else if longest := n.Jitter.At(n.TTL, 1); n.TTL <= MaxTTL && longest > MaxTTL+MaxTTL/2 { // beyond, there is no room for a stale window
+		add(fmt.Errorf("Namespace.Jitter can make the TTL %v: set its Ceiling", longest))
 	}
 	if n.Local != nil {
 		add(n.Local.serves(n.Redis, n.Prefix))

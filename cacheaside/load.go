@@ -286,7 +286,9 @@ func (c *Cache[K, V]) forgetValue(ctx context.Context, p pending[K, V], claim *l
 func (c *Cache[K, V]) toStore(p pending[K, V], l *loaded[V], claim *lease.Claim) (value []byte, ttl time.Duration, err error) {
 	if l.err != nil {
 		if errors.Is(l.err, mayfly.ErrNotFound) && c.opt.MissTTL > 0 {
-			return c.encodeMiss(claim.ID(), l.cost), c.ns.Jitter.TTL(c.opt.MissTTL), nil
+			share := c.ns.Jitter
+			share.Floor, share.Ceiling = 0, 0 // which are about values
+			return c.encodeMiss(claim.ID(), l.cost), share.TTL(c.opt.MissTTL), nil
 		}
 		return nil, 0, nil
 	}

@@ -1,0 +1,28 @@
+package mayfly_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/jitter"
+	"github.com/mayflycache/mayfly/redistest"
+)
+
+// What jitter makes of a TTL must leave room for a stale window: a sum that overflowed would be a TTL of a millisecond.
+func TestJitterThatMakesATTLTooLong(t *testing.T) {
+	ns := mayfly.Namespace[int, string]{Name: "users", Redis: redistest.Start(t).Client(), Prefix: "user:", TTL: mayfly.MaxTTL}
+	for _, j := range []jitter.Spread{{Fraction: 0.99}, {Floor: 2 * mayfly.MaxTTL}} {
+		ns.Jitter = j
+		if err := ns.Validate(); err == nil || !strings.Contains(err.Error(), "Namespace.Jitter") {
+			t.Errorf("%+v: %v", j, err)
+		}
+	}
+	for _, j := range []jitter.Spread{jitter.Default, jitter.None, {Floor: time.Hour, Ceiling: mayfly.MaxTTL}, {Fraction: 0.99, Ceiling: mayfly.MaxTTL}} {
+		ns.Jitter = j
+		if err := ns.Validate(); err != nil {
+			t.Errorf("%+v: %v", j, err)
+		}
+	}
+}
