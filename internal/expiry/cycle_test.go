@@ -135,7 +135,7 @@ func TestCycle(t *testing.T) {
 			Cycle{}.Run(x, cycleNow, random(t), still, func(uint32) {})
 			f := x.Figures(cycleNow)
 			share := float64(f.Dead) / float64(f.Held)
-			return share > 0.05 && share < 0.5
+			return share > 0.05 && share <= 0.5
 		}, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
