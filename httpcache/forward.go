@@ -206,7 +206,7 @@ func (a *attempt) decide(status int, header http.Header) (mode, int) {
 		a.answer, reason = c.newResponse(x.r, status, header, ownHeader(header, a.outer), policy, a.epoch)
 	}
 	if reason != rfc9111.Storable || !a.fill.wanted() {
-		a.give(status, string(reason))
+		a.give(status >= 500, string(reason))
 		a.refused(reason, status, header)
 		header["Cache-Status"] = append(header["Cache-Status"], c.say(x.status))
 		return a.instead(through, status, header)
@@ -250,7 +250,7 @@ const (
 )
 
 // give gives up on sharing the answer: who waits goes on alone, and the slot says so for a while.
-func (a *attempt) give(status int, why string) {
+func (a *attempt) give(failed bool, why string) {
 	c := a.cache
 	a.end = passed
 	if a.given {
@@ -261,7 +261,7 @@ func (a *attempt) give(status int, why string) {
 	a.fill.land(outcome{})
 	switch {
 	case a.fill.claim == nil:
-	case status >= 500: // it failed: what is stored is no worse than before
+	case failed: // what is stored is no worse than before
 		c.rest(a.r.Context(), a.fill.claim)
 	case a.exchange.s.index != nil:
 		// Of a variant this process alone remembers it: in Redis, clients could make as many keys as they can think of values.
@@ -302,7 +302,7 @@ func (a *attempt) drop(why error) {
 	if why == errHijacked {
 		detail = "hijacked"
 	}
-	if a.give(a.out.status, detail); a.fill.wanted() && !a.exchange.s.pass {
+	if a.give(a.out.status >= 500, detail); a.fill.wanted() && !a.exchange.s.pass {
 		a.tell(mayfly.Fill, mayfly.Dropped, why)
 	}
 }
@@ -310,7 +310,8 @@ func (a *attempt) drop(why error) {
 // store stores what was captured, and lets those go on who wait.
 func (a *attempt) store() (wait func()) {
 	if flaw := a.out.flaw(); flaw != nil {
-		a.give(0, "truncated")
+		a.give(a.exchange.s.response != nil, "truncated")
+		a.exchange.failed = flaw
 		a.tell(mayfly.Fill, mayfly.Failed, flaw)
 		return func() {}
 	}
@@ -344,7 +345,7 @@ func (a *attempt) refresh() {
 	c.routes.apply(x.r, header, c.opt.Targeted)
 	r, reason := a.renewed(header, now)
 	if reason != rfc9111.Storable {
-		a.give(0, string(reason))
+		a.give(false, string(reason))
 		r = &response{status: a.asked.status, policy: rfc9111.Policy{Received: now}, header: fieldsOf(c.rules.Stored(header, now)), body: a.asked.body}
 		c.answer(x.w, x.r, r, now, x.status)
 		return

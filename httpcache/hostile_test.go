@@ -75,6 +75,9 @@ func plain(answer string) string { return added.ReplaceAllString(answer, "") }
 
 // body is the decoded body of an answer, and the rest without what frames it.
 func parted(answer string) (head, body string) {
+	for strings.HasPrefix(answer, "HTTP/1.1 103 ") { // never stored
+		_, answer, _ = strings.Cut(answer, "\r\n\r\n")
+	}
 	head, _, _ = strings.Cut(plain(answer), "\r\n\r\n")
 	res, err := http.ReadResponse(bufio.NewReader(strings.NewReader(answer)), nil)
 	if err != nil {

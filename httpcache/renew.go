@@ -24,20 +24,28 @@ func (x *exchange) renew() {
 		c.tell(x.r.Context(), mayfly.Event{Kind: mayfly.Refresh, Outcome: mayfly.Dropped, Key: x.s.slot})
 		return
 	}
-	f, ok := c.flights.Lead(x.s.slot)
-	if ok {
-		behind := x.copy()
-		land := once(f)
-		if c.works.Start(func() {
-			defer func() { <-c.renewing }()
-			defer land(outcome{again: true})
-			behind.renewNow(land)
-		}) {
-			return
+	started := false
+	defer func() { // also when Options.Background panics
+		if !started {
+			<-c.renewing
 		}
-		land(outcome{again: true})
+	}()
+	f, ok := c.flights.Lead(x.s.slot)
+	if !ok {
+		return
 	}
-	<-c.renewing
+	land := once(f)
+	defer func() {
+		if !started {
+			land(outcome{again: true})
+		}
+	}()
+	behind := x.copy()
+	started = c.works.Start(func() {
+		defer func() { <-c.renewing }()
+		defer land(outcome{again: true})
+		behind.renewNow(land)
+	})
 }
 
 // copy returns an exchange of the same, whose request lives on when x has been answered, and that nobody listens to.
@@ -76,9 +84,12 @@ func (x *exchange) renewNow(land func(outcome)) {
 	begun := time.Now()
 	x.asked = begun.Add(c.opt.Faults.RedisTimeout) // nobody waits: each trip may take its time
 	e := mayfly.Event{Kind: mayfly.Refresh, Outcome: mayfly.OK, Key: x.s.slot}
+	ended := false
 	defer func() {
 		if p := recover(); p != nil {
 			e.Outcome, e.Err = mayfly.Failed, fmt.Errorf("the handler panicked: %v", p)
+		} else if !ended {
+			e.Outcome, e.Err = mayfly.Failed, errAborted
 		}
 		if e.Outcome != mayfly.OK {
 			c.quiet.add(x.s.slot, quietFor)
@@ -100,6 +111,7 @@ func (x *exchange) renewNow(land func(outcome)) {
 			e.Outcome, e.Err = mayfly.Failed, x.failed
 		}
 	}
+	ended = true
 }
 
 // quietFor is for how long a process that lost a renewal does not ask for it again.

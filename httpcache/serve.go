@@ -94,7 +94,7 @@ type exchange struct {
 	asked  time.Time // Redis, for the first time since the last look
 	s      sight
 	status rfc9111.CacheStatus
-	failed error // why it was answered with what is stale
+	failed error // why what is stored was not renewed
 }
 
 // outcome is what a flight brings to those who waited for it: a response, if it fits them; or that they are to look again;
