@@ -64,7 +64,7 @@ func (a *articles) asksAre(t *testing.T, want int) {
 
 func each(t *testing.T, test func(t *testing.T, rdb redis.UniversalClient)) {
 	for _, b := range backends.Only("redistest", "redis 8", "given") {
-		t.Run(b.Name, func(t *testing.T) { test(t, b.Open(t)) })
+		t.Run(b.Name, func(t *testing.T) { test(t, backends.LongLeases(t, b.Open(t))) })
 	}
 }
 

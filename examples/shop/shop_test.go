@@ -71,7 +71,7 @@ type isLoad struct{}
 // each runs test on the double and on a real Redis.
 func each(t *testing.T, test func(t *testing.T, rdb redis.UniversalClient)) {
 	for _, b := range backends.Only("redistest", "redis 8", "given") {
-		t.Run(b.Name, func(t *testing.T) { test(t, b.Open(t)) })
+		t.Run(b.Name, func(t *testing.T) { test(t, backends.LongLeases(t, b.Open(t))) })
 	}
 }
 
@@ -105,7 +105,7 @@ func TestALoadThatReadTheOldRowIsNotStored(t *testing.T) {
 
 // The order that change avoids, step by step: the reason for the other.
 func TestADeleteBeforeTheCommitLeavesTheOldRow(t *testing.T) {
-	c := open(t, startPostgres(t), redistest.Start(t).Client(), patient, nil)
+	c := open(t, startPostgres(t), backends.LongLeases(t, redistest.Start(t).Client()), patient, nil)
 	ctx := t.Context()
 	if err := c.cache.Delete(ctx, lamp); err != nil {
 		t.Fatal(err)
