@@ -9,6 +9,7 @@ import (
 	"github.com/klauspost/compress/s2"
 
 	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/flight"
 	"github.com/mayflycache/mayfly/internal/lease"
 	"github.com/mayflycache/mayfly/internal/record"
 )
@@ -92,7 +93,7 @@ func (c *Cache[K, V]) see(f lease.Found) (s sight[V]) {
 			return s
 		}
 	}
-	if s.entry.Value, s.err = c.codec.Decode(body); s.err != nil {
+	if s.entry.Value, s.err = c.decode(body); s.err != nil {
 		return s
 	}
 	s.standing = fresh
@@ -121,12 +122,12 @@ func (c *Cache[K, V]) see(f lease.Found) (s sight[V]) {
 // encode returns the bytes to store v as, under the id of its claim.
 func (c *Cache[K, V]) encode(v V, id record.ID, ttl, cost time.Duration) ([]byte, error) {
 	if c.ns.Plain {
-		return c.codec.Append(nil, v)
+		return c.bytes(nil, v)
 	}
 	h := record.Header{ID: id, Format: c.format, Cost: cost, Fresh: ttl, Window: c.opt.Stale.window()}
 	rec := record.Begin(nil, h)
 	head := len(rec)
-	rec, err := c.codec.Append(rec, v)
+	rec, err := c.bytes(rec, v)
 	if err != nil {
 		return nil, err
 	}
@@ -140,6 +141,17 @@ func (c *Cache[K, V]) encode(v V, id record.ID, ttl, cost time.Duration) ([]byte
 		return nil, fmt.Errorf("the value has %d bytes, Redis takes %d", len(rec), record.MaxLen)
 	}
 	return rec, nil
+}
+
+// bytes and decode ask the codec. One that panics refuses: much of this runs in the background, where nobody could recover.
+func (c *Cache[K, V]) bytes(dst []byte, v V) (_ []byte, err error) {
+	defer flight.Recover(&err)
+	return c.codec.Append(dst, v)
+}
+
+func (c *Cache[K, V]) decode(src []byte) (_ V, err error) {
+	defer flight.Recover(&err)
+	return c.codec.Decode(src)
 }
 
 // encodeMiss returns the bytes of a remembered miss.

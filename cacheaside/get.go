@@ -11,7 +11,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/record"
 )
 
-// PanicError is what a Get returns, wrapped, when the loader panicked.
+// PanicError is what a Get returns, wrapped, when the loader panicked, and a Set when the codec did.
 type PanicError = flight.PanicError
 
 // ErrLoadTimeout says that a load took longer than Load.Timeout.

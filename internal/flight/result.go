@@ -36,13 +36,16 @@ func Go[T any](work func() (T, error)) <-chan Result[T] {
 	done := make(chan Result[T], 1)
 	go func() {
 		r := Result[T]{Err: ErrGoexit}
-		defer func() {
-			if p := recover(); p != nil {
-				r.Err = &PanicError{p, debug.Stack()}
-			}
-			done <- r
-		}()
+		defer func() { done <- r }()
+		defer Recover(&r.Err)
 		r.Value, r.Err = work()
 	}()
 	return done
+}
+
+// Recover, deferred, turns a panic into an error.
+func Recover(err *error) {
+	if p := recover(); p != nil {
+		*err = &PanicError{p, debug.Stack()}
+	}
 }
