@@ -23,6 +23,8 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/record"
 	"github.com/mayflycache/mayfly/internal/truth"
@@ -89,6 +91,9 @@ func New[K comparable, V any](ns mayfly.Namespace[K, V], o Options) (*Store[K, V
 	}
 	if wrong := o.validate(ns.Plain, ns.Local != nil, ns.TTL); wrong != nil {
 		err = errors.Join(err, fmt.Errorf("sliding: %w", wrong))
+	}
+	if c, ok := ns.Redis.(*redis.ClusterClient); ok && ns.Local != nil && c.Options().ReadOnly {
+		err = errors.Join(err, errors.New("sliding: Namespace.Redis reads from replicas (ReadOnly), and Namespace.Local is set: a replica that lags would give copies of what was changed and told of before; use a client that reads from masters"))
 	}
 	if err != nil {
 		return nil, err
