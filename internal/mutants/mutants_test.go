@@ -51,7 +51,7 @@ var mutants = []struct {
 		"hex.EncodeToString(fill)", "hex.EncodeToString(nil)",
 		"TestLocksOfTwoFillsDiffer"},
 	{"a renewal without lock", "internal/lease/claim.go",
-		"return c.answer(set, s.one(ctx, set))", "_, _ = s, set; return Claimed{Claim: c}",
+		"answers[i] = claims[i].answer(cmds[n].(*redis.StringCmd), lost)", "_, _, _ = cmds, n, lost; answers[i] = Claimed{Claim: claims[i]}",
 		"TestProtocol/redistest"},
 	{"Hold is ignored", "internal/lease/write.go",
 		"case g.hold > 0:", "case g.hold < 0:",
