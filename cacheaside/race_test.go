@@ -180,7 +180,7 @@ func race(t *testing.T, rdb redis.UniversalClient, addrs []string) {
 	begun := time.Now()
 	void := func() bool { return refused < enough*rounds/longRounds || checked == 0 || *long && naiveStale == 0 }
 	played := 0
-	for ; played < rounds || void() && played < 20*rounds; played++ {
+	for ; played < rounds || void() && played < 6*rounds; played++ {
 		for _, r := range all {
 			r.Say("")
 		}
