@@ -129,3 +129,30 @@ func BenchmarkHit(b *testing.B) {
 		}
 	})
 }
+
+// counting is an observer that counts local hits, as that of metrics does.
+type counting struct {
+	seen
+	hits func() uint64
+}
+
+func (c *counting) ObserveLocal(_ string, hits func() uint64) { c.hits = hits }
+
+// A local hit counts once, however many copies it took: the index, the variant, what is known of its tags.
+func TestLocalHitsAreTold(t *testing.T) {
+	rdb, o := redistest.Start(t).Client(), &counting{}
+	opt := options(t, rdb)
+	local := mayfly.Must(mayfly.OpenLocal(t.Context(), mayfly.LocalOptions{Redis: rdb, Prefixes: []string{opt.Namespace.Prefix}, MaxBytes: 1 << 20}))
+	defer local.Close(context.Background())
+	opt.Namespace.Local, opt.Namespace.Observer = local, o
+	cache := must(t)(httpcache.NewCache(opt))
+	h := cache.Handler(http.HandlerFunc(servePage))
+	r := httptest.NewRequest("GET", "http://a.example/vary", nil)
+	eventually(t, "a local hit", func() bool {
+		h.ServeHTTP(&discard{header: make(http.Header)}, r)
+		return cache.Stats().Local > 0
+	})
+	if got := o.hits(); got != cache.Stats().Local {
+		t.Errorf("%d hits were told, %d there were", got, cache.Stats().Local)
+	}
+}

@@ -357,3 +357,29 @@ func TestARenewalThatPanics(t *testing.T) {
 		})
 	}
 }
+
+// A handler that writes the name of a field as it likes, past http.Header's methods, is understood all the same.
+func TestFieldsInAnyLetterCase(t *testing.T) {
+	w := serveTwins(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header()["cache-control"], w.Header()["vary"], w.Header()["cache-tag"] = []string{fresh}, []string{"X-Color"}, []string{"a"}
+		io.WriteString(w, "in "+r.Header.Get("X-Color"))
+	}))
+	ask := func(color string) (body string, hit bool) {
+		answer := raw(t, w.with, "GET / HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\nX-Color: "+color+"\r\n\r\n")
+		_, body = parted(answer)
+		return body, strings.Contains(answer, "\nCache-Status: mayfly; hit")
+	}
+	for i := range 2 {
+		for _, color := range []string{"red", "blue"} {
+			if body, hit := ask(color); body != "in "+color || hit != (i > 0) {
+				t.Errorf("%s: %q, a hit: %v", color, body, hit)
+			}
+		}
+	}
+	if err := w.cache.Purge(t.Context(), httpcache.Tag("a")); err != nil {
+		t.Fatal(err)
+	}
+	if _, hit := ask("red"); hit {
+		t.Error("it was served after its tag was purged")
+	}
+}
