@@ -209,7 +209,7 @@ func TestHostileTargets(t *testing.T) {
 	}
 	// Two keys of one Redis never say the same, and none holds what could be taken for the end of a URL.
 	for _, key := range keysOf(t, w.redis) {
-		if strings.ContainsAny(strings.TrimPrefix(key, "TestHostileTargets:"), " \t\r\n\x00\x7f\xff\"\\") && !strings.HasSuffix(key, "purges") && !strings.Contains(key, "?\xff") {
+		if strings.ContainsAny(strings.TrimPrefix(key, "TestHostileTargets:"), " \t\r\n\x00\x7f\"\\") {
 			t.Errorf("key %.200q", key)
 		}
 		if len(key) > 9<<10 {

@@ -1,0 +1,53 @@
+package httpcache
+
+import (
+	"errors"
+	"fmt"
+	"net/http"
+	"time"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/rfc9111"
+)
+
+const (
+	maxHeader = 256 << 10 // of a response that is stored, in bytes of its names and values
+	maxTags   = 1 << 10   // of one: each is looked up for a hit
+)
+
+var errTags = errors.New("it has more tags than are looked up, or it is not known which were purged")
+
+// What the RFCs do not speak of, as a cache has no bounds there.
+const (
+	tooLarge    rfc9111.Reason = "too-large" // its body, or its header
+	tooManyTags rfc9111.Reason = "tags"      // or a purge of one might have been missed
+)
+
+// refused tells why an answer is not stored, if that is not what its handler wanted: a bound was reached, or its header is
+// broken. Nobody is told again while it is remembered that the answer is not for others.
+func (a *attempt) refused(reason rfc9111.Reason, status int, header http.Header) {
+	if a.cache.ns.Observer == nil || a.exchange.s.pass || !a.fill.wanted() {
+		return
+	}
+	switch reason {
+	case tooLarge:
+		a.tell(mayfly.Fill, mayfly.Dropped, errTooLarge)
+	case tooManyTags:
+		a.tell(mayfly.Fill, mayfly.Dropped, errTags)
+	default:
+		if flaw := a.cache.rules.Flaw(reason, rfc9111.Exchange{Request: a.r, Status: status, Header: header, Sent: a.sent, Received: time.Now()}); flaw != "" {
+			a.tell(mayfly.Fill, mayfly.Dropped, fmt.Errorf("%s: %s", reason, flaw))
+		}
+	}
+}
+
+// drop is called when what is captured is not kept any more.
+func (a *attempt) drop(why error) {
+	detail := string(tooLarge)
+	if why == errHijacked {
+		detail = "hijacked"
+	}
+	if a.give(a.out.status >= 500, detail); a.fill.wanted() && !a.exchange.s.pass {
+		a.tell(mayfly.Fill, mayfly.Dropped, why)
+	}
+}
