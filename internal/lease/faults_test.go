@@ -213,7 +213,9 @@ func TestRecoveryWithinASecond(t *testing.T) {
 		srv.Hang()
 		for err := error(nil); !errors.Is(err, lease.ErrOpen); _, err = g.Look(t.Context(), "k", true) {
 		}
-		time.Sleep(10 * time.Second)
+		for err := lease.ErrOpen; errors.Is(err, lease.ErrOpen); _, err = g.Look(t.Context(), "k", true) { // until a probe has just failed
+			time.Sleep(10 * time.Millisecond)
+		}
 		srv.Thaw()
 		begun := time.Now()
 		for err := lease.ErrOpen; err != nil; _, err = g.Look(t.Context(), "k", true) {
