@@ -73,7 +73,7 @@ const (
 	Stale    Outcome = "stale"     // read: past its TTL and within its window
 	Negative Outcome = "negative"  // read: remembered as absent at the origin
 	Miss     Outcome = "miss"      // read: had to be loaded
-	Bypass   Outcome = "bypass"    // read: Redis could not be asked
+	Bypass   Outcome = "bypass"    // read: Redis could not be asked, or not for this request: Err says why
 	Refused  Outcome = "refused"   // fill: somebody deleted or replaced the key meanwhile
 	TimedOut Outcome = "timed_out"
 	Dropped  Outcome = "dropped" // a bound was reached
