@@ -3,7 +3,9 @@ package cacheaside_test
 import (
 	"bytes"
 	"context"
+	"database/sql"
 	"encoding/gob"
+	"errors"
 	"fmt"
 	"net"
 	"time"
@@ -14,6 +16,7 @@ import (
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/cacheaside"
 	"github.com/mayflycache/mayfly/jitter"
+	"github.com/mayflycache/mayfly/redistest"
 )
 
 func Example() {
@@ -43,6 +46,104 @@ func Example() {
 	// <nil>
 	// asking the database for 1001
 	// Ada <nil>
+}
+
+// A loader's error that means "no such row" is told by NotFound, and remembered for MissTTL. Callers see mayfly.ErrNotFound.
+func Example_notFound() {
+	rdb, stop := startRedis()
+	defer stop()
+	ctx := context.Background()
+
+	queryUser := func(_ context.Context, id int64) (string, error) {
+		fmt.Println("asking the database for", id)
+		return "", sql.ErrNoRows
+	}
+	cache, err := cacheaside.New(mayfly.Namespace[int64, string]{
+		Name: "users", Redis: rdb, Prefix: "cache:user:", TTL: time.Hour,
+	}, queryUser, cacheaside.Options{
+		NotFound: func(err error) bool { return errors.Is(err, sql.ErrNoRows) },
+		MissTTL:  time.Minute,
+		Faults:   cacheaside.Faults{RedisTimeout: time.Second},
+	})
+	if err != nil {
+		panic(err)
+	}
+	defer cache.Close(ctx)
+
+	for range 2 {
+		_, err := cache.Get(ctx, 7)
+		fmt.Println(errors.Is(err, mayfly.ErrNotFound))
+	}
+	// Output:
+	// asking the database for 7
+	// true
+	// true
+}
+
+// GetMany reads what is stored in one trip, and asks a batch loader once for the rest.
+func ExampleNewBatch() {
+	rdb, stop := startRedis()
+	defer stop()
+	ctx := context.Background()
+
+	queryUsers := func(_ context.Context, ids []int64) (map[int64]string, error) {
+		fmt.Println("asking the database for", len(ids))
+		return map[int64]string{1: "Ada", 2: "Grace"}, nil // 3 does not exist
+	}
+	cache, err := cacheaside.NewBatch(mayfly.Namespace[int64, string]{
+		Name: "users", Redis: rdb, Prefix: "cache:user:", TTL: time.Hour,
+	}, queryUsers, cacheaside.Options{Faults: cacheaside.Faults{RedisTimeout: time.Second}})
+	if err != nil {
+		panic(err)
+	}
+	defer cache.Close(ctx)
+
+	fmt.Println(cache.GetMany(ctx, []int64{1, 2, 3}))
+	fmt.Println(cache.GetMany(ctx, []int64{1, 2}))
+	// Output:
+	// asking the database for 3
+	// map[1:Ada 2:Grace] <nil>
+	// map[1:Ada 2:Grace] <nil>
+}
+
+// With IfError a value that has expired is served if the origin fails.
+func ExampleStale() {
+	srv, err := redistest.Run() // a Redis whose clock can be moved
+	if err != nil {
+		panic(err)
+	}
+	defer srv.Close()
+	ctx := context.Background()
+
+	var failure error
+	rate := func(context.Context, string) (float64, error) {
+		fmt.Println("asking the bank")
+		return 1.09, failure
+	}
+	cache, err := cacheaside.New(mayfly.Namespace[string, float64]{
+		Name: "rates", Redis: srv.Client(), Prefix: "cache:rate:", TTL: time.Minute,
+	}, rate, cacheaside.Options{
+		Stale:  cacheaside.Stale{IfError: time.Hour},
+		Faults: cacheaside.Faults{RedisTimeout: time.Second}, // how long a call waits for Redis; the default is 150 ms
+	})
+	if err != nil {
+		panic(err)
+	}
+	defer cache.Close(ctx)
+
+	fmt.Println(cache.Get(ctx, "EUR"))
+	failure = errors.New("the bank is closed")
+	srv.Advance(10 * time.Minute)
+	fmt.Println(cache.Get(ctx, "EUR"))
+	srv.Advance(time.Hour)
+	fmt.Println(cache.Get(ctx, "EUR"))
+	// Output:
+	// asking the bank
+	// 1.09 <nil>
+	// asking the bank
+	// 1.09 <nil>
+	// asking the bank
+	// 0 cacheaside: get "cache:rate:EUR": the bank is closed
 }
 
 // A Codec is three methods, for msgpack or protobuf as here for gob.
@@ -76,8 +177,9 @@ func Example_codec() {
 func startRedis() (redis.UniversalClient, func()) {
 	m := miniredis.NewMiniRedis()
 	rdb := redis.NewClient(&redis.Options{
-		Addr:   "127.0.0.1:1",
-		Dialer: func(context.Context, string, string) (net.Conn, error) { return m.Dial() },
+		Addr:                  "127.0.0.1:1",
+		Dialer:                func(context.Context, string, string) (net.Conn, error) { return m.Dial() },
+		ContextTimeoutEnabled: true,
 	})
 	return rdb, func() { rdb.Close(); m.Close() }
 }
