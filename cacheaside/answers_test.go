@@ -312,7 +312,7 @@ func TestSlotsThatMove(t *testing.T) {
 		c := must[int, user](t)(cacheaside.New(ns, func(_ context.Context, key int) (user, error) { loads.Add(1); return user{Version: key}, nil }, cacheaside.Options{}))
 		c.Get(t.Context(), 1)
 		owner.Store("10.0.0.2:1")
-		for _, command := range []string{"get", "pttl", "set", "evalsha"} {
+		for _, command := range []string{"get", "pttl", "set", "evalsha", "eval"} {
 			for range 100 { // from now on
 				nodes["10.0.0.1:1"].FailNext(command, "MOVED 1 10.0.0.2:1")
 			}
