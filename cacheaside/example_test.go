@@ -181,5 +181,8 @@ func startRedis() (redis.UniversalClient, func()) {
 		Dialer:                func(context.Context, string, string) (net.Conn, error) { return m.Dial() },
 		ContextTimeoutEnabled: true,
 	})
+	if err := rdb.Ping(context.Background()).Err(); err != nil { // connects now, so that no example waits for it
+		panic(err)
+	}
 	return rdb, func() { rdb.Close(); m.Close() }
 }
