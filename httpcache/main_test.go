@@ -6,7 +6,6 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"os"
-	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -137,30 +136,8 @@ func eventually(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// silent drops what go-redis says about servers that these tests break.
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
-
 // TestMain runs the tests, or one of the processes that they start of this same program, and looks for goroutines of
 // the cache that outlived it.
 func TestMain(m *testing.M) {
-	redis.SetLogger(silent{})
-	code := processes.Main(m)
-	if left := stacks("mayfly/httpcache.(*"); code == 0 && left != "" {
-		os.Stderr.WriteString("goroutines that outlived their cache:\n" + left)
-		code = 1
-	}
-	os.Exit(code)
-}
-
-// stacks returns the stacks of goroutines that run something named so.
-func stacks(name string) (found string) {
-	buf := make([]byte, 1<<20)
-	for _, stack := range strings.Split(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
-		if strings.Contains(stack, name) && !strings.Contains(stack, "main.main") {
-			found += stack + "\n\n"
-		}
-	}
-	return found
+	os.Exit(processes.Main(m, "mayfly/httpcache.(*"))
 }
