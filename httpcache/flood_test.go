@@ -133,6 +133,7 @@ func TestManyVariantsThatAreNotForOthers(t *testing.T) {
 	flood(t, h, 1)
 	say = "private"
 	flood(t, h, 5000)
+	eventually(t, "nothing is left of them", func() bool { return rdb.DBSize(t.Context()).Val() == 2 }) // while a lease is given up, a fill is refused
 	say = fresh
 	r := httptest.NewRequest("GET", "http://a.example/", nil)
 	r.Header.Set("X-Color", "color-4999") // which is remembered
