@@ -15,7 +15,7 @@ lint:
 	@out=$$(gofmt -l .); test -z "$$out" || { echo "gofmt would change:"; echo "$$out"; exit 1; }
 	go vet ./...
 	$(TOOL) staticcheck ./...
-	go test -count=1 ./internal/deps
+	go test -count=1 ./internal/checks/imports
 	$(TOOL) actionlint -shellcheck= -pyflakes= .github/workflows/*.yml
 
 race:
@@ -33,11 +33,11 @@ diff: export MAYFLY_REQUIRE_REDIS = 1
 diff: ## the tests that need a real Redis, which .ci/redis fetches, none skipped; then COMMANDS commands compared with it
 	export MAYFLY_REDIS_BIN=$$(.ci/redis) MAYFLY_REDIS7_BIN=$$(.ci/redis 7.0) MAYFLY_VALKEY_BIN=$$(.ci/redis valkey) && \
 		go test -count=1 ./... && \
-		go test -count=1 -timeout=6h -v -run='^TestDifferential$$' ./internal/engine -seed=0 -commands=$(COMMANDS)
+		go test -count=1 -timeout=6h -v -run='^TestDifferential$$' ./internal/redis/engine -seed=0 -commands=$(COMMANDS)
 
 given: ## the suites of the patterns with the server of MAYFLY_REDIS_URL, of any version, which they empty
 	@test -n "$$MAYFLY_REDIS_URL" || { echo "MAYFLY_REDIS_URL is not set: redis://host:port of a server that may be emptied"; exit 2; }
-	go test -count=1 -p 1 -parallel 1 ./cacheaside ./httpcache ./navsession ./sliding ./ttlguard ./internal/lease
+	go test -count=1 -p 1 -parallel 1 ./cacheaside ./httpcache ./navsession ./sliding ./ttlguard ./internal/client/lease
 	cd examples && go test -count=1 -p 1 -parallel 1 ./api ./shop ./worker
 
 examples: ## the programs of examples, and the README's code in a module of its own; .ci/postgres finds what one of them needs
@@ -47,11 +47,11 @@ apidiff: ## what changed in the API since the latest tag
 	.ci/apidiff
 
 mutants: ## breaks the cache's protocol on purpose, rule by rule: each must be noticed. Ten minutes
-	go test -count=1 -timeout 30m -v -run Caught ./internal/mutants -mutants
+	go test -count=1 -timeout 30m -v -run Caught ./internal/checks/mutants -mutants
 
 bench: ## measures and rewrites the tables of docs/performance.md and docs/dead-keys.svg
-	go run ./internal/expiry/deadplot > docs/dead-keys.svg
-	cd internal/bench && go run .
+	cd bench && go run ./deadplot > ../docs/dead-keys.svg
+	cd bench && go run .
 
 vuln: ## needs the network
 	$(TOOL) govulncheck ./...

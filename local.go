@@ -9,8 +9,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/mayflycache/mayfly/internal/coherence"
-	"github.com/mayflycache/mayfly/internal/lease"
+	"github.com/mayflycache/mayfly/internal/client/lease"
+	"github.com/mayflycache/mayfly/internal/client/local"
 )
 
 // LocalOptions set up a [Local]. Redis and Prefixes are required, and so is a bound, MaxBytes or MaxEntries.
@@ -52,24 +52,24 @@ type Rung uint8
 
 const (
 	// Off: there is no connection now, and no copy is served.
-	Off = Rung(coherence.Off)
+	Off = Rung(local.Off)
 
 	// ShortTTL: the server allows no way to hear of changes, so copies live for LocalOptions.ShortTTL.
-	ShortTTL = Rung(coherence.ShortTTL)
+	ShortTTL = Rung(local.ShortTTL)
 
 	// PubSub: processes that use this library tell each other what they write. Changes by others are not heard.
-	PubSub = Rung(coherence.PubSub)
+	PubSub = Rung(local.PubSub)
 
 	// Tracking: the server tells of every change, whoever makes it.
-	Tracking = Rung(coherence.Tracking)
+	Tracking = Rung(local.Tracking)
 )
 
 // String returns the rung's stable name, fit for a label.
-func (r Rung) String() string { return coherence.Rung(r).String() }
+func (r Rung) String() string { return local.Rung(r).String() }
 
 // Local is a tier of copies in this process's memory, in front of Redis, and kept in step with it. One serves many
 // namespaces, within one budget; each names it as its Local. It is safe for concurrent use. Close it after the caches.
-type Local struct{ tier *coherence.Tier }
+type Local struct{ tier *local.Tier }
 
 // OpenLocal opens a tier of local copies. It connects, and returns when it hears Redis or found that it cannot, or when
 // ctx ends. A Redis that cannot be reached is no error: nothing local is served until it can be. Errors are about o.
@@ -77,7 +77,7 @@ func OpenLocal(ctx context.Context, o LocalOptions) (*Local, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("mayfly: %w", err)
 	}
-	co := coherence.Options{
+	co := local.Options{
 		Redis: o.Redis, Prefixes: o.Prefixes, MaxBytes: o.MaxBytes, MaxEntries: o.MaxEntries,
 		MaxTTL: o.MaxTTL, Silence: o.Silence, ShortTTL: o.ShortTTL,
 	}
@@ -88,14 +88,14 @@ func OpenLocal(ctx context.Context, o LocalOptions) (*Local, error) {
 		co.ShortTTL = time.Second
 	}
 	if o.Observer != nil {
-		co.Moved = func(to coherence.Rung, why error) {
+		co.Moved = func(to local.Rung, why error) {
 			o.Observer.Observe(context.Background(), Event{Kind: Coherence, Outcome: Outcome(to.String()), Err: why})
 		}
 		co.Lag = func(took time.Duration) {
 			o.Observer.Observe(context.Background(), Event{Kind: Lag, Outcome: OK, Took: took})
 		}
 	}
-	t, err := coherence.Open(ctx, co)
+	t, err := local.Open(ctx, co)
 	if err != nil {
 		return nil, fmt.Errorf("mayfly: %w", err)
 	}
@@ -177,7 +177,7 @@ func (l *Local) Close(ctx context.Context) error {
 }
 
 // Tier is for the patterns of this module: what it returns cannot be named elsewhere.
-func (l *Local) Tier() *coherence.Tier { return l.tier }
+func (l *Local) Tier() *local.Tier { return l.tier }
 
 // serves returns an error if a namespace cannot use the tier.
 func (l *Local) serves(rdb redis.UniversalClient, prefix string) error {

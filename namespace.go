@@ -8,8 +8,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/mayflycache/mayfly/internal/keyform"
-	"github.com/mayflycache/mayfly/internal/lease"
+	"github.com/mayflycache/mayfly/internal/client/keyform"
+	"github.com/mayflycache/mayfly/internal/client/lease"
 	"github.com/mayflycache/mayfly/jitter"
 )
 

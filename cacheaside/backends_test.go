@@ -9,7 +9,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/mayflycache/mayfly/internal/backends"
+	"github.com/mayflycache/mayfly/internal/testkit/backends"
 	"github.com/mayflycache/mayfly/redistest"
 )
 

@@ -35,12 +35,12 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/earlyrefresh"
-	"github.com/mayflycache/mayfly/internal/doubts"
-	"github.com/mayflycache/mayfly/internal/flight"
-	"github.com/mayflycache/mayfly/internal/keyform"
-	"github.com/mayflycache/mayfly/internal/lease"
-	"github.com/mayflycache/mayfly/internal/record"
-	"github.com/mayflycache/mayfly/internal/works"
+	"github.com/mayflycache/mayfly/internal/client/background"
+	"github.com/mayflycache/mayfly/internal/client/flight"
+	"github.com/mayflycache/mayfly/internal/client/keyform"
+	"github.com/mayflycache/mayfly/internal/client/lease"
+	"github.com/mayflycache/mayfly/internal/client/record"
+	"github.com/mayflycache/mayfly/internal/client/redelete"
 )
 
 // Cache is a read-through cache of one namespace. It is safe for concurrent use. Close it to end its background work.
@@ -57,11 +57,11 @@ type Cache[K comparable, V any] struct {
 
 	guard     *lease.Guard
 	flights   flight.Group[outcome[V]]
-	works     *works.Group
+	works     *background.Group
 	renewing  chan struct{} // holds one element per renewal that runs
 	unguarded chan struct{} // holds one element per load that runs because Redis could not be asked
 	quiet     quiet
-	doubts    *doubts.Doubts
+	doubts    *redelete.Doubts
 	near      *near[V] // nil: no local tier
 }
 
@@ -138,8 +138,8 @@ func build[K comparable, V any](ns mayfly.Namespace[K, V], noLoader bool, o Opti
 	}
 	c.format = record.FormatOf(c.codec.Format())
 	c.flights.Abandon = o.Load.Abandon
-	c.works = works.New(mayfly.ErrClosed)
-	c.doubts = doubts.New(doubts.Options{Limit: o.Faults.Queue, Works: c.works, Again: c.deleteAgain, Dropped: c.tellDropped})
+	c.works = background.New(mayfly.ErrClosed)
+	c.doubts = redelete.New(redelete.Options{Limit: o.Faults.Queue, Works: c.works, Again: c.deleteAgain, Dropped: c.tellDropped})
 	lo := lease.Options{Redis: ns.Redis, Timeout: o.Faults.RedisTimeout, Plain: ns.Plain, Hold: o.Hold, Breaker: c.breakerChanged}
 	if c.near = newNear(ns); c.near != nil {
 		lo.Pushes, lo.Moved = c.near.tier.Watch, c.near.tier.Moved

@@ -20,8 +20,8 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/cacheaside"
-	"github.com/mayflycache/mayfly/internal/processes"
-	"github.com/mayflycache/mayfly/internal/realredis"
+	"github.com/mayflycache/mayfly/internal/testkit/processes"
+	"github.com/mayflycache/mayfly/internal/testkit/realredis"
 )
 
 var coherenceFor = flag.Duration("coherence", 8*time.Second, "how long processes with local tiers are disturbed")

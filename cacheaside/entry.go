@@ -9,9 +9,9 @@ import (
 	"github.com/klauspost/compress/s2"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/internal/flight"
-	"github.com/mayflycache/mayfly/internal/lease"
-	"github.com/mayflycache/mayfly/internal/record"
+	"github.com/mayflycache/mayfly/internal/client/flight"
+	"github.com/mayflycache/mayfly/internal/client/lease"
+	"github.com/mayflycache/mayfly/internal/client/record"
 )
 
 // Source says where a value came from.

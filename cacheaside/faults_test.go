@@ -15,7 +15,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/cacheaside"
-	"github.com/mayflycache/mayfly/internal/realredis"
+	"github.com/mayflycache/mayfly/internal/testkit/realredis"
 )
 
 // However Redis is gone, all callers are served, also with go-redis's defaults. What it costs them is TestRedisIsGoneInTime's.

@@ -15,7 +15,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/cacheaside"
-	"github.com/mayflycache/mayfly/internal/processes"
+	"github.com/mayflycache/mayfly/internal/testkit/processes"
 )
 
 // Two caches are as two processes: they share nothing but Redis.
@@ -227,7 +227,7 @@ func TestALoaderPastItsTimeout(t *testing.T) {
 
 // running counts the goroutines of caches.
 func running() (n int) {
-	for _, name := range []string{"cacheaside.(*", "internal/lease.(*", "internal/flight."} {
+	for _, name := range []string{"cacheaside.(*", "internal/client/lease.(*", "internal/client/flight."} {
 		n += len(processes.Stacks("mayfly/" + name))
 	}
 	return n

@@ -7,9 +7,9 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/internal/flight"
-	"github.com/mayflycache/mayfly/internal/lease"
-	"github.com/mayflycache/mayfly/internal/record"
+	"github.com/mayflycache/mayfly/internal/client/flight"
+	"github.com/mayflycache/mayfly/internal/client/lease"
+	"github.com/mayflycache/mayfly/internal/client/record"
 )
 
 // pending is one key on its way from a miss to a value.

@@ -13,7 +13,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/cacheaside"
-	"github.com/mayflycache/mayfly/internal/processes"
+	"github.com/mayflycache/mayfly/internal/testkit/processes"
 )
 
 // long is for experiments at their full length, and for what needs much memory.

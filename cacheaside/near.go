@@ -6,11 +6,11 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/internal/coherence"
-	"github.com/mayflycache/mayfly/internal/keyform"
-	"github.com/mayflycache/mayfly/internal/lease"
-	"github.com/mayflycache/mayfly/internal/record"
-	"github.com/mayflycache/mayfly/internal/tier"
+	"github.com/mayflycache/mayfly/internal/client/keyform"
+	"github.com/mayflycache/mayfly/internal/client/lease"
+	"github.com/mayflycache/mayfly/internal/client/local"
+	"github.com/mayflycache/mayfly/internal/client/localstore"
+	"github.com/mayflycache/mayfly/internal/client/record"
 )
 
 // near is this cache's part of the local tier; nil is none. What the cache keeps to:
@@ -22,8 +22,8 @@ import (
 //
 // so that a copy is never older than the last change this process has heard of, and it has heard of its own.
 type near[V any] struct {
-	tier   *coherence.Tier
-	view   *tier.View[held[V]]
+	tier   *local.Tier
+	view   *localstore.View[held[V]]
 	clone  func(V) V // may be nil
 	cost   func(V) int
 	prefix string
@@ -47,7 +47,7 @@ func newNear[K comparable, V any](ns mayfly.Namespace[K, V]) *near[V] {
 		return nil
 	}
 	t := ns.Local.Tier()
-	view := tier.NewView[held[V]](t.Store())
+	view := localstore.NewView[held[V]](t.Store())
 	if o, ok := ns.Observer.(mayfly.LocalObserver); ok {
 		o.ObserveLocal(ns.Name, view.Hits())
 	}
@@ -55,15 +55,15 @@ func newNear[K comparable, V any](ns mayfly.Namespace[K, V]) *near[V] {
 }
 
 // begin draws a ticket for the read of key that follows.
-func (n *near[V]) begin(key string) coherence.Ticket {
+func (n *near[V]) begin(key string) local.Ticket {
 	if n == nil {
-		return coherence.Ticket{}
+		return local.Ticket{}
 	}
 	return n.tier.Begin(key)
 }
 
 // insert keeps a copy of what was found under ticket t, if it is fresh and has an end.
-func (n *near[V]) insert(key string, t coherence.Ticket, f lease.Found, s sight[V]) {
+func (n *near[V]) insert(key string, t local.Ticket, f lease.Found, s sight[V]) {
 	left := f.Left - f.Header.Window
 	if n == nil || s.standing != fresh || left <= 0 || f.Left <= 0 {
 		return
@@ -79,7 +79,7 @@ func (n *near[V]) insert(key string, t coherence.Ticket, f lease.Found, s sight[
 	if n.cost != nil && !s.negative {
 		size = n.cost(s.entry.Value)
 	}
-	coherence.Insert(n.tier, n.view, key, t, h, heldCost+int64(size), left)
+	local.Insert(n.tier, n.view, key, t, h, heldCost+int64(size), left)
 }
 
 func (n *near[V]) copy(v V) V {

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/mayflycache/mayfly/internal/flight"
-	"github.com/mayflycache/mayfly/internal/lease"
+	"github.com/mayflycache/mayfly/internal/client/flight"
+	"github.com/mayflycache/mayfly/internal/client/lease"
 )
 
 // watch is what has to be seen to while a load runs.

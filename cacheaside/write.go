@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/internal/lease"
+	"github.com/mayflycache/mayfly/internal/client/lease"
 )
 
 // Set stores v under key for the namespace's TTL. The last writer wins; a load in flight does not overwrite it. After a change

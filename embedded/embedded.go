@@ -22,8 +22,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
-	"github.com/mayflycache/mayfly/internal/engine"
-	"github.com/mayflycache/mayfly/internal/server"
+	"github.com/mayflycache/mayfly/internal/redis/engine"
+	"github.com/mayflycache/mayfly/internal/redis/server"
 )
 
 // Options set up a DB. The zero value has no password and no limit of memory.

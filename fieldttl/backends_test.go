@@ -11,8 +11,8 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/fieldttl"
-	"github.com/mayflycache/mayfly/internal/backends"
-	"github.com/mayflycache/mayfly/internal/realredis"
+	"github.com/mayflycache/mayfly/internal/testkit/backends"
+	"github.com/mayflycache/mayfly/internal/testkit/realredis"
 )
 
 // behaviours hold on every backend, in both ways. Each uses keys of its own, and waits for nothing.

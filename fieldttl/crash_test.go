@@ -10,8 +10,8 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/fieldttl"
-	"github.com/mayflycache/mayfly/internal/processes"
-	"github.com/mayflycache/mayfly/internal/realredis"
+	"github.com/mayflycache/mayfly/internal/testkit/processes"
+	"github.com/mayflycache/mayfly/internal/testkit/realredis"
 )
 
 // A process that is killed while it sets leaves no key without an end, and no field without the end of its tag.

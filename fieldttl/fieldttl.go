@@ -41,12 +41,12 @@ import (
 	"reflect"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/internal/truth"
+	"github.com/mayflycache/mayfly/internal/client/onlycopy"
 )
 
 // Store keeps one hash per key. It is safe for concurrent use, starts no goroutine and needs no Close.
 type Store[K comparable, T any] struct {
-	room   truth.Room[K, T]
+	room   onlycopy.Room[K, T]
 	plan   *plan
 	server server
 }
@@ -54,7 +54,7 @@ type Store[K comparable, T any] struct {
 // New returns a store of ns, whose TTL is that of the keys. It reads T's tags and does no I/O. An error about a tag names the
 // field and the tag. Namespace.Codec and Local must be nil: each field has its own form, and hashes are not copied.
 func New[K comparable, T any](ns mayfly.Namespace[K, T]) (*Store[K, T], error) {
-	room, err := truth.Of("fieldttl", ns)
+	room, err := onlycopy.Of("fieldttl", ns)
 	if ns.Codec != nil {
 		err = errors.Join(err, errors.New("fieldttl: Namespace.Codec must be nil: each field is written in its own form"))
 	}

@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/internal/truth"
+	"github.com/mayflycache/mayfly/internal/client/onlycopy"
 )
 
 // Get returns the value of key as it is now, or [mayfly.ErrNotFound]: it was never set, was deleted, its time came, or all its
@@ -57,7 +57,7 @@ func (s *Store[K, T]) GetAndTouch(ctx context.Context, key K, fields ...string) 
 			}
 		})
 		if _, err := pipe.Exec(ctx); err != nil {
-			return s.room.Typed(ctx, full, truth.Repeated(err))
+			return s.room.Typed(ctx, full, onlycopy.Repeated(err))
 		}
 		for _, p := range parts {
 			if err := e.fill(p.fields, p.cmd.Val()); err != nil {

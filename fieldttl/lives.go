@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/internal/truth"
+	"github.com/mayflycache/mayfly/internal/client/onlycopy"
 )
 
 // Touch gives fields their whole TTL again. Where one has ended, or the hash has, it returns [mayfly.ErrNotFound], and the others are
@@ -49,7 +49,7 @@ func (s *Store[K, T]) each(ctx context.Context, full string, fields []int, comma
 		parts, asked = append(parts, cmd), append(asked, fields)
 	})
 	if _, err := pipe.Exec(ctx); err != nil {
-		return s.room.Typed(ctx, full, truth.Repeated(err))
+		return s.room.Typed(ctx, full, onlycopy.Repeated(err))
 	}
 	var gone []string
 	for p, cmd := range parts {
@@ -71,7 +71,7 @@ const notThere = -2 // of a field, or a key
 func (s *Store[K, T]) Renew(ctx context.Context, key K) error {
 	return s.do(ctx, "renew", key, func(full string, _ way) error {
 		renewed := redis.NewIntCmd(ctx, "pexpire", full, s.ttl())
-		err := s.room.Transact(ctx, full, truth.Hash, redis.NewCmd(ctx, "hlen", full), renewed)
+		err := s.room.Transact(ctx, full, onlycopy.Hash, redis.NewCmd(ctx, "hlen", full), renewed)
 		if err == nil && renewed.Val() == 0 {
 			return mayfly.ErrNotFound
 		}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/mayflycache/mayfly/internal/truth"
+	"github.com/mayflycache/mayfly/internal/client/onlycopy"
 )
 
 // Set stores value under key, whole: every field is written with its TTL, the key gets the namespace's, and of what was there before
@@ -95,7 +95,7 @@ func (s *Store[K, T]) write(ctx context.Context, full string, way way, value *T,
 	if len(absent) > 2 {
 		add(absent)
 	}
-	return s.room.Transact(ctx, full, truth.Hash, append(cmds, end)...)
+	return s.room.Transact(ctx, full, onlycopy.Hash, append(cmds, end)...)
 }
 
 // ttl is that of a key, in milliseconds.
@@ -103,7 +103,7 @@ func (s *Store[K, T]) ttl() int64 { return s.room.Jitter.TTL(s.room.TTL).Millise
 
 // once sends a write of full, once.
 func (s *Store[K, T]) once(ctx context.Context, full string, args ...any) error {
-	cmd := truth.Once(ctx, args...)
+	cmd := onlycopy.Once(ctx, args...)
 	s.room.Redis.Process(ctx, cmd)
 	return s.room.ExplainWrite(ctx, full, cmd.Err())
 }

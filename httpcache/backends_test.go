@@ -5,7 +5,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/mayflycache/mayfly/internal/backends"
+	"github.com/mayflycache/mayfly/internal/testkit/backends"
 )
 
 // behaviours hold on every backend. Each uses keys of its own, and no clock.

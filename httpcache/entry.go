@@ -7,12 +7,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mayflycache/mayfly/internal/lease"
-	"github.com/mayflycache/mayfly/internal/record"
+	"github.com/mayflycache/mayfly/internal/client/lease"
+	"github.com/mayflycache/mayfly/internal/client/record"
 	"github.com/mayflycache/mayfly/internal/rfc9111"
 )
 
-// What stands in Redis, after the header of internal/record, is one of four things, told by its first byte. Numbers are
+// What stands in Redis, after the header of internal/client/record, is one of four things, told by its first byte. Numbers are
 // varints, texts and lists have their length before them:
 //
 //	'r'  ends, head, body    a response; head is everything but the body, with its length before it

@@ -31,11 +31,11 @@ import (
 	"net/http"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/internal/doubts"
-	"github.com/mayflycache/mayfly/internal/flight"
-	"github.com/mayflycache/mayfly/internal/lease"
+	"github.com/mayflycache/mayfly/internal/client/background"
+	"github.com/mayflycache/mayfly/internal/client/flight"
+	"github.com/mayflycache/mayfly/internal/client/lease"
+	"github.com/mayflycache/mayfly/internal/client/redelete"
 	"github.com/mayflycache/mayfly/internal/rfc9111"
-	"github.com/mayflycache/mayfly/internal/works"
 )
 
 // Cache is a shared cache of responses. It is safe for concurrent use. Close it to end its background work.
@@ -50,10 +50,10 @@ type Cache struct {
 	guard      *lease.Guard
 	near       *near // nil: no local tier
 	flights    flight.Group[outcome]
-	works      *works.Group
+	works      *background.Group
 	renewing   chan struct{} // holds one element per renewal that runs
 	epochs     epochs
-	doubts     *doubts.Doubts
+	doubts     *redelete.Doubts
 	quiet      recent // renewals that others do, or that failed
 	passes     recent // variants whose answers were not for others
 	floods     floods
@@ -82,8 +82,8 @@ func NewCache(o Options) (*Cache, error) {
 		renewing: make(chan struct{}, o.Shared.Renewals), stats: new(counters),
 	}
 	c.routes, _ = newRoutes(o.Override) // its error was one of validate's
-	c.works = works.New(mayfly.ErrClosed)
-	c.doubts = doubts.New(doubts.Options{Limit: o.Faults.Queue, Works: c.works, Again: c.purgeAgain, Dropped: c.tellDropped})
+	c.works = background.New(mayfly.ErrClosed)
+	c.doubts = redelete.New(redelete.Options{Limit: o.Faults.Queue, Works: c.works, Again: c.purgeAgain, Dropped: c.tellDropped})
 	lo := lease.Options{Redis: c.ns.Redis, Timeout: o.Faults.RedisTimeout, Breaker: c.breakerChanged}
 	if c.near = newNear(c.ns, c.stats.local.Load); c.near != nil {
 		lo.Pushes, lo.Moved = c.near.tier.Watch, c.near.tier.Moved

@@ -15,7 +15,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/httpcache"
-	"github.com/mayflycache/mayfly/internal/processes"
+	"github.com/mayflycache/mayfly/internal/testkit/processes"
 )
 
 // patient is for tests that are not about time, on machines that are busy with others.

@@ -4,7 +4,7 @@ import (
 	"net/http"
 	"time"
 
-	"github.com/mayflycache/mayfly/internal/lease"
+	"github.com/mayflycache/mayfly/internal/client/lease"
 	"github.com/mayflycache/mayfly/internal/rfc9111"
 )
 

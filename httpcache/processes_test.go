@@ -19,8 +19,8 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/httpcache"
-	"github.com/mayflycache/mayfly/internal/processes"
-	"github.com/mayflycache/mayfly/internal/realredis"
+	"github.com/mayflycache/mayfly/internal/testkit/processes"
+	"github.com/mayflycache/mayfly/internal/testkit/realredis"
 )
 
 func init() { processes.Roles["front"] = front }

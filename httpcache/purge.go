@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/internal/coherence"
-	"github.com/mayflycache/mayfly/internal/lease"
+	"github.com/mayflycache/mayfly/internal/client/lease"
+	"github.com/mayflycache/mayfly/internal/client/local"
 )
 
 // Target is what a purge is about: see [URL], [Prefix] and [Tag].
@@ -236,7 +236,7 @@ func (c *Cache) purged(ctx context.Context, r *response) (bool, error) {
 
 // lookTags reads barriers, and keeps copies of them, or of that there is none.
 func (c *Cache) lookTags(ctx context.Context, keys []string) []lease.Answer {
-	tickets := make([]coherence.Ticket, len(keys))
+	tickets := make([]local.Ticket, len(keys))
 	for i, key := range keys {
 		tickets[i] = c.near.begin(key)
 	}

@@ -10,8 +10,8 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/internal/lease"
-	"github.com/mayflycache/mayfly/internal/record"
+	"github.com/mayflycache/mayfly/internal/client/lease"
+	"github.com/mayflycache/mayfly/internal/client/record"
 )
 
 // keepAnswer begins to store r, while the client still gets it, and lets those go on who wait for it. The returned function

@@ -13,7 +13,7 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly/httpcache"
-	"github.com/mayflycache/mayfly/internal/chromium"
+	"github.com/mayflycache/mayfly/internal/testkit/chromium"
 	"github.com/mayflycache/mayfly/redistest"
 )
 

@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/internal/backends"
+	"github.com/mayflycache/mayfly/internal/testkit/backends"
 	"github.com/mayflycache/mayfly/navsession"
 )
 

@@ -8,13 +8,13 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/internal/truth"
+	"github.com/mayflycache/mayfly/internal/client/onlycopy"
 )
 
 // Counter counts the page views of each user's visit and keeps none of them: the documentation's variant with INCR instead of
 // RPUSH. It is safe for concurrent use, starts no goroutine and needs no Close.
 type Counter[K comparable] struct {
-	room truth.Room[K, int64]
+	room onlycopy.Room[K, int64]
 	idle any
 }
 
@@ -40,7 +40,7 @@ func (c *Counter[K]) Record(ctx context.Context, user K) (views int64, err error
 	}
 	begun := time.Now()
 	incr := redis.NewIntCmd(ctx, "incr", full)
-	if err = c.room.Transact(ctx, full, truth.Counter, incr, redis.NewCmd(ctx, "pexpire", full, c.idle)); err != nil {
+	if err = c.room.Transact(ctx, full, onlycopy.Counter, incr, redis.NewCmd(ctx, "pexpire", full, c.idle)); err != nil {
 		err = c.room.Fail("count a page of", user, err)
 	}
 	wrote(ctx, c.room.Observer, c.room.Name, full, begun, err)
@@ -64,7 +64,7 @@ func (c *Counter[K]) Len(ctx context.Context, user K) (int64, error) {
 func (c *Counter[K]) End(ctx context.Context, user K) error {
 	full, err := c.room.FullKey(user)
 	if err == nil {
-		end := truth.Once(ctx, "getdel", full) // unlike DEL it fails where a key is no string
+		end := onlycopy.Once(ctx, "getdel", full) // unlike DEL it fails where a key is no string
 		c.room.Redis.Process(ctx, end)
 		if err = c.room.ExplainWrite(ctx, full, end.Err()); errors.Is(err, mayfly.ErrNotFound) {
 			err = nil

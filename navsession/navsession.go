@@ -37,7 +37,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/internal/truth"
+	"github.com/mayflycache/mayfly/internal/client/onlycopy"
 )
 
 // Options set up a Visits.
@@ -48,7 +48,7 @@ type Options struct {
 
 // Visits keeps one visit per user. It is safe for concurrent use, starts no goroutine and needs no Close.
 type Visits[K comparable, P any] struct {
-	room truth.Room[K, P]
+	room onlycopy.Room[K, P]
 	// The arguments of each page view.
 	first, idle any
 	known       *known
@@ -68,8 +68,8 @@ func New[K comparable, P any](ns mayfly.Namespace[K, P], o Options) (*Visits[K, 
 }
 
 // idle checks a namespace whose TTL is an idle gap.
-func idle[K comparable, V any](ns mayfly.Namespace[K, V]) (truth.Room[K, V], error) {
-	room, err := truth.Of("navsession", ns)
+func idle[K comparable, V any](ns mayfly.Namespace[K, V]) (onlycopy.Room[K, V], error) {
+	room, err := onlycopy.Of("navsession", ns)
 	if j := ns.Jitter; j.Fraction != 0 || j.Floor != 0 || j.Ceiling != 0 {
 		err = errors.Join(err, errors.New("navsession: Namespace.Jitter must be jitter.None: the TTL is the gap that ends a visit"))
 	}
@@ -103,7 +103,7 @@ func (v *Visits[K, P]) record(ctx context.Context, full string, page P, now time
 	if err != nil {
 		return err
 	}
-	is := truth.List
+	is := onlycopy.List
 	if v.known.has(full, now) {
 		is = nil
 	}
@@ -168,7 +168,7 @@ func (v *Visits[K, P]) Len(ctx context.Context, user K) (int, error) {
 func (v *Visits[K, P]) End(ctx context.Context, user K) error {
 	full, err := v.room.FullKey(user)
 	if err == nil {
-		end := truth.Once(ctx, "ltrim", full, 1, 0) // to nothing: unlike DEL it fails where a key is no list
+		end := onlycopy.Once(ctx, "ltrim", full, 1, 0) // to nothing: unlike DEL it fails where a key is no list
 		v.room.Redis.Process(ctx, end)
 		err = v.room.ExplainWrite(ctx, full, end.Err())
 	}

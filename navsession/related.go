@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/internal/truth"
+	"github.com/mayflycache/mayfly/internal/client/onlycopy"
 )
 
 // RelatedOptions bound what a Related keeps and writes. Every zero is a default that works.
@@ -39,7 +39,7 @@ type RelatedOptions struct {
 //
 // so 100 others of 8 bytes take 2.2 kB a page at most, and those of 100,000 products 220 MB.
 type Related[P comparable] struct {
-	room     truth.Room[P, P]
+	room     onlycopy.Room[P, P]
 	perVisit int
 	last     any // the rank of the last that is not kept
 }
@@ -47,7 +47,7 @@ type Related[P comparable] struct {
 // NewRelated returns the related pages of ns, under whose keys a page's sets are; its members are what the codec writes. It does no I/O.
 // The namespace has no Local tier.
 func NewRelated[P comparable](ns mayfly.Namespace[P, P], o RelatedOptions) (*Related[P], error) {
-	room, err := truth.Of("navsession", ns)
+	room, err := onlycopy.Of("navsession", ns)
 	err = errors.Join(err, notLocal(ns.Local))
 	if o.Kept < 0 {
 		err = errors.Join(err, fmt.Errorf("navsession: RelatedOptions.Kept must not be negative, got %d", o.Kept))
@@ -118,7 +118,7 @@ func (r *Related[P]) add(ctx context.Context, full string, others []P) error {
 		cmds = append(cmds, redis.NewFloatCmd(ctx, "zincrby", full, 1, member))
 	}
 	ttl := r.room.Jitter.TTL(r.room.TTL)
-	return r.room.Transact(ctx, full, truth.SortedSet, append(cmds,
+	return r.room.Transact(ctx, full, onlycopy.SortedSet, append(cmds,
 		redis.NewCmd(ctx, "zremrangebyrank", full, 0, r.last),
 		redis.NewCmd(ctx, "pexpire", full, ttl.Milliseconds()))...)
 }

@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/internal/realredis"
+	"github.com/mayflycache/mayfly/internal/testkit/realredis"
 	"github.com/mayflycache/mayfly/jitter"
 	"github.com/mayflycache/mayfly/navsession"
 	"github.com/mayflycache/mayfly/redistest"

@@ -12,8 +12,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
-	"github.com/mayflycache/mayfly/internal/engine"
 	"github.com/mayflycache/mayfly/internal/hashslot"
+	"github.com/mayflycache/mayfly/internal/redis/engine"
 )
 
 // Cluster is a Redis Cluster of masters that is as strict as Redis's: a key is served by the node that has its slot, commands and

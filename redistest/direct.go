@@ -9,8 +9,8 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mayflycache/mayfly/internal/engine"
-	"github.com/mayflycache/mayfly/internal/resp"
+	"github.com/mayflycache/mayfly/internal/redis/engine"
+	"github.com/mayflycache/mayfly/internal/redis/resp"
 )
 
 var (

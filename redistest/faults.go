@@ -3,7 +3,7 @@ package redistest
 import (
 	"time"
 
-	"github.com/mayflycache/mayfly/internal/server"
+	"github.com/mayflycache/mayfly/internal/redis/server"
 )
 
 // Hang makes the server silent: it accepts connections and reads, but answers nothing, and nothing expires. Thaw ends that; what was sent

@@ -43,8 +43,8 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
-	"github.com/mayflycache/mayfly/internal/engine"
-	"github.com/mayflycache/mayfly/internal/server"
+	"github.com/mayflycache/mayfly/internal/redis/engine"
+	"github.com/mayflycache/mayfly/internal/redis/server"
 )
 
 // patience is how long Close and Advance wait for clients that do not read.

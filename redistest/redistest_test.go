@@ -62,7 +62,7 @@ func wantAlive(t *testing.T, rdb *redis.Client, when string, want bool) {
 	}
 }
 
-// That the week costs nothing either is shown in internal/server, where the looks at the clock can be counted.
+// That the week costs nothing either is shown in internal/redis/server, where the looks at the clock can be counted.
 func TestAWeekOfSleep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)

@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/internal/truth"
+	"github.com/mayflycache/mayfly/internal/client/onlycopy"
 )
 
 // LimiterOptions say how much is allowed. Limit is required.
@@ -31,7 +31,7 @@ type LimiterOptions struct {
 // Limiter counts calls in Redis, for all processes together. Counting and the counter's end are one step: there is no
 // counter without a TTL. It is safe for concurrent use.
 type Limiter[K comparable] struct {
-	room          truth.Room[K, int64]
+	room          onlycopy.Room[K, int64]
 	opt           LimiterOptions
 	limit, window any // as the scripts take them
 }
@@ -48,7 +48,7 @@ type Decision struct {
 // NewLimiter returns a limiter whose counters live in ns. It does no I/O. The namespace's TTL is the window, and at least a
 // second if it is sliding; Codec, Local, Clone, Cost and Plain mean nothing here.
 func NewLimiter[K comparable](ns mayfly.Namespace[K, int64], o LimiterOptions) (*Limiter[K], error) {
-	room, err := truth.Of("sliding", ns)
+	room, err := onlycopy.Of("sliding", ns)
 	wrong := []error{err}
 	if o.Limit < 1 || o.Limit > math.MaxInt32 {
 		wrong = append(wrong, fmt.Errorf("sliding: LimiterOptions.Limit must be 1 to %d, got %d", math.MaxInt32, o.Limit))
@@ -158,7 +158,7 @@ func roomIn(n, limit, used, before, over, window int64) int64 {
 func millis(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
 // fixedWindow  k, n, limit, window: admits n if they fit. It answers with whether, what is used, and what is left of the window.
-var fixedWindow = truth.NewScript(`local used = tonumber(redis.call('GET', KEYS[1]) or 0)
+var fixedWindow = onlycopy.NewScript(`local used = tonumber(redis.call('GET', KEYS[1]) or 0)
 local n, left = tonumber(ARGV[1]), redis.call('PTTL', KEYS[1])
 local ok = used + n <= tonumber(ARGV[2]) and 1 or 0
 if ok == 1 and n > 0 then
@@ -175,7 +175,7 @@ return {ok, used, left < 0 and 0 or left, 0}`)
 // slidingWindow  k, n, limit, window: the same for windows that begin at multiples of their length. k holds which
 // window it is, and what was admitted in it and in the one before. A clock that went back, by less than a window, as at a
 // failover, waits for it to begin.
-var slidingWindow = truth.NewScript(`local n, limit, window = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+var slidingWindow = onlycopy.NewScript(`local n, limit, window = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local index, over = math.floor(now / window), now % window

@@ -4,7 +4,7 @@ import (
 	"os"
 	"testing"
 
-	"github.com/mayflycache/mayfly/internal/processes"
+	"github.com/mayflycache/mayfly/internal/testkit/processes"
 )
 
 // TestMain runs the tests, or one of the processes that they start.

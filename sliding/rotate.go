@@ -6,7 +6,7 @@ import (
 	"fmt"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/internal/record"
+	"github.com/mayflycache/mayfly/internal/client/record"
 )
 
 // Rotate gives the value of key another name, with what is left of its life: after a login, say, so that an id that

@@ -11,8 +11,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/internal/record"
-	"github.com/mayflycache/mayfly/internal/truth"
+	"github.com/mayflycache/mayfly/internal/client/onlycopy"
+	"github.com/mayflycache/mayfly/internal/client/record"
 )
 
 // What needs Redis's clock, or a comparison, is a script. Each reads one key, decides, and writes it.
@@ -20,8 +20,8 @@ import (
 // lua returns the script of source, with what all scripts begin with that know an end: the time, how to read and write an end
 // where the record keeps it, and how to get a value that is not over. Zero is none, and a plain value has no room for one. What is over
 // and still there was given more time by another program's EXPIRE.
-func lua(source string) truth.Script {
-	return truth.NewScript(strings.NewReplacer(
+func lua(source string) onlycopy.Script {
+	return onlycopy.NewScript(strings.NewReplacer(
 		"$header", strconv.Itoa(record.SessionLen),
 		"$before", strconv.Itoa(record.EndAt), "$from", strconv.Itoa(record.EndAt+1),
 		"$to", strconv.Itoa(record.EndAt+6), "$after", strconv.Itoa(record.EndAt+7),
@@ -130,7 +130,7 @@ func (s *Store[K, V]) write(ctx context.Context, full string, rec []byte, m mode
 		return n == 1, s.room.ExplainWrite(ctx, full, err)
 	}
 	n, err := write.Run(ctx, s.room.Redis, []string{full}, args...).Int64()
-	return n == 1, s.room.Typed(ctx, full, truth.Repeated(err))
+	return n == 1, s.room.Typed(ctx, full, onlycopy.Repeated(err))
 }
 
 // readAged reads and renews where there is a MaxAge.

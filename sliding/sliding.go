@@ -26,8 +26,8 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/internal/record"
-	"github.com/mayflycache/mayfly/internal/truth"
+	"github.com/mayflycache/mayfly/internal/client/onlycopy"
+	"github.com/mayflycache/mayfly/internal/client/record"
 )
 
 // ErrExists says that Create or Rotate found a value under the key.
@@ -74,7 +74,7 @@ func (o Options) validate(plain, local bool, ttl time.Duration) error {
 
 // Store is the values of one namespace. It is safe for concurrent use, starts no goroutine and needs no Close.
 type Store[K comparable, V any] struct {
-	room   truth.Room[K, V]
+	room   onlycopy.Room[K, V]
 	opt    Options
 	format uint32
 	ttl    any           // in milliseconds, as commands take it
@@ -85,7 +85,7 @@ type Store[K comparable, V any] struct {
 // New returns a store of ns, whose TTL is how long a value lives without being used. It does no I/O. Jitter is an error: a
 // session must not expire early.
 func New[K comparable, V any](ns mayfly.Namespace[K, V], o Options) (*Store[K, V], error) {
-	room, err := truth.Of("sliding", ns)
+	room, err := onlycopy.Of("sliding", ns)
 	if ns.Jitter.Fraction != 0 || ns.Jitter.Floor != 0 || ns.Jitter.Ceiling != 0 {
 		err = errors.Join(err, errors.New("sliding: Namespace.Jitter must be zero: a value that slides is promised its TTL"))
 	}
@@ -164,7 +164,7 @@ func (s *Store[K, V]) Delete(ctx context.Context, keys ...K) error {
 		pipe.Unlink(ctx, full)
 	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return fmt.Errorf("sliding: delete %d values: %w", len(keys), truth.Repeated(err))
+		return fmt.Errorf("sliding: delete %d values: %w", len(keys), onlycopy.Repeated(err))
 	}
 	return nil
 }

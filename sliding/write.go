@@ -8,8 +8,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/mayflycache/mayfly/internal/record"
-	"github.com/mayflycache/mayfly/internal/truth"
+	"github.com/mayflycache/mayfly/internal/client/onlycopy"
+	"github.com/mayflycache/mayfly/internal/client/record"
 )
 
 // newID tells one write from every other, so that a command which was sent again, because its reply was lost, finds its
@@ -52,12 +52,12 @@ func (s *Store[K, V]) create(ctx context.Context, full string, rec []byte, age m
 	case err == nil, redis.HasErrorPrefix(err, "WRONGTYPE"):
 		return ErrExists
 	}
-	return truth.Repeated(err)
+	return onlycopy.Repeated(err)
 }
 
 // once sends a command that is not repeated.
-func (s *Store[K, V]) once(ctx context.Context, args ...any) truth.Command {
-	cmd := truth.Once(ctx, args...)
+func (s *Store[K, V]) once(ctx context.Context, args ...any) onlycopy.Command {
+	cmd := onlycopy.Once(ctx, args...)
 	s.room.Redis.Process(ctx, cmd)
 	return cmd
 }
@@ -86,7 +86,7 @@ func (s *Store[K, V]) Set(ctx context.Context, key K, v V) error {
 		if errors.Is(err, redis.Nil) {
 			return nil
 		}
-		return s.room.Typed(ctx, full, truth.Repeated(err))
+		return s.room.Typed(ctx, full, onlycopy.Repeated(err))
 	})
 }
 

@@ -13,9 +13,9 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/mayflycache/mayfly/internal/dashboard"
-	"github.com/mayflycache/mayfly/internal/panel"
-	"github.com/mayflycache/mayfly/internal/shop"
+	"github.com/mayflycache/mayfly/internal/demo/dashboard"
+	"github.com/mayflycache/mayfly/internal/demo/panel"
+	"github.com/mayflycache/mayfly/internal/demo/shop"
 )
 
 const aboutDemo = `Demo opens a small shop: product pages, carts and logins in several processes over a slow database, and shoppers who look around. The

@@ -11,8 +11,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/mayflycache/mayfly/internal/lab"
-	"github.com/mayflycache/mayfly/internal/strategy"
+	"github.com/mayflycache/mayfly/internal/demo/lab"
+	"github.com/mayflycache/mayfly/internal/demo/strategy"
 )
 
 const aboutLab = `Lab runs six ways to keep a hot value in Redis side by side: by hand, with the TTL guide's jitter, with its early refresh, with

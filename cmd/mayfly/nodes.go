@@ -8,8 +8,8 @@ import (
 	"strconv"
 	"sync"
 
-	"github.com/mayflycache/mayfly/internal/engine"
-	"github.com/mayflycache/mayfly/internal/server"
+	"github.com/mayflycache/mayfly/internal/redis/engine"
+	"github.com/mayflycache/mayfly/internal/redis/server"
 )
 
 // nodes are what mayfly serve runs: one server, or the masters of a cluster.

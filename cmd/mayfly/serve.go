@@ -12,7 +12,7 @@ import (
 	"syscall"
 	"time"
 
-	"github.com/mayflycache/mayfly/internal/engine"
+	"github.com/mayflycache/mayfly/internal/redis/engine"
 )
 
 // grace is how long clients have to read their last replies.

@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly/httpcache"
-	"github.com/mayflycache/mayfly/internal/backends"
+	"github.com/mayflycache/mayfly/internal/testkit/backends"
 	"github.com/mayflycache/mayfly/redistest"
 )
 

@@ -13,7 +13,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/mayflycache/mayfly/internal/realredis"
+	"github.com/mayflycache/mayfly/internal/testkit/realredis"
 	"github.com/mayflycache/mayfly/redistest"
 )
 

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly/internal/expiry"
-	"github.com/mayflycache/mayfly/internal/realredis"
+	"github.com/mayflycache/mayfly/internal/testkit/realredis"
 	"github.com/redis/go-redis/v9"
 )
 

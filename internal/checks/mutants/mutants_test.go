@@ -1,0 +1,185 @@
+// Package mutants breaks the protocol of the cache on purpose, one rule at a time, and shows that a test notices.
+//
+//	make mutants
+//
+// Each mutant replaces one piece of one file, by go's -overlay: the tree is not touched. Without the flag it is only checked
+// that the pieces are still there, once each, so that the list does not rot.
+package mutants
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+var play = flag.Bool("mutants", false, "build and test every mutant")
+
+// within is how soon a mutant must be caught once it is built.
+const within = 60 * time.Second
+
+var mutants = []struct {
+	name     string
+	file     string
+	old, new string
+	test     string // what catches it, of file's package or of the one named before a colon
+}{
+	{"a fill without compare-and-set", "internal/client/lease/script.go",
+		"if v and #v == tonumber(ARGV[2]) and string.sub(v, 1, #ARGV[1]) == ARGV[1] then", "if true then",
+		"TestProtocol/redistest"},
+	{"a fill without an end", "internal/client/lease/script.go",
+		"	redis.call('SET', KEYS[1], ARGV[3], 'PX', ARGV[4])", "	redis.call('SET', KEYS[1], ARGV[3])",
+		"TestProtocol/redistest"},
+	{"a release without compare", "internal/client/lease/script.go",
+		"if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end", "if true then return redis.call('DEL', KEYS[1]) end",
+		"TestProtocol/redistest"},
+	{"a heart beat without compare", "internal/client/lease/script.go",
+		"if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end", "if true then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end",
+		"TestProtocol/redistest"},
+	{"tokens that are not unique", "internal/client/lease/lease.go",
+		"rand.Read(id[:]) // never fails", "_ = rand.Reader",
+		"TestProtocol/redistest"},
+	{"a repeated command that does not know its token", "internal/client/lease/claim.go",
+		"err == nil && string(there) == string(c.token)", "err == nil && len(there) == 0",
+		"TestARepeatedCommandKnowsItsOwnToken"},
+	{"a lock named by the key only", "internal/client/lease/names.go",
+		"hex.EncodeToString(fill)", "hex.EncodeToString(nil)",
+		"TestLocksOfTwoFillsDiffer"},
+	{"a renewal without lock", "internal/client/lease/claim.go",
+		"answers[i] = claims[i].answer(cmds[n].(*redis.StringCmd), lost)", "_, _, _ = cmds, n, lost; answers[i] = Claimed{Claim: claims[i]}",
+		"TestProtocol/redistest"},
+	{"Hold is ignored", "internal/client/lease/write.go",
+		"case g.hold > 0:", "case g.hold < 0:",
+		"cacheaside: TestBackends/redistest/Hold"},
+	{"Delete leaves the stale copy", "internal/client/lease/write.go",
+		`		return []redis.Cmder{redis.NewIntCmd(ctx, "del", keys[i])}`, `		return []redis.Cmder{redis.NewIntCmd(ctx, "exists", keys[i])}`,
+		"cacheaside: TestBackends/redistest/Delete_kills"},
+	{"who waits for a plain value does not see its lease", "internal/client/lease/wait.go",
+		"if !g.plain {", "if true {",
+		"cacheaside: TestWhoWaitsForAPlainValueAsksGently"},
+	{"a flight is not forgotten", "cacheaside/write.go",
+		"c.flights.Forget(full)", "_ = full",
+		"TestBackends/redistest/a_Get_after_Delete"},
+	{"a failed Delete is forgotten", "cacheaside/write.go",
+		"	c.doubt(ctx, err, again...)", "	_ = again",
+		"TestWhatWritesReturn"},
+	{"an absence is kept as a value", "cacheaside/entry.go",
+		"Flags: record.Negative, ", "",
+		"TestBackends/redistest/an_absence"},
+	{"another codec's bytes are read", "cacheaside/entry.go",
+		"h.Format != c.format", "h.Format == c.format+1",
+		"TestBackends/redistest/what_cannot_be_read"},
+	{"the window counts as fresh", "cacheaside/entry.go",
+		"s.entry.Fresh = f.Left - h.Window", "s.entry.Fresh = f.Left",
+		"TestBackends/redistest/stale"},
+	{"no heart beat", "cacheaside/supervise.go",
+		"c.guard.KeepMany(ctx, w.claims)", "_ = w.claims",
+		"TestWaitersHaveItSoonAfterTheLoad"},
+	{"a value that ends takes its renewal along", "cacheaside/supervise.go",
+		"claim.Inherit(ctx) // if not", "_ = claim // if not",
+		"TestAValueEndsWhileItIsRenewed"},
+	{"who leaves takes the load along", "internal/client/background/background.go",
+		"context.WithCancelCause(context.WithoutCancel(ctx))", "context.WithCancelCause(ctx)",
+		"cacheaside: TestBackends/redistest/who_leaves"},
+	{"a breaker that never opens", "internal/client/breaker/breaker.go",
+		"b.failures.Add(1) >= Threshold", "b.failures.Add(1) >= 1<<30",
+		"cacheaside: TestRedisIsGoneInTime/hung,_TunedOptions"},
+	{"a flight that lands late takes down its successor", "internal/client/flight/flight.go",
+		"if f.group.flights[f.key] == f {", "if f.group.flights[f.key] != nil {",
+		"Test"},
+	{"no ticket", "internal/client/localstore/ticket.go",
+		"return v.store.Ticket(key) == t", "return true",
+		"TestTickets"},
+	{"a change that does not void the tickets", "internal/client/localstore/ticket.go",
+		"s.changes[maphash.String(s.seed, key)%stripes].Add(1)", "_ = s.seed",
+		"internal/client/local: TestACopyIsNotOlder"},
+	{"a ticket that is drawn after the read", "cacheaside/get.go",
+		"c.near.insert(full, ticket,", "_ = ticket; c.near.insert(full, c.near.begin(full),",
+		"TestWhatChangedWhileItWasRead"},
+	{"a copy is kept for all of Redis's time, not for what was left of it", "cacheaside/near.go",
+		"heldCost+int64(size), left)", "heldCost+int64(size), f.Header.Fresh)",
+		"TestACopyLivesForWhatIsLeft"},
+	{"a copy's end counts from its insertion", "internal/client/local/trust.go",
+		"end := min(k.End(left), k.at+k.most-1)", "end := min(t.Now()+left.Milliseconds()-1, k.at+k.most-1)",
+		"TestACopyEndsBeforeTheOriginal"},
+	{"an own write leaves the copy", "internal/client/local/announce.go",
+		"t.store.Invalidate(key)", "_ = key",
+		"cacheaside: TestOwnWritesAreSeenAtOnce"},
+}
+
+const root = "../../.."
+
+func TestMutantsApply(t *testing.T) {
+	for _, m := range mutants {
+		text, err := os.ReadFile(filepath.Join(root, m.file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(text), m.old); n != 1 {
+			t.Errorf("%s: %s has %d times %q, want once", m.name, m.file, n, m.old)
+		}
+	}
+}
+
+func TestMutantsAreCaught(t *testing.T) {
+	if !*play {
+		t.Skip("run it with -mutants")
+	}
+	for _, m := range mutants {
+		t.Run(m.name, func(t *testing.T) {
+			dir, test := filepath.Dir(m.file), m.test
+			if other, its, ok := strings.Cut(m.test, ": "); ok {
+				dir, test = other, its
+			}
+			binary := filepath.Join(t.TempDir(), "test")
+			build := exec.Command("go", "test", "-c", "-overlay", overlay(t, m.file, m.old, m.new), "-o", binary, "./"+dir)
+			build.Dir = root
+			if out, err := build.CombinedOutput(); err != nil {
+				t.Fatalf("it does not build: %.1000s", out)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), within)
+			defer cancel()
+			run := exec.CommandContext(ctx, binary, "-test.run", test, "-test.timeout", "55s")
+			run.Dir = filepath.Join(root, dir)
+			begun := time.Now()
+			out, err := run.CombinedOutput()
+			if err == nil || ctx.Err() != nil {
+				t.Fatalf("%s does not notice (%v): %.300s", test, err, out)
+			}
+			if strings.Contains(string(out), "no tests to run") {
+				t.Fatalf("there is no %s", test)
+			}
+			t.Logf("caught by %s after %v", test, time.Since(begun).Round(time.Millisecond))
+		})
+	}
+}
+
+// overlay writes the mutated file, and the list of replacements that go build takes.
+func overlay(t *testing.T, file, from, to string) string {
+	t.Helper()
+	dir := t.TempDir()
+	original, err := filepath.Abs(filepath.Join(root, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(original)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mutated, list := filepath.Join(dir, filepath.Base(file)), filepath.Join(dir, "overlay.json")
+	replace, err := json.Marshal(map[string]map[string]string{"Replace": {original: mutated}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{mutated: strings.Replace(string(text), from, to, 1), list: string(replace)} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return list
+}

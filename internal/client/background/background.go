@@ -1,0 +1,110 @@
+// Package background keeps the books of the goroutines of something that can be closed: each is counted, and Close waits for all
+// of them.
+package background
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+)
+
+// Group is the background work of one owner.
+type Group struct {
+	ended   error // what is returned, and the cause of contexts, once it is closed
+	ctx     context.Context
+	cancel  context.CancelCauseFunc
+	closing chan struct{}
+
+	closed atomic.Bool // written under mu
+
+	mu   sync.Mutex // guards the rest
+	n    int
+	idle chan struct{} // closed when closed and n is zero
+}
+
+// New returns a group that says ended when it is closed.
+func New(ended error) *Group {
+	g := &Group{ended: ended, closing: make(chan struct{}), idle: make(chan struct{})}
+	g.ctx, g.cancel = context.WithCancelCause(context.Background())
+	return g
+}
+
+// Start runs f in a goroutine, unless the group is closed: then it does not, and reports false.
+func (g *Group) Start(f func()) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if g.closed.Load() {
+		return false
+	}
+	g.n++
+	go func() {
+		defer g.Done()
+		f()
+	}()
+	return true
+}
+
+// More counts a goroutine that running work starts, so that it may start when the group is already closed. Its end calls Done.
+func (g *Group) More() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.n++
+}
+
+// Done is the end of what More has counted.
+func (g *Group) Done() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.n--
+	g.checkLocked()
+}
+
+func (g *Group) checkLocked() {
+	if !g.closed.Load() || g.n > 0 {
+		return
+	}
+	select {
+	case <-g.idle:
+	default:
+		close(g.idle)
+	}
+}
+
+// Err returns an error if the group is closed.
+func (g *Group) Err() error {
+	if g.closed.Load() {
+		return g.ended
+	}
+	return nil
+}
+
+// Closing is closed when Close is called: what could go on for long ends soon then.
+func (g *Group) Closing() <-chan struct{} { return g.closing }
+
+// Context ends when the group is closed and its work is done, or Close has waited long enough.
+func (g *Group) Context() context.Context { return g.ctx }
+
+// On returns ctx's values with the life of the group instead of the caller's.
+func (g *Group) On(ctx context.Context) (context.Context, context.CancelFunc) {
+	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
+	stop := context.AfterFunc(g.ctx, func() { cancel(g.ended) })
+	return ctx, func() { stop(); cancel(nil) }
+}
+
+// Close lets nothing more start and waits for what runs, but not longer than ctx; what still runs then finds its context
+// ended, and the error is ctx's. Closing again is fine.
+func (g *Group) Close(ctx context.Context) error {
+	g.mu.Lock()
+	if !g.closed.Swap(true) {
+		close(g.closing)
+		g.checkLocked()
+	}
+	g.mu.Unlock()
+	defer g.cancel(g.ended)
+	select {
+	case <-g.idle:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}

@@ -1,0 +1,235 @@
+package flight_test
+
+import (
+	"context"
+	"errors"
+	"runtime"
+	"strings"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mayflycache/mayfly/internal/client/flight"
+)
+
+// do is what users of the package write around it, over work that counts itself.
+func do(ctx context.Context, g *flight.Group[int], key string, work func() (int, error)) (int, error) {
+	f, lead := g.Join(key)
+	if lead {
+		go func() {
+			r := <-flight.Go(work)
+			f.Land(r.Value, r.Err)
+		}()
+	}
+	return f.Wait(ctx)
+}
+
+func TestOneFlightForMany(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var g flight.Group[int]
+		runs := 0
+		var wg sync.WaitGroup
+		for range 100 {
+			wg.Go(func() {
+				v, err := do(t.Context(), &g, "k", func() (int, error) {
+					runs++
+					time.Sleep(time.Second)
+					return 7, nil
+				})
+				if v != 7 || err != nil {
+					t.Errorf("got %d, %v", v, err)
+				}
+			})
+		}
+		wg.Wait()
+		if runs != 1 {
+			t.Errorf("the work ran %d times", runs)
+		}
+		if v, _ := do(t.Context(), &g, "k", func() (int, error) { return 8, nil }); v != 8 {
+			t.Errorf("after the landing: got %d, want the next flight's 8", v)
+		}
+	})
+}
+
+func TestWhoLeadsMayLeaveAndNobodyElseSeesIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var g flight.Group[int]
+		hasty, cancel := context.WithTimeout(t.Context(), time.Millisecond)
+		defer cancel()
+		var wg sync.WaitGroup
+		wg.Go(func() {
+			if _, err := do(hasty, &g, "k", func() (int, error) { time.Sleep(time.Second); return 7, nil }); !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("the hasty leader got error %v", err)
+			}
+		})
+		synctest.Wait()
+		wg.Go(func() {
+			if v, err := do(t.Context(), &g, "k", nil); v != 7 || err != nil {
+				t.Errorf("the follower got %d, %v", v, err)
+			}
+		})
+		wg.Wait()
+	})
+}
+
+func TestPanicAndGoexitAreErrorsOfAllWaiters(t *testing.T) {
+	cause := errors.New("the cause")
+	for name, c := range map[string]struct {
+		work func() (int, error)
+		is   error
+		text string
+	}{
+		"panic":          {func() (int, error) { panic("oops") }, nil, "panic: oops"},
+		"panic of error": {func() (int, error) { panic(cause) }, cause, "panic: the cause"},
+		"panic of nil":   {func() (int, error) { panic(nil) }, nil, "panic called with nil argument"},
+		"Goexit":         {func() (int, error) { runtime.Goexit(); return 7, nil }, flight.ErrGoexit, "Goexit"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var g flight.Group[int]
+				release := make(chan struct{})
+				var wg sync.WaitGroup
+				for range 10 {
+					wg.Go(func() {
+						v, err := do(t.Context(), &g, "k", func() (int, error) { <-release; return c.work() })
+						if v != 0 || err == nil || c.is != nil && !errors.Is(err, c.is) || !strings.Contains(err.Error(), c.text) {
+							t.Errorf("got %d, %v", v, err)
+						}
+						var p *flight.PanicError
+						if errors.As(err, &p) && !strings.Contains(string(p.Stack), "flight_test") {
+							t.Errorf("the stack does not show who panicked: %s", p.Stack)
+						}
+					})
+				}
+				synctest.Wait()
+				close(release)
+				wg.Wait()
+				if v, err := do(t.Context(), &g, "k", func() (int, error) { return 8, nil }); v != 8 || err != nil {
+					t.Errorf("the key is stuck: %d, %v", v, err)
+				}
+			})
+		})
+	}
+}
+
+// The schedule that a late landing could get wrong:
+//
+//  1. the old flight begins
+//  2. the key is forgotten
+//  3. a new flight begins
+//  4. the old one lands
+//  5. a third caller joins the new one
+func TestAForgottenFlightLandsForItsOwnAndLeavesItsSuccessor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for name, forget := range map[string]func(g *flight.Group[int]){
+			"Forget":    func(g *flight.Group[int]) { g.Forget("k") },
+			"ForgetAll": func(g *flight.Group[int]) { g.ForgetAll() },
+		} {
+			var g flight.Group[int]
+			old, _ := g.Join("k")
+			forget(&g)
+			young, lead := g.Join("k")
+			if !lead || young == old {
+				t.Fatalf("%s: a Join after it joined the older flight", name)
+			}
+			old.Land(1, nil)
+			third, lead := g.Join("k")
+			if lead || third != young {
+				t.Fatalf("%s: the old landing took down the new flight", name)
+			}
+			young.Land(2, nil)
+			for f, want := range map[*flight.Flight[int]]int{old: 1, young: 2} {
+				if v, err := f.Wait(t.Context()); v != want || err != nil {
+					t.Errorf("%s: got %d, %v; want %d", name, v, err, want)
+				}
+			}
+		}
+	})
+}
+
+func TestALandedFlightBeatsADoneContext(t *testing.T) {
+	done, cancel := context.WithCancel(t.Context())
+	cancel()
+	for range 100 { // select chooses at random
+		var g flight.Group[int]
+		f, _ := g.Join("k")
+		f.Land(7, nil)
+		if v, err := f.Wait(done); v != 7 || err != nil {
+			t.Fatalf("got %d, %v", v, err)
+		}
+	}
+}
+
+func abandoned(f *flight.Flight[int]) bool {
+	select {
+	case <-f.Abandoned():
+		return true
+	default:
+		return false
+	}
+}
+
+func TestAbandon(t *testing.T) {
+	done, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, abandon := range []bool{false, true} {
+		g := flight.Group[int]{Abandon: abandon}
+		f, _ := g.Join("k")
+		g.Join("k")
+		f.Wait(done)
+		if abandoned(f) {
+			t.Fatal("abandoned while one waits")
+		}
+		f.Wait(done)
+		if abandoned(f) != abandon {
+			t.Errorf("Abandon %v: abandoned is %v with nobody left", abandon, abandoned(f))
+		}
+		if _, lead := g.Join("k"); lead != abandon {
+			t.Errorf("Abandon %v: the next caller leads: %v", abandon, lead)
+		}
+		f.Land(7, nil)
+	}
+}
+
+func TestWorkThatIsWantedIsNeverAbandoned(t *testing.T) {
+	done, cancel := context.WithCancel(t.Context())
+	cancel()
+	g := flight.Group[int]{Abandon: true}
+	f, ok := g.Lead("k")
+	if _, again := g.Lead("k"); !ok || again {
+		t.Fatalf("Lead gave %v, then %v", ok, again)
+	}
+	if joined, lead := g.Join("k"); lead || joined != f {
+		t.Fatal("Join did not join it")
+	}
+	f.Wait(done)
+	if abandoned(f) {
+		t.Error("abandoned when its only waiter left")
+	}
+	f.Land(7, nil)
+}
+
+func TestManyAtOnce(t *testing.T) {
+	g := flight.Group[int]{Abandon: true}
+	var wg sync.WaitGroup
+	for i := range 64 {
+		wg.Go(func() {
+			for j := range 300 {
+				ctx, cancel := context.WithCancel(t.Context())
+				if (i+j)%3 == 0 {
+					cancel()
+				}
+				key := string(rune('a' + j%3))
+				if v, err := do(ctx, &g, key, func() (int, error) { runtime.Gosched(); return 7, nil }); v != 7 && !errors.Is(err, context.Canceled) {
+					t.Errorf("got %d, %v", v, err)
+				}
+				if j%17 == 0 {
+					g.Forget(key)
+				}
+				cancel()
+			}
+		})
+	}
+	wg.Wait()
+}

@@ -1,0 +1,233 @@
+// Package lease is the one stampede guard: it decides, on bytes, who loads a missing key and whether what was loaded
+// may still be stored.
+//
+// The right to load is a lease that lives where the value will: in the value's own key. So it needs no second key in the
+// same slot, and whatever removes the key, by whichever program (DEL, expiry, eviction, FLUSHDB), also ends the right to
+// fill it. The way of a key through the package:
+//
+//	Look    one GET (with PTTL in the same trip where asked): Absent, Present, Loading or Held
+//	Claim   Absent:  SET k <lease> NX GET PX 1s
+//	        Present, and the caller cannot use it:  the lease in place of just these bytes
+//	        Present, and the caller wants a newer one:  Renew, a lock beside the value, which stays
+//	        the answer is a *Claim, or what somebody else put there meanwhile
+//	Keep    every third of a second the lease is prolonged, so that it can be short: a killed holder costs others a second
+//	Fill    the value in place of the claim's own lease, or nothing at all
+//	Await   those without the claim ask again, gently, until there is something
+//
+// A read writes nothing; only a miss does. Every token is drawn before the command that carries it is sent, so a
+// command that was repeated because its reply was lost meets its own token and knows it.
+//
+// What a Redis that cannot take part means (down, hung, read-only, out of memory, the key holds a list) is that every
+// method returns the error: who called loads without storing. Nothing here knows codecs or loaders.
+package lease
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"errors"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly/internal/client/record"
+)
+
+// TTL is how long a lease or a lock lives if its holder does not [Claim.Keep] it.
+const TTL = time.Second
+
+// Beat is how often a holder keeps its claim: two beats may be lost.
+const Beat = TTL / 3
+
+// Options say how a Guard works.
+type Options struct {
+	// Redis is where the values are.
+	Redis redis.UniversalClient
+
+	// Timeout is what one method may wait for Redis, whatever the client's own settings. Clear takes it per command.
+	Timeout time.Duration
+
+	// Plain keeps leases in a key beside the value, for values that other programs read. Then a DEL by another
+	// program does not end the right to fill.
+	Plain bool
+
+	// Hold, if not zero, is for how long Delete leaves a tombstone that refuses fills.
+	Hold time.Duration
+
+	// Breaker is told when the breaker of a server opens and closes. May be nil.
+	Breaker func(server string, open bool)
+
+	// Moved is told, before anything else is done about it, that a slot of a cluster is somewhere else. May be nil.
+	Moved func()
+
+	// Pushes returns a channel that is signalled when key has changed, and its end, or nil if nothing is pushed now; what the
+	// local tier hears is faster than any polling. May be nil.
+	Pushes func(key string) (changed <-chan struct{}, stop func())
+}
+
+// Guard is the stampede guard of one kind of values. It holds no goroutine.
+type Guard struct {
+	servers servers
+	plain   bool
+	hold    time.Duration
+	pushes  func(key string) (<-chan struct{}, func())
+}
+
+// New returns a Guard. It does no I/O.
+func New(o Options) *Guard {
+	return &Guard{servers: serversOf(o.Redis, o.Timeout, o.Breaker, o.Moved), plain: o.Plain, hold: o.Hold, pushes: o.Pushes}
+}
+
+// State says what a key holds, as far as the guard is concerned.
+type State uint8
+
+const (
+	Absent  State = iota // nothing: to be claimed
+	Present              // bytes, which the caller may be able to use
+	Loading              // somebody's lease: to be awaited
+	Held                 // a tombstone: to be loaded and not stored
+)
+
+// Found is what a key held.
+type Found struct {
+	State State
+
+	// Raw is what was stored, and Kind, Header and Body are what it says, where State is Present.
+	Raw    []byte
+	Kind   record.Kind
+	Header record.Header
+	Body   []byte
+
+	// Left is the TTL at the time of the reply, where it was asked for: NoTTL if there is none, and Gone if the value
+	// ended between its reading and this question.
+	Left time.Duration
+
+	// Leased says that somebody loads a plain value, which may be there or not. Only Await tells.
+	Leased bool
+}
+
+// What Found.Left says beside a time. Zero is "not asked".
+const (
+	NoTTL time.Duration = -1
+	Gone  time.Duration = -2
+)
+
+func found(raw []byte, left time.Duration) Found {
+	f := Found{State: Present, Raw: raw, Left: left}
+	switch f.Kind, f.Header, f.Body = record.Parse(raw); f.Kind {
+	case record.Lease:
+		return Found{State: Loading}
+	case record.Tombstone:
+		return Found{State: Held}
+	}
+	return f
+}
+
+// head returns the bytes by which f is told from everything else that may be stored: up to the id where there is
+// one. Together with the length they are all that a comparison needs.
+func (f Found) head() []byte {
+	if f.Kind == record.Value {
+		return f.Raw[:record.HeadLen]
+	}
+	return f.Raw
+}
+
+// id names what was found: the fill, or what the bytes of another program hash to.
+func (f Found) id() record.ID {
+	if f.Kind == record.Value {
+		return f.Header.ID
+	}
+	sum := sha256.Sum256(f.Raw)
+	return record.ID(sum[:])
+}
+
+// Look reads key in one trip. withTTL asks for the time left as well.
+func (g *Guard) Look(ctx context.Context, key string, withTTL bool) (Found, error) {
+	s, err := g.servers.of(ctx, key)
+	if err != nil {
+		return Found{}, err
+	}
+	name := any(key) // once for both commands
+	get := redis.NewStringCmd(ctx, "get", name)
+	if !withTTL {
+		if err := s.one(ctx, get); err != nil {
+			return Found{}, err
+		}
+		return read(get, nil)
+	}
+	pttl := redis.NewDurationCmd(ctx, time.Millisecond, "pttl", name)
+	if err := s.do(ctx, get, pttl); err != nil {
+		return Found{}, err
+	}
+	return read(get, pttl)
+}
+
+func read(get *redis.StringCmd, pttl *redis.DurationCmd) (Found, error) {
+	raw, err := get.Bytes()
+	if errors.Is(err, redis.Nil) {
+		return Found{}, nil
+	}
+	if err != nil {
+		return Found{}, err
+	}
+	if pttl == nil {
+		return found(raw, 0), nil
+	}
+	left, err := pttl.Result()
+	if err != nil {
+		return Found{}, err
+	}
+	if left == 0 { // less than a millisecond
+		left = Gone
+	}
+	return found(raw, left), nil
+}
+
+// Answer is what one key of many held.
+type Answer struct {
+	Found
+	Err error
+}
+
+// LookMany reads keys in one trip per server. Each answer is its key's own.
+func (g *Guard) LookMany(ctx context.Context, keys []string, withTTL bool) []Answer {
+	answers := make([]Answer, len(keys))
+	g.servers.each(ctx, keys, func(s *server, mine []int) {
+		per := 1
+		if withTTL {
+			per = 2
+		}
+		cmds := make([]redis.Cmder, 0, per*len(mine))
+		for _, i := range mine {
+			cmds = append(cmds, redis.NewStringCmd(ctx, "get", keys[i]))
+			if withTTL {
+				cmds = append(cmds, redis.NewDurationCmd(ctx, time.Millisecond, "pttl", keys[i]))
+			}
+		}
+		err := s.do(ctx, cmds...)
+		for n, i := range mine {
+			if err != nil {
+				answers[i].Err = err
+				continue
+			}
+			var pttl *redis.DurationCmd
+			if withTTL {
+				pttl = cmds[per*n+1].(*redis.DurationCmd)
+			}
+			answers[i].Found, answers[i].Err = read(cmds[per*n].(*redis.StringCmd), pttl)
+		}
+	}, func(i int, err error) { answers[i].Err = err })
+	return answers
+}
+
+// newID draws an id. 96 bits do not meet by chance.
+func newID() (id record.ID) {
+	rand.Read(id[:]) // never fails
+	return id
+}
+
+// NewID draws the id of a fill that needs no claim: that of a value set by the caller.
+func NewID() record.ID { return newID() }
+
+// millis is d as PX takes it: whole milliseconds, at least one.
+func millis(d time.Duration) int64 { return max(d.Milliseconds(), 1) }

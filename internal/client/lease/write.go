@@ -1,0 +1,153 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly/internal/client/record"
+)
+
+// Value is one value to be set, whatever is there.
+type Value struct {
+	Key   string
+	Bytes []byte
+	TTL   time.Duration
+}
+
+// Set stores values, in one trip per server; the last writer wins, and loads in flight are not stored. It returns
+// one error per value.
+func (g *Guard) Set(ctx context.Context, values []Value) []error {
+	keys := make([]string, len(values))
+	for i, v := range values {
+		keys[i] = v.Key
+	}
+	return g.write(ctx, keys, func(i int) []redis.Cmder {
+		v := values[i]
+		cmds := []redis.Cmder{redis.NewStatusCmd(ctx, "set", v.Key, v.Bytes, "px", millis(v.TTL))}
+		if g.plain {
+			cmds = append(cmds, redis.NewIntCmd(ctx, "del", SiblingName(v.Key)))
+		}
+		return cmds
+	})
+}
+
+// Replace stores value in place of just the bytes that were seen, and says whether they were still there.
+func (g *Guard) Replace(ctx context.Context, key string, seen Found, value []byte, ttl time.Duration) (bool, error) {
+	s, err := g.servers.of(ctx, key)
+	if err != nil {
+		return false, err
+	}
+	return s.run1(ctx, swapCall(key, seen.head(), len(seen.Raw), value, ttl))
+}
+
+// Delete removes keys and ends the right to fill them, in one trip per server. With Hold it leaves tombstones. It
+// returns one error per key; where that is not nil, the key may or may not have been removed.
+func (g *Guard) Delete(ctx context.Context, keys []string) []error {
+	return g.write(ctx, keys, func(i int) []redis.Cmder {
+		switch {
+		case g.plain:
+			return []redis.Cmder{redis.NewIntCmd(ctx, "del", SiblingName(keys[i]), keys[i])}
+		case g.hold > 0:
+			// Removed first: a server out of memory refuses the tombstone.
+			return []redis.Cmder{redis.NewIntCmd(ctx, "del", keys[i]), redis.NewStatusCmd(ctx, "set", keys[i], record.AppendTombstone(nil, newID()), "px", millis(g.hold))}
+		}
+		return []redis.Cmder{redis.NewIntCmd(ctx, "del", keys[i])}
+	})
+}
+
+func (g *Guard) write(ctx context.Context, keys []string, commands func(i int) []redis.Cmder) []error {
+	errs := make([]error, len(keys))
+	g.servers.each(ctx, keys, func(s *server, mine []int) {
+		var cmds []redis.Cmder
+		ends := make([]int, len(mine)) // where the commands of each key end
+		for n, i := range mine {
+			cmds = append(cmds, commands(i)...)
+			ends[n] = len(cmds)
+		}
+		lost := s.do(ctx, cmds...)
+		begin := 0
+		for n, i := range mine {
+			if errs[i] = lost; lost == nil {
+				for _, cmd := range cmds[begin:ends[n]] {
+					errs[i] = errors.Join(errs[i], cmd.Err())
+				}
+			}
+			begin = ends[n]
+		}
+	}, func(i int, err error) { errs[i] = err })
+	return errs
+}
+
+// Clear removes every key that begins with prefix, and with it every lease, from every master, and tells removed how
+// many after each step, from several goroutines on a cluster. A key written while it runs may stay.
+func (g *Guard) Clear(ctx context.Context, prefix string, removed func(n int)) error {
+	patterns := []string{glob(prefix)}
+	if g.plain { // first the leases: a load that ends between the two is then not stored
+		patterns = []string{glob(Reserved+"lease:{") + "}:" + glob(prefix), glob(prefix)}
+	}
+	return g.servers.masters(ctx, func(ctx context.Context, s *server) error {
+		for _, pattern := range patterns {
+			if err := s.clear(ctx, pattern, removed); err != nil {
+				return err
+			}
+		}
+		return nil
+	})
+}
+
+func (s *server) clear(ctx context.Context, pattern string, removed func(n int)) error {
+	const step = 500
+	cursor := uint64(0)
+	for {
+		scan := redis.NewScanCmd(ctx, nil, "scan", cursor, "match", pattern, "count", step)
+		if err := s.one(ctx, scan); err != nil {
+			return err
+		}
+		keys, next, err := scan.Result()
+		if err != nil {
+			return err
+		}
+		if len(keys) > 0 {
+			cmds := make([]redis.Cmder, len(keys)) // one by one: they lie in many slots
+			for i, key := range keys {
+				cmds[i] = redis.NewIntCmd(ctx, "unlink", key)
+			}
+			if err := s.do(ctx, cmds...); err != nil {
+				return err
+			}
+			n := 0
+			for _, cmd := range cmds {
+				if err := cmd.Err(); err != nil {
+					return err
+				}
+				n += int(cmd.(*redis.IntCmd).Val())
+			}
+			removed(n)
+		}
+		if cursor = next; cursor == 0 {
+			return nil
+		}
+	}
+}
+
+// glob is the pattern of what begins with prefix.
+func glob(prefix string) string {
+	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(prefix) + "*"
+}
+
+// masters calls do for every server that holds keys, one after another or at the same time.
+func (s *servers) masters(ctx context.Context, do func(ctx context.Context, s *server) error) error {
+	switch {
+	case s.cluster != nil:
+		return s.cluster.ForEachMaster(ctx, func(ctx context.Context, c *redis.Client) error { return do(ctx, s.node(c)) })
+	case s.ring != nil:
+		return s.ring.ForEachShard(ctx, func(ctx context.Context, c *redis.Client) error {
+			return do(ctx, serverOf(c, s.budget, s.told))
+		})
+	}
+	return do(ctx, s.only)
+}

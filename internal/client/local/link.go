@@ -1,0 +1,211 @@
+package local
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/maintnotifications"
+)
+
+// link hears what changes on one master, by the best rung that this allows.
+type link struct {
+	tier  *Tier
+	node  *redis.Client // the master, as the caller's client reaches it
+	asker *redis.Client // the same, with timeouts of ours and without hooks
+	tag   string        // of a slot that the master has, in a cluster
+	stop  context.CancelFunc
+
+	// Guarded by tier.mu.
+	rung  Rung
+	until int64 // trusted up to here, unix ms; 0: not
+	tried bool  // at least one attempt to listen has ended, or stands
+}
+
+// addLinkLocked starts to listen to a master.
+func (t *Tier) addLinkLocked(name string, node *redis.Client, tag string) {
+	ctx, stop := context.WithCancel(t.ctx)
+	l := &link{tier: t, node: node, asker: node.WithTimeout(t.opt.Silence / 2), tag: tag, stop: stop}
+	t.links[name] = l
+	t.works.Go(func() { l.run(ctx) })
+}
+
+// Between attempts to listen.
+const (
+	firstPause = 20 * time.Millisecond
+	lastPause  = time.Second
+)
+
+// climbEvery is how often a link on a lower rung tries to get higher.
+const climbEvery = time.Minute
+
+var (
+	errSilent   = errors.New("nothing is heard from redis")
+	errSwallow  = errors.New("CLIENT TRACKING is accepted, but no invalidation arrives")
+	errHigher   = errors.New("tracking is allowed now")
+	errNotHeard = errors.New("neither CLIENT TRACKING nor SUBSCRIBE is allowed")
+)
+
+// refused is what a server answered that will not do what a rung needs.
+type refused struct{ error }
+
+func (r refused) Unwrap() error { return r.error }
+
+// run listens until ctx ends: again and again from the top of the ladder, a rung down where the server refuses.
+func (l *link) run(ctx context.Context) {
+	pause := firstPause
+	for ctx.Err() == nil {
+		var reasons error
+		for rung := Tracking; rung > Off; rung-- {
+			begun := time.Now()
+			err := l.listen(ctx, rung, reasons)
+			if time.Since(begun) > lastPause {
+				pause = firstPause
+			}
+			var no refused
+			if !errors.As(err, &no) {
+				reasons = err
+				break
+			}
+			reasons = errors.Join(reasons, fmt.Errorf("%v: %w", rung, no.error))
+		}
+		l.lose(reasons)
+		if awake, asleep := l.tier.sleepy(); asleep {
+			wait(ctx, awake, nil)
+			pause = firstPause
+			continue
+		}
+		timer := time.NewTimer(pause/2 + rand.N(pause/2))
+		wait(ctx, nil, timer.C)
+		timer.Stop()
+		pause = min(2*pause, lastPause)
+	}
+}
+
+func wait(ctx context.Context, awake <-chan struct{}, timer <-chan time.Time) {
+	select {
+	case <-ctx.Done():
+	case <-awake:
+	case <-timer:
+	}
+}
+
+func (r Rung) String() string {
+	return [...]string{Off: "off", ShortTTL: "short_ttl", PubSub: "pubsub", Tracking: "tracking"}[r]
+}
+
+// lose ends the trust in the link, and then drops everything: what was inserted under it, and what is being read.
+func (l *link) lose(why error) {
+	l.tier.settle(why, func() { l.until, l.rung, l.tried = 0, Off, true })
+	l.tier.drop("")
+}
+
+// trust trusts the link up to until. It reports false if the trust had run out meanwhile: then somebody may have changed
+// what we did not hear of, and the link has to be made anew.
+func (l *link) trust(rung Rung, until int64, why error) (still bool) {
+	l.tier.settle(why, func() {
+		if still = l.until == 0 || l.tier.clock.Now() <= l.until; still {
+			l.rung, l.until, l.tried = rung, max(l.until, until), true
+		}
+	})
+	return still
+}
+
+// listen listens by one rung. It returns a refused error if the server does not allow it, and another when the link has
+// broken or fallen silent.
+func (l *link) listen(ctx context.Context, rung Rung, why error) error {
+	if rung == ShortTTL {
+		return l.doWithout(ctx, why)
+	}
+	s := newSession(l, rung, why)
+	return s.run(ctx)
+}
+
+// doWithout lives without hearing anything, until it may be worth trying again.
+func (l *link) doWithout(ctx context.Context, why error) error {
+	if l.tier.opt.ShortTTL > 0 {
+		l.trust(ShortTTL, forever, errors.Join(errNotHeard, why))
+	} else {
+		l.lose(errors.Join(errNotHeard, why))
+	}
+	for {
+		climb := time.NewTimer(climbEvery)
+		wait(ctx, nil, climb.C)
+		climb.Stop()
+		if ctx.Err() != nil {
+			return ctx.Err()
+		}
+		if awake, asleep := l.tier.sleepy(); asleep {
+			wait(ctx, awake, nil)
+		}
+		if l.couldTrack(ctx) {
+			return errHigher
+		}
+	}
+}
+
+// couldTrack reports whether the server would allow tracking now.
+func (l *link) couldTrack(ctx context.Context) bool {
+	client := redis.NewClient(l.options(Tracking))
+	defer client.Close()
+	return client.Ping(ctx).Err() == nil
+}
+
+// options are the caller's, for a connection that listens.
+func (l *link) options(rung Rung) *redis.Options {
+	o := *l.node.Options()
+	silence := l.tier.opt.Silence
+	o.PoolSize, o.MinIdleConns, o.MaxIdleConns, o.MaxActiveConns, o.PipelinePoolSize = 1, 0, 0, 0, -1
+	o.MaxRetries, o.DialerRetries = -1, 1
+	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = silence, silence, silence, silence
+	o.ContextTimeoutEnabled = true
+	o.Limiter, o.AutoPipelineOptions, o.PushNotificationProcessor = nil, nil, nil
+	o.ClientSideCacheConfig, o.ClientSideCache = nil, nil
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
+	if rung == Tracking {
+		o.Protocol = 3
+		theirs := o.OnConnect
+		o.OnConnect = func(ctx context.Context, conn *redis.Conn) error {
+			if theirs != nil {
+				if err := theirs(ctx, conn); err != nil {
+					return err
+				}
+			}
+			return l.startTracking(ctx, conn)
+		}
+	}
+	return &o
+}
+
+// startTracking has conn told of changes. HELLO is asked again, as go-redis goes on with RESP2 where that is refused, and
+// Redis accepts tracking there without a way to tell anything.
+func (l *link) startTracking(ctx context.Context, conn *redis.Conn) error {
+	if err := conn.Do(ctx, "hello", 3).Err(); err != nil {
+		return refusal(err)
+	}
+	args := []any{"client", "tracking", "on", "bcast", "prefix", probeName}
+	for _, p := range l.tier.opt.Prefixes {
+		args = append(args, "prefix", p)
+	}
+	return refusal(conn.Do(ctx, args...).Err())
+}
+
+// refusal tells an answer that means no from one that means not now, and from none.
+func refusal(err error) error {
+	var reply redis.Error
+	if !errors.As(err, &reply) || errors.Is(err, redis.Nil) {
+		return err
+	}
+	for _, later := range []string{"LOADING", "CLUSTERDOWN", "MASTERDOWN", "BUSY", "TRYAGAIN", "MOVED", "ASK", "READONLY", "OOM", "MISCONF", "NOREPLICAS"} {
+		if redis.HasErrorPrefix(err, later) {
+			return err
+		}
+	}
+	if redis.HasErrorPrefix(err, "max number of clients") {
+		return err
+	}
+	return refused{err}
+}

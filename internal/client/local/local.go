@@ -1,0 +1,186 @@
+// Package local keeps copies in this process in step with Redis: it hears of every change, and knows when it does
+// not.
+//
+// A [Tier] owns the store of the copies and one link to each master. What it rests on is an order of steps (internal/client/localstore
+// has the proof):
+//
+//	t := Begin(k)            before Redis is read; not ok while changes cannot be heard
+//	view.Insert(k, t, v)     after it: refused if k has changed in between, or everything was dropped
+//	Changed(k)               around a write of this process, which so reads what it wrote
+//
+// # How changes are heard
+//
+// By the best of three rungs that the server allows:
+//
+//	Tracking  CLIENT TRACKING BCAST on a connection of its own: Redis pushes the name of every key under the prefixes that
+//	          changes, by whoever's hand, expiry and eviction included
+//	PubSub    this library's processes tell each other what they write
+//	ShortTTL  nothing is heard, and a copy lives a second or so
+//
+// # How it is known that changes are heard
+//
+// A link is trusted for Options.Silence from the time a beat was sent, once that beat has come back. A beat is published
+// through the caller's own client and received on the link, so it proves that the link leads to the server that the
+// caller's commands go to, that the link is alive, and, as messages keep their order, that all changes before the
+// beat have been heard. It does not prove that changes are pushed at all: for that some push must have been heard,
+// too. Where nobody writes for a while, one process of all writes a probe, which all hear.
+//
+// Trust is a time, which every read compares with the clock: a process that was stopped and goes on serves nothing that
+// it held before. A link that falls silent or breaks is made again, and everything is dropped before it is trusted.
+package local
+
+import (
+	"context"
+	"math"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly/internal/client/localstore"
+)
+
+// Options say what a Tier holds and whom it listens to. The caller has checked them.
+type Options struct {
+	Redis      redis.UniversalClient // a *redis.Client or a *redis.ClusterClient
+	Prefixes   []string              // of the keys that are copied; none begins another
+	MaxBytes   int64
+	MaxEntries int
+	MaxTTL     time.Duration // of a copy; 0: as long as Redis keeps the value
+	Silence    time.Duration // for how long a link is trusted that is not heard
+	ShortTTL   time.Duration // of a copy while nothing is heard; negative: no copies then
+
+	// Moved is told when the rung changed, and why. May be nil.
+	Moved func(to Rung, why error)
+
+	// Lag is told how long it took to hear of something that happened in Redis, whenever that was tried. May be nil.
+	Lag func(time.Duration)
+}
+
+// Rung says how changes are heard. A higher one promises more.
+type Rung uint8
+
+const (
+	Off      Rung = iota // not at all now: nothing is served
+	ShortTTL             // not at all: copies are short-lived
+	PubSub               // from the processes that use this library
+	Tracking             // from the server
+)
+
+// Tier is a store of copies that is kept in step with Redis. It is safe for concurrent use.
+type Tier struct {
+	opt     Options
+	cluster *redis.ClusterClient // nil: a single server
+	store   *localstore.Store
+	clock   localstore.Clock
+
+	until  atomic.Int64 // copies are served up to this time, unix ms
+	most   atomic.Int64 // how long a copy may live, ms
+	rungs  atomic.Uint32
+	asleep atomic.Bool
+	begun  atomic.Uint64 // Begins, so that a reader is noticed who is served nothing
+
+	ctx     context.Context // ends with Close
+	cancel  context.CancelFunc
+	works   sync.WaitGroup
+	recheck chan struct{} // who the masters are has to be asked
+
+	watched    watched
+	announcing chan struct{} // holds one element per message that is on its way
+	counts     struct{ heard, flushes, outdated atomic.Uint64 }
+
+	mu       sync.Mutex // guards the rest
+	links    map[string]*link
+	unsure   bool          // who the masters are is not known
+	reads    uint64        // when somebody last looked,
+	readAt   int64         // which was the last time that there were more
+	awake    chan struct{} // closed when it is no longer asleep
+	opened   chan struct{} // closed when every first link was tried
+	isOpened bool
+	given    bool // the masters could not be asked for once
+}
+
+// Open returns a Tier that listens, or that tried to once, or when ctx ends. A Redis that cannot be reached is no error:
+// nothing is served until it can be.
+func Open(ctx context.Context, o Options) (*Tier, error) {
+	store, err := localstore.New(localstore.Options{MaxBytes: o.MaxBytes, MaxEntries: o.MaxEntries})
+	if err != nil {
+		return nil, err
+	}
+	t := &Tier{
+		opt: o, store: store, clock: localstore.NewClock(),
+		announcing: make(chan struct{}, announcers), recheck: make(chan struct{}, 1), opened: make(chan struct{}), awake: make(chan struct{}),
+		links: make(map[string]*link),
+	}
+	t.ctx, t.cancel = context.WithCancel(context.Background())
+	t.readAt = t.clock.Now()
+	if t.cluster, _ = o.Redis.(*redis.ClusterClient); t.cluster != nil {
+		t.cluster.OnNewNode(func(*redis.Client) { t.Moved() })
+		t.works.Go(t.followMasters)
+	} else {
+		node := o.Redis.(*redis.Client)
+		t.mu.Lock()
+		t.addLinkLocked(node.Options().Addr, node, "")
+		t.mu.Unlock()
+	}
+	select {
+	case <-t.opened:
+	case <-ctx.Done():
+	}
+	return t, nil
+}
+
+// Close ends the links and drops everything; from then on nothing is served. It waits for what it started until ctx
+// ends, and then returns its error. Closing again is fine.
+func (t *Tier) Close(ctx context.Context) error {
+	t.cancel()
+	t.mu.Lock()
+	t.settleLocked()
+	t.mu.Unlock()
+	t.wake()
+	t.drop("")
+	done := make(chan struct{})
+	go func() { t.works.Wait(); close(done) }()
+	select {
+	case <-done:
+		return nil
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+}
+
+// Closed reports whether Close was called.
+func (t *Tier) Closed() bool { return t.ctx.Err() != nil }
+
+// Redis is the client that the tier listens beside.
+func (t *Tier) Redis() redis.UniversalClient { return t.opt.Redis }
+
+// Prefixes are those of the keys that may be copied.
+func (t *Tier) Prefixes() []string { return t.opt.Prefixes }
+
+// Store is where the copies are, for views of it.
+func (t *Tier) Store() *localstore.Store { return t.store }
+
+// Stats says how the tier is doing.
+type Stats struct {
+	localstore.Stats
+	Rung     Rung
+	Entries  int
+	Bytes    int64
+	Dead     int    // entries that are over and still take memory
+	Heard    uint64 // keys that changed
+	Flushes  uint64 // times that everything was dropped
+	Outdated uint64 // copies not kept because the key changed while it was read
+}
+
+// Stats adds up the counters. It is for now and then, not for every request.
+func (t *Tier) Stats() Stats {
+	return Stats{
+		Stats: t.store.Stats(), Rung: t.rung(), Entries: t.store.Len(), Bytes: t.store.Bytes(), Dead: t.store.Dead(t.clock.Now()),
+		Heard: t.counts.heard.Load(), Flushes: t.counts.flushes.Load(), Outdated: t.counts.outdated.Load(),
+	}
+}
+
+// forever is a time or a length, in ms, that does not come and can still be added to.
+const forever = math.MaxInt64 / 4

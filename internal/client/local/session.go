@@ -1,0 +1,271 @@
+package local
+
+import (
+	"context"
+	"crypto/rand"
+	"errors"
+	"fmt"
+	mathrand "math/rand/v2"
+	"strconv"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/push"
+
+	"github.com/mayflycache/mayfly/internal/client/lease"
+)
+
+// Names under the reserved prefix.
+const (
+	beatName    = lease.Reserved + "beat:"   // channels, one per session
+	probeName   = lease.Reserved + "probe"   // keys, one per master
+	changesName = lease.Reserved + "changed" // the channel of the rung PubSub
+	probeTTL    = time.Minute
+)
+
+// session is one connection that listens.
+type session struct {
+	link    *link
+	rung    Rung
+	why     error  // why it is on no higher rung
+	beat    string // its channel
+	probe   string // its key
+	begun   int64
+	ready   chan struct{} // closed when the server has confirmed
+	failed  chan error    // what a beat was answered that ends the session
+	beating atomic.Bool
+
+	sent   atomic.Int64 // the latest beat, as it is on the wire,
+	sentAt atomic.Int64 // and when that was, to the nanosecond, since the session was made
+	made   time.Time
+	echoed atomic.Int64 // when the latest beat was sent that came back, unix ms
+	pushed atomic.Int64 // when anything was pushed last
+	over   atomic.Bool  // the trust has run out
+}
+
+func newSession(l *link, rung Rung, why error) *session {
+	s := &session{link: l, rung: rung, why: why, ready: make(chan struct{}), failed: make(chan error, 1), made: time.Now()}
+	s.beat, s.probe = beatName+rand.Text(), probeName
+	if l.tag != "" {
+		s.beat, s.probe = beatName+"{"+l.tag+"}:"+rand.Text(), probeName+":{"+l.tag+"}"
+	}
+	return s
+}
+
+// sharded reports whether beats go through the shard alone: on a cluster, PUBLISH would go to every node.
+func (s *session) sharded() bool { return s.link.tag != "" && s.rung == Tracking }
+
+func (s *session) run(ctx context.Context) error {
+	t := s.link.tier
+	client := redis.NewClient(s.link.options(s.rung))
+	defer client.Close()
+	if s.rung == Tracking {
+		if err := client.RegisterPushNotificationHandler("invalidate", s, false); err != nil {
+			return err
+		}
+	}
+	s.begun = t.clock.Now()
+	ps := client.Subscribe(ctx)
+	defer ps.Close()
+	setup, cancel := context.WithTimeout(ctx, t.opt.Silence)
+	defer cancel()
+	if err := s.subscribe(setup, ps); err != nil {
+		return refusal(err)
+	}
+	broken := make(chan error, 1)
+	t.works.Go(func() { broken <- s.receive(ctx, ps) })
+	err := s.watch(ctx, broken)
+	ps.Close()
+	return err
+}
+
+func (s *session) subscribe(ctx context.Context, ps *redis.PubSub) error {
+	switch {
+	case s.sharded():
+		return ps.SSubscribe(ctx, s.beat)
+	case s.rung == Tracking:
+		return ps.Subscribe(ctx, s.beat)
+	}
+	return ps.Subscribe(ctx, changesName, s.beat) // confirmed in this order
+}
+
+// receive hears until the connection ends. What it hears it deals with at once and in order.
+func (s *session) receive(ctx context.Context, ps *redis.PubSub) error {
+	for {
+		m, err := ps.Receive(ctx)
+		if err != nil {
+			return refusal(err)
+		}
+		switch m := m.(type) {
+		case *redis.Subscription:
+			switch {
+			case strings.HasSuffix(m.Kind, "unsubscribe"): // the slot has left this node
+				return fmt.Errorf("%s of %s", m.Kind, m.Channel)
+			case m.Channel == s.beat:
+				close(s.ready)
+			}
+		case *redis.Message:
+			if m.Channel != s.beat {
+				s.link.tier.told(m.Payload)
+				continue
+			}
+			if sent, err := strconv.ParseInt(m.Payload, 10, 64); err == nil {
+				s.echoed.Store(max(s.echoed.Load(), sent))
+				s.extend()
+				s.tellLag(sent)
+			}
+		}
+	}
+}
+
+// tellLag tells how long a beat was under way.
+func (s *session) tellLag(beat int64) {
+	if lag := s.link.tier.opt.Lag; lag != nil && beat == s.sent.Load() {
+		lag(time.Since(s.made) - time.Duration(s.sentAt.Load()))
+	}
+}
+
+// HandlePushNotification hears what the server pushes: keys that have changed, or none, which is all of them.
+func (s *session) HandlePushNotification(_ context.Context, _ push.NotificationHandlerContext, n []any) error {
+	t := s.link.tier
+	s.pushed.Store(t.clock.Now())
+	if len(n) < 2 || n[1] == nil {
+		t.drop("")
+		return nil
+	}
+	keys, _ := n[1].([]any)
+	for _, k := range keys {
+		switch key, ok := k.(string); {
+		case ok && strings.HasPrefix(key, probeName):
+			s.extend()
+		case ok:
+			t.heard(key)
+		}
+	}
+	return nil
+}
+
+// extend trusts the link for as long as what has been heard is good for.
+func (s *session) extend() {
+	heard := s.echoed.Load()
+	if s.rung == Tracking {
+		heard = min(heard, s.pushed.Load())
+	}
+	if heard == 0 {
+		return
+	}
+	if !s.link.trust(s.rung, heard+s.link.tier.opt.Silence.Milliseconds(), s.why) {
+		s.over.Store(true)
+	}
+}
+
+// watch sends beats and sees to it that they come back. It returns when the link is no longer worth anything.
+func (s *session) watch(ctx context.Context, broken <-chan error) error {
+	t := s.link.tier
+	tick := time.NewTicker(t.opt.Silence / 4)
+	defer tick.Stop()
+	climb := time.NewTimer(climbEvery)
+	defer climb.Stop()
+	ready := s.ready
+	for {
+		select {
+		case <-ctx.Done():
+			return ctx.Err()
+		case err := <-broken:
+			return err
+		case err := <-s.failed:
+			return err
+		case <-ready:
+			ready = nil
+			s.send(ctx)
+		case <-climb.C:
+			if s.rung < Tracking && s.link.couldTrack(ctx) {
+				return errHigher
+			}
+			climb.Reset(climbEvery)
+		case <-tick.C:
+			if err := s.silent(); err != nil {
+				return err
+			}
+			if awake, asleep := t.sleepy(); asleep {
+				tick.Stop()
+				select {
+				case <-ctx.Done():
+					return ctx.Err()
+				case err := <-broken:
+					return err
+				case <-awake:
+				}
+				t.settle(nil, func() { s.link.until = 0 })
+				s.begun = t.clock.Now()
+				s.echoed.Store(0)
+				s.pushed.Store(0)
+				tick.Reset(t.opt.Silence / 4)
+			}
+			if ready == nil {
+				s.send(ctx)
+			}
+		}
+	}
+}
+
+// silent returns an error if the link has been silent for too long.
+func (s *session) silent() error {
+	t := s.link.tier
+	t.mu.Lock()
+	until := s.link.until
+	t.mu.Unlock()
+	now, silence := t.clock.Now(), t.opt.Silence.Milliseconds()
+	switch {
+	case s.over.Load() || until != 0 && now > until:
+		return errSilent
+	case until == 0 && now-s.begun > silence:
+		if s.rung == Tracking && s.echoed.Load() > 0 && s.pushed.Load() == 0 {
+			return refused{errSwallow}
+		}
+		return errSilent
+	}
+	return nil
+}
+
+// send sends a beat, and a probe if nothing was pushed for some time: less for some than for others, so that mostly one
+// process of all does it.
+func (s *session) send(ctx context.Context) {
+	if !s.beating.CompareAndSwap(false, true) {
+		return
+	}
+	t := s.link.tier
+	now, silence := t.clock.Now(), t.opt.Silence.Milliseconds()
+	probe := s.rung == Tracking && now-s.pushed.Load() > silence/4+mathrand.Int64N(silence/4)
+	t.works.Go(func() {
+		defer s.beating.Store(false)
+		ctx, cancel := context.WithTimeout(ctx, t.opt.Silence)
+		defer cancel()
+		s.sentAt.Store(int64(time.Since(s.made)))
+		s.sent.Store(now)
+		pipe := s.link.asker.Pipeline()
+		if s.sharded() {
+			pipe.SPublish(ctx, s.beat, now)
+		} else {
+			pipe.Publish(ctx, s.beat, now)
+		}
+		if probe {
+			pipe.Set(ctx, s.probe, "", probeTTL)
+		}
+		cmds, _ := pipe.Exec(ctx)
+		for _, cmd := range cmds {
+			err := refusal(cmd.Err())
+			if err != nil && s.sharded() && redis.HasErrorPrefix(err, "MOVED") {
+				t.Moved()
+			}
+			if no := (refused{}); errors.As(err, &no) {
+				select {
+				case s.failed <- fmt.Errorf("%s: %w", cmd.Name(), err):
+				default:
+				}
+			}
+		}
+	})
+}

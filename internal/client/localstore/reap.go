@@ -1,0 +1,52 @@
+package localstore
+
+// Writes give back the memory of what has died. A hundred times a second at most, one of them sweeps all shards; the
+// others only look at the time. So it does not matter which keys are written, or how many at once: ten writes a second
+// keep up with forty thousand deadlines a second, a hundred with ten times that.
+const (
+	sweepEvery = 10   // ms
+	sweepMax   = 4096 // entries, so that the one write that sweeps is not held up for more than a millisecond
+)
+
+// sweep reaps if it is time to. The caller holds no lock.
+func (s *Store) sweep(now int64) {
+	last := s.swept.Load()
+	if since := now - last; since >= 0 && since < sweepEvery { // a clock that went backwards is time, too
+		return
+	}
+	if s.swept.CompareAndSwap(last, now) {
+		s.Reap(now, sweepMax)
+	}
+}
+
+// Reap gives back the memory of up to max entries that are dead at now and returns how many. Writes do this along the
+// way; it is for an owner whose store is not written to.
+func (s *Store) Reap(now int64, max int) int {
+	n := 0
+	first := int(uint64(now) / sweepEvery % uint64(len(s.shards))) // so that a sweep that stops early is not unfair for long
+	for i := range s.shards {
+		if n == max {
+			break
+		}
+		sh := &s.shards[(first+i)%len(s.shards)]
+		sh.mu.Lock()
+		n += sh.reap(now, max-n)
+		sh.mu.Unlock()
+	}
+	return n
+}
+
+// Next returns when Reap will find something, the earliest over all shards. ok is false when nothing that is held has a
+// deadline: then a timer can be parked until the next write.
+func (s *Store) Next() (at int64, ok bool) {
+	for i := range s.shards {
+		sh := &s.shards[i]
+		sh.mu.Lock()
+		next, some := sh.deadlines.Next()
+		sh.mu.Unlock()
+		if some && (!ok || next < at) {
+			at, ok = next, true
+		}
+	}
+	return at, ok
+}

@@ -1,0 +1,50 @@
+package localstore
+
+// slot is what the books of a shard say about one entry. It has no pointer: the collector does not look at the books.
+type slot struct {
+	hash       uint32
+	prev, next uint32 // in its queue; next alone in the list of free slots
+	view       uint16
+	queue      uint8 // which queue it is in: inWindow or inMain; 0 is a free slot
+}
+
+// none is no slot.
+const none = ^uint32(0)
+
+// queue is a first-in, first-out list of slots that any of them may leave.
+type queue struct {
+	newest, oldest uint32
+	len            int
+	mark           uint8 // slot.queue of its members
+}
+
+func newQueue(mark uint8) queue { return queue{newest: none, oldest: none, mark: mark} }
+
+// push makes id the newest.
+func (q *queue) push(slots []slot, id uint32) {
+	s := &slots[id]
+	s.prev, s.next, s.queue = none, q.newest, q.mark
+	if q.newest == none {
+		q.oldest = id
+	} else {
+		slots[q.newest].prev = id
+	}
+	q.newest = id
+	q.len++
+}
+
+// remove takes id out.
+func (q *queue) remove(slots []slot, id uint32) {
+	s := &slots[id]
+	if s.prev == none {
+		q.newest = s.next
+	} else {
+		slots[s.prev].next = s.next
+	}
+	if s.next == none {
+		q.oldest = s.prev
+	} else {
+		slots[s.next].prev = s.prev
+	}
+	q.len--
+}

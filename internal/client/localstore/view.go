@@ -1,0 +1,226 @@
+package localstore
+
+import (
+	"hash/maphash"
+	"runtime"
+	"sync/atomic"
+
+	"github.com/mayflycache/mayfly/internal/expiry"
+)
+
+// View is a typed door to a store. Its keys are its own: two views of one store may hold the same key, with values of
+// different types. It is safe for concurrent use.
+type View[V any] struct {
+	store  *Store
+	number uint16
+	reads  readCounters
+	tables []atomic.Pointer[table[V]] // by shard
+}
+
+// NewView opens a view of s. It lasts as long as the store.
+func NewView[V any](s *Store) *View[V] {
+	v := &View[V]{store: s, reads: newReadCounters(runtime.GOMAXPROCS(0)), tables: make([]atomic.Pointer[table[V]], len(s.shards))}
+	for i := range v.tables {
+		v.tables[i].Store(newTable[V](1))
+	}
+	v.number = s.add(v)
+	return v
+}
+
+// Get returns the value of key and its deadline, expiry.None if it has none. A value that is dead at now is absent.
+//
+// It allocates nothing, takes no lock and does not keep key. The value is the one that was stored: who changes what it
+// points to changes it for everybody.
+func (v *View[V]) Get(key string, now int64) (value V, deadline int64, ok bool) {
+	h := maphash.String(v.store.seed, key)
+	return v.hit(find(v.tables[h>>v.store.shift].Load(), uint32(h), key), now)
+}
+
+// GetBytes is Get for a key that was built in a buffer.
+func (v *View[V]) GetBytes(key []byte, now int64) (value V, deadline int64, ok bool) {
+	h := maphash.Bytes(v.store.seed, key)
+	return v.hit(find(v.tables[h>>v.store.shift].Load(), uint32(h), key), now)
+}
+
+// At is GetBytes for large values: it returns where the store has the value, nil if it is absent. What is there stays as it
+// is, also when the key gets another value, and must not be changed.
+func (v *View[V]) At(key []byte, now int64) *V {
+	h := maphash.Bytes(v.store.seed, key)
+	if e := find(v.tables[h>>v.store.shift].Load(), uint32(h), key); v.alive(e, now) {
+		return &e.value
+	}
+	return nil
+}
+
+func (v *View[V]) hit(e *entry[V], now int64) (value V, deadline int64, ok bool) {
+	if !v.alive(e, now) {
+		return value, 0, false
+	}
+	return e.value, e.deadline, true
+}
+
+// alive reports whether a reader has found something, and counts that.
+func (v *View[V]) alive(e *entry[V], now int64) bool {
+	if e == nil || expiry.Dead(e.deadline, now) {
+		v.reads.miss()
+		return false
+	}
+	if n := e.uses.Load(); n < maxUses { // two readers may count as one: it is an estimate
+		e.uses.Store(n + 1)
+	}
+	v.reads.hit()
+	return true
+}
+
+// Outcome is what became of a Set or an Insert.
+type Outcome uint8
+
+const (
+	Stored   Outcome = iota
+	Expired          // the deadline was past: the key is absent now, as after a Delete
+	Refused          // the entry alone is larger than the store: the key is absent now
+	Outdated         // Insert: the key was changed since the ticket was drawn, and nothing was inserted
+)
+
+// Set adds the value or replaces the one that is there, older or newer. cost is the size of the value in bytes; the
+// store adds the key's and its own. The store keeps key and value.
+//
+// Whatever the outcome, an older value of key is gone.
+func (v *View[V]) Set(key string, value V, cost, deadline, now int64) Outcome {
+	return v.put(key, value, cost, deadline, now, func() bool { return true })
+}
+
+func (v *View[V]) put(key string, value V, cost, deadline, now int64, current func() bool) Outcome {
+	v.store.sweep(now)
+	i, hash := v.store.hash(key)
+	sh := &v.store.shards[i]
+	cost = entryCost(key, cost)
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	if !current() {
+		return Outdated
+	}
+	if expiry.Dead(deadline, now) {
+		v.deleteLocked(sh, hash, key)
+		return Expired
+	}
+	if cost > v.store.maxBytes {
+		v.deleteLocked(sh, hash, key)
+		sh.tally.Refused++
+		return Refused
+	}
+	old, reserved, entries := v.room(sh, hash, key, cost, now)
+	if !current() { // room may have let go of the lock, and who counts a change does so without it
+		v.deleteLocked(sh, hash, key) // first, as what was reserved is less than nothing where an entry shrinks
+		v.store.release(reserved, entries)
+		return Outdated
+	}
+	v.publish(sh, hash, old, &entry[V]{key: key, deadline: deadline, cost: cost, value: value})
+	return Stored
+}
+
+// room reserves what an entry of key needs beyond what it has, and returns the entry that is there, or nil. It may let
+// go of the lock of the shard on the way, but not after it looked for that entry. So between room and publish is the
+// place to ask whether the value may be stored at all: nobody can come between the answer and the entry. After a no,
+// what was reserved must be released.
+func (v *View[V]) room(sh *shard, hash uint32, key string, cost, now int64) (old *entry[V], reserved, entries int64) {
+	for {
+		var had int64
+		entries = 1
+		if old = find(v.tables[sh.number].Load(), hash, key); old != nil {
+			had, entries = old.cost, 0
+		}
+		if v.store.reserve(cost-had, entries) {
+			return old, cost - had, entries
+		}
+		v.store.makeRoom(sh, now) // which may evict old
+	}
+}
+
+// publish puts e, for which there is room, in the place of old or in a new one.
+func (v *View[V]) publish(sh *shard, hash uint32, old, e *entry[V]) {
+	if old != nil {
+		e.key, e.id = old.key, old.id
+		e.uses.Store(old.uses.Load())
+		v.tables[sh.number].Load().replace(hash, e)
+	} else {
+		e.id = sh.claim(v.number, hash)
+		v.insert(sh, hash, e)
+		sh.policy.admit(e.id)
+	}
+	sh.deadlines.Set(e.id, e.deadline)
+}
+
+func (v *View[V]) insert(sh *shard, hash uint32, e *entry[V]) {
+	t := v.tables[sh.number].Load()
+	if t.full() {
+		t = t.grown(func(id uint32) uint32 { return sh.policy.slots[id].hash })
+		v.tables[sh.number].Store(t)
+	}
+	t.insert(hash, e)
+}
+
+// Delete removes key from this view and reports whether it was there.
+func (v *View[V]) Delete(key string) bool {
+	i, hash := v.store.hash(key)
+	sh := &v.store.shards[i]
+	sh.mu.Lock()
+	defer sh.mu.Unlock()
+	return v.deleteLocked(sh, hash, key)
+}
+
+func (v *View[V]) deleteLocked(sh *shard, hash uint32, key string) bool {
+	id, cost, ok := v.dropKey(sh.number, hash, key)
+	if ok {
+		sh.forget(id, cost)
+	}
+	return ok
+}
+
+// Clear removes all keys of this view and returns how many. What is set meanwhile may stay.
+func (v *View[V]) Clear() int {
+	n := 0
+	for i := range v.store.shards {
+		n += v.store.shards[i].clear(v.number, v, func(string) bool { return true })
+	}
+	return n
+}
+
+// Hits returns what counts this view's hits so far. It keeps nothing else of the view.
+func (v *View[V]) Hits() func() uint64 {
+	reads := v.reads
+	return func() uint64 { return reads.sum().Hits }
+}
+
+// The shelf.
+
+func (v *View[V]) counted() Stats { return v.reads.sum() }
+
+func (v *View[V]) take(shard int, hash, id uint32) uint32 {
+	t := v.tables[shard].Load()
+	b, i := t.place(hash, id)
+	e := t.buckets[b].entries[i].Load()
+	n := e.uses.Load()
+	if n != 0 {
+		e.uses.Store(0)
+	}
+	return n
+}
+
+func (v *View[V]) drop(shard int, hash, id uint32) int64 {
+	return v.tables[shard].Load().remove(hash, id).cost
+}
+
+func (v *View[V]) dropKey(shard int, hash uint32, key string) (id uint32, cost int64, ok bool) {
+	t := v.tables[shard].Load()
+	e := find(t, hash, key)
+	if e == nil {
+		return 0, 0, false
+	}
+	t.remove(hash, e.id)
+	return e.id, e.cost, true
+}
+
+func (v *View[V]) each(shard int, f func(key string, id uint32) bool) {
+	v.tables[shard].Load().each(func(e *entry[V]) bool { return f(e.key, e.id) })
+}

@@ -1,0 +1,30 @@
+package onlycopy_test
+
+import (
+	"errors"
+	"fmt"
+	"io"
+	"net"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/client/onlycopy"
+)
+
+func ExampleOutcome() {
+	for _, err := range []error{
+		nil,
+		redis.Nil,
+		io.EOF, // after the command was sent
+		&net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")},
+	} {
+		err = onlycopy.Outcome(err)
+		fmt.Println(errors.Is(err, mayfly.ErrNotFound), errors.Is(err, mayfly.ErrUnknownOutcome), err)
+	}
+	// Output:
+	// false false <nil>
+	// true false not found
+	// false true outcome unknown: the write was sent, its reply was lost: EOF
+	// false false dial tcp: connection refused
+}

@@ -1,0 +1,195 @@
+package record_test
+
+import (
+	"bytes"
+	"math"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/mayflycache/mayfly/internal/client/record"
+)
+
+var header = record.Header{
+	ID:     record.ID{1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12},
+	Flags:  record.Compressed,
+	Format: record.FormatOf("json"),
+	Cost:   1500 * time.Microsecond,
+	Fresh:  time.Hour,
+	Window: 90 * time.Second,
+}
+
+func value(h record.Header, body string) []byte {
+	rec := append(record.Begin(nil, h), body...)
+	record.Seal(rec)
+	return rec
+}
+
+func TestAValueComesBack(t *testing.T) {
+	for _, body := range []string{"", "x", `{"a":1}`, "\xc1mfy"} {
+		k, h, got := record.Parse(value(header, body))
+		if k != record.Value || string(got) != body || h != header {
+			t.Errorf("%q came back as %v %q %+v", body, k, got, h)
+		}
+	}
+}
+
+// The bytes are a contract with every other version of this package that reads them: they change with the version.
+func TestTheBytesAreThese(t *testing.T) {
+	want := "\xc1mfy\x01\x01\x02\x00\x00\x00\x00\x2d" + "\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c" +
+		"\x36\xa1\xa2\x43" + "\x00\x00\x05\xdc" + "\x00\x00\x00\x36\xee\x80" + "\x00\x00\x00\x01\x5f\x90" + "x"
+	if diff := cmp.Diff([]byte(want), value(header, "x")); diff != "" {
+		t.Error(diff)
+	}
+	want = "\xc1mfy\x01\x02\x00\x00\x00\x00\x00\x18\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c"
+	if diff := cmp.Diff([]byte(want), record.AppendLease(nil, header.ID)); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestLeaseAndTombstone(t *testing.T) {
+	for want, b := range map[record.Kind][]byte{
+		record.Lease:     record.AppendLease([]byte("before"), header.ID)[6:],
+		record.Tombstone: record.AppendTombstone([]byte("before"), header.ID)[6:],
+	} {
+		k, h, body := record.Parse(b)
+		if k != want || h.ID != header.ID || body != nil || len(b) != record.HeadLen {
+			t.Errorf("%v came back as %v %+v %q", want, k, h, body)
+		}
+	}
+}
+
+func TestASession(t *testing.T) {
+	rec := append(record.BeginSession(nil, header.ID, header.Format), "x"...)
+	record.Seal(rec)
+	want := "\xc1mfy\x01\x04\x00\x00\x00\x00\x00\x23" + "\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c" +
+		"\x36\xa1\xa2\x43" + "\x00\x00\x00\x00\x00\x00" + "x"
+	if diff := cmp.Diff([]byte(want), rec); diff != "" {
+		t.Error(diff)
+	}
+	copy(rec[record.EndAt:], "\x01\x02\x03\x04\x05\x06") // what a script does
+	k, h, body := record.Parse(rec)
+	if k != record.Session || h.ID != header.ID || h.Format != header.Format || string(body) != "x" {
+		t.Errorf("came back as %v %+v %q", k, h, body)
+	}
+}
+
+func TestWhatIsNoRecord(t *testing.T) {
+	for _, b := range []string{"", "{}", `"text"`, "\xc1", "\xc1mf", "\x80\x04pickle", "c1mfy"} {
+		k, h, body := record.Parse([]byte(b))
+		if k != record.Plain || string(body) != b || h != (record.Header{}) {
+			t.Errorf("%q came back as %v %q %+v", b, k, body, h)
+		}
+	}
+}
+
+func TestDamageAndTheFutureAreAlien(t *testing.T) {
+	damaged := func(damage func(b []byte) []byte) []byte { return damage(value(header, "body")) }
+	set := func(at int, to byte) []byte {
+		return damaged(func(b []byte) []byte { b[at] = to; return b })
+	}
+	for name, b := range map[string][]byte{
+		"the magic alone":        []byte("\xc1mfy"),
+		"cut":                    damaged(func(b []byte) []byte { return b[:len(b)-1] }),
+		"cut in the header":      damaged(func(b []byte) []byte { return b[:30] }),
+		"appended to":            damaged(func(b []byte) []byte { return append(b, 'x') }),
+		"a later version":        set(4, 2),
+		"an unknown kind":        set(5, 9),
+		"a session with flags":   set(5, 4),
+		"kind zero":              set(5, 0),
+		"an unknown flag":        set(6, 4),
+		"the reserved byte set":  set(7, 1),
+		"another length":         set(11, 7),
+		"a lease with a body":    set(5, byte(record.Lease)),
+		"a value without header": func() []byte { b := record.AppendLease(nil, header.ID); b[5] = 1; return b }(),
+	} {
+		if k, h, body := record.Parse(b); k != record.Alien || h != (record.Header{}) || body != nil {
+			t.Errorf("%s: came back as %v %+v %q", name, k, h, body)
+		}
+	}
+}
+
+func TestNumbersAreClampedNotWrapped(t *testing.T) {
+	h := record.Header{Cost: 1000 * time.Hour, Fresh: math.MaxInt64, Window: -time.Second}
+	_, got, _ := record.Parse(value(h, ""))
+	want := record.Header{Cost: math.MaxUint32 * time.Microsecond, Fresh: time.Duration(math.MaxInt64).Truncate(time.Millisecond)}
+	if got != want {
+		t.Errorf("got %+v, want %+v", got, want)
+	}
+}
+
+func TestSealRefusesWhatRedisRefuses(t *testing.T) {
+	rec := make([]byte, record.MaxLen+1)
+	if record.Seal(rec) || !record.Seal(rec[:record.MaxLen]) {
+		t.Error("the limit is not at MaxLen")
+	}
+}
+
+func TestKindsHaveNames(t *testing.T) {
+	for k, want := range []string{"plain", "value", "lease", "tombstone", "session", "alien", "Kind(6)"} {
+		if got := record.Kind(k).String(); got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	}
+}
+
+func TestAllocatesNothing(t *testing.T) {
+	rec, buf := value(header, "some body"), make([]byte, 0, 128)
+	if n := testing.AllocsPerRun(1000, func() {
+		_, h, body := record.Parse(rec)
+		record.Seal(append(record.Begin(buf, h), body...))
+		record.AppendLease(buf, h.ID)
+	}); n != 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
+// Whatever the bytes, Parse does not panic, and what it calls a record of ours is written again byte for byte.
+func FuzzParse(f *testing.F) {
+	f.Add(value(header, "body"))
+	f.Add(value(record.Header{Flags: record.Negative}, ""))
+	f.Add(record.AppendLease(nil, header.ID))
+	f.Add(record.AppendTombstone(nil, header.ID))
+	f.Add([]byte("{}"))
+	f.Fuzz(func(t *testing.T, b []byte) {
+		k, h, body := record.Parse(b)
+		var again []byte
+		switch k {
+		case record.Plain:
+			again = body
+		case record.Value:
+			if h.Fresh == time.Duration(math.MaxInt64).Truncate(time.Millisecond) || h.Window == time.Duration(math.MaxInt64).Truncate(time.Millisecond) {
+				return // beyond what a Duration holds: read as the longest
+			}
+			again = append(record.Begin(nil, h), body...)
+			record.Seal(again)
+		case record.Lease:
+			again = record.AppendLease(nil, h.ID)
+		case record.Tombstone:
+			again = record.AppendTombstone(nil, h.ID)
+		case record.Alien:
+			return
+		}
+		if !bytes.Equal(again, b) {
+			t.Errorf("%q is %v %+v %q, which is written as %q", b, k, h, body, again)
+		}
+	})
+}
+
+func FuzzRoundTrip(f *testing.F) {
+	f.Add([]byte("id"), uint8(1), uint32(7), int64(5), int64(6), int64(7), []byte("body"))
+	f.Fuzz(func(t *testing.T, id []byte, flags uint8, format uint32, cost, fresh, window int64, body []byte) {
+		want := record.Header{
+			Flags: record.Flags(flags) & (record.Negative | record.Compressed), Format: format,
+			Cost:   time.Duration(uint32(cost)) * time.Microsecond,
+			Fresh:  time.Duration(uint64(fresh)>>24) * time.Millisecond,
+			Window: time.Duration(uint64(window)>>24) * time.Millisecond,
+		}
+		copy(want.ID[:], id)
+		k, got, gotBody := record.Parse(value(want, string(body)))
+		if k != record.Value || got != want || !bytes.Equal(gotBody, body) {
+			t.Errorf("%+v %q came back as %v %+v %q", want, body, k, got, gotBody)
+		}
+	})
+}

@@ -1,0 +1,320 @@
+package dashboard_test
+
+import (
+	"context"
+	"flag"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mayflycache/mayfly/embedded"
+	"github.com/mayflycache/mayfly/internal/demo/dashboard"
+	"github.com/mayflycache/mayfly/internal/demo/panel"
+	"github.com/mayflycache/mayfly/internal/demo/shop"
+	"github.com/mayflycache/mayfly/internal/testkit/chromium"
+)
+
+var screenshots = flag.String("screenshots", "", "a directory to write pictures of the page to")
+
+// open opens a shop and its dashboard, until the test ends, and returns the page's address. It never depends on how fast the machine is: mayfly
+// may wait long for an engine that shares two processors with a browser.
+func open(t *testing.T, set panel.Settings) string {
+	t.Helper()
+	db, err := embedded.Open(embedded.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := shop.Open(t.Context(), shop.Options{Redis: db.Client().Options(), Settings: set, RedisTimeout: 20 * time.Second})
+	if err != nil {
+		t.Fatal(err)
+	}
+	until, cancel := context.WithCancel(context.Background())
+	r := dashboard.NewRecorder(s)
+	var running sync.WaitGroup
+	running.Go(func() { r.Run(until) })
+	server := httptest.NewServer(dashboard.Handler(s, r, dashboard.Options{Redis: "an embedded Redis", Until: until}))
+	t.Cleanup(func() {
+		cancel()
+		running.Wait()
+		server.Close()
+		if err := s.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+		db.Close(context.Background())
+	})
+	return server.URL
+}
+
+const soon = 2 * time.Minute // for what happens in seconds on a machine that is not busy
+
+// tab is an open dashboard.
+type tab struct {
+	*chromium.Page
+	t *testing.T
+}
+
+// figure is JavaScript for a number that the page shows.
+func figure(name string) string {
+	return fmt.Sprintf(`parseFloat(document.querySelector("[data-figure=%s]").textContent.replaceAll(",", ""))`, name)
+}
+
+// set turns switches and sliders as scripts of the page do.
+func (p tab) set(settings ...string) {
+	p.t.Helper()
+	for _, s := range settings {
+		name, value, _ := strings.Cut(s, "=")
+		p.Eval(p.t, fmt.Sprintf(`ask("/set", {name: %q, value: %q})`, name, value), nil)
+		p.Await(p.t, soon, fmt.Sprintf("settings[%q] == %s", name, value))
+	}
+}
+
+// flip clicks a switch, and waits until the shop has done it.
+func (p tab) flip(name string, on bool) {
+	p.t.Helper()
+	var is bool
+	p.Eval(p.t, fmt.Sprintf(`document.querySelector("[data-switch=%s]").checked`, name), &is)
+	if is != on {
+		p.Eval(p.t, fmt.Sprintf(`document.querySelector("[data-switch=%s]").click()`, name), nil)
+	}
+	p.Await(p.t, soon, fmt.Sprintf("!!settings[%q] == %v", name, on))
+}
+
+// later waits until figures of so much later are there.
+func (p tab) later(d time.Duration) {
+	p.t.Helper()
+	var at int64
+	p.Eval(p.t, "moments.at(-1)?.at ?? 0", &at)
+	p.Await(p.t, soon, fmt.Sprintf("moments.at(-1)?.at >= %d", at+d.Milliseconds()))
+}
+
+// stampede has everything expire, and returns how many queries there were in the seconds after.
+func (p tab) stampede() (queries int) {
+	p.t.Helper()
+	p.later(time.Second)
+	p.Eval(p.t, "moments.at(-1).asked", &queries)
+	p.Press(p.t, "e")
+	p.later(4 * time.Second)
+	var after int
+	p.Eval(p.t, "moments.at(-1).asked", &after)
+	return after - queries
+}
+
+// afterPressing has everything expire, until js is so soon after, ten times at most: a busy machine may spread what was to be loaded at
+// once, and how it is spread stays.
+func (p tab) afterPressing(js string) (is bool) {
+	p.t.Helper()
+	for range 10 {
+		p.idle()
+		p.later(3 * time.Second)
+		p.Press(p.t, "e")
+		p.later(2 * time.Second)
+		for range 20 {
+			if p.Eval(p.t, js, &is); is {
+				return true
+			}
+			p.later(time.Second / 4)
+		}
+	}
+	return false
+}
+
+// idle waits until the database has nothing to do.
+func (p tab) idle() {
+	p.t.Helper()
+	p.Await(p.t, soon, "moments.length > 4 && moments.slice(-4).every(m => m.worst <= 1)")
+}
+
+// The page in a browser: every switch moves the figure that it is there for, and every button does what it says. That the figures are right is
+// shown in internal/demo/shop, where time is virtual; here is what a person sees, and all that is waited for may take as long as it does.
+func TestTheDashboard(t *testing.T) {
+	browser := chromium.Start(t)
+	set := panel.Default
+	set.Shoppers, set.TTL, set.Query, set.Connections, set.Pages = 200, 20*time.Second, 1500*time.Millisecond, 200, false
+	p := tab{browser.Open(t, open(t, set), chromium.Screen{Width: 1180, Height: 1000}), t}
+	p.Await(t, soon, "moments.length > 4")
+
+	t.Run("mayfly: ten times fewer queries under the stampede", func(t *testing.T) {
+		p := tab{p.Page, t}
+		hand := 0
+		for range 10 { // a machine that is busy may need some before all shoppers stand in line
+			if hand = max(hand, p.stampede()); hand >= 120 {
+				break
+			}
+		}
+		p.Press(t, "m")
+		p.Await(t, soon, `settings.mayfly == 1 && document.querySelector("#way").textContent.startsWith("is on")`)
+		p.idle()
+		p.later(5 * time.Second) // what was asked by hand before
+		ours := p.stampede()
+		if ours == 0 || hand < 10*ours {
+			t.Errorf("by hand %d queries, mayfly %d", hand, ours)
+		}
+	})
+	for _, test := range []struct {
+		name   string
+		before []string // settings
+		press  bool     // the red button, in either state
+		off    string   // what becomes so
+		on     string
+	}{
+		{"lease", []string{"early=0", "local=0"}, true, "FIGURE >= 8", "FIGURE <= 2 && FIGURE > 0"},
+		{"early", []string{"local=0", "query=200", "ttl=4000"}, false, "FIGURE >= 1", "FIGURE <= .3"},
+		{"local", []string{"early=1", "ttl=20000"}, false, "FIGURE >= 50", "FIGURE <= 10"},
+		{"jitter", []string{"early=0", "ttl=5000"}, true, "FIGURE >= 6", "FIGURE <= 4"},
+		{"pages", []string{"early=1", "jitter=1"}, false, "FIGURE >= 50", "FIGURE <= 20 && FIGURE > 0"},
+		{"sliding", []string{"pause=100"}, false, "FIGURE > 0", "FIGURE == 0"},
+		{"fields", nil, false, "FIGURE >= 10", "FIGURE == 0"},
+		{"visits", nil, false, "FIGURE >= 20", "moments.length > 12 && moments.slice(-12).every(m => m.endless <= moments.at(-12).endless)"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			p := tab{p.Page, t}
+			p.set(test.before...)
+			for _, state := range []struct {
+				on      bool
+				becomes string
+			}{{false, test.off}, {true, test.on}} {
+				p.flip(test.name, state.on)
+				becomes := strings.ReplaceAll(state.becomes, "FIGURE", figure(test.name))
+				if test.press && p.afterPressing(becomes) {
+					continue
+				}
+				p.later(2 * time.Second)
+				p.Await(t, soon, becomes)
+			}
+		})
+	}
+	t.Run("buttons", func(t *testing.T) {
+		p := tab{p.Page, t}
+		for button, state := range map[string]string{"kill": "killed", "hang": "hung"} {
+			at := fmt.Sprintf("document.querySelector('[data-button=%s]')", button)
+			p.Eval(t, at+".click()", nil)
+			p.Await(t, soon, fmt.Sprintf("moments.at(-1).redis == %q && %s.ariaPressed == 'true'", state, at))
+			p.Await(t, soon, "moments.at(-1).pages > 0 && moments.at(-1).failed == 0") // the shop is open
+			p.Eval(t, at+".click()", nil)
+			p.Await(t, soon, "moments.at(-1).redis == 'up' && "+at+".ariaPressed == 'false'")
+		}
+		p.Press(t, "p")
+		p.Await(t, soon, `document.querySelector("#intro [data-setting=processes]").textContent == "4"`)
+		p.Press(t, "s") // the tour begins by hand
+		p.Await(t, soon, `document.querySelector("[data-switch=mayfly]").checked == false && document.querySelector("[data-switch=lease]").disabled`)
+	})
+	t.Run("what cannot be is said", func(t *testing.T) {
+		p := tab{p.Page, t}
+		p.Eval(t, `ask("/set", {name: "shoppers", value: -1})`, nil)
+		p.Await(t, soon, `document.querySelector("#says").textContent.includes("shoppers must be 0 to 2000, got -1")`)
+	})
+	t.Run("keyboard", func(t *testing.T) {
+		p := tab{p.Page, t}
+		p.Eval(t, "document.activeElement.blur()", nil)
+		var reached []string
+		for range 30 {
+			p.Press(t, "Tab")
+			var is string
+			p.Eval(t, `(d => d.switch ?? d.button ?? d.slider ?? "")(document.activeElement.dataset)`, &is)
+			reached = append(reached, is)
+		}
+		for _, want := range []string{"mayfly", "expire", "kill", "hang", "processes", "tour", "shoppers", "query"} {
+			if !slices.Contains(reached, want) {
+				t.Errorf("Tab does not come to %q: %q", want, reached)
+			}
+		}
+		p.Eval(t, `document.querySelector("[data-switch=mayfly]").focus()`, nil)
+		var was bool
+		p.Eval(t, `document.activeElement.checked`, &was)
+		p.Press(t, " ")
+		p.Await(t, soon, fmt.Sprintf("!!settings.mayfly == %v", !was))
+	})
+	t.Run("phone, light and dark", func(t *testing.T) {
+		for _, screen := range []chromium.Screen{{Width: 360, Height: 740, Mobile: true}, {Width: 360, Height: 740, Mobile: true, Dark: true}, {Width: 1400, Height: 900, Dark: true}} {
+			p.Show(t, screen)
+			p.Await(t, soon, fmt.Sprintf("innerWidth == %d && matchMedia('(prefers-color-scheme: dark)').matches == %v", screen.Width, screen.Dark))
+			var wide int
+			if p.Eval(t, "document.documentElement.scrollWidth", &wide); wide > screen.Width {
+				t.Errorf("on %d pixels the page is %d wide", screen.Width, wide)
+			}
+			var faint []string
+			if p.Eval(t, contrast, &faint); len(faint) > 0 {
+				t.Errorf("dark %v: too little contrast: %q", screen.Dark, faint)
+			}
+		}
+	})
+}
+
+// contrast is JavaScript that returns which texts have less contrast than WCAG's 4.5 to 1.
+const contrast = `(() => {
+	const canvas = new OffscreenCanvas(1, 1).getContext("2d", { willReadFrequently: true });
+	const light = color => {
+		canvas.fillStyle = color; canvas.fillRect(0, 0, 1, 1);
+		const [r, g, b] = [...canvas.getImageData(0, 0, 1, 1).data].map(v => (v /= 255) <= .04045 ? v / 12.92 : ((v + .055) / 1.055) ** 2.4);
+		return .2126 * r + .7152 * g + .0722 * b;
+	};
+	const behind = e => { for (; e; e = e.parentElement) { const c = getComputedStyle(e).backgroundColor; if (!c.endsWith(", 0)") && c != "transparent") return c } return "white" };
+	const faint = [];
+	for (const e of document.querySelectorAll("h1, h2, p, dt, small, b, .about, .legend, button:enabled, output")) {
+		if (e.closest("label:has(:disabled)") || !e.textContent.trim()) continue;
+		const [a, b] = [light(getComputedStyle(e).color), light(behind(e))].sort((x, y) => y - x);
+		if ((a + .05) / (b + .05) < 4.5) faint.push(e.textContent.trim().slice(0, 40) + " " + ((a + .05) / (b + .05)).toFixed(1));
+	}
+	return [...new Set(faint)];
+})()`
+
+func TestThePageIsSmallAndAlone(t *testing.T) {
+	var weight int
+	for _, file := range []string{"page.html", "page.css", "page.js"} {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			t.Fatal(err)
+		}
+		weight += len(text)
+		if strings.Contains(string(text), "https://") || strings.Contains(string(text), "src=") {
+			t.Errorf("%s takes something from elsewhere", file)
+		}
+	}
+	if weight >= 100<<10 {
+		t.Errorf("the page weighs %d bytes, 100 KiB are promised", weight)
+	}
+	t.Logf("the page weighs %d bytes", weight)
+}
+
+func TestPictures(t *testing.T) {
+	if *screenshots == "" {
+		t.Skip("with -screenshots=DIR it takes pictures")
+	}
+	browser := chromium.Start(t)
+	url := open(t, panel.Default)
+	desk := chromium.Screen{Width: 1180, Height: 1060}
+	page := browser.Open(t, url, desk)
+	take := func(name string) {
+		if err := os.WriteFile(*screenshots+"/"+name+".png", page.Screenshot(t), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	wait := func(seconds int) {
+		var at int
+		page.Eval(t, "moments.at(-1)?.at ?? 0", &at)
+		page.Await(t, soon, fmt.Sprintf("moments.at(-1)?.at > %d", at+1000*seconds))
+	}
+	wait(30)
+	page.Await(t, soon, "moments.slice(-8).every(m => m.queries < 20)") // between two ends
+	take("demo-before")
+	page.Press(t, "e")
+	page.Await(t, soon, "moments.slice(-3).some(m => m.queries > 100) && moments.at(-1).mark === undefined")
+	wait(1)
+	take("demo-stampede")
+	wait(5)
+	page.Press(t, "m")
+	wait(14)
+	page.Press(t, "e")
+	wait(2)
+	take("demo-mayfly")
+	page.Show(t, chromium.Screen{Width: 1180, Height: 1060, Dark: true})
+	take("demo-dark")
+	page.Show(t, chromium.Screen{Width: 390, Height: 844, Scale: 2, Mobile: true})
+	wait(1)
+	take("demo-phone")
+}

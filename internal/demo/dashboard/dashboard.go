@@ -1,0 +1,167 @@
+// Package dashboard shows a shop while it is open: a page with charts, switches, sliders and buttons, whose figures come as server-sent
+// events, four times a second. The page is one file, of plain HTML, CSS and JavaScript, and takes nothing from elsewhere.
+//
+//	r := dashboard.NewRecorder(s)
+//	go r.Run(ctx)
+//	http.ListenAndServe("127.0.0.1:8379", dashboard.Handler(s, r, dashboard.Options{}))
+//
+// A report is the same page with what was recorded in it, to be kept as a file.
+package dashboard
+
+import (
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"strings"
+	"sync/atomic"
+	"time"
+
+	"github.com/mayflycache/mayfly/internal/demo/panel"
+)
+
+var (
+	//go:embed page.html
+	markup string
+	//go:embed page.css
+	style string
+	//go:embed page.js
+	script string
+)
+
+// Options set up a Handler.
+type Options struct {
+	// Redis is where the keys are, in words.
+	Redis string
+
+	// Until ends the streams of events and tours, so that a server can shut down. Nil goes on.
+	Until context.Context
+
+	// Metrics is served at /metrics.
+	Metrics http.Handler
+}
+
+// about is what the page's script knows from the beginning.
+type about struct {
+	Redis     string   `json:"redis"`
+	Fields    bool     `json:"fields"`    // the switch can be used
+	Processes int      `json:"processes"` // at most
+	Recorded  []moment `json:"recorded,omitempty"`
+	When      string   `json:"when,omitempty"`
+}
+
+// page writes the page: one file, whose parts are put in the places that are named for them.
+func page(w io.Writer, a about) error {
+	knows, err := json.Marshal(a) // which escapes what could end a script
+	if err == nil {
+		_, err = strings.NewReplacer("/*STYLE*/", style, "/*SCRIPT*/", script, "/*ABOUT*/{}", string(knows)).WriteString(w, markup)
+	}
+	if err != nil {
+		return fmt.Errorf("dashboard: %w", err)
+	}
+	return nil
+}
+
+// Shop is what the page is about: internal/demo/shop has one.
+type Shop interface {
+	http.Handler // its pages
+
+	Settings() panel.Settings
+	Set(context.Context, panel.Settings) error
+	Press(context.Context, panel.Button) (says string, err error)
+	Figures(context.Context) panel.Figures
+	HasFields() bool // whether the switch for fields can be on
+}
+
+// Handler serves the page at /, the shop at /shop/, and what the page needs.
+func Handler(s Shop, r *Recorder, o Options) http.Handler {
+	if o.Until == nil {
+		o.Until = context.Background()
+	}
+	var touring atomic.Bool
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
+		w.Header().Set("Content-Type", "text/html; charset=utf-8")
+		w.Header().Set("Cache-Control", "no-cache")
+		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; img-src data:")
+		page(w, about{Redis: o.Redis, Fields: s.HasFields(), Processes: panel.MostProcesses})
+	})
+	mux.HandleFunc("GET /events", func(w http.ResponseWriter, q *http.Request) { events(w, q, r, o.Until.Done()) })
+	mux.HandleFunc("POST /set", func(w http.ResponseWriter, q *http.Request) {
+		next := s.Settings()
+		says, err := turn(&next, q.FormValue("name"), q.FormValue("value"))
+		if err == nil {
+			err = s.Set(q.Context(), next)
+		}
+		answer(w, r, says, err)
+	})
+	mux.HandleFunc("POST /press", func(w http.ResponseWriter, q *http.Request) {
+		says, err := s.Press(q.Context(), panel.Button(q.FormValue("button")))
+		answer(w, r, says, err)
+	})
+	mux.HandleFunc("POST /tour", func(w http.ResponseWriter, _ *http.Request) {
+		if touring.CompareAndSwap(false, true) {
+			go func() {
+				defer touring.Store(false)
+				r.Tour(o.Until, tourLasts)
+			}()
+		}
+		w.WriteHeader(http.StatusNoContent)
+	})
+	if o.Metrics == nil {
+		o.Metrics = http.NotFoundHandler()
+	}
+	mux.Handle("GET /metrics", o.Metrics)
+	mux.Handle("/shop/", http.StripPrefix("/shop", s))
+	return http.NewCrossOriginProtection().Handler(mux) // other sites' pages press no buttons here
+}
+
+// tourLasts is how long the tour takes in a browser.
+const tourLasts = 40 * time.Second
+
+// answer tells what came of what was asked for.
+func answer(w http.ResponseWriter, r *Recorder, says string, err error) {
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusBadRequest)
+		return
+	}
+	r.Mark(says)
+	w.WriteHeader(http.StatusNoContent)
+}
+
+// events streams what was recorded, as one event, and what is being recorded.
+func events(w http.ResponseWriter, q *http.Request, r *Recorder, done <-chan struct{}) {
+	w.Header().Set("Content-Type", "text/event-stream")
+	w.Header().Set("Cache-Control", "no-store")
+	history, coming, stop := r.listen()
+	defer stop()
+	control := http.NewResponseController(w)
+	send := func(event string, what any) bool {
+		text, err := json.Marshal(what)
+		if err == nil {
+			_, err = fmt.Fprintf(w, "event: %s\ndata: %s\n\n", event, text)
+		}
+		return err == nil && control.Flush() == nil
+	}
+	for ok := send("history", history); ok; {
+		select {
+		case m := <-coming:
+			ok = send("moment", m)
+		case <-done:
+			send("end", "the demo has ended")
+			return
+		case <-q.Context().Done():
+			return
+		}
+	}
+}
+
+// Report writes what was recorded as a page that stands alone.
+func Report(w io.Writer, s Shop, r *Recorder, o Options) error {
+	r.mu.Lock()
+	history := r.historyLocked(most)
+	r.mu.Unlock()
+	return page(w, about{Redis: o.Redis, Fields: s.HasFields(), Processes: panel.MostProcesses, Recorded: history, When: time.Now().UTC().Format("2006-01-02 15:04 UTC")})
+}

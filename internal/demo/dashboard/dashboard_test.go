@@ -1,0 +1,143 @@
+package dashboard_test
+
+import (
+	"bytes"
+	"context"
+	"net/http"
+	"net/http/httptest"
+	"net/url"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mayflycache/mayfly/embedded"
+	"github.com/mayflycache/mayfly/internal/demo/dashboard"
+	"github.com/mayflycache/mayfly/internal/demo/panel"
+	"github.com/mayflycache/mayfly/internal/demo/shop"
+	"github.com/mayflycache/mayfly/internal/testkit/chromium"
+)
+
+// inBubble opens a small shop and its dashboard in a bubble.
+func inBubble(t *testing.T, f func(t *testing.T, h http.Handler, s *shop.Shop, r *dashboard.Recorder)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		db, err := embedded.Open(embedded.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		set := panel.Default
+		set.Shoppers = 20
+		s, err := shop.Open(t.Context(), shop.Options{Redis: db.Client().Options(), Settings: set})
+		if err != nil {
+			t.Fatal(err)
+		}
+		until, cancel := context.WithCancel(t.Context())
+		r := dashboard.NewRecorder(s)
+		go r.Run(until)
+		f(t, dashboard.Handler(s, r, dashboard.Options{Redis: "an embedded Redis", Until: until}), s, r)
+		cancel()
+		synctest.Wait()
+		if err := s.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+		db.Close(context.Background())
+	})
+}
+
+func TestFiguresComeFourTimesASecond(t *testing.T) {
+	inBubble(t, func(t *testing.T, h http.Handler, s *shop.Shop, r *dashboard.Recorder) {
+		time.Sleep(70*time.Second + dashboard.Every/2) // between two moments, at the end too
+		ctx, cancel := context.WithCancel(t.Context())
+		w := httptest.NewRecorder()
+		ended := make(chan bool)
+		go func() {
+			defer close(ended)
+			h.ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", "/events", nil))
+		}()
+		time.Sleep(10 * time.Second)
+		cancel()
+		<-ended
+		history, moments := strings.Count(w.Body.String(), "event: history\n"), strings.Count(w.Body.String(), "event: moment\n")
+		if history != 1 || moments != 40 || w.Header().Get("Content-Type") != "text/event-stream" {
+			t.Errorf("%d histories, %d moments in ten seconds, %s", history, moments, w.Header().Get("Content-Type"))
+		}
+		if first, _, _ := strings.Cut(w.Body.String(), "event: moment"); strings.Count(first, `"at":`) != 240 || strings.Count(first, `"settings":`) != 1 {
+			t.Errorf("who comes after more than a minute is told %.300s", first)
+		}
+	})
+}
+
+func TestWhatThePageAsksFor(t *testing.T) {
+	inBubble(t, func(t *testing.T, h http.Handler, s *shop.Shop, r *dashboard.Recorder) {
+		ask := func(path string, form url.Values, header ...string) (int, string) {
+			q := httptest.NewRequestWithContext(t.Context(), "POST", path, strings.NewReader(form.Encode()))
+			q.Header.Set("Content-Type", "application/x-www-form-urlencoded")
+			for i := 0; i < len(header); i += 2 {
+				q.Header.Set(header[i], header[i+1])
+			}
+			w := httptest.NewRecorder()
+			h.ServeHTTP(w, q)
+			return w.Code, strings.TrimSpace(w.Body.String())
+		}
+		for _, test := range []struct {
+			path, form string
+			status     int
+			says       string
+		}{
+			{"/set", "name=mayfly&value=1", 204, ""},
+			{"/set", "name=ttl&value=7000", 204, ""},
+			{"/set", "name=shoppers&value=30", 204, ""},
+			{"/set", "name=mayfly&value=2", 400, "mayfly takes 0 or 1, got 2"},
+			{"/set", "name=ttl&value=soon", 400, `ttl takes a number, got "soon"`},
+			{"/set", "name=ttl&value=1", 400, "ttl must be 200ms to 1h0m0s, got 1ms"},
+			{"/set", "name=processes&value=13", 400, "processes must be 1 to 12, got 13"},
+			{"/set", "name=colour&value=1", 400, `there is no setting "colour": there are connections, early,`},
+			{"/press", "button=expire", 204, ""},
+			{"/press", "button=self-destruct", 400, `there is no button "self-destruct"`},
+			{"/press", "button=processes", 204, ""},
+		} {
+			form, _ := url.ParseQuery(test.form)
+			if status, says := ask(test.path, form); status != test.status || !strings.Contains(says, test.says) {
+				t.Errorf("%s %s: %d %q", test.path, test.form, status, says)
+			}
+		}
+		if now := s.Settings(); !now.Mayfly || now.TTL != 7*time.Second || now.Shoppers != 30 || now.Processes != 4 {
+			t.Errorf("%+v", now)
+		}
+		if status, _ := ask("/press", url.Values{"button": {"kill"}}, "Sec-Fetch-Site", "cross-site"); status != 403 {
+			t.Errorf("another site's page may press buttons: %d", status)
+		}
+	})
+}
+
+// A report is the page, with figures in it, and needs no server.
+func TestReport(t *testing.T) {
+	var report bytes.Buffer
+	inBubble(t, func(t *testing.T, h http.Handler, s *shop.Shop, r *dashboard.Recorder) {
+		if err := r.Tour(t.Context(), 20*time.Second); err != nil {
+			t.Fatal(err)
+		}
+		if err := dashboard.Report(&report, s, r, dashboard.Options{Redis: "</script><script>alert(1)</script>"}); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if strings.Contains(report.String(), "<script>alert") {
+		t.Error("what is shown is not escaped")
+	}
+	browser := chromium.Start(t)
+	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, q *http.Request) {
+		if q.URL.Path != "/" {
+			t.Errorf("the report asks for %s", q.URL.Path)
+		}
+		w.Write(report.Bytes())
+	}))
+	defer server.Close()
+	page := browser.Open(t, server.URL, chromium.Screen{Width: 1000, Height: 800})
+	var seen struct{ Charts, Marks, Enabled int }
+	page.Eval(t, `({ Charts: [...document.querySelectorAll("svg")].filter(s => s.querySelector("path[d*=L]")).length,
+		Marks: document.querySelectorAll("[data-chart=queries] .mark").length, Enabled: document.querySelectorAll("input[role]:enabled").length })`, &seen)
+	if seen.Charts != 4 || seen.Marks != 4 || seen.Enabled != 0 {
+		t.Errorf("%+v", seen)
+	}
+}

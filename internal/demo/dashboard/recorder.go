@@ -1,0 +1,164 @@
+package dashboard
+
+import (
+	"context"
+	"math"
+	"sync"
+	"time"
+
+	"github.com/mayflycache/mayfly/internal/demo/panel"
+)
+
+// Every is how often figures are taken, and sent to browsers.
+const Every = time.Second / 4
+
+const (
+	live = 240  // moments that a browser that comes later is shown: a minute
+	most = 4800 // that a report holds: 20 minutes
+)
+
+// moment is what the page draws: rates are per second.
+type moment struct {
+	At        int64            `json:"at"` // ms since the beginning
+	Pages     float64          `json:"pages"`
+	Failed    float64          `json:"failed"`
+	Rendered  float64          `json:"rendered"`
+	Queries   float64          `json:"queries"`
+	Asked     int64            `json:"asked"` // queries since the beginning
+	Worst     int              `json:"worst"`
+	FromPages float64          `json:"fromPages"`
+	FromLocal float64          `json:"fromLocal"`
+	FromRedis float64          `json:"fromRedis"`
+	Waited    float64          `json:"waited"`
+	P50       float64          `json:"p50"` // ms
+	P99       float64          `json:"p99"`
+	Keys      int              `json:"keys"`
+	Endless   int              `json:"endless"`
+	Dead      float64          `json:"dead"`
+	Together  int              `json:"together"`
+	Kept      int              `json:"kept"`
+	Addresses int              `json:"addresses"`
+	Lost      int64            `json:"lost"` // carts, since the beginning
+	Redis     string           `json:"redis"`
+	Settings  map[string]int64 `json:"settings,omitempty"` // when they changed
+	Mark      string           `json:"mark,omitempty"`     // what somebody did
+}
+
+// Recorder takes figures of a shop, four times a second, keeps them, and hands them to who listens.
+type Recorder struct {
+	shop Shop
+
+	mu        sync.Mutex // guards what follows
+	begun     time.Time
+	moments   []moment
+	marks     string
+	set       panel.Settings
+	told      bool // the settings are in a moment
+	sum       moment
+	listeners map[chan moment]bool
+}
+
+// NewRecorder returns a recorder that takes nothing before Run.
+func NewRecorder(s Shop) *Recorder {
+	return &Recorder{shop: s, begun: time.Now(), listeners: make(map[chan moment]bool)}
+}
+
+// Run takes figures until ctx ends.
+func (r *Recorder) Run(ctx context.Context) {
+	tick := time.NewTicker(Every)
+	defer tick.Stop()
+	r.shop.Figures(ctx) // what was before
+	last := time.Now()
+	for {
+		select {
+		case <-tick.C:
+			if time.Since(last) < Every/2 { // the machine stood still: a rate of so short a time would say nothing
+				continue
+			}
+			last = time.Now()
+			r.take(ctx)
+		case <-ctx.Done():
+			return
+		}
+	}
+}
+
+// Mark says what somebody did, for the charts.
+func (r *Recorder) Mark(text string) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.marks != "" {
+		text = r.marks + ", " + text
+	}
+	r.marks = text
+}
+
+func (r *Recorder) take(ctx context.Context) {
+	f, set := r.shop.Figures(ctx), r.shop.Settings()
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	m := r.momentLocked(f, set)
+	r.moments = append(r.moments, m)
+	if len(r.moments) > most {
+		r.moments = append([]moment(nil), r.moments[most/2:]...)
+	}
+	for to := range r.listeners {
+		select {
+		case to <- m:
+		default: // a browser that does not read misses some
+		}
+	}
+}
+
+func (r *Recorder) momentLocked(f panel.Figures, set panel.Settings) moment {
+	per := func(n int64) float64 { return math.Round(10*float64(n)/max(f.For.Seconds(), 0.01)) / 10 }
+	ms := func(d time.Duration) float64 { return math.Round(1000*d.Seconds()*1000) / 1000 }
+	r.sum.Asked += f.Queries
+	r.sum.Lost += f.Lost
+	m := moment{
+		At: time.Since(r.begun).Milliseconds(), Pages: per(f.Pages), Failed: per(f.Failed), Rendered: per(f.Rendered),
+		Queries: per(f.Queries), Asked: r.sum.Asked, Worst: f.Worst,
+		FromPages: per(f.FromPages), FromLocal: per(f.FromLocal), FromRedis: per(f.FromRedis), Waited: per(f.FromDatabase),
+		P50: ms(f.P50), P99: ms(f.P99), Keys: f.Keys, Endless: f.Endless, Dead: f.Dead, Together: f.Together, Kept: f.Kept,
+		Addresses: f.Addresses, Lost: r.sum.Lost, Redis: string(f.Redis), Mark: r.marks,
+	}
+	r.marks = ""
+	if set != r.set || !r.told {
+		r.set, r.told = set, true
+		m.Settings = values(set)
+	}
+	return m
+}
+
+// listen returns what was, and what comes until stop is called.
+func (r *Recorder) listen() (history []moment, coming <-chan moment, stop func()) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	c := make(chan moment, 8)
+	r.listeners[c] = true
+	return r.historyLocked(live), c, func() {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		delete(r.listeners, c)
+	}
+}
+
+// historyLocked returns the last moments, of which the first says how the settings were.
+func (r *Recorder) historyLocked(n int) []moment {
+	from := max(0, len(r.moments)-n)
+	history := append([]moment{}, r.moments[from:]...)
+	for i := from; i >= 0 && i < len(r.moments); i-- {
+		if s := r.moments[i].Settings; s != nil {
+			history[0].Settings = s
+			break
+		}
+	}
+	return history
+}
+
+// Moments returns how many figures were taken.
+func (r *Recorder) Moments() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return len(r.moments)
+}

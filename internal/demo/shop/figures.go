@@ -1,0 +1,167 @@
+package shop
+
+import (
+	"context"
+	"fmt"
+	"strconv"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly/internal/demo/panel"
+)
+
+const (
+	lookEvery = 500 * time.Millisecond
+	lately    = time.Second // of percentiles
+)
+
+// look is what the figures before were.
+type look struct {
+	mu      sync.Mutex // guards what follows
+	at      time.Time
+	last    panel.Figures // absolute
+	took    []tookUntil
+	state   panel.State
+	stateAt time.Time
+}
+
+// tookUntil is how long pages had taken until some moment.
+type tookUntil struct {
+	at time.Time
+	histogram
+}
+
+// recent adds what pages took until now, and returns what they took lately.
+func (l *look) recent(now time.Time, took histogram) histogram {
+	for len(l.took) > 1 && now.Sub(l.took[1].at) >= lately {
+		l.took = l.took[1:]
+	}
+	l.took = append(l.took, tookUntil{now, took})
+	return took.since(l.took[0].histogram)
+}
+
+// Figures returns what happened since it was called before. It is for one who asks again and again.
+func (s *Shop) Figures(ctx context.Context) panel.Figures {
+	s.look.mu.Lock()
+	defer s.look.mu.Unlock()
+	now := time.Now()
+	f := panel.Figures{
+		Pages: s.pages.Load(), Failed: s.failed.Load(), Rendered: s.rendered.Load(),
+		FromRedis: s.redisReads.Load(), FromDatabase: s.waited.Load(),
+		Carts: s.carts.Load(), Lost: s.lost.Load(), Unavailable: s.unavailable.Load(),
+	}
+	var worst int
+	f.Queries, worst = s.database.figures()
+	s.mu.Lock()
+	counted := s.retired
+	for _, p := range s.processes {
+		counted = counted.and(p)
+	}
+	f.FromPages, f.FromLocal = counted.pages, counted.local
+	f.FromRedis += counted.redisPages
+	processes, settings := len(s.processes), s.settings
+	s.mu.Unlock()
+
+	before := s.look.last
+	s.look.last = f
+	f.Pages -= before.Pages
+	f.Failed -= before.Failed
+	f.Rendered -= before.Rendered
+	f.Queries -= before.Queries
+	f.FromPages = max(0, f.FromPages-before.FromPages)
+	f.FromLocal = max(0, f.FromLocal-before.FromLocal)
+	f.FromRedis = max(0, f.FromRedis-before.FromRedis)
+	f.FromDatabase -= before.FromDatabase
+	f.Carts -= before.Carts
+	f.Lost -= before.Lost
+	f.Unavailable -= before.Unavailable
+
+	took := s.look.recent(now, s.took.now())
+	f.P50, f.P99 = took.at(0.5), took.at(0.99)
+
+	if !s.look.at.IsZero() {
+		f.For = now.Sub(s.look.at)
+	}
+	s.look.at = now
+	if now.Sub(s.look.stateAt) >= lookEvery {
+		s.look.state, s.look.stateAt = s.state(ctx, settings, now), now
+	}
+	f.State, f.Worst, f.Redis, f.Processes = s.look.state, worst, s.line.is(), processes
+	return f
+}
+
+// state looks at what Redis holds: not over the line, so that it sees what the shop does not.
+func (s *Shop) state(ctx context.Context, set panel.Settings, now time.Time) (st panel.State) {
+	ctx, cancel := context.WithTimeout(ctx, time.Second)
+	defer cancel()
+	st = s.look.state
+	ttls := make([]*redis.DurationCmd, products)
+	var info, more *redis.StringCmd
+	_, err := s.watcher.Pipelined(ctx, func(p redis.Pipeliner) error {
+		info, more = p.Info(ctx, "keyspace"), p.Info(ctx, "stats")
+		for id := range ttls {
+			ttls[id] = p.PTTL(ctx, productPrefix(set)+strconv.Itoa(id))
+		}
+		return nil
+	})
+	if err != nil {
+		return st
+	}
+	var keys, expires int
+	if _, rest, ok := strings.Cut(info.Val(), fmt.Sprintf("db%d:", s.redis.DB)); ok {
+		fmt.Sscanf(rest, "keys=%d,expires=%d", &keys, &expires)
+	}
+	st.Keys, st.Endless = keys, keys-expires
+	if _, rest, ok := strings.Cut(more.Val(), "expired_stale_perc:"); ok {
+		fmt.Sscanf(rest, "%f", &st.Dead)
+	}
+	st.Together, st.Kept = together(ttls, set.TTL/20)
+	st.Addresses = s.keptTooLong(ctx, now)
+	return st
+}
+
+// together returns how many of the keys end within so short a time, at most, and how many there are.
+func together(ttls []*redis.DurationCmd, within time.Duration) (most, all int) {
+	for _, first := range ttls {
+		n := 0
+		for _, other := range ttls {
+			if d := other.Val() - first.Val(); first.Val() > 0 && d >= 0 && d <= within {
+				n++
+			}
+		}
+		most = max(most, n)
+		if first.Val() > 0 {
+			all++
+		}
+	}
+	return most, all
+}
+
+// keptTooLong returns how many of the shoppers' addresses are known longer than they should be: it asks about a hundred at most.
+func (s *Shop) keptTooLong(ctx context.Context, now time.Time) (n int) {
+	const most, grace = 100, time.Second
+	var due []string
+	s.mu.Lock()
+	for shopper, at := range s.addresses {
+		if now.Sub(at) > addressLives+grace && len(due) < most {
+			due = append(due, shopper)
+		}
+	}
+	s.mu.Unlock()
+	held := make([]*redis.BoolCmd, len(due))
+	s.watcher.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for i, shopper := range due {
+			held[i] = p.HExists(ctx, loginPrefix+shopper, "ip")
+		}
+		return nil
+	})
+	for _, h := range held {
+		if h.Val() {
+			n++
+		}
+	}
+	return n
+}

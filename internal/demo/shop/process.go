@@ -1,0 +1,133 @@
+package shop
+
+import (
+	"context"
+	"errors"
+	"net/http"
+	"sync"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/demo/panel"
+	"github.com/mayflycache/mayfly/internal/demo/strategy"
+)
+
+// Names of keys. What code by hand writes and what mayfly writes under the same name would not be read by the other.
+const (
+	prefix        = "mayfly-demo:"
+	byHand        = prefix + "hand:"
+	byMayfly      = prefix + "cache:"
+	loginPrefix   = prefix + "login:"
+	visitPrefix   = prefix + "visit:"
+	relatedPrefix = prefix + "related:"
+	pagePrefix    = byMayfly + "page:"
+)
+
+// productPrefix is where products are with these settings.
+func productPrefix(s panel.Settings) string {
+	if s.Effective().Lease {
+		return byMayfly + "product:"
+	}
+	return byHand + "product:"
+}
+
+// process is one server of the shop, as there would be one per machine: clients, caches and local copies of its own. That all are in one
+// program is their only secret.
+type process struct {
+	shop     *Shop
+	rdb      *redis.Client // one that waits no longer than a cached answer is worth
+	plain    *redis.Client // as redis.NewClient makes it
+	products *strategy.Cache[product]
+	carts    carts
+	logins   logins
+	visits   visits
+	pages    *pageCache
+	serve    http.Handler
+	using    sync.WaitGroup // requests that it serves; grows only while Shop.mu is held
+}
+
+// patience is what one shopper's own things may take, where mayfly has a say.
+const patience = 400 * time.Millisecond
+
+// startProcess starts a process with settings that are in effect.
+func (s *Shop) startProcess(ctx context.Context, set panel.Settings) (p *process, err error) {
+	p = &process{shop: s, rdb: s.client(true), plain: s.client(false)}
+	defer func() {
+		if err != nil {
+			p.close(ctx)
+		}
+	}()
+	rdb := p.plain
+	if set.Mayfly {
+		rdb = p.rdb
+	}
+	connect, cancel := context.WithTimeout(ctx, time.Second) // a Redis that hangs keeps nobody from starting
+	defer cancel()
+	p.products, err = strategy.Open(connect, strategyOf(set), strategy.Options{
+		Redis: rdb, Name: "products", Prefix: productPrefix(set), TTL: set.TTL, Observer: s.observer, RedisTimeout: s.redisTimeout,
+	}, s.database.product)
+	if err != nil {
+		return nil, err
+	}
+	p.carts, p.logins, p.visits = fixedCarts{rdb, byHand + "cart:"}, wholeLogins{rdb, loginPrefix}, endlessVisits{rdb, visitPrefix}
+	if set.Sliding {
+		p.carts, err = newSlidingCarts(rdb, byMayfly+"cart:", s.observer)
+	}
+	if set.Fields && err == nil {
+		p.logins, err = newFieldLogins(rdb, loginPrefix, s.observer)
+	}
+	if set.Visits && err == nil {
+		p.visits, err = newEndingVisits(rdb, visitPrefix, relatedPrefix, s.observer)
+	}
+	if set.Pages && err == nil {
+		p.pages, err = newPageCache(connect, s, rdb, set.Local)
+	}
+	if err != nil {
+		return nil, err
+	}
+	p.serve = p.handler()
+	if set.Mayfly {
+		p.serve = bounded(p.serve, max(patience, 2*s.redisTimeout))
+	}
+	return p, nil
+}
+
+// bounded gives what is not a page a time to end in.
+func bounded(next http.Handler, most time.Duration) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/mine" || r.Method == http.MethodPost {
+			ctx, cancel := context.WithTimeout(r.Context(), most)
+			defer cancel()
+			r = r.WithContext(ctx)
+		}
+		next.ServeHTTP(w, r)
+	})
+}
+
+// close waits until nobody uses the process any more.
+func (p *process) close(ctx context.Context) error {
+	p.using.Wait()
+	errs := []error{p.pages.close(ctx)}
+	if p.products != nil {
+		errs = append(errs, p.products.Close(ctx))
+	}
+	return errors.Join(append(errs, p.rdb.Close(), p.plain.Close())...)
+}
+
+// client returns a client of its own, over the line that can break.
+func (s *Shop) client(tuned bool) *redis.Client {
+	o := *s.redis
+	o.Dialer = s.line.Dial
+	o.PoolSize = max(o.PoolSize, 600)
+	if tuned {
+		t := mayfly.TunedOptions()
+		o.ContextTimeoutEnabled, o.DialTimeout, o.DialerRetries, o.MaxRetries = t.ContextTimeoutEnabled, t.DialTimeout, t.DialerRetries, t.MaxRetries
+		o.ReadTimeout, o.WriteTimeout, o.PoolTimeout, o.PipelinePoolSize = t.ReadTimeout, t.WriteTimeout, t.PoolTimeout, t.PipelinePoolSize
+		if s.redisTimeout > 0 {
+			o.DialTimeout, o.ReadTimeout, o.WriteTimeout = s.redisTimeout, s.redisTimeout, s.redisTimeout
+		}
+	}
+	return redis.NewClient(&o)
+}

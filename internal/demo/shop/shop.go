@@ -1,0 +1,294 @@
+// Package shop is a small shop in several processes over a slow database, with shoppers, whose every use of a cache can be switched between
+// what is written by hand and mayfly while it is open, and whose Redis can be killed.
+//
+//	s, err := shop.Open(ctx, shop.Options{Redis: &redis.Options{Addr: "localhost:6379"}})
+//	s.Set(ctx, settings)     // switches and sliders
+//	s.Press(ctx, panel.ExpireEverything)
+//	f := s.Figures(ctx)      // since the last time
+//	http.Handle("/shop/", http.StripPrefix("/shop", s))
+//	err = s.Close(ctx)       // and what it wrote is gone from Redis
+package shop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"net/http"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/demo/panel"
+)
+
+// Options set up a shop. Redis is required.
+type Options struct {
+	// Redis is how to reach the Redis. Each process of the shop makes its own clients of it.
+	Redis *redis.Options
+
+	// Settings is where the switches and sliders begin. Zero is panel.Default.
+	Settings panel.Settings
+
+	// NoFields says that this Redis has no TTL for the fields of hashes: the switch for it stays off.
+	NoFields bool
+
+	// RedisTimeout is what mayfly may wait for Redis. Zero is its default.
+	RedisTimeout time.Duration
+
+	// Observer sees what the library tells, beside the shop itself.
+	Observer mayfly.Observer
+}
+
+// Shop is open until Close. Its methods are safe for concurrent use.
+type Shop struct {
+	redis        *redis.Options
+	line         *line
+	watcher      *redis.Client // for figures and buttons: not over the line
+	noFields     bool
+	redisTimeout time.Duration
+	observer     mayfly.Observer
+	database     *database
+	counters
+	look look
+
+	changing sync.Mutex // held to change settings
+
+	mu         sync.Mutex // guards what follows
+	settings   panel.Settings
+	generation int // of the processes: carts do not survive a change
+	processes  []*process
+	addresses  map[string]time.Time // when each shopper that is in the shop logged in
+	closed     bool
+
+	ctx      context.Context // of the shoppers
+	cancel   context.CancelFunc
+	shoppers []context.CancelFunc // one each; guarded by changing
+	running  sync.WaitGroup       // shoppers, and processes that close
+}
+
+// Open opens a shop, and lets the shoppers in.
+func Open(ctx context.Context, o Options) (*Shop, error) {
+	if o.Redis == nil {
+		return nil, errors.New("shop: Options.Redis is nil")
+	}
+	if o.Settings == (panel.Settings{}) {
+		o.Settings = panel.Default
+	}
+	ro := *o.Redis
+	if ro.Dialer == nil {
+		ro.Dialer = redis.NewDialer(&ro)
+	}
+	s := &Shop{redis: &ro, line: newLine(ro.Dialer), noFields: o.NoFields, redisTimeout: o.RedisTimeout, database: newDatabase(), addresses: make(map[string]time.Time)}
+	s.observer = mayfly.Tee(mayfly.ObserverFunc(s.observe), o.Observer)
+	s.watcher = redis.NewClient(&ro)
+	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
+	if err := s.Set(ctx, o.Settings); err != nil {
+		s.Close(ctx)
+		return nil, err
+	}
+	return s, nil
+}
+
+// Settings returns the switches and sliders as they are.
+func (s *Shop) Settings() panel.Settings {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.settings
+}
+
+// HasFields reports whether the switch for fields can be on.
+func (s *Shop) HasFields() bool { return !s.noFields }
+
+// Set sets switches and sliders. Where that takes other processes, the old ones serve what they have begun.
+func (s *Shop) Set(ctx context.Context, next panel.Settings) error {
+	if err := next.Validate(); err != nil {
+		return fmt.Errorf("shop: %w", err)
+	}
+	if s.noFields {
+		next.Fields = false
+	}
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	s.mu.Lock()
+	now, running, closed := s.settings, s.processes, s.closed
+	s.mu.Unlock()
+	if closed {
+		return fmt.Errorf("shop: %w", mayfly.ErrClosed)
+	}
+	s.database.set(next.Query, next.Connections)
+	keep := running
+	if needsOthers(now, next) {
+		keep = nil
+	}
+	keep = keep[:min(len(keep), next.Processes)]
+	for len(keep) < next.Processes {
+		p, err := s.startProcess(ctx, next.Effective())
+		if err != nil {
+			return fmt.Errorf("shop: %w", err)
+		}
+		keep = append(keep[:len(keep):len(keep)], p)
+	}
+	s.mu.Lock()
+	s.settings, s.processes = next, keep
+	var old []*process
+	for _, p := range running {
+		if len(keep) == 0 || !contains(keep, p) {
+			old = append(old, p)
+			s.retired = s.retired.and(p)
+		}
+	}
+	if len(old) > 0 && needsOthers(now, next) {
+		s.generation++
+		clear(s.addresses) // those who logged in before did so as it was then
+	}
+	s.mu.Unlock()
+	for _, p := range old {
+		s.running.Go(func() { p.close(context.WithoutCancel(ctx)) })
+	}
+	s.letIn(next.Shoppers)
+	return nil
+}
+
+func contains(all []*process, p *process) bool {
+	for _, q := range all {
+		if p == q {
+			return true
+		}
+	}
+	return false
+}
+
+// Press presses a button. What it says is what happened, in a few words.
+func (s *Shop) Press(ctx context.Context, b panel.Button) (string, error) {
+	switch b {
+	case panel.ExpireEverything:
+		return "everything expires", s.expireEverything(ctx)
+	case panel.KillRedis, panel.HangRedis:
+		to, says := panel.Killed, "Redis killed"
+		if b == panel.HangRedis {
+			to, says = panel.Hung, "Redis hangs"
+		}
+		if s.line.is() == to {
+			to, says = panel.Up, "Redis is back"
+		}
+		s.line.set(to)
+		return says, nil
+	case panel.TwoMore:
+		next := s.Settings()
+		next.Processes += 2
+		return fmt.Sprintf("%d processes", next.Processes), s.Set(ctx, next)
+	}
+	return "", fmt.Errorf("shop: there is no button %q", b)
+}
+
+// expireEverything gives all that can be loaded again a millisecond to live.
+func (s *Shop) expireEverything(ctx context.Context) error {
+	for _, match := range []string{byHand + "product:*", byMayfly + "product:*", pagePrefix + "*"} {
+		if err := s.each(ctx, match, func(p redis.Pipeliner, key string) { p.PExpire(ctx, key, time.Millisecond) }); err != nil {
+			return fmt.Errorf("shop: %w", err)
+		}
+	}
+	return nil
+}
+
+// each does something to every key that matches.
+func (s *Shop) each(ctx context.Context, match string, do func(redis.Pipeliner, string)) error {
+	for cursor := uint64(0); ; {
+		keys, next, err := s.watcher.Scan(ctx, cursor, match, 1000).Result()
+		if err == nil && len(keys) > 0 {
+			_, err = s.watcher.Pipelined(ctx, func(p redis.Pipeliner) error {
+				for _, key := range keys {
+					do(p, key)
+				}
+				return nil
+			})
+		}
+		if cursor = next; err != nil || cursor == 0 {
+			return err
+		}
+	}
+}
+
+// ServeHTTP is the shop's front door: one of the processes serves.
+func (s *Shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	p, _ := s.borrow()
+	if p == nil {
+		http.Error(w, "the shop is closed", http.StatusServiceUnavailable)
+		return
+	}
+	defer p.using.Done()
+	p.serve.ServeHTTP(w, r)
+}
+
+// borrow returns one of the processes, which stays open until using.Done, and its generation.
+func (s *Shop) borrow() (*process, int) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if len(s.processes) == 0 {
+		return nil, 0
+	}
+	p := s.processes[rand.IntN(len(s.processes))]
+	p.using.Add(1)
+	return p, s.generation
+}
+
+// Close closes the shop, and removes what it kept in Redis. Closing again does nothing.
+func (s *Shop) Close(ctx context.Context) error {
+	s.line.set(panel.Up)
+	s.cancel()
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return nil
+	}
+	s.closed = true
+	old := s.processes
+	s.processes = nil
+	s.mu.Unlock()
+	for _, p := range old {
+		s.running.Go(func() { p.close(ctx) })
+	}
+	s.running.Wait()
+	err := s.each(ctx, prefix+"*", func(p redis.Pipeliner, key string) { p.Unlink(ctx, key) })
+	if err = errors.Join(err, s.watcher.Close()); err != nil {
+		return fmt.Errorf("shop: close: %w", err)
+	}
+	return nil
+}
+
+// counters are what the figures are made of.
+type counters struct {
+	pages, failed, rendered  atomic.Int64
+	redisReads, waited       atomic.Int64 // products that Redis answered; that the database did, after a wait
+	carts, lost, unavailable atomic.Int64
+	took                     latency
+	retired                  hits // of processes that are gone; guarded by Shop.mu
+}
+
+// hits are answers that the caches count themselves.
+type hits struct{ pages, redisPages, local int64 }
+
+// and adds those of a process.
+func (h hits) and(p *process) hits {
+	here, redis := p.pages.answered()
+	return hits{h.pages + here, h.redisPages + redis, h.local + int64(p.products.LocalHits())}
+}
+
+// observe counts what the caches tell.
+func (s *Shop) observe(_ context.Context, e mayfly.Event) {
+	if e.Kind != mayfly.Read || e.Namespace != "products" {
+		return
+	}
+	switch e.Outcome {
+	case mayfly.HitRedis, mayfly.Stale:
+		s.redisReads.Add(1)
+	default:
+		s.waited.Add(1)
+	}
+}

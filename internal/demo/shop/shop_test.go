@@ -1,0 +1,265 @@
+package shop_test
+
+import (
+	"context"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mayflycache/mayfly/embedded"
+	"github.com/mayflycache/mayfly/internal/demo/panel"
+	"github.com/mayflycache/mayfly/internal/demo/shop"
+)
+
+// inShop opens a shop on an engine of its own in a bubble, where its figures are of the protocols and not of the machine.
+func inShop(t *testing.T, change func(*panel.Settings), f func(t *testing.T, s *shop.Shop)) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		db, err := embedded.Open(embedded.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		set := panel.Default
+		set.Mayfly, set.Shoppers, set.Pause, set.Pages = true, 60, 200*time.Millisecond, false
+		if change != nil {
+			change(&set)
+		}
+		s, err := shop.Open(t.Context(), shop.Options{Redis: db.Client().Options(), Settings: set})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f(t, s)
+		if err := s.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+		if left := db.Client().Keys(t.Context(), "mayfly-demo:*").Val(); len(left) != 0 {
+			t.Errorf("the shop left behind %v", left)
+		}
+		if err := db.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// during returns the figures of a while, added up; of what is looked at, the last, and the worst of the worst. best is which of two
+// figures of Together is taken.
+func during(t *testing.T, s *shop.Shop, d time.Duration, best func(int, int) int) (sum panel.Figures) {
+	t.Helper()
+	s.Figures(t.Context()) // what was before
+	for range d / (250 * time.Millisecond) {
+		time.Sleep(250 * time.Millisecond)
+		f := s.Figures(t.Context())
+		f.Pages += sum.Pages
+		f.Failed += sum.Failed
+		f.Rendered += sum.Rendered
+		f.Queries += sum.Queries
+		f.FromPages += sum.FromPages
+		f.FromLocal += sum.FromLocal
+		f.FromRedis += sum.FromRedis
+		f.FromDatabase += sum.FromDatabase
+		f.Carts += sum.Carts
+		f.Lost += sum.Lost
+		f.Unavailable += sum.Unavailable
+		f.Worst = max(f.Worst, sum.Worst)
+		f.P99 = max(f.P99, sum.P99)
+		if sum.For > 0 {
+			f.Together = best(f.Together, sum.Together)
+		}
+		sum = f
+	}
+	return sum
+}
+
+func larger(a, b int) int { return max(a, b) }
+func plus(a, b int) int   { return a + b }
+
+// set changes one thing.
+func set(t *testing.T, s *shop.Shop, change func(*panel.Settings)) {
+	t.Helper()
+	next := s.Settings()
+	change(&next)
+	if err := s.Set(t.Context(), next); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// The main thing: under the stampede the database is asked at least ten times less, and nobody waits for long.
+func TestMayflyUnderTheStampede(t *testing.T) {
+	inShop(t, func(s *panel.Settings) {
+		s.Mayfly, s.Shoppers, s.Pause, s.TTL = false, 240, 300*time.Millisecond, time.Minute
+	}, func(t *testing.T, s *shop.Shop) {
+		stampede := func() panel.Figures {
+			time.Sleep(6 * time.Second)
+			s.Figures(t.Context())
+			if _, err := s.Press(t.Context(), panel.ExpireEverything); err != nil {
+				t.Fatal(err)
+			}
+			return during(t, s, 2*time.Second, larger)
+		}
+		hand := stampede()
+		set(t, s, func(s *panel.Settings) { s.Mayfly = true })
+		ours := stampede()
+		if hand.Queries < 10*ours.Queries || ours.Queries == 0 || hand.Worst < 20 || ours.Worst > 2 { // 2: a key that expires while it is loaded is free again
+			t.Errorf("by hand %d queries, %d of one product at once; mayfly %d, %d", hand.Queries, hand.Worst, ours.Queries, ours.Worst)
+		}
+		if hand.P99 < 2*ours.P99 || ours.P99 > 500*time.Millisecond || ours.Failed > 0 {
+			t.Errorf("p99 by hand %v, mayfly %v, %d failed", hand.P99, ours.P99, ours.Failed)
+		}
+	})
+}
+
+// Each switch moves the figure that it is there for. The bounds are six deviations and more from what comes of it on average.
+func TestSwitches(t *testing.T) {
+	for _, test := range []struct {
+		name   string
+		times  int           // that everything is made to expire
+		lasts  time.Duration // after each
+		before func(*panel.Settings)
+		off    func(*panel.Settings)
+		on     func(*panel.Settings)
+		holds  func(off, on panel.Figures) bool
+	}{
+		{
+			"the lease: one query of a product at a time",
+			1,
+			8 * time.Second,
+			func(s *panel.Settings) { s.Early, s.Local, s.Processes = false, false, 4 },
+			func(s *panel.Settings) { s.Lease = false }, func(s *panel.Settings) { s.Lease = true },
+			func(off, on panel.Figures) bool { return off.Worst >= 4 && on.Worst == 1 && off.Queries > 3*on.Queries },
+		},
+		{
+			"early refresh: readers do not wait",
+			1,
+			12 * time.Second,
+			func(s *panel.Settings) { s.Local = false },
+			func(s *panel.Settings) { s.Early = false }, func(s *panel.Settings) { s.Early = true },
+			func(off, on panel.Figures) bool { return off.FromDatabase > 5*on.FromDatabase },
+		},
+		{
+			"the local tier: Redis is asked seldom",
+			1,
+			6 * time.Second,
+			nil,
+			func(s *panel.Settings) { s.Local = false }, func(s *panel.Settings) { s.Local = true },
+			func(off, on panel.Figures) bool {
+				return off.FromRedis > 10*on.FromRedis && off.FromLocal == 0 && on.FromLocal > 10*on.FromRedis
+			},
+		},
+		{
+			"the page cache: handlers make few pages",
+			1,
+			4 * time.Second,
+			nil,
+			func(s *panel.Settings) { s.Pages = false }, func(s *panel.Settings) { s.Pages = true },
+			func(off, on panel.Figures) bool {
+				return off.Rendered == off.Pages && off.FromPages == 0 && on.Rendered < on.Pages/5 && on.FromPages > on.Pages/2
+			},
+		},
+		{
+			"jitter: what was kept together does not end together",
+			12, // eight products are few: once, chance may put their ends together
+			time.Second,
+			func(s *panel.Settings) { s.Early, s.Connections = false, 100 },
+			func(s *panel.Settings) { s.Jitter = false }, func(s *panel.Settings) { s.Jitter = true },
+			func(off, on panel.Figures) bool { return 17*off.Together > 20*on.Together && on.Together > 0 },
+		},
+		{
+			"sliding: no cart ends while it is used",
+			1,
+			15 * time.Second,
+			nil,
+			func(s *panel.Settings) { s.Sliding = false }, func(s *panel.Settings) { s.Sliding = true },
+			func(off, on panel.Figures) bool { return off.Lost > 20 && on.Lost == 0 && on.Carts > 0 },
+		},
+		{
+			"field TTLs: no address is kept too long",
+			1,
+			10 * time.Second,
+			nil,
+			func(s *panel.Settings) { s.Fields = false }, func(s *panel.Settings) { s.Fields = true },
+			func(off, on panel.Figures) bool { return off.Addresses > 5 && on.Addresses == 0 },
+		},
+		{
+			"visits: every key has an end",
+			1,
+			12 * time.Second,
+			func(s *panel.Settings) { s.Visits = true },
+			func(s *panel.Settings) { s.Visits = false }, func(s *panel.Settings) { s.Visits = true },
+			func(off, on panel.Figures) bool { return off.Endless > 55 && on.Endless < off.Endless },
+		},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			inShop(t, test.before, func(t *testing.T, s *shop.Shop) {
+				look := func(change func(*panel.Settings), best func(int, int) int) panel.Figures {
+					set(t, s, change)
+					time.Sleep(2 * time.Second)
+					var f panel.Figures
+					together := 0
+					for range test.times {
+						if _, err := s.Press(t.Context(), panel.ExpireEverything); err != nil {
+							t.Fatal(err)
+						}
+						time.Sleep(time.Second) // the stampede itself is another test's
+						f = during(t, s, test.lasts, best)
+						together += f.Together
+					}
+					f.Together = together
+					return f
+				}
+				off, on := look(test.off, plus), look(test.on, plus)
+				if !test.holds(off, on) {
+					t.Errorf("off %+v\non  %+v", off, on)
+				}
+			})
+		})
+	}
+}
+
+func press(t *testing.T, s *shop.Shop, b panel.Button, says string) {
+	t.Helper()
+	if got, err := s.Press(t.Context(), b); err != nil || got != says {
+		t.Fatalf("%s: %q, %v", b, got, err)
+	}
+}
+
+// Whatever happens to Redis, the shop is open, and with mayfly nobody waits for it for long.
+func TestRedisInTrouble(t *testing.T) {
+	for _, test := range []struct {
+		button panel.Button
+		is     panel.Health
+		says   string
+		hand   time.Duration // what a page takes at least, by hand, where that says something
+	}{
+		{panel.KillRedis, panel.Killed, "Redis killed", 0},
+		{panel.HangRedis, panel.Hung, "Redis hangs", 2 * time.Second},
+	} {
+		t.Run(string(test.button), func(t *testing.T) {
+			inShop(t, func(s *panel.Settings) { s.Pages = true }, func(t *testing.T, s *shop.Shop) {
+				time.Sleep(3 * time.Second)
+				press(t, s, test.button, test.says)
+				during(t, s, time.Second, larger) // until it is noticed
+				f := during(t, s, 5*time.Second, larger)
+				if f.Redis != test.is || f.Failed > 0 || f.Pages < 100 || f.P99 > time.Second {
+					t.Errorf("with mayfly %+v", f)
+				}
+				if f.Unavailable == 0 {
+					t.Error("carts are there without a Redis")
+				}
+				press(t, s, test.button, "Redis is back")
+				during(t, s, 5*time.Second, larger) // until a probe has found it
+				if f := during(t, s, 5*time.Second, larger); f.Redis != panel.Up || f.Unavailable > 0 || f.FromPages+f.FromLocal < f.Pages/2 {
+					t.Errorf("it is back, and %+v", f)
+				}
+				if test.hand > 0 {
+					set(t, s, func(s *panel.Settings) { s.Mayfly = false })
+					time.Sleep(3 * time.Second)
+					press(t, s, test.button, test.says)
+					time.Sleep(20 * time.Second)
+					if f := during(t, s, 20*time.Second, larger); f.P99 < test.hand {
+						t.Errorf("by hand %+v", f)
+					}
+				}
+			})
+		})
+	}
+}

@@ -1,0 +1,217 @@
+package engine
+
+import (
+	"github.com/mayflycache/mayfly/internal/redis/values"
+)
+
+// bitCommands are the strings seen as arrays of bits. BITFIELD is in bitfields.go.
+var bitCommands = []Command{
+	{Name: "setbit", Arity: 4, Flags: Write | DenyOOM, Cats: CatBitmap, Keys: oneKey, run: setbitCommand},
+	{Name: "getbit", Arity: 3, Flags: ReadOnly | Fast, Cats: CatBitmap, Keys: oneKey, run: getbitCommand},
+	{Name: "bitcount", Arity: -2, Flags: ReadOnly, Cats: CatBitmap, Keys: oneKey, run: bitcountCommand},
+	{Name: "bitpos", Arity: -3, Flags: ReadOnly, Cats: CatBitmap, Keys: oneKey, run: bitposCommand},
+	{Name: "bitop", Arity: -4, Flags: Write | DenyOOM, Cats: CatBitmap, Keys: Keys{First: 2, Last: -1, Step: 1}, run: bitopCommand},
+	{Name: "bitfield", Arity: -2, Flags: Write | DenyOOM, Cats: CatBitmap, Keys: oneKey, run: bitfieldCommand},
+	{Name: "bitfield_ro", Arity: -2, Flags: ReadOnly | Fast, Cats: CatBitmap, Keys: oneKey, run: bitfieldCommand},
+}
+
+const errBitOffset = "ERR bit offset is not an integer or out of range"
+
+// bitOffset reads argument i as the place of a bit, which must lie in the longest string there may be. In a BITFIELD of width bits, "#3" is
+// the third field.
+func (c *call) bitOffset(i, width int) (int64, bool) {
+	text, unit := c.args[i], int64(1)
+	if width > 0 && len(text) > 1 && text[0] == '#' {
+		text, unit = text[1:], int64(width)
+	}
+	n, ok := values.ParseInt(text)
+	if ok {
+		n *= unit
+	}
+	if !ok || n < 0 || n>>3 >= c.e.settings.maxBulk {
+		c.fail(errBitOffset)
+		return 0, false
+	}
+	return n, true
+}
+
+// bitsFor returns the object of key for writing bits up to last: it is made, or grown with zeros, where need be.
+func (c *call) bitsFor(o *object, key []byte, last int64) *object {
+	if o == nil {
+		o = c.addString(key, nil, raw)
+	}
+	if need := int(last>>3) + 1; need > len(o.str) {
+		o.str = values.Grow(o.str, need)
+	}
+	o.setEncoding(raw)
+	return o
+}
+
+func setbitCommand(c *call) {
+	key := c.args[1]
+	at, ok := c.bitOffset(2, 0)
+	if !ok {
+		return
+	}
+	bit, ok := values.ParseInt(c.args[3])
+	if !ok || bit&^1 != 0 {
+		c.fail("ERR bit is not an integer or out of range")
+		return
+	}
+	o, ok := c.writeString(key)
+	if !ok {
+		return
+	}
+	grows := o == nil || int64(len(o.str)) <= at>>3
+	o = c.bitsFor(o, key, at)
+	old := values.Bit(o.str, at)
+	if grows || old != byte(bit) { // otherwise nothing changes, and nobody is told
+		values.PutBit(o.str, at, byte(bit))
+		c.changed(key, 1)
+		c.notify(notifyString, "setbit", key)
+	}
+	c.number(int(old))
+}
+
+func getbitCommand(c *call) {
+	at, ok := c.bitOffset(2, 0)
+	if !ok {
+		return
+	}
+	o, ok := c.readString(c.args[1])
+	switch {
+	case !ok:
+	case o == nil:
+		c.out.Int(0)
+	default:
+		c.number(int(values.Bit(o.str, at)))
+	}
+}
+
+// bitRange is the part of a string that BITCOUNT and BITPOS look at, as sent: inclusive, from the end where negative.
+type bitRange struct {
+	from, to   int64
+	bits       bool // counted in bits, not bytes
+	toWasGiven bool
+}
+
+// bitRange reads start, end and unit from argument i on. The end may be missing where BITPOS says so.
+func (c *call) bitRange(i int, openEnd bool) (r bitRange, ok bool) {
+	r.to = -1
+	switch n := len(c.args) - i; {
+	case n == 0:
+		return r, true
+	case n == 1 && !openEnd, n > 3:
+		c.fail(errSyntax)
+		return r, false
+	}
+	if r.from, ok = c.int(i); !ok {
+		return r, false
+	}
+	r.bits = len(c.args) > i+2 && c.is(i+2, "BIT")
+	wrongUnit := len(c.args) > i+2 && !r.bits && !c.is(i+2, "BYTE")
+	if len(c.args) > i+1 && !(wrongUnit && openEnd) { // BITPOS looks at the unit first
+		r.toWasGiven = true
+		if r.to, ok = c.int(i + 1); !ok {
+			return r, false
+		}
+	}
+	if wrongUnit {
+		c.fail(errSyntax)
+		return r, false
+	}
+	return r, true
+}
+
+// of returns the half-open range of bits of a string of n bytes, with its bounds understood by span.
+func (r bitRange) of(n int, span func(from, to int64, n int) (lo, hi int)) (lo, hi int64) {
+	if r.bits {
+		a, b := span(r.from, r.to, n*8)
+		return int64(a), int64(b)
+	}
+	a, b := span(r.from, r.to, n)
+	return int64(a) * 8, int64(b) * 8
+}
+
+func bitcountCommand(c *call) {
+	r, ok := c.bitRange(2, false)
+	if !ok {
+		return
+	}
+	o, ok := c.readString(c.args[1])
+	if !ok {
+		return
+	}
+	if o == nil {
+		c.out.Int(0)
+		return
+	}
+	lo, hi := r.of(len(o.str), values.Range)
+	c.out.Int(values.CountBits(o.str, lo, hi))
+}
+
+func bitposCommand(c *call) {
+	bit, ok := c.int(2)
+	if !ok {
+		return
+	}
+	if bit&^1 != 0 {
+		c.fail("ERR The bit argument must be 1 or 0.")
+		return
+	}
+	r, ok := c.bitRange(3, true)
+	if !ok {
+		return
+	}
+	o, ok := c.readString(c.args[1])
+	if !ok {
+		return
+	}
+	if o == nil { // as if it were all zeros, without end
+		c.out.Int(-bit)
+		return
+	}
+	lo, hi := r.of(len(o.str), values.Span)
+	if lo == hi {
+		c.out.Int(-1)
+		return
+	}
+	at := values.FindBit(o.str, byte(bit), lo, hi)
+	if at < 0 && bit == 0 && !r.toWasGiven { // the first of the zeros that follow the string
+		at = int64(len(o.str)) * 8
+	}
+	c.out.Int(at)
+}
+
+func bitopCommand(c *call) {
+	op, ok := values.BitOpNamed(c.args[1])
+	if !ok {
+		c.fail(errSyntax)
+		return
+	}
+	target, sources := c.args[2], c.args[3:]
+	if op == values.Not && len(sources) != 1 {
+		c.fail("ERR BITOP NOT must be called with a single source key.")
+		return
+	}
+	texts := make([][]byte, len(sources))
+	for i, key := range sources {
+		o, ok := c.readString(key)
+		if !ok {
+			return
+		}
+		if o != nil {
+			texts[i] = o.str
+		}
+	}
+	result := op.Apply(texts)
+	if len(result) > 0 {
+		c.setString(c.write(target), target, result, false).setEncoding(raw)
+		c.changed(target, 1)
+		c.notify(notifyString, "set", target)
+	} else if c.remove(target) { // a dead one like any other
+		c.changed(target, 1)
+		c.notify(notifyGeneric, "del", target)
+	}
+	c.number(len(result))
+}

@@ -1,0 +1,151 @@
+package engine
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/mayflycache/mayfly/internal/redis/values"
+)
+
+// waiter is a command that found nothing to work on and waits for one of its keys.
+//
+// A handler that finds nothing calls call.park and returns. When one of the keys comes to hold a value of the right kind, the same handler
+// runs again with the same arguments, in the order in which the sessions came, after the command, transaction or script that made the key
+// has ended. It may find the key empty again (another was first) and then parks again: at the end of the line, with its old deadline.
+type waiter struct {
+	s        *Session
+	cmd      *Command
+	args     [][]byte
+	db       *db
+	keys     []string
+	kind     values.Kind
+	deadline int64  // unix milliseconds; 0 waits for ever
+	slot     uint32 // in Engine.waiters
+}
+
+// readyKey is a key that somebody waits for and that has a value now.
+type readyKey struct {
+	db  *db
+	key string
+}
+
+// park makes the session wait until one of keys holds a value of this kind, or the deadline (unix milliseconds, 0 for none) has passed;
+// then the reply is a null array. Inside a transaction or a script it replies that at once.
+func (c *call) park(keys [][]byte, kind values.Kind, deadline int64) {
+	if c.s.noBlock {
+		c.out.NullArray()
+		return
+	}
+	w := c.retry
+	if w == nil {
+		w = &waiter{s: c.s, cmd: c.cmd, args: copyArgs(c.args), db: c.db, kind: kind, deadline: deadline}
+		for _, key := range keys {
+			if name := string(key); !slices.Contains(w.keys, name) {
+				w.keys = append(w.keys, name)
+			}
+		}
+	}
+	if w.db.blocked == nil {
+		w.db.blocked = make(map[string][]*waiter)
+	}
+	for _, key := range w.keys {
+		w.db.blocked[key] = append(w.db.blocked[key], w)
+	}
+	w.slot = c.e.waiterSlot()
+	c.e.waiters[w.slot] = w
+	c.e.waits.Set(w.slot, w.deadline)
+	c.s.waiting = w
+	c.outcome = Blocked
+}
+
+// waiterSlot returns a free place in waiters.
+func (e *Engine) waiterSlot() uint32 {
+	if i := slices.Index(e.waiters, nil); i >= 0 {
+		return uint32(i)
+	}
+	e.waiters = append(e.waiters, nil)
+	return uint32(len(e.waiters) - 1)
+}
+
+// unpark ends the wait of s, without a reply.
+func (e *Engine) unpark(s *Session) {
+	w := s.waiting
+	if w == nil {
+		return
+	}
+	s.waiting = nil
+	e.waits.Remove(w.slot)
+	e.waiters[w.slot] = nil
+	for _, key := range w.keys {
+		line := slices.DeleteFunc(w.db.blocked[key], func(o *waiter) bool { return o == w })
+		if len(line) == 0 {
+			delete(w.db.blocked, key)
+		} else {
+			w.db.blocked[key] = line
+		}
+	}
+}
+
+// release ends the wait of s with the reply of a timeout, or with an error if one is given: CLIENT UNBLOCK.
+func (e *Engine) release(s *Session, text string) {
+	if s.waiting == nil {
+		return
+	}
+	e.unpark(s)
+	start := s.Out.Mark()
+	if text == "" {
+		s.Out.NullArray()
+	} else {
+		e.countError(text)
+		s.Out.Error(text)
+	}
+	if s.reply == replyOff {
+		s.Out.Rewind(start)
+	}
+	e.markDirty(s)
+}
+
+// signal notes that o has a value that waiting sessions may want. The keyspace calls it for every key that gets a new value.
+func (e *Engine) signal(d *db, o *object) {
+	if len(d.blocked) == 0 || d.blocked[o.key] == nil {
+		return
+	}
+	k := readyKey{d, o.key}
+	if !slices.Contains(e.ready, k) {
+		e.ready = append(e.ready, k)
+	}
+}
+
+// signalAll is signal for all keys of d: after SWAPDB.
+func (e *Engine) signalAll(d *db) {
+	for _, key := range slices.Sorted(maps.Keys(d.blocked)) {
+		if o := d.find([]byte(key)); o != nil {
+			e.signal(d, o)
+		}
+	}
+}
+
+// serveReady serves the sessions that wait for keys which became ready. A served command may make further keys ready.
+func (e *Engine) serveReady() {
+	for len(e.ready) > 0 && !e.scripts.busy() {
+		k := e.ready[0]
+		e.ready = slices.Delete(e.ready, 0, 1)
+		for _, w := range slices.Clone(k.db.blocked[k.key]) {
+			if o := e.live(k.db, []byte(k.key)); o == nil || o.kind() != w.kind {
+				continue
+			}
+			e.unpark(w.s)
+			e.turn(w.s, w.args, w)
+			e.markDirty(w.s)
+		}
+	}
+}
+
+// reapWaits replies to the sessions whose time is up.
+func (e *Engine) reapWaits() {
+	e.due = e.due[:0]
+	e.waits.Reap(e.ms, tickWork, func(slot uint32) { e.due = append(e.due, slot) })
+	for _, slot := range e.due {
+		e.release(e.waiters[slot].s, "")
+	}
+}

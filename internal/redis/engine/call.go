@@ -1,0 +1,181 @@
+package engine
+
+import (
+	"fmt"
+
+	"github.com/mayflycache/mayfly/internal/redis/resp"
+	"github.com/mayflycache/mayfly/internal/redis/values"
+)
+
+// call is one command at work: what a handler gets. It is reused; a handler keeps neither it nor args.
+type call struct {
+	e    *Engine
+	s    *Session // who asked; of a script, the script's own session
+	db   *db
+	cmd  *Command
+	args [][]byte // args[0] is the command's name as sent
+	out  *resp.Writer
+
+	retry   *waiter // set when a parked command is run again
+	outcome Outcome
+	silent  bool     // what it did is not recorded
+	effect  [][]byte // what is recorded instead of args
+}
+
+// fail replies an error, given with its code.
+func (c *call) fail(text string) {
+	c.e.countError(text)
+	c.out.Error(text)
+}
+
+func (c *call) failf(format string, args ...any) { c.fail(fmt.Sprintf(format, args...)) }
+
+// ok replies +OK.
+func (c *call) ok() { c.out.Simple("OK") }
+
+// number replies n.
+func (c *call) number(n int) { c.out.Int(int64(n)) }
+
+// yes replies 1 or 0.
+func (c *call) yes(b bool) {
+	if b {
+		c.out.Int(1)
+	} else {
+		c.out.Int(0)
+	}
+}
+
+// int reads argument i as a number; if it is none, it replies so and ok is false.
+func (c *call) int(i int) (n int64, ok bool) {
+	n, ok = values.ParseInt(c.args[i])
+	if !ok {
+		c.fail(errNotInteger)
+	}
+	return n, ok
+}
+
+// intOr is int with another error.
+func (c *call) intOr(i int, text string) (n int64, ok bool) {
+	n, ok = values.ParseInt(c.args[i])
+	if !ok {
+		c.fail(text)
+	}
+	return n, ok
+}
+
+// is reports whether argument i is this word, given in upper case, in whatever case it was sent.
+func (c *call) is(i int, word string) bool { return is(c.args[i], word) }
+
+func is(b []byte, word string) bool {
+	if len(b) != len(word) {
+		return false
+	}
+	for i, c := range b {
+		if 'a' <= c && c <= 'z' {
+			c -= 'a' - 'A'
+		}
+		if c != word[i] {
+			return false
+		}
+	}
+	return true
+}
+
+// read finds the object of key for a command that reads it: the figures of hits and misses and the object's last use are kept.
+// nil: there is none, or it has expired.
+func (c *call) read(key []byte) *object {
+	o := c.peek(key)
+	if o != nil {
+		c.touch(o)
+	}
+	return o
+}
+
+// peek is read for commands that ask about a key and do not use it (TTL, EXISTS): its last use stays as it is.
+func (c *call) peek(key []byte) *object {
+	o := c.live(key)
+	if o == nil {
+		c.e.stats.misses++
+		c.notify(notifyMiss, "keymiss", key)
+		return nil
+	}
+	c.e.stats.hits++
+	return o
+}
+
+// write finds the object of key for a command that will change it.
+func (c *call) write(key []byte) *object {
+	o := c.live(key)
+	if o != nil {
+		c.touch(o)
+	}
+	return o
+}
+
+// live finds the object of key and keeps no figures. A dead one is removed.
+func (c *call) live(key []byte) *object { return c.e.live(c.db, key) }
+
+// touch notes that o was used now.
+func (c *call) touch(o *object) {
+	if !c.s.noTouch || c.cmd.Name == "touch" {
+		o.use(c.e)
+	}
+}
+
+// readString returns the string at key to read; nil and ok if there is none; not ok if it is no string, which was replied.
+func (c *call) readString(key []byte) (o *object, ok bool) {
+	return c.typed(c.read(key), values.String)
+}
+
+// writeString is readString for a command that will change it.
+func (c *call) writeString(key []byte) (o *object, ok bool) {
+	return c.typed(c.write(key), values.String)
+}
+
+// typed passes an object of this kind or nil, and replies WRONGTYPE to another.
+func (c *call) typed(o *object, kind values.Kind) (*object, bool) {
+	if o != nil && o.kind() != kind {
+		c.fail(errWrongType)
+		return nil, false
+	}
+	return o, true
+}
+
+// readAs returns the value at key to read: its type is the type parameter. The zero value (nil) and ok if there is none; not ok if it is
+// of another type, which was replied. So every handler of a family begins:
+//
+//	h, ok := readAs[*values.HashValue](c, c.args[1])
+//	if !ok {
+//		return
+//	}
+func readAs[T values.Value](c *call, key []byte) (v T, ok bool) { return valueAs[T](c, c.read(key)) }
+
+// writeAs is readAs for a command that will change the value.
+func writeAs[T values.Value](c *call, key []byte) (v T, ok bool) { return valueAs[T](c, c.write(key)) }
+
+func valueAs[T values.Value](c *call, o *object) (v T, ok bool) {
+	if o == nil {
+		return v, true
+	}
+	if v, ok = o.coll.(T); !ok {
+		c.fail(errWrongType)
+	}
+	return v, ok
+}
+
+// changed tells the rest of the engine that key was changed by this command, n times over in the figure of changes: watchers,
+// tracking. Call it once for each key after the change; with notify it is what follows every write.
+func (c *call) changed(key []byte, n int) {
+	c.e.changes += int64(n)
+	if c.e.settings.maxMemory > 0 {
+		if o := c.db.find(key); o != nil {
+			c.db.weigh(o)
+		}
+	}
+	c.e.touched(c.db, key, c.s)
+}
+
+// notify publishes a keyspace event of this database.
+func (c *call) notify(class notifyClass, event string, key []byte) {
+	c.e.notify(c.db, class, event, key)
+}

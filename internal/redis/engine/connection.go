@@ -1,0 +1,227 @@
+package engine
+
+import (
+	"strings"
+
+	"github.com/mayflycache/mayfly/internal/redis/values"
+)
+
+// connectionCommands are about the connection that sends them.
+var connectionCommands = []Command{
+	{Name: "ping", Arity: -1, Flags: Fast, Cats: CatConnection, run: pingCommand},
+	{Name: "echo", Arity: 2, Flags: Loading | Stale | Fast, Cats: CatConnection, run: echoCommand},
+	{Name: "hello", Arity: -1, Flags: NoScript | Loading | Stale | Fast | NoAuth | AllowBusy, Cats: CatConnection, run: helloCommand},
+	{Name: "auth", Arity: -2, Flags: NoScript | Loading | Stale | Fast | NoAuth | AllowBusy, Cats: CatConnection, run: authCommand},
+	{Name: "quit", Arity: -1, Flags: NoScript | Loading | Stale | Fast | NoAuth | AllowBusy, Cats: CatConnection, run: quitCommand},
+	{Name: "reset", Arity: 1, Flags: NoScript | Loading | Stale | Fast | NoAuth | AllowBusy, Cats: CatConnection, run: resetCommand},
+	{Name: "select", Arity: 2, Flags: Loading | Stale | Fast, Cats: CatConnection, run: selectCommand},
+	{Name: "time", Arity: 1, Flags: Loading | Stale | Fast, run: timeCommand},
+}
+
+// Version is the Redis whose replies these are.
+const Version = "8.0.2"
+
+const (
+	errNoPassword = "ERR AUTH <password> called without any password configured for the default user. Are you sure your configuration is correct?"
+	errHelloAuth  = "NOAUTH HELLO must be called with the client already authenticated, otherwise the HELLO <proto> AUTH <user> <pass> option can be used to authenticate the client and select the RESP protocol version at the same time"
+	errClientName = "ERR Client names cannot contain spaces, newlines or special characters."
+)
+
+func pingCommand(c *call) {
+	switch {
+	case len(c.args) > 2:
+		c.fail(wrongArity(c.cmd.Name))
+	case c.s.subscribed() && c.out.Proto != 3:
+		c.out.Array(2)
+		c.out.BulkString("pong")
+		if len(c.args) == 2 {
+			c.out.Bulk(c.args[1])
+		} else {
+			c.out.BulkString("")
+		}
+	case len(c.args) == 2:
+		c.out.Bulk(c.args[1])
+	default:
+		c.out.Simple("PONG")
+	}
+}
+
+func echoCommand(c *call) { c.out.Bulk(c.args[1]) }
+
+func timeCommand(c *call) {
+	c.out.Array(2)
+	c.out.BulkInt(c.e.now / 1e6)
+	c.out.BulkInt(c.e.now % 1e6)
+}
+
+func quitCommand(c *call) {
+	c.ok()
+	c.outcome = Close
+}
+
+func selectCommand(c *call) {
+	id, ok := c.smallInt(1)
+	if !ok {
+		return
+	}
+	if id != 0 && c.e.options.Cluster != nil {
+		c.fail("ERR SELECT is not allowed in cluster mode")
+		return
+	}
+	if id < 0 || id >= Databases {
+		c.fail(errInvalidDB)
+		return
+	}
+	c.s.db = int(id)
+	c.ok()
+}
+
+func authCommand(c *call) {
+	user, password := "default", string(c.args[len(c.args)-1])
+	switch len(c.args) {
+	case 2:
+		if c.e.settings.password == "" {
+			c.fail(errNoPassword)
+			return
+		}
+	case 3:
+		user = string(c.args[1])
+	default:
+		c.fail(errSyntax)
+		return
+	}
+	if !c.login(user, password) {
+		c.fail(errWrongPass)
+		return
+	}
+	c.ok()
+}
+
+// login authenticates the session if the password is right; with none configured, any is.
+func (c *call) login(user, password string) bool {
+	want := c.e.settings.password
+	if user != "default" || want != "" && password != want {
+		return false
+	}
+	c.s.authenticated = true
+	return true
+}
+
+func helloCommand(c *call) {
+	proto := int64(c.out.Proto)
+	if len(c.args) > 1 {
+		var ok bool
+		if proto, ok = c.intOr(1, "ERR Protocol version is not an integer or out of range"); !ok {
+			return
+		}
+		if proto < 2 || proto > 3 {
+			c.fail("NOPROTO unsupported protocol version")
+			return
+		}
+	}
+	var user, password, name []byte
+	for i := 2; i < len(c.args); i++ {
+		switch left := len(c.args) - 1 - i; {
+		case c.is(i, "AUTH") && left >= 2:
+			user, password = c.args[i+1], c.args[i+2]
+			i += 2
+		case c.is(i, "SETNAME") && left >= 1:
+			if name = c.args[i+1]; !validName(name) {
+				c.fail(errClientName)
+				return
+			}
+			i++
+		default:
+			c.failf("ERR Syntax error in HELLO option '%s'", c.args[i])
+			return
+		}
+	}
+	if user != nil && !c.login(string(user), string(password)) {
+		c.fail(errWrongPass)
+		return
+	}
+	if !c.s.authenticated && c.e.settings.password != "" {
+		c.fail(errHelloAuth)
+		return
+	}
+	if name != nil {
+		c.s.name = string(name)
+	}
+	c.out.Proto = int(proto)
+	c.greet()
+}
+
+// greet replies what HELLO tells of the server.
+func (c *call) greet() {
+	mode := "standalone"
+	if c.e.options.Cluster != nil {
+		mode = "cluster"
+	}
+	c.out.Map(7)
+	c.out.BulkString("server")
+	c.out.BulkString("redis")
+	c.out.BulkString("version")
+	c.out.BulkString(Version)
+	c.out.BulkString("proto")
+	c.number(c.out.Proto)
+	c.out.BulkString("id")
+	c.out.Int(c.s.id)
+	c.out.BulkString("mode")
+	c.out.BulkString(mode)
+	c.out.BulkString("role")
+	c.out.BulkString("master")
+	c.out.BulkString("modules")
+	c.out.Array(0)
+}
+
+// validName reports whether a connection may be called so: nothing that would break a line of CLIENT LIST.
+func validName(name []byte) bool {
+	for _, b := range name {
+		if b < '!' || b > '~' {
+			return false
+		}
+	}
+	return true
+}
+
+func resetCommand(c *call) {
+	s := c.s
+	if s.queue != nil {
+		c.e.discard(s)
+	}
+	c.e.unwatch(s)
+	s.spoiled = false
+	c.e.untrack(s)
+	c.e.unsubscribeAll(s)
+	s.db, s.name, s.reply, s.noTouch = 0, "", replyOn, false
+	s.clientInfo.reset()
+	s.authenticated = c.e.settings.password == ""
+	c.out.Proto = 2
+	c.out.Simple("RESET")
+}
+
+// smallInt reads argument i as a number of 32 bits, as Redis does where it has a C int.
+func (c *call) smallInt(i int) (int64, bool) {
+	n, ok := values.ParseInt(c.args[i])
+	switch {
+	case !ok:
+		c.fail(errNotInteger)
+	case n != int64(int32(n)):
+		c.fail("ERR value is out of range, value must between -2147483648 and 2147483647")
+		ok = false
+	}
+	return n, ok
+}
+
+// help replies the lines of a HELP subcommand.
+func (c *call) help(lines string) {
+	all := strings.Split(strings.TrimSpace(lines), "\n")
+	name, _, _ := strings.Cut(c.cmd.Name, "|")
+	c.out.Array(len(all) + 3)
+	c.out.Simple(strings.ToUpper(name) + " <subcommand> [<arg> [value] [opt] ...]. Subcommands are:")
+	for _, line := range all {
+		c.out.Simple(line)
+	}
+	c.out.Simple("HELP")
+	c.out.Simple("    Print this help.")
+}

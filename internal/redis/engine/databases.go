@@ -1,0 +1,111 @@
+package engine
+
+import "github.com/mayflycache/mayfly/internal/redis/values"
+
+// databaseCommands are about databases as a whole.
+var databaseCommands = []Command{
+	{Name: "dbsize", Arity: 1, Flags: ReadOnly | Fast, Cats: CatKeyspace, run: dbsizeCommand},
+	{Name: "flushall", Arity: -1, Flags: Write, Cats: CatKeyspace | CatDangerous, run: flushallCommand},
+	{Name: "flushdb", Arity: -1, Flags: Write, Cats: CatKeyspace | CatDangerous, run: flushdbCommand},
+	{Name: "swapdb", Arity: 3, Flags: Write | Fast, Cats: CatKeyspace | CatDangerous, run: swapdbCommand},
+}
+
+// dbsizeCommand counts dead keys that nobody has met yet, as Redis does.
+func dbsizeCommand(c *call) { c.number(c.db.len()) }
+
+func flushallCommand(c *call) {
+	if c.flushes() {
+		for _, d := range c.e.dbs {
+			c.flush(d)
+		}
+		c.e.invalidateAll()
+		c.ok()
+	}
+}
+
+func flushdbCommand(c *call) {
+	if c.flushes() {
+		c.flush(c.db)
+		c.e.invalidateAll()
+		c.ok()
+	}
+}
+
+// flushes reads the options of FLUSHALL and FLUSHDB. SYNC and ASYNC are the same here: the collector does the work.
+func (c *call) flushes() bool {
+	if len(c.args) > 2 || len(c.args) == 2 && !c.is(1, "SYNC") && !c.is(1, "ASYNC") {
+		c.fail(errSyntax)
+		return false
+	}
+	return true
+}
+
+// flush empties d.
+func (c *call) flush(d *db) {
+	c.e.spoilAll(d, nil)
+	c.e.changes += int64(d.len()) + 1
+	d.keyspace = keyspace{}
+}
+
+func swapdbCommand(c *call) {
+	if c.e.options.Cluster != nil {
+		c.fail("ERR SWAPDB is not allowed in cluster mode")
+		return
+	}
+	a, ok := c.intOr(1, "ERR invalid first DB index")
+	if !ok {
+		return
+	}
+	b, ok := c.intOr(2, "ERR invalid second DB index")
+	if !ok {
+		return
+	}
+	if min(a, b) < 0 || max(a, b) >= Databases {
+		c.fail(errInvalidDB)
+		return
+	}
+	c.e.swap(c.e.dbs[a], c.e.dbs[b])
+	c.e.changes++
+	c.ok()
+}
+
+// swap exchanges what two databases hold. Watchers and waiters stay with the number.
+func (e *Engine) swap(a, b *db) {
+	if a == b {
+		return
+	}
+	e.spoilAll(a, &b.keyspace)
+	e.spoilAll(b, &a.keyspace)
+	a.keyspace, b.keyspace = b.keyspace, a.keyspace
+	e.signalAll(a)
+	e.signalAll(b)
+}
+
+// debugCommands are what tests of clients need of DEBUG.
+var debugCommands = []Command{
+	{Name: "debug", Arity: -2, Flags: Admin | NoScript | Loading | Stale, run: debugCommand},
+}
+
+func debugCommand(c *call) {
+	switch {
+	case c.is(1, "SLEEP") && len(c.args) == 3:
+		seconds, _ := values.ParseFloat(c.args[2])
+		c.e.stallUntil = c.e.now + int64(seconds*1e6)
+		c.outcome = Stalled
+		c.ok()
+	case c.is(1, "SET-ACTIVE-EXPIRE") && len(c.args) == 3:
+		on, _ := values.ParseInt(c.args[2])
+		c.e.activeOff = on == 0
+		c.ok()
+	case c.is(1, "HELP") && len(c.args) == 2:
+		c.help(`
+SET-ACTIVE-EXPIRE <0|1>
+    Setting it to 0 disables expiring keys (and hash-fields) in background
+    when they are not accessed (otherwise the Redis behavior). Setting it
+    to 1 reenables back the default.
+SLEEP <seconds>
+    Stop the server for <seconds>. Decimals allowed.`)
+	default:
+		c.fail(wrongSubcommand(c.args))
+	}
+}

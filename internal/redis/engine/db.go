@@ -1,0 +1,191 @@
+package engine
+
+import (
+	"github.com/mayflycache/mayfly/internal/expiry"
+	"github.com/mayflycache/mayfly/internal/redis/values"
+)
+
+// db is one database. Only the verbs below change its keyspace, so that slots, deadlines and waiting sessions stay in step.
+type db struct {
+	index int
+	keyspace
+	watched map[string][]*Session // by key, who watches it
+	blocked map[string][]*waiter  // by key, who waits for it, first come first
+}
+
+// keyspace is what SWAPDB swaps and FLUSHDB drops: objects in slots. A slot number stays the object's for life; it is the cursor of SCAN,
+// what RANDOMKEY draws, and the id in both indexes.
+type keyspace struct {
+	names     names
+	pages     []*page
+	slots     uint32   // slots ever used
+	free      []uint32 // those of them without an object, the latest last
+	deadlines expiry.Index
+	fields    expiry.Index // of hashes: the earliest deadline of a field
+	scales                 // of objects, if there is a limit to their weight
+}
+
+// page keeps objects at a fixed place while the keyspace grows.
+type page [pageSize]object
+
+const pageSize = 128
+
+func (k *keyspace) at(id uint32) *object { return &k.pages[id/pageSize][id%pageSize] }
+
+func (k *keyspace) len() int { return k.names.count }
+
+// deadline returns when o ends, or expiry.None.
+func (k *keyspace) deadline(o *object) int64 { return k.deadlines.Deadline(o.id) }
+
+// dead reports whether o has expired and must be hidden.
+func (d *db) dead(o *object, ms int64) bool { return expiry.Dead(d.deadlines.Deadline(o.id), ms) }
+
+// each calls do with every object, dead ones included. do must not add keys; it may remove the one it was given.
+func (k *keyspace) each(do func(o *object)) {
+	for id := range k.slots {
+		if o := k.at(id); o.kind() != values.Missing {
+			do(o)
+		}
+	}
+}
+
+// insert gives key, which must be absent, a slot and an object that holds nothing yet.
+func (k *keyspace) insert(key []byte) *object {
+	var id uint32
+	if n := len(k.free); n > 0 {
+		id, k.free = k.free[n-1], k.free[:n-1]
+	} else {
+		id = k.slots
+		k.slots++
+		if id%pageSize == 0 {
+			k.pages = append(k.pages, new(page))
+		}
+	}
+	o := k.at(id)
+	o.key, o.id = string(key), id
+	k.names.add(nameTag(key), id)
+	return o
+}
+
+// drop takes o out and frees its slot.
+func (k *keyspace) drop(o *object) {
+	k.unweigh(o)
+	k.deadlines.Remove(o.id)
+	k.fields.Remove(o.id)
+	k.names.remove(o.tag(), o.id)
+	k.free = append(k.free, o.id)
+	*o = object{}
+}
+
+// rename gives o the key to, which must be absent. It stays in its slot, with its deadline.
+func (k *keyspace) rename(o *object, to []byte) {
+	k.names.remove(o.tag(), o.id)
+	o.key = string(to)
+	k.names.add(o.tag(), o.id)
+}
+
+// live returns the object of key in d, or nil. A dead one is removed here: this is lazy expiry.
+func (e *Engine) live(d *db, key []byte) *object {
+	o := d.find(key)
+	if o != nil && d.dead(o, e.ms) {
+		e.expire(d, o)
+		return nil
+	}
+	return o
+}
+
+// expire removes a dead object: reaped, or met by a command.
+func (e *Engine) expire(d *db, o *object) {
+	e.keyBuf = append(e.keyBuf[:0], o.key...)
+	d.drop(o)
+	e.stats.expiredKeys++
+	e.notify(d, notifyExpired, "expired", e.keyBuf)
+	e.touched(d, e.keyBuf, nil)
+	e.recordRemoval(d, e.keyBuf)
+}
+
+// The verbs of handlers. None of them says that the key was changed: that is call.changed, once, when the command is through.
+
+// addString makes key, which must be absent, hold a copy of b.
+func (c *call) addString(key, b []byte, enc encoding) *object {
+	o := c.db.insert(key)
+	o.setString(b, enc)
+	c.born(o, key)
+	return o
+}
+
+// add makes key, which must be absent, hold v.
+func (c *call) add(key []byte, v values.Value) *object {
+	o := c.db.insert(key)
+	o.setValue(v)
+	c.born(o, key)
+	c.rearm(o)
+	return o
+}
+
+func (c *call) born(o *object, key []byte) {
+	o.birth(c.e)
+	c.notify(notifyNew, "new", key)
+	c.e.signal(c.db, o)
+}
+
+// setString makes key hold a copy of b, whatever it held before, and takes its deadline away unless keepTTL. o is what the command
+// found at key, or nil.
+func (c *call) setString(o *object, key, b []byte, keepTTL bool) *object {
+	if o == nil {
+		return c.addString(key, b, encodingOf(b))
+	}
+	if o.coll != nil {
+		c.db.fields.Remove(o.id)
+	}
+	o.setString(b, encodingOf(b))
+	if !keepTTL {
+		c.db.deadlines.Remove(o.id)
+	}
+	return o
+}
+
+// set makes key hold v, whatever it held before, without a deadline: what the *STORE commands do. The key must not be dead.
+func (c *call) set(key []byte, v values.Value) *object {
+	o := c.db.find(key)
+	if o == nil {
+		return c.add(key, v)
+	}
+	c.db.deadlines.Remove(o.id)
+	o.setValue(v)
+	c.rearm(o)
+	c.e.signal(c.db, o)
+	return o
+}
+
+// remove takes key out and reports whether it was there. Who must treat a dead key as absent calls live before.
+func (c *call) remove(key []byte) bool {
+	o := c.db.find(key)
+	if o == nil {
+		return false
+	}
+	c.db.drop(o)
+	return true
+}
+
+// removeIfEmpty takes the key of an emptied value out, and publishes that: call it after the event of the change itself.
+func (c *call) removeIfEmpty(key []byte, v values.Value) bool {
+	if v.Len() > 0 {
+		return false
+	}
+	c.remove(key)
+	c.notify(notifyGeneric, "del", key)
+	return true
+}
+
+// setDeadline gives o a deadline in unix milliseconds; expiry.None takes it away.
+func (c *call) setDeadline(o *object, ms int64) { c.db.deadlines.Set(o.id, ms) }
+
+// rearm brings the index of field deadlines in step with o after a change. Only hashes have such.
+func (c *call) rearm(o *object) {
+	if h, ok := o.coll.(*values.HashValue); ok {
+		c.db.fields.Set(o.id, h.NextDeadline())
+	} else {
+		c.db.fields.Remove(o.id)
+	}
+}

@@ -1,0 +1,144 @@
+package engine
+
+import (
+	"math/rand/v2"
+
+	"github.com/mayflycache/mayfly/internal/expiry"
+	"github.com/mayflycache/mayfly/internal/redis/values"
+)
+
+// Databases is how many databases an engine has, as Redis has by default.
+const Databases = 16
+
+// Options set up an engine. The zero value is a Redis without a password that reaps by the deadline index.
+type Options struct {
+	Password  string          // what AUTH and HELLO must give; empty: no authentication
+	Cycle     Cycle           // how dead keys that nobody asks for are found
+	Hz        int             // how often a second Documented looks for them, 1 to 500; 0: 10
+	Seed      uint64          // of every random choice; 0: a different one for every engine
+	MaxMemory int64           // bytes; 0: no limit
+	Policy    string          // which keys make room then, one of Policies; empty: noeviction
+	Cluster   *ClusterOptions // non-nil: one node of a cluster
+	Sink      Sink            // receives the effects of writes; nil: nobody does
+}
+
+// Cycle is a way of finding dead keys that nobody asks for.
+type Cycle uint8
+
+const (
+	// ByDeadline reaps every key in the millisecond after its deadline: the index says which it is.
+	ByDeadline Cycle = iota
+	// Documented samples, as the documentation of EXPIRE describes and Redis does: for those who want Redis's timing.
+	Documented
+)
+
+// Outcome says what became of a command.
+type Outcome uint8
+
+const (
+	Done    Outcome = iota // the reply is in the session's Out
+	Blocked                // the session waits; its reply will come, and Dirty will name it. Until then it may run nothing.
+	Yielded                // a script ran out of its time slice; call Resume
+	Stalled                // DEBUG SLEEP: the reply is in Out, but nothing goes out and nothing runs until StalledUntil
+	Close                  // send Out, then close the connection
+)
+
+// Engine is the keyspace and everything around it. It is not safe for concurrent use: one lock of the owner surrounds every call.
+type Engine struct {
+	options  Options
+	settings settings
+	limits   values.Limits
+	stats    stats
+	rng      rand.PCG
+
+	now int64 // unix microseconds: when the running command began. It does not move while one runs, a transaction or a script included.
+	ms  int64 // the same in milliseconds, the unit of deadlines
+
+	dbs      [Databases]*db
+	sessions map[int64]*Session
+	lastID   int64
+	current  *Session // whose command runs
+	dirty    []*Session
+	handed   []*Session // the slice that Dirty returned last, to be used again
+	calls    []*call    // free, for reuse
+
+	waits   expiry.Index // the deadlines of blocked sessions, by waiter slot
+	waiters []*waiter
+	ready   []readyKey
+
+	changes    int64 // effects on the data since the start, as INFO counts them
+	activeOff  bool  // DEBUG SET-ACTIVE-EXPIRE 0
+	lastCycle  int64 // unix ms of the last documented cycle
+	stallUntil int64 // unix microseconds
+	scratch    []byte
+	keyBuf     []byte
+	due        []uint32
+
+	pubsub     hub
+	broadcasts []Message
+	tracking   tracker
+	scripts    library
+}
+
+// New returns an empty engine.
+func New(o Options) *Engine {
+	if o.Seed == 0 {
+		o.Seed = rand.Uint64()
+	}
+	e := &Engine{
+		options:  o,
+		settings: defaultSettings(o),
+		limits:   values.DefaultLimits,
+		sessions: make(map[int64]*Session),
+	}
+	e.rng.Seed(o.Seed, 0)
+	for i := range e.dbs {
+		e.dbs[i] = &db{index: i}
+	}
+	return e
+}
+
+// Do runs one command of s at now, in unix microseconds, and appends its reply to s.Out. It keeps nothing of args.
+// A session that is blocked must not call it.
+func (e *Engine) Do(now int64, s *Session, args [][]byte) Outcome {
+	if len(args) == 0 {
+		return Done
+	}
+	e.setNow(now)
+	outcome := e.turn(s, args, nil)
+	e.serveReady()
+	return outcome
+}
+
+// Dirty returns the sessions, other than callers of Do, whose Out has grown or that must be closed, since it was called last.
+// The slice is good until the next call.
+func (e *Engine) Dirty() []*Session {
+	e.dirty, e.handed = e.handed[:0], e.dirty
+	for _, s := range e.handed {
+		s.dirty = false
+	}
+	return e.handed
+}
+
+// StalledUntil returns the time, in unix microseconds, until which nobody's command may run nor a reply go out; 0: there is none.
+func (e *Engine) StalledUntil() int64 {
+	if e.stallUntil <= e.now {
+		return 0
+	}
+	return e.stallUntil
+}
+
+func (e *Engine) setNow(now int64) { e.now, e.ms = now, now/1000 }
+
+// draw is the source of every random choice of the engine.
+func (e *Engine) draw() uint64 { return e.rng.Uint64() }
+
+// stats are the figures that INFO replies and CONFIG RESETSTAT clears.
+type stats struct {
+	commands, connections      int64
+	hits, misses               int64
+	expiredKeys, expiredFields int64
+	evictedKeys                int64
+	errorReplies               int64
+	errors                     map[string]int64 // by code: the first word of an error
+}

@@ -1,0 +1,242 @@
+package engine
+
+import (
+	"github.com/mayflycache/mayfly/internal/expiry"
+	"github.com/mayflycache/mayfly/internal/redis/values"
+)
+
+// fieldCommands are about the deadlines of a hash's fields; see fieldsetex.go for those that also read or write values.
+var fieldCommands = []Command{
+	{Name: "hexpire", Arity: -6, Flags: Write | Fast, Cats: CatHash, Keys: oneKey, run: hexpireCommand},
+	{Name: "hpexpire", Arity: -6, Flags: Write | Fast, Cats: CatHash, Keys: oneKey, run: hpexpireCommand},
+	{Name: "hexpireat", Arity: -6, Flags: Write | Fast, Cats: CatHash, Keys: oneKey, run: hexpireatCommand},
+	{Name: "hpexpireat", Arity: -6, Flags: Write | Fast, Cats: CatHash, Keys: oneKey, run: hpexpireatCommand},
+	{Name: "httl", Arity: -5, Flags: ReadOnly | Fast, Cats: CatHash, Keys: oneKey, run: httlCommand},
+	{Name: "hpttl", Arity: -5, Flags: ReadOnly | Fast, Cats: CatHash, Keys: oneKey, run: hpttlCommand},
+	{Name: "hexpiretime", Arity: -5, Flags: ReadOnly | Fast, Cats: CatHash, Keys: oneKey, run: hexpiretimeCommand},
+	{Name: "hpexpiretime", Arity: -5, Flags: ReadOnly | Fast, Cats: CatHash, Keys: oneKey, run: hpexpiretimeCommand},
+	{Name: "hpersist", Arity: -5, Flags: Write | Fast, Cats: CatHash, Keys: oneKey, run: hpersistCommand},
+	{Name: "hgetex", Arity: -5, Flags: Write | Fast, Cats: CatHash, Keys: oneKey, run: hgetexCommand},
+	{Name: "hsetex", Arity: -6, Flags: Write | DenyOOM | Fast, Cats: CatHash, Keys: oneKey, run: hsetexCommand},
+	{Name: "hgetdel", Arity: -5, Flags: Write | Fast, Cats: CatHash, Keys: oneKey, run: hgetdelCommand},
+}
+
+const (
+	errFieldsMissing   = "ERR Mandatory argument FIELDS is missing or not at the right position"
+	errFieldsMismatch  = "ERR The `numfields` parameter must match the number of arguments"
+	errFieldsPositive  = "ERR Number of fields must be a positive integer"
+	errFieldsAboveZero = "ERR Parameter `numFields` should be greater than 0"
+	errExpireNegative  = "ERR invalid expire time, must be >= 0"
+)
+
+// lastDeadline is the latest that a field can have: 46 bits of milliseconds.
+const lastDeadline = 1<<46 - 1
+
+// What the commands reply for each field.
+const (
+	fieldMissing   = -2
+	fieldNoTTL     = -1
+	fieldUnchanged = 0 // its condition was not met
+	fieldChanged   = 1
+	fieldDeleted   = 2 // the deadline was in the past
+)
+
+func hexpireCommand(c *call)    { c.expireNamed(1000, c.e.ms) }
+func hpexpireCommand(c *call)   { c.expireNamed(1, c.e.ms) }
+func hexpireatCommand(c *call)  { c.expireNamed(1000, 0) }
+func hpexpireatCommand(c *call) { c.expireNamed(1, 0) }
+
+// fieldDeadline reads argument i as a deadline, given in units of so many milliseconds since a time. It replies what is wrong with it.
+func (c *call) fieldDeadline(i int, unit, since int64) (deadline int64, ok bool) {
+	n, ok := c.int(i)
+	switch {
+	case !ok:
+		return 0, false
+	case n < 0:
+		c.fail(errExpireNegative)
+		return 0, false
+	case n > lastDeadline/unit || n*unit > lastDeadline-since:
+		c.fail(invalidExpire(c.cmd.Name))
+		return 0, false
+	}
+	return n*unit + since, true
+}
+
+// fieldNames reads FIELDS, a number and so many fields, which must be all that is left at argument i.
+func (c *call) fieldNames(i int, errNumber string) (fields [][]byte, ok bool) {
+	if i >= len(c.args) || !c.is(i, "FIELDS") {
+		c.fail(errFieldsMissing)
+		return nil, false
+	}
+	var n int64
+	if i+1 < len(c.args) {
+		n, ok = values.ParseInt(c.args[i+1])
+	}
+	if !ok || n < 1 {
+		c.fail(errNumber)
+		return nil, false
+	}
+	if fields = c.args[i+2:]; n != int64(len(fields)) {
+		c.fail(errFieldsMismatch)
+		return nil, false
+	}
+	return fields, true
+}
+
+// expireNamed is HEXPIRE and its three relatives: key, time, perhaps a condition, fields. A dead field that was not reaped is changed
+// like any other, and lives again.
+func (c *call) expireNamed(unit, since int64) {
+	key := c.args[1]
+	h, ok := c.writeHash(key)
+	if !ok {
+		return
+	}
+	deadline, ok := c.fieldDeadline(2, unit, since)
+	if !ok {
+		return
+	}
+	at, condition := 3, c.conditionWord(3)
+	if condition != 0 {
+		at++
+	}
+	fields, ok := c.fieldNames(at, errFieldsAboveZero)
+	if !ok {
+		return
+	}
+	c.out.Array(len(fields))
+	if h.missing() {
+		for range fields {
+			c.out.Int(fieldMissing)
+		}
+		return
+	}
+	h.Volatile()
+	before, changed := h.NextDeadline(), make([][]byte, 0, 8)
+	past := deadline <= c.e.ms
+	for _, field := range fields {
+		_, old, ok := h.Get(field)
+		switch {
+		case !ok:
+			c.out.Int(fieldMissing)
+			continue
+		case !condition.allows(old, deadline):
+			c.out.Int(fieldUnchanged)
+			continue
+		case past:
+			h.Remove(field)
+			c.out.Int(fieldDeleted)
+		default:
+			h.SetDeadline(field, deadline)
+			c.out.Int(fieldChanged)
+		}
+		changed = append(changed, field)
+	}
+	c.rearmed(h, before)
+	if len(changed) == 0 {
+		return
+	}
+	c.changed(key, len(changed))
+	if past {
+		c.notify(notifyHash, "hdel", key)
+		c.recordRemovals(key, changed)
+	} else {
+		c.notify(notifyHash, "hexpire", key)
+		c.recordDeadline(key, deadline, c.args[3:at], changed)
+	}
+	c.removeIfEmpty(key, h.HashValue)
+}
+
+// recordRemovals records that fields were removed in place of the command.
+func (c *call) recordRemovals(key []byte, fields [][]byte) {
+	if c.recording() {
+		c.rewrite(append([][]byte{[]byte("HDEL"), key}, fields...)...)
+	}
+}
+
+// recordDeadline records that fields have this deadline in place of the command, with the condition under which they got it.
+func (c *call) recordDeadline(key []byte, deadline int64, condition, fields [][]byte) {
+	if c.recording() {
+		args := append([][]byte{[]byte("HPEXPIREAT"), key, decimal(deadline)}, condition...)
+		args = append(args, []byte("FIELDS"), decimal(int64(len(fields))))
+		c.rewrite(append(args, fields...)...)
+	}
+}
+
+func httlCommand(c *call)         { c.ttlNamed(1000, c.e.ms) }
+func hpttlCommand(c *call)        { c.ttlNamed(1, c.e.ms) }
+func hexpiretimeCommand(c *call)  { c.ttlNamed(1000, 0) }
+func hpexpiretimeCommand(c *call) { c.ttlNamed(1, 0) }
+
+// ttlNamed is HTTL and its three relatives: what is left since a time, in units rounded up. Dead fields are hidden and stay. In the small
+// form Redis hides a field from these commands a millisecond before it ends for the others (t_hash.c, httlGenericCommand).
+func (c *call) ttlNamed(unit, since int64) {
+	h, ok := c.readHash(c.args[1])
+	if !ok {
+		return
+	}
+	fields, ok := c.fieldNames(2, errFieldsPositive)
+	if !ok {
+		return
+	}
+	c.out.Array(len(fields))
+	now := c.e.ms
+	if !h.missing() && h.Encoding() == "listpackex" {
+		now++
+	}
+	for _, field := range fields {
+		_, deadline, ok := c.peekField(h, field)
+		switch {
+		case !ok || expiry.Dead(deadline, now):
+			c.out.Int(fieldMissing)
+		case deadline == expiry.None:
+			c.out.Int(fieldNoTTL)
+		default:
+			c.out.Int((deadline - since + unit - 1) / unit)
+		}
+	}
+}
+
+// peekField returns a living field and leaves a dead one where it is.
+func (c *call) peekField(h hash, field []byte) (value []byte, deadline int64, ok bool) {
+	if h.missing() {
+		return nil, expiry.None, false
+	}
+	value, deadline, ok = h.Get(field)
+	return value, deadline, ok && !expiry.Dead(deadline, c.e.ms)
+}
+
+func hpersistCommand(c *call) {
+	key := c.args[1]
+	h, ok := c.writeHash(key)
+	if !ok {
+		return
+	}
+	fields, ok := c.fieldNames(2, errFieldsPositive)
+	if !ok {
+		return
+	}
+	var before int64
+	if !h.missing() {
+		before = h.NextDeadline()
+	}
+	c.out.Array(len(fields))
+	changed := 0
+	for _, field := range fields {
+		_, deadline, ok := c.peekField(h, field)
+		switch {
+		case !ok:
+			c.out.Int(fieldMissing)
+		case deadline == expiry.None:
+			c.out.Int(fieldNoTTL)
+		default:
+			h.SetDeadline(field, expiry.None)
+			changed++
+			c.out.Int(fieldChanged)
+		}
+	}
+	if changed > 0 {
+		c.rearmed(h, before)
+		c.changed(key, changed)
+		c.notify(notifyHash, "hpersist", key)
+	}
+}

@@ -1,0 +1,91 @@
+package engine
+
+import (
+	"github.com/mayflycache/mayfly/internal/expiry"
+	"github.com/mayflycache/mayfly/internal/redis/values"
+)
+
+// A field past its deadline ends in one of two ways. A command that looks at the field by its name takes it out: lazy expiry, field and
+// fieldQuietly here. Otherwise Tick reaps it. Until then it is hidden from every reader but counted by HLEN, and a hash
+// of nothing but dead fields exists.
+
+// field returns a living field of h. A dead one is removed and published; if it was the last, the key is gone and h missing.
+func (c *call) field(h *hash, key, field []byte) (value []byte, deadline int64, ok bool) {
+	dropped := 0
+	value, deadline, ok = c.fieldQuietly(*h, key, field, &dropped)
+	if dropped > 0 {
+		c.notify(notifyHash, "hexpired", key)
+		if c.removeIfEmpty(key, h.HashValue) {
+			*h = hash{}
+		}
+	}
+	return value, deadline, ok
+}
+
+// fieldQuietly is field for several fields in a row. It counts what it dropped; the caller publishes that once, and removes the key if
+// the hash is empty.
+func (c *call) fieldQuietly(h hash, key, field []byte, dropped *int) (value []byte, deadline int64, ok bool) {
+	if h.missing() {
+		return nil, expiry.None, false
+	}
+	value, deadline, ok = h.Get(field)
+	if !ok || !expiry.Dead(deadline, c.e.ms) {
+		return value, deadline, ok
+	}
+	c.dropField(h, key, field)
+	c.e.touched(c.db, key, nil)
+	*dropped++
+	return nil, expiry.None, false
+}
+
+// dropField takes a dead field out and records that, without a word to anybody else.
+func (c *call) dropField(h hash, key, field []byte) {
+	before := h.NextDeadline()
+	h.Remove(field)
+	c.rearmed(h, before)
+	c.e.stats.expiredFields++
+	c.e.recordFieldRemoval(c.db, key, field)
+}
+
+// reapFields removes dead fields from the hashes of d that have some, up to max fields, and returns how much work it was. It is what Tick
+// calls; a hash that has more of them waits for the next one.
+func (e *Engine) reapFields(d *db, max int) int {
+	if d.fields.Len() == 0 || max <= 0 {
+		return 0
+	}
+	e.due = e.due[:0]
+	d.fields.Reap(e.ms, max, func(id uint32) { e.due = append(e.due, id) })
+	work := 0
+	for _, id := range e.due {
+		o := d.at(id)
+		work += 1 + e.expireFields(d, o, o.coll.(*values.HashValue), max-work)
+	}
+	return work
+}
+
+// expireFields takes up to max dead fields out of h, the hash of o, publishes that once, and returns how many. An emptied hash goes with
+// its key. One with dead fields left is due at once.
+func (e *Engine) expireFields(d *db, o *object, h *values.HashValue, max int) int {
+	e.keyBuf = append(e.keyBuf[:0], o.key...)
+	key := e.keyBuf
+	n := h.Expire(e.ms, max, func(field []byte) { e.recordFieldRemoval(d, key, field) })
+	d.fields.Set(o.id, h.NextDeadline())
+	if n == 0 {
+		return 0
+	}
+	e.stats.expiredFields += int64(n)
+	e.notify(d, notifyHash, "hexpired", key)
+	if h.Len() == 0 {
+		d.drop(o)
+		e.notify(d, notifyGeneric, "del", key)
+	}
+	e.touched(d, key, nil)
+	return n
+}
+
+// recordFieldRemoval records that a field expired.
+func (e *Engine) recordFieldRemoval(d *db, key, field []byte) {
+	if e.options.Sink != nil {
+		e.record(d, [][]byte{[]byte("HDEL"), key, field})
+	}
+}

@@ -1,0 +1,327 @@
+package engine
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/mayflycache/mayfly/internal/expiry"
+	"github.com/mayflycache/mayfly/internal/redis/values"
+)
+
+// hashCommands are the hashes; see fieldcommands.go and fieldexpiry.go for those about deadlines of fields.
+var hashCommands = []Command{
+	{Name: "hset", Arity: -4, Flags: Write | DenyOOM | Fast, Cats: CatHash, Keys: oneKey, run: hsetCommand},
+	{Name: "hmset", Arity: -4, Flags: Write | DenyOOM | Fast, Cats: CatHash, Keys: oneKey, run: hsetCommand},
+	{Name: "hsetnx", Arity: 4, Flags: Write | DenyOOM | Fast, Cats: CatHash, Keys: oneKey, run: hsetnxCommand},
+	{Name: "hget", Arity: 3, Flags: ReadOnly | Fast, Cats: CatHash, Keys: oneKey, run: hgetCommand},
+	{Name: "hmget", Arity: -3, Flags: ReadOnly | Fast, Cats: CatHash, Keys: oneKey, run: hmgetCommand},
+	{Name: "hgetall", Arity: 2, Flags: ReadOnly, Cats: CatHash, Keys: oneKey, run: hgetallCommand},
+	{Name: "hkeys", Arity: 2, Flags: ReadOnly, Cats: CatHash, Keys: oneKey, run: hkeysCommand},
+	{Name: "hvals", Arity: 2, Flags: ReadOnly, Cats: CatHash, Keys: oneKey, run: hvalsCommand},
+	{Name: "hlen", Arity: 2, Flags: ReadOnly | Fast, Cats: CatHash, Keys: oneKey, run: hlenCommand},
+	{Name: "hstrlen", Arity: 3, Flags: ReadOnly | Fast, Cats: CatHash, Keys: oneKey, run: hstrlenCommand},
+	{Name: "hexists", Arity: 3, Flags: ReadOnly | Fast, Cats: CatHash, Keys: oneKey, run: hexistsCommand},
+	{Name: "hdel", Arity: -3, Flags: Write | Fast, Cats: CatHash, Keys: oneKey, run: hdelCommand},
+	{Name: "hincrby", Arity: 4, Flags: Write | DenyOOM | Fast, Cats: CatHash, Keys: oneKey, run: hincrbyCommand},
+	{Name: "hincrbyfloat", Arity: 4, Flags: Write | DenyOOM | Fast, Cats: CatHash, Keys: oneKey, run: hincrbyfloatCommand},
+	{Name: "hrandfield", Arity: -2, Flags: ReadOnly, Cats: CatHash, Keys: oneKey, run: hrandfieldCommand},
+	{Name: "hscan", Arity: -3, Flags: ReadOnly, Cats: CatHash, Keys: oneKey, run: hscanCommand},
+}
+
+// hash is a hash that a command works on, and its object. The zero hash is that of a missing key.
+type hash struct {
+	*values.HashValue
+	o *object
+}
+
+// readHash returns the hash at key to read; not ok if something else is there, which was replied.
+func (c *call) readHash(key []byte) (h hash, ok bool) { return c.asHash(c.read(key)) }
+
+// writeHash is readHash for a command that will change it.
+func (c *call) writeHash(key []byte) (h hash, ok bool) { return c.asHash(c.write(key)) }
+
+func (c *call) asHash(o *object) (h hash, ok bool) {
+	v, ok := valueAs[*values.HashValue](c, o)
+	return hash{v, o}, ok
+}
+
+func (h hash) missing() bool { return h.HashValue == nil }
+
+// newHash makes key, which must be absent, hold an empty hash.
+func (c *call) newHash(key []byte) hash {
+	v := values.NewHash()
+	return hash{v, c.add(key, v)}
+}
+
+// rearmed brings the index of field deadlines in step with h, whose earliest one was before.
+func (c *call) rearmed(h hash, before int64) {
+	if h.NextDeadline() != before {
+		c.rearm(h.o)
+	}
+}
+
+// HMSET is HSET with another reply.
+func hsetCommand(c *call) {
+	if len(c.args)%2 != 0 {
+		c.fail(wrongArity(c.cmd.Name))
+		return
+	}
+	key, pairs := c.args[1], c.args[2:]
+	h, ok := c.writeHash(key)
+	if !ok {
+		return
+	}
+	if h.missing() {
+		h = c.newHash(key)
+	}
+	h.Fit(pairs, c.e.limits)
+	before, added := h.NextDeadline(), 0
+	for i := 0; i < len(pairs); i += 2 {
+		if h.Set(pairs[i], pairs[i+1], false, c.e.limits) {
+			added++
+		}
+	}
+	c.rearmed(h, before)
+	c.changed(key, len(pairs)/2)
+	c.notify(notifyHash, "hset", key)
+	if c.cmd.Name == "hmset" {
+		c.ok()
+	} else {
+		c.number(added)
+	}
+}
+
+func hsetnxCommand(c *call) {
+	key, field := c.args[1], c.args[2]
+	h, ok := c.writeHash(key)
+	if !ok {
+		return
+	}
+	if _, _, exists := c.field(&h, key, field); exists {
+		c.out.Int(0)
+		return
+	}
+	if h.missing() {
+		h = c.newHash(key)
+	}
+	h.Fit(c.args[2:], c.e.limits)
+	h.Set(field, c.args[3], false, c.e.limits)
+	c.changed(key, 1)
+	c.notify(notifyHash, "hset", key)
+	c.out.Int(1)
+}
+
+func hgetCommand(c *call) {
+	h, ok := c.readHash(c.args[1])
+	if !ok {
+		return
+	}
+	if value, _, ok := c.field(&h, c.args[1], c.args[2]); ok {
+		c.out.Bulk(value)
+	} else {
+		c.out.Null()
+	}
+}
+
+func hmgetCommand(c *call) {
+	key, fields := c.args[1], c.args[2:]
+	h, ok := c.readHash(key)
+	if !ok {
+		return
+	}
+	c.out.Array(len(fields))
+	dropped := 0
+	for _, field := range fields {
+		if value, _, ok := c.fieldQuietly(h, key, field, &dropped); ok {
+			c.out.Bulk(value)
+		} else {
+			c.out.Null()
+		}
+	}
+	switch {
+	case dropped == 0:
+	case dropped == 1 && h.Len() == 0:
+		c.remove(key) // Redis says nothing of a hash whose last field was the only one that HMGET dropped
+	default:
+		c.notify(notifyHash, "hexpired", key)
+		c.removeIfEmpty(key, h.HashValue)
+	}
+}
+
+func hgetallCommand(c *call) {
+	if h, ok := c.readHash(c.args[1]); ok {
+		c.out.Map(c.alive(h))
+		c.pairs(h, true, true)
+	}
+}
+
+func hkeysCommand(c *call) {
+	if h, ok := c.readHash(c.args[1]); ok {
+		c.out.Array(c.alive(h))
+		c.pairs(h, true, false)
+	}
+}
+
+func hvalsCommand(c *call) {
+	if h, ok := c.readHash(c.args[1]); ok {
+		c.out.Array(c.alive(h))
+		c.pairs(h, false, true)
+	}
+}
+
+// alive returns how many fields of h can be read.
+func (c *call) alive(h hash) int {
+	if h.missing() {
+		return 0
+	}
+	return h.Len() - h.Dead(c.e.ms)
+}
+
+// pairs replies the living fields of h, their values or both. The dead are hidden and stay.
+func (c *call) pairs(h hash, fields, vals bool) {
+	if h.missing() {
+		return
+	}
+	h.Each(func(field, value []byte, deadline int64) bool {
+		if expiry.Dead(deadline, c.e.ms) {
+			return true
+		}
+		if fields {
+			c.out.Bulk(field)
+		}
+		if vals {
+			c.out.Bulk(value)
+		}
+		return true
+	})
+}
+
+// hlenCommand counts dead fields too, as Redis does, until they are reaped.
+func hlenCommand(c *call) {
+	h, ok := c.readHash(c.args[1])
+	switch {
+	case !ok:
+	case h.missing():
+		c.out.Int(0)
+	default:
+		c.number(h.Len())
+	}
+}
+
+func hstrlenCommand(c *call) {
+	if h, ok := c.readHash(c.args[1]); ok {
+		value, _, _ := c.field(&h, c.args[1], c.args[2])
+		c.number(len(value))
+	}
+}
+
+func hexistsCommand(c *call) {
+	if h, ok := c.readHash(c.args[1]); ok {
+		_, _, exists := c.field(&h, c.args[1], c.args[2])
+		c.yes(exists)
+	}
+}
+
+// hdelCommand counts a dead field that was not yet reaped as one that it removed.
+func hdelCommand(c *call) {
+	key := c.args[1]
+	h, ok := c.writeHash(key)
+	if !ok {
+		return
+	}
+	removed := 0
+	if !h.missing() {
+		before := h.NextDeadline()
+		for _, field := range c.args[2:] {
+			if h.Remove(field) {
+				removed++
+			}
+		}
+		c.rearmed(h, before)
+	}
+	if removed > 0 {
+		c.changed(key, removed)
+		c.notify(notifyHash, "hdel", key)
+		c.removeIfEmpty(key, h.HashValue)
+	}
+	c.number(removed)
+}
+
+func hincrbyCommand(c *call) {
+	by, ok := c.int(3)
+	if !ok {
+		return
+	}
+	key, field := c.args[1], c.args[2]
+	h, ok := c.writeHash(key)
+	if !ok {
+		return
+	}
+	text, _, exists := c.field(&h, key, field)
+	var n int64
+	if exists {
+		if n, ok = values.ParseInt(text); !ok {
+			c.fail("ERR hash value is not an integer")
+			return
+		}
+	}
+	if by > 0 && n > math.MaxInt64-by || by < 0 && n < math.MinInt64-by {
+		c.fail(errOverflow)
+		return
+	}
+	var digits [20]byte
+	c.setNumber(h, strconv.AppendInt(digits[:0], n+by, 10), "hincrby")
+	c.out.Int(n + by)
+}
+
+func hincrbyfloatCommand(c *call) {
+	by, ok := values.ParseBigFloat(c.args[3])
+	if !ok {
+		c.fail(errNotFloat)
+		return
+	}
+	if f, ok := values.ParseFloat(c.args[3]); ok && math.IsInf(f, 0) {
+		c.fail("ERR value is NaN or Infinity")
+		return
+	}
+	key, field := c.args[1], c.args[2]
+	h, ok := c.writeHash(key)
+	if !ok {
+		return
+	}
+	text, deadline, exists := c.field(&h, key, field)
+	var f values.Float
+	if exists {
+		if f, ok = values.ParseBigFloat(text); !ok {
+			c.fail("ERR hash value is not a float")
+			return
+		}
+	}
+	sum, ok := f.Add(by)
+	if !ok {
+		c.fail(errNaN)
+		return
+	}
+	result := sum.Append(nil)
+	c.setNumber(h, result, "hincrbyfloat")
+	if c.recording() {
+		// Redis writes HSET here, which takes the deadline away from whoever replays it.
+		if deadline == expiry.None {
+			c.rewrite([]byte("HSET"), key, field, result)
+		} else {
+			c.rewrite([]byte("HSETEX"), key, []byte("KEEPTTL"), []byte("FIELDS"), []byte("1"), field, result)
+		}
+	}
+	c.out.Bulk(result)
+}
+
+// setNumber ends HINCRBY and HINCRBYFLOAT: the field keeps its deadline.
+func (c *call) setNumber(h hash, text []byte, event string) {
+	key, field := c.args[1], c.args[2]
+	if h.missing() {
+		h = c.newHash(key)
+	}
+	h.Set(field, text, true, c.e.limits)
+	c.changed(key, 1)
+	c.notify(notifyHash, event, key)
+}

@@ -1,0 +1,131 @@
+package engine
+
+import "github.com/mayflycache/mayfly/internal/redis/values"
+
+// hyperLogLogCommands count different elements, about.
+var hyperLogLogCommands = []Command{
+	{Name: "pfadd", Arity: -2, Flags: Write | DenyOOM | Fast, Cats: CatHyperLogLog, Keys: oneKey, run: pfaddCommand},
+	{Name: "pfcount", Arity: -2, Flags: ReadOnly | MayReplicate, Cats: CatHyperLogLog, Keys: allKeys, run: pfcountCommand},
+	{Name: "pfmerge", Arity: -2, Flags: Write | DenyOOM, Cats: CatHyperLogLog, Keys: allKeys, run: pfmergeCommand},
+}
+
+const (
+	errNotHyperLogLog    = "WRONGTYPE Key is not a valid HyperLogLog string value."
+	errBrokenHyperLogLog = "INVALIDOBJ Corrupted HLL object detected"
+)
+
+// hyperLogLog returns what o holds; nil if o is nil; not ok if it holds something else, which was replied.
+func (c *call) hyperLogLog(o *object) (h values.HyperLogLog, ok bool) {
+	if o, ok = c.typed(o, values.String); !ok || o == nil {
+		return nil, ok
+	}
+	if h = o.str; !h.Valid() {
+		c.fail(errNotHyperLogLog)
+		return nil, false
+	}
+	return h, true
+}
+
+func pfaddCommand(c *call) {
+	key := c.args[1]
+	o := c.write(key)
+	h, ok := c.hyperLogLog(o)
+	if !ok {
+		return
+	}
+	updates := 0
+	if o == nil {
+		h = values.NewHyperLogLog()
+		o = c.addString(key, h, raw)
+		updates++
+	}
+	o.setEncoding(raw)
+	for _, element := range c.args[2:] {
+		next, changed, ok := h.Add(element)
+		if !ok { // what was added before stays, and nobody is told
+			o.setString(h, raw)
+			c.fail(errBrokenHyperLogLog)
+			return
+		}
+		if h = next; changed {
+			updates++
+		}
+	}
+	if updates > 0 {
+		o.setString(h, raw)
+		c.changed(key, updates)
+		c.notify(notifyString, "pfadd", key)
+	}
+	c.yes(updates > 0)
+}
+
+// pfcountCommand keeps the count of a single key with it: for Redis that is a change, though the command is one that reads.
+func pfcountCommand(c *call) {
+	if len(c.args) > 2 {
+		if r, _, ok := c.merged(c.args[1:]); ok {
+			c.out.Int(r.Count())
+		}
+		return
+	}
+	key := c.args[1]
+	o := c.read(key)
+	h, ok := c.hyperLogLog(o)
+	switch {
+	case !ok:
+		return
+	case h == nil:
+		c.out.Int(0)
+		return
+	}
+	o.setEncoding(raw)
+	if n, ok := h.Cached(); ok {
+		c.out.Int(n)
+		return
+	}
+	var r values.Registers
+	if !r.Merge(h) {
+		c.fail(errBrokenHyperLogLog)
+		return
+	}
+	n := r.Count()
+	h.Cache(n)
+	c.changed(key, 1)
+	c.out.Int(n)
+}
+
+// merged returns the registers of all HyperLogLogs at keys together, and whether one of them is dense.
+func (c *call) merged(keys [][]byte) (r *values.Registers, dense, ok bool) {
+	r = new(values.Registers)
+	for _, key := range keys {
+		h, ok := c.hyperLogLog(c.read(key))
+		if !ok {
+			return nil, false, false
+		}
+		if h == nil {
+			continue
+		}
+		dense = dense || h.Dense()
+		if !r.Merge(h) {
+			c.fail(errBrokenHyperLogLog)
+			return nil, false, false
+		}
+	}
+	return r, dense, true
+}
+
+// pfmergeCommand adds to what is at the destination, which keeps its deadline.
+func pfmergeCommand(c *call) {
+	key := c.args[1]
+	r, dense, ok := c.merged(c.args[1:])
+	if !ok {
+		return
+	}
+	if o := c.live(key); o == nil {
+		c.addString(key, r.MergeInto(nil, dense), raw)
+	} else {
+		o.setString(r.MergeInto(o.str, dense), raw)
+	}
+	c.changed(key, 1)
+	c.notify(notifyString, "pfadd", key)
+	c.ok()
+}

@@ -1,0 +1,212 @@
+package engine
+
+import (
+	"bytes"
+
+	"github.com/mayflycache/mayfly/internal/expiry"
+	"github.com/mayflycache/mayfly/internal/redis/values"
+)
+
+// keyCommands handle keys whatever they hold.
+var keyCommands = []Command{
+	{Name: "del", Arity: -2, Flags: Write, Cats: CatKeyspace, Keys: allKeys, run: delCommand},
+	{Name: "unlink", Arity: -2, Flags: Write | Fast, Cats: CatKeyspace, Keys: allKeys, run: delCommand},
+	{Name: "exists", Arity: -2, Flags: ReadOnly | Fast, Cats: CatKeyspace, Keys: allKeys, run: existsCommand},
+	{Name: "touch", Arity: -2, Flags: ReadOnly | Fast, Cats: CatKeyspace, Keys: allKeys, run: touchCommand},
+	{Name: "type", Arity: 2, Flags: ReadOnly | Fast, Cats: CatKeyspace, Keys: oneKey, run: typeCommand},
+	{Name: "rename", Arity: 3, Flags: Write, Cats: CatKeyspace, Keys: twoKeys, run: renameCommand},
+	{Name: "renamenx", Arity: 3, Flags: Write | Fast, Cats: CatKeyspace, Keys: twoKeys, run: renamenxCommand},
+	{Name: "copy", Arity: -3, Flags: Write | DenyOOM, Cats: CatKeyspace, Keys: twoKeys, run: copyCommand},
+	{Name: "move", Arity: 3, Flags: Write | Fast, Cats: CatKeyspace, Keys: oneKey, run: moveCommand},
+}
+
+// delCommand is DEL and UNLINK: here there is nothing to do later.
+func delCommand(c *call) {
+	n := 0
+	for _, key := range c.args[1:] {
+		if c.live(key) == nil {
+			continue
+		}
+		c.remove(key)
+		c.changed(key, 1)
+		c.notify(notifyGeneric, "del", key)
+		n++
+	}
+	c.number(n)
+}
+
+func existsCommand(c *call) {
+	n := 0
+	for _, key := range c.args[1:] {
+		if c.peek(key) != nil {
+			n++
+		}
+	}
+	c.number(n)
+}
+
+func touchCommand(c *call) {
+	n := 0
+	for _, key := range c.args[1:] {
+		if c.read(key) != nil {
+			n++
+		}
+	}
+	c.number(n)
+}
+
+func typeCommand(c *call) {
+	kind := values.Missing
+	if o := c.peek(c.args[1]); o != nil {
+		kind = o.kind()
+	}
+	c.out.Simple(kind.String())
+}
+
+func renameCommand(c *call) {
+	if c.rename() {
+		c.ok()
+	}
+}
+
+func renamenxCommand(c *call) {
+	if c.rename() {
+		c.out.Int(1)
+	}
+}
+
+// rename gives a key a new name, under which it keeps value and deadline. It returns false after a reply that says that nothing was renamed.
+func (c *call) rename() bool {
+	from, to, nx := c.args[1], c.args[2], c.cmd.Name == "renamenx"
+	o := c.write(from)
+	if o == nil {
+		c.fail(errNoSuchKey)
+		return false
+	}
+	same := bytes.Equal(from, to)
+	if same && !nx {
+		return true
+	}
+	if same || c.write(to) != nil && nx {
+		c.out.Int(0)
+		return false
+	}
+	c.remove(to)
+	c.db.rename(o, to)
+	c.notify(notifyNew, "new", to)
+	c.e.signal(c.db, o)
+	c.changed(from, 0)
+	c.changed(to, 1)
+	c.notify(notifyGeneric, "rename_from", from)
+	c.notify(notifyGeneric, "rename_to", to)
+	return true
+}
+
+func copyCommand(c *call) {
+	from, to := c.args[1], c.args[2]
+	source, target, replace := c.db, c.db, false
+	for i := 3; i < len(c.args); i++ {
+		switch {
+		case c.is(i, "REPLACE"):
+			replace = true
+		case c.is(i, "DB") && i+1 < len(c.args):
+			i++
+			var ok bool
+			if target, ok = c.database(i); !ok {
+				return
+			}
+		default:
+			c.fail(errSyntax)
+			return
+		}
+	}
+	if source == target && bytes.Equal(from, to) {
+		c.fail(errSameObject)
+		return
+	}
+	o := c.read(from)
+	if o == nil {
+		c.out.Int(0)
+		return
+	}
+	deadline := source.deadline(o)
+
+	c.db = target
+	if c.write(to) != nil {
+		if !replace {
+			c.out.Int(0)
+			return
+		}
+		c.remove(to)
+	}
+	var twin *object
+	if o.coll != nil {
+		twin = c.add(to, o.coll.Clone())
+	} else {
+		enc := o.stringEncoding()
+		if enc == integer {
+			enc = lone
+		}
+		twin = c.addString(to, o.str, enc)
+	}
+	c.setDeadline(twin, deadline)
+	c.changed(to, 1)
+	c.notify(notifyGeneric, "copy_to", to)
+	c.out.Int(1)
+}
+
+// database reads argument i as a database.
+func (c *call) database(i int) (*db, bool) {
+	id, ok := c.smallInt(i)
+	if !ok {
+		return nil, false
+	}
+	if id < 0 || id >= Databases || id > 0 && c.e.options.Cluster != nil {
+		c.fail(errInvalidDB)
+		return nil, false
+	}
+	return c.e.dbs[id], true
+}
+
+func moveCommand(c *call) {
+	if c.e.options.Cluster != nil {
+		c.fail("ERR MOVE is not allowed in cluster mode")
+		return
+	}
+	key, source := c.args[1], c.db
+	target, ok := c.database(2)
+	if !ok {
+		return
+	}
+	if source == target {
+		c.fail(errSameObject)
+		return
+	}
+	o := c.write(key)
+	if o == nil {
+		c.out.Int(0)
+		return
+	}
+	c.db = target
+	if c.write(key) != nil {
+		c.out.Int(0)
+		return
+	}
+	moved, deadline := *o, source.deadline(o)
+	source.drop(o)
+	if moved.coll != nil {
+		o = c.add(key, moved.coll)
+	} else {
+		o = c.addString(key, nil, raw)
+		o.str = moved.str
+	}
+	o.bits = moved.bits
+	if deadline != expiry.None {
+		c.setDeadline(o, deadline)
+	}
+	c.e.touched(source, key, c.s)
+	c.changed(key, 1)
+	c.e.notify(source, notifyGeneric, "move_from", key)
+	c.notify(notifyGeneric, "move_to", key)
+	c.out.Int(1)
+}

@@ -1,0 +1,282 @@
+package engine
+
+import (
+	"math"
+
+	"github.com/mayflycache/mayfly/internal/redis/rdb"
+	"github.com/mayflycache/mayfly/internal/redis/values"
+)
+
+// appendValue appends the type and the value of o to a payload. Collections have their plain forms, element by element, which Redis reads
+// and makes small again.
+func appendValue(b []byte, o *object) []byte {
+	switch v := o.coll.(type) {
+	case nil:
+		return rdb.AppendString(append(b, rdb.TypeString), o.str)
+	case *values.ListValue:
+		b = rdb.AppendLen(append(b, rdb.TypeList), uint64(v.Len()))
+		v.Each(func(element []byte) bool {
+			b = rdb.AppendString(b, element)
+			return true
+		})
+		return b
+	case *values.SetValue:
+		b = rdb.AppendLen(append(b, rdb.TypeSet), uint64(v.Len()))
+		v.Each(func(member string) bool {
+			b = rdb.AppendString(b, []byte(member))
+			return true
+		})
+		return b
+	case *values.ZSetValue:
+		b = rdb.AppendLen(append(b, rdb.TypeZSet2), uint64(v.Len()))
+		v.Each(0, v.Len(), true, func(member string, score float64) bool {
+			b = rdb.AppendDouble(rdb.AppendString(b, []byte(member)), score)
+			return true
+		})
+		return b
+	case *values.HashValue:
+		return appendHash(b, v)
+	}
+	panic("engine: no payload of a " + o.kind().String())
+}
+
+// appendHash appends a hash: if fields have deadlines, the earliest is written in full and each as one more than its distance from that.
+func appendHash(b []byte, h *values.HashValue) []byte {
+	first := h.NextDeadline()
+	if first == 0 {
+		b = append(b, rdb.TypeHash)
+	} else {
+		b = rdb.AppendMilliseconds(append(b, rdb.TypeHashMetadata), first)
+	}
+	b = rdb.AppendLen(b, uint64(h.Len()))
+	h.Each(func(field, value []byte, deadline int64) bool {
+		switch {
+		case first == 0:
+		case deadline == 0:
+			b = rdb.AppendLen(b, 0)
+		default:
+			b = rdb.AppendLen(b, uint64(deadline-first)+1)
+		}
+		b = rdb.AppendString(rdb.AppendString(b, field), value)
+		return true
+	})
+	return b
+}
+
+// payload is what appendValue wrote, or Redis, on its way back into a value.
+type payload struct {
+	*rdb.Reader
+	limits values.Limits
+}
+
+// readValue reads the whole of it. A string is returned as such, anything else as a value.
+func (p payload) readValue() (s []byte, v values.Value, ok bool) {
+	switch kind := p.Byte(); kind {
+	case rdb.TypeString:
+		s = p.Bytes()
+		return s, nil, p.Done()
+	case rdb.TypeList:
+		v, ok = p.readList(readStrings(p.Reader, 1))
+	case rdb.TypeListQuicklist2:
+		v, ok = p.readQuicklist()
+	case rdb.TypeSet:
+		v, ok = p.readSet(readStrings(p.Reader, 1), nil)
+	case rdb.TypeSetIntset:
+		v, ok = p.readSet(rdb.Intset(p.Bytes()))
+	case rdb.TypeSetListpack:
+		v, ok = p.anyLength().readSmallSet(rdb.Listpack(p.Bytes()))
+	case rdb.TypeZSet, rdb.TypeZSet2:
+		v, ok = p.readZSet(kind)
+	case rdb.TypeZSetListpack:
+		v, ok = p.anyLength().readSmallZSet(rdb.Listpack(p.Bytes()))
+	case rdb.TypeHash:
+		v, ok = p.readHash(readStrings(p.Reader, 2), 2)
+	case rdb.TypeHashMetadata:
+		v, ok = p.readTimedHash()
+	case rdb.TypeHashListpack:
+		v, ok = p.anyLength().readSmallHash(2)
+	case rdb.TypeHashListpackEx:
+		p.Milliseconds() // the earliest of the deadlines that follow
+		v, ok = p.anyLength().readSmallHash(3)
+	}
+	return nil, v, ok && p.Done()
+}
+
+// readStrings reads a number and so many strings, times each.
+func readStrings(r *rdb.Reader, each int) [][]byte {
+	var list [][]byte
+	for range r.Len() * each {
+		list = append(list, r.Bytes())
+		if r.Err() != nil {
+			return nil
+		}
+	}
+	return list
+}
+
+// What a payload holds is never empty, and no element is there twice.
+
+func (p payload) readList(elements [][]byte) (values.Value, bool) {
+	list := values.NewLongList()
+	for _, b := range elements {
+		list.PushBack(b, p.limits)
+	}
+	list.Settle(p.limits)
+	return list, list.Len() > 0
+}
+
+// readQuicklist reads a list in nodes: each an element by itself, or a listpack of several.
+func (p payload) readQuicklist() (values.Value, bool) {
+	const single, packed = 1, 2
+	list := values.NewLongList()
+	for range p.Len() {
+		switch form, b := p.Number(), p.Bytes(); form {
+		case single:
+			list.PushChunk([][]byte{b}, true)
+		case packed:
+			elements, err := rdb.Listpack(b)
+			if err != nil {
+				return nil, false
+			}
+			list.PushChunk(elements, false)
+		default:
+			return nil, false
+		}
+		if p.Err() != nil {
+			return nil, false
+		}
+	}
+	list.Settle(p.limits)
+	return list, list.Len() > 0
+}
+
+// anyLength is p where Redis only counts elements: what was short before may have long ones, if the limits have changed since.
+func (p payload) anyLength() payload {
+	p.limits.HashMaxListpackValue, p.limits.SetMaxListpackValue, p.limits.ZSetMaxListpackValue = math.MaxInt, math.MaxInt, math.MaxInt
+	return p
+}
+
+func (p payload) readSet(members [][]byte, err error) (values.Value, bool) {
+	if err != nil || len(members) == 0 {
+		return nil, false
+	}
+	set := values.NewSet()
+	if len(members) > p.limits.SetMaxIntsetEntries { // Redis asks for no other limit, whatever the members are
+		set = values.NewLargeSet(len(members))
+	}
+	return p.fill(set, members)
+}
+
+// readSmallSet reads a set that is no set of integers any more, though it may have no other members.
+func (p payload) readSmallSet(members [][]byte, err error) (values.Value, bool) {
+	if err != nil || len(members) == 0 {
+		return nil, false
+	}
+	return p.fill(values.NewSmallSet(len(members)), members)
+}
+
+func (p payload) fill(set *values.SetValue, members [][]byte) (values.Value, bool) {
+	for _, m := range members {
+		if !set.Add(m, p.limits) {
+			return nil, false
+		}
+	}
+	return set, true
+}
+
+func (p payload) readZSet(kind byte) (values.Value, bool) {
+	z := values.NewZSet()
+	for range p.Len() {
+		member := p.Bytes()
+		var score float64
+		if kind == rdb.TypeZSet2 {
+			score = p.Double()
+		} else {
+			score = p.OldDouble()
+		}
+		if p.Err() != nil || !p.rank(z, member, score) {
+			return nil, false
+		}
+	}
+	return z, z.Len() > 0
+}
+
+func (p payload) readSmallZSet(list [][]byte, err error) (values.Value, bool) {
+	if err != nil || len(list)%2 != 0 {
+		return nil, false
+	}
+	z := values.NewZSet()
+	for ; len(list) > 0; list = list[2:] {
+		if score, ok := values.ParseFloat(list[1]); !ok || !p.rank(z, list[0], score) {
+			return nil, false
+		}
+	}
+	return z, z.Len() > 0
+}
+
+// rank adds a member to z, if it is new and its score is a number.
+func (p payload) rank(z *values.ZSetValue, member []byte, score float64) bool {
+	if _, there := z.Score(member); there || math.IsNaN(score) {
+		return false
+	}
+	z.Set(member, score, p.limits)
+	return true
+}
+
+// readHash makes a hash of fields, each with a value and, if each is 3, a deadline as text.
+func (p payload) readHash(list [][]byte, each int) (values.Value, bool) {
+	if len(list) == 0 || len(list)%each != 0 {
+		return nil, false
+	}
+	h := values.NewHash()
+	for ; len(list) > 0; list = list[each:] {
+		if !h.Set(list[0], list[1], false, p.limits) {
+			return nil, false
+		}
+	}
+	return h, true
+}
+
+func (p payload) readSmallHash(each int) (values.Value, bool) {
+	list, err := rdb.Listpack(p.Bytes())
+	if err != nil {
+		return nil, false
+	}
+	v, ok := p.readHash(list, each)
+	if !ok || each == 2 {
+		return v, ok
+	}
+	h := v.(*values.HashValue)
+	h.Volatile()
+	for i := len(list) - each; i >= 0; i -= each { // a deadline goes before its equals
+		ms, ok := values.ParseInt(list[i+2])
+		if !ok || ms < 0 {
+			return nil, false
+		}
+		if ms > 0 {
+			h.SetDeadline(list[i], ms)
+		}
+	}
+	return h, true
+}
+
+func (p payload) readTimedHash() (values.Value, bool) {
+	first := p.Milliseconds()
+	h := values.NewHash()
+	h.Volatile()
+	for range p.Len() {
+		distance := p.Number()
+		field, value := p.Bytes(), p.Bytes()
+		if p.Err() != nil || !h.Set(field, value, false, p.limits) {
+			return nil, false
+		}
+		if distance > 0 {
+			ms := first + int64(distance-1)
+			if ms <= 0 {
+				return nil, false
+			}
+			h.SetDeadline(field, ms)
+		}
+	}
+	return h, h.Len() > 0
+}

@@ -1,0 +1,235 @@
+package engine
+
+import (
+	"maps"
+	"slices"
+
+	"github.com/mayflycache/mayfly/internal/redis/resp"
+)
+
+// pubsubCommands are publishing and subscribing, by channel, pattern and shard.
+var pubsubCommands = []Command{
+	{Name: "subscribe", Arity: -2, Flags: PubSub | NoScript | Loading | Stale, run: func(c *call) { c.subscribe(channels) }},
+	{Name: "psubscribe", Arity: -2, Flags: PubSub | NoScript | Loading | Stale, run: func(c *call) { c.subscribe(patterns) }},
+	{Name: "ssubscribe", Arity: -2, Flags: PubSub | NoScript | Loading | Stale, Keys: allKeys, run: func(c *call) { c.subscribe(shards) }},
+	{Name: "unsubscribe", Arity: -1, Flags: PubSub | NoScript | Loading | Stale, run: func(c *call) { c.unsubscribe(channels) }},
+	{Name: "punsubscribe", Arity: -1, Flags: PubSub | NoScript | Loading | Stale, run: func(c *call) { c.unsubscribe(patterns) }},
+	{Name: "sunsubscribe", Arity: -1, Flags: PubSub | NoScript | Loading | Stale, Keys: allKeys, run: func(c *call) { c.unsubscribe(shards) }},
+	{Name: "publish", Arity: 3, Flags: PubSub | Loading | Stale | Fast | MayReplicate, run: publishCommand},
+	{Name: "spublish", Arity: 3, Flags: PubSub | Loading | Stale | Fast | MayReplicate, Keys: oneKey, run: spublishCommand},
+	{Name: "pubsub", Arity: -2, Sub: []Command{
+		{Name: "pubsub|channels", Arity: -2, Flags: PubSub | Loading | Stale, run: func(c *call) { c.listChannels(channels) }},
+		{Name: "pubsub|shardchannels", Arity: -2, Flags: PubSub | Loading | Stale, run: func(c *call) { c.listChannels(shards) }},
+		{Name: "pubsub|numsub", Arity: -2, Flags: PubSub | Loading | Stale, run: func(c *call) { c.countSubscribers(channels) }},
+		{Name: "pubsub|shardnumsub", Arity: -2, Flags: PubSub | Loading | Stale, run: func(c *call) { c.countSubscribers(shards) }},
+		{Name: "pubsub|numpat", Arity: 2, Flags: PubSub | Loading | Stale, run: func(c *call) { c.number(len(c.e.pubsub.of[patterns])) }},
+		{Name: "pubsub|help", Arity: 2, Flags: Loading | Stale, run: func(c *call) { c.help(pubsubHelp) }},
+	}},
+}
+
+const pubsubHelp = `
+CHANNELS [<pattern>]
+    Return the currently active channels matching a <pattern> (default: '*').
+NUMPAT
+    Return number of subscriptions to patterns.
+NUMSUB [<channel> ...]
+    Return the number of subscribers for the specified channels, excluding
+    pattern subscriptions(default: no channels).
+SHARDCHANNELS [<pattern>]
+    Return the currently active shard level channels matching a <pattern> (default: '*').
+SHARDNUMSUB [<shardchannel> ...]
+    Return the number of subscribers for the specified shard level channel(s)
+`
+
+// space is a kind of subscription. Channels and shard channels of one name are different things.
+type space uint8
+
+const (
+	channels space = iota
+	patterns
+	shards
+)
+
+// The words of the replies and messages of each space.
+var (
+	subscribed   = [...]string{"subscribe", "psubscribe", "ssubscribe"}
+	unsubscribed = [...]string{"unsubscribe", "punsubscribe", "sunsubscribe"}
+)
+
+// hub knows who subscribed to what: for each space the sessions by name, first come first. A name without sessions is not in it.
+type hub struct {
+	of [3]map[string][]*Session
+}
+
+// subscriptions are what one session subscribed to.
+type subscriptions struct {
+	to [3]map[string]struct{}
+}
+
+// subscribed reports whether the session is in the mode in which RESP2 allows little else.
+func (s *subscriptions) subscribed() bool {
+	return len(s.to[channels])+len(s.to[patterns])+len(s.to[shards]) > 0
+}
+
+// count is the number that a reply to (un)subscribing carries: channels and patterns together, shard channels alone.
+func (s *subscriptions) count(in space) int {
+	if in == shards {
+		return len(s.to[shards])
+	}
+	return len(s.to[channels]) + len(s.to[patterns])
+}
+
+// allowedWhileSubscribed reports whether RESP2 allows cmd in that mode.
+func allowedWhileSubscribed(cmd *Command) bool {
+	switch cmd.Name {
+	case "ping", "subscribe", "ssubscribe", "psubscribe", "unsubscribe", "sunsubscribe", "punsubscribe", "quit", "reset":
+		return true
+	}
+	return false
+}
+
+func (c *call) subscribe(in space) {
+	for _, name := range c.args[1:] {
+		c.e.subscribe(c.s, in, string(name))
+		c.confirm(subscribed[in], in, name)
+	}
+}
+
+// unsubscribe without names is from all there are, and says one thing even if there are none.
+func (c *call) unsubscribe(in space) {
+	names := c.args[1:]
+	if len(names) == 0 {
+		for _, name := range slices.Sorted(maps.Keys(c.s.to[in])) {
+			names = append(names, []byte(name))
+		}
+		if len(names) == 0 {
+			c.confirm(unsubscribed[in], in, nil)
+			return
+		}
+	}
+	for _, name := range names {
+		c.e.unsubscribe(c.s, in, string(name))
+		c.confirm(unsubscribed[in], in, name)
+	}
+}
+
+// confirm says what a session is subscribed to now. CLIENT REPLY OFF does not silence it, as it silences no push.
+func (c *call) confirm(word string, in space, name []byte) {
+	w := c.out
+	if c.s.reply == replyOff {
+		w = c.e.pushTo(c.s)
+	}
+	w.Push(3)
+	w.BulkString(word)
+	if name == nil {
+		w.Null()
+	} else {
+		w.Bulk(name)
+	}
+	w.Int(int64(c.s.count(in)))
+}
+
+func (e *Engine) subscribe(s *Session, in space, name string) {
+	if _, ok := s.to[in][name]; ok {
+		return
+	}
+	if s.to[in] == nil {
+		s.to[in] = make(map[string]struct{})
+	}
+	s.to[in][name] = struct{}{}
+	if e.pubsub.of[in] == nil {
+		e.pubsub.of[in] = make(map[string][]*Session)
+	}
+	e.pubsub.of[in][name] = append(e.pubsub.of[in][name], s)
+}
+
+func (e *Engine) unsubscribe(s *Session, in space, name string) {
+	if _, ok := s.to[in][name]; !ok {
+		return
+	}
+	delete(s.to[in], name)
+	rest := e.pubsub.of[in][name]
+	rest = slices.Delete(rest, slices.Index(rest, s), slices.Index(rest, s)+1)
+	if len(rest) == 0 {
+		delete(e.pubsub.of[in], name)
+	} else {
+		e.pubsub.of[in][name] = rest
+	}
+}
+
+// unsubscribeAll forgets the subscriptions of s, without a word to it.
+func (e *Engine) unsubscribeAll(s *Session) {
+	for in := range s.to {
+		for name := range s.to[in] {
+			e.unsubscribe(s, space(in), name)
+		}
+	}
+}
+
+func publishCommand(c *call) {
+	c.number(c.e.publish(c.args[1], c.args[2]))
+	c.e.broadcast(c.args[1], c.args[2])
+}
+
+func spublishCommand(c *call) {
+	to := c.e.pubsub.of[shards][string(c.args[1])]
+	for _, s := range to {
+		say(c.e.pushTo(s), "smessage", c.args[1], c.args[2])
+	}
+	c.number(len(to))
+}
+
+// publish sends message to the subscribers of channel and then to those of patterns that match it, and returns how many messages that
+// were. Both are copied.
+func (e *Engine) publish(channel, message []byte) int {
+	to := e.pubsub.of[channels][string(channel)]
+	for _, s := range to {
+		say(e.pushTo(s), "message", channel, message)
+	}
+	sent := len(to)
+	for pattern, to := range e.pubsub.of[patterns] {
+		if !glob([]byte(pattern), channel) {
+			continue
+		}
+		for _, s := range to {
+			w := e.pushTo(s)
+			w.Push(4)
+			w.BulkString("pmessage")
+			w.BulkString(pattern)
+			w.Bulk(channel)
+			w.Bulk(message)
+		}
+		sent += len(to)
+	}
+	return sent
+}
+
+func say(w *resp.Writer, word string, channel, message []byte) {
+	w.Push(3)
+	w.BulkString(word)
+	w.Bulk(channel)
+	w.Bulk(message)
+}
+
+func (c *call) listChannels(in space) {
+	if len(c.args) > 3 {
+		c.fail(wrongSubcommand(c.args))
+		return
+	}
+	names := slices.Sorted(maps.Keys(c.e.pubsub.of[in]))
+	if len(c.args) == 3 {
+		names = slices.DeleteFunc(names, func(name string) bool { return !glob(c.args[2], []byte(name)) })
+	}
+	c.out.Array(len(names))
+	for _, name := range names {
+		c.out.BulkString(name)
+	}
+}
+
+func (c *call) countSubscribers(in space) {
+	c.out.Array(2 * (len(c.args) - 2))
+	for _, name := range c.args[2:] {
+		c.out.Bulk(name)
+		c.number(len(c.e.pubsub.of[in][string(name)]))
+	}
+}

@@ -1,0 +1,177 @@
+package engine
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/mayflycache/mayfly/internal/redis/values"
+)
+
+// scanCommands walk over the keys.
+var scanCommands = []Command{
+	{Name: "keys", Arity: 2, Flags: ReadOnly, Cats: CatKeyspace | CatDangerous, run: keysCommand},
+	{Name: "scan", Arity: -2, Flags: ReadOnly, Cats: CatKeyspace, run: scanCommand},
+	{Name: "randomkey", Arity: 1, Flags: ReadOnly, Cats: CatKeyspace, run: randomkeyCommand},
+}
+
+// keysCommand hides dead keys and leaves them where they are; SCAN and RANDOMKEY remove those they meet (rule A02).
+func keysCommand(c *call) {
+	pattern := c.args[1]
+	all := string(pattern) == "*"
+	start, n := c.out.Mark(), 0
+	c.db.each(func(o *object) {
+		if !all && !globKey(pattern, o.key) || c.db.dead(o, c.e.ms) {
+			return
+		}
+		c.out.BulkString(o.key)
+		n++
+	})
+	c.out.ArrayAt(start, n)
+}
+
+// globKey is glob for a key, which it does not copy.
+func globKey(pattern []byte, key string) bool {
+	var buf [64]byte
+	return glob(pattern, append(buf[:0], key...))
+}
+
+// scanOptions are those of SCAN, SSCAN, HSCAN and ZSCAN.
+type scanOptions struct {
+	cursor   uint64
+	count    int
+	pattern  []byte // nil: all
+	kind     []byte // SCAN's TYPE; nil: all
+	noValues bool   // HSCAN's NOVALUES
+}
+
+// matches reports whether an element is wanted.
+func (o *scanOptions) matches(name string) bool {
+	return o.pattern == nil || globKey(o.pattern, name)
+}
+
+// scanCursor reads a cursor at argument i. HSCAN, SSCAN and ZSCAN ask for it before they look for the key, and read the options only if
+// there is one. C's strtoull takes spaces and a plus sign in front of the digits.
+func (c *call) scanCursor(i int) (cursor uint64, ok bool) {
+	cursor, err := strconv.ParseUint(strings.TrimPrefix(strings.TrimLeft(string(c.args[i]), " \t\n\v\f\r"), "+"), 10, 64)
+	if err != nil {
+		c.fail("ERR invalid cursor")
+	}
+	return cursor, err == nil
+}
+
+// scanOptions reads a cursor at argument i and the options after it.
+func (c *call) scanOptions(i int) (o scanOptions, ok bool) {
+	o.count = 10
+	if o.cursor, ok = c.scanCursor(i); !ok {
+		return o, false
+	}
+	for i++; i < len(c.args); i++ {
+		more := i+1 < len(c.args)
+		switch {
+		case c.is(i, "COUNT") && more:
+			i++
+			n, ok := c.int(i)
+			if !ok {
+				return o, false
+			}
+			if n < 1 {
+				c.fail(errSyntax)
+				return o, false
+			}
+			o.count = int(min(n, 1<<31))
+		case c.is(i, "MATCH") && more:
+			i++
+			if o.pattern = c.args[i]; string(o.pattern) == "*" {
+				o.pattern = nil
+			}
+		case c.is(i, "TYPE") && more && c.cmd.Name == "scan":
+			i++
+			o.kind = c.args[i]
+		case c.is(i, "NOVALUES"):
+			if c.cmd.Name != "hscan" {
+				c.fail("ERR NOVALUES option can only be used in HSCAN")
+				return o, false
+			}
+			o.noValues = true
+		default:
+			c.fail(errSyntax)
+			return o, false
+		}
+	}
+	return o, true
+}
+
+// scanCommand walks the slots. A key that exists during the whole walk keeps its slot, so that it is met exactly once. A call looks at
+// about count keys, or at ten times as many slots where most are free.
+func scanCommand(c *call) {
+	o, ok := c.scanOptions(1)
+	if !ok {
+		return
+	}
+	d := c.db
+	var found []string
+	var dead []*object
+	slot, slots := o.cursor, uint64(d.slots)
+	for looks := o.count * 10; slot < slots && o.count > 0 && looks > 0; slot++ {
+		looks--
+		obj := d.at(uint32(slot))
+		if obj.kind() == values.Missing {
+			continue
+		}
+		o.count--
+		switch {
+		case !o.matches(obj.key):
+		case d.dead(obj, c.e.ms): // of whatever type
+			dead = append(dead, obj)
+		case o.kind == nil || is(o.kind, upperKind[obj.kind()]):
+			found = append(found, obj.key)
+		}
+	}
+	for _, obj := range dead {
+		c.e.expire(d, obj)
+	}
+	if slot >= slots {
+		slot = 0
+	}
+	c.out.Array(2)
+	c.out.BulkString(strconv.FormatUint(slot, 10))
+	c.out.Array(len(found))
+	for _, key := range found {
+		c.out.BulkString(key)
+	}
+}
+
+// upperKind are the names of kinds for is.
+var upperKind = [...]string{"NONE", "STRING", "LIST", "SET", "ZSET", "HASH"}
+
+func randomkeyCommand(c *call) {
+	for c.db.len() > 0 {
+		o := c.db.random(c.e.draw)
+		if !c.db.dead(o, c.e.ms) {
+			c.out.BulkString(o.key)
+			return
+		}
+		c.e.expire(c.db, o)
+	}
+	c.out.Null()
+}
+
+// random returns an object, dead or alive, each with the same probability. There must be one.
+func (k *keyspace) random(draw func() uint64) *object {
+	for range 64 {
+		if o := k.at(uint32(draw() % uint64(k.slots))); o.kind() != values.Missing {
+			return o
+		}
+	}
+	// Most slots are free: walk to the one that the draw names.
+	skip := draw() % uint64(k.len())
+	for id := range k.slots {
+		if o := k.at(id); o.kind() != values.Missing {
+			if skip == 0 {
+				return o
+			}
+			skip--
+		}
+	}
+	panic("engine: random key of an empty database")
+}

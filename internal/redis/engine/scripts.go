@@ -1,0 +1,155 @@
+package engine
+
+import (
+	"crypto/sha1"
+	"encoding/hex"
+
+	"github.com/mayflycache/mayfly/internal/redis/script"
+)
+
+// scriptCommands are EVAL and its like, and SCRIPT.
+var scriptCommands = []Command{
+	{Name: "eval", Arity: -3, Flags: NoScript | Stale | SkipMonitor | MovableKeys, Cats: CatScripting, Keys: scriptKeys, run: func(c *call) { c.eval(false, false) }},
+	{Name: "evalsha", Arity: -3, Flags: NoScript | Stale | SkipMonitor | MovableKeys, Cats: CatScripting, Keys: scriptKeys, run: func(c *call) { c.eval(true, false) }},
+	{Name: "eval_ro", Arity: -3, Flags: ReadOnly | NoScript | Stale | SkipMonitor | MovableKeys, Cats: CatScripting, Keys: scriptKeys, run: func(c *call) { c.eval(false, true) }},
+	{Name: "evalsha_ro", Arity: -3, Flags: ReadOnly | NoScript | Stale | SkipMonitor | MovableKeys, Cats: CatScripting, Keys: scriptKeys, run: func(c *call) { c.eval(true, true) }},
+	{Name: "script", Arity: -2, Sub: []Command{
+		{Name: "script|load", Arity: 3, Flags: NoScript | Stale, Cats: CatScripting, run: scriptLoadCommand},
+		{Name: "script|exists", Arity: -3, Flags: NoScript, Cats: CatScripting, run: scriptExistsCommand},
+		{Name: "script|flush", Arity: -2, Flags: NoScript, Cats: CatScripting, run: scriptFlushCommand},
+		{Name: "script|kill", Arity: 2, Flags: NoScript | AllowBusy, Cats: CatScripting, run: scriptKillCommand},
+		{Name: "script|help", Arity: 2, Flags: Loading | Stale, Cats: CatScripting, run: func(c *call) {
+			c.help(`
+EXISTS <sha1> [<sha1> ...]
+    Return information about the existence of the scripts in the script cache.
+FLUSH [ASYNC|SYNC]
+    Flush the Lua scripts cache.
+KILL
+    Kill the currently executing Lua script.
+LOAD <script>
+    Load a script into the scripts cache without executing it.`)
+		}},
+	}},
+}
+
+var scriptKeys = Keys{Find: func(args [][]byte) []int {
+	at := countedFrom(args, 2)
+	if at == nil {
+		at = []int{} // no key is no mistake
+	}
+	return at
+}}
+
+const errNoScript = "NOSCRIPT No matching script. Please use EVAL."
+
+// eval runs the script that argument 1 is, or names by its SHA1.
+func (c *call) eval(bySum, readOnly bool) {
+	keys, ok := c.int(2)
+	switch {
+	case !ok:
+		return
+	case keys > int64(len(c.args)-3):
+		c.fail("ERR Number of keys can't be greater than number of args")
+		return
+	case keys < 0:
+		c.fail("ERR Number of keys can't be negative")
+		return
+	}
+	var chunk *script.Chunk
+	if bySum {
+		if chunk = c.e.scripts.find(c.args[1]); chunk == nil {
+			c.fail(errNoScript)
+			return
+		}
+	} else {
+		var err error
+		if chunk, err = c.e.scripts.load(c.args[1]); err != nil {
+			c.fail(err.Error())
+			return
+		}
+	}
+	if chunk.NoCluster && c.e.options.Cluster != nil {
+		c.fail("ERR Can not run script on cluster, 'no-cluster' flag is set.")
+		return
+	}
+	if readOnly && chunk.Flagged && !chunk.NoWrites {
+		c.fail("ERR Can not execute a script with write flag using *_ro command.")
+		return
+	}
+	at := 3 + int(keys)
+	c.e.startScript(c, chunk, readOnly, c.args[3:at], c.args[at:])
+}
+
+// library is the scripts that are known, and the one that runs.
+type library struct {
+	chunks  map[string]*script.Chunk // by SHA1
+	machine *script.Machine
+	session *Session // that of every script's commands
+	running *running
+}
+
+// find returns the script with this SHA1, in either case, or nil.
+func (l *library) find(sum []byte) *script.Chunk {
+	if len(sum) != 2*sha1.Size {
+		return nil
+	}
+	return l.chunks[string(lower(make([]byte, 0, 2*sha1.Size), sum))]
+}
+
+// load compiles a script, unless it is known.
+func (l *library) load(source []byte) (*script.Chunk, error) {
+	digest := sha1.Sum(source)
+	var text [2 * sha1.Size]byte
+	hex.Encode(text[:], digest[:])
+	if chunk := l.chunks[string(text[:])]; chunk != nil {
+		return chunk, nil
+	}
+	chunk, err := script.Compile(string(text[:]), string(source))
+	if err != nil {
+		return nil, err
+	}
+	if l.chunks == nil {
+		l.chunks = make(map[string]*script.Chunk)
+	}
+	l.chunks[chunk.Sum] = chunk
+	return chunk, nil
+}
+
+func scriptLoadCommand(c *call) {
+	chunk, err := c.e.scripts.load(c.args[2])
+	if err != nil {
+		c.fail(err.Error())
+		return
+	}
+	c.out.BulkString(chunk.Sum)
+}
+
+func scriptExistsCommand(c *call) {
+	c.out.Array(len(c.args) - 2)
+	for _, sum := range c.args[2:] {
+		c.yes(c.e.scripts.find(sum) != nil)
+	}
+}
+
+func scriptFlushCommand(c *call) {
+	if len(c.args) > 3 || len(c.args) == 3 && !c.is(2, "ASYNC") && !c.is(2, "SYNC") {
+		c.fail("ERR SCRIPT FLUSH only support SYNC|ASYNC option")
+		return
+	}
+	c.e.scripts.chunks = nil
+	c.ok()
+}
+
+func scriptKillCommand(c *call) {
+	r := c.e.scripts.running
+	switch {
+	case r == nil:
+		c.fail("NOTBUSY No scripts in execution right now.")
+	case r.wrote:
+		c.fail("UNKILLABLE Sorry the script already executed write commands against the dataset. You can either wait the script " +
+			"termination or kill the server in a hard way using the SHUTDOWN NOSAVE command.")
+	default:
+		r.run.Kill("Script killed by user with SCRIPT KILL...")
+		c.ok()
+	}
+}

@@ -1,0 +1,117 @@
+package engine
+
+import (
+	"github.com/mayflycache/mayfly/internal/redis/resp"
+)
+
+// Session is what the engine knows of one connection. Its fields belong to the engine, but for Out.
+type Session struct {
+	Out resp.Writer // replies and pushes, in the order in which they go out. The owner sends and empties it.
+
+	id      int64
+	created int64 // unix microseconds
+	addr    string
+	laddr   string
+	engine  *Engine
+
+	db            int
+	name          string
+	authenticated bool
+	trusted       bool
+	reply         replyMode
+	noTouch       bool // CLIENT NO-TOUCH: reads leave LRU and LFU alone
+	noBlock       bool // blocking commands answer at once, as in a transaction: scripts
+	closing       bool
+
+	queue   *queue // of an open MULTI; nil: none is open
+	watches []watch
+	spoiled bool // a watched key was changed
+
+	waiting *waiter // what it is blocked on
+	dirty   bool    // is in Engine.dirty
+	pushes  resp.Writer
+
+	clientInfo
+	subscriptions
+	trackingState
+}
+
+// SessionOptions describe a connection.
+type SessionOptions struct {
+	Addr, LocalAddr string // as CLIENT LIST shows them
+	Now             int64  // unix microseconds
+	Trusted         bool   // needs no password, and no cluster sends it elsewhere: the owner's own
+}
+
+// NewSession opens a session.
+func (e *Engine) NewSession(o SessionOptions) *Session {
+	e.lastID++
+	e.stats.connections++
+	s := &Session{
+		id:            e.lastID,
+		created:       o.Now,
+		addr:          o.Addr,
+		laddr:         o.LocalAddr,
+		engine:        e,
+		authenticated: o.Trusted || e.settings.password == "",
+		trusted:       o.Trusted,
+	}
+	s.Out.Proto = 2
+	e.sessions[s.id] = s
+	return s
+}
+
+// Drop ends a session: whatever it waited for, watched or subscribed to is forgotten. Dropping twice does nothing.
+func (e *Engine) Drop(s *Session) {
+	if e.sessions[s.id] != s {
+		return
+	}
+	e.unpark(s)
+	e.unwatch(s)
+	e.unsubscribeAll(s)
+	e.untrack(s)
+	delete(e.sessions, s.id)
+	s.closing = true
+}
+
+// ID returns the number that CLIENT ID replies.
+func (s *Session) ID() int64 { return s.id }
+
+// Closing reports whether the owner must close the connection once Out is sent: CLIENT KILL by another session.
+func (s *Session) Closing() bool { return s.closing }
+
+// Waiting reports whether the session is blocked and must not run a command.
+func (s *Session) Waiting() bool { return s.waiting != nil }
+
+// replyMode is what CLIENT REPLY set.
+type replyMode uint8
+
+const (
+	replyOn replyMode = iota
+	replyOff
+	replySkip // the next command's reply only
+)
+
+// pushTo returns the writer for a push to s: its Out, or, while s itself runs a command, a side buffer that follows that command's reply.
+func (e *Engine) pushTo(s *Session) *resp.Writer {
+	if s == e.current {
+		s.pushes.Proto = s.Out.Proto
+		return &s.pushes
+	}
+	e.markDirty(s)
+	return &s.Out
+}
+
+// markDirty makes Dirty name s.
+func (e *Engine) markDirty(s *Session) {
+	if !s.dirty {
+		s.dirty = true
+		e.dirty = append(e.dirty, s)
+	}
+}
+
+// kill makes the owner of s close it.
+func (e *Engine) kill(s *Session) {
+	s.closing = true
+	e.markDirty(s)
+}

@@ -1,0 +1,268 @@
+package engine
+
+import (
+	"slices"
+
+	"github.com/mayflycache/mayfly/internal/redis/values"
+)
+
+// setAlgebraCommands are those about several sets.
+var setAlgebraCommands = []Command{
+	{Name: "sinter", Arity: -2, Flags: ReadOnly, Cats: CatSet, Keys: allKeys, run: sinterCommand},
+	{Name: "sintercard", Arity: -3, Flags: ReadOnly | MovableKeys, Cats: CatSet, Keys: Keys{Find: countedKeys}, run: sintercardCommand},
+	{Name: "sinterstore", Arity: -3, Flags: Write | DenyOOM, Cats: CatSet, Keys: allKeys, run: sinterstoreCommand},
+	{Name: "sunion", Arity: -2, Flags: ReadOnly, Cats: CatSet, Keys: allKeys, run: sunionCommand},
+	{Name: "sunionstore", Arity: -3, Flags: Write | DenyOOM, Cats: CatSet, Keys: allKeys, run: sunionstoreCommand},
+	{Name: "sdiff", Arity: -2, Flags: ReadOnly, Cats: CatSet, Keys: allKeys, run: sdiffCommand},
+	{Name: "sdiffstore", Arity: -3, Flags: Write | DenyOOM, Cats: CatSet, Keys: allKeys, run: sdiffstoreCommand},
+}
+
+// countedKeys finds the keys of commands that begin with how many there are.
+func countedKeys(args [][]byte) []int { return countedFrom(args, 1) }
+
+// countedFrom is countedKeys where the number of keys is argument i.
+func countedFrom(args [][]byte, i int) []int {
+	if i >= len(args) {
+		return nil
+	}
+	n, ok := values.ParseInt(args[i])
+	if !ok || n < 1 || n > int64(len(args)-1-i) {
+		return nil
+	}
+	at := make([]int, n)
+	for k := range at {
+		at[k] = i + 1 + k
+	}
+	return at
+}
+
+// storedKeys is countedKeys for commands that begin with a destination.
+func storedKeys(args [][]byte) []int {
+	if sources := countedFrom(args, 2); sources != nil {
+		return append([]int{1}, sources...)
+	}
+	return nil
+}
+
+func sinterCommand(c *call) {
+	if sets, ok := c.sets(c.args[1:]); ok {
+		c.members(intersection(sets, c.e.limits))
+	}
+}
+
+func sinterstoreCommand(c *call) {
+	if sets, ok := c.sets(c.args[2:]); ok {
+		result := intersection(sets, c.e.limits)
+		if result != nil {
+			result.TryInts(c.e.limits)
+		}
+		c.storeSet("sinterstore", result)
+	}
+}
+
+func sunionCommand(c *call) {
+	if sets, ok := c.sets(c.args[1:]); ok {
+		c.members(union(sets, false, c.e.limits))
+	}
+}
+
+func sunionstoreCommand(c *call) {
+	if sets, ok := c.sets(c.args[2:]); ok {
+		c.storeSet("sunionstore", union(sets, true, c.e.limits))
+	}
+}
+
+func sdiffCommand(c *call) {
+	if sets, ok := c.sets(c.args[1:]); ok {
+		c.members(difference(sets, false, c.e.limits))
+	}
+}
+
+func sdiffstoreCommand(c *call) {
+	if sets, ok := c.sets(c.args[2:]); ok {
+		c.storeSet("sdiffstore", difference(sets, true, c.e.limits))
+	}
+}
+
+func sintercardCommand(c *call) {
+	n, ok := values.ParseInt(c.args[1])
+	switch {
+	case !ok || n < 1:
+		c.fail("ERR numkeys should be greater than 0")
+		return
+	case n > int64(len(c.args)-2):
+		c.fail("ERR Number of keys can't be greater than number of args")
+		return
+	}
+	limit, ok := c.cardLimit(2 + int(n))
+	if !ok {
+		return
+	}
+	sets, ok := c.sets(c.args[2 : 2+n])
+	if !ok {
+		return
+	}
+	count := 0
+	common(sets, func(string) bool {
+		count++
+		return count != limit
+	})
+	c.number(count)
+}
+
+// cardLimit reads the LIMIT of SINTERCARD and ZINTERCARD from argument i on; 0 is none.
+func (c *call) cardLimit(i int) (limit int, ok bool) {
+	for ; i < len(c.args); i += 2 {
+		if !c.is(i, "LIMIT") || i+1 == len(c.args) {
+			c.fail(errSyntax)
+			return 0, false
+		}
+		n, ok := values.ParseInt(c.args[i+1])
+		if !ok || n < 0 {
+			c.fail("ERR LIMIT can't be negative")
+			return 0, false
+		}
+		limit = int(n)
+	}
+	return limit, true
+}
+
+// sets finds the sets at keys; a missing one is nil.
+func (c *call) sets(keys [][]byte) ([]*values.SetValue, bool) {
+	sets := make([]*values.SetValue, len(keys))
+	for i, key := range keys {
+		var ok bool
+		if sets[i], ok = readAs[*values.SetValue](c, key); !ok {
+			return nil, false
+		}
+	}
+	return sets, true
+}
+
+// storeSet makes result, which may be nil or empty, the value of the destination, and replies how many members it has.
+func (c *call) storeSet(event string, result *values.SetValue) {
+	if result == nil || result.Len() == 0 {
+		c.storeNothing()
+		return
+	}
+	c.storeValue(notifySet, event, result)
+}
+
+// storeValue makes v the value of argument 1, whatever it held, and replies its length.
+func (c *call) storeValue(class notifyClass, event string, v values.Value) {
+	dst := c.args[1]
+	c.live(dst)
+	c.set(dst, v)
+	c.changed(dst, 1)
+	c.notify(class, event, dst)
+	c.number(v.Len())
+}
+
+// storeNothing removes argument 1, the destination of an empty result. A dead one is removed like any other, as in Redis.
+func (c *call) storeNothing() {
+	dst := c.args[1]
+	if c.remove(dst) {
+		c.changed(dst, 1)
+		c.notify(notifyGeneric, "del", dst)
+	}
+	c.out.Int(0)
+}
+
+// common calls do for the members that are in all sets until it returns false: in the order of the smallest set, which it returns.
+func common(sets []*values.SetValue, do func(member string) bool) (smallest *values.SetValue) {
+	if slices.Contains(sets, nil) {
+		return nil
+	}
+	sets = slices.Clone(sets)
+	slices.SortStableFunc(sets, func(a, b *values.SetValue) int { return a.Len() - b.Len() })
+	sets[0].Each(func(m string) bool {
+		for _, s := range sets[1:] {
+			if s != sets[0] && !s.HasName(m) {
+				return true
+			}
+		}
+		return do(m)
+	})
+	return sets[0]
+}
+
+// intersection returns what is in all sets, in the order of the smallest; nil if one is missing.
+func intersection(sets []*values.SetValue, l values.Limits) *values.SetValue {
+	var members []string
+	smallest := common(sets, func(m string) bool {
+		members = append(members, m)
+		return true
+	})
+	if smallest == nil {
+		return nil
+	}
+	result := values.NewSmallSet(0)
+	if smallest.Encoding() == "intset" {
+		result = values.NewSet()
+	}
+	for _, m := range members {
+		result.AddName(m, l)
+	}
+	return result
+}
+
+// emptyResult returns the set that Redis begins a union or a difference with: of integers when it is to be stored or all sets are of
+// integers, a table otherwise.
+func emptyResult(sets []*values.SetValue, stored bool) *values.SetValue {
+	for _, s := range sets {
+		if s != nil && s.Encoding() != "intset" && !stored {
+			return values.NewBigSet(0)
+		}
+	}
+	return values.NewSet()
+}
+
+func union(sets []*values.SetValue, stored bool, l values.Limits) *values.SetValue {
+	result := emptyResult(sets, stored)
+	for _, s := range sets {
+		if s == nil {
+			continue
+		}
+		s.Each(func(m string) bool {
+			result.AddName(m, l)
+			return true
+		})
+	}
+	return result
+}
+
+// difference returns what is in the first set and in no other. Like Redis it either looks up every member of the first set in the others,
+// or takes every member of the others out of a copy of the first, whichever is less work.
+func difference(sets []*values.SetValue, stored bool, l values.Limits) *values.SetValue {
+	first, others := sets[0], slices.DeleteFunc(slices.Clone(sets[1:]), func(s *values.SetValue) bool { return s == nil })
+	if first == nil || slices.Contains(others, first) {
+		return nil
+	}
+	lookups, removals := first.Len(), first.Len()
+	for _, s := range others {
+		lookups += first.Len()
+		removals += s.Len()
+	}
+	result := emptyResult(sets, stored)
+	if lookups/2 <= removals {
+		slices.SortStableFunc(others, func(a, b *values.SetValue) int { return b.Len() - a.Len() })
+		first.Each(func(m string) bool {
+			if !slices.ContainsFunc(others, func(s *values.SetValue) bool { return s.HasName(m) }) {
+				result.AddName(m, l)
+			}
+			return true
+		})
+		return result
+	}
+	first.Each(func(m string) bool {
+		result.AddName(m, l)
+		return true
+	})
+	for _, s := range others {
+		s.Each(func(m string) bool {
+			result.RemoveName(m)
+			return result.Len() > 0
+		})
+	}
+	return result
+}

@@ -1,0 +1,343 @@
+package engine
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/mayflycache/mayfly/internal/redis/values"
+)
+
+// setCommands are those about one set; see setalgebra.go for several.
+var setCommands = []Command{
+	{Name: "sadd", Arity: -3, Flags: Write | DenyOOM | Fast, Cats: CatSet, Keys: oneKey, run: saddCommand},
+	{Name: "srem", Arity: -3, Flags: Write | Fast, Cats: CatSet, Keys: oneKey, run: sremCommand},
+	{Name: "sismember", Arity: 3, Flags: ReadOnly | Fast, Cats: CatSet, Keys: oneKey, run: sismemberCommand},
+	{Name: "smismember", Arity: -3, Flags: ReadOnly | Fast, Cats: CatSet, Keys: oneKey, run: smismemberCommand},
+	{Name: "smembers", Arity: 2, Flags: ReadOnly, Cats: CatSet, Keys: oneKey, run: smembersCommand},
+	{Name: "scard", Arity: 2, Flags: ReadOnly | Fast, Cats: CatSet, Keys: oneKey, run: scardCommand},
+	{Name: "spop", Arity: -2, Flags: Write | Fast, Cats: CatSet, Keys: oneKey, run: spopCommand},
+	{Name: "srandmember", Arity: -2, Flags: ReadOnly, Cats: CatSet, Keys: oneKey, run: srandmemberCommand},
+	{Name: "smove", Arity: 4, Flags: Write | Fast, Cats: CatSet, Keys: twoKeys, run: smoveCommand},
+	{Name: "sscan", Arity: -3, Flags: ReadOnly, Cats: CatSet, Keys: oneKey, run: sscanCommand},
+}
+
+func saddCommand(c *call) {
+	key, members := c.args[1], c.args[2:]
+	s, ok := writeAs[*values.SetValue](c, key)
+	if !ok {
+		return
+	}
+	if s == nil {
+		s = values.NewSetFor(members[0], len(members), c.e.limits)
+		c.add(key, s)
+	} else {
+		s.Grow(len(members), c.e.limits)
+	}
+	added := 0
+	for _, m := range members {
+		if s.Add(m, c.e.limits) {
+			added++
+		}
+	}
+	if added > 0 {
+		c.changed(key, added)
+		c.notify(notifySet, "sadd", key)
+	}
+	c.number(added)
+}
+
+func sremCommand(c *call) {
+	key := c.args[1]
+	s, ok := writeAs[*values.SetValue](c, key)
+	if !ok {
+		return
+	}
+	removed := 0
+	if s != nil {
+		for _, m := range c.args[2:] {
+			if s.Remove(m) {
+				removed++
+			}
+		}
+	}
+	if removed > 0 {
+		c.changed(key, removed)
+		c.notify(notifySet, "srem", key)
+		c.removeIfEmpty(key, s)
+	}
+	c.number(removed)
+}
+
+func sismemberCommand(c *call) {
+	if s, ok := readAs[*values.SetValue](c, c.args[1]); ok {
+		c.yes(s != nil && s.Has(c.args[2]))
+	}
+}
+
+func smismemberCommand(c *call) {
+	s, ok := readAs[*values.SetValue](c, c.args[1])
+	if !ok {
+		return
+	}
+	c.out.Array(len(c.args) - 2)
+	for _, m := range c.args[2:] {
+		c.yes(s != nil && s.Has(m))
+	}
+}
+
+func smembersCommand(c *call) {
+	if s, ok := readAs[*values.SetValue](c, c.args[1]); ok {
+		c.members(s)
+	}
+}
+
+// members replies all of s; nil has none.
+func (c *call) members(s *values.SetValue) {
+	if s == nil {
+		c.out.Set(0)
+		return
+	}
+	c.out.Set(s.Len())
+	if ints, ok := s.Ints(); ok {
+		for _, n := range ints {
+			c.out.BulkInt(n)
+		}
+		return
+	}
+	s.Each(func(m string) bool {
+		c.out.BulkString(m)
+		return true
+	})
+}
+
+func scardCommand(c *call) {
+	s, ok := readAs[*values.SetValue](c, c.args[1])
+	switch {
+	case !ok:
+	case s == nil:
+		c.out.Int(0)
+	default:
+		c.number(s.Len())
+	}
+}
+
+func spopCommand(c *call) {
+	if len(c.args) > 2 {
+		spopCount(c)
+		return
+	}
+	key := c.args[1]
+	s, ok := writeAs[*values.SetValue](c, key)
+	switch {
+	case !ok:
+	case s == nil:
+		c.out.Null()
+	default:
+		m := s.Random(c.e.draw)
+		s.RemoveName(m)
+		c.popped(key, s, []string{m})
+		c.out.BulkString(m)
+	}
+}
+
+func spopCount(c *call) {
+	if len(c.args) > 3 {
+		c.fail(errSyntax)
+		return
+	}
+	n, ok := c.positive(2)
+	if !ok {
+		return
+	}
+	key := c.args[1]
+	s, ok := writeAs[*values.SetValue](c, key)
+	switch {
+	case !ok:
+	case s == nil || n == 0:
+		c.out.Set(0)
+	default:
+		members := s.Pop(n, c.e.draw, c.e.limits)
+		c.popped(key, s, members)
+		c.out.Set(len(members))
+		for _, m := range members {
+			c.out.BulkString(m)
+		}
+	}
+}
+
+// popped finishes SPOP. Which members went was chance, so that their removal is recorded.
+func (c *call) popped(key []byte, s *values.SetValue, members []string) {
+	c.changed(key, len(members))
+	c.notify(notifySet, "spop", key)
+	if c.recording() {
+		if s.Len() == 0 {
+			c.rewrite(c.e.removalVerb(), key)
+		} else {
+			c.rewrite(append([][]byte{[]byte("SREM"), key}, asArgs(members)...)...)
+		}
+	}
+	c.removeIfEmpty(key, s)
+}
+
+func asArgs(names []string) [][]byte {
+	args := make([][]byte, len(names))
+	for i, name := range names {
+		args[i] = []byte(name)
+	}
+	return args
+}
+
+// positive reads argument i as a count of at most MaxInt.
+func (c *call) positive(i int) (n int, ok bool) {
+	v, ok := values.ParseInt(c.args[i])
+	if !ok || v < 0 {
+		c.fail(errPositive)
+		return 0, false
+	}
+	return int(v), true
+}
+
+// signed reads argument i as the count of SRANDMEMBER and its like, which has no largest negative number.
+func (c *call) signed(i int) (n int, ok bool) {
+	v, ok := c.int(i)
+	if ok && v == math.MinInt64 {
+		c.fail("ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807")
+		return 0, false
+	}
+	return int(v), ok
+}
+
+func srandmemberCommand(c *call) {
+	switch len(c.args) {
+	case 2:
+	case 3:
+		srandmemberCount(c)
+		return
+	default:
+		c.fail(errSyntax)
+		return
+	}
+	s, ok := readAs[*values.SetValue](c, c.args[1])
+	switch {
+	case !ok:
+	case s == nil:
+		c.out.Null()
+	default:
+		c.out.BulkString(s.Random(c.e.draw))
+	}
+}
+
+// A negative count asks for so many members, each of which may come again.
+func srandmemberCount(c *call) {
+	n, ok := c.signed(2)
+	if !ok {
+		return
+	}
+	s, ok := readAs[*values.SetValue](c, c.args[1])
+	switch {
+	case !ok:
+	case s == nil || n == 0:
+		c.out.Array(0)
+	case n < 0:
+		if !c.repeats(-n) {
+			return
+		}
+		c.out.Array(-n)
+		for range -n {
+			c.out.BulkString(s.Random(c.e.draw))
+		}
+	default:
+		members := s.Sample(n, c.e.draw)
+		c.out.Array(len(members))
+		for _, m := range members {
+			c.out.BulkString(m)
+		}
+	}
+}
+
+// mostRepeats bounds the replies that may hold elements more than once. Redis has no bound: it fills the memory and dies.
+const mostRepeats = 1 << 26
+
+// repeats reports whether a reply may have n elements; if not, it replies so.
+func (c *call) repeats(n int) bool {
+	if n > mostRepeats {
+		c.fail(errValueRange)
+		return false
+	}
+	return true
+}
+
+const errValueRange = "ERR value is out of range"
+
+func smoveCommand(c *call) {
+	from, to, member := c.args[1], c.args[2], c.args[3]
+	src := c.write(from)
+	dst := c.write(to)
+	s, ok := valueAs[*values.SetValue](c, src)
+	if !ok {
+		return
+	}
+	if s == nil {
+		c.out.Int(0)
+		return
+	}
+	d, ok := valueAs[*values.SetValue](c, dst)
+	if !ok {
+		return
+	}
+	if s == d {
+		c.yes(s.Has(member))
+		return
+	}
+	if !s.Remove(member) {
+		c.out.Int(0)
+		return
+	}
+	c.notify(notifySet, "srem", from)
+	c.removeIfEmpty(from, s)
+	if d == nil {
+		d = values.NewSetFor(member, 1, c.e.limits)
+		c.add(to, d)
+	}
+	c.changed(from, 1)
+	if d.Add(member, c.e.limits) {
+		c.changed(to, 1)
+		c.notify(notifySet, "sadd", to)
+	}
+	c.out.Int(1)
+}
+
+func sscanCommand(c *call) {
+	if _, ok := c.scanCursor(2); !ok {
+		return
+	}
+	s, ok := readAs[*values.SetValue](c, c.args[1])
+	if !ok {
+		return
+	}
+	if s == nil {
+		c.scanned(0, nil)
+		return
+	}
+	o, ok := c.scanOptions(2)
+	if !ok {
+		return
+	}
+	var found []string
+	cursor := s.Scan(o.cursor, o.count, func(m string) {
+		if o.matches(m) {
+			found = append(found, m)
+		}
+	})
+	c.scanned(cursor, found)
+}
+
+// scanned replies what SSCAN, HSCAN and ZSCAN found.
+func (c *call) scanned(cursor uint64, found []string) {
+	c.out.Array(2)
+	c.out.BulkString(strconv.FormatUint(cursor, 10))
+	c.out.Array(len(found))
+	for _, m := range found {
+		c.out.BulkString(m)
+	}
+}

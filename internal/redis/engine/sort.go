@@ -1,0 +1,307 @@
+package engine
+
+import (
+	"bytes"
+	"cmp"
+	"slices"
+	"strings"
+
+	"github.com/mayflycache/mayfly/internal/expiry"
+	"github.com/mayflycache/mayfly/internal/redis/values"
+)
+
+// sortCommands are SORT and SORT_RO.
+var sortCommands = []Command{
+	{Name: "sort", Arity: -2, Flags: Write | DenyOOM | MovableKeys, Cats: CatSet | CatSortedSet | CatList | CatDangerous, Keys: Keys{First: 1, Last: 1, Step: 1, Find: sortKeys}, run: sortCommand},
+	{Name: "sort_ro", Arity: -2, Flags: ReadOnly | MovableKeys, Cats: CatSet | CatSortedSet | CatList | CatDangerous, Keys: oneKey, run: sortRoCommand},
+}
+
+// sortKeys are the key and the destination, of which the last given counts. Those that patterns make up are known to nobody beforehand.
+func sortKeys(args [][]byte) []int {
+	at := []int{1}
+	for i := 2; i < len(args); i++ {
+		switch {
+		case is(args[i], "LIMIT"):
+			i += 2
+		case is(args[i], "GET"), is(args[i], "BY"):
+			i++
+		case is(args[i], "STORE") && i+1 < len(args):
+			i++
+			at = append(at[:1], i)
+		}
+	}
+	return at
+}
+
+const errNotSortable = "ERR One or more scores can't be converted into double"
+
+// sorting is what SORT is asked for.
+type sorting struct {
+	desc, alpha   bool
+	offset, count int64
+	by            pattern
+	unsorted      bool // BY a name without a star
+	get           []pattern
+	store         []byte // nil: reply
+}
+
+// sortable is one element with what it is sorted by.
+type sortable struct {
+	element string
+	number  float64
+	text    []byte // ALPHA with BY
+	found   bool   // text was
+}
+
+func sortCommand(c *call)   { sort(c, true) }
+func sortRoCommand(c *call) { sort(c, false) }
+
+func sort(c *call, storing bool) {
+	s, ok := c.sorting(storing)
+	if !ok {
+		return
+	}
+	o := c.read(c.args[1])
+	if o != nil && (o.kind() == values.String || o.kind() == values.Hash) {
+		c.fail(errWrongType)
+		return
+	}
+	if o != nil && o.kind() == values.Set && s.unsorted && (s.store != nil || c.s == c.e.scripts.session) {
+		s.unsorted, s.alpha, s.by = false, true, pattern{} // neither what is stored nor what a script does may depend on the order of a set
+	}
+	all := elements(o, s.unsorted && s.desc)
+	if !s.unsorted {
+		if !s.weigh(c, all) {
+			c.fail(errNotSortable)
+			return
+		}
+		slices.SortStableFunc(all, s.compare)
+	}
+	all = s.part(all)
+	if s.store != nil {
+		s.keep(c, all)
+		return
+	}
+	c.out.Array(len(all) * max(len(s.get), 1))
+	s.each(c, all, func(b []byte, found bool) {
+		if found {
+			c.out.Bulk(b)
+		} else {
+			c.out.Null()
+		}
+	})
+}
+
+// sorting reads the options.
+func (c *call) sorting(storing bool) (s sorting, ok bool) {
+	s.count = -1
+	for i := 2; i < len(c.args); i++ {
+		left := len(c.args) - 1 - i
+		switch {
+		case c.is(i, "ASC"):
+			s.desc = false
+		case c.is(i, "DESC"):
+			s.desc = true
+		case c.is(i, "ALPHA"):
+			s.alpha = true
+		case c.is(i, "LIMIT") && left >= 2:
+			if s.offset, ok = c.int(i + 1); !ok {
+				return s, false
+			}
+			if s.count, ok = c.int(i + 2); !ok {
+				return s, false
+			}
+			i += 2
+		case storing && c.is(i, "STORE") && left >= 1:
+			i++
+			s.store = c.args[i]
+		case c.is(i, "BY") && left >= 1:
+			i++
+			s.by = newPattern(c.args[i])
+			s.unsorted = s.unsorted || !s.by.starred
+			if s.by.starred && c.strays(c.args[i]) {
+				c.fail("ERR BY option of SORT denied in Cluster mode when keys formed by the pattern may be in different slots.")
+				return s, false
+			}
+		case c.is(i, "GET") && left >= 1:
+			i++
+			s.get = append(s.get, newPattern(c.args[i]))
+			if string(c.args[i]) != "#" && c.strays(c.args[i]) {
+				c.fail("ERR GET option of SORT denied in Cluster mode when keys formed by the pattern may be in different slots.")
+				return s, false
+			}
+		default:
+			c.fail(errSyntax)
+			return s, false
+		}
+	}
+	return s, true
+}
+
+// elements returns what o holds in its order; backwards, a set aside, if so.
+func elements(o *object, backwards bool) (all []sortable) {
+	if o == nil {
+		return nil
+	}
+	add := func(element string) bool {
+		all = append(all, sortable{element: element})
+		return true
+	}
+	switch v := o.coll.(type) {
+	case *values.SetValue:
+		v.Each(add)
+		return all
+	case *values.ZSetValue:
+		v.Enlarge()
+		v.Each(0, v.Len(), false, func(m string, _ float64) bool { return add(m) })
+	case *values.ListValue:
+		v.Each(func(b []byte) bool { return add(string(b)) })
+	}
+	if backwards {
+		slices.Reverse(all)
+	}
+	return all
+}
+
+// weigh finds out what each element is sorted by; false if one is no number and had to be one, which does not spare the others' look-up.
+func (s *sorting) weigh(c *call, all []sortable) (ok bool) {
+	ok = true
+	for i := range all {
+		e := &all[i]
+		text, found := []byte(nil), true
+		if s.by.text != nil {
+			text, found = s.by.lookup(c, e.element)
+		} else if !s.alpha {
+			text = []byte(e.element)
+		}
+		if s.alpha {
+			e.text, e.found = bytes.Clone(text), found // looking up the next may end this key's life
+			continue
+		}
+		if found {
+			e.number, found = values.ParseLoose(text)
+			ok = ok && found
+		}
+	}
+	return ok
+}
+
+// compare is the order. Elements with the same number come in the order of their bytes. Texts that are not to be stored are compared as C
+// strings, which end at a zero byte.
+func (s *sorting) compare(a, b sortable) (order int) {
+	switch {
+	case !s.alpha:
+		if order = cmp.Compare(a.number, b.number); order == 0 {
+			order = strings.Compare(a.element, b.element)
+		}
+	case s.by.text == nil && s.store != nil:
+		order = strings.Compare(a.element, b.element)
+	case s.by.text == nil:
+		order = strings.Compare(cString(a.element), cString(b.element))
+	case !a.found || !b.found:
+		order = boolOrder(a.found) - boolOrder(b.found)
+	case s.store != nil:
+		order = bytes.Compare(a.text, b.text)
+	default:
+		order = strings.Compare(cString(string(a.text)), cString(string(b.text)))
+	}
+	if s.desc {
+		return -order
+	}
+	return order
+}
+
+func boolOrder(b bool) int {
+	if b {
+		return 1
+	}
+	return 0
+}
+
+func cString(s string) string {
+	s, _, _ = strings.Cut(s, "\x00")
+	return s
+}
+
+// part applies LIMIT.
+func (s *sorting) part(all []sortable) []sortable {
+	n := int64(len(all))
+	from, to := min(max(s.offset, 0), n), n
+	if s.count >= 0 && s.count < n-from {
+		to = from + s.count
+	}
+	return all[from:to]
+}
+
+// each calls do for everything that the reply consists of: the elements, or what each GET finds for each.
+func (s *sorting) each(c *call, all []sortable, do func(b []byte, found bool)) {
+	for i := range all {
+		if len(s.get) == 0 {
+			do([]byte(all[i].element), true)
+		}
+		for k := range s.get {
+			do(s.get[k].lookup(c, all[i].element))
+		}
+	}
+}
+
+// keep stores the result as a list and replies its length.
+func (s *sorting) keep(c *call, all []sortable) {
+	list := values.NewList()
+	s.each(c, all, func(b []byte, _ bool) { list.PushBack(b, c.e.limits) })
+	list.Settle(c.e.limits)
+	dst := s.store
+	switch {
+	case list.Len() > 0:
+		c.live(dst)
+		c.set(dst, list)
+		c.changed(dst, list.Len())
+		c.notify(notifyList, "sortstore", dst)
+	case c.remove(dst):
+		c.changed(dst, 1)
+		c.notify(notifyGeneric, "del", dst)
+	}
+	c.number(list.Len())
+}
+
+// pattern is what BY and GET take: the name of a key whose first star stands for the element, after "->" that of a field; "#" for GET is
+// the element itself.
+type pattern struct {
+	text          []byte // nil: not given
+	starred       bool
+	before, after []byte
+	field         []byte // nil: the key holds a string
+}
+
+func newPattern(text []byte) pattern {
+	p := pattern{text: text}
+	p.before, p.after, p.starred = bytes.Cut(text, []byte("*"))
+	if key, field, ok := bytes.Cut(p.after, []byte("->")); ok && len(field) > 0 {
+		p.after, p.field = key, field
+	}
+	return p
+}
+
+// lookup returns what the pattern means for element; not found if there is none, or something of another type.
+func (p *pattern) lookup(c *call, element string) (b []byte, found bool) {
+	if string(p.text) == "#" {
+		return []byte(element), true
+	}
+	if !p.starred {
+		return nil, false
+	}
+	key := append(append(append([]byte(nil), p.before...), element...), p.after...)
+	o := c.read(key)
+	switch {
+	case o == nil:
+		return nil, false
+	case p.field == nil:
+		return o.str, o.kind() == values.String
+	}
+	h, ok := o.coll.(*values.HashValue)
+	if !ok {
+		return nil, false
+	}
+	b, deadline, found := h.Get(p.field)
+	return b, found && !expiry.Dead(deadline, c.e.ms)
+}

@@ -1,0 +1,365 @@
+package engine
+
+import (
+	"math"
+
+	"github.com/mayflycache/mayfly/internal/redis/values"
+)
+
+// sortedSetCommands are those about the members of one sorted set. Ranges are in sortedsets_range.go, pops in sortedsets_pop.go, and what
+// combines several in zstore.go.
+var sortedSetCommands = []Command{
+	{Name: "zadd", Arity: -4, Flags: Write | DenyOOM | Fast, Cats: CatSortedSet, Keys: oneKey, run: zaddCommand},
+	{Name: "zincrby", Arity: 4, Flags: Write | DenyOOM | Fast, Cats: CatSortedSet, Keys: oneKey, run: zincrbyCommand},
+	{Name: "zrem", Arity: -3, Flags: Write | Fast, Cats: CatSortedSet, Keys: oneKey, run: zremCommand},
+	{Name: "zscore", Arity: 3, Flags: ReadOnly | Fast, Cats: CatSortedSet, Keys: oneKey, run: zscoreCommand},
+	{Name: "zmscore", Arity: -3, Flags: ReadOnly | Fast, Cats: CatSortedSet, Keys: oneKey, run: zmscoreCommand},
+	{Name: "zcard", Arity: 2, Flags: ReadOnly | Fast, Cats: CatSortedSet, Keys: oneKey, run: zcardCommand},
+	{Name: "zrank", Arity: -3, Flags: ReadOnly | Fast, Cats: CatSortedSet, Keys: oneKey, run: zrankCommand},
+	{Name: "zrevrank", Arity: -3, Flags: ReadOnly | Fast, Cats: CatSortedSet, Keys: oneKey, run: zrevrankCommand},
+	{Name: "zrandmember", Arity: -2, Flags: ReadOnly, Cats: CatSortedSet, Keys: oneKey, run: zrandmemberCommand},
+	{Name: "zscan", Arity: -3, Flags: ReadOnly, Cats: CatSortedSet, Keys: oneKey, run: zscanCommand},
+}
+
+const errScoreNaN = "ERR resulting score is not a number (NaN)"
+
+// zaddOptions are those of ZADD, and ZINCRBY, which is ZADD INCR.
+type zaddOptions struct {
+	nx, xx, gt, lt bool
+	changed        bool // CH: count the changed with the added
+	increment      bool
+}
+
+func zaddCommand(c *call) {
+	var o zaddOptions
+	at := 2
+	for ; at < len(c.args); at++ {
+		switch {
+		case c.is(at, "NX"):
+			o.nx = true
+		case c.is(at, "XX"):
+			o.xx = true
+		case c.is(at, "GT"):
+			o.gt = true
+		case c.is(at, "LT"):
+			o.lt = true
+		case c.is(at, "CH"):
+			o.changed = true
+		case c.is(at, "INCR"):
+			o.increment = true
+		default:
+			zadd(c, o, at)
+			return
+		}
+	}
+	c.fail(errSyntax)
+}
+
+func zincrbyCommand(c *call) { zadd(c, zaddOptions{increment: true}, 2) }
+
+// zadd adds the pairs of score and member from argument at on.
+func zadd(c *call, o zaddOptions, at int) {
+	key, pairs := c.args[1], c.args[at:]
+	switch {
+	case len(pairs)%2 != 0:
+		c.fail(errSyntax)
+		return
+	case o.nx && o.xx:
+		c.fail("ERR XX and NX options at the same time are not compatible")
+		return
+	case o.gt && o.nx, o.lt && o.nx, o.gt && o.lt:
+		c.fail("ERR GT, LT, and/or NX options at the same time are not compatible")
+		return
+	case o.increment && len(pairs) > 2:
+		c.fail("ERR INCR option supports a single increment-element pair")
+		return
+	}
+	var few [8]float64
+	scores := few[:0]
+	for i := 0; i < len(pairs); i += 2 {
+		score, ok := values.ParseFloat(pairs[i])
+		if !ok {
+			c.fail(errNotFloat)
+			return
+		}
+		scores = append(scores, score)
+	}
+	z, ok := writeAs[*values.ZSetValue](c, key)
+	if !ok {
+		return
+	}
+	if z == nil {
+		if o.xx {
+			if o.increment {
+				c.out.Null()
+			} else {
+				c.out.Int(0)
+			}
+			return
+		}
+		z = values.NewZSet()
+		z.Grow(len(scores), len(pairs[1]), c.e.limits) // Redis looks at the first member only
+		c.add(key, z)
+	} else {
+		z.Grow(len(scores), 0, c.e.limits)
+	}
+	var added, updated int
+	var last float64
+	var did zaddResult
+	for i, score := range scores {
+		last, did = zaddOne(z, pairs[2*i+1], score, o, c.e.limits)
+		switch did {
+		case zaddAdded:
+			added++
+		case zaddUpdated:
+			updated++
+		case zaddNaN:
+			c.fail(errScoreNaN)
+			return
+		}
+	}
+	switch {
+	case !o.increment && o.changed:
+		c.number(added + updated)
+	case !o.increment:
+		c.number(added)
+	case did == zaddRefused:
+		c.out.Null()
+	default:
+		c.out.Double(last)
+	}
+	if added+updated > 0 {
+		c.changed(key, added+updated)
+		if o.increment {
+			c.notify(notifyZSet, "zincr", key)
+		} else {
+			c.notify(notifyZSet, "zadd", key)
+		}
+	}
+}
+
+// zaddResult is what became of one pair.
+type zaddResult uint8
+
+const (
+	zaddSame    zaddResult = iota // the member has this score already
+	zaddRefused                   // by an option
+	zaddAdded
+	zaddUpdated
+	zaddNaN
+)
+
+// zaddOne adds one pair to z and returns the score that its member has then.
+func zaddOne(z *values.ZSetValue, member []byte, score float64, o zaddOptions, l values.Limits) (float64, zaddResult) {
+	old, found := z.Score(member)
+	if !found {
+		if o.xx {
+			return 0, zaddRefused
+		}
+		z.Set(member, score, l)
+		return score, zaddAdded
+	}
+	if o.nx {
+		return old, zaddRefused
+	}
+	if o.increment {
+		if score += old; math.IsNaN(score) {
+			return 0, zaddNaN
+		}
+	}
+	if o.lt && score >= old || o.gt && score <= old {
+		return old, zaddRefused
+	}
+	if score == old {
+		return score, zaddSame
+	}
+	z.Set(member, score, l)
+	return score, zaddUpdated
+}
+
+func zremCommand(c *call) {
+	key := c.args[1]
+	z, ok := writeAs[*values.ZSetValue](c, key)
+	if !ok {
+		return
+	}
+	removed := 0
+	if z != nil {
+		for _, m := range c.args[2:] {
+			if z.Remove(m) {
+				removed++
+			}
+		}
+	}
+	c.zremoved(key, z, removed, "zrem")
+	c.number(removed)
+}
+
+// zremoved finishes a command that took n members out of z.
+func (c *call) zremoved(key []byte, z *values.ZSetValue, n int, event string) {
+	if n > 0 {
+		c.changed(key, n)
+		c.notify(notifyZSet, event, key)
+		c.removeIfEmpty(key, z)
+	}
+}
+
+func zscoreCommand(c *call) {
+	if z, ok := readAs[*values.ZSetValue](c, c.args[1]); ok {
+		c.score(z, c.args[2])
+	}
+}
+
+func zmscoreCommand(c *call) {
+	z, ok := readAs[*values.ZSetValue](c, c.args[1])
+	if !ok {
+		return
+	}
+	c.out.Array(len(c.args) - 2)
+	for _, m := range c.args[2:] {
+		c.score(z, m)
+	}
+}
+
+// score replies the score of member; z may be nil.
+func (c *call) score(z *values.ZSetValue, member []byte) {
+	if z != nil {
+		if score, ok := z.Score(member); ok {
+			c.out.Double(score)
+			return
+		}
+	}
+	c.out.Null()
+}
+
+func zcardCommand(c *call) {
+	z, ok := readAs[*values.ZSetValue](c, c.args[1])
+	switch {
+	case !ok:
+	case z == nil:
+		c.out.Int(0)
+	default:
+		c.number(z.Len())
+	}
+}
+
+func zrankCommand(c *call)    { zrank(c, false) }
+func zrevrankCommand(c *call) { zrank(c, true) }
+
+func zrank(c *call, reverse bool) {
+	withScore := len(c.args) > 3
+	switch {
+	case len(c.args) > 4:
+		c.fail(wrongArity(c.cmd.Name))
+		return
+	case withScore && !c.is(3, "WITHSCORE"):
+		c.fail(errSyntax)
+		return
+	}
+	z, ok := readAs[*values.ZSetValue](c, c.args[1])
+	if !ok {
+		return
+	}
+	var rank int
+	var score float64
+	found := false
+	if z != nil {
+		rank, score, found = z.Rank(c.args[2])
+	}
+	switch {
+	case !found && withScore:
+		c.out.NullArray()
+		return
+	case !found:
+		c.out.Null()
+		return
+	case reverse:
+		rank = z.Len() - 1 - rank
+	}
+	if withScore {
+		c.out.Array(2)
+	}
+	c.number(rank)
+	if withScore {
+		c.out.Double(score)
+	}
+}
+
+func zrandmemberCommand(c *call) {
+	if len(c.args) > 2 {
+		zrandmemberCount(c)
+		return
+	}
+	z, ok := readAs[*values.ZSetValue](c, c.args[1])
+	switch {
+	case !ok:
+	case z == nil:
+		c.out.Null()
+	default:
+		m, _ := z.At(int(c.e.draw() % uint64(z.Len())))
+		c.out.BulkString(m)
+	}
+}
+
+// A negative count asks for so many members, each of which may come again.
+func zrandmemberCount(c *call) {
+	n, ok := c.signed(2)
+	if !ok {
+		return
+	}
+	withScores := len(c.args) == 4
+	switch {
+	case len(c.args) > 4 || withScores && !c.is(3, "WITHSCORES"):
+		c.fail(errSyntax)
+		return
+	case withScores && (n > math.MaxInt64/2 || n < -(math.MaxInt64/2)):
+		c.fail(errValueRange)
+		return
+	}
+	z, ok := readAs[*values.ZSetValue](c, c.args[1])
+	switch {
+	case !ok:
+	case z == nil || n == 0:
+		c.out.Array(0)
+	case n < 0:
+		if !c.repeats(-n) {
+			return
+		}
+		c.scoredHead(-n, withScores)
+		for range -n {
+			c.scored(withScores)(z.At(int(c.e.draw() % uint64(z.Len()))))
+		}
+	default:
+		sample := z.Sample(n, c.e.draw)
+		c.scoredHead(len(sample), withScores)
+		for _, rank := range sample {
+			c.scored(withScores)(z.At(rank))
+		}
+	}
+}
+
+func zscanCommand(c *call) {
+	if _, ok := c.scanCursor(2); !ok {
+		return
+	}
+	z, ok := readAs[*values.ZSetValue](c, c.args[1])
+	if !ok {
+		return
+	}
+	if z == nil {
+		c.scanned(0, nil)
+		return
+	}
+	o, ok := c.scanOptions(2)
+	if !ok {
+		return
+	}
+	large := z.Encoding() == "skiplist"
+	var found []string
+	cursor := z.Scan(o.cursor, o.count, func(m string, score float64) {
+		if o.matches(m) {
+			found = append(found, m, scanScore(score, large))
+		}
+	})
+	c.scanned(cursor, found)
+}

@@ -1,0 +1,333 @@
+package engine
+
+import (
+	"math"
+	"strconv"
+
+	"github.com/mayflycache/mayfly/internal/redis/resp"
+	"github.com/mayflycache/mayfly/internal/redis/values"
+)
+
+// zrangeCommands are those about a part of a sorted set.
+var zrangeCommands = []Command{
+	{Name: "zcount", Arity: 4, Flags: ReadOnly | Fast, Cats: CatSortedSet, Keys: oneKey, run: zcountCommand},
+	{Name: "zlexcount", Arity: 4, Flags: ReadOnly | Fast, Cats: CatSortedSet, Keys: oneKey, run: zlexcountCommand},
+	{Name: "zrange", Arity: -4, Flags: ReadOnly, Cats: CatSortedSet, Keys: oneKey, run: zrangeCommand},
+	{Name: "zrangestore", Arity: -5, Flags: Write | DenyOOM, Cats: CatSortedSet, Keys: twoKeys, run: zrangestoreCommand},
+	{Name: "zrevrange", Arity: -4, Flags: ReadOnly, Cats: CatSortedSet, Keys: oneKey, run: zrevrangeCommand},
+	{Name: "zrangebyscore", Arity: -4, Flags: ReadOnly, Cats: CatSortedSet, Keys: oneKey, run: zrangebyscoreCommand},
+	{Name: "zrevrangebyscore", Arity: -4, Flags: ReadOnly, Cats: CatSortedSet, Keys: oneKey, run: zrevrangebyscoreCommand},
+	{Name: "zrangebylex", Arity: -4, Flags: ReadOnly, Cats: CatSortedSet, Keys: oneKey, run: zrangebylexCommand},
+	{Name: "zrevrangebylex", Arity: -4, Flags: ReadOnly, Cats: CatSortedSet, Keys: oneKey, run: zrevrangebylexCommand},
+	{Name: "zremrangebyrank", Arity: 4, Flags: Write, Cats: CatSortedSet, Keys: oneKey, run: zremrangebyrankCommand},
+	{Name: "zremrangebyscore", Arity: 4, Flags: Write, Cats: CatSortedSet, Keys: oneKey, run: zremrangebyscoreCommand},
+	{Name: "zremrangebylex", Arity: 4, Flags: Write, Cats: CatSortedSet, Keys: oneKey, run: zremrangebylexCommand},
+}
+
+const (
+	errScoreRange = "ERR min or max is not a float"
+	errLexRange   = "ERR min or max not valid string range item"
+)
+
+// rangeBy is what a range is a range of.
+type rangeBy uint8
+
+const (
+	byAny rangeBy = iota // ZRANGE, until an option says which
+	byRank
+	byScore
+	byLex
+)
+
+// zrange is a range of a sorted set, in the vocabulary of ZRANGE: all others are ZRANGE with some of its options given.
+type zrange struct {
+	by            rangeBy
+	reverse       bool
+	either        bool // the REV option may be given
+	withScores    bool
+	offset, limit int64 // LIMIT; a negative limit is none
+
+	from, to int64 // by rank
+	score    values.ScoreRange
+	lex      values.LexRange
+}
+
+func zrangeCommand(c *call)           { zrangeReply(c, zrange{either: true}) }
+func zrevrangeCommand(c *call)        { zrangeReply(c, zrange{by: byRank, reverse: true}) }
+func zrangebyscoreCommand(c *call)    { zrangeReply(c, zrange{by: byScore}) }
+func zrevrangebyscoreCommand(c *call) { zrangeReply(c, zrange{by: byScore, reverse: true}) }
+func zrangebylexCommand(c *call)      { zrangeReply(c, zrange{by: byLex}) }
+func zrevrangebylexCommand(c *call)   { zrangeReply(c, zrange{by: byLex, reverse: true}) }
+
+// parse reads the ends at argument i and the options behind them.
+func (r *zrange) parse(c *call, i int, storing bool) bool {
+	r.limit = -1
+	for at := i + 2; at < len(c.args); at++ {
+		var ok bool
+		switch {
+		case !storing && c.is(at, "WITHSCORES"):
+			r.withScores = true
+		case c.is(at, "LIMIT") && at+2 < len(c.args):
+			if r.offset, ok = c.int(at + 1); !ok {
+				return false
+			}
+			if r.limit, ok = c.int(at + 2); !ok {
+				return false
+			}
+			at += 2
+		case r.either && c.is(at, "REV"):
+			r.reverse, r.either = true, false
+		case r.by == byAny && c.is(at, "BYLEX"):
+			r.by = byLex
+		case r.by == byAny && c.is(at, "BYSCORE"):
+			r.by = byScore
+		default:
+			c.fail(errSyntax)
+			return false
+		}
+	}
+	if r.by == byAny {
+		r.by = byRank
+	}
+	switch {
+	case r.limit != -1 && r.by == byRank:
+		c.fail("ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX")
+		return false
+	case r.withScores && r.by == byLex:
+		c.fail("ERR syntax error, WITHSCORES not supported in combination with BYLEX")
+		return false
+	}
+	low, high := i, i+1
+	if r.reverse && r.by != byRank {
+		low, high = high, low
+	}
+	return r.ends(c, low, high)
+}
+
+// ends reads the two ends.
+func (r *zrange) ends(c *call, low, high int) (ok bool) {
+	switch r.by {
+	case byScore:
+		if r.score, ok = values.ParseScoreRange(c.args[low], c.args[high]); !ok {
+			c.fail(errScoreRange)
+		}
+	case byLex:
+		if r.lex, ok = values.ParseLexRange(c.args[low], c.args[high]); !ok {
+			c.fail(errLexRange)
+		}
+	default:
+		if r.from, ok = c.int(low); ok {
+			r.to, ok = c.int(high)
+		}
+	}
+	return ok
+}
+
+// span returns the ranks that the range has in z, from the first to before the last.
+func (r *zrange) span(z *values.ZSetValue) (from, to int) {
+	switch r.by {
+	case byScore:
+		from, to = z.ScoreSpan(r.score)
+	case byLex:
+		from, to = z.LexSpan(r.lex, r.reverse)
+	default:
+		from, to = rankSpan(r.from, r.to, z.Len())
+		if r.reverse {
+			from, to = z.Len()-to, z.Len()-from
+		}
+		return from, to
+	}
+	return r.cut(from, to, z.Encoding() == "skiplist")
+}
+
+// cut applies LIMIT to the ranks from the first to before the last. A negative offset leaves nothing, but for a skip list: there Redis
+// counts it from the far end.
+func (r *zrange) cut(from, to int, skiplist bool) (int, int) {
+	offset, n := r.offset, int64(max(to-from, 0))
+	if offset < 0 {
+		if !skiplist || offset < -n {
+			return 0, 0
+		}
+		offset += n
+	}
+	if offset >= n {
+		return 0, 0
+	}
+	n -= offset
+	if r.limit >= 0 {
+		n = min(n, r.limit)
+	}
+	if r.reverse {
+		to -= int(offset)
+		return to - int(n), to
+	}
+	from += int(offset)
+	return from, from + int(n)
+}
+
+// rankSpan turns two ranks, which count from the end if they are negative, into those from the first to before the last of n.
+func rankSpan(first, last int64, n int) (from, to int) {
+	size := int64(n)
+	if first < 0 {
+		first = max(first+size, 0)
+	}
+	if last < 0 {
+		last += size
+	}
+	last = min(last, size-1)
+	if first > last {
+		return 0, 0
+	}
+	return int(first), int(last) + 1
+}
+
+func zrangeReply(c *call, r zrange) {
+	if !r.parse(c, 2, false) {
+		return
+	}
+	z, ok := readAs[*values.ZSetValue](c, c.args[1])
+	if !ok {
+		return
+	}
+	if z == nil {
+		c.out.Array(0)
+		return
+	}
+	from, to := r.span(z)
+	c.scoredHead(to-from, r.withScores)
+	z.Each(from, to, r.reverse, c.scored(r.withScores))
+}
+
+// scoredHead announces n members, each with its score if withScores. RESP3 has an array for each pair.
+func (c *call) scoredHead(n int, withScores bool) {
+	if withScores && c.out.Proto != 3 {
+		n *= 2
+	}
+	c.out.Array(n)
+}
+
+// scored returns what replies one of them.
+func (c *call) scored(withScores bool) func(member string, score float64) bool {
+	if !withScores {
+		return func(member string, _ float64) bool {
+			c.out.BulkString(member)
+			return true
+		}
+	}
+	return func(member string, score float64) bool {
+		if c.out.Proto == 3 {
+			c.out.Array(2)
+		}
+		c.out.BulkString(member)
+		c.out.Double(score)
+		return true
+	}
+}
+
+func zrangestoreCommand(c *call) {
+	r := zrange{either: true}
+	if !r.parse(c, 3, true) {
+		return
+	}
+	z, ok := readAs[*values.ZSetValue](c, c.args[2])
+	if !ok {
+		return
+	}
+	result := values.NewZSet()
+	if z != nil {
+		from, to := r.span(z)
+		if r.by == byRank {
+			result.Grow(to-from, 0, c.e.limits)
+		}
+		z.Each(from, to, r.reverse, func(member string, score float64) bool {
+			result.SetOf(member, score, c.e.limits)
+			return true
+		})
+	}
+	c.storeZSet("zrangestore", result)
+}
+
+func zcountCommand(c *call)    { zcount(c, zrange{by: byScore, limit: -1}) }
+func zlexcountCommand(c *call) { zcount(c, zrange{by: byLex, limit: -1}) }
+
+func zcount(c *call, r zrange) {
+	if !r.ends(c, 2, 3) {
+		return
+	}
+	z, ok := readAs[*values.ZSetValue](c, c.args[1])
+	switch {
+	case !ok:
+	case z == nil:
+		c.out.Int(0)
+	default:
+		from, to := r.span(z)
+		c.number(to - from)
+	}
+}
+
+func zremrangebyrankCommand(c *call)  { zremrange(c, zrange{by: byRank, limit: -1}) }
+func zremrangebyscoreCommand(c *call) { zremrange(c, zrange{by: byScore, limit: -1}) }
+func zremrangebylexCommand(c *call)   { zremrange(c, zrange{by: byLex, limit: -1}) }
+
+func zremrange(c *call, r zrange) {
+	if !r.ends(c, 2, 3) {
+		return
+	}
+	key := c.args[1]
+	z, ok := writeAs[*values.ZSetValue](c, key)
+	if !ok {
+		return
+	}
+	n := 0
+	if z != nil {
+		from, to := r.span(z)
+		n = to - from
+		z.RemoveRanks(from, to)
+	}
+	c.zremoved(key, z, n, c.cmd.Name)
+	c.number(n)
+}
+
+// scanScore is a score as ZSCAN says it. Redis has two ways: what a listpack holds is the shortest text, what a skip list holds is printed
+// as a long double of 17 digits.
+func scanScore(score float64, large bool) string {
+	var buf [40]byte
+	if !large || math.IsInf(score, 0) {
+		return string(resp.AppendDouble(buf[:0], score))
+	}
+	return string(appendG17(buf[:0], score))
+}
+
+// appendG17 appends f as C's "%.17g" does.
+func appendG17(dst []byte, f float64) []byte {
+	start := len(dst)
+	dst = strconv.AppendFloat(dst, f, 'e', 16, 64)
+	e := len(dst) - 1
+	for dst[e] != 'e' {
+		e--
+	}
+	exp, _ := strconv.Atoi(string(dst[e+1:]))
+	if exp < -4 || exp >= 17 {
+		tail := string(dst[e:]) // Go has two digits at least, as C
+		return append(trimZeros(dst[:e]), tail...)
+	}
+	return trimZeros(strconv.AppendFloat(dst[:start], f, 'f', 16-exp, 64))
+}
+
+// trimZeros takes the zeros at the end of a decimal fraction away.
+func trimZeros(b []byte) []byte {
+	point := false
+	for _, c := range b {
+		point = point || c == '.'
+	}
+	if !point {
+		return b
+	}
+	for b[len(b)-1] == '0' {
+		b = b[:len(b)-1]
+	}
+	if b[len(b)-1] == '.' {
+		b = b[:len(b)-1]
+	}
+	return b
+}

@@ -1,0 +1,359 @@
+package engine
+
+import (
+	"math"
+
+	"github.com/mayflycache/mayfly/internal/expiry"
+	"github.com/mayflycache/mayfly/internal/redis/values"
+)
+
+// stringCommands store and fetch whole strings. Parts of them are in ranges.go, numbers in counters.go, bits in bits.go.
+var stringCommands = []Command{
+	{Name: "set", Arity: -3, Flags: Write | DenyOOM, Cats: CatString, Keys: oneKey, run: setCommand},
+	{Name: "setnx", Arity: 3, Flags: Write | DenyOOM | Fast, Cats: CatString, Keys: oneKey, run: setnxCommand},
+	{Name: "setex", Arity: 4, Flags: Write | DenyOOM, Cats: CatString, Keys: oneKey, run: setexCommand},
+	{Name: "psetex", Arity: 4, Flags: Write | DenyOOM, Cats: CatString, Keys: oneKey, run: psetexCommand},
+	{Name: "get", Arity: 2, Flags: ReadOnly | Fast, Cats: CatString, Keys: oneKey, run: getCommand},
+	{Name: "getex", Arity: -2, Flags: Write | Fast, Cats: CatString, Keys: oneKey, run: getexCommand},
+	{Name: "getdel", Arity: 2, Flags: Write | Fast, Cats: CatString, Keys: oneKey, run: getdelCommand},
+	{Name: "getset", Arity: 3, Flags: Write | DenyOOM | Fast, Cats: CatString, Keys: oneKey, run: getsetCommand},
+	{Name: "mget", Arity: -2, Flags: ReadOnly | Fast, Cats: CatString, Keys: allKeys, run: mgetCommand},
+	{Name: "mset", Arity: -3, Flags: Write | DenyOOM, Cats: CatString, Keys: pairKeys, run: msetCommand},
+	{Name: "msetnx", Arity: -3, Flags: Write | DenyOOM, Cats: CatString, Keys: pairKeys, run: msetnxCommand},
+}
+
+// pairKeys is every other argument.
+var pairKeys = Keys{First: 1, Last: -1, Step: 2}
+
+// expireOption is the one option of several that says when a value ends.
+type expireOption uint8
+
+const (
+	noExpire expireOption = iota
+	expireEX
+	expirePX
+	expireEXAT
+	expirePXAT
+	keepTTL
+	persist
+)
+
+// expireWord returns the option that argument i is, noExpire if none.
+func (c *call) expireWord(i int) expireOption {
+	switch {
+	case c.is(i, "EX"):
+		return expireEX
+	case c.is(i, "PX"):
+		return expirePX
+	case c.is(i, "EXAT"):
+		return expireEXAT
+	case c.is(i, "PXAT"):
+		return expirePXAT
+	case c.is(i, "KEEPTTL"):
+		return keepTTL
+	case c.is(i, "PERSIST"):
+		return persist
+	}
+	return noExpire
+}
+
+// timed reports whether the option is followed by a time.
+func (o expireOption) timed() bool { return expireEX <= o && o <= expirePXAT }
+
+// setOptions are the options of SET and GETEX.
+type setOptions struct {
+	nx, xx, get bool
+	expire      expireOption
+	time        []byte // that follows expire
+}
+
+// parseSetOptions reads the arguments from i on, as SET or, if getex, as GETEX takes them. Repeating an option is allowed, and the last counts.
+func (c *call) parseSetOptions(i int, getex bool) (o setOptions, ok bool) {
+	for ; i < len(c.args); i++ {
+		word := c.expireWord(i)
+		switch {
+		case word == keepTTL && !getex || word == persist && getex:
+			ok = o.expire == noExpire || o.expire == word
+		case word.timed():
+			if ok = (o.expire == noExpire || o.expire == word) && i+1 < len(c.args); ok {
+				i++
+				o.time = c.args[i]
+			}
+		case getex:
+			ok = false
+		case c.is(i, "NX"):
+			o.nx, ok = true, !o.xx
+		case c.is(i, "XX"):
+			o.xx, ok = true, !o.nx
+		case c.is(i, "GET"):
+			o.get, ok = true, true
+		default:
+			ok = false
+		}
+		if !ok {
+			c.fail(errSyntax)
+			return o, false
+		}
+		if word != noExpire {
+			o.expire = word
+		}
+	}
+	return o, true
+}
+
+// deadline is the absolute time in milliseconds that o names, None if it names none.
+func (c *call) deadline(o setOptions) (ms int64, ok bool) {
+	if !o.expire.timed() {
+		return expiry.None, true
+	}
+	n, ok := values.ParseInt(o.time)
+	if !ok {
+		c.fail(errNotInteger)
+		return 0, false
+	}
+	seconds := o.expire == expireEX || o.expire == expireEXAT
+	if n <= 0 || seconds && n > math.MaxInt64/1000 {
+		c.fail(invalidExpire(c.cmd.Name))
+		return 0, false
+	}
+	if seconds {
+		n *= 1000
+	}
+	if o.expire == expireEX || o.expire == expirePX {
+		n += c.e.ms
+	}
+	if n <= 0 { // it overflowed
+		c.fail(invalidExpire(c.cmd.Name))
+		return 0, false
+	}
+	return n, true
+}
+
+func setCommand(c *call) {
+	o, ok := c.parseSetOptions(3, false)
+	if !ok {
+		return
+	}
+	switch c.store(c.args[1], c.args[2], o) {
+	case stored:
+		c.ok()
+	case refused:
+		c.out.Null()
+	}
+}
+
+// What became of a store. answered: there was an error, or GET asked for the old value; the reply is written.
+const (
+	answered = iota
+	stored
+	refused
+)
+
+// store is SET and its older forms.
+//
+// A deadline that has passed already is no reason not to store: the key is there, dead, and its expiry is an event like any other.
+// (Rules S08 and N06.)
+func (c *call) store(key, value []byte, o setOptions) int {
+	ms, ok := c.deadline(o)
+	if !ok {
+		return answered
+	}
+	if o.get && !c.get(key) {
+		return answered
+	}
+	old := c.write(key)
+	if o.nx && old != nil || o.xx && old == nil {
+		if o.get {
+			return answered
+		}
+		return refused
+	}
+	obj := c.setString(old, key, value, o.expire != noExpire)
+	c.changed(key, 1)
+	c.notify(notifyString, "set", key)
+	if o.expire.timed() {
+		c.setDeadline(obj, ms)
+		c.notify(notifyGeneric, "expire", key)
+	}
+	if c.recording() && (o.get || c.cmd.Name != "set" || o.expire.timed()) {
+		switch {
+		case o.expire.timed():
+			c.rewrite([]byte("SET"), key, value, []byte("PXAT"), decimal(ms))
+		case o.expire == keepTTL:
+			c.rewrite([]byte("SET"), key, value, []byte("KEEPTTL"))
+		default:
+			c.rewrite([]byte("SET"), key, value)
+		}
+	}
+	if o.get {
+		return answered
+	}
+	return stored
+}
+
+func setnxCommand(c *call) {
+	c.yes(c.store(c.args[1], c.args[2], setOptions{nx: true}) == stored)
+}
+
+func setexCommand(c *call) { c.setFor(expireEX) }
+
+func psetexCommand(c *call) { c.setFor(expirePX) }
+
+func (c *call) setFor(unit expireOption) {
+	if c.store(c.args[1], c.args[3], setOptions{expire: unit, time: c.args[2]}) == stored {
+		c.ok()
+	}
+}
+
+func getCommand(c *call) { c.get(c.args[1]) }
+
+// get replies the string at key, or null. It returns false where the type is another, which was replied.
+func (c *call) get(key []byte) bool {
+	o, ok := c.readString(key)
+	if !ok {
+		return false
+	}
+	c.reply(o)
+	return true
+}
+
+// reply replies the string of o, null if it is nil.
+func (c *call) reply(o *object) {
+	if o == nil {
+		c.out.Null()
+	} else {
+		c.out.Bulk(o.str)
+	}
+}
+
+func getexCommand(c *call) {
+	options, ok := c.parseSetOptions(2, true)
+	if !ok {
+		return
+	}
+	key := c.args[1]
+	o, ok := c.readString(key)
+	if !ok {
+		return
+	}
+	if o == nil {
+		c.out.Null()
+		return
+	}
+	ms, ok := c.deadline(options)
+	if !ok {
+		return
+	}
+	c.reply(o)
+	absolute := options.expire == expireEXAT || options.expire == expirePXAT
+	switch {
+	case absolute && ms <= c.e.ms:
+		c.expireNow(key)
+	case options.expire.timed():
+		c.setDeadline(o, ms)
+		c.changed(key, 1)
+		c.notify(notifyGeneric, "expire", key)
+		if c.recording() {
+			c.rewrite([]byte("PEXPIREAT"), key, decimal(ms))
+		}
+	case options.expire == persist && c.db.deadline(o) != expiry.None:
+		c.setDeadline(o, expiry.None)
+		c.changed(key, 1)
+		c.notify(notifyGeneric, "persist", key)
+		if c.recording() {
+			c.rewrite([]byte("PERSIST"), key)
+		}
+	}
+}
+
+// expireNow removes a key that was given a deadline in the past.
+func (c *call) expireNow(key []byte) {
+	c.remove(key)
+	c.changed(key, 1)
+	c.notify(notifyGeneric, "del", key)
+	if c.recording() {
+		c.rewrite(c.e.removalVerb(), key)
+	}
+}
+
+func getdelCommand(c *call) {
+	key := c.args[1]
+	o, ok := c.readString(key)
+	if !ok {
+		return
+	}
+	c.reply(o)
+	if o == nil {
+		return
+	}
+	c.remove(key)
+	c.changed(key, 1)
+	c.notify(notifyGeneric, "del", key)
+	if c.recording() {
+		c.rewrite([]byte("DEL"), key)
+	}
+}
+
+func getsetCommand(c *call) {
+	if !c.get(c.args[1]) {
+		return
+	}
+	c.put(c.args[1], c.args[2])
+	if c.recording() {
+		c.rewrite([]byte("SET"), c.args[1], c.args[2])
+	}
+}
+
+// put stores value, without a deadline.
+func (c *call) put(key, value []byte) {
+	c.setString(c.write(key), key, value, false)
+	c.changed(key, 1)
+	c.notify(notifyString, "set", key)
+}
+
+func mgetCommand(c *call) {
+	c.out.Array(len(c.args) - 1)
+	for _, key := range c.args[1:] {
+		if o := c.read(key); o != nil && o.kind() == values.String {
+			c.out.Bulk(o.str)
+		} else {
+			c.out.Null()
+		}
+	}
+}
+
+func msetCommand(c *call) {
+	if c.paired() {
+		c.putAll()
+		c.ok()
+	}
+}
+
+func msetnxCommand(c *call) {
+	if !c.paired() {
+		return
+	}
+	for i := 1; i < len(c.args); i += 2 {
+		if c.write(c.args[i]) != nil {
+			c.out.Int(0)
+			return
+		}
+	}
+	c.putAll()
+	c.out.Int(1)
+}
+
+// paired reports whether every key has a value; if not, it replies so.
+func (c *call) paired() bool {
+	if len(c.args)%2 == 0 {
+		c.fail(wrongArity(c.cmd.Name))
+		return false
+	}
+	return true
+}
+
+func (c *call) putAll() {
+	for i := 1; i < len(c.args); i += 2 {
+		c.put(c.args[i], c.args[i+1])
+	}
+}

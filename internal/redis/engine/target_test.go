@@ -1,0 +1,120 @@
+package engine
+
+import (
+	"bufio"
+	"fmt"
+	"io"
+	"net"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mayflycache/mayfly/internal/redis/resp"
+	"github.com/mayflycache/mayfly/internal/testkit/realredis"
+)
+
+// target is what a rule is played on: a stage, or a real Redis.
+type target interface {
+	name() string
+	do(who string, args ...string) string // a command on a connection; its reply
+	take(who string) string               // what came to a connection unasked
+	sleep(ms int)
+	close()
+}
+
+// realTarget is a real server over TCP.
+type realTarget struct {
+	t     *testing.T
+	addr  string
+	conns map[string]*realConn
+}
+
+type realConn struct {
+	net.Conn
+	*resp.Reader
+}
+
+// realServer starts the Redis to compare with.
+func realServer(t *testing.T) string {
+	return realredis.Start(t, realredis.Options{Config: []string{"enable-debug-command yes"}}).Addr()
+}
+
+// newRealTarget returns the server at addr as it was after its start, but for its figures.
+func newRealTarget(t *testing.T, addr string) *realTarget {
+	r := &realTarget{t: t, addr: addr, conns: map[string]*realConn{}}
+	for _, line := range []string{
+		"FLUSHALL", "SCRIPT FLUSH", "DEBUG SET-ACTIVE-EXPIRE 1", `CONFIG SET notify-keyspace-events "" maxmemory 0 maxmemory-policy noeviction lazyfree-lazy-expire no`,
+	} {
+		if reply := r.do("", words(line)...); reply != "+OK" {
+			t.Fatalf("%s: %s", line, reply)
+		}
+	}
+	return r
+}
+
+func (r *realTarget) name() string { return "Redis" }
+
+func (r *realTarget) conn(who string) *realConn {
+	if r.conns[who] == nil {
+		c, err := net.Dial("tcp", r.addr)
+		if err != nil {
+			r.t.Fatal(err)
+		}
+		r.conns[who] = &realConn{c, resp.NewReader(c)}
+	}
+	return r.conns[who]
+}
+
+func (r *realTarget) do(who string, args ...string) string {
+	c := r.conn(who)
+	if err := c.send(args); err != nil {
+		r.t.Fatal(err)
+	}
+	for {
+		v, err := c.Read()
+		if err == io.EOF {
+			return ""
+		}
+		if err != nil {
+			r.t.Fatalf("%q: %v", args, err)
+		}
+		if v.Kind != '>' { // a push that was on its way is kept by nobody: rules take theirs first
+			return notation(v)
+		}
+	}
+}
+
+// send sends a command, and gives the reply some time to come.
+func (c *realConn) send(args []string) error {
+	w := bufio.NewWriter(c)
+	fmt.Fprintf(w, "*%d\r\n", len(args))
+	for _, a := range args {
+		fmt.Fprintf(w, "$%d\r\n%s\r\n", len(a), a)
+	}
+	c.SetReadDeadline(time.Now().Add(time.Minute))
+	return w.Flush()
+}
+
+func (c *realConn) Read() (resp.Value, error) { return c.Reader.Read() }
+
+func (r *realTarget) take(who string) string {
+	c := r.conn(who)
+	var out []string
+	for {
+		c.SetReadDeadline(time.Now().Add(50 * time.Millisecond))
+		v, err := c.Read()
+		if err != nil {
+			return strings.Join(out, " ")
+		}
+		out = append(out, notation(v))
+	}
+}
+
+// sleep is a rule's own @sleep: a real server's clock can only be waited for.
+func (r *realTarget) sleep(ms int) { <-time.After(time.Duration(ms) * time.Millisecond) }
+
+func (r *realTarget) close() {
+	for _, c := range r.conns {
+		c.Close()
+	}
+}

@@ -1,0 +1,112 @@
+package script_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/mayflycache/mayfly/internal/redis/resp"
+	"github.com/mayflycache/mayfly/internal/redis/script"
+)
+
+func eval(t testing.TB, source string, args ...string) string {
+	t.Helper()
+	chunk, err := script.Compile("sum", source)
+	if err != nil {
+		return err.Error()
+	}
+	var argv [][]byte
+	for _, a := range args {
+		argv = append(argv, []byte(a))
+	}
+	run := script.NewMachine(echo{}).Start(chunk, nil, argv)
+	for !run.Step() {
+	}
+	var out resp.Writer
+	run.Reply(&out)
+	return string(out.Bytes())
+}
+
+func TestJSON(t *testing.T) {
+	for _, c := range []struct{ source, want string }{
+		{`return cjson.encode(cjson.decode(ARGV[1]))`, "$10\r\n[1,2,[{}]]\r\n"},
+		{`return cjson.encode(0.1)`, "$3\r\n0.1\r\n"},
+		{`return cjson.encode(1/3)`, "$16\r\n0.33333333333333\r\n"},
+		{`return cjson.encode(123456789012345)`, "$19\r\n1.2345678901234e+14\r\n"},
+		{`return cjson.encode('\1\127é')`, "$16\r\n\"\\u0001\\u007fé\"\r\n"},
+		{`return cjson.decode('"\\ud83d\\ude00"')`, "$4\r\n😀\r\n"},
+		{`return cjson.decode('1e3')`, ":1000\r\n"},
+		{`local t={} t[1]=t return cjson.encode(t)`, "-ERR user_script:1: Cannot serialise, excessive depth (1001) script: sum, on @user_script:1.\r\n"},
+		{`return cjson.encode({[true]=1})`, "-ERR user_script:1: Cannot serialise table: table key must be a number or string script: sum, on @user_script:1.\r\n"},
+		{`return cjson.encode(0/0)`, "-ERR user_script:1: Cannot serialise number: must not be NaN or Inf script: sum, on @user_script:1.\r\n"},
+		{`return cjson.decode('[1,2')`, "-ERR user_script:1: Expected comma or array end but found T_END at character 5 script: sum, on @user_script:1.\r\n"},
+		{`return cjson.decode('{"a" 1}')`, "-ERR user_script:1: Expected colon but found invalid token at character 6 script: sum, on @user_script:1.\r\n"},
+	} {
+		if got := eval(t, c.source, "[1, 2, [{}]]"); got != c.want {
+			t.Errorf("%s\n got %q\nwant %q", c.source, got, c.want)
+		}
+	}
+}
+
+func FuzzDecode(f *testing.F) {
+	for _, s := range []string{`{"a":[1,null,true,"\u00e9\n"]}`, `[[[[`, `"\ud83d`, `-`, `1e999`, "\"\x00\xff"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		if got := eval(t, `return cjson.encode(cjson.decode(ARGV[1]))`, text); got == "" {
+			t.Error("no reply")
+		}
+	})
+}
+
+// A script may do anything; it ends with a reply, and the next one finds the sandbox as it was.
+func FuzzScripts(f *testing.F) {
+	for _, s := range []string{"return 1", "return redis.call('x')", "error({})", "error(nil)", "return string.rep('x',10)", "local function f() return f() end",
+		"return setmetatable({},{__index=function() error('x') end}).y", "KEYS[1]=2 return KEYS", "for k in pairs(_G) do end"} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, source string) {
+		for _, slow := range []string{"while", "for", "repeat", "goto", "rep", "gsub", "function", "find", "match", "format"} {
+			if strings.Contains(source, slow) {
+				t.Skip("may run for ever")
+			}
+		}
+		if got := eval(t, source); got == "" {
+			t.Error("no reply")
+		}
+	})
+}
+
+func TestGlobalsSurviveNothing(t *testing.T) {
+	m := script.NewMachine(echo{})
+	for i, source := range []string{
+		"rawset(_G, 'x', 1)", "x = 1", "_G.x = 1", "string.len = nil", "getmetatable('').__index = nil", "setmetatable(string, {})", "table.x = 1", "math.random = nil",
+		"return x or string.len('abc')",
+	} {
+		chunk, err := script.Compile("sum", source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		run := m.Start(chunk, nil, nil)
+		for !run.Step() {
+		}
+		var out resp.Writer
+		if run.Reply(&out); !strings.HasPrefix(string(out.Bytes()), "-") {
+			t.Errorf("%d: %s: %q", i, source, out.Bytes())
+		}
+	}
+	if got := eval(t, "return {string.len('abc'), ('abc'):len()}"); got != "*2\r\n:3\r\n:3\r\n" {
+		t.Errorf("string is broken: %q", got)
+	}
+}
+
+func TestSteps(t *testing.T) {
+	chunk, _ := script.Compile("sum", "local n=0 for i=1,1000000 do n=n+1 end return n")
+	run := script.NewMachine(echo{}).Start(chunk, nil, nil)
+	steps := 1
+	for !run.Step() {
+		steps++
+	}
+	if steps < 10 || steps > 200 {
+		t.Errorf("a million turns took %d steps", steps)
+	}
+}

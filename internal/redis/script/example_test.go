@@ -1,0 +1,29 @@
+package script_test
+
+import (
+	"fmt"
+
+	"github.com/mayflycache/mayfly/internal/redis/resp"
+	"github.com/mayflycache/mayfly/internal/redis/script"
+)
+
+// echo is a host that knows one command.
+type echo struct{}
+
+func (echo) Version() string           { return "8.0.2" }
+func (echo) SetProto(int)              {}
+func (echo) Call(args [][]byte) []byte { return []byte("+" + string(args[0]) + "\r\n") }
+
+func Example() {
+	chunk, err := script.Compile("sum", "local r = redis.call('ping') return {r.ok, KEYS[1], cjson.encode({1, 2})}")
+	if err != nil {
+		panic(err)
+	}
+	run := script.NewMachine(echo{}).Start(chunk, [][]byte{[]byte("key")}, nil)
+	for !run.Step() {
+	}
+	var out resp.Writer
+	run.Reply(&out)
+	fmt.Printf("%q\n", out.Bytes())
+	// Output: "*3\r\n$4\r\nping\r\n$3\r\nkey\r\n$5\r\n[1,2]\r\n"
+}

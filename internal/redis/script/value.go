@@ -1,0 +1,169 @@
+package script
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+
+	"github.com/mayflycache/mayfly/internal/redis/resp"
+)
+
+// value turns the first reply of b into a Lua value: statuses and errors are tables with ok and err, null is false in RESP2 and nil in
+// RESP3, and what only RESP3 has are tables with one field that names it.
+func (m *Machine) value(b []byte) (v lua.LValue, rest []byte) {
+	l := m.state
+	end := bytes.IndexByte(b, '\r')
+	head, rest := b[1:end], b[end+2:]
+	size := func() int {
+		n, _ := strconv.Atoi(string(head))
+		return n
+	}
+	named := func(name string, v lua.LValue) *lua.LTable {
+		t := l.CreateTable(0, 1)
+		t.RawSetString(name, v)
+		return t
+	}
+	switch b[0] {
+	case '+':
+		return named("ok", lua.LString(head)), rest
+	case '-':
+		return named("err", lua.LString(head)), rest
+	case ':':
+		n, _ := strconv.ParseInt(string(head), 10, 64)
+		return lua.LNumber(n), rest
+	case '$':
+		n := size()
+		if n < 0 {
+			return lua.LFalse, rest
+		}
+		return lua.LString(rest[:n]), rest[n+2:]
+	case '*', '>':
+		n := size()
+		if n < 0 {
+			return lua.LFalse, rest
+		}
+		t := l.CreateTable(n, 0)
+		for i := range n {
+			v, rest = m.value(rest)
+			t.RawSetInt(i+1, v) // a nil leaves a hole
+		}
+		return t, rest
+	case '%':
+		t := l.NewTable()
+		for range size() {
+			var key lua.LValue
+			key, rest = m.value(rest)
+			v, rest = m.value(rest)
+			t.RawSet(key, v)
+		}
+		return named("map", t), rest
+	case '~':
+		t := l.NewTable()
+		for range size() {
+			v, rest = m.value(rest)
+			t.RawSet(v, lua.LTrue)
+		}
+		return named("set", t), rest
+	case ',':
+		f, _ := strconv.ParseFloat(string(head), 64)
+		return named("double", lua.LNumber(f)), rest
+	case '#':
+		return lua.LBool(head[0] == 't'), rest
+	case '(':
+		return named("big_number", lua.LString(head)), rest
+	case '=':
+		n := size()
+		t := l.CreateTable(0, 2)
+		t.RawSetString("format", lua.LString(rest[:3]))
+		t.RawSetString("string", lua.LString(rest[4:n]))
+		return named("verbatim_string", t), rest[n+2:]
+	}
+	return lua.LNil, rest // '_'
+}
+
+// reply writes what a script returned: a list up to its first nil, a number without its fraction.
+func (m *Machine) reply(w *resp.Writer, v lua.LValue) {
+	switch v := v.(type) {
+	case lua.LString:
+		w.BulkString(string(v))
+	case lua.LNumber:
+		w.Int(whole(float64(v)))
+	case lua.LBool:
+		switch {
+		case m.proto == 3:
+			w.Bool(bool(v))
+		case bool(v):
+			w.Int(1)
+		default:
+			w.Null()
+		}
+	case *lua.LTable:
+		m.replyTable(w, v)
+	default:
+		w.Null()
+	}
+}
+
+func (m *Machine) replyTable(w *resp.Writer, t *lua.LTable) {
+	if err, ok := t.RawGetString("err").(lua.LString); ok {
+		w.Error(string(err))
+		return
+	}
+	if status, ok := t.RawGetString("ok").(lua.LString); ok {
+		w.Simple(oneLine(string(status)))
+		return
+	}
+	if f, ok := t.RawGetString("double").(lua.LNumber); ok {
+		w.Double(float64(f))
+		return
+	}
+	if entries, ok := t.RawGetString("map").(*lua.LTable); ok {
+		w.Map(length(entries))
+		entries.ForEach(func(k, v lua.LValue) {
+			m.reply(w, k)
+			m.reply(w, v)
+		})
+		return
+	}
+	if members, ok := t.RawGetString("set").(*lua.LTable); ok {
+		w.Set(length(members))
+		members.ForEach(func(k, _ lua.LValue) { m.reply(w, k) })
+		return
+	}
+	if digits, ok := t.RawGetString("big_number").(lua.LString); ok {
+		w.BigNumber(oneLine(string(digits)))
+		return
+	}
+	if text, ok := t.RawGetString("verbatim_string").(*lua.LTable); ok {
+		w.Verbatim(lua.LVAsString(text.RawGetString("format")), lua.LVAsString(text.RawGetString("string")))
+		return
+	}
+	n := 0
+	for t.RawGetInt(n+1) != lua.LNil {
+		n++
+	}
+	w.Array(n)
+	for i := range n {
+		m.reply(w, t.RawGetInt(i+1))
+	}
+}
+
+func length(t *lua.LTable) (n int) {
+	t.ForEach(func(_, _ lua.LValue) { n++ })
+	return n
+}
+
+var lineBreaks = strings.NewReplacer("\r", " ", "\n", " ")
+
+func oneLine(s string) string { return lineBreaks.Replace(s) }
+
+// whole is C's conversion of a double to 64 bits: what does not fit is the smallest number.
+func whole(f float64) int64 {
+	if math.IsNaN(f) || f >= 1<<63 || f < -1<<63 {
+		return math.MinInt64
+	}
+	return int64(f)
+}

@@ -1,0 +1,223 @@
+package server
+
+import (
+	"errors"
+	"net"
+	"os"
+	"sync"
+	"time"
+
+	"github.com/mayflycache/mayfly/internal/redis/engine"
+	"github.com/mayflycache/mayfly/internal/redis/resp"
+)
+
+const (
+	turnCommands = 1024    // commands run at most before others get the lock
+	turnOutput   = 1 << 20 // bytes replied at most before they are written
+	maxInput     = 1 << 30 // bytes that may wait to be run: Redis's client-query-buffer-limit
+)
+
+// conn is one connection. Its goroutine reads, runs and writes; others may only post, flush, wake and cut it.
+type conn struct {
+	server *Server
+	nc     net.Conn
+	in     resp.Parser // of the connection's goroutine
+
+	engine  *engine.Engine // the session's, for the connection's whole life: Restart gives the server another
+	session *engine.Session
+	unread  bool // guarded by server.mu: the session waits, and commands have arrived after the one that made it wait
+
+	gone chan struct{} // closed when the connection was cut
+	once sync.Once
+
+	outbox
+	woken  wakeup // guarded by outbox.mu
+	ending bool   // of the connection's goroutine: nothing more is to be read
+}
+
+// wakeup is why a connection's goroutine was called back from reading.
+type wakeup uint8
+
+const (
+	resuming wakeup = 1 << iota // the session's wait is over, and there are commands that were not run
+	leaving                     // the server closes
+)
+
+func newConn(s *Server, nc net.Conn) *conn {
+	c := &conn{server: s, nc: nc, gone: make(chan struct{})}
+	c.outbox.init(nc)
+	return c
+}
+
+// open opens the session, unless there are too many; server.mu is held.
+func (c *conn) open() {
+	s := c.server
+	if len(s.conns) >= s.options.MaxClients {
+		return
+	}
+	c.engine = s.engine
+	c.session = s.engine.NewSession(engine.SessionOptions{
+		Addr:      c.nc.RemoteAddr().String(),
+		LocalAddr: c.nc.LocalAddr().String(),
+		Now:       s.options.Clock(),
+	})
+	s.conns[c.session] = c
+}
+
+// serve is the connection's goroutine. It returns when the connection is closed and nobody writes to it any more.
+func (c *conn) serve() {
+	if c.session == nil {
+		c.nc.Write([]byte("-ERR max number of clients reached\r\n"))
+		c.nc.Close()
+		return
+	}
+	for !c.ending && c.read() {
+		for c.turn() == again {
+		}
+	}
+	c.server.mu.Lock()
+	c.engine.Drop(c.session)
+	c.server.unlock()
+	c.finish() // the peer may have stopped sending and still read
+	c.server.locked(func() { delete(c.server.conns, c.session) })
+	c.cut()
+}
+
+// read waits for more input, or to be woken. It reports false if the connection came to its end.
+func (c *conn) read() bool {
+	if idle := c.server.options.IdleTimeout; idle > 0 {
+		c.readWithin(idle)
+	}
+	n, err := c.in.Fill(c.nc)
+	if n > 0 || err == nil {
+		return c.in.Buffered() <= maxInput
+	}
+	if !errors.Is(err, os.ErrDeadlineExceeded) {
+		return false
+	}
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	why := c.woken
+	c.woken = 0
+	c.nc.SetReadDeadline(time.Time{})
+	c.ending = why&leaving != 0
+	return why != 0 // else it was idle for too long
+}
+
+// readWithin lets the next read last no longer than idle, unless the session has a reason to be quiet.
+func (c *conn) readWithin(idle time.Duration) {
+	var until time.Time
+	c.server.mu.Lock()
+	if !c.session.Waiting() && !c.session.Subscribed() {
+		until = time.Now().Add(idle)
+	}
+	c.server.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.woken == 0 {
+		c.nc.SetReadDeadline(until)
+	}
+}
+
+// wake calls the connection's goroutine back from reading.
+func (c *conn) wake(why wakeup) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.woken |= why
+	c.nc.SetReadDeadline(time.Unix(1, 0))
+}
+
+// cut closes the connection at once.
+func (c *conn) cut() {
+	c.once.Do(func() {
+		close(c.gone)
+		c.nc.Close()
+	})
+}
+
+func (c *conn) isCut() bool {
+	select {
+	case <-c.gone:
+		return true
+	default:
+		return false
+	}
+}
+
+// turn is one stay of the connection at the engine: it runs commands that have arrived, and writes their replies.
+func (c *conn) turn() next {
+	then := over
+	if c.server.enter(c) {
+		c.session.Out.Reuse(c.spare())
+		then = c.run()
+		c.post()
+	}
+	c.server.unlock()
+	c.flush()
+	c.ending = c.ending || then == over
+	return then
+}
+
+// next is what follows a turn.
+type next uint8
+
+const (
+	wait  next = iota // for more input
+	again             // there may be more to run
+	over              // close, once everything is written
+)
+
+// run runs commands until the input has no complete one, the session waits, or others should have a turn.
+func (c *conn) run() next {
+	c.in.MaxBulk = c.engine.MaxBulk()
+	for range turnCommands {
+		if c.session.Waiting() {
+			c.unread = c.in.Buffered() > 0
+			return wait
+		}
+		c.in.Unauthenticated = c.session.Anonymous()
+		args, err := c.in.Next()
+		if err != nil {
+			c.session.Out.Error("ERR " + err.Error())
+			return over
+		}
+		if args == nil {
+			return wait
+		}
+		outcome, ok := c.do(args)
+		switch {
+		case !ok || outcome == engine.Close:
+			return over
+		case outcome == engine.Stalled && !c.server.sleep(c):
+			return over
+		}
+		if c.session.Out.Len() > turnOutput {
+			break
+		}
+	}
+	return again
+}
+
+// do runs one command to its end, or to the end of the connection, and then it reports false.
+func (c *conn) do(args [][]byte) (outcome engine.Outcome, ok bool) {
+	if f := c.server.faults.Load(); f != nil {
+		return f.do(c, args)
+	}
+	return c.runCommand(args)
+}
+
+func (c *conn) runCommand(args [][]byte) (outcome engine.Outcome, ok bool) {
+	outcome = c.engine.Do(c.server.options.Clock(), c.session, args)
+	if outcome == engine.Yielded {
+		return c.server.script(c)
+	}
+	return outcome, true
+}
+
+// reset closes a connection that nobody serves, so that the peer's next read fails.
+func reset(nc net.Conn) {
+	if tcp, ok := nc.(*net.TCPConn); ok {
+		tcp.SetLinger(0)
+	}
+	nc.Close()
+}

@@ -1,0 +1,95 @@
+package server
+
+import (
+	"runtime"
+	"time"
+
+	"github.com/mayflycache/mayfly/internal/redis/engine"
+)
+
+// frost is why the server is frozen: nobody's command runs, nothing expires by itself, nothing goes out.
+type frost uint8
+
+const (
+	hung     frost = 1 << iota // Faults.Hang
+	asleep                     // DEBUG SLEEP
+	scripted                   // a script goes on that has not yet run for busy-reply-threshold
+)
+
+// freeze and thaw begin and end the frost for one reason; s.mu is held.
+func (s *Server) freeze(why frost) {
+	if s.frost == 0 {
+		s.frozen = make(chan struct{})
+	}
+	s.frost |= why
+}
+
+func (s *Server) thaw(why frost) {
+	if s.frost == 0 {
+		return
+	}
+	if s.frost &^= why; s.frost == 0 {
+		close(s.frozen)
+	}
+}
+
+// enter takes the lock for a turn of c, once the server is not frozen. It reports false if c was cut meanwhile.
+func (s *Server) enter(c *conn) bool {
+	s.mu.Lock()
+	return s.frost == 0 || s.awaitThaw(c)
+}
+
+// awaitThaw gives the lock back while the server is frozen and c is not cut. It reports false if c was cut.
+func (s *Server) awaitThaw(c *conn) bool {
+	for s.frost != 0 {
+		thawed := s.frozen
+		s.mu.Unlock()
+		select {
+		case <-thawed:
+			s.mu.Lock()
+		case <-c.gone:
+			s.mu.Lock()
+			return false
+		}
+	}
+	return true
+}
+
+// sleep keeps c, and everybody, until the engine's stall is over. It reports false if c was cut meanwhile.
+func (s *Server) sleep(c *conn) bool {
+	if s.stall = s.engine.StalledUntil(); s.stall == 0 {
+		return true
+	}
+	s.freeze(asleep)
+	s.alarm.arm(s)
+	return s.awaitThaw(c)
+}
+
+// script goes on with a script of c that yielded, until it ends. Nobody else runs meanwhile, but once the engine is Busy others come in
+// between, to be told so and perhaps to kill the script. It reports false if c was cut and nobody is left whom the script concerns.
+func (s *Server) script(c *conn) (engine.Outcome, bool) {
+	defer s.thaw(scripted)
+	for {
+		if c.engine.Busy() {
+			s.thaw(scripted)
+		} else {
+			s.freeze(scripted)
+		}
+		before := s.options.Clock()
+		c.post() // what was replied before the script
+		s.unlock()
+		c.flush()
+		runtime.Gosched()
+		if s.options.Clock() == before {
+			// A clock that stands still is that of a synctest bubble: it moves when everybody waits.
+			time.Sleep(time.Millisecond)
+		}
+		s.mu.Lock()
+		if c.isCut() && (s.closed || s.engine != c.engine) {
+			return engine.Close, false
+		}
+		if outcome := c.engine.Resume(s.options.Clock(), c.session); outcome != engine.Yielded {
+			return outcome, true
+		}
+	}
+}

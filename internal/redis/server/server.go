@@ -1,0 +1,316 @@
+// Package server brings connections to an engine: it reads commands, runs them one at a time under one lock, and writes the
+// replies. It knows nothing of what commands mean.
+//
+//	s, err := server.New(engine.New(engine.Options{}), server.Options{})
+//	go s.Serve(listener)                               // TCP, unix, anything
+//	rdb := redis.NewClient(&redis.Options{Dialer: s.Dial}) // or in memory
+//	defer s.Close(ctx)
+//
+// A connection has one goroutine. It reads, takes the lock, runs every complete command that has arrived, gives the lock back, and writes:
+// a pipeline costs one read and one write. Replies never wait for a slow reader while the lock is held, and a client that sends without
+// reading is buffered, as Redis does: what the connection does not take at once is left to a second goroutine, which ends when it is done.
+// What others have to say to a connection (pushes, the end of a wait) is written by whoever caused it, or by that second goroutine.
+package server
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net"
+	"sync"
+	"sync/atomic"
+	"syscall"
+	"time"
+
+	"github.com/mayflycache/mayfly/internal/redis/engine"
+)
+
+// Options set up a Server. The zero value serves like a Redis without configuration.
+type Options struct {
+	// Clock returns the time in unix microseconds, and is asked once for every command. Nil is the wall clock. Tell [Server.CatchUp]
+	// when it was set.
+	Clock func() int64
+
+	MaxClients  int           // connections at a time; 0 means 10000
+	IdleTimeout time.Duration // a connection that asked nothing for so long is closed, unless it waits or listens; 0 means never
+
+	// Broadcast, if the engine is a node of a cluster, brings a message to every other node: it calls their Receive. It is called for one message at
+	// a time.
+	Broadcast func(engine.Message)
+
+	// Subscribers limits what is kept for a subscriber that does not read. The zero value is Redis's 32mb 8mb 60.
+	Subscribers Limit
+}
+
+// A Limit says when a connection that does not read is cut: when more than Hard bytes wait for it, or more than Soft for longer than For.
+type Limit struct {
+	Hard, Soft int
+	For        time.Duration
+}
+
+func (o *Options) validate() error {
+	if o.Clock == nil {
+		o.Clock = func() int64 { return time.Now().UnixMicro() }
+	}
+	if o.MaxClients == 0 {
+		o.MaxClients = 10_000
+	}
+	if o.Subscribers == (Limit{}) {
+		o.Subscribers = Limit{Hard: 32 << 20, Soft: 8 << 20, For: time.Minute}
+	}
+	switch {
+	case o.MaxClients < 0:
+		return fmt.Errorf("server: Options.MaxClients must be at least 1, got %d", o.MaxClients)
+	case o.IdleTimeout < 0:
+		return fmt.Errorf("server: Options.IdleTimeout must not be negative, got %v", o.IdleTimeout)
+	case o.Subscribers.Hard <= 0 || o.Subscribers.Soft <= 0 || o.Subscribers.For < 0:
+		return fmt.Errorf("server: Options.Subscribers must be positive, got %+v", o.Subscribers)
+	}
+	return nil
+}
+
+// Server serves one engine. Its methods are safe for concurrent use.
+type Server struct {
+	options Options
+	faults  atomic.Pointer[Faults]
+	dialed  atomic.Int64
+	bus     sync.Mutex     // held to broadcast; taken while no mu is held
+	work    sync.WaitGroup // every goroutine of the server; grows only while mu is held and closed is false
+
+	mu        sync.Mutex // guards the engine and what follows
+	engine    *engine.Engine
+	conns     map[*engine.Session]*conn
+	listeners map[net.Listener]struct{}
+	closed    bool
+	alarm     alarm
+	ticked    time.Duration // spent in the engine's ticks
+	frost     frost
+	frozen    chan struct{} // closed when the frost is over
+	stall     int64         // DEBUG SLEEP lasts until then, in unix microseconds; 0: there is none
+
+	outgoing, incoming []engine.Message // to and from the other nodes of a cluster
+}
+
+// New returns a server of e, which is the server's from now on. It serves nobody until Serve or Dial is called.
+func New(e *engine.Engine, o Options) (*Server, error) {
+	if err := o.validate(); err != nil {
+		return nil, err
+	}
+	return &Server{
+		options:   o,
+		engine:    e,
+		conns:     make(map[*engine.Session]*conn),
+		listeners: make(map[net.Listener]struct{}),
+	}, nil
+}
+
+// Serve accepts connections from l until the server or l is closed, and closes l. It returns nil if the server was closed.
+func (s *Server) Serve(l net.Listener) error {
+	defer l.Close()
+	if !s.begin(func() { s.listeners[l] = struct{}{} }) {
+		return nil
+	}
+	defer s.work.Done()
+	defer s.locked(func() { delete(s.listeners, l) })
+	for {
+		nc, err := l.Accept()
+		switch {
+		case err == nil:
+			s.ServeConn(nc)
+		case errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE):
+			// No file left for a connection: others will end. As net/http does.
+			time.Sleep(5 * time.Millisecond)
+		default:
+			if s.isClosed() {
+				return nil
+			}
+			return fmt.Errorf("server: accept: %w", err)
+		}
+	}
+}
+
+// ServeConn serves nc, and closes it in the end. It does not wait.
+func (s *Server) ServeConn(nc net.Conn) {
+	c := newConn(s, nc)
+	if s.refuses() || !s.begin(c.open) {
+		reset(nc)
+		return
+	}
+	go func() {
+		defer s.work.Done()
+		c.serve()
+	}()
+}
+
+// Dial returns the client's end of a new connection in memory. Network and address are ignored: it is a Dialer for
+// redis.Options.
+func (s *Server) Dial(_ context.Context, _, _ string) (net.Conn, error) {
+	client, server := newPipe(s.dialed.Add(1))
+	if s.isClosed() || s.refuses() {
+		return nil, &net.OpError{Op: "dial", Net: pipeNetwork, Addr: client.RemoteAddr(), Err: syscall.ECONNREFUSED}
+	}
+	s.ServeConn(server)
+	return client, nil
+}
+
+// Do calls f with the engine, while no command runs, and then delivers what came of it: pushes, ends of waits. f is given the clock's time.
+func (s *Server) Do(f func(now int64, e *engine.Engine)) {
+	s.mu.Lock()
+	f(s.options.Clock(), s.engine)
+	s.unlock()
+}
+
+// Figures returns the engine's, and the time spent so far in what it did by itself: removing what is over, and ending waits.
+func (s *Server) Figures() (f engine.Figures, ticked time.Duration) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.engine.Figures(s.options.Clock()), s.ticked
+}
+
+// CatchUp does what is due at the clock's time: keys and fields that expired are reaped, waits ended. Call it when the clock was moved. When it
+// returns, those who listen in memory (who wait in Read for pushes) have read the pushes that came of it, and subscribers among them read on;
+// or ctx ended, and its error is returned. Of a connection through the kernel nobody can know that.
+func (s *Server) CatchUp(ctx context.Context) error {
+	var listeners []listener
+	for more := true; more; {
+		s.mu.Lock()
+		more = s.tick()
+		others := s.collect(nil)
+		for _, c := range others {
+			if p, ok := c.nc.(*pipe); ok && p.out.listened() {
+				listeners = append(listeners, listener{p.out, c.session.Subscribed()})
+			}
+		}
+		s.alarm.stop(s) // it was set by the clock as it was
+		s.alarm.arm(s)
+		s.mu.Unlock()
+		deliver(others)
+	}
+	for _, l := range listeners {
+		if err := l.stream.awaitReader(ctx, l.readsOn); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// listener is the peer of a connection in memory that waited for something to read when a push came.
+type listener struct {
+	stream  *stream
+	readsOn bool // it always reads again, after it has dealt with what it read
+}
+
+// Restart cuts every connection and goes on with another engine.
+func (s *Server) Restart(e *engine.Engine) {
+	s.mu.Lock()
+	s.cutAll()
+	s.engine, s.stall = e, 0
+	s.thaw(asleep | scripted)
+	s.unlock()
+}
+
+// Close stops the server: no connection is accepted any more, commands that have arrived are still run and their replies written, then
+// connections are closed. If ctx ends before that, they are cut. Close returns when every goroutine of the server has ended; the error is
+// ctx's if connections had to be cut. Closing twice is fine.
+func (s *Server) Close(ctx context.Context) error {
+	s.mu.Lock()
+	s.closed = true
+	for l := range s.listeners {
+		l.Close()
+	}
+	for _, c := range s.conns {
+		c.wake(leaving)
+	}
+	s.alarm.stop(s)
+	if s.frost&(hung|asleep) != 0 { // nobody will run anything any more
+		s.cutAll()
+	}
+	s.mu.Unlock()
+
+	ended := make(chan struct{})
+	go func() {
+		s.work.Wait()
+		close(ended)
+	}()
+	select {
+	case <-ended:
+		return nil
+	case <-ctx.Done():
+		s.locked(s.cutAll)
+		<-ended
+		return ctx.Err()
+	}
+}
+
+// begin counts a goroutine that will call work.Done, and calls f locked; it reports false if the server is closed.
+func (s *Server) begin(f func()) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.closed {
+		return false
+	}
+	s.work.Add(1)
+	f()
+	return true
+}
+
+func (s *Server) locked(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f()
+}
+
+func (s *Server) isClosed() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.closed
+}
+
+// cutAll cuts every connection; s.mu is held.
+func (s *Server) cutAll() {
+	for _, c := range s.conns {
+		c.cut()
+	}
+}
+
+// unlock gives the lock back after the engine was used, arms the alarm, and delivers what other sessions got meanwhile.
+func (s *Server) unlock() {
+	var room [8]*conn
+	others := s.collect(room[:0])
+	s.alarm.arm(s)
+	var published []engine.Message
+	if s.options.Broadcast != nil {
+		others = append(others, s.receive()...) // what came during a frost
+		published = s.engine.Broadcasts()
+		s.outgoing = append(s.outgoing, published...)
+	}
+	s.mu.Unlock()
+	deliver(others)
+	if len(published) > 0 { // others hand out their own
+		s.broadcast()
+	}
+}
+
+// collect takes the output of the sessions that got something unasked, and appends their connections to others.
+func (s *Server) collect(others []*conn) []*conn {
+	for _, session := range s.engine.Dirty() {
+		c := s.conns[session]
+		if c == nil {
+			continue
+		}
+		c.post()
+		if c.unread && !session.Waiting() {
+			c.unread = false
+			c.wake(resuming)
+		}
+		others = append(others, c)
+	}
+	return others
+}
+
+// deliver writes what collect took, without waiting for anybody.
+func deliver(conns []*conn) {
+	for _, c := range conns {
+		c.flush()
+	}
+}
