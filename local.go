@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly/internal/client/lease"
-	"github.com/mayflycache/mayfly/internal/client/local"
+	"github.com/mayflycache/mayfly/internal/client/localsync"
 )
 
 // LocalOptions set up a [Local]. Redis and Prefixes are required, and so is a bound, MaxBytes or MaxEntries.
@@ -52,24 +52,24 @@ type Rung uint8
 
 const (
 	// Off: there is no connection now, and no copy is served.
-	Off = Rung(local.Off)
+	Off = Rung(localsync.Off)
 
 	// ShortTTL: the server allows no way to hear of changes, so copies live for LocalOptions.ShortTTL.
-	ShortTTL = Rung(local.ShortTTL)
+	ShortTTL = Rung(localsync.ShortTTL)
 
 	// PubSub: processes that use this library tell each other what they write. Changes by others are not heard.
-	PubSub = Rung(local.PubSub)
+	PubSub = Rung(localsync.PubSub)
 
 	// Tracking: the server tells of every change, whoever makes it.
-	Tracking = Rung(local.Tracking)
+	Tracking = Rung(localsync.Tracking)
 )
 
 // String returns the rung's stable name, fit for a label.
-func (r Rung) String() string { return local.Rung(r).String() }
+func (r Rung) String() string { return localsync.Rung(r).String() }
 
 // Local is a tier of copies in this process's memory, in front of Redis, and kept in step with it. One serves many
 // namespaces, within one budget; each names it as its Local. It is safe for concurrent use. Close it after the caches.
-type Local struct{ tier *local.Tier }
+type Local struct{ local *localsync.Local }
 
 // OpenLocal opens a tier of local copies. It connects, and returns when it hears Redis or found that it cannot, or when
 // ctx ends. A Redis that cannot be reached is no error: nothing local is served until it can be. Errors are about o.
@@ -77,7 +77,7 @@ func OpenLocal(ctx context.Context, o LocalOptions) (*Local, error) {
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("mayfly: %w", err)
 	}
-	co := local.Options{
+	co := localsync.Options{
 		Redis: o.Redis, Prefixes: o.Prefixes, MaxBytes: o.MaxBytes, MaxEntries: o.MaxEntries,
 		MaxTTL: o.MaxTTL, Silence: o.Silence, ShortTTL: o.ShortTTL,
 	}
@@ -88,14 +88,14 @@ func OpenLocal(ctx context.Context, o LocalOptions) (*Local, error) {
 		co.ShortTTL = time.Second
 	}
 	if o.Observer != nil {
-		co.Moved = func(to local.Rung, why error) {
+		co.Moved = func(to localsync.Rung, why error) {
 			o.Observer.Observe(context.Background(), Event{Kind: Coherence, Outcome: Outcome(to.String()), Err: why})
 		}
 		co.Lag = func(took time.Duration) {
 			o.Observer.Observe(context.Background(), Event{Kind: Lag, Outcome: OK, Took: took})
 		}
 	}
-	t, err := local.Open(ctx, co)
+	t, err := localsync.Open(ctx, co)
 	if err != nil {
 		return nil, fmt.Errorf("mayfly: %w", err)
 	}
@@ -159,7 +159,7 @@ type LocalStats struct {
 
 // Stats adds up the counters. It is for now and then, not for every request.
 func (l *Local) Stats() LocalStats {
-	s := l.tier.Stats()
+	s := l.local.Stats()
 	return LocalStats{
 		Rung: Rung(s.Rung), Entries: s.Entries, Bytes: s.Bytes, Dead: s.Dead,
 		Hits: s.Hits, Misses: s.Misses, Evictions: s.Evictions, Expired: s.Expired, TooLarge: s.Refused,
@@ -170,30 +170,30 @@ func (l *Local) Stats() LocalStats {
 // Close drops all copies and ends the connections that listen; caches that use the tier go on without it. It waits until ctx
 // ends, and then returns its error. Closing again is fine. The Redis client stays open: it is the caller's.
 func (l *Local) Close(ctx context.Context) error {
-	if err := l.tier.Close(ctx); err != nil {
+	if err := l.local.Close(ctx); err != nil {
 		return fmt.Errorf("mayfly: close the local tier: %w", err)
 	}
 	return nil
 }
 
-// Tier is for the patterns of this module: what it returns cannot be named elsewhere.
-func (l *Local) Tier() *local.Tier { return l.tier }
+// Synced is for the patterns of this module: what it returns cannot be named elsewhere.
+func (l *Local) Synced() *localsync.Local { return l.local }
 
 // serves returns an error if a namespace cannot use the tier.
 func (l *Local) serves(rdb redis.UniversalClient, prefix string) error {
-	if l.tier == nil {
+	if l.local == nil {
 		return errors.New("Namespace.Local was not opened: use OpenLocal")
 	}
-	if l.tier.Closed() {
+	if l.local.Closed() {
 		return fmt.Errorf("Namespace.Local: %w", ErrClosed)
 	}
-	if rdb != l.tier.Redis() {
+	if rdb != l.local.Redis() {
 		return errors.New("Namespace.Redis is not the client that Namespace.Local was opened with: use one for both")
 	}
-	for _, p := range l.tier.Prefixes() {
+	for _, p := range l.local.Prefixes() {
 		if strings.HasPrefix(prefix, p) {
 			return nil
 		}
 	}
-	return fmt.Errorf("Namespace.Prefix %q is outside the prefixes of Namespace.Local, %q: add it to LocalOptions.Prefixes", prefix, l.tier.Prefixes())
+	return fmt.Errorf("Namespace.Prefix %q is outside the prefixes of Namespace.Local, %q: add it to LocalOptions.Prefixes", prefix, l.local.Prefixes())
 }

@@ -51,13 +51,13 @@ func must[T any](v T, err error) T {
 
 type mayflyCache struct {
 	store *localstore.Store
-	view  *localstore.View[[]byte]
+	view  *localstore.Values[[]byte]
 	clock localstore.Clock
 }
 
 func newMayfly(entries int) cache {
 	s := must(localstore.New(localstore.Options{MaxEntries: entries}))
-	return &mayflyCache{s, localstore.NewView[[]byte](s), localstore.NewClock()}
+	return &mayflyCache{s, localstore.NewValues[[]byte](s), localstore.NewClock()}
 }
 
 func (c *mayflyCache) get(key string) ([]byte, bool) {

@@ -11,7 +11,7 @@ import (
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/client/flight"
 	"github.com/mayflycache/mayfly/internal/client/lease"
-	"github.com/mayflycache/mayfly/internal/client/local"
+	"github.com/mayflycache/mayfly/internal/client/localsync"
 )
 
 // ManyError is the error of a call about several keys of which some failed. errors.Is and As find any of its errors.
@@ -119,7 +119,7 @@ func (c *Cache[K, V]) lookMany(ctx context.Context, keys []K, failed map[K]error
 	fulls := make([]string, 0, len(keys))
 	seen := make(map[K]bool, len(keys))
 	var asked []int
-	var tickets []local.Ticket
+	var tickets []localsync.Ticket
 	for _, key := range keys {
 		if seen[key] {
 			continue

@@ -8,8 +8,8 @@ import (
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/client/keyform"
 	"github.com/mayflycache/mayfly/internal/client/lease"
-	"github.com/mayflycache/mayfly/internal/client/local"
 	"github.com/mayflycache/mayfly/internal/client/localstore"
+	"github.com/mayflycache/mayfly/internal/client/localsync"
 	"github.com/mayflycache/mayfly/internal/client/record"
 )
 
@@ -22,8 +22,8 @@ import (
 //
 // so that a copy is never older than the last change this process has heard of, and it has heard of its own.
 type near[V any] struct {
-	tier   *local.Tier
-	view   *localstore.View[held[V]]
+	tier   *localsync.Local
+	view   *localstore.Values[held[V]]
 	clone  func(V) V // may be nil
 	cost   func(V) int
 	prefix string
@@ -46,8 +46,8 @@ func newNear[K comparable, V any](ns mayfly.Namespace[K, V]) *near[V] {
 	if ns.Local == nil {
 		return nil
 	}
-	t := ns.Local.Tier()
-	view := localstore.NewView[held[V]](t.Store())
+	t := ns.Local.Synced()
+	view := localstore.NewValues[held[V]](t.Store())
 	if o, ok := ns.Observer.(mayfly.LocalObserver); ok {
 		o.ObserveLocal(ns.Name, view.Hits())
 	}
@@ -55,15 +55,15 @@ func newNear[K comparable, V any](ns mayfly.Namespace[K, V]) *near[V] {
 }
 
 // begin draws a ticket for the read of key that follows.
-func (n *near[V]) begin(key string) local.Ticket {
+func (n *near[V]) begin(key string) localsync.Ticket {
 	if n == nil {
-		return local.Ticket{}
+		return localsync.Ticket{}
 	}
 	return n.tier.Begin(key)
 }
 
 // insert keeps a copy of what was found under ticket t, if it is fresh and has an end.
-func (n *near[V]) insert(key string, t local.Ticket, f lease.Found, s sight[V]) {
+func (n *near[V]) insert(key string, t localsync.Ticket, f lease.Found, s sight[V]) {
 	left := f.Left - f.Header.Window
 	if n == nil || s.standing != fresh || left <= 0 || f.Left <= 0 {
 		return
@@ -79,7 +79,7 @@ func (n *near[V]) insert(key string, t local.Ticket, f lease.Found, s sight[V]) 
 	if n.cost != nil && !s.negative {
 		size = n.cost(s.entry.Value)
 	}
-	local.Insert(n.tier, n.view, key, t, h, heldCost+int64(size), left)
+	localsync.Insert(n.tier, n.view, key, t, h, heldCost+int64(size), left)
 }
 
 func (n *near[V]) copy(v V) V {

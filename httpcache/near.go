@@ -5,15 +5,15 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/client/lease"
-	"github.com/mayflycache/mayfly/internal/client/local"
 	"github.com/mayflycache/mayfly/internal/client/localstore"
+	"github.com/mayflycache/mayfly/internal/client/localsync"
 )
 
 // near is this cache's part of the local tier; nil is none. What the cache keeps to is said in cacheaside: a ticket before
 // Redis is read, the copy after it and never after a write, and around each write what makes copies of the old worthless.
 type near struct {
-	tier   *local.Tier
-	view   *localstore.View[item]
+	tier   *localsync.Local
+	view   *localstore.Values[item]
 	prefix string
 }
 
@@ -26,8 +26,8 @@ func newNear(ns mayfly.Namespace[string, []byte], hits func() uint64) *near {
 	if o, ok := ns.Observer.(mayfly.LocalObserver); ok {
 		o.ObserveLocal(ns.Name, hits)
 	}
-	t := ns.Local.Tier()
-	return &near{t, localstore.NewView[item](t.Store()), ns.Prefix}
+	t := ns.Local.Synced()
+	return &near{t, localstore.NewValues[item](t.Store()), ns.Prefix}
 }
 
 // at returns the copy of what is under key, or nil.
@@ -43,24 +43,24 @@ func (n *near) at(key []byte) *item {
 }
 
 // begin draws a ticket for the read of key that follows.
-func (n *near) begin(key string) local.Ticket {
+func (n *near) begin(key string) localsync.Ticket {
 	if n == nil {
-		return local.Ticket{}
+		return localsync.Ticket{}
 	}
 	return n.tier.Begin(key)
 }
 
 // insert keeps a copy of what was read under ticket t at now, in unix milliseconds.
-func (n *near) insert(key string, t local.Ticket, it item, now int64) {
+func (n *near) insert(key string, t localsync.Ticket, it item, now int64) {
 	if left := it.ends - now; n != nil && it.usable() && left > 0 {
-		local.Insert(n.tier, n.view, key, t, it, it.weight(), millis(left))
+		localsync.Insert(n.tier, n.view, key, t, it, it.weight(), millis(left))
 	}
 }
 
 // insertAbsence keeps for ttl that there is nothing under key.
-func (n *near) insertAbsence(key string, t local.Ticket, ttl int64) {
+func (n *near) insertAbsence(key string, t localsync.Ticket, ttl int64) {
 	if n != nil {
-		local.Insert(n.tier, n.view, key, t, item{found: lease.Found{State: lease.Absent}}, 0, millis(ttl))
+		localsync.Insert(n.tier, n.view, key, t, item{found: lease.Found{State: lease.Absent}}, 0, millis(ttl))
 	}
 }
 

@@ -11,7 +11,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/client/lease"
-	"github.com/mayflycache/mayfly/internal/client/local"
+	"github.com/mayflycache/mayfly/internal/client/localsync"
 )
 
 // Target is what a purge is about: see [URL], [Prefix] and [Tag].
@@ -236,7 +236,7 @@ func (c *Cache) purged(ctx context.Context, r *response) (bool, error) {
 
 // lookTags reads barriers, and keeps copies of them, or of that there is none.
 func (c *Cache) lookTags(ctx context.Context, keys []string) []lease.Answer {
-	tickets := make([]local.Ticket, len(keys))
+	tickets := make([]localsync.Ticket, len(keys))
 	for i, key := range keys {
 		tickets[i] = c.near.begin(key)
 	}

@@ -6,15 +6,15 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/client/keyform"
-	"github.com/mayflycache/mayfly/internal/client/local"
 	"github.com/mayflycache/mayfly/internal/client/localstore"
+	"github.com/mayflycache/mayfly/internal/client/localsync"
 )
 
 // near is a store's part of the local tier; nil is none. A copy ends when an access would have to renew the value, so that who
 // is served a copy is not logged out by it.
 type near[V any] struct {
-	tier   *local.Tier
-	view   *localstore.View[V]
+	tier   *localsync.Local
+	view   *localstore.Values[V]
 	prefix string
 	custom bool // the namespace has a Key function
 	clone  func(V) V
@@ -25,8 +25,8 @@ func newNear[K comparable, V any](ns mayfly.Namespace[K, V]) *near[V] {
 	if ns.Local == nil {
 		return nil
 	}
-	t := ns.Local.Tier()
-	view := localstore.NewView[V](t.Store())
+	t := ns.Local.Synced()
+	view := localstore.NewValues[V](t.Store())
 	if o, ok := ns.Observer.(mayfly.LocalObserver); ok {
 		o.ObserveLocal(ns.Name, view.Hits())
 	}
@@ -53,7 +53,7 @@ func hit[K comparable, V any](s *Store[K, V], key K) (v V, ok bool) {
 }
 
 // begin draws a ticket for the read of key that follows.
-func (n *near[V]) begin(key string) (t local.Ticket) {
+func (n *near[V]) begin(key string) (t localsync.Ticket) {
 	if n != nil {
 		t = n.tier.Begin(key)
 	}
@@ -61,7 +61,7 @@ func (n *near[V]) begin(key string) (t local.Ticket) {
 }
 
 // insert keeps a copy for life, which began when the ticket was drawn.
-func (n *near[V]) insert(key string, t local.Ticket, v V, size int, life time.Duration) {
+func (n *near[V]) insert(key string, t localsync.Ticket, v V, size int, life time.Duration) {
 	if n == nil || life <= 0 {
 		return
 	}
@@ -71,7 +71,7 @@ func (n *near[V]) insert(key string, t local.Ticket, v V, size int, life time.Du
 	if n.clone != nil {
 		v = n.clone(v)
 	}
-	local.Insert(n.tier, n.view, key, t, v, int64(size), life)
+	localsync.Insert(n.tier, n.view, key, t, v, int64(size), life)
 }
 
 // forget drops copies before a write is sent.

@@ -50,23 +50,23 @@ var rooms = map[string]room{
 	"internal/client/background": {},
 	"internal/client/redelete":   {may: []string{"internal/client/background"}},
 	"internal/client/localstore": {may: []string{"internal/expiry"}},
-	"internal/client/local":      {may: []string{"internal/client/localstore", "internal/client/lease", "internal/hashslot", goredis}},
+	"internal/client/localsync":  {may: []string{"internal/client/localstore", "internal/client/lease", "internal/hashslot", goredis}},
 	"internal/client/breaker":    {},
 
 	// The vocabulary.
-	"": {may: []string{"jitter", "internal/client/keyform", "internal/client/lease", "internal/client/local", goredis}},
+	"": {may: []string{"jitter", "internal/client/keyform", "internal/client/lease", "internal/client/localsync", goredis}},
 
 	// The patterns, and what those share in which Redis holds the only copy.
 	"internal/client/onlycopy": {may: []string{"", "internal/client/keyform", goredis}},
-	"sliding":                  {may: []string{"", "internal/client/onlycopy", "internal/client/record", "internal/client/keyform", "internal/client/local", "internal/client/localstore", goredis}},
+	"sliding":                  {may: []string{"", "internal/client/onlycopy", "internal/client/record", "internal/client/keyform", "internal/client/localsync", "internal/client/localstore", goredis}},
 	"navsession":               {may: []string{"", "internal/client/onlycopy", goredis}},
 	"fieldttl":                 {may: []string{"", "internal/client/onlycopy", goredis}},
 	"cacheaside": {may: []string{"", "jitter", "earlyrefresh", "internal/client/keyform", "internal/client/lease", "internal/client/record",
-		"internal/client/flight", "internal/client/background", "internal/client/redelete", "internal/client/localstore", "internal/client/local", "github.com/klauspost/compress", goredis}},
+		"internal/client/flight", "internal/client/background", "internal/client/redelete", "internal/client/localstore", "internal/client/localsync", "github.com/klauspost/compress", goredis}},
 
 	// The composition.
 	"httpcache": {may: []string{"", "internal/rfc9111", "internal/client/lease", "internal/client/record", "internal/client/flight", "internal/client/background", "internal/client/redelete", "internal/client/localstore",
-		"internal/client/local", goredis}},
+		"internal/client/localsync", goredis}},
 
 	// The engine half: never knows go-redis, nor any pattern.
 	"internal/redis/resp":   {never: pure},

@@ -11,8 +11,8 @@ import (
 const resident = 65_536
 
 // filled returns a view with 65,536 entries, their keys, and an order to ask for them by Zipf 1.1.
-func filled(b *testing.B) (v *localstore.View[[]byte], keys []string, order []uint32) {
-	v = localstore.NewView[[]byte](newStore(b, localstore.Options{MaxEntries: 2 * resident}))
+func filled(b *testing.B) (v *localstore.Values[[]byte], keys []string, order []uint32) {
+	v = localstore.NewValues[[]byte](newStore(b, localstore.Options{MaxEntries: 2 * resident}))
 	keys = make([]string, resident)
 	for i := range keys {
 		keys[i] = fmt.Sprintf("user:%016d", i)
@@ -85,7 +85,7 @@ func BenchmarkSet(b *testing.B) {
 		}
 	})
 	b.Run("evict", func(b *testing.B) {
-		small := localstore.NewView[[]byte](newStore(b, localstore.Options{MaxEntries: resident / 4}))
+		small := localstore.NewValues[[]byte](newStore(b, localstore.Options{MaxEntries: resident / 4}))
 		b.ReportAllocs()
 		for i := 0; b.Loop(); i++ {
 			small.Set(keys[i%len(keys)], value, 100, 3_600_000, 2000)

@@ -12,7 +12,7 @@ func Example() {
 		panic(err)
 	}
 	type user struct{ Name string }
-	users, pages := localstore.NewView[*user](store), localstore.NewView[string](store)
+	users, pages := localstore.NewValues[*user](store), localstore.NewValues[string](store)
 
 	const now = 1_000_000 // unix ms
 	users.Set("user:7", &user{"Ada"}, 64, now+60_000, now)

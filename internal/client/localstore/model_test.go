@@ -24,7 +24,7 @@ func TestModel(t *testing.T) {
 			t.Logf("seed %d", seed)
 			r := rand.New(rand.NewPCG(seed, 0))
 			s := newStore(t, o)
-			ints, texts := localstore.NewView[int](s), localstore.NewView[string](s)
+			ints, texts := localstore.NewValues[int](s), localstore.NewValues[string](s)
 			mInts, mTexts := naive{}, naive{}
 			now := int64(1_000_000)
 			for step := range 40_000 {

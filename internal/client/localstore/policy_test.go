@@ -11,7 +11,7 @@ import (
 
 // hitRatio asks a store of that many entries for n keys, and stores what is missing.
 func hitRatio(t *testing.T, entries, n int, next func(i int) int) float64 {
-	v := localstore.NewView[int](newStore(t, localstore.Options{MaxEntries: entries}))
+	v := localstore.NewValues[int](newStore(t, localstore.Options{MaxEntries: entries}))
 	hits := 0
 	for i := range n {
 		key := strconv.Itoa(next(i))

@@ -1,10 +1,10 @@
 // Package localstore is the memory of this process in front of Redis: typed values under one budget, each with its end.
 //
-// A [Store] owns the budget, the deadlines and the choice of what to evict. A [View] is a typed door to it: every
+// A [Store] owns the budget, the deadlines and the choice of what to evict. A [Values] is a typed door to it: every
 // namespace has its own view and its own value type, all views share the bytes of one store.
 //
-//	store, err := tier.New(tier.Options{MaxBytes: 64 << 20})
-//	users := tier.NewView[*User](store)
+//	store, err := localstore.New(localstore.Options{MaxBytes: 64 << 20})
+//	users := localstore.NewValues[*User](store)
 //	users.Set("user:7", u, cost, now+60_000, now)
 //	u, deadline, ok := users.Get("user:7", now)
 //
@@ -74,13 +74,13 @@ type shelf interface {
 // New makes an empty store.
 func New(o Options) (*Store, error) {
 	if o.MaxBytes < 0 {
-		return nil, fmt.Errorf("tier: Options.MaxBytes must not be negative, got %d", o.MaxBytes)
+		return nil, fmt.Errorf("localstore: Options.MaxBytes must not be negative, got %d", o.MaxBytes)
 	}
 	if o.MaxEntries < 0 || int64(o.MaxEntries) > math.MaxInt32 {
-		return nil, fmt.Errorf("tier: Options.MaxEntries must be in 0..%d, got %d", math.MaxInt32, o.MaxEntries)
+		return nil, fmt.Errorf("localstore: Options.MaxEntries must be in 0..%d, got %d", math.MaxInt32, o.MaxEntries)
 	}
 	if o.MaxBytes == 0 && o.MaxEntries == 0 {
-		return nil, fmt.Errorf("tier: Options.MaxBytes or Options.MaxEntries must be set")
+		return nil, fmt.Errorf("localstore: Options.MaxBytes or Options.MaxEntries must be set")
 	}
 	s := &Store{maxBytes: o.MaxBytes, maxEntries: int64(o.MaxEntries), seed: maphash.MakeSeed()}
 	if s.maxBytes == 0 {
@@ -122,7 +122,7 @@ func (s *Store) add(v shelf) (view uint16) {
 	defer s.mu.Unlock()
 	old := *s.views.Load()
 	if len(old) > math.MaxUint16 {
-		panic("tier: more than 65,536 views of one store")
+		panic("localstore: more than 65,536 views of one store")
 	}
 	views := append(old[:len(old):len(old)], v)
 	s.views.Store(&views)

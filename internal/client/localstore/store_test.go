@@ -30,7 +30,7 @@ func TestOptionsAreChecked(t *testing.T) {
 }
 
 func TestReadableInItsLastMillisecond(t *testing.T) {
-	v := localstore.NewView[int](newStore(t, localstore.Options{MaxEntries: 10}))
+	v := localstore.NewValues[int](newStore(t, localstore.Options{MaxEntries: 10}))
 	v.Set("k", 1, 0, 5000, 4000)
 	if got, deadline, ok := v.Get("k", 5000); got != 1 || deadline != 5000 || !ok {
 		t.Errorf("at 5000: %d, %d, %v", got, deadline, ok)
@@ -42,7 +42,7 @@ func TestReadableInItsLastMillisecond(t *testing.T) {
 
 func TestSetInThePastDeletes(t *testing.T) {
 	s := newStore(t, localstore.Options{MaxEntries: 10})
-	v := localstore.NewView[int](s)
+	v := localstore.NewValues[int](s)
 	v.Set("k", 1, 0, expiry.None, 1000)
 	if o := v.Set("k", 2, 0, 999, 1000); o != localstore.Expired {
 		t.Errorf("outcome %v", o)
@@ -54,7 +54,7 @@ func TestSetInThePastDeletes(t *testing.T) {
 
 func TestTooLargeIsRefusedAndTheOldValueIsGone(t *testing.T) {
 	s := newStore(t, localstore.Options{MaxBytes: 1000})
-	v := localstore.NewView[int](s)
+	v := localstore.NewValues[int](s)
 	for _, cost := range []int64{1000, 1000 - localstore.Overhead - 1 + 1, 1<<63 - 1, -1} {
 		v.Set("k", 1, 0, expiry.None, 0)
 		if o := v.Set("k", 2, cost, expiry.None, 0); o != localstore.Refused {
@@ -76,7 +76,7 @@ func TestTooLargeIsRefusedAndTheOldValueIsGone(t *testing.T) {
 func TestALargeEntryEvictsFromEveryShard(t *testing.T) {
 	const budget = 64 << 20
 	s := newStore(t, localstore.Options{MaxBytes: budget})
-	small, large := localstore.NewView[int](s), localstore.NewView[string](s)
+	small, large := localstore.NewValues[int](s), localstore.NewValues[string](s)
 	for i := range 100_000 {
 		small.Set(fmt.Sprint(i), i, 0, expiry.None, 0)
 	}
@@ -97,7 +97,7 @@ func TestBoundsHoldAtEveryStep(t *testing.T) {
 		{MaxBytes: 3000}, {MaxBytes: 20_000, MaxEntries: 30}, {MaxBytes: 2 << 20},
 	} {
 		s := newStore(t, o)
-		a, b := localstore.NewView[int](s), localstore.NewView[[]byte](s)
+		a, b := localstore.NewValues[int](s), localstore.NewValues[[]byte](s)
 		r := rand.New(rand.NewPCG(1, 1))
 		for i := range 50_000 {
 			key := fmt.Sprint(r.IntN(20_000))
@@ -125,7 +125,7 @@ func TestBoundsHoldAtEveryStep(t *testing.T) {
 
 func TestWritesReap(t *testing.T) {
 	s := newStore(t, localstore.Options{MaxEntries: 1 << 20})
-	v := localstore.NewView[int](s)
+	v := localstore.NewValues[int](s)
 	for i := range 10_000 {
 		v.Set(fmt.Sprint(i), i, 0, 2000, 1000)
 	}
@@ -145,7 +145,7 @@ func TestWritesReap(t *testing.T) {
 
 func TestTheDeadMakeRoomForTheLiving(t *testing.T) {
 	s := newStore(t, localstore.Options{MaxEntries: 100})
-	v := localstore.NewView[int](s)
+	v := localstore.NewValues[int](s)
 	for i := range 100 {
 		v.Set(fmt.Sprint(i), i, 0, int64(5000-i/50), 4998)
 	}
@@ -160,7 +160,7 @@ func TestTheDeadMakeRoomForTheLiving(t *testing.T) {
 // A clock that went backwards does not stop the sweeps.
 func TestSweepsAfterTheClockWentBack(t *testing.T) {
 	s := newStore(t, localstore.Options{MaxEntries: 100})
-	v := localstore.NewView[int](s)
+	v := localstore.NewValues[int](s)
 	v.Set("ends", 1, 0, 1000, 500)
 	v.Set("another", 1, 0, expiry.None, 900_000)
 	v.Set("ends", 1, 0, 1000, 500)
@@ -174,7 +174,7 @@ func TestSweepsAfterTheClockWentBack(t *testing.T) {
 
 func TestStats(t *testing.T) {
 	s := newStore(t, localstore.Options{MaxEntries: 100})
-	v := localstore.NewView[int](s)
+	v := localstore.NewValues[int](s)
 	v.Set("k", 1, 0, expiry.None, 0)
 	for range 5 {
 		v.Get("k", 0)
@@ -189,7 +189,7 @@ func TestStats(t *testing.T) {
 
 func TestGetAllocatesNothing(t *testing.T) {
 	s := newStore(t, localstore.Options{MaxEntries: 1 << 16})
-	values, pointers := localstore.NewView[[4]int64](s), localstore.NewView[*int](s)
+	values, pointers := localstore.NewValues[[4]int64](s), localstore.NewValues[*int](s)
 	key := strings.Repeat("k", 100)
 	built := []byte(key)
 	values.Set(key, [4]int64{1, 2, 3, 4}, 0, 2000, 1000)
@@ -214,7 +214,7 @@ func TestGetAllocatesNothing(t *testing.T) {
 
 // A replacement is one allocation, the new entry.
 func TestSetAllocatesOnce(t *testing.T) {
-	v := localstore.NewView[int](newStore(t, localstore.Options{MaxEntries: 1 << 16}))
+	v := localstore.NewValues[int](newStore(t, localstore.Options{MaxEntries: 1 << 16}))
 	v.Set("k", 1, 0, 5000, 1000)
 	if n := testing.AllocsPerRun(100, func() { v.Set("k", 2, 0, 5000, 1000) }); n != 1 {
 		t.Errorf("%v allocations", n)
@@ -231,7 +231,7 @@ func TestConcurrent(t *testing.T) {
 	}
 	for _, o := range []localstore.Options{{MaxEntries: 50}, {MaxEntries: 8192}, {MaxBytes: 1 << 20}} {
 		s := newStore(t, o)
-		v, other := localstore.NewView[value](s), localstore.NewView[*value](s)
+		v, other := localstore.NewValues[value](s), localstore.NewValues[*value](s)
 		var stop atomic.Bool
 		var wg sync.WaitGroup
 		var now atomic.Int64

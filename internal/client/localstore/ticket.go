@@ -28,7 +28,7 @@ func (s *Store) Ticket(key string) Ticket {
 }
 
 // Insert is Set for a value that was read under ticket t: it does nothing if key was invalidated since.
-func (v *View[V]) Insert(key string, t Ticket, value V, cost, deadline, now int64) Outcome {
+func (v *Values[V]) Insert(key string, t Ticket, value V, cost, deadline, now int64) Outcome {
 	return v.put(key, value, cost, deadline, now, func() bool { return v.store.Ticket(key) == t })
 }
 

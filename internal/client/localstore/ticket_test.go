@@ -14,7 +14,7 @@ import (
 
 func TestTickets(t *testing.T) {
 	s := newStore(t, localstore.Options{MaxEntries: 100})
-	v, other := localstore.NewView[int](s), localstore.NewView[string](s)
+	v, other := localstore.NewValues[int](s), localstore.NewValues[string](s)
 	const deadline, now = 2000, 1000
 	insert := func(ticket localstore.Ticket, value int, want localstore.Outcome) {
 		t.Helper()
@@ -59,7 +59,7 @@ func TestNoCopyStaysOlderThanTheLastChange(t *testing.T) {
 	t.Logf("seed %d", seed)
 	const keys = 50
 	s := newStore(t, localstore.Options{MaxEntries: 40}) // so that room has to be made, too
-	v := localstore.NewView[int64](s)
+	v := localstore.NewValues[int64](s)
 	var originals [keys]atomic.Int64
 	pushes := make(chan int, 1000)
 	var writers, readers, heard sync.WaitGroup

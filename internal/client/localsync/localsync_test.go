@@ -1,4 +1,4 @@
-package local_test
+package localsync_test
 
 import (
 	"context"
@@ -13,30 +13,30 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/mayflycache/mayfly/internal/client/local"
 	"github.com/mayflycache/mayfly/internal/client/localstore"
+	"github.com/mayflycache/mayfly/internal/client/localsync"
 	"github.com/mayflycache/mayfly/internal/testkit/processes"
 	"github.com/mayflycache/mayfly/redistest"
 )
 
 // near is a process that copies what it reads.
 type near struct {
-	*local.Tier
+	*localsync.Local
 	t    testing.TB
 	rdb  redis.UniversalClient
-	view *localstore.View[string]
+	view *localstore.Values[string]
 
 	mu    sync.Mutex
-	rungs []local.Rung // as they were told
+	rungs []localsync.Rung // as they were told
 	whys  []error
 }
 
-func open(t testing.TB, rdb redis.UniversalClient, change func(*local.Options)) *near {
+func open(t testing.TB, rdb redis.UniversalClient, change func(*localsync.Options)) *near {
 	t.Helper()
 	n := &near{t: t, rdb: rdb}
-	o := local.Options{
+	o := localsync.Options{
 		Redis: rdb, Prefixes: []string{"a:", "b:"}, MaxEntries: 1000, Silence: 2 * time.Second, ShortTTL: time.Second,
-		Moved: func(to local.Rung, why error) {
+		Moved: func(to localsync.Rung, why error) {
 			n.mu.Lock()
 			defer n.mu.Unlock()
 			n.rungs, n.whys = append(n.rungs, to), append(n.whys, why)
@@ -46,10 +46,10 @@ func open(t testing.TB, rdb redis.UniversalClient, change func(*local.Options)) 
 		change(&o)
 	}
 	var err error
-	if n.Tier, err = local.Open(t.Context(), o); err != nil {
+	if n.Local, err = localsync.Open(t.Context(), o); err != nil {
 		t.Fatal(err)
 	}
-	n.view = localstore.NewView[string](n.Store())
+	n.view = localstore.NewValues[string](n.Store())
 	t.Cleanup(func() { n.Close(context.Background()) })
 	return n
 }
@@ -85,8 +85,8 @@ func (n *near) ask(key string) answer {
 	return answer{get.Val(), pttl.Val()}
 }
 
-func (n *near) insert(key string, k local.Ticket, a answer) {
-	local.Insert(n.Tier, n.view, key, k, a.value, 10, a.left)
+func (n *near) insert(key string, k localsync.Ticket, a answer) {
+	localsync.Insert(n.Local, n.view, key, k, a.value, 10, a.left)
 }
 
 func (n *near) want(key, value string) {
@@ -96,7 +96,7 @@ func (n *near) want(key, value string) {
 	}
 }
 
-func (n *near) wantRungs(want ...local.Rung) {
+func (n *near) wantRungs(want ...localsync.Rung) {
 	n.t.Helper()
 	n.mu.Lock()
 	defer n.mu.Unlock()
@@ -125,7 +125,7 @@ func bubble(t *testing.T, test func(t *testing.T, srv *redistest.Server, other *
 func TestEveryChangeIsHeard(t *testing.T) {
 	bubble(t, func(t *testing.T, srv *redistest.Server, other *redis.Client) {
 		n := open(t, srv.Client(), nil)
-		n.wantRungs(local.Tracking)
+		n.wantRungs(localsync.Tracking)
 		for _, change := range []struct {
 			name string
 			do   func()
@@ -162,7 +162,7 @@ func TestEveryChangeIsHeard(t *testing.T) {
 				t.Errorf("after %s there is still a copy", change.name)
 			}
 		}
-		if s := n.Stats(); s.Heard == 0 || s.Outdated != 0 || s.Rung != local.Tracking {
+		if s := n.Stats(); s.Heard == 0 || s.Outdated != 0 || s.Rung != localsync.Tracking {
 			t.Errorf("%+v", s)
 		}
 	})
@@ -198,7 +198,7 @@ func TestACopyIsNotOlderThanWhatWasHeard(t *testing.T) {
 
 func TestACopyEndsBeforeTheOriginal(t *testing.T) {
 	bubble(t, func(t *testing.T, srv *redistest.Server, other *redis.Client) {
-		n := open(t, srv.Client(), func(o *local.Options) { o.MaxTTL = 30 * time.Second })
+		n := open(t, srv.Client(), func(o *localsync.Options) { o.MaxTTL = 30 * time.Second })
 		srv.DropInvalidations(true) // the end is not heard
 		defer srv.DropInvalidations(false)
 		other.Set(t.Context(), "a:1", "v", 300*time.Millisecond)
@@ -214,7 +214,7 @@ func TestACopyEndsBeforeTheOriginal(t *testing.T) {
 		n.want("a:1", "")
 	})
 	bubble(t, func(t *testing.T, srv *redistest.Server, other *redis.Client) {
-		n := open(t, srv.Client(), func(o *local.Options) { o.MaxTTL = 3 * time.Second })
+		n := open(t, srv.Client(), func(o *localsync.Options) { o.MaxTTL = 3 * time.Second })
 		set(t, other, "a:1", "v")
 		synctest.Wait()
 		n.read("a:1")
@@ -245,7 +245,7 @@ func TestALostLink(t *testing.T) {
 				if n.Stats().Flushes == flushes || n.Store().Len() != 0 {
 					t.Error("the copies were not dropped")
 				}
-				n.wantRungs(local.Tracking, local.Off, local.Tracking)
+				n.wantRungs(localsync.Tracking, localsync.Off, localsync.Tracking)
 				set(t, other, "a:1", "new")
 				synctest.Wait()
 				n.read("a:1")
@@ -286,7 +286,7 @@ func TestSilenceEndsTheTrust(t *testing.T) {
 				}
 				hush(srv, false)
 				time.Sleep(2 * time.Minute)
-				if r := n.Stats().Rung; r != local.Tracking {
+				if r := n.Stats().Rung; r != localsync.Tracking {
 					t.Errorf("after it is over the rung is %v", r)
 				}
 			})
@@ -308,7 +308,7 @@ func TestTrustCountsFromTheSending(t *testing.T) {
 	longest := time.Duration(0)
 	for offset := time.Duration(0); offset < time.Second; offset += 100 * time.Millisecond {
 		bubble(t, func(t *testing.T, srv *redistest.Server, other *redis.Client) {
-			n := open(t, srv.Client(), func(o *local.Options) { o.Silence = 4 * time.Second })
+			n := open(t, srv.Client(), func(o *localsync.Options) { o.Silence = 4 * time.Second })
 			set(t, other, "a:1", "v")
 			synctest.Wait()
 			srv.Latency(900 * time.Millisecond)
@@ -334,7 +334,7 @@ func TestTheLadder(t *testing.T) {
 	bubble(t, func(t *testing.T, srv *redistest.Server, other *redis.Client) {
 		srv.FailNext("client tracking", "NOPERM User default has no permissions to run the 'client|tracking' command")
 		n := open(t, srv.Client(), nil)
-		n.wantRungs(local.PubSub)
+		n.wantRungs(localsync.PubSub)
 		if why := errors.Join(n.whys...); !strings.Contains(why.Error(), "NOPERM") {
 			t.Errorf("the reason is %v", why)
 		}
@@ -364,13 +364,13 @@ func TestTheLadder(t *testing.T) {
 		n.want("b:2", "")
 		srv.Thaw()
 		time.Sleep(5 * time.Second)
-		n.wantRungs(local.PubSub, local.Off, local.Tracking)
+		n.wantRungs(localsync.PubSub, localsync.Off, localsync.Tracking)
 	})
 	bubble(t, func(t *testing.T, srv *redistest.Server, other *redis.Client) {
 		srv.FailNext("client tracking", "NOPERM no")
 		srv.FailNext("subscribe", "NOPERM no channels for you")
 		n := open(t, srv.Client(), nil)
-		n.wantRungs(local.ShortTTL)
+		n.wantRungs(localsync.ShortTTL)
 		set(t, other, "a:1", "old")
 		n.read("a:1")
 		time.Sleep(900 * time.Millisecond)
@@ -380,12 +380,12 @@ func TestTheLadder(t *testing.T) {
 		set(t, other, "a:1", "new")
 		n.read("a:1")
 		time.Sleep(70 * time.Second)
-		n.wantRungs(local.ShortTTL, local.Off, local.Tracking)
+		n.wantRungs(localsync.ShortTTL, localsync.Off, localsync.Tracking)
 	})
 	bubble(t, func(t *testing.T, srv *redistest.Server, other *redis.Client) {
 		srv.FailNext("client tracking", "NOPERM no")
 		srv.FailNext("subscribe", "NOPERM no")
-		n := open(t, srv.Client(), func(o *local.Options) { o.ShortTTL = -1 })
+		n := open(t, srv.Client(), func(o *localsync.Options) { o.ShortTTL = -1 })
 		set(t, other, "a:1", "old")
 		n.read("a:1")
 		n.want("a:1", "")
@@ -394,7 +394,7 @@ func TestTheLadder(t *testing.T) {
 		srv.FailNext("hello", "ERR unknown command 'HELLO'") // of go-redis, which goes on with RESP2
 		srv.FailNext("hello", "ERR unknown command 'HELLO'")
 		n := open(t, redis.NewClient(srv.Options()), nil)
-		n.wantRungs(local.PubSub)
+		n.wantRungs(localsync.PubSub)
 		n.rdb.Close()
 	})
 }
@@ -413,7 +413,7 @@ func TestARedisThatIsNotThere(t *testing.T) {
 		time.Sleep(2 * time.Second)
 		n.read("a:1")
 		n.want("a:1", "v")
-		n.wantRungs(local.Tracking)
+		n.wantRungs(localsync.Tracking)
 	})
 }
 
@@ -435,7 +435,7 @@ func TestNobodyReads(t *testing.T) {
 		time.Sleep(time.Second)
 		n.read("a:1")
 		n.want("a:1", "v")
-		n.wantRungs(local.Tracking)
+		n.wantRungs(localsync.Tracking)
 	})
 }
 
@@ -473,14 +473,14 @@ func TestClose(t *testing.T) {
 		n.want("a:1", "")
 		n.read("a:1")
 		n.want("a:1", "")
-		n.wantRungs(local.Tracking)
+		n.wantRungs(localsync.Tracking)
 		if _, asleep := <-time.After(time.Second), false; asleep || !n.Closed() {
 			t.Error("it is not closed")
 		}
 	})
 }
 
-// TestMain looks for goroutines that outlived their tier.
+// TestMain looks for goroutines that outlived their Local.
 func TestMain(m *testing.M) {
-	os.Exit(processes.Main(m, "local.(*"))
+	os.Exit(processes.Main(m, "localsync.(*"))
 }

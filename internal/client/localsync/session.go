@@ -1,4 +1,4 @@
-package local
+package localsync
 
 import (
 	"context"
@@ -58,7 +58,7 @@ func newSession(l *link, rung Rung, why error) *session {
 func (s *session) sharded() bool { return s.link.tag != "" && s.rung == Tracking }
 
 func (s *session) run(ctx context.Context) error {
-	t := s.link.tier
+	t := s.link.local
 	client := redis.NewClient(s.link.options(s.rung))
 	defer client.Close()
 	if s.rung == Tracking {
@@ -108,7 +108,7 @@ func (s *session) receive(ctx context.Context, ps *redis.PubSub) error {
 			}
 		case *redis.Message:
 			if m.Channel != s.beat {
-				s.link.tier.told(m.Payload)
+				s.link.local.told(m.Payload)
 				continue
 			}
 			if sent, err := strconv.ParseInt(m.Payload, 10, 64); err == nil {
@@ -122,14 +122,14 @@ func (s *session) receive(ctx context.Context, ps *redis.PubSub) error {
 
 // tellLag tells how long a beat was under way.
 func (s *session) tellLag(beat int64) {
-	if lag := s.link.tier.opt.Lag; lag != nil && beat == s.sent.Load() {
+	if lag := s.link.local.opt.Lag; lag != nil && beat == s.sent.Load() {
 		lag(time.Since(s.made) - time.Duration(s.sentAt.Load()))
 	}
 }
 
 // HandlePushNotification hears what the server pushes: keys that have changed, or none, which is all of them.
 func (s *session) HandlePushNotification(_ context.Context, _ push.NotificationHandlerContext, n []any) error {
-	t := s.link.tier
+	t := s.link.local
 	s.pushed.Store(t.clock.Now())
 	if len(n) < 2 || n[1] == nil {
 		t.drop("")
@@ -156,14 +156,14 @@ func (s *session) extend() {
 	if heard == 0 {
 		return
 	}
-	if !s.link.trust(s.rung, heard+s.link.tier.opt.Silence.Milliseconds(), s.why) {
+	if !s.link.trust(s.rung, heard+s.link.local.opt.Silence.Milliseconds(), s.why) {
 		s.over.Store(true)
 	}
 }
 
 // watch sends beats and sees to it that they come back. It returns when the link is no longer worth anything.
 func (s *session) watch(ctx context.Context, broken <-chan error) error {
-	t := s.link.tier
+	t := s.link.local
 	tick := time.NewTicker(t.opt.Silence / 4)
 	defer tick.Stop()
 	climb := time.NewTimer(climbEvery)
@@ -213,7 +213,7 @@ func (s *session) watch(ctx context.Context, broken <-chan error) error {
 
 // silent returns an error if the link has been silent for too long.
 func (s *session) silent() error {
-	t := s.link.tier
+	t := s.link.local
 	t.mu.Lock()
 	until := s.link.until
 	t.mu.Unlock()
@@ -236,7 +236,7 @@ func (s *session) send(ctx context.Context) {
 	if !s.beating.CompareAndSwap(false, true) {
 		return
 	}
-	t := s.link.tier
+	t := s.link.local
 	now, silence := t.clock.Now(), t.opt.Silence.Milliseconds()
 	probe := s.rung == Tracking && now-s.pushed.Load() > silence/4+mathrand.Int64N(silence/4)
 	t.works.Go(func() {

@@ -1,4 +1,4 @@
-package local_test
+package localsync_test
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/mayflycache/mayfly/internal/client/local"
+	"github.com/mayflycache/mayfly/internal/client/localsync"
 	"github.com/mayflycache/mayfly/internal/testkit/realredis"
 )
 
@@ -27,9 +27,9 @@ func until(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-func (n *near) untilRung(r local.Rung) {
+func (n *near) untilRung(r localsync.Rung) {
 	n.t.Helper()
-	until(n.t, fmt.Sprintf("the rung is %v", r), func() bool { return n.Stats().Rung == r && (r == local.Off || n.Trusted(n.Now())) })
+	until(n.t, fmt.Sprintf("the rung is %v", r), func() bool { return n.Stats().Rung == r && (r == localsync.Off || n.Trusted(n.Now())) })
 }
 
 // copied reads key until there is a copy of value: a change that is on its way may refuse the first.
@@ -48,23 +48,23 @@ func TestRealServers(t *testing.T) {
 	for _, c := range []struct {
 		name string
 		open func(t *testing.T) *redis.Options
-		rung local.Rung
+		rung localsync.Rung
 	}{
-		{"redis 8", func(t *testing.T) *redis.Options { return realredis.Start(t, realredis.Options{}).Options() }, local.Tracking},
+		{"redis 8", func(t *testing.T) *redis.Options { return realredis.Start(t, realredis.Options{}).Options() }, localsync.Tracking},
 		{"redis 7.0", func(t *testing.T) *redis.Options {
 			return realredis.Start(t, realredis.Options{Flavour: realredis.Redis7}).Options()
-		}, local.Tracking},
+		}, localsync.Tracking},
 		{"valkey", func(t *testing.T) *redis.Options {
 			return realredis.Start(t, realredis.Options{Flavour: realredis.Valkey}).Options()
-		}, local.Tracking},
+		}, localsync.Tracking},
 		{"a client of RESP2, another database", func(t *testing.T) *redis.Options {
 			o := realredis.Start(t, realredis.Options{}).Options()
 			o.Protocol, o.DB = 2, 5
 			return o
-		}, local.Tracking},
+		}, localsync.Tracking},
 		{"miniredis, which has no tracking", func(t *testing.T) *redis.Options {
 			return &redis.Options{Addr: miniredis.RunT(t).Addr()}
-		}, local.PubSub},
+		}, localsync.PubSub},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			o := c.open(t)
@@ -86,12 +86,12 @@ func TestRealServers(t *testing.T) {
 func TestPermissions(t *testing.T) {
 	for _, c := range []struct {
 		name, rules string
-		rung        local.Rung
+		rung        localsync.Rung
 	}{
-		{"all that is needed", "~a:* ~b:* ~mayfly:* &mayfly:* +@read +@write +@connection +publish +subscribe +@transaction", local.Tracking},
-		{"no CLIENT TRACKING", "~* &* +@all -client|tracking", local.PubSub},
-		{"no key of ours", "~a:* &* +@all", local.PubSub},
-		{"no channel", "~* resetchannels +@all", local.ShortTTL},
+		{"all that is needed", "~a:* ~b:* ~mayfly:* &mayfly:* +@read +@write +@connection +publish +subscribe +@transaction", localsync.Tracking},
+		{"no CLIENT TRACKING", "~* &* +@all -client|tracking", localsync.PubSub},
+		{"no key of ours", "~a:* &* +@all", localsync.PubSub},
+		{"no channel", "~* resetchannels +@all", localsync.ShortTTL},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			srv := realredis.Start(t, realredis.Options{})
@@ -106,7 +106,7 @@ func TestPermissions(t *testing.T) {
 			o.Username, o.Password = "reader", "secret"
 			rdb := redis.NewClient(o)
 			t.Cleanup(func() { rdb.Close() })
-			n := open(t, rdb, func(o *local.Options) { o.Silence = time.Minute })
+			n := open(t, rdb, func(o *localsync.Options) { o.Silence = time.Minute })
 			n.untilRung(c.rung)
 		})
 	}
@@ -119,16 +119,16 @@ func TestCluster(t *testing.T) {
 	cluster := realredis.StartCluster(t, 3, 3, realredis.Options{})
 	rdb, other := cluster.Client(), cluster.Client()
 	n := open(t, rdb, nil)
-	n.untilRung(local.Tracking)
+	n.untilRung(localsync.Tracking)
 	everyKeyIsHeard := func(value string) { heardOfAll(t, n, other, value) }
 	everyKeyIsHeard("1")
 
 	flushes := n.Stats().Flushes
 	cluster.Owner("a:1").Kill()
-	n.untilRung(local.Off)
+	n.untilRung(localsync.Off)
 	cluster.Settle()
 	other.ReloadState(t.Context()) // by itself go-redis would go on asking the dead one for a while
-	n.untilRung(local.Tracking)
+	n.untilRung(localsync.Tracking)
 	if n.Stats().Flushes == flushes {
 		t.Error("a failover did not drop the copies")
 	}
@@ -145,13 +145,13 @@ func TestSentinel(t *testing.T) {
 	group := realredis.StartSentinel(t, 2, realredis.Options{})
 	rdb, other := group.Client(), group.Client()
 	n := open(t, rdb, nil)
-	n.untilRung(local.Tracking)
+	n.untilRung(localsync.Tracking)
 	heardOfAll(t, n, other, "1")
 
 	group.Master().Pause() // it keeps its connections
-	n.untilRung(local.Off)
+	n.untilRung(localsync.Off)
 	group.Settle()
-	n.untilRung(local.Tracking)
+	n.untilRung(localsync.Tracking)
 	heardOfAll(t, n, other, "2")
 }
 

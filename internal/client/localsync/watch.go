@@ -1,4 +1,4 @@
-package local
+package localsync
 
 import (
 	"sync"
@@ -14,7 +14,7 @@ type watched struct {
 
 // Watch returns a channel that is signalled when key has changed or everything was dropped, and the end of it. Both are nil
 // if the server does not tell of changes now.
-func (t *Tier) Watch(key string) (changed <-chan struct{}, stop func()) {
+func (t *Local) Watch(key string) (changed <-chan struct{}, stop func()) {
 	if t.rung() != Tracking {
 		return nil, nil
 	}

@@ -1,4 +1,4 @@
-package local
+package localsync
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 
 // Moved says that a slot is somewhere else than it was: nothing is served before it is known who the masters are, and all
 // of them are listened to. It does no I/O.
-func (t *Tier) Moved() {
+func (t *Local) Moved() {
 	if t.cluster == nil || t.Closed() {
 		return
 	}
@@ -28,7 +28,7 @@ func (t *Tier) Moved() {
 //
 // It is enough to hear every master, whoever has which slot: a key that moves is deleted on the old one, which tells. A
 // master that was demoted is still worth listening to, too: it hears, as a replica, what the new one does.
-func (t *Tier) followMasters() {
+func (t *Local) followMasters() {
 	tick := time.NewTicker(t.opt.Silence)
 	defer tick.Stop()
 	t.mu.Lock()
@@ -55,7 +55,7 @@ func (t *Tier) followMasters() {
 }
 
 // relink asks who the masters are, and listens to all of them and to nobody else.
-func (t *Tier) relink() error {
+func (t *Local) relink() error {
 	ctx, cancel := context.WithTimeout(t.ctx, t.opt.Silence)
 	defer cancel()
 	var mu sync.Mutex

@@ -1,4 +1,4 @@
-package local
+package localsync
 
 import (
 	"context"
@@ -13,22 +13,22 @@ import (
 
 // link hears what changes on one master, by the best rung that this allows.
 type link struct {
-	tier  *Tier
+	local *Local
 	node  *redis.Client // the master, as the caller's client reaches it
 	asker *redis.Client // the same, with timeouts of ours and without hooks
 	tag   string        // of a slot that the master has, in a cluster
 	stop  context.CancelFunc
 
-	// Guarded by tier.mu.
+	// Guarded by local.mu.
 	rung  Rung
 	until int64 // trusted up to here, unix ms; 0: not
 	tried bool  // at least one attempt to listen has ended, or stands
 }
 
 // addLinkLocked starts to listen to a master.
-func (t *Tier) addLinkLocked(name string, node *redis.Client, tag string) {
+func (t *Local) addLinkLocked(name string, node *redis.Client, tag string) {
 	ctx, stop := context.WithCancel(t.ctx)
-	l := &link{tier: t, node: node, asker: node.WithTimeout(t.opt.Silence / 2), tag: tag, stop: stop}
+	l := &link{local: t, node: node, asker: node.WithTimeout(t.opt.Silence / 2), tag: tag, stop: stop}
 	t.links[name] = l
 	t.works.Go(func() { l.run(ctx) })
 }
@@ -73,7 +73,7 @@ func (l *link) run(ctx context.Context) {
 			reasons = errors.Join(reasons, fmt.Errorf("%v: %w", rung, no.error))
 		}
 		l.lose(reasons)
-		if awake, asleep := l.tier.sleepy(); asleep {
+		if awake, asleep := l.local.sleepy(); asleep {
 			wait(ctx, awake, nil)
 			pause = firstPause
 			continue
@@ -99,15 +99,15 @@ func (r Rung) String() string {
 
 // lose ends the trust in the link, and then drops everything: what was inserted under it, and what is being read.
 func (l *link) lose(why error) {
-	l.tier.settle(why, func() { l.until, l.rung, l.tried = 0, Off, true })
-	l.tier.drop("")
+	l.local.settle(why, func() { l.until, l.rung, l.tried = 0, Off, true })
+	l.local.drop("")
 }
 
 // trust trusts the link up to until. It reports false if the trust had run out meanwhile: then somebody may have changed
 // what we did not hear of, and the link has to be made anew.
 func (l *link) trust(rung Rung, until int64, why error) (still bool) {
-	l.tier.settle(why, func() {
-		if still = l.until == 0 || l.tier.clock.Now() <= l.until; still {
+	l.local.settle(why, func() {
+		if still = l.until == 0 || l.local.clock.Now() <= l.until; still {
 			l.rung, l.until, l.tried = rung, max(l.until, until), true
 		}
 	})
@@ -126,7 +126,7 @@ func (l *link) listen(ctx context.Context, rung Rung, why error) error {
 
 // doWithout lives without hearing anything, until it may be worth trying again.
 func (l *link) doWithout(ctx context.Context, why error) error {
-	if l.tier.opt.ShortTTL > 0 {
+	if l.local.opt.ShortTTL > 0 {
 		l.trust(ShortTTL, forever, errors.Join(errNotHeard, why))
 	} else {
 		l.lose(errors.Join(errNotHeard, why))
@@ -138,7 +138,7 @@ func (l *link) doWithout(ctx context.Context, why error) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if awake, asleep := l.tier.sleepy(); asleep {
+		if awake, asleep := l.local.sleepy(); asleep {
 			wait(ctx, awake, nil)
 		}
 		if l.couldTrack(ctx) {
@@ -157,7 +157,7 @@ func (l *link) couldTrack(ctx context.Context) bool {
 // options are the caller's, for a connection that listens.
 func (l *link) options(rung Rung) *redis.Options {
 	o := *l.node.Options()
-	silence := l.tier.opt.Silence
+	silence := l.local.opt.Silence
 	o.PoolSize, o.MinIdleConns, o.MaxIdleConns, o.MaxActiveConns, o.PipelinePoolSize = 1, 0, 0, 0, -1
 	o.MaxRetries, o.DialerRetries = -1, 1
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout, o.PoolTimeout = silence, silence, silence, silence
@@ -187,7 +187,7 @@ func (l *link) startTracking(ctx context.Context, conn *redis.Conn) error {
 		return refusal(err)
 	}
 	args := []any{"client", "tracking", "on", "bcast", "prefix", probeName}
-	for _, p := range l.tier.opt.Prefixes {
+	for _, p := range l.local.opt.Prefixes {
 		args = append(args, "prefix", p)
 	}
 	return refusal(conn.Do(ctx, args...).Err())

@@ -8,18 +8,18 @@ import (
 	"github.com/mayflycache/mayfly/internal/expiry"
 )
 
-// View is a typed door to a store. Its keys are its own: two views of one store may hold the same key, with values of
+// Values is a typed door to a store. Its keys are its own: two views of one store may hold the same key, with values of
 // different types. It is safe for concurrent use.
-type View[V any] struct {
+type Values[V any] struct {
 	store  *Store
 	number uint16
 	reads  readCounters
 	tables []atomic.Pointer[table[V]] // by shard
 }
 
-// NewView opens a view of s. It lasts as long as the store.
-func NewView[V any](s *Store) *View[V] {
-	v := &View[V]{store: s, reads: newReadCounters(runtime.GOMAXPROCS(0)), tables: make([]atomic.Pointer[table[V]], len(s.shards))}
+// NewValues opens a view of s. It lasts as long as the store.
+func NewValues[V any](s *Store) *Values[V] {
+	v := &Values[V]{store: s, reads: newReadCounters(runtime.GOMAXPROCS(0)), tables: make([]atomic.Pointer[table[V]], len(s.shards))}
 	for i := range v.tables {
 		v.tables[i].Store(newTable[V](1))
 	}
@@ -31,20 +31,20 @@ func NewView[V any](s *Store) *View[V] {
 //
 // It allocates nothing, takes no lock and does not keep key. The value is the one that was stored: who changes what it
 // points to changes it for everybody.
-func (v *View[V]) Get(key string, now int64) (value V, deadline int64, ok bool) {
+func (v *Values[V]) Get(key string, now int64) (value V, deadline int64, ok bool) {
 	h := maphash.String(v.store.seed, key)
 	return v.hit(find(v.tables[h>>v.store.shift].Load(), uint32(h), key), now)
 }
 
 // GetBytes is Get for a key that was built in a buffer.
-func (v *View[V]) GetBytes(key []byte, now int64) (value V, deadline int64, ok bool) {
+func (v *Values[V]) GetBytes(key []byte, now int64) (value V, deadline int64, ok bool) {
 	h := maphash.Bytes(v.store.seed, key)
 	return v.hit(find(v.tables[h>>v.store.shift].Load(), uint32(h), key), now)
 }
 
 // At is GetBytes for large values: it returns where the store has the value, nil if it is absent. What is there stays as it
 // is, also when the key gets another value, and must not be changed.
-func (v *View[V]) At(key []byte, now int64) *V {
+func (v *Values[V]) At(key []byte, now int64) *V {
 	h := maphash.Bytes(v.store.seed, key)
 	if e := find(v.tables[h>>v.store.shift].Load(), uint32(h), key); v.alive(e, now) {
 		return &e.value
@@ -52,7 +52,7 @@ func (v *View[V]) At(key []byte, now int64) *V {
 	return nil
 }
 
-func (v *View[V]) hit(e *entry[V], now int64) (value V, deadline int64, ok bool) {
+func (v *Values[V]) hit(e *entry[V], now int64) (value V, deadline int64, ok bool) {
 	if !v.alive(e, now) {
 		return value, 0, false
 	}
@@ -60,7 +60,7 @@ func (v *View[V]) hit(e *entry[V], now int64) (value V, deadline int64, ok bool)
 }
 
 // alive reports whether a reader has found something, and counts that.
-func (v *View[V]) alive(e *entry[V], now int64) bool {
+func (v *Values[V]) alive(e *entry[V], now int64) bool {
 	if e == nil || expiry.Dead(e.deadline, now) {
 		v.reads.miss()
 		return false
@@ -86,11 +86,11 @@ const (
 // store adds the key's and its own. The store keeps key and value.
 //
 // Whatever the outcome, an older value of key is gone.
-func (v *View[V]) Set(key string, value V, cost, deadline, now int64) Outcome {
+func (v *Values[V]) Set(key string, value V, cost, deadline, now int64) Outcome {
 	return v.put(key, value, cost, deadline, now, func() bool { return true })
 }
 
-func (v *View[V]) put(key string, value V, cost, deadline, now int64, current func() bool) Outcome {
+func (v *Values[V]) put(key string, value V, cost, deadline, now int64, current func() bool) Outcome {
 	v.store.sweep(now)
 	i, hash := v.store.hash(key)
 	sh := &v.store.shards[i]
@@ -123,7 +123,7 @@ func (v *View[V]) put(key string, value V, cost, deadline, now int64, current fu
 // go of the lock of the shard on the way, but not after it looked for that entry. So between room and publish is the
 // place to ask whether the value may be stored at all: nobody can come between the answer and the entry. After a no,
 // what was reserved must be released.
-func (v *View[V]) room(sh *shard, hash uint32, key string, cost, now int64) (old *entry[V], reserved, entries int64) {
+func (v *Values[V]) room(sh *shard, hash uint32, key string, cost, now int64) (old *entry[V], reserved, entries int64) {
 	for {
 		var had int64
 		entries = 1
@@ -138,7 +138,7 @@ func (v *View[V]) room(sh *shard, hash uint32, key string, cost, now int64) (old
 }
 
 // publish puts e, for which there is room, in the place of old or in a new one.
-func (v *View[V]) publish(sh *shard, hash uint32, old, e *entry[V]) {
+func (v *Values[V]) publish(sh *shard, hash uint32, old, e *entry[V]) {
 	if old != nil {
 		e.key, e.id = old.key, old.id
 		e.uses.Store(old.uses.Load())
@@ -151,7 +151,7 @@ func (v *View[V]) publish(sh *shard, hash uint32, old, e *entry[V]) {
 	sh.deadlines.Set(e.id, e.deadline)
 }
 
-func (v *View[V]) insert(sh *shard, hash uint32, e *entry[V]) {
+func (v *Values[V]) insert(sh *shard, hash uint32, e *entry[V]) {
 	t := v.tables[sh.number].Load()
 	if t.full() {
 		t = t.grown(func(id uint32) uint32 { return sh.policy.slots[id].hash })
@@ -161,7 +161,7 @@ func (v *View[V]) insert(sh *shard, hash uint32, e *entry[V]) {
 }
 
 // Delete removes key from this view and reports whether it was there.
-func (v *View[V]) Delete(key string) bool {
+func (v *Values[V]) Delete(key string) bool {
 	i, hash := v.store.hash(key)
 	sh := &v.store.shards[i]
 	sh.mu.Lock()
@@ -169,7 +169,7 @@ func (v *View[V]) Delete(key string) bool {
 	return v.deleteLocked(sh, hash, key)
 }
 
-func (v *View[V]) deleteLocked(sh *shard, hash uint32, key string) bool {
+func (v *Values[V]) deleteLocked(sh *shard, hash uint32, key string) bool {
 	id, cost, ok := v.dropKey(sh.number, hash, key)
 	if ok {
 		sh.forget(id, cost)
@@ -178,7 +178,7 @@ func (v *View[V]) deleteLocked(sh *shard, hash uint32, key string) bool {
 }
 
 // Clear removes all keys of this view and returns how many. What is set meanwhile may stay.
-func (v *View[V]) Clear() int {
+func (v *Values[V]) Clear() int {
 	n := 0
 	for i := range v.store.shards {
 		n += v.store.shards[i].clear(v.number, v, func(string) bool { return true })
@@ -187,16 +187,16 @@ func (v *View[V]) Clear() int {
 }
 
 // Hits returns what counts this view's hits so far. It keeps nothing else of the view.
-func (v *View[V]) Hits() func() uint64 {
+func (v *Values[V]) Hits() func() uint64 {
 	reads := v.reads
 	return func() uint64 { return reads.sum().Hits }
 }
 
 // The shelf.
 
-func (v *View[V]) counted() Stats { return v.reads.sum() }
+func (v *Values[V]) counted() Stats { return v.reads.sum() }
 
-func (v *View[V]) take(shard int, hash, id uint32) uint32 {
+func (v *Values[V]) take(shard int, hash, id uint32) uint32 {
 	t := v.tables[shard].Load()
 	b, i := t.place(hash, id)
 	e := t.buckets[b].entries[i].Load()
@@ -207,11 +207,11 @@ func (v *View[V]) take(shard int, hash, id uint32) uint32 {
 	return n
 }
 
-func (v *View[V]) drop(shard int, hash, id uint32) int64 {
+func (v *Values[V]) drop(shard int, hash, id uint32) int64 {
 	return v.tables[shard].Load().remove(hash, id).cost
 }
 
-func (v *View[V]) dropKey(shard int, hash uint32, key string) (id uint32, cost int64, ok bool) {
+func (v *Values[V]) dropKey(shard int, hash uint32, key string) (id uint32, cost int64, ok bool) {
 	t := v.tables[shard].Load()
 	e := find(t, hash, key)
 	if e == nil {
@@ -221,6 +221,6 @@ func (v *View[V]) dropKey(shard int, hash uint32, key string) (id uint32, cost i
 	return e.id, e.cost, true
 }
 
-func (v *View[V]) each(shard int, f func(key string, id uint32) bool) {
+func (v *Values[V]) each(shard int, f func(key string, id uint32) bool) {
 	v.tables[shard].Load().each(func(e *entry[V]) bool { return f(e.key, e.id) })
 }

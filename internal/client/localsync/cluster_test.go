@@ -1,4 +1,4 @@
-package local_test
+package localsync_test
 
 import (
 	"fmt"
@@ -8,7 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/mayflycache/mayfly/internal/client/local"
+	"github.com/mayflycache/mayfly/internal/client/localsync"
 	"github.com/mayflycache/mayfly/redistest"
 )
 
@@ -23,7 +23,7 @@ func clustered(t *testing.T, test func(t *testing.T, cluster *redistest.Cluster,
 		other := redis.NewClusterClient(cluster.Options())
 		t.Cleanup(func() { other.Close(); time.Sleep(time.Second) }) // it may be reloading its map
 		n := open(t, cluster.Client(), nil)
-		n.wantRungs(local.Tracking)
+		n.wantRungs(localsync.Tracking)
 		test(t, cluster, n, other)
 	})
 }
@@ -60,7 +60,7 @@ func TestEveryMasterIsHeard(t *testing.T) {
 		time.Sleep(time.Second)
 		n.read("a:1")
 		n.want("a:1", "v")
-		n.wantRungs(local.Tracking, local.Off, local.Tracking)
+		n.wantRungs(localsync.Tracking, localsync.Off, localsync.Tracking)
 	})
 }
 

@@ -1,12 +1,12 @@
-package local_test
+package localsync_test
 
 import (
 	"context"
 	"fmt"
 	"time"
 
-	"github.com/mayflycache/mayfly/internal/client/local"
 	"github.com/mayflycache/mayfly/internal/client/localstore"
+	"github.com/mayflycache/mayfly/internal/client/localsync"
 	"github.com/mayflycache/mayfly/redistest"
 )
 
@@ -20,13 +20,13 @@ func Example() {
 	defer rdb.Close()
 	ctx := context.Background()
 
-	t, err := local.Open(ctx, local.Options{Redis: rdb, Prefixes: []string{"user:"}, MaxEntries: 100, Silence: 2 * time.Second})
+	t, err := localsync.Open(ctx, localsync.Options{Redis: rdb, Prefixes: []string{"user:"}, MaxEntries: 100, Silence: 2 * time.Second})
 	if err != nil {
 		panic(err)
 	}
 	defer t.Close(ctx)
-	names := localstore.NewView[string](t.Store())
-	held := func(key string) (string, bool) {
+	names := localstore.NewValues[string](t.Store())
+	copyOf := func(key string) (string, bool) {
 		now := t.Now()
 		if !t.Trusted(now) {
 			return "", false
@@ -36,17 +36,17 @@ func Example() {
 	}
 
 	rdb.Set(ctx, "user:7", "Ada", time.Hour)
-	for _, ok := held("user:7"); !ok; _, ok = held("user:7") { // until the push of this SET has come and gone
+	for _, ok := copyOf("user:7"); !ok; _, ok = copyOf("user:7") { // until the push of this SET has come and gone
 		ticket := t.Begin("user:7") // before Redis is read
 		value, left := rdb.Get(ctx, "user:7").Val(), rdb.PTTL(ctx, "user:7").Val()
-		local.Insert(t, names, "user:7", ticket, value, int64(len(value)), left)
+		localsync.Insert(t, names, "user:7", ticket, value, int64(len(value)), left)
 	}
-	fmt.Println(held("user:7"))
+	fmt.Println(copyOf("user:7"))
 
 	srv.Del("user:7") // by whoever's hand
-	for _, ok := held("user:7"); ok; _, ok = held("user:7") {
+	for _, ok := copyOf("user:7"); ok; _, ok = copyOf("user:7") {
 	}
-	fmt.Println(held("user:7"))
+	fmt.Println(copyOf("user:7"))
 	// Output:
 	// Ada true
 	//  false

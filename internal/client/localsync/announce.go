@@ -1,4 +1,4 @@
-package local
+package localsync
 
 import (
 	"context"
@@ -14,21 +14,21 @@ const (
 
 // Forget drops the copies of keys, which this process is about to change, and makes what is being read of them
 // uninsertable.
-func (t *Tier) Forget(keys ...string) {
+func (t *Local) Forget(keys ...string) {
 	for _, key := range keys {
 		t.store.Invalidate(key)
 	}
 }
 
 // ForgetAll is Forget for everything under prefix.
-func (t *Tier) ForgetAll(prefix string) { t.store.InvalidateAll(prefix) }
+func (t *Local) ForgetAll(prefix string) { t.store.InvalidateAll(prefix) }
 
 // announcers is how many messages may be on their way at once.
 const announcers = 256
 
 // Changed drops the copies of keys that this process has changed, and has other processes told where the server does not tell
 // them. It does not wait for that. What cannot be told is not: their copies live to their ends.
-func (t *Tier) Changed(ctx context.Context, keys ...string) {
+func (t *Local) Changed(ctx context.Context, keys ...string) {
 	t.Forget(keys...)
 	if t.rung() == PubSub {
 		t.tell(ctx, toldKey, keys)
@@ -36,14 +36,14 @@ func (t *Tier) Changed(ctx context.Context, keys ...string) {
 }
 
 // ChangedAll is Changed for everything under prefix.
-func (t *Tier) ChangedAll(ctx context.Context, prefix string) {
+func (t *Local) ChangedAll(ctx context.Context, prefix string) {
 	t.ForgetAll(prefix)
 	if t.rung() == PubSub {
 		t.tell(ctx, toldPrefix, []string{prefix})
 	}
 }
 
-func (t *Tier) tell(ctx context.Context, what byte, names []string) {
+func (t *Local) tell(ctx context.Context, what byte, names []string) {
 	select {
 	case t.announcing <- struct{}{}:
 	default:
@@ -72,7 +72,7 @@ func (t *Tier) tell(ctx context.Context, what byte, names []string) {
 }
 
 // told is the other end of tell.
-func (t *Tier) told(message string) {
+func (t *Local) told(message string) {
 	switch {
 	case message == "":
 	case message[0] == toldKey:

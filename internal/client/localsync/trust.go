@@ -1,4 +1,4 @@
-package local
+package localsync
 
 import (
 	"time"
@@ -7,10 +7,10 @@ import (
 )
 
 // Now returns the time by which copies live, in unix milliseconds.
-func (t *Tier) Now() int64 { return t.clock.Now() }
+func (t *Local) Now() int64 { return t.clock.Now() }
 
 // Trusted reports whether copies may be served at now. It is asked on every read.
-func (t *Tier) Trusted(now int64) bool { return now <= t.until.Load() }
+func (t *Local) Trusted(now int64) bool { return now <= t.until.Load() }
 
 // Ticket is the right to insert a copy of what is read after it was drawn. The zero Ticket is none.
 type Ticket struct {
@@ -19,7 +19,7 @@ type Ticket struct {
 }
 
 // Begin draws a ticket for key. It must be called before Redis is read.
-func (t *Tier) Begin(key string) Ticket {
+func (t *Local) Begin(key string) Ticket {
 	t.begun.Add(1)
 	// First the ticket, then the question for trust: if that is lost in between the answer is no, and if it is lost later,
 	// everything is dropped and the ticket worthless.
@@ -37,7 +37,7 @@ func (t *Tier) Begin(key string) Ticket {
 func (k Ticket) End(left time.Duration) int64 { return k.at + left.Milliseconds() - 1 }
 
 // Insert keeps a copy of what was read under ticket k and had left to live, unless key has changed since.
-func Insert[V any](t *Tier, v *localstore.View[V], key string, k Ticket, value V, cost int64, left time.Duration) {
+func Insert[V any](t *Local, v *localstore.Values[V], key string, k Ticket, value V, cost int64, left time.Duration) {
 	if k.at == 0 {
 		return
 	}
@@ -47,10 +47,10 @@ func Insert[V any](t *Tier, v *localstore.View[V], key string, k Ticket, value V
 	}
 }
 
-func (t *Tier) rung() Rung { return Rung(t.rungs.Load()) }
+func (t *Local) rung() Rung { return Rung(t.rungs.Load()) }
 
 // settleLocked works out what the links together are worth: as much as the worst. It returns how the rung changed.
-func (t *Tier) settleLocked() (to Rung, changed bool) {
+func (t *Local) settleLocked() (to Rung, changed bool) {
 	until, rung := int64(forever), Tracking
 	for _, l := range t.links {
 		until, rung = min(until, l.until), min(rung, l.rung)
@@ -75,7 +75,7 @@ func (t *Tier) settleLocked() (to Rung, changed bool) {
 }
 
 // settle has changed the books of the links and tells if the rung has changed with them.
-func (t *Tier) settle(why error, change func()) {
+func (t *Local) settle(why error, change func()) {
 	t.mu.Lock()
 	change()
 	to, changed := t.settleLocked()
@@ -90,7 +90,7 @@ func (t *Tier) settle(why error, change func()) {
 	}
 }
 
-func (t *Tier) triedLocked() bool {
+func (t *Local) triedLocked() bool {
 	for _, l := range t.links {
 		if !l.tried {
 			return false
@@ -100,14 +100,14 @@ func (t *Tier) triedLocked() bool {
 }
 
 // drop drops the copies under prefix, all if it is empty, and makes what is being read uninsertable.
-func (t *Tier) drop(prefix string) {
+func (t *Local) drop(prefix string) {
 	t.counts.flushes.Add(1)
 	t.store.InvalidateAll(prefix)
 	t.watched.all()
 }
 
 // heard drops what is known to have changed.
-func (t *Tier) heard(key string) {
+func (t *Local) heard(key string) {
 	t.counts.heard.Add(1)
 	t.store.Invalidate(key)
 	t.watched.one(key)
@@ -119,7 +119,7 @@ const sleepAfter = time.Minute
 
 // sleepy reports whether nobody has read for long. Then everything is dropped, and the links may rest until awake is
 // closed.
-func (t *Tier) sleepy() (awake <-chan struct{}, asleep bool) {
+func (t *Local) sleepy() (awake <-chan struct{}, asleep bool) {
 	now, reads := t.clock.Now(), t.store.Reads()+t.begun.Load()
 	t.mu.Lock()
 	defer t.mu.Unlock()
@@ -146,7 +146,7 @@ func (t *Tier) sleepy() (awake <-chan struct{}, asleep bool) {
 }
 
 // wake ends the sleep, if it sleeps.
-func (t *Tier) wake() {
+func (t *Local) wake() {
 	if !t.asleep.Load() {
 		return
 	}

@@ -1,7 +1,7 @@
-// Package local keeps copies in this process in step with Redis: it hears of every change, and knows when it does
+// Package localsync keeps copies in this process in step with Redis: it hears of every change, and knows when it does
 // not.
 //
-// A [Tier] owns the store of the copies and one link to each master. What it rests on is an order of steps (internal/client/localstore
+// A [Local] owns the store of the copies and one link to each master. What it rests on is an order of steps (internal/client/localstore
 // has the proof):
 //
 //	t := Begin(k)            before Redis is read; not ok while changes cannot be heard
@@ -27,7 +27,7 @@
 //
 // Trust is a time, which every read compares with the clock: a process that was stopped and goes on serves nothing that
 // it held before. A link that falls silent or breaks is made again, and everything is dropped before it is trusted.
-package local
+package localsync
 
 import (
 	"context"
@@ -41,7 +41,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/localstore"
 )
 
-// Options say what a Tier holds and whom it listens to. The caller has checked them.
+// Options say what a Local holds and whom it listens to. The caller has checked them.
 type Options struct {
 	Redis      redis.UniversalClient // a *redis.Client or a *redis.ClusterClient
 	Prefixes   []string              // of the keys that are copied; none begins another
@@ -68,8 +68,8 @@ const (
 	Tracking             // from the server
 )
 
-// Tier is a store of copies that is kept in step with Redis. It is safe for concurrent use.
-type Tier struct {
+// Local is a store of copies that is kept in step with Redis. It is safe for concurrent use.
+type Local struct {
 	opt     Options
 	cluster *redis.ClusterClient // nil: a single server
 	store   *localstore.Store
@@ -101,14 +101,14 @@ type Tier struct {
 	given    bool // the masters could not be asked for once
 }
 
-// Open returns a Tier that listens, or that tried to once, or when ctx ends. A Redis that cannot be reached is no error:
+// Open returns a Local that listens, or that tried to once, or when ctx ends. A Redis that cannot be reached is no error:
 // nothing is served until it can be.
-func Open(ctx context.Context, o Options) (*Tier, error) {
+func Open(ctx context.Context, o Options) (*Local, error) {
 	store, err := localstore.New(localstore.Options{MaxBytes: o.MaxBytes, MaxEntries: o.MaxEntries})
 	if err != nil {
 		return nil, err
 	}
-	t := &Tier{
+	t := &Local{
 		opt: o, store: store, clock: localstore.NewClock(),
 		announcing: make(chan struct{}, announcers), recheck: make(chan struct{}, 1), opened: make(chan struct{}), awake: make(chan struct{}),
 		links: make(map[string]*link),
@@ -133,7 +133,7 @@ func Open(ctx context.Context, o Options) (*Tier, error) {
 
 // Close ends the links and drops everything; from then on nothing is served. It waits for what it started until ctx
 // ends, and then returns its error. Closing again is fine.
-func (t *Tier) Close(ctx context.Context) error {
+func (t *Local) Close(ctx context.Context) error {
 	t.cancel()
 	t.mu.Lock()
 	t.settleLocked()
@@ -151,18 +151,18 @@ func (t *Tier) Close(ctx context.Context) error {
 }
 
 // Closed reports whether Close was called.
-func (t *Tier) Closed() bool { return t.ctx.Err() != nil }
+func (t *Local) Closed() bool { return t.ctx.Err() != nil }
 
-// Redis is the client that the tier listens beside.
-func (t *Tier) Redis() redis.UniversalClient { return t.opt.Redis }
+// Redis is the client that Local listens beside.
+func (t *Local) Redis() redis.UniversalClient { return t.opt.Redis }
 
 // Prefixes are those of the keys that may be copied.
-func (t *Tier) Prefixes() []string { return t.opt.Prefixes }
+func (t *Local) Prefixes() []string { return t.opt.Prefixes }
 
 // Store is where the copies are, for views of it.
-func (t *Tier) Store() *localstore.Store { return t.store }
+func (t *Local) Store() *localstore.Store { return t.store }
 
-// Stats says how the tier is doing.
+// Stats says how Local is doing.
 type Stats struct {
 	localstore.Stats
 	Rung     Rung
@@ -175,7 +175,7 @@ type Stats struct {
 }
 
 // Stats adds up the counters. It is for now and then, not for every request.
-func (t *Tier) Stats() Stats {
+func (t *Local) Stats() Stats {
 	return Stats{
 		Stats: t.store.Stats(), Rung: t.rung(), Entries: t.store.Len(), Bytes: t.store.Bytes(), Dead: t.store.Dead(t.clock.Now()),
 		Heard: t.counts.heard.Load(), Flushes: t.counts.flushes.Load(), Outdated: t.counts.outdated.Load(),
