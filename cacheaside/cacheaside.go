@@ -39,6 +39,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/flight"
 	"github.com/mayflycache/mayfly/internal/client/keyform"
 	"github.com/mayflycache/mayfly/internal/client/lease"
+	"github.com/mayflycache/mayfly/internal/client/nodes"
 	"github.com/mayflycache/mayfly/internal/client/record"
 	"github.com/mayflycache/mayfly/internal/client/redelete"
 )
@@ -145,7 +146,7 @@ func build[K comparable, V any](ns mayfly.Namespace[K, V], noLoader bool, o Opti
 		lo.Pushes, lo.Moved = c.near.tier.Watch, c.near.tier.Moved
 	}
 	c.guard = lease.New(lo)
-	for _, w := range lease.Warnings(ns.Redis) {
+	for _, w := range nodes.Warnings(ns.Redis) {
 		c.tell(c.works.Context(), mayfly.Event{Kind: mayfly.Warning, Outcome: mayfly.OK, Err: errors.New(w)})
 	}
 	return c, nil

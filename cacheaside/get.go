@@ -7,7 +7,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/client/flight"
-	"github.com/mayflycache/mayfly/internal/client/lease"
+	"github.com/mayflycache/mayfly/internal/client/nodes"
 	"github.com/mayflycache/mayfly/internal/client/record"
 )
 
@@ -250,7 +250,7 @@ func (c *Cache[K, V]) tellRead(ctx context.Context, p pending[K, V], s sight[V],
 // tellBackend tells that Redis could not be asked, or not as it should be.
 func (c *Cache[K, V]) tellBackend(ctx context.Context, key string, err error) {
 	e := mayfly.Event{Kind: mayfly.Backend, Outcome: mayfly.Failed, Key: key, Err: err}
-	if errors.Is(err, lease.ErrSlow) {
+	if errors.Is(err, nodes.ErrSlow) {
 		e.Outcome = mayfly.TimedOut
 	}
 	c.tell(ctx, e)

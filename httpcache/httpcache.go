@@ -34,6 +34,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/background"
 	"github.com/mayflycache/mayfly/internal/client/flight"
 	"github.com/mayflycache/mayfly/internal/client/lease"
+	"github.com/mayflycache/mayfly/internal/client/nodes"
 	"github.com/mayflycache/mayfly/internal/client/redelete"
 	"github.com/mayflycache/mayfly/internal/rfc9111"
 )
@@ -89,7 +90,7 @@ func NewCache(o Options) (*Cache, error) {
 		lo.Pushes, lo.Moved = c.near.tier.Watch, c.near.tier.Moved
 	}
 	c.guard = lease.New(lo)
-	for _, w := range lease.Warnings(c.ns.Redis) {
+	for _, w := range nodes.Warnings(c.ns.Redis) {
 		c.tell(c.works.Context(), mayfly.Event{Kind: mayfly.Warning, Outcome: mayfly.OK, Err: errors.New(w)})
 	}
 	return c, nil
@@ -130,7 +131,7 @@ func (c *Cache) tell(ctx context.Context, e mayfly.Event) {
 // tellBackend tells that Redis could not be asked, or not as it should be.
 func (c *Cache) tellBackend(ctx context.Context, key string, err error) {
 	e := mayfly.Event{Kind: mayfly.Backend, Outcome: mayfly.Failed, Key: key, Err: err}
-	if errors.Is(err, lease.ErrSlow) {
+	if errors.Is(err, nodes.ErrSlow) {
 		e.Outcome = mayfly.TimedOut
 	}
 	c.tell(ctx, e)

@@ -44,14 +44,14 @@ var rooms = map[string]room{
 
 	// The client half: may know go-redis, never the engine.
 	"internal/client/keyform":    {never: pure},
-	"internal/client/lease":      {may: []string{"internal/hashslot", "internal/client/record", "internal/client/breaker", goredis}},
+	"internal/client/nodes":      {may: []string{goredis}},
+	"internal/client/lease":      {may: []string{"internal/hashslot", "internal/client/record", "internal/client/nodes", goredis}},
 	"internal/client/record":     {never: pure},
 	"internal/client/flight":     {},
 	"internal/client/background": {},
 	"internal/client/redelete":   {may: []string{"internal/client/background"}},
 	"internal/client/localstore": {may: []string{"internal/expiry"}},
 	"internal/client/localsync":  {may: []string{"internal/client/localstore", "internal/client/lease", "internal/hashslot", goredis}},
-	"internal/client/breaker":    {},
 
 	// The vocabulary.
 	"": {may: []string{"jitter", "internal/client/keyform", "internal/client/lease", "internal/client/localsync", goredis}},
@@ -61,11 +61,11 @@ var rooms = map[string]room{
 	"sliding":                  {may: []string{"", "internal/client/onlycopy", "internal/client/record", "internal/client/keyform", "internal/client/localsync", "internal/client/localstore", goredis}},
 	"navsession":               {may: []string{"", "internal/client/onlycopy", goredis}},
 	"fieldttl":                 {may: []string{"", "internal/client/onlycopy", goredis}},
-	"cacheaside": {may: []string{"", "jitter", "earlyrefresh", "internal/client/keyform", "internal/client/lease", "internal/client/record",
+	"cacheaside": {may: []string{"", "jitter", "earlyrefresh", "internal/client/keyform", "internal/client/lease", "internal/client/nodes", "internal/client/record",
 		"internal/client/flight", "internal/client/background", "internal/client/redelete", "internal/client/localstore", "internal/client/localsync", "github.com/klauspost/compress", goredis}},
 
 	// The composition.
-	"httpcache": {may: []string{"", "internal/rfc9111", "internal/client/lease", "internal/client/record", "internal/client/flight", "internal/client/background", "internal/client/redelete", "internal/client/localstore",
+	"httpcache": {may: []string{"", "internal/rfc9111", "internal/client/lease", "internal/client/nodes", "internal/client/record", "internal/client/flight", "internal/client/background", "internal/client/redelete", "internal/client/localstore",
 		"internal/client/localsync", goredis}},
 
 	// The engine half: never knows go-redis, nor any pattern.

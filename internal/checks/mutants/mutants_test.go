@@ -86,7 +86,7 @@ var mutants = []struct {
 	{"who leaves takes the load along", "internal/client/background/background.go",
 		"context.WithCancelCause(context.WithoutCancel(ctx))", "context.WithCancelCause(ctx)",
 		"cacheaside: TestBackends/redistest/who_leaves"},
-	{"a breaker that never opens", "internal/client/breaker/breaker.go",
+	{"a breaker that never opens", "internal/client/nodes/breaker.go",
 		"b.failures.Add(1) >= Threshold", "b.failures.Add(1) >= 1<<30",
 		"cacheaside: TestRedisIsGoneInTime/hung,_TunedOptions"},
 	{"a flight that lands late takes down its successor", "internal/client/flight/flight.go",

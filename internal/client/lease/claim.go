@@ -7,6 +7,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/mayflycache/mayfly/internal/client/nodes"
 	"github.com/mayflycache/mayfly/internal/client/record"
 )
 
@@ -53,7 +54,7 @@ func (g *Guard) Claim(ctx context.Context, key string, seen Found) Claimed {
 // ClaimMany claims keys in one trip per server, in two or three if some hold bytes to be replaced.
 func (g *Guard) ClaimMany(ctx context.Context, keys []string, seen []Found) []Claimed {
 	answers := make([]Claimed, len(keys))
-	g.servers.each(ctx, keys, func(s *server, mine []int) {
+	g.nodes.Each(ctx, keys, func(node *nodes.Node, mine []int) {
 		var absent []int
 		var replace []int
 		for _, i := range mine {
@@ -63,18 +64,18 @@ func (g *Guard) ClaimMany(ctx context.Context, keys []string, seen []Found) []Cl
 				absent = append(absent, i)
 			}
 		}
-		absent = append(absent, g.replace(ctx, s, keys, seen, replace, answers)...)
+		absent = append(absent, g.replace(ctx, node, keys, seen, replace, answers)...)
 		if g.plain {
-			g.takePlain(ctx, s, keys, seen, absent, answers)
+			g.takePlain(ctx, node, keys, seen, absent, answers)
 		} else {
-			g.take(ctx, s, keys, absent, answers)
+			g.take(ctx, node, keys, absent, answers)
 		}
 	}, func(i int, err error) { answers[i].Err = err })
 	return answers
 }
 
 // take claims keys that seemed absent.
-func (g *Guard) take(ctx context.Context, s *server, keys []string, mine []int, answers []Claimed) {
+func (g *Guard) take(ctx context.Context, node *nodes.Node, keys []string, mine []int, answers []Claimed) {
 	if len(mine) == 0 {
 		return
 	}
@@ -84,7 +85,7 @@ func (g *Guard) take(ctx context.Context, s *server, keys []string, mine []int, 
 		claims[n] = g.newClaim(keys[i], Found{})
 		cmds[n] = claims[n].set(ctx)
 	}
-	lost := s.do(ctx, cmds...)
+	lost := node.Ask(ctx, cmds...)
 	for n, i := range mine {
 		answers[i] = claims[n].answer(cmds[n].(*redis.StringCmd), lost)
 	}
@@ -97,7 +98,7 @@ func (c *Claim) set(ctx context.Context) *redis.StringCmd {
 
 func (c *Claim) answer(set *redis.StringCmd, lost error) Claimed {
 	if lost != nil {
-		if errors.Is(lost, ErrOpen) { // never sent
+		if errors.Is(lost, nodes.ErrOpen) { // never sent
 			return Claimed{Err: lost}
 		}
 		return Claimed{Claim: c, Err: lost}
@@ -113,20 +114,20 @@ func (c *Claim) answer(set *redis.StringCmd, lost error) Claimed {
 }
 
 // replace claims keys that hold bytes to be replaced, and returns those that hold something else by now.
-func (g *Guard) replace(ctx context.Context, s *server, keys []string, seen []Found, mine []int, answers []Claimed) (other []int) {
+func (g *Guard) replace(ctx context.Context, node *nodes.Node, keys []string, seen []Found, mine []int, answers []Claimed) (other []int) {
 	if len(mine) == 0 {
 		return nil
 	}
 	claims := make([]*Claim, len(mine))
-	calls := make([]call, len(mine))
+	calls := make([]nodes.Call, len(mine))
 	for n, i := range mine {
 		claims[n] = g.newClaim(keys[i], Found{})
 		calls[n] = swapCall(keys[i], seen[i].head(), len(seen[i].Raw), claims[n].token, TTL)
 	}
-	did, errs := s.run(ctx, calls...)
+	did, errs := node.Run(ctx, calls...)
 	for n, i := range mine {
 		switch {
-		case errs[n] != nil && !answered(errs[n]) && !errors.Is(errs[n], ErrOpen):
+		case errs[n] != nil && !nodes.Answered(errs[n]) && !errors.Is(errs[n], nodes.ErrOpen):
 			answers[i] = Claimed{Claim: claims[n], Err: errs[n]}
 		case errs[n] != nil:
 			answers[i] = Claimed{Err: errs[n]}
@@ -141,14 +142,14 @@ func (g *Guard) replace(ctx context.Context, s *server, keys []string, seen []Fo
 
 // takePlain claims keys by their siblings, and in the same trip looks whether the value came meanwhile: its writer
 // would have taken the lease away with it.
-func (g *Guard) takePlain(ctx context.Context, s *server, keys []string, seen []Found, mine []int, answers []Claimed) {
+func (g *Guard) takePlain(ctx context.Context, node *nodes.Node, keys []string, seen []Found, mine []int, answers []Claimed) {
 	claims := make([]*Claim, len(mine))
 	cmds := make([]redis.Cmder, 0, 2*len(mine))
 	for n, i := range mine {
 		claims[n] = g.newClaim(keys[i], seen[i])
 		cmds = append(cmds, claims[n].set(ctx), redis.NewStringCmd(ctx, "get", keys[i]))
 	}
-	lost := s.do(ctx, cmds...)
+	lost := node.Ask(ctx, cmds...)
 	for n, i := range mine {
 		answers[i] = claims[n].answer(cmds[2*n].(*redis.StringCmd), lost)
 		if answers[i].Claim == nil || answers[i].Err != nil {
@@ -180,12 +181,12 @@ func (g *Guard) RenewMany(ctx context.Context, keys []string, seen []Found) []Cl
 		claims[i], locks[i] = c, c.lock
 	}
 	answers := make([]Claimed, len(keys))
-	g.servers.each(ctx, locks, func(s *server, mine []int) {
+	g.nodes.Each(ctx, locks, func(node *nodes.Node, mine []int) {
 		cmds := make([]redis.Cmder, len(mine))
 		for n, i := range mine {
 			cmds[n] = claims[i].set(ctx)
 		}
-		lost := s.do(ctx, cmds...)
+		lost := node.Ask(ctx, cmds...)
 		for n, i := range mine {
 			answers[i] = claims[i].answer(cmds[n].(*redis.StringCmd), lost)
 		}
@@ -198,7 +199,9 @@ func (c *Claim) Keep(ctx context.Context) (bool, error) {
 	return c.atLock(ctx, c.keep())
 }
 
-func (c *Claim) keep() call { return call{keep, []string{c.lock}, []any{c.token, millis(TTL)}} }
+func (c *Claim) keep() nodes.Call {
+	return keep.Call([]string{c.lock}, c.token, millis(TTL))
+}
 
 // KeepMany prolongs claims in one trip per server. What is lost will show at the fill.
 func (g *Guard) KeepMany(ctx context.Context, claims []*Claim) {
@@ -206,12 +209,12 @@ func (g *Guard) KeepMany(ctx context.Context, claims []*Claim) {
 	for i, c := range claims {
 		locks[i] = c.lock
 	}
-	g.servers.each(ctx, locks, func(s *server, mine []int) {
-		calls := make([]call, len(mine))
+	g.nodes.Each(ctx, locks, func(node *nodes.Node, mine []int) {
+		calls := make([]nodes.Call, len(mine))
 		for n, i := range mine {
 			calls[n] = claims[i].keep()
 		}
-		s.run(ctx, calls...)
+		node.Run(ctx, calls...)
 	}, func(int, error) {})
 }
 
@@ -221,11 +224,11 @@ func (c *Claim) Inherit(ctx context.Context) error {
 	if !c.renew || c.guard.plain {
 		return nil
 	}
-	s, err := c.guard.servers.of(ctx, c.key)
+	node, err := c.guard.nodes.Of(ctx, c.key)
 	if err != nil {
 		return err
 	}
-	mine, err := s.run1(ctx, swapCall(c.key, c.seen.head(), len(c.seen.Raw), c.token, TTL))
+	mine, err := node.Run1(ctx, swapCall(c.key, c.seen.head(), len(c.seen.Raw), c.token, TTL))
 	if err == nil && mine {
 		c.lock, c.renew = c.key, false
 	}
@@ -234,7 +237,7 @@ func (c *Claim) Inherit(ctx context.Context) error {
 
 // Release gives the claim up, so that the next caller need not wait for its end.
 func (c *Claim) Release(ctx context.Context) error {
-	_, err := c.atLock(ctx, call{drop, []string{c.lock}, []any{c.token}})
+	_, err := c.atLock(ctx, drop.Call([]string{c.lock}, c.token))
 	return err
 }
 
@@ -247,12 +250,12 @@ func (c *Claim) Rest(ctx context.Context, d time.Duration) error {
 	return err
 }
 
-func (c *Claim) atLock(ctx context.Context, what call) (bool, error) {
-	s, err := c.guard.servers.of(ctx, c.lock)
+func (c *Claim) atLock(ctx context.Context, what nodes.Call) (bool, error) {
+	node, err := c.guard.nodes.Of(ctx, c.lock)
 	if err != nil {
 		return false, err
 	}
-	return s.run1(ctx, what)
+	return node.Run1(ctx, what)
 }
 
 // Fill stores value for ttl if nobody deleted or replaced meanwhile what the claim was for, and says whether it did.
@@ -282,12 +285,12 @@ func (g *Guard) FillMany(ctx context.Context, fills []Fill) []Filled {
 		keys[i] = f.Claim.key
 	}
 	filled := make([]Filled, len(fills))
-	g.servers.each(ctx, keys, func(s *server, mine []int) {
-		calls := make([]call, len(mine))
+	g.nodes.Each(ctx, keys, func(node *nodes.Node, mine []int) {
+		calls := make([]nodes.Call, len(mine))
 		for n, i := range mine {
 			calls[n] = fills[i].call()
 		}
-		did, errs := s.run(ctx, calls...)
+		did, errs := node.Run(ctx, calls...)
 		for n, i := range mine {
 			filled[i] = Filled{did[n], errs[n]}
 		}
@@ -295,7 +298,7 @@ func (g *Guard) FillMany(ctx context.Context, fills []Fill) []Filled {
 	return filled
 }
 
-func (f Fill) call() call {
+func (f Fill) call() nodes.Call {
 	c := f.Claim
 	switch {
 	case c.renew:
@@ -305,11 +308,11 @@ func (f Fill) call() call {
 		if c.seen.State == Present {
 			was = append([]byte{'+'}, c.seen.Raw...)
 		}
-		return call{fillPlain, []string{c.lock, c.key}, []any{c.token, was, f.Value, millis(f.TTL)}}
+		return fillPlain.Call([]string{c.lock, c.key}, c.token, was, f.Value, millis(f.TTL))
 	}
 	return swapCall(c.key, c.token, len(c.token), f.Value, f.TTL)
 }
 
-func swapCall(key string, head []byte, length int, value []byte, ttl time.Duration) call {
-	return call{swap, []string{key}, []any{head, length, value, millis(ttl)}}
+func swapCall(key string, head []byte, length int, value []byte, ttl time.Duration) nodes.Call {
+	return swap.Call([]string{key}, head, length, value, millis(ttl))
 }

@@ -16,8 +16,8 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/mayflycache/mayfly/internal/client/breaker"
 	"github.com/mayflycache/mayfly/internal/client/lease"
+	"github.com/mayflycache/mayfly/internal/client/nodes"
 	"github.com/mayflycache/mayfly/internal/testkit/backends"
 	"github.com/mayflycache/mayfly/internal/testkit/realredis"
 	"github.com/mayflycache/mayfly/redistest"
@@ -35,7 +35,7 @@ func TestAKeyOfAnotherTypeIsLeftAlone(t *testing.T) {
 			if a := g.Claim(ctx, "k", lease.Found{}); a.Claim != nil || !redis.HasErrorPrefix(a.Err, "WRONGTYPE") {
 				t.Errorf("Claim: %+v", a)
 			}
-			for range 2 * breaker.Threshold {
+			for range 2 * nodes.Threshold {
 				g.Look(ctx, "k", false)
 			}
 			if rdb.LLen(ctx, "k").Val() != 1 {
@@ -176,7 +176,7 @@ func costsTheBudget(t *testing.T, rdb *redis.Client, budget time.Duration, respe
 	rdb.AddHook(&count)
 	var opened atomic.Int64
 	g := lease.New(lease.Options{Redis: rdb, Timeout: budget, Breaker: func(_ string, open bool) { opened.Add(1) }})
-	for i := range breaker.Threshold {
+	for i := range nodes.Threshold {
 		begun := time.Now()
 		_, err := g.Look(t.Context(), "k", i%2 == 0)
 		if took := time.Since(begun); err == nil || took > budget {
@@ -188,7 +188,7 @@ func costsTheBudget(t *testing.T, rdb *redis.Client, budget time.Duration, respe
 	var wg sync.WaitGroup
 	for range 100 {
 		wg.Go(func() {
-			if _, err := g.Look(t.Context(), "k", false); !errors.Is(err, lease.ErrOpen) {
+			if _, err := g.Look(t.Context(), "k", false); !errors.Is(err, nodes.ErrOpen) {
 				t.Errorf("with the breaker open: %v", err)
 			}
 		})
@@ -211,14 +211,14 @@ func TestRecoveryWithinASecond(t *testing.T) {
 		var state atomic.Bool
 		g := lease.New(lease.Options{Redis: srv.Client(), Timeout: 150 * time.Millisecond, Breaker: func(_ string, open bool) { state.Store(open) }})
 		srv.Hang()
-		for err := error(nil); !errors.Is(err, lease.ErrOpen); _, err = g.Look(t.Context(), "k", true) {
+		for err := error(nil); !errors.Is(err, nodes.ErrOpen); _, err = g.Look(t.Context(), "k", true) {
 		}
-		for err := lease.ErrOpen; errors.Is(err, lease.ErrOpen); _, err = g.Look(t.Context(), "k", true) { // until a probe has just failed
+		for err := nodes.ErrOpen; errors.Is(err, nodes.ErrOpen); _, err = g.Look(t.Context(), "k", true) { // until a probe has just failed
 			time.Sleep(10 * time.Millisecond)
 		}
 		srv.Thaw()
 		begun := time.Now()
-		for err := lease.ErrOpen; err != nil; _, err = g.Look(t.Context(), "k", true) {
+		for err := nodes.ErrOpen; err != nil; _, err = g.Look(t.Context(), "k", true) {
 			time.Sleep(10 * time.Millisecond)
 		}
 		if took := time.Since(begun); took > time.Second {
@@ -237,7 +237,7 @@ func TestARealServerThatHangs(t *testing.T) {
 	srv.Pause()
 	eventually(t, func() bool {
 		_, err := g.Look(t.Context(), "k", true)
-		return errors.Is(err, lease.ErrOpen)
+		return errors.Is(err, nodes.ErrOpen)
 	})
 	srv.Resume()
 	eventually(t, func() bool {
@@ -298,10 +298,10 @@ func TestWhichAnswersOpenTheBreaker(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			g := lease.New(lease.Options{Redis: answering(t, answer), Timeout: time.Second})
-			for range breaker.Threshold {
+			for range nodes.Threshold {
 				g.Look(t.Context(), "k", false)
 			}
-			if _, err := g.Look(t.Context(), "k", false); errors.Is(err, lease.ErrOpen) != opens {
+			if _, err := g.Look(t.Context(), "k", false); errors.Is(err, nodes.ErrOpen) != opens {
 				t.Errorf("%s: then %v", answer, err)
 			}
 		})
@@ -323,7 +323,7 @@ func TestACallerWhoLeavesSaysNothingAboutTheServer(t *testing.T) {
 		defer rdb.Close()
 		defer close(end)
 		g := lease.New(lease.Options{Redis: rdb, Timeout: 150 * time.Millisecond})
-		for range 2 * breaker.Threshold {
+		for range 2 * nodes.Threshold {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Millisecond)
 			if _, err := g.Look(ctx, "k", false); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("got error %v", err)
@@ -331,14 +331,14 @@ func TestACallerWhoLeavesSaysNothingAboutTheServer(t *testing.T) {
 			cancel()
 		}
 		// One that was patient, and whose deadline merely came first, does.
-		for range breaker.Threshold {
+		for range nodes.Threshold {
 			ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
 			if _, err := g.Look(ctx, "k", false); !errors.Is(err, context.DeadlineExceeded) {
 				t.Errorf("got error %v", err)
 			}
 			cancel()
 		}
-		if _, err := g.Look(t.Context(), "k", false); !errors.Is(err, lease.ErrOpen) {
+		if _, err := g.Look(t.Context(), "k", false); !errors.Is(err, nodes.ErrOpen) {
 			t.Errorf("got error %v", err)
 		}
 	})

@@ -30,6 +30,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/mayflycache/mayfly/internal/client/nodes"
 	"github.com/mayflycache/mayfly/internal/client/record"
 )
 
@@ -67,15 +68,15 @@ type Options struct {
 
 // Guard is the stampede guard of one kind of values. It holds no goroutine.
 type Guard struct {
-	servers servers
-	plain   bool
-	hold    time.Duration
-	pushes  func(key string) (<-chan struct{}, func())
+	nodes  *nodes.Nodes
+	plain  bool
+	hold   time.Duration
+	pushes func(key string) (<-chan struct{}, func())
 }
 
 // New returns a Guard. It does no I/O.
 func New(o Options) *Guard {
-	return &Guard{servers: serversOf(o.Redis, o.Timeout, o.Breaker, o.Moved), plain: o.Plain, hold: o.Hold, pushes: o.Pushes}
+	return &Guard{nodes: nodes.New(nodes.Options{Redis: o.Redis, Timeout: o.Timeout, Breaker: o.Breaker, Moved: o.Moved}), plain: o.Plain, hold: o.Hold, pushes: o.Pushes}
 }
 
 // State says what a key holds, as far as the guard is concerned.
@@ -143,20 +144,20 @@ func (f Found) id() record.ID {
 
 // Look reads key in one trip. withTTL asks for the time left as well.
 func (g *Guard) Look(ctx context.Context, key string, withTTL bool) (Found, error) {
-	s, err := g.servers.of(ctx, key)
+	node, err := g.nodes.Of(ctx, key)
 	if err != nil {
 		return Found{}, err
 	}
 	name := any(key) // once for both commands
 	get := redis.NewStringCmd(ctx, "get", name)
 	if !withTTL {
-		if err := s.one(ctx, get); err != nil {
+		if err := node.Ask1(ctx, get); err != nil {
 			return Found{}, err
 		}
 		return read(get, nil)
 	}
 	pttl := redis.NewDurationCmd(ctx, time.Millisecond, "pttl", name)
-	if err := s.do(ctx, get, pttl); err != nil {
+	if err := node.Ask(ctx, get, pttl); err != nil {
 		return Found{}, err
 	}
 	return read(get, pttl)
@@ -192,7 +193,7 @@ type Answer struct {
 // LookMany reads keys in one trip per server. Each answer is its key's own.
 func (g *Guard) LookMany(ctx context.Context, keys []string, withTTL bool) []Answer {
 	answers := make([]Answer, len(keys))
-	g.servers.each(ctx, keys, func(s *server, mine []int) {
+	g.nodes.Each(ctx, keys, func(node *nodes.Node, mine []int) {
 		per := 1
 		if withTTL {
 			per = 2
@@ -204,7 +205,7 @@ func (g *Guard) LookMany(ctx context.Context, keys []string, withTTL bool) []Ans
 				cmds = append(cmds, redis.NewDurationCmd(ctx, time.Millisecond, "pttl", keys[i]))
 			}
 		}
-		err := s.do(ctx, cmds...)
+		err := node.Ask(ctx, cmds...)
 		for n, i := range mine {
 			if err != nil {
 				answers[i].Err = err

@@ -21,7 +21,7 @@ func (g *Guard) lookLeased(ctx context.Context, key string, withTTL bool) (Found
 	if !g.plain {
 		return g.Look(ctx, key, withTTL)
 	}
-	s, err := g.servers.of(ctx, key)
+	node, err := g.nodes.Of(ctx, key)
 	if err != nil {
 		return Found{}, err
 	}
@@ -33,7 +33,7 @@ func (g *Guard) lookLeased(ctx context.Context, key string, withTTL bool) (Found
 		pttl = redis.NewDurationCmd(ctx, time.Millisecond, "pttl", key)
 		cmds = append(cmds, pttl)
 	}
-	if err := s.do(ctx, cmds...); err != nil {
+	if err := node.Ask(ctx, cmds...); err != nil {
 		return Found{}, err
 	}
 	f, err := read(get, pttl)

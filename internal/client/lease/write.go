@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/mayflycache/mayfly/internal/client/nodes"
 	"github.com/mayflycache/mayfly/internal/client/record"
 )
 
@@ -37,11 +38,11 @@ func (g *Guard) Set(ctx context.Context, values []Value) []error {
 
 // Replace stores value in place of just the bytes that were seen, and says whether they were still there.
 func (g *Guard) Replace(ctx context.Context, key string, seen Found, value []byte, ttl time.Duration) (bool, error) {
-	s, err := g.servers.of(ctx, key)
+	node, err := g.nodes.Of(ctx, key)
 	if err != nil {
 		return false, err
 	}
-	return s.run1(ctx, swapCall(key, seen.head(), len(seen.Raw), value, ttl))
+	return node.Run1(ctx, swapCall(key, seen.head(), len(seen.Raw), value, ttl))
 }
 
 // Delete removes keys and ends the right to fill them, in one trip per server. With Hold it leaves tombstones. It
@@ -61,14 +62,14 @@ func (g *Guard) Delete(ctx context.Context, keys []string) []error {
 
 func (g *Guard) write(ctx context.Context, keys []string, commands func(i int) []redis.Cmder) []error {
 	errs := make([]error, len(keys))
-	g.servers.each(ctx, keys, func(s *server, mine []int) {
+	g.nodes.Each(ctx, keys, func(node *nodes.Node, mine []int) {
 		var cmds []redis.Cmder
 		ends := make([]int, len(mine)) // where the commands of each key end
 		for n, i := range mine {
 			cmds = append(cmds, commands(i)...)
 			ends[n] = len(cmds)
 		}
-		lost := s.do(ctx, cmds...)
+		lost := node.Ask(ctx, cmds...)
 		begin := 0
 		for n, i := range mine {
 			if errs[i] = lost; lost == nil {
@@ -89,9 +90,9 @@ func (g *Guard) Clear(ctx context.Context, prefix string, removed func(n int)) e
 	if g.plain { // first the leases: a load that ends between the two is then not stored
 		patterns = []string{glob(Reserved+"lease:{") + "}:" + glob(prefix), glob(prefix)}
 	}
-	return g.servers.masters(ctx, func(ctx context.Context, s *server) error {
+	return g.nodes.Masters(ctx, func(ctx context.Context, node *nodes.Node) error {
 		for _, pattern := range patterns {
-			if err := s.clear(ctx, pattern, removed); err != nil {
+			if err := clear(ctx, node, pattern, removed); err != nil {
 				return err
 			}
 		}
@@ -99,12 +100,12 @@ func (g *Guard) Clear(ctx context.Context, prefix string, removed func(n int)) e
 	})
 }
 
-func (s *server) clear(ctx context.Context, pattern string, removed func(n int)) error {
+func clear(ctx context.Context, node *nodes.Node, pattern string, removed func(n int)) error {
 	const step = 500
 	cursor := uint64(0)
 	for {
 		scan := redis.NewScanCmd(ctx, nil, "scan", cursor, "match", pattern, "count", step)
-		if err := s.one(ctx, scan); err != nil {
+		if err := node.Ask1(ctx, scan); err != nil {
 			return err
 		}
 		keys, next, err := scan.Result()
@@ -116,7 +117,7 @@ func (s *server) clear(ctx context.Context, pattern string, removed func(n int))
 			for i, key := range keys {
 				cmds[i] = redis.NewIntCmd(ctx, "unlink", key)
 			}
-			if err := s.do(ctx, cmds...); err != nil {
+			if err := node.Ask(ctx, cmds...); err != nil {
 				return err
 			}
 			n := 0
@@ -137,17 +138,4 @@ func (s *server) clear(ctx context.Context, pattern string, removed func(n int))
 // glob is the pattern of what begins with prefix.
 func glob(prefix string) string {
 	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(prefix) + "*"
-}
-
-// masters calls do for every server that holds keys, one after another or at the same time.
-func (s *servers) masters(ctx context.Context, do func(ctx context.Context, s *server) error) error {
-	switch {
-	case s.cluster != nil:
-		return s.cluster.ForEachMaster(ctx, func(ctx context.Context, c *redis.Client) error { return do(ctx, s.node(c)) })
-	case s.ring != nil:
-		return s.ring.ForEachShard(ctx, func(ctx context.Context, c *redis.Client) error {
-			return do(ctx, serverOf(c, s.budget, s.told))
-		})
-	}
-	return do(ctx, s.only)
 }

@@ -1,11 +1,4 @@
-// Package breaker stops asking a node that does not answer, and notices when it does again.
-//
-// It counts failures in a row. At [Threshold] it opens: for [Open] nobody is let through. Then one caller is, as the probe, and
-// for another Open nobody else: if the probe succeeds the breaker closes, and if it fails, or is never heard of
-// again, the next probe comes an Open later. A closed breaker costs one atomic load.
-//
-// What is a failure is for the caller to say: that the node did not answer, not that it answered with an error.
-package breaker
+package nodes
 
 import (
 	"sync/atomic"
@@ -17,7 +10,14 @@ const (
 	Open      = 500 * time.Millisecond // for how long, and between probes
 )
 
-// Breaker guards one node. The zero Breaker is closed. Times are the caller's now, of one clock.
+// Breaker stops asking a node that does not answer, and notices when it does again. The zero Breaker is closed. Times are the
+// caller's now, of one clock.
+//
+// It counts failures in a row. At [Threshold] it opens: for [Open] nobody is let through. Then one caller is, as the probe, and
+// for another Open nobody else: if the probe succeeds the breaker closes, and if it fails, or is never heard of
+// again, the next probe comes an Open later. A closed breaker costs one atomic load.
+//
+// What is a failure is for the caller to say: that the node did not answer, not that it answered with an error.
 type Breaker struct {
 	failures atomic.Int32
 	until    atomic.Int64 // the instant of the next probe; zero while closed

@@ -1,4 +1,4 @@
-package breaker_test
+package nodes_test
 
 import (
 	"sync"
@@ -6,86 +6,86 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mayflycache/mayfly/internal/client/breaker"
+	"github.com/mayflycache/mayfly/internal/client/nodes"
 )
 
 var start = time.Unix(1_000_000, 0)
 
 func at(ms int) time.Time { return start.Add(time.Duration(ms) * time.Millisecond) }
 
-func expect(t *testing.T, b *breaker.Breaker, ms int, want breaker.Verdict) {
+func expect(t *testing.T, b *nodes.Breaker, ms int, want nodes.Verdict) {
 	t.Helper()
 	if got := b.Allow(at(ms)); got != want {
 		t.Errorf("at %d ms: verdict %d, want %d", ms, got, want)
 	}
 }
 
-func open(t *testing.T, b *breaker.Breaker, ms int) {
+func open(t *testing.T, b *nodes.Breaker, ms int) {
 	t.Helper()
-	for i := range breaker.Threshold {
-		expect(t, b, ms, breaker.Pass)
-		if opened := b.Failure(at(ms)); opened != (i == breaker.Threshold-1) {
+	for i := range nodes.Threshold {
+		expect(t, b, ms, nodes.Pass)
+		if opened := b.Failure(at(ms)); opened != (i == nodes.Threshold-1) {
 			t.Errorf("failure %d: opened is %v", i+1, opened)
 		}
 	}
 }
 
 func TestOpensAfterFailuresInARow(t *testing.T) {
-	var b breaker.Breaker
-	for range breaker.Threshold - 1 {
+	var b nodes.Breaker
+	for range nodes.Threshold - 1 {
 		b.Failure(at(0))
 	}
 	if b.Success() {
 		t.Error("a success closed what was not open")
 	}
 	open(t, &b, 0)
-	expect(t, &b, 0, breaker.Refuse)
-	expect(t, &b, 499, breaker.Refuse)
+	expect(t, &b, 0, nodes.Refuse)
+	expect(t, &b, 499, nodes.Refuse)
 }
 
 func TestOneProbeAtATime(t *testing.T) {
-	var b breaker.Breaker
+	var b nodes.Breaker
 	open(t, &b, 0)
-	expect(t, &b, 500, breaker.Probe)
-	expect(t, &b, 500, breaker.Refuse)
+	expect(t, &b, 500, nodes.Probe)
+	expect(t, &b, 500, nodes.Refuse)
 	b.Failure(at(600)) // the probe's, or a late one's: the next probe stays where it is
-	expect(t, &b, 999, breaker.Refuse)
-	expect(t, &b, 1000, breaker.Probe)
+	expect(t, &b, 999, nodes.Refuse)
+	expect(t, &b, 1000, nodes.Probe)
 	if !b.Success() || b.Success() {
 		t.Error("the probe's success must close it, once")
 	}
-	expect(t, &b, 1001, breaker.Pass)
+	expect(t, &b, 1001, nodes.Pass)
 	open(t, &b, 1002) // and the count began anew
 }
 
 func TestALostProbeIsFollowedByAnother(t *testing.T) {
-	var b breaker.Breaker
+	var b nodes.Breaker
 	open(t, &b, 0)
-	expect(t, &b, 700, breaker.Probe)
-	expect(t, &b, 1199, breaker.Refuse)
-	expect(t, &b, 1200, breaker.Probe)
+	expect(t, &b, 700, nodes.Probe)
+	expect(t, &b, 1199, nodes.Refuse)
+	expect(t, &b, 1200, nodes.Probe)
 }
 
 func TestLateFailuresDoNotProlong(t *testing.T) {
-	var b breaker.Breaker
+	var b nodes.Breaker
 	open(t, &b, 0)
 	for ms := range 400 {
 		if b.Failure(at(ms)) {
 			t.Fatal("opened twice")
 		}
 	}
-	expect(t, &b, 500, breaker.Probe)
+	expect(t, &b, 500, nodes.Probe)
 }
 
 func TestManyAskAtOnceAndOneProbes(t *testing.T) {
-	var b breaker.Breaker
+	var b nodes.Breaker
 	open(t, &b, 0)
 	for interval := 1; interval <= 20; interval++ {
 		var probes atomic.Int32
 		var wg sync.WaitGroup
 		for range 32 {
 			wg.Go(func() {
-				if b.Allow(at(interval*500)) == breaker.Probe {
+				if b.Allow(at(interval*500)) == nodes.Probe {
 					probes.Add(1)
 					b.Failure(at(interval * 500))
 				}
@@ -99,7 +99,7 @@ func TestManyAskAtOnceAndOneProbes(t *testing.T) {
 }
 
 func BenchmarkClosed(b *testing.B) {
-	var br breaker.Breaker
+	var br nodes.Breaker
 	b.ReportAllocs()
 	b.RunParallel(func(pb *testing.PB) {
 		for pb.Next() {

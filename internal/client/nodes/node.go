@@ -1,0 +1,179 @@
+package nodes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// ErrOpen says that a server was not asked because it did not answer lately.
+var ErrOpen = errors.New("redis is not asked: its breaker is open")
+
+// ErrSlow says that a server did not answer within Options.Timeout.
+var ErrSlow = errors.New("redis did not answer in time")
+
+// Node is one Redis server: how to ask it within the budget, and whether to ask it at all.
+//
+// A client that respects contexts is asked on a context of the whole budget. One that does not (go-redis's default)
+// heeds a context while it waits for a connection, and its own timeouts from then on; for it a third of the budget is
+// for the connection, and a clone on the same pool with the other two thirds as timeout is asked. Such a clone runs no
+// hooks: see Warnings.
+type Node struct {
+	name    string
+	client  asker
+	cluster *redis.ClusterClient // knows where else a key may be; nil if there is nowhere else
+	limits  limits               // by the context's share of the budget
+	budget  time.Duration
+	breaker Breaker
+	told    func(server string, open bool)
+	moved   func() // of the cluster
+}
+
+// Warnings says what is dangerous in how rdb is set up.
+func Warnings(rdb redis.UniversalClient) (warnings []string) {
+	respects := true
+	switch c := rdb.(type) {
+	case *redis.Client:
+		respects = c.Options().ContextTimeoutEnabled
+	case *redis.ClusterClient:
+		respects = c.Options().ContextTimeoutEnabled
+	default:
+		return []string{"the client is neither a redis.Client nor a redis.ClusterClient: a Redis that hangs costs what its own timeouts allow"}
+	}
+	if !respects {
+		return []string{"the client's ContextTimeoutEnabled is false: a third of RedisTimeout is for getting a connection, and hooks such as tracing do not run; set it in the client's options"}
+	}
+	return nil
+}
+
+// asker is what a server needs of a client.
+type asker interface {
+	Process(ctx context.Context, cmd redis.Cmder) error
+	Pipeline() redis.Pipeliner
+}
+
+func (ns *Nodes) newNode(client asker) *Node {
+	n := &Node{name: "redis", client: client, budget: ns.budget, told: ns.told}
+	n.limits.after = n.budget
+	if c, ok := client.(*redis.Client); ok {
+		o := c.Options()
+		n.name = o.Addr
+		if !o.ContextTimeoutEnabled {
+			n.limits.after = n.budget / 3
+			n.client = c.WithTimeout(n.budget - n.budget/3)
+		}
+	}
+	return n
+}
+
+// Ask1 is Ask for one command, without the slice for several.
+func (n *Node) Ask1(ctx context.Context, cmd redis.Cmder) error {
+	begun, err := n.begin(ctx)
+	if err != nil {
+		return err
+	}
+	limited := n.limits.begin(ctx, begun)
+	defer n.limits.end(limited)
+	n.client.Process(limited, cmd)
+	return n.end(ctx, begun, n.settle(limited, cmd))
+}
+
+// Ask sends commands in one trip. Its error says that there was no answer; an answer that is an error is its command's.
+func (n *Node) Ask(ctx context.Context, cmds ...redis.Cmder) error {
+	if len(cmds) == 1 {
+		return n.Ask1(ctx, cmds[0])
+	}
+	begun, err := n.begin(ctx)
+	if err != nil {
+		return err
+	}
+	limited := n.limits.begin(ctx, begun)
+	defer n.limits.end(limited)
+	pipe := n.client.Pipeline()
+	pipe.BatchProcess(limited, cmds...)
+	pipe.Exec(limited)
+	for _, cmd := range cmds {
+		if err := n.settle(limited, cmd); err != nil {
+			return n.end(ctx, begun, err)
+		}
+	}
+	return n.end(ctx, begun, nil)
+}
+
+func (n *Node) begin(ctx context.Context) (time.Time, error) {
+	now := time.Now()
+	if err := ctx.Err(); err != nil {
+		return now, err
+	}
+	if n.breaker.Allow(now) == Refuse {
+		return now, ErrOpen
+	}
+	return now, nil
+}
+
+// end tells the breaker how it went. A caller who left says nothing about the server, unless the caller was patient
+// and its own deadline merely was the earlier one.
+func (n *Node) end(ctx context.Context, begun time.Time, err error) error {
+	if err == nil {
+		if n.breaker.Success() && n.told != nil {
+			n.told(n.name, false)
+		}
+		return nil
+	}
+	now := time.Now()
+	left := ctx.Err()
+	if at, ok := ctx.Deadline(); left == nil && ok && !now.Before(at) {
+		left = context.DeadlineExceeded // the socket was faster to notice than the context
+	}
+	if left == nil || errors.Is(left, context.DeadlineExceeded) && now.Sub(begun) >= n.budget/3 {
+		if n.breaker.Failure(now) && n.told != nil {
+			n.told(n.name, true)
+		}
+	}
+	switch {
+	case left != nil:
+		return left
+	case errors.Is(err, context.DeadlineExceeded) || isTimeout(err):
+		return fmt.Errorf("%w (%s, %v): %w", ErrSlow, n.name, n.budget, err)
+	}
+	return err
+}
+
+// settle returns an error if cmd got no answer. An answer that sends the caller elsewhere is followed.
+func (n *Node) settle(ctx context.Context, cmd redis.Cmder) error {
+	err := cmd.Err()
+	if err == nil || errors.Is(err, redis.Nil) {
+		return nil
+	}
+	if n.cluster != nil && (redis.HasErrorPrefix(err, "MOVED") || redis.HasErrorPrefix(err, "ASK") || redis.IsReadOnlyError(err)) {
+		if n.moved != nil {
+			n.moved()
+		}
+		n.cluster.ReloadState(ctx)
+		cmd.SetErr(nil)
+		n.cluster.Process(ctx, cmd)
+		if err = cmd.Err(); err == nil {
+			return nil
+		}
+	}
+	if Answered(err) {
+		return nil
+	}
+	return err
+}
+
+// Answered tells an error that a working server replied from the lack of an answer. A server that loads its data, or a
+// cluster that is down, replies too, but not about the key.
+func Answered(err error) bool {
+	var reply redis.Error
+	return errors.As(err, &reply) &&
+		!redis.IsLoadingError(err) && !redis.IsClusterDownError(err) && !redis.IsMasterDownError(err)
+}
+
+func isTimeout(err error) bool {
+	var t interface{ Timeout() bool }
+	return errors.As(err, &t) && t.Timeout()
+}

@@ -1,0 +1,163 @@
+// Package nodes asks the servers behind a client: each question within one budget of time, on the node that has the key, and
+// not at all while that node does not answer.
+//
+//	node.go     one server: the budget, redirections, what counts as an answer and what as a failure
+//	breaker.go  when a server that failed is asked again
+//	script.go   scripts, by name where the server knows them
+package nodes
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Options say how servers are asked.
+type Options struct {
+	// Redis is the client.
+	Redis redis.UniversalClient
+
+	// Timeout is what one question may take, whatever the client's own settings.
+	Timeout time.Duration
+
+	// Breaker is told when the breaker of a server opens and closes. May be nil.
+	Breaker func(server string, open bool)
+
+	// Moved is told, before anything else is done about it, that a slot of a cluster is somewhere else. May be nil.
+	Moved func()
+}
+
+// Nodes are the servers of one client. They hold no goroutine.
+type Nodes struct {
+	only    *Node // of a client that is one server, or one that finds servers by itself
+	ring    *redis.Ring
+	cluster *redis.ClusterClient
+	budget  time.Duration
+	told    func(string, bool)
+	moved   func()
+
+	nodes sync.Map    // *redis.Client: *Node; as many as there ever were masters
+	known atomic.Bool // the cluster's slots have been read once, so asking for a key's master does not block
+	slots Breaker     // of the reading of the slots
+}
+
+// New returns the servers of o.Redis. It does no I/O.
+func New(o Options) *Nodes {
+	ns := &Nodes{budget: o.Timeout, told: o.Breaker}
+	switch rdb := o.Redis.(type) {
+	case *redis.ClusterClient:
+		ns.cluster, ns.moved = rdb, o.Moved
+	default:
+		ns.ring, _ = rdb.(*redis.Ring)
+		ns.only = ns.newNode(rdb)
+	}
+	return ns
+}
+
+// Of returns the node that has key.
+func (ns *Nodes) Of(ctx context.Context, key string) (*Node, error) {
+	if ns.only != nil {
+		return ns.only, nil
+	}
+	if !ns.known.Load() {
+		if err := ns.discover(ctx, key); err != nil {
+			return nil, err
+		}
+	}
+	client, err := ns.cluster.MasterForKey(ctx, key)
+	if err != nil {
+		return nil, err
+	}
+	return ns.node(client), nil
+}
+
+func (ns *Nodes) node(client *redis.Client) *Node {
+	if n, ok := ns.nodes.Load(client); ok {
+		return n.(*Node)
+	}
+	n := ns.newNode(client)
+	n.cluster, n.moved = ns.cluster, ns.moved
+	known, _ := ns.nodes.LoadOrStore(client, n)
+	return known.(*Node)
+}
+
+// discover reads the cluster's slots, within the budget: go-redis does it on the first command, in its own time.
+func (ns *Nodes) discover(ctx context.Context, key string) error {
+	begun := time.Now()
+	if ns.slots.Allow(begun) == Refuse {
+		return ErrOpen
+	}
+	limited, cancel := context.WithTimeout(ctx, ns.budget)
+	defer cancel()
+	done := make(chan error, 1)
+	go func() { // ends when go-redis's own timeouts do
+		_, err := ns.cluster.MasterForKey(limited, key)
+		done <- err
+	}()
+	var err error
+	select {
+	case err = <-done:
+	case <-limited.Done():
+		err = limited.Err()
+	}
+	switch {
+	case err == nil:
+		ns.known.Store(true)
+		ns.slots.Success()
+	case ctx.Err() != nil:
+		return ctx.Err()
+	default:
+		ns.slots.Failure(time.Now())
+	}
+	return err
+}
+
+// Each calls ask once per server with the indices of the keys that are its, at the same time if there are several
+// servers, and returns when all are done. A key whose server is not known goes to lost.
+func (ns *Nodes) Each(ctx context.Context, keys []string, ask func(n *Node, mine []int), lost func(i int, err error)) {
+	if len(keys) == 0 {
+		return
+	}
+	if ns.only != nil {
+		all := make([]int, len(keys))
+		for i := range all {
+			all[i] = i
+		}
+		ask(ns.only, all)
+		return
+	}
+	byServer := make(map[*Node][]int)
+	for i, key := range keys {
+		server, err := ns.Of(ctx, key)
+		if err != nil {
+			lost(i, err)
+			continue
+		}
+		byServer[server] = append(byServer[server], i)
+	}
+	var wg sync.WaitGroup
+	for server, mine := range byServer {
+		if len(byServer) == 1 {
+			ask(server, mine)
+			break
+		}
+		wg.Go(func() { ask(server, mine) })
+	}
+	wg.Wait()
+}
+
+// Masters calls do for every server that holds keys, one after another or at the same time.
+func (ns *Nodes) Masters(ctx context.Context, do func(ctx context.Context, n *Node) error) error {
+	switch {
+	case ns.cluster != nil:
+		return ns.cluster.ForEachMaster(ctx, func(ctx context.Context, c *redis.Client) error { return do(ctx, ns.node(c)) })
+	case ns.ring != nil:
+		return ns.ring.ForEachShard(ctx, func(ctx context.Context, c *redis.Client) error {
+			return do(ctx, ns.newNode(c))
+		})
+	}
+	return do(ctx, ns.only)
+}

@@ -1,0 +1,88 @@
+package nodes
+
+import (
+	"context"
+	"crypto/sha1"
+	"encoding/hex"
+	"fmt"
+	"slices"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Script is Lua and the name under which a server that has seen it knows it.
+type Script struct{ source, sha string }
+
+// NewScript returns the script of a Lua source.
+func NewScript(source string) Script {
+	sum := sha1.Sum([]byte(source))
+	return Script{source, hex.EncodeToString(sum[:])}
+}
+
+// Call is one script with what it is about.
+type Call struct {
+	script Script
+	keys   []string
+	args   []any
+}
+
+// Call returns a call of the script.
+func (s Script) Call(keys []string, args ...any) Call { return Call{s, keys, args} }
+
+func (c Call) command(ctx context.Context, name, script string) *redis.Cmd {
+	args := make([]any, 0, 3+len(c.keys)+len(c.args))
+	args = append(args, name, script, len(c.keys))
+	for _, key := range c.keys {
+		args = append(args, key)
+	}
+	return redis.NewCmd(ctx, append(args, c.args...)...)
+}
+
+// Run runs scripts in one trip, and in a second one those that the server does not know. It returns for each whether it
+// answered 1.
+func (n *Node) Run(ctx context.Context, calls ...Call) ([]bool, []error) {
+	did, errs := make([]bool, len(calls)), make([]error, len(calls))
+	trip := func(name string, mine []int) {
+		cmds := make([]redis.Cmder, len(mine))
+		for k, i := range mine {
+			script := calls[i].script.sha
+			if name == "eval" {
+				script = calls[i].script.source
+			}
+			cmds[k] = calls[i].command(ctx, name, script)
+		}
+		lost := n.Ask(ctx, cmds...)
+		for k, i := range mine {
+			if did[i], errs[i] = false, lost; lost == nil {
+				did[i], errs[i] = answeredOne(cmds[k].(*redis.Cmd))
+			}
+		}
+	}
+	all := make([]int, len(calls))
+	for i := range all {
+		all[i] = i
+	}
+	trip("evalsha", all)
+	if missing := slices.DeleteFunc(all, func(i int) bool { return !redis.HasErrorPrefix(errs[i], "NOSCRIPT") }); len(missing) > 0 {
+		trip("eval", missing)
+	}
+	return did, errs
+}
+
+// Run1 is Run for one script.
+func (n *Node) Run1(ctx context.Context, c Call) (bool, error) {
+	did, errs := n.Run(ctx, c)
+	return did[0], errs[0]
+}
+
+func answeredOne(cmd *redis.Cmd) (bool, error) {
+	reply, err := cmd.Result()
+	if err != nil {
+		return false, err
+	}
+	n, ok := reply.(int64)
+	if !ok {
+		return false, fmt.Errorf("a script answered %T", reply)
+	}
+	return n == 1, nil
+}
