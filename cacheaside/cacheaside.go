@@ -36,10 +36,13 @@ import (
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/earlyrefresh"
 	"github.com/mayflycache/mayfly/internal/client/background"
+	"github.com/mayflycache/mayfly/internal/client/events"
 	"github.com/mayflycache/mayfly/internal/client/flight"
 	"github.com/mayflycache/mayfly/internal/client/keyform"
 	"github.com/mayflycache/mayfly/internal/client/lease"
+	"github.com/mayflycache/mayfly/internal/client/localview"
 	"github.com/mayflycache/mayfly/internal/client/nodes"
+	"github.com/mayflycache/mayfly/internal/client/recently"
 	"github.com/mayflycache/mayfly/internal/client/record"
 	"github.com/mayflycache/mayfly/internal/client/redelete"
 )
@@ -59,11 +62,12 @@ type Cache[K comparable, V any] struct {
 	guard     *lease.Guard
 	flights   flight.Group[outcome[V]]
 	works     *background.Group
-	renewing  chan struct{} // holds one element per renewal that runs
-	unguarded chan struct{} // holds one element per load that runs because Redis could not be asked
-	quiet     quiet
-	doubts    *redelete.Doubts
-	near      *near[V] // nil: no local tier
+	renewing  chan struct{}   // holds one element per renewal that runs
+	unguarded chan struct{}   // holds one element per load that runs because Redis could not be asked
+	quiet     *recently.Keys  // renewals that others do, or that failed
+	unremoved *redelete.Queue // whose removal failed
+	local     *localview.View[K, held[V]]
+	tell      events.Teller
 }
 
 // New returns a cache whose loader loads one key. The key alone must determine the value: it is shared by all who ask. The
@@ -140,32 +144,16 @@ func build[K comparable, V any](ns mayfly.Namespace[K, V], noLoader bool, o Opti
 	c.format = record.FormatOf(c.codec.Format())
 	c.flights.Abandon = o.Load.Abandon
 	c.works = background.New(mayfly.ErrClosed)
-	c.doubts = redelete.New(redelete.Options{Limit: o.Faults.Queue, Works: c.works, Again: c.deleteAgain, Dropped: c.tellDropped})
-	lo := lease.Options{Redis: ns.Redis, Timeout: o.Faults.RedisTimeout, Plain: ns.Plain, Hold: o.Hold, Breaker: c.breakerChanged}
-	if c.near = newNear(ns); c.near != nil {
-		lo.Pushes, lo.Moved = c.near.tier.Watch, c.near.tier.Moved
+	c.quiet = recently.New(256)
+	c.tell = events.To(ns.Observer, ns.Name)
+	c.unremoved = redelete.New(redelete.Options{Limit: o.Faults.Queue, Works: c.works, Again: c.deleteAgain, Dropped: c.tell.Dropped})
+	lo := lease.Options{Redis: ns.Redis, Timeout: o.Faults.RedisTimeout, Plain: ns.Plain, Hold: o.Hold, Breaker: c.tell.Breaker}
+	if c.local = localview.Of[held[V]](ns, nil); c.local != nil {
+		lo.Pushes, lo.Moved = c.local.Watch, c.local.Moved
 	}
 	c.guard = lease.New(lo)
-	for _, w := range nodes.Warnings(ns.Redis) {
-		c.tell(c.works.Context(), mayfly.Event{Kind: mayfly.Warning, Outcome: mayfly.OK, Err: errors.New(w)})
-	}
+	c.tell.Warnings(nodes.Warnings(ns.Redis))
 	return c, nil
-}
-
-func (c *Cache[K, V]) breakerChanged(server string, open bool) {
-	e := mayfly.Event{Kind: mayfly.Breaker, Outcome: mayfly.OK}
-	if open {
-		e.Outcome, e.Err = mayfly.Failed, fmt.Errorf("%s is not asked for a while", server)
-	}
-	c.tell(c.works.Context(), e)
-}
-
-// tell hands e to the observer, if there is one.
-func (c *Cache[K, V]) tell(ctx context.Context, e mayfly.Event) {
-	if c.ns.Observer != nil {
-		e.Namespace = c.ns.Name
-		c.ns.Observer.Observe(ctx, e)
-	}
 }
 
 // fullKey returns the key as Redis knows it.
@@ -185,9 +173,7 @@ func fail(doing, key string, err error) error {
 // is fine. The Redis client stays open: it is the caller's.
 func (c *Cache[K, V]) Close(ctx context.Context) error {
 	err := c.works.Close(ctx)
-	if c.near != nil {
-		c.near.view.Clear()
-	}
+	c.local.Clear()
 	if err != nil {
 		return fmt.Errorf("cacheaside: close: %w", err)
 	}

@@ -60,6 +60,9 @@ type sight[V any] struct {
 	err      error // why it is unusable, where that is worth telling
 }
 
+// servable reports whether what was found can be handed out at once.
+func (s *sight[V]) servable() bool { return s.standing == fresh || s.standing == stale }
+
 // standing says what may be done with what was found.
 type standing uint8
 

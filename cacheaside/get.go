@@ -7,7 +7,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/client/flight"
-	"github.com/mayflycache/mayfly/internal/client/nodes"
+	"github.com/mayflycache/mayfly/internal/client/localview"
 	"github.com/mayflycache/mayfly/internal/client/record"
 )
 
@@ -20,7 +20,7 @@ var ErrLoadTimeout = errors.New("the load took too long")
 // Get returns the stored value of key, or else loads and stores it. It returns when ctx ends; the load goes on. The error is
 // the loader's, [mayfly.ErrNotFound], or ctx's, never Redis's.
 func (c *Cache[K, V]) Get(ctx context.Context, key K) (V, error) {
-	if c.near != nil {
+	if c.local != nil {
 		if v, negative, ok := c.hit(ctx, key, c.one); ok {
 			return c.handOut(key, v, negative)
 		}
@@ -48,7 +48,7 @@ func (c *Cache[K, V]) Fetch(ctx context.Context, key K, load func(ctx context.Co
 		v, err := load(ctx)
 		return Loaded[V]{Value: v}, err
 	}
-	if c.near != nil {
+	if c.local != nil {
 		if v, negative, ok := c.hit(ctx, key, one); ok {
 			return c.handOut(key, v, negative)
 		}
@@ -64,18 +64,18 @@ func (c *Cache[K, V]) Lookup(ctx context.Context, key K) (e Entry[V], ok bool, e
 	if err != nil {
 		return e, false, err
 	}
-	if c.near != nil {
+	if c.local != nil {
 		switch h, now := c.atHand(key); {
 		case h == nil:
 		case h.negative:
 			return e, false, fail("lookup", full, mayfly.ErrNotFound)
 		default:
 			e = h.entry(now)
-			e.Value = c.near.copy(e.Value)
+			e.Value = localview.Cloned(c.ns.Clone, e.Value)
 			return e, true, nil
 		}
 	}
-	if c.doubts.Has(full) {
+	if c.unremoved.Has(full) {
 		return e, false, nil
 	}
 	f, err := c.guard.Look(ctx, full, true)
@@ -110,21 +110,21 @@ func (c *Cache[K, V]) get(ctx context.Context, key K, load loader[K, V]) (Entry[
 	}
 	begun := time.Now()
 	for {
-		p, s, err := c.look(ctx, key, full)
+		l, err := c.look(ctx, key, full)
 		if err != nil {
 			return Entry[V]{}, fail("get", full, err)
 		}
-		p.load = load
-		if s.standing == fresh || s.standing == stale {
-			return c.serve(ctx, p, s, begun)
+		l.loader = load
+		if l.seen.servable() {
+			return c.serve(ctx, l, begun)
 		}
-		e, err, again := c.await(ctx, c.join(ctx, p), p, s, time.Now())
+		e, err, again := l.await(ctx, c.join(ctx, l), time.Now())
 		if again {
 			continue
 		}
 		switch {
 		case err == nil:
-			c.tellRead(ctx, p, s, e.Source, begun)
+			l.tellRead(ctx, e.Source, begun)
 		case errors.Is(err, mayfly.ErrNotFound):
 			c.tell(ctx, mayfly.Event{Kind: mayfly.Read, Outcome: mayfly.Miss, Key: full, Took: time.Since(begun)})
 		default:
@@ -137,82 +137,69 @@ func (c *Cache[K, V]) get(ctx context.Context, key K, load loader[K, V]) (Entry[
 	}
 }
 
-// join returns the flight of p, which it has begun if there was none.
-func (c *Cache[K, V]) join(ctx context.Context, p pending[K, V]) *flight.Flight[outcome[V]] {
-	f, lead := c.flights.Join(p.full)
-	if !lead {
-		c.tell(ctx, mayfly.Event{Kind: mayfly.Join, Outcome: mayfly.OK, Key: p.full})
+// join returns the flight of l's key, which l has begun if there was none.
+func (c *Cache[K, V]) join(ctx context.Context, l loading[K, V]) *flight.Flight[outcome[V]] {
+	if c.lead(ctx, &l) && !c.works.Start(func() { l.fly(ctx) }) {
+		l.land(outcome[V]{}, mayfly.ErrClosed)
 	}
-	if lead && !c.works.Start(func() { c.fly(ctx, f, p) }) {
-		f.Land(outcome[V]{}, mayfly.ErrClosed)
+	return l.flight
+}
+
+// lead gives l the flight of its key, and reports whether it is for l to bring it.
+func (c *Cache[K, V]) lead(ctx context.Context, l *loading[K, V]) (lead bool) {
+	if l.flight, lead = c.flights.Join(l.full); !lead {
+		c.tell(ctx, mayfly.Event{Kind: mayfly.Join, Outcome: mayfly.OK, Key: l.full})
 	}
-	return f
+	return lead
 }
 
 // look reads Redis. What comes back is what is known for a load, and what can be served without one. The only error is
 // ctx's: a Redis that does not answer is one that cannot be asked.
-func (c *Cache[K, V]) look(ctx context.Context, key K, full string) (p pending[K, V], s sight[V], err error) {
-	p = pending[K, V]{key: key, full: full}
-	ticket := c.near.begin(full) // before the doubts: what is doubted from now on cannot be inserted
-	if c.doubts.Has(full) {
-		p.unguarded = true
-		return p, s, nil
+func (c *Cache[K, V]) look(ctx context.Context, key K, full string) (l loading[K, V], err error) {
+	l = loading[K, V]{c: c, key: key, full: full}
+	ticket := c.local.Begin(full) // before the unremoved: what is added to them from now on cannot be inserted
+	if c.unremoved.Has(full) {
+		l.alone = true
+		return l, nil
 	}
 	begun := time.Now()
-	p.found, err = c.guard.Look(ctx, full, c.askTTL)
-	if err == nil && !c.askTTL && p.found.Kind == record.Value && p.found.Header.Window > 0 {
-		p.found, err = c.guard.Look(ctx, full, true) // stored by a process with a stale window: is it over?
+	l.found, err = c.guard.Look(ctx, full, c.askTTL)
+	if err == nil && !c.askTTL && l.found.Kind == record.Value && l.found.Header.Window > 0 {
+		l.found, err = c.guard.Look(ctx, full, true) // stored by a process with a stale window: is it over?
 	}
 	if err != nil {
 		if ctx.Err() != nil {
-			return p, s, ctx.Err()
+			return l, ctx.Err()
 		}
-		c.tellBackend(ctx, full, err)
-		p.unguarded = true
-		p.spent = time.Since(begun)
-		return p, s, nil
+		c.tell.Backend(ctx, full, err)
+		l.alone = true
+	} else {
+		l.judge(ctx, begun)
+		c.keepCopy(full, ticket, l.found, &l.seen)
 	}
-	s = c.judge(ctx, &p, begun)
-	c.near.insert(full, ticket, p.found, s)
-	p.spent = time.Since(begun)
-	return p, s, nil
-}
-
-// judge sees what p found, in a reply to what was asked at begun, and remembers what a load needs of it.
-func (c *Cache[K, V]) judge(ctx context.Context, p *pending[K, V], begun time.Time) sight[V] {
-	s := c.see(p.found)
-	if s.err != nil {
-		c.tell(ctx, mayfly.Event{Kind: mayfly.Backend, Outcome: mayfly.Failed, Key: p.full, Err: s.err})
-	}
-	p.fallback = s.standing == fallback
-	if p.ends = (time.Time{}); p.found.Left > 0 {
-		p.ends = begun.Add(p.found.Left)
-	}
-	if p.known = !s.negative && s.standing != unusable; p.known {
-		p.entry = s.entry
-	}
-	return s
+	l.spent = time.Since(begun)
+	return l, nil
 }
 
 // serve hands out what was found, and has it renewed if it is time.
-func (c *Cache[K, V]) serve(ctx context.Context, p pending[K, V], s sight[V], begun time.Time) (Entry[V], error) {
-	if s.due || s.standing == stale {
-		c.renew(ctx, p)
+func (c *Cache[K, V]) serve(ctx context.Context, l loading[K, V], begun time.Time) (Entry[V], error) {
+	if l.seen.due || l.seen.standing == stale {
+		c.renew(ctx, l)
 	}
-	if s.negative {
-		c.tell(ctx, mayfly.Event{Kind: mayfly.Read, Outcome: mayfly.Negative, Key: p.full, Took: time.Since(begun)})
-		return Entry[V]{}, fail("get", p.full, mayfly.ErrNotFound)
+	if l.seen.negative {
+		c.tell(ctx, mayfly.Event{Kind: mayfly.Read, Outcome: mayfly.Negative, Key: l.full, Took: time.Since(begun)})
+		return Entry[V]{}, fail("get", l.full, mayfly.ErrNotFound)
 	}
-	c.tellRead(ctx, p, s, s.entry.Source, begun)
-	return s.entry, nil
+	l.tellRead(ctx, l.seen.entry.Source, begun)
+	return l.seen.entry, nil
 }
 
 // await waits for a flight, but with something to fall back on not longer than Load.Soft since a time. again is true if
 // nothing came of the flight and the caller is to look again.
-func (c *Cache[K, V]) await(ctx context.Context, f *flight.Flight[outcome[V]], p pending[K, V], s sight[V], since time.Time) (e Entry[V], err error, again bool) {
+func (l *loading[K, V]) await(ctx context.Context, f *flight.Flight[outcome[V]], since time.Time) (e Entry[V], err error, again bool) {
 	patient, cancel := ctx, context.CancelFunc(func() {})
-	if p.fallback && c.opt.Load.Soft > 0 {
-		patient, cancel = context.WithDeadline(ctx, since.Add(c.opt.Load.Soft))
+	if l.fallback() && l.c.opt.Load.Soft > 0 {
+		patient, cancel = context.WithDeadline(ctx, since.Add(l.c.opt.Load.Soft))
 	}
 	defer cancel()
 	out, err := f.Wait(patient)
@@ -223,35 +210,26 @@ func (c *Cache[K, V]) await(ctx context.Context, f *flight.Flight[outcome[V]], p
 		return out.entry, nil, false
 	case ctx.Err() != nil && errors.Is(err, ctx.Err()):
 		return e, ctx.Err(), false
-	case p.fallback && !errors.Is(err, mayfly.ErrNotFound) && !errors.Is(err, mayfly.ErrClosed):
-		return s.entry, nil, false
+	case l.fallback() && !errors.Is(err, mayfly.ErrNotFound) && !errors.Is(err, mayfly.ErrClosed):
+		return l.seen.entry, nil, false
 	}
 	return e, err, false
 }
 
-func (c *Cache[K, V]) tellRead(ctx context.Context, p pending[K, V], s sight[V], from Source, begun time.Time) {
-	if c.ns.Observer == nil {
+func (l *loading[K, V]) tellRead(ctx context.Context, from Source, begun time.Time) {
+	if l.c.ns.Observer == nil {
 		return
 	}
-	e := mayfly.Event{Kind: mayfly.Read, Key: p.full, Took: time.Since(begun)}
+	e := mayfly.Event{Kind: mayfly.Read, Key: l.full, Took: time.Since(begun)}
 	switch {
 	case from == SourceStale:
 		e.Outcome = mayfly.Stale
 	case from == SourceRedis:
 		e.Outcome = mayfly.HitRedis
-	case p.unguarded:
+	case l.alone:
 		e.Outcome = mayfly.Bypass
 	default:
 		e.Outcome = mayfly.Miss
 	}
-	c.tell(ctx, e)
-}
-
-// tellBackend tells that Redis could not be asked, or not as it should be.
-func (c *Cache[K, V]) tellBackend(ctx context.Context, key string, err error) {
-	e := mayfly.Event{Kind: mayfly.Backend, Outcome: mayfly.Failed, Key: key, Err: err}
-	if errors.Is(err, nodes.ErrSlow) {
-		e.Outcome = mayfly.TimedOut
-	}
-	c.tell(ctx, e)
+	l.c.tell(ctx, e)
 }

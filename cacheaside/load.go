@@ -3,7 +3,6 @@ package cacheaside
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/mayflycache/mayfly"
@@ -12,31 +11,31 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/record"
 )
 
-// pending is one key on its way from a miss to a value.
-type pending[K comparable, V any] struct {
-	key   K
-	full  string
-	load  loader[K, V]
-	found lease.Found // what the key held
+// loading is one key on its way from a miss to a value.
+type loading[K comparable, V any] struct {
+	c      *Cache[K, V]
+	key    K
+	full   string
+	loader loader[K, V]
+	flight *flight.Flight[outcome[V]] // those who wait; nil before it is joined
 
-	known    bool     // entry is what was found
-	entry    Entry[V] // for the loader to compare with, and
-	fallback bool     // to be served if the load fails
-
-	unseen bool      // nothing was found: what is to be renewed is a local copy,
-	fill   record.ID // of this fill
-
-	ends      time.Time     // when what was found will be gone from Redis; zero if that is not known
-	unguarded bool          // Redis cannot be asked: load, and do not store
-	spent     time.Duration // of RedisTimeout
+	found  lease.Found   // what the key held,
+	seen   sight[V]      // which is this to us
+	copied *record.ID    // what is to be renewed is a copy of this fill, and Redis has yet to be asked; nil: it was
+	alone  bool          // Redis cannot be asked: load, and do not store
+	ends   time.Time     // when what was found will be gone from Redis; zero if that is not known
+	spent  time.Duration // of RedisTimeout
 }
 
-// previous is what the loader is shown.
-func (p pending[K, V]) previous() *Entry[V] {
-	if !p.known {
+// fallback reports whether what was found is served if the load fails, and stays until then.
+func (l *loading[K, V]) fallback() bool { return l.seen.standing == fallback }
+
+// previous is what the loader is shown: nil if there is nothing to compare with.
+func (l *loading[K, V]) previous() *Entry[V] {
+	if l.seen.negative || l.seen.standing == unusable {
 		return nil
 	}
-	return &p.entry
+	return &l.seen.entry
 }
 
 // outcome is what a flight brings beside its error.
@@ -51,75 +50,97 @@ var errResting = errors.New("the load failed lately in another process")
 // errBusy says that too many loads run without Redis to shield the origin.
 var errBusy = errors.New("redis cannot be asked, and too many loads run already")
 
+func (l *loading[K, V]) land(out outcome[V], err error) { l.flight.Land(out, err) }
+
+// judge sees what was found, in a reply to what was asked at begun.
+func (l *loading[K, V]) judge(ctx context.Context, begun time.Time) {
+	if l.seen = l.c.see(l.found); l.seen.err != nil {
+		l.c.tell(ctx, mayfly.Event{Kind: mayfly.Backend, Outcome: mayfly.Failed, Key: l.full, Err: l.seen.err})
+	}
+	if l.ends = (time.Time{}); l.found.Left > 0 {
+		l.ends = begun.Add(l.found.Left)
+	}
+}
+
 // fly brings one key's value and lands the flight with it. It is the whole protocol, once per key and process:
 //
 //	loading elsewhere   wait for it; if its holder dies the key is free within lease.TTL
 //	absent, unusable    claim it; whoever was faster has the value, or loads it
 //	stale               claim its renewal, as the stale value must stay
 //	claimed             load, with a heart beat; fill
-//	held, unguarded     load, and do not store
+//	held, alone         load, and do not store
 //
-// Someone who deletes the key meanwhile takes the claim away, and the flight out of the group: the value goes to who
+// Someone who deletes the key meanwhile takes the claim away, and the flight out of the group: the value goes to those who
 // waited already, and to nobody else.
-func (c *Cache[K, V]) fly(caller context.Context, f *flight.Flight[outcome[V]], p pending[K, V]) {
+func (l *loading[K, V]) fly(caller context.Context) {
+	c := l.c
 	ctx, cancel := c.works.On(caller)
 	defer cancel()
 	wait, cancel := context.WithTimeoutCause(ctx, c.opt.Load.Timeout, ErrLoadTimeout)
 	defer cancel()
-	for {
-		switch {
-		case p.unguarded || p.found.State == lease.Held:
-			c.loadAlone(ctx, f, p)
+	usable := func(now lease.Found) bool { return c.see(now).standing != unusable }
+	for !l.alone {
+		begun := time.Now()
+		a := c.guard.Acquire(ctx, wait, l.want(), usable)
+		l.spent += time.Since(begun) - a.Waited
+		if a.Standing == lease.Mine {
+			l.loadAndFill(ctx, a.Claim)
 			return
-		case p.found.State == lease.Loading:
-			if !c.waitFor(wait, f, &p, func(now lease.Found) bool {
-				return now.State != lease.Loading && !(now.Leased && c.see(now).standing == unusable)
-			}) {
-				return
-			}
-		default:
-			claim, done := c.claim(ctx, wait, f, &p)
-			if done {
-				return
-			}
-			if claim != nil {
-				c.loadAndFill(ctx, f, p, claim)
-				return
-			}
+		}
+		if l.turnTo(ctx, a) {
+			return
 		}
 	}
+	l.loadAlone(ctx)
 }
 
-// claim asks for the right to load p. Without a claim p says what there is now, or done that the flight has landed.
-func (c *Cache[K, V]) claim(ctx, wait context.Context, f *flight.Flight[outcome[V]], p *pending[K, V]) (claim *lease.Claim, done bool) {
-	begun := time.Now()
-	var a lease.Claimed
-	if p.fallback {
-		a = c.guard.Renew(ctx, p.full, p.found)
-	} else {
-		a = c.guard.Claim(ctx, p.full, p.found)
-	}
-	p.spent += time.Since(begun)
-	switch {
-	case a.Err != nil:
-		c.unsure(ctx, p.full, a)
-		p.unguarded = true
-		return nil, false
-	case a.Claim != nil:
-		return a.Claim, false
-	case p.fallback && a.State == lease.Held:
-		f.Land(outcome[V]{}, errResting)
-		return nil, true
-	case p.fallback:
-		return nil, !c.waitForRenewal(wait, f, p)
-	}
-	p.found = a.Found
-	return nil, c.landIfServable(ctx, f, p)
+// want is what l needs of its key.
+func (l *loading[K, V]) want() lease.Want {
+	return lease.Want{Key: l.full, Seen: l.found, Renew: l.fallback(), WithTTL: l.c.askTTL}
 }
 
-// unsure tells of a claim whose outcome is unknown, and gives it up behind the callers' backs.
+// turnTo goes on without a claim, and reports whether that was the end of the flight.
+func (l *loading[K, V]) turnTo(ctx context.Context, a lease.Acquired) (landed bool) {
+	l.tellWait(ctx, a)
+	switch a.Standing {
+	case lease.Changed:
+		l.found = a.Found
+		return l.landIfServable(ctx)
+	case lease.Void:
+		l.loadAlone(ctx)
+		return true
+	case lease.Resting:
+		l.land(outcome[V]{}, errResting)
+		return true
+	case lease.Late:
+		if l.fallback() || errors.Is(a.Err, mayfly.ErrClosed) {
+			l.land(outcome[V]{}, a.Err)
+			return true
+		}
+		l.alone = true // the other takes longer than a load may take: so do we
+	case lease.Down:
+		l.c.unsure(ctx, l.full, a.Claimed)
+		l.alone = true
+	}
+	return false
+}
+
+// tellWait tells how a wait for another's load ended.
+func (l *loading[K, V]) tellWait(ctx context.Context, a lease.Acquired) {
+	if a.Waited == 0 || l.fallback() {
+		return
+	}
+	switch a.Standing {
+	case lease.Changed:
+		l.c.tell(ctx, mayfly.Event{Kind: mayfly.Wait, Outcome: mayfly.OK, Key: l.full, Took: a.Waited})
+	case lease.Late:
+		l.c.tell(ctx, mayfly.Event{Kind: mayfly.Wait, Outcome: mayfly.TimedOut, Key: l.full, Took: a.Waited, Err: a.Err})
+	}
+}
+
+// unsure tells that Redis could not be asked, and gives a claim whose outcome is unknown up behind the callers' backs.
 func (c *Cache[K, V]) unsure(ctx context.Context, key string, a lease.Claimed) {
-	c.tellBackend(ctx, key, a.Err)
+	c.tell.Backend(ctx, key, a.Err)
 	if a.Claim != nil {
 		c.works.More()
 		go func() {
@@ -131,83 +152,34 @@ func (c *Cache[K, V]) unsure(ctx context.Context, key string, a lease.Claimed) {
 	}
 }
 
-// waitFor waits until something else is there than what another process is about to replace. It reports false if the
-// flight landed.
-func (c *Cache[K, V]) waitFor(ctx context.Context, f *flight.Flight[outcome[V]], p *pending[K, V], until func(lease.Found) bool) bool {
-	begun := time.Now()
-	found, err := c.guard.Await(ctx, p.full, c.askTTL, until)
-	e := mayfly.Event{Kind: mayfly.Wait, Outcome: mayfly.OK, Key: p.full, Took: time.Since(begun)}
-	if err == nil {
-		c.tell(ctx, e)
-		p.found = found
-		return !c.landIfServable(ctx, f, p)
-	}
-	if cause := context.Cause(ctx); cause != nil {
-		e.Outcome, e.Err = mayfly.TimedOut, cause
-		c.tell(ctx, e)
-		if errors.Is(cause, mayfly.ErrClosed) {
-			f.Land(outcome[V]{}, cause)
-			return false
-		}
-		p.unguarded = true // who loads it takes longer than a load may take: so do we
-		return true
-	}
-	c.tellBackend(ctx, p.full, err)
-	p.unguarded = true
-	return true
-}
-
-// waitForRenewal waits for the renewal that another process has claimed, and comes back every while to see whether that
-// one still lives. It returns as waitFor does.
-func (c *Cache[K, V]) waitForRenewal(ctx context.Context, f *flight.Flight[outcome[V]], p *pending[K, V]) bool {
-	seen := string(p.found.Raw)
-	while, cancel := context.WithTimeout(ctx, lease.TTL)
-	defer cancel()
-	found, err := c.guard.Await(while, p.full, c.askTTL, func(now lease.Found) bool {
-		return now.State != lease.Present || string(now.Raw) != seen
-	})
-	switch {
-	case err == nil:
-		p.found = found
-		return !c.landIfServable(ctx, f, p)
-	case ctx.Err() != nil:
-		f.Land(outcome[V]{}, context.Cause(ctx))
-		return false
-	case while.Err() == nil:
-		c.tellBackend(ctx, p.full, err)
-		p.unguarded = true
-	}
-	return true
-}
-
 // landIfServable lands the flight if what was found meanwhile is good.
-func (c *Cache[K, V]) landIfServable(ctx context.Context, f *flight.Flight[outcome[V]], p *pending[K, V]) bool {
-	s := c.judge(ctx, p, time.Now())
+func (l *loading[K, V]) landIfServable(ctx context.Context) bool {
+	l.judge(ctx, time.Now())
 	switch {
-	case s.negative:
-		f.Land(outcome[V]{}, mayfly.ErrNotFound)
-	case s.standing == fresh || s.standing == stale:
-		f.Land(outcome[V]{entry: s.entry}, nil)
-	default:
+	case !l.seen.servable():
 		return false
+	case l.seen.negative:
+		l.land(outcome[V]{}, mayfly.ErrNotFound)
+	default:
+		l.land(outcome[V]{entry: l.seen.entry}, nil)
 	}
 	return true
 }
 
 // loadAlone loads what cannot be stored. Where that is so because Redis is gone, the number of such loads is bounded.
-func (c *Cache[K, V]) loadAlone(ctx context.Context, f *flight.Flight[outcome[V]], p pending[K, V]) {
-	if p.unguarded {
-		if err := c.enterUnguarded(ctx); err != nil {
-			f.Land(outcome[V]{}, err)
+func (l *loading[K, V]) loadAlone(ctx context.Context) {
+	if l.alone {
+		if err := l.c.enterUnguarded(ctx); err != nil {
+			l.land(outcome[V]{}, err)
 			return
 		}
-		defer func() { <-c.unguarded }()
+		defer func() { <-l.c.unguarded }()
 	}
-	l := c.runLoad(ctx, f, p, nil)
-	if l.err == nil && l.NotModified {
-		l.Value = p.entry.Value
+	got := l.run(ctx, nil)
+	if got.err == nil && got.NotModified {
+		got.Value = l.seen.entry.Value
 	}
-	f.Land(outcome[V]{entry: Entry[V]{Value: l.Value, Source: SourceOrigin}}, l.err)
+	l.land(got.outcome(), got.err)
 }
 
 // enterUnguarded waits for a turn among the loads that run without Redis.
@@ -237,112 +209,45 @@ type loaded[V any] struct {
 	cost time.Duration
 }
 
-// loadAndFill loads under a claim, stores, and lands. A Redis that is slow to store does not keep callers waiting beyond
-// RedisTimeout in all.
-func (c *Cache[K, V]) loadAndFill(ctx context.Context, f *flight.Flight[outcome[V]], p pending[K, V], claim *lease.Claim) loaded[V] {
-	l := c.runLoad(ctx, f, p, []*lease.Claim{claim})
-	value, ttl, err := c.toStore(p, &l, claim)
-	out := outcome[V]{entry: Entry[V]{Value: l.Value, Source: SourceOrigin}}
-	var once sync.Once
-	land := func() { once.Do(func() { f.Land(out, l.err) }) }
-	defer land()
-	patience := time.AfterFunc(max(c.opt.Faults.RedisTimeout-p.spent, 0), land)
-	defer patience.Stop()
-	switch {
-	case err != nil:
-		c.tell(ctx, mayfly.Event{Kind: mayfly.Fill, Outcome: mayfly.Failed, Key: p.full, Err: err})
-		claim.Release(ctx)
-	case value != nil:
-		begun := time.Now()
-		stored, err := claim.Fill(ctx, value, ttl)
-		c.near.changed(ctx, p.full)
-		c.tellFill(ctx, p.full, begun, len(value), stored, err)
-		if err != nil { // whatever became of it, nobody is to wait for our lease
-			claim.Release(ctx)
-		}
-	case l.err == nil || errors.Is(l.err, mayfly.ErrNotFound):
-		c.forgetValue(ctx, p, claim)
-	default:
-		claim.Rest(ctx, c.opt.Stale.Throttle)
-	}
-	return l
+func (l loaded[V]) outcome() outcome[V] {
+	return outcome[V]{entry: Entry[V]{Value: l.Value, Source: SourceOrigin}}
 }
 
-// forgetValue ends a claim for a value that is not, or must not be, kept.
-func (c *Cache[K, V]) forgetValue(ctx context.Context, p pending[K, V], claim *lease.Claim) {
-	if !p.known {
-		claim.Release(ctx)
-		return
-	}
-	c.near.forget(p.full)
-	err := c.guard.Delete(ctx, []string{p.full})[0]
-	c.near.changed(ctx, p.full)
-	if err != nil { // the origin no longer has it: nor have we
-		c.doubt(ctx, err, p.full)
-	}
+// loadAndFill loads under a claim, stores, and lands.
+func (l *loading[K, V]) loadAndFill(ctx context.Context, claim *lease.Claim) loaded[V] {
+	claims := []*lease.Claim{claim}
+	got := []loaded[V]{l.run(ctx, claims)}
+	l.c.store(ctx, []*loading[K, V]{l}, got, claims)
+	return got[0]
 }
 
-// toStore says what to store of a load, for how long; nil is nothing.
-func (c *Cache[K, V]) toStore(p pending[K, V], l *loaded[V], claim *lease.Claim) (value []byte, ttl time.Duration, err error) {
-	if l.err != nil {
-		if errors.Is(l.err, mayfly.ErrNotFound) && c.opt.MissTTL > 0 {
-			share := c.ns.Jitter
-			share.Floor, share.Ceiling = 0, 0 // which are about values
-			return c.encodeMiss(claim.ID(), l.cost), share.TTL(c.opt.MissTTL), nil
-		}
-		return nil, 0, nil
-	}
-	if l.NotModified {
-		l.Value = p.entry.Value
-	}
-	if l.NoStore {
-		return nil, 0, nil
-	}
-	if ttl = l.TTL; ttl == 0 {
-		ttl = c.ns.Jitter.TTL(c.ns.TTL)
-	}
-	value, err = c.encode(l.Value, claim.ID(), ttl, l.cost)
-	return value, ttl + c.opt.Stale.window(), err
-}
-
-func (c *Cache[K, V]) tellFill(ctx context.Context, key string, begun time.Time, n int, stored bool, err error) {
-	e := mayfly.Event{Kind: mayfly.Fill, Outcome: mayfly.OK, Key: key, Took: time.Since(begun), N: n, Err: err}
-	switch {
-	case err != nil:
-		e.Outcome = mayfly.Failed
-	case !stored:
-		e.Outcome = mayfly.Refused
-	}
-	c.tell(ctx, e)
-}
-
-// runLoad runs the loader of one key.
-func (c *Cache[K, V]) runLoad(ctx context.Context, f *flight.Flight[outcome[V]], p pending[K, V], claims []*lease.Claim) loaded[V] {
-	var got Loaded[V]
-	cost, err := c.supervise(ctx, watch{f.Abandoned(), claims, p.ends}, func(ctx context.Context) (err error) {
-		l, err := p.load(ctx, p.key, p.previous())
+// run runs the loader of one key.
+func (l *loading[K, V]) run(ctx context.Context, claims []*lease.Claim) loaded[V] {
+	var answer Loaded[V]
+	cost, err := l.c.supervise(ctx, watch{l.flight.Abandoned(), claims, l.ends}, func(ctx context.Context) (err error) {
+		a, err := l.loader(ctx, l.key, l.previous())
 		if err == nil {
-			got = l
+			answer = a
 		}
 		return err
 	})
-	l := loaded[V]{err: err, cost: cost}
+	got := loaded[V]{err: err, cost: cost}
 	if err == nil {
-		l.Loaded = got
-		l.err = c.check(p, got)
+		got.Loaded = answer
+		got.err = l.check(answer)
 	}
-	l.err, _ = c.notFound(l.err)
-	c.tellLoad(ctx, p.full, 1, l.err, cost)
-	return l
+	got.err, _ = l.c.notFound(got.err)
+	l.c.tellLoad(ctx, l.full, 1, got.err, cost)
+	return got
 }
 
 // check refuses what no loader may answer.
-func (c *Cache[K, V]) check(p pending[K, V], l Loaded[V]) error {
-	if l.NotModified && !p.known {
+func (l *loading[K, V]) check(answer Loaded[V]) error {
+	if answer.NotModified && l.previous() == nil {
 		return errors.New("the loader answered NotModified, and there was no previous value")
 	}
-	if l.TTL != 0 {
-		return mayfly.CheckTTL("Loaded.TTL", l.TTL)
+	if answer.TTL != 0 {
+		return mayfly.CheckTTL("Loaded.TTL", answer.TTL)
 	}
 	return nil
 }

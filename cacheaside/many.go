@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/internal/client/flight"
 	"github.com/mayflycache/mayfly/internal/client/lease"
 	"github.com/mayflycache/mayfly/internal/client/localsync"
 )
@@ -39,13 +38,6 @@ func (e *ManyError[K]) Unwrap() []error {
 	return errs
 }
 
-// flying is a pending key and the flight that brings it.
-type flying[K comparable, V any] struct {
-	pending[K, V]
-	sight  sight[V]
-	flight *flight.Flight[outcome[V]]
-}
-
 // GetMany returns the values of keys: those stored, read in one trip per server, and the others as loaded, by one call of a
 // batch loader. A key that the origin does not have is not in the map, and that is no error. What is in the map is
 // right also if there is an error, which is then a [*ManyError] that tells which keys failed.
@@ -60,38 +52,40 @@ func (c *Cache[K, V]) GetMany(ctx context.Context, keys []K) (map[K]V, error) {
 		}
 	}
 	begun := time.Now()
-	if c.near != nil {
+	if c.local != nil {
 		keys = c.notAtHand(ctx, keys, keep)
 	}
-	var waiting, lead []flying[K, V]
-	for _, p := range c.lookMany(ctx, keys, failed) {
-		if p.sight.standing == fresh || p.sight.standing == stale {
-			e, err := c.serve(ctx, p.pending, p.sight, begun)
-			keep(p.key, e, err)
+	var waiting, lead []*loading[K, V]
+	for _, l := range c.lookMany(ctx, keys, failed) {
+		if l.seen.servable() {
+			e, err := c.serve(ctx, *l, begun)
+			keep(l.key, e, err)
 			continue
 		}
-		var first bool
-		if p.flight, first = c.flights.Join(p.full); first {
-			lead = append(lead, p)
-		} else {
-			c.tell(ctx, mayfly.Event{Kind: mayfly.Join, Outcome: mayfly.OK, Key: p.full})
+		if c.lead(ctx, l) {
+			lead = append(lead, l)
 		}
-		waiting = append(waiting, p)
+		waiting = append(waiting, l)
+	}
+	theirs := make([]loading[K, V], len(waiting)) // the loads go on with the others
+	for i, l := range waiting {
+		theirs[i] = *l
 	}
 	if len(lead) > 0 && !c.works.Start(func() { c.flyMany(ctx, lead) }) {
-		for _, p := range lead {
-			p.flight.Land(outcome[V]{}, mayfly.ErrClosed)
+		for _, l := range lead {
+			l.land(outcome[V]{}, mayfly.ErrClosed)
 		}
 	}
 	since := time.Now()
-	for _, p := range waiting {
-		e, err, again := c.await(ctx, p.flight, p.pending, p.sight, since)
+	for i := range theirs {
+		l := &theirs[i]
+		e, err, again := l.await(ctx, l.flight, since)
 		if again {
-			e, err = c.get(ctx, p.key, c.one)
+			e, err = c.get(ctx, l.key, c.one)
 		} else if err == nil {
-			c.tellRead(ctx, p.pending, p.sight, e.Source, begun)
+			l.tellRead(ctx, e.Source, begun)
 		}
-		keep(p.key, e, err)
+		keep(l.key, e, err)
 	}
 	if len(failed) > 0 {
 		return values, &ManyError[K]{failed}
@@ -114,11 +108,11 @@ func (c *Cache[K, V]) notAtHand(ctx context.Context, keys []K, keep func(key K, 
 }
 
 // lookMany looks for each of keys once. Those that cannot be looked for go to failed.
-func (c *Cache[K, V]) lookMany(ctx context.Context, keys []K, failed map[K]error) []flying[K, V] {
-	ps := make([]flying[K, V], 0, len(keys))
-	fulls := make([]string, 0, len(keys))
+func (c *Cache[K, V]) lookMany(ctx context.Context, keys []K, failed map[K]error) []*loading[K, V] {
+	ls := make([]*loading[K, V], 0, len(keys))
 	seen := make(map[K]bool, len(keys))
-	var asked []int
+	var asked []*loading[K, V]
+	var fulls []string
 	var tickets []localsync.Ticket
 	for _, key := range keys {
 		if seen[key] {
@@ -130,37 +124,30 @@ func (c *Cache[K, V]) lookMany(ctx context.Context, keys []K, failed map[K]error
 			failed[key] = err
 			continue
 		}
-		p := flying[K, V]{pending: pending[K, V]{key: key, full: full, load: c.one}}
-		ticket := c.near.begin(full)
-		if p.unguarded = c.doubts.Has(full); !p.unguarded {
-			tickets = append(tickets, ticket)
-			asked = append(asked, len(ps))
-			fulls = append(fulls, full)
+		l := &loading[K, V]{c: c, key: key, full: full, loader: c.one}
+		ticket := c.local.Begin(full)
+		if l.alone = c.unremoved.Has(full); !l.alone {
+			tickets, asked, fulls = append(tickets, ticket), append(asked, l), append(fulls, full)
 		}
-		ps = append(ps, p)
-	}
-	if len(asked) == 0 {
-		return ps
+		ls = append(ls, l)
 	}
 	begun := time.Now()
-	answers := c.guard.LookMany(ctx, fulls, c.askTTL)
-	for n, a := range answers {
-		p := &ps[asked[n]]
-		p.spent = time.Since(begun)
+	for n, a := range c.guard.LookMany(ctx, fulls, c.askTTL) {
+		l := asked[n]
+		l.spent = time.Since(begun)
 		switch {
 		case a.Err != nil && ctx.Err() != nil:
-			failed[p.key] = ctx.Err() // says nothing of Redis, and nobody is here to load for
-			continue
+			failed[l.key] = ctx.Err() // says nothing of Redis, and nobody is here to load for
 		case a.Err != nil:
-			c.tellBackend(ctx, p.full, a.Err)
-			p.unguarded = true
-			continue
+			c.tell.Backend(ctx, l.full, a.Err)
+			l.alone = true
+		default:
+			l.found = a.Found
+			l.judge(ctx, begun)
+			c.keepCopy(l.full, tickets[n], l.found, &l.seen)
 		}
-		p.found = a.Found
-		p.sight = c.judge(ctx, &p.pending, begun)
-		c.near.insert(p.full, tickets[n], p.found, p.sight)
 	}
-	return slices.DeleteFunc(ps, func(p flying[K, V]) bool { return failed[p.key] != nil })
+	return slices.DeleteFunc(ls, func(l *loading[K, V]) bool { return failed[l.key] != nil })
 }
 
 // atOnce is how many keys a loader of single keys is asked for at once, by one call about many.
@@ -169,20 +156,20 @@ const atOnce = 32
 // flyMany brings many keys, as fly does one: those that are free are claimed together, loaded together and stored
 // together. Nothing that was claimed waits for what somebody else loads, so that two calls about overlapping keys never
 // wait for each other.
-func (c *Cache[K, V]) flyMany(caller context.Context, ps []flying[K, V]) {
+func (c *Cache[K, V]) flyMany(caller context.Context, ls []*loading[K, V]) {
 	ctx, cancel := c.works.On(caller)
 	defer cancel()
 	var group sync.WaitGroup
 	defer group.Wait()
-	var free, alone []flying[K, V]
-	for _, p := range ps {
+	var free, alone []*loading[K, V]
+	for _, l := range ls {
 		switch {
-		case p.unguarded && c.many != nil:
-			alone = append(alone, p)
-		case p.unguarded || p.found.State == lease.Loading || p.found.State == lease.Held:
-			group.Go(func() { c.fly(ctx, p.flight, p.pending) })
+		case l.alone:
+			alone = append(alone, l)
+		case l.found.State == lease.Loading || l.found.State == lease.Held:
+			group.Go(func() { l.fly(ctx) })
 		default:
-			free = append(free, p)
+			free = append(free, l)
 		}
 	}
 	for len(free) > 0 {
@@ -198,21 +185,21 @@ func (c *Cache[K, V]) flyMany(caller context.Context, ps []flying[K, V]) {
 			continue
 		}
 		var loads sync.WaitGroup
-		for i, p := range claimed {
-			loads.Go(func() { c.loadAndFill(ctx, p.flight, p.pending, claims[i]) })
+		for i, l := range claimed {
+			loads.Go(func() { l.loadAndFill(ctx, claims[i]) })
 		}
 		loads.Wait()
 	}
 	switch {
 	case len(alone) == 0:
 	case c.many == nil:
-		for _, p := range alone {
-			group.Go(func() { c.fly(ctx, p.flight, p.pending) })
+		for _, l := range alone {
+			group.Go(func() { l.fly(ctx) })
 		}
 	default:
 		if err := c.enterUnguarded(ctx); err != nil {
-			for _, p := range alone {
-				p.flight.Land(outcome[V]{}, err)
+			for _, l := range alone {
+				l.land(outcome[V]{}, err)
 			}
 			return
 		}
@@ -223,141 +210,81 @@ func (c *Cache[K, V]) flyMany(caller context.Context, ps []flying[K, V]) {
 
 // claimMany claims what is free. What somebody else has claimed meanwhile goes its own way, in group; what could not be
 // claimed is to be loaded without.
-func (c *Cache[K, V]) claimMany(ctx context.Context, ps []flying[K, V], group *sync.WaitGroup) (claimed []flying[K, V], claims []*lease.Claim, lost []flying[K, V]) {
+func (c *Cache[K, V]) claimMany(ctx context.Context, ls []*loading[K, V], group *sync.WaitGroup) (claimed []*loading[K, V], claims []*lease.Claim, lost []*loading[K, V]) {
+	wants := make([]lease.Want, len(ls))
+	for i, l := range ls {
+		wants[i] = l.want()
+	}
 	begun := time.Now()
-	answers := c.askMany(ctx, ps)
+	answers := c.guard.Ask(ctx, wants)
 	spent := time.Since(begun)
 	for i, a := range answers {
-		p := ps[i]
-		p.spent += spent
+		l := ls[i]
+		l.spent += spent
 		switch {
-		case a.Err != nil:
-			c.unsure(ctx, p.full, a)
-			p.unguarded = true
-			lost = append(lost, p)
-		case a.Claim != nil:
-			claimed, claims = append(claimed, p), append(claims, a.Claim)
-		case p.fallback && a.State == lease.Held:
-			p.flight.Land(outcome[V]{}, errResting)
-		case p.fallback:
-			group.Go(func() { c.fly(ctx, p.flight, p.pending) })
+		case a.Standing == lease.Mine:
+			claimed, claims = append(claimed, l), append(claims, a.Claim)
+		case a.Standing == lease.Void:
+			l.found = a.Found
+			group.Go(func() { l.fly(ctx) })
+		case l.turnTo(ctx, a):
+		case l.alone:
+			lost = append(lost, l)
 		default:
-			if p.found = a.Found; !c.landIfServable(ctx, p.flight, &p.pending) {
-				group.Go(func() { c.fly(ctx, p.flight, p.pending) })
-			}
+			group.Go(func() { l.fly(ctx) })
 		}
 	}
 	return claimed, claims, lost
 }
 
-// askMany asks for the rights to load ps, or to renew those that must stay meanwhile.
-func (c *Cache[K, V]) askMany(ctx context.Context, ps []flying[K, V]) []lease.Claimed {
-	type question struct {
-		ask    func(context.Context, []string, []lease.Found) []lease.Claimed
-		of     []int
-		fulls  []string
-		founds []lease.Found
-	}
-	load, renew := question{ask: c.guard.ClaimMany}, question{ask: c.guard.RenewMany}
-	for i, p := range ps {
-		q := &load
-		if p.fallback {
-			q = &renew
-		}
-		q.of, q.fulls, q.founds = append(q.of, i), append(q.fulls, p.full), append(q.founds, p.found)
-	}
-	answers := make([]lease.Claimed, len(ps))
-	for _, q := range []question{load, renew} {
-		for n, a := range q.ask(ctx, q.fulls, q.founds) {
-			answers[q.of[n]] = a
-		}
-	}
-	return answers
-}
-
-// loadGroup loads ps by one call of the batch loader and stores what is claimed.
-func (c *Cache[K, V]) loadGroup(ctx context.Context, ps []flying[K, V], claims []*lease.Claim) {
-	if len(ps) == 0 {
+// loadGroup loads by one call of the batch loader and stores what is claimed.
+func (c *Cache[K, V]) loadGroup(ctx context.Context, ls []*loading[K, V], claims []*lease.Claim) {
+	if len(ls) == 0 {
 		return
 	}
-	keys := make([]K, len(ps))
-	for i, p := range ps {
-		keys[i] = p.key
+	keys := make([]K, len(ls))
+	for i, l := range ls {
+		keys[i] = l.key
 	}
-	var got struct { // by the loader, which may still run if it was given up
+	var answer struct { // by the loader, which may still run if it was given up
 		values map[K]V
 		err    error
 	}
-	cost, err := c.supervise(ctx, watch{abandoned: c.allAbandoned(ctx, ps), claims: claims}, func(ctx context.Context) error {
-		got.values, got.err = c.many(ctx, keys)
-		got.err = because(ctx, got.err)
+	cost, err := c.supervise(ctx, watch{abandoned: c.allAbandoned(ctx, ls), claims: claims}, func(ctx context.Context) error {
+		answer.values, answer.err = c.many(ctx, keys)
+		answer.err = because(ctx, answer.err)
 		return nil
 	})
 	var found map[K]V
 	part := err
 	if err == nil {
-		found, part = got.values, got.err
+		found, part = answer.values, answer.err
 	}
 	part, _ = c.notFound(part)
-	c.tellLoad(ctx, "", len(ps), part, cost)
-	loads := make([]loaded[V], len(ps))
+	c.tellLoad(ctx, "", len(ls), part, cost)
+	got := make([]loaded[V], len(ls))
 	for i, key := range keys {
 		v, ok := found[key]
-		loads[i] = loaded[V]{Loaded: Loaded[V]{Value: v}, cost: cost}
+		got[i] = loaded[V]{Loaded: Loaded[V]{Value: v}, cost: cost}
 		switch {
 		case ok:
 		case part != nil:
-			loads[i].err = part
+			got[i].err = part
 		default:
-			loads[i].err = mayfly.ErrNotFound
+			got[i].err = mayfly.ErrNotFound
 		}
 	}
-	c.landGroup(ctx, ps, loads, claims)
-}
-
-// landGroup stores what was loaded and lands the flights, at the latest when RedisTimeout is spent.
-func (c *Cache[K, V]) landGroup(ctx context.Context, ps []flying[K, V], loads []loaded[V], claims []*lease.Claim) {
-	var once sync.Once
-	land := func() {
-		once.Do(func() {
-			for i, p := range ps {
-				p.flight.Land(outcome[V]{entry: Entry[V]{Value: loads[i].Value, Source: SourceOrigin}}, loads[i].err)
-			}
-		})
-	}
-	defer land()
-	if claims == nil {
+	if claims != nil {
+		c.store(ctx, ls, got, claims)
 		return
 	}
-	patience := time.AfterFunc(max(c.opt.Faults.RedisTimeout-ps[0].spent, 0), land)
-	defer patience.Stop()
-	var fills []lease.Fill
-	for i, p := range ps {
-		value, ttl, err := c.toStore(p.pending, &loads[i], claims[i])
-		switch {
-		case err != nil:
-			c.tell(ctx, mayfly.Event{Kind: mayfly.Fill, Outcome: mayfly.Failed, Key: p.full, Err: err})
-			claims[i].Release(ctx)
-		case value != nil:
-			fills = append(fills, lease.Fill{Claim: claims[i], Value: value, TTL: ttl})
-		case loads[i].err == nil || errors.Is(loads[i].err, mayfly.ErrNotFound):
-			c.forgetValue(ctx, p.pending, claims[i])
-		default:
-			claims[i].Rest(ctx, c.opt.Stale.Throttle)
-		}
-	}
-	begun := time.Now()
-	for i, filled := range c.guard.FillMany(ctx, fills) {
-		c.tellFill(ctx, fills[i].Claim.Key(), begun, len(fills[i].Value), filled.Stored, filled.Err)
-		c.near.changed(ctx, fills[i].Claim.Key())
-		if filled.Err != nil {
-			fills[i].Claim.Release(ctx)
-		}
+	for i, l := range ls {
+		l.land(got[i].outcome(), got[i].err)
 	}
 }
 
 // allAbandoned is closed when every flight is.
-func (c *Cache[K, V]) allAbandoned(ctx context.Context, ps []flying[K, V]) <-chan struct{} {
+func (c *Cache[K, V]) allAbandoned(ctx context.Context, ls []*loading[K, V]) <-chan struct{} {
 	if !c.opt.Load.Abandon {
 		return nil
 	}
@@ -365,9 +292,9 @@ func (c *Cache[K, V]) allAbandoned(ctx context.Context, ps []flying[K, V]) <-cha
 	c.works.More()
 	go func() {
 		defer c.works.Done()
-		for _, p := range ps {
+		for _, l := range ls {
 			select {
-			case <-p.flight.Abandoned():
+			case <-l.flight.Abandoned():
 			case <-ctx.Done():
 				return
 			}

@@ -68,16 +68,16 @@ func (c *Cache[K, V]) write(ctx context.Context, fulls []string, write func() []
 		}
 	}
 	forget()
-	c.near.forget(fulls...)
+	c.local.Forget(fulls...)
 	errs := write()
 	forget()
-	c.near.changed(ctx, fulls...)
+	c.local.Changed(ctx, fulls...)
 	return errs
 }
 
 // written writes, tells how that went, and has what failed deleted later.
 func (c *Cache[K, V]) written(ctx context.Context, kind mayfly.Kind, keys []K, fulls []string, write func() []error) error {
-	begun, mark := time.Now(), c.doubts.Mark()
+	begun, mark := time.Now(), c.unremoved.Mark()
 	errs := c.write(ctx, fulls, write)
 	failed := make(map[K]error)
 	var again, done []string
@@ -89,7 +89,7 @@ func (c *Cache[K, V]) written(ctx context.Context, kind mayfly.Kind, keys []K, f
 			done = append(done, fulls[i])
 		}
 	}
-	c.doubts.Remove(mark, done...)
+	c.unremoved.Remove(mark, done...)
 	e := mayfly.Event{Kind: kind, Outcome: mayfly.OK, N: len(keys), Took: time.Since(begun)}
 	if len(keys) == 1 {
 		e.Key = fulls[0]
@@ -121,10 +121,10 @@ func (c *Cache[K, V]) Clear(ctx context.Context) error {
 	var removed atomic.Int64
 	begun := time.Now()
 	c.flights.ForgetAll()
-	c.near.forgetAll()
+	c.local.ForgetAll(c.ns.Prefix)
 	err := c.guard.Clear(ctx, c.ns.Prefix, func(n int) { removed.Add(int64(n)) })
 	c.flights.ForgetAll()
-	c.near.changedAll(ctx)
+	c.local.ChangedAll(ctx, c.ns.Prefix)
 	e := mayfly.Event{Kind: mayfly.Removal, Outcome: mayfly.OK, N: int(removed.Load()), Took: time.Since(begun)}
 	if err != nil {
 		e.Outcome, e.Err = mayfly.Failed, err
@@ -136,8 +136,8 @@ func (c *Cache[K, V]) Clear(ctx context.Context) error {
 
 // doubt remembers keys that could not be deleted, and sees to it that they are.
 func (c *Cache[K, V]) doubt(ctx context.Context, why error, fulls ...string) {
-	c.doubts.Add(ctx, why, fulls...)
-	c.near.forget(fulls...) // what was read between the write and the doubts
+	c.unremoved.Add(ctx, why, fulls...)
+	c.local.Forget(fulls...) // what was read between the write and now
 }
 
 // deleteAgain deletes keys in doubt.
@@ -153,8 +153,4 @@ func (c *Cache[K, V]) deleteAgain(ctx context.Context, fulls []string) (done []s
 		c.tell(ctx, mayfly.Event{Kind: mayfly.Removal, Outcome: mayfly.OK, N: len(done), Took: time.Since(begun)})
 	}
 	return done, errors.Join(errs...)
-}
-
-func (c *Cache[K, V]) tellDropped(ctx context.Context, n int, why error) {
-	c.tell(ctx, mayfly.Event{Kind: mayfly.Removal, Outcome: mayfly.Dropped, N: n, Err: why})
 }

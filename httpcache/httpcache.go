@@ -54,7 +54,7 @@ type Cache struct {
 	works      *background.Group
 	renewing   chan struct{} // holds one element per renewal that runs
 	epochs     epochs
-	doubts     *redelete.Doubts
+	doubts     *redelete.Queue
 	quiet      recent // renewals that others do, or that failed
 	passes     recent // variants whose answers were not for others
 	floods     floods

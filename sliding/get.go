@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/client/localview"
 )
 
 // Get returns the value of key and renews it: it lives for the namespace's TTL from now on, but not beyond
@@ -19,9 +20,9 @@ import (
 // A key that holds something else, a list, is an error; but of the default's two commands the second has by then set
 // its TTL. Atomic and MaxAge look first.
 func (s *Store[K, V]) Get(ctx context.Context, key K) (v V, err error) {
-	if s.near != nil {
-		if v, ok := hit(s, key); ok {
-			return v, nil
+	if s.local != nil {
+		if c, _ := s.local.At(key); c != nil {
+			return localview.Cloned(s.room.Clone, *c), nil
 		}
 	}
 	full, err := s.room.FullKey(key)
@@ -35,13 +36,17 @@ func (s *Store[K, V]) Get(ctx context.Context, key K) (v V, err error) {
 }
 
 func (s *Store[K, V]) get(ctx context.Context, full string) (v V, err error) {
-	ticket := s.near.begin(full)
+	ticket := s.local.Begin(full)
 	raw, life, err := s.read(ctx, full)
 	if err != nil {
 		return v, err
 	}
-	if v, err = s.decode(raw); err == nil {
-		s.near.insert(full, ticket, v, len(raw), life)
+	if v, err = s.decode(raw); err == nil && s.local != nil && life > 0 {
+		cost := len(raw)
+		if s.room.Cost != nil {
+			cost = s.room.Cost(v)
+		}
+		s.local.Insert(full, ticket, localview.Cloned(s.room.Clone, v), int64(cost), life)
 	}
 	return v, err
 }

@@ -26,6 +26,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/client/localview"
 	"github.com/mayflycache/mayfly/internal/client/onlycopy"
 	"github.com/mayflycache/mayfly/internal/client/record"
 )
@@ -77,9 +78,9 @@ type Store[K comparable, V any] struct {
 	room   onlycopy.Room[K, V]
 	opt    Options
 	format uint32
-	ttl    any           // in milliseconds, as commands take it
-	below  time.Duration // an access renews what has less than this left
-	near   *near[V]      // nil: no local tier
+	ttl    any                   // in milliseconds, as commands take it
+	below  time.Duration         // an access renews what has less than this left
+	local  *localview.View[K, V] // nil: no local tier. A copy ends when an access would have to renew the value
 }
 
 // New returns a store of ns, whose TTL is how long a value lives without being used. It does no I/O. Jitter is an error: a
@@ -98,7 +99,7 @@ func New[K comparable, V any](ns mayfly.Namespace[K, V], o Options) (*Store[K, V
 	if err != nil {
 		return nil, err
 	}
-	s := &Store[K, V]{room: room, opt: o, format: record.FormatOf(room.Codec.Format()), near: newNear(ns)}
+	s := &Store[K, V]{room: room, opt: o, format: record.FormatOf(room.Codec.Format()), local: localview.Of[V](ns, nil)}
 	s.ttl = strconv.FormatInt(ns.TTL.Milliseconds(), 10)
 	switch {
 	case o.TouchBelow == 0 && ns.Local != nil:
@@ -157,8 +158,8 @@ func (s *Store[K, V]) Delete(ctx context.Context, keys ...K) error {
 			return s.room.Fail("delete", key, err)
 		}
 	}
-	s.near.forget(fulls...)
-	defer s.near.changed(ctx, fulls...)
+	s.local.Forget(fulls...)
+	defer s.local.Changed(ctx, fulls...)
 	pipe := s.room.Redis.Pipeline() // a command per key, so that a cluster takes them all
 	for _, full := range fulls {
 		pipe.Unlink(ctx, full)

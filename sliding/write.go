@@ -64,8 +64,8 @@ func (s *Store[K, V]) once(ctx context.Context, args ...any) onlycopy.Command {
 
 // wrote makes the local tier forget full before a write, and what it returns tells the others after it.
 func (s *Store[K, V]) wrote(ctx context.Context, full string) func() {
-	s.near.forget(full)
-	return func() { s.near.changed(ctx, full) }
+	s.local.Forget(full)
+	return func() { s.local.Changed(ctx, full) }
 }
 
 // Set stores v under key, whatever is there, and gives it the whole TTL. The value's age, where [Options.MaxAge] counts

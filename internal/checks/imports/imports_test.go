@@ -56,13 +56,18 @@ var rooms = map[string]room{
 	// The vocabulary.
 	"": {may: []string{"jitter", "internal/client/keyform", "internal/client/lease", "internal/client/localsync", goredis}},
 
+	// What patterns share that know the vocabulary.
+	"internal/client/recently":  {},
+	"internal/client/events":    {may: []string{"", "internal/client/nodes"}},
+	"internal/client/localview": {may: []string{"", "internal/client/keyform", "internal/client/localstore", "internal/client/localsync"}},
+
 	// The patterns, and what those share in which Redis holds the only copy.
 	"internal/client/onlycopy": {may: []string{"", "internal/client/keyform", goredis}},
-	"sliding":                  {may: []string{"", "internal/client/onlycopy", "internal/client/record", "internal/client/keyform", "internal/client/localsync", "internal/client/localstore", goredis}},
+	"sliding":                  {may: []string{"", "internal/client/onlycopy", "internal/client/record", "internal/client/localview", goredis}},
 	"navsession":               {may: []string{"", "internal/client/onlycopy", goredis}},
 	"fieldttl":                 {may: []string{"", "internal/client/onlycopy", goredis}},
 	"cacheaside": {may: []string{"", "jitter", "earlyrefresh", "internal/client/keyform", "internal/client/lease", "internal/client/nodes", "internal/client/record",
-		"internal/client/flight", "internal/client/background", "internal/client/redelete", "internal/client/localstore", "internal/client/localsync", "github.com/klauspost/compress", goredis}},
+		"internal/client/flight", "internal/client/background", "internal/client/redelete", "internal/client/recently", "internal/client/events", "internal/client/localview", "internal/client/localsync", "github.com/klauspost/compress", goredis}},
 
 	// The composition.
 	"httpcache": {may: []string{"", "internal/rfc9111", "internal/client/lease", "internal/client/nodes", "internal/client/record", "internal/client/flight", "internal/client/background", "internal/client/redelete", "internal/client/localstore",

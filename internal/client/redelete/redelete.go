@@ -31,8 +31,8 @@ type Options struct {
 	Dropped func(ctx context.Context, n int, why error)
 }
 
-// Doubts are keys whose removal failed. They are safe for concurrent use.
-type Doubts struct {
+// Queue are keys whose removal failed. They are safe for concurrent use.
+type Queue struct {
 	opt Options
 	n   atomic.Int64 // of keys, for readers in the usual case that there is none
 
@@ -43,13 +43,13 @@ type Doubts struct {
 }
 
 // New returns doubts about nothing.
-func New(o Options) *Doubts { return &Doubts{opt: o, keys: make(map[string]uint64)} }
+func New(o Options) *Queue { return &Queue{opt: o, keys: make(map[string]uint64)} }
 
 // Any reports whether there is any doubt.
-func (d *Doubts) Any() bool { return d.n.Load() != 0 }
+func (d *Queue) Any() bool { return d.n.Load() != 0 }
 
 // Has reports whether there is doubt about key.
-func (d *Doubts) Has(key string) bool {
+func (d *Queue) Has(key string) bool {
 	if !d.Any() {
 		return false
 	}
@@ -60,7 +60,7 @@ func (d *Doubts) Has(key string) bool {
 }
 
 // Add takes in keys whose removal failed, and sees to it that they are removed.
-func (d *Doubts) Add(ctx context.Context, why error, keys ...string) {
+func (d *Queue) Add(ctx context.Context, why error, keys ...string) {
 	dropped, idle := d.add(keys)
 	if dropped > 0 {
 		d.opt.Dropped(ctx, dropped, why)
@@ -70,7 +70,7 @@ func (d *Doubts) Add(ctx context.Context, why error, keys ...string) {
 	}
 }
 
-func (d *Doubts) add(keys []string) (dropped int, idle bool) {
+func (d *Queue) add(keys []string) (dropped int, idle bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, key := range keys {
@@ -89,14 +89,14 @@ func (d *Doubts) add(keys []string) (dropped int, idle bool) {
 
 // Mark returns what a removal that begins now settles: the doubts so far. Of two removals at the same time the one that failed
 // may be the later.
-func (d *Doubts) Mark() (until uint64) {
+func (d *Queue) Mark() (until uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return d.failure
 }
 
 // Remove takes out what has been removed after all, by a removal that was begun at a mark.
-func (d *Doubts) Remove(until uint64, keys ...string) {
+func (d *Queue) Remove(until uint64, keys ...string) {
 	if !d.Any() {
 		return
 	}
@@ -105,7 +105,7 @@ func (d *Doubts) Remove(until uint64, keys ...string) {
 	d.removeLocked(keys, until)
 }
 
-func (d *Doubts) removeLocked(keys []string, until uint64) {
+func (d *Queue) removeLocked(keys []string, until uint64) {
 	for _, key := range keys {
 		if d.keys[key] <= until {
 			delete(d.keys, key)
@@ -115,7 +115,7 @@ func (d *Doubts) removeLocked(keys []string, until uint64) {
 }
 
 // settle tries again and again until nothing is left, or all is closed: then once more.
-func (d *Doubts) settle() {
+func (d *Queue) settle() {
 	tick := time.NewTicker(Every)
 	defer tick.Stop()
 	ctx := d.opt.Works.Context()
@@ -138,7 +138,7 @@ func (d *Doubts) settle() {
 }
 
 // list returns the keys and up to which failure they are known.
-func (d *Doubts) list() (keys []string, until uint64) {
+func (d *Queue) list() (keys []string, until uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Collect(maps.Keys(d.keys)), d.failure
@@ -146,7 +146,7 @@ func (d *Doubts) list() (keys []string, until uint64) {
 
 // settled takes out what has been removed, but not what failed again after list, and reports whether that was all; then
 // nobody settles any more.
-func (d *Doubts) settled(keys []string, until uint64) bool {
+func (d *Queue) settled(keys []string, until uint64) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.removeLocked(keys, until)
@@ -154,7 +154,7 @@ func (d *Doubts) settled(keys []string, until uint64) bool {
 	return !d.running
 }
 
-func (d *Doubts) stop() {
+func (d *Queue) stop() {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.running = false

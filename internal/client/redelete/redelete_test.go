@@ -33,7 +33,7 @@ func (s *server) again(_ context.Context, keys []string) ([]string, error) {
 	return keys, nil
 }
 
-func inDoubt(t *testing.T, test func(t *testing.T, d *redelete.Doubts, s *server, w *background.Group)) {
+func inDoubt(t *testing.T, test func(t *testing.T, d *redelete.Queue, s *server, w *background.Group)) {
 	synctest.Test(t, func(t *testing.T) {
 		s, w := &server{}, background.New(errors.New("closed"))
 		s.down.Store(true)
@@ -44,7 +44,7 @@ func inDoubt(t *testing.T, test func(t *testing.T, d *redelete.Doubts, s *server
 }
 
 func TestWhatFailedIsTriedAgain(t *testing.T) {
-	inDoubt(t, func(t *testing.T, d *redelete.Doubts, s *server, _ *background.Group) {
+	inDoubt(t, func(t *testing.T, d *redelete.Queue, s *server, _ *background.Group) {
 		d.Add(t.Context(), errDown, "a", "b", "a", "c")
 		if got := []bool{d.Has("a"), d.Has("b"), d.Has("c")}; !slices.Equal(got, []bool{true, true, false}) || s.dropped.Load() != 1 {
 			t.Errorf("in doubt: %v, dropped: %d", got, s.dropped.Load())
@@ -72,7 +72,7 @@ func TestWhatFailedIsTriedAgain(t *testing.T) {
 
 // A removal that fails while an older one of the same key is being repeated is not settled by it.
 func TestWhatFailsAgainMeanwhileStaysInDoubt(t *testing.T) {
-	inDoubt(t, func(t *testing.T, d *redelete.Doubts, s *server, _ *background.Group) {
+	inDoubt(t, func(t *testing.T, d *redelete.Queue, s *server, _ *background.Group) {
 		s.down.Store(false)
 		s.during = func() {
 			s.during = nil
@@ -91,7 +91,7 @@ func TestWhatFailsAgainMeanwhileStaysInDoubt(t *testing.T) {
 }
 
 func TestClosingTriesOnceMore(t *testing.T) {
-	inDoubt(t, func(t *testing.T, d *redelete.Doubts, s *server, w *background.Group) {
+	inDoubt(t, func(t *testing.T, d *redelete.Queue, s *server, w *background.Group) {
 		d.Add(t.Context(), errDown, "a", "b")
 		w.Close(t.Context())
 		if s.tried.Load() != 1 || s.dropped.Load() != 2 {
@@ -106,7 +106,7 @@ func TestClosingTriesOnceMore(t *testing.T) {
 
 // A removal that was begun before another failed says nothing of that one: what it removed may have been stored again in between.
 func TestAnOlderRemovalDoesNotSettleALaterDoubt(t *testing.T) {
-	inDoubt(t, func(t *testing.T, d *redelete.Doubts, s *server, _ *background.Group) {
+	inDoubt(t, func(t *testing.T, d *redelete.Queue, s *server, _ *background.Group) {
 		before := d.Mark()
 		d.Add(t.Context(), errDown, "a")
 		d.Remove(before, "a")

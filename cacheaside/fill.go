@@ -1,0 +1,91 @@
+package cacheaside
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/client/lease"
+)
+
+// store stores what was loaded under claims and lands the flights. A Redis that is slow to store does not keep callers waiting
+// beyond RedisTimeout in all.
+func (c *Cache[K, V]) store(ctx context.Context, ls []*loading[K, V], got []loaded[V], claims []*lease.Claim) {
+	encoded, wrong := make([]lease.Fill, len(ls)), make([]error, len(ls))
+	for i, l := range ls {
+		encoded[i], wrong[i] = l.toStore(&got[i], claims[i])
+	}
+	land := sync.OnceFunc(func() {
+		for i, l := range ls {
+			l.land(got[i].outcome(), got[i].err)
+		}
+	})
+	defer land()
+	patience := time.AfterFunc(max(c.opt.Faults.RedisTimeout-ls[0].spent, 0), land)
+	defer patience.Stop()
+	var fills []lease.Fill
+	for i, l := range ls {
+		switch {
+		case wrong[i] != nil:
+			c.tell(ctx, mayfly.Event{Kind: mayfly.Fill, Outcome: mayfly.Failed, Key: l.full, Err: wrong[i]})
+			claims[i].Release(ctx)
+		case encoded[i].Value != nil:
+			fills = append(fills, encoded[i])
+		case got[i].err == nil || errors.Is(got[i].err, mayfly.ErrNotFound):
+			l.forgetValue(ctx, claims[i])
+		default:
+			claims[i].Rest(ctx, c.opt.Stale.Throttle)
+		}
+	}
+	begun := time.Now()
+	for i, filled := range c.guard.FillMany(ctx, fills) {
+		key := fills[i].Claim.Key()
+		c.local.Changed(ctx, key)
+		c.tell.Fill(ctx, key, time.Since(begun), len(fills[i].Value), filled.Stored, filled.Err)
+		if filled.Err != nil { // whatever became of it, nobody is to wait for our lease
+			fills[i].Claim.Release(ctx)
+		}
+	}
+}
+
+// toStore says what to store of a load, for how long; without a Value, nothing.
+func (l *loading[K, V]) toStore(got *loaded[V], claim *lease.Claim) (lease.Fill, error) {
+	c := l.c
+	if got.err != nil {
+		if !errors.Is(got.err, mayfly.ErrNotFound) || c.opt.MissTTL == 0 {
+			return lease.Fill{}, nil
+		}
+		share := c.ns.Jitter
+		share.Floor, share.Ceiling = 0, 0 // which are about values
+		return lease.Fill{Claim: claim, Value: c.encodeMiss(claim.ID(), got.cost), TTL: share.TTL(c.opt.MissTTL)}, nil
+	}
+	if got.NotModified {
+		got.Value = l.seen.entry.Value
+	}
+	if got.NoStore {
+		return lease.Fill{}, nil
+	}
+	ttl := got.TTL
+	if ttl == 0 {
+		ttl = c.ns.Jitter.TTL(c.ns.TTL)
+	}
+	value, err := c.encode(got.Value, claim.ID(), ttl, got.cost)
+	return lease.Fill{Claim: claim, Value: value, TTL: ttl + c.opt.Stale.window()}, err
+}
+
+// forgetValue ends a claim for a value that is not, or must not be, kept.
+func (l *loading[K, V]) forgetValue(ctx context.Context, claim *lease.Claim) {
+	if l.previous() == nil {
+		claim.Release(ctx)
+		return
+	}
+	c := l.c
+	c.local.Forget(l.full)
+	err := c.guard.Delete(ctx, []string{l.full})[0]
+	c.local.Changed(ctx, l.full)
+	if err != nil { // the origin no longer has it: nor have we
+		c.doubt(ctx, err, l.full)
+	}
+}

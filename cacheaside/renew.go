@@ -1,0 +1,85 @@
+package cacheaside
+
+import (
+	"context"
+	"time"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/client/lease"
+)
+
+// quietFor is for how long a process that lost a renewal does not ask for the same one again: many readers decide while
+// one process loads, and each would ask Redis for a lock that is taken.
+const quietFor = lease.TTL / 4
+
+// renew has a value renewed in the background, if nobody does so already and there is room. It never waits.
+func (c *Cache[K, V]) renew(ctx context.Context, l loading[K, V]) {
+	if c.quiet.Has(l.full) {
+		return
+	}
+	select {
+	case c.renewing <- struct{}{}:
+	default:
+		c.tell(ctx, mayfly.Event{Kind: mayfly.Refresh, Outcome: mayfly.Dropped, Key: l.full})
+		return
+	}
+	var ok bool
+	l.flight, ok = c.flights.Lead(l.full)
+	if ok && c.works.Start(func() {
+		defer func() { <-c.renewing }()
+		l.renewNow(ctx)
+	}) {
+		return
+	}
+	if ok {
+		l.land(outcome[V]{}, mayfly.ErrClosed)
+	}
+	<-c.renewing
+}
+
+// renewNow loads a newer value under the lock of the one that was found, and puts it in its place. Callers that miss the key
+// meanwhile, because it ended, wait for this flight, and are told to look again if nothing comes of it.
+func (l *loading[K, V]) renewNow(caller context.Context) {
+	c := l.c
+	ctx, cancel := c.works.On(caller)
+	defer cancel()
+	e := mayfly.Event{Kind: mayfly.Refresh, Outcome: mayfly.OK, Key: l.full}
+	var a lease.Claimed
+	if l.copied == nil || l.stillThere(ctx) {
+		a = c.guard.Renew(ctx, l.full, l.found)
+	}
+	switch {
+	case a.Err != nil:
+		c.unsure(ctx, l.full, a)
+		e.Outcome, e.Err = mayfly.Failed, a.Err
+	case a.Claim == nil: // another process does it, did it, or failed lately
+		e.Outcome = mayfly.Refused
+	}
+	if e.Outcome != mayfly.OK {
+		c.quiet.Add(l.full, quietFor)
+		l.land(outcome[V]{again: true}, nil)
+		c.tell(ctx, e)
+		return
+	}
+	got := l.loadAndFill(ctx, a.Claim)
+	if got.err != nil {
+		e.Outcome, e.Err = mayfly.Failed, got.err
+		c.quiet.Add(l.full, quietFor)
+	}
+	e.Took = got.cost
+	c.tell(ctx, e)
+}
+
+// stillThere finds in Redis what a copy was made of, and reports false if that is something else by now.
+func (l *loading[K, V]) stillThere(ctx context.Context) bool {
+	begun := time.Now()
+	f, err := l.c.guard.Look(ctx, l.full, true)
+	l.spent += time.Since(begun)
+	if err != nil {
+		l.c.tell.Backend(ctx, l.full, err)
+		return false
+	}
+	l.found = f
+	l.judge(ctx, begun)
+	return f.State == lease.Present && f.Header.ID == *l.copied && l.seen.servable() && !l.seen.negative
+}

@@ -1,0 +1,68 @@
+// Package events tells a namespace's Observer what the patterns do.
+package events
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/client/nodes"
+)
+
+// Teller hands an event to the observer of one namespace, under the namespace's name.
+type Teller func(ctx context.Context, e mayfly.Event)
+
+// To returns the teller of a namespace. Without an observer it does nothing.
+func To(observer mayfly.Observer, namespace string) Teller {
+	if observer == nil {
+		return func(context.Context, mayfly.Event) {}
+	}
+	return func(ctx context.Context, e mayfly.Event) {
+		e.Namespace = namespace
+		observer.Observe(ctx, e)
+	}
+}
+
+// Backend tells that Redis could not be asked about key, or not as it should be.
+func (t Teller) Backend(ctx context.Context, key string, err error) {
+	e := mayfly.Event{Kind: mayfly.Backend, Outcome: mayfly.Failed, Key: key, Err: err}
+	if errors.Is(err, nodes.ErrSlow) {
+		e.Outcome = mayfly.TimedOut
+	}
+	t(ctx, e)
+}
+
+// Breaker tells that the breaker of a server opened or closed.
+func (t Teller) Breaker(server string, open bool) {
+	e := mayfly.Event{Kind: mayfly.Breaker, Outcome: mayfly.OK}
+	if open {
+		e.Outcome, e.Err = mayfly.Failed, fmt.Errorf("%s is not asked for a while", server)
+	}
+	t(context.Background(), e)
+}
+
+// Warnings tells what is dangerous in how a client is set up.
+func (t Teller) Warnings(of []string) {
+	for _, w := range of {
+		t(context.Background(), mayfly.Event{Kind: mayfly.Warning, Outcome: mayfly.OK, Err: errors.New(w)})
+	}
+}
+
+// Dropped tells that n keys are forgotten though their removal failed.
+func (t Teller) Dropped(ctx context.Context, n int, why error) {
+	t(ctx, mayfly.Event{Kind: mayfly.Removal, Outcome: mayfly.Dropped, N: n, Err: why})
+}
+
+// Fill tells what became of storing n bytes.
+func (t Teller) Fill(ctx context.Context, key string, took time.Duration, n int, stored bool, err error) {
+	e := mayfly.Event{Kind: mayfly.Fill, Outcome: mayfly.OK, Key: key, Took: took, N: n, Err: err}
+	switch {
+	case err != nil:
+		e.Outcome = mayfly.Failed
+	case !stored:
+		e.Outcome = mayfly.Refused
+	}
+	t(ctx, e)
+}

@@ -1,0 +1,137 @@
+// Package localview is one namespace's part of the local tier: its copies, by its own keys. Every pattern that keeps copies keeps
+// to this order:
+//
+//	t := view.Begin(k)          before Redis is read
+//	view.Insert(k, t, copy, …)  after it: refused if k has changed in between, by anyone. Never after a write: the change that
+//	                            a write is would be heard later, and take the copy away again
+//	view.Forget(k)              before a write is sent, and view.Changed(k) after its reply
+//
+// So a copy is never older than the last change that this process has heard of, and it has heard of its own.
+package localview
+
+import (
+	"context"
+	"time"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/client/keyform"
+	"github.com/mayflycache/mayfly/internal/client/localstore"
+	"github.com/mayflycache/mayfly/internal/client/localsync"
+)
+
+// View holds the copies, of type C, of a namespace with keys of type K. A nil View has none and takes none.
+type View[K comparable, C any] struct {
+	*localsync.Local
+	copies *localstore.Values[C]
+	prefix string
+	form   keyform.Form[K]
+	plain  bool // the text of a key depends on its type alone
+}
+
+// Of returns the view of a namespace, nil if that has no local tier. hits counts what is answered from it; nil counts the
+// copies that are found.
+func Of[C any, K comparable, V any](ns mayfly.Namespace[K, V], hits func() uint64) *View[K, C] {
+	if ns.Local == nil {
+		return nil
+	}
+	form, _ := keyform.Of(ns.Key) // its error is one of Validate's
+	local := ns.Local.Synced()
+	v := &View[K, C]{local, localstore.NewValues[C](local.Store()), ns.Prefix, form, ns.Key == nil}
+	if hits == nil {
+		hits = v.copies.Hits()
+	}
+	if o, ok := ns.Observer.(mayfly.LocalObserver); ok {
+		o.ObserveLocal(ns.Name, hits)
+	}
+	return v
+}
+
+// At returns the copy under key, or nil, and the time by which copies live. It allocates nothing for keys of the commonest
+// types, and tells nobody: the view counts its hits.
+func (v *View[K, C]) At(key K) (c *C, now int64) {
+	now = v.Now()
+	if !v.Trusted(now) {
+		return nil, now
+	}
+	if v.plain {
+		var room [96]byte
+		if full, ok := keyform.AppendPlain(append(room[:0], v.prefix...), key); ok {
+			return v.copies.At(full, now), now
+		}
+	}
+	full, err := v.form([]byte(v.prefix), key)
+	if err != nil {
+		return nil, now
+	}
+	return v.copies.At(full, now), now
+}
+
+// AtFull is At by the key as Redis knows it.
+func (v *View[K, C]) AtFull(full []byte) *C {
+	if v == nil {
+		return nil
+	}
+	now := v.Now()
+	if !v.Trusted(now) {
+		return nil
+	}
+	return v.copies.At(full, now)
+}
+
+// Begin draws a ticket for the read of full that follows.
+func (v *View[K, C]) Begin(full string) localsync.Ticket {
+	if v == nil {
+		return localsync.Ticket{}
+	}
+	return v.Local.Begin(full)
+}
+
+// Insert keeps a copy of what was read under ticket t and had left to live, of cost bytes.
+func (v *View[K, C]) Insert(full string, t localsync.Ticket, c C, cost int64, left time.Duration) {
+	if v != nil && left > 0 {
+		localsync.Insert(v.Local, v.copies, full, t, c, cost, left)
+	}
+}
+
+// Forget drops copies before a write is sent.
+func (v *View[K, C]) Forget(fulls ...string) {
+	if v != nil {
+		v.Local.Forget(fulls...)
+	}
+}
+
+// Changed drops what was copied during a write, and tells other processes where the server does not.
+func (v *View[K, C]) Changed(ctx context.Context, fulls ...string) {
+	if v != nil {
+		v.Local.Changed(ctx, fulls...)
+	}
+}
+
+// ForgetAll is Forget for every key that begins with prefix.
+func (v *View[K, C]) ForgetAll(prefix string) {
+	if v != nil {
+		v.Local.ForgetAll(prefix)
+	}
+}
+
+// ChangedAll is Changed for every key that begins with prefix.
+func (v *View[K, C]) ChangedAll(ctx context.Context, prefix string) {
+	if v != nil {
+		v.Local.ChangedAll(ctx, prefix)
+	}
+}
+
+// Clear drops all copies of the view.
+func (v *View[K, C]) Clear() {
+	if v != nil {
+		v.copies.Clear()
+	}
+}
+
+// Cloned returns what clone makes of v, or v itself if clone is nil.
+func Cloned[V any](clone func(V) V, v V) V {
+	if clone == nil {
+		return v
+	}
+	return clone(v)
+}
