@@ -260,7 +260,7 @@ func (a *attempt) give(failed bool, why string) {
 		c.rest(a.r.Context(), a.fill.claim)
 	case a.exchange.s.index != nil:
 		// Of a variant this process alone remembers it: in Redis, clients could make as many keys as they can think of values.
-		c.passes.add(a.exchange.s.slot, c.opt.Shared.Pass)
+		c.passes.Add(a.exchange.s.slot, c.opt.Shared.Pass)
 		c.release(a.r.Context(), a.fill.claim)
 	default:
 		c.behind(a.r.Context(), func(ctx context.Context) { c.storePass(ctx, a.exchange.s.slot, a.fill.claim) })
@@ -345,11 +345,11 @@ func (a *attempt) head(header http.Header) {
 			return
 		}
 	}
-	c.near.forget(x.s.slot)
+	c.local.Forget(x.s.slot)
 	if err := c.guard.Delete(x.r.Context(), []string{x.s.slot})[0]; err != nil {
-		c.tellBackend(x.r.Context(), x.s.slot, err)
+		c.tell.Backend(x.r.Context(), x.s.slot, err)
 	}
-	c.near.changed(x.r.Context(), x.s.slot)
+	c.local.Changed(x.r.Context(), x.s.slot)
 }
 
 // serveStale answers with what there is, in place of a handler that failed.

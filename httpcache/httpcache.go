@@ -26,15 +26,17 @@ package httpcache
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"net/http"
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/client/background"
+	"github.com/mayflycache/mayfly/internal/client/events"
 	"github.com/mayflycache/mayfly/internal/client/flight"
 	"github.com/mayflycache/mayfly/internal/client/lease"
+	"github.com/mayflycache/mayfly/internal/client/localview"
 	"github.com/mayflycache/mayfly/internal/client/nodes"
+	"github.com/mayflycache/mayfly/internal/client/recently"
 	"github.com/mayflycache/mayfly/internal/client/redelete"
 	"github.com/mayflycache/mayfly/internal/rfc9111"
 )
@@ -49,16 +51,17 @@ type Cache struct {
 	prefix string // of the keys in Redis
 
 	guard      *lease.Guard
-	near       *near // nil: no local tier
+	local      *localview.View[string, item]
 	flights    flight.Group[outcome]
 	works      *background.Group
 	renewing   chan struct{} // holds one element per renewal that runs
 	epochs     epochs
-	doubts     *redelete.Queue
-	quiet      recent // renewals that others do, or that failed
-	passes     recent // variants whose answers were not for others
-	floods     floods
+	unremoved  *redelete.Queue
+	quiet      *recently.Keys // renewals that others do, or that failed
+	passes     *recently.Keys // variants whose answers were not for others
+	left       *recently.Keys // how many variants of a resource left lately
 	selections selections
+	tell       events.Teller
 	stats      *counters // by itself: who counts local hits keeps nothing else of a closed cache
 }
 
@@ -80,19 +83,19 @@ func NewCache(o Options) (*Cache, error) {
 	c := &Cache{
 		opt: o, ns: o.Namespace, rules: o.rules(), prefix: o.Namespace.Prefix,
 		keys:     rfc9111.Keys{AnyHost: o.Key.AnyHost, Scheme: o.Key.Scheme, SortQuery: o.Key.SortQuery, DropQuery: o.Key.DropQuery},
-		renewing: make(chan struct{}, o.Shared.Renewals), stats: new(counters),
+		renewing: make(chan struct{}, o.Shared.Renewals), stats: new(counters), tell: events.To(o.Namespace.Observer, o.Namespace.Name),
+		quiet: recently.New(1024), passes: recently.New(1024), left: recently.New(256),
 	}
 	c.routes, _ = newRoutes(o.Override) // its error was one of validate's
 	c.works = background.New(mayfly.ErrClosed)
-	c.doubts = redelete.New(redelete.Options{Limit: o.Faults.Queue, Works: c.works, Again: c.purgeAgain, Dropped: c.tellDropped})
-	lo := lease.Options{Redis: c.ns.Redis, Timeout: o.Faults.RedisTimeout, Breaker: c.breakerChanged}
-	if c.near = newNear(c.ns, c.stats.local.Load); c.near != nil {
-		lo.Pushes, lo.Moved = c.near.tier.Watch, c.near.tier.Moved
+	c.unremoved = redelete.New(redelete.Options{Limit: o.Faults.Queue, Works: c.works, Again: c.purgeAgain, Dropped: c.tell.Dropped})
+	lo := lease.Options{Redis: c.ns.Redis, Timeout: o.Faults.RedisTimeout, Breaker: c.tell.Breaker}
+	// To the tier itself, what is answered from a copy is two or three reads.
+	if c.local = localview.Of[item](c.ns, c.stats.local.Load); c.local != nil {
+		lo.Pushes, lo.Moved = c.local.Watch, c.local.Moved
 	}
 	c.guard = lease.New(lo)
-	for _, w := range nodes.Warnings(c.ns.Redis) {
-		c.tell(c.works.Context(), mayfly.Event{Kind: mayfly.Warning, Outcome: mayfly.OK, Err: errors.New(w)})
-	}
+	c.tell.Warnings(nodes.Warnings(c.ns.Redis))
 	return c, nil
 }
 
@@ -103,36 +106,9 @@ func (c *Cache) Handler(next http.Handler) http.Handler { return &handler{c, nex
 // later go to their handlers. Closing again is fine. The Redis client stays open: it is the caller's.
 func (c *Cache) Close(ctx context.Context) error {
 	err := c.works.Close(ctx)
-	if c.near != nil {
-		c.near.view.Clear()
-	}
+	c.local.Clear()
 	if err != nil {
 		return fmt.Errorf("httpcache: close: %w", err)
 	}
 	return nil
-}
-
-func (c *Cache) breakerChanged(server string, open bool) {
-	e := mayfly.Event{Kind: mayfly.Breaker, Outcome: mayfly.OK}
-	if open {
-		e.Outcome, e.Err = mayfly.Failed, fmt.Errorf("%s is not asked for a while", server)
-	}
-	c.tell(c.works.Context(), e)
-}
-
-// tell hands e to the observer, if there is one.
-func (c *Cache) tell(ctx context.Context, e mayfly.Event) {
-	if c.ns.Observer != nil {
-		e.Namespace = c.ns.Name
-		c.ns.Observer.Observe(ctx, e)
-	}
-}
-
-// tellBackend tells that Redis could not be asked, or not as it should be.
-func (c *Cache) tellBackend(ctx context.Context, key string, err error) {
-	e := mayfly.Event{Kind: mayfly.Backend, Outcome: mayfly.Failed, Key: key, Err: err}
-	if errors.Is(err, nodes.ErrSlow) {
-		e.Outcome = mayfly.TimedOut
-	}
-	c.tell(ctx, e)
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"net/http"
 	"time"
+
+	"github.com/mayflycache/mayfly/internal/client/localsync"
 )
 
 // sight is what the cache has for a request.
@@ -37,12 +39,12 @@ func (ix *index) slot(key, name string) string { return string(ix.appendSlot([]b
 
 // atHand returns the response to r that this process has a copy of, or nil. It allocates nothing for what does not vary.
 func (c *Cache) atHand(key []byte, r *http.Request) *item {
-	it := c.near.at(key)
+	it := c.local.AtFull(key)
 	if it == nil || it.index == nil {
 		return it
 	}
 	want := c.selections.of(it.index.fields, r.Header)
-	it = c.near.at(append(it.index.appendSlot(key), want.name...))
+	it = c.local.AtFull(append(it.index.appendSlot(key), want.name...))
 	if it == nil || it.response == nil || it.response.variant != want.variant {
 		return nil
 	}
@@ -57,7 +59,7 @@ func (c *Cache) within(ctx context.Context, begun time.Time) (context.Context, c
 // look finds what there is for r, here or in Redis. It began at begun.
 func (c *Cache) look(ctx context.Context, key string, r *http.Request, begun time.Time) sight {
 	s := sight{key: key, slot: key}
-	if c.doubts.Has(key) {
+	if c.unremoved.Has(key) {
 		s.unasked = errDoubted
 		return s
 	}
@@ -78,22 +80,29 @@ func (c *Cache) look(ctx context.Context, key string, r *http.Request, begun tim
 		s.response = nil
 	}
 	s.unlisted = s.response == nil
-	s.pass = s.unlisted && c.passes.has(s.slot)
-	s.flooded = s.unlisted && c.floods.over(key, c.opt.flood())
+	s.pass = s.unlisted && c.passes.Has(s.slot)
+	s.flooded = s.unlisted && c.left.Count(key) > c.opt.flood()
 	return s
 }
 
 // see reads what is under one key.
 func (c *Cache) see(ctx context.Context, key string) (it item, local bool, err error) {
-	if at := c.near.at([]byte(key)); at != nil {
+	if at := c.local.AtFull([]byte(key)); at != nil {
 		return *at, true, nil
 	}
-	ticket := c.near.begin(key)
+	ticket := c.local.Begin(key)
 	f, err := c.guard.Look(ctx, key, false)
 	if err != nil {
 		return it, false, err
 	}
 	it = decode(f)
-	c.near.insert(key, ticket, it, time.Now().UnixMilli())
+	c.keepCopy(key, ticket, it, time.Now().UnixMilli())
 	return it, false, nil
+}
+
+// keepCopy keeps a copy of what was read under ticket t at now, in unix milliseconds.
+func (c *Cache) keepCopy(key string, t localsync.Ticket, it item, now int64) {
+	if it.usable() {
+		c.local.Insert(key, t, it, it.weight(), millis(it.ends-now))
+	}
 }

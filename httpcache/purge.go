@@ -110,20 +110,20 @@ func (c *Cache) purgeKeys(ctx context.Context, keys []string) error {
 		}
 	}
 	forget()
-	c.near.forget(keys...)
+	c.local.Forget(keys...)
 	err := errors.Join(c.guard.Delete(ctx, keys)...)
 	forget()
-	c.near.changed(ctx, keys...)
+	c.local.Changed(ctx, keys...)
 	return err
 }
 
 func (c *Cache) purgePrefixes(ctx context.Context, prefixes []string) (err error) {
 	for _, prefix := range prefixes {
 		c.flights.ForgetAll()
-		c.near.forgetAll(prefix)
+		c.local.ForgetAll(prefix)
 		err = errors.Join(err, c.guard.Clear(ctx, prefix, func(int) {}))
 		c.flights.ForgetAll()
-		c.near.changedAll(ctx, prefix)
+		c.local.ChangedAll(ctx, prefix)
 	}
 	return err
 }
@@ -170,10 +170,10 @@ func (c *Cache) purgeTags(ctx context.Context, tags []string) error {
 		values[i] = lease.Value{Key: keys[i], Bytes: encodeBarrier(lease.NewID(), version, now.UnixMilli(), now.Add(ttl).UnixMilli()), TTL: ttl}
 	}
 	c.flights.ForgetAll()
-	c.near.forget(keys...)
+	c.local.Forget(keys...)
 	err = errors.Join(c.guard.Set(ctx, values)...)
 	c.flights.ForgetAll()
-	c.near.changed(ctx, keys...)
+	c.local.Changed(ctx, keys...)
 	return err
 }
 
@@ -181,7 +181,7 @@ func (c *Cache) purgeTags(ctx context.Context, tags []string) error {
 func (c *Cache) raise(ctx context.Context) (version int64, err error) {
 	key := c.epochKey()
 	defer func() {
-		c.near.changed(ctx, key)
+		c.local.Changed(ctx, key)
 		c.epochs.until.Store(0)
 	}()
 	for range 10 * listTries { // more purges at once than this many would be an error
@@ -212,7 +212,7 @@ func (c *Cache) purged(ctx context.Context, r *response) (bool, error) {
 	var missing []string
 	for _, tag := range r.tags {
 		key := c.tagKey(tag)
-		at := c.near.at([]byte(key))
+		at := c.local.AtFull([]byte(key))
 		switch {
 		case at == nil:
 			missing = append(missing, key)
@@ -238,7 +238,7 @@ func (c *Cache) purged(ctx context.Context, r *response) (bool, error) {
 func (c *Cache) lookTags(ctx context.Context, keys []string) []lease.Answer {
 	tickets := make([]localsync.Ticket, len(keys))
 	for i, key := range keys {
-		tickets[i] = c.near.begin(key)
+		tickets[i] = c.local.Begin(key)
 	}
 	answers := c.guard.LookMany(ctx, keys, false)
 	now := time.Now().UnixMilli()
@@ -246,9 +246,9 @@ func (c *Cache) lookTags(ctx context.Context, keys []string) []lease.Answer {
 		switch it := decode(a.Found); {
 		case a.Err != nil:
 		case it.barrier != 0:
-			c.near.insert(keys[i], tickets[i], it, now)
+			c.keepCopy(keys[i], tickets[i], it, now)
 		case a.State == lease.Absent:
-			c.near.insertAbsence(keys[i], tickets[i], c.ns.TTL.Milliseconds())
+			c.local.Insert(keys[i], tickets[i], item{found: lease.Found{State: lease.Absent}}, 0, c.ns.TTL)
 		}
 	}
 	return answers
@@ -258,7 +258,7 @@ func (c *Cache) lookTags(ctx context.Context, keys []string) []lease.Answer {
 func (c *Cache) current(r *response) bool {
 	var room [256]byte
 	for _, tag := range r.tags {
-		at := c.near.at(append(append(append(room[:0], c.prefix...), "tag "...), tag...))
+		at := c.local.AtFull(append(append(append(room[:0], c.prefix...), "tag "...), tag...))
 		if at == nil || at.barrier > r.epoch {
 			return false
 		}

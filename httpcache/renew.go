@@ -15,7 +15,7 @@ import (
 // waits. The handler is called with a request that is a copy: this one's ends with it.
 func (x *exchange) renew() {
 	c := x.cache
-	if c.quiet.has(x.s.slot) {
+	if c.quiet.Has(x.s.slot) {
 		return
 	}
 	select {
@@ -92,7 +92,7 @@ func (x *exchange) renewNow(land func(outcome)) {
 			e.Outcome, e.Err = mayfly.Failed, errAborted
 		}
 		if e.Outcome != mayfly.OK {
-			c.quiet.add(x.s.slot, quietFor)
+			c.quiet.Add(x.s.slot, quietFor)
 		}
 		e.Took = time.Since(begun)
 		c.tell(ctx, e)
@@ -100,7 +100,7 @@ func (x *exchange) renewNow(land func(outcome)) {
 	a := c.guard.Renew(ctx, x.s.slot, x.s.found)
 	switch {
 	case a.Err != nil:
-		c.tellBackend(ctx, x.s.slot, a.Err)
+		c.tell.Backend(ctx, x.s.slot, a.Err)
 		c.release(ctx, a.Claim)
 		e.Outcome, e.Err = mayfly.Failed, a.Err
 	case a.Claim == nil: // another process does it, did it, or failed lately

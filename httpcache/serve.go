@@ -42,7 +42,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	q := rfc9111.ParseRequest(r.Header)
-	if c.near != nil && h.hit(w, r, key, q) {
+	if c.local != nil && h.hit(w, r, key, q) {
 		return
 	}
 	if q.NoStore || c.works.Err() != nil {
@@ -75,7 +75,7 @@ func (h *handler) hit(w http.ResponseWriter, r *http.Request, key []byte, q rfc9
 		return false
 	}
 	now := time.Now()
-	if it.response.policy.Decide(q, now) != rfc9111.Serve || c.doubts.Any() || len(it.response.tags) > 0 && !c.current(it.response) {
+	if it.response.policy.Decide(q, now) != rfc9111.Serve || c.unremoved.Any() || len(it.response.tags) > 0 && !c.current(it.response) {
 		return false
 	}
 	c.stats.local.Add(1)
@@ -171,7 +171,7 @@ func (x *exchange) look(ctx context.Context) {
 		}
 	}
 	if err := x.s.unasked; err != nil && ctx.Err() == nil && !errors.Is(err, errDoubted) {
-		c.tellBackend(ctx, x.s.slot, err)
+		c.tell.Backend(ctx, x.s.slot, err)
 	}
 	x.status = rfc9111.CacheStatus{Key: strings.TrimPrefix(x.key, c.prefix), Fwd: rfc9111.FwdMiss}
 	switch {

@@ -68,7 +68,7 @@ func (c *Cache) put(ctx context.Context, s sight, claim *lease.Claim, r *respons
 	if ttl < mayfly.MinTTL {
 		return false, c.drop(ctx, claim)
 	}
-	defer func() { c.near.changed(ctx, s.key, s.slot) }()
+	defer func() { c.local.Changed(ctx, s.key, s.slot) }()
 	switch {
 	case s.index == nil && len(r.fields) == 0:
 		return c.fill(ctx, s.key, s.found, claim, r, ttl)
@@ -115,15 +115,15 @@ func (c *Cache) settle(ctx context.Context, key string, replaced bool, old, ix *
 		slots[i] = gone.slot(key, name)
 	}
 	if err := c.remove(ctx, slots); err != nil {
-		c.tellBackend(ctx, key, err)
+		c.tell.Backend(ctx, key, err)
 	}
 }
 
 // remove removes what is not to be found any more.
 func (c *Cache) remove(ctx context.Context, slots []string) error {
-	c.near.forget(slots...)
+	c.local.Forget(slots...)
 	err := errors.Join(c.guard.Delete(ctx, slots)...)
-	c.near.changed(ctx, slots...)
+	c.local.Changed(ctx, slots...)
 	return err
 }
 
@@ -199,7 +199,7 @@ var (
 func (c *Cache) tellLeft(ctx context.Context, key string, n int) {
 	e := mayfly.Event{Kind: mayfly.Fill, Outcome: mayfly.Dropped, Key: key, N: n, Err: errVariants}
 	c.tell(ctx, e)
-	if c.floods.leave(key, n, c.opt.flood(), c.opt.Shared.Pass) {
+	if c.leave(key, n) {
 		e.Err = errFlood
 		c.tell(ctx, e)
 	}
@@ -257,5 +257,5 @@ func (c *Cache) storePass(ctx context.Context, slot string, claim *lease.Claim) 
 	if err != nil {
 		claim.Release(ctx)
 	}
-	c.near.changed(ctx, slot)
+	c.local.Changed(ctx, slot)
 }

@@ -70,7 +70,7 @@ var rooms = map[string]room{
 		"internal/client/flight", "internal/client/background", "internal/client/redelete", "internal/client/recently", "internal/client/events", "internal/client/localview", "internal/client/localsync", "github.com/klauspost/compress", goredis}},
 
 	// The composition.
-	"httpcache": {may: []string{"", "internal/rfc9111", "internal/client/lease", "internal/client/nodes", "internal/client/record", "internal/client/flight", "internal/client/background", "internal/client/redelete", "internal/client/localstore",
+	"httpcache": {may: []string{"", "internal/rfc9111", "internal/client/lease", "internal/client/nodes", "internal/client/record", "internal/client/flight", "internal/client/background", "internal/client/redelete", "internal/client/recently", "internal/client/events", "internal/client/localview",
 		"internal/client/localsync", goredis}},
 
 	// The engine half: never knows go-redis, nor any pattern.

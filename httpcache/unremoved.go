@@ -3,8 +3,6 @@ package httpcache
 import (
 	"context"
 	"errors"
-
-	"github.com/mayflycache/mayfly"
 )
 
 // Resources that a request has changed and that could not be removed are in doubt: Redis may still hold what must not be served.
@@ -14,8 +12,8 @@ var errDoubted = errors.New("a removal has not been done yet")
 
 // doubt remembers keys, and sees to it that they are removed when Redis is back.
 func (c *Cache) doubt(ctx context.Context, why error, keys []string) {
-	c.doubts.Add(ctx, why, keys...)
-	c.near.forget(keys...) // what was read between the attempt and now
+	c.unremoved.Add(ctx, why, keys...)
+	c.local.Forget(keys...) // what was read between the attempt and now
 }
 
 // purgeAgain removes keys in doubt, all or none.
@@ -24,8 +22,4 @@ func (c *Cache) purgeAgain(ctx context.Context, keys []string) (done []string, e
 		return nil, err
 	}
 	return keys, nil
-}
-
-func (c *Cache) tellDropped(ctx context.Context, n int, why error) {
-	c.tell(ctx, mayfly.Event{Kind: mayfly.Removal, Outcome: mayfly.Dropped, N: n, Err: why})
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/mayflycache/mayfly"
@@ -49,138 +50,74 @@ func (x *exchange) alone() {
 // lead asks the handler for all who wait on f, unless another process does: then it waits for that. It reports false if
 // the request has not been answered, and is to look again.
 func (x *exchange) lead(f *flight.Flight[outcome]) (answered bool) {
-	landed := false
-	land := func(o outcome) {
-		if !landed {
-			landed = true
-			f.Land(o, nil)
-		}
-	}
+	land := once(f)
 	handed := false // to who stores the answer
 	defer func() {
 		if !handed {
 			land(outcome{})
 		}
 	}()
-	if x.s.unasked != nil || x.s.flooded { // those of this process share the answer all the same
-		handed = true
-		x.forward(filling{shared: true, land: once(f)})
-		return true
+	fill := filling{shared: true, land: land}
+	if x.s.unasked == nil && !x.s.flooded { // else those of this process share the answer all the same
+		a := x.acquire()
+		switch {
+		case a.Standing == lease.Mine:
+			fill.claim = a.Claim
+		case a.Standing == lease.Down:
+		case a.Standing == lease.Changed, a.Standing == lease.Theirs:
+			land(outcome{again: true})
+			return false
+		case a.Standing == lease.Resting && x.s.response.policy.OnError(x.q, time.Now()):
+			land(outcome{response: x.s.response})
+			x.serveStale(errResting)
+			return true
+		default:
+			land(outcome{})
+			if x.r.Context().Err() == nil {
+				x.alone()
+			}
+			return true
+		}
 	}
-	claim, next := x.claim()
-	switch next {
-	case ask:
-		handed = true
-		x.forward(filling{claim: claim, shared: true, land: once(f)})
-		return true
-	case lookAgain:
-		land(outcome{again: true})
-		return false
-	case useStale:
-		land(outcome{response: x.s.response})
-		x.serveStale(errResting)
-		return true
-	}
-	land(outcome{})
-	if x.r.Context().Err() == nil {
-		x.alone()
-	}
+	handed = true
+	x.forward(fill)
 	return true
 }
 
 // once lands f, the first time it is called.
 func once(f *flight.Flight[outcome]) func(outcome) {
-	landing := make(chan struct{}, 1)
-	landing <- struct{}{}
-	return func(o outcome) {
-		select {
-		case <-landing:
-			f.Land(o, nil)
-		default:
-		}
-	}
+	var landed sync.Once
+	return func(o outcome) { landed.Do(func() { f.Land(o, nil) }) }
 }
-
-// step is what follows an attempt to claim.
-type step uint8
-
-const (
-	ask       step = iota // the handler, with the claim or, if Redis cannot be asked, without
-	lookAgain             // somebody else's answer is there by now, or none
-	useStale              // the handler failed lately, and what there is may stand in
-	askAlone              // the other takes too long
-)
 
 // errResting says that a renewal failed lately, and that nobody tries again yet.
 var errResting = errors.New("the handler failed lately")
 
-// claim asks for the right to store the answer.
-func (x *exchange) claim() (*lease.Claim, step) {
+// acquire asks for the right to store the answer, or waits for another process to bring what it has claimed, for as long as a
+// request may wait in all.
+func (x *exchange) acquire() lease.Acquired {
 	c, ctx := x.cache, x.r.Context()
-	seen := x.s.found
-	if x.s.state() == lease.Held {
-		return nil, askAlone
-	}
-	if x.s.state() == lease.Loading {
-		return nil, x.await(c.opt.Shared.Wait, func(f lease.Found) bool { return f.State != lease.Loading })
-	}
-	var a lease.Claimed
 	within, cancel := c.within(ctx, x.asked)
 	defer cancel()
-	if x.s.response != nil {
-		a = c.guard.Renew(within, x.s.slot, seen)
-	} else {
-		a = c.guard.Claim(within, x.s.slot, seen)
-	}
-	switch {
-	case a.Err != nil:
+	wait, cancel := context.WithTimeout(ctx, c.opt.Shared.Wait-time.Since(x.begun))
+	defer cancel()
+	a := c.guard.Acquire(within, wait, lease.Want{Key: x.s.slot, Seen: x.s.found, Renew: x.s.response != nil}, nil)
+	switch a.Standing {
+	case lease.Changed:
+		if a.Waited > 0 {
+			c.tell(ctx, mayfly.Event{Kind: mayfly.Wait, Outcome: mayfly.OK, Key: x.s.slot, Took: a.Waited})
+			c.local.Forget(x.s.slot) // a copy of what was there before, if the server's word is still on its way
+		}
+	case lease.Late:
+		c.tell(ctx, mayfly.Event{Kind: mayfly.Wait, Outcome: mayfly.TimedOut, Key: x.s.slot, Took: a.Waited, Err: a.Err})
+	case lease.Down:
 		if ctx.Err() == nil {
-			c.tellBackend(ctx, x.s.slot, a.Err)
+			c.tell.Backend(ctx, x.s.slot, a.Err)
 		}
 		c.release(ctx, a.Claim)
 		x.s.unasked = a.Err
-		return nil, ask
-	case a.Claim != nil:
-		return a.Claim, ask
-	case x.s.response == nil && a.State == lease.Loading:
-		return nil, x.await(c.opt.Shared.Wait, func(f lease.Found) bool { return f.State != lease.Loading })
-	case x.s.response == nil:
-		return nil, lookAgain
-	case a.State == lease.Held && x.s.response.policy.OnError(x.q, time.Now()):
-		return nil, useStale
-	case a.State == lease.Held:
-		return nil, askAlone
 	}
-	head := string(seen.Raw) // which a renewal that fails leaves as it is: after a lease's life it is time to ask again
-	return nil, x.await(lease.TTL, func(f lease.Found) bool { return f.State != lease.Present || string(f.Raw) != head })
-}
-
-// state is what the slot held.
-func (s *sight) state() lease.State { return s.found.State }
-
-// await waits for another process to bring what it has claimed, for as long as a request may wait in all.
-func (x *exchange) await(most time.Duration, until func(lease.Found) bool) step {
-	c, begun := x.cache, time.Now()
-	left := c.opt.Shared.Wait - begun.Sub(x.begun)
-	wait, cancel := context.WithTimeout(x.r.Context(), min(most, left))
-	defer cancel()
-	_, err := c.guard.Await(wait, x.s.slot, false, until)
-	e := mayfly.Event{Kind: mayfly.Wait, Outcome: mayfly.OK, Key: x.s.slot, Took: time.Since(begun)}
-	switch {
-	case err == nil:
-		c.tell(x.r.Context(), e)
-		c.near.forget(x.s.slot) // a copy of what was there before, if the server's word is still on its way
-		return lookAgain
-	case wait.Err() != nil && most < left && x.r.Context().Err() == nil:
-		return lookAgain
-	case wait.Err() != nil:
-		e.Outcome, e.Err = mayfly.TimedOut, err
-		c.tell(x.r.Context(), e)
-		return askAlone
-	}
-	c.tellBackend(x.r.Context(), x.s.slot, err)
-	x.s.unasked = err
-	return ask
+	return a
 }
 
 // keep prolongs a claim while the handler runs, for at most as long as a handler may run for others.
