@@ -3,7 +3,6 @@ package cacheaside
 import (
 	"context"
 	"errors"
-	"sync"
 	"time"
 
 	"github.com/mayflycache/mayfly"
@@ -17,11 +16,11 @@ func (c *Cache[K, V]) store(ctx context.Context, ls []*loading[K, V], got []load
 	for i, l := range ls {
 		encoded[i], wrong[i] = l.toStore(&got[i], claims[i])
 	}
-	land := sync.OnceFunc(func() {
+	land := func() {
 		for i, l := range ls {
 			l.land(got[i].outcome(), got[i].err)
 		}
-	})
+	}
 	defer land()
 	patience := time.AfterFunc(max(c.opt.Faults.RedisTimeout-ls[0].spent, 0), land)
 	defer patience.Stop()

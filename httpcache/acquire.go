@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/mayflycache/mayfly"
@@ -50,7 +49,7 @@ func (x *exchange) alone() {
 // lead asks the handler for all who wait on f, unless another process does: then it waits for that. It reports false if
 // the request has not been answered, and is to look again.
 func (x *exchange) lead(f *flight.Flight[outcome]) (answered bool) {
-	land := once(f)
+	land := func(o outcome) { f.Land(o, nil) }
 	handed := false // to who stores the answer
 	defer func() {
 		if !handed {
@@ -82,12 +81,6 @@ func (x *exchange) lead(f *flight.Flight[outcome]) (answered bool) {
 	handed = true
 	x.forward(fill)
 	return true
-}
-
-// once lands f, the first time it is called.
-func once(f *flight.Flight[outcome]) func(outcome) {
-	var landed sync.Once
-	return func(o outcome) { landed.Do(func() { f.Land(o, nil) }) }
 }
 
 // errResting says that a renewal failed lately, and that nobody tries again yet.

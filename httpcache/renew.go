@@ -34,7 +34,7 @@ func (x *exchange) renew() {
 	if !ok {
 		return
 	}
-	land := once(f)
+	land := func(o outcome) { f.Land(o, nil) }
 	defer func() {
 		if !started {
 			land(outcome{again: true})

@@ -122,10 +122,16 @@ func (f *Flight[T]) leave() bool {
 	return true
 }
 
-// Land ends the flight with the value or the error it brought, for all who wait. It must be called exactly once.
+// Land ends the flight with the value or the error it brought, for all who wait. Every flight must land; once it has, another
+// Land changes nothing.
 func (f *Flight[T]) Land(value T, err error) {
 	f.group.mu.Lock()
 	defer f.group.mu.Unlock()
+	select {
+	case <-f.landed:
+		return
+	default:
+	}
 	f.value, f.err = value, err
 	f.forgetLocked()
 	close(f.landed)

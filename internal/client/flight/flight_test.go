@@ -161,6 +161,20 @@ func TestALandedFlightBeatsADoneContext(t *testing.T) {
 	}
 }
 
+func TestTheFirstLandingCounts(t *testing.T) {
+	var g flight.Group[int]
+	old, _ := g.Join("k")
+	old.Land(1, nil)
+	young, lead := g.Join("k")
+	old.Land(2, errors.New("late"))
+	if v, err := old.Wait(t.Context()); v != 1 || err != nil {
+		t.Errorf("got %d, %v", v, err)
+	}
+	if f, _ := g.Join("k"); !lead || f != young {
+		t.Error("the second landing took down the next flight")
+	}
+}
+
 func abandoned(f *flight.Flight[int]) bool {
 	select {
 	case <-f.Abandoned():
