@@ -9,7 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/mayflycache/mayfly/internal/client/lease"
+	"github.com/mayflycache/mayfly/internal/client/keyform"
 	"github.com/mayflycache/mayfly/internal/client/localsync"
 )
 
@@ -122,7 +122,7 @@ func (o LocalOptions) validate() error {
 	add(len(o.Prefixes) == 0, "Prefixes is empty: name the prefixes of the namespaces that will use this tier")
 	for i, p := range o.Prefixes {
 		add(p == "", "Prefixes[%d] is empty: all keys of the server would be told of; name the namespaces' own", i)
-		add(p != "" && lease.Collides(p), "Prefixes[%d] %q leads into %q, where mayfly keeps its own keys: choose another", i, p, lease.Reserved)
+		add(p != "" && keyform.Collides(p), "Prefixes[%d] %q leads into %q, where mayfly keeps its own keys: choose another", i, p, keyform.Reserved)
 		for j, q := range o.Prefixes {
 			add(i != j && p != "" && strings.HasPrefix(q, p) && (p != q || i < j), "Prefixes[%d] %q begins Prefixes[%d] %q, which Redis refuses: leave the longer out", i, p, j, q)
 		}

@@ -9,7 +9,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly/internal/client/keyform"
-	"github.com/mayflycache/mayfly/internal/client/lease"
 	"github.com/mayflycache/mayfly/jitter"
 )
 
@@ -124,8 +123,8 @@ func checkPrefix(prefix string) error {
 	switch {
 	case prefix == "":
 		return errors.New("Namespace.Prefix is empty: without one its keys could be anybody's; use one such as \"cache:user:\"")
-	case lease.Collides(prefix):
-		return fmt.Errorf("Namespace.Prefix %q leads into %q, where mayfly keeps its locks and leases: choose another", prefix, lease.Reserved)
+	case keyform.Collides(prefix):
+		return fmt.Errorf("Namespace.Prefix %q leads into %q, where mayfly keeps its locks and leases: choose another", prefix, keyform.Reserved)
 	case len(prefix) >= keyform.MaxLen:
 		return fmt.Errorf("Namespace.Prefix has %d bytes: Redis takes keys of %d, prefix included", len(prefix), keyform.MaxLen)
 	}

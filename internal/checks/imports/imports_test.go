@@ -1,5 +1,5 @@
-// Package deps holds the import rules of the house as a test, in the manner of the standard library's own.
-package deps
+// Package imports holds the import rules of the house as a test, in the manner of the standard library's own.
+package imports
 
 import (
 	"fmt"
@@ -45,16 +45,16 @@ var rooms = map[string]room{
 	// The client half: may know go-redis, never the engine.
 	"internal/client/keyform":    {never: pure},
 	"internal/client/nodes":      {may: []string{goredis}},
-	"internal/client/lease":      {may: []string{"internal/hashslot", "internal/client/record", "internal/client/nodes", goredis}},
+	"internal/client/lease":      {may: []string{"internal/hashslot", "internal/client/keyform", "internal/client/record", "internal/client/nodes", goredis}},
 	"internal/client/record":     {never: pure},
 	"internal/client/flight":     {},
 	"internal/client/background": {},
 	"internal/client/redelete":   {may: []string{"internal/client/background"}},
 	"internal/client/localstore": {may: []string{"internal/expiry"}},
-	"internal/client/localsync":  {may: []string{"internal/client/localstore", "internal/client/lease", "internal/hashslot", goredis}},
+	"internal/client/localsync":  {may: []string{"internal/client/localstore", "internal/client/keyform", "internal/hashslot", goredis}},
 
 	// The vocabulary.
-	"": {may: []string{"jitter", "internal/client/keyform", "internal/client/lease", "internal/client/localsync", goredis}},
+	"": {may: []string{"jitter", "internal/client/keyform", "internal/client/localsync", goredis}},
 
 	// What patterns share that know the vocabulary.
 	"internal/client/recently":  {},
@@ -195,7 +195,11 @@ func eachGoFile(t *testing.T, visit func(dir, file string, f *ast.File, fset *to
 
 // each parses the files of this module; folders with a go.mod of their own are other modules.
 func each(t *testing.T, want func(name string) bool, visit func(dir, file string, f *ast.File, fset *token.FileSet)) {
-	root, err := filepath.Abs("../../..")
+	eachIn(t, "../../..", want, visit)
+}
+
+func eachIn(t *testing.T, root string, want func(name string) bool, visit func(dir, file string, f *ast.File, fset *token.FileSet)) {
+	root, err := filepath.Abs(root)
 	if err != nil {
 		t.Fatal(err)
 	}

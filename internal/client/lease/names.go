@@ -4,23 +4,15 @@ import (
 	"encoding/hex"
 	"strings"
 
+	"github.com/mayflycache/mayfly/internal/client/keyform"
 	"github.com/mayflycache/mayfly/internal/hashslot"
 )
-
-// Reserved begins the name of every key that mayfly writes for itself. A namespace whose prefix could produce such a
-// name is refused (see Collides), so no key of a user's can meet a lock or a lease.
-const Reserved = "mayfly:"
-
-// Collides reports whether a key that begins with prefix can begin with Reserved.
-func Collides(prefix string) bool {
-	return strings.HasPrefix(prefix, Reserved) || strings.HasPrefix(Reserved, prefix)
-}
 
 // LockName names the lock of one renewal: of this key as filled by that fill, so that whoever decides late, on a value
 // that was renewed meanwhile, finds a lock of the past. It is outside every namespace and so outside every
 // prefix that is tracked.
 func LockName(key string, fill []byte) string {
-	return Reserved + "lock:" + hex.EncodeToString(fill) + ":" + key
+	return keyform.Reserved + "lock:" + hex.EncodeToString(fill) + ":" + key
 }
 
 // SiblingName names the key beside key that holds the lease of a plain value. It lies in key's slot whatever key looks
@@ -30,5 +22,5 @@ func SiblingName(key string) string {
 	if tag == "" || strings.IndexByte(tag, '}') >= 0 { // between braces it would be another tag, or none
 		tag = hashslot.Tag(hashslot.Of(key))
 	}
-	return Reserved + "lease:{" + tag + "}:" + key
+	return keyform.Reserved + "lease:{" + tag + "}:" + key
 }

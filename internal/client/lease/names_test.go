@@ -4,6 +4,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mayflycache/mayfly/internal/client/keyform"
 	"github.com/mayflycache/mayfly/internal/client/lease"
 	"github.com/mayflycache/mayfly/internal/hashslot"
 )
@@ -42,12 +43,12 @@ func FuzzSiblingLivesInTheSlotOfItsKey(f *testing.F) {
 // No key of a user's can be one of ours: what a prefix must not be is exactly what could meet a reserved name.
 func TestNoAllowedPrefixReachesAReservedName(t *testing.T) {
 	for _, prefix := range []string{"", "m", "may", "mayfly", "mayfly:", "mayfly:lock:", "mayfly:x"} {
-		if !lease.Collides(prefix) {
+		if !keyform.Collides(prefix) {
 			t.Errorf("prefix %q is allowed", prefix)
 		}
 	}
 	for _, prefix := range []string{"a", "mayflys:", "my:", "cache:user:", "Mayfly:"} {
-		if lease.Collides(prefix) {
+		if keyform.Collides(prefix) {
 			t.Errorf("prefix %q is refused", prefix)
 		}
 		for _, key := range oddKeys {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/mayflycache/mayfly/internal/client/keyform"
 	"github.com/mayflycache/mayfly/internal/client/nodes"
 	"github.com/mayflycache/mayfly/internal/client/record"
 )
@@ -88,7 +89,7 @@ func (g *Guard) write(ctx context.Context, keys []string, commands func(i int) [
 func (g *Guard) Clear(ctx context.Context, prefix string, removed func(n int)) error {
 	patterns := []string{glob(prefix)}
 	if g.plain { // first the leases: a load that ends between the two is then not stored
-		patterns = []string{glob(Reserved+"lease:{") + "}:" + glob(prefix), glob(prefix)}
+		patterns = []string{glob(keyform.Reserved+"lease:{") + "}:" + glob(prefix), glob(prefix)}
 	}
 	return g.nodes.Masters(ctx, func(ctx context.Context, node *nodes.Node) error {
 		for _, pattern := range patterns {

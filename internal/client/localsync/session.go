@@ -12,16 +12,16 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/push"
 
-	"github.com/mayflycache/mayfly/internal/client/lease"
+	"github.com/mayflycache/mayfly/internal/client/keyform"
+	"github.com/redis/go-redis/v9/push"
 )
 
 // Names under the reserved prefix.
 const (
-	beatName    = lease.Reserved + "beat:"   // channels, one per session
-	probeName   = lease.Reserved + "probe"   // keys, one per master
-	changesName = lease.Reserved + "changed" // the channel of the rung PubSub
+	beatName    = keyform.Reserved + "beat:"   // channels, one per session
+	probeName   = keyform.Reserved + "probe"   // keys, one per master
+	changesName = keyform.Reserved + "changed" // the channel of the rung PubSub
 	probeTTL    = time.Minute
 )
 
