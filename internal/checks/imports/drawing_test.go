@@ -114,7 +114,7 @@ func draw(t *testing.T, root string) string {
 
 func named(room string) string {
 	if room == "" || room == "." {
-		return "mayfly"
+		return "(root)"
 	}
 	return room
 }

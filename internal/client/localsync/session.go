@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/push"
 
 	"github.com/mayflycache/mayfly/internal/client/keyform"
-	"github.com/redis/go-redis/v9/push"
 )
 
 // Names under the reserved prefix.
