@@ -1,5 +1,5 @@
-// Package ttlguard finds and prevents keys without a TTL. [New] returns a hook for any go-redis client, which judges each write
-// to the keys it watches before it is sent:
+// Package ttlguard prevents keys without a TTL. [New] returns a hook for any go-redis client, which judges each write to the keys
+// it watches before it is sent:
 //
 //	guard, err := ttlguard.New(ttlguard.Options{Prefixes: []string{"cache:"}})
 //	rdb.AddHook(guard)
@@ -8,7 +8,7 @@
 // docs/ttlguard.md lists what each command does to a TTL. The guard looks at what is sent together: RPUSH followed by EXPIRE in one
 // pipeline or transaction is fine. It never changes a command.
 //
-// [Audit] finds keys without a TTL that are in Redis already, and [Fix] gives them one.
+// Package ttlaudit finds the keys without a TTL that are in Redis already.
 package ttlguard
 
 import (

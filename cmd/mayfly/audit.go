@@ -17,7 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
-	"github.com/mayflycache/mayfly/ttlguard"
+	"github.com/mayflycache/mayfly/ttlaudit"
 )
 
 // What mayfly audit exits with, beside 0, and 1 for a Redis that could not be audited at all and 2 for wrong arguments.
@@ -44,10 +44,10 @@ It exits with 3 if a part was not covered, which the report says, and with 4 if 
 type auditing struct {
 	url, resume string
 	json, yes   bool
-	options     ttlguard.AuditOptions
+	options     ttlaudit.Options
 	noSizes     bool
 	failOn      []condition
-	fixes       []ttlguard.Give
+	fixes       []ttlaudit.Give
 	every       time.Duration // between lines of progress
 }
 
@@ -149,7 +149,7 @@ func (a *auditing) audit(ctx context.Context, rdb redis.UniversalClient, out io.
 		o.Resume = kept
 		o.Checkpoint = func(state []byte) error { return replaceFile(a.resume, state) }
 	}
-	r, err := ttlguard.Audit(ctx, rdb, o)
+	r, err := ttlaudit.Run(ctx, rdb, o)
 	p.clear()
 	if r == nil {
 		return errors.New(oneLine(err))
@@ -186,7 +186,7 @@ func (a *auditing) audit(ctx context.Context, rdb redis.UniversalClient, out io.
 }
 
 func (a *auditing) fix(ctx context.Context, rdb redis.UniversalClient, out io.Writer, p *progress) error {
-	r, err := ttlguard.Fix(ctx, rdb, ttlguard.Plan{Give: a.fixes, Apply: a.yes, MaxRate: a.options.MaxRate, Progress: p.show})
+	r, err := ttlaudit.Fix(ctx, rdb, ttlaudit.Plan{Give: a.fixes, Apply: a.yes, MaxRate: a.options.MaxRate, Progress: p.show})
 	p.clear()
 	switch {
 	case r == nil:
@@ -271,7 +271,7 @@ func withoutURL(err error) string {
 }
 
 func oneLine(err error) string {
-	text := strings.ReplaceAll(err.Error(), "ttlguard: ", "")
+	text := strings.ReplaceAll(err.Error(), "ttlaudit: ", "")
 	return strings.ReplaceAll(text, "\n", "; ")
 }
 
@@ -283,7 +283,7 @@ func (silent) Printf(context.Context, string, ...any) {}
 // condition is one of --fail-on.
 type condition struct {
 	text    string
-	of      func(*ttlguard.AuditReport) int64
+	of      func(*ttlaudit.Report) int64
 	share   bool // in percent of all keys
 	orEqual bool
 	bound   float64
@@ -291,10 +291,10 @@ type condition struct {
 
 var (
 	conditionForm = regexp.MustCompile(`^\s*([a-z-]+)\s*(>=?)\s*([0-9.]+)\s*(%?)\s*$`)
-	figures       = map[string]func(*ttlguard.AuditReport) int64{
-		"no-ttl":   func(r *ttlguard.AuditReport) int64 { return r.NoTTL },
-		"too-long": func(r *ttlguard.AuditReport) int64 { return r.TooLong },
-		"no-ttl-bytes": func(r *ttlguard.AuditReport) int64 {
+	figures       = map[string]func(*ttlaudit.Report) int64{
+		"no-ttl":   func(r *ttlaudit.Report) int64 { return r.NoTTL },
+		"too-long": func(r *ttlaudit.Report) int64 { return r.TooLong },
+		"no-ttl-bytes": func(r *ttlaudit.Report) int64 {
 			if r.NoTTLBytes == nil {
 				return 0
 			}
@@ -316,7 +316,7 @@ func parseCondition(text string) (condition, error) {
 }
 
 // holds reports whether the condition holds, and what was found.
-func (c condition) holds(r *ttlguard.AuditReport) (found string, holds bool) {
+func (c condition) holds(r *ttlaudit.Report) (found string, holds bool) {
 	n := float64(c.of(r))
 	found = strconv.FormatFloat(n, 'f', -1, 64)
 	if c.share {
@@ -326,7 +326,7 @@ func (c condition) holds(r *ttlguard.AuditReport) (found string, holds bool) {
 	return "it is " + found, n > c.bound || c.orEqual && n == c.bound
 }
 
-func parseGive(text string) (g ttlguard.Give, err error) {
+func parseGive(text string) (g ttlaudit.Give, err error) {
 	i := strings.LastIndexByte(text, '=')
 	if i < 1 {
 		return g, errors.New("it takes pattern=ttl, such as 'cache:user:*=1h'")
@@ -335,7 +335,7 @@ func parseGive(text string) (g ttlguard.Give, err error) {
 	if g.TTL, err = time.ParseDuration(text[i+1:]); err != nil {
 		return g, fmt.Errorf("%q is no TTL, such as 1h30m", text[i+1:])
 	}
-	return g, ttlguard.Plan{Give: []ttlguard.Give{g}}.Validate()
+	return g, ttlaudit.Plan{Give: []ttlaudit.Give{g}}.Validate()
 }
 
 // replaceFile writes data to name, or leaves what was there.

@@ -80,12 +80,13 @@ var rooms = map[string]room{
 	// The doors: the engine half, reachable as RESP.
 	"redistest": {may: []string{"internal/redis/engine", "internal/redis/server", "internal/redis/resp", "internal/hashslot", goredis}},
 	"embedded":  {may: []string{"internal/redis/engine", "internal/redis/server", "internal/redis/resp", goredis}},
-	"cmd/mayfly": {may: []string{"", "cacheaside", "jitter", "embedded", "ttlguard", "internal/redis/engine", "internal/redis/server",
+	"cmd/mayfly": {may: []string{"", "cacheaside", "jitter", "embedded", "ttlaudit", "internal/redis/engine", "internal/redis/server",
 		"internal/demo/strategy", "internal/demo/lab", "internal/demo/panel", "internal/demo/shop", "internal/demo/dashboard", "metrics", "github.com/prometheus/client_golang", goredis}},
 
 	// Operations: see it, enforce it.
 	"metrics":  {may: []string{"", goredis, "github.com/prometheus/client_golang"}},
-	"ttlguard": {may: []string{"jitter", goredis}},
+	"ttlguard": {may: []string{goredis}},
+	"ttlaudit": {may: []string{"jitter", goredis}},
 
 	// What the command shows: ways to keep a value, compared.
 	"internal/demo/strategy": {may: []string{"", "cacheaside", "jitter", "earlyrefresh", goredis}},

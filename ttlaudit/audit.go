@@ -1,4 +1,12 @@
-package ttlguard
+// Package ttlaudit finds the keys of a Redis that have no TTL, and gives them one if a plan says so. [Run] looks at the keys of any
+// go-redis client, on a cluster at those of every master, at a bounded rate, and writes nothing:
+//
+//	report, err := ttlaudit.Run(ctx, rdb, ttlaudit.Options{Match: "cache:*"})
+//	report.WriteText(os.Stdout)
+//
+// [Fix] gives a TTL to the keys of the patterns that a [Plan] names. The hook of package ttlguard stops new keys without a TTL.
+// docs/audit.md says what an audit asks and what that costs; mayfly audit is its command line.
+package ttlaudit
 
 import (
 	"context"
@@ -9,8 +17,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// AuditOptions say what an audit looks at, and how fast. The zero value is one of all keys.
-type AuditOptions struct {
+// Options say what an audit looks at, and how fast. The zero value is one of all keys.
+type Options struct {
 	// Match is a pattern of Redis's, such as "cache:*": other keys are not looked at. Empty is all keys.
 	Match string
 
@@ -53,11 +61,11 @@ type Progress struct {
 	Took    time.Duration // so far, with what was resumed
 }
 
-func (o AuditOptions) validate() error {
+func (o Options) validate() error {
 	var wrong []error
 	add := func(bad bool, format string, args ...any) {
 		if bad {
-			wrong = append(wrong, fmt.Errorf("ttlguard: AuditOptions."+format, args...))
+			wrong = append(wrong, fmt.Errorf("ttlaudit: Options."+format, args...))
 		}
 	}
 	add(o.Keys < 0, "Keys must not be negative, got %d", o.Keys)
@@ -68,7 +76,7 @@ func (o AuditOptions) validate() error {
 	return errors.Join(wrong...)
 }
 
-func (o AuditOptions) withDefaults() AuditOptions {
+func (o Options) withDefaults() Options {
 	if o.Sizes == 0 {
 		o.Sizes = 0.01
 	}
@@ -81,24 +89,24 @@ func (o AuditOptions) withDefaults() AuditOptions {
 	return o
 }
 
-// Audit looks at the keys of rdb, on a cluster those of every master, and reports which of them do not end. It reads with SCAN, in
+// Run audits: it looks at the keys of rdb, on a cluster those of every master, and reports which of them do not end. It reads with SCAN, in
 // small pages and at a bounded rate, with memory that does not grow with the keys; it writes nothing.
 //
 // Keys that are there all the time are counted once; those that come or go meanwhile are counted or not, and one that vanishes
 // between SCAN and PTTL is not. Beside an error the report says what was covered, unless it is nil, as when the options are
 // wrong or nothing could be asked at all.
-func Audit(ctx context.Context, rdb redis.UniversalClient, o AuditOptions) (*AuditReport, error) {
+func Run(ctx context.Context, rdb redis.UniversalClient, o Options) (*Report, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
 	all, err := nodes(ctx, rdb)
 	if err != nil {
-		return nil, fmt.Errorf("ttlguard: audit: %w", err)
+		return nil, fmt.Errorf("ttlaudit: audit: %w", err)
 	}
 	a := &audit{opt: o.withDefaults(), begun: time.Now(), walker: newWalker(o.Match, o.MaxRate)}
 	unreached, err := a.begin(ctx, all)
 	if err != nil {
-		return nil, fmt.Errorf("ttlguard: audit: %w", err)
+		return nil, fmt.Errorf("ttlaudit: audit: %w", err)
 	}
 	slots := slotMap(ctx, rdb)
 	var errs []error
@@ -109,16 +117,16 @@ func Audit(ctx context.Context, rdb redis.UniversalClient, o AuditOptions) (*Aud
 		}
 		if err != nil {
 			if ctx.Err() != nil || errors.Is(err, errCheckpoint) {
-				errs = append(errs, fmt.Errorf("ttlguard: audit: %w", err))
+				errs = append(errs, fmt.Errorf("ttlaudit: audit: %w", err))
 				break
 			}
 			a.Servers[i].Error = err.Error()
-			errs = append(errs, fmt.Errorf("ttlguard: audit of %s: %w", n.addr, err))
+			errs = append(errs, fmt.Errorf("ttlaudit: audit of %s: %w", n.addr, err))
 		}
 	}
 	if len(errs) > 0 && !errors.Is(errs[len(errs)-1], errCheckpoint) {
 		if err := a.checkpoint(); err != nil {
-			errs = append(errs, fmt.Errorf("ttlguard: audit: %w", err))
+			errs = append(errs, fmt.Errorf("ttlaudit: audit: %w", err))
 		}
 	}
 	r := a.report()
@@ -128,7 +136,7 @@ func Audit(ctx context.Context, rdb redis.UniversalClient, o AuditOptions) (*Aud
 
 // audit is one that runs.
 type audit struct {
-	opt AuditOptions
+	opt Options
 	auditState
 	walker *walker
 	begun  time.Time // this part of it
@@ -143,7 +151,7 @@ func (a *audit) begin(ctx context.Context, all []node) (unreached []error, err e
 	for i, n := range all {
 		lives[i], sizes[i], unreached[i] = n.greet(ctx)
 		if sizes[i] < 0 && a.opt.Keys > 0 {
-			return nil, errors.New("DBSIZE is not allowed to this user: without it AuditOptions.Keys cannot be dealt out to the servers")
+			return nil, errors.New("DBSIZE is not allowed to this user: without it Options.Keys cannot be dealt out to the servers")
 		}
 		sizes[i] = max(sizes[i], 0)
 		sum += sizes[i]

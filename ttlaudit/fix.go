@@ -1,4 +1,4 @@
-package ttlguard
+package ttlaudit
 
 import (
 	"context"
@@ -20,7 +20,7 @@ type Plan struct {
 	// Apply writes. Without it Fix is a dry run, which counts what would be written.
 	Apply bool
 
-	// MaxRate is how many keys a second are looked at, as in [AuditOptions].
+	// MaxRate is how many keys a second are looked at, as in [Options].
 	MaxRate int
 
 	// Progress is told after each page, by Fix's goroutine. Nil costs nothing.
@@ -43,12 +43,12 @@ type Give struct {
 func (p Plan) Validate() error {
 	var wrong []error
 	if len(p.Give) == 0 {
-		wrong = append(wrong, errors.New("ttlguard: Plan.Give is empty: name the patterns and their TTLs"))
+		wrong = append(wrong, errors.New("ttlaudit: Plan.Give is empty: name the patterns and their TTLs"))
 	}
 	for i, g := range p.Give {
 		add := func(bad bool, format string, args ...any) {
 			if bad {
-				wrong = append(wrong, fmt.Errorf("ttlguard: Plan.Give[%d]."+format, append([]any{i}, args...)...))
+				wrong = append(wrong, fmt.Errorf("ttlaudit: Plan.Give[%d]."+format, append([]any{i}, args...)...))
 			}
 		}
 		add(strings.Trim(g.Pattern, "*"+separators) == "", "Pattern %q would be about any key: begin it with what the keys begin with", g.Pattern)
@@ -89,7 +89,7 @@ func Fix(ctx context.Context, rdb redis.UniversalClient, p Plan) (*FixReport, er
 	}
 	all, err := nodes(ctx, rdb)
 	if err != nil {
-		return nil, fmt.Errorf("ttlguard: fix: %w", err)
+		return nil, fmt.Errorf("ttlaudit: fix: %w", err)
 	}
 	r := &FixReport{Applied: p.Apply, Complete: true}
 	for _, g := range p.Give {
@@ -101,7 +101,7 @@ func Fix(ctx context.Context, rdb redis.UniversalClient, p Plan) (*FixReport, er
 		f.done = i
 		if err := f.server(ctx, n); err != nil {
 			r.Complete = false
-			errs = append(errs, fmt.Errorf("ttlguard: fix of %s: %w", n.addr, err))
+			errs = append(errs, fmt.Errorf("ttlaudit: fix of %s: %w", n.addr, err))
 			if ctx.Err() != nil {
 				break
 			}

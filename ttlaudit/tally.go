@@ -1,4 +1,4 @@
-package ttlguard
+package ttlaudit
 
 import "math"
 

@@ -1,4 +1,4 @@
-package ttlguard
+package ttlaudit
 
 import (
 	"cmp"
@@ -16,7 +16,7 @@ import (
 const mostRows = 20
 
 // WriteText writes the report for people: what was covered, tables with bars, the largest keys without TTL.
-func (r *AuditReport) WriteText(w io.Writer) error {
+func (r *Report) WriteText(w io.Writer) error {
 	var b strings.Builder
 	r.headline(&b)
 	r.patternTable(&b)
@@ -37,7 +37,7 @@ func (r *AuditReport) WriteText(w io.Writer) error {
 	return err
 }
 
-func (r *AuditReport) headline(b *strings.Builder) {
+func (r *Report) headline(b *strings.Builder) {
 	match := ""
 	if r.Match != "" {
 		match = " that match " + printable(r.Match)
@@ -76,7 +76,7 @@ func (r *AuditReport) headline(b *strings.Builder) {
 	}
 }
 
-func (r *AuditReport) patternTable(b *strings.Builder) {
+func (r *Report) patternTable(b *strings.Builder) {
 	if len(r.Patterns) == 0 {
 		return
 	}
@@ -100,7 +100,7 @@ func (r *AuditReport) patternTable(b *strings.Builder) {
 	}
 }
 
-func (r *AuditReport) lengths(b *strings.Builder) {
+func (r *Report) lengths(b *strings.Builder) {
 	most := r.NoTTL
 	for _, t := range r.TTLs {
 		most = max(most, t.Keys)

@@ -1,4 +1,4 @@
-package ttlguard
+package ttlaudit
 
 import (
 	"encoding/json"
@@ -7,12 +7,12 @@ import (
 	"time"
 )
 
-// AuditReport is what an audit found. As JSON its names are stable; [AuditReport.WriteText] is for people.
-type AuditReport struct {
+// Report is what an audit found. As JSON its names are stable; [Report.WriteText] is for people.
+type Report struct {
 	Began time.Time     `json:"began"`
 	Took  time.Duration `json:"-"` // took_seconds
 
-	// Complete is that every server was walked to its end, or to its share of AuditOptions.Keys.
+	// Complete is that every server was walked to its end, or to its share of Options.Keys.
 	Complete bool           `json:"complete"`
 	Servers  []ServerReport `json:"servers"`
 
@@ -53,7 +53,7 @@ type ServerReport struct {
 	Addr    string `json:"addr"`
 	Keys    int64  `json:"keys"`            // looked at
 	Of      int64  `json:"of"`              // there were at the beginning; 0: not known
-	Covered bool   `json:"covered"`         // to its end, or its share of AuditOptions.Keys
+	Covered bool   `json:"covered"`         // to its end, or its share of Options.Keys
 	Error   string `json:"error,omitempty"` // why not
 }
 
@@ -93,8 +93,8 @@ type Hashes struct {
 }
 
 // MarshalJSON writes durations as seconds.
-func (r AuditReport) MarshalJSON() ([]byte, error) {
-	type plain AuditReport
+func (r Report) MarshalJSON() ([]byte, error) {
+	type plain Report
 	return json.Marshal(struct {
 		plain
 		Took    float64 `json:"took_seconds"`
@@ -112,8 +112,8 @@ func (t TTLs) MarshalJSON() ([]byte, error) {
 }
 
 // report draws up what was counted.
-func (a *audit) report() *AuditReport {
-	r := &AuditReport{
+func (a *audit) report() *Report {
+	r := &Report{
 		Began: a.Began, Took: a.took(), Complete: true, Match: a.opt.Match, Longest: a.opt.TooLong,
 		Keys: a.Keys, NoTTL: a.NoTTL, TooLong: a.TooLong, Vanished: a.Vanished, Moved: a.Moved,
 		Patterns: []Pattern{}, Types: a.Types, Largest: slices.Clone(a.Largest), Hashes: a.Hashes,
@@ -142,7 +142,7 @@ func (a *audit) report() *AuditReport {
 }
 
 // patterns adds the patterns, and the sizes of all.
-func (a *audit) patterns(r *AuditReport) {
+func (a *audit) patterns(r *Report) {
 	var sum, variance, endless, endlessVariance float64
 	a.Forest.each(func(name string, t *tally) {
 		if t.Keys == 0 {

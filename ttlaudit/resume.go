@@ -1,4 +1,4 @@
-package ttlguard
+package ttlaudit
 
 import (
 	"bytes"
@@ -49,7 +49,7 @@ type terms struct {
 	Largest int
 }
 
-func termsOf(o AuditOptions) terms { return terms{o.Match, o.Keys, o.Sizes, o.TooLong, o.Largest} }
+func termsOf(o Options) terms { return terms{o.Match, o.Keys, o.Sizes, o.TooLong, o.Largest} }
 
 // version of auditState. Another one is refused.
 const version = 1
@@ -57,7 +57,7 @@ const version = 1
 // mostPatterns bounds what an audit keeps.
 const mostPatterns = 2000
 
-func newState(o AuditOptions) auditState {
+func newState(o Options) auditState {
 	return auditState{Version: version, Terms: termsOf(o), Began: time.Now(), Forest: newForest(mostPatterns), Types: map[string]int64{}}
 }
 
@@ -83,21 +83,21 @@ func (a *audit) checkpoint() error {
 	return nil
 }
 
-// resume takes up the state of AuditOptions.Resume. What it knows of a server that was left half-way holds only for the same
+// resume takes up the state of Options.Resume. What it knows of a server that was left half-way holds only for the same
 // life of the same server.
 func (a *audit) resume(all []node, lives []string) error {
-	const anew = "begin anew, without AuditOptions.Resume"
+	const anew = "begin anew, without Options.Resume"
 	if err := gob.NewDecoder(bytes.NewReader(a.opt.Resume)).Decode(&a.auditState); err != nil {
-		return fmt.Errorf("AuditOptions.Resume is no state of an audit (%v): %s", err, anew)
+		return fmt.Errorf("Options.Resume is no state of an audit (%v): %s", err, anew)
 	}
 	if a.Version != version || a.Forest == nil || a.Types == nil {
-		return fmt.Errorf("AuditOptions.Resume is the state of another version: %s", anew)
+		return fmt.Errorf("Options.Resume is the state of another version: %s", anew)
 	}
 	if now := termsOf(a.opt); a.Terms != now {
-		return fmt.Errorf("AuditOptions.Resume is the state of an audit with other options, %+v and not %+v: %s", a.Terms, now, anew)
+		return fmt.Errorf("Options.Resume is the state of an audit with other options, %+v and not %+v: %s", a.Terms, now, anew)
 	}
 	if !slices.EqualFunc(a.Servers, all, func(s *walked, n node) bool { return s.Addr == n.addr }) {
-		return fmt.Errorf("AuditOptions.Resume is about other servers: %s", anew)
+		return fmt.Errorf("Options.Resume is about other servers: %s", anew)
 	}
 	for i, s := range a.Servers {
 		switch {
