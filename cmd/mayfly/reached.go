@@ -90,7 +90,7 @@ func (r *reached) metrics() (*metrics.Observer, http.Handler, error) {
 	registry := prometheus.NewRegistry()
 	observer, err := metrics.New(registry, metrics.Options{})
 	if err == nil && r.db != nil {
-		observer.WatchEngine("demo", func() metrics.EngineStats { return metrics.EngineStats(r.db.Stats()) })
+		observer.WatchEngine("demo", r.db.Stats)
 	}
 	return observer, promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), err
 }

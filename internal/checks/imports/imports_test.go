@@ -41,6 +41,7 @@ var rooms = map[string]room{
 	// The kernel: both halves stand on it.
 	"internal/expiry":   {never: append([]string{"sync", "sync/atomic"}, pure...)},
 	"internal/hashslot": {never: pure},
+	"internal/stats":    {never: pure},
 
 	// The client half: may know go-redis, never the engine.
 	"internal/client/keyform":    {never: pure},
@@ -65,7 +66,7 @@ var rooms = map[string]room{
 		"internal/client/flight", "internal/client/background", "internal/client/redelete", "internal/client/localstore", "internal/client/local", "github.com/klauspost/compress", goredis}},
 
 	// The composition.
-	"httpcache": {may: []string{"", "internal/rfc9111", "internal/client/lease", "internal/client/record", "internal/client/flight", "internal/client/background", "internal/client/redelete", "internal/client/localstore",
+	"httpcache": {may: []string{"", "internal/stats", "internal/rfc9111", "internal/client/lease", "internal/client/record", "internal/client/flight", "internal/client/background", "internal/client/redelete", "internal/client/localstore",
 		"internal/client/local", goredis}},
 
 	// The engine half: never knows go-redis, nor any pattern.
@@ -79,12 +80,12 @@ var rooms = map[string]room{
 
 	// The doors: the engine half, reachable as RESP.
 	"redistest": {may: []string{"internal/redis/engine", "internal/redis/server", "internal/redis/resp", "internal/hashslot", goredis}},
-	"embedded":  {may: []string{"internal/redis/engine", "internal/redis/server", "internal/redis/resp", goredis}},
+	"embedded":  {may: []string{"internal/stats", "internal/redis/engine", "internal/redis/server", "internal/redis/resp", goredis}},
 	"cmd/mayfly": {may: []string{"", "cacheaside", "jitter", "embedded", "ttlaudit", "internal/redis/engine", "internal/redis/server",
 		"internal/demo/strategy", "internal/demo/lab", "internal/demo/panel", "internal/demo/shop", "internal/demo/dashboard", "metrics", "github.com/prometheus/client_golang", goredis}},
 
 	// Operations: see it, enforce it.
-	"metrics":  {may: []string{"", goredis, "github.com/prometheus/client_golang"}},
+	"metrics":  {may: []string{"", "internal/stats", goredis, "github.com/prometheus/client_golang"}},
 	"ttlguard": {may: []string{goredis}},
 	"ttlaudit": {may: []string{"jitter", goredis}},
 
