@@ -9,6 +9,7 @@
 package ttlaudit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -77,15 +78,9 @@ func (o Options) validate() error {
 }
 
 func (o Options) withDefaults() Options {
-	if o.Sizes == 0 {
-		o.Sizes = 0.01
-	}
-	if o.TooLong == 0 {
-		o.TooLong = 28 * 24 * time.Hour
-	}
-	if o.Largest == 0 {
-		o.Largest = 10
-	}
+	o.Sizes = cmp.Or(o.Sizes, 0.01)
+	o.TooLong = cmp.Or(o.TooLong, 28*24*time.Hour)
+	o.Largest = cmp.Or(o.Largest, 10)
 	return o
 }
 
@@ -178,18 +173,19 @@ func (a *audit) begin(ctx context.Context, all []node) (unreached []error, err e
 // server walks one server from where it was left.
 func (a *audit) server(ctx context.Context, n node, s *walked) error {
 	s.Error = ""
-	defer a.walker.leave()
-	for !s.Done {
-		keys, next, err := a.walker.page(ctx, n, s.Cursor)
+	if s.Done {
+		return nil
+	}
+	for page, err := range a.walker.pages(ctx, n, s.Cursor) {
 		if err != nil {
 			return err
 		}
-		if err := a.look(ctx, n, s, keys); err != nil {
+		if err := a.look(ctx, n, s, page.keys); err != nil {
 			return err
 		}
-		a.walker.skipped.keep(keys)
-		s.Cursor = next
-		s.Done = next == 0 || s.Quota > 0 && s.Keys >= s.Quota
+		a.walker.skipped.keep(page.keys)
+		s.Cursor = page.next
+		s.Done = page.next == 0 || s.Quota > 0 && s.Keys >= s.Quota
 		if s.Done && s.Life != "" && n.life(ctx) != s.Life {
 			return errors.New("the server was restarted meanwhile: keys may have been missed, or counted twice")
 		}
@@ -200,6 +196,9 @@ func (a *audit) server(ctx context.Context, n node, s *walked) error {
 			if err := a.checkpoint(); err != nil {
 				return err
 			}
+		}
+		if s.Done {
+			break
 		}
 	}
 	return nil

@@ -1,9 +1,11 @@
 package ttlaudit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -125,83 +127,57 @@ func (f *fixing) server(ctx context.Context, n node) error {
 		return err
 	}
 	f.of += max(keys, 0)
-	defer f.walker.leave()
-	for cursor := uint64(0); ; {
-		keys, next, err := f.walker.page(ctx, n, cursor)
+	for page, err := range f.walker.pages(ctx, n, 0) {
 		if err != nil {
 			return err
 		}
-		if err := f.give(ctx, n, keys); err != nil {
+		if err := f.give(ctx, n, page.keys); err != nil {
 			return err
 		}
-		f.report.Keys += int64(len(keys))
+		f.report.Keys += int64(len(page.keys))
 		if f.plan.Progress != nil {
 			f.plan.Progress(Progress{Server: n.addr, Servers: f.servers, Done: f.done, Keys: f.report.Keys, Of: f.of, Took: time.Since(f.begun)})
 		}
-		if cursor = next; cursor == 0 {
-			return nil
-		}
 	}
+	return nil
 }
 
 // give does what the plan says with the keys of a page.
 func (f *fixing) give(ctx context.Context, n node, keys []string) error {
-	type asked struct {
-		count *GiveCount
-		cmd   redis.Cmder
-	}
-	var all []asked
+	var counts []*GiveCount // by command
 	pipe := n.rdb.Pipeline()
 	for _, key := range keys {
-		for i, g := range f.plan.Give {
-			if !fits(g.Pattern, key) {
-				continue
-			}
-			if f.plan.Apply {
-				all = append(all, asked{&f.report.Gives[i], pipe.Do(ctx, "PEXPIRE", key, g.ttl().Milliseconds(), "NX")})
-			} else {
-				all = append(all, asked{&f.report.Gives[i], pipe.PTTL(ctx, key)})
-			}
-			break
-		}
-	}
-	if len(all) == 0 {
-		return nil
-	}
-	pipe.Exec(ctx) // each has its own error
-	var wrong error
-	for _, a := range all {
-		if err := serious(map[bool]string{true: "PEXPIRE", false: "PTTL"}[f.plan.Apply], a.cmd); err != nil {
-			wrong = err
+		i := slices.IndexFunc(f.plan.Give, func(g Give) bool { return fits(g.Pattern, key) })
+		if i < 0 {
 			continue
 		}
-		a.count.Matched++
-		if gave(a.cmd) {
-			a.count.Given++
+		counts = append(counts, &f.report.Gives[i])
+		if f.plan.Apply {
+			g := f.plan.Give[i]
+			pipe.Do(ctx, "PEXPIRE", key, cmp.Or(g.Jitter, &jitter.Default).TTL(g.TTL).Milliseconds(), "NX")
 		} else {
-			a.count.Had++
+			pipe.Do(ctx, "PTTL", key)
+		}
+	}
+	given := int64(-1) // what PTTL says of a key that would be given a TTL
+	if f.plan.Apply {
+		given = 1 // what PEXPIRE says of a key that was given one
+	}
+	var wrong error
+	cmds, _ := pipe.Exec(ctx) // each has its own error
+	for i, cmd := range cmds {
+		if serious(cmd) {
+			wrong = explain(cmd)
+			continue
+		}
+		counts[i].Matched++
+		if n, _ := cmd.(*redis.Cmd).Int64(); n == given {
+			counts[i].Given++
+		} else {
+			counts[i].Had++
 		}
 	}
 	return wrong
-}
-
-// gave reports whether a key was given a TTL, or would be.
-func gave(cmd redis.Cmder) bool {
-	switch cmd := cmd.(type) {
-	case *redis.Cmd:
-		n, _ := cmd.Int64()
-		return n == 1
-	case *redis.DurationCmd:
-		return cmd.Err() == nil && cmd.Val() == -1
-	}
-	return false
-}
-
-func (g Give) ttl() time.Duration {
-	if g.Jitter == nil {
-		return jitter.Default.TTL(g.TTL)
-	}
-	return g.Jitter.TTL(g.TTL)
 }
 
 // fits reports whether key is one of pattern's.

@@ -1,6 +1,7 @@
 package ttlaudit
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
@@ -161,12 +162,6 @@ func (a *audit) patterns(r *Report) {
 		r.Bytes, r.NoTTLBytes = normal(sum, variance), normal(endless, endlessVariance)
 	}
 	slices.SortFunc(r.Patterns, func(p, q Pattern) int {
-		if p.NoTTL != q.NoTTL {
-			return int(q.NoTTL - p.NoTTL)
-		}
-		if p.Keys != q.Keys {
-			return int(q.Keys - p.Keys)
-		}
-		return strings.Compare(p.Name, q.Name)
+		return cmp.Or(cmp.Compare(q.NoTTL, p.NoTTL), cmp.Compare(q.Keys, p.Keys), strings.Compare(p.Name, q.Name))
 	})
 }

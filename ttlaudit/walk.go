@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 	"sync"
@@ -52,15 +53,14 @@ func slotMap(ctx context.Context, rdb redis.UniversalClient) string {
 	if err != nil {
 		return ""
 	}
-	lines := make([]string, len(ranges))
-	for i, r := range ranges {
-		lines[i] = fmt.Sprint(r.Start, r.End)
+	masters := map[[2]int]string{} // by the first and the last of their slots
+	for _, r := range ranges {
+		masters[[2]int{r.Start, r.End}] = ""
 		if len(r.Nodes) > 0 {
-			lines[i] += r.Nodes[0].ID
+			masters[[2]int{r.Start, r.End}] = r.Nodes[0].ID
 		}
 	}
-	slices.Sort(lines)
-	return strings.Join(lines, " ")
+	return fmt.Sprint(masters) // in the order of the slots
 }
 
 // greet asks who a server is and how many keys it has, -1 if it may not tell. Its error is that the server cannot be asked.
@@ -93,14 +93,12 @@ type walker struct {
 	rate    float64 // keys/s; 0: no bound
 	next    time.Time
 	skipped recent
-	ahead   chan scanned // at full speed: the next page of the server, on its way
 }
 
-// scanned is a reply of SCAN.
-type scanned struct {
-	keys []string
-	next uint64
-	err  error
+// page is a reply of SCAN.
+type page struct {
+	keys []string // that no page before had
+	next uint64   // cursor of the next page, 0 after the last
 }
 
 // pace of walkers where nothing is said.
@@ -123,61 +121,55 @@ func newWalker(match string, rate int) *walker {
 	return w
 }
 
-// page returns the keys of the page at cursor that no page before had, and the cursor of the next, 0 after the last. Pages of a
-// server are asked for in their order.
-func (w *walker) page(ctx context.Context, n node, cursor uint64) (keys []string, next uint64, err error) {
-	if err := w.wait(ctx); err != nil {
-		return nil, 0, err
-	}
-	var got scanned
-	if w.ahead != nil {
-		got = <-w.ahead
-		w.ahead = nil
-	} else {
-		got = w.scan(ctx, n, cursor)
-	}
-	if got.err != nil {
-		return nil, 0, explain("SCAN", got.err)
-	}
-	if w.rate > 0 { // a page costs the server what it looked at, also where little matched
-		looked := float64(max(len(got.keys), int(w.count)))
-		w.next = time.Now().Add(time.Duration(looked / w.rate * float64(time.Second)))
-	} else if got.next != 0 {
-		w.ahead = make(chan scanned, 1)
-		go func(to chan<- scanned) { to <- w.scan(ctx, n, got.next) }(w.ahead)
-	}
-	return slices.DeleteFunc(got.keys, w.skipped.seen), got.next, nil
-}
-
-func (w *walker) scan(ctx context.Context, n node, cursor uint64) (s scanned) {
-	s.keys, s.next, s.err = n.rdb.Scan(ctx, cursor, w.match, w.count).Result()
-	return s
-}
-
-// leave ends the walk of a server before its end.
-func (w *walker) leave() {
-	if w.ahead != nil {
-		<-w.ahead
-		w.ahead = nil
+// pages are those of a server from cursor on, to the last or to an error. At full speed the next is on its way while one is looked at.
+func (w *walker) pages(ctx context.Context, n node, cursor uint64) iter.Seq2[page, error] {
+	scan := func(cursor uint64) *redis.ScanCmd { return n.rdb.Scan(ctx, cursor, w.match, w.count) }
+	return func(yield func(page, error) bool) {
+		var ahead chan *redis.ScanCmd
+		defer func() {
+			if ahead != nil {
+				<-ahead
+			}
+		}()
+		for {
+			if err := w.wait(ctx); err != nil {
+				yield(page{}, err)
+				return
+			}
+			var cmd *redis.ScanCmd
+			if ahead == nil {
+				cmd = scan(cursor)
+			} else {
+				cmd, ahead = <-ahead, nil
+			}
+			keys, next, err := cmd.Result()
+			if err != nil {
+				yield(page{}, explain(cmd))
+				return
+			}
+			if w.rate > 0 { // a page costs the server what it looked at, also where little matched
+				looked := float64(max(len(keys), int(w.count)))
+				w.next = time.Now().Add(time.Duration(looked / w.rate * float64(time.Second)))
+			} else if next != 0 {
+				ahead = make(chan *redis.ScanCmd, 1)
+				go func(to chan<- *redis.ScanCmd) { to <- scan(next) }(ahead)
+			}
+			if !yield(page{slices.DeleteFunc(keys, w.skipped.seen), next}, nil) || next == 0 {
+				return
+			}
+			cursor = next
+		}
 	}
 }
 
 func (w *walker) wait(ctx context.Context) error {
-	if err := ctx.Err(); err != nil {
-		return err
+	if pause := time.Until(w.next); pause > 0 {
+		select {
+		case <-time.After(pause):
+		case <-ctx.Done():
+		}
 	}
-	pause := time.Until(w.next)
-	if w.rate == 0 || pause <= 0 {
-		return nil
-	}
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return ctx.Err()
 }
 
 // recent remembers the latest keys, some 100,000. SCAN returns a key twice only if the server's table shrinks between two pages,
@@ -221,10 +213,8 @@ func (r *recent) keep(keys []string) {
 // remember puts h in its set, in the place of the oldest there. It reports false if it is there.
 func (r *recent) remember(h uint64) bool {
 	set := &r.sets[h%sets]
-	for _, other := range set {
-		if other == h {
-			return false
-		}
+	if slices.Contains(set[:], h) {
+		return false
 	}
 	copy(set[1:], set[:])
 	set[0] = h
@@ -242,14 +232,17 @@ func hash(key string) uint64 {
 	return h ^ h>>29
 }
 
-// explain says what is to be done about an error of Redis's, where that is known.
-func explain(command string, err error) error {
-	text := err.Error()
+// explain says how a command failed, and what is to be done about it, where that is known.
+func explain(cmd redis.Cmder) error {
+	err, name := cmd.Err(), cmd.Name()
+	if name == "memory" {
+		name = "memory usage"
+	}
 	switch {
 	case errors.Is(err, context.Canceled), errors.Is(err, context.DeadlineExceeded):
 		return err
-	case strings.HasPrefix(text, "NOPERM"):
-		return fmt.Errorf("%s is not allowed to this user: ACL SETUSER <user> +%s (%w)", command, strings.ReplaceAll(strings.ToLower(command), " ", "|"), err)
+	case strings.HasPrefix(err.Error(), "NOPERM"):
+		return fmt.Errorf("%s is not allowed to this user: ACL SETUSER <user> +%s (%w)", strings.ToUpper(name), strings.ReplaceAll(name, " ", "|"), err)
 	}
-	return fmt.Errorf("%s: %w", command, err)
+	return fmt.Errorf("%s: %w", strings.ToUpper(name), err)
 }
