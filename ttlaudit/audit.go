@@ -161,7 +161,7 @@ func (a *audit) begin(ctx context.Context, all []node) (unreached []error, err e
 	}
 	a.auditState = newState(a.opt)
 	for i, n := range all {
-		s := &walked{Addr: n.addr, Of: sizes[i], Life: lives[i]}
+		s := &walked{ServerReport: ServerReport{Addr: n.addr, Of: sizes[i]}, Life: lives[i]}
 		if a.opt.Keys > 0 && a.opt.Keys < sum {
 			s.Quota = max(int64(float64(s.Of)/float64(sum)*float64(a.opt.Keys)+0.5), 1)
 		}

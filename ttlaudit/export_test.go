@@ -7,7 +7,7 @@ func Patterns(keys []string, most int) map[string]int64 {
 		f.at(key).Keys++
 	}
 	all := map[string]int64{}
-	f.each(func(name string, t *tally) { all[name] += t.Keys })
+	f.Root.each("", func(name string, t *tally) { all[name] += t.Keys })
 	return all
 }
 

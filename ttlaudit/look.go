@@ -106,7 +106,7 @@ func (a *audit) count(s *walked, k *seen) {
 			t.TooLong++
 		}
 		at, _ := slices.BinarySearch(bounds[:], ttl)
-		a.TTLs[at]++
+		a.TTLs[at].Keys++
 	}
 	if k.size != nil && k.size.Err() == nil {
 		size := k.size.Val()
@@ -131,7 +131,7 @@ func (a *audit) enlarge(k LargeKey) {
 	}
 }
 
-// bounds of the times left that are told apart; what is longer is one more.
+// bounds of the times left that are told apart.
 var bounds = [...]time.Duration{
 	time.Minute, 10 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour, 7 * 24 * time.Hour, 28 * 24 * time.Hour, 365 * 24 * time.Hour,
 }

@@ -114,38 +114,28 @@ func (t TTLs) MarshalJSON() ([]byte, error) {
 
 // report draws up what was counted.
 func (a *audit) report() *Report {
-	r := &Report{
-		Began: a.Began, Took: a.took(), Complete: true, Match: a.opt.Match, Longest: a.opt.TooLong,
-		Keys: a.Keys, NoTTL: a.NoTTL, TooLong: a.TooLong, Vanished: a.Vanished, Moved: a.Moved,
-		Patterns: []Pattern{}, Types: a.Types, Largest: slices.Clone(a.Largest), Hashes: a.Hashes,
-	}
+	r := a.Report
+	r.Took, r.Complete, r.Patterns = a.took(), true, []Pattern{}
 	var of int64
 	partly := false
 	for _, s := range a.Servers {
-		covered := s.Done && s.Error == ""
-		r.Servers = append(r.Servers, ServerReport{s.Addr, s.Keys, s.Of, covered, s.Error})
-		r.Complete = r.Complete && covered
+		s.Covered = s.Done && s.Error == ""
+		r.Servers = append(r.Servers, s.ServerReport)
+		r.Complete = r.Complete && s.Covered
 		of += max(s.Of, s.Keys)
 		partly = partly || s.Quota > 0
 	}
 	if partly {
 		r.Estimated = &Totals{of, proportion(a.NoTTL, a.Keys, of), proportion(a.TooLong, a.Keys, of)}
 	}
-	for i, n := range a.TTLs {
-		t := TTLs{Keys: n}
-		if i < len(bounds) {
-			t.UpTo = bounds[i]
-		}
-		r.TTLs = append(r.TTLs, t)
-	}
-	a.patterns(r)
-	return r
+	a.patterns(&r)
+	return &r
 }
 
 // patterns adds the patterns, and the sizes of all.
 func (a *audit) patterns(r *Report) {
 	var sum, variance, endless, endlessVariance float64
-	a.Forest.each(func(name string, t *tally) {
+	a.Forest.Root.each("", func(name string, t *tally) {
 		if t.Keys == 0 {
 			return
 		}

@@ -13,31 +13,19 @@ import (
 type auditState struct {
 	Version int
 	Terms   terms
-
-	Began   time.Time
-	Took    time.Duration // of the parts before this one
+	Report  // what was counted so far. Took is that of the parts before this one; what is derived comes in the end
 	Servers []*walked
 	Recent  recent
-
-	Keys, NoTTL, TooLong, Vanished, Moved int64
-
 	Forest  *forest
-	TTLs    [len(bounds) + 1]int64
-	Types   map[string]int64
-	Largest []LargeKey
-	Hashes  Hashes
 }
 
 // walked is a server, and how far it was walked.
 type walked struct {
-	Addr   string
+	ServerReport
 	Life   string // its run id; empty: it did not tell
-	Of     int64  // its keys at the beginning; 0: it did not tell
 	Quota  int64  // of keys to look at; 0: all
-	Keys   int64  // looked at
 	Cursor uint64
 	Done   bool
-	Error  string
 }
 
 // terms are the options that an audit and its resumption must have in common.
@@ -52,13 +40,18 @@ type terms struct {
 func termsOf(o Options) terms { return terms{o.Match, o.Keys, o.Sizes, o.TooLong, o.Largest} }
 
 // version of auditState. Another one is refused.
-const version = 1
+const version = 2
 
 // mostPatterns bounds what an audit keeps.
 const mostPatterns = 2000
 
 func newState(o Options) auditState {
-	return auditState{Version: version, Terms: termsOf(o), Began: time.Now(), Forest: newForest(mostPatterns), Types: map[string]int64{}}
+	r := Report{Began: time.Now(), Match: o.Match, Longest: o.TooLong, Types: map[string]int64{}}
+	for _, b := range bounds {
+		r.TTLs = append(r.TTLs, TTLs{UpTo: b})
+	}
+	r.TTLs = append(r.TTLs, TTLs{}) // what is longer
+	return auditState{Version: version, Terms: termsOf(o), Report: r, Forest: newForest(mostPatterns)}
 }
 
 var errCheckpoint = errors.New("the state could not be saved")
@@ -90,7 +83,7 @@ func (a *audit) resume(all []node, lives []string) error {
 	if err := gob.NewDecoder(bytes.NewReader(a.opt.Resume)).Decode(&a.auditState); err != nil {
 		return fmt.Errorf("Options.Resume is no state of an audit (%v): %s", err, anew)
 	}
-	if a.Version != version || a.Forest == nil || a.Types == nil {
+	if a.Version != version || a.Forest == nil || a.Types == nil || len(a.TTLs) != len(bounds)+1 {
 		return fmt.Errorf("Options.Resume is the state of another version: %s", anew)
 	}
 	if now := termsOf(a.opt); a.Terms != now {
