@@ -99,25 +99,22 @@ func Run(ctx context.Context, rdb redis.UniversalClient, o Options) (*Report, er
 		return nil, fmt.Errorf("ttlaudit: audit: %w", err)
 	}
 	a := &audit{opt: o.withDefaults(), begun: time.Now(), walker: newWalker(o.Match, o.MaxRate)}
-	unreached, err := a.begin(ctx, all)
-	if err != nil {
+	if err := a.begin(ctx, all); err != nil {
 		return nil, fmt.Errorf("ttlaudit: audit: %w", err)
 	}
 	slots := slotMap(ctx, rdb)
 	var errs []error
 	for i, n := range all {
-		err := unreached[i]
+		err := a.server(ctx, n, a.Servers[i])
 		if err == nil {
-			err = a.server(ctx, n, a.Servers[i])
+			continue
 		}
-		if err != nil {
-			if ctx.Err() != nil || errors.Is(err, errCheckpoint) {
-				errs = append(errs, fmt.Errorf("ttlaudit: audit: %w", err))
-				break
-			}
-			a.Servers[i].Error = err.Error()
-			errs = append(errs, fmt.Errorf("ttlaudit: audit of %s: %w", n.addr, err))
+		if ctx.Err() != nil || errors.Is(err, errCheckpoint) {
+			errs = append(errs, fmt.Errorf("ttlaudit: audit: %w", err))
+			break
 		}
+		a.Servers[i].Error = err.Error()
+		errs = append(errs, fmt.Errorf("ttlaudit: audit of %s: %w", n.addr, err))
 	}
 	if len(errs) > 0 && !errors.Is(errs[len(errs)-1], errCheckpoint) {
 		if err := a.checkpoint(); err != nil {
@@ -139,42 +136,37 @@ type audit struct {
 }
 
 // begin takes up the state of an earlier audit, or makes a new one.
-func (a *audit) begin(ctx context.Context, all []node) (unreached []error, err error) {
-	lives, sizes := make([]string, len(all)), make([]int64, len(all))
-	unreached = make([]error, len(all))
+func (a *audit) begin(ctx context.Context, all []*node) error {
 	var sum int64
-	for i, n := range all {
-		lives[i], sizes[i], unreached[i] = n.greet(ctx)
-		if sizes[i] < 0 && a.opt.Keys > 0 {
-			return nil, errors.New("DBSIZE is not allowed to this user: without it Options.Keys cannot be dealt out to the servers")
+	for _, n := range all {
+		n.greet(ctx)
+		if n.keys < 0 && a.opt.Keys > 0 {
+			return errors.New("DBSIZE is not allowed to this user: without it Options.Keys cannot be dealt out to the servers")
 		}
-		sizes[i] = max(sizes[i], 0)
-		sum += sizes[i]
+		sum += max(n.keys, 0)
 	}
 	a.saved = time.Now()
 	if a.opt.Resume != nil {
-		if err := a.resume(all, lives); err != nil {
-			return nil, err
-		}
+		err := a.resume(all)
 		a.walker.skipped = a.Recent
-		return unreached, nil
+		return err
 	}
 	a.auditState = newState(a.opt)
-	for i, n := range all {
-		s := &walked{ServerReport: ServerReport{Addr: n.addr, Of: sizes[i]}, Life: lives[i]}
+	for _, n := range all {
+		s := &walked{ServerReport: ServerReport{Addr: n.addr, Of: max(n.keys, 0)}, Life: n.life}
 		if a.opt.Keys > 0 && a.opt.Keys < sum {
 			s.Quota = max(int64(float64(s.Of)/float64(sum)*float64(a.opt.Keys)+0.5), 1)
 		}
 		a.Servers = append(a.Servers, s)
 	}
-	return unreached, nil
+	return nil
 }
 
 // server walks one server from where it was left.
-func (a *audit) server(ctx context.Context, n node, s *walked) error {
+func (a *audit) server(ctx context.Context, n *node, s *walked) error {
 	s.Error = ""
-	if s.Done {
-		return nil
+	if n.unreached != nil || s.Done {
+		return n.unreached
 	}
 	for page, err := range a.walker.pages(ctx, n, s.Cursor) {
 		if err != nil {
@@ -186,7 +178,7 @@ func (a *audit) server(ctx context.Context, n node, s *walked) error {
 		a.walker.skipped.keep(page.keys)
 		s.Cursor = page.next
 		s.Done = page.next == 0 || s.Quota > 0 && s.Keys >= s.Quota
-		if s.Done && s.Life != "" && n.life(ctx) != s.Life {
+		if s.Done && s.Life != "" && n.runID(ctx) != s.Life {
 			return errors.New("the server was restarted meanwhile: keys may have been missed, or counted twice")
 		}
 		if a.opt.Progress != nil {

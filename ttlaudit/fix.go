@@ -41,6 +41,8 @@ type Give struct {
 	Jitter *jitter.Spread
 }
 
+func (g Give) jitter() *jitter.Spread { return cmp.Or(g.Jitter, &jitter.Default) }
+
 // Validate returns an error that names what is wrong with the plan.
 func (p Plan) Validate() error {
 	var wrong []error
@@ -57,11 +59,8 @@ func (p Plan) Validate() error {
 		add(strings.Contains(strings.TrimSuffix(g.Pattern, "**"), "**"), "Pattern %q has ** before its end", g.Pattern)
 		add(g.TTL < time.Second, "TTL must be at least 1s, got %v", g.TTL)
 		add(g.TTL > 100*365*24*time.Hour, "TTL must be at most 100 years, got %v", g.TTL)
-		if g.Jitter != nil {
-			if err := g.Jitter.Validate(); err != nil {
-				add(true, "%v", err)
-			}
-		}
+		err := g.jitter().Validate()
+		add(err != nil, "%v", err)
 	}
 	return errors.Join(wrong...)
 }
@@ -121,12 +120,12 @@ type fixing struct {
 	of            int64
 }
 
-func (f *fixing) server(ctx context.Context, n node) error {
-	_, keys, err := n.greet(ctx)
-	if err != nil {
-		return err
+func (f *fixing) server(ctx context.Context, n *node) error {
+	n.greet(ctx)
+	if n.unreached != nil {
+		return n.unreached
 	}
-	f.of += max(keys, 0)
+	f.of += max(n.keys, 0)
 	for page, err := range f.walker.pages(ctx, n, 0) {
 		if err != nil {
 			return err
@@ -143,7 +142,7 @@ func (f *fixing) server(ctx context.Context, n node) error {
 }
 
 // give does what the plan says with the keys of a page.
-func (f *fixing) give(ctx context.Context, n node, keys []string) error {
+func (f *fixing) give(ctx context.Context, n *node, keys []string) error {
 	var counts []*GiveCount // by command
 	pipe := n.rdb.Pipeline()
 	for _, key := range keys {
@@ -154,7 +153,7 @@ func (f *fixing) give(ctx context.Context, n node, keys []string) error {
 		counts = append(counts, &f.report.Gives[i])
 		if f.plan.Apply {
 			g := f.plan.Give[i]
-			pipe.Do(ctx, "PEXPIRE", key, cmp.Or(g.Jitter, &jitter.Default).TTL(g.TTL).Milliseconds(), "NX")
+			pipe.Do(ctx, "PEXPIRE", key, g.jitter().TTL(g.TTL).Milliseconds(), "NX")
 		} else {
 			pipe.Do(ctx, "PTTL", key)
 		}

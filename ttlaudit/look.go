@@ -26,7 +26,7 @@ type seen struct {
 const firstSizes = 100
 
 // look asks what there is to know of the keys of a page, and counts it. A page that fails is not counted at all.
-func (a *audit) look(ctx context.Context, n node, s *walked, keys []string) error {
+func (a *audit) look(ctx context.Context, n *node, s *walked, keys []string) error {
 	if len(keys) == 0 {
 		return nil
 	}
@@ -141,7 +141,7 @@ const someFields = 16
 
 // lookAtFields asks, of the hashes whose size was asked for, when some of the fields end. A server that has no field TTL, or does not
 // allow to ask, is not asked again.
-func (a *audit) lookAtFields(ctx context.Context, n node, page []seen) error {
+func (a *audit) lookAtFields(ctx context.Context, n *node, page []seen) error {
 	if a.Hashes.Unknown != "" {
 		return nil
 	}

@@ -78,7 +78,7 @@ func (a *audit) checkpoint() error {
 
 // resume takes up the state of Options.Resume. What it knows of a server that was left half-way holds only for the same
 // life of the same server.
-func (a *audit) resume(all []node, lives []string) error {
+func (a *audit) resume(all []*node) error {
 	const anew = "begin anew, without Options.Resume"
 	if err := gob.NewDecoder(bytes.NewReader(a.opt.Resume)).Decode(&a.auditState); err != nil {
 		return fmt.Errorf("Options.Resume is no state of an audit (%v): %s", err, anew)
@@ -89,17 +89,17 @@ func (a *audit) resume(all []node, lives []string) error {
 	if now := termsOf(a.opt); a.Terms != now {
 		return fmt.Errorf("Options.Resume is the state of an audit with other options, %+v and not %+v: %s", a.Terms, now, anew)
 	}
-	if !slices.EqualFunc(a.Servers, all, func(s *walked, n node) bool { return s.Addr == n.addr }) {
+	if !slices.EqualFunc(a.Servers, all, func(s *walked, n *node) bool { return s.Addr == n.addr }) {
 		return fmt.Errorf("Options.Resume is about other servers: %s", anew)
 	}
 	for i, s := range a.Servers {
 		switch {
 		case s.Done:
 		case s.Cursor == 0:
-			s.Life = lives[i]
+			s.Life = all[i].life
 		case s.Life == "":
 			return fmt.Errorf("%s was left half-way and does not allow INFO, so nobody knows whether it is still the same: %s", s.Addr, anew)
-		case lives[i] != "" && lives[i] != s.Life:
+		case all[i].life != "" && all[i].life != s.Life:
 			return fmt.Errorf("%s was restarted since: %s", s.Addr, anew)
 		}
 	}

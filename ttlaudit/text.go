@@ -10,6 +10,7 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 )
 
 // most rows of a table for people; the JSON has all.
@@ -73,18 +74,17 @@ func (r *Report) patternTable(b *strings.Builder) {
 		return
 	}
 	rows := r.Patterns[:min(len(r.Patterns), mostRows)]
-	names, width := make([]string, len(rows)), len("PATTERN")
-	for i, p := range rows {
-		names[i] = printable(p.Name)
-		width = max(width, min(len([]rune(names[i])), 48))
+	width := len("PATTERN")
+	for _, p := range rows {
+		width = max(width, min(utf8.RuneCountInString(printable(p.Name)), 48))
 	}
 	fmt.Fprintf(b, "\n%-*s  %13s  %13s  %-10s  %10s  %13s\n", width, "PATTERN", "KEYS", "WITHOUT TTL", "", "BYTES OF IT", "TOO LONG")
-	for i, p := range rows {
+	for _, p := range rows {
 		bytes := "-"
 		if p.NoTTLBytes != nil {
 			bytes = size(p.NoTTLBytes.Value)
 		}
-		fmt.Fprintf(b, "%-*s  %13s  %13s  %s  %11s  %13s\n", width, names[i], number(p.Keys), number(p.NoTTL), bar(p.NoTTL, rows[0].NoTTL),
+		fmt.Fprintf(b, "%-*s  %13s  %13s  %s  %11s  %13s\n", width, printable(p.Name), number(p.Keys), number(p.NoTTL), bar(p.NoTTL, rows[0].NoTTL),
 			bytes, number(p.TooLong))
 	}
 	if more := len(r.Patterns) - len(rows); more > 0 {
@@ -134,7 +134,7 @@ func bar(n, most int64) string {
 	if rest := eighths % 8; rest > 0 {
 		text += string([]rune(" ▏▎▍▌▋▊▉")[rest])
 	}
-	return text + strings.Repeat(" ", places-len([]rune(text)))
+	return text + strings.Repeat(" ", places-utf8.RuneCountInString(text))
 }
 
 // number writes thousands apart.

@@ -17,20 +17,24 @@ import (
 type node struct {
 	addr string
 	rdb  *redis.Client
+
+	unreached error  // why it could not be asked for what follows
+	keys      int64  // at the beginning; -1: it may not tell
+	life      string // another after a restart, when cursors mean nothing any more. Empty: it may not tell
 }
 
 // nodes are the servers that hold rdb's keys: the one, or the masters of a cluster, or the shards of a ring.
-func nodes(ctx context.Context, rdb redis.UniversalClient) (all []node, err error) {
+func nodes(ctx context.Context, rdb redis.UniversalClient) (all []*node, err error) {
 	var mu sync.Mutex // guards all
 	add := func(_ context.Context, c *redis.Client) error {
 		mu.Lock()
 		defer mu.Unlock()
-		all = append(all, node{c.Options().Addr, c})
+		all = append(all, &node{addr: c.Options().Addr, rdb: c})
 		return nil
 	}
 	switch rdb := rdb.(type) {
 	case *redis.Client:
-		return []node{{rdb.Options().Addr, rdb}}, nil
+		return []*node{{addr: rdb.Options().Addr, rdb: rdb}}, nil
 	case *redis.ClusterClient:
 		err = rdb.ForEachMaster(ctx, add)
 	case *redis.Ring:
@@ -38,7 +42,7 @@ func nodes(ctx context.Context, rdb redis.UniversalClient) (all []node, err erro
 	default:
 		err = fmt.Errorf("the client must be a *redis.Client, a *redis.ClusterClient or a *redis.Ring, got %T", rdb)
 	}
-	slices.SortFunc(all, func(a, b node) int { return strings.Compare(a.addr, b.addr) })
+	slices.SortFunc(all, func(a, b *node) int { return strings.Compare(a.addr, b.addr) })
 	return all, err
 }
 
@@ -63,21 +67,18 @@ func slotMap(ctx context.Context, rdb redis.UniversalClient) string {
 	return fmt.Sprint(masters) // in the order of the slots
 }
 
-// greet asks who a server is and how many keys it has, -1 if it may not tell. Its error is that the server cannot be asked.
-func (n node) greet(ctx context.Context) (life string, keys int64, err error) {
-	keys, err = n.rdb.DBSize(ctx).Result()
-	switch {
-	case err == nil:
-	case strings.HasPrefix(err.Error(), "NOPERM"):
-		keys = -1
-	default:
-		return "", 0, err
+// greet asks how many keys a server has, and who it is.
+func (n *node) greet(ctx context.Context) {
+	n.keys, n.unreached = n.rdb.DBSize(ctx).Result()
+	if n.unreached != nil && strings.HasPrefix(n.unreached.Error(), "NOPERM") {
+		n.keys, n.unreached = -1, nil
 	}
-	return n.life(ctx), keys, nil
+	if n.unreached == nil {
+		n.life = n.runID(ctx)
+	}
 }
 
-// life tells one life of a server from another: a cursor means nothing to the next. Empty if the server does not tell.
-func (n node) life(ctx context.Context) string {
+func (n *node) runID(ctx context.Context) string {
 	for line := range strings.Lines(n.rdb.Info(ctx, "server").Val()) {
 		if id, ok := strings.CutPrefix(strings.TrimSpace(line), "run_id:"); ok {
 			return id
@@ -122,7 +123,7 @@ func newWalker(match string, rate int) *walker {
 }
 
 // pages are those of a server from cursor on, to the last or to an error. At full speed the next is on its way while one is looked at.
-func (w *walker) pages(ctx context.Context, n node, cursor uint64) iter.Seq2[page, error] {
+func (w *walker) pages(ctx context.Context, n *node, cursor uint64) iter.Seq2[page, error] {
 	scan := func(cursor uint64) *redis.ScanCmd { return n.rdb.Scan(ctx, cursor, w.match, w.count) }
 	return func(yield func(page, error) bool) {
 		var ahead chan *redis.ScanCmd

@@ -216,12 +216,12 @@ func connect(ctx context.Context, url string) (redis.UniversalClient, error) {
 	o.DialerRetries, o.MaxRetries = 1, cmp.Or(o.MaxRetries, 1)
 	o.DisableIdentity = true // a user may not be allowed to
 	rdb := redis.NewClient(o)
-	hello, err := rdb.Do(ctx, "HELLO").Result() // any user may, once it is known
-	if err != nil {
+	hello := redis.NewMapStringInterfaceCmd(ctx, "HELLO") // any user may, once it is known
+	if err := rdb.Process(ctx, hello); err != nil {
 		rdb.Close()
 		return nil, fmt.Errorf("%s: %w", o.Addr, err)
 	}
-	if mode(hello) != "cluster" {
+	if hello.Val()["mode"] != "cluster" {
 		return rdb, nil
 	}
 	rdb.Close()
@@ -230,21 +230,6 @@ func connect(ctx context.Context, url string) (redis.UniversalClient, error) {
 		DialTimeout: o.DialTimeout, ReadTimeout: o.ReadTimeout, WriteTimeout: o.WriteTimeout,
 		DialerRetries: 1, MaxRetries: 1, MaxRedirects: 1, ContextTimeoutEnabled: true, DisableIdentity: true, MaintNotificationsConfig: o.MaintNotificationsConfig,
 	}), nil
-}
-
-// mode is what a server says that it is.
-func mode(hello any) string {
-	switch hello := hello.(type) {
-	case map[any]any:
-		return fmt.Sprint(hello["mode"])
-	case []any:
-		for i := 0; i+1 < len(hello); i += 2 {
-			if hello[i] == "mode" {
-				return fmt.Sprint(hello[i+1])
-			}
-		}
-	}
-	return ""
 }
 
 func oneLine(err error) string {
