@@ -179,8 +179,11 @@ type series struct {
 // Observe counts e.
 func (m *Observer) Observe(ctx context.Context, e mayfly.Event) {
 	key := seriesKey{namespace: e.Namespace, kind: e.Kind, outcome: e.Outcome}
-	if e.Kind == mayfly.Backend {
-		key.of = kindOf(e)
+	switch {
+	case e.Kind == mayfly.Backend && e.Outcome == mayfly.TimedOut:
+		key.of = "timeout"
+	case e.Kind == mayfly.Backend:
+		key.of = errorKind(e.Err)
 	}
 	found, ok := m.series.Load(key)
 	if !ok {

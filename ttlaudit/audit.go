@@ -199,11 +199,7 @@ func (a *audit) server(ctx context.Context, n *node, s *walked) error {
 func (a *audit) progress(s *walked) Progress {
 	p := Progress{Server: s.Addr, Servers: len(a.Servers), Keys: a.Keys, NoTTL: a.NoTTL, Took: a.took()}
 	for _, s := range a.Servers {
-		if s.Quota > 0 {
-			p.Of += s.Quota
-		} else {
-			p.Of += s.Of
-		}
+		p.Of += cmp.Or(s.Quota, s.Of)
 		if s.Done {
 			p.Done++
 		}

@@ -225,7 +225,7 @@ func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 // isID reports whether all of a part is an id.
 func isID(part string) bool {
-	digits, hex, letters, other := 0, 0, 0, 0
+	digits, hex, letters := 0, 0, 0
 	for i := range len(part) {
 		switch c := part[i]; {
 		case isDigit(c):
@@ -234,13 +234,10 @@ func isID(part string) bool {
 			hex++
 		case c >= 'g' && c <= 'z' || c >= 'G' && c <= 'Z':
 			letters++
-		case c == '-' || c == '_' || c == '.' || c == '+' || c == '=' || c == '~' || c == '@' || c == ',':
-			other++
-		default:
-			if c < 0x80 {
-				return len(part) >= longest
-			}
+		case c >= 0x80:
 			letters++
+		case strings.IndexByte("-_.+=~@,", c) < 0:
+			return len(part) >= longest
 		}
 	}
 	switch {

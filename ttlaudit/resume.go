@@ -12,7 +12,7 @@ import (
 // auditState is all that an audit knows: what it counted, and where it is.
 type auditState struct {
 	Version int
-	Terms   terms
+	Terms   string
 	Report  // what was counted so far. Took is that of the parts before this one; what is derived comes in the end
 	Servers []*walked
 	Recent  recent
@@ -28,16 +28,10 @@ type walked struct {
 	Done   bool
 }
 
-// terms are the options that an audit and its resumption must have in common.
-type terms struct {
-	Match   string
-	Keys    int64
-	Sizes   float64
-	TooLong time.Duration
-	Largest int
+// termsOf are the options that an audit and its resumption must have in common.
+func termsOf(o Options) string {
+	return fmt.Sprintf("{Match:%q Keys:%d Sizes:%v TooLong:%v Largest:%d}", o.Match, o.Keys, o.Sizes, o.TooLong, o.Largest)
 }
-
-func termsOf(o Options) terms { return terms{o.Match, o.Keys, o.Sizes, o.TooLong, o.Largest} }
 
 // version of auditState. Another one is refused.
 const version = 2
@@ -87,7 +81,7 @@ func (a *audit) resume(all []*node) error {
 		return fmt.Errorf("Options.Resume is the state of another version: %s", anew)
 	}
 	if now := termsOf(a.opt); a.Terms != now {
-		return fmt.Errorf("Options.Resume is the state of an audit with other options, %+v and not %+v: %s", a.Terms, now, anew)
+		return fmt.Errorf("Options.Resume is the state of an audit with other options, %s and not %s: %s", a.Terms, now, anew)
 	}
 	if !slices.EqualFunc(a.Servers, all, func(s *walked, n *node) bool { return s.Addr == n.addr }) {
 		return fmt.Errorf("Options.Resume is about other servers: %s", anew)

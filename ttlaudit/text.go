@@ -101,23 +101,22 @@ func (r *Report) lengths(b *strings.Builder) {
 		return
 	}
 	fmt.Fprintf(b, "\n%-12s  %13s\n", "TIME LEFT", "KEYS")
+	row := func(name string, keys int64) {
+		b.WriteString(strings.TrimRight(fmt.Sprintf("%-12s  %13s  %s", name, number(keys), bar(keys, most)), " ") + "\n")
+	}
 	for i, t := range r.TTLs {
 		name := "more"
 		if i < len(r.TTLs)-1 {
 			name = "to " + span(t.UpTo)
 		}
-		lengthRow(b, name, t.Keys, most)
+		row(name, t.Keys)
 	}
-	lengthRow(b, "no end", r.NoTTL, most)
+	row("no end", r.NoTTL)
 	var types []string
 	for _, name := range slices.Sorted(maps.Keys(r.Types)) {
 		types = append(types, number(r.Types[name])+" "+name)
 	}
 	fmt.Fprintf(b, "\nTYPES: %s\n", strings.Join(types, ", "))
-}
-
-func lengthRow(b *strings.Builder, name string, keys, most int64) {
-	b.WriteString(strings.TrimRight(fmt.Sprintf("%-12s  %13s  %s", name, number(keys), bar(keys, most)), " ") + "\n")
 }
 
 // bar is n of most as ten places, and something for anything.

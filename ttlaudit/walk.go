@@ -178,7 +178,6 @@ func (w *walker) wait(ctx context.Context) error {
 // ever seen is not needed for exact totals.
 type recent struct {
 	Last []uint64 // the very latest, for a state
-	At   int      // where the next goes
 	sets [][8]uint64
 }
 
@@ -202,13 +201,9 @@ func (r *recent) seen(key string) bool {
 // again.
 func (r *recent) keep(keys []string) {
 	for _, key := range keys {
-		if len(r.Last) < saved {
-			r.Last = append(r.Last, hash(key))
-		} else {
-			r.Last[r.At] = hash(key)
-			r.At = (r.At + 1) % saved
-		}
+		r.Last = append(r.Last, hash(key))
 	}
+	r.Last = r.Last[max(len(r.Last)-saved, 0):]
 }
 
 // remember puts h in its set, in the place of the oldest there. It reports false if it is there.

@@ -231,6 +231,6 @@ func limits(w words, r *ruling) {
 func scripted(w words, r *ruling) {
 	n, _ := w.number(2)
 	for i := 3; i < len(w) && i < 3+int(n); i++ {
-		r.change(w.text(i), func(state) state { return state{asBefore, maybe} })
+		r.became(w.text(i), state{asBefore, maybe})
 	}
 }

@@ -125,12 +125,13 @@ func (r *ruling) replaced(key string, l length) {
 	})
 }
 
-// stored is a key with a new value, or gone if there was nothing to store.
-func (r *ruling) stored(key string) {
-	r.change(key, func(state) state { return state{hasNone, maybe} })
-}
+// became is a key whose state says nothing of what it was.
+func (r *ruling) became(key string, s state) { r.change(key, func(state) state { return s }) }
 
-func (r *ruling) removed(key string) { r.change(key, func(state) state { return state{there: gone} }) }
+// stored is a key with a new value, or gone if there was nothing to store.
+func (r *ruling) stored(key string) { r.became(key, state{hasNone, maybe}) }
+
+func (r *ruling) removed(key string) { r.became(key, state{there: gone}) }
 
 // altered is a value that was changed, or created if there was none. A command that fails if its other arguments do not
 // please it may have done neither.

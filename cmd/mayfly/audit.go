@@ -254,14 +254,9 @@ type condition struct {
 var (
 	conditionForm = regexp.MustCompile(`^\s*([a-z-]+)\s*(>=?)\s*([0-9.]+)\s*(%?)\s*$`)
 	figures       = map[string]func(*ttlaudit.Report) int64{
-		"no-ttl":   func(r *ttlaudit.Report) int64 { return r.NoTTL },
-		"too-long": func(r *ttlaudit.Report) int64 { return r.TooLong },
-		"no-ttl-bytes": func(r *ttlaudit.Report) int64 {
-			if r.NoTTLBytes == nil {
-				return 0
-			}
-			return r.NoTTLBytes.Value
-		},
+		"no-ttl":       func(r *ttlaudit.Report) int64 { return r.NoTTL },
+		"too-long":     func(r *ttlaudit.Report) int64 { return r.TooLong },
+		"no-ttl-bytes": func(r *ttlaudit.Report) int64 { return cmp.Or(r.NoTTLBytes, new(ttlaudit.Estimate)).Value },
 	}
 )
 
