@@ -18,7 +18,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Options say what an audit looks at, and how fast. The zero value is one of all keys.
+// Options say what an audit looks at, and how fast. The zero value looks at all keys, at the default rate.
 type Options struct {
 	// Match is a pattern of Redis's, such as "cache:*": other keys are not looked at. Empty is all keys.
 	Match string

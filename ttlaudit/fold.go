@@ -96,7 +96,7 @@ func (f *forest) fanOut(group int) int {
 	return f.Inner
 }
 
-// fold makes the parts of p one.
+// fold merges the parts of p into "*".
 func (f *forest) fold(p *parts) {
 	was := p.Of
 	p.Of, p.Folded = nil, true
@@ -105,7 +105,7 @@ func (f *forest) fold(p *parts) {
 	}
 }
 
-// folded is what a part becomes that is folded with others.
+// folded returns the part that a part is merged into.
 func folded(part string) string {
 	if part == "" || part == "**" {
 		return part

@@ -13,7 +13,7 @@ import (
 	"unicode/utf8"
 )
 
-// most rows of a table for people; the JSON has all.
+// mostRows bounds a table for people; the JSON has all rows.
 const mostRows = 20
 
 // WriteText writes the report for people: what was covered, tables with bars, the largest keys without TTL.
@@ -119,7 +119,7 @@ func (r *Report) lengths(b *strings.Builder) {
 	fmt.Fprintf(b, "\nTYPES: %s\n", strings.Join(types, ", "))
 }
 
-// bar is n of most as ten places, and something for anything.
+// bar draws n of most in ten places; anything above zero shows.
 func bar(n, most int64) string {
 	const places = 10
 	eighths := 0

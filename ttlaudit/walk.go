@@ -122,7 +122,7 @@ func newWalker(match string, rate int) *walker {
 	return w
 }
 
-// pages are those of a server from cursor on, to the last or to an error. At full speed the next is on its way while one is looked at.
+// pages yields the pages of a server from cursor on, to the last one or an error. At full speed it asks for the next page before it yields one.
 func (w *walker) pages(ctx context.Context, n *node, cursor uint64) iter.Seq2[page, error] {
 	scan := func(cursor uint64) *redis.ScanCmd { return n.rdb.Scan(ctx, cursor, w.match, w.count) }
 	return func(yield func(page, error) bool) {
@@ -173,9 +173,8 @@ func (w *walker) wait(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// recent remembers the latest keys, some 100,000. SCAN returns a key twice only if the server's table shrinks between two pages,
-// and then those of the few buckets that it was at, which become one. They came in the latest pages: to remember all keys
-// ever seen is not needed for exact totals.
+// recent remembers about the latest 100,000 keys. SCAN returns a key twice only if the server's table shrinks between two pages, and
+// then only keys of the few buckets at the cursor. Those came in the latest pages, so exact totals do not need a memory of all keys.
 type recent struct {
 	Last []uint64 // the very latest, for a state
 	sets [][8]uint64
@@ -197,8 +196,7 @@ func (r *recent) seen(key string) bool {
 	return !r.remember(hash(key))
 }
 
-// keep has the keys of a page remembered by a state, too. It is called when they are counted: a page that was not is walked
-// again.
+// keep adds the keys of a page that was counted to what a state remembers. A page that was not counted is walked again.
 func (r *recent) keep(keys []string) {
 	for _, key := range keys {
 		r.Last = append(r.Last, hash(key))
@@ -206,7 +204,7 @@ func (r *recent) keep(keys []string) {
 	r.Last = r.Last[max(len(r.Last)-saved, 0):]
 }
 
-// remember puts h in its set, in the place of the oldest there. It reports false if it is there.
+// remember puts h in its set, in the place of the oldest there. It reports false if h was there already.
 func (r *recent) remember(h uint64) bool {
 	set := &r.sets[h%sets]
 	if slices.Contains(set[:], h) {

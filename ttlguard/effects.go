@@ -33,7 +33,7 @@ func (w words) number(i int) (int64, bool) {
 	return n, err == nil && n < beyond
 }
 
-// beyond is more than the times that Redis takes, 100,000 years in milliseconds.
+// beyond is greater than any time that Redis accepts: 100,000 years in milliseconds.
 const beyond = 1 << 52
 
 // find returns where one of options stands, from i on; 0 if nowhere.
