@@ -18,7 +18,7 @@ type figure[S any] struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType
 	of   func(S) float64
-	also string // the value of a second label
+	also []string // the value of a second label
 }
 
 // figures collects the figures of some sources, each of which is asked once.
@@ -32,7 +32,7 @@ type figures[S any] struct {
 
 // add adds a figure that has no second label.
 func (f *figures[S]) add(kind prometheus.ValueType, name, help string, of func(S) float64) {
-	f.all = append(f.all, figure[S]{prometheus.NewDesc(name, help, []string{f.label}, nil), kind, of, ""})
+	f.all = append(f.all, figure[S]{prometheus.NewDesc(name, help, []string{f.label}, nil), kind, of, nil})
 }
 
 func (f *figures[S]) watch(name string, read func() S) {
@@ -57,11 +57,7 @@ func (f *figures[S]) Collect(to chan<- prometheus.Metric) {
 	for name, read := range sources {
 		stats := read()
 		for _, one := range f.all {
-			labels := []string{name}
-			if one.also != "" {
-				labels = append(labels, one.also)
-			}
-			to <- prometheus.MustNewConstMetric(one.desc, one.kind, one.of(stats), labels...)
+			to <- prometheus.MustNewConstMetric(one.desc, one.kind, one.of(stats), append([]string{name}, one.also...)...)
 		}
 	}
 }
@@ -100,7 +96,7 @@ func localFigures() *figures[mayfly.LocalStats] {
 				return 1
 			}
 			return 0
-		}, r.String()})
+		}, []string{r.String()}})
 	}
 	return f
 }
@@ -124,7 +120,7 @@ func httpFigures() *figures[stats.HTTP] {
 	f.add(counter, "mayfly_http_stored_total", "Responses stored by an HTTP cache.", func(s stats.HTTP) float64 { return float64(s.Stored) })
 	requests := prometheus.NewDesc("mayfly_http_requests_total", "Requests of an HTTP cache, by how they were answered.", []string{"cache", "outcome"}, nil)
 	by := func(outcome string, of func(stats.HTTP) uint64) {
-		f.all = append(f.all, figure[stats.HTTP]{requests, counter, func(s stats.HTTP) float64 { return float64(of(s)) }, outcome})
+		f.all = append(f.all, figure[stats.HTTP]{requests, counter, func(s stats.HTTP) float64 { return float64(of(s)) }, []string{outcome}})
 	}
 	by("hit_local", func(s stats.HTTP) uint64 { return s.Local })
 	by("hit_redis", func(s stats.HTTP) uint64 { return s.Redis })

@@ -1,6 +1,7 @@
 package ttlaudit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -112,14 +113,11 @@ const (
 // newWalker returns one that looks at up to rate keys a second; negative is no bound, and zero the default. At a bounded rate
 // the pages are so small that none keeps others waiting for long.
 func newWalker(match string, rate int) *walker {
-	w := &walker{match: match, count: fullCount}
-	if rate == 0 {
-		rate = defaultRate
+	rate = cmp.Or(rate, defaultRate)
+	if rate < 0 {
+		return &walker{match: match, count: fullCount}
 	}
-	if rate > 0 {
-		w.rate, w.count = float64(rate), int64(min(max(rate/pagesPerSec, 10), fullCount))
-	}
-	return w
+	return &walker{match: match, rate: float64(rate), count: int64(min(max(rate/pagesPerSec, 10), fullCount))}
 }
 
 // pages yields the pages of a server from cursor on, to the last one or an error. At full speed it asks for the next page before it yields one.
