@@ -37,7 +37,7 @@ diff: ## the tests that need a real Redis, which .ci/redis fetches, none skipped
 
 given: ## the suites of the patterns with the server of MAYFLY_REDIS_URL, of any version, which they empty
 	@test -n "$$MAYFLY_REDIS_URL" || { echo "MAYFLY_REDIS_URL is not set: redis://host:port of a server that may be emptied"; exit 2; }
-	go test -count=1 -p 1 -parallel 1 ./cacheaside ./httpcache ./navsession ./sliding ./ttlguard ./internal/client/lease
+	go test -count=1 -p 1 -parallel 1 ./cacheaside ./httpcache ./navsession ./sliding ./ttlaudit ./internal/client/lease
 	cd examples && go test -count=1 -p 1 -parallel 1 ./api ./shop ./worker
 
 examples: ## the programs of examples, and the README's code in a module of its own; .ci/postgres finds what one of them needs

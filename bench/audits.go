@@ -10,10 +10,10 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/mayflycache/mayfly/ttlguard"
+	"github.com/mayflycache/mayfly/ttlaudit"
 )
 
-// audits measures ttlguard.Audit: at full speed, and what another client notices of one at the default rate.
+// audits measures ttlaudit.Run: at full speed, and what another client notices of one at the default rate.
 func audits(w io.Writer, o settings) {
 	srv := startRedis()
 	defer srv.stop()
@@ -38,14 +38,14 @@ func audits(w io.Writer, o settings) {
 		var rates []float64
 		for range o.scale(5, 1) {
 			begun := time.Now()
-			r := must(ttlguard.Audit(ctx, rdb, ttlguard.AuditOptions{MaxRate: -1, Sizes: way.sizes}))
+			r := must(ttlaudit.Run(ctx, rdb, ttlaudit.Options{MaxRate: -1, Sizes: way.sizes}))
 			rates = append(rates, float64(r.Keys)/time.Since(begun).Seconds())
 			if r.Keys != int64(keys) || r.NoTTL != int64(keys+2)/3 {
 				panic(fmt.Sprintf("%d keys, %d without TTL", r.Keys, r.NoTTL))
 			}
 		}
 		var early, late uint64
-		must(ttlguard.Audit(ctx, rdb, ttlguard.AuditOptions{MaxRate: -1, Sizes: way.sizes, Progress: func(p ttlguard.Progress) {
+		must(ttlaudit.Run(ctx, rdb, ttlaudit.Options{MaxRate: -1, Sizes: way.sizes, Progress: func(p ttlaudit.Progress) {
 			if early == 0 && p.Keys > int64(keys/10) {
 				early = inUse()
 			}
@@ -75,7 +75,7 @@ func audits(w io.Writer, o settings) {
 		go func() {
 			defer close(done)
 			for auditing.Err() == nil {
-				ttlguard.Audit(auditing, rdb, ttlguard.AuditOptions{})
+				ttlaudit.Run(auditing, rdb, ttlaudit.Options{})
 			}
 		}()
 		b := latencies(other, lasts/4)

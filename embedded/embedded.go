@@ -17,13 +17,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/mayflycache/mayfly/internal/redis/engine"
 	"github.com/mayflycache/mayfly/internal/redis/server"
+	"github.com/mayflycache/mayfly/internal/stats"
 )
 
 // Options set up a DB. The zero value has no password and no limit of memory.
@@ -106,16 +106,9 @@ func (db *DB) Serve(l net.Listener) error {
 	return nil
 }
 
-// Stats says what a DB holds, and what it has done since it was opened.
-type Stats struct {
-	Keys, Expires int           // keys, and those with a TTL, dead ones included
-	Dead          int           // of Expires: over, and not yet removed; nobody sees them
-	Expired       int64         // keys removed because they were over
-	Evicted       int64         // keys removed for want of memory
-	Commands      int64         // processed
-	Hits, Misses  int64         // of reads
-	Cycle         time.Duration // spent on removing keys that are over, without anybody asking for them
-}
+// Stats says what a DB holds, and what it has done since it was opened: Keys, Expires (those with a TTL) and Dead (of these, over and not
+// yet removed); Expired, Evicted, Commands, Hits and Misses; Cycle, the time spent on removing keys that nobody asked for.
+type Stats = stats.Engine
 
 // Stats adds up the figures. It is for now and then, not for every request.
 func (db *DB) Stats() Stats {

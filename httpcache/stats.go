@@ -1,17 +1,14 @@
 package httpcache
 
-import "sync/atomic"
+import (
+	"sync/atomic"
 
-// Stats says how requests were answered since the cache was made.
-type Stats struct {
-	Local     uint64 // fresh, from this process's memory
-	Redis     uint64 // fresh, from Redis, or from memory on a longer way
-	Stale     uint64 // past its freshness, as that was allowed
-	Collapsed uint64 // by what another request had asked the handler for
-	Forwarded uint64 // by the handler, for a GET or HEAD that the cache could have answered
-	Passed    uint64 // by the handler, as the request was not one for caches
-	Stored    uint64 // responses stored
-}
+	"github.com/mayflycache/mayfly/internal/stats"
+)
+
+// Stats says how requests were answered since the cache was made: Local, Redis, Stale and Collapsed without asking the handler again,
+// Forwarded and Passed by the handler, which the cache could and could not have answered; Stored responses.
+type Stats = stats.HTTP
 
 type counters struct {
 	local, hits, stale, collapsed, forwarded, passed, stored atomic.Uint64

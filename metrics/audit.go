@@ -3,9 +3,9 @@ package metrics
 import "time"
 
 // ObserveAudit shows what an audit found of the server, or servers, of that name: how many keys were looked at, and how many of them had
-// no TTL. A program that runs [ttlguard.Audit] now and then hands its figures here.
+// no TTL. A program that runs [ttlaudit.Run] now and then hands its figures here.
 //
-// [ttlguard.Audit]: https://pkg.go.dev/github.com/mayflycache/mayfly/ttlguard#Audit
+// [ttlaudit.Run]: https://pkg.go.dev/github.com/mayflycache/mayfly/ttlaudit#Run
 func (m *Observer) ObserveAudit(server string, keys, noTTL int64) {
 	server = m.bounded(server)
 	m.audited.WithLabelValues(server).Set(float64(keys))

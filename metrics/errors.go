@@ -8,17 +8,7 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/mayflycache/mayfly"
 )
-
-// kindOf returns which kind of error an Event of Redis's is about, for a label.
-func kindOf(e mayfly.Event) string {
-	if e.Outcome == mayfly.TimedOut {
-		return "timeout"
-	}
-	return errorKind(e.Err)
-}
 
 // replies are kinds of errors that Redis answers, by their first word.
 var replies = map[string]string{
@@ -27,6 +17,7 @@ var replies = map[string]string{
 	"WRONGTYPE": "wrong_type", "MISCONF": "misconf", "BUSY": "busy", "NOSCRIPT": "script",
 }
 
+// errorKind returns which kind of error of Redis's err is, for a label.
 func errorKind(err error) string {
 	var reply redis.Error
 	var network net.Error

@@ -3,53 +3,36 @@ package metrics
 import (
 	"maps"
 	"sync"
-	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/stats"
 )
 
 // backend is the kind whose sum the hook adds to.
 const backend = mayfly.Backend
-
-// EngineStats are what an embedded database says of itself. It has the fields of embedded.Stats, so that one converts to the
-// other.
-type EngineStats struct {
-	Keys, Expires int
-	Dead          int
-	Expired       int64
-	Evicted       int64
-	Commands      int64
-	Hits, Misses  int64
-	Cycle         time.Duration
-}
-
-// HTTPStats are what an HTTP cache says of itself. It has the fields of httpcache.Stats, so that one converts to the other.
-type HTTPStats struct {
-	Local     uint64
-	Redis     uint64
-	Stale     uint64
-	Collapsed uint64
-	Forwarded uint64
-	Passed    uint64
-	Stored    uint64
-}
 
 // figure is one metric that is read from stats of type S when it is asked for.
 type figure[S any] struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType
 	of   func(S) float64
-	also string // the value of a second label
+	also []string // the value of a second label
 }
 
 // figures collects the figures of some sources, each of which is asked once.
 type figures[S any] struct {
-	all []figure[S]
+	label string // for the name of a source
+	all   []figure[S]
 
 	mu      sync.Mutex // guards sources
 	sources map[string]func() S
+}
+
+// add adds a figure that has no second label.
+func (f *figures[S]) add(kind prometheus.ValueType, name, help string, of func(S) float64) {
+	f.all = append(f.all, figure[S]{prometheus.NewDesc(name, help, []string{f.label}, nil), kind, of, nil})
 }
 
 func (f *figures[S]) watch(name string, read func() S) {
@@ -74,11 +57,7 @@ func (f *figures[S]) Collect(to chan<- prometheus.Metric) {
 	for name, read := range sources {
 		stats := read()
 		for _, one := range f.all {
-			labels := []string{name}
-			if one.also != "" {
-				labels = append(labels, one.also)
-			}
-			to <- prometheus.MustNewConstMetric(one.desc, one.kind, one.of(stats), labels...)
+			to <- prometheus.MustNewConstMetric(one.desc, one.kind, one.of(stats), append([]string{name}, one.also...)...)
 		}
 	}
 }
@@ -88,76 +67,68 @@ const (
 	counter = prometheus.CounterValue
 )
 
-// WatchLocal shows the stats of a local tier, by a name for it: local.Stats. Another one of the same name takes its place.
+// WatchLocal shows the stats of a local tier, local.Stats, by a name for it. Another one of the same name takes its place.
 func (m *Observer) WatchLocal(name string, stats func() mayfly.LocalStats) {
 	m.locals.watch(name, stats)
 }
 
-// WatchEngine shows the stats of an embedded database:
-//
-//	observer.WatchEngine("main", func() metrics.EngineStats { return metrics.EngineStats(db.Stats()) })
-func (m *Observer) WatchEngine(name string, stats func() EngineStats) { m.engines.watch(name, stats) }
+// WatchEngine shows the stats of an embedded database: db.Stats.
+func (m *Observer) WatchEngine(name string, stats func() stats.Engine) { m.engines.watch(name, stats) }
 
-// WatchHTTP shows the stats of an HTTP cache:
-//
-//	observer.WatchHTTP("pages", func() metrics.HTTPStats { return metrics.HTTPStats(pages.Stats()) })
-func (m *Observer) WatchHTTP(name string, stats func() HTTPStats) { m.https.watch(name, stats) }
+// WatchHTTP shows the stats of an HTTP cache: pages.Stats.
+func (m *Observer) WatchHTTP(name string, stats func() stats.HTTP) { m.https.watch(name, stats) }
 
 func localFigures() *figures[mayfly.LocalStats] {
-	local := func(kind prometheus.ValueType, name, help string, of func(mayfly.LocalStats) float64) figure[mayfly.LocalStats] {
-		return figure[mayfly.LocalStats]{prometheus.NewDesc("mayfly_local_"+name, help, []string{"local"}, nil), kind, of, ""}
-	}
-	locals := []figure[mayfly.LocalStats]{
-		local(gauge, "entries", "Copies in the local tier, dead ones included.", func(s mayfly.LocalStats) float64 { return float64(s.Entries) }),
-		local(gauge, "size_bytes", "What the copies take.", func(s mayfly.LocalStats) float64 { return float64(s.Bytes) }),
-		local(gauge, "dead_ratio", "Share of the copies that are over and still take memory.", func(s mayfly.LocalStats) float64 { return share(s.Dead, s.Entries) }),
-		local(counter, "hits_total", "Reads that found a copy.", func(s mayfly.LocalStats) float64 { return float64(s.Hits) }),
-		local(counter, "misses_total", "Reads that found none.", func(s mayfly.LocalStats) float64 { return float64(s.Misses) }),
-		local(counter, "evictions_total", "Copies that left for want of room.", func(s mayfly.LocalStats) float64 { return float64(s.Evictions) }),
-		local(counter, "expired_total", "Copies that came to their end.", func(s mayfly.LocalStats) float64 { return float64(s.Expired) }),
-		local(counter, "changes_total", "Keys heard to have changed.", func(s mayfly.LocalStats) float64 { return float64(s.Changes) }),
-		local(counter, "flushes_total", "Times that all copies were dropped, as when a link was lost.", func(s mayfly.LocalStats) float64 { return float64(s.Flushes) }),
-	}
+	f := &figures[mayfly.LocalStats]{label: "local"}
+	f.add(gauge, "mayfly_local_entries", "Copies in the local tier, dead ones included.", func(s mayfly.LocalStats) float64 { return float64(s.Entries) })
+	f.add(gauge, "mayfly_local_size_bytes", "What the copies take.", func(s mayfly.LocalStats) float64 { return float64(s.Bytes) })
+	f.add(gauge, "mayfly_local_dead_ratio", "Share of the copies that are over and still take memory.", func(s mayfly.LocalStats) float64 { return share(s.Dead, s.Entries) })
+	f.add(counter, "mayfly_local_hits_total", "Reads that found a copy.", func(s mayfly.LocalStats) float64 { return float64(s.Hits) })
+	f.add(counter, "mayfly_local_misses_total", "Reads that found none.", func(s mayfly.LocalStats) float64 { return float64(s.Misses) })
+	f.add(counter, "mayfly_local_evictions_total", "Copies that left for want of room.", func(s mayfly.LocalStats) float64 { return float64(s.Evictions) })
+	f.add(counter, "mayfly_local_expired_total", "Copies that came to their end.", func(s mayfly.LocalStats) float64 { return float64(s.Expired) })
+	f.add(counter, "mayfly_local_changes_total", "Keys heard to have changed.", func(s mayfly.LocalStats) float64 { return float64(s.Changes) })
+	f.add(counter, "mayfly_local_flushes_total", "Times that all copies were dropped, as when a link was lost.", func(s mayfly.LocalStats) float64 { return float64(s.Flushes) })
 	rung := prometheus.NewDesc("mayfly_local_coherence_rung", "1 for the way in which changes are heard now: tracking, pubsub, short_ttl, or off, when none is.", []string{"local", "rung"}, nil)
 	for _, r := range []mayfly.Rung{mayfly.Off, mayfly.ShortTTL, mayfly.PubSub, mayfly.Tracking} {
-		locals = append(locals, figure[mayfly.LocalStats]{rung, gauge, func(s mayfly.LocalStats) float64 {
+		f.all = append(f.all, figure[mayfly.LocalStats]{rung, gauge, func(s mayfly.LocalStats) float64 {
 			if s.Rung == r {
 				return 1
 			}
 			return 0
-		}, r.String()})
+		}, []string{r.String()}})
 	}
-	return &figures[mayfly.LocalStats]{all: locals}
+	return f
 }
 
-func engineFigures() *figures[EngineStats] {
-	engine := func(kind prometheus.ValueType, name, help string, of func(EngineStats) float64) figure[EngineStats] {
-		return figure[EngineStats]{prometheus.NewDesc("mayfly_engine_"+name, help, []string{"engine"}, nil), kind, of, ""}
-	}
-	return &figures[EngineStats]{all: []figure[EngineStats]{
-		engine(gauge, "keys", "Keys in the embedded engine.", func(s EngineStats) float64 { return float64(s.Keys) }),
-		engine(gauge, "expires", "Keys with a TTL.", func(s EngineStats) float64 { return float64(s.Expires) }),
-		engine(gauge, "dead_ratio", "Share of the keys with a TTL that are over and not removed yet.", func(s EngineStats) float64 { return share(s.Dead, s.Expires) }),
-		engine(counter, "expired_keys_total", "Keys removed because they were over.", func(s EngineStats) float64 { return float64(s.Expired) }),
-		engine(counter, "evicted_keys_total", "Keys removed for want of memory.", func(s EngineStats) float64 { return float64(s.Evicted) }),
-		engine(counter, "cycle_seconds_total", "Time spent on removing keys that are over.", func(s EngineStats) float64 { return s.Cycle.Seconds() }),
-		engine(counter, "commands_total", "Commands processed.", func(s EngineStats) float64 { return float64(s.Commands) }),
-		engine(counter, "hits_total", "Reads of keys that were there.", func(s EngineStats) float64 { return float64(s.Hits) }),
-		engine(counter, "misses_total", "Reads of keys that were not.", func(s EngineStats) float64 { return float64(s.Misses) }),
-	}}
+func engineFigures() *figures[stats.Engine] {
+	f := &figures[stats.Engine]{label: "engine"}
+	f.add(gauge, "mayfly_engine_keys", "Keys in the embedded engine.", func(s stats.Engine) float64 { return float64(s.Keys) })
+	f.add(gauge, "mayfly_engine_expires", "Keys with a TTL.", func(s stats.Engine) float64 { return float64(s.Expires) })
+	f.add(gauge, "mayfly_engine_dead_ratio", "Share of the keys with a TTL that are over and not removed yet.", func(s stats.Engine) float64 { return share(s.Dead, s.Expires) })
+	f.add(counter, "mayfly_engine_expired_keys_total", "Keys removed because they were over.", func(s stats.Engine) float64 { return float64(s.Expired) })
+	f.add(counter, "mayfly_engine_evicted_keys_total", "Keys removed for want of memory.", func(s stats.Engine) float64 { return float64(s.Evicted) })
+	f.add(counter, "mayfly_engine_cycle_seconds_total", "Time spent on removing keys that are over.", func(s stats.Engine) float64 { return s.Cycle.Seconds() })
+	f.add(counter, "mayfly_engine_commands_total", "Commands processed.", func(s stats.Engine) float64 { return float64(s.Commands) })
+	f.add(counter, "mayfly_engine_hits_total", "Reads of keys that were there.", func(s stats.Engine) float64 { return float64(s.Hits) })
+	f.add(counter, "mayfly_engine_misses_total", "Reads of keys that were not.", func(s stats.Engine) float64 { return float64(s.Misses) })
+	return f
 }
 
-func httpFigures() *figures[HTTPStats] {
-	outcome := prometheus.NewDesc("mayfly_http_requests_total", "Requests of an HTTP cache, by how they were answered.", []string{"cache", "outcome"}, nil)
-	by := func(name string, of func(HTTPStats) uint64) figure[HTTPStats] {
-		return figure[HTTPStats]{outcome, counter, func(s HTTPStats) float64 { return float64(of(s)) }, name}
+func httpFigures() *figures[stats.HTTP] {
+	f := &figures[stats.HTTP]{label: "cache"}
+	f.add(counter, "mayfly_http_stored_total", "Responses stored by an HTTP cache.", func(s stats.HTTP) float64 { return float64(s.Stored) })
+	requests := prometheus.NewDesc("mayfly_http_requests_total", "Requests of an HTTP cache, by how they were answered.", []string{"cache", "outcome"}, nil)
+	by := func(outcome string, of func(stats.HTTP) uint64) {
+		f.all = append(f.all, figure[stats.HTTP]{requests, counter, func(s stats.HTTP) float64 { return float64(of(s)) }, []string{outcome}})
 	}
-	return &figures[HTTPStats]{all: []figure[HTTPStats]{
-		by("hit_local", func(s HTTPStats) uint64 { return s.Local }), by("hit_redis", func(s HTTPStats) uint64 { return s.Redis }),
-		by("stale", func(s HTTPStats) uint64 { return s.Stale }), by("collapsed", func(s HTTPStats) uint64 { return s.Collapsed }),
-		by("forwarded", func(s HTTPStats) uint64 { return s.Forwarded }), by("passed", func(s HTTPStats) uint64 { return s.Passed }),
-		{prometheus.NewDesc("mayfly_http_stored_total", "Responses stored by an HTTP cache.", []string{"cache"}, nil), counter, func(s HTTPStats) float64 { return float64(s.Stored) }, ""},
-	}}
+	by("hit_local", func(s stats.HTTP) uint64 { return s.Local })
+	by("hit_redis", func(s stats.HTTP) uint64 { return s.Redis })
+	by("stale", func(s stats.HTTP) uint64 { return s.Stale })
+	by("collapsed", func(s stats.HTTP) uint64 { return s.Collapsed })
+	by("forwarded", func(s stats.HTTP) uint64 { return s.Forwarded })
+	by("passed", func(s stats.HTTP) uint64 { return s.Passed })
+	return f
 }
 
 func share(part, of int) float64 {

@@ -47,7 +47,7 @@ func running(t *testing.T) *program {
 	p.registry.MustRegister(collectors.NewGoCollector())
 	db := mayfly.Must(embedded.Open(embedded.Options{Hz: 1}))
 	p.observer = mayfly.Must(metrics.New(p.registry, metrics.Options{}))
-	p.observer.WatchEngine("main", func() metrics.EngineStats { return metrics.EngineStats(db.Stats()) })
+	p.observer.WatchEngine("main", db.Stats)
 	p.observer.ObserveAudit("main", 1000, 0)
 	rdb := redis.NewClient(p.srv.Options())
 	rdb.AddHook(p.observer.Hook("client"))
@@ -80,7 +80,7 @@ func running(t *testing.T) *program {
 	ns.Name, ns.Prefix = "calls", "calls:"
 	limiter := mayfly.Must(sliding.NewLimiter(mayfly.Namespace[string, int64]{Name: "calls", Redis: rdb, Prefix: "calls:", TTL: time.Second, Observer: p.observer}, sliding.LimiterOptions{Limit: 500}))
 	pages := mayfly.Must(httpcache.NewCache(httpcache.Options{Namespace: mayfly.Namespace[string, []byte]{Name: "pages", Redis: rdb, Prefix: "page:", TTL: time.Minute, Observer: p.observer}}))
-	p.observer.WatchHTTP("pages", func() metrics.HTTPStats { return metrics.HTTPStats(pages.Stats()) })
+	p.observer.WatchHTTP("pages", pages.Stats)
 	handler := pages.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "max-age=60")
 		fmt.Fprintln(w, "a page")

@@ -22,6 +22,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/stats"
 )
 
 // Options say how to measure. The zero value is fine.
@@ -59,8 +60,8 @@ type Observer struct {
 	audited, endless, auditedAt *prometheus.GaugeVec
 
 	locals  *figures[mayfly.LocalStats]
-	engines *figures[EngineStats]
-	https   *figures[HTTPStats]
+	engines *figures[stats.Engine]
+	https   *figures[stats.HTTP]
 
 	series sync.Map // *series by seriesKey, so that labels are not looked up again and again
 
@@ -116,12 +117,10 @@ func New(r prometheus.Registerer, o Options) (*Observer, error) {
 		if s[2] != "" {
 			labels = append(labels, s[2])
 		}
-		if kind == mayfly.Read { // local hits are read when asked for, as the same metric
-			m.sums[kind] = prometheus.NewCounterVec(prometheus.CounterOpts{Name: s[0], Help: s[1]}, labels)
-			continue
-		}
 		m.sums[kind] = prometheus.NewCounterVec(prometheus.CounterOpts{Name: s[0], Help: s[1]}, labels)
-		all = append(all, m.sums[kind])
+		if kind != mayfly.Read { // requests collects those, with the local hits
+			all = append(all, m.sums[kind])
+		}
 	}
 	for kind, s := range times {
 		labels := []string{"namespace"}
@@ -180,8 +179,11 @@ type series struct {
 // Observe counts e.
 func (m *Observer) Observe(ctx context.Context, e mayfly.Event) {
 	key := seriesKey{namespace: e.Namespace, kind: e.Kind, outcome: e.Outcome}
-	if e.Kind == mayfly.Backend {
-		key.of = kindOf(e)
+	switch {
+	case e.Kind == mayfly.Backend && e.Outcome == mayfly.TimedOut:
+		key.of = "timeout"
+	case e.Kind == mayfly.Backend:
+		key.of = errorKind(e.Err)
 	}
 	found, ok := m.series.Load(key)
 	if !ok {

@@ -155,15 +155,13 @@ func TestExemplars(t *testing.T) {
 	}
 }
 
-// The stats of others are converted, not imported: the fields are the same.
+// Whoever has stats is not imported, and needs no conversion.
 func TestStatsOfOthers(t *testing.T) {
 	db := mayfly.Must(embedded.Open(embedded.Options{}))
 	defer db.Close(context.Background())
-	var pages *httpcache.Cache
-	_ = func() metrics.HTTPStats { return metrics.HTTPStats(pages.Stats()) }
 	m, r := observer(t, metrics.Options{})
-	m.WatchEngine("main", func() metrics.EngineStats { return metrics.EngineStats(db.Stats()) })
-	m.WatchHTTP("pages", func() metrics.HTTPStats { return metrics.HTTPStats{Local: 3, Collapsed: 2} })
+	m.WatchEngine("main", db.Stats)
+	m.WatchHTTP("pages", func() httpcache.Stats { return httpcache.Stats{Local: 3, Collapsed: 2} })
 	m.WatchLocal("main", func() mayfly.LocalStats {
 		return mayfly.LocalStats{Rung: mayfly.PubSub, Entries: 4, Dead: 1, Bytes: 999, Evictions: 5}
 	})

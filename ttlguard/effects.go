@@ -33,7 +33,7 @@ func (w words) number(i int) (int64, bool) {
 	return n, err == nil && n < beyond
 }
 
-// beyond is more than the times that Redis takes, 100,000 years in milliseconds.
+// beyond is greater than any time that Redis accepts: 100,000 years in milliseconds.
 const beyond = 1 << 52
 
 // find returns where one of options stands, from i on; 0 if nowhere.
@@ -57,13 +57,9 @@ var effects = map[string]effect{
 	// Replaces the value, and the TTL with it.
 	"set": set, "setnx": func(w words, r *ruling) { r.createdWith(w.text(1), none) },
 	"setex": timed, "psetex": timed,
-	"getset": storesFirst, "mset": replacesPairs,
-	"msetnx": func(w words, r *ruling) {
-		for i := 1; i < len(w); i += 2 {
-			r.createdWith(w.text(i), none)
-		}
-	},
-	"restore": restore,
+	"getset": storesFirst, "restore": restore,
+	"mset":   every(2, func(r *ruling, key string) { r.replaced(key, none) }),
+	"msetnx": every(2, func(r *ruling, key string) { r.createdWith(key, none) }),
 
 	// *STORE: the destination is a new key, or none.
 	"sdiffstore": storesFirst, "sinterstore": storesFirst, "sunionstore": storesFirst,
@@ -126,28 +122,23 @@ func alters(w words, r *ruling)         { r.altered(w.text(1), false) }
 func mayAlter(w words, r *ruling)       { r.altered(w.text(1), true) }
 func mayAlterSecond(w words, r *ruling) { r.doubted(w.text(1)); r.altered(w.text(2), true) }
 
-// doubts are about whichever keys are named.
-func doubts(w words, r *ruling) {
-	for i := 1; i < len(w); i++ {
-		r.doubted(w.text(i))
+var (
+	doubts  = every(1, (*ruling).doubted) // of whichever keys are named
+	removes = every(1, (*ruling).removed)
+)
+
+// every does the same to every step-th word from the first after the command's name on.
+func every(step int, do func(r *ruling, key string)) effect {
+	return func(w words, r *ruling) {
+		for i := 1; i < len(w); i += step {
+			do(r, w.text(i))
+		}
 	}
 }
 
 func doubtsAll(_ words, r *ruling) {
 	for _, k := range r.keys {
 		r.doubted(k.name)
-	}
-}
-
-func replacesPairs(w words, r *ruling) {
-	for i := 1; i < len(w); i += 2 {
-		r.replaced(w.text(i), none)
-	}
-}
-
-func removes(w words, r *ruling) {
-	for i := 1; i < len(w); i++ {
-		r.removed(w.text(i))
 	}
 }
 
@@ -240,6 +231,6 @@ func limits(w words, r *ruling) {
 func scripted(w words, r *ruling) {
 	n, _ := w.number(2)
 	for i := 3; i < len(w) && i < 3+int(n); i++ {
-		r.change(w.text(i), func(state) state { return state{asBefore, maybe} })
+		r.became(w.text(i), state{asBefore, maybe})
 	}
 }

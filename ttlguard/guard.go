@@ -1,5 +1,5 @@
-// Package ttlguard finds and prevents keys without a TTL. [New] returns a hook for any go-redis client, which judges each write
-// to the keys it watches before it is sent:
+// Package ttlguard prevents keys without a TTL. [New] returns a hook for any go-redis client, which judges each write to the keys
+// it watches before it is sent:
 //
 //	guard, err := ttlguard.New(ttlguard.Options{Prefixes: []string{"cache:"}})
 //	rdb.AddHook(guard)
@@ -8,14 +8,14 @@
 // docs/ttlguard.md lists what each command does to a TTL. The guard looks at what is sent together: RPUSH followed by EXPIRE in one
 // pipeline or transaction is fine. It never changes a command.
 //
-// [Audit] finds keys without a TTL that are in Redis already, and [Fix] gives them one.
+// Package ttlaudit finds the keys without a TTL that are in Redis already.
 package ttlguard
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"path"
 	"slices"
 	"strings"
@@ -70,32 +70,26 @@ type Finding struct {
 
 func (o Options) validate() error {
 	var wrong []error
-	if len(o.Prefixes) == 0 {
-		wrong = append(wrong, errors.New("ttlguard: Options.Prefixes is empty: name what the keys begin with that must end"))
-	}
-	for i, p := range o.Prefixes {
-		if p == "" {
-			wrong = append(wrong, fmt.Errorf("ttlguard: Options.Prefixes[%d] is empty: it would be all keys; name what they begin with", i))
+	add := func(bad bool, format string, args ...any) {
+		if bad {
+			wrong = append(wrong, fmt.Errorf("ttlguard: Options."+format, args...))
 		}
+	}
+	add(len(o.Prefixes) == 0, "Prefixes is empty: name what the keys begin with that must end")
+	for i, p := range o.Prefixes {
+		add(p == "", "Prefixes[%d] is empty: it would be all keys; name what they begin with", i)
 	}
 	for i, p := range o.Exempt {
-		if _, err := path.Match(p, ""); err != nil {
-			wrong = append(wrong, fmt.Errorf("ttlguard: Options.Exempt[%d] %q: %w", i, p, err))
-		}
+		_, err := path.Match(p, "")
+		add(err != nil, "Exempt[%d] %q: %w", i, p, err)
 	}
 	for name, a := range map[string]Action{"OnNone": o.OnNone, "OnDepends": o.OnDepends} {
-		if a < Default || a > Refuse {
-			wrong = append(wrong, fmt.Errorf("ttlguard: Options.%s must be Default, Ignore, Report or Refuse, got %d", name, a))
-		}
+		add(a < Default || a > Refuse, "%s must be Default, Ignore, Report or Refuse, got %d", name, a)
 	}
-	if o.OnNone == Report && o.Report == nil {
-		wrong = append(wrong, errors.New("ttlguard: Options.OnNone is Report, and Options.Report is nil: nobody would be told"))
-	}
-	if o.OnDepends == Report && o.Report == nil {
-		wrong = append(wrong, errors.New("ttlguard: Options.OnDepends is Report, and Options.Report is nil: nobody would be told"))
-	}
-	if o.Verify && o.Report == nil {
-		wrong = append(wrong, errors.New("ttlguard: Options.Verify is set, and Options.Report is nil: nobody would be told"))
+	if o.Report == nil {
+		add(o.OnNone == Report, "OnNone is Report, and Options.Report is nil: nobody would be told")
+		add(o.OnDepends == Report, "OnDepends is Report, and Options.Report is nil: nobody would be told")
+		add(o.Verify, "Verify is set, and Options.Report is nil: nobody would be told")
 	}
 	return errors.Join(wrong...)
 }
@@ -110,19 +104,12 @@ func New(o Options) (*Guard, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	if o.OnNone == Default {
-		o.OnNone = Refuse
-	}
-	if o.OnDepends == Default {
-		o.OnDepends = Report
-	}
+	o.OnNone, o.OnDepends = cmp.Or(o.OnNone, Refuse), cmp.Or(o.OnDepends, Report)
 	return &Guard{o}, nil
 }
 
 // DialHook leaves dialling alone.
-func (g *Guard) DialHook(next redis.DialHook) redis.DialHook {
-	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
-}
+func (g *Guard) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 // ProcessHook judges single commands.
 func (g *Guard) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
@@ -130,70 +117,62 @@ func (g *Guard) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 		if !g.concerns(cmd) {
 			return next(ctx, cmd)
 		}
-		findings, doubts := g.judge([]redis.Cmder{cmd})
-		if err := g.tell(ctx, findings); err != nil {
-			cmd.SetErr(err)
+		return g.guarded(ctx, []redis.Cmder{cmd}, func(cmds []redis.Cmder) (err error) {
+			for _, cmd := range cmds {
+				err = next(ctx, cmd)
+			}
 			return err
-		}
-		err := next(ctx, cmd)
-		if len(doubts) > 0 {
-			g.verify(ctx, doubts, func(asked []redis.Cmder) {
-				for _, ask := range asked {
-					next(ctx, ask)
-				}
-			})
-		}
-		return err
+		})
 	}
 }
 
 // ProcessPipelineHook judges what is sent together.
 func (g *Guard) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		concerned := false
 		for _, cmd := range cmds {
-			concerned = concerned || g.concerns(cmd)
-		}
-		if !concerned {
-			return next(ctx, cmds)
-		}
-		findings, doubts := g.judge(cmds)
-		if err := g.tell(ctx, findings); err != nil {
-			for _, cmd := range cmds {
-				cmd.SetErr(err)
+			if g.concerns(cmd) {
+				return g.guarded(ctx, cmds, func(cmds []redis.Cmder) error { return next(ctx, cmds) })
 			}
-			return err
 		}
-		err := next(ctx, cmds)
-		if len(doubts) > 0 {
-			g.verify(ctx, doubts, func(asked []redis.Cmder) {
-				if cmds[0].Name() == "multi" { // next takes transactions, as they are sent
-					asked = slices.Concat([]redis.Cmder{redis.NewStatusCmd(ctx, "multi")}, asked, []redis.Cmder{redis.NewSliceCmd(ctx, "exec")})
-				}
-				next(ctx, asked)
-			})
+		return next(ctx, cmds)
+	}
+}
+
+// guarded sends cmds unless one of them is refused, and verifies afterwards what depends.
+func (g *Guard) guarded(ctx context.Context, cmds []redis.Cmder, send func([]redis.Cmder) error) error {
+	findings, doubts := g.judge(cmds)
+	if err := g.tell(ctx, findings); err != nil {
+		for _, cmd := range cmds {
+			cmd.SetErr(err)
 		}
 		return err
 	}
+	err := send(cmds)
+	if len(doubts) > 0 {
+		g.verify(ctx, doubts, func(asked []redis.Cmder) {
+			if cmds[0].Name() == "multi" { // the hook of a transaction takes transactions, as they are sent
+				asked = slices.Concat([]redis.Cmder{redis.NewStatusCmd(ctx, "multi")}, asked, []redis.Cmder{redis.NewSliceCmd(ctx, "exec")})
+			}
+			send(asked)
+		})
+	}
+	return err
 }
 
 // concerns reports whether cmd may write a key that is watched.
 func (g *Guard) concerns(cmd redis.Cmder) bool {
-	effect := effects[cmd.Name()]
-	if effect == nil {
+	if effects[cmd.Name()] == nil {
 		return false
 	}
 	for _, arg := range cmd.Args()[1:] { // any argument: which ones are keys takes longer to say
-		switch arg := arg.(type) {
-		case string:
-			for _, p := range g.opt.Prefixes {
+		for _, p := range g.opt.Prefixes {
+			switch arg := arg.(type) {
+			case string:
 				if strings.HasPrefix(arg, p) {
 					return true
 				}
-			}
-		case []byte:
-			for _, p := range g.opt.Prefixes {
-				if strings.HasPrefix(string(arg), p) {
+			case []byte:
+				if len(arg) >= len(p) && string(arg[:len(p)]) == p { // copies nothing
 					return true
 				}
 			}
@@ -204,17 +183,9 @@ func (g *Guard) concerns(cmd redis.Cmder) bool {
 
 // watches reports whether key must end.
 func (g *Guard) watches(key string) bool {
-	for _, e := range g.opt.Exempt {
-		if exempt, _ := path.Match(e, key); exempt {
-			return false
-		}
-	}
-	for _, p := range g.opt.Prefixes {
-		if strings.HasPrefix(key, p) {
-			return true
-		}
-	}
-	return false
+	exempt := func(pattern string) bool { is, _ := path.Match(pattern, key); return is }
+	prefixes := func(prefix string) bool { return strings.HasPrefix(key, prefix) }
+	return slices.ContainsFunc(g.opt.Prefixes, prefixes) && !slices.ContainsFunc(g.opt.Exempt, exempt)
 }
 
 // judge returns what cmds, sent together, do to the watched keys: what is to be told before, and what is to be asked after.
@@ -231,11 +202,13 @@ func (g *Guard) judge(cmds []redis.Cmder) (findings, doubts []Finding) {
 		case Depends:
 			action = g.opt.OnDepends
 		}
-		switch f.Refused = action == Refuse; {
-		case action == Refuse, action == Report && !(f.Verdict == Depends && g.opt.Verify):
-			findings = append(findings, f)
-		case action == Report:
+		f.Refused = action == Refuse
+		switch {
+		case action == Ignore:
+		case action == Report && f.Verdict == Depends && g.opt.Verify:
 			doubts = append(doubts, f)
+		default:
+			findings = append(findings, f)
 		}
 	}
 	return findings, doubts

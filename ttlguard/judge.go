@@ -116,7 +116,7 @@ const (
 
 func same(s state) state { return s }
 
-// The things that commands do to a key's TTL. Where a command may fail, or do nothing, what is worse for the key stands.
+// The things that commands do to a key's TTL. Where a command may fail or do nothing, the worse outcome for the key counts.
 
 // replaced is a key with a new value, whatever it was.
 func (r *ruling) replaced(key string, l length) {
@@ -125,15 +125,16 @@ func (r *ruling) replaced(key string, l length) {
 	})
 }
 
+// became is a key whose state says nothing of what it was.
+func (r *ruling) became(key string, s state) { r.change(key, func(state) state { return s }) }
+
 // stored is a key with a new value, or gone if there was nothing to store.
-func (r *ruling) stored(key string) {
-	r.change(key, func(state) state { return state{hasNone, maybe} })
-}
+func (r *ruling) stored(key string) { r.became(key, state{hasNone, maybe}) }
 
-func (r *ruling) removed(key string) { r.change(key, func(state) state { return state{there: gone} }) }
+func (r *ruling) removed(key string) { r.became(key, state{there: gone}) }
 
-// altered is a value that was changed, or created if there was none. A command that fails if its other arguments do not
-// please it may have done neither.
+// altered is a value that was changed, or created if there was none. With mayFail the command may have refused its other arguments, and
+// done neither.
 func (r *ruling) altered(key string, mayFail bool) {
 	r.change(key, func(s state) state {
 		to := state{s.ttl, surely}

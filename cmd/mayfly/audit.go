@@ -10,14 +10,14 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 
-	"github.com/mayflycache/mayfly/ttlguard"
+	"github.com/mayflycache/mayfly/ttlaudit"
 )
 
 // What mayfly audit exits with, beside 0, and 1 for a Redis that could not be audited at all and 2 for wrong arguments.
@@ -44,20 +44,14 @@ It exits with 3 if a part was not covered, which the report says, and with 4 if 
 type auditing struct {
 	url, resume string
 	json, yes   bool
-	options     ttlguard.AuditOptions
+	options     ttlaudit.Options
 	noSizes     bool
 	failOn      []condition
-	fixes       []ttlguard.Give
-	every       time.Duration // between lines of progress
+	fixes       []ttlaudit.Give
 }
 
 // audit is mayfly audit.
 func audit(ctx context.Context, args []string, out io.Writer) error {
-	return auditTo(ctx, args, out, os.Stderr)
-}
-
-// auditTo is audit with another place for how far it is.
-func auditTo(ctx context.Context, args []string, out, asides io.Writer) error {
 	a, err := auditFlags(args, out)
 	if err != nil {
 		return err
@@ -68,7 +62,7 @@ func auditTo(ctx context.Context, args []string, out, asides io.Writer) error {
 		return fmt.Errorf("audit: %w", err)
 	}
 	defer rdb.Close()
-	p := newProgress(asides, a.every)
+	p := newProgress(os.Stderr, 5*time.Second)
 	defer p.clear()
 	if len(a.fixes) > 0 {
 		return a.fix(ctx, rdb, out, p)
@@ -77,7 +71,7 @@ func auditTo(ctx context.Context, args []string, out, asides io.Writer) error {
 }
 
 func auditFlags(args []string, out io.Writer) (*auditing, error) {
-	a := &auditing{every: 5 * time.Second}
+	a := new(auditing)
 	o := &a.options
 	flags := newFlags("audit", aboutAudit, "redis://[user:password@]host:port[/db]")
 	flags.BoolVar(&a.json, "json", false, "write the report as JSON")
@@ -149,7 +143,7 @@ func (a *auditing) audit(ctx context.Context, rdb redis.UniversalClient, out io.
 		o.Resume = kept
 		o.Checkpoint = func(state []byte) error { return replaceFile(a.resume, state) }
 	}
-	r, err := ttlguard.Audit(ctx, rdb, o)
+	r, err := ttlaudit.Run(ctx, rdb, o)
 	p.clear()
 	if r == nil {
 		return errors.New(oneLine(err))
@@ -160,56 +154,50 @@ func (a *auditing) audit(ctx context.Context, rdb redis.UniversalClient, out io.
 			err = nil
 		}
 	}
-	looked := false
-	for _, s := range r.Servers {
-		looked = looked || s.Covered || s.Keys > 0
-	}
+	looked := slices.ContainsFunc(r.Servers, func(s ttlaudit.ServerReport) bool { return s.Covered || s.Keys > 0 })
 	if err != nil && !looked && ctx.Err() == nil {
 		return errors.New(oneLine(err))
 	}
-	if a.json {
-		e := json.NewEncoder(out)
-		e.SetIndent("", "  ")
-		err = cmp.Or(e.Encode(r), err)
-	} else {
-		err = cmp.Or(r.WriteText(out), err)
-	}
+	err = a.write(out, r, r.WriteText, err)
 	for _, c := range a.failOn {
 		if found, holds := c.holds(r); holds {
 			return exit{fmt.Errorf("audit: %s: %s", c.text, found), exitFails}
 		}
 	}
-	if err != nil {
-		return exit{errors.New("partial: " + oneLine(err)), exitPartial}
-	}
-	return nil
+	return err
 }
 
 func (a *auditing) fix(ctx context.Context, rdb redis.UniversalClient, out io.Writer, p *progress) error {
-	r, err := ttlguard.Fix(ctx, rdb, ttlguard.Plan{Give: a.fixes, Apply: a.yes, MaxRate: a.options.MaxRate, Progress: p.show})
+	r, err := ttlaudit.Fix(ctx, rdb, ttlaudit.Plan{Give: a.fixes, Apply: a.yes, MaxRate: a.options.MaxRate, Progress: p.show})
 	p.clear()
-	switch {
-	case r == nil:
+	if r == nil || err != nil && r.Keys == 0 && ctx.Err() == nil {
 		return errors.New(oneLine(err))
-	case err != nil && r.Keys == 0 && ctx.Err() == nil:
-		return errors.New(oneLine(err))
-	case a.json:
-		e := json.NewEncoder(out)
-		e.SetIndent("", "  ")
-		err = cmp.Or(e.Encode(r), err)
-	default:
+	}
+	return a.write(out, r, func(out io.Writer) error {
+		did := "would be given"
+		if r.Applied {
+			did = "were given"
+		}
 		for i, g := range r.Gives {
-			did := "would be given a TTL of"
-			if r.Applied {
-				did = "were given a TTL of"
-			}
-			fmt.Fprintf(out, "%s: of %d keys %d %s about %v, %d were left alone\n", g.Pattern, g.Matched, g.Given, did, a.fixes[i].TTL, g.Had)
+			fmt.Fprintf(out, "%s: of %d keys %d %s a TTL of about %v, %d were left alone\n", g.Pattern, g.Matched, g.Given, did, a.fixes[i].TTL, g.Had)
 		}
 		if !r.Applied {
 			fmt.Fprintln(out, "nothing was written: --yes writes")
 		}
+		return nil
+	}, err)
+}
+
+// write writes a report as JSON, or as text. Its error says also what ended the audit or the fix early: that much is reported.
+func (a *auditing) write(out io.Writer, report any, text func(io.Writer) error, early error) (err error) {
+	if a.json {
+		e := json.NewEncoder(out)
+		e.SetIndent("", "  ")
+		err = e.Encode(report)
+	} else {
+		err = text(out)
 	}
-	if err != nil {
+	if err = cmp.Or(err, early); err != nil {
 		return exit{errors.New("partial: " + oneLine(err)), exitPartial}
 	}
 	return nil
@@ -220,58 +208,32 @@ const patience = 10 * time.Second
 
 // connect returns a client of the server at url, or of the cluster that it is a node of.
 func connect(ctx context.Context, url string) (redis.UniversalClient, error) {
-	o, err := redis.ParseURL(url)
-	if err != nil { // which may show the password
-		return nil, fmt.Errorf("the URL cannot be used: %s; it must be like redis://user:password@host:6379/0 (%w)", withoutURL(err), errUsage)
+	o, err := parseURL("the URL", url)
+	if err != nil {
+		return nil, err
 	}
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = cmp.Or(o.DialTimeout, patience/2), cmp.Or(o.ReadTimeout, patience), cmp.Or(o.WriteTimeout, patience)
-	o.DialerRetries, o.MaxRetries, o.ContextTimeoutEnabled = 1, cmp.Or(o.MaxRetries, 1), true
-	o.DisableIdentity, o.MaintNotificationsConfig = true, noNotifications // a user may not be allowed to
+	o.DialerRetries, o.MaxRetries = 1, cmp.Or(o.MaxRetries, 1)
+	o.DisableIdentity = true // a user may not be allowed to
 	rdb := redis.NewClient(o)
-	hello, err := rdb.Do(ctx, "HELLO").Result() // any user may, once it is known
-	if err != nil {
+	hello := redis.NewMapStringInterfaceCmd(ctx, "HELLO") // any user may, once it is known
+	if err := rdb.Process(ctx, hello); err != nil {
 		rdb.Close()
 		return nil, fmt.Errorf("%s: %w", o.Addr, err)
 	}
-	if mode(hello) != "cluster" {
+	if hello.Val()["mode"] != "cluster" {
 		return rdb, nil
 	}
 	rdb.Close()
 	return redis.NewClusterClient(&redis.ClusterOptions{
 		Addrs: []string{o.Addr}, Protocol: o.Protocol, Username: o.Username, Password: o.Password, TLSConfig: o.TLSConfig,
 		DialTimeout: o.DialTimeout, ReadTimeout: o.ReadTimeout, WriteTimeout: o.WriteTimeout,
-		DialerRetries: 1, MaxRetries: 1, MaxRedirects: 1, ContextTimeoutEnabled: true, DisableIdentity: true, MaintNotificationsConfig: noNotifications,
+		DialerRetries: 1, MaxRetries: 1, MaxRedirects: 1, ContextTimeoutEnabled: true, DisableIdentity: true, MaintNotificationsConfig: o.MaintNotificationsConfig,
 	}), nil
 }
 
-var noNotifications = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
-
-// mode is what a server says that it is.
-func mode(hello any) string {
-	switch hello := hello.(type) {
-	case map[any]any:
-		return fmt.Sprint(hello["mode"])
-	case []any:
-		for i := 0; i+1 < len(hello); i += 2 {
-			if hello[i] == "mode" {
-				return fmt.Sprint(hello[i+1])
-			}
-		}
-	}
-	return ""
-}
-
-// withoutURL is what is wrong with a URL, without the URL, which may have a password in it.
-func withoutURL(err error) string {
-	text := err.Error()
-	if i := strings.LastIndex(text, `": `); strings.HasPrefix(text, "parse ") && i >= 0 {
-		return text[i+3:]
-	}
-	return text
-}
-
 func oneLine(err error) string {
-	text := strings.ReplaceAll(err.Error(), "ttlguard: ", "")
+	text := strings.ReplaceAll(err.Error(), "ttlaudit: ", "")
 	return strings.ReplaceAll(text, "\n", "; ")
 }
 
@@ -283,7 +245,7 @@ func (silent) Printf(context.Context, string, ...any) {}
 // condition is one of --fail-on.
 type condition struct {
 	text    string
-	of      func(*ttlguard.AuditReport) int64
+	of      func(*ttlaudit.Report) int64
 	share   bool // in percent of all keys
 	orEqual bool
 	bound   float64
@@ -291,15 +253,10 @@ type condition struct {
 
 var (
 	conditionForm = regexp.MustCompile(`^\s*([a-z-]+)\s*(>=?)\s*([0-9.]+)\s*(%?)\s*$`)
-	figures       = map[string]func(*ttlguard.AuditReport) int64{
-		"no-ttl":   func(r *ttlguard.AuditReport) int64 { return r.NoTTL },
-		"too-long": func(r *ttlguard.AuditReport) int64 { return r.TooLong },
-		"no-ttl-bytes": func(r *ttlguard.AuditReport) int64 {
-			if r.NoTTLBytes == nil {
-				return 0
-			}
-			return r.NoTTLBytes.Value
-		},
+	figures       = map[string]func(*ttlaudit.Report) int64{
+		"no-ttl":       func(r *ttlaudit.Report) int64 { return r.NoTTL },
+		"too-long":     func(r *ttlaudit.Report) int64 { return r.TooLong },
+		"no-ttl-bytes": func(r *ttlaudit.Report) int64 { return cmp.Or(r.NoTTLBytes, new(ttlaudit.Estimate)).Value },
 	}
 )
 
@@ -316,7 +273,7 @@ func parseCondition(text string) (condition, error) {
 }
 
 // holds reports whether the condition holds, and what was found.
-func (c condition) holds(r *ttlguard.AuditReport) (found string, holds bool) {
+func (c condition) holds(r *ttlaudit.Report) (found string, holds bool) {
 	n := float64(c.of(r))
 	found = strconv.FormatFloat(n, 'f', -1, 64)
 	if c.share {
@@ -326,7 +283,7 @@ func (c condition) holds(r *ttlguard.AuditReport) (found string, holds bool) {
 	return "it is " + found, n > c.bound || c.orEqual && n == c.bound
 }
 
-func parseGive(text string) (g ttlguard.Give, err error) {
+func parseGive(text string) (g ttlaudit.Give, err error) {
 	i := strings.LastIndexByte(text, '=')
 	if i < 1 {
 		return g, errors.New("it takes pattern=ttl, such as 'cache:user:*=1h'")
@@ -335,7 +292,7 @@ func parseGive(text string) (g ttlguard.Give, err error) {
 	if g.TTL, err = time.ParseDuration(text[i+1:]); err != nil {
 		return g, fmt.Errorf("%q is no TTL, such as 1h30m", text[i+1:])
 	}
-	return g, ttlguard.Plan{Give: []ttlguard.Give{g}}.Validate()
+	return g, ttlaudit.Plan{Give: []ttlaudit.Give{g}}.Validate()
 }
 
 // replaceFile writes data to name, or leaves what was there.

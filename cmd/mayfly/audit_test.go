@@ -14,7 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly/internal/testkit/realredis"
-	"github.com/mayflycache/mayfly/ttlguard"
+	"github.com/mayflycache/mayfly/ttlaudit"
 )
 
 // audited is a server to audit, with 30 keys without TTL among 130, and its URL.
@@ -233,8 +233,8 @@ func TestProgressOnATerminal(t *testing.T) {
 	var b bytes.Buffer
 	p := newProgress(&b, time.Second)
 	p.terminal, p.every = true, 0
-	p.show(ttlguard.Progress{Servers: 3, Done: 1, Keys: 100, Of: 1000, Took: time.Second})
-	p.show(ttlguard.Progress{Servers: 3, Done: 1, Keys: 500, NoTTL: 7, Of: 1000, Took: 2 * time.Second})
+	p.show(ttlaudit.Progress{Servers: 3, Done: 1, Keys: 100, Of: 1000, Took: time.Second})
+	p.show(ttlaudit.Progress{Servers: 3, Done: 1, Keys: 500, NoTTL: 7, Of: 1000, Took: 2 * time.Second})
 	want := "\r\033[K" + strings.Repeat("█", 12) + strings.Repeat("░", 12) + " 50 %, 500 keys, 7 without TTL, server 2 of 3, 400 keys/s, 1s left"
 	if !strings.HasSuffix(b.String(), want) {
 		t.Errorf("%q", b.String())

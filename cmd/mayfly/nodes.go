@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"strconv"
 	"sync"
@@ -39,7 +38,9 @@ func open(addr string, masters int, o engine.Options) (*nodes, error) {
 		n.servers = append(n.servers, s)
 		l, err := listen(addr, i)
 		if err != nil {
-			n.unlisten()
+			for _, l := range n.listeners {
+				l.Close()
+			}
 			return nil, err
 		}
 		n.listeners = append(n.listeners, l)
@@ -102,12 +103,6 @@ func (n *nodes) close(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (n *nodes) unlisten() {
-	for _, l := range n.listeners {
-		l.Close()
-	}
-}
-
 func (n *nodes) broadcast(from int, m engine.Message) {
 	for i, s := range n.servers {
 		if i != from {
@@ -132,7 +127,7 @@ func (c *count) Set(text string) error {
 	}
 	n, err := strconv.Atoi(text)
 	if err != nil || n < 1 || n > 1000 {
-		return fmt.Errorf("it takes a number between 1 and 1000")
+		return errors.New("it takes a number between 1 and 1000")
 	}
 	c.n = n
 	return nil

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mayflycache/mayfly/ttlguard"
+	"github.com/mayflycache/mayfly/ttlaudit"
 )
 
 // progress tells how far an audit has come: on a terminal by one line that changes, elsewhere by a line now and then.
@@ -16,7 +16,7 @@ type progress struct {
 	terminal bool
 	every    time.Duration
 	shown    time.Time
-	first    ttlguard.Progress // when it was told first: rates are since then
+	first    ttlaudit.Progress // when it was told first: rates are since then
 	began    bool
 }
 
@@ -38,7 +38,7 @@ func isTerminal(w io.Writer) bool {
 }
 
 // show tells of p, if it is time.
-func (p *progress) show(now ttlguard.Progress) {
+func (p *progress) show(now ttlaudit.Progress) {
 	if !p.began {
 		p.first, p.began = now, true
 	}
@@ -55,7 +55,7 @@ func (p *progress) show(now ttlguard.Progress) {
 }
 
 // line is what is shown: a bar, if it is known how many keys there are, how many were looked at, how fast, for how long yet.
-func (p *progress) line(now ttlguard.Progress) string {
+func (p *progress) line(now ttlaudit.Progress) string {
 	rate := 0.0
 	if took := now.Took - p.first.Took; took > 0 {
 		rate = float64(now.Keys-p.first.Keys) / took.Seconds()

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -45,12 +46,10 @@ func (r *reached) open(ctx context.Context) error {
 		r.db, r.options = db, &o
 		return nil
 	}
-	o, err := redis.ParseURL(r.url)
+	o, err := parseURL("--redis", r.url)
 	if err != nil {
-		return fmt.Errorf("--redis cannot be used: %s; it must be like redis://user:password@host:6379/0 (%w)", withoutURL(err), errUsage)
+		return err
 	}
-	o.ContextTimeoutEnabled = true
-	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled}
 	r.options = o
 	rdb := r.client(1)
 	defer rdb.Close()
@@ -78,6 +77,22 @@ func (r *reached) open(ctx context.Context) error {
 	return nil
 }
 
+// parseURL returns the options of a client for url, which the command line gave as name. Its error does not show the URL, which may have a
+// password in it.
+func parseURL(name, url string) (*redis.Options, error) {
+	o, err := redis.ParseURL(url)
+	if err != nil {
+		why := err.Error()
+		if i := strings.LastIndex(why, `": `); strings.HasPrefix(why, "parse ") && i >= 0 {
+			why = why[i+3:]
+		}
+		return nil, fmt.Errorf("%s cannot be used: %s; it must be like redis://user:password@host:6379/0 (%w)", name, why, errUsage)
+	}
+	o.ContextTimeoutEnabled = true
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled} // a user may not be allowed to
+	return o, nil
+}
+
 // client returns a client of its own, with so many connections.
 func (r *reached) client(connections int) *redis.Client {
 	o := *r.options
@@ -90,7 +105,7 @@ func (r *reached) metrics() (*metrics.Observer, http.Handler, error) {
 	registry := prometheus.NewRegistry()
 	observer, err := metrics.New(registry, metrics.Options{})
 	if err == nil && r.db != nil {
-		observer.WatchEngine("demo", func() metrics.EngineStats { return metrics.EngineStats(r.db.Stats()) })
+		observer.WatchEngine("demo", r.db.Stats)
 	}
 	return observer, promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), err
 }

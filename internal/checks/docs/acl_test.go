@@ -21,7 +21,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/testkit/realredis"
 	"github.com/mayflycache/mayfly/navsession"
 	"github.com/mayflycache/mayfly/sliding"
-	"github.com/mayflycache/mayfly/ttlguard"
+	"github.com/mayflycache/mayfly/ttlaudit"
 )
 
 // The rules of docs/operations.md are what each package needs, all of it and no more: as a user who has them everything works and
@@ -169,7 +169,7 @@ var uses = map[string]use{
 	"fields": useFieldttl,
 	"pages":  usePages,
 	"audit": func(ctx context.Context, rdb redis.UniversalClient, _ scene) error {
-		r, err := ttlguard.Audit(ctx, rdb, ttlguard.AuditOptions{})
+		r, err := ttlaudit.Run(ctx, rdb, ttlaudit.Options{})
 		if err == nil && !r.Complete {
 			return fmt.Errorf("%+v", r)
 		}

@@ -41,6 +41,7 @@ var rooms = map[string]room{
 	// The kernel: both halves stand on it.
 	"internal/expiry":   {never: append([]string{"sync", "sync/atomic"}, pure...)},
 	"internal/hashslot": {never: pure},
+	"internal/stats":    {never: pure},
 
 	// The client half: may know go-redis, never the engine.
 	"internal/client/keyform":    {never: pure},
@@ -70,7 +71,7 @@ var rooms = map[string]room{
 		"internal/client/flight", "internal/client/background", "internal/client/redelete", "internal/client/recently", "internal/client/events", "internal/client/localview", "internal/client/localsync", "github.com/klauspost/compress", goredis}},
 
 	// The composition.
-	"httpcache": {may: []string{"", "internal/rfc9111", "internal/client/lease", "internal/client/nodes", "internal/client/record", "internal/client/flight", "internal/client/background", "internal/client/redelete", "internal/client/recently", "internal/client/events", "internal/client/localview",
+	"httpcache": {may: []string{"", "internal/stats", "internal/rfc9111", "internal/client/lease", "internal/client/nodes", "internal/client/record", "internal/client/flight", "internal/client/background", "internal/client/redelete", "internal/client/recently", "internal/client/events", "internal/client/localview",
 		"internal/client/localsync", goredis}},
 
 	// The engine half: never knows go-redis, nor any pattern.
@@ -84,13 +85,14 @@ var rooms = map[string]room{
 
 	// The doors: the engine half, reachable as RESP.
 	"redistest": {may: []string{"internal/redis/engine", "internal/redis/server", "internal/redis/resp", "internal/hashslot", goredis}},
-	"embedded":  {may: []string{"internal/redis/engine", "internal/redis/server", "internal/redis/resp", goredis}},
-	"cmd/mayfly": {may: []string{"", "cacheaside", "jitter", "embedded", "ttlguard", "internal/redis/engine", "internal/redis/server",
+	"embedded":  {may: []string{"internal/stats", "internal/redis/engine", "internal/redis/server", "internal/redis/resp", goredis}},
+	"cmd/mayfly": {may: []string{"", "cacheaside", "jitter", "embedded", "ttlaudit", "internal/redis/engine", "internal/redis/server",
 		"internal/demo/strategy", "internal/demo/lab", "internal/demo/panel", "internal/demo/shop", "internal/demo/dashboard", "metrics", "github.com/prometheus/client_golang", goredis}},
 
 	// Operations: see it, enforce it.
-	"metrics":  {may: []string{"", goredis, "github.com/prometheus/client_golang"}},
-	"ttlguard": {may: []string{"jitter", goredis}},
+	"metrics":  {may: []string{"", "internal/stats", goredis, "github.com/prometheus/client_golang"}},
+	"ttlguard": {may: []string{goredis}},
+	"ttlaudit": {may: []string{"jitter", goredis}},
 
 	// What the command shows: ways to keep a value, compared.
 	"internal/demo/strategy": {may: []string{"", "cacheaside", "jitter", "earlyrefresh", goredis}},

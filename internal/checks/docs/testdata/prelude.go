@@ -34,6 +34,7 @@ import (
 	"github.com/mayflycache/mayfly/navsession"
 	"github.com/mayflycache/mayfly/redistest"
 	"github.com/mayflycache/mayfly/sliding"
+	"github.com/mayflycache/mayfly/ttlaudit"
 	"github.com/mayflycache/mayfly/ttlguard"
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/redis/go-redis/v9"

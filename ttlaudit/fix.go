@@ -1,9 +1,11 @@
-package ttlguard
+package ttlaudit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -20,7 +22,7 @@ type Plan struct {
 	// Apply writes. Without it Fix is a dry run, which counts what would be written.
 	Apply bool
 
-	// MaxRate is how many keys a second are looked at, as in [AuditOptions].
+	// MaxRate is how many keys a second are looked at, as in [Options].
 	MaxRate int
 
 	// Progress is told after each page, by Fix's goroutine. Nil costs nothing.
@@ -39,27 +41,26 @@ type Give struct {
 	Jitter *jitter.Spread
 }
 
+func (g Give) jitter() *jitter.Spread { return cmp.Or(g.Jitter, &jitter.Default) }
+
 // Validate returns an error that names what is wrong with the plan.
 func (p Plan) Validate() error {
 	var wrong []error
 	if len(p.Give) == 0 {
-		wrong = append(wrong, errors.New("ttlguard: Plan.Give is empty: name the patterns and their TTLs"))
+		wrong = append(wrong, errors.New("ttlaudit: Plan.Give is empty: name the patterns and their TTLs"))
 	}
 	for i, g := range p.Give {
 		add := func(bad bool, format string, args ...any) {
 			if bad {
-				wrong = append(wrong, fmt.Errorf("ttlguard: Plan.Give[%d]."+format, append([]any{i}, args...)...))
+				wrong = append(wrong, fmt.Errorf("ttlaudit: Plan.Give[%d]."+format, append([]any{i}, args...)...))
 			}
 		}
 		add(strings.Trim(g.Pattern, "*"+separators) == "", "Pattern %q would be about any key: begin it with what the keys begin with", g.Pattern)
 		add(strings.Contains(strings.TrimSuffix(g.Pattern, "**"), "**"), "Pattern %q has ** before its end", g.Pattern)
 		add(g.TTL < time.Second, "TTL must be at least 1s, got %v", g.TTL)
 		add(g.TTL > 100*365*24*time.Hour, "TTL must be at most 100 years, got %v", g.TTL)
-		if g.Jitter != nil {
-			if err := g.Jitter.Validate(); err != nil {
-				add(true, "%v", err)
-			}
-		}
+		err := g.jitter().Validate()
+		add(err != nil, "%v", err)
 	}
 	return errors.Join(wrong...)
 }
@@ -89,7 +90,7 @@ func Fix(ctx context.Context, rdb redis.UniversalClient, p Plan) (*FixReport, er
 	}
 	all, err := nodes(ctx, rdb)
 	if err != nil {
-		return nil, fmt.Errorf("ttlguard: fix: %w", err)
+		return nil, fmt.Errorf("ttlaudit: fix: %w", err)
 	}
 	r := &FixReport{Applied: p.Apply, Complete: true}
 	for _, g := range p.Give {
@@ -101,7 +102,7 @@ func Fix(ctx context.Context, rdb redis.UniversalClient, p Plan) (*FixReport, er
 		f.done = i
 		if err := f.server(ctx, n); err != nil {
 			r.Complete = false
-			errs = append(errs, fmt.Errorf("ttlguard: fix of %s: %w", n.addr, err))
+			errs = append(errs, fmt.Errorf("ttlaudit: fix of %s: %w", n.addr, err))
 			if ctx.Err() != nil {
 				break
 			}
@@ -119,89 +120,63 @@ type fixing struct {
 	of            int64
 }
 
-func (f *fixing) server(ctx context.Context, n node) error {
-	_, keys, err := n.greet(ctx)
-	if err != nil {
-		return err
+func (f *fixing) server(ctx context.Context, n *node) error {
+	n.greet(ctx)
+	if n.unreached != nil {
+		return n.unreached
 	}
-	f.of += max(keys, 0)
-	defer f.walker.leave()
-	for cursor := uint64(0); ; {
-		keys, next, err := f.walker.page(ctx, n, cursor)
+	f.of += max(n.keys, 0)
+	for page, err := range f.walker.pages(ctx, n, 0) {
 		if err != nil {
 			return err
 		}
-		if err := f.give(ctx, n, keys); err != nil {
+		if err := f.give(ctx, n, page.keys); err != nil {
 			return err
 		}
-		f.report.Keys += int64(len(keys))
+		f.report.Keys += int64(len(page.keys))
 		if f.plan.Progress != nil {
 			f.plan.Progress(Progress{Server: n.addr, Servers: f.servers, Done: f.done, Keys: f.report.Keys, Of: f.of, Took: time.Since(f.begun)})
 		}
-		if cursor = next; cursor == 0 {
-			return nil
-		}
 	}
+	return nil
 }
 
 // give does what the plan says with the keys of a page.
-func (f *fixing) give(ctx context.Context, n node, keys []string) error {
-	type asked struct {
-		count *GiveCount
-		cmd   redis.Cmder
-	}
-	var all []asked
+func (f *fixing) give(ctx context.Context, n *node, keys []string) error {
+	var counts []*GiveCount // by command
 	pipe := n.rdb.Pipeline()
 	for _, key := range keys {
-		for i, g := range f.plan.Give {
-			if !fits(g.Pattern, key) {
-				continue
-			}
-			if f.plan.Apply {
-				all = append(all, asked{&f.report.Gives[i], pipe.Do(ctx, "PEXPIRE", key, g.ttl().Milliseconds(), "NX")})
-			} else {
-				all = append(all, asked{&f.report.Gives[i], pipe.PTTL(ctx, key)})
-			}
-			break
-		}
-	}
-	if len(all) == 0 {
-		return nil
-	}
-	pipe.Exec(ctx) // each has its own error
-	var wrong error
-	for _, a := range all {
-		if err := serious(map[bool]string{true: "PEXPIRE", false: "PTTL"}[f.plan.Apply], a.cmd); err != nil {
-			wrong = err
+		i := slices.IndexFunc(f.plan.Give, func(g Give) bool { return fits(g.Pattern, key) })
+		if i < 0 {
 			continue
 		}
-		a.count.Matched++
-		if gave(a.cmd) {
-			a.count.Given++
+		counts = append(counts, &f.report.Gives[i])
+		if f.plan.Apply {
+			g := f.plan.Give[i]
+			pipe.Do(ctx, "PEXPIRE", key, g.jitter().TTL(g.TTL).Milliseconds(), "NX")
 		} else {
-			a.count.Had++
+			pipe.Do(ctx, "PTTL", key)
+		}
+	}
+	given := int64(-1) // what PTTL says of a key that would be given a TTL
+	if f.plan.Apply {
+		given = 1 // what PEXPIRE says of a key that was given one
+	}
+	var wrong error
+	cmds, _ := pipe.Exec(ctx) // each has its own error
+	for i, cmd := range cmds {
+		if serious(cmd) {
+			wrong = explain(cmd)
+			continue
+		}
+		counts[i].Matched++
+		if n, _ := cmd.(*redis.Cmd).Int64(); n == given {
+			counts[i].Given++
+		} else {
+			counts[i].Had++
 		}
 	}
 	return wrong
-}
-
-// gave reports whether a key was given a TTL, or would be.
-func gave(cmd redis.Cmder) bool {
-	switch cmd := cmd.(type) {
-	case *redis.Cmd:
-		n, _ := cmd.Int64()
-		return n == 1
-	case *redis.DurationCmd:
-		return cmd.Err() == nil && cmd.Val() == -1
-	}
-	return false
-}
-
-func (g Give) ttl() time.Duration {
-	if g.Jitter == nil {
-		return jitter.Default.TTL(g.TTL)
-	}
-	return g.Jitter.TTL(g.TTL)
 }
 
 // fits reports whether key is one of pattern's.

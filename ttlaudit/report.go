@@ -1,18 +1,19 @@
-package ttlguard
+package ttlaudit
 
 import (
+	"cmp"
 	"encoding/json"
 	"slices"
 	"strings"
 	"time"
 )
 
-// AuditReport is what an audit found. As JSON its names are stable; [AuditReport.WriteText] is for people.
-type AuditReport struct {
+// Report is what an audit found. As JSON its names are stable; [Report.WriteText] is for people.
+type Report struct {
 	Began time.Time     `json:"began"`
 	Took  time.Duration `json:"-"` // took_seconds
 
-	// Complete is that every server was walked to its end, or to its share of AuditOptions.Keys.
+	// Complete is that every server was walked to its end, or to its share of Options.Keys.
 	Complete bool           `json:"complete"`
 	Servers  []ServerReport `json:"servers"`
 
@@ -53,7 +54,7 @@ type ServerReport struct {
 	Addr    string `json:"addr"`
 	Keys    int64  `json:"keys"`            // looked at
 	Of      int64  `json:"of"`              // there were at the beginning; 0: not known
-	Covered bool   `json:"covered"`         // to its end, or its share of AuditOptions.Keys
+	Covered bool   `json:"covered"`         // to its end, or its share of Options.Keys
 	Error   string `json:"error,omitempty"` // why not
 }
 
@@ -93,8 +94,8 @@ type Hashes struct {
 }
 
 // MarshalJSON writes durations as seconds.
-func (r AuditReport) MarshalJSON() ([]byte, error) {
-	type plain AuditReport
+func (r Report) MarshalJSON() ([]byte, error) {
+	type plain Report
 	return json.Marshal(struct {
 		plain
 		Took    float64 `json:"took_seconds"`
@@ -112,39 +113,29 @@ func (t TTLs) MarshalJSON() ([]byte, error) {
 }
 
 // report draws up what was counted.
-func (a *audit) report() *AuditReport {
-	r := &AuditReport{
-		Began: a.Began, Took: a.took(), Complete: true, Match: a.opt.Match, Longest: a.opt.TooLong,
-		Keys: a.Keys, NoTTL: a.NoTTL, TooLong: a.TooLong, Vanished: a.Vanished, Moved: a.Moved,
-		Patterns: []Pattern{}, Types: a.Types, Largest: slices.Clone(a.Largest), Hashes: a.Hashes,
-	}
+func (a *audit) report() *Report {
+	r := a.Report
+	r.Took, r.Complete, r.Patterns = a.took(), true, []Pattern{}
 	var of int64
 	partly := false
 	for _, s := range a.Servers {
-		covered := s.Done && s.Error == ""
-		r.Servers = append(r.Servers, ServerReport{s.Addr, s.Keys, s.Of, covered, s.Error})
-		r.Complete = r.Complete && covered
+		s.Covered = s.Done && s.Error == ""
+		r.Servers = append(r.Servers, s.ServerReport)
+		r.Complete = r.Complete && s.Covered
 		of += max(s.Of, s.Keys)
 		partly = partly || s.Quota > 0
 	}
 	if partly {
 		r.Estimated = &Totals{of, proportion(a.NoTTL, a.Keys, of), proportion(a.TooLong, a.Keys, of)}
 	}
-	for i, n := range a.TTLs {
-		t := TTLs{Keys: n}
-		if i < len(bounds) {
-			t.UpTo = bounds[i]
-		}
-		r.TTLs = append(r.TTLs, t)
-	}
-	a.patterns(r)
-	return r
+	a.patterns(&r)
+	return &r
 }
 
 // patterns adds the patterns, and the sizes of all.
-func (a *audit) patterns(r *AuditReport) {
+func (a *audit) patterns(r *Report) {
 	var sum, variance, endless, endlessVariance float64
-	a.Forest.each(func(name string, t *tally) {
+	a.Forest.Root.each("", func(name string, t *tally) {
 		if t.Keys == 0 {
 			return
 		}
@@ -161,12 +152,6 @@ func (a *audit) patterns(r *AuditReport) {
 		r.Bytes, r.NoTTLBytes = normal(sum, variance), normal(endless, endlessVariance)
 	}
 	slices.SortFunc(r.Patterns, func(p, q Pattern) int {
-		if p.NoTTL != q.NoTTL {
-			return int(q.NoTTL - p.NoTTL)
-		}
-		if p.Keys != q.Keys {
-			return int(q.Keys - p.Keys)
-		}
-		return strings.Compare(p.Name, q.Name)
+		return cmp.Or(cmp.Compare(q.NoTTL, p.NoTTL), cmp.Compare(q.Keys, p.Keys), strings.Compare(p.Name, q.Name))
 	})
 }

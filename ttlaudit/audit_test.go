@@ -1,4 +1,4 @@
-package ttlguard_test
+package ttlaudit_test
 
 import (
 	"bytes"
@@ -18,7 +18,7 @@ import (
 
 	"github.com/mayflycache/mayfly/internal/testkit/backends"
 	"github.com/mayflycache/mayfly/redistest"
-	"github.com/mayflycache/mayfly/ttlguard"
+	"github.com/mayflycache/mayfly/ttlaudit"
 )
 
 // fill writes keys of known patterns: so many users with a TTL of an hour, every third without, sessions, and a few others.
@@ -61,7 +61,7 @@ func filled(users int) map[string][3]int64 {
 	return all
 }
 
-func counted(r *ttlguard.AuditReport) map[string][3]int64 {
+func counted(r *ttlaudit.Report) map[string][3]int64 {
 	all := map[string][3]int64{}
 	for _, p := range r.Patterns {
 		all[p.Name] = [3]int64{p.Keys, p.NoTTL, p.TooLong}
@@ -73,7 +73,7 @@ func TestTotalsAreExact(t *testing.T) {
 	backends.Each(t, func(t *testing.T, rdb redis.UniversalClient) {
 		const users = 5000
 		fill(t, rdb, users)
-		r, err := ttlguard.Audit(t.Context(), rdb, ttlguard.AuditOptions{MaxRate: -1})
+		r, err := ttlaudit.Run(t.Context(), rdb, ttlaudit.Options{MaxRate: -1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -108,10 +108,10 @@ func TestTotalsAreExact(t *testing.T) {
 		if err != nil || p.Example != "cache:user:0" || p.NoTTLBytes.Low > truth+slack || p.NoTTLBytes.High < truth-slack {
 			t.Errorf("%+v, %+v, not %d; %v", p, p.NoTTLBytes, truth, err)
 		}
-		if len(r.Largest) != 10 || !slices.IsSortedFunc(r.Largest, func(a, b ttlguard.LargeKey) int { return int(b.Bytes - a.Bytes) }) {
+		if len(r.Largest) != 10 || !slices.IsSortedFunc(r.Largest, func(a, b ttlaudit.LargeKey) int { return int(b.Bytes - a.Bytes) }) {
 			t.Errorf("%v", r.Largest)
 		}
-		r, err = ttlguard.Audit(t.Context(), rdb, ttlguard.AuditOptions{MaxRate: -1, Match: "session:*", Sizes: -1})
+		r, err = ttlaudit.Run(t.Context(), rdb, ttlaudit.Options{MaxRate: -1, Match: "session:*", Sizes: -1})
 		if err != nil || r.Keys != 40 || r.Bytes != nil {
 			t.Errorf("with Match: %+v, %v", r, err)
 		}
@@ -147,7 +147,7 @@ func TestKeysVanishBetweenScanAndPTTL(t *testing.T) {
 		keys, _ := cmd.Val()
 		srv.Client().Del(t.Context(), keys[:len(keys)/2]...)
 	}})
-	r, err := ttlguard.Audit(t.Context(), rdb, ttlguard.AuditOptions{MaxRate: -1})
+	r, err := ttlaudit.Run(t.Context(), rdb, ttlaudit.Options{MaxRate: -1})
 	if err != nil || r.Vanished < 400 || r.Keys+r.Vanished != 1047 || !r.Complete {
 		t.Errorf("%d keys, %d vanished, %v", r.Keys, r.Vanished, err)
 	}
@@ -168,14 +168,14 @@ func TestKeysComeTwice(t *testing.T) {
 		cmd.SetVal(slices.Concat(keys, before), next)
 		before = slices.Clone(keys)
 	}})
-	r, err := ttlguard.Audit(t.Context(), rdb, ttlguard.AuditOptions{MaxRate: -1})
+	r, err := ttlaudit.Run(t.Context(), rdb, ttlaudit.Options{MaxRate: -1})
 	if err != nil || !maps.Equal(counted(r), filled(5000)) {
 		t.Errorf("%v, %v", counted(r), err)
 	}
 }
 
 // without times, for comparison
-func timeless(r *ttlguard.AuditReport) ttlguard.AuditReport {
+func timeless(r *ttlaudit.Report) ttlaudit.Report {
 	s := *r
 	s.Began, s.Took = time.Time{}, 0
 	return s
@@ -186,19 +186,19 @@ func TestResumed(t *testing.T) {
 		t.Run(b.Name, func(t *testing.T) {
 			rdb := b.Open(t)
 			fill(t, rdb, 8000)
-			once, err := ttlguard.Audit(t.Context(), rdb, ttlguard.AuditOptions{MaxRate: -1})
+			once, err := ttlaudit.Run(t.Context(), rdb, ttlaudit.Options{MaxRate: -1})
 			if err != nil {
 				t.Fatal(err)
 			}
 			var state []byte
-			var r *ttlguard.AuditReport
+			var r *ttlaudit.Report
 			parts := 0
 			for pages := 0; ; parts++ {
 				ctx, cancel := context.WithCancel(t.Context())
-				r, err = ttlguard.Audit(ctx, rdb, ttlguard.AuditOptions{
+				r, err = ttlaudit.Run(ctx, rdb, ttlaudit.Options{
 					MaxRate: -1, Resume: state,
 					Checkpoint: func(s []byte) error { state = s; return nil },
-					Progress: func(ttlguard.Progress) {
+					Progress: func(ttlaudit.Progress) {
 						if pages++; pages%3 == 0 {
 							cancel()
 						}
@@ -230,7 +230,7 @@ func TestWhatCannotBeResumed(t *testing.T) {
 	var state []byte
 	ctx, cancel := context.WithCancel(t.Context())
 	save := func(s []byte) error { state = s; return nil }
-	ttlguard.Audit(ctx, rdb, ttlguard.AuditOptions{MaxRate: -1, Checkpoint: save, Progress: func(ttlguard.Progress) { cancel() }})
+	ttlaudit.Run(ctx, rdb, ttlaudit.Options{MaxRate: -1, Checkpoint: save, Progress: func(ttlaudit.Progress) { cancel() }})
 	cancel()
 	other := redistest.Start(t)
 	restarted := redis.NewClient(srv.Options()) // another server at the same address
@@ -238,19 +238,19 @@ func TestWhatCannotBeResumed(t *testing.T) {
 	defer restarted.Close()
 	for says, test := range map[string]struct {
 		rdb redis.UniversalClient
-		o   ttlguard.AuditOptions
+		o   ttlaudit.Options
 	}{
-		"no state of an audit": {rdb, ttlguard.AuditOptions{Resume: []byte("state")}},
-		"no state of an Audit": {rdb, ttlguard.AuditOptions{Resume: []byte{}}},
-		"with other options":   {rdb, ttlguard.AuditOptions{Resume: state, Match: "a*"}},
-		"was restarted since":  {restarted, ttlguard.AuditOptions{Resume: state}},
+		"no state of an audit": {rdb, ttlaudit.Options{Resume: []byte("state")}},
+		"No state of an audit": {rdb, ttlaudit.Options{Resume: []byte{}}},
+		"with other options":   {rdb, ttlaudit.Options{Resume: state, Match: "a*"}},
+		"was restarted since":  {restarted, ttlaudit.Options{Resume: state}},
 	} {
-		if r, err := ttlguard.Audit(t.Context(), test.rdb, test.o); r != nil || err == nil || !strings.Contains(err.Error(), strings.ToLower(says)) {
+		if r, err := ttlaudit.Run(t.Context(), test.rdb, test.o); r != nil || err == nil || !strings.Contains(err.Error(), strings.ToLower(says)) {
 			t.Errorf("%s: %v, %v", says, r, err)
 		}
 	}
 	full := errors.New("disk full")
-	r, err := ttlguard.Audit(t.Context(), rdb, ttlguard.AuditOptions{Keys: 1, Checkpoint: func([]byte) error { return full }})
+	r, err := ttlaudit.Run(t.Context(), rdb, ttlaudit.Options{Keys: 1, Checkpoint: func([]byte) error { return full }})
 	if err != nil {
 		t.Errorf("nothing was to be saved: %+v, %v", r, err)
 	}
@@ -263,7 +263,7 @@ func TestRate(t *testing.T) {
 		fill(t, srv.Client(), 3000)
 		begun := time.Now()
 		pages, last := 0, int64(0)
-		r, err := ttlguard.Audit(t.Context(), srv.Client(), ttlguard.AuditOptions{MaxRate: 1000, Progress: func(p ttlguard.Progress) {
+		r, err := ttlaudit.Run(t.Context(), srv.Client(), ttlaudit.Options{MaxRate: 1000, Progress: func(p ttlaudit.Progress) {
 			if pages++; p.Keys-last > 20 || p.Of != 3047 || p.Servers != 1 {
 				t.Errorf("%d keys in a page; %+v", p.Keys-last, p)
 			}
@@ -282,7 +282,7 @@ func TestSample(t *testing.T) {
 		t.Run(b.Name, func(t *testing.T) {
 			rdb := b.Open(t)
 			fill(t, rdb, 20_000)
-			r, err := ttlguard.Audit(t.Context(), rdb, ttlguard.AuditOptions{MaxRate: -1, Keys: 3000})
+			r, err := ttlaudit.Run(t.Context(), rdb, ttlaudit.Options{MaxRate: -1, Keys: 3000})
 			if err != nil || !r.Complete || r.Keys < 3000 || r.Keys > 6500 || r.Estimated == nil {
 				t.Fatalf("%+v, %v", r, err)
 			}
@@ -305,13 +305,13 @@ func TestHashFields(t *testing.T) {
 			}
 			rdb.HExpire(ctx, "h:1", time.Hour, "a")
 			rdb.HExpire(ctx, "h:2", time.Hour, "a", "b")
-			r, err := ttlguard.Audit(ctx, rdb, ttlguard.AuditOptions{})
+			r, err := ttlaudit.Run(ctx, rdb, ttlaudit.Options{})
 			if err != nil || r.NoTTL != 3 {
 				t.Fatal(r, err)
 			}
-			want := ttlguard.Hashes{Looked: 3, Fields: 6, WithTTL: 3, EndByFields: 1}
+			want := ttlaudit.Hashes{Looked: 3, Fields: 6, WithTTL: 3, EndByFields: 1}
 			if b.Name == "redis 7.0" {
-				want = ttlguard.Hashes{Unknown: r.Hashes.Unknown}
+				want = ttlaudit.Hashes{Unknown: r.Hashes.Unknown}
 				if !strings.Contains(r.Hashes.Unknown, "unknown command") {
 					t.Error("nothing says that fields are not known")
 				}
@@ -323,19 +323,19 @@ func TestHashFields(t *testing.T) {
 	}
 }
 
-func TestBadAuditOptions(t *testing.T) {
-	for says, o := range map[string]ttlguard.AuditOptions{
+func TestBadOptions(t *testing.T) {
+	for says, o := range map[string]ttlaudit.Options{
 		"Keys must not":    {Keys: -1},
 		"Keys cannot":      {Keys: 1, Match: "a"},
 		"Sizes must":       {Sizes: 1.5},
 		"TooLong must":     {TooLong: -1},
 		"Largest must not": {Largest: -1},
 	} {
-		if r, err := ttlguard.Audit(t.Context(), nil, o); r != nil || err == nil || !strings.Contains(err.Error(), "AuditOptions."+says) {
+		if r, err := ttlaudit.Run(t.Context(), nil, o); r != nil || err == nil || !strings.Contains(err.Error(), "Options."+says) {
 			t.Errorf("%s: %v", says, err)
 		}
 	}
-	if _, err := ttlguard.Audit(t.Context(), nil, ttlguard.AuditOptions{}); err == nil || !strings.Contains(err.Error(), "got <nil>") {
+	if _, err := ttlaudit.Run(t.Context(), nil, ttlaudit.Options{}); err == nil || !strings.Contains(err.Error(), "got <nil>") {
 		t.Error(err)
 	}
 }
@@ -344,7 +344,7 @@ func TestText(t *testing.T) {
 	srv := redistest.Start(t)
 	fill(t, srv.Client(), 3000)
 	srv.Client().Set(t.Context(), "evil:\x1b[2J", "v", 0)
-	r, err := ttlguard.Audit(t.Context(), srv.Client(), ttlguard.AuditOptions{MaxRate: -1})
+	r, err := ttlaudit.Run(t.Context(), srv.Client(), ttlaudit.Options{MaxRate: -1})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -383,7 +383,7 @@ func TestFiguresAddUp(t *testing.T) {
 		pipe.Set(ctx, key, strings.Repeat("x", r.IntN(200)), time.Duration(r.IntN(2))*time.Hour)
 	}
 	pipe.Exec(ctx)
-	rep, err := ttlguard.Audit(ctx, rdb, ttlguard.AuditOptions{MaxRate: -1, Sizes: 1})
+	rep, err := ttlaudit.Run(ctx, rdb, ttlaudit.Options{MaxRate: -1, Sizes: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

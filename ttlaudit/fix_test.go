@@ -1,4 +1,4 @@
-package ttlguard_test
+package ttlaudit_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/testkit/backends"
 	"github.com/mayflycache/mayfly/jitter"
 	"github.com/mayflycache/mayfly/redistest"
-	"github.com/mayflycache/mayfly/ttlguard"
+	"github.com/mayflycache/mayfly/ttlaudit"
 )
 
 func TestFixDoesWhatThePlanSays(t *testing.T) {
@@ -22,23 +22,23 @@ func TestFixDoesWhatThePlanSays(t *testing.T) {
 			rdb, ctx := b.Open(t), t.Context()
 			fill(t, rdb, 3000)
 			rdb.Set(ctx, "cache:user:1:more", "v", 0)
-			plan := ttlguard.Plan{MaxRate: -1, Give: []ttlguard.Give{
+			plan := ttlaudit.Plan{MaxRate: -1, Give: []ttlaudit.Give{
 				{Pattern: "cache:user:*", TTL: 24 * time.Hour},
 				{Pattern: "queue:3", TTL: time.Minute, Jitter: &jitter.None},
 				{Pattern: "nosuch:**", TTL: time.Minute},
 			}}
-			want := []ttlguard.GiveCount{
+			want := []ttlaudit.GiveCount{
 				{Pattern: "cache:user:*", Matched: 3000, Given: 1000, Had: 2000}, {Pattern: "queue:3", Matched: 1, Given: 1}, {Pattern: "nosuch:**"},
 			}
-			check := func(applied bool, want []ttlguard.GiveCount) {
+			check := func(applied bool, want []ttlaudit.GiveCount) {
 				t.Helper()
-				r, err := ttlguard.Fix(ctx, rdb, plan)
+				r, err := ttlaudit.Fix(ctx, rdb, plan)
 				if err != nil || r.Applied != applied || !r.Complete || r.Keys != 3048 || fmt.Sprint(r.Gives) != fmt.Sprint(want) {
 					t.Errorf("%+v, %v", r, err)
 				}
 			}
 			none := func() int64 {
-				r, err := ttlguard.Audit(ctx, rdb, ttlguard.AuditOptions{MaxRate: -1, Sizes: -1})
+				r, err := ttlaudit.Run(ctx, rdb, ttlaudit.Options{MaxRate: -1, Sizes: -1})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -78,7 +78,7 @@ func TestFixNeverChangesATTL(t *testing.T) {
 	rdb := redis.NewClient(srv.Options())
 	defer rdb.Close()
 	rdb.AddHook(meddling{after: func(*redis.ScanCmd) { srv.Client().Expire(ctx, "a:1", time.Minute) }})
-	r, err := ttlguard.Fix(ctx, rdb, ttlguard.Plan{Apply: true, Give: []ttlguard.Give{{Pattern: "a:*", TTL: time.Hour}}})
+	r, err := ttlaudit.Fix(ctx, rdb, ttlaudit.Plan{Apply: true, Give: []ttlaudit.Give{{Pattern: "a:*", TTL: time.Hour}}})
 	if left := srv.Client().TTL(ctx, "a:1").Val(); err != nil || left != time.Minute || r.Gives[0].Given != 0 {
 		t.Errorf("%v left, %+v, %v", left, r, err)
 	}
@@ -88,14 +88,14 @@ func TestFixIsCancelled(t *testing.T) {
 	srv := redistest.Start(t)
 	fill(t, srv.Client(), 3000)
 	ctx, cancel := context.WithCancel(t.Context())
-	r, err := ttlguard.Fix(ctx, srv.Client(), ttlguard.Plan{Give: []ttlguard.Give{{Pattern: "a:*", TTL: time.Hour}}, Progress: func(ttlguard.Progress) { cancel() }})
+	r, err := ttlaudit.Fix(ctx, srv.Client(), ttlaudit.Plan{Give: []ttlaudit.Give{{Pattern: "a:*", TTL: time.Hour}}, Progress: func(ttlaudit.Progress) { cancel() }})
 	if !errors.Is(err, context.Canceled) || r.Complete || r.Keys == 0 || r.Keys > 2000 {
 		t.Errorf("%+v, %v", r, err)
 	}
 }
 
 func TestBadPlans(t *testing.T) {
-	for says, g := range map[string]ttlguard.Give{
+	for says, g := range map[string]ttlaudit.Give{
 		`Pattern "" would`:   {TTL: time.Hour},
 		`Pattern "*" would`:  {Pattern: "*", TTL: time.Hour},
 		`Pattern "*:**" `:    {Pattern: "*:**", TTL: time.Hour},
@@ -104,12 +104,12 @@ func TestBadPlans(t *testing.T) {
 		"TTL must be at mos": {Pattern: "a:*", TTL: 200 * 365 * 24 * time.Hour},
 		"Jitter.Fraction":    {Pattern: "a:*", TTL: time.Hour, Jitter: &jitter.Spread{Fraction: 2}},
 	} {
-		r, err := ttlguard.Fix(t.Context(), nil, ttlguard.Plan{Give: []ttlguard.Give{g}})
+		r, err := ttlaudit.Fix(t.Context(), nil, ttlaudit.Plan{Give: []ttlaudit.Give{g}})
 		if r != nil || err == nil || !strings.Contains(err.Error(), "Plan.Give[0].") || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v", says, err)
 		}
 	}
-	if _, err := ttlguard.Fix(t.Context(), nil, ttlguard.Plan{}); err == nil || !strings.Contains(err.Error(), "Plan.Give is empty") {
+	if _, err := ttlaudit.Fix(t.Context(), nil, ttlaudit.Plan{}); err == nil || !strings.Contains(err.Error(), "Plan.Give is empty") {
 		t.Error(err)
 	}
 }

@@ -1,6 +1,15 @@
-package ttlguard
+// Package ttlaudit finds the keys of a Redis that have no TTL, and gives them one if a plan says so. [Run] looks at the keys of any
+// go-redis client, on a cluster at those of every master, at a bounded rate, and writes nothing:
+//
+//	report, err := ttlaudit.Run(ctx, rdb, ttlaudit.Options{Match: "cache:*"})
+//	report.WriteText(os.Stdout)
+//
+// [Fix] gives a TTL to the keys of the patterns that a [Plan] names. The hook of package ttlguard stops new keys without a TTL.
+// docs/audit.md says what an audit asks and what that costs; mayfly audit is its command line.
+package ttlaudit
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -9,8 +18,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// AuditOptions say what an audit looks at, and how fast. The zero value is one of all keys.
-type AuditOptions struct {
+// Options say what an audit looks at, and how fast. The zero value looks at all keys, at the default rate.
+type Options struct {
 	// Match is a pattern of Redis's, such as "cache:*": other keys are not looked at. Empty is all keys.
 	Match string
 
@@ -53,11 +62,11 @@ type Progress struct {
 	Took    time.Duration // so far, with what was resumed
 }
 
-func (o AuditOptions) validate() error {
+func (o Options) validate() error {
 	var wrong []error
 	add := func(bad bool, format string, args ...any) {
 		if bad {
-			wrong = append(wrong, fmt.Errorf("ttlguard: AuditOptions."+format, args...))
+			wrong = append(wrong, fmt.Errorf("ttlaudit: Options."+format, args...))
 		}
 	}
 	add(o.Keys < 0, "Keys must not be negative, got %d", o.Keys)
@@ -68,57 +77,48 @@ func (o AuditOptions) validate() error {
 	return errors.Join(wrong...)
 }
 
-func (o AuditOptions) withDefaults() AuditOptions {
-	if o.Sizes == 0 {
-		o.Sizes = 0.01
-	}
-	if o.TooLong == 0 {
-		o.TooLong = 28 * 24 * time.Hour
-	}
-	if o.Largest == 0 {
-		o.Largest = 10
-	}
+func (o Options) withDefaults() Options {
+	o.Sizes = cmp.Or(o.Sizes, 0.01)
+	o.TooLong = cmp.Or(o.TooLong, 28*24*time.Hour)
+	o.Largest = cmp.Or(o.Largest, 10)
 	return o
 }
 
-// Audit looks at the keys of rdb, on a cluster those of every master, and reports which of them do not end. It reads with SCAN, in
+// Run audits: it looks at the keys of rdb, on a cluster those of every master, and reports which of them do not end. It reads with SCAN, in
 // small pages and at a bounded rate, with memory that does not grow with the keys; it writes nothing.
 //
 // Keys that are there all the time are counted once; those that come or go meanwhile are counted or not, and one that vanishes
 // between SCAN and PTTL is not. Beside an error the report says what was covered, unless it is nil, as when the options are
 // wrong or nothing could be asked at all.
-func Audit(ctx context.Context, rdb redis.UniversalClient, o AuditOptions) (*AuditReport, error) {
+func Run(ctx context.Context, rdb redis.UniversalClient, o Options) (*Report, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
 	all, err := nodes(ctx, rdb)
 	if err != nil {
-		return nil, fmt.Errorf("ttlguard: audit: %w", err)
+		return nil, fmt.Errorf("ttlaudit: audit: %w", err)
 	}
 	a := &audit{opt: o.withDefaults(), begun: time.Now(), walker: newWalker(o.Match, o.MaxRate)}
-	unreached, err := a.begin(ctx, all)
-	if err != nil {
-		return nil, fmt.Errorf("ttlguard: audit: %w", err)
+	if err := a.begin(ctx, all); err != nil {
+		return nil, fmt.Errorf("ttlaudit: audit: %w", err)
 	}
 	slots := slotMap(ctx, rdb)
 	var errs []error
 	for i, n := range all {
-		err := unreached[i]
+		err := a.server(ctx, n, a.Servers[i])
 		if err == nil {
-			err = a.server(ctx, n, a.Servers[i])
+			continue
 		}
-		if err != nil {
-			if ctx.Err() != nil || errors.Is(err, errCheckpoint) {
-				errs = append(errs, fmt.Errorf("ttlguard: audit: %w", err))
-				break
-			}
-			a.Servers[i].Error = err.Error()
-			errs = append(errs, fmt.Errorf("ttlguard: audit of %s: %w", n.addr, err))
+		if ctx.Err() != nil || errors.Is(err, errCheckpoint) {
+			errs = append(errs, fmt.Errorf("ttlaudit: audit: %w", err))
+			break
 		}
+		a.Servers[i].Error = err.Error()
+		errs = append(errs, fmt.Errorf("ttlaudit: audit of %s: %w", n.addr, err))
 	}
 	if len(errs) > 0 && !errors.Is(errs[len(errs)-1], errCheckpoint) {
 		if err := a.checkpoint(); err != nil {
-			errs = append(errs, fmt.Errorf("ttlguard: audit: %w", err))
+			errs = append(errs, fmt.Errorf("ttlaudit: audit: %w", err))
 		}
 	}
 	r := a.report()
@@ -128,7 +128,7 @@ func Audit(ctx context.Context, rdb redis.UniversalClient, o AuditOptions) (*Aud
 
 // audit is one that runs.
 type audit struct {
-	opt AuditOptions
+	opt Options
 	auditState
 	walker *walker
 	begun  time.Time // this part of it
@@ -136,53 +136,49 @@ type audit struct {
 }
 
 // begin takes up the state of an earlier audit, or makes a new one.
-func (a *audit) begin(ctx context.Context, all []node) (unreached []error, err error) {
-	lives, sizes := make([]string, len(all)), make([]int64, len(all))
-	unreached = make([]error, len(all))
+func (a *audit) begin(ctx context.Context, all []*node) error {
 	var sum int64
-	for i, n := range all {
-		lives[i], sizes[i], unreached[i] = n.greet(ctx)
-		if sizes[i] < 0 && a.opt.Keys > 0 {
-			return nil, errors.New("DBSIZE is not allowed to this user: without it AuditOptions.Keys cannot be dealt out to the servers")
+	for _, n := range all {
+		n.greet(ctx)
+		if n.keys < 0 && a.opt.Keys > 0 {
+			return errors.New("DBSIZE is not allowed to this user: without it Options.Keys cannot be dealt out to the servers")
 		}
-		sizes[i] = max(sizes[i], 0)
-		sum += sizes[i]
+		sum += max(n.keys, 0)
 	}
 	a.saved = time.Now()
 	if a.opt.Resume != nil {
-		if err := a.resume(all, lives); err != nil {
-			return nil, err
-		}
+		err := a.resume(all)
 		a.walker.skipped = a.Recent
-		return unreached, nil
+		return err
 	}
 	a.auditState = newState(a.opt)
-	for i, n := range all {
-		s := &walked{Addr: n.addr, Of: sizes[i], Life: lives[i]}
+	for _, n := range all {
+		s := &walked{ServerReport: ServerReport{Addr: n.addr, Of: max(n.keys, 0)}, Life: n.life}
 		if a.opt.Keys > 0 && a.opt.Keys < sum {
 			s.Quota = max(int64(float64(s.Of)/float64(sum)*float64(a.opt.Keys)+0.5), 1)
 		}
 		a.Servers = append(a.Servers, s)
 	}
-	return unreached, nil
+	return nil
 }
 
 // server walks one server from where it was left.
-func (a *audit) server(ctx context.Context, n node, s *walked) error {
+func (a *audit) server(ctx context.Context, n *node, s *walked) error {
 	s.Error = ""
-	defer a.walker.leave()
-	for !s.Done {
-		keys, next, err := a.walker.page(ctx, n, s.Cursor)
+	if n.unreached != nil || s.Done {
+		return n.unreached
+	}
+	for page, err := range a.walker.pages(ctx, n, s.Cursor) {
 		if err != nil {
 			return err
 		}
-		if err := a.look(ctx, n, s, keys); err != nil {
+		if err := a.look(ctx, n, s, page.keys); err != nil {
 			return err
 		}
-		a.walker.skipped.keep(keys)
-		s.Cursor = next
-		s.Done = next == 0 || s.Quota > 0 && s.Keys >= s.Quota
-		if s.Done && s.Life != "" && n.life(ctx) != s.Life {
+		a.walker.skipped.keep(page.keys)
+		s.Cursor = page.next
+		s.Done = page.next == 0 || s.Quota > 0 && s.Keys >= s.Quota
+		if s.Done && s.Life != "" && n.runID(ctx) != s.Life {
 			return errors.New("the server was restarted meanwhile: keys may have been missed, or counted twice")
 		}
 		if a.opt.Progress != nil {
@@ -193,6 +189,9 @@ func (a *audit) server(ctx context.Context, n node, s *walked) error {
 				return err
 			}
 		}
+		if s.Done {
+			break
+		}
 	}
 	return nil
 }
@@ -200,11 +199,7 @@ func (a *audit) server(ctx context.Context, n node, s *walked) error {
 func (a *audit) progress(s *walked) Progress {
 	p := Progress{Server: s.Addr, Servers: len(a.Servers), Keys: a.Keys, NoTTL: a.NoTTL, Took: a.took()}
 	for _, s := range a.Servers {
-		if s.Quota > 0 {
-			p.Of += s.Quota
-		} else {
-			p.Of += s.Of
-		}
+		p.Of += cmp.Or(s.Quota, s.Of)
 		if s.Done {
 			p.Done++
 		}

@@ -1,4 +1,4 @@
-package ttlguard
+package ttlaudit
 
 import "math"
 
@@ -39,7 +39,7 @@ func (m *moments) add(o moments) {
 	m.Sumsq += o.Sumsq
 }
 
-// total returns what so many keys take of which m is a sample, or, of none, others like them; and the variance of that.
+// total estimates the sum over so many keys from the sample m, or from like if m is empty, and the variance of that estimate.
 func (m moments) total(of int64, like moments) (sum, variance float64) {
 	left := 1.0 // share of the keys that m does not know
 	switch {
@@ -80,8 +80,8 @@ func normal(sum, variance float64) *Estimate {
 	return &Estimate{int64(math.Round(sum)), int64(math.Round(max(sum-d, 0))), int64(math.Round(sum + d))}
 }
 
-// of returns how many of all have what hits of seen have: Wilson's interval, narrower as seen comes near all, and never
-// outside of what was seen.
+// proportion estimates how many of all keys have a property that hits of the seen ones have: Wilson's interval, narrower as seen comes
+// near all, and never outside what was seen.
 func proportion(hits, seen, all int64) Estimate {
 	if seen == 0 {
 		return Estimate{0, 0, all}
@@ -90,7 +90,7 @@ func proportion(hits, seen, all int64) Estimate {
 		return Estimate{hits, hits, hits}
 	}
 	n, p, N := float64(seen), float64(hits)/float64(seen), float64(all)
-	n *= (N - 1) / (N - float64(seen)) // as many as would say it of an endless number
+	n *= (N - 1) / (N - float64(seen)) // the correction for a finite number
 	middle := (p + z*z/(2*n)) / (1 + z*z/n)
 	d := z / (1 + z*z/n) * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
 	within := func(x float64) int64 {

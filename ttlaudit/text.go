@@ -1,4 +1,4 @@
-package ttlguard
+package ttlaudit
 
 import (
 	"cmp"
@@ -10,13 +10,14 @@ import (
 	"strings"
 	"time"
 	"unicode"
+	"unicode/utf8"
 )
 
-// most rows of a table for people; the JSON has all.
+// mostRows bounds a table for people; the JSON has all rows.
 const mostRows = 20
 
 // WriteText writes the report for people: what was covered, tables with bars, the largest keys without TTL.
-func (r *AuditReport) WriteText(w io.Writer) error {
+func (r *Report) WriteText(w io.Writer) error {
 	var b strings.Builder
 	r.headline(&b)
 	r.patternTable(&b)
@@ -37,7 +38,7 @@ func (r *AuditReport) WriteText(w io.Writer) error {
 	return err
 }
 
-func (r *AuditReport) headline(b *strings.Builder) {
+func (r *Report) headline(b *strings.Builder) {
 	match := ""
 	if r.Match != "" {
 		match = " that match " + printable(r.Match)
@@ -53,17 +54,9 @@ func (r *AuditReport) headline(b *strings.Builder) {
 			number(e.Keys), interval(e.NoTTL), interval(e.TooLong), span(r.Longest))
 	}
 	if !r.Complete {
-		covered := 0
-		for _, s := range r.Servers {
-			if s.Covered {
-				covered++
-			}
-		}
-		fmt.Fprintf(b, "PARTIAL: %d of %d servers were covered\n", covered, len(r.Servers))
-		for _, s := range r.Servers {
-			if s.Covered {
-				continue
-			}
+		lacking := slices.DeleteFunc(slices.Clone(r.Servers), func(s ServerReport) bool { return s.Covered })
+		fmt.Fprintf(b, "PARTIAL: %d of %d servers were covered\n", len(r.Servers)-len(lacking), len(r.Servers))
+		for _, s := range lacking {
 			of := ""
 			if s.Of > 0 {
 				of = " of about " + number(s.Of)
@@ -76,23 +69,22 @@ func (r *AuditReport) headline(b *strings.Builder) {
 	}
 }
 
-func (r *AuditReport) patternTable(b *strings.Builder) {
+func (r *Report) patternTable(b *strings.Builder) {
 	if len(r.Patterns) == 0 {
 		return
 	}
 	rows := r.Patterns[:min(len(r.Patterns), mostRows)]
-	names, width := make([]string, len(rows)), len("PATTERN")
-	for i, p := range rows {
-		names[i] = printable(p.Name)
-		width = max(width, min(len([]rune(names[i])), 48))
+	width := len("PATTERN")
+	for _, p := range rows {
+		width = max(width, min(utf8.RuneCountInString(printable(p.Name)), 48))
 	}
 	fmt.Fprintf(b, "\n%-*s  %13s  %13s  %-10s  %10s  %13s\n", width, "PATTERN", "KEYS", "WITHOUT TTL", "", "BYTES OF IT", "TOO LONG")
-	for i, p := range rows {
+	for _, p := range rows {
 		bytes := "-"
 		if p.NoTTLBytes != nil {
 			bytes = size(p.NoTTLBytes.Value)
 		}
-		fmt.Fprintf(b, "%-*s  %13s  %13s  %s  %11s  %13s\n", width, names[i], number(p.Keys), number(p.NoTTL), bar(p.NoTTL, rows[0].NoTTL),
+		fmt.Fprintf(b, "%-*s  %13s  %13s  %s  %11s  %13s\n", width, printable(p.Name), number(p.Keys), number(p.NoTTL), bar(p.NoTTL, rows[0].NoTTL),
 			bytes, number(p.TooLong))
 	}
 	if more := len(r.Patterns) - len(rows); more > 0 {
@@ -100,7 +92,7 @@ func (r *AuditReport) patternTable(b *strings.Builder) {
 	}
 }
 
-func (r *AuditReport) lengths(b *strings.Builder) {
+func (r *Report) lengths(b *strings.Builder) {
 	most := r.NoTTL
 	for _, t := range r.TTLs {
 		most = max(most, t.Keys)
@@ -109,14 +101,17 @@ func (r *AuditReport) lengths(b *strings.Builder) {
 		return
 	}
 	fmt.Fprintf(b, "\n%-12s  %13s\n", "TIME LEFT", "KEYS")
+	row := func(name string, keys int64) {
+		b.WriteString(strings.TrimRight(fmt.Sprintf("%-12s  %13s  %s", name, number(keys), bar(keys, most)), " ") + "\n")
+	}
 	for i, t := range r.TTLs {
 		name := "more"
 		if i < len(r.TTLs)-1 {
 			name = "to " + span(t.UpTo)
 		}
-		lengthRow(b, name, t.Keys, most)
+		row(name, t.Keys)
 	}
-	lengthRow(b, "no end", r.NoTTL, most)
+	row("no end", r.NoTTL)
 	var types []string
 	for _, name := range slices.Sorted(maps.Keys(r.Types)) {
 		types = append(types, number(r.Types[name])+" "+name)
@@ -124,11 +119,7 @@ func (r *AuditReport) lengths(b *strings.Builder) {
 	fmt.Fprintf(b, "\nTYPES: %s\n", strings.Join(types, ", "))
 }
 
-func lengthRow(b *strings.Builder, name string, keys, most int64) {
-	b.WriteString(strings.TrimRight(fmt.Sprintf("%-12s  %13s  %s", name, number(keys), bar(keys, most)), " ") + "\n")
-}
-
-// bar is n of most as ten places, and something for anything.
+// bar draws n of most in ten places; anything above zero shows.
 func bar(n, most int64) string {
 	const places = 10
 	eighths := 0
@@ -142,7 +133,7 @@ func bar(n, most int64) string {
 	if rest := eighths % 8; rest > 0 {
 		text += string([]rune(" ▏▎▍▌▋▊▉")[rest])
 	}
-	return text + strings.Repeat(" ", places-len([]rune(text)))
+	return text + strings.Repeat(" ", places-utf8.RuneCountInString(text))
 }
 
 // number writes thousands apart.

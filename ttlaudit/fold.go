@@ -1,4 +1,4 @@
-package ttlguard
+package ttlaudit
 
 import "strings"
 
@@ -65,22 +65,28 @@ func (f *forest) at(key string) *tally {
 // step goes to a part that follows b.
 func (f *forest) step(b *branch, group int, part string) *branch {
 	p := &b.Next[group]
+	to := p.at(part)
+	if !p.Folded && len(p.Of) > f.fanOut(group) {
+		f.fold(p)
+		to = p.at(part)
+	}
+	return to
+}
+
+// at returns the branch of a part, which it makes if there is none.
+func (p *parts) at(part string) *branch {
 	if p.Folded {
 		part = folded(part)
 	}
-	to := p.Of[part]
-	if to == nil {
+	b := p.Of[part]
+	if b == nil {
 		if p.Of == nil {
 			p.Of = make(map[string]*branch, 1)
 		}
-		to = new(branch)
-		p.Of[strings.Clone(part)] = to
-		if !p.Folded && len(p.Of) > f.fanOut(group) {
-			f.fold(p)
-			to = p.Of[folded(part)]
-		}
+		b = new(branch)
+		p.Of[strings.Clone(part)] = b
 	}
-	return to
+	return b
 }
 
 func (f *forest) fanOut(group int) int {
@@ -90,34 +96,21 @@ func (f *forest) fanOut(group int) int {
 	return f.Inner
 }
 
-// fold makes the parts of p one.
+// fold merges the parts of p into "*".
 func (f *forest) fold(p *parts) {
 	was := p.Of
-	p.Of, p.Folded = make(map[string]*branch, 1), true
+	p.Of, p.Folded = nil, true
 	for part, b := range was {
-		f.mergePart(p, part, b)
+		f.merge(p.at(part), b)
 	}
 }
 
-// folded is what a part becomes that is folded with others.
+// folded returns the part that a part is merged into.
 func folded(part string) string {
 	if part == "" || part == "**" {
 		return part
 	}
 	return "*"
-}
-
-func (f *forest) mergePart(p *parts, part string, b *branch) {
-	if p.Folded {
-		part = folded(part)
-	}
-	if p.Of == nil {
-		p.Of = make(map[string]*branch, 1)
-	}
-	if p.Of[part] == nil {
-		p.Of[part] = new(branch)
-	}
-	f.merge(p.Of[part], b)
 }
 
 // merge moves what is in from to into.
@@ -134,7 +127,7 @@ func (f *forest) merge(into, from *branch) {
 	for g := range from.Next {
 		p, q := &into.Next[g], &from.Next[g]
 		for part, b := range q.Of {
-			f.mergePart(p, part, b)
+			f.merge(p.at(part), b)
 		}
 		if !p.Folded && (q.Folded || len(p.Of) > f.fanOut(g)) {
 			f.fold(p)
@@ -160,9 +153,7 @@ func (f *forest) heir(t *tally) *tally {
 	return t
 }
 
-// each visits the patterns, in no order.
-func (f *forest) each(visit func(pattern string, t *tally)) { f.Root.each("", visit) }
-
+// each visits the patterns of the keys that begin with pattern, in no order.
 func (b *branch) each(pattern string, visit func(string, *tally)) {
 	if b.Tally != nil {
 		visit(pattern, b.Tally)
@@ -234,7 +225,7 @@ func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
 // isID reports whether all of a part is an id.
 func isID(part string) bool {
-	digits, hex, letters, other := 0, 0, 0, 0
+	digits, hex, letters := 0, 0, 0
 	for i := range len(part) {
 		switch c := part[i]; {
 		case isDigit(c):
@@ -243,13 +234,10 @@ func isID(part string) bool {
 			hex++
 		case c >= 'g' && c <= 'z' || c >= 'G' && c <= 'Z':
 			letters++
-		case c == '-' || c == '_' || c == '.' || c == '+' || c == '=' || c == '~' || c == '@' || c == ',':
-			other++
-		default:
-			if c < 0x80 {
-				return len(part) >= longest
-			}
+		case c >= 0x80:
 			letters++
+		case strings.IndexByte("-_.+=~@,", c) < 0:
+			return len(part) >= longest
 		}
 	}
 	switch {

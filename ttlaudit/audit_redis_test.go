@@ -1,4 +1,4 @@
-package ttlguard_test
+package ttlaudit_test
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly/internal/testkit/realredis"
-	"github.com/mayflycache/mayfly/ttlguard"
+	"github.com/mayflycache/mayfly/ttlaudit"
 )
 
 // The tables of a server shrink while an audit is under way, which is when SCAN returns keys twice.
@@ -32,7 +32,7 @@ func TestTotalsWhileTheTableShrinks(t *testing.T) {
 				}
 			}
 			page, at := 0, 0
-			r, err := ttlguard.Audit(ctx, rdb, ttlguard.AuditOptions{MaxRate: -1, Sizes: -1, Progress: func(ttlguard.Progress) {
+			r, err := ttlaudit.Run(ctx, rdb, ttlaudit.Options{MaxRate: -1, Sizes: -1, Progress: func(ttlaudit.Progress) {
 				if page++; page < 3 || at == gone {
 					return
 				}
@@ -58,15 +58,15 @@ func TestWhatAUserMayNotDo(t *testing.T) {
 	const base = "+scan +pttl +type +memory|usage +hrandfield +hpttl +dbsize +info"
 	for _, test := range []struct {
 		name, may, says string
-		o               ttlguard.AuditOptions
+		o               ttlaudit.Options
 	}{
-		{"all", base, "", ttlguard.AuditOptions{}},
-		{"scan", strings.ReplaceAll(base, "+scan", ""), "SCAN is not allowed to this user: ACL SETUSER <user> +scan", ttlguard.AuditOptions{}},
-		{"memory", strings.ReplaceAll(base, "+memory|usage", ""), "MEMORY USAGE is not allowed to this user: ACL SETUSER <user> +memory|usage", ttlguard.AuditOptions{}},
-		{"without sizes", "+scan +pttl +type", "", ttlguard.AuditOptions{Sizes: -1}},
-		{"without the rest", strings.ReplaceAll(strings.ReplaceAll(base, "+dbsize", ""), "+info", ""), "", ttlguard.AuditOptions{}},
-		{"fields", strings.ReplaceAll(base, "+hpttl", ""), "", ttlguard.AuditOptions{}},
-		{"sample", strings.ReplaceAll(base, "+dbsize", ""), "DBSIZE is not allowed", ttlguard.AuditOptions{Keys: 1}},
+		{"all", base, "", ttlaudit.Options{}},
+		{"scan", strings.ReplaceAll(base, "+scan", ""), "SCAN is not allowed to this user: ACL SETUSER <user> +scan", ttlaudit.Options{}},
+		{"memory", strings.ReplaceAll(base, "+memory|usage", ""), "MEMORY USAGE is not allowed to this user: ACL SETUSER <user> +memory|usage", ttlaudit.Options{}},
+		{"without sizes", "+scan +pttl +type", "", ttlaudit.Options{Sizes: -1}},
+		{"without the rest", strings.ReplaceAll(strings.ReplaceAll(base, "+dbsize", ""), "+info", ""), "", ttlaudit.Options{}},
+		{"fields", strings.ReplaceAll(base, "+hpttl", ""), "", ttlaudit.Options{}},
+		{"sample", strings.ReplaceAll(base, "+dbsize", ""), "DBSIZE is not allowed", ttlaudit.Options{Keys: 1}},
 	} {
 		user := strings.ReplaceAll(test.name, " ", "-")
 		if err := admin.Do(ctx, rules("ACL SETUSER "+user+" on >pw ~* "+test.may)...).Err(); err != nil {
@@ -75,7 +75,7 @@ func TestWhatAUserMayNotDo(t *testing.T) {
 		o := srv.Options()
 		o.Username, o.Password = user, "pw"
 		rdb := redis.NewClient(o)
-		r, err := ttlguard.Audit(ctx, rdb, test.o)
+		r, err := ttlaudit.Run(ctx, rdb, test.o)
 		rdb.Close()
 		switch {
 		case test.says == "" && (err != nil || r.NoTTL != 2 || !r.Complete):
@@ -105,7 +105,7 @@ func TestADeadMaster(t *testing.T) {
 	dead := cluster.Owner("config")
 	lost := dead.Client().DBSize(ctx).Val()
 	dead.Kill()
-	r, err := ttlguard.Audit(ctx, rdb, ttlguard.AuditOptions{MaxRate: -1})
+	r, err := ttlaudit.Run(ctx, rdb, ttlaudit.Options{MaxRate: -1})
 	if err == nil || !strings.Contains(err.Error(), "audit of "+dead.Addr()) || r.Complete || r.Keys != 3047-lost {
 		t.Fatalf("%+v, %v", r, err)
 	}
@@ -131,7 +131,7 @@ func TestRestartedMeanwhile(t *testing.T) {
 	rdb := srv.Client()
 	fill(t, rdb, 5000)
 	pages := 0
-	r, err := ttlguard.Audit(t.Context(), rdb, ttlguard.AuditOptions{MaxRate: 50_000, Progress: func(ttlguard.Progress) {
+	r, err := ttlaudit.Run(t.Context(), rdb, ttlaudit.Options{MaxRate: 50_000, Progress: func(ttlaudit.Progress) {
 		if pages++; pages == 2 {
 			srv.Restart()
 		}

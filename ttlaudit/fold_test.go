@@ -1,4 +1,4 @@
-package ttlguard_test
+package ttlaudit_test
 
 import (
 	"fmt"
@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mayflycache/mayfly/ttlguard"
+	"github.com/mayflycache/mayfly/ttlaudit"
 )
 
 func TestPatternsOfKeys(t *testing.T) {
@@ -39,11 +39,11 @@ func TestPatternsOfKeys(t *testing.T) {
 		"geo:52.52,13.40":                              "geo:*",
 		string([]byte{0xff, 0xfe, ':', '1'}):           "\xff\xfe:*",
 	} {
-		got := ttlguard.Patterns([]string{key}, 100)
+		got := ttlaudit.Patterns([]string{key}, 100)
 		if len(got) != 1 || got[want] != 1 {
 			t.Errorf("%q: %v, not %q", key, got, want)
 		}
-		if !ttlguard.Fits(want, key) {
+		if !ttlaudit.Fits(want, key) {
 			t.Errorf("%q does not fit its pattern %q", key, want)
 		}
 	}
@@ -55,7 +55,7 @@ func TestManyNamesAreFolded(t *testing.T) {
 	for i := range 200 {
 		keys = append(keys, "user:"+name(i), "mail:"+name(i)+":inbox")
 	}
-	got := ttlguard.Patterns(keys, 100)
+	got := ttlaudit.Patterns(keys, 100)
 	want := map[string]int64{"user:": 1, "user:*": 200, "mail:*:inbox": 200, "app:a:x": 1, "app:b:x": 1}
 	if !maps.Equal(got, want) {
 		t.Errorf("%v", got)
@@ -86,13 +86,13 @@ func TestPatternsOfAnyKeys(t *testing.T) {
 			}
 			keys = append(keys, strings.TrimRight(b.String(), "|"))
 		}
-		first := ttlguard.Patterns(keys, 1<<20)
+		first := ttlaudit.Patterns(keys, 1<<20)
 		r.Shuffle(len(keys), func(i, j int) { keys[i], keys[j] = keys[j], keys[i] })
-		if second := ttlguard.Patterns(keys, 1<<20); !maps.Equal(first, second) {
+		if second := ttlaudit.Patterns(keys, 1<<20); !maps.Equal(first, second) {
 			t.Fatalf("in another order: %.500v\n%.500v", first, second)
 		}
 		const most = 1500 // of what the parts alone can make in the end, with a fan-out of 1
-		if first = ttlguard.Patterns(keys, most); len(first) > most {
+		if first = ttlaudit.Patterns(keys, most); len(first) > most {
 			t.Fatalf("%d patterns", len(first))
 		}
 		sum := int64(0)
@@ -104,7 +104,7 @@ func TestPatternsOfAnyKeys(t *testing.T) {
 		}
 		names := slices.Collect(maps.Keys(first))
 		for _, key := range keys {
-			if !slices.ContainsFunc(names, func(p string) bool { return ttlguard.Fits(p, key) }) {
+			if !slices.ContainsFunc(names, func(p string) bool { return ttlaudit.Fits(p, key) }) {
 				t.Fatalf("%q fits none of %.300q", key, names)
 			}
 		}
@@ -113,7 +113,7 @@ func TestPatternsOfAnyKeys(t *testing.T) {
 	for i := range 5000 {
 		keys = append(keys, fmt.Sprintf("%s:%s:%s", name(i%100), name(i%97), name(i%31)))
 	}
-	if n := len(ttlguard.Patterns(keys, 100)); n > 100 {
+	if n := len(ttlaudit.Patterns(keys, 100)); n > 100 {
 		t.Errorf("%d patterns", n)
 	}
 }
@@ -137,7 +137,7 @@ func TestFits(t *testing.T) {
 		{"ab", "a", false},
 		{"*:b", "a:b", true},
 	} {
-		if got := ttlguard.Fits(test.pattern, test.key); got != test.fits {
+		if got := ttlaudit.Fits(test.pattern, test.key); got != test.fits {
 			t.Errorf("%q and %q: %v", test.pattern, test.key, got)
 		}
 	}
@@ -166,10 +166,10 @@ func TestIntervals(t *testing.T) {
 			}
 			sizes = append(sizes, size(i))
 		}
-		if e := ttlguard.Proportion(hits, int64(n), int64(all)); e.Low <= int64(have) && int64(have) <= e.High {
+		if e := ttlaudit.Proportion(hits, int64(n), int64(all)); e.Low <= int64(have) && int64(have) <= e.High {
 			shares++
 		}
-		if e := ttlguard.Total(sizes, int64(all)); float64(e.Low) <= truth && truth <= float64(e.High) {
+		if e := ttlaudit.Total(sizes, int64(all)); float64(e.Low) <= truth && truth <= float64(e.High) {
 			sums++
 		}
 	}
@@ -178,10 +178,10 @@ func TestIntervals(t *testing.T) {
 			t.Errorf("the interval of a %s holds the truth in %.1f %%", what, 100*got)
 		}
 	}
-	if e := ttlguard.Proportion(3, 10, 10); e != (ttlguard.Estimate{Value: 3, Low: 3, High: 3}) || !e.Exact() {
+	if e := ttlaudit.Proportion(3, 10, 10); e != (ttlaudit.Estimate{Value: 3, Low: 3, High: 3}) || !e.Exact() {
 		t.Errorf("all was seen: %v", e)
 	}
-	if e := ttlguard.Proportion(0, 100, 1000); e.Low != 0 || e.High < 10 || e.High > 60 {
+	if e := ttlaudit.Proportion(0, 100, 1000); e.Low != 0 || e.High < 10 || e.High > 60 {
 		t.Errorf("none in a tenth: %v", e)
 	}
 }

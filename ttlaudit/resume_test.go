@@ -1,4 +1,4 @@
-package ttlguard_test
+package ttlaudit_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly/redistest"
-	"github.com/mayflycache/mayfly/ttlguard"
+	"github.com/mayflycache/mayfly/ttlaudit"
 )
 
 // unlucky is a hook that ends the audit between the SCAN of a page and the look at it.
@@ -43,11 +43,11 @@ func TestResumedInTheMiddleOfAPage(t *testing.T) {
 	defer rdb.Close()
 	rdb.AddHook(&unlucky{meddling: meddling{after: func(*redis.ScanCmd) {}}, page: 3, cancel: cancel})
 	var state []byte
-	r, err := ttlguard.Audit(ctx, rdb, ttlguard.AuditOptions{MaxRate: -1, Sizes: -1, Checkpoint: func(s []byte) error { state = s; return nil }})
+	r, err := ttlaudit.Run(ctx, rdb, ttlaudit.Options{MaxRate: -1, Sizes: -1, Checkpoint: func(s []byte) error { state = s; return nil }})
 	if !errors.Is(err, context.Canceled) || r.Complete || r.Keys == 0 {
 		t.Fatalf("%+v, %v", r, err)
 	}
-	r, err = ttlguard.Audit(t.Context(), srv.Client(), ttlguard.AuditOptions{MaxRate: -1, Sizes: -1, Resume: state})
+	r, err = ttlaudit.Run(t.Context(), srv.Client(), ttlaudit.Options{MaxRate: -1, Sizes: -1, Resume: state})
 	if err != nil || !maps.Equal(counted(r), filled(5000)) {
 		t.Errorf("%.900s, %v", fmt.Sprint(counted(r)), err)
 	}

@@ -1,4 +1,4 @@
-package ttlguard_test
+package ttlaudit_test
 
 import (
 	"context"
@@ -7,11 +7,11 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/embedded"
-	"github.com/mayflycache/mayfly/ttlguard"
+	"github.com/mayflycache/mayfly/ttlaudit"
 )
 
 // An audit finds the keys without TTL, and Fix gives one to those that a plan names.
-func ExampleAudit() {
+func Example() {
 	db := mayfly.Must(embedded.Open(embedded.Options{}))
 	ctx := context.Background()
 	defer db.Close(ctx)
@@ -22,7 +22,7 @@ func ExampleAudit() {
 	}
 	rdb.Set(ctx, "config", "v", 0)
 
-	report, err := ttlguard.Audit(ctx, rdb, ttlguard.AuditOptions{})
+	report, err := ttlaudit.Run(ctx, rdb, ttlaudit.Options{})
 	if err != nil {
 		panic(err)
 	}
@@ -31,8 +31,8 @@ func ExampleAudit() {
 		fmt.Println(p.Name, p.NoTTL)
 	}
 
-	plan := ttlguard.Plan{Give: []ttlguard.Give{{Pattern: "session:*", TTL: 24 * time.Hour}}, Apply: true}
-	fixed, err := ttlguard.Fix(ctx, rdb, plan)
+	plan := ttlaudit.Plan{Give: []ttlaudit.Give{{Pattern: "session:*", TTL: 24 * time.Hour}}, Apply: true}
+	fixed, err := ttlaudit.Fix(ctx, rdb, plan)
 	if err != nil {
 		panic(err)
 	}

@@ -1,8 +1,10 @@
-package ttlguard
+package ttlaudit
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"strings"
 	"time"
 
@@ -24,7 +26,7 @@ type seen struct {
 const firstSizes = 100
 
 // look asks what there is to know of the keys of a page, and counts it. A page that fails is not counted at all.
-func (a *audit) look(ctx context.Context, n node, s *walked, keys []string) error {
+func (a *audit) look(ctx context.Context, n *node, s *walked, keys []string) error {
 	if len(keys) == 0 {
 		return nil
 	}
@@ -37,20 +39,8 @@ func (a *audit) look(ctx context.Context, n node, s *walked, keys []string) erro
 		}
 		page[i] = k
 	}
-	pipe.Exec(ctx) // each has its own error
-	for i := range page {
-		k := &page[i]
-		if err := serious("PTTL", k.ttl); err != nil {
-			return err
-		}
-		if err := serious("TYPE", k.kind); err != nil {
-			return err
-		}
-		if k.size != nil {
-			if err := serious("MEMORY USAGE", k.size); err != nil {
-				return err
-			}
-		}
+	if cmd := failed(ctx, pipe); cmd != nil {
+		return explain(cmd)
 	}
 	if err := a.lookAtFields(ctx, n, page); err != nil {
 		return err
@@ -66,13 +56,19 @@ func (a *audit) sizes(key string, t *tally) bool {
 	return a.opt.Sizes > 0 && (t.All.N < firstSizes || float64(hash(key)>>11)/(1<<53) < a.opt.Sizes)
 }
 
-// serious returns the error of a command if it is not about its key alone: that this is gone, or has moved to another master.
-func serious(command string, cmd redis.Cmder) error {
-	err := cmd.Err()
-	if err == nil || errors.Is(err, redis.Nil) || moved(err) {
-		return nil
+// failed sends what is in pipe, and returns the first command that fails for another reason than its key; nil if none does.
+func failed(ctx context.Context, pipe redis.Pipeliner) redis.Cmder {
+	cmds, _ := pipe.Exec(ctx) // each has its own error
+	if i := slices.IndexFunc(cmds, serious); i >= 0 {
+		return cmds[i]
 	}
-	return explain(command, err)
+	return nil
+}
+
+// serious reports whether a command failed, and not because its key is gone, is of another type by now, or has moved to another master.
+func serious(cmd redis.Cmder) bool {
+	err := cmd.Err()
+	return err != nil && !errors.Is(err, redis.Nil) && !moved(err) && !strings.Contains(err.Error(), "WRONGTYPE")
 }
 
 func moved(err error) bool {
@@ -98,19 +94,19 @@ func (a *audit) count(s *walked, k *seen) {
 		a.Types[kind]++
 	}
 	endless := ttl == -1
-	switch {
-	case endless:
+	if endless {
 		a.NoTTL++
 		t.NoTTL++
 		if t.Example == "" || k.key < t.Example {
 			t.Example = strings.Clone(k.key)
 		}
-	default:
+	} else {
 		if ttl > a.opt.TooLong {
 			a.TooLong++
 			t.TooLong++
 		}
-		a.TTLs[bucketOf(ttl)]++
+		at, _ := slices.BinarySearch(bounds[:], ttl)
+		a.TTLs[at].Keys++
 	}
 	if k.size != nil && k.size.Err() == nil {
 		size := k.size.Val()
@@ -125,32 +121,19 @@ func (a *audit) count(s *walked, k *seen) {
 
 // enlarge puts k among the largest keys, if it is one.
 func (a *audit) enlarge(k LargeKey) {
-	at := len(a.Largest)
-	for at > 0 && (a.Largest[at-1].Bytes < k.Bytes || a.Largest[at-1].Bytes == k.Bytes && a.Largest[at-1].Key > k.Key) {
-		at--
+	at, _ := slices.BinarySearchFunc(a.Largest, k, func(l, k LargeKey) int {
+		return cmp.Or(cmp.Compare(k.Bytes, l.Bytes), strings.Compare(l.Key, k.Key))
+	})
+	if at < a.opt.Largest {
+		k.Key = strings.Clone(k.Key)
+		a.Largest = slices.Insert(a.Largest, at, k)
+		a.Largest = a.Largest[:min(len(a.Largest), a.opt.Largest)]
 	}
-	if at == a.opt.Largest {
-		return
-	}
-	k.Key = strings.Clone(k.Key)
-	a.Largest = append(a.Largest, LargeKey{})
-	copy(a.Largest[at+1:], a.Largest[at:])
-	a.Largest[at] = k
-	a.Largest = a.Largest[:min(len(a.Largest), a.opt.Largest)]
 }
 
-// bounds of the times left that are told apart; what is longer is one more.
+// bounds of the times left that are told apart.
 var bounds = [...]time.Duration{
 	time.Minute, 10 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour, 7 * 24 * time.Hour, 28 * 24 * time.Hour, 365 * 24 * time.Hour,
-}
-
-func bucketOf(ttl time.Duration) int {
-	for i, b := range bounds {
-		if ttl <= b {
-			return i
-		}
-	}
-	return len(bounds)
 }
 
 // someFields are how many fields of a hash are asked for their ends.
@@ -158,7 +141,7 @@ const someFields = 16
 
 // lookAtFields asks, of the hashes whose size was asked for, when some of the fields end. A server that has no field TTL, or does not
 // allow to ask, is not asked again.
-func (a *audit) lookAtFields(ctx context.Context, n node, page []seen) error {
+func (a *audit) lookAtFields(ctx context.Context, n *node, page []seen) error {
 	if a.Hashes.Unknown != "" {
 		return nil
 	}
@@ -168,56 +151,29 @@ func (a *audit) lookAtFields(ctx context.Context, n node, page []seen) error {
 			k.fields = pipe.HRandField(ctx, k.key, someFields)
 		}
 	}
-	if pipe.Len() == 0 {
-		return nil
+	if cmd := failed(ctx, pipe); cmd != nil {
+		return a.unable(cmd)
 	}
-	pipe.Exec(ctx)
-	pipe = n.rdb.Pipeline()
 	for i := range page {
-		k := &page[i]
-		if k.fields == nil {
-			continue
-		}
-		if a.unable(k.fields.Err()) {
-			return nil
-		}
-		if err := serious("HRANDFIELD", k.fields); err != nil && !wrongType(err) {
-			return err
-		}
-		if fields := k.fields.Val(); len(fields) > 0 {
-			k.endings = pipe.HPTTL(ctx, k.key, fields...)
+		if k := &page[i]; k.fields != nil && len(k.fields.Val()) > 0 {
+			k.endings = pipe.HPTTL(ctx, k.key, k.fields.Val()...)
 		}
 	}
-	if pipe.Len() == 0 {
-		return nil
-	}
-	pipe.Exec(ctx)
-	for i := range page {
-		k := &page[i]
-		if k.endings == nil {
-			continue
-		}
-		if a.unable(k.endings.Err()) {
-			return nil
-		}
-		if err := serious("HPTTL", k.endings); err != nil && !wrongType(err) {
-			return err
-		}
+	if cmd := failed(ctx, pipe); cmd != nil {
+		return a.unable(cmd)
 	}
 	return nil
 }
 
-// unable notes that fields cannot be asked for, and why.
-func (a *audit) unable(err error) bool {
-	if err == nil || !strings.HasPrefix(err.Error(), "NOPERM") && !strings.HasPrefix(err.Error(), "ERR unknown command") {
-		return false
+// unable notes why fields cannot be asked for, if that is how cmd failed; any other failure is its error.
+func (a *audit) unable(cmd redis.Cmder) error {
+	why := cmd.Err().Error()
+	if strings.HasPrefix(why, "NOPERM") || strings.HasPrefix(why, "ERR unknown command") {
+		a.Hashes.Unknown = why
+		return nil
 	}
-	a.Hashes.Unknown = err.Error()
-	return true
+	return explain(cmd)
 }
-
-// wrongType says that the key is another by now.
-func wrongType(err error) bool { return strings.Contains(err.Error(), "WRONGTYPE") }
 
 func (a *audit) countFields(k *seen, endless bool) {
 	if k.endings == nil || a.Hashes.Unknown != "" {

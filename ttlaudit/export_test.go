@@ -1,0 +1,26 @@
+package ttlaudit
+
+// Patterns folds keys, and returns how many have each pattern.
+func Patterns(keys []string, most int) map[string]int64 {
+	f := newForest(most)
+	for _, key := range keys {
+		f.at(key).Keys++
+	}
+	all := map[string]int64{}
+	f.Root.each("", func(name string, t *tally) { all[name] += t.Keys })
+	return all
+}
+
+var (
+	Fits       = fits
+	Proportion = proportion
+)
+
+// Total is what of keys take of which the sizes are some, and the interval.
+func Total(sizes []float64, of int64) *Estimate {
+	var m moments
+	for _, s := range sizes {
+		m.see(s)
+	}
+	return normal(m.total(of, m))
+}

@@ -1,0 +1,101 @@
+package ttlaudit
+
+import (
+	"bytes"
+	"encoding/gob"
+	"errors"
+	"fmt"
+	"slices"
+	"time"
+)
+
+// auditState is all that an audit knows: what it counted, and where it is.
+type auditState struct {
+	Version int
+	Terms   string
+	Report  // what was counted so far. Took is that of the parts before this one; what is derived comes in the end
+	Servers []*walked
+	Recent  recent
+	Forest  *forest
+}
+
+// walked is a server, and how far it was walked.
+type walked struct {
+	ServerReport
+	Life   string // its run id; empty: it did not tell
+	Quota  int64  // of keys to look at; 0: all
+	Cursor uint64
+	Done   bool
+}
+
+// termsOf are the options that an audit and its resumption must have in common.
+func termsOf(o Options) string {
+	return fmt.Sprintf("{Match:%q Keys:%d Sizes:%v TooLong:%v Largest:%d}", o.Match, o.Keys, o.Sizes, o.TooLong, o.Largest)
+}
+
+// version of auditState. Another one is refused.
+const version = 2
+
+// mostPatterns bounds what an audit keeps.
+const mostPatterns = 2000
+
+func newState(o Options) auditState {
+	r := Report{Began: time.Now(), Match: o.Match, Longest: o.TooLong, Types: map[string]int64{}}
+	for _, b := range bounds {
+		r.TTLs = append(r.TTLs, TTLs{UpTo: b})
+	}
+	r.TTLs = append(r.TTLs, TTLs{}) // what is longer
+	return auditState{Version: version, Terms: termsOf(o), Report: r, Forest: newForest(mostPatterns)}
+}
+
+var errCheckpoint = errors.New("the state could not be saved")
+
+// checkpoint hands out the state.
+func (a *audit) checkpoint() error {
+	if a.opt.Checkpoint == nil {
+		return nil
+	}
+	s := a.auditState
+	s.Took = a.took()
+	s.Recent = a.walker.skipped
+	var b bytes.Buffer
+	err := gob.NewEncoder(&b).Encode(s)
+	if err == nil {
+		err = a.opt.Checkpoint(b.Bytes())
+	}
+	a.saved = time.Now()
+	if err != nil {
+		return fmt.Errorf("%w: %w", errCheckpoint, err)
+	}
+	return nil
+}
+
+// resume takes up the state of Options.Resume. What it knows of a server that was left half-way holds only for the same
+// life of the same server.
+func (a *audit) resume(all []*node) error {
+	const anew = "begin anew, without Options.Resume"
+	if err := gob.NewDecoder(bytes.NewReader(a.opt.Resume)).Decode(&a.auditState); err != nil {
+		return fmt.Errorf("Options.Resume is no state of an audit (%v): %s", err, anew)
+	}
+	if a.Version != version || a.Forest == nil || a.Types == nil || len(a.TTLs) != len(bounds)+1 {
+		return fmt.Errorf("Options.Resume is the state of another version: %s", anew)
+	}
+	if now := termsOf(a.opt); a.Terms != now {
+		return fmt.Errorf("Options.Resume is the state of an audit with other options, %s and not %s: %s", a.Terms, now, anew)
+	}
+	if !slices.EqualFunc(a.Servers, all, func(s *walked, n *node) bool { return s.Addr == n.addr }) {
+		return fmt.Errorf("Options.Resume is about other servers: %s", anew)
+	}
+	for i, s := range a.Servers {
+		switch {
+		case s.Done:
+		case s.Cursor == 0:
+			s.Life = all[i].life
+		case s.Life == "":
+			return fmt.Errorf("%s was left half-way and does not allow INFO, so nobody knows whether it is still the same: %s", s.Addr, anew)
+		case all[i].life != "" && all[i].life != s.Life:
+			return fmt.Errorf("%s was restarted since: %s", s.Addr, anew)
+		}
+	}
+	return nil
+}
