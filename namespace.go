@@ -8,6 +8,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/mayflycache/mayfly/internal/client/check"
 	"github.com/mayflycache/mayfly/internal/client/keyform"
 	"github.com/mayflycache/mayfly/internal/client/lease"
 	"github.com/mayflycache/mayfly/jitter"
@@ -66,30 +67,23 @@ type Namespace[K comparable, V any] struct {
 // Validate returns an error that names every field that cannot be used, its value, and what to do; nil if all can.
 // Constructors call it, so there is rarely a need to.
 func (n Namespace[K, V]) Validate() error {
-	var wrong []error
-	add := func(err error) {
-		if err != nil {
-			wrong = append(wrong, err)
-		}
-	}
-	add(checkName(n.Name))
-	if isNil(n.Redis) {
-		add(errors.New("Namespace.Redis is nil: give it a client, such as redis.NewClient"))
-	}
-	add(checkPrefix(n.Prefix))
-	if _, err := keyform.Of(n.Key); err != nil {
-		add(fmt.Errorf("Namespace.Key: %w", err))
-	}
-	add(CheckTTL("Namespace.TTL", n.TTL))
+	c := check.In("Namespace.")
+	c.Add(checkName(n.Name))
+	c.Refuse(isNil(n.Redis), "Redis is nil: give it a client, such as redis.NewClient")
+	c.Add(checkPrefix(n.Prefix))
+	_, err := keyform.Of(n.Key)
+	c.Refuse(err != nil, "Key: %w", err)
+	c.Add(CheckTTL("Namespace.TTL", n.TTL))
 	if err := n.Jitter.Validate(); err != nil {
-		add(fmt.Errorf("Namespace.%w", err))
-	} else if longest := n.Jitter.At(n.TTL, 1); n.TTL <= MaxTTL && longest > MaxTTL+MaxTTL/2 { // beyond, there is no room for a stale window
-		add(fmt.Errorf("Namespace.Jitter can make the TTL %v: set its Ceiling", longest))
+		c.Wrap(err)
+	} else if n.TTL <= MaxTTL {
+		longest := n.Jitter.At(n.TTL, 1) // beyond MaxTTL, there is room for a stale window
+		c.Refuse(longest > MaxTTL+MaxTTL/2, "Jitter can make the TTL %v: set its Ceiling", longest)
 	}
 	if n.Local != nil {
-		add(n.Local.serves(n.Redis, n.Prefix))
+		c.Add(n.Local.serves(n.Redis, n.Prefix))
 	}
-	return errors.Join(wrong...)
+	return c.Err()
 }
 
 // FullKey returns the name under which Redis holds key's value, to find it with redis-cli or to delete it from a

@@ -8,11 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/internal/client/onlycopy"
 	"github.com/mayflycache/mayfly/internal/client/record"
+	"github.com/mayflycache/mayfly/internal/client/sendonce"
 )
 
 // What needs Redis's clock, or a comparison, is a script. Each reads one key, decides, and writes it.
@@ -20,8 +18,8 @@ import (
 // lua returns the script of source, with what all scripts begin with that know an end: the time, how to read and write an end
 // where the record keeps it, and how to get a value that is not over. Zero is none, and a plain value has no room for one. What is over
 // and still there was given more time by another program's EXPIRE.
-func lua(source string) onlycopy.Script {
-	return onlycopy.NewScript(strings.NewReplacer(
+func lua(source string) sendonce.Script {
+	return sendonce.NewScript(strings.NewReplacer(
 		"$header", strconv.Itoa(record.SessionLen),
 		"$before", strconv.Itoa(record.EndAt), "$from", strconv.Itoa(record.EndAt+1),
 		"$to", strconv.Itoa(record.EndAt+6), "$after", strconv.Itoa(record.EndAt+7),
@@ -127,10 +125,10 @@ func (s *Store[K, V]) write(ctx context.Context, full string, rec []byte, m mode
 	args := []any{rec, s.room.TTL.Milliseconds(), s.opt.MaxAge.Milliseconds(), string(m), headOf(old), len(old)}
 	if s.room.Plain || m == swap {
 		n, err := write.RunOnce(ctx, s.room.Redis, full, args...).Int64()
-		return n == 1, s.room.ExplainWrite(ctx, full, err)
+		return n == 1, sendonce.Outcome(ctx, s.room.Redis, full, err)
 	}
 	n, err := write.Run(ctx, s.room.Redis, []string{full}, args...).Int64()
-	return n == 1, s.room.Typed(ctx, full, onlycopy.Repeated(err))
+	return n == 1, sendonce.Repeated(ctx, s.room.Redis, full, err)
 }
 
 // readAged reads and renews where there is a MaxAge.
@@ -157,31 +155,8 @@ func touched(reply []any) (left, end time.Duration, value string, err error) {
 		e, ok2 := reply[1].(int64)
 		value, ok3 := reply[2].(string)
 		if ok1 && ok2 && ok3 {
-			return time.Duration(l) * time.Millisecond, time.Duration(e) * time.Millisecond, value, nil
+			return millis(l), millis(e), value, nil
 		}
 	}
 	return 0, 0, "", fmt.Errorf("a script answered %v", reply)
-}
-
-// touchAged renews keys where there is a MaxAge.
-func (s *Store[K, V]) touchAged(ctx context.Context, keys []K, fulls []string, alive map[K]bool) error {
-	args := s.touchArgs(false)
-	pipe := s.room.Redis.Pipeline()
-	cmds := make([]*redis.Cmd, len(keys))
-	for i, full := range fulls {
-		cmds[i] = touch.EvalSha(ctx, pipe, []string{full}, args...)
-	}
-	pipe.Exec(ctx)
-	var wrong []error
-	for i, cmd := range cmds {
-		if redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
-			cmd = touch.Run(ctx, s.room.Redis, []string{fulls[i]}, args...)
-		}
-		err := cmd.Err()
-		if err != nil && !errors.Is(err, redis.Nil) {
-			wrong = append(wrong, s.room.Fail("touch", keys[i], err))
-		}
-		alive[keys[i]] = err == nil
-	}
-	return errors.Join(wrong...)
 }

@@ -22,6 +22,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly/internal/client/check"
 )
 
 // ErrNoTTL is the error of a write that was refused because it would leave a key without an end. Nothing was sent.
@@ -69,35 +71,22 @@ type Finding struct {
 }
 
 func (o Options) validate() error {
-	var wrong []error
-	if len(o.Prefixes) == 0 {
-		wrong = append(wrong, errors.New("ttlguard: Options.Prefixes is empty: name what the keys begin with that must end"))
-	}
+	c := check.In("ttlguard: Options.")
+	c.Refuse(len(o.Prefixes) == 0, "Prefixes is empty: name what the keys begin with that must end")
 	for i, p := range o.Prefixes {
-		if p == "" {
-			wrong = append(wrong, fmt.Errorf("ttlguard: Options.Prefixes[%d] is empty: it would be all keys; name what they begin with", i))
-		}
+		c.Refuse(p == "", "Prefixes[%d] is empty: it would be all keys; name what they begin with", i)
 	}
 	for i, p := range o.Exempt {
-		if _, err := path.Match(p, ""); err != nil {
-			wrong = append(wrong, fmt.Errorf("ttlguard: Options.Exempt[%d] %q: %w", i, p, err))
-		}
+		_, err := path.Match(p, "")
+		c.Refuse(err != nil, "Exempt[%d] %q: %w", i, p, err)
 	}
 	for name, a := range map[string]Action{"OnNone": o.OnNone, "OnDepends": o.OnDepends} {
-		if a < Default || a > Refuse {
-			wrong = append(wrong, fmt.Errorf("ttlguard: Options.%s must be Default, Ignore, Report or Refuse, got %d", name, a))
-		}
+		c.Refuse(a < Default || a > Refuse, "%s must be Default, Ignore, Report or Refuse, got %d", name, a)
 	}
-	if o.OnNone == Report && o.Report == nil {
-		wrong = append(wrong, errors.New("ttlguard: Options.OnNone is Report, and Options.Report is nil: nobody would be told"))
-	}
-	if o.OnDepends == Report && o.Report == nil {
-		wrong = append(wrong, errors.New("ttlguard: Options.OnDepends is Report, and Options.Report is nil: nobody would be told"))
-	}
-	if o.Verify && o.Report == nil {
-		wrong = append(wrong, errors.New("ttlguard: Options.Verify is set, and Options.Report is nil: nobody would be told"))
-	}
-	return errors.Join(wrong...)
+	c.Refuse(o.OnNone == Report && o.Report == nil, "OnNone is Report, and Options.Report is nil: nobody would be told")
+	c.Refuse(o.OnDepends == Report && o.Report == nil, "OnDepends is Report, and Options.Report is nil: nobody would be told")
+	c.Refuse(o.Verify && o.Report == nil, "Verify is set, and Options.Report is nil: nobody would be told")
+	return c.Err()
 }
 
 // Guard is a go-redis hook. It is safe for concurrent use.

@@ -52,20 +52,22 @@ var rooms = map[string]room{
 	"internal/client/localstore": {may: []string{"internal/expiry"}},
 	"internal/client/local":      {may: []string{"internal/client/localstore", "internal/client/lease", "internal/hashslot", goredis}},
 	"internal/client/breaker":    {},
+	"internal/client/check":      {never: pure},
 
 	// The vocabulary.
-	"": {may: []string{"jitter", "internal/client/keyform", "internal/client/lease", "internal/client/local", goredis}},
+	"": {may: []string{"jitter", "internal/client/check", "internal/client/keyform", "internal/client/lease", "internal/client/local", goredis}},
 
-	// The patterns, and what those share in which Redis holds the only copy.
-	"internal/client/onlycopy": {may: []string{"", "internal/client/keyform", goredis}},
-	"sliding":                  {may: []string{"", "internal/client/onlycopy", "internal/client/record", "internal/client/keyform", "internal/client/local", "internal/client/localstore", goredis}},
-	"navsession":               {may: []string{"", "internal/client/onlycopy", goredis}},
-	"fieldttl":                 {may: []string{"", "internal/client/onlycopy", goredis}},
-	"cacheaside": {may: []string{"", "jitter", "earlyrefresh", "internal/client/keyform", "internal/client/lease", "internal/client/record",
+	// The patterns, a namespace as they use it, and what those share in which Redis holds the only copy.
+	"internal/client/keyspace": {may: []string{"", "internal/client/check", "internal/client/keyform"}},
+	"internal/client/sendonce": {may: []string{"", goredis}},
+	"sliding":                  {may: []string{"", "internal/client/check", "internal/client/keyspace", "internal/client/sendonce", "internal/client/record", "internal/client/keyform", "internal/client/local", "internal/client/localstore", goredis}},
+	"navsession":               {may: []string{"", "internal/client/check", "internal/client/keyspace", "internal/client/sendonce", goredis}},
+	"fieldttl":                 {may: []string{"", "internal/client/keyspace", "internal/client/sendonce", goredis}},
+	"cacheaside": {may: []string{"", "jitter", "earlyrefresh", "internal/client/check", "internal/client/keyform", "internal/client/lease", "internal/client/record",
 		"internal/client/flight", "internal/client/background", "internal/client/redelete", "internal/client/localstore", "internal/client/local", "github.com/klauspost/compress", goredis}},
 
 	// The composition.
-	"httpcache": {may: []string{"", "internal/rfc9111", "internal/client/lease", "internal/client/record", "internal/client/flight", "internal/client/background", "internal/client/redelete", "internal/client/localstore",
+	"httpcache": {may: []string{"", "internal/rfc9111", "internal/client/check", "internal/client/lease", "internal/client/record", "internal/client/flight", "internal/client/background", "internal/client/redelete", "internal/client/localstore",
 		"internal/client/local", goredis}},
 
 	// The engine half: never knows go-redis, nor any pattern.
@@ -85,7 +87,7 @@ var rooms = map[string]room{
 
 	// Operations: see it, enforce it.
 	"metrics":  {may: []string{"", goredis, "github.com/prometheus/client_golang"}},
-	"ttlguard": {may: []string{"jitter", goredis}},
+	"ttlguard": {may: []string{"jitter", "internal/client/check", goredis}},
 
 	// What the command shows: ways to keep a value, compared.
 	"internal/demo/strategy": {may: []string{"", "cacheaside", "jitter", "earlyrefresh", goredis}},
