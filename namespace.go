@@ -1,9 +1,9 @@
 package mayfly
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -68,9 +68,17 @@ type Namespace[K comparable, V any] struct {
 // Constructors call it, so there is rarely a need to.
 func (n Namespace[K, V]) Validate() error {
 	c := check.In("Namespace.")
-	c.Add(checkName(n.Name))
+	c.Refuse(n.Name == "", "Name is empty: metrics and errors need one, such as \"users\"")
+	c.Refuse(strings.ContainsFunc(n.Name, notInNames), "Name must hold only letters, digits, '_', '-' and '.', got %q", n.Name)
 	c.Refuse(isNil(n.Redis), "Redis is nil: give it a client, such as redis.NewClient")
-	c.Add(checkPrefix(n.Prefix))
+	switch {
+	case n.Prefix == "":
+		c.Refuse(true, "Prefix is empty: without one its keys could be anybody's; use one such as \"cache:user:\"")
+	case lease.Collides(n.Prefix):
+		c.Refuse(true, "Prefix %q leads into %q, where mayfly keeps its locks and leases: choose another", n.Prefix, lease.Reserved)
+	case len(n.Prefix) >= keyform.MaxLen:
+		c.Refuse(true, "Prefix has %d bytes: Redis takes keys of %d, prefix included", len(n.Prefix), keyform.MaxLen)
+	}
 	_, err := keyform.Of(n.Key)
 	c.Refuse(err != nil, "Key: %w", err)
 	c.Add(CheckTTL("Namespace.TTL", n.TTL))
@@ -100,30 +108,8 @@ func (n Namespace[K, V]) FullKey(key K) (string, error) {
 	return string(full), nil
 }
 
-func checkName(name string) error {
-	if name == "" {
-		return errors.New("Namespace.Name is empty: metrics and errors need one, such as \"users\"")
-	}
-	for _, r := range name {
-		switch {
-		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '-', r == '.':
-		default:
-			return fmt.Errorf("Namespace.Name must hold only letters, digits, '_', '-' and '.', got %q", name)
-		}
-	}
-	return nil
-}
-
-func checkPrefix(prefix string) error {
-	switch {
-	case prefix == "":
-		return errors.New("Namespace.Prefix is empty: without one its keys could be anybody's; use one such as \"cache:user:\"")
-	case lease.Collides(prefix):
-		return fmt.Errorf("Namespace.Prefix %q leads into %q, where mayfly keeps its locks and leases: choose another", prefix, lease.Reserved)
-	case len(prefix) >= keyform.MaxLen:
-		return fmt.Errorf("Namespace.Prefix has %d bytes: Redis takes keys of %d, prefix included", len(prefix), keyform.MaxLen)
-	}
-	return nil
+func notInNames(r rune) bool {
+	return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.", r)
 }
 
 // isNil finds the nil pointer inside an interface too: var c *redis.Client handed over before it was made.

@@ -32,11 +32,11 @@ func (s *Store[K, T]) GetAndTouch(ctx context.Context, key K, fields ...string) 
 			return err
 		}
 		pipe := s.room.Redis.TxPipeline()
-		var parts []part
+		var fills []func() error
 		read := func(fields []int, args ...any) {
 			cmd := redis.NewSliceCmd(ctx, append(args, s.plan.namesOf(fields)...)...)
 			pipe.Process(ctx, cmd)
-			parts = append(parts, part{fields, cmd})
+			fills = append(fills, func() error { return e.fill(fields, cmd.Val()) })
 		}
 		others := slices.DeleteFunc(slices.Clone(s.plan.every), func(i int) bool { return way == together && slices.Contains(touched, i) })
 		if len(others) > 0 {
@@ -52,8 +52,8 @@ func (s *Store[K, T]) GetAndTouch(ctx context.Context, key K, fields ...string) 
 		if _, err := pipe.Exec(ctx); err != nil {
 			return sendonce.Repeated(ctx, s.room.Redis, full, err)
 		}
-		for _, p := range parts {
-			if err := e.fill(p.fields, p.cmd.Val()); err != nil {
+		for _, fill := range fills {
+			if err := fill(); err != nil {
 				return err
 			}
 		}
@@ -75,12 +75,6 @@ func (s *Store[K, T]) read(ctx context.Context, doing string, key K, f func(full
 		return Entry[T]{}, err
 	}
 	return e, nil
-}
-
-// part is a reply with the values of some fields.
-type part struct {
-	fields []int
-	cmd    *redis.SliceCmd
 }
 
 // fill sets fields to what Redis holds: a string each, or nil.

@@ -159,7 +159,7 @@ func (s *Store[K, V]) TouchMany(ctx context.Context, keys ...K) (alive map[K]boo
 	var wrong []error
 	for i, cmd := range cmds {
 		if redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
-			cmd = touch.Run(ctx, s.room.Redis, []string{fulls[i]}, args...)
+			cmd = touch.Run(ctx, s.room.Redis, fulls[i], args...)
 		}
 		found, err := cmd.Result()
 		if err != nil && !errors.Is(err, redis.Nil) {

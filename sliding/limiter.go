@@ -104,11 +104,13 @@ func (l *Limiter[K]) ask(ctx context.Context, full string, n int) (Decision, err
 	if len(reply) != 4 {
 		return Decision{}, fmt.Errorf("a script answered %v", reply)
 	}
+	d := Decision{Allowed: reply[0] == 1, Limit: l.opt.Limit}
 	if l.opt.Sliding {
-		return l.slide(n, reply), nil
+		l.slide(&d, n, reply)
+		return d, nil
 	}
 	used, left := int(reply[1]), millis(reply[2])
-	d := Decision{Allowed: reply[0] == 1, Limit: l.opt.Limit, Remaining: max(l.opt.Limit-used, 0), ResetAfter: left}
+	d.Remaining, d.ResetAfter = max(l.opt.Limit-used, 0), left
 	if !d.Allowed {
 		d.RetryAfter = left
 	}
@@ -116,11 +118,11 @@ func (l *Limiter[K]) ask(ctx context.Context, full string, n int) (Decision, err
 }
 
 // slide reads a sliding window: what was admitted in this one and in the one before, and how much of this one is over.
-func (l *Limiter[K]) slide(n int, reply []int64) Decision {
+func (l *Limiter[K]) slide(d *Decision, n int, reply []int64) {
 	used, before, over, window := reply[1], reply[2], reply[3], l.room.TTL.Milliseconds()
 	limit := int64(l.opt.Limit)
 	weighed := used + (before*(window-over)+window-1)/window
-	d := Decision{Allowed: reply[0] == 1, Limit: l.opt.Limit, Remaining: int(max(limit-weighed, 0))}
+	d.Remaining = int(max(limit-weighed, 0))
 	switch {
 	case used > 0:
 		d.ResetAfter = millis(2*window - over)
@@ -130,7 +132,6 @@ func (l *Limiter[K]) slide(n int, reply []int64) Decision {
 	if !d.Allowed {
 		d.RetryAfter = millis(roomIn(int64(n), limit, used, before, over, window))
 	}
-	return d
 }
 
 // roomIn returns in how many milliseconds n calls fit, if nobody else calls.

@@ -47,10 +47,11 @@ func (s *Store[K, V]) Rotate(ctx context.Context, from, to K) error {
 			case newer == nil || err != nil:
 				return err
 			}
-			if mine, err := s.swap(ctx, full, raw, newer); err != nil {
+			switch err := s.swap(ctx, full, raw, newer); {
+			case errors.Is(err, ErrExists):
+				return fmt.Errorf("the new key was written to by somebody else: %w", err)
+			case err != nil:
 				return err
-			} else if !mine {
-				return fmt.Errorf("the new key was written to by somebody else: %w", ErrExists)
 			}
 			raw = newer
 		}

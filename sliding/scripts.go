@@ -93,70 +93,60 @@ const (
 	swap  mode = "swap"  // only in place of what was read; its end is inherited
 )
 
-// put writes rec.
-func (s *Store[K, V]) put(ctx context.Context, full string, rec []byte, m mode) error {
-	done, err := s.write(ctx, full, rec, m, nil)
-	if err == nil && !done {
-		return ErrExists
-	}
-	return err
-}
-
-// swap puts rec in place of old, and reports whether old was still there. If a reply is lost it tries again: what it finds
-// then is its own work, or old, or else something that may have come after its own work, of which nobody knows.
-func (s *Store[K, V]) swap(ctx context.Context, full string, old, rec []byte) (bool, error) {
+// swap puts rec in place of old, and returns [ErrExists] if something else is there now. If a reply is lost it tries again: what it
+// finds then is its own work, or old, or else something that may have come after its own work, of which nobody knows.
+func (s *Store[K, V]) swap(ctx context.Context, full string, old, rec []byte) error {
 	defer s.wrote(ctx, full)()
-	mine, lost := s.write(ctx, full, rec, swap, old)
+	lost := s.write(ctx, full, rec, swap, old)
 	for try := 1; errors.Is(lost, mayfly.ErrUnknownOutcome) && !s.room.Plain && try < swaps && rest(ctx, try) == nil; try++ {
-		switch again, err := s.write(ctx, full, rec, swap, old); {
-		case again:
-			return true, nil
+		switch err := s.write(ctx, full, rec, swap, old); {
 		case err == nil:
-			return false, lost
+			return nil
+		case errors.Is(err, ErrExists):
+			return lost
 		}
 	}
-	return mine, lost
+	return lost
 }
 
 // swaps is how often a swap is sent whose replies are lost, as often as go-redis sends other commands by default.
 const swaps = 4
 
-func (s *Store[K, V]) write(ctx context.Context, full string, rec []byte, m mode, old []byte) (bool, error) {
+// write puts rec in its mode, and returns [ErrExists] if the mode forbids that.
+func (s *Store[K, V]) write(ctx context.Context, full string, rec []byte, m mode, old []byte) error {
 	args := []any{rec, s.room.TTL.Milliseconds(), s.opt.MaxAge.Milliseconds(), string(m), headOf(old), len(old)}
+	run, meaning := write.Run, sendonce.Repeated
 	if s.room.Plain || m == swap {
-		n, err := write.RunOnce(ctx, s.room.Redis, full, args...).Int64()
-		return n == 1, sendonce.Outcome(ctx, s.room.Redis, full, err)
+		run, meaning = write.RunOnce, sendonce.Outcome
 	}
-	n, err := write.Run(ctx, s.room.Redis, []string{full}, args...).Int64()
-	return n == 1, sendonce.Repeated(ctx, s.room.Redis, full, err)
+	done, err := run(ctx, s.room.Redis, full, args...).Int64()
+	if err == nil && done != 1 {
+		return ErrExists
+	}
+	return meaning(ctx, s.room.Redis, full, err)
 }
 
 // readAged reads and renews where there is a MaxAge.
 func (s *Store[K, V]) readAged(ctx context.Context, full string) (raw []byte, life time.Duration, err error) {
-	reply, err := touch.Run(ctx, s.room.Redis, []string{full}, s.touchArgs(true)...).Slice()
+	reply, err := touch.Run(ctx, s.room.Redis, full, s.touchArgs(true)...).Slice()
 	if err != nil {
 		return nil, 0, err
 	}
-	left, end, value, err := touched(reply)
-	if left < end { // an access can renew it, and has to when below is left
-		left -= s.below
+	if len(reply) == 3 {
+		left, ok1 := reply[0].(int64)
+		end, ok2 := reply[1].(int64)
+		value, ok3 := reply[2].(string)
+		if life = millis(left); left < end { // an access can renew it, and has to when below is left
+			life -= s.below
+		}
+		if ok1 && ok2 && ok3 {
+			return []byte(value), max(life, 0), nil
+		}
 	}
-	return []byte(value), max(left, 0), err
+	return nil, 0, fmt.Errorf("a script answered %v", reply)
 }
 
 func (s *Store[K, V]) touchArgs(read bool) []any {
 	below := min(s.below, s.room.TTL+time.Millisecond)
 	return []any{s.room.TTL.Milliseconds(), s.opt.MaxAge.Milliseconds(), below.Milliseconds(), read}
-}
-
-func touched(reply []any) (left, end time.Duration, value string, err error) {
-	if len(reply) == 3 {
-		l, ok1 := reply[0].(int64)
-		e, ok2 := reply[1].(int64)
-		value, ok3 := reply[2].(string)
-		if ok1 && ok2 && ok3 {
-			return millis(l), millis(e), value, nil
-		}
-	}
-	return 0, 0, "", fmt.Errorf("a script answered %v", reply)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	mathrand "math/rand/v2"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -38,7 +39,7 @@ func (s *Store[K, V]) create(ctx context.Context, full string, rec []byte, age m
 	defer s.wrote(ctx, full)()
 	switch {
 	case s.opt.MaxAge > 0:
-		return s.put(ctx, full, rec, age)
+		return s.write(ctx, full, rec, age, nil)
 	case s.room.Plain:
 		err := sendonce.Write(ctx, s.room.Redis, full, "set", full, rec, "px", s.room.TTL.Milliseconds(), "nx")
 		if errors.Is(err, mayfly.ErrNotFound) {
@@ -73,7 +74,7 @@ func (s *Store[K, V]) Set(ctx context.Context, key K, v V) error {
 		}
 		defer s.wrote(ctx, full)()
 		if s.opt.MaxAge > 0 {
-			return s.put(ctx, full, rec, keep)
+			return s.write(ctx, full, rec, keep, nil)
 		}
 		// GET, so that what is not a string is refused, not replaced.
 		err = s.room.Redis.SetArgs(ctx, full, rec, redis.SetArgs{Get: true, TTL: s.room.TTL}).Err()
@@ -106,8 +107,7 @@ func (s *Store[K, V]) Update(ctx context.Context, key K, change func(V) (V, erro
 			if err != nil {
 				return err
 			}
-			mine, err := s.swap(ctx, full, raw, rec)
-			if mine || err != nil {
+			if err := s.swap(ctx, full, raw, rec); !errors.Is(err, ErrExists) {
 				return err
 			}
 			if err := rest(ctx, try); err != nil {
@@ -120,13 +120,9 @@ func (s *Store[K, V]) Update(ctx context.Context, key K, change func(V) (V, erro
 
 // rest waits after a lost race: the more often it was lost, the longer, up to a few milliseconds.
 func rest(ctx context.Context, try int) error {
-	var b [1]byte
-	rand.Read(b[:])
 	most := time.Duration(min(try, 16)) * 250 * time.Microsecond
-	t := time.NewTimer(most * time.Duration(b[0]) / 256)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(mathrand.N(most + 1)):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

@@ -44,7 +44,7 @@ var rooms = map[string]room{
 
 	// The client half: may know go-redis, never the engine.
 	"internal/client/keyform":    {never: pure},
-	"internal/client/lease":      {may: []string{"internal/hashslot", "internal/client/record", "internal/client/breaker", goredis}},
+	"internal/client/lease":      {may: []string{"internal/hashslot", "internal/client/keyform", "internal/client/record", "internal/client/breaker", goredis}},
 	"internal/client/record":     {never: pure},
 	"internal/client/flight":     {},
 	"internal/client/background": {},

@@ -11,6 +11,7 @@ import (
 	"fmt"
 	"reflect"
 	"strconv"
+	"strings"
 	"unsafe"
 )
 
@@ -26,6 +27,11 @@ func (f Form[K]) Full(prefix string, key K) (string, error) {
 	const room = 24 // for the text of most keys
 	full, err := f(append(make([]byte, 0, len(prefix)+room), prefix...), key)
 	return unsafe.String(unsafe.SliceData(full), len(full)), err // nobody writes to full again
+}
+
+// Glob is the pattern of SCAN that matches what begins with prefix.
+func Glob(prefix string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`).Replace(prefix) + "*"
 }
 
 // ErrEmpty is returned for a key without text: the name left would be the prefix alone.

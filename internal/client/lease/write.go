@@ -3,11 +3,11 @@ package lease
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/mayflycache/mayfly/internal/client/keyform"
 	"github.com/mayflycache/mayfly/internal/client/record"
 )
 
@@ -85,9 +85,9 @@ func (g *Guard) write(ctx context.Context, keys []string, commands func(i int) [
 // Clear removes every key that begins with prefix, and with it every lease, from every master, and tells removed how
 // many after each step, from several goroutines on a cluster. A key written while it runs may stay.
 func (g *Guard) Clear(ctx context.Context, prefix string, removed func(n int)) error {
-	patterns := []string{glob(prefix)}
+	patterns := []string{keyform.Glob(prefix)}
 	if g.plain { // first the leases: a load that ends between the two is then not stored
-		patterns = []string{glob(Reserved+"lease:{") + "}:" + glob(prefix), glob(prefix)}
+		patterns = []string{keyform.Glob(Reserved+"lease:{") + "}:" + keyform.Glob(prefix), keyform.Glob(prefix)}
 	}
 	return g.servers.masters(ctx, func(ctx context.Context, s *server) error {
 		for _, pattern := range patterns {
@@ -132,11 +132,6 @@ func (s *server) clear(ctx context.Context, pattern string, removed func(n int))
 			return nil
 		}
 	}
-}
-
-// glob is the pattern of what begins with prefix.
-func glob(prefix string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(prefix) + "*"
 }
 
 // masters calls do for every server that holds keys, one after another or at the same time.

@@ -7,7 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Script is a redis.Script that can also be sent once.
+// Script is a Lua script about one key.
 type Script struct {
 	*redis.Script
 	source string
@@ -16,7 +16,12 @@ type Script struct {
 // NewScript returns the script of a Lua source.
 func NewScript(source string) Script { return Script{redis.NewScript(source), source} }
 
-// RunOnce runs the script on one key. It is sent once, and once more only if the server did not know it.
+// Run runs the script as go-redis does, which may repeat it.
+func (s Script) Run(ctx context.Context, rdb redis.UniversalClient, key string, args ...any) *redis.Cmd {
+	return s.Script.Run(ctx, rdb, []string{key}, args...)
+}
+
+// RunOnce runs the script. It is sent once, and once more only if the server did not know it.
 func (s Script) RunOnce(ctx context.Context, rdb redis.UniversalClient, key string, args ...any) *redis.Cmd {
 	return run(s, key, args, func(all []any) *redis.Cmd { return do(ctx, rdb, all...) })
 }

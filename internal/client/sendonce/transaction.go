@@ -34,13 +34,11 @@ func Transact(ctx context.Context, rdb redis.UniversalClient, full string, is Ki
 	}
 	pipe.BatchProcess(ctx, cmds...)
 	_, err := pipe.Exec(ctx)
-	switch {
-	case err == nil:
-		return nil
-	case before == nil:
-		return Outcome(ctx, rdb, full, err)
+	err = Outcome(ctx, rdb, full, err)
+	if err != nil && before != nil {
+		err = errors.Join(err, giveBack(ctx, rdb, full, is, before))
 	}
-	return errors.Join(Outcome(ctx, rdb, full, err), giveBack(ctx, rdb, full, is, before))
+	return err
 }
 
 // giveBack gives a key of another kind the end that it had before a transaction. Between the two it may have been deleted, and
@@ -50,7 +48,7 @@ func giveBack(ctx context.Context, rdb redis.UniversalClient, full string, is Ki
 	if err != nil || end < noEnd {
 		return nil // it was not run, or found nothing
 	}
-	args := append([]any{end, is[0]}, is[1:]...)
+	args := append([]any{end}, is...)
 	if err := restore.Eval(context.WithoutCancel(ctx), rdb, []string{full}, args...).Err(); err != nil {
 		return fmt.Errorf("the key of somebody else's ends early now, its end (PEXPIRETIME %d) could not be restored: %w", end, err)
 	}
