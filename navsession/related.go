@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"time"
 
@@ -62,16 +63,14 @@ func NewRelated[P comparable](ns mayfly.Namespace[P, P], o RelatedOptions) (*Rel
 // that is among the earlier was counted when it was seen first, and is not again. At most PerVisit of them are counted, so
 // at most PerVisit + 1 sets are written, side by side; where that matters, count in the background. After an error some may have been.
 func (r *Related[P]) Count(ctx context.Context, page P, earlier ...P) error {
+	if slices.Contains(earlier, page) {
+		return nil
+	}
 	others := make([]P, 0, r.perVisit)
-	seen := map[P]bool{}
 	for _, p := range earlier {
-		if p == page {
-			return nil
-		}
-		if !seen[p] && len(others) < r.perVisit {
+		if len(others) < r.perVisit && !slices.Contains(others, p) {
 			others = append(others, p)
 		}
-		seen[p] = true
 	}
 	if len(others) == 0 {
 		return nil

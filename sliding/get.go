@@ -145,11 +145,14 @@ func (s *Store[K, V]) TouchMany(ctx context.Context, keys ...K) (alive map[K]boo
 	if err != nil {
 		return alive, err
 	}
-	args := s.touchArgs(false)
+	var args []any // of the script
+	if s.opt.MaxAge > 0 {
+		args = s.touchArgs(false)
+	}
 	pipe := s.room.Redis.Pipeline()
 	cmds := make([]*redis.Cmd, len(keys))
 	for i, full := range fulls {
-		if s.opt.MaxAge > 0 {
+		if args != nil {
 			cmds[i] = touch.EvalSha(ctx, pipe, []string{full}, args...)
 		} else {
 			cmds[i] = pipe.Do(ctx, "pexpire", full, s.ttl)

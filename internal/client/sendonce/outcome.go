@@ -31,8 +31,8 @@ func Answer(ctx context.Context, rdb redis.UniversalClient, full string, err err
 // Outcome is what the error of a command that was sent once means, or of a pipeline that has one. [mayfly.ErrUnknownOutcome] is in
 // it unless the server answered, or the command was certainly never sent.
 func Outcome(ctx context.Context, rdb redis.UniversalClient, full string, err error) error {
-	var op *net.OpError
-	if errors.As(err, &op) && op.Op == "dial" || errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted) || errors.Is(err, redis.ErrClosed) {
+	op, ok := errors.AsType[*net.OpError](err)
+	if ok && op.Op == "dial" || errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted) || errors.Is(err, redis.ErrClosed) {
 		return err // it waited for a connection, and got none
 	}
 	return Repeated(ctx, rdb, full, err)
@@ -41,8 +41,7 @@ func Outcome(ctx context.Context, rdb redis.UniversalClient, full string, err er
 // Repeated is what the error of a write means that go-redis repeats after a lost reply, as it does by default. Without an
 // answer to the last try, an earlier one may have been done.
 func Repeated(ctx context.Context, rdb redis.UniversalClient, full string, err error) error {
-	var reply redis.Error
-	if err == nil || errors.As(err, &reply) {
+	if _, answered := errors.AsType[redis.Error](err); answered || err == nil {
 		return Answer(ctx, rdb, full, err)
 	}
 	return fmt.Errorf("%w: %w", mayfly.ErrUnknownOutcome, err)
