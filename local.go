@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/mayflycache/mayfly/internal/client/check"
 	"github.com/mayflycache/mayfly/internal/client/keyform"
 	"github.com/mayflycache/mayfly/internal/client/localsync"
 )
@@ -103,42 +104,33 @@ func OpenLocal(ctx context.Context, o LocalOptions) (*Local, error) {
 }
 
 func (o LocalOptions) validate() error {
-	var wrong []error
-	add := func(bad bool, format string, args ...any) {
-		if bad {
-			wrong = append(wrong, fmt.Errorf("LocalOptions."+format, args...))
-		}
-	}
+	c := check.In("LocalOptions.")
 	switch o.Redis.(type) {
 	case *redis.Client, *redis.ClusterClient:
-		add(isNil(o.Redis), "Redis is nil: give it the client of the namespaces")
+		c.Refuse(isNil(o.Redis), "Redis is nil: give it the client of the namespaces")
 	case nil:
-		add(true, "Redis is nil: give it the client of the namespaces")
+		c.Refuse(true, "Redis is nil: give it the client of the namespaces")
 	case *redis.Ring:
-		add(true, "Redis is a redis.Ring, whose shards say nothing when a key moves: use a redis.ClusterClient")
+		c.Refuse(true, "Redis is a redis.Ring, whose shards say nothing when a key moves: use a redis.ClusterClient")
 	default:
-		add(true, "Redis must be a *redis.Client or a *redis.ClusterClient, got %T", o.Redis)
+		c.Refuse(true, "Redis must be a *redis.Client or a *redis.ClusterClient, got %T", o.Redis)
 	}
-	add(len(o.Prefixes) == 0, "Prefixes is empty: name the prefixes of the namespaces that will use this tier")
+	c.Refuse(len(o.Prefixes) == 0, "Prefixes is empty: name the prefixes of the namespaces that will use this tier")
 	for i, p := range o.Prefixes {
-		add(p == "", "Prefixes[%d] is empty: all keys of the server would be told of; name the namespaces' own", i)
-		add(p != "" && keyform.Collides(p), "Prefixes[%d] %q leads into %q, where mayfly keeps its own keys: choose another", i, p, keyform.Reserved)
+		c.Refuse(p == "", "Prefixes[%d] is empty: all keys of the server would be told of; name the namespaces' own", i)
+		c.Refuse(p != "" && keyform.Collides(p), "Prefixes[%d] %q leads into %q, where mayfly keeps its own keys: choose another", i, p, keyform.Reserved)
 		for j, q := range o.Prefixes {
-			add(i != j && p != "" && strings.HasPrefix(q, p) && (p != q || i < j), "Prefixes[%d] %q begins Prefixes[%d] %q, which Redis refuses: leave the longer out", i, p, j, q)
+			c.Refuse(i != j && p != "" && strings.HasPrefix(q, p) && (p != q || i < j), "Prefixes[%d] %q begins Prefixes[%d] %q, which Redis refuses: leave the longer out", i, p, j, q)
 		}
 	}
-	add(o.MaxBytes < 0, "MaxBytes must not be negative, got %d", o.MaxBytes)
-	add(o.MaxEntries < 0, "MaxEntries must not be negative, got %d", o.MaxEntries)
-	add(o.MaxBytes == 0 && o.MaxEntries == 0, "MaxBytes and MaxEntries are both zero: set a bound, such as MaxBytes: 64 << 20")
-	if o.MaxTTL != 0 {
-		if err := CheckTTL("LocalOptions.MaxTTL", o.MaxTTL); err != nil {
-			wrong = append(wrong, err)
-		}
-	}
-	add(o.Silence != 0 && o.Silence < 100*time.Millisecond, "Silence must be at least 100ms, got %v", o.Silence)
-	add(o.Silence > time.Hour, "Silence must be at most an hour, got %v", o.Silence)
-	add(o.ShortTTL > time.Hour, "ShortTTL must be at most an hour, got %v", o.ShortTTL)
-	return errors.Join(wrong...)
+	c.Refuse(o.MaxBytes < 0, "MaxBytes must not be negative, got %d", o.MaxBytes)
+	c.Refuse(o.MaxEntries < 0, "MaxEntries must not be negative, got %d", o.MaxEntries)
+	c.Refuse(o.MaxBytes == 0 && o.MaxEntries == 0, "MaxBytes and MaxEntries are both zero: set a bound, such as MaxBytes: 64 << 20")
+	c.TTL("MaxTTL", o.MaxTTL)
+	c.Refuse(o.Silence != 0 && o.Silence < 100*time.Millisecond, "Silence must be at least 100ms, got %v", o.Silence)
+	c.Refuse(o.Silence > time.Hour, "Silence must be at most an hour, got %v", o.Silence)
+	c.Refuse(o.ShortTTL > time.Hour, "ShortTTL must be at most an hour, got %v", o.ShortTTL)
+	return c.Err()
 }
 
 // LocalStats says what a [Local] holds and what happened since it was opened.

@@ -1,13 +1,14 @@
 package mayfly
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/mayflycache/mayfly/internal/client/check"
 	"github.com/mayflycache/mayfly/internal/client/keyform"
 	"github.com/mayflycache/mayfly/jitter"
 )
@@ -65,30 +66,31 @@ type Namespace[K comparable, V any] struct {
 // Validate returns an error that names every field that cannot be used, its value, and what to do; nil if all can.
 // Constructors call it, so there is rarely a need to.
 func (n Namespace[K, V]) Validate() error {
-	var wrong []error
-	add := func(err error) {
-		if err != nil {
-			wrong = append(wrong, err)
-		}
+	c := check.In("Namespace.")
+	c.Refuse(n.Name == "", "Name is empty: metrics and errors need one, such as \"users\"")
+	c.Refuse(strings.ContainsFunc(n.Name, notInNames), "Name must hold only letters, digits, '_', '-' and '.', got %q", n.Name)
+	c.Refuse(isNil(n.Redis), "Redis is nil: give it a client, such as redis.NewClient")
+	switch {
+	case n.Prefix == "":
+		c.Refuse(true, "Prefix is empty: without one its keys could be anybody's; use one such as \"cache:user:\"")
+	case keyform.Collides(n.Prefix):
+		c.Refuse(true, "Prefix %q leads into %q, where mayfly keeps its locks and leases: choose another", n.Prefix, keyform.Reserved)
+	case len(n.Prefix) >= keyform.MaxLen:
+		c.Refuse(true, "Prefix has %d bytes: Redis takes keys of %d, prefix included", len(n.Prefix), keyform.MaxLen)
 	}
-	add(checkName(n.Name))
-	if isNil(n.Redis) {
-		add(errors.New("Namespace.Redis is nil: give it a client, such as redis.NewClient"))
-	}
-	add(checkPrefix(n.Prefix))
-	if _, err := keyform.Of(n.Key); err != nil {
-		add(fmt.Errorf("Namespace.Key: %w", err))
-	}
-	add(CheckTTL("Namespace.TTL", n.TTL))
+	_, err := keyform.Of(n.Key)
+	c.Refuse(err != nil, "Key: %w", err)
+	c.Add(CheckTTL("Namespace.TTL", n.TTL))
 	if err := n.Jitter.Validate(); err != nil {
-		add(fmt.Errorf("Namespace.%w", err))
-	} else if longest := n.Jitter.At(n.TTL, 1); n.TTL <= MaxTTL && longest > MaxTTL+MaxTTL/2 { // beyond, there is no room for a stale window
-		add(fmt.Errorf("Namespace.Jitter can make the TTL %v: set its Ceiling", longest))
+		c.Wrap(err)
+	} else if n.TTL <= MaxTTL {
+		longest := n.Jitter.At(n.TTL, 1) // beyond MaxTTL, there is room for a stale window
+		c.Refuse(longest > MaxTTL+MaxTTL/2, "Jitter can make the TTL %v: set its Ceiling", longest)
 	}
 	if n.Local != nil {
-		add(n.Local.serves(n.Redis, n.Prefix))
+		c.Add(n.Local.serves(n.Redis, n.Prefix))
 	}
-	return errors.Join(wrong...)
+	return c.Err()
 }
 
 // FullKey returns the name under which Redis holds key's value, to find it with redis-cli or to delete it from a
@@ -105,30 +107,8 @@ func (n Namespace[K, V]) FullKey(key K) (string, error) {
 	return string(full), nil
 }
 
-func checkName(name string) error {
-	if name == "" {
-		return errors.New("Namespace.Name is empty: metrics and errors need one, such as \"users\"")
-	}
-	for _, r := range name {
-		switch {
-		case 'a' <= r && r <= 'z', 'A' <= r && r <= 'Z', '0' <= r && r <= '9', r == '_', r == '-', r == '.':
-		default:
-			return fmt.Errorf("Namespace.Name must hold only letters, digits, '_', '-' and '.', got %q", name)
-		}
-	}
-	return nil
-}
-
-func checkPrefix(prefix string) error {
-	switch {
-	case prefix == "":
-		return errors.New("Namespace.Prefix is empty: without one its keys could be anybody's; use one such as \"cache:user:\"")
-	case keyform.Collides(prefix):
-		return fmt.Errorf("Namespace.Prefix %q leads into %q, where mayfly keeps its locks and leases: choose another", prefix, keyform.Reserved)
-	case len(prefix) >= keyform.MaxLen:
-		return fmt.Errorf("Namespace.Prefix has %d bytes: Redis takes keys of %d, prefix included", len(prefix), keyform.MaxLen)
-	}
-	return nil
+func notInNames(r rune) bool {
+	return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.", r)
 }
 
 // isNil finds the nil pointer inside an interface too: var c *redis.Client handed over before it was made.

@@ -1,12 +1,10 @@
 package cacheaside
 
 import (
-	"errors"
-	"fmt"
 	"time"
 
-	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/earlyrefresh"
+	"github.com/mayflycache/mayfly/internal/client/check"
 )
 
 // Options adjust a cache. The zero value of every field is a default that works.
@@ -88,44 +86,31 @@ type Faults struct {
 }
 
 func (o Options) validate(plain bool) error {
-	var wrong []error
-	add := func(bad bool, format string, args ...any) {
-		if bad {
-			wrong = append(wrong, fmt.Errorf("Options."+format, args...))
-		}
-	}
-	ttl := func(field string, d time.Duration) {
-		if d != 0 {
-			if err := mayfly.CheckTTL("Options."+field, d); err != nil {
-				wrong = append(wrong, err)
-			}
-		}
-	}
-	ttl("MissTTL", o.MissTTL)
-	ttl("Hold", o.Hold)
-	ttl("Stale.While", o.Stale.While)
-	ttl("Stale.IfError", o.Stale.IfError)
-	ttl("Load.Timeout", o.Load.Timeout)
-	ttl("Load.Soft", o.Load.Soft)
-	ttl("Faults.RedisTimeout", o.Faults.RedisTimeout)
-	add(o.Compress < 0, "Compress must not be negative, got %d", o.Compress)
-	add(o.Load.Renewals < 0, "Load.Renewals must not be negative, got %d; earlyrefresh.Never renews nothing", o.Load.Renewals)
-	add(o.Faults.Loads < 0, "Faults.Loads must not be negative, got %d", o.Faults.Loads)
-	add(o.Faults.Queue < 0, "Faults.Queue must not be negative, got %d", o.Faults.Queue)
+	c := check.In("Options.")
+	c.TTL("MissTTL", o.MissTTL)
+	c.TTL("Hold", o.Hold)
+	c.TTL("Stale.While", o.Stale.While)
+	c.TTL("Stale.IfError", o.Stale.IfError)
+	c.TTL("Load.Timeout", o.Load.Timeout)
+	c.TTL("Load.Soft", o.Load.Soft)
+	c.TTL("Faults.RedisTimeout", o.Faults.RedisTimeout)
+	c.Refuse(o.Compress < 0, "Compress must not be negative, got %d", o.Compress)
+	c.Refuse(o.Load.Renewals < 0, "Load.Renewals must not be negative, got %d; earlyrefresh.Never renews nothing", o.Load.Renewals)
+	c.Refuse(o.Faults.Loads < 0, "Faults.Loads must not be negative, got %d", o.Faults.Loads)
+	c.Refuse(o.Faults.Queue < 0, "Faults.Queue must not be negative, got %d", o.Faults.Queue)
 	if o.Early != nil {
-		if err := earlyrefresh.Validate(o.Early); err != nil {
-			wrong = append(wrong, fmt.Errorf("Options.Early: %w", err))
-		}
+		err := earlyrefresh.Validate(o.Early)
+		c.Refuse(err != nil, "Early: %w", err)
 	}
 	if plain {
 		const room = "needs a header, which a plain value has no room for: use it without Namespace.Plain"
-		add(o.MissTTL != 0, "MissTTL "+room)
-		add(o.Hold != 0, "Hold "+room)
-		add(o.Compress != 0, "Compress "+room)
-		add(o.Stale.window() != 0, "Stale "+room)
-		add(needsCost(o.Early), "Early weighs the cost of a load, which "+room)
+		c.Refuse(o.MissTTL != 0, "MissTTL "+room)
+		c.Refuse(o.Hold != 0, "Hold "+room)
+		c.Refuse(o.Compress != 0, "Compress "+room)
+		c.Refuse(o.Stale.window() != 0, "Stale "+room)
+		c.Refuse(needsCost(o.Early), "Early weighs the cost of a load, which "+room)
 	}
-	return errors.Join(wrong...)
+	return c.Err()
 }
 
 // needsCost finds a policy that never fires unless it knows what a load costs, by asking it.

@@ -36,17 +36,15 @@ package fieldttl
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"reflect"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/internal/client/onlycopy"
+	"github.com/mayflycache/mayfly/internal/client/keyspace"
 )
 
 // Store keeps one hash per key. It is safe for concurrent use, starts no goroutine and needs no Close.
 type Store[K comparable, T any] struct {
-	room   onlycopy.Room[K, T]
+	room   keyspace.Room[K, T]
 	plan   *plan
 	server server
 }
@@ -54,18 +52,12 @@ type Store[K comparable, T any] struct {
 // New returns a store of ns, whose TTL is that of the keys. It reads T's tags and does no I/O. An error about a tag names the
 // field and the tag. Namespace.Codec and Local must be nil: each field has its own form, and hashes are not copied.
 func New[K comparable, T any](ns mayfly.Namespace[K, T]) (*Store[K, T], error) {
-	room, err := onlycopy.Of("fieldttl", ns)
-	if ns.Codec != nil {
-		err = errors.Join(err, errors.New("fieldttl: Namespace.Codec must be nil: each field is written in its own form"))
-	}
-	if ns.Local != nil {
-		err = errors.Join(err, errors.New("fieldttl: Namespace.Local must be nil: a copy would not know when its fields end"))
-	}
-	plan, wrong := planOf(reflect.TypeFor[T]())
-	if wrong != nil {
-		err = errors.Join(err, fmt.Errorf("fieldttl: %w", wrong))
-	}
-	if err != nil {
+	room, c := keyspace.Of("fieldttl", ns)
+	c.Refuse(ns.Codec != nil, "Namespace.Codec must be nil: each field is written in its own form")
+	c.Refuse(ns.Local != nil, "Namespace.Local must be nil: a copy would not know when its fields end")
+	plan, err := planOf(reflect.TypeFor[T]())
+	c.Wrap(err)
+	if err := c.Err(); err != nil {
 		return nil, err
 	}
 	return &Store[K, T]{room: room, plan: plan}, nil
@@ -92,17 +84,12 @@ func (e Entry[T]) Alive(field string) bool {
 
 // do runs f with the full key and the way of its server, and says what failed.
 func (s *Store[K, T]) do(ctx context.Context, doing string, key K, f func(full string, way way) error) error {
-	full, err := s.room.FullKey(key)
-	var way way
-	if err == nil {
-		way, err = s.server.way(ctx, s.room.Redis, full)
-	}
-	if err == nil {
-		err = f(full, way)
-		s.server.forget(err)
-	}
-	if err == nil {
-		return nil // without boxing the key
-	}
-	return s.room.Fail(doing, key, err)
+	return s.room.Do(doing, key, func(full string) error {
+		way, err := s.server.way(ctx, s.room.Redis, full)
+		if err == nil {
+			err = f(full, way)
+			s.server.forget(err)
+		}
+		return err
+	})
 }

@@ -40,52 +40,52 @@ func formOf(t reflect.Type) (form, error) {
 	}
 	switch kind := t.Kind(); {
 	case kind == reflect.String:
-		return form{
-			append: func(dst []byte, v reflect.Value) ([]byte, error) { return append(dst, v.String()...), nil },
-			parse:  func(text string, v reflect.Value) error { v.SetString(text); return nil },
-		}, nil
+		return scalar(
+			func(dst []byte, v reflect.Value) []byte { return append(dst, v.String()...) },
+			func(text string) (string, error) { return text, nil },
+			reflect.Value.SetString), nil
 	case kind == reflect.Slice && t.Elem().Kind() == reflect.Uint8:
-		return form{
-			append: func(dst []byte, v reflect.Value) ([]byte, error) { return append(dst, v.Bytes()...), nil },
-			parse:  func(text string, v reflect.Value) error { v.SetBytes([]byte(text)); return nil },
-		}, nil
+		return scalar(
+			func(dst []byte, v reflect.Value) []byte { return append(dst, v.Bytes()...) },
+			func(text string) ([]byte, error) { return []byte(text), nil },
+			reflect.Value.SetBytes), nil
 	case kind == reflect.Bool:
-		return form{append: appendBool, parse: parseBool}, nil
+		return scalar(appendBool, strconv.ParseBool, reflect.Value.SetBool), nil
 	case reflect.Int <= kind && kind <= reflect.Int64: // a time.Duration is its nanoseconds, as for go-redis
-		return form{
-			append: func(dst []byte, v reflect.Value) ([]byte, error) { return strconv.AppendInt(dst, v.Int(), 10), nil },
-			parse: func(text string, v reflect.Value) error {
-				n, err := strconv.ParseInt(text, 10, t.Bits())
-				v.SetInt(n)
-				return err
-			},
-		}, nil
+		return scalar(
+			func(dst []byte, v reflect.Value) []byte { return strconv.AppendInt(dst, v.Int(), 10) },
+			func(text string) (int64, error) { return strconv.ParseInt(text, 10, t.Bits()) },
+			reflect.Value.SetInt), nil
 	case reflect.Uint <= kind && kind <= reflect.Uint64:
-		return form{
-			append: func(dst []byte, v reflect.Value) ([]byte, error) { return strconv.AppendUint(dst, v.Uint(), 10), nil },
-			parse: func(text string, v reflect.Value) error {
-				n, err := strconv.ParseUint(text, 10, t.Bits())
-				v.SetUint(n)
-				return err
-			},
-		}, nil
+		return scalar(
+			func(dst []byte, v reflect.Value) []byte { return strconv.AppendUint(dst, v.Uint(), 10) },
+			func(text string) (uint64, error) { return strconv.ParseUint(text, 10, t.Bits()) },
+			reflect.Value.SetUint), nil
 	case kind == reflect.Float32 || kind == reflect.Float64:
-		return form{
-			append: func(dst []byte, v reflect.Value) ([]byte, error) {
-				return strconv.AppendFloat(dst, v.Float(), 'f', -1, t.Bits()), nil
+		return scalar(
+			func(dst []byte, v reflect.Value) []byte {
+				return strconv.AppendFloat(dst, v.Float(), 'f', -1, t.Bits())
 			},
-			parse: func(text string, v reflect.Value) error {
-				n, err := strconv.ParseFloat(text, t.Bits())
-				v.SetFloat(n)
-				return err
-			},
-		}, nil
+			func(text string) (float64, error) { return strconv.ParseFloat(text, t.Bits()) },
+			reflect.Value.SetFloat), nil
 	}
 	// JSON for the rest, if it can have any.
 	if err := jsonable(t, map[reflect.Type]bool{}); err != nil {
 		return form{}, err
 	}
 	return form{append: appendJSON, parse: parseJSON}, nil
+}
+
+// scalar is the form of a type whose values always have a text.
+func scalar[S any](write func(dst []byte, v reflect.Value) []byte, parse func(text string) (S, error), set func(v reflect.Value, to S)) form {
+	return form{
+		append: func(dst []byte, v reflect.Value) ([]byte, error) { return write(dst, v), nil },
+		parse: func(text string, v reflect.Value) error {
+			s, err := parse(text)
+			set(v, s)
+			return err
+		},
+	}
 }
 
 // isText reports whether a t writes itself as text and reads it back, as time.Time does.
@@ -113,17 +113,11 @@ func parseText(text string, v reflect.Value) error {
 	return v.Addr().Interface().(encoding.TextUnmarshaler).UnmarshalText([]byte(text))
 }
 
-func appendBool(dst []byte, v reflect.Value) ([]byte, error) {
+func appendBool(dst []byte, v reflect.Value) []byte {
 	if v.Bool() {
-		return append(dst, '1'), nil
+		return append(dst, '1')
 	}
-	return append(dst, '0'), nil
-}
-
-func parseBool(text string, v reflect.Value) error {
-	b, err := strconv.ParseBool(text)
-	v.SetBool(b)
-	return err
+	return append(dst, '0')
 }
 
 func appendJSON(dst []byte, v reflect.Value) ([]byte, error) {

@@ -5,77 +5,76 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/internal/client/onlycopy"
+	"github.com/mayflycache/mayfly/internal/client/sendonce"
 )
 
 // Get returns the value of key as it is now, or [mayfly.ErrNotFound]: it was never set, was deleted, its time came, or all its
 // fields have ended.
 func (s *Store[K, T]) Get(ctx context.Context, key K) (Entry[T], error) {
-	e := Entry[T]{plan: s.plan}
-	err := s.do(ctx, "get", key, func(full string, _ way) error {
-		cmd := redis.NewSliceCmd(ctx, append(append(make([]any, 0, 2+len(s.plan.names)), "hmget", full), s.plan.names...)...)
+	return s.read(ctx, "get", key, func(full string, _ way, e *Entry[T]) error {
+		cmd := redis.NewSliceCmd(ctx, slices.Concat([]any{"hmget", full}, s.plan.names)...)
 		if err := s.room.Redis.Process(ctx, cmd); err != nil {
-			return s.room.Explain(ctx, full, err)
+			return sendonce.Answer(ctx, s.room.Redis, full, err)
 		}
-		return found(e.fill(s.plan.every, cmd.Val()), e)
+		return e.fill(s.plan.every, cmd.Val())
 	})
-	if err != nil {
-		return Entry[T]{}, err
-	}
-	return e, nil
 }
 
 // GetAndTouch is Get, and Touch of the named fields, in one step: fields that are alive get their whole TTL again. It is a write.
 func (s *Store[K, T]) GetAndTouch(ctx context.Context, key K, fields ...string) (Entry[T], error) {
-	e := Entry[T]{plan: s.plan}
-	err := s.do(ctx, "get and touch", key, func(full string, way way) error {
+	return s.read(ctx, "get and touch", key, func(full string, way way, e *Entry[T]) error {
 		touched, err := s.plan.volatile(fields)
 		if err != nil {
 			return err
 		}
 		pipe := s.room.Redis.TxPipeline()
-		var parts []part
+		var fills []func() error
 		read := func(fields []int, args ...any) {
 			cmd := redis.NewSliceCmd(ctx, append(args, s.plan.namesOf(fields)...)...)
 			pipe.Process(ctx, cmd)
-			parts = append(parts, part{fields, cmd})
+			fills = append(fills, func() error { return e.fill(fields, cmd.Val()) })
 		}
 		others := slices.DeleteFunc(slices.Clone(s.plan.every), func(i int) bool { return way == together && slices.Contains(touched, i) })
 		if len(others) > 0 {
 			read(others, "hmget", full)
 		}
-		s.plan.byTTL(touched, func(ttl time.Duration, fields []int) {
+		for ttl, fields := range s.plan.byTTL(touched) {
 			if way == together {
 				read(fields, "hgetex", full, "px", ttl.Milliseconds(), "fields", len(fields))
 			} else {
 				pipe.Do(ctx, s.plan.hpexpire(full, ttl, fields)...)
 			}
-		})
-		if _, err := pipe.Exec(ctx); err != nil {
-			return s.room.Typed(ctx, full, onlycopy.Repeated(err))
 		}
-		for _, p := range parts {
-			if err := e.fill(p.fields, p.cmd.Val()); err != nil {
+		if _, err := pipe.Exec(ctx); err != nil {
+			return sendonce.Repeated(ctx, s.room.Redis, full, err)
+		}
+		for _, fill := range fills {
+			if err := fill(); err != nil {
 				return err
 			}
 		}
-		return found(nil, e)
+		return nil
+	})
+}
+
+// read returns the entry that f fills, or [mayfly.ErrNotFound] if no field is alive.
+func (s *Store[K, T]) read(ctx context.Context, doing string, key K, f func(full string, way way, e *Entry[T]) error) (Entry[T], error) {
+	e := Entry[T]{plan: s.plan}
+	err := s.do(ctx, doing, key, func(full string, way way) error {
+		err := f(full, way, &e)
+		if err == nil && e.alive == [maxFields / 64]uint64{} {
+			return mayfly.ErrNotFound
+		}
+		return err
 	})
 	if err != nil {
 		return Entry[T]{}, err
 	}
 	return e, nil
-}
-
-// part is a reply with the values of some fields.
-type part struct {
-	fields []int
-	cmd    *redis.SliceCmd
 }
 
 // fill sets fields to what Redis holds: a string each, or nil.
@@ -94,11 +93,4 @@ func (e *Entry[T]) fill(fields []int, held []any) error {
 		e.alive[i/64] |= 1 << (i % 64)
 	}
 	return nil
-}
-
-func found[T any](err error, e Entry[T]) error {
-	if err == nil && e.alive == [maxFields / 64]uint64{} {
-		return mayfly.ErrNotFound
-	}
-	return err
 }

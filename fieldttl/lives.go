@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/internal/client/onlycopy"
+	"github.com/mayflycache/mayfly/internal/client/sendonce"
 )
 
 // Touch gives fields their whole TTL again. Where one has ended, or the hash has, it returns [mayfly.ErrNotFound], and the others are
@@ -43,13 +43,13 @@ func (s *Store[K, T]) each(ctx context.Context, full string, fields []int, comma
 	pipe := s.room.Redis.TxPipeline()
 	var parts []*redis.IntSliceCmd
 	var asked [][]int
-	s.plan.byTTL(fields, func(ttl time.Duration, fields []int) {
+	for ttl, fields := range s.plan.byTTL(fields) {
 		cmd := redis.NewIntSliceCmd(ctx, command(full, ttl, fields)...)
 		pipe.Process(ctx, cmd)
 		parts, asked = append(parts, cmd), append(asked, fields)
-	})
+	}
 	if _, err := pipe.Exec(ctx); err != nil {
-		return s.room.Typed(ctx, full, onlycopy.Repeated(err))
+		return sendonce.Repeated(ctx, s.room.Redis, full, err)
 	}
 	var gone []string
 	for p, cmd := range parts {
@@ -71,7 +71,7 @@ const notThere = -2 // of a field, or a key
 func (s *Store[K, T]) Renew(ctx context.Context, key K) error {
 	return s.do(ctx, "renew", key, func(full string, _ way) error {
 		renewed := redis.NewIntCmd(ctx, "pexpire", full, s.ttl())
-		err := s.room.Transact(ctx, full, onlycopy.Hash, redis.NewCmd(ctx, "hlen", full), renewed)
+		err := sendonce.Transact(ctx, s.room.Redis, full, sendonce.Hash, redis.NewCmd(ctx, "hlen", full), renewed)
 		if err == nil && renewed.Val() == 0 {
 			return mayfly.ErrNotFound
 		}
@@ -94,7 +94,7 @@ func (s *Store[K, T]) TTLs(ctx context.Context, key K) (Lives, error) {
 		ofFields := redis.NewIntSliceCmd(ctx, append([]any{"hpttl", full, "fields", len(s.plan.names)}, s.plan.names...)...)
 		pipe.BatchProcess(ctx, ofKey, ofFields)
 		if _, err := pipe.Exec(ctx); err != nil {
-			return s.room.Explain(ctx, full, err)
+			return sendonce.Answer(ctx, s.room.Redis, full, err)
 		}
 		if ofKey.Val() == notThere {
 			return mayfly.ErrNotFound
@@ -119,7 +119,7 @@ func (s *Store[K, T]) TTLs(ctx context.Context, key K) (Lives, error) {
 // Delete removes the hash. To remove none is no error.
 func (s *Store[K, T]) Delete(ctx context.Context, key K) error {
 	return s.do(ctx, "delete", key, func(full string, _ way) error {
-		return s.once(ctx, full, "eval", remove, 1, full)
+		return sendonce.Write(ctx, s.room.Redis, full, "eval", remove, 1, full)
 	})
 }
 
@@ -134,6 +134,6 @@ func (s *Store[K, T]) DeleteFields(ctx context.Context, key K, fields ...string)
 		if err != nil {
 			return err
 		}
-		return s.once(ctx, full, append([]any{"hdel", full}, s.plan.namesOf(some)...)...)
+		return sendonce.Write(ctx, s.room.Redis, full, append([]any{"hdel", full}, s.plan.namesOf(some)...)...)
 	})
 }

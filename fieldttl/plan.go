@@ -3,6 +3,7 @@ package fieldttl
 import (
 	"errors"
 	"fmt"
+	"iter"
 	"reflect"
 	"slices"
 	"strings"
@@ -162,20 +163,23 @@ func (p *plan) hpexpire(full string, ttl time.Duration, fields []int) []any {
 	return append([]any{"hpexpire", full, ttl.Milliseconds(), "fields", len(fields)}, p.namesOf(fields)...)
 }
 
-// byTTL calls do for each TTL among fields, zero included, with those that have it.
-func (p *plan) byTTL(fields []int, do func(ttl time.Duration, fields []int)) {
-	rest := slices.Clone(fields)
-	for len(rest) > 0 {
-		ttl := p.fields[rest[0]].ttl
-		var same, others []int
-		for _, i := range rest {
-			if p.fields[i].ttl == ttl {
-				same = append(same, i)
-			} else {
-				others = append(others, i)
+// byTTL yields each TTL among fields, zero included, with the fields that have it.
+func (p *plan) byTTL(fields []int) iter.Seq2[time.Duration, []int] {
+	return func(yield func(time.Duration, []int) bool) {
+		for rest := fields; len(rest) > 0; {
+			ttl := p.fields[rest[0]].ttl
+			var same, others []int
+			for _, i := range rest {
+				if p.fields[i].ttl == ttl {
+					same = append(same, i)
+				} else {
+					others = append(others, i)
+				}
 			}
+			if !yield(ttl, same) {
+				return
+			}
+			rest = others
 		}
-		do(ttl, same)
-		rest = others
 	}
 }

@@ -17,10 +17,8 @@ import (
 type way uint8
 
 const (
-	unknown  way = iota
-	together     // HSETEX, HGETEX: Redis 8.0
-	apart        // HSET and HPEXPIRE in a transaction: Redis 7.4
-	never        // it cannot
+	together way = iota // HSETEX, HGETEX: Redis 8.0
+	apart               // HSET and HPEXPIRE in a transaction: Redis 7.4
 )
 
 // server is what was found out about the server, at the first use.
@@ -28,7 +26,7 @@ type server struct{ found atomic.Pointer[finding] }
 
 type finding struct {
 	way way
-	err error // of never
+	err error // it has no way
 }
 
 // way returns how the server of full writes. A server that does not answer is asked again by the next use.
@@ -37,7 +35,7 @@ func (s *server) way(ctx context.Context, rdb redis.UniversalClient, full string
 	if f == nil {
 		var err error
 		if f, err = ask(ctx, rdb, full); err != nil {
-			return unknown, err
+			return 0, err
 		}
 		s.found.Store(f)
 	}
@@ -74,7 +72,7 @@ func ask(ctx context.Context, rdb redis.UniversalClient, full string) (*finding,
 	if err != nil {
 		return nil, err
 	}
-	return &finding{never, fmt.Errorf("%w: %s has no field TTL, which Redis has from 7.4 on", mayfly.ErrUnsupported, version)}, nil
+	return &finding{err: fmt.Errorf("%w: %s has no field TTL, which Redis has from 7.4 on", mayfly.ErrUnsupported, version)}, nil
 }
 
 var versions = regexp.MustCompile(`(?m)^(redis|valkey)_version:(\S+)`)

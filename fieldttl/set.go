@@ -4,11 +4,10 @@ import (
 	"context"
 	"fmt"
 	"reflect"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/mayflycache/mayfly/internal/client/onlycopy"
+	"github.com/mayflycache/mayfly/internal/client/sendonce"
 )
 
 // Set stores value under key, whole: every field is written with its TTL, the key gets the namespace's, and of what was there before
@@ -30,7 +29,7 @@ func (s *Store[K, T]) Set(ctx context.Context, key K, value T) error {
 		if len(remove) == 2 {
 			return nil
 		}
-		if err := s.once(ctx, full, remove...); err != nil {
+		if err := sendonce.Write(ctx, s.room.Redis, full, remove...); err != nil {
 			return fmt.Errorf("fields of an older struct are left: %w", err)
 		}
 		return nil
@@ -61,49 +60,29 @@ func (s *Store[K, T]) write(ctx context.Context, full string, way way, value *T,
 			here = append(here, i)
 		}
 	}
-	add := func(args []any) { cmds = append(cmds, redis.NewCmd(ctx, args...)) }
-	pairs := func(args []any, fields []int) ([]any, error) {
-		for _, i := range fields {
-			f := s.plan.fields[i]
-			text, err := f.form.append(nil, v.FieldByIndex(f.index))
-			if err != nil {
-				return nil, fmt.Errorf("field %q: %w", f.name, err)
-			}
-			args = append(args, f.name, text)
-		}
-		return args, nil
-	}
-	var wrong error
-	s.plan.byTTL(here, func(ttl time.Duration, fields []int) {
+	for ttl, fields := range s.plan.byTTL(here) {
 		args := []any{"hset", full}
 		if ttl > 0 && way == together {
 			args = []any{"hsetex", full, "px", ttl.Milliseconds(), "fields", len(fields)}
 		}
-		args, err := pairs(args, fields)
-		if err != nil {
-			wrong = err
-			return
+		for _, i := range fields {
+			f := s.plan.fields[i]
+			text, err := f.form.append(nil, v.FieldByIndex(f.index))
+			if err != nil {
+				return fmt.Errorf("field %q: %w", f.name, err)
+			}
+			args = append(args, f.name, text)
 		}
-		add(args)
+		cmds = append(cmds, redis.NewCmd(ctx, args...))
 		if ttl > 0 && way == apart {
-			add(s.plan.hpexpire(full, ttl, fields))
+			cmds = append(cmds, redis.NewCmd(ctx, s.plan.hpexpire(full, ttl, fields)...))
 		}
-	})
-	if wrong != nil {
-		return wrong
 	}
 	if len(absent) > 2 {
-		add(absent)
+		cmds = append(cmds, redis.NewCmd(ctx, absent...))
 	}
-	return s.room.Transact(ctx, full, onlycopy.Hash, append(cmds, end)...)
+	return sendonce.Transact(ctx, s.room.Redis, full, sendonce.Hash, append(cmds, end)...)
 }
 
 // ttl is that of a key, in milliseconds.
 func (s *Store[K, T]) ttl() int64 { return s.room.Jitter.TTL(s.room.TTL).Milliseconds() }
-
-// once sends a write of full, once.
-func (s *Store[K, T]) once(ctx context.Context, full string, args ...any) error {
-	cmd := onlycopy.Once(ctx, args...)
-	s.room.Redis.Process(ctx, cmd)
-	return s.room.ExplainWrite(ctx, full, cmd.Err())
-}

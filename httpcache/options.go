@@ -2,12 +2,11 @@ package httpcache
 
 import (
 	"context"
-	"errors"
-	"fmt"
 	"net/http"
 	"time"
 
 	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/client/check"
 	"github.com/mayflycache/mayfly/internal/rfc9111"
 )
 
@@ -118,52 +117,40 @@ type Faults struct {
 }
 
 func (o Options) validate() error {
-	wrong := []error{o.Namespace.Validate()}
-	add := func(bad bool, format string, args ...any) {
-		if bad {
-			wrong = append(wrong, fmt.Errorf("Options."+format, args...))
-		}
-	}
+	c := check.In("Options.")
+	c.Add(o.Namespace.Validate())
 	ns := o.Namespace
-	add(ns.Key != nil || ns.Codec != nil || ns.Clone != nil || ns.Cost != nil || ns.Plain || ns.Jitter.Fraction != 0 || ns.Jitter.Floor != 0 || ns.Jitter.Ceiling != 0,
+	c.Refuse(ns.Key != nil || ns.Codec != nil || ns.Clone != nil || ns.Cost != nil || ns.Plain || ns.Jitter.Fraction != 0 || ns.Jitter.Floor != 0 || ns.Jitter.Ceiling != 0,
 		"Namespace has a Key, Codec, Clone, Cost, Plain or Jitter: they have no meaning for responses, leave them zero")
-	ttl := func(field string, d time.Duration) {
-		if d != 0 {
-			if err := mayfly.CheckTTL("Options."+field, d); err != nil {
-				wrong = append(wrong, err)
-			}
-		}
-	}
-	ttl("Stale.Keep", max(o.Stale.Keep, 0))
-	ttl("Stale.IfError", max(o.Stale.IfError, 0))
-	ttl("Stale.Throttle", o.Stale.Throttle)
-	ttl("Shared.Wait", o.Shared.Wait)
-	ttl("Shared.Timeout", o.Shared.Timeout)
-	ttl("Shared.Pass", o.Shared.Pass)
-	ttl("Faults.RedisTimeout", o.Faults.RedisTimeout)
-	add(o.Shared.Renewals < 0, "Shared.Renewals must not be negative, got %d", o.Shared.Renewals)
-	add(o.Faults.Queue < 0, "Faults.Queue must not be negative, got %d", o.Faults.Queue)
-	add(o.MaxBody < 0 || o.MaxBody > maxMaxBody, "MaxBody must be 0 to %d, got %d: Redis takes values of 512 MB", maxMaxBody, o.MaxBody)
-	add(o.MaxVariants < 0 || o.MaxVariants > 10_000, "MaxVariants must be 0 to 10000, got %d", o.MaxVariants)
+	c.TTL("Stale.Keep", max(o.Stale.Keep, 0))
+	c.TTL("Stale.IfError", max(o.Stale.IfError, 0))
+	c.TTL("Stale.Throttle", o.Stale.Throttle)
+	c.TTL("Shared.Wait", o.Shared.Wait)
+	c.TTL("Shared.Timeout", o.Shared.Timeout)
+	c.TTL("Shared.Pass", o.Shared.Pass)
+	c.TTL("Faults.RedisTimeout", o.Faults.RedisTimeout)
+	c.Refuse(o.Shared.Renewals < 0, "Shared.Renewals must not be negative, got %d", o.Shared.Renewals)
+	c.Refuse(o.Faults.Queue < 0, "Faults.Queue must not be negative, got %d", o.Faults.Queue)
+	c.Refuse(o.MaxBody < 0 || o.MaxBody > maxMaxBody, "MaxBody must be 0 to %d, got %d: Redis takes values of 512 MB", maxMaxBody, o.MaxBody)
+	c.Refuse(o.MaxVariants < 0 || o.MaxVariants > 10_000, "MaxVariants must be 0 to 10000, got %d", o.MaxVariants)
 	for _, status := range o.Stale.On {
-		add(status < 500 || status > 599, "Stale.On must hold statuses of 500 to 599, got %d", status)
+		c.Refuse(status < 500 || status > 599, "Stale.On must hold statuses of 500 to 599, got %d", status)
 	}
-	add(o.Key.Scheme != "" && o.Key.Scheme != "http" && o.Key.Scheme != "https", "Key.Scheme must be empty, \"http\" or \"https\", got %q", o.Key.Scheme)
+	c.Refuse(o.Key.Scheme != "" && o.Key.Scheme != "http" && o.Key.Scheme != "https", "Key.Scheme must be empty, \"http\" or \"https\", got %q", o.Key.Scheme)
 	for _, name := range o.Key.DropQuery {
-		add(name == "", "Key.DropQuery holds an empty name")
+		c.Refuse(name == "", "Key.DropQuery holds an empty name")
 	}
 	for _, list := range []struct {
 		field string
 		names []string
 	}{{"Targeted", o.Targeted}, {"TagFields", o.TagFields}, {"Server", []string{o.server()}}} {
 		for _, name := range list.names {
-			add(!isToken(name), "%s must be a token as field names are, got %q", list.field, name)
+			c.Refuse(!isToken(name), "%s must be a token as field names are, got %q", list.field, name)
 		}
 	}
-	if _, err := newRoutes(o.Override); err != nil {
-		wrong = append(wrong, fmt.Errorf("Options.Override: %w", err))
-	}
-	return errors.Join(wrong...)
+	_, err := newRoutes(o.Override)
+	c.Refuse(err != nil, "Override: %w", err)
+	return c.Err()
 }
 
 const maxMaxBody = 500 << 20

@@ -1,6 +1,7 @@
 package navsession
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/client/check"
 )
 
 // MiddlewareOptions say what a page view is and how many may wait. Every zero is a default that works.
@@ -60,17 +62,12 @@ type view[K comparable] struct {
 // NewMiddleware returns a Middleware that records in visits. user tells whose view a request is, and false if nobody's: that
 // is not recorded. It is asked after the handler, on its goroutine. The Middleware runs four goroutines until Close.
 func NewMiddleware[K comparable](visits *Visits[K, Page], user func(*http.Request) (K, bool), o MiddlewareOptions) (*Middleware[K], error) {
-	var wrong []error
-	add := func(bad bool, format string, args ...any) {
-		if bad {
-			wrong = append(wrong, fmt.Errorf("navsession: "+format, args...))
-		}
-	}
-	add(visits == nil, "NewMiddleware needs visits to record in, got nil")
-	add(user == nil, "NewMiddleware needs a function that tells the user of a request, got nil")
-	add(o.Queue < 0, "MiddlewareOptions.Queue must not be negative, got %d", o.Queue)
-	add(o.Timeout < 0, "MiddlewareOptions.Timeout must not be negative, got %v", o.Timeout)
-	if err := errors.Join(wrong...); err != nil {
+	c := check.In("navsession: ")
+	c.Refuse(visits == nil, "NewMiddleware needs visits to record in, got nil")
+	c.Refuse(user == nil, "NewMiddleware needs a function that tells the user of a request, got nil")
+	c.Refuse(o.Queue < 0, "MiddlewareOptions.Queue must not be negative, got %d", o.Queue)
+	c.Refuse(o.Timeout < 0, "MiddlewareOptions.Timeout must not be negative, got %v", o.Timeout)
+	if err := c.Err(); err != nil {
 		return nil, err
 	}
 	m := &Middleware[K]{visits: visits, user: user, opt: o.withDefaults(), seed: maphash.MakeSeed()}
@@ -95,12 +92,7 @@ func (o MiddlewareOptions) withDefaults() MiddlewareOptions {
 	if o.Page == nil {
 		o.Page = PathOf
 	}
-	if o.Queue == 0 {
-		o.Queue = 1024
-	}
-	if o.Timeout == 0 {
-		o.Timeout = time.Second
-	}
+	o.Queue, o.Timeout = cmp.Or(o.Queue, 1024), cmp.Or(o.Timeout, time.Second)
 	return o
 }
 
@@ -113,7 +105,7 @@ func (m *Middleware[K]) Wrap(next http.Handler) http.Handler {
 		}
 		came, status := time.Now(), &statusWriter{ResponseWriter: w}
 		next.ServeHTTP(status, r)
-		m.saw(r, came, status.code())
+		m.saw(r, came, cmp.Or(status.status, http.StatusOK))
 	})
 }
 
@@ -209,7 +201,7 @@ func (m *Middleware[K]) Close(ctx context.Context) error {
 // statusWriter remembers the status of a response.
 type statusWriter struct {
 	http.ResponseWriter
-	status int
+	status int // 0: nothing was written yet
 }
 
 func (w *statusWriter) WriteHeader(status int) {
@@ -217,13 +209,6 @@ func (w *statusWriter) WriteHeader(status int) {
 		w.status = status
 	}
 	w.ResponseWriter.WriteHeader(status)
-}
-
-func (w *statusWriter) code() int {
-	if w.status == 0 {
-		return http.StatusOK
-	}
-	return w.status
 }
 
 // Flush is for handlers that ask for an http.Flusher.

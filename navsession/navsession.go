@@ -29,7 +29,6 @@ package navsession
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -37,7 +36,9 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/internal/client/onlycopy"
+	"github.com/mayflycache/mayfly/internal/client/check"
+	"github.com/mayflycache/mayfly/internal/client/keyspace"
+	"github.com/mayflycache/mayfly/internal/client/sendonce"
 )
 
 // Options set up a Visits.
@@ -48,7 +49,7 @@ type Options struct {
 
 // Visits keeps one visit per user. It is safe for concurrent use, starts no goroutine and needs no Close.
 type Visits[K comparable, P any] struct {
-	room onlycopy.Room[K, P]
+	room keyspace.Room[K, P]
 	// The arguments of each page view.
 	first, idle any
 	known       *known
@@ -57,120 +58,108 @@ type Visits[K comparable, P any] struct {
 // New returns the visits of ns, whose TTL is how long a user may be idle between two pages of the same visit. It does no I/O.
 // The namespace has no Jitter, since the gap is meant, and no Local tier.
 func New[K comparable, P any](ns mayfly.Namespace[K, P], o Options) (*Visits[K, P], error) {
-	room, err := idle(ns)
-	if o.Pages < 1 {
-		err = errors.Join(err, fmt.Errorf("navsession: Options.Pages must be at least 1, got %d", o.Pages))
-	}
-	if err != nil {
+	room, c := idle(ns)
+	c.Refuse(o.Pages < 1, "Options.Pages must be at least 1, got %d", o.Pages)
+	if err := c.Err(); err != nil {
 		return nil, err
 	}
 	return &Visits[K, P]{room: room, first: -o.Pages, idle: ns.TTL.Milliseconds(), known: newKnown(ns.TTL)}, nil
 }
 
 // idle checks a namespace whose TTL is an idle gap.
-func idle[K comparable, V any](ns mayfly.Namespace[K, V]) (onlycopy.Room[K, V], error) {
-	room, err := onlycopy.Of("navsession", ns)
-	if j := ns.Jitter; j.Fraction != 0 || j.Floor != 0 || j.Ceiling != 0 {
-		err = errors.Join(err, errors.New("navsession: Namespace.Jitter must be jitter.None: the TTL is the gap that ends a visit"))
-	}
-	return room, errors.Join(err, notLocal(ns.Local))
+func idle[K comparable, V any](ns mayfly.Namespace[K, V]) (keyspace.Room[K, V], *check.List) {
+	room, c := keyspace.Of("navsession", ns)
+	c.Refuse(room.Jittered(), "Namespace.Jitter must be jitter.None: the TTL is the gap that ends a visit")
+	c.Refuse(ns.Local != nil, notLocal)
+	return room, c
 }
 
-func notLocal(l *mayfly.Local) error {
-	if l == nil {
-		return nil
-	}
-	return errors.New("navsession: Namespace.Local must be nil: what changes with each page is not worth a copy")
-}
+const notLocal = "Namespace.Local must be nil: what changes with each page is not worth a copy"
 
 // Record adds a page to the user's visit, or begins one, and gives the visit its whole TTL again. If the visit has more than
 // Options.Pages pages then, the oldest go. After [mayfly.ErrUnknownOutcome] the page may be there: [Visits.Recent] tells.
 func (v *Visits[K, P]) Record(ctx context.Context, user K, page P) error {
-	full, err := v.room.FullKey(user)
-	if err != nil {
-		return v.room.Fail("record a page of", user, err)
-	}
-	begun := time.Now()
-	if err = v.record(ctx, full, page, begun); err != nil {
-		err = v.room.Fail("record a page of", user, err)
-	}
-	wrote(ctx, v.room.Observer, v.room.Name, full, begun, err)
-	return err
-}
-
-func (v *Visits[K, P]) record(ctx context.Context, full string, page P, now time.Time) error {
-	bytes, err := v.room.Codec.Append(nil, page)
-	if err != nil {
+	return write(ctx, v.room, "record a page of", user, func(full string, now time.Time) error {
+		bytes, err := v.room.Codec.Append(nil, page)
+		if err != nil {
+			return err
+		}
+		is := sendonce.List
+		if v.known.has(full, now) {
+			is = nil
+		}
+		var key any = full // boxed once
+		err = sendonce.Transact(ctx, v.room.Redis, full, is,
+			redis.NewCmd(ctx, "rpush", key, bytes),
+			redis.NewCmd(ctx, "ltrim", key, v.first, -1),
+			redis.NewCmd(ctx, "pexpire", key, v.idle))
+		v.known.wrote(full, now, err)
 		return err
-	}
-	is := onlycopy.List
-	if v.known.has(full, now) {
-		is = nil
-	}
-	var key any = full // boxed once
-	err = v.room.Transact(ctx, full, is,
-		redis.NewCmd(ctx, "rpush", key, bytes),
-		redis.NewCmd(ctx, "ltrim", key, v.first, -1),
-		redis.NewCmd(ctx, "pexpire", key, v.idle))
-	v.known.wrote(full, now, err)
-	return err
+	})
 }
 
-// wrote tells o of a write that ended.
-func wrote(ctx context.Context, o mayfly.Observer, namespace, full string, begun time.Time, err error) {
-	if o == nil {
-		return
-	}
-	e := mayfly.Event{Kind: mayfly.Write, Outcome: mayfly.OK, Namespace: namespace, Key: full, Took: time.Since(begun), Err: err}
+// write runs f, which writes under key and is told when it began, and tells the observer how that ended.
+func write[K comparable, V any](ctx context.Context, room keyspace.Room[K, V], doing string, key K, f func(full string, now time.Time) error) error {
+	full, err := room.FullKey(key)
 	if err != nil {
-		e.Outcome = mayfly.Failed
+		return room.Fail(doing, key, err)
 	}
-	o.Observe(ctx, e)
+	begun, outcome := time.Now(), mayfly.OK
+	if err = f(full, begun); err != nil {
+		err, outcome = room.Fail(doing, key, err), mayfly.Failed
+	}
+	if room.Observer != nil {
+		room.Observer.Observe(ctx, mayfly.Event{Kind: mayfly.Write, Outcome: outcome, Namespace: room.Name, Key: full, Took: time.Since(begun), Err: err})
+	}
+	return err
 }
 
 // Recent returns the latest pages of the user's visit, n at most, the newest first. A user without a visit has none, which is no error.
-func (v *Visits[K, P]) Recent(ctx context.Context, user K, n int) (pages []P, err error) {
-	defer func() { err = v.room.Fail("read the pages of", user, err) }()
+func (v *Visits[K, P]) Recent(ctx context.Context, user K, n int) ([]P, error) {
+	return read(ctx, v.room, "read the pages of", user, n, func(full string) ([]string, error) {
+		oldestFirst, err := v.room.Redis.LRange(ctx, full, int64(-n), -1).Result()
+		slices.Reverse(oldestFirst)
+		return oldestFirst, err
+	})
+}
+
+// read decodes the pages, n at most, that ask finds under key.
+func read[K comparable, P any](ctx context.Context, room keyspace.Room[K, P], doing string, key K, n int, ask func(full string) ([]string, error)) (pages []P, err error) {
 	if n < 1 {
-		return nil, fmt.Errorf("n must be at least 1, got %d", n)
+		return nil, room.Fail(doing, key, fmt.Errorf("n must be at least 1, got %d", n))
 	}
-	full, err := v.room.FullKey(user)
-	if err != nil {
-		return nil, err
-	}
-	held, err := v.room.Redis.LRange(ctx, full, int64(-n), -1).Result()
-	if err != nil {
-		return nil, v.room.Explain(ctx, full, err)
-	}
-	pages = make([]P, 0, len(held))
-	for _, bytes := range slices.Backward(held) {
-		page, err := v.room.Codec.Decode([]byte(bytes))
+	err = room.Do(doing, key, func(full string) error {
+		held, err := ask(full)
 		if err != nil {
-			return nil, fmt.Errorf("a page that the codec %q cannot read: %w", v.room.Codec.Format(), err)
+			return sendonce.Answer(ctx, room.Redis, full, err)
 		}
-		pages = append(pages, page)
-	}
-	return pages, nil
+		pages = make([]P, 0, len(held))
+		for _, bytes := range held {
+			page, err := room.Codec.Decode([]byte(bytes))
+			if err != nil {
+				pages = nil
+				return fmt.Errorf("a page that the codec %q cannot read: %w", room.Codec.Format(), err)
+			}
+			pages = append(pages, page)
+		}
+		return nil
+	})
+	return pages, err
 }
 
 // Len returns how many pages of the user's visit are kept: 0 without a visit.
 func (v *Visits[K, P]) Len(ctx context.Context, user K) (int, error) {
-	full, err := v.room.FullKey(user)
 	var n int64
-	if err == nil {
+	err := v.room.Do("count the pages of", user, func(full string) (err error) {
 		n, err = v.room.Redis.LLen(ctx, full).Result()
-		err = v.room.Explain(ctx, full, err)
-	}
-	return int(n), v.room.Fail("count the pages of", user, err)
+		return sendonce.Answer(ctx, v.room.Redis, full, err)
+	})
+	return int(n), err
 }
 
 // End ends the user's visit, as at a logout. To end none is no error.
 func (v *Visits[K, P]) End(ctx context.Context, user K) error {
-	full, err := v.room.FullKey(user)
-	if err == nil {
-		end := onlycopy.Once(ctx, "ltrim", full, 1, 0) // to nothing: unlike DEL it fails where a key is no list
-		v.room.Redis.Process(ctx, end)
-		err = v.room.ExplainWrite(ctx, full, end.Err())
-	}
-	return v.room.Fail("end the visit of", user, err)
+	return v.room.Do("end the visit of", user, func(full string) error {
+		return sendonce.Write(ctx, v.room.Redis, full, "ltrim", full, 1, 0) // to nothing: unlike DEL it fails where a key is no list
+	})
 }

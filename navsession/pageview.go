@@ -3,29 +3,29 @@ package navsession
 import (
 	"net/http"
 	"path"
+	"slices"
 	"strings"
+	"time"
 )
+
+// Page is one page view, for a [Visits] whose program has no type of its own.
+type Page struct {
+	URL   string    `json:"url"`
+	Title string    `json:"title,omitempty"`
+	Time  time.Time `json:"time,omitzero"`
+}
 
 // What is a page view? The answers of a [Middleware] that was given none, for programs that want to add to them.
 
 // IsBot reports whether no human waits for the answer, as far as the request tells: its User-Agent names a crawler, a monitor
 // or a command line tool, or is missing, or a browser fetches the page ahead of time.
 func IsBot(r *http.Request) bool {
-	for _, header := range []string{"Sec-Purpose", "Purpose", "X-Moz"} {
-		if strings.HasPrefix(r.Header.Get(header), "prefetch") {
-			return true
-		}
-	}
-	agent := strings.ReplaceAll(strings.ToLower(r.UserAgent()), "cubot", "") // makes telephones
-	if agent == "" {
+	prefetched := func(header string) bool { return strings.HasPrefix(r.Header.Get(header), "prefetch") }
+	if slices.ContainsFunc([]string{"Sec-Purpose", "Purpose", "X-Moz"}, prefetched) {
 		return true
 	}
-	for _, sign := range botSigns {
-		if strings.Contains(agent, sign) {
-			return true
-		}
-	}
-	return false
+	agent := strings.ReplaceAll(strings.ToLower(r.UserAgent()), "cubot", "") // makes telephones
+	return agent == "" || slices.ContainsFunc(botSigns, func(sign string) bool { return strings.Contains(agent, sign) })
 }
 
 var botSigns = []string{"bot", "crawl", "spider", "slurp", "preview", "facebookexternalhit", "monitor", "pingdom", "lighthouse",
@@ -41,17 +41,11 @@ func IsAsset(r *http.Request) bool {
 	if dest := r.Header.Get("Sec-Fetch-Dest"); dest != "" {
 		return dest != "document"
 	}
-	return assets[strings.ToLower(path.Ext(r.URL.Path))]
+	return slices.Contains(assets, strings.ToLower(path.Ext(r.URL.Path)))
 }
 
-var assets = func() map[string]bool {
-	set := map[string]bool{}
-	for ext := range strings.FieldsSeq(`css js mjs map wasm json xml txt rss atom webmanifest
-		png jpg jpeg gif svg ico webp avif bmp woff woff2 ttf otf eot mp3 mp4 m4a webm ogg wav mov zip gz`) {
-		set["."+ext] = true
-	}
-	return set
-}()
+var assets = strings.Fields(`.css .js .mjs .map .wasm .json .xml .txt .rss .atom .webmanifest
+	.png .jpg .jpeg .gif .svg .ico .webp .avif .bmp .woff .woff2 .ttf .otf .eot .mp3 .mp4 .m4a .webm .ogg .wav .mov .zip .gz`)
 
 // IsFailure reports whether a response of this status showed no page: a redirect, an error, or one without content.
 func IsFailure(status int) bool {

@@ -1,16 +1,18 @@
 package navsession
 
 import (
+	"cmp"
 	"context"
 	"errors"
-	"fmt"
+	"slices"
 	"sync"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/internal/client/onlycopy"
+	"github.com/mayflycache/mayfly/internal/client/keyspace"
+	"github.com/mayflycache/mayfly/internal/client/sendonce"
 )
 
 // RelatedOptions bound what a Related keeps and writes. Every zero is a default that works.
@@ -39,7 +41,7 @@ type RelatedOptions struct {
 //
 // so 100 others of 8 bytes take 2.2 kB a page at most, and those of 100,000 products 220 MB.
 type Related[P comparable] struct {
-	room     onlycopy.Room[P, P]
+	room     keyspace.Room[P, P]
 	perVisit int
 	last     any // the rank of the last that is not kept
 }
@@ -47,40 +49,28 @@ type Related[P comparable] struct {
 // NewRelated returns the related pages of ns, under whose keys a page's sets are; its members are what the codec writes. It does no I/O.
 // The namespace has no Local tier.
 func NewRelated[P comparable](ns mayfly.Namespace[P, P], o RelatedOptions) (*Related[P], error) {
-	room, err := onlycopy.Of("navsession", ns)
-	err = errors.Join(err, notLocal(ns.Local))
-	if o.Kept < 0 {
-		err = errors.Join(err, fmt.Errorf("navsession: RelatedOptions.Kept must not be negative, got %d", o.Kept))
-	}
-	if o.PerVisit < 0 {
-		err = errors.Join(err, fmt.Errorf("navsession: RelatedOptions.PerVisit must not be negative, got %d", o.PerVisit))
-	}
-	if err != nil {
+	room, c := keyspace.Of("navsession", ns)
+	c.Refuse(ns.Local != nil, notLocal)
+	c.Refuse(o.Kept < 0, "RelatedOptions.Kept must not be negative, got %d", o.Kept)
+	c.Refuse(o.PerVisit < 0, "RelatedOptions.PerVisit must not be negative, got %d", o.PerVisit)
+	if err := c.Err(); err != nil {
 		return nil, err
 	}
-	if o.Kept == 0 {
-		o.Kept = 100
-	}
-	if o.PerVisit == 0 {
-		o.PerVisit = 8
-	}
-	return &Related[P]{room, o.PerVisit, -o.Kept - 1}, nil
+	return &Related[P]{room, cmp.Or(o.PerVisit, 8), -cmp.Or(o.Kept, 100) - 1}, nil
 }
 
 // Count counts a page that was seen after earlier ones of the same visit, the newest first as [Visits.Recent] returns them. A page
 // that is among the earlier was counted when it was seen first, and is not again. At most PerVisit of them are counted, so
 // at most PerVisit + 1 sets are written, side by side; where that matters, count in the background. After an error some may have been.
 func (r *Related[P]) Count(ctx context.Context, page P, earlier ...P) error {
+	if slices.Contains(earlier, page) {
+		return nil
+	}
 	others := make([]P, 0, r.perVisit)
-	seen := map[P]bool{}
 	for _, p := range earlier {
-		if p == page {
-			return nil
-		}
-		if !seen[p] && len(others) < r.perVisit {
+		if len(others) < r.perVisit && !slices.Contains(others, p) {
 			others = append(others, p)
 		}
-		seen[p] = true
 	}
 	if len(others) == 0 {
 		return nil
@@ -95,54 +85,28 @@ func (r *Related[P]) Count(ctx context.Context, page P, earlier ...P) error {
 	return errors.Join(errs...)
 }
 
-// count counts others in the set of page.
+// count adds a visit to the scores of others in the set of page.
 func (r *Related[P]) count(ctx context.Context, page P, others []P) error {
-	full, err := r.room.FullKey(page)
-	if err != nil {
-		return r.room.Fail("count pages seen with", page, err)
-	}
-	begun := time.Now()
-	err = r.room.Fail("count pages seen with", page, r.add(ctx, full, others))
-	wrote(ctx, r.room.Observer, r.room.Name, full, begun, err)
-	return err
-}
-
-// add adds a visit to the scores of others in the set full.
-func (r *Related[P]) add(ctx context.Context, full string, others []P) error {
-	cmds := make([]redis.Cmder, 0, len(others)+2)
-	for _, other := range others {
-		member, err := r.room.Codec.Append(nil, other)
-		if err != nil {
-			return err
+	return write(ctx, r.room, "count pages seen with", page, func(full string, _ time.Time) error {
+		cmds := make([]redis.Cmder, 0, len(others)+2)
+		for _, other := range others {
+			member, err := r.room.Codec.Append(nil, other)
+			if err != nil {
+				return err
+			}
+			cmds = append(cmds, redis.NewFloatCmd(ctx, "zincrby", full, 1, member))
 		}
-		cmds = append(cmds, redis.NewFloatCmd(ctx, "zincrby", full, 1, member))
-	}
-	ttl := r.room.Jitter.TTL(r.room.TTL)
-	return r.room.Transact(ctx, full, onlycopy.SortedSet, append(cmds,
-		redis.NewCmd(ctx, "zremrangebyrank", full, 0, r.last),
-		redis.NewCmd(ctx, "pexpire", full, ttl.Milliseconds()))...)
+		ttl := r.room.Jitter.TTL(r.room.TTL)
+		return sendonce.Transact(ctx, r.room.Redis, full, sendonce.SortedSet, append(cmds,
+			redis.NewCmd(ctx, "zremrangebyrank", full, 0, r.last),
+			redis.NewCmd(ctx, "pexpire", full, ttl.Milliseconds()))...)
+	})
 }
 
 // Top returns the pages that were seen most often in the same visits as page, n at most, the most often seen first. A page that
 // was seen with no other has none, which is no error.
-func (r *Related[P]) Top(ctx context.Context, page P, n int) (pages []P, err error) {
-	defer func() { err = r.room.Fail("read pages seen with", page, err) }()
-	if n < 1 {
-		return nil, fmt.Errorf("n must be at least 1, got %d", n)
-	}
-	full, err := r.room.FullKey(page)
-	if err != nil {
-		return nil, err
-	}
-	members, err := r.room.Redis.ZRevRange(ctx, full, 0, int64(n-1)).Result()
-	if err != nil {
-		return nil, r.room.Explain(ctx, full, err)
-	}
-	pages = make([]P, len(members))
-	for i, member := range members {
-		if pages[i], err = r.room.Codec.Decode([]byte(member)); err != nil {
-			return nil, fmt.Errorf("a page that the codec %q cannot read: %w", r.room.Codec.Format(), err)
-		}
-	}
-	return pages, nil
+func (r *Related[P]) Top(ctx context.Context, page P, n int) ([]P, error) {
+	return read(ctx, r.room, "read pages seen with", page, n, func(full string) ([]string, error) {
+		return r.room.Redis.ZRevRange(ctx, full, 0, int64(n-1)).Result()
+	})
 }

@@ -9,6 +9,8 @@ import (
 	"sync"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly/internal/client/keyform"
 )
 
 // Item is one value that [Store.All] met.
@@ -33,7 +35,7 @@ func (s *Store[K, V]) All(ctx context.Context) iter.Seq2[Item[V], error] {
 			var cursor uint64
 			for more := true; more && err == nil; more = cursor != 0 {
 				var keys []string
-				if keys, cursor, err = node.ScanType(ctx, cursor, pattern(s.room.Prefix), scanCount, "string").Result(); err == nil {
+				if keys, cursor, err = node.ScanType(ctx, cursor, keyform.Glob(s.room.Prefix), scanCount, "string").Result(); err == nil {
 					if err = s.page(ctx, node, keys, yield); errors.Is(err, errStop) {
 						return
 					}
@@ -86,9 +88,4 @@ func masters(ctx context.Context, rdb redis.UniversalClient) (nodes []redis.Univ
 		return nil
 	})
 	return nodes, err
-}
-
-// pattern matches what begins with prefix.
-func pattern(prefix string) string {
-	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`).Replace(prefix) + "*"
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/client/localview"
+	"github.com/mayflycache/mayfly/internal/client/sendonce"
 )
 
 // Get returns the value of key and renews it: it lives for the namespace's TTL from now on, but not beyond
@@ -30,7 +31,7 @@ func (s *Store[K, V]) Get(ctx context.Context, key K) (v V, err error) {
 		v, err = s.get(ctx, full)
 	}
 	if err != nil {
-		return v, s.room.Fail("get", key, s.room.Explain(ctx, full, err))
+		return v, s.room.Fail("get", key, sendonce.Answer(ctx, s.room.Redis, full, err))
 	}
 	return v, nil
 }
@@ -112,19 +113,19 @@ func renewed(cmd *redis.BoolCmd) error {
 
 // Peek returns the value of key and does not renew it.
 func (s *Store[K, V]) Peek(ctx context.Context, key K) (v V, err error) {
-	err = s.do("peek at", key, func(full string) error {
+	err = s.room.Do("peek at", key, func(full string) error {
 		raw, err := s.room.Redis.Get(ctx, full).Bytes()
 		if err == nil {
 			v, err = s.decode(raw)
 		}
-		return s.room.Explain(ctx, full, err)
+		return sendonce.Answer(ctx, s.room.Redis, full, err)
 	})
 	return v, err
 }
 
 // TTL returns how much longer the value of key lives if it is not used, and does not renew it.
 func (s *Store[K, V]) TTL(ctx context.Context, key K) (left time.Duration, err error) {
-	err = s.do("look at the time of", key, func(full string) error {
+	err = s.room.Do("look at the time of", key, func(full string) error {
 		if left, err = s.room.Redis.PTTL(ctx, full).Result(); err == nil && left == -2 {
 			return mayfly.ErrNotFound
 		}
@@ -145,28 +146,34 @@ func (s *Store[K, V]) Touch(ctx context.Context, key K) error {
 // TouchMany renews the values of keys in one round trip (on a cluster, one per node, at once), and tells which there are.
 func (s *Store[K, V]) TouchMany(ctx context.Context, keys ...K) (alive map[K]bool, err error) {
 	alive = make(map[K]bool, len(keys))
-	fulls := make([]string, len(keys))
-	for i, key := range keys {
-		if fulls[i], err = s.room.FullKey(key); err != nil {
-			return alive, s.room.Fail("touch", key, err)
-		}
+	fulls, err := s.room.FullKeys("touch", keys)
+	if err != nil {
+		return alive, err
 	}
+	var args []any // of the script
 	if s.opt.MaxAge > 0 {
-		return alive, s.touchAged(ctx, keys, fulls, alive)
+		args = s.touchArgs(false)
 	}
 	pipe := s.room.Redis.Pipeline()
-	cmds := make([]*redis.BoolCmd, len(keys))
+	cmds := make([]*redis.Cmd, len(keys))
 	for i, full := range fulls {
-		cmds[i] = pipe.PExpire(ctx, full, s.room.TTL)
+		if args != nil {
+			cmds[i] = touch.EvalSha(ctx, pipe, []string{full}, args...)
+		} else {
+			cmds[i] = pipe.Do(ctx, "pexpire", full, s.ttl)
+		}
 	}
 	pipe.Exec(ctx)
 	var wrong []error
 	for i, cmd := range cmds {
-		ok, err := cmd.Result()
-		if err != nil {
+		if redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
+			cmd = touch.Run(ctx, s.room.Redis, fulls[i], args...)
+		}
+		found, err := cmd.Result()
+		if err != nil && !errors.Is(err, redis.Nil) {
 			wrong = append(wrong, s.room.Fail("touch", keys[i], err))
 		}
-		alive[keys[i]] = ok
+		alive[keys[i]] = err == nil && found != int64(0) // PEXPIRE answers 0 for no key, the script nil
 	}
 	return alive, errors.Join(wrong...)
 }

@@ -2,14 +2,14 @@ package sliding
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math"
 	"strconv"
 	"time"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/internal/client/onlycopy"
+	"github.com/mayflycache/mayfly/internal/client/keyspace"
+	"github.com/mayflycache/mayfly/internal/client/sendonce"
 )
 
 // LimiterOptions say how much is allowed. Limit is required.
@@ -31,7 +31,7 @@ type LimiterOptions struct {
 // Limiter counts calls in Redis, for all processes together. Counting and the counter's end are one step: there is no
 // counter without a TTL. It is safe for concurrent use.
 type Limiter[K comparable] struct {
-	room          onlycopy.Room[K, int64]
+	room          keyspace.Room[K, int64]
 	opt           LimiterOptions
 	limit, window any // as the scripts take them
 }
@@ -48,18 +48,11 @@ type Decision struct {
 // NewLimiter returns a limiter whose counters live in ns. It does no I/O. The namespace's TTL is the window, and at least a
 // second if it is sliding; Codec, Local, Clone, Cost and Plain mean nothing here.
 func NewLimiter[K comparable](ns mayfly.Namespace[K, int64], o LimiterOptions) (*Limiter[K], error) {
-	room, err := onlycopy.Of("sliding", ns)
-	wrong := []error{err}
-	if o.Limit < 1 || o.Limit > math.MaxInt32 {
-		wrong = append(wrong, fmt.Errorf("sliding: LimiterOptions.Limit must be 1 to %d, got %d", math.MaxInt32, o.Limit))
-	}
-	if ns.Jitter.Fraction != 0 || ns.Jitter.Floor != 0 || ns.Jitter.Ceiling != 0 {
-		wrong = append(wrong, errors.New("sliding: Namespace.Jitter must be zero: a window has one length"))
-	}
-	if ns.Local != nil {
-		wrong = append(wrong, errors.New("sliding: Namespace.Local must be nil: a counter has no copies"))
-	}
-	if err := errors.Join(wrong...); err != nil {
+	room, c := keyspace.Of("sliding", ns)
+	c.Refuse(o.Limit < 1 || o.Limit > math.MaxInt32, "LimiterOptions.Limit must be 1 to %d, got %d", math.MaxInt32, o.Limit)
+	c.Refuse(room.Jittered(), "Namespace.Jitter must be zero: a window has one length")
+	c.Refuse(ns.Local != nil, "Namespace.Local must be nil: a counter has no copies")
+	if err := c.Err(); err != nil {
 		return nil, err
 	}
 	return &Limiter[K]{room, o, strconv.Itoa(o.Limit), strconv.FormatInt(ns.TTL.Milliseconds(), 10)}, nil
@@ -79,7 +72,7 @@ func (l *Limiter[K]) Allow(ctx context.Context, key K, n int) (Decision, error) 
 	}
 	if d, err = l.ask(ctx, full, n); err != nil {
 		d.Limit, d.Allowed = l.opt.Limit, l.opt.FailOpen
-		err = l.room.Fail("allow", key, l.room.ExplainWrite(ctx, full, err))
+		err = l.room.Fail("allow", key, sendonce.Outcome(ctx, l.room.Redis, full, err))
 	}
 	l.tell(ctx, full, d, err)
 	return d, err
@@ -111,11 +104,13 @@ func (l *Limiter[K]) ask(ctx context.Context, full string, n int) (Decision, err
 	if len(reply) != 4 {
 		return Decision{}, fmt.Errorf("a script answered %v", reply)
 	}
+	d := Decision{Allowed: reply[0] == 1, Limit: l.opt.Limit}
 	if l.opt.Sliding {
-		return l.slide(n, reply), nil
+		l.slide(&d, n, reply)
+		return d, nil
 	}
 	used, left := int(reply[1]), millis(reply[2])
-	d := Decision{Allowed: reply[0] == 1, Limit: l.opt.Limit, Remaining: max(l.opt.Limit-used, 0), ResetAfter: left}
+	d.Remaining, d.ResetAfter = max(l.opt.Limit-used, 0), left
 	if !d.Allowed {
 		d.RetryAfter = left
 	}
@@ -123,11 +118,11 @@ func (l *Limiter[K]) ask(ctx context.Context, full string, n int) (Decision, err
 }
 
 // slide reads a sliding window: what was admitted in this one and in the one before, and how much of this one is over.
-func (l *Limiter[K]) slide(n int, reply []int64) Decision {
+func (l *Limiter[K]) slide(d *Decision, n int, reply []int64) {
 	used, before, over, window := reply[1], reply[2], reply[3], l.room.TTL.Milliseconds()
 	limit := int64(l.opt.Limit)
 	weighed := used + (before*(window-over)+window-1)/window
-	d := Decision{Allowed: reply[0] == 1, Limit: l.opt.Limit, Remaining: int(max(limit-weighed, 0))}
+	d.Remaining = int(max(limit-weighed, 0))
 	switch {
 	case used > 0:
 		d.ResetAfter = millis(2*window - over)
@@ -137,7 +132,6 @@ func (l *Limiter[K]) slide(n int, reply []int64) Decision {
 	if !d.Allowed {
 		d.RetryAfter = millis(roomIn(int64(n), limit, used, before, over, window))
 	}
-	return d
 }
 
 // roomIn returns in how many milliseconds n calls fit, if nobody else calls.
@@ -158,7 +152,7 @@ func roomIn(n, limit, used, before, over, window int64) int64 {
 func millis(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
 // fixedWindow  k, n, limit, window: admits n if they fit. It answers with whether, what is used, and what is left of the window.
-var fixedWindow = onlycopy.NewScript(`local used = tonumber(redis.call('GET', KEYS[1]) or 0)
+var fixedWindow = sendonce.NewScript(`local used = tonumber(redis.call('GET', KEYS[1]) or 0)
 local n, left = tonumber(ARGV[1]), redis.call('PTTL', KEYS[1])
 local ok = used + n <= tonumber(ARGV[2]) and 1 or 0
 if ok == 1 and n > 0 then
@@ -175,7 +169,7 @@ return {ok, used, left < 0 and 0 or left, 0}`)
 // slidingWindow  k, n, limit, window: the same for windows that begin at multiples of their length. k holds which
 // window it is, and what was admitted in it and in the one before. A clock that went back, by less than a window, as at a
 // failover, waits for it to begin.
-var slidingWindow = onlycopy.NewScript(`local n, limit, window = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+var slidingWindow = sendonce.NewScript(`local n, limit, window = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local index, over = math.floor(now / window), now % window

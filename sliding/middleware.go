@@ -1,7 +1,6 @@
 package sliding
 
 import (
-	"context"
 	"math"
 	"net/http"
 	"strconv"
@@ -15,29 +14,28 @@ import (
 func (l *Limiter[K]) Middleware(key func(*http.Request) (K, bool)) func(http.Handler) http.Handler {
 	return func(next http.Handler) http.Handler {
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-			k, limited := key(r)
-			if !limited || l.admit(r.Context(), w.Header(), k, func(status int) { http.Error(w, http.StatusText(status), status) }) {
+			if k, limited := key(r); !limited || l.admit(w, r, k) {
 				next.ServeHTTP(w, r)
 			}
 		})
 	}
 }
 
-// admit decides about one request, writes what is to be known about it to h, and refuses it if it must.
-func (l *Limiter[K]) admit(ctx context.Context, h http.Header, key K, refuse func(status int)) bool {
-	d, err := l.Allow(ctx, key, 1)
-	if err != nil {
+// admit decides about one request, tells the client how much is left, and answers the request if it is refused.
+func (l *Limiter[K]) admit(w http.ResponseWriter, r *http.Request, key K) bool {
+	d, err := l.Allow(r.Context(), key, 1)
+	status := http.StatusServiceUnavailable
+	if err == nil {
+		status = http.StatusTooManyRequests
+		w.Header().Set("RateLimit-Limit", strconv.Itoa(d.Limit))
+		w.Header().Set("RateLimit-Remaining", strconv.Itoa(d.Remaining))
+		w.Header().Set("RateLimit-Reset", seconds(d.ResetAfter))
 		if !d.Allowed {
-			refuse(http.StatusServiceUnavailable)
+			w.Header().Set("Retry-After", seconds(d.RetryAfter))
 		}
-		return d.Allowed
 	}
-	h.Set("RateLimit-Limit", strconv.Itoa(d.Limit))
-	h.Set("RateLimit-Remaining", strconv.Itoa(d.Remaining))
-	h.Set("RateLimit-Reset", seconds(d.ResetAfter))
 	if !d.Allowed {
-		h.Set("Retry-After", seconds(d.RetryAfter))
-		refuse(http.StatusTooManyRequests)
+		http.Error(w, http.StatusText(status), status)
 	}
 	return d.Allowed
 }

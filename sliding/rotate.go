@@ -7,6 +7,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/client/record"
+	"github.com/mayflycache/mayfly/internal/client/sendonce"
 )
 
 // Rotate gives the value of key another name, with what is left of its life: after a login, say, so that an id that
@@ -20,7 +21,7 @@ import (
 //  3. the old one is removed if it is what was read. If it was updated in between, the update is taken along, and this is tried
 //     again; if it was deleted, as by a logout, so is the new one, and Rotate returns mayfly.ErrNotFound
 func (s *Store[K, V]) Rotate(ctx context.Context, from, to K) error {
-	return s.do("rotate", from, func(old string) error {
+	return s.room.Do("rotate", from, func(old string) error {
 		full, err := s.room.FullKey(to)
 		if err != nil {
 			return err
@@ -30,7 +31,7 @@ func (s *Store[K, V]) Rotate(ctx context.Context, from, to K) error {
 		}
 		raw, err := s.readToMove(ctx, old)
 		if err != nil {
-			return s.room.Explain(ctx, old, err)
+			return sendonce.Answer(ctx, s.room.Redis, old, err)
 		}
 		if _, err := s.decode(raw); err != nil {
 			return err
@@ -46,10 +47,11 @@ func (s *Store[K, V]) Rotate(ctx context.Context, from, to K) error {
 			case newer == nil || err != nil:
 				return err
 			}
-			if mine, err := s.swap(ctx, full, raw, newer); err != nil {
+			switch err := s.swap(ctx, full, raw, newer); {
+			case errors.Is(err, ErrExists):
+				return fmt.Errorf("the new key was written to by somebody else: %w", err)
+			case err != nil:
 				return err
-			} else if !mine {
-				return fmt.Errorf("the new key was written to by somebody else: %w", ErrExists)
 			}
 			raw = newer
 		}
@@ -73,7 +75,7 @@ func (s *Store[K, V]) leave(ctx context.Context, full string, raw []byte) (newer
 	if text, ok := reply.(string); ok {
 		newer = []byte(text)
 	}
-	return newer, s.room.ExplainWrite(ctx, full, err)
+	return newer, sendonce.Outcome(ctx, s.room.Redis, full, err)
 }
 
 // headOf is what tells a value from every other: up to the id, which no other write has, or all of it.

@@ -8,11 +8,9 @@ import (
 	"strings"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/internal/client/onlycopy"
 	"github.com/mayflycache/mayfly/internal/client/record"
+	"github.com/mayflycache/mayfly/internal/client/sendonce"
 )
 
 // What needs Redis's clock, or a comparison, is a script. Each reads one key, decides, and writes it.
@@ -20,8 +18,8 @@ import (
 // lua returns the script of source, with what all scripts begin with that know an end: the time, how to read and write an end
 // where the record keeps it, and how to get a value that is not over. Zero is none, and a plain value has no room for one. What is over
 // and still there was given more time by another program's EXPIRE.
-func lua(source string) onlycopy.Script {
-	return onlycopy.NewScript(strings.NewReplacer(
+func lua(source string) sendonce.Script {
+	return sendonce.NewScript(strings.NewReplacer(
 		"$header", strconv.Itoa(record.SessionLen),
 		"$before", strconv.Itoa(record.EndAt), "$from", strconv.Itoa(record.EndAt+1),
 		"$to", strconv.Itoa(record.EndAt+6), "$after", strconv.Itoa(record.EndAt+7),
@@ -95,93 +93,60 @@ const (
 	swap  mode = "swap"  // only in place of what was read; its end is inherited
 )
 
-// put writes rec.
-func (s *Store[K, V]) put(ctx context.Context, full string, rec []byte, m mode) error {
-	done, err := s.write(ctx, full, rec, m, nil)
-	if err == nil && !done {
-		return ErrExists
-	}
-	return err
-}
-
-// swap puts rec in place of old, and reports whether old was still there. If a reply is lost it tries again: what it finds
-// then is its own work, or old, or else something that may have come after its own work, of which nobody knows.
-func (s *Store[K, V]) swap(ctx context.Context, full string, old, rec []byte) (bool, error) {
+// swap puts rec in place of old, and returns [ErrExists] if something else is there now. If a reply is lost it tries again: what it
+// finds then is its own work, or old, or else something that may have come after its own work, of which nobody knows.
+func (s *Store[K, V]) swap(ctx context.Context, full string, old, rec []byte) error {
 	defer s.wrote(ctx, full)()
-	mine, lost := s.write(ctx, full, rec, swap, old)
+	lost := s.write(ctx, full, rec, swap, old)
 	for try := 1; errors.Is(lost, mayfly.ErrUnknownOutcome) && !s.room.Plain && try < swaps && rest(ctx, try) == nil; try++ {
-		switch again, err := s.write(ctx, full, rec, swap, old); {
-		case again:
-			return true, nil
+		switch err := s.write(ctx, full, rec, swap, old); {
 		case err == nil:
-			return false, lost
+			return nil
+		case errors.Is(err, ErrExists):
+			return lost
 		}
 	}
-	return mine, lost
+	return lost
 }
 
 // swaps is how often a swap is sent whose replies are lost, as often as go-redis sends other commands by default.
 const swaps = 4
 
-func (s *Store[K, V]) write(ctx context.Context, full string, rec []byte, m mode, old []byte) (bool, error) {
+// write puts rec in its mode, and returns [ErrExists] if the mode forbids that.
+func (s *Store[K, V]) write(ctx context.Context, full string, rec []byte, m mode, old []byte) error {
 	args := []any{rec, s.room.TTL.Milliseconds(), s.opt.MaxAge.Milliseconds(), string(m), headOf(old), len(old)}
+	run, meaning := write.Run, sendonce.Repeated
 	if s.room.Plain || m == swap {
-		n, err := write.RunOnce(ctx, s.room.Redis, full, args...).Int64()
-		return n == 1, s.room.ExplainWrite(ctx, full, err)
+		run, meaning = write.RunOnce, sendonce.Outcome
 	}
-	n, err := write.Run(ctx, s.room.Redis, []string{full}, args...).Int64()
-	return n == 1, s.room.Typed(ctx, full, onlycopy.Repeated(err))
+	done, err := run(ctx, s.room.Redis, full, args...).Int64()
+	if err == nil && done != 1 {
+		return ErrExists
+	}
+	return meaning(ctx, s.room.Redis, full, err)
 }
 
 // readAged reads and renews where there is a MaxAge.
 func (s *Store[K, V]) readAged(ctx context.Context, full string) (raw []byte, life time.Duration, err error) {
-	reply, err := touch.Run(ctx, s.room.Redis, []string{full}, s.touchArgs(true)...).Slice()
+	reply, err := touch.Run(ctx, s.room.Redis, full, s.touchArgs(true)...).Slice()
 	if err != nil {
 		return nil, 0, err
 	}
-	left, end, value, err := touched(reply)
-	if left < end { // an access can renew it, and has to when below is left
-		left -= s.below
+	if len(reply) == 3 {
+		left, ok1 := reply[0].(int64)
+		end, ok2 := reply[1].(int64)
+		value, ok3 := reply[2].(string)
+		if life = millis(left); left < end { // an access can renew it, and has to when below is left
+			life -= s.below
+		}
+		if ok1 && ok2 && ok3 {
+			return []byte(value), max(life, 0), nil
+		}
 	}
-	return []byte(value), max(left, 0), err
+	return nil, 0, fmt.Errorf("a script answered %v", reply)
 }
 
 func (s *Store[K, V]) touchArgs(read bool) []any {
 	below := min(s.below, s.room.TTL+time.Millisecond)
 	return []any{s.room.TTL.Milliseconds(), s.opt.MaxAge.Milliseconds(), below.Milliseconds(), read}
-}
-
-func touched(reply []any) (left, end time.Duration, value string, err error) {
-	if len(reply) == 3 {
-		l, ok1 := reply[0].(int64)
-		e, ok2 := reply[1].(int64)
-		value, ok3 := reply[2].(string)
-		if ok1 && ok2 && ok3 {
-			return time.Duration(l) * time.Millisecond, time.Duration(e) * time.Millisecond, value, nil
-		}
-	}
-	return 0, 0, "", fmt.Errorf("a script answered %v", reply)
-}
-
-// touchAged renews keys where there is a MaxAge.
-func (s *Store[K, V]) touchAged(ctx context.Context, keys []K, fulls []string, alive map[K]bool) error {
-	args := s.touchArgs(false)
-	pipe := s.room.Redis.Pipeline()
-	cmds := make([]*redis.Cmd, len(keys))
-	for i, full := range fulls {
-		cmds[i] = touch.EvalSha(ctx, pipe, []string{full}, args...)
-	}
-	pipe.Exec(ctx)
-	var wrong []error
-	for i, cmd := range cmds {
-		if redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
-			cmd = touch.Run(ctx, s.room.Redis, []string{fulls[i]}, args...)
-		}
-		err := cmd.Err()
-		if err != nil && !errors.Is(err, redis.Nil) {
-			wrong = append(wrong, s.room.Fail("touch", keys[i], err))
-		}
-		alive[keys[i]] = err == nil
-	}
-	return errors.Join(wrong...)
 }

@@ -26,9 +26,11 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/client/check"
+	"github.com/mayflycache/mayfly/internal/client/keyspace"
 	"github.com/mayflycache/mayfly/internal/client/localview"
-	"github.com/mayflycache/mayfly/internal/client/onlycopy"
 	"github.com/mayflycache/mayfly/internal/client/record"
+	"github.com/mayflycache/mayfly/internal/client/sendonce"
 )
 
 // ErrExists says that Create or Rotate found a value under the key.
@@ -53,29 +55,22 @@ type Options struct {
 }
 
 func (o Options) validate(plain, local bool, ttl time.Duration) error {
-	var wrong []error
-	add := func(bad bool, format string, args ...any) {
-		if bad {
-			wrong = append(wrong, fmt.Errorf("Options."+format, args...))
-		}
-	}
+	c := check.In("Options.")
 	if o.MaxAge != 0 {
-		if err := mayfly.CheckTTL("Options.MaxAge", o.MaxAge); err != nil {
-			wrong = append(wrong, err)
-		}
-		add(o.MaxAge < ttl, "MaxAge %v is shorter than Namespace.TTL %v: no value would live that long; shorten the TTL", o.MaxAge, ttl)
-		add(plain, "MaxAge needs a header, which a plain value has no room for: use it without Namespace.Plain")
-		add(o.Atomic, "Atomic is set, and so is MaxAge, which has a script of its own: leave one out")
+		c.TTL("MaxAge", o.MaxAge)
+		c.Refuse(o.MaxAge < ttl, "MaxAge %v is shorter than Namespace.TTL %v: no value would live that long; shorten the TTL", o.MaxAge, ttl)
+		c.Refuse(plain, "MaxAge needs a header, which a plain value has no room for: use it without Namespace.Plain")
+		c.Refuse(o.Atomic, "Atomic is set, and so is MaxAge, which has a script of its own: leave one out")
 	}
-	add(math.IsNaN(o.TouchBelow) || o.TouchBelow < 0 || o.TouchBelow > 1, "TouchBelow must be 0 to 1, got %v", o.TouchBelow)
-	add(local && o.TouchBelow == 1, "TouchBelow is 1 and Namespace.Local is set: each access would renew, and so take away, the copies of all processes; use 0.5")
-	add(o.Atomic && (local || o.TouchBelow > 0 && o.TouchBelow < 1), "Atomic renews at each access, which a TouchBelow under 1 and a local tier do not: leave it out")
-	return errors.Join(wrong...)
+	c.Refuse(math.IsNaN(o.TouchBelow) || o.TouchBelow < 0 || o.TouchBelow > 1, "TouchBelow must be 0 to 1, got %v", o.TouchBelow)
+	c.Refuse(local && o.TouchBelow == 1, "TouchBelow is 1 and Namespace.Local is set: each access would renew, and so take away, the copies of all processes; use 0.5")
+	c.Refuse(o.Atomic && (local || o.TouchBelow > 0 && o.TouchBelow < 1), "Atomic renews at each access, which a TouchBelow under 1 and a local tier do not: leave it out")
+	return c.Err()
 }
 
 // Store is the values of one namespace. It is safe for concurrent use, starts no goroutine and needs no Close.
 type Store[K comparable, V any] struct {
-	room   onlycopy.Room[K, V]
+	room   keyspace.Room[K, V]
 	opt    Options
 	format uint32
 	ttl    any                   // in milliseconds, as commands take it
@@ -86,17 +81,12 @@ type Store[K comparable, V any] struct {
 // New returns a store of ns, whose TTL is how long a value lives without being used. It does no I/O. Jitter is an error: a
 // session must not expire early.
 func New[K comparable, V any](ns mayfly.Namespace[K, V], o Options) (*Store[K, V], error) {
-	room, err := onlycopy.Of("sliding", ns)
-	if ns.Jitter.Fraction != 0 || ns.Jitter.Floor != 0 || ns.Jitter.Ceiling != 0 {
-		err = errors.Join(err, errors.New("sliding: Namespace.Jitter must be zero: a value that slides is promised its TTL"))
-	}
-	if wrong := o.validate(ns.Plain, ns.Local != nil, ns.TTL); wrong != nil {
-		err = errors.Join(err, fmt.Errorf("sliding: %w", wrong))
-	}
-	if c, ok := ns.Redis.(*redis.ClusterClient); ok && ns.Local != nil && c.Options().ReadOnly {
-		err = errors.Join(err, errors.New("sliding: Namespace.Redis reads from replicas (ReadOnly), and Namespace.Local is set: a replica that lags would give copies of what was changed and told of before; use a client that reads from masters"))
-	}
-	if err != nil {
+	room, c := keyspace.Of("sliding", ns)
+	c.Refuse(room.Jittered(), "Namespace.Jitter must be zero: a value that slides is promised its TTL")
+	c.Wrap(o.validate(ns.Plain, ns.Local != nil, ns.TTL))
+	cluster, ok := ns.Redis.(*redis.ClusterClient)
+	c.Refuse(ok && ns.Local != nil && cluster.Options().ReadOnly, "Namespace.Redis reads from replicas (ReadOnly), and Namespace.Local is set: a replica that lags would give copies of what was changed and told of before; use a client that reads from masters")
+	if err := c.Err(); err != nil {
 		return nil, err
 	}
 	s := &Store[K, V]{room: room, opt: o, format: record.FormatOf(room.Codec.Format()), local: localview.Of[V](ns, nil)}
@@ -140,23 +130,11 @@ func (s *Store[K, V]) decode(raw []byte) (v V, err error) {
 	return s.room.Codec.Decode(body)
 }
 
-// do runs f with the full key, and says what failed.
-func (s *Store[K, V]) do(doing string, key K, f func(full string) error) error {
-	full, err := s.room.FullKey(key)
-	if err == nil {
-		err = f(full)
-	}
-	return s.room.Fail(doing, key, err)
-}
-
 // Delete removes values. If there is none, that is no error.
 func (s *Store[K, V]) Delete(ctx context.Context, keys ...K) error {
-	fulls := make([]string, len(keys))
-	for i, key := range keys {
-		var err error
-		if fulls[i], err = s.room.FullKey(key); err != nil {
-			return s.room.Fail("delete", key, err)
-		}
+	fulls, err := s.room.FullKeys("delete", keys)
+	if err != nil {
+		return err
 	}
 	s.local.Forget(fulls...)
 	defer s.local.Changed(ctx, fulls...)
@@ -164,8 +142,8 @@ func (s *Store[K, V]) Delete(ctx context.Context, keys ...K) error {
 	for _, full := range fulls {
 		pipe.Unlink(ctx, full)
 	}
-	if _, err := pipe.Exec(ctx); err != nil {
-		return fmt.Errorf("sliding: delete %d values: %w", len(keys), onlycopy.Repeated(err))
+	if _, err := pipe.Exec(ctx); err != nil { // UNLINK knows no WRONGTYPE, so no key needs to be named
+		return fmt.Errorf("sliding: delete %d values: %w", len(keys), sendonce.Repeated(ctx, s.room.Redis, "", err))
 	}
 	return nil
 }

@@ -4,12 +4,14 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	mathrand "math/rand/v2"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/mayflycache/mayfly/internal/client/onlycopy"
+	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/client/record"
+	"github.com/mayflycache/mayfly/internal/client/sendonce"
 )
 
 // newID tells one write from every other, so that a command which was sent again, because its reply was lost, finds its
@@ -23,7 +25,7 @@ func newID() (id record.ID) {
 // lost reply: the repetition knows what the first try wrote. (Not so with Namespace.Plain: then a lost reply is
 // mayfly.ErrUnknownOutcome.)
 func (s *Store[K, V]) Create(ctx context.Context, key K, v V) error {
-	return s.do("create", key, func(full string) error {
+	return s.room.Do("create", key, func(full string) error {
 		rec, err := s.encode(v)
 		if err != nil {
 			return err
@@ -37,13 +39,13 @@ func (s *Store[K, V]) create(ctx context.Context, full string, rec []byte, age m
 	defer s.wrote(ctx, full)()
 	switch {
 	case s.opt.MaxAge > 0:
-		return s.put(ctx, full, rec, age)
+		return s.write(ctx, full, rec, age, nil)
 	case s.room.Plain:
-		_, err := s.once(ctx, "set", full, rec, "px", s.room.TTL.Milliseconds(), "nx").Result()
-		if errors.Is(err, redis.Nil) {
+		err := sendonce.Write(ctx, s.room.Redis, full, "set", full, rec, "px", s.room.TTL.Milliseconds(), "nx")
+		if errors.Is(err, mayfly.ErrNotFound) {
 			return ErrExists
 		}
-		return s.room.ExplainWrite(ctx, full, err)
+		return err
 	}
 	there, err := s.room.Redis.SetArgs(ctx, full, rec, redis.SetArgs{Mode: "NX", Get: true, TTL: s.room.TTL}).Result()
 	switch {
@@ -52,14 +54,7 @@ func (s *Store[K, V]) create(ctx context.Context, full string, rec []byte, age m
 	case err == nil, redis.HasErrorPrefix(err, "WRONGTYPE"):
 		return ErrExists
 	}
-	return onlycopy.Repeated(err)
-}
-
-// once sends a command that is not repeated.
-func (s *Store[K, V]) once(ctx context.Context, args ...any) onlycopy.Command {
-	cmd := onlycopy.Once(ctx, args...)
-	s.room.Redis.Process(ctx, cmd)
-	return cmd
+	return sendonce.Repeated(ctx, s.room.Redis, full, err)
 }
 
 // wrote makes the local tier forget full before a write, and what it returns tells the others after it.
@@ -72,21 +67,21 @@ func (s *Store[K, V]) wrote(ctx context.Context, full string) func() {
 // it, goes on: to begin anew, Delete and Create. Of two concurrent Sets the later wins; to change a value by what it was,
 // use Update.
 func (s *Store[K, V]) Set(ctx context.Context, key K, v V) error {
-	return s.do("set", key, func(full string) error {
+	return s.room.Do("set", key, func(full string) error {
 		rec, err := s.encode(v)
 		if err != nil {
 			return err
 		}
 		defer s.wrote(ctx, full)()
 		if s.opt.MaxAge > 0 {
-			return s.put(ctx, full, rec, keep)
+			return s.write(ctx, full, rec, keep, nil)
 		}
 		// GET, so that what is not a string is refused, not replaced.
 		err = s.room.Redis.SetArgs(ctx, full, rec, redis.SetArgs{Get: true, TTL: s.room.TTL}).Err()
 		if errors.Is(err, redis.Nil) {
 			return nil
 		}
-		return s.room.Typed(ctx, full, onlycopy.Repeated(err))
+		return sendonce.Repeated(ctx, s.room.Redis, full, err)
 	})
 }
 
@@ -96,11 +91,11 @@ func (s *Store[K, V]) Set(ctx context.Context, key K, v V) error {
 // nothing to change. If a reply was lost it looks whether that update was done; if another one came after it, nobody knows, which is
 // mayfly.ErrUnknownOutcome.
 func (s *Store[K, V]) Update(ctx context.Context, key K, change func(V) (V, error)) (v V, err error) {
-	err = s.do("update", key, func(full string) error {
+	err = s.room.Do("update", key, func(full string) error {
 		for try := 0; ; try++ {
 			raw, err := s.room.Redis.Get(ctx, full).Bytes()
 			if err != nil {
-				return s.room.Explain(ctx, full, err)
+				return sendonce.Answer(ctx, s.room.Redis, full, err)
 			}
 			if v, err = s.decode(raw); err != nil {
 				return err
@@ -112,8 +107,7 @@ func (s *Store[K, V]) Update(ctx context.Context, key K, change func(V) (V, erro
 			if err != nil {
 				return err
 			}
-			mine, err := s.swap(ctx, full, raw, rec)
-			if mine || err != nil {
+			if err := s.swap(ctx, full, raw, rec); !errors.Is(err, ErrExists) {
 				return err
 			}
 			if err := rest(ctx, try); err != nil {
@@ -126,13 +120,9 @@ func (s *Store[K, V]) Update(ctx context.Context, key K, change func(V) (V, erro
 
 // rest waits after a lost race: the more often it was lost, the longer, up to a few milliseconds.
 func rest(ctx context.Context, try int) error {
-	var b [1]byte
-	rand.Read(b[:])
 	most := time.Duration(min(try, 16)) * 250 * time.Microsecond
-	t := time.NewTimer(most * time.Duration(b[0]) / 256)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(mathrand.N(most + 1)):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

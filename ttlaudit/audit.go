@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly/internal/client/check"
 )
 
 // Options say what an audit looks at, and how fast. The zero value looks at all keys, at the default rate.
@@ -63,18 +65,13 @@ type Progress struct {
 }
 
 func (o Options) validate() error {
-	var wrong []error
-	add := func(bad bool, format string, args ...any) {
-		if bad {
-			wrong = append(wrong, fmt.Errorf("ttlaudit: Options."+format, args...))
-		}
-	}
-	add(o.Keys < 0, "Keys must not be negative, got %d", o.Keys)
-	add(o.Keys > 0 && o.Match != "", "Keys cannot be used with Match: nobody knows how many keys there are that match")
-	add(o.Sizes > 1 || o.Sizes != o.Sizes, "Sizes must be at most 1, got %v", o.Sizes)
-	add(o.TooLong < 0, "TooLong must not be negative, got %v", o.TooLong)
-	add(o.Largest < 0, "Largest must not be negative, got %d", o.Largest)
-	return errors.Join(wrong...)
+	c := check.In("ttlaudit: Options.")
+	c.Refuse(o.Keys < 0, "Keys must not be negative, got %d", o.Keys)
+	c.Refuse(o.Keys > 0 && o.Match != "", "Keys cannot be used with Match: nobody knows how many keys there are that match")
+	c.Refuse(o.Sizes > 1 || o.Sizes != o.Sizes, "Sizes must be at most 1, got %v", o.Sizes)
+	c.Refuse(o.TooLong < 0, "TooLong must not be negative, got %v", o.TooLong)
+	c.Refuse(o.Largest < 0, "Largest must not be negative, got %d", o.Largest)
+	return c.Err()
 }
 
 func (o Options) withDefaults() Options {

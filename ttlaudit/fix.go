@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/mayflycache/mayfly/internal/client/check"
 	"github.com/mayflycache/mayfly/jitter"
 )
 
@@ -45,24 +46,20 @@ func (g Give) jitter() *jitter.Spread { return cmp.Or(g.Jitter, &jitter.Default)
 
 // Validate returns an error that names what is wrong with the plan.
 func (p Plan) Validate() error {
-	var wrong []error
-	if len(p.Give) == 0 {
-		wrong = append(wrong, errors.New("ttlaudit: Plan.Give is empty: name the patterns and their TTLs"))
-	}
+	c := check.In("ttlaudit: Plan.")
+	c.Refuse(len(p.Give) == 0, "Give is empty: name the patterns and their TTLs")
 	for i, g := range p.Give {
-		add := func(bad bool, format string, args ...any) {
-			if bad {
-				wrong = append(wrong, fmt.Errorf("ttlaudit: Plan.Give[%d]."+format, append([]any{i}, args...)...))
-			}
+		give := check.In(fmt.Sprintf("ttlaudit: Plan.Give[%d].", i))
+		give.Refuse(strings.Trim(g.Pattern, "*"+separators) == "", "Pattern %q would be about any key: begin it with what the keys begin with", g.Pattern)
+		give.Refuse(strings.Contains(strings.TrimSuffix(g.Pattern, "**"), "**"), "Pattern %q has ** before its end", g.Pattern)
+		give.Refuse(g.TTL < time.Second, "TTL must be at least 1s, got %v", g.TTL)
+		give.Refuse(g.TTL > check.MaxTTL, "TTL must be at most 100 years, got %v", g.TTL)
+		if g.Jitter != nil {
+			give.Wrap(g.Jitter.Validate())
 		}
-		add(strings.Trim(g.Pattern, "*"+separators) == "", "Pattern %q would be about any key: begin it with what the keys begin with", g.Pattern)
-		add(strings.Contains(strings.TrimSuffix(g.Pattern, "**"), "**"), "Pattern %q has ** before its end", g.Pattern)
-		add(g.TTL < time.Second, "TTL must be at least 1s, got %v", g.TTL)
-		add(g.TTL > 100*365*24*time.Hour, "TTL must be at most 100 years, got %v", g.TTL)
-		err := g.jitter().Validate()
-		add(err != nil, "%v", err)
+		c.Add(give.Err())
 	}
-	return errors.Join(wrong...)
+	return c.Err()
 }
 
 // FixReport is what Fix did, or would do.

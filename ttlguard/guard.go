@@ -22,6 +22,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly/internal/client/check"
 )
 
 // ErrNoTTL is the error of a write that was refused because it would leave a key without an end. Nothing was sent.
@@ -69,29 +71,22 @@ type Finding struct {
 }
 
 func (o Options) validate() error {
-	var wrong []error
-	add := func(bad bool, format string, args ...any) {
-		if bad {
-			wrong = append(wrong, fmt.Errorf("ttlguard: Options."+format, args...))
-		}
-	}
-	add(len(o.Prefixes) == 0, "Prefixes is empty: name what the keys begin with that must end")
+	c := check.In("ttlguard: Options.")
+	c.Refuse(len(o.Prefixes) == 0, "Prefixes is empty: name what the keys begin with that must end")
 	for i, p := range o.Prefixes {
-		add(p == "", "Prefixes[%d] is empty: it would be all keys; name what they begin with", i)
+		c.Refuse(p == "", "Prefixes[%d] is empty: it would be all keys; name what they begin with", i)
 	}
 	for i, p := range o.Exempt {
 		_, err := path.Match(p, "")
-		add(err != nil, "Exempt[%d] %q: %w", i, p, err)
+		c.Refuse(err != nil, "Exempt[%d] %q: %w", i, p, err)
 	}
-	for name, a := range map[string]Action{"OnNone": o.OnNone, "OnDepends": o.OnDepends} {
-		add(a < Default || a > Refuse, "%s must be Default, Ignore, Report or Refuse, got %d", name, a)
-	}
-	if o.Report == nil {
-		add(o.OnNone == Report, "OnNone is Report, and Options.Report is nil: nobody would be told")
-		add(o.OnDepends == Report, "OnDepends is Report, and Options.Report is nil: nobody would be told")
-		add(o.Verify, "Verify is set, and Options.Report is nil: nobody would be told")
-	}
-	return errors.Join(wrong...)
+	const oneOf = " must be Default, Ignore, Report or Refuse, got %d"
+	c.Refuse(o.OnNone < Default || o.OnNone > Refuse, "OnNone"+oneOf, o.OnNone)
+	c.Refuse(o.OnDepends < Default || o.OnDepends > Refuse, "OnDepends"+oneOf, o.OnDepends)
+	c.Refuse(o.OnNone == Report && o.Report == nil, "OnNone is Report, and Options.Report is nil: nobody would be told")
+	c.Refuse(o.OnDepends == Report && o.Report == nil, "OnDepends is Report, and Options.Report is nil: nobody would be told")
+	c.Refuse(o.Verify && o.Report == nil, "Verify is set, and Options.Report is nil: nobody would be told")
+	return c.Err()
 }
 
 // Guard is a go-redis hook. It is safe for concurrent use.

@@ -44,6 +44,7 @@ var rooms = map[string]room{
 	"internal/stats":    {never: pure},
 
 	// The client half: may know go-redis, never the engine.
+	"internal/client/check":      {never: pure},
 	"internal/client/keyform":    {never: pure},
 	"internal/client/nodes":      {may: []string{goredis}},
 	"internal/client/lease":      {may: []string{"internal/hashslot", "internal/client/keyform", "internal/client/record", "internal/client/nodes", goredis}},
@@ -55,7 +56,7 @@ var rooms = map[string]room{
 	"internal/client/localsync":  {may: []string{"internal/client/localstore", "internal/client/keyform", "internal/hashslot", goredis}},
 
 	// The vocabulary.
-	"": {may: []string{"jitter", "internal/client/keyform", "internal/client/localsync", goredis}},
+	"": {may: []string{"jitter", "internal/client/check", "internal/client/keyform", "internal/client/localsync", goredis}},
 
 	// What patterns share that know the vocabulary.
 	"internal/client/recently":  {},
@@ -63,15 +64,16 @@ var rooms = map[string]room{
 	"internal/client/localview": {may: []string{"", "internal/client/keyform", "internal/client/localstore", "internal/client/localsync"}},
 
 	// The patterns, and what those share in which Redis holds the only copy.
-	"internal/client/onlycopy": {may: []string{"", "internal/client/keyform", goredis}},
-	"sliding":                  {may: []string{"", "internal/client/onlycopy", "internal/client/record", "internal/client/localview", goredis}},
-	"navsession":               {may: []string{"", "internal/client/onlycopy", goredis}},
-	"fieldttl":                 {may: []string{"", "internal/client/onlycopy", goredis}},
-	"cacheaside": {may: []string{"", "jitter", "earlyrefresh", "internal/client/keyform", "internal/client/lease", "internal/client/nodes", "internal/client/record",
+	"internal/client/keyspace": {may: []string{"", "internal/client/check", "internal/client/keyform"}},
+	"internal/client/sendonce": {may: []string{"", goredis}},
+	"sliding":                  {may: []string{"", "internal/client/check", "internal/client/keyspace", "internal/client/sendonce", "internal/client/record", "internal/client/localview", goredis}},
+	"navsession":               {may: []string{"", "internal/client/check", "internal/client/keyspace", "internal/client/sendonce", goredis}},
+	"fieldttl":                 {may: []string{"", "internal/client/check", "internal/client/keyspace", "internal/client/sendonce", goredis}},
+	"cacheaside": {may: []string{"", "internal/client/check", "jitter", "earlyrefresh", "internal/client/keyform", "internal/client/lease", "internal/client/nodes", "internal/client/record",
 		"internal/client/flight", "internal/client/background", "internal/client/redelete", "internal/client/recently", "internal/client/events", "internal/client/localview", "internal/client/localsync", "github.com/klauspost/compress", goredis}},
 
 	// The composition.
-	"httpcache": {may: []string{"", "internal/stats", "internal/rfc9111", "internal/client/lease", "internal/client/nodes", "internal/client/record", "internal/client/flight", "internal/client/background", "internal/client/redelete", "internal/client/recently", "internal/client/events", "internal/client/localview",
+	"httpcache": {may: []string{"", "internal/client/check", "internal/stats", "internal/rfc9111", "internal/client/lease", "internal/client/nodes", "internal/client/record", "internal/client/flight", "internal/client/background", "internal/client/redelete", "internal/client/recently", "internal/client/events", "internal/client/localview",
 		"internal/client/localsync", goredis}},
 
 	// The engine half: never knows go-redis, nor any pattern.
@@ -91,8 +93,8 @@ var rooms = map[string]room{
 
 	// Operations: see it, enforce it.
 	"metrics":  {may: []string{"", "internal/stats", goredis, "github.com/prometheus/client_golang"}},
-	"ttlguard": {may: []string{goredis}},
-	"ttlaudit": {may: []string{"jitter", goredis}},
+	"ttlguard": {may: []string{"internal/client/check", goredis}},
+	"ttlaudit": {may: []string{"internal/client/check", "jitter", goredis}},
 
 	// What the command shows: ways to keep a value, compared.
 	"internal/demo/strategy": {may: []string{"", "cacheaside", "jitter", "earlyrefresh", goredis}},

@@ -11,6 +11,8 @@ import (
 	"fmt"
 	"reflect"
 	"strconv"
+	"strings"
+	"unsafe"
 )
 
 // MaxLen is the longest key Redis takes, prefix included.
@@ -19,6 +21,18 @@ const MaxLen = 512 << 20
 // Form appends the text of a key to dst and returns the extended buffer. It is safe for concurrent use. For string
 // and integer kinds it allocates nothing but what dst needs to grow.
 type Form[K any] func(dst []byte, key K) ([]byte, error)
+
+// Full returns prefix and the text of key as one string.
+func (f Form[K]) Full(prefix string, key K) (string, error) {
+	const room = 24 // for the text of most keys
+	full, err := f(append(make([]byte, 0, len(prefix)+room), prefix...), key)
+	return unsafe.String(unsafe.SliceData(full), len(full)), err // nobody writes to full again
+}
+
+// Glob is the pattern of SCAN that matches what begins with prefix.
+func Glob(prefix string) string {
+	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`).Replace(prefix) + "*"
+}
 
 // ErrEmpty is returned for a key without text: the name left would be the prefix alone.
 var ErrEmpty = errors.New("the key is empty")

@@ -3,7 +3,6 @@ package lease
 import (
 	"context"
 	"errors"
-	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -87,9 +86,9 @@ func (g *Guard) write(ctx context.Context, keys []string, commands func(i int) [
 // Clear removes every key that begins with prefix, and with it every lease, from every master, and tells removed how
 // many after each step, from several goroutines on a cluster. A key written while it runs may stay.
 func (g *Guard) Clear(ctx context.Context, prefix string, removed func(n int)) error {
-	patterns := []string{glob(prefix)}
+	patterns := []string{keyform.Glob(prefix)}
 	if g.plain { // first the leases: a load that ends between the two is then not stored
-		patterns = []string{glob(keyform.Reserved+"lease:{") + "}:" + glob(prefix), glob(prefix)}
+		patterns = []string{keyform.Glob(keyform.Reserved+"lease:{") + "}:" + keyform.Glob(prefix), keyform.Glob(prefix)}
 	}
 	return g.nodes.Masters(ctx, func(ctx context.Context, node *nodes.Node) error {
 		for _, pattern := range patterns {
@@ -134,9 +133,4 @@ func clear(ctx context.Context, node *nodes.Node, pattern string, removed func(n
 			return nil
 		}
 	}
-}
-
-// glob is the pattern of what begins with prefix.
-func glob(prefix string) string {
-	return strings.NewReplacer(`\`, `\\`, `*`, `\*`, `?`, `\?`, `[`, `\[`, `]`, `\]`).Replace(prefix) + "*"
 }

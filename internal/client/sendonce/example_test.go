@@ -1,6 +1,7 @@
-package onlycopy_test
+package sendonce_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -9,7 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/internal/client/onlycopy"
+	"github.com/mayflycache/mayfly/internal/client/sendonce"
 )
 
 func ExampleOutcome() {
@@ -19,7 +20,7 @@ func ExampleOutcome() {
 		io.EOF, // after the command was sent
 		&net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")},
 	} {
-		err = onlycopy.Outcome(err)
+		err = sendonce.Outcome(context.Background(), nil, "key", err)
 		fmt.Println(errors.Is(err, mayfly.ErrNotFound), errors.Is(err, mayfly.ErrUnknownOutcome), err)
 	}
 	// Output:

@@ -1,4 +1,4 @@
-package onlycopy
+package sendonce
 
 import (
 	"context"
@@ -25,8 +25,8 @@ var (
 // Transactions know no conditions. A write of another kind's key fails and leaves the value alone, but the PEXPIRE is done all
 // the same, and would end what belongs to somebody else. So the transaction asks for the end that was there before,
 // and a key of another kind gets it back. It does not ask where is is nil, for a key that is known to be of the kind.
-func (r Room[K, V]) Transact(ctx context.Context, full string, is Kind, cmds ...redis.Cmder) error {
-	pipe := r.Redis.TxPipeline()
+func Transact(ctx context.Context, rdb redis.UniversalClient, full string, is Kind, cmds ...redis.Cmder) error {
+	pipe := rdb.TxPipeline()
 	var before *redis.IntCmd
 	if is != nil {
 		before = redis.NewIntCmd(ctx, "pexpiretime", full)
@@ -34,24 +34,22 @@ func (r Room[K, V]) Transact(ctx context.Context, full string, is Kind, cmds ...
 	}
 	pipe.BatchProcess(ctx, cmds...)
 	_, err := pipe.Exec(ctx)
-	switch {
-	case err == nil:
-		return nil
-	case before == nil:
-		return r.ExplainWrite(ctx, full, err)
+	err = Outcome(ctx, rdb, full, err)
+	if err != nil && before != nil {
+		err = errors.Join(err, giveBack(ctx, rdb, full, is, before))
 	}
-	return errors.Join(r.ExplainWrite(ctx, full, err), r.giveBack(ctx, full, is, before))
+	return err
 }
 
 // giveBack gives a key of another kind the end that it had before a transaction. Between the two it may have been deleted, and
 // made anew by its owner or by us: if it is of our kind now, it is left as it is.
-func (r Room[K, V]) giveBack(ctx context.Context, full string, is Kind, before *redis.IntCmd) error {
+func giveBack(ctx context.Context, rdb redis.UniversalClient, full string, is Kind, before *redis.IntCmd) error {
 	end, err := before.Result()
 	if err != nil || end < noEnd {
 		return nil // it was not run, or found nothing
 	}
-	args := append([]any{end, is[0]}, is[1:]...)
-	if err := giveBack.Eval(context.WithoutCancel(ctx), r.Redis, []string{full}, args...).Err(); err != nil {
+	args := append([]any{end}, is...)
+	if err := restore.Eval(context.WithoutCancel(ctx), rdb, []string{full}, args...).Err(); err != nil {
 		return fmt.Errorf("the key of somebody else's ends early now, its end (PEXPIRETIME %d) could not be restored: %w", end, err)
 	}
 	return nil
@@ -59,8 +57,8 @@ func (r Room[K, V]) giveBack(ctx context.Context, full string, is Kind, before *
 
 const noEnd = -1 // PEXPIRETIME of a key without one
 
-// giveBack  k, PEXPIRETIME before, the kind's command.
-var giveBack = redis.NewScript(`if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
+// restore  k, PEXPIRETIME before, the kind's command.
+var restore = redis.NewScript(`if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end
 local ours = redis.pcall(ARGV[2], KEYS[1], unpack(ARGV, 3))
 if type(ours) ~= 'table' or not ours.err then return 0 end
 if ARGV[1] == '-1' then return redis.call('PERSIST', KEYS[1]) end

@@ -1,0 +1,64 @@
+// Package check collects what is wrong with the options of a constructor, so that its one error names every field:
+//
+//	c := check.In("Options.")
+//	c.TTL("Hold", o.Hold)
+//	c.Refuse(o.Queue < 0, "Queue must not be negative, got %d", o.Queue)
+//	return c.Err()
+package check
+
+import (
+	"errors"
+	"fmt"
+	"time"
+)
+
+// List is what is wrong so far.
+type List struct {
+	place string
+	wrong []error
+}
+
+// In returns an empty list. Each error that it makes begins with place, such as "Options.".
+func In(place string) *List { return &List{place: place} }
+
+// Refuse adds an error if bad.
+func (l *List) Refuse(bad bool, format string, args ...any) {
+	if bad {
+		l.wrong = append(l.wrong, fmt.Errorf("%s%w", l.place, fmt.Errorf(format, args...)))
+	}
+}
+
+// TTL refuses a ttl that [TTL] refuses. Zero stands for a default, and is fine.
+func (l *List) TTL(field string, ttl time.Duration) {
+	if ttl != 0 {
+		l.Add(TTL(l.place+field, ttl))
+	}
+}
+
+// Wrap adds err behind the place. Nil adds nothing.
+func (l *List) Wrap(err error) { l.Refuse(err != nil, "%w", err) }
+
+// Add adds err as it is. Nil adds nothing.
+func (l *List) Add(err error) { l.wrong = append(l.wrong, err) }
+
+// Err returns all errors as one, and nil if there is none.
+func (l *List) Err() error { return errors.Join(l.wrong...) }
+
+// The bounds of a TTL. mayfly.MinTTL and MaxTTL say why.
+const (
+	MinTTL = time.Millisecond
+	MaxTTL = 100 * 365 * 24 * time.Hour
+)
+
+// TTL returns an error that names field and value if ttl is zero, negative, under [MinTTL] or over [MaxTTL].
+func TTL(field string, ttl time.Duration) error {
+	switch {
+	case 0 < ttl && ttl < MinTTL:
+		return fmt.Errorf("%s must be at least 1ms, got %v: a bare number counts nanoseconds, write 10*time.Second", field, ttl)
+	case ttl < MinTTL:
+		return fmt.Errorf("%s must be at least 1ms, got %v", field, ttl)
+	case ttl > MaxTTL:
+		return fmt.Errorf("%s must be at most %v (100 years), got %v", field, MaxTTL, ttl)
+	}
+	return nil
+}

@@ -1,0 +1,44 @@
+package sendonce
+
+import (
+	"context"
+	"slices"
+
+	"github.com/redis/go-redis/v9"
+)
+
+// Script is a Lua script about one key.
+type Script struct {
+	*redis.Script
+	source string
+}
+
+// NewScript returns the script of a Lua source.
+func NewScript(source string) Script { return Script{redis.NewScript(source), source} }
+
+// Run runs the script as go-redis does, which may repeat it.
+func (s Script) Run(ctx context.Context, rdb redis.UniversalClient, key string, args ...any) *redis.Cmd {
+	return s.Script.Run(ctx, rdb, []string{key}, args...)
+}
+
+// RunOnce runs the script. It is sent once, and once more only if the server did not know it.
+func (s Script) RunOnce(ctx context.Context, rdb redis.UniversalClient, key string, args ...any) *redis.Cmd {
+	return run(s, key, args, func(all []any) *redis.Cmd { return do(ctx, rdb, all...) })
+}
+
+// IntsOnce is RunOnce for a script that answers with integers.
+func (s Script) IntsOnce(ctx context.Context, rdb redis.UniversalClient, key string, args ...any) ([]int64, error) {
+	return run(s, key, args, func(all []any) *redis.IntSliceCmd {
+		cmd := redis.NewIntSliceCmd(ctx, all...)
+		rdb.Process(ctx, onceInts{cmd})
+		return cmd
+	}).Result()
+}
+
+func run[C redis.Cmder](s Script, key string, args []any, send func(all []any) C) C {
+	cmd := send(slices.Concat([]any{"evalsha", s.Hash(), 1, key}, args))
+	if redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
+		cmd = send(slices.Concat([]any{"eval", s.source, 1, key}, args))
+	}
+	return cmd
+}
