@@ -14,48 +14,40 @@ func brpopCommand(c *call) { c.blockingPop(right) }
 
 func (c *call) blockingPop(where end) {
 	last := len(c.args) - 1
-	deadline, ok := c.waitUntil(last)
-	if !ok {
-		return
-	}
 	keys := c.args[1:last]
-	for _, key := range keys {
-		l, ok := c.writeList(key)
-		if !ok {
-			return
-		}
-		if l == nil {
-			continue
-		}
+	deadline := c.waitUntil(last)
+	key, l, found := firstOf[*values.ListValue](c, keys)
+	switch {
+	case c.failed:
+	case !found:
+		c.park(keys, values.List, deadline)
+	default:
 		if c.recording() {
 			c.rewrite(upper(popped[where]), key)
 		}
 		c.out.Array(2)
 		c.out.Bulk(key)
 		c.out.Bulk(pop(l, where))
-		c.tookFrom(key, l, where, 1)
-		return
+		c.lost(key, l, 1, popped[where])
 	}
-	c.park(keys, values.List, deadline)
 }
 
 func blmoveCommand(c *call) {
-	if from, to, ok := c.ends(3); ok {
-		c.blockingMove(from, to, 5)
-	}
+	from, to := c.ends(3)
+	c.blockingMove(from, to, 5)
 }
 
 func brpoplpushCommand(c *call) { c.blockingMove(right, left, 3) }
 
 // blockingMove is LMOVE with a timeout at argument i.
 func (c *call) blockingMove(from, to end, i int) {
-	deadline, ok := c.waitUntil(i)
+	deadline := c.waitUntil(i)
 	switch {
-	case !ok:
 	case c.move(from, to):
 		if c.recording() {
 			c.rewrite(append([][]byte{upper(strings.TrimPrefix(c.cmd.Name, "b"))}, c.args[1:i]...)...)
 		}
+	case c.failed:
 	case c.s.noBlock:
 		c.out.Null()
 	default:
@@ -64,11 +56,9 @@ func (c *call) blockingMove(from, to end, i int) {
 }
 
 func blmpopCommand(c *call) {
-	o, ok := c.multiPop(2)
-	if !ok {
-		return
-	}
-	if deadline, ok := c.waitUntil(1); ok && !c.popFirst(o) {
+	o := c.multiPop(2, "LEFT", "RIGHT")
+	deadline := c.waitUntil(1)
+	if !c.popFirst(o) && !c.failed {
 		c.park(o.keys, values.List, deadline)
 	}
 }

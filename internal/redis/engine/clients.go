@@ -4,8 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-
-	"github.com/mayflycache/mayfly/internal/redis/values"
+	"strings"
 )
 
 // clientFlags are what nearly all of CLIENT's subcommands have; those about other connections are Admin too.
@@ -99,30 +98,24 @@ func clientReplyCommand(c *call) {
 
 func clientUnblockCommand(c *call) {
 	text := ""
-	if len(c.args) == 4 {
-		switch {
-		case c.is(3, "TIMEOUT"):
-		case c.is(3, "ERROR"):
-			text = errUnblocked
-		default:
-			c.fail("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR")
-			return
-		}
-	} else if len(c.args) > 4 {
+	switch {
+	case len(c.args) > 4:
 		c.fail(errSyntax)
+	case len(c.args) == 3, c.is(3, "TIMEOUT"):
+	case c.is(3, "ERROR"):
+		text = errUnblocked
+	default:
+		c.fail("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR")
+	}
+	target := c.e.sessions[c.int(2)]
+	if c.failed {
 		return
 	}
-	id, ok := c.int(2)
-	if !ok {
-		return
+	waits := target != nil && target.Waiting()
+	if waits {
+		c.e.release(target, text)
 	}
-	target := c.e.sessions[id]
-	if target == nil || !target.Waiting() {
-		c.yes(false)
-		return
-	}
-	c.e.release(target, text)
-	c.yes(true)
+	c.yes(waits)
 }
 
 // killFilter is what CLIENT KILL and CLIENT LIST select sessions by; the zero value selects all.
@@ -155,23 +148,23 @@ func (s *Session) class() string {
 }
 
 // classArg reads argument i as a type of connection.
-func (c *call) classArg(i int) (string, bool) {
-	name := string(lower(make([]byte, 0, 16), c.args[i]))
+func (c *call) classArg(i int) string {
+	name := strings.ToLower(string(c.args[i]))
 	switch name {
 	case "slave":
-		return "replica", true
+		return "replica"
 	case "normal", "pubsub", "master", "replica":
-		return name, true
+	default:
+		c.failf("ERR Unknown client type '%s'", c.args[i])
 	}
-	c.failf("ERR Unknown client type '%s'", c.args[i])
-	return "", false
+	return name
 }
 
 func clientKillCommand(c *call) {
 	f := killFilter{skip: c.s}
 	if len(c.args) == 3 { // the form of old: an address, which may be the caller's own
 		f = killFilter{addr: string(c.args[2])}
-	} else if !c.killOptions(&f) {
+	} else if c.killOptions(&f); c.failed {
 		return
 	}
 	killed := 0
@@ -197,55 +190,36 @@ func clientKillCommand(c *call) {
 	}
 }
 
-func (c *call) killOptions(f *killFilter) (ok bool) {
-	for i := 2; i < len(c.args); i += 2 {
-		if i+1 == len(c.args) {
-			c.fail(errSyntax)
-			return false
-		}
-		value := c.args[i+1]
+func (c *call) killOptions(f *killFilter) {
+	for o := c.options(2); o.more(); {
 		switch {
-		case c.is(i, "ID"):
-			id, ok := values.ParseInt(value)
-			if !ok || id < 1 {
-				c.fail("ERR client-id should be greater than 0")
-				return false
-			}
-			f.id = id
-		case c.is(i, "MAXAGE"):
-			age, ok := values.ParseInt(value)
-			if !ok {
-				c.fail("ERR maxage is not an integer or out of range")
-				return false
-			}
-			if age <= 0 {
+		case o.word("ID", 1):
+			f.id = c.intFrom(o.next(), 1, "ERR client-id should be greater than 0")
+		case o.word("MAXAGE", 1):
+			f.maxAge = c.intOr(o.next(), "ERR maxage is not an integer or out of range")
+			if f.maxAge <= 0 {
 				c.fail("ERR maxage should be greater than 0")
-				return false
 			}
-			f.maxAge = age
-		case c.is(i, "TYPE"):
-			if f.class, ok = c.classArg(i + 1); !ok {
-				return false
+		case o.word("TYPE", 1):
+			f.class = c.classArg(o.next())
+		case o.word("ADDR", 1):
+			f.addr = string(c.args[o.next()])
+		case o.word("LADDR", 1):
+			f.laddr = string(c.args[o.next()])
+		case o.word("USER", 1):
+			if user := c.args[o.next()]; string(user) != "default" {
+				c.failf("ERR No such user '%s'", user)
 			}
-		case c.is(i, "ADDR"):
-			f.addr = string(value)
-		case c.is(i, "LADDR"):
-			f.laddr = string(value)
-		case c.is(i, "USER"):
-			if string(value) != "default" {
-				c.failf("ERR No such user '%s'", value)
-				return false
-			}
-		case c.is(i, "SKIPME") && is(value, "YES"):
+		case o.word("SKIPME", 1) && is(c.args[o.at+1], "YES"):
 			f.skip = c.s
-		case c.is(i, "SKIPME") && is(value, "NO"):
+			o.next()
+		case o.word("SKIPME", 1) && is(c.args[o.at+1], "NO"):
 			f.skip = nil
+			o.next()
 		default:
 			c.fail(errSyntax)
-			return false
 		}
 	}
-	return true
 }
 
 // describe writes the line of CLIENT LIST about s. Sizes of buffers, which are not kept, are zero.
@@ -298,22 +272,16 @@ func clientListCommand(c *call) {
 	switch {
 	case len(c.args) == 2:
 	case len(c.args) == 4 && c.is(2, "TYPE"):
-		var ok bool
-		if f.class, ok = c.classArg(3); !ok {
-			return
-		}
+		f.class = c.classArg(3)
 	case len(c.args) > 3 && c.is(2, "ID"):
 		ids = ids[:0]
-		for _, arg := range c.args[3:] {
-			id, ok := values.ParseInt(arg)
-			if !ok {
-				c.fail("ERR Invalid client ID")
-				return
-			}
-			ids = append(ids, id)
+		for i := 3; i < len(c.args); i++ {
+			ids = append(ids, c.intOr(i, "ERR Invalid client ID"))
 		}
 	default:
 		c.fail(errSyntax)
+	}
+	if c.failed {
 		return
 	}
 	var list []byte

@@ -154,10 +154,7 @@ func commandListCommand(c *call) {
 			}
 		}
 	}
-	c.out.Array(len(names))
-	for _, name := range names {
-		c.out.BulkString(name)
-	}
+	c.texts(names)
 }
 
 func commandGetkeysCommand(c *call) {

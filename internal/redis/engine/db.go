@@ -168,6 +168,15 @@ func (c *call) remove(key []byte) bool {
 	return true
 }
 
+// delete is remove, and tells everybody.
+func (c *call) delete(key []byte) bool {
+	if !c.remove(key) {
+		return false
+	}
+	c.wrote(key, 1, notifyGeneric, "del")
+	return true
+}
+
 // removeIfEmpty takes the key of an emptied value out, and publishes that: call it after the event of the change itself.
 func (c *call) removeIfEmpty(key []byte, v values.Value) bool {
 	if v.Len() > 0 {

@@ -56,7 +56,7 @@ func (e *Engine) process(s *Session, args [][]byte) Outcome {
 		return e.reject(s, cmd, unknownSubcommand(args))
 	case !cmd.takes(len(args)) || cmd.run == nil:
 		return e.reject(s, cmd, wrongArity(cmd.Name))
-	case !s.authenticated && e.settings.password != "" && cmd.Flags&NoAuth == 0:
+	case s.Anonymous() && cmd.Flags&NoAuth == 0:
 		return e.reject(s, cmd, errNoAuth)
 	case s.queue != nil && cmd.Flags&NoMulti != 0:
 		return e.reject(s, cmd, errNotInMulti)

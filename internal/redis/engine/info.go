@@ -59,13 +59,9 @@ func infoCommand(c *call) {
 func line(w *strings.Builder, name string, value any) { fmt.Fprintf(w, "%s:%v\r\n", name, value) }
 
 func infoServer(e *Engine, w *strings.Builder) {
-	mode := "standalone"
-	if e.options.Cluster != nil {
-		mode = "cluster"
-	}
 	line(w, "redis_version", Version)
 	line(w, "server_name", "mayfly")
-	line(w, "redis_mode", mode)
+	line(w, "redis_mode", e.mode())
 	line(w, "os", runtime.GOOS+" "+runtime.GOARCH)
 	line(w, "run_id", hexID(rand.NewPCG(e.options.Seed, 2)))
 	line(w, "arch_bits", 32<<(^uint(0)>>63))
@@ -73,6 +69,14 @@ func infoServer(e *Engine, w *strings.Builder) {
 	line(w, "hz", e.settings.hz)
 	line(w, "configured_hz", e.settings.hz)
 	line(w, "lru_clock", uint32(e.now/1e6)&accessMask)
+}
+
+// mode is what Redis calls its way of running.
+func (e *Engine) mode() string {
+	if e.options.Cluster != nil {
+		return "cluster"
+	}
+	return "standalone"
 }
 
 func infoClients(e *Engine, w *strings.Builder) {

@@ -104,20 +104,13 @@ REFCOUNT <key>
 
 // memoryUsageCommand replies what the key takes here, not what it would in Redis; that is about the same. A dead key takes it too.
 func memoryUsageCommand(c *call) {
-	for i := 3; i < len(c.args); i++ {
-		if !c.is(i, "SAMPLES") || i+1 == len(c.args) {
+	for words := c.options(3); words.more(); {
+		if !words.word("SAMPLES", 1) || c.int(words.next()) < 0 {
 			c.fail(errSyntax)
-			return
 		}
-		i++
-		n, ok := c.int(i)
-		if !ok {
-			return
-		}
-		if n < 0 {
-			c.fail(errSyntax)
-			return
-		}
+	}
+	if c.failed {
+		return
 	}
 	if o := c.db.find(c.args[2]); o != nil {
 		c.number(o.size())

@@ -220,10 +220,7 @@ func (c *call) listChannels(in space) {
 	if len(c.args) == 3 {
 		names = slices.DeleteFunc(names, func(name string) bool { return !glob(c.args[2], []byte(name)) })
 	}
-	c.out.Array(len(names))
-	for _, name := range names {
-		c.out.BulkString(name)
-	}
+	c.texts(names)
 }
 
 func (c *call) countSubscribers(in space) {

@@ -14,7 +14,7 @@ var sortedSetCommands = []Command{
 	{Name: "zrem", Arity: -3, Flags: Write | Fast, Cats: CatSortedSet, Keys: oneKey, run: zremCommand},
 	{Name: "zscore", Arity: 3, Flags: ReadOnly | Fast, Cats: CatSortedSet, Keys: oneKey, run: zscoreCommand},
 	{Name: "zmscore", Arity: -3, Flags: ReadOnly | Fast, Cats: CatSortedSet, Keys: oneKey, run: zmscoreCommand},
-	{Name: "zcard", Arity: 2, Flags: ReadOnly | Fast, Cats: CatSortedSet, Keys: oneKey, run: zcardCommand},
+	{Name: "zcard", Arity: 2, Flags: ReadOnly | Fast, Cats: CatSortedSet, Keys: oneKey, run: replyLen[*values.ZSetValue]},
 	{Name: "zrank", Arity: -3, Flags: ReadOnly | Fast, Cats: CatSortedSet, Keys: oneKey, run: zrankCommand},
 	{Name: "zrevrank", Arity: -3, Flags: ReadOnly | Fast, Cats: CatSortedSet, Keys: oneKey, run: zrevrankCommand},
 	{Name: "zrandmember", Arity: -2, Flags: ReadOnly, Cats: CatSortedSet, Keys: oneKey, run: zrandmemberCommand},
@@ -33,26 +33,31 @@ type zaddOptions struct {
 func zaddCommand(c *call) {
 	var o zaddOptions
 	at := 2
-	for ; at < len(c.args); at++ {
-		switch {
-		case c.is(at, "NX"):
-			o.nx = true
-		case c.is(at, "XX"):
-			o.xx = true
-		case c.is(at, "GT"):
-			o.gt = true
-		case c.is(at, "LT"):
-			o.lt = true
-		case c.is(at, "CH"):
-			o.changed = true
-		case c.is(at, "INCR"):
-			o.increment = true
-		default:
-			zadd(c, o, at)
-			return
-		}
+	for at < len(c.args) && o.take(c.args[at]) {
+		at++
 	}
-	c.fail(errSyntax)
+	zadd(c, o, at)
+}
+
+// take notes an option; false if the word is none.
+func (o *zaddOptions) take(word []byte) bool {
+	switch {
+	case is(word, "NX"):
+		o.nx = true
+	case is(word, "XX"):
+		o.xx = true
+	case is(word, "GT"):
+		o.gt = true
+	case is(word, "LT"):
+		o.lt = true
+	case is(word, "CH"):
+		o.changed = true
+	case is(word, "INCR"):
+		o.increment = true
+	default:
+		return false
+	}
+	return true
 }
 
 func zincrbyCommand(c *call) { zadd(c, zaddOptions{increment: true}, 2) }
@@ -61,17 +66,16 @@ func zincrbyCommand(c *call) { zadd(c, zaddOptions{increment: true}, 2) }
 func zadd(c *call, o zaddOptions, at int) {
 	key, pairs := c.args[1], c.args[at:]
 	switch {
-	case len(pairs)%2 != 0:
+	case len(pairs) == 0 || len(pairs)%2 != 0:
 		c.fail(errSyntax)
-		return
 	case o.nx && o.xx:
 		c.fail("ERR XX and NX options at the same time are not compatible")
-		return
 	case o.gt && o.nx, o.lt && o.nx, o.gt && o.lt:
 		c.fail("ERR GT, LT, and/or NX options at the same time are not compatible")
-		return
 	case o.increment && len(pairs) > 2:
 		c.fail("ERR INCR option supports a single increment-element pair")
+	}
+	if c.failed {
 		return
 	}
 	var few [8]float64
@@ -80,12 +84,11 @@ func zadd(c *call, o zaddOptions, at int) {
 		score, ok := values.ParseFloat(pairs[i])
 		if !ok {
 			c.fail(errNotFloat)
-			return
 		}
 		scores = append(scores, score)
 	}
-	z, ok := writeAs[*values.ZSetValue](c, key)
-	if !ok {
+	z := writeAs[*values.ZSetValue](c, key)
+	if c.failed {
 		return
 	}
 	if z == nil {
@@ -179,8 +182,8 @@ func zaddOne(z *values.ZSetValue, member []byte, score float64, o zaddOptions, l
 
 func zremCommand(c *call) {
 	key := c.args[1]
-	z, ok := writeAs[*values.ZSetValue](c, key)
-	if !ok {
+	z := writeAs[*values.ZSetValue](c, key)
+	if c.failed {
 		return
 	}
 	removed := 0
@@ -192,27 +195,31 @@ func zremCommand(c *call) {
 		}
 	}
 	c.zremoved(key, z, removed, "zrem")
-	c.number(removed)
 }
 
-// zremoved finishes a command that took n members out of z.
+// zremoved finishes a command that took n members out of z, and replies n.
 func (c *call) zremoved(key []byte, z *values.ZSetValue, n int, event string) {
+	c.ztook(key, z, n, event)
+	c.number(n)
+}
+
+// ztook is zremoved without the reply.
+func (c *call) ztook(key []byte, z *values.ZSetValue, n int, event string) {
 	if n > 0 {
-		c.changed(key, n)
-		c.notify(notifyZSet, event, key)
+		c.wrote(key, n, notifyZSet, event)
 		c.removeIfEmpty(key, z)
 	}
 }
 
 func zscoreCommand(c *call) {
-	if z, ok := readAs[*values.ZSetValue](c, c.args[1]); ok {
+	if z := readAs[*values.ZSetValue](c, c.args[1]); !c.failed {
 		c.score(z, c.args[2])
 	}
 }
 
 func zmscoreCommand(c *call) {
-	z, ok := readAs[*values.ZSetValue](c, c.args[1])
-	if !ok {
+	z := readAs[*values.ZSetValue](c, c.args[1])
+	if c.failed {
 		return
 	}
 	c.out.Array(len(c.args) - 2)
@@ -232,17 +239,6 @@ func (c *call) score(z *values.ZSetValue, member []byte) {
 	c.out.Null()
 }
 
-func zcardCommand(c *call) {
-	z, ok := readAs[*values.ZSetValue](c, c.args[1])
-	switch {
-	case !ok:
-	case z == nil:
-		c.out.Int(0)
-	default:
-		c.number(z.Len())
-	}
-}
-
 func zrankCommand(c *call)    { zrank(c, false) }
 func zrevrankCommand(c *call) { zrank(c, true) }
 
@@ -251,13 +247,11 @@ func zrank(c *call, reverse bool) {
 	switch {
 	case len(c.args) > 4:
 		c.fail(wrongArity(c.cmd.Name))
-		return
 	case withScore && !c.is(3, "WITHSCORE"):
 		c.fail(errSyntax)
-		return
 	}
-	z, ok := readAs[*values.ZSetValue](c, c.args[1])
-	if !ok {
+	z := readAs[*values.ZSetValue](c, c.args[1])
+	if c.failed {
 		return
 	}
 	var rank int
@@ -286,52 +280,28 @@ func zrank(c *call, reverse bool) {
 }
 
 func zrandmemberCommand(c *call) {
-	if len(c.args) > 2 {
-		zrandmemberCount(c)
-		return
-	}
-	z, ok := readAs[*values.ZSetValue](c, c.args[1])
+	n, withScores := c.randomCount("WITHSCORES")
+	z := readAs[*values.ZSetValue](c, c.args[1])
 	switch {
-	case !ok:
-	case z == nil:
+	case c.failed:
+	case len(c.args) == 2 && z == nil:
 		c.out.Null()
-	default:
+	case len(c.args) == 2:
 		m, _ := z.At(int(c.e.draw() % uint64(z.Len())))
 		c.out.BulkString(m)
-	}
-}
-
-// A negative count asks for so many members, each of which may come again.
-func zrandmemberCount(c *call) {
-	n, ok := c.signed(2)
-	if !ok {
-		return
-	}
-	withScores := len(c.args) == 4
-	switch {
-	case len(c.args) > 4 || withScores && !c.is(3, "WITHSCORES"):
-		c.fail(errSyntax)
-		return
-	case withScores && (n > math.MaxInt64/2 || n < -(math.MaxInt64/2)):
-		c.fail(errValueRange)
-		return
-	}
-	z, ok := readAs[*values.ZSetValue](c, c.args[1])
-	switch {
-	case !ok:
 	case z == nil || n == 0:
 		c.out.Array(0)
 	case n < 0:
 		if !c.repeats(-n) {
 			return
 		}
-		c.scoredHead(-n, withScores)
+		c.pairHead(-n, withScores)
 		for range -n {
 			c.scored(withScores)(z.At(int(c.e.draw() % uint64(z.Len()))))
 		}
 	default:
 		sample := z.Sample(n, c.e.draw)
-		c.scoredHead(len(sample), withScores)
+		c.pairHead(len(sample), withScores)
 		for _, rank := range sample {
 			c.scored(withScores)(z.At(rank))
 		}
@@ -339,18 +309,7 @@ func zrandmemberCount(c *call) {
 }
 
 func zscanCommand(c *call) {
-	if _, ok := c.scanCursor(2); !ok {
-		return
-	}
-	z, ok := readAs[*values.ZSetValue](c, c.args[1])
-	if !ok {
-		return
-	}
-	if z == nil {
-		c.scanned(0, nil)
-		return
-	}
-	o, ok := c.scanOptions(2)
+	z, o, ok := scanned[*values.ZSetValue](c)
 	if !ok {
 		return
 	}
@@ -361,5 +320,6 @@ func zscanCommand(c *call) {
 			found = append(found, m, scanScore(score, large))
 		}
 	})
-	c.scanned(cursor, found)
+	c.cursor(cursor)
+	c.texts(found)
 }

@@ -21,24 +21,17 @@ func zpopmaxCommand(c *call) { zpop(c, true) }
 func zpop(c *call, max bool) {
 	if len(c.args) > 3 {
 		c.fail(errSyntax)
-		return
 	}
-	n, counted := 1, len(c.args) == 3
-	if counted {
-		var ok bool
-		if n, ok = c.positive(2); !ok {
-			return
-		}
-	}
+	n, counted := c.countArg()
 	key := c.args[1]
-	z, ok := writeAs[*values.ZSetValue](c, key)
+	z := writeAs[*values.ZSetValue](c, key)
 	switch {
-	case !ok:
+	case c.failed:
 	case z == nil || n == 0:
 		c.out.Array(0)
 	case counted:
 		n = min(n, z.Len())
-		c.scoredHead(n, true)
+		c.pairHead(n, true)
 		c.zpopped(key, z, n, max, c.scored(true))
 	default:
 		c.out.Array(2)
@@ -61,95 +54,37 @@ func (c *call) zpopped(key []byte, z *values.ZSetValue, n int, max bool, reply f
 	}
 	z.Each(from, to, max, reply)
 	z.RemoveRanks(from, to)
-	c.zremoved(key, z, n, event)
-}
-
-// firstZSet returns the first of keys that holds a sorted set; nil if none does; not ok if one before holds something else, which was
-// replied.
-func (c *call) firstZSet(keys [][]byte) (key []byte, z *values.ZSetValue, ok bool) {
-	for _, key := range keys {
-		z, ok := writeAs[*values.ZSetValue](c, key)
-		if !ok || z != nil {
-			return key, z, ok
-		}
-	}
-	return nil, nil, true
+	c.ztook(key, z, n, event)
 }
 
 func zmpopCommand(c *call) {
-	if m, ok := c.zmpopOptions(1); ok && !m.pop(c) {
+	if !c.zpopFirst(c.multiPop(1, "MIN", "MAX")) && !c.failed {
 		c.out.NullArray()
 	}
 }
 
 func bzmpopCommand(c *call) {
-	m, ok := c.zmpopOptions(2)
-	if !ok {
-		return
-	}
-	if deadline, ok := c.waitUntil(1); ok && !m.pop(c) {
-		c.park(m.keys, values.ZSet, deadline)
+	o := c.multiPop(2, "MIN", "MAX")
+	deadline := c.waitUntil(1)
+	if !c.zpopFirst(o) && !c.failed {
+		c.park(o.keys, values.ZSet, deadline)
 	}
 }
 
-// zmpop is what ZMPOP and BZMPOP are asked for.
-type zmpop struct {
-	keys  [][]byte
-	max   bool
-	count int
-}
-
-// zmpopOptions reads the number of keys at argument i and what follows.
-func (c *call) zmpopOptions(i int) (m zmpop, ok bool) {
-	n, ok := values.ParseInt(c.args[i])
-	if !ok || n < 1 {
-		c.fail("ERR numkeys should be greater than 0")
-		return m, false
+// zpopFirst is popFirst for sorted sets.
+func (c *call) zpopFirst(o multiPop) bool {
+	key, z, found := firstOf[*values.ZSetValue](c, o.keys)
+	if !found {
+		return false
 	}
-	if n > int64(len(c.args)-i-2) {
-		c.fail(errSyntax)
-		return m, false
-	}
-	i++
-	m.keys, i = c.args[i:i+int(n)], i+int(n)
-	switch {
-	case c.is(i, "MAX"):
-		m.max = true
-	case !c.is(i, "MIN"):
-		c.fail(errSyntax)
-		return m, false
-	}
-	for i++; i < len(c.args); i += 2 {
-		if m.count != 0 || !c.is(i, "COUNT") || i+1 == len(c.args) {
-			c.fail(errSyntax)
-			return m, false
-		}
-		n, ok := values.ParseInt(c.args[i+1])
-		if !ok || n < 1 {
-			c.fail("ERR count should be greater than 0")
-			return m, false
-		}
-		m.count = int(n)
-	}
-	m.count = max(m.count, 1)
-	return m, true
-}
-
-// pop replies what it takes from the first sorted set that there is; false if there is none.
-func (m *zmpop) pop(c *call) bool {
-	key, z, ok := c.firstZSet(m.keys)
-	if !ok || z == nil {
-		return !ok
-	}
-	n := min(m.count, z.Len())
+	n, max := min(o.count, z.Len()), o.where == right
 	c.out.Array(2)
 	c.out.Bulk(key)
 	c.out.Array(n)
-	pair := c.flat
-	c.recordPop(key, n, m.max)
-	c.zpopped(key, z, n, m.max, func(member string, score float64) bool {
+	c.recordPop(key, n, max)
+	c.zpopped(key, z, n, max, func(member string, score float64) bool {
 		c.out.Array(2)
-		return pair(member, score)
+		return c.flat(member, score)
 	})
 	return true
 }
@@ -171,15 +106,12 @@ func bzpopmaxCommand(c *call) { bzpop(c, true) }
 
 func bzpop(c *call, max bool) {
 	last := len(c.args) - 1
-	deadline, ok := c.waitUntil(last)
-	if !ok {
-		return
-	}
 	keys := c.args[1:last]
-	key, z, ok := c.firstZSet(keys)
+	deadline := c.waitUntil(last)
+	key, z, found := firstOf[*values.ZSetValue](c, keys)
 	switch {
-	case !ok:
-	case z == nil:
+	case c.failed:
+	case !found:
 		c.park(keys, values.ZSet, deadline)
 	default:
 		c.recordPop(key, 1, max)
