@@ -45,11 +45,8 @@ func (c *call) park(keys [][]byte, kind values.Kind, deadline int64) {
 			}
 		}
 	}
-	if w.db.blocked == nil {
-		w.db.blocked = make(map[string][]*waiter)
-	}
 	for _, key := range w.keys {
-		w.db.blocked[key] = append(w.db.blocked[key], w)
+		join(&w.db.blocked, key, w)
 	}
 	w.slot = c.e.waiterSlot()
 	c.e.waiters[w.slot] = w
@@ -77,12 +74,7 @@ func (e *Engine) unpark(s *Session) {
 	e.waits.Remove(w.slot)
 	e.waiters[w.slot] = nil
 	for _, key := range w.keys {
-		line := slices.DeleteFunc(w.db.blocked[key], func(o *waiter) bool { return o == w })
-		if len(line) == 0 {
-			delete(w.db.blocked, key)
-		} else {
-			w.db.blocked[key] = line
-		}
+		leave(w.db.blocked, key, w)
 	}
 }
 

@@ -9,19 +9,9 @@ import (
 // Blocking commands do what their other form does, and park when there is nothing to take. In a transaction or a script they reply at once
 // that there was nothing.
 
-func blpopCommand(c *call) { c.blockingPop(left) }
-func brpopCommand(c *call) { c.blockingPop(right) }
-
+// blockingPop is BLPOP: it replies the key and the element.
 func (c *call) blockingPop(where end) {
-	last := len(c.args) - 1
-	keys := c.args[1:last]
-	deadline := c.waitUntil(last)
-	key, l, found := firstOf[*values.ListValue](c, keys)
-	switch {
-	case c.failed:
-	case !found:
-		c.park(keys, values.List, deadline)
-	default:
+	waitFor(c, values.List, func(key []byte, l *values.ListValue) {
 		if c.recording() {
 			c.rewrite(upper(popped[where]), key)
 		}
@@ -29,6 +19,21 @@ func (c *call) blockingPop(where end) {
 		c.out.Bulk(key)
 		c.out.Bulk(pop(l, where))
 		c.lost(key, l, 1, popped[where])
+	})
+}
+
+// waitFor calls take with the first of the keys before the timeout, the last argument, that holds a value, or parks.
+func waitFor[T values.Value](c *call, kind values.Kind, take func(key []byte, v T)) {
+	last := len(c.args) - 1
+	keys := c.args[1:last]
+	deadline := c.waitUntil(last)
+	key, v, found := firstOf[T](c, keys)
+	switch {
+	case c.failed:
+	case found:
+		take(key, v)
+	default:
+		c.park(keys, kind, deadline)
 	}
 }
 
@@ -36,8 +41,6 @@ func blmoveCommand(c *call) {
 	from, to := c.ends(3)
 	c.blockingMove(from, to, 5)
 }
-
-func brpoplpushCommand(c *call) { c.blockingMove(right, left, 3) }
 
 // blockingMove is LMOVE with a timeout at argument i.
 func (c *call) blockingMove(from, to end, i int) {

@@ -13,7 +13,7 @@ const clientFlags = NoScript | Loading | Stale
 // clientCommands are CLIENT and its subcommands.
 var clientCommands = []Command{{Name: "client", Arity: -2, Sub: []Command{
 	{Name: "client|id", Arity: 2, Flags: clientFlags, Cats: CatConnection, run: func(c *call) { c.out.Int(c.s.id) }},
-	{Name: "client|info", Arity: 2, Flags: clientFlags, Cats: CatConnection, run: clientInfoCommand},
+	{Name: "client|info", Arity: 2, Flags: clientFlags, Cats: CatConnection, run: func(c *call) { c.out.Verbatim("txt", c.e.describe(c.s)) }},
 	{Name: "client|list", Arity: -2, Flags: clientFlags | Admin, Cats: CatConnection, run: clientListCommand},
 	{Name: "client|setname", Arity: 3, Flags: clientFlags, Cats: CatConnection, run: clientSetnameCommand},
 	{Name: "client|getname", Arity: 2, Flags: clientFlags, Cats: CatConnection, run: clientGetnameCommand},
@@ -263,8 +263,6 @@ func (s *Session) flags() string {
 	}
 	return string(letters)
 }
-
-func clientInfoCommand(c *call) { c.out.Verbatim("txt", c.e.describe(c.s)) }
 
 func clientListCommand(c *call) {
 	ids := slices.Sorted(maps.Keys(c.e.sessions))

@@ -9,7 +9,7 @@ import (
 // connectionCommands are about the connection that sends them.
 var connectionCommands = []Command{
 	{Name: "ping", Arity: -1, Flags: Fast, Cats: CatConnection, run: pingCommand},
-	{Name: "echo", Arity: 2, Flags: Loading | Stale | Fast, Cats: CatConnection, run: echoCommand},
+	{Name: "echo", Arity: 2, Flags: Loading | Stale | Fast, Cats: CatConnection, run: func(c *call) { c.out.Bulk(c.args[1]) }},
 	{Name: "hello", Arity: -1, Flags: NoScript | Loading | Stale | Fast | NoAuth | AllowBusy, Cats: CatConnection, run: helloCommand},
 	{Name: "auth", Arity: -2, Flags: NoScript | Loading | Stale | Fast | NoAuth | AllowBusy, Cats: CatConnection, run: authCommand},
 	{Name: "quit", Arity: -1, Flags: NoScript | Loading | Stale | Fast | NoAuth | AllowBusy, Cats: CatConnection, run: quitCommand},
@@ -41,8 +41,6 @@ func pingCommand(c *call) {
 		c.out.Simple("PONG")
 	}
 }
-
-func echoCommand(c *call) { c.out.Bulk(c.args[1]) }
 
 func timeCommand(c *call) {
 	c.out.Array(2)

@@ -9,18 +9,12 @@ import (
 
 // counterCommands treat strings as numbers.
 var counterCommands = []Command{
-	{Name: "incr", Arity: 2, Flags: Write | DenyOOM | Fast, Cats: CatString, Keys: oneKey, run: incrCommand},
-	{Name: "decr", Arity: 2, Flags: Write | DenyOOM | Fast, Cats: CatString, Keys: oneKey, run: decrCommand},
-	{Name: "incrby", Arity: 3, Flags: Write | DenyOOM | Fast, Cats: CatString, Keys: oneKey, run: incrbyCommand},
+	{Name: "incr", Arity: 2, Flags: Write | DenyOOM | Fast, Cats: CatString, Keys: oneKey, run: func(c *call) { c.increase(1) }},
+	{Name: "decr", Arity: 2, Flags: Write | DenyOOM | Fast, Cats: CatString, Keys: oneKey, run: func(c *call) { c.increase(-1) }},
+	{Name: "incrby", Arity: 3, Flags: Write | DenyOOM | Fast, Cats: CatString, Keys: oneKey, run: func(c *call) { c.increase(c.int(2)) }},
 	{Name: "decrby", Arity: 3, Flags: Write | DenyOOM | Fast, Cats: CatString, Keys: oneKey, run: decrbyCommand},
 	{Name: "incrbyfloat", Arity: 3, Flags: Write | DenyOOM | Fast, Cats: CatString, Keys: oneKey, run: incrbyfloatCommand},
 }
-
-func incrCommand(c *call) { c.increase(1) }
-
-func decrCommand(c *call) { c.increase(-1) }
-
-func incrbyCommand(c *call) { c.increase(c.int(2)) }
 
 func decrbyCommand(c *call) {
 	n := c.int(2)

@@ -5,17 +5,13 @@ import "github.com/mayflycache/mayfly/internal/redis/values"
 // databaseCommands are about databases as a whole.
 var databaseCommands = []Command{
 	{Name: "dbsize", Arity: 1, Flags: ReadOnly | Fast, Cats: CatKeyspace, run: dbsizeCommand},
-	{Name: "flushall", Arity: -1, Flags: Write, Cats: CatKeyspace | CatDangerous, run: flushallCommand},
-	{Name: "flushdb", Arity: -1, Flags: Write, Cats: CatKeyspace | CatDangerous, run: flushdbCommand},
+	{Name: "flushall", Arity: -1, Flags: Write, Cats: CatKeyspace | CatDangerous, run: func(c *call) { c.flush(c.e.dbs[:]) }},
+	{Name: "flushdb", Arity: -1, Flags: Write, Cats: CatKeyspace | CatDangerous, run: func(c *call) { c.flush([]*db{c.db}) }},
 	{Name: "swapdb", Arity: 3, Flags: Write | Fast, Cats: CatKeyspace | CatDangerous, run: swapdbCommand},
 }
 
 // dbsizeCommand counts dead keys that nobody has met yet, as Redis does.
 func dbsizeCommand(c *call) { c.number(c.db.len()) }
-
-func flushallCommand(c *call) { c.flush(c.e.dbs[:]) }
-
-func flushdbCommand(c *call) { c.flush([]*db{c.db}) }
 
 // flush empties databases. SYNC and ASYNC are the same here: the collector does the work.
 func (c *call) flush(dbs []*db) {

@@ -58,8 +58,6 @@ func (e *Engine) process(s *Session, args [][]byte) Outcome {
 		return e.reject(s, cmd, wrongArity(cmd.Name))
 	case s.Anonymous() && cmd.Flags&NoAuth == 0:
 		return e.reject(s, cmd, errNoAuth)
-	case s.queue != nil && cmd.Flags&NoMulti != 0:
-		return e.reject(s, cmd, errNotInMulti)
 	}
 	s.last, s.lastUse = cmd, e.now
 	if text := e.wrongNode(s, cmd, args); text != "" {

@@ -8,21 +8,16 @@ import (
 
 // expiryCommands give keys deadlines and ask about them.
 var expiryCommands = []Command{
-	{Name: "expire", Arity: -3, Flags: Write | Fast, Cats: CatKeyspace, Keys: oneKey, run: expireCommand},
-	{Name: "pexpire", Arity: -3, Flags: Write | Fast, Cats: CatKeyspace, Keys: oneKey, run: pexpireCommand},
-	{Name: "expireat", Arity: -3, Flags: Write | Fast, Cats: CatKeyspace, Keys: oneKey, run: expireatCommand},
-	{Name: "pexpireat", Arity: -3, Flags: Write | Fast, Cats: CatKeyspace, Keys: oneKey, run: pexpireatCommand},
-	{Name: "ttl", Arity: 2, Flags: ReadOnly | Fast, Cats: CatKeyspace, Keys: oneKey, run: ttlCommand},
-	{Name: "pttl", Arity: 2, Flags: ReadOnly | Fast, Cats: CatKeyspace, Keys: oneKey, run: pttlCommand},
-	{Name: "expiretime", Arity: 2, Flags: ReadOnly | Fast, Cats: CatKeyspace, Keys: oneKey, run: expiretimeCommand},
-	{Name: "pexpiretime", Arity: 2, Flags: ReadOnly | Fast, Cats: CatKeyspace, Keys: oneKey, run: pexpiretimeCommand},
+	{Name: "expire", Arity: -3, Flags: Write | Fast, Cats: CatKeyspace, Keys: oneKey, run: func(c *call) { c.expireAt(c.e.ms, 1000) }},
+	{Name: "pexpire", Arity: -3, Flags: Write | Fast, Cats: CatKeyspace, Keys: oneKey, run: func(c *call) { c.expireAt(c.e.ms, 1) }},
+	{Name: "expireat", Arity: -3, Flags: Write | Fast, Cats: CatKeyspace, Keys: oneKey, run: func(c *call) { c.expireAt(0, 1000) }},
+	{Name: "pexpireat", Arity: -3, Flags: Write | Fast, Cats: CatKeyspace, Keys: oneKey, run: func(c *call) { c.expireAt(0, 1) }},
+	{Name: "ttl", Arity: 2, Flags: ReadOnly | Fast, Cats: CatKeyspace, Keys: oneKey, run: func(c *call) { c.ttl(true, false) }},
+	{Name: "pttl", Arity: 2, Flags: ReadOnly | Fast, Cats: CatKeyspace, Keys: oneKey, run: func(c *call) { c.ttl(false, false) }},
+	{Name: "expiretime", Arity: 2, Flags: ReadOnly | Fast, Cats: CatKeyspace, Keys: oneKey, run: func(c *call) { c.ttl(true, true) }},
+	{Name: "pexpiretime", Arity: 2, Flags: ReadOnly | Fast, Cats: CatKeyspace, Keys: oneKey, run: func(c *call) { c.ttl(false, true) }},
 	{Name: "persist", Arity: 2, Flags: Write | Fast, Cats: CatKeyspace, Keys: oneKey, run: persistCommand},
 }
-
-func expireCommand(c *call)    { c.expireAt(c.e.ms, 1000) }
-func pexpireCommand(c *call)   { c.expireAt(c.e.ms, 1) }
-func expireatCommand(c *call)  { c.expireAt(0, 1000) }
-func pexpireatCommand(c *call) { c.expireAt(0, 1) }
 
 // condition is NX, XX, GT or LT: when a deadline may be set.
 type condition uint8
@@ -109,11 +104,6 @@ func (c *call) expireAt(base, unit int64) {
 	}
 	c.out.Int(1)
 }
-
-func ttlCommand(c *call)         { c.ttl(true, false) }
-func pttlCommand(c *call)        { c.ttl(false, false) }
-func expiretimeCommand(c *call)  { c.ttl(true, true) }
-func pexpiretimeCommand(c *call) { c.ttl(false, true) }
 
 // ttl is the TTL family. Seconds are rounded half up: expire.c, ttlGenericCommand.
 func (c *call) ttl(seconds, absolute bool) {

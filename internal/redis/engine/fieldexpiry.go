@@ -4,16 +4,16 @@ import (
 	"github.com/mayflycache/mayfly/internal/expiry"
 )
 
-// fieldCommands are about the deadlines of a hash's fields; see fieldsetex.go for those that also read or write values.
+// fieldCommands are about the deadlines of a hash's fields; see fieldvalues.go for those that also read or write values.
 var fieldCommands = []Command{
-	{Name: "hexpire", Arity: -6, Flags: Write | Fast, Cats: CatHash, Keys: oneKey, run: hexpireCommand},
-	{Name: "hpexpire", Arity: -6, Flags: Write | Fast, Cats: CatHash, Keys: oneKey, run: hpexpireCommand},
-	{Name: "hexpireat", Arity: -6, Flags: Write | Fast, Cats: CatHash, Keys: oneKey, run: hexpireatCommand},
-	{Name: "hpexpireat", Arity: -6, Flags: Write | Fast, Cats: CatHash, Keys: oneKey, run: hpexpireatCommand},
-	{Name: "httl", Arity: -5, Flags: ReadOnly | Fast, Cats: CatHash, Keys: oneKey, run: httlCommand},
-	{Name: "hpttl", Arity: -5, Flags: ReadOnly | Fast, Cats: CatHash, Keys: oneKey, run: hpttlCommand},
-	{Name: "hexpiretime", Arity: -5, Flags: ReadOnly | Fast, Cats: CatHash, Keys: oneKey, run: hexpiretimeCommand},
-	{Name: "hpexpiretime", Arity: -5, Flags: ReadOnly | Fast, Cats: CatHash, Keys: oneKey, run: hpexpiretimeCommand},
+	{Name: "hexpire", Arity: -6, Flags: Write | Fast, Cats: CatHash, Keys: oneKey, run: func(c *call) { c.expireNamed(1000, c.e.ms) }},
+	{Name: "hpexpire", Arity: -6, Flags: Write | Fast, Cats: CatHash, Keys: oneKey, run: func(c *call) { c.expireNamed(1, c.e.ms) }},
+	{Name: "hexpireat", Arity: -6, Flags: Write | Fast, Cats: CatHash, Keys: oneKey, run: func(c *call) { c.expireNamed(1000, 0) }},
+	{Name: "hpexpireat", Arity: -6, Flags: Write | Fast, Cats: CatHash, Keys: oneKey, run: func(c *call) { c.expireNamed(1, 0) }},
+	{Name: "httl", Arity: -5, Flags: ReadOnly | Fast, Cats: CatHash, Keys: oneKey, run: func(c *call) { c.ttlNamed(1000, c.e.ms) }},
+	{Name: "hpttl", Arity: -5, Flags: ReadOnly | Fast, Cats: CatHash, Keys: oneKey, run: func(c *call) { c.ttlNamed(1, c.e.ms) }},
+	{Name: "hexpiretime", Arity: -5, Flags: ReadOnly | Fast, Cats: CatHash, Keys: oneKey, run: func(c *call) { c.ttlNamed(1000, 0) }},
+	{Name: "hpexpiretime", Arity: -5, Flags: ReadOnly | Fast, Cats: CatHash, Keys: oneKey, run: func(c *call) { c.ttlNamed(1, 0) }},
 	{Name: "hpersist", Arity: -5, Flags: Write | Fast, Cats: CatHash, Keys: oneKey, run: hpersistCommand},
 	{Name: "hgetex", Arity: -5, Flags: Write | Fast, Cats: CatHash, Keys: oneKey, run: hgetexCommand},
 	{Name: "hsetex", Arity: -6, Flags: Write | DenyOOM | Fast, Cats: CatHash, Keys: oneKey, run: hsetexCommand},
@@ -39,11 +39,6 @@ const (
 	fieldChanged   = 1
 	fieldDeleted   = 2 // the deadline was in the past
 )
-
-func hexpireCommand(c *call)    { c.expireNamed(1000, c.e.ms) }
-func hpexpireCommand(c *call)   { c.expireNamed(1, c.e.ms) }
-func hexpireatCommand(c *call)  { c.expireNamed(1000, 0) }
-func hpexpireatCommand(c *call) { c.expireNamed(1, 0) }
 
 // fieldDeadline reads argument i as a deadline, given in units of so many milliseconds since a time.
 func (c *call) fieldDeadline(i int, unit, since int64) (deadline int64) {
@@ -147,11 +142,6 @@ func (c *call) recordDeadline(key []byte, deadline int64, condition, fields [][]
 		c.rewrite(append(args, fields...)...)
 	}
 }
-
-func httlCommand(c *call)         { c.ttlNamed(1000, c.e.ms) }
-func hpttlCommand(c *call)        { c.ttlNamed(1, c.e.ms) }
-func hexpiretimeCommand(c *call)  { c.ttlNamed(1000, 0) }
-func hpexpiretimeCommand(c *call) { c.ttlNamed(1, 0) }
 
 // ttlNamed is HTTL and its three relatives: what is left since a time, in units rounded up. Dead fields are hidden and stay. In the small
 // form Redis hides a field from these commands a millisecond before it ends for the others (t_hash.c, httlGenericCommand).

@@ -8,7 +8,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/values"
 )
 
-// hashCommands are the hashes; see fieldcommands.go and fieldexpiry.go for those about deadlines of fields.
+// hashCommands are the hashes; see fieldexpiry.go and fieldvalues.go for those about deadlines of fields.
 var hashCommands = []Command{
 	{Name: "hset", Arity: -4, Flags: Write | DenyOOM | Fast, Cats: CatHash, Keys: oneKey, run: hsetCommand},
 	{Name: "hmset", Arity: -4, Flags: Write | DenyOOM | Fast, Cats: CatHash, Keys: oneKey, run: hsetCommand},
@@ -16,8 +16,8 @@ var hashCommands = []Command{
 	{Name: "hget", Arity: 3, Flags: ReadOnly | Fast, Cats: CatHash, Keys: oneKey, run: hgetCommand},
 	{Name: "hmget", Arity: -3, Flags: ReadOnly | Fast, Cats: CatHash, Keys: oneKey, run: hmgetCommand},
 	{Name: "hgetall", Arity: 2, Flags: ReadOnly, Cats: CatHash, Keys: oneKey, run: hgetallCommand},
-	{Name: "hkeys", Arity: 2, Flags: ReadOnly, Cats: CatHash, Keys: oneKey, run: hkeysCommand},
-	{Name: "hvals", Arity: 2, Flags: ReadOnly, Cats: CatHash, Keys: oneKey, run: hvalsCommand},
+	{Name: "hkeys", Arity: 2, Flags: ReadOnly, Cats: CatHash, Keys: oneKey, run: func(c *call) { c.column(true) }},
+	{Name: "hvals", Arity: 2, Flags: ReadOnly, Cats: CatHash, Keys: oneKey, run: func(c *call) { c.column(false) }},
 	{Name: "hlen", Arity: 2, Flags: ReadOnly | Fast, Cats: CatHash, Keys: oneKey, run: replyLen[*values.HashValue]}, // counts dead fields too, as Redis does, until they are reaped,
 	{Name: "hstrlen", Arity: 3, Flags: ReadOnly | Fast, Cats: CatHash, Keys: oneKey, run: hstrlenCommand},
 	{Name: "hexists", Arity: 3, Flags: ReadOnly | Fast, Cats: CatHash, Keys: oneKey, run: hexistsCommand},
@@ -154,9 +154,6 @@ func hgetallCommand(c *call) {
 	}
 }
 
-func hkeysCommand(c *call) { c.column(true) }
-func hvalsCommand(c *call) { c.column(false) }
-
 // column replies the fields of a hash, or else their values.
 func (c *call) column(fields bool) {
 	if h := c.readHash(c.args[1]); !c.failed {
@@ -222,10 +219,7 @@ func hdelCommand(c *call) {
 		}
 		c.rearmed(h)
 	}
-	if removed > 0 {
-		c.wrote(key, removed, notifyHash, "hdel")
-		c.removeIfEmpty(key, h.HashValue)
-	}
+	c.took(key, h.HashValue, removed, notifyHash, "hdel")
 	c.number(removed)
 }
 

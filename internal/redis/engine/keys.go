@@ -15,7 +15,7 @@ var keyCommands = []Command{
 	{Name: "touch", Arity: -2, Flags: ReadOnly | Fast, Cats: CatKeyspace, Keys: allKeys, run: func(c *call) { c.count(c.read) }},
 	{Name: "type", Arity: 2, Flags: ReadOnly | Fast, Cats: CatKeyspace, Keys: oneKey, run: typeCommand},
 	{Name: "rename", Arity: 3, Flags: Write, Cats: CatKeyspace, Keys: twoKeys, run: renameCommand},
-	{Name: "renamenx", Arity: 3, Flags: Write | Fast, Cats: CatKeyspace, Keys: twoKeys, run: renamenxCommand},
+	{Name: "renamenx", Arity: 3, Flags: Write | Fast, Cats: CatKeyspace, Keys: twoKeys, run: renameCommand},
 	{Name: "copy", Arity: -3, Flags: Write | DenyOOM, Cats: CatKeyspace, Keys: twoKeys, run: copyCommand},
 	{Name: "move", Arity: 3, Flags: Write | Fast, Cats: CatKeyspace, Keys: oneKey, run: moveCommand},
 }
@@ -50,33 +50,22 @@ func typeCommand(c *call) {
 	c.out.Simple(kind.String())
 }
 
+// renameCommand is RENAME and RENAMENX: the key keeps its value and deadline.
 func renameCommand(c *call) {
-	if c.rename() {
-		c.ok()
-	}
-}
-
-func renamenxCommand(c *call) {
-	if c.rename() {
-		c.out.Int(1)
-	}
-}
-
-// rename gives a key a new name, under which it keeps value and deadline. It returns false after a reply that says that nothing was renamed.
-func (c *call) rename() bool {
 	from, to, nx := c.args[1], c.args[2], c.cmd.Name == "renamenx"
 	o := c.write(from)
 	if o == nil {
 		c.fail(errNoSuchKey)
-		return false
+		return
 	}
 	same := bytes.Equal(from, to)
-	if same && !nx {
-		return true
-	}
-	if same || c.write(to) != nil && nx {
+	switch {
+	case same && !nx:
+		c.ok()
+		return
+	case same, c.write(to) != nil && nx:
 		c.out.Int(0)
-		return false
+		return
 	}
 	c.remove(to)
 	c.db.rename(o, to)
@@ -86,7 +75,11 @@ func (c *call) rename() bool {
 	c.changed(to, 1)
 	c.notify(notifyGeneric, "rename_from", from)
 	c.notify(notifyGeneric, "rename_to", to)
-	return true
+	if nx {
+		c.out.Int(1)
+	} else {
+		c.ok()
+	}
 }
 
 func copyCommand(c *call) {

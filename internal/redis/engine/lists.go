@@ -4,12 +4,12 @@ import "github.com/mayflycache/mayfly/internal/redis/values"
 
 // listCommands are about one list; see listmoves.go for those that take elements from one to another, and blockinglists.go for those that wait.
 var listCommands = []Command{
-	{Name: "lpush", Arity: -3, Flags: Write | DenyOOM | Fast, Cats: CatList, Keys: oneKey, run: lpushCommand},
-	{Name: "rpush", Arity: -3, Flags: Write | DenyOOM | Fast, Cats: CatList, Keys: oneKey, run: rpushCommand},
-	{Name: "lpushx", Arity: -3, Flags: Write | DenyOOM | Fast, Cats: CatList, Keys: oneKey, run: lpushxCommand},
-	{Name: "rpushx", Arity: -3, Flags: Write | DenyOOM | Fast, Cats: CatList, Keys: oneKey, run: rpushxCommand},
-	{Name: "lpop", Arity: -2, Flags: Write | Fast, Cats: CatList, Keys: oneKey, run: lpopCommand},
-	{Name: "rpop", Arity: -2, Flags: Write | Fast, Cats: CatList, Keys: oneKey, run: rpopCommand},
+	{Name: "lpush", Arity: -3, Flags: Write | DenyOOM | Fast, Cats: CatList, Keys: oneKey, run: func(c *call) { c.pushAll(left, false) }},
+	{Name: "rpush", Arity: -3, Flags: Write | DenyOOM | Fast, Cats: CatList, Keys: oneKey, run: func(c *call) { c.pushAll(right, false) }},
+	{Name: "lpushx", Arity: -3, Flags: Write | DenyOOM | Fast, Cats: CatList, Keys: oneKey, run: func(c *call) { c.pushAll(left, true) }},
+	{Name: "rpushx", Arity: -3, Flags: Write | DenyOOM | Fast, Cats: CatList, Keys: oneKey, run: func(c *call) { c.pushAll(right, true) }},
+	{Name: "lpop", Arity: -2, Flags: Write | Fast, Cats: CatList, Keys: oneKey, run: func(c *call) { c.popFrom(left) }},
+	{Name: "rpop", Arity: -2, Flags: Write | Fast, Cats: CatList, Keys: oneKey, run: func(c *call) { c.popFrom(right) }},
 	{Name: "llen", Arity: 2, Flags: ReadOnly | Fast, Cats: CatList, Keys: oneKey, run: replyLen[*values.ListValue]},
 	{Name: "lindex", Arity: 3, Flags: ReadOnly, Cats: CatList, Keys: oneKey, run: lindexCommand},
 	{Name: "lset", Arity: 4, Flags: Write | DenyOOM, Cats: CatList, Keys: oneKey, run: lsetCommand},
@@ -21,10 +21,10 @@ var listCommands = []Command{
 	{Name: "lmove", Arity: 5, Flags: Write | DenyOOM, Cats: CatList, Keys: twoKeys, run: lmoveCommand},
 	{Name: "rpoplpush", Arity: 3, Flags: Write | DenyOOM, Cats: CatList, Keys: twoKeys, run: rpoplpushCommand},
 	{Name: "lmpop", Arity: -4, Flags: Write | MovableKeys, Cats: CatList, Keys: Keys{Find: countedKeys}, run: lmpopCommand},
-	{Name: "blpop", Arity: -3, Flags: Write | Blocking, Cats: CatList, Keys: Keys{First: 1, Last: -2, Step: 1}, run: blpopCommand},
-	{Name: "brpop", Arity: -3, Flags: Write | Blocking, Cats: CatList, Keys: Keys{First: 1, Last: -2, Step: 1}, run: brpopCommand},
+	{Name: "blpop", Arity: -3, Flags: Write | Blocking, Cats: CatList, Keys: Keys{First: 1, Last: -2, Step: 1}, run: func(c *call) { c.blockingPop(left) }},
+	{Name: "brpop", Arity: -3, Flags: Write | Blocking, Cats: CatList, Keys: Keys{First: 1, Last: -2, Step: 1}, run: func(c *call) { c.blockingPop(right) }},
 	{Name: "blmove", Arity: 6, Flags: Write | DenyOOM | Blocking, Cats: CatList, Keys: twoKeys, run: blmoveCommand},
-	{Name: "brpoplpush", Arity: 4, Flags: Write | DenyOOM | Blocking, Cats: CatList, Keys: twoKeys, run: brpoplpushCommand},
+	{Name: "brpoplpush", Arity: 4, Flags: Write | DenyOOM | Blocking, Cats: CatList, Keys: twoKeys, run: func(c *call) { c.blockingMove(right, left, 3) }},
 	{Name: "blmpop", Arity: -5, Flags: Write | Blocking | MovableKeys, Cats: CatList, Keys: Keys{Find: waitCountedKeys}, run: blmpopCommand},
 }
 
@@ -41,11 +41,6 @@ var (
 	pushed = [...]string{left: "lpush", right: "rpush"}
 	popped = [...]string{left: "lpop", right: "rpop"}
 )
-
-func lpushCommand(c *call)  { c.pushAll(left, false) }
-func rpushCommand(c *call)  { c.pushAll(right, false) }
-func lpushxCommand(c *call) { c.pushAll(left, true) }
-func rpushxCommand(c *call) { c.pushAll(right, true) }
 
 func (c *call) pushAll(where end, onlyExisting bool) {
 	key, elements := c.args[1], c.args[2:]
@@ -90,9 +85,6 @@ func (c *call) lost(key []byte, l *values.ListValue, n int, event string) {
 		l.Shrink(c.e.limits)
 	}
 }
-
-func lpopCommand(c *call) { c.popFrom(left) }
-func rpopCommand(c *call) { c.popFrom(right) }
 
 func (c *call) popFrom(where end) {
 	if len(c.args) > 3 {

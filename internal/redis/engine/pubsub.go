@@ -137,10 +137,7 @@ func (e *Engine) subscribe(s *Session, in space, name string) {
 		s.to[in] = make(map[string]struct{})
 	}
 	s.to[in][name] = struct{}{}
-	if e.pubsub.of[in] == nil {
-		e.pubsub.of[in] = make(map[string][]*Session)
-	}
-	e.pubsub.of[in][name] = append(e.pubsub.of[in][name], s)
+	join(&e.pubsub.of[in], name, s)
 }
 
 func (e *Engine) unsubscribe(s *Session, in space, name string) {
@@ -148,13 +145,7 @@ func (e *Engine) unsubscribe(s *Session, in space, name string) {
 		return
 	}
 	delete(s.to[in], name)
-	rest := e.pubsub.of[in][name]
-	rest = slices.Delete(rest, slices.Index(rest, s), slices.Index(rest, s)+1)
-	if len(rest) == 0 {
-		delete(e.pubsub.of[in], name)
-	} else {
-		e.pubsub.of[in][name] = rest
-	}
+	leave(e.pubsub.of[in], name, s)
 }
 
 // unsubscribeAll forgets the subscriptions of s, without a word to it.

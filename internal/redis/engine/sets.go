@@ -9,7 +9,7 @@ import (
 // setCommands are those about one set; see setalgebra.go for several.
 var setCommands = []Command{
 	{Name: "sadd", Arity: -3, Flags: Write | DenyOOM | Fast, Cats: CatSet, Keys: oneKey, run: saddCommand},
-	{Name: "srem", Arity: -3, Flags: Write | Fast, Cats: CatSet, Keys: oneKey, run: sremCommand},
+	{Name: "srem", Arity: -3, Flags: Write | Fast, Cats: CatSet, Keys: oneKey, run: func(c *call) { removeMembers[*values.SetValue](c, notifySet) }},
 	{Name: "sismember", Arity: 3, Flags: ReadOnly | Fast, Cats: CatSet, Keys: oneKey, run: sismemberCommand},
 	{Name: "smismember", Arity: -3, Flags: ReadOnly | Fast, Cats: CatSet, Keys: oneKey, run: smismemberCommand},
 	{Name: "smembers", Arity: 2, Flags: ReadOnly, Cats: CatSet, Keys: oneKey, run: smembersCommand},
@@ -42,27 +42,6 @@ func saddCommand(c *call) {
 		c.wrote(key, added, notifySet, "sadd")
 	}
 	c.number(added)
-}
-
-func sremCommand(c *call) {
-	key := c.args[1]
-	s := writeAs[*values.SetValue](c, key)
-	if c.failed {
-		return
-	}
-	removed := 0
-	if s != nil {
-		for _, m := range c.args[2:] {
-			if s.Remove(m) {
-				removed++
-			}
-		}
-	}
-	if removed > 0 {
-		c.wrote(key, removed, notifySet, "srem")
-		c.removeIfEmpty(key, s)
-	}
-	c.number(removed)
 }
 
 func sismemberCommand(c *call) {

@@ -12,8 +12,8 @@ import (
 
 // sortCommands are SORT and SORT_RO.
 var sortCommands = []Command{
-	{Name: "sort", Arity: -2, Flags: Write | DenyOOM | MovableKeys, Cats: CatSet | CatSortedSet | CatList | CatDangerous, Keys: Keys{First: 1, Last: 1, Step: 1, Find: sortKeys}, run: sortCommand},
-	{Name: "sort_ro", Arity: -2, Flags: ReadOnly | MovableKeys, Cats: CatSet | CatSortedSet | CatList | CatDangerous, Keys: oneKey, run: sortRoCommand},
+	{Name: "sort", Arity: -2, Flags: Write | DenyOOM | MovableKeys, Cats: CatSet | CatSortedSet | CatList | CatDangerous, Keys: Keys{First: 1, Last: 1, Step: 1, Find: sortKeys}, run: func(c *call) { sort(c, true) }},
+	{Name: "sort_ro", Arity: -2, Flags: ReadOnly | MovableKeys, Cats: CatSet | CatSortedSet | CatList | CatDangerous, Keys: oneKey, run: func(c *call) { sort(c, false) }},
 }
 
 // sortKeys are the key and the destination, of which the last given counts. Those that patterns make up are known to nobody beforehand.
@@ -52,9 +52,6 @@ type sortable struct {
 	text    []byte // ALPHA with BY
 	found   bool   // text was
 }
-
-func sortCommand(c *call)   { sort(c, true) }
-func sortRoCommand(c *call) { sort(c, false) }
 
 func sort(c *call, storing bool) {
 	s := c.sorting(storing)

@@ -10,13 +10,13 @@ import (
 // combines several in zstore.go.
 var sortedSetCommands = []Command{
 	{Name: "zadd", Arity: -4, Flags: Write | DenyOOM | Fast, Cats: CatSortedSet, Keys: oneKey, run: zaddCommand},
-	{Name: "zincrby", Arity: 4, Flags: Write | DenyOOM | Fast, Cats: CatSortedSet, Keys: oneKey, run: zincrbyCommand},
-	{Name: "zrem", Arity: -3, Flags: Write | Fast, Cats: CatSortedSet, Keys: oneKey, run: zremCommand},
+	{Name: "zincrby", Arity: 4, Flags: Write | DenyOOM | Fast, Cats: CatSortedSet, Keys: oneKey, run: func(c *call) { zadd(c, zaddOptions{increment: true}, 2) }},
+	{Name: "zrem", Arity: -3, Flags: Write | Fast, Cats: CatSortedSet, Keys: oneKey, run: func(c *call) { removeMembers[*values.ZSetValue](c, notifyZSet) }},
 	{Name: "zscore", Arity: 3, Flags: ReadOnly | Fast, Cats: CatSortedSet, Keys: oneKey, run: zscoreCommand},
 	{Name: "zmscore", Arity: -3, Flags: ReadOnly | Fast, Cats: CatSortedSet, Keys: oneKey, run: zmscoreCommand},
 	{Name: "zcard", Arity: 2, Flags: ReadOnly | Fast, Cats: CatSortedSet, Keys: oneKey, run: replyLen[*values.ZSetValue]},
-	{Name: "zrank", Arity: -3, Flags: ReadOnly | Fast, Cats: CatSortedSet, Keys: oneKey, run: zrankCommand},
-	{Name: "zrevrank", Arity: -3, Flags: ReadOnly | Fast, Cats: CatSortedSet, Keys: oneKey, run: zrevrankCommand},
+	{Name: "zrank", Arity: -3, Flags: ReadOnly | Fast, Cats: CatSortedSet, Keys: oneKey, run: func(c *call) { zrank(c, false) }},
+	{Name: "zrevrank", Arity: -3, Flags: ReadOnly | Fast, Cats: CatSortedSet, Keys: oneKey, run: func(c *call) { zrank(c, true) }},
 	{Name: "zrandmember", Arity: -2, Flags: ReadOnly, Cats: CatSortedSet, Keys: oneKey, run: zrandmemberCommand},
 	{Name: "zscan", Arity: -3, Flags: ReadOnly, Cats: CatSortedSet, Keys: oneKey, run: zscanCommand},
 }
@@ -59,8 +59,6 @@ func (o *zaddOptions) take(word []byte) bool {
 	}
 	return true
 }
-
-func zincrbyCommand(c *call) { zadd(c, zaddOptions{increment: true}, 2) }
 
 // zadd adds the pairs of score and member from argument at on.
 func zadd(c *call, o zaddOptions, at int) {
@@ -180,37 +178,6 @@ func zaddOne(z *values.ZSetValue, member []byte, score float64, o zaddOptions, l
 	return score, zaddUpdated
 }
 
-func zremCommand(c *call) {
-	key := c.args[1]
-	z := writeAs[*values.ZSetValue](c, key)
-	if c.failed {
-		return
-	}
-	removed := 0
-	if z != nil {
-		for _, m := range c.args[2:] {
-			if z.Remove(m) {
-				removed++
-			}
-		}
-	}
-	c.zremoved(key, z, removed, "zrem")
-}
-
-// zremoved finishes a command that took n members out of z, and replies n.
-func (c *call) zremoved(key []byte, z *values.ZSetValue, n int, event string) {
-	c.ztook(key, z, n, event)
-	c.number(n)
-}
-
-// ztook is zremoved without the reply.
-func (c *call) ztook(key []byte, z *values.ZSetValue, n int, event string) {
-	if n > 0 {
-		c.wrote(key, n, notifyZSet, event)
-		c.removeIfEmpty(key, z)
-	}
-}
-
 func zscoreCommand(c *call) {
 	if z := readAs[*values.ZSetValue](c, c.args[1]); !c.failed {
 		c.score(z, c.args[2])
@@ -238,9 +205,6 @@ func (c *call) score(z *values.ZSetValue, member []byte) {
 	}
 	c.out.Null()
 }
-
-func zrankCommand(c *call)    { zrank(c, false) }
-func zrevrankCommand(c *call) { zrank(c, true) }
 
 func zrank(c *call, reverse bool) {
 	withScore := len(c.args) > 3

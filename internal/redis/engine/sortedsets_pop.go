@@ -4,19 +4,16 @@ import "github.com/mayflycache/mayfly/internal/redis/values"
 
 // zpopCommands take members off the ends of sorted sets, or wait for some.
 var zpopCommands = []Command{
-	{Name: "zpopmin", Arity: -2, Flags: Write | Fast, Cats: CatSortedSet, Keys: oneKey, run: zpopminCommand},
-	{Name: "zpopmax", Arity: -2, Flags: Write | Fast, Cats: CatSortedSet, Keys: oneKey, run: zpopmaxCommand},
+	{Name: "zpopmin", Arity: -2, Flags: Write | Fast, Cats: CatSortedSet, Keys: oneKey, run: func(c *call) { zpop(c, false) }},
+	{Name: "zpopmax", Arity: -2, Flags: Write | Fast, Cats: CatSortedSet, Keys: oneKey, run: func(c *call) { zpop(c, true) }},
 	{Name: "zmpop", Arity: -4, Flags: Write | MovableKeys, Cats: CatSortedSet, Keys: Keys{Find: countedKeys}, run: zmpopCommand},
-	{Name: "bzpopmin", Arity: -3, Flags: Write | Blocking | Fast, Cats: CatSortedSet, Keys: Keys{First: 1, Last: -2, Step: 1}, run: bzpopminCommand},
-	{Name: "bzpopmax", Arity: -3, Flags: Write | Blocking | Fast, Cats: CatSortedSet, Keys: Keys{First: 1, Last: -2, Step: 1}, run: bzpopmaxCommand},
+	{Name: "bzpopmin", Arity: -3, Flags: Write | Blocking | Fast, Cats: CatSortedSet, Keys: Keys{First: 1, Last: -2, Step: 1}, run: func(c *call) { bzpop(c, false) }},
+	{Name: "bzpopmax", Arity: -3, Flags: Write | Blocking | Fast, Cats: CatSortedSet, Keys: Keys{First: 1, Last: -2, Step: 1}, run: func(c *call) { bzpop(c, true) }},
 	{Name: "bzmpop", Arity: -5, Flags: Write | Blocking | MovableKeys, Cats: CatSortedSet, Keys: Keys{Find: waitCountedKeys}, run: bzmpopCommand},
 }
 
 // waitCountedKeys is countedKeys behind a timeout.
 func waitCountedKeys(args [][]byte) []int { return countedFrom(args, 2) }
-
-func zpopminCommand(c *call) { zpop(c, false) }
-func zpopmaxCommand(c *call) { zpop(c, true) }
 
 func zpop(c *call, max bool) {
 	if len(c.args) > 3 {
@@ -54,7 +51,7 @@ func (c *call) zpopped(key []byte, z *values.ZSetValue, n int, max bool, reply f
 	}
 	z.Each(from, to, max, reply)
 	z.RemoveRanks(from, to)
-	c.ztook(key, z, n, event)
+	c.took(key, z, n, notifyZSet, event)
 }
 
 func zmpopCommand(c *call) {
@@ -101,22 +98,11 @@ func (c *call) recordPop(key []byte, n int, max bool) {
 	c.rewrite([]byte(verb), key, decimal(int64(n)))
 }
 
-func bzpopminCommand(c *call) { bzpop(c, false) }
-func bzpopmaxCommand(c *call) { bzpop(c, true) }
-
 func bzpop(c *call, max bool) {
-	last := len(c.args) - 1
-	keys := c.args[1:last]
-	deadline := c.waitUntil(last)
-	key, z, found := firstOf[*values.ZSetValue](c, keys)
-	switch {
-	case c.failed:
-	case !found:
-		c.park(keys, values.ZSet, deadline)
-	default:
+	waitFor(c, values.ZSet, func(key []byte, z *values.ZSetValue) {
 		c.recordPop(key, 1, max)
 		c.out.Array(3)
 		c.out.Bulk(key)
 		c.zpopped(key, z, 1, max, c.flat)
-	}
+	})
 }

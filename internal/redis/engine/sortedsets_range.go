@@ -11,18 +11,18 @@ import (
 
 // zrangeCommands are those about a part of a sorted set.
 var zrangeCommands = []Command{
-	{Name: "zcount", Arity: 4, Flags: ReadOnly | Fast, Cats: CatSortedSet, Keys: oneKey, run: zcountCommand},
-	{Name: "zlexcount", Arity: 4, Flags: ReadOnly | Fast, Cats: CatSortedSet, Keys: oneKey, run: zlexcountCommand},
-	{Name: "zrange", Arity: -4, Flags: ReadOnly, Cats: CatSortedSet, Keys: oneKey, run: zrangeCommand},
+	{Name: "zcount", Arity: 4, Flags: ReadOnly | Fast, Cats: CatSortedSet, Keys: oneKey, run: func(c *call) { zcount(c, zrange{by: byScore, limit: -1}) }},
+	{Name: "zlexcount", Arity: 4, Flags: ReadOnly | Fast, Cats: CatSortedSet, Keys: oneKey, run: func(c *call) { zcount(c, zrange{by: byLex, limit: -1}) }},
+	{Name: "zrange", Arity: -4, Flags: ReadOnly, Cats: CatSortedSet, Keys: oneKey, run: func(c *call) { zrangeReply(c, zrange{either: true}) }},
 	{Name: "zrangestore", Arity: -5, Flags: Write | DenyOOM, Cats: CatSortedSet, Keys: twoKeys, run: zrangestoreCommand},
-	{Name: "zrevrange", Arity: -4, Flags: ReadOnly, Cats: CatSortedSet, Keys: oneKey, run: zrevrangeCommand},
-	{Name: "zrangebyscore", Arity: -4, Flags: ReadOnly, Cats: CatSortedSet, Keys: oneKey, run: zrangebyscoreCommand},
-	{Name: "zrevrangebyscore", Arity: -4, Flags: ReadOnly, Cats: CatSortedSet, Keys: oneKey, run: zrevrangebyscoreCommand},
-	{Name: "zrangebylex", Arity: -4, Flags: ReadOnly, Cats: CatSortedSet, Keys: oneKey, run: zrangebylexCommand},
-	{Name: "zrevrangebylex", Arity: -4, Flags: ReadOnly, Cats: CatSortedSet, Keys: oneKey, run: zrevrangebylexCommand},
-	{Name: "zremrangebyrank", Arity: 4, Flags: Write, Cats: CatSortedSet, Keys: oneKey, run: zremrangebyrankCommand},
-	{Name: "zremrangebyscore", Arity: 4, Flags: Write, Cats: CatSortedSet, Keys: oneKey, run: zremrangebyscoreCommand},
-	{Name: "zremrangebylex", Arity: 4, Flags: Write, Cats: CatSortedSet, Keys: oneKey, run: zremrangebylexCommand},
+	{Name: "zrevrange", Arity: -4, Flags: ReadOnly, Cats: CatSortedSet, Keys: oneKey, run: func(c *call) { zrangeReply(c, zrange{by: byRank, reverse: true}) }},
+	{Name: "zrangebyscore", Arity: -4, Flags: ReadOnly, Cats: CatSortedSet, Keys: oneKey, run: func(c *call) { zrangeReply(c, zrange{by: byScore}) }},
+	{Name: "zrevrangebyscore", Arity: -4, Flags: ReadOnly, Cats: CatSortedSet, Keys: oneKey, run: func(c *call) { zrangeReply(c, zrange{by: byScore, reverse: true}) }},
+	{Name: "zrangebylex", Arity: -4, Flags: ReadOnly, Cats: CatSortedSet, Keys: oneKey, run: func(c *call) { zrangeReply(c, zrange{by: byLex}) }},
+	{Name: "zrevrangebylex", Arity: -4, Flags: ReadOnly, Cats: CatSortedSet, Keys: oneKey, run: func(c *call) { zrangeReply(c, zrange{by: byLex, reverse: true}) }},
+	{Name: "zremrangebyrank", Arity: 4, Flags: Write, Cats: CatSortedSet, Keys: oneKey, run: func(c *call) { zremrange(c, zrange{by: byRank, limit: -1}) }},
+	{Name: "zremrangebyscore", Arity: 4, Flags: Write, Cats: CatSortedSet, Keys: oneKey, run: func(c *call) { zremrange(c, zrange{by: byScore, limit: -1}) }},
+	{Name: "zremrangebylex", Arity: 4, Flags: Write, Cats: CatSortedSet, Keys: oneKey, run: func(c *call) { zremrange(c, zrange{by: byLex, limit: -1}) }},
 }
 
 const (
@@ -52,13 +52,6 @@ type zrange struct {
 	score    values.ScoreRange
 	lex      values.LexRange
 }
-
-func zrangeCommand(c *call)           { zrangeReply(c, zrange{either: true}) }
-func zrevrangeCommand(c *call)        { zrangeReply(c, zrange{by: byRank, reverse: true}) }
-func zrangebyscoreCommand(c *call)    { zrangeReply(c, zrange{by: byScore}) }
-func zrevrangebyscoreCommand(c *call) { zrangeReply(c, zrange{by: byScore, reverse: true}) }
-func zrangebylexCommand(c *call)      { zrangeReply(c, zrange{by: byLex}) }
-func zrevrangebylexCommand(c *call)   { zrangeReply(c, zrange{by: byLex, reverse: true}) }
 
 // parse reads the ends at argument i and the options behind them.
 func (r *zrange) parse(c *call, i int, storing bool) {
@@ -217,9 +210,6 @@ func zrangestoreCommand(c *call) {
 	c.storeValue(notifyZSet, "zrangestore", result)
 }
 
-func zcountCommand(c *call)    { zcount(c, zrange{by: byScore, limit: -1}) }
-func zlexcountCommand(c *call) { zcount(c, zrange{by: byLex, limit: -1}) }
-
 func zcount(c *call, r zrange) {
 	r.ends(c, 2)
 	z := readAs[*values.ZSetValue](c, c.args[1])
@@ -234,10 +224,6 @@ func zcount(c *call, r zrange) {
 	c.number(n)
 }
 
-func zremrangebyrankCommand(c *call)  { zremrange(c, zrange{by: byRank, limit: -1}) }
-func zremrangebyscoreCommand(c *call) { zremrange(c, zrange{by: byScore, limit: -1}) }
-func zremrangebylexCommand(c *call)   { zremrange(c, zrange{by: byLex, limit: -1}) }
-
 func zremrange(c *call, r zrange) {
 	r.ends(c, 2)
 	key := c.args[1]
@@ -251,7 +237,8 @@ func zremrange(c *call, r zrange) {
 		n = to - from
 		z.RemoveRanks(from, to)
 	}
-	c.zremoved(key, z, n, c.cmd.Name)
+	c.took(key, z, n, notifyZSet, c.cmd.Name)
+	c.number(n)
 }
 
 // scanScore is a score as ZSCAN says it. Redis has two ways: what a listpack holds is the shortest text, what a skip list holds is printed

@@ -11,9 +11,9 @@ import (
 var stringCommands = []Command{
 	{Name: "set", Arity: -3, Flags: Write | DenyOOM, Cats: CatString, Keys: oneKey, run: setCommand},
 	{Name: "setnx", Arity: 3, Flags: Write | DenyOOM | Fast, Cats: CatString, Keys: oneKey, run: setnxCommand},
-	{Name: "setex", Arity: 4, Flags: Write | DenyOOM, Cats: CatString, Keys: oneKey, run: setexCommand},
-	{Name: "psetex", Arity: 4, Flags: Write | DenyOOM, Cats: CatString, Keys: oneKey, run: psetexCommand},
-	{Name: "get", Arity: 2, Flags: ReadOnly | Fast, Cats: CatString, Keys: oneKey, run: getCommand},
+	{Name: "setex", Arity: 4, Flags: Write | DenyOOM, Cats: CatString, Keys: oneKey, run: func(c *call) { c.setFor(expireEX) }},
+	{Name: "psetex", Arity: 4, Flags: Write | DenyOOM, Cats: CatString, Keys: oneKey, run: func(c *call) { c.setFor(expirePX) }},
+	{Name: "get", Arity: 2, Flags: ReadOnly | Fast, Cats: CatString, Keys: oneKey, run: func(c *call) { c.get(c.args[1]) }},
 	{Name: "getex", Arity: -2, Flags: Write | Fast, Cats: CatString, Keys: oneKey, run: getexCommand},
 	{Name: "getdel", Arity: 2, Flags: Write | Fast, Cats: CatString, Keys: oneKey, run: getdelCommand},
 	{Name: "getset", Arity: 3, Flags: Write | DenyOOM | Fast, Cats: CatString, Keys: oneKey, run: getsetCommand},
@@ -197,17 +197,11 @@ func setnxCommand(c *call) {
 	c.yes(c.store(c.args[1], c.args[2], setOptions{nx: true}) == stored)
 }
 
-func setexCommand(c *call) { c.setFor(expireEX) }
-
-func psetexCommand(c *call) { c.setFor(expirePX) }
-
 func (c *call) setFor(unit expireOption) {
 	if c.store(c.args[1], c.args[3], setOptions{expire: unit, time: c.args[2]}) == stored {
 		c.ok()
 	}
 }
-
-func getCommand(c *call) { c.get(c.args[1]) }
 
 // get replies the string at key, or null. It returns false where the type is another, which was replied.
 func (c *call) get(key []byte) bool {
