@@ -30,6 +30,42 @@ var clientCommands = []Command{{Name: "client", Arity: -2, Sub: []Command{
 	{Name: "client|help", Arity: 2, Flags: Loading | Stale, Cats: CatConnection, run: func(c *call) { c.help(clientHelp) }},
 }}}
 
+const clientHelp = `
+CACHING (YES|NO)
+    Enable/disable tracking of the keys for next command in OPTIN/OPTOUT modes.
+GETREDIR
+    Return the client ID we are redirecting to when tracking is enabled.
+GETNAME
+    Return the name of the current connection.
+ID
+    Return the ID of the current connection.
+INFO
+    Return information about the current client connection.
+KILL <ip:port>
+    Kill connection made from <ip:port>.
+KILL <option> <value> [<option> <value> [...]]
+    Kill connections by ADDR, LADDR, TYPE, USER, SKIPME, ID or MAXAGE.
+LIST [TYPE <type> | ID <id> ...]
+    Return information about client connections.
+REPLY (ON|OFF|SKIP)
+    Control the replies sent to the current connection.
+SETNAME <name>
+    Assign the name <name> to the current connection.
+SETINFO <option> <value>
+    Set LIB-NAME or LIB-VER of the current connection.
+UNBLOCK <clientid> [TIMEOUT|ERROR]
+    Unblock the specified blocked client.
+TRACKING (ON|OFF) [REDIRECT <id>] [BCAST] [PREFIX <prefix> [...]]
+         [OPTIN] [OPTOUT] [NOLOOP]
+    Control server assisted client side caching.
+TRACKINGINFO
+    Report tracking status for the current connection.
+NO-EVICT (ON|OFF)
+    Protect current client connection from eviction.
+NO-TOUCH (ON|OFF)
+    Will not touch LRU/LFU stats when this mode is on.
+`
+
 func clientSetnameCommand(c *call) {
 	if !validName(c.args[2]) {
 		c.fail(errClientName)
@@ -141,7 +177,7 @@ func (f *killFilter) selects(e *Engine, s *Session) bool {
 
 // class is the type of a connection as CLIENT LIST and KILL name it. Masters and replicas there are none.
 func (s *Session) class() string {
-	if s.subscribed() {
+	if s.Subscribed() {
 		return "pubsub"
 	}
 	return "normal"
@@ -250,7 +286,7 @@ func (s *Session) flags() string {
 		is     bool
 		letter byte
 	}{
-		{s.subscribed(), 'P'}, {s.queue != nil, 'x'}, {s.Waiting(), 'b'},
+		{s.Subscribed(), 'P'}, {s.queue != nil, 'x'}, {s.Waiting(), 'b'},
 		{s.has(trackOn), 't'}, {s.has(trackBroken), 'R'}, {s.has(trackBcast), 'B'},
 		{s.spoiled, 'd'}, {s.closing, 'A'}, {s.noEvict, 'e'}, {s.noTouch, 'T'},
 	} {

@@ -79,10 +79,6 @@ func (e *Engine) runAlone(s *Session, name string, args ...[]byte) {
 func (e *Engine) endShardChannel(name string) {
 	for _, s := range slices.Clone(e.pubsub.of[shards][name]) {
 		e.unsubscribe(s, shards, name)
-		w := e.pushTo(s)
-		w.Push(3)
-		w.BulkString(unsubscribed[shards])
-		w.BulkString(name)
-		w.Int(int64(s.count(shards)))
+		s.confirm(e.pushTo(s), unsubscribed[shards], shards, []byte(name))
 	}
 }

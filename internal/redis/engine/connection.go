@@ -31,7 +31,7 @@ func pingCommand(c *call) {
 	switch {
 	case len(c.args) > 2:
 		c.fail(wrongArity(c.cmd.Name))
-	case c.s.subscribed() && c.out.Proto != 3:
+	case c.s.Subscribed() && c.out.Proto != 3:
 		c.out.Array(2)
 		c.out.BulkString("pong")
 		c.out.Bulk(bytes.Join(c.args[1:], nil)) // empty without a message
@@ -162,11 +162,7 @@ func validName(name []byte) bool {
 
 func resetCommand(c *call) {
 	s := c.s
-	if s.queue != nil {
-		c.e.discard(s)
-	}
-	c.e.unwatch(s)
-	s.spoiled = false
+	c.e.discard(s)
 	c.e.untrack(s)
 	c.e.unsubscribeAll(s)
 	s.db, s.name, s.reply, s.noTouch = 0, "", replyOn, false

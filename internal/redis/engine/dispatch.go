@@ -66,7 +66,7 @@ func (e *Engine) process(s *Session, args [][]byte) Outcome {
 	if e.settings.maxMemory > 0 && !e.makeRoom() && (cmd.Flags&DenyOOM != 0 || s.queue != nil && !runsInMulti(cmd)) {
 		return e.reject(s, cmd, errOOM)
 	}
-	if s.Out.Proto != 3 && s.subscribed() && !allowedWhileSubscribed(cmd) {
+	if s.Out.Proto != 3 && s.Subscribed() && !allowedWhileSubscribed(cmd) {
 		return e.reject(s, cmd, onlySubscribe(cmd.Name))
 	}
 	if e.scripts.busy() && cmd.Flags&AllowBusy == 0 {

@@ -34,27 +34,31 @@ func hscanCommand(c *call) {
 func hrandfieldCommand(c *call) {
 	count, withValues := c.randomCount("WITHVALUES")
 	h := c.drawnHash(c.args[1])
+	one := func(field, value []byte) { c.drawnField(field, value, withValues) }
+	c.replyRandom(h.missing(), count, withValues, func() { one(h.Random(c.e.draw)) }, func() {
+		c.pairHead(min(count, h.Len()), withValues)
+		h.Sample(count, c.e.draw, one)
+	})
+}
+
+// replyRandom ends HRANDFIELD, SRANDMEMBER and ZRANDMEMBER: one replies an element that is drawn, sample replies count different ones.
+func (c *call) replyRandom(missing bool, count int, pairs bool, one, sample func()) {
+	single := len(c.args) == 2
 	switch {
 	case c.failed:
-	case len(c.args) == 2 && h.missing():
+	case single && missing:
 		c.out.Null()
-	case len(c.args) == 2:
-		field, _ := h.Random(c.e.draw)
-		c.out.Bulk(field)
-	case h.missing() || count == 0:
+	case single:
+		one()
+	case missing || count == 0:
 		c.out.Array(0)
-	case count < 0:
-		if !c.repeats(-count) {
-			return
-		}
-		c.pairHead(-count, withValues)
+	case count > 0:
+		sample()
+	case c.repeats(-count):
+		c.pairHead(-count, pairs)
 		for range -count {
-			field, value := h.Random(c.e.draw)
-			c.drawnField(field, value, withValues)
+			one()
 		}
-	default:
-		c.pairHead(min(count, h.Len()), withValues)
-		h.Sample(count, c.e.draw, func(field, value []byte) { c.drawnField(field, value, withValues) })
 	}
 }
 

@@ -66,8 +66,8 @@ type subscriptions struct {
 	to [3]map[string]struct{}
 }
 
-// subscribed reports whether the session is in the mode in which RESP2 allows little else.
-func (s *subscriptions) subscribed() bool {
+// Subscribed reports whether the session listens to a channel: RESP2 allows it little else, it may be idle, and what waits for it is limited.
+func (s *subscriptions) Subscribed() bool {
 	return len(s.to[channels])+len(s.to[patterns])+len(s.to[shards]) > 0
 }
 
@@ -119,6 +119,11 @@ func (c *call) confirm(word string, in space, name []byte) {
 	if c.s.reply == replyOff {
 		w = c.e.pushTo(c.s)
 	}
+	c.s.confirm(w, word, in, name)
+}
+
+// confirm writes what s is subscribed to now; name is nil if it was to nothing.
+func (s *subscriptions) confirm(w *resp.Writer, word string, in space, name []byte) {
 	w.Push(3)
 	w.BulkString(word)
 	if name == nil {
@@ -126,7 +131,7 @@ func (c *call) confirm(word string, in space, name []byte) {
 	} else {
 		w.Bulk(name)
 	}
-	w.Int(int64(c.s.count(in)))
+	w.Int(int64(s.count(in)))
 }
 
 func (e *Engine) subscribe(s *Session, in space, name string) {
@@ -163,21 +168,13 @@ func publishCommand(c *call) {
 }
 
 func spublishCommand(c *call) {
-	to := c.e.pubsub.of[shards][string(c.args[1])]
-	for _, s := range to {
-		say(c.e.pushTo(s), "smessage", c.args[1], c.args[2])
-	}
-	c.number(len(to))
+	c.number(c.e.say(c.e.pubsub.of[shards][string(c.args[1])], "smessage", c.args[1], c.args[2]))
 }
 
 // publish sends message to the subscribers of channel and then to those of patterns that match it, and returns how many messages that
 // were. Both are copied.
 func (e *Engine) publish(channel, message []byte) int {
-	to := e.pubsub.of[channels][string(channel)]
-	for _, s := range to {
-		say(e.pushTo(s), "message", channel, message)
-	}
-	sent := len(to)
+	sent := e.say(e.pubsub.of[channels][string(channel)], "message", channel, message)
 	for pattern, to := range e.pubsub.of[patterns] {
 		if !glob([]byte(pattern), channel) {
 			continue
@@ -195,11 +192,16 @@ func (e *Engine) publish(channel, message []byte) int {
 	return sent
 }
 
-func say(w *resp.Writer, word string, channel, message []byte) {
-	w.Push(3)
-	w.BulkString(word)
-	w.Bulk(channel)
-	w.Bulk(message)
+// say sends a message of a channel to sessions, and returns how many they are.
+func (e *Engine) say(to []*Session, word string, channel, message []byte) int {
+	for _, s := range to {
+		w := e.pushTo(s)
+		w.Push(3)
+		w.BulkString(word)
+		w.Bulk(channel)
+		w.Bulk(message)
+	}
+	return len(to)
 }
 
 func (c *call) listChannels(in space) {

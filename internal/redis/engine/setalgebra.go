@@ -177,16 +177,20 @@ func emptyResult(sets []*values.SetValue, stored bool) *values.SetValue {
 	return values.NewSet()
 }
 
+// addAll adds the members of s to result.
+func addAll(result, s *values.SetValue, l values.Limits) {
+	s.Each(func(m string) bool {
+		result.AddName(m, l)
+		return true
+	})
+}
+
 func union(sets []*values.SetValue, stored bool, l values.Limits) *values.SetValue {
 	result := emptyResult(sets, stored)
 	for _, s := range sets {
-		if s == nil {
-			continue
+		if s != nil {
+			addAll(result, s, l)
 		}
-		s.Each(func(m string) bool {
-			result.AddName(m, l)
-			return true
-		})
 	}
 	return result
 }
@@ -214,10 +218,7 @@ func difference(sets []*values.SetValue, stored bool, l values.Limits) *values.S
 		})
 		return result
 	}
-	first.Each(func(m string) bool {
-		result.AddName(m, l)
-		return true
-	})
+	addAll(result, first, l)
 	for _, s := range others {
 		s.Each(func(m string) bool {
 			result.RemoveName(m)

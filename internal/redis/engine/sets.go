@@ -155,25 +155,8 @@ func (c *call) signed(i int) int {
 func srandmemberCommand(c *call) {
 	n, _ := c.randomCount("")
 	s := readAs[*values.SetValue](c, c.args[1])
-	switch {
-	case c.failed:
-	case len(c.args) == 2 && s == nil:
-		c.out.Null()
-	case len(c.args) == 2:
-		c.out.BulkString(s.Random(c.e.draw))
-	case s == nil || n == 0:
-		c.out.Array(0)
-	case n < 0:
-		if !c.repeats(-n) {
-			return
-		}
-		c.out.Array(-n)
-		for range -n {
-			c.out.BulkString(s.Random(c.e.draw))
-		}
-	default:
-		c.texts(s.Sample(n, c.e.draw))
-	}
+	one := func() { c.out.BulkString(s.Random(c.e.draw)) }
+	c.replyRandom(s == nil, n, false, one, func() { c.texts(s.Sample(n, c.e.draw)) })
 }
 
 // mostRepeats bounds the replies that may hold elements more than once. Redis has no bound: it fills the memory and dies.

@@ -246,30 +246,15 @@ func zrank(c *call, reverse bool) {
 func zrandmemberCommand(c *call) {
 	n, withScores := c.randomCount("WITHSCORES")
 	z := readAs[*values.ZSetValue](c, c.args[1])
-	switch {
-	case c.failed:
-	case len(c.args) == 2 && z == nil:
-		c.out.Null()
-	case len(c.args) == 2:
-		m, _ := z.At(int(c.e.draw() % uint64(z.Len())))
-		c.out.BulkString(m)
-	case z == nil || n == 0:
-		c.out.Array(0)
-	case n < 0:
-		if !c.repeats(-n) {
-			return
-		}
-		c.pairHead(-n, withScores)
-		for range -n {
-			c.scored(withScores)(z.At(int(c.e.draw() % uint64(z.Len()))))
-		}
-	default:
+	reply := c.scored(withScores)
+	one := func() { reply(z.At(int(c.e.draw() % uint64(z.Len())))) }
+	c.replyRandom(z == nil, n, withScores, one, func() {
 		sample := z.Sample(n, c.e.draw)
 		c.pairHead(len(sample), withScores)
 		for _, rank := range sample {
-			c.scored(withScores)(z.At(rank))
+			reply(z.At(rank))
 		}
-	}
+	})
 }
 
 func zscanCommand(c *call) {

@@ -4,18 +4,18 @@ import "github.com/mayflycache/mayfly/internal/redis/values"
 
 // zpopCommands take members off the ends of sorted sets, or wait for some.
 var zpopCommands = []Command{
-	{Name: "zpopmin", Arity: -2, Flags: Write | Fast, Cats: CatSortedSet, Keys: oneKey, run: func(c *call) { zpop(c, false) }},
-	{Name: "zpopmax", Arity: -2, Flags: Write | Fast, Cats: CatSortedSet, Keys: oneKey, run: func(c *call) { zpop(c, true) }},
+	{Name: "zpopmin", Arity: -2, Flags: Write | Fast, Cats: CatSortedSet, Keys: oneKey, run: func(c *call) { zpop(c, left) }},
+	{Name: "zpopmax", Arity: -2, Flags: Write | Fast, Cats: CatSortedSet, Keys: oneKey, run: func(c *call) { zpop(c, right) }},
 	{Name: "zmpop", Arity: -4, Flags: Write | MovableKeys, Cats: CatSortedSet, Keys: Keys{Find: countedKeys}, run: zmpopCommand},
-	{Name: "bzpopmin", Arity: -3, Flags: Write | Blocking | Fast, Cats: CatSortedSet, Keys: Keys{First: 1, Last: -2, Step: 1}, run: func(c *call) { bzpop(c, false) }},
-	{Name: "bzpopmax", Arity: -3, Flags: Write | Blocking | Fast, Cats: CatSortedSet, Keys: Keys{First: 1, Last: -2, Step: 1}, run: func(c *call) { bzpop(c, true) }},
+	{Name: "bzpopmin", Arity: -3, Flags: Write | Blocking | Fast, Cats: CatSortedSet, Keys: Keys{First: 1, Last: -2, Step: 1}, run: func(c *call) { bzpop(c, left) }},
+	{Name: "bzpopmax", Arity: -3, Flags: Write | Blocking | Fast, Cats: CatSortedSet, Keys: Keys{First: 1, Last: -2, Step: 1}, run: func(c *call) { bzpop(c, right) }},
 	{Name: "bzmpop", Arity: -5, Flags: Write | Blocking | MovableKeys, Cats: CatSortedSet, Keys: Keys{Find: waitCountedKeys}, run: bzmpopCommand},
 }
 
 // waitCountedKeys is countedKeys behind a timeout.
 func waitCountedKeys(args [][]byte) []int { return countedFrom(args, 2) }
 
-func zpop(c *call, max bool) {
+func zpop(c *call, where end) {
 	if len(c.args) > 3 {
 		c.fail(errSyntax)
 	}
@@ -29,10 +29,10 @@ func zpop(c *call, max bool) {
 	case counted:
 		n = min(n, z.Len())
 		c.pairHead(n, true)
-		c.zpopped(key, z, n, max, c.scored(true))
+		c.zpopped(key, z, n, where, c.scored(true))
 	default:
 		c.out.Array(2)
-		c.zpopped(key, z, 1, max, c.flat)
+		c.zpopped(key, z, 1, where, c.flat)
 	}
 }
 
@@ -43,15 +43,18 @@ func (c *call) flat(member string, score float64) bool {
 	return true
 }
 
-// zpopped takes n members off the low or the high end of z and hands them to reply, from the end inwards.
-func (c *call) zpopped(key []byte, z *values.ZSetValue, n int, max bool, reply func(member string, score float64) bool) {
-	from, to, event := 0, n, "zpopmin"
-	if max {
-		from, to, event = z.Len()-n, z.Len(), "zpopmax"
+// zpopped are the events of taking members off the low and the high end, and the commands by which that is recorded.
+var zpopped = [...]string{left: "zpopmin", right: "zpopmax"}
+
+// zpopped takes n members off an end of z and hands them to reply, from the end inwards.
+func (c *call) zpopped(key []byte, z *values.ZSetValue, n int, where end, reply func(member string, score float64) bool) {
+	from, to := 0, n
+	if where == right {
+		from, to = z.Len()-n, z.Len()
 	}
-	z.Each(from, to, max, reply)
+	z.Each(from, to, where == right, reply)
 	z.RemoveRanks(from, to)
-	c.took(key, z, n, notifyZSet, event)
+	c.took(key, z, n, notifyZSet, zpopped[where])
 }
 
 func zmpopCommand(c *call) {
@@ -74,35 +77,23 @@ func (c *call) zpopFirst(o multiPop) bool {
 	if !found {
 		return false
 	}
-	n, max := min(o.count, z.Len()), o.where == right
+	n := min(o.count, z.Len())
 	c.out.Array(2)
 	c.out.Bulk(key)
 	c.out.Array(n)
-	c.recordPop(key, n, max)
-	c.zpopped(key, z, n, max, func(member string, score float64) bool {
+	c.recordPop(zpopped[o.where], key, n)
+	c.zpopped(key, z, n, o.where, func(member string, score float64) bool {
 		c.out.Array(2)
 		return c.flat(member, score)
 	})
 	return true
 }
 
-// recordPop records a pop of one of several keys as what it came to.
-func (c *call) recordPop(key []byte, n int, max bool) {
-	if !c.recording() {
-		return
-	}
-	verb := "ZPOPMIN"
-	if max {
-		verb = "ZPOPMAX"
-	}
-	c.rewrite([]byte(verb), key, decimal(int64(n)))
-}
-
-func bzpop(c *call, max bool) {
+func bzpop(c *call, where end) {
 	waitFor(c, values.ZSet, func(key []byte, z *values.ZSetValue) {
-		c.recordPop(key, 1, max)
+		c.recordPop(zpopped[where], key, 1)
 		c.out.Array(3)
 		c.out.Bulk(key)
-		c.zpopped(key, z, 1, max, c.flat)
+		c.zpopped(key, z, 1, where, c.flat)
 	})
 }

@@ -106,8 +106,11 @@ func (r *zrange) ends(c *call, i int) {
 	}
 }
 
-// span returns the ranks that the range has in z, from the first to before the last.
+// span returns the ranks that the range has in z, from the first to before the last; a missing z has none.
 func (r *zrange) span(z *values.ZSetValue) (from, to int) {
+	if z == nil {
+		return 0, 0
+	}
 	switch r.by {
 	case byScore:
 		from, to = z.ScoreSpan(r.score)
@@ -213,15 +216,10 @@ func zrangestoreCommand(c *call) {
 func zcount(c *call, r zrange) {
 	r.ends(c, 2)
 	z := readAs[*values.ZSetValue](c, c.args[1])
-	if c.failed {
-		return
-	}
-	n := 0
-	if z != nil {
+	if !c.failed {
 		from, to := r.span(z)
-		n = to - from
+		c.number(to - from)
 	}
-	c.number(n)
 }
 
 func zremrange(c *call, r zrange) {
@@ -231,14 +229,12 @@ func zremrange(c *call, r zrange) {
 	if c.failed {
 		return
 	}
-	n := 0
-	if z != nil {
-		from, to := r.span(z)
-		n = to - from
+	from, to := r.span(z)
+	if from < to {
 		z.RemoveRanks(from, to)
 	}
-	c.took(key, z, n, notifyZSet, c.cmd.Name)
-	c.number(n)
+	c.took(key, z, to-from, notifyZSet, c.cmd.Name)
+	c.number(to - from)
 }
 
 // scanScore is a score as ZSCAN says it. Redis has two ways: what a listpack holds is the shortest text, what a skip list holds is printed
