@@ -73,12 +73,7 @@ var parameters = map[string]parameter{
 	"zset-max-ziplist-value":    sized(0, func(e *Engine) *int { return &e.limits.ZSetMaxListpackValue }),
 
 	// What stands still here.
-	"cluster-enabled": {get: func(e *Engine) string {
-		if e.options.Cluster != nil {
-			return "yes"
-		}
-		return "no"
-	}},
+	"cluster-enabled": {get: func(e *Engine) string { return yesOrNo(e.options.Cluster != nil) }},
 	"databases": {get: func(e *Engine) string {
 		if e.options.Cluster != nil {
 			return "1"
@@ -138,14 +133,16 @@ func parseHz(value string) (func(*Engine), string) {
 	return func(e *Engine) { e.settings.hz = int(min(max(n, 1), 500)) }, wrong
 }
 
+func yesOrNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
 func yesNo(at func(e *Engine) *bool) parameter {
 	return parameter{
-		get: func(e *Engine) string {
-			if *at(e) {
-				return "yes"
-			}
-			return "no"
-		},
+		get: func(e *Engine) string { return yesOrNo(*at(e)) },
 		parse: func(value string) (func(*Engine), string) {
 			value = strings.ToLower(value)
 			if value != "yes" && value != "no" {

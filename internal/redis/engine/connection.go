@@ -60,8 +60,7 @@ func selectCommand(c *call) {
 		c.fail("ERR SELECT is not allowed in cluster mode")
 	case id < 0 || id >= Databases:
 		c.fail(errInvalidDB)
-	}
-	if !c.failed {
+	case !c.failed:
 		c.s.db = int(id)
 		c.ok()
 	}

@@ -34,15 +34,14 @@ func swapdbCommand(c *call) {
 	}
 	a := c.intOr(1, "ERR invalid first DB index")
 	b := c.intOr(2, "ERR invalid second DB index")
-	if min(a, b) < 0 || max(a, b) >= Databases {
+	switch {
+	case min(a, b) < 0 || max(a, b) >= Databases:
 		c.fail(errInvalidDB)
+	case !c.failed:
+		c.e.swap(c.e.dbs[a], c.e.dbs[b])
+		c.e.changes++
+		c.ok()
 	}
-	if c.failed {
-		return
-	}
-	c.e.swap(c.e.dbs[a], c.e.dbs[b])
-	c.e.changes++
-	c.ok()
 }
 
 // swap exchanges what two databases hold. Watchers and waiters stay with the number.

@@ -5,15 +5,9 @@ import "github.com/mayflycache/mayfly/internal/redis/values"
 // Moving from list to list, and popping from the first of several: LMOVE, RPOPLPUSH, LMPOP. Their blocking forms do the same when there is
 // something to take.
 
-func lmoveCommand(c *call) {
-	from, to := c.ends(3)
+// moveNow is LMOVE and RPOPLPUSH.
+func (c *call) moveNow(from, to end) {
 	if !c.move(from, to) && !c.failed {
-		c.out.Null()
-	}
-}
-
-func rpoplpushCommand(c *call) {
-	if !c.move(right, left) && !c.failed {
 		c.out.Null()
 	}
 }

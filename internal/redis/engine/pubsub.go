@@ -22,7 +22,7 @@ var pubsubCommands = []Command{
 		{Name: "pubsub|shardchannels", Arity: -2, Flags: PubSub | Loading | Stale, run: func(c *call) { c.listChannels(shards) }},
 		{Name: "pubsub|numsub", Arity: -2, Flags: PubSub | Loading | Stale, run: func(c *call) { c.countSubscribers(channels) }},
 		{Name: "pubsub|shardnumsub", Arity: -2, Flags: PubSub | Loading | Stale, run: func(c *call) { c.countSubscribers(shards) }},
-		{Name: "pubsub|numpat", Arity: 2, Flags: PubSub | Loading | Stale, run: func(c *call) { c.number(len(c.e.pubsub.of[patterns])) }},
+		{Name: "pubsub|numpat", Arity: 2, Flags: PubSub | Loading | Stale, run: func(c *call) { c.number(len(c.e.pubsub[patterns])) }},
 		{Name: "pubsub|help", Arity: 2, Flags: Loading | Stale, run: func(c *call) { c.help(pubsubHelp) }},
 	}},
 }
@@ -57,9 +57,7 @@ var (
 )
 
 // hub knows who subscribed to what: for each space the sessions by name, first come first. A name without sessions is not in it.
-type hub struct {
-	of [3]map[string][]*Session
-}
+type hub [3]map[string][]*Session
 
 // subscriptions are what one session subscribed to.
 type subscriptions struct {
@@ -142,7 +140,7 @@ func (e *Engine) subscribe(s *Session, in space, name string) {
 		s.to[in] = make(map[string]struct{})
 	}
 	s.to[in][name] = struct{}{}
-	join(&e.pubsub.of[in], name, s)
+	join(&e.pubsub[in], name, s)
 }
 
 func (e *Engine) unsubscribe(s *Session, in space, name string) {
@@ -150,7 +148,7 @@ func (e *Engine) unsubscribe(s *Session, in space, name string) {
 		return
 	}
 	delete(s.to[in], name)
-	leave(e.pubsub.of[in], name, s)
+	leave(e.pubsub[in], name, s)
 }
 
 // unsubscribeAll forgets the subscriptions of s, without a word to it.
@@ -168,14 +166,14 @@ func publishCommand(c *call) {
 }
 
 func spublishCommand(c *call) {
-	c.number(c.e.say(c.e.pubsub.of[shards][string(c.args[1])], "smessage", c.args[1], c.args[2]))
+	c.number(c.e.say(c.e.pubsub[shards][string(c.args[1])], "smessage", c.args[1], c.args[2]))
 }
 
 // publish sends message to the subscribers of channel and then to those of patterns that match it, and returns how many messages that
 // were. Both are copied.
 func (e *Engine) publish(channel, message []byte) int {
-	sent := e.say(e.pubsub.of[channels][string(channel)], "message", channel, message)
-	for pattern, to := range e.pubsub.of[patterns] {
+	sent := e.say(e.pubsub[channels][string(channel)], "message", channel, message)
+	for pattern, to := range e.pubsub[patterns] {
 		if !glob([]byte(pattern), channel) {
 			continue
 		}
@@ -209,7 +207,7 @@ func (c *call) listChannels(in space) {
 		c.fail(wrongSubcommand(c.args))
 		return
 	}
-	names := slices.Sorted(maps.Keys(c.e.pubsub.of[in]))
+	names := slices.Sorted(maps.Keys(c.e.pubsub[in]))
 	if len(c.args) == 3 {
 		names = slices.DeleteFunc(names, func(name string) bool { return !glob(c.args[2], []byte(name)) })
 	}
@@ -220,6 +218,6 @@ func (c *call) countSubscribers(in space) {
 	c.out.Array(2 * (len(c.args) - 2))
 	for _, name := range c.args[2:] {
 		c.out.Bulk(name)
-		c.number(len(c.e.pubsub.of[in][string(name)]))
+		c.number(len(c.e.pubsub[in][string(name)]))
 	}
 }

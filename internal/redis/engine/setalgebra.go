@@ -108,19 +108,18 @@ func (c *call) storeSet(result *values.SetValue) {
 	if result == nil {
 		result = values.NewSet()
 	}
-	c.storeValue(notifySet, c.cmd.Name, result)
+	c.storeAt(c.args[1], result, 1, notifySet, c.cmd.Name)
 }
 
-// storeValue makes v the value of argument 1, whatever it held, and replies its length. If v is empty, the destination is removed, a dead one
-// like any other, as in Redis.
-func (c *call) storeValue(class notifyClass, event string, v values.Value) {
-	dst := c.args[1]
+// storeAt makes v the value of dst, whatever that held, which counts as n changes, and replies the length of v. If v is empty, dst is removed,
+// a dead one like any other, as in Redis.
+func (c *call) storeAt(dst []byte, v values.Value, n int, class notifyClass, event string) {
 	if v.Len() == 0 {
 		c.delete(dst)
 	} else {
 		c.live(dst)
 		c.set(dst, v)
-		c.wrote(dst, 1, class, event)
+		c.wrote(dst, n, class, event)
 	}
 	c.number(v.Len())
 }

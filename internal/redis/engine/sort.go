@@ -236,15 +236,7 @@ func (s *sorting) keep(c *call, all []sortable) {
 	list := values.NewList()
 	s.each(c, all, func(b []byte, _ bool) { list.PushBack(b, c.e.limits) })
 	list.Settle(c.e.limits)
-	dst := s.store
-	if list.Len() == 0 {
-		c.delete(dst)
-	} else {
-		c.live(dst)
-		c.set(dst, list)
-		c.wrote(dst, list.Len(), notifyList, "sortstore")
-	}
-	c.number(list.Len())
+	c.storeAt(s.store, list, list.Len(), notifyList, "sortstore")
 }
 
 // pattern is what BY and GET take: the name of a key whose first star stands for the element, after "->" that of a field; "#" for GET is

@@ -129,13 +129,12 @@ func zadd(c *call, o zaddOptions, at int) {
 	default:
 		c.out.Double(last)
 	}
+	event := "zadd"
+	if o.increment {
+		event = "zincr"
+	}
 	if added+updated > 0 {
-		c.changed(key, added+updated)
-		if o.increment {
-			c.notify(notifyZSet, "zincr", key)
-		} else {
-			c.notify(notifyZSet, "zadd", key)
-		}
+		c.wrote(key, added+updated, notifyZSet, event)
 	}
 }
 

@@ -210,7 +210,7 @@ func zrangestoreCommand(c *call) {
 			return true
 		})
 	}
-	c.storeValue(notifyZSet, "zrangestore", result)
+	c.storeAt(c.args[1], result, 1, notifyZSet, c.cmd.Name)
 }
 
 func zcount(c *call, r zrange) {

@@ -180,7 +180,7 @@ func zstore(c *call, combine func(*zcombine, values.Limits) *values.ZSetValue) {
 	}
 	result := combine(&z, c.e.limits)
 	result.Shrink(c.e.limits)
-	c.storeValue(notifyZSet, c.cmd.Name, result)
+	c.storeAt(c.args[1], result, 1, notifyZSet, c.cmd.Name)
 }
 
 func zintercardCommand(c *call) {
