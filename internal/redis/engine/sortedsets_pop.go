@@ -43,8 +43,8 @@ func (c *call) flat(member string, score float64) bool {
 	return true
 }
 
-// zpopped are the events of taking members off the low and the high end, and the commands by which that is recorded.
-var zpopped = [...]string{left: "zpopmin", right: "zpopmax"}
+// zpopEvent are the events of taking members off the low and the high end, and the commands by which that is recorded.
+var zpopEvent = [...]string{left: "zpopmin", right: "zpopmax"}
 
 // zpopped takes n members off an end of z and hands them to reply, from the end inwards.
 func (c *call) zpopped(key []byte, z *values.ZSetValue, n int, where end, reply func(member string, score float64) bool) {
@@ -54,7 +54,7 @@ func (c *call) zpopped(key []byte, z *values.ZSetValue, n int, where end, reply 
 	}
 	z.Each(from, to, where == right, reply)
 	z.RemoveRanks(from, to)
-	c.took(key, z, n, notifyZSet, zpopped[where])
+	c.took(key, z, n, notifyZSet, zpopEvent[where])
 }
 
 func zmpopCommand(c *call) {
@@ -81,7 +81,7 @@ func (c *call) zpopFirst(o multiPop) bool {
 	c.out.Array(2)
 	c.out.Bulk(key)
 	c.out.Array(n)
-	c.recordPop(zpopped[o.where], key, n)
+	c.recordPop(zpopEvent[o.where], key, n)
 	c.zpopped(key, z, n, o.where, func(member string, score float64) bool {
 		c.out.Array(2)
 		return c.flat(member, score)
@@ -91,7 +91,7 @@ func (c *call) zpopFirst(o multiPop) bool {
 
 func bzpop(c *call, where end) {
 	waitFor(c, values.ZSet, func(key []byte, z *values.ZSetValue) {
-		c.recordPop(zpopped[where], key, 1)
+		c.recordPop(zpopEvent[where], key, 1)
 		c.out.Array(3)
 		c.out.Bulk(key)
 		c.zpopped(key, z, 1, where, c.flat)
