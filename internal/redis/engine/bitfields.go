@@ -21,19 +21,15 @@ func (o bitfieldOp) apply(old int64) (next int64, ok bool) {
 }
 
 func bitfieldCommand(c *call) {
-	ops, last, ok := c.bitfieldOps()
-	if !ok {
+	ops, last := c.bitfieldOps()
+	if c.failed {
 		return
 	}
 	key := c.args[1]
 	if last < 0 {
-		o, ok := c.readString(key)
-		if !ok {
+		s := textOf(c.readString(key))
+		if c.failed {
 			return
-		}
-		var s []byte
-		if o != nil {
-			s = o.str
 		}
 		c.out.Array(len(ops))
 		for _, op := range ops {
@@ -43,10 +39,9 @@ func bitfieldCommand(c *call) {
 	}
 	if c.cmd.Flags&ReadOnly != 0 {
 		c.fail("ERR BITFIELD_RO only supports the GET subcommand")
-		return
 	}
-	o, ok := c.writeString(key)
-	if !ok {
+	o := c.writeString(key)
+	if c.failed {
 		return
 	}
 	grows := o == nil || int64(len(o.str)) <= last>>3
@@ -75,63 +70,52 @@ func bitfieldCommand(c *call) {
 		}
 	}
 	if changes > 0 {
-		c.changed(key, changes)
-		c.notify(notifyString, "setbit", key)
+		c.wrote(key, changes, notifyString, "setbit")
 	}
 }
 
 // bitfieldOps reads the subcommands of BITFIELD. last is the last bit that they write, -1 if they only read.
-func (c *call) bitfieldOps() (ops []bitfieldOp, last int64, ok bool) {
+func (c *call) bitfieldOps() (ops []bitfieldOp, last int64) {
 	last = -1
 	overflow := values.Wrap
-	for i := 2; i < len(c.args); i++ {
+	for o := c.options(2); o.more(); {
 		op := bitfieldOp{overflow: overflow}
-		switch left := len(c.args) - 1 - i; {
-		case c.is(i, "GET") && left >= 2:
+		switch {
+		case o.word("GET", 2):
 			op.verb = 'g'
-		case c.is(i, "SET") && left >= 3:
+		case o.word("SET", 3):
 			op.verb = 's'
-		case c.is(i, "INCRBY") && left >= 3:
+		case o.word("INCRBY", 3):
 			op.verb = 'i'
-		case c.is(i, "OVERFLOW") && left >= 1:
-			i++
-			if overflow, ok = c.overflow(i); !ok {
-				return nil, 0, false
-			}
+		case o.word("OVERFLOW", 1):
+			overflow = c.overflow(o.next())
 			continue
 		default:
 			c.fail(errSyntax)
-			return nil, 0, false
+			return nil, 0
 		}
-		if op.field, ok = values.ParseBitfield(c.args[i+1]); !ok {
+		var ok bool
+		if op.field, ok = values.ParseBitfield(c.args[o.next()]); !ok {
 			c.fail("ERR Invalid bitfield type. Use something like i16 u8. Note that u64 is not supported but i64 is.")
-			return nil, 0, false
 		}
-		if op.field.At, ok = c.bitOffset(i+2, op.field.Width); !ok {
-			return nil, 0, false
-		}
-		i += 2
+		op.field.At = c.bitOffset(o.next(), op.field.Width)
 		if op.verb != 'g' {
-			i++
 			last = max(last, op.field.At+int64(op.field.Width)-1)
-			if op.operand, ok = c.int(i); !ok {
-				return nil, 0, false
-			}
+			op.operand = c.int(o.next())
 		}
 		ops = append(ops, op)
 	}
-	return ops, last, true
+	return ops, last
 }
 
-func (c *call) overflow(i int) (values.Overflow, bool) {
+func (c *call) overflow(i int) values.Overflow {
 	switch {
-	case c.is(i, "WRAP"):
-		return values.Wrap, true
 	case c.is(i, "SAT"):
-		return values.Saturate, true
+		return values.Saturate
 	case c.is(i, "FAIL"):
-		return values.Fail, true
+		return values.Fail
+	case !c.is(i, "WRAP"):
+		c.fail("ERR Invalid OVERFLOW type specified")
 	}
-	c.fail("ERR Invalid OVERFLOW type specified")
-	return 0, false
+	return values.Wrap
 }

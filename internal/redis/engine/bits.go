@@ -15,24 +15,24 @@ var bitCommands = []Command{
 	{Name: "bitfield_ro", Arity: -2, Flags: ReadOnly | Fast, Cats: CatBitmap, Keys: oneKey, run: bitfieldCommand},
 }
 
-const errBitOffset = "ERR bit offset is not an integer or out of range"
+const (
+	errBit       = "ERR bit is not an integer or out of range"
+	errBitOffset = "ERR bit offset is not an integer or out of range"
+)
 
 // bitOffset reads argument i as the place of a bit, which must lie in the longest string there may be. In a BITFIELD of width bits, "#3" is
 // the third field.
-func (c *call) bitOffset(i, width int) (int64, bool) {
+func (c *call) bitOffset(i, width int) int64 {
 	text, unit := c.args[i], int64(1)
 	if width > 0 && len(text) > 1 && text[0] == '#' {
 		text, unit = text[1:], int64(width)
 	}
 	n, ok := values.ParseInt(text)
-	if ok {
-		n *= unit
-	}
+	n *= unit
 	if !ok || n < 0 || n>>3 >= c.e.settings.maxBulk {
 		c.fail(errBitOffset)
-		return 0, false
 	}
-	return n, true
+	return n
 }
 
 // bitsFor returns the object of key for writing bits up to last: it is made, or grown with zeros, where need be.
@@ -49,17 +49,13 @@ func (c *call) bitsFor(o *object, key []byte, last int64) *object {
 
 func setbitCommand(c *call) {
 	key := c.args[1]
-	at, ok := c.bitOffset(2, 0)
-	if !ok {
-		return
+	at := c.bitOffset(2, 0)
+	bit := c.intOr(3, errBit)
+	if bit&^1 != 0 {
+		c.fail(errBit)
 	}
-	bit, ok := values.ParseInt(c.args[3])
-	if !ok || bit&^1 != 0 {
-		c.fail("ERR bit is not an integer or out of range")
-		return
-	}
-	o, ok := c.writeString(key)
-	if !ok {
+	o := c.writeString(key)
+	if c.failed {
 		return
 	}
 	grows := o == nil || int64(len(o.str)) <= at>>3
@@ -67,24 +63,16 @@ func setbitCommand(c *call) {
 	old := values.Bit(o.str, at)
 	if grows || old != byte(bit) { // otherwise nothing changes, and nobody is told
 		values.PutBit(o.str, at, byte(bit))
-		c.changed(key, 1)
-		c.notify(notifyString, "setbit", key)
+		c.wrote(key, 1, notifyString, "setbit")
 	}
 	c.number(int(old))
 }
 
 func getbitCommand(c *call) {
-	at, ok := c.bitOffset(2, 0)
-	if !ok {
-		return
-	}
-	o, ok := c.readString(c.args[1])
-	switch {
-	case !ok:
-	case o == nil:
-		c.out.Int(0)
-	default:
-		c.number(int(values.Bit(o.str, at)))
+	at := c.bitOffset(2, 0)
+	o := c.readString(c.args[1])
+	if !c.failed {
+		c.number(int(values.Bit(textOf(o), at)))
 	}
 }
 
@@ -96,31 +84,29 @@ type bitRange struct {
 }
 
 // bitRange reads start, end and unit from argument i on. The end may be missing where BITPOS says so.
-func (c *call) bitRange(i int, openEnd bool) (r bitRange, ok bool) {
+func (c *call) bitRange(i int, openEnd bool) (r bitRange) {
 	r.to = -1
-	switch n := len(c.args) - i; {
+	n := len(c.args) - i
+	switch {
 	case n == 0:
-		return r, true
+		return r
 	case n == 1 && !openEnd, n > 3:
 		c.fail(errSyntax)
-		return r, false
 	}
-	if r.from, ok = c.int(i); !ok {
-		return r, false
+	r.from = c.int(i)
+	r.bits = n > 2 && c.is(i+2, "BIT")
+	wrongUnit := n > 2 && !r.bits && !c.is(i+2, "BYTE")
+	if wrongUnit && openEnd { // BITPOS looks at the unit first
+		c.fail(errSyntax)
 	}
-	r.bits = len(c.args) > i+2 && c.is(i+2, "BIT")
-	wrongUnit := len(c.args) > i+2 && !r.bits && !c.is(i+2, "BYTE")
-	if len(c.args) > i+1 && !(wrongUnit && openEnd) { // BITPOS looks at the unit first
+	if n > 1 {
 		r.toWasGiven = true
-		if r.to, ok = c.int(i + 1); !ok {
-			return r, false
-		}
+		r.to = c.int(i + 1)
 	}
 	if wrongUnit {
 		c.fail(errSyntax)
-		return r, false
 	}
-	return r, true
+	return r
 }
 
 // of returns the half-open range of bits of a string of n bytes, with its bounds understood by span.
@@ -134,37 +120,22 @@ func (r bitRange) of(n int, span func(from, to int64, n int) (lo, hi int)) (lo, 
 }
 
 func bitcountCommand(c *call) {
-	r, ok := c.bitRange(2, false)
-	if !ok {
-		return
+	r := c.bitRange(2, false)
+	s := textOf(c.readString(c.args[1]))
+	if !c.failed {
+		lo, hi := r.of(len(s), values.Range)
+		c.out.Int(values.CountBits(s, lo, hi))
 	}
-	o, ok := c.readString(c.args[1])
-	if !ok {
-		return
-	}
-	if o == nil {
-		c.out.Int(0)
-		return
-	}
-	lo, hi := r.of(len(o.str), values.Range)
-	c.out.Int(values.CountBits(o.str, lo, hi))
 }
 
 func bitposCommand(c *call) {
-	bit, ok := c.int(2)
-	if !ok {
-		return
-	}
+	bit := c.int(2)
 	if bit&^1 != 0 {
 		c.fail("ERR The bit argument must be 1 or 0.")
-		return
 	}
-	r, ok := c.bitRange(3, true)
-	if !ok {
-		return
-	}
-	o, ok := c.readString(c.args[1])
-	if !ok {
+	r := c.bitRange(3, true)
+	o := c.readString(c.args[1])
+	if c.failed {
 		return
 	}
 	if o == nil { // as if it were all zeros, without end
@@ -187,31 +158,24 @@ func bitopCommand(c *call) {
 	op, ok := values.BitOpNamed(c.args[1])
 	if !ok {
 		c.fail(errSyntax)
-		return
 	}
 	target, sources := c.args[2], c.args[3:]
 	if op == values.Not && len(sources) != 1 {
 		c.fail("ERR BITOP NOT must be called with a single source key.")
-		return
 	}
 	texts := make([][]byte, len(sources))
 	for i, key := range sources {
-		o, ok := c.readString(key)
-		if !ok {
-			return
-		}
-		if o != nil {
-			texts[i] = o.str
-		}
+		texts[i] = textOf(c.readString(key))
+	}
+	if c.failed {
+		return
 	}
 	result := op.Apply(texts)
 	if len(result) > 0 {
 		c.setString(c.write(target), target, result, false).setEncoding(raw)
-		c.changed(target, 1)
-		c.notify(notifyString, "set", target)
-	} else if c.remove(target) { // a dead one like any other
-		c.changed(target, 1)
-		c.notify(notifyGeneric, "del", target)
+		c.wrote(target, 1, notifyString, "set")
+	} else {
+		c.delete(target) // a dead one like any other
 	}
 	c.number(len(result))
 }

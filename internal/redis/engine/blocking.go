@@ -2,6 +2,7 @@ package engine
 
 import (
 	"maps"
+	"math"
 	"slices"
 
 	"github.com/mayflycache/mayfly/internal/redis/values"
@@ -45,17 +46,31 @@ func (c *call) park(keys [][]byte, kind values.Kind, deadline int64) {
 			}
 		}
 	}
-	if w.db.blocked == nil {
-		w.db.blocked = make(map[string][]*waiter)
-	}
 	for _, key := range w.keys {
-		w.db.blocked[key] = append(w.db.blocked[key], w)
+		join(&w.db.blocked, key, w)
 	}
 	w.slot = c.e.waiterSlot()
 	c.e.waiters[w.slot] = w
 	c.e.waits.Set(w.slot, w.deadline)
 	c.s.waiting = w
 	c.outcome = Blocked
+}
+
+// waitUntil reads argument i as a timeout in seconds and returns the unix millisecond in which it ends; 0 for a timeout of 0, which never does.
+func (c *call) waitUntil(i int) (ms int64) {
+	seconds, ok := values.ParseFloat(c.args[i])
+	span := math.Ceil(seconds * 1000)
+	switch {
+	case !ok:
+		c.fail(errTimeout)
+	case span >= math.MaxInt64 || int64(span) > math.MaxInt64-c.e.ms:
+		c.fail("ERR timeout is out of range")
+	case span < 0:
+		c.fail(errTimeoutSign)
+	case span > 0:
+		return c.e.ms + int64(span)
+	}
+	return 0
 }
 
 // waiterSlot returns a free place in waiters.
@@ -77,12 +92,7 @@ func (e *Engine) unpark(s *Session) {
 	e.waits.Remove(w.slot)
 	e.waiters[w.slot] = nil
 	for _, key := range w.keys {
-		line := slices.DeleteFunc(w.db.blocked[key], func(o *waiter) bool { return o == w })
-		if len(line) == 0 {
-			delete(w.db.blocked, key)
-		} else {
-			w.db.blocked[key] = line
-		}
+		leave(w.db.blocked, key, w)
 	}
 }
 

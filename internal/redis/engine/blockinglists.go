@@ -9,53 +9,48 @@ import (
 // Blocking commands do what their other form does, and park when there is nothing to take. In a transaction or a script they reply at once
 // that there was nothing.
 
-func blpopCommand(c *call) { c.blockingPop(left) }
-func brpopCommand(c *call) { c.blockingPop(right) }
-
+// blockingPop is BLPOP: it replies the key and the element.
 func (c *call) blockingPop(where end) {
-	last := len(c.args) - 1
-	deadline, ok := c.waitUntil(last)
-	if !ok {
-		return
-	}
-	keys := c.args[1:last]
-	for _, key := range keys {
-		l, ok := c.writeList(key)
-		if !ok {
-			return
-		}
-		if l == nil {
-			continue
-		}
+	waitFor(c, values.List, func(key []byte, l *values.ListValue) {
 		if c.recording() {
 			c.rewrite(upper(popped[where]), key)
 		}
 		c.out.Array(2)
 		c.out.Bulk(key)
 		c.out.Bulk(pop(l, where))
-		c.tookFrom(key, l, where, 1)
-		return
+		c.lost(key, l, 1, popped[where])
+	})
+}
+
+// waitFor calls take with the first of the keys before the timeout, the last argument, that holds a value, or parks.
+func waitFor[T values.Value](c *call, kind values.Kind, take func(key []byte, v T)) {
+	last := len(c.args) - 1
+	keys := c.args[1:last]
+	deadline := c.waitUntil(last)
+	key, v, found := firstOf[T](c, keys)
+	switch {
+	case c.failed:
+	case found:
+		take(key, v)
+	default:
+		c.park(keys, kind, deadline)
 	}
-	c.park(keys, values.List, deadline)
 }
 
 func blmoveCommand(c *call) {
-	if from, to, ok := c.ends(3); ok {
-		c.blockingMove(from, to, 5)
-	}
+	from, to := c.ends(3)
+	c.blockingMove(from, to, 5)
 }
-
-func brpoplpushCommand(c *call) { c.blockingMove(right, left, 3) }
 
 // blockingMove is LMOVE with a timeout at argument i.
 func (c *call) blockingMove(from, to end, i int) {
-	deadline, ok := c.waitUntil(i)
+	deadline := c.waitUntil(i)
 	switch {
-	case !ok:
 	case c.move(from, to):
 		if c.recording() {
 			c.rewrite(append([][]byte{upper(strings.TrimPrefix(c.cmd.Name, "b"))}, c.args[1:i]...)...)
 		}
+	case c.failed:
 	case c.s.noBlock:
 		c.out.Null()
 	default:
@@ -64,11 +59,9 @@ func (c *call) blockingMove(from, to end, i int) {
 }
 
 func blmpopCommand(c *call) {
-	o, ok := c.multiPop(2)
-	if !ok {
-		return
-	}
-	if deadline, ok := c.waitUntil(1); ok && !c.popFirst(o) {
+	o := c.multiPop(2, "LEFT", "RIGHT")
+	deadline := c.waitUntil(1)
+	if !c.popFirst(o) && !c.failed {
 		c.park(o.keys, values.List, deadline)
 	}
 }

@@ -18,14 +18,19 @@ type call struct {
 
 	retry   *waiter // set when a parked command is run again
 	outcome Outcome
+	failed  bool     // an error was replied
 	silent  bool     // what it did is not recorded
 	effect  [][]byte // what is recorded instead of args
 }
 
-// fail replies an error, given with its code.
+// fail replies an error, given with its code. Only the first one of a command is replied, and no key is looked up after it: a handler reads
+// its arguments and its key one after the other and asks once whether one of them failed.
 func (c *call) fail(text string) {
-	c.e.countError(text)
-	c.out.Error(text)
+	if !c.failed {
+		c.failed = true
+		c.e.countError(text)
+		c.out.Error(text)
+	}
 }
 
 func (c *call) failf(format string, args ...any) { c.fail(fmt.Sprintf(format, args...)) }
@@ -45,22 +50,33 @@ func (c *call) yes(b bool) {
 	}
 }
 
-// int reads argument i as a number; if it is none, it replies so and ok is false.
-func (c *call) int(i int) (n int64, ok bool) {
-	n, ok = values.ParseInt(c.args[i])
-	if !ok {
-		c.fail(errNotInteger)
-	}
-	return n, ok
-}
+// int reads argument i as a number; if it is none, the command fails.
+func (c *call) int(i int) int64 { return c.intOr(i, errNotInteger) }
 
 // intOr is int with another error.
-func (c *call) intOr(i int, text string) (n int64, ok bool) {
-	n, ok = values.ParseInt(c.args[i])
+func (c *call) intOr(i int, text string) int64 {
+	n, ok := values.ParseInt(c.args[i])
 	if !ok {
 		c.fail(text)
 	}
-	return n, ok
+	return n
+}
+
+// intFrom reads argument i as a number that is at least low; whatever else it is, the command fails with text.
+func (c *call) intFrom(i int, low int64, text string) int64 {
+	n := c.intOr(i, text)
+	if n < low {
+		c.fail(text)
+	}
+	return n
+}
+
+// texts replies an array of texts.
+func (c *call) texts(all []string) {
+	c.out.Array(len(all))
+	for _, text := range all {
+		c.out.BulkString(text)
+	}
 }
 
 // is reports whether argument i is this word, given in upper case, in whatever case it was sent.
@@ -93,6 +109,9 @@ func (c *call) read(key []byte) *object {
 
 // peek is read for commands that ask about a key and do not use it (TTL, EXISTS): its last use stays as it is.
 func (c *call) peek(key []byte) *object {
+	if c.failed {
+		return nil
+	}
 	o := c.live(key)
 	if o == nil {
 		c.e.stats.misses++
@@ -105,6 +124,9 @@ func (c *call) peek(key []byte) *object {
 
 // write finds the object of key for a command that will change it.
 func (c *call) write(key []byte) *object {
+	if c.failed {
+		return nil
+	}
 	o := c.live(key)
 	if o != nil {
 		c.touch(o)
@@ -122,49 +144,58 @@ func (c *call) touch(o *object) {
 	}
 }
 
-// readString returns the string at key to read; nil and ok if there is none; not ok if it is no string, which was replied.
-func (c *call) readString(key []byte) (o *object, ok bool) {
-	return c.typed(c.read(key), values.String)
-}
+// readString returns the string at key to read; nil if there is none, or if it is no string, and then the command fails.
+func (c *call) readString(key []byte) *object { return c.typed(c.read(key), values.String) }
 
 // writeString is readString for a command that will change it.
-func (c *call) writeString(key []byte) (o *object, ok bool) {
-	return c.typed(c.write(key), values.String)
-}
+func (c *call) writeString(key []byte) *object { return c.typed(c.write(key), values.String) }
 
-// typed passes an object of this kind or nil, and replies WRONGTYPE to another.
-func (c *call) typed(o *object, kind values.Kind) (*object, bool) {
+// typed passes an object of this kind or nil, and fails for another.
+func (c *call) typed(o *object, kind values.Kind) *object {
 	if o != nil && o.kind() != kind {
 		c.fail(errWrongType)
-		return nil, false
+		return nil
 	}
-	return o, true
+	return o
 }
 
-// readAs returns the value at key to read: its type is the type parameter. The zero value (nil) and ok if there is none; not ok if it is
-// of another type, which was replied. So every handler of a family begins:
+// readAs returns the value at key to read: its type is the type parameter. It is nil if there is none, or if it is of another type, and then
+// the command fails. So every handler of a family begins:
 //
-//	h, ok := readAs[*values.HashValue](c, c.args[1])
-//	if !ok {
+//	h := readAs[*values.HashValue](c, c.args[1])
+//	if c.failed {
 //		return
 //	}
-func readAs[T values.Value](c *call, key []byte) (v T, ok bool) { return valueAs[T](c, c.read(key)) }
+func readAs[T values.Value](c *call, key []byte) T { return valueAs[T](c, c.read(key)) }
 
 // writeAs is readAs for a command that will change the value.
-func writeAs[T values.Value](c *call, key []byte) (v T, ok bool) { return valueAs[T](c, c.write(key)) }
+func writeAs[T values.Value](c *call, key []byte) T { return valueAs[T](c, c.write(key)) }
 
-func valueAs[T values.Value](c *call, o *object) (v T, ok bool) {
-	if o == nil {
-		return v, true
+func valueAs[T values.Value](c *call, o *object) (v T) {
+	if o != nil {
+		var ok bool
+		if v, ok = o.coll.(T); !ok {
+			c.fail(errWrongType)
+		}
 	}
-	if v, ok = o.coll.(T); !ok {
-		c.fail(errWrongType)
+	return v
+}
+
+// replyLen replies the length of a value, 0 if there is none: LLEN, SCARD, ZCARD and HLEN.
+func replyLen[T values.Value](c *call) {
+	o := c.read(c.args[1])
+	v := valueAs[T](c, o)
+	switch {
+	case c.failed:
+	case o == nil:
+		c.out.Int(0)
+	default:
+		c.number(v.Len())
 	}
-	return v, ok
 }
 
 // changed tells the rest of the engine that key was changed by this command, n times over in the figure of changes: watchers,
-// tracking. Call it once for each key after the change; with notify it is what follows every write.
+// tracking. Call it once for each key after the change.
 func (c *call) changed(key []byte, n int) {
 	c.e.changes += int64(n)
 	if c.e.settings.maxMemory > 0 {
@@ -173,6 +204,12 @@ func (c *call) changed(key []byte, n int) {
 		}
 	}
 	c.e.touched(c.db, key, c.s)
+}
+
+// wrote is changed and the keyspace event of the change: what follows nearly every write.
+func (c *call) wrote(key []byte, n int, class notifyClass, event string) {
+	c.changed(key, n)
+	c.notify(class, event, key)
 }
 
 // notify publishes a keyspace event of this database.

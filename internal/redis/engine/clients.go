@@ -4,8 +4,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
-
-	"github.com/mayflycache/mayfly/internal/redis/values"
+	"strings"
 )
 
 // clientFlags are what nearly all of CLIENT's subcommands have; those about other connections are Admin too.
@@ -14,7 +13,7 @@ const clientFlags = NoScript | Loading | Stale
 // clientCommands are CLIENT and its subcommands.
 var clientCommands = []Command{{Name: "client", Arity: -2, Sub: []Command{
 	{Name: "client|id", Arity: 2, Flags: clientFlags, Cats: CatConnection, run: func(c *call) { c.out.Int(c.s.id) }},
-	{Name: "client|info", Arity: 2, Flags: clientFlags, Cats: CatConnection, run: clientInfoCommand},
+	{Name: "client|info", Arity: 2, Flags: clientFlags, Cats: CatConnection, run: func(c *call) { c.out.Verbatim("txt", c.e.describe(c.s)) }},
 	{Name: "client|list", Arity: -2, Flags: clientFlags | Admin, Cats: CatConnection, run: clientListCommand},
 	{Name: "client|setname", Arity: 3, Flags: clientFlags, Cats: CatConnection, run: clientSetnameCommand},
 	{Name: "client|getname", Arity: 2, Flags: clientFlags, Cats: CatConnection, run: clientGetnameCommand},
@@ -30,6 +29,42 @@ var clientCommands = []Command{{Name: "client", Arity: -2, Sub: []Command{
 	{Name: "client|getredir", Arity: 2, Flags: clientFlags, Cats: CatConnection, run: clientGetredirCommand},
 	{Name: "client|help", Arity: 2, Flags: Loading | Stale, Cats: CatConnection, run: func(c *call) { c.help(clientHelp) }},
 }}}
+
+const clientHelp = `
+CACHING (YES|NO)
+    Enable/disable tracking of the keys for next command in OPTIN/OPTOUT modes.
+GETREDIR
+    Return the client ID we are redirecting to when tracking is enabled.
+GETNAME
+    Return the name of the current connection.
+ID
+    Return the ID of the current connection.
+INFO
+    Return information about the current client connection.
+KILL <ip:port>
+    Kill connection made from <ip:port>.
+KILL <option> <value> [<option> <value> [...]]
+    Kill connections by ADDR, LADDR, TYPE, USER, SKIPME, ID or MAXAGE.
+LIST [TYPE <type> | ID <id> ...]
+    Return information about client connections.
+REPLY (ON|OFF|SKIP)
+    Control the replies sent to the current connection.
+SETNAME <name>
+    Assign the name <name> to the current connection.
+SETINFO <option> <value>
+    Set LIB-NAME or LIB-VER of the current connection.
+UNBLOCK <clientid> [TIMEOUT|ERROR]
+    Unblock the specified blocked client.
+TRACKING (ON|OFF) [REDIRECT <id>] [BCAST] [PREFIX <prefix> [...]]
+         [OPTIN] [OPTOUT] [NOLOOP]
+    Control server assisted client side caching.
+TRACKINGINFO
+    Report tracking status for the current connection.
+NO-EVICT (ON|OFF)
+    Protect current client connection from eviction.
+NO-TOUCH (ON|OFF)
+    Will not touch LRU/LFU stats when this mode is on.
+`
 
 func clientSetnameCommand(c *call) {
 	if !validName(c.args[2]) {
@@ -99,30 +134,24 @@ func clientReplyCommand(c *call) {
 
 func clientUnblockCommand(c *call) {
 	text := ""
-	if len(c.args) == 4 {
-		switch {
-		case c.is(3, "TIMEOUT"):
-		case c.is(3, "ERROR"):
-			text = errUnblocked
-		default:
-			c.fail("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR")
-			return
-		}
-	} else if len(c.args) > 4 {
+	switch {
+	case len(c.args) > 4:
 		c.fail(errSyntax)
+	case len(c.args) == 3, c.is(3, "TIMEOUT"):
+	case c.is(3, "ERROR"):
+		text = errUnblocked
+	default:
+		c.fail("ERR CLIENT UNBLOCK reason should be TIMEOUT or ERROR")
+	}
+	target := c.e.sessions[c.int(2)]
+	if c.failed {
 		return
 	}
-	id, ok := c.int(2)
-	if !ok {
-		return
+	waits := target != nil && target.Waiting()
+	if waits {
+		c.e.release(target, text)
 	}
-	target := c.e.sessions[id]
-	if target == nil || !target.Waiting() {
-		c.yes(false)
-		return
-	}
-	c.e.release(target, text)
-	c.yes(true)
+	c.yes(waits)
 }
 
 // killFilter is what CLIENT KILL and CLIENT LIST select sessions by; the zero value selects all.
@@ -148,30 +177,30 @@ func (f *killFilter) selects(e *Engine, s *Session) bool {
 
 // class is the type of a connection as CLIENT LIST and KILL name it. Masters and replicas there are none.
 func (s *Session) class() string {
-	if s.subscribed() {
+	if s.Subscribed() {
 		return "pubsub"
 	}
 	return "normal"
 }
 
 // classArg reads argument i as a type of connection.
-func (c *call) classArg(i int) (string, bool) {
-	name := string(lower(make([]byte, 0, 16), c.args[i]))
+func (c *call) classArg(i int) string {
+	name := strings.ToLower(string(c.args[i]))
 	switch name {
 	case "slave":
-		return "replica", true
+		return "replica"
 	case "normal", "pubsub", "master", "replica":
-		return name, true
+	default:
+		c.failf("ERR Unknown client type '%s'", c.args[i])
 	}
-	c.failf("ERR Unknown client type '%s'", c.args[i])
-	return "", false
+	return name
 }
 
 func clientKillCommand(c *call) {
 	f := killFilter{skip: c.s}
 	if len(c.args) == 3 { // the form of old: an address, which may be the caller's own
 		f = killFilter{addr: string(c.args[2])}
-	} else if !c.killOptions(&f) {
+	} else if c.killOptions(&f); c.failed {
 		return
 	}
 	killed := 0
@@ -197,55 +226,36 @@ func clientKillCommand(c *call) {
 	}
 }
 
-func (c *call) killOptions(f *killFilter) (ok bool) {
-	for i := 2; i < len(c.args); i += 2 {
-		if i+1 == len(c.args) {
-			c.fail(errSyntax)
-			return false
-		}
-		value := c.args[i+1]
+func (c *call) killOptions(f *killFilter) {
+	for o := c.options(2); o.more(); {
 		switch {
-		case c.is(i, "ID"):
-			id, ok := values.ParseInt(value)
-			if !ok || id < 1 {
-				c.fail("ERR client-id should be greater than 0")
-				return false
-			}
-			f.id = id
-		case c.is(i, "MAXAGE"):
-			age, ok := values.ParseInt(value)
-			if !ok {
-				c.fail("ERR maxage is not an integer or out of range")
-				return false
-			}
-			if age <= 0 {
+		case o.word("ID", 1):
+			f.id = c.intFrom(o.next(), 1, "ERR client-id should be greater than 0")
+		case o.word("MAXAGE", 1):
+			f.maxAge = c.intOr(o.next(), "ERR maxage is not an integer or out of range")
+			if f.maxAge <= 0 {
 				c.fail("ERR maxage should be greater than 0")
-				return false
 			}
-			f.maxAge = age
-		case c.is(i, "TYPE"):
-			if f.class, ok = c.classArg(i + 1); !ok {
-				return false
+		case o.word("TYPE", 1):
+			f.class = c.classArg(o.next())
+		case o.word("ADDR", 1):
+			f.addr = string(c.args[o.next()])
+		case o.word("LADDR", 1):
+			f.laddr = string(c.args[o.next()])
+		case o.word("USER", 1):
+			if user := c.args[o.next()]; string(user) != "default" {
+				c.failf("ERR No such user '%s'", user)
 			}
-		case c.is(i, "ADDR"):
-			f.addr = string(value)
-		case c.is(i, "LADDR"):
-			f.laddr = string(value)
-		case c.is(i, "USER"):
-			if string(value) != "default" {
-				c.failf("ERR No such user '%s'", value)
-				return false
-			}
-		case c.is(i, "SKIPME") && is(value, "YES"):
+		case o.word("SKIPME", 1) && is(c.args[o.at+1], "YES"):
 			f.skip = c.s
-		case c.is(i, "SKIPME") && is(value, "NO"):
+			o.next()
+		case o.word("SKIPME", 1) && is(c.args[o.at+1], "NO"):
 			f.skip = nil
+			o.next()
 		default:
 			c.fail(errSyntax)
-			return false
 		}
 	}
-	return true
 }
 
 // describe writes the line of CLIENT LIST about s. Sizes of buffers, which are not kept, are zero.
@@ -276,7 +286,7 @@ func (s *Session) flags() string {
 		is     bool
 		letter byte
 	}{
-		{s.subscribed(), 'P'}, {s.queue != nil, 'x'}, {s.Waiting(), 'b'},
+		{s.Subscribed(), 'P'}, {s.queue != nil, 'x'}, {s.Waiting(), 'b'},
 		{s.has(trackOn), 't'}, {s.has(trackBroken), 'R'}, {s.has(trackBcast), 'B'},
 		{s.spoiled, 'd'}, {s.closing, 'A'}, {s.noEvict, 'e'}, {s.noTouch, 'T'},
 	} {
@@ -290,30 +300,22 @@ func (s *Session) flags() string {
 	return string(letters)
 }
 
-func clientInfoCommand(c *call) { c.out.Verbatim("txt", c.e.describe(c.s)) }
-
 func clientListCommand(c *call) {
 	ids := slices.Sorted(maps.Keys(c.e.sessions))
 	var f killFilter
 	switch {
 	case len(c.args) == 2:
 	case len(c.args) == 4 && c.is(2, "TYPE"):
-		var ok bool
-		if f.class, ok = c.classArg(3); !ok {
-			return
-		}
+		f.class = c.classArg(3)
 	case len(c.args) > 3 && c.is(2, "ID"):
 		ids = ids[:0]
-		for _, arg := range c.args[3:] {
-			id, ok := values.ParseInt(arg)
-			if !ok {
-				c.fail("ERR Invalid client ID")
-				return
-			}
-			ids = append(ids, id)
+		for i := 3; i < len(c.args); i++ {
+			ids = append(ids, c.intOr(i, "ERR Invalid client ID"))
 		}
 	default:
 		c.fail(errSyntax)
+	}
+	if c.failed {
 		return
 	}
 	var list []byte

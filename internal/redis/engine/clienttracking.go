@@ -6,41 +6,33 @@ func clientTrackingCommand(c *call) {
 	var flags trackFlag
 	var redirect int64
 	var prefixes []string
-	for i := 3; i < len(c.args); i++ {
-		more := i+1 < len(c.args)
+	for o := c.options(3); o.more(); {
 		switch {
-		case c.is(i, "REDIRECT") && more:
-			i++
+		case o.word("REDIRECT", 1):
 			if redirect != 0 {
 				c.fail("ERR A client can only redirect to a single other client")
-				return
 			}
-			id, ok := c.int(i)
-			if !ok {
-				return
-			}
-			if c.e.sessions[id] == nil {
+			redirect = c.int(o.next())
+			if c.e.sessions[redirect] == nil {
 				c.fail("ERR The client ID you want redirect to does not exist")
-				return
 			}
-			redirect = id
-		case c.is(i, "BCAST"):
+		case o.word("BCAST", 0):
 			flags |= trackBcast
-		case c.is(i, "OPTIN"):
+		case o.word("OPTIN", 0):
 			flags |= trackOptIn
-		case c.is(i, "OPTOUT"):
+		case o.word("OPTOUT", 0):
 			flags |= trackOptOut
-		case c.is(i, "NOLOOP"):
+		case o.word("NOLOOP", 0):
 			flags |= trackNoLoop
-		case c.is(i, "PREFIX") && more:
-			i++
-			prefixes = append(prefixes, string(c.args[i]))
+		case o.word("PREFIX", 1):
+			prefixes = append(prefixes, string(c.args[o.next()]))
 		default:
 			c.fail(errSyntax)
-			return
 		}
 	}
 	switch {
+	case c.failed:
+		return
 	case c.is(2, "ON"):
 		if text := c.s.refusesTracking(flags, prefixes); text != "" {
 			c.fail(text)
@@ -122,10 +114,7 @@ func clientTrackinginfoCommand(c *call) {
 	c.out.BulkString("redirect")
 	clientGetredirCommand(c)
 	c.out.BulkString("prefixes")
-	c.out.Array(len(c.s.prefixes))
-	for _, p := range c.s.prefixes {
-		c.out.BulkString(p)
-	}
+	c.texts(c.s.prefixes)
 }
 
 func clientGetredirCommand(c *call) {

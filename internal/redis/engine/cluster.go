@@ -66,10 +66,7 @@ func (c *Cluster) change(f func(v *view)) {
 	next := *c.views.Load()
 	next.nodes = slices.Clone(next.nodes)
 	f(&next)
-	next.down = false
-	for _, owner := range next.owner {
-		next.down = next.down || next.nodes[owner].down
-	}
+	next.down = slices.ContainsFunc(next.owner[:], func(owner uint16) bool { return next.nodes[owner].down })
 	c.views.Store(&next)
 }
 

@@ -2,6 +2,7 @@ package engine
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	"github.com/mayflycache/mayfly/internal/hashslot"
@@ -70,52 +71,33 @@ func (c *call) view() *view { return c.e.options.Cluster.Cluster.views.Load() }
 // self is the node that this engine is.
 func (c *call) self() *node { return &c.view().nodes[c.e.options.Cluster.Node] }
 
-// keysInSlot calls do with the keys in a slot, dead ones included, until it returns false. It looks at all keys that there are.
-func (c *call) keysInSlot(slot int64, do func(key string) bool) {
-	more := true
+// keysInSlot returns up to most keys of a slot, dead ones included. It looks at all keys that there are.
+func (c *call) keysInSlot(slot, most int64) (keys []string) {
 	c.db.each(func(o *object) {
-		if more && int64(hashslot.Of(o.key)) == slot {
-			more = do(o.key)
+		if int64(len(keys)) < most && int64(hashslot.Of(o.key)) == slot {
+			keys = append(keys, o.key)
 		}
 	})
+	return keys
 }
 
 func countkeysinslotCommand(c *call) {
-	slot, ok := c.int(2)
-	switch {
-	case !ok:
-	case slot < 0 || slot >= hashslot.Count:
+	slot := c.int(2)
+	if slot < 0 || slot >= hashslot.Count {
 		c.fail("ERR Invalid slot")
-	default:
-		n := 0
-		c.keysInSlot(slot, func(string) bool { n++; return true })
-		c.number(n)
+	}
+	if !c.failed {
+		c.number(len(c.keysInSlot(slot, math.MaxInt64)))
 	}
 }
 
 func getkeysinslotCommand(c *call) {
-	slot, ok := c.int(2)
-	if !ok {
-		return
-	}
-	count, ok := c.int(3)
-	if !ok {
-		return
-	}
+	slot, count := c.int(2), c.int(3)
 	if slot < 0 || slot >= hashslot.Count || count < 0 {
 		c.fail("ERR Invalid slot or number of keys")
-		return
 	}
-	var keys []string
-	c.keysInSlot(slot, func(key string) bool {
-		if int64(len(keys)) < count {
-			keys = append(keys, key)
-		}
-		return int64(len(keys)) < count
-	})
-	c.out.Array(len(keys))
-	for _, key := range keys {
-		c.out.BulkString(key)
+	if !c.failed {
+		c.texts(c.keysInSlot(slot, count))
 	}
 }
 
@@ -240,10 +222,4 @@ func clusterShardsCommand(c *call) {
 		c.number(0)
 		c.pair("health", health)
 	}
-}
-
-// pair replies a name and a text.
-func (c *call) pair(name, text string) {
-	c.out.BulkString(name)
-	c.out.BulkString(text)
 }

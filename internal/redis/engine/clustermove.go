@@ -34,7 +34,7 @@ func (e *Engine) HandOver(now int64, first, last int, to *Engine, theirs int64) 
 		}
 	}
 	var shardChannels []string
-	for name := range e.pubsub.of[shards] {
+	for name := range e.pubsub[shards] {
 		if moves(name) {
 			shardChannels = append(shardChannels, name)
 		}
@@ -77,12 +77,8 @@ func (e *Engine) runAlone(s *Session, name string, args ...[]byte) {
 
 // endShardChannel tells the subscribers of a shard channel that it is elsewhere.
 func (e *Engine) endShardChannel(name string) {
-	for _, s := range slices.Clone(e.pubsub.of[shards][name]) {
+	for _, s := range slices.Clone(e.pubsub[shards][name]) {
 		e.unsubscribe(s, shards, name)
-		w := e.pushTo(s)
-		w.Push(3)
-		w.BulkString(unsubscribed[shards])
-		w.BulkString(name)
-		w.Int(int64(s.count(shards)))
+		s.confirm(e.pushTo(s), unsubscribed[shards], shards, []byte(name))
 	}
 }

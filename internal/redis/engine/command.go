@@ -31,12 +31,9 @@ const (
 	Stale
 	SkipMonitor
 	SkipSlowlog
-	Asking
 	Fast
 	NoAuth
 	MayReplicate // not printed: it reads, and others must know
-	NoAsyncLoading
-	NoMulti
 	MovableKeys
 	AllowBusy
 )
@@ -54,8 +51,6 @@ const (
 	CatSortedSet
 	CatBitmap
 	CatHyperLogLog
-	CatGeo
-	CatStream
 	CatConnection
 	CatTransaction
 	CatScripting

@@ -35,8 +35,7 @@ var flagNames = []struct {
 }{
 	{Write, "write"}, {ReadOnly, "readonly"}, {DenyOOM, "denyoom"}, {Admin, "admin"}, {PubSub, "pubsub"}, {NoScript, "noscript"},
 	{Blocking, "blocking"}, {Loading, "loading"}, {Stale, "stale"}, {SkipMonitor, "skip_monitor"}, {SkipSlowlog, "skip_slowlog"},
-	{Asking, "asking"}, {Fast, "fast"}, {NoAuth, "no_auth"}, {NoAsyncLoading, "no_async_loading"},
-	{NoMulti, "no_multi"}, {MovableKeys, "movablekeys"}, {AllowBusy, "allow_busy"},
+	{Fast, "fast"}, {NoAuth, "no_auth"}, {MovableKeys, "movablekeys"}, {AllowBusy, "allow_busy"},
 }
 
 var categoryNames = []struct {
@@ -44,7 +43,7 @@ var categoryNames = []struct {
 	name     string
 }{
 	{CatKeyspace, "@keyspace"}, {CatString, "@string"}, {CatHash, "@hash"}, {CatList, "@list"}, {CatSet, "@set"}, {CatSortedSet, "@sortedset"},
-	{CatBitmap, "@bitmap"}, {CatHyperLogLog, "@hyperloglog"}, {CatGeo, "@geo"}, {CatStream, "@stream"}, {CatConnection, "@connection"},
+	{CatBitmap, "@bitmap"}, {CatHyperLogLog, "@hyperloglog"}, {CatConnection, "@connection"},
 	{CatTransaction, "@transaction"}, {CatScripting, "@scripting"}, {CatDangerous, "@dangerous"},
 }
 
@@ -154,10 +153,7 @@ func commandListCommand(c *call) {
 			}
 		}
 	}
-	c.out.Array(len(names))
-	for _, name := range names {
-		c.out.BulkString(name)
-	}
+	c.texts(names)
 }
 
 func commandGetkeysCommand(c *call) {

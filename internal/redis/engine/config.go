@@ -48,40 +48,32 @@ var parameters = map[string]parameter{
 	"lfu-log-factor":          counted(0, math.MaxInt32, func(e *Engine) *int { return &e.settings.lfuLogFactor }),
 	"lfu-decay-time":          counted(0, math.MaxInt32, func(e *Engine) *int { return &e.settings.lfuDecayTime }),
 	"tracking-table-max-keys": counted(0, math.MaxInt64, func(e *Engine) *int { return &e.settings.trackingKeys }),
-	"proto-max-bulk-len": {
-		get:   func(e *Engine) string { return decimalText(e.settings.maxBulk) },
-		parse: parseMemory(1<<20, func(e *Engine, n int64) { e.settings.maxBulk = n }),
-	},
+	"proto-max-bulk-len":      sized(1<<20, func(e *Engine) *int64 { return &e.settings.maxBulk }),
 	"requirepass": {
 		get: func(e *Engine) string { return e.settings.password },
 		parse: func(v string) (func(*Engine), string) {
 			return func(e *Engine) { e.settings.password = v }, ""
 		},
 	},
-	"busy-reply-threshold": counted64(0, math.MaxInt64, func(e *Engine) *int64 { return &e.settings.busyAfter }),
-	"lua-time-limit":       counted64(0, math.MaxInt64, func(e *Engine) *int64 { return &e.settings.busyAfter }),
+	"busy-reply-threshold": counted(0, math.MaxInt64, func(e *Engine) *int64 { return &e.settings.busyAfter }),
+	"lua-time-limit":       counted(0, math.MaxInt64, func(e *Engine) *int64 { return &e.settings.busyAfter }),
 
 	"hash-max-listpack-entries": counted(0, math.MaxInt64, func(e *Engine) *int { return &e.limits.HashMaxListpackEntries }),
-	"hash-max-listpack-value":   sized(func(e *Engine) *int { return &e.limits.HashMaxListpackValue }),
+	"hash-max-listpack-value":   sized(0, func(e *Engine) *int { return &e.limits.HashMaxListpackValue }),
 	"hash-max-ziplist-entries":  counted(0, math.MaxInt64, func(e *Engine) *int { return &e.limits.HashMaxListpackEntries }),
-	"hash-max-ziplist-value":    sized(func(e *Engine) *int { return &e.limits.HashMaxListpackValue }),
+	"hash-max-ziplist-value":    sized(0, func(e *Engine) *int { return &e.limits.HashMaxListpackValue }),
 	"list-max-listpack-size":    counted(math.MinInt32, math.MaxInt32, func(e *Engine) *int { return &e.limits.ListMaxListpackSize }),
 	"list-max-ziplist-size":     counted(math.MinInt32, math.MaxInt32, func(e *Engine) *int { return &e.limits.ListMaxListpackSize }),
 	"set-max-intset-entries":    counted(0, math.MaxInt64, func(e *Engine) *int { return &e.limits.SetMaxIntsetEntries }),
 	"set-max-listpack-entries":  counted(0, math.MaxInt64, func(e *Engine) *int { return &e.limits.SetMaxListpackEntries }),
 	"set-max-listpack-value":    counted(0, math.MaxInt64, func(e *Engine) *int { return &e.limits.SetMaxListpackValue }),
 	"zset-max-listpack-entries": counted(0, math.MaxInt64, func(e *Engine) *int { return &e.limits.ZSetMaxListpackEntries }),
-	"zset-max-listpack-value":   sized(func(e *Engine) *int { return &e.limits.ZSetMaxListpackValue }),
+	"zset-max-listpack-value":   sized(0, func(e *Engine) *int { return &e.limits.ZSetMaxListpackValue }),
 	"zset-max-ziplist-entries":  counted(0, math.MaxInt64, func(e *Engine) *int { return &e.limits.ZSetMaxListpackEntries }),
-	"zset-max-ziplist-value":    sized(func(e *Engine) *int { return &e.limits.ZSetMaxListpackValue }),
+	"zset-max-ziplist-value":    sized(0, func(e *Engine) *int { return &e.limits.ZSetMaxListpackValue }),
 
 	// What stands still here.
-	"cluster-enabled": {get: func(e *Engine) string {
-		if e.options.Cluster != nil {
-			return "yes"
-		}
-		return "no"
-	}},
+	"cluster-enabled": {get: func(e *Engine) string { return yesOrNo(e.options.Cluster != nil) }},
 	"databases": {get: func(e *Engine) string {
 		if e.options.Cluster != nil {
 			return "1"
@@ -105,31 +97,22 @@ func between(low, high int64) string {
 	return "argument must be between " + decimalText(low) + " and " + decimalText(high) + " inclusive"
 }
 
-func counted(low, high int64, at func(e *Engine) *int) parameter {
+// counted is a whole number between two bounds.
+func counted[T int | int64](low, high int64, at func(e *Engine) *T) parameter {
 	return parameter{
-		get: func(e *Engine) string { return strconv.Itoa(*at(e)) },
+		get: func(e *Engine) string { return decimalText(int64(*at(e))) },
 		parse: func(value string) (func(*Engine), string) {
 			n, wrong := parseNumber(value, low, high)
-			return func(e *Engine) { *at(e) = int(n) }, wrong
+			return func(e *Engine) { *at(e) = T(n) }, wrong
 		},
 	}
 }
 
-// sized is a number of bytes.
-func sized(at func(e *Engine) *int) parameter {
+// sized is a number of bytes, of which there must be at least low.
+func sized[T int | int64](low int64, at func(e *Engine) *T) parameter {
 	return parameter{
-		get:   func(e *Engine) string { return strconv.Itoa(*at(e)) },
-		parse: parseMemory(0, func(e *Engine, n int64) { *at(e) = int(n) }),
-	}
-}
-
-func counted64(low, high int64, at func(e *Engine) *int64) parameter {
-	return parameter{
-		get: func(e *Engine) string { return decimalText(*at(e)) },
-		parse: func(value string) (func(*Engine), string) {
-			n, wrong := parseNumber(value, low, high)
-			return func(e *Engine) { *at(e) = n }, wrong
-		},
+		get:   func(e *Engine) string { return decimalText(int64(*at(e))) },
+		parse: parseMemory(low, func(e *Engine, n int64) { *at(e) = T(n) }),
 	}
 }
 
@@ -150,14 +133,16 @@ func parseHz(value string) (func(*Engine), string) {
 	return func(e *Engine) { e.settings.hz = int(min(max(n, 1), 500)) }, wrong
 }
 
+func yesOrNo(b bool) string {
+	if b {
+		return "yes"
+	}
+	return "no"
+}
+
 func yesNo(at func(e *Engine) *bool) parameter {
 	return parameter{
-		get: func(e *Engine) string {
-			if *at(e) {
-				return "yes"
-			}
-			return "no"
-		},
+		get: func(e *Engine) string { return yesOrNo(*at(e)) },
 		parse: func(value string) (func(*Engine), string) {
 			value = strings.ToLower(value)
 			if value != "yes" && value != "no" {
@@ -235,11 +220,7 @@ func configSetCommand(c *call) {
 		c.fail(errSyntax)
 		return
 	}
-	type change struct {
-		name string
-		set  func(*Engine)
-	}
-	var changes []change
+	changes := make(map[string]func(*Engine)) // by parameter
 	for i := 2; i < len(c.args); i += 2 {
 		name := strings.ToLower(string(c.args[i]))
 		p, ok := parameters[name]
@@ -247,26 +228,23 @@ func configSetCommand(c *call) {
 			c.failf("ERR Unknown option or number of arguments for CONFIG SET - '%s'", c.args[i])
 			return
 		}
-		refuse := func(why string) {
-			c.failf("ERR CONFIG SET failed (possibly related to argument '%s') - %s", name, why)
+		var set func(*Engine)
+		wrong := "can't set immutable config"
+		switch {
+		case p.parse == nil:
+		case changes[name] != nil:
+			wrong = "duplicate parameter"
+		default:
+			set, wrong = p.parse(string(c.args[i+1]))
 		}
-		if p.parse == nil {
-			refuse("can't set immutable config")
-			return
-		}
-		if slices.ContainsFunc(changes, func(o change) bool { return o.name == name }) {
-			refuse("duplicate parameter")
-			return
-		}
-		set, wrong := p.parse(string(c.args[i+1]))
 		if wrong != "" {
-			refuse(wrong)
+			c.failf("ERR CONFIG SET failed (possibly related to argument '%s') - %s", name, wrong)
 			return
 		}
-		changes = append(changes, change{name, set})
+		changes[name] = set
 	}
-	for _, change := range changes {
-		change.set(c.e)
+	for i := 2; i < len(c.args); i += 2 {
+		changes[strings.ToLower(string(c.args[i]))](c.e)
 	}
 	c.ok()
 }

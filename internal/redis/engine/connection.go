@@ -1,15 +1,15 @@
 package engine
 
 import (
+	"bytes"
+	"slices"
 	"strings"
-
-	"github.com/mayflycache/mayfly/internal/redis/values"
 )
 
 // connectionCommands are about the connection that sends them.
 var connectionCommands = []Command{
 	{Name: "ping", Arity: -1, Flags: Fast, Cats: CatConnection, run: pingCommand},
-	{Name: "echo", Arity: 2, Flags: Loading | Stale | Fast, Cats: CatConnection, run: echoCommand},
+	{Name: "echo", Arity: 2, Flags: Loading | Stale | Fast, Cats: CatConnection, run: func(c *call) { c.out.Bulk(c.args[1]) }},
 	{Name: "hello", Arity: -1, Flags: NoScript | Loading | Stale | Fast | NoAuth | AllowBusy, Cats: CatConnection, run: helloCommand},
 	{Name: "auth", Arity: -2, Flags: NoScript | Loading | Stale | Fast | NoAuth | AllowBusy, Cats: CatConnection, run: authCommand},
 	{Name: "quit", Arity: -1, Flags: NoScript | Loading | Stale | Fast | NoAuth | AllowBusy, Cats: CatConnection, run: quitCommand},
@@ -31,22 +31,16 @@ func pingCommand(c *call) {
 	switch {
 	case len(c.args) > 2:
 		c.fail(wrongArity(c.cmd.Name))
-	case c.s.subscribed() && c.out.Proto != 3:
+	case c.s.Subscribed() && c.out.Proto != 3:
 		c.out.Array(2)
 		c.out.BulkString("pong")
-		if len(c.args) == 2 {
-			c.out.Bulk(c.args[1])
-		} else {
-			c.out.BulkString("")
-		}
+		c.out.Bulk(bytes.Join(c.args[1:], nil)) // empty without a message
 	case len(c.args) == 2:
 		c.out.Bulk(c.args[1])
 	default:
 		c.out.Simple("PONG")
 	}
 }
-
-func echoCommand(c *call) { c.out.Bulk(c.args[1]) }
 
 func timeCommand(c *call) {
 	c.out.Array(2)
@@ -60,41 +54,35 @@ func quitCommand(c *call) {
 }
 
 func selectCommand(c *call) {
-	id, ok := c.smallInt(1)
-	if !ok {
-		return
-	}
-	if id != 0 && c.e.options.Cluster != nil {
+	id := c.smallInt(1)
+	switch {
+	case id != 0 && c.e.options.Cluster != nil:
 		c.fail("ERR SELECT is not allowed in cluster mode")
-		return
-	}
-	if id < 0 || id >= Databases {
+	case id < 0 || id >= Databases:
 		c.fail(errInvalidDB)
-		return
+	case !c.failed:
+		c.s.db = int(id)
+		c.ok()
 	}
-	c.s.db = int(id)
-	c.ok()
 }
 
 func authCommand(c *call) {
 	user, password := "default", string(c.args[len(c.args)-1])
-	switch len(c.args) {
-	case 2:
-		if c.e.settings.password == "" {
-			c.fail(errNoPassword)
-			return
-		}
-	case 3:
-		user = string(c.args[1])
-	default:
+	switch {
+	case len(c.args) > 3:
 		c.fail(errSyntax)
-		return
+	case len(c.args) == 3:
+		user = string(c.args[1])
+	case c.e.settings.password == "":
+		c.fail(errNoPassword)
 	}
-	if !c.login(user, password) {
+	switch {
+	case c.failed:
+	case c.login(user, password):
+		c.ok()
+	default:
 		c.fail(errWrongPass)
-		return
 	}
-	c.ok()
 }
 
 // login authenticates the session if the password is right; with none configured, any is.
@@ -110,37 +98,31 @@ func (c *call) login(user, password string) bool {
 func helloCommand(c *call) {
 	proto := int64(c.out.Proto)
 	if len(c.args) > 1 {
-		var ok bool
-		if proto, ok = c.intOr(1, "ERR Protocol version is not an integer or out of range"); !ok {
-			return
-		}
+		proto = c.intOr(1, "ERR Protocol version is not an integer or out of range")
 		if proto < 2 || proto > 3 {
 			c.fail("NOPROTO unsupported protocol version")
-			return
 		}
 	}
 	var user, password, name []byte
-	for i := 2; i < len(c.args); i++ {
-		switch left := len(c.args) - 1 - i; {
-		case c.is(i, "AUTH") && left >= 2:
-			user, password = c.args[i+1], c.args[i+2]
-			i += 2
-		case c.is(i, "SETNAME") && left >= 1:
-			if name = c.args[i+1]; !validName(name) {
+	for o := c.options(2); o.more(); {
+		switch {
+		case o.word("AUTH", 2):
+			user, password = c.args[o.next()], c.args[o.next()]
+		case o.word("SETNAME", 1):
+			if name = c.args[o.next()]; !validName(name) {
 				c.fail(errClientName)
-				return
 			}
-			i++
 		default:
-			c.failf("ERR Syntax error in HELLO option '%s'", c.args[i])
-			return
+			c.failf("ERR Syntax error in HELLO option '%s'", c.args[o.at])
 		}
 	}
-	if user != nil && !c.login(string(user), string(password)) {
+	switch {
+	case c.failed:
+		return
+	case user != nil && !c.login(string(user), string(password)):
 		c.fail(errWrongPass)
 		return
-	}
-	if !c.s.authenticated && c.e.settings.password != "" {
+	case c.s.Anonymous():
 		c.fail(errHelloAuth)
 		return
 	}
@@ -153,44 +135,33 @@ func helloCommand(c *call) {
 
 // greet replies what HELLO tells of the server.
 func (c *call) greet() {
-	mode := "standalone"
-	if c.e.options.Cluster != nil {
-		mode = "cluster"
-	}
 	c.out.Map(7)
-	c.out.BulkString("server")
-	c.out.BulkString("redis")
-	c.out.BulkString("version")
-	c.out.BulkString(Version)
+	c.pair("server", "redis")
+	c.pair("version", Version)
 	c.out.BulkString("proto")
 	c.number(c.out.Proto)
 	c.out.BulkString("id")
 	c.out.Int(c.s.id)
-	c.out.BulkString("mode")
-	c.out.BulkString(mode)
-	c.out.BulkString("role")
-	c.out.BulkString("master")
+	c.pair("mode", c.e.mode())
+	c.pair("role", "master")
 	c.out.BulkString("modules")
 	c.out.Array(0)
 }
 
+// pair replies a name and a text.
+func (c *call) pair(name, text string) {
+	c.out.BulkString(name)
+	c.out.BulkString(text)
+}
+
 // validName reports whether a connection may be called so: nothing that would break a line of CLIENT LIST.
 func validName(name []byte) bool {
-	for _, b := range name {
-		if b < '!' || b > '~' {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(name, func(b byte) bool { return b < '!' || b > '~' })
 }
 
 func resetCommand(c *call) {
 	s := c.s
-	if s.queue != nil {
-		c.e.discard(s)
-	}
-	c.e.unwatch(s)
-	s.spoiled = false
+	c.e.discard(s)
 	c.e.untrack(s)
 	c.e.unsubscribeAll(s)
 	s.db, s.name, s.reply, s.noTouch = 0, "", replyOn, false
@@ -201,16 +172,12 @@ func resetCommand(c *call) {
 }
 
 // smallInt reads argument i as a number of 32 bits, as Redis does where it has a C int.
-func (c *call) smallInt(i int) (int64, bool) {
-	n, ok := values.ParseInt(c.args[i])
-	switch {
-	case !ok:
-		c.fail(errNotInteger)
-	case n != int64(int32(n)):
+func (c *call) smallInt(i int) int64 {
+	n := c.int(i)
+	if n != int64(int32(n)) {
 		c.fail("ERR value is out of range, value must between -2147483648 and 2147483647")
-		ok = false
 	}
-	return n, ok
+	return n
 }
 
 // help replies the lines of a HELP subcommand.

@@ -9,31 +9,17 @@ import (
 
 // counterCommands treat strings as numbers.
 var counterCommands = []Command{
-	{Name: "incr", Arity: 2, Flags: Write | DenyOOM | Fast, Cats: CatString, Keys: oneKey, run: incrCommand},
-	{Name: "decr", Arity: 2, Flags: Write | DenyOOM | Fast, Cats: CatString, Keys: oneKey, run: decrCommand},
-	{Name: "incrby", Arity: 3, Flags: Write | DenyOOM | Fast, Cats: CatString, Keys: oneKey, run: incrbyCommand},
+	{Name: "incr", Arity: 2, Flags: Write | DenyOOM | Fast, Cats: CatString, Keys: oneKey, run: func(c *call) { c.increase(1) }},
+	{Name: "decr", Arity: 2, Flags: Write | DenyOOM | Fast, Cats: CatString, Keys: oneKey, run: func(c *call) { c.increase(-1) }},
+	{Name: "incrby", Arity: 3, Flags: Write | DenyOOM | Fast, Cats: CatString, Keys: oneKey, run: func(c *call) { c.increase(c.int(2)) }},
 	{Name: "decrby", Arity: 3, Flags: Write | DenyOOM | Fast, Cats: CatString, Keys: oneKey, run: decrbyCommand},
 	{Name: "incrbyfloat", Arity: 3, Flags: Write | DenyOOM | Fast, Cats: CatString, Keys: oneKey, run: incrbyfloatCommand},
 }
 
-func incrCommand(c *call) { c.increase(1) }
-
-func decrCommand(c *call) { c.increase(-1) }
-
-func incrbyCommand(c *call) {
-	if n, ok := c.int(2); ok {
-		c.increase(n)
-	}
-}
-
 func decrbyCommand(c *call) {
-	n, ok := c.int(2)
-	if !ok {
-		return
-	}
+	n := c.int(2)
 	if n == math.MinInt64 {
 		c.fail("ERR decrement would overflow")
-		return
 	}
 	c.increase(-n)
 }
@@ -41,20 +27,19 @@ func decrbyCommand(c *call) {
 // increase adds n to the number at key, 0 if there is none, and keeps the deadline.
 func (c *call) increase(n int64) {
 	key := c.args[1]
-	o, ok := c.writeString(key)
-	if !ok {
-		return
-	}
+	o := c.writeString(key)
 	var value int64
 	if o != nil {
+		var ok bool
 		if value, ok = values.ParseInt(o.str); !ok {
 			c.fail(errNotInteger)
-			return
 		}
 	}
 	sum := value + n
 	if n > 0 && sum < value || n < 0 && sum > value {
 		c.fail(errOverflow)
+	}
+	if c.failed {
 		return
 	}
 	if o == nil {
@@ -64,27 +49,19 @@ func (c *call) increase(n int64) {
 		o.str = strconv.AppendInt(o.str[:0], sum, 10)
 		o.setEncoding(integer)
 	}
-	c.changed(key, 1)
-	c.notify(notifyString, "incrby", key)
+	c.wrote(key, 1, notifyString, "incrby")
 	c.out.Int(sum)
 }
 
 func incrbyfloatCommand(c *call) {
 	key := c.args[1]
-	o, ok := c.writeString(key)
-	if !ok {
-		return
-	}
+	o := c.writeString(key)
 	var value values.Float
 	if o != nil {
-		if value, ok = values.ParseBigFloat(o.str); !ok {
-			c.fail(errNotFloat)
-			return
-		}
+		value = c.float(o.str, errNotFloat)
 	}
-	by, ok := values.ParseBigFloat(c.args[2])
-	if !ok {
-		c.fail(errNotFloat)
+	by := c.float(c.args[2], errNotFloat)
+	if c.failed {
 		return
 	}
 	sum, ok := value.Add(by)
@@ -98,10 +75,18 @@ func incrbyfloatCommand(c *call) {
 	} else {
 		o.setString(text, shortOrRaw(text))
 	}
-	c.changed(key, 1)
-	c.notify(notifyString, "incrbyfloat", key)
+	c.wrote(key, 1, notifyString, "incrbyfloat")
 	if c.recording() {
 		c.rewrite([]byte("SET"), key, text, []byte("KEEPTTL"))
 	}
 	c.reply(o)
+}
+
+// float reads text as a number of any size, or fails.
+func (c *call) float(text []byte, wrong string) values.Float {
+	f, ok := values.ParseBigFloat(text)
+	if !ok {
+		c.fail(wrong)
+	}
+	return f
 }

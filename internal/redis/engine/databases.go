@@ -5,68 +5,43 @@ import "github.com/mayflycache/mayfly/internal/redis/values"
 // databaseCommands are about databases as a whole.
 var databaseCommands = []Command{
 	{Name: "dbsize", Arity: 1, Flags: ReadOnly | Fast, Cats: CatKeyspace, run: dbsizeCommand},
-	{Name: "flushall", Arity: -1, Flags: Write, Cats: CatKeyspace | CatDangerous, run: flushallCommand},
-	{Name: "flushdb", Arity: -1, Flags: Write, Cats: CatKeyspace | CatDangerous, run: flushdbCommand},
+	{Name: "flushall", Arity: -1, Flags: Write, Cats: CatKeyspace | CatDangerous, run: func(c *call) { c.flush(c.e.dbs[:]) }},
+	{Name: "flushdb", Arity: -1, Flags: Write, Cats: CatKeyspace | CatDangerous, run: func(c *call) { c.flush([]*db{c.db}) }},
 	{Name: "swapdb", Arity: 3, Flags: Write | Fast, Cats: CatKeyspace | CatDangerous, run: swapdbCommand},
 }
 
 // dbsizeCommand counts dead keys that nobody has met yet, as Redis does.
 func dbsizeCommand(c *call) { c.number(c.db.len()) }
 
-func flushallCommand(c *call) {
-	if c.flushes() {
-		for _, d := range c.e.dbs {
-			c.flush(d)
-		}
-		c.e.invalidateAll()
-		c.ok()
-	}
-}
-
-func flushdbCommand(c *call) {
-	if c.flushes() {
-		c.flush(c.db)
-		c.e.invalidateAll()
-		c.ok()
-	}
-}
-
-// flushes reads the options of FLUSHALL and FLUSHDB. SYNC and ASYNC are the same here: the collector does the work.
-func (c *call) flushes() bool {
+// flush empties databases. SYNC and ASYNC are the same here: the collector does the work.
+func (c *call) flush(dbs []*db) {
 	if len(c.args) > 2 || len(c.args) == 2 && !c.is(1, "SYNC") && !c.is(1, "ASYNC") {
 		c.fail(errSyntax)
-		return false
+		return
 	}
-	return true
-}
-
-// flush empties d.
-func (c *call) flush(d *db) {
-	c.e.spoilAll(d, nil)
-	c.e.changes += int64(d.len()) + 1
-	d.keyspace = keyspace{}
+	for _, d := range dbs {
+		c.e.spoilAll(d, nil)
+		c.e.changes += int64(d.len()) + 1
+		d.keyspace = keyspace{}
+	}
+	c.e.invalidateAll()
+	c.ok()
 }
 
 func swapdbCommand(c *call) {
 	if c.e.options.Cluster != nil {
 		c.fail("ERR SWAPDB is not allowed in cluster mode")
-		return
 	}
-	a, ok := c.intOr(1, "ERR invalid first DB index")
-	if !ok {
-		return
-	}
-	b, ok := c.intOr(2, "ERR invalid second DB index")
-	if !ok {
-		return
-	}
-	if min(a, b) < 0 || max(a, b) >= Databases {
+	a := c.intOr(1, "ERR invalid first DB index")
+	b := c.intOr(2, "ERR invalid second DB index")
+	switch {
+	case min(a, b) < 0 || max(a, b) >= Databases:
 		c.fail(errInvalidDB)
-		return
+	case !c.failed:
+		c.e.swap(c.e.dbs[a], c.e.dbs[b])
+		c.e.changes++
+		c.ok()
 	}
-	c.e.swap(c.e.dbs[a], c.e.dbs[b])
-	c.e.changes++
-	c.ok()
 }
 
 // swap exchanges what two databases hold. Watchers and waiters stay with the number.

@@ -96,10 +96,15 @@ func (e *Engine) live(d *db, key []byte) *object {
 
 // expire removes a dead object: reaped, or met by a command.
 func (e *Engine) expire(d *db, o *object) {
+	e.stats.expiredKeys++
+	e.lose(d, o, notifyExpired, "expired")
+}
+
+// lose removes an object of which no command said so: it expired or was evicted.
+func (e *Engine) lose(d *db, o *object, class notifyClass, event string) {
 	e.keyBuf = append(e.keyBuf[:0], o.key...)
 	d.drop(o)
-	e.stats.expiredKeys++
-	e.notify(d, notifyExpired, "expired", e.keyBuf)
+	e.notify(d, class, event, e.keyBuf)
 	e.touched(d, e.keyBuf, nil)
 	e.recordRemoval(d, e.keyBuf)
 }
@@ -168,6 +173,15 @@ func (c *call) remove(key []byte) bool {
 	return true
 }
 
+// delete is remove, and tells everybody.
+func (c *call) delete(key []byte) bool {
+	if !c.remove(key) {
+		return false
+	}
+	c.wrote(key, 1, notifyGeneric, "del")
+	return true
+}
+
 // removeIfEmpty takes the key of an emptied value out, and publishes that: call it after the event of the change itself.
 func (c *call) removeIfEmpty(key []byte, v values.Value) bool {
 	if v.Len() > 0 {
@@ -176,6 +190,37 @@ func (c *call) removeIfEmpty(key []byte, v values.Value) bool {
 	c.remove(key)
 	c.notify(notifyGeneric, "del", key)
 	return true
+}
+
+// took tells everybody that a command took n elements out of the value at key, which ends with the last of them.
+func (c *call) took(key []byte, v values.Value, n int, class notifyClass, event string) {
+	if n > 0 {
+		c.wrote(key, n, class, event)
+		c.removeIfEmpty(key, v)
+	}
+}
+
+// removeMembers is SREM and ZREM.
+func removeMembers[T interface {
+	values.Value
+	Remove(member []byte) bool
+}](c *call, class notifyClass) {
+	key := c.args[1]
+	o := c.write(key)
+	v := valueAs[T](c, o)
+	if c.failed {
+		return
+	}
+	removed := 0
+	if o != nil {
+		for _, member := range c.args[2:] {
+			if v.Remove(member) {
+				removed++
+			}
+		}
+	}
+	c.took(key, v, removed, class, c.cmd.Name)
+	c.number(removed)
 }
 
 // setDeadline gives o a deadline in unix milliseconds; expiry.None takes it away.

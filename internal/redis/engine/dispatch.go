@@ -56,10 +56,8 @@ func (e *Engine) process(s *Session, args [][]byte) Outcome {
 		return e.reject(s, cmd, unknownSubcommand(args))
 	case !cmd.takes(len(args)) || cmd.run == nil:
 		return e.reject(s, cmd, wrongArity(cmd.Name))
-	case !s.authenticated && e.settings.password != "" && cmd.Flags&NoAuth == 0:
+	case s.Anonymous() && cmd.Flags&NoAuth == 0:
 		return e.reject(s, cmd, errNoAuth)
-	case s.queue != nil && cmd.Flags&NoMulti != 0:
-		return e.reject(s, cmd, errNotInMulti)
 	}
 	s.last, s.lastUse = cmd, e.now
 	if text := e.wrongNode(s, cmd, args); text != "" {
@@ -68,7 +66,7 @@ func (e *Engine) process(s *Session, args [][]byte) Outcome {
 	if e.settings.maxMemory > 0 && !e.makeRoom() && (cmd.Flags&DenyOOM != 0 || s.queue != nil && !runsInMulti(cmd)) {
 		return e.reject(s, cmd, errOOM)
 	}
-	if s.Out.Proto != 3 && s.subscribed() && !allowedWhileSubscribed(cmd) {
+	if s.Out.Proto != 3 && s.Subscribed() && !allowedWhileSubscribed(cmd) {
 		return e.reject(s, cmd, onlySubscribe(cmd.Name))
 	}
 	if e.scripts.busy() && cmd.Flags&AllowBusy == 0 {

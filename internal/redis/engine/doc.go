@@ -23,11 +23,12 @@
 //
 //  1. Put a row into the table slice of its family (stringCommands in strings.go ...): name, arity, flags and categories as
 //     COMMAND INFO of Redis 8.0 prints them, key positions, handler.
-//  2. Write the handler, func(c *call). Parse and check the arguments first, in Redis's order, since the first error wins.
+//  2. Write the handler, func(c *call). Parse and check the arguments first, in Redis's order, since the first error wins: after c.fail
+//     nothing is replied nor looked up, so ask c.failed once, before the first change. Options: c.options.
 //  3. Find the key: c.read or c.peek for reading, c.write for changing, or readAs and writeAs for a value of a family.
 //     Answer WRONGTYPE before you change anything.
 //  4. Change the value in place, or with c.add, c.set, c.remove. After a hash's deadlines changed: c.rearm.
-//  5. In this order: c.changed(key, n) if it changed; c.notify(class, event, key); c.removeIfEmpty; the reply by c.out.
+//  5. In this order: c.wrote(key, n, class, event) if it changed; c.removeIfEmpty; the reply by c.out.
 //  6. Args alias the connection's buffer: copy what you keep. Nothing of call survives the handler.
 //  7. A relative time or a random choice is recorded in its result's form: if c.recording() { c.rewrite(...) }.
 //  8. A blocking command calls c.park when there is nothing to do; the handler then runs again by itself.

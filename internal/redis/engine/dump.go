@@ -25,62 +25,44 @@ type restoreOptions struct {
 	idle, freq        int64
 }
 
-func (c *call) restoreOptions() (o restoreOptions, ok bool) {
-	o.idle, o.freq = -1, -1
-	for i := 4; i < len(c.args); i++ {
-		more := i+1 < len(c.args)
+func (c *call) restoreOptions() restoreOptions {
+	o := restoreOptions{idle: -1, freq: -1}
+	for words := c.options(4); words.more(); {
 		switch {
-		case c.is(i, "REPLACE"):
+		case words.word("REPLACE", 0):
 			o.replace = true
-		case c.is(i, "ABSTTL"):
+		case words.word("ABSTTL", 0):
 			o.absolute = true
-		case c.is(i, "IDLETIME") && more && o.freq == -1:
-			i++
-			if o.idle, ok = c.int(i); !ok {
-				return o, false
-			}
-			if o.idle < 0 {
+		case words.word("IDLETIME", 1) && o.freq == -1:
+			if o.idle = c.int(words.next()); o.idle < 0 {
 				c.fail("ERR Invalid IDLETIME value, must be >= 0")
-				return o, false
 			}
-		case c.is(i, "FREQ") && more && o.idle == -1:
-			i++
-			if o.freq, ok = c.int(i); !ok {
-				return o, false
-			}
-			if o.freq < 0 || o.freq > 255 {
+		case words.word("FREQ", 1) && o.idle == -1:
+			if o.freq = c.int(words.next()); o.freq < 0 || o.freq > 255 {
 				c.fail("ERR Invalid FREQ value, must be >= 0 and <= 255")
-				return o, false
 			}
 		default:
 			c.fail(errSyntax)
-			return o, false
 		}
 	}
-	return o, true
+	return o
 }
 
 func restoreCommand(c *call) {
-	options, ok := c.restoreOptions()
-	if !ok {
-		return
-	}
+	options := c.restoreOptions()
 	key := c.args[1]
 	if !options.replace && c.write(key) != nil {
 		c.fail(errBusyKey)
-		return
 	}
-	ttl, ok := c.int(2)
-	if !ok {
-		return
-	}
+	ttl := c.int(2)
 	if ttl < 0 {
 		c.fail("ERR Invalid TTL value, must be >= 0")
-		return
 	}
 	r, err := rdb.Open(c.args[3])
 	if err != nil {
 		c.fail("ERR DUMP payload version or checksum are wrong")
+	}
+	if c.failed {
 		return
 	}
 	s, v, ok := payload{r, c.e.limits}.readValue()
@@ -94,8 +76,7 @@ func restoreCommand(c *call) {
 	}
 	if ttl != 0 && ttl <= c.e.ms { // it is over already: no key is made
 		if replaced {
-			c.changed(key, 1)
-			c.notify(notifyGeneric, "del", key)
+			c.wrote(key, 1, notifyGeneric, "del")
 			if c.recording() {
 				c.rewrite([]byte("DEL"), key)
 			}
@@ -116,8 +97,7 @@ func restoreCommand(c *call) {
 		}
 	}
 	c.restoreUse(o, options)
-	c.changed(key, 1)
-	c.notify(notifyGeneric, "restore", key)
+	c.wrote(key, 1, notifyGeneric, "restore")
 	c.ok()
 }
 

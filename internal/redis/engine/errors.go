@@ -19,7 +19,6 @@ const (
 	errInvalidDB     = "ERR DB index is out of range"
 	errNoAuth        = "NOAUTH Authentication required."
 	errWrongPass     = "WRONGPASS invalid username-password pair or user is disabled."
-	errNotInMulti    = "ERR Command not allowed inside a transaction"
 	errExecAbort     = "EXECABORT Transaction discarded because of previous errors."
 	errOOM           = "OOM command not allowed when used memory > 'maxmemory'."
 	errBusy          = "BUSY Redis is busy running a script. You can only call SCRIPT KILL or SHUTDOWN NOSAVE."

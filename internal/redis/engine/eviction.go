@@ -42,7 +42,8 @@ func (e *Engine) makeRoom() bool {
 		if o == nil {
 			return false
 		}
-		e.evict(d, o)
+		e.stats.evictedKeys++
+		e.lose(d, o, notifyEvicted, "evicted")
 	}
 	return true
 }
@@ -89,15 +90,6 @@ func (e *Engine) worth(d *db, o *object) uint64 {
 		return uint64(255 - o.frequency(e))
 	}
 	return 0
-}
-
-func (e *Engine) evict(d *db, o *object) {
-	e.keyBuf = append(e.keyBuf[:0], o.key...)
-	d.drop(o)
-	e.stats.evictedKeys++
-	e.notify(d, notifyEvicted, "evicted", e.keyBuf)
-	e.touched(d, e.keyBuf, nil)
-	e.recordRemoval(d, e.keyBuf)
 }
 
 // weight returns about how many bytes the data take. Without a limit nothing is kept and every object is weighed anew.

@@ -8,21 +8,16 @@ import (
 
 // expiryCommands give keys deadlines and ask about them.
 var expiryCommands = []Command{
-	{Name: "expire", Arity: -3, Flags: Write | Fast, Cats: CatKeyspace, Keys: oneKey, run: expireCommand},
-	{Name: "pexpire", Arity: -3, Flags: Write | Fast, Cats: CatKeyspace, Keys: oneKey, run: pexpireCommand},
-	{Name: "expireat", Arity: -3, Flags: Write | Fast, Cats: CatKeyspace, Keys: oneKey, run: expireatCommand},
-	{Name: "pexpireat", Arity: -3, Flags: Write | Fast, Cats: CatKeyspace, Keys: oneKey, run: pexpireatCommand},
-	{Name: "ttl", Arity: 2, Flags: ReadOnly | Fast, Cats: CatKeyspace, Keys: oneKey, run: ttlCommand},
-	{Name: "pttl", Arity: 2, Flags: ReadOnly | Fast, Cats: CatKeyspace, Keys: oneKey, run: pttlCommand},
-	{Name: "expiretime", Arity: 2, Flags: ReadOnly | Fast, Cats: CatKeyspace, Keys: oneKey, run: expiretimeCommand},
-	{Name: "pexpiretime", Arity: 2, Flags: ReadOnly | Fast, Cats: CatKeyspace, Keys: oneKey, run: pexpiretimeCommand},
+	{Name: "expire", Arity: -3, Flags: Write | Fast, Cats: CatKeyspace, Keys: oneKey, run: func(c *call) { c.expireAt(c.e.ms, 1000) }},
+	{Name: "pexpire", Arity: -3, Flags: Write | Fast, Cats: CatKeyspace, Keys: oneKey, run: func(c *call) { c.expireAt(c.e.ms, 1) }},
+	{Name: "expireat", Arity: -3, Flags: Write | Fast, Cats: CatKeyspace, Keys: oneKey, run: func(c *call) { c.expireAt(0, 1000) }},
+	{Name: "pexpireat", Arity: -3, Flags: Write | Fast, Cats: CatKeyspace, Keys: oneKey, run: func(c *call) { c.expireAt(0, 1) }},
+	{Name: "ttl", Arity: 2, Flags: ReadOnly | Fast, Cats: CatKeyspace, Keys: oneKey, run: func(c *call) { c.ttl(true, false) }},
+	{Name: "pttl", Arity: 2, Flags: ReadOnly | Fast, Cats: CatKeyspace, Keys: oneKey, run: func(c *call) { c.ttl(false, false) }},
+	{Name: "expiretime", Arity: 2, Flags: ReadOnly | Fast, Cats: CatKeyspace, Keys: oneKey, run: func(c *call) { c.ttl(true, true) }},
+	{Name: "pexpiretime", Arity: 2, Flags: ReadOnly | Fast, Cats: CatKeyspace, Keys: oneKey, run: func(c *call) { c.ttl(false, true) }},
 	{Name: "persist", Arity: 2, Flags: Write | Fast, Cats: CatKeyspace, Keys: oneKey, run: persistCommand},
 }
-
-func expireCommand(c *call)    { c.expireAt(c.e.ms, true) }
-func pexpireCommand(c *call)   { c.expireAt(c.e.ms, false) }
-func expireatCommand(c *call)  { c.expireAt(0, true) }
-func pexpireatCommand(c *call) { c.expireAt(0, false) }
 
 // condition is NX, XX, GT or LT: when a deadline may be set.
 type condition uint8
@@ -62,74 +57,53 @@ func (k condition) allows(old, next int64) bool {
 }
 
 // conditions reads the options of the EXPIRE family, from argument 3 on.
-func (c *call) conditions() (k condition, ok bool) {
+func (c *call) conditions() (k condition) {
 	for i := 3; i < len(c.args); i++ {
 		word := c.conditionWord(i)
 		if word == 0 {
 			c.failf("ERR Unsupported option %s", c.args[i])
-			return 0, false
 		}
 		k |= word
 	}
 	switch {
 	case k&ifNone != 0 && k != ifNone:
 		c.fail("ERR NX and XX, GT or LT options at the same time are not compatible")
-		return 0, false
 	case k&ifLater != 0 && k&ifEarlier != 0:
 		c.fail("ERR GT and LT options at the same time are not compatible")
-		return 0, false
 	}
-	return k, true
+	return k
 }
 
-// expireAt is the EXPIRE family: the time counts from base, in milliseconds, and is given in seconds or milliseconds. A time that has passed
+// expireAt is the EXPIRE family: the time counts from base, in milliseconds, and is given in units of so many. A time that has passed
 // removes the key at once, which is a DEL for everybody who watches or records it.
-func (c *call) expireAt(base int64, seconds bool) {
-	k, ok := c.conditions()
-	if !ok {
-		return
-	}
-	ms, ok := c.int(2)
-	if !ok {
-		return
-	}
-	if seconds {
-		if ms > math.MaxInt64/1000 || ms < math.MinInt64/1000 {
-			c.fail(invalidExpire(c.cmd.Name))
-			return
-		}
-		ms *= 1000
-	}
-	if ms > math.MaxInt64-base {
+func (c *call) expireAt(base, unit int64) {
+	k := c.conditions()
+	ms := c.int(2)
+	if ms > math.MaxInt64/unit || ms < math.MinInt64/unit || ms*unit > math.MaxInt64-base {
 		c.fail(invalidExpire(c.cmd.Name))
-		return
 	}
-	ms += base
+	ms = ms*unit + base
 
 	key := c.args[1]
 	o := c.write(key)
-	if o == nil || k != 0 && !k.allows(c.db.deadline(o), ms) {
+	switch {
+	case c.failed:
+		return
+	case o == nil || k != 0 && !k.allows(c.db.deadline(o), ms):
 		c.out.Int(0)
 		return
-	}
-	if ms <= c.e.ms {
+	case ms <= c.e.ms:
 		c.expireNow(key)
 		c.out.Int(1)
 		return
 	}
 	c.setDeadline(o, ms)
-	c.changed(key, 1)
-	c.notify(notifyGeneric, "expire", key)
+	c.wrote(key, 1, notifyGeneric, "expire")
 	if c.recording() {
 		c.rewrite(append([][]byte{[]byte("PEXPIREAT"), key, decimal(ms)}, c.args[3:]...)...)
 	}
 	c.out.Int(1)
 }
-
-func ttlCommand(c *call)         { c.ttl(true, false) }
-func pttlCommand(c *call)        { c.ttl(false, false) }
-func expiretimeCommand(c *call)  { c.ttl(true, true) }
-func pexpiretimeCommand(c *call) { c.ttl(false, true) }
 
 // ttl is the TTL family. Seconds are rounded half up: expire.c, ttlGenericCommand.
 func (c *call) ttl(seconds, absolute bool) {
@@ -153,14 +127,16 @@ func (c *call) ttl(seconds, absolute bool) {
 }
 
 func persistCommand(c *call) {
-	key := c.args[1]
-	o := c.write(key)
-	if o == nil || c.db.deadline(o) == expiry.None {
-		c.out.Int(0)
-		return
+	o := c.write(c.args[1])
+	c.yes(o != nil && c.persist(o, c.args[1]))
+}
+
+// persist takes the deadline of o away, and reports whether it had one.
+func (c *call) persist(o *object, key []byte) bool {
+	if c.db.deadline(o) == expiry.None {
+		return false
 	}
 	c.setDeadline(o, expiry.None)
-	c.changed(key, 1)
-	c.notify(notifyGeneric, "persist", key)
-	c.out.Int(1)
+	c.wrote(key, 1, notifyGeneric, "persist")
+	return true
 }

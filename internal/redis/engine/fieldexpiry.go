@@ -2,19 +2,18 @@ package engine
 
 import (
 	"github.com/mayflycache/mayfly/internal/expiry"
-	"github.com/mayflycache/mayfly/internal/redis/values"
 )
 
-// fieldCommands are about the deadlines of a hash's fields; see fieldsetex.go for those that also read or write values.
+// fieldCommands are about the deadlines of a hash's fields; see fieldvalues.go for those that also read or write values.
 var fieldCommands = []Command{
-	{Name: "hexpire", Arity: -6, Flags: Write | Fast, Cats: CatHash, Keys: oneKey, run: hexpireCommand},
-	{Name: "hpexpire", Arity: -6, Flags: Write | Fast, Cats: CatHash, Keys: oneKey, run: hpexpireCommand},
-	{Name: "hexpireat", Arity: -6, Flags: Write | Fast, Cats: CatHash, Keys: oneKey, run: hexpireatCommand},
-	{Name: "hpexpireat", Arity: -6, Flags: Write | Fast, Cats: CatHash, Keys: oneKey, run: hpexpireatCommand},
-	{Name: "httl", Arity: -5, Flags: ReadOnly | Fast, Cats: CatHash, Keys: oneKey, run: httlCommand},
-	{Name: "hpttl", Arity: -5, Flags: ReadOnly | Fast, Cats: CatHash, Keys: oneKey, run: hpttlCommand},
-	{Name: "hexpiretime", Arity: -5, Flags: ReadOnly | Fast, Cats: CatHash, Keys: oneKey, run: hexpiretimeCommand},
-	{Name: "hpexpiretime", Arity: -5, Flags: ReadOnly | Fast, Cats: CatHash, Keys: oneKey, run: hpexpiretimeCommand},
+	{Name: "hexpire", Arity: -6, Flags: Write | Fast, Cats: CatHash, Keys: oneKey, run: func(c *call) { c.expireNamed(1000, c.e.ms) }},
+	{Name: "hpexpire", Arity: -6, Flags: Write | Fast, Cats: CatHash, Keys: oneKey, run: func(c *call) { c.expireNamed(1, c.e.ms) }},
+	{Name: "hexpireat", Arity: -6, Flags: Write | Fast, Cats: CatHash, Keys: oneKey, run: func(c *call) { c.expireNamed(1000, 0) }},
+	{Name: "hpexpireat", Arity: -6, Flags: Write | Fast, Cats: CatHash, Keys: oneKey, run: func(c *call) { c.expireNamed(1, 0) }},
+	{Name: "httl", Arity: -5, Flags: ReadOnly | Fast, Cats: CatHash, Keys: oneKey, run: func(c *call) { c.ttlNamed(1000, c.e.ms) }},
+	{Name: "hpttl", Arity: -5, Flags: ReadOnly | Fast, Cats: CatHash, Keys: oneKey, run: func(c *call) { c.ttlNamed(1, c.e.ms) }},
+	{Name: "hexpiretime", Arity: -5, Flags: ReadOnly | Fast, Cats: CatHash, Keys: oneKey, run: func(c *call) { c.ttlNamed(1000, 0) }},
+	{Name: "hpexpiretime", Arity: -5, Flags: ReadOnly | Fast, Cats: CatHash, Keys: oneKey, run: func(c *call) { c.ttlNamed(1, 0) }},
 	{Name: "hpersist", Arity: -5, Flags: Write | Fast, Cats: CatHash, Keys: oneKey, run: hpersistCommand},
 	{Name: "hgetex", Arity: -5, Flags: Write | Fast, Cats: CatHash, Keys: oneKey, run: hgetexCommand},
 	{Name: "hsetex", Arity: -6, Flags: Write | DenyOOM | Fast, Cats: CatHash, Keys: oneKey, run: hsetexCommand},
@@ -41,66 +40,45 @@ const (
 	fieldDeleted   = 2 // the deadline was in the past
 )
 
-func hexpireCommand(c *call)    { c.expireNamed(1000, c.e.ms) }
-func hpexpireCommand(c *call)   { c.expireNamed(1, c.e.ms) }
-func hexpireatCommand(c *call)  { c.expireNamed(1000, 0) }
-func hpexpireatCommand(c *call) { c.expireNamed(1, 0) }
-
-// fieldDeadline reads argument i as a deadline, given in units of so many milliseconds since a time. It replies what is wrong with it.
-func (c *call) fieldDeadline(i int, unit, since int64) (deadline int64, ok bool) {
-	n, ok := c.int(i)
+// fieldDeadline reads argument i as a deadline, given in units of so many milliseconds since a time.
+func (c *call) fieldDeadline(i int, unit, since int64) (deadline int64) {
+	n := c.int(i)
 	switch {
-	case !ok:
-		return 0, false
 	case n < 0:
 		c.fail(errExpireNegative)
-		return 0, false
 	case n > lastDeadline/unit || n*unit > lastDeadline-since:
 		c.fail(invalidExpire(c.cmd.Name))
-		return 0, false
 	}
-	return n*unit + since, true
+	return n*unit + since
 }
 
 // fieldNames reads FIELDS, a number and so many fields, which must be all that is left at argument i.
-func (c *call) fieldNames(i int, errNumber string) (fields [][]byte, ok bool) {
-	if i >= len(c.args) || !c.is(i, "FIELDS") {
+func (c *call) fieldNames(i int, errNumber string) (fields [][]byte) {
+	switch {
+	case i >= len(c.args) || !c.is(i, "FIELDS"):
 		c.fail(errFieldsMissing)
-		return nil, false
-	}
-	var n int64
-	if i+1 < len(c.args) {
-		n, ok = values.ParseInt(c.args[i+1])
-	}
-	if !ok || n < 1 {
+	case i+1 == len(c.args):
 		c.fail(errNumber)
-		return nil, false
-	}
-	if fields = c.args[i+2:]; n != int64(len(fields)) {
+	case c.intFrom(i+1, 1, errNumber) != int64(len(c.args)-i-2):
 		c.fail(errFieldsMismatch)
-		return nil, false
+	default:
+		return c.args[i+2:]
 	}
-	return fields, true
+	return nil
 }
 
 // expireNamed is HEXPIRE and its three relatives: key, time, perhaps a condition, fields. A dead field that was not reaped is changed
 // like any other, and lives again.
 func (c *call) expireNamed(unit, since int64) {
 	key := c.args[1]
-	h, ok := c.writeHash(key)
-	if !ok {
-		return
-	}
-	deadline, ok := c.fieldDeadline(2, unit, since)
-	if !ok {
-		return
-	}
+	h := c.writeHash(key)
+	deadline := c.fieldDeadline(2, unit, since)
 	at, condition := 3, c.conditionWord(3)
 	if condition != 0 {
 		at++
 	}
-	fields, ok := c.fieldNames(at, errFieldsAboveZero)
-	if !ok {
+	fields := c.fieldNames(at, errFieldsAboveZero)
+	if c.failed {
 		return
 	}
 	c.out.Array(len(fields))
@@ -111,8 +89,7 @@ func (c *call) expireNamed(unit, since int64) {
 		return
 	}
 	h.Volatile()
-	before, changed := h.NextDeadline(), make([][]byte, 0, 8)
-	past := deadline <= c.e.ms
+	changed, past := make([][]byte, 0, 8), deadline <= c.e.ms
 	for _, field := range fields {
 		_, old, ok := h.Get(field)
 		switch {
@@ -131,19 +108,23 @@ func (c *call) expireNamed(unit, since int64) {
 		}
 		changed = append(changed, field)
 	}
-	c.rearmed(h, before)
-	if len(changed) == 0 {
+	c.rearmed(h)
+	switch {
+	case len(changed) == 0:
 		return
-	}
-	c.changed(key, len(changed))
-	if past {
-		c.notify(notifyHash, "hdel", key)
-		c.recordRemovals(key, changed)
-	} else {
-		c.notify(notifyHash, "hexpire", key)
+	case past:
+		c.removedFields(key, changed)
+	default:
+		c.wrote(key, len(changed), notifyHash, "hexpire")
 		c.recordDeadline(key, deadline, c.args[3:at], changed)
 	}
 	c.removeIfEmpty(key, h.HashValue)
+}
+
+// removedFields tells everybody that these fields were removed.
+func (c *call) removedFields(key []byte, fields [][]byte) {
+	c.wrote(key, len(fields), notifyHash, "hdel")
+	c.recordRemovals(key, fields)
 }
 
 // recordRemovals records that fields were removed in place of the command.
@@ -162,20 +143,12 @@ func (c *call) recordDeadline(key []byte, deadline int64, condition, fields [][]
 	}
 }
 
-func httlCommand(c *call)         { c.ttlNamed(1000, c.e.ms) }
-func hpttlCommand(c *call)        { c.ttlNamed(1, c.e.ms) }
-func hexpiretimeCommand(c *call)  { c.ttlNamed(1000, 0) }
-func hpexpiretimeCommand(c *call) { c.ttlNamed(1, 0) }
-
 // ttlNamed is HTTL and its three relatives: what is left since a time, in units rounded up. Dead fields are hidden and stay. In the small
 // form Redis hides a field from these commands a millisecond before it ends for the others (t_hash.c, httlGenericCommand).
 func (c *call) ttlNamed(unit, since int64) {
-	h, ok := c.readHash(c.args[1])
-	if !ok {
-		return
-	}
-	fields, ok := c.fieldNames(2, errFieldsPositive)
-	if !ok {
+	h := c.readHash(c.args[1])
+	fields := c.fieldNames(2, errFieldsPositive)
+	if c.failed {
 		return
 	}
 	c.out.Array(len(fields))
@@ -207,17 +180,10 @@ func (c *call) peekField(h hash, field []byte) (value []byte, deadline int64, ok
 
 func hpersistCommand(c *call) {
 	key := c.args[1]
-	h, ok := c.writeHash(key)
-	if !ok {
+	h := c.writeHash(key)
+	fields := c.fieldNames(2, errFieldsPositive)
+	if c.failed {
 		return
-	}
-	fields, ok := c.fieldNames(2, errFieldsPositive)
-	if !ok {
-		return
-	}
-	var before int64
-	if !h.missing() {
-		before = h.NextDeadline()
 	}
 	c.out.Array(len(fields))
 	changed := 0
@@ -235,8 +201,7 @@ func hpersistCommand(c *call) {
 		}
 	}
 	if changed > 0 {
-		c.rearmed(h, before)
-		c.changed(key, changed)
-		c.notify(notifyHash, "hpersist", key)
+		c.rearmed(h)
+		c.wrote(key, changed, notifyHash, "hpersist")
 	}
 }

@@ -40,9 +40,8 @@ func (c *call) fieldQuietly(h hash, key, field []byte, dropped *int) (value []by
 
 // dropField takes a dead field out and records that, without a word to anybody else.
 func (c *call) dropField(h hash, key, field []byte) {
-	before := h.NextDeadline()
 	h.Remove(field)
-	c.rearmed(h, before)
+	c.rearmed(h)
 	c.e.stats.expiredFields++
 	c.e.recordFieldRemoval(c.db, key, field)
 }

@@ -7,182 +7,149 @@ import "github.com/mayflycache/mayfly/internal/expiry"
 // hgetexCommand replies fields and, by its option, gives those that live another deadline or none. The option comes first, then FIELDS.
 func hgetexCommand(c *call) {
 	key := c.args[1]
-	h, ok := c.writeHash(key)
-	if !ok {
+	h := c.writeHash(key)
+	if c.failed {
 		return
 	}
-	at, expires, persists := 2, false, c.is(2, "PERSIST")
-	deadline := expiry.None
-	if unit, since, ok := c.expireOption(2); ok {
-		if deadline, expires = c.fieldDeadline(3, unit, since); !expires {
-			return
-		}
-		at = 4
-	} else if persists {
+	at, option, deadline := 2, c.expireWord(2), int64(expiry.None)
+	switch {
+	case option.timed():
+		at, deadline = 4, c.fieldEnd(3, option)
+	case option == persist:
 		at = 3
 	}
-	fields, ok := c.fieldNames(at, errFieldsPositive)
-	if !ok {
+	fields := c.fieldNames(at, errFieldsPositive)
+	if c.failed {
 		return
 	}
-	past := expires && deadline <= c.e.ms
-	before, dropped := int64(0), 0
-	if !h.missing() {
-		before = h.NextDeadline()
-		if expires || persists {
-			h.Volatile()
-		}
+	past := option.timed() && deadline <= c.e.ms
+	if !h.missing() && at > 2 {
+		h.Volatile()
 	}
-	var changed [][]byte
-	c.out.Array(len(fields))
-	for _, field := range fields {
-		value, old, ok := c.fieldQuietly(h, key, field, &dropped)
-		if !ok {
-			c.out.Null()
-			continue
-		}
-		c.out.Bulk(value)
+	changed := c.eachField(h, key, fields, func(field []byte, old int64) bool {
 		switch {
 		case past:
 			h.Remove(field)
-		case expires, persists && old != expiry.None:
+		case option.timed(), option == persist && old != expiry.None:
 			h.SetDeadline(field, deadline)
 		default:
-			continue
+			return false
 		}
-		changed = append(changed, field)
-	}
-	if h.missing() {
-		return
-	}
-	c.rearmed(h, before)
-	if dropped > 0 {
-		c.notify(notifyHash, "hexpired", key)
-	}
+		return true
+	})
 	if len(changed) > 0 {
-		c.changed(key, len(changed))
 		switch {
 		case past:
-			c.notify(notifyHash, "hdel", key)
-			c.recordRemovals(key, changed)
-		case expires:
-			c.notify(notifyHash, "hexpire", key)
+			c.removedFields(key, changed)
+		case option.timed():
+			c.wrote(key, len(changed), notifyHash, "hexpire")
 			c.recordDeadline(key, deadline, nil, changed)
 		default:
-			c.notify(notifyHash, "hpersist", key)
+			c.wrote(key, len(changed), notifyHash, "hpersist")
 			if c.recording() {
 				c.rewrite(append([][]byte{[]byte("HPERSIST"), key, []byte("FIELDS"), decimal(int64(len(changed)))}, changed...)...)
 			}
 		}
 	}
-	c.removeIfEmpty(key, h.HashValue)
-}
-
-// expireOption reads argument i as EX, PX, EXAT or PXAT: the unit in milliseconds, and the time from which it counts.
-func (c *call) expireOption(i int) (unit, since int64, ok bool) {
-	switch {
-	case c.is(i, "EX"):
-		return 1000, c.e.ms, true
-	case c.is(i, "PX"):
-		return 1, c.e.ms, true
-	case c.is(i, "EXAT"):
-		return 1000, 0, true
-	case c.is(i, "PXAT"):
-		return 1, 0, true
-	}
-	return 0, 0, false
-}
-
-// hgetdelCommand replies fields and removes them.
-func hgetdelCommand(c *call) {
-	key := c.args[1]
-	h, ok := c.writeHash(key)
-	if !ok {
-		return
-	}
-	fields, ok := c.fieldNames(2, errFieldsPositive)
-	if !ok {
-		return
-	}
-	before, dropped := int64(0), 0
 	if !h.missing() {
-		before = h.NextDeadline()
+		c.removeIfEmpty(key, h.HashValue)
 	}
-	var removed [][]byte
+}
+
+// eachField replies these fields of h, null for one that does not live, calls do for those that do, with their deadlines, and returns those
+// that do says it changed.
+func (c *call) eachField(h hash, key []byte, fields [][]byte, do func(field []byte, deadline int64) bool) (changed [][]byte) {
+	dropped := 0
 	c.out.Array(len(fields))
 	for _, field := range fields {
-		value, _, ok := c.fieldQuietly(h, key, field, &dropped)
+		value, deadline, ok := c.fieldQuietly(h, key, field, &dropped)
 		if !ok {
 			c.out.Null()
 			continue
 		}
 		c.out.Bulk(value)
-		h.Remove(field)
-		removed = append(removed, field)
+		if do(field, deadline) {
+			changed = append(changed, field)
+		}
 	}
-	if h.missing() {
-		return
+	if !h.missing() {
+		c.rearmed(h)
 	}
-	c.rearmed(h, before)
 	if dropped > 0 {
 		c.notify(notifyHash, "hexpired", key)
 	}
-	if len(removed) > 0 {
-		c.changed(key, len(removed))
-		c.notify(notifyHash, "hdel", key)
-		c.recordRemovals(key, removed)
+	return changed
+}
+
+// fieldEnd reads argument i as the time that an option asks for.
+func (c *call) fieldEnd(i int, option expireOption) int64 {
+	since := c.e.ms
+	if option.absolute() {
+		since = 0
 	}
-	c.removeIfEmpty(key, h.HashValue)
+	return c.fieldDeadline(i, option.unit(), since)
+}
+
+// hgetdelCommand replies fields and removes them.
+func hgetdelCommand(c *call) {
+	key := c.args[1]
+	h := c.writeHash(key)
+	fields := c.fieldNames(2, errFieldsPositive)
+	if c.failed {
+		return
+	}
+	removed := c.eachField(h, key, fields, func(field []byte, _ int64) bool { return h.Remove(field) })
+	if len(removed) > 0 {
+		c.removedFields(key, removed)
+	}
+	if !h.missing() {
+		c.removeIfEmpty(key, h.HashValue)
+	}
 }
 
 // setFields is what HSETEX was asked for.
 type setFields struct {
-	pairs            [][]byte
-	ifAll, ifNone    bool // FXX, FNX
-	expires, keepTTL bool
-	deadline         int64
+	pairs         [][]byte
+	ifAll, ifNone bool // FXX, FNX
+	expire        expireOption
+	deadline      int64
 }
 
 // hsetexCommand sets fields, all or none, together with a deadline. In the past, that removes them.
 func hsetexCommand(c *call) {
-	o, ok := c.setFieldsOptions()
-	if !ok {
-		return
-	}
+	o := c.setFieldsOptions()
 	key := c.args[1]
-	h, ok := c.writeHash(key)
-	if !ok {
+	h := c.writeHash(key)
+	if c.failed {
 		return
 	}
 	if !c.mayset(h, key, o) {
 		c.out.Int(0)
 		return
 	}
-	if h.missing() {
-		h = c.newHash(key)
-	}
+	h = c.orNewHash(h, key)
 	h.Fit(o.pairs, c.e.limits)
-	if o.expires {
+	expires := o.expire.timed()
+	if expires {
 		h.Volatile()
 	}
-	before, past := h.NextDeadline(), o.expires && o.deadline <= c.e.ms
+	past := expires && o.deadline <= c.e.ms
 	for i := 0; i < len(o.pairs); i += 2 {
 		field := o.pairs[i]
-		h.Set(field, o.pairs[i+1], o.keepTTL, c.e.limits)
+		h.Set(field, o.pairs[i+1], o.expire == keepTTL, c.e.limits)
 		switch {
 		case past:
 			h.Remove(field)
-		case o.expires:
+		case expires:
 			h.SetDeadline(field, o.deadline)
 		}
 	}
-	c.rearmed(h, before)
-	c.changed(key, len(o.pairs)/2)
-	c.notify(notifyHash, "hset", key)
+	c.rearmed(h)
+	c.wrote(key, len(o.pairs)/2, notifyHash, "hset")
 	switch {
 	case past:
 		c.notify(notifyHash, "hdel", key)
-	case o.expires:
+	case expires:
 		c.notify(notifyHash, "hexpire", key)
 	}
 	c.recordSetFields(key, o, past)
@@ -191,62 +158,55 @@ func hsetexCommand(c *call) {
 }
 
 // setFieldsOptions parses HSETEX. Options stand in any order before FIELDS; the fields must be all that is left.
-func (c *call) setFieldsOptions() (o setFields, ok bool) {
-	for i := 2; i < len(c.args); i++ {
-		unit, since, expires := c.expireOption(i)
+func (c *call) setFieldsOptions() (o setFields) {
+	for words := c.options(2); words.more(); {
+		word := c.expireWord(words.at)
 		switch {
-		case c.is(i, "FIELDS"):
-			return c.fieldPairs(i+1, o)
-		case expires || c.is(i, "KEEPTTL"):
-			if o.expires || o.keepTTL {
+		case words.word("FIELDS", 0):
+			o.pairs = c.fieldPairs(words.next())
+			return o
+		case word.timed() || word == keepTTL:
+			if o.expire != noExpire {
 				c.fail("ERR Only one of EX, PX, EXAT, PXAT or KEEPTTL arguments can be specified")
-				return o, false
+				return o
 			}
-			if o.expires, o.keepTTL = expires, !expires; !expires {
+			if o.expire = word; word == keepTTL {
 				continue
 			}
-			if i++; i == len(c.args) {
+			if words.next() == len(c.args) {
 				c.fail("ERR missing expire time")
-				return o, false
+				return o
 			}
-			if o.deadline, ok = c.fieldDeadline(i, unit, since); !ok {
-				return o, false
-			}
-		case c.is(i, "FXX") || c.is(i, "FNX"):
+			o.deadline = c.fieldEnd(words.at, word)
+		case words.word("FXX", 0), words.word("FNX", 0):
 			if o.ifAll || o.ifNone {
 				c.fail("ERR Only one of FXX or FNX arguments can be specified")
-				return o, false
 			}
-			o.ifAll, o.ifNone = c.is(i, "FXX"), c.is(i, "FNX")
+			o.ifAll, o.ifNone = c.is(words.at, "FXX"), c.is(words.at, "FNX")
 		default:
-			c.failf("ERR unknown argument: %s", c.args[i])
-			return o, false
+			c.failf("ERR unknown argument: %s", c.args[words.at])
 		}
 	}
 	c.fail("ERR missing FIELDS argument")
-	return o, false
+	return o
 }
 
 // fieldPairs reads a number at argument i, and so many fields and values.
-func (c *call) fieldPairs(i int, o setFields) (setFields, bool) {
+func (c *call) fieldPairs(i int) [][]byte {
+	const most = 1<<31 - 1
 	if i+2 >= len(c.args) {
 		c.fail(wrongArity(c.cmd.Name))
-		return o, false
+		return nil
 	}
-	n, ok := c.intOr(i, "ERR invalid number of fields")
-	if !ok {
-		return o, false
-	}
-	const most = 1<<31 - 1
-	if n < 1 || n > most {
+	n := c.intFrom(i, 1, "ERR invalid number of fields")
+	pairs := c.args[i+1:]
+	switch {
+	case n > most:
 		c.fail("ERR invalid number of fields")
-		return o, false
-	}
-	if o.pairs = c.args[i+1:]; int64(len(o.pairs)) != 2*n {
+	case int64(len(pairs)) != 2*n:
 		c.fail(wrongArity(c.cmd.Name))
-		return o, false
 	}
-	return o, true
+	return pairs
 }
 
 // mayset checks FNX and FXX. Dead fields that it meets go without an event.
@@ -286,9 +246,9 @@ func (c *call) recordSetFields(key []byte, o setFields, past bool) {
 	}
 	args := [][]byte{[]byte("HSETEX"), key}
 	switch {
-	case o.expires:
+	case o.expire.timed():
 		args = append(args, []byte("PXAT"), decimal(o.deadline))
-	case o.keepTTL:
+	case o.expire == keepTTL:
 		args = append(args, []byte("KEEPTTL"))
 	}
 	args = append(args, []byte("FIELDS"), decimal(int64(len(o.pairs)/2)))

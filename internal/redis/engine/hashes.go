@@ -8,7 +8,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/values"
 )
 
-// hashCommands are the hashes; see fieldcommands.go and fieldexpiry.go for those about deadlines of fields.
+// hashCommands are the hashes; see fieldexpiry.go and fieldvalues.go for those about deadlines of fields.
 var hashCommands = []Command{
 	{Name: "hset", Arity: -4, Flags: Write | DenyOOM | Fast, Cats: CatHash, Keys: oneKey, run: hsetCommand},
 	{Name: "hmset", Arity: -4, Flags: Write | DenyOOM | Fast, Cats: CatHash, Keys: oneKey, run: hsetCommand},
@@ -16,9 +16,9 @@ var hashCommands = []Command{
 	{Name: "hget", Arity: 3, Flags: ReadOnly | Fast, Cats: CatHash, Keys: oneKey, run: hgetCommand},
 	{Name: "hmget", Arity: -3, Flags: ReadOnly | Fast, Cats: CatHash, Keys: oneKey, run: hmgetCommand},
 	{Name: "hgetall", Arity: 2, Flags: ReadOnly, Cats: CatHash, Keys: oneKey, run: hgetallCommand},
-	{Name: "hkeys", Arity: 2, Flags: ReadOnly, Cats: CatHash, Keys: oneKey, run: hkeysCommand},
-	{Name: "hvals", Arity: 2, Flags: ReadOnly, Cats: CatHash, Keys: oneKey, run: hvalsCommand},
-	{Name: "hlen", Arity: 2, Flags: ReadOnly | Fast, Cats: CatHash, Keys: oneKey, run: hlenCommand},
+	{Name: "hkeys", Arity: 2, Flags: ReadOnly, Cats: CatHash, Keys: oneKey, run: func(c *call) { c.column(true) }},
+	{Name: "hvals", Arity: 2, Flags: ReadOnly, Cats: CatHash, Keys: oneKey, run: func(c *call) { c.column(false) }},
+	{Name: "hlen", Arity: 2, Flags: ReadOnly | Fast, Cats: CatHash, Keys: oneKey, run: replyLen[*values.HashValue]}, // counts dead fields too, as Redis does, until they are reaped,
 	{Name: "hstrlen", Arity: 3, Flags: ReadOnly | Fast, Cats: CatHash, Keys: oneKey, run: hstrlenCommand},
 	{Name: "hexists", Arity: 3, Flags: ReadOnly | Fast, Cats: CatHash, Keys: oneKey, run: hexistsCommand},
 	{Name: "hdel", Arity: -3, Flags: Write | Fast, Cats: CatHash, Keys: oneKey, run: hdelCommand},
@@ -31,31 +31,37 @@ var hashCommands = []Command{
 // hash is a hash that a command works on, and its object. The zero hash is that of a missing key.
 type hash struct {
 	*values.HashValue
-	o *object
+	o     *object
+	armed int64 // the earliest deadline of a field when the command found it, which the index knows
 }
 
-// readHash returns the hash at key to read; not ok if something else is there, which was replied.
-func (c *call) readHash(key []byte) (h hash, ok bool) { return c.asHash(c.read(key)) }
+// readHash returns the hash at key to read; if something else is there, the command fails.
+func (c *call) readHash(key []byte) hash { return c.asHash(c.read(key)) }
 
 // writeHash is readHash for a command that will change it.
-func (c *call) writeHash(key []byte) (h hash, ok bool) { return c.asHash(c.write(key)) }
+func (c *call) writeHash(key []byte) hash { return c.asHash(c.write(key)) }
 
-func (c *call) asHash(o *object) (h hash, ok bool) {
-	v, ok := valueAs[*values.HashValue](c, o)
-	return hash{v, o}, ok
+func (c *call) asHash(o *object) hash {
+	if v := valueAs[*values.HashValue](c, o); v != nil {
+		return hash{v, o, v.NextDeadline()}
+	}
+	return hash{}
 }
 
 func (h hash) missing() bool { return h.HashValue == nil }
 
-// newHash makes key, which must be absent, hold an empty hash.
-func (c *call) newHash(key []byte) hash {
-	v := values.NewHash()
-	return hash{v, c.add(key, v)}
+// orNewHash returns h or, if it is missing, an empty hash that key holds from now on.
+func (c *call) orNewHash(h hash, key []byte) hash {
+	if h.missing() {
+		v := values.NewHash()
+		h = hash{v, c.add(key, v), expiry.None}
+	}
+	return h
 }
 
-// rearmed brings the index of field deadlines in step with h, whose earliest one was before.
-func (c *call) rearmed(h hash, before int64) {
-	if h.NextDeadline() != before {
+// rearmed brings the index of field deadlines in step with h after a change.
+func (c *call) rearmed(h hash) {
+	if h.NextDeadline() != h.armed {
 		c.rearm(h.o)
 	}
 }
@@ -64,26 +70,22 @@ func (c *call) rearmed(h hash, before int64) {
 func hsetCommand(c *call) {
 	if len(c.args)%2 != 0 {
 		c.fail(wrongArity(c.cmd.Name))
-		return
 	}
 	key, pairs := c.args[1], c.args[2:]
-	h, ok := c.writeHash(key)
-	if !ok {
+	h := c.writeHash(key)
+	if c.failed {
 		return
 	}
-	if h.missing() {
-		h = c.newHash(key)
-	}
+	h = c.orNewHash(h, key)
 	h.Fit(pairs, c.e.limits)
-	before, added := h.NextDeadline(), 0
+	added := 0
 	for i := 0; i < len(pairs); i += 2 {
 		if h.Set(pairs[i], pairs[i+1], false, c.e.limits) {
 			added++
 		}
 	}
-	c.rearmed(h, before)
-	c.changed(key, len(pairs)/2)
-	c.notify(notifyHash, "hset", key)
+	c.rearmed(h)
+	c.wrote(key, len(pairs)/2, notifyHash, "hset")
 	if c.cmd.Name == "hmset" {
 		c.ok()
 	} else {
@@ -93,27 +95,24 @@ func hsetCommand(c *call) {
 
 func hsetnxCommand(c *call) {
 	key, field := c.args[1], c.args[2]
-	h, ok := c.writeHash(key)
-	if !ok {
+	h := c.writeHash(key)
+	if c.failed {
 		return
 	}
 	if _, _, exists := c.field(&h, key, field); exists {
 		c.out.Int(0)
 		return
 	}
-	if h.missing() {
-		h = c.newHash(key)
-	}
+	h = c.orNewHash(h, key)
 	h.Fit(c.args[2:], c.e.limits)
 	h.Set(field, c.args[3], false, c.e.limits)
-	c.changed(key, 1)
-	c.notify(notifyHash, "hset", key)
+	c.wrote(key, 1, notifyHash, "hset")
 	c.out.Int(1)
 }
 
 func hgetCommand(c *call) {
-	h, ok := c.readHash(c.args[1])
-	if !ok {
+	h := c.readHash(c.args[1])
+	if c.failed {
 		return
 	}
 	if value, _, ok := c.field(&h, c.args[1], c.args[2]); ok {
@@ -125,8 +124,8 @@ func hgetCommand(c *call) {
 
 func hmgetCommand(c *call) {
 	key, fields := c.args[1], c.args[2:]
-	h, ok := c.readHash(key)
-	if !ok {
+	h := c.readHash(key)
+	if c.failed {
 		return
 	}
 	c.out.Array(len(fields))
@@ -149,23 +148,17 @@ func hmgetCommand(c *call) {
 }
 
 func hgetallCommand(c *call) {
-	if h, ok := c.readHash(c.args[1]); ok {
+	if h := c.readHash(c.args[1]); !c.failed {
 		c.out.Map(c.alive(h))
 		c.pairs(h, true, true)
 	}
 }
 
-func hkeysCommand(c *call) {
-	if h, ok := c.readHash(c.args[1]); ok {
+// column replies the fields of a hash, or else their values.
+func (c *call) column(fields bool) {
+	if h := c.readHash(c.args[1]); !c.failed {
 		c.out.Array(c.alive(h))
-		c.pairs(h, true, false)
-	}
-}
-
-func hvalsCommand(c *call) {
-	if h, ok := c.readHash(c.args[1]); ok {
-		c.out.Array(c.alive(h))
-		c.pairs(h, false, true)
+		c.pairs(h, fields, !fields)
 	}
 }
 
@@ -196,27 +189,15 @@ func (c *call) pairs(h hash, fields, vals bool) {
 	})
 }
 
-// hlenCommand counts dead fields too, as Redis does, until they are reaped.
-func hlenCommand(c *call) {
-	h, ok := c.readHash(c.args[1])
-	switch {
-	case !ok:
-	case h.missing():
-		c.out.Int(0)
-	default:
-		c.number(h.Len())
-	}
-}
-
 func hstrlenCommand(c *call) {
-	if h, ok := c.readHash(c.args[1]); ok {
+	if h := c.readHash(c.args[1]); !c.failed {
 		value, _, _ := c.field(&h, c.args[1], c.args[2])
 		c.number(len(value))
 	}
 }
 
 func hexistsCommand(c *call) {
-	if h, ok := c.readHash(c.args[1]); ok {
+	if h := c.readHash(c.args[1]); !c.failed {
 		_, _, exists := c.field(&h, c.args[1], c.args[2])
 		c.yes(exists)
 	}
@@ -225,41 +206,33 @@ func hexistsCommand(c *call) {
 // hdelCommand counts a dead field that was not yet reaped as one that it removed.
 func hdelCommand(c *call) {
 	key := c.args[1]
-	h, ok := c.writeHash(key)
-	if !ok {
+	h := c.writeHash(key)
+	if c.failed {
 		return
 	}
 	removed := 0
 	if !h.missing() {
-		before := h.NextDeadline()
 		for _, field := range c.args[2:] {
 			if h.Remove(field) {
 				removed++
 			}
 		}
-		c.rearmed(h, before)
+		c.rearmed(h)
 	}
-	if removed > 0 {
-		c.changed(key, removed)
-		c.notify(notifyHash, "hdel", key)
-		c.removeIfEmpty(key, h.HashValue)
-	}
+	c.took(key, h.HashValue, removed, notifyHash, "hdel")
 	c.number(removed)
 }
 
 func hincrbyCommand(c *call) {
-	by, ok := c.int(3)
-	if !ok {
-		return
-	}
+	by := c.int(3)
 	key, field := c.args[1], c.args[2]
-	h, ok := c.writeHash(key)
-	if !ok {
+	h := c.writeHash(key)
+	if c.failed {
 		return
 	}
-	text, _, exists := c.field(&h, key, field)
 	var n int64
-	if exists {
+	if text, _, exists := c.field(&h, key, field); exists {
+		var ok bool
 		if n, ok = values.ParseInt(text); !ok {
 			c.fail("ERR hash value is not an integer")
 			return
@@ -275,25 +248,19 @@ func hincrbyCommand(c *call) {
 }
 
 func hincrbyfloatCommand(c *call) {
-	by, ok := values.ParseBigFloat(c.args[3])
-	if !ok {
-		c.fail(errNotFloat)
-		return
-	}
+	by := c.float(c.args[3], errNotFloat)
 	if f, ok := values.ParseFloat(c.args[3]); ok && math.IsInf(f, 0) {
 		c.fail("ERR value is NaN or Infinity")
-		return
 	}
 	key, field := c.args[1], c.args[2]
-	h, ok := c.writeHash(key)
-	if !ok {
+	h := c.writeHash(key)
+	if c.failed {
 		return
 	}
 	text, deadline, exists := c.field(&h, key, field)
 	var f values.Float
 	if exists {
-		if f, ok = values.ParseBigFloat(text); !ok {
-			c.fail("ERR hash value is not a float")
+		if f = c.float(text, "ERR hash value is not a float"); c.failed {
 			return
 		}
 	}
@@ -318,10 +285,7 @@ func hincrbyfloatCommand(c *call) {
 // setNumber ends HINCRBY and HINCRBYFLOAT: the field keeps its deadline.
 func (c *call) setNumber(h hash, text []byte, event string) {
 	key, field := c.args[1], c.args[2]
-	if h.missing() {
-		h = c.newHash(key)
-	}
+	h = c.orNewHash(h, key)
 	h.Set(field, text, true, c.e.limits)
-	c.changed(key, 1)
-	c.notify(notifyHash, event, key)
+	c.wrote(key, 1, notifyHash, event)
 }

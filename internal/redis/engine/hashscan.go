@@ -2,25 +2,14 @@ package engine
 
 import (
 	"math"
-	"strconv"
 
 	"github.com/mayflycache/mayfly/internal/expiry"
+	"github.com/mayflycache/mayfly/internal/redis/values"
 )
 
 // hscanCommand hides dead fields and leaves them where they are.
 func hscanCommand(c *call) {
-	if _, ok := c.scanCursor(2); !ok {
-		return
-	}
-	h, ok := c.readHash(c.args[1])
-	if !ok {
-		return
-	}
-	if h.missing() {
-		c.scanned(0, nil)
-		return
-	}
-	o, ok := c.scanOptions(2)
+	h, o, ok := scanned[*values.HashValue](c)
 	if !ok {
 		return
 	}
@@ -34,8 +23,7 @@ func hscanCommand(c *call) {
 			found = append(found, value)
 		}
 	})
-	c.out.Array(2)
-	c.out.BulkString(strconv.FormatUint(cursor, 10))
+	c.cursor(cursor)
 	c.out.Array(len(found))
 	for _, b := range found {
 		c.out.Bulk(b)
@@ -44,69 +32,66 @@ func hscanCommand(c *call) {
 
 // hrandfieldCommand reaps what is dead first, so that it need not draw around it.
 func hrandfieldCommand(c *call) {
-	key := c.args[1]
-	if len(c.args) == 2 {
-		h, ok := c.drawnHash(key)
-		switch {
-		case !ok:
-		case h.missing():
-			c.out.Null()
-		default:
-			field, _ := h.Random(c.e.draw)
-			c.out.Bulk(field)
-		}
-		return
-	}
-	count, ok := c.signed(2)
-	if !ok {
-		return
-	}
-	withValues := len(c.args) == 4 && c.is(3, "WITHVALUES")
-	if len(c.args) > 3 && !withValues {
-		c.fail(errSyntax)
-		return
-	}
-	if withValues && (count < -math.MaxInt64/2 || count > math.MaxInt64/2) {
-		c.fail(errValueRange)
-		return
-	}
-	h, ok := c.drawnHash(key)
+	count, withValues := c.randomCount("WITHVALUES")
+	h := c.drawnHash(c.args[1])
+	one := func(field, value []byte) { c.drawnField(field, value, withValues) }
+	c.replyRandom(h.missing(), count, withValues, func() { one(h.Random(c.e.draw)) }, func() {
+		c.pairHead(min(count, h.Len()), withValues)
+		h.Sample(count, c.e.draw, one)
+	})
+}
+
+// replyRandom ends HRANDFIELD, SRANDMEMBER and ZRANDMEMBER: one replies an element that is drawn, sample replies count different ones.
+func (c *call) replyRandom(missing bool, count int, pairs bool, one, sample func()) {
+	single := len(c.args) == 2
 	switch {
-	case !ok:
-	case h.missing() || count == 0:
+	case c.failed:
+	case single && missing:
+		c.out.Null()
+	case single:
+		one()
+	case missing || count == 0:
 		c.out.Array(0)
-	case count < 0:
-		if !c.repeats(-count) {
-			return
-		}
-		c.drawn(-count, withValues)
+	case count > 0:
+		sample()
+	case c.repeats(-count):
+		c.pairHead(-count, pairs)
 		for range -count {
-			field, value := h.Random(c.e.draw)
-			c.drawnField(field, value, withValues)
+			one()
 		}
-	default:
-		c.drawn(min(count, h.Len()), withValues)
-		h.Sample(count, c.e.draw, func(field, value []byte) { c.drawnField(field, value, withValues) })
 	}
+}
+
+// randomCount reads the count of HRANDFIELD, SRANDMEMBER and ZRANDMEMBER, and the word behind it that asks for more than names, if there
+// is such a word. A negative count asks for so many elements, each of which may come again.
+func (c *call) randomCount(withWord string) (count int, with bool) {
+	if len(c.args) == 2 {
+		return 1, false
+	}
+	if withWord == "" && len(c.args) > 3 {
+		c.fail(errSyntax)
+	}
+	count = c.signed(2)
+	with = len(c.args) == 4 && c.is(3, withWord)
+	switch {
+	case len(c.args) > 3 && !with:
+		c.fail(errSyntax)
+	case with && (count < -math.MaxInt64/2 || count > math.MaxInt64/2):
+		c.fail(errValueRange)
+	}
+	return count, with
 }
 
 // drawnHash is readHash without its dead fields.
-func (c *call) drawnHash(key []byte) (h hash, ok bool) {
-	if h, ok = c.readHash(key); ok && !h.missing() && expiry.Dead(h.NextDeadline(), c.e.ms) {
+func (c *call) drawnHash(key []byte) hash {
+	h := c.readHash(key)
+	if !h.missing() && expiry.Dead(h.armed, c.e.ms) {
 		c.e.expireFields(c.db, h.o, h.HashValue, math.MaxInt)
 		if h.Len() == 0 {
-			return hash{}, true
+			return hash{}
 		}
 	}
-	return h, ok
-}
-
-// drawn announces n fields: with their values an array of pairs, which RESP2 flattens.
-func (c *call) drawn(n int, withValues bool) {
-	if withValues && c.out.Proto != 3 {
-		n *= 2
-	}
-	c.out.Array(n)
+	return h
 }
 
 func (c *call) drawnField(field, value []byte, withValue bool) {

@@ -14,23 +14,20 @@ const (
 	errBrokenHyperLogLog = "INVALIDOBJ Corrupted HLL object detected"
 )
 
-// hyperLogLog returns what o holds; nil if o is nil; not ok if it holds something else, which was replied.
-func (c *call) hyperLogLog(o *object) (h values.HyperLogLog, ok bool) {
-	if o, ok = c.typed(o, values.String); !ok || o == nil {
-		return nil, ok
-	}
-	if h = o.str; !h.Valid() {
+// hyperLogLog returns what o holds; nil if o is nil, or if it holds something else, and then the command fails.
+func (c *call) hyperLogLog(o *object) values.HyperLogLog {
+	h := values.HyperLogLog(textOf(c.typed(o, values.String)))
+	if o != nil && !h.Valid() {
 		c.fail(errNotHyperLogLog)
-		return nil, false
 	}
-	return h, true
+	return h
 }
 
 func pfaddCommand(c *call) {
 	key := c.args[1]
 	o := c.write(key)
-	h, ok := c.hyperLogLog(o)
-	if !ok {
+	h := c.hyperLogLog(o)
+	if c.failed {
 		return
 	}
 	updates := 0
@@ -53,8 +50,7 @@ func pfaddCommand(c *call) {
 	}
 	if updates > 0 {
 		o.setString(h, raw)
-		c.changed(key, updates)
-		c.notify(notifyString, "pfadd", key)
+		c.wrote(key, updates, notifyString, "pfadd")
 	}
 	c.yes(updates > 0)
 }
@@ -62,18 +58,18 @@ func pfaddCommand(c *call) {
 // pfcountCommand keeps the count of a single key with it: for Redis that is a change, though the command is one that reads.
 func pfcountCommand(c *call) {
 	if len(c.args) > 2 {
-		if r, _, ok := c.merged(c.args[1:]); ok {
+		if r, _ := c.merged(c.args[1:]); !c.failed {
 			c.out.Int(r.Count())
 		}
 		return
 	}
 	key := c.args[1]
 	o := c.read(key)
-	h, ok := c.hyperLogLog(o)
+	h := c.hyperLogLog(o)
 	switch {
-	case !ok:
+	case c.failed:
 		return
-	case h == nil:
+	case o == nil:
 		c.out.Int(0)
 		return
 	}
@@ -94,30 +90,26 @@ func pfcountCommand(c *call) {
 }
 
 // merged returns the registers of all HyperLogLogs at keys together, and whether one of them is dense.
-func (c *call) merged(keys [][]byte) (r *values.Registers, dense, ok bool) {
+func (c *call) merged(keys [][]byte) (r *values.Registers, dense bool) {
 	r = new(values.Registers)
 	for _, key := range keys {
-		h, ok := c.hyperLogLog(c.read(key))
-		if !ok {
-			return nil, false, false
-		}
-		if h == nil {
+		h := c.hyperLogLog(c.read(key))
+		if h == nil || c.failed {
 			continue
 		}
 		dense = dense || h.Dense()
 		if !r.Merge(h) {
 			c.fail(errBrokenHyperLogLog)
-			return nil, false, false
 		}
 	}
-	return r, dense, true
+	return r, dense
 }
 
 // pfmergeCommand adds to what is at the destination, which keeps its deadline.
 func pfmergeCommand(c *call) {
 	key := c.args[1]
-	r, dense, ok := c.merged(c.args[1:])
-	if !ok {
+	r, dense := c.merged(c.args[1:])
+	if c.failed {
 		return
 	}
 	if o := c.live(key); o == nil {
@@ -125,7 +117,6 @@ func pfmergeCommand(c *call) {
 	} else {
 		o.setString(r.MergeInto(o.str, dense), raw)
 	}
-	c.changed(key, 1)
-	c.notify(notifyString, "pfadd", key)
+	c.wrote(key, 1, notifyString, "pfadd")
 	c.ok()
 }

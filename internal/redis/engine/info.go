@@ -59,13 +59,9 @@ func infoCommand(c *call) {
 func line(w *strings.Builder, name string, value any) { fmt.Fprintf(w, "%s:%v\r\n", name, value) }
 
 func infoServer(e *Engine, w *strings.Builder) {
-	mode := "standalone"
-	if e.options.Cluster != nil {
-		mode = "cluster"
-	}
 	line(w, "redis_version", Version)
 	line(w, "server_name", "mayfly")
-	line(w, "redis_mode", mode)
+	line(w, "redis_mode", e.mode())
 	line(w, "os", runtime.GOOS+" "+runtime.GOARCH)
 	line(w, "run_id", hexID(rand.NewPCG(e.options.Seed, 2)))
 	line(w, "arch_bits", 32<<(^uint(0)>>63))
@@ -75,13 +71,21 @@ func infoServer(e *Engine, w *strings.Builder) {
 	line(w, "lru_clock", uint32(e.now/1e6)&accessMask)
 }
 
+// mode is what Redis calls its way of running.
+func (e *Engine) mode() string {
+	if e.options.Cluster != nil {
+		return "cluster"
+	}
+	return "standalone"
+}
+
 func infoClients(e *Engine, w *strings.Builder) {
 	var blocked, subscribed, watching, watched, waited int
 	for _, s := range e.sessions {
 		if s.Waiting() {
 			blocked++
 		}
-		if s.subscribed() {
+		if s.Subscribed() {
 			subscribed++
 		}
 		if len(s.watches) > 0 {
@@ -149,33 +153,36 @@ func infoStats(e *Engine, w *strings.Builder) {
 	line(w, "evicted_keys", s.evictedKeys)
 	line(w, "keyspace_hits", s.hits)
 	line(w, "keyspace_misses", s.misses)
-	line(w, "pubsub_channels", len(e.pubsub.of[channels]))
-	line(w, "pubsub_patterns", len(e.pubsub.of[patterns]))
-	line(w, "pubsubshard_channels", len(e.pubsub.of[shards]))
+	line(w, "pubsub_channels", len(e.pubsub[channels]))
+	line(w, "pubsub_patterns", len(e.pubsub[patterns]))
+	line(w, "pubsubshard_channels", len(e.pubsub[shards]))
 	line(w, "tracking_total_keys", len(e.tracking.readers))
 	line(w, "tracking_total_items", e.tracking.items)
 	line(w, "tracking_total_prefixes", len(e.tracking.prefixes))
 	line(w, "total_error_replies", s.errorReplies)
 }
 
-// stalePercent is the share of keys with a deadline that are dead and not yet reaped, of a sample where they are many.
-func (e *Engine) stalePercent() float64 {
-	var looked, dead int
-	for _, d := range e.dbs {
-		n := d.deadlines.Len()
-		for range min(n, 1000) {
-			if id, ok := d.deadlines.Sample(e.draw()); ok {
-				looked++
-				if expiry.Dead(d.deadlines.Deadline(id), e.ms) {
-					dead++
-				}
-			}
+// sampleDeadlines calls do with the deadlines of d, or with a thousand drawn where they are more.
+func (e *Engine) sampleDeadlines(d *db, do func(ms int64)) {
+	for range min(d.deadlines.Len(), 1000) {
+		if id, ok := d.deadlines.Sample(e.draw()); ok {
+			do(d.deadlines.Deadline(id))
 		}
 	}
-	if looked == 0 {
-		return 0
+}
+
+// stalePercent is the share of keys with a deadline that are dead and not yet reaped.
+func (e *Engine) stalePercent() float64 {
+	var looked, dead float64
+	for _, d := range e.dbs {
+		e.sampleDeadlines(d, func(ms int64) {
+			looked++
+			if expiry.Dead(ms, e.ms) {
+				dead++
+			}
+		})
 	}
-	return 100 * float64(dead) / float64(looked)
+	return 100 * dead / max(looked, 1)
 }
 
 func infoReplication(e *Engine, w *strings.Builder) {
@@ -208,16 +215,12 @@ func infoKeyspace(e *Engine, w *strings.Builder) {
 	}
 }
 
-// averageTTL is the mean time to live in d, in milliseconds, of a sample where the keys are many.
+// averageTTL is the mean time to live in d, in milliseconds.
 func (e *Engine) averageTTL(d *db) int64 {
-	n := min(d.deadlines.Len(), 1000)
-	if n == 0 {
-		return 0
-	}
-	var sum float64
-	for range n {
-		id, _ := d.deadlines.Sample(e.draw())
-		sum += float64(max(d.deadlines.Deadline(id)-e.ms, 0))
-	}
-	return int64(sum / float64(n))
+	var looked, sum float64
+	e.sampleDeadlines(d, func(ms int64) {
+		looked++
+		sum += float64(max(ms-e.ms, 0))
+	})
+	return int64(sum / max(looked, 1))
 }

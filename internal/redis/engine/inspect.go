@@ -5,14 +5,14 @@ import "github.com/mayflycache/mayfly/internal/redis/values"
 // inspectCommands tell how a key is held.
 var inspectCommands = []Command{
 	{Name: "object", Arity: -2, Sub: []Command{
-		{Name: "object|encoding", Arity: 3, Flags: ReadOnly, Cats: CatKeyspace, Keys: secondKey, run: objectEncodingCommand},
-		{Name: "object|freq", Arity: 3, Flags: ReadOnly, Cats: CatKeyspace, Keys: secondKey, run: objectFreqCommand},
-		{Name: "object|help", Arity: 2, Flags: Loading | Stale, Cats: CatKeyspace, run: objectHelpCommand},
-		{Name: "object|idletime", Arity: 3, Flags: ReadOnly, Cats: CatKeyspace, Keys: secondKey, run: objectIdletimeCommand},
-		{Name: "object|refcount", Arity: 3, Flags: ReadOnly, Cats: CatKeyspace, Keys: secondKey, run: objectRefcountCommand},
+		{Name: "object|encoding", Arity: 3, Flags: ReadOnly, Cats: CatKeyspace, Keys: secondKey, run: inspect(func(c *call, o *object) { c.out.BulkString(o.encoding()) })},
+		{Name: "object|freq", Arity: 3, Flags: ReadOnly, Cats: CatKeyspace, Keys: secondKey, run: inspect(objectFreqCommand)},
+		{Name: "object|help", Arity: 2, Flags: Loading | Stale, Cats: CatKeyspace, run: func(c *call) { c.help(objectHelp) }},
+		{Name: "object|idletime", Arity: 3, Flags: ReadOnly, Cats: CatKeyspace, Keys: secondKey, run: inspect(objectIdletimeCommand)},
+		{Name: "object|refcount", Arity: 3, Flags: ReadOnly, Cats: CatKeyspace, Keys: secondKey, run: inspect(objectRefcountCommand)},
 	}},
 	{Name: "memory", Arity: -2, Sub: []Command{
-		{Name: "memory|help", Arity: 2, Flags: Loading | Stale, run: memoryHelpCommand},
+		{Name: "memory|help", Arity: 2, Flags: Loading | Stale, run: func(c *call) { c.help(memoryHelp) }},
 		{Name: "memory|usage", Arity: -3, Flags: ReadOnly, Keys: secondKey, run: memoryUsageCommand},
 	}},
 }
@@ -25,21 +25,17 @@ const (
 	errLFU   = "ERR An LFU maxmemory policy is selected, idle time not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust."
 )
 
-// inspected returns the object of a subcommand's key, without any trace of having asked. Where there is none it replies null.
-func (c *call) inspected() *object {
-	o := c.live(c.args[2])
-	if o == nil {
-		c.e.stats.misses++
-		c.out.Null()
-		return nil
-	}
-	c.e.stats.hits++
-	return o
-}
-
-func objectEncodingCommand(c *call) {
-	if o := c.inspected(); o != nil {
-		c.out.BulkString(o.encoding())
+// inspect is reply with the object of a subcommand's key, without any trace of having asked. Where there is none the reply is null.
+func inspect(reply func(c *call, o *object)) func(c *call) {
+	return func(c *call) {
+		o := c.live(c.args[2])
+		if o == nil {
+			c.e.stats.misses++
+			c.out.Null()
+			return
+		}
+		c.e.stats.hits++
+		reply(c, o)
 	}
 }
 
@@ -49,11 +45,7 @@ const (
 	sharedRefcount = 1<<31 - 1
 )
 
-func objectRefcountCommand(c *call) {
-	o := c.inspected()
-	if o == nil {
-		return
-	}
+func objectRefcountCommand(c *call, o *object) {
 	s := &c.e.settings
 	if o.kind() == values.String && o.stringEncoding() == integer && (s.maxMemory == 0 || !s.policy.ages()) {
 		if n, _ := values.ParseInt(o.str); 0 <= n && n < sharedInts {
@@ -64,30 +56,23 @@ func objectRefcountCommand(c *call) {
 	c.out.Int(1)
 }
 
-func objectIdletimeCommand(c *call) {
-	o := c.inspected()
-	switch {
-	case o == nil:
-	case c.e.settings.policy.lfu():
+func objectIdletimeCommand(c *call, o *object) {
+	if c.e.settings.policy.lfu() {
 		c.fail(errLFU)
-	default:
+	} else {
 		c.out.Int(o.idle(c.e))
 	}
 }
 
-func objectFreqCommand(c *call) {
-	o := c.inspected()
-	switch {
-	case o == nil:
-	case !c.e.settings.policy.lfu():
-		c.fail(errNoLFU)
-	default:
+func objectFreqCommand(c *call, o *object) {
+	if c.e.settings.policy.lfu() {
 		c.number(int(o.frequency(c.e)))
+	} else {
+		c.fail(errNoLFU)
 	}
 }
 
-func objectHelpCommand(c *call) {
-	c.help(`
+const objectHelp = `
 ENCODING <key>
     Return the kind of internal representation used in order to store the value
     associated with a <key>.
@@ -99,25 +84,17 @@ IDLETIME <key>
     seconds elapsed since the last access to the key.
 REFCOUNT <key>
     Return the number of references of the value associated with the specified
-    <key>.`)
-}
+    <key>.`
 
 // memoryUsageCommand replies what the key takes here, not what it would in Redis; that is about the same. A dead key takes it too.
 func memoryUsageCommand(c *call) {
-	for i := 3; i < len(c.args); i++ {
-		if !c.is(i, "SAMPLES") || i+1 == len(c.args) {
+	for words := c.options(3); words.more(); {
+		if !words.word("SAMPLES", 1) || c.int(words.next()) < 0 {
 			c.fail(errSyntax)
-			return
 		}
-		i++
-		n, ok := c.int(i)
-		if !ok {
-			return
-		}
-		if n < 0 {
-			c.fail(errSyntax)
-			return
-		}
+	}
+	if c.failed {
+		return
 	}
 	if o := c.db.find(c.args[2]); o != nil {
 		c.number(o.size())
@@ -126,9 +103,7 @@ func memoryUsageCommand(c *call) {
 	}
 }
 
-func memoryHelpCommand(c *call) {
-	c.help(`
+const memoryHelp = `
 USAGE <key> [SAMPLES <count>]
     Return memory in bytes used by <key> and its value. Nested values are
-    sampled up to <count> times (default: 5, 0 means sample all).`)
-}
+    sampled up to <count> times (default: 5, 0 means sample all).`

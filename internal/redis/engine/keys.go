@@ -11,11 +11,11 @@ import (
 var keyCommands = []Command{
 	{Name: "del", Arity: -2, Flags: Write, Cats: CatKeyspace, Keys: allKeys, run: delCommand},
 	{Name: "unlink", Arity: -2, Flags: Write | Fast, Cats: CatKeyspace, Keys: allKeys, run: delCommand},
-	{Name: "exists", Arity: -2, Flags: ReadOnly | Fast, Cats: CatKeyspace, Keys: allKeys, run: existsCommand},
-	{Name: "touch", Arity: -2, Flags: ReadOnly | Fast, Cats: CatKeyspace, Keys: allKeys, run: touchCommand},
+	{Name: "exists", Arity: -2, Flags: ReadOnly | Fast, Cats: CatKeyspace, Keys: allKeys, run: func(c *call) { c.count(c.peek) }},
+	{Name: "touch", Arity: -2, Flags: ReadOnly | Fast, Cats: CatKeyspace, Keys: allKeys, run: func(c *call) { c.count(c.read) }},
 	{Name: "type", Arity: 2, Flags: ReadOnly | Fast, Cats: CatKeyspace, Keys: oneKey, run: typeCommand},
 	{Name: "rename", Arity: 3, Flags: Write, Cats: CatKeyspace, Keys: twoKeys, run: renameCommand},
-	{Name: "renamenx", Arity: 3, Flags: Write | Fast, Cats: CatKeyspace, Keys: twoKeys, run: renamenxCommand},
+	{Name: "renamenx", Arity: 3, Flags: Write | Fast, Cats: CatKeyspace, Keys: twoKeys, run: renameCommand},
 	{Name: "copy", Arity: -3, Flags: Write | DenyOOM, Cats: CatKeyspace, Keys: twoKeys, run: copyCommand},
 	{Name: "move", Arity: 3, Flags: Write | Fast, Cats: CatKeyspace, Keys: oneKey, run: moveCommand},
 }
@@ -24,31 +24,18 @@ var keyCommands = []Command{
 func delCommand(c *call) {
 	n := 0
 	for _, key := range c.args[1:] {
-		if c.live(key) == nil {
-			continue
-		}
-		c.remove(key)
-		c.changed(key, 1)
-		c.notify(notifyGeneric, "del", key)
-		n++
-	}
-	c.number(n)
-}
-
-func existsCommand(c *call) {
-	n := 0
-	for _, key := range c.args[1:] {
-		if c.peek(key) != nil {
+		if c.live(key) != nil && c.delete(key) {
 			n++
 		}
 	}
 	c.number(n)
 }
 
-func touchCommand(c *call) {
+// count replies how many of the arguments are keys that find finds: EXISTS and TOUCH.
+func (c *call) count(find func(key []byte) *object) {
 	n := 0
 	for _, key := range c.args[1:] {
-		if c.read(key) != nil {
+		if find(key) != nil {
 			n++
 		}
 	}
@@ -63,33 +50,22 @@ func typeCommand(c *call) {
 	c.out.Simple(kind.String())
 }
 
+// renameCommand is RENAME and RENAMENX: the key keeps its value and deadline.
 func renameCommand(c *call) {
-	if c.rename() {
-		c.ok()
-	}
-}
-
-func renamenxCommand(c *call) {
-	if c.rename() {
-		c.out.Int(1)
-	}
-}
-
-// rename gives a key a new name, under which it keeps value and deadline. It returns false after a reply that says that nothing was renamed.
-func (c *call) rename() bool {
 	from, to, nx := c.args[1], c.args[2], c.cmd.Name == "renamenx"
 	o := c.write(from)
 	if o == nil {
 		c.fail(errNoSuchKey)
-		return false
+		return
 	}
 	same := bytes.Equal(from, to)
-	if same && !nx {
-		return true
-	}
-	if same || c.write(to) != nil && nx {
+	switch {
+	case same && !nx:
+		c.ok()
+		return
+	case same, c.write(to) != nil && nx:
 		c.out.Int(0)
-		return false
+		return
 	}
 	c.remove(to)
 	c.db.rename(o, to)
@@ -99,33 +75,34 @@ func (c *call) rename() bool {
 	c.changed(to, 1)
 	c.notify(notifyGeneric, "rename_from", from)
 	c.notify(notifyGeneric, "rename_to", to)
-	return true
+	if nx {
+		c.out.Int(1)
+	} else {
+		c.ok()
+	}
 }
 
 func copyCommand(c *call) {
 	from, to := c.args[1], c.args[2]
 	source, target, replace := c.db, c.db, false
-	for i := 3; i < len(c.args); i++ {
+	for o := c.options(3); o.more(); {
 		switch {
-		case c.is(i, "REPLACE"):
+		case o.word("REPLACE", 0):
 			replace = true
-		case c.is(i, "DB") && i+1 < len(c.args):
-			i++
-			var ok bool
-			if target, ok = c.database(i); !ok {
-				return
-			}
+		case o.word("DB", 1):
+			target = c.database(o.next())
 		default:
 			c.fail(errSyntax)
-			return
 		}
 	}
 	if source == target && bytes.Equal(from, to) {
 		c.fail(errSameObject)
-		return
 	}
 	o := c.read(from)
-	if o == nil {
+	switch {
+	case c.failed:
+		return
+	case o == nil:
 		c.out.Int(0)
 		return
 	}
@@ -150,22 +127,18 @@ func copyCommand(c *call) {
 		twin = c.addString(to, o.str, enc)
 	}
 	c.setDeadline(twin, deadline)
-	c.changed(to, 1)
-	c.notify(notifyGeneric, "copy_to", to)
+	c.wrote(to, 1, notifyGeneric, "copy_to")
 	c.out.Int(1)
 }
 
 // database reads argument i as a database.
-func (c *call) database(i int) (*db, bool) {
-	id, ok := c.smallInt(i)
-	if !ok {
-		return nil, false
-	}
+func (c *call) database(i int) *db {
+	id := c.smallInt(i)
 	if id < 0 || id >= Databases || id > 0 && c.e.options.Cluster != nil {
 		c.fail(errInvalidDB)
-		return nil, false
+		return nil
 	}
-	return c.e.dbs[id], true
+	return c.e.dbs[id]
 }
 
 func moveCommand(c *call) {
@@ -174,21 +147,15 @@ func moveCommand(c *call) {
 		return
 	}
 	key, source := c.args[1], c.db
-	target, ok := c.database(2)
-	if !ok {
-		return
-	}
+	target := c.database(2)
 	if source == target {
 		c.fail(errSameObject)
-		return
 	}
 	o := c.write(key)
-	if o == nil {
-		c.out.Int(0)
+	if c.failed {
 		return
 	}
-	c.db = target
-	if c.write(key) != nil {
+	if c.db = target; o == nil || c.write(key) != nil {
 		c.out.Int(0)
 		return
 	}

@@ -5,51 +5,40 @@ import "github.com/mayflycache/mayfly/internal/redis/values"
 // Moving from list to list, and popping from the first of several: LMOVE, RPOPLPUSH, LMPOP. Their blocking forms do the same when there is
 // something to take.
 
-func lmoveCommand(c *call) {
-	if from, to, ok := c.ends(3); ok && !c.move(from, to) {
-		c.out.Null()
-	}
-}
-
-func rpoplpushCommand(c *call) {
-	if !c.move(right, left) {
+// moveNow is LMOVE and RPOPLPUSH.
+func (c *call) moveNow(from, to end) {
+	if !c.move(from, to) && !c.failed {
 		c.out.Null()
 	}
 }
 
 // ends reads arguments i and i+1 as LEFT or RIGHT.
-func (c *call) ends(i int) (from, to end, ok bool) {
-	if from, ok = c.endWord(i); ok {
-		to, ok = c.endWord(i + 1)
-	}
-	return from, to, ok
+func (c *call) ends(i int) (from, to end) {
+	return c.endWord(i, "LEFT", "RIGHT"), c.endWord(i+1, "LEFT", "RIGHT")
 }
 
-func (c *call) endWord(i int) (where end, ok bool) {
+// endWord reads argument i as one of two words, the first of which means the left end.
+func (c *call) endWord(i int, first, second string) end {
 	switch {
-	case c.is(i, "LEFT"):
-		return left, true
-	case c.is(i, "RIGHT"):
-		return right, true
+	case c.is(i, first):
+		return left
+	case !c.is(i, second):
+		c.fail(errSyntax)
 	}
-	c.fail(errSyntax)
-	return left, false
+	return right
 }
 
-// move takes an element from one end of the list at argument 1 to an end of the one at argument 2, and replies it. false: there was no
-// list to take from, and nothing was replied.
+// move takes an element from one end of the list at argument 1 to an end of the one at argument 2, and replies it. false: nothing was moved
+// nor, unless the command failed, replied.
 func (c *call) move(from, to end) bool {
 	key, dest := c.args[1], c.args[2]
-	src, ok := c.writeList(key)
-	if !ok {
-		return true
-	}
+	src := writeAs[*values.ListValue](c, key)
 	if src == nil {
 		return false
 	}
-	dst, ok := c.writeList(dest)
-	if !ok {
-		return true
+	dst := writeAs[*values.ListValue](c, dest)
+	if c.failed {
+		return false
 	}
 	var scratch [128]byte
 	long := src.Encoding() == "quicklist"
@@ -64,83 +53,76 @@ func (c *call) move(from, to end) bool {
 		dst.Grow([][]byte{b}, c.e.limits)
 	}
 	c.push(dst, to, b)
-	c.changed(dest, 1)
-	c.notify(notifyList, pushed[to], dest)
+	c.wrote(dest, 1, notifyList, pushed[to])
 	c.out.Bulk(b)
-	c.tookFrom(key, src, from, 1)
+	c.lost(key, src, 1, popped[from])
 	return true
 }
 
 func lmpopCommand(c *call) {
-	if o, ok := c.multiPop(1); ok && !c.popFirst(o) {
+	if !c.popFirst(c.multiPop(1, "LEFT", "RIGHT")) && !c.failed {
 		c.out.NullArray()
 	}
 }
 
-// multiPop is what LMPOP and BLMPOP were asked for.
+// multiPop is what LMPOP, ZMPOP and their blocking forms are asked for. In a sorted set the left end is the lowest.
 type multiPop struct {
 	keys  [][]byte
 	where end
 	count int
 }
 
-// multiPop reads a number of keys at argument i, the keys, an end, perhaps COUNT.
-func (c *call) multiPop(i int) (o multiPop, ok bool) {
-	n, ok := c.above(i, "ERR numkeys should be greater than 0")
-	if !ok {
-		return o, false
-	}
+// multiPop reads a number of keys at argument i, the keys, the word for an end, perhaps COUNT.
+func (c *call) multiPop(i int, leftWord, rightWord string) (o multiPop) {
+	n := c.intFrom(i, 1, "ERR numkeys should be greater than 0")
 	i++
-	if n >= len(c.args)-i {
+	if n >= int64(len(c.args)-i) {
 		c.fail(errSyntax)
-		return o, false
 	}
-	o.keys = c.args[i : i+n]
-	i += n
-	if o.where, ok = c.endWord(i); !ok {
-		return o, false
+	if c.failed {
+		return o
 	}
-	for i++; i < len(c.args); i += 2 {
-		if o.count != 0 || !c.is(i, "COUNT") || i+1 == len(c.args) {
+	o.keys, i = c.args[i:i+int(n)], i+int(n)
+	o.where = c.endWord(i, leftWord, rightWord)
+	for words := c.options(i + 1); words.more(); {
+		if o.count != 0 || !words.word("COUNT", 1) {
 			c.fail(errSyntax)
-			return o, false
+			return o
 		}
-		if o.count, ok = c.above(i+1, "ERR count should be greater than 0"); !ok {
-			return o, false
-		}
+		o.count = int(c.intFrom(words.next(), 1, "ERR count should be greater than 0"))
 	}
 	o.count = max(o.count, 1)
-	return o, true
+	return o
 }
 
-// above reads argument i as a number greater than 0, or replies this text.
-func (c *call) above(i int, text string) (n int, ok bool) {
-	v, ok := c.intOr(i, text)
-	if ok && v < 1 {
-		c.fail(text)
-		return 0, false
+// firstOf returns the first of keys that holds a value, which must be of this type.
+func firstOf[T values.Value](c *call, keys [][]byte) (key []byte, v T, found bool) {
+	for _, key := range keys {
+		if o := c.write(key); o != nil {
+			v = valueAs[T](c, o)
+			return key, v, !c.failed
+		}
 	}
-	return int(v), ok
+	return nil, v, false
 }
 
-// popFirst pops from the first of the lists that there is, and replies its key and the elements. false: there was none, and nothing was
-// replied.
+// popFirst pops from the first of the lists that there is, and replies its key and the elements. false: nothing was popped nor, unless the
+// command failed, replied.
 func (c *call) popFirst(o multiPop) bool {
-	for _, key := range o.keys {
-		l, ok := c.writeList(key)
-		if !ok {
-			return true
-		}
-		if l == nil {
-			continue
-		}
-		if c.recording() {
-			c.rewrite(upper(popped[o.where]), key, decimal(int64(min(o.count, l.Len()))))
-		}
-		c.out.Array(2)
-		c.out.Bulk(key)
-		c.popCount(key, l, o.where, o.count)
-		return true
+	key, l, found := firstOf[*values.ListValue](c, o.keys)
+	if !found {
+		return false
 	}
-	return false
+	c.recordPop(popped[o.where], key, min(o.count, l.Len()))
+	c.out.Array(2)
+	c.out.Bulk(key)
+	c.popCount(key, l, o.where, o.count)
+	return true
+}
+
+// recordPop records a pop of one of several keys as what it came to.
+func (c *call) recordPop(event string, key []byte, n int) {
+	if c.recording() {
+		c.rewrite(upper(event), key, decimal(int64(n)))
+	}
 }

@@ -10,68 +10,45 @@ type positions struct {
 }
 
 func lposCommand(c *call) {
-	o, ok := c.positionOptions()
-	if !ok {
-		return
-	}
-	l, ok := c.readList(c.args[1])
-	if !ok {
+	o := c.positionOptions()
+	l := readAs[*values.ListValue](c, c.args[1])
+	if c.failed {
 		return
 	}
 	var found []int64
 	if l != nil {
 		found = o.find(l, c.args[2])
 	}
-	if o.count < 0 {
-		if len(found) > 0 {
-			c.out.Int(found[0])
-		} else {
-			c.out.Null()
+	switch {
+	case o.count >= 0:
+		c.out.Array(len(found))
+		for _, i := range found {
+			c.out.Int(i)
 		}
-		return
-	}
-	c.out.Array(len(found))
-	for _, i := range found {
-		c.out.Int(i)
+	case len(found) > 0:
+		c.out.Int(found[0])
+	default:
+		c.out.Null()
 	}
 }
 
-func (c *call) positionOptions() (o positions, ok bool) {
-	o.rank, o.count = 1, -1
-	for i := 3; i < len(c.args); i += 2 {
-		more := i+1 < len(c.args)
+func (c *call) positionOptions() positions {
+	o := positions{rank: 1, count: -1}
+	for words := c.options(3); words.more(); {
 		switch {
-		case c.is(i, "RANK") && more:
-			if o.rank, ok = c.signed(i + 1); !ok {
-				return o, false
-			}
-			if o.rank == 0 {
+		case words.word("RANK", 1):
+			if o.rank = c.signed(words.next()); o.rank == 0 {
 				c.fail("ERR RANK can't be zero: use 1 to start from the first match, 2 from the second ... or use negative to start from the end of the list")
-				return o, false
 			}
-		case c.is(i, "COUNT") && more:
-			if o.count, ok = c.notNegative(i+1, "ERR COUNT can't be negative"); !ok {
-				return o, false
-			}
-		case c.is(i, "MAXLEN") && more:
-			if o.looksAt, ok = c.notNegative(i+1, "ERR MAXLEN can't be negative"); !ok {
-				return o, false
-			}
+		case words.word("COUNT", 1):
+			o.count = c.intFrom(words.next(), 0, "ERR COUNT can't be negative")
+		case words.word("MAXLEN", 1):
+			o.looksAt = c.intFrom(words.next(), 0, "ERR MAXLEN can't be negative")
 		default:
 			c.fail(errSyntax)
-			return o, false
 		}
 	}
-	return o, true
-}
-
-// notNegative reads argument i as a number from 0, or replies this text.
-func (c *call) notNegative(i int, text string) (n int64, ok bool) {
-	if n, ok = c.intOr(i, text); ok && n < 0 {
-		c.fail(text)
-		return 0, false
-	}
-	return n, ok
+	return o
 }
 
 // find returns the indexes that are asked for, in the direction of the search.

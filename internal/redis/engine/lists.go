@@ -4,13 +4,13 @@ import "github.com/mayflycache/mayfly/internal/redis/values"
 
 // listCommands are about one list; see listmoves.go for those that take elements from one to another, and blockinglists.go for those that wait.
 var listCommands = []Command{
-	{Name: "lpush", Arity: -3, Flags: Write | DenyOOM | Fast, Cats: CatList, Keys: oneKey, run: lpushCommand},
-	{Name: "rpush", Arity: -3, Flags: Write | DenyOOM | Fast, Cats: CatList, Keys: oneKey, run: rpushCommand},
-	{Name: "lpushx", Arity: -3, Flags: Write | DenyOOM | Fast, Cats: CatList, Keys: oneKey, run: lpushxCommand},
-	{Name: "rpushx", Arity: -3, Flags: Write | DenyOOM | Fast, Cats: CatList, Keys: oneKey, run: rpushxCommand},
-	{Name: "lpop", Arity: -2, Flags: Write | Fast, Cats: CatList, Keys: oneKey, run: lpopCommand},
-	{Name: "rpop", Arity: -2, Flags: Write | Fast, Cats: CatList, Keys: oneKey, run: rpopCommand},
-	{Name: "llen", Arity: 2, Flags: ReadOnly | Fast, Cats: CatList, Keys: oneKey, run: llenCommand},
+	{Name: "lpush", Arity: -3, Flags: Write | DenyOOM | Fast, Cats: CatList, Keys: oneKey, run: func(c *call) { c.pushAll(left, false) }},
+	{Name: "rpush", Arity: -3, Flags: Write | DenyOOM | Fast, Cats: CatList, Keys: oneKey, run: func(c *call) { c.pushAll(right, false) }},
+	{Name: "lpushx", Arity: -3, Flags: Write | DenyOOM | Fast, Cats: CatList, Keys: oneKey, run: func(c *call) { c.pushAll(left, true) }},
+	{Name: "rpushx", Arity: -3, Flags: Write | DenyOOM | Fast, Cats: CatList, Keys: oneKey, run: func(c *call) { c.pushAll(right, true) }},
+	{Name: "lpop", Arity: -2, Flags: Write | Fast, Cats: CatList, Keys: oneKey, run: func(c *call) { c.popFrom(left) }},
+	{Name: "rpop", Arity: -2, Flags: Write | Fast, Cats: CatList, Keys: oneKey, run: func(c *call) { c.popFrom(right) }},
+	{Name: "llen", Arity: 2, Flags: ReadOnly | Fast, Cats: CatList, Keys: oneKey, run: replyLen[*values.ListValue]},
 	{Name: "lindex", Arity: 3, Flags: ReadOnly, Cats: CatList, Keys: oneKey, run: lindexCommand},
 	{Name: "lset", Arity: 4, Flags: Write | DenyOOM, Cats: CatList, Keys: oneKey, run: lsetCommand},
 	{Name: "lrange", Arity: 4, Flags: ReadOnly, Cats: CatList, Keys: oneKey, run: lrangeCommand},
@@ -18,13 +18,13 @@ var listCommands = []Command{
 	{Name: "lrem", Arity: 4, Flags: Write, Cats: CatList, Keys: oneKey, run: lremCommand},
 	{Name: "linsert", Arity: 5, Flags: Write | DenyOOM, Cats: CatList, Keys: oneKey, run: linsertCommand},
 	{Name: "lpos", Arity: -3, Flags: ReadOnly, Cats: CatList, Keys: oneKey, run: lposCommand},
-	{Name: "lmove", Arity: 5, Flags: Write | DenyOOM, Cats: CatList, Keys: twoKeys, run: lmoveCommand},
-	{Name: "rpoplpush", Arity: 3, Flags: Write | DenyOOM, Cats: CatList, Keys: twoKeys, run: rpoplpushCommand},
+	{Name: "lmove", Arity: 5, Flags: Write | DenyOOM, Cats: CatList, Keys: twoKeys, run: func(c *call) { c.moveNow(c.ends(3)) }},
+	{Name: "rpoplpush", Arity: 3, Flags: Write | DenyOOM, Cats: CatList, Keys: twoKeys, run: func(c *call) { c.moveNow(right, left) }},
 	{Name: "lmpop", Arity: -4, Flags: Write | MovableKeys, Cats: CatList, Keys: Keys{Find: countedKeys}, run: lmpopCommand},
-	{Name: "blpop", Arity: -3, Flags: Write | Blocking, Cats: CatList, Keys: Keys{First: 1, Last: -2, Step: 1}, run: blpopCommand},
-	{Name: "brpop", Arity: -3, Flags: Write | Blocking, Cats: CatList, Keys: Keys{First: 1, Last: -2, Step: 1}, run: brpopCommand},
+	{Name: "blpop", Arity: -3, Flags: Write | Blocking, Cats: CatList, Keys: Keys{First: 1, Last: -2, Step: 1}, run: func(c *call) { c.blockingPop(left) }},
+	{Name: "brpop", Arity: -3, Flags: Write | Blocking, Cats: CatList, Keys: Keys{First: 1, Last: -2, Step: 1}, run: func(c *call) { c.blockingPop(right) }},
 	{Name: "blmove", Arity: 6, Flags: Write | DenyOOM | Blocking, Cats: CatList, Keys: twoKeys, run: blmoveCommand},
-	{Name: "brpoplpush", Arity: 4, Flags: Write | DenyOOM | Blocking, Cats: CatList, Keys: twoKeys, run: brpoplpushCommand},
+	{Name: "brpoplpush", Arity: 4, Flags: Write | DenyOOM | Blocking, Cats: CatList, Keys: twoKeys, run: func(c *call) { c.blockingMove(right, left, 3) }},
 	{Name: "blmpop", Arity: -5, Flags: Write | Blocking | MovableKeys, Cats: CatList, Keys: Keys{Find: waitCountedKeys}, run: blmpopCommand},
 }
 
@@ -42,30 +42,16 @@ var (
 	popped = [...]string{left: "lpop", right: "rpop"}
 )
 
-func (c *call) readList(key []byte) (l *values.ListValue, ok bool) {
-	return readAs[*values.ListValue](c, key)
-}
-
-func (c *call) writeList(key []byte) (l *values.ListValue, ok bool) {
-	return writeAs[*values.ListValue](c, key)
-}
-
-func lpushCommand(c *call)  { c.pushAll(left, false) }
-func rpushCommand(c *call)  { c.pushAll(right, false) }
-func lpushxCommand(c *call) { c.pushAll(left, true) }
-func rpushxCommand(c *call) { c.pushAll(right, true) }
-
 func (c *call) pushAll(where end, onlyExisting bool) {
 	key, elements := c.args[1], c.args[2:]
-	l, ok := c.writeList(key)
-	if !ok {
+	l := writeAs[*values.ListValue](c, key)
+	switch {
+	case c.failed:
 		return
-	}
-	if l == nil {
-		if onlyExisting {
-			c.out.Int(0)
-			return
-		}
+	case l == nil && onlyExisting:
+		c.out.Int(0)
+		return
+	case l == nil:
 		l = values.NewList()
 		c.add(key, l)
 	}
@@ -73,8 +59,7 @@ func (c *call) pushAll(where end, onlyExisting bool) {
 	for _, b := range elements {
 		c.push(l, where, b)
 	}
-	c.changed(key, len(elements))
-	c.notify(notifyList, pushed[where], key)
+	c.wrote(key, len(elements), notifyList, pushed[where])
 	c.number(l.Len())
 }
 
@@ -93,34 +78,23 @@ func pop(l *values.ListValue, where end) []byte {
 	return l.PopBack()
 }
 
-// tookFrom ends a command that took n elements from one end: events, and the key's end with the last element.
-func (c *call) tookFrom(key []byte, l *values.ListValue, where end, n int) {
-	c.changed(key, n)
-	c.notify(notifyList, popped[where], key)
+// lost ends a command that took n elements out of a list: the event, and the key's end with the last element.
+func (c *call) lost(key []byte, l *values.ListValue, n int, event string) {
+	c.wrote(key, n, notifyList, event)
 	if !c.removeIfEmpty(key, l) {
 		l.Shrink(c.e.limits)
 	}
 }
 
-func lpopCommand(c *call) { c.popFrom(left) }
-func rpopCommand(c *call) { c.popFrom(right) }
-
 func (c *call) popFrom(where end) {
-	key := c.args[1]
 	if len(c.args) > 3 {
 		c.fail(wrongArity(c.cmd.Name))
-		return
 	}
-	count, counted := 1, len(c.args) == 3
-	if counted {
-		var ok bool
-		if count, ok = c.positive(2); !ok {
-			return
-		}
-	}
-	l, ok := c.writeList(key)
+	key := c.args[1]
+	count, counted := c.countArg()
+	l := writeAs[*values.ListValue](c, key)
 	switch {
-	case !ok:
+	case c.failed:
 	case l == nil && counted:
 		c.out.NullArray()
 	case l == nil:
@@ -129,7 +103,7 @@ func (c *call) popFrom(where end) {
 		c.popCount(key, l, where, count)
 	default:
 		c.out.Bulk(pop(l, where))
-		c.tookFrom(key, l, where, 1)
+		c.lost(key, l, 1, popped[where])
 	}
 }
 
@@ -143,18 +117,7 @@ func (c *call) popCount(key []byte, l *values.ListValue, where end, count int) {
 	for range count {
 		c.out.Bulk(pop(l, where))
 	}
-	c.tookFrom(key, l, where, count)
-}
-
-func llenCommand(c *call) {
-	l, ok := c.readList(c.args[1])
-	switch {
-	case !ok:
-	case l == nil:
-		c.out.Int(0)
-	default:
-		c.number(l.Len())
-	}
+	c.lost(key, l, count, popped[where])
 }
 
 // index turns an index that may count from the end into one from the start; not ok outside the list.
@@ -166,16 +129,13 @@ func index(i int64, l *values.ListValue) (at int, ok bool) {
 }
 
 func lindexCommand(c *call) {
-	l, ok := c.readList(c.args[1])
-	if !ok {
-		return
-	}
-	if l == nil {
+	l := readAs[*values.ListValue](c, c.args[1])
+	if l == nil && !c.failed {
 		c.out.Null()
 		return
 	}
-	i, ok := c.int(2)
-	if !ok {
+	i := c.int(2)
+	if c.failed {
 		return
 	}
 	if at, ok := index(i, l); ok {
@@ -187,16 +147,12 @@ func lindexCommand(c *call) {
 
 func lsetCommand(c *call) {
 	key, b := c.args[1], c.args[3:]
-	l, ok := c.writeList(key)
-	if !ok {
-		return
-	}
+	l := writeAs[*values.ListValue](c, key)
 	if l == nil {
 		c.fail(errNoSuchKey)
-		return
 	}
-	i, ok := c.int(2)
-	if !ok {
+	i := c.int(2)
+	if c.failed {
 		return
 	}
 	l.Grow(b, c.e.limits)
@@ -207,53 +163,47 @@ func lsetCommand(c *call) {
 	}
 	l.Set(at, b[0], c.e.limits)
 	l.Shrink(c.e.limits)
-	c.changed(key, 1)
-	c.notify(notifyList, "lset", key)
+	c.wrote(key, 1, notifyList, "lset")
 	c.ok()
 }
 
-// span reads arguments 2 and 3 as the first and last index of a range; clip makes them fit a list.
-func (c *call) span() (first, last int64, ok bool) {
-	if first, ok = c.int(2); ok {
-		last, ok = c.int(3)
-	}
-	return first, last, ok
-}
+// span reads argument i and the next as the first and last index of a range.
+func (c *call) span(i int) (first, last int64) { return c.int(i), c.int(i + 1) }
 
-// within returns where a range of a list of n elements begins and how many it has.
-func within(first, last int64, n int) (start, count int) {
+// within turns the first and last index of a range, which count from the end if they are negative, into the first and the one behind the
+// last of n elements.
+func within(first, last int64, n int) (from, to int) {
+	size := int64(n)
 	if first < 0 {
-		first = max(0, first+int64(n))
+		first = max(first+size, 0)
 	}
 	if last < 0 {
-		last += int64(n)
+		last += size
 	}
-	last = min(last, int64(n)-1)
+	last = min(last, size-1)
 	if first > last {
 		return 0, 0
 	}
-	return int(first), int(last - first + 1)
+	return int(first), int(last) + 1
 }
 
 func lrangeCommand(c *call) {
-	first, last, ok := c.span()
-	if !ok {
-		return
-	}
-	l, ok := c.readList(c.args[1])
-	if !ok {
+	first, last := c.span(2)
+	l := readAs[*values.ListValue](c, c.args[1])
+	if c.failed {
 		return
 	}
 	if l == nil {
 		c.out.Array(0)
 		return
 	}
-	start, count := within(first, last, l.Len())
+	from, to := within(first, last, l.Len())
+	count := to - from
 	c.out.Array(count)
 	if count == 0 {
 		return
 	}
-	l.EachFrom(start, func(b []byte) bool {
+	l.EachFrom(from, func(b []byte) bool {
 		c.out.Bulk(b)
 		count--
 		return count > 0
@@ -261,51 +211,34 @@ func lrangeCommand(c *call) {
 }
 
 func ltrimCommand(c *call) {
-	first, last, ok := c.span()
-	if !ok {
-		return
-	}
+	first, last := c.span(2)
 	key := c.args[1]
-	l, ok := c.writeList(key)
-	if !ok {
+	l := writeAs[*values.ListValue](c, key)
+	if c.failed {
 		return
 	}
-	if l == nil {
-		c.ok()
-		return
-	}
-	n := l.Len()
-	start, count := within(first, last, n)
-	l.Trim(start, n-start-count)
-	c.changed(key, n-count)
-	c.notify(notifyList, "ltrim", key)
-	if !c.removeIfEmpty(key, l) {
-		l.Shrink(c.e.limits)
+	if l != nil {
+		n := l.Len()
+		from, to := within(first, last, n)
+		l.Trim(from, n-to)
+		c.lost(key, l, n-(to-from), "ltrim")
 	}
 	c.ok()
 }
 
 func lremCommand(c *call) {
-	count, ok := c.signed(2)
-	if !ok {
-		return
-	}
+	count := c.signed(2)
 	key := c.args[1]
-	l, ok := c.writeList(key)
-	if !ok {
+	l := writeAs[*values.ListValue](c, key)
+	if c.failed {
 		return
 	}
-	if l == nil {
-		c.out.Int(0)
-		return
+	removed := 0
+	if l != nil {
+		removed = l.Remove(c.args[3], count)
 	}
-	removed := l.Remove(c.args[3], count)
 	if removed > 0 {
-		c.changed(key, removed)
-		c.notify(notifyList, "lrem", key)
-		if !c.removeIfEmpty(key, l) {
-			l.Shrink(c.e.limits)
-		}
+		c.lost(key, l, removed, "lrem")
 	}
 	c.number(removed)
 }
@@ -314,11 +247,10 @@ func linsertCommand(c *call) {
 	after := c.is(2, "AFTER")
 	if !after && !c.is(2, "BEFORE") {
 		c.fail(errSyntax)
-		return
 	}
 	key := c.args[1]
-	l, ok := c.writeList(key)
-	if !ok {
+	l := writeAs[*values.ListValue](c, key)
+	if c.failed {
 		return
 	}
 	if l == nil {
@@ -330,7 +262,6 @@ func linsertCommand(c *call) {
 		c.out.Int(-1)
 		return
 	}
-	c.changed(key, 1)
-	c.notify(notifyList, "linsert", key)
+	c.wrote(key, 1, notifyList, "linsert")
 	c.number(l.Len())
 }

@@ -82,6 +82,14 @@ func (o *object) room(n int) []byte {
 	return nil
 }
 
+// textOf returns the string that o holds; nil has none.
+func textOf(o *object) []byte {
+	if o == nil {
+		return nil
+	}
+	return o.str
+}
+
 // setValue makes o hold v.
 func (o *object) setValue(v values.Value) {
 	o.str = nil

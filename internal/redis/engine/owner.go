@@ -5,9 +5,6 @@ package engine
 // Anonymous reports whether the session has still to authenticate: its commands must be small.
 func (s *Session) Anonymous() bool { return !s.authenticated && s.engine.settings.password != "" }
 
-// Subscribed reports whether the session listens to a channel: it may be idle, and what waits for it is limited.
-func (s *Session) Subscribed() bool { return s.subscribed() }
-
 // MaxBulk returns the longest argument that a command may have: proto-max-bulk-len.
 func (e *Engine) MaxBulk() int { return int(e.settings.maxBulk) }
 

@@ -22,7 +22,7 @@ var pubsubCommands = []Command{
 		{Name: "pubsub|shardchannels", Arity: -2, Flags: PubSub | Loading | Stale, run: func(c *call) { c.listChannels(shards) }},
 		{Name: "pubsub|numsub", Arity: -2, Flags: PubSub | Loading | Stale, run: func(c *call) { c.countSubscribers(channels) }},
 		{Name: "pubsub|shardnumsub", Arity: -2, Flags: PubSub | Loading | Stale, run: func(c *call) { c.countSubscribers(shards) }},
-		{Name: "pubsub|numpat", Arity: 2, Flags: PubSub | Loading | Stale, run: func(c *call) { c.number(len(c.e.pubsub.of[patterns])) }},
+		{Name: "pubsub|numpat", Arity: 2, Flags: PubSub | Loading | Stale, run: func(c *call) { c.number(len(c.e.pubsub[patterns])) }},
 		{Name: "pubsub|help", Arity: 2, Flags: Loading | Stale, run: func(c *call) { c.help(pubsubHelp) }},
 	}},
 }
@@ -57,17 +57,15 @@ var (
 )
 
 // hub knows who subscribed to what: for each space the sessions by name, first come first. A name without sessions is not in it.
-type hub struct {
-	of [3]map[string][]*Session
-}
+type hub [3]map[string][]*Session
 
 // subscriptions are what one session subscribed to.
 type subscriptions struct {
 	to [3]map[string]struct{}
 }
 
-// subscribed reports whether the session is in the mode in which RESP2 allows little else.
-func (s *subscriptions) subscribed() bool {
+// Subscribed reports whether the session listens to a channel: RESP2 allows it little else, it may be idle, and what waits for it is limited.
+func (s *subscriptions) Subscribed() bool {
 	return len(s.to[channels])+len(s.to[patterns])+len(s.to[shards]) > 0
 }
 
@@ -119,6 +117,11 @@ func (c *call) confirm(word string, in space, name []byte) {
 	if c.s.reply == replyOff {
 		w = c.e.pushTo(c.s)
 	}
+	c.s.confirm(w, word, in, name)
+}
+
+// confirm writes what s is subscribed to now; name is nil if it was to nothing.
+func (s *subscriptions) confirm(w *resp.Writer, word string, in space, name []byte) {
 	w.Push(3)
 	w.BulkString(word)
 	if name == nil {
@@ -126,7 +129,7 @@ func (c *call) confirm(word string, in space, name []byte) {
 	} else {
 		w.Bulk(name)
 	}
-	w.Int(int64(c.s.count(in)))
+	w.Int(int64(s.count(in)))
 }
 
 func (e *Engine) subscribe(s *Session, in space, name string) {
@@ -137,10 +140,7 @@ func (e *Engine) subscribe(s *Session, in space, name string) {
 		s.to[in] = make(map[string]struct{})
 	}
 	s.to[in][name] = struct{}{}
-	if e.pubsub.of[in] == nil {
-		e.pubsub.of[in] = make(map[string][]*Session)
-	}
-	e.pubsub.of[in][name] = append(e.pubsub.of[in][name], s)
+	join(&e.pubsub[in], name, s)
 }
 
 func (e *Engine) unsubscribe(s *Session, in space, name string) {
@@ -148,13 +148,7 @@ func (e *Engine) unsubscribe(s *Session, in space, name string) {
 		return
 	}
 	delete(s.to[in], name)
-	rest := e.pubsub.of[in][name]
-	rest = slices.Delete(rest, slices.Index(rest, s), slices.Index(rest, s)+1)
-	if len(rest) == 0 {
-		delete(e.pubsub.of[in], name)
-	} else {
-		e.pubsub.of[in][name] = rest
-	}
+	leave(e.pubsub[in], name, s)
 }
 
 // unsubscribeAll forgets the subscriptions of s, without a word to it.
@@ -172,22 +166,14 @@ func publishCommand(c *call) {
 }
 
 func spublishCommand(c *call) {
-	to := c.e.pubsub.of[shards][string(c.args[1])]
-	for _, s := range to {
-		say(c.e.pushTo(s), "smessage", c.args[1], c.args[2])
-	}
-	c.number(len(to))
+	c.number(c.e.say(c.e.pubsub[shards][string(c.args[1])], "smessage", c.args[1], c.args[2]))
 }
 
 // publish sends message to the subscribers of channel and then to those of patterns that match it, and returns how many messages that
 // were. Both are copied.
 func (e *Engine) publish(channel, message []byte) int {
-	to := e.pubsub.of[channels][string(channel)]
-	for _, s := range to {
-		say(e.pushTo(s), "message", channel, message)
-	}
-	sent := len(to)
-	for pattern, to := range e.pubsub.of[patterns] {
+	sent := e.say(e.pubsub[channels][string(channel)], "message", channel, message)
+	for pattern, to := range e.pubsub[patterns] {
 		if !glob([]byte(pattern), channel) {
 			continue
 		}
@@ -204,11 +190,16 @@ func (e *Engine) publish(channel, message []byte) int {
 	return sent
 }
 
-func say(w *resp.Writer, word string, channel, message []byte) {
-	w.Push(3)
-	w.BulkString(word)
-	w.Bulk(channel)
-	w.Bulk(message)
+// say sends a message of a channel to sessions, and returns how many they are.
+func (e *Engine) say(to []*Session, word string, channel, message []byte) int {
+	for _, s := range to {
+		w := e.pushTo(s)
+		w.Push(3)
+		w.BulkString(word)
+		w.Bulk(channel)
+		w.Bulk(message)
+	}
+	return len(to)
 }
 
 func (c *call) listChannels(in space) {
@@ -216,20 +207,17 @@ func (c *call) listChannels(in space) {
 		c.fail(wrongSubcommand(c.args))
 		return
 	}
-	names := slices.Sorted(maps.Keys(c.e.pubsub.of[in]))
+	names := slices.Sorted(maps.Keys(c.e.pubsub[in]))
 	if len(c.args) == 3 {
 		names = slices.DeleteFunc(names, func(name string) bool { return !glob(c.args[2], []byte(name)) })
 	}
-	c.out.Array(len(names))
-	for _, name := range names {
-		c.out.BulkString(name)
-	}
+	c.texts(names)
 }
 
 func (c *call) countSubscribers(in space) {
 	c.out.Array(2 * (len(c.args) - 2))
 	for _, name := range c.args[2:] {
 		c.out.Bulk(name)
-		c.number(len(c.e.pubsub.of[in][string(name)]))
+		c.number(len(c.e.pubsub[in][string(name)]))
 	}
 }

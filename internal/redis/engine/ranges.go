@@ -25,8 +25,8 @@ func (c *call) fits(size, more int64) bool {
 
 func appendCommand(c *call) {
 	key, tail := c.args[1], c.args[2]
-	o, ok := c.writeString(key)
-	if !ok {
+	o := c.writeString(key)
+	if c.failed {
 		return
 	}
 	if o == nil {
@@ -38,42 +38,28 @@ func appendCommand(c *call) {
 		o.str = append(o.str, tail...)
 		o.setEncoding(raw)
 	}
-	c.changed(key, 1)
-	c.notify(notifyString, "append", key)
+	c.wrote(key, 1, notifyString, "append")
 	c.number(len(o.str))
 }
 
 func strlenCommand(c *call) {
-	o, ok := c.readString(c.args[1])
-	switch {
-	case !ok:
-	case o == nil:
-		c.out.Int(0)
-	default:
-		c.number(len(o.str))
+	if o := c.readString(c.args[1]); !c.failed {
+		c.number(len(textOf(o)))
 	}
 }
 
 func setrangeCommand(c *call) {
 	key, part := c.args[1], c.args[3]
-	offset, ok := c.int(2)
-	if !ok {
-		return
-	}
+	offset := c.int(2)
 	if offset < 0 {
 		c.fail("ERR offset is out of range")
-		return
 	}
-	o, ok := c.writeString(key)
-	if !ok {
+	o := c.writeString(key)
+	if c.failed {
 		return
 	}
 	if len(part) == 0 { // nothing is written, nor made
-		n := 0
-		if o != nil {
-			n = len(o.str)
-		}
-		c.number(n)
+		c.number(len(textOf(o)))
 		return
 	}
 	if !c.fits(offset, int64(len(part))) {
@@ -84,30 +70,17 @@ func setrangeCommand(c *call) {
 	}
 	o.str = values.Overwrite(o.str, int(offset), part)
 	o.setEncoding(raw)
-	c.changed(key, 1)
-	c.notify(notifyString, "setrange", key)
+	c.wrote(key, 1, notifyString, "setrange")
 	c.number(len(o.str))
 }
 
 func getrangeCommand(c *call) {
-	from, ok := c.int(2)
-	if !ok {
-		return
+	from, to := c.span(2)
+	s := textOf(c.readString(c.args[1]))
+	if !c.failed {
+		lo, hi := values.Range(from, to, len(s))
+		c.out.Bulk(s[lo:hi])
 	}
-	to, ok := c.int(3)
-	if !ok {
-		return
-	}
-	o, ok := c.readString(c.args[1])
-	if !ok {
-		return
-	}
-	if o == nil {
-		c.out.BulkString("")
-		return
-	}
-	lo, hi := values.Range(from, to, len(o.str))
-	c.out.Bulk(o.str[lo:hi])
 }
 
 func lcsCommand(c *call) {
@@ -124,32 +97,28 @@ func lcsCommand(c *call) {
 	}
 	var onlyLen, idx, withLen bool
 	var minLen int64
-	for i := 3; i < len(c.args); i++ {
+	for o := c.options(3); o.more(); {
 		switch {
-		case c.is(i, "IDX"):
+		case o.word("IDX", 0):
 			idx = true
-		case c.is(i, "LEN"):
+		case o.word("LEN", 0):
 			onlyLen = true
-		case c.is(i, "WITHMATCHLEN"):
+		case o.word("WITHMATCHLEN", 0):
 			withLen = true
-		case c.is(i, "MINMATCHLEN") && i+1 < len(c.args):
-			i++
-			var ok bool
-			if minLen, ok = c.int(i); !ok {
-				return
-			}
+		case o.word("MINMATCHLEN", 1):
+			minLen = c.int(o.next())
 		default:
 			c.fail(errSyntax)
-			return
 		}
 	}
 	if idx && onlyLen {
 		c.fail("ERR If you want both the length and indexes, please just use IDX.")
-		return
 	}
 	a, b := texts[0], texts[1]
 	if int64(len(a)+1)*int64(len(b)+1) > c.e.settings.maxBulk/4 {
 		c.fail("ERR Insufficient memory, transient memory for LCS exceeds proto-max-bulk-len")
+	}
+	if c.failed {
 		return
 	}
 	common, matches := values.LCS(a, b)

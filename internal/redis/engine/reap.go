@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"math"
 	"time"
 
 	"github.com/mayflycache/mayfly/internal/expiry"
@@ -56,10 +57,10 @@ func (e *Engine) NextWake() (at int64, ok bool) {
 		}
 	}
 	soonest(e.waits.Next())
-	if ok {
-		at = satMul(at, 1000)
+	if at > math.MaxInt64/1000 {
+		return math.MaxInt64, ok
 	}
-	return at, ok
+	return at * 1000, ok
 }
 
 // reapKeys removes up to max dead keys of d, as the configured cycle finds them, and returns how many.
@@ -88,14 +89,6 @@ func workClock() func() time.Duration {
 		t += step
 		return t
 	}
-}
-
-// satMul is a times b, both positive, or the largest number.
-func satMul(a, b int64) int64 {
-	if p := a * b; p/b == a {
-		return p
-	}
-	return 1<<63 - 1
 }
 
 // cycle is the documented cycle, hz times a second.

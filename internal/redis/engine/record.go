@@ -29,19 +29,14 @@ func (c *call) propagate() {
 	c.e.record(c.e.dbs[c.s.db], c.effect) // not c.db: MOVE and COPY change that
 }
 
-// record is the one place where effects leave the engine.
-func (e *Engine) record(d *db, args [][]byte) {
-	if e.options.Sink != nil {
-		e.options.Sink.Record(d.index, args)
-	}
-}
+// record is the one place where effects leave the engine. There must be a sink.
+func (e *Engine) record(d *db, args [][]byte) { e.options.Sink.Record(d.index, args) }
 
 // recordRemoval records that key expired.
 func (e *Engine) recordRemoval(d *db, key []byte) {
-	if e.options.Sink == nil {
-		return
+	if e.options.Sink != nil {
+		e.record(d, [][]byte{e.removalVerb(), key})
 	}
-	e.record(d, [][]byte{e.removalVerb(), key})
 }
 
 // removalVerb is the command that an expiry is recorded as.

@@ -49,63 +49,73 @@ func (o *scanOptions) matches(name string) bool {
 	return o.pattern == nil || globKey(o.pattern, name)
 }
 
-// scanCursor reads a cursor at argument i. HSCAN, SSCAN and ZSCAN ask for it before they look for the key, and read the options only if
-// there is one. C's strtoull takes spaces and a plus sign in front of the digits.
-func (c *call) scanCursor(i int) (cursor uint64, ok bool) {
+// scanCursor reads a cursor at argument i. C's strtoull takes spaces and a plus sign in front of the digits.
+func (c *call) scanCursor(i int) uint64 {
 	cursor, err := strconv.ParseUint(strings.TrimPrefix(strings.TrimLeft(string(c.args[i]), " \t\n\v\f\r"), "+"), 10, 64)
 	if err != nil {
 		c.fail("ERR invalid cursor")
 	}
-	return cursor, err == nil
+	return cursor
 }
 
 // scanOptions reads a cursor at argument i and the options after it.
-func (c *call) scanOptions(i int) (o scanOptions, ok bool) {
-	o.count = 10
-	if o.cursor, ok = c.scanCursor(i); !ok {
-		return o, false
-	}
-	for i++; i < len(c.args); i++ {
-		more := i+1 < len(c.args)
+func (c *call) scanOptions(i int) scanOptions {
+	o := scanOptions{cursor: c.scanCursor(i), count: 10}
+	for words := c.options(i + 1); words.more(); {
 		switch {
-		case c.is(i, "COUNT") && more:
-			i++
-			n, ok := c.int(i)
-			if !ok {
-				return o, false
-			}
+		case words.word("COUNT", 1):
+			n := c.int(words.next())
 			if n < 1 {
 				c.fail(errSyntax)
-				return o, false
 			}
 			o.count = int(min(n, 1<<31))
-		case c.is(i, "MATCH") && more:
-			i++
-			if o.pattern = c.args[i]; string(o.pattern) == "*" {
+		case words.word("MATCH", 1):
+			if o.pattern = c.args[words.next()]; string(o.pattern) == "*" {
 				o.pattern = nil
 			}
-		case c.is(i, "TYPE") && more && c.cmd.Name == "scan":
-			i++
-			o.kind = c.args[i]
-		case c.is(i, "NOVALUES"):
+		case words.word("TYPE", 1) && c.cmd.Name == "scan":
+			o.kind = c.args[words.next()]
+		case words.word("NOVALUES", 0):
 			if c.cmd.Name != "hscan" {
 				c.fail("ERR NOVALUES option can only be used in HSCAN")
-				return o, false
 			}
 			o.noValues = true
 		default:
 			c.fail(errSyntax)
-			return o, false
 		}
 	}
-	return o, true
+	return o
+}
+
+// scanned finds the value that HSCAN, SSCAN or ZSCAN walks over, and its options; not ok if the reply is written. The cursor is checked
+// before the key is looked for, and the options are read only if there is one.
+func scanned[T values.Value](c *call) (v T, o scanOptions, ok bool) {
+	c.scanCursor(2)
+	obj := c.read(c.args[1])
+	v = valueAs[T](c, obj)
+	switch {
+	case c.failed:
+		return v, o, false
+	case obj == nil:
+		c.cursor(0)
+		c.out.Array(0)
+		return v, o, false
+	}
+	o = c.scanOptions(2)
+	return v, o, !c.failed
+}
+
+// cursor begins the reply of the SCAN family; the elements follow.
+func (c *call) cursor(cursor uint64) {
+	c.out.Array(2)
+	c.out.BulkString(strconv.FormatUint(cursor, 10))
 }
 
 // scanCommand walks the slots. A key that exists during the whole walk keeps its slot, so that it is met exactly once. A call looks at
 // about count keys, or at ten times as many slots where most are free.
 func scanCommand(c *call) {
-	o, ok := c.scanOptions(1)
-	if !ok {
+	o := c.scanOptions(1)
+	if c.failed {
 		return
 	}
 	d := c.db
@@ -133,12 +143,8 @@ func scanCommand(c *call) {
 	if slot >= slots {
 		slot = 0
 	}
-	c.out.Array(2)
-	c.out.BulkString(strconv.FormatUint(slot, 10))
-	c.out.Array(len(found))
-	for _, key := range found {
-		c.out.BulkString(key)
-	}
+	c.cursor(slot)
+	c.texts(found)
 }
 
 // upperKind are the names of kinds for is.

@@ -44,40 +44,43 @@ const errNoScript = "NOSCRIPT No matching script. Please use EVAL."
 
 // eval runs the script that argument 1 is, or names by its SHA1.
 func (c *call) eval(bySum, readOnly bool) {
-	keys, ok := c.int(2)
+	keys := c.int(2)
 	switch {
-	case !ok:
-		return
 	case keys > int64(len(c.args)-3):
 		c.fail("ERR Number of keys can't be greater than number of args")
-		return
 	case keys < 0:
 		c.fail("ERR Number of keys can't be negative")
+	}
+	if c.failed {
 		return
 	}
 	var chunk *script.Chunk
-	if bySum {
-		if chunk = c.e.scripts.find(c.args[1]); chunk == nil {
-			c.fail(errNoScript)
-			return
-		}
-	} else {
-		var err error
-		if chunk, err = c.e.scripts.load(c.args[1]); err != nil {
-			c.fail(err.Error())
-			return
-		}
+	if !bySum {
+		chunk = c.loadScript(c.args[1])
+	} else if chunk = c.e.scripts.find(c.args[1]); chunk == nil {
+		c.fail(errNoScript)
 	}
-	if chunk.NoCluster && c.e.options.Cluster != nil {
+	switch {
+	case c.failed:
+		return
+	case chunk.NoCluster && c.e.options.Cluster != nil:
 		c.fail("ERR Can not run script on cluster, 'no-cluster' flag is set.")
 		return
-	}
-	if readOnly && chunk.Flagged && !chunk.NoWrites {
+	case readOnly && chunk.Flagged && !chunk.NoWrites:
 		c.fail("ERR Can not execute a script with write flag using *_ro command.")
 		return
 	}
 	at := 3 + int(keys)
 	c.e.startScript(c, chunk, readOnly, c.args[3:at], c.args[at:])
+}
+
+// loadScript compiles a script, unless it is known; if that fails, the command does.
+func (c *call) loadScript(source []byte) *script.Chunk {
+	chunk, err := c.e.scripts.load(source)
+	if err != nil {
+		c.fail(err.Error())
+	}
+	return chunk
 }
 
 // library is the scripts that are known, and the one that runs.
@@ -116,12 +119,9 @@ func (l *library) load(source []byte) (*script.Chunk, error) {
 }
 
 func scriptLoadCommand(c *call) {
-	chunk, err := c.e.scripts.load(c.args[2])
-	if err != nil {
-		c.fail(err.Error())
-		return
+	if chunk := c.loadScript(c.args[2]); !c.failed {
+		c.out.BulkString(chunk.Sum)
 	}
-	c.out.BulkString(chunk.Sum)
 }
 
 func scriptExistsCommand(c *call) {

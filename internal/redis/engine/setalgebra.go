@@ -8,13 +8,13 @@ import (
 
 // setAlgebraCommands are those about several sets.
 var setAlgebraCommands = []Command{
-	{Name: "sinter", Arity: -2, Flags: ReadOnly, Cats: CatSet, Keys: allKeys, run: sinterCommand},
+	{Name: "sinter", Arity: -2, Flags: ReadOnly, Cats: CatSet, Keys: allKeys, run: func(c *call) { c.combine(intersection) }},
 	{Name: "sintercard", Arity: -3, Flags: ReadOnly | MovableKeys, Cats: CatSet, Keys: Keys{Find: countedKeys}, run: sintercardCommand},
-	{Name: "sinterstore", Arity: -3, Flags: Write | DenyOOM, Cats: CatSet, Keys: allKeys, run: sinterstoreCommand},
-	{Name: "sunion", Arity: -2, Flags: ReadOnly, Cats: CatSet, Keys: allKeys, run: sunionCommand},
-	{Name: "sunionstore", Arity: -3, Flags: Write | DenyOOM, Cats: CatSet, Keys: allKeys, run: sunionstoreCommand},
-	{Name: "sdiff", Arity: -2, Flags: ReadOnly, Cats: CatSet, Keys: allKeys, run: sdiffCommand},
-	{Name: "sdiffstore", Arity: -3, Flags: Write | DenyOOM, Cats: CatSet, Keys: allKeys, run: sdiffstoreCommand},
+	{Name: "sinterstore", Arity: -3, Flags: Write | DenyOOM, Cats: CatSet, Keys: allKeys, run: func(c *call) { c.combineStore(intersection) }},
+	{Name: "sunion", Arity: -2, Flags: ReadOnly, Cats: CatSet, Keys: allKeys, run: func(c *call) { c.combine(union) }},
+	{Name: "sunionstore", Arity: -3, Flags: Write | DenyOOM, Cats: CatSet, Keys: allKeys, run: func(c *call) { c.combineStore(union) }},
+	{Name: "sdiff", Arity: -2, Flags: ReadOnly, Cats: CatSet, Keys: allKeys, run: func(c *call) { c.combine(difference) }},
+	{Name: "sdiffstore", Arity: -3, Flags: Write | DenyOOM, Cats: CatSet, Keys: allKeys, run: func(c *call) { c.combineStore(difference) }},
 }
 
 // countedKeys finds the keys of commands that begin with how many there are.
@@ -44,62 +44,34 @@ func storedKeys(args [][]byte) []int {
 	return nil
 }
 
-func sinterCommand(c *call) {
-	if sets, ok := c.sets(c.args[1:]); ok {
-		c.members(intersection(sets, c.e.limits))
+// setOperation makes one set of several; a missing one is nil. stored says that it is for the keyspace, not for a reply.
+type setOperation func(sets []*values.SetValue, stored bool, l values.Limits) *values.SetValue
+
+// combine is SINTER, SUNION and SDIFF.
+func (c *call) combine(operation setOperation) {
+	if sets := c.sets(c.args[1:]); !c.failed {
+		c.members(operation(sets, false, c.e.limits))
 	}
 }
 
-func sinterstoreCommand(c *call) {
-	if sets, ok := c.sets(c.args[2:]); ok {
-		result := intersection(sets, c.e.limits)
-		if result != nil {
-			result.TryInts(c.e.limits)
-		}
-		c.storeSet("sinterstore", result)
-	}
-}
-
-func sunionCommand(c *call) {
-	if sets, ok := c.sets(c.args[1:]); ok {
-		c.members(union(sets, false, c.e.limits))
-	}
-}
-
-func sunionstoreCommand(c *call) {
-	if sets, ok := c.sets(c.args[2:]); ok {
-		c.storeSet("sunionstore", union(sets, true, c.e.limits))
-	}
-}
-
-func sdiffCommand(c *call) {
-	if sets, ok := c.sets(c.args[1:]); ok {
-		c.members(difference(sets, false, c.e.limits))
-	}
-}
-
-func sdiffstoreCommand(c *call) {
-	if sets, ok := c.sets(c.args[2:]); ok {
-		c.storeSet("sdiffstore", difference(sets, true, c.e.limits))
+// combineStore is combine into a destination.
+func (c *call) combineStore(operation setOperation) {
+	if sets := c.sets(c.args[2:]); !c.failed {
+		c.storeSet(operation(sets, true, c.e.limits))
 	}
 }
 
 func sintercardCommand(c *call) {
-	n, ok := values.ParseInt(c.args[1])
-	switch {
-	case !ok || n < 1:
-		c.fail("ERR numkeys should be greater than 0")
-		return
-	case n > int64(len(c.args)-2):
+	n := c.intFrom(1, 1, "ERR numkeys should be greater than 0")
+	if n > int64(len(c.args)-2) {
 		c.fail("ERR Number of keys can't be greater than number of args")
+	}
+	if c.failed {
 		return
 	}
-	limit, ok := c.cardLimit(2 + int(n))
-	if !ok {
-		return
-	}
-	sets, ok := c.sets(c.args[2 : 2+n])
-	if !ok {
+	limit := c.cardLimit(2 + int(n))
+	sets := c.sets(c.args[2 : 2+n])
+	if c.failed {
 		return
 	}
 	count := 0
@@ -111,61 +83,45 @@ func sintercardCommand(c *call) {
 }
 
 // cardLimit reads the LIMIT of SINTERCARD and ZINTERCARD from argument i on; 0 is none.
-func (c *call) cardLimit(i int) (limit int, ok bool) {
-	for ; i < len(c.args); i += 2 {
-		if !c.is(i, "LIMIT") || i+1 == len(c.args) {
+func (c *call) cardLimit(i int) (limit int) {
+	for o := c.options(i); o.more(); {
+		if o.word("LIMIT", 1) {
+			limit = int(c.intFrom(o.next(), 0, "ERR LIMIT can't be negative"))
+		} else {
 			c.fail(errSyntax)
-			return 0, false
 		}
-		n, ok := values.ParseInt(c.args[i+1])
-		if !ok || n < 0 {
-			c.fail("ERR LIMIT can't be negative")
-			return 0, false
-		}
-		limit = int(n)
 	}
-	return limit, true
+	return limit
 }
 
 // sets finds the sets at keys; a missing one is nil.
-func (c *call) sets(keys [][]byte) ([]*values.SetValue, bool) {
+func (c *call) sets(keys [][]byte) []*values.SetValue {
 	sets := make([]*values.SetValue, len(keys))
 	for i, key := range keys {
-		var ok bool
-		if sets[i], ok = readAs[*values.SetValue](c, key); !ok {
-			return nil, false
-		}
+		sets[i] = readAs[*values.SetValue](c, key)
 	}
-	return sets, true
+	return sets
 }
 
 // storeSet makes result, which may be nil or empty, the value of the destination, and replies how many members it has.
-func (c *call) storeSet(event string, result *values.SetValue) {
-	if result == nil || result.Len() == 0 {
-		c.storeNothing()
-		return
+func (c *call) storeSet(result *values.SetValue) {
+	if result == nil {
+		result = values.NewSet()
 	}
-	c.storeValue(notifySet, event, result)
+	c.storeAt(c.args[1], result, 1, notifySet, c.cmd.Name)
 }
 
-// storeValue makes v the value of argument 1, whatever it held, and replies its length.
-func (c *call) storeValue(class notifyClass, event string, v values.Value) {
-	dst := c.args[1]
-	c.live(dst)
-	c.set(dst, v)
-	c.changed(dst, 1)
-	c.notify(class, event, dst)
+// storeAt makes v the value of dst, whatever that held, which counts as n changes, and replies the length of v. If v is empty, dst is removed,
+// a dead one like any other, as in Redis.
+func (c *call) storeAt(dst []byte, v values.Value, n int, class notifyClass, event string) {
+	if v.Len() == 0 {
+		c.delete(dst)
+	} else {
+		c.live(dst)
+		c.set(dst, v)
+		c.wrote(dst, n, class, event)
+	}
 	c.number(v.Len())
-}
-
-// storeNothing removes argument 1, the destination of an empty result. A dead one is removed like any other, as in Redis.
-func (c *call) storeNothing() {
-	dst := c.args[1]
-	if c.remove(dst) {
-		c.changed(dst, 1)
-		c.notify(notifyGeneric, "del", dst)
-	}
-	c.out.Int(0)
 }
 
 // common calls do for the members that are in all sets until it returns false: in the order of the smallest set, which it returns.
@@ -187,7 +143,7 @@ func common(sets []*values.SetValue, do func(member string) bool) (smallest *val
 }
 
 // intersection returns what is in all sets, in the order of the smallest; nil if one is missing.
-func intersection(sets []*values.SetValue, l values.Limits) *values.SetValue {
+func intersection(sets []*values.SetValue, stored bool, l values.Limits) *values.SetValue {
 	var members []string
 	smallest := common(sets, func(m string) bool {
 		members = append(members, m)
@@ -203,6 +159,9 @@ func intersection(sets []*values.SetValue, l values.Limits) *values.SetValue {
 	for _, m := range members {
 		result.AddName(m, l)
 	}
+	if stored {
+		result.TryInts(l)
+	}
 	return result
 }
 
@@ -217,16 +176,20 @@ func emptyResult(sets []*values.SetValue, stored bool) *values.SetValue {
 	return values.NewSet()
 }
 
+// addAll adds the members of s to result.
+func addAll(result, s *values.SetValue, l values.Limits) {
+	s.Each(func(m string) bool {
+		result.AddName(m, l)
+		return true
+	})
+}
+
 func union(sets []*values.SetValue, stored bool, l values.Limits) *values.SetValue {
 	result := emptyResult(sets, stored)
 	for _, s := range sets {
-		if s == nil {
-			continue
+		if s != nil {
+			addAll(result, s, l)
 		}
-		s.Each(func(m string) bool {
-			result.AddName(m, l)
-			return true
-		})
 	}
 	return result
 }
@@ -254,10 +217,7 @@ func difference(sets []*values.SetValue, stored bool, l values.Limits) *values.S
 		})
 		return result
 	}
-	first.Each(func(m string) bool {
-		result.AddName(m, l)
-		return true
-	})
+	addAll(result, first, l)
 	for _, s := range others {
 		s.Each(func(m string) bool {
 			result.RemoveName(m)

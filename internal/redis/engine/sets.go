@@ -2,7 +2,6 @@ package engine
 
 import (
 	"math"
-	"strconv"
 
 	"github.com/mayflycache/mayfly/internal/redis/values"
 )
@@ -10,11 +9,11 @@ import (
 // setCommands are those about one set; see setalgebra.go for several.
 var setCommands = []Command{
 	{Name: "sadd", Arity: -3, Flags: Write | DenyOOM | Fast, Cats: CatSet, Keys: oneKey, run: saddCommand},
-	{Name: "srem", Arity: -3, Flags: Write | Fast, Cats: CatSet, Keys: oneKey, run: sremCommand},
+	{Name: "srem", Arity: -3, Flags: Write | Fast, Cats: CatSet, Keys: oneKey, run: func(c *call) { removeMembers[*values.SetValue](c, notifySet) }},
 	{Name: "sismember", Arity: 3, Flags: ReadOnly | Fast, Cats: CatSet, Keys: oneKey, run: sismemberCommand},
 	{Name: "smismember", Arity: -3, Flags: ReadOnly | Fast, Cats: CatSet, Keys: oneKey, run: smismemberCommand},
 	{Name: "smembers", Arity: 2, Flags: ReadOnly, Cats: CatSet, Keys: oneKey, run: smembersCommand},
-	{Name: "scard", Arity: 2, Flags: ReadOnly | Fast, Cats: CatSet, Keys: oneKey, run: scardCommand},
+	{Name: "scard", Arity: 2, Flags: ReadOnly | Fast, Cats: CatSet, Keys: oneKey, run: replyLen[*values.SetValue]},
 	{Name: "spop", Arity: -2, Flags: Write | Fast, Cats: CatSet, Keys: oneKey, run: spopCommand},
 	{Name: "srandmember", Arity: -2, Flags: ReadOnly, Cats: CatSet, Keys: oneKey, run: srandmemberCommand},
 	{Name: "smove", Arity: 4, Flags: Write | Fast, Cats: CatSet, Keys: twoKeys, run: smoveCommand},
@@ -23,8 +22,8 @@ var setCommands = []Command{
 
 func saddCommand(c *call) {
 	key, members := c.args[1], c.args[2:]
-	s, ok := writeAs[*values.SetValue](c, key)
-	if !ok {
+	s := writeAs[*values.SetValue](c, key)
+	if c.failed {
 		return
 	}
 	if s == nil {
@@ -40,43 +39,20 @@ func saddCommand(c *call) {
 		}
 	}
 	if added > 0 {
-		c.changed(key, added)
-		c.notify(notifySet, "sadd", key)
+		c.wrote(key, added, notifySet, "sadd")
 	}
 	c.number(added)
 }
 
-func sremCommand(c *call) {
-	key := c.args[1]
-	s, ok := writeAs[*values.SetValue](c, key)
-	if !ok {
-		return
-	}
-	removed := 0
-	if s != nil {
-		for _, m := range c.args[2:] {
-			if s.Remove(m) {
-				removed++
-			}
-		}
-	}
-	if removed > 0 {
-		c.changed(key, removed)
-		c.notify(notifySet, "srem", key)
-		c.removeIfEmpty(key, s)
-	}
-	c.number(removed)
-}
-
 func sismemberCommand(c *call) {
-	if s, ok := readAs[*values.SetValue](c, c.args[1]); ok {
+	if s := readAs[*values.SetValue](c, c.args[1]); !c.failed {
 		c.yes(s != nil && s.Has(c.args[2]))
 	}
 }
 
 func smismemberCommand(c *call) {
-	s, ok := readAs[*values.SetValue](c, c.args[1])
-	if !ok {
+	s := readAs[*values.SetValue](c, c.args[1])
+	if c.failed {
 		return
 	}
 	c.out.Array(len(c.args) - 2)
@@ -86,7 +62,7 @@ func smismemberCommand(c *call) {
 }
 
 func smembersCommand(c *call) {
-	if s, ok := readAs[*values.SetValue](c, c.args[1]); ok {
+	if s := readAs[*values.SetValue](c, c.args[1]); !c.failed {
 		c.members(s)
 	}
 }
@@ -110,49 +86,22 @@ func (c *call) members(s *values.SetValue) {
 	})
 }
 
-func scardCommand(c *call) {
-	s, ok := readAs[*values.SetValue](c, c.args[1])
-	switch {
-	case !ok:
-	case s == nil:
-		c.out.Int(0)
-	default:
-		c.number(s.Len())
-	}
-}
-
 func spopCommand(c *call) {
-	if len(c.args) > 2 {
-		spopCount(c)
-		return
+	if len(c.args) > 3 {
+		c.fail(errSyntax)
 	}
+	n, counted := c.countArg()
 	key := c.args[1]
-	s, ok := writeAs[*values.SetValue](c, key)
+	s := writeAs[*values.SetValue](c, key)
 	switch {
-	case !ok:
-	case s == nil:
+	case c.failed:
+	case !counted && s == nil:
 		c.out.Null()
-	default:
+	case !counted:
 		m := s.Random(c.e.draw)
 		s.RemoveName(m)
 		c.popped(key, s, []string{m})
 		c.out.BulkString(m)
-	}
-}
-
-func spopCount(c *call) {
-	if len(c.args) > 3 {
-		c.fail(errSyntax)
-		return
-	}
-	n, ok := c.positive(2)
-	if !ok {
-		return
-	}
-	key := c.args[1]
-	s, ok := writeAs[*values.SetValue](c, key)
-	switch {
-	case !ok:
 	case s == nil || n == 0:
 		c.out.Set(0)
 	default:
@@ -165,10 +114,17 @@ func spopCount(c *call) {
 	}
 }
 
+// countArg reads the count of SPOP, LPOP and ZPOPMIN at argument 2, which may be missing.
+func (c *call) countArg() (n int, counted bool) {
+	if len(c.args) < 3 {
+		return 1, false
+	}
+	return int(c.intFrom(2, 0, errPositive)), true
+}
+
 // popped finishes SPOP. Which members went was chance, so that their removal is recorded.
 func (c *call) popped(key []byte, s *values.SetValue, members []string) {
-	c.changed(key, len(members))
-	c.notify(notifySet, "spop", key)
+	c.wrote(key, len(members), notifySet, "spop")
 	if c.recording() {
 		if s.Len() == 0 {
 			c.rewrite(c.e.removalVerb(), key)
@@ -187,72 +143,20 @@ func asArgs(names []string) [][]byte {
 	return args
 }
 
-// positive reads argument i as a count of at most MaxInt.
-func (c *call) positive(i int) (n int, ok bool) {
-	v, ok := values.ParseInt(c.args[i])
-	if !ok || v < 0 {
-		c.fail(errPositive)
-		return 0, false
-	}
-	return int(v), true
-}
-
 // signed reads argument i as the count of SRANDMEMBER and its like, which has no largest negative number.
-func (c *call) signed(i int) (n int, ok bool) {
-	v, ok := c.int(i)
-	if ok && v == math.MinInt64 {
+func (c *call) signed(i int) int {
+	n := c.int(i)
+	if n == math.MinInt64 {
 		c.fail("ERR value is out of range, value must between -9223372036854775807 and 9223372036854775807")
-		return 0, false
 	}
-	return int(v), ok
+	return int(n)
 }
 
 func srandmemberCommand(c *call) {
-	switch len(c.args) {
-	case 2:
-	case 3:
-		srandmemberCount(c)
-		return
-	default:
-		c.fail(errSyntax)
-		return
-	}
-	s, ok := readAs[*values.SetValue](c, c.args[1])
-	switch {
-	case !ok:
-	case s == nil:
-		c.out.Null()
-	default:
-		c.out.BulkString(s.Random(c.e.draw))
-	}
-}
-
-// A negative count asks for so many members, each of which may come again.
-func srandmemberCount(c *call) {
-	n, ok := c.signed(2)
-	if !ok {
-		return
-	}
-	s, ok := readAs[*values.SetValue](c, c.args[1])
-	switch {
-	case !ok:
-	case s == nil || n == 0:
-		c.out.Array(0)
-	case n < 0:
-		if !c.repeats(-n) {
-			return
-		}
-		c.out.Array(-n)
-		for range -n {
-			c.out.BulkString(s.Random(c.e.draw))
-		}
-	default:
-		members := s.Sample(n, c.e.draw)
-		c.out.Array(len(members))
-		for _, m := range members {
-			c.out.BulkString(m)
-		}
-	}
+	n, _ := c.randomCount("")
+	s := readAs[*values.SetValue](c, c.args[1])
+	one := func() { c.out.BulkString(s.Random(c.e.draw)) }
+	c.replyRandom(s == nil, n, false, one, func() { c.texts(s.Sample(n, c.e.draw)) })
 }
 
 // mostRepeats bounds the replies that may hold elements more than once. Redis has no bound: it fills the memory and dies.
@@ -273,23 +177,22 @@ func smoveCommand(c *call) {
 	from, to, member := c.args[1], c.args[2], c.args[3]
 	src := c.write(from)
 	dst := c.write(to)
-	s, ok := valueAs[*values.SetValue](c, src)
-	if !ok {
+	s := valueAs[*values.SetValue](c, src)
+	if c.failed {
 		return
 	}
 	if s == nil {
 		c.out.Int(0)
 		return
 	}
-	d, ok := valueAs[*values.SetValue](c, dst)
-	if !ok {
+	d := valueAs[*values.SetValue](c, dst)
+	switch {
+	case c.failed:
 		return
-	}
-	if s == d {
+	case s == d:
 		c.yes(s.Has(member))
 		return
-	}
-	if !s.Remove(member) {
+	case !s.Remove(member):
 		c.out.Int(0)
 		return
 	}
@@ -301,25 +204,13 @@ func smoveCommand(c *call) {
 	}
 	c.changed(from, 1)
 	if d.Add(member, c.e.limits) {
-		c.changed(to, 1)
-		c.notify(notifySet, "sadd", to)
+		c.wrote(to, 1, notifySet, "sadd")
 	}
 	c.out.Int(1)
 }
 
 func sscanCommand(c *call) {
-	if _, ok := c.scanCursor(2); !ok {
-		return
-	}
-	s, ok := readAs[*values.SetValue](c, c.args[1])
-	if !ok {
-		return
-	}
-	if s == nil {
-		c.scanned(0, nil)
-		return
-	}
-	o, ok := c.scanOptions(2)
+	s, o, ok := scanned[*values.SetValue](c)
 	if !ok {
 		return
 	}
@@ -329,15 +220,6 @@ func sscanCommand(c *call) {
 			found = append(found, m)
 		}
 	})
-	c.scanned(cursor, found)
-}
-
-// scanned replies what SSCAN, HSCAN and ZSCAN found.
-func (c *call) scanned(cursor uint64, found []string) {
-	c.out.Array(2)
-	c.out.BulkString(strconv.FormatUint(cursor, 10))
-	c.out.Array(len(found))
-	for _, m := range found {
-		c.out.BulkString(m)
-	}
+	c.cursor(cursor)
+	c.texts(found)
 }

@@ -12,8 +12,8 @@ import (
 
 // sortCommands are SORT and SORT_RO.
 var sortCommands = []Command{
-	{Name: "sort", Arity: -2, Flags: Write | DenyOOM | MovableKeys, Cats: CatSet | CatSortedSet | CatList | CatDangerous, Keys: Keys{First: 1, Last: 1, Step: 1, Find: sortKeys}, run: sortCommand},
-	{Name: "sort_ro", Arity: -2, Flags: ReadOnly | MovableKeys, Cats: CatSet | CatSortedSet | CatList | CatDangerous, Keys: oneKey, run: sortRoCommand},
+	{Name: "sort", Arity: -2, Flags: Write | DenyOOM | MovableKeys, Cats: CatSet | CatSortedSet | CatList | CatDangerous, Keys: Keys{First: 1, Last: 1, Step: 1, Find: sortKeys}, run: func(c *call) { sort(c, true) }},
+	{Name: "sort_ro", Arity: -2, Flags: ReadOnly | MovableKeys, Cats: CatSet | CatSortedSet | CatList | CatDangerous, Keys: oneKey, run: func(c *call) { sort(c, false) }},
 }
 
 // sortKeys are the key and the destination, of which the last given counts. Those that patterns make up are known to nobody beforehand.
@@ -53,17 +53,13 @@ type sortable struct {
 	found   bool   // text was
 }
 
-func sortCommand(c *call)   { sort(c, true) }
-func sortRoCommand(c *call) { sort(c, false) }
-
 func sort(c *call, storing bool) {
-	s, ok := c.sorting(storing)
-	if !ok {
-		return
-	}
+	s := c.sorting(storing)
 	o := c.read(c.args[1])
 	if o != nil && (o.kind() == values.String || o.kind() == values.Hash) {
 		c.fail(errWrongType)
+	}
+	if c.failed {
 		return
 	}
 	if o != nil && o.kind() == values.Set && s.unsorted && (s.store != nil || c.s == c.e.scripts.session) {
@@ -93,49 +89,39 @@ func sort(c *call, storing bool) {
 }
 
 // sorting reads the options.
-func (c *call) sorting(storing bool) (s sorting, ok bool) {
-	s.count = -1
-	for i := 2; i < len(c.args); i++ {
-		left := len(c.args) - 1 - i
+func (c *call) sorting(storing bool) sorting {
+	s := sorting{count: -1}
+	for o := c.options(2); o.more(); {
 		switch {
-		case c.is(i, "ASC"):
+		case o.word("ASC", 0):
 			s.desc = false
-		case c.is(i, "DESC"):
+		case o.word("DESC", 0):
 			s.desc = true
-		case c.is(i, "ALPHA"):
+		case o.word("ALPHA", 0):
 			s.alpha = true
-		case c.is(i, "LIMIT") && left >= 2:
-			if s.offset, ok = c.int(i + 1); !ok {
-				return s, false
-			}
-			if s.count, ok = c.int(i + 2); !ok {
-				return s, false
-			}
-			i += 2
-		case storing && c.is(i, "STORE") && left >= 1:
-			i++
-			s.store = c.args[i]
-		case c.is(i, "BY") && left >= 1:
-			i++
-			s.by = newPattern(c.args[i])
+		case o.word("LIMIT", 2):
+			s.offset, s.count = c.span(o.next())
+			o.next()
+		case storing && o.word("STORE", 1):
+			s.store = c.args[o.next()]
+		case o.word("BY", 1):
+			text := c.args[o.next()]
+			s.by = newPattern(text)
 			s.unsorted = s.unsorted || !s.by.starred
-			if s.by.starred && c.strays(c.args[i]) {
+			if s.by.starred && c.strays(text) {
 				c.fail("ERR BY option of SORT denied in Cluster mode when keys formed by the pattern may be in different slots.")
-				return s, false
 			}
-		case c.is(i, "GET") && left >= 1:
-			i++
-			s.get = append(s.get, newPattern(c.args[i]))
-			if string(c.args[i]) != "#" && c.strays(c.args[i]) {
+		case o.word("GET", 1):
+			text := c.args[o.next()]
+			s.get = append(s.get, newPattern(text))
+			if string(text) != "#" && c.strays(text) {
 				c.fail("ERR GET option of SORT denied in Cluster mode when keys formed by the pattern may be in different slots.")
-				return s, false
 			}
 		default:
 			c.fail(errSyntax)
-			return s, false
 		}
 	}
-	return s, true
+	return s
 }
 
 // elements returns what o holds in its order; backwards, a set aside, if so.
@@ -250,18 +236,7 @@ func (s *sorting) keep(c *call, all []sortable) {
 	list := values.NewList()
 	s.each(c, all, func(b []byte, _ bool) { list.PushBack(b, c.e.limits) })
 	list.Settle(c.e.limits)
-	dst := s.store
-	switch {
-	case list.Len() > 0:
-		c.live(dst)
-		c.set(dst, list)
-		c.changed(dst, list.Len())
-		c.notify(notifyList, "sortstore", dst)
-	case c.remove(dst):
-		c.changed(dst, 1)
-		c.notify(notifyGeneric, "del", dst)
-	}
-	c.number(list.Len())
+	c.storeAt(s.store, list, list.Len(), notifyList, "sortstore")
 }
 
 // pattern is what BY and GET take: the name of a key whose first star stands for the element, after "->" that of a field; "#" for GET is

@@ -10,13 +10,13 @@ import (
 // combines several in zstore.go.
 var sortedSetCommands = []Command{
 	{Name: "zadd", Arity: -4, Flags: Write | DenyOOM | Fast, Cats: CatSortedSet, Keys: oneKey, run: zaddCommand},
-	{Name: "zincrby", Arity: 4, Flags: Write | DenyOOM | Fast, Cats: CatSortedSet, Keys: oneKey, run: zincrbyCommand},
-	{Name: "zrem", Arity: -3, Flags: Write | Fast, Cats: CatSortedSet, Keys: oneKey, run: zremCommand},
+	{Name: "zincrby", Arity: 4, Flags: Write | DenyOOM | Fast, Cats: CatSortedSet, Keys: oneKey, run: func(c *call) { zadd(c, zaddOptions{increment: true}, 2) }},
+	{Name: "zrem", Arity: -3, Flags: Write | Fast, Cats: CatSortedSet, Keys: oneKey, run: func(c *call) { removeMembers[*values.ZSetValue](c, notifyZSet) }},
 	{Name: "zscore", Arity: 3, Flags: ReadOnly | Fast, Cats: CatSortedSet, Keys: oneKey, run: zscoreCommand},
 	{Name: "zmscore", Arity: -3, Flags: ReadOnly | Fast, Cats: CatSortedSet, Keys: oneKey, run: zmscoreCommand},
-	{Name: "zcard", Arity: 2, Flags: ReadOnly | Fast, Cats: CatSortedSet, Keys: oneKey, run: zcardCommand},
-	{Name: "zrank", Arity: -3, Flags: ReadOnly | Fast, Cats: CatSortedSet, Keys: oneKey, run: zrankCommand},
-	{Name: "zrevrank", Arity: -3, Flags: ReadOnly | Fast, Cats: CatSortedSet, Keys: oneKey, run: zrevrankCommand},
+	{Name: "zcard", Arity: 2, Flags: ReadOnly | Fast, Cats: CatSortedSet, Keys: oneKey, run: replyLen[*values.ZSetValue]},
+	{Name: "zrank", Arity: -3, Flags: ReadOnly | Fast, Cats: CatSortedSet, Keys: oneKey, run: func(c *call) { zrank(c, false) }},
+	{Name: "zrevrank", Arity: -3, Flags: ReadOnly | Fast, Cats: CatSortedSet, Keys: oneKey, run: func(c *call) { zrank(c, true) }},
 	{Name: "zrandmember", Arity: -2, Flags: ReadOnly, Cats: CatSortedSet, Keys: oneKey, run: zrandmemberCommand},
 	{Name: "zscan", Arity: -3, Flags: ReadOnly, Cats: CatSortedSet, Keys: oneKey, run: zscanCommand},
 }
@@ -33,45 +33,47 @@ type zaddOptions struct {
 func zaddCommand(c *call) {
 	var o zaddOptions
 	at := 2
-	for ; at < len(c.args); at++ {
-		switch {
-		case c.is(at, "NX"):
-			o.nx = true
-		case c.is(at, "XX"):
-			o.xx = true
-		case c.is(at, "GT"):
-			o.gt = true
-		case c.is(at, "LT"):
-			o.lt = true
-		case c.is(at, "CH"):
-			o.changed = true
-		case c.is(at, "INCR"):
-			o.increment = true
-		default:
-			zadd(c, o, at)
-			return
-		}
+	for at < len(c.args) && o.take(c.args[at]) {
+		at++
 	}
-	c.fail(errSyntax)
+	zadd(c, o, at)
 }
 
-func zincrbyCommand(c *call) { zadd(c, zaddOptions{increment: true}, 2) }
+// take notes an option; false if the word is none.
+func (o *zaddOptions) take(word []byte) bool {
+	switch {
+	case is(word, "NX"):
+		o.nx = true
+	case is(word, "XX"):
+		o.xx = true
+	case is(word, "GT"):
+		o.gt = true
+	case is(word, "LT"):
+		o.lt = true
+	case is(word, "CH"):
+		o.changed = true
+	case is(word, "INCR"):
+		o.increment = true
+	default:
+		return false
+	}
+	return true
+}
 
 // zadd adds the pairs of score and member from argument at on.
 func zadd(c *call, o zaddOptions, at int) {
 	key, pairs := c.args[1], c.args[at:]
 	switch {
-	case len(pairs)%2 != 0:
+	case len(pairs) == 0 || len(pairs)%2 != 0:
 		c.fail(errSyntax)
-		return
 	case o.nx && o.xx:
 		c.fail("ERR XX and NX options at the same time are not compatible")
-		return
 	case o.gt && o.nx, o.lt && o.nx, o.gt && o.lt:
 		c.fail("ERR GT, LT, and/or NX options at the same time are not compatible")
-		return
 	case o.increment && len(pairs) > 2:
 		c.fail("ERR INCR option supports a single increment-element pair")
+	}
+	if c.failed {
 		return
 	}
 	var few [8]float64
@@ -80,12 +82,11 @@ func zadd(c *call, o zaddOptions, at int) {
 		score, ok := values.ParseFloat(pairs[i])
 		if !ok {
 			c.fail(errNotFloat)
-			return
 		}
 		scores = append(scores, score)
 	}
-	z, ok := writeAs[*values.ZSetValue](c, key)
-	if !ok {
+	z := writeAs[*values.ZSetValue](c, key)
+	if c.failed {
 		return
 	}
 	if z == nil {
@@ -128,13 +129,12 @@ func zadd(c *call, o zaddOptions, at int) {
 	default:
 		c.out.Double(last)
 	}
+	event := "zadd"
+	if o.increment {
+		event = "zincr"
+	}
 	if added+updated > 0 {
-		c.changed(key, added+updated)
-		if o.increment {
-			c.notify(notifyZSet, "zincr", key)
-		} else {
-			c.notify(notifyZSet, "zadd", key)
-		}
+		c.wrote(key, added+updated, notifyZSet, event)
 	}
 }
 
@@ -177,42 +177,15 @@ func zaddOne(z *values.ZSetValue, member []byte, score float64, o zaddOptions, l
 	return score, zaddUpdated
 }
 
-func zremCommand(c *call) {
-	key := c.args[1]
-	z, ok := writeAs[*values.ZSetValue](c, key)
-	if !ok {
-		return
-	}
-	removed := 0
-	if z != nil {
-		for _, m := range c.args[2:] {
-			if z.Remove(m) {
-				removed++
-			}
-		}
-	}
-	c.zremoved(key, z, removed, "zrem")
-	c.number(removed)
-}
-
-// zremoved finishes a command that took n members out of z.
-func (c *call) zremoved(key []byte, z *values.ZSetValue, n int, event string) {
-	if n > 0 {
-		c.changed(key, n)
-		c.notify(notifyZSet, event, key)
-		c.removeIfEmpty(key, z)
-	}
-}
-
 func zscoreCommand(c *call) {
-	if z, ok := readAs[*values.ZSetValue](c, c.args[1]); ok {
+	if z := readAs[*values.ZSetValue](c, c.args[1]); !c.failed {
 		c.score(z, c.args[2])
 	}
 }
 
 func zmscoreCommand(c *call) {
-	z, ok := readAs[*values.ZSetValue](c, c.args[1])
-	if !ok {
+	z := readAs[*values.ZSetValue](c, c.args[1])
+	if c.failed {
 		return
 	}
 	c.out.Array(len(c.args) - 2)
@@ -232,32 +205,16 @@ func (c *call) score(z *values.ZSetValue, member []byte) {
 	c.out.Null()
 }
 
-func zcardCommand(c *call) {
-	z, ok := readAs[*values.ZSetValue](c, c.args[1])
-	switch {
-	case !ok:
-	case z == nil:
-		c.out.Int(0)
-	default:
-		c.number(z.Len())
-	}
-}
-
-func zrankCommand(c *call)    { zrank(c, false) }
-func zrevrankCommand(c *call) { zrank(c, true) }
-
 func zrank(c *call, reverse bool) {
 	withScore := len(c.args) > 3
 	switch {
 	case len(c.args) > 4:
 		c.fail(wrongArity(c.cmd.Name))
-		return
 	case withScore && !c.is(3, "WITHSCORE"):
 		c.fail(errSyntax)
-		return
 	}
-	z, ok := readAs[*values.ZSetValue](c, c.args[1])
-	if !ok {
+	z := readAs[*values.ZSetValue](c, c.args[1])
+	if c.failed {
 		return
 	}
 	var rank int
@@ -286,71 +243,21 @@ func zrank(c *call, reverse bool) {
 }
 
 func zrandmemberCommand(c *call) {
-	if len(c.args) > 2 {
-		zrandmemberCount(c)
-		return
-	}
-	z, ok := readAs[*values.ZSetValue](c, c.args[1])
-	switch {
-	case !ok:
-	case z == nil:
-		c.out.Null()
-	default:
-		m, _ := z.At(int(c.e.draw() % uint64(z.Len())))
-		c.out.BulkString(m)
-	}
-}
-
-// A negative count asks for so many members, each of which may come again.
-func zrandmemberCount(c *call) {
-	n, ok := c.signed(2)
-	if !ok {
-		return
-	}
-	withScores := len(c.args) == 4
-	switch {
-	case len(c.args) > 4 || withScores && !c.is(3, "WITHSCORES"):
-		c.fail(errSyntax)
-		return
-	case withScores && (n > math.MaxInt64/2 || n < -(math.MaxInt64/2)):
-		c.fail(errValueRange)
-		return
-	}
-	z, ok := readAs[*values.ZSetValue](c, c.args[1])
-	switch {
-	case !ok:
-	case z == nil || n == 0:
-		c.out.Array(0)
-	case n < 0:
-		if !c.repeats(-n) {
-			return
-		}
-		c.scoredHead(-n, withScores)
-		for range -n {
-			c.scored(withScores)(z.At(int(c.e.draw() % uint64(z.Len()))))
-		}
-	default:
+	n, withScores := c.randomCount("WITHSCORES")
+	z := readAs[*values.ZSetValue](c, c.args[1])
+	reply := c.scored(withScores)
+	one := func() { reply(z.At(int(c.e.draw() % uint64(z.Len())))) }
+	c.replyRandom(z == nil, n, withScores, one, func() {
 		sample := z.Sample(n, c.e.draw)
-		c.scoredHead(len(sample), withScores)
+		c.pairHead(len(sample), withScores)
 		for _, rank := range sample {
-			c.scored(withScores)(z.At(rank))
+			reply(z.At(rank))
 		}
-	}
+	})
 }
 
 func zscanCommand(c *call) {
-	if _, ok := c.scanCursor(2); !ok {
-		return
-	}
-	z, ok := readAs[*values.ZSetValue](c, c.args[1])
-	if !ok {
-		return
-	}
-	if z == nil {
-		c.scanned(0, nil)
-		return
-	}
-	o, ok := c.scanOptions(2)
+	z, o, ok := scanned[*values.ZSetValue](c)
 	if !ok {
 		return
 	}
@@ -361,5 +268,6 @@ func zscanCommand(c *call) {
 			found = append(found, m, scanScore(score, large))
 		}
 	})
-	c.scanned(cursor, found)
+	c.cursor(cursor)
+	c.texts(found)
 }

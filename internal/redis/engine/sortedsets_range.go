@@ -1,6 +1,7 @@
 package engine
 
 import (
+	"bytes"
 	"math"
 	"strconv"
 
@@ -10,18 +11,18 @@ import (
 
 // zrangeCommands are those about a part of a sorted set.
 var zrangeCommands = []Command{
-	{Name: "zcount", Arity: 4, Flags: ReadOnly | Fast, Cats: CatSortedSet, Keys: oneKey, run: zcountCommand},
-	{Name: "zlexcount", Arity: 4, Flags: ReadOnly | Fast, Cats: CatSortedSet, Keys: oneKey, run: zlexcountCommand},
-	{Name: "zrange", Arity: -4, Flags: ReadOnly, Cats: CatSortedSet, Keys: oneKey, run: zrangeCommand},
+	{Name: "zcount", Arity: 4, Flags: ReadOnly | Fast, Cats: CatSortedSet, Keys: oneKey, run: func(c *call) { zcount(c, zrange{by: byScore, limit: -1}) }},
+	{Name: "zlexcount", Arity: 4, Flags: ReadOnly | Fast, Cats: CatSortedSet, Keys: oneKey, run: func(c *call) { zcount(c, zrange{by: byLex, limit: -1}) }},
+	{Name: "zrange", Arity: -4, Flags: ReadOnly, Cats: CatSortedSet, Keys: oneKey, run: func(c *call) { zrangeReply(c, zrange{either: true}) }},
 	{Name: "zrangestore", Arity: -5, Flags: Write | DenyOOM, Cats: CatSortedSet, Keys: twoKeys, run: zrangestoreCommand},
-	{Name: "zrevrange", Arity: -4, Flags: ReadOnly, Cats: CatSortedSet, Keys: oneKey, run: zrevrangeCommand},
-	{Name: "zrangebyscore", Arity: -4, Flags: ReadOnly, Cats: CatSortedSet, Keys: oneKey, run: zrangebyscoreCommand},
-	{Name: "zrevrangebyscore", Arity: -4, Flags: ReadOnly, Cats: CatSortedSet, Keys: oneKey, run: zrevrangebyscoreCommand},
-	{Name: "zrangebylex", Arity: -4, Flags: ReadOnly, Cats: CatSortedSet, Keys: oneKey, run: zrangebylexCommand},
-	{Name: "zrevrangebylex", Arity: -4, Flags: ReadOnly, Cats: CatSortedSet, Keys: oneKey, run: zrevrangebylexCommand},
-	{Name: "zremrangebyrank", Arity: 4, Flags: Write, Cats: CatSortedSet, Keys: oneKey, run: zremrangebyrankCommand},
-	{Name: "zremrangebyscore", Arity: 4, Flags: Write, Cats: CatSortedSet, Keys: oneKey, run: zremrangebyscoreCommand},
-	{Name: "zremrangebylex", Arity: 4, Flags: Write, Cats: CatSortedSet, Keys: oneKey, run: zremrangebylexCommand},
+	{Name: "zrevrange", Arity: -4, Flags: ReadOnly, Cats: CatSortedSet, Keys: oneKey, run: func(c *call) { zrangeReply(c, zrange{by: byRank, reverse: true}) }},
+	{Name: "zrangebyscore", Arity: -4, Flags: ReadOnly, Cats: CatSortedSet, Keys: oneKey, run: func(c *call) { zrangeReply(c, zrange{by: byScore}) }},
+	{Name: "zrevrangebyscore", Arity: -4, Flags: ReadOnly, Cats: CatSortedSet, Keys: oneKey, run: func(c *call) { zrangeReply(c, zrange{by: byScore, reverse: true}) }},
+	{Name: "zrangebylex", Arity: -4, Flags: ReadOnly, Cats: CatSortedSet, Keys: oneKey, run: func(c *call) { zrangeReply(c, zrange{by: byLex}) }},
+	{Name: "zrevrangebylex", Arity: -4, Flags: ReadOnly, Cats: CatSortedSet, Keys: oneKey, run: func(c *call) { zrangeReply(c, zrange{by: byLex, reverse: true}) }},
+	{Name: "zremrangebyrank", Arity: 4, Flags: Write, Cats: CatSortedSet, Keys: oneKey, run: func(c *call) { zremrange(c, zrange{by: byRank, limit: -1}) }},
+	{Name: "zremrangebyscore", Arity: 4, Flags: Write, Cats: CatSortedSet, Keys: oneKey, run: func(c *call) { zremrange(c, zrange{by: byScore, limit: -1}) }},
+	{Name: "zremrangebylex", Arity: 4, Flags: Write, Cats: CatSortedSet, Keys: oneKey, run: func(c *call) { zremrange(c, zrange{by: byLex, limit: -1}) }},
 }
 
 const (
@@ -52,38 +53,24 @@ type zrange struct {
 	lex      values.LexRange
 }
 
-func zrangeCommand(c *call)           { zrangeReply(c, zrange{either: true}) }
-func zrevrangeCommand(c *call)        { zrangeReply(c, zrange{by: byRank, reverse: true}) }
-func zrangebyscoreCommand(c *call)    { zrangeReply(c, zrange{by: byScore}) }
-func zrevrangebyscoreCommand(c *call) { zrangeReply(c, zrange{by: byScore, reverse: true}) }
-func zrangebylexCommand(c *call)      { zrangeReply(c, zrange{by: byLex}) }
-func zrevrangebylexCommand(c *call)   { zrangeReply(c, zrange{by: byLex, reverse: true}) }
-
 // parse reads the ends at argument i and the options behind them.
-func (r *zrange) parse(c *call, i int, storing bool) bool {
+func (r *zrange) parse(c *call, i int, storing bool) {
 	r.limit = -1
-	for at := i + 2; at < len(c.args); at++ {
-		var ok bool
+	for words := c.options(i + 2); words.more(); {
 		switch {
-		case !storing && c.is(at, "WITHSCORES"):
+		case !storing && words.word("WITHSCORES", 0):
 			r.withScores = true
-		case c.is(at, "LIMIT") && at+2 < len(c.args):
-			if r.offset, ok = c.int(at + 1); !ok {
-				return false
-			}
-			if r.limit, ok = c.int(at + 2); !ok {
-				return false
-			}
-			at += 2
-		case r.either && c.is(at, "REV"):
+		case words.word("LIMIT", 2):
+			r.offset, r.limit = c.span(words.next())
+			words.next()
+		case r.either && words.word("REV", 0):
 			r.reverse, r.either = true, false
-		case r.by == byAny && c.is(at, "BYLEX"):
+		case r.by == byAny && words.word("BYLEX", 0):
 			r.by = byLex
-		case r.by == byAny && c.is(at, "BYSCORE"):
+		case r.by == byAny && words.word("BYSCORE", 0):
 			r.by = byScore
 		default:
 			c.fail(errSyntax)
-			return false
 		}
 	}
 	if r.by == byAny {
@@ -92,46 +79,45 @@ func (r *zrange) parse(c *call, i int, storing bool) bool {
 	switch {
 	case r.limit != -1 && r.by == byRank:
 		c.fail("ERR syntax error, LIMIT is only supported in combination with either BYSCORE or BYLEX")
-		return false
 	case r.withScores && r.by == byLex:
 		c.fail("ERR syntax error, WITHSCORES not supported in combination with BYLEX")
-		return false
 	}
-	low, high := i, i+1
-	if r.reverse && r.by != byRank {
-		low, high = high, low
-	}
-	return r.ends(c, low, high)
+	r.ends(c, i)
 }
 
-// ends reads the two ends.
-func (r *zrange) ends(c *call, low, high int) (ok bool) {
+// ends reads the two ends from argument i on: the high one first in a reversed range, unless it is one of ranks.
+func (r *zrange) ends(c *call, i int) {
+	low, high := c.args[i], c.args[i+1]
+	if r.reverse {
+		low, high = high, low
+	}
+	var ok bool
 	switch r.by {
 	case byScore:
-		if r.score, ok = values.ParseScoreRange(c.args[low], c.args[high]); !ok {
+		if r.score, ok = values.ParseScoreRange(low, high); !ok {
 			c.fail(errScoreRange)
 		}
 	case byLex:
-		if r.lex, ok = values.ParseLexRange(c.args[low], c.args[high]); !ok {
+		if r.lex, ok = values.ParseLexRange(low, high); !ok {
 			c.fail(errLexRange)
 		}
 	default:
-		if r.from, ok = c.int(low); ok {
-			r.to, ok = c.int(high)
-		}
+		r.from, r.to = c.span(i)
 	}
-	return ok
 }
 
-// span returns the ranks that the range has in z, from the first to before the last.
+// span returns the ranks that the range has in z, from the first to before the last; a missing z has none.
 func (r *zrange) span(z *values.ZSetValue) (from, to int) {
+	if z == nil {
+		return 0, 0
+	}
 	switch r.by {
 	case byScore:
 		from, to = z.ScoreSpan(r.score)
 	case byLex:
 		from, to = z.LexSpan(r.lex, r.reverse)
 	default:
-		from, to = rankSpan(r.from, r.to, z.Len())
+		from, to = within(r.from, r.to, z.Len())
 		if r.reverse {
 			from, to = z.Len()-to, z.Len()-from
 		}
@@ -165,28 +151,10 @@ func (r *zrange) cut(from, to int, skiplist bool) (int, int) {
 	return from, from + int(n)
 }
 
-// rankSpan turns two ranks, which count from the end if they are negative, into those from the first to before the last of n.
-func rankSpan(first, last int64, n int) (from, to int) {
-	size := int64(n)
-	if first < 0 {
-		first = max(first+size, 0)
-	}
-	if last < 0 {
-		last += size
-	}
-	last = min(last, size-1)
-	if first > last {
-		return 0, 0
-	}
-	return int(first), int(last) + 1
-}
-
 func zrangeReply(c *call, r zrange) {
-	if !r.parse(c, 2, false) {
-		return
-	}
-	z, ok := readAs[*values.ZSetValue](c, c.args[1])
-	if !ok {
+	r.parse(c, 2, false)
+	z := readAs[*values.ZSetValue](c, c.args[1])
+	if c.failed {
 		return
 	}
 	if z == nil {
@@ -194,13 +162,13 @@ func zrangeReply(c *call, r zrange) {
 		return
 	}
 	from, to := r.span(z)
-	c.scoredHead(to-from, r.withScores)
+	c.pairHead(to-from, r.withScores)
 	z.Each(from, to, r.reverse, c.scored(r.withScores))
 }
 
-// scoredHead announces n members, each with its score if withScores. RESP3 has an array for each pair.
-func (c *call) scoredHead(n int, withScores bool) {
-	if withScores && c.out.Proto != 3 {
+// pairHead announces n members or fields, each with its score or value if with is set. RESP3 has an array for each pair.
+func (c *call) pairHead(n int, with bool) {
+	if with && c.out.Proto != 3 {
 		n *= 2
 	}
 	c.out.Array(n)
@@ -226,11 +194,9 @@ func (c *call) scored(withScores bool) func(member string, score float64) bool {
 
 func zrangestoreCommand(c *call) {
 	r := zrange{either: true}
-	if !r.parse(c, 3, true) {
-		return
-	}
-	z, ok := readAs[*values.ZSetValue](c, c.args[2])
-	if !ok {
+	r.parse(c, 3, true)
+	z := readAs[*values.ZSetValue](c, c.args[2])
+	if c.failed {
 		return
 	}
 	result := values.NewZSet()
@@ -244,48 +210,31 @@ func zrangestoreCommand(c *call) {
 			return true
 		})
 	}
-	c.storeZSet("zrangestore", result)
+	c.storeAt(c.args[1], result, 1, notifyZSet, c.cmd.Name)
 }
 
-func zcountCommand(c *call)    { zcount(c, zrange{by: byScore, limit: -1}) }
-func zlexcountCommand(c *call) { zcount(c, zrange{by: byLex, limit: -1}) }
-
 func zcount(c *call, r zrange) {
-	if !r.ends(c, 2, 3) {
-		return
-	}
-	z, ok := readAs[*values.ZSetValue](c, c.args[1])
-	switch {
-	case !ok:
-	case z == nil:
-		c.out.Int(0)
-	default:
+	r.ends(c, 2)
+	z := readAs[*values.ZSetValue](c, c.args[1])
+	if !c.failed {
 		from, to := r.span(z)
 		c.number(to - from)
 	}
 }
 
-func zremrangebyrankCommand(c *call)  { zremrange(c, zrange{by: byRank, limit: -1}) }
-func zremrangebyscoreCommand(c *call) { zremrange(c, zrange{by: byScore, limit: -1}) }
-func zremrangebylexCommand(c *call)   { zremrange(c, zrange{by: byLex, limit: -1}) }
-
 func zremrange(c *call, r zrange) {
-	if !r.ends(c, 2, 3) {
-		return
-	}
+	r.ends(c, 2)
 	key := c.args[1]
-	z, ok := writeAs[*values.ZSetValue](c, key)
-	if !ok {
+	z := writeAs[*values.ZSetValue](c, key)
+	if c.failed {
 		return
 	}
-	n := 0
-	if z != nil {
-		from, to := r.span(z)
-		n = to - from
+	from, to := r.span(z)
+	if from < to {
 		z.RemoveRanks(from, to)
 	}
-	c.zremoved(key, z, n, c.cmd.Name)
-	c.number(n)
+	c.took(key, z, to-from, notifyZSet, c.cmd.Name)
+	c.number(to - from)
 }
 
 // scanScore is a score as ZSCAN says it. Redis has two ways: what a listpack holds is the shortest text, what a skip list holds is printed
@@ -302,10 +251,7 @@ func scanScore(score float64, large bool) string {
 func appendG17(dst []byte, f float64) []byte {
 	start := len(dst)
 	dst = strconv.AppendFloat(dst, f, 'e', 16, 64)
-	e := len(dst) - 1
-	for dst[e] != 'e' {
-		e--
-	}
+	e := bytes.LastIndexByte(dst, 'e')
 	exp, _ := strconv.Atoi(string(dst[e+1:]))
 	if exp < -4 || exp >= 17 {
 		tail := string(dst[e:]) // Go has two digits at least, as C
@@ -316,18 +262,8 @@ func appendG17(dst []byte, f float64) []byte {
 
 // trimZeros takes the zeros at the end of a decimal fraction away.
 func trimZeros(b []byte) []byte {
-	point := false
-	for _, c := range b {
-		point = point || c == '.'
-	}
-	if !point {
+	if bytes.IndexByte(b, '.') < 0 {
 		return b
 	}
-	for b[len(b)-1] == '0' {
-		b = b[:len(b)-1]
-	}
-	if b[len(b)-1] == '.' {
-		b = b[:len(b)-1]
-	}
-	return b
+	return bytes.TrimSuffix(bytes.TrimRight(b, "0"), []byte("."))
 }

@@ -11,9 +11,9 @@ import (
 var stringCommands = []Command{
 	{Name: "set", Arity: -3, Flags: Write | DenyOOM, Cats: CatString, Keys: oneKey, run: setCommand},
 	{Name: "setnx", Arity: 3, Flags: Write | DenyOOM | Fast, Cats: CatString, Keys: oneKey, run: setnxCommand},
-	{Name: "setex", Arity: 4, Flags: Write | DenyOOM, Cats: CatString, Keys: oneKey, run: setexCommand},
-	{Name: "psetex", Arity: 4, Flags: Write | DenyOOM, Cats: CatString, Keys: oneKey, run: psetexCommand},
-	{Name: "get", Arity: 2, Flags: ReadOnly | Fast, Cats: CatString, Keys: oneKey, run: getCommand},
+	{Name: "setex", Arity: 4, Flags: Write | DenyOOM, Cats: CatString, Keys: oneKey, run: func(c *call) { c.setFor(expireEX) }},
+	{Name: "psetex", Arity: 4, Flags: Write | DenyOOM, Cats: CatString, Keys: oneKey, run: func(c *call) { c.setFor(expirePX) }},
+	{Name: "get", Arity: 2, Flags: ReadOnly | Fast, Cats: CatString, Keys: oneKey, run: func(c *call) { c.get(c.args[1]) }},
 	{Name: "getex", Arity: -2, Flags: Write | Fast, Cats: CatString, Keys: oneKey, run: getexCommand},
 	{Name: "getdel", Arity: 2, Flags: Write | Fast, Cats: CatString, Keys: oneKey, run: getdelCommand},
 	{Name: "getset", Arity: 3, Flags: Write | DenyOOM | Fast, Cats: CatString, Keys: oneKey, run: getsetCommand},
@@ -38,27 +38,31 @@ const (
 	persist
 )
 
+var expireWords = [...]string{expireEX: "EX", expirePX: "PX", expireEXAT: "EXAT", expirePXAT: "PXAT", keepTTL: "KEEPTTL", persist: "PERSIST"}
+
 // expireWord returns the option that argument i is, noExpire if none.
 func (c *call) expireWord(i int) expireOption {
-	switch {
-	case c.is(i, "EX"):
-		return expireEX
-	case c.is(i, "PX"):
-		return expirePX
-	case c.is(i, "EXAT"):
-		return expireEXAT
-	case c.is(i, "PXAT"):
-		return expirePXAT
-	case c.is(i, "KEEPTTL"):
-		return keepTTL
-	case c.is(i, "PERSIST"):
-		return persist
+	for o := expireEX; o <= persist; o++ {
+		if c.is(i, expireWords[o]) {
+			return o
+		}
 	}
 	return noExpire
 }
 
 // timed reports whether the option is followed by a time.
 func (o expireOption) timed() bool { return expireEX <= o && o <= expirePXAT }
+
+// unit is that of the time, in milliseconds.
+func (o expireOption) unit() int64 {
+	if o == expireEX || o == expireEXAT {
+		return 1000
+	}
+	return 1
+}
+
+// absolute reports whether the time counts from the epoch, not from now.
+func (o expireOption) absolute() bool { return o == expireEXAT || o == expirePXAT }
 
 // setOptions are the options of SET and GETEX.
 type setOptions struct {
@@ -68,70 +72,69 @@ type setOptions struct {
 }
 
 // parseSetOptions reads the arguments from i on, as SET or, if getex, as GETEX takes them. Repeating an option is allowed, and the last counts.
-func (c *call) parseSetOptions(i int, getex bool) (o setOptions, ok bool) {
-	for ; i < len(c.args); i++ {
-		word := c.expireWord(i)
+func (c *call) parseSetOptions(i int, getex bool) (o setOptions) {
+	for words := c.options(i); words.more(); {
+		word, ok := c.expireWord(words.at), true
 		switch {
-		case word == keepTTL && !getex || word == persist && getex:
-			ok = o.expire == noExpire || o.expire == word
+		case word != noExpire && o.expire != noExpire && word != o.expire:
+			ok = false
 		case word.timed():
-			if ok = (o.expire == noExpire || o.expire == word) && i+1 < len(c.args); ok {
-				i++
-				o.time = c.args[i]
+			if ok = words.at+1 < len(c.args); ok {
+				o.time = c.args[words.next()]
 			}
+		case word == keepTTL:
+			ok = !getex
+		case word == persist:
+			ok = getex
 		case getex:
 			ok = false
-		case c.is(i, "NX"):
+		case words.word("NX", 0):
 			o.nx, ok = true, !o.xx
-		case c.is(i, "XX"):
+		case words.word("XX", 0):
 			o.xx, ok = true, !o.nx
-		case c.is(i, "GET"):
-			o.get, ok = true, true
+		case words.word("GET", 0):
+			o.get = true
 		default:
 			ok = false
 		}
 		if !ok {
 			c.fail(errSyntax)
-			return o, false
 		}
 		if word != noExpire {
 			o.expire = word
 		}
 	}
-	return o, true
+	return o
 }
 
 // deadline is the absolute time in milliseconds that o names, None if it names none.
-func (c *call) deadline(o setOptions) (ms int64, ok bool) {
-	if !o.expire.timed() {
-		return expiry.None, true
+func (c *call) deadline(o setOptions) (ms int64) {
+	if c.failed || !o.expire.timed() {
+		return expiry.None
 	}
 	n, ok := values.ParseInt(o.time)
 	if !ok {
 		c.fail(errNotInteger)
-		return 0, false
+		return 0
 	}
-	seconds := o.expire == expireEX || o.expire == expireEXAT
-	if n <= 0 || seconds && n > math.MaxInt64/1000 {
+	unit := o.expire.unit()
+	if n <= 0 || n > math.MaxInt64/unit {
 		c.fail(invalidExpire(c.cmd.Name))
-		return 0, false
+		return 0
 	}
-	if seconds {
-		n *= 1000
-	}
-	if o.expire == expireEX || o.expire == expirePX {
+	n *= unit
+	if !o.expire.absolute() {
 		n += c.e.ms
 	}
 	if n <= 0 { // it overflowed
 		c.fail(invalidExpire(c.cmd.Name))
-		return 0, false
 	}
-	return n, true
+	return n
 }
 
 func setCommand(c *call) {
-	o, ok := c.parseSetOptions(3, false)
-	if !ok {
+	o := c.parseSetOptions(3, false)
+	if c.failed {
 		return
 	}
 	switch c.store(c.args[1], c.args[2], o) {
@@ -154,8 +157,8 @@ const (
 // A deadline that has passed already is no reason not to store: the key is there, dead, and its expiry is an event like any other.
 // (Rules S08 and N06.)
 func (c *call) store(key, value []byte, o setOptions) int {
-	ms, ok := c.deadline(o)
-	if !ok {
+	ms := c.deadline(o)
+	if c.failed {
 		return answered
 	}
 	if o.get && !c.get(key) {
@@ -169,8 +172,7 @@ func (c *call) store(key, value []byte, o setOptions) int {
 		return refused
 	}
 	obj := c.setString(old, key, value, o.expire != noExpire)
-	c.changed(key, 1)
-	c.notify(notifyString, "set", key)
+	c.wrote(key, 1, notifyString, "set")
 	if o.expire.timed() {
 		c.setDeadline(obj, ms)
 		c.notify(notifyGeneric, "expire", key)
@@ -195,22 +197,16 @@ func setnxCommand(c *call) {
 	c.yes(c.store(c.args[1], c.args[2], setOptions{nx: true}) == stored)
 }
 
-func setexCommand(c *call) { c.setFor(expireEX) }
-
-func psetexCommand(c *call) { c.setFor(expirePX) }
-
 func (c *call) setFor(unit expireOption) {
 	if c.store(c.args[1], c.args[3], setOptions{expire: unit, time: c.args[2]}) == stored {
 		c.ok()
 	}
 }
 
-func getCommand(c *call) { c.get(c.args[1]) }
-
 // get replies the string at key, or null. It returns false where the type is another, which was replied.
 func (c *call) get(key []byte) bool {
-	o, ok := c.readString(key)
-	if !ok {
+	o := c.readString(key)
+	if c.failed {
 		return false
 	}
 	c.reply(o)
@@ -227,39 +223,31 @@ func (c *call) reply(o *object) {
 }
 
 func getexCommand(c *call) {
-	options, ok := c.parseSetOptions(2, true)
-	if !ok {
-		return
-	}
+	options := c.parseSetOptions(2, true)
 	key := c.args[1]
-	o, ok := c.readString(key)
-	if !ok {
+	o := c.readString(key)
+	switch {
+	case c.failed:
 		return
-	}
-	if o == nil {
+	case o == nil:
 		c.out.Null()
 		return
 	}
-	ms, ok := c.deadline(options)
-	if !ok {
+	ms := c.deadline(options)
+	if c.failed {
 		return
 	}
 	c.reply(o)
-	absolute := options.expire == expireEXAT || options.expire == expirePXAT
 	switch {
-	case absolute && ms <= c.e.ms:
+	case options.expire.absolute() && ms <= c.e.ms:
 		c.expireNow(key)
 	case options.expire.timed():
 		c.setDeadline(o, ms)
-		c.changed(key, 1)
-		c.notify(notifyGeneric, "expire", key)
+		c.wrote(key, 1, notifyGeneric, "expire")
 		if c.recording() {
 			c.rewrite([]byte("PEXPIREAT"), key, decimal(ms))
 		}
-	case options.expire == persist && c.db.deadline(o) != expiry.None:
-		c.setDeadline(o, expiry.None)
-		c.changed(key, 1)
-		c.notify(notifyGeneric, "persist", key)
+	case options.expire == persist && c.persist(o, key):
 		if c.recording() {
 			c.rewrite([]byte("PERSIST"), key)
 		}
@@ -268,9 +256,7 @@ func getexCommand(c *call) {
 
 // expireNow removes a key that was given a deadline in the past.
 func (c *call) expireNow(key []byte) {
-	c.remove(key)
-	c.changed(key, 1)
-	c.notify(notifyGeneric, "del", key)
+	c.delete(key)
 	if c.recording() {
 		c.rewrite(c.e.removalVerb(), key)
 	}
@@ -278,17 +264,9 @@ func (c *call) expireNow(key []byte) {
 
 func getdelCommand(c *call) {
 	key := c.args[1]
-	o, ok := c.readString(key)
-	if !ok {
+	if !c.get(key) || !c.delete(key) {
 		return
 	}
-	c.reply(o)
-	if o == nil {
-		return
-	}
-	c.remove(key)
-	c.changed(key, 1)
-	c.notify(notifyGeneric, "del", key)
 	if c.recording() {
 		c.rewrite([]byte("DEL"), key)
 	}
@@ -307,8 +285,7 @@ func getsetCommand(c *call) {
 // put stores value, without a deadline.
 func (c *call) put(key, value []byte) {
 	c.setString(c.write(key), key, value, false)
-	c.changed(key, 1)
-	c.notify(notifyString, "set", key)
+	c.wrote(key, 1, notifyString, "set")
 }
 
 func mgetCommand(c *call) {

@@ -202,7 +202,7 @@ func (e *Engine) sendInvalidation(s *Session, write func(*resp.Writer)) {
 		w.Push(2)
 		w.BulkString("invalidate")
 		write(w)
-	case s.redirect != 0 && to.subscribed(): // also when it redirects to itself
+	case s.redirect != 0 && to.Subscribed(): // also when it redirects to itself
 		w := e.pushTo(to)
 		w.Push(3)
 		w.BulkString("message")

@@ -83,9 +83,7 @@ func execCommand(c *call) {
 	s.noBlock = true
 	c.out.Array(len(q.commands))
 	for _, qc := range q.commands {
-		switch outcome := e.run(s, qc.cmd, qc.args, c.out, nil); outcome {
-		case Done, Blocked:
-		default:
+		if outcome := e.run(s, qc.cmd, qc.args, c.out, nil); outcome != Done && outcome != Blocked {
 			c.outcome = outcome
 		}
 	}

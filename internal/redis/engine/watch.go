@@ -1,10 +1,6 @@
 package engine
 
-import (
-	"slices"
-
-	"github.com/mayflycache/mayfly/internal/expiry"
-)
+import "github.com/mayflycache/mayfly/internal/expiry"
 
 // watch is one key that a session watches.
 type watch struct {
@@ -82,21 +78,13 @@ func (e *Engine) watch(s *Session, d *db, key []byte) {
 	o := d.find(key)
 	name := string(key)
 	s.watches = append(s.watches, watch{db: d, key: name, gone: o != nil && d.dead(o, e.ms)})
-	if d.watched == nil {
-		d.watched = make(map[string][]*Session)
-	}
-	d.watched[name] = append(d.watched[name], s)
+	join(&d.watched, name, s)
 }
 
 // unwatch forgets all that s watches.
 func (e *Engine) unwatch(s *Session) {
 	for _, w := range s.watches {
-		rest := slices.DeleteFunc(w.db.watched[w.key], func(o *Session) bool { return o == s })
-		if len(rest) == 0 {
-			delete(w.db.watched, w.key)
-		} else {
-			w.db.watched[w.key] = rest
-		}
+		leave(w.db.watched, w.key, s)
 	}
 	s.watches = nil
 }

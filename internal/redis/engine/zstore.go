@@ -9,13 +9,13 @@ import (
 
 // zstoreCommands combine sorted sets, and sets, in which every member has the score 1.
 var zstoreCommands = []Command{
-	{Name: "zunion", Arity: -3, Flags: ReadOnly | MovableKeys, Cats: CatSortedSet, Keys: Keys{Find: countedKeys}, run: zunionCommand},
-	{Name: "zinter", Arity: -3, Flags: ReadOnly | MovableKeys, Cats: CatSortedSet, Keys: Keys{Find: countedKeys}, run: zinterCommand},
-	{Name: "zdiff", Arity: -3, Flags: ReadOnly | MovableKeys, Cats: CatSortedSet, Keys: Keys{Find: countedKeys}, run: zdiffCommand},
+	{Name: "zunion", Arity: -3, Flags: ReadOnly | MovableKeys, Cats: CatSortedSet, Keys: Keys{Find: countedKeys}, run: func(c *call) { zreply(c, (*zcombine).union) }},
+	{Name: "zinter", Arity: -3, Flags: ReadOnly | MovableKeys, Cats: CatSortedSet, Keys: Keys{Find: countedKeys}, run: func(c *call) { zreply(c, (*zcombine).inter) }},
+	{Name: "zdiff", Arity: -3, Flags: ReadOnly | MovableKeys, Cats: CatSortedSet, Keys: Keys{Find: countedKeys}, run: func(c *call) { zreply(c, (*zcombine).diff) }},
 	{Name: "zintercard", Arity: -3, Flags: ReadOnly | MovableKeys, Cats: CatSortedSet, Keys: Keys{Find: countedKeys}, run: zintercardCommand},
-	{Name: "zunionstore", Arity: -4, Flags: Write | DenyOOM | MovableKeys, Cats: CatSortedSet, Keys: Keys{First: 1, Last: 1, Step: 1, Find: storedKeys}, run: zunionstoreCommand},
-	{Name: "zinterstore", Arity: -4, Flags: Write | DenyOOM | MovableKeys, Cats: CatSortedSet, Keys: Keys{First: 1, Last: 1, Step: 1, Find: storedKeys}, run: zinterstoreCommand},
-	{Name: "zdiffstore", Arity: -4, Flags: Write | DenyOOM | MovableKeys, Cats: CatSortedSet, Keys: Keys{First: 1, Last: 1, Step: 1, Find: storedKeys}, run: zdiffstoreCommand},
+	{Name: "zunionstore", Arity: -4, Flags: Write | DenyOOM | MovableKeys, Cats: CatSortedSet, Keys: Keys{First: 1, Last: 1, Step: 1, Find: storedKeys}, run: func(c *call) { zstore(c, (*zcombine).union) }},
+	{Name: "zinterstore", Arity: -4, Flags: Write | DenyOOM | MovableKeys, Cats: CatSortedSet, Keys: Keys{First: 1, Last: 1, Step: 1, Find: storedKeys}, run: func(c *call) { zstore(c, (*zcombine).inter) }},
+	{Name: "zdiffstore", Arity: -4, Flags: Write | DenyOOM | MovableKeys, Cats: CatSortedSet, Keys: Keys{First: 1, Last: 1, Step: 1, Find: storedKeys}, run: func(c *call) { zstore(c, (*zcombine).diff) }},
 }
 
 // zsource is one operand: a set, a sorted set, or nothing.
@@ -92,64 +92,62 @@ func aggregateMax(a, b float64) float64 {
 	return a
 }
 
-// zcombine reads the number of keys at argument i, the keys, and the options. The keys' types are checked first, as in Redis.
-func (c *call) zcombine(i int) (z zcombine, ok bool) {
-	end, ok := c.zsources(&z, i)
-	if !ok {
-		return z, false
-	}
+// zcombine reads the number of keys at argument i, the keys, and the options.
+func (c *call) zcombine(i int) zcombine {
+	sources, end := c.zsources(i)
+	z := zcombine{sources: sources, aggregate: aggregateSum}
 	storing, diff := i == 2, c.cmd.Name == "zdiff" || c.cmd.Name == "zdiffstore"
-	z.aggregate = aggregateSum
-	for at := end; at < len(c.args); at++ {
+	for o := c.options(end); o.more(); {
 		switch {
-		case !diff && c.is(at, "WEIGHTS") && at+len(z.sources) < len(c.args):
+		case !diff && o.word("WEIGHTS", len(z.sources)):
 			for k := range z.sources {
-				at++
-				if z.sources[k].weight, ok = values.ParseFloat(c.args[at]); !ok {
+				var ok bool
+				if z.sources[k].weight, ok = values.ParseFloat(c.args[o.next()]); !ok {
 					c.fail("ERR weight value is not a float")
-					return z, false
 				}
 			}
-		case !diff && c.is(at, "AGGREGATE") && at+1 < len(c.args):
-			at++
-			switch {
-			case c.is(at, "SUM"):
-				z.aggregate = aggregateSum
-			case c.is(at, "MIN"):
-				z.aggregate = aggregateMin
-			case c.is(at, "MAX"):
-				z.aggregate = aggregateMax
-			default:
-				c.fail(errSyntax)
-				return z, false
-			}
-		case !storing && c.is(at, "WITHSCORES"):
+		case !diff && o.word("AGGREGATE", 1):
+			z.aggregate = c.aggregate(o.next())
+		case !storing && o.word("WITHSCORES", 0):
 			z.withScores = true
 		default:
 			c.fail(errSyntax)
-			return z, false
 		}
 	}
-	return z, true
+	return z
 }
 
-// zsources reads the operands and returns the argument behind them.
-func (c *call) zsources(z *zcombine, i int) (end int, ok bool) {
-	n, ok := c.int(i)
+// aggregate reads argument i as one of the three ways to add up scores.
+func (c *call) aggregate(i int) func(a, b float64) float64 {
 	switch {
-	case !ok:
-		return 0, false
+	case c.is(i, "MIN"):
+		return aggregateMin
+	case c.is(i, "MAX"):
+		return aggregateMax
+	case !c.is(i, "SUM"):
+		c.fail(errSyntax)
+	}
+	return aggregateSum
+}
+
+// zsources reads the number of keys at argument i and the keys, and returns the argument behind them. The keys' types are checked before
+// anything that follows, as in Redis.
+func (c *call) zsources(i int) (sources []zsource, end int) {
+	n := c.int(i)
+	switch {
+	case c.failed:
 	case n < 1:
 		c.failf("ERR at least 1 input key is needed for '%s' command", c.cmd.Name)
-		return 0, false
 	case n > int64(len(c.args)-1-i):
 		c.fail(errSyntax)
-		return 0, false
+	}
+	if c.failed {
+		return nil, 0
 	}
 	end = i + 1 + int(n)
-	z.sources = make([]zsource, n)
+	sources = make([]zsource, n)
 	for k, key := range c.args[i+1 : end] {
-		s := &z.sources[k]
+		s := &sources[k]
 		s.weight = 1
 		if o := c.read(key); o != nil {
 			switch v := o.coll.(type) {
@@ -159,59 +157,40 @@ func (c *call) zsources(z *zcombine, i int) (end int, ok bool) {
 				s.zset = v
 			default:
 				c.fail(errWrongType)
-				return 0, false
 			}
 		}
 	}
-	return end, true
+	return sources, end
 }
 
-func zunionCommand(c *call) { zreply(c, (*zcombine).union) }
-func zinterCommand(c *call) { zreply(c, (*zcombine).inter) }
-func zdiffCommand(c *call)  { zreply(c, (*zcombine).diff) }
-
 func zreply(c *call, combine func(*zcombine, values.Limits) *values.ZSetValue) {
-	z, ok := c.zcombine(1)
-	if !ok {
+	z := c.zcombine(1)
+	if c.failed {
 		return
 	}
 	result := combine(&z, c.e.limits)
-	c.scoredHead(result.Len(), z.withScores)
+	c.pairHead(result.Len(), z.withScores)
 	result.Each(0, result.Len(), false, c.scored(z.withScores))
 }
 
-func zunionstoreCommand(c *call) { zstore(c, (*zcombine).union) }
-func zinterstoreCommand(c *call) { zstore(c, (*zcombine).inter) }
-func zdiffstoreCommand(c *call)  { zstore(c, (*zcombine).diff) }
-
 func zstore(c *call, combine func(*zcombine, values.Limits) *values.ZSetValue) {
-	if z, ok := c.zcombine(2); ok {
-		result := combine(&z, c.e.limits)
-		result.Shrink(c.e.limits)
-		c.storeZSet(c.cmd.Name, result)
-	}
-}
-
-// storeZSet makes result, which may be empty, the value of the destination, and replies how many members it has.
-func (c *call) storeZSet(event string, result *values.ZSetValue) {
-	if result.Len() == 0 {
-		c.storeNothing()
+	z := c.zcombine(2)
+	if c.failed {
 		return
 	}
-	c.storeValue(notifyZSet, event, result)
+	result := combine(&z, c.e.limits)
+	result.Shrink(c.e.limits)
+	c.storeAt(c.args[1], result, 1, notifyZSet, c.cmd.Name)
 }
 
 func zintercardCommand(c *call) {
-	var z zcombine
-	end, ok := c.zsources(&z, 1)
-	if !ok {
-		return
-	}
-	limit, ok := c.cardLimit(end)
-	if !ok {
+	sources, end := c.zsources(1)
+	limit := c.cardLimit(end)
+	if c.failed {
 		return
 	}
 	count := 0
+	z := zcombine{sources: sources}
 	z.common(func(string, float64) bool {
 		count++
 		return count != limit
