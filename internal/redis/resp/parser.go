@@ -233,14 +233,8 @@ func (p *Parser) fail(e ProtocolError) error {
 
 // number reads a decimal as Redis's string2ll: no sign but '-', no leading zero, no space.
 func number(b []byte) int {
-	digits, negative := b, false
-	if len(digits) > 1 && digits[0] == '-' {
-		digits, negative = digits[1:], true
-		if digits[0] == '0' {
-			return badLength
-		}
-	}
-	if len(digits) == 0 || len(digits) > 18 || len(digits) > 1 && digits[0] == '0' {
+	digits, negative := bytes.CutPrefix(b, []byte("-"))
+	if len(digits) == 0 || len(digits) > 18 || digits[0] == '0' && len(b) > 1 {
 		return badLength // no length of 19 digits is acceptable, and so no overflow needs care
 	}
 	n := 0

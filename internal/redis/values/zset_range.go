@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"math"
+	"sort"
 	"strconv"
 	"strings"
 )
@@ -135,14 +136,5 @@ func (z *ZSetValue) search(early func(score float64, member string) bool) int {
 	if z.large != nil {
 		return z.large.search(early)
 	}
-	low, high := 0, len(z.small)
-	for low < high {
-		middle := int(uint(low+high) / 2)
-		if s := z.small[middle]; early(s.score, s.member) {
-			low = middle + 1
-		} else {
-			high = middle
-		}
-	}
-	return low
+	return sort.Search(len(z.small), func(i int) bool { return !early(z.small[i].score, z.small[i].member) })
 }
