@@ -4,7 +4,8 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"strconv"
+	"net/netip"
+	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -70,15 +71,11 @@ func newCluster(tb Tester, masters int, o []Options) (*Cluster, error) {
 
 // announce tells clients where a node is.
 func (c *Cluster) announce(node int, addr string) error {
-	host, port, err := net.SplitHostPort(addr)
+	at, err := netip.ParseAddrPort(addr)
 	if err != nil {
 		return fmt.Errorf("redistest: %w", err)
 	}
-	n, err := strconv.Atoi(port)
-	if err != nil {
-		return fmt.Errorf("redistest: %w", err)
-	}
-	c.shared.Announce(node, host, n)
+	c.shared.Announce(node, at.Addr().String(), int(at.Port()))
 	return nil
 }
 
@@ -167,7 +164,7 @@ func (c *Cluster) Addrs() []string {
 }
 
 // Nodes returns the nodes, in the order of the slots that they had at first.
-func (c *Cluster) Nodes() []*Server { return append([]*Server(nil), c.nodes...) }
+func (c *Cluster) Nodes() []*Server { return slices.Clone(c.nodes) }
 
 // Slot returns the slot of a key.
 func Slot(key string) int { return hashslot.Of(key) }

@@ -1,6 +1,7 @@
 package redistest
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -81,9 +82,7 @@ func appendWord(dst, word []byte) []byte {
 		dst = append(dst, word...)
 	}
 	if whole > len(word) {
-		dst = append(dst, "...("...)
-		dst = strconv.AppendInt(dst, int64(whole), 10)
-		dst = append(dst, " bytes)"...)
+		dst = fmt.Appendf(dst, "...(%d bytes)", whole)
 	}
 	return dst
 }

@@ -225,26 +225,25 @@ func (s *Server) listen(addr string) (string, error) {
 	if s.addr != "" || !s.running {
 		return s.addr, nil
 	}
-	l, err := listenPlainly(addr)
-	if err != nil {
+	if err := s.accept(addr); err != nil {
 		return "", fmt.Errorf("redistest: %w", err)
 	}
-	s.addr = l.Addr().String()
-	s.serve(l)
 	return s.addr, nil
 }
 
-// listenPlainly listens without what TCP does for connections that leave the machine: an eighth of a test server's cost.
-func listenPlainly(addr string) (net.Listener, error) {
+// accept accepts connections at addr until the server is closed; s.mu is held. It goes without what TCP does for connections that leave the
+// machine: an eighth of a test server's cost.
+func (s *Server) accept(addr string) error {
 	config := net.ListenConfig{KeepAlive: -1}
 	config.SetMultipathTCP(false)
-	return config.Listen(context.Background(), "tcp", addr)
-}
-
-// serve accepts from l until the server is closed; s.mu is held.
-func (s *Server) serve(l net.Listener) {
+	l, err := config.Listen(context.Background(), "tcp", addr)
+	if err != nil {
+		return err
+	}
+	s.addr = l.Addr().String()
 	srv := s.server
 	s.ports.Go(func() { srv.Serve(l) })
+	return nil
 }
 
 // URL returns "redis://..." for redis.ParseURL and other clients. Like Addr it opens the port.

@@ -45,7 +45,7 @@ func (c Cycle) Step(x *Index, now int64, draw func() uint64, reap func(id uint32
 		}
 		if deadline := x.Deadline(id); Dead(deadline, now) {
 			x.Remove(id)
-			x.reaped.add(now - deadline)
+			x.reaped.reap(now - deadline)
 			dead++
 			reap(id)
 		}

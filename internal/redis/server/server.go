@@ -145,7 +145,7 @@ func (s *Server) ServeConn(nc net.Conn) {
 // Dial returns the client's end of a new connection in memory. Network and address are ignored: it is a Dialer for
 // redis.Options.
 func (s *Server) Dial(_ context.Context, _, _ string) (net.Conn, error) {
-	client, server := newPipe(s.dialed.Add(1))
+	client, server := Pipe(s.dialed.Add(1))
 	if s.isClosed() || s.refuses() {
 		return nil, &net.OpError{Op: "dial", Net: pipeNetwork, Addr: client.RemoteAddr(), Err: syscall.ECONNREFUSED}
 	}
