@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/mayflycache/mayfly/internal/hashslot"
 	"github.com/mayflycache/mayfly/internal/redis/engine"
@@ -111,21 +110,11 @@ func letReloadEnd() {
 
 // Options returns options for a client of your own over memory, as Server.Options does.
 func (c *Cluster) Options() *redis.ClusterOptions {
-	node := c.nodes[0].Options()
-	o := &redis.ClusterOptions{
-		Dialer:                   c.Dial,
-		Password:                 node.Password,
-		PoolSize:                 poolSize,
-		ReadBufferSize:           bufferSize,
-		WriteBufferSize:          bufferSize,
-		DisableIdentity:          true,
-		ContextTimeoutEnabled:    true,
-		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-	}
+	var addrs []string
 	for i := range c.nodes {
-		o.Addrs = append(o.Addrs, memoryAddr(i))
+		addrs = append(addrs, memoryAddr(i))
 	}
-	return o
+	return c.nodes[0].clientOptions(c.Dial, addrs...).Cluster()
 }
 
 // Dial returns the client's end of a new connection over memory, to the node whose address it is given: one that the cluster itself tells. The network

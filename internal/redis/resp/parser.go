@@ -18,6 +18,7 @@ package resp
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 )
 
@@ -106,7 +107,7 @@ func (p *Parser) Next() ([][]byte, error) {
 			switch {
 			case p.err != nil || !ok:
 				return nil, p.err
-			case n < 0 || n > p.maxBulk():
+			case n < 0 || n > cmp.Or(p.MaxBulk, maxBulk):
 				return nil, p.fail("invalid bulk length")
 			case n > anonBulk && p.Unauthenticated:
 				return nil, p.fail("unauthenticated bulk length")
@@ -214,13 +215,6 @@ func (p *Parser) line(stop byte, tooBig ProtocolError) ([]byte, bool) {
 		p.fail(tooBig)
 	}
 	return nil, false
-}
-
-func (p *Parser) maxBulk() int {
-	if p.MaxBulk > 0 {
-		return p.MaxBulk
-	}
-	return maxBulk
 }
 
 // fail makes the error final and gives the buffer back.

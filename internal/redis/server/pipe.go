@@ -178,22 +178,16 @@ func (s *stream) awaitReader(ctx context.Context, again bool) error {
 }
 
 // closeReader ends reading; what was not read is lost.
-func (s *stream) closeReader() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.gone, s.buf, s.from = true, nil, 0
-	s.wakeAll()
-}
+func (s *stream) closeReader() { s.end(func() { s.gone, s.buf, s.from = true, nil, 0 }) }
 
 // closeWriter ends writing; what was written can still be read.
-func (s *stream) closeWriter(err error) {
+func (s *stream) closeWriter(err error) { s.end(func() { s.shut = err }) }
+
+// end notes that one side ended, and wakes both.
+func (s *stream) end(note func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.shut = err
-	s.wakeAll()
-}
-
-func (s *stream) wakeAll() {
+	note()
 	for _, side := range []*side{&s.reader, &s.writer} {
 		side.stop()
 		side.call()

@@ -13,6 +13,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,12 +53,8 @@ func (o *Options) validate() error {
 	if o.Clock == nil {
 		o.Clock = func() int64 { return time.Now().UnixMicro() }
 	}
-	if o.MaxClients == 0 {
-		o.MaxClients = 10_000
-	}
-	if o.Subscribers == (Limit{}) {
-		o.Subscribers = Limit{Hard: 32 << 20, Soft: 8 << 20, For: time.Minute}
-	}
+	o.MaxClients = cmp.Or(o.MaxClients, 10_000)
+	o.Subscribers = cmp.Or(o.Subscribers, Limit{Hard: 32 << 20, Soft: 8 << 20, For: time.Minute})
 	switch {
 	case o.MaxClients < 0:
 		return fmt.Errorf("server: Options.MaxClients must be at least 1, got %d", o.MaxClients)
@@ -171,14 +168,14 @@ func (s *Server) Figures() (f engine.Figures, ticked time.Duration) {
 // returns, those who listen in memory (who wait in Read for pushes) have read the pushes that came of it, and subscribers among them read on;
 // or ctx ended, and its error is returned. Of a connection through the kernel nobody can know that.
 func (s *Server) CatchUp(ctx context.Context) error {
-	var listeners []listener
+	listeners := make(map[*stream]bool) // the peers that waited for something to read when a push came: whether they subscribed, and so read again
 	for more := true; more; {
 		s.mu.Lock()
 		more = s.tick()
 		others := s.collect(nil)
 		for _, c := range others {
 			if p, ok := c.nc.(*pipe); ok && p.out.listened() {
-				listeners = append(listeners, listener{p.out, c.session.Subscribed()})
+				listeners[p.out] = c.session.Subscribed()
 			}
 		}
 		s.alarm.stop(s) // it was set by the clock as it was
@@ -186,18 +183,12 @@ func (s *Server) CatchUp(ctx context.Context) error {
 		s.mu.Unlock()
 		deliver(others)
 	}
-	for _, l := range listeners {
-		if err := l.stream.awaitReader(ctx, l.readsOn); err != nil {
+	for peer, readsOn := range listeners {
+		if err := peer.awaitReader(ctx, readsOn); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// listener is the peer of a connection in memory that waited for something to read when a push came.
-type listener struct {
-	stream  *stream
-	readsOn bool // it always reads again, after it has dealt with what it read
 }
 
 // Restart cuts every connection and goes on with another engine.

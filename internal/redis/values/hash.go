@@ -2,6 +2,7 @@ package values
 
 import (
 	"bytes"
+	"slices"
 	"unsafe"
 
 	"github.com/mayflycache/mayfly/internal/expiry"
@@ -70,18 +71,12 @@ func (h *HashValue) Size() int {
 // Fit prepares for the fields and values to come, all in one call: if they are too many or one is too long for the small form, the hash
 // becomes large at once.
 func (h *HashValue) Fit(fieldsAndValues [][]byte, lim Limits) {
-	if h.large != nil {
-		return
-	}
-	if len(fieldsAndValues)/2 > lim.HashMaxListpackEntries {
+	switch {
+	case h.large != nil:
+	case len(fieldsAndValues)/2 > lim.HashMaxListpackEntries:
 		h.enlarge(len(fieldsAndValues) / 2)
-		return
-	}
-	for _, b := range fieldsAndValues {
-		if len(b) > lim.HashMaxListpackValue {
-			h.enlarge(0)
-			return
-		}
+	case slices.ContainsFunc(fieldsAndValues, func(b []byte) bool { return len(b) > lim.HashMaxListpackValue }):
+		h.enlarge(0)
 	}
 }
 

@@ -135,6 +135,3 @@ func (x Float) Append(dst []byte) []byte {
 	}
 	return dst
 }
-
-// AppendInt appends n in decimal.
-func AppendInt(dst []byte, n int64) []byte { return strconv.AppendInt(dst, n, 10) }

@@ -260,15 +260,9 @@ func (s *SetValue) addInt(n int64, l Limits) bool {
 // fitsSmall reports whether the integers and one more member, of this length, can be kept in order of arrival.
 func (s *SetValue) fitsSmall(length int, l Limits) bool {
 	if n := len(s.ints); n > 0 {
-		length = max(length, digits(s.ints[0]), digits(s.ints[n-1]))
+		length = max(length, len(strconv.FormatInt(s.ints[0], 10)), len(strconv.FormatInt(s.ints[n-1], 10)))
 	}
 	return len(s.ints) < l.SetMaxListpackEntries && length <= l.SetMaxListpackValue
-}
-
-// digits returns the length of n in decimal.
-func digits(n int64) int {
-	var buf [20]byte
-	return len(strconv.AppendInt(buf[:0], n, 10))
 }
 
 // enlarge changes the set into a table with room for n members.

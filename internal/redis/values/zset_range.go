@@ -32,9 +32,7 @@ func parseScoreEnd(b []byte) (f float64, without, ok bool) {
 // ParseLoose reads b as Redis reads the ends of score ranges and the weights of SORT. It takes what ParseFloat takes but for hexadecimal
 // numbers, and besides nothing at all for 0, and what is too large or too small as the next there is. A zero byte ends the text.
 func ParseLoose(b []byte) (f float64, ok bool) {
-	if i := bytes.IndexByte(b, 0); i >= 0 {
-		b = b[:i]
-	}
+	b, _, _ = bytes.Cut(b, []byte{0})
 	if len(b) == 0 {
 		return 0, true
 	}
