@@ -219,10 +219,8 @@ func (p *Parser) line(stop byte, tooBig ProtocolError) ([]byte, bool) {
 
 // fail makes the error final and gives the buffer back.
 func (p *Parser) fail(e ProtocolError) error {
-	p.err = e
-	p.buf, p.args, p.spans = nil, nil, nil
-	p.start, p.pos, p.end, p.missing = 0, 0, 0, 0
-	return p.err
+	*p = Parser{err: e}
+	return e
 }
 
 // number reads a decimal as Redis's string2ll: no sign but '-', no leading zero, no space.

@@ -72,11 +72,10 @@ func (e *encoder) value(v lua.LValue, depth int) {
 		}
 		e.table(v, depth)
 	default:
-		if v == lua.LValue(e.null) {
-			e.out = append(e.out, "null"...)
-			return
+		if v != lua.LValue(e.null) {
+			e.fail(v.Type().String(), "type not supported")
 		}
-		e.fail(v.Type().String(), "type not supported")
+		e.out = append(e.out, "null"...)
 	}
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/resp"
 )
 
-// Faults make a server misbehave, for tests of what its clients do then, and let them watch. A server whose Faults was never called pays one
-// atomic load for each command.
+// Faults make a server misbehave, for tests of what its clients do then, and let them watch: package redistest has the same methods for
+// users. A server whose Faults was never called pays one atomic load for each command.
 type Faults struct {
 	server *Server
 
@@ -57,8 +57,8 @@ func (f *Faults) Refuse(on bool) { f.refuse.Store(on) }
 // Latency makes every command wait for so long before it runs, each of a pipeline too. Commands of other connections wait at the same time.
 func (f *Faults) Latency(d time.Duration) { f.locked(func() { f.latency = d }) }
 
-// FailNext answers the next command of this name with an error, such as "LOADING Redis is loading the dataset in memory", instead
-// of running it. The name is a command's ("get"), a command's and its subcommand's ("client tracking"), or empty for any.
+// FailNext answers the next command of this name with an error instead of running it. The name is a command's ("get"), a command's and its
+// subcommand's ("client tracking"), or empty for any.
 func (f *Faults) FailNext(command, err string) { f.plan(plan{command, err}) }
 
 // FailAll answers every command with an error instead of running it, until it is called with an empty one.

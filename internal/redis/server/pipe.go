@@ -189,7 +189,10 @@ func (s *stream) end(note func()) {
 	defer s.mu.Unlock()
 	note()
 	for _, side := range []*side{&s.reader, &s.writer} {
-		side.stop()
+		if side.timer != nil {
+			side.timer.Stop()
+			side.rings = time.Time{}
+		}
 		side.call()
 	}
 }
@@ -241,11 +244,4 @@ func (d *side) ring() {
 	defer d.changed.L.Unlock()
 	d.rings = time.Time{}
 	d.call()
-}
-
-func (d *side) stop() {
-	if d.timer != nil {
-		d.timer.Stop()
-		d.rings = time.Time{}
-	}
 }

@@ -81,8 +81,8 @@ type Server struct {
 	closed    bool
 	alarm     alarm
 	ticked    time.Duration // spent in the engine's ticks
-	frost     frost
-	frozen    chan struct{} // closed when the frost is over
+	frozenBy  freezeReason
+	thawed    chan struct{} // closed when nothing freezes the server any more
 	stall     int64         // DEBUG SLEEP lasts until then, in unix microseconds; 0: there is none
 
 	outgoing, incoming []engine.Message // to and from the other nodes of a cluster
@@ -213,7 +213,7 @@ func (s *Server) Close(ctx context.Context) error {
 		c.wake(leaving)
 	}
 	s.alarm.stop(s)
-	if s.frost&(hung|asleep) != 0 { // nobody will run anything any more
+	if s.frozenBy&(hung|asleep) != 0 { // nobody will run anything any more
 		s.cutAll()
 	}
 	s.mu.Unlock()
@@ -271,7 +271,7 @@ func (s *Server) unlock() {
 	s.alarm.arm(s)
 	var published []engine.Message
 	if s.options.Broadcast != nil {
-		others = append(others, s.receive()...) // what came during a frost
+		others = append(others, s.receive()...) // what came while the server was frozen
 		published = s.engine.Broadcasts()
 		s.outgoing = append(s.outgoing, published...)
 	}

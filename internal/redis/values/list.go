@@ -191,10 +191,10 @@ func (l *ListValue) Trim(front, back int) {
 		back -= l.tail.n
 		l.drop(l.tail)
 	}
-	for ; front > 0; front-- {
+	for range front {
 		l.PopFront()
 	}
-	for ; back > 0; back-- {
+	for range back {
 		l.PopBack()
 	}
 }
