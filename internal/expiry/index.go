@@ -73,7 +73,10 @@ func (x *Index) Remove(id uint32) {
 // clear makes n, which stands in no list, absent.
 func (x *Index) clear(n *node) {
 	n.deadline = None
-	n.next, n.prev = 0, x.unlisted()
+	n.next, n.prev = 0, 0
+	if x.listed != nil {
+		n.prev = stale
+	}
 	x.held--
 }
 
