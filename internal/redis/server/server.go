@@ -168,7 +168,8 @@ func (s *Server) Figures() (f engine.Figures, ticked time.Duration) {
 // returns, those who listen in memory (who wait in Read for pushes) have read the pushes that came of it, and subscribers among them read on;
 // or ctx ended, and its error is returned. Of a connection through the kernel nobody can know that.
 func (s *Server) CatchUp(ctx context.Context) error {
-	listeners := make(map[*stream]bool) // the peers that waited for something to read when a push came: whether they subscribed, and so read again
+	// The peers that waited for something to read when a push came, and whether they subscribed: such a peer always reads again.
+	listeners := make(map[*stream]bool)
 	for more := true; more; {
 		s.mu.Lock()
 		more = s.tick()
