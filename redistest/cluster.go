@@ -4,13 +4,13 @@ import (
 	"context"
 	"fmt"
 	"net"
-	"strconv"
+	"net/netip"
+	"slices"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
-	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/mayflycache/mayfly/internal/hashslot"
 	"github.com/mayflycache/mayfly/internal/redis/engine"
@@ -70,15 +70,11 @@ func newCluster(tb Tester, masters int, o []Options) (*Cluster, error) {
 
 // announce tells clients where a node is.
 func (c *Cluster) announce(node int, addr string) error {
-	host, port, err := net.SplitHostPort(addr)
+	at, err := netip.ParseAddrPort(addr)
 	if err != nil {
 		return fmt.Errorf("redistest: %w", err)
 	}
-	n, err := strconv.Atoi(port)
-	if err != nil {
-		return fmt.Errorf("redistest: %w", err)
-	}
-	c.shared.Announce(node, host, n)
+	c.shared.Announce(node, at.Addr().String(), int(at.Port()))
 	return nil
 }
 
@@ -114,21 +110,11 @@ func letReloadEnd() {
 
 // Options returns options for a client of your own over memory, as Server.Options does.
 func (c *Cluster) Options() *redis.ClusterOptions {
-	node := c.nodes[0].Options()
-	o := &redis.ClusterOptions{
-		Dialer:                   c.Dial,
-		Password:                 node.Password,
-		PoolSize:                 poolSize,
-		ReadBufferSize:           bufferSize,
-		WriteBufferSize:          bufferSize,
-		DisableIdentity:          true,
-		ContextTimeoutEnabled:    true,
-		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-	}
+	var addrs []string
 	for i := range c.nodes {
-		o.Addrs = append(o.Addrs, memoryAddr(i))
+		addrs = append(addrs, memoryAddr(i))
 	}
-	return o
+	return c.nodes[0].clientOptions(c.Dial, addrs...).Cluster()
 }
 
 // Dial returns the client's end of a new connection over memory, to the node whose address it is given: one that the cluster itself tells. The network
@@ -167,7 +153,7 @@ func (c *Cluster) Addrs() []string {
 }
 
 // Nodes returns the nodes, in the order of the slots that they had at first.
-func (c *Cluster) Nodes() []*Server { return append([]*Server(nil), c.nodes...) }
+func (c *Cluster) Nodes() []*Server { return slices.Clone(c.nodes) }
 
 // Slot returns the slot of a key.
 func Slot(key string) int { return hashslot.Of(key) }

@@ -141,27 +141,24 @@ func (s *Server) CheckList(t T, key string, expected ...string) {
 func (s *Server) Dump() string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, "   "+format+"\n", args...) }
+	each := func(values []string) {
+		for _, v := range values {
+			line("%s", shorten(v))
+		}
+	}
 	for _, k := range s.Keys() {
 		fmt.Fprintf(&b, "- %s\n", k)
 		switch kind := s.do("TYPE", k).Text; kind {
 		case "string":
-			line("%s", shorten(s.do("GET", k).Text))
+			each([]string{s.do("GET", k).Text})
 		case "hash":
-			fields := texts(s.do("HKEYS", k))
-			slices.Sort(fields)
-			for _, f := range fields {
+			for _, f := range slices.Sorted(slices.Values(texts(s.do("HKEYS", k)))) {
 				line("%s: %s", f, shorten(s.do("HGET", k, f).Text))
 			}
 		case "list":
-			for _, v := range texts(s.do("LRANGE", k, "0", "-1")) {
-				line("%s", shorten(v))
-			}
+			each(texts(s.do("LRANGE", k, "0", "-1")))
 		case "set":
-			members := texts(s.do("SMEMBERS", k))
-			slices.Sort(members)
-			for _, m := range members {
-				line("%s", shorten(m))
-			}
+			each(slices.Sorted(slices.Values(texts(s.do("SMEMBERS", k)))))
 		case "zset":
 			for pair := range slices.Chunk(texts(s.do("ZRANGE", k, "0", "-1", "WITHSCORES")), 2) {
 				score, _ := strconv.ParseFloat(pair[1], 64)

@@ -64,12 +64,7 @@ func (s *Server) reopen() error {
 	if s.addr == "" {
 		return nil
 	}
-	l, err := listenPlainly(s.addr)
-	if err != nil {
-		return err
-	}
-	s.serve(l)
-	return nil
+	return s.accept(s.addr)
 }
 
 func (s *Server) faults() *server.Faults { return s.current().Faults() }

@@ -1,6 +1,7 @@
 package redistest
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -65,9 +66,6 @@ func (l *commandLog) clear() {
 
 // greets reports whether a command is one with which clients introduce themselves.
 func greets(args [][]byte) bool {
-	if len(args) == 0 {
-		return false
-	}
 	is := func(i int, word string) bool { return i < len(args) && strings.EqualFold(string(args[i]), word) }
 	return is(0, "hello") || is(0, "auth") || is(0, "client") && (is(1, "setinfo") || is(1, "setname") || is(1, "maint_notifications"))
 }
@@ -81,9 +79,7 @@ func appendWord(dst, word []byte) []byte {
 		dst = append(dst, word...)
 	}
 	if whole > len(word) {
-		dst = append(dst, "...("...)
-		dst = strconv.AppendInt(dst, int64(whole), 10)
-		dst = append(dst, " bytes)"...)
+		dst = fmt.Appendf(dst, "...(%d bytes)", whole)
 	}
 	return dst
 }

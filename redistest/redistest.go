@@ -89,14 +89,11 @@ type Server struct {
 // Start starts a server. It stops when the test ends.
 func Start(tb testing.TB, o ...Options) *Server {
 	tb.Helper()
-	s := NewMiniRedis()
-	switch {
-	case len(o) > 1:
+	if len(o) > 1 {
 		tb.Fatalf("redistest: Start takes one Options at most, got %d", len(o))
-	case len(o) == 1:
-		s.options = o[0]
 	}
-	s.tb = tb
+	s := NewMiniRedis()
+	s.tb, s.options = tb, append(o, Options{})[0]
 	if err := s.open(); err != nil {
 		tb.Fatal(err)
 	}
@@ -168,11 +165,16 @@ func (s *Server) Client() *redis.Client {
 // Options returns options for a client of your own over memory: with the server's password, context deadlines obeyed, small buffers, and without what
 // makes a connection slow to begin and tells a test nothing: the client's name and version, the notices of maintenance of Redis's cloud.
 func (s *Server) Options() *redis.Options {
+	return s.clientOptions(s.Dial, memoryAddr(s.node)).Simple()
+}
+
+// clientOptions returns those that clients of a server and of a cluster share.
+func (s *Server) clientOptions(dial func(ctx context.Context, network, addr string) (net.Conn, error), addrs ...string) *redis.UniversalOptions {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return &redis.Options{
-		Addr:                     memoryAddr(s.node),
-		Dialer:                   s.Dial,
+	return &redis.UniversalOptions{
+		Addrs:                    addrs,
+		Dialer:                   dial,
 		Password:                 s.options.Password,
 		PoolSize:                 poolSize,
 		ReadBufferSize:           bufferSize,
@@ -225,26 +227,25 @@ func (s *Server) listen(addr string) (string, error) {
 	if s.addr != "" || !s.running {
 		return s.addr, nil
 	}
-	l, err := listenPlainly(addr)
-	if err != nil {
+	if err := s.accept(addr); err != nil {
 		return "", fmt.Errorf("redistest: %w", err)
 	}
-	s.addr = l.Addr().String()
-	s.serve(l)
 	return s.addr, nil
 }
 
-// listenPlainly listens without what TCP does for connections that leave the machine: an eighth of a test server's cost.
-func listenPlainly(addr string) (net.Listener, error) {
+// accept accepts connections at addr until the server is closed; s.mu is held. It goes without what TCP does for connections that leave the
+// machine: an eighth of a test server's cost.
+func (s *Server) accept(addr string) error {
 	config := net.ListenConfig{KeepAlive: -1}
 	config.SetMultipathTCP(false)
-	return config.Listen(context.Background(), "tcp", addr)
-}
-
-// serve accepts from l until the server is closed; s.mu is held.
-func (s *Server) serve(l net.Listener) {
+	l, err := config.Listen(context.Background(), "tcp", addr)
+	if err != nil {
+		return err
+	}
+	s.addr = l.Addr().String()
 	srv := s.server
 	s.ports.Go(func() { srv.Serve(l) })
+	return nil
 }
 
 // URL returns "redis://..." for redis.ParseURL and other clients. Like Addr it opens the port.

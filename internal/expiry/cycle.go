@@ -1,6 +1,9 @@
 package expiry
 
-import "time"
+import (
+	"cmp"
+	"time"
+)
 
 // Cycle is the active expiry that the documentation of EXPIRE describes. Ten times a second it
 //
@@ -25,27 +28,20 @@ type Cycle struct {
 
 // Every returns the time between two runs. Calling Run so often is the owner's part.
 func (c Cycle) Every() time.Duration {
-	if c.Hz == 0 {
-		return time.Second / 10
-	}
-	return time.Second / time.Duration(c.Hz)
+	return time.Second / time.Duration(cmp.Or(c.Hz, 10))
 }
 
 // Step tests one sample against now and removes the dead from x, calling reap for each after it was removed. draw returns
 // uniform 64-bit numbers. With fewer entries than a sample has, it draws as often as there are entries.
 func (c Cycle) Step(x *Index, now int64, draw func() uint64, reap func(id uint32)) (tested, dead int) {
-	sample := c.Sample
-	if sample == 0 {
-		sample = 20
-	}
-	for sample = min(sample, x.Len()); tested < sample; tested++ {
+	for sample := min(cmp.Or(c.Sample, 20), x.Len()); tested < sample; tested++ {
 		id, ok := x.Sample(draw())
 		if !ok {
 			break
 		}
 		if deadline := x.Deadline(id); Dead(deadline, now) {
 			x.Remove(id)
-			x.reaped.add(now - deadline)
+			x.reaped.reap(now - deadline)
 			dead++
 			reap(id)
 		}
@@ -56,13 +52,7 @@ func (c Cycle) Step(x *Index, now int64, draw func() uint64, reap func(id uint32
 // Run is one run: steps, until one finds too few dead to go on or the time is up. It returns how many it removed. clock
 // returns a time that only grows, such as time.Since(start); it is read before each step.
 func (c Cycle) Run(x *Index, now int64, draw func() uint64, clock func() time.Duration, reap func(id uint32)) int {
-	bound, repeat := c.Bound, c.Repeat
-	if bound == 0 {
-		bound = c.Every() / 4
-	}
-	if repeat == 0 {
-		repeat = 0.25
-	}
+	bound, repeat := cmp.Or(c.Bound, c.Every()/4), cmp.Or(c.Repeat, 0.25)
 	removed := 0
 	for start := clock(); ; {
 		tested, dead := c.Step(x, now, draw, reap)

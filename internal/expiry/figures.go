@@ -21,14 +21,10 @@ func (f Figures) OverdueMean() time.Duration {
 	return f.OverdueSum / time.Duration(f.Reaped)
 }
 
-// tally counts what was reaped, in milliseconds.
-type tally struct {
-	n        int
-	sum, max int64
-}
-
-func (t *tally) add(overdue int64) {
-	t.n++
-	t.sum += overdue
-	t.max = max(t.max, overdue)
+// reap counts an entry that was reaped so many milliseconds after its deadline.
+func (f *Figures) reap(milliseconds int64) {
+	overdue := time.Duration(milliseconds) * time.Millisecond
+	f.Reaped++
+	f.OverdueSum += overdue
+	f.OverdueMax = max(f.OverdueMax, overdue)
 }

@@ -1,7 +1,5 @@
 package expiry
 
-import "time"
-
 // Index finds the entries whose deadline has passed without looking at the others. Its zero value is empty and ready.
 // It must not be used from two goroutines at once.
 //
@@ -13,7 +11,7 @@ type Index struct {
 	levels []level // the wheel
 	focus  int64   // where the wheel is finest
 	listed []uint32
-	reaped tally
+	reaped Figures // without Held and Dead
 }
 
 // node is one entry. It stands in a list of its bucket.
@@ -75,7 +73,10 @@ func (x *Index) Remove(id uint32) {
 // clear makes n, which stands in no list, absent.
 func (x *Index) clear(n *node) {
 	n.deadline = None
-	n.next, n.prev = 0, x.unlisted()
+	n.next, n.prev = 0, 0
+	if x.listed != nil {
+		n.prev = stale
+	}
 	x.held--
 }
 
@@ -129,7 +130,7 @@ func (x *Index) Reap(now int64, max int, reap func(id uint32)) int {
 				moves--
 				continue
 			}
-			x.reaped.add(now - n.deadline)
+			x.reaped.reap(now - n.deadline)
 			x.clear(n)
 			reaped++
 			reap(id)
@@ -154,11 +155,7 @@ func (x *Index) Next() (at int64, ok bool) {
 // Figures returns the figures at now. It counts the dead by walking over them: free while reaping keeps up, and as much
 // as there are entries where nobody reaps.
 func (x *Index) Figures(now int64) Figures {
-	return Figures{
-		Held:       x.held,
-		Dead:       x.dead(now),
-		Reaped:     x.reaped.n,
-		OverdueSum: time.Duration(x.reaped.sum) * time.Millisecond,
-		OverdueMax: time.Duration(x.reaped.max) * time.Millisecond,
-	}
+	f := x.reaped
+	f.Held, f.Dead = x.held, x.dead(now)
+	return f
 }

@@ -40,11 +40,3 @@ func (x *Index) list(id uint32, n *node) {
 		x.listed = append(x.listed, id)
 	}
 }
-
-// unlisted returns what node.prev is for an entry that loses its deadline.
-func (x *Index) unlisted() uint32 {
-	if x.listed == nil {
-		return 0
-	}
-	return stale
-}

@@ -63,12 +63,10 @@ func (x *Index) link(id uint32, n *node, b uint32) {
 		x.levels = append(x.levels, make([]level, int(l)+1-len(x.levels))...)
 	}
 	v := &x.levels[l]
-	if v.occupied>>slot&1 == 0 {
-		v.occupied |= 1 << slot
-		v.floors[slot] = n.deadline
-	} else if n.deadline < v.floors[slot] {
+	if v.occupied>>slot&1 == 0 || n.deadline < v.floors[slot] {
 		v.floors[slot] = n.deadline
 	}
+	v.occupied |= 1 << slot
 	head := &v.heads[slot][id%lanes]
 	n.next, n.prev = *head, marked|b
 	if *head != 0 {

@@ -162,7 +162,7 @@ func (p payload) readSet(members [][]byte, err error) (values.Value, bool) {
 	}
 	set := values.NewSet()
 	if len(members) > p.limits.SetMaxIntsetEntries { // Redis asks for no other limit, whatever the members are
-		set = values.NewLargeSet(len(members))
+		set = values.NewBigSet(len(members))
 	}
 	return p.fill(set, members)
 }

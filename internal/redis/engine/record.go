@@ -1,6 +1,6 @@
 package engine
 
-import "github.com/mayflycache/mayfly/internal/redis/values"
+import "strconv"
 
 // Sink receives the effects of writes as commands that can be replayed: deterministic, with absolute times, expiry spelt out as DEL or HDEL.
 // A journal or a replication feed is one. args are good until Record returns.
@@ -48,4 +48,4 @@ func (e *Engine) removalVerb() []byte {
 }
 
 // decimal returns n as an argument.
-func decimal(n int64) []byte { return values.AppendInt(nil, n) }
+func decimal(n int64) []byte { return strconv.AppendInt(nil, n, 10) }

@@ -93,15 +93,9 @@ func (r *Reader) Bytes() []byte {
 		return r.take(n)
 	}
 	switch n {
-	case encInt8:
-		return decimal(int64(int8(r.Byte())))
-	case encInt16:
-		if b := r.take(2); b != nil {
-			return decimal(int64(int16(binary.LittleEndian.Uint16(b))))
-		}
-	case encInt32:
-		if b := r.take(4); b != nil {
-			return decimal(int64(int32(binary.LittleEndian.Uint32(b))))
+	case encInt8, encInt16, encInt32:
+		if b := r.take(1 << n); b != nil {
+			return decimal(signed(b))
 		}
 	case encLZF:
 		packed, size := r.Number(), r.Number()
@@ -116,12 +110,7 @@ func (r *Reader) Bytes() []byte {
 }
 
 // Double returns a score in binary.
-func (r *Reader) Double() float64 {
-	if b := r.take(8); b != nil {
-		return math.Float64frombits(binary.LittleEndian.Uint64(b))
-	}
-	return 0
-}
+func (r *Reader) Double() float64 { return math.Float64frombits(uint64(signed(r.take(8)))) }
 
 // OldDouble returns a score as text with a length before it.
 func (r *Reader) OldDouble() float64 {
@@ -142,12 +131,7 @@ func (r *Reader) OldDouble() float64 {
 }
 
 // Milliseconds returns a time.
-func (r *Reader) Milliseconds() int64 {
-	if b := r.take(8); b != nil {
-		return int64(binary.LittleEndian.Uint64(b))
-	}
-	return 0
-}
+func (r *Reader) Milliseconds() int64 { return signed(r.take(8)) }
 
 func decimal(n int64) []byte { return strconv.AppendInt(nil, n, 10) }
 
@@ -157,36 +141,24 @@ func unpackLZF(b []byte, size uint64) ([]byte, bool) {
 	if size > 300*uint64(len(b)) { // a reference of 3 bytes stands for 264
 		return nil, false
 	}
-	out := make([]byte, 0, size)
-	for len(b) > 0 {
-		head := int(b[0])
-		b = b[1:]
+	in, out := Reader{b: b}, make([]byte, 0, size)
+	for len(in.b) > 0 {
+		head := int(in.Byte())
 		if head < 32 {
-			if len(b) < head+1 {
-				return nil, false
-			}
-			out, b = append(out, b[:head+1]...), b[head+1:]
+			out = append(out, in.take(uint64(head)+1)...)
 			continue
 		}
 		n := head >> 5
 		if n == 7 {
-			if len(b) == 0 {
-				return nil, false
-			}
-			n += int(b[0])
-			b = b[1:]
+			n += int(in.Byte())
 		}
-		if len(b) == 0 {
-			return nil, false
-		}
-		from := len(out) - (head&0x1f)<<8 - int(b[0]) - 1
-		b = b[1:]
-		if from < 0 {
+		from := len(out) - (head&0x1f)<<8 - int(in.Byte()) - 1
+		if in.err != nil || from < 0 {
 			return nil, false
 		}
 		for i := range n + 2 { // byte by byte: the two may overlap
 			out = append(out, out[from+i])
 		}
 	}
-	return out, uint64(len(out)) == size
+	return out, in.err == nil && uint64(len(out)) == size
 }

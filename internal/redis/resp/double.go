@@ -20,6 +20,7 @@ func AppendDouble(dst []byte, f float64) []byte {
 	case math.Abs(f) <= math.MaxInt64/2 && f == math.Trunc(f):
 		return strconv.AppendInt(dst, int64(f), 10)
 	}
+	const zeros = "0000000" // as many as are ever written before or behind the digits
 	var scratch [24]byte
 	digits, last := grisu(scratch[:0], math.Abs(f))
 	n := len(digits)
@@ -30,16 +31,11 @@ func AppendDouble(dst []byte, f float64) []byte {
 	switch {
 	case last >= 0 && exp < n+7:
 		dst = append(dst, digits...)
-		for range last {
-			dst = append(dst, '0')
-		}
-		return dst
+		return append(dst, zeros[:last]...)
 	case last < 0 && (last > -7 || -4 < exp && exp < 4):
 		if exp < 0 {
-			dst = append(dst, '0', '.')
-			for range -exp - 1 {
-				dst = append(dst, '0')
-			}
+			dst = append(dst, "0."...)
+			dst = append(dst, zeros[:-exp-1]...)
 			return append(dst, digits...)
 		}
 		dst = append(dst, digits[:exp+1]...)

@@ -1,5 +1,10 @@
 package resp
 
+import (
+	"strconv"
+	"strings"
+)
+
 // splitWords appends the words of an inline command to args, unquoting them in place: a word is never longer than what it was
 // written as. It reports false for a quote that is not closed, or that something other than a blank follows.
 //
@@ -47,12 +52,10 @@ func unquote(dst, src []byte, quote byte) (n, closing int) {
 				return 0, -1
 			}
 			return n, i + 1
-		case c == '\\' && quote == '"' && i+3 < len(src) && src[i+1] == 'x' && hex(src[i+2]) >= 0 && hex(src[i+3]) >= 0:
-			c = byte(hex(src[i+2])<<4 | hex(src[i+3]))
-			i += 3
 		case c == '\\' && quote == '"' && i+1 < len(src):
-			i++
-			c = unescape(src[i])
+			var more int
+			c, more = unescape(src[i+1:])
+			i += more
 		case c == '\\' && quote == '\'' && i+1 < len(src) && src[i+1] == '\'':
 			i++
 			c = '\''
@@ -63,32 +66,17 @@ func unquote(dst, src []byte, quote byte) (n, closing int) {
 	return 0, -1
 }
 
-func unescape(c byte) byte {
-	switch c {
-	case 'n':
-		return '\n'
-	case 'r':
-		return '\r'
-	case 't':
-		return '\t'
-	case 'b':
-		return '\b'
-	case 'a':
-		return '\a'
+// unescape returns the byte that stands for what follows a backslash, and how many bytes of s that is.
+func unescape(s []byte) (c byte, n int) {
+	if len(s) >= 3 && s[0] == 'x' {
+		if c, err := strconv.ParseUint(string(s[1:3]), 16, 8); err == nil {
+			return byte(c), 3
+		}
 	}
-	return c
-}
-
-func hex(c byte) int {
-	switch {
-	case '0' <= c && c <= '9':
-		return int(c - '0')
-	case 'a' <= c && c <= 'f':
-		return int(c-'a') + 10
-	case 'A' <= c && c <= 'F':
-		return int(c-'A') + 10
+	if i := strings.IndexByte("nrtba", s[0]); i >= 0 {
+		return "\n\r\t\b\a"[i], 1
 	}
-	return -1
+	return s[0], 1
 }
 
 // blank is C's isspace.

@@ -18,6 +18,7 @@ package resp
 
 import (
 	"bytes"
+	"cmp"
 	"io"
 )
 
@@ -106,7 +107,7 @@ func (p *Parser) Next() ([][]byte, error) {
 			switch {
 			case p.err != nil || !ok:
 				return nil, p.err
-			case n < 0 || n > p.maxBulk():
+			case n < 0 || n > cmp.Or(p.MaxBulk, maxBulk):
 				return nil, p.fail("invalid bulk length")
 			case n > anonBulk && p.Unauthenticated:
 				return nil, p.fail("unauthenticated bulk length")
@@ -216,31 +217,16 @@ func (p *Parser) line(stop byte, tooBig ProtocolError) ([]byte, bool) {
 	return nil, false
 }
 
-func (p *Parser) maxBulk() int {
-	if p.MaxBulk > 0 {
-		return p.MaxBulk
-	}
-	return maxBulk
-}
-
 // fail makes the error final and gives the buffer back.
 func (p *Parser) fail(e ProtocolError) error {
-	p.err = e
-	p.buf, p.args, p.spans = nil, nil, nil
-	p.start, p.pos, p.end, p.missing = 0, 0, 0, 0
-	return p.err
+	*p = Parser{err: e}
+	return e
 }
 
 // number reads a decimal as Redis's string2ll: no sign but '-', no leading zero, no space.
 func number(b []byte) int {
-	digits, negative := b, false
-	if len(digits) > 1 && digits[0] == '-' {
-		digits, negative = digits[1:], true
-		if digits[0] == '0' {
-			return badLength
-		}
-	}
-	if len(digits) == 0 || len(digits) > 18 || len(digits) > 1 && digits[0] == '0' {
+	digits, negative := bytes.CutPrefix(b, []byte("-"))
+	if len(digits) == 0 || len(digits) > 18 || digits[0] == '0' && len(b) > 1 {
 		return badLength // no length of 19 digits is acceptable, and so no overflow needs care
 	}
 	n := 0

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"strconv"
+	"strings"
 )
 
 // A Value is a reply as it came: its form is kept, so that two servers' replies can be compared.
@@ -101,18 +102,15 @@ func (r *Reader) line() (string, error) {
 }
 
 func (r *Reader) bulk(n int64) (string, error) {
-	var b []byte
-	for want := int(n) + 2; len(b) < want; {
-		piece := min(want-len(b), max(chunkSize, len(b)))
-		b = append(b, make([]byte, piece)...)
-		if _, err := io.ReadFull(r.r, b[len(b)-piece:]); err != nil {
-			return "", unexpected(err)
-		}
+	var b strings.Builder
+	if _, err := io.CopyN(&b, r.r, n+2); err != nil {
+		return "", unexpected(err)
 	}
-	if string(b[n:]) != "\r\n" {
+	text, ok := strings.CutSuffix(b.String(), "\r\n")
+	if !ok {
 		return "", errReply
 	}
-	return string(b[:n]), nil
+	return text, nil
 }
 
 func (r *Reader) list(n int64, depth int) ([]Value, error) {

@@ -27,14 +27,14 @@ type Writer struct {
 }
 
 // Simple writes a status such as +OK. It must not hold a line break.
-func (w *Writer) Simple(s string) { w.line('+', s) }
+func (w *Writer) Simple(s string) { line(w, '+', s) }
 
 // Error writes an error; s begins with its code: "ERR syntax error". Line breaks become spaces, as in Redis.
 func (w *Writer) Error(s string) {
 	if strings.ContainsAny(s, "\r\n") {
 		s = strings.NewReplacer("\r", " ", "\n", " ").Replace(strings.TrimRight(s, "\r\n"))
 	}
-	w.line('-', s)
+	line(w, '-', s)
 }
 
 // Int writes an integer.
@@ -53,22 +53,10 @@ func (w *Writer) BulkInt(n int64) {
 }
 
 // Null writes the absence of a value.
-func (w *Writer) Null() {
-	if w.Proto == 3 {
-		w.Raw("_\r\n")
-	} else {
-		w.Raw("$-1\r\n")
-	}
-}
+func (w *Writer) Null() { w.either("_\r\n", "$-1\r\n") }
 
 // NullArray writes the absence of an array: a blocking pop that timed out, an EXEC that was not run.
-func (w *Writer) NullArray() {
-	if w.Proto == 3 {
-		w.Raw("_\r\n")
-	} else {
-		w.Raw("*-1\r\n")
-	}
-}
+func (w *Writer) NullArray() { w.either("_\r\n", "*-1\r\n") }
 
 // Array announces n replies.
 func (w *Writer) Array(n int) { w.announce('*', int64(n)) }
@@ -90,28 +78,22 @@ func (w *Writer) Double(f float64) {
 		w.Bulk(text)
 		return
 	}
-	w.room(len(text) + lineRoom)
-	w.buf = append(append(append(w.buf, ','), text...), '\r', '\n')
+	line(w, ',', text)
 }
 
 // Bool writes a truth value; in RESP2 it is 1 or 0.
 func (w *Writer) Bool(b bool) {
-	switch {
-	case w.Proto == 3 && b:
-		w.Raw("#t\r\n")
-	case w.Proto == 3:
-		w.Raw("#f\r\n")
-	case b:
-		w.Raw(":1\r\n")
-	default:
-		w.Raw(":0\r\n")
+	if b {
+		w.either("#t\r\n", ":1\r\n")
+	} else {
+		w.either("#f\r\n", ":0\r\n")
 	}
 }
 
 // BigNumber writes an integer of any size, given as its digits.
 func (w *Writer) BigNumber(digits string) {
 	if w.Proto == 3 {
-		w.line('(', digits)
+		line(w, '(', digits)
 	} else {
 		w.BulkString(digits)
 	}
@@ -131,6 +113,15 @@ func (w *Writer) Verbatim(format, s string) {
 func (w *Writer) Raw(frames string) {
 	w.room(len(frames))
 	w.buf = append(w.buf, frames...)
+}
+
+// either writes the frame of the Writer's protocol.
+func (w *Writer) either(resp3, resp2 string) {
+	if w.Proto == 3 {
+		w.Raw(resp3)
+	} else {
+		w.Raw(resp2)
+	}
 }
 
 // A Mark is a place in the output.
@@ -158,18 +149,19 @@ func (w *Writer) Rewind(m Mark) {
 
 // ArrayAt inserts the head of an array before what was written since m, for handlers that know the number only afterwards. Of
 // several marks the latest must be used first.
-func (w *Writer) ArrayAt(m Mark, n int) { w.insert(m, '*', int64(n)) }
-
-// MapAt is ArrayAt for a map of n pairs.
-func (w *Writer) MapAt(m Mark, n int) {
-	sigil, count := w.aggregate('%', n)
-	w.insert(m, sigil, count)
-}
-
-// SetAt is ArrayAt for a set.
-func (w *Writer) SetAt(m Mark, n int) {
-	sigil, count := w.aggregate('~', n)
-	w.insert(m, sigil, count)
+func (w *Writer) ArrayAt(m Mark, n int) {
+	var scratch [24]byte
+	head := appendHead(scratch[:0], '*', int64(n))
+	switch {
+	case m.chunk == len(w.full):
+		w.buf = slices.Insert(w.buf, m.at, head...)
+		return
+	case m.at == 0: // the chunk may be a big one
+		w.full = slices.Insert(w.full, m.chunk, slices.Clone(head))
+	default:
+		w.full[m.chunk] = slices.Insert(w.full[m.chunk], m.at, head...)
+	}
+	w.held += len(head)
 }
 
 // Len returns the bytes written and not taken.
@@ -222,7 +214,7 @@ func appendHead(b []byte, sigil byte, n int64) []byte {
 }
 
 // line writes a sigil and a text.
-func (w *Writer) line(sigil byte, s string) {
+func line[T []byte | string](w *Writer, sigil byte, s T) {
 	w.room(len(s) + lineRoom)
 	w.buf = append(append(append(w.buf, sigil), s...), '\r', '\n')
 }
@@ -273,19 +265,4 @@ func bulk[T []byte | string](w *Writer, b T) {
 	chunk = append(append(chunk, b...), '\r', '\n')
 	w.full = append(w.full, chunk)
 	w.held += len(chunk)
-}
-
-func (w *Writer) insert(m Mark, sigil byte, n int64) {
-	var scratch [24]byte
-	head := appendHead(scratch[:0], sigil, n)
-	switch {
-	case m.chunk == len(w.full):
-		w.buf = slices.Insert(w.buf, m.at, head...)
-		return
-	case m.at == 0: // the chunk may be a big one
-		w.full = slices.Insert(w.full, m.chunk, slices.Clone(head))
-	default:
-		w.full[m.chunk] = slices.Insert(w.full[m.chunk], m.at, head...)
-	}
-	w.held += len(head)
 }

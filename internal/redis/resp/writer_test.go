@@ -34,8 +34,6 @@ var frames = []struct {
 	{"verbatim text", func(w *resp.Writer) { w.Verbatim("txt", "hi") }, "$2\r\nhi\r\n", "=6\r\ntxt:hi\r\n"},
 	{"a raw frame", func(w *resp.Writer) { w.Raw("+OK\r\n") }, "+OK\r\n", "+OK\r\n"},
 	{"an array counted late", func(w *resp.Writer) { m := w.Mark(); w.Int(1); w.ArrayAt(m, 1) }, "*1\r\n:1\r\n", "*1\r\n:1\r\n"},
-	{"a map counted late", func(w *resp.Writer) { m := w.Mark(); w.Int(1); w.Int(2); w.MapAt(m, 1) }, "*2\r\n:1\r\n:2\r\n", "%1\r\n:1\r\n:2\r\n"},
-	{"a set counted late", func(w *resp.Writer) { m := w.Mark(); w.Int(1); w.SetAt(m, 1) }, "*1\r\n:1\r\n", "~1\r\n:1\r\n"},
 	{"a reply taken back", func(w *resp.Writer) { w.Int(1); m := w.Mark(); w.Int(2); w.Rewind(m) }, ":1\r\n", ":1\r\n"},
 }
 

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"unicode/utf8"
 
 	lua "github.com/yuin/gopher-lua"
@@ -15,18 +16,14 @@ func (m *Machine) cjsonLibrary() *lua.LTable {
 	t := m.state.NewTable()
 	m.state.SetFuncs(t, map[string]lua.LGFunction{
 		"encode": func(l *lua.LState) int {
-			if l.GetTop() != 1 {
-				l.RaiseError("bad argument #1 to 'encode' (expected 1 argument)")
-			}
+			oneArgument(l, "encode")
 			e := encoder{l: l, null: m.null}
 			e.value(l.Get(1), 0)
 			l.Push(lua.LString(e.out))
 			return 1
 		},
 		"decode": func(l *lua.LState) int {
-			if l.GetTop() != 1 {
-				l.RaiseError("bad argument #1 to 'decode' (expected 1 argument)")
-			}
+			oneArgument(l, "decode")
 			d := decoder{l: l, text: l.CheckString(1), null: m.null}
 			v := d.value(0)
 			if d.space(); d.at < len(d.text) {
@@ -38,6 +35,12 @@ func (m *Machine) cjsonLibrary() *lua.LTable {
 	})
 	t.RawSetString("null", m.null)
 	return t
+}
+
+func oneArgument(l *lua.LState, function string) {
+	if l.GetTop() != 1 {
+		l.RaiseError("bad argument #1 to '%s' (expected 1 argument)", function)
+	}
 }
 
 // deepest is how many tables may lie in each other.
@@ -69,11 +72,10 @@ func (e *encoder) value(v lua.LValue, depth int) {
 		}
 		e.table(v, depth)
 	default:
-		if v == lua.LValue(e.null) {
-			e.out = append(e.out, "null"...)
-			return
+		if v != lua.LValue(e.null) {
+			e.fail(v.Type().String(), "type not supported")
 		}
-		e.fail(v.Type().String(), "type not supported")
+		e.out = append(e.out, "null"...)
 	}
 }
 
@@ -153,29 +155,23 @@ func (e *encoder) table(t *lua.LTable, depth int) {
 func (e *encoder) text(s string) {
 	e.out = append(e.out, '"')
 	for i := range len(s) {
-		switch c := s[i]; c {
-		case '"', '\\', '/':
-			e.out = append(e.out, '\\', c)
-		case '\b':
-			e.out = append(e.out, `\b`...)
-		case '\f':
-			e.out = append(e.out, `\f`...)
-		case '\n':
-			e.out = append(e.out, `\n`...)
-		case '\r':
-			e.out = append(e.out, `\r`...)
-		case '\t':
-			e.out = append(e.out, `\t`...)
-		default:
-			if c < ' ' || c == 0x7f {
-				e.out = fmt.Appendf(e.out, `\u%04x`, c)
-			} else {
-				e.out = append(e.out, c)
-			}
+		c := s[i]
+		if at := strings.IndexByte(escaped, c); at >= 0 {
+			e.out = append(e.out, '\\', escapes[at])
+		} else if c < ' ' || c == 0x7f {
+			e.out = fmt.Appendf(e.out, `\u%04x`, c)
+		} else {
+			e.out = append(e.out, c)
 		}
 	}
 	e.out = append(e.out, '"')
 }
+
+// What has an escape of one letter, and, in the same order, those letters.
+const (
+	escaped = "\"\\/\b\f\n\r\t"
+	escapes = `"\/bfnrt`
+)
 
 type decoder struct {
 	l    *lua.LState
@@ -198,13 +194,8 @@ func (d *decoder) fail(expected string) {
 var tokens = map[byte]string{'{': "T_OBJ_BEGIN", '}': "T_OBJ_END", '[': "T_ARR_BEGIN", ']': "T_ARR_END", ',': "T_COMMA", ':': "T_COLON", '"': "T_STRING"}
 
 func (d *decoder) space() {
-	for d.at < len(d.text) {
-		switch d.text[d.at] {
-		case ' ', '\t', '\n', '\r':
-			d.at++
-		default:
-			return
-		}
+	for d.at < len(d.text) && strings.IndexByte(" \t\n\r", d.text[d.at]) >= 0 {
+		d.at++
 	}
 }
 
@@ -239,7 +230,7 @@ func (d *decoder) value(depth int) lua.LValue {
 		return d.number()
 	}
 	for word, v := range map[string]lua.LValue{"true": lua.LTrue, "false": lua.LFalse, "null": d.null} {
-		if len(d.text)-d.at >= len(word) && d.text[d.at:d.at+len(word)] == word {
+		if strings.HasPrefix(d.text[d.at:], word) {
 			d.at += len(word)
 			return v
 		}
@@ -250,50 +241,41 @@ func (d *decoder) value(depth int) lua.LValue {
 
 func (d *decoder) object(depth int) lua.LValue {
 	t := d.l.NewTable()
-	if d.take('}') {
-		return t
-	}
-	for {
+	for more := !d.take('}'); more; more = d.more('}', "comma or object end") {
 		d.space()
 		key := d.str("object key string")
 		if !d.take(':') {
 			d.fail("colon")
 		}
 		t.RawSetString(key, d.value(depth))
-		if d.take('}') {
-			return t
-		}
-		if !d.take(',') {
-			d.fail("comma or object end")
-		}
 	}
+	return t
 }
 
 func (d *decoder) list(depth int) lua.LValue {
-	t := d.l.NewTable()
-	if d.take(']') {
-		return t
+	t, n := d.l.NewTable(), 0
+	for more := !d.take(']'); more; more = d.more(']', "comma or array end") {
+		n++
+		t.RawSetInt(n, d.value(depth))
 	}
-	for i := 1; ; i++ {
-		t.RawSetInt(i, d.value(depth))
-		if d.take(']') {
-			return t
-		}
-		if !d.take(',') {
-			d.fail("comma or array end")
-		}
+	return t
+}
+
+// more passes the comma before another element, or the end.
+func (d *decoder) more(end byte, expected string) bool {
+	if d.take(end) {
+		return false
 	}
+	if !d.take(',') {
+		d.fail(expected)
+	}
+	return true
 }
 
 func (d *decoder) number() lua.LValue {
 	start := d.at
-	for d.at < len(d.text) {
-		switch c := d.text[d.at]; {
-		case '0' <= c && c <= '9', c == '-', c == '+', c == '.', c == 'e', c == 'E':
-			d.at++
-			continue
-		}
-		break
+	for d.at < len(d.text) && strings.IndexByte("0123456789-+.eE", d.text[d.at]) >= 0 {
+		d.at++
 	}
 	f, err := strconv.ParseFloat(d.text[start:d.at], 64)
 	if err != nil && !math.IsInf(f, 0) {
@@ -332,21 +314,11 @@ func (d *decoder) escape(out []byte) []byte {
 	}
 	c := d.text[d.at]
 	d.at++
-	switch c {
-	case '"', '\\', '/':
-		return append(out, c)
-	case 'b':
-		return append(out, '\b')
-	case 'f':
-		return append(out, '\f')
-	case 'n':
-		return append(out, '\n')
-	case 'r':
-		return append(out, '\r')
-	case 't':
-		return append(out, '\t')
-	case 'u':
+	if c == 'u' {
 		return d.unicode(out)
+	}
+	if at := strings.IndexByte(escapes, c); at >= 0 {
+		return append(out, escaped[at])
 	}
 	d.l.RaiseError("Expected value but found invalid escape code at character %d", d.at-1)
 	return nil
@@ -365,7 +337,7 @@ func (d *decoder) unicode(out []byte) []byte {
 	r, ok := unit()
 	if ok && 0xd800 <= r && r < 0xdc00 {
 		var low rune
-		if ok = d.at+2 <= len(d.text) && d.text[d.at:d.at+2] == `\u`; ok {
+		if ok = strings.HasPrefix(d.text[d.at:], `\u`); ok {
 			d.at += 2
 			low, ok = unit()
 			ok = ok && 0xdc00 <= low && low < 0xe000

@@ -15,21 +15,18 @@ import (
 func (m *Machine) redisLibrary() *lua.LTable {
 	t := m.state.NewTable()
 	m.state.SetFuncs(t, map[string]lua.LGFunction{
-		"call":          func(l *lua.LState) int { return m.call(l, true) },
-		"pcall":         func(l *lua.LState) int { return m.call(l, false) },
-		"error_reply":   func(l *lua.LState) int { return single(l, "err") },
-		"status_reply":  func(l *lua.LState) int { return single(l, "ok") },
-		"sha1hex":       m.sha1hex,
-		"setresp":       m.setresp,
-		"log":           func(*lua.LState) int { return 0 },
-		"debug":         func(*lua.LState) int { return 0 },
-		"set_repl":      func(*lua.LState) int { return 0 },
-		"breakpoint":    func(l *lua.LState) int { l.Push(lua.LFalse); return 1 },
-		"acl_check_cmd": func(l *lua.LState) int { l.Push(lua.LTrue); return 1 },
-		"replicate_commands": func(l *lua.LState) int {
-			l.Push(lua.LTrue)
-			return 1
-		},
+		"call":               func(l *lua.LState) int { return m.call(l, true) },
+		"pcall":              func(l *lua.LState) int { return m.call(l, false) },
+		"error_reply":        func(l *lua.LState) int { return single(l, "err") },
+		"status_reply":       func(l *lua.LState) int { return single(l, "ok") },
+		"sha1hex":            m.sha1hex,
+		"setresp":            m.setresp,
+		"log":                func(*lua.LState) int { return 0 },
+		"debug":              func(*lua.LState) int { return 0 },
+		"set_repl":           func(*lua.LState) int { return 0 },
+		"breakpoint":         func(l *lua.LState) int { l.Push(lua.LFalse); return 1 },
+		"acl_check_cmd":      func(l *lua.LState) int { l.Push(lua.LTrue); return 1 },
+		"replicate_commands": func(l *lua.LState) int { l.Push(lua.LTrue); return 1 },
 	})
 	for name, n := range map[string]int{
 		"LOG_DEBUG": 0, "LOG_VERBOSE": 1, "LOG_NOTICE": 2, "LOG_WARNING": 3,
@@ -57,9 +54,7 @@ func (m *Machine) call(l *lua.LState, raise bool) int {
 		if raise {
 			m.raise(l, message)
 		}
-		t := l.NewTable()
-		t.RawSetString("err", lua.LString(message))
-		l.Push(t)
+		l.Push(tableOf(l, "err", lua.LString(message)))
 		return 1
 	}
 	n := l.GetTop()
@@ -96,22 +91,17 @@ func appendNumber(dst []byte, f float64) []byte {
 
 // single makes the table of redis.error_reply and redis.status_reply. An error without a code gets one.
 func single(l *lua.LState, field string) int {
-	t := l.NewTable()
 	text, ok := l.Get(1).(lua.LString)
 	if !ok || l.GetTop() != 1 {
-		t.RawSetString("err", lua.LString("ERR wrong number or type of arguments"))
-		l.Push(t)
-		return 1
-	}
-	if field == "err" {
+		field, text = "err", "ERR wrong number or type of arguments"
+	} else if field == "err" {
 		s := strings.TrimRight(strings.TrimPrefix(string(text), "-"), "\r\n")
 		if !strings.Contains(s, " ") {
 			s = "ERR " + s
 		}
 		text = lua.LString(s)
 	}
-	t.RawSetString(field, text)
-	l.Push(t)
+	l.Push(tableOf(l, field, text))
 	return 1
 }
 

@@ -7,6 +7,7 @@ package script
 
 import (
 	"context"
+	"errors"
 	"iter"
 	"strings"
 	"time"
@@ -176,14 +177,10 @@ func (r *Run) Done() <-chan struct{} {
 // Err is why Done is closed.
 func (r *Run) Err() error {
 	if r.killed != "" {
-		return killedError(r.killed)
+		return errors.New(r.killed)
 	}
 	return nil
 }
-
-type killedError string
-
-func (e killedError) Error() string { return string(e) }
 
 // Deadline and Value make a Run a context; it has neither.
 func (r *Run) Deadline() (t time.Time, ok bool) { return t, false }

@@ -21,11 +21,7 @@ func (m *Machine) value(b []byte) (v lua.LValue, rest []byte) {
 		n, _ := strconv.Atoi(string(head))
 		return n
 	}
-	named := func(name string, v lua.LValue) *lua.LTable {
-		t := l.CreateTable(0, 1)
-		t.RawSetString(name, v)
-		return t
-	}
+	named := func(name string, v lua.LValue) *lua.LTable { return tableOf(l, name, v) }
 	switch b[0] {
 	case '+':
 		return named("ok", lua.LString(head)), rest
@@ -84,6 +80,13 @@ func (m *Machine) value(b []byte) (v lua.LValue, rest []byte) {
 	return lua.LNil, rest // '_'
 }
 
+// tableOf makes a table with one field.
+func tableOf(l *lua.LState, name string, v lua.LValue) *lua.LTable {
+	t := l.CreateTable(0, 1)
+	t.RawSetString(name, v)
+	return t
+}
+
 // reply writes what a script returned: a list up to its first nil, a number without its fraction.
 func (m *Machine) reply(w *resp.Writer, v lua.LValue) {
 	switch v := v.(type) {
@@ -110,37 +113,29 @@ func (m *Machine) reply(w *resp.Writer, v lua.LValue) {
 func (m *Machine) replyTable(w *resp.Writer, t *lua.LTable) {
 	if err, ok := t.RawGetString("err").(lua.LString); ok {
 		w.Error(string(err))
-		return
-	}
-	if status, ok := t.RawGetString("ok").(lua.LString); ok {
+	} else if status, ok := t.RawGetString("ok").(lua.LString); ok {
 		w.Simple(oneLine(string(status)))
-		return
-	}
-	if f, ok := t.RawGetString("double").(lua.LNumber); ok {
+	} else if f, ok := t.RawGetString("double").(lua.LNumber); ok {
 		w.Double(float64(f))
-		return
-	}
-	if entries, ok := t.RawGetString("map").(*lua.LTable); ok {
+	} else if entries, ok := t.RawGetString("map").(*lua.LTable); ok {
 		w.Map(length(entries))
 		entries.ForEach(func(k, v lua.LValue) {
 			m.reply(w, k)
 			m.reply(w, v)
 		})
-		return
-	}
-	if members, ok := t.RawGetString("set").(*lua.LTable); ok {
+	} else if members, ok := t.RawGetString("set").(*lua.LTable); ok {
 		w.Set(length(members))
 		members.ForEach(func(k, _ lua.LValue) { m.reply(w, k) })
-		return
-	}
-	if digits, ok := t.RawGetString("big_number").(lua.LString); ok {
+	} else if digits, ok := t.RawGetString("big_number").(lua.LString); ok {
 		w.BigNumber(oneLine(string(digits)))
-		return
-	}
-	if text, ok := t.RawGetString("verbatim_string").(*lua.LTable); ok {
+	} else if text, ok := t.RawGetString("verbatim_string").(*lua.LTable); ok {
 		w.Verbatim(lua.LVAsString(text.RawGetString("format")), lua.LVAsString(text.RawGetString("string")))
-		return
+	} else {
+		m.replyList(w, t)
 	}
+}
+
+func (m *Machine) replyList(w *resp.Writer, t *lua.LTable) {
 	n := 0
 	for t.RawGetInt(n+1) != lua.LNil {
 		n++

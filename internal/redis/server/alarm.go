@@ -13,7 +13,7 @@ type alarm struct {
 // arm sets the alarm for the engine's next wake or the end of a stall, if that is sooner than what it is set for. s.mu is held.
 func (a *alarm) arm(s *Server) {
 	at, ok := s.engine.NextWake()
-	if s.frost != 0 {
+	if s.frozenBy != 0 {
 		at, ok = s.stall, s.stall != 0
 	}
 	if !ok || s.closed || a.armed && a.at <= at {
@@ -64,7 +64,7 @@ func (s *Server) tick() (more bool) {
 		s.stall = 0
 		s.thaw(asleep)
 	}
-	if s.closed || s.frost != 0 {
+	if s.closed || s.frozenBy != 0 {
 		return false
 	}
 	begun := time.Now()

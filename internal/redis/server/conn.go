@@ -45,7 +45,8 @@ const (
 
 func newConn(s *Server, nc net.Conn) *conn {
 	c := &conn{server: s, nc: nc, gone: make(chan struct{})}
-	c.outbox.init(nc)
+	c.try = tryWriter(nc)
+	c.done = sync.NewCond(&c.mu)
 	return c
 }
 

@@ -12,8 +12,8 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/resp"
 )
 
-// Faults make a server misbehave, for tests of what its clients do then, and let them watch. A server whose Faults was never called pays one
-// atomic load for each command.
+// Faults make a server misbehave, for tests of what its clients do then, and let them watch: package redistest has the same methods for
+// users. A server whose Faults was never called pays one atomic load for each command.
 type Faults struct {
 	server *Server
 
@@ -41,12 +41,7 @@ func (s *Server) Faults() *Faults {
 
 // Hang makes the server silent: it still accepts and reads, but runs nothing and expires nothing. Thaw ends that, and what was sent
 // meanwhile is run then, as by a process that was stopped and continued.
-func (f *Faults) Hang() {
-	s := f.server
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.freeze(hung)
-}
+func (f *Faults) Hang() { f.server.locked(func() { f.server.freeze(hung) }) }
 
 // Thaw ends Hang.
 func (f *Faults) Thaw() {
@@ -60,22 +55,14 @@ func (f *Faults) Thaw() {
 func (f *Faults) Refuse(on bool) { f.refuse.Store(on) }
 
 // Latency makes every command wait for so long before it runs, each of a pipeline too. Commands of other connections wait at the same time.
-func (f *Faults) Latency(d time.Duration) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.latency = d
-}
+func (f *Faults) Latency(d time.Duration) { f.locked(func() { f.latency = d }) }
 
-// FailNext answers the next command of this name with an error, such as "LOADING Redis is loading the dataset in memory", instead
-// of running it. The name is a command's ("get"), a command's and its subcommand's ("client tracking"), or empty for any.
+// FailNext answers the next command of this name with an error instead of running it. The name is a command's ("get"), a command's and its
+// subcommand's ("client tracking"), or empty for any.
 func (f *Faults) FailNext(command, err string) { f.plan(plan{command, err}) }
 
 // FailAll answers every command with an error instead of running it, until it is called with an empty one.
-func (f *Faults) FailAll(err string) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.always = err
-}
+func (f *Faults) FailAll(err string) { f.locked(func() { f.always = err }) }
 
 // DropReply runs the next command of this name, and cuts its connection instead of replying. What was replied before arrives.
 func (f *Faults) DropReply(command string) { f.plan(plan{command, ""}) }
@@ -89,16 +76,15 @@ func (f *Faults) KillConnections() { f.server.locked(f.server.cutAll) }
 // Watch calls see with every command before it runs, one at a time, until Watch is called with nil. Args alias a buffer: see must copy what it
 // keeps, and call nothing of the server.
 func (f *Faults) Watch(see func(session int64, args [][]byte)) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.watch = see
+	f.locked(func() { f.watch = see })
 }
 
-func (f *Faults) plan(p plan) {
+func (f *Faults) plan(p plan) { f.locked(func() { f.plans = append(f.plans, p) }) }
+
+func (f *Faults) locked(change func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	p.command = strings.ToLower(p.command)
-	f.plans = append(f.plans, p)
+	change()
 }
 
 // refuses reports whether new connections are turned away.

@@ -1,7 +1,6 @@
 package server
 
 import (
-	"net"
 	"sync"
 	"time"
 )
@@ -23,11 +22,6 @@ type outbox struct {
 	done     *sync.Cond // draining became false
 	ended    bool
 	free     []byte // a chunk that was written and may be used again
-}
-
-func (o *outbox) init(nc net.Conn) {
-	o.try = tryWriter(nc)
-	o.done = sync.NewCond(&o.mu)
 }
 
 // post moves the session's output to the queue; server.mu is held. A subscriber that has not read for too long is marked to be cut.

@@ -30,11 +30,8 @@ type pipeAddr string
 func (a pipeAddr) Network() string { return pipeNetwork }
 func (a pipeAddr) String() string  { return string(a) }
 
-// Pipe returns the two ends of a connection in memory.
-func Pipe() (client, server net.Conn) { return newPipe(1) }
-
-// newPipe returns both ends; id tells connections apart.
-func newPipe(id int64) (client, server *pipe) {
+// Pipe returns the two ends of a connection in memory; id tells connections apart.
+func Pipe(id int64) (client, server net.Conn) {
 	a, b := newStream(), newStream()
 	here, there := pipeAddr(pipeNetwork+":"+strconv.FormatInt(id, 10)), pipeAddr(pipeNetwork+":0")
 	return &pipe{a, b, here, there}, &pipe{b, a, there, here}
@@ -68,20 +65,12 @@ func (p *pipe) CloseWrite() error {
 func (p *pipe) LocalAddr() net.Addr  { return p.local }
 func (p *pipe) RemoteAddr() net.Addr { return p.remote }
 
+func (p *pipe) SetReadDeadline(t time.Time) error  { return p.in.reader.set(t) }
+func (p *pipe) SetWriteDeadline(t time.Time) error { return p.out.writer.set(t) }
+
 func (p *pipe) SetDeadline(t time.Time) error {
 	p.in.reader.set(t)
-	p.out.writer.set(t)
-	return nil
-}
-
-func (p *pipe) SetReadDeadline(t time.Time) error {
-	p.in.reader.set(t)
-	return nil
-}
-
-func (p *pipe) SetWriteDeadline(t time.Time) error {
-	p.out.writer.set(t)
-	return nil
+	return p.out.writer.set(t)
 }
 
 // wrap dresses an error as package net does.
@@ -105,8 +94,8 @@ type stream struct {
 
 func newStream() *stream {
 	s := new(stream)
-	s.reader.init(&s.mu)
-	s.writer.init(&s.mu)
+	s.reader.changed.L = &s.mu
+	s.writer.changed.L = &s.mu
 	return s
 }
 
@@ -189,24 +178,21 @@ func (s *stream) awaitReader(ctx context.Context, again bool) error {
 }
 
 // closeReader ends reading; what was not read is lost.
-func (s *stream) closeReader() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.gone, s.buf, s.from = true, nil, 0
-	s.wakeAll()
-}
+func (s *stream) closeReader() { s.end(func() { s.gone, s.buf, s.from = true, nil, 0 }) }
 
 // closeWriter ends writing; what was written can still be read.
-func (s *stream) closeWriter(err error) {
+func (s *stream) closeWriter(err error) { s.end(func() { s.shut = err }) }
+
+// end notes that one side ended, and wakes both.
+func (s *stream) end(note func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.shut = err
-	s.wakeAll()
-}
-
-func (s *stream) wakeAll() {
+	note()
 	for _, side := range []*side{&s.reader, &s.writer} {
-		side.stop()
+		if side.timer != nil {
+			side.timer.Stop()
+			side.rings = time.Time{}
+		}
 		side.call()
 	}
 }
@@ -221,13 +207,13 @@ type side struct {
 	rings    time.Time // when the timer rings; zero: it is not set
 }
 
-func (d *side) init(mu *sync.Mutex) { d.changed.L = mu }
-
-func (d *side) set(t time.Time) {
+// set moves the deadline. It never fails.
+func (d *side) set(t time.Time) error {
 	d.changed.L.Lock()
 	defer d.changed.L.Unlock()
 	d.deadline = t
 	d.call()
+	return nil
 }
 
 func (d *side) expired() bool { return !d.deadline.IsZero() && !time.Now().Before(d.deadline) }
@@ -258,11 +244,4 @@ func (d *side) ring() {
 	defer d.changed.L.Unlock()
 	d.rings = time.Time{}
 	d.call()
-}
-
-func (d *side) stop() {
-	if d.timer != nil {
-		d.timer.Stop()
-		d.rings = time.Time{}
-	}
 }

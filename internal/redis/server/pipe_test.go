@@ -16,7 +16,7 @@ import (
 )
 
 func TestAPipeIsBuffered(t *testing.T) {
-	a, b := server.Pipe()
+	a, b := server.Pipe(1)
 	defer a.Close()
 	defer b.Close()
 	if n, err := a.Write([]byte("hello")); n != 5 || err != nil {
@@ -38,7 +38,7 @@ func TestAPipeIsBuffered(t *testing.T) {
 }
 
 func TestAPipeCarriesMoreThanItHolds(t *testing.T) {
-	a, b := server.Pipe()
+	a, b := server.Pipe(1)
 	defer a.Close()
 	data := bytes.Repeat([]byte("0123456789abcdef"), 1<<16)
 	go func() {
@@ -55,7 +55,7 @@ func TestAPipeCarriesMoreThanItHolds(t *testing.T) {
 }
 
 func TestClosingAPipe(t *testing.T) {
-	a, b := server.Pipe()
+	a, b := server.Pipe(1)
 	a.Write([]byte("last words"))
 	a.Close()
 	a.Close()
@@ -74,7 +74,7 @@ func TestClosingAPipe(t *testing.T) {
 }
 
 func TestHalfClosingAPipe(t *testing.T) {
-	a, b := server.Pipe()
+	a, b := server.Pipe(1)
 	defer a.Close()
 	a.(interface{ CloseWrite() error }).CloseWrite()
 	if _, err := b.Read(make([]byte, 1)); err != io.EOF {
@@ -93,7 +93,7 @@ func TestHalfClosingAPipe(t *testing.T) {
 func TestClosingWakesWhoWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for _, closing := range []string{"own", "peer"} {
-			a, b := server.Pipe()
+			a, b := server.Pipe(1)
 			full := make([]byte, 1<<20)
 			var wg sync.WaitGroup
 			wg.Go(func() {
@@ -121,7 +121,7 @@ func TestClosingWakesWhoWaits(t *testing.T) {
 
 func TestDeadlinesOfAPipe(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		a, b := server.Pipe()
+		a, b := server.Pipe(1)
 		defer a.Close()
 		defer b.Close()
 		buf := make([]byte, 1<<20)
@@ -179,7 +179,7 @@ func TestDeadlinesOfAPipe(t *testing.T) {
 
 // Clients set a deadline for every command: that must not set a timer each time.
 func TestDeadlinesAllocateNothing(t *testing.T) {
-	a, b := server.Pipe()
+	a, b := server.Pipe(1)
 	defer a.Close()
 	defer b.Close()
 	buf := make([]byte, 10)

@@ -13,6 +13,7 @@
 package server
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -52,12 +53,8 @@ func (o *Options) validate() error {
 	if o.Clock == nil {
 		o.Clock = func() int64 { return time.Now().UnixMicro() }
 	}
-	if o.MaxClients == 0 {
-		o.MaxClients = 10_000
-	}
-	if o.Subscribers == (Limit{}) {
-		o.Subscribers = Limit{Hard: 32 << 20, Soft: 8 << 20, For: time.Minute}
-	}
+	o.MaxClients = cmp.Or(o.MaxClients, 10_000)
+	o.Subscribers = cmp.Or(o.Subscribers, Limit{Hard: 32 << 20, Soft: 8 << 20, For: time.Minute})
 	switch {
 	case o.MaxClients < 0:
 		return fmt.Errorf("server: Options.MaxClients must be at least 1, got %d", o.MaxClients)
@@ -84,8 +81,8 @@ type Server struct {
 	closed    bool
 	alarm     alarm
 	ticked    time.Duration // spent in the engine's ticks
-	frost     frost
-	frozen    chan struct{} // closed when the frost is over
+	frozenBy  freezeReason
+	thawed    chan struct{} // closed when nothing freezes the server any more
 	stall     int64         // DEBUG SLEEP lasts until then, in unix microseconds; 0: there is none
 
 	outgoing, incoming []engine.Message // to and from the other nodes of a cluster
@@ -145,7 +142,7 @@ func (s *Server) ServeConn(nc net.Conn) {
 // Dial returns the client's end of a new connection in memory. Network and address are ignored: it is a Dialer for
 // redis.Options.
 func (s *Server) Dial(_ context.Context, _, _ string) (net.Conn, error) {
-	client, server := newPipe(s.dialed.Add(1))
+	client, server := Pipe(s.dialed.Add(1))
 	if s.isClosed() || s.refuses() {
 		return nil, &net.OpError{Op: "dial", Net: pipeNetwork, Addr: client.RemoteAddr(), Err: syscall.ECONNREFUSED}
 	}
@@ -171,14 +168,15 @@ func (s *Server) Figures() (f engine.Figures, ticked time.Duration) {
 // returns, those who listen in memory (who wait in Read for pushes) have read the pushes that came of it, and subscribers among them read on;
 // or ctx ended, and its error is returned. Of a connection through the kernel nobody can know that.
 func (s *Server) CatchUp(ctx context.Context) error {
-	var listeners []listener
+	// The peers that waited for something to read when a push came, and whether they subscribed: such a peer always reads again.
+	listeners := make(map[*stream]bool)
 	for more := true; more; {
 		s.mu.Lock()
 		more = s.tick()
 		others := s.collect(nil)
 		for _, c := range others {
 			if p, ok := c.nc.(*pipe); ok && p.out.listened() {
-				listeners = append(listeners, listener{p.out, c.session.Subscribed()})
+				listeners[p.out] = c.session.Subscribed()
 			}
 		}
 		s.alarm.stop(s) // it was set by the clock as it was
@@ -186,18 +184,12 @@ func (s *Server) CatchUp(ctx context.Context) error {
 		s.mu.Unlock()
 		deliver(others)
 	}
-	for _, l := range listeners {
-		if err := l.stream.awaitReader(ctx, l.readsOn); err != nil {
+	for peer, readsOn := range listeners {
+		if err := peer.awaitReader(ctx, readsOn); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// listener is the peer of a connection in memory that waited for something to read when a push came.
-type listener struct {
-	stream  *stream
-	readsOn bool // it always reads again, after it has dealt with what it read
 }
 
 // Restart cuts every connection and goes on with another engine.
@@ -222,7 +214,7 @@ func (s *Server) Close(ctx context.Context) error {
 		c.wake(leaving)
 	}
 	s.alarm.stop(s)
-	if s.frost&(hung|asleep) != 0 { // nobody will run anything any more
+	if s.frozenBy&(hung|asleep) != 0 { // nobody will run anything any more
 		s.cutAll()
 	}
 	s.mu.Unlock()
@@ -280,7 +272,7 @@ func (s *Server) unlock() {
 	s.alarm.arm(s)
 	var published []engine.Message
 	if s.options.Broadcast != nil {
-		others = append(others, s.receive()...) // what came during a frost
+		others = append(others, s.receive()...) // what came while the server was frozen
 		published = s.engine.Broadcasts()
 		s.outgoing = append(s.outgoing, published...)
 	}

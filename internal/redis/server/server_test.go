@@ -169,7 +169,7 @@ func eachNetwork(t *testing.T, test func(t *testing.T, s *server.Server, dial fu
 				test(t, s, func() net.Conn { return dial(t, s).Conn })
 			case "foreign":
 				test(t, s, func() net.Conn {
-					here, there := server.Pipe()
+					here, there := server.Pipe(1)
 					s.ServeConn(struct{ net.Conn }{there})
 					return here
 				})

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math/bits"
+	"slices"
+	"strings"
 )
 
 // Strings as arrays of bits: bit 0 is the highest of the first byte. What lies behind the end reads as 0.
@@ -86,12 +88,8 @@ const (
 
 // BitOpNamed returns the operation of this name, in any case.
 func BitOpNamed(name []byte) (BitOp, bool) {
-	for op, n := range []string{"and", "or", "xor", "not"} {
-		if bytes.EqualFold(name, []byte(n)) {
-			return BitOp(op), true
-		}
-	}
-	return 0, false
+	op := slices.Index([]string{"and", "or", "xor", "not"}, strings.ToLower(string(name)))
+	return BitOp(op), op >= 0
 }
 
 // Apply returns what op makes of the strings, each as if it were as long as the longest. Not takes one string.

@@ -2,6 +2,7 @@ package values
 
 import (
 	"bytes"
+	"slices"
 	"unsafe"
 
 	"github.com/mayflycache/mayfly/internal/expiry"
@@ -47,11 +48,9 @@ func (h *HashValue) Clone() Value {
 	c := &HashValue{small: h.small.clone()}
 	if h.large != nil {
 		c.large = newTable[[]byte](h.Len())
-		h.eachLarge(func(name string, value []byte, deadline int64) bool {
-			slot := c.large.add(view(name), bytes.Clone(value))
-			c.ends.set(slot, deadline)
-			return true
-		})
+		for slot, it := range h.large.each {
+			c.ends.set(c.large.put(it.name, bytes.Clone(it.data)), h.ends.get(slot))
+		}
 	}
 	return c
 }
@@ -62,10 +61,9 @@ func (h *HashValue) Size() int {
 	if h.large != nil {
 		const overhead = 48 + 40 // of a slot and of its entry in the map
 		n += cap(h.large.items)*overhead + h.ends.size()
-		h.eachLarge(func(name string, value []byte, _ int64) bool {
-			n += len(name) + cap(value)
-			return true
-		})
+		for _, it := range h.large.each {
+			n += len(it.name) + cap(it.data)
+		}
 	}
 	return n
 }
@@ -73,18 +71,12 @@ func (h *HashValue) Size() int {
 // Fit prepares for the fields and values to come, all in one call: if they are too many or one is too long for the small form, the hash
 // becomes large at once.
 func (h *HashValue) Fit(fieldsAndValues [][]byte, lim Limits) {
-	if h.large != nil {
-		return
-	}
-	if len(fieldsAndValues)/2 > lim.HashMaxListpackEntries {
+	switch {
+	case h.large != nil:
+	case len(fieldsAndValues)/2 > lim.HashMaxListpackEntries:
 		h.enlarge(len(fieldsAndValues) / 2)
-		return
-	}
-	for _, b := range fieldsAndValues {
-		if len(b) > lim.HashMaxListpackValue {
-			h.enlarge(0)
-			return
-		}
+	case slices.ContainsFunc(fieldsAndValues, func(b []byte) bool { return len(b) > lim.HashMaxListpackValue }):
+		h.enlarge(0)
 	}
 }
 
@@ -152,7 +144,11 @@ func (h *HashValue) Remove(field []byte) bool {
 // Each calls do with every field, dead ones included, until it returns false. do must not change the hash.
 func (h *HashValue) Each(do func(field, value []byte, deadline int64) bool) {
 	if h.large != nil {
-		h.eachLarge(func(name string, value []byte, deadline int64) bool { return do(view(name), value, deadline) })
+		for slot, it := range h.large.each {
+			if !do(view(it.name), it.data, h.ends.get(slot)) {
+				break
+			}
+		}
 		return
 	}
 	for at := 0; at < len(h.small.b); {
@@ -161,14 +157,6 @@ func (h *HashValue) Each(do func(field, value []byte, deadline int64) bool) {
 			return
 		}
 		at = e.end
-	}
-}
-
-func (h *HashValue) eachLarge(do func(name string, value []byte, deadline int64) bool) {
-	for slot := range h.large.items {
-		if it := &h.large.items[slot]; it.used && !do(it.name, it.data, h.ends.get(uint32(slot))) {
-			return
-		}
 	}
 }
 
@@ -182,9 +170,7 @@ func (h *HashValue) Scan(cursor uint64, count int, do func(field, value []byte, 
 		})
 		return 0
 	}
-	return h.large.scan(cursor, count, func(name string, value *[]byte) {
-		do(view(name), *value, h.ends.get(h.large.slots[name]))
-	})
+	return h.large.scan(cursor, count, func(slot uint32, it *item[[]byte]) { do(view(it.name), it.data, h.ends.get(slot)) })
 }
 
 // enlarge makes the hash large, with room for more fields.

@@ -55,17 +55,14 @@ func (h *HashValue) Dead(now int64) int {
 func (h *HashValue) Expire(now int64, max int, each func(field []byte)) int {
 	n := 0
 	for n < max && expiry.Dead(h.NextDeadline(), now) {
+		var field []byte
 		if h.large == nil {
-			e := h.small.entry(0)
-			each(h.small.field(e))
-			h.small.remove(e)
+			field = h.small.field(h.small.entry(0))
 		} else {
-			slot := h.ends.heap[0].slot
-			field := view(h.large.items[slot].name)
-			each(field)
-			h.ends.set(slot, expiry.None)
-			h.large.remove(field)
+			field = view(h.large.items[h.ends.heap[0].slot].name)
 		}
+		each(field)
+		h.Remove(field)
 		n++
 	}
 	return n

@@ -3,8 +3,8 @@ package values
 // Random returns one field, each with the same probability. draw returns uniform 64-bit numbers. The hash must not be empty.
 func (h *HashValue) Random(draw func() uint64) (field, value []byte) {
 	if h.large != nil {
-		name, value := h.large.random(draw)
-		return view(name), *value
+		it := h.large.random(draw)
+		return view(it.name), it.data
 	}
 	e := h.small.nth(int(draw() % uint64(h.small.n)))
 	return h.small.field(e), h.small.value(e)
@@ -13,15 +13,7 @@ func (h *HashValue) Random(draw func() uint64) (field, value []byte) {
 // Sample calls do with count different fields, or all if there are no more; each such choice has the same probability.
 func (h *HashValue) Sample(count int, draw func() uint64, do func(field, value []byte)) {
 	if h.large != nil && count < h.Len()/3 {
-		// Few of many: draw, and draw again what was drawn before.
-		seen := make(map[string]bool, count)
-		for len(seen) < count {
-			name, value := h.large.random(draw)
-			if !seen[name] {
-				seen[name] = true
-				do(view(name), *value)
-			}
-		}
+		h.large.sampleFew(count, draw, func(it *item[[]byte]) { do(view(it.name), it.data) })
 		return
 	}
 	left, want := h.Len(), min(count, h.Len())

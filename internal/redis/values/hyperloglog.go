@@ -184,7 +184,7 @@ func (r *Registers) Merge(h HyperLogLog) bool {
 		if at+n > hllRegisters {
 			return false
 		}
-		for ; n > 0; n-- {
+		for range n {
 			r[at] = max(r[at], value)
 			at++
 		}

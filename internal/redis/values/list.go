@@ -124,19 +124,12 @@ func (l *ListValue) PushBack(b []byte, lim Limits) {
 }
 
 // PopFront takes the first element out of a list that has one.
-func (l *ListValue) PopFront() []byte {
-	c := l.head
-	e := c.first()
-	b := c.bytes(e)
-	c.cutElement(e)
-	l.removed(c, 1)
-	return b
-}
+func (l *ListValue) PopFront() []byte { return l.pop(l.head, l.head.first()) }
 
 // PopBack takes the last element out of a list that has one.
-func (l *ListValue) PopBack() []byte {
-	c := l.tail
-	e := c.last()
+func (l *ListValue) PopBack() []byte { return l.pop(l.tail, l.tail.last()) }
+
+func (l *ListValue) pop(c *chunk, e element) []byte {
 	b := c.bytes(e)
 	c.cutElement(e)
 	l.removed(c, 1)
@@ -198,10 +191,10 @@ func (l *ListValue) Trim(front, back int) {
 		back -= l.tail.n
 		l.drop(l.tail)
 	}
-	for ; front > 0; front-- {
+	for range front {
 		l.PopFront()
 	}
-	for ; back > 0; back-- {
+	for range back {
 		l.PopBack()
 	}
 }
@@ -236,29 +229,24 @@ func (l *ListValue) link(c, prev *chunk) {
 		next = prev.next
 	}
 	c.prev, c.next = prev, next
-	if prev != nil {
-		prev.next = c
-	} else {
-		l.head = c
-	}
-	if next != nil {
-		next.prev = c
-	} else {
-		l.tail = c
-	}
+	l.join(prev, c)
+	l.join(c, next)
 }
 
 // unlink takes c out of the chain.
-func (l *ListValue) unlink(c *chunk) {
-	if c.prev != nil {
-		c.prev.next = c.next
+func (l *ListValue) unlink(c *chunk) { l.join(c.prev, c.next) }
+
+// join makes b follow a. Nil stands for the end of the list on that side.
+func (l *ListValue) join(a, b *chunk) {
+	if a != nil {
+		a.next = b
 	} else {
-		l.head = c.next
+		l.head = b
 	}
-	if c.next != nil {
-		c.next.prev = c.prev
+	if b != nil {
+		b.prev = a
 	} else {
-		l.tail = c.prev
+		l.tail = a
 	}
 }
 

@@ -3,6 +3,7 @@ package values
 import (
 	"encoding/binary"
 	"math"
+	"math/bits"
 )
 
 // chunk is a run of elements in one piece of memory, with room at the end where it grows. An element is its length, its bytes and its length
@@ -66,14 +67,10 @@ func (c *chunk) nth(i int) element {
 
 // width returns how many bytes the length n takes.
 func width(n int) int {
-	w := 1
-	for ; n >= 0x80; n >>= 7 {
-		w++
-	}
-	return w
+	return (bits.Len(uint(n)|1) + 6) / 7
 }
 
-// put writes b as an element at at, where there must be room.
+// put writes b as an element at at, where there must be room, and counts it.
 func (c *chunk) put(at int, b []byte) {
 	w := binary.PutUvarint(c.buf[at:], uint64(len(b)))
 	head, tail := c.buf[at:at+w], c.buf[at+w+len(b):]
@@ -81,6 +78,8 @@ func (c *chunk) put(at int, b []byte) {
 	for i, d := range head {
 		tail[w-1-i] = d
 	}
+	c.n++
+	c.size += packedSize(b)
 }
 
 func (c *chunk) pushBack(b []byte) {
@@ -90,8 +89,6 @@ func (c *chunk) pushBack(b []byte) {
 	}
 	c.put(c.to, b)
 	c.to += need
-	c.n++
-	c.size += packedSize(b)
 }
 
 func (c *chunk) pushFront(b []byte) {
@@ -101,8 +98,6 @@ func (c *chunk) pushFront(b []byte) {
 	}
 	c.from -= need
 	c.put(c.from, b)
-	c.n++
-	c.size += packedSize(b)
 }
 
 // insert puts b in at a place between two elements.
@@ -116,8 +111,6 @@ func (c *chunk) insert(at int, b []byte) {
 	copy(c.buf[at+need:], c.buf[at:c.to])
 	c.put(at, b)
 	c.to += need
-	c.n++
-	c.size += packedSize(b)
 }
 
 // cut takes out n whole elements, from i to j, which Redis would hold in size bytes.

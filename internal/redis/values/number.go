@@ -1,6 +1,7 @@
 package values
 
 import (
+	"bytes"
 	"errors"
 	"math"
 	"math/big"
@@ -11,32 +12,25 @@ import (
 // ParseInt reads b as Redis reads an integer: decimal digits, a minus sign only before a number that is not 0, no leading zero, no plus
 // sign, no space, 64 bits. ("01" is a string, not a number: string2ll.)
 func ParseInt(b []byte) (n int64, ok bool) {
-	if len(b) == 0 || len(b) > 20 {
+	if len(b) == 0 {
 		return 0, false
 	}
 	digits, negative := b, false
 	if b[0] == '-' {
 		digits, negative = b[1:], true
 	}
-	if len(digits) == 0 {
+	if len(digits) == 0 || len(digits) > 19 {
 		return 0, false
 	}
 	if digits[0] == '0' {
 		return 0, len(b) == 1
 	}
-	var u uint64
+	var u uint64 // 19 digits cannot overflow it
 	for _, d := range digits {
 		if d < '0' || d > '9' {
 			return 0, false
 		}
-		if u > math.MaxUint64/10 {
-			return 0, false
-		}
-		u *= 10
-		if u > math.MaxUint64-uint64(d-'0') {
-			return 0, false
-		}
-		u += uint64(d - '0')
+		u = u*10 + uint64(d-'0')
 	}
 	if negative {
 		if u > 1<<63 {
@@ -75,12 +69,11 @@ func cNumber(b []byte) (string, bool) {
 
 // zero reports whether the number that text writes is 0.
 func zero(text string) bool {
-	mantissa := text
+	exponent := "e"
 	if strings.ContainsAny(text, "xX") {
-		mantissa, _, _ = strings.Cut(strings.ToLower(text), "p")
-	} else {
-		mantissa, _, _ = strings.Cut(strings.ToLower(text), "e")
+		exponent = "p"
 	}
+	mantissa, _, _ := strings.Cut(strings.ToLower(text), exponent)
 	return !strings.ContainsAny(mantissa, "123456789abcdef")
 }
 
@@ -135,18 +128,10 @@ func (x Float) Add(y Float) (sum Float, ok bool) {
 // Append appends x as Redis writes it for people: 17 digits after the point at most, no exponent, no trailing zeros.
 func (x Float) Append(dst []byte) []byte {
 	start := len(dst)
-	dst = x.f.Append(dst, 'f', 17)
-	for dst[len(dst)-1] == '0' {
-		dst = dst[:len(dst)-1]
-	}
-	if dst[len(dst)-1] == '.' {
-		dst = dst[:len(dst)-1]
-	}
+	dst = bytes.TrimRight(x.f.Append(dst, 'f', 17), "0")
+	dst = bytes.TrimSuffix(dst, []byte("."))
 	if string(dst[start:]) == "-0" {
 		dst = append(dst[:start], '0')
 	}
 	return dst
 }
-
-// AppendInt appends n in decimal.
-func AppendInt(dst []byte, n int64) []byte { return strconv.AppendInt(dst, n, 10) }

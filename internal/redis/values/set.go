@@ -34,14 +34,7 @@ func NewSetFor(member []byte, n int, l Limits) *SetValue {
 	case n <= l.SetMaxListpackEntries:
 		return NewSmallSet(n)
 	}
-	return NewLargeSet(n)
-}
-
-// NewLargeSet returns an empty set in the form for many members, with room for n.
-func NewLargeSet(n int) *SetValue {
-	s := NewSet()
-	s.enlarge(n)
-	return s
+	return NewBigSet(n)
 }
 
 // NewSmallSet returns an empty set that keeps the order of its members, with room for n.
@@ -133,7 +126,11 @@ func (s *SetValue) Each(do func(member string) bool) {
 			}
 		}
 	default:
-		s.big.each(func(m string, _ *struct{}) bool { return do(m) })
+		for _, it := range s.big.each {
+			if !do(it.name) {
+				return
+			}
+		}
 	}
 }
 
@@ -141,9 +138,11 @@ func (s *SetValue) Each(do func(member string) bool) {
 // A small set is told whole.
 func (s *SetValue) Scan(cursor uint64, count int, do func(member string)) uint64 {
 	if s.form == hashtable {
-		return s.big.scan(cursor, count, func(m string, _ *struct{}) { do(m) })
+		return s.big.scan(cursor, count, func(_ uint32, it *item[struct{}]) { do(it.name) })
 	}
-	s.Each(func(m string) bool { do(m); return true })
+	for m := range s.Each {
+		do(m)
+	}
 	return 0
 }
 
@@ -153,17 +152,15 @@ func (s *SetValue) TryInts(l Limits) {
 		return
 	}
 	ints := make([]int64, 0, s.Len())
-	s.Each(func(m string) bool {
+	for m := range s.Each {
 		n, ok := ParseInt([]byte(m))
-		if ok {
-			ints = append(ints, n)
+		if !ok {
+			return
 		}
-		return ok
-	})
-	if len(ints) == s.Len() {
-		slices.Sort(ints)
-		*s = SetValue{ints: ints}
+		ints = append(ints, n)
 	}
+	slices.Sort(ints)
+	*s = SetValue{ints: ints}
 }
 
 // name is a member as it comes: from a command or from another set.
@@ -185,20 +182,17 @@ func has[N name](s *SetValue, member N) bool {
 }
 
 func add[N name](s *SetValue, member N, l Limits) bool {
-	switch s.form {
-	case intset:
+	if s.form == intset {
 		if n, ok := parseMember(member); ok {
 			return s.addInt(n, l)
 		}
 		if s.fitsSmall(len(member), l) {
-			s.spell()
-			s.small = append(s.small, string(member))
+			*s = SetValue{form: listpack, small: slices.AppendSeq(make([]string, 0, len(s.ints)+1), s.Each)}
 		} else {
 			s.enlarge(len(s.ints) + 1)
-			s.big.put(string(member), struct{}{})
 		}
-		return true
-	case listpack:
+	}
+	if s.form == listpack {
 		if find(s, member) >= 0 {
 			return false
 		}
@@ -207,10 +201,9 @@ func add[N name](s *SetValue, member N, l Limits) bool {
 			return true
 		}
 		s.enlarge(len(s.small) + 1)
-	default:
-		if _, ok := s.big.slots[string(member)]; ok {
-			return false
-		}
+	}
+	if _, ok := s.big.slots[string(member)]; ok {
+		return false
 	}
 	s.big.put(string(member), struct{}{})
 	return true
@@ -249,12 +242,7 @@ func parseMember[N name](member N) (int64, bool) {
 
 // find returns the place of member in the small form, -1 if it is absent.
 func find[N name](s *SetValue, member N) int {
-	for i, m := range s.small {
-		if m == string(member) {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(s.small, func(m string) bool { return m == string(member) })
 }
 
 func (s *SetValue) addInt(n int64, l Limits) bool {
@@ -272,32 +260,16 @@ func (s *SetValue) addInt(n int64, l Limits) bool {
 // fitsSmall reports whether the integers and one more member, of this length, can be kept in order of arrival.
 func (s *SetValue) fitsSmall(length int, l Limits) bool {
 	if n := len(s.ints); n > 0 {
-		length = max(length, digits(s.ints[0]), digits(s.ints[n-1]))
+		length = max(length, len(strconv.FormatInt(s.ints[0], 10)), len(strconv.FormatInt(s.ints[n-1], 10)))
 	}
 	return len(s.ints) < l.SetMaxListpackEntries && length <= l.SetMaxListpackValue
-}
-
-// digits returns the length of n in decimal.
-func digits(n int64) int {
-	var buf [20]byte
-	return len(strconv.AppendInt(buf[:0], n, 10))
-}
-
-// spell changes integers into members in order of arrival, ascending.
-func (s *SetValue) spell() {
-	small := make([]string, len(s.ints), len(s.ints)+1)
-	for i, n := range s.ints {
-		small[i] = strconv.FormatInt(n, 10)
-	}
-	*s = SetValue{form: listpack, small: small}
 }
 
 // enlarge changes the set into a table with room for n members.
 func (s *SetValue) enlarge(n int) {
 	big := newTable[struct{}](max(n, s.Len()))
-	s.Each(func(m string) bool {
+	for m := range s.Each {
 		big.put(m, struct{}{})
-		return true
-	})
+	}
 	*s = SetValue{form: hashtable, big: big}
 }

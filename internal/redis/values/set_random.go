@@ -1,6 +1,7 @@
 package values
 
 import (
+	"maps"
 	"slices"
 	"strconv"
 )
@@ -13,8 +14,7 @@ func (s *SetValue) Random(draw func() uint64) string {
 	case listpack:
 		return s.small[draw()%uint64(len(s.small))]
 	}
-	m, _ := s.big.random(draw)
-	return m
+	return s.big.random(draw).name
 }
 
 // Sample returns n different members, each choice with the same probability; all, if the set has no more.
@@ -22,14 +22,7 @@ func (s *SetValue) Sample(n int, draw func() uint64) []string {
 	n = min(n, s.Len())
 	sample := make([]string, 0, n)
 	if s.form == hashtable && n < s.Len()/3 {
-		seen := make(map[string]struct{}, n)
-		for len(sample) < n {
-			m := s.Random(draw)
-			if _, again := seen[m]; !again {
-				seen[m] = struct{}{}
-				sample = append(sample, m)
-			}
-		}
+		s.big.sampleFew(n, draw, func(it *item[struct{}]) { sample = append(sample, it.name) })
 		return sample
 	}
 	// Every member is taken with the probability that is left for it, so that exactly n are.
@@ -59,10 +52,9 @@ func (s *SetValue) Pop(n int, draw func() uint64, l Limits) []string {
 		old.remove([]byte(m))
 	}
 	*s = *NewSmallSet(old.len())
-	old.each(func(m string, _ *struct{}) bool {
-		s.AddName(m, l)
-		return true
-	})
+	for _, it := range old.each {
+		s.AddName(it.name, l)
+	}
 	return popped
 }
 
@@ -72,18 +64,13 @@ const moveFactor = 5
 // ranks returns n different numbers below size by chance, ascending.
 func ranks(n, size int, draw func() uint64) []int {
 	n = min(n, size)
-	chosen := make(map[int]struct{}, n)
+	chosen := make(map[int]bool, n)
 	for i := size - n; i < size; i++ {
 		r := int(draw() % uint64(i+1))
-		if _, again := chosen[r]; again {
+		if chosen[r] {
 			r = i
 		}
-		chosen[r] = struct{}{}
+		chosen[r] = true
 	}
-	list := make([]int, 0, n)
-	for r := range chosen {
-		list = append(list, r)
-	}
-	slices.Sort(list)
-	return list
+	return slices.Sorted(maps.Keys(chosen))
 }

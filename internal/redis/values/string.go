@@ -38,10 +38,6 @@ func Overwrite(s []byte, offset int, part []byte) []byte {
 
 // Grow lengthens s to n bytes with zeros.
 func Grow(s []byte, n int) []byte {
-	if n <= cap(s) {
-		clear(s[len(s):n])
-		return s[:n]
-	}
 	return append(s, make([]byte, n-len(s))...)
 }
 

@@ -71,10 +71,10 @@ func (t *table[T]) size() int {
 	return 80 + cap(t.items)*int(unsafe.Sizeof(item[T]{})) + len(t.slots)*entry + t.bytes
 }
 
-// each calls do for every element, in slot order, until do returns false. do must not change the table.
-func (t *table[T]) each(do func(name string, data *T) bool) {
+// each ranges over the slots in use, in order. The table must not change meanwhile.
+func (t *table[T]) each(yield func(slot uint32, it *item[T]) bool) {
 	for i := range t.items {
-		if it := &t.items[i]; it.used && !do(it.name, &it.data) {
+		if it := &t.items[i]; it.used && !yield(uint32(i), it) {
 			return
 		}
 	}
@@ -82,7 +82,7 @@ func (t *table[T]) each(do func(name string, data *T) bool) {
 
 // scan calls do for the elements of the slots from cursor on, until it has looked at count slots and more (ten times as many
 // where most are empty). It returns the cursor to go on with, 0 when it came to the end.
-func (t *table[T]) scan(cursor uint64, count int, do func(name string, data *T)) uint64 {
+func (t *table[T]) scan(cursor uint64, count int, do func(slot uint32, it *item[T])) uint64 {
 	looks := count * 10
 	for ; cursor < uint64(len(t.items)); cursor++ {
 		if count <= 0 || looks <= 0 {
@@ -91,29 +91,38 @@ func (t *table[T]) scan(cursor uint64, count int, do func(name string, data *T))
 		looks--
 		if it := &t.items[cursor]; it.used {
 			count--
-			do(it.name, &it.data)
+			do(uint32(cursor), it)
 		}
 	}
 	return 0
 }
 
 // random returns one element, each with the same probability. draw returns uniform 64-bit numbers. The table must not be empty.
-func (t *table[T]) random(draw func() uint64) (name string, data *T) {
+func (t *table[T]) random(draw func() uint64) *item[T] {
 	n := uint64(len(t.items))
 	for range 64 {
 		if it := &t.items[draw()%n]; it.used {
-			return it.name, &it.data
+			return it
 		}
 	}
 	// Mostly empty slots: walk to the one that the draw names.
 	skip := draw() % uint64(len(t.slots))
-	for i := range t.items {
-		if it := &t.items[i]; it.used {
-			if skip == 0 {
-				return it.name, &it.data
-			}
-			skip--
+	for _, it := range t.each {
+		if skip == 0 {
+			return it
 		}
+		skip--
 	}
 	panic("values: random element of an empty table")
+}
+
+// sampleFew calls do with count different elements, far fewer than there are: what was drawn before is drawn again.
+func (t *table[T]) sampleFew(count int, draw func() uint64, do func(it *item[T])) {
+	seen := make(map[*item[T]]bool, count)
+	for len(seen) < count {
+		if it := t.random(draw); !seen[it] {
+			seen[it] = true
+			do(it)
+		}
+	}
 }

@@ -172,7 +172,7 @@ func (z *ZSetValue) Rank(member []byte) (rank int, score float64, ok bool) {
 		if !ok {
 			return 0, 0, false
 		}
-		return z.large.rank(slot), z.large.items[slot].data.score, true
+		return int(z.large.rank(z.large.root, link(slot+1))), z.large.items[slot].data.score, true
 	}
 	i := findScored(z, member)
 	if i < 0 {
@@ -194,10 +194,8 @@ func (z *ZSetValue) At(rank int) (member string, score float64) {
 // the sorted set.
 func (z *ZSetValue) Each(from, to int, reverse bool, do func(member string, score float64) bool) {
 	switch {
-	case z.large != nil && reverse:
-		z.large.walkBack(z.large.root, from, to, do)
 	case z.large != nil:
-		z.large.walk(z.large.root, from, to, do)
+		z.large.walk(stretch{z.large.root, from, to}, reverse, do)
 	case reverse:
 		for i := to - 1; i >= from && do(z.small[i].member, z.small[i].score); i-- {
 		}
@@ -210,10 +208,9 @@ func (z *ZSetValue) Each(from, to int, reverse bool, do func(member string, scor
 // All calls do for every member, in whatever order is the quickest.
 func (z *ZSetValue) All(do func(member string, score float64)) {
 	if z.large != nil {
-		z.large.each(func(m string, n *node) bool {
-			do(m, n.score)
-			return true
-		})
+		for _, it := range z.large.each {
+			do(it.name, it.data.score)
+		}
 		return
 	}
 	for _, s := range z.small {
@@ -225,7 +222,7 @@ func (z *ZSetValue) All(do func(member string, score float64)) {
 // A small sorted set is told whole.
 func (z *ZSetValue) Scan(cursor uint64, count int, do func(member string, score float64)) uint64 {
 	if z.large != nil {
-		return z.large.scan(cursor, count, func(m string, n *node) { do(m, n.score) })
+		return z.large.scan(cursor, count, func(_ uint32, it *item[node]) { do(it.name, it.data.score) })
 	}
 	z.All(do)
 	return 0
@@ -236,12 +233,7 @@ func (z *ZSetValue) Sample(n int, draw func() uint64) []int { return ranks(n, z.
 
 // findScored returns the place of member in the small form, -1 if it is absent.
 func findScored[N name](z *ZSetValue, member N) int {
-	for i := range z.small {
-		if z.small[i].member == string(member) {
-			return i
-		}
-	}
-	return -1
+	return slices.IndexFunc(z.small, func(s scored) bool { return s.member == string(member) })
 }
 
 // noNegativeZero is what becomes of a score in the small form: Redis's listpack keeps -0 as the integer 0.
@@ -255,12 +247,7 @@ func noNegativeZero(score float64) float64 {
 // insert puts a member into its place in the small form.
 func (z *ZSetValue) insert(member string, score float64) {
 	score = noNegativeZero(score)
-	i, _ := slices.BinarySearchFunc(z.small, scored{member, score}, func(a, b scored) int {
-		if before(a.score, a.member, b.score, b.member) {
-			return -1
-		}
-		return 1
-	})
+	i := z.search(func(s float64, m string) bool { return before(s, m, score, member) })
 	z.small = slices.Insert(z.small, i, scored{member, score})
 }
 

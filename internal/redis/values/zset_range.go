@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"math"
+	"sort"
 	"strconv"
 	"strings"
 )
@@ -31,9 +32,7 @@ func parseScoreEnd(b []byte) (f float64, without, ok bool) {
 // ParseLoose reads b as Redis reads the ends of score ranges and the weights of SORT. It takes what ParseFloat takes but for hexadecimal
 // numbers, and besides nothing at all for 0, and what is too large or too small as the next there is. A zero byte ends the text.
 func ParseLoose(b []byte) (f float64, ok bool) {
-	if i := bytes.IndexByte(b, 0); i >= 0 {
-		b = b[:i]
-	}
+	b, _, _ = bytes.Cut(b, []byte{0})
 	if len(b) == 0 {
 		return 0, true
 	}
@@ -135,14 +134,5 @@ func (z *ZSetValue) search(early func(score float64, member string) bool) int {
 	if z.large != nil {
 		return z.large.search(early)
 	}
-	low, high := 0, len(z.small)
-	for low < high {
-		middle := int(uint(low+high) / 2)
-		if s := z.small[middle]; early(s.score, s.member) {
-			low = middle + 1
-		} else {
-			high = middle
-		}
-	}
-	return low
+	return sort.Search(len(z.small), func(i int) bool { return !early(z.small[i].score, z.small[i].member) })
 }

@@ -70,7 +70,7 @@ func (r *ranking) insert(root, n link) link {
 	}
 	if n.weight() > root.weight() {
 		d := &r.at(n).data
-		d.left, d.right = r.split(root, n)
+		d.left, d.right = r.split(root, r.rank(root, n))
 		r.recount(n)
 		return n
 	}
@@ -98,34 +98,17 @@ func (r *ranking) delete(root, n link) link {
 	return root
 }
 
-// split parts a tree into what is before n and what is after.
-func (r *ranking) split(root, n link) (low, high link) {
-	if root == 0 {
-		return 0, 0
-	}
-	d := &r.at(root).data
-	if r.before(root, n) {
-		d.right, high = r.split(d.right, n)
-		low = root
-	} else {
-		low, d.left = r.split(d.left, n)
-		high = root
-	}
-	r.recount(root)
-	return low, high
-}
-
-// splitAt parts a tree into the first k nodes and the rest.
-func (r *ranking) splitAt(root link, k uint32) (low, high link) {
+// split parts a tree into the first k nodes and the rest.
+func (r *ranking) split(root link, k uint32) (low, high link) {
 	if root == 0 {
 		return 0, 0
 	}
 	d := &r.at(root).data
 	if left := r.count(d.left); k > left {
-		d.right, high = r.splitAt(d.right, k-left-1)
+		d.right, high = r.split(d.right, k-left-1)
 		low = root
 	} else {
-		low, d.left = r.splitAt(d.left, k)
+		low, d.left = r.split(d.left, k)
 		high = root
 	}
 	r.recount(root)
@@ -156,19 +139,21 @@ func (r *ranking) recount(n link) {
 	d.count = r.count(d.left) + r.count(d.right) + 1
 }
 
-// rank returns how many elements are before that of a slot.
-func (r *ranking) rank(slot uint32) int {
-	n, rank := link(slot+1), uint32(0)
-	for at := r.root; at != n; {
+// rank returns how many elements of a subtree are before n, which may be one of them.
+func (r *ranking) rank(root, n link) (rank uint32) {
+	for at := root; at != 0; {
 		d := &r.at(at).data
-		if r.before(n, at) {
+		switch {
+		case at == n:
+			return rank + r.count(d.left)
+		case r.before(n, at):
 			at = d.left
-		} else {
+		default:
 			rank += r.count(d.left) + 1
 			at = d.right
 		}
 	}
-	return int(rank + r.count(r.at(n).data.left))
+	return rank
 }
 
 // nth returns the element of a rank, which must exist.
@@ -205,34 +190,33 @@ func (r *ranking) search(early func(score float64, member string) bool) int {
 	return int(rank)
 }
 
-// walk calls do for the elements of the ranks from to to-1 of a subtree until do returns false, which it then returns too.
-func (r *ranking) walk(root link, from, to int, do func(member string, score float64) bool) bool {
-	if root == 0 || from >= to {
-		return true
-	}
-	it := r.at(root)
-	here := int(r.count(it.data.left))
-	return (from >= here || r.walk(it.data.left, from, min(to, here), do)) &&
-		(from > here || to <= here || do(it.name, it.data.score)) &&
-		(to <= here+1 || r.walk(it.data.right, max(from-here-1, 0), to-here-1, do))
+// stretch is the ranks from to to-1 of a subtree.
+type stretch struct {
+	root     link
+	from, to int
 }
 
-// walkBack is walk from the last to the first.
-func (r *ranking) walkBack(root link, from, to int, do func(member string, score float64) bool) bool {
-	if root == 0 || from >= to {
+// walk calls do for the elements of a stretch, ascending or the reverse, until do returns false, which it then returns too.
+func (r *ranking) walk(s stretch, reverse bool, do func(member string, score float64) bool) bool {
+	if s.root == 0 || s.from >= s.to {
 		return true
 	}
-	it := r.at(root)
+	it := r.at(s.root)
 	here := int(r.count(it.data.left))
-	return (to <= here+1 || r.walkBack(it.data.right, max(from-here-1, 0), to-here-1, do)) &&
-		(from > here || to <= here || do(it.name, it.data.score)) &&
-		(from >= here || r.walkBack(it.data.left, from, min(to, here), do))
+	first := stretch{it.data.left, s.from, min(s.to, here)}
+	last := stretch{it.data.right, max(s.from-here-1, 0), s.to - here - 1}
+	if reverse {
+		first, last = last, first
+	}
+	return r.walk(first, reverse, do) &&
+		(s.from > here || s.to <= here || do(it.name, it.data.score)) &&
+		r.walk(last, reverse, do)
 }
 
 // cut takes the elements of the ranks from to to-1 out.
 func (r *ranking) cut(from, to int) {
-	low, rest := r.splitAt(r.root, uint32(from))
-	middle, high := r.splitAt(rest, uint32(to-from))
+	low, rest := r.split(r.root, uint32(from))
+	middle, high := r.split(rest, uint32(to-from))
 	r.root = r.merge(low, high)
 	r.forget(middle)
 }

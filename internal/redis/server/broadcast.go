@@ -34,7 +34,7 @@ func (s *Server) Receive(m engine.Message) {
 
 // receive gives the engine what came from other nodes, and returns who is to be written to; s.mu is held.
 func (s *Server) receive() []*conn {
-	if s.frost != 0 || len(s.incoming) == 0 {
+	if s.frozenBy != 0 || len(s.incoming) == 0 {
 		return nil
 	}
 	for _, m := range s.incoming {

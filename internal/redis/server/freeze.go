@@ -7,42 +7,42 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/engine"
 )
 
-// frost is why the server is frozen: nobody's command runs, nothing expires by itself, nothing goes out.
-type frost uint8
+// freezeReason is why the server is frozen: nobody's command runs, nothing expires by itself, nothing goes out.
+type freezeReason uint8
 
 const (
-	hung     frost = 1 << iota // Faults.Hang
-	asleep                     // DEBUG SLEEP
-	scripted                   // a script goes on that has not yet run for busy-reply-threshold
+	hung     freezeReason = 1 << iota // Faults.Hang
+	asleep                            // DEBUG SLEEP
+	scripted                          // a script goes on that has not yet run for busy-reply-threshold
 )
 
-// freeze and thaw begin and end the frost for one reason; s.mu is held.
-func (s *Server) freeze(why frost) {
-	if s.frost == 0 {
-		s.frozen = make(chan struct{})
+// freeze and thaw begin and end the freeze for one reason; s.mu is held.
+func (s *Server) freeze(why freezeReason) {
+	if s.frozenBy == 0 {
+		s.thawed = make(chan struct{})
 	}
-	s.frost |= why
+	s.frozenBy |= why
 }
 
-func (s *Server) thaw(why frost) {
-	if s.frost == 0 {
+func (s *Server) thaw(why freezeReason) {
+	if s.frozenBy == 0 {
 		return
 	}
-	if s.frost &^= why; s.frost == 0 {
-		close(s.frozen)
+	if s.frozenBy &^= why; s.frozenBy == 0 {
+		close(s.thawed)
 	}
 }
 
 // enter takes the lock for a turn of c, once the server is not frozen. It reports false if c was cut meanwhile.
 func (s *Server) enter(c *conn) bool {
 	s.mu.Lock()
-	return s.frost == 0 || s.awaitThaw(c)
+	return s.frozenBy == 0 || s.awaitThaw(c)
 }
 
 // awaitThaw gives the lock back while the server is frozen and c is not cut. It reports false if c was cut.
 func (s *Server) awaitThaw(c *conn) bool {
-	for s.frost != 0 {
-		thawed := s.frozen
+	for s.frozenBy != 0 {
+		thawed := s.thawed
 		s.mu.Unlock()
 		select {
 		case <-thawed:
