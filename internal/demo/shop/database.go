@@ -45,9 +45,9 @@ type database struct {
 	limit   int
 	busy    int
 	waiting []chan struct{} // those who have no connection, the first first
-	asked   int64
-	asking  map[int]int // queries that run or wait, by product
-	worst   int         // most of one product since it was last asked
+	asked   int64           // since figures was last called
+	asking  map[int]int     // queries that run or wait, by product
+	worst   int             // most of one product since figures was last called
 }
 
 func newDatabase() *database { return &database{asking: make(map[int]int)} }
@@ -93,13 +93,14 @@ func (d *database) product(ctx context.Context, id int) (product, error) {
 	return productOf(id), ctx.Err()
 }
 
-// figures returns how many queries there were, and how many of one product ran or waited at most since it was last asked.
+// figures returns how many queries there were, and how many of one product ran or waited at most, since it was last called.
 func (d *database) figures() (asked int64, worst int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	worst, d.worst = d.worst, 0
+	asked, worst = d.asked, d.worst
+	d.asked, d.worst = 0, 0
 	for _, n := range d.asking {
 		d.worst = max(d.worst, n)
 	}
-	return d.asked, max(worst, d.worst)
+	return asked, max(worst, d.worst)
 }

@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -53,7 +54,8 @@ type Shop struct {
 	observer     mayfly.Observer
 	database     *database
 	counters
-	look look
+	look      look
+	addresses sync.Map // of the shoppers in the shop: name to the time.Time of the login
 
 	changing sync.Mutex // held to change settings
 
@@ -61,7 +63,6 @@ type Shop struct {
 	settings   panel.Settings
 	generation int // of the processes: carts do not survive a change
 	processes  []*process
-	addresses  map[string]time.Time // when each shopper that is in the shop logged in
 	closed     bool
 
 	ctx      context.Context // of the shoppers
@@ -82,7 +83,7 @@ func Open(ctx context.Context, o Options) (*Shop, error) {
 	if ro.Dialer == nil {
 		ro.Dialer = redis.NewDialer(&ro)
 	}
-	s := &Shop{redis: &ro, line: newLine(ro.Dialer), noFields: o.NoFields, redisTimeout: o.RedisTimeout, database: newDatabase(), addresses: make(map[string]time.Time)}
+	s := &Shop{redis: &ro, line: newLine(ro.Dialer), noFields: o.NoFields, redisTimeout: o.RedisTimeout, database: newDatabase()}
 	s.observer = mayfly.Tee(mayfly.ObserverFunc(s.observe), o.Observer)
 	s.watcher = redis.NewClient(&ro)
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -136,14 +137,14 @@ func (s *Shop) Set(ctx context.Context, next panel.Settings) error {
 	s.settings, s.processes = next, keep
 	var old []*process
 	for _, p := range running {
-		if len(keep) == 0 || !contains(keep, p) {
+		if !slices.Contains(keep, p) {
 			old = append(old, p)
 			s.retired = s.retired.and(p)
 		}
 	}
 	if len(old) > 0 && needsOthers(now, next) {
 		s.generation++
-		clear(s.addresses) // those who logged in before did so as it was then
+		s.addresses.Clear() // those who logged in before did so as it was then
 	}
 	s.mu.Unlock()
 	for _, p := range old {
@@ -151,15 +152,6 @@ func (s *Shop) Set(ctx context.Context, next panel.Settings) error {
 	}
 	s.letIn(next.Shoppers)
 	return nil
-}
-
-func contains(all []*process, p *process) bool {
-	for _, q := range all {
-		if p == q {
-			return true
-		}
-	}
-	return false
 }
 
 // Press presses a button. What it says is what happened, in a few words.
