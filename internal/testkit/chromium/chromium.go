@@ -10,6 +10,7 @@ package chromium
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -23,16 +24,14 @@ import (
 
 // Find returns the browser's program: that of MAYFLY_CHROMIUM_BIN, or the one that .ci/chromium fetched. It is "" if there is none.
 func Find() string {
-	if named, ok := os.LookupEnv("MAYFLY_CHROMIUM_BIN"); ok {
-		return map[bool]string{true: named}[named != "none"]
+	if named, ok := os.LookupEnv("MAYFLY_CHROMIUM_BIN"); named == "none" {
+		return ""
+	} else if ok {
+		return named
 	}
 	home, _ := os.UserCacheDir()
-	if dir := os.Getenv("MAYFLY_CHROMIUM_CACHE"); dir != "" {
-		home = dir
-	} else {
-		home = filepath.Join(home, "mayfly-chromium")
-	}
-	for _, name := range []string{filepath.Join(home, "chromium"), "chromium-headless-shell", "chromium", "google-chrome"} {
+	cache := cmp.Or(os.Getenv("MAYFLY_CHROMIUM_CACHE"), filepath.Join(home, "mayfly-chromium"))
+	for _, name := range []string{filepath.Join(cache, "chromium"), "chromium-headless-shell", "chromium", "google-chrome"} {
 		if found, err := exec.LookPath(name); err == nil {
 			return found
 		}
@@ -42,7 +41,6 @@ func Find() string {
 
 // Browser is a running Chromium.
 type Browser struct {
-	tb    testing.TB
 	write *os.File
 
 	mu      sync.Mutex // guards what follows
@@ -90,7 +88,7 @@ func Start(tb testing.TB) *Browser {
 	}
 	toBrowser.Close()
 	fromBrowser.Close()
-	b := &Browser{tb: tb, write: write, waiting: make(map[int]chan reply)}
+	b := &Browser{write: write, waiting: make(map[int]chan reply)}
 	go b.listen(read)
 	tb.Cleanup(func() {
 		write.Close()
