@@ -84,7 +84,7 @@ func (p tab) stampede() (queries int) {
 }
 
 // afterPressing has everything expire, until js is so soon after, ten times at most: a busy machine may spread what was to be loaded at
-// once, and how it is spread stays.
+// once, chance may put together what jitter is to spread, and both stay as they are until all is loaded anew.
 func (p tab) afterPressing(js string) (is bool) {
 	p.t.Helper()
 	for range 10 {
@@ -92,7 +92,7 @@ func (p tab) afterPressing(js string) (is bool) {
 		p.later(time.Second)
 		p.Press(p.t, "e")
 		p.later(2 * time.Second)
-		for range 20 {
+		for range 8 {
 			if p.Eval(p.t, js, &is); is {
 				return true
 			}

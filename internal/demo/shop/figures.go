@@ -88,15 +88,12 @@ func (s *Shop) state(ctx context.Context, set panel.Settings, now time.Time) (st
 	defer cancel()
 	st = s.look.state
 	ttls := make([]*redis.DurationCmd, products)
-	var info, more *redis.StringCmd
-	_, err := s.watcher.Pipelined(ctx, func(p redis.Pipeliner) error {
-		info, more = p.Info(ctx, "keyspace"), p.Info(ctx, "stats")
-		for id := range ttls {
-			ttls[id] = p.PTTL(ctx, productPrefix(set)+strconv.Itoa(id))
-		}
-		return nil
-	})
-	if err != nil {
+	p := s.watcher.Pipeline()
+	info, more := p.Info(ctx, "keyspace"), p.Info(ctx, "stats")
+	for id := range ttls {
+		ttls[id] = p.PTTL(ctx, productPrefix(set)+strconv.Itoa(id))
+	}
+	if _, err := p.Exec(ctx); err != nil {
 		return st
 	}
 	var keys, expires int
@@ -115,16 +112,17 @@ func (s *Shop) state(ctx context.Context, set panel.Settings, now time.Time) (st
 // together returns how many of the keys end within so short a time, at most, and how many there are.
 func together(ttls []*redis.DurationCmd, within time.Duration) (most, all int) {
 	for _, first := range ttls {
+		if first.Val() <= 0 {
+			continue
+		}
+		all++
 		n := 0
 		for _, other := range ttls {
-			if d := other.Val() - first.Val(); first.Val() > 0 && d >= 0 && d <= within {
+			if d := other.Val() - first.Val(); d >= 0 && d <= within {
 				n++
 			}
 		}
 		most = max(most, n)
-		if first.Val() > 0 {
-			all++
-		}
 	}
 	return most, all
 }
@@ -140,12 +138,11 @@ func (s *Shop) keptTooLong(ctx context.Context, now time.Time) (n int) {
 		return len(due) < most
 	})
 	held := make([]*redis.BoolCmd, len(due))
-	s.watcher.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for i, shopper := range due {
-			held[i] = p.HExists(ctx, loginPrefix+shopper, "ip")
-		}
-		return nil
-	})
+	p := s.watcher.Pipeline()
+	for i, shopper := range due {
+		held[i] = p.HExists(ctx, loginPrefix+shopper, "ip")
+	}
+	p.Exec(ctx) // an answer that is missing counts as "not held"
 	for _, h := range held {
 		if h.Val() {
 			n++

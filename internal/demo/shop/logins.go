@@ -37,10 +37,9 @@ func newFieldLogins(rdb *redis.Client, seen mayfly.Observer) (logins, error) {
 type wholeLogins struct{ rdb *redis.Client }
 
 func (w wholeLogins) Set(ctx context.Context, shopper string, l login) error {
-	_, err := w.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
-		p.HSet(ctx, loginPrefix+shopper, l)
-		p.Expire(ctx, loginPrefix+shopper, loginLives)
-		return nil
-	})
+	p := w.rdb.Pipeline()
+	p.HSet(ctx, loginPrefix+shopper, l)
+	p.Expire(ctx, loginPrefix+shopper, loginLives)
+	_, err := p.Exec(ctx)
 	return err
 }

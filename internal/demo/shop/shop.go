@@ -57,18 +57,18 @@ type Shop struct {
 	look      look
 	addresses sync.Map // of the shoppers in the shop: name to the time.Time of the login
 
-	changing sync.Mutex // held to change settings
+	changing sync.Mutex // held to change settings; guards what follows
+	closed   bool
+	shoppers []context.CancelFunc // one each
 
-	mu         sync.Mutex // guards what follows
+	mu         sync.Mutex // guards what follows, which only the holder of changing writes
 	settings   panel.Settings
 	generation int // of the processes: carts do not survive a change
 	processes  []*process
-	closed     bool
 
-	ctx      context.Context // of the shoppers
-	cancel   context.CancelFunc
-	shoppers []context.CancelFunc // one each; guarded by changing
-	running  sync.WaitGroup       // shoppers, and processes that close
+	ctx     context.Context // of the shoppers
+	cancel  context.CancelFunc
+	running sync.WaitGroup // shoppers, and processes that close
 }
 
 // Open opens a shop, and lets the shoppers in.
@@ -114,35 +114,28 @@ func (s *Shop) Set(ctx context.Context, next panel.Settings) error {
 	}
 	s.changing.Lock()
 	defer s.changing.Unlock()
-	s.mu.Lock()
-	now, running, closed := s.settings, s.processes, s.closed
-	s.mu.Unlock()
-	if closed {
+	if s.closed {
 		return fmt.Errorf("shop: %w", mayfly.ErrClosed)
 	}
 	s.database.set(next.Query, next.Connections)
-	keep := running
-	if needsOthers(now, next) {
-		keep = nil
+	others, kept := needsOthers(s.settings, next), 0
+	if !others {
+		kept = min(len(s.processes), next.Processes)
 	}
-	keep = keep[:min(len(keep), next.Processes)]
-	for len(keep) < next.Processes {
+	processes, old := slices.Clone(s.processes[:kept]), s.processes[kept:]
+	for len(processes) < next.Processes {
 		p, err := s.startProcess(ctx, next.Effective())
 		if err != nil {
 			return fmt.Errorf("shop: %w", err)
 		}
-		keep = append(keep[:len(keep):len(keep)], p)
+		processes = append(processes, p)
 	}
 	s.mu.Lock()
-	s.settings, s.processes = next, keep
-	var old []*process
-	for _, p := range running {
-		if !slices.Contains(keep, p) {
-			old = append(old, p)
-			s.retired = s.retired.and(p)
-		}
+	s.settings, s.processes = next, processes
+	for _, p := range old {
+		s.retired = s.retired.and(p)
 	}
-	if len(old) > 0 && needsOthers(now, next) {
+	if others && len(old) > 0 {
 		s.generation++
 		s.addresses.Clear() // those who logged in before did so as it was then
 	}
@@ -159,22 +152,25 @@ func (s *Shop) Press(ctx context.Context, b panel.Button) (string, error) {
 	switch b {
 	case panel.ExpireEverything:
 		return "everything expires", s.expireEverything(ctx)
-	case panel.KillRedis, panel.HangRedis:
-		to, says := panel.Killed, "Redis killed"
-		if b == panel.HangRedis {
-			to, says = panel.Hung, "Redis hangs"
-		}
-		if s.line.is() == to {
-			to, says = panel.Up, "Redis is back"
-		}
-		s.line.set(to)
-		return says, nil
+	case panel.KillRedis:
+		return s.toggle(panel.Killed, "Redis killed"), nil
+	case panel.HangRedis:
+		return s.toggle(panel.Hung, "Redis hangs"), nil
 	case panel.TwoMore:
 		next := s.Settings()
 		next.Processes += 2
 		return fmt.Sprintf("%d processes", next.Processes), s.Set(ctx, next)
 	}
 	return "", fmt.Errorf("shop: there is no button %q", b)
+}
+
+// toggle breaks the line to Redis, or mends it if it is broken so, and returns what it did.
+func (s *Shop) toggle(to panel.Health, says string) string {
+	if s.line.is() == to {
+		to, says = panel.Up, "Redis is back"
+	}
+	s.line.set(to)
+	return says
 }
 
 // expireEverything gives all that can be loaded again a millisecond to live.
@@ -192,12 +188,11 @@ func (s *Shop) each(ctx context.Context, match string, do func(redis.Pipeliner, 
 	for cursor := uint64(0); ; {
 		keys, next, err := s.watcher.Scan(ctx, cursor, match, 1000).Result()
 		if err == nil && len(keys) > 0 {
-			_, err = s.watcher.Pipelined(ctx, func(p redis.Pipeliner) error {
-				for _, key := range keys {
-					do(p, key)
-				}
-				return nil
-			})
+			p := s.watcher.Pipeline()
+			for _, key := range keys {
+				do(p, key)
+			}
+			_, err = p.Exec(ctx)
 		}
 		if cursor = next; err != nil || cursor == 0 {
 			return err
@@ -234,12 +229,11 @@ func (s *Shop) Close(ctx context.Context) error {
 	s.cancel()
 	s.changing.Lock()
 	defer s.changing.Unlock()
-	s.mu.Lock()
 	if s.closed {
-		s.mu.Unlock()
 		return nil
 	}
 	s.closed = true
+	s.mu.Lock()
 	old := s.processes
 	s.processes = nil
 	s.mu.Unlock()

@@ -13,6 +13,7 @@ import (
 	"cmp"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -67,17 +68,11 @@ func Start(tb testing.TB) *Browser {
 	if program == "" {
 		tb.Skip("SKIPPED-FOREIGN chromium: none here; .ci/chromium fetches one, or let MAYFLY_CHROMIUM_BIN name it")
 	}
-	toBrowser, write, err := os.Pipe()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	read, fromBrowser, err := os.Pipe()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	toBrowser, write, toErr := os.Pipe()
+	read, fromBrowser, fromErr := os.Pipe()
 	// A profile that the browser may still write to when it is killed: not a directory that must be empty in the end.
-	profile, err := os.MkdirTemp("", "mayfly-chromium-")
-	if err != nil {
+	profile, profileErr := os.MkdirTemp("", "mayfly-chromium-")
+	if err := errors.Join(toErr, fromErr, profileErr); err != nil {
 		tb.Fatal(err)
 	}
 	cmd := exec.Command(program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars", "--no-first-run",
