@@ -40,7 +40,7 @@ type moment struct {
 	Mark     string           `json:"mark,omitempty"`     // what somebody did
 }
 
-// Recorder takes figures of a shop, four times a second, keeps them, and hands them to who listens.
+// Recorder takes figures of a shop, four times a second, keeps them, and hands them to its listeners.
 type Recorder struct {
 	shop Shop
 

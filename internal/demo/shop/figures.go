@@ -43,7 +43,7 @@ func (l *look) recent(now time.Time, took histogram) histogram {
 	return took.since(l.took[0].histogram)
 }
 
-// Figures returns what happened since it was called before. It is for one who asks again and again.
+// Figures returns what happened since it was last called. It is meant for a single caller that polls.
 func (s *Shop) Figures(ctx context.Context) panel.Figures {
 	s.look.mu.Lock()
 	defer s.look.mu.Unlock()

@@ -121,7 +121,7 @@ func (v *visitor) do(method, target string) (status, generation int, h http.Head
 	r.AddCookie(&http.Cookie{Name: "shopper", Value: v.name})
 	w := answer{header: make(http.Header)}
 	p.serve.ServeHTTP(&w, r)
-	if v.ctx.Err() != nil { // who was sent home has no complaint
+	if v.ctx.Err() != nil { // a shopper who was sent home does not complain
 		w.status = 0
 	}
 	return w.status, generation, w.header

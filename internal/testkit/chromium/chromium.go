@@ -95,7 +95,7 @@ func Start(tb testing.TB) *Browser {
 	return b
 }
 
-// listen hands replies to who waits. Events are not looked at.
+// listen hands replies to their callers. Events are not looked at.
 func (b *Browser) listen(from *os.File) {
 	in := bufio.NewReaderSize(from, 1<<20)
 	for {
