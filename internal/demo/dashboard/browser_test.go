@@ -110,8 +110,8 @@ func (p tab) idle() {
 
 // The page in a browser: every switch moves the figure that it is there for, and every button does what it says. That the figures are right is
 // shown in internal/demo/shop, where time is virtual; here is what a person sees, and all that is waited for may take as long as it does.
-// Most of the time is spent waiting, so each group has a shop and a page of its own, and all groups run at once. The crowds are
-// small, so that all shops together keep a machine less busy than one with a large crowd.
+// Most of the time is spent waiting, so each group has a shop and a page of its own, and all groups run at once; most have
+// few shoppers, since all of them share the machine.
 func TestTheDashboard(t *testing.T) {
 	browser := chromium.Start(t)
 	var groups sync.WaitGroup
