@@ -110,7 +110,7 @@ func (p tab) idle() {
 
 // The page in a browser: every switch moves the figure that it is there for, and every button does what it says. That the figures are right is
 // shown in internal/demo/shop, where time is virtual; here is what a person sees, and all that is waited for may take as long as it does.
-// Most of the time is spent waiting, so each group has a shop and a page of its own, and all groups run at once; most have
+// Most of the time is spent waiting, so each group has a shop and a page of its own, and all but the first run at once; most have
 // few shoppers, since all of them share the machine.
 func TestTheDashboard(t *testing.T) {
 	browser := chromium.Start(t)
@@ -144,6 +144,7 @@ func TestTheDashboard(t *testing.T) {
 			p.t.Errorf("by hand %d queries, mayfly %d", hand, ours)
 		}
 	})
+	groups.Wait() // the stampede is alone: beside the others it failed on a busy machine with -race
 	for name, switches := range map[string][]flipped{
 		"misses": {{"lease", []string{"shoppers=100", "early=0", "local=0"}, true, "FIGURE >= 8", "FIGURE <= 2 && FIGURE > 0"}},
 		"ends":   {{"jitter", []string{"shoppers=60", "early=0", "query=200"}, true, "FIGURE >= 6", "FIGURE <= 4"}},
