@@ -57,8 +57,7 @@ func (f *flagSet) help(out io.Writer) {
 		} else {
 			value = " " + value
 		}
-		fmt.Fprintf(&flags, "       --%s%s\n", fl.Name, value)
-		indented(&flags, about)
+		fmt.Fprintf(&flags, "       --%s%s\n              %s\n", fl.Name, value, strings.ReplaceAll(about, "\n", "\n              "))
 		if fl.DefValue != "" && fl.DefValue != "0" && fl.DefValue != "0s" && fl.DefValue != "false" {
 			fmt.Fprintf(&flags, "              Default: %s.\n", fl.DefValue)
 		}
@@ -70,13 +69,8 @@ func (f *flagSet) help(out io.Writer) {
 	if len(f.arguments) > 0 {
 		synopsis += " " + strings.Join(f.arguments, " | ")
 	}
-	summary := ""
-	for _, c := range commands() {
-		if c.name == f.command {
-			summary = c.summary
-		}
-	}
-	fmt.Fprintf(out, "NAME\n       mayfly %s - %s\n\nSYNOPSIS\n       usage: %s\n\nDESCRIPTION\n", f.command, summary, synopsis)
+	c, _ := commandNamed(f.command)
+	fmt.Fprintf(out, "NAME\n       mayfly %s - %s\n\nSYNOPSIS\n       usage: %s\n\nDESCRIPTION\n", c.name, c.summary, synopsis)
 	for line := range strings.SplitSeq(f.about, "\n") {
 		fmt.Fprintln(out, strings.TrimRight("       "+line, " "))
 	}
@@ -84,13 +78,6 @@ func (f *flagSet) help(out io.Writer) {
 		fmt.Fprintf(out, "\nOPTIONS\n%s", &flags)
 	}
 	fmt.Fprintf(out, "\nEXIT STATUS\n       0 when it did what it was asked, 1 when it could not, 2 when it was called wrongly.\n")
-}
-
-// indented writes lines under an option.
-func indented(out io.Writer, text string) {
-	for line := range strings.SplitSeq(text, "\n") {
-		fmt.Fprintf(out, "              %s\n", line)
-	}
 }
 
 // given reports whether a flag was on the command line.

@@ -101,18 +101,13 @@ func written(command, name string, out io.Writer, write func(io.Writer) error) e
 
 // progressBar returns what draws a bar on a terminal, and what removes it. Elsewhere both do nothing.
 func progressBar(out io.Writer, lasts time.Duration) (progress func(float64, string), clear func()) {
-	f, ok := out.(*os.File)
-	if ok {
-		info, err := f.Stat()
-		ok = err == nil && info.Mode()&os.ModeCharDevice != 0
-	}
-	if !ok {
+	if !isTerminal(out) {
 		return nil, func() {}
 	}
 	const wide = 30
 	return func(done float64, what string) {
 		full := int(done * wide)
 		left := time.Duration((1 - done) * float64(lasts)).Round(time.Second)
-		fmt.Fprintf(f, "\r\x1b[K[%s%s] %v left: %s", strings.Repeat("█", full), strings.Repeat("·", wide-full), left, what)
-	}, func() { fmt.Fprint(f, "\r\x1b[K") }
+		fmt.Fprintf(out, "\r\x1b[K[%s%s] %v left: %s", strings.Repeat("█", full), strings.Repeat("·", wide-full), left, what)
+	}, func() { fmt.Fprint(out, "\r\x1b[K") }
 }

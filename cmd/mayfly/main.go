@@ -36,6 +36,16 @@ func commands() []command {
 	}
 }
 
+// commandNamed returns the command of this name, if there is one.
+func commandNamed(name string) (c command, ok bool) {
+	for _, c := range commands() {
+		if c.name == name {
+			return c, true
+		}
+	}
+	return c, false
+}
+
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	defer stop()
@@ -45,18 +55,17 @@ func main() {
 // run is the program; it returns what it exits with.
 func run(ctx context.Context, args []string, out, complaints io.Writer) int {
 	err := dispatch(ctx, args, out)
-	var own exit
-	switch {
-	case err == nil || errors.Is(err, flag.ErrHelp):
+	if err == nil || errors.Is(err, flag.ErrHelp) {
 		return 0
-	case errors.Is(err, errUsage):
-		fmt.Fprintln(complaints, "mayfly:", err)
-		return 2
-	case errors.As(err, &own):
-		fmt.Fprintln(complaints, "mayfly:", err)
-		return own.code
 	}
 	fmt.Fprintln(complaints, "mayfly:", err)
+	var own exit
+	switch {
+	case errors.Is(err, errUsage):
+		return 2
+	case errors.As(err, &own):
+		return own.code
+	}
 	return 1
 }
 
@@ -75,10 +84,8 @@ func dispatch(ctx context.Context, args []string, out io.Writer) error {
 	case "version":
 		name = "version"
 	}
-	for _, c := range commands() {
-		if c.name == name {
-			return c.run(ctx, rest, out)
-		}
+	if c, ok := commandNamed(name); ok {
+		return c.run(ctx, rest, out)
 	}
 	return fmt.Errorf("unknown command %q (%w)", name, errUsage)
 }

@@ -7,41 +7,48 @@ import (
 	"net/http/httptest"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/mayflycache/mayfly/embedded"
 	"github.com/mayflycache/mayfly/internal/demo/dashboard"
 	"github.com/mayflycache/mayfly/internal/demo/panel"
 	"github.com/mayflycache/mayfly/internal/demo/shop"
 	"github.com/mayflycache/mayfly/internal/testkit/chromium"
+	"github.com/mayflycache/mayfly/redistest"
 )
+
+// opened opens a shop, on a Redis of its own, and its dashboard, which is recording, until the test ends.
+func opened(t *testing.T, o shop.Options) (http.Handler, *shop.Shop, *dashboard.Recorder) {
+	t.Helper()
+	o.Redis = redistest.Start(t).Client().Options()
+	s, err := shop.Open(t.Context(), o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	until, cancel := context.WithCancel(context.Background())
+	r := dashboard.NewRecorder(s)
+	var running sync.WaitGroup
+	running.Go(func() { r.Run(until) })
+	t.Cleanup(func() {
+		cancel()
+		running.Wait()
+		if err := s.Close(context.Background()); err != nil {
+			t.Error(err)
+		}
+	})
+	return dashboard.Handler(s, r, dashboard.Options{Redis: "an embedded Redis", Until: until}), s, r
+}
 
 // inBubble opens a small shop and its dashboard in a bubble.
 func inBubble(t *testing.T, f func(t *testing.T, h http.Handler, s *shop.Shop, r *dashboard.Recorder)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		db, err := embedded.Open(embedded.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
 		set := panel.Default
 		set.Shoppers = 20
-		s, err := shop.Open(t.Context(), shop.Options{Redis: db.Client().Options(), Settings: set})
-		if err != nil {
-			t.Fatal(err)
-		}
-		until, cancel := context.WithCancel(t.Context())
-		r := dashboard.NewRecorder(s)
-		go r.Run(until)
-		f(t, dashboard.Handler(s, r, dashboard.Options{Redis: "an embedded Redis", Until: until}), s, r)
-		cancel()
-		synctest.Wait()
-		if err := s.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-		db.Close(context.Background())
+		h, s, r := opened(t, shop.Options{Settings: set})
+		f(t, h, s, r)
 	})
 }
 

@@ -2,7 +2,8 @@ package dashboard
 
 import (
 	"fmt"
-	"sort"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -10,35 +11,30 @@ import (
 	"github.com/mayflycache/mayfly/internal/demo/panel"
 )
 
-// knob is a switch or a slider of the page, by its name there. Durations are milliseconds.
-type knob struct {
-	on *bool
-	n  *int
-	d  *time.Duration
-}
-
-func knobs(s *panel.Settings) map[string]knob {
-	return map[string]knob{
-		"mayfly": {on: &s.Mayfly}, "jitter": {on: &s.Jitter}, "lease": {on: &s.Lease}, "early": {on: &s.Early}, "local": {on: &s.Local},
-		"pages": {on: &s.Pages}, "sliding": {on: &s.Sliding}, "fields": {on: &s.Fields}, "visits": {on: &s.Visits},
-		"shoppers": {n: &s.Shoppers}, "connections": {n: &s.Connections}, "processes": {n: &s.Processes},
-		"pause": {d: &s.Pause}, "ttl": {d: &s.TTL}, "query": {d: &s.Query},
+// knobs are the switches (*bool) and sliders (*int, *time.Duration) of the page, by their names there.
+func knobs(s *panel.Settings) map[string]any {
+	return map[string]any{
+		"mayfly": &s.Mayfly, "jitter": &s.Jitter, "lease": &s.Lease, "early": &s.Early, "local": &s.Local,
+		"pages": &s.Pages, "sliding": &s.Sliding, "fields": &s.Fields, "visits": &s.Visits,
+		"shoppers": &s.Shoppers, "connections": &s.Connections, "processes": &s.Processes,
+		"pause": &s.Pause, "ttl": &s.TTL, "query": &s.Query,
 	}
 }
 
-// values returns all settings as the page has them: switches are 0 or 1.
+// values returns all settings as the page has them: switches are 0 or 1, durations milliseconds.
 func values(s panel.Settings) map[string]int64 {
 	all := make(map[string]int64)
 	for name, k := range knobs(&s) {
-		switch {
-		case k.on != nil && *k.on:
-			all[name] = 1
-		case k.on != nil:
+		switch k := k.(type) {
+		case *bool:
 			all[name] = 0
-		case k.n != nil:
-			all[name] = int64(*k.n)
-		default:
-			all[name] = k.d.Milliseconds()
+			if *k {
+				all[name] = 1
+			}
+		case *int:
+			all[name] = int64(*k)
+		case *time.Duration:
+			all[name] = k.Milliseconds()
 		}
 	}
 	return all
@@ -48,28 +44,25 @@ func values(s panel.Settings) map[string]int64 {
 func turn(s *panel.Settings, name, value string) (string, error) {
 	k, ok := knobs(s)[name]
 	if !ok {
-		var all []string
-		for name := range knobs(s) {
-			all = append(all, name)
-		}
-		sort.Strings(all)
+		all := slices.Sorted(maps.Keys(knobs(s)))
 		return "", fmt.Errorf("there is no setting %q: there are %s", name, strings.Join(all, ", "))
 	}
 	n, err := strconv.ParseInt(value, 10, 32)
 	if err != nil {
 		return "", fmt.Errorf("%s takes a number, got %q", name, value)
 	}
-	switch {
-	case k.on != nil && (n == 0 || n == 1):
-		*k.on = n == 1
+	switch k := k.(type) {
+	case *bool:
+		if n != 0 && n != 1 {
+			return "", fmt.Errorf("%s takes 0 or 1, got %d", name, n)
+		}
+		*k = n == 1
 		return name + [...]string{" off", " on"}[n], nil
-	case k.on != nil:
-		return "", fmt.Errorf("%s takes 0 or 1, got %d", name, n)
-	case k.n != nil:
-		*k.n = int(n)
-	default:
-		*k.d = time.Duration(n) * time.Millisecond
-		return fmt.Sprintf("%s %v", name, *k.d), nil
+	case *time.Duration:
+		*k = time.Duration(n) * time.Millisecond
+		return fmt.Sprintf("%s %v", name, *k), nil
+	case *int:
+		*k = int(n)
 	}
 	return fmt.Sprintf("%s %d", name, n), nil
 }

@@ -3,6 +3,7 @@ package dashboard
 import (
 	"context"
 	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,32 +20,27 @@ const (
 
 // moment is what the page draws: rates are per second.
 type moment struct {
-	At        int64            `json:"at"` // ms since the beginning
-	Pages     float64          `json:"pages"`
-	Failed    float64          `json:"failed"`
-	Rendered  float64          `json:"rendered"`
-	Queries   float64          `json:"queries"`
-	Asked     int64            `json:"asked"` // queries since the beginning
-	Worst     int              `json:"worst"`
-	FromPages float64          `json:"fromPages"`
-	FromLocal float64          `json:"fromLocal"`
-	FromRedis float64          `json:"fromRedis"`
-	Waited    float64          `json:"waited"`
-	P50       float64          `json:"p50"` // ms
-	P99       float64          `json:"p99"`
-	Keys      int              `json:"keys"`
-	Endless   int              `json:"endless"`
-	Dead      float64          `json:"dead"`
-	Together  int              `json:"together"`
-	Kept      int              `json:"kept"`
-	Addresses int              `json:"addresses"`
-	Lost      int64            `json:"lost"` // carts, since the beginning
-	Redis     string           `json:"redis"`
-	Settings  map[string]int64 `json:"settings,omitempty"` // when they changed
-	Mark      string           `json:"mark,omitempty"`     // what somebody did
+	At        int64   `json:"at"` // ms since the beginning
+	Pages     float64 `json:"pages"`
+	Failed    float64 `json:"failed"`
+	Rendered  float64 `json:"rendered"`
+	Queries   float64 `json:"queries"`
+	Asked     int64   `json:"asked"` // queries since the beginning
+	Worst     int     `json:"worst"`
+	FromPages float64 `json:"fromPages"`
+	FromLocal float64 `json:"fromLocal"`
+	FromRedis float64 `json:"fromRedis"`
+	Waited    float64 `json:"waited"`
+	P50       float64 `json:"p50"` // ms
+	P99       float64 `json:"p99"`
+	panel.State
+	Lost     int64            `json:"lost"` // carts, since the beginning
+	Redis    string           `json:"redis"`
+	Settings map[string]int64 `json:"settings,omitempty"` // when they changed
+	Mark     string           `json:"mark,omitempty"`     // what somebody did
 }
 
-// Recorder takes figures of a shop, four times a second, keeps them, and hands them to who listens.
+// Recorder takes figures of a shop, four times a second, keeps them, and hands them to its listeners.
 type Recorder struct {
 	shop Shop
 
@@ -52,9 +48,9 @@ type Recorder struct {
 	begun     time.Time
 	moments   []moment
 	marks     string
-	set       panel.Settings
-	told      bool // the settings are in a moment
-	sum       moment
+	set       panel.Settings // of the last moment; no valid settings are zero
+	asked     int64          // queries so far
+	lost      int64          // carts so far
 	listeners map[chan moment]bool
 }
 
@@ -100,7 +96,7 @@ func (r *Recorder) take(ctx context.Context) {
 	m := r.momentLocked(f, set)
 	r.moments = append(r.moments, m)
 	if len(r.moments) > most {
-		r.moments = append([]moment(nil), r.moments[most/2:]...)
+		r.moments = slices.Clone(r.moments[most/2:])
 	}
 	for to := range r.listeners {
 		select {
@@ -113,18 +109,17 @@ func (r *Recorder) take(ctx context.Context) {
 func (r *Recorder) momentLocked(f panel.Figures, set panel.Settings) moment {
 	per := func(n int64) float64 { return math.Round(10*float64(n)/max(f.For.Seconds(), 0.01)) / 10 }
 	ms := func(d time.Duration) float64 { return math.Round(1000*d.Seconds()*1000) / 1000 }
-	r.sum.Asked += f.Queries
-	r.sum.Lost += f.Lost
+	r.asked += f.Queries
+	r.lost += f.Lost
 	m := moment{
 		At: time.Since(r.begun).Milliseconds(), Pages: per(f.Pages), Failed: per(f.Failed), Rendered: per(f.Rendered),
-		Queries: per(f.Queries), Asked: r.sum.Asked, Worst: f.Worst,
+		Queries: per(f.Queries), Asked: r.asked, Worst: f.Worst,
 		FromPages: per(f.FromPages), FromLocal: per(f.FromLocal), FromRedis: per(f.FromRedis), Waited: per(f.FromDatabase),
-		P50: ms(f.P50), P99: ms(f.P99), Keys: f.Keys, Endless: f.Endless, Dead: f.Dead, Together: f.Together, Kept: f.Kept,
-		Addresses: f.Addresses, Lost: r.sum.Lost, Redis: string(f.Redis), Mark: r.marks,
+		P50: ms(f.P50), P99: ms(f.P99), State: f.State, Lost: r.lost, Redis: string(f.Redis), Mark: r.marks,
 	}
 	r.marks = ""
-	if set != r.set || !r.told {
-		r.set, r.told = set, true
+	if set != r.set {
+		r.set = set
 		m.Settings = values(set)
 	}
 	return m
@@ -154,11 +149,4 @@ func (r *Recorder) historyLocked(n int) []moment {
 		}
 	}
 	return history
-}
-
-// Moments returns how many figures were taken.
-func (r *Recorder) Moments() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return len(r.moments)
 }

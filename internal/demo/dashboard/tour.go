@@ -9,13 +9,13 @@ import (
 	"github.com/mayflycache/mayfly/internal/demo/panel"
 )
 
-// Ways are what the tour shows, in order.
-var Ways = [2]string{"by hand: GET, else query and SET EX", "mayfly"}
+// ways are what the tour shows, in order.
+var ways = [2]string{"by hand: GET, else query and SET EX", "mayfly"}
 
 // Tour shows the shop by hand and then with mayfly, each with everything expiring in the middle of its time, and returns when that is over
 // or ctx ends.
 func (r *Recorder) Tour(ctx context.Context, lasts time.Duration) error {
-	for i := range Ways {
+	for i := range ways {
 		next := r.shop.Settings()
 		next.Mayfly = i == 1
 		if err := r.shop.Set(ctx, next); err != nil {
@@ -87,7 +87,7 @@ func (r *Recorder) Summary(w io.Writer) {
 		ms := func(f float64) string {
 			return time.Duration(f * float64(time.Millisecond)).Round(100 * time.Microsecond).String()
 		}
-		fmt.Fprintf(w, "%-36s %7.0f %8.0f %14.1f %14d %10s %10s %7.0f\n", Ways[i], n.pages, n.queries, n.queries/(float64(n.moments)*Every.Seconds()),
+		fmt.Fprintf(w, "%-36s %7.0f %8.0f %14.1f %14d %10s %10s %7.0f\n", ways[i], n.pages, n.queries, n.queries/(float64(n.moments)*Every.Seconds()),
 			n.worst, ms(n.p99/float64(n.moments)), ms(n.longest), n.failed)
 	}
 }

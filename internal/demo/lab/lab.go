@@ -13,7 +13,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -139,31 +138,21 @@ func try(ctx context.Context, s Setup, i int, way strategy.Strategy, progress fu
 	o := &origin{takes: s.Load}
 	prefix := fmt.Sprintf("mayfly-lab:%d:", i)
 	var caches []*strategy.Cache[time.Duration]
-	var clients []*redis.Client
 	outlive := context.WithoutCancel(ctx)
-	defer func() {
-		for i, c := range caches {
-			c.Close(outlive)
-			if i == 0 {
-				clients[0].Unlink(outlive, prefix+"0")
-			}
-		}
-		for _, c := range clients {
-			c.Close()
-		}
-	}()
 	for p := range s.Processes {
 		rdb := s.Connect()
-		clients = append(clients, rdb)
+		defer rdb.Close()
 		if p == 0 {
 			if err := rdb.Unlink(ctx, prefix+"0").Err(); err != nil && ctx.Err() == nil {
 				return Figures{}, err
 			}
+			defer rdb.Unlink(outlive, prefix+"0") // once all caches are closed
 		}
 		c, err := strategy.Open(ctx, way, strategy.Options{Redis: rdb, Name: "lab", Prefix: prefix, TTL: s.TTL, RedisTimeout: keepUp}, o.load)
 		if err != nil {
 			return Figures{}, err
 		}
+		defer c.Close(outlive)
 		caches = append(caches, c)
 	}
 	o.begun = time.Now()
@@ -241,8 +230,6 @@ func ask(visit, outlive context.Context, pause time.Duration, begun time.Time, c
 
 // String says in one sentence what is tried.
 func (s Setup) String() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "%d callers in %d processes ask for one key, each every %v on average; a load takes %v, its copy lives %v",
+	return fmt.Sprintf("%d callers in %d processes ask for one key, each every %v on average; a load takes %v, its copy lives %v",
 		s.Processes*s.Callers, s.Processes, s.Pause, s.Load, s.TTL)
-	return b.String()
 }

@@ -15,26 +15,18 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/mayflycache/mayfly/embedded"
 	"github.com/mayflycache/mayfly/internal/demo/lab"
 	"github.com/mayflycache/mayfly/internal/demo/strategy"
+	"github.com/mayflycache/mayfly/redistest"
 )
 
 // setup is small, on an engine of its own. In a bubble all figures are of the protocols, not of the machine.
 func setup(t *testing.T) lab.Setup {
-	db, err := embedded.Open(embedded.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := db.Close(context.Background()); err != nil {
-			t.Error(err)
-		}
-	})
+	srv := redistest.Start(t)
 	return lab.Setup{
 		Strategies: strategy.All, Processes: 4, Callers: 20, Pause: 50 * time.Millisecond, Load: 100 * time.Millisecond, TTL: time.Second, Expiries: 5,
 		Connect: func() *redis.Client {
-			o := *db.Client().Options()
+			o := *srv.Client().Options()
 			return redis.NewClient(&o)
 		},
 	}

@@ -95,7 +95,7 @@ func (f Figures) running(lasts time.Duration, n int) []int {
 	return counts
 }
 
-// HTML writes the picture as a page, with the figures as a table for who cannot see it.
+// HTML writes the picture as a page, with the figures as a table for readers who cannot see it.
 func HTML(w io.Writer, r Result) error {
 	var picture bytes.Buffer
 	if err := SVG(&picture, r); err != nil {

@@ -23,11 +23,12 @@ type Figures struct {
 
 // State is what is in Redis. It is looked at less often than figures are asked for.
 type State struct {
-	Keys, Endless int     // keys, and those without a TTL
-	Dead          float64 // per cent of the keys with a TTL that are dead and take memory, as Redis estimates it
-	Together      int     // products whose copies end within a twentieth of a TTL, at most
-	Kept          int     // products that Redis has copies of
-	Addresses     int     // that are kept longer than they should be
+	Keys      int     `json:"keys"`
+	Endless   int     `json:"endless"`   // keys without a TTL
+	Dead      float64 `json:"dead"`      // per cent of the keys with a TTL that are dead and take memory, as Redis estimates it
+	Together  int     `json:"together"`  // products whose copies end within a twentieth of a TTL, at most
+	Kept      int     `json:"kept"`      // products that Redis has copies of
+	Addresses int     `json:"addresses"` // that are kept longer than they should be
 }
 
 // Health is how Redis is, as the shop sees it.

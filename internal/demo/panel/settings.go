@@ -3,6 +3,7 @@
 package panel
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"time"
@@ -10,23 +11,23 @@ import (
 
 // Settings are the switches and the sliders. Switches keep their position while Mayfly, the main one, is off.
 type Settings struct {
-	Mayfly bool `json:"mayfly"` // off: all is as by hand
+	Mayfly bool // off: all is as by hand
 
-	Jitter  bool `json:"jitter"`  // TTLs differ by +-10 %
-	Lease   bool `json:"lease"`   // one query at a time per product, over all processes
-	Early   bool `json:"early"`   // products are renewed before their end
-	Local   bool `json:"local"`   // copies in the process; needs Lease
-	Pages   bool `json:"pages"`   // whole pages are kept
-	Sliding bool `json:"sliding"` // carts live while they are used
-	Fields  bool `json:"fields"`  // the address in a login ends before the login
-	Visits  bool `json:"visits"`  // what a shopper viewed ends with the visit
+	Jitter  bool // TTLs differ by +-10 %
+	Lease   bool // one query at a time per product, over all processes
+	Early   bool // products are renewed before their end
+	Local   bool // copies in the process; needs Lease
+	Pages   bool // whole pages are kept
+	Sliding bool // carts live while they are used
+	Fields  bool // the address in a login ends before the login
+	Visits  bool // what a shopper viewed ends with the visit
 
-	Shoppers    int           `json:"shoppers"`
-	Pause       time.Duration `json:"pause"` // of a shopper between two pages, on average
-	TTL         time.Duration `json:"ttl"`   // of products and pages
-	Query       time.Duration `json:"query"` // what the database takes
-	Connections int           `json:"connections"`
-	Processes   int           `json:"processes"`
+	Shoppers    int
+	Pause       time.Duration // of a shopper between two pages, on average
+	TTL         time.Duration // of products and pages
+	Query       time.Duration // what the database takes
+	Connections int
+	Processes   int
 }
 
 // Default is where a shop begins: by hand, with every switch ready.
@@ -40,19 +41,21 @@ const MostProcesses = 12
 
 // Validate returns an error that names what is out of bounds.
 func (s Settings) Validate() error {
-	var wrong []error
-	between := func(name string, is, least, most any, ok bool) {
-		if !ok {
-			wrong = append(wrong, fmt.Errorf("%s must be %v to %v, got %v", name, least, most, is))
-		}
+	return errors.Join(
+		between("shoppers", s.Shoppers, 0, 2000),
+		between("pause", s.Pause, 10*time.Millisecond, time.Minute),
+		between("ttl", s.TTL, 200*time.Millisecond, time.Hour),
+		between("query", s.Query, time.Millisecond, 5*time.Second),
+		between("connections", s.Connections, 1, 1000),
+		between("processes", s.Processes, 1, MostProcesses),
+	)
+}
+
+func between[T cmp.Ordered](name string, is, least, most T) error {
+	if is < least || is > most {
+		return fmt.Errorf("%s must be %v to %v, got %v", name, least, most, is)
 	}
-	between("shoppers", s.Shoppers, 0, 2000, s.Shoppers >= 0 && s.Shoppers <= 2000)
-	between("pause", s.Pause, 10*time.Millisecond, time.Minute, s.Pause >= 10*time.Millisecond && s.Pause <= time.Minute)
-	between("ttl", s.TTL, 200*time.Millisecond, time.Hour, s.TTL >= 200*time.Millisecond && s.TTL <= time.Hour)
-	between("query", s.Query, time.Millisecond, 5*time.Second, s.Query >= time.Millisecond && s.Query <= 5*time.Second)
-	between("connections", s.Connections, 1, 1000, s.Connections >= 1 && s.Connections <= 1000)
-	between("processes", s.Processes, 1, MostProcesses, s.Processes >= 1 && s.Processes <= MostProcesses)
-	return errors.Join(wrong...)
+	return nil
 }
 
 // Effective returns the settings as they work: without the main switch none of the others does.

@@ -18,53 +18,43 @@ const cartLives = 8 * time.Second
 // cart is product numbers, in the order in which they were put in.
 type cart []int
 
-// carts keeps a cart per shopper. get returns an empty one where there is none.
+// carts keeps a cart per shopper. Get's error is mayfly.ErrNotFound or redis.Nil where there is none.
 type carts interface {
-	get(ctx context.Context, shopper string) (cart, error)
-	put(ctx context.Context, shopper string, c cart) error
+	Get(ctx context.Context, shopper string) (cart, error)
+	Set(ctx context.Context, shopper string, c cart) error
 }
 
-// slidingCarts live while they are used.
-type slidingCarts struct{ store *sliding.Store[string, cart] }
-
-func newSlidingCarts(rdb *redis.Client, prefix string, seen mayfly.Observer) (carts, error) {
-	store, err := sliding.New(mayfly.Namespace[string, cart]{Name: "carts", Redis: rdb, Prefix: prefix, TTL: cartLives, Observer: seen}, sliding.Options{})
-	return slidingCarts{store}, err
+// newSlidingCarts returns carts that live while they are used.
+func newSlidingCarts(rdb *redis.Client, seen mayfly.Observer) (carts, error) {
+	return sliding.New(mayfly.Namespace[string, cart]{Name: "carts", Redis: rdb, Prefix: byMayfly + "cart:", TTL: cartLives, Observer: seen}, sliding.Options{})
 }
 
-func (s slidingCarts) get(ctx context.Context, shopper string) (cart, error) {
-	c, err := s.store.Get(ctx, shopper)
-	if errors.Is(err, mayfly.ErrNotFound) {
+// cartOf returns a shopper's cart, an empty one where there is none.
+func (p *process) cartOf(ctx context.Context, shopper string) (cart, error) {
+	c, err := p.carts.Get(ctx, shopper)
+	if errors.Is(err, mayfly.ErrNotFound) || errors.Is(err, redis.Nil) {
 		return nil, nil
 	}
 	return c, err
 }
 
-func (s slidingCarts) put(ctx context.Context, shopper string, c cart) error {
-	return s.store.Set(ctx, shopper, c)
-}
-
 // fixedCarts end a while after they were last changed, in use or not: SET EX, as by hand.
-type fixedCarts struct {
-	rdb    *redis.Client
-	prefix string
-}
+type fixedCarts struct{ rdb *redis.Client }
 
-func (f fixedCarts) get(ctx context.Context, shopper string) (c cart, err error) {
-	text, err := f.rdb.Get(ctx, f.prefix+shopper).Bytes()
-	if errors.Is(err, redis.Nil) {
-		return nil, nil
-	}
+const fixedCartPrefix = byHand + "cart:"
+
+func (f fixedCarts) Get(ctx context.Context, shopper string) (c cart, err error) {
+	text, err := f.rdb.Get(ctx, fixedCartPrefix+shopper).Bytes()
 	if err == nil {
 		err = json.Unmarshal(text, &c)
 	}
 	return c, err
 }
 
-func (f fixedCarts) put(ctx context.Context, shopper string, c cart) error {
+func (f fixedCarts) Set(ctx context.Context, shopper string, c cart) error {
 	text, err := json.Marshal(c)
 	if err == nil {
-		err = f.rdb.Set(ctx, f.prefix+shopper, text, cartLives).Err()
+		err = f.rdb.Set(ctx, fixedCartPrefix+shopper, text, cartLives).Err()
 	}
 	return err
 }

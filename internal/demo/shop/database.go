@@ -38,16 +38,16 @@ func productOf(id int) product {
 	return p
 }
 
-// database is the slow table: each query holds a connection for a while, there are few, and who finds none free waits.
+// database is the slow table: a query holds one of few connections for a while, and waits in line if none is free.
 type database struct {
 	mu      sync.Mutex // guards what follows
 	takes   time.Duration
 	limit   int
 	busy    int
-	waiting []chan struct{} // those who have no connection, the first first
-	asked   int64
-	asking  map[int]int // queries that run or wait, by product
-	worst   int         // most of one product since it was last asked
+	waiting []chan struct{} // queries without a connection, in order of arrival
+	asked   int64           // since figures was last called
+	asking  map[int]int     // queries that run or wait, by product
+	worst   int             // most of one product since figures was last called
 }
 
 func newDatabase() *database { return &database{asking: make(map[int]int)} }
@@ -80,7 +80,7 @@ func (d *database) product(ctx context.Context, id int) (product, error) {
 	takes := d.takes
 	d.mu.Unlock()
 
-	<-turn // also for who has left: a database does not notice that, and its queue is its queue
+	<-turn // also if the caller has left: a database does not notice that
 	select {
 	case <-time.After(takes):
 	case <-ctx.Done():
@@ -93,13 +93,14 @@ func (d *database) product(ctx context.Context, id int) (product, error) {
 	return productOf(id), ctx.Err()
 }
 
-// figures returns how many queries there were, and how many of one product ran or waited at most since it was last asked.
+// figures returns how many queries there were, and how many of one product ran or waited at most, since it was last called.
 func (d *database) figures() (asked int64, worst int) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	worst, d.worst = d.worst, 0
+	asked, worst = d.asked, d.worst
+	d.asked, d.worst = 0, 0
 	for _, n := range d.asking {
 		d.worst = max(d.worst, n)
 	}
-	return d.asked, max(worst, d.worst)
+	return asked, max(worst, d.worst)
 }

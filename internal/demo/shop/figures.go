@@ -22,7 +22,7 @@ const (
 type look struct {
 	mu      sync.Mutex // guards what follows
 	at      time.Time
-	last    panel.Figures // absolute
+	hits    hits
 	took    []tookUntil
 	state   panel.State
 	stateAt time.Time
@@ -43,41 +43,30 @@ func (l *look) recent(now time.Time, took histogram) histogram {
 	return took.since(l.took[0].histogram)
 }
 
-// Figures returns what happened since it was called before. It is for one who asks again and again.
+// Figures returns what happened since it was last called. It is meant for a single caller that polls.
 func (s *Shop) Figures(ctx context.Context) panel.Figures {
 	s.look.mu.Lock()
 	defer s.look.mu.Unlock()
 	now := time.Now()
 	f := panel.Figures{
-		Pages: s.pages.Load(), Failed: s.failed.Load(), Rendered: s.rendered.Load(),
-		FromRedis: s.redisReads.Load(), FromDatabase: s.waited.Load(),
-		Carts: s.carts.Load(), Lost: s.lost.Load(), Unavailable: s.unavailable.Load(),
+		Pages: s.pages.Swap(0), Failed: s.failed.Swap(0), Rendered: s.rendered.Swap(0),
+		FromRedis: s.redisReads.Swap(0), FromDatabase: s.waited.Swap(0),
+		Carts: s.carts.Swap(0), Lost: s.lost.Swap(0), Unavailable: s.unavailable.Swap(0),
+		Redis: s.line.is(),
 	}
-	var worst int
-	f.Queries, worst = s.database.figures()
+	f.Queries, f.Worst = s.database.figures()
 	s.mu.Lock()
-	counted := s.retired
+	hits := s.retired
 	for _, p := range s.processes {
-		counted = counted.and(p)
+		hits = hits.and(p)
 	}
-	f.FromPages, f.FromLocal = counted.pages, counted.local
-	f.FromRedis += counted.redisPages
-	processes, settings := len(s.processes), s.settings
+	f.Processes = len(s.processes)
+	settings := s.settings
 	s.mu.Unlock()
-
-	before := s.look.last
-	s.look.last = f
-	f.Pages -= before.Pages
-	f.Failed -= before.Failed
-	f.Rendered -= before.Rendered
-	f.Queries -= before.Queries
-	f.FromPages = max(0, f.FromPages-before.FromPages)
-	f.FromLocal = max(0, f.FromLocal-before.FromLocal)
-	f.FromRedis = max(0, f.FromRedis-before.FromRedis)
-	f.FromDatabase -= before.FromDatabase
-	f.Carts -= before.Carts
-	f.Lost -= before.Lost
-	f.Unavailable -= before.Unavailable
+	f.FromPages = max(0, hits.pages-s.look.hits.pages)
+	f.FromLocal = max(0, hits.local-s.look.hits.local)
+	f.FromRedis += max(0, hits.redisPages-s.look.hits.redisPages)
+	s.look.hits = hits
 
 	took := s.look.recent(now, s.took.now())
 	f.P50, f.P99 = took.at(0.5), took.at(0.99)
@@ -89,7 +78,7 @@ func (s *Shop) Figures(ctx context.Context) panel.Figures {
 	if now.Sub(s.look.stateAt) >= lookEvery {
 		s.look.state, s.look.stateAt = s.state(ctx, settings, now), now
 	}
-	f.State, f.Worst, f.Redis, f.Processes = s.look.state, worst, s.line.is(), processes
+	f.State = s.look.state
 	return f
 }
 
@@ -99,15 +88,12 @@ func (s *Shop) state(ctx context.Context, set panel.Settings, now time.Time) (st
 	defer cancel()
 	st = s.look.state
 	ttls := make([]*redis.DurationCmd, products)
-	var info, more *redis.StringCmd
-	_, err := s.watcher.Pipelined(ctx, func(p redis.Pipeliner) error {
-		info, more = p.Info(ctx, "keyspace"), p.Info(ctx, "stats")
-		for id := range ttls {
-			ttls[id] = p.PTTL(ctx, productPrefix(set)+strconv.Itoa(id))
-		}
-		return nil
-	})
-	if err != nil {
+	p := s.watcher.Pipeline()
+	info, more := p.Info(ctx, "keyspace"), p.Info(ctx, "stats")
+	for id := range ttls {
+		ttls[id] = p.PTTL(ctx, productPrefix(set)+strconv.Itoa(id))
+	}
+	if _, err := p.Exec(ctx); err != nil {
 		return st
 	}
 	var keys, expires int
@@ -126,16 +112,17 @@ func (s *Shop) state(ctx context.Context, set panel.Settings, now time.Time) (st
 // together returns how many of the keys end within so short a time, at most, and how many there are.
 func together(ttls []*redis.DurationCmd, within time.Duration) (most, all int) {
 	for _, first := range ttls {
+		if first.Val() <= 0 {
+			continue
+		}
+		all++
 		n := 0
 		for _, other := range ttls {
-			if d := other.Val() - first.Val(); first.Val() > 0 && d >= 0 && d <= within {
+			if d := other.Val() - first.Val(); d >= 0 && d <= within {
 				n++
 			}
 		}
 		most = max(most, n)
-		if first.Val() > 0 {
-			all++
-		}
 	}
 	return most, all
 }
@@ -144,20 +131,18 @@ func together(ttls []*redis.DurationCmd, within time.Duration) (most, all int) {
 func (s *Shop) keptTooLong(ctx context.Context, now time.Time) (n int) {
 	const most, grace = 100, time.Second
 	var due []string
-	s.mu.Lock()
-	for shopper, at := range s.addresses {
-		if now.Sub(at) > addressLives+grace && len(due) < most {
-			due = append(due, shopper)
+	s.addresses.Range(func(shopper, at any) bool {
+		if now.Sub(at.(time.Time)) > addressLives+grace {
+			due = append(due, shopper.(string))
 		}
-	}
-	s.mu.Unlock()
-	held := make([]*redis.BoolCmd, len(due))
-	s.watcher.Pipelined(ctx, func(p redis.Pipeliner) error {
-		for i, shopper := range due {
-			held[i] = p.HExists(ctx, loginPrefix+shopper, "ip")
-		}
-		return nil
+		return len(due) < most
 	})
+	held := make([]*redis.BoolCmd, len(due))
+	p := s.watcher.Pipeline()
+	for i, shopper := range due {
+		held[i] = p.HExists(ctx, loginPrefix+shopper, "ip")
+	}
+	p.Exec(ctx) // an answer that is missing counts as "not held"
 	for _, h := range held {
 		if h.Val() {
 			n++

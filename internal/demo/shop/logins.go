@@ -25,34 +25,21 @@ type login struct {
 
 // logins keeps the login of each shopper.
 type logins interface {
-	begin(ctx context.Context, shopper string, l login) error
+	Set(ctx context.Context, shopper string, l login) error
 }
 
-// fieldLogins have fields that end at their own times.
-type fieldLogins struct {
-	store *fieldttl.Store[string, login]
-}
-
-func newFieldLogins(rdb *redis.Client, prefix string, seen mayfly.Observer) (logins, error) {
-	store, err := fieldttl.New(mayfly.Namespace[string, login]{Name: "logins", Redis: rdb, Prefix: prefix, TTL: loginLives, Observer: seen})
-	return fieldLogins{store}, err
-}
-
-func (f fieldLogins) begin(ctx context.Context, shopper string, l login) error {
-	return f.store.Set(ctx, shopper, l)
+// newFieldLogins returns logins whose fields end at their own times.
+func newFieldLogins(rdb *redis.Client, seen mayfly.Observer) (logins, error) {
+	return fieldttl.New(mayfly.Namespace[string, login]{Name: "logins", Redis: rdb, Prefix: loginPrefix, TTL: loginLives, Observer: seen})
 }
 
 // wholeLogins end as a whole: HSET and EXPIRE, as by hand. The address stays as long as the rest.
-type wholeLogins struct {
-	rdb    *redis.Client
-	prefix string
-}
+type wholeLogins struct{ rdb *redis.Client }
 
-func (w wholeLogins) begin(ctx context.Context, shopper string, l login) error {
-	_, err := w.rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
-		p.HSet(ctx, w.prefix+shopper, l)
-		p.Expire(ctx, w.prefix+shopper, loginLives)
-		return nil
-	})
+func (w wholeLogins) Set(ctx context.Context, shopper string, l login) error {
+	p := w.rdb.Pipeline()
+	p.HSet(ctx, loginPrefix+shopper, l)
+	p.Expire(ctx, loginPrefix+shopper, loginLives)
+	_, err := p.Exec(ctx)
 	return err
 }

@@ -12,7 +12,7 @@ import (
 	"github.com/mayflycache/mayfly/httpcache"
 )
 
-// pageCache keeps whole pages of one process. Nil keeps none.
+// pageCache keeps whole pages of one process. The zero value keeps none.
 type pageCache struct {
 	cache *httpcache.Cache
 	local *mayfly.Local // nil without copies
@@ -21,12 +21,11 @@ type pageCache struct {
 // keptAtMost bounds what a page says of itself.
 const keptAtMost = time.Minute
 
-func newPageCache(ctx context.Context, s *Shop, rdb *redis.Client, local bool) (c *pageCache, err error) {
-	c = new(pageCache)
+func newPageCache(ctx context.Context, s *Shop, rdb *redis.Client, local bool) (c pageCache, err error) {
 	if local {
 		c.local, err = mayfly.OpenLocal(ctx, mayfly.LocalOptions{Redis: rdb, Prefixes: []string{pagePrefix}, MaxBytes: 16 << 20})
 		if err != nil {
-			return nil, err
+			return c, err
 		}
 	}
 	c.cache, err = httpcache.NewCache(httpcache.Options{
@@ -34,15 +33,12 @@ func newPageCache(ctx context.Context, s *Shop, rdb *redis.Client, local bool) (
 		Key:       httpcache.Key{AnyHost: true}, // the load's, and that of a browser
 		Faults:    httpcache.Faults{RedisTimeout: s.redisTimeout},
 	})
-	if err != nil {
-		return nil, errors.Join(err, c.close(ctx))
-	}
-	return c, nil
+	return c, err
 }
 
 // decorate returns next behind the cache.
-func (c *pageCache) decorate(next http.Handler) http.Handler {
-	if c == nil {
+func (c pageCache) decorate(next http.Handler) http.Handler {
+	if c.cache == nil {
 		return next
 	}
 	return c.cache.Handler(next)
@@ -50,18 +46,15 @@ func (c *pageCache) decorate(next http.Handler) http.Handler {
 
 // answered returns how many requests were answered without the handler, by copies in the process (or those who waited for the same
 // page) and by Redis.
-func (c *pageCache) answered() (here, redis int64) {
-	if c == nil {
+func (c pageCache) answered() (here, redis int64) {
+	if c.cache == nil {
 		return 0, 0
 	}
 	s := c.cache.Stats()
 	return int64(s.Local + s.Collapsed + s.Stale), int64(s.Redis)
 }
 
-func (c *pageCache) close(ctx context.Context) error {
-	if c == nil {
-		return nil
-	}
+func (c pageCache) close(ctx context.Context) error {
 	var errs []error
 	if c.cache != nil {
 		errs = append(errs, c.cache.Close(ctx))

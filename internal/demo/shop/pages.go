@@ -26,14 +26,20 @@ func (p *process) handler() http.Handler {
 	return all
 }
 
+// productID reads the number of a product. It reports whether there is such a one.
+func productID(text string) (id int, ok bool) {
+	id, err := strconv.Atoi(text)
+	return id, err == nil && id >= 0 && id < products
+}
+
 func (p *process) frontPage(w http.ResponseWriter, r *http.Request) {
 	w.Header().Set("Cache-Control", pageLives)
 	page(w, renderFront)
 }
 
 func (p *process) productPage(w http.ResponseWriter, r *http.Request) {
-	id, err := strconv.Atoi(r.PathValue("id"))
-	if err != nil || id < 0 || id >= products {
+	id, ok := productID(r.PathValue("id"))
+	if !ok {
 		http.NotFound(w, r)
 		return
 	}
@@ -72,19 +78,16 @@ const cartHeader = "X-Cart"
 func (p *process) mine(w http.ResponseWriter, r *http.Request) {
 	shopper, ctx := shopperOf(w, r), r.Context()
 	w.Header().Set("Cache-Control", "private, no-store")
-	viewed, err := strconv.Atoi(r.URL.Query().Get("viewed"))
-	if err != nil || viewed < 0 || viewed >= products {
-		viewed = -1
-	}
-	in, err := p.carts.get(ctx, shopper)
-	if err == nil && viewed >= 0 {
+	viewed, views := productID(r.URL.Query().Get("viewed"))
+	in, err := p.cartOf(ctx, shopper)
+	if err == nil && views {
 		err = p.visits.record(ctx, shopper, viewed)
 	}
 	var latest, related []int
 	if err == nil {
 		latest, err = p.visits.recent(ctx, shopper)
 	}
-	if err == nil && viewed >= 0 {
+	if err == nil && views {
 		related, err = p.visits.related(ctx, viewed)
 	}
 	if err != nil { // "Redis is down" is not "the cart is empty"
@@ -97,14 +100,14 @@ func (p *process) mine(w http.ResponseWriter, r *http.Request) {
 
 func (p *process) putInCart(w http.ResponseWriter, r *http.Request) {
 	shopper, ctx := shopperOf(w, r), r.Context()
-	id, err := strconv.Atoi(r.PathValue("id"))
-	if err != nil || id < 0 || id >= products {
+	id, ok := productID(r.PathValue("id"))
+	if !ok {
 		http.NotFound(w, r)
 		return
 	}
-	in, err := p.carts.get(ctx, shopper)
+	in, err := p.cartOf(ctx, shopper)
 	if err == nil && len(in) < 20 {
-		err = p.carts.put(ctx, shopper, append(in, id))
+		err = p.carts.Set(ctx, shopper, append(in, id))
 	}
 	if err != nil {
 		http.Error(w, "Nothing can be put in the cart right now.", http.StatusServiceUnavailable)
@@ -115,11 +118,11 @@ func (p *process) putInCart(w http.ResponseWriter, r *http.Request) {
 
 func (p *process) logIn(w http.ResponseWriter, r *http.Request) {
 	shopper := shopperOf(w, r)
-	err := p.logins.begin(r.Context(), shopper, login{User: shopper, IP: "192.0.2.7", CSRF: newShopper()})
+	err := p.logins.Set(r.Context(), shopper, login{User: shopper, IP: "192.0.2.7", CSRF: newShopper()})
 	if err != nil {
 		http.Error(w, "Nobody can log in right now.", http.StatusServiceUnavailable)
 		return
 	}
-	p.shop.loggedIn(shopper, time.Now())
+	p.shop.addresses.Store(shopper, time.Now())
 	w.WriteHeader(http.StatusNoContent)
 }

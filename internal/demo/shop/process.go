@@ -10,8 +10,10 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/earlyrefresh"
 	"github.com/mayflycache/mayfly/internal/demo/panel"
 	"github.com/mayflycache/mayfly/internal/demo/strategy"
+	"github.com/mayflycache/mayfly/jitter"
 )
 
 // Names of keys. What code by hand writes and what mayfly writes under the same name would not be read by the other.
@@ -33,17 +35,35 @@ func productPrefix(s panel.Settings) string {
 	return byHand + "product:"
 }
 
+// strategyOf is how products are kept.
+func strategyOf(s panel.Settings) strategy.Strategy {
+	way := strategy.Strategy{Lease: s.Lease, Local: s.Local}
+	if s.Jitter {
+		way.Jitter = jitter.Default
+	}
+	if s.Early {
+		way.Early = earlyrefresh.XFetch(1)
+	}
+	return way
+}
+
+// needsOthers reports whether processes that run with now have to be replaced for next.
+func needsOthers(now, next panel.Settings) bool {
+	a, b := now.Effective(), next.Effective()
+	a.Shoppers, a.Pause, a.Query, a.Connections = b.Shoppers, b.Pause, b.Query, b.Connections
+	return a != b
+}
+
 // process is one server of the shop, as there would be one per machine: clients, caches and local copies of its own. That all are in one
 // program is their only secret.
 type process struct {
 	shop     *Shop
-	rdb      *redis.Client // one that waits no longer than a cached answer is worth
-	plain    *redis.Client // as redis.NewClient makes it
+	rdb      *redis.Client
 	products *strategy.Cache[product]
 	carts    carts
 	logins   logins
 	visits   visits
-	pages    *pageCache
+	pages    pageCache
 	serve    http.Handler
 	using    sync.WaitGroup // requests that it serves; grows only while Shop.mu is held
 }
@@ -53,16 +73,13 @@ const patience = 400 * time.Millisecond
 
 // startProcess starts a process with settings that are in effect.
 func (s *Shop) startProcess(ctx context.Context, set panel.Settings) (p *process, err error) {
-	p = &process{shop: s, rdb: s.client(true), plain: s.client(false)}
+	p = &process{shop: s, rdb: s.client(set.Mayfly)}
 	defer func() {
 		if err != nil {
 			p.close(ctx)
 		}
 	}()
-	rdb := p.plain
-	if set.Mayfly {
-		rdb = p.rdb
-	}
+	rdb := p.rdb
 	connect, cancel := context.WithTimeout(ctx, time.Second) // a Redis that hangs keeps nobody from starting
 	defer cancel()
 	p.products, err = strategy.Open(connect, strategyOf(set), strategy.Options{
@@ -71,15 +88,15 @@ func (s *Shop) startProcess(ctx context.Context, set panel.Settings) (p *process
 	if err != nil {
 		return nil, err
 	}
-	p.carts, p.logins, p.visits = fixedCarts{rdb, byHand + "cart:"}, wholeLogins{rdb, loginPrefix}, endlessVisits{rdb, visitPrefix}
+	p.carts, p.logins, p.visits = fixedCarts{rdb}, wholeLogins{rdb}, endlessVisits{rdb}
 	if set.Sliding {
-		p.carts, err = newSlidingCarts(rdb, byMayfly+"cart:", s.observer)
+		p.carts, err = newSlidingCarts(rdb, s.observer)
 	}
 	if set.Fields && err == nil {
-		p.logins, err = newFieldLogins(rdb, loginPrefix, s.observer)
+		p.logins, err = newFieldLogins(rdb, s.observer)
 	}
 	if set.Visits && err == nil {
-		p.visits, err = newEndingVisits(rdb, visitPrefix, relatedPrefix, s.observer)
+		p.visits, err = newEndingVisits(rdb, s.observer)
 	}
 	if set.Pages && err == nil {
 		p.pages, err = newPageCache(connect, s, rdb, set.Local)
@@ -113,10 +130,10 @@ func (p *process) close(ctx context.Context) error {
 	if p.products != nil {
 		errs = append(errs, p.products.Close(ctx))
 	}
-	return errors.Join(append(errs, p.rdb.Close(), p.plain.Close())...)
+	return errors.Join(append(errs, p.rdb.Close())...)
 }
 
-// client returns a client of its own, over the line that can break.
+// client returns a new client, over the line that can break. A tuned one waits no longer than a cached answer is worth.
 func (s *Shop) client(tuned bool) *redis.Client {
 	o := *s.redis
 	o.Dialer = s.line.Dial

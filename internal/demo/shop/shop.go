@@ -15,6 +15,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -53,21 +54,21 @@ type Shop struct {
 	observer     mayfly.Observer
 	database     *database
 	counters
-	look look
+	look      look
+	addresses sync.Map // of the shoppers in the shop: name to the time.Time of the login
 
-	changing sync.Mutex // held to change settings
+	changing sync.Mutex // held to change settings; guards what follows
+	closed   bool
+	shoppers []context.CancelFunc // one each
 
-	mu         sync.Mutex // guards what follows
+	mu         sync.Mutex // guards what follows, which only the holder of changing writes
 	settings   panel.Settings
 	generation int // of the processes: carts do not survive a change
 	processes  []*process
-	addresses  map[string]time.Time // when each shopper that is in the shop logged in
-	closed     bool
 
-	ctx      context.Context // of the shoppers
-	cancel   context.CancelFunc
-	shoppers []context.CancelFunc // one each; guarded by changing
-	running  sync.WaitGroup       // shoppers, and processes that close
+	ctx     context.Context // of the shoppers
+	cancel  context.CancelFunc
+	running sync.WaitGroup // shoppers, and processes that close
 }
 
 // Open opens a shop, and lets the shoppers in.
@@ -82,7 +83,7 @@ func Open(ctx context.Context, o Options) (*Shop, error) {
 	if ro.Dialer == nil {
 		ro.Dialer = redis.NewDialer(&ro)
 	}
-	s := &Shop{redis: &ro, line: newLine(ro.Dialer), noFields: o.NoFields, redisTimeout: o.RedisTimeout, database: newDatabase(), addresses: make(map[string]time.Time)}
+	s := &Shop{redis: &ro, line: newLine(ro.Dialer), noFields: o.NoFields, redisTimeout: o.RedisTimeout, database: newDatabase()}
 	s.observer = mayfly.Tee(mayfly.ObserverFunc(s.observe), o.Observer)
 	s.watcher = redis.NewClient(&ro)
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
@@ -113,37 +114,30 @@ func (s *Shop) Set(ctx context.Context, next panel.Settings) error {
 	}
 	s.changing.Lock()
 	defer s.changing.Unlock()
-	s.mu.Lock()
-	now, running, closed := s.settings, s.processes, s.closed
-	s.mu.Unlock()
-	if closed {
+	if s.closed {
 		return fmt.Errorf("shop: %w", mayfly.ErrClosed)
 	}
 	s.database.set(next.Query, next.Connections)
-	keep := running
-	if needsOthers(now, next) {
-		keep = nil
+	others, kept := needsOthers(s.settings, next), 0
+	if !others {
+		kept = min(len(s.processes), next.Processes)
 	}
-	keep = keep[:min(len(keep), next.Processes)]
-	for len(keep) < next.Processes {
+	processes, old := slices.Clone(s.processes[:kept]), s.processes[kept:]
+	for len(processes) < next.Processes {
 		p, err := s.startProcess(ctx, next.Effective())
 		if err != nil {
 			return fmt.Errorf("shop: %w", err)
 		}
-		keep = append(keep[:len(keep):len(keep)], p)
+		processes = append(processes, p)
 	}
 	s.mu.Lock()
-	s.settings, s.processes = next, keep
-	var old []*process
-	for _, p := range running {
-		if len(keep) == 0 || !contains(keep, p) {
-			old = append(old, p)
-			s.retired = s.retired.and(p)
-		}
+	s.settings, s.processes = next, processes
+	for _, p := range old {
+		s.retired = s.retired.and(p)
 	}
-	if len(old) > 0 && needsOthers(now, next) {
+	if others && len(old) > 0 {
 		s.generation++
-		clear(s.addresses) // those who logged in before did so as it was then
+		s.addresses.Clear() // those who logged in before did so as it was then
 	}
 	s.mu.Unlock()
 	for _, p := range old {
@@ -153,36 +147,30 @@ func (s *Shop) Set(ctx context.Context, next panel.Settings) error {
 	return nil
 }
 
-func contains(all []*process, p *process) bool {
-	for _, q := range all {
-		if p == q {
-			return true
-		}
-	}
-	return false
-}
-
 // Press presses a button. What it says is what happened, in a few words.
 func (s *Shop) Press(ctx context.Context, b panel.Button) (string, error) {
 	switch b {
 	case panel.ExpireEverything:
 		return "everything expires", s.expireEverything(ctx)
-	case panel.KillRedis, panel.HangRedis:
-		to, says := panel.Killed, "Redis killed"
-		if b == panel.HangRedis {
-			to, says = panel.Hung, "Redis hangs"
-		}
-		if s.line.is() == to {
-			to, says = panel.Up, "Redis is back"
-		}
-		s.line.set(to)
-		return says, nil
+	case panel.KillRedis:
+		return s.toggle(panel.Killed, "Redis killed"), nil
+	case panel.HangRedis:
+		return s.toggle(panel.Hung, "Redis hangs"), nil
 	case panel.TwoMore:
 		next := s.Settings()
 		next.Processes += 2
 		return fmt.Sprintf("%d processes", next.Processes), s.Set(ctx, next)
 	}
 	return "", fmt.Errorf("shop: there is no button %q", b)
+}
+
+// toggle breaks the line to Redis, or mends it if it is broken so, and returns what it did.
+func (s *Shop) toggle(to panel.Health, says string) string {
+	if s.line.is() == to {
+		to, says = panel.Up, "Redis is back"
+	}
+	s.line.set(to)
+	return says
 }
 
 // expireEverything gives all that can be loaded again a millisecond to live.
@@ -200,12 +188,11 @@ func (s *Shop) each(ctx context.Context, match string, do func(redis.Pipeliner, 
 	for cursor := uint64(0); ; {
 		keys, next, err := s.watcher.Scan(ctx, cursor, match, 1000).Result()
 		if err == nil && len(keys) > 0 {
-			_, err = s.watcher.Pipelined(ctx, func(p redis.Pipeliner) error {
-				for _, key := range keys {
-					do(p, key)
-				}
-				return nil
-			})
+			p := s.watcher.Pipeline()
+			for _, key := range keys {
+				do(p, key)
+			}
+			_, err = p.Exec(ctx)
 		}
 		if cursor = next; err != nil || cursor == 0 {
 			return err
@@ -242,12 +229,11 @@ func (s *Shop) Close(ctx context.Context) error {
 	s.cancel()
 	s.changing.Lock()
 	defer s.changing.Unlock()
-	s.mu.Lock()
 	if s.closed {
-		s.mu.Unlock()
 		return nil
 	}
 	s.closed = true
+	s.mu.Lock()
 	old := s.processes
 	s.processes = nil
 	s.mu.Unlock()

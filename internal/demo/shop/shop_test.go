@@ -6,25 +6,22 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mayflycache/mayfly/embedded"
 	"github.com/mayflycache/mayfly/internal/demo/panel"
 	"github.com/mayflycache/mayfly/internal/demo/shop"
+	"github.com/mayflycache/mayfly/redistest"
 )
 
 // inShop opens a shop on an engine of its own in a bubble, where its figures are of the protocols and not of the machine.
 func inShop(t *testing.T, change func(*panel.Settings), f func(t *testing.T, s *shop.Shop)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		db, err := embedded.Open(embedded.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		rdb := redistest.Start(t).Client()
 		set := panel.Default
 		set.Mayfly, set.Shoppers, set.Pause, set.Pages = true, 60, 200*time.Millisecond, false
 		if change != nil {
 			change(&set)
 		}
-		s, err := shop.Open(t.Context(), shop.Options{Redis: db.Client().Options(), Settings: set})
+		s, err := shop.Open(t.Context(), shop.Options{Redis: rdb.Options(), Settings: set})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -32,11 +29,8 @@ func inShop(t *testing.T, change func(*panel.Settings), f func(t *testing.T, s *
 		if err := s.Close(context.Background()); err != nil {
 			t.Error(err)
 		}
-		if left := db.Client().Keys(t.Context(), "mayfly-demo:*").Val(); len(left) != 0 {
+		if left := rdb.Keys(t.Context(), "mayfly-demo:*").Val(); len(left) != 0 {
 			t.Errorf("the shop left behind %v", left)
-		}
-		if err := db.Close(context.Background()); err != nil {
-			t.Error(err)
 		}
 	})
 }

@@ -45,7 +45,7 @@ const (
 // visit is one visit. It reports whether there is time for another.
 func (s *Shop) visit(ctx context.Context) bool {
 	v := visitor{shop: s, ctx: ctx, name: newShopper()}
-	defer s.left(v.name)
+	defer s.addresses.Delete(v.name)
 	choice := rand.NewZipf(rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())), 1.2, 1, uint64(products-1))
 	for look := range looks/2 + rand.IntN(looks) {
 		if !v.rest() {
@@ -121,7 +121,7 @@ func (v *visitor) do(method, target string) (status, generation int, h http.Head
 	r.AddCookie(&http.Cookie{Name: "shopper", Value: v.name})
 	w := answer{header: make(http.Header)}
 	p.serve.ServeHTTP(&w, r)
-	if v.ctx.Err() != nil { // who was sent home has no complaint
+	if v.ctx.Err() != nil { // a shopper who was sent home does not complain
 		w.status = 0
 	}
 	return w.status, generation, w.header
@@ -144,18 +144,4 @@ func (a *answer) WriteHeader(status int) {
 func (a *answer) Write(b []byte) (int, error) {
 	a.WriteHeader(http.StatusOK)
 	return len(b), nil
-}
-
-// loggedIn remembers since when the shop may know where a shopper is.
-func (s *Shop) loggedIn(shopper string, at time.Time) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.addresses[shopper] = at
-}
-
-// left forgets a shopper who has gone.
-func (s *Shop) left(shopper string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	delete(s.addresses, shopper)
 }

@@ -1,7 +1,6 @@
 package shop_test
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"net/http/httptest"
@@ -12,10 +11,10 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/embedded"
 	"github.com/mayflycache/mayfly/internal/demo/panel"
 	"github.com/mayflycache/mayfly/internal/demo/shop"
 	"github.com/mayflycache/mayfly/internal/testkit/realredis"
+	"github.com/mayflycache/mayfly/redistest"
 )
 
 func TestTwoMoreProcesses(t *testing.T) {
@@ -88,12 +87,7 @@ func TestAPersonShops(t *testing.T) {
 }
 
 func TestClosedIsClosed(t *testing.T) {
-	db, err := embedded.Open(embedded.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close(context.Background())
-	s, err := shop.Open(t.Context(), shop.Options{Redis: db.Client().Options()})
+	s, err := shop.Open(t.Context(), shop.Options{Redis: redistest.Start(t).Client().Options()})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -32,8 +32,8 @@ type endingVisits struct {
 	others *navsession.Related[int]
 }
 
-func newEndingVisits(rdb *redis.Client, prefix, relatedPrefix string, seen mayfly.Observer) (visits, error) {
-	v, err := navsession.New(mayfly.Namespace[string, int]{Name: "visits", Redis: rdb, Prefix: prefix, TTL: visitLasts, Observer: seen}, navsession.Options{Pages: recent})
+func newEndingVisits(rdb *redis.Client, seen mayfly.Observer) (visits, error) {
+	v, err := navsession.New(mayfly.Namespace[string, int]{Name: "visits", Redis: rdb, Prefix: visitPrefix, TTL: visitLasts, Observer: seen}, navsession.Options{Pages: recent})
 	if err != nil {
 		return nil, err
 	}
@@ -60,18 +60,15 @@ func (e endingVisits) related(ctx context.Context, id int) ([]int, error) {
 	return e.others.Top(ctx, id, 3)
 }
 
-// endlessVisits are lists to which products are pushed, by hand. Who forgets the EXPIRE keeps them.
-type endlessVisits struct {
-	rdb    *redis.Client
-	prefix string
-}
+// endlessVisits are lists to which products are pushed by hand, and the EXPIRE forgotten: they stay.
+type endlessVisits struct{ rdb *redis.Client }
 
 func (e endlessVisits) record(ctx context.Context, shopper string, id int) error {
-	return e.rdb.RPush(ctx, e.prefix+shopper, id).Err()
+	return e.rdb.RPush(ctx, visitPrefix+shopper, id).Err()
 }
 
 func (e endlessVisits) recent(ctx context.Context, shopper string) (ids []int, err error) {
-	held, err := e.rdb.LRange(ctx, e.prefix+shopper, -recent, -1).Result()
+	held, err := e.rdb.LRange(ctx, visitPrefix+shopper, -recent, -1).Result()
 	for _, text := range slices.Backward(held) {
 		if id, err := strconv.Atoi(text); err == nil {
 			ids = append(ids, id)

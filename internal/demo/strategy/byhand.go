@@ -47,20 +47,17 @@ func (h *byHand[V]) get(ctx context.Context, key int) (v V, err error) {
 
 // look asks for the value, and for what is left of it only if that matters.
 func (h *byHand[V]) look(ctx context.Context, full string) (found kept[V], left time.Duration, ok bool) {
-	var text []byte
-	var err error
+	var get *redis.StringCmd
 	if h.strategy.Early == earlyrefresh.Never {
-		text, err = h.o.Redis.Get(ctx, full).Bytes()
+		get = h.o.Redis.Get(ctx, full)
 	} else {
-		var get *redis.StringCmd
-		var pttl *redis.DurationCmd
-		h.o.Redis.Pipelined(ctx, func(p redis.Pipeliner) error {
-			get, pttl = p.Get(ctx, full), p.PTTL(ctx, full)
-			return nil
-		})
-		text, err = get.Bytes()
+		pipe := h.o.Redis.Pipeline()
+		get = pipe.Get(ctx, full)
+		pttl := pipe.PTTL(ctx, full)
+		pipe.Exec(ctx) // each command has its own error
 		left = pttl.Val()
 	}
+	text, err := get.Bytes()
 	return found, left, err == nil && json.Unmarshal(text, &found) == nil
 }
 

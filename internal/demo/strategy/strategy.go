@@ -86,22 +86,20 @@ func Open[V any](ctx context.Context, s Strategy, o Options, load func(ctx conte
 		return &Cache[V]{get: h.get}, nil
 	}
 	c := new(Cache[V])
+	var err error
 	if s.Local {
-		var err error
 		c.local, err = mayfly.OpenLocal(ctx, mayfly.LocalOptions{Redis: o.Redis, Prefixes: []string{o.Prefix}, MaxEntries: 10_000, Observer: o.Observer})
 		if err != nil {
 			return nil, fmt.Errorf("strategy: %w", err)
 		}
 	}
 	ns := mayfly.Namespace[int, V]{Name: o.Name, Redis: o.Redis, Prefix: o.Prefix, TTL: o.TTL, Jitter: s.Jitter, Local: c.local, Observer: o.Observer}
-	aside, err := cacheaside.New(ns, load, cacheaside.Options{Early: s.Early, Faults: cacheaside.Faults{RedisTimeout: o.RedisTimeout}})
+	c.aside, err = cacheaside.New(ns, load, cacheaside.Options{Early: s.Early, Faults: cacheaside.Faults{RedisTimeout: o.RedisTimeout}})
 	if err != nil {
-		if c.local != nil {
-			c.local.Close(ctx)
-		}
+		c.Close(ctx)
 		return nil, fmt.Errorf("strategy: %w", err)
 	}
-	c.aside, c.get = aside, aside.Get
+	c.get = c.aside.Get
 	return c, nil
 }
 
@@ -117,8 +115,7 @@ func (c *Cache[V]) LocalHits() uint64 {
 }
 
 // Close ends what runs in the background. What is kept in Redis stays, until its end.
-func (c *Cache[V]) Close(ctx context.Context) error {
-	var err error
+func (c *Cache[V]) Close(ctx context.Context) (err error) {
 	if c.aside != nil {
 		err = c.aside.Close(ctx)
 	}

@@ -8,10 +8,9 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/mayflycache/mayfly/embedded"
 	"github.com/mayflycache/mayfly/internal/demo/strategy"
+	"github.com/mayflycache/mayfly/redistest"
 )
 
 func Example() {
@@ -44,15 +43,8 @@ func TestEachWay(t *testing.T) {
 	for _, way := range strategy.All {
 		t.Run(way.Name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				db, err := embedded.Open(embedded.Options{})
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer db.Close(context.Background())
+				rdb := redistest.Start(t).Client()
 				loads, fails := 0, false
-				o := *db.Client().Options()
-				rdb := redis.NewClient(&o)
-				defer rdb.Close()
 				cache, err := strategy.Open(t.Context(), way, strategy.Options{Redis: rdb, Name: "numbers", Prefix: "n:", TTL: 10 * time.Second},
 					func(context.Context, int) (int, error) {
 						if fails {

@@ -10,8 +10,10 @@ package chromium
 
 import (
 	"bufio"
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -23,16 +25,14 @@ import (
 
 // Find returns the browser's program: that of MAYFLY_CHROMIUM_BIN, or the one that .ci/chromium fetched. It is "" if there is none.
 func Find() string {
-	if named, ok := os.LookupEnv("MAYFLY_CHROMIUM_BIN"); ok {
-		return map[bool]string{true: named}[named != "none"]
+	if named, ok := os.LookupEnv("MAYFLY_CHROMIUM_BIN"); named == "none" {
+		return ""
+	} else if ok {
+		return named
 	}
 	home, _ := os.UserCacheDir()
-	if dir := os.Getenv("MAYFLY_CHROMIUM_CACHE"); dir != "" {
-		home = dir
-	} else {
-		home = filepath.Join(home, "mayfly-chromium")
-	}
-	for _, name := range []string{filepath.Join(home, "chromium"), "chromium-headless-shell", "chromium", "google-chrome"} {
+	cache := cmp.Or(os.Getenv("MAYFLY_CHROMIUM_CACHE"), filepath.Join(home, "mayfly-chromium"))
+	for _, name := range []string{filepath.Join(cache, "chromium"), "chromium-headless-shell", "chromium", "google-chrome"} {
 		if found, err := exec.LookPath(name); err == nil {
 			return found
 		}
@@ -42,7 +42,6 @@ func Find() string {
 
 // Browser is a running Chromium.
 type Browser struct {
-	tb    testing.TB
 	write *os.File
 
 	mu      sync.Mutex // guards what follows
@@ -69,17 +68,11 @@ func Start(tb testing.TB) *Browser {
 	if program == "" {
 		tb.Skip("SKIPPED-FOREIGN chromium: none here; .ci/chromium fetches one, or let MAYFLY_CHROMIUM_BIN name it")
 	}
-	toBrowser, write, err := os.Pipe()
-	if err != nil {
-		tb.Fatal(err)
-	}
-	read, fromBrowser, err := os.Pipe()
-	if err != nil {
-		tb.Fatal(err)
-	}
+	toBrowser, write, toErr := os.Pipe()
+	read, fromBrowser, fromErr := os.Pipe()
 	// A profile that the browser may still write to when it is killed: not a directory that must be empty in the end.
-	profile, err := os.MkdirTemp("", "mayfly-chromium-")
-	if err != nil {
+	profile, profileErr := os.MkdirTemp("", "mayfly-chromium-")
+	if err := errors.Join(toErr, fromErr, profileErr); err != nil {
 		tb.Fatal(err)
 	}
 	cmd := exec.Command(program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars", "--no-first-run",
@@ -90,7 +83,7 @@ func Start(tb testing.TB) *Browser {
 	}
 	toBrowser.Close()
 	fromBrowser.Close()
-	b := &Browser{tb: tb, write: write, waiting: make(map[int]chan reply)}
+	b := &Browser{write: write, waiting: make(map[int]chan reply)}
 	go b.listen(read)
 	tb.Cleanup(func() {
 		write.Close()
@@ -102,7 +95,7 @@ func Start(tb testing.TB) *Browser {
 	return b
 }
 
-// listen hands replies to who waits. Events are not looked at.
+// listen hands replies to their callers. Events are not looked at.
 func (b *Browser) listen(from *os.File) {
 	in := bufio.NewReaderSize(from, 1<<20)
 	for {
