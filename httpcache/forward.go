@@ -141,22 +141,18 @@ func (a *attempt) abort() {
 // request is what the handler sees: conditions are ours if there is something to be found unchanged, and nobody's if the
 // whole answer is wanted for others.
 func (a *attempt) request(ctx context.Context, validate bool) *http.Request {
-	r := a.exchange.r.WithContext(ctx)
-	h := r.Header
-	stored := a.exchange.s.response
-	switch {
-	case stored != nil && validate:
-		h = h.Clone()
-		if rfc9111.AskValid(h, headerOf(stored.header)) {
-			a.asked = stored
-		}
-	case stored != nil || a.fill.wanted() && rfc9111.Conditional(h):
-		h = h.Clone()
-		for _, name := range []string{"If-None-Match", "If-Modified-Since", "If-Range", "Range"} {
-			delete(h, name)
-		}
+	r, stored := a.r.WithContext(ctx), a.s.response
+	if stored == nil && !(a.fill.wanted() && rfc9111.Conditional(r.Header)) {
+		return r
 	}
-	r.Header = h
+	var validators http.Header
+	if stored != nil && validate {
+		validators = headerOf(stored.header)
+	}
+	r.Header = r.Header.Clone()
+	if rfc9111.AskValid(r.Header, validators) {
+		a.asked = stored
+	}
 	return r
 }
 
@@ -177,7 +173,7 @@ func (a *attempt) fails(status int) bool {
 	}
 	switch status {
 	case 500, 502, 503, 504:
-		return rfc9111.ParseResponse(headerOf(a.exchange.s.response.header)).StaleIfError.Given
+		return rfc9111.ParseCacheControl(headerOf(a.exchange.s.response.header)).StaleIfError.Given
 	}
 	return false
 }
@@ -222,7 +218,7 @@ func (a *attempt) decide(status int, header http.Header) (mode, int) {
 func (a *attempt) instead(do mode, status int, header http.Header) (mode, int) {
 	conditions := rfc9111.Conditional(a.r.Header) && (a.fill.wanted() || a.exchange.s.response != nil)
 	if status == http.StatusOK && conditions && rfc9111.NotModified(a.r.Header, header, time.Now()) {
-		strip(header)
+		rfc9111.StripBody(header)
 		return do, http.StatusNotModified
 	}
 	return do, status

@@ -78,7 +78,7 @@ func NewCache(o Options) (*Cache, error) {
 	o = o.withDefaults()
 	c := &Cache{
 		opt: o, ns: o.Namespace, rules: o.rules(), prefix: o.Namespace.Prefix,
-		keys:     rfc9111.Keys{AnyHost: o.Key.AnyHost, Scheme: o.Key.Scheme, SortQuery: o.Key.SortQuery, DropQuery: o.Key.DropQuery},
+		keys:     rfc9111.Keys(o.Key),
 		renewing: make(chan struct{}, o.Shared.Renewals), stats: new(counters),
 	}
 	c.routes, _ = newRoutes(o.Override) // its error was one of validate's

@@ -41,7 +41,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.pass(w, r, rfc9111.FwdBypass)
 		return
 	}
-	q := rfc9111.ParseRequest(r.Header)
+	q := rfc9111.ParseCacheControl(r.Header)
 	if c.near != nil && h.hit(w, r, key, q) {
 		return
 	}

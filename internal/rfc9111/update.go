@@ -2,6 +2,7 @@ package rfc9111
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -45,13 +46,12 @@ func Update(stored, notModified http.Header) http.Header {
 			out[name] = lines
 		}
 	}
-	got := Canonical(notModified)
-	for name, lines := range got {
+	for name, lines := range Canonical(notModified) {
 		switch name {
 		case "Content-Length", "Content-Encoding", "Content-Range":
 		default:
 			if !hop(name) {
-				out[name] = append([]string(nil), lines...)
+				out[name] = slices.Clone(lines)
 			}
 		}
 	}
