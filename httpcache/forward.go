@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/mayflycache/mayfly"
@@ -277,7 +278,10 @@ func (a *attempt) store() (wait func()) {
 
 // complete gives a response its body, with the trailers, the length and the Content-Type that the client got with it.
 func (r *response) complete(out *capture) {
-	r.body, r.trailer = out.body, out.trailers()
+	r.body = out.body
+	for name, values := range out.trailers() { // as if none was announced
+		r.trailer = append(r.trailer, field{http.TrailerPrefix + strings.TrimPrefix(name, http.TrailerPrefix), values})
+	}
 	has := func(name string) bool {
 		return slices.ContainsFunc(r.header, func(f field) bool { return f.name == name })
 	}
