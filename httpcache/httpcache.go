@@ -72,10 +72,10 @@ func New(o Options) (func(http.Handler) http.Handler, error) {
 
 // NewCache returns a cache. It does no I/O.
 func NewCache(o Options) (*Cache, error) {
+	o = o.withDefaults()
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("httpcache: %w", err)
 	}
-	o = o.withDefaults()
 	c := &Cache{
 		opt: o, ns: o.Namespace, rules: o.rules(), prefix: o.Namespace.Prefix,
 		keys:     rfc9111.Keys(o.Key),
