@@ -345,11 +345,9 @@ func (a *attempt) head(header http.Header) {
 			return
 		}
 	}
-	c.near.forget(x.s.slot)
-	if err := c.guard.Delete(x.r.Context(), []string{x.s.slot})[0]; err != nil {
+	if err := c.remove(x.r.Context(), x.s.slot); err != nil {
 		c.tellBackend(x.r.Context(), x.s.slot, err)
 	}
-	c.near.changed(x.r.Context(), x.s.slot)
 }
 
 // serveStale answers with what there is, in place of a handler that failed.

@@ -110,11 +110,8 @@ func (c *Cache) purgeKeys(ctx context.Context, keys []string) error {
 		}
 	}
 	forget()
-	c.near.forget(keys...)
-	err := errors.Join(c.guard.Delete(ctx, keys)...)
-	forget()
-	c.near.changed(ctx, keys...)
-	return err
+	defer forget()
+	return c.remove(ctx, keys...)
 }
 
 func (c *Cache) purgePrefixes(ctx context.Context, prefixes []string) (err error) {
@@ -163,11 +160,14 @@ func (c *Cache) purgeTags(ctx context.Context, tags []string) error {
 	if err != nil {
 		return err
 	}
-	now, ttl := time.Now(), c.barrierTTL()
-	keys, values := make([]string, len(tags)), make([]lease.Value, len(tags))
+	keys, values, ttl := make([]string, len(tags)), make([]lease.Value, len(tags)), c.barrierTTL()
 	for i, tag := range tags {
+		rec, err := version.encode(lease.NewID(), ttl)
+		if err != nil {
+			return err
+		}
 		keys[i] = c.tagKey(tag)
-		values[i] = lease.Value{Key: keys[i], Bytes: encodeBarrier(lease.NewID(), version, now.UnixMilli(), now.Add(ttl).UnixMilli()), TTL: ttl}
+		values[i] = lease.Value{Key: keys[i], Bytes: rec, TTL: ttl}
 	}
 	c.flights.ForgetAll()
 	c.near.forget(keys...)
@@ -178,7 +178,7 @@ func (c *Cache) purgeTags(ctx context.Context, tags []string) error {
 }
 
 // raise draws a version.
-func (c *Cache) raise(ctx context.Context) (version int64, err error) {
+func (c *Cache) raise(ctx context.Context) (version barrierEntry, err error) {
 	key := c.epochKey()
 	defer func() {
 		c.near.changed(ctx, key)
@@ -189,14 +189,12 @@ func (c *Cache) raise(ctx context.Context) (version int64, err error) {
 		if err != nil {
 			return 0, err
 		}
-		now, ttl := time.Now(), c.barrierTTL()
-		version = max(decode(f).barrier+1, now.UnixMilli())
-		encoded := func(id [12]byte) []byte { return encodeBarrier(id, version, now.UnixMilli(), now.Add(ttl).UnixMilli()) }
+		version = barrierEntry(max(decode(f).barrier+1, time.Now().UnixMilli()))
 		done := false
 		if f.State == lease.Present {
-			done, err = c.guard.Replace(ctx, key, f, encoded(lease.NewID()), ttl)
+			done, err = c.write(ctx, key, f, nil, version, c.barrierTTL())
 		} else if a := c.guard.Claim(ctx, key, f); a.Claim != nil && a.Err == nil {
-			done, err = a.Claim.Fill(ctx, encoded(a.Claim.ID()), ttl)
+			done, err = c.write(ctx, key, f, a.Claim, version, c.barrierTTL())
 		} else if err = a.Err; err == nil {
 			_, err = c.guard.Await(ctx, key, false, func(f lease.Found) bool { return f.State != lease.Loading })
 		}
