@@ -17,15 +17,15 @@ import (
 // attempt is one call of the handler.
 type attempt struct {
 	*exchange
-	fill  filling
-	ctx   context.Context // the handler's
-	tied  *tether
-	out   *capture
-	outer http.Header // what handlers around the cache had set
-	asked *response   // what the handler was asked to find unchanged; nil: nothing
-	sent  time.Time
-	epoch int64         // of the purges, when the handler was asked
-	spent time.Duration // of RedisTimeout, before the handler was asked
+	fill   filling
+	ctx    context.Context // the handler's
+	out    *capture
+	outer  http.Header // what handlers around the cache had set
+	leaves *leaving    // of the client
+	asked  *response   // what the handler was asked to find unchanged; nil: nothing
+	sent   time.Time
+	epoch  int64         // of the purges, when the handler was asked
+	spent  time.Duration // of RedisTimeout, before the handler was asked
 
 	end    ending
 	given  bool      // up on sharing it
@@ -54,17 +54,20 @@ func (x *exchange) forward(fill filling) {
 		cancel()
 	}
 	a.spent = time.Since(x.asked)
-	a.tellRead()
-	ctx, tied := tie(x.r.Context(), c.opt.Shared.Timeout)
-	defer tied.end()
-	a.tied = tied
+	if x.s.unasked != nil {
+		a.tell(mayfly.Read, mayfly.Bypass, nil)
+	} else {
+		a.tell(mayfly.Read, mayfly.Miss, nil)
+	}
+	ctx, leaves := newLeaving(x.r.Context(), c.opt.Shared.Timeout)
+	defer leaves.end()
+	a.ctx, a.leaves = ctx, leaves
 	if !fill.wanted() {
-		tied.tighten()
+		leaves.endsHandler()
 	}
 	stop := c.keep(fill.claim)
 	defer stop()
 
-	a.ctx = ctx
 	a.begin()
 	a.call(x.next, a.request(ctx, true))
 	if a.end == notModified && !rfc9111.Selects(headerOf(a.asked.header), a.out.header) {
@@ -169,14 +172,8 @@ func (a *attempt) fails(status int) bool {
 	if status < 500 || !a.standsIn() {
 		return false
 	}
-	if slices.Contains(a.cache.opt.Stale.On, status) {
-		return true
-	}
-	switch status {
-	case 500, 502, 503, 504:
-		return rfc9111.ParseCacheControl(headerOf(a.exchange.s.response.header)).StaleIfError.Given
-	}
-	return false
+	return slices.Contains(a.cache.opt.Stale.On, status) || slices.Contains([]int{500, 502, 503, 504}, status) &&
+		rfc9111.ParseCacheControl(headerOf(a.s.response.header)).StaleIfError.Given
 }
 
 // decide says what to do with the final answer of the handler.
@@ -249,7 +246,7 @@ func (a *attempt) give(failed bool, why string) {
 		return
 	}
 	a.given, a.exchange.status.Detail = true, why
-	a.tied.tighten()
+	a.leaves.endsHandler()
 	a.fill.land(outcome{})
 	switch {
 	case a.fill.claim == nil:
@@ -359,22 +356,9 @@ func (x *exchange) serveStale(why error) {
 	c.answer(x.w, x.r, x.s.response, now, x.status)
 }
 
-// tellRead tells that the cache had no answer, or could not be asked.
-func (a *attempt) tellRead() {
-	if a.exchange.s.unasked != nil {
-		a.tell(mayfly.Read, mayfly.Bypass, nil)
-	} else {
-		a.tell(mayfly.Read, mayfly.Miss, nil)
-	}
-}
-
 // tellLoad tells how long the handler took, and whether it failed.
 func (a *attempt) tellLoad() {
-	e := mayfly.Event{Kind: mayfly.Load, Outcome: mayfly.OK, Key: a.exchange.s.slot, Took: time.Since(a.sent), N: 1, Err: a.reason}
-	if a.reason != nil {
-		e.Outcome = mayfly.Failed
-	}
-	a.cache.tell(a.r.Context(), e)
+	a.cache.tellDone(a.r.Context(), mayfly.Event{Kind: mayfly.Load, Key: a.s.slot, N: 1, Err: a.reason}, a.sent)
 }
 
 func (a *attempt) tell(kind mayfly.Kind, outcome mayfly.Outcome, err error) {

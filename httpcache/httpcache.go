@@ -25,10 +25,12 @@
 package httpcache
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"net/http"
+	"time"
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/client/background"
@@ -125,6 +127,15 @@ func (c *Cache) tell(ctx context.Context, e mayfly.Event) {
 		e.Namespace = c.ns.Name
 		c.ns.Observer.Observe(ctx, e)
 	}
+}
+
+// tellDone tells what has taken until now, and whether e's Err made it fail, unless e has another outcome.
+func (c *Cache) tellDone(ctx context.Context, e mayfly.Event, begun time.Time) {
+	if e.Outcome == "" && e.Err != nil {
+		e.Outcome = mayfly.Failed
+	}
+	e.Took, e.Outcome = time.Since(begun), cmp.Or(e.Outcome, mayfly.OK)
+	c.tell(ctx, e)
 }
 
 // tellBackend tells that Redis could not be asked, or not as it should be.

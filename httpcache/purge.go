@@ -69,13 +69,11 @@ func (c *Cache) Purge(ctx context.Context, targets ...Target) error {
 	}
 	begun := time.Now()
 	err := errors.Join(c.purgeKeys(ctx, keys), c.purgePrefixes(ctx, prefixes), c.purgeTags(ctx, tags))
-	e := mayfly.Event{Kind: mayfly.Removal, Outcome: mayfly.OK, N: len(targets), Took: time.Since(begun), Err: err}
+	c.tellDone(ctx, mayfly.Event{Kind: mayfly.Removal, N: len(targets), Err: err}, begun)
 	if err != nil {
-		e.Outcome = mayfly.Failed
-		err = fmt.Errorf("httpcache: purge: %w", err)
+		return fmt.Errorf("httpcache: purge: %w", err)
 	}
-	c.tell(ctx, e)
-	return err
+	return nil
 }
 
 // keysOf returns the keys of a URL, or what they begin with, under both schemes.
@@ -133,12 +131,10 @@ func (c *Cache) invalidate(ctx context.Context, keys []string) {
 	ctx = context.WithoutCancel(ctx) // it has happened, whoever has left
 	begun := time.Now()
 	err := c.purgeKeys(ctx, keys)
-	e := mayfly.Event{Kind: mayfly.Removal, Outcome: mayfly.OK, Key: keys[0], N: len(keys), Took: time.Since(begun), Err: err}
 	if err != nil {
-		e.Outcome = mayfly.Failed
 		c.doubt(ctx, err, keys)
 	}
-	c.tell(ctx, e)
+	c.tellDone(ctx, mayfly.Event{Kind: mayfly.Removal, Key: keys[0], N: len(keys), Err: err}, begun)
 }
 
 // Tags are purged by a barrier: the purge draws a version, greater than every one before, and writes it beside each tag. A

@@ -32,17 +32,16 @@ func (c *Cache) keepAnswer(ctx context.Context, s sight, fill filling, r *respon
 		defer cancel()
 		begun := time.Now()
 		stored, err := c.put(ctx, s, fill.claim, r)
-		e := mayfly.Event{Kind: mayfly.Fill, Outcome: mayfly.OK, Key: s.slot, Took: time.Since(begun), N: len(r.body), Err: err}
+		e := mayfly.Event{Kind: mayfly.Fill, Key: s.slot, N: len(r.body), Err: err}
 		switch {
 		case err != nil:
-			e.Outcome = mayfly.Failed
 			c.drop(ctx, fill.claim) // whatever became of it, nobody is to wait for our lease
 		case !stored:
 			e.Outcome = mayfly.Refused
 		default:
 			c.stats.stored.Add(1)
 		}
-		c.tell(ctx, e)
+		c.tellDone(ctx, e, begun)
 	})
 	if !started {
 		patience.Stop()

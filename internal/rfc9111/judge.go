@@ -148,7 +148,7 @@ func (r Rules) forbids(x Exchange, d Directives, h http.Header, explicit bool) R
 		return Authorization
 	case h["Set-Cookie"] != nil && !r.StoreSetCookie && !slices.Contains(d.Fields, "Set-Cookie"):
 		return SetCookie
-	case !explicit && !d.Public && !heuristic(x.Status):
+	case !explicit && !d.Public && !slices.Contains(heuristic, x.Status):
 		return NoFreshness
 	}
 	if _, ok := ParseVary(h); !ok {

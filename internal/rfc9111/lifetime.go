@@ -45,15 +45,9 @@ func lastModified(h http.Header, now time.Time) (time.Time, bool) {
 	return ParseDate(only(h["Last-Modified"]), now)
 }
 
-// heuristic reports whether a status may be stored and reused without explicit freshness (RFC 9110, section 15.1), but for
-// 206, of which a cache that does not combine parts has no use.
-func heuristic(status int) bool {
-	switch status {
-	case 200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501:
-		return true
-	}
-	return false
-}
+// heuristic are the statuses that may be stored and reused without explicit freshness (RFC 9110, section 15.1), but for 206,
+// of which a cache that does not combine parts has no use.
+var heuristic = []int{200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501}
 
 // ageOf returns what Age says: the first value of its first line, 0 if that is not a number of seconds (RFC 9111,
 // section 5.1).

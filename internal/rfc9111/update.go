@@ -47,12 +47,8 @@ func Update(stored, notModified http.Header) http.Header {
 		}
 	}
 	for name, lines := range Canonical(notModified) {
-		switch name {
-		case "Content-Length", "Content-Encoding", "Content-Range":
-		default:
-			if !hop(name) {
-				out[name] = slices.Clone(lines)
-			}
+		if !hop(name) && name != "Content-Length" && name != "Content-Encoding" && name != "Content-Range" {
+			out[name] = slices.Clone(lines)
 		}
 	}
 	return out
