@@ -51,11 +51,6 @@ func etag(h http.Header) string { return trim(only(h["Etag"])) }
 
 func strong(tag string) bool { return tag != "" && !strings.HasPrefix(tag, "W/") }
 
-func hasValidator(h http.Header, now time.Time) bool {
-	_, ok := lastModified(h, now)
-	return ok || etag(h) != ""
-}
-
 // StripBody takes out of the header of a 304 or a 416 what describes a body (RFC 9110, section 15.4.5).
 func StripBody(h http.Header) {
 	for _, name := range []string{"Content-Type", "Content-Length", "Content-Encoding", "Content-Language", "Content-Range",

@@ -85,21 +85,21 @@ func (r Rules) Judge(x Exchange) (Policy, Reason) {
 	p := Policy{Received: x.Received, InitialAge: initialAge(x, h), Lifetime: life}
 	if !explicit && !r.NoHeuristic {
 		p.Lifetime = guess(h, x.Received)
-		p.Flags |= Heuristic
 	}
 	if d.Immutable {
 		p.Flags |= Immutable
 	}
-	if hasValidator(h, x.Received) {
-		p.Flags |= Validator
+	_, modified := lastModified(h, x.Received)
+	validator := modified || etag(h) != ""
+	if validator {
 		p.Validate = r.Validate
 	}
 	promised := p.windows(r, x, d)
 
 	switch {
-	case p.Lifetime == 0 && p.Flags&Validator == 0 && !explicit:
+	case p.Lifetime == 0 && !validator && !explicit:
 		return Policy{}, NoFreshness
-	case p.Lifetime == 0 && p.Flags&Validator == 0 && !promised, p.Keep(x.Received) <= 0:
+	case p.Lifetime == 0 && !validator && !promised, p.Keep(x.Received) <= 0:
 		return Policy{}, Expired
 	}
 	return p, Storable
