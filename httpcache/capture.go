@@ -56,6 +56,14 @@ type capture struct {
 	delivery *delivery
 }
 
+func (c *Cache) newCapture(w http.ResponseWriter, r *http.Request, ctx context.Context) *capture {
+	header := w.Header().Clone()
+	if header == nil {
+		header = make(http.Header)
+	}
+	return &capture{w: w, ctx: ctx, header: header, head: r.Method == http.MethodHead, limit: c.opt.MaxBody}
+}
+
 var (
 	errTooLarge = errors.New("it is larger than what is stored")
 	errHijacked = errors.New("the handler took the connection")

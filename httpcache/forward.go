@@ -96,18 +96,9 @@ func (x *exchange) forward(fill filling) {
 
 // begin makes a the attempt that it was before the handler was called.
 func (a *attempt) begin() {
-	a.out = newCapture(a.w, a.r, a.ctx)
-	a.out.limit = a.cache.opt.MaxBody
+	a.out = a.cache.newCapture(a.w, a.r, a.ctx)
 	a.out.decide, a.out.drop = a.decide, a.drop
 	a.end, a.answer, a.sent = passed, nil, time.Now()
-}
-
-func newCapture(w http.ResponseWriter, r *http.Request, ctx context.Context) *capture {
-	header := w.Header().Clone()
-	if header == nil {
-		header = make(http.Header)
-	}
-	return &capture{w: w, ctx: ctx, header: header, head: r.Method == http.MethodHead}
 }
 
 // call calls the handler. Where it panics or exits before the client has got anything, a stored response may stand in; else
@@ -192,12 +183,12 @@ func (a *attempt) decide(status int, header http.Header) (mode, int) {
 	if x.r.Method == http.MethodHead && x.s.response != nil && x.s.response.status == http.StatusOK && status == http.StatusOK && x.s.unasked == nil {
 		a.head(header)
 	}
-	policy, reason := c.rules.Judge(rfc9111.Exchange{Request: x.r, Status: status, Header: header, Sent: a.sent, Received: now})
-	if n, err := strconv.ParseInt(header.Get("Content-Length"), 10, 64); err == nil && n > c.opt.MaxBody && reason == rfc9111.Storable {
+	var reason rfc9111.Reason
+	answered := rfc9111.Exchange{Request: x.r, Status: status, Header: header, Sent: a.sent, Received: now}
+	a.answer, reason = c.newResponse(answered, ownHeader(header, a.outer), a.epoch)
+	n, err := strconv.ParseInt(header.Get("Content-Length"), 10, 64)
+	if err == nil && n > c.opt.MaxBody && (reason == rfc9111.Storable || reason == tooManyTags) {
 		reason = tooLarge
-	}
-	if reason == rfc9111.Storable {
-		a.answer, reason = c.newResponse(x.r, status, header, ownHeader(header, a.outer), policy, a.epoch)
 	}
 	if reason != rfc9111.Storable || !a.fill.wanted() {
 		a.give(status >= 500, string(reason))
@@ -207,7 +198,7 @@ func (a *attempt) decide(status int, header http.Header) (mode, int) {
 	}
 	a.end = captured
 	x.status.Stored = a.fill.stores()
-	x.status.TTL, x.status.HasTTL = policy.Left(now), true
+	x.status.TTL, x.status.HasTTL = a.answer.policy.Left(now), true
 	header["Cache-Status"] = append(header["Cache-Status"], c.say(x.status))
 	return a.instead(storing, status, header)
 }
@@ -222,12 +213,17 @@ func (a *attempt) instead(do mode, status int, header http.Header) (mode, int) {
 	return do, status
 }
 
-// newResponse is what is stored of an answer to r, but for its body: header is all of it, own what the handler has set.
-func (c *Cache) newResponse(r *http.Request, status int, header, own http.Header, policy rfc9111.Policy, epoch int64) (*response, rfc9111.Reason) {
-	fields, _ := rfc9111.ParseVary(rfc9111.Canonical(header))
+// newResponse is what is stored of an answer, but for its body; own is what the handler itself has set of its header. It is nil
+// if the answer may not be stored.
+func (c *Cache) newResponse(x rfc9111.Exchange, own http.Header, epoch int64) (*response, rfc9111.Reason) {
+	policy, reason := c.rules.Judge(x)
+	if reason != rfc9111.Storable {
+		return nil, reason
+	}
+	fields, _ := rfc9111.ParseVary(rfc9111.Canonical(x.Header))
 	s := &response{
-		status: status, policy: policy, epoch: epoch, tags: tagsOf(rfc9111.Canonical(own), c.opt.TagFields),
-		fields: fields, variant: rfc9111.Variant(fields, r.Header), header: fieldsOf(c.rules.Stored(own, policy.Received)),
+		status: x.Status, policy: policy, epoch: epoch, tags: tagsOf(rfc9111.Canonical(own), c.opt.TagFields),
+		fields: fields, variant: rfc9111.Variant(fields, x.Request.Header), header: fieldsOf(c.rules.Stored(own, policy.Received)),
 	}
 	switch {
 	case sizeOf(s.header) > maxHeader:
@@ -317,15 +313,11 @@ const staleDetail = "stale-if-error"
 
 // renewed is the stored response with a new header.
 func (a *attempt) renewed(header http.Header, now time.Time) (*response, rfc9111.Reason) {
-	x, c, stored := a.exchange, a.cache, a.exchange.s.response
-	as := *x.r
+	stored, as := a.s.response, *a.r
 	as.Method = http.MethodGet // whatever found it unchanged
-	policy, reason := c.rules.Judge(rfc9111.Exchange{Request: &as, Status: stored.status, Header: header, Sent: a.sent, Received: now})
-	if reason != rfc9111.Storable {
-		return nil, reason
-	}
-	r, reason := c.newResponse(x.r, stored.status, header, header, policy, a.epoch)
-	if reason == rfc9111.Storable {
+	answered := rfc9111.Exchange{Request: &as, Status: stored.status, Header: header, Sent: a.sent, Received: now}
+	r, reason := a.cache.newResponse(answered, header, a.epoch)
+	if r != nil {
 		r.body, r.trailer = stored.body, stored.trailer
 	}
 	return r, reason

@@ -251,14 +251,16 @@ func (c *Cache) say(s rfc9111.CacheStatus) string {
 func (h *handler) pass(w http.ResponseWriter, r *http.Request, why rfc9111.Forward) {
 	c := h.cache
 	c.stats.passed.Add(1)
-	p := newCapture(w, r, r.Context())
-	p.limit, p.drop = c.opt.MaxBody, func(error) {}
-	post := poster{cache: c, r: r, outer: w.Header().Clone(), sent: time.Now()}
+	var answer *response // to GETs that come later; nil: it is none
+	outer, sent := w.Header().Clone(), time.Now()
+	p := c.newCapture(w, r, r.Context())
+	p.drop = func(error) {}
 	p.decide = func(status int, header http.Header) (mode, int) {
 		do, s := through, rfc9111.CacheStatus{Fwd: why}
 		if keys := c.keys.Invalidated(r, status, header); len(keys) > 0 {
 			c.invalidate(r.Context(), keys)
-			if post.answersGets(status, header) {
+			x := rfc9111.Exchange{Request: r, Status: status, Header: header, Sent: sent, Received: time.Now()}
+			if answer = c.answersGets(x, outer); answer != nil {
 				do, s.Stored = storing, true
 			}
 		}
@@ -269,5 +271,7 @@ func (h *handler) pass(w http.ResponseWriter, r *http.Request, why rfc9111.Forwa
 	h.next.ServeHTTP(p, r)
 	p.returned()
 	p.finish()
-	post.store(p)
+	if answer != nil {
+		c.storePost(r, answer, p)
+	}
 }

@@ -39,17 +39,14 @@ func (k Keys) located(r *http.Request, lines []string) (key string, ok bool) {
 	}
 	base := &url.URL{Scheme: k.scheme(r), Host: r.Host, Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: r.URL.RawQuery}
 	u := base.ResolveReference(ref)
-	if !sameOrigin(u, base) {
+	if from := origin(base); from == "" || from != origin(u) {
 		return "", false
 	}
 	return k.Of(u)
 }
 
-func sameOrigin(a, b *url.URL) bool {
-	site := Keys{}
-	at := func(u *url.URL) string {
-		key, _ := site.Of(&url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/"})
-		return key
-	}
-	return at(a) != "" && at(a) == at(b)
+// origin is the scheme and host of a URL in their normal form, "" if it has none.
+func origin(u *url.URL) string {
+	key, _ := Keys{}.Of(&url.URL{Scheme: u.Scheme, Host: u.Host})
+	return key
 }

@@ -4,9 +4,9 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -50,10 +50,7 @@ func Variant(fields []string, request http.Header) string {
 			continue
 		}
 		value := selecting(name, lines)
-		b.WriteByte('+')
-		b.WriteString(strconv.Itoa(len(value)))
-		b.WriteByte(':')
-		b.WriteString(value)
+		fmt.Fprintf(&b, "+%d:%s", len(value), value)
 	}
 	if b.Len() <= maxVariant {
 		return b.String()
@@ -142,8 +139,7 @@ func preferences(lines []string) string {
 		}
 		b.WriteString(p.name)
 		if p.weight >= 0 && p.weight < 1000 {
-			b.WriteString(";q=")
-			b.WriteString(strconv.Itoa(p.weight))
+			fmt.Fprintf(&b, ";q=%d", p.weight)
 		}
 	}
 	return b.String()
