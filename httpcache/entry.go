@@ -139,7 +139,7 @@ func (r *response) encode(id record.ID, ttl time.Duration) ([]byte, error) {
 	for _, d := range []time.Duration{p.InitialAge, p.Lifetime, p.StaleWhileRevalidate, p.StaleIfError, p.Validate} {
 		head = binary.AppendVarint(head, int64(d))
 	}
-	head = append(head, byte(p.Flags))
+	head = binary.AppendUvarint(head, uint64(p.Flags))
 	head = binary.AppendVarint(head, r.epoch)
 	head = appendTexts(head, r.tags)
 	head = appendTexts(head, r.fields)
@@ -207,7 +207,7 @@ func decodeHead(head string) *response {
 	for _, d := range []*time.Duration{&r.policy.InitialAge, &r.policy.Lifetime, &r.policy.StaleWhileRevalidate, &r.policy.StaleIfError, &r.policy.Validate} {
 		*d = time.Duration(s.int())
 	}
-	r.policy.Flags = rfc9111.Flags(s.byte())
+	r.policy.Flags = rfc9111.Flags(s.uint())
 	r.epoch = s.int()
 	r.tags, r.fields, r.variant = s.texts(), s.texts(), s.text()
 	r.header, r.trailer = s.fields(), s.fields()
@@ -248,26 +248,14 @@ func (s *scanner) done() bool { return !s.failed && s.rest == "" }
 
 func (s *scanner) fail() { s.failed, s.rest = true, "" }
 
-func (s *scanner) byte() byte {
-	if s.rest == "" {
+func (s *scanner) uint() uint64 {
+	v, n := binary.Uvarint([]byte(s.rest[:min(len(s.rest), binary.MaxVarintLen64)]))
+	if n <= 0 {
 		s.fail()
 		return 0
 	}
-	b := s.rest[0]
-	s.rest = s.rest[1:]
-	return b
-}
-
-func (s *scanner) uint() (v uint64) {
-	for shift := 0; shift < 64; shift += 7 {
-		b := s.byte()
-		v |= uint64(b&0x7f) << shift
-		if b < 0x80 {
-			return v
-		}
-	}
-	s.fail()
-	return 0
+	s.rest = s.rest[n:]
+	return v
 }
 
 func (s *scanner) int() int64 {

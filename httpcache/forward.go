@@ -115,22 +115,17 @@ func (a *attempt) call(next http.Handler, r *http.Request) {
 				return
 			}
 		}
-		a.abort()
+		a.reason = errAborted
+		a.tellLoad()
+		a.tell(mayfly.Fill, mayfly.Failed, errAborted)
+		a.fill.land(outcome{})
+		a.cache.rest(a.r.Context(), a.fill.claim)
+		a.out.deliver()
 	}()
 	next.ServeHTTP(a.out, r)
 	a.exchange.r.Pattern = r.Pattern // handlers around the cache may want to know
 	a.out.returned()
 	returned = true
-}
-
-// abort ends an attempt whose handler does not return.
-func (a *attempt) abort() {
-	a.reason = errAborted
-	a.tellLoad()
-	a.tell(mayfly.Fill, mayfly.Failed, errAborted)
-	a.fill.land(outcome{})
-	a.cache.rest(a.r.Context(), a.fill.claim)
-	a.out.deliver()
 }
 
 // request is what the handler sees: conditions are ours if there is something to be found unchanged, and nobody's if the
@@ -190,23 +185,19 @@ func (a *attempt) decide(status int, header http.Header) (mode, int) {
 	if err == nil && n > c.opt.MaxBody && (reason == rfc9111.Storable || reason == tooManyTags) {
 		reason = tooLarge
 	}
+	do := through
 	if reason != rfc9111.Storable || !a.fill.wanted() {
 		a.give(status >= 500, string(reason))
-		a.refused(reason, status, header)
-		header["Cache-Status"] = append(header["Cache-Status"], c.say(x.status))
-		return a.instead(through, status, header)
+		a.refused(reason, answered)
+	} else {
+		do, a.end = storing, captured
+		x.status.Stored = a.fill.stores()
+		x.status.TTL, x.status.HasTTL = a.answer.policy.Left(now), true
 	}
-	a.end = captured
-	x.status.Stored = a.fill.stores()
-	x.status.TTL, x.status.HasTTL = a.answer.policy.Left(now), true
 	header["Cache-Status"] = append(header["Cache-Status"], c.say(x.status))
-	return a.instead(storing, status, header)
-}
-
-// instead answers the condition of a client that the handler was not shown.
-func (a *attempt) instead(do mode, status int, header http.Header) (mode, int) {
-	conditions := rfc9111.Conditional(a.r.Header) && (a.fill.wanted() || a.exchange.s.response != nil)
-	if status == http.StatusOK && conditions && rfc9111.NotModified(a.r.Header, header, time.Now()) {
+	// The client may have had a condition that the handler was not shown.
+	conditions := rfc9111.Conditional(x.r.Header) && (a.fill.wanted() || x.s.response != nil)
+	if status == http.StatusOK && conditions && rfc9111.NotModified(x.r.Header, header, now) {
 		rfc9111.StripBody(header)
 		return do, http.StatusNotModified
 	}

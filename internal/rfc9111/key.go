@@ -75,17 +75,13 @@ const MaxURL = 8 << 10
 func (k Keys) append(dst []byte, scheme, host string, u *url.URL) ([]byte, bool) {
 	start := len(dst)
 	dst = appendLower(dst, scheme)
-	if scheme = string(dst[start:]); scheme != "http" && scheme != "https" || u.Opaque != "" {
-		return dst[:start], false
-	}
-	if len(host)+max(len(u.Path), len(u.RawPath))+len(u.RawQuery) > MaxURL {
+	switch scheme = string(dst[start:]); {
+	case scheme != "http" && scheme != "https", u.Opaque != "",
+		len(host)+max(len(u.Path), len(u.RawPath))+len(u.RawQuery) > MaxURL, !k.AnyHost && !validHost(host):
 		return dst[:start], false
 	}
 	dst = append(dst, "://"...)
 	if !k.AnyHost {
-		if !validHost(host) {
-			return dst[:start], false
-		}
 		dst = appendLower(dst, withoutPort(scheme, host))
 	}
 	path := u.RawPath // how the client spelled it, unless somebody has changed Path since
@@ -177,9 +173,6 @@ func (k Keys) appendQuery(dst []byte, u *url.URL) ([]byte, bool) {
 			slices.SortStableFunc(params, func(a, b string) int { return strings.Compare(paramName(a), paramName(b)) })
 		}
 		query = strings.Join(params, "&")
-		if query == "" {
-			return dst, true
-		}
 	}
 	if query != "" || u.ForceQuery {
 		dst = append(dst, '?')

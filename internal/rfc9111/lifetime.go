@@ -52,11 +52,7 @@ var heuristic = []int{200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501}
 // ageOf returns what Age says: the first value of its first line, 0 if that is not a number of seconds (RFC 9111,
 // section 5.1).
 func ageOf(h http.Header) time.Duration {
-	lines := h["Age"]
-	if len(lines) == 0 {
-		return 0
-	}
-	first, _, _ := strings.Cut(lines[0], ",")
+	first, _, _ := strings.Cut(h.Get("Age"), ",")
 	n, _ := delta(trim(first))
 	return time.Duration(n) * time.Second
 }
