@@ -52,7 +52,7 @@ type capture struct {
 	flushed  bool // by the handler, while a body is kept,
 	first    int  // for the first time when it was so long
 	hijacked bool
-	over     atomic.Bool // the handler has returned: what it still does is nothing
+	over     atomic.Bool // the handler has returned: what it still writes is dropped
 	delivery *delivery
 }
 
@@ -79,7 +79,7 @@ func (c *capture) Header() http.Header { return c.header }
 // Unwrap is for [http.ResponseController], which so finds deadlines and whatever else the server's own writer can do.
 func (c *capture) Unwrap() http.ResponseWriter { return c.w }
 
-// WriteHeader passes interim answers on at once, and has the final one decided about. The second final one is none.
+// WriteHeader passes interim answers on at once, and has the final one decided about. A second final one is ignored.
 func (c *capture) WriteHeader(status int) {
 	if c.mode != undecided || c.over.Load() {
 		return
@@ -95,7 +95,7 @@ func (c *capture) WriteHeader(status int) {
 	if n, err := strconv.ParseInt(c.header.Get("Content-Length"), 10, 64); err == nil && n >= 0 {
 		c.length = n
 	} else {
-		delete(c.header, "Content-Length") // one that is none does not get to the client, nor into the store
+		delete(c.header, "Content-Length") // a malformed one reaches neither the client nor the store
 	}
 	do, instead := c.decide(status, c.header)
 	c.mode = do

@@ -43,7 +43,7 @@ const (
 	failure                   // the handler failed, and the stored response stands in
 )
 
-// forward asks the handler, and answers the client. Whatever happens, the claim ends and those who wait are told.
+// forward asks the handler, and answers the client. Whatever happens, the claim ends and the waiters are told.
 func (x *exchange) forward(fill filling) {
 	c := x.cache
 	c.stats.forwarded.Add(1)
@@ -71,7 +71,7 @@ func (x *exchange) forward(fill filling) {
 	a.begin()
 	a.call(x.next, a.request(ctx, true))
 	if a.end == notModified && !rfc9111.Selects(headerOf(a.asked.header), a.out.header) {
-		a.begin() // it speaks of something else than we have
+		a.begin() // it is about another response than the stored one
 		a.asked = nil
 		a.call(x.next, a.request(ctx, false))
 	}
@@ -94,7 +94,7 @@ func (x *exchange) forward(fill filling) {
 	stored()
 }
 
-// begin makes a the attempt that it was before the handler was called.
+// begin prepares a call of the handler.
 func (a *attempt) begin() {
 	a.out = a.cache.newCapture(a.w, a.r, a.ctx)
 	a.out.decide, a.out.drop = a.decide, a.drop
@@ -225,7 +225,7 @@ func (c *Cache) newResponse(x rfc9111.Exchange, own http.Header, epoch int64) (*
 	return s, rfc9111.Storable
 }
 
-// give gives up on sharing the answer: who waits goes on alone, and the slot says so for a while.
+// give gives up on sharing the answer: each waiter asks the handler itself, and the slot says so for a while.
 func (a *attempt) give(failed bool, why string) {
 	c := a.cache
 	a.end = passed
@@ -248,7 +248,7 @@ func (a *attempt) give(failed bool, why string) {
 	}
 }
 
-// store stores what was captured, and lets those go on who wait.
+// store stores what was captured, and releases the waiters.
 func (a *attempt) store() (wait func()) {
 	if flaw := a.out.flaw(); flaw != nil {
 		a.give(a.exchange.s.response != nil, "truncated")

@@ -79,8 +79,11 @@ func NewCache(o Options) (*Cache, error) {
 		return nil, fmt.Errorf("httpcache: %w", err)
 	}
 	c := &Cache{
-		opt: o, ns: o.Namespace, rules: o.rules(), prefix: o.Namespace.Prefix,
-		keys:     rfc9111.Keys(o.Key),
+		opt: o, ns: o.Namespace, keys: rfc9111.Keys(o.Key), prefix: o.Namespace.Prefix,
+		rules: rfc9111.Rules{
+			Targeted: o.Targeted, NoHeuristic: o.NoHeuristic, StoreSetCookie: o.StoreSetCookie,
+			Validate: max(o.Stale.Keep, 0), StaleIfError: max(o.Stale.IfError, 0),
+		},
 		renewing: make(chan struct{}, o.Shared.Renewals), stats: new(counters),
 	}
 	c.routes, _ = newRoutes(o.Override) // its error was one of validate's

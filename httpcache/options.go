@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/internal/rfc9111"
 )
 
 // Options set up a cache. Namespace is required; every other zero is a default that works.
@@ -191,12 +190,4 @@ func (o Options) withDefaults() Options {
 		o.TagFields = []string{"Surrogate-Key", "Cache-Tag"}
 	}
 	return o
-}
-
-// rules are the options that are the RFCs' to obey.
-func (o Options) rules() rfc9111.Rules {
-	return rfc9111.Rules{
-		Targeted: o.Targeted, NoHeuristic: o.NoHeuristic, StoreSetCookie: o.StoreSetCookie,
-		Validate: max(o.Stale.Keep, 0), StaleIfError: max(o.Stale.IfError, 0),
-	}
 }

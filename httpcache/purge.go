@@ -45,30 +45,26 @@ func (c *Cache) Purge(ctx context.Context, targets ...Target) error {
 	if c.works.Err() != nil {
 		return fmt.Errorf("httpcache: purge: %w", mayfly.ErrClosed)
 	}
-	var keys, prefixes, tags []string
+	names := make(map[targetKind][]string)
 	for _, t := range targets {
 		switch t.kind {
 		case targetTag:
 			if strings.ContainsAny(t.text, " ,\t") || t.text == "" {
 				return fmt.Errorf("httpcache: purge: the tag %q is empty or has a space or comma, which no tag has", t.text)
 			}
-			tags = append(tags, t.text)
+			names[targetTag] = append(names[targetTag], t.text)
 		case targetURL, targetPrefix:
-			all, err := c.keysOf(t)
+			keys, err := c.keysOf(t)
 			if err != nil {
 				return fmt.Errorf("httpcache: purge %q: %w", t.text, err)
 			}
-			if t.kind == targetURL {
-				keys = append(keys, all...)
-			} else {
-				prefixes = append(prefixes, all...)
-			}
+			names[t.kind] = append(names[t.kind], keys...)
 		default:
 			return errors.New("httpcache: purge: the zero Target is nothing: use URL, Prefix or Tag")
 		}
 	}
 	begun := time.Now()
-	err := errors.Join(c.purgeKeys(ctx, keys), c.purgePrefixes(ctx, prefixes), c.purgeTags(ctx, tags))
+	err := errors.Join(c.purgeKeys(ctx, names[targetURL]), c.purgePrefixes(ctx, names[targetPrefix]), c.purgeTags(ctx, names[targetTag]))
 	c.tellDone(ctx, mayfly.Event{Kind: mayfly.Removal, N: len(targets), Err: err}, begun)
 	if err != nil {
 		return fmt.Errorf("httpcache: purge: %w", err)

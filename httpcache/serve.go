@@ -215,14 +215,13 @@ func (x *exchange) serve() bool {
 
 // take answers with what another request has brought, if it fits this one.
 func (x *exchange) take(r *response) bool {
-	now := time.Now()
 	if rfc9111.Variant(r.fields, x.r.Header) != r.variant {
 		return false
 	}
-	// It was asked for after this request came, or while the one before was no good: it is the handler's answer to all.
+	// The handler was asked after this request came, or while nothing usable was stored: its answer is for all.
 	x.status.Collapsed = true
 	x.cache.stats.collapsed.Add(1)
-	x.cache.answer(x.w, x.r, r, now, x.status)
+	x.cache.answer(x.w, x.r, r, time.Now(), x.status)
 	return true
 }
 
@@ -232,7 +231,7 @@ func (x *exchange) shareable() bool {
 		(x.r.Header["Range"] == nil || x.s.response != nil)
 }
 
-// refuse answers who wants nothing but what is cached.
+// refuse answers a request that wants only what is cached.
 func (x *exchange) refuse() {
 	x.status.Fwd = ""
 	x.status.Detail = "only-if-cached"
@@ -247,7 +246,7 @@ func (c *Cache) say(s rfc9111.CacheStatus) string {
 	return string(s.Append(room[:0]))
 }
 
-// pass hands a request to the handler that the cache has no answer to. What changes something voids what was stored.
+// pass hands a request to the handler that the cache cannot answer. A request that changes something voids what was stored.
 func (h *handler) pass(w http.ResponseWriter, r *http.Request, why rfc9111.Forward) {
 	c := h.cache
 	c.stats.passed.Add(1)

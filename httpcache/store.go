@@ -12,9 +12,8 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/lease"
 )
 
-// keepAnswer begins to store r, while the client still gets it, and lets those go on who wait for it. The returned function
-// waits until it is stored, so that who asks after an answer has ended finds it, but not longer than what is left of
-// RedisTimeout when so much was spent.
+// keepAnswer begins to store r while the client still gets it, and releases the waiters. The returned function waits until r is
+// stored, so that a request that follows the answer finds it, but not longer than RedisTimeout less what was spent of it.
 func (c *Cache) keepAnswer(ctx context.Context, s sight, fill filling, r *response, spent time.Duration) (wait func()) {
 	out := outcome{response: r}
 	if !fill.stores() {
@@ -51,7 +50,7 @@ func (c *Cache) keepAnswer(ctx context.Context, s sight, fill filling, r *respon
 	return func() { <-done }
 }
 
-// put stores r, if nobody voided or replaced meanwhile what the claim was for:
+// put stores r, unless what the claim was for has been voided or replaced meanwhile:
 //
 //	it does not vary         in the place of the claim
 //	the first that varies    under a new index, which takes the place of the claim: the variant first, as nobody finds it yet

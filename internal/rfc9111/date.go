@@ -49,8 +49,8 @@ func ParseDate(s string, now time.Time) (time.Time, bool) {
 	return time.Time{}, false
 }
 
-// parseExactly parses s where it is, letter case aside, what formatting its time would give. [time.Parse] alone also takes
-// an hour of one digit, fractions of a second and spaces, but no leap second.
+// parseExactly parses s if formatting the result gives s again, letter case aside. [time.Parse] alone also takes an hour of
+// one digit, fractions of a second and more spaces, and refuses leap seconds.
 func parseExactly(layout, s string) (time.Time, bool) {
 	var leap time.Duration
 	if i := strings.LastIndexByte(s, ':'); i >= 0 && strings.HasPrefix(s[i:], ":60") {

@@ -103,11 +103,10 @@ func (k Keys) append(dst []byte, scheme, host string, u *url.URL) ([]byte, bool)
 
 // withoutPort cuts the port that the scheme implies.
 func withoutPort(scheme, host string) string {
-	port := ":80"
 	if scheme == "https" {
-		port = ":443"
+		return strings.TrimSuffix(host, ":443")
 	}
-	return strings.TrimSuffix(host, port)
+	return strings.TrimSuffix(host, ":80")
 }
 
 // validHost reports whether a host can be one: a name or an address in brackets, and at most one port. So no two of them are

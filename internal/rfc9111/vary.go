@@ -115,7 +115,7 @@ func fold(b *strings.Builder, s string) {
 func preferences(lines []string) string {
 	type preference struct {
 		name   string
-		weight int // in thousandths; of one that is none, -1
+		weight int // in thousandths; -1 if it is malformed
 	}
 	var list []preference
 	for e := range elements(lines) {
@@ -124,7 +124,7 @@ func preferences(lines []string) string {
 		if params != "" {
 			w = weight(params)
 		}
-		if w < 0 { // not one: it stands for itself
+		if w < 0 { // malformed: the whole element counts as a name
 			name = e
 		}
 		list = append(list, preference{trim(name), w})
