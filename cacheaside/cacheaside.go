@@ -31,7 +31,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"unsafe"
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/earlyrefresh"
@@ -154,13 +153,6 @@ func build[K comparable, V any](ns mayfly.Namespace[K, V], noLoader bool, o Opti
 	c.guard = lease.New(lo)
 	c.tell.Warnings(nodes.Warnings(ns.Redis))
 	return c, nil
-}
-
-// fullKey returns the key as Redis knows it.
-func (c *Cache[K, V]) fullKey(key K) (string, error) {
-	const room = 24 // for the text of most keys
-	full, err := c.form(append(make([]byte, 0, len(c.ns.Prefix)+room), c.ns.Prefix...), key)
-	return unsafe.String(unsafe.SliceData(full), len(full)), err // nobody writes to full again
 }
 
 // fail wraps err, once, with what was done.

@@ -42,7 +42,11 @@ func (c *Cache[K, V]) store(ctx context.Context, ls []*loading[K, V], got []load
 	for i, filled := range c.guard.FillMany(ctx, fills) {
 		key := fills[i].Claim.Key()
 		c.local.Changed(ctx, key)
-		c.tell.Fill(ctx, key, time.Since(begun), len(fills[i].Value), filled.Stored, filled.Err)
+		e := mayfly.Event{Kind: mayfly.Fill, Key: key, N: len(fills[i].Value), Err: filled.Err}
+		if filled.Err == nil && !filled.Stored {
+			e.Outcome = mayfly.Refused
+		}
+		c.tell.Done(ctx, e, begun)
 		if filled.Err != nil { // whatever became of it, nobody is to wait for our lease
 			fills[i].Claim.Release(ctx)
 		}

@@ -34,7 +34,7 @@ func (c *Cache[K, V]) handOut(key K, v V, negative bool) (V, error) {
 	if !negative {
 		return v, nil
 	}
-	full, _ := c.fullKey(key)
+	full, _ := c.form.Full(c.ns.Prefix, key)
 	return v, fail("get", full, mayfly.ErrNotFound)
 }
 
@@ -94,7 +94,7 @@ func (c *Cache[K, V]) begin(key K) (full string, err error) {
 	if err := c.works.Err(); err != nil {
 		return "", fail("cache", c.ns.Name, err)
 	}
-	if full, err = c.fullKey(key); err != nil {
+	if full, err = c.form.Full(c.ns.Prefix, key); err != nil {
 		return "", fail("key in namespace", c.ns.Name, err)
 	}
 	return full, nil

@@ -125,13 +125,12 @@ func (c *Cache[K, V]) Clear(ctx context.Context) error {
 	err := c.guard.Clear(ctx, c.ns.Prefix, func(n int) { removed.Add(int64(n)) })
 	c.flights.ForgetAll()
 	c.local.ChangedAll(ctx, c.ns.Prefix)
-	e := mayfly.Event{Kind: mayfly.Removal, Outcome: mayfly.OK, N: int(removed.Load()), Took: time.Since(begun)}
+	n := int(removed.Load())
+	c.tell.Done(ctx, mayfly.Event{Kind: mayfly.Removal, N: n, Err: err}, begun)
 	if err != nil {
-		e.Outcome, e.Err = mayfly.Failed, err
-		err = fmt.Errorf("cacheaside: clear %q, after %d keys: %w", c.ns.Prefix, e.N, err)
+		return fmt.Errorf("cacheaside: clear %q, after %d keys: %w", c.ns.Prefix, n, err)
 	}
-	c.tell(ctx, e)
-	return err
+	return nil
 }
 
 // doubt remembers keys that could not be deleted, and sees to it that they are.

@@ -65,7 +65,7 @@ func (r *response) copyHeader(h http.Header, age int64, status string) {
 func (r *response) part(req *http.Request, h http.Header) (status int, body []byte) {
 	stored, received := headerOf(r.header), r.policy.Received
 	if rfc9111.NotModified(req.Header, stored, received) {
-		strip(h)
+		rfc9111.StripBody(h)
 		return http.StatusNotModified, nil
 	}
 	if req.Method != http.MethodGet {
@@ -78,21 +78,11 @@ func (r *response) part(req *http.Request, h http.Header) (status int, body []by
 		h.Set("Content-Length", strconv.FormatInt(span.Last-span.First+1, 10))
 		return http.StatusPartialContent, r.body[span.First : span.Last+1]
 	case rfc9111.Unsatisfiable:
-		strip(h)
+		rfc9111.StripBody(h)
 		h.Set("Content-Range", rfc9111.Unsatisfied(size))
 		return http.StatusRequestedRangeNotSatisfiable, nil
 	}
 	return http.StatusOK, r.body
-}
-
-// strip takes out of h what describes a body.
-func strip(h http.Header) {
-	keep := rfc9111.Header304(h)
-	for name := range h {
-		if _, ok := keep[name]; !ok {
-			delete(h, name)
-		}
-	}
 }
 
 // ownHeader returns what is to be stored of a header: all of it without what the handlers around the cache had set,

@@ -6,6 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"iter"
+	"maps"
 	"net"
 	"net/http"
 	"strconv"
@@ -50,8 +52,16 @@ type capture struct {
 	flushed  bool // by the handler, while a body is kept,
 	first    int  // for the first time when it was so long
 	hijacked bool
-	over     atomic.Bool // the handler has returned: what it still does is nothing
+	over     atomic.Bool // the handler has returned: what it still writes is dropped
 	delivery *delivery
+}
+
+func (c *Cache) newCapture(w http.ResponseWriter, r *http.Request, ctx context.Context) *capture {
+	header := w.Header().Clone()
+	if header == nil {
+		header = make(http.Header)
+	}
+	return &capture{w: w, ctx: ctx, header: header, head: r.Method == http.MethodHead, limit: c.opt.MaxBody}
 }
 
 var (
@@ -69,7 +79,7 @@ func (c *capture) Header() http.Header { return c.header }
 // Unwrap is for [http.ResponseController], which so finds deadlines and whatever else the server's own writer can do.
 func (c *capture) Unwrap() http.ResponseWriter { return c.w }
 
-// WriteHeader passes interim answers on at once, and has the final one decided about. The second final one is none.
+// WriteHeader passes interim answers on at once, and has the final one decided about. A second final one is ignored.
 func (c *capture) WriteHeader(status int) {
 	if c.mode != undecided || c.over.Load() {
 		return
@@ -77,7 +87,7 @@ func (c *capture) WriteHeader(status int) {
 	if status < 100 || status > 999 { // before it is decided about: as net/http does
 		panic(fmt.Sprintf("invalid WriteHeader code %v", status))
 	}
-	if status >= 100 && status < 200 && status != http.StatusSwitchingProtocols {
+	if status < 200 && status != http.StatusSwitchingProtocols {
 		c.interim(status)
 		return
 	}
@@ -85,7 +95,7 @@ func (c *capture) WriteHeader(status int) {
 	if n, err := strconv.ParseInt(c.header.Get("Content-Length"), 10, 64); err == nil && n >= 0 {
 		c.length = n
 	} else {
-		delete(c.header, "Content-Length") // one that is none does not get to the client, nor into the store
+		delete(c.header, "Content-Length") // a malformed one reaches neither the client nor the store
 	}
 	do, instead := c.decide(status, c.header)
 	c.mode = do
@@ -94,14 +104,8 @@ func (c *capture) WriteHeader(status int) {
 	}
 	c.hidden = instead != status
 	into := c.w.Header()
-	for name := range into {
-		if _, ok := c.header[name]; !ok {
-			delete(into, name) // it had it, and took it away
-		}
-	}
-	for name, values := range c.header {
-		into[name] = values
-	}
+	clear(into) // what the handler has taken away goes
+	maps.Copy(into, c.header)
 	if do == storing {
 		c.delivery = newDelivery(c.w)
 	}
@@ -112,14 +116,10 @@ func (c *capture) WriteHeader(status int) {
 func (c *capture) interim(status int) {
 	into := c.w.Header()
 	before := into.Clone()
-	for name, values := range c.header {
-		into[name] = values
-	}
+	maps.Copy(into, c.header)
 	c.w.WriteHeader(status)
 	clear(into)
-	for name, values := range before {
-		into[name] = values
-	}
+	maps.Copy(into, before)
 }
 
 // Write is the handler's: it never waits for the client of an answer that is kept.
@@ -127,9 +127,7 @@ func (c *capture) Write(b []byte) (int, error) {
 	if c.over.Load() {
 		return 0, errReturned
 	}
-	if c.mode == undecided {
-		c.WriteHeader(http.StatusOK)
-	}
+	c.WriteHeader(http.StatusOK) // if there is no status yet
 	if c.hijacked {
 		return 0, http.ErrHijacked
 	}
@@ -174,37 +172,21 @@ func (c *capture) sniffed() []byte {
 }
 
 // ReadFrom lets a body that is only passed on take the server's fastest way, which may be sendfile.
-func (c *capture) ReadFrom(src io.Reader) (int64, error) {
-	if c.mode == through && !c.hidden && !c.hijacked {
-		if to, ok := c.w.(io.ReaderFrom); ok {
-			return to.ReadFrom(src)
+func (c *capture) ReadFrom(src io.Reader) (n int64, err error) {
+	var buf []byte
+	for c.mode != through || c.hidden || c.hijacked {
+		if buf == nil {
+			buf = make([]byte, 32<<10)
 		}
-	}
-	var n int64
-	buf := make([]byte, 32<<10)
-	for {
-		m, err := src.Read(buf)
-		if m > 0 {
-			k, werr := c.Write(buf[:m])
-			if n += int64(k); werr != nil {
-				return n, werr
-			}
-		}
-		if err == io.EOF {
-			return n, nil
-		}
-		if err != nil {
+		chunk := io.LimitReader(src, int64(len(buf)))
+		m, err := io.CopyBuffer(struct{ io.Writer }{c}, chunk, buf)
+		if n += m; err != nil || m < int64(len(buf)) {
 			return n, err
 		}
-		if c.mode == through && !c.hidden { // decided with the first bytes
-			more, err := io.Copy(writerOf(c.w), src)
-			return n + more, err
-		}
 	}
+	m, err := io.Copy(c.w, src)
+	return n + m, err
 }
-
-// writerOf is w, which io.Copy knows how to write to.
-func writerOf(w http.ResponseWriter) io.Writer { return w }
 
 // Flush sends what was written to the client.
 func (c *capture) Flush() { c.FlushError() }
@@ -214,16 +196,14 @@ func (c *capture) FlushError() error {
 	if c.over.Load() {
 		return errReturned
 	}
-	if c.mode == undecided {
-		c.WriteHeader(http.StatusOK)
-	}
-	switch {
-	case c.mode == storing:
+	c.WriteHeader(http.StatusOK) // if there is no status yet
+	switch c.mode {
+	case storing:
 		if !c.flushed {
 			c.flushed, c.first = true, len(c.body)
 		}
 		c.delivery.push()
-	case c.mode == through:
+	case through:
 		return http.NewResponseController(c.w).Flush()
 	}
 	return nil
@@ -263,9 +243,7 @@ func (c *capture) Push(target string, o *http.PushOptions) error {
 
 // returned is called when the handler has returned: there is a final status then.
 func (c *capture) returned() {
-	if c.mode == undecided {
-		c.WriteHeader(http.StatusOK)
-	}
+	c.WriteHeader(http.StatusOK) // if there is no status yet
 	c.over.Store(true)
 }
 
@@ -281,7 +259,7 @@ func (c *capture) deliver() {
 func (c *capture) finish() {
 	c.deliver()
 	if c.mode != swallow && !c.hijacked {
-		c.sendTrailers()
+		maps.Insert(c.w.Header(), c.trailers())
 	}
 }
 
@@ -300,42 +278,22 @@ func (c *capture) flaw() error {
 	return nil
 }
 
-// sendTrailers passes on what the handler has put into its header after the status.
-func (c *capture) sendTrailers() {
-	into := c.w.Header()
-	for name, values := range c.header {
-		if strings.HasPrefix(name, http.TrailerPrefix) {
-			into[name] = values
+// trailers are what the handler has put into its header after the status: those that it announced, under their names, and the
+// others under names with the prefix that Go gives them.
+func (c *capture) trailers() iter.Seq2[string, []string] {
+	return func(yield func(string, []string) bool) {
+		for name, values := range c.header {
+			if strings.HasPrefix(name, http.TrailerPrefix) && len(values) > 0 && !yield(name, values) {
+				return
+			}
+		}
+		for _, line := range c.header["Trailer"] {
+			for name := range strings.SplitSeq(line, ",") {
+				name = http.CanonicalHeaderKey(strings.TrimSpace(name))
+				if values := c.header[name]; len(values) > 0 && !yield(name, values) {
+					return
+				}
+			}
 		}
 	}
-	for _, name := range trailerNames(c.header) {
-		if values := c.header[name]; len(values) > 0 {
-			into[name] = values
-		}
-	}
-}
-
-// trailerNames are those that a header announces.
-func trailerNames(h http.Header) (names []string) {
-	for _, line := range h["Trailer"] {
-		for name := range strings.SplitSeq(line, ",") {
-			names = append(names, http.CanonicalHeaderKey(strings.TrimSpace(name)))
-		}
-	}
-	return names
-}
-
-// trailers are what came after the body, under the names that a Go server takes for trailers that were not announced.
-func (c *capture) trailers() (list []field) {
-	for name, values := range c.header {
-		if strings.HasPrefix(name, http.TrailerPrefix) && len(values) > 0 {
-			list = append(list, field{name, values})
-		}
-	}
-	for _, name := range trailerNames(c.header) {
-		if values := c.header[name]; len(values) > 0 {
-			list = append(list, field{http.TrailerPrefix + name, values})
-		}
-	}
-	return list
 }

@@ -11,15 +11,13 @@ type delivery struct {
 	w http.ResponseWriter
 
 	mu       sync.Mutex // guards the rest
-	more     sync.Cond  // signalled when there is something to do
-	idle     sync.Cond  // signalled when there is not
+	idle     sync.Cond  // signalled when the goroutine ends
 	body     []byte     // what the handler has written: never changed, only appended to
 	sent     int        // how much of it the client has, or the goroutine has in hand
 	flush    bool
-	first    int  // how much of it comes before the first flush; see notYet and done
-	ended    bool // nothing comes after
-	running  bool // the goroutine has something in hand
-	started  bool
+	first    int   // how much of it comes before the first flush; see notYet and done
+	ended    bool  // nothing comes after
+	running  bool  // there is a goroutine: only while there is something to send
 	err      error // the client's: from then on everything is dropped
 	panicked any   // what w panicked with
 }
@@ -32,7 +30,7 @@ const (
 
 func newDelivery(w http.ResponseWriter) *delivery {
 	d := &delivery{w: w, first: notYet}
-	d.more.L, d.idle.L = &d.mu, &d.mu
+	d.idle.L = &d.mu
 	return d
 }
 
@@ -55,11 +53,10 @@ func (d *delivery) do(change func()) {
 		return
 	}
 	change()
-	if !d.started {
-		d.started = true
-		go d.run() // ends with wait, which every delivery is ended by
+	if !d.running && (d.sent < len(d.body) || d.flush) {
+		d.running = true
+		go d.run() // every delivery is ended by wait, which waits for it
 	}
-	d.more.Signal()
 }
 
 // drain waits until everything has been sent, or cannot be.
@@ -70,7 +67,7 @@ func (d *delivery) drain() {
 }
 
 func (d *delivery) drainLocked() {
-	for d.running || d.sent < len(d.body) || d.flush {
+	for d.running {
 		d.idle.Wait()
 	}
 }
@@ -81,7 +78,6 @@ func (d *delivery) wait() error {
 	d.mu.Lock()
 	d.drainLocked()
 	d.ended = true
-	d.more.Signal()
 	p, err := d.panicked, d.err
 	d.mu.Unlock()
 	if p != nil {
@@ -91,33 +87,24 @@ func (d *delivery) wait() error {
 }
 
 func (d *delivery) run() {
-	for {
-		d.mu.Lock()
-		for d.sent == len(d.body) && !d.flush && !d.ended {
-			d.idle.Broadcast()
-			d.more.Wait()
-		}
+	d.mu.Lock()
+	for d.sent < len(d.body) || d.flush {
 		to, flush := len(d.body), d.flush
-		if d.sent == to && !flush {
-			d.mu.Unlock()
-			return
-		}
 		if d.first >= 0 { // exactly: it is what net/http looks for the Content-Type in
 			to, d.first = d.first, done
 		}
 		b := d.body[d.sent:to]
-		d.sent, d.flush, d.running = to, to < len(d.body), true
+		d.sent, d.flush = to, to < len(d.body)
 		d.mu.Unlock()
-
 		panicked, err := d.write(b, flush)
-
 		d.mu.Lock()
-		d.running = false
 		if d.err, d.panicked = err, panicked; err != nil || panicked != nil {
 			d.body, d.sent, d.flush = nil, 0, false
 		}
-		d.mu.Unlock()
 	}
+	d.running = false
+	d.idle.Broadcast()
+	d.mu.Unlock()
 }
 
 func (d *delivery) write(b []byte, flush bool) (panicked any, err error) {

@@ -2,6 +2,7 @@ package httpcache
 
 import (
 	"encoding/binary"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -108,49 +109,58 @@ func headerOf(list []field) http.Header {
 	return h
 }
 
-func beginRecord(id record.ID, kind byte, now, ends int64) []byte {
-	h := record.Header{ID: id, Format: format, Fresh: time.Duration(ends-now) * time.Millisecond}
-	return binary.AppendVarint(append(record.Begin(nil, h), kind), ends)
+// entry is what can be stored.
+type entry interface {
+	// encode returns a record that is of use for ttl.
+	encode(id record.ID, ttl time.Duration) ([]byte, error)
 }
 
-// encode returns the record of r.
-func (r *response) encode(id record.ID, now, ends int64) (rec []byte, fits bool) {
+type (
+	passEntry    struct{}
+	barrierEntry int64 // the version
+)
+
+func beginRecord(id record.ID, kind byte, ttl time.Duration) []byte {
+	h := record.Header{ID: id, Format: format, Fresh: ttl}
+	return binary.AppendVarint(append(record.Begin(nil, h), kind), time.Now().Add(ttl).UnixMilli())
+}
+
+func seal(rec []byte) ([]byte, error) {
+	if !record.Seal(rec) {
+		return nil, fmt.Errorf("the response has %d bytes, Redis takes %d", len(rec), record.MaxLen)
+	}
+	return rec, nil
+}
+
+func (r *response) encode(id record.ID, ttl time.Duration) ([]byte, error) {
 	head := binary.AppendUvarint(nil, uint64(r.status))
 	p := r.policy
 	head = binary.AppendVarint(head, p.Received.UnixMilli())
 	for _, d := range []time.Duration{p.InitialAge, p.Lifetime, p.StaleWhileRevalidate, p.StaleIfError, p.Validate} {
 		head = binary.AppendVarint(head, int64(d))
 	}
-	head = append(head, byte(p.Flags))
+	head = binary.AppendUvarint(head, uint64(p.Flags))
 	head = binary.AppendVarint(head, r.epoch)
 	head = appendTexts(head, r.tags)
 	head = appendTexts(head, r.fields)
 	head = appendText(head, r.variant)
 	head = appendFields(head, r.header)
 	head = appendFields(head, r.trailer)
-	rec = slices.Grow(beginRecord(id, 'r', now, ends), len(head)+len(r.body)+binary.MaxVarintLen32)
-	rec = appendText(rec, string(head))
-	rec = append(rec, r.body...)
-	return rec, record.Seal(rec)
+	rec := slices.Grow(beginRecord(id, 'r', ttl), len(head)+len(r.body)+binary.MaxVarintLen32)
+	return seal(append(appendText(rec, string(head)), r.body...))
 }
 
-func (ix *index) encode(id record.ID, now, ends int64) []byte {
-	rec := appendText(beginRecord(id, 'v', now, ends), ix.generation)
-	rec = appendTexts(appendTexts(rec, ix.fields), ix.variants)
-	record.Seal(rec)
-	return rec
+func (ix *index) encode(id record.ID, ttl time.Duration) ([]byte, error) {
+	rec := appendText(beginRecord(id, 'v', ttl), ix.generation)
+	return seal(appendTexts(appendTexts(rec, ix.fields), ix.variants))
 }
 
-func encodePass(id record.ID, now, ends int64) []byte {
-	rec := beginRecord(id, 'p', now, ends)
-	record.Seal(rec)
-	return rec
+func (passEntry) encode(id record.ID, ttl time.Duration) ([]byte, error) {
+	return seal(beginRecord(id, 'p', ttl))
 }
 
-func encodeBarrier(id record.ID, version, now, ends int64) []byte {
-	rec := binary.AppendVarint(beginRecord(id, 'b', now, ends), version)
-	record.Seal(rec)
-	return rec
+func (version barrierEntry) encode(id record.ID, ttl time.Duration) ([]byte, error) {
+	return seal(binary.AppendVarint(beginRecord(id, 'b', ttl), int64(version)))
 }
 
 // decode reads what was found under a key. What is no record of this package, or a damaged one, is an item without
@@ -197,7 +207,7 @@ func decodeHead(head string) *response {
 	for _, d := range []*time.Duration{&r.policy.InitialAge, &r.policy.Lifetime, &r.policy.StaleWhileRevalidate, &r.policy.StaleIfError, &r.policy.Validate} {
 		*d = time.Duration(s.int())
 	}
-	r.policy.Flags = rfc9111.Flags(s.byte())
+	r.policy.Flags = rfc9111.Flags(s.uint())
 	r.epoch = s.int()
 	r.tags, r.fields, r.variant = s.texts(), s.texts(), s.text()
 	r.header, r.trailer = s.fields(), s.fields()
@@ -238,26 +248,14 @@ func (s *scanner) done() bool { return !s.failed && s.rest == "" }
 
 func (s *scanner) fail() { s.failed, s.rest = true, "" }
 
-func (s *scanner) byte() byte {
-	if s.rest == "" {
+func (s *scanner) uint() uint64 {
+	v, n := binary.Uvarint([]byte(s.rest[:min(len(s.rest), binary.MaxVarintLen64)]))
+	if n <= 0 {
 		s.fail()
 		return 0
 	}
-	b := s.rest[0]
-	s.rest = s.rest[1:]
-	return b
-}
-
-func (s *scanner) uint() (v uint64) {
-	for shift := 0; shift < 64; shift += 7 {
-		b := s.byte()
-		v |= uint64(b&0x7f) << shift
-		if b < 0x80 {
-			return v
-		}
-	}
-	s.fail()
-	return 0
+	s.rest = s.rest[n:]
+	return v
 }
 
 func (s *scanner) int() int64 {
@@ -266,17 +264,13 @@ func (s *scanner) int() int64 {
 }
 
 func (s *scanner) text() string {
-	n := s.uint()
-	if n > uint64(len(s.rest)) {
-		s.fail()
-		return ""
-	}
+	n := s.count()
 	text := s.rest[:n]
 	s.rest = s.rest[n:]
 	return text
 }
 
-// count reads the length of a list, each element of which takes a byte at least.
+// count reads the length of a text, or of a list, each element of which takes a byte at least.
 func (s *scanner) count() int {
 	n := s.uint()
 	if n > uint64(len(s.rest)) {

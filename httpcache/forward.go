@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/mayflycache/mayfly"
@@ -16,15 +17,15 @@ import (
 // attempt is one call of the handler.
 type attempt struct {
 	*exchange
-	fill  filling
-	ctx   context.Context // the handler's
-	tied  *tether
-	out   *capture
-	outer http.Header // what handlers around the cache had set
-	asked *response   // what the handler was asked to find unchanged; nil: nothing
-	sent  time.Time
-	epoch int64         // of the purges, when the handler was asked
-	spent time.Duration // of RedisTimeout, before the handler was asked
+	fill   filling
+	ctx    context.Context // the handler's
+	out    *capture
+	outer  http.Header // what handlers around the cache had set
+	leaves *leaving    // of the client
+	asked  *response   // what the handler was asked to find unchanged; nil: nothing
+	sent   time.Time
+	epoch  int64         // of the purges, when the handler was asked
+	spent  time.Duration // of RedisTimeout, before the handler was asked
 
 	end    ending
 	given  bool      // up on sharing it
@@ -42,7 +43,7 @@ const (
 	failure                   // the handler failed, and the stored response stands in
 )
 
-// forward asks the handler, and answers the client. Whatever happens, the claim ends and those who wait are told.
+// forward asks the handler, and answers the client. Whatever happens, the claim ends and the waiters are told.
 func (x *exchange) forward(fill filling) {
 	c := x.cache
 	c.stats.forwarded.Add(1)
@@ -53,21 +54,24 @@ func (x *exchange) forward(fill filling) {
 		cancel()
 	}
 	a.spent = time.Since(x.asked)
-	a.tellRead()
-	ctx, tied := tie(x.r.Context(), c.opt.Shared.Timeout)
-	defer tied.end()
-	a.tied = tied
+	if x.s.unasked != nil {
+		a.tell(mayfly.Read, mayfly.Bypass, nil)
+	} else {
+		a.tell(mayfly.Read, mayfly.Miss, nil)
+	}
+	ctx, leaves := newLeaving(x.r.Context(), c.opt.Shared.Timeout)
+	defer leaves.end()
+	a.ctx, a.leaves = ctx, leaves
 	if !fill.wanted() {
-		tied.tighten()
+		leaves.endsHandler()
 	}
 	stop := c.keep(fill.claim)
 	defer stop()
 
-	a.ctx = ctx
 	a.begin()
 	a.call(x.next, a.request(ctx, true))
 	if a.end == notModified && !rfc9111.Selects(headerOf(a.asked.header), a.out.header) {
-		a.begin() // it speaks of something else than we have
+		a.begin() // it is about another response than the stored one
 		a.asked = nil
 		a.call(x.next, a.request(ctx, false))
 	}
@@ -90,20 +94,11 @@ func (x *exchange) forward(fill filling) {
 	stored()
 }
 
-// begin makes a the attempt that it was before the handler was called.
+// begin prepares a call of the handler.
 func (a *attempt) begin() {
-	a.out = newCapture(a.w, a.r, a.ctx)
-	a.out.limit = a.cache.opt.MaxBody
+	a.out = a.cache.newCapture(a.w, a.r, a.ctx)
 	a.out.decide, a.out.drop = a.decide, a.drop
 	a.end, a.answer, a.sent = passed, nil, time.Now()
-}
-
-func newCapture(w http.ResponseWriter, r *http.Request, ctx context.Context) *capture {
-	header := w.Header().Clone()
-	if header == nil {
-		header = make(http.Header)
-	}
-	return &capture{w: w, ctx: ctx, header: header, head: r.Method == http.MethodHead}
 }
 
 // call calls the handler. Where it panics or exits before the client has got anything, a stored response may stand in; else
@@ -120,7 +115,12 @@ func (a *attempt) call(next http.Handler, r *http.Request) {
 				return
 			}
 		}
-		a.abort()
+		a.reason = errAborted
+		a.tellLoad()
+		a.tell(mayfly.Fill, mayfly.Failed, errAborted)
+		a.fill.land(outcome{})
+		a.cache.rest(a.r.Context(), a.fill.claim)
+		a.out.deliver()
 	}()
 	next.ServeHTTP(a.out, r)
 	a.exchange.r.Pattern = r.Pattern // handlers around the cache may want to know
@@ -128,35 +128,21 @@ func (a *attempt) call(next http.Handler, r *http.Request) {
 	returned = true
 }
 
-// abort ends an attempt whose handler does not return.
-func (a *attempt) abort() {
-	a.reason = errAborted
-	a.tellLoad()
-	a.tell(mayfly.Fill, mayfly.Failed, errAborted)
-	a.fill.land(outcome{})
-	a.cache.rest(a.r.Context(), a.fill.claim)
-	a.out.deliver()
-}
-
 // request is what the handler sees: conditions are ours if there is something to be found unchanged, and nobody's if the
 // whole answer is wanted for others.
 func (a *attempt) request(ctx context.Context, validate bool) *http.Request {
-	r := a.exchange.r.WithContext(ctx)
-	h := r.Header
-	stored := a.exchange.s.response
-	switch {
-	case stored != nil && validate:
-		h = h.Clone()
-		if rfc9111.AskValid(h, headerOf(stored.header)) {
-			a.asked = stored
-		}
-	case stored != nil || a.fill.wanted() && rfc9111.Conditional(h):
-		h = h.Clone()
-		for _, name := range []string{"If-None-Match", "If-Modified-Since", "If-Range", "Range"} {
-			delete(h, name)
-		}
+	r, stored := a.r.WithContext(ctx), a.s.response
+	if stored == nil && !(a.fill.wanted() && rfc9111.Conditional(r.Header)) {
+		return r
 	}
-	r.Header = h
+	var validators http.Header
+	if stored != nil && validate {
+		validators = headerOf(stored.header)
+	}
+	r.Header = r.Header.Clone()
+	if rfc9111.AskValid(r.Header, validators) {
+		a.asked = stored
+	}
 	return r
 }
 
@@ -172,14 +158,8 @@ func (a *attempt) fails(status int) bool {
 	if status < 500 || !a.standsIn() {
 		return false
 	}
-	if slices.Contains(a.cache.opt.Stale.On, status) {
-		return true
-	}
-	switch status {
-	case 500, 502, 503, 504:
-		return rfc9111.ParseResponse(headerOf(a.exchange.s.response.header)).StaleIfError.Given
-	}
-	return false
+	return slices.Contains(a.cache.opt.Stale.On, status) || slices.Contains([]int{500, 502, 503, 504}, status) &&
+		rfc9111.ParseCacheControl(headerOf(a.s.response.header)).StaleIfError.Given
 }
 
 // decide says what to do with the final answer of the handler.
@@ -198,42 +178,43 @@ func (a *attempt) decide(status int, header http.Header) (mode, int) {
 	if x.r.Method == http.MethodHead && x.s.response != nil && x.s.response.status == http.StatusOK && status == http.StatusOK && x.s.unasked == nil {
 		a.head(header)
 	}
-	policy, reason := c.rules.Judge(rfc9111.Exchange{Request: x.r, Status: status, Header: header, Sent: a.sent, Received: now})
-	if n, err := strconv.ParseInt(header.Get("Content-Length"), 10, 64); err == nil && n > c.opt.MaxBody && reason == rfc9111.Storable {
+	var reason rfc9111.Reason
+	answered := rfc9111.Exchange{Request: x.r, Status: status, Header: header, Sent: a.sent, Received: now}
+	a.answer, reason = c.newResponse(answered, ownHeader(header, a.outer), a.epoch)
+	n, err := strconv.ParseInt(header.Get("Content-Length"), 10, 64)
+	if err == nil && n > c.opt.MaxBody && (reason == rfc9111.Storable || reason == tooManyTags) {
 		reason = tooLarge
 	}
-	if reason == rfc9111.Storable {
-		a.answer, reason = c.newResponse(x.r, status, header, ownHeader(header, a.outer), policy, a.epoch)
-	}
+	do := through
 	if reason != rfc9111.Storable || !a.fill.wanted() {
 		a.give(status >= 500, string(reason))
-		a.refused(reason, status, header)
-		header["Cache-Status"] = append(header["Cache-Status"], c.say(x.status))
-		return a.instead(through, status, header)
+		a.refused(reason, answered)
+	} else {
+		do, a.end = storing, captured
+		x.status.Stored = a.fill.stores()
+		x.status.TTL, x.status.HasTTL = a.answer.policy.Left(now), true
 	}
-	a.end = captured
-	x.status.Stored = a.fill.stores()
-	x.status.TTL, x.status.HasTTL = policy.Left(now), true
 	header["Cache-Status"] = append(header["Cache-Status"], c.say(x.status))
-	return a.instead(storing, status, header)
-}
-
-// instead answers the condition of a client that the handler was not shown.
-func (a *attempt) instead(do mode, status int, header http.Header) (mode, int) {
-	conditions := rfc9111.Conditional(a.r.Header) && (a.fill.wanted() || a.exchange.s.response != nil)
-	if status == http.StatusOK && conditions && rfc9111.NotModified(a.r.Header, header, time.Now()) {
-		strip(header)
+	// The client may have had a condition that the handler was not shown.
+	conditions := rfc9111.Conditional(x.r.Header) && (a.fill.wanted() || x.s.response != nil)
+	if status == http.StatusOK && conditions && rfc9111.NotModified(x.r.Header, header, now) {
+		rfc9111.StripBody(header)
 		return do, http.StatusNotModified
 	}
 	return do, status
 }
 
-// newResponse is what is stored of an answer to r, but for its body: header is all of it, own what the handler has set.
-func (c *Cache) newResponse(r *http.Request, status int, header, own http.Header, policy rfc9111.Policy, epoch int64) (*response, rfc9111.Reason) {
-	fields, _ := rfc9111.ParseVary(rfc9111.Canonical(header))
+// newResponse is what is stored of an answer, but for its body; own is what the handler itself has set of its header. It is nil
+// if the answer may not be stored.
+func (c *Cache) newResponse(x rfc9111.Exchange, own http.Header, epoch int64) (*response, rfc9111.Reason) {
+	policy, reason := c.rules.Judge(x)
+	if reason != rfc9111.Storable {
+		return nil, reason
+	}
+	fields, _ := rfc9111.ParseVary(rfc9111.Canonical(x.Header))
 	s := &response{
-		status: status, policy: policy, epoch: epoch, tags: tagsOf(rfc9111.Canonical(own), c.opt.TagFields),
-		fields: fields, variant: rfc9111.Variant(fields, r.Header), header: fieldsOf(c.rules.Stored(own, policy.Received)),
+		status: x.Status, policy: policy, epoch: epoch, tags: tagsOf(rfc9111.Canonical(own), c.opt.TagFields),
+		fields: fields, variant: rfc9111.Variant(fields, x.Request.Header), header: fieldsOf(c.rules.Stored(own, policy.Received)),
 	}
 	switch {
 	case sizeOf(s.header) > maxHeader:
@@ -244,7 +225,7 @@ func (c *Cache) newResponse(r *http.Request, status int, header, own http.Header
 	return s, rfc9111.Storable
 }
 
-// give gives up on sharing the answer: who waits goes on alone, and the slot says so for a while.
+// give gives up on sharing the answer: each waiter asks the handler itself, and the slot says so for a while.
 func (a *attempt) give(failed bool, why string) {
 	c := a.cache
 	a.end = passed
@@ -252,7 +233,7 @@ func (a *attempt) give(failed bool, why string) {
 		return
 	}
 	a.given, a.exchange.status.Detail = true, why
-	a.tied.tighten()
+	a.leaves.endsHandler()
 	a.fill.land(outcome{})
 	switch {
 	case a.fill.claim == nil:
@@ -267,7 +248,7 @@ func (a *attempt) give(failed bool, why string) {
 	}
 }
 
-// store stores what was captured, and lets those go on who wait.
+// store stores what was captured, and releases the waiters.
 func (a *attempt) store() (wait func()) {
 	if flaw := a.out.flaw(); flaw != nil {
 		a.give(a.exchange.s.response != nil, "truncated")
@@ -281,7 +262,10 @@ func (a *attempt) store() (wait func()) {
 
 // complete gives a response its body, with the trailers, the length and the Content-Type that the client got with it.
 func (r *response) complete(out *capture) {
-	r.body, r.trailer = out.body, out.trailers()
+	r.body = out.body
+	for name, values := range out.trailers() { // as if none was announced
+		r.trailer = append(r.trailer, field{http.TrailerPrefix + strings.TrimPrefix(name, http.TrailerPrefix), values})
+	}
 	has := func(name string) bool {
 		return slices.ContainsFunc(r.header, func(f field) bool { return f.name == name })
 	}
@@ -320,15 +304,11 @@ const staleDetail = "stale-if-error"
 
 // renewed is the stored response with a new header.
 func (a *attempt) renewed(header http.Header, now time.Time) (*response, rfc9111.Reason) {
-	x, c, stored := a.exchange, a.cache, a.exchange.s.response
-	as := *x.r
+	stored, as := a.s.response, *a.r
 	as.Method = http.MethodGet // whatever found it unchanged
-	policy, reason := c.rules.Judge(rfc9111.Exchange{Request: &as, Status: stored.status, Header: header, Sent: a.sent, Received: now})
-	if reason != rfc9111.Storable {
-		return nil, reason
-	}
-	r, reason := c.newResponse(x.r, stored.status, header, header, policy, a.epoch)
-	if reason == rfc9111.Storable {
+	answered := rfc9111.Exchange{Request: &as, Status: stored.status, Header: header, Sent: a.sent, Received: now}
+	r, reason := a.cache.newResponse(answered, header, a.epoch)
+	if r != nil {
 		r.body, r.trailer = stored.body, stored.trailer
 	}
 	return r, reason
@@ -345,11 +325,9 @@ func (a *attempt) head(header http.Header) {
 			return
 		}
 	}
-	c.local.Forget(x.s.slot)
-	if err := c.guard.Delete(x.r.Context(), []string{x.s.slot})[0]; err != nil {
+	if err := c.remove(x.r.Context(), x.s.slot); err != nil {
 		c.tell.Backend(x.r.Context(), x.s.slot, err)
 	}
-	c.local.Changed(x.r.Context(), x.s.slot)
 }
 
 // serveStale answers with what there is, in place of a handler that failed.
@@ -361,22 +339,9 @@ func (x *exchange) serveStale(why error) {
 	c.answer(x.w, x.r, x.s.response, now, x.status)
 }
 
-// tellRead tells that the cache had no answer, or could not be asked.
-func (a *attempt) tellRead() {
-	if a.exchange.s.unasked != nil {
-		a.tell(mayfly.Read, mayfly.Bypass, nil)
-	} else {
-		a.tell(mayfly.Read, mayfly.Miss, nil)
-	}
-}
-
 // tellLoad tells how long the handler took, and whether it failed.
 func (a *attempt) tellLoad() {
-	e := mayfly.Event{Kind: mayfly.Load, Outcome: mayfly.OK, Key: a.exchange.s.slot, Took: time.Since(a.sent), N: 1, Err: a.reason}
-	if a.reason != nil {
-		e.Outcome = mayfly.Failed
-	}
-	a.cache.tell(a.r.Context(), e)
+	a.cache.tell.Done(a.r.Context(), mayfly.Event{Kind: mayfly.Load, Key: a.s.slot, N: 1, Err: a.reason}, a.sent)
 }
 
 func (a *attempt) tell(kind mayfly.Kind, outcome mayfly.Outcome, err error) {

@@ -76,13 +76,16 @@ func New(o Options) (func(http.Handler) http.Handler, error) {
 
 // NewCache returns a cache. It does no I/O.
 func NewCache(o Options) (*Cache, error) {
+	o = o.withDefaults()
 	if err := o.validate(); err != nil {
 		return nil, fmt.Errorf("httpcache: %w", err)
 	}
-	o = o.withDefaults()
 	c := &Cache{
-		opt: o, ns: o.Namespace, rules: o.rules(), prefix: o.Namespace.Prefix,
-		keys:     rfc9111.Keys{AnyHost: o.Key.AnyHost, Scheme: o.Key.Scheme, SortQuery: o.Key.SortQuery, DropQuery: o.Key.DropQuery},
+		opt: o, ns: o.Namespace, keys: rfc9111.Keys(o.Key), prefix: o.Namespace.Prefix,
+		rules: rfc9111.Rules{
+			Targeted: o.Targeted, NoHeuristic: o.NoHeuristic, StoreSetCookie: o.StoreSetCookie,
+			Validate: max(o.Stale.Keep, 0), StaleIfError: max(o.Stale.IfError, 0),
+		},
 		renewing: make(chan struct{}, o.Shared.Renewals), stats: new(counters), tell: events.To(o.Namespace.Observer, o.Namespace.Name),
 		quiet: recently.New(1024), passes: recently.New(1024), left: recently.New(256),
 	}

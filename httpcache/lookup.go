@@ -37,6 +37,14 @@ func (ix *index) appendSlot(key []byte) []byte {
 
 func (ix *index) slot(key, name string) string { return string(ix.appendSlot([]byte(key))) + name }
 
+func (ix *index) slots(key string, names []string) []string {
+	slots := make([]string, len(names))
+	for i, name := range names {
+		slots[i] = ix.slot(key, name)
+	}
+	return slots
+}
+
 // atHand returns the response to r that this process has a copy of, or nil. It allocates nothing for what does not vary.
 func (c *Cache) atHand(key []byte, r *http.Request) *item {
 	it := c.local.AtFull(key)

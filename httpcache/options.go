@@ -1,13 +1,14 @@
 package httpcache
 
 import (
+	"cmp"
 	"context"
 	"net/http"
+	"regexp"
 	"time"
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/client/check"
-	"github.com/mayflycache/mayfly/internal/rfc9111"
 )
 
 // Options set up a cache. Namespace is required; every other zero is a default that works.
@@ -116,6 +117,7 @@ type Faults struct {
 	Queue int
 }
 
+// validate is asked after withDefaults.
 func (o Options) validate() error {
 	c := check.In("Options.")
 	c.Add(o.Namespace.Validate())
@@ -140,14 +142,14 @@ func (o Options) validate() error {
 	for _, name := range o.Key.DropQuery {
 		c.Refuse(name == "", "Key.DropQuery holds an empty name")
 	}
-	for _, list := range []struct {
-		field string
-		names []string
-	}{{"Targeted", o.Targeted}, {"TagFields", o.TagFields}, {"Server", []string{o.server()}}} {
-		for _, name := range list.names {
-			c.Refuse(!isToken(name), "%s must be a token as field names are, got %q", list.field, name)
+	tokens := func(field string, names ...string) {
+		for _, name := range names {
+			c.Refuse(!fieldName.MatchString(name), "%s must be a token as field names are, got %q", field, name)
 		}
 	}
+	tokens("Targeted", o.Targeted...)
+	tokens("TagFields", o.TagFields...)
+	tokens("Server", o.Server)
 	_, err := newRoutes(o.Override)
 	c.Refuse(err != nil, "Override: %w", err)
 	return c.Err()
@@ -155,58 +157,26 @@ func (o Options) validate() error {
 
 const maxMaxBody = 500 << 20
 
+var fieldName = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
+
 func (o Options) withDefaults() Options {
-	def(&o.MaxBody, 8<<20)
-	def(&o.MaxVariants, 64)
-	def(&o.Stale.Keep, time.Hour)
-	def(&o.Stale.IfError, 10*time.Minute)
-	def(&o.Stale.Throttle, time.Second)
-	def(&o.Shared.Wait, 10*time.Second)
-	def(&o.Shared.Timeout, 30*time.Second)
-	def(&o.Shared.Pass, 10*time.Second)
-	def(&o.Shared.Renewals, 16)
-	def(&o.Faults.RedisTimeout, 150*time.Millisecond)
-	def(&o.Faults.Queue, 1024)
+	o.MaxBody = cmp.Or(o.MaxBody, 8<<20)
+	o.MaxVariants = cmp.Or(o.MaxVariants, 64)
+	o.Stale.Keep = cmp.Or(o.Stale.Keep, time.Hour)
+	o.Stale.IfError = cmp.Or(o.Stale.IfError, 10*time.Minute)
+	o.Stale.Throttle = cmp.Or(o.Stale.Throttle, time.Second)
+	o.Shared.Wait = cmp.Or(o.Shared.Wait, 10*time.Second)
+	o.Shared.Timeout = cmp.Or(o.Shared.Timeout, 30*time.Second)
+	o.Shared.Pass = cmp.Or(o.Shared.Pass, 10*time.Second)
+	o.Shared.Renewals = cmp.Or(o.Shared.Renewals, 16)
+	o.Faults.RedisTimeout = cmp.Or(o.Faults.RedisTimeout, 150*time.Millisecond)
+	o.Faults.Queue = cmp.Or(o.Faults.Queue, 1024)
+	o.Server = cmp.Or(o.Server, "mayfly")
 	if o.Stale.On == nil {
 		o.Stale.On = []int{http.StatusBadGateway, http.StatusGatewayTimeout}
 	}
 	if o.TagFields == nil {
 		o.TagFields = []string{"Surrogate-Key", "Cache-Tag"}
 	}
-	o.Server = o.server()
 	return o
-}
-
-func (o Options) server() string {
-	if o.Server == "" {
-		return "mayfly"
-	}
-	return o.Server
-}
-
-// rules are the options that are the RFCs' to obey.
-func (o Options) rules() rfc9111.Rules {
-	return rfc9111.Rules{
-		Targeted: o.Targeted, NoHeuristic: o.NoHeuristic, StoreSetCookie: o.StoreSetCookie,
-		Validate: max(o.Stale.Keep, 0), StaleIfError: max(o.Stale.IfError, 0),
-	}
-}
-
-// def gives v its default if it is zero.
-func def[T comparable](v *T, to T) {
-	var zero T
-	if *v == zero {
-		*v = to
-	}
-}
-
-func isToken(s string) bool {
-	for i := range len(s) {
-		switch c := s[i]; {
-		case 'a' <= c && c <= 'z', 'A' <= c && c <= 'Z', '0' <= c && c <= '9', c == '-', c == '_', c == '.':
-		default:
-			return false
-		}
-	}
-	return s != ""
 }

@@ -45,37 +45,31 @@ func (c *Cache) Purge(ctx context.Context, targets ...Target) error {
 	if c.works.Err() != nil {
 		return fmt.Errorf("httpcache: purge: %w", mayfly.ErrClosed)
 	}
-	var keys, prefixes, tags []string
+	names := make(map[targetKind][]string)
 	for _, t := range targets {
 		switch t.kind {
 		case targetTag:
 			if strings.ContainsAny(t.text, " ,\t") || t.text == "" {
 				return fmt.Errorf("httpcache: purge: the tag %q is empty or has a space or comma, which no tag has", t.text)
 			}
-			tags = append(tags, t.text)
+			names[targetTag] = append(names[targetTag], t.text)
 		case targetURL, targetPrefix:
-			all, err := c.keysOf(t)
+			keys, err := c.keysOf(t)
 			if err != nil {
 				return fmt.Errorf("httpcache: purge %q: %w", t.text, err)
 			}
-			if t.kind == targetURL {
-				keys = append(keys, all...)
-			} else {
-				prefixes = append(prefixes, all...)
-			}
+			names[t.kind] = append(names[t.kind], keys...)
 		default:
 			return errors.New("httpcache: purge: the zero Target is nothing: use URL, Prefix or Tag")
 		}
 	}
 	begun := time.Now()
-	err := errors.Join(c.purgeKeys(ctx, keys), c.purgePrefixes(ctx, prefixes), c.purgeTags(ctx, tags))
-	e := mayfly.Event{Kind: mayfly.Removal, Outcome: mayfly.OK, N: len(targets), Took: time.Since(begun), Err: err}
+	err := errors.Join(c.purgeKeys(ctx, names[targetURL]), c.purgePrefixes(ctx, names[targetPrefix]), c.purgeTags(ctx, names[targetTag]))
+	c.tell.Done(ctx, mayfly.Event{Kind: mayfly.Removal, N: len(targets), Err: err}, begun)
 	if err != nil {
-		e.Outcome = mayfly.Failed
-		err = fmt.Errorf("httpcache: purge: %w", err)
+		return fmt.Errorf("httpcache: purge: %w", err)
 	}
-	c.tell(ctx, e)
-	return err
+	return nil
 }
 
 // keysOf returns the keys of a URL, or what they begin with, under both schemes.
@@ -110,11 +104,8 @@ func (c *Cache) purgeKeys(ctx context.Context, keys []string) error {
 		}
 	}
 	forget()
-	c.local.Forget(keys...)
-	err := errors.Join(c.guard.Delete(ctx, keys)...)
-	forget()
-	c.local.Changed(ctx, keys...)
-	return err
+	defer forget()
+	return c.remove(ctx, keys...)
 }
 
 func (c *Cache) purgePrefixes(ctx context.Context, prefixes []string) (err error) {
@@ -136,12 +127,10 @@ func (c *Cache) invalidate(ctx context.Context, keys []string) {
 	ctx = context.WithoutCancel(ctx) // it has happened, whoever has left
 	begun := time.Now()
 	err := c.purgeKeys(ctx, keys)
-	e := mayfly.Event{Kind: mayfly.Removal, Outcome: mayfly.OK, Key: keys[0], N: len(keys), Took: time.Since(begun), Err: err}
 	if err != nil {
-		e.Outcome = mayfly.Failed
 		c.doubt(ctx, err, keys)
 	}
-	c.tell(ctx, e)
+	c.tell.Done(ctx, mayfly.Event{Kind: mayfly.Removal, Key: keys[0], N: len(keys), Err: err}, begun)
 }
 
 // Tags are purged by a barrier: the purge draws a version, greater than every one before, and writes it beside each tag. A
@@ -163,11 +152,14 @@ func (c *Cache) purgeTags(ctx context.Context, tags []string) error {
 	if err != nil {
 		return err
 	}
-	now, ttl := time.Now(), c.barrierTTL()
-	keys, values := make([]string, len(tags)), make([]lease.Value, len(tags))
+	keys, values, ttl := make([]string, len(tags)), make([]lease.Value, len(tags)), c.barrierTTL()
 	for i, tag := range tags {
+		rec, err := version.encode(lease.NewID(), ttl)
+		if err != nil {
+			return err
+		}
 		keys[i] = c.tagKey(tag)
-		values[i] = lease.Value{Key: keys[i], Bytes: encodeBarrier(lease.NewID(), version, now.UnixMilli(), now.Add(ttl).UnixMilli()), TTL: ttl}
+		values[i] = lease.Value{Key: keys[i], Bytes: rec, TTL: ttl}
 	}
 	c.flights.ForgetAll()
 	c.local.Forget(keys...)
@@ -178,7 +170,7 @@ func (c *Cache) purgeTags(ctx context.Context, tags []string) error {
 }
 
 // raise draws a version.
-func (c *Cache) raise(ctx context.Context) (version int64, err error) {
+func (c *Cache) raise(ctx context.Context) (version barrierEntry, err error) {
 	key := c.epochKey()
 	defer func() {
 		c.local.Changed(ctx, key)
@@ -189,14 +181,12 @@ func (c *Cache) raise(ctx context.Context) (version int64, err error) {
 		if err != nil {
 			return 0, err
 		}
-		now, ttl := time.Now(), c.barrierTTL()
-		version = max(decode(f).barrier+1, now.UnixMilli())
-		encoded := func(id [12]byte) []byte { return encodeBarrier(id, version, now.UnixMilli(), now.Add(ttl).UnixMilli()) }
+		version = barrierEntry(max(decode(f).barrier+1, time.Now().UnixMilli()))
 		done := false
 		if f.State == lease.Present {
-			done, err = c.guard.Replace(ctx, key, f, encoded(lease.NewID()), ttl)
+			done, err = c.write(ctx, key, f, nil, version, c.barrierTTL())
 		} else if a := c.guard.Claim(ctx, key, f); a.Claim != nil && a.Err == nil {
-			done, err = a.Claim.Fill(ctx, encoded(a.Claim.ID()), ttl)
+			done, err = c.write(ctx, key, f, a.Claim, version, c.barrierTTL())
 		} else if err = a.Err; err == nil {
 			_, err = c.guard.Await(ctx, key, false, func(f lease.Found) bool { return f.State != lease.Loading })
 		}

@@ -3,8 +3,6 @@ package httpcache
 import (
 	"errors"
 	"fmt"
-	"net/http"
-	"time"
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/rfc9111"
@@ -25,7 +23,7 @@ const (
 
 // refused tells why an answer is not stored, if that is not what its handler wanted: a bound was reached, or its header is
 // broken. Nobody is told again while it is remembered that the answer is not for others.
-func (a *attempt) refused(reason rfc9111.Reason, status int, header http.Header) {
+func (a *attempt) refused(reason rfc9111.Reason, x rfc9111.Exchange) {
 	if a.cache.ns.Observer == nil || a.exchange.s.pass || !a.fill.wanted() {
 		return
 	}
@@ -35,7 +33,7 @@ func (a *attempt) refused(reason rfc9111.Reason, status int, header http.Header)
 	case tooManyTags:
 		a.tell(mayfly.Fill, mayfly.Dropped, errTags)
 	default:
-		if flaw := a.cache.rules.Flaw(reason, rfc9111.Exchange{Request: a.r, Status: status, Header: header, Sent: a.sent, Received: time.Now()}); flaw != "" {
+		if flaw := a.cache.rules.Flaw(reason, x); flaw != "" {
 			a.tell(mayfly.Fill, mayfly.Dropped, fmt.Errorf("%s: %s", reason, flaw))
 		}
 	}

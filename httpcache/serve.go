@@ -41,7 +41,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.pass(w, r, rfc9111.FwdBypass)
 		return
 	}
-	q := rfc9111.ParseRequest(r.Header)
+	q := rfc9111.ParseCacheControl(r.Header)
 	if c.local != nil && h.hit(w, r, key, q) {
 		return
 	}
@@ -215,14 +215,13 @@ func (x *exchange) serve() bool {
 
 // take answers with what another request has brought, if it fits this one.
 func (x *exchange) take(r *response) bool {
-	now := time.Now()
 	if rfc9111.Variant(r.fields, x.r.Header) != r.variant {
 		return false
 	}
-	// It was asked for after this request came, or while the one before was no good: it is the handler's answer to all.
+	// The handler was asked after this request came, or while nothing usable was stored: its answer is for all.
 	x.status.Collapsed = true
 	x.cache.stats.collapsed.Add(1)
-	x.cache.answer(x.w, x.r, r, now, x.status)
+	x.cache.answer(x.w, x.r, r, time.Now(), x.status)
 	return true
 }
 
@@ -232,7 +231,7 @@ func (x *exchange) shareable() bool {
 		(x.r.Header["Range"] == nil || x.s.response != nil)
 }
 
-// refuse answers who wants nothing but what is cached.
+// refuse answers a request that wants only what is cached.
 func (x *exchange) refuse() {
 	x.status.Fwd = ""
 	x.status.Detail = "only-if-cached"
@@ -247,18 +246,20 @@ func (c *Cache) say(s rfc9111.CacheStatus) string {
 	return string(s.Append(room[:0]))
 }
 
-// pass hands a request to the handler that the cache has no answer to. What changes something voids what was stored.
+// pass hands a request to the handler that the cache cannot answer. A request that changes something voids what was stored.
 func (h *handler) pass(w http.ResponseWriter, r *http.Request, why rfc9111.Forward) {
 	c := h.cache
 	c.stats.passed.Add(1)
-	p := newCapture(w, r, r.Context())
-	p.limit, p.drop = c.opt.MaxBody, func(error) {}
-	post := poster{cache: c, r: r, outer: w.Header().Clone(), sent: time.Now()}
+	var answer *response // to GETs that come later; nil: it is none
+	outer, sent := w.Header().Clone(), time.Now()
+	p := c.newCapture(w, r, r.Context())
+	p.drop = func(error) {}
 	p.decide = func(status int, header http.Header) (mode, int) {
 		do, s := through, rfc9111.CacheStatus{Fwd: why}
 		if keys := c.keys.Invalidated(r, status, header); len(keys) > 0 {
 			c.invalidate(r.Context(), keys)
-			if post.answersGets(status, header) {
+			x := rfc9111.Exchange{Request: r, Status: status, Header: header, Sent: sent, Received: time.Now()}
+			if answer = c.answersGets(x, outer); answer != nil {
 				do, s.Stored = storing, true
 			}
 		}
@@ -269,5 +270,7 @@ func (h *handler) pass(w http.ResponseWriter, r *http.Request, why rfc9111.Forwa
 	h.next.ServeHTTP(p, r)
 	p.returned()
 	p.finish()
-	post.store(p)
+	if answer != nil {
+		c.storePost(r, answer, p)
+	}
 }

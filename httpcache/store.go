@@ -5,18 +5,15 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"slices"
 	"time"
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/client/lease"
-	"github.com/mayflycache/mayfly/internal/client/record"
 )
 
-// keepAnswer begins to store r, while the client still gets it, and lets those go on who wait for it. The returned function
-// waits until it is stored, so that who asks after an answer has ended finds it, but not longer than what is left of
-// RedisTimeout when so much was spent.
+// keepAnswer begins to store r while the client still gets it, and releases the waiters. The returned function waits until r is
+// stored, so that a request that follows the answer finds it, but not longer than RedisTimeout less what was spent of it.
 func (c *Cache) keepAnswer(ctx context.Context, s sight, fill filling, r *response, spent time.Duration) (wait func()) {
 	out := outcome{response: r}
 	if !fill.stores() {
@@ -34,19 +31,16 @@ func (c *Cache) keepAnswer(ctx context.Context, s sight, fill filling, r *respon
 		defer cancel()
 		begun := time.Now()
 		stored, err := c.put(ctx, s, fill.claim, r)
-		e := mayfly.Event{Kind: mayfly.Fill, Outcome: mayfly.OK, Key: s.slot, Took: time.Since(begun), N: len(r.body), Err: err}
+		e := mayfly.Event{Kind: mayfly.Fill, Key: s.slot, N: len(r.body), Err: err}
 		switch {
 		case err != nil:
-			e.Outcome = mayfly.Failed
-			if fill.claim != nil {
-				fill.claim.Release(ctx) // whatever became of it, nobody is to wait for our lease
-			}
+			c.drop(ctx, fill.claim) // whatever became of it, nobody is to wait for our lease
 		case !stored:
 			e.Outcome = mayfly.Refused
 		default:
 			c.stats.stored.Add(1)
 		}
-		c.tell(ctx, e)
+		c.tell.Done(ctx, e, begun)
 	})
 	if !started {
 		patience.Stop()
@@ -56,15 +50,14 @@ func (c *Cache) keepAnswer(ctx context.Context, s sight, fill filling, r *respon
 	return func() { <-done }
 }
 
-// put stores r, if nobody voided or replaced meanwhile what the claim was for:
+// put stores r, unless what the claim was for has been voided or replaced meanwhile:
 //
 //	it does not vary         in the place of the claim
 //	the first that varies    under a new index, which takes the place of the claim: the variant first, as nobody finds it yet
 //	one more variant         in the place of the claim, when the index has room for it
 //	it varies otherwise      under a new index in place of the old, whose variants go with it
 func (c *Cache) put(ctx context.Context, s sight, claim *lease.Claim, r *response) (stored bool, err error) {
-	now := time.Now()
-	ttl := min(r.policy.Keep(now), c.ns.TTL)
+	ttl := min(r.policy.Keep(time.Now()), c.ns.TTL)
 	if ttl < mayfly.MinTTL {
 		return false, c.drop(ctx, claim)
 	}
@@ -72,58 +65,51 @@ func (c *Cache) put(ctx context.Context, s sight, claim *lease.Claim, r *respons
 	switch {
 	case s.index == nil && len(r.fields) == 0:
 		return c.fill(ctx, s.key, s.found, claim, r, ttl)
-	case s.index == nil:
-		ix, err := c.putVariant(ctx, s.key, r, ttl)
-		if err != nil {
-			return false, errors.Join(err, c.drop(ctx, claim))
-		}
-		stored, err = c.swap(ctx, s.key, s.found, claim, ix, c.ns.TTL)
-		c.settle(ctx, s.key, stored, nil, ix)
-		return stored, err
-	case slices.Equal(s.index.index.fields, r.fields):
-		if ok, err := c.list(ctx, &s, now, ttl); !ok {
+	case s.index != nil && slices.Equal(s.index.index.fields, r.fields):
+		if ok, err := c.list(ctx, &s, ttl); !ok {
 			return false, errors.Join(err, c.drop(ctx, claim))
 		}
 		return c.fill(ctx, s.slot, s.found, claim, r, ttl)
-	case len(r.fields) == 0:
-		rec, err := r.record(lease.NewID(), now, ttl)
-		if err == nil {
-			stored, err = c.guard.Replace(ctx, s.key, s.index.found, rec, ttl)
-			c.settle(ctx, s.key, stored, s.index.index, nil)
+	}
+	seen, onKey := s.found, claim
+	var old, next *index
+	if s.index != nil { // the claim is on the slot of a variant
+		seen, onKey, old = s.index.found, nil, s.index.index
+	}
+	var e entry = r
+	if len(r.fields) > 0 {
+		if next, err = c.putVariant(ctx, s.key, r, ttl); err != nil {
+			return false, errors.Join(err, c.drop(ctx, claim))
 		}
-		return stored, errors.Join(err, c.drop(ctx, claim))
+		e, ttl = next, c.ns.TTL
 	}
-	ix, err := c.putVariant(ctx, s.key, r, ttl)
-	if err == nil {
-		stored, err = c.swap(ctx, s.key, s.index.found, nil, ix, c.ns.TTL)
-		c.settle(ctx, s.key, stored, s.index.index, ix)
+	stored, err = c.write(ctx, s.key, seen, onKey, e, ttl)
+	c.settle(ctx, s.key, stored, old, next)
+	if s.index != nil {
+		err = errors.Join(err, c.drop(ctx, claim))
 	}
-	return stored, errors.Join(err, c.drop(ctx, claim))
+	return stored, err
 }
 
-// settle removes the variants that nobody finds any more: those of the old index, if it was replaced, or else of the new one.
-func (c *Cache) settle(ctx context.Context, key string, replaced bool, old, ix *index) {
-	gone := ix
+// settle removes the variants that nobody finds any more: those of the old index, if it was replaced, or else of the next.
+func (c *Cache) settle(ctx context.Context, key string, replaced bool, old, next *index) {
+	gone := next
 	if replaced {
 		gone = old
 	}
 	if gone == nil {
 		return
 	}
-	slots := make([]string, len(gone.variants))
-	for i, name := range gone.variants {
-		slots[i] = gone.slot(key, name)
-	}
-	if err := c.remove(ctx, slots); err != nil {
+	if err := c.remove(ctx, gone.slots(key, gone.variants)...); err != nil {
 		c.tell.Backend(ctx, key, err)
 	}
 }
 
-// remove removes what is not to be found any more.
-func (c *Cache) remove(ctx context.Context, slots []string) error {
-	c.local.Forget(slots...)
-	err := errors.Join(c.guard.Delete(ctx, slots)...)
-	c.local.Changed(ctx, slots...)
+// remove removes what is stored under keys, here and in Redis.
+func (c *Cache) remove(ctx context.Context, keys ...string) error {
+	c.local.Forget(keys...)
+	err := errors.Join(c.guard.Delete(ctx, keys)...)
+	c.local.Changed(ctx, keys...)
 	return err
 }
 
@@ -135,15 +121,7 @@ func (c *Cache) drop(ctx context.Context, claim *lease.Claim) error {
 	return claim.Release(ctx)
 }
 
-func (r *response) record(id record.ID, now time.Time, ttl time.Duration) ([]byte, error) {
-	rec, fits := r.encode(id, now.UnixMilli(), now.Add(ttl).UnixMilli())
-	if !fits {
-		return nil, fmt.Errorf("the response has %d bytes, Redis takes %d", len(rec), record.MaxLen)
-	}
-	return rec, nil
-}
-
-// fill stores r under key, in place of the claim or of what was seen.
+// fill stores r under key, in place of the claim or of what was seen. Where nothing was seen, it claims the key first.
 func (c *Cache) fill(ctx context.Context, key string, seen lease.Found, claim *lease.Claim, r *response, ttl time.Duration) (bool, error) {
 	if claim == nil && seen.State == lease.Absent {
 		a := c.guard.Claim(ctx, key, seen)
@@ -153,11 +131,16 @@ func (c *Cache) fill(ctx context.Context, key string, seen lease.Found, claim *l
 		}
 		claim = a.Claim
 	}
+	return c.write(ctx, key, seen, claim, r, ttl)
+}
+
+// write stores e under key, in place of the claim or, without one, of what was seen.
+func (c *Cache) write(ctx context.Context, key string, seen lease.Found, claim *lease.Claim, e entry, ttl time.Duration) (bool, error) {
 	id := lease.NewID()
 	if claim != nil {
 		id = claim.ID()
 	}
-	rec, err := r.record(id, time.Now(), ttl)
+	rec, err := e.encode(id, ttl)
 	if err != nil {
 		return false, err
 	}
@@ -167,23 +150,13 @@ func (c *Cache) fill(ctx context.Context, key string, seen lease.Found, claim *l
 	return c.guard.Replace(ctx, key, seen, rec, ttl)
 }
 
-// swap puts an index in place of a claim or of what was seen.
-func (c *Cache) swap(ctx context.Context, key string, seen lease.Found, claim *lease.Claim, ix *index, ttl time.Duration) (bool, error) {
-	now := time.Now()
-	ends := now.Add(ttl).UnixMilli()
-	if claim != nil {
-		return claim.Fill(ctx, ix.encode(claim.ID(), now.UnixMilli(), ends), ttl)
-	}
-	return c.guard.Replace(ctx, key, seen, ix.encode(lease.NewID(), now.UnixMilli(), ends), ttl)
-}
-
 // putVariant stores r under a new index, which it returns and which is not yet in place.
 func (c *Cache) putVariant(ctx context.Context, key string, r *response, ttl time.Duration) (*index, error) {
 	var generation [8]byte
 	rand.Read(generation[:]) // never fails
 	name := variantName(r.variant)
 	ix := &index{generation: hex.EncodeToString(generation[:]), fields: r.fields, variants: []string{name}}
-	rec, err := r.record(lease.NewID(), time.Now(), ttl)
+	rec, err := r.encode(lease.NewID(), ttl)
 	if err != nil {
 		return nil, err
 	}
@@ -210,10 +183,10 @@ const listTries = 5
 
 // list sees to it that the index of s knows of its variant, and outlives it. The oldest variant leaves if there is no room.
 // It reports false if there is another index by now, or none.
-func (c *Cache) list(ctx context.Context, s *sight, now time.Time, ttl time.Duration) (ok bool, err error) {
-	it := *s.index
+func (c *Cache) list(ctx context.Context, s *sight, ttl time.Duration) (ok bool, err error) {
+	it, until := *s.index, time.Now().Add(ttl).UnixMilli()
 	for range listTries {
-		if slices.Contains(it.index.variants, s.name) && it.ends >= now.Add(ttl).UnixMilli() {
+		if slices.Contains(it.index.variants, s.name) && it.ends >= until {
 			return true, nil
 		}
 		next := *it.index
@@ -221,20 +194,16 @@ func (c *Cache) list(ctx context.Context, s *sight, now time.Time, ttl time.Dura
 		var leaves []string
 		if !slices.Contains(next.variants, s.name) {
 			next.variants = append(next.variants, s.name)
-			if over := len(next.variants) - c.opt.MaxVariants; over > 0 {
-				for _, name := range next.variants[:over] {
-					leaves = append(leaves, next.slot(s.key, name))
-				}
-				next.variants = next.variants[over:]
-			}
+			over := max(len(next.variants)-c.opt.MaxVariants, 0)
+			leaves, next.variants = next.slots(s.key, next.variants[:over]), next.variants[over:]
 		}
-		ok, err = c.swap(ctx, s.key, it.found, nil, &next, c.ns.TTL)
+		ok, err = c.write(ctx, s.key, it.found, nil, &next, c.ns.TTL)
 		if err != nil {
 			return false, err
 		}
 		if ok {
 			if len(leaves) > 0 {
-				err = c.remove(ctx, leaves)
+				err = c.remove(ctx, leaves...)
 				c.tellLeft(ctx, s.key, len(leaves))
 			}
 			return err == nil, err
@@ -252,9 +221,7 @@ func (c *Cache) list(ctx context.Context, s *sight, now time.Time, ttl time.Dura
 
 // storePass remembers that the answers for a slot are not for others.
 func (c *Cache) storePass(ctx context.Context, slot string, claim *lease.Claim) {
-	now, ttl := time.Now(), min(c.opt.Shared.Pass, c.ns.TTL)
-	_, err := claim.Fill(ctx, encodePass(claim.ID(), now.UnixMilli(), now.Add(ttl).UnixMilli()), ttl)
-	if err != nil {
+	if _, err := c.write(ctx, slot, lease.Found{}, claim, passEntry{}, min(c.opt.Shared.Pass, c.ns.TTL)); err != nil {
 		claim.Release(ctx)
 	}
 	c.local.Changed(ctx, slot)

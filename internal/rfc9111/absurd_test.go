@@ -45,7 +45,7 @@ func TestAbsurdHeaders(t *testing.T) {
 			r.Header[field] = []string{line}
 		}
 		rules, keys := rfc9111.Rules{Targeted: []string{"CDN-Cache-Control"}}, rfc9111.Keys{}
-		q := rfc9111.ParseRequest(r.Header)
+		q := rfc9111.ParseCacheControl(r.Header)
 		policy, _ := rules.Judge(rfc9111.Exchange{Request: r, Status: 200, Header: h, Sent: now, Received: now})
 		policy.Decide(q, now)
 		policy.OnError(q, now)

@@ -38,23 +38,17 @@ func (d Delta) Duration() time.Duration { return time.Duration(d.Seconds) * time
 // maxDelta stands for every number that is greater (RFC 9111, section 1.2.2).
 const maxDelta = 1 << 31
 
-// ParseRequest returns the directives of a request. Pragma does not count: RFC 9111, section 5.4, deprecates it.
-func ParseRequest(h http.Header) Directives { return ParseResponse(h) }
-
-// ParseResponse returns the directives of a response's Cache-Control. See [Rules.Judge] for who speaks over it.
-func ParseResponse(h http.Header) (d Directives) {
-	lines := h["Cache-Control"]
-	if len(lines) == 0 {
-		return d
-	}
-	elements(lines, func(e string) {
+// ParseCacheControl returns the directives of a request, or of a response that has no targeted field: see [Rules.Judge].
+// Pragma does not count: RFC 9111, section 5.4, deprecates it.
+func ParseCacheControl(h http.Header) (d Directives) {
+	for e := range elements(h["Cache-Control"]) {
 		name, arg, has := strings.Cut(e, "=")
 		text, quoted := unquote(arg)
 		if quoted {
 			arg = text
 		}
 		d.add(name, arg, has, quoted)
-	})
+	}
 	return d
 }
 
@@ -107,10 +101,10 @@ func (d *Directives) list(arg string, quoted bool) bool {
 		return false
 	}
 	before, names := len(d.Fields), true
-	elements([]string{arg}, func(name string) {
+	for name := range elements([]string{arg}) {
 		names = names && token(name)
 		d.Fields = append(d.Fields, http.CanonicalHeaderKey(name))
-	})
+	}
 	return names && len(d.Fields) > before
 }
 
@@ -123,13 +117,5 @@ func (d *Delta) set(arg string) {
 	}
 }
 
-// delta returns the number that s says, at most 2^31.
-func delta(s string) (n int64, ok bool) {
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return 0, false
-		}
-		n = min(n*10+int64(s[i]-'0'), maxDelta)
-	}
-	return n, s != ""
-}
+// delta returns the number of seconds that s says, at most 2^31.
+func delta(s string) (n int64, ok bool) { return digits(s, maxDelta) }

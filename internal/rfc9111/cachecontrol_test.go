@@ -13,7 +13,7 @@ type directives = rfc9111.Directives
 func given(n int64) rfc9111.Delta { return rfc9111.Delta{Seconds: n, Given: true} }
 
 // RFC 9111, section 5.2, and where a case says so.
-func TestParseResponse(t *testing.T) {
+func TestParseCacheControlOfResponses(t *testing.T) {
 	for _, x := range []struct {
 		name  string
 		lines []string
@@ -55,14 +55,14 @@ func TestParseResponse(t *testing.T) {
 		{"RFC 5861", []string{"Cache-Control: stale-while-revalidate=30, stale-if-error=60"},
 			directives{StaleWhileRevalidate: given(30), StaleIfError: given(60)}},
 	} {
-		if diff := cmp.Diff(x.want, rfc9111.ParseResponse(header(x.lines...))); diff != "" {
+		if diff := cmp.Diff(x.want, rfc9111.ParseCacheControl(header(x.lines...))); diff != "" {
 			t.Errorf("%s: %q (-want +got):\n%s", x.name, x.lines, diff)
 		}
 	}
 }
 
 // RFC 9111, section 5.2.1.
-func TestParseRequest(t *testing.T) {
+func TestParseCacheControlOfRequests(t *testing.T) {
 	for _, x := range []struct {
 		name string
 		line string
@@ -74,24 +74,24 @@ func TestParseRequest(t *testing.T) {
 		{"flags", "Cache-Control: no-cache, no-store, only-if-cached", directives{NoCache: true, NoStore: true, OnlyIfCached: true}},
 		{"Pragma is of the past (5.4)", "Pragma: no-cache", directives{}},
 	} {
-		if diff := cmp.Diff(x.want, rfc9111.ParseRequest(header(x.line))); diff != "" {
+		if diff := cmp.Diff(x.want, rfc9111.ParseCacheControl(header(x.line))); diff != "" {
 			t.Errorf("%s: %q (-want +got):\n%s", x.name, x.line, diff)
 		}
 	}
 }
 
-func FuzzParseResponse(f *testing.F) {
+func FuzzParseCacheControl(f *testing.F) {
 	for _, s := range []string{`max-age=60, private="a, b"`, `e="\", no-store, \"`, `no-cache=",`, "max-stale", ",=,\"", `"`} {
 		f.Add(s, s)
 	}
 	f.Fuzz(func(t *testing.T, a, b string) {
-		d := rfc9111.ParseResponse(map[string][]string{"Cache-Control": {a, b}})
+		d := rfc9111.ParseCacheControl(map[string][]string{"Cache-Control": {a, b}})
 		for _, n := range []rfc9111.Delta{d.MaxAge, d.SMaxAge, d.MinFresh, d.MaxStale, d.StaleIfError, d.StaleWhileRevalidate} {
 			if n.Seconds < 0 || n.Seconds > 1<<31 || !n.Given && n.Seconds != 0 {
 				t.Errorf("%q %q: %+v", a, b, n)
 			}
 		}
-		if alone := rfc9111.ParseResponse(map[string][]string{"Cache-Control": {a}}); alone.NoStore && !d.NoStore || alone.Private && !d.Private {
+		if alone := rfc9111.ParseCacheControl(map[string][]string{"Cache-Control": {a}}); alone.NoStore && !d.NoStore || alone.Private && !d.Private {
 			t.Errorf("a second line %q hides what %q forbids", b, a)
 		}
 	})

@@ -24,11 +24,7 @@ func NotModified(request, stored http.Header, received time.Time) bool {
 	if tags := request["If-None-Match"]; tags != nil {
 		return anyMatches(tags, etag(stored))
 	}
-	lines := request["If-Modified-Since"]
-	if len(lines) != 1 {
-		return false
-	}
-	since, ok := ParseDate(lines[0], received)
+	since, ok := ParseDate(only(request["If-Modified-Since"]), received)
 	if !ok {
 		return false
 	}
@@ -41,41 +37,26 @@ func NotModified(request, stored http.Header, received time.Time) bool {
 
 // anyMatches compares weakly (RFC 9110, section 8.8.3.2): W/ does not count. What is not an entity tag matches what is
 // spelled the same.
-func anyMatches(lines []string, tag string) (match bool) {
-	elements(lines, func(e string) {
-		match = match || e == "*" || tag != "" && strings.TrimPrefix(e, "W/") == strings.TrimPrefix(tag, "W/")
-	})
-	return match
+func anyMatches(lines []string, tag string) bool {
+	for e := range elements(lines) {
+		if e == "*" || tag != "" && strings.TrimPrefix(e, "W/") == strings.TrimPrefix(tag, "W/") {
+			return true
+		}
+	}
+	return false
 }
 
 // etag returns the entity tag of a response, "" if there is none, or more than one.
-func etag(h http.Header) string {
-	if lines := h["Etag"]; len(lines) == 1 {
-		return trim(lines[0])
-	}
-	return ""
-}
+func etag(h http.Header) string { return trim(only(h["Etag"])) }
 
 func strong(tag string) bool { return tag != "" && !strings.HasPrefix(tag, "W/") }
 
-func hasValidator(h http.Header, now time.Time) bool {
-	_, ok := lastModified(h, now)
-	return ok || etag(h) != ""
-}
-
-// Header304 returns the header of a 304 about the stored response: all of it but what describes a body (RFC 9110,
-// section 15.4.5). The argument is not changed.
-func Header304(stored http.Header) http.Header {
-	out := make(http.Header, len(stored))
-	for name, lines := range stored {
-		switch name {
-		case "Content-Type", "Content-Length", "Content-Encoding", "Content-Language", "Content-Range", "Content-Md5",
-			"Content-Digest", "Content-Disposition", "Accept-Ranges":
-		default:
-			out[name] = lines
-		}
+// StripBody takes out of the header of a 304 or a 416 what describes a body (RFC 9110, section 15.4.5).
+func StripBody(h http.Header) {
+	for _, name := range []string{"Content-Type", "Content-Length", "Content-Encoding", "Content-Language", "Content-Range",
+		"Content-Md5", "Content-Digest", "Content-Disposition", "Accept-Ranges"} {
+		delete(h, name)
 	}
-	return out
 }
 
 // AskValid makes the header of a request to the origin one that revalidates the stored response (RFC 9111, section

@@ -19,7 +19,7 @@ func Example() {
 	}})
 	fmt.Printf("%s %q, for %v\n", key, reason, policy.Keep(noon))
 
-	anything := rfc9111.ParseRequest(http.Header{})
+	anything := rfc9111.ParseCacheControl(http.Header{})
 	for _, s := range []int{59, 60, 90} {
 		verdict := policy.Decide(anything, noon.Add(time.Duration(s)*time.Second))
 		fmt.Println(s, verdict == rfc9111.Serve, verdict == rfc9111.Renew, verdict == rfc9111.Revalidate)

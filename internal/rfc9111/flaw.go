@@ -3,76 +3,76 @@ package rfc9111
 import (
 	"net/http"
 	"strings"
+	"time"
 )
 
-// Flaw says what is wrong with the header of a response that is not stored for this reason, in words for who can mend it; ""
-// if it is as it should be, and only not for a cache. A sender may say so by Expires: 0.
+// Flaw says what is wrong with the header of a response that is not stored for this reason, in words for those who can mend it;
+// "" if the header is as it should be, and only not for a cache.
 func (r Rules) Flaw(reason Reason, x Exchange) (what string) {
 	h := Canonical(x.Header)
-	say := func(flaw string) {
-		if what == "" {
-			what = flaw
-		}
-	}
-	date := func(field string, or ...string) {
-		lines := h[field]
-		for _, fine := range or {
-			if len(lines) == 1 && trim(lines[0]) == fine {
-				return
-			}
-		}
-		if len(lines) == 1 {
-			if _, ok := ParseDate(lines[0], x.Received); !ok {
-				say(field + " is not a date")
-			}
-		} else if len(lines) > 1 {
-			say(field + " has several lines")
-		}
-	}
 	switch reason {
 	case VaryAny:
-		names := 0
-		elements(h["Vary"], func(name string) {
-			if names++; name != "*" && !token(name) {
-				say("Vary has what is not the name of a field")
-			} else if name == "*" {
-				names = -1 << 31
-			}
-		})
-		if names > maxVary {
-			say("Vary has more fields than a cache tells apart")
-		}
+		return varyFlaw(h["Vary"])
 	case NoFreshness, Expired:
-		for _, name := range r.Targeted {
-			if _, ok := parseTargeted(h[http.CanonicalHeaderKey(name)]); !ok && h[http.CanonicalHeaderKey(name)] != nil {
-				say(name + " is not a dictionary")
-			}
+		return r.freshnessFlaw(h, x.Received)
+	}
+	return ""
+}
+
+func varyFlaw(lines []string) string {
+	names, star := 0, false
+	for name := range elements(lines) {
+		if !token(name) {
+			return "Vary has what is not the name of a field"
 		}
-		elements(h["Cache-Control"], func(e string) {
-			name, arg, _ := strings.Cut(e, "=")
-			if text, ok := unquote(arg); ok {
-				arg = text
-			}
-			switch _, number := delta(arg); strings.ToLower(trim(name)) {
-			case "max-age", "s-maxage", "stale-while-revalidate", "stale-if-error":
-				if !number || trim(name) != name {
-					say("Cache-Control has a number that is none")
-				}
-			default:
-				if !token(name) {
-					say("Cache-Control has what is not a directive")
-				}
-			}
-		})
-		date("Expires", "0", "-1")
-		date("Date")
-		date("Last-Modified")
-		if len(h["Etag"]) > 1 {
-			say("Etag has several lines")
-		}
-		if ageOf(h).Seconds() >= maxDelta {
-			say("Age is beyond all measure")
+		names++
+		star = star || name == "*"
+	}
+	if names > maxVary && !star {
+		return "Vary has more fields than a cache tells apart"
+	}
+	return ""
+}
+
+func (r Rules) freshnessFlaw(h http.Header, received time.Time) string {
+	for _, name := range r.Targeted {
+		lines := h[http.CanonicalHeaderKey(name)]
+		if _, ok := parseTargeted(lines); !ok && lines != nil {
+			return name + " is not a dictionary"
 		}
 	}
-	return what
+	for e := range elements(h["Cache-Control"]) {
+		name, arg, _ := strings.Cut(e, "=")
+		if text, ok := unquote(arg); ok {
+			arg = text
+		}
+		switch _, number := delta(arg); strings.ToLower(trim(name)) {
+		case "max-age", "s-maxage", "stale-while-revalidate", "stale-if-error":
+			if !number || trim(name) != name {
+				return "Cache-Control has a number that is none"
+			}
+		default:
+			if !token(name) {
+				return "Cache-Control has what is not a directive"
+			}
+		}
+	}
+	for _, field := range []string{"Expires", "Date", "Last-Modified"} {
+		line := only(h[field])
+		_, isDate := ParseDate(line, received)
+		past := field == "Expires" && (trim(line) == "0" || trim(line) == "-1") // a sender may say so
+		switch n := len(h[field]); {
+		case n > 1:
+			return field + " has several lines"
+		case n == 1 && !isDate && !past:
+			return field + " is not a date"
+		}
+	}
+	if len(h["Etag"]) > 1 {
+		return "Etag has several lines"
+	}
+	if ageOf(h).Seconds() >= maxDelta {
+		return "Age is beyond all measure"
+	}
+	return ""
 }

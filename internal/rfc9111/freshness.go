@@ -24,8 +24,6 @@ const (
 	NoCache   Flags = 1 << iota // never without revalidation
 	Strict                      // never stale: must-revalidate, proxy-revalidate or s-maxage
 	Immutable                   // a reload does not ask while it is fresh
-	Heuristic                   // the lifetime is a guess
-	Validator                   // there is an ETag or a Last-Modified
 )
 
 // Age is the current_age of RFC 9111, section 4.2.3.

@@ -62,7 +62,7 @@ func TestDecide(t *testing.T) {
 		if reason != "" {
 			t.Errorf("%s: not stored: %s", x.name, reason)
 		}
-		q := rfc9111.ParseRequest(header("Cache-Control: " + x.asked))
+		q := rfc9111.ParseCacheControl(header("Cache-Control: " + x.asked))
 		if got := p.Decide(q, now.Add(x.after)); got != x.want {
 			t.Errorf("%s: %q, asked %q after %v: verdict %d, want %d", x.name, x.stored, x.asked, x.after, got, x.want)
 		}
@@ -108,7 +108,7 @@ func TestClockGoesBack(t *testing.T) {
 func TestDecideAllocatesNothing(t *testing.T) {
 	p, _ := rules.Judge(exchange(200, "Cache-Control: max-age=60"))
 	h := header("Cache-Control: max-age=3600", "Accept: */*")
-	if n := testing.AllocsPerRun(100, func() { p.Decide(rfc9111.ParseRequest(h), now) }); n > 0 {
+	if n := testing.AllocsPerRun(100, func() { p.Decide(rfc9111.ParseCacheControl(h), now) }); n > 0 {
 		t.Errorf("%v allocations", n)
 	}
 }

@@ -2,6 +2,7 @@ package rfc9111
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 )
@@ -15,10 +16,12 @@ func (r Rules) Stored(response http.Header, received time.Time) http.Header {
 	out := make(http.Header, len(h)+1)
 	for name, lines := range h {
 		if !hop(name) && name != "Age" && !strings.HasPrefix(name, http.TrailerPrefix) {
-			out[name] = append([]string(nil), lines...)
+			out[name] = slices.Clone(lines)
 		}
 	}
-	elements(h["Connection"], func(name string) { out.Del(name) })
+	for name := range elements(h["Connection"]) {
+		out.Del(name)
+	}
 	for _, name := range d.Fields {
 		delete(out, name)
 	}

@@ -6,19 +6,13 @@ import (
 	"slices"
 )
 
-// Safe reports whether a method only reads (RFC 9110, section 9.2.1). One that is not known does not.
-func Safe(method string) bool {
-	switch method {
-	case http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace:
-		return true
-	}
-	return false
-}
+// safe are the methods that only read (RFC 9110, section 9.2.1).
+var safe = []string{http.MethodGet, http.MethodHead, http.MethodOptions, http.MethodTrace}
 
 // Invalidated returns the keys that a response voids (RFC 9111, section 4.4): none for a safe method or an error, else
 // that of the target and those that Location and Content-Location name, if they are of the same origin.
 func (k Keys) Invalidated(r *http.Request, status int, response http.Header) (keys []string) {
-	if Safe(r.Method) || status < 200 || status > 399 {
+	if slices.Contains(safe, r.Method) || status < 200 || status > 399 {
 		return nil
 	}
 	if key, ok := k.Key(r); ok {
@@ -45,17 +39,14 @@ func (k Keys) located(r *http.Request, lines []string) (key string, ok bool) {
 	}
 	base := &url.URL{Scheme: k.scheme(r), Host: r.Host, Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: r.URL.RawQuery}
 	u := base.ResolveReference(ref)
-	if !sameOrigin(u, base) {
+	if from := origin(base); from == "" || from != origin(u) {
 		return "", false
 	}
 	return k.Of(u)
 }
 
-func sameOrigin(a, b *url.URL) bool {
-	site := Keys{}
-	at := func(u *url.URL) string {
-		key, _ := site.Of(&url.URL{Scheme: u.Scheme, Host: u.Host, Path: "/"})
-		return key
-	}
-	return at(a) != "" && at(a) == at(b)
+// origin is the scheme and host of a URL in their normal form, "" if it has none.
+func origin(u *url.URL) string {
+	key, _ := Keys{}.Of(&url.URL{Scheme: u.Scheme, Host: u.Host})
+	return key
 }

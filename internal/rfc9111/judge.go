@@ -5,7 +5,7 @@
 // It decides and does nothing: no store, no clock, no goroutine, no handler. A cache asks it in this order:
 //
 //	key := keys.Key(r)                          // whose answer this is
-//	q := rfc9111.ParseRequest(r.Header)         // what the client wants
+//	q := rfc9111.ParseCacheControl(r.Header)         // what the client wants
 //	fields, ok := rfc9111.ParseVary(stored)     // which of several answers
 //	verdict := policy.Decide(q, now)            // may the stored one be used
 //	policy, reason := rules.Judge(exchange)     // may the origin's answer be stored
@@ -53,6 +53,25 @@ type Exchange struct {
 	Self bool
 }
 
+// Reason says why a response is not stored, in words short enough for the detail of a Cache-Status.
+type Reason string
+
+const (
+	Storable       Reason = ""
+	Method         Reason = "method"   // only GET is stored
+	Interim        Reason = "interim"  // 1xx
+	Partial        Reason = "partial"  // 206 and 304 are parts of something
+	NoStore        Reason = "no-store" // of the response
+	RequestNoStore Reason = "request-no-store"
+	Private        Reason = "private"
+	Authorization  Reason = "authorization" // and no public, must-revalidate or s-maxage
+	SetCookie      Reason = "set-cookie"
+	VaryAny        Reason = "vary"            // by "*", or by more than this cache tells apart
+	NotUnderstood  Reason = "must-understand" // with a status that it does not
+	NoFreshness    Reason = "no-freshness"    // no explicit freshness, nothing to guess it from, and no validator
+	Expired        Reason = "expired"         // stale on arrival, no validator, no stale window
+)
+
 // Judge says whether a shared cache may store the response (RFC 9111, section 3), with everything that it will have to know
 // to reuse it; the reason is Storable or says why not.
 func (r Rules) Judge(x Exchange) (Policy, Reason) {
@@ -66,21 +85,21 @@ func (r Rules) Judge(x Exchange) (Policy, Reason) {
 	p := Policy{Received: x.Received, InitialAge: initialAge(x, h), Lifetime: life}
 	if !explicit && !r.NoHeuristic {
 		p.Lifetime = guess(h, x.Received)
-		p.Flags |= Heuristic
 	}
 	if d.Immutable {
 		p.Flags |= Immutable
 	}
-	if hasValidator(h, x.Received) {
-		p.Flags |= Validator
+	_, modified := lastModified(h, x.Received)
+	validator := modified || etag(h) != ""
+	if validator {
 		p.Validate = r.Validate
 	}
 	promised := p.windows(r, x, d)
 
 	switch {
-	case p.Lifetime == 0 && p.Flags&Validator == 0 && !explicit:
+	case p.Lifetime == 0 && !validator && !explicit:
 		return Policy{}, NoFreshness
-	case p.Lifetime == 0 && p.Flags&Validator == 0 && !promised, p.Keep(x.Received) <= 0:
+	case p.Lifetime == 0 && !validator && !promised, p.Keep(x.Received) <= 0:
 		return Policy{}, Expired
 	}
 	return p, Storable
@@ -117,7 +136,7 @@ func (r Rules) forbids(x Exchange, d Directives, h http.Header, explicit bool) R
 		return Method
 	case x.Status == 206, x.Status == 304, x.Status == 412, x.Status == 416: // what they are depends on more than the URL
 		return Partial
-	case ParseRequest(x.Request.Header).NoStore:
+	case ParseCacheControl(x.Request.Header).NoStore:
 		return RequestNoStore
 	case d.MustUnderstand && http.StatusText(x.Status) == "":
 		return NotUnderstood
@@ -129,7 +148,7 @@ func (r Rules) forbids(x Exchange, d Directives, h http.Header, explicit bool) R
 		return Authorization
 	case h["Set-Cookie"] != nil && !r.StoreSetCookie && !slices.Contains(d.Fields, "Set-Cookie"):
 		return SetCookie
-	case !explicit && !d.Public && !heuristic(x.Status):
+	case !explicit && !d.Public && !slices.Contains(heuristic, x.Status):
 		return NoFreshness
 	}
 	if _, ok := ParseVary(h); !ok {

@@ -75,21 +75,17 @@ const MaxURL = 8 << 10
 func (k Keys) append(dst []byte, scheme, host string, u *url.URL) ([]byte, bool) {
 	start := len(dst)
 	dst = appendLower(dst, scheme)
-	if scheme = string(dst[start:]); scheme != "http" && scheme != "https" || u.Opaque != "" {
-		return dst[:start], false
-	}
-	if len(host)+max(len(u.Path), len(u.RawPath))+len(u.RawQuery) > MaxURL {
+	switch scheme = string(dst[start:]); {
+	case scheme != "http" && scheme != "https", u.Opaque != "",
+		len(host)+max(len(u.Path), len(u.RawPath))+len(u.RawQuery) > MaxURL, !k.AnyHost && !validHost(host):
 		return dst[:start], false
 	}
 	dst = append(dst, "://"...)
 	if !k.AnyHost {
-		if !validHost(host) {
-			return dst[:start], false
-		}
 		dst = appendLower(dst, withoutPort(scheme, host))
 	}
-	path := u.RawPath
-	if path == "" || !spells(path, u.Path) {
+	path := u.RawPath // how the client spelled it, unless somebody has changed Path since
+	if decoded, err := url.PathUnescape(path); err != nil || decoded != u.Path {
 		path = u.EscapedPath()
 	}
 	if path == "" {
@@ -107,11 +103,10 @@ func (k Keys) append(dst []byte, scheme, host string, u *url.URL) ([]byte, bool)
 
 // withoutPort cuts the port that the scheme implies.
 func withoutPort(scheme, host string) string {
-	port := ":80"
 	if scheme == "https" {
-		port = ":443"
+		return strings.TrimSuffix(host, ":443")
 	}
-	return strings.TrimSuffix(host, port)
+	return strings.TrimSuffix(host, ":80")
 }
 
 // validHost reports whether a host can be one: a name or an address in brackets, and at most one port. So no two of them are
@@ -140,42 +135,18 @@ func validHost(host string) bool {
 	return strings.Trim(port, "0123456789") == ""
 }
 
-// spells reports whether an escaped path is one of the spellings of path, as RawPath is unless somebody has changed Path.
-func spells(escaped, path string) bool {
-	n := 0
-	for i := 0; i < len(escaped); i++ {
-		c := escaped[i]
-		if c == '%' {
-			if i+2 >= len(escaped) || !isHex(escaped[i+1]) || !isHex(escaped[i+2]) {
-				return false
-			}
-			c = unhex(upper(escaped[i+1]))<<4 | unhex(upper(escaped[i+2]))
-			i += 2
-		}
-		if n >= len(path) || path[n] != c {
-			return false
-		}
-		n++
-	}
-	return n == len(path)
-}
-
 // appendPath writes an escaped path with one spelling of what RFC 3986 takes for the same: unreserved octets as they are, what
 // no path may hold as %XX. The others count as they came, encoded or not, and so does a dot.
 func appendPath(dst []byte, path string) []byte {
 	for i := 0; i < len(path); i++ {
 		c := path[i]
-		if c != '%' || i+2 >= len(path) {
-			if unreserved(c) || strings.IndexByte("/!$&'()*+,;=:@[]", c) >= 0 {
-				dst = append(dst, c)
-			} else {
-				dst = appendHex(dst, c)
-			}
-			continue
+		plain := unreserved(c) || strings.IndexByte("/!$&'()*+,;=:@[]", c) >= 0
+		if c == '%' && i+2 < len(path) {
+			c = unhex(path[i+1])<<4 | unhex(path[i+2])
+			plain = unreserved(c) && c != '.'
+			i += 2
 		}
-		c = unhex(upper(path[i+1]))<<4 | unhex(upper(path[i+2]))
-		i += 2
-		if unreserved(c) && c != '.' {
+		if plain {
 			dst = append(dst, c)
 		} else {
 			dst = appendHex(dst, c)
@@ -184,16 +155,16 @@ func appendPath(dst []byte, path string) []byte {
 	return dst
 }
 
+const hexDigits = "0123456789ABCDEF"
+
 func appendHex(dst []byte, c byte) []byte { return append(dst, '%', hexDigits[c>>4], hexDigits[c&15]) }
 
 // appendQuery writes what counts of a query, with its "?" if there is one. One with a space or a control character, which
 // no URL holds, is none.
 func (k Keys) appendQuery(dst []byte, u *url.URL) ([]byte, bool) {
 	query := u.RawQuery
-	for i := range len(query) {
-		if c := query[i]; c <= ' ' || c == 0x7f {
-			return dst, false
-		}
+	if strings.ContainsFunc(query, func(c rune) bool { return c <= ' ' || c == 0x7f }) {
+		return dst, false
 	}
 	if query != "" && (k.SortQuery || len(k.DropQuery) > 0) {
 		params := slices.DeleteFunc(strings.Split(query, "&"), k.drops)
@@ -201,9 +172,6 @@ func (k Keys) appendQuery(dst []byte, u *url.URL) ([]byte, bool) {
 			slices.SortStableFunc(params, func(a, b string) int { return strings.Compare(paramName(a), paramName(b)) })
 		}
 		query = strings.Join(params, "&")
-		if query == "" {
-			return dst, true
-		}
 	}
 	if query != "" || u.ForceQuery {
 		dst = append(dst, '?')
@@ -245,20 +213,10 @@ func unreserved(c byte) bool {
 	return 'a' <= c && c <= 'z' || 'A' <= c && c <= 'Z' || '0' <= c && c <= '9' || c == '-' || c == '.' || c == '_' || c == '~'
 }
 
-func isHex(c byte) bool {
-	return '0' <= c && c <= '9' || 'a' <= c && c <= 'f' || 'A' <= c && c <= 'F'
-}
-
-func upper(c byte) byte {
-	if 'a' <= c && c <= 'f' {
-		c -= 'a' - 'A'
-	}
-	return c
-}
-
+// unhex is the value of a hexadecimal digit.
 func unhex(c byte) byte {
 	if c >= 'A' {
-		return c - 'A' + 10
+		return c | 0x20 - 'a' + 10
 	}
 	return c - '0'
 }

@@ -2,6 +2,7 @@ package rfc9111
 
 import (
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -22,35 +23,52 @@ func lifetime(d Directives, h http.Header, expires bool, received time.Time) (li
 		if !ok { // "0" is in the past: section 5.3
 			return 0, true
 		}
-		seconds := t.Unix() - dateOf(h, received).Unix()
-		return time.Duration(min(max(0, seconds), maxDelta)) * time.Second, true
+		return between(dateOf(h, received), t), true
 	}
 }
 
 // guess is the heuristic of section 4.2.2: a tenth of the time that the response had not been modified for.
 func guess(h http.Header, received time.Time) time.Duration {
-	modified, ok := lastModified(h, received)
-	if !ok {
-		return 0
+	if modified, ok := lastModified(h, received); ok {
+		return between(modified, dateOf(h, received)) / 10
 	}
-	seconds := dateOf(h, received).Unix() - modified.Unix()
-	return time.Duration(min(max(0, seconds), maxDelta)) * time.Second / 10
+	return 0
+}
+
+// between is the time from one date to a later one, in whole seconds; 0 if it is not later.
+func between(from, to time.Time) time.Duration {
+	return time.Duration(min(max(0, to.Unix()-from.Unix()), maxDelta)) * time.Second
 }
 
 // lastModified returns the one Last-Modified that there is.
 func lastModified(h http.Header, now time.Time) (time.Time, bool) {
-	if lines := h["Last-Modified"]; len(lines) == 1 {
-		return ParseDate(lines[0], now)
-	}
-	return time.Time{}, false
+	return ParseDate(only(h["Last-Modified"]), now)
 }
 
-// heuristic reports whether a status may be stored and reused without explicit freshness (RFC 9110, section 15.1), but for
-// 206, of which a cache that does not combine parts has no use.
-func heuristic(status int) bool {
-	switch status {
-	case 200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501:
-		return true
+// heuristic are the statuses that may be stored and reused without explicit freshness (RFC 9110, section 15.1), but for 206,
+// of which a cache that does not combine parts has no use.
+var heuristic = []int{200, 203, 204, 300, 301, 308, 404, 405, 410, 414, 501}
+
+// ageOf returns what Age says: the first value of its first line, 0 if that is not a number of seconds (RFC 9111,
+// section 5.1).
+func ageOf(h http.Header) time.Duration {
+	first, _, _ := strings.Cut(h.Get("Age"), ",")
+	n, _ := delta(trim(first))
+	return time.Duration(n) * time.Second
+}
+
+// initialAge is the corrected_initial_age of RFC 9111, section 4.2.3. Date has whole seconds, so the time it is compared
+// with has them too: a response of this second is not old.
+func initialAge(x Exchange, h http.Header) time.Duration {
+	apparent := x.Received.Truncate(time.Second).Sub(dateOf(h, x.Received))
+	corrected := ageOf(h) + max(0, x.Received.Sub(x.Sent))
+	return min(max(0, apparent, corrected), maxDelta*time.Second)
+}
+
+// dateOf is when the origin made the response, as far as is known: its Date, or when it arrived.
+func dateOf(h http.Header, received time.Time) time.Time {
+	if t, ok := ParseDate(only(h["Date"]), received); ok {
+		return t
 	}
-	return false
+	return received.Truncate(time.Second)
 }

@@ -23,17 +23,13 @@ const (
 // Range returns the part of a stored 200 of size bytes, which came at received, that a GET asks for (RFC 9110, section
 // 14.2). A server may ignore Range, and this one does where it is broken or lists several.
 func Range(request, stored http.Header, size int64, received time.Time) (Span, Part) {
-	lines := request["Range"]
-	if len(lines) != 1 || !ifRange(request["If-Range"], stored, received) {
-		return Span{}, Whole
-	}
-	unit, spec, ok := strings.Cut(lines[0], "=")
-	if !ok || !strings.EqualFold(trim(unit), "bytes") {
+	unit, spec, ok := strings.Cut(only(request["Range"]), "=")
+	if !ok || !strings.EqualFold(trim(unit), "bytes") || !ifRange(request["If-Range"], stored, received) {
 		return Span{}, Whole
 	}
 	first, last, ok := strings.Cut(trim(spec), "-")
-	from, fromOK := position(first)
-	to, toOK := position(last)
+	from, fromOK := digits(first, maxPosition)
+	to, toOK := digits(last, maxPosition)
 	switch {
 	case !ok || first != "" && !fromOK || last != "" && !toOK || first == "" && last == "" || first != "" && last != "" && to < from:
 		return Span{}, Whole
@@ -49,20 +45,8 @@ func Range(request, stored http.Header, size int64, received time.Time) (Span, P
 	return Span{from, min(to, size-1)}, Single
 }
 
-// position reads a byte's position, at most the greatest there is.
-func position(s string) (n int64, ok bool) {
-	for i := range len(s) {
-		if s[i] < '0' || s[i] > '9' {
-			return 0, false
-		}
-		if n > (math.MaxInt64-9)/10 {
-			n = math.MaxInt64 / 10
-			continue
-		}
-		n = n*10 + int64(s[i]-'0')
-	}
-	return n, s != ""
-}
+// maxPosition is greater than every position in a body; a greater one counts as this.
+const maxPosition = math.MaxInt64/10 - 1
 
 // ifRange reports whether a range may be had of the stored response (RFC 9110, section 13.1.5): there is no If-Range, or
 // it is exactly its ETag, a strong one, or its Last-Modified, if that is at least a second older than its Date.
@@ -70,10 +54,7 @@ func ifRange(lines []string, stored http.Header, received time.Time) bool {
 	if lines == nil {
 		return true
 	}
-	if len(lines) != 1 {
-		return false
-	}
-	want := trim(lines[0])
+	want := trim(only(lines))
 	if strings.HasSuffix(want, `"`) {
 		return strong(want) && want == etag(stored)
 	}

@@ -92,7 +92,7 @@ func appendString(dst []byte, s string) []byte {
 	for i := range min(len(s), maxText) {
 		switch c := s[i]; {
 		case c < ' ' || c > '~':
-			dst = append(dst, '%', hexDigits[c>>4], hexDigits[c&15])
+			dst = appendHex(dst, c)
 		case c == '"' || c == '\\':
 			dst = append(dst, '\\', c)
 		default:
@@ -104,5 +104,3 @@ func appendString(dst []byte, s string) []byte {
 	}
 	return append(dst, '"')
 }
-
-const hexDigits = "0123456789ABCDEF"

@@ -15,7 +15,7 @@ func (r Rules) directives(h http.Header) (d Directives, targeted bool) {
 			return d, true
 		}
 	}
-	return ParseResponse(h), false
+	return ParseCacheControl(h), false
 }
 
 // parseTargeted reads a dictionary of RFC 8941, whose keys are lower case. One that is empty or not well formed is as good

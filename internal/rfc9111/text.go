@@ -1,23 +1,27 @@
 package rfc9111
 
-import "strings"
+import (
+	"iter"
+	"strings"
+)
 
 // The small grammar that header fields share (RFC 9110, section 5.6).
 
 // trim cuts optional whitespace off both ends.
 func trim(s string) string { return strings.Trim(s, " \t") }
 
-// elements calls yield with each element of a comma-separated list, over all lines of a field, trimmed; empty ones are
-// skipped, commas in quoted strings do not separate. A quote that never closes is an ordinary character, so that nothing
-// hides behind it.
-func elements(lines []string, yield func(string)) {
-	for _, line := range lines {
-		quotes := true
-		for line != "" {
-			var e string
-			e, line, quotes = element(line, quotes)
-			if e = trim(e); e != "" {
-				yield(e)
+// elements are those of a comma-separated list, over all lines of a field, trimmed; empty ones are skipped, commas in quoted
+// strings do not separate. A quote that never closes is an ordinary character, so that nothing hides behind it.
+func elements(lines []string) iter.Seq[string] {
+	return func(yield func(string) bool) {
+		for _, line := range lines {
+			quotes := true
+			for line != "" {
+				var e string
+				e, line, quotes = element(line, quotes)
+				if e = trim(e); e != "" && !yield(e) {
+					return
+				}
 			}
 		}
 	}
@@ -71,6 +75,25 @@ func unquote(s string) (text string, ok bool) {
 		b.WriteByte(s[i])
 	}
 	return b.String(), true
+}
+
+// digits returns the number that s says, at most most; ok is false where s is anything but digits.
+func digits(s string, most int64) (n int64, ok bool) {
+	for i := range len(s) {
+		if s[i] < '0' || s[i] > '9' {
+			return 0, false
+		}
+		n = min(n*10+int64(s[i]-'0'), most)
+	}
+	return n, s != ""
+}
+
+// only returns the one line that a field has, "" if it has none or several.
+func only(lines []string) string {
+	if len(lines) != 1 {
+		return ""
+	}
+	return lines[0]
 }
 
 // token reports whether s is one: a name of a field, a method, a directive.

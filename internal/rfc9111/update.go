@@ -2,6 +2,7 @@ package rfc9111
 
 import (
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -45,14 +46,9 @@ func Update(stored, notModified http.Header) http.Header {
 			out[name] = lines
 		}
 	}
-	got := Canonical(notModified)
-	for name, lines := range got {
-		switch name {
-		case "Content-Length", "Content-Encoding", "Content-Range":
-		default:
-			if !hop(name) {
-				out[name] = append([]string(nil), lines...)
-			}
+	for name, lines := range Canonical(notModified) {
+		if !hop(name) && name != "Content-Length" && name != "Content-Encoding" && name != "Content-Range" {
+			out[name] = slices.Clone(lines)
 		}
 	}
 	return out

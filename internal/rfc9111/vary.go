@@ -1,11 +1,12 @@
 package rfc9111
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"fmt"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 )
 
@@ -16,16 +17,16 @@ const maxVary = 16
 // sorted, each once. ok is false where no request ever matches (RFC 9111, section 4.1): "*" anywhere, what is not a name,
 // or more fields than a cache should tell apart.
 func ParseVary(response http.Header) (fields []string, ok bool) {
-	ok = true
-	elements(response["Vary"], func(name string) {
+	for name := range elements(response["Vary"]) {
 		if name == "*" || !token(name) {
-			ok = false
-		} else if name = http.CanonicalHeaderKey(name); !slices.Contains(fields, name) && len(fields) <= maxVary {
-			fields = append(fields, name)
+			return nil, false
 		}
-	})
-	if !ok || len(fields) > maxVary {
-		return nil, false
+		if name = http.CanonicalHeaderKey(name); slices.Contains(fields, name) {
+			continue
+		}
+		if fields = append(fields, name); len(fields) > maxVary {
+			return nil, false
+		}
 	}
 	slices.Sort(fields)
 	return fields, true
@@ -49,10 +50,7 @@ func Variant(fields []string, request http.Header) string {
 			continue
 		}
 		value := selecting(name, lines)
-		b.WriteByte('+')
-		b.WriteString(strconv.Itoa(len(value)))
-		b.WriteByte(':')
-		b.WriteString(value)
+		fmt.Fprintf(&b, "+%d:%s", len(value), value)
 	}
 	if b.Len() <= maxVariant {
 		return b.String()
@@ -67,15 +65,11 @@ const maxPreferences = 4 << 10
 // selecting is the normal form of the value of a field that selects.
 func selecting(name string, lines []string) string {
 	if name == "Accept-Language" || name == "Accept-Encoding" {
-		size := 0
-		for _, line := range lines {
-			size += len(line)
-		}
-		if size <= maxPreferences {
+		if len(strings.Join(lines, "")) <= maxPreferences {
 			return preferences(lines)
 		}
 	}
-	if len(lines) == 1 && plain(lines[0]) {
+	if len(lines) == 1 && !strings.ContainsAny(lines[0], " \t") { // nothing to fold
 		return lines[0]
 	}
 	var b strings.Builder
@@ -88,15 +82,13 @@ func selecting(name string, lines []string) string {
 	return b.String()
 }
 
-// plain reports whether s has nothing to fold.
-func plain(s string) bool { return !strings.ContainsAny(s, " \t") }
-
 // fold writes s without whitespace at its ends and about commas, and elsewhere with one space for each run of it. What is
 // quoted stays as it is.
 func fold(b *strings.Builder, s string) {
 	space, first, quotes := false, true, true
-	for i := 0; i < len(s); i++ {
-		switch c := s[i]; c {
+	for i, n := 0, 1; i < len(s); i += n {
+		n = 1
+		switch s[i] {
 		case ' ', '\t':
 			space = true
 			continue
@@ -105,24 +97,15 @@ func fold(b *strings.Builder, s string) {
 			space, first = false, true
 			continue
 		case '"':
-			if !quotes {
-				break
-			}
-			n := quoted(s[i:])
-			if quotes = n > 0; quotes { // else no later one closes: see element
-				if space && !first {
-					b.WriteByte(' ')
-				}
-				b.WriteString(s[i : i+n])
-				i += n - 1
-				space, first = false, false
-				continue
+			if quotes {
+				n = max(quoted(s[i:]), 1)
+				quotes = n > 1 // else no later one closes: see element
 			}
 		}
 		if space && !first {
 			b.WriteByte(' ')
 		}
-		b.WriteByte(s[i])
+		b.WriteString(s[i : i+n])
 		space, first = false, false
 	}
 }
@@ -132,25 +115,22 @@ func fold(b *strings.Builder, s string) {
 func preferences(lines []string) string {
 	type preference struct {
 		name   string
-		weight int // in thousandths; of one that is none, -1
+		weight int // in thousandths; -1 if it is malformed
 	}
 	var list []preference
-	elements(lines, func(e string) {
+	for e := range elements(lines) {
 		name, params, _ := strings.Cut(strings.ToLower(e), ";")
 		w := 1000
 		if params != "" {
 			w = weight(params)
 		}
-		if w < 0 { // not one: it stands for itself
+		if w < 0 { // malformed: the whole element counts as a name
 			name = e
 		}
 		list = append(list, preference{trim(name), w})
-	})
+	}
 	slices.SortFunc(list, func(a, b preference) int {
-		if a.weight != b.weight {
-			return b.weight - a.weight
-		}
-		return strings.Compare(a.name, b.name)
+		return cmp.Or(cmp.Compare(b.weight, a.weight), strings.Compare(a.name, b.name))
 	})
 	var b strings.Builder
 	for i, p := range slices.Compact(list) {
@@ -159,8 +139,7 @@ func preferences(lines []string) string {
 		}
 		b.WriteString(p.name)
 		if p.weight >= 0 && p.weight < 1000 {
-			b.WriteString(";q=")
-			b.WriteString(strconv.Itoa(p.weight))
+			fmt.Fprintf(&b, ";q=%d", p.weight)
 		}
 	}
 	return b.String()
@@ -168,14 +147,14 @@ func preferences(lines []string) string {
 
 // weight reads "q=0.5", in thousandths; -1 for anything else.
 func weight(s string) int {
-	digits, ok := strings.CutPrefix(trim(s), "q=")
-	whole, fraction, _ := strings.Cut(digits, ".")
+	value, ok := strings.CutPrefix(trim(s), "q=")
+	whole, fraction, _ := strings.Cut(value, ".")
 	if !ok || len(whole) != 1 || len(fraction) > 3 {
 		return -1
 	}
-	w, part := number(whole), number((fraction + "000")[:3])
-	if w < 0 || part < 0 || w*1000+part > 1000 {
+	w, ok := digits(whole+(fraction + "000")[:3], 9999)
+	if !ok || w > 1000 {
 		return -1
 	}
-	return w*1000 + part
+	return int(w)
 }

@@ -2,6 +2,7 @@
 package events
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,14 +56,11 @@ func (t Teller) Dropped(ctx context.Context, n int, why error) {
 	t(ctx, mayfly.Event{Kind: mayfly.Removal, Outcome: mayfly.Dropped, N: n, Err: why})
 }
 
-// Fill tells what became of storing n bytes.
-func (t Teller) Fill(ctx context.Context, key string, took time.Duration, n int, stored bool, err error) {
-	e := mayfly.Event{Kind: mayfly.Fill, Outcome: mayfly.OK, Key: key, Took: took, N: n, Err: err}
-	switch {
-	case err != nil:
+// Done tells of e with the time that it has taken until now. An Err made it fail, unless it has another outcome.
+func (t Teller) Done(ctx context.Context, e mayfly.Event, begun time.Time) {
+	if e.Outcome == "" && e.Err != nil {
 		e.Outcome = mayfly.Failed
-	case !stored:
-		e.Outcome = mayfly.Refused
 	}
+	e.Took, e.Outcome = time.Since(begun), cmp.Or(e.Outcome, mayfly.OK)
 	t(ctx, e)
 }
