@@ -15,30 +15,12 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
-)
 
-// Find returns the browser's program: that of MAYFLY_CHROMIUM_BIN, or the one that .ci/chromium fetched. It is "" if there is none.
-func Find() string {
-	if named, ok := os.LookupEnv("MAYFLY_CHROMIUM_BIN"); ok {
-		return map[bool]string{true: named}[named != "none"]
-	}
-	home, _ := os.UserCacheDir()
-	if dir := os.Getenv("MAYFLY_CHROMIUM_CACHE"); dir != "" {
-		home = dir
-	} else {
-		home = filepath.Join(home, "mayfly-chromium")
-	}
-	for _, name := range []string{filepath.Join(home, "chromium"), "chromium-headless-shell", "chromium", "google-chrome"} {
-		if found, err := exec.LookPath(name); err == nil {
-			return found
-		}
-	}
-	return ""
-}
+	"github.com/mayflycache/mayfly/internal/testkit/foreign"
+)
 
 // Browser is a running Chromium.
 type Browser struct {
@@ -62,13 +44,10 @@ type reply struct {
 // patience is how long the browser may take to answer, on a machine that is busy.
 const patience = 60 * time.Second
 
-// Start starts a browser that ends with the test, which is skipped with a line that begins SKIPPED-FOREIGN if there is none.
+// Start starts the browser of MAYFLY_CHROMIUM_BIN, which ends with the test. Without one the test is skipped; see package foreign.
 func Start(tb testing.TB) *Browser {
 	tb.Helper()
-	program := Find()
-	if program == "" {
-		tb.Skip("SKIPPED-FOREIGN chromium: none here; .ci/chromium fetches one, or let MAYFLY_CHROMIUM_BIN name it")
-	}
+	program := foreign.Named(tb, "MAYFLY_CHROMIUM_BIN", ".ci/chromium")
 	toBrowser, write, err := os.Pipe()
 	if err != nil {
 		tb.Fatal(err)
