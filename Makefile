@@ -4,7 +4,7 @@ FUZZTIME ?= 10s
 COMMANDS ?= 2000000
 TOOL = go tool -modfile=tools/go.mod
 
-.PHONY: check test lint race fuzz diff given examples apidiff mutants bench vuln
+.PHONY: check test lint long race fuzz diff given examples apidiff mutants bench vuln
 
 check: lint test ## what to run before a commit: under a minute when warm
 
@@ -18,13 +18,17 @@ lint:
 	go test -count=1 ./internal/checks/imports
 	$(TOOL) actionlint -shellcheck= -pyflakes= .github/workflows/*.yml
 
+long: export MAYFLY_LONG = 1
+long: ## the tests at their full length: they repeat what a plain run does a few times
+	go test -count=1 ./...
+
 race:
 	go test -race ./...
 
 fuzz: ## every fuzz target for FUZZTIME
 	@set -e; git grep -oE '^func Fuzz\w+' -- ':!bench' ':!examples' | sed -E 's|/[^/]*:func | |' | while read dir target; do \
 		echo "fuzz $$dir $$target"; \
-		go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) ./$$dir; \
+		go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) ./$$dir </dev/null; \
 	done
 
 diff: export MAYFLY_REQUIRE_REDIS = 1

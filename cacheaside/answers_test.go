@@ -333,9 +333,6 @@ func TestSlotsThatMove(t *testing.T) {
 
 // A replica takes over while callers read and delete: nobody sees an error of a read, and nothing stays stuck.
 func TestAFailover(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts six servers")
-	}
 	cluster := realredis.StartCluster(t, 3, 3, realredis.Options{})
 	rdb := cluster.Client()
 	ns := namespace(t, rdb)

@@ -171,9 +171,6 @@ func TestLocalCopiesStayInStep(t *testing.T) {
 		staysInStep(t, srv.Addr(), func() []*redis.Client { return only }, srv.Restart)
 	})
 	t.Run("a cluster", func(t *testing.T) {
-		if testing.Short() {
-			t.Skip("starts six servers")
-		}
 		c := realredis.StartCluster(t, 3, 3, realredis.Options{})
 		rdb := c.Client()
 		masters := func() (all []*redis.Client) {

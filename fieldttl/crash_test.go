@@ -16,9 +16,6 @@ import (
 
 // A process that is killed while it sets leaves no key without an end, and no field without the end of its tag.
 func TestAProcessThatIsKilled(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts processes")
-	}
 	srv := realredis.Start(t, realredis.Options{})
 	for apart := range 2 {
 		processes.Kill(t, 10, "setter", srv.Addr(), fmt.Sprint("MAYFLY_TEST_APART=", apart))

@@ -202,9 +202,6 @@ func panels(t *testing.T) map[string]string {
 
 // Every query of the dashboard answers under load, and every panel moves as it should under the fault it is for.
 func TestDashboard(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs a Prometheus for a minute or two")
-	}
 	tools(t)
 	p := running(t)
 	metricsServer := httptest.NewServer(promhttp.HandlerFor(p.registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))

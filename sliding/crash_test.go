@@ -15,9 +15,6 @@ import (
 
 // A process that is killed while it writes leaves no key without an end.
 func TestAProcessThatIsKilled(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts processes")
-	}
 	srv := realredis.Start(t, realredis.Options{})
 	processes.Kill(t, 20, "writer", srv.Addr())
 	processes.EachKey(t, srv.Client(), 100, func(string) {})

@@ -96,6 +96,7 @@ var rooms = map[string]room{
 	"internal/demo/dashboard": {may: []string{"internal/demo/panel"}},
 
 	// Tests only: nobody else may import them but from a test.
+	"internal/testkit/effort":    {},
 	"internal/testkit/foreign":   {},
 	"internal/testkit/chromium":  {may: []string{"internal/testkit/foreign"}},
 	"internal/testkit/realredis": {may: []string{goredis}},

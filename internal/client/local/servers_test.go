@@ -113,9 +113,6 @@ func TestPermissions(t *testing.T) {
 }
 
 func TestCluster(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts six servers")
-	}
 	cluster := realredis.StartCluster(t, 3, 3, realredis.Options{})
 	rdb, other := cluster.Client(), cluster.Client()
 	n := open(t, rdb, nil)
@@ -139,9 +136,6 @@ func TestCluster(t *testing.T) {
 }
 
 func TestSentinel(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts six servers")
-	}
 	group := realredis.StartSentinel(t, 2, realredis.Options{})
 	rdb, other := group.Client(), group.Client()
 	n := open(t, rdb, nil)
