@@ -20,6 +20,7 @@ import (
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/cacheaside"
 	"github.com/mayflycache/mayfly/earlyrefresh"
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/internal/testkit/foreign"
 	"github.com/mayflycache/mayfly/internal/testkit/realredis"
 	"github.com/mayflycache/mayfly/redistest"
@@ -96,7 +97,7 @@ func TestTheGuidesPythonOnTheSameKeys(t *testing.T) {
 	t.Cleanup(func() { python.Process.Kill() })
 
 	ns := mayfly.Namespace[int, user]{Name: "users", Redis: srv.Client(), Prefix: "cache:user:", TTL: time.Hour, Plain: true}
-	var events seen
+	var events expect.Events
 	ns.Observer = &events
 	var loads atomic.Int32
 	c := must[int, user](t)(cacheaside.New(ns, func(_ context.Context, key int) (user, error) {
@@ -136,7 +137,7 @@ func TestTheGuidesPythonOnTheSameKeys(t *testing.T) {
 	if theirs < 100 || loads.Load() < 100 {
 		t.Error("the two hardly met")
 	}
-	if n := events.count(mayfly.Backend, mayfly.Failed); n != 0 {
+	if n := events.Count(mayfly.Backend, mayfly.Failed); n != 0 {
 		t.Errorf("%d times Go met what it could not read", n)
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/mayflycache/mayfly/embedded"
 	"github.com/mayflycache/mayfly/httpcache"
 	"github.com/mayflycache/mayfly/internal/testkit/effort"
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/redistest"
 )
 
@@ -134,7 +135,7 @@ func TestManyVariantsThatAreNotForOthers(t *testing.T) {
 	flood(t, h, 1)
 	say = "private"
 	flood(t, h, 1000)
-	eventually(t, "nothing is left of them", func() bool { return rdb.DBSize(t.Context()).Val() == 2 }) // while a lease is given up, a fill is refused
+	expect.Eventually(t, "nothing is left of them", func() bool { return rdb.DBSize(t.Context()).Val() == 2 }) // while a lease is given up, a fill is refused
 	say = fresh
 	r := httptest.NewRequest("GET", "http://a.example/", nil)
 	r.Header.Set("X-Color", "color-999") // which is remembered

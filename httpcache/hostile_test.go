@@ -19,6 +19,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/httpcache"
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/redistest"
 )
 
@@ -26,13 +27,13 @@ import (
 type twins struct {
 	with, without *httptest.Server
 	cache         *httpcache.Cache
-	events        *seen
+	events        *expect.Events
 	redis         redis.UniversalClient
 }
 
 func serveTwins(t *testing.T, h http.Handler, change ...func(o *httpcache.Options)) *twins {
 	t.Helper()
-	w := &twins{events: &seen{}, redis: redistest.Start(t).Client()}
+	w := &twins{events: &expect.Events{}, redis: redistest.Start(t).Client()}
 	opt := options(t, w.redis)
 	opt.Namespace.Observer = w.events
 	for _, f := range change {
@@ -195,15 +196,13 @@ func TestHostileTargets(t *testing.T) {
 	}
 	// What has no key is told of: hosts and paths that are none, and what is too long.
 	bypassed := 0
-	w.events.mu.Lock()
-	for _, e := range w.events.events {
+	for _, e := range w.events.All() {
 		if e.Kind == mayfly.Read && e.Outcome == mayfly.Bypass {
 			if bypassed++; e.Err == nil || !strings.HasPrefix(e.Err.Error(), "no URL to be cached") || len(e.Err.Error()) > 1000 {
 				t.Errorf("event %.300v", e)
 			}
 		}
 	}
-	w.events.mu.Unlock()
 	if bypassed < 50 {
 		t.Errorf("%d events tell of requests without a key", bypassed)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/httpcache"
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
 )
 
 // oddity is a handler's odd behaviour, with what the cache is to make of it.
@@ -198,7 +199,7 @@ func TestOddHandlers(t *testing.T) {
 			if got := w.cache.Stats().Stored > 0; got != x.stored {
 				t.Errorf("stored: %v", got)
 			}
-			if got := w.events.says(); x.says == "" && got != "" || !strings.Contains(got, x.says) {
+			if got := said(w.events); x.says == "" && got != "" || !strings.Contains(got, x.says) {
 				t.Errorf("the events say %q, want %q", got, x.says)
 			}
 		})
@@ -215,11 +216,9 @@ func sorted(head string) string {
 	return fmt.Sprint(m)
 }
 
-// says is what the errors of the events say.
-func (s *seen) says() (all string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, e := range s.events {
+// said is what the errors of the events say.
+func said(events *expect.Events) (all string) {
+	for _, e := range events.All() {
 		if e.Err != nil {
 			all += fmt.Sprint(e.Kind, " ", e.Outcome, ": ", e.Err, "\n")
 		}
@@ -346,8 +345,8 @@ func TestARenewalThatPanics(t *testing.T) {
 					t.Errorf("answer %d: %q, %v", i, body, err)
 				}
 				if i > 0 {
-					eventually(t, "the renewal has failed", func() bool {
-						return s.events.count(mayfly.Refresh, mayfly.Failed) > 0
+					expect.Eventually(t, "the renewal has failed", func() bool {
+						return s.events.Count(mayfly.Refresh, mayfly.Failed) > 0
 					})
 				}
 			}

@@ -35,7 +35,7 @@ func writeForever() int {
 	slides := calls(rdb, time.Hour)
 	slides.Prefix = "slides:"
 	slide := mayfly.Must(sliding.NewLimiter(slides, sliding.LimiterOptions{Limit: 10, Sliding: true}))
-	all := func() {
+	return processes.Forever(func() {
 		for _, s := range stores {
 			key := fmt.Sprint(rand.Uint64())
 			s.Create(ctx, key, cart{})
@@ -48,15 +48,5 @@ func writeForever() int {
 		key := fmt.Sprint(rand.Uint64())
 		fixed.Allow(ctx, key, 1)
 		slide.Allow(ctx, key, 1)
-	}
-	all()
-	fmt.Println("writing")
-	for range 4 {
-		go func() {
-			for {
-				all()
-			}
-		}()
-	}
-	select {}
+	})
 }

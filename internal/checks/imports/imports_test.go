@@ -97,6 +97,7 @@ var rooms = map[string]room{
 
 	// Tests only: nobody else may import them but from a test.
 	"internal/testkit/effort":    {},
+	"internal/testkit/expect":    {may: []string{""}},
 	"internal/testkit/foreign":   {},
 	"internal/testkit/chromium":  {may: []string{"internal/testkit/foreign"}},
 	"internal/testkit/realredis": {may: []string{goredis}},

@@ -10,38 +10,25 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly/internal/client/local"
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/internal/testkit/realredis"
 )
 
-// until asks every few milliseconds, as servers do not tell us.
-func until(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.After(time.Minute); !ok(); {
-		select {
-		case <-end:
-			t.Fatalf("in a minute it did not happen that %s", what)
-		case <-tick.C:
-		}
-	}
-}
-
 func (n *near) untilRung(r local.Rung) {
 	n.t.Helper()
-	until(n.t, fmt.Sprintf("the rung is %v", r), func() bool { return n.Stats().Rung == r && (r == local.Off || n.Trusted(n.Now())) })
+	expect.Eventually(n.t, fmt.Sprintf("the rung is %v", r), func() bool { return n.Stats().Rung == r && (r == local.Off || n.Trusted(n.Now())) })
 }
 
 // copied reads key until there is a copy of value: a change that is on its way may refuse the first.
 func (n *near) copied(key, value string) {
 	n.t.Helper()
-	until(n.t, key+" is copied", func() bool { n.read(key); return n.get(key) == value })
+	expect.Eventually(n.t, key+" is copied", func() bool { n.read(key); return n.get(key) == value })
 }
 
 // gone waits until there is no copy of key.
 func (n *near) gone(key string) {
 	n.t.Helper()
-	until(n.t, "the copy of "+key+" is gone", func() bool { return n.get(key) == "" })
+	expect.Eventually(n.t, "the copy of "+key+" is gone", func() bool { return n.get(key) == "" })
 }
 
 func TestRealServers(t *testing.T) {
@@ -156,7 +143,7 @@ func heardOfAll(t *testing.T, n *near, other redis.UniversalClient, value string
 	for i := range keys {
 		key := fmt.Sprint("a:", i)
 		takes(t, func() error { return other.Set(t.Context(), key, value, time.Minute).Err() })
-		until(t, key+" is copied", func() bool {
+		expect.Eventually(t, key+" is copied", func() bool {
 			k := n.Begin(key)
 			if v, err := n.rdb.Get(t.Context(), key).Result(); err == nil {
 				n.insert(key, k, answer{v, time.Minute})
@@ -180,5 +167,5 @@ func takes(t *testing.T, write func() error) {
 			t.Logf("the last write failed: %v", last)
 		}
 	}()
-	until(t, "writes are taken", func() bool { last = write(); return last == nil })
+	expect.Eventually(t, "writes are taken", func() bool { last = write(); return last == nil })
 }

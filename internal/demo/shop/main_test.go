@@ -1,19 +1,10 @@
 package shop_test
 
 import (
-	"context"
 	"os"
 	"testing"
 
-	"github.com/redis/go-redis/v9"
+	"github.com/mayflycache/mayfly/internal/testkit/processes"
 )
 
-// silent drops what go-redis says about a Redis that these tests kill.
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
-
-func TestMain(m *testing.M) {
-	redis.SetLogger(silent{})
-	os.Exit(m.Run())
-}
+func TestMain(m *testing.M) { os.Exit(processes.Main(m)) }

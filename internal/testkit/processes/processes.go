@@ -134,6 +134,23 @@ func Dial() redis.UniversalClient {
 	})
 }
 
+// Forever does something from several goroutines all the time, and writes a line once there is something to look at: the role of a
+// process that [Kill] kills.
+func Forever(do func()) int {
+	for range 4 {
+		go func() {
+			for {
+				do()
+			}
+		}()
+	}
+	for range 5 { // whatever the others come to
+		do()
+	}
+	fmt.Println("at work")
+	select {}
+}
+
 // Kill starts a process again and again, and kills it within 20 ms after it wrote a line: anywhere in what it does.
 func Kill(t *testing.T, times int, name, addrs string, env ...string) {
 	t.Helper()
