@@ -62,6 +62,9 @@ func heap() int64 {
 // MaxVariants allows: in Redis, in the index, in the local tier, and in the process. (They think of fewer in a plain run.)
 func TestAHundredThousandVariants(t *testing.T) {
 	n := effort.Times(10_000, 100_000)
+	if effort.Race {
+		n = 3000
+	}
 	for name, withTier := range map[string]bool{"Redis only": false, "with a local tier": true} {
 		t.Run(name, func(t *testing.T) {
 			db := mayfly.Must(embedded.Open(embedded.Options{}))
