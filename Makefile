@@ -4,7 +4,7 @@ FUZZTIME ?= 10s
 COMMANDS ?= 2000000
 TOOL = go tool -modfile=tools/go.mod
 
-.PHONY: check test lint race fuzz diff given examples apidiff mutants bench vuln
+.PHONY: check test lint long race fuzz diff given examples apidiff mutants bench vuln
 
 check: lint test ## what to run before a commit: under a minute when warm
 
@@ -18,20 +18,22 @@ lint:
 	go test -count=1 ./internal/checks/imports
 	$(TOOL) actionlint -shellcheck= -pyflakes= .github/workflows/*.yml
 
+long: export MAYFLY_LONG = 1
+long: ## the tests at their full length: they repeat what a plain run does a few times
+	go test -count=1 ./...
+
 race:
 	go test -race ./...
 
 fuzz: ## every fuzz target for FUZZTIME
-	@set -e; for pkg in $$(go list ./...); do \
-		for target in $$(go test -list '^Fuzz' $$pkg | grep '^Fuzz' || true); do \
-			echo "fuzz $$pkg $$target"; \
-			go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) $$pkg; \
-		done; \
+	@set -e; git grep -oE '^func Fuzz\w+' -- ':!bench' ':!examples' | sed -E 's|/[^/]*:func | |' | while read dir target; do \
+		echo "fuzz $$dir $$target"; \
+		go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) ./$$dir </dev/null; \
 	done
 
 diff: export MAYFLY_REQUIRE_REDIS = 1
-diff: ## the tests that need a real Redis, which .ci/redis fetches, none skipped; then COMMANDS commands compared with it
-	export MAYFLY_REDIS_BIN=$$(.ci/redis) MAYFLY_REDIS7_BIN=$$(.ci/redis 7.0) MAYFLY_VALKEY_BIN=$$(.ci/redis valkey) && \
+diff: ## the tests with all that .ci/programs names, none that needs a real Redis skipped; then COMMANDS commands compared with it
+	programs=$$(.ci/programs) && eval "$$programs" && \
 		go test -count=1 ./... && \
 		go test -count=1 -timeout=6h -v -run='^TestDifferential$$' ./internal/redis/engine -seed=0 -commands=$(COMMANDS)
 

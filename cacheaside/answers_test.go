@@ -15,6 +15,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/cacheaside"
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/internal/testkit/realredis"
 	"github.com/mayflycache/mayfly/redistest"
 )
@@ -56,21 +57,21 @@ func TestWhatRedisAnswers(t *testing.T) {
 				o.MaxRetries = -1
 				rdb := redis.NewClient(o)
 				defer rdb.Close()
-				var events seen
+				var events expect.Events
 				ns := namespace(t, rdb)
 				ns.Observer = &events
 				c := must[int, user](t)(cacheaside.New(ns, func(_ context.Context, key int) (user, error) { return user{Version: key}, nil }, cacheaside.Options{}))
 				c.Get(t.Context(), 1) // the script is known
-				events.forget()
+				events.Forget()
 				srv.FailNext(x.command, x.answer)
 				if u, err := c.Get(t.Context(), 7); u.Version != 7 || err != nil {
 					t.Errorf("got %+v, %v", u, err)
 				}
 				synctest.Wait()
-				if x.want.kind != 0 && events.count(x.want.kind, x.want.outcome) != 1 {
-					t.Errorf("got %+v", events.events)
+				if x.want.kind != 0 && events.Count(x.want.kind, x.want.outcome) != 1 {
+					t.Errorf("got %+v", events.All())
 				}
-				if n := events.count(mayfly.Breaker, mayfly.Failed); n != 0 {
+				if n := events.Count(mayfly.Breaker, mayfly.Failed); n != 0 {
 					t.Error("the breaker opened")
 				}
 				if _, ok, err := c.Lookup(t.Context(), 7); ok != x.stored || err != nil {
@@ -97,7 +98,7 @@ func TestWhatWritesReturn(t *testing.T) {
 			o.MaxRetries = -1
 			rdb := redis.NewClient(o)
 			defer rdb.Close()
-			var events seen
+			var events expect.Events
 			ns := namespace(t, rdb)
 			ns.Observer = &events
 			c := must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{}))
@@ -115,14 +116,14 @@ func TestWhatWritesReturn(t *testing.T) {
 			if err := c.Clear(t.Context()); err == nil || !strings.Contains(err.Error(), word) {
 				t.Errorf("Clear: %v", err)
 			}
-			if events.count(mayfly.Write, mayfly.Failed) != 1 || events.count(mayfly.Removal, mayfly.Failed) != 2 {
-				t.Errorf("got %+v", events.events)
+			if events.Count(mayfly.Write, mayfly.Failed) != 1 || events.Count(mayfly.Removal, mayfly.Failed) != 2 {
+				t.Errorf("got %+v", events.All())
 			}
 			time.Sleep(2 * time.Second) // what failed is deleted after all
 			if _, ok, err := c.Lookup(t.Context(), 7); ok || err != nil {
 				t.Errorf("after the retry: %v, %v", ok, err)
 			}
-			if n := events.count(mayfly.Removal, mayfly.OK); n != 1 {
+			if n := events.Count(mayfly.Removal, mayfly.OK); n != 1 {
 				t.Errorf("%d deletions told", n)
 			}
 		})
@@ -199,7 +200,7 @@ func TestALostReplyToDelete(t *testing.T) {
 }
 
 func anotherProgramsListIsLeftAlone(t *testing.T, rdb redis.UniversalClient) {
-	var events seen
+	var events expect.Events
 	ns := namespace(t, rdb)
 	ns.Observer = &events
 	c := must[int, user](t)(cacheaside.New(ns, func(_ context.Context, key int) (user, error) { return user{Version: key}, nil }, cacheaside.Options{Faults: patient}))
@@ -213,7 +214,7 @@ func anotherProgramsListIsLeftAlone(t *testing.T, rdb redis.UniversalClient) {
 	if rdb.LLen(t.Context(), full).Val() != 1 {
 		t.Error("the list was overwritten")
 	}
-	if n := events.count(mayfly.Backend, mayfly.Failed); n != 6 || events.count(mayfly.Breaker, mayfly.Failed) != 0 {
+	if n := events.Count(mayfly.Backend, mayfly.Failed); n != 6 || events.Count(mayfly.Breaker, mayfly.Failed) != 0 {
 		t.Errorf("%d failures told", n)
 	}
 	if err := c.Delete(t.Context(), 2); err != nil {
@@ -262,7 +263,7 @@ func scriptsThatAServerForgot(t *testing.T, rdb redis.UniversalClient) {
 func TestRedisIsFull(t *testing.T) {
 	srv := realredis.Start(t, realredis.Options{Config: []string{"maxmemory-policy noeviction"}})
 	rdb, ctx := srv.Client(), t.Context()
-	var events seen
+	var events expect.Events
 	ns := namespace(t, rdb)
 	ns.Observer = &events
 	var loads atomic.Int32
@@ -279,7 +280,7 @@ func TestRedisIsFull(t *testing.T) {
 	if n := loads.Load(); n != 2 {
 		t.Errorf("%d loads: a hit must stay one when Redis is full", n)
 	}
-	if n := events.count(mayfly.Backend, mayfly.Failed); n != 1 || events.count(mayfly.Breaker, mayfly.Failed) != 0 {
+	if n := events.Count(mayfly.Backend, mayfly.Failed); n != 1 || events.Count(mayfly.Breaker, mayfly.Failed) != 0 {
 		t.Errorf("%d failures told", n)
 	}
 	if err := c.Delete(ctx, 1); err != nil {
@@ -305,7 +306,7 @@ func TestSlotsThatMove(t *testing.T) {
 			},
 		})
 		defer func() { rdb.Close(); time.Sleep(2 * time.Second) }() // go-redis's own goroutines look now and then
-		var events seen
+		var events expect.Events
 		ns := namespace(t, rdb)
 		ns.Observer = &events
 		var loads atomic.Int32
@@ -322,7 +323,7 @@ func TestSlotsThatMove(t *testing.T) {
 				t.Errorf("got %+v, %v", u, err)
 			}
 		}
-		if n := events.count(mayfly.Backend, mayfly.Failed); n != 0 || loads.Load() != 2 {
+		if n := events.Count(mayfly.Backend, mayfly.Failed); n != 0 || loads.Load() != 2 {
 			t.Errorf("%d loads, %d failures", loads.Load(), n)
 		}
 		if keys := nodes["10.0.0.2:1"].Keys(); len(keys) != 1 {
@@ -333,9 +334,6 @@ func TestSlotsThatMove(t *testing.T) {
 
 // A replica takes over while callers read and delete: nobody sees an error of a read, and nothing stays stuck.
 func TestAFailover(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts six servers")
-	}
 	cluster := realredis.StartCluster(t, 3, 3, realredis.Options{})
 	rdb := cluster.Client()
 	ns := namespace(t, rdb)
@@ -362,7 +360,7 @@ func TestAFailover(t *testing.T) {
 	cluster.Failover(full)
 	close(done)
 	wg.Wait()
-	eventually(t, "the new master serves", func() bool {
+	expect.Eventually(t, "the new master serves", func() bool {
 		c.Get(t.Context(), 7)
 		_, ok, err := c.Lookup(t.Context(), 7)
 		return ok && err == nil && c.Delete(t.Context(), 7) == nil

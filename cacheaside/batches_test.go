@@ -11,6 +11,7 @@ import (
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/cacheaside"
 	"github.com/mayflycache/mayfly/earlyrefresh"
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/redistest"
 )
 
@@ -33,7 +34,7 @@ func TestABatchThatIsTooLateIsNotRead(t *testing.T) {
 // A batch loader that heeds its context says so by an error of its own, and callers are told why it ended.
 func TestABatchThatGivesUpIsALoadTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		var events seen
+		var events expect.Events
 		ns := namespace(t, redistest.Start(t).Client())
 		ns.Observer = &events
 		c := must[int, user](t)(cacheaside.NewBatch(ns, func(ctx context.Context, keys []int) (map[int]user, error) {
@@ -43,7 +44,7 @@ func TestABatchThatGivesUpIsALoadTimeout(t *testing.T) {
 		if _, err := c.GetMany(t.Context(), []int{1, 2}); !errors.Is(err, cacheaside.ErrLoadTimeout) {
 			t.Error(err)
 		}
-		if n := events.count(mayfly.Load, mayfly.TimedOut); n != 1 {
+		if n := events.Count(mayfly.Load, mayfly.TimedOut); n != 1 {
 			t.Errorf("%d loads are told to have timed out", n)
 		}
 	})
@@ -82,7 +83,7 @@ func TestSoftIsOfTheWholeCall(t *testing.T) {
 // Who is gone before Redis was asked wants nothing loaded.
 func TestACallerWhoLeftLoadsNothing(t *testing.T) {
 	rdb := redistest.Start(t).Client()
-	var events seen
+	var events expect.Events
 	ns := namespace(t, rdb)
 	ns.Observer = &events
 	c := must[int, user](t)(cacheaside.NewBatch(ns, func(context.Context, []int) (map[int]user, error) {
@@ -97,7 +98,7 @@ func TestACallerWhoLeftLoadsNothing(t *testing.T) {
 	if err := c.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if n := events.count(mayfly.Backend, mayfly.Failed); n != 0 {
+	if n := events.Count(mayfly.Backend, mayfly.Failed); n != 0 {
 		t.Errorf("Redis is blamed %d times", n)
 	}
 }

@@ -20,6 +20,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/cacheaside"
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/internal/testkit/processes"
 	"github.com/mayflycache/mayfly/internal/testkit/realredis"
 )
@@ -171,9 +172,6 @@ func TestLocalCopiesStayInStep(t *testing.T) {
 		staysInStep(t, srv.Addr(), func() []*redis.Client { return only }, srv.Restart)
 	})
 	t.Run("a cluster", func(t *testing.T) {
-		if testing.Short() {
-			t.Skip("starts six servers")
-		}
 		c := realredis.StartCluster(t, 3, 3, realredis.Options{})
 		rdb := c.Client()
 		masters := func() (all []*redis.Client) {
@@ -238,7 +236,7 @@ func staysInStep(t *testing.T, addrs string, masters func() []*redis.Client, res
 		hear(c)
 	}
 	for _, m := range masters() {
-		eventually(t, "all tiers hear Redis again", func() bool { return len(tracking(t, m)) >= len(children) })
+		expect.Eventually(t, "all tiers hear Redis again", func() bool { return len(tracking(t, m)) >= len(children) })
 	}
 	copies := 0
 	for i, c := range children {
@@ -307,7 +305,7 @@ func TestHowLongALocalCopyStays(t *testing.T) {
 	}
 	var lags []time.Duration
 	for range 500 {
-		eventually(t, "there is a local copy", func() bool { reader.Get(ctx, 7); return local() })
+		expect.Eventually(t, "there is a local copy", func() bool { reader.Get(ctx, 7); return local() })
 		if err := writer.Set(ctx, 7, user{"u", 2}); err != nil {
 			t.Fatal(err)
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/cacheaside"
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
 )
 
 // The order that would serve an older value after Delete:
@@ -29,7 +30,7 @@ func aGetAfterDeleteNeverSeesAnOlderLoad(t *testing.T, rdb redis.UniversalClient
 		key++
 		var version atomic.Int32
 		version.Store(1)
-		var events seen
+		var events expect.Events
 		ns := namespace(t, rdb)
 		ns.Observer = &events
 		loading, goOn := make(chan struct{}, 9), make(chan struct{})
@@ -63,7 +64,7 @@ func aGetAfterDeleteNeverSeesAnOlderLoad(t *testing.T, rdb redis.UniversalClient
 		if u, _ := c.Get(t.Context(), key); u.Version != 2 {
 			t.Errorf("%s: stored is %+v", name, u)
 		}
-		if n := events.count(mayfly.Fill, mayfly.Refused); n != 1 {
+		if n := events.Count(mayfly.Fill, mayfly.Refused); n != 1 {
 			t.Errorf("%s: %d fills refused", name, n)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/cacheaside"
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/internal/testkit/realredis"
 )
 
@@ -36,7 +37,7 @@ func TestRedisIsGone(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			rdb := redis.NewClient(gone(t))
 			defer rdb.Close()
-			var events seen
+			var events expect.Events
 			var running, most atomic.Int32
 			ns := namespace(t, rdb)
 			ns.Observer = &events
@@ -62,8 +63,8 @@ func TestRedisIsGone(t *testing.T) {
 			if most.Load() > 16 {
 				t.Errorf("%d loads at once", most.Load())
 			}
-			if events.count(mayfly.Breaker, mayfly.Failed) != 1 || events.count(mayfly.Read, mayfly.Bypass) != 2*callers {
-				t.Errorf("%d breaker events, %d bypasses", events.count(mayfly.Breaker, mayfly.Failed), events.count(mayfly.Read, mayfly.Bypass))
+			if events.Count(mayfly.Breaker, mayfly.Failed) != 1 || events.Count(mayfly.Read, mayfly.Bypass) != 2*callers {
+				t.Errorf("%d breaker events, %d bypasses", events.Count(mayfly.Breaker, mayfly.Failed), events.Count(mayfly.Read, mayfly.Bypass))
 			}
 			if _, _, err := c.Lookup(t.Context(), 1); err == nil {
 				t.Error("Lookup takes a Redis that is gone for an absent key")
@@ -77,7 +78,7 @@ func TestRedisIsGone(t *testing.T) {
 
 func TestAFailedDeleteIsNotForgotten(t *testing.T) {
 	srv := realredis.Start(t, realredis.Options{})
-	var events seen
+	var events expect.Events
 	ns := namespace(t, srv.Client())
 	ns.Observer = &events
 	var version atomic.Int32
@@ -87,7 +88,7 @@ func TestAFailedDeleteIsNotForgotten(t *testing.T) {
 	}, cacheaside.Options{Faults: cacheaside.Faults{Queue: 2}}))
 	ctx := t.Context()
 	get := func() int { u, _ := c.Get(ctx, 7); return u.Version }
-	eventually(t, "it is stored", func() bool { get(); return events.count(mayfly.Read, mayfly.HitRedis) > 0 })
+	expect.Eventually(t, "it is stored", func() bool { get(); return events.Count(mayfly.Read, mayfly.HitRedis) > 0 })
 	srv.Pause()
 	version.Store(2)
 	if err := c.Delete(ctx, 7); err == nil {
@@ -97,7 +98,7 @@ func TestAFailedDeleteIsNotForgotten(t *testing.T) {
 	if err := c.Delete(ctx, 8, 9, 10); !errors.As(err, &many) || len(many.Errs) != 3 {
 		t.Errorf("got error %v", err)
 	}
-	if events.count(mayfly.Removal, mayfly.Dropped) != 1 {
+	if events.Count(mayfly.Removal, mayfly.Dropped) != 1 {
 		t.Error("what the queue had no room for is not told")
 	}
 	if get() != 2 {
@@ -105,14 +106,14 @@ func TestAFailedDeleteIsNotForgotten(t *testing.T) {
 	}
 	srv.Resume()
 	// Redis is back, still with the old value: it must not come through before it is deleted.
-	eventually(t, "the deletion is repeated", func() bool {
+	expect.Eventually(t, "the deletion is repeated", func() bool {
 		if v := get(); v != 2 {
 			t.Fatalf("version %d was served", v)
 		}
-		return events.count(mayfly.Removal, mayfly.OK) > 0
+		return events.Count(mayfly.Removal, mayfly.OK) > 0
 	})
-	events.forget()
-	eventually(t, "Redis is read again", func() bool { get(); return events.count(mayfly.Read, mayfly.HitRedis) > 0 })
+	events.Forget()
+	expect.Eventually(t, "Redis is read again", func() bool { get(); return events.Count(mayfly.Read, mayfly.HitRedis) > 0 })
 	if get() != 2 {
 		t.Error("the old value came back")
 	}
@@ -123,7 +124,7 @@ func TestCloseWithDeletesInDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rdb := nobodyThere()
 		defer func() { rdb.Close(); time.Sleep(2 * time.Second) }() // go-redis's own goroutines look once a second
-		var events seen
+		var events expect.Events
 		ns := namespace(t, rdb)
 		ns.Observer = &events
 		c := must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{}))
@@ -132,8 +133,8 @@ func TestCloseWithDeletesInDoubt(t *testing.T) {
 		if err := c.Close(t.Context()); err != nil || time.Since(begun) > 150*time.Millisecond {
 			t.Errorf("Close: %v after %v", err, time.Since(begun))
 		}
-		if events.count(mayfly.Removal, mayfly.Dropped) != 1 {
-			t.Errorf("got %+v", events.events)
+		if events.Count(mayfly.Removal, mayfly.Dropped) != 1 {
+			t.Errorf("got %+v", events.All())
 		}
 	})
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/cacheaside"
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/internal/testkit/processes"
 )
 
@@ -133,7 +134,7 @@ func whoLeavesDisturbsNobody(t *testing.T, rdb redis.UniversalClient) {
 
 	hasty(8)() // all have left, and the load still warms the cache
 	<-goOn
-	eventually(t, "it is stored", func() bool { _, ok, _ := c.Lookup(t.Context(), 8); return ok })
+	expect.Eventually(t, "it is stored", func() bool { _, ok, _ := c.Lookup(t.Context(), 8); return ok })
 	if loads.Load() != 2 {
 		t.Errorf("%d loads", loads.Load())
 	}
@@ -154,7 +155,7 @@ func aLoadThatNobodyWantsAnyMore(t *testing.T, rdb redis.UniversalClient) {
 	if _, err := c.Get(ctx, 7); !errors.Is(err, context.Canceled) {
 		t.Errorf("got error %v", err)
 	}
-	eventually(t, "the load stops and the lease is given back", func() bool { return stopped.Load() && !exists(t, rdb, ns.Prefix+"7") })
+	expect.Eventually(t, "the load stops and the lease is given back", func() bool { return stopped.Load() && !exists(t, rdb, ns.Prefix+"7") })
 }
 
 func aLoaderThatPanicsOrExits(t *testing.T, rdb redis.UniversalClient) {
@@ -166,7 +167,7 @@ func aLoaderThatPanicsOrExits(t *testing.T, rdb redis.UniversalClient) {
 		var asking, loads atomic.Int32
 		c := must[int, user](t)(cacheaside.New(ns, func(context.Context, int) (user, error) {
 			if loads.Add(1) == 1 {
-				eventually(t, "all ask", func() bool { return asking.Load() == 10 })
+				expect.Eventually(t, "all ask", func() bool { return asking.Load() == 10 })
 				x.end()
 			}
 			return user{"u", 2}, nil
@@ -254,7 +255,7 @@ func closeWaits(t *testing.T, rdb redis.UniversalClient) {
 		t.Error(err)
 	}
 	wg.Wait()
-	eventually(t, "goroutines are as before", func() bool { return running() <= before })
+	expect.Eventually(t, "goroutines are as before", func() bool { return running() <= before })
 	if err := c.Close(t.Context()); err != nil {
 		t.Errorf("Close again: %v", err)
 	}

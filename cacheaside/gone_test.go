@@ -14,6 +14,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/cacheaside"
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/redistest"
 )
 
@@ -110,7 +111,7 @@ func isGone(t *testing.T, name string, gone, back func(*network), set func(o *re
 	o.MaxIdleConns = 1 // of TCP it would notice which are broken, before it uses them
 	rdb := redis.NewClient(o)
 	defer func() { rdb.Close(); time.Sleep(time.Minute) }() // go-redis dials on in the background
-	var events seen
+	var events expect.Events
 	ns := namespace(t, rdb)
 	ns.TTL, ns.Observer = time.Hour, &events
 	var running, most atomic.Int32
@@ -148,7 +149,7 @@ func isGone(t *testing.T, name string, gone, back func(*network), set func(o *re
 		time.Sleep(10 * time.Millisecond)
 		worst()
 	}
-	if n := events.count(mayfly.Breaker, mayfly.Failed); n != 1 {
+	if n := events.Count(mayfly.Breaker, mayfly.Failed); n != 1 {
 		t.Errorf("the breaker opened %d times", n)
 	}
 	if n := most.Load(); n > atOnce {
@@ -162,7 +163,7 @@ func isGone(t *testing.T, name string, gone, back func(*network), set func(o *re
 	}
 
 	// Some twenty probes: each one attempt with TunedOptions, and with others whatever go-redis makes of one call.
-	events.forget()
+	events.Forget()
 	asking := time.Now()
 	wire.dials.Store(0)
 	wire.writes.Store(0)
@@ -181,7 +182,7 @@ func isGone(t *testing.T, name string, gone, back func(*network), set func(o *re
 
 	back(wire)
 	begun := time.Now()
-	for events.count(mayfly.Read, mayfly.HitRedis) == 0 {
+	for events.Count(mayfly.Read, mayfly.HitRedis) == 0 {
 		time.Sleep(10 * time.Millisecond)
 		c.Get(t.Context(), 7)
 	}

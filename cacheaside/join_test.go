@@ -10,12 +10,13 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/cacheaside"
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
 )
 
 // Each caller who waits for a load that another one of the process began is an Event.
 func TestJoiningALoadIsAnEvent(t *testing.T) {
 	inBubbles(t, func(t *testing.T, rdb *redis.Client) {
-		var events seen
+		var events expect.Events
 		ns := namespace(t, rdb)
 		ns.Observer = &events
 		ended := make(chan struct{})
@@ -37,11 +38,11 @@ func TestJoiningALoadIsAnEvent(t *testing.T) {
 		<-wait
 		close(ended)
 		wg.Wait()
-		if n := events.count(mayfly.Join, mayfly.OK); n != 9 {
+		if n := events.Count(mayfly.Join, mayfly.OK); n != 9 {
 			t.Errorf("%d joined", n)
 		}
 		c.Get(t.Context(), 7)
-		if n := events.count(mayfly.Join, mayfly.OK); n != 9 {
+		if n := events.Count(mayfly.Join, mayfly.OK); n != 9 {
 			t.Errorf("a hit joined something: %d", n)
 		}
 	})

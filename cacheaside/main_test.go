@@ -5,7 +5,6 @@ import (
 	"flag"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
@@ -40,51 +39,6 @@ func must[K comparable, V any](t testing.TB) func(c *cacheaside.Cache[K, V], err
 		}
 		t.Cleanup(func() { c.Close(context.Background()) })
 		return c
-	}
-}
-
-// seen collects events.
-type seen struct {
-	mu     sync.Mutex
-	events []mayfly.Event
-}
-
-func (s *seen) Observe(_ context.Context, e mayfly.Event) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.events = append(s.events, e)
-}
-
-// count says how many events of a kind and outcome there were.
-func (s *seen) count(k mayfly.Kind, o mayfly.Outcome) (n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, e := range s.events {
-		if e.Kind == k && e.Outcome == o {
-			n++
-		}
-	}
-	return n
-}
-
-// forget empties the collection.
-func (s *seen) forget() {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.events = nil
-}
-
-// eventually asks until ok, as other processes do not tell us.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.After(time.Minute); !ok(); {
-		select {
-		case <-end:
-			t.Fatalf("it did not happen: %s", what)
-		case <-tick.C:
-		}
 	}
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/cacheaside"
 	"github.com/mayflycache/mayfly/earlyrefresh"
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/redistest"
 )
 
@@ -120,14 +121,14 @@ func localHits(t testing.TB) map[string]func() {
 	for _, get := range gets {
 		hits := ns.Local.Stats().Hits
 		// The push of the fill comes a moment after it.
-		eventually(t, "there is a local hit", func() bool { get(); return ns.Local.Stats().Hits > hits })
+		expect.Eventually(t, "there is a local hit", func() bool { get(); return ns.Local.Stats().Hits > hits })
 	}
 	return gets
 }
 
 func TestALocalHitAllocatesNothing(t *testing.T) {
 	for kind, get := range localHits(t) {
-		eventually(t, "a local hit by "+kind+" key allocates nothing", func() bool { // but what others do meanwhile, and a tier in doubt
+		expect.Eventually(t, "a local hit by "+kind+" key allocates nothing", func() bool { // but what others do meanwhile, and a tier in doubt
 			return testing.AllocsPerRun(1000, get) == 0
 		})
 	}

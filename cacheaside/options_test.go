@@ -12,6 +12,7 @@ import (
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/cacheaside"
 	"github.com/mayflycache/mayfly/earlyrefresh"
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
 )
 
 func load(context.Context, int) (user, error) { return user{}, nil }
@@ -69,12 +70,12 @@ func TestDangerousSettingsAreTold(t *testing.T) {
 		{"TunedOptions", redis.NewUniversalClient(mayfly.TunedOptions()), 0},
 		{"TunedOptions of a cluster", redis.NewClusterClient(mayfly.TunedOptions().Cluster()), 0},
 	} {
-		var events seen
+		var events expect.Events
 		ns := namespace(t, x.client)
 		ns.Observer = &events
 		must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{}))
-		if n := events.count(mayfly.Warning, mayfly.OK); n != x.want || len(events.events) != n {
-			t.Errorf("%s: %d warnings of %d events, want %d", x.name, n, len(events.events), x.want)
+		if n := events.Count(mayfly.Warning, mayfly.OK); n != x.want || len(events.All()) != n {
+			t.Errorf("%s: %d warnings of %d events, want %d", x.name, n, len(events.All()), x.want)
 		}
 		x.client.Close()
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/cacheaside"
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/redistest"
 )
 
@@ -35,7 +36,7 @@ func TestACodecThatPanics(t *testing.T) {
 	rdb := redistest.Start(t).Client()
 	ns := namespace(t, rdb)
 	ns.Codec = fragile{}
-	var events seen
+	var events expect.Events
 	ns.Observer = &events
 	name := "unwritable"
 	c := must[int, user](t)(cacheaside.New(ns, func(context.Context, int) (user, error) { return user{Name: name}, nil }, cacheaside.Options{Faults: patient}))
@@ -43,7 +44,7 @@ func TestACodecThatPanics(t *testing.T) {
 	if u, err := c.Get(ctx, 7); u.Name != name || err != nil {
 		t.Errorf("%+v, %v", u, err)
 	}
-	eventually(t, "it is told", func() bool { return events.count(mayfly.Fill, mayfly.Failed) == 1 })
+	expect.Eventually(t, "it is told", func() bool { return events.Count(mayfly.Fill, mayfly.Failed) == 1 })
 	var panicked *cacheaside.PanicError
 	if err := c.Set(ctx, 7, user{Name: name}); !errors.As(err, &panicked) || panicked.Value != name {
 		t.Error(err)
@@ -53,7 +54,7 @@ func TestACodecThatPanics(t *testing.T) {
 	if u, err := c.Get(ctx, 7); u.Name != name || err != nil {
 		t.Errorf("%+v, %v", u, err)
 	}
-	if n := events.count(mayfly.Backend, mayfly.Failed); n == 0 {
+	if n := events.Count(mayfly.Backend, mayfly.Failed); n == 0 {
 		t.Error("nobody is told of what cannot be read")
 	}
 }

@@ -7,7 +7,6 @@ import (
 	"net"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"strings"
 	"sync"
@@ -21,6 +20,8 @@ import (
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/cacheaside"
 	"github.com/mayflycache/mayfly/earlyrefresh"
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
+	"github.com/mayflycache/mayfly/internal/testkit/foreign"
 	"github.com/mayflycache/mayfly/internal/testkit/realredis"
 	"github.com/mayflycache/mayfly/redistest"
 )
@@ -75,35 +76,12 @@ func aPlainFillDoesNotOverwriteAnotherProgram(t *testing.T, rdb redis.UniversalC
 	}
 }
 
-// pythonWithRedis returns how to run Python with redis-py, which .ci/foreign unpacks.
-func pythonWithRedis(t *testing.T) *exec.Cmd {
-	cache := os.Getenv("MAYFLY_FOREIGN_CACHE")
-	if cache == "" {
-		dir, err := os.UserCacheDir()
-		if err != nil {
-			t.Skip("SKIPPED-FOREIGN ", err)
-		}
-		cache = filepath.Join(dir, "mayfly-foreign")
-	}
-	for _, packages := range []string{"", filepath.Join(cache, "python-1/usr/lib/python3/dist-packages")} {
-		cmd := exec.Command("/usr/bin/python3", "-c", "import redis")
-		cmd.Env = append(os.Environ(), "PYTHONPATH="+packages)
-		if cmd.Run() == nil {
-			run := exec.Command("/usr/bin/python3")
-			run.Env = cmd.Env
-			return run
-		}
-	}
-	t.Skip("SKIPPED-FOREIGN no /usr/bin/python3 with redis-py; .ci/foreign unpacks one")
-	return nil
-}
-
 // A Python program with the guide's own functions and a Go program share keys: neither meets bytes it cannot read.
 func TestTheGuidesPythonOnTheSameKeys(t *testing.T) {
-	python := pythonWithRedis(t)
+	program := foreign.Named(t, "MAYFLY_PYTHON_BIN", ".ci/python")
 	srv := realredis.Start(t, realredis.Options{})
 	_, port, _ := net.SplitHostPort(srv.Addr())
-	python.Args = append(python.Args, "testdata/guide.py", port)
+	python := exec.Command(program, "testdata/guide.py", port)
 	python.Stderr = os.Stderr
 	in, err := python.StdinPipe()
 	if err != nil {
@@ -119,7 +97,7 @@ func TestTheGuidesPythonOnTheSameKeys(t *testing.T) {
 	t.Cleanup(func() { python.Process.Kill() })
 
 	ns := mayfly.Namespace[int, user]{Name: "users", Redis: srv.Client(), Prefix: "cache:user:", TTL: time.Hour, Plain: true}
-	var events seen
+	var events expect.Events
 	ns.Observer = &events
 	var loads atomic.Int32
 	c := must[int, user](t)(cacheaside.New(ns, func(_ context.Context, key int) (user, error) {
@@ -159,7 +137,7 @@ func TestTheGuidesPythonOnTheSameKeys(t *testing.T) {
 	if theirs < 100 || loads.Load() < 100 {
 		t.Error("the two hardly met")
 	}
-	if n := events.count(mayfly.Backend, mayfly.Failed); n != 0 {
+	if n := events.Count(mayfly.Backend, mayfly.Failed); n != 0 {
 		t.Errorf("%d times Go met what it could not read", n)
 	}
 }

@@ -16,6 +16,7 @@ import (
 	"github.com/mayflycache/mayfly/earlyrefresh"
 	"github.com/mayflycache/mayfly/internal/client/lease"
 	"github.com/mayflycache/mayfly/internal/testkit/backends"
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/internal/testkit/processes"
 	"github.com/mayflycache/mayfly/internal/testkit/realredis"
 )
@@ -107,7 +108,7 @@ func killsAHolder(t *testing.T) (held, after int) {
 			}
 		}
 	}
-	eventually(t, "a lease would have ended", func() bool { return time.Since(begun) > 1500*time.Millisecond })
+	expect.Eventually(t, "a lease would have ended", func() bool { return time.Since(begun) > 1500*time.Millisecond })
 	held, _ = rdb.Get(ctx, "loads").Int()
 	h.Cmd.Process.Kill()
 	h.Cmd.Wait()

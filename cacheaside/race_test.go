@@ -156,9 +156,6 @@ func TestRacingProcessesLeaveNothingStale(t *testing.T) {
 		race(t, srv.Client(), []string{srv.Addr()})
 	})
 	t.Run("cluster", func(t *testing.T) {
-		if testing.Short() {
-			t.Skip("starts six servers")
-		}
 		c := realredis.StartCluster(t, 3, 3, realredis.Options{})
 		race(t, c.Client(), c.Options().Addrs)
 	})

@@ -13,18 +13,19 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/cacheaside"
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
 )
 
 func theWayOfARead(t *testing.T, rdb redis.UniversalClient) {
 	var loads atomic.Int32
 	ns := namespace(t, rdb)
-	var events seen
+	var events expect.Events
 	ns.Observer = &events
 	c := must[int, user](t)(cacheaside.New(ns, func(_ context.Context, key int) (user, error) {
 		return user{fmt.Sprint("user ", key), int(loads.Add(1))}, nil
 	}, cacheaside.Options{Faults: patient}))
 	ctx := t.Context()
-	events.forget() // what is said of the client's settings
+	events.Forget() // what is said of the client's settings
 
 	if _, ok, err := c.Lookup(ctx, 7); ok || err != nil {
 		t.Errorf("before: %v, %v", ok, err)
@@ -71,13 +72,13 @@ func theWayOfARead(t *testing.T, rdb redis.UniversalClient) {
 	}
 	for kind, outcomes := range want {
 		for outcome, n := range outcomes {
-			if got := events.count(kind, outcome); got != n {
+			if got := events.Count(kind, outcome); got != n {
 				t.Errorf("%d events %v %v, want %d", got, kind, outcome, n)
 			}
 		}
 	}
-	if len(events.events) != 15 {
-		t.Errorf("%d events, want 15 and no others", len(events.events))
+	if len(events.All()) != 15 {
+		t.Errorf("%d events, want 15 and no others", len(events.All()))
 	}
 	if ttl := rdb.PTTL(ctx, ns.Prefix+"7").Val(); ttl <= 0 || ttl > time.Minute {
 		t.Errorf("the key's TTL is %v", ttl)
@@ -169,7 +170,7 @@ func aLoaderThatDecidesForItself(t *testing.T, rdb redis.UniversalClient) {
 	if u, _ := c.Get(ctx, 7); u.Version != 1 {
 		t.Errorf("stale: %+v", u)
 	}
-	eventually(t, "the value is stored anew", func() bool { e, _, _ := c.Lookup(ctx, 7); return e.Fresh > 40*time.Second })
+	expect.Eventually(t, "the value is stored anew", func() bool { e, _, _ := c.Lookup(ctx, 7); return e.Fresh > 40*time.Second })
 	if p := shown.Load(); p == nil || p.Value.Version != 1 || p.Age < 40*time.Second || p.Source != cacheaside.SourceStale {
 		t.Errorf("not modified: shown %+v", p)
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/cacheaside"
 	"github.com/mayflycache/mayfly/earlyrefresh"
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
 )
 
 // always renews at every hit.
@@ -49,7 +50,7 @@ func aRenewalInTheBackground(t *testing.T, rdb redis.UniversalClient) {
 		}
 	}
 	close(goOn)
-	eventually(t, "the value is renewed", func() bool { u, _ := never.Get(ctx, 7); return u.Version == 2 })
+	expect.Eventually(t, "the value is renewed", func() bool { u, _ := never.Get(ctx, 7); return u.Version == 2 })
 	if n := loads.Load(); n != 2 {
 		t.Errorf("%d loads", n)
 	}
@@ -58,7 +59,7 @@ func aRenewalInTheBackground(t *testing.T, rdb redis.UniversalClient) {
 // What is due beyond Load.Renewals waits for a later reader, and that is told.
 func renewalsAreBounded(t *testing.T, rdb redis.UniversalClient) {
 	ns := namespace(t, rdb)
-	var events seen
+	var events expect.Events
 	ns.Observer = &events
 	var running, most atomic.Int32
 	var renew atomic.Bool
@@ -84,12 +85,12 @@ func renewalsAreBounded(t *testing.T, rdb redis.UniversalClient) {
 	if got, err := c.GetMany(t.Context(), keys); len(got) != len(keys) || err != nil {
 		t.Errorf("got %v, %v", got, err)
 	}
-	eventually(t, "two are renewed", func() bool { return running.Load() == 2 })
-	if n := events.count(mayfly.Refresh, mayfly.Dropped); n != len(keys)-2 {
+	expect.Eventually(t, "two are renewed", func() bool { return running.Load() == 2 })
+	if n := events.Count(mayfly.Refresh, mayfly.Dropped); n != len(keys)-2 {
 		t.Errorf("%d renewals dropped", n)
 	}
 	close(goOn)
-	eventually(t, "they end", func() bool { return events.count(mayfly.Refresh, mayfly.OK) == 2 })
+	expect.Eventually(t, "they end", func() bool { return events.Count(mayfly.Refresh, mayfly.OK) == 2 })
 	if most.Load() != 2 {
 		t.Errorf("%d at once", most.Load())
 	}

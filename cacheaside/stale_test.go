@@ -13,11 +13,12 @@ import (
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/cacheaside"
 	"github.com/mayflycache/mayfly/earlyrefresh"
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
 )
 
 func staleWhileRevalidate(t *testing.T, rdb redis.UniversalClient) {
 	ns := namespace(t, rdb)
-	var events seen
+	var events expect.Events
 	ns.Observer = &events
 	var loads atomic.Int32
 	var down atomic.Bool
@@ -39,7 +40,7 @@ func staleWhileRevalidate(t *testing.T, rdb redis.UniversalClient) {
 	if u, err := c.Get(ctx, 7); u.Version != 1 || err != nil {
 		t.Errorf("stale: %+v, %v", u, err)
 	}
-	eventually(t, "it is renewed", func() bool { e, _, _ := c.Lookup(ctx, 7); return e.Value.Version == 2 })
+	expect.Eventually(t, "it is renewed", func() bool { e, _, _ := c.Lookup(ctx, 7); return e.Value.Version == 2 })
 	down.Store(true)
 	rdb.PExpire(ctx, full, 25*time.Second)
 	for range 20 { // one attempt, and then none for an hour
@@ -47,11 +48,11 @@ func staleWhileRevalidate(t *testing.T, rdb redis.UniversalClient) {
 			t.Errorf("stale, the origin is down: %+v, %v", u, err)
 		}
 	}
-	eventually(t, "the renewal fails", func() bool { return events.count(mayfly.Refresh, mayfly.Failed) == 1 })
+	expect.Eventually(t, "the renewal fails", func() bool { return events.Count(mayfly.Refresh, mayfly.Failed) == 1 })
 	if loads.Load() != 3 {
 		t.Errorf("%d loads", loads.Load())
 	}
-	if n := events.count(mayfly.Read, mayfly.Stale); n != 21 {
+	if n := events.Count(mayfly.Read, mayfly.Stale); n != 21 {
 		t.Errorf("%d stale reads told", n)
 	}
 }
@@ -191,5 +192,5 @@ func theOriginForgot(t *testing.T, rdb redis.UniversalClient) {
 	gone.Store(true)
 	rdb.PExpire(t.Context(), ns.Prefix+"7", 30*time.Minute) // stale
 	c.Get(t.Context(), 7)
-	eventually(t, "the stale copy of what no longer exists goes", func() bool { return !exists(t, rdb, ns.Prefix+"7") })
+	expect.Eventually(t, "the stale copy of what no longer exists goes", func() bool { return !exists(t, rdb, ns.Prefix+"7") })
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/cacheaside"
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
 )
 
 func prefix(t testing.TB) string { return strings.ReplaceAll(t.Name(), "/", "_") + ":" }
@@ -52,7 +53,7 @@ func TestAKeyLongerThanRedisTakes(t *testing.T) {
 
 // A value the codec refuses is still the origin's answer: who asked gets it, and nothing is stored.
 func aValueTheCodecRefuses(t *testing.T, rdb redis.UniversalClient) {
-	var events seen
+	var events expect.Events
 	ns := mayfly.Namespace[int, float64]{Name: "numbers", Redis: rdb, Prefix: prefix(t), TTL: time.Minute, Observer: &events}
 	c := must[int, float64](t)(cacheaside.New(ns, func(context.Context, int) (float64, error) { return math.NaN(), nil }, cacheaside.Options{Faults: patient}))
 	if v, err := c.Get(t.Context(), 7); !math.IsNaN(v) || err != nil {
@@ -64,10 +65,10 @@ func aValueTheCodecRefuses(t *testing.T, rdb redis.UniversalClient) {
 	if err := c.SetMany(t.Context(), map[int]float64{1: 1, 2: math.Inf(1)}); err == nil || exists(t, rdb, ns.Prefix+"1") {
 		t.Errorf("SetMany: got error %v, or something was stored", err)
 	}
-	if events.count(mayfly.Fill, mayfly.Failed) != 1 {
-		t.Errorf("got %d events", len(events.events))
+	if events.Count(mayfly.Fill, mayfly.Failed) != 1 {
+		t.Errorf("got %d events", len(events.All()))
 	}
-	eventually(t, "nothing is stored", func() bool { return !exists(t, rdb, ns.Prefix+"7") })
+	expect.Eventually(t, "nothing is stored", func() bool { return !exists(t, rdb, ns.Prefix+"7") })
 }
 
 func aNilValueIsAValue(t *testing.T, rdb redis.UniversalClient) {
@@ -82,7 +83,7 @@ func aNilValueIsAValue(t *testing.T, rdb redis.UniversalClient) {
 }
 
 func whatCannotBeReadIsLoadedAnew(t *testing.T, rdb redis.UniversalClient) {
-	var events seen
+	var events expect.Events
 	ns := namespace(t, rdb)
 	ns.Observer = &events
 	ctx, full := t.Context(), ns.Prefix+"7"
@@ -112,7 +113,7 @@ func whatCannotBeReadIsLoadedAnew(t *testing.T, rdb redis.UniversalClient) {
 			}
 		}
 	}
-	if n := events.count(mayfly.Backend, mayfly.Failed); n != 2 {
+	if n := events.Count(mayfly.Backend, mayfly.Failed); n != 2 {
 		t.Errorf("bytes that the codec refuses are told %d times, want 2", n)
 	}
 	// What another program wrote as JSON is a hit.

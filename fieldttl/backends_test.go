@@ -12,6 +12,7 @@ import (
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/fieldttl"
 	"github.com/mayflycache/mayfly/internal/testkit/backends"
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/internal/testkit/realredis"
 )
 
@@ -73,7 +74,7 @@ func TestUnsupported(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			rdb, ctx := c.open(t), t.Context()
-			s := must(fieldttl.New(ns[session](t, rdb)))(t)
+			s := expect.Value(fieldttl.New(ns[session](t, rdb)))(t)
 			_, get := s.Get(ctx, "a")
 			_, getAndTouch := s.GetAndTouch(ctx, "a", "ip")
 			_, ttls := s.TTLs(ctx, "a")
@@ -93,7 +94,7 @@ func TestUnsupported(t *testing.T) {
 // gets compares what is there, with the names of the fields that are alive in the order of the struct.
 func gets(t *testing.T, s *fieldttl.Store[string, session], key string, want session, alive string) {
 	t.Helper()
-	e := must(s.Get(t.Context(), key))(t)
+	e := expect.Value(s.Get(t.Context(), key))(t)
 	if got := names(e); e.Value != want || got != alive {
 		t.Errorf("got %+v with %q alive, want %+v with %q", e.Value, got, want, alive)
 	}
@@ -119,7 +120,7 @@ func absent(t *testing.T, s *fieldttl.Store[string, session], key string) {
 // left compares TTLs, with a minute's patience.
 func left(t *testing.T, s *fieldttl.Store[string, session], key string, want fieldttl.Lives) {
 	t.Helper()
-	got := must(s.TTLs(t.Context(), key))(t)
+	got := expect.Value(s.TTLs(t.Context(), key))(t)
 	near := func(got, want time.Duration) bool { return got <= want && got > want-time.Minute }
 	if !near(got.Key, want.Key) || len(got.Fields) != len(want.Fields) {
 		t.Errorf("TTLs are %v, want %v", got, want)
@@ -138,10 +139,10 @@ var whole = fields{"user_id": day, "ip": time.Hour, "csrf_token": 15 * time.Minu
 func setAndGet(t *testing.T, o opened) {
 	s, ctx := store[session](t, o), t.Context()
 	absent(t, s, "a")
-	ok(t, s.Set(ctx, "a", ada))
+	expect.OK(t, s.Set(ctx, "a", ada))
 	gets(t, s, "a", ada, "user_id ip csrf_token")
 	left(t, s, "a", fieldttl.Lives{Key: day, Fields: whole})
-	ok(t, s.Set(ctx, "a", session{CSRF: "new"}))
+	expect.OK(t, s.Set(ctx, "a", session{CSRF: "new"}))
 	gets(t, s, "a", session{CSRF: "new"}, "user_id ip csrf_token")
 	left(t, s, "a", fieldttl.Lives{Key: day, Fields: whole})
 	absent(t, s, "b")
@@ -157,8 +158,8 @@ func setLeavesNothing(t *testing.T, o opened) {
 		UserID string `redis:"user_id,ttl=1m"` // which had a TTL once
 	}
 	before, s := store[older](t, o), store[session](t, o)
-	ok(t, before.Set(t.Context(), "a", older{"dark", "7,12", "u1"}))
-	ok(t, s.Set(t.Context(), "a", ada))
+	expect.OK(t, before.Set(t.Context(), "a", older{"dark", "7,12", "u1"}))
+	expect.OK(t, s.Set(t.Context(), "a", ada))
 	gets(t, s, "a", ada, "user_id ip csrf_token")
 	left(t, s, "a", fieldttl.Lives{Key: day, Fields: whole})
 	if got := o.rdb.HLen(t.Context(), ns[session](t, o.rdb).Prefix+"a").Val(); got != 3 {
@@ -174,16 +175,16 @@ func aNilPointer(t *testing.T, o opened) {
 	}
 	s, ctx := store[optional](t, o), t.Context()
 	name, age := "", 7
-	ok(t, s.Set(ctx, "a", optional{Name: &name, Age: &age}))
-	e := must(s.Get(ctx, "a"))(t)
+	expect.OK(t, s.Set(ctx, "a", optional{Name: &name, Age: &age}))
+	e := expect.Value(s.Get(ctx, "a"))(t)
 	if e.Value.Name == nil || *e.Value.Name != "" || e.Value.Age == nil || *e.Value.Age != 7 || e.Value.Seen != nil || e.Alive("seen") {
 		t.Errorf("got %+v", e)
 	}
-	ok(t, s.Set(ctx, "a", optional{Name: &name}))
-	if e := must(s.Get(ctx, "a"))(t); e.Value.Age != nil || e.Alive("age") || !e.Alive("name") {
+	expect.OK(t, s.Set(ctx, "a", optional{Name: &name}))
+	if e := expect.Value(s.Get(ctx, "a"))(t); e.Value.Age != nil || e.Alive("age") || !e.Alive("name") {
 		t.Errorf("set as nil: %+v", e)
 	}
-	ok(t, s.Set(ctx, "a", optional{}))
+	expect.OK(t, s.Set(ctx, "a", optional{}))
 	if _, err := s.Get(ctx, "a"); !errors.Is(err, mayfly.ErrNotFound) {
 		t.Errorf("a struct of which nothing remains: %v", err)
 	}
@@ -192,32 +193,32 @@ func aNilPointer(t *testing.T, o opened) {
 func setFields(t *testing.T, o opened) {
 	s, ctx := store[session](t, o), t.Context()
 	full := ns[session](t, o.rdb).Prefix + "a"
-	ok(t, s.Set(ctx, "a", ada))
-	ok(t, o.rdb.PExpire(ctx, full, 2*time.Hour).Err())
-	ok(t, o.rdb.HExpire(ctx, full, time.Minute, "ip", "csrf_token").Err())
-	ok(t, s.SetFields(ctx, "a", session{CSRF: "new", IP: "left out"}, "csrf_token", "csrf_token"))
+	expect.OK(t, s.Set(ctx, "a", ada))
+	expect.OK(t, o.rdb.PExpire(ctx, full, 2*time.Hour).Err())
+	expect.OK(t, o.rdb.HExpire(ctx, full, time.Minute, "ip", "csrf_token").Err())
+	expect.OK(t, s.SetFields(ctx, "a", session{CSRF: "new", IP: "left out"}, "csrf_token", "csrf_token"))
 	gets(t, s, "a", session{1001, "192.168.1.1", "new"}, "user_id ip csrf_token")
 	left(t, s, "a", fieldttl.Lives{Key: 2 * time.Hour, Fields: fields{"user_id": 2 * time.Hour, "ip": time.Minute, "csrf_token": 15 * time.Minute}})
 
-	ok(t, s.SetFields(ctx, "b", ada, "ip", "user_id"))
+	expect.OK(t, s.SetFields(ctx, "b", ada, "ip", "user_id"))
 	gets(t, s, "b", session{UserID: 1001, IP: "192.168.1.1"}, "user_id ip")
 	left(t, s, "b", fieldttl.Lives{Key: day, Fields: fields{"user_id": day, "ip": time.Hour}})
-	ok(t, s.SetFields(ctx, "c", ada, "ip"))
+	expect.OK(t, s.SetFields(ctx, "c", ada, "ip"))
 	left(t, s, "c", fieldttl.Lives{Key: day, Fields: fields{"ip": time.Hour}})
 }
 
 func touch(t *testing.T, o opened) {
 	s, ctx := store[session](t, o), t.Context()
 	full := ns[session](t, o.rdb).Prefix + "a"
-	ok(t, s.Set(ctx, "a", ada))
-	ok(t, o.rdb.HExpire(ctx, full, time.Minute, "ip", "csrf_token").Err())
-	ok(t, s.Touch(ctx, "a", "csrf_token"))
+	expect.OK(t, s.Set(ctx, "a", ada))
+	expect.OK(t, o.rdb.HExpire(ctx, full, time.Minute, "ip", "csrf_token").Err())
+	expect.OK(t, s.Touch(ctx, "a", "csrf_token"))
 	left(t, s, "a", fieldttl.Lives{Key: day, Fields: fields{"user_id": day, "ip": time.Minute, "csrf_token": 15 * time.Minute}})
-	ok(t, s.Touch(ctx, "a", "ip", "csrf_token"))
+	expect.OK(t, s.Touch(ctx, "a", "ip", "csrf_token"))
 	left(t, s, "a", fieldttl.Lives{Key: day, Fields: whole})
 
-	ok(t, s.DeleteFields(ctx, "a", "csrf_token"))
-	ok(t, o.rdb.HExpire(ctx, full, time.Minute, "ip").Err())
+	expect.OK(t, s.DeleteFields(ctx, "a", "csrf_token"))
+	expect.OK(t, o.rdb.HExpire(ctx, full, time.Minute, "ip").Err())
 	if err := s.Touch(ctx, "a", "csrf_token", "ip"); !errors.Is(err, mayfly.ErrNotFound) || !strings.Contains(err.Error(), `touch fields of "a": csrf_token: not found`) {
 		t.Errorf("a field that has ended: %v", err)
 	}
@@ -231,7 +232,7 @@ func touch(t *testing.T, o opened) {
 func getAndTouch(t *testing.T, o opened) {
 	s, ctx := store[session](t, o), t.Context()
 	full := ns[session](t, o.rdb).Prefix + "a"
-	ok(t, s.Set(ctx, "a", ada))
+	expect.OK(t, s.Set(ctx, "a", ada))
 	for _, c := range []struct {
 		touched []string
 		want    fields
@@ -239,14 +240,14 @@ func getAndTouch(t *testing.T, o opened) {
 		{[]string{"csrf_token"}, fields{"user_id": day, "ip": time.Minute, "csrf_token": 15 * time.Minute}},
 		{[]string{"csrf_token", "ip"}, whole},
 	} {
-		ok(t, o.rdb.HExpire(ctx, full, time.Minute, "ip", "csrf_token").Err())
-		if e := must(s.GetAndTouch(ctx, "a", c.touched...))(t); e.Value != ada || names(e) != "user_id ip csrf_token" {
+		expect.OK(t, o.rdb.HExpire(ctx, full, time.Minute, "ip", "csrf_token").Err())
+		if e := expect.Value(s.GetAndTouch(ctx, "a", c.touched...))(t); e.Value != ada || names(e) != "user_id ip csrf_token" {
 			t.Errorf("got %+v", e)
 		}
 		left(t, s, "a", fieldttl.Lives{Key: day, Fields: c.want})
 	}
-	ok(t, s.DeleteFields(ctx, "a", "ip"))
-	if e := must(s.GetAndTouch(ctx, "a", "ip"))(t); e.Alive("ip") || e.Value.IP != "" || !e.Alive("user_id") {
+	expect.OK(t, s.DeleteFields(ctx, "a", "ip"))
+	if e := expect.Value(s.GetAndTouch(ctx, "a", "ip"))(t); e.Alive("ip") || e.Value.IP != "" || !e.Alive("user_id") {
 		t.Errorf("a field that is not there: %+v", e)
 	}
 	if _, err := s.GetAndTouch(ctx, "b", "ip"); !errors.Is(err, mayfly.ErrNotFound) {
@@ -256,12 +257,12 @@ func getAndTouch(t *testing.T, o opened) {
 
 func persist(t *testing.T, o opened) {
 	s, ctx := store[session](t, o), t.Context()
-	ok(t, s.Set(ctx, "a", ada))
-	ok(t, s.Persist(ctx, "a", "ip", "user_id"))
+	expect.OK(t, s.Set(ctx, "a", ada))
+	expect.OK(t, s.Persist(ctx, "a", "ip", "user_id"))
 	left(t, s, "a", fieldttl.Lives{Key: day, Fields: fields{"user_id": day, "ip": day, "csrf_token": 15 * time.Minute}})
-	ok(t, s.SetFields(ctx, "a", ada, "ip"))
+	expect.OK(t, s.SetFields(ctx, "a", ada, "ip"))
 	left(t, s, "a", fieldttl.Lives{Key: day, Fields: whole})
-	ok(t, s.DeleteFields(ctx, "a", "ip"))
+	expect.OK(t, s.DeleteFields(ctx, "a", "ip"))
 	if err := s.Persist(ctx, "a", "ip"); !errors.Is(err, mayfly.ErrNotFound) {
 		t.Errorf("a field that is not there: %v", err)
 	}
@@ -269,10 +270,10 @@ func persist(t *testing.T, o opened) {
 
 func renew(t *testing.T, o opened) {
 	s, ctx := store[session](t, o), t.Context()
-	ok(t, s.Set(ctx, "a", ada))
-	ok(t, o.rdb.PExpire(ctx, ns[session](t, o.rdb).Prefix+"a", 30*time.Minute).Err())
+	expect.OK(t, s.Set(ctx, "a", ada))
+	expect.OK(t, o.rdb.PExpire(ctx, ns[session](t, o.rdb).Prefix+"a", 30*time.Minute).Err())
 	left(t, s, "a", fieldttl.Lives{Key: 30 * time.Minute, Fields: fields{"user_id": 30 * time.Minute, "ip": 30 * time.Minute, "csrf_token": 15 * time.Minute}})
-	ok(t, s.Renew(ctx, "a"))
+	expect.OK(t, s.Renew(ctx, "a"))
 	left(t, s, "a", fieldttl.Lives{Key: day, Fields: whole})
 	if err := s.Renew(ctx, "b"); !errors.Is(err, mayfly.ErrNotFound) {
 		t.Errorf("a hash that is not there: %v", err)
@@ -281,41 +282,41 @@ func renew(t *testing.T, o opened) {
 
 func remove(t *testing.T, o opened) {
 	s, ctx := store[session](t, o), t.Context()
-	ok(t, s.Delete(ctx, "a"))
-	ok(t, s.DeleteFields(ctx, "a", "ip"))
-	ok(t, s.Set(ctx, "a", ada))
-	ok(t, s.DeleteFields(ctx, "a", "ip", "csrf_token"))
+	expect.OK(t, s.Delete(ctx, "a"))
+	expect.OK(t, s.DeleteFields(ctx, "a", "ip"))
+	expect.OK(t, s.Set(ctx, "a", ada))
+	expect.OK(t, s.DeleteFields(ctx, "a", "ip", "csrf_token"))
 	gets(t, s, "a", session{UserID: 1001}, "user_id")
-	ok(t, s.DeleteFields(ctx, "a", "user_id"))
+	expect.OK(t, s.DeleteFields(ctx, "a", "user_id"))
 	absent(t, s, "a")
-	ok(t, s.Set(ctx, "a", ada))
-	ok(t, s.Delete(ctx, "a"))
+	expect.OK(t, s.Set(ctx, "a", ada))
+	expect.OK(t, s.Delete(ctx, "a"))
 	absent(t, s, "a")
 }
 
 func trapHSet(t *testing.T, o opened) {
 	s, ctx := store[session](t, o), t.Context()
-	ok(t, s.Set(ctx, "a", ada))
-	ok(t, o.rdb.HSet(ctx, ns[session](t, o.rdb).Prefix+"a", "csrf_token", "by hand").Err())
+	expect.OK(t, s.Set(ctx, "a", ada))
+	expect.OK(t, o.rdb.HSet(ctx, ns[session](t, o.rdb).Prefix+"a", "csrf_token", "by hand").Err())
 	left(t, s, "a", fieldttl.Lives{Key: day, Fields: fields{"user_id": day, "ip": time.Hour, "csrf_token": day}})
-	ok(t, s.SetFields(ctx, "a", ada, "csrf_token"))
+	expect.OK(t, s.SetFields(ctx, "a", ada, "csrf_token"))
 	left(t, s, "a", fieldttl.Lives{Key: day, Fields: whole})
 }
 
 func trapHDel(t *testing.T, o opened) {
 	s, ctx := store[session](t, o), t.Context()
 	full := ns[session](t, o.rdb).Prefix + "a"
-	ok(t, s.Set(ctx, "a", ada))
-	ok(t, o.rdb.HDel(ctx, full, "csrf_token").Err())
-	ok(t, o.rdb.HSet(ctx, full, "csrf_token", "by hand").Err())
+	expect.OK(t, s.Set(ctx, "a", ada))
+	expect.OK(t, o.rdb.HDel(ctx, full, "csrf_token").Err())
+	expect.OK(t, o.rdb.HSet(ctx, full, "csrf_token", "by hand").Err())
 	left(t, s, "a", fieldttl.Lives{Key: day, Fields: fields{"user_id": day, "ip": time.Hour, "csrf_token": day}})
 }
 
 func trapLastField(t *testing.T, o opened) {
 	s, ctx := store[session](t, o), t.Context()
 	full := ns[session](t, o.rdb).Prefix + "a"
-	ok(t, s.SetFields(ctx, "a", ada, "ip", "csrf_token"))
-	ok(t, o.rdb.HPExpireAt(ctx, full, time.UnixMilli(1), "ip", "csrf_token").Err()) // both end now
+	expect.OK(t, s.SetFields(ctx, "a", ada, "ip", "csrf_token"))
+	expect.OK(t, o.rdb.HPExpireAt(ctx, full, time.UnixMilli(1), "ip", "csrf_token").Err()) // both end now
 	absent(t, s, "a")
 	if n := o.rdb.Exists(ctx, full).Val(); n != 0 {
 		t.Error("the hash is still there")
@@ -339,7 +340,7 @@ func aKeyOfAnotherKind(t *testing.T, o opened) {
 		for _, end := range []time.Duration{0, time.Hour} {
 			key := name + end.String()
 			full := ns[session](t, o.rdb).Prefix + key
-			ok(t, o.rdb.Set(ctx, full, "somebody else's", end).Err())
+			expect.OK(t, o.rdb.Set(ctx, full, "somebody else's", end).Err())
 			err := call(key)
 			if err == nil || !strings.Contains(err.Error(), "holds a string of somebody else's") || errors.Is(err, mayfly.ErrNotFound) || errors.Is(err, mayfly.ErrUnknownOutcome) {
 				t.Errorf("%s: got error %v", name, err)
@@ -354,8 +355,8 @@ func aKeyOfAnotherKind(t *testing.T, o opened) {
 
 func aFieldThatCannotBeRead(t *testing.T, o opened) {
 	s, ctx := store[session](t, o), t.Context()
-	ok(t, s.Set(ctx, "a", ada))
-	ok(t, o.rdb.HSet(ctx, ns[session](t, o.rdb).Prefix+"a", "user_id", "ten").Err())
+	expect.OK(t, s.Set(ctx, "a", ada))
+	expect.OK(t, o.rdb.HSet(ctx, ns[session](t, o.rdb).Prefix+"a", "user_id", "ten").Err())
 	e, err := s.Get(ctx, "a")
 	if err == nil || !strings.Contains(err.Error(), `fieldttl: get "a": field "user_id" holds what is no int64`) || e.Alive("ip") {
 		t.Errorf("got %+v, %v", e, err)
@@ -364,7 +365,7 @@ func aFieldThatCannotBeRead(t *testing.T, o opened) {
 
 func namesThatAreNone(t *testing.T, o opened) {
 	s, ctx := store[session](t, o), t.Context()
-	ok(t, s.Set(ctx, "a", ada))
+	expect.OK(t, s.Set(ctx, "a", ada))
 	for want, err := range map[string]error{
 		`there is no field "UserID"`:                  s.SetFields(ctx, "a", ada, "UserID"),
 		`no field is named`:                           s.SetFields(ctx, "a", ada),
@@ -377,7 +378,7 @@ func namesThatAreNone(t *testing.T, o opened) {
 			t.Errorf("got error %v, want %q", err, want)
 		}
 	}
-	if must(s.Get(ctx, "a"))(t).Alive("nosuch") || (fieldttl.Entry[session]{}).Alive("ip") {
+	if expect.Value(s.Get(ctx, "a"))(t).Alive("nosuch") || (fieldttl.Entry[session]{}).Alive("ip") {
 		t.Error("what does not exist is alive")
 	}
 	gets(t, s, "a", ada, "user_id ip csrf_token")

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
 )
 
 type colour string
@@ -61,8 +63,8 @@ func everyForm(t *testing.T, o opened) {
 		},
 		{Bytes: []byte{}}, // zeros
 	} {
-		ok(t, s.Set(ctx, "a", want))
-		e := must(s.Get(ctx, "a"))(t)
+		expect.OK(t, s.Set(ctx, "a", want))
+		e := expect.Value(s.Get(ctx, "a"))(t)
 		same := cmp.Options{
 			cmp.AllowUnexported(forms{}, embedded{}),
 			cmp.Comparer(func(a, b time.Time) bool { return a.Equal(b) && a.Format(time.RFC3339) == b.Format(time.RFC3339) }),
@@ -86,9 +88,9 @@ func everyForm(t *testing.T, o opened) {
 		Time     time.Time     `redis:"time"`
 		Duration time.Duration `redis:"duration"`
 	}
-	ok(t, s.Set(ctx, "a", forms{Text: "t", Bool: true, Int8: -1, Float32: 1.5, Time: when, Duration: time.Second}))
+	expect.OK(t, s.Set(ctx, "a", forms{Text: "t", Bool: true, Int8: -1, Float32: 1.5, Time: when, Duration: time.Second}))
 	var got plain
-	ok(t, o.rdb.HGetAll(ctx, ns[forms](t, o.rdb).Prefix+"a").Scan(&got))
+	expect.OK(t, o.rdb.HGetAll(ctx, ns[forms](t, o.rdb).Prefix+"a").Scan(&got))
 	if !got.Time.Equal(when) || got.Text != "t" || !got.Bool || got.Int8 != -1 || got.Float32 != 1.5 || got.Duration != time.Second {
 		t.Errorf("go-redis reads %+v", got)
 	}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/fieldttl"
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/internal/testkit/processes"
 )
 
@@ -36,28 +37,11 @@ type opened struct {
 
 func store[T any](t testing.TB, o opened) *fieldttl.Store[string, T] {
 	t.Helper()
-	s := must(fieldttl.New(ns[T](t, o.rdb)))(t)
+	s := expect.Value(fieldttl.New(ns[T](t, o.rdb)))(t)
 	if o.apart {
 		s.Apart()
 	}
 	return s
-}
-
-func must[V any](v V, err error) func(testing.TB) V {
-	return func(t testing.TB) V {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-}
-
-func ok(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // TestMain runs the tests, or the process that one of them starts.

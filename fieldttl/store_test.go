@@ -10,6 +10,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/fieldttl"
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/jitter"
 	"github.com/mayflycache/mayfly/redistest"
 )
@@ -30,18 +31,18 @@ func inBothWays(t *testing.T, test func(t *testing.T, o opened, srv *redistest.S
 func TestTime(t *testing.T) {
 	inBothWays(t, func(t *testing.T, o opened, _ *redistest.Server) {
 		s := store[session](t, o)
-		ok(t, s.Set(t.Context(), "a", ada))
+		expect.OK(t, s.Set(t.Context(), "a", ada))
 		time.Sleep(15 * time.Minute)
 		gets(t, s, "a", ada, "user_id ip csrf_token")
 		time.Sleep(time.Millisecond)
 		gets(t, s, "a", session{UserID: 1001, IP: "192.168.1.1"}, "user_id ip")
 		time.Sleep(44*time.Minute + 59999*time.Millisecond) // an hour
-		ok(t, s.Touch(t.Context(), "a", "ip"))
+		expect.OK(t, s.Touch(t.Context(), "a", "ip"))
 		time.Sleep(time.Hour)
 		gets(t, s, "a", session{UserID: 1001, IP: "192.168.1.1"}, "user_id ip")
 		time.Sleep(time.Millisecond)
 		gets(t, s, "a", session{UserID: 1001}, "user_id")
-		ok(t, s.Renew(t.Context(), "a"))
+		expect.OK(t, s.Renew(t.Context(), "a"))
 		time.Sleep(day)
 		gets(t, s, "a", session{UserID: 1001}, "user_id")
 		time.Sleep(time.Millisecond)
@@ -57,13 +58,13 @@ func TestNoFieldOutlivesItsKey(t *testing.T) {
 			B string `redis:"b,ttl=1m"`
 		}
 		s := store[long](t, o)
-		ok(t, s.Set(t.Context(), "x", long{"a", "b"}))
-		ok(t, s.Persist(t.Context(), "x", "b"))
-		if l := must(s.TTLs(t.Context(), "x"))(t); l.Key != day || l.Fields["a"] != day || l.Fields["b"] != day {
+		expect.OK(t, s.Set(t.Context(), "x", long{"a", "b"}))
+		expect.OK(t, s.Persist(t.Context(), "x", "b"))
+		if l := expect.Value(s.TTLs(t.Context(), "x"))(t); l.Key != day || l.Fields["a"] != day || l.Fields["b"] != day {
 			t.Errorf("TTLs are %v", l)
 		}
 		time.Sleep(day)
-		if e := must(s.Get(t.Context(), "x"))(t); e.Value != (long{"a", "b"}) {
+		if e := expect.Value(s.Get(t.Context(), "x"))(t); e.Value != (long{"a", "b"}) {
 			t.Errorf("got %+v", e)
 		}
 		time.Sleep(time.Millisecond)
@@ -77,7 +78,7 @@ func TestNoFieldOutlivesItsKey(t *testing.T) {
 func TestTheLastFieldTakesTheKeyAlong(t *testing.T) {
 	inBothWays(t, func(t *testing.T, o opened, _ *redistest.Server) {
 		s := store[session](t, o)
-		ok(t, s.SetFields(t.Context(), "a", ada, "ip", "csrf_token"))
+		expect.OK(t, s.SetFields(t.Context(), "a", ada, "ip", "csrf_token"))
 		time.Sleep(time.Hour)
 		gets(t, s, "a", session{IP: "192.168.1.1"}, "ip")
 		time.Sleep(time.Millisecond)
@@ -107,12 +108,12 @@ func TestTheTransaction(t *testing.T) {
 			srv := redistest.Start(t)
 			space := ns[session](t, srv.Client())
 			space.Prefix = "s:"
-			s := must(fieldttl.New(space))(t)
+			s := expect.Value(fieldttl.New(space))(t)
 			if c.apart {
 				s.Apart()
 			}
-			ok(t, s.Set(t.Context(), "a", ada))
-			ok(t, s.Set(t.Context(), "b", ada))
+			expect.OK(t, s.Set(t.Context(), "a", ada))
+			expect.OK(t, s.Set(t.Context(), "b", ada))
 			log := srv.Log()
 			if begin := slices.Index(log, "multi"); !slices.Equal(log[begin:begin+len(c.want)], c.want) {
 				t.Errorf("sent\n%s\nwant\n%s", strings.Join(log, "\n"), strings.Join(c.want, "\n"))
@@ -129,13 +130,13 @@ func TestTheTransaction(t *testing.T) {
 func TestAServerThatIsReplaced(t *testing.T) {
 	srv := redistest.Start(t)
 	s := store[session](t, opened{rdb: srv.Client()})
-	ok(t, s.Set(t.Context(), "a", ada))
+	expect.OK(t, s.Set(t.Context(), "a", ada))
 	srv.FailNext("hsetex", "ERR unknown command 'hsetex', with args beginning with: ")
 	if err := s.Set(t.Context(), "b", ada); err == nil || errors.Is(err, mayfly.ErrUnknownOutcome) {
 		t.Errorf("got error %v", err)
 	}
 	absent(t, s, "b") // and it was asked, and can again
-	ok(t, s.Set(t.Context(), "b", ada))
+	expect.OK(t, s.Set(t.Context(), "b", ada))
 	srv.Refuse(true)
 	srv.KillConnections()
 	fresh := store[session](t, opened{rdb: srv.Client()})
@@ -150,7 +151,7 @@ func TestAServerThatIsReplaced(t *testing.T) {
 func TestALostReply(t *testing.T) {
 	inBothWays(t, func(t *testing.T, o opened, srv *redistest.Server) {
 		s, ctx := store[session](t, o), t.Context()
-		ok(t, s.Set(ctx, "a", ada))
+		expect.OK(t, s.Set(ctx, "a", ada))
 		for name, write := range map[string]func() error{
 			"exec": func() error { return s.Set(ctx, "a", session{UserID: 7}) },
 			"hdel": func() error { return s.DeleteFields(ctx, "a", "ip") },
@@ -178,7 +179,7 @@ func TestALostReply(t *testing.T) {
 func TestATransactionThatIsRefused(t *testing.T) {
 	srv := redistest.Start(t)
 	s := store[session](t, opened{rdb: srv.Client()})
-	ok(t, s.Set(t.Context(), "a", ada))
+	expect.OK(t, s.Set(t.Context(), "a", ada))
 	srv.FailNext("pexpire", "OOM command not allowed when used memory > 'maxmemory'.")
 	if err := s.Set(t.Context(), "a", session{}); err == nil || errors.Is(err, mayfly.ErrUnknownOutcome) {
 		t.Errorf("got error %v", err)
@@ -190,11 +191,11 @@ func TestJitter(t *testing.T) {
 	rdb := redistest.Start(t).Client()
 	space := ns[session](t, rdb)
 	space.Jitter = jitter.Default.Seeded(1)
-	s := must(fieldttl.New(space))(t)
+	s := expect.Value(fieldttl.New(space))(t)
 	ends := map[time.Duration]bool{}
 	for _, key := range []string{"a", "b", "c", "d"} {
-		ok(t, s.Set(t.Context(), key, ada))
-		l := must(s.TTLs(t.Context(), key))(t)
+		expect.OK(t, s.Set(t.Context(), key, ada))
+		l := expect.Value(s.TTLs(t.Context(), key))(t)
 		ends[l.Key.Truncate(time.Minute)] = true
 		if l.Key < day*9/10-time.Minute || l.Key > day*11/10 || l.Fields["ip"] > time.Hour || l.Fields["ip"] < 59*time.Minute {
 			t.Errorf("TTLs are %v", l)
@@ -271,7 +272,7 @@ func TestBadTypes(t *testing.T) {
 func TestBadNamespaces(t *testing.T) {
 	rdb := redistest.Start(t).Client()
 	space := ns[session](t, rdb)
-	local := must(mayfly.OpenLocal(t.Context(), mayfly.LocalOptions{Redis: rdb, Prefixes: []string{space.Prefix}, MaxEntries: 1}))(t)
+	local := expect.Value(mayfly.OpenLocal(t.Context(), mayfly.LocalOptions{Redis: rdb, Prefixes: []string{space.Prefix}, MaxEntries: 1}))(t)
 	defer local.Close(t.Context())
 	space.Codec, space.Local, space.TTL = mayfly.JSON[session]{}, local, 0
 	bad(t, space, "fieldttl: Namespace.TTL must be at least 1ms, got 0s", "fieldttl: Namespace.Codec must be nil", "fieldttl: Namespace.Local must be nil")

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/httpcache"
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/internal/testkit/realredis"
 	"github.com/mayflycache/mayfly/redistest"
 )
@@ -132,7 +133,7 @@ func BenchmarkHit(b *testing.B) {
 
 // counting is an observer that counts local hits, as that of metrics does.
 type counting struct {
-	seen
+	expect.Events
 	hits func() uint64
 }
 
@@ -148,7 +149,7 @@ func TestLocalHitsAreTold(t *testing.T) {
 	cache := must(t)(httpcache.NewCache(opt))
 	h := cache.Handler(http.HandlerFunc(servePage))
 	r := httptest.NewRequest("GET", "http://a.example/vary", nil)
-	eventually(t, "a local hit", func() bool {
+	expect.Eventually(t, "a local hit", func() bool {
 		h.ServeHTTP(&discard{header: make(http.Header)}, r)
 		return cache.Stats().Local > 0
 	})

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/httpcache"
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/redistest"
 )
 
@@ -210,7 +211,7 @@ func TestRedisIsNoCondition(t *testing.T) {
 		t.Run(fault, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				srv := redistest.Start(t)
-				var events seen
+				var events expect.Events
 				opt := options(t, srv.Client())
 				opt.Faults.RedisTimeout = 100 * time.Millisecond
 				opt.Namespace.Observer = &events
@@ -236,7 +237,7 @@ func TestRedisIsNoCondition(t *testing.T) {
 						t.Errorf("request %d took %v", i, took)
 					}
 				}
-				if events.count(mayfly.Backend, mayfly.Failed)+events.count(mayfly.Backend, mayfly.TimedOut) == 0 {
+				if events.Count(mayfly.Backend, mayfly.Failed)+events.Count(mayfly.Backend, mayfly.TimedOut) == 0 {
 					t.Error("no event says so")
 				}
 				srv.Refuse(false)

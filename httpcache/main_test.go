@@ -98,44 +98,6 @@ func get(t testing.TB, h http.Handler, url string, header ...string) (body, stat
 
 func isHit(status string) bool { return strings.HasPrefix(status, "mayfly; hit") }
 
-// seen collects events.
-type seen struct {
-	mu     sync.Mutex
-	events []mayfly.Event
-}
-
-func (s *seen) Observe(_ context.Context, e mayfly.Event) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.events = append(s.events, e)
-}
-
-// count says how many events of a kind and outcome there were.
-func (s *seen) count(k mayfly.Kind, o mayfly.Outcome) (n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, e := range s.events {
-		if e.Kind == k && e.Outcome == o {
-			n++
-		}
-	}
-	return n
-}
-
-// eventually asks until ok, as other goroutines and processes do not tell us.
-func eventually(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.After(20 * time.Second); !ok(); {
-		select {
-		case <-end:
-			t.Fatalf("it did not happen: %s", what)
-		case <-tick.C:
-		}
-	}
-}
-
 // TestMain runs the tests, or one of the processes that they start of this same program, and looks for goroutines of
 // the cache that outlived it.
 func TestMain(m *testing.M) {

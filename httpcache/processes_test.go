@@ -19,6 +19,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/httpcache"
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/internal/testkit/processes"
 	"github.com/mayflycache/mayfly/internal/testkit/realredis"
 )
@@ -103,7 +104,7 @@ func TestAThousandRequestsAreOne(t *testing.T) {
 		if path == "/expired" {
 			life.Store(1)
 			fetch(t, urls[0]+path)
-			eventually(t, "it expires", func() bool { return !cached(t, urls[0]+path) })
+			expect.Eventually(t, "it expires", func() bool { return !cached(t, urls[0]+path) })
 		}
 		life.Store(3600)
 		before := calls.Load()
@@ -144,7 +145,7 @@ func TestAPurgeIsSeenByTheOtherProcess(t *testing.T) {
 			t.Fatal(line, err)
 		}
 		// The push to the other process is on its way when the purge returns.
-		eventually(t, "the other process has heard", func() bool {
+		expect.Eventually(t, "the other process has heard", func() bool {
 			body, _ := fetch(t, urls[1]+"/page")
 			return body == fmt.Sprint(round+1)
 		})

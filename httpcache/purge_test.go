@@ -15,6 +15,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/httpcache"
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/redistest"
 )
 
@@ -194,7 +195,7 @@ func TestAPurgeBeatsALoadInFlight(t *testing.T) {
 func TestAnInvalidationThatFailsIsMadeUpFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)
-		var events seen
+		var events expect.Events
 		opt := options(t, srv.Client())
 		opt.Faults.RedisTimeout = 100 * time.Millisecond
 		opt.Namespace.Observer = &events
@@ -205,7 +206,7 @@ func TestAnInvalidationThatFailsIsMadeUpFor(t *testing.T) {
 		srv.Refuse(true)
 		srv.KillConnections()
 		ask(h, "POST", "http://a.example/")
-		if events.count(mayfly.Removal, mayfly.Failed) != 1 {
+		if events.Count(mayfly.Removal, mayfly.Failed) != 1 {
 			t.Error("no event says that the removal failed")
 		}
 		srv.Refuse(false)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/httpcache"
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/redistest"
 )
 
@@ -100,7 +101,7 @@ func TestAClientGets304OnlyForItsOwnCondition(t *testing.T) {
 
 func TestStaleWhileRevalidate(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
-		var events seen
+		var events expect.Events
 		opt := options(t, rdb)
 		opt.Namespace.Observer = &events
 		o := &origin{}
@@ -130,7 +131,7 @@ func TestStaleWhileRevalidate(t *testing.T) {
 		if body == first || !isHit(status) || o.called() != 2 {
 			t.Errorf("renewed: %q, %s, the handler was called %d times", body, status, o.called())
 		}
-		if n := events.count(mayfly.Refresh, mayfly.OK); n != 1 {
+		if n := events.Count(mayfly.Refresh, mayfly.OK); n != 1 {
 			t.Errorf("%d renewals were told of", n)
 		}
 	})

@@ -21,6 +21,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/httpcache"
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/redistest"
 )
 
@@ -28,12 +29,12 @@ import (
 type site struct {
 	*httptest.Server
 	cache  *httpcache.Cache
-	events *seen
+	events *expect.Events
 }
 
 func serve(t *testing.T, serve http.HandlerFunc, change ...func(o *httpcache.Options)) *site {
 	t.Helper()
-	s := &site{events: &seen{}}
+	s := &site{events: &expect.Events{}}
 	opt := options(t, redistest.Start(t).Client())
 	opt.Namespace.Observer = s.events
 	for _, f := range change {
@@ -143,7 +144,7 @@ func TestAClientThatLeavesDoesNotEndTheFill(t *testing.T) {
 	res.Body.Close()
 	<-noticed
 	close(leave)
-	eventually(t, "it is stored", func() bool { return s.cache.Stats().Stored == 1 })
+	expect.Eventually(t, "it is stored", func() bool { return s.cache.Stats().Stored == 1 })
 	if res, body, err := s.fetch(t, "/"); err != nil || body != "first second" || !isHit(res.Header.Get("Cache-Status")) {
 		t.Errorf("%q, %v", body, err)
 	}
@@ -167,7 +168,7 @@ func TestWhatAHandlerWasToldToStopIsNotStored(t *testing.T) {
 	}
 	cancel()
 	<-stopped
-	eventually(t, "an event says so", func() bool { return s.events.count(mayfly.Fill, mayfly.Failed) == 1 })
+	expect.Eventually(t, "an event says so", func() bool { return s.events.Count(mayfly.Fill, mayfly.Failed) == 1 })
 	if n := s.cache.Stats().Stored; n != 0 {
 		t.Errorf("%d stored", n)
 	}
@@ -216,7 +217,7 @@ func TestWhatIsNotWholeIsNotStored(t *testing.T) {
 					t.Errorf("%v, %q, %v: the client did not get what it would have got without the cache", res, body, err)
 				}
 			}
-			if n := s.events.count(mayfly.Fill, mayfly.Failed); n != 2 {
+			if n := s.events.Count(mayfly.Fill, mayfly.Failed); n != 2 {
 				t.Errorf("%d events say so", n)
 			}
 			if n := s.cache.Stats().Stored; n != 0 {

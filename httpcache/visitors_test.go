@@ -14,6 +14,7 @@ import (
 
 	"github.com/mayflycache/mayfly/httpcache"
 	"github.com/mayflycache/mayfly/internal/testkit/chromium"
+	"github.com/mayflycache/mayfly/internal/testkit/foreign"
 	"github.com/mayflycache/mayfly/redistest"
 )
 
@@ -120,10 +121,7 @@ func TestChromium(t *testing.T) {
 
 // curl, with the options that people know.
 func TestCurl(t *testing.T) {
-	program, err := exec.LookPath("curl")
-	if err != nil {
-		t.Skip("SKIPPED-FOREIGN curl: none here")
-	}
+	program := foreign.Named(t, "MAYFLY_CURL_BIN", "command -v curl")
 	srv, _ := newSite(t)
 	etag := filepath.Join(t.TempDir(), "etag")
 	for _, x := range []struct {

@@ -19,30 +19,14 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/mayflycache/mayfly/internal/testkit/foreign"
 )
 
-// tools returns the directory of prometheus and promtool, as .ci/prometheus prints it. MAYFLY_PROMETHEUS_BIN=none is none.
+// tools returns the directory of prometheus and promtool.
 func tools(t *testing.T) string {
 	t.Helper()
-	const none = "SKIPPED-FOREIGN Prometheus: .ci/prometheus fetches it"
-	if os.Getenv("MAYFLY_PROMETHEUS_BIN") == "none" {
-		t.Skip(none)
-	}
-	cache := os.Getenv("MAYFLY_PROMETHEUS_CACHE")
-	if cache == "" {
-		home, _ := os.UserCacheDir()
-		cache = filepath.Join(home, "mayfly-prometheus")
-	}
-	for _, dir := range []string{os.Getenv("MAYFLY_PROMETHEUS_BIN"), filepath.Join(cache, "root/usr/bin")} {
-		if _, err := os.Stat(filepath.Join(dir, "promtool")); dir != "" && err == nil {
-			return dir
-		}
-	}
-	path, err := exec.LookPath("promtool")
-	if err != nil {
-		t.Skip(none)
-	}
-	return filepath.Dir(path)
+	return foreign.Named(t, "MAYFLY_PROMETHEUS_BIN", ".ci/prometheus")
 }
 
 func TestAlertRules(t *testing.T) {
@@ -218,9 +202,6 @@ func panels(t *testing.T) map[string]string {
 
 // Every query of the dashboard answers under load, and every panel moves as it should under the fault it is for.
 func TestDashboard(t *testing.T) {
-	if testing.Short() {
-		t.Skip("runs a Prometheus for a minute or two")
-	}
 	tools(t)
 	p := running(t)
 	metricsServer := httptest.NewServer(promhttp.HandlerFor(p.registry, promhttp.HandlerOpts{EnableOpenMetrics: true}))

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/testkit/backends"
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/navsession"
 )
 
@@ -47,11 +48,11 @@ func theLatestPages(t *testing.T, rdb redis.UniversalClient) {
 	ctx, v := t.Context(), visits(t, rdb, 3)
 	wants(t, v, "ada", "")
 	for i, want := range []string{"/0", "/1 /0", "/2 /1 /0", "/3 /2 /1", "/4 /3 /2"} {
-		ok(t, v.Record(ctx, "ada", fmt.Sprint("/", i)))
+		expect.OK(t, v.Record(ctx, "ada", fmt.Sprint("/", i)))
 		wants(t, v, "ada", want)
 	}
 	wants(t, v, "bob", "")
-	if got := must(v.Recent(ctx, "ada", 2))(t); strings.Join(got, " ") != "/4 /3" {
+	if got := expect.Value(v.Recent(ctx, "ada", 2))(t); strings.Join(got, " ") != "/4 /3" {
 		t.Errorf("the latest two are %v", got)
 	}
 	for _, n := range []int{0, -1} {
@@ -63,11 +64,11 @@ func theLatestPages(t *testing.T, rdb redis.UniversalClient) {
 
 func aTypedPage(t *testing.T, rdb redis.UniversalClient) {
 	ctx := t.Context()
-	v := must(navsession.New(ns[navsession.Page](t, rdb), navsession.Options{Pages: 3}))(t)
+	v := expect.Value(navsession.New(ns[navsession.Page](t, rdb), navsession.Options{Pages: 3}))(t)
 	want := navsession.Page{URL: "/shoes?q=<7>&r", Title: "Shoes \u2603", Time: time.Date(2026, 11, 21, 7, 0, 0, 123456789, time.UTC)}
-	ok(t, v.Record(ctx, "ada", want))
-	ok(t, v.Record(ctx, "ada", navsession.Page{}))
-	got := must(v.Recent(ctx, "ada", 3))(t)
+	expect.OK(t, v.Record(ctx, "ada", want))
+	expect.OK(t, v.Record(ctx, "ada", navsession.Page{}))
+	got := expect.Value(v.Recent(ctx, "ada", 3))(t)
 	if len(got) != 2 || got[0] != (navsession.Page{}) || got[1] != want {
 		t.Errorf("got %+v", got)
 	}
@@ -77,40 +78,40 @@ func everyPageGivesTheWholeTTL(t *testing.T, rdb redis.UniversalClient) {
 	ctx, v := t.Context(), visits(t, rdb, 3)
 	full := ns[string](t, rdb).Prefix + "ada"
 	for range 3 {
-		ok(t, v.Record(ctx, "ada", "/"))
+		expect.OK(t, v.Record(ctx, "ada", "/"))
 		if left := rdb.PTTL(ctx, full).Val(); left <= gap/2 || left > gap {
 			t.Errorf("%v left, want %v", left, gap)
 		}
-		ok(t, rdb.PExpire(ctx, full, gap/2).Err())
+		expect.OK(t, rdb.PExpire(ctx, full, gap/2).Err())
 	}
 }
 
 func end(t *testing.T, rdb redis.UniversalClient) {
 	ctx, v := t.Context(), visits(t, rdb, 3)
-	ok(t, v.End(ctx, "ada"))
-	ok(t, v.Record(ctx, "ada", "/1"))
-	ok(t, v.End(ctx, "ada"))
+	expect.OK(t, v.End(ctx, "ada"))
+	expect.OK(t, v.Record(ctx, "ada", "/1"))
+	expect.OK(t, v.End(ctx, "ada"))
 	wants(t, v, "ada", "")
-	ok(t, v.Record(ctx, "ada", "/2"))
+	expect.OK(t, v.Record(ctx, "ada", "/2"))
 	wants(t, v, "ada", "/2")
 }
 
 func aCounter(t *testing.T, rdb redis.UniversalClient) {
-	ctx, c := t.Context(), must(navsession.NewCounter(ns[int64](t, rdb)))(t)
+	ctx, c := t.Context(), expect.Value(navsession.NewCounter(ns[int64](t, rdb)))(t)
 	for want := range int64(3) {
-		if n := must(c.Len(ctx, "ada"))(t); n != want {
+		if n := expect.Value(c.Len(ctx, "ada"))(t); n != want {
 			t.Errorf("%d views, want %d", n, want)
 		}
-		if n := must(c.Record(ctx, "ada"))(t); n != want+1 {
+		if n := expect.Value(c.Record(ctx, "ada"))(t); n != want+1 {
 			t.Errorf("Record returned %d, want %d", n, want+1)
 		}
 	}
 	if left := rdb.PTTL(ctx, ns[int64](t, rdb).Prefix+"ada").Val(); left <= gap/2 || left > gap {
 		t.Errorf("%v left, want %v", left, gap)
 	}
-	ok(t, c.End(ctx, "ada"))
-	ok(t, c.End(ctx, "ada"))
-	if n := must(c.Len(ctx, "ada"))(t); n != 0 {
+	expect.OK(t, c.End(ctx, "ada"))
+	expect.OK(t, c.End(ctx, "ada"))
+	if n := expect.Value(c.Len(ctx, "ada"))(t); n != 0 {
 		t.Errorf("%d views after End", n)
 	}
 }
@@ -119,8 +120,8 @@ func aCounter(t *testing.T, rdb redis.UniversalClient) {
 func aKeyOfAnotherKind(t *testing.T, rdb redis.UniversalClient) {
 	prefix := ns[string](t, rdb).Prefix
 	v := visits(t, rdb, 3)
-	c := must(navsession.NewCounter(ns[int64](t, rdb)))(t)
-	r := must(navsession.NewRelated(ns[string](t, rdb), navsession.RelatedOptions{}))(t)
+	c := expect.Value(navsession.NewCounter(ns[int64](t, rdb)))(t)
+	r := expect.Value(navsession.NewRelated(ns[string](t, rdb), navsession.RelatedOptions{}))(t)
 	for name, call := range map[string]func(ctx context.Context, user string) error{
 		"Visits.Record": func(ctx context.Context, user string) error { return v.Record(ctx, user, "/") },
 		"Visits.Recent": func(ctx context.Context, user string) error { _, err := v.Recent(ctx, user, 1); return err },
@@ -144,7 +145,7 @@ func aKeyOfAnotherKind(t *testing.T, rdb redis.UniversalClient) {
 					pipe.PExpire(ctx, full, end)
 				}
 				_, err := pipe.Exec(ctx)
-				ok(t, err)
+				expect.OK(t, err)
 				err = call(ctx, name+end.String())
 				if err == nil || !strings.Contains(err.Error(), "holds a hash of somebody else's") || errors.Is(err, mayfly.ErrUnknownOutcome) || errors.Is(err, mayfly.ErrNotFound) {
 					t.Errorf("got error %v", err)
@@ -161,7 +162,7 @@ func aKeyOfAnotherKind(t *testing.T, rdb redis.UniversalClient) {
 	}
 	// A string that is no number is no counter either.
 	ctx := t.Context()
-	ok(t, rdb.Set(ctx, prefix+"text", "ten", 0).Err())
+	expect.OK(t, rdb.Set(ctx, prefix+"text", "ten", 0).Err())
 	if _, err := c.Record(ctx, "text"); err == nil || !strings.Contains(err.Error(), "not an integer") {
 		t.Errorf("counted in text: %v", err)
 	}
@@ -172,9 +173,9 @@ func aKeyOfAnotherKind(t *testing.T, rdb redis.UniversalClient) {
 
 func aPageThatTheCodecCannotRead(t *testing.T, rdb redis.UniversalClient) {
 	ctx, space := t.Context(), ns[navsession.Page](t, rdb)
-	v := must(navsession.New(space, navsession.Options{Pages: 3}))(t)
-	ok(t, rdb.RPush(ctx, space.Prefix+"ada", "http://...").Err())
-	ok(t, rdb.Expire(ctx, space.Prefix+"ada", gap).Err())
+	v := expect.Value(navsession.New(space, navsession.Options{Pages: 3}))(t)
+	expect.OK(t, rdb.RPush(ctx, space.Prefix+"ada", "http://...").Err())
+	expect.OK(t, rdb.Expire(ctx, space.Prefix+"ada", gap).Err())
 	if _, err := v.Recent(ctx, "ada", 3); err == nil || !strings.Contains(err.Error(), `codec "json" cannot read`) {
 		t.Errorf("got error %v", err)
 	}
@@ -192,36 +193,36 @@ func anEmptyUser(t *testing.T, rdb redis.UniversalClient) {
 
 func relatedPages(t *testing.T, rdb redis.UniversalClient) {
 	ctx, space := t.Context(), ns[int](t, rdb)
-	r := must(navsession.NewRelated(mayfly.Namespace[int, int]{Name: "related", Redis: rdb, Prefix: space.Prefix, TTL: time.Hour}, navsession.RelatedOptions{PerVisit: 2}))(t)
+	r := expect.Value(navsession.NewRelated(mayfly.Namespace[int, int]{Name: "related", Redis: rdb, Prefix: space.Prefix, TTL: time.Hour}, navsession.RelatedOptions{PerVisit: 2}))(t)
 	for _, visit := range [][]int{{1, 2}, {2, 1}, {1, 3}, {1, 2, 1, 2}, {4, 5, 6, 7}} {
 		for i, page := range visit { // the earlier ones, the newest first
 			earlier := make([]int, 0, i)
 			for j := i - 1; j >= 0; j-- {
 				earlier = append(earlier, visit[j])
 			}
-			ok(t, r.Count(ctx, page, earlier...))
+			expect.OK(t, r.Count(ctx, page, earlier...))
 		}
 	}
 	for page, want := range map[int]string{1: "[2 3]", 2: "[1]", 3: "[1]", 7: "[6 5]", 4: "[6 5]", 9: "[]"} {
-		if got := fmt.Sprint(must(r.Top(ctx, page, 10))(t)); got != want {
+		if got := fmt.Sprint(expect.Value(r.Top(ctx, page, 10))(t)); got != want {
 			t.Errorf("seen with %d: %s, want %s", page, got, want)
 		}
 	}
 	if score := rdb.ZScore(ctx, space.Prefix+"1", "2").Val(); score != 3 {
 		t.Errorf("1 and 2 were in %v visits, want 3", score)
 	}
-	if got := must(r.Top(ctx, 1, 1))(t); fmt.Sprint(got) != "[2]" {
+	if got := expect.Value(r.Top(ctx, 1, 1))(t); fmt.Sprint(got) != "[2]" {
 		t.Errorf("the first is %v", got)
 	}
 }
 
 func relatedPagesAreBounded(t *testing.T, rdb redis.UniversalClient) {
 	ctx, space := t.Context(), ns[string](t, rdb)
-	r := must(navsession.NewRelated(space, navsession.RelatedOptions{Kept: 3, PerVisit: 4}))(t)
-	ok(t, r.Count(ctx, "a", "b", "c"))
-	ok(t, r.Count(ctx, "a", "b", "c"))
-	ok(t, r.Count(ctx, "a", "d", "e", "f", "g", "h"))
-	if got := must(r.Top(ctx, "a", 10))(t); len(got) != 3 || fmt.Sprint(got[:2]) != "[c b]" {
+	r := expect.Value(navsession.NewRelated(space, navsession.RelatedOptions{Kept: 3, PerVisit: 4}))(t)
+	expect.OK(t, r.Count(ctx, "a", "b", "c"))
+	expect.OK(t, r.Count(ctx, "a", "b", "c"))
+	expect.OK(t, r.Count(ctx, "a", "d", "e", "f", "g", "h"))
+	if got := expect.Value(r.Top(ctx, "a", 10))(t); len(got) != 3 || fmt.Sprint(got[:2]) != "[c b]" {
 		t.Errorf("kept %v, want three, b and c first", got)
 	}
 	for _, page := range []string{"a", "b", "g"} {

@@ -2,7 +2,6 @@ package navsession_test
 
 import (
 	"context"
-	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
@@ -15,9 +14,6 @@ import (
 
 // A process that is killed while it records leaves no key without an end.
 func TestAProcessThatIsKilled(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts processes")
-	}
 	srv := realredis.Start(t, realredis.Options{})
 	processes.Kill(t, 20, "recorder", srv.Addr())
 	processes.EachKey(t, srv.Client(), 100, func(string) {})
@@ -31,22 +27,10 @@ func recordForever() int {
 	v := mayfly.Must(navsession.New(mayfly.Namespace[uint64, string]{Name: "visits", Redis: rdb, Prefix: "v:", TTL: time.Hour}, navsession.Options{Pages: 2}))
 	c := mayfly.Must(navsession.NewCounter(mayfly.Namespace[uint64, int64]{Name: "counters", Redis: rdb, Prefix: "c:", TTL: time.Hour}))
 	r := mayfly.Must(navsession.NewRelated(mayfly.Namespace[uint64, uint64]{Name: "related", Redis: rdb, Prefix: "r:", TTL: time.Hour}, navsession.RelatedOptions{}))
-	record := func() {
+	return processes.Forever(func() {
 		user := rand.Uint64()
 		v.Record(ctx, user, "/")
 		c.Record(ctx, user)
 		r.Count(ctx, user, user+1, user+2)
-	}
-	for range 4 {
-		go func() {
-			for {
-				record()
-			}
-		}()
-	}
-	for range 5 { // whatever the others come to
-		record()
-	}
-	fmt.Println("recording")
-	select {}
+	})
 }

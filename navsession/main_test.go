@@ -1,16 +1,15 @@
 package navsession_test
 
 import (
-	"context"
 	"os"
 	"strings"
-	"sync"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/internal/testkit/processes"
 	"github.com/mayflycache/mayfly/navsession"
 )
@@ -25,60 +24,19 @@ func ns[V any](t testing.TB, rdb redis.UniversalClient) mayfly.Namespace[string,
 // visits of pages that are URLs and nothing else, as the documentation has them.
 func visits(t testing.TB, rdb redis.UniversalClient, pages int) *navsession.Visits[string, string] {
 	t.Helper()
-	return must(navsession.New(ns[string](t, rdb), navsession.Options{Pages: pages}))(t)
-}
-
-func must[V any](v V, err error) func(testing.TB) V {
-	return func(t testing.TB) V {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		return v
-	}
-}
-
-func ok(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	return expect.Value(navsession.New(ns[string](t, rdb), navsession.Options{Pages: pages}))(t)
 }
 
 // wants compares what the user's visit holds, the newest first, with pages separated by spaces.
 func wants(t testing.TB, v *navsession.Visits[string, string], user, pages string) {
 	t.Helper()
-	got := strings.Join(must(v.Recent(t.Context(), user, 1000))(t), " ")
+	got := strings.Join(expect.Value(v.Recent(t.Context(), user, 1000))(t), " ")
 	if got != pages {
 		t.Errorf("the visit is %.200q, want %.200q", got, pages)
 	}
-	if n := must(v.Len(t.Context(), user))(t); n != len(strings.Fields(pages)) {
+	if n := expect.Value(v.Len(t.Context(), user))(t); n != len(strings.Fields(pages)) {
 		t.Errorf("the visit has %d pages, want %q", n, pages)
 	}
-}
-
-// seen collects events.
-type seen struct {
-	mu     sync.Mutex
-	events []mayfly.Event
-}
-
-func (s *seen) Observe(_ context.Context, e mayfly.Event) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.events = append(s.events, e)
-}
-
-// count says how many events of kind Write and this outcome there were.
-func (s *seen) count(o mayfly.Outcome) (n int) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	for _, e := range s.events {
-		if e.Kind == mayfly.Write && e.Outcome == o {
-			n++
-		}
-	}
-	return n
 }
 
 // TestMain runs the tests, or the process that one of them starts.

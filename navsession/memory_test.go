@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/internal/testkit/realredis"
 	"github.com/mayflycache/mayfly/navsession"
 )
@@ -17,7 +18,7 @@ func TestMemoryOfRelated(t *testing.T) {
 	} {
 		space := ns[string](t, rdb)
 		space.Prefix = fmt.Sprintf("%d.%d.%d:", c.kept, c.perVisit, c.member)
-		r := must(navsession.NewRelated(space, navsession.RelatedOptions{Kept: c.kept, PerVisit: c.perVisit}))(t)
+		r := expect.Value(navsession.NewRelated(space, navsession.RelatedOptions{Kept: c.kept, PerVisit: c.perVisit}))(t)
 		for first := 0; first < c.kept+3*c.perVisit; first += c.perVisit {
 			others := make([]string, c.perVisit)
 			for i := range others {
@@ -26,20 +27,20 @@ func TestMemoryOfRelated(t *testing.T) {
 			if c.member == 1 {
 				others[0] = string(rune('a' + first))
 			}
-			ok(t, r.Count(t.Context(), "page", others...))
+			expect.OK(t, r.Count(t.Context(), "page", others...))
 		}
 		full := space.Prefix + "page"
 		if n := rdb.ZCard(t.Context(), full).Val(); n != int64(c.kept) {
 			t.Fatalf("%+v: %d are kept", c, n)
 		}
-		for _, member := range must(rdb.ZRange(t.Context(), full, 0, -1).Result())(t) {
-			ok(t, rdb.ZIncrBy(t.Context(), full, 1<<30, member).Err()) // a number of visits that takes its room
+		for _, member := range expect.Value(rdb.ZRange(t.Context(), full, 0, -1).Result())(t) {
+			expect.OK(t, rdb.ZIncrBy(t.Context(), full, 1<<30, member).Err()) // a number of visits that takes its room
 		}
 		bound := 300 + len(full) + c.kept*(c.member+120)
 		if c.kept+c.perVisit <= 128 && c.member <= 64 {
 			bound = 200 + len(full) + c.kept*(c.member*5/4+10)
 		}
-		used := must(rdb.MemoryUsage(t.Context(), full, 0).Result())(t)
+		used := expect.Value(rdb.MemoryUsage(t.Context(), full, 0).Result())(t)
 		t.Logf("%+v: %d bytes of %d, %s", c, used, bound, rdb.ObjectEncoding(t.Context(), full).Val())
 		if used > int64(bound) || c.kept >= 100 && 2*used < int64(bound) {
 			t.Errorf("%+v: %d bytes, the formula says %d", c, used, bound)

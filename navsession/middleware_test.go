@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/navsession"
 	"github.com/mayflycache/mayfly/redistest"
 )
@@ -24,16 +25,16 @@ type site struct {
 	visits     *navsession.Visits[string, navsession.Page]
 	middleware *navsession.Middleware[string]
 	handler    http.Handler
-	events     *seen
+	events     *expect.Events
 }
 
 func newSite(t testing.TB, srv *redistest.Server, handler http.HandlerFunc, o navsession.MiddlewareOptions) *site {
 	t.Helper()
-	s := &site{events: &seen{}}
+	s := &site{events: &expect.Events{}}
 	space := ns[navsession.Page](t, srv.Client())
 	space.Observer = s.events
-	s.visits = must(navsession.New(space, navsession.Options{Pages: 100}))(t)
-	s.middleware = must(navsession.NewMiddleware(s.visits, func(r *http.Request) (string, bool) {
+	s.visits = expect.Value(navsession.New(space, navsession.Options{Pages: 100}))(t)
+	s.middleware = expect.Value(navsession.NewMiddleware(s.visits, func(r *http.Request) (string, bool) {
 		c, err := r.Cookie("user")
 		if err != nil {
 			return "", false
@@ -59,13 +60,13 @@ func (s *site) get(path string, change ...func(*http.Request)) *httptest.Respons
 
 func (s *site) close(t testing.TB) {
 	t.Helper()
-	ok(t, s.middleware.Close(context.Background()))
+	expect.OK(t, s.middleware.Close(context.Background()))
 }
 
 func (s *site) paths(t testing.TB) string {
 	t.Helper()
 	var all []string
-	for _, p := range must(s.visits.Recent(t.Context(), "ada", 100))(t) {
+	for _, p := range expect.Value(s.visits.Recent(t.Context(), "ada", 100))(t) {
 		all = append(all, p.URL)
 	}
 	return strings.Join(all, " ")
@@ -122,7 +123,7 @@ func TestWhatAPageViewIs(t *testing.T) {
 	if got, want := s.paths(t), "/last.html /status/304 /cubot /document /shoes/air.max /first"; got != want {
 		t.Errorf("recorded %s, want %s", got, want)
 	}
-	if n := s.events.count(mayfly.Dropped) + s.events.count(mayfly.Failed); n != 0 {
+	if n := s.events.Count(mayfly.Write, mayfly.Dropped) + s.events.Count(mayfly.Write, mayfly.Failed); n != 0 {
 		t.Errorf("%d views were lost", n)
 	}
 }
@@ -140,7 +141,7 @@ func TestOptionsOfAMiddleware(t *testing.T) {
 		s.get(path)
 	}
 	s.close(t)
-	pages := must(s.visits.Recent(t.Context(), "ada", 10))(t)
+	pages := expect.Value(s.visits.Recent(t.Context(), "ada", 10))(t)
 	if want := (navsession.Page{URL: "/status/404?q=1", Title: "T", Time: time.Unix(1, 0).UTC()}); len(pages) != 1 || pages[0] != want {
 		t.Errorf("recorded %+v", pages)
 	}
@@ -155,7 +156,7 @@ func TestTimeAndOrder(t *testing.T) {
 			s.get(fmt.Sprint("/", i))
 		}
 		s.close(t)
-		pages := must(s.visits.Recent(t.Context(), "ada", 100))(t)
+		pages := expect.Value(s.visits.Recent(t.Context(), "ada", 100))(t)
 		if len(pages) != 50 {
 			t.Fatalf("%d pages", len(pages))
 		}
@@ -183,7 +184,7 @@ func TestAMiddlewareWhoseRedisHangs(t *testing.T) {
 		if took := time.Since(begun); took != 0 {
 			t.Errorf("requests waited %v", took)
 		}
-		if n := s.events.count(mayfly.Dropped); n != 100-10-1 { // a quarter of the queue, and one on its way
+		if n := s.events.Count(mayfly.Write, mayfly.Dropped); n != 100-10-1 { // a quarter of the queue, and one on its way
 			t.Errorf("%d views were dropped, want 89", n)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -194,7 +195,7 @@ func TestAMiddlewareWhoseRedisHangs(t *testing.T) {
 		if took := time.Since(begun); took > 5*time.Second {
 			t.Errorf("Close took %v", took)
 		}
-		if lost := s.events.count(mayfly.Dropped) + s.events.count(mayfly.Failed); lost != 100 {
+		if lost := s.events.Count(mayfly.Write, mayfly.Dropped) + s.events.Count(mayfly.Write, mayfly.Failed); lost != 100 {
 			t.Errorf("%d of 100 lost views were counted", lost)
 		}
 		srv.Thaw()
@@ -208,11 +209,11 @@ func TestCloseOfAMiddleware(t *testing.T) {
 	}
 	s.close(t)
 	s.close(t)
-	if n := len(must(s.visits.Recent(t.Context(), "ada", 100))(t)); n != 20 {
+	if n := len(expect.Value(s.visits.Recent(t.Context(), "ada", 100))(t)); n != 20 {
 		t.Errorf("Close left %d of 20 recorded", n)
 	}
-	if w := s.get("/late"); w.Body.String() != "hello" || s.events.count(mayfly.Dropped) != 1 {
-		t.Errorf("after Close: %q, %d views dropped", w.Body, s.events.count(mayfly.Dropped))
+	if w := s.get("/late"); w.Body.String() != "hello" || s.events.Count(mayfly.Write, mayfly.Dropped) != 1 {
+		t.Errorf("after Close: %q, %d views dropped", w.Body, s.events.Count(mayfly.Write, mayfly.Dropped))
 	}
 }
 
@@ -241,7 +242,7 @@ func TestPanics(t *testing.T) {
 		s.get("/handler")
 	}()
 	s.close(t)
-	if n := s.events.count(mayfly.Failed); n != 2 || s.paths(t) != "" {
+	if n := s.events.Count(mayfly.Write, mayfly.Failed); n != 2 || s.paths(t) != "" {
 		t.Errorf("%d failures, recorded %q", n, s.paths(t))
 	}
 }
@@ -263,9 +264,9 @@ func TestAResponseIsWhatItWas(t *testing.T) {
 	defer server.Close()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
-	r := must(http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/", nil))(t)
+	r := expect.Value(http.NewRequestWithContext(ctx, http.MethodGet, server.URL+"/", nil))(t)
 	r.Header.Set("User-Agent", browser)
-	res := must(server.Client().Do(r))(t)
+	res := expect.Value(server.Client().Do(r))(t)
 	defer res.Body.Close()
 	first := make([]byte, len("first"))
 	if _, err := io.ReadFull(res.Body, first); err != nil || string(first) != "first" {
@@ -275,7 +276,7 @@ func TestAResponseIsWhatItWas(t *testing.T) {
 }
 
 func TestBadMiddlewares(t *testing.T) {
-	v := must(navsession.New(ns[navsession.Page](t, redistest.Start(t).Client()), navsession.Options{Pages: 1}))(t)
+	v := expect.Value(navsession.New(ns[navsession.Page](t, redistest.Start(t).Client()), navsession.Options{Pages: 1}))(t)
 	anybody := func(*http.Request) (string, bool) { return "", false }
 	_, noVisits := navsession.NewMiddleware(nil, anybody, navsession.MiddlewareOptions{})
 	_, noUser := navsession.NewMiddleware(v, nil, navsession.MiddlewareOptions{})

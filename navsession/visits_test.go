@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/internal/testkit/realredis"
 	"github.com/mayflycache/mayfly/jitter"
 	"github.com/mayflycache/mayfly/navsession"
@@ -22,26 +23,26 @@ func TestTheGap(t *testing.T) {
 		ctx, rdb := t.Context(), redistest.Start(t).Client()
 		v := visits(t, rdb, 3)
 		for i := range 5 { // five minutes, and never idle for longer than one
-			ok(t, v.Record(ctx, "ada", fmt.Sprint("/", i)))
+			expect.OK(t, v.Record(ctx, "ada", fmt.Sprint("/", i)))
 			time.Sleep(gap)
 		}
 		wants(t, v, "ada", "/4 /3 /2")
 		time.Sleep(time.Millisecond)
 		wants(t, v, "ada", "")
-		ok(t, v.Record(ctx, "ada", "/5"))
+		expect.OK(t, v.Record(ctx, "ada", "/5"))
 		wants(t, v, "ada", "/5")
 
 		time.Sleep(gap + time.Millisecond) // nobody looks meanwhile
-		ok(t, v.Record(ctx, "ada", "/6"))
+		expect.OK(t, v.Record(ctx, "ada", "/6"))
 		wants(t, v, "ada", "/6")
 
-		c := must(navsession.NewCounter(ns[int64](t, rdb)))(t)
+		c := expect.Value(navsession.NewCounter(ns[int64](t, rdb)))(t)
 		for _, pause := range []struct {
 			length time.Duration
 			want   int64
 		}{{0, 1}, {gap, 2}, {gap, 3}, {gap + time.Millisecond, 1}} {
 			time.Sleep(pause.length)
-			if n := must(c.Record(ctx, "bob"))(t); n != pause.want {
+			if n := expect.Value(c.Record(ctx, "bob"))(t); n != pause.want {
 				t.Errorf("after %v it is view %d of the visit, want %d", pause.length, n, pause.want)
 			}
 		}
@@ -52,11 +53,11 @@ func TestTheGap(t *testing.T) {
 func TestTheGapOfARealRedis(t *testing.T) {
 	rdb := realredis.Start(t, realredis.Options{}).Client()
 	ctx, space := t.Context(), ns[string](t, rdb)
-	v := must(navsession.New(space, navsession.Options{Pages: 3}))(t)
-	now := func() time.Time { return must(rdb.Time(ctx).Result())(t) }
+	v := expect.Value(navsession.New(space, navsession.Options{Pages: 3}))(t)
+	now := func() time.Time { return expect.Value(rdb.Time(ctx).Result())(t) }
 	for i := range 3 {
 		before := now()
-		ok(t, v.Record(ctx, "ada", fmt.Sprint("/", i)))
+		expect.OK(t, v.Record(ctx, "ada", fmt.Sprint("/", i)))
 		end, after := time.UnixMilli(rdb.PExpireTime(ctx, space.Prefix+"ada").Val().Milliseconds()), now()
 		if end.Before(before.Truncate(time.Millisecond).Add(space.TTL)) || end.After(after.Add(space.TTL)) {
 			t.Errorf("recorded between %v and %v, ends at %v", before, after, end)
@@ -65,11 +66,11 @@ func TestTheGapOfARealRedis(t *testing.T) {
 	// The page after the end begins a list.
 	short := space
 	short.TTL = 200 * time.Millisecond
-	ok(t, must(navsession.New(short, navsession.Options{Pages: 3}))(t).Record(ctx, "ada", "/3"))
+	expect.OK(t, expect.Value(navsession.New(short, navsession.Options{Pages: 3}))(t).Record(ctx, "ada", "/3"))
 	for tick := time.NewTicker(time.Millisecond); rdb.Exists(ctx, space.Prefix+"ada").Val() > 0; {
 		<-tick.C
 	}
-	ok(t, v.Record(ctx, "ada", "/9"))
+	expect.OK(t, v.Record(ctx, "ada", "/9"))
 	wants(t, v, "ada", "/9")
 }
 
@@ -77,15 +78,15 @@ func TestTheGapOfARealRedis(t *testing.T) {
 func TestTheTransaction(t *testing.T) {
 	srv := redistest.Start(t)
 	rdb := srv.Client()
-	v := must(navsession.New(mayfly.Namespace[int, string]{
+	v := expect.Value(navsession.New(mayfly.Namespace[int, string]{
 		Name: "visits", Redis: rdb, Prefix: "pageviews.user:", TTL: gap,
 	}, navsession.Options{Pages: 20}))(t)
-	ok(t, v.Record(t.Context(), 1, "connects"))
+	expect.OK(t, v.Record(t.Context(), 1, "connects"))
 	srv.ClearLog()
 	trips := &tripCounter{}
 	rdb.AddHook(trips)
 	for range 2 {
-		ok(t, v.Record(t.Context(), 1001, "http://example.com/"))
+		expect.OK(t, v.Record(t.Context(), 1001, "http://example.com/"))
 	}
 	want := []string{
 		"multi",
@@ -111,11 +112,11 @@ func TestAKeyThatChangedHands(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rdb := redistest.Start(t).Client()
 		v, full := visits(t, rdb, 3), ns[string](t, rdb).Prefix+"ada"
-		ok(t, v.Record(t.Context(), "ada", "/1"))
+		expect.OK(t, v.Record(t.Context(), "ada", "/1"))
 		time.Sleep(gap - time.Millisecond)
-		ok(t, v.Record(t.Context(), "ada", "/2"))
+		expect.OK(t, v.Record(t.Context(), "ada", "/2"))
 		time.Sleep(gap + time.Millisecond)
-		ok(t, rdb.Set(t.Context(), full, "somebody else's", 0).Err())
+		expect.OK(t, rdb.Set(t.Context(), full, "somebody else's", 0).Err())
 		for range 2 {
 			if err := v.Record(t.Context(), "ada", "/3"); err == nil {
 				t.Error("recorded in a string")
@@ -130,15 +131,15 @@ func TestAKeyThatChangedHands(t *testing.T) {
 // A page whose reply is lost is not sent again, though the client would.
 func TestALostReply(t *testing.T) {
 	srv := redistest.Start(t)
-	rdb, events := srv.Client(), &seen{}
+	rdb, events := srv.Client(), &expect.Events{}
 	if rdb.Options().MaxRetries == 0 {
 		t.Fatal("the client does not repeat anything, so this shows nothing")
 	}
 	ctx, space := t.Context(), ns[string](t, rdb)
 	space.Observer = events
-	v := must(navsession.New(space, navsession.Options{Pages: 9}))(t)
-	c := must(navsession.NewCounter(ns[int64](t, rdb)))(t)
-	ok(t, v.Record(ctx, "ada", "/1"))
+	v := expect.Value(navsession.New(space, navsession.Options{Pages: 9}))(t)
+	c := expect.Value(navsession.NewCounter(ns[int64](t, rdb)))(t)
+	expect.OK(t, v.Record(ctx, "ada", "/1"))
 
 	srv.DropReply("exec")
 	if err := v.Record(ctx, "ada", "/2"); !errors.Is(err, mayfly.ErrUnknownOutcome) || !strings.Contains(err.Error(), `record a page of "ada"`) {
@@ -149,15 +150,15 @@ func TestALostReply(t *testing.T) {
 	if _, err := c.Record(ctx, "bob"); !errors.Is(err, mayfly.ErrUnknownOutcome) {
 		t.Errorf("a lost reply is %v", err)
 	}
-	if n := must(c.Len(ctx, "bob"))(t); n != 1 {
+	if n := expect.Value(c.Len(ctx, "bob"))(t); n != 1 {
 		t.Errorf("counted %d times", n)
 	}
 	srv.DropReply("ltrim")
 	if err := v.End(ctx, "ada"); !errors.Is(err, mayfly.ErrUnknownOutcome) {
 		t.Errorf("a lost reply is %v", err)
 	}
-	if events.count(mayfly.OK) != 1 || events.count(mayfly.Failed) != 1 {
-		t.Errorf("the events are %+v", events.events)
+	if events.Count(mayfly.Write, mayfly.OK) != 1 || events.Count(mayfly.Write, mayfly.Failed) != 1 {
+		t.Errorf("the events are %+v", events.All())
 	}
 }
 
@@ -166,7 +167,7 @@ func TestRedisIsDown(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)
 		v := visits(t, srv.Client(), 3)
-		ok(t, v.Record(t.Context(), "ada", "/1"))
+		expect.OK(t, v.Record(t.Context(), "ada", "/1"))
 		srv.Refuse(true)
 		srv.KillConnections()
 		err := v.Record(t.Context(), "ada", "/2")
@@ -199,7 +200,7 @@ func TestATransactionThatIsRefused(t *testing.T) {
 func TestBadInput(t *testing.T) {
 	rdb := redistest.Start(t).Client()
 	good, counters := ns[string](t, rdb), ns[int64](t, rdb)
-	local := must(mayfly.OpenLocal(t.Context(), mayfly.LocalOptions{Redis: rdb, Prefixes: []string{good.Prefix}, MaxEntries: 1}))(t)
+	local := expect.Value(mayfly.OpenLocal(t.Context(), mayfly.LocalOptions{Redis: rdb, Prefixes: []string{good.Prefix}, MaxEntries: 1}))(t)
 	defer local.Close(t.Context())
 	build := func(damage func(*mayfly.Namespace[string, string]), pages int) error {
 		space := good

@@ -15,9 +15,6 @@ import (
 
 // A process that is killed while it writes leaves no key without an end.
 func TestAProcessThatIsKilled(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts processes")
-	}
 	srv := realredis.Start(t, realredis.Options{})
 	processes.Kill(t, 20, "writer", srv.Addr())
 	processes.EachKey(t, srv.Client(), 100, func(string) {})
@@ -38,7 +35,7 @@ func writeForever() int {
 	slides := calls(rdb, time.Hour)
 	slides.Prefix = "slides:"
 	slide := mayfly.Must(sliding.NewLimiter(slides, sliding.LimiterOptions{Limit: 10, Sliding: true}))
-	all := func() {
+	return processes.Forever(func() {
 		for _, s := range stores {
 			key := fmt.Sprint(rand.Uint64())
 			s.Create(ctx, key, cart{})
@@ -51,15 +48,5 @@ func writeForever() int {
 		key := fmt.Sprint(rand.Uint64())
 		fixed.Allow(ctx, key, 1)
 		slide.Allow(ctx, key, 1)
-	}
-	all()
-	fmt.Println("writing")
-	for range 4 {
-		go func() {
-			for {
-				all()
-			}
-		}()
-	}
-	select {}
+	})
 }

@@ -19,6 +19,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/testkit/backends"
+	"github.com/mayflycache/mayfly/internal/testkit/effort"
 	"github.com/mayflycache/mayfly/redistest"
 	"github.com/mayflycache/mayfly/sliding"
 )
@@ -120,7 +121,7 @@ func TestSlidingWindow(t *testing.T) {
 			return d
 		}
 		refusals := 0
-		for range 3000 {
+		for range effort.Times(1000, 3000) {
 			n := 1 + r.IntN(12)
 			if r.IntN(20) == 0 {
 				n = limit

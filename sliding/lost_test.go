@@ -63,59 +63,44 @@ func TestALostReplyAndAnotherUpdate(t *testing.T) {
 
 // An Update that is done while its value is on the way to another key is on the new one, too.
 func TestRotateLosesNoUpdate(t *testing.T) {
-	for _, way := range ways {
-		t.Run(way.name, func(t *testing.T) {
-			srv := redistest.Start(t)
-			ctx := t.Context()
-			others := mayfly.Must(sliding.New(namespace(srv.Client()), way.opt))
-			rdb := redis.NewClient(srv.Options())
-			defer rdb.Close()
-			var update sync.Once
-			rdb.AddHook(between(func() {
-				update.Do(func() {
-					if _, err := others.Update(ctx, "old", func(c cart) (cart, error) { c.Count++; return c, nil }); err != nil {
-						t.Error(err)
-					}
-				})
-			}))
-			if err := others.Create(ctx, "old", cart{Count: 1}); err != nil {
-				t.Fatal(err)
-			}
-			if err := mayfly.Must(sliding.New(namespace(rdb), way.opt)).Rotate(ctx, "old", "new"); err != nil {
-				t.Fatal(err)
-			}
-			if c, err := others.Peek(ctx, "new"); c.Count != 2 || err != nil {
-				t.Errorf("it is %+v, %v", c, err)
-			}
-			_, err := others.Peek(ctx, "old")
-			want(t, err, mayfly.ErrNotFound)
-		})
-	}
+	duringRotate(t, func(others *sliding.Store[string, cart]) error {
+		_, err := others.Update(t.Context(), "old", func(c cart) (cart, error) { c.Count++; return c, nil })
+		return err
+	}, func(t *testing.T, others *sliding.Store[string, cart], rotated error) {
+		want(t, rotated, nil)
+		if c, err := others.Peek(t.Context(), "new"); c.Count != 2 || err != nil {
+			t.Errorf("it is %+v, %v", c, err)
+		}
+		_, err := others.Peek(t.Context(), "old")
+		want(t, err, mayfly.ErrNotFound)
+	})
 }
 
 // A value that is deleted while it is on the way to another key, as by a logout, is not there either.
 func TestRotateLosesNoDelete(t *testing.T) {
+	duringRotate(t, func(others *sliding.Store[string, cart]) error {
+		return others.Delete(t.Context(), "old")
+	}, func(t *testing.T, others *sliding.Store[string, cart], rotated error) {
+		want(t, rotated, mayfly.ErrNotFound)
+		_, err := others.Peek(t.Context(), "new")
+		want(t, err, mayfly.ErrNotFound)
+	})
+}
+
+// duringRotate rotates a value from old to new in each way, has other processes do something meanwhile, and then looks.
+func duringRotate(t *testing.T, do func(others *sliding.Store[string, cart]) error, look func(t *testing.T, others *sliding.Store[string, cart], rotated error)) {
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
 			srv := redistest.Start(t)
-			ctx := t.Context()
 			others := mayfly.Must(sliding.New(namespace(srv.Client()), way.opt))
 			rdb := redis.NewClient(srv.Options())
 			defer rdb.Close()
-			var end sync.Once
+			var once sync.Once
 			rdb.AddHook(between(func() {
-				end.Do(func() {
-					if err := others.Delete(ctx, "old"); err != nil {
-						t.Error(err)
-					}
-				})
+				once.Do(func() { want(t, do(others), nil) })
 			}))
-			if err := others.Create(ctx, "old", cart{Count: 1}); err != nil {
-				t.Fatal(err)
-			}
-			want(t, mayfly.Must(sliding.New(namespace(rdb), way.opt)).Rotate(ctx, "old", "new"), mayfly.ErrNotFound)
-			_, err := others.Peek(ctx, "new")
-			want(t, err, mayfly.ErrNotFound)
+			want(t, others.Create(t.Context(), "old", cart{Count: 1}), nil)
+			look(t, others, mayfly.Must(sliding.New(namespace(rdb), way.opt)).Rotate(t.Context(), "old", "new"))
 		})
 	}
 }

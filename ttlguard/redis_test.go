@@ -9,6 +9,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/mayflycache/mayfly/internal/testkit/effort"
 	"github.com/mayflycache/mayfly/internal/testkit/realredis"
 	"github.com/mayflycache/mayfly/ttlguard"
 )
@@ -42,10 +43,7 @@ func TestNoFalseSafe(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Log("seed", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
-	rounds := 4000
-	if testing.Short() {
-		rounds = 500
-	}
+	rounds := effort.Times(1000, 4000)
 	ctx := t.Context()
 	seen := map[ttlguard.Verdict]int{}
 	for range rounds {

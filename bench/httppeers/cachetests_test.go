@@ -20,6 +20,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly/httpcache"
+	"github.com/mayflycache/mayfly/internal/testkit/foreign"
 	"github.com/mayflycache/mayfly/internal/testkit/realredis"
 	"github.com/mayflycache/mayfly/redistest"
 )
@@ -82,7 +83,8 @@ net.Server.prototype.listen = function (port, ...rest) { return listen.call(this
 // The public suite of tests for HTTP caches, https://cache-tests.fyi, by its own server and client, with the cache and a
 // ReverseProxy between them. .ci/cachetests fetches it.
 func TestPublicSuite(t *testing.T) {
-	suite, node := findSuite(t)
+	suite := foreign.Named(t, "MAYFLY_CACHETESTS_DIR", ".ci/cachetests")
+	node := foreign.Named(t, "MAYFLY_NODE_BIN", "command -v node")
 	port := freePort(t)
 	server := exec.Command(node, "--import", onLoopback, "server/server.mjs")
 	server.Dir = suite
@@ -172,21 +174,6 @@ func run(t *testing.T, node, suite, front string) (all []outcome) {
 		t.Fatalf("the suite: %v\n%.2000s", err, &complaint)
 	}
 	return all
-}
-
-func findSuite(t *testing.T) (suite, node string) {
-	home, _ := os.UserCacheDir()
-	dir := filepath.Join(home, "mayfly-cachetests")
-	if named := os.Getenv("MAYFLY_CACHETESTS_CACHE"); named != "" {
-		dir = named
-	}
-	found, _ := filepath.Glob(filepath.Join(dir, "*", "node_modules", "http-cache-tests"))
-	node, err := exec.LookPath("node")
-	if err != nil || len(found) == 0 {
-		t.Skip("SKIPPED-FOREIGN http-cache-tests: not here; .ci/cachetests fetches it, and it needs node")
-	}
-	slices.Sort(found)
-	return found[len(found)-1], node
 }
 
 func freePort(t *testing.T) string {

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 
 	"github.com/mayflycache/mayfly/ttlaudit"
 )
@@ -56,7 +57,7 @@ func audit(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	redis.SetLogger(silent{}) // what went wrong is said once, by us
+	logging.Disable() // what went wrong is said once, by us
 	rdb, err := connect(ctx, a.url)
 	if err != nil {
 		return fmt.Errorf("audit: %w", err)
@@ -236,11 +237,6 @@ func oneLine(err error) string {
 	text := strings.ReplaceAll(err.Error(), "ttlaudit: ", "")
 	return strings.ReplaceAll(text, "\n", "; ")
 }
-
-// silent is a logger of go-redis.
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
 
 // condition is one of --fail-on.
 type condition struct {

@@ -207,9 +207,6 @@ func TestAuditOfRealServers(t *testing.T) {
 			t.Errorf("mayfly audit %s: exit %d, %q", args, code, complaints)
 		}
 	}
-	if testing.Short() {
-		return
-	}
 	cluster := realredis.StartCluster(t, 3, 0, realredis.Options{Config: []string{"cluster-require-full-coverage no"}})
 	rdb := cluster.Client()
 	for i := range 300 {

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"testing/synctest"
 
+	"github.com/mayflycache/mayfly/internal/testkit/foreign"
 	"github.com/mayflycache/mayfly/redistest"
 )
 
@@ -43,10 +44,7 @@ func TestEachCommandSaysWhatItDoes(t *testing.T) {
 }
 
 func TestBashTakesTheCompletion(t *testing.T) {
-	bash, err := exec.LookPath("bash")
-	if err != nil {
-		t.Skip("SKIPPED-FOREIGN bash: none here")
-	}
+	bash := foreign.Named(t, "MAYFLY_BASH_BIN", "command -v bash")
 	var script bytes.Buffer
 	run(t.Context(), []string{"completion", "bash"}, &script, io.Discard)
 	for typed, want := range map[string]string{"de": "demo", "lab --proc": "--processes", "completion z": "zsh"} {

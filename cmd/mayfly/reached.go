@@ -12,6 +12,7 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/mayflycache/mayfly/embedded"
@@ -36,7 +37,7 @@ const oldest = 7
 
 // open finds out whether the server answers and is new enough.
 func (r *reached) open(ctx context.Context) error {
-	redis.SetLogger(silent{}) // what fails is told by who asked
+	logging.Disable() // what fails is told by who asked
 	if r.url == "" {
 		db, err := embedded.Open(embedded.Options{})
 		if err != nil {

@@ -14,16 +14,15 @@ import (
 	"time"
 
 	"github.com/jackc/pgx/v5"
+
+	"github.com/mayflycache/mayfly/internal/testkit/foreign"
 )
 
 // startPostgres starts a PostgreSQL with an empty database that ends with the test, and returns its URL. It is reached by a unix
-// socket alone. Where there is none the test is skipped.
+// socket alone. Without MAYFLY_POSTGRES_BIN, the directory of its programs, the test is skipped.
 func startPostgres(t *testing.T) string {
 	t.Helper()
-	bin := findPostgres()
-	if bin == "" {
-		t.Skip("SKIPPED-FOREIGN PostgreSQL: none here; .ci/postgres fetches one, or let MAYFLY_POSTGRES_BIN name its directory of programs")
-	}
+	bin := foreign.Named(t, "MAYFLY_POSTGRES_BIN", ".ci/postgres")
 	dir, err := os.MkdirTemp("", "shop") // t.TempDir's name may be too long for a socket
 	if err != nil {
 		t.Fatal(err)
@@ -76,20 +75,6 @@ func startPostgres(t *testing.T) string {
 		case <-tick.C:
 		}
 	}
-}
-
-// findPostgres returns the directory of initdb and postgres: the one that the environment names, one on PATH, one of Debian's.
-func findPostgres() string {
-	if bin := os.Getenv("MAYFLY_POSTGRES_BIN"); bin != "" {
-		return bin
-	}
-	if initdb, err := exec.LookPath("initdb"); err == nil {
-		return filepath.Dir(initdb)
-	}
-	if bins, _ := filepath.Glob("/usr/lib/postgresql/*/bin"); len(bins) > 0 {
-		return bins[len(bins)-1]
-	}
-	return ""
 }
 
 // unprivileged returns the words before a command that make it end with this process, and run as nobody where this is root, as whom

@@ -105,13 +105,15 @@ var rooms = map[string]room{
 	"internal/demo/dashboard": {may: []string{"internal/demo/panel"}},
 
 	// Tests only: nobody else may import them but from a test.
+	"internal/testkit/effort":    {},
+	"internal/testkit/expect":    {may: []string{""}},
+	"internal/testkit/foreign":   {},
+	"internal/testkit/chromium":  {may: []string{"internal/testkit/foreign"}},
 	"internal/testkit/realredis": {may: []string{goredis}},
 	"internal/testkit/processes": {may: []string{goredis}},
 	"internal/testkit/backends":  {may: []string{"internal/testkit/realredis", "redistest", "github.com/alicebob/miniredis/v2", goredis}},
 
 	// Tools of this repository: they draw and measure, and nobody imports them.
-
-	"internal/testkit/chromium": {}, // tests only
 
 	"internal/checks/imports": {},
 	"internal/checks/docs":    {}, // tests only: what the documents say is so
@@ -143,7 +145,7 @@ func (r room) permits(imported string) error {
 		if slices.Contains(r.may, inside) {
 			return nil
 		}
-		if inside == "internal/testkit/realredis" || inside == "internal/testkit/backends" || inside == "internal/testkit/processes" {
+		if strings.HasPrefix(inside, "internal/testkit/") {
 			return fmt.Errorf("must not import %s: it is for tests", inside)
 		}
 		return fmt.Errorf("must not import the room %q", inside)

@@ -19,6 +19,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/lease"
 	"github.com/mayflycache/mayfly/internal/client/nodes"
 	"github.com/mayflycache/mayfly/internal/testkit/backends"
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/internal/testkit/realredis"
 	"github.com/mayflycache/mayfly/redistest"
 )
@@ -84,7 +85,7 @@ func TestAReplicaAnswersReadsAndRefusesClaims(t *testing.T) {
 	host, port, _ := net.SplitHostPort(master.Addr())
 	rdb := replica.Client()
 	rdb.ReplicaOf(ctx, host, port)
-	eventually(t, func() bool { return rdb.Exists(ctx, "k").Val() == 1 })
+	expect.Eventually(t, "the replica has the key", func() bool { return rdb.Exists(ctx, "k").Val() == 1 })
 	g := lease.New(lease.Options{Redis: rdb, Timeout: 5 * time.Second})
 	if body(t, g, "k") != "v" {
 		t.Error("a read was refused")
@@ -94,20 +95,6 @@ func TestAReplicaAnswersReadsAndRefusesClaims(t *testing.T) {
 	}
 	if err := g.Delete(ctx, []string{"k"})[0]; !redis.IsReadOnlyError(err) {
 		t.Errorf("Delete: %v", err)
-	}
-}
-
-// eventually asks until ok, as other processes do not tell us.
-func eventually(t *testing.T, ok func() bool) {
-	t.Helper()
-	tick := time.NewTicker(2 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.After(time.Minute); !ok(); {
-		select {
-		case <-end:
-			t.Fatal("it did not happen")
-		case <-tick.C:
-		}
 	}
 }
 
@@ -235,12 +222,12 @@ func TestARealServerThatHangs(t *testing.T) {
 	srv := realredis.Start(t, realredis.Options{})
 	g := lease.New(lease.Options{Redis: srv.Client(), Timeout: 150 * time.Millisecond})
 	srv.Pause()
-	eventually(t, func() bool {
+	expect.Eventually(t, "the breaker is open", func() bool {
 		_, err := g.Look(t.Context(), "k", true)
 		return errors.Is(err, nodes.ErrOpen)
 	})
 	srv.Resume()
-	eventually(t, func() bool {
+	expect.Eventually(t, "the breaker has closed", func() bool {
 		_, err := g.Look(t.Context(), "k", true)
 		return err == nil
 	})

@@ -10,38 +10,25 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly/internal/client/localsync"
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/internal/testkit/realredis"
 )
 
-// until asks every few milliseconds, as servers do not tell us.
-func until(t testing.TB, what string, ok func() bool) {
-	t.Helper()
-	tick := time.NewTicker(5 * time.Millisecond)
-	defer tick.Stop()
-	for end := time.After(time.Minute); !ok(); {
-		select {
-		case <-end:
-			t.Fatalf("in a minute it did not happen that %s", what)
-		case <-tick.C:
-		}
-	}
-}
-
 func (n *near) untilRung(r localsync.Rung) {
 	n.t.Helper()
-	until(n.t, fmt.Sprintf("the rung is %v", r), func() bool { return n.Stats().Rung == r && (r == localsync.Off || n.Trusted(n.Now())) })
+	expect.Eventually(n.t, fmt.Sprintf("the rung is %v", r), func() bool { return n.Stats().Rung == r && (r == localsync.Off || n.Trusted(n.Now())) })
 }
 
 // copied reads key until there is a copy of value: a change that is on its way may refuse the first.
 func (n *near) copied(key, value string) {
 	n.t.Helper()
-	until(n.t, key+" is copied", func() bool { n.read(key); return n.get(key) == value })
+	expect.Eventually(n.t, key+" is copied", func() bool { n.read(key); return n.get(key) == value })
 }
 
 // gone waits until there is no copy of key.
 func (n *near) gone(key string) {
 	n.t.Helper()
-	until(n.t, "the copy of "+key+" is gone", func() bool { return n.get(key) == "" })
+	expect.Eventually(n.t, "the copy of "+key+" is gone", func() bool { return n.get(key) == "" })
 }
 
 func TestRealServers(t *testing.T) {
@@ -113,9 +100,6 @@ func TestPermissions(t *testing.T) {
 }
 
 func TestCluster(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts six servers")
-	}
 	cluster := realredis.StartCluster(t, 3, 3, realredis.Options{})
 	rdb, other := cluster.Client(), cluster.Client()
 	n := open(t, rdb, nil)
@@ -139,9 +123,6 @@ func TestCluster(t *testing.T) {
 }
 
 func TestSentinel(t *testing.T) {
-	if testing.Short() {
-		t.Skip("starts six servers")
-	}
 	group := realredis.StartSentinel(t, 2, realredis.Options{})
 	rdb, other := group.Client(), group.Client()
 	n := open(t, rdb, nil)
@@ -162,7 +143,7 @@ func heardOfAll(t *testing.T, n *near, other redis.UniversalClient, value string
 	for i := range keys {
 		key := fmt.Sprint("a:", i)
 		takes(t, func() error { return other.Set(t.Context(), key, value, time.Minute).Err() })
-		until(t, key+" is copied", func() bool {
+		expect.Eventually(t, key+" is copied", func() bool {
 			k := n.Begin(key)
 			if v, err := n.rdb.Get(t.Context(), key).Result(); err == nil {
 				n.insert(key, k, answer{v, time.Minute})
@@ -186,5 +167,5 @@ func takes(t *testing.T, write func() error) {
 			t.Logf("the last write failed: %v", last)
 		}
 	}()
-	until(t, "writes are taken", func() bool { last = write(); return last == nil })
+	expect.Eventually(t, "writes are taken", func() bool { last = write(); return last == nil })
 }

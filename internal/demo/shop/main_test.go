@@ -1,5 +1,10 @@
 package shop_test
 
-import "github.com/redis/go-redis/v9/logging"
+import (
+	"os"
+	"testing"
 
-func init() { logging.Disable() } // go-redis tells of each Redis that these tests kill
+	"github.com/mayflycache/mayfly/internal/testkit/processes"
+)
+
+func TestMain(m *testing.M) { os.Exit(processes.Main(m)) }

@@ -17,7 +17,7 @@ func inShop(t *testing.T, change func(*panel.Settings), f func(t *testing.T, s *
 	synctest.Test(t, func(t *testing.T) {
 		rdb := redistest.Start(t).Client()
 		set := panel.Default
-		set.Mayfly, set.Shoppers, set.Pause, set.Pages = true, 60, 200*time.Millisecond, false
+		set.Mayfly, set.Shoppers, set.Pause, set.Pages = true, 60, 600*time.Millisecond, false
 		if change != nil {
 			change(&set)
 		}
@@ -117,7 +117,9 @@ func TestSwitches(t *testing.T) {
 			"the lease: one query of a product at a time",
 			1,
 			8 * time.Second,
-			func(s *panel.Settings) { s.Early, s.Local, s.Processes = false, false, 4 },
+			func(s *panel.Settings) {
+				s.Pause, s.Early, s.Local, s.Processes = 200*time.Millisecond, false, false, 4
+			},
 			func(s *panel.Settings) { s.Lease = false }, func(s *panel.Settings) { s.Lease = true },
 			func(off, on panel.Figures) bool { return off.Worst >= 4 && on.Worst == 1 && off.Queries > 3*on.Queries },
 		},
@@ -125,7 +127,7 @@ func TestSwitches(t *testing.T) {
 			"early refresh: readers do not wait",
 			1,
 			12 * time.Second,
-			func(s *panel.Settings) { s.Local = false },
+			func(s *panel.Settings) { s.Pause, s.Local = 200*time.Millisecond, false },
 			func(s *panel.Settings) { s.Early = false }, func(s *panel.Settings) { s.Early = true },
 			func(off, on panel.Figures) bool { return off.FromDatabase > 5*on.FromDatabase },
 		},

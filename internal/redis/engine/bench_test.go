@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+
+	"github.com/mayflycache/mayfly/internal/testkit/effort"
 )
 
 // driver runs commands through Do as a connection would, and drops the replies.
@@ -131,10 +133,7 @@ func TestHotCommandsDoNotAllocate(t *testing.T) {
 const bytesPerKey = 270
 
 func TestBytesPerKey(t *testing.T) {
-	n := 1_000_000
-	if testing.Short() {
-		n = 100_000
-	}
+	n := effort.Times(100_000, 1_000_000)
 	before := heap()
 	d := newDriver()
 	value := make([]byte, 100)

@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"testing"
 	"time"
+
+	"github.com/mayflycache/mayfly/internal/testkit/effort"
 )
 
 var (
@@ -125,8 +127,8 @@ func TestDifferential(t *testing.T) {
 	if seed == 0 {
 		seed = rand.Uint64N(1e9)
 	}
-	if testing.Short() {
-		commands = min(commands, 20_000)
+	if effort.Race {
+		commands = min(commands, 50_000)
 	}
 	t.Logf("seed %d", seed)
 	c := newCoverage()

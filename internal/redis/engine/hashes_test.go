@@ -4,8 +4,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-
-	"github.com/mayflycache/mayfly/internal/redis/resp"
 )
 
 func TestHashesBecomeTablesAtTheLimits(t *testing.T) {
@@ -123,15 +121,7 @@ func TestScanningAHashMeetsEveryFieldOnce(t *testing.T) {
 }
 
 func TestCommonHashCommandsDoNotAllocate(t *testing.T) {
-	e := New(Options{})
-	s := e.NewSession(SessionOptions{})
-	run := func(line string) func() {
-		args := asArgs(words(line))
-		return func() {
-			e.Do(1_800_000_000_000_000, s, args)
-			s.Out.Rewind(resp.Mark{})
-		}
-	}
+	run := runner()
 	for i := range 1000 {
 		run(fmt.Sprintf("HSET large f%d value", i))()
 		run(fmt.Sprintf("HSET small f%d value", i%50))()

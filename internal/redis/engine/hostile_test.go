@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/mayflycache/mayfly/internal/redis/resp"
+	"github.com/mayflycache/mayfly/internal/testkit/effort"
 )
 
 // hostile are arguments that have broken servers, and a few that mean something.
@@ -29,10 +30,7 @@ func breakIt(t *testing.T, o Options) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
-	n := 150_000
-	if testing.Short() {
-		n /= 10
-	}
+	n := effort.Times(30_000, 150_000)
 	var names [][]string
 	for _, family := range tables {
 		for i := range family {

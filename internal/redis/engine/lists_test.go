@@ -220,16 +220,21 @@ func (l *effects) Record(_ int, args [][]byte) {
 	*l = append(*l, strings.Join(words, " "))
 }
 
-func TestCommonListCommandsDoNotAllocate(t *testing.T) {
+// runner returns how to run commands on one engine without counting their preparation: a line becomes a function that runs it.
+func runner() func(line string) func() {
 	e := New(Options{})
 	s := e.NewSession(SessionOptions{})
-	run := func(line string) func() {
+	return func(line string) func() {
 		args := asArgs(words(line))
 		return func() {
 			e.Do(1_800_000_000_000_000, s, args)
 			s.Out.Rewind(resp.Mark{})
 		}
 	}
+}
+
+func TestCommonListCommandsDoNotAllocate(t *testing.T) {
+	run := runner()
 	for i := range 20000 {
 		run(fmt.Sprintf("RPUSH l element:%d", i))()
 	}

@@ -85,9 +85,6 @@ func TestExpiryRules(t *testing.T) {
 		t.Logf("%d of %d rules played, %d of them not to their end; %d steps; %d rules wait", played, len(rules), len(cutShort), steps, waiting)
 	})
 	t.Run("Redis", func(t *testing.T) {
-		if testing.Short() {
-			t.Skip("takes real time")
-		}
 		addr := realServer(t)
 		for _, r := range rules {
 			if _, later := laterRules[r.id[0]]; later {

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly/internal/redis/resp"
+	"github.com/mayflycache/mayfly/internal/testkit/effort"
 	"github.com/mayflycache/mayfly/internal/testkit/realredis"
 )
 
@@ -27,11 +28,7 @@ func TestRedisReadsTheSameCommands(t *testing.T) {
 	pieces := []string{"*1\r\n", "*2\r\n", "*3\r\n", "*0\r\n", "*-1\r\n", "$1\r\n", "$2\r\n", "$0\r\n", "$10\r\n", "\r\n", "\n", "\r", " ", "\t", "\v",
 		"\x00", "zz", "zzyy", "*", "$", "-", "+", "0", "1", "7", "'", `"`, `\`, `\x`, "41", `\n`, "ab\r\n", "zz\r\n", "'a b'", `"c d" `, "\xff",
 		"*2\r\n$2\r\nzz\r\n$3\r\na\r\n\r\n", "zz x y\r\n", strings.Repeat("q", 200)}
-	n := 5000
-	if testing.Short() {
-		n = 1000
-	}
-	for range n {
+	for range effort.Times(1000, 5000) {
 		var stream strings.Builder
 		for range 1 + draw.IntN(12) {
 			stream.WriteString(pieces[draw.IntN(len(pieces))])

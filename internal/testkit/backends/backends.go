@@ -36,9 +36,6 @@ var All = append([]Backend{
 	{"redis 7.0", real(realredis.Redis7)},
 	{"valkey", real(realredis.Valkey)},
 	{"cluster", func(t testing.TB) redis.UniversalClient {
-		if testing.Short() {
-			t.Skip("starts six servers")
-		}
 		return realredis.StartCluster(t, 3, 3, realredis.Options{}).Client()
 	}},
 }, given(os.Getenv("MAYFLY_REDIS_URL"))...)

@@ -10,35 +10,18 @@ package chromium
 
 import (
 	"bufio"
-	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"sync"
 	"testing"
 	"time"
-)
 
-// Find returns the browser's program: that of MAYFLY_CHROMIUM_BIN, or the one that .ci/chromium fetched. It is "" if there is none.
-func Find() string {
-	if named, ok := os.LookupEnv("MAYFLY_CHROMIUM_BIN"); named == "none" {
-		return ""
-	} else if ok {
-		return named
-	}
-	home, _ := os.UserCacheDir()
-	cache := cmp.Or(os.Getenv("MAYFLY_CHROMIUM_CACHE"), filepath.Join(home, "mayfly-chromium"))
-	for _, name := range []string{filepath.Join(cache, "chromium"), "chromium-headless-shell", "chromium", "google-chrome"} {
-		if found, err := exec.LookPath(name); err == nil {
-			return found
-		}
-	}
-	return ""
-}
+	"github.com/mayflycache/mayfly/internal/testkit/foreign"
+)
 
 // Browser is a running Chromium.
 type Browser struct {
@@ -61,13 +44,10 @@ type reply struct {
 // patience is how long the browser may take to answer, on a machine that is busy.
 const patience = 60 * time.Second
 
-// Start starts a browser that ends with the test, which is skipped with a line that begins SKIPPED-FOREIGN if there is none.
+// Start starts the browser of MAYFLY_CHROMIUM_BIN, which ends with the test. Without one the test is skipped; see package foreign.
 func Start(tb testing.TB) *Browser {
 	tb.Helper()
-	program := Find()
-	if program == "" {
-		tb.Skip("SKIPPED-FOREIGN chromium: none here; .ci/chromium fetches one, or let MAYFLY_CHROMIUM_BIN name it")
-	}
+	program := foreign.Named(tb, "MAYFLY_CHROMIUM_BIN", ".ci/chromium")
 	toBrowser, write, toErr := os.Pipe()
 	read, fromBrowser, fromErr := os.Pipe()
 	// A profile that the browser may still write to when it is killed: not a directory that must be empty in the end.

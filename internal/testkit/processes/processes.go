@@ -24,6 +24,7 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"github.com/redis/go-redis/v9/logging"
 )
 
 // Roles are what a process can be; what one returns is its exit code. They are set before [Main] runs.
@@ -35,7 +36,7 @@ const role, servers = "MAYFLY_TEST_ROLE", "MAYFLY_TEST_REDIS"
 // no goroutine may be left in code whose name has one of owners in it, as "mayfly/cacheaside.(*". What go-redis says about
 // servers that tests break is dropped.
 func Main(m *testing.M, owners ...string) int {
-	redis.SetLogger(silent{})
+	logging.Disable()
 	name := os.Getenv(role)
 	if name == "" {
 		return tests(m, owners)
@@ -73,10 +74,6 @@ func Stacks(part string) (found []string) {
 	}
 	return found
 }
-
-type silent struct{}
-
-func (silent) Printf(context.Context, string, ...any) {}
 
 // A Process is another process of this test program.
 type Process struct {
@@ -132,6 +129,23 @@ func Dial() redis.UniversalClient {
 		// Tests are not about these, and the machine may be busy with others.
 		DialTimeout: time.Minute, ReadTimeout: time.Minute, WriteTimeout: time.Minute, PoolTimeout: time.Minute,
 	})
+}
+
+// Forever does something from several goroutines all the time, and writes a line once there is something to look at: the role of a
+// process that [Kill] kills.
+func Forever(do func()) int {
+	for range 4 {
+		go func() {
+			for {
+				do()
+			}
+		}()
+	}
+	for range 5 { // whatever the others come to
+		do()
+	}
+	fmt.Println("at work")
+	select {}
 }
 
 // Kill starts a process again and again, and kills it within 20 ms after it wrote a line: anywhere in what it does.

@@ -91,14 +91,14 @@ func (c *Cluster) complete(ctx context.Context, replicas int) error {
 			return err
 		}
 		if !strings.Contains(info, "cluster_state:ok") {
-			return fmt.Errorf("%s does not serve: %s", s.addr(), info)
+			return fmt.Errorf("%s does not serve: %s", s.Addr(), info)
 		}
 		replication, err := s.admin().Info(ctx, "replication").Result()
 		if err != nil {
 			return err
 		}
 		if strings.Contains(replication, "master_link_status:down") {
-			return fmt.Errorf("%s is not in step with its master", s.addr())
+			return fmt.Errorf("%s is not in step with its master", s.Addr())
 		}
 		shards, err := c.shards(ctx, s)
 		if err != nil {
@@ -107,12 +107,12 @@ func (c *Cluster) complete(ctx context.Context, replicas int) error {
 		found := 0
 		for _, shard := range shards {
 			if !shard.servers[0].up() {
-				return fmt.Errorf("%s still has %v", s.addr(), shard)
+				return fmt.Errorf("%s still has %v", s.Addr(), shard)
 			}
 			found += len(shard.servers) - 1
 		}
 		if found < replicas {
-			return fmt.Errorf("%s knows %d of %d replicas", s.addr(), found, replicas)
+			return fmt.Errorf("%s knows %d of %d replicas", s.Addr(), found, replicas)
 		}
 		if view := fmt.Sprint(shards); first == "" {
 			first = view
@@ -132,7 +132,7 @@ type shard struct {
 func (s shard) String() string {
 	addrs := make([]string, len(s.servers))
 	for i, server := range s.servers {
-		addrs[i] = server.addr()
+		addrs[i] = server.Addr()
 	}
 	return fmt.Sprintf("%d-%d at %v", s.start, s.end, addrs)
 }
@@ -148,14 +148,14 @@ func (c *Cluster) shards(ctx context.Context, s *Server) ([]shard, error) {
 	for _, r := range ranges {
 		one := shard{start: r.Start, end: r.End}
 		for _, n := range r.Nodes {
-			i := slices.IndexFunc(c.nodes, func(s *Server) bool { return s.addr() == n.Addr })
+			i := slices.IndexFunc(c.nodes, func(s *Server) bool { return s.Addr() == n.Addr })
 			if i < 0 {
-				return nil, fmt.Errorf("%s names a stranger: %s", s.addr(), n.Addr)
+				return nil, fmt.Errorf("%s names a stranger: %s", s.Addr(), n.Addr)
 			}
 			one.servers = append(one.servers, c.nodes[i])
 		}
 		if len(one.servers) == 0 {
-			return nil, fmt.Errorf("%s has slots %d-%d nowhere", s.addr(), r.Start, r.End)
+			return nil, fmt.Errorf("%s has slots %d-%d nowhere", s.Addr(), r.Start, r.End)
 		}
 		slices.SortFunc(one.servers[1:], func(a, b *Server) int { return a.port - b.port })
 		shards = append(shards, one)
@@ -168,7 +168,7 @@ func (c *Cluster) shards(ctx context.Context, s *Server) ([]shard, error) {
 func (c *Cluster) Options() *redis.ClusterOptions {
 	o := &redis.ClusterOptions{}
 	for _, s := range c.nodes {
-		o.Addrs = append(o.Addrs, s.addr())
+		o.Addrs = append(o.Addrs, s.Addr())
 	}
 	return o
 }
@@ -237,7 +237,7 @@ func (c *Cluster) Failover(key string) *Server {
 	must(c.t, until(ctx, func() error {
 		now, err := c.serving(ctx, key)
 		if err == nil && now[0] != next {
-			err = fmt.Errorf("%q is still served by %s", key, now[0].addr())
+			err = fmt.Errorf("%q is still served by %s", key, now[0].Addr())
 		}
 		return errors.Join(err, c.complete(ctx, 0))
 	}))

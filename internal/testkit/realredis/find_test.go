@@ -1,7 +1,6 @@
 package realredis
 
 import (
-	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -18,8 +17,7 @@ func TestParseVersion(t *testing.T) {
 		{"Redis server v=8.0.2 sha=00000000:0 malloc=jemalloc-5.3.0 bits=64 build=b52b02bf0759f5b4", "Redis 8.0.2"},
 		{"Redis server v=7.0.15 sha=00000000:0", "Redis 7.0.15"},
 		{"Valkey server v=8.1.1 sha=00000000:0 malloc=jemalloc-5.3.0", "Valkey 8.1.1"},
-		{"# Server\r\nredis_version:10.2.3\r\nredis_git_sha1:00000000\r\n", "Redis 10.2.3"},
-		{"# Server\r\nredis_version:7.2.4\r\nserver_name:valkey\r\nvalkey_version:8.1.1\r\n", "Valkey 8.1.1"},
+		{"Redis server v=10.2.3", "Redis 10.2.3"},
 		{"redis-cli 8.0.2", ""},
 		{"", ""},
 	} {
@@ -44,7 +42,7 @@ func TestFlavoursTakeTheirOwnServersOnly(t *testing.T) {
 	} {
 		var got []Flavour
 		for f := Redis8; f <= Valkey; f++ {
-			if f.fits(test.version) {
+			if flavours[f].fits(test.version) {
 				got = append(got, f)
 			}
 		}
@@ -67,60 +65,27 @@ func fakeServer(t *testing.T, dir, version string) string {
 	return dir
 }
 
-func TestFindLooksInOrder(t *testing.T) {
-	const redis8, redis7, valkey = "Redis server v=8.2.0", "Redis server v=7.0.1", "Valkey server v=8.1.0"
-	root := t.TempDir()
-	cache := filepath.Join(root, "cache")
-	t.Setenv("MAYFLY_REDIS_CACHE", cache)
-	for f := Redis8; f <= Valkey; f++ {
-		t.Setenv(f.env(), "")
+// Only the variable counts: a server that is merely there is not used.
+func TestOnlyTheNamedServerIsUsed(t *testing.T) {
+	path := fakeServer(t, t.TempDir(), "Redis server v=8.2.0")
+	t.Setenv("PATH", path+":/bin")
+	t.Setenv("MAYFLY_REQUIRE_REDIS", "")
+	t.Setenv("MAYFLY_REDIS_BIN", "")
+	if v := watch(t, func(t testing.TB) { need(t, Redis8) }); v.skipped == "" {
+		t.Errorf("a server on PATH: %+v, want a skip", v)
 	}
-	t.Setenv("PATH", filepath.Join(root, "nothing"))
-	want := func(f Flavour, dir string) {
-		t.Helper()
-		b, err := find(f)
-		if dir == "" && !errors.Is(err, errNotFound) {
-			t.Errorf("find(%v) = %v, %v, want not found", f, b, err)
+	t.Setenv("MAYFLY_REDIS_BIN", path)
+	if b := need(t, Redis8); filepath.Dir(b.path) != path || b.version.String() != "Redis 8.2.0" {
+		t.Errorf("need = %v, want the one in %s", b, path)
+	}
+	for dir, want := range map[string]string{
+		fakeServer(t, t.TempDir(), "Redis server v=7.0.1"): "MAYFLY_REDIS_BIN must hold Redis 8.0 or newer, got Redis 7.0.1",
+		t.TempDir(): "MAYFLY_REDIS_BIN: ",
+	} {
+		t.Setenv("MAYFLY_REDIS_BIN", dir)
+		if v := watch(t, func(t testing.TB) { need(t, Redis8) }); !strings.Contains(v.failed, want) {
+			t.Errorf("need: %+v, want a failure: %s", v, want)
 		}
-		if dir != "" && (err != nil || filepath.Dir(b.path) != dir) {
-			t.Errorf("find(%v) = %v, %v, want it in %s", f, b, err, dir)
-		}
-	}
-	want(Redis8, "")
-
-	path7 := fakeServer(t, filepath.Join(root, "path7"), redis7)
-	t.Setenv("PATH", path7+":/bin")
-	want(Redis8, "")
-	want(Redis7, path7)
-
-	path8 := fakeServer(t, filepath.Join(root, "path8"), redis8)
-	t.Setenv("PATH", path8+":/bin")
-	want(Redis8, path8)
-
-	cached := fakeServer(t, filepath.Join(cache, "8", "bin"), redis8)
-	want(Redis8, cached)
-	want(Valkey, "")
-	cachedValkey := fakeServer(t, filepath.Join(cache, "valkey", "bin"), valkey)
-	want(Valkey, cachedValkey)
-
-	bin := fakeServer(t, filepath.Join(root, "bin"), redis8)
-	t.Setenv("MAYFLY_REDIS_BIN", bin)
-	want(Redis8, bin)
-	want(Valkey, cachedValkey)
-	t.Setenv("MAYFLY_REDIS7_BIN", path7)
-	want(Redis7, path7)
-	t.Setenv("MAYFLY_REDIS_BIN", "none")
-	want(Redis8, "")
-	want(Redis7, "")
-	want(Valkey, "")
-
-	t.Setenv("MAYFLY_REDIS_BIN", path7)
-	if b, err := find(Redis8); err == nil || !strings.Contains(err.Error(), "MAYFLY_REDIS_BIN must hold Redis 8.0 or newer, got Redis 7.0.1") {
-		t.Errorf("find in a MAYFLY_REDIS_BIN of Redis 7 = %v, %v", b, err)
-	}
-	t.Setenv("MAYFLY_REDIS_BIN", root)
-	if b, err := find(Redis8); err == nil || errors.Is(err, errNotFound) {
-		t.Errorf("find in a MAYFLY_REDIS_BIN without a server = %v, %v", b, err)
 	}
 }
 
@@ -163,7 +128,9 @@ func (v *verdict) Fatalf(format string, args ...any) {
 }
 
 func TestWithoutAServerTestsSkipLoudlyOrFail(t *testing.T) {
-	t.Setenv("MAYFLY_REDIS_BIN", "none")
+	for _, f := range flavours {
+		t.Setenv(f.variable, "")
+	}
 	for name, start := range map[string]func(testing.TB){
 		"Start":         func(t testing.TB) { Start(t, Options{}) },
 		"StartCluster":  func(t testing.TB) { StartCluster(t, 3, 0, Options{Flavour: Valkey}) },

@@ -59,6 +59,11 @@ func (p *process) alive() bool {
 	}
 }
 
+// signal sends a signal by its name, for those that the standard library has on some systems only.
+func (p *process) signal(name string) error {
+	return exec.Command("sh", "-c", fmt.Sprintf("kill -%s %d", name, p.cmd.Process.Pid)).Run()
+}
+
 // end sends s and waits until the process is gone. One that is gone already is fine.
 func (p *process) end(s os.Signal) error {
 	if !p.alive() {
@@ -75,8 +80,9 @@ func (p *process) end(s os.Signal) error {
 	}
 }
 
-// patience is how long a server may take for what takes it milliseconds, on a machine that is busy with other tests.
-const patience = 30 * time.Second
+// patience is how long a server may take for what takes it milliseconds, on a machine that is busy with other tests. It only
+// bounds a failure: who waits asks again and again.
+const patience = 2 * time.Minute
 
 // until asks, less and less often, whether ok finds nothing wrong any more, and returns what it last found when ctx ends.
 // Other processes do not tell us when they are ready, so they have to be asked.

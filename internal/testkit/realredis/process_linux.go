@@ -6,8 +6,6 @@ import (
 	"syscall"
 )
 
-const sigstop, sigcont = syscall.SIGSTOP, syscall.SIGCONT
-
 func dieWithParent(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }

@@ -102,7 +102,7 @@ func (s *Sentinel) replicated(ctx context.Context, master *Server) error {
 			want = "role:master"
 		}
 		if !strings.Contains(info, want) {
-			return fmt.Errorf("%s is not %s: %s", node.addr(), want, info)
+			return fmt.Errorf("%s is not %s: %s", node.Addr(), want, info)
 		}
 	}
 	return nil
@@ -119,11 +119,11 @@ func (s *Sentinel) agreed(ctx context.Context, master *Server, replicas int) err
 		if err != nil {
 			return err
 		}
-		if got := net.JoinHostPort(m["ip"], m["port"]); got != master.addr() || m["flags"] != "master" {
-			return fmt.Errorf("sentinel %s takes %s for the master (%s)", w.addr(), got, m["flags"])
+		if got := net.JoinHostPort(m["ip"], m["port"]); got != master.Addr() || m["flags"] != "master" {
+			return fmt.Errorf("sentinel %s takes %s for the master (%s)", w.Addr(), got, m["flags"])
 		}
 		if n := len(s.sentinels) - 1; m["num-other-sentinels"] != fmt.Sprint(n) {
-			return fmt.Errorf("sentinel %s knows %s of %d others", w.addr(), m["num-other-sentinels"], n)
+			return fmt.Errorf("sentinel %s knows %s of %d others", w.Addr(), m["num-other-sentinels"], n)
 		}
 		known, err := w.rdb.Replicas(ctx, masterName).Result()
 		if err != nil {
@@ -136,7 +136,7 @@ func (s *Sentinel) agreed(ctx context.Context, master *Server, replicas int) err
 			}
 		}
 		if able < replicas {
-			return fmt.Errorf("sentinel %s knows %d of %d replicas", w.addr(), able, replicas)
+			return fmt.Errorf("sentinel %s knows %d of %d replicas", w.Addr(), able, replicas)
 		}
 	}
 	return nil
@@ -146,7 +146,7 @@ func (s *Sentinel) agreed(ctx context.Context, master *Server, replicas int) err
 func (s *Sentinel) Options() *redis.FailoverOptions {
 	o := &redis.FailoverOptions{MasterName: masterName}
 	for _, w := range s.sentinels {
-		o.SentinelAddrs = append(o.SentinelAddrs, w.addr())
+		o.SentinelAddrs = append(o.SentinelAddrs, w.Addr())
 	}
 	return o
 }
@@ -191,7 +191,7 @@ func (s *Sentinel) master(ctx context.Context) (*Server, error) {
 		return nil, err
 	}
 	for _, node := range s.nodes {
-		if node.addr() == net.JoinHostPort(addr[0], addr[1]) {
+		if node.Addr() == net.JoinHostPort(addr[0], addr[1]) {
 			return node, nil
 		}
 	}
@@ -224,7 +224,7 @@ func (s *Sentinel) Failover() *Server {
 			return nil
 		}
 		err := w.rdb.Failover(ctx, masterName).Err()
-		return fmt.Errorf("the master is still %s (SENTINEL FAILOVER: %v)", old.addr(), err)
+		return fmt.Errorf("the master is still %s (SENTINEL FAILOVER: %v)", old.Addr(), err)
 	})
 }
 
@@ -249,7 +249,7 @@ func (s *Sentinel) settle(ctx context.Context, accept func(master *Server) error
 			return err
 		}
 		if !master.up() {
-			return fmt.Errorf("the master is still %s, which is down", master.addr())
+			return fmt.Errorf("the master is still %s, which is down", master.Addr())
 		}
 		return errors.Join(s.agreed(ctx, master, 0), s.replicated(ctx, master))
 	}))

@@ -8,16 +8,10 @@
 // Every server listens on a free loopback port, saves nothing, and ends with the test, at the latest with the test
 // process; when the test failed, its log is shown.
 //
-// Servers are found in this order:
-//
-//  1. REDIS_ADDR, host:port of a running one: see [Options] for what it can be used for;
-//  2. MAYFLY_REDIS_BIN, a directory that holds redis-server, as .ci/redis prints it (for the other flavours
-//     MAYFLY_REDIS7_BIN and MAYFLY_VALKEY_BIN);
-//  3. the place where .ci/redis keeps what it fetched;
-//  4. PATH.
-//
-// Without one, or with MAYFLY_REDIS_BIN=none, the test is skipped, or fails when MAYFLY_REQUIRE_REDIS=1. The lines
-// "SKIPPED-NO-REDIS test: why" and "REAL-REDIS started version", which go test -v shows, can be counted.
+// The environment names the servers, and nothing else is looked for: MAYFLY_REDIS_BIN, MAYFLY_REDIS7_BIN and MAYFLY_VALKEY_BIN are
+// directories that hold redis-server, as .ci/redis prints them. Without the one it needs a test is skipped, or fails when
+// MAYFLY_REQUIRE_REDIS=1. The lines "SKIPPED-NO-REDIS test: why" and "REAL-REDIS started version", which go test -v shows, can be
+// counted.
 package realredis
 
 import (
@@ -41,10 +35,6 @@ import (
 )
 
 // Options says what to start. The zero value is Redis 8.
-//
-// The server of REDIS_ADDR serves [Start] when neither option is set. It belongs to somebody: the test gets a database
-// of it that is empty, and that database is emptied again at the end. Nothing else of it is touched, so the methods
-// that break a server, and Addr, which would lead to database 0, skip the test there.
 type Options struct {
 	Flavour Flavour
 	Config  []string // further lines of redis.conf, e.g. "maxmemory 1mb"
@@ -62,16 +52,11 @@ type Server struct {
 	busPort int // of a cluster node, else 0
 	process *process
 	own     *redis.Client // for commands of our own, made by admin
-
-	external *external // the server of REDIS_ADDR, else nil
 }
 
 // Start starts a single server.
 func Start(t testing.TB, o Options) *Server {
 	t.Helper()
-	if addr := os.Getenv("REDIS_ADDR"); addr != "" && o.Flavour == Redis8 && len(o.Config) == 0 {
-		return attach(t, addr)
-	}
 	s := prepare(t, need(t, o.Flavour), o.Config...)
 	startAll(t, s)
 	return s
@@ -88,7 +73,7 @@ func startAll(t testing.TB, servers ...*Server) {
 	wg.Wait()
 	must(t, errors.Join(errs...))
 	for _, s := range servers {
-		t.Logf("REAL-REDIS started %v at %s", s.Version(), s.addr())
+		t.Logf("REAL-REDIS started %v at %s", s.Version(), s.Addr())
 	}
 }
 
@@ -214,7 +199,7 @@ func (s *Server) run() error {
 
 // answers asks the server for a PONG, and who it is: where two wanted one port, the answer may come from the other.
 func (s *Server) answers() error {
-	conn, err := net.DialTimeout("tcp", s.addr(), time.Second)
+	conn, err := net.DialTimeout("tcp", s.Addr(), time.Second)
 	if err != nil {
 		return err
 	}
@@ -251,22 +236,11 @@ func freePort() (int, error) {
 	return 0, fmt.Errorf("no free port: %w", err)
 }
 
-func (s *Server) addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
-
 // Addr is the server's address, the same for its whole life.
-func (s *Server) Addr() string {
-	s.t.Helper()
-	s.ours("dialled past its Options")
-	return s.addr()
-}
+func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
 
 // Options returns what connects a go-redis client to the server, for the caller to change.
-func (s *Server) Options() *redis.Options {
-	if s.external != nil {
-		return &redis.Options{Addr: s.external.addr, DB: s.external.db}
-	}
-	return &redis.Options{Addr: s.addr()}
-}
+func (s *Server) Options() *redis.Options { return &redis.Options{Addr: s.Addr()} }
 
 // Client returns a new client of the server, which is closed at the end of the test.
 func (s *Server) Client() *redis.Client {
@@ -281,7 +255,6 @@ func (s *Server) Version() Version { return s.binary.version }
 // Stop ends the server as an operator would. What it held is gone: it saves nothing.
 func (s *Server) Stop() {
 	s.t.Helper()
-	s.ours("stopped")
 	if s.process.paused {
 		s.Resume()
 	}
@@ -291,7 +264,6 @@ func (s *Server) Stop() {
 // Kill ends the server at once, so that its connections break as in a crash.
 func (s *Server) Kill() {
 	s.t.Helper()
-	s.ours("killed")
 	must(s.t, s.process.end(os.Kill))
 }
 
@@ -306,8 +278,7 @@ func (s *Server) Restart() {
 // Pause makes the server hang until Resume: connections stay and are even accepted, and nothing is answered.
 func (s *Server) Pause() {
 	s.t.Helper()
-	s.ours("paused")
-	must(s.t, s.process.cmd.Process.Signal(sigstop))
+	must(s.t, s.process.signal("STOP"))
 	awaitStopped(s.process.cmd.Process)
 	s.process.paused = true
 }
@@ -315,8 +286,7 @@ func (s *Server) Pause() {
 // Resume lets a paused server go on; it then answers what it was asked meanwhile.
 func (s *Server) Resume() {
 	s.t.Helper()
-	s.ours("paused")
-	must(s.t, s.process.cmd.Process.Signal(sigcont))
+	must(s.t, s.process.signal("CONT"))
 	s.process.paused = false
 }
 
@@ -330,16 +300,8 @@ func (s *Server) admin() *redis.Client {
 
 // adminOptions leave it to until to try again.
 func (s *Server) adminOptions() *redis.Options {
-	return &redis.Options{Addr: s.addr(), MaxRetries: -1, DisableIdentity: true}
+	return &redis.Options{Addr: s.Addr(), MaxRetries: -1, DisableIdentity: true}
 }
 
 // up reports whether the server can be expected to answer.
 func (s *Server) up() bool { return s.process.alive() && !s.process.paused }
-
-// ours skips the test if the server is somebody else's.
-func (s *Server) ours(what string) {
-	s.t.Helper()
-	if s.external != nil {
-		skip(s.t, "the server of REDIS_ADDR must not be "+what+"; without REDIS_ADDR the test starts its own")
-	}
-}

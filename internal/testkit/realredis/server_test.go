@@ -33,7 +33,7 @@ func TestServer(t *testing.T) {
 func testServer(t *testing.T, o Options) {
 	ctx := context.Background()
 	s := Start(t, o)
-	if !o.Flavour.fits(s.Version()) {
+	if !flavours[o.Flavour].fits(s.Version()) {
 		t.Errorf("Version() = %v, want %v", s.Version(), o.Flavour)
 	}
 	rdb := s.Client()
@@ -108,7 +108,7 @@ func TestAnotherServerAtThePortIsNoticed(t *testing.T) {
 func testPortTaken(t *testing.T, o Options) {
 	s := Start(t, o)
 	s.Kill()
-	l, err := net.Listen("tcp", s.addr())
+	l, err := net.Listen("tcp", s.Addr())
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,17 @@
+// Package effort says how much work a test does. A plain go test repeats as often as a defect needs to show; with MAYFLY_LONG=1, as
+// make long and .ci/run have it, tests run at their full length; under the race detector, which makes each step about ten times
+// as dear, always at the plain one.
+package effort
+
+import "os"
+
+// Long reports whether tests run at their full length.
+func Long() bool { return !Race && os.Getenv("MAYFLY_LONG") == "1" }
+
+// Times returns how often a test repeats something.
+func Times(plain, long int) int {
+	if Long() {
+		return long
+	}
+	return plain
+}

@@ -1,0 +1,84 @@
+// Package expect has what tests of several packages expect in the same way: a call without an error, something that happens in time,
+// and events.
+//
+//	n := expect.Value(visits.Len(ctx, "ada"))(t)
+//	expect.Eventually(t, "the copy is gone", func() bool { return local.Stats().Entries == 0 })
+package expect
+
+import (
+	"context"
+	"slices"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/mayflycache/mayfly"
+)
+
+// OK ends the test if err is one.
+func OK(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Value returns a function that returns v, or ends the test if err is one.
+func Value[V any](v V, err error) func(testing.TB) V {
+	return func(t testing.TB) V {
+		t.Helper()
+		OK(t, err)
+		return v
+	}
+}
+
+// Eventually asks until ok, as other goroutines and processes do not tell us. It ends the test after a minute.
+func Eventually(t testing.TB, what string, ok func() bool) {
+	t.Helper()
+	tick := time.NewTicker(2 * time.Millisecond)
+	defer tick.Stop()
+	for end := time.After(time.Minute); !ok(); {
+		select {
+		case <-end:
+			t.Fatalf("it did not happen in a minute: %s", what)
+		case <-tick.C:
+		}
+	}
+}
+
+// Events is an observer that keeps what it is told.
+type Events struct {
+	mu  sync.Mutex
+	all []mayfly.Event // guarded by mu
+}
+
+// Observe implements [mayfly.Observer].
+func (s *Events) Observe(_ context.Context, e mayfly.Event) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = append(s.all, e)
+}
+
+// All returns the events so far.
+func (s *Events) All() []mayfly.Event {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.all)
+}
+
+// Count says how many events of a kind and outcome there were.
+func (s *Events) Count(k mayfly.Kind, o mayfly.Outcome) (n int) {
+	for _, e := range s.All() {
+		if e.Kind == k && e.Outcome == o {
+			n++
+		}
+	}
+	return n
+}
+
+// Forget empties the collection.
+func (s *Events) Forget() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.all = nil
+}

@@ -1,0 +1,19 @@
+// Package foreign finds the programs of others that a test needs: a browser, a Prometheus, a Python. Only an environment variable
+// names one. Nothing is looked for, so that a plain go test runs the same tests on every machine.
+package foreign
+
+import (
+	"os"
+	"testing"
+)
+
+// Named returns the value of the variable, the path of what the test needs. Without one the test is skipped with a line that begins
+// SKIPPED-FOREIGN and can be counted. get is the command that prints a path.
+func Named(t testing.TB, variable, get string) string {
+	t.Helper()
+	path := os.Getenv(variable)
+	if path == "" {
+		t.Skipf("SKIPPED-FOREIGN %s: export %s=$(%s)", t.Name(), variable, get)
+	}
+	return path
+}
