@@ -66,7 +66,7 @@ var rooms = map[string]room{
 	// The patterns, and what those share in which Redis holds the only copy.
 	"internal/client/keyspace": {may: []string{"", "internal/client/check", "internal/client/keyform"}},
 	"internal/client/sendonce": {may: []string{"", goredis}},
-	"sliding":                  {may: []string{"", "internal/client/check", "internal/client/keyspace", "internal/client/sendonce", "internal/client/record", "internal/client/localview", goredis}},
+	"sliding":                  {may: []string{"", "internal/client/keyform", "internal/client/check", "internal/client/keyspace", "internal/client/sendonce", "internal/client/record", "internal/client/localview", goredis}},
 	"navsession":               {may: []string{"", "internal/client/check", "internal/client/keyspace", "internal/client/sendonce", goredis}},
 	"fieldttl":                 {may: []string{"", "internal/client/check", "internal/client/keyspace", "internal/client/sendonce", goredis}},
 	"cacheaside": {may: []string{"", "internal/client/check", "jitter", "earlyrefresh", "internal/client/keyform", "internal/client/lease", "internal/client/nodes", "internal/client/record",
