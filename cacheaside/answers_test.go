@@ -52,14 +52,7 @@ func TestWhatRedisAnswers(t *testing.T) {
 	} {
 		t.Run(x.command+" "+strings.Fields(x.answer)[0], func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				srv := redistest.Start(t)
-				o := srv.Options()
-				o.MaxRetries = -1
-				rdb := redis.NewClient(o)
-				defer rdb.Close()
-				var events expect.Events
-				ns := namespace(t, rdb)
-				ns.Observer = &events
+				srv, ns, events := unrepeated(t)
 				c := must[int, user](t)(cacheaside.New(ns, func(_ context.Context, key int) (user, error) { return user{Version: key}, nil }, cacheaside.Options{}))
 				c.Get(t.Context(), 1) // the script is known
 				events.Forget()
@@ -89,18 +82,24 @@ func TestWhatRedisAnswers(t *testing.T) {
 	}
 }
 
+// unrepeated starts a server for a client that sends everything once, and a namespace on it whose events are collected.
+func unrepeated(t *testing.T) (*redistest.Server, mayfly.Namespace[int, user], *expect.Events) {
+	srv := redistest.Start(t)
+	o := srv.Options()
+	o.MaxRetries = -1
+	rdb := redis.NewClient(o)
+	t.Cleanup(func() { rdb.Close() })
+	events := new(expect.Events)
+	ns := namespace(t, rdb)
+	ns.Observer = events
+	return srv, ns, events
+}
+
 // What only Redis can do returns what it answered.
 func TestWhatWritesReturn(t *testing.T) {
 	for _, answer := range []string{"OOM command not allowed", "READONLY You can't write", "MOVED 1 10.0.0.1:6379", "LOADING Redis is loading"} {
 		synctest.Test(t, func(t *testing.T) {
-			srv := redistest.Start(t)
-			o := srv.Options()
-			o.MaxRetries = -1
-			rdb := redis.NewClient(o)
-			defer rdb.Close()
-			var events expect.Events
-			ns := namespace(t, rdb)
-			ns.Observer = &events
+			srv, ns, events := unrepeated(t)
 			c := must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{}))
 			c.Set(t.Context(), 7, user{Version: 1})
 			word := strings.Fields(answer)[0]

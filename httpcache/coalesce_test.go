@@ -14,7 +14,6 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/httpcache"
-	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/redistest"
 )
 
@@ -210,11 +209,7 @@ func TestRedisIsNoCondition(t *testing.T) {
 	for _, fault := range []string{"refused", "hung", "errors"} {
 		t.Run(fault, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				srv := redistest.Start(t)
-				var events expect.Events
-				opt := options(t, srv.Client())
-				opt.Faults.RedisTimeout = 100 * time.Millisecond
-				opt.Namespace.Observer = &events
+				srv, opt, events := impatient(t)
 				o := says("body", "Cache-Control: max-age=60", "Cache-Tag: a")
 				h := opened(t, opt).Handler(o)
 				get(t, h, "http://a.example/stored")

@@ -15,7 +15,9 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/httpcache"
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/internal/testkit/processes"
+	"github.com/mayflycache/mayfly/redistest"
 )
 
 // patient is for tests that are not about time, on machines that are busy with others.
@@ -39,6 +41,15 @@ func must(t testing.TB) func(c *httpcache.Cache, err error) *httpcache.Cache {
 		t.Cleanup(func() { c.Close(context.Background()) })
 		return c
 	}
+}
+
+// impatient starts a server, and options on it for a short wait, whose events are collected.
+func impatient(t testing.TB) (*redistest.Server, httpcache.Options, *expect.Events) {
+	srv, events := redistest.Start(t), new(expect.Events)
+	opt := options(t, srv.Client())
+	opt.Faults.RedisTimeout = 100 * time.Millisecond
+	opt.Namespace.Observer = events
+	return srv, opt, events
 }
 
 // origin is a handler that counts, and answers what its function writes.

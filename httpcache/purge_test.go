@@ -15,8 +15,6 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/httpcache"
-	"github.com/mayflycache/mayfly/internal/testkit/expect"
-	"github.com/mayflycache/mayfly/redistest"
 )
 
 // versions is an origin whose answers show which of its versions they are.
@@ -194,11 +192,7 @@ func TestAPurgeBeatsALoadInFlight(t *testing.T) {
 
 func TestAnInvalidationThatFailsIsMadeUpFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		srv := redistest.Start(t)
-		var events expect.Events
-		opt := options(t, srv.Client())
-		opt.Faults.RedisTimeout = 100 * time.Millisecond
-		opt.Namespace.Observer = &events
+		srv, opt, events := impatient(t)
 		v := newVersions("Cache-Control: max-age=600")
 		c := opened(t, opt)
 		h := c.Handler(v)

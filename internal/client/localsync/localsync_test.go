@@ -225,17 +225,24 @@ func TestACopyEndsBeforeTheOriginal(t *testing.T) {
 	})
 }
 
+// withCopy runs f in a bubble, with a copy of a:1, which is "old".
+func withCopy(t *testing.T, f func(t *testing.T, srv *redistest.Server, other *redis.Client, n *near)) {
+	bubble(t, func(t *testing.T, srv *redistest.Server, other *redis.Client) {
+		n := open(t, srv.Client(), nil)
+		set(t, other, "a:1", "old")
+		synctest.Wait()
+		n.read("a:1")
+		f(t, srv, other, n)
+	})
+}
+
 func TestALostLink(t *testing.T) {
 	for name, cut := range map[string]func(srv *redistest.Server){
 		"connections are cut": func(srv *redistest.Server) { srv.KillConnections() },
 		"the server crashes":  func(srv *redistest.Server) { srv.Restart() },
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, srv *redistest.Server, other *redis.Client) {
-				n := open(t, srv.Client(), nil)
-				set(t, other, "a:1", "old")
-				synctest.Wait()
-				n.read("a:1")
+			withCopy(t, func(t *testing.T, srv *redistest.Server, other *redis.Client, n *near) {
 				flushes := n.Stats().Flushes
 				cut(srv)
 				synctest.Wait()
@@ -268,11 +275,7 @@ func TestSilenceEndsTheTrust(t *testing.T) {
 		"invalidations are lost": func(srv *redistest.Server, on bool) { srv.DropInvalidations(on) },
 	} {
 		t.Run(name, func(t *testing.T) {
-			bubble(t, func(t *testing.T, srv *redistest.Server, other *redis.Client) {
-				n := open(t, srv.Client(), nil)
-				set(t, other, "a:1", "old")
-				synctest.Wait()
-				n.read("a:1")
+			withCopy(t, func(t *testing.T, srv *redistest.Server, other *redis.Client, n *near) {
 				const sinceBeat = 137 * time.Millisecond
 				time.Sleep(10*time.Second + sinceBeat)
 				n.want("a:1", "old")

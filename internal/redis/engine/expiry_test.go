@@ -111,13 +111,7 @@ func TestATickIsBounded(t *testing.T) {
 	}
 	s.now += 11_000
 	ticks := 0
-	for {
-		at, ok := s.NextWake()
-		if !ok || at > s.now {
-			break
-		}
-		s.Tick(s.now)
-		ticks++
+	for ticks = range s.ticks() {
 		if got := keys - s.dbs[0].len(); got > ticks*tickWork {
 			t.Fatalf("%d keys in %d ticks", got, ticks)
 		}

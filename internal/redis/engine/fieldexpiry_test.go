@@ -120,13 +120,7 @@ func TestReapingFieldsIsBoundedAndComplete(t *testing.T) {
 	s.line("HPEXPIRE stays 60000 FIELDS 1 f")
 	s.now += 51_000
 	ticks, before := 0, int64(0)
-	for {
-		at, ok := s.NextWake()
-		if !ok || at > s.now {
-			break
-		}
-		s.Tick(s.now)
-		ticks++
+	for ticks = range s.ticks() {
 		reaped := s.stats.expiredFields - before
 		if before = s.stats.expiredFields; reaped > tickWork {
 			t.Errorf("a tick reaped %d fields", reaped)

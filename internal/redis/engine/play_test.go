@@ -2,6 +2,7 @@ package engine
 
 import (
 	"bytes"
+	"iter"
 	"strconv"
 	"strings"
 	"testing"
@@ -52,6 +53,21 @@ func newStage(o Options) *stage {
 		o.Seed = 1
 	}
 	return &stage{Engine: New(o), now: 1_800_000_000_000_000, sessions: map[string]*Session{}}
+}
+
+// ticks has the engine do what is due by now, step by step, and numbers the steps from 1.
+func (s *stage) ticks() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for n := 1; ; n++ {
+			at, ok := s.NextWake()
+			if !ok || at > s.now {
+				return
+			}
+			if s.Tick(s.now); !yield(n) {
+				return
+			}
+		}
+	}
 }
 
 func (s *stage) session(name string) *Session {
