@@ -98,23 +98,16 @@ func draw(t *testing.T, root string) string {
 		for _, dir := range rooms {
 			names := make([]string, len(imports[dir]))
 			for i, room := range imports[dir] {
-				names[i] = named(strings.TrimPrefix(room, "internal/"))
+				names[i] = roomOf(room)
 			}
 			slices.Sort(names)
 			to := strings.Join(names, " ")
 			if to != "" {
 				to = " -> " + to
 			}
-			fmt.Fprintf(&b, "%d  %-18s %6d lines%s\n", floors[dir], named(strings.TrimPrefix(dir, wing+"/")), lines[dir], to)
+			fmt.Fprintf(&b, "%d  %-18s %6d lines%s\n", floors[dir], strings.TrimPrefix(roomOf(dir), strings.TrimPrefix(wing, "internal/")+"/"), lines[dir], to)
 		}
 		b.WriteString("```\n\n")
 	}
 	return b.String()
-}
-
-func named(room string) string {
-	if room == "" || room == "." {
-		return "(root)"
-	}
-	return room
 }

@@ -18,150 +18,171 @@ import (
 
 const module = "github.com/mayflycache/mayfly"
 
-// room is what one package may do. Imports of the standard library are free but for Never.
+// room is what one package may do. Imports of the standard library are free but for never.
 type room struct {
-	may   []string // rooms of this module, and modules of others
+	may   string   // rooms, as the table calls them, and modules of others
 	never []string // standard packages ("net") and functions ("time.Now") that would break the room's promise
 }
 
-const goredis = "github.com/redis/go-redis/v9"
+// others are the modules of others, as the table calls them.
+var others = map[string]string{
+	"go-redis":   "github.com/redis/go-redis/v9",
+	"miniredis":  "github.com/alicebob/miniredis/v2",
+	"prometheus": "github.com/prometheus/client_golang",
+	"lua":        "github.com/yuin/gopher-lua",
+	"compress":   "github.com/klauspost/compress",
+	"httpsfv":    "github.com/dunglas/httpsfv",
+}
 
 // pure rooms have no clock, no chance of their own beyond math/rand, no network and no lock to wait for.
 var pure = []string{"net", "os", "context", "time.Now", "time.Sleep", "time.NewTimer", "time.AfterFunc", "time.Since"}
 
-// rooms is the whole house, from the ground up. A package that is not in it fails the test: say here who may enter.
+// rooms is the whole house, from the ground up. A package that is not in it fails the test: say here who may enter. Those of
+// internal go by their names without it, as in docs/house.md.
 var rooms = map[string]room{
-	// Policies: pure functions.
+	// Pure rules, which several wings stand on.
 	"jitter":       {never: pure},
 	"earlyrefresh": {never: pure},
+	"expiry":       {never: append([]string{"sync", "sync/atomic"}, pure...)},
+	"hashslot":     {never: pure},
+	"rfc9111":      {may: "httpsfv", never: append([]string{"sync"}, pure...)},
+	"stats":        {never: pure},
 
-	// The rules of HTTP caching: what may be stored and reused, for how long and for whom.
-	"internal/rfc9111": {may: []string{"github.com/dunglas/httpsfv"}, never: append([]string{"sync"}, pure...)},
+	// What the patterns share: may know go-redis, never the double.
+	"client/check":      {never: pure},
+	"client/keyform":    {never: pure},
+	"client/record":     {never: pure},
+	"client/recently":   {},
+	"client/flight":     {},
+	"client/background": {},
+	"client/redelete":   {may: "client/background"},
+	"client/nodes":      {may: "go-redis"},
+	"client/lease":      {may: "client/nodes client/record client/keyform hashslot go-redis"},
+	"client/localstore": {may: "expiry"},
+	"client/localsync":  {may: "client/localstore client/keyform hashslot go-redis"},
 
-	// The kernel: both halves stand on it.
-	"internal/expiry":   {never: append([]string{"sync", "sync/atomic"}, pure...)},
-	"internal/hashslot": {never: pure},
-	"internal/stats":    {never: pure},
+	// The vocabulary, and what the patterns share that knows it.
+	"(root)":           {may: "client/check client/keyform client/localsync jitter go-redis"},
+	"client/events":    {may: "(root) client/nodes"},
+	"client/localview": {may: "(root) client/localsync client/localstore client/keyform"},
+	"client/keyspace":  {may: "(root) client/check client/keyform"},
+	"client/sendonce":  {may: "(root) go-redis"},
 
-	// The client half: may know go-redis, never the engine.
-	"internal/client/check":      {never: pure},
-	"internal/client/keyform":    {never: pure},
-	"internal/client/nodes":      {may: []string{goredis}},
-	"internal/client/lease":      {may: []string{"internal/hashslot", "internal/client/keyform", "internal/client/record", "internal/client/nodes", goredis}},
-	"internal/client/record":     {never: pure},
-	"internal/client/flight":     {},
-	"internal/client/background": {},
-	"internal/client/redelete":   {may: []string{"internal/client/background"}},
-	"internal/client/localstore": {may: []string{"internal/expiry"}},
-	"internal/client/localsync":  {may: []string{"internal/client/localstore", "internal/client/keyform", "internal/hashslot", goredis}},
+	// The patterns. Redis holds the only copy of the first three's values.
+	"sliding":    {may: "(root) client/keyspace client/sendonce client/localview client/check client/keyform client/record go-redis"},
+	"navsession": {may: "(root) client/keyspace client/sendonce client/check client/recently go-redis"},
+	"fieldttl":   {may: "(root) client/keyspace client/sendonce go-redis"},
+	"cacheaside": {may: "(root) client/lease client/flight client/nodes client/localview client/localsync client/record client/keyform " +
+		"client/background client/redelete client/recently client/events client/check earlyrefresh compress"},
+	"httpcache": {may: "(root) client/lease client/flight client/nodes client/localview client/localsync client/record " +
+		"client/background client/redelete client/recently client/events client/check rfc9111 stats"},
 
-	// The vocabulary.
-	"": {may: []string{"jitter", "internal/client/check", "internal/client/keyform", "internal/client/localsync", goredis}},
+	// The double: never knows go-redis, nor any pattern.
+	"redis/resp":   {never: pure},
+	"redis/values": {may: "expiry", never: pure},
+	"redis/rdb":    {never: pure},
+	"redis/script": {may: "redis/resp lua", never: []string{"net", "os", "time.Now", "time.Sleep"}},
+	"redis/engine": {may: "redis/values redis/rdb redis/script redis/resp expiry hashslot", never: []string{"net", "time.Now", "time.Sleep"}},
+	"redis/server": {may: "redis/engine redis/resp"},
 
-	// What patterns share that know the vocabulary.
-	"internal/client/recently":  {},
-	"internal/client/events":    {may: []string{"", "internal/client/nodes"}},
-	"internal/client/localview": {may: []string{"", "internal/client/keyform", "internal/client/localstore", "internal/client/localsync"}},
+	// The doors: the double, reachable as RESP.
+	"redistest": {may: "redis/engine redis/server redis/resp hashslot go-redis"},
+	"embedded":  {may: "redis/engine redis/server stats go-redis"},
 
-	// The patterns, and what those share in which Redis holds the only copy.
-	"internal/client/keyspace": {may: []string{"", "internal/client/check", "internal/client/keyform"}},
-	"internal/client/sendonce": {may: []string{"", goredis}},
-	"sliding":                  {may: []string{"", "internal/client/keyform", "internal/client/check", "internal/client/keyspace", "internal/client/sendonce", "internal/client/record", "internal/client/localview", goredis}},
-	"navsession":               {may: []string{"", "internal/client/check", "internal/client/keyspace", "internal/client/sendonce", goredis}},
-	"fieldttl":                 {may: []string{"", "internal/client/check", "internal/client/keyspace", "internal/client/sendonce", goredis}},
-	"cacheaside": {may: []string{"", "internal/client/check", "jitter", "earlyrefresh", "internal/client/keyform", "internal/client/lease", "internal/client/nodes", "internal/client/record",
-		"internal/client/flight", "internal/client/background", "internal/client/redelete", "internal/client/recently", "internal/client/events", "internal/client/localview", "internal/client/localsync", "github.com/klauspost/compress", goredis}},
-
-	// The composition.
-	"httpcache": {may: []string{"", "internal/client/check", "internal/stats", "internal/rfc9111", "internal/client/lease", "internal/client/nodes", "internal/client/record", "internal/client/flight", "internal/client/background", "internal/client/redelete", "internal/client/recently", "internal/client/events", "internal/client/localview",
-		"internal/client/localsync", goredis}},
-
-	// The engine half: never knows go-redis, nor any pattern.
-	"internal/redis/resp":   {never: pure},
-	"internal/redis/values": {may: []string{"internal/expiry"}, never: pure},
-	"internal/redis/rdb":    {never: pure},
-	"internal/redis/script": {may: []string{"internal/redis/resp", "github.com/yuin/gopher-lua"}, never: []string{"net", "os", "time.Now", "time.Sleep"}},
-	"internal/redis/engine": {may: []string{"internal/expiry", "internal/redis/resp", "internal/hashslot", "internal/redis/values",
-		"internal/redis/rdb", "internal/redis/script", "github.com/yuin/gopher-lua"}, never: []string{"net", "time.Now", "time.Sleep"}},
-	"internal/redis/server": {may: []string{"internal/redis/engine", "internal/redis/resp"}},
-
-	// The doors: the engine half, reachable as RESP.
-	"redistest": {may: []string{"internal/redis/engine", "internal/redis/server", "internal/redis/resp", "internal/hashslot", goredis}},
-	"embedded":  {may: []string{"internal/stats", "internal/redis/engine", "internal/redis/server", "internal/redis/resp", goredis}},
-	"cmd/mayfly": {may: []string{"", "cacheaside", "jitter", "embedded", "ttlaudit", "internal/redis/engine", "internal/redis/server",
-		"internal/demo/strategy", "internal/demo/lab", "internal/demo/panel", "internal/demo/shop", "internal/demo/dashboard", "metrics", "github.com/prometheus/client_golang", goredis}},
-
-	// Operations: see it, enforce it.
-	"metrics":  {may: []string{"", "internal/stats", goredis, "github.com/prometheus/client_golang"}},
-	"ttlguard": {may: []string{"internal/client/check", goredis}},
-	"ttlaudit": {may: []string{"internal/client/check", "jitter", goredis}},
+	// Operations: watch it, enforce it, find what does not keep to it.
+	"metrics":  {may: "(root) stats prometheus go-redis"},
+	"ttlguard": {may: "client/check go-redis"},
+	"ttlaudit": {may: "client/check jitter go-redis"},
 
 	// What the command shows: ways to keep a value, compared.
-	"internal/demo/strategy": {may: []string{"", "cacheaside", "jitter", "earlyrefresh", goredis}},
-	"internal/demo/lab":      {may: []string{"internal/demo/strategy", goredis}},
-	"internal/demo/panel":    {}, // without go-redis: the dashboard is built while that still is
-	"internal/demo/shop": {may: []string{"", "internal/demo/strategy", "internal/demo/panel", "jitter", "earlyrefresh", "sliding", "navsession", "fieldttl",
-		"httpcache", "metrics", goredis}},
-	"internal/demo/dashboard": {may: []string{"internal/demo/panel"}},
+	"demo/strategy":  {may: "(root) cacheaside jitter earlyrefresh go-redis"},
+	"demo/lab":       {may: "demo/strategy go-redis"},
+	"demo/panel":     {}, // without go-redis: the dashboard is built while that still is
+	"demo/dashboard": {may: "demo/panel"},
+	"demo/shop":      {may: "(root) demo/strategy demo/panel sliding navsession fieldttl httpcache jitter earlyrefresh go-redis"},
+	"cmd/mayfly": {may: "demo/strategy demo/lab demo/panel demo/shop demo/dashboard embedded metrics ttlaudit " +
+		"redis/engine redis/server prometheus go-redis"},
 
 	// Tests only: nobody else may import them but from a test.
-	"internal/testkit/effort":    {},
-	"internal/testkit/expect":    {may: []string{""}},
-	"internal/testkit/foreign":   {},
-	"internal/testkit/chromium":  {may: []string{"internal/testkit/foreign"}},
-	"internal/testkit/realredis": {may: []string{goredis}},
-	"internal/testkit/processes": {may: []string{goredis}},
-	"internal/testkit/backends":  {may: []string{"internal/testkit/realredis", "redistest", "github.com/alicebob/miniredis/v2", goredis}},
+	"testkit/effort":    {},
+	"testkit/expect":    {may: "(root)"},
+	"testkit/foreign":   {},
+	"testkit/chromium":  {may: "testkit/foreign"},
+	"testkit/realredis": {may: "go-redis"},
+	"testkit/processes": {may: "go-redis"},
+	"testkit/backends":  {may: "testkit/realredis redistest miniredis go-redis"},
 
-	// Tools of this repository: they draw and measure, and nobody imports them.
+	// Tests about the repository.
+	"checks/imports": {},
+	"checks/docs":    {},
+	"checks/blocks":  {},
+	"checks/mutants": {},
+}
 
-	"internal/checks/imports": {},
-	"internal/checks/docs":    {}, // tests only: what the documents say is so
-	"internal/checks/mutants": {},
+// roomOf is what the table calls the package in a folder.
+func roomOf(dir string) string {
+	if dir == "" || dir == "." {
+		return "(root)"
+	}
+	return strings.TrimPrefix(dir, "internal/")
 }
 
 func TestImports(t *testing.T) {
+	used := make(map[string]bool) // "room may"
 	eachGoFile(t, func(dir, file string, f *ast.File, fset *token.FileSet) {
-		rule, ok := rooms[dir]
+		name := roomOf(dir)
+		rule, ok := rooms[name]
 		if !ok {
-			t.Errorf("%s: package %q is not in the table of rooms", file, dir)
+			t.Errorf("%s: package %q is not in the table of rooms", file, name)
 			return
 		}
+		used[name+" "] = true
 		for _, spec := range f.Imports {
 			imported, _ := strconv.Unquote(spec.Path.Value)
-			if err := rule.permits(imported); err != nil {
-				t.Errorf("%s: %q %v", fset.Position(spec.Pos()), dir, err)
+			may, err := rule.permits(imported)
+			if err != nil {
+				t.Errorf("%s: %q %v", fset.Position(spec.Pos()), name, err)
 			}
+			used[name+" "+may] = true
 		}
-		for _, used := range rule.usesForbidden(f) {
-			t.Errorf("%s: %q must not use %s", fset.Position(used.Pos()), dir, selector(used))
+		for _, forbidden := range rule.usesForbidden(f) {
+			t.Errorf("%s: %q must not use %s", fset.Position(forbidden.Pos()), name, selector(forbidden))
 		}
 	})
+	for name, rule := range rooms {
+		for _, may := range append(strings.Fields(rule.may), "") {
+			if !used[name+" "+may] && !strings.HasPrefix(name, "checks/") {
+				t.Errorf("the table of rooms: %q does not need %q", name, may)
+			}
+		}
+	}
 }
 
-func (r room) permits(imported string) error {
+// permits returns what the table calls an import, or why it is not permitted.
+func (r room) permits(imported string) (string, error) {
+	may := strings.Fields(r.may)
 	if inside, ok := strings.CutPrefix(imported, module); ok {
-		inside = strings.TrimPrefix(inside, "/")
-		if slices.Contains(r.may, inside) {
-			return nil
+		name := roomOf(strings.TrimPrefix(inside, "/"))
+		switch {
+		case slices.Contains(may, name):
+			return name, nil
+		case strings.HasPrefix(name, "testkit/"):
+			return "", fmt.Errorf("must not import %s: it is for tests", name)
 		}
-		if strings.HasPrefix(inside, "internal/testkit/") {
-			return fmt.Errorf("must not import %s: it is for tests", inside)
-		}
-		return fmt.Errorf("must not import the room %q", inside)
+		return "", fmt.Errorf("must not import the room %q", name)
 	}
 	if !strings.Contains(strings.Split(imported, "/")[0], ".") { // the standard library
 		if slices.Contains(r.never, imported) {
-			return fmt.Errorf("must not import %s", imported)
+			return "", fmt.Errorf("must not import %s", imported)
 		}
-		return nil
+		return "", nil
 	}
-	for _, m := range r.may {
-		if strings.Contains(m, ".") && (imported == m || strings.HasPrefix(imported, m+"/")) {
-			return nil
+	for _, name := range may {
+		if m := others[name]; m != "" && (imported == m || strings.HasPrefix(imported, m+"/")) {
+			return name, nil
 		}
 	}
-	return fmt.Errorf("must not import %s", imported)
+	return "", fmt.Errorf("must not import %s", imported)
 }
 
 func (r room) usesForbidden(f *ast.File) (used []*ast.SelectorExpr) {
