@@ -128,23 +128,25 @@ func TestTheTransaction(t *testing.T) {
 
 // The answer of a server that was replaced by an older one is asked for again.
 func TestAServerThatIsReplaced(t *testing.T) {
-	srv := redistest.Start(t)
-	s := store[session](t, opened{rdb: srv.Client()})
-	expect.OK(t, s.Set(t.Context(), "a", ada))
-	srv.FailNext("hsetex", "ERR unknown command 'hsetex', with args beginning with: ")
-	if err := s.Set(t.Context(), "b", ada); err == nil || errors.Is(err, mayfly.ErrUnknownOutcome) {
-		t.Errorf("got error %v", err)
-	}
-	absent(t, s, "b") // and it was asked, and can again
-	expect.OK(t, s.Set(t.Context(), "b", ada))
-	srv.Refuse(true)
-	srv.KillConnections()
-	fresh := store[session](t, opened{rdb: srv.Client()})
-	if _, err := fresh.Get(t.Context(), "a"); err == nil || errors.Is(err, mayfly.ErrUnsupported) || errors.Is(err, mayfly.ErrNotFound) {
-		t.Errorf("a server that cannot be asked: %v", err)
-	}
-	srv.Refuse(false)
-	gets(t, fresh, "a", ada, "user_id ip csrf_token")
+	synctest.Test(t, func(t *testing.T) { // go-redis waits between its attempts
+		srv := redistest.Start(t)
+		s := store[session](t, opened{rdb: srv.Client()})
+		expect.OK(t, s.Set(t.Context(), "a", ada))
+		srv.FailNext("hsetex", "ERR unknown command 'hsetex', with args beginning with: ")
+		if err := s.Set(t.Context(), "b", ada); err == nil || errors.Is(err, mayfly.ErrUnknownOutcome) {
+			t.Errorf("got error %v", err)
+		}
+		absent(t, s, "b") // and it was asked, and can again
+		expect.OK(t, s.Set(t.Context(), "b", ada))
+		srv.Refuse(true)
+		srv.KillConnections()
+		fresh := store[session](t, opened{rdb: srv.Client()})
+		if _, err := fresh.Get(t.Context(), "a"); err == nil || errors.Is(err, mayfly.ErrUnsupported) || errors.Is(err, mayfly.ErrNotFound) {
+			t.Errorf("a server that cannot be asked: %v", err)
+		}
+		srv.Refuse(false)
+		gets(t, fresh, "a", ada, "user_id ip csrf_token")
+	})
 }
 
 // A write whose reply is lost is not sent again, though the client would.

@@ -83,7 +83,7 @@ func TestMayflyUnderTheStampede(t *testing.T) {
 		s.Mayfly, s.Shoppers, s.Pause, s.TTL = false, 240, 300*time.Millisecond, time.Minute
 	}, func(t *testing.T, s *shop.Shop) {
 		stampede := func() panel.Figures {
-			time.Sleep(6 * time.Second)
+			time.Sleep(3 * time.Second)
 			s.Figures(t.Context())
 			if _, err := s.Press(t.Context(), panel.ExpireEverything); err != nil {
 				t.Fatal(err)
@@ -116,17 +116,17 @@ func TestSwitches(t *testing.T) {
 		{
 			"the lease: one query of a product at a time",
 			1,
-			8 * time.Second,
+			6 * time.Second,
 			func(s *panel.Settings) {
-				s.Pause, s.Early, s.Local, s.Processes = 200*time.Millisecond, false, false, 4
+				s.Pause, s.Early, s.Local, s.Processes, s.TTL = 200*time.Millisecond, false, false, 4, 2*time.Second
 			},
 			func(s *panel.Settings) { s.Lease = false }, func(s *panel.Settings) { s.Lease = true },
-			func(off, on panel.Figures) bool { return off.Worst >= 4 && on.Worst == 1 && off.Queries > 3*on.Queries },
+			func(off, on panel.Figures) bool { return off.Worst >= 4 && on.Worst == 1 && off.Queries > 2*on.Queries },
 		},
 		{
 			"early refresh: readers do not wait",
 			1,
-			12 * time.Second,
+			8 * time.Second,
 			func(s *panel.Settings) { s.Pause, s.Local = 200*time.Millisecond, false },
 			func(s *panel.Settings) { s.Early = false }, func(s *panel.Settings) { s.Early = true },
 			func(off, on panel.Figures) bool { return off.FromDatabase > 5*on.FromDatabase },
@@ -185,6 +185,7 @@ func TestSwitches(t *testing.T) {
 		},
 	} {
 		t.Run(test.name, func(t *testing.T) {
+			t.Parallel()
 			inShop(t, test.before, func(t *testing.T, s *shop.Shop) {
 				look := func(change func(*panel.Settings), best func(int, int) int) panel.Figures {
 					set(t, s, change)
