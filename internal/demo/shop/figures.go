@@ -23,24 +23,8 @@ type look struct {
 	mu      sync.Mutex // guards what follows
 	at      time.Time
 	hits    hits
-	took    []tookUntil
 	state   panel.State
 	stateAt time.Time
-}
-
-// tookUntil is how long pages had taken until some moment.
-type tookUntil struct {
-	at time.Time
-	histogram
-}
-
-// recent adds what pages took until now, and returns what they took lately.
-func (l *look) recent(now time.Time, took histogram) histogram {
-	for len(l.took) > 1 && now.Sub(l.took[1].at) >= lately {
-		l.took = l.took[1:]
-	}
-	l.took = append(l.took, tookUntil{now, took})
-	return took.since(l.took[0].histogram)
 }
 
 // Figures returns what happened since it was last called. It is meant for a single caller that polls.
@@ -67,10 +51,7 @@ func (s *Shop) Figures(ctx context.Context) panel.Figures {
 	f.FromLocal = max(0, hits.local-s.look.hits.local)
 	f.FromRedis += max(0, hits.redisPages-s.look.hits.redisPages)
 	s.look.hits = hits
-
-	took := s.look.recent(now, s.took.now())
-	f.P50, f.P99 = took.at(0.5), took.at(0.99)
-
+	f.P50, f.P99 = s.took.since(now.Add(-lately))
 	if !s.look.at.IsZero() {
 		f.For = now.Sub(s.look.at)
 	}

@@ -2,7 +2,6 @@ package shop
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"time"
 
@@ -54,13 +53,11 @@ func (c pageCache) answered() (here, redis int64) {
 	return int64(s.Local + s.Collapsed + s.Stale), int64(s.Redis)
 }
 
-func (c pageCache) close(ctx context.Context) error {
-	var errs []error
+func (c pageCache) close(ctx context.Context) {
 	if c.cache != nil {
-		errs = append(errs, c.cache.Close(ctx))
+		c.cache.Close(ctx)
 	}
 	if c.local != nil {
-		errs = append(errs, c.local.Close(ctx))
+		c.local.Close(ctx)
 	}
-	return errors.Join(errs...)
 }

@@ -2,7 +2,6 @@ package shop
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"sync"
 	"time"
@@ -124,13 +123,13 @@ func bounded(next http.Handler, most time.Duration) http.Handler {
 }
 
 // close waits until nobody uses the process any more.
-func (p *process) close(ctx context.Context) error {
+func (p *process) close(ctx context.Context) {
 	p.using.Wait()
-	errs := []error{p.pages.close(ctx)}
+	p.pages.close(ctx)
 	if p.products != nil {
-		errs = append(errs, p.products.Close(ctx))
+		p.products.Close(ctx)
 	}
-	return errors.Join(append(errs, p.rdb.Close())...)
+	p.rdb.Close()
 }
 
 // client returns a new client, over the line that can break. A tuned one waits no longer than a cached answer is worth.

@@ -185,19 +185,13 @@ func (s *Shop) expireEverything(ctx context.Context) error {
 
 // each does something to every key that matches.
 func (s *Shop) each(ctx context.Context, match string, do func(redis.Pipeliner, string)) error {
-	for cursor := uint64(0); ; {
-		keys, next, err := s.watcher.Scan(ctx, cursor, match, 1000).Result()
-		if err == nil && len(keys) > 0 {
-			p := s.watcher.Pipeline()
-			for _, key := range keys {
-				do(p, key)
-			}
-			_, err = p.Exec(ctx)
-		}
-		if cursor = next; err != nil || cursor == 0 {
-			return err
-		}
+	p := s.watcher.Pipeline()
+	keys := s.watcher.Scan(ctx, 0, match, 1000).Iterator()
+	for keys.Next(ctx) {
+		do(p, keys.Val())
 	}
+	_, err := p.Exec(ctx)
+	return errors.Join(keys.Err(), err)
 }
 
 // ServeHTTP is the shop's front door: one of the processes serves.
