@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -44,7 +43,6 @@ func (s *Shop) Figures(ctx context.Context) panel.Figures {
 	for _, p := range s.processes {
 		hits = hits.and(p)
 	}
-	f.Processes = len(s.processes)
 	settings := s.settings
 	s.mu.Unlock()
 	f.FromPages = max(0, hits.pages-s.look.hits.pages)
@@ -70,7 +68,7 @@ func (s *Shop) state(ctx context.Context, set panel.Settings, now time.Time) (st
 	st = s.look.state
 	ttls := make([]*redis.DurationCmd, products)
 	p := s.watcher.Pipeline()
-	info, more := p.Info(ctx, "keyspace"), p.Info(ctx, "stats")
+	keyspace, stats := p.InfoMap(ctx, "keyspace"), p.InfoMap(ctx, "stats")
 	for id := range ttls {
 		ttls[id] = p.PTTL(ctx, productPrefix(set)+strconv.Itoa(id))
 	}
@@ -78,13 +76,9 @@ func (s *Shop) state(ctx context.Context, set panel.Settings, now time.Time) (st
 		return st
 	}
 	var keys, expires int
-	if _, rest, ok := strings.Cut(info.Val(), fmt.Sprintf("db%d:", s.redis.DB)); ok {
-		fmt.Sscanf(rest, "keys=%d,expires=%d", &keys, &expires)
-	}
+	fmt.Sscanf(keyspace.Item("Keyspace", fmt.Sprint("db", s.opt.Redis.DB)), "keys=%d,expires=%d", &keys, &expires)
 	st.Keys, st.Endless = keys, keys-expires
-	if _, rest, ok := strings.Cut(more.Val(), "expired_stale_perc:"); ok {
-		fmt.Sscanf(rest, "%f", &st.Dead)
-	}
+	fmt.Sscanf(stats.Item("Stats", "expired_stale_perc"), "%f", &st.Dead)
 	st.Together, st.Kept = together(ttls, set.TTL/20)
 	st.Addresses = s.keptTooLong(ctx, now)
 	return st

@@ -28,9 +28,9 @@ func newPageCache(ctx context.Context, s *Shop, rdb *redis.Client, local bool) (
 		}
 	}
 	c.cache, err = httpcache.NewCache(httpcache.Options{
-		Namespace: mayfly.Namespace[string, []byte]{Name: "pages", Redis: rdb, Prefix: pagePrefix, TTL: keptAtMost, Local: c.local, Observer: s.observer},
+		Namespace: mayfly.Namespace[string, []byte]{Name: "pages", Redis: rdb, Prefix: pagePrefix, TTL: keptAtMost, Local: c.local, Observer: s.opt.Observer},
 		Key:       httpcache.Key{AnyHost: true}, // the load's, and that of a browser
-		Faults:    httpcache.Faults{RedisTimeout: s.redisTimeout},
+		Faults:    httpcache.Faults{RedisTimeout: s.opt.RedisTimeout},
 	})
 	return c, err
 }
