@@ -42,8 +42,6 @@ type Give struct {
 	Jitter *jitter.Spread
 }
 
-func (g Give) jitter() *jitter.Spread { return cmp.Or(g.Jitter, &jitter.Default) }
-
 // Validate returns an error that names what is wrong with the plan.
 func (p Plan) Validate() error {
 	c := check.In("ttlaudit: Plan.")
@@ -150,7 +148,7 @@ func (f *fixing) give(ctx context.Context, n *node, keys []string) error {
 		counts = append(counts, &f.report.Gives[i])
 		if f.plan.Apply {
 			g := f.plan.Give[i]
-			pipe.Do(ctx, "PEXPIRE", key, g.jitter().TTL(g.TTL).Milliseconds(), "NX")
+			pipe.Do(ctx, "PEXPIRE", key, cmp.Or(g.Jitter, &jitter.Default).TTL(g.TTL).Milliseconds(), "NX")
 		} else {
 			pipe.Do(ctx, "PTTL", key)
 		}
