@@ -1,7 +1,6 @@
 package metrics
 
 import (
-	"maps"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,25 +22,14 @@ type figure[S any] struct {
 
 // figures collects the figures of some sources, each of which is asked once.
 type figures[S any] struct {
-	label string // for the name of a source
-	all   []figure[S]
-
-	mu      sync.Mutex // guards sources
-	sources map[string]func() S
+	label   string // for the name of a source
+	all     []figure[S]
+	sources sync.Map // func() S by name
 }
 
 // add adds a figure that has no second label.
 func (f *figures[S]) add(kind prometheus.ValueType, name, help string, of func(S) float64) {
 	f.all = append(f.all, figure[S]{prometheus.NewDesc(name, help, []string{f.label}, nil), kind, of, nil})
-}
-
-func (f *figures[S]) watch(name string, read func() S) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.sources == nil {
-		f.sources = make(map[string]func() S)
-	}
-	f.sources[name] = read
 }
 
 func (f *figures[S]) Describe(to chan<- *prometheus.Desc) {
@@ -51,13 +39,10 @@ func (f *figures[S]) Describe(to chan<- *prometheus.Desc) {
 }
 
 func (f *figures[S]) Collect(to chan<- prometheus.Metric) {
-	f.mu.Lock()
-	sources := maps.Clone(f.sources)
-	f.mu.Unlock()
-	for name, read := range sources {
-		stats := read()
+	for name, read := range f.sources.Range {
+		stats := read.(func() S)()
 		for _, one := range f.all {
-			to <- prometheus.MustNewConstMetric(one.desc, one.kind, one.of(stats), append([]string{name}, one.also...)...)
+			to <- prometheus.MustNewConstMetric(one.desc, one.kind, one.of(stats), append([]string{name.(string)}, one.also...)...)
 		}
 	}
 }
@@ -69,14 +54,18 @@ const (
 
 // WatchLocal shows the stats of a local tier, local.Stats, by a name for it. Another one of the same name takes its place.
 func (m *Observer) WatchLocal(name string, stats func() mayfly.LocalStats) {
-	m.locals.watch(name, stats)
+	m.locals.sources.Store(name, stats)
 }
 
 // WatchEngine shows the stats of an embedded database: db.Stats.
-func (m *Observer) WatchEngine(name string, stats func() stats.Engine) { m.engines.watch(name, stats) }
+func (m *Observer) WatchEngine(name string, stats func() stats.Engine) {
+	m.engines.sources.Store(name, stats)
+}
 
 // WatchHTTP shows the stats of an HTTP cache: pages.Stats.
-func (m *Observer) WatchHTTP(name string, stats func() stats.HTTP) { m.https.watch(name, stats) }
+func (m *Observer) WatchHTTP(name string, stats func() stats.HTTP) {
+	m.https.sources.Store(name, stats)
+}
 
 func localFigures() *figures[mayfly.LocalStats] {
 	f := &figures[mayfly.LocalStats]{label: "local"}

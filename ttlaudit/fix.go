@@ -42,8 +42,6 @@ type Give struct {
 	Jitter *jitter.Spread
 }
 
-func (g Give) jitter() *jitter.Spread { return cmp.Or(g.Jitter, &jitter.Default) }
-
 // Validate returns an error that names what is wrong with the plan.
 func (p Plan) Validate() error {
 	c := check.In("ttlaudit: Plan.")
@@ -93,10 +91,10 @@ func Fix(ctx context.Context, rdb redis.UniversalClient, p Plan) (*FixReport, er
 	for _, g := range p.Give {
 		r.Gives = append(r.Gives, GiveCount{Pattern: g.Pattern})
 	}
-	f := fixing{plan: p, report: r, walker: newWalker("", p.MaxRate), begun: time.Now(), servers: len(all)}
+	f := fixing{plan: p, report: r, walker: newWalker("", p.MaxRate), begun: time.Now(), far: Progress{Servers: len(all)}}
 	var errs []error
 	for i, n := range all {
-		f.done = i
+		f.far.Server, f.far.Done = n.addr, i
 		if err := f.server(ctx, n); err != nil {
 			r.Complete = false
 			errs = append(errs, fmt.Errorf("ttlaudit: fix of %s: %w", n.addr, err))
@@ -109,12 +107,11 @@ func Fix(ctx context.Context, rdb redis.UniversalClient, p Plan) (*FixReport, er
 }
 
 type fixing struct {
-	plan          Plan
-	report        *FixReport
-	walker        *walker
-	begun         time.Time
-	servers, done int
-	of            int64
+	plan   Plan
+	report *FixReport
+	walker *walker
+	begun  time.Time
+	far    Progress
 }
 
 func (f *fixing) server(ctx context.Context, n *node) error {
@@ -122,7 +119,7 @@ func (f *fixing) server(ctx context.Context, n *node) error {
 	if n.unreached != nil {
 		return n.unreached
 	}
-	f.of += max(n.keys, 0)
+	f.far.Of += max(n.keys, 0)
 	for page, err := range f.walker.pages(ctx, n, 0) {
 		if err != nil {
 			return err
@@ -132,7 +129,8 @@ func (f *fixing) server(ctx context.Context, n *node) error {
 		}
 		f.report.Keys += int64(len(page.keys))
 		if f.plan.Progress != nil {
-			f.plan.Progress(Progress{Server: n.addr, Servers: f.servers, Done: f.done, Keys: f.report.Keys, Of: f.of, Took: time.Since(f.begun)})
+			f.far.Keys, f.far.Took = f.report.Keys, time.Since(f.begun)
+			f.plan.Progress(f.far)
 		}
 	}
 	return nil
@@ -150,7 +148,7 @@ func (f *fixing) give(ctx context.Context, n *node, keys []string) error {
 		counts = append(counts, &f.report.Gives[i])
 		if f.plan.Apply {
 			g := f.plan.Give[i]
-			pipe.Do(ctx, "PEXPIRE", key, g.jitter().TTL(g.TTL).Milliseconds(), "NX")
+			pipe.Do(ctx, "PEXPIRE", key, cmp.Or(g.Jitter, &jitter.Default).TTL(g.TTL).Milliseconds(), "NX")
 		} else {
 			pipe.Do(ctx, "PTTL", key)
 		}
@@ -183,11 +181,8 @@ func fits(pattern, key string) bool {
 		case pattern == "**":
 			return key != ""
 		case pattern[0] == '*':
-			end := strings.IndexAny(key, separators)
-			if end < 0 {
-				end = len(key)
-			}
-			for n := range end + 1 {
+			part, _, _ := cut(key)
+			for n := range len(part) + 1 {
 				if fits(pattern[1:], key[n:]) {
 					return true
 				}

@@ -37,46 +37,34 @@ type parts struct {
 // at returns the tally of key's pattern.
 func (f *forest) at(key string) *tally {
 	b := &f.Root
-	for depth := 0; ; depth++ {
-		part, group, rest := cut(key)
-		switch {
-		case depth == deepest-1 && group > 0:
-			part, group, rest = "**", 0, ""
-		default:
+	for depth, group := 1, 1; group > 0; depth++ {
+		var part string
+		part, group, key = cut(key)
+		if depth == deepest && group > 0 {
+			part, group = "**", 0
+		} else {
 			part = shape(part)
 		}
-		b = f.step(b, group, part)
-		if group == 0 {
-			break
+		p := &b.Next[group]
+		if !p.Folded && len(p.Of) >= f.fanOut(group) && p.Of[part] == nil {
+			f.fold(p)
 		}
-		key = rest
+		b = p.at(part)
 	}
-	if b.Tally == nil {
-		b.Tally = new(tally)
-		if f.Leaves++; f.Leaves > f.Most && f.Inner > 1 {
-			t := b.Tally
-			f.narrow()
-			return f.heir(t)
-		}
+	t := b.Tally
+	if t == nil {
+		t = new(tally)
+		b.Tally = t
+		f.Leaves++
+		f.narrow()
 	}
-	return b.Tally
-}
-
-// step goes to a part that follows b.
-func (f *forest) step(b *branch, group int, part string) *branch {
-	p := &b.Next[group]
-	to := p.at(part)
-	if !p.Folded && len(p.Of) > f.fanOut(group) {
-		f.fold(p)
-		to = p.at(part)
-	}
-	return to
+	return t.latest()
 }
 
 // at returns the branch of a part, which it makes if there is none.
 func (p *parts) at(part string) *branch {
-	if p.Folded {
-		part = folded(part)
+	if p.Folded && part != "" && part != "**" {
+		part = "*"
 	}
 	b := p.Of[part]
 	if b == nil {
@@ -103,14 +91,6 @@ func (f *forest) fold(p *parts) {
 	for part, b := range was {
 		f.merge(p.at(part), b)
 	}
-}
-
-// folded returns the part that a part is merged into.
-func folded(part string) string {
-	if part == "" || part == "**" {
-		return part
-	}
-	return "*"
 }
 
 // merge moves what is in from to into.
@@ -143,14 +123,6 @@ func (f *forest) narrow() {
 		f.merge(all, &f.Root)
 		f.Root = *all
 	}
-}
-
-// heir is the tally that t was added to.
-func (f *forest) heir(t *tally) *tally {
-	for t.heir != nil {
-		t = t.heir
-	}
-	return t
 }
 
 // each visits the patterns of the keys that begin with pattern, in no order.

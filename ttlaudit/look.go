@@ -86,7 +86,7 @@ func (a *audit) count(s *walked, k *seen) {
 		a.Vanished++
 		return
 	}
-	t := a.Forest.heir(k.tally)
+	t := k.tally.latest()
 	a.Keys++
 	s.Keys++
 	t.Keys++

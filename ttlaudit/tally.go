@@ -10,6 +10,14 @@ type tally struct {
 	heir                 *tally  // what it was added to
 }
 
+// latest is the tally that t was added to, or t.
+func (t *tally) latest() *tally {
+	for t.heir != nil {
+		t = t.heir
+	}
+	return t
+}
+
 func (t *tally) add(o *tally) {
 	t.Keys += o.Keys
 	t.NoTTL += o.NoTTL

@@ -181,14 +181,10 @@ func interval(e Estimate) string {
 
 // span writes a duration in its largest unit.
 func span(d time.Duration) string {
-	const day = 24 * time.Hour
-	switch {
-	case d >= day && d%day == 0:
-		return fmt.Sprintf("%dd", d/day)
-	case d >= time.Hour && d%time.Hour == 0:
-		return fmt.Sprintf("%dh", d/time.Hour)
-	case d >= time.Minute && d%time.Minute == 0:
-		return fmt.Sprintf("%dm", d/time.Minute)
+	for i, unit := range []time.Duration{24 * time.Hour, time.Hour, time.Minute} {
+		if d >= unit && d%unit == 0 {
+			return fmt.Sprintf("%d%c", d/unit, "dhm"[i])
+		}
 	}
 	return d.String()
 }

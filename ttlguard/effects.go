@@ -2,6 +2,7 @@ package ttlguard
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -39,10 +40,8 @@ const beyond = 1 << 52
 // find returns where one of options stands, from i on; 0 if nowhere.
 func (w words) find(i int, options ...string) int {
 	for ; i < len(w); i++ {
-		for _, o := range options {
-			if strings.EqualFold(w.text(i), o) {
-				return i
-			}
+		if slices.ContainsFunc(options, func(o string) bool { return strings.EqualFold(w.text(i), o) }) {
+			return i
 		}
 	}
 	return 0

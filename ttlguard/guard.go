@@ -90,7 +90,10 @@ func (o Options) validate() error {
 }
 
 // Guard is a go-redis hook. It is safe for concurrent use.
-type Guard struct{ opt Options }
+type Guard struct {
+	opt Options
+	on  [LeavesNone + 1]Action // by verdict
+}
 
 var _ redis.Hook = (*Guard)(nil)
 
@@ -99,8 +102,7 @@ func New(o Options) (*Guard, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	o.OnNone, o.OnDepends = cmp.Or(o.OnNone, Refuse), cmp.Or(o.OnDepends, Report)
-	return &Guard{o}, nil
+	return &Guard{o, [...]Action{Safe: Ignore, Depends: cmp.Or(o.OnDepends, Report), LeavesNone: cmp.Or(o.OnNone, Refuse)}}, nil
 }
 
 // DialHook leaves dialling alone.
@@ -186,20 +188,10 @@ func (g *Guard) watches(key string) bool {
 // judge returns what cmds, sent together, do to the watched keys: what is to be told before, and what is to be asked after.
 func (g *Guard) judge(cmds []redis.Cmder) (findings, doubts []Finding) {
 	for _, k := range Judge(cmds) {
-		if !g.watches(k.Key) {
-			continue
-		}
-		f := Finding{Verdict: k.Verdict, Command: k.Command, Key: k.Key}
-		action := Ignore
-		switch k.Verdict {
-		case LeavesNone:
-			action = g.opt.OnNone
-		case Depends:
-			action = g.opt.OnDepends
-		}
-		f.Refused = action == Refuse
+		action := g.on[k.Verdict]
+		f := Finding{k.Verdict, k.Command, k.Key, action == Refuse}
 		switch {
-		case action == Ignore:
+		case action == Ignore || !g.watches(k.Key):
 		case action == Report && f.Verdict == Depends && g.opt.Verify:
 			doubts = append(doubts, f)
 		default:

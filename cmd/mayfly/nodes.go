@@ -110,25 +110,3 @@ func (n *nodes) broadcast(from int, m engine.Message) {
 		}
 	}
 }
-
-// count is a flag that may be given a number or not.
-type count struct {
-	n       int
-	without int // what it is without a number
-}
-
-func (c *count) IsBoolFlag() bool { return true }
-func (c *count) String() string   { return strconv.Itoa(c.n) }
-
-func (c *count) Set(text string) error {
-	if text == "true" { // there was no "=n"
-		c.n = c.without
-		return nil
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 || n > 1000 {
-		return errors.New("it takes a number between 1 and 1000")
-	}
-	c.n = n
-	return nil
-}

@@ -33,8 +33,16 @@ func serve(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	})
 	flags.StringVar(&o.Policy, "maxmemory-policy", "", "which keys make room: a `policy` of Redis's, as allkeys-lru (default noeviction)")
-	masters := count{without: 3}
-	flags.Var(&masters, "cluster", "a Redis Cluster of 3 masters, or with -cluster=`n` of so many: the others listen on the ports that follow")
+	var masters int
+	flags.BoolFunc("cluster", "a Redis Cluster of 3 masters, or with -cluster=`n` of so many: the others listen on the ports that follow", func(text string) (err error) {
+		if text == "true" { // there was no "=n"
+			text = "3"
+		}
+		if masters, err = strconv.Atoi(text); err != nil || masters < 1 || masters > 1000 {
+			return errors.New("it takes a number between 1 and 1000")
+		}
+		return nil
+	})
 	if err := flags.parse(args, out); err != nil {
 		return err
 	}
@@ -50,15 +58,15 @@ func serve(ctx context.Context, args []string, out io.Writer) error {
 	if o.Hz > 0 {
 		o.Cycle = engine.Documented
 	}
-	n, err := open(*addr, masters.n, o)
+	n, err := open(*addr, masters, o)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("serve: %w: choose another with --addr, or port 0 for any that is free", err)
 	}
 	if err != nil {
 		return fmt.Errorf("serve: %w", err)
 	}
-	if masters.n > 0 {
-		fmt.Fprintf(out, "mayfly: a Redis Cluster of %d, without replicas\n", masters.n)
+	if masters > 0 {
+		fmt.Fprintf(out, "mayfly: a Redis Cluster of %d, without replicas\n", masters)
 	}
 	for _, l := range n.listeners {
 		fmt.Fprintf(out, "mayfly: speaks Redis 8.0 on %s\n", l.Addr())
@@ -78,18 +86,12 @@ func serve(ctx context.Context, args []string, out io.Writer) error {
 
 // size reads a number of bytes as Redis's configuration has it: 1k is 1000, 1kb is 1024.
 func size(text string) (int64, error) {
-	lower := strings.ToLower(text)
-	for _, unit := range []struct {
-		name  string
-		bytes int64
-	}{{"kb", 1 << 10}, {"mb", 1 << 20}, {"gb", 1 << 30}, {"k", 1e3}, {"m", 1e6}, {"g", 1e9}, {"b", 1}, {"", 1}} {
-		if digits, ok := strings.CutSuffix(lower, unit.name); ok {
-			n, err := strconv.ParseInt(digits, 10, 64)
-			if err != nil || n < 0 || n > (1<<62)/unit.bytes {
-				break
-			}
-			return n * unit.bytes, nil
-		}
+	units := map[string]int64{"": 1, "b": 1, "k": 1e3, "kb": 1 << 10, "m": 1e6, "mb": 1 << 20, "g": 1e9, "gb": 1 << 30}
+	digits := strings.TrimRight(strings.ToLower(text), "bkmg")
+	unit := units[strings.ToLower(text)[len(digits):]]
+	n, err := strconv.ParseInt(digits, 10, 64)
+	if unit == 0 || err != nil || n < 0 || n > (1<<62)/unit {
+		return 0, fmt.Errorf("%q is no size, such as 100mb", text)
 	}
-	return 0, fmt.Errorf("%q is no size, such as 100mb", text)
+	return n * unit, nil
 }

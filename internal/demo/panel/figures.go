@@ -17,8 +17,7 @@ type Figures struct {
 	Carts, Lost, Unavailable int64 // carts begun, carts that ended while in use; times that shoppers could not see theirs
 
 	State
-	Redis     Health
-	Processes int
+	Redis Health
 }
 
 // State is what is in Redis. It is looked at less often than figures are asked for.

@@ -81,10 +81,7 @@ func (d *database) product(ctx context.Context, id int) (product, error) {
 	d.mu.Unlock()
 
 	<-turn // also if the caller has left: a database does not notice that
-	select {
-	case <-time.After(takes):
-	case <-ctx.Done():
-	}
+	sleep(ctx, takes)
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.asking[id]--

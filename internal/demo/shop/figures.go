@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"strconv"
-	"strings"
 	"sync"
 	"time"
 
@@ -23,24 +22,8 @@ type look struct {
 	mu      sync.Mutex // guards what follows
 	at      time.Time
 	hits    hits
-	took    []tookUntil
 	state   panel.State
 	stateAt time.Time
-}
-
-// tookUntil is how long pages had taken until some moment.
-type tookUntil struct {
-	at time.Time
-	histogram
-}
-
-// recent adds what pages took until now, and returns what they took lately.
-func (l *look) recent(now time.Time, took histogram) histogram {
-	for len(l.took) > 1 && now.Sub(l.took[1].at) >= lately {
-		l.took = l.took[1:]
-	}
-	l.took = append(l.took, tookUntil{now, took})
-	return took.since(l.took[0].histogram)
 }
 
 // Figures returns what happened since it was last called. It is meant for a single caller that polls.
@@ -60,17 +43,13 @@ func (s *Shop) Figures(ctx context.Context) panel.Figures {
 	for _, p := range s.processes {
 		hits = hits.and(p)
 	}
-	f.Processes = len(s.processes)
 	settings := s.settings
 	s.mu.Unlock()
 	f.FromPages = max(0, hits.pages-s.look.hits.pages)
 	f.FromLocal = max(0, hits.local-s.look.hits.local)
 	f.FromRedis += max(0, hits.redisPages-s.look.hits.redisPages)
 	s.look.hits = hits
-
-	took := s.look.recent(now, s.took.now())
-	f.P50, f.P99 = took.at(0.5), took.at(0.99)
-
+	f.P50, f.P99 = s.took.since(now.Add(-lately))
 	if !s.look.at.IsZero() {
 		f.For = now.Sub(s.look.at)
 	}
@@ -89,7 +68,7 @@ func (s *Shop) state(ctx context.Context, set panel.Settings, now time.Time) (st
 	st = s.look.state
 	ttls := make([]*redis.DurationCmd, products)
 	p := s.watcher.Pipeline()
-	info, more := p.Info(ctx, "keyspace"), p.Info(ctx, "stats")
+	keyspace, stats := p.InfoMap(ctx, "keyspace"), p.InfoMap(ctx, "stats")
 	for id := range ttls {
 		ttls[id] = p.PTTL(ctx, productPrefix(set)+strconv.Itoa(id))
 	}
@@ -97,13 +76,9 @@ func (s *Shop) state(ctx context.Context, set panel.Settings, now time.Time) (st
 		return st
 	}
 	var keys, expires int
-	if _, rest, ok := strings.Cut(info.Val(), fmt.Sprintf("db%d:", s.redis.DB)); ok {
-		fmt.Sscanf(rest, "keys=%d,expires=%d", &keys, &expires)
-	}
+	fmt.Sscanf(keyspace.Item("Keyspace", fmt.Sprint("db", s.opt.Redis.DB)), "keys=%d,expires=%d", &keys, &expires)
 	st.Keys, st.Endless = keys, keys-expires
-	if _, rest, ok := strings.Cut(more.Val(), "expired_stale_perc:"); ok {
-		fmt.Sscanf(rest, "%f", &st.Dead)
-	}
+	fmt.Sscanf(stats.Item("Stats", "expired_stale_perc"), "%f", &st.Dead)
 	st.Together, st.Kept = together(ttls, set.TTL/20)
 	st.Addresses = s.keptTooLong(ctx, now)
 	return st

@@ -1,56 +1,44 @@
 package shop
 
 import (
-	"math"
-	"sync/atomic"
+	"slices"
+	"sync"
 	"time"
 )
 
-// latency counts how long pages took, in steps of a fifth: the error of a percentile is within a tenth.
-type latency struct{ counts [steps]atomic.Int64 }
-
-const (
-	steps    = 96
-	smallest = 2 * time.Microsecond
-	grows    = 1.2
-)
-
-func (l *latency) add(d time.Duration) {
-	i := 0
-	if d > smallest {
-		i = min(steps-1, int(math.Ceil(math.Log(float64(d)/float64(smallest))/math.Log(grows))))
-	}
-	l.counts[i].Add(1)
+// latency keeps how long the latest pages took.
+type latency struct {
+	mu     sync.Mutex // guards what follows
+	latest [1 << 14]tookAt
+	next   int
 }
 
-// histogram is what a latency had counted at some moment.
-type histogram [steps]int64
-
-func (l *latency) now() (h histogram) {
-	for i := range h {
-		h[i] = l.counts[i].Load()
-	}
-	return h
+// tookAt is a page that was there at some moment, and how long it took.
+type tookAt struct {
+	at   time.Time
+	took time.Duration
 }
 
-// since returns what was counted after an earlier moment.
-func (h histogram) since(earlier histogram) histogram {
-	for i := range h {
-		h[i] -= earlier[i]
-	}
-	return h
+func (l *latency) add(took time.Duration) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.latest[l.next] = tookAt{time.Now(), took}
+	l.next = (l.next + 1) % len(l.latest)
 }
 
-// at returns the percentile of a share, 0 if nothing was counted.
-func (h histogram) at(share float64) time.Duration {
-	var all, seen int64
-	for _, n := range h {
-		all += n
-	}
-	for i, n := range h {
-		if seen += n; all > 0 && float64(seen) >= share*float64(all) {
-			return time.Duration(float64(smallest) * math.Pow(grows, float64(i)))
+// since returns percentiles of the pages after a moment, 0 if there were none.
+func (l *latency) since(moment time.Time) (p50, p99 time.Duration) {
+	var took []time.Duration
+	l.mu.Lock()
+	for i := range l.latest {
+		if p := &l.latest[i]; p.at.After(moment) {
+			took = append(took, p.took)
 		}
 	}
-	return 0
+	l.mu.Unlock()
+	if len(took) == 0 {
+		return 0, 0
+	}
+	slices.Sort(took)
+	return took[len(took)/2], took[len(took)*99/100]
 }

@@ -2,7 +2,6 @@ package shop
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"time"
 
@@ -29,9 +28,9 @@ func newPageCache(ctx context.Context, s *Shop, rdb *redis.Client, local bool) (
 		}
 	}
 	c.cache, err = httpcache.NewCache(httpcache.Options{
-		Namespace: mayfly.Namespace[string, []byte]{Name: "pages", Redis: rdb, Prefix: pagePrefix, TTL: keptAtMost, Local: c.local, Observer: s.observer},
+		Namespace: mayfly.Namespace[string, []byte]{Name: "pages", Redis: rdb, Prefix: pagePrefix, TTL: keptAtMost, Local: c.local, Observer: s.opt.Observer},
 		Key:       httpcache.Key{AnyHost: true}, // the load's, and that of a browser
-		Faults:    httpcache.Faults{RedisTimeout: s.redisTimeout},
+		Faults:    httpcache.Faults{RedisTimeout: s.opt.RedisTimeout},
 	})
 	return c, err
 }
@@ -54,13 +53,11 @@ func (c pageCache) answered() (here, redis int64) {
 	return int64(s.Local + s.Collapsed + s.Stale), int64(s.Redis)
 }
 
-func (c pageCache) close(ctx context.Context) error {
-	var errs []error
+func (c pageCache) close(ctx context.Context) {
 	if c.cache != nil {
-		errs = append(errs, c.cache.Close(ctx))
+		c.cache.Close(ctx)
 	}
 	if c.local != nil {
-		errs = append(errs, c.local.Close(ctx))
+		c.local.Close(ctx)
 	}
-	return errors.Join(errs...)
 }

@@ -2,7 +2,6 @@ package shop
 
 import (
 	"context"
-	"errors"
 	"net/http"
 	"sync"
 	"time"
@@ -83,20 +82,20 @@ func (s *Shop) startProcess(ctx context.Context, set panel.Settings) (p *process
 	connect, cancel := context.WithTimeout(ctx, time.Second) // a Redis that hangs keeps nobody from starting
 	defer cancel()
 	p.products, err = strategy.Open(connect, strategyOf(set), strategy.Options{
-		Redis: rdb, Name: "products", Prefix: productPrefix(set), TTL: set.TTL, Observer: s.observer, RedisTimeout: s.redisTimeout,
+		Redis: rdb, Name: "products", Prefix: productPrefix(set), TTL: set.TTL, Observer: s.opt.Observer, RedisTimeout: s.opt.RedisTimeout,
 	}, s.database.product)
 	if err != nil {
 		return nil, err
 	}
 	p.carts, p.logins, p.visits = fixedCarts{rdb}, wholeLogins{rdb}, endlessVisits{rdb}
 	if set.Sliding {
-		p.carts, err = newSlidingCarts(rdb, s.observer)
+		p.carts, err = newSlidingCarts(rdb, s.opt.Observer)
 	}
 	if set.Fields && err == nil {
-		p.logins, err = newFieldLogins(rdb, s.observer)
+		p.logins, err = newFieldLogins(rdb, s.opt.Observer)
 	}
 	if set.Visits && err == nil {
-		p.visits, err = newEndingVisits(rdb, s.observer)
+		p.visits, err = newEndingVisits(rdb, s.opt.Observer)
 	}
 	if set.Pages && err == nil {
 		p.pages, err = newPageCache(connect, s, rdb, set.Local)
@@ -106,7 +105,7 @@ func (s *Shop) startProcess(ctx context.Context, set panel.Settings) (p *process
 	}
 	p.serve = p.handler()
 	if set.Mayfly {
-		p.serve = bounded(p.serve, max(patience, 2*s.redisTimeout))
+		p.serve = bounded(p.serve, max(patience, 2*s.opt.RedisTimeout))
 	}
 	return p, nil
 }
@@ -124,26 +123,26 @@ func bounded(next http.Handler, most time.Duration) http.Handler {
 }
 
 // close waits until nobody uses the process any more.
-func (p *process) close(ctx context.Context) error {
+func (p *process) close(ctx context.Context) {
 	p.using.Wait()
-	errs := []error{p.pages.close(ctx)}
+	p.pages.close(ctx)
 	if p.products != nil {
-		errs = append(errs, p.products.Close(ctx))
+		p.products.Close(ctx)
 	}
-	return errors.Join(append(errs, p.rdb.Close())...)
+	p.rdb.Close()
 }
 
 // client returns a new client, over the line that can break. A tuned one waits no longer than a cached answer is worth.
 func (s *Shop) client(tuned bool) *redis.Client {
-	o := *s.redis
+	o := *s.opt.Redis
 	o.Dialer = s.line.Dial
 	o.PoolSize = max(o.PoolSize, 600)
 	if tuned {
 		t := mayfly.TunedOptions()
 		o.ContextTimeoutEnabled, o.DialTimeout, o.DialerRetries, o.MaxRetries = t.ContextTimeoutEnabled, t.DialTimeout, t.DialerRetries, t.MaxRetries
 		o.ReadTimeout, o.WriteTimeout, o.PoolTimeout, o.PipelinePoolSize = t.ReadTimeout, t.WriteTimeout, t.PoolTimeout, t.PipelinePoolSize
-		if s.redisTimeout > 0 {
-			o.DialTimeout, o.ReadTimeout, o.WriteTimeout = s.redisTimeout, s.redisTimeout, s.redisTimeout
+		if s.opt.RedisTimeout > 0 {
+			o.DialTimeout, o.ReadTimeout, o.WriteTimeout = s.opt.RedisTimeout, s.opt.RedisTimeout, s.opt.RedisTimeout
 		}
 	}
 	return redis.NewClient(&o)

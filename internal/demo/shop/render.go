@@ -23,29 +23,25 @@ func begin(w io.Writer, title string) {
 `, html.EscapeString(title), style)
 }
 
-// link writes a product's name, which leads to its page.
-func link(w io.Writer, id int) {
-	fmt.Fprintf(w, `<a href="/shop/product/%d">%s</a>`, id, html.EscapeString(names[id%len(names)]))
+// link is a product's name, which leads to its page.
+func link(id int) string {
+	return fmt.Sprintf(`<a href="/shop/product/%d">%s</a>`, id, html.EscapeString(names[id%len(names)]))
 }
 
 // list writes names of products with commas between.
 func list(w io.Writer, before string, ids []int) {
-	io.WriteString(w, before)
-	for i, id := range ids {
-		if i > 0 {
-			io.WriteString(w, ", ")
-		}
-		link(w, id)
+	var links []string
+	for _, id := range ids {
+		links = append(links, link(id))
 	}
-	io.WriteString(w, ".\n")
+	fmt.Fprintf(w, "%s%s.\n", before, strings.Join(links, ", "))
 }
 
 func renderFront(w io.Writer) {
 	begin(w, "All we have")
 	io.WriteString(w, "<ul>")
 	for id := range names {
-		io.WriteString(w, "<li>")
-		link(w, id)
+		io.WriteString(w, "<li>"+link(id))
 	}
 	io.WriteString(w, "</ul>\n</html>\n")
 }

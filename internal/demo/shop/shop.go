@@ -46,13 +46,10 @@ type Options struct {
 
 // Shop is open until Close. Its methods are safe for concurrent use.
 type Shop struct {
-	redis        *redis.Options
-	line         *line
-	watcher      *redis.Client // for figures and buttons: not over the line
-	noFields     bool
-	redisTimeout time.Duration
-	observer     mayfly.Observer
-	database     *database
+	opt      Options // its Observer is the shop's own and the caller's
+	line     *line
+	watcher  *redis.Client // for figures and buttons: not over the line
+	database *database
 	counters
 	look      look
 	addresses sync.Map // of the shoppers in the shop: name to the time.Time of the login
@@ -83,9 +80,9 @@ func Open(ctx context.Context, o Options) (*Shop, error) {
 	if ro.Dialer == nil {
 		ro.Dialer = redis.NewDialer(&ro)
 	}
-	s := &Shop{redis: &ro, line: newLine(ro.Dialer), noFields: o.NoFields, redisTimeout: o.RedisTimeout, database: newDatabase()}
-	s.observer = mayfly.Tee(mayfly.ObserverFunc(s.observe), o.Observer)
-	s.watcher = redis.NewClient(&ro)
+	o.Redis = &ro
+	s := &Shop{opt: o, line: newLine(ro.Dialer), watcher: redis.NewClient(&ro), database: newDatabase()}
+	s.opt.Observer = mayfly.Tee(mayfly.ObserverFunc(s.observe), o.Observer)
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if err := s.Set(ctx, o.Settings); err != nil {
 		s.Close(ctx)
@@ -102,14 +99,14 @@ func (s *Shop) Settings() panel.Settings {
 }
 
 // HasFields reports whether the switch for fields can be on.
-func (s *Shop) HasFields() bool { return !s.noFields }
+func (s *Shop) HasFields() bool { return !s.opt.NoFields }
 
 // Set sets switches and sliders. Where that takes other processes, the old ones serve what they have begun.
 func (s *Shop) Set(ctx context.Context, next panel.Settings) error {
 	if err := next.Validate(); err != nil {
 		return fmt.Errorf("shop: %w", err)
 	}
-	if s.noFields {
+	if s.opt.NoFields {
 		next.Fields = false
 	}
 	s.changing.Lock()
@@ -185,19 +182,13 @@ func (s *Shop) expireEverything(ctx context.Context) error {
 
 // each does something to every key that matches.
 func (s *Shop) each(ctx context.Context, match string, do func(redis.Pipeliner, string)) error {
-	for cursor := uint64(0); ; {
-		keys, next, err := s.watcher.Scan(ctx, cursor, match, 1000).Result()
-		if err == nil && len(keys) > 0 {
-			p := s.watcher.Pipeline()
-			for _, key := range keys {
-				do(p, key)
-			}
-			_, err = p.Exec(ctx)
-		}
-		if cursor = next; err != nil || cursor == 0 {
-			return err
-		}
+	p := s.watcher.Pipeline()
+	keys := s.watcher.Scan(ctx, 0, match, 1000).Iterator()
+	for keys.Next(ctx) {
+		do(p, keys.Val())
 	}
+	_, err := p.Exec(ctx)
+	return errors.Join(keys.Err(), err)
 }
 
 // ServeHTTP is the shop's front door: one of the processes serves.

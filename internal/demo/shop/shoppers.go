@@ -48,7 +48,7 @@ func (s *Shop) visit(ctx context.Context) bool {
 	defer s.addresses.Delete(v.name)
 	choice := rand.NewZipf(rand.New(rand.NewPCG(rand.Uint64(), rand.Uint64())), 1.2, 1, uint64(products-1))
 	for look := range looks/2 + rand.IntN(looks) {
-		if !v.rest() {
+		if !sleep(ctx, rand.N(2*s.Settings().Pause)) {
 			return false
 		}
 		id := int(choice.Uint64())
@@ -96,12 +96,12 @@ type visitor struct {
 	generation int
 }
 
-// rest waits before the next look. It reports false if the visit is over.
-func (v *visitor) rest() bool {
+// sleep reports false if ctx ended before.
+func sleep(ctx context.Context, d time.Duration) bool {
 	select {
-	case <-time.After(rand.N(2 * v.shop.Settings().Pause)):
-		return v.ctx.Err() == nil
-	case <-v.ctx.Done():
+	case <-time.After(d):
+		return ctx.Err() == nil
+	case <-ctx.Done():
 		return false
 	}
 }
