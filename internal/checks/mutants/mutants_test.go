@@ -51,7 +51,7 @@ var mutants = []struct {
 		"hex.EncodeToString(fill)", "hex.EncodeToString(nil)",
 		"TestLocksOfTwoFillsDiffer"},
 	{"a renewal without lock", "internal/client/lease/claim.go",
-		"answers[i] = claims[i].answer(cmds[n].(*redis.StringCmd), lost)", "_, _, _ = cmds, n, lost; answers[i] = Claimed{Claim: claims[i]}",
+		"answers[i] = c.answer(sets[n], lost)", "if answers[i] = (Claimed{Claim: c}); !c.renew { answers[i] = c.answer(sets[n], lost) }",
 		"TestProtocol/redistest"},
 	{"Hold is ignored", "internal/client/lease/write.go",
 		"case g.hold > 0:", "case g.hold < 0:",

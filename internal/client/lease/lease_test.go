@@ -326,6 +326,7 @@ func manyKeysInOneTrip(t *testing.T, _ redis.UniversalClient, o lease.Options) {
 		}
 	}
 	var missing []string
+	var wants []lease.Want
 	for i, a := range g.LookMany(ctx, keys, true) {
 		want := lease.Absent
 		if i%2 == 0 {
@@ -335,11 +336,11 @@ func manyKeysInOneTrip(t *testing.T, _ redis.UniversalClient, o lease.Options) {
 			t.Fatalf("key %d: %+v", i, a)
 		}
 		if want == lease.Absent {
-			missing = append(missing, keys[i])
+			missing, wants = append(missing, keys[i]), append(wants, lease.Want{Key: keys[i]})
 		}
 	}
 	var fills []lease.Fill
-	for i, a := range g.ClaimMany(ctx, missing, make([]lease.Found, len(missing))) {
+	for i, a := range g.Ask(ctx, wants) {
 		if a.Claim == nil || a.Err != nil || a.Claim.Key() != missing[i] {
 			t.Fatalf("claim %d: %+v", i, a)
 		}
