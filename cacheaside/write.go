@@ -31,7 +31,7 @@ func (c *Cache[K, V]) SetMany(ctx context.Context, values map[K]V) error {
 		ttl := c.ns.Jitter.TTL(c.ns.TTL)
 		bytes, err := c.encode(v, lease.NewID(), ttl, 0)
 		if err != nil {
-			return fail("set", full, err)
+			return c.ns.Fail("set", full, err)
 		}
 		keys, fulls = append(keys, key), append(fulls, full)
 		sets = append(sets, lease.Value{Key: full, Bytes: bytes, TTL: ttl + c.opt.Stale.window()})
@@ -109,14 +109,14 @@ func (c *Cache[K, V]) written(ctx context.Context, kind mayfly.Kind, keys []K, f
 	if kind == mayfly.Removal {
 		doing = "delete"
 	}
-	return fail(doing, fulls[0], failed[keys[0]])
+	return c.ns.Fail(doing, fulls[0], failed[keys[0]])
 }
 
 // Clear removes every key of the namespace, by SCAN and UNLINK on every master: never FLUSH, and nothing of other
 // namespaces. It takes time in proportion to all keys of the database. Values stored while it runs may stay.
 func (c *Cache[K, V]) Clear(ctx context.Context) error {
 	if err := c.works.Err(); err != nil {
-		return fail("clear", c.ns.Name, err)
+		return c.ns.Fail("clear", c.ns.Name, err)
 	}
 	var removed atomic.Int64
 	begun := time.Now()

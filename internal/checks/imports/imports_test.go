@@ -69,7 +69,7 @@ var rooms = map[string]room{
 	"sliding":                  {may: []string{"", "internal/client/keyform", "internal/client/check", "internal/client/keyspace", "internal/client/sendonce", "internal/client/record", "internal/client/localview", goredis}},
 	"navsession":               {may: []string{"", "internal/client/check", "internal/client/keyspace", "internal/client/recently", "internal/client/sendonce", goredis}},
 	"fieldttl":                 {may: []string{"", "internal/client/check", "internal/client/keyspace", "internal/client/sendonce", goredis}},
-	"cacheaside": {may: []string{"", "internal/client/check", "jitter", "earlyrefresh", "internal/client/keyform", "internal/client/lease", "internal/client/nodes", "internal/client/record",
+	"cacheaside": {may: []string{"", "internal/client/check", "jitter", "earlyrefresh", "internal/client/keyspace", "internal/client/lease", "internal/client/nodes", "internal/client/record",
 		"internal/client/flight", "internal/client/background", "internal/client/redelete", "internal/client/recently", "internal/client/events", "internal/client/localview", "internal/client/localsync", "github.com/klauspost/compress", goredis}},
 
 	// The composition.
