@@ -50,8 +50,8 @@ import (
 type Cache[K comparable, V any] struct {
 	ns     keyspace.Room[K, V]
 	opt    Options // with the defaults filled in
-	format uint32 // of the codec, as records carry it
-	askTTL bool   // whether a read needs to know the time left
+	format uint32  // of the codec, as records carry it
+	askTTL bool    // whether a read needs to know the time left
 
 	one  loader[K, V]
 	many func(ctx context.Context, keys []K) (map[K]V, error) // nil: one loads keys one by one

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/client/lease"
+	"github.com/mayflycache/mayfly/internal/client/record"
 )
 
 // Set stores v under key for the namespace's TTL. The last writer wins; a load in flight does not overwrite it. After a change
@@ -29,14 +30,14 @@ func (c *Cache[K, V]) SetMany(ctx context.Context, values map[K]V) error {
 			return err
 		}
 		ttl := c.ns.Jitter.TTL(c.ns.TTL)
-		bytes, err := c.encode(v, lease.NewID(), ttl, 0)
+		bytes, err := c.encode(v, record.NewID(), ttl, 0)
 		if err != nil {
 			return c.ns.Fail("set", full, err)
 		}
 		keys, fulls = append(keys, key), append(fulls, full)
 		sets = append(sets, lease.Value{Key: full, Bytes: bytes, TTL: ttl + c.opt.Stale.window()})
 	}
-	return c.written(ctx, mayfly.Write, keys, fulls, func() []error { return c.guard.Set(ctx, sets) })
+	return c.written(ctx, "set", mayfly.Write, keys, fulls, func() []error { return c.guard.Set(ctx, sets) })
 }
 
 // Delete removes keys. Call it after the commit of a change: once it returned nil, no value loaded before is stored, nor
@@ -51,7 +52,7 @@ func (c *Cache[K, V]) Delete(ctx context.Context, keys ...K) error {
 		}
 		fulls[i] = full
 	}
-	return c.written(ctx, mayfly.Removal, keys, fulls, func() []error { return c.guard.Delete(ctx, fulls) })
+	return c.written(ctx, "delete", mayfly.Removal, keys, fulls, func() []error { return c.guard.Delete(ctx, fulls) })
 }
 
 // write writes what makes loads in flight worthless. They are forgotten before, so that nobody joins them, and after,
@@ -76,7 +77,7 @@ func (c *Cache[K, V]) write(ctx context.Context, fulls []string, write func() []
 }
 
 // written writes, tells how that went, and has what failed deleted later.
-func (c *Cache[K, V]) written(ctx context.Context, kind mayfly.Kind, keys []K, fulls []string, write func() []error) error {
+func (c *Cache[K, V]) written(ctx context.Context, doing string, kind mayfly.Kind, keys []K, fulls []string, write func() []error) error {
 	begun, mark := time.Now(), c.unremoved.Mark()
 	errs := c.write(ctx, fulls, write)
 	failed := make(map[K]error)
@@ -104,10 +105,6 @@ func (c *Cache[K, V]) written(ctx context.Context, kind mayfly.Kind, keys []K, f
 	c.doubt(ctx, err, again...)
 	if len(keys) > 1 {
 		return err
-	}
-	doing := "set"
-	if kind == mayfly.Removal {
-		doing = "delete"
 	}
 	return c.ns.Fail(doing, fulls[0], failed[keys[0]])
 }

@@ -45,7 +45,7 @@ var rooms = map[string]room{
 
 	// The client half: may know go-redis, never the engine.
 	"internal/client/check":      {never: pure},
-	"internal/client/keyform":    {never: pure},
+	"internal/client/keyform":    {may: []string{"internal/client/check"}, never: pure},
 	"internal/client/nodes":      {may: []string{goredis}},
 	"internal/client/lease":      {may: []string{"internal/hashslot", "internal/client/keyform", "internal/client/record", "internal/client/nodes", goredis}},
 	"internal/client/record":     {never: pure},

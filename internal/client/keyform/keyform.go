@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"unsafe"
+
+	"github.com/mayflycache/mayfly/internal/client/check"
 )
 
 // MaxLen is the longest key Redis takes, prefix included.
@@ -97,7 +99,7 @@ func byType[K any]() (Form[K], error) {
 		}, nil
 	case t.Implements(reflect.TypeFor[encoding.TextAppender]()), t.Implements(reflect.TypeFor[encoding.TextMarshaler]()):
 		return func(dst []byte, key K) ([]byte, error) {
-			if isNil(key) {
+			if check.IsNil(key) { // its method could panic
 				return dst, ErrEmpty
 			}
 			if key, ok := any(key).(encoding.TextAppender); ok {
@@ -116,10 +118,4 @@ func byType[K any]() (Form[K], error) {
 		}, nil
 	}
 	return nil, fmt.Errorf("a key of type %v has no text: give it a MarshalText method or set Namespace.Key", t)
-}
-
-// isNil reports whether key is a nil pointer or interface, whose method could panic.
-func isNil[K any](key K) bool {
-	v := reflect.ValueOf(key)
-	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }

@@ -29,7 +29,7 @@ func (c *Claim) ID() record.ID { return c.id }
 func (c *Claim) Key() string { return c.key }
 
 func (g *Guard) newClaim(w Want) *Claim {
-	c := &Claim{guard: g, key: w.Key, id: newID(), lock: w.Key, seen: w.Seen, renew: w.Renew}
+	c := &Claim{guard: g, key: w.Key, id: record.NewID(), lock: w.Key, seen: w.Seen, renew: w.Renew}
 	c.token = record.AppendLease(nil, c.id)
 	switch {
 	case c.renew:

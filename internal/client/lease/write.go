@@ -50,7 +50,7 @@ func (g *Guard) Delete(ctx context.Context, keys []string) []error {
 			return []redis.Cmder{redis.NewIntCmd(ctx, "del", SiblingName(keys[i]), keys[i])}
 		case g.hold > 0:
 			// Removed first: a server out of memory refuses the tombstone.
-			return []redis.Cmder{redis.NewIntCmd(ctx, "del", keys[i]), redis.NewStatusCmd(ctx, "set", keys[i], record.AppendTombstone(nil, newID()), "px", millis(g.hold))}
+			return []redis.Cmder{redis.NewIntCmd(ctx, "del", keys[i]), redis.NewStatusCmd(ctx, "set", keys[i], record.AppendTombstone(nil, record.NewID()), "px", millis(g.hold))}
 		}
 		return []redis.Cmder{redis.NewIntCmd(ctx, "del", keys[i])}
 	})
