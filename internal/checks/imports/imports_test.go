@@ -53,7 +53,7 @@ var rooms = map[string]room{
 	"internal/client/background": {},
 	"internal/client/redelete":   {may: []string{"internal/client/background"}},
 	"internal/client/localstore": {may: []string{"internal/expiry"}},
-	"internal/client/localsync":  {may: []string{"internal/client/localstore", "internal/client/keyform", "internal/hashslot", goredis}},
+	"internal/client/localsync":  {may: []string{"internal/client/background", "internal/client/localstore", "internal/client/keyform", "internal/hashslot", goredis}},
 
 	// The vocabulary.
 	"": {may: []string{"jitter", "internal/client/check", "internal/client/keyform", "internal/client/localsync", goredis}},
