@@ -50,7 +50,7 @@ func TestModel(t *testing.T) {
 					fmt.Sscan(v, &n)
 					check(t, step, mTexts, key, now, n, d, ok)
 				case op < 85:
-					ints.Delete(key)
+					ints.Set(key, 0, 0, now-1, now) // over already: as a Delete of this view
 					delete(mInts, key)
 				case op < 90:
 					s.Delete(key)

@@ -150,21 +150,10 @@ func (v *Values[V]) insert(sh *shard, hash uint32, e *entry[V]) {
 	t.insert(hash, e)
 }
 
-// Delete removes key from this view and reports whether it was there.
-func (v *Values[V]) Delete(key string) bool {
-	i, hash := v.store.hash(key)
-	sh := &v.store.shards[i]
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	return v.deleteLocked(sh, hash, key)
-}
-
-func (v *Values[V]) deleteLocked(sh *shard, hash uint32, key string) bool {
-	id, cost, ok := v.dropKey(sh.number, hash, key)
-	if ok {
+func (v *Values[V]) deleteLocked(sh *shard, hash uint32, key string) {
+	if id, cost, ok := v.dropKey(sh.number, hash, key); ok {
 		sh.forget(id, cost)
 	}
-	return ok
 }
 
 // Clear removes all keys of this view and returns how many. What is set meanwhile may stay.
