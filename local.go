@@ -1,6 +1,7 @@
 package mayfly
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -80,13 +81,7 @@ func OpenLocal(ctx context.Context, o LocalOptions) (*Local, error) {
 	}
 	co := localsync.Options{
 		Redis: o.Redis, Prefixes: o.Prefixes, MaxBytes: o.MaxBytes, MaxEntries: o.MaxEntries,
-		MaxTTL: o.MaxTTL, Silence: o.Silence, ShortTTL: o.ShortTTL,
-	}
-	if co.Silence == 0 {
-		co.Silence = 2 * time.Second
-	}
-	if co.ShortTTL == 0 {
-		co.ShortTTL = time.Second
+		MaxTTL: o.MaxTTL, Silence: cmp.Or(o.Silence, 2*time.Second), ShortTTL: cmp.Or(o.ShortTTL, time.Second),
 	}
 	if o.Observer != nil {
 		co.Moved = func(to localsync.Rung, why error) {
@@ -106,10 +101,8 @@ func OpenLocal(ctx context.Context, o LocalOptions) (*Local, error) {
 func (o LocalOptions) validate() error {
 	c := check.In("LocalOptions.")
 	switch o.Redis.(type) {
-	case *redis.Client, *redis.ClusterClient:
-		c.Refuse(isNil(o.Redis), "Redis is nil: give it the client of the namespaces")
-	case nil:
-		c.Refuse(true, "Redis is nil: give it the client of the namespaces")
+	case nil, *redis.Client, *redis.ClusterClient:
+		c.Refuse(check.IsNil(o.Redis), "Redis is nil: give it the client of the namespaces")
 	case *redis.Ring:
 		c.Refuse(true, "Redis is a redis.Ring, whose shards say nothing when a key moves: use a redis.ClusterClient")
 	default:

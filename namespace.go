@@ -2,7 +2,6 @@ package mayfly
 
 import (
 	"fmt"
-	"reflect"
 	"strings"
 	"time"
 
@@ -69,7 +68,7 @@ func (n Namespace[K, V]) Validate() error {
 	c := check.In("Namespace.")
 	c.Refuse(n.Name == "", "Name is empty: metrics and errors need one, such as \"users\"")
 	c.Refuse(strings.ContainsFunc(n.Name, notInNames), "Name must hold only letters, digits, '_', '-' and '.', got %q", n.Name)
-	c.Refuse(isNil(n.Redis), "Redis is nil: give it a client, such as redis.NewClient")
+	c.Refuse(check.IsNil(n.Redis), "Redis is nil: give it a client, such as redis.NewClient")
 	switch {
 	case n.Prefix == "":
 		c.Refuse(true, "Prefix is empty: without one its keys could be anybody's; use one such as \"cache:user:\"")
@@ -109,13 +108,4 @@ func (n Namespace[K, V]) FullKey(key K) (string, error) {
 
 func notInNames(r rune) bool {
 	return !strings.ContainsRune("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-.", r)
-}
-
-// isNil finds the nil pointer inside an interface too: var c *redis.Client handed over before it was made.
-func isNil(client redis.UniversalClient) bool {
-	if client == nil {
-		return true
-	}
-	v := reflect.ValueOf(client)
-	return v.Kind() == reflect.Pointer && v.IsNil()
 }

@@ -37,7 +37,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/background"
 	"github.com/mayflycache/mayfly/internal/client/events"
 	"github.com/mayflycache/mayfly/internal/client/flight"
-	"github.com/mayflycache/mayfly/internal/client/keyform"
+	"github.com/mayflycache/mayfly/internal/client/keyspace"
 	"github.com/mayflycache/mayfly/internal/client/lease"
 	"github.com/mayflycache/mayfly/internal/client/localview"
 	"github.com/mayflycache/mayfly/internal/client/nodes"
@@ -48,14 +48,12 @@ import (
 
 // Cache is a read-through cache of one namespace. It is safe for concurrent use. Close it to end its background work.
 type Cache[K comparable, V any] struct {
-	ns     mayfly.Namespace[K, V]
+	ns     keyspace.Room[K, V]
 	opt    Options // with the defaults filled in
-	form   keyform.Form[K]
-	codec  mayfly.Codec[V]
-	format uint32 // of the codec, as records carry it
-	askTTL bool   // whether a read needs to know the time left
+	format uint32  // of the codec, as records carry it
+	askTTL bool    // whether a read needs to know the time left
 
-	one  func(ctx context.Context, key K, previous *Entry[V]) (Loaded[V], error)
+	one  loader[K, V]
 	many func(ctx context.Context, keys []K) (map[K]V, error) // nil: one loads keys one by one
 
 	guard     *lease.Guard
@@ -73,27 +71,17 @@ type Cache[K comparable, V any] struct {
 // loader's context ends at [Load].Timeout or when the cache is closed; it carries the values, not the end, of
 // the context of the caller who was first.
 func New[K comparable, V any](ns mayfly.Namespace[K, V], load func(ctx context.Context, key K) (V, error), o Options) (*Cache[K, V], error) {
-	c, err := build(ns, load == nil, o)
-	if err != nil {
-		return nil, err
-	}
-	c.one = func(ctx context.Context, key K, _ *Entry[V]) (Loaded[V], error) {
+	return build(ns, o, load == nil, func(ctx context.Context, key K, _ *Entry[V]) (Loaded[V], error) {
 		v, err := load(ctx, key)
 		return Loaded[V]{Value: v}, err
-	}
-	return c, nil
+	})
 }
 
 // NewBatch returns a cache whose loader loads several keys at once. It is called with keys that are missing and that
 // nobody else loads, each once. A key that the map lacks is one the origin does not have; if there is also an
 // error, the map's values are taken and the error is that of the other keys.
 func NewBatch[K comparable, V any](ns mayfly.Namespace[K, V], load func(ctx context.Context, keys []K) (map[K]V, error), o Options) (*Cache[K, V], error) {
-	c, err := build(ns, load == nil, o)
-	if err != nil {
-		return nil, err
-	}
-	c.many = load
-	c.one = func(ctx context.Context, key K, _ *Entry[V]) (Loaded[V], error) {
+	c, err := build(ns, o, load == nil, func(ctx context.Context, key K, _ *Entry[V]) (Loaded[V], error) {
 		found, err := load(ctx, []K{key})
 		v, ok := found[key]
 		switch {
@@ -103,7 +91,11 @@ func NewBatch[K comparable, V any](ns mayfly.Namespace[K, V], load func(ctx cont
 			err = mayfly.ErrNotFound
 		}
 		return Loaded[V]{}, err
+	})
+	if err != nil {
+		return nil, err
 	}
+	c.many = load
 	return c, nil
 }
 
@@ -111,36 +103,28 @@ func NewBatch[K comparable, V any](ns mayfly.Namespace[K, V], load func(ctx cont
 // shown what is being renewed, so that it can ask the origin whether that has changed. previous is nil if there is
 // nothing to compare with.
 func NewEntry[K comparable, V any](ns mayfly.Namespace[K, V], load func(ctx context.Context, key K, previous *Entry[V]) (Loaded[V], error), o Options) (*Cache[K, V], error) {
-	c, err := build(ns, load == nil, o)
-	if err != nil {
-		return nil, err
-	}
-	c.one = load
-	return c, nil
+	return build(ns, o, load == nil, load)
 }
 
 var errNoLoader = errors.New("the loader is nil: give it a function that asks the origin")
 
-func build[K comparable, V any](ns mayfly.Namespace[K, V], noLoader bool, o Options) (*Cache[K, V], error) {
-	form, _ := keyform.Of(ns.Key) // its error is one of Validate's
-	wrong := errors.Join(ns.Validate(), o.validate(ns.Plain))
+func build[K comparable, V any](ns mayfly.Namespace[K, V], o Options, noLoader bool, one loader[K, V]) (*Cache[K, V], error) {
+	room, wrong := keyspace.Of("cacheaside", ns)
+	wrong.Wrap(o.validate(ns.Plain))
 	if noLoader {
-		wrong = errors.Join(wrong, errNoLoader)
+		wrong.Wrap(errNoLoader)
 	}
-	if wrong != nil {
-		return nil, fmt.Errorf("cacheaside: %w", wrong)
+	if err := wrong.Err(); err != nil {
+		return nil, err
 	}
 	o = o.withDefaults(ns.Plain)
 	c := &Cache[K, V]{
-		ns: ns, opt: o, form: form, codec: ns.Codec,
+		ns: room, opt: o, one: one,
 		askTTL:    o.Early != earlyrefresh.Never || o.Stale.window() > 0 || ns.Local != nil,
 		renewing:  make(chan struct{}, o.Load.Renewals),
 		unguarded: make(chan struct{}, o.Faults.Loads),
 	}
-	if c.codec == nil {
-		c.codec = mayfly.DefaultCodec[V]()
-	}
-	c.format = record.FormatOf(c.codec.Format())
+	c.format = record.FormatOf(room.Codec.Format())
 	c.flights.Abandon = o.Load.Abandon
 	c.works = background.New(mayfly.ErrClosed)
 	c.quiet = recently.New(256)
@@ -153,11 +137,6 @@ func build[K comparable, V any](ns mayfly.Namespace[K, V], noLoader bool, o Opti
 	c.guard = lease.New(lo)
 	c.tell.Warnings(nodes.Warnings(ns.Redis))
 	return c, nil
-}
-
-// fail wraps err, once, with what was done.
-func fail(doing, key string, err error) error {
-	return fmt.Errorf("cacheaside: %s %q: %w", doing, key, err)
 }
 
 // Close ends the cache's background work: it waits for loads and renewals that run, cancels them when ctx ends, and

@@ -76,7 +76,7 @@ func (c *Cache[K, V]) hit(ctx context.Context, key K, load loader[K, V]) (v V, n
 
 // renewCopied renews what this process has a copy of.
 func (c *Cache[K, V]) renewCopied(ctx context.Context, key K, fill record.ID, load loader[K, V]) {
-	if full, err := c.form.Full(c.ns.Prefix, key); err == nil {
+	if full, err := c.ns.FullKey(key); err == nil {
 		c.renew(ctx, loading[K, V]{c: c, key: key, full: full, loader: load, copied: &fill})
 	}
 }

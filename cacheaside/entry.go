@@ -149,12 +149,12 @@ func (c *Cache[K, V]) encode(v V, id record.ID, ttl, cost time.Duration) ([]byte
 // bytes and decode ask the codec. One that panics refuses: much of this runs in the background, where nobody could recover.
 func (c *Cache[K, V]) bytes(dst []byte, v V) (_ []byte, err error) {
 	defer flight.Recover(&err)
-	return c.codec.Append(dst, v)
+	return c.ns.Codec.Append(dst, v)
 }
 
 func (c *Cache[K, V]) decode(src []byte) (_ V, err error) {
 	defer flight.Recover(&err)
-	return c.codec.Decode(src)
+	return c.ns.Codec.Decode(src)
 }
 
 // encodeMiss returns the bytes of a remembered miss.

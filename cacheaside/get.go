@@ -20,40 +20,33 @@ var ErrLoadTimeout = errors.New("the load took too long")
 // Get returns the stored value of key, or else loads and stores it. It returns when ctx ends; the load goes on. The error is
 // the loader's, [mayfly.ErrNotFound], or ctx's, never Redis's.
 func (c *Cache[K, V]) Get(ctx context.Context, key K) (V, error) {
-	if c.local != nil {
-		if v, negative, ok := c.hit(ctx, key, c.one); ok {
-			return c.handOut(key, v, negative)
-		}
-	}
-	e, err := c.get(ctx, key, c.one)
-	return e.Value, err
-}
-
-// handOut returns a copy as Get does.
-func (c *Cache[K, V]) handOut(key K, v V, negative bool) (V, error) {
-	if !negative {
-		return v, nil
-	}
-	full, _ := c.form.Full(c.ns.Prefix, key)
-	return v, fail("get", full, mayfly.ErrNotFound)
+	return c.value(ctx, key, c.one)
 }
 
 // Fetch is Get with a loader for this call. The key alone must still determine the value: all who ask for the same key at the
 // same time, in any process, get what the first one's loader returned.
 func (c *Cache[K, V]) Fetch(ctx context.Context, key K, load func(ctx context.Context) (V, error)) (V, error) {
 	if load == nil {
-		return *new(V), fail("fetch", c.ns.Name, errNoLoader)
+		return *new(V), c.ns.Fail("fetch", c.ns.Name, errNoLoader)
 	}
-	one := func(ctx context.Context, _ K, _ *Entry[V]) (Loaded[V], error) {
+	return c.value(ctx, key, func(ctx context.Context, _ K, _ *Entry[V]) (Loaded[V], error) {
 		v, err := load(ctx)
 		return Loaded[V]{Value: v}, err
-	}
+	})
+}
+
+// value returns the copy of key's value, or else what Redis has or load loads.
+func (c *Cache[K, V]) value(ctx context.Context, key K, load loader[K, V]) (V, error) {
 	if c.local != nil {
-		if v, negative, ok := c.hit(ctx, key, one); ok {
-			return c.handOut(key, v, negative)
+		switch v, negative, ok := c.hit(ctx, key, load); {
+		case negative:
+			full, _ := c.ns.FullKey(key)
+			return v, c.ns.Fail("get", full, mayfly.ErrNotFound)
+		case ok:
+			return v, nil
 		}
 	}
-	e, err := c.get(ctx, key, one)
+	e, err := c.get(ctx, key, load)
 	return e.Value, err
 }
 
@@ -68,7 +61,7 @@ func (c *Cache[K, V]) Lookup(ctx context.Context, key K) (e Entry[V], ok bool, e
 		switch h, now := c.atHand(key); {
 		case h == nil:
 		case h.negative:
-			return e, false, fail("lookup", full, mayfly.ErrNotFound)
+			return e, false, c.ns.Fail("lookup", full, mayfly.ErrNotFound)
 		default:
 			e = h.entry(now)
 			e.Value = localview.Cloned(c.ns.Clone, e.Value)
@@ -80,11 +73,11 @@ func (c *Cache[K, V]) Lookup(ctx context.Context, key K) (e Entry[V], ok bool, e
 	}
 	f, err := c.guard.Look(ctx, full, true)
 	if err != nil {
-		return e, false, fail("lookup", full, err)
+		return e, false, c.ns.Fail("lookup", full, err)
 	}
 	s := c.see(f)
 	if s.negative {
-		return e, false, fail("lookup", full, mayfly.ErrNotFound)
+		return e, false, c.ns.Fail("lookup", full, mayfly.ErrNotFound)
 	}
 	return s.entry, s.standing != unusable, nil
 }
@@ -92,10 +85,10 @@ func (c *Cache[K, V]) Lookup(ctx context.Context, key K) (e Entry[V], ok bool, e
 // begin checks what every call checks.
 func (c *Cache[K, V]) begin(key K) (full string, err error) {
 	if err := c.works.Err(); err != nil {
-		return "", fail("cache", c.ns.Name, err)
+		return "", c.ns.Fail("cache", c.ns.Name, err)
 	}
-	if full, err = c.form.Full(c.ns.Prefix, key); err != nil {
-		return "", fail("key in namespace", c.ns.Name, err)
+	if full, err = c.ns.FullKey(key); err != nil {
+		return "", c.ns.Fail("key in namespace", c.ns.Name, err)
 	}
 	return full, nil
 }
@@ -112,7 +105,7 @@ func (c *Cache[K, V]) get(ctx context.Context, key K, load loader[K, V]) (Entry[
 	for {
 		l, err := c.look(ctx, key, full)
 		if err != nil {
-			return Entry[V]{}, fail("get", full, err)
+			return Entry[V]{}, c.ns.Fail("get", full, err)
 		}
 		l.loader = load
 		if l.seen.servable() {
@@ -130,8 +123,8 @@ func (c *Cache[K, V]) get(ctx context.Context, key K, load loader[K, V]) (Entry[
 		default:
 			c.tell(ctx, mayfly.Event{Kind: mayfly.Read, Outcome: mayfly.Failed, Key: full, Took: time.Since(begun), Err: err})
 		}
-		if err != nil {
-			err = fail("get", full, err)
+		if err != nil { // without boxing the key
+			err = c.ns.Fail("get", full, err)
 		}
 		return e, err
 	}
@@ -188,7 +181,7 @@ func (c *Cache[K, V]) serve(ctx context.Context, l loading[K, V], begun time.Tim
 	}
 	if l.seen.negative {
 		c.tell(ctx, mayfly.Event{Kind: mayfly.Read, Outcome: mayfly.Negative, Key: l.full, Took: time.Since(begun)})
-		return Entry[V]{}, fail("get", l.full, mayfly.ErrNotFound)
+		return Entry[V]{}, c.ns.Fail("get", l.full, mayfly.ErrNotFound)
 	}
 	l.tellRead(ctx, l.seen.entry.Source, begun)
 	return l.seen.entry, nil

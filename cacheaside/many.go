@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -30,13 +31,7 @@ func (e *ManyError[K]) Error() string {
 }
 
 // Unwrap returns the errors of the keys.
-func (e *ManyError[K]) Unwrap() []error {
-	errs := make([]error, 0, len(e.Errs))
-	for _, err := range e.Errs {
-		errs = append(errs, err)
-	}
-	return errs
-}
+func (e *ManyError[K]) Unwrap() []error { return slices.Collect(maps.Values(e.Errs)) }
 
 // GetMany returns the values of keys: those stored, read in one trip per server, and the others as loaded, by one call of a
 // batch loader. A key that the origin does not have is not in the map, and that is no error. What is in the map is

@@ -1,6 +1,7 @@
 package cacheaside
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/mayflycache/mayfly/earlyrefresh"
@@ -126,19 +127,11 @@ func (o Options) withDefaults(plain bool) Options {
 			o.Early = earlyrefresh.Never
 		}
 	}
-	def(&o.Load.Timeout, 10*time.Second)
-	def(&o.Load.Renewals, 16)
-	def(&o.Stale.Throttle, time.Second)
-	def(&o.Faults.RedisTimeout, 150*time.Millisecond)
-	def(&o.Faults.Loads, 64)
-	def(&o.Faults.Queue, 1024)
+	o.Load.Timeout = cmp.Or(o.Load.Timeout, 10*time.Second)
+	o.Load.Renewals = cmp.Or(o.Load.Renewals, 16)
+	o.Stale.Throttle = cmp.Or(o.Stale.Throttle, time.Second)
+	o.Faults.RedisTimeout = cmp.Or(o.Faults.RedisTimeout, 150*time.Millisecond)
+	o.Faults.Loads = cmp.Or(o.Faults.Loads, 64)
+	o.Faults.Queue = cmp.Or(o.Faults.Queue, 1024)
 	return o
-}
-
-// def gives v its default if it is zero.
-func def[T comparable](v *T, to T) {
-	var zero T
-	if *v == zero {
-		*v = to
-	}
 }

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/client/lease"
+	"github.com/mayflycache/mayfly/internal/client/record"
 )
 
 // Set stores v under key for the namespace's TTL. The last writer wins; a load in flight does not overwrite it. After a change
@@ -29,14 +30,14 @@ func (c *Cache[K, V]) SetMany(ctx context.Context, values map[K]V) error {
 			return err
 		}
 		ttl := c.ns.Jitter.TTL(c.ns.TTL)
-		bytes, err := c.encode(v, lease.NewID(), ttl, 0)
+		bytes, err := c.encode(v, record.NewID(), ttl, 0)
 		if err != nil {
-			return fail("set", full, err)
+			return c.ns.Fail("set", full, err)
 		}
 		keys, fulls = append(keys, key), append(fulls, full)
 		sets = append(sets, lease.Value{Key: full, Bytes: bytes, TTL: ttl + c.opt.Stale.window()})
 	}
-	return c.written(ctx, mayfly.Write, keys, fulls, func() []error { return c.guard.Set(ctx, sets) })
+	return c.written(ctx, "set", mayfly.Write, keys, fulls, func() []error { return c.guard.Set(ctx, sets) })
 }
 
 // Delete removes keys. Call it after the commit of a change: once it returned nil, no value loaded before is stored, nor
@@ -51,7 +52,7 @@ func (c *Cache[K, V]) Delete(ctx context.Context, keys ...K) error {
 		}
 		fulls[i] = full
 	}
-	return c.written(ctx, mayfly.Removal, keys, fulls, func() []error { return c.guard.Delete(ctx, fulls) })
+	return c.written(ctx, "delete", mayfly.Removal, keys, fulls, func() []error { return c.guard.Delete(ctx, fulls) })
 }
 
 // write writes what makes loads in flight worthless. They are forgotten before, so that nobody joins them, and after,
@@ -76,7 +77,7 @@ func (c *Cache[K, V]) write(ctx context.Context, fulls []string, write func() []
 }
 
 // written writes, tells how that went, and has what failed deleted later.
-func (c *Cache[K, V]) written(ctx context.Context, kind mayfly.Kind, keys []K, fulls []string, write func() []error) error {
+func (c *Cache[K, V]) written(ctx context.Context, doing string, kind mayfly.Kind, keys []K, fulls []string, write func() []error) error {
 	begun, mark := time.Now(), c.unremoved.Mark()
 	errs := c.write(ctx, fulls, write)
 	failed := make(map[K]error)
@@ -105,18 +106,14 @@ func (c *Cache[K, V]) written(ctx context.Context, kind mayfly.Kind, keys []K, f
 	if len(keys) > 1 {
 		return err
 	}
-	doing := "set"
-	if kind == mayfly.Removal {
-		doing = "delete"
-	}
-	return fail(doing, fulls[0], failed[keys[0]])
+	return c.ns.Fail(doing, fulls[0], failed[keys[0]])
 }
 
 // Clear removes every key of the namespace, by SCAN and UNLINK on every master: never FLUSH, and nothing of other
 // namespaces. It takes time in proportion to all keys of the database. Values stored while it runs may stay.
 func (c *Cache[K, V]) Clear(ctx context.Context) error {
 	if err := c.works.Err(); err != nil {
-		return fail("clear", c.ns.Name, err)
+		return c.ns.Fail("clear", c.ns.Name, err)
 	}
 	var removed atomic.Int64
 	begun := time.Now()

@@ -15,54 +15,49 @@ import (
 // Touch gives fields their whole TTL again. Where one has ended, or the hash has, it returns [mayfly.ErrNotFound], and the others are
 // touched. It never makes a field longer-lived than the key: see [Store.Renew].
 func (s *Store[K, T]) Touch(ctx context.Context, key K, fields ...string) error {
-	return s.do(ctx, "touch fields of", key, func(full string, _ way) error {
-		touched, err := s.plan.volatile(fields)
-		if err != nil {
-			return err
-		}
-		return s.each(ctx, full, touched, s.plan.hpexpire)
-	})
+	return s.each(ctx, "touch fields of", key, fields, s.plan.volatile, s.plan.hpexpire)
 }
 
 // Persist takes the TTL away from fields, which then live as long as the key, until they are set again. Where one has ended, or the
 // hash has, it returns [mayfly.ErrNotFound], and the others are persisted.
 func (s *Store[K, T]) Persist(ctx context.Context, key K, fields ...string) error {
-	return s.do(ctx, "persist fields of", key, func(full string, _ way) error {
-		some, err := s.plan.find(fields)
-		if err != nil {
-			return err
-		}
-		return s.each(ctx, full, some, func(full string, _ time.Duration, fields []int) []any {
-			return append([]any{"hpersist", full, "fields", len(fields)}, s.plan.namesOf(fields)...)
-		})
+	return s.each(ctx, "persist fields of", key, fields, s.plan.find, func(full string, _ time.Duration, fields []int) []any {
+		return append([]any{"hpersist", full, "fields", len(fields)}, s.plan.namesOf(fields)...)
 	})
 }
 
-// each sends a command for the fields of each TTL, in one transaction. It answers -2 for a field that is not there.
-func (s *Store[K, T]) each(ctx context.Context, full string, fields []int, command func(string, time.Duration, []int) []any) error {
-	pipe := s.room.Redis.TxPipeline()
-	var parts []*redis.IntSliceCmd
-	var asked [][]int
-	for ttl, fields := range s.plan.byTTL(fields) {
-		cmd := redis.NewIntSliceCmd(ctx, command(full, ttl, fields)...)
-		pipe.Process(ctx, cmd)
-		parts, asked = append(parts, cmd), append(asked, fields)
-	}
-	if _, err := pipe.Exec(ctx); err != nil {
-		return sendonce.Repeated(ctx, s.room.Redis, full, err)
-	}
-	var gone []string
-	for p, cmd := range parts {
-		for n, i := range asked[p] {
-			if cmd.Val()[n] == notThere {
-				gone = append(gone, s.plan.fields[i].name)
+// each sends a command for the fields of each TTL among those that find finds by their names, in one transaction. The command
+// answers -2 for a field that is not there.
+func (s *Store[K, T]) each(ctx context.Context, doing string, key K, names []string, find func([]string) ([]int, error), command func(string, time.Duration, []int) []any) error {
+	return s.do(ctx, doing, key, func(full string, _ way) error {
+		some, err := find(names)
+		if err != nil {
+			return err
+		}
+		pipe := s.room.Redis.TxPipeline()
+		var parts []*redis.IntSliceCmd
+		var asked [][]int
+		for ttl, fields := range s.plan.byTTL(some) {
+			cmd := redis.NewIntSliceCmd(ctx, command(full, ttl, fields)...)
+			pipe.Process(ctx, cmd)
+			parts, asked = append(parts, cmd), append(asked, fields)
+		}
+		if _, err := pipe.Exec(ctx); err != nil {
+			return sendonce.Repeated(ctx, s.room.Redis, full, err)
+		}
+		var gone []string
+		for p, cmd := range parts {
+			for n, i := range asked[p] {
+				if cmd.Val()[n] == notThere {
+					gone = append(gone, s.plan.fields[i].name)
+				}
 			}
 		}
-	}
-	if len(gone) > 0 {
-		return fmt.Errorf("%s: %w", strings.Join(gone, ", "), mayfly.ErrNotFound)
-	}
-	return nil
+		if len(gone) > 0 {
+			return fmt.Errorf("%s: %w", strings.Join(gone, ", "), mayfly.ErrNotFound)
+		}
+		return nil
+	})
 }
 
 const notThere = -2 // of a field, or a key

@@ -12,6 +12,7 @@ import (
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/client/lease"
 	"github.com/mayflycache/mayfly/internal/client/localsync"
+	"github.com/mayflycache/mayfly/internal/client/record"
 )
 
 // Target is what a purge is about: see [URL], [Prefix] and [Tag].
@@ -154,7 +155,7 @@ func (c *Cache) purgeTags(ctx context.Context, tags []string) error {
 	}
 	keys, values, ttl := make([]string, len(tags)), make([]lease.Value, len(tags)), c.barrierTTL()
 	for i, tag := range tags {
-		rec, err := version.encode(lease.NewID(), ttl)
+		rec, err := version.encode(record.NewID(), ttl)
 		if err != nil {
 			return err
 		}

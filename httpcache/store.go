@@ -10,6 +10,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/client/lease"
+	"github.com/mayflycache/mayfly/internal/client/record"
 )
 
 // keepAnswer begins to store r while the client still gets it, and releases the waiters. The returned function waits until r is
@@ -136,7 +137,7 @@ func (c *Cache) fill(ctx context.Context, key string, seen lease.Found, claim *l
 
 // write stores e under key, in place of the claim or, without one, of what was seen.
 func (c *Cache) write(ctx context.Context, key string, seen lease.Found, claim *lease.Claim, e entry, ttl time.Duration) (bool, error) {
-	id := lease.NewID()
+	id := record.NewID()
 	if claim != nil {
 		id = claim.ID()
 	}
@@ -156,7 +157,7 @@ func (c *Cache) putVariant(ctx context.Context, key string, r *response, ttl tim
 	rand.Read(generation[:]) // never fails
 	name := variantName(r.variant)
 	ix := &index{generation: hex.EncodeToString(generation[:]), fields: r.fields, variants: []string{name}}
-	rec, err := r.encode(lease.NewID(), ttl)
+	rec, err := r.encode(record.NewID(), ttl)
 	if err != nil {
 		return nil, err
 	}

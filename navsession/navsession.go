@@ -53,11 +53,11 @@ type Visits[K comparable, P any] struct {
 	room keyspace.Room[K, P]
 	// The arguments of each page view.
 	first, idle any
-
-	// The keys that this process wrote within their idle gap. What was our list then is one still, or is gone: so the next page of
-	// a visit need not ask what else the key may hold. (Unless somebody deletes the list and puts something else in its place while
-	// the visit lasts. That would keep its value, and get the visit's end.)
-	written *recently.Keys
+	// ours are the keys that this process wrote within their idle gap. What was our list then is one still, or is gone: so the
+	// next page of a visit need not ask what else the key may hold. (Unless somebody deletes the list and puts something
+	// else in its place while the visit lasts. That would keep its value, and get the visit's end.) A key that was forgotten is
+	// asked again, which costs some 3 us.
+	ours *recently.Keys
 }
 
 // New returns the visits of ns, whose TTL is how long a user may be idle between two pages of the same visit. It does no I/O.
@@ -68,7 +68,7 @@ func New[K comparable, P any](ns mayfly.Namespace[K, P], o Options) (*Visits[K, 
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
-	return &Visits[K, P]{room: room, first: -o.Pages, idle: ns.TTL.Milliseconds(), written: recently.New(1024)}, nil
+	return &Visits[K, P]{room: room, first: -o.Pages, idle: ns.TTL.Milliseconds(), ours: recently.New(1024)}, nil
 }
 
 // idle checks a namespace whose TTL is an idle gap.
@@ -90,7 +90,7 @@ func (v *Visits[K, P]) Record(ctx context.Context, user K, page P) error {
 			return err
 		}
 		is := sendonce.List
-		if v.written.Has(full) {
+		if v.ours.Has(full) {
 			is = nil
 		}
 		var key any = full // boxed once
@@ -99,11 +99,11 @@ func (v *Visits[K, P]) Record(ctx context.Context, user K, page P) error {
 			redis.NewCmd(ctx, "ltrim", key, v.first, -1),
 			redis.NewCmd(ctx, "pexpire", key, v.idle))
 		if err != nil {
-			v.written.Remove(full) // nothing is known of it
-		} else {
-			v.written.Add(full, v.room.TTL-time.Since(now)) // from before it was sent
+			v.ours.Remove(full)
+			return err
 		}
-		return err
+		v.ours.Add(full, v.room.TTL-time.Since(now))
+		return nil
 	})
 }
 

@@ -110,7 +110,7 @@ func (s *Store[K, V]) encode(v V) ([]byte, error) {
 	if s.room.Plain {
 		return s.room.Codec.Append(nil, v)
 	}
-	rec, err := s.room.Codec.Append(record.BeginSession(nil, newID(), s.format), v)
+	rec, err := s.room.Codec.Append(record.BeginSession(nil, record.NewID(), s.format), v)
 	if err == nil && !record.Seal(rec) {
 		err = fmt.Errorf("the value has %d bytes: Redis takes %d", len(rec), record.MaxLen)
 	}

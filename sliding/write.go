@@ -2,24 +2,15 @@ package sliding
 
 import (
 	"context"
-	"crypto/rand"
 	"errors"
-	mathrand "math/rand/v2"
+	"math/rand/v2"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/internal/client/record"
 	"github.com/mayflycache/mayfly/internal/client/sendonce"
 )
-
-// newID tells one write from every other, so that a command which was sent again, because its reply was lost, finds its
-// own work.
-func newID() (id record.ID) {
-	rand.Read(id[:]) // never fails
-	return id
-}
 
 // Create stores v under key if there is nothing, and returns [ErrExists] if there is. It may be repeated by go-redis after a
 // lost reply: the repetition knows what the first try wrote. (Not so with Namespace.Plain: then a lost reply is
@@ -122,7 +113,7 @@ func (s *Store[K, V]) Update(ctx context.Context, key K, change func(V) (V, erro
 func rest(ctx context.Context, try int) error {
 	most := time.Duration(min(try, 16)) * 250 * time.Microsecond
 	select {
-	case <-time.After(mathrand.N(most + 1)):
+	case <-time.After(rand.N(most + 1)):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

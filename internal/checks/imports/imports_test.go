@@ -50,7 +50,7 @@ var rooms = map[string]room{
 
 	// What the patterns share: may know go-redis, never the double.
 	"client/check":      {never: pure},
-	"client/keyform":    {never: pure},
+	"client/keyform":    {may: "client/check", never: pure},
 	"client/record":     {never: pure},
 	"client/recently":   {},
 	"client/flight":     {},
@@ -59,7 +59,7 @@ var rooms = map[string]room{
 	"client/nodes":      {may: "go-redis"},
 	"client/lease":      {may: "client/nodes client/record client/keyform hashslot go-redis"},
 	"client/localstore": {may: "expiry"},
-	"client/localsync":  {may: "client/localstore client/keyform hashslot go-redis"},
+	"client/localsync":  {may: "client/background client/localstore client/keyform hashslot go-redis"},
 
 	// The vocabulary, and what the patterns share that knows it.
 	"(root)":           {may: "client/check client/keyform client/localsync jitter go-redis"},
@@ -72,7 +72,7 @@ var rooms = map[string]room{
 	"sliding":    {may: "(root) client/keyspace client/sendonce client/localview client/check client/keyform client/record go-redis"},
 	"navsession": {may: "(root) client/keyspace client/sendonce client/check client/recently go-redis"},
 	"fieldttl":   {may: "(root) client/keyspace client/sendonce go-redis"},
-	"cacheaside": {may: "(root) client/lease client/flight client/nodes client/localview client/localsync client/record client/keyform " +
+	"cacheaside": {may: "(root) client/lease client/flight client/nodes client/localview client/localsync client/record client/keyspace " +
 		"client/background client/redelete client/recently client/events client/check earlyrefresh compress"},
 	"httpcache": {may: "(root) client/lease client/flight client/nodes client/localview client/localsync client/record " +
 		"client/background client/redelete client/recently client/events client/check rfc9111 stats"},

@@ -15,16 +15,14 @@ type Group struct {
 	cancel  context.CancelCauseFunc
 	closing chan struct{}
 
+	works  sync.WaitGroup
+	mu     sync.Mutex  // guards closed: nothing starts while it is set
 	closed atomic.Bool // written under mu
-
-	mu   sync.Mutex // guards the rest
-	n    int
-	idle chan struct{} // closed when closed and n is zero
 }
 
 // New returns a group that says ended when it is closed.
 func New(ended error) *Group {
-	g := &Group{ended: ended, closing: make(chan struct{}), idle: make(chan struct{})}
+	g := &Group{ended: ended, closing: make(chan struct{})}
 	g.ctx, g.cancel = context.WithCancelCause(context.Background())
 	return g
 }
@@ -36,39 +34,15 @@ func (g *Group) Start(f func()) bool {
 	if g.closed.Load() {
 		return false
 	}
-	g.n++
-	go func() {
-		defer g.Done()
-		f()
-	}()
+	g.works.Go(f)
 	return true
 }
 
 // More counts a goroutine that running work starts, so that it may start when the group is already closed. Its end calls Done.
-func (g *Group) More() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.n++
-}
+func (g *Group) More() { g.works.Add(1) }
 
 // Done is the end of what More has counted.
-func (g *Group) Done() {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	g.n--
-	g.checkLocked()
-}
-
-func (g *Group) checkLocked() {
-	if !g.closed.Load() || g.n > 0 {
-		return
-	}
-	select {
-	case <-g.idle:
-	default:
-		close(g.idle)
-	}
-}
+func (g *Group) Done() { g.works.Done() }
 
 // Err returns an error if the group is closed.
 func (g *Group) Err() error {
@@ -97,12 +71,16 @@ func (g *Group) Close(ctx context.Context) error {
 	g.mu.Lock()
 	if !g.closed.Swap(true) {
 		close(g.closing)
-		g.checkLocked()
 	}
 	g.mu.Unlock()
 	defer g.cancel(g.ended)
+	idle := make(chan struct{})
+	go func() {
+		g.works.Wait()
+		close(idle)
+	}()
 	select {
-	case <-g.idle:
+	case <-idle:
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

@@ -9,6 +9,7 @@ package check
 import (
 	"errors"
 	"fmt"
+	"reflect"
 	"time"
 )
 
@@ -61,4 +62,10 @@ func TTL(field string, ttl time.Duration) error {
 		return fmt.Errorf("%s must be at most %v (100 years), got %v", field, MaxTTL, ttl)
 	}
 	return nil
+}
+
+// IsNil reports whether v is nil, or an interface with a nil pointer inside: var c *redis.Client handed over before it was made.
+func IsNil(v any) bool {
+	p := reflect.ValueOf(v)
+	return !p.IsValid() || p.Kind() == reflect.Pointer && p.IsNil()
 }

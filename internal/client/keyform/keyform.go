@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"unsafe"
+
+	"github.com/mayflycache/mayfly/internal/client/check"
 )
 
 // MaxLen is the longest key Redis takes, prefix included.
@@ -78,20 +80,12 @@ func choose[K any](custom func(K) string) (Form[K], error) {
 	if custom != nil {
 		return func(dst []byte, key K) ([]byte, error) { return append(dst, custom(key)...), nil }, nil
 	}
-	// The common types first, without reflection on each call.
-	var form any
 	switch any((*K)(nil)).(type) {
-	case *string:
-		form = Form[string](func(dst []byte, key string) ([]byte, error) { return append(dst, key...), nil })
-	case *int:
-		form = Form[int](func(dst []byte, key int) ([]byte, error) { return strconv.AppendInt(dst, int64(key), 10), nil })
-	case *int64:
-		form = Form[int64](func(dst []byte, key int64) ([]byte, error) { return strconv.AppendInt(dst, key, 10), nil })
-	case *uint64:
-		form = Form[uint64](func(dst []byte, key uint64) ([]byte, error) { return strconv.AppendUint(dst, key, 10), nil })
-	}
-	if form != nil {
-		return form.(Form[K]), nil
+	case *string, *int, *int64, *uint64: // the common types, without reflection on each call
+		return func(dst []byte, key K) ([]byte, error) {
+			dst, _ = AppendPlain(dst, key)
+			return dst, nil
+		}, nil
 	}
 	return byType[K]()
 }
@@ -103,17 +97,13 @@ func byType[K any]() (Form[K], error) {
 		return func(dst []byte, key K) ([]byte, error) {
 			return append(dst, reflect.ValueOf(key).String()...), nil
 		}, nil
-	case t.Implements(reflect.TypeFor[encoding.TextAppender]()):
+	case t.Implements(reflect.TypeFor[encoding.TextAppender]()), t.Implements(reflect.TypeFor[encoding.TextMarshaler]()):
 		return func(dst []byte, key K) ([]byte, error) {
-			if isNil(key) {
+			if check.IsNil(key) { // its method could panic
 				return dst, ErrEmpty
 			}
-			return any(key).(encoding.TextAppender).AppendText(dst)
-		}, nil
-	case t.Implements(reflect.TypeFor[encoding.TextMarshaler]()):
-		return func(dst []byte, key K) ([]byte, error) {
-			if isNil(key) {
-				return dst, ErrEmpty
+			if key, ok := any(key).(encoding.TextAppender); ok {
+				return key.AppendText(dst)
 			}
 			text, err := any(key).(encoding.TextMarshaler).MarshalText()
 			return append(dst, text...), err
@@ -128,10 +118,4 @@ func byType[K any]() (Form[K], error) {
 		}, nil
 	}
 	return nil, fmt.Errorf("a key of type %v has no text: give it a MarshalText method or set Namespace.Key", t)
-}
-
-// isNil reports whether key is a nil pointer or interface, whose method could panic.
-func isNil[K any](key K) bool {
-	v := reflect.ValueOf(key)
-	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
 }

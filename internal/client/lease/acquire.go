@@ -78,26 +78,15 @@ func (g *Guard) Acquire(ctx, wait context.Context, w Want, usable func(Found) bo
 	return a
 }
 
-// Ask asks for the right to load each of several keys, in a trip per server for those to be loaded and one for those to be
-// renewed, and waits for nobody.
+// Ask asks for the right to load each of several keys, and waits for nobody.
 func (g *Guard) Ask(ctx context.Context, wants []Want) []Acquired {
+	claims := make([]*Claim, len(wants))
+	for i, w := range wants {
+		claims[i] = g.newClaim(w)
+	}
 	acquired := make([]Acquired, len(wants))
-	for _, renew := range []bool{false, true} {
-		var of []int
-		var keys []string
-		var seen []Found
-		for i, w := range wants {
-			if w.Renew == renew {
-				of, keys, seen = append(of, i), append(keys, w.Key), append(seen, w.Seen)
-			}
-		}
-		ask := g.ClaimMany
-		if renew {
-			ask = g.RenewMany
-		}
-		for n, a := range ask(ctx, keys, seen) {
-			acquired[of[n]] = Acquired{Claimed: a, Standing: a.standing(renew)}
-		}
+	for i, a := range g.claim(ctx, claims) {
+		acquired[i] = Acquired{Claimed: a, Standing: a.standing(wants[i].Renew)}
 	}
 	return acquired
 }

@@ -28,11 +28,15 @@ func (c *Claim) ID() record.ID { return c.id }
 // Key is what is claimed.
 func (c *Claim) Key() string { return c.key }
 
-func (g *Guard) newClaim(key string, seen Found) *Claim {
-	c := &Claim{guard: g, key: key, id: newID(), lock: key, seen: seen}
+func (g *Guard) newClaim(w Want) *Claim {
+	c := &Claim{guard: g, key: w.Key, id: record.NewID(), lock: w.Key, seen: w.Seen, renew: w.Renew}
 	c.token = record.AppendLease(nil, c.id)
-	if g.plain {
-		c.lock = SiblingName(key)
+	switch {
+	case c.renew:
+		id := c.seen.id()
+		c.lock = LockName(c.key, id[:])
+	case g.plain:
+		c.lock = SiblingName(c.key)
 	}
 	return c
 }
@@ -48,54 +52,93 @@ type Claimed struct {
 // Claim asks for the right to load key, where seen is what the caller found and cannot use: Absent, or bytes that
 // are to be replaced.
 func (g *Guard) Claim(ctx context.Context, key string, seen Found) Claimed {
-	return g.ClaimMany(ctx, []string{key}, []Found{seen})[0]
+	return g.Ask(ctx, []Want{{Key: key, Seen: seen}})[0].Claimed
 }
 
-// ClaimMany claims keys in one trip per server, in two or three if some hold bytes to be replaced.
-func (g *Guard) ClaimMany(ctx context.Context, keys []string, seen []Found) []Claimed {
-	answers := make([]Claimed, len(keys))
-	g.nodes.Each(ctx, keys, func(node *nodes.Node, mine []int) {
-		var absent []int
-		var replace []int
-		for _, i := range mine {
-			if seen[i].State == Present && !g.plain {
-				replace = append(replace, i)
-			} else {
-				absent = append(absent, i)
-			}
-		}
-		absent = append(absent, g.replace(ctx, node, keys, seen, replace, answers)...)
-		if g.plain {
-			g.takePlain(ctx, node, keys, seen, absent, answers)
-		} else {
-			g.take(ctx, node, keys, absent, answers)
-		}
+// Renew asks for the right to load a newer value in place of seen, which stays until the fill. Without a claim, the
+// state is Loading if somebody else renews it or did so just now, and Held if a renewal failed lately.
+func (g *Guard) Renew(ctx context.Context, key string, seen Found) Claimed {
+	return g.Ask(ctx, []Want{{Key: key, Seen: seen, Renew: true}})[0].Claimed
+}
+
+// claim asks for claims, in one trip per server, in two or three where bytes are to be replaced.
+func (g *Guard) claim(ctx context.Context, claims []*Claim) []Claimed {
+	locks := make([]string, len(claims))
+	for i, c := range claims {
+		locks[i] = c.lock
+	}
+	answers := make([]Claimed, len(claims))
+	g.nodes.Each(ctx, locks, func(node *nodes.Node, mine []int) {
+		take(ctx, node, claims, replace(ctx, node, claims, mine, answers), answers)
 	}, func(i int, err error) { answers[i].Err = err })
 	return answers
 }
 
-// take claims keys that seemed absent.
-func (g *Guard) take(ctx context.Context, node *nodes.Node, keys []string, mine []int, answers []Claimed) {
+// replace puts leases in place of bytes that are to be replaced, and returns the other claims, with those whose keys hold
+// something else by now.
+func replace(ctx context.Context, node *nodes.Node, claims []*Claim, mine []int, answers []Claimed) (others []int) {
+	var present []int
+	var calls []nodes.Call
+	for _, i := range mine {
+		if c := claims[i]; c.seen.State == Present && c.lock == c.key {
+			present, calls = append(present, i), append(calls, c.seen.swap(c.key, c.token, TTL))
+		} else {
+			others = append(others, i)
+		}
+	}
+	if len(present) == 0 {
+		return others
+	}
+	did, errs := node.Run(ctx, calls...)
+	for n, i := range present {
+		switch err := errs[n]; {
+		case err != nil && !nodes.Answered(err) && !errors.Is(err, nodes.ErrOpen):
+			answers[i] = Claimed{Claim: claims[i], Err: err}
+		case err != nil:
+			answers[i] = Claimed{Err: err}
+		case did[n]:
+			answers[i] = Claimed{Claim: claims[i]}
+		default:
+			others = append(others, i)
+		}
+	}
+	return others
+}
+
+// take puts tokens where no lock is. Beside a sibling it looks in the same trip whether the plain value came meanwhile: its
+// writer would have taken the lease away with it.
+func take(ctx context.Context, node *nodes.Node, claims []*Claim, mine []int, answers []Claimed) {
 	if len(mine) == 0 {
 		return
 	}
-	claims := make([]*Claim, len(mine))
-	cmds := make([]redis.Cmder, len(mine))
+	sets, gets := make([]*redis.StringCmd, len(mine)), make([]*redis.StringCmd, len(mine))
+	cmds := make([]redis.Cmder, 0, 2*len(mine))
 	for n, i := range mine {
-		claims[n] = g.newClaim(keys[i], Found{})
-		cmds[n] = claims[n].set(ctx)
+		c := claims[i]
+		sets[n] = redis.NewStringCmd(ctx, "set", c.lock, c.token, "nx", "get", "px", millis(TTL))
+		cmds = append(cmds, sets[n])
+		if c.guard.plain && !c.renew {
+			gets[n] = redis.NewStringCmd(ctx, "get", c.key)
+			cmds = append(cmds, gets[n])
+		}
 	}
 	lost := node.Ask(ctx, cmds...)
 	for n, i := range mine {
-		answers[i] = claims[n].answer(cmds[n].(*redis.StringCmd), lost)
+		c := claims[i]
+		answers[i] = c.answer(sets[n], lost)
+		if gets[n] == nil || answers[i].Claim == nil || answers[i].Err != nil {
+			continue
+		}
+		now, err := read(gets[n], nil)
+		if err == nil && now.State == c.seen.State && string(now.Raw) == string(c.seen.Raw) {
+			continue
+		}
+		c.Release(ctx)
+		answers[i] = Claimed{Found: now, Err: err}
 	}
 }
 
-// set puts the token where nothing is, and says what is there otherwise.
-func (c *Claim) set(ctx context.Context) *redis.StringCmd {
-	return redis.NewStringCmd(ctx, "set", c.lock, c.token, "nx", "get", "px", millis(TTL))
-}
-
+// answer reads what was there where the token should be put.
 func (c *Claim) answer(set *redis.StringCmd, lost error) Claimed {
 	if lost != nil {
 		if errors.Is(lost, nodes.ErrOpen) { // never sent
@@ -113,109 +156,18 @@ func (c *Claim) answer(set *redis.StringCmd, lost error) Claimed {
 	return Claimed{Found: found(there, 0)}
 }
 
-// replace claims keys that hold bytes to be replaced, and returns those that hold something else by now.
-func (g *Guard) replace(ctx context.Context, node *nodes.Node, keys []string, seen []Found, mine []int, answers []Claimed) (other []int) {
-	if len(mine) == 0 {
-		return nil
-	}
-	claims := make([]*Claim, len(mine))
-	calls := make([]nodes.Call, len(mine))
-	for n, i := range mine {
-		claims[n] = g.newClaim(keys[i], Found{})
-		calls[n] = swapCall(keys[i], seen[i].head(), len(seen[i].Raw), claims[n].token, TTL)
-	}
-	did, errs := node.Run(ctx, calls...)
-	for n, i := range mine {
-		switch {
-		case errs[n] != nil && !nodes.Answered(errs[n]) && !errors.Is(errs[n], nodes.ErrOpen):
-			answers[i] = Claimed{Claim: claims[n], Err: errs[n]}
-		case errs[n] != nil:
-			answers[i] = Claimed{Err: errs[n]}
-		case did[n]:
-			answers[i] = Claimed{Claim: claims[n]}
-		default:
-			other = append(other, i)
-		}
-	}
-	return other
-}
-
-// takePlain claims keys by their siblings, and in the same trip looks whether the value came meanwhile: its writer
-// would have taken the lease away with it.
-func (g *Guard) takePlain(ctx context.Context, node *nodes.Node, keys []string, seen []Found, mine []int, answers []Claimed) {
-	claims := make([]*Claim, len(mine))
-	cmds := make([]redis.Cmder, 0, 2*len(mine))
-	for n, i := range mine {
-		claims[n] = g.newClaim(keys[i], seen[i])
-		cmds = append(cmds, claims[n].set(ctx), redis.NewStringCmd(ctx, "get", keys[i]))
-	}
-	lost := node.Ask(ctx, cmds...)
-	for n, i := range mine {
-		answers[i] = claims[n].answer(cmds[2*n].(*redis.StringCmd), lost)
-		if answers[i].Claim == nil || answers[i].Err != nil {
-			continue
-		}
-		now, err := read(cmds[2*n+1].(*redis.StringCmd), nil)
-		if err == nil && now.State == seen[i].State && string(now.Raw) == string(seen[i].Raw) {
-			continue
-		}
-		claims[n].Release(ctx)
-		answers[i] = Claimed{Found: now, Err: err}
-	}
-}
-
-// Renew asks for the right to load a newer value in place of seen, which stays until the fill. Without a claim, the
-// state is Loading if somebody else renews it or did so just now, and Held if a renewal failed lately.
-func (g *Guard) Renew(ctx context.Context, key string, seen Found) Claimed {
-	return g.RenewMany(ctx, []string{key}, []Found{seen})[0]
-}
-
-// RenewMany is Renew for several keys, in one trip per server.
-func (g *Guard) RenewMany(ctx context.Context, keys []string, seen []Found) []Claimed {
-	claims, locks := make([]*Claim, len(keys)), make([]string, len(keys))
-	for i, key := range keys {
-		c := &Claim{guard: g, key: key, id: newID(), seen: seen[i], renew: true}
-		c.token = record.AppendLease(nil, c.id)
-		id := seen[i].id()
-		c.lock = LockName(key, id[:])
-		claims[i], locks[i] = c, c.lock
-	}
-	answers := make([]Claimed, len(keys))
-	g.nodes.Each(ctx, locks, func(node *nodes.Node, mine []int) {
-		cmds := make([]redis.Cmder, len(mine))
-		for n, i := range mine {
-			cmds[n] = claims[i].set(ctx)
-		}
-		lost := node.Ask(ctx, cmds...)
-		for n, i := range mine {
-			answers[i] = claims[i].answer(cmds[n].(*redis.StringCmd), lost)
-		}
-	}, func(i int, err error) { answers[i].Err = err })
-	return answers
-}
-
 // Keep prolongs the claim to [TTL] from now. It reports false if the claim is lost, and then the fill will be refused.
-func (c *Claim) Keep(ctx context.Context) (bool, error) {
-	return c.atLock(ctx, c.keep())
-}
+func (c *Claim) Keep(ctx context.Context) (bool, error) { return c.guard.nodes.Run1(ctx, c.keep()) }
 
-func (c *Claim) keep() nodes.Call {
-	return keep.Call([]string{c.lock}, c.token, millis(TTL))
-}
+func (c *Claim) keep() nodes.Call { return keep.Call([]string{c.lock}, c.token, millis(TTL)) }
 
 // KeepMany prolongs claims in one trip per server. What is lost will show at the fill.
 func (g *Guard) KeepMany(ctx context.Context, claims []*Claim) {
-	locks := make([]string, len(claims))
+	calls := make([]nodes.Call, len(claims))
 	for i, c := range claims {
-		locks[i] = c.lock
+		calls[i] = c.keep()
 	}
-	g.nodes.Each(ctx, locks, func(node *nodes.Node, mine []int) {
-		calls := make([]nodes.Call, len(mine))
-		for n, i := range mine {
-			calls[n] = claims[i].keep()
-		}
-		node.Run(ctx, calls...)
-	}, func(int, error) {})
+	g.nodes.Run(ctx, calls...)
 }
 
 // Inherit turns the claim on a renewal into one on the key, whose value is about to end: the lease takes its place, so
@@ -224,11 +176,7 @@ func (c *Claim) Inherit(ctx context.Context) error {
 	if !c.renew || c.guard.plain {
 		return nil
 	}
-	node, err := c.guard.nodes.Of(ctx, c.key)
-	if err != nil {
-		return err
-	}
-	mine, err := node.Run1(ctx, swapCall(c.key, c.seen.head(), len(c.seen.Raw), c.token, TTL))
+	mine, err := c.guard.nodes.Run1(ctx, c.seen.swap(c.key, c.token, TTL))
 	if err == nil && mine {
 		c.lock, c.renew = c.key, false
 	}
@@ -237,7 +185,7 @@ func (c *Claim) Inherit(ctx context.Context) error {
 
 // Release gives the claim up, so that the next caller need not wait for its end.
 func (c *Claim) Release(ctx context.Context) error {
-	_, err := c.atLock(ctx, drop.Call([]string{c.lock}, c.token))
+	_, err := c.guard.nodes.Run1(ctx, drop.Call([]string{c.lock}, c.token))
 	return err
 }
 
@@ -246,23 +194,14 @@ func (c *Claim) Rest(ctx context.Context, d time.Duration) error {
 	if !c.renew || d <= 0 {
 		return c.Release(ctx)
 	}
-	_, err := c.atLock(ctx, swapCall(c.lock, c.token, len(c.token), record.AppendTombstone(nil, c.id), d))
+	_, err := c.guard.nodes.Run1(ctx, swapCall(c.lock, c.token, len(c.token), record.AppendTombstone(nil, c.id), d))
 	return err
 }
 
-func (c *Claim) atLock(ctx context.Context, what nodes.Call) (bool, error) {
-	node, err := c.guard.nodes.Of(ctx, c.lock)
-	if err != nil {
-		return false, err
-	}
-	return node.Run1(ctx, what)
-}
-
 // Fill stores value for ttl if nobody deleted or replaced meanwhile what the claim was for, and says whether it did.
-// The claim ends with it; the lock of a renewal is left to expire, so that who decided late, on the older value, loses.
+// The claim ends with it; the lock of a renewal is left to expire, so that a caller who decided late, on the older value, loses.
 func (c *Claim) Fill(ctx context.Context, value []byte, ttl time.Duration) (stored bool, err error) {
-	filled := c.guard.FillMany(ctx, []Fill{{c, value, ttl}})[0]
-	return filled.Stored, filled.Err
+	return c.guard.nodes.Run1(ctx, Fill{c, value, ttl}.call())
 }
 
 // Fill is one value to be stored.
@@ -280,21 +219,15 @@ type Filled struct {
 
 // FillMany stores values as [Claim.Fill] does, in one trip per server.
 func (g *Guard) FillMany(ctx context.Context, fills []Fill) []Filled {
-	keys := make([]string, len(fills))
+	calls := make([]nodes.Call, len(fills))
 	for i, f := range fills {
-		keys[i] = f.Claim.key
+		calls[i] = f.call()
 	}
 	filled := make([]Filled, len(fills))
-	g.nodes.Each(ctx, keys, func(node *nodes.Node, mine []int) {
-		calls := make([]nodes.Call, len(mine))
-		for n, i := range mine {
-			calls[n] = fills[i].call()
-		}
-		did, errs := node.Run(ctx, calls...)
-		for n, i := range mine {
-			filled[i] = Filled{did[n], errs[n]}
-		}
-	}, func(i int, err error) { filled[i].Err = err })
+	did, errs := g.nodes.Run(ctx, calls...)
+	for i := range filled {
+		filled[i] = Filled{did[i], errs[i]}
+	}
 	return filled
 }
 
@@ -302,7 +235,7 @@ func (f Fill) call() nodes.Call {
 	c := f.Claim
 	switch {
 	case c.renew:
-		return swapCall(c.key, c.seen.head(), len(c.seen.Raw), f.Value, f.TTL)
+		return c.seen.swap(c.key, f.Value, f.TTL)
 	case c.guard.plain:
 		was := []byte{'-'}
 		if c.seen.State == Present {
@@ -311,6 +244,11 @@ func (f Fill) call() nodes.Call {
 		return fillPlain.Call([]string{c.lock, c.key}, c.token, was, f.Value, millis(f.TTL))
 	}
 	return swapCall(c.key, c.token, len(c.token), f.Value, f.TTL)
+}
+
+// swap puts value in place of just what was found under key.
+func (f Found) swap(key string, value []byte, ttl time.Duration) nodes.Call {
+	return swapCall(key, f.head(), len(f.Raw), value, ttl)
 }
 
 func swapCall(key string, head []byte, length int, value []byte, ttl time.Duration) nodes.Call {

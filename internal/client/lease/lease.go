@@ -23,7 +23,6 @@ package lease
 
 import (
 	"context"
-	"crypto/rand"
 	"crypto/sha256"
 	"errors"
 	"time"
@@ -220,15 +219,6 @@ func (g *Guard) LookMany(ctx context.Context, keys []string, withTTL bool) []Ans
 	}, func(i int, err error) { answers[i].Err = err })
 	return answers
 }
-
-// newID draws an id. 96 bits do not meet by chance.
-func newID() (id record.ID) {
-	rand.Read(id[:]) // never fails
-	return id
-}
-
-// NewID draws the id of a fill that needs no claim: that of a value set by the caller.
-func NewID() record.ID { return newID() }
 
 // millis is d as PX takes it: whole milliseconds, at least one.
 func millis(d time.Duration) int64 { return max(d.Milliseconds(), 1) }

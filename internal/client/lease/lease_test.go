@@ -55,7 +55,7 @@ func fill(t *testing.T, o lease.Options, c *lease.Claim, body string) bool {
 
 func set(t *testing.T, o lease.Options, g *lease.Guard, key, body string) {
 	t.Helper()
-	if err := g.Set(t.Context(), []lease.Value{{Key: key, Bytes: value(o, lease.NewID(), body), TTL: time.Minute}})[0]; err != nil {
+	if err := g.Set(t.Context(), []lease.Value{{Key: key, Bytes: value(o, record.NewID(), body), TTL: time.Minute}})[0]; err != nil {
 		t.Fatal(err)
 	}
 }
@@ -141,7 +141,7 @@ func clear(t *testing.T, rdb redis.UniversalClient, o lease.Options) {
 	const n = 1200
 	values := make([]lease.Value, n)
 	for i := range values {
-		values[i] = lease.Value{Key: fmt.Sprint(prefix, i), Bytes: value(o, lease.NewID(), "x"), TTL: time.Minute}
+		values[i] = lease.Value{Key: fmt.Sprint(prefix, i), Bytes: value(o, record.NewID(), "x"), TTL: time.Minute}
 	}
 	if err := errors.Join(g.Set(t.Context(), values)...); err != nil {
 		t.Fatal(err)
@@ -167,7 +167,7 @@ func clear(t *testing.T, rdb redis.UniversalClient, o lease.Options) {
 func unusableBytesAreClaimedOnce(t *testing.T, rdb redis.UniversalClient, o lease.Options) {
 	g, key := lease.New(o), t.Name()
 	for name, bytes := range map[string]string{
-		"a value":        string(value(o, lease.NewID(), "version 1")),
+		"a value":        string(value(o, record.NewID(), "version 1")),
 		"foreign bytes":  "not ours",
 		"alien":          "\xc1mfy\x07from the future, as long as it likes",
 		"the empty text": "",
@@ -326,6 +326,7 @@ func manyKeysInOneTrip(t *testing.T, _ redis.UniversalClient, o lease.Options) {
 		}
 	}
 	var missing []string
+	var wants []lease.Want
 	for i, a := range g.LookMany(ctx, keys, true) {
 		want := lease.Absent
 		if i%2 == 0 {
@@ -335,11 +336,11 @@ func manyKeysInOneTrip(t *testing.T, _ redis.UniversalClient, o lease.Options) {
 			t.Fatalf("key %d: %+v", i, a)
 		}
 		if want == lease.Absent {
-			missing = append(missing, keys[i])
+			missing, wants = append(missing, keys[i]), append(wants, lease.Want{Key: keys[i]})
 		}
 	}
 	var fills []lease.Fill
-	for i, a := range g.ClaimMany(ctx, missing, make([]lease.Found, len(missing))) {
+	for i, a := range g.Ask(ctx, wants) {
 		if a.Claim == nil || a.Err != nil || a.Claim.Key() != missing[i] {
 			t.Fatalf("claim %d: %+v", i, a)
 		}

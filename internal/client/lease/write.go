@@ -38,11 +38,7 @@ func (g *Guard) Set(ctx context.Context, values []Value) []error {
 
 // Replace stores value in place of just the bytes that were seen, and says whether they were still there.
 func (g *Guard) Replace(ctx context.Context, key string, seen Found, value []byte, ttl time.Duration) (bool, error) {
-	node, err := g.nodes.Of(ctx, key)
-	if err != nil {
-		return false, err
-	}
-	return node.Run1(ctx, swapCall(key, seen.head(), len(seen.Raw), value, ttl))
+	return g.nodes.Run1(ctx, seen.swap(key, value, ttl))
 }
 
 // Delete removes keys and ends the right to fill them, in one trip per server. With Hold it leaves tombstones. It
@@ -54,7 +50,7 @@ func (g *Guard) Delete(ctx context.Context, keys []string) []error {
 			return []redis.Cmder{redis.NewIntCmd(ctx, "del", SiblingName(keys[i]), keys[i])}
 		case g.hold > 0:
 			// Removed first: a server out of memory refuses the tombstone.
-			return []redis.Cmder{redis.NewIntCmd(ctx, "del", keys[i]), redis.NewStatusCmd(ctx, "set", keys[i], record.AppendTombstone(nil, newID()), "px", millis(g.hold))}
+			return []redis.Cmder{redis.NewIntCmd(ctx, "del", keys[i]), redis.NewStatusCmd(ctx, "set", keys[i], record.AppendTombstone(nil, record.NewID()), "px", millis(g.hold))}
 		}
 		return []redis.Cmder{redis.NewIntCmd(ctx, "del", keys[i])}
 	})
@@ -64,20 +60,18 @@ func (g *Guard) write(ctx context.Context, keys []string, commands func(i int) [
 	errs := make([]error, len(keys))
 	g.nodes.Each(ctx, keys, func(node *nodes.Node, mine []int) {
 		var cmds []redis.Cmder
-		ends := make([]int, len(mine)) // where the commands of each key end
+		of := make([][]redis.Cmder, len(mine)) // each key
 		for n, i := range mine {
-			cmds = append(cmds, commands(i)...)
-			ends[n] = len(cmds)
+			of[n] = commands(i)
+			cmds = append(cmds, of[n]...)
 		}
 		lost := node.Ask(ctx, cmds...)
-		begin := 0
 		for n, i := range mine {
 			if errs[i] = lost; lost == nil {
-				for _, cmd := range cmds[begin:ends[n]] {
+				for _, cmd := range of[n] {
 					errs[i] = errors.Join(errs[i], cmd.Err())
 				}
 			}
-			begin = ends[n]
 		}
 	}, func(i int, err error) { errs[i] = err })
 	return errs

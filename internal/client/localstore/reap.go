@@ -35,18 +35,3 @@ func (s *Store) Reap(now int64, max int) int {
 	}
 	return n
 }
-
-// Next returns when Reap will find something, the earliest over all shards. ok is false when nothing that is held has a
-// deadline: then a timer can be parked until the next write.
-func (s *Store) Next() (at int64, ok bool) {
-	for i := range s.shards {
-		sh := &s.shards[i]
-		sh.mu.Lock()
-		next, some := sh.deadlines.Next()
-		sh.mu.Unlock()
-		if some && (!ok || next < at) {
-			at, ok = next, true
-		}
-	}
-	return at, ok
-}

@@ -1,6 +1,7 @@
 package localstore
 
 import (
+	"strings"
 	"sync"
 
 	"github.com/mayflycache/mayfly/internal/expiry"
@@ -78,13 +79,13 @@ func (sh *shard) reap(now int64, max int) int {
 	return n
 }
 
-// clear removes the entries of a view whose key is matched.
-func (sh *shard) clear(view uint16, v shelf, match func(key string) bool) int {
+// clear removes the entries of a view whose keys begin with prefix.
+func (sh *shard) clear(view uint16, v shelf, prefix string) int {
 	sh.mu.Lock()
 	defer sh.mu.Unlock()
 	var ids []uint32
 	v.each(sh.number, func(key string, id uint32) bool {
-		if match(key) {
+		if strings.HasPrefix(key, prefix) {
 			ids = append(ids, id)
 		}
 		return true

@@ -17,8 +17,7 @@
 // stops at three: an entry that is read all the time is soon not written at all. Writers take the lock of one shard.
 //
 // Time is an argument, in unix milliseconds; nothing here starts a goroutine. Dead entries are invisible to readers
-// at once, and their memory is given back by the writes that follow, or by [Store.Reap] when there are none:
-// [Store.Next] says when that is worth a timer.
+// at once, and their memory is given back by the writes that follow, or by [Store.Reap] when there are none.
 package localstore
 
 import (
@@ -27,7 +26,6 @@ import (
 	"math"
 	"math/bits"
 	"runtime"
-	"strings"
 	"sync"
 	"sync/atomic"
 )
@@ -175,7 +173,7 @@ func (s *Store) Clear(prefix string) int {
 	n := 0
 	for i := range s.shards {
 		for view, v := range *s.views.Load() {
-			n += s.shards[i].clear(uint16(view), v, func(key string) bool { return strings.HasPrefix(key, prefix) })
+			n += s.shards[i].clear(uint16(view), v, prefix)
 		}
 	}
 	return n

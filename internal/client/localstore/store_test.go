@@ -2,6 +2,7 @@ package localstore_test
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -129,8 +130,8 @@ func TestWritesReap(t *testing.T) {
 	for i := range 10_000 {
 		v.Set(fmt.Sprint(i), i, 0, 2000, 1000)
 	}
-	if at, ok := s.Next(); at != 2001 || !ok {
-		t.Errorf("Next: %d, %v", at, ok)
+	if early, late := s.Dead(2000), s.Dead(2001); early != 0 || late != 10_000 {
+		t.Errorf("dead: %d in the last millisecond, %d after it", early, late)
 	}
 	for now := int64(2001); now < 2050; now++ { // one key only: its shard must not be the only one that is swept
 		v.Set("another", 1, 0, expiry.None, now)
@@ -138,8 +139,8 @@ func TestWritesReap(t *testing.T) {
 	if s.Len() != 1 || s.Stats().Expired != 10_000 {
 		t.Errorf("%d entries are left, %+v", s.Len(), s.Stats())
 	}
-	if _, ok := s.Next(); ok {
-		t.Error("nothing has a deadline, but Next says wait")
+	if n := s.Dead(math.MaxInt64); n != 0 {
+		t.Errorf("nothing has a deadline, but %d entries will be dead", n)
 	}
 }
 
@@ -197,10 +198,10 @@ func TestGetAllocatesNothing(t *testing.T) {
 	for name, get := range map[string]func() bool{
 		"a value":        func() bool { v, _, ok := values.Get(key, 1500); return ok && v[3] == 4 },
 		"a pointer":      func() bool { v, _, ok := pointers.Get(key, 1500); return ok && v != nil },
-		"a built key":    func() bool { _, _, ok := values.GetBytes(built, 1500); return ok },
+		"a built key":    func() bool { return values.At(built, 1500) != nil },
 		"a miss":         func() bool { _, _, ok := values.Get("absent", 1500); return !ok },
 		"a dead entry":   func() bool { _, _, ok := values.Get(key, 2500); return !ok },
-		"a built absent": func() bool { built[0]++; _, _, ok := values.GetBytes(built, 1500); built[0]--; return !ok },
+		"a built absent": func() bool { built[0]++; at := values.At(built, 1500); built[0]--; return at == nil },
 	} {
 		if n := testing.AllocsPerRun(100, func() {
 			if !get() {
@@ -248,7 +249,7 @@ func TestConcurrent(t *testing.T) {
 					at := now.Load()
 					switch r.IntN(20) {
 					case 0:
-						v.Delete(k)
+						v.Set(k, value{}, 0, at-1, at) // over already: as a Delete of this view
 					case 1:
 						s.Delete(k)
 					case 2:

@@ -132,7 +132,7 @@ func (t *table[V]) insert(hash uint32, e *entry[V]) {
 				// The entry first: who sees the tag must find it.
 				bucket.entries[i].Store(e)
 				bucket.tags.Store(tags | tagOf(hash)<<(8*i))
-				t.passBy(hash, b)
+				t.passBy(hash, b, 1)
 				t.len++
 				return
 			}
@@ -141,12 +141,12 @@ func (t *table[V]) insert(hash uint32, e *entry[V]) {
 	}
 }
 
-// passBy counts an entry that is in bucket b in all the buckets that it did not find room in. Only now, so that a
-// reader who goes on to b finds it there.
-func (t *table[V]) passBy(hash uint32, b int) {
+// passBy adds n to the counts of the buckets that an entry in bucket b did not find room in. It is called after the entry is in
+// its bucket, so that a reader who goes on to b finds it there.
+func (t *table[V]) passBy(hash uint32, b, n int) {
 	for p := t.home(hash); p != b; p = t.next(p) {
 		if tags := t.buckets[p].tags.Load(); tags>>passedBy < passedMax {
-			t.buckets[p].tags.Store(tags + 1<<passedBy)
+			t.buckets[p].tags.Store(tags + uint64(n)<<passedBy)
 		}
 	}
 }
@@ -164,11 +164,7 @@ func (t *table[V]) remove(hash, id uint32) *entry[V] {
 	e := bucket.entries[i].Load()
 	bucket.tags.Store(bucket.tags.Load() &^ (0xff << (8 * i)))
 	bucket.entries[i].Store(nil)
-	for p := t.home(hash); p != b; p = t.next(p) {
-		if tags := t.buckets[p].tags.Load(); tags>>passedBy < passedMax {
-			t.buckets[p].tags.Store(tags - 1<<passedBy)
-		}
-	}
+	t.passBy(hash, b, -1)
 	t.len--
 	return e
 }

@@ -33,30 +33,20 @@ func NewValues[V any](s *Store) *Values[V] {
 // points to changes it for everybody.
 func (v *Values[V]) Get(key string, now int64) (value V, deadline int64, ok bool) {
 	h := maphash.String(v.store.seed, key)
-	return v.hit(find(v.tables[h>>v.store.shift].Load(), uint32(h), key), now)
+	if e := find(v.tables[h>>v.store.shift].Load(), uint32(h), key); v.alive(e, now) {
+		return e.value, e.deadline, true
+	}
+	return value, 0, false
 }
 
-// GetBytes is Get for a key that was built in a buffer.
-func (v *Values[V]) GetBytes(key []byte, now int64) (value V, deadline int64, ok bool) {
-	h := maphash.Bytes(v.store.seed, key)
-	return v.hit(find(v.tables[h>>v.store.shift].Load(), uint32(h), key), now)
-}
-
-// At is GetBytes for large values: it returns where the store has the value, nil if it is absent. What is there stays as it
-// is, also when the key gets another value, and must not be changed.
+// At is Get for a key that was built in a buffer, and for large values: it returns where the store has the value, nil if it is
+// absent. What is there stays as it is, also when the key gets another value, and must not be changed.
 func (v *Values[V]) At(key []byte, now int64) *V {
 	h := maphash.Bytes(v.store.seed, key)
 	if e := find(v.tables[h>>v.store.shift].Load(), uint32(h), key); v.alive(e, now) {
 		return &e.value
 	}
 	return nil
-}
-
-func (v *Values[V]) hit(e *entry[V], now int64) (value V, deadline int64, ok bool) {
-	if !v.alive(e, now) {
-		return value, 0, false
-	}
-	return e.value, e.deadline, true
 }
 
 // alive reports whether a reader has found something, and counts that.
@@ -160,28 +150,17 @@ func (v *Values[V]) insert(sh *shard, hash uint32, e *entry[V]) {
 	t.insert(hash, e)
 }
 
-// Delete removes key from this view and reports whether it was there.
-func (v *Values[V]) Delete(key string) bool {
-	i, hash := v.store.hash(key)
-	sh := &v.store.shards[i]
-	sh.mu.Lock()
-	defer sh.mu.Unlock()
-	return v.deleteLocked(sh, hash, key)
-}
-
-func (v *Values[V]) deleteLocked(sh *shard, hash uint32, key string) bool {
-	id, cost, ok := v.dropKey(sh.number, hash, key)
-	if ok {
+func (v *Values[V]) deleteLocked(sh *shard, hash uint32, key string) {
+	if id, cost, ok := v.dropKey(sh.number, hash, key); ok {
 		sh.forget(id, cost)
 	}
-	return ok
 }
 
 // Clear removes all keys of this view and returns how many. What is set meanwhile may stay.
 func (v *Values[V]) Clear() int {
 	n := 0
 	for i := range v.store.shards {
-		n += v.store.shards[i].clear(v.number, v, func(string) bool { return true })
+		n += v.store.shards[i].clear(v.number, v, "")
 	}
 	return n
 }

@@ -52,10 +52,7 @@ func (t *Local) tell(ctx context.Context, what byte, names []string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	for _, l := range t.links { // any will do: a cluster passes messages on to all nodes
-		if t.Closed() {
-			break
-		}
-		t.works.Go(func() {
+		if t.works.Start(func() {
 			defer func() { <-t.announcing }()
 			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), t.opt.Silence/2)
 			defer cancel()
@@ -65,8 +62,9 @@ func (t *Local) tell(ctx context.Context, what byte, names []string) {
 				}
 				return nil
 			})
-		})
-		return
+		}) {
+			return
+		}
 	}
 	<-t.announcing
 }

@@ -30,7 +30,7 @@ func (t *Local) addLinkLocked(name string, node *redis.Client, tag string) {
 	ctx, stop := context.WithCancel(t.ctx)
 	l := &link{local: t, node: node, asker: node.WithTimeout(t.opt.Silence / 2), tag: tag, stop: stop}
 	t.links[name] = l
-	t.works.Go(func() { l.run(ctx) })
+	t.works.Start(func() { l.run(ctx) })
 }
 
 // Between attempts to listen.
@@ -43,6 +43,7 @@ const (
 const climbEvery = time.Minute
 
 var (
+	errClosed   = errors.New("the local tier is closed")
 	errSilent   = errors.New("nothing is heard from redis")
 	errSwallow  = errors.New("CLIENT TRACKING is accepted, but no invalidation arrives")
 	errHigher   = errors.New("tracking is allowed now")
@@ -78,9 +79,7 @@ func (l *link) run(ctx context.Context) {
 			pause = firstPause
 			continue
 		}
-		timer := time.NewTimer(pause/2 + rand.N(pause/2))
-		wait(ctx, nil, timer.C)
-		timer.Stop()
+		wait(ctx, nil, time.After(pause/2+rand.N(pause/2)))
 		pause = min(2*pause, lastPause)
 	}
 }
@@ -120,8 +119,7 @@ func (l *link) listen(ctx context.Context, rung Rung, why error) error {
 	if rung == ShortTTL {
 		return l.doWithout(ctx, why)
 	}
-	s := newSession(l, rung, why)
-	return s.run(ctx)
+	return newSession(l, rung, why).run(ctx)
 }
 
 // doWithout lives without hearing anything, until it may be worth trying again.
@@ -132,9 +130,7 @@ func (l *link) doWithout(ctx context.Context, why error) error {
 		l.lose(errors.Join(errNotHeard, why))
 	}
 	for {
-		climb := time.NewTimer(climbEvery)
-		wait(ctx, nil, climb.C)
-		climb.Stop()
+		wait(ctx, nil, time.After(climbEvery))
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}

@@ -38,6 +38,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/mayflycache/mayfly/internal/client/background"
 	"github.com/mayflycache/mayfly/internal/client/localstore"
 )
 
@@ -83,7 +84,7 @@ type Local struct {
 
 	ctx     context.Context // ends with Close
 	cancel  context.CancelFunc
-	works   sync.WaitGroup
+	works   *background.Group
 	recheck chan struct{} // who the masters are has to be asked
 
 	watched    watched
@@ -111,13 +112,13 @@ func Open(ctx context.Context, o Options) (*Local, error) {
 	t := &Local{
 		opt: o, store: store, clock: localstore.NewClock(),
 		announcing: make(chan struct{}, announcers), recheck: make(chan struct{}, 1), opened: make(chan struct{}), awake: make(chan struct{}),
-		links: make(map[string]*link),
+		links: make(map[string]*link), works: background.New(errClosed),
 	}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
 	t.readAt = t.clock.Now()
 	if t.cluster, _ = o.Redis.(*redis.ClusterClient); t.cluster != nil {
 		t.cluster.OnNewNode(func(*redis.Client) { t.Moved() })
-		t.works.Go(t.followMasters)
+		t.works.Start(t.followMasters)
 	} else {
 		node := o.Redis.(*redis.Client)
 		t.mu.Lock()
@@ -140,14 +141,7 @@ func (t *Local) Close(ctx context.Context) error {
 	t.mu.Unlock()
 	t.wake()
 	t.drop("")
-	done := make(chan struct{})
-	go func() { t.works.Wait(); close(done) }()
-	select {
-	case <-done:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	return t.works.Close(ctx)
 }
 
 // Closed reports whether Close was called.

@@ -75,7 +75,7 @@ func (s *session) run(ctx context.Context) error {
 		return refusal(err)
 	}
 	broken := make(chan error, 1)
-	t.works.Go(func() { broken <- s.receive(ctx, ps) })
+	t.works.Start(func() { broken <- s.receive(ctx, ps) })
 	err := s.watch(ctx, broken)
 	ps.Close()
 	return err
@@ -239,7 +239,7 @@ func (s *session) send(ctx context.Context) {
 	t := s.link.local
 	now, silence := t.clock.Now(), t.opt.Silence.Milliseconds()
 	probe := s.rung == Tracking && now-s.pushed.Load() > silence/4+mathrand.Int64N(silence/4)
-	t.works.Go(func() {
+	t.works.Start(func() {
 		defer s.beating.Store(false)
 		ctx, cancel := context.WithTimeout(ctx, t.opt.Silence)
 		defer cancel()

@@ -69,9 +69,33 @@ func (n *Node) Run(ctx context.Context, calls ...Call) ([]bool, []error) {
 	return did, errs
 }
 
+// Run runs scripts as [Node.Run] does, each on the server of its first key.
+func (ns *Nodes) Run(ctx context.Context, calls ...Call) ([]bool, []error) {
+	did, errs := make([]bool, len(calls)), make([]error, len(calls))
+	keys := make([]string, len(calls))
+	for i, c := range calls {
+		keys[i] = c.keys[0]
+	}
+	ns.Each(ctx, keys, func(node *Node, mine []int) {
+		theirs := make([]Call, len(mine))
+		for n, i := range mine {
+			theirs[n] = calls[i]
+		}
+		answers, failed := node.Run(ctx, theirs...)
+		for n, i := range mine {
+			did[i], errs[i] = answers[n], failed[n]
+		}
+	}, func(i int, err error) { errs[i] = err })
+	return did, errs
+}
+
 // Run1 is Run for one script.
-func (n *Node) Run1(ctx context.Context, c Call) (bool, error) {
-	did, errs := n.Run(ctx, c)
+func (ns *Nodes) Run1(ctx context.Context, c Call) (bool, error) {
+	node, err := ns.Of(ctx, c.keys[0])
+	if err != nil {
+		return false, err
+	}
+	did, errs := node.Run(ctx, c)
 	return did[0], errs[0]
 }
 

@@ -27,6 +27,7 @@
 package record
 
 import (
+	"crypto/rand"
 	"encoding/binary"
 	"fmt"
 	"hash/fnv"
@@ -66,8 +67,15 @@ const (
 	known = Negative | Compressed
 )
 
-// ID tells one fill, one lease or one tombstone from every other. It is drawn at random by whoever writes it.
+// ID tells one fill, one lease, one tombstone or one write of a session from every other, so that a command which was sent
+// again, because its reply was lost, finds its own work. It is drawn at random by whoever writes it.
 type ID [12]byte
+
+// NewID draws an id. 96 bits do not meet by chance.
+func NewID() (id ID) {
+	rand.Read(id[:]) // never fails
+	return id
+}
 
 // Header is what a value's record says beside the value. A plain value has the zero Header.
 type Header struct {
