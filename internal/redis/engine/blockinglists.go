@@ -12,9 +12,7 @@ import (
 // blockingPop is BLPOP: it replies the key and the element.
 func (c *call) blockingPop(where end) {
 	waitFor(c, values.List, func(key []byte, l *values.ListValue) {
-		if c.recording() {
-			c.rewrite(upper(popped[where]), key)
-		}
+		c.rewrite(popped[where], key)
 		c.out.Array(2)
 		c.out.Bulk(key)
 		c.out.Bulk(pop(l, where))
@@ -47,9 +45,7 @@ func (c *call) blockingMove(from, to end, i int) {
 	deadline := c.waitUntil(i)
 	switch {
 	case c.move(from, to):
-		if c.recording() {
-			c.rewrite(append([][]byte{upper(strings.TrimPrefix(c.cmd.Name, "b"))}, c.args[1:i]...)...)
-		}
+		c.rewrite(strings.TrimPrefix(c.cmd.Name, "b"), c.args[1:i])
 	case c.failed:
 	case c.s.noBlock:
 		c.out.Null()
@@ -65,5 +61,3 @@ func blmpopCommand(c *call) {
 		c.park(o.keys, values.List, deadline)
 	}
 }
-
-func upper(name string) []byte { return []byte(strings.ToUpper(name)) }

@@ -106,7 +106,7 @@ func (e *Engine) lose(d *db, o *object, class notifyClass, event string) {
 	d.drop(o)
 	e.notify(d, class, event, e.keyBuf)
 	e.touched(d, e.keyBuf, nil)
-	e.recordRemoval(d, e.keyBuf)
+	e.record(d, e.removalVerb(), e.keyBuf)
 }
 
 // The verbs of handlers. None of them says that the key was changed: that is call.changed, once, when the command is through.

@@ -90,7 +90,7 @@ func (e *Engine) run(s *Session, cmd *Command, args [][]byte, out *resp.Writer, 
 	if cmd.Flags&ReadOnly != 0 && e.tracking.on {
 		e.remember(c)
 	}
-	if e.options.Sink != nil && e.changes != changes {
+	if e.options.Effects != nil && e.changes != changes && !c.silent {
 		c.propagate()
 	}
 	outcome := c.outcome

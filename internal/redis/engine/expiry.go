@@ -99,9 +99,7 @@ func (c *call) expireAt(base, unit int64) {
 	}
 	c.setDeadline(o, ms)
 	c.wrote(key, 1, notifyGeneric, "expire")
-	if c.recording() {
-		c.rewrite(append([][]byte{[]byte("PEXPIREAT"), key, decimal(ms)}, c.args[3:]...)...)
-	}
+	c.rewrite("PEXPIREAT", key, ms, c.args[3:])
 	c.out.Int(1)
 }
 

@@ -43,7 +43,7 @@ func (c *call) dropField(h hash, key, field []byte) {
 	h.Remove(field)
 	c.rearmed(h)
 	c.e.stats.expiredFields++
-	c.e.recordFieldRemoval(c.db, key, field)
+	c.e.record(c.db, "HDEL", key, field)
 }
 
 // reapFields removes dead fields from the hashes of d that have some, up to max fields, and returns how much work it was. It is what Tick
@@ -67,7 +67,7 @@ func (e *Engine) reapFields(d *db, max int) int {
 func (e *Engine) expireFields(d *db, o *object, h *values.HashValue, max int) int {
 	e.keyBuf = append(e.keyBuf[:0], o.key...)
 	key := e.keyBuf
-	n := h.Expire(e.ms, max, func(field []byte) { e.recordFieldRemoval(d, key, field) })
+	n := h.Expire(e.ms, max, func(field []byte) { e.record(d, "HDEL", key, field) })
 	d.fields.Set(o.id, h.NextDeadline())
 	if n == 0 {
 		return 0
@@ -80,11 +80,4 @@ func (e *Engine) expireFields(d *db, o *object, h *values.HashValue, max int) in
 	}
 	e.touched(d, key, nil)
 	return n
-}
-
-// recordFieldRemoval records that a field expired.
-func (e *Engine) recordFieldRemoval(d *db, key, field []byte) {
-	if e.options.Sink != nil {
-		e.record(d, [][]byte{[]byte("HDEL"), key, field})
-	}
 }

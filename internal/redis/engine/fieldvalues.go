@@ -43,12 +43,10 @@ func hgetexCommand(c *call) {
 			c.removedFields(key, changed)
 		case option.timed():
 			c.wrote(key, len(changed), notifyHash, "hexpire")
-			c.recordDeadline(key, deadline, nil, changed)
+			c.rewrite("HPEXPIREAT", key, deadline, "FIELDS", len(changed), changed)
 		default:
 			c.wrote(key, len(changed), notifyHash, "hpersist")
-			if c.recording() {
-				c.rewrite(append([][]byte{[]byte("HPERSIST"), key, []byte("FIELDS"), decimal(int64(len(changed)))}, changed...)...)
-			}
+			c.rewrite("HPERSIST", key, "FIELDS", len(changed), changed)
 		}
 	}
 	if !h.missing() {
@@ -134,25 +132,33 @@ func hsetexCommand(c *call) {
 		h.Volatile()
 	}
 	past := expires && o.deadline <= c.e.ms
+	var removed [][]byte
 	for i := 0; i < len(o.pairs); i += 2 {
 		field := o.pairs[i]
 		h.Set(field, o.pairs[i+1], o.expire == keepTTL, c.e.limits)
 		switch {
 		case past:
 			h.Remove(field)
+			removed = append(removed, field)
 		case expires:
 			h.SetDeadline(field, o.deadline)
 		}
 	}
 	c.rearmed(h)
-	c.wrote(key, len(o.pairs)/2, notifyHash, "hset")
+	n := len(o.pairs) / 2
+	c.wrote(key, n, notifyHash, "hset")
 	switch {
 	case past:
 		c.notify(notifyHash, "hdel", key)
+		c.rewrite("HDEL", key, removed)
 	case expires:
 		c.notify(notifyHash, "hexpire", key)
+		c.rewrite("HSETEX", key, "PXAT", o.deadline, "FIELDS", n, o.pairs)
+	case o.expire == keepTTL:
+		c.rewrite("HSETEX", key, "KEEPTTL", "FIELDS", n, o.pairs)
+	default:
+		c.rewrite("HSETEX", key, "FIELDS", n, o.pairs)
 	}
-	c.recordSetFields(key, o, past)
 	c.removeIfEmpty(key, h.HashValue)
 	c.out.Int(1)
 }
@@ -229,28 +235,4 @@ func (c *call) mayset(h hash, key []byte, o setFields) bool {
 		}
 	}
 	return true
-}
-
-// recordSetFields records HSETEX by its outcome.
-func (c *call) recordSetFields(key []byte, o setFields, past bool) {
-	if !c.recording() {
-		return
-	}
-	if past {
-		var fields [][]byte
-		for i := 0; i < len(o.pairs); i += 2 {
-			fields = append(fields, o.pairs[i])
-		}
-		c.recordRemovals(key, fields)
-		return
-	}
-	args := [][]byte{[]byte("HSETEX"), key}
-	switch {
-	case o.expire.timed():
-		args = append(args, []byte("PXAT"), decimal(o.deadline))
-	case o.expire == keepTTL:
-		args = append(args, []byte("KEEPTTL"))
-	}
-	args = append(args, []byte("FIELDS"), decimal(int64(len(o.pairs)/2)))
-	c.rewrite(append(args, o.pairs...)...)
 }

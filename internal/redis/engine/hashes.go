@@ -271,13 +271,10 @@ func hincrbyfloatCommand(c *call) {
 	}
 	result := sum.Append(nil)
 	c.setNumber(h, result, "hincrbyfloat")
-	if c.recording() {
-		// Redis writes HSET here, which takes the deadline away from whoever replays it.
-		if deadline == expiry.None {
-			c.rewrite([]byte("HSET"), key, field, result)
-		} else {
-			c.rewrite([]byte("HSETEX"), key, []byte("KEEPTTL"), []byte("FIELDS"), []byte("1"), field, result)
-		}
+	if deadline == expiry.None {
+		c.rewrite("HSET", key, field, result)
+	} else { // Redis writes HSET here too, which takes the deadline away from whoever replays it
+		c.rewrite("HSETEX", key, "KEEPTTL", "FIELDS", 1, field, result)
 	}
 	c.out.Bulk(result)
 }

@@ -113,16 +113,9 @@ func (c *call) popFirst(o multiPop) bool {
 	if !found {
 		return false
 	}
-	c.recordPop(popped[o.where], key, min(o.count, l.Len()))
+	c.rewrite(popped[o.where], key, min(o.count, l.Len()))
 	c.out.Array(2)
 	c.out.Bulk(key)
 	c.popCount(key, l, o.where, o.count)
 	return true
-}
-
-// recordPop records a pop of one of several keys as what it came to.
-func (c *call) recordPop(event string, key []byte, n int) {
-	if c.recording() {
-		c.rewrite(upper(event), key, decimal(int64(n)))
-	}
 }

@@ -125,22 +125,12 @@ func (c *call) countArg() (n int, counted bool) {
 // popped finishes SPOP. Which members went was chance, so that their removal is recorded.
 func (c *call) popped(key []byte, s *values.SetValue, members []string) {
 	c.wrote(key, len(members), notifySet, "spop")
-	if c.recording() {
-		if s.Len() == 0 {
-			c.rewrite(c.e.removalVerb(), key)
-		} else {
-			c.rewrite(append([][]byte{[]byte("SREM"), key}, asArgs(members)...)...)
-		}
+	if s.Len() == 0 {
+		c.rewrite(c.e.removalVerb(), key)
+	} else {
+		c.rewrite("SREM", key, members)
 	}
 	c.removeIfEmpty(key, s)
-}
-
-func asArgs(names []string) [][]byte {
-	args := make([][]byte, len(names))
-	for i, name := range names {
-		args[i] = []byte(name)
-	}
-	return args
 }
 
 // signed reads argument i as the count of SRANDMEMBER and its like, which has no largest negative number.

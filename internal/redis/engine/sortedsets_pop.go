@@ -81,7 +81,7 @@ func (c *call) zpopFirst(o multiPop) bool {
 	c.out.Array(2)
 	c.out.Bulk(key)
 	c.out.Array(n)
-	c.recordPop(zpopEvent[o.where], key, n)
+	c.rewrite(zpopEvent[o.where], key, n)
 	c.zpopped(key, z, n, o.where, func(member string, score float64) bool {
 		c.out.Array(2)
 		return c.flat(member, score)
@@ -91,7 +91,7 @@ func (c *call) zpopFirst(o multiPop) bool {
 
 func bzpop(c *call, where end) {
 	waitFor(c, values.ZSet, func(key []byte, z *values.ZSetValue) {
-		c.recordPop(zpopEvent[where], key, 1)
+		c.rewrite(zpopEvent[where], key, 1)
 		c.out.Array(3)
 		c.out.Bulk(key)
 		c.zpopped(key, z, 1, where, c.flat)
