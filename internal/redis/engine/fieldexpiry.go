@@ -82,13 +82,9 @@ func (c *call) expireNamed(unit, since int64) {
 		return
 	}
 	c.out.Array(len(fields))
-	if h.missing() {
-		for range fields {
-			c.out.Int(fieldMissing)
-		}
-		return
+	if !h.missing() {
+		h.Volatile()
 	}
-	h.Volatile()
 	changed, past := make([][]byte, 0, 8), deadline <= c.e.ms
 	for _, field := range fields {
 		_, old, ok := h.Get(field)
@@ -137,7 +133,7 @@ func (c *call) ttlNamed(unit, since int64) {
 	}
 	c.out.Array(len(fields))
 	now := c.e.ms
-	if !h.missing() && h.Encoding() == "listpackex" {
+	if h.Encoding() == "listpackex" {
 		now++
 	}
 	for _, field := range fields {
@@ -155,9 +151,6 @@ func (c *call) ttlNamed(unit, since int64) {
 
 // peekField returns a living field and leaves a dead one where it is.
 func (c *call) peekField(h hash, field []byte) (value []byte, deadline int64, ok bool) {
-	if h.missing() {
-		return nil, expiry.None, false
-	}
 	value, deadline, ok = h.Get(field)
 	return value, deadline, ok && !expiry.Dead(deadline, c.e.ms)
 }

@@ -16,7 +16,7 @@ func (c *call) field(h *hash, key, field []byte) (value []byte, deadline int64, 
 	if dropped > 0 {
 		c.notify(notifyHash, "hexpired", key)
 		if c.removeIfEmpty(key, h.HashValue) {
-			*h = hash{}
+			*h = noHash
 		}
 	}
 	return value, deadline, ok
@@ -25,9 +25,6 @@ func (c *call) field(h *hash, key, field []byte) (value []byte, deadline int64, 
 // fieldQuietly is field for several fields in a row. It counts what it dropped; the caller publishes that once, and removes the key if
 // the hash is empty.
 func (c *call) fieldQuietly(h hash, key, field []byte, dropped *int) (value []byte, deadline int64, ok bool) {
-	if h.missing() {
-		return nil, expiry.None, false
-	}
 	value, deadline, ok = h.Get(field)
 	if !ok || !expiry.Dead(deadline, c.e.ms) {
 		return value, deadline, ok

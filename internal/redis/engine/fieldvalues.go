@@ -49,9 +49,7 @@ func hgetexCommand(c *call) {
 			c.rewrite("HPERSIST", key, "FIELDS", len(changed), changed)
 		}
 	}
-	if !h.missing() {
-		c.removeIfEmpty(key, h.HashValue)
-	}
+	c.removeIfEmpty(key, h.HashValue)
 }
 
 // eachField replies these fields of h, null for one that does not live, calls do for those that do, with their deadlines, and returns those
@@ -70,9 +68,7 @@ func (c *call) eachField(h hash, key []byte, fields [][]byte, do func(field []by
 			changed = append(changed, field)
 		}
 	}
-	if !h.missing() {
-		c.rearmed(h)
-	}
+	c.rearmed(h)
 	if dropped > 0 {
 		c.notify(notifyHash, "hexpired", key)
 	}
@@ -100,9 +96,7 @@ func hgetdelCommand(c *call) {
 	if len(removed) > 0 {
 		c.removedFields(key, removed)
 	}
-	if !h.missing() {
-		c.removeIfEmpty(key, h.HashValue)
-	}
+	c.removeIfEmpty(key, h.HashValue)
 }
 
 // setFields is what HSETEX was asked for.
@@ -219,9 +213,6 @@ func (c *call) fieldPairs(i int) [][]byte {
 func (c *call) mayset(h hash, key []byte, o setFields) bool {
 	if !o.ifAll && !o.ifNone {
 		return true
-	}
-	if h.missing() {
-		return o.ifNone
 	}
 	for i := 0; i < len(o.pairs); i += 2 {
 		_, deadline, exists := h.Get(o.pairs[i])

@@ -46,7 +46,7 @@ func saddCommand(c *call) {
 
 func sismemberCommand(c *call) {
 	if s := readAs[*values.SetValue](c, c.args[1]); !c.failed {
-		c.yes(s != nil && s.Has(c.args[2]))
+		c.yes(s.Has(c.args[2]))
 	}
 }
 
@@ -57,7 +57,7 @@ func smismemberCommand(c *call) {
 	}
 	c.out.Array(len(c.args) - 2)
 	for _, m := range c.args[2:] {
-		c.yes(s != nil && s.Has(m))
+		c.yes(s.Has(m))
 	}
 }
 
@@ -67,12 +67,8 @@ func smembersCommand(c *call) {
 	}
 }
 
-// members replies all of s; nil has none.
+// members replies all of s.
 func (c *call) members(s *values.SetValue) {
-	if s == nil {
-		c.out.Set(0)
-		return
-	}
 	c.out.Set(s.Len())
 	if ints, ok := s.Ints(); ok {
 		for _, n := range ints {
@@ -146,7 +142,7 @@ func srandmemberCommand(c *call) {
 	n, _ := c.randomCount("")
 	s := readAs[*values.SetValue](c, c.args[1])
 	one := func() { c.out.BulkString(s.Random(c.e.draw)) }
-	c.replyRandom(s == nil, n, false, one, func() { c.texts(s.Sample(n, c.e.draw)) })
+	c.replyRandom(c.failed || s.Len() == 0, n, false, one, func() { c.texts(s.Sample(n, c.e.draw)) })
 }
 
 // mostRepeats bounds the replies that may hold elements more than once. Redis has no bound: it fills the memory and dies.

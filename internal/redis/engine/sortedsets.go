@@ -194,15 +194,13 @@ func zmscoreCommand(c *call) {
 	}
 }
 
-// score replies the score of member; z may be nil.
+// score replies the score of member.
 func (c *call) score(z *values.ZSetValue, member []byte) {
-	if z != nil {
-		if score, ok := z.Score(member); ok {
-			c.out.Double(score)
-			return
-		}
+	if score, ok := z.Score(member); ok {
+		c.out.Double(score)
+	} else {
+		c.out.Null()
 	}
-	c.out.Null()
 }
 
 func zrank(c *call, reverse bool) {
@@ -217,12 +215,7 @@ func zrank(c *call, reverse bool) {
 	if c.failed {
 		return
 	}
-	var rank int
-	var score float64
-	found := false
-	if z != nil {
-		rank, score, found = z.Rank(c.args[2])
-	}
+	rank, score, found := z.Rank(c.args[2])
 	switch {
 	case !found && withScore:
 		c.out.NullArray()
@@ -247,7 +240,7 @@ func zrandmemberCommand(c *call) {
 	z := readAs[*values.ZSetValue](c, c.args[1])
 	reply := c.scored(withScores)
 	one := func() { reply(z.At(int(c.e.draw() % uint64(z.Len())))) }
-	c.replyRandom(z == nil, n, withScores, one, func() {
+	c.replyRandom(c.failed || z.Len() == 0, n, withScores, one, func() {
 		sample := z.Sample(n, c.e.draw)
 		c.pairHead(len(sample), withScores)
 		for _, rank := range sample {
