@@ -326,14 +326,3 @@ func clientListCommand(c *call) {
 	}
 	c.out.Verbatim("txt", string(list))
 }
-
-// clientInfo is what CLIENT LIST shows of a session and nothing else needs.
-type clientInfo struct {
-	library, libraryVersion string
-	last                    *Command
-	lastUse                 int64 // unix microseconds
-	noEvict                 bool
-}
-
-// reset is what RESET does to it.
-func (i *clientInfo) reset() { i.noEvict = false }

@@ -73,7 +73,9 @@ func (e *Engine) process(s *Session, args [][]byte) Outcome {
 		return e.reject(s, cmd, errBusy)
 	}
 	if s.queue != nil && !runsInMulti(cmd) {
-		s.queue.add(cmd, args)
+		if !s.queue.broken {
+			s.queue.commands = append(s.queue.commands, queued{cmd, copyArgs(args)})
+		}
 		s.Out.Simple("QUEUED")
 		return Done
 	}

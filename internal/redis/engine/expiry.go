@@ -19,7 +19,7 @@ var expiryCommands = []Command{
 	{Name: "persist", Arity: 2, Flags: Write | Fast, Cats: CatKeyspace, Keys: oneKey, run: persistCommand},
 }
 
-// condition is NX, XX, GT or LT: when a deadline may be set.
+// condition is NX, XX, GT or LT: when a deadline, or a score, may be set.
 type condition uint8
 
 const (
@@ -28,6 +28,9 @@ const (
 	ifLater
 	ifEarlier
 )
+
+// has reports whether all of these are given.
+func (k condition) has(all condition) bool { return k&all == all }
 
 // conditionWord returns the condition that argument i is, 0 if none.
 func (c *call) conditionWord(i int) condition {
@@ -47,10 +50,10 @@ func (c *call) conditionWord(i int) condition {
 // allows reports whether a deadline may become next where it was old. None counts as later than any.
 func (k condition) allows(old, next int64) bool {
 	switch {
-	case k&ifNone != 0 && old != expiry.None,
-		k&ifAny != 0 && old == expiry.None,
-		k&ifLater != 0 && (old == expiry.None || next <= old),
-		k&ifEarlier != 0 && old != expiry.None && next >= old:
+	case k.has(ifNone) && old != expiry.None,
+		k.has(ifAny) && old == expiry.None,
+		k.has(ifLater) && (old == expiry.None || next <= old),
+		k.has(ifEarlier) && old != expiry.None && next >= old:
 		return false
 	}
 	return true
@@ -66,9 +69,9 @@ func (c *call) conditions() (k condition) {
 		k |= word
 	}
 	switch {
-	case k&ifNone != 0 && k != ifNone:
+	case k.has(ifNone) && k != ifNone:
 		c.fail("ERR NX and XX, GT or LT options at the same time are not compatible")
-	case k&ifLater != 0 && k&ifEarlier != 0:
+	case k.has(ifLater | ifEarlier):
 		c.fail("ERR GT and LT options at the same time are not compatible")
 	}
 	return k

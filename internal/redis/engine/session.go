@@ -31,7 +31,12 @@ type Session struct {
 	dirty   bool    // is in Engine.dirty
 	pushes  resp.Writer
 
-	clientInfo
+	// What only CLIENT LIST shows.
+	library, libraryVersion string
+	last                    *Command
+	lastUse                 int64 // unix microseconds
+	noEvict                 bool
+
 	subscriptions
 	trackingState
 }
