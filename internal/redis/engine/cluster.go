@@ -205,14 +205,6 @@ func (e *Engine) moved(slot int) string {
 	return "MOVED " + strconv.Itoa(slot) + " " + v.nodes[v.owner[slot]].addr()
 }
 
-// redirect answers a command that is on the wrong node.
-func (e *Engine) redirect(s *Session, cmd *Command, text string) Outcome {
-	if cmd.Name == "exec" {
-		e.discard(s) // and the reply is the bare error
-	}
-	return e.reject(s, cmd, text)
-}
-
 // wrongNodeInScript is wrongNode for a command of the running script. Scripts of the new form, with a first line, must keep to one slot
 // unless they say otherwise.
 func (e *Engine) wrongNodeInScript(cmd *Command, args [][]byte) string {

@@ -61,7 +61,10 @@ func (e *Engine) process(s *Session, args [][]byte) Outcome {
 	}
 	s.last, s.lastUse = cmd, e.now
 	if text := e.wrongNode(s, cmd, args); text != "" {
-		return e.redirect(s, cmd, text)
+		if cmd.Name == "exec" {
+			e.discard(s) // and the reply is the bare error
+		}
+		return e.reject(s, cmd, text)
 	}
 	if e.settings.maxMemory > 0 && !e.makeRoom() && (cmd.Flags&DenyOOM != 0 || s.queue != nil && !runsInMulti(cmd)) {
 		return e.reject(s, cmd, errOOM)

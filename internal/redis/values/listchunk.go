@@ -215,17 +215,10 @@ func packedSize(b []byte) int {
 			size = packedIntSize(n)
 		}
 	}
-	switch {
-	case size < 1<<7:
+	if size < 1<<7 {
 		return size + 1
-	case size < 1<<14-1:
-		return size + 2
-	case size < 1<<21-1:
-		return size + 3
-	case size < 1<<28-1:
-		return size + 4
 	}
-	return size + 5
+	return size + width(size+1) // of 16383 already three bytes: listpack.c, lpEncodeBacklenBytes
 }
 
 func packedIntSize(n int64) int {
