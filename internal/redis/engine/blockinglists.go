@@ -11,7 +11,7 @@ import (
 
 // blockingPop is BLPOP: it replies the key and the element.
 func (c *call) blockingPop(where end) {
-	waitFor(c, values.List, func(key []byte, l *values.ListValue) {
+	waitFor(c, func(key []byte, l *values.ListValue) {
 		c.rewrite(popped[where], key)
 		c.out.Array(2)
 		c.out.Bulk(key)
@@ -21,7 +21,7 @@ func (c *call) blockingPop(where end) {
 }
 
 // waitFor calls take with the first of the keys before the timeout, the last argument, that holds a value, or parks.
-func waitFor[T values.Value](c *call, kind values.Kind, take func(key []byte, v T)) {
+func waitFor[T values.Value](c *call, take func(key []byte, v T)) {
 	last := len(c.args) - 1
 	keys := c.args[1:last]
 	deadline := c.waitUntil(last)
@@ -31,7 +31,7 @@ func waitFor[T values.Value](c *call, kind values.Kind, take func(key []byte, v 
 	case found:
 		take(key, v)
 	default:
-		c.park(keys, kind, deadline)
+		c.park(keys, emptyAs[T]().Kind(), deadline)
 	}
 }
 
@@ -51,13 +51,5 @@ func (c *call) blockingMove(from, to end, i int) {
 		c.out.Null()
 	default:
 		c.park(c.args[1:2], values.List, deadline)
-	}
-}
-
-func blmpopCommand(c *call) {
-	o := c.multiPop(2, "LEFT", "RIGHT")
-	deadline := c.waitUntil(1)
-	if !c.popFirst(o) && !c.failed {
-		c.park(o.keys, values.List, deadline)
 	}
 }

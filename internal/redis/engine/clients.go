@@ -165,10 +165,10 @@ type killFilter struct {
 func (f *killFilter) selects(e *Engine, s *Session) bool {
 	switch {
 	case f.id != 0 && s.id != f.id,
-		f.addr != "" && s.addr != f.addr,
-		f.laddr != "" && s.laddr != f.laddr,
+		f.addr != "" && s.opened.Addr != f.addr,
+		f.laddr != "" && s.opened.LocalAddr != f.laddr,
 		f.class != "" && s.class() != f.class,
-		f.maxAge != 0 && (e.now-s.created)/1e6 < f.maxAge,
+		f.maxAge != 0 && (e.now-s.opened.Now)/1e6 < f.maxAge,
 		f.skip == s:
 		return false
 	}
@@ -274,7 +274,7 @@ func (e *Engine) describe(s *Session) string {
 	return fmt.Sprintf("id=%d addr=%s laddr=%s fd=8 name=%s age=%d idle=%d flags=%s db=%d sub=%d psub=%d ssub=%d multi=%d watch=%d "+
 		"qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd=%s user=default redir=%d "+
 		"resp=%d lib-name=%s lib-ver=%s io-thread=0\n",
-		s.id, s.addr, s.laddr, s.name, (e.now-s.created)/1e6, (e.now-max(s.lastUse, s.created))/1e6, s.flags(), s.db,
+		s.id, s.opened.Addr, s.opened.LocalAddr, s.name, (e.now-s.opened.Now)/1e6, (e.now-max(s.lastUse, s.opened.Now))/1e6, s.flags(), s.db,
 		len(s.to[channels]), len(s.to[patterns]), len(s.to[shards]), multi, len(s.watches),
 		command, redirect, max(s.Out.Proto, 2), s.library, s.libraryVersion)
 }

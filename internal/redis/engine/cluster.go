@@ -185,7 +185,7 @@ const (
 
 // wrongNode returns the error for a command whose keys another node of the cluster holds, or which lie in several slots; empty if all is well.
 func (e *Engine) wrongNode(s *Session, cmd *Command, args [][]byte) string {
-	if e.options.Cluster == nil || s.trusted {
+	if e.options.Cluster == nil || s.opened.Trusted {
 		return ""
 	}
 	switch slot, at := e.locate(s, cmd, args); at {

@@ -92,7 +92,7 @@ func (e *Engine) run(s *Session, cmd *Command, args [][]byte, out *resp.Writer, 
 	changes := e.changes
 	e.stats.commands++
 	cmd.run(c)
-	if cmd.Flags&ReadOnly != 0 && e.tracking.on {
+	if cmd.Flags&ReadOnly != 0 && e.tracking.sessions > 0 {
 		e.remember(c)
 	}
 	if e.options.Effects != nil && e.changes != changes && !c.silent {

@@ -25,7 +25,7 @@ var listCommands = []Command{
 	{Name: "brpop", Arity: -3, Flags: Write | Blocking, Cats: CatList, Keys: Keys{First: 1, Last: -2, Step: 1}, run: func(c *call) { c.blockingPop(right) }},
 	{Name: "blmove", Arity: 6, Flags: Write | DenyOOM | Blocking, Cats: CatList, Keys: twoKeys, run: blmoveCommand},
 	{Name: "brpoplpush", Arity: 4, Flags: Write | DenyOOM | Blocking, Cats: CatList, Keys: twoKeys, run: func(c *call) { c.blockingMove(right, left, 3) }},
-	{Name: "blmpop", Arity: -5, Flags: Write | Blocking | MovableKeys, Cats: CatList, Keys: Keys{Find: waitCountedKeys}, run: blmpopCommand},
+	{Name: "blmpop", Arity: -5, Flags: Write | Blocking | MovableKeys, Cats: CatList, Keys: Keys{Find: waitCountedKeys}, run: lmpopCommand},
 }
 
 // end is one of the two of a list.

@@ -16,8 +16,7 @@ import (
 
 // tracker knows which sessions keep copies of which keys.
 type tracker struct {
-	on       bool // some session tracks
-	sessions int
+	sessions int                // that track
 	readers  map[string][]int64 // default mode: the sessions, by id, that read a key. One may track no more.
 	items    int                // ids in readers
 	prefixes map[string]*broadcast
@@ -167,7 +166,7 @@ func (e *Engine) flushInvalidations() {
 
 // invalidateAll is told that a database was emptied: everybody forgets everything.
 func (e *Engine) invalidateAll() {
-	if !e.tracking.on {
+	if e.tracking.sessions == 0 {
 		return
 	}
 	e.flushInvalidations()
@@ -216,7 +215,6 @@ func (e *Engine) track(s *Session, flags trackFlag, redirect int64, prefixes []s
 	if !s.has(trackOn) {
 		e.tracking.sessions++
 	}
-	e.tracking.on = true
 	if e.tracking.readers == nil {
 		e.tracking.readers = make(map[string][]int64)
 		e.tracking.prefixes = make(map[string]*broadcast)
