@@ -42,11 +42,21 @@ func (c *call) ok() { c.out.Simple("OK") }
 func (c *call) number(n int) { c.out.Int(int64(n)) }
 
 // yes replies 1 or 0.
-func (c *call) yes(b bool) {
+func (c *call) yes(b bool) { c.number(oneIf(b)) }
+
+func oneIf(b bool) int {
 	if b {
-		c.out.Int(1)
+		return 1
+	}
+	return 0
+}
+
+// bulk replies b, or null if nothing was found.
+func (c *call) bulk(b []byte, found bool) {
+	if found {
+		c.out.Bulk(b)
 	} else {
-		c.out.Int(0)
+		c.out.Null()
 	}
 }
 

@@ -59,12 +59,8 @@ func (c *call) eachField(h hash, key []byte, fields [][]byte, do func(field []by
 	c.out.Array(len(fields))
 	for _, field := range fields {
 		value, deadline, ok := c.fieldQuietly(h, key, field, &dropped)
-		if !ok {
-			c.out.Null()
-			continue
-		}
-		c.out.Bulk(value)
-		if do(field, deadline) {
+		c.bulk(value, ok)
+		if ok && do(field, deadline) {
 			changed = append(changed, field)
 		}
 	}

@@ -114,14 +114,9 @@ func hsetnxCommand(c *call) {
 }
 
 func hgetCommand(c *call) {
-	h := c.readHash(c.args[1])
-	if c.failed {
-		return
-	}
-	if value, _, ok := c.field(&h, c.args[1], c.args[2]); ok {
-		c.out.Bulk(value)
-	} else {
-		c.out.Null()
+	if h := c.readHash(c.args[1]); !c.failed {
+		value, _, ok := c.field(&h, c.args[1], c.args[2])
+		c.bulk(value, ok)
 	}
 }
 
@@ -134,11 +129,8 @@ func hmgetCommand(c *call) {
 	c.out.Array(len(fields))
 	dropped := 0
 	for _, field := range fields {
-		if value, _, ok := c.fieldQuietly(h, key, field, &dropped); ok {
-			c.out.Bulk(value)
-		} else {
-			c.out.Null()
-		}
+		value, _, ok := c.fieldQuietly(h, key, field, &dropped)
+		c.bulk(value, ok)
 	}
 	switch {
 	case dropped == 0:

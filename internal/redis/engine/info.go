@@ -198,11 +198,7 @@ func infoErrors(e *Engine, w *strings.Builder) {
 }
 
 func infoCluster(e *Engine, w *strings.Builder) {
-	enabled := 0
-	if e.options.Cluster != nil {
-		enabled = 1
-	}
-	line(w, "cluster_enabled", enabled)
+	line(w, "cluster_enabled", oneIf(e.options.Cluster != nil))
 }
 
 func infoKeyspace(e *Engine, w *strings.Builder) {

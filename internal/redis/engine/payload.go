@@ -15,17 +15,15 @@ func appendValue(b []byte, o *object) []byte {
 		return rdb.AppendString(append(b, rdb.TypeString), o.str)
 	case *values.ListValue:
 		b = rdb.AppendLen(append(b, rdb.TypeList), uint64(v.Len()))
-		v.Each(func(element []byte) bool {
+		for element := range v.Each {
 			b = rdb.AppendString(b, element)
-			return true
-		})
+		}
 		return b
 	case *values.SetValue:
 		b = rdb.AppendLen(append(b, rdb.TypeSet), uint64(v.Len()))
-		v.Each(func(member string) bool {
+		for member := range v.Each {
 			b = rdb.AppendString(b, []byte(member))
-			return true
-		})
+		}
 		return b
 	case *values.ZSetValue:
 		b = rdb.AppendLen(append(b, rdb.TypeZSet2), uint64(v.Len()))

@@ -164,10 +164,9 @@ func emptyResult(sets []*values.SetValue, stored bool) *values.SetValue {
 
 // addAll adds the members of s to result.
 func addAll(result, s *values.SetValue, l values.Limits) {
-	s.Each(func(m string) bool {
+	for m := range s.Each {
 		result.AddName(m, l)
-		return true
-	})
+	}
 }
 
 func union(sets []*values.SetValue, stored bool, l values.Limits) *values.SetValue {
@@ -193,12 +192,11 @@ func difference(sets []*values.SetValue, stored bool, l values.Limits) *values.S
 	result := emptyResult(sets, stored)
 	if lookups/2 <= removals {
 		slices.SortStableFunc(others, func(a, b *values.SetValue) int { return b.Len() - a.Len() })
-		first.Each(func(m string) bool {
+		for m := range first.Each {
 			if !slices.ContainsFunc(others, func(s *values.SetValue) bool { return s.HasName(m) }) {
 				result.AddName(m, l)
 			}
-			return true
-		})
+		}
 		return result
 	}
 	addAll(result, first, l)

@@ -76,10 +76,9 @@ func (c *call) members(s *values.SetValue) {
 		}
 		return
 	}
-	s.Each(func(m string) bool {
+	for m := range s.Each {
 		c.out.BulkString(m)
-		return true
-	})
+	}
 }
 
 func spopCommand(c *call) {

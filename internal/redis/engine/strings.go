@@ -213,13 +213,7 @@ func (c *call) get(key []byte) bool {
 }
 
 // reply replies the string of o, null if it is nil.
-func (c *call) reply(o *object) {
-	if o == nil {
-		c.out.Null()
-	} else {
-		c.out.Bulk(o.str)
-	}
-}
+func (c *call) reply(o *object) { c.bulk(textOf(o), o != nil) }
 
 func getexCommand(c *call) {
 	options := c.parseSetOptions(2, true)
@@ -278,11 +272,8 @@ func (c *call) put(key, value []byte) {
 func mgetCommand(c *call) {
 	c.out.Array(len(c.args) - 1)
 	for _, key := range c.args[1:] {
-		if o := c.read(key); o != nil && o.kind() == values.String {
-			c.out.Bulk(o.str)
-		} else {
-			c.out.Null()
-		}
+		o := c.read(key)
+		c.bulk(textOf(o), o != nil && o.kind() == values.String)
 	}
 }
 
