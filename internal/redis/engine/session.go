@@ -96,6 +96,14 @@ func (e *Engine) pushTo(s *Session) *resp.Writer {
 	return &s.Out
 }
 
+// push begins a push of n parts to s, of which this word is the first, and returns the writer for the others.
+func (e *Engine) push(s *Session, n int, word string) *resp.Writer {
+	w := e.pushTo(s)
+	w.Push(n)
+	w.BulkString(word)
+	return w
+}
+
 // markDirty makes Dirty name s.
 func (e *Engine) markDirty(s *Session) {
 	if !s.dirty {

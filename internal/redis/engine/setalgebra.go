@@ -122,7 +122,7 @@ func common(sets []*values.SetValue, do func(member string) bool) (smallest *val
 	slices.SortStableFunc(sets, func(a, b *values.SetValue) int { return a.Len() - b.Len() })
 	sets[0].Each(func(m string) bool {
 		for _, s := range sets[1:] {
-			if s != sets[0] && !s.HasName(m) {
+			if s != sets[0] && !s.Has(values.Bytes(m)) {
 				return true
 			}
 		}
@@ -193,7 +193,7 @@ func difference(sets []*values.SetValue, stored bool, l values.Limits) *values.S
 	if lookups/2 <= removals {
 		slices.SortStableFunc(others, func(a, b *values.SetValue) int { return b.Len() - a.Len() })
 		for m := range first.Each {
-			if !slices.ContainsFunc(others, func(s *values.SetValue) bool { return s.HasName(m) }) {
+			if !slices.ContainsFunc(others, func(s *values.SetValue) bool { return s.Has(values.Bytes(m)) }) {
 				result.AddName(m, l)
 			}
 		}
@@ -202,7 +202,7 @@ func difference(sets []*values.SetValue, stored bool, l values.Limits) *values.S
 	addAll(result, first, l)
 	for _, s := range others {
 		s.Each(func(m string) bool {
-			result.RemoveName(m)
+			result.Remove(values.Bytes(m))
 			return result.Len() > 0
 		})
 	}

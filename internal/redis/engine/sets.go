@@ -94,7 +94,7 @@ func spopCommand(c *call) {
 		c.out.Null()
 	case !counted:
 		m := s.Random(c.e.draw)
-		s.RemoveName(m)
+		s.Remove(values.Bytes(m))
 		c.popped(key, s, []string{m})
 		c.out.BulkString(m)
 	case s == nil || n == 0:

@@ -187,24 +187,16 @@ func (e *Engine) sendInvalidation(s *Session, write func(*resp.Writer)) {
 		if to = e.sessions[s.redirect]; to == nil || to.closing {
 			s.track |= trackBroken
 			if s.Out.Proto == 3 {
-				w := e.pushTo(s)
-				w.Push(2)
-				w.BulkString("tracking-redir-broken")
-				w.Int(s.redirect)
+				e.push(s, 2, "tracking-redir-broken").Int(s.redirect)
 			}
 			return
 		}
 	}
 	switch {
 	case to.Out.Proto == 3:
-		w := e.pushTo(to)
-		w.Push(2)
-		w.BulkString("invalidate")
-		write(w)
+		write(e.push(to, 2, "invalidate"))
 	case s.redirect != 0 && to.Subscribed(): // also when it redirects to itself
-		w := e.pushTo(to)
-		w.Push(3)
-		w.BulkString("message")
+		w := e.push(to, 3, "message")
 		w.BulkString("__redis__:invalidate")
 		write(w)
 	}

@@ -46,9 +46,9 @@ func (s *zsource) each(do func(member string, score float64) bool) {
 
 func (s *zsource) score(member string) (score float64, ok bool) {
 	if s.set != nil {
-		return 1, s.set.HasName(member)
+		return 1, s.set.Has(values.Bytes(member))
 	}
-	return s.zset.ScoreOf(member)
+	return s.zset.Score(values.Bytes(member))
 }
 
 // weigh is score times the weight, 0 where that is not a number.
