@@ -19,7 +19,7 @@ var expiryCommands = []Command{
 	{Name: "persist", Arity: 2, Flags: Write | Fast, Cats: CatKeyspace, Keys: oneKey, run: persistCommand},
 }
 
-// condition is NX, XX, GT or LT: when a deadline, or a score, may be set.
+// condition is NX, XX, GT or LT, in the order of the bits: when a deadline, or a score, may be set.
 type condition uint8
 
 const (
@@ -34,15 +34,10 @@ func (k condition) has(all condition) bool { return k&all == all }
 
 // conditionWord returns the condition that argument i is, 0 if none.
 func (c *call) conditionWord(i int) condition {
-	switch {
-	case c.is(i, "NX"):
-		return ifNone
-	case c.is(i, "XX"):
-		return ifAny
-	case c.is(i, "GT"):
-		return ifLater
-	case c.is(i, "LT"):
-		return ifEarlier
+	for bit, word := range [...]string{"NX", "XX", "GT", "LT"} {
+		if c.is(i, word) {
+			return 1 << bit
+		}
 	}
 	return 0
 }
