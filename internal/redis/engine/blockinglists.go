@@ -11,10 +11,8 @@ import (
 
 // blockingPop is BLPOP: it replies the key and the element.
 func (c *call) blockingPop(where end) {
-	waitFor(c, values.List, func(key []byte, l *values.ListValue) {
-		if c.recording() {
-			c.rewrite(upper(popped[where]), key)
-		}
+	waitFor(c, func(key []byte, l *values.ListValue) {
+		c.rewrite(popped[where], key)
 		c.out.Array(2)
 		c.out.Bulk(key)
 		c.out.Bulk(pop(l, where))
@@ -23,7 +21,7 @@ func (c *call) blockingPop(where end) {
 }
 
 // waitFor calls take with the first of the keys before the timeout, the last argument, that holds a value, or parks.
-func waitFor[T values.Value](c *call, kind values.Kind, take func(key []byte, v T)) {
+func waitFor[T values.Value](c *call, take func(key []byte, v T)) {
 	last := len(c.args) - 1
 	keys := c.args[1:last]
 	deadline := c.waitUntil(last)
@@ -33,7 +31,7 @@ func waitFor[T values.Value](c *call, kind values.Kind, take func(key []byte, v 
 	case found:
 		take(key, v)
 	default:
-		c.park(keys, kind, deadline)
+		c.park(keys, emptyAs[T]().Kind(), deadline)
 	}
 }
 
@@ -47,9 +45,7 @@ func (c *call) blockingMove(from, to end, i int) {
 	deadline := c.waitUntil(i)
 	switch {
 	case c.move(from, to):
-		if c.recording() {
-			c.rewrite(append([][]byte{upper(strings.TrimPrefix(c.cmd.Name, "b"))}, c.args[1:i]...)...)
-		}
+		c.rewrite(strings.TrimPrefix(c.cmd.Name, "b"), c.args[1:i])
 	case c.failed:
 	case c.s.noBlock:
 		c.out.Null()
@@ -57,13 +53,3 @@ func (c *call) blockingMove(from, to end, i int) {
 		c.park(c.args[1:2], values.List, deadline)
 	}
 }
-
-func blmpopCommand(c *call) {
-	o := c.multiPop(2, "LEFT", "RIGHT")
-	deadline := c.waitUntil(1)
-	if !c.popFirst(o) && !c.failed {
-		c.park(o.keys, values.List, deadline)
-	}
-}
-
-func upper(name string) []byte { return []byte(strings.ToUpper(name)) }

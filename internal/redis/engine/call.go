@@ -42,11 +42,21 @@ func (c *call) ok() { c.out.Simple("OK") }
 func (c *call) number(n int) { c.out.Int(int64(n)) }
 
 // yes replies 1 or 0.
-func (c *call) yes(b bool) {
+func (c *call) yes(b bool) { c.number(oneIf(b)) }
+
+func oneIf(b bool) int {
 	if b {
-		c.out.Int(1)
+		return 1
+	}
+	return 0
+}
+
+// bulk replies b, or null if nothing was found.
+func (c *call) bulk(b []byte, found bool) {
+	if found {
+		c.out.Bulk(b)
 	} else {
-		c.out.Int(0)
+		c.out.Null()
 	}
 }
 
@@ -159,16 +169,38 @@ func (c *call) typed(o *object, kind values.Kind) *object {
 	return o
 }
 
-// readAs returns the value at key to read: its type is the type parameter. It is nil if there is none, or if it is of another type, and then
-// the command fails. So every handler of a family begins:
+// readAs returns the value at key to read: its type is the type parameter. A missing key reads as an empty value. If the value is of another
+// type, the command fails. So every handler of a family begins:
 //
-//	h := readAs[*values.HashValue](c, c.args[1])
+//	s := readAs[*values.SetValue](c, c.args[1])
 //	if c.failed {
 //		return
 //	}
-func readAs[T values.Value](c *call, key []byte) T { return valueAs[T](c, c.read(key)) }
+func readAs[T values.Value](c *call, key []byte) T { return orEmpty[T](c, c.read(key)) }
 
-// writeAs is readAs for a command that will change the value.
+// takeAs is readAs for a command that takes elements out.
+func takeAs[T values.Value](c *call, key []byte) T { return orEmpty[T](c, c.write(key)) }
+
+func orEmpty[T values.Value](c *call, o *object) T {
+	if o != nil {
+		return valueAs[T](c, o)
+	}
+	return emptyAs[T]()
+}
+
+// emptyValues are what missing keys read as. Nobody changes them.
+var emptyValues = []values.Value{values.NewHash(), values.NewList(), values.NewSet(), values.NewZSet()}
+
+func emptyAs[T values.Value]() T {
+	for _, v := range emptyValues {
+		if v, ok := v.(T); ok {
+			return v
+		}
+	}
+	panic("engine: no empty value of this type")
+}
+
+// writeAs returns the value at key for a command that may put elements in; nil if there is none.
 func writeAs[T values.Value](c *call, key []byte) T { return valueAs[T](c, c.write(key)) }
 
 func valueAs[T values.Value](c *call, o *object) (v T) {
@@ -183,13 +215,7 @@ func valueAs[T values.Value](c *call, o *object) (v T) {
 
 // replyLen replies the length of a value, 0 if there is none: LLEN, SCARD, ZCARD and HLEN.
 func replyLen[T values.Value](c *call) {
-	o := c.read(c.args[1])
-	v := valueAs[T](c, o)
-	switch {
-	case c.failed:
-	case o == nil:
-		c.out.Int(0)
-	default:
+	if v := readAs[T](c, c.args[1]); !c.failed {
 		c.number(v.Len())
 	}
 }

@@ -16,7 +16,7 @@ var clientCommands = []Command{{Name: "client", Arity: -2, Sub: []Command{
 	{Name: "client|info", Arity: 2, Flags: clientFlags, Cats: CatConnection, run: func(c *call) { c.out.Verbatim("txt", c.e.describe(c.s)) }},
 	{Name: "client|list", Arity: -2, Flags: clientFlags | Admin, Cats: CatConnection, run: clientListCommand},
 	{Name: "client|setname", Arity: 3, Flags: clientFlags, Cats: CatConnection, run: clientSetnameCommand},
-	{Name: "client|getname", Arity: 2, Flags: clientFlags, Cats: CatConnection, run: clientGetnameCommand},
+	{Name: "client|getname", Arity: 2, Flags: clientFlags, Cats: CatConnection, run: func(c *call) { c.bulk([]byte(c.s.name), c.s.name != "") }},
 	{Name: "client|setinfo", Arity: 4, Flags: clientFlags, Cats: CatConnection, run: clientSetinfoCommand},
 	{Name: "client|kill", Arity: -3, Flags: clientFlags | Admin, Cats: CatConnection, run: clientKillCommand},
 	{Name: "client|unblock", Arity: -3, Flags: clientFlags | Admin, Cats: CatConnection, run: clientUnblockCommand},
@@ -26,7 +26,7 @@ var clientCommands = []Command{{Name: "client", Arity: -2, Sub: []Command{
 	{Name: "client|tracking", Arity: -3, Flags: clientFlags, Cats: CatConnection, run: clientTrackingCommand},
 	{Name: "client|caching", Arity: 3, Flags: clientFlags, Cats: CatConnection, run: clientCachingCommand},
 	{Name: "client|trackinginfo", Arity: 2, Flags: clientFlags, Cats: CatConnection, run: clientTrackinginfoCommand},
-	{Name: "client|getredir", Arity: 2, Flags: clientFlags, Cats: CatConnection, run: clientGetredirCommand},
+	{Name: "client|getredir", Arity: 2, Flags: clientFlags, Cats: CatConnection, run: func(c *call) { c.out.Int(c.s.redirection()) }},
 	{Name: "client|help", Arity: 2, Flags: Loading | Stale, Cats: CatConnection, run: func(c *call) { c.help(clientHelp) }},
 }}}
 
@@ -73,14 +73,6 @@ func clientSetnameCommand(c *call) {
 	}
 	c.s.name = string(c.args[2])
 	c.ok()
-}
-
-func clientGetnameCommand(c *call) {
-	if c.s.name == "" {
-		c.out.Null()
-		return
-	}
-	c.out.BulkString(c.s.name)
 }
 
 func clientSetinfoCommand(c *call) {
@@ -165,10 +157,10 @@ type killFilter struct {
 func (f *killFilter) selects(e *Engine, s *Session) bool {
 	switch {
 	case f.id != 0 && s.id != f.id,
-		f.addr != "" && s.addr != f.addr,
-		f.laddr != "" && s.laddr != f.laddr,
+		f.addr != "" && s.opened.Addr != f.addr,
+		f.laddr != "" && s.opened.LocalAddr != f.laddr,
 		f.class != "" && s.class() != f.class,
-		f.maxAge != 0 && (e.now-s.created)/1e6 < f.maxAge,
+		f.maxAge != 0 && (e.now-s.opened.Now)/1e6 < f.maxAge,
 		f.skip == s:
 		return false
 	}
@@ -264,19 +256,16 @@ func (e *Engine) describe(s *Session) string {
 	if s.queue != nil {
 		multi = len(s.queue.commands)
 	}
-	command, redirect := "NULL", int64(-1)
+	command := "NULL"
 	if s.last != nil {
 		command = s.last.Name
-	}
-	if s.has(trackOn) {
-		redirect = s.redirect
 	}
 	return fmt.Sprintf("id=%d addr=%s laddr=%s fd=8 name=%s age=%d idle=%d flags=%s db=%d sub=%d psub=%d ssub=%d multi=%d watch=%d "+
 		"qbuf=0 qbuf-free=0 argv-mem=0 multi-mem=0 rbs=0 rbp=0 obl=0 oll=0 omem=0 tot-mem=0 events=r cmd=%s user=default redir=%d "+
 		"resp=%d lib-name=%s lib-ver=%s io-thread=0\n",
-		s.id, s.addr, s.laddr, s.name, (e.now-s.created)/1e6, (e.now-max(s.lastUse, s.created))/1e6, s.flags(), s.db,
+		s.id, s.opened.Addr, s.opened.LocalAddr, s.name, (e.now-s.opened.Now)/1e6, (e.now-max(s.lastUse, s.opened.Now))/1e6, s.flags(), s.db,
 		len(s.to[channels]), len(s.to[patterns]), len(s.to[shards]), multi, len(s.watches),
-		command, redirect, max(s.Out.Proto, 2), s.library, s.libraryVersion)
+		command, s.redirection(), max(s.Out.Proto, 2), s.library, s.libraryVersion)
 }
 
 // flags are the letters of CLIENT LIST.
@@ -326,14 +315,3 @@ func clientListCommand(c *call) {
 	}
 	c.out.Verbatim("txt", string(list))
 }
-
-// clientInfo is what CLIENT LIST shows of a session and nothing else needs.
-type clientInfo struct {
-	library, libraryVersion string
-	last                    *Command
-	lastUse                 int64 // unix microseconds
-	noEvict                 bool
-}
-
-// reset is what RESET does to it.
-func (i *clientInfo) reset() { i.noEvict = false }

@@ -62,7 +62,7 @@ func TestClientKill(t *testing.T) {
 		}
 	}
 	me := s.session("")
-	if out := s.Do(s.now, me, [][]byte{[]byte("CLIENT"), []byte("KILL"), []byte(me.addr)}); out != Close || s.take("") != "+OK" {
+	if out := s.Do(s.now, me, [][]byte{[]byte("CLIENT"), []byte("KILL"), []byte(me.opened.Addr)}); out != Close || s.take("") != "+OK" {
 		t.Errorf("killing oneself by address: outcome %v", out)
 	}
 }

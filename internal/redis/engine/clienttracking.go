@@ -112,15 +112,15 @@ func clientTrackinginfoCommand(c *call) {
 		c.out.BulkString(f)
 	}
 	c.out.BulkString("redirect")
-	clientGetredirCommand(c)
+	c.out.Int(c.s.redirection())
 	c.out.BulkString("prefixes")
 	c.texts(c.s.prefixes)
 }
 
-func clientGetredirCommand(c *call) {
-	if !c.s.has(trackOn) {
-		c.out.Int(-1)
-		return
+// redirection is the session that is told instead, as CLIENT GETREDIR replies it: -1 without tracking.
+func (t *trackingState) redirection() int64 {
+	if !t.has(trackOn) {
+		return -1
 	}
-	c.out.Int(c.s.redirect)
+	return t.redirect
 }

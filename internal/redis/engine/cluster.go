@@ -185,7 +185,7 @@ const (
 
 // wrongNode returns the error for a command whose keys another node of the cluster holds, or which lie in several slots; empty if all is well.
 func (e *Engine) wrongNode(s *Session, cmd *Command, args [][]byte) string {
-	if e.options.Cluster == nil || s.trusted {
+	if e.options.Cluster == nil || s.opened.Trusted {
 		return ""
 	}
 	switch slot, at := e.locate(s, cmd, args); at {
@@ -203,14 +203,6 @@ func (e *Engine) wrongNode(s *Session, cmd *Command, args [][]byte) string {
 func (e *Engine) moved(slot int) string {
 	v := e.options.Cluster.Cluster.views.Load()
 	return "MOVED " + strconv.Itoa(slot) + " " + v.nodes[v.owner[slot]].addr()
-}
-
-// redirect answers a command that is on the wrong node.
-func (e *Engine) redirect(s *Session, cmd *Command, text string) Outcome {
-	if cmd.Name == "exec" {
-		e.discard(s) // and the reply is the bare error
-	}
-	return e.reject(s, cmd, text)
 }
 
 // wrongNodeInScript is wrongNode for a command of the running script. Scripts of the new form, with a first line, must keep to one slot

@@ -28,30 +28,23 @@ GETKEYS <full-command>
 	}},
 }}}
 
-// flagNames are the flags in the order in which COMMAND INFO prints them.
-var flagNames = []struct {
-	flag Flag
-	name string
-}{
-	{Write, "write"}, {ReadOnly, "readonly"}, {DenyOOM, "denyoom"}, {Admin, "admin"}, {PubSub, "pubsub"}, {NoScript, "noscript"},
-	{Blocking, "blocking"}, {Loading, "loading"}, {Stale, "stale"}, {SkipMonitor, "skip_monitor"}, {SkipSlowlog, "skip_slowlog"},
-	{Fast, "fast"}, {NoAuth, "no_auth"}, {MovableKeys, "movablekeys"}, {AllowBusy, "allow_busy"},
-}
-
-var categoryNames = []struct {
-	category Category
-	name     string
-}{
-	{CatKeyspace, "@keyspace"}, {CatString, "@string"}, {CatHash, "@hash"}, {CatList, "@list"}, {CatSet, "@set"}, {CatSortedSet, "@sortedset"},
-	{CatBitmap, "@bitmap"}, {CatHyperLogLog, "@hyperloglog"}, {CatConnection, "@connection"},
-	{CatTransaction, "@transaction"}, {CatScripting, "@scripting"}, {CatDangerous, "@dangerous"},
-}
+// The names of the flags and of the categories, each in the order of its bits. A flag without a name is not printed.
+var (
+	flagNames = []string{
+		"write", "readonly", "denyoom", "admin", "pubsub", "noscript", "blocking", "loading", "stale", "skip_monitor", "skip_slowlog", "fast",
+		"no_auth", "", "movablekeys", "allow_busy",
+	}
+	categoryNames = []string{
+		"@keyspace", "@string", "@hash", "@list", "@set", "@sortedset", "@bitmap", "@hyperloglog", "@connection", "@transaction", "@scripting",
+		"@dangerous",
+	}
+)
 
 // flagList are the names of the flags of c.
 func (c *Command) flagList() (names []string) {
-	for _, f := range flagNames {
-		if c.Flags&f.flag != 0 {
-			names = append(names, f.name)
+	for bit, name := range flagNames {
+		if c.Flags>>bit&1 == 1 && name != "" {
+			names = append(names, name)
 		}
 	}
 	return names
@@ -72,8 +65,8 @@ func (c *Command) categories() (names []string) {
 	add(c.Flags&Fast == 0, "@slow")
 	add(c.Flags&Blocking != 0, "@blocking")
 	add(c.Flags&Admin != 0, "@dangerous")
-	for _, cat := range categoryNames {
-		add(c.Cats&cat.category != 0, cat.name)
+	for bit, name := range categoryNames {
+		add(c.Cats>>bit&1 == 1, name)
 	}
 	return names
 }

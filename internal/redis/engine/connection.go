@@ -164,8 +164,7 @@ func resetCommand(c *call) {
 	c.e.discard(s)
 	c.e.untrack(s)
 	c.e.unsubscribeAll(s)
-	s.db, s.name, s.reply, s.noTouch = 0, "", replyOn, false
-	s.clientInfo.reset()
+	s.db, s.name, s.reply, s.noTouch, s.noEvict = 0, "", replyOn, false, false
 	s.authenticated = c.e.settings.password == ""
 	c.out.Proto = 2
 	c.out.Simple("RESET")

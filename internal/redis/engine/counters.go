@@ -76,9 +76,7 @@ func incrbyfloatCommand(c *call) {
 		o.setString(text, shortOrRaw(text))
 	}
 	c.wrote(key, 1, notifyString, "incrbyfloat")
-	if c.recording() {
-		c.rewrite([]byte("SET"), key, text, []byte("KEEPTTL"))
-	}
+	c.rewrite("SET", key, text, "KEEPTTL")
 	c.reply(o)
 }
 

@@ -106,7 +106,7 @@ func (e *Engine) lose(d *db, o *object, class notifyClass, event string) {
 	d.drop(o)
 	e.notify(d, class, event, e.keyBuf)
 	e.touched(d, e.keyBuf, nil)
-	e.recordRemoval(d, e.keyBuf)
+	e.record(d, e.removalVerb(), e.keyBuf)
 }
 
 // The verbs of handlers. None of them says that the key was changed: that is call.changed, once, when the command is through.
@@ -184,10 +184,9 @@ func (c *call) delete(key []byte) bool {
 
 // removeIfEmpty takes the key of an emptied value out, and publishes that: call it after the event of the change itself.
 func (c *call) removeIfEmpty(key []byte, v values.Value) bool {
-	if v.Len() > 0 {
+	if v.Len() > 0 || !c.remove(key) {
 		return false
 	}
-	c.remove(key)
 	c.notify(notifyGeneric, "del", key)
 	return true
 }
@@ -206,17 +205,14 @@ func removeMembers[T interface {
 	Remove(member []byte) bool
 }](c *call, class notifyClass) {
 	key := c.args[1]
-	o := c.write(key)
-	v := valueAs[T](c, o)
+	v := takeAs[T](c, key)
 	if c.failed {
 		return
 	}
 	removed := 0
-	if o != nil {
-		for _, member := range c.args[2:] {
-			if v.Remove(member) {
-				removed++
-			}
+	for _, member := range c.args[2:] {
+		if v.Remove(member) {
+			removed++
 		}
 	}
 	c.took(key, v, removed, class, c.cmd.Name)

@@ -61,7 +61,10 @@ func (e *Engine) process(s *Session, args [][]byte) Outcome {
 	}
 	s.last, s.lastUse = cmd, e.now
 	if text := e.wrongNode(s, cmd, args); text != "" {
-		return e.redirect(s, cmd, text)
+		if cmd.Name == "exec" {
+			e.discard(s) // and the reply is the bare error
+		}
+		return e.reject(s, cmd, text)
 	}
 	if e.settings.maxMemory > 0 && !e.makeRoom() && (cmd.Flags&DenyOOM != 0 || s.queue != nil && !runsInMulti(cmd)) {
 		return e.reject(s, cmd, errOOM)
@@ -73,7 +76,9 @@ func (e *Engine) process(s *Session, args [][]byte) Outcome {
 		return e.reject(s, cmd, errBusy)
 	}
 	if s.queue != nil && !runsInMulti(cmd) {
-		s.queue.add(cmd, args)
+		if !s.queue.broken {
+			s.queue.commands = append(s.queue.commands, queued{cmd, copyArgs(args)})
+		}
 		s.Out.Simple("QUEUED")
 		return Done
 	}
@@ -87,10 +92,10 @@ func (e *Engine) run(s *Session, cmd *Command, args [][]byte, out *resp.Writer, 
 	changes := e.changes
 	e.stats.commands++
 	cmd.run(c)
-	if cmd.Flags&ReadOnly != 0 && e.tracking.on {
+	if cmd.Flags&ReadOnly != 0 && e.tracking.sessions > 0 {
 		e.remember(c)
 	}
-	if e.options.Sink != nil && e.changes != changes {
+	if e.options.Effects != nil && e.changes != changes && !c.silent {
 		c.propagate()
 	}
 	outcome := c.outcome

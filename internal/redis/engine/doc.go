@@ -30,7 +30,7 @@
 //  4. Change the value in place, or with c.add, c.set, c.remove. After a hash's deadlines changed: c.rearm.
 //  5. In this order: c.wrote(key, n, class, event) if it changed; c.removeIfEmpty; the reply by c.out.
 //  6. Args alias the connection's buffer: copy what you keep. Nothing of call survives the handler.
-//  7. A relative time or a random choice is recorded in its result's form: if c.recording() { c.rewrite(...) }.
+//  7. A relative time or a random choice is recorded in its result's form: c.rewrite.
 //  8. A blocking command calls c.park when there is nothing to do; the handler then runs again by itself.
 //  9. Errors are texts of errors.go, said with c.fail.
 //  10. Test it with lines of command and reply (play, in play_test.go), and add it to its family's draws (draws_*_test.go), which are

@@ -77,9 +77,7 @@ func restoreCommand(c *call) {
 	if ttl != 0 && ttl <= c.e.ms { // it is over already: no key is made
 		if replaced {
 			c.wrote(key, 1, notifyGeneric, "del")
-			if c.recording() {
-				c.rewrite([]byte("DEL"), key)
-			}
+			c.rewrite("DEL", key)
 		}
 		c.ok()
 		return
@@ -92,9 +90,7 @@ func restoreCommand(c *call) {
 	}
 	if ttl != 0 {
 		c.setDeadline(o, ttl)
-		if c.recording() {
-			c.rewrite([]byte("RESTORE"), key, decimal(ttl), c.args[3], []byte("ABSTTL"))
-		}
+		c.rewrite("RESTORE", key, ttl, c.args[3], "ABSTTL")
 	}
 	c.restoreUse(o, options)
 	c.wrote(key, 1, notifyGeneric, "restore")

@@ -19,7 +19,10 @@ type Options struct {
 	MaxMemory int64           // bytes; 0: no limit
 	Policy    string          // which keys make room then, one of Policies; empty: noeviction
 	Cluster   *ClusterOptions // non-nil: one node of a cluster
-	Sink      Sink            // receives the effects of writes; nil: nobody does
+
+	// Effects, if given, is what a journal will be fed with: it is told the effects of writes as commands that can be replayed, deterministic,
+	// with absolute times, expiry spelt out as DEL or HDEL. args are good until it returns.
+	Effects func(db int, args [][]byte)
 }
 
 // Cycle is a way of finding dead keys that nobody asks for.

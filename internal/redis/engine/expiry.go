@@ -19,7 +19,7 @@ var expiryCommands = []Command{
 	{Name: "persist", Arity: 2, Flags: Write | Fast, Cats: CatKeyspace, Keys: oneKey, run: persistCommand},
 }
 
-// condition is NX, XX, GT or LT: when a deadline may be set.
+// condition is NX, XX, GT or LT, in the order of the bits: when a deadline, or a score, may be set.
 type condition uint8
 
 const (
@@ -29,17 +29,15 @@ const (
 	ifEarlier
 )
 
+// has reports whether all of these are given.
+func (k condition) has(all condition) bool { return k&all == all }
+
 // conditionWord returns the condition that argument i is, 0 if none.
 func (c *call) conditionWord(i int) condition {
-	switch {
-	case c.is(i, "NX"):
-		return ifNone
-	case c.is(i, "XX"):
-		return ifAny
-	case c.is(i, "GT"):
-		return ifLater
-	case c.is(i, "LT"):
-		return ifEarlier
+	for bit, word := range [...]string{"NX", "XX", "GT", "LT"} {
+		if c.is(i, word) {
+			return 1 << bit
+		}
 	}
 	return 0
 }
@@ -47,10 +45,10 @@ func (c *call) conditionWord(i int) condition {
 // allows reports whether a deadline may become next where it was old. None counts as later than any.
 func (k condition) allows(old, next int64) bool {
 	switch {
-	case k&ifNone != 0 && old != expiry.None,
-		k&ifAny != 0 && old == expiry.None,
-		k&ifLater != 0 && (old == expiry.None || next <= old),
-		k&ifEarlier != 0 && old != expiry.None && next >= old:
+	case k.has(ifNone) && old != expiry.None,
+		k.has(ifAny) && old == expiry.None,
+		k.has(ifLater) && (old == expiry.None || next <= old),
+		k.has(ifEarlier) && old != expiry.None && next >= old:
 		return false
 	}
 	return true
@@ -66,9 +64,9 @@ func (c *call) conditions() (k condition) {
 		k |= word
 	}
 	switch {
-	case k&ifNone != 0 && k != ifNone:
+	case k.has(ifNone) && k != ifNone:
 		c.fail("ERR NX and XX, GT or LT options at the same time are not compatible")
-	case k&ifLater != 0 && k&ifEarlier != 0:
+	case k.has(ifLater | ifEarlier):
 		c.fail("ERR GT and LT options at the same time are not compatible")
 	}
 	return k
@@ -99,9 +97,7 @@ func (c *call) expireAt(base, unit int64) {
 	}
 	c.setDeadline(o, ms)
 	c.wrote(key, 1, notifyGeneric, "expire")
-	if c.recording() {
-		c.rewrite(append([][]byte{[]byte("PEXPIREAT"), key, decimal(ms)}, c.args[3:]...)...)
-	}
+	c.rewrite("PEXPIREAT", key, ms, c.args[3:])
 	c.out.Int(1)
 }
 

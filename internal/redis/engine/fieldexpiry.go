@@ -82,13 +82,9 @@ func (c *call) expireNamed(unit, since int64) {
 		return
 	}
 	c.out.Array(len(fields))
-	if h.missing() {
-		for range fields {
-			c.out.Int(fieldMissing)
-		}
-		return
+	if !h.missing() {
+		h.Volatile()
 	}
-	h.Volatile()
 	changed, past := make([][]byte, 0, 8), deadline <= c.e.ms
 	for _, field := range fields {
 		_, old, ok := h.Get(field)
@@ -116,7 +112,7 @@ func (c *call) expireNamed(unit, since int64) {
 		c.removedFields(key, changed)
 	default:
 		c.wrote(key, len(changed), notifyHash, "hexpire")
-		c.recordDeadline(key, deadline, c.args[3:at], changed)
+		c.rewrite("HPEXPIREAT", key, deadline, c.args[3:at], "FIELDS", len(changed), changed)
 	}
 	c.removeIfEmpty(key, h.HashValue)
 }
@@ -124,23 +120,7 @@ func (c *call) expireNamed(unit, since int64) {
 // removedFields tells everybody that these fields were removed.
 func (c *call) removedFields(key []byte, fields [][]byte) {
 	c.wrote(key, len(fields), notifyHash, "hdel")
-	c.recordRemovals(key, fields)
-}
-
-// recordRemovals records that fields were removed in place of the command.
-func (c *call) recordRemovals(key []byte, fields [][]byte) {
-	if c.recording() {
-		c.rewrite(append([][]byte{[]byte("HDEL"), key}, fields...)...)
-	}
-}
-
-// recordDeadline records that fields have this deadline in place of the command, with the condition under which they got it.
-func (c *call) recordDeadline(key []byte, deadline int64, condition, fields [][]byte) {
-	if c.recording() {
-		args := append([][]byte{[]byte("HPEXPIREAT"), key, decimal(deadline)}, condition...)
-		args = append(args, []byte("FIELDS"), decimal(int64(len(fields))))
-		c.rewrite(append(args, fields...)...)
-	}
+	c.rewrite("HDEL", key, fields)
 }
 
 // ttlNamed is HTTL and its three relatives: what is left since a time, in units rounded up. Dead fields are hidden and stay. In the small
@@ -153,7 +133,7 @@ func (c *call) ttlNamed(unit, since int64) {
 	}
 	c.out.Array(len(fields))
 	now := c.e.ms
-	if !h.missing() && h.Encoding() == "listpackex" {
+	if h.Encoding() == "listpackex" {
 		now++
 	}
 	for _, field := range fields {
@@ -171,9 +151,6 @@ func (c *call) ttlNamed(unit, since int64) {
 
 // peekField returns a living field and leaves a dead one where it is.
 func (c *call) peekField(h hash, field []byte) (value []byte, deadline int64, ok bool) {
-	if h.missing() {
-		return nil, expiry.None, false
-	}
 	value, deadline, ok = h.Get(field)
 	return value, deadline, ok && !expiry.Dead(deadline, c.e.ms)
 }

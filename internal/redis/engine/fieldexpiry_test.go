@@ -142,7 +142,7 @@ func TestReapingFieldsIsBoundedAndComplete(t *testing.T) {
 
 func TestDeadlinesOfFieldsAreRecordedAsAbsolute(t *testing.T) {
 	var log effects
-	s := newStage(Options{Sink: &log})
+	s := newStage(Options{Effects: log.Record})
 	now := s.now / 1000
 	for _, step := range []struct{ command, want string }{
 		{"HSET h f 1 g 2 x 3", "HSET h f 1 g 2 x 3"},

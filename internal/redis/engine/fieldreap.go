@@ -16,7 +16,7 @@ func (c *call) field(h *hash, key, field []byte) (value []byte, deadline int64, 
 	if dropped > 0 {
 		c.notify(notifyHash, "hexpired", key)
 		if c.removeIfEmpty(key, h.HashValue) {
-			*h = hash{}
+			*h = noHash
 		}
 	}
 	return value, deadline, ok
@@ -25,9 +25,6 @@ func (c *call) field(h *hash, key, field []byte) (value []byte, deadline int64, 
 // fieldQuietly is field for several fields in a row. It counts what it dropped; the caller publishes that once, and removes the key if
 // the hash is empty.
 func (c *call) fieldQuietly(h hash, key, field []byte, dropped *int) (value []byte, deadline int64, ok bool) {
-	if h.missing() {
-		return nil, expiry.None, false
-	}
 	value, deadline, ok = h.Get(field)
 	if !ok || !expiry.Dead(deadline, c.e.ms) {
 		return value, deadline, ok
@@ -43,7 +40,7 @@ func (c *call) dropField(h hash, key, field []byte) {
 	h.Remove(field)
 	c.rearmed(h)
 	c.e.stats.expiredFields++
-	c.e.recordFieldRemoval(c.db, key, field)
+	c.e.record(c.db, "HDEL", key, field)
 }
 
 // reapFields removes dead fields from the hashes of d that have some, up to max fields, and returns how much work it was. It is what Tick
@@ -67,7 +64,7 @@ func (e *Engine) reapFields(d *db, max int) int {
 func (e *Engine) expireFields(d *db, o *object, h *values.HashValue, max int) int {
 	e.keyBuf = append(e.keyBuf[:0], o.key...)
 	key := e.keyBuf
-	n := h.Expire(e.ms, max, func(field []byte) { e.recordFieldRemoval(d, key, field) })
+	n := h.Expire(e.ms, max, func(field []byte) { e.record(d, "HDEL", key, field) })
 	d.fields.Set(o.id, h.NextDeadline())
 	if n == 0 {
 		return 0
@@ -80,11 +77,4 @@ func (e *Engine) expireFields(d *db, o *object, h *values.HashValue, max int) in
 	}
 	e.touched(d, key, nil)
 	return n
-}
-
-// recordFieldRemoval records that a field expired.
-func (e *Engine) recordFieldRemoval(d *db, key, field []byte) {
-	if e.options.Sink != nil {
-		e.record(d, [][]byte{[]byte("HDEL"), key, field})
-	}
 }

@@ -43,17 +43,13 @@ func hgetexCommand(c *call) {
 			c.removedFields(key, changed)
 		case option.timed():
 			c.wrote(key, len(changed), notifyHash, "hexpire")
-			c.recordDeadline(key, deadline, nil, changed)
+			c.rewrite("HPEXPIREAT", key, deadline, "FIELDS", len(changed), changed)
 		default:
 			c.wrote(key, len(changed), notifyHash, "hpersist")
-			if c.recording() {
-				c.rewrite(append([][]byte{[]byte("HPERSIST"), key, []byte("FIELDS"), decimal(int64(len(changed)))}, changed...)...)
-			}
+			c.rewrite("HPERSIST", key, "FIELDS", len(changed), changed)
 		}
 	}
-	if !h.missing() {
-		c.removeIfEmpty(key, h.HashValue)
-	}
+	c.removeIfEmpty(key, h.HashValue)
 }
 
 // eachField replies these fields of h, null for one that does not live, calls do for those that do, with their deadlines, and returns those
@@ -63,18 +59,12 @@ func (c *call) eachField(h hash, key []byte, fields [][]byte, do func(field []by
 	c.out.Array(len(fields))
 	for _, field := range fields {
 		value, deadline, ok := c.fieldQuietly(h, key, field, &dropped)
-		if !ok {
-			c.out.Null()
-			continue
-		}
-		c.out.Bulk(value)
-		if do(field, deadline) {
+		c.bulk(value, ok)
+		if ok && do(field, deadline) {
 			changed = append(changed, field)
 		}
 	}
-	if !h.missing() {
-		c.rearmed(h)
-	}
+	c.rearmed(h)
 	if dropped > 0 {
 		c.notify(notifyHash, "hexpired", key)
 	}
@@ -102,9 +92,7 @@ func hgetdelCommand(c *call) {
 	if len(removed) > 0 {
 		c.removedFields(key, removed)
 	}
-	if !h.missing() {
-		c.removeIfEmpty(key, h.HashValue)
-	}
+	c.removeIfEmpty(key, h.HashValue)
 }
 
 // setFields is what HSETEX was asked for.
@@ -134,25 +122,33 @@ func hsetexCommand(c *call) {
 		h.Volatile()
 	}
 	past := expires && o.deadline <= c.e.ms
+	var removed [][]byte
 	for i := 0; i < len(o.pairs); i += 2 {
 		field := o.pairs[i]
 		h.Set(field, o.pairs[i+1], o.expire == keepTTL, c.e.limits)
 		switch {
 		case past:
 			h.Remove(field)
+			removed = append(removed, field)
 		case expires:
 			h.SetDeadline(field, o.deadline)
 		}
 	}
 	c.rearmed(h)
-	c.wrote(key, len(o.pairs)/2, notifyHash, "hset")
+	n := len(o.pairs) / 2
+	c.wrote(key, n, notifyHash, "hset")
 	switch {
 	case past:
 		c.notify(notifyHash, "hdel", key)
+		c.rewrite("HDEL", key, removed)
 	case expires:
 		c.notify(notifyHash, "hexpire", key)
+		c.rewrite("HSETEX", key, "PXAT", o.deadline, "FIELDS", n, o.pairs)
+	case o.expire == keepTTL:
+		c.rewrite("HSETEX", key, "KEEPTTL", "FIELDS", n, o.pairs)
+	default:
+		c.rewrite("HSETEX", key, "FIELDS", n, o.pairs)
 	}
-	c.recordSetFields(key, o, past)
 	c.removeIfEmpty(key, h.HashValue)
 	c.out.Int(1)
 }
@@ -214,9 +210,6 @@ func (c *call) mayset(h hash, key []byte, o setFields) bool {
 	if !o.ifAll && !o.ifNone {
 		return true
 	}
-	if h.missing() {
-		return o.ifNone
-	}
 	for i := 0; i < len(o.pairs); i += 2 {
 		_, deadline, exists := h.Get(o.pairs[i])
 		if exists && expiry.Dead(deadline, c.e.ms) {
@@ -229,28 +222,4 @@ func (c *call) mayset(h hash, key []byte, o setFields) bool {
 		}
 	}
 	return true
-}
-
-// recordSetFields records HSETEX by its outcome.
-func (c *call) recordSetFields(key []byte, o setFields, past bool) {
-	if !c.recording() {
-		return
-	}
-	if past {
-		var fields [][]byte
-		for i := 0; i < len(o.pairs); i += 2 {
-			fields = append(fields, o.pairs[i])
-		}
-		c.recordRemovals(key, fields)
-		return
-	}
-	args := [][]byte{[]byte("HSETEX"), key}
-	switch {
-	case o.expire.timed():
-		args = append(args, []byte("PXAT"), decimal(o.deadline))
-	case o.expire == keepTTL:
-		args = append(args, []byte("KEEPTTL"))
-	}
-	args = append(args, []byte("FIELDS"), decimal(int64(len(o.pairs)/2)))
-	c.rewrite(append(args, o.pairs...)...)
 }

@@ -28,12 +28,15 @@ var hashCommands = []Command{
 	{Name: "hscan", Arity: -3, Flags: ReadOnly, Cats: CatHash, Keys: oneKey, run: hscanCommand},
 }
 
-// hash is a hash that a command works on, and its object. The zero hash is that of a missing key.
+// hash is a hash that a command works on, and its object.
 type hash struct {
 	*values.HashValue
 	o     *object
 	armed int64 // the earliest deadline of a field when the command found it, which the index knows
 }
+
+// noHash is that of a missing key: it is empty, and nobody changes it.
+var noHash = hash{HashValue: emptyAs[*values.HashValue]()}
 
 // readHash returns the hash at key to read; if something else is there, the command fails.
 func (c *call) readHash(key []byte) hash { return c.asHash(c.read(key)) }
@@ -45,10 +48,10 @@ func (c *call) asHash(o *object) hash {
 	if v := valueAs[*values.HashValue](c, o); v != nil {
 		return hash{v, o, v.NextDeadline()}
 	}
-	return hash{}
+	return noHash
 }
 
-func (h hash) missing() bool { return h.HashValue == nil }
+func (h hash) missing() bool { return h.o == nil }
 
 // orNewHash returns h or, if it is missing, an empty hash that key holds from now on.
 func (c *call) orNewHash(h hash, key []byte) hash {
@@ -111,14 +114,9 @@ func hsetnxCommand(c *call) {
 }
 
 func hgetCommand(c *call) {
-	h := c.readHash(c.args[1])
-	if c.failed {
-		return
-	}
-	if value, _, ok := c.field(&h, c.args[1], c.args[2]); ok {
-		c.out.Bulk(value)
-	} else {
-		c.out.Null()
+	if h := c.readHash(c.args[1]); !c.failed {
+		value, _, ok := c.field(&h, c.args[1], c.args[2])
+		c.bulk(value, ok)
 	}
 }
 
@@ -131,11 +129,8 @@ func hmgetCommand(c *call) {
 	c.out.Array(len(fields))
 	dropped := 0
 	for _, field := range fields {
-		if value, _, ok := c.fieldQuietly(h, key, field, &dropped); ok {
-			c.out.Bulk(value)
-		} else {
-			c.out.Null()
-		}
+		value, _, ok := c.fieldQuietly(h, key, field, &dropped)
+		c.bulk(value, ok)
 	}
 	switch {
 	case dropped == 0:
@@ -163,18 +158,10 @@ func (c *call) column(fields bool) {
 }
 
 // alive returns how many fields of h can be read.
-func (c *call) alive(h hash) int {
-	if h.missing() {
-		return 0
-	}
-	return h.Len() - h.Dead(c.e.ms)
-}
+func (c *call) alive(h hash) int { return h.Len() - h.Dead(c.e.ms) }
 
 // pairs replies the living fields of h, their values or both. The dead are hidden and stay.
 func (c *call) pairs(h hash, fields, vals bool) {
-	if h.missing() {
-		return
-	}
 	h.Each(func(field, value []byte, deadline int64) bool {
 		if expiry.Dead(deadline, c.e.ms) {
 			return true
@@ -211,14 +198,12 @@ func hdelCommand(c *call) {
 		return
 	}
 	removed := 0
-	if !h.missing() {
-		for _, field := range c.args[2:] {
-			if h.Remove(field) {
-				removed++
-			}
+	for _, field := range c.args[2:] {
+		if h.Remove(field) {
+			removed++
 		}
-		c.rearmed(h)
 	}
+	c.rearmed(h)
 	c.took(key, h.HashValue, removed, notifyHash, "hdel")
 	c.number(removed)
 }
@@ -271,13 +256,10 @@ func hincrbyfloatCommand(c *call) {
 	}
 	result := sum.Append(nil)
 	c.setNumber(h, result, "hincrbyfloat")
-	if c.recording() {
-		// Redis writes HSET here, which takes the deadline away from whoever replays it.
-		if deadline == expiry.None {
-			c.rewrite([]byte("HSET"), key, field, result)
-		} else {
-			c.rewrite([]byte("HSETEX"), key, []byte("KEEPTTL"), []byte("FIELDS"), []byte("1"), field, result)
-		}
+	if deadline == expiry.None {
+		c.rewrite("HSET", key, field, result)
+	} else { // Redis writes HSET here too, which takes the deadline away from whoever replays it
+		c.rewrite("HSETEX", key, "KEEPTTL", "FIELDS", 1, field, result)
 	}
 	c.out.Bulk(result)
 }

@@ -35,7 +35,7 @@ func hrandfieldCommand(c *call) {
 	count, withValues := c.randomCount("WITHVALUES")
 	h := c.drawnHash(c.args[1])
 	one := func(field, value []byte) { c.drawnField(field, value, withValues) }
-	c.replyRandom(h.missing(), count, withValues, func() { one(h.Random(c.e.draw)) }, func() {
+	c.replyRandom(h.Len() == 0, count, withValues, func() { one(h.Random(c.e.draw)) }, func() {
 		c.pairHead(min(count, h.Len()), withValues)
 		h.Sample(count, c.e.draw, one)
 	})
@@ -88,7 +88,7 @@ func (c *call) drawnHash(key []byte) hash {
 	if !h.missing() && expiry.Dead(h.armed, c.e.ms) {
 		c.e.expireFields(c.db, h.o, h.HashValue, math.MaxInt)
 		if h.Len() == 0 {
-			return hash{}
+			return noHash
 		}
 	}
 	return h

@@ -82,15 +82,9 @@ func (e *Engine) mode() string {
 func infoClients(e *Engine, w *strings.Builder) {
 	var blocked, subscribed, watching, watched, waited int
 	for _, s := range e.sessions {
-		if s.Waiting() {
-			blocked++
-		}
-		if s.Subscribed() {
-			subscribed++
-		}
-		if len(s.watches) > 0 {
-			watching++
-		}
+		blocked += oneIf(s.Waiting())
+		subscribed += oneIf(s.Subscribed())
+		watching += oneIf(len(s.watches) > 0)
 	}
 	for _, d := range e.dbs {
 		watched += len(d.watched)
@@ -198,11 +192,7 @@ func infoErrors(e *Engine, w *strings.Builder) {
 }
 
 func infoCluster(e *Engine, w *strings.Builder) {
-	enabled := 0
-	if e.options.Cluster != nil {
-		enabled = 1
-	}
-	line(w, "cluster_enabled", enabled)
+	line(w, "cluster_enabled", oneIf(e.options.Cluster != nil))
 }
 
 func infoKeyspace(e *Engine, w *strings.Builder) {

@@ -59,8 +59,33 @@ func (c *call) move(from, to end) bool {
 	return true
 }
 
-func lmpopCommand(c *call) {
-	if !c.popFirst(c.multiPop(1, "LEFT", "RIGHT")) && !c.failed {
+// lmpopCommand is LMPOP and BLMPOP.
+func lmpopCommand(c *call) { popFirst(c, "LEFT", "RIGHT", popped, c.popCount) }
+
+// popFirst is LMPOP, ZMPOP and their blocking forms, whose keys come after the timeout. Of the first value that there is it replies the key and
+// what take takes from an end and replies. That is recorded as one of the single commands.
+func popFirst[T values.Value](c *call, leftWord, rightWord string, single [2]string, take func(key []byte, v T, where end, n int)) {
+	var o multiPop
+	var deadline int64
+	blocking := c.cmd.Flags&Blocking != 0
+	if blocking {
+		o = c.multiPop(2, leftWord, rightWord)
+		deadline = c.waitUntil(1)
+	} else {
+		o = c.multiPop(1, leftWord, rightWord)
+	}
+	key, v, found := firstOf[T](c, o.keys)
+	switch {
+	case found:
+		n := min(o.count, v.Len())
+		c.rewrite(single[o.where], key, n)
+		c.out.Array(2)
+		c.out.Bulk(key)
+		take(key, v, o.where, n)
+	case c.failed:
+	case blocking:
+		c.park(o.keys, emptyAs[T]().Kind(), deadline)
+	default:
 		c.out.NullArray()
 	}
 }
@@ -104,25 +129,4 @@ func firstOf[T values.Value](c *call, keys [][]byte) (key []byte, v T, found boo
 		}
 	}
 	return nil, v, false
-}
-
-// popFirst pops from the first of the lists that there is, and replies its key and the elements. false: nothing was popped nor, unless the
-// command failed, replied.
-func (c *call) popFirst(o multiPop) bool {
-	key, l, found := firstOf[*values.ListValue](c, o.keys)
-	if !found {
-		return false
-	}
-	c.recordPop(popped[o.where], key, min(o.count, l.Len()))
-	c.out.Array(2)
-	c.out.Bulk(key)
-	c.popCount(key, l, o.where, o.count)
-	return true
-}
-
-// recordPop records a pop of one of several keys as what it came to.
-func (c *call) recordPop(event string, key []byte, n int) {
-	if c.recording() {
-		c.rewrite(upper(event), key, decimal(int64(n)))
-	}
 }

@@ -15,10 +15,7 @@ func lposCommand(c *call) {
 	if c.failed {
 		return
 	}
-	var found []int64
-	if l != nil {
-		found = o.find(l, c.args[2])
-	}
+	found := o.find(l, c.args[2])
 	switch {
 	case o.count >= 0:
 		c.out.Array(len(found))

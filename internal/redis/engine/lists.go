@@ -25,7 +25,7 @@ var listCommands = []Command{
 	{Name: "brpop", Arity: -3, Flags: Write | Blocking, Cats: CatList, Keys: Keys{First: 1, Last: -2, Step: 1}, run: func(c *call) { c.blockingPop(right) }},
 	{Name: "blmove", Arity: 6, Flags: Write | DenyOOM | Blocking, Cats: CatList, Keys: twoKeys, run: blmoveCommand},
 	{Name: "brpoplpush", Arity: 4, Flags: Write | DenyOOM | Blocking, Cats: CatList, Keys: twoKeys, run: func(c *call) { c.blockingMove(right, left, 3) }},
-	{Name: "blmpop", Arity: -5, Flags: Write | Blocking | MovableKeys, Cats: CatList, Keys: Keys{Find: waitCountedKeys}, run: blmpopCommand},
+	{Name: "blmpop", Arity: -5, Flags: Write | Blocking | MovableKeys, Cats: CatList, Keys: Keys{Find: waitCountedKeys}, run: lmpopCommand},
 }
 
 // end is one of the two of a list.
@@ -130,7 +130,7 @@ func index(i int64, l *values.ListValue) (at int, ok bool) {
 
 func lindexCommand(c *call) {
 	l := readAs[*values.ListValue](c, c.args[1])
-	if l == nil && !c.failed {
+	if !c.failed && l.Len() == 0 { // whatever the index is
 		c.out.Null()
 		return
 	}
@@ -193,10 +193,6 @@ func lrangeCommand(c *call) {
 	if c.failed {
 		return
 	}
-	if l == nil {
-		c.out.Array(0)
-		return
-	}
 	from, to := within(first, last, l.Len())
 	count := to - from
 	c.out.Array(count)
@@ -229,14 +225,11 @@ func ltrimCommand(c *call) {
 func lremCommand(c *call) {
 	count := c.signed(2)
 	key := c.args[1]
-	l := writeAs[*values.ListValue](c, key)
+	l := takeAs[*values.ListValue](c, key)
 	if c.failed {
 		return
 	}
-	removed := 0
-	if l != nil {
-		removed = l.Remove(c.args[3], count)
-	}
+	removed := l.Remove(c.args[3], count)
 	if removed > 0 {
 		c.lost(key, l, removed, "lrem")
 	}

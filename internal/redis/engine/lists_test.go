@@ -190,7 +190,7 @@ func TestBlockingTimeouts(t *testing.T) {
 
 func TestListsAreRecordedByTheirEffects(t *testing.T) {
 	var log effects
-	s := newStage(Options{Sink: &log})
+	s := newStage(Options{Effects: log.Record})
 	for _, step := range []struct{ command, want string }{
 		{"RPUSH l a b c d e f", "RPUSH l a b c d e f"},
 		{"LMPOP 2 x l LEFT COUNT 2", "LPOP l 2"},
@@ -209,7 +209,7 @@ func TestListsAreRecordedByTheirEffects(t *testing.T) {
 	}
 }
 
-// effects is a Sink that keeps what it is told.
+// effects keeps what it is told.
 type effects []string
 
 func (l *effects) Record(_ int, args [][]byte) {
@@ -225,7 +225,10 @@ func runner() func(line string) func() {
 	e := New(Options{})
 	s := e.NewSession(SessionOptions{})
 	return func(line string) func() {
-		args := asArgs(words(line))
+		var args [][]byte
+		for _, word := range words(line) {
+			args = append(args, []byte(word))
+		}
 		return func() {
 			e.Do(1_800_000_000_000_000, s, args)
 			s.Out.Rewind(resp.Mark{})

@@ -1,6 +1,9 @@
 package engine
 
-import "strconv"
+import (
+	"strconv"
+	"strings"
+)
 
 // notifyClass is a set of classes of keyspace events, as notify-keyspace-events names them.
 type notifyClass uint32
@@ -27,30 +30,31 @@ const (
 const notifyAll = notifyGeneric | notifyString | notifyList | notifySet | notifyHash | notifyZSet | notifyExpired | notifyEvicted |
 	notifyStream | notifyLoaded
 
-// classLetters are the letters of single classes, in the order in which CONFIG GET shows them.
-var classLetters = []struct {
-	letter byte
-	class  notifyClass
-}{
-	{'g', notifyGeneric}, {'$', notifyString}, {'l', notifyList}, {'s', notifySet}, {'h', notifyHash}, {'z', notifyZSet}, {'x', notifyExpired},
-	{'e', notifyEvicted}, {'t', notifyStream}, {'d', notifyLoaded}, {'n', notifyNew}, {'K', notifyKeyspace}, {'E', notifyKeyevent}, {'m', notifyMiss},
+// The letters of single classes: in the order of their bits, and in the order in which CONFIG GET shows them.
+const (
+	classLetters = "KEg$lshzxetdmn"
+	shownLetters = "g$lshzxetdnKEm"
+)
+
+// classOf returns the class of a letter, 0 if there is none.
+func classOf(letter byte) notifyClass {
+	if at := strings.IndexByte(classLetters, letter); at >= 0 {
+		return 1 << at
+	}
+	return 0
 }
 
 // parseClasses reads the value of notify-keyspace-events.
 func parseClasses(letters string) (set notifyClass, ok bool) {
-next:
-	for i := range len(letters) {
-		if letters[i] == 'A' {
-			set |= notifyAll
-			continue
+	for _, letter := range []byte(letters) {
+		class := classOf(letter)
+		if letter == 'A' {
+			class = notifyAll
 		}
-		for _, l := range classLetters {
-			if l.letter == letters[i] {
-				set |= l.class
-				continue next
-			}
+		if class == 0 {
+			return 0, false
 		}
-		return 0, false
+		set |= class
 	}
 	return set, true
 }
@@ -58,15 +62,14 @@ next:
 // String returns the classes as CONFIG GET shows them: A for all changes, and then, as in Redis, no n.
 func (set notifyClass) String() string {
 	var letters []byte
-	all := set&notifyAll == notifyAll
-	if all {
+	if set&notifyAll == notifyAll {
 		letters = append(letters, 'A')
+		set &^= notifyAll | notifyNew
 	}
-	for _, l := range classLetters {
-		if set&l.class == 0 || all && (l.class&notifyAll != 0 || l.class == notifyNew) {
-			continue
+	for _, letter := range []byte(shownLetters) {
+		if set&classOf(letter) != 0 {
+			letters = append(letters, letter)
 		}
-		letters = append(letters, l.letter)
 	}
 	return string(letters)
 }

@@ -15,17 +15,15 @@ func appendValue(b []byte, o *object) []byte {
 		return rdb.AppendString(append(b, rdb.TypeString), o.str)
 	case *values.ListValue:
 		b = rdb.AppendLen(append(b, rdb.TypeList), uint64(v.Len()))
-		v.Each(func(element []byte) bool {
+		for element := range v.Each {
 			b = rdb.AppendString(b, element)
-			return true
-		})
+		}
 		return b
 	case *values.SetValue:
 		b = rdb.AppendLen(append(b, rdb.TypeSet), uint64(v.Len()))
-		v.Each(func(member string) bool {
+		for member := range v.Each {
 			b = rdb.AppendString(b, []byte(member))
-			return true
-		})
+		}
 		return b
 	case *values.ZSetValue:
 		b = rdb.AppendLen(append(b, rdb.TypeZSet2), uint64(v.Len()))
@@ -80,15 +78,15 @@ func (p payload) readValue() (s []byte, v values.Value, ok bool) {
 	case rdb.TypeListQuicklist2:
 		v, ok = p.readQuicklist()
 	case rdb.TypeSet:
-		v, ok = p.readSet(readStrings(p.Reader, 1), nil)
+		v, ok = p.readSet(readStrings(p.Reader, 1))
 	case rdb.TypeSetIntset:
-		v, ok = p.readSet(rdb.Intset(p.Bytes()))
+		v, ok = p.readSet(p.Intset())
 	case rdb.TypeSetListpack:
-		v, ok = p.anyLength().readSmallSet(rdb.Listpack(p.Bytes()))
+		v, ok = p.anyLength().readSmallSet()
 	case rdb.TypeZSet, rdb.TypeZSet2:
 		v, ok = p.readZSet(kind)
 	case rdb.TypeZSetListpack:
-		v, ok = p.anyLength().readSmallZSet(rdb.Listpack(p.Bytes()))
+		v, ok = p.anyLength().readSmallZSet()
 	case rdb.TypeHash:
 		v, ok = p.readHash(readStrings(p.Reader, 2), 2)
 	case rdb.TypeHashMetadata:
@@ -130,15 +128,11 @@ func (p payload) readQuicklist() (values.Value, bool) {
 	const single, packed = 1, 2
 	list := values.NewLongList()
 	for range p.Len() {
-		switch form, b := p.Number(), p.Bytes(); form {
+		switch p.Number() {
 		case single:
-			list.PushChunk([][]byte{b}, true)
+			list.PushChunk([][]byte{p.Bytes()}, true)
 		case packed:
-			elements, err := rdb.Listpack(b)
-			if err != nil {
-				return nil, false
-			}
-			list.PushChunk(elements, false)
+			list.PushChunk(p.Listpack(), false)
 		default:
 			return nil, false
 		}
@@ -156,10 +150,7 @@ func (p payload) anyLength() payload {
 	return p
 }
 
-func (p payload) readSet(members [][]byte, err error) (values.Value, bool) {
-	if err != nil || len(members) == 0 {
-		return nil, false
-	}
+func (p payload) readSet(members [][]byte) (values.Value, bool) {
 	set := values.NewSet()
 	if len(members) > p.limits.SetMaxIntsetEntries { // Redis asks for no other limit, whatever the members are
 		set = values.NewBigSet(len(members))
@@ -168,10 +159,8 @@ func (p payload) readSet(members [][]byte, err error) (values.Value, bool) {
 }
 
 // readSmallSet reads a set that is no set of integers any more, though it may have no other members.
-func (p payload) readSmallSet(members [][]byte, err error) (values.Value, bool) {
-	if err != nil || len(members) == 0 {
-		return nil, false
-	}
+func (p payload) readSmallSet() (values.Value, bool) {
+	members := p.Listpack()
 	return p.fill(values.NewSmallSet(len(members)), members)
 }
 
@@ -181,7 +170,7 @@ func (p payload) fill(set *values.SetValue, members [][]byte) (values.Value, boo
 			return nil, false
 		}
 	}
-	return set, true
+	return set, len(members) > 0
 }
 
 func (p payload) readZSet(kind byte) (values.Value, bool) {
@@ -201,8 +190,9 @@ func (p payload) readZSet(kind byte) (values.Value, bool) {
 	return z, z.Len() > 0
 }
 
-func (p payload) readSmallZSet(list [][]byte, err error) (values.Value, bool) {
-	if err != nil || len(list)%2 != 0 {
+func (p payload) readSmallZSet() (values.Value, bool) {
+	list := p.Listpack()
+	if len(list)%2 != 0 {
 		return nil, false
 	}
 	z := values.NewZSet()
@@ -238,10 +228,7 @@ func (p payload) readHash(list [][]byte, each int) (values.Value, bool) {
 }
 
 func (p payload) readSmallHash(each int) (values.Value, bool) {
-	list, err := rdb.Listpack(p.Bytes())
-	if err != nil {
-		return nil, false
-	}
+	list := p.Listpack()
 	v, ok := p.readHash(list, each)
 	if !ok || each == 2 {
 		return v, ok

@@ -178,9 +178,7 @@ func (e *Engine) publish(channel, message []byte) int {
 			continue
 		}
 		for _, s := range to {
-			w := e.pushTo(s)
-			w.Push(4)
-			w.BulkString("pmessage")
+			w := e.push(s, 4, "pmessage")
 			w.BulkString(pattern)
 			w.Bulk(channel)
 			w.Bulk(message)
@@ -193,9 +191,7 @@ func (e *Engine) publish(channel, message []byte) int {
 // say sends a message of a channel to sessions, and returns how many they are.
 func (e *Engine) say(to []*Session, word string, channel, message []byte) int {
 	for _, s := range to {
-		w := e.pushTo(s)
-		w.Push(3)
-		w.BulkString(word)
+		w := e.push(s, 3, word)
 		w.Bulk(channel)
 		w.Bulk(message)
 	}

@@ -1,50 +1,65 @@
 package engine
 
-import "strconv"
-
-// Sink receives the effects of writes as commands that can be replayed: deterministic, with absolute times, expiry spelt out as DEL or HDEL.
-// A journal or a replication feed is one. args are good until Record returns.
-type Sink interface {
-	Record(db int, args [][]byte)
-}
+import (
+	"bytes"
+	"strconv"
+	"strings"
+)
 
 // A command that changed something is recorded as it was sent. A handler whose command must not be replayed so (it has a relative time, or
-// a random choice) says c.rewrite; one whose parts record themselves sets c.silent. Building the new form costs something: ask c.recording
-// first.
+// a random choice) says c.rewrite; one whose parts record themselves sets c.silent.
 
-// recording reports whether anybody wants to know effects.
-func (c *call) recording() bool { return c.e.options.Sink != nil }
-
-// rewrite replaces what is recorded for this command. It keeps args until the command ends.
-func (c *call) rewrite(args ...[]byte) { c.effect = args }
-
-// propagate hands the effect of a finished command to the sink.
-func (c *call) propagate() {
-	if c.silent {
-		return
+// rewrite replaces what is recorded for this command by the parts of another one: words in any case, arguments, lists of arguments and
+// numbers.
+func (c *call) rewrite(parts ...any) {
+	if c.e.options.Effects != nil {
+		c.effect = effectOf(parts)
 	}
+}
+
+// propagate records the effect of a finished command.
+func (c *call) propagate() {
 	if c.effect == nil {
 		c.effect = c.args
 	}
-	c.e.record(c.e.dbs[c.s.db], c.effect) // not c.db: MOVE and COPY change that
+	c.e.options.Effects(c.s.db, c.effect) // not c.db: MOVE and COPY change that
 }
 
-// record is the one place where effects leave the engine. There must be a sink.
-func (e *Engine) record(d *db, args [][]byte) { e.options.Sink.Record(d.index, args) }
-
-// recordRemoval records that key expired.
-func (e *Engine) recordRemoval(d *db, key []byte) {
-	if e.options.Sink != nil {
-		e.record(d, [][]byte{e.removalVerb(), key})
+// record records what no command asked for: an expiry or an eviction. The parts are those of rewrite.
+func (e *Engine) record(d *db, parts ...any) {
+	if e.options.Effects != nil {
+		e.options.Effects(d.index, effectOf(parts))
 	}
+}
+
+func effectOf(parts []any) (args [][]byte) {
+	for _, part := range parts {
+		switch p := part.(type) {
+		case string:
+			args = append(args, []byte(strings.ToUpper(p)))
+		case []byte:
+			args = append(args, bytes.Clone(p)) // not p: then no caller's parts escape to the heap
+		case [][]byte:
+			args = append(args, p...)
+		case []string:
+			for _, text := range p {
+				args = append(args, []byte(text))
+			}
+		case int:
+			args = append(args, decimal(int64(p)))
+		case int64:
+			args = append(args, decimal(p))
+		}
+	}
+	return args
 }
 
 // removalVerb is the command that an expiry is recorded as.
-func (e *Engine) removalVerb() []byte {
+func (e *Engine) removalVerb() string {
 	if e.settings.lazyExpire {
-		return []byte("UNLINK")
+		return "UNLINK"
 	}
-	return []byte("DEL")
+	return "DEL"
 }
 
 // decimal returns n as an argument.

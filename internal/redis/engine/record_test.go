@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// recorder is a sink that keeps what it is told.
+// recorder keeps the effects that it is told.
 type recorder struct {
 	on   bool
 	said []string
@@ -32,7 +32,7 @@ func TestEffectsAreThoseThatRedisSends(t *testing.T) {
 			continue
 		}
 		sink := &recorder{}
-		s := newStage(Options{Sink: sink})
+		s := newStage(Options{Effects: sink.Record})
 		var dump string
 		for i, step := range r.steps {
 			got, want := "-", step.want

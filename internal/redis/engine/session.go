@@ -8,16 +8,13 @@ import (
 type Session struct {
 	Out resp.Writer // replies and pushes, in the order in which they go out. The owner sends and empties it.
 
-	id      int64
-	created int64 // unix microseconds
-	addr    string
-	laddr   string
-	engine  *Engine
+	opened SessionOptions
+	id     int64
+	engine *Engine
 
 	db            int
 	name          string
 	authenticated bool
-	trusted       bool
 	reply         replyMode
 	noTouch       bool // CLIENT NO-TOUCH: reads leave LRU and LFU alone
 	noBlock       bool // blocking commands answer at once, as in a transaction: scripts
@@ -31,7 +28,12 @@ type Session struct {
 	dirty   bool    // is in Engine.dirty
 	pushes  resp.Writer
 
-	clientInfo
+	// What only CLIENT LIST shows.
+	library, libraryVersion string
+	last                    *Command
+	lastUse                 int64 // unix microseconds
+	noEvict                 bool
+
 	subscriptions
 	trackingState
 }
@@ -39,7 +41,7 @@ type Session struct {
 // SessionOptions describe a connection.
 type SessionOptions struct {
 	Addr, LocalAddr string // as CLIENT LIST shows them
-	Now             int64  // unix microseconds
+	Now             int64  // when it is opened, in unix microseconds
 	Trusted         bool   // needs no password, and no cluster sends it elsewhere: the owner's own
 }
 
@@ -47,15 +49,7 @@ type SessionOptions struct {
 func (e *Engine) NewSession(o SessionOptions) *Session {
 	e.lastID++
 	e.stats.connections++
-	s := &Session{
-		id:            e.lastID,
-		created:       o.Now,
-		addr:          o.Addr,
-		laddr:         o.LocalAddr,
-		engine:        e,
-		authenticated: o.Trusted || e.settings.password == "",
-		trusted:       o.Trusted,
-	}
+	s := &Session{opened: o, id: e.lastID, engine: e, authenticated: o.Trusted || e.settings.password == ""}
 	s.Out.Proto = 2
 	e.sessions[s.id] = s
 	return s
@@ -100,6 +94,14 @@ func (e *Engine) pushTo(s *Session) *resp.Writer {
 	}
 	e.markDirty(s)
 	return &s.Out
+}
+
+// push begins a push of n parts to s, of which this word is the first, and returns the writer for the others.
+func (e *Engine) push(s *Session, n int, word string) *resp.Writer {
+	w := e.pushTo(s)
+	w.Push(n)
+	w.BulkString(word)
+	return w
 }
 
 // markDirty makes Dirty name s.

@@ -44,7 +44,7 @@ func storedKeys(args [][]byte) []int {
 	return nil
 }
 
-// setOperation makes one set of several; a missing one is nil. stored says that it is for the keyspace, not for a reply.
+// setOperation makes one set of several. stored says that it is for the keyspace, not for a reply.
 type setOperation func(sets []*values.SetValue, stored bool, l values.Limits) *values.SetValue
 
 // combine is SINTER, SUNION and SDIFF.
@@ -57,7 +57,7 @@ func (c *call) combine(operation setOperation) {
 // combineStore is combine into a destination.
 func (c *call) combineStore(operation setOperation) {
 	if sets := c.sets(c.args[2:]); !c.failed {
-		c.storeSet(operation(sets, true, c.e.limits))
+		c.storeAt(c.args[1], operation(sets, true, c.e.limits), 1, notifySet, c.cmd.Name)
 	}
 }
 
@@ -94,21 +94,13 @@ func (c *call) cardLimit(i int) (limit int) {
 	return limit
 }
 
-// sets finds the sets at keys; a missing one is nil.
+// sets finds the sets at keys.
 func (c *call) sets(keys [][]byte) []*values.SetValue {
 	sets := make([]*values.SetValue, len(keys))
 	for i, key := range keys {
 		sets[i] = readAs[*values.SetValue](c, key)
 	}
 	return sets
-}
-
-// storeSet makes result, which may be nil or empty, the value of the destination, and replies how many members it has.
-func (c *call) storeSet(result *values.SetValue) {
-	if result == nil {
-		result = values.NewSet()
-	}
-	c.storeAt(c.args[1], result, 1, notifySet, c.cmd.Name)
 }
 
 // storeAt makes v the value of dst, whatever that held, which counts as n changes, and replies the length of v. If v is empty, dst is removed,
@@ -126,14 +118,11 @@ func (c *call) storeAt(dst []byte, v values.Value, n int, class notifyClass, eve
 
 // common calls do for the members that are in all sets until it returns false: in the order of the smallest set, which it returns.
 func common(sets []*values.SetValue, do func(member string) bool) (smallest *values.SetValue) {
-	if slices.Contains(sets, nil) {
-		return nil
-	}
 	sets = slices.Clone(sets)
 	slices.SortStableFunc(sets, func(a, b *values.SetValue) int { return a.Len() - b.Len() })
 	sets[0].Each(func(m string) bool {
 		for _, s := range sets[1:] {
-			if s != sets[0] && !s.HasName(m) {
+			if s != sets[0] && !s.Has(values.Bytes(m)) {
 				return true
 			}
 		}
@@ -142,16 +131,13 @@ func common(sets []*values.SetValue, do func(member string) bool) (smallest *val
 	return sets[0]
 }
 
-// intersection returns what is in all sets, in the order of the smallest; nil if one is missing.
+// intersection returns what is in all sets, in the order of the smallest.
 func intersection(sets []*values.SetValue, stored bool, l values.Limits) *values.SetValue {
 	var members []string
 	smallest := common(sets, func(m string) bool {
 		members = append(members, m)
 		return true
 	})
-	if smallest == nil {
-		return nil
-	}
 	result := values.NewSmallSet(0)
 	if smallest.Encoding() == "intset" {
 		result = values.NewSet()
@@ -169,7 +155,7 @@ func intersection(sets []*values.SetValue, stored bool, l values.Limits) *values
 // integers, a table otherwise.
 func emptyResult(sets []*values.SetValue, stored bool) *values.SetValue {
 	for _, s := range sets {
-		if s != nil && s.Encoding() != "intset" && !stored {
+		if s.Encoding() != "intset" && !stored {
 			return values.NewBigSet(0)
 		}
 	}
@@ -178,18 +164,15 @@ func emptyResult(sets []*values.SetValue, stored bool) *values.SetValue {
 
 // addAll adds the members of s to result.
 func addAll(result, s *values.SetValue, l values.Limits) {
-	s.Each(func(m string) bool {
+	for m := range s.Each {
 		result.AddName(m, l)
-		return true
-	})
+	}
 }
 
 func union(sets []*values.SetValue, stored bool, l values.Limits) *values.SetValue {
 	result := emptyResult(sets, stored)
 	for _, s := range sets {
-		if s != nil {
-			addAll(result, s, l)
-		}
+		addAll(result, s, l)
 	}
 	return result
 }
@@ -197,9 +180,9 @@ func union(sets []*values.SetValue, stored bool, l values.Limits) *values.SetVal
 // difference returns what is in the first set and in no other. Like Redis it either looks up every member of the first set in the others,
 // or takes every member of the others out of a copy of the first, whichever is less work.
 func difference(sets []*values.SetValue, stored bool, l values.Limits) *values.SetValue {
-	first, others := sets[0], slices.DeleteFunc(slices.Clone(sets[1:]), func(s *values.SetValue) bool { return s == nil })
-	if first == nil || slices.Contains(others, first) {
-		return nil
+	first, others := sets[0], slices.DeleteFunc(slices.Clone(sets[1:]), func(s *values.SetValue) bool { return s.Len() == 0 })
+	if slices.Contains(others, first) {
+		return values.NewSet()
 	}
 	lookups, removals := first.Len(), first.Len()
 	for _, s := range others {
@@ -209,18 +192,17 @@ func difference(sets []*values.SetValue, stored bool, l values.Limits) *values.S
 	result := emptyResult(sets, stored)
 	if lookups/2 <= removals {
 		slices.SortStableFunc(others, func(a, b *values.SetValue) int { return b.Len() - a.Len() })
-		first.Each(func(m string) bool {
-			if !slices.ContainsFunc(others, func(s *values.SetValue) bool { return s.HasName(m) }) {
+		for m := range first.Each {
+			if !slices.ContainsFunc(others, func(s *values.SetValue) bool { return s.Has(values.Bytes(m)) }) {
 				result.AddName(m, l)
 			}
-			return true
-		})
+		}
 		return result
 	}
 	addAll(result, first, l)
 	for _, s := range others {
 		s.Each(func(m string) bool {
-			result.RemoveName(m)
+			result.Remove(values.Bytes(m))
 			return result.Len() > 0
 		})
 	}

@@ -46,7 +46,7 @@ func saddCommand(c *call) {
 
 func sismemberCommand(c *call) {
 	if s := readAs[*values.SetValue](c, c.args[1]); !c.failed {
-		c.yes(s != nil && s.Has(c.args[2]))
+		c.yes(s.Has(c.args[2]))
 	}
 }
 
@@ -57,7 +57,7 @@ func smismemberCommand(c *call) {
 	}
 	c.out.Array(len(c.args) - 2)
 	for _, m := range c.args[2:] {
-		c.yes(s != nil && s.Has(m))
+		c.yes(s.Has(m))
 	}
 }
 
@@ -67,12 +67,8 @@ func smembersCommand(c *call) {
 	}
 }
 
-// members replies all of s; nil has none.
+// members replies all of s.
 func (c *call) members(s *values.SetValue) {
-	if s == nil {
-		c.out.Set(0)
-		return
-	}
 	c.out.Set(s.Len())
 	if ints, ok := s.Ints(); ok {
 		for _, n := range ints {
@@ -80,10 +76,9 @@ func (c *call) members(s *values.SetValue) {
 		}
 		return
 	}
-	s.Each(func(m string) bool {
+	for m := range s.Each {
 		c.out.BulkString(m)
-		return true
-	})
+	}
 }
 
 func spopCommand(c *call) {
@@ -99,7 +94,7 @@ func spopCommand(c *call) {
 		c.out.Null()
 	case !counted:
 		m := s.Random(c.e.draw)
-		s.RemoveName(m)
+		s.Remove(values.Bytes(m))
 		c.popped(key, s, []string{m})
 		c.out.BulkString(m)
 	case s == nil || n == 0:
@@ -125,22 +120,12 @@ func (c *call) countArg() (n int, counted bool) {
 // popped finishes SPOP. Which members went was chance, so that their removal is recorded.
 func (c *call) popped(key []byte, s *values.SetValue, members []string) {
 	c.wrote(key, len(members), notifySet, "spop")
-	if c.recording() {
-		if s.Len() == 0 {
-			c.rewrite(c.e.removalVerb(), key)
-		} else {
-			c.rewrite(append([][]byte{[]byte("SREM"), key}, asArgs(members)...)...)
-		}
+	if s.Len() == 0 {
+		c.rewrite(c.e.removalVerb(), key)
+	} else {
+		c.rewrite("SREM", key, members)
 	}
 	c.removeIfEmpty(key, s)
-}
-
-func asArgs(names []string) [][]byte {
-	args := make([][]byte, len(names))
-	for i, name := range names {
-		args[i] = []byte(name)
-	}
-	return args
 }
 
 // signed reads argument i as the count of SRANDMEMBER and its like, which has no largest negative number.
@@ -156,7 +141,7 @@ func srandmemberCommand(c *call) {
 	n, _ := c.randomCount("")
 	s := readAs[*values.SetValue](c, c.args[1])
 	one := func() { c.out.BulkString(s.Random(c.e.draw)) }
-	c.replyRandom(s == nil, n, false, one, func() { c.texts(s.Sample(n, c.e.draw)) })
+	c.replyRandom(c.failed || s.Len() == 0, n, false, one, func() { c.texts(s.Sample(n, c.e.draw)) })
 }
 
 // mostRepeats bounds the replies that may hold elements more than once. Redis has no bound: it fills the memory and dies.

@@ -114,7 +114,7 @@ func TestStoringASetReplacesWhatWasThere(t *testing.T) {
 
 func TestSpopRecordsWhatItTook(t *testing.T) {
 	var got []string
-	s := newStage(Options{Sink: sinkFunc(func(_ int, args [][]byte) { got = append(got, fmt.Sprintf("%s", args)) })})
+	s := newStage(Options{Effects: func(_ int, args [][]byte) { got = append(got, fmt.Sprintf("%s", args)) }})
 	s.do("", "SADD", "s", "a", "b", "c")
 	got = nil
 	s.do("", "SPOP", "s", "2")
@@ -132,10 +132,6 @@ func TestSpopRecordsWhatItTook(t *testing.T) {
 		t.Errorf("recorded %q when the last member went", got)
 	}
 }
-
-type sinkFunc func(db int, args [][]byte)
-
-func (f sinkFunc) Record(db int, args [][]byte) { f(db, args) }
 
 func TestCountsNearTheEndOfTheNumbers(t *testing.T) {
 	play(t, Options{}, `

@@ -79,13 +79,7 @@ func sort(c *call, storing bool) {
 		return
 	}
 	c.out.Array(len(all) * max(len(s.get), 1))
-	s.each(c, all, func(b []byte, found bool) {
-		if found {
-			c.out.Bulk(b)
-		} else {
-			c.out.Null()
-		}
-	})
+	s.each(c, all, c.bulk)
 }
 
 // sorting reads the options.
@@ -185,7 +179,7 @@ func (s *sorting) compare(a, b sortable) (order int) {
 	case s.by.text == nil:
 		order = strings.Compare(cString(a.element), cString(b.element))
 	case !a.found || !b.found:
-		order = boolOrder(a.found) - boolOrder(b.found)
+		order = oneIf(a.found) - oneIf(b.found)
 	case s.store != nil:
 		order = bytes.Compare(a.text, b.text)
 	default:
@@ -195,13 +189,6 @@ func (s *sorting) compare(a, b sortable) (order int) {
 		return -order
 	}
 	return order
-}
-
-func boolOrder(b bool) int {
-	if b {
-		return 1
-	}
-	return 0
 }
 
 func cString(s string) string {

@@ -25,39 +25,28 @@ const errScoreNaN = "ERR resulting score is not a number (NaN)"
 
 // zaddOptions are those of ZADD, and ZINCRBY, which is ZADD INCR.
 type zaddOptions struct {
-	nx, xx, gt, lt bool
-	changed        bool // CH: count the changed with the added
-	increment      bool
+	when      condition
+	changed   bool // CH: count the changed with the added
+	increment bool
 }
 
 func zaddCommand(c *call) {
 	var o zaddOptions
-	at := 2
-	for at < len(c.args) && o.take(c.args[at]) {
-		at++
+	for at := 2; at < len(c.args); at++ {
+		word := c.conditionWord(at)
+		switch {
+		case word != 0:
+			o.when |= word
+		case c.is(at, "CH"):
+			o.changed = true
+		case c.is(at, "INCR"):
+			o.increment = true
+		default:
+			zadd(c, o, at)
+			return
+		}
 	}
-	zadd(c, o, at)
-}
-
-// take notes an option; false if the word is none.
-func (o *zaddOptions) take(word []byte) bool {
-	switch {
-	case is(word, "NX"):
-		o.nx = true
-	case is(word, "XX"):
-		o.xx = true
-	case is(word, "GT"):
-		o.gt = true
-	case is(word, "LT"):
-		o.lt = true
-	case is(word, "CH"):
-		o.changed = true
-	case is(word, "INCR"):
-		o.increment = true
-	default:
-		return false
-	}
-	return true
+	c.fail(errSyntax)
 }
 
 // zadd adds the pairs of score and member from argument at on.
@@ -66,9 +55,9 @@ func zadd(c *call, o zaddOptions, at int) {
 	switch {
 	case len(pairs) == 0 || len(pairs)%2 != 0:
 		c.fail(errSyntax)
-	case o.nx && o.xx:
+	case o.when.has(ifNone | ifAny):
 		c.fail("ERR XX and NX options at the same time are not compatible")
-	case o.gt && o.nx, o.lt && o.nx, o.gt && o.lt:
+	case o.when.has(ifLater | ifNone), o.when.has(ifEarlier | ifNone), o.when.has(ifLater | ifEarlier):
 		c.fail("ERR GT, LT, and/or NX options at the same time are not compatible")
 	case o.increment && len(pairs) > 2:
 		c.fail("ERR INCR option supports a single increment-element pair")
@@ -90,7 +79,7 @@ func zadd(c *call, o zaddOptions, at int) {
 		return
 	}
 	if z == nil {
-		if o.xx {
+		if o.when.has(ifAny) {
 			if o.increment {
 				c.out.Null()
 			} else {
@@ -153,13 +142,13 @@ const (
 func zaddOne(z *values.ZSetValue, member []byte, score float64, o zaddOptions, l values.Limits) (float64, zaddResult) {
 	old, found := z.Score(member)
 	if !found {
-		if o.xx {
+		if o.when.has(ifAny) {
 			return 0, zaddRefused
 		}
 		z.Set(member, score, l)
 		return score, zaddAdded
 	}
-	if o.nx {
+	if o.when.has(ifNone) {
 		return old, zaddRefused
 	}
 	if o.increment {
@@ -167,7 +156,7 @@ func zaddOne(z *values.ZSetValue, member []byte, score float64, o zaddOptions, l
 			return 0, zaddNaN
 		}
 	}
-	if o.lt && score >= old || o.gt && score <= old {
+	if o.when.has(ifEarlier) && score >= old || o.when.has(ifLater) && score <= old {
 		return old, zaddRefused
 	}
 	if score == old {
@@ -194,15 +183,13 @@ func zmscoreCommand(c *call) {
 	}
 }
 
-// score replies the score of member; z may be nil.
+// score replies the score of member.
 func (c *call) score(z *values.ZSetValue, member []byte) {
-	if z != nil {
-		if score, ok := z.Score(member); ok {
-			c.out.Double(score)
-			return
-		}
+	if score, ok := z.Score(member); ok {
+		c.out.Double(score)
+	} else {
+		c.out.Null()
 	}
-	c.out.Null()
 }
 
 func zrank(c *call, reverse bool) {
@@ -217,12 +204,7 @@ func zrank(c *call, reverse bool) {
 	if c.failed {
 		return
 	}
-	var rank int
-	var score float64
-	found := false
-	if z != nil {
-		rank, score, found = z.Rank(c.args[2])
-	}
+	rank, score, found := z.Rank(c.args[2])
 	switch {
 	case !found && withScore:
 		c.out.NullArray()
@@ -247,7 +229,7 @@ func zrandmemberCommand(c *call) {
 	z := readAs[*values.ZSetValue](c, c.args[1])
 	reply := c.scored(withScores)
 	one := func() { reply(z.At(int(c.e.draw() % uint64(z.Len())))) }
-	c.replyRandom(z == nil, n, withScores, one, func() {
+	c.replyRandom(c.failed || z.Len() == 0, n, withScores, one, func() {
 		sample := z.Sample(n, c.e.draw)
 		c.pairHead(len(sample), withScores)
 		for _, rank := range sample {

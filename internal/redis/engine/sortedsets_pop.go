@@ -9,7 +9,7 @@ var zpopCommands = []Command{
 	{Name: "zmpop", Arity: -4, Flags: Write | MovableKeys, Cats: CatSortedSet, Keys: Keys{Find: countedKeys}, run: zmpopCommand},
 	{Name: "bzpopmin", Arity: -3, Flags: Write | Blocking | Fast, Cats: CatSortedSet, Keys: Keys{First: 1, Last: -2, Step: 1}, run: func(c *call) { bzpop(c, left) }},
 	{Name: "bzpopmax", Arity: -3, Flags: Write | Blocking | Fast, Cats: CatSortedSet, Keys: Keys{First: 1, Last: -2, Step: 1}, run: func(c *call) { bzpop(c, right) }},
-	{Name: "bzmpop", Arity: -5, Flags: Write | Blocking | MovableKeys, Cats: CatSortedSet, Keys: Keys{Find: waitCountedKeys}, run: bzmpopCommand},
+	{Name: "bzmpop", Arity: -5, Flags: Write | Blocking | MovableKeys, Cats: CatSortedSet, Keys: Keys{Find: waitCountedKeys}, run: zmpopCommand},
 }
 
 // waitCountedKeys is countedKeys behind a timeout.
@@ -57,41 +57,20 @@ func (c *call) zpopped(key []byte, z *values.ZSetValue, n int, where end, reply 
 	c.took(key, z, n, notifyZSet, zpopEvent[where])
 }
 
+// zmpopCommand is ZMPOP and BZMPOP.
 func zmpopCommand(c *call) {
-	if !c.zpopFirst(c.multiPop(1, "MIN", "MAX")) && !c.failed {
-		c.out.NullArray()
-	}
-}
-
-func bzmpopCommand(c *call) {
-	o := c.multiPop(2, "MIN", "MAX")
-	deadline := c.waitUntil(1)
-	if !c.zpopFirst(o) && !c.failed {
-		c.park(o.keys, values.ZSet, deadline)
-	}
-}
-
-// zpopFirst is popFirst for sorted sets.
-func (c *call) zpopFirst(o multiPop) bool {
-	key, z, found := firstOf[*values.ZSetValue](c, o.keys)
-	if !found {
-		return false
-	}
-	n := min(o.count, z.Len())
-	c.out.Array(2)
-	c.out.Bulk(key)
-	c.out.Array(n)
-	c.recordPop(zpopEvent[o.where], key, n)
-	c.zpopped(key, z, n, o.where, func(member string, score float64) bool {
-		c.out.Array(2)
-		return c.flat(member, score)
+	popFirst(c, "MIN", "MAX", zpopEvent, func(key []byte, z *values.ZSetValue, where end, n int) {
+		c.out.Array(n)
+		c.zpopped(key, z, n, where, func(member string, score float64) bool {
+			c.out.Array(2)
+			return c.flat(member, score)
+		})
 	})
-	return true
 }
 
 func bzpop(c *call, where end) {
-	waitFor(c, values.ZSet, func(key []byte, z *values.ZSetValue) {
-		c.recordPop(zpopEvent[where], key, 1)
+	waitFor(c, func(key []byte, z *values.ZSetValue) {
+		c.rewrite(zpopEvent[where], key, 1)
 		c.out.Array(3)
 		c.out.Bulk(key)
 		c.zpopped(key, z, 1, where, c.flat)

@@ -106,11 +106,8 @@ func (r *zrange) ends(c *call, i int) {
 	}
 }
 
-// span returns the ranks that the range has in z, from the first to before the last; a missing z has none.
+// span returns the ranks that the range has in z, from the first to before the last.
 func (r *zrange) span(z *values.ZSetValue) (from, to int) {
-	if z == nil {
-		return 0, 0
-	}
 	switch r.by {
 	case byScore:
 		from, to = z.ScoreSpan(r.score)
@@ -157,10 +154,6 @@ func zrangeReply(c *call, r zrange) {
 	if c.failed {
 		return
 	}
-	if z == nil {
-		c.out.Array(0)
-		return
-	}
 	from, to := r.span(z)
 	c.pairHead(to-from, r.withScores)
 	z.Each(from, to, r.reverse, c.scored(r.withScores))
@@ -200,16 +193,14 @@ func zrangestoreCommand(c *call) {
 		return
 	}
 	result := values.NewZSet()
-	if z != nil {
-		from, to := r.span(z)
-		if r.by == byRank {
-			result.Grow(to-from, 0, c.e.limits)
-		}
-		z.Each(from, to, r.reverse, func(member string, score float64) bool {
-			result.SetOf(member, score, c.e.limits)
-			return true
-		})
+	from, to := r.span(z)
+	if r.by == byRank {
+		result.Grow(to-from, 0, c.e.limits)
 	}
+	z.Each(from, to, r.reverse, func(member string, score float64) bool {
+		result.SetOf(member, score, c.e.limits)
+		return true
+	})
 	c.storeAt(c.args[1], result, 1, notifyZSet, c.cmd.Name)
 }
 
@@ -225,7 +216,7 @@ func zcount(c *call, r zrange) {
 func zremrange(c *call, r zrange) {
 	r.ends(c, 2)
 	key := c.args[1]
-	z := writeAs[*values.ZSetValue](c, key)
+	z := takeAs[*values.ZSetValue](c, key)
 	if c.failed {
 		return
 	}

@@ -177,15 +177,14 @@ func (c *call) store(key, value []byte, o setOptions) int {
 		c.setDeadline(obj, ms)
 		c.notify(notifyGeneric, "expire", key)
 	}
-	if c.recording() && (o.get || c.cmd.Name != "set" || o.expire.timed()) {
-		switch {
-		case o.expire.timed():
-			c.rewrite([]byte("SET"), key, value, []byte("PXAT"), decimal(ms))
-		case o.expire == keepTTL:
-			c.rewrite([]byte("SET"), key, value, []byte("KEEPTTL"))
-		default:
-			c.rewrite([]byte("SET"), key, value)
-		}
+	switch {
+	case o.expire.timed():
+		c.rewrite("SET", key, value, "PXAT", ms)
+	case !o.get && c.cmd.Name == "set":
+	case o.expire == keepTTL:
+		c.rewrite("SET", key, value, "KEEPTTL")
+	default:
+		c.rewrite("SET", key, value)
 	}
 	if o.get {
 		return answered
@@ -214,13 +213,7 @@ func (c *call) get(key []byte) bool {
 }
 
 // reply replies the string of o, null if it is nil.
-func (c *call) reply(o *object) {
-	if o == nil {
-		c.out.Null()
-	} else {
-		c.out.Bulk(o.str)
-	}
-}
+func (c *call) reply(o *object) { c.bulk(textOf(o), o != nil) }
 
 func getexCommand(c *call) {
 	options := c.parseSetOptions(2, true)
@@ -244,41 +237,29 @@ func getexCommand(c *call) {
 	case options.expire.timed():
 		c.setDeadline(o, ms)
 		c.wrote(key, 1, notifyGeneric, "expire")
-		if c.recording() {
-			c.rewrite([]byte("PEXPIREAT"), key, decimal(ms))
-		}
+		c.rewrite("PEXPIREAT", key, ms)
 	case options.expire == persist && c.persist(o, key):
-		if c.recording() {
-			c.rewrite([]byte("PERSIST"), key)
-		}
+		c.rewrite("PERSIST", key)
 	}
 }
 
 // expireNow removes a key that was given a deadline in the past.
 func (c *call) expireNow(key []byte) {
 	c.delete(key)
-	if c.recording() {
-		c.rewrite(c.e.removalVerb(), key)
-	}
+	c.rewrite(c.e.removalVerb(), key)
 }
 
 func getdelCommand(c *call) {
 	key := c.args[1]
-	if !c.get(key) || !c.delete(key) {
-		return
-	}
-	if c.recording() {
-		c.rewrite([]byte("DEL"), key)
+	if c.get(key) && c.delete(key) {
+		c.rewrite("DEL", key)
 	}
 }
 
 func getsetCommand(c *call) {
-	if !c.get(c.args[1]) {
-		return
-	}
-	c.put(c.args[1], c.args[2])
-	if c.recording() {
-		c.rewrite([]byte("SET"), c.args[1], c.args[2])
+	if key, value := c.args[1], c.args[2]; c.get(key) {
+		c.put(key, value)
+		c.rewrite("SET", key, value)
 	}
 }
 
@@ -291,11 +272,8 @@ func (c *call) put(key, value []byte) {
 func mgetCommand(c *call) {
 	c.out.Array(len(c.args) - 1)
 	for _, key := range c.args[1:] {
-		if o := c.read(key); o != nil && o.kind() == values.String {
-			c.out.Bulk(o.str)
-		} else {
-			c.out.Null()
-		}
+		o := c.read(key)
+		c.bulk(textOf(o), o != nil && o.kind() == values.String)
 	}
 }
 

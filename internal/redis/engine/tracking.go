@@ -16,8 +16,7 @@ import (
 
 // tracker knows which sessions keep copies of which keys.
 type tracker struct {
-	on       bool // some session tracks
-	sessions int
+	sessions int                // that track
 	readers  map[string][]int64 // default mode: the sessions, by id, that read a key. One may track no more.
 	items    int                // ids in readers
 	prefixes map[string]*broadcast
@@ -167,7 +166,7 @@ func (e *Engine) flushInvalidations() {
 
 // invalidateAll is told that a database was emptied: everybody forgets everything.
 func (e *Engine) invalidateAll() {
-	if !e.tracking.on {
+	if e.tracking.sessions == 0 {
 		return
 	}
 	e.flushInvalidations()
@@ -188,24 +187,16 @@ func (e *Engine) sendInvalidation(s *Session, write func(*resp.Writer)) {
 		if to = e.sessions[s.redirect]; to == nil || to.closing {
 			s.track |= trackBroken
 			if s.Out.Proto == 3 {
-				w := e.pushTo(s)
-				w.Push(2)
-				w.BulkString("tracking-redir-broken")
-				w.Int(s.redirect)
+				e.push(s, 2, "tracking-redir-broken").Int(s.redirect)
 			}
 			return
 		}
 	}
 	switch {
 	case to.Out.Proto == 3:
-		w := e.pushTo(to)
-		w.Push(2)
-		w.BulkString("invalidate")
-		write(w)
+		write(e.push(to, 2, "invalidate"))
 	case s.redirect != 0 && to.Subscribed(): // also when it redirects to itself
-		w := e.pushTo(to)
-		w.Push(3)
-		w.BulkString("message")
+		w := e.push(to, 3, "message")
 		w.BulkString("__redis__:invalidate")
 		write(w)
 	}
@@ -216,7 +207,6 @@ func (e *Engine) track(s *Session, flags trackFlag, redirect int64, prefixes []s
 	if !s.has(trackOn) {
 		e.tracking.sessions++
 	}
-	e.tracking.on = true
 	if e.tracking.readers == nil {
 		e.tracking.readers = make(map[string][]int64)
 		e.tracking.prefixes = make(map[string]*broadcast)

@@ -11,22 +11,12 @@ var transactionCommands = []Command{
 // queue is what an open MULTI has collected.
 type queue struct {
 	commands []queued
-	flags    Flag // of all of them
 	broken   bool // one was refused: EXEC will be too
 }
 
 type queued struct {
 	cmd  *Command
 	args [][]byte
-}
-
-// add queues a command; args are copied.
-func (q *queue) add(cmd *Command, args [][]byte) {
-	if q.broken {
-		return
-	}
-	q.commands = append(q.commands, queued{cmd, copyArgs(args)})
-	q.flags |= cmd.Flags
 }
 
 // copyArgs returns args in memory of their own.

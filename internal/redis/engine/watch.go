@@ -17,7 +17,7 @@ func (e *Engine) touched(d *db, key []byte, s *Session) {
 	if len(d.watched) > 0 {
 		e.spoil(d, key)
 	}
-	if e.tracking.on {
+	if e.tracking.sessions > 0 {
 		e.invalidate(key, s)
 	}
 }

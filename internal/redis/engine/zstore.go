@@ -18,7 +18,7 @@ var zstoreCommands = []Command{
 	{Name: "zdiffstore", Arity: -4, Flags: Write | DenyOOM | MovableKeys, Cats: CatSortedSet, Keys: Keys{First: 1, Last: 1, Step: 1, Find: storedKeys}, run: func(c *call) { zstore(c, (*zcombine).diff) }},
 }
 
-// zsource is one operand: a set, a sorted set, or nothing.
+// zsource is one operand: a set or else a sorted set, which is empty where the key is missing.
 type zsource struct {
 	set    *values.SetValue
 	zset   *values.ZSetValue
@@ -26,13 +26,10 @@ type zsource struct {
 }
 
 func (s *zsource) len() int {
-	switch {
-	case s.set != nil:
+	if s.set != nil {
 		return s.set.Len()
-	case s.zset != nil:
-		return s.zset.Len()
 	}
-	return 0
+	return s.zset.Len()
 }
 
 // same reports whether two operands are the same key.
@@ -40,22 +37,18 @@ func (s *zsource) same(o *zsource) bool { return s.set == o.set && s.zset == o.z
 
 // each calls do for every member with its own score until do returns false.
 func (s *zsource) each(do func(member string, score float64) bool) {
-	switch {
-	case s.set != nil:
+	if s.set != nil {
 		s.set.Each(func(m string) bool { return do(m, 1) })
-	case s.zset != nil:
-		s.zset.Each(0, s.zset.Len(), false, do)
+		return
 	}
+	s.zset.Each(0, s.zset.Len(), false, do)
 }
 
 func (s *zsource) score(member string) (score float64, ok bool) {
-	switch {
-	case s.set != nil:
-		return 1, s.set.HasName(member)
-	case s.zset != nil:
-		return s.zset.ScoreOf(member)
+	if s.set != nil {
+		return 1, s.set.Has(values.Bytes(member))
 	}
-	return 0, false
+	return s.zset.Score(values.Bytes(member))
 }
 
 // weigh is score times the weight, 0 where that is not a number.
@@ -149,15 +142,10 @@ func (c *call) zsources(i int) (sources []zsource, end int) {
 	for k, key := range c.args[i+1 : end] {
 		s := &sources[k]
 		s.weight = 1
-		if o := c.read(key); o != nil {
-			switch v := o.coll.(type) {
-			case *values.SetValue:
-				s.set = v
-			case *values.ZSetValue:
-				s.zset = v
-			default:
-				c.fail(errWrongType)
-			}
+		if o := c.read(key); o != nil && o.kind() == values.Set {
+			s.set = o.coll.(*values.SetValue)
+		} else {
+			s.zset = orEmpty[*values.ZSetValue](c, o)
 		}
 	}
 	return sources, end

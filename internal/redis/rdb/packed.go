@@ -7,21 +7,23 @@ import (
 
 // Listpack returns the elements of a listpack, which Redis serialises as it holds it: total bytes, number of elements, then each as a head
 // that tells type and length, the data, and its own length for walking back.
-func Listpack(b []byte) ([][]byte, error) {
+func (r *Reader) Listpack() (list [][]byte) {
+	b := r.Bytes()
 	if len(b) < 7 || int64(binary.LittleEndian.Uint32(b)) != int64(len(b)) || b[len(b)-1] != 0xff {
-		return nil, ErrFormat
+		r.fail()
+		return nil
 	}
-	r := Reader{b: b[6 : len(b)-1]}
-	var list [][]byte
-	for len(r.b) > 0 {
-		left := len(r.b)
-		list = append(list, r.listpackElement())
-		r.take(backLength(left - len(r.b)))
+	in := Reader{b: b[6 : len(b)-1]}
+	for len(in.b) > 0 {
+		left := len(in.b)
+		list = append(list, in.listpackElement())
+		in.take(backLength(left - len(in.b)))
 	}
-	if r.err != nil {
-		return nil, r.err
+	if in.err != nil {
+		r.fail()
+		return nil
 	}
-	return list, nil
+	return list
 }
 
 // listpackElement returns the next element. Its own length, which comes next, is not read.
@@ -57,18 +59,20 @@ func signed(b []byte) int64 {
 func backLength(size int) uint64 { return uint64(bits.Len(uint(size)|1)+6) / 7 }
 
 // Intset returns the elements of a set of integers: how wide they are, how many, and then each.
-func Intset(b []byte) ([][]byte, error) {
+func (r *Reader) Intset() (list [][]byte) {
+	b := r.Bytes()
 	if len(b) < 8 {
-		return nil, ErrFormat
+		r.fail()
+		return nil
 	}
 	width, n := uint64(binary.LittleEndian.Uint32(b)), uint64(binary.LittleEndian.Uint32(b[4:]))
 	b = b[8:]
 	if width != 2 && width != 4 && width != 8 || width*n != uint64(len(b)) {
-		return nil, ErrFormat
+		r.fail()
+		return nil
 	}
-	var list [][]byte
 	for ; len(b) > 0; b = b[width:] {
 		list = append(list, decimal(signed(b[:width])))
 	}
-	return list, nil
+	return list
 }

@@ -70,15 +70,21 @@ func TestBadDataIsRefused(t *testing.T) {
 		"\x0a\x00\x00\x00\x01\x00\xf5\x01\x02\xff",         // no such type
 		"\x0c\x00\x00\x00\x01\x00\xf0\xff\xff\xff\xff\xff", // a string of four gigabytes
 	} {
-		if got, err := Listpack([]byte(b)); err != ErrFormat {
+		if got, err := unpack(b, (*Reader).Listpack); err != ErrFormat {
 			t.Errorf("listpack %q: %q, %v", b, got, err)
 		}
 	}
 	for _, b := range []string{"", "\x02\x00\x00\x00\x01\x00\x00\x00", "\x03\x00\x00\x00\x01\x00\x00\x00abc", "\x00\x00\x00\x00\x00\x00\x00\x00a"} {
-		if got, err := Intset([]byte(b)); err != ErrFormat {
+		if got, err := unpack(b, (*Reader).Intset); err != ErrFormat {
 			t.Errorf("intset %q: %q, %v", b, got, err)
 		}
 	}
+}
+
+// unpack reads the elements of b as a payload holds it: behind its length.
+func unpack(b string, read func(*Reader) [][]byte) ([][]byte, error) {
+	r := &Reader{b: append(AppendLen(nil, uint64(len(b))), b...)}
+	return read(r), r.Err()
 }
 
 func TestListpackElements(t *testing.T) {
@@ -92,7 +98,7 @@ func TestListpackElements(t *testing.T) {
 		"\xf4\xff\xff\xff\xff\xff\xff\xff\x7f\x09" + "\xff"
 	raw := []byte(b)
 	raw[0] = byte(len(raw))
-	got, err := Listpack(raw)
+	got, err := unpack(string(raw), (*Reader).Listpack)
 	want := "[5 abc -1 256 -4096 xyz hi -1 -8388608 -2147483648 9223372036854775807]"
 	if fmt.Sprintf("%s", got) != want || err != nil {
 		t.Errorf("got %s, %v\nwant %s", got, err, want)

@@ -46,10 +46,7 @@ func word(l *lua.LState, i int) uint32 {
 	return uint32(int64(f))
 }
 
-func push(l *lua.LState, n uint32) int {
-	l.Push(lua.LNumber(int32(n)))
-	return 1
-}
+func push(l *lua.LState, n uint32) int { return give(l, lua.LNumber(int32(n))) }
 
 func tohex(l *lua.LState) int {
 	digits, format := l.OptInt(2, 8), "%08x"
@@ -57,6 +54,5 @@ func tohex(l *lua.LState) int {
 		digits, format = -digits, "%08X"
 	}
 	s := fmt.Sprintf(format, word(l, 1))
-	l.Push(lua.LString(s[8-min(digits, 8):]))
-	return 1
+	return give(l, lua.LString(s[8-min(digits, 8):]))
 }

@@ -19,8 +19,7 @@ func (m *Machine) cjsonLibrary() *lua.LTable {
 			oneArgument(l, "encode")
 			e := encoder{l: l, null: m.null}
 			e.value(l.Get(1), 0)
-			l.Push(lua.LString(e.out))
-			return 1
+			return give(l, lua.LString(e.out))
 		},
 		"decode": func(l *lua.LState) int {
 			oneArgument(l, "decode")
@@ -29,8 +28,7 @@ func (m *Machine) cjsonLibrary() *lua.LTable {
 			if d.space(); d.at < len(d.text) {
 				d.fail("the end")
 			}
-			l.Push(v)
-			return 1
+			return give(l, v)
 		},
 	})
 	t.RawSetString("null", m.null)

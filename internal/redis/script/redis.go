@@ -24,9 +24,9 @@ func (m *Machine) redisLibrary() *lua.LTable {
 		"log":                func(*lua.LState) int { return 0 },
 		"debug":              func(*lua.LState) int { return 0 },
 		"set_repl":           func(*lua.LState) int { return 0 },
-		"breakpoint":         func(l *lua.LState) int { l.Push(lua.LFalse); return 1 },
-		"acl_check_cmd":      func(l *lua.LState) int { l.Push(lua.LTrue); return 1 },
-		"replicate_commands": func(l *lua.LState) int { l.Push(lua.LTrue); return 1 },
+		"breakpoint":         func(l *lua.LState) int { return give(l, lua.LFalse) },
+		"acl_check_cmd":      func(l *lua.LState) int { return give(l, lua.LTrue) },
+		"replicate_commands": func(l *lua.LState) int { return give(l, lua.LTrue) },
 	})
 	for name, n := range map[string]int{
 		"LOG_DEBUG": 0, "LOG_VERBOSE": 1, "LOG_NOTICE": 2, "LOG_WARNING": 3,
@@ -54,8 +54,7 @@ func (m *Machine) call(l *lua.LState, raise bool) int {
 		if raise {
 			m.raise(l, message)
 		}
-		l.Push(tableOf(l, "err", lua.LString(message)))
-		return 1
+		return give(l, tableOf(l, "err", lua.LString(message)))
 	}
 	n := l.GetTop()
 	if n == 0 {
@@ -77,8 +76,7 @@ func (m *Machine) call(l *lua.LState, raise bool) int {
 		return fail(string(bytes.TrimRight(reply[1:], "\r\n")))
 	}
 	value, _ := m.value(reply)
-	l.Push(value)
-	return 1
+	return give(l, value)
 }
 
 // appendNumber writes a number as an argument: whole ones without a point.
@@ -101,8 +99,7 @@ func single(l *lua.LState, field string) int {
 		}
 		text = lua.LString(s)
 	}
-	l.Push(tableOf(l, field, text))
-	return 1
+	return give(l, tableOf(l, field, text))
 }
 
 func (m *Machine) sha1hex(l *lua.LState) int {
@@ -110,8 +107,7 @@ func (m *Machine) sha1hex(l *lua.LState) int {
 		m.raise(l, "ERR wrong number of arguments")
 	}
 	sum := sha1.Sum([]byte(l.ToString(1)))
-	l.Push(lua.LString(hex.EncodeToString(sum[:])))
-	return 1
+	return give(l, lua.LString(hex.EncodeToString(sum[:])))
 }
 
 func (m *Machine) setresp(l *lua.LState) int {

@@ -112,20 +112,15 @@ func (m *Machine) tostring(l *lua.LState) int {
 	v := l.CheckAny(1)
 	switch n, isNumber := v.(lua.LNumber); {
 	case isNumber:
-		l.Push(lua.LString(appendG14(nil, float64(n))))
+		return give(l, lua.LString(appendG14(nil, float64(n))))
 	case v == lua.LValue(m.null):
-		l.Push(lua.LString("userdata: (nil)"))
-	default:
-		l.Push(l.ToStringMeta(v))
+		return give(l, lua.LString("userdata: (nil)"))
 	}
-	return 1
+	return give(l, l.ToStringMeta(v))
 }
 
 // clock stands still: a script sees no time but that of the command TIME.
-func clock(l *lua.LState) int {
-	l.Push(lua.LNumber(0))
-	return 1
-}
+func clock(l *lua.LState) int { return give(l, lua.LNumber(0)) }
 
 // list makes a Lua list of strings.
 func (m *Machine) list(items [][]byte) *lua.LTable {

@@ -80,6 +80,12 @@ func (m *Machine) value(b []byte) (v lua.LValue, rest []byte) {
 	return lua.LNil, rest // '_'
 }
 
+// give returns v from a function that Lua called.
+func give(l *lua.LState, v lua.LValue) int {
+	l.Push(v)
+	return 1
+}
+
 // tableOf makes a table with one field.
 func tableOf(l *lua.LState, name string, v lua.LValue) *lua.LTable {
 	t := l.CreateTable(0, 1)

@@ -145,7 +145,7 @@ func (h *HashValue) Remove(field []byte) bool {
 func (h *HashValue) Each(do func(field, value []byte, deadline int64) bool) {
 	if h.large != nil {
 		for slot, it := range h.large.each {
-			if !do(view(it.name), it.data, h.ends.get(slot)) {
+			if !do(Bytes(it.name), it.data, h.ends.get(slot)) {
 				break
 			}
 		}
@@ -170,7 +170,7 @@ func (h *HashValue) Scan(cursor uint64, count int, do func(field, value []byte, 
 		})
 		return 0
 	}
-	return h.large.scan(cursor, count, func(slot uint32, it *item[[]byte]) { do(view(it.name), it.data, h.ends.get(slot)) })
+	return h.large.scan(cursor, count, func(slot uint32, it *item[[]byte]) { do(Bytes(it.name), it.data, h.ends.get(slot)) })
 }
 
 // enlarge makes the hash large, with room for more fields.
@@ -183,5 +183,5 @@ func (h *HashValue) enlarge(more int) {
 	h.large, h.small = t, pack{}
 }
 
-// view returns the bytes of s, which must not be changed.
-func view(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }
+// Bytes returns the bytes of a name that a value handed out. They must not be changed.
+func Bytes(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }

@@ -59,7 +59,7 @@ func (h *HashValue) Expire(now int64, max int, each func(field []byte)) int {
 		if h.large == nil {
 			field = h.small.field(h.small.entry(0))
 		} else {
-			field = view(h.large.items[h.ends.heap[0].slot].name)
+			field = Bytes(h.large.items[h.ends.heap[0].slot].name)
 		}
 		each(field)
 		h.Remove(field)

@@ -4,7 +4,7 @@ package values
 func (h *HashValue) Random(draw func() uint64) (field, value []byte) {
 	if h.large != nil {
 		it := h.large.random(draw)
-		return view(it.name), it.data
+		return Bytes(it.name), it.data
 	}
 	e := h.small.nth(int(draw() % uint64(h.small.n)))
 	return h.small.field(e), h.small.value(e)
@@ -13,7 +13,7 @@ func (h *HashValue) Random(draw func() uint64) (field, value []byte) {
 // Sample calls do with count different fields, or all if there are no more; each such choice has the same probability.
 func (h *HashValue) Sample(count int, draw func() uint64, do func(field, value []byte)) {
 	if h.large != nil && count < h.Len()/3 {
-		h.large.sampleFew(count, draw, func(it *item[[]byte]) { do(view(it.name), it.data) })
+		h.large.sampleFew(count, draw, func(it *item[[]byte]) { do(Bytes(it.name), it.data) })
 		return
 	}
 	left, want := h.Len(), min(count, h.Len())

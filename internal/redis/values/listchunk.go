@@ -135,25 +135,16 @@ func (c *chunk) cutElement(e element) { c.cut(e.start, e.end, 1, packedSize(c.by
 func (c *chunk) room(front, back int) {
 	used := c.to - c.from
 	need := front + back
-	if free := cap(c.buf) - used; free >= need && free >= used/2 {
-		from := 0
-		if front > 0 {
-			from = cap(c.buf) - used
-		}
-		c.buf = c.buf[:cap(c.buf)]
-		copy(c.buf[from:], c.buf[c.from:c.to])
-		c.from, c.to = from, from+used
-		return
+	buf, from := c.buf[:cap(c.buf)], 0
+	if free := len(buf) - used; free < need || free < used/2 {
+		const full = 8 << 10 // what a chunk comes to under the usual limit, or a little more
+		buf = make([]byte, used+max(need, min(max(used, 24), max(full-used, used/4))))
 	}
-	const full = 8 << 10 // what a chunk comes to under the usual limit, or a little more
-	grow := max(need, min(max(used, 24), max(full-used, used/4)))
-	buf, from := make([]byte, used+grow), 0
 	if front > 0 {
-		from = grow
+		from = len(buf) - used
 	}
 	copy(buf[from:], c.buf[c.from:c.to])
-	c.buf = buf[:cap(buf)]
-	c.from, c.to = from, from+used
+	c.buf, c.from, c.to = buf, from, from+used
 }
 
 func (c *chunk) clone() *chunk {
@@ -215,17 +206,10 @@ func packedSize(b []byte) int {
 			size = packedIntSize(n)
 		}
 	}
-	switch {
-	case size < 1<<7:
+	if size < 1<<7 {
 		return size + 1
-	case size < 1<<14-1:
-		return size + 2
-	case size < 1<<21-1:
-		return size + 3
-	case size < 1<<28-1:
-		return size + 4
 	}
-	return size + 5
+	return size + width(size+1) // of 16383 already three bytes: listpack.c, lpEncodeBacklenBytes
 }
 
 func packedIntSize(n int64) int {

@@ -82,23 +82,11 @@ func (s *SetValue) Size() int {
 	return n
 }
 
-// Has reports whether member is in the set.
-func (s *SetValue) Has(member []byte) bool { return has(s, member) }
-
-// HasName is Has for a member handed out by another set.
-func (s *SetValue) HasName(member string) bool { return has(s, member) }
-
 // Add puts member in and reports whether it was absent.
 func (s *SetValue) Add(member []byte, l Limits) bool { return add(s, member, l) }
 
 // AddName is Add for a member handed out by another set, which it shares.
 func (s *SetValue) AddName(member string, l Limits) bool { return add(s, member, l) }
-
-// Remove takes member out and reports whether it was there.
-func (s *SetValue) Remove(member []byte) bool { return remove(s, member) }
-
-// RemoveName is Remove for a member handed out by another set.
-func (s *SetValue) RemoveName(member string) bool { return remove(s, member) }
 
 // Grow prepares for n calls of Add: where n alone is more than a small form holds, Redis makes the table at once.
 func (s *SetValue) Grow(n int, l Limits) {
@@ -166,10 +154,11 @@ func (s *SetValue) TryInts(l Limits) {
 // name is a member as it comes: from a command or from another set.
 type name interface{ []byte | string }
 
-func has[N name](s *SetValue, member N) bool {
+// Has reports whether member is in the set.
+func (s *SetValue) Has(member []byte) bool {
 	switch s.form {
 	case intset:
-		n, ok := parseMember(member)
+		n, ok := ParseInt(member)
 		if ok {
 			_, ok = slices.BinarySearch(s.ints, n)
 		}
@@ -183,7 +172,7 @@ func has[N name](s *SetValue, member N) bool {
 
 func add[N name](s *SetValue, member N, l Limits) bool {
 	if s.form == intset {
-		if n, ok := parseMember(member); ok {
+		if n, ok := ParseInt([]byte(member)); ok {
 			return s.addInt(n, l)
 		}
 		if s.fitsSmall(len(member), l) {
@@ -209,10 +198,11 @@ func add[N name](s *SetValue, member N, l Limits) bool {
 	return true
 }
 
-func remove[N name](s *SetValue, member N) bool {
+// Remove takes member out and reports whether it was there.
+func (s *SetValue) Remove(member []byte) bool {
 	switch s.form {
 	case intset:
-		n, ok := parseMember(member)
+		n, ok := ParseInt(member)
 		if !ok {
 			return false
 		}
@@ -228,16 +218,7 @@ func remove[N name](s *SetValue, member N) bool {
 		}
 		return i >= 0
 	}
-	return s.big.remove([]byte(member))
-}
-
-// parseMember is ParseInt for both kinds of names.
-func parseMember[N name](member N) (int64, bool) {
-	if len(member) > 20 {
-		return 0, false
-	}
-	var buf [20]byte
-	return ParseInt(buf[:copy(buf[:], member)])
+	return s.big.remove(member)
 }
 
 // find returns the place of member in the small form, -1 if it is absent.

@@ -43,13 +43,13 @@ func (s *SetValue) Pop(n int, draw func() uint64, l Limits) []string {
 	popped := s.Sample(n, draw)
 	if stay := s.Len() - len(popped); s.form != hashtable || stay*moveFactor > len(popped) {
 		for _, m := range popped {
-			s.RemoveName(m)
+			s.Remove(Bytes(m))
 		}
 		return popped
 	}
 	old := s.big
 	for _, m := range popped {
-		old.remove([]byte(m))
+		old.remove(Bytes(m))
 	}
 	*s = *NewSmallSet(old.len())
 	for _, it := range old.each {

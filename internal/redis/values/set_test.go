@@ -54,7 +54,7 @@ func TestSetsAgainstAMap(t *testing.T) {
 				t.Fatalf("step %d: %q, want %v", step, all, model)
 			}
 			for m := range model {
-				if !s.HasName(m) {
+				if !s.Has(Bytes(m)) {
 					t.Fatalf("step %d: %q is not found", step, m)
 				}
 			}
@@ -73,7 +73,7 @@ func TestChoicesAreFair(t *testing.T) {
 		sparse.AddName(strconv.Itoa(i), Limits{})
 	}
 	for i := range 990 {
-		sparse.RemoveName(strconv.Itoa(i))
+		sparse.Remove(Bytes(strconv.Itoa(i)))
 	}
 	forms := map[string]*SetValue{"ints": NewSet(), "small": NewSmallSet(0), "big": NewBigSet(0), "sparse": sparse}
 	for i := range 10 {

@@ -89,12 +89,7 @@ func (z *ZSetValue) Shrink(l Limits) {
 }
 
 // Score returns the score of member; ok is false if it is absent.
-func (z *ZSetValue) Score(member []byte) (score float64, ok bool) { return scoreOf(z, member) }
-
-// ScoreOf is Score for a member handed out by another value.
-func (z *ZSetValue) ScoreOf(member string) (score float64, ok bool) { return scoreOf(z, member) }
-
-func scoreOf[N name](z *ZSetValue, member N) (score float64, ok bool) {
+func (z *ZSetValue) Score(member []byte) (score float64, ok bool) {
 	if z.large != nil {
 		slot, ok := z.large.slots[string(member)]
 		if !ok {

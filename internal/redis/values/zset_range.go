@@ -2,6 +2,7 @@ package values
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"math"
 	"sort"
@@ -9,24 +10,63 @@ import (
 	"strings"
 )
 
-// ScoreRange is what ZCOUNT and ZRANGEBYSCORE take: all scores from Min to Max, or without either.
-type ScoreRange struct {
-	Min, Max               float64
-	WithoutMin, WithoutMax bool
+// ScoreRange is what ZCOUNT and ZRANGEBYSCORE take, LexRange what ZLEXCOUNT and ZRANGEBYLEX take.
+type (
+	ScoreRange = Ends[float64]
+	LexRange   = Ends[string]
+)
+
+// Ends are the two of a range.
+type Ends[T cmp.Ordered] struct{ Min, Max End[T] }
+
+// End is a score or a member, or beyond all of them where Infinite is -1 or 1.
+type End[T cmp.Ordered] struct {
+	At       T
+	Without  bool // At itself is left out
+	Infinite int
+}
+
+func (r *Ends[T]) aboveMin(v T) bool {
+	e := &r.Min
+	return e.Infinite < 0 || e.Infinite == 0 && (v > e.At || v == e.At && !e.Without)
+}
+
+func (r *Ends[T]) belowMax(v T) bool {
+	e := &r.Max
+	return e.Infinite > 0 || e.Infinite == 0 && (v < e.At || v == e.At && !e.Without)
 }
 
 // ParseScoreRange reads the two ends as Redis writes them: a number, or "(" and a number that is left out.
-func ParseScoreRange(min, max []byte) (r ScoreRange, ok bool) {
+func ParseScoreRange(min, max []byte) (ScoreRange, bool) { return parseEnds(min, max, parseScoreEnd) }
+
+// ParseLexRange reads the two ends as Redis writes them: "[" or, without it, "(" and a member, "-" or "+".
+func ParseLexRange(min, max []byte) (LexRange, bool) { return parseEnds(min, max, parseLexEnd) }
+
+func parseEnds[T cmp.Ordered](min, max []byte, parse func([]byte) (End[T], bool)) (r Ends[T], ok bool) {
 	var okMax bool
-	r.Min, r.WithoutMin, ok = parseScoreEnd(min)
-	r.Max, r.WithoutMax, okMax = parseScoreEnd(max)
+	r.Min, ok = parse(min)
+	r.Max, okMax = parse(max)
 	return r, ok && okMax
 }
 
-func parseScoreEnd(b []byte) (f float64, without, ok bool) {
-	b, without = bytes.CutPrefix(b, []byte("("))
-	f, ok = ParseLoose(b)
-	return f, without, ok
+func parseScoreEnd(b []byte) (e End[float64], ok bool) {
+	b, e.Without = bytes.CutPrefix(b, []byte("("))
+	e.At, ok = ParseLoose(b)
+	return e, ok
+}
+
+func parseLexEnd(b []byte) (e End[string], ok bool) {
+	switch {
+	case string(b) == "-":
+		e.Infinite = -1
+	case string(b) == "+":
+		e.Infinite = 1
+	case len(b) > 0 && (b[0] == '[' || b[0] == '('):
+		e.At, e.Without = string(b[1:]), b[0] == '('
+	default:
+		return e, false
+	}
+	return e, true
 }
 
 // ParseLoose reads b as Redis reads the ends of score ranges and the weights of SORT. It takes what ParseFloat takes but for hexadecimal
@@ -44,62 +84,11 @@ func ParseLoose(b []byte) (f float64, ok bool) {
 	return f, (err == nil || errors.Is(err, strconv.ErrRange)) && !math.IsNaN(f)
 }
 
-// aboveMin and belowMax tell the ends.
-func (r *ScoreRange) aboveMin(score float64) bool {
-	return score > r.Min || score == r.Min && !r.WithoutMin
-}
-
-func (r *ScoreRange) belowMax(score float64) bool {
-	return score < r.Max || score == r.Max && !r.WithoutMax
-}
-
 // ScoreSpan returns the ranks of the members in a range: from the first to before the last. No member: from is not less than to.
 func (z *ZSetValue) ScoreSpan(r ScoreRange) (from, to int) {
 	from = z.search(func(score float64, _ string) bool { return !r.aboveMin(score) })
 	to = z.search(func(score float64, _ string) bool { return r.belowMax(score) })
 	return from, to
-}
-
-// LexRange is what ZLEXCOUNT and ZRANGEBYLEX take: all members from Min to Max, or without either.
-type LexRange struct {
-	Min, Max LexEnd
-}
-
-// LexEnd is one end: a member, or beyond all members where Infinite is -1 or 1.
-type LexEnd struct {
-	Member   string
-	Without  bool
-	Infinite int
-}
-
-// ParseLexRange reads the two ends as Redis writes them: "[" or, without it, "(" and a member, "-" or "+".
-func ParseLexRange(min, max []byte) (r LexRange, ok bool) {
-	var okMax bool
-	r.Min, ok = parseLexEnd(min)
-	r.Max, okMax = parseLexEnd(max)
-	return r, ok && okMax
-}
-
-func parseLexEnd(b []byte) (e LexEnd, ok bool) {
-	switch {
-	case string(b) == "-":
-		return LexEnd{Infinite: -1}, true
-	case string(b) == "+":
-		return LexEnd{Infinite: 1}, true
-	case len(b) > 0 && (b[0] == '[' || b[0] == '('):
-		return LexEnd{Member: string(b[1:]), Without: b[0] == '('}, true
-	}
-	return e, false
-}
-
-func (r *LexRange) aboveMin(member string) bool {
-	e := &r.Min
-	return e.Infinite < 0 || e.Infinite == 0 && (member > e.Member || member == e.Member && !e.Without)
-}
-
-func (r *LexRange) belowMax(member string) bool {
-	e := &r.Max
-	return e.Infinite > 0 || e.Infinite == 0 && (member < e.Member || member == e.Member && !e.Without)
 }
 
 // LexSpan is ScoreSpan for a range of members. It means something where all scores are equal; where they are not, the small form goes

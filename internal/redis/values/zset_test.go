@@ -83,10 +83,14 @@ func compareWithModel(t *testing.T, z *ZSetValue, want []scored, r *rand.Rand) {
 			t.Errorf("%v has rank %d and score %v, rank %d has %q", s, rank, score, i, m)
 		}
 	}
-	span := ScoreRange{Min: float64(r.IntN(20)), Max: float64(r.IntN(30)), WithoutMin: r.IntN(2) == 0, WithoutMax: r.IntN(2) == 0}
+	span := ScoreRange{
+		Min: End[float64]{At: float64(r.IntN(20)), Without: r.IntN(2) == 0},
+		Max: End[float64]{At: float64(r.IntN(30)), Without: r.IntN(2) == 0},
+	}
 	low, high := z.ScoreSpan(span)
 	for i, s := range want {
-		inside := (s.score > span.Min || s.score == span.Min && !span.WithoutMin) && (s.score < span.Max || s.score == span.Max && !span.WithoutMax)
+		min, max := span.Min, span.Max
+		inside := (s.score > min.At || s.score == min.At && !min.Without) && (s.score < max.At || s.score == max.At && !max.Without)
 		if inside != (low <= i && i < high) {
 			t.Errorf("%v is at %d, the span of %+v is %d to %d", s, i, span, low, high)
 		}
@@ -130,9 +134,9 @@ func TestEndsOfRanges(t *testing.T) {
 		"1\x00x": {1, false, true}, ".5": {.5, false, true},
 		"nan": {}, "0x10": {}, " 1": {}, "1 ": {}, "((1": {without: true}, "1e": {}, "1_0": {}, "x": {},
 	} {
-		f, without, ok := parseScoreEnd([]byte(text))
-		if ok != want.ok || without != want.without || ok && f != want.f {
-			t.Errorf("%q is %v, %v, %v", text, f, without, ok)
+		e, ok := parseScoreEnd([]byte(text))
+		if ok != want.ok || e.Without != want.without || ok && e.At != want.f {
+			t.Errorf("%q is %+v, %v", text, e, ok)
 		}
 	}
 	for text, ok := range map[string]bool{"-": true, "+": true, "[": true, "(": true, "[a": true, "(a": true, "": false, "a": false, "--": false, "+a": false} {
