@@ -75,7 +75,10 @@ func (h *handler) hit(w http.ResponseWriter, r *http.Request, key []byte, q rfc9
 		return false
 	}
 	now := time.Now()
-	if it.response.policy.Decide(q, now) != rfc9111.Serve || c.unremoved.Any() || len(it.response.tags) > 0 && !c.current(it.response) {
+	if it.response.policy.Decide(q, now) != rfc9111.Serve || c.unremoved.Any() {
+		return false
+	}
+	if void, missing := c.barriersAtHand(it.response); void || len(missing) > 0 {
 		return false
 	}
 	c.stats.local.Add(1)
