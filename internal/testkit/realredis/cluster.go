@@ -183,9 +183,6 @@ func (c *Cluster) Client() *redis.ClusterClient {
 // Nodes returns all nodes, those that began as masters first.
 func (c *Cluster) Nodes() []*Server { return slices.Clone(c.nodes) }
 
-// Version is that of every node.
-func (c *Cluster) Version() Version { return c.nodes[0].Version() }
-
 // Owner is the master that now serves key, as the first node that is up sees it.
 func (c *Cluster) Owner(key string) *Server {
 	c.t.Helper()

@@ -170,9 +170,6 @@ func (s *Sentinel) Sentinels() []*Server {
 	return servers
 }
 
-// Version is that of every node.
-func (s *Sentinel) Version() Version { return s.nodes[0].Version() }
-
 // Master is what the first sentinel that is up takes for the master.
 func (s *Sentinel) Master() *Server {
 	s.t.Helper()
@@ -190,22 +187,20 @@ func (s *Sentinel) master(ctx context.Context) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, node := range s.nodes {
-		if node.Addr() == net.JoinHostPort(addr[0], addr[1]) {
-			return node, nil
-		}
+	i := slices.IndexFunc(s.nodes, func(node *Server) bool { return node.Addr() == net.JoinHostPort(addr[0], addr[1]) })
+	if i < 0 {
+		return nil, fmt.Errorf("the sentinels' master %v is none of the nodes", addr)
 	}
-	return nil, fmt.Errorf("the sentinels' master %v is none of the nodes", addr)
+	return s.nodes[i], nil
 }
 
 // anyUp is a sentinel that is up.
 func (s *Sentinel) anyUp() (watcher, error) {
-	for _, w := range s.sentinels {
-		if w.up() {
-			return w, nil
-		}
+	i := slices.IndexFunc(s.sentinels, func(w watcher) bool { return w.up() })
+	if i < 0 {
+		return watcher{}, errors.New("no sentinel is up")
 	}
-	return watcher{}, errors.New("no sentinel is up")
+	return s.sentinels[i], nil
 }
 
 // Failover has a replica take over from the master, and returns the new master once it is settled.
