@@ -92,12 +92,15 @@ func Start(tb testing.TB, o ...Options) *Server {
 	if len(o) > 1 {
 		tb.Fatalf("redistest: Start takes one Options at most, got %d", len(o))
 	}
-	s := NewMiniRedis()
-	s.tb, s.options = tb, append(o, Options{})[0]
+	return start(tb, append(o, Options{})[0])
+}
+
+func start(t Tester, o Options) *Server {
+	s := &Server{tb: t, options: o}
 	if err := s.open(); err != nil {
-		tb.Fatal(err)
+		t.Fatalf("could not start redistest: %s", err)
 	}
-	tb.Cleanup(s.Close)
+	t.Cleanup(s.Close)
 	return s
 }
 
