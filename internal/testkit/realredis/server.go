@@ -174,9 +174,7 @@ func (s *Server) run() error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	err = until(ctx, func() error {
+	err = until(func(ctx context.Context) error {
 		if !s.process.alive() {
 			return nil
 		}
