@@ -27,10 +27,7 @@ func (c *Cache) answer(w http.ResponseWriter, r *http.Request, resp *response, n
 		into[f.name] = slices.Clone(f.values)
 	}
 	w.WriteHeader(status)
-	if r.Method == http.MethodHead || status == http.StatusNotModified {
-		return
-	}
-	if len(body) > 0 {
+	if r.Method != http.MethodHead && len(body) > 0 { // a 304 has none
 		w.Write(body) // a client that has left is no news to anybody
 	}
 }

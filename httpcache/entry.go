@@ -3,9 +3,9 @@ package httpcache
 import (
 	"encoding/binary"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/mayflycache/mayfly/internal/client/lease"
@@ -83,10 +83,9 @@ type index struct {
 // fieldsOf returns h as a list, sorted by name so that equal headers are equal bytes.
 func fieldsOf(h http.Header) []field {
 	list := make([]field, 0, len(h))
-	for name, values := range h {
-		list = append(list, field{name, values})
+	for _, name := range slices.Sorted(maps.Keys(h)) {
+		list = append(list, field{name, h[name]})
 	}
-	slices.SortFunc(list, func(a, b field) int { return strings.Compare(a.name, b.name) })
 	return list
 }
 
@@ -109,30 +108,33 @@ func headerOf(list []field) http.Header {
 	return h
 }
 
-// entry is what can be stored.
-type entry interface {
-	// encode returns a record that is of use for ttl.
-	encode(id record.ID, ttl time.Duration) ([]byte, error)
-}
-
-type (
-	passEntry    struct{}
-	barrierEntry int64 // the version
-)
-
-func beginRecord(id record.ID, kind byte, ttl time.Duration) []byte {
-	h := record.Header{ID: id, Format: format, Fresh: ttl}
-	return binary.AppendVarint(append(record.Begin(nil, h), kind), time.Now().Add(ttl).UnixMilli())
-}
-
-func seal(rec []byte) ([]byte, error) {
+// encode returns a record of what decode reads as it, and that is of use for ttl.
+func (it item) encode(id record.ID, ttl time.Duration) ([]byte, error) {
+	begin := func(kind byte) []byte {
+		h := record.Header{ID: id, Format: format, Fresh: ttl}
+		return binary.AppendVarint(append(record.Begin(nil, h), kind), time.Now().Add(ttl).UnixMilli())
+	}
+	var rec []byte
+	switch {
+	case it.response != nil:
+		head, body := it.response.encodeHead(), it.response.body
+		rec = slices.Grow(begin('r'), len(head)+len(body)+binary.MaxVarintLen32)
+		rec = append(appendText(rec, string(head)), body...)
+	case it.index != nil:
+		rec = appendText(begin('v'), it.index.generation)
+		rec = appendTexts(appendTexts(rec, it.index.fields), it.index.variants)
+	case it.pass:
+		rec = begin('p')
+	default:
+		rec = binary.AppendVarint(begin('b'), it.barrier)
+	}
 	if !record.Seal(rec) {
 		return nil, fmt.Errorf("the response has %d bytes, Redis takes %d", len(rec), record.MaxLen)
 	}
 	return rec, nil
 }
 
-func (r *response) encode(id record.ID, ttl time.Duration) ([]byte, error) {
+func (r *response) encodeHead() []byte {
 	head := binary.AppendUvarint(nil, uint64(r.status))
 	p := r.policy
 	head = binary.AppendVarint(head, p.Received.UnixMilli())
@@ -141,26 +143,9 @@ func (r *response) encode(id record.ID, ttl time.Duration) ([]byte, error) {
 	}
 	head = binary.AppendUvarint(head, uint64(p.Flags))
 	head = binary.AppendVarint(head, r.epoch)
-	head = appendTexts(head, r.tags)
-	head = appendTexts(head, r.fields)
+	head = appendTexts(appendTexts(head, r.tags), r.fields)
 	head = appendText(head, r.variant)
-	head = appendFields(head, r.header)
-	head = appendFields(head, r.trailer)
-	rec := slices.Grow(beginRecord(id, 'r', ttl), len(head)+len(r.body)+binary.MaxVarintLen32)
-	return seal(append(appendText(rec, string(head)), r.body...))
-}
-
-func (ix *index) encode(id record.ID, ttl time.Duration) ([]byte, error) {
-	rec := appendText(beginRecord(id, 'v', ttl), ix.generation)
-	return seal(appendTexts(appendTexts(rec, ix.fields), ix.variants))
-}
-
-func (passEntry) encode(id record.ID, ttl time.Duration) ([]byte, error) {
-	return seal(beginRecord(id, 'p', ttl))
-}
-
-func (version barrierEntry) encode(id record.ID, ttl time.Duration) ([]byte, error) {
-	return seal(binary.AppendVarint(beginRecord(id, 'b', ttl), int64(version)))
+	return appendFields(appendFields(head, r.header), r.trailer)
 }
 
 // decode reads what was found under a key. What is no record of this package, or a damaged one, is an item without

@@ -48,32 +48,26 @@ func (x *exchange) forward(fill filling) {
 	c := x.cache
 	c.stats.forwarded.Add(1)
 	a := &attempt{exchange: x, fill: fill, outer: x.w.Header().Clone(), epoch: unknown}
+	found := mayfly.Bypass
 	if x.s.unasked == nil {
+		found = mayfly.Miss
 		within, cancel := c.within(x.r.Context(), x.asked)
 		a.epoch = c.epochs.at(within, c)
 		cancel()
 	}
 	a.spent = time.Since(x.asked)
-	if x.s.unasked != nil {
-		a.tell(mayfly.Read, mayfly.Bypass, nil)
-	} else {
-		a.tell(mayfly.Read, mayfly.Miss, nil)
-	}
-	ctx, leaves := newLeaving(x.r.Context(), c.opt.Shared.Timeout)
-	defer leaves.end()
-	a.ctx, a.leaves = ctx, leaves
+	a.tell(mayfly.Read, found, nil)
+	a.ctx, a.leaves = newLeaving(x.r.Context(), c.opt.Shared.Timeout)
+	defer a.leaves.end()
 	if !fill.wanted() {
-		leaves.endsHandler()
+		a.leaves.endsHandler()
 	}
 	stop := c.keep(fill.claim)
 	defer stop()
 
-	a.begin()
-	a.call(x.next, a.request(ctx, true))
+	a.call(true)
 	if a.end == notModified && !rfc9111.Selects(headerOf(a.asked.header), a.out.header) {
-		a.begin() // it is about another response than the stored one
-		a.asked = nil
-		a.call(x.next, a.request(ctx, false))
+		a.call(false) // it is about another response than the stored one
 	}
 	stored := func() {}
 	a.tellLoad()
@@ -84,7 +78,7 @@ func (x *exchange) forward(fill filling) {
 		a.refresh()
 		return
 	case failure:
-		rested := c.rest(ctx, fill.claim)
+		rested := c.rest(a.ctx, fill.claim)
 		fill.land(outcome{response: x.s.response})
 		x.serveStale(a.reason)
 		rested()
@@ -94,16 +88,14 @@ func (x *exchange) forward(fill filling) {
 	stored()
 }
 
-// begin prepares a call of the handler.
-func (a *attempt) begin() {
+// call calls the handler, which is asked whether the stored response is still good if validate. Where it panics or exits
+// before the client has got anything, a stored response may stand in; else the client has got what was written, and the panic
+// goes on.
+func (a *attempt) call(validate bool) {
 	a.out = a.cache.newCapture(a.w, a.r, a.ctx)
 	a.out.decide, a.out.drop = a.decide, a.drop
-	a.end, a.answer, a.sent = passed, nil, time.Now()
-}
-
-// call calls the handler. Where it panics or exits before the client has got anything, a stored response may stand in; else
-// the client has got what was written, and the panic goes on.
-func (a *attempt) call(next http.Handler, r *http.Request) {
+	a.end, a.asked, a.answer, a.sent = passed, nil, nil, time.Now()
+	r := a.request(validate)
 	returned := false
 	defer func() {
 		if returned {
@@ -122,7 +114,7 @@ func (a *attempt) call(next http.Handler, r *http.Request) {
 		a.cache.rest(a.r.Context(), a.fill.claim)
 		a.out.deliver()
 	}()
-	next.ServeHTTP(a.out, r)
+	a.next.ServeHTTP(a.out, r)
 	a.exchange.r.Pattern = r.Pattern // handlers around the cache may want to know
 	a.out.returned()
 	returned = true
@@ -130,8 +122,8 @@ func (a *attempt) call(next http.Handler, r *http.Request) {
 
 // request is what the handler sees: conditions are ours if there is something to be found unchanged, and nobody's if the
 // whole answer is wanted for others.
-func (a *attempt) request(ctx context.Context, validate bool) *http.Request {
-	r, stored := a.r.WithContext(ctx), a.s.response
+func (a *attempt) request(validate bool) *http.Request {
+	r, stored := a.r.WithContext(a.ctx), a.s.response
 	if stored == nil && !(a.fill.wanted() && rfc9111.Conditional(r.Header)) {
 		return r
 	}

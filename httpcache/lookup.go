@@ -16,18 +16,10 @@ type sight struct {
 	local bool   // and this was a copy of it
 
 	index    *item  // what key holds, where the answer varies
-	variant  string // what the request says in the index's fields
-	name     string // of the variant
+	name     string // of the variant that the request asks for
 	unasked  error  // why Redis could not be asked
 	unlisted bool   // there are other variants, and not this one,
 	flooded  bool   // and so many new ones lately that none is stored
-}
-
-func millis(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
-
-// usable reports whether it says anything.
-func (it *item) usable() bool {
-	return it.response != nil || it.index != nil || it.pass || it.barrier != 0
 }
 
 // appendSlot appends to the key of a resource, which holds no space, what precedes the name in the key of a variant.
@@ -77,14 +69,13 @@ func (c *Cache) look(ctx context.Context, key string, r *http.Request, begun tim
 	index := s.item
 	s.index = &index
 	want := c.selections.of(index.index.fields, r.Header)
-	s.variant, s.name = want.variant, want.name
-	s.slot = index.index.slot(key, s.name)
+	s.name, s.slot = want.name, index.index.slot(key, want.name)
 	if !s.local {
 		var cancel context.CancelFunc
 		ctx, cancel = c.within(ctx, begun)
 		defer cancel()
 	}
-	if s.item, s.local, s.unasked = c.see(ctx, s.slot); s.response != nil && s.response.variant != s.variant {
+	if s.item, s.local, s.unasked = c.see(ctx, s.slot); s.response != nil && s.response.variant != want.variant {
 		s.response = nil
 	}
 	s.unlisted = s.response == nil
@@ -108,9 +99,9 @@ func (c *Cache) see(ctx context.Context, key string) (it item, local bool, err e
 	return it, false, nil
 }
 
-// keepCopy keeps a copy of what was read under ticket t at now, in unix milliseconds.
+// keepCopy keeps a copy of what was read under ticket t at now, in unix milliseconds, if that says anything.
 func (c *Cache) keepCopy(key string, t localsync.Ticket, it item, now int64) {
-	if it.usable() {
-		c.local.Insert(key, t, it, it.weight(), millis(it.ends-now))
+	if it.response != nil || it.index != nil || it.pass || it.barrier != 0 {
+		c.local.Insert(key, t, it, it.weight(), time.Duration(it.ends-now)*time.Millisecond)
 	}
 }

@@ -129,9 +129,21 @@ func (c *Cache) invalidate(ctx context.Context, keys []string) {
 	begun := time.Now()
 	err := c.purgeKeys(ctx, keys)
 	if err != nil {
-		c.doubt(ctx, err, keys)
+		c.unremoved.Add(ctx, err, keys...)
+		c.local.Forget(keys...) // what was read between the attempt and now
 	}
 	c.tell.Done(ctx, mayfly.Event{Kind: mayfly.Removal, Key: keys[0], N: len(keys), Err: err}, begun)
+}
+
+// errDoubted says that Redis may still hold under a key what must not be served.
+var errDoubted = errors.New("a removal has not been done yet")
+
+// purgeAgain removes keys in doubt, all or none.
+func (c *Cache) purgeAgain(ctx context.Context, keys []string) (done []string, err error) {
+	if err := c.purgeKeys(ctx, keys); err != nil {
+		return nil, err
+	}
+	return keys, nil
 }
 
 // Tags are purged by a barrier: the purge draws a version, greater than every one before, and writes it beside each tag. A
@@ -139,8 +151,11 @@ func (c *Cache) invalidate(ctx context.Context, keys []string) {
 // tags is newer. So a purge costs one write per tag, however many responses have it, and catches those that are still
 // being loaded; and a response with tags costs a look at their barriers, which the local tier keeps copies of.
 
-func (c *Cache) tagKey(tag string) string { return c.prefix + "tag " + tag }
-func (c *Cache) epochKey() string         { return c.prefix + "purges" }
+func (c *Cache) epochKey() string { return c.prefix + "purges" }
+
+func (c *Cache) appendTagKey(dst []byte, tag string) []byte {
+	return append(append(append(dst, c.prefix...), "tag "...), tag...)
+}
 
 // barrierTTL is longer than anything lives that was asked for before the barrier.
 func (c *Cache) barrierTTL() time.Duration { return c.ns.TTL + 2*c.opt.Shared.Timeout }
@@ -155,11 +170,11 @@ func (c *Cache) purgeTags(ctx context.Context, tags []string) error {
 	}
 	keys, values, ttl := make([]string, len(tags)), make([]lease.Value, len(tags)), c.barrierTTL()
 	for i, tag := range tags {
-		rec, err := version.encode(record.NewID(), ttl)
+		rec, err := item{barrier: version}.encode(record.NewID(), ttl)
 		if err != nil {
 			return err
 		}
-		keys[i] = c.tagKey(tag)
+		keys[i] = string(c.appendTagKey(nil, tag))
 		values[i] = lease.Value{Key: keys[i], Bytes: rec, TTL: ttl}
 	}
 	c.flights.ForgetAll()
@@ -171,48 +186,46 @@ func (c *Cache) purgeTags(ctx context.Context, tags []string) error {
 }
 
 // raise draws a version.
-func (c *Cache) raise(ctx context.Context) (version barrierEntry, err error) {
+func (c *Cache) raise(ctx context.Context) (version int64, err error) {
 	key := c.epochKey()
 	defer func() {
 		c.local.Changed(ctx, key)
 		c.epochs.until.Store(0)
 	}()
 	for range 10 * listTries { // more purges at once than this many would be an error
-		f, err := c.guard.Look(ctx, key, false)
+		f, err := c.guard.Await(ctx, key, false, func(f lease.Found) bool { return f.State != lease.Loading })
 		if err != nil {
 			return 0, err
 		}
-		version = barrierEntry(max(decode(f).barrier+1, time.Now().UnixMilli()))
-		done := false
-		if f.State == lease.Present {
-			done, err = c.write(ctx, key, f, nil, version, c.barrierTTL())
-		} else if a := c.guard.Claim(ctx, key, f); a.Claim != nil && a.Err == nil {
-			done, err = c.write(ctx, key, f, a.Claim, version, c.barrierTTL())
-		} else if err = a.Err; err == nil {
-			_, err = c.guard.Await(ctx, key, false, func(f lease.Found) bool { return f.State != lease.Loading })
-		}
-		if done || err != nil {
+		version = max(decode(f).barrier+1, time.Now().UnixMilli())
+		if done, err := c.fill(ctx, key, f, nil, item{barrier: version}, c.barrierTTL()); done || err != nil {
 			return version, err
 		}
 	}
 	return 0, errors.New("too many purges at once")
 }
 
-// purged reports whether a response was asked for before one of its tags was purged.
-func (c *Cache) purged(ctx context.Context, r *response) (bool, error) {
-	var missing []string
+// barriersAtHand says what this process knows of the barriers of r's tags: whether one voids r, or else the keys of those
+// that it knows nothing of. It allocates nothing where it knows all.
+func (c *Cache) barriersAtHand(r *response) (void bool, missing []string) {
 	for _, tag := range r.tags {
-		key := c.tagKey(tag)
-		at := c.local.AtFull([]byte(key))
-		switch {
+		var room [256]byte
+		key := c.appendTagKey(room[:0], tag)
+		switch at := c.local.AtFull(key); {
 		case at == nil:
-			missing = append(missing, key)
+			missing = append(missing, string(key))
 		case at.barrier > r.epoch:
 			return true, nil
 		}
 	}
-	if len(missing) == 0 {
-		return false, nil
+	return false, missing
+}
+
+// purged reports whether a response was asked for before one of its tags was purged.
+func (c *Cache) purged(ctx context.Context, r *response) (bool, error) {
+	void, missing := c.barriersAtHand(r)
+	if void || len(missing) == 0 {
+		return void, nil
 	}
 	for _, a := range c.lookTags(ctx, missing) {
 		if a.Err != nil {
@@ -243,18 +256,6 @@ func (c *Cache) lookTags(ctx context.Context, keys []string) []lease.Answer {
 		}
 	}
 	return answers
-}
-
-// current reports whether this process knows that no tag of r was purged since, without asking anybody.
-func (c *Cache) current(r *response) bool {
-	var room [256]byte
-	for _, tag := range r.tags {
-		at := c.local.AtFull(append(append(append(room[:0], c.prefix...), "tag "...), tag...))
-		if at == nil || at.barrier > r.epoch {
-			return false
-		}
-	}
-	return true
 }
 
 // epochs is the last version of the purges that this process knows of. An old one is no harm: what carries it is void

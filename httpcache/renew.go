@@ -24,26 +24,25 @@ func (x *exchange) renew() {
 		c.tell(x.r.Context(), mayfly.Event{Kind: mayfly.Refresh, Outcome: mayfly.Dropped, Key: x.s.slot})
 		return
 	}
-	started := false
-	defer func() { // also when Options.Background panics
-		if !started {
-			<-c.renewing
-		}
-	}()
 	f, ok := c.flights.Lead(x.s.slot)
 	if !ok {
+		<-c.renewing
 		return
 	}
 	land := func(o outcome) { f.Land(o, nil) }
-	defer func() {
+	end := func() {
+		land(outcome{again: true}) // unless it has landed
+		<-c.renewing
+	}
+	started := false
+	defer func() { // also when Options.Background panics
 		if !started {
-			land(outcome{again: true})
+			end()
 		}
 	}()
 	behind := x.copy()
 	started = c.works.Start(func() {
-		defer func() { <-c.renewing }()
-		defer land(outcome{again: true})
+		defer end()
 		behind.renewNow(land)
 	})
 }

@@ -18,9 +18,6 @@ type handler struct {
 	next  http.Handler
 }
 
-// maxKey is the longest key of a resource, prefix included; requests for longer URLs pass.
-const maxKey = rfc9111.MaxURL
-
 // ServeHTTP answers from the cache where it may, and else from the handler.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
@@ -34,7 +31,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	c := h.cache
 	var room [256]byte
 	key, ok := c.keys.AppendKey(append(room[:0], c.prefix...), r)
-	if ok = ok && len(key) <= maxKey; !ok {
+	if ok = ok && len(key) <= rfc9111.MaxURL; !ok { // also where only the prefix makes it too long
 		c.tellTarget(r)
 	}
 	if !ok || past(r) {
@@ -75,7 +72,10 @@ func (h *handler) hit(w http.ResponseWriter, r *http.Request, key []byte, q rfc9
 		return false
 	}
 	now := time.Now()
-	if it.response.policy.Decide(q, now) != rfc9111.Serve || c.unremoved.Any() || len(it.response.tags) > 0 && !c.current(it.response) {
+	if it.response.policy.Decide(q, now) != rfc9111.Serve || c.unremoved.Any() {
+		return false
+	}
+	if void, missing := c.barriersAtHand(it.response); void || len(missing) > 0 {
 		return false
 	}
 	c.stats.local.Add(1)

@@ -65,26 +65,26 @@ func (c *Cache) put(ctx context.Context, s sight, claim *lease.Claim, r *respons
 	defer func() { c.local.Changed(ctx, s.key, s.slot) }()
 	switch {
 	case s.index == nil && len(r.fields) == 0:
-		return c.fill(ctx, s.key, s.found, claim, r, ttl)
+		return c.fill(ctx, s.key, s.found, claim, item{response: r}, ttl)
 	case s.index != nil && slices.Equal(s.index.index.fields, r.fields):
 		if ok, err := c.list(ctx, &s, ttl); !ok {
 			return false, errors.Join(err, c.drop(ctx, claim))
 		}
-		return c.fill(ctx, s.slot, s.found, claim, r, ttl)
+		return c.fill(ctx, s.slot, s.found, claim, item{response: r}, ttl)
 	}
 	seen, onKey := s.found, claim
 	var old, next *index
 	if s.index != nil { // the claim is on the slot of a variant
 		seen, onKey, old = s.index.found, nil, s.index.index
 	}
-	var e entry = r
+	it := item{response: r}
 	if len(r.fields) > 0 {
 		if next, err = c.putVariant(ctx, s.key, r, ttl); err != nil {
 			return false, errors.Join(err, c.drop(ctx, claim))
 		}
-		e, ttl = next, c.ns.TTL
+		it, ttl = item{index: next}, c.ns.TTL
 	}
-	stored, err = c.write(ctx, s.key, seen, onKey, e, ttl)
+	stored, err = c.write(ctx, s.key, seen, onKey, it, ttl)
 	c.settle(ctx, s.key, stored, old, next)
 	if s.index != nil {
 		err = errors.Join(err, c.drop(ctx, claim))
@@ -122,8 +122,8 @@ func (c *Cache) drop(ctx context.Context, claim *lease.Claim) error {
 	return claim.Release(ctx)
 }
 
-// fill stores r under key, in place of the claim or of what was seen. Where nothing was seen, it claims the key first.
-func (c *Cache) fill(ctx context.Context, key string, seen lease.Found, claim *lease.Claim, r *response, ttl time.Duration) (bool, error) {
+// fill stores it under key, in place of the claim or of what was seen. Where nothing was seen, it claims the key first.
+func (c *Cache) fill(ctx context.Context, key string, seen lease.Found, claim *lease.Claim, it item, ttl time.Duration) (bool, error) {
 	if claim == nil && seen.State == lease.Absent {
 		a := c.guard.Claim(ctx, key, seen)
 		if a.Claim == nil || a.Err != nil {
@@ -132,16 +132,16 @@ func (c *Cache) fill(ctx context.Context, key string, seen lease.Found, claim *l
 		}
 		claim = a.Claim
 	}
-	return c.write(ctx, key, seen, claim, r, ttl)
+	return c.write(ctx, key, seen, claim, it, ttl)
 }
 
-// write stores e under key, in place of the claim or, without one, of what was seen.
-func (c *Cache) write(ctx context.Context, key string, seen lease.Found, claim *lease.Claim, e entry, ttl time.Duration) (bool, error) {
+// write stores it under key, in place of the claim or, without one, of what was seen.
+func (c *Cache) write(ctx context.Context, key string, seen lease.Found, claim *lease.Claim, it item, ttl time.Duration) (bool, error) {
 	id := record.NewID()
 	if claim != nil {
 		id = claim.ID()
 	}
-	rec, err := e.encode(id, ttl)
+	rec, err := it.encode(id, ttl)
 	if err != nil {
 		return false, err
 	}
@@ -157,26 +157,11 @@ func (c *Cache) putVariant(ctx context.Context, key string, r *response, ttl tim
 	rand.Read(generation[:]) // never fails
 	name := variantName(r.variant)
 	ix := &index{generation: hex.EncodeToString(generation[:]), fields: r.fields, variants: []string{name}}
-	rec, err := r.encode(record.NewID(), ttl)
+	rec, err := item{response: r}.encode(record.NewID(), ttl)
 	if err != nil {
 		return nil, err
 	}
 	return ix, c.guard.Set(ctx, []lease.Value{{Key: ix.slot(key, name), Bytes: rec, TTL: ttl}})[0]
-}
-
-var (
-	errVariants = errors.New("there are more variants than are kept: the one stored first leaves")
-	errFlood    = errors.New("so many new variants are asked for that none is stored for a while")
-)
-
-// tellLeft tells that n variants left, and whether that was too many.
-func (c *Cache) tellLeft(ctx context.Context, key string, n int) {
-	e := mayfly.Event{Kind: mayfly.Fill, Outcome: mayfly.Dropped, Key: key, N: n, Err: errVariants}
-	c.tell(ctx, e)
-	if c.leave(key, n) {
-		e.Err = errFlood
-		c.tell(ctx, e)
-	}
 }
 
 // listTries bounds how often an index is written again because another process was faster.
@@ -198,7 +183,7 @@ func (c *Cache) list(ctx context.Context, s *sight, ttl time.Duration) (ok bool,
 			over := max(len(next.variants)-c.opt.MaxVariants, 0)
 			leaves, next.variants = next.slots(s.key, next.variants[:over]), next.variants[over:]
 		}
-		ok, err = c.write(ctx, s.key, it.found, nil, &next, c.ns.TTL)
+		ok, err = c.write(ctx, s.key, it.found, nil, item{index: &next}, c.ns.TTL)
 		if err != nil {
 			return false, err
 		}
@@ -222,7 +207,7 @@ func (c *Cache) list(ctx context.Context, s *sight, ttl time.Duration) (ok bool,
 
 // storePass remembers that the answers for a slot are not for others.
 func (c *Cache) storePass(ctx context.Context, slot string, claim *lease.Claim) {
-	if _, err := c.write(ctx, slot, lease.Found{}, claim, passEntry{}, min(c.opt.Shared.Pass, c.ns.TTL)); err != nil {
+	if _, err := c.write(ctx, slot, lease.Found{}, claim, item{pass: true}, min(c.opt.Shared.Pass, c.ns.TTL)); err != nil {
 		claim.Release(ctx)
 	}
 	c.local.Changed(ctx, slot)

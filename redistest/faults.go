@@ -37,10 +37,7 @@ func (s *Server) KillConnections() { s.faults().KillConnections() }
 // that saves nothing. A server that was closed is started again with the data it had. Faults and the clock stay as they are over a crash; a
 // Close ends the faults.
 func (s *Server) Restart() error {
-	s.mu.Lock()
-	running := s.running
-	s.mu.Unlock()
-	if !running {
+	if _, running := s.state(); !running {
 		return s.reopen()
 	}
 	e, err := s.newEngine()
@@ -71,10 +68,16 @@ func (s *Server) faults() *server.Faults { return s.current().Faults() }
 
 // current is the server as it runs, or ran last.
 func (s *Server) current() *server.Server {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.server == nil {
+	srv, _ := s.state()
+	if srv == nil {
 		panic("redistest: the server was not started")
 	}
-	return s.server
+	return srv
+}
+
+// state returns the server as it runs, or ran last, and whether it runs; it is nil before the first start.
+func (s *Server) state() (srv *server.Server, running bool) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.server, s.running
 }

@@ -31,15 +31,7 @@ func Run() (*Server, error) {
 }
 
 // RunT starts a server that stops when the test ends, as Start does.
-func RunT(t Tester) *Server {
-	s := NewMiniRedis()
-	s.tb = t
-	if err := s.open(); err != nil {
-		t.Fatalf("could not start redistest: %s", err)
-	}
-	t.Cleanup(s.Close)
-	return s
-}
+func RunT(t Tester) *Server { return start(t, Options{}) }
 
 // Start starts a server that NewMiniRedis made. Its port is opened by Addr.
 func (s *Server) Start() error { return s.open() }

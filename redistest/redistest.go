@@ -92,12 +92,15 @@ func Start(tb testing.TB, o ...Options) *Server {
 	if len(o) > 1 {
 		tb.Fatalf("redistest: Start takes one Options at most, got %d", len(o))
 	}
-	s := NewMiniRedis()
-	s.tb, s.options = tb, append(o, Options{})[0]
+	return start(tb, append(o, Options{})[0])
+}
+
+func start(t Tester, o Options) *Server {
+	s := &Server{tb: t, options: o}
 	if err := s.open(); err != nil {
-		tb.Fatal(err)
+		t.Fatalf("could not start redistest: %s", err)
 	}
-	tb.Cleanup(s.Close)
+	t.Cleanup(s.Close)
 	return s
 }
 
@@ -198,9 +201,7 @@ func memoryAddr(node int) string { return "127.0.0.1:" + strconv.Itoa(6379+node)
 
 // Dial returns the client's end of a new connection over memory. Network and address are ignored.
 func (s *Server) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
-	s.mu.Lock()
-	srv := s.server
-	s.mu.Unlock()
+	srv, _ := s.state()
 	if srv == nil {
 		return nil, errors.New("redistest: the server was not started")
 	}
@@ -213,6 +214,11 @@ func (s *Server) Addr() string {
 	if s.cluster != nil {
 		return s.cluster.Addrs()[s.node]
 	}
+	return s.mustListen()
+}
+
+// mustListen opens a TCP port of the system's choice, if there is none, and returns its address.
+func (s *Server) mustListen() string {
 	addr, err := s.listen("127.0.0.1:0")
 	if err != nil {
 		s.fatal(err)
@@ -298,9 +304,7 @@ func (s *Server) SetTime(t time.Time) {
 }
 
 func (s *Server) catchUp() {
-	s.mu.Lock()
-	srv, running := s.server, s.running
-	s.mu.Unlock()
+	srv, running := s.state()
 	if !running {
 		return
 	}

@@ -51,9 +51,14 @@ func table(w io.Writer, runs []run) {
 			}
 		}
 		fmt.Fprintf(t, "%s\t%d\t%.0f %%\t%v\t%v\t%v\t%d of %d\n", r.name, worst.dead, 100*float64(worst.dead)/float64(worst.held),
-			r.figures.OverdueMean().Round(time.Millisecond), r.figures.OverdueMax, time.Duration(r.emptyAt-r.lastEnd)*time.Millisecond, above, len(r.looks))
+			overdueMean(r.figures).Round(time.Millisecond), r.figures.OverdueMax, time.Duration(r.emptyAt-r.lastEnd)*time.Millisecond, above, len(r.looks))
 	}
 	t.Flush()
+}
+
+// overdueMean returns the mean time from deadline to reaping; zero if nothing was reaped.
+func overdueMean(f expiry.Figures) time.Duration {
+	return f.OverdueSum / time.Duration(max(f.Reaped, 1))
 }
 
 // The drawing area, and what one unit of it stands for.

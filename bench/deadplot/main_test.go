@@ -15,7 +15,7 @@ func TestTheDrawingIsWhatThisDraws(t *testing.T) {
 			t.Errorf("index: %d dead of %d held at %d ms, the bound is %d", l.dead, l.held, l.ms, l.bound())
 		}
 	}
-	if mean := index.figures.OverdueMean(); mean > 100*time.Millisecond {
+	if mean := overdueMean(index.figures); mean > 100*time.Millisecond {
 		t.Errorf("index: overdue by %v in the mean", mean)
 	}
 	if after := index.emptyAt - index.lastEnd; after > 1000 {

@@ -85,7 +85,7 @@ func TestCycleStepByStep(t *testing.T) {
 					t.Errorf("%d was alive", id)
 				}
 			}
-			if f := x.Figures(cycleNow); f.Reaped != want || f.Dead != over-want || f.OverdueMean() != min(1, time.Duration(want))*time.Millisecond {
+			if f := x.Figures(cycleNow); f.Reaped != want || f.Dead != over-want || f.OverdueSum != time.Duration(want)*time.Millisecond {
 				t.Errorf("figures %+v", f)
 			}
 		})

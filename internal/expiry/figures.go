@@ -13,14 +13,6 @@ type Figures struct {
 	OverdueMax time.Duration
 }
 
-// OverdueMean returns the mean time from deadline to reaping; zero if nothing was reaped.
-func (f Figures) OverdueMean() time.Duration {
-	if f.Reaped == 0 {
-		return 0
-	}
-	return f.OverdueSum / time.Duration(f.Reaped)
-}
-
 // reap counts an entry that was reaped so many milliseconds after its deadline.
 func (f *Figures) reap(milliseconds int64) {
 	overdue := time.Duration(milliseconds) * time.Millisecond

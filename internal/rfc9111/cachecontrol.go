@@ -42,14 +42,18 @@ const maxDelta = 1 << 31
 // Pragma does not count: RFC 9111, section 5.4, deprecates it.
 func ParseCacheControl(h http.Header) (d Directives) {
 	for e := range elements(h["Cache-Control"]) {
-		name, arg, has := strings.Cut(e, "=")
-		text, quoted := unquote(arg)
-		if quoted {
-			arg = text
-		}
-		d.add(name, arg, has, quoted)
+		d.add(cutDirective(e))
 	}
 	return d
+}
+
+// cutDirective cuts "name=arg", whose argument may be missing or quoted.
+func cutDirective(e string) (name, arg string, has, quoted bool) {
+	name, arg, has = strings.Cut(e, "=")
+	if text, ok := unquote(arg); ok {
+		return name, text, true, true
+	}
+	return name, arg, has, false
 }
 
 // add takes one directive. Whitespace about "=" is not allowed, and makes of max-age an invalid one.

@@ -42,10 +42,7 @@ func (r Rules) freshnessFlaw(h http.Header, received time.Time) string {
 		}
 	}
 	for e := range elements(h["Cache-Control"]) {
-		name, arg, _ := strings.Cut(e, "=")
-		if text, ok := unquote(arg); ok {
-			arg = text
-		}
+		name, arg, _, _ := cutDirective(e)
 		switch _, number := delta(arg); strings.ToLower(trim(name)) {
 		case "max-age", "s-maxage", "stale-while-revalidate", "stale-if-error":
 			if !number || trim(name) != name {

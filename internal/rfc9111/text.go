@@ -3,6 +3,7 @@ package rfc9111
 import (
 	"iter"
 	"strings"
+	"unicode/utf8"
 )
 
 // The small grammar that header fields share (RFC 9110, section 5.6).
@@ -98,12 +99,7 @@ func only(lines []string) string {
 
 // token reports whether s is one: a name of a field, a method, a directive.
 func token(s string) bool {
-	for i := range len(s) {
-		if !tchar(s[i]) {
-			return false
-		}
-	}
-	return s != ""
+	return s != "" && !strings.ContainsFunc(s, func(c rune) bool { return c >= utf8.RuneSelf || !tchar(byte(c)) })
 }
 
 func tchar(c byte) bool {

@@ -31,17 +31,10 @@ type conn struct {
 	once sync.Once
 
 	outbox
-	woken  wakeup // guarded by outbox.mu
-	ending bool   // of the connection's goroutine: nothing more is to be read
+	woken   bool // guarded by outbox.mu: called back from reading
+	leaving bool // guarded by outbox.mu: the server closes
+	ending  bool // of the connection's goroutine: nothing more is to be read
 }
-
-// wakeup is why a connection's goroutine was called back from reading.
-type wakeup uint8
-
-const (
-	resuming wakeup = 1 << iota // the session's wait is over, and there are commands that were not run
-	leaving                     // the server closes
-)
 
 func newConn(s *Server, nc net.Conn) *conn {
 	c := &conn{server: s, nc: nc, gone: make(chan struct{})}
@@ -86,9 +79,6 @@ func (c *conn) serve() {
 
 // read waits for more input, or to be woken. It reports false if the connection came to its end.
 func (c *conn) read() bool {
-	if idle := c.server.options.IdleTimeout; idle > 0 {
-		c.readWithin(idle)
-	}
 	n, err := c.in.Fill(c.nc)
 	if n > 0 || err == nil {
 		return c.in.Buffered() <= maxInput
@@ -98,33 +88,17 @@ func (c *conn) read() bool {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	why := c.woken
-	c.woken = 0
+	woken := c.woken
+	c.woken, c.ending = false, c.leaving
 	c.nc.SetReadDeadline(time.Time{})
-	c.ending = why&leaving != 0
-	return why != 0 // else it was idle for too long
+	return woken
 }
 
-// readWithin lets the next read last no longer than idle, unless the session has a reason to be quiet.
-func (c *conn) readWithin(idle time.Duration) {
-	var until time.Time
-	c.server.mu.Lock()
-	if !c.session.Waiting() && !c.session.Subscribed() {
-		until = time.Now().Add(idle)
-	}
-	c.server.mu.Unlock()
+// wake calls the connection's goroutine back from reading: to run what arrived while the session waited, or to leave.
+func (c *conn) wake(leave bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.woken == 0 {
-		c.nc.SetReadDeadline(until)
-	}
-}
-
-// wake calls the connection's goroutine back from reading.
-func (c *conn) wake(why wakeup) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.woken |= why
+	c.woken, c.leaving = true, c.leaving || leave
 	c.nc.SetReadDeadline(time.Unix(1, 0))
 }
 

@@ -124,10 +124,8 @@ func (f *Faults) delay(c *conn, d time.Duration) bool {
 	c.post()
 	c.server.unlock()
 	c.flush()
-	late := time.NewTimer(d)
-	defer late.Stop()
 	select {
-	case <-late.C:
+	case <-time.After(d):
 	case <-c.gone:
 	}
 	return c.server.enter(c)

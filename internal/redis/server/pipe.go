@@ -22,18 +22,14 @@ const pipeSize = 64 << 10
 // CloseWrite ends one direction only. All it waits with is sync.Cond, which is durably blocking in a testing/synctest bubble.
 type pipe struct {
 	in, out       *stream
-	local, remote pipeAddr
+	local, remote net.Addr
 }
-
-type pipeAddr string
-
-func (a pipeAddr) Network() string { return pipeNetwork }
-func (a pipeAddr) String() string  { return string(a) }
 
 // Pipe returns the two ends of a connection in memory; id tells connections apart.
 func Pipe(id int64) (client, server net.Conn) {
 	a, b := newStream(), newStream()
-	here, there := pipeAddr(pipeNetwork+":"+strconv.FormatInt(id, 10)), pipeAddr(pipeNetwork+":0")
+	here := &net.UnixAddr{Net: pipeNetwork, Name: pipeNetwork + ":" + strconv.FormatInt(id, 10)}
+	there := &net.UnixAddr{Net: pipeNetwork, Name: pipeNetwork + ":0"}
 	return &pipe{a, b, here, there}, &pipe{b, a, there, here}
 }
 

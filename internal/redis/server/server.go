@@ -32,8 +32,7 @@ type Options struct {
 	// when it was set.
 	Clock func() int64
 
-	MaxClients  int           // connections at a time; 0 means 10000
-	IdleTimeout time.Duration // a connection that asked nothing for so long is closed, unless it waits or listens; 0 means never
+	MaxClients int // connections at a time; 0 means 10000
 
 	// Broadcast, if the engine is a node of a cluster, brings a message to every other node: it calls their Receive. It is called for one message at
 	// a time.
@@ -58,8 +57,6 @@ func (o *Options) validate() error {
 	switch {
 	case o.MaxClients < 0:
 		return fmt.Errorf("server: Options.MaxClients must be at least 1, got %d", o.MaxClients)
-	case o.IdleTimeout < 0:
-		return fmt.Errorf("server: Options.IdleTimeout must not be negative, got %v", o.IdleTimeout)
 	case o.Subscribers.Hard <= 0 || o.Subscribers.Soft <= 0 || o.Subscribers.For < 0:
 		return fmt.Errorf("server: Options.Subscribers must be positive, got %+v", o.Subscribers)
 	}
@@ -211,7 +208,7 @@ func (s *Server) Close(ctx context.Context) error {
 		l.Close()
 	}
 	for _, c := range s.conns {
-		c.wake(leaving)
+		c.wake(true)
 	}
 	s.alarm.stop(s)
 	if s.frozenBy&(hung|asleep) != 0 { // nobody will run anything any more
@@ -293,7 +290,7 @@ func (s *Server) collect(others []*conn) []*conn {
 		c.post()
 		if c.unread && !session.Waiting() {
 			c.unread = false
-			c.wake(resuming)
+			c.wake(false)
 		}
 		others = append(others, c)
 	}

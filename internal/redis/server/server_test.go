@@ -349,7 +349,7 @@ func TestServeReturnsWhenItsListenerFails(t *testing.T) {
 }
 
 func TestOptionsAreChecked(t *testing.T) {
-	for _, o := range []server.Options{{MaxClients: -1}, {IdleTimeout: -1}, {Subscribers: server.Limit{Hard: -1}}} {
+	for _, o := range []server.Options{{MaxClients: -1}, {Subscribers: server.Limit{Hard: -1}}} {
 		if _, err := server.New(engine.New(engine.Options{}), o); err == nil || !strings.HasPrefix(err.Error(), "server: Options.") {
 			t.Errorf("%+v: %v", o, err)
 		}

@@ -64,13 +64,8 @@ func given(url string) []Backend {
 var DoubleCluster = Backend{"cluster of redistest", func(t testing.TB) redis.UniversalClient { return redistest.StartCluster(t, 3).Client() }}
 
 // Only returns the backends of these names.
-func Only(names ...string) (some []Backend) {
-	for _, b := range All {
-		if slices.Contains(names, b.Name) {
-			some = append(some, b)
-		}
-	}
-	return some
+func Only(names ...string) []Backend {
+	return slices.DeleteFunc(slices.Clone(All), func(b Backend) bool { return !slices.Contains(names, b.Name) })
 }
 
 func real(f realredis.Flavour) func(t testing.TB) redis.UniversalClient {

@@ -40,10 +40,8 @@ func StartCluster(t testing.TB, masters, replicas int, o Options) *Cluster {
 	}
 	startAll(t, c.nodes...)
 
-	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
-	defer cancel()
-	must(c.t, c.build(ctx, masters))
-	must(c.t, until(ctx, func() error { return c.complete(ctx, replicas) }))
+	must(c.t, c.build(context.Background(), masters))
+	must(c.t, until(func(ctx context.Context) error { return c.complete(ctx, replicas) }))
 	return c
 }
 
@@ -71,7 +69,7 @@ func (c *Cluster) build(ctx context.Context, masters int) error {
 	for i, s := range c.nodes[masters:] {
 		rdb := s.admin()
 		master := ids[i%masters]
-		if err := until(ctx, func() error { return rdb.Do(ctx, "CLUSTER", "REPLICATE", master).Err() }); err != nil {
+		if err := until(func(ctx context.Context) error { return rdb.Do(ctx, "CLUSTER", "REPLICATE", master).Err() }); err != nil {
 			return fmt.Errorf("replicate %s: %w", master, err)
 		}
 	}
@@ -183,9 +181,6 @@ func (c *Cluster) Client() *redis.ClusterClient {
 // Nodes returns all nodes, those that began as masters first.
 func (c *Cluster) Nodes() []*Server { return slices.Clone(c.nodes) }
 
-// Version is that of every node.
-func (c *Cluster) Version() Version { return c.nodes[0].Version() }
-
 // Owner is the master that now serves key, as the first node that is up sees it.
 func (c *Cluster) Owner(key string) *Server {
 	c.t.Helper()
@@ -220,8 +215,7 @@ func (c *Cluster) serving(ctx context.Context, key string) ([]*Server, error) {
 // Of a master that is up nothing is lost; for one that is down it is what the cluster would do by itself a little later.
 func (c *Cluster) Failover(key string) *Server {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
+	ctx := context.Background()
 	servers, err := c.serving(ctx, key)
 	must(c.t, err)
 	i := slices.IndexFunc(servers[1:], (*Server).up)
@@ -234,7 +228,7 @@ func (c *Cluster) Failover(key string) *Server {
 		args = append(args, "FORCE") // without the consent of the old master
 	}
 	must(c.t, next.admin().Do(ctx, args...).Err())
-	must(c.t, until(ctx, func() error {
+	must(c.t, until(func(ctx context.Context) error {
 		now, err := c.serving(ctx, key)
 		if err == nil && now[0] != next {
 			err = fmt.Errorf("%q is still served by %s", key, now[0].Addr())
@@ -248,7 +242,5 @@ func (c *Cluster) Failover(key string) *Server {
 // of its replicas has taken over; after a restart, when the node has caught up.
 func (c *Cluster) Settle() {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	must(c.t, until(ctx, func() error { return c.complete(ctx, 0) }))
+	must(c.t, until(func(ctx context.Context) error { return c.complete(ctx, 0) }))
 }

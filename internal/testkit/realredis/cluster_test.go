@@ -27,8 +27,8 @@ func TestCluster(t *testing.T) {
 	eachFlavour(t, func(t *testing.T, o Options) {
 		o.Config = []string{"cluster-node-timeout 1000"}
 		c := StartCluster(t, 3, 3, o)
-		if n := len(c.Nodes()); n != 6 || !flavours[o.Flavour].fits(c.Version()) {
-			t.Errorf("%d nodes of %v, want 6 of %v", n, c.Version(), o.Flavour)
+		if n := len(c.Nodes()); n != 6 || !flavours[o.Flavour].fits(c.Nodes()[0].Version()) {
+			t.Errorf("%d nodes of %v, want 6 of %v", n, c.Nodes()[0].Version(), o.Flavour)
 		}
 		rdb := c.Client()
 		holds(t, rdb)

@@ -84,23 +84,20 @@ func (p *process) end(s os.Signal) error {
 // bounds a failure: who waits asks again and again.
 const patience = 2 * time.Minute
 
-// until asks, less and less often, whether ok finds nothing wrong any more, and returns what it last found when ctx ends.
+// until asks, less and less often, whether ok finds nothing wrong any more, and returns what it last found when patience ends.
 // Other processes do not tell us when they are ready, so they have to be asked.
-func until(ctx context.Context, ok func() error) error {
-	pause := time.Millisecond
-	timer := time.NewTimer(pause)
-	defer timer.Stop()
-	for {
-		err := ok()
+func until(ok func(ctx context.Context) error) error {
+	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	defer cancel()
+	for pause := time.Millisecond; ; pause = min(pause*5/4, 20*time.Millisecond) {
+		err := ok(ctx)
 		if err == nil {
 			return nil
 		}
-		timer.Reset(pause)
 		select {
 		case <-ctx.Done():
 			return err
-		case <-timer.C:
+		case <-time.After(pause):
 		}
-		pause = min(pause*5/4, 20*time.Millisecond)
 	}
 }

@@ -36,9 +36,7 @@ func TestAServerOutlivesTheThreadThatAskedForIt(t *testing.T) {
 		s = Start(t, Options{})
 		task = fmt.Sprintf("/proc/self/task/%d", syscall.Gettid())
 	})
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	if err := until(ctx, func() error {
+	if err := until(func(context.Context) error {
 		if _, err := os.Stat(task); os.IsNotExist(err) {
 			return nil
 		}
@@ -46,7 +44,7 @@ func TestAServerOutlivesTheThreadThatAskedForIt(t *testing.T) {
 	}); err != nil {
 		t.Fatal(err)
 	}
-	if err := s.Client().Ping(ctx).Err(); err != nil || !s.process.alive() {
+	if err := s.Client().Ping(t.Context()).Err(); err != nil || !s.process.alive() {
 		t.Errorf("PING = %v, alive = %v: the server died with a thread", err, s.process.alive())
 	}
 }

@@ -48,9 +48,7 @@ func StartSentinel(t testing.TB, replicas int, o Options) *Sentinel {
 	}
 	startAll(t, s.nodes[1:]...)
 
-	ctx, cancel := context.WithTimeout(context.Background(), 2*patience)
-	defer cancel()
-	must(t, until(ctx, func() error { return s.replicated(ctx, master) })) // or the sentinels see replicas with their next look, in 10 s
+	must(t, until(func(ctx context.Context) error { return s.replicated(ctx, master) })) // or the sentinels see replicas with their next look, in 10 s
 
 	var watchers []*Server
 	for range 3 {
@@ -68,22 +66,22 @@ func StartSentinel(t testing.TB, replicas int, o Options) *Sentinel {
 		rdb := redis.NewSentinelClient(w.adminOptions())
 		t.Cleanup(func() { rdb.Close() })
 		s.sentinels = append(s.sentinels, watcher{w, rdb})
-		must(t, s.sentinels[len(s.sentinels)-1].tune(ctx, 200*time.Millisecond))
+		must(t, s.sentinels[len(s.sentinels)-1].tune(200*time.Millisecond))
 	}
-	must(t, until(ctx, func() error { return s.agreed(ctx, master, replicas) }))
+	must(t, until(func(ctx context.Context) error { return s.agreed(ctx, master, replicas) }))
 	// Now that they have met they take their time again, which they measure their trust by: after 3 periods a replica that
 	// has said nothing is no candidate, and one that has been a master for 4, of no failover they know, is turned back.
 	for _, w := range s.sentinels {
-		must(t, w.tune(ctx, time.Second))
+		must(t, w.tune(time.Second))
 	}
 	return s
 }
 
 // tune sets how often a sentinel looks and tells; of itself some every second, some every 10 s. One that was held up by a
 // busy machine mistrusts its clock for 1 s, not 30.
-func (w watcher) tune(ctx context.Context, period time.Duration) error {
+func (w watcher) tune(period time.Duration) error {
 	ms := period.Milliseconds()
-	return w.admin().Do(ctx, "SENTINEL", "DEBUG", "PING-PERIOD", ms, "ASK-PERIOD", ms, "PUBLISH-PERIOD", ms, "INFO-PERIOD", ms,
+	return w.admin().Do(context.Background(), "SENTINEL", "DEBUG", "PING-PERIOD", ms, "ASK-PERIOD", ms, "PUBLISH-PERIOD", ms, "INFO-PERIOD", ms,
 		"TILT-PERIOD", 1000).Err()
 }
 
@@ -170,9 +168,6 @@ func (s *Sentinel) Sentinels() []*Server {
 	return servers
 }
 
-// Version is that of every node.
-func (s *Sentinel) Version() Version { return s.nodes[0].Version() }
-
 // Master is what the first sentinel that is up takes for the master.
 func (s *Sentinel) Master() *Server {
 	s.t.Helper()
@@ -190,36 +185,32 @@ func (s *Sentinel) master(ctx context.Context) (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, node := range s.nodes {
-		if node.Addr() == net.JoinHostPort(addr[0], addr[1]) {
-			return node, nil
-		}
+	i := slices.IndexFunc(s.nodes, func(node *Server) bool { return node.Addr() == net.JoinHostPort(addr[0], addr[1]) })
+	if i < 0 {
+		return nil, fmt.Errorf("the sentinels' master %v is none of the nodes", addr)
 	}
-	return nil, fmt.Errorf("the sentinels' master %v is none of the nodes", addr)
+	return s.nodes[i], nil
 }
 
 // anyUp is a sentinel that is up.
 func (s *Sentinel) anyUp() (watcher, error) {
-	for _, w := range s.sentinels {
-		if w.up() {
-			return w, nil
-		}
+	i := slices.IndexFunc(s.sentinels, func(w watcher) bool { return w.up() })
+	if i < 0 {
+		return watcher{}, errors.New("no sentinel is up")
 	}
-	return watcher{}, errors.New("no sentinel is up")
+	return s.sentinels[i], nil
 }
 
 // Failover has a replica take over from the master, and returns the new master once it is settled.
 func (s *Sentinel) Failover() *Server {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	old, err := s.master(ctx)
+	old, err := s.master(context.Background())
 	must(s.t, err)
 	w, err := s.anyUp()
 	must(s.t, err)
 	// It is asked for again and again: refused while one is going on, or while no replica has been heard of lately, and
 	// given up for the same reason.
-	return s.settle(ctx, func(master *Server) error {
+	return s.settle(func(ctx context.Context, master *Server) error {
 		if master != old {
 			return nil
 		}
@@ -232,20 +223,18 @@ func (s *Sentinel) Failover() *Server {
 // the master was killed or paused, when one of its replicas has taken over.
 func (s *Sentinel) Settle() *Server {
 	s.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	return s.settle(ctx, func(*Server) error { return nil })
+	return s.settle(func(context.Context, *Server) error { return nil })
 }
 
 // settle waits for a master that is accepted.
-func (s *Sentinel) settle(ctx context.Context, accept func(master *Server) error) *Server {
+func (s *Sentinel) settle(accept func(ctx context.Context, master *Server) error) *Server {
 	s.t.Helper()
 	var master *Server
-	must(s.t, until(ctx, func() (err error) {
+	must(s.t, until(func(ctx context.Context) (err error) {
 		if master, err = s.master(ctx); err != nil {
 			return err
 		}
-		if err = accept(master); err != nil {
+		if err = accept(ctx, master); err != nil {
 			return err
 		}
 		if !master.up() {

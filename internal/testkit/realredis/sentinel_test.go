@@ -5,8 +5,8 @@ import "testing"
 func TestSentinel(t *testing.T) {
 	eachFlavour(t, func(t *testing.T, o Options) {
 		s := StartSentinel(t, 2, o)
-		if n, w := len(s.Nodes()), len(s.Sentinels()); n != 3 || w != 3 || !flavours[o.Flavour].fits(s.Version()) {
-			t.Errorf("%d nodes, %d sentinels of %v, want 3 and 3 of %v", n, w, s.Version(), o.Flavour)
+		if n, w := len(s.Nodes()), len(s.Sentinels()); n != 3 || w != 3 || !flavours[o.Flavour].fits(s.Nodes()[0].Version()) {
+			t.Errorf("%d nodes, %d sentinels of %v, want 3 and 3 of %v", n, w, s.Nodes()[0].Version(), o.Flavour)
 		}
 		first := s.Master()
 		if first != s.Nodes()[0] {

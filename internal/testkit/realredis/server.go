@@ -15,11 +15,9 @@
 package realredis
 
 import (
-	"bufio"
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"math/rand/v2"
 	"net"
 	"os"
@@ -29,7 +27,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -177,13 +174,11 @@ func (s *Server) run() error {
 	if err != nil {
 		return err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
-	defer cancel()
-	err = until(ctx, func() error {
+	err = until(func(ctx context.Context) error {
 		if !s.process.alive() {
 			return nil
 		}
-		return s.answers()
+		return s.answers(ctx)
 	})
 	if err != nil {
 		return fmt.Errorf("%v did not start: %w", s.binary.version, err)
@@ -198,27 +193,17 @@ func (s *Server) run() error {
 }
 
 // answers asks the server for a PONG, and who it is: where two wanted one port, the answer may come from the other.
-func (s *Server) answers() error {
-	conn, err := net.DialTimeout("tcp", s.Addr(), time.Second)
-	if err != nil {
+func (s *Server) answers(ctx context.Context) error {
+	rdb := redis.NewClient(s.adminOptions())
+	defer rdb.Close()
+	if err := rdb.Ping(ctx).Err(); err != nil {
 		return err
 	}
-	defer conn.Close()
-	conn.SetDeadline(time.Now().Add(time.Second))
-	if _, err := io.WriteString(conn, "PING\r\nINFO server\r\nQUIT\r\n"); err != nil {
-		return err
+	info, err := rdb.Info(ctx, "server").Result()
+	if pid := fmt.Sprintf("process_id:%d\r\n", s.process.cmd.Process.Pid); err == nil && !strings.Contains(info, pid) {
+		return errors.New("another server has its port")
 	}
-	pid := fmt.Sprintf("process_id:%d", s.process.cmd.Process.Pid)
-	lines := bufio.NewScanner(conn)
-	if lines.Scan(); lines.Text() != "+PONG" {
-		return fmt.Errorf("PING was answered by %q", lines.Text())
-	}
-	for lines.Scan() {
-		if lines.Text() == pid {
-			return nil
-		}
-	}
-	return errors.New("another server has its port")
+	return err
 }
 
 // freePort returns a port that nobody listens on. It keeps below the ports that systems give to outgoing connections,
@@ -300,7 +285,7 @@ func (s *Server) admin() *redis.Client {
 
 // adminOptions leave it to until to try again.
 func (s *Server) adminOptions() *redis.Options {
-	return &redis.Options{Addr: s.Addr(), MaxRetries: -1, DisableIdentity: true}
+	return &redis.Options{Addr: s.Addr(), MaxRetries: -1, DialerRetries: 1, DisableIdentity: true}
 }
 
 // up reports whether the server can be expected to answer.

@@ -186,9 +186,7 @@ func TestNoServerSurvivesItsTests(t *testing.T) {
 			if end == "fail" && !strings.Contains(string(out), "Ready to accept connections") {
 				t.Errorf("the child failed without its server's log:\n%s", out)
 			}
-			ctx, cancel := context.WithTimeout(context.Background(), patience)
-			defer cancel()
-			if err := until(ctx, func() error {
+			if err := until(func(ctx context.Context) error {
 				conn, err := net.Dial("tcp", addr)
 				if err == nil {
 					conn.Close()
