@@ -80,7 +80,7 @@ func (l *loading[K, V]) toStore(got *loaded[V], claim *lease.Claim) (lease.Fill,
 
 // forgetValue ends a claim for a value that is not, or must not be, kept.
 func (l *loading[K, V]) forgetValue(ctx context.Context, claim *lease.Claim) {
-	if l.previous() == nil {
+	if !l.comparable() {
 		claim.Release(ctx)
 		return
 	}

@@ -30,12 +30,16 @@ type loading[K comparable, V any] struct {
 // fallback reports whether what was found is served if the load fails, and stays until then.
 func (l *loading[K, V]) fallback() bool { return l.seen.standing == fallback }
 
-// previous is what the loader is shown: nil if there is nothing to compare with.
+// comparable reports whether there is something for the loader to compare with.
+func (l *loading[K, V]) comparable() bool { return !l.seen.negative && l.seen.standing != unusable }
+
+// previous is what the loader is shown, its own to change: nil if there is nothing to compare with.
 func (l *loading[K, V]) previous() *Entry[V] {
-	if l.seen.negative || l.seen.standing == unusable {
+	if !l.comparable() {
 		return nil
 	}
-	return &l.seen.entry
+	e := l.seen.entry
+	return &e
 }
 
 // outcome is what a flight brings beside its error.
@@ -243,7 +247,7 @@ func (l *loading[K, V]) run(ctx context.Context, claims []*lease.Claim) loaded[V
 
 // check refuses what no loader may answer.
 func (l *loading[K, V]) check(answer Loaded[V]) error {
-	if answer.NotModified && l.previous() == nil {
+	if answer.NotModified && !l.comparable() {
 		return errors.New("the loader answered NotModified, and there was no previous value")
 	}
 	if answer.TTL != 0 {

@@ -159,9 +159,9 @@ func (c *Cache[K, V]) flyMany(caller context.Context, ls []*loading[K, V]) {
 	var free, alone []*loading[K, V]
 	for _, l := range ls {
 		switch {
-		case l.alone:
+		case l.alone && c.many != nil:
 			alone = append(alone, l)
-		case l.found.State == lease.Loading || l.found.State == lease.Held:
+		case l.alone || l.found.State == lease.Loading || l.found.State == lease.Held:
 			group.Go(func() { l.fly(ctx) })
 		default:
 			free = append(free, l)
@@ -219,7 +219,7 @@ func (c *Cache[K, V]) claimMany(ctx context.Context, ls []*loading[K, V], group 
 		switch {
 		case a.Standing == lease.Mine:
 			claimed, claims = append(claimed, l), append(claims, a.Claim)
-		case a.Standing == lease.Void:
+		case a.Standing == lease.Void, a.Standing == lease.Theirs && !l.fallback(): // known now: it need not ask again
 			l.found = a.Found
 			group.Go(func() { l.fly(ctx) })
 		case l.turnTo(ctx, a):

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -17,6 +18,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/cacheaside"
+	"github.com/mayflycache/mayfly/redistest"
 )
 
 func getMany(t *testing.T, rdb redis.UniversalClient) {
@@ -284,4 +286,75 @@ func roundTrips(t *testing.T, rdb redis.UniversalClient) {
 			t.Errorf("%s: %d round trips, %d of them before the load; want at most %d and %d", x.name, n, atLoad, x.all, x.before)
 		}
 	}
+}
+
+// What Redis cannot be asked about is loaded beside the rest, not after it.
+func TestKeysWithoutRedisDoNotWaitForTheOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := redistest.Start(t)
+		c := must[int, user](t)(cacheaside.New(namespace(t, srv.Client()), func(_ context.Context, key int) (user, error) {
+			time.Sleep(300 * time.Millisecond)
+			return user{Version: key}, nil
+		}, cacheaside.Options{Faults: patient}))
+		srv.FailNext("DEL", "ERR no")
+		if err := c.Delete(t.Context(), 1); err == nil {
+			t.Fatal("the deletion did not fail")
+		}
+		begun := time.Now()
+		if _, err := c.GetMany(t.Context(), []int{1, 2}); err != nil || time.Since(begun) > 400*time.Millisecond {
+			t.Errorf("two loads of 300ms took %v, %v", time.Since(begun), err)
+		}
+	})
+}
+
+// A key of a batch that somebody else has claimed meanwhile is waited for, and not asked for again.
+func TestAKeyThatABatchLostIsClaimedOnce(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := redistest.Start(t)
+		theirs := make(chan struct{})
+		other := must[int, user](t)(cacheaside.New(namespace(t, srv.Client()), func(_ context.Context, key int) (user, error) {
+			close(theirs)
+			time.Sleep(time.Second)
+			return user{Version: key}, nil
+		}, cacheaside.Options{}))
+		o := srv.Options()
+		o.ContextTimeoutEnabled = true // or the hook does not see it
+		rdb := redis.NewClient(o)
+		defer rdb.Close()
+		ns := namespace(t, rdb)
+		rdb.AddHook(before{"set", sync.OnceFunc(func() {
+			go other.Get(context.Background(), 1)
+			<-theirs
+			srv.ClearLog()
+		})})
+		c := must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{}))
+		if got, err := c.GetMany(t.Context(), []int{1}); err != nil || got[1].Version != 1 {
+			t.Errorf("got %v, %v", got, err)
+		}
+		claims := slices.DeleteFunc(srv.Log(), func(line string) bool { return !strings.HasPrefix(line, "set ") })
+		if len(claims) != 1 {
+			t.Errorf("claimed by %q", claims)
+		}
+	})
+}
+
+// before is a hook that calls do before each command of a name.
+type before struct {
+	name string
+	do   func()
+}
+
+func (b before) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (b before) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if cmd.Name() == b.name {
+			b.do()
+		}
+		return next(ctx, cmd)
+	}
+}
+
+func (b before) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return next
 }

@@ -13,7 +13,10 @@ import (
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/cacheaside"
 	"github.com/mayflycache/mayfly/earlyrefresh"
+	"github.com/mayflycache/mayfly/internal/client/lease"
+	"github.com/mayflycache/mayfly/internal/client/record"
 	"github.com/mayflycache/mayfly/internal/testkit/expect"
+	"github.com/mayflycache/mayfly/redistest"
 )
 
 func staleWhileRevalidate(t *testing.T, rdb redis.UniversalClient) {
@@ -193,4 +196,50 @@ func theOriginForgot(t *testing.T, rdb redis.UniversalClient) {
 	rdb.PExpire(t.Context(), ns.Prefix+"7", 30*time.Minute) // stale
 	c.Get(t.Context(), 7)
 	expect.Eventually(t, "the stale copy of what no longer exists goes", func() bool { return !exists(t, rdb, ns.Prefix+"7") })
+}
+
+// The loader may do with the previous value what it likes: what is kept is what was stored.
+func TestThePreviousValueIsTheLoadersOwn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		loads := 0
+		c := must[int, user](t)(cacheaside.NewEntry(namespace(t, redistest.Start(t).Client()), func(_ context.Context, _ int, previous *cacheaside.Entry[user]) (cacheaside.Loaded[user], error) {
+			if loads++; previous == nil {
+				return cacheaside.Loaded[user]{Value: user{Name: "right"}}, nil
+			}
+			previous.Value.Name = "scratch"
+			return cacheaside.Loaded[user]{NotModified: true}, nil
+		}, cacheaside.Options{Stale: cacheaside.Stale{While: time.Hour}}))
+		c.Get(t.Context(), 1)
+		time.Sleep(70 * time.Second)
+		c.Get(t.Context(), 1) // stale, and renewed
+		time.Sleep(time.Second)
+		if u, err := c.Get(t.Context(), 1); u.Name != "right" || err != nil || loads != 2 {
+			t.Errorf("%+v, %v after %d loads", u, err, loads)
+		}
+	})
+}
+
+// What lies under the lock of a renewal is nobody's value.
+func TestALockIsNoValue(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := redistest.Start(t)
+		ns := namespace(t, srv.Client())
+		fails := false
+		c := must[int, user](t)(cacheaside.New(ns, func(context.Context, int) (user, error) {
+			if fails {
+				return user{}, errors.New("down")
+			}
+			return user{Name: "right"}, nil
+		}, cacheaside.Options{Early: earlyrefresh.Never, Stale: cacheaside.Stale{IfError: time.Hour}, Load: cacheaside.Load{Timeout: 3 * time.Second}}))
+		c.Get(t.Context(), 1)
+		full, _ := ns.FullKey(1)
+		raw, _ := srv.Get(full)
+		_, h, _ := record.Parse([]byte(raw))
+		time.Sleep(70 * time.Second)
+		fails = true
+		srv.Set(lease.LockName(full, h.ID[:]), `{"Name":"the lock"}`)
+		if u, err := c.Get(t.Context(), 1); u.Name != "right" || err != nil {
+			t.Errorf("%+v, %v", u, err)
+		}
+	})
 }

@@ -105,8 +105,11 @@ func (c *Cache) purgeKeys(ctx context.Context, keys []string) error {
 		}
 	}
 	forget()
-	defer forget()
-	return c.remove(ctx, keys...)
+	c.local.Forget(keys...)
+	err := errors.Join(c.guard.Delete(ctx, keys)...)
+	forget() // those that began meanwhile
+	c.local.Changed(ctx, keys...)
+	return err
 }
 
 func (c *Cache) purgePrefixes(ctx context.Context, prefixes []string) (err error) {

@@ -35,7 +35,7 @@ func (c *Cache) keepAnswer(ctx context.Context, s sight, fill filling, r *respon
 		e := mayfly.Event{Kind: mayfly.Fill, Key: s.slot, N: len(r.body), Err: err}
 		switch {
 		case err != nil:
-			c.drop(ctx, fill.claim) // whatever became of it, nobody is to wait for our lease
+			defer c.drop(ctx, fill.claim) // whatever became of it, nobody is to wait for our lease
 		case !stored:
 			e.Outcome = mayfly.Refused
 		default:

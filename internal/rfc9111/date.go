@@ -12,7 +12,7 @@ import (
 const (
 	imfFixdate = " 02 Jan 2006 15:04:05 GMT"
 	rfc850     = " 02-Jan-2006 15:04:05 GMT" // with two digits of the year on the wire
-	asctime    = " Jan _2 15:04:05 2006"
+	asctime    = " Jan _2 15:04:05 2006"     // also with a zero for the space
 )
 
 var days = []string{"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday"}
@@ -37,6 +37,9 @@ func ParseDate(s string, now time.Time) (time.Time, bool) {
 	case slices.ContainsFunc(days, short) && comma:
 		return parseExactly(imfFixdate, rest)
 	case slices.ContainsFunc(days, short):
+		if len(rest) > 6 && rest[4:6] == " 0" {
+			rest = rest[:4] + "  " + rest[6:]
+		}
 		return parseExactly(asctime, rest)
 	case slices.ContainsFunc(days, long) && len(rest) == len(rfc850)-2:
 		century := now.Year() / 100

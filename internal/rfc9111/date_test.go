@@ -39,6 +39,7 @@ func TestParseDate(t *testing.T) {
 		{"IMF-fixdate", "Sun, 06 Nov 1994 08:49:37 GMT", want},
 		{"RFC 850", "Sunday, 06-Nov-94 08:49:37 GMT", want},
 		{"asctime, a day of one digit", "Sun Nov  6 08:49:37 1994", want},
+		{"asctime, a day with a zero", "Sun Nov 06 08:49:37 1994", want},
 		{"asctime, a day of two digits", "Sun Nov 16 08:49:37 1994", want.AddDate(0, 0, 10)},
 		{"whitespace about it", " \tSun, 06 Nov 1994 08:49:37 GMT ", want},
 		{"the case of the day", "THU, 18 Aug 2050 02:01:18 GMT", later},

@@ -104,7 +104,7 @@ var mutants = []struct {
 	{"a copy is kept for all of Redis's time, not for what was left of it", "cacheaside/copies.go",
 		"heldCost+int64(size), left)", "heldCost+int64(size), f.Header.Fresh)",
 		"TestACopyLivesForWhatIsLeft"},
-	{"a copy's end counts from its insertion", "internal/client/localsync/trust.go",
+	{"a copy's end counts from its insertion", "internal/client/localsync/ticket.go",
 		"end := min(k.End(left), k.at+k.most-1)", "end := min(t.Now()+left.Milliseconds()-1, k.at+k.most-1)",
 		"TestACopyEndsBeforeTheOriginal"},
 	{"an own write leaves the copy", "internal/client/localsync/announce.go",

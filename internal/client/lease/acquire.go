@@ -101,7 +101,7 @@ func (a Claimed) standing(renew bool) Standing {
 		return Resting
 	case a.State == Held:
 		return Void
-	case a.State == Loading:
+	case a.State == Loading || renew: // whatever the lock of a renewal holds, it is no value
 		return Theirs
 	}
 	return Changed

@@ -18,7 +18,7 @@
 // command that was repeated because its reply was lost meets its own token and knows it.
 //
 // What a Redis that cannot take part means (down, hung, read-only, out of memory, the key holds a list) is that every
-// method returns the error: who called loads without storing. Nothing here knows codecs or loaders.
+// method returns the error, and the caller loads without storing. Nothing here knows codecs or loaders.
 package lease
 
 import (

@@ -115,7 +115,7 @@ func (t *table[V]) place(hash, id uint32) (b, i int) {
 		}
 		b = t.next(b)
 	}
-	panic("tier: a slot without its entry")
+	panic("localstore: a slot without its entry")
 }
 
 // full reports whether the table should grow before another insert.
