@@ -74,14 +74,18 @@ var (
 )
 
 // plain is an answer without what a cache adds.
-func plain(answer string) string { return added.ReplaceAllString(answer, "") }
+func plain(answer string) string {
+	head, body, _ := strings.Cut(answer, "\r\n\r\n")
+	return added.ReplaceAllString(head+"\r\n", "") + "\r\n" + body
+}
 
 // body is the decoded body of an answer, and the rest without what frames it.
 func parted(answer string) (head, body string) {
 	for strings.HasPrefix(answer, "HTTP/1.1 103 ") { // never stored
 		_, answer, _ = strings.Cut(answer, "\r\n\r\n")
 	}
-	head, _, _ = strings.Cut(plain(answer), "\r\n\r\n")
+	head, _, _ = strings.Cut(answer, "\r\n\r\n")
+	head = added.ReplaceAllString(head+"\r\n", "")
 	res, err := http.ReadResponse(bufio.NewReader(strings.NewReader(answer)), nil)
 	if err != nil {
 		return head, err.Error()
@@ -90,7 +94,7 @@ func parted(answer string) (head, body string) {
 	if err != nil {
 		b = append(b, err.Error()...)
 	}
-	return framed.ReplaceAllString(head+"\r\n", ""), string(b)
+	return framed.ReplaceAllString(head, ""), string(b)
 }
 
 func short(s string) string {

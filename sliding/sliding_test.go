@@ -15,6 +15,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/testkit/backends"
+	"github.com/mayflycache/mayfly/internal/testkit/effort"
 	"github.com/mayflycache/mayfly/jitter"
 	"github.com/mayflycache/mayfly/redistest"
 	"github.com/mayflycache/mayfly/sliding"
@@ -173,7 +174,7 @@ func TestNoUpdateIsLost(t *testing.T) {
 	inEachWay(t, func(t *testing.T, s *sliding.Store[string, cart], rdb redis.UniversalClient) {
 		ctx := t.Context()
 		want(t, s.Set(ctx, "ada", cart{}), nil)
-		const workers, each = 8, 10
+		workers, each := 8, effort.Times(5, 20)
 		var wg sync.WaitGroup
 		for range workers {
 			wg.Go(func() {

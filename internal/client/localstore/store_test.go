@@ -12,6 +12,7 @@ import (
 
 	"github.com/mayflycache/mayfly/internal/client/localstore"
 	"github.com/mayflycache/mayfly/internal/expiry"
+	"github.com/mayflycache/mayfly/internal/testkit/effort"
 )
 
 func TestOptionsAreChecked(t *testing.T) {
@@ -292,7 +293,7 @@ func TestConcurrent(t *testing.T) {
 				}
 			})
 		}
-		timer := time.AfterFunc(300*time.Millisecond, func() { stop.Store(true) })
+		timer := time.AfterFunc(time.Duration(effort.Times(100, 1000))*time.Millisecond, func() { stop.Store(true) })
 		wg.Wait()
 		timer.Stop()
 		if o.MaxEntries > 0 && s.Len() > o.MaxEntries || o.MaxBytes > 0 && s.Bytes() > o.MaxBytes {
