@@ -10,6 +10,7 @@
 //	        Present, and the caller cannot use it:  the lease in place of just these bytes
 //	        Present, and the caller wants a newer one:  Renew, a lock beside the value, which stays
 //	        the answer is a *Claim, or what somebody else put there meanwhile
+//	Acquire one step of all this: claims, renews or awaits, as what was seen asks for, and says how the caller stands
 //	Keep    every third of a second the lease is prolonged, so that it can be short: a killed holder costs others a second
 //	Fill    the value in place of the claim's own lease, or nothing at all
 //	Await   those without the claim ask again, gently, until there is something
