@@ -89,6 +89,6 @@ func (l *loading[K, V]) forgetValue(ctx context.Context, claim *lease.Claim) {
 	err := c.guard.Delete(ctx, []string{l.full})[0]
 	c.local.Changed(ctx, l.full)
 	if err != nil { // the origin no longer has it: nor have we
-		c.doubt(ctx, err, l.full)
+		c.deleteLater(ctx, err, l.full)
 	}
 }

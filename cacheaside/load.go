@@ -19,8 +19,8 @@ type loading[K comparable, V any] struct {
 	loader loader[K, V]
 	flight *flight.Flight[outcome[V]] // those who wait; nil before it is joined
 
-	found  lease.Found   // what the key held,
-	seen   sight[V]      // which is this to us
+	found  lease.Found   // what the key held
+	seen   sight[V]      // what that is worth to this cache
 	copied *record.ID    // what is to be renewed is a copy of this fill, and Redis has yet to be asked; nil: it was
 	alone  bool          // Redis cannot be asked: load, and do not store
 	ends   time.Time     // when what was found will be gone from Redis; zero if that is not known

@@ -102,7 +102,7 @@ func (c *Cache[K, V]) written(ctx context.Context, doing string, kind mayfly.Kin
 	err := &ManyError[K]{failed}
 	e.Outcome, e.Err = mayfly.Failed, err
 	c.tell(ctx, e)
-	c.doubt(ctx, err, again...)
+	c.deleteLater(ctx, err, again...)
 	if len(keys) > 1 {
 		return err
 	}
@@ -130,13 +130,13 @@ func (c *Cache[K, V]) Clear(ctx context.Context) error {
 	return nil
 }
 
-// doubt remembers keys that could not be deleted, and sees to it that they are.
-func (c *Cache[K, V]) doubt(ctx context.Context, why error, fulls ...string) {
+// deleteLater remembers keys that could not be deleted, and sees to it that they are.
+func (c *Cache[K, V]) deleteLater(ctx context.Context, why error, fulls ...string) {
 	c.unremoved.Add(ctx, why, fulls...)
 	c.local.Forget(fulls...) // what was read between the write and now
 }
 
-// deleteAgain deletes keys in doubt.
+// deleteAgain deletes keys whose deletion failed.
 func (c *Cache[K, V]) deleteAgain(ctx context.Context, fulls []string) (done []string, err error) {
 	begun := time.Now()
 	errs := c.write(ctx, fulls, func() []error { return c.guard.Delete(ctx, fulls) })

@@ -14,8 +14,8 @@ import (
 
 // filling is the right to store an answer, and those who wait for it.
 type filling struct {
-	claim  *lease.Claim // nil: there is none,
-	over   bool         // but what the slot holds may be replaced
+	claim  *lease.Claim // may be nil
+	over   bool         // without a claim, the answer may still replace what was seen in the slot
 	shared bool         // others may wait: land tells them what became of it
 	land   func(outcome)
 }

@@ -28,7 +28,7 @@ type attempt struct {
 	spent  time.Duration // of RedisTimeout, before the handler was asked
 
 	end    ending
-	given  bool      // up on sharing it
+	given  bool      // up: the answer is not shared
 	answer *response // what is to be stored, but for its body
 	reason error     // why, where the end is failure
 }

@@ -60,7 +60,7 @@ func (c *Cache) within(ctx context.Context, begun time.Time) (context.Context, c
 func (c *Cache) look(ctx context.Context, key string, r *http.Request, begun time.Time) sight {
 	s := sight{key: key, slot: key}
 	if c.unremoved.Has(key) {
-		s.unasked = errDoubted
+		s.unasked = errUnremoved
 		return s
 	}
 	if s.item, s.local, s.unasked = c.see(ctx, key); s.unasked != nil || s.item.index == nil {

@@ -138,10 +138,10 @@ func (c *Cache) invalidate(ctx context.Context, keys []string) {
 	c.tell.Done(ctx, mayfly.Event{Kind: mayfly.Removal, Key: keys[0], N: len(keys), Err: err}, begun)
 }
 
-// errDoubted says that Redis may still hold under a key what must not be served.
-var errDoubted = errors.New("a removal has not been done yet")
+// errUnremoved says that Redis may still hold under a key what must not be served.
+var errUnremoved = errors.New("a removal has not been done yet")
 
-// purgeAgain removes keys in doubt, all or none.
+// purgeAgain removes keys whose removal failed, all or none.
 func (c *Cache) purgeAgain(ctx context.Context, keys []string) (done []string, err error) {
 	if err := c.purgeKeys(ctx, keys); err != nil {
 		return nil, err

@@ -170,7 +170,7 @@ func (x *exchange) look(ctx context.Context) {
 			x.s.response = nil
 		}
 	}
-	if err := x.s.unasked; err != nil && ctx.Err() == nil && !errors.Is(err, errDoubted) {
+	if err := x.s.unasked; err != nil && ctx.Err() == nil && !errors.Is(err, errUnremoved) {
 		c.tell.Backend(ctx, x.s.slot, err)
 	}
 	x.status = rfc9111.CacheStatus{Key: strings.TrimPrefix(x.key, c.prefix), Fwd: rfc9111.FwdMiss}
@@ -211,24 +211,6 @@ func (x *exchange) serve() bool {
 	}
 	c.answer(x.w, x.r, x.s.response, now, rfc9111.CacheStatus{Hit: true, Key: x.status.Key})
 	return true
-}
-
-// take answers with what another request has brought, if it fits this one.
-func (x *exchange) take(r *response) bool {
-	if rfc9111.Variant(r.fields, x.r.Header) != r.variant {
-		return false
-	}
-	// The handler was asked after this request came, or while nothing usable was stored: its answer is for all.
-	x.status.Collapsed = true
-	x.cache.stats.collapsed.Add(1)
-	x.cache.answer(x.w, x.r, r, time.Now(), x.status)
-	return true
-}
-
-// shareable reports whether the answer to this request may be the answer to others who wait for it.
-func (x *exchange) shareable() bool {
-	return x.r.Method == http.MethodGet && !x.s.pass && x.status.Fwd != rfc9111.FwdRequest &&
-		(x.r.Header["Range"] == nil || x.s.response != nil)
 }
 
 // refuse answers a request that wants only what is cached.

@@ -39,9 +39,9 @@ type Acquired struct {
 	Waited   time.Duration // for somebody else's load; zero if the caller did not wait
 }
 
-// Acquire gets the caller the right to load w.Key, or waits on the context wait until whoever has it is done, has died, or has
-// renewed for a lease's life, which leaves the key Theirs. usable says of a plain value whether it ends the wait although
-// somebody loads it still; nil is always.
+// Acquire gets the caller the right to load w.Key, or waits, on the context wait, until the holder has finished or died. For a renewal
+// it waits for a lease's life at most, and then answers Theirs. usable ends the wait for a plain value that is good enough although
+// it is being loaded; nil takes any.
 func (g *Guard) Acquire(ctx, wait context.Context, w Want, usable func(Found) bool) Acquired {
 	switch w.Seen.State {
 	case Held:

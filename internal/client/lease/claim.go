@@ -198,54 +198,6 @@ func (c *Claim) Rest(ctx context.Context, d time.Duration) error {
 	return err
 }
 
-// Fill stores value for ttl if nobody deleted or replaced meanwhile what the claim was for, and says whether it did.
-// The claim ends with it; the lock of a renewal is left to expire, so that a caller who decided late, on the older value, loses.
-func (c *Claim) Fill(ctx context.Context, value []byte, ttl time.Duration) (stored bool, err error) {
-	return c.guard.nodes.Run1(ctx, Fill{c, value, ttl}.call())
-}
-
-// Fill is one value to be stored.
-type Fill struct {
-	Claim *Claim
-	Value []byte
-	TTL   time.Duration
-}
-
-// Filled says what became of a Fill. With an Err it is unknown.
-type Filled struct {
-	Stored bool
-	Err    error
-}
-
-// FillMany stores values as [Claim.Fill] does, in one trip per server.
-func (g *Guard) FillMany(ctx context.Context, fills []Fill) []Filled {
-	calls := make([]nodes.Call, len(fills))
-	for i, f := range fills {
-		calls[i] = f.call()
-	}
-	filled := make([]Filled, len(fills))
-	did, errs := g.nodes.Run(ctx, calls...)
-	for i := range filled {
-		filled[i] = Filled{did[i], errs[i]}
-	}
-	return filled
-}
-
-func (f Fill) call() nodes.Call {
-	c := f.Claim
-	switch {
-	case c.renew:
-		return c.seen.swap(c.key, f.Value, f.TTL)
-	case c.guard.plain:
-		was := []byte{'-'}
-		if c.seen.State == Present {
-			was = append([]byte{'+'}, c.seen.Raw...)
-		}
-		return fillPlain.Call([]string{c.lock, c.key}, c.token, was, f.Value, millis(f.TTL))
-	}
-	return swapCall(c.key, c.token, len(c.token), f.Value, f.TTL)
-}
-
 // swap puts value in place of just what was found under key.
 func (f Found) swap(key string, value []byte, ttl time.Duration) nodes.Call {
 	return swapCall(key, f.head(), len(f.Raw), value, ttl)

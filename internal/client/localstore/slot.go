@@ -11,7 +11,7 @@ type slot struct {
 // none is no slot.
 const none = ^uint32(0)
 
-// queue is a first-in, first-out list of slots that any of them may leave.
+// queue is a first-in, first-out list of slots, from whose middle a slot can be removed too.
 type queue struct {
 	newest, oldest uint32
 	len            int

@@ -27,7 +27,8 @@ func (t *Local) ForgetAll(prefix string) { t.store.InvalidateAll(prefix) }
 const announcers = 256
 
 // Changed drops the copies of keys that this process has changed, and has other processes told where the server does not tell
-// them. It does not wait for that. What cannot be told is not: their copies live to their ends.
+// them. It does not wait for that. If too many messages are on
+// their way already, this one is dropped, and the copies of others live to their ends.
 func (t *Local) Changed(ctx context.Context, keys ...string) {
 	t.Forget(keys...)
 	if t.rung() == PubSub {
@@ -67,15 +68,4 @@ func (t *Local) tell(ctx context.Context, what byte, names []string) {
 		}
 	}
 	<-t.announcing
-}
-
-// told is the other end of tell.
-func (t *Local) told(message string) {
-	switch {
-	case message == "":
-	case message[0] == toldKey:
-		t.heard(message[1:])
-	case message[0] == toldPrefix:
-		t.drop(message[1:])
-	}
 }

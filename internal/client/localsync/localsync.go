@@ -59,16 +59,6 @@ type Options struct {
 	Lag func(time.Duration)
 }
 
-// Rung says how changes are heard. A higher one promises more.
-type Rung uint8
-
-const (
-	Off      Rung = iota // not at all now: nothing is served
-	ShortTTL             // not at all: copies are short-lived
-	PubSub               // from the processes that use this library
-	Tracking             // from the server
-)
-
 // Local is a store of copies that is kept in step with Redis. It is safe for concurrent use.
 type Local struct {
 	opt     Options
@@ -94,12 +84,12 @@ type Local struct {
 	mu       sync.Mutex // guards the rest
 	links    map[string]*link
 	unsure   bool          // who the masters are is not known
-	reads    uint64        // when somebody last looked,
-	readAt   int64         // which was the last time that there were more
+	reads    uint64        // of the store, when sleepy looked last
+	readAt   int64         // when it last looked and reads had grown
 	awake    chan struct{} // closed when it is no longer asleep
 	opened   chan struct{} // closed when every first link was tried
 	isOpened bool
-	given    bool // the masters could not be asked for once
+	given    bool // the first attempt to list the masters failed, and Open waits no longer
 }
 
 // Open returns a Local that listens, or that tried to once, or when ctx ends. A Redis that cannot be reached is no error:

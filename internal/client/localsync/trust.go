@@ -37,7 +37,7 @@ func (t *Local) settleLocked() (to Rung, changed bool) {
 	return rung, changed && !t.Closed()
 }
 
-// settle has changed the books of the links and tells if the rung has changed with them.
+// settle runs change under the lock, works out the trust and the rung anew, and tells if the rung has changed.
 func (t *Local) settle(why error, change func()) {
 	t.mu.Lock()
 	change()
@@ -60,20 +60,6 @@ func (t *Local) triedLocked() bool {
 		}
 	}
 	return !t.unsure || t.given
-}
-
-// drop drops the copies under prefix, all if it is empty, and makes what is being read uninsertable.
-func (t *Local) drop(prefix string) {
-	t.counts.flushes.Add(1)
-	t.store.InvalidateAll(prefix)
-	t.watched.all()
-}
-
-// heard drops what is known to have changed.
-func (t *Local) heard(key string) {
-	t.counts.heard.Add(1)
-	t.store.Invalidate(key)
-	t.watched.one(key)
 }
 
 // sleepAfter is how long nobody may read before the links stop beating. It is not a matter of truth but of timers: a

@@ -1,8 +1,13 @@
 package nodes
 
 import (
+	"context"
+	"errors"
+	"fmt"
 	"sync/atomic"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 const (
@@ -62,4 +67,45 @@ func (b *Breaker) Success() (closed bool) {
 // let through before it opened are late news and change nothing.
 func (b *Breaker) Failure(now time.Time) (opened bool) {
 	return b.failures.Add(1) >= Threshold && b.until.CompareAndSwap(0, instant(now.Add(Open)))
+}
+
+// end tells the breaker how it went. A caller who left says nothing about the server, unless the caller was patient
+// and its own deadline merely was the earlier one.
+func (n *Node) end(ctx context.Context, begun time.Time, err error) error {
+	if err == nil {
+		if n.breaker.Success() && n.told != nil {
+			n.told(n.name, false)
+		}
+		return nil
+	}
+	now := time.Now()
+	left := ctx.Err()
+	if at, ok := ctx.Deadline(); left == nil && ok && !now.Before(at) {
+		left = context.DeadlineExceeded // the socket was faster to notice than the context
+	}
+	if left == nil || errors.Is(left, context.DeadlineExceeded) && now.Sub(begun) >= n.budget/3 {
+		if n.breaker.Failure(now) && n.told != nil {
+			n.told(n.name, true)
+		}
+	}
+	switch {
+	case left != nil:
+		return left
+	case errors.Is(err, context.DeadlineExceeded) || isTimeout(err):
+		return fmt.Errorf("%w (%s, %v): %w", ErrSlow, n.name, n.budget, err)
+	}
+	return err
+}
+
+// Answered tells an error that a working server replied from the lack of an answer. A server that loads its data, or a
+// cluster that is down, replies too, but not about the key.
+func Answered(err error) bool {
+	var reply redis.Error
+	return errors.As(err, &reply) &&
+		!redis.IsLoadingError(err) && !redis.IsClusterDownError(err) && !redis.IsMasterDownError(err)
+}
+
+func isTimeout(err error) bool {
+	var t interface{ Timeout() bool }
+	return errors.As(err, &t) && t.Timeout()
 }

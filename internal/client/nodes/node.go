@@ -3,7 +3,6 @@ package nodes
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -32,41 +31,10 @@ type Node struct {
 	moved   func() // of the cluster
 }
 
-// Warnings says what is dangerous in how rdb is set up.
-func Warnings(rdb redis.UniversalClient) (warnings []string) {
-	respects := true
-	switch c := rdb.(type) {
-	case *redis.Client:
-		respects = c.Options().ContextTimeoutEnabled
-	case *redis.ClusterClient:
-		respects = c.Options().ContextTimeoutEnabled
-	default:
-		return []string{"the client is neither a redis.Client nor a redis.ClusterClient: a Redis that hangs costs what its own timeouts allow"}
-	}
-	if !respects {
-		return []string{"the client's ContextTimeoutEnabled is false: a third of RedisTimeout is for getting a connection, and hooks such as tracing do not run; set it in the client's options"}
-	}
-	return nil
-}
-
 // asker is what a server needs of a client.
 type asker interface {
 	Process(ctx context.Context, cmd redis.Cmder) error
 	Pipeline() redis.Pipeliner
-}
-
-func (ns *Nodes) newNode(client asker) *Node {
-	n := &Node{name: "redis", client: client, budget: ns.budget, told: ns.told}
-	n.limits.after = n.budget
-	if c, ok := client.(*redis.Client); ok {
-		o := c.Options()
-		n.name = o.Addr
-		if !o.ContextTimeoutEnabled {
-			n.limits.after = n.budget / 3
-			n.client = c.WithTimeout(n.budget - n.budget/3)
-		}
-	}
-	return n
 }
 
 // Ask1 is Ask for one command, without the slice for several.
@@ -114,34 +82,6 @@ func (n *Node) begin(ctx context.Context) (time.Time, error) {
 	return now, nil
 }
 
-// end tells the breaker how it went. A caller who left says nothing about the server, unless the caller was patient
-// and its own deadline merely was the earlier one.
-func (n *Node) end(ctx context.Context, begun time.Time, err error) error {
-	if err == nil {
-		if n.breaker.Success() && n.told != nil {
-			n.told(n.name, false)
-		}
-		return nil
-	}
-	now := time.Now()
-	left := ctx.Err()
-	if at, ok := ctx.Deadline(); left == nil && ok && !now.Before(at) {
-		left = context.DeadlineExceeded // the socket was faster to notice than the context
-	}
-	if left == nil || errors.Is(left, context.DeadlineExceeded) && now.Sub(begun) >= n.budget/3 {
-		if n.breaker.Failure(now) && n.told != nil {
-			n.told(n.name, true)
-		}
-	}
-	switch {
-	case left != nil:
-		return left
-	case errors.Is(err, context.DeadlineExceeded) || isTimeout(err):
-		return fmt.Errorf("%w (%s, %v): %w", ErrSlow, n.name, n.budget, err)
-	}
-	return err
-}
-
 // settle returns an error if cmd got no answer. An answer that sends the caller elsewhere is followed.
 func (n *Node) settle(ctx context.Context, cmd redis.Cmder) error {
 	err := cmd.Err()
@@ -163,17 +103,4 @@ func (n *Node) settle(ctx context.Context, cmd redis.Cmder) error {
 		return nil
 	}
 	return err
-}
-
-// Answered tells an error that a working server replied from the lack of an answer. A server that loads its data, or a
-// cluster that is down, replies too, but not about the key.
-func Answered(err error) bool {
-	var reply redis.Error
-	return errors.As(err, &reply) &&
-		!redis.IsLoadingError(err) && !redis.IsClusterDownError(err) && !redis.IsMasterDownError(err)
-}
-
-func isTimeout(err error) bool {
-	var t interface{ Timeout() bool }
-	return errors.As(err, &t) && t.Timeout()
 }

@@ -1,8 +1,9 @@
 // Package nodes asks the servers behind a client: each question within one budget of time, on the node that has the key, and
 // not at all while that node does not answer.
 //
-//	node.go     one server: the budget, redirections, what counts as an answer and what as a failure
-//	breaker.go  when a server that failed is asked again
+//	node.go     one server: how it is asked, and how redirections are followed
+//	budget.go   what a question may cost
+//	breaker.go  what counts as a failure, and when a server that failed is asked again
 //	script.go   scripts, by name where the server knows them
 package nodes
 

@@ -13,10 +13,10 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/background"
 )
 
-// Every is how often what is in doubt is tried again: no oftener than a breaker would let it.
+// Every is how often removals are tried again: no oftener than a breaker would let it.
 const Every = 500 * time.Millisecond
 
-// Options say how doubts are settled.
+// Options say how removals are made up for.
 type Options struct {
 	// Limit is how many keys are remembered.
 	Limit int
@@ -42,120 +42,120 @@ type Queue struct {
 	running bool // somebody settles them
 }
 
-// New returns doubts about nothing.
+// New returns an empty queue.
 func New(o Options) *Queue { return &Queue{opt: o, keys: make(map[string]uint64)} }
 
-// Any reports whether there is any doubt.
-func (d *Queue) Any() bool { return d.n.Load() != 0 }
+// Any reports whether any key is queued.
+func (q *Queue) Any() bool { return q.n.Load() != 0 }
 
-// Has reports whether there is doubt about key.
-func (d *Queue) Has(key string) bool {
-	if !d.Any() {
+// Has reports whether key is queued.
+func (q *Queue) Has(key string) bool {
+	if !q.Any() {
 		return false
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	_, ok := d.keys[key]
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	_, ok := q.keys[key]
 	return ok
 }
 
 // Add takes in keys whose removal failed, and sees to it that they are removed.
-func (d *Queue) Add(ctx context.Context, why error, keys ...string) {
-	dropped, idle := d.add(keys)
+func (q *Queue) Add(ctx context.Context, why error, keys ...string) {
+	dropped, idle := q.add(keys)
 	if dropped > 0 {
-		d.opt.Dropped(ctx, dropped, why)
+		q.opt.Dropped(ctx, dropped, why)
 	}
-	if idle && !d.opt.Works.Start(d.settle) {
-		d.stop()
+	if idle && !q.opt.Works.Start(q.settle) {
+		q.stop()
 	}
 }
 
-func (d *Queue) add(keys []string) (dropped int, idle bool) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
+func (q *Queue) add(keys []string) (dropped int, idle bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
 	for _, key := range keys {
-		if _, known := d.keys[key]; !known && len(d.keys) >= d.opt.Limit {
+		if _, known := q.keys[key]; !known && len(q.keys) >= q.opt.Limit {
 			dropped++
 			continue
 		}
-		d.failure++
-		d.keys[key] = d.failure
+		q.failure++
+		q.keys[key] = q.failure
 	}
-	d.n.Store(int64(len(d.keys)))
-	idle = len(d.keys) > 0 && !d.running
-	d.running = d.running || idle
+	q.n.Store(int64(len(q.keys)))
+	idle = len(q.keys) > 0 && !q.running
+	q.running = q.running || idle
 	return dropped, idle
 }
 
-// Mark returns what a removal that begins now settles: the doubts so far. Of two removals at the same time the one that failed
-// may be the later.
-func (d *Queue) Mark() (until uint64) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.failure
+// Mark returns the number of the last failure. A removal that begins now clears, when it succeeds, only the keys that failed up to
+// that number: one that failed meanwhile may have been the later of the two.
+func (q *Queue) Mark() (until uint64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.failure
 }
 
 // Remove takes out what has been removed after all, by a removal that was begun at a mark.
-func (d *Queue) Remove(until uint64, keys ...string) {
-	if !d.Any() {
+func (q *Queue) Remove(until uint64, keys ...string) {
+	if !q.Any() {
 		return
 	}
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.removeLocked(keys, until)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.removeLocked(keys, until)
 }
 
-func (d *Queue) removeLocked(keys []string, until uint64) {
+func (q *Queue) removeLocked(keys []string, until uint64) {
 	for _, key := range keys {
-		if d.keys[key] <= until {
-			delete(d.keys, key)
+		if q.keys[key] <= until {
+			delete(q.keys, key)
 		}
 	}
-	d.n.Store(int64(len(d.keys)))
+	q.n.Store(int64(len(q.keys)))
 }
 
 // settle tries again and again until nothing is left, or all is closed: then once more.
-func (d *Queue) settle() {
+func (q *Queue) settle() {
 	tick := time.NewTicker(Every)
 	defer tick.Stop()
-	ctx := d.opt.Works.Context()
+	ctx := q.opt.Works.Context()
 	for last := false; !last; {
 		select {
 		case <-tick.C:
-		case <-d.opt.Works.Closing():
+		case <-q.opt.Works.Closing():
 			last = true
 		}
-		keys, until := d.list()
-		done, err := d.opt.Again(ctx, keys)
-		if d.settled(done, until) {
+		keys, until := q.list()
+		done, err := q.opt.Again(ctx, keys)
+		if q.settled(done, until) {
 			return
 		}
 		if last {
-			d.opt.Dropped(ctx, len(keys)-len(done), err)
-			d.stop()
+			q.opt.Dropped(ctx, len(keys)-len(done), err)
+			q.stop()
 		}
 	}
 }
 
 // list returns the keys and up to which failure they are known.
-func (d *Queue) list() (keys []string, until uint64) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return slices.Collect(maps.Keys(d.keys)), d.failure
+func (q *Queue) list() (keys []string, until uint64) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return slices.Collect(maps.Keys(q.keys)), q.failure
 }
 
 // settled takes out what has been removed, but not what failed again after list, and reports whether that was all; then
 // nobody settles any more.
-func (d *Queue) settled(keys []string, until uint64) bool {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.removeLocked(keys, until)
-	d.running = len(d.keys) > 0
-	return !d.running
+func (q *Queue) settled(keys []string, until uint64) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.removeLocked(keys, until)
+	q.running = len(q.keys) > 0
+	return !q.running
 }
 
-func (d *Queue) stop() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	d.running = false
+func (q *Queue) stop() {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	q.running = false
 }

@@ -205,3 +205,13 @@ func refusal(err error) error {
 	}
 	return refused{err}
 }
+
+// Rung says how changes are heard. A higher one promises more.
+type Rung uint8
+
+const (
+	Off      Rung = iota // not at all now: nothing is served
+	ShortTTL             // not at all: copies are short-lived
+	PubSub               // from the processes that use this library
+	Tracking             // from the server
+)

@@ -5,6 +5,8 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 )
 
 // limits makes contexts that end after a fixed time, as context.WithTimeout does, for the way of every read: two
@@ -116,4 +118,35 @@ func (l *limit) Err() error {
 	default:
 		return nil
 	}
+}
+
+// Warnings says what is dangerous in how rdb is set up.
+func Warnings(rdb redis.UniversalClient) (warnings []string) {
+	respects := true
+	switch c := rdb.(type) {
+	case *redis.Client:
+		respects = c.Options().ContextTimeoutEnabled
+	case *redis.ClusterClient:
+		respects = c.Options().ContextTimeoutEnabled
+	default:
+		return []string{"the client is neither a redis.Client nor a redis.ClusterClient: a Redis that hangs costs what its own timeouts allow"}
+	}
+	if !respects {
+		return []string{"the client's ContextTimeoutEnabled is false: a third of RedisTimeout is for getting a connection, and hooks such as tracing do not run; set it in the client's options"}
+	}
+	return nil
+}
+
+func (ns *Nodes) newNode(client asker) *Node {
+	n := &Node{name: "redis", client: client, budget: ns.budget, told: ns.told}
+	n.limits.after = n.budget
+	if c, ok := client.(*redis.Client); ok {
+		o := c.Options()
+		n.name = o.Addr
+		if !o.ContextTimeoutEnabled {
+			n.limits.after = n.budget / 3
+			n.client = c.WithTimeout(n.budget - n.budget/3)
+		}
+	}
+	return n
 }

@@ -1,0 +1,79 @@
+package cacheaside
+
+import (
+	"math/rand/v2"
+
+	"github.com/mayflycache/mayfly/internal/client/lease"
+	"github.com/mayflycache/mayfly/internal/client/record"
+)
+
+// sight is what was found under a key, as far as this cache can use it.
+type sight[V any] struct {
+	standing standing
+	negative bool // a remembered miss; standing is fresh
+	due      bool // fresh, and to be renewed now
+	entry    Entry[V]
+	err      error // why it is unusable, where that is worth telling
+}
+
+// servable reports whether what was found can be handed out at once.
+func (s *sight[V]) servable() bool { return s.standing == fresh || s.standing == stale }
+
+// standing says what may be done with what was found.
+type standing uint8
+
+const (
+	unusable standing = iota // to be loaded
+	fresh                    // to be served
+	stale                    // to be served, and renewed in the background
+	fallback                 // to be loaded, and served if that fails
+)
+
+// see judges what was found.
+func (c *Cache[K, V]) see(f lease.Found) (s sight[V]) {
+	if f.State != lease.Present {
+		return s
+	}
+	h, body := f.Header, f.Body
+	switch {
+	case f.Kind == record.Alien, f.Kind == record.Session:
+		return s
+	case f.Kind == record.Value && c.ns.Plain:
+		return s // left from a time when the namespace was not plain
+	case f.Kind == record.Value && h.Flags&record.Negative != 0:
+		return sight[V]{standing: fresh, negative: true}
+	case f.Kind == record.Value && h.Format != c.format:
+		return s
+	case f.Kind == record.Plain:
+		h.Fresh = c.ns.TTL
+	}
+	if h.Flags&record.Compressed != 0 {
+		if body, s.err = decompress(body); s.err != nil {
+			return s
+		}
+	}
+	if s.entry.Value, s.err = c.decode(body); s.err != nil {
+		return s
+	}
+	s.standing = fresh
+	s.entry.Source = SourceRedis
+	if f.Left <= 0 { // not asked, without end, or gone since: good for this once
+		return s
+	}
+	s.entry.TTL = f.Left
+	s.entry.Fresh = f.Left - h.Window
+	if f.Kind == record.Value {
+		s.entry.Age = max(h.Fresh-s.entry.Fresh, 0)
+	}
+	switch late := -s.entry.Fresh; {
+	case late < 0:
+		s.due = c.opt.Early.Due(h.Fresh, s.entry.Fresh, h.Cost, rand.Float64())
+	case late < c.opt.Stale.While:
+		s.standing, s.entry.Source = stale, SourceStale
+	case late < c.opt.Stale.IfError:
+		s.standing, s.entry.Source = fallback, SourceStale
+	default:
+		s.standing = unusable
+	}
+	return s
+}
