@@ -151,6 +151,9 @@ func FuzzParse(f *testing.F) {
 	f.Add(value(record.Header{Flags: record.Negative}, ""))
 	f.Add(record.AppendLease(nil, header.ID))
 	f.Add(record.AppendTombstone(nil, header.ID))
+	session := append(record.BeginSession(nil, header.ID, 7), "body"...)
+	record.Seal(session)
+	f.Add(session)
 	f.Add([]byte("{}"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		k, h, body := record.Parse(b)
@@ -168,6 +171,10 @@ func FuzzParse(f *testing.F) {
 			again = record.AppendLease(nil, h.ID)
 		case record.Tombstone:
 			again = record.AppendTombstone(nil, h.ID)
+		case record.Session:
+			again = append(record.BeginSession(nil, h.ID, h.Format), body...)
+			copy(again[record.EndAt:record.SessionLen], b[record.EndAt:]) // the end is for scripts
+			record.Seal(again)
 		case record.Alien:
 			return
 		}
