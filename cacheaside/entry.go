@@ -85,8 +85,8 @@ func (c *Cache[K, V]) decode(src []byte) (_ V, err error) {
 }
 
 // encodeMiss returns the bytes of a remembered miss.
-func (c *Cache[K, V]) encodeMiss(id record.ID, cost time.Duration) []byte {
-	rec := record.Begin(nil, record.Header{ID: id, Flags: record.Negative, Cost: cost, Fresh: c.opt.MissTTL})
+func (c *Cache[K, V]) encodeMiss(id record.ID, ttl, cost time.Duration) []byte {
+	rec := record.Begin(nil, record.Header{ID: id, Flags: record.Negative, Cost: cost, Fresh: ttl})
 	record.Seal(rec)
 	return rec
 }

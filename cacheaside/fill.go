@@ -16,22 +16,29 @@ func (c *Cache[K, V]) store(ctx context.Context, ls []*loading[K, V], got []load
 	for i, l := range ls {
 		encoded[i], wrong[i] = l.toStore(&got[i], claims[i])
 	}
+	kept := make([]bool, len(ls))
+	defer func() {
+		for i, l := range ls {
+			l.land(&got[i], kept[i])
+		}
+	}()
 	land := func() {
 		for i, l := range ls {
-			l.land(got[i].outcome(), got[i].err)
+			l.land(&got[i], false)
 		}
 	}
-	defer land()
 	patience := time.AfterFunc(max(c.opt.Faults.RedisTimeout-ls[0].spent, 0), land)
 	defer patience.Stop()
 	var fills []lease.Fill
+	var of []int // ls
 	for i, l := range ls {
 		switch {
 		case wrong[i] != nil:
 			c.tell(ctx, mayfly.Event{Kind: mayfly.Fill, Outcome: mayfly.Failed, Key: l.full, Err: wrong[i]})
 			claims[i].Release(ctx)
 		case encoded[i].Value != nil:
-			fills = append(fills, encoded[i])
+			l.flight.Stores()
+			fills, of = append(fills, encoded[i]), append(of, i)
 		case got[i].err == nil || errors.Is(got[i].err, mayfly.ErrNotFound):
 			l.forgetValue(ctx, claims[i])
 		default:
@@ -41,6 +48,7 @@ func (c *Cache[K, V]) store(ctx context.Context, ls []*loading[K, V], got []load
 	begun := time.Now()
 	for i, filled := range c.guard.FillMany(ctx, fills) {
 		key := fills[i].Claim.Key()
+		kept[of[i]] = filled.Stored && filled.Err == nil
 		c.local.Changed(ctx, key)
 		e := mayfly.Event{Kind: mayfly.Fill, Key: key, N: len(fills[i].Value), Err: filled.Err}
 		if filled.Err == nil && !filled.Stored {
@@ -62,7 +70,8 @@ func (l *loading[K, V]) toStore(got *loaded[V], claim *lease.Claim) (lease.Fill,
 		}
 		share := c.ns.Jitter
 		share.Floor, share.Ceiling = 0, 0 // which are about values
-		return lease.Fill{Claim: claim, Value: c.encodeMiss(claim.ID(), got.cost), TTL: share.TTL(c.opt.MissTTL)}, nil
+		ttl := share.TTL(c.opt.MissTTL)
+		return lease.Fill{Claim: claim, Value: c.encodeMiss(claim.ID(), ttl, got.cost), TTL: ttl}, nil
 	}
 	if got.NotModified {
 		got.Value = l.seen.entry.Value

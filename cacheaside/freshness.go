@@ -2,6 +2,7 @@ package cacheaside
 
 import (
 	"math/rand/v2"
+	"time"
 
 	"github.com/mayflycache/mayfly/internal/client/lease"
 	"github.com/mayflycache/mayfly/internal/client/record"
@@ -29,6 +30,9 @@ const (
 	fallback                 // to be loaded, and served if that fails
 )
 
+// clockSlack is how much longer than it was given a value may seem to live.
+const clockSlack = time.Second
+
 // see judges what was found.
 func (c *Cache[K, V]) see(f lease.Found) (s sight[V]) {
 	if f.State != lease.Present {
@@ -40,6 +44,8 @@ func (c *Cache[K, V]) see(f lease.Found) (s sight[V]) {
 		return s
 	case f.Kind == record.Value && c.ns.Plain:
 		return s // left from a time when the namespace was not plain
+	case f.Kind == record.Value && f.Left > h.Fresh+h.Window+clockSlack:
+		return s // Redis's clock was set back, and nobody knows how old it is
 	case f.Kind == record.Value && h.Flags&record.Negative != 0:
 		return sight[V]{standing: fresh, negative: true}
 	case f.Kind == record.Value && h.Format != c.format:

@@ -97,6 +97,11 @@ func (c *Cache[K, V]) begin(key K) (full string, err error) {
 type loader[K comparable, V any] func(ctx context.Context, key K, previous *Entry[V]) (Loaded[V], error)
 
 func (c *Cache[K, V]) get(ctx context.Context, key K, load loader[K, V]) (Entry[V], error) {
+	return c.getSince(ctx, c.flights.Now(), key, load)
+}
+
+// getSince is get for a call that began then.
+func (c *Cache[K, V]) getSince(ctx context.Context, began flight.Moment, key K, load loader[K, V]) (Entry[V], error) {
 	full, err := c.begin(key)
 	if err != nil {
 		return Entry[V]{}, err
@@ -107,7 +112,7 @@ func (c *Cache[K, V]) get(ctx context.Context, key K, load loader[K, V]) (Entry[
 		if err != nil {
 			return Entry[V]{}, c.ns.Fail("get", full, err)
 		}
-		l.loader = load
+		l.loader, l.began = load, began
 		if l.seen.servable() {
 			return c.serve(ctx, l, begun)
 		}
@@ -133,14 +138,14 @@ func (c *Cache[K, V]) get(ctx context.Context, key K, load loader[K, V]) (Entry[
 // join returns the flight of l's key, which l has begun if there was none.
 func (c *Cache[K, V]) join(ctx context.Context, l loading[K, V]) *flight.Flight[outcome[V]] {
 	if c.lead(ctx, &l) && !c.works.Start(func() { l.fly(ctx) }) {
-		l.land(outcome[V]{}, mayfly.ErrClosed)
+		l.fail(mayfly.ErrClosed)
 	}
 	return l.flight
 }
 
 // lead gives l the flight of its key, and reports whether it is for l to bring it.
 func (c *Cache[K, V]) lead(ctx context.Context, l *loading[K, V]) (lead bool) {
-	if l.flight, lead = c.flights.Join(l.full); !lead {
+	if l.flight, lead = c.flights.Join(l.full, l.began); !lead {
 		c.tell(ctx, mayfly.Event{Kind: mayfly.Join, Outcome: mayfly.OK, Key: l.full})
 	}
 	return lead
@@ -195,9 +200,9 @@ func (l *loading[K, V]) await(ctx context.Context, f *flight.Flight[outcome[V]],
 		patient, cancel = context.WithDeadline(ctx, since.Add(l.c.opt.Load.Soft))
 	}
 	defer cancel()
-	out, err := f.Wait(patient)
+	out, again, err := f.Wait(patient, l.began)
 	switch {
-	case err == nil && out.again:
+	case again || err == nil && out.again:
 		return e, nil, true
 	case err == nil:
 		return out.entry, nil, false

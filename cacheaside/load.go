@@ -16,6 +16,7 @@ type loading[K comparable, V any] struct {
 	c      *Cache[K, V]
 	key    K
 	full   string
+	began  flight.Moment // the call
 	loader loader[K, V]
 	flight *flight.Flight[outcome[V]] // those who wait; nil before it is joined
 
@@ -45,7 +46,7 @@ func (l *loading[K, V]) previous() *Entry[V] {
 // outcome is what a flight brings beside its error.
 type outcome[V any] struct {
 	entry Entry[V]
-	again bool // nothing: somebody else's value is there by now, or will be
+	again bool // nothing: all look again
 }
 
 // errResting says that a renewal failed lately, and that nobody tries again yet.
@@ -54,7 +55,18 @@ var errResting = errors.New("the load failed lately in another process")
 // errBusy says that too many loads run without Redis to shield the origin.
 var errBusy = errors.New("redis cannot be asked, and too many loads run already")
 
-func (l *loading[K, V]) land(out outcome[V], err error) { l.flight.Land(out, err) }
+// fail lands the flight with an error, which is one for all.
+func (l *loading[K, V]) fail(err error) { l.flight.Land(outcome[V]{}, err) }
+
+// land lands the flight with what was loaded. kept says that it was stored where it belongs, after the last who waits had joined:
+// then nobody has deleted the key since it was loaded. Else only those get it whose calls began before that.
+func (l *loading[K, V]) land(got *loaded[V], kept bool) {
+	if kept || got.err != nil && !errors.Is(got.err, mayfly.ErrNotFound) {
+		l.flight.Land(got.outcome(), got.err)
+		return
+	}
+	l.flight.LandEarly(got.outcome(), got.err)
+}
 
 // judge sees what was found, in a reply to what was asked at begun.
 func (l *loading[K, V]) judge(ctx context.Context, begun time.Time) {
@@ -74,8 +86,9 @@ func (l *loading[K, V]) judge(ctx context.Context, begun time.Time) {
 //	claimed             load, with a heart beat; fill
 //	held, alone         load, and do not store
 //
-// Someone who deletes the key meanwhile takes the claim away, and the flight out of the group: the value goes to those who
-// waited already, and to nobody else.
+// Someone who deletes the key meanwhile takes the claim away: the value goes to those whose calls began before it was loaded,
+// and to nobody else. How long a call can take does not depend on how often that happens: after having waited for
+// others twice for nothing, it loads by itself.
 func (l *loading[K, V]) fly(caller context.Context) {
 	c := l.c
 	ctx, cancel := c.works.On(caller)
@@ -83,9 +96,17 @@ func (l *loading[K, V]) fly(caller context.Context) {
 	wait, cancel := context.WithTimeoutCause(ctx, c.opt.Load.Timeout, ErrLoadTimeout)
 	defer cancel()
 	usable := func(now lease.Found) bool { return c.see(now).standing != unusable }
-	for !l.alone {
+	for waited := 0; !l.alone; {
 		begun := time.Now()
-		a := c.guard.Acquire(ctx, wait, l.want(), usable)
+		var a lease.Acquired
+		if waited < maxWaits {
+			a = c.guard.Acquire(ctx, wait, l.want(), usable)
+		} else if a = c.guard.Ask(ctx, []lease.Want{l.want()})[0]; a.Standing == lease.Theirs {
+			a.Standing = lease.Void
+		}
+		if a.Standing == lease.Changed && a.Waited > 0 {
+			waited++
+		}
 		l.spent += time.Since(begun) - a.Waited
 		if a.Standing == lease.Mine {
 			l.loadAndFill(ctx, a.Claim)
@@ -98,9 +119,12 @@ func (l *loading[K, V]) fly(caller context.Context) {
 	l.loadAlone(ctx)
 }
 
+// maxWaits is how many loads of others a flight waits for: the one that runs, and one more.
+const maxWaits = 2
+
 // want is what l needs of its key.
 func (l *loading[K, V]) want() lease.Want {
-	return lease.Want{Key: l.full, Seen: l.found, Renew: l.fallback(), WithTTL: l.c.askTTL}
+	return lease.Want{Key: l.full, Seen: l.found, Renew: l.fallback(), WithTTL: l.c.askTTL, Reading: l.flight.Reads}
 }
 
 // turnTo goes on without a claim, and reports whether that was the end of the flight.
@@ -114,11 +138,11 @@ func (l *loading[K, V]) turnTo(ctx context.Context, a lease.Acquired) (landed bo
 		l.loadAlone(ctx)
 		return true
 	case lease.Resting:
-		l.land(outcome[V]{}, errResting)
+		l.fail(errResting)
 		return true
 	case lease.Late:
 		if l.fallback() || errors.Is(a.Err, mayfly.ErrClosed) {
-			l.land(outcome[V]{}, a.Err)
+			l.fail(a.Err)
 			return true
 		}
 		l.alone = true // the other takes longer than a load may take: so do we
@@ -163,9 +187,9 @@ func (l *loading[K, V]) landIfServable(ctx context.Context) bool {
 	case !l.seen.servable():
 		return false
 	case l.seen.negative:
-		l.land(outcome[V]{}, mayfly.ErrNotFound)
+		l.flight.LandEarly(outcome[V]{}, mayfly.ErrNotFound)
 	default:
-		l.land(outcome[V]{entry: l.seen.entry}, nil)
+		l.flight.LandEarly(outcome[V]{entry: l.seen.entry}, nil)
 	}
 	return true
 }
@@ -174,7 +198,7 @@ func (l *loading[K, V]) landIfServable(ctx context.Context) bool {
 func (l *loading[K, V]) loadAlone(ctx context.Context) {
 	if l.alone {
 		if err := l.c.enterUnguarded(ctx); err != nil {
-			l.land(outcome[V]{}, err)
+			l.fail(err)
 			return
 		}
 		defer func() { <-l.c.unguarded }()
@@ -183,7 +207,7 @@ func (l *loading[K, V]) loadAlone(ctx context.Context) {
 	if got.err == nil && got.NotModified {
 		got.Value = l.seen.entry.Value
 	}
-	l.land(got.outcome(), got.err)
+	l.land(&got, false)
 }
 
 // enterUnguarded waits for a turn among the loads that run without Redis.
@@ -228,6 +252,7 @@ func (l *loading[K, V]) loadAndFill(ctx context.Context, claim *lease.Claim) loa
 // run runs the loader of one key.
 func (l *loading[K, V]) run(ctx context.Context, claims []*lease.Claim) loaded[V] {
 	var answer Loaded[V]
+	l.flight.Reads()
 	cost, err := l.c.supervise(ctx, watch{l.flight.Abandoned(), claims, l.ends}, func(ctx context.Context) (err error) {
 		a, err := l.loader(ctx, l.key, l.previous())
 		if err == nil {

@@ -46,7 +46,7 @@ func (c *Cache[K, V]) GetMany(ctx context.Context, keys []K) (map[K]V, error) {
 			failed[key] = err
 		}
 	}
-	begun := time.Now()
+	begun, began := time.Now(), c.flights.Now()
 	if c.local != nil {
 		keys = c.notAtHand(ctx, keys, keep)
 	}
@@ -57,6 +57,7 @@ func (c *Cache[K, V]) GetMany(ctx context.Context, keys []K) (map[K]V, error) {
 			keep(l.key, e, err)
 			continue
 		}
+		l.began = began
 		if c.lead(ctx, l) {
 			lead = append(lead, l)
 		}
@@ -68,7 +69,7 @@ func (c *Cache[K, V]) GetMany(ctx context.Context, keys []K) (map[K]V, error) {
 	}
 	if len(lead) > 0 && !c.works.Start(func() { c.flyMany(ctx, lead) }) {
 		for _, l := range lead {
-			l.land(outcome[V]{}, mayfly.ErrClosed)
+			l.fail(mayfly.ErrClosed)
 		}
 	}
 	since := time.Now()
@@ -76,7 +77,7 @@ func (c *Cache[K, V]) GetMany(ctx context.Context, keys []K) (map[K]V, error) {
 		l := &theirs[i]
 		e, err, again := l.await(ctx, l.flight, since)
 		if again {
-			e, err = c.get(ctx, l.key, c.one)
+			e, err = c.getSince(ctx, began, l.key, c.one)
 		} else if err == nil {
 			l.tellRead(ctx, e.Source, begun)
 		}
@@ -194,7 +195,7 @@ func (c *Cache[K, V]) flyMany(caller context.Context, ls []*loading[K, V]) {
 	default:
 		if err := c.enterUnguarded(ctx); err != nil {
 			for _, l := range alone {
-				l.land(outcome[V]{}, err)
+				l.fail(err)
 			}
 			return
 		}
@@ -240,6 +241,7 @@ func (c *Cache[K, V]) loadGroup(ctx context.Context, ls []*loading[K, V], claims
 	keys := make([]K, len(ls))
 	for i, l := range ls {
 		keys[i] = l.key
+		l.flight.Reads()
 	}
 	var answer struct { // by the loader, which may still run if it was given up
 		values map[K]V
@@ -274,7 +276,7 @@ func (c *Cache[K, V]) loadGroup(ctx context.Context, ls []*loading[K, V], claims
 		return
 	}
 	for i, l := range ls {
-		l.land(got[i].outcome(), got[i].err)
+		l.land(&got[i], false)
 	}
 }
 

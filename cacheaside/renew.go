@@ -32,7 +32,7 @@ func (c *Cache[K, V]) renew(ctx context.Context, l loading[K, V]) {
 		return
 	}
 	if ok {
-		l.land(outcome[V]{}, mayfly.ErrClosed)
+		l.fail(mayfly.ErrClosed)
 	}
 	<-c.renewing
 }
@@ -57,7 +57,7 @@ func (l *loading[K, V]) renewNow(caller context.Context) {
 	}
 	if e.Outcome != mayfly.OK {
 		c.quiet.Add(l.full, quietFor)
-		l.land(outcome[V]{again: true}, nil)
+		l.flight.Land(outcome[V]{again: true}, nil)
 		c.tell(ctx, e)
 		return
 	}

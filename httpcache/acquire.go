@@ -14,24 +14,42 @@ import (
 
 // filling is the right to store an answer, and those who wait for it.
 type filling struct {
-	claim  *lease.Claim // may be nil
-	over   bool         // without a claim, the answer may still replace what was seen in the slot
-	shared bool         // others may wait: land tells them what became of it
-	land   func(outcome)
+	claim  *lease.Claim            // may be nil
+	over   bool                    // without a claim, the answer may still replace what was seen in the slot
+	flight *flight.Flight[outcome] // of those who wait; nil: nobody does
 }
 
 // wanted reports whether anybody beside the client wants the answer.
-func (f filling) wanted() bool { return f.stores() || f.shared }
+func (f filling) wanted() bool { return f.stores() || f.flight != nil }
 
 // stores reports whether an answer can be stored.
 func (f filling) stores() bool { return f.claim != nil || f.over }
 
-// nobody is who waits for a request on its own.
-func nobody(outcome) {}
+// reads says that the handler is about to be asked.
+func (f filling) reads() {
+	if f.flight != nil {
+		f.flight.Reads()
+	}
+}
+
+// closes says that the answer is about to be stored, and reports whether somebody waits to know whether it was.
+func (f filling) closes() (late bool) { return f.flight != nil && f.flight.Stores() }
+
+// land tells those who wait what came of it. Those who came when the handler had been asked already get a response only if it is
+// kept: stored, and not purged since.
+func (f filling) land(o outcome, kept bool) {
+	switch {
+	case f.flight == nil:
+	case kept || o.response == nil:
+		f.flight.Land(o, nil)
+	default:
+		f.flight.LandEarly(o, nil)
+	}
+}
 
 // alone asks the handler for this request only. What is remembered as not fit for others may have become so.
 func (x *exchange) alone() {
-	fill := filling{land: nobody}
+	var fill filling
 	switch {
 	case x.s.unasked != nil || x.s.flooded || x.r.Header["Range"] != nil:
 	case x.r.Method == http.MethodHead: // it may learn that what is stored is still good
@@ -49,14 +67,13 @@ func (x *exchange) alone() {
 // lead asks the handler for all who wait on f, unless another process does: then it waits for that. It reports false if
 // the request has not been answered, and is to look again.
 func (x *exchange) lead(f *flight.Flight[outcome]) (answered bool) {
-	land := func(o outcome) { f.Land(o, nil) }
+	fill := filling{flight: f}
 	handed := false // to who stores the answer
 	defer func() {
 		if !handed {
-			land(outcome{})
+			fill.land(outcome{}, false)
 		}
 	}()
-	fill := filling{shared: true, land: land}
 	if x.s.unasked == nil && !x.s.flooded { // else those of this process share the answer all the same
 		a := x.acquire()
 		switch {
@@ -64,14 +81,14 @@ func (x *exchange) lead(f *flight.Flight[outcome]) (answered bool) {
 			fill.claim = a.Claim
 		case a.Standing == lease.Down:
 		case a.Standing == lease.Changed, a.Standing == lease.Theirs:
-			land(outcome{again: true})
+			fill.land(outcome{again: true}, false)
 			return false
 		case a.Standing == lease.Resting && x.s.response.policy.OnError(x.q, time.Now()):
-			land(outcome{response: x.s.response})
+			fill.land(outcome{response: x.s.response}, false)
 			x.serveStale(errResting)
 			return true
 		default:
-			land(outcome{})
+			fill.land(outcome{}, false)
 			if x.r.Context().Err() == nil {
 				x.alone()
 			}

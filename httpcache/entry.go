@@ -19,13 +19,13 @@ import (
 //	'r'  ends, head, body    a response; head is everything but the body, with its length before it
 //	'v'  ends, generation, fields, variants    an index: the answer varies, by these fields of a request
 //	'p'  ends    a pass: the answer was not fit for others when it was last seen
-//	'b'  ends, version    a barrier: what was loaded before this version is void
+//	'b'  ends, version    a barrier: what was loaded before this version is void. The version is eight bytes, the last
 //
 // ends is when the record is of no more use, in unix milliseconds. Redis's TTL says the same; it is repeated here for the
 // local tier, so that a hit need not ask for the time left.
 
 // format is what records of this package carry, so that nothing else is taken for one. Change it with the layout.
-var format = record.FormatOf("httpcache/1")
+var format = record.FormatOf("httpcache/2")
 
 // item is what was found under one key. At most one of the pointers is set. Nothing of it is ever changed.
 type item struct {
@@ -126,7 +126,7 @@ func (it item) encode(id record.ID, ttl time.Duration) ([]byte, error) {
 	case it.pass:
 		rec = begin('p')
 	default:
-		rec = binary.AppendVarint(begin('b'), it.barrier)
+		rec = binary.BigEndian.AppendUint64(begin('b'), uint64(it.barrier))
 	}
 	if !record.Seal(rec) {
 		return nil, fmt.Errorf("the response has %d bytes, Redis takes %d", len(rec), record.MaxLen)
@@ -179,7 +179,9 @@ func decode(f lease.Found) item {
 	case 'p':
 		it.pass = true
 	case 'b':
-		it.barrier, _ = binary.Varint(rest)
+		if len(rest) == 8 {
+			it.barrier = int64(binary.BigEndian.Uint64(rest))
+		}
 	}
 	it.ends = ends
 	return it

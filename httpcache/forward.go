@@ -79,7 +79,7 @@ func (x *exchange) forward(fill filling) {
 		return
 	case failure:
 		rested := c.rest(a.ctx, fill.claim)
-		fill.land(outcome{response: x.s.response})
+		fill.land(outcome{response: x.s.response}, false)
 		x.serveStale(a.reason)
 		rested()
 		return
@@ -96,6 +96,7 @@ func (a *attempt) call(validate bool) {
 	a.out.decide, a.out.drop = a.decide, a.drop
 	a.end, a.asked, a.answer, a.sent = passed, nil, nil, time.Now()
 	r := a.request(validate)
+	a.fill.reads()
 	returned := false
 	defer func() {
 		if returned {
@@ -110,7 +111,7 @@ func (a *attempt) call(validate bool) {
 		a.reason = errAborted
 		a.tellLoad()
 		a.tell(mayfly.Fill, mayfly.Failed, errAborted)
-		a.fill.land(outcome{})
+		a.fill.land(outcome{}, false)
 		a.cache.rest(a.r.Context(), a.fill.claim)
 		a.out.deliver()
 	}()
@@ -226,7 +227,7 @@ func (a *attempt) give(failed bool, why string) {
 	}
 	a.given, a.exchange.status.Detail = true, why
 	a.leaves.endsHandler()
-	a.fill.land(outcome{})
+	a.fill.land(outcome{}, false)
 	switch {
 	case a.fill.claim == nil:
 	case failed: // what is stored is no worse than before
@@ -313,7 +314,7 @@ func (a *attempt) head(header http.Header) {
 	old, own := headerOf(stored.header), ownHeader(header, a.outer)
 	if rfc9111.Freshens(old, own, strconv.Itoa(len(stored.body))) {
 		if r, reason := a.renewed(rfc9111.Update(old, own), now); reason == rfc9111.Storable {
-			c.keepAnswer(x.r.Context(), x.s, filling{over: true, land: nobody}, r, a.spent)()
+			c.keepAnswer(x.r.Context(), x.s, filling{over: true}, r, a.spent)()
 			return
 		}
 	}

@@ -182,7 +182,7 @@ func (c *Cache) purgeTags(ctx context.Context, tags []string) error {
 	}
 	c.flights.ForgetAll()
 	c.local.Forget(keys...)
-	err = errors.Join(c.guard.Set(ctx, values)...)
+	err = errors.Join(c.guard.Raise(ctx, values)...)
 	c.flights.ForgetAll()
 	c.local.Changed(ctx, keys...)
 	return err
@@ -196,7 +196,7 @@ func (c *Cache) raise(ctx context.Context) (version int64, err error) {
 		c.epochs.until.Store(0)
 	}()
 	for range 10 * listTries { // more purges at once than this many would be an error
-		f, err := c.guard.Await(ctx, key, false, func(f lease.Found) bool { return f.State != lease.Loading })
+		f, err := c.guard.Await(ctx, key, func(f lease.Found) bool { return f.State != lease.Loading })
 		if err != nil {
 			return 0, err
 		}

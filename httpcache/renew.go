@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/client/flight"
 	"github.com/mayflycache/mayfly/internal/client/lease"
 	"github.com/mayflycache/mayfly/internal/rfc9111"
 )
@@ -29,9 +30,8 @@ func (x *exchange) renew() {
 		<-c.renewing
 		return
 	}
-	land := func(o outcome) { f.Land(o, nil) }
 	end := func() {
-		land(outcome{again: true}) // unless it has landed
+		f.Land(outcome{again: true}, nil) // unless it has landed
 		<-c.renewing
 	}
 	started := false
@@ -43,7 +43,7 @@ func (x *exchange) renew() {
 	behind := x.copy()
 	started = c.works.Start(func() {
 		defer end()
-		behind.renewNow(land)
+		behind.renewNow(f)
 	})
 }
 
@@ -73,7 +73,7 @@ func (x *exchange) background() context.Context {
 }
 
 // renewNow renews, if this process gets to do it.
-func (x *exchange) renewNow(land func(outcome)) {
+func (x *exchange) renewNow(f *flight.Flight[outcome]) {
 	c := x.cache
 	ctx, cancel := c.works.On(x.r.Context())
 	defer cancel()
@@ -105,7 +105,7 @@ func (x *exchange) renewNow(land func(outcome)) {
 	case a.Claim == nil: // another process does it, did it, or failed lately
 		e.Outcome = mayfly.Refused
 	default:
-		x.forward(filling{claim: a.Claim, shared: true, land: land})
+		x.forward(filling{claim: a.Claim, flight: f})
 		if x.failed != nil {
 			e.Outcome, e.Err = mayfly.Failed, x.failed
 		}

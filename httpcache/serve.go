@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/client/flight"
 	"github.com/mayflycache/mayfly/internal/rfc9111"
 )
 
@@ -46,7 +47,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.pass(w, r, rfc9111.FwdBypass)
 		return
 	}
-	x := &exchange{handler: h, w: w, r: r, q: q, key: string(key), begun: time.Now()}
+	x := &exchange{handler: h, w: w, r: r, q: q, key: string(key), begun: time.Now(), began: c.flights.Now()}
 	x.run()
 }
 
@@ -91,6 +92,7 @@ type exchange struct {
 	q      rfc9111.Directives
 	key    string
 	begun  time.Time
+	began  flight.Moment
 	asked  time.Time // Redis, for the first time since the last look
 	s      sight
 	status rfc9111.CacheStatus
@@ -131,15 +133,19 @@ func (x *exchange) run() {
 			x.alone()
 			return
 		}
-		f, lead := c.flights.Join(x.s.slot)
+		f, lead := x.join()
 		if lead {
 			if x.lead(f) {
 				return
 			}
 			continue
 		}
+		if f == nil {
+			x.alone()
+			return
+		}
 		wait, cancel := context.WithTimeout(ctx, c.opt.Shared.Wait-time.Since(x.begun))
-		out, err := f.Wait(wait)
+		out, again, err := f.Wait(wait, x.began)
 		cancel()
 		switch {
 		case ctx.Err() != nil:
@@ -150,7 +156,7 @@ func (x *exchange) run() {
 			return
 		case out.response != nil && x.take(out.response):
 			return
-		case !out.again && out.response == nil:
+		case !again && !out.again && out.response == nil:
 			x.alone()
 			return
 		}

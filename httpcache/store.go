@@ -18,15 +18,17 @@ import (
 func (c *Cache) keepAnswer(ctx context.Context, s sight, fill filling, r *response, spent time.Duration) (wait func()) {
 	out := outcome{response: r}
 	if !fill.stores() {
-		fill.land(out)
+		fill.land(out, false)
 		return func() {}
 	}
+	late := fill.closes()
 	done := make(chan struct{}, 2)
-	patience := time.AfterFunc(max(c.opt.Faults.RedisTimeout-spent, 0), func() { fill.land(out); done <- struct{}{} })
+	patience := time.AfterFunc(max(c.opt.Faults.RedisTimeout-spent, 0), func() { fill.land(out, false); done <- struct{}{} })
 	ctx = context.WithoutCancel(ctx)
 	started := c.works.Start(func() {
 		defer func() { done <- struct{}{} }()
-		defer fill.land(out)
+		kept := false
+		defer func() { fill.land(out, kept) }()
 		defer patience.Stop()
 		ctx, cancel := c.works.On(ctx)
 		defer cancel()
@@ -40,15 +42,45 @@ func (c *Cache) keepAnswer(ctx context.Context, s sight, fill filling, r *respon
 			e.Outcome = mayfly.Refused
 		default:
 			c.stats.stored.Add(1)
+			kept = late && c.stands(ctx, s, r)
 		}
 		c.tell.Done(ctx, e, begun)
 	})
 	if !started {
 		patience.Stop()
-		fill.land(out)
+		fill.land(out, false)
 		return func() {}
 	}
 	return func() { <-done }
+}
+
+// stands reports whether r, which was just stored, has not been purged since it was loaded. Where it stands under the key of its
+// resource, that it could be stored says so, but not of its tags, which have barriers, and not of a variant, which only an
+// index leads to.
+func (c *Cache) stands(ctx context.Context, s sight, r *response) bool {
+	var keys []string
+	for _, tag := range r.tags {
+		keys = append(keys, string(c.appendTagKey(nil, tag)))
+	}
+	variant := s.index != nil && slices.Equal(s.index.index.fields, r.fields)
+	if variant {
+		keys = append(keys, s.key)
+	}
+	answers := c.guard.LookMany(ctx, keys, false)
+	for i, a := range answers {
+		it := decode(a.Found)
+		switch {
+		case a.Err != nil:
+			return false
+		case i < len(r.tags):
+			if it.barrier > r.epoch {
+				return false
+			}
+		case it.index == nil || it.index.generation != s.index.index.generation:
+			return false
+		}
+	}
+	return true
 }
 
 // put stores r, unless what the claim was for has been voided or replaced meanwhile:

@@ -9,13 +9,15 @@ import (
 
 func Example() {
 	var group flight.Group[string]
-	f, lead := group.Join("user:7")
+	began := group.Now()
+	f, lead := group.Join("user:7", began)
 	if lead {
 		go func() {
+			f.Reads()
 			r := <-flight.Go(func() (string, error) { return "Ada", nil })
 			f.Land(r.Value, r.Err)
 		}()
 	}
-	fmt.Println(f.Wait(context.Background()))
-	// Output: Ada <nil>
+	fmt.Println(f.Wait(context.Background(), began))
+	// Output: Ada false <nil>
 }

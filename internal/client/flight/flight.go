@@ -4,20 +4,35 @@
 // whoever owns the work, and that the flight lands. Everybody waits, the leader too, and leaves when its own context
 // ends; that changes nothing for the others, nor for the work.
 //
-//	f, lead := group.Join(key)
+//	began := group.Now()
+//	f, lead := group.Join(key, began)
 //	if lead {
-//		go func() { f.Land(work()) }()
+//		go func() { f.Reads(); f.Land(work()) }()
 //	}
-//	v, err := f.Wait(ctx)
+//	v, again, err := f.Wait(ctx, began)
 //
-// It is golang.org/x/sync/singleflight with three differences: no caller runs the work, so no caller's cancellation
-// can end it; [Group.Forget] is by identity, so a forgotten flight that lands late does not take down its
-// successor; and work that nobody waits for any more can be told so, by [Group.Abandon].
+// # Whom a landing serves
+//
+// Between the moment at which the work read its origin and the landing, the origin may have changed, and somebody may have
+// been promised that the old is not seen any more. What counts is when a call began:
+//
+//   - Before the work read its origin: whatever it brings is good for the call.
+//   - After it: such a call is late. It gets an error, as everybody does, and a value only if it is known that nothing was
+//     voided meanwhile ([Flight.Land]). Else ([Flight.LandEarly]) it is told to look again.
+//   - After [Flight.Stores]: nobody joins any more, as the reply that proves it may itself be under way for long.
+//
+// The flight that a late call finds next began after the call did, so nobody is late twice.
+//
+// It is golang.org/x/sync/singleflight with four differences: no caller runs the work, so no caller's cancellation
+// can end it; who is late is known, which takes the counting and the joining under one lock; [Group.Forget] is by identity,
+// so a forgotten flight that lands late does not take down its successor; and work that nobody waits for any more can be told
+// so, by [Group.Abandon].
 package flight
 
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 )
 
 // Group keeps the flights of one kind of work. The zero Group is ready.
@@ -26,9 +41,17 @@ type Group[T any] struct {
 	// Without it the work goes on, and who comes next joins it.
 	Abandon bool
 
+	clock atomic.Uint64 // how often an origin was about to be read
+
 	mu      sync.Mutex // guards flights and what is said to be guarded in Flight
 	flights map[string]*Flight[T]
 }
+
+// Moment orders the beginnings of calls and the readings of origins of one group.
+type Moment uint64
+
+// Now is for the beginning of a call.
+func (g *Group[T]) Now() Moment { return Moment(g.clock.Load()) }
 
 // Flight is one piece of work and those who wait for it.
 type Flight[T any] struct {
@@ -36,20 +59,24 @@ type Flight[T any] struct {
 	key   string
 
 	waiting   int           // guarded by group.mu: joined and not yet back from Wait
+	late      bool          // guarded by group.mu: somebody who joined is late
+	reads     Moment        // guarded by group.mu until the landing: calls that began at it or later are late; 0: none is
 	abandoned chan struct{} // closed when waiting is back at zero before the landing, in a group that abandons
 
-	landed chan struct{} // closed when value and err are final
+	landed chan struct{} // closed when the rest is final
+	early  bool          // late calls get nothing
 	value  T
 	err    error
 }
 
-// Join returns the flight of key, and whether the caller has to see to its landing because it did not exist. Whoever
-// joined must call Wait, once.
-func (g *Group[T]) Join(key string) (f *Flight[T], lead bool) {
+// Join returns the flight of key for a call that began then, and whether the caller has to see to its landing because it did
+// not exist. Whoever joined must call Wait, once.
+func (g *Group[T]) Join(key string, began Moment) (f *Flight[T], lead bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	f, lead = g.joinLocked(key)
 	f.waiting++
+	f.late = f.late || f.isLate(began)
 	return f, lead
 }
 
@@ -92,18 +119,43 @@ func (g *Group[T]) ForgetAll() {
 	clear(g.flights)
 }
 
-// Wait returns what the flight brought, or ctx's error if that ends first. A flight that has landed is returned even
-// if ctx is done as well.
-func (f *Flight[T]) Wait(ctx context.Context) (T, error) {
+// Reads says that the work is about to read its origin: calls that begin from now on are late. The last time counts.
+func (f *Flight[T]) Reads() {
+	f.group.mu.Lock()
+	defer f.group.mu.Unlock()
+	select {
+	case <-f.landed:
+	default:
+		f.reads = Moment(f.group.clock.Add(1))
+	}
+}
+
+// Stores says that what was brought is about to be stored: nobody joins any more. It reports whether somebody is late, and so
+// waits to know whether it was stored.
+func (f *Flight[T]) Stores() (late bool) {
+	f.group.mu.Lock()
+	defer f.group.mu.Unlock()
+	f.forgetLocked()
+	return f.late
+}
+
+func (f *Flight[T]) isLate(began Moment) bool { return f.reads != 0 && began >= f.reads }
+
+// Wait returns what the flight brought to a call that began then, or ctx's error if that ends first. again is true if the flight
+// brought nothing that such a call may have: it is to look again. A flight that has landed is returned even if ctx is
+// done as well.
+func (f *Flight[T]) Wait(ctx context.Context, began Moment) (value T, again bool, err error) {
 	select {
 	case <-f.landed:
 	case <-ctx.Done():
 		if f.leave() {
-			var zero T
-			return zero, ctx.Err()
+			return value, false, ctx.Err()
 		}
 	}
-	return f.value, f.err
+	if f.early && f.isLate(began) {
+		return value, true, nil
+	}
+	return f.value, false, f.err
 }
 
 // leave takes a waiter off an unlanded flight. It reports false if the flight landed meanwhile.
@@ -122,9 +174,15 @@ func (f *Flight[T]) leave() bool {
 	return true
 }
 
-// Land ends the flight with the value or the error it brought, for all who wait. Every flight must land; once it has, another
-// Land changes nothing.
-func (f *Flight[T]) Land(value T, err error) {
+// Land ends the flight with what it brought, for all who wait: an error, or a value that was stored after the last of them had
+// joined, in the place that it was loaded for. Every flight must land; once it has, another landing changes nothing.
+func (f *Flight[T]) Land(value T, err error) { f.land(value, err, false) }
+
+// LandEarly ends the flight with what it brought for those whose calls began before the origin was read. The others are to look
+// again.
+func (f *Flight[T]) LandEarly(value T, err error) { f.land(value, err, true) }
+
+func (f *Flight[T]) land(value T, err error, early bool) {
 	f.group.mu.Lock()
 	defer f.group.mu.Unlock()
 	select {
@@ -132,7 +190,7 @@ func (f *Flight[T]) Land(value T, err error) {
 		return
 	default:
 	}
-	f.value, f.err = value, err
+	f.value, f.err, f.early = value, err, early
 	f.forgetLocked()
 	close(f.landed)
 }

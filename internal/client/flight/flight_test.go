@@ -15,14 +15,16 @@ import (
 
 // do is what users of the package write around it, over work that counts itself.
 func do(ctx context.Context, g *flight.Group[int], key string, work func() (int, error)) (int, error) {
-	f, lead := g.Join(key)
+	began := g.Now()
+	f, lead := g.Join(key, began)
 	if lead {
 		go func() {
 			r := <-flight.Go(work)
 			f.Land(r.Value, r.Err)
 		}()
 	}
-	return f.Wait(ctx)
+	v, _, err := f.Wait(ctx, began)
+	return v, err
 }
 
 func TestOneFlightForMany(t *testing.T) {
@@ -127,20 +129,20 @@ func TestAForgottenFlightLandsForItsOwnAndLeavesItsSuccessor(t *testing.T) {
 			"ForgetAll": func(g *flight.Group[int]) { g.ForgetAll() },
 		} {
 			var g flight.Group[int]
-			old, _ := g.Join("k")
+			old, _ := g.Join("k", g.Now())
 			forget(&g)
-			young, lead := g.Join("k")
+			young, lead := g.Join("k", g.Now())
 			if !lead || young == old {
 				t.Fatalf("%s: a Join after it joined the older flight", name)
 			}
 			old.Land(1, nil)
-			third, lead := g.Join("k")
+			third, lead := g.Join("k", g.Now())
 			if lead || third != young {
 				t.Fatalf("%s: the old landing took down the new flight", name)
 			}
 			young.Land(2, nil)
 			for f, want := range map[*flight.Flight[int]]int{old: 1, young: 2} {
-				if v, err := f.Wait(t.Context()); v != want || err != nil {
+				if v, _, err := f.Wait(t.Context(), 0); v != want || err != nil {
 					t.Errorf("%s: got %d, %v; want %d", name, v, err, want)
 				}
 			}
@@ -153,9 +155,9 @@ func TestALandedFlightBeatsADoneContext(t *testing.T) {
 	cancel()
 	for range 100 { // select chooses at random
 		var g flight.Group[int]
-		f, _ := g.Join("k")
+		f, _ := g.Join("k", g.Now())
 		f.Land(7, nil)
-		if v, err := f.Wait(done); v != 7 || err != nil {
+		if v, _, err := f.Wait(done, 0); v != 7 || err != nil {
 			t.Fatalf("got %d, %v", v, err)
 		}
 	}
@@ -163,14 +165,14 @@ func TestALandedFlightBeatsADoneContext(t *testing.T) {
 
 func TestTheFirstLandingCounts(t *testing.T) {
 	var g flight.Group[int]
-	old, _ := g.Join("k")
+	old, _ := g.Join("k", g.Now())
 	old.Land(1, nil)
-	young, lead := g.Join("k")
+	young, lead := g.Join("k", g.Now())
 	old.Land(2, errors.New("late"))
-	if v, err := old.Wait(t.Context()); v != 1 || err != nil {
+	if v, _, err := old.Wait(t.Context(), 0); v != 1 || err != nil {
 		t.Errorf("got %d, %v", v, err)
 	}
-	if f, _ := g.Join("k"); !lead || f != young {
+	if f, _ := g.Join("k", g.Now()); !lead || f != young {
 		t.Error("the second landing took down the next flight")
 	}
 }
@@ -189,17 +191,17 @@ func TestAbandon(t *testing.T) {
 	cancel()
 	for _, abandon := range []bool{false, true} {
 		g := flight.Group[int]{Abandon: abandon}
-		f, _ := g.Join("k")
-		g.Join("k")
-		f.Wait(done)
+		f, _ := g.Join("k", g.Now())
+		g.Join("k", g.Now())
+		f.Wait(done, 0)
 		if abandoned(f) {
 			t.Fatal("abandoned while one waits")
 		}
-		f.Wait(done)
+		f.Wait(done, 0)
 		if abandoned(f) != abandon {
 			t.Errorf("Abandon %v: abandoned is %v with nobody left", abandon, abandoned(f))
 		}
-		if _, lead := g.Join("k"); lead != abandon {
+		if _, lead := g.Join("k", g.Now()); lead != abandon {
 			t.Errorf("Abandon %v: the next caller leads: %v", abandon, lead)
 		}
 		f.Land(7, nil)
@@ -214,10 +216,10 @@ func TestWorkThatIsWantedIsNeverAbandoned(t *testing.T) {
 	if _, again := g.Lead("k"); !ok || again {
 		t.Fatalf("Lead gave %v, then %v", ok, again)
 	}
-	if joined, lead := g.Join("k"); lead || joined != f {
+	if joined, lead := g.Join("k", g.Now()); lead || joined != f {
 		t.Fatal("Join did not join it")
 	}
-	f.Wait(done)
+	f.Wait(done, 0)
 	if abandoned(f) {
 		t.Error("abandoned when its only waiter left")
 	}
@@ -246,4 +248,87 @@ func TestManyAtOnce(t *testing.T) {
 		})
 	}
 	wg.Wait()
+}
+
+// The origin is read between the beginnings of two calls.
+func TestWhomALandingServes(t *testing.T) {
+	failed := errors.New("failed")
+	for name, c := range map[string]struct {
+		land  func(f *flight.Flight[int])
+		early int
+		late  int // 0: it is to look again
+		err   error
+	}{
+		"stored":     {func(f *flight.Flight[int]) { f.Land(7, nil) }, 7, 7, nil},
+		"not stored": {func(f *flight.Flight[int]) { f.LandEarly(7, nil) }, 7, 0, nil},
+		"an error":   {func(f *flight.Flight[int]) { f.Land(0, failed) }, 0, 0, failed},
+	} {
+		var g flight.Group[int]
+		early := g.Now()
+		f, lead := g.Join("k", early)
+		if !lead {
+			t.Fatal("the first does not lead")
+		}
+		slow := g.Now() // began before the origin was read, and joins after
+		f.Reads()
+		late := g.Now()
+		for _, began := range []flight.Moment{slow, late} {
+			if joined, lead := g.Join("k", began); lead || joined != f {
+				t.Fatalf("%s: a call that began at %d did not join", name, began)
+			}
+		}
+		if !f.Stores() {
+			t.Errorf("%s: nobody is late", name)
+		}
+		if after, lead := g.Join("k", g.Now()); !lead || after == f {
+			t.Errorf("%s: somebody joined what is being stored", name)
+		}
+		c.land(f)
+		for _, began := range []flight.Moment{early, slow} {
+			if v, again, err := f.Wait(t.Context(), began); v != c.early || again || err != c.err {
+				t.Errorf("%s: a call from before the reading got %d, %v, %v", name, v, again, err)
+			}
+		}
+		v, again, err := f.Wait(t.Context(), late)
+		if v != c.late || again != (c.late == 0 && c.err == nil) || err != c.err {
+			t.Errorf("%s: a late call got %d, %v, %v", name, v, again, err)
+		}
+	}
+}
+
+func TestWhoIsNotLateAsksForNoProof(t *testing.T) {
+	var g flight.Group[int]
+	f, _ := g.Join("k", g.Now())
+	slow := g.Now()
+	f.Reads()
+	g.Join("k", slow)
+	if f.Stores() {
+		t.Error("a call that began before the reading is late")
+	}
+}
+
+func TestNobodyIsLateTwice(t *testing.T) {
+	var g flight.Group[int]
+	first, _ := g.Join("k", g.Now())
+	first.Reads()
+	call := g.Now()
+	g.Join("k", call)
+	g.Forget("k") // a Delete
+	second, lead := g.Join("k", g.Now())
+	if !lead {
+		t.Fatal("the forgotten flight was joined")
+	}
+	second.Reads()
+	first.LandEarly(1, nil)
+	if _, again, _ := first.Wait(t.Context(), call); !again {
+		t.Fatal("a late call got what was not stored")
+	}
+	if f, lead := g.Join("k", call); lead || f != second {
+		t.Fatal("it did not find the second flight")
+	}
+	g.Forget("k")
+	second.LandEarly(2, nil)
+	if v, again, err := second.Wait(t.Context(), call); v != 2 || again || err != nil {
+		t.Errorf("it is late again: %d, %v, %v", v, again, err)
+	}
 }

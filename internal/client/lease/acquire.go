@@ -17,6 +17,15 @@ type Want struct {
 
 	// WithTTL asks for the time left of what comes while the caller waits.
 	WithTTL bool
+
+	// Reading is called before each question whose answer the caller may be given as Found. May be nil.
+	Reading func()
+}
+
+func (w *Want) reading() {
+	if w.Reading != nil {
+		w.Reading()
+	}
 }
 
 // Standing says how a caller stands to a key, and so what it does next.
@@ -25,7 +34,7 @@ type Standing uint8
 const (
 	Mine    Standing = iota // Claim is the caller's: load, and fill
 	Theirs                  // somebody else loads it: wait, or ask again after a lease's life
-	Changed                 // Found is there by now
+	Changed                 // Found is there by now: it may be another's lease
 	Void                    // a tombstone: load, and do not store
 	Resting                 // a renewal failed lately, and nobody tries again yet
 	Late                    // the wait's context ended first: Err is its cause
@@ -39,53 +48,101 @@ type Acquired struct {
 	Waited   time.Duration // for somebody else's load; zero if the caller did not wait
 }
 
-// Acquire gets the caller the right to load w.Key, or waits, on the context wait, until the holder has finished or died. For a renewal
-// it waits for a lease's life at most, and then answers Theirs. usable ends the wait for a plain value that is good enough although
-// it is being loaded; nil takes any.
+// Acquire gets the caller the right to load w.Key, or waits, on the context wait, until one holder has finished or died. For a
+// renewal it waits for a lease's life at most, and then answers Theirs. usable ends the wait for a plain value that is good
+// enough although it is being loaded; nil takes any.
 func (g *Guard) Acquire(ctx, wait context.Context, w Want, usable func(Found) bool) Acquired {
+	lease := w.Seen.Lease
 	switch w.Seen.State {
 	case Held:
 		return Acquired{Standing: Void}
 	case Loading:
 	default:
-		if a := g.Ask(ctx, []Want{w})[0]; a.Standing != Theirs {
+		a := g.Ask(ctx, []Want{w})[0]
+		if a.Standing != Theirs {
 			return a
 		}
+		lease = a.Lease
 	}
-	begun, while := time.Now(), wait
-	until := func(now Found) bool {
-		return now.State != Loading && !(now.Leased && usable != nil && !usable(now))
-	}
+	begun := time.Now()
+	var a Acquired
 	if w.Renew {
-		var cancel context.CancelFunc
-		while, cancel = context.WithTimeout(wait, TTL)
-		defer cancel()
-		seen := string(w.Seen.Raw) // which a renewal that fails leaves as it is
-		until = func(now Found) bool { return now.State != Present || string(now.Raw) != seen }
+		a = g.awaitRenewal(wait, w)
+	} else {
+		a = g.awaitHolder(ctx, wait, w, string(lease), usable)
 	}
-	f, err := g.Await(while, w.Key, w.WithTTL, until)
-	a := Acquired{Claimed: Claimed{Found: f, Err: err}, Waited: max(time.Since(begun), 1)}
+	a.Waited = max(time.Since(begun), 1)
+	return a
+}
+
+// awaitRenewal waits until what was seen has been replaced: a renewal that fails leaves it as it is.
+func (g *Guard) awaitRenewal(wait context.Context, w Want) Acquired {
+	while, cancel := context.WithTimeout(wait, TTL)
+	defer cancel()
+	seen := string(w.Seen.Raw)
+	f, err := g.await(while, w, func(now Found, _ time.Duration) bool { return now.State != Present || string(now.Raw) != seen })
+	a := ended(wait, f, err)
+	if a.Standing == Down && while.Err() != nil {
+		a.Standing, a.Err = Theirs, nil
+	}
+	return a
+}
+
+// awaitHolder waits until a lease is gone, or somebody else's. One that cannot end is taken over. Redis ends a lease that is not kept,
+// by its own clock; where that was set back, a lease has more left than any holder gives it. The next beat of a holder that lives
+// puts that right, so after three of them there is none.
+func (g *Guard) awaitHolder(ctx, wait context.Context, w Want, lease string, usable func(Found) bool) Acquired {
+	var since time.Time // when the lease was first seen to have too much left; zero: it has not
+	dead := false
+	f, err := g.await(wait, w, func(now Found, left time.Duration) bool {
+		if string(now.Lease) != lease || now.State == Present && (usable == nil || usable(now)) {
+			return true
+		}
+		switch {
+		case left >= 0 && left <= 2*TTL || left == Gone:
+			since = time.Time{}
+		case since.IsZero():
+			since = time.Now()
+		default:
+			dead = time.Since(since) > 3*Beat
+		}
+		return dead
+	})
+	a := ended(wait, f, err)
+	if !dead || a.Standing != Changed {
+		return a
+	}
+	c := g.newClaim(w)
+	mine, err := g.nodes.Run1(ctx, swapCall(c.lock, f.Lease, len(f.Lease), c.token, TTL))
+	switch {
+	case err != nil:
+		return Acquired{Standing: Down, Claimed: Claimed{Claim: c, Err: err}}
+	case mine:
+		c.seen = Found{} // but for a plain value, which stands beside its lease
+		if g.plain {
+			c.seen = f
+		}
+		return Acquired{Standing: Mine, Claimed: Claimed{Claim: c}}
+	}
+	return a
+}
+
+// ended is how a wait ended.
+func ended(wait context.Context, f Found, err error) Acquired {
+	a := Acquired{Standing: Down, Claimed: Claimed{Found: f, Err: err}}
 	switch {
 	case err == nil:
 		a.Standing = Changed
 	case wait.Err() != nil:
 		a.Standing, a.Err = Late, context.Cause(wait)
-	case while.Err() != nil:
-		a.Standing, a.Err = Theirs, nil
-	default:
-		a.Standing = Down
 	}
 	return a
 }
 
 // Ask asks for the right to load each of several keys, and waits for nobody.
 func (g *Guard) Ask(ctx context.Context, wants []Want) []Acquired {
-	claims := make([]*Claim, len(wants))
-	for i, w := range wants {
-		claims[i] = g.newClaim(w)
-	}
 	acquired := make([]Acquired, len(wants))
-	for i, a := range g.claim(ctx, claims) {
+	for i, a := range g.claim(ctx, wants) {
 		acquired[i] = Acquired{Claimed: a, Standing: a.standing(wants[i].Renew)}
 	}
 	return acquired

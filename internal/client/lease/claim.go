@@ -3,6 +3,7 @@ package lease
 import (
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -20,6 +21,10 @@ type Claim struct {
 	lock  string // where the token lives: the key itself, its sibling, or the lock of a renewal
 	seen  Found  // what a fill of a plain value or a renewal replaces
 	renew bool
+
+	// beside is the lease of a plain value that a renewal also holds, since Delete takes it away: that a plain value has
+	// the same bytes as before does not mean that it has not changed.
+	beside *Claim
 }
 
 // ID is the id that the value's record must carry.
@@ -42,7 +47,7 @@ func (g *Guard) newClaim(w Want) *Claim {
 }
 
 // Claimed is the answer to one claim. Without a Claim, Found is what somebody else put there meanwhile. With a Claim
-// and an Err, the outcome is unknown: the claim is to be released when Redis answers again.
+// and an Err, the outcome is unknown, and there was no time to ask again: the claim is to be released when Redis answers.
 type Claimed struct {
 	Claim *Claim
 	Found
@@ -61,8 +66,73 @@ func (g *Guard) Renew(ctx context.Context, key string, seen Found) Claimed {
 	return g.Ask(ctx, []Want{{Key: key, Seen: seen, Renew: true}})[0].Claimed
 }
 
-// claim asks for claims, in one trip per server, in two or three where bytes are to be replaced.
-func (g *Guard) claim(ctx context.Context, claims []*Claim) []Claimed {
+// claim asks for the claims of wants. Those of which nobody knows what became of them are asked for again, with new tokens, in the
+// time that is left.
+func (g *Guard) claim(ctx context.Context, wants []Want) []Claimed {
+	begun := time.Now()
+	claims := make([]*Claim, len(wants))
+	for i, w := range wants {
+		claims[i] = g.newClaim(w)
+		w.reading()
+	}
+	answers := g.send(ctx, claims)
+	var unknown []int
+	for i, a := range answers {
+		if a.Claim != nil && a.Err != nil {
+			unknown = append(unknown, i)
+		}
+	}
+	left := g.timeout - time.Since(begun)
+	if len(unknown) == 0 || left <= 0 || ctx.Err() != nil {
+		return answers
+	}
+	ctx, cancel := context.WithTimeout(ctx, left)
+	defer cancel()
+	second := make([]*Claim, len(unknown))
+	for n, i := range unknown {
+		second[n] = g.newClaim(wants[i])
+		wants[i].reading()
+	}
+	for n, a := range g.send(ctx, second) {
+		i := unknown[n]
+		if a.Claim == nil && string(a.Lease) == string(claims[i].token) { // it was done, and will not be done again: it was sent once
+			a = Claimed{Claim: claims[i]}
+		}
+		answers[i] = a
+	}
+	return answers
+}
+
+// send sends claims, in one trip per server, in two or three where bytes are to be replaced or plain values renewed.
+func (g *Guard) send(ctx context.Context, claims []*Claim) []Claimed {
+	answers := g.sendLocks(ctx, claims)
+	if !g.plain {
+		return answers
+	}
+	var held []*Claim
+	var of []int
+	for i, a := range answers {
+		if c := claims[i]; c.renew && a.Claim != nil && a.Err == nil {
+			beside := *c
+			beside.lock, beside.renew = SiblingName(c.key), false
+			held, of = append(held, &beside), append(of, i)
+		}
+	}
+	for n, a := range g.sendLocks(ctx, held) {
+		c := claims[of[n]]
+		switch {
+		case a.Claim == nil:
+			c.Release(ctx)
+			answers[of[n]] = a
+		default:
+			c.beside = a.Claim
+			answers[of[n]].Err = a.Err
+		}
+	}
+	return answers
+}
+
+func (g *Guard) sendLocks(ctx context.Context, claims []*Claim) []Claimed {
 	locks := make([]string, len(claims))
 	for i, c := range claims {
 		locks[i] = c.lock
@@ -89,7 +159,7 @@ func replace(ctx context.Context, node *nodes.Node, claims []*Claim, mine []int,
 	if len(present) == 0 {
 		return others
 	}
-	did, errs := node.Run(ctx, calls...)
+	did, errs := node.RunOnce(ctx, calls...)
 	for n, i := range present {
 		switch err := errs[n]; {
 		case err != nil && !nodes.Answered(err) && !errors.Is(err, nodes.ErrOpen):
@@ -122,7 +192,7 @@ func take(ctx context.Context, node *nodes.Node, claims []*Claim, mine []int, an
 			cmds = append(cmds, gets[n])
 		}
 	}
-	lost := node.Ask(ctx, cmds...)
+	lost := node.AskOnce(ctx, cmds...)
 	for n, i := range mine {
 		c := claims[i]
 		answers[i] = c.answer(sets[n], lost)
@@ -148,7 +218,7 @@ func (c *Claim) answer(set *redis.StringCmd, lost error) Claimed {
 	}
 	there, err := set.Bytes()
 	switch {
-	case errors.Is(err, redis.Nil), err == nil && string(there) == string(c.token): // the second: a repeated command
+	case errors.Is(err, redis.Nil):
 		return Claimed{Claim: c}
 	case err != nil:
 		return Claimed{Err: err}
@@ -157,15 +227,23 @@ func (c *Claim) answer(set *redis.StringCmd, lost error) Claimed {
 }
 
 // Keep prolongs the claim to [TTL] from now. It reports false if the claim is lost, and then the fill will be refused.
-func (c *Claim) Keep(ctx context.Context) (bool, error) { return c.guard.nodes.Run1(ctx, c.keep()) }
+func (c *Claim) Keep(ctx context.Context) (bool, error) {
+	did, errs := c.guard.nodes.Run(ctx, c.keep(nil)...)
+	return !slices.Contains(did, false), errors.Join(errs...)
+}
 
-func (c *Claim) keep() nodes.Call { return keep.Call([]string{c.lock}, c.token, millis(TTL)) }
+func (c *Claim) keep(calls []nodes.Call) []nodes.Call {
+	if c.beside != nil {
+		calls = c.beside.keep(calls)
+	}
+	return append(calls, keep.Call([]string{c.lock}, c.token, millis(TTL)))
+}
 
 // KeepMany prolongs claims in one trip per server. What is lost will show at the fill.
 func (g *Guard) KeepMany(ctx context.Context, claims []*Claim) {
-	calls := make([]nodes.Call, len(claims))
-	for i, c := range claims {
-		calls[i] = c.keep()
+	calls := make([]nodes.Call, 0, len(claims))
+	for _, c := range claims {
+		calls = c.keep(calls)
 	}
 	g.nodes.Run(ctx, calls...)
 }
@@ -185,6 +263,9 @@ func (c *Claim) Inherit(ctx context.Context) error {
 
 // Release gives the claim up, so that the next caller need not wait for its end.
 func (c *Claim) Release(ctx context.Context) error {
+	if c.beside != nil {
+		defer c.beside.Release(ctx)
+	}
 	_, err := c.guard.nodes.Run1(ctx, drop.Call([]string{c.lock}, c.token))
 	return err
 }
@@ -193,6 +274,9 @@ func (c *Claim) Release(ctx context.Context) error {
 func (c *Claim) Rest(ctx context.Context, d time.Duration) error {
 	if !c.renew || d <= 0 {
 		return c.Release(ctx)
+	}
+	if c.beside != nil {
+		defer c.beside.Release(ctx)
 	}
 	_, err := c.guard.nodes.Run1(ctx, swapCall(c.lock, c.token, len(c.token), record.AppendTombstone(nil, c.id), d))
 	return err

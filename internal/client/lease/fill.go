@@ -44,14 +44,17 @@ type Fill struct {
 func (f Fill) call() nodes.Call {
 	c := f.Claim
 	switch {
-	case c.renew:
-		return c.seen.swap(c.key, f.Value, f.TTL)
 	case c.guard.plain:
-		was := []byte{'-'}
-		if c.seen.State == Present {
+		was, lock := []byte{'-'}, c
+		switch {
+		case c.beside != nil: // what is renewed may have come to its end
+			was, lock = append([]byte{'?'}, c.seen.Raw...), c.beside
+		case c.seen.State == Present:
 			was = append([]byte{'+'}, c.seen.Raw...)
 		}
-		return fillPlain.Call([]string{c.lock, c.key}, c.token, was, f.Value, millis(f.TTL))
+		return fillPlain.Call([]string{lock.lock, c.key}, c.token, was, f.Value, millis(f.TTL))
+	case c.renew:
+		return c.seen.swap(c.key, f.Value, f.TTL)
 	}
 	return swapCall(c.key, c.token, len(c.token), f.Value, f.TTL)
 }

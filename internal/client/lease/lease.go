@@ -15,8 +15,12 @@
 //	Fill    the value in place of the claim's own lease, or nothing at all
 //	Await   those without the claim ask again, gently, until there is something
 //
-// A read writes nothing; only a miss does. Every token is drawn before the command that carries it is sent, so a
-// command that was repeated because its reply was lost meets its own token and knows it.
+// A read writes nothing; only a miss does.
+//
+// A request may reach Redis long after its client gave up on it. So a claim is sent once: if its reply is lost, it is asked again
+// with a new token, and the old one, whenever it arrives, is a lease of nobody, which costs readers [TTL] at most. All that follows
+// a claim compares the token, and so may be repeated. Set is sent once. A DEL may be repeated, since one that comes late costs
+// a load and no truth.
 //
 // What a Redis that cannot take part means (down, hung, read-only, out of memory, the key holds a list) is that every
 // method returns the error, and the caller loads without storing. Nothing here knows codecs or loaders.
@@ -68,15 +72,16 @@ type Options struct {
 
 // Guard is the stampede guard of one kind of values. It holds no goroutine.
 type Guard struct {
-	nodes  *nodes.Nodes
-	plain  bool
-	hold   time.Duration
-	pushes func(key string) (<-chan struct{}, func())
+	nodes   *nodes.Nodes
+	timeout time.Duration
+	plain   bool
+	hold    time.Duration
+	pushes  func(key string) (<-chan struct{}, func())
 }
 
 // New returns a Guard. It does no I/O.
 func New(o Options) *Guard {
-	return &Guard{nodes: nodes.New(nodes.Options{Redis: o.Redis, Timeout: o.Timeout, Breaker: o.Breaker, Moved: o.Moved}), plain: o.Plain, hold: o.Hold, pushes: o.Pushes}
+	return &Guard{nodes: nodes.New(nodes.Options{Redis: o.Redis, Timeout: o.Timeout, Breaker: o.Breaker, Moved: o.Moved}), timeout: o.Timeout, plain: o.Plain, hold: o.Hold, pushes: o.Pushes}
 }
 
 // State says what a key holds, as far as the guard is concerned.
@@ -99,12 +104,12 @@ type Found struct {
 	Header record.Header
 	Body   []byte
 
+	// Lease is somebody's token: the key's own where State is Loading, or that beside a plain value, which only Await sees.
+	Lease []byte
+
 	// Left is the TTL at the time of the reply, where it was asked for: NoTTL if there is none, and Gone if the value
 	// ended between its reading and this question.
 	Left time.Duration
-
-	// Leased says that somebody loads a plain value, which may be there or not. Only Await tells.
-	Leased bool
 }
 
 // What Found.Left says beside a time. Zero is "not asked".
@@ -117,7 +122,7 @@ func found(raw []byte, left time.Duration) Found {
 	f := Found{State: Present, Raw: raw, Left: left}
 	switch f.Kind, f.Header, f.Body = record.Parse(raw); f.Kind {
 	case record.Lease:
-		return Found{State: Loading}
+		return Found{State: Loading, Lease: raw, Left: left}
 	case record.Tombstone:
 		return Found{State: Held}
 	}

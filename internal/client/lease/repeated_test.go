@@ -11,14 +11,16 @@ import (
 	"github.com/mayflycache/mayfly/internal/testkit/backends"
 )
 
-// twice sends every command a second time and returns the second reply, as a client does that lost the first.
+// twice sends every command that may be repeated a second time and returns the second reply, as a client does that lost the first.
 type twice struct{}
 
 func (twice) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (twice) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		next(ctx, cmd)
+		if err := next(ctx, cmd); cmd.NoRetry() {
+			return err
+		}
 		cmd.SetErr(nil)
 		return next(ctx, cmd)
 	}
@@ -26,15 +28,18 @@ func (twice) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 
 func (twice) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		next(ctx, cmds)
+		err := next(ctx, cmds)
 		for _, cmd := range cmds {
+			if cmd.NoRetry() {
+				return err
+			}
 			cmd.SetErr(nil)
 		}
 		return next(ctx, cmds)
 	}
 }
 
-func TestARepeatedCommandKnowsItsOwnToken(t *testing.T) {
+func TestWhatIsRepeatedKnowsItsOwnToken(t *testing.T) {
 	for _, plain := range []bool{false, true} {
 		rdb := backends.LongLeases(t, mini(t)).(*redis.Client)
 		rdb.AddHook(twice{})

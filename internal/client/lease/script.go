@@ -20,12 +20,27 @@ return 0`)
 	drop = nodes.NewScript(`if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
 return 0`)
 
-	// fillPlain  sibling, k, token, what k held ('-' nothing, '+' and the bytes), new, ms: ends the lease, and puts new if
-	// the lease was still ours and k holds what it held.
+	// raise  k, new, ms: new, unless k holds the same form with a greater number in its last eight bytes.
+	raise = nodes.NewScript(`local v, new = redis.call('GET', KEYS[1]), ARGV[1]
+local function part(s) return string.sub(s, 1, 12) .. string.sub(s, 25, 28) end
+if v and #v == #new and part(v) == part(new) then
+	for i = #v - 7, #v do
+		local is, to = string.byte(v, i), string.byte(new, i)
+		if is > to then return 1 end
+		if is < to then break end
+	end
+end
+redis.call('SET', KEYS[1], new, 'PX', ARGV[2])
+return 1`)
+
+	// fillPlain  sibling, k, token, what k held ('-' nothing, '+' these bytes, '?' these or by now nothing), new, ms: ends the
+	// lease, and puts new if the lease was still ours and k holds what it held.
 	fillPlain = nodes.NewScript(`local v = redis.call('GET', KEYS[2])
 local mine = redis.call('GET', KEYS[1]) == ARGV[1]
 if mine then redis.call('DEL', KEYS[1]) end
-if mine and (v and '+' .. v or '-') == ARGV[2] then
+local how, same = string.sub(ARGV[2], 1, 1)
+if v then same = how ~= '-' and v == string.sub(ARGV[2], 2) else same = how ~= '+' end
+if mine and same then
 	redis.call('SET', KEYS[2], ARGV[3], 'PX', ARGV[4])
 	return 1
 end

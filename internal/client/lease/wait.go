@@ -2,6 +2,7 @@ package lease
 
 import (
 	"context"
+	"errors"
 	"math/rand/v2"
 	"time"
 
@@ -16,42 +17,50 @@ const (
 	pushedPoll = 250 * time.Millisecond
 )
 
-// lookLeased is Look, which for a plain value also tells whether somebody loads it: his lease is a key beside.
-func (g *Guard) lookLeased(ctx context.Context, key string, withTTL bool) (Found, error) {
+// lookLeased is Look, which also tells who loads the key, of a plain value in a key beside, and how long his lease has left.
+func (g *Guard) lookLeased(ctx context.Context, key string, withTTL bool) (f Found, left time.Duration, err error) {
 	if !g.plain {
-		return g.Look(ctx, key, withTTL)
+		f, err = g.Look(ctx, key, true)
+		return f, f.Left, err
 	}
 	node, err := g.nodes.Of(ctx, key)
 	if err != nil {
-		return Found{}, err
+		return f, 0, err
 	}
-	get := redis.NewStringCmd(ctx, "get", key)
-	leased := redis.NewIntCmd(ctx, "exists", SiblingName(key))
-	cmds := []redis.Cmder{leased, get} // in this order: a lease that is gone has left its value
+	get, sibling := redis.NewStringCmd(ctx, "get", key), SiblingName(key)
+	lease := redis.NewStringCmd(ctx, "get", sibling)
+	ends := redis.NewDurationCmd(ctx, time.Millisecond, "pttl", sibling)
+	cmds := []redis.Cmder{lease, ends, get} // in this order: a lease that is gone has left its value
 	var pttl *redis.DurationCmd
 	if withTTL {
 		pttl = redis.NewDurationCmd(ctx, time.Millisecond, "pttl", key)
 		cmds = append(cmds, pttl)
 	}
 	if err := node.Ask(ctx, cmds...); err != nil {
-		return Found{}, err
+		return f, 0, err
 	}
-	f, err := read(get, pttl)
-	if err == nil {
-		err = leased.Err()
+	if f, err = read(get, pttl); err != nil {
+		return f, 0, err
 	}
-	f.Leased = leased.Val() == 1
-	return f, err
+	if f.Lease, err = lease.Bytes(); errors.Is(err, redis.Nil) {
+		err = nil
+	}
+	return f, ends.Val(), err
 }
 
-// Await asks for key until there is an end to wait for, and returns what it found then: while until says true of
-// what was found, it goes on. It ends with ctx at the latest, and at once if Redis does not answer.
-func (g *Guard) Await(ctx context.Context, key string, withTTL bool, until func(Found) bool) (Found, error) {
+// Await asks for key until there is an end to wait for, and returns what it found then. It ends with ctx at the latest, and at once
+// if Redis does not answer.
+func (g *Guard) Await(ctx context.Context, key string, until func(Found) bool) (Found, error) {
+	return g.await(ctx, Want{Key: key}, func(f Found, _ time.Duration) bool { return until(f) })
+}
+
+// await is Await for a Want. until is also told what is left of the lease that was found.
+func (g *Guard) await(ctx context.Context, w Want, until func(f Found, left time.Duration) bool) (Found, error) {
 	var changed <-chan struct{}
 	pause := firstPoll
 	if g.pushes != nil {
 		var stop func()
-		if changed, stop = g.pushes(key); changed != nil {
+		if changed, stop = g.pushes(w.Key); changed != nil {
 			defer stop()
 			pause = pushedPoll
 		}
@@ -65,8 +74,9 @@ func (g *Guard) Await(ctx context.Context, key string, withTTL bool, until func(
 		case <-changed:
 		case <-timer.C:
 		}
-		f, err := g.lookLeased(ctx, key, withTTL)
-		if err != nil || until(f) {
+		w.reading()
+		f, left, err := g.lookLeased(ctx, w.Key, w.WithTTL)
+		if err != nil || until(f, left) {
 			return f, err
 		}
 		timer.Reset(pause + rand.N(pause/2)) // so that many who wait do not ask in step

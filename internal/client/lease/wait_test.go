@@ -21,7 +21,7 @@ func TestAwait(t *testing.T) {
 		c := claim(t, g, "k", lease.Found{})
 		time.AfterFunc(300*time.Millisecond, func() { fill(t, o, c, "v") })
 		begun := time.Now()
-		f, err := g.Await(t.Context(), "k", false, loading)
+		f, err := g.Await(t.Context(), "k", loading)
 		if took := time.Since(begun); err != nil || string(f.Body) != "v" || took > 450*time.Millisecond {
 			t.Errorf("got %+v, %v after %v", f, err, took)
 		}
@@ -29,7 +29,7 @@ func TestAwait(t *testing.T) {
 		// A holder that died: the key is free when its lease ends.
 		claim(t, g, "dead", lease.Found{})
 		begun = time.Now()
-		f, err = g.Await(t.Context(), "dead", false, loading)
+		f, err = g.Await(t.Context(), "dead", loading)
 		if took := time.Since(begun); err != nil || f.State != lease.Absent || took > lease.TTL+150*time.Millisecond {
 			t.Errorf("got %+v, %v after %v", f, err, took)
 		}
@@ -38,7 +38,7 @@ func TestAwait(t *testing.T) {
 		claim(t, g, "slow", lease.Found{})
 		ctx, cancel := context.WithTimeout(t.Context(), 30*time.Millisecond)
 		defer cancel()
-		if _, err := g.Await(ctx, "slow", false, loading); !errors.Is(err, context.DeadlineExceeded) {
+		if _, err := g.Await(ctx, "slow", loading); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("got error %v", err)
 		}
 	})
@@ -55,7 +55,7 @@ func TestAPushWakesAWaiter(t *testing.T) {
 		c := claim(t, g, "k", lease.Found{})
 		time.AfterFunc(100*time.Millisecond, func() { fill(t, o, c, "v"); changed <- struct{}{} })
 		begun := time.Now()
-		f, err := g.Await(t.Context(), "k", false, func(f lease.Found) bool { return f.State != lease.Loading })
+		f, err := g.Await(t.Context(), "k", func(f lease.Found) bool { return f.State != lease.Loading })
 		if took := time.Since(begun); err != nil || string(f.Body) != "v" || took != 100*time.Millisecond || !stopped {
 			t.Errorf("got %+v, %v after %v, stopped %v; want it at the push", f, err, took, stopped)
 		}

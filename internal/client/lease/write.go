@@ -26,7 +26,7 @@ func (g *Guard) Set(ctx context.Context, values []Value) []error {
 	for i, v := range values {
 		keys[i] = v.Key
 	}
-	return g.write(ctx, keys, func(i int) []redis.Cmder {
+	return g.write(ctx, keys, (*nodes.Node).AskOnce, func(i int) []redis.Cmder {
 		v := values[i]
 		cmds := []redis.Cmder{redis.NewStatusCmd(ctx, "set", v.Key, v.Bytes, "px", millis(v.TTL))}
 		if g.plain {
@@ -36,15 +36,31 @@ func (g *Guard) Set(ctx context.Context, values []Value) []error {
 	})
 }
 
+// Raise stores values whose last eight bytes are a number, each unless a greater one is there: in whatever order they arrive, the
+// greatest stays. It returns one error per value.
+func (g *Guard) Raise(ctx context.Context, values []Value) []error {
+	calls := make([]nodes.Call, len(values))
+	for i, v := range values {
+		calls[i] = raise.Call([]string{v.Key}, v.Bytes, millis(v.TTL))
+	}
+	_, errs := g.nodes.Run(ctx, calls...)
+	return errs
+}
+
 // Replace stores value in place of just the bytes that were seen, and says whether they were still there.
 func (g *Guard) Replace(ctx context.Context, key string, seen Found, value []byte, ttl time.Duration) (bool, error) {
-	return g.nodes.Run1(ctx, seen.swap(key, value, ttl))
+	node, err := g.nodes.Of(ctx, key)
+	if err != nil {
+		return false, err
+	}
+	did, errs := node.RunOnce(ctx, seen.swap(key, value, ttl))
+	return did[0], errs[0]
 }
 
 // Delete removes keys and ends the right to fill them, in one trip per server. With Hold it leaves tombstones. It
 // returns one error per key; where that is not nil, the key may or may not have been removed.
 func (g *Guard) Delete(ctx context.Context, keys []string) []error {
-	return g.write(ctx, keys, func(i int) []redis.Cmder {
+	return g.write(ctx, keys, (*nodes.Node).Ask, func(i int) []redis.Cmder {
 		switch {
 		case g.plain:
 			return []redis.Cmder{redis.NewIntCmd(ctx, "del", SiblingName(keys[i]), keys[i])}
@@ -56,7 +72,7 @@ func (g *Guard) Delete(ctx context.Context, keys []string) []error {
 	})
 }
 
-func (g *Guard) write(ctx context.Context, keys []string, commands func(i int) []redis.Cmder) []error {
+func (g *Guard) write(ctx context.Context, keys []string, ask func(*nodes.Node, context.Context, ...redis.Cmder) error, commands func(i int) []redis.Cmder) []error {
 	errs := make([]error, len(keys))
 	g.nodes.Each(ctx, keys, func(node *nodes.Node, mine []int) {
 		var cmds []redis.Cmder
@@ -65,7 +81,7 @@ func (g *Guard) write(ctx context.Context, keys []string, commands func(i int) [
 			of[n] = commands(i)
 			cmds = append(cmds, of[n]...)
 		}
-		lost := node.Ask(ctx, cmds...)
+		lost := ask(node, ctx, cmds...)
 		for n, i := range mine {
 			if errs[i] = lost; lost == nil {
 				for _, cmd := range of[n] {

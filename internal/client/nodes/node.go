@@ -82,6 +82,74 @@ func (n *Node) begin(ctx context.Context) (time.Time, error) {
 	return now, nil
 }
 
+// AskOnce is Ask for writes: what was sent is not sent again, so that nothing of it is left on the way when this returns nil. Only
+// what a server answered that it has not done is repeated, within the budget.
+func (n *Node) AskOnce(ctx context.Context, cmds ...redis.Cmder) error {
+	begun, err := n.begin(ctx)
+	if err != nil {
+		return err
+	}
+	limited := n.limits.begin(ctx, begun)
+	defer n.limits.end(limited)
+	writes := make([]redis.Cmder, len(cmds))
+	for i, cmd := range cmds {
+		writes[i] = once{cmd}
+	}
+	for pause := firstPause; ; pause *= 2 {
+		if len(writes) == 1 {
+			n.client.Process(limited, writes[0])
+		} else {
+			pipe := n.client.Pipeline()
+			pipe.BatchProcess(limited, writes...)
+			pipe.Exec(limited)
+		}
+		var undone []redis.Cmder
+		for _, cmd := range writes {
+			switch err := n.settle(limited, cmd); {
+			case Undone(cmd.Err()):
+				undone = append(undone, cmd)
+			case err != nil:
+				return n.end(ctx, begun, err)
+			}
+		}
+		if len(undone) == 0 {
+			return n.end(ctx, begun, nil)
+		}
+		if pause > lastPause || !rest(limited, pause) {
+			return n.end(ctx, begun, n.settle(limited, undone[0]))
+		}
+		for _, cmd := range undone {
+			cmd.SetErr(nil)
+		}
+		writes = undone
+	}
+}
+
+// Between writes that a server has not done: as go-redis waits, which would repeat them too if they were not sent once.
+const (
+	firstPause = 8 * time.Millisecond
+	lastPause  = 32 * time.Millisecond
+)
+
+func rest(ctx context.Context, pause time.Duration) (still bool) {
+	select {
+	case <-ctx.Done():
+		return false
+	case <-time.After(pause):
+		return true
+	}
+}
+
+// once is a command that go-redis does not repeat when the reply is lost.
+type once struct{ redis.Cmder }
+
+func (once) NoRetry() bool { return true }
+
+// Undone reports whether an error says that a server has not executed a write, and may do so soon.
+func Undone(err error) bool {
+	return redis.IsLoadingError(err) || redis.IsTryAgainError(err) || redis.IsClusterDownError(err) || redis.IsMasterDownError(err) || redis.IsReadOnlyError(err)
+}
+
 // settle returns an error if cmd got no answer. An answer that sends the caller elsewhere is followed.
 func (n *Node) settle(ctx context.Context, cmd redis.Cmder) error {
 	err := cmd.Err()

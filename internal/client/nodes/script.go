@@ -39,8 +39,17 @@ func (c Call) command(ctx context.Context, name, script string) *redis.Cmd {
 }
 
 // Run runs scripts in one trip, and in a second one those that the server does not know. It returns for each whether it
-// answered 1.
+// answered 1. go-redis may repeat them.
 func (n *Node) Run(ctx context.Context, calls ...Call) ([]bool, []error) {
+	return run(ctx, n.Ask, calls)
+}
+
+// RunOnce is Run for scripts that must not be repeated.
+func (n *Node) RunOnce(ctx context.Context, calls ...Call) ([]bool, []error) {
+	return run(ctx, n.AskOnce, calls)
+}
+
+func run(ctx context.Context, ask func(context.Context, ...redis.Cmder) error, calls []Call) ([]bool, []error) {
 	did, errs := make([]bool, len(calls)), make([]error, len(calls))
 	trip := func(name string, mine []int) {
 		cmds := make([]redis.Cmder, len(mine))
@@ -51,7 +60,7 @@ func (n *Node) Run(ctx context.Context, calls ...Call) ([]bool, []error) {
 			}
 			cmds[k] = calls[i].command(ctx, name, script)
 		}
-		lost := n.Ask(ctx, cmds...)
+		lost := ask(ctx, cmds...)
 		for k, i := range mine {
 			if did[i], errs[i] = false, lost; lost == nil {
 				did[i], errs[i] = answeredOne(cmds[k].(*redis.Cmd))
