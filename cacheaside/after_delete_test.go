@@ -5,6 +5,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -70,7 +71,8 @@ func TestAGetAfterDeleteJoinsNoOlderLoad(t *testing.T) {
 				for i, c := range readers {
 					early.Go(func() { get(t, c, i) })
 				}
-				time.Sleep(500 * time.Millisecond) // the loads have read
+				time.Sleep(500 * time.Millisecond)
+				synctest.Wait() // the loads have read
 				d.version.Add(1)
 				expect.OK(t, writer.Delete(t.Context(), 7))
 				for i, c := range readers {

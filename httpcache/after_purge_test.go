@@ -8,6 +8,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -62,7 +63,8 @@ func TestARequestAfterPurgeJoinsNoOlderOne(t *testing.T) {
 						}
 						var all sync.WaitGroup
 						all.Go(func() { get(t, h, url, color) })
-						time.Sleep(500 * time.Millisecond) // the handler has read
+						time.Sleep(500 * time.Millisecond)
+						synctest.Wait() // the handler has read
 						version.Add(1)
 						purge(t, writer, theirs)
 						begun := time.Now()
