@@ -111,6 +111,7 @@ var errNoLoader = errors.New("the loader is nil: give it a function that asks th
 func build[K comparable, V any](ns mayfly.Namespace[K, V], o Options, noLoader bool, one loader[K, V]) (*Cache[K, V], error) {
 	room, wrong := keyspace.Of("cacheaside", ns)
 	wrong.Wrap(o.validate(ns.Plain))
+	wrong.Wrap(lease.CanGuard(ns.Redis, ns.Plain))
 	if noLoader {
 		wrong.Wrap(errNoLoader)
 	}
@@ -130,7 +131,7 @@ func build[K comparable, V any](ns mayfly.Namespace[K, V], o Options, noLoader b
 	c.quiet = recently.New(256)
 	c.tell = events.To(ns.Observer, ns.Name)
 	c.unremoved = redelete.New(redelete.Options{Limit: o.Faults.Queue, Works: c.works, Again: c.deleteAgain, Dropped: c.tell.Dropped})
-	lo := lease.Options{Redis: ns.Redis, Timeout: o.Faults.RedisTimeout, Plain: ns.Plain, Hold: o.Hold, Breaker: c.tell.Breaker}
+	lo := lease.Options{Redis: ns.Redis, Timeout: o.Faults.RedisTimeout, Plain: ns.Plain, Hold: o.Hold, Breaker: c.tell.Breaker, Start: c.works.Start}
 	if c.local = localview.Of[held[V]](ns, nil); c.local != nil {
 		lo.Pushes, lo.Moved = c.local.Watch, c.local.Moved
 	}

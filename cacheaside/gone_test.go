@@ -81,6 +81,7 @@ var settings = []struct {
 }{
 	{"go-redis's defaults", func(o *redis.Options) { o.ContextTimeoutEnabled = false }},
 	{"ContextTimeoutEnabled", func(o *redis.Options) {}},
+	{"no deadlines", func(o *redis.Options) { o.ReadTimeout, o.WriteTimeout = -2, -2 }},
 	{"TunedOptions", func(o *redis.Options) {
 		dial, notices := o.Dialer, o.MaintNotificationsConfig
 		*o = *mayfly.TunedOptions().Simple()

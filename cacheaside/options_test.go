@@ -67,6 +67,7 @@ func TestDangerousSettingsAreTold(t *testing.T) {
 		{"go-redis's defaults", redis.NewClient(&redis.Options{}), 1},
 		{"a cluster client's defaults", redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}}), 1},
 		{"a ring", redis.NewRing(&redis.RingOptions{}), 1},
+		{"no deadlines", redis.NewClient(&redis.Options{ContextTimeoutEnabled: true, ReadTimeout: -2}), 1},
 		{"TunedOptions", redis.NewUniversalClient(mayfly.TunedOptions()), 0},
 		{"TunedOptions of a cluster", redis.NewClusterClient(mayfly.TunedOptions().Cluster()), 0},
 	} {
@@ -78,6 +79,16 @@ func TestDangerousSettingsAreTold(t *testing.T) {
 			t.Errorf("%s: %d warnings of %d events, want %d", x.name, n, len(events.All()), x.want)
 		}
 		x.client.Close()
+	}
+}
+
+func TestPlainValuesNeedALeaseInTheirShard(t *testing.T) {
+	ring := redis.NewRing(&redis.RingOptions{Addrs: map[string]string{"one": "127.0.0.1:1"}})
+	defer ring.Close()
+	ns := namespace(t, ring)
+	ns.Plain = true
+	if _, err := cacheaside.New(ns, load, cacheaside.Options{}); err == nil || !strings.Contains(err.Error(), "Namespace.Redis is a redis.Ring") {
+		t.Errorf("got error %v", err)
 	}
 }
 

@@ -9,6 +9,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/singleflight"
+
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/client/lease"
 	"github.com/mayflycache/mayfly/internal/client/localsync"
@@ -264,6 +266,7 @@ func (c *Cache) lookTags(ctx context.Context, keys []string) []lease.Answer {
 // epochs is the last version of the purges that this process knows of. An old one is no harm: what carries it is void
 // too soon, not too late.
 type epochs struct {
+	reads   singleflight.Group
 	version atomic.Int64
 	until   atomic.Int64 // unix ms
 }
@@ -273,7 +276,7 @@ const (
 	epochLife = time.Second
 )
 
-// at returns the version to be carried by what the handler is asked for now.
+// at returns the version to be carried by what the handler is asked for now. ctx has a deadline.
 func (e *epochs) at(ctx context.Context, c *Cache) int64 {
 	if len(c.opt.TagFields) == 0 {
 		return 0
@@ -282,11 +285,19 @@ func (e *epochs) at(ctx context.Context, c *Cache) int64 {
 	if until := e.until.Load(); now < until {
 		return e.version.Load()
 	}
-	it, _, err := c.see(ctx, c.epochKey())
+	version, err, _ := e.reads.Do("", func() (any, error) { // with the time, and without the end, of who is first
+		at, _ := ctx.Deadline()
+		ctx, cancel := context.WithDeadline(context.WithoutCancel(ctx), at)
+		defer cancel()
+		it, _, err := c.see(ctx, c.epochKey())
+		if err == nil {
+			e.version.Store(it.barrier)
+			e.until.Store(now + epochLife.Milliseconds())
+		}
+		return it.barrier, err
+	})
 	if err != nil {
 		return unknown
 	}
-	e.version.Store(it.barrier)
-	e.until.Store(now + epochLife.Milliseconds())
-	return it.barrier
+	return version.(int64)
 }

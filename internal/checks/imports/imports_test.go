@@ -29,6 +29,7 @@ var others = map[string]string{
 	"go-redis":   "github.com/redis/go-redis/v9",
 	"miniredis":  "github.com/alicebob/miniredis/v2",
 	"prometheus": "github.com/prometheus/client_golang",
+	"sync":       "golang.org/x/sync",
 	"lua":        "github.com/yuin/gopher-lua",
 	"compress":   "github.com/klauspost/compress",
 	"httpsfv":    "github.com/dunglas/httpsfv",
@@ -56,7 +57,7 @@ var rooms = map[string]room{
 	"client/flight":     {},
 	"client/background": {},
 	"client/redelete":   {may: "client/background"},
-	"client/nodes":      {may: "go-redis"},
+	"client/nodes":      {may: "go-redis sync"},
 	"client/lease":      {may: "client/nodes client/record client/keyform hashslot go-redis"},
 	"client/localstore": {may: "expiry"},
 	"client/localsync":  {may: "client/background client/localstore client/keyform hashslot go-redis"},
@@ -75,7 +76,7 @@ var rooms = map[string]room{
 	"cacheaside": {may: "(root) client/lease client/flight client/nodes client/localview client/localsync client/record client/keyspace " +
 		"client/background client/redelete client/recently client/events client/check earlyrefresh compress"},
 	"httpcache": {may: "(root) client/lease client/flight client/nodes client/localview client/localsync client/record " +
-		"client/background client/redelete client/recently client/events client/check rfc9111 stats"},
+		"client/background client/redelete client/recently client/events client/check rfc9111 stats sync"},
 
 	// The double: never knows go-redis, nor any pattern.
 	"redis/resp":   {never: pure},

@@ -65,9 +65,20 @@ type Options struct {
 	// Moved is told, before anything else is done about it, that a slot of a cluster is somewhere else. May be nil.
 	Moved func()
 
+	// Start runs what go-redis ends in its own time, and reports false if the owner is closed. May be nil: see nodes.Options.
+	Start func(func()) bool
+
 	// Pushes returns a channel that is signalled when key has changed, and its end, or nil if nothing is pushed now; what the
 	// local tier hears is faster than any polling. May be nil.
 	Pushes func(key string) (changed <-chan struct{}, stop func())
+}
+
+// CanGuard returns an error if the keys of a client cannot be guarded.
+func CanGuard(rdb redis.UniversalClient, plain bool) error {
+	if _, ring := rdb.(*redis.Ring); ring && plain {
+		return errors.New("Namespace.Redis is a redis.Ring, and Namespace.Plain is set: the lease of a plain value is a key beside it, which a Ring may put on another shard; use a cluster, or leave Plain out")
+	}
+	return nil
 }
 
 // Guard is the stampede guard of one kind of values. It holds no goroutine.
@@ -81,7 +92,7 @@ type Guard struct {
 
 // New returns a Guard. It does no I/O.
 func New(o Options) *Guard {
-	return &Guard{nodes: nodes.New(nodes.Options{Redis: o.Redis, Timeout: o.Timeout, Breaker: o.Breaker, Moved: o.Moved}), timeout: o.Timeout, plain: o.Plain, hold: o.Hold, pushes: o.Pushes}
+	return &Guard{nodes: nodes.New(nodes.Options{Redis: o.Redis, Timeout: o.Timeout, Breaker: o.Breaker, Moved: o.Moved, Start: o.Start}), timeout: o.Timeout, plain: o.Plain, hold: o.Hold, pushes: o.Pushes}
 }
 
 // State says what a key holds, as far as the guard is concerned.

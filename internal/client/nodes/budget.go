@@ -122,20 +122,26 @@ func (l *limit) Err() error {
 
 // Warnings says what is dangerous in how rdb is set up.
 func Warnings(rdb redis.UniversalClient) (warnings []string) {
-	respects := true
+	respects, endless := true, false
 	switch c := rdb.(type) {
 	case *redis.Client:
-		respects = c.Options().ContextTimeoutEnabled
+		respects, endless = c.Options().ContextTimeoutEnabled, noDeadlines(c.Options())
 	case *redis.ClusterClient:
-		respects = c.Options().ContextTimeoutEnabled
+		respects, endless = c.Options().ContextTimeoutEnabled, c.Options().ReadTimeout < 0 || c.Options().WriteTimeout < 0
 	default:
 		return []string{"the client is neither a redis.Client nor a redis.ClusterClient: a Redis that hangs costs what its own timeouts allow"}
 	}
 	if !respects {
 		return []string{"the client's ContextTimeoutEnabled is false: a third of RedisTimeout is for getting a connection, and hooks such as tracing do not run; set it in the client's options"}
 	}
+	if endless {
+		return []string{"the client's ReadTimeout or WriteTimeout turns deadlines off: hooks such as tracing do not run; leave them out, ContextTimeoutEnabled does what they are for"}
+	}
 	return nil
 }
+
+// noDeadlines reports whether a client sets no deadlines for its connections, not even a context's.
+func noDeadlines(o *redis.Options) bool { return o.ReadTimeout < 0 || o.WriteTimeout < 0 }
 
 func (ns *Nodes) newNode(client asker) *Node {
 	n := &Node{name: "redis", client: client, budget: ns.budget, told: ns.told}
@@ -143,9 +149,12 @@ func (ns *Nodes) newNode(client asker) *Node {
 	if c, ok := client.(*redis.Client); ok {
 		o := c.Options()
 		n.name = o.Addr
-		if !o.ContextTimeoutEnabled {
+		switch {
+		case !o.ContextTimeoutEnabled:
 			n.limits.after = n.budget / 3
 			n.client = c.WithTimeout(n.budget - n.budget/3)
+		case noDeadlines(o):
+			n.client = c.WithTimeout(n.budget)
 		}
 	}
 	return n

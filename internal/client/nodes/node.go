@@ -18,8 +18,8 @@ var ErrSlow = errors.New("redis did not answer in time")
 //
 // A client that respects contexts is asked on a context of the whole budget. One that does not (go-redis's default)
 // heeds a context while it waits for a connection, and its own timeouts from then on; for it a third of the budget is
-// for the connection, and a clone on the same pool with the other two thirds as timeout is asked. Such a clone runs no
-// hooks: see Warnings.
+// for the connection, and a clone on the same pool with the other two thirds as timeout is asked. One that sets no deadlines
+// (ReadTimeout -2) is asked by a clone too. Such a clone runs no hooks: see Warnings.
 type Node struct {
 	name    string
 	client  asker

@@ -9,11 +9,13 @@ package nodes
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
+	"golang.org/x/sync/singleflight"
 )
 
 // Options say how servers are asked.
@@ -29,9 +31,14 @@ type Options struct {
 
 	// Moved is told, before anything else is done about it, that a slot of a cluster is somewhere else. May be nil.
 	Moved func()
+
+	// Start runs a function in a goroutine that its owner's Close waits for, and reports false if the owner is closed. Nil starts
+	// goroutines that nobody counts.
+	Start func(func()) bool
 }
 
-// Nodes are the servers of one client. They hold no goroutine.
+// Nodes are the servers of one client. They hold no goroutine, but for the reading of a cluster's slots, which go-redis ends in its
+// own time.
 type Nodes struct {
 	only    *Node // of a client that is one server, or one that finds servers by itself
 	ring    *redis.Ring
@@ -43,11 +50,16 @@ type Nodes struct {
 	nodes sync.Map    // *redis.Client: *Node; as many as there ever were masters
 	known atomic.Bool // the cluster's slots have been read once, so asking for a key's master does not block
 	slots Breaker     // of the reading of the slots
+	reads singleflight.Group
+	start func(func()) bool
 }
 
 // New returns the servers of o.Redis. It does no I/O.
 func New(o Options) *Nodes {
-	ns := &Nodes{budget: o.Timeout, told: o.Breaker}
+	ns := &Nodes{budget: o.Timeout, told: o.Breaker, start: o.Start}
+	if ns.start == nil {
+		ns.start = func(f func()) bool { go f(); return true }
+	}
 	switch rdb := o.Redis.(type) {
 	case *redis.ClusterClient:
 		ns.cluster, ns.moved = rdb, o.Moved
@@ -85,7 +97,10 @@ func (ns *Nodes) node(client *redis.Client) *Node {
 	return known.(*Node)
 }
 
-// discover reads the cluster's slots, within the budget: go-redis does it on the first command, in its own time.
+var errClosed = errors.New("who asks is closed")
+
+// discover reads the cluster's slots, within the budget: go-redis does it on the first command, in its own time. Those who ask at the
+// same time share one reading.
 func (ns *Nodes) discover(ctx context.Context, key string) error {
 	begun := time.Now()
 	if ns.slots.Allow(begun) == Refuse {
@@ -94,10 +109,17 @@ func (ns *Nodes) discover(ctx context.Context, key string) error {
 	limited, cancel := context.WithTimeout(ctx, ns.budget)
 	defer cancel()
 	done := make(chan error, 1)
-	go func() { // ends when go-redis's own timeouts do
-		_, err := ns.cluster.MasterForKey(limited, key)
+	if !ns.start(func() {
+		_, err, _ := ns.reads.Do("slots", func() (any, error) {
+			ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), ns.budget)
+			defer cancel()
+			_, err := ns.cluster.MasterForKey(ctx, key)
+			return nil, err
+		})
 		done <- err
-	}()
+	}) {
+		return errClosed
+	}
 	var err error
 	select {
 	case err = <-done:
