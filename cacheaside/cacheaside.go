@@ -11,9 +11,12 @@
 //   - Each key is loaded by one caller at a time, over all processes, also when it is renewed. If the context of a caller
 //     ends, the load goes on for the others and for the cache. If the loader panics, all who waited get an error, and the
 //     key can be loaded again.
-//   - After Delete returned nil, no value loaded before is stored, and no Get of this process returns one. There are two
-//     exceptions, which the TTL bounds: a Redis failover that loses the deletion, and a loader that reads a database
-//     replica which lags (see [Options.Hold]).
+//   - After Delete returned nil, no value loaded before is stored, and no call that begins later returns one, in any
+//     process, but for local copies until Redis tells of the change. There are two exceptions, which the TTL bounds: a
+//     Redis failover that loses the deletion, and a loader that reads a database replica which lags (see [Options.Hold]).
+//     A call waits for at most two loads of others, however often its key is deleted.
+//   - A Set or Delete that returned nil leaves nothing on the way that could still take effect. One that returned an error may
+//     still take effect, once, as late as the network delivers it: docs/redis-keys.md says what that can do.
 //   - Readers of a busy key do not wait when it expires: it is renewed before that, in the background ([Options.Early]).
 //   - A Redis that is slow, full, read-only or gone costs a call at most [Faults].RedisTimeout, and soon nothing, since it is
 //     not asked again until a probe is answered. Meanwhile the loader answers, for a bounded number of keys at

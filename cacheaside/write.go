@@ -13,8 +13,9 @@ import (
 )
 
 // Set stores v under key for the namespace's TTL. The last writer wins; a load in flight does not overwrite it. After a change
-// of the database prefer [Cache.Delete]: two writers may call Set in another order than they committed in. If Set fails,
-// Redis may hold the old value, the new one or none; the key is deleted as soon as Redis answers.
+// of the database prefer [Cache.Delete]: two writers may call Set in another order than they committed in. Set is sent once. If
+// it fails, Redis may hold the old value, the new one or none; the key is deleted as soon as Redis answers. What the network
+// still delivers after that stays for the TTL.
 func (c *Cache[K, V]) Set(ctx context.Context, key K, v V) error {
 	return c.SetMany(ctx, map[K]V{key: v})
 }
@@ -41,8 +42,9 @@ func (c *Cache[K, V]) SetMany(ctx context.Context, values map[K]V) error {
 }
 
 // Delete removes keys. Call it after the commit of a change: once it returned nil, no value loaded before is stored, nor
-// returned by a Get of this process that starts later. If it fails, the keys are remembered and deleted when Redis
-// is back; until then this process loads them at each Get.
+// returned by a call that begins later, in any process, but for local copies until Redis tells of the change. If it fails,
+// the keys are remembered and deleted when Redis is back; until then this process loads them at each Get. It may be
+// repeated: a deletion that the network delivers late costs a load.
 func (c *Cache[K, V]) Delete(ctx context.Context, keys ...K) error {
 	fulls := make([]string, len(keys))
 	for i, key := range keys {
@@ -55,13 +57,8 @@ func (c *Cache[K, V]) Delete(ctx context.Context, keys ...K) error {
 	return c.written(ctx, "delete", mayfly.Removal, keys, fulls, func() []error { return c.guard.Delete(ctx, fulls) })
 }
 
-// write writes what makes loads in flight worthless. They are forgotten before, so that nobody joins them, and after,
-// for those that began meanwhile:
-//
-//  1. a Get begins a load, after the first forgetting
-//  2. it reads the database before the commit that Delete is about was visible to it
-//  3. the DEL takes its lease; it will not be stored
-//  4. without the second forgetting, a Get that starts after Delete returned would join it
+// write writes what makes loads in flight worthless. Who would join them later is late, and would get nothing of them
+// (internal/client/flight). They are forgotten, before and after, so that in this process nobody waits for that.
 func (c *Cache[K, V]) write(ctx context.Context, fulls []string, write func() []error) []error {
 	forget := func() {
 		for _, full := range fulls {

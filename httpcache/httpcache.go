@@ -17,8 +17,8 @@
 //     to be for them. With stale-while-revalidate nobody waits.
 //   - A client gets a response while the handler writes it. One that is slow or leaves neither holds up nor ends what others
 //     wait for. What was cut short is never stored.
-//   - After Purge returned nil, nothing that was loaded before is served by any process that can hear Redis, and nothing
-//     stored.
+//   - After Purge returned nil, nothing that the handler was asked for before is stored, nor served to a request that comes later,
+//     by any process that can hear Redis.
 //   - Redis holds a copy. One that is slow or gone costs a request at most [Faults].RedisTimeout, and soon nothing.
 //
 // What it did is told to clients in Cache-Status (RFC 9211), and to the namespace's Observer. docs/http.md has the rest.
