@@ -8,14 +8,17 @@ import (
 	"time"
 )
 
-// Fault is something that is done to one request: the next one, when the fault is made, whose command has the given name and one of whose
-// arguments contains the given text. Empty is any. Of several faults that fit, the oldest takes the request.
+// Fault is something that is done to one request: the next one, when the fault is made, whose command is one of the given names, with
+// spaces between them, and one of whose arguments contains the given text. Empty is any. A transaction is one request, its EXEC, and fits
+// where one of its commands does. Of several faults that fit, the oldest takes the request. What follows a held request on its
+// connection is a part of it, and meets no fault of its own.
 type Fault struct {
 	p                 *Proxy
 	command, mentions string
 	does              deed
 	bytes             int           // of the reply that get through
 	delay             time.Duration // until it is released by itself
+	again             *Fault        // of whose request this one's is a repetition
 
 	released      atomic.Bool
 	arrived, done chan struct{}
@@ -49,6 +52,9 @@ func (d deed) String() string {
 func (p *Proxy) Hold(command, mentions string) *Fault {
 	return p.add(&Fault{command: command, mentions: mentions, does: hold})
 }
+
+// HoldAgain holds the repetition of f's request: the next one that begins with the same two words, and comes by another connection.
+func (f *Fault) HoldAgain() *Fault { return f.p.add(&Fault{does: hold, again: f}) }
 
 // Delay is a Hold that is released by itself, d after the request came.
 func (p *Proxy) Delay(command, mentions string, d time.Duration) *Fault {
@@ -108,7 +114,8 @@ func (f *Fault) Arrived() <-chan struct{} { return f.arrived }
 // reply that was lost on purpose: when it was.
 func (f *Fault) Done() <-chan struct{} { return f.done }
 
-// Words returns the request, when it has arrived. Its first word is in lower case.
+// Words returns the request, when it has arrived; of a transaction the words of all its commands between MULTI and EXEC. The first
+// word is in lower case.
 func (f *Fault) Words() []string {
 	<-f.arrived
 	return f.words
@@ -146,16 +153,21 @@ func (f *Fault) blocks(does ...deed) bool {
 	return f != nil && !f.released.Load() && slices.Contains(does, f.does)
 }
 
-// meet returns the fault that a request meets, nil as a rule.
-func (p *Proxy) meet(l *link, words []string) *Fault {
+// meet returns the fault that a request meets, nil as a rule, and always behind another that is held. A transaction has several
+// commands.
+func (p *Proxy) meet(l *link, commands [][]string, behind bool) (f *Fault) {
 	p.mu.Lock()
-	f := p.meetLocked(l, words)
-	p.noteLocked(l, words, f)
+	if !behind {
+		f = p.meetLocked(l, commands)
+	}
+	p.noteLocked(l, commands, f)
+	if f != nil {
+		f.link, f.words = l, slices.Concat(commands...)
+	}
 	p.mu.Unlock()
 	if f == nil {
 		return nil
 	}
-	f.words = words
 	close(f.arrived)
 	if f.does == late {
 		l.client.Close()
@@ -166,31 +178,35 @@ func (p *Proxy) meet(l *link, words []string) *Fault {
 	return f
 }
 
-func (p *Proxy) meetLocked(l *link, words []string) *Fault {
+func (p *Proxy) meetLocked(l *link, commands [][]string) *Fault {
 	for i, f := range p.faults {
-		if f.fits(words) {
+		if f.fits(l, commands) {
 			if f.skip > 0 {
 				f.skip--
 				continue
 			}
 			p.faults = slices.Delete(p.faults, i, i+1)
-			f.link = l
 			return f
 		}
 	}
-	if p.random != nil && !handshake[words[0]] {
-		if f := p.random.draw(words[0]); f != nil {
+	if p.random != nil && !handshake[commands[0][0]] {
+		if f := p.random.draw(commands[0][0]); f != nil {
 			f.prepare(p)
-			f.link = l
 			return f
 		}
 	}
 	return nil
 }
 
-func (f *Fault) fits(words []string) bool {
-	if f.command != "" && f.command != words[0] {
-		return false
+func (f *Fault) fits(l *link, commands [][]string) bool {
+	if first := f.again; first != nil {
+		words := slices.Concat(commands...)
+		return first.link != nil && first.link != l && slices.Equal(words[:min(2, len(words))], first.words[:min(2, len(first.words))])
 	}
-	return f.mentions == "" || slices.ContainsFunc(words[1:], func(w string) bool { return strings.Contains(w, f.mentions) })
+	return slices.ContainsFunc(commands, func(words []string) bool {
+		if f.command != "" && !slices.Contains(strings.Fields(f.command), words[0]) {
+			return false
+		}
+		return f.mentions == "" || slices.ContainsFunc(words[1:], func(w string) bool { return strings.Contains(w, f.mentions) })
+	})
 }

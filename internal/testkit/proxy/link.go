@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"net"
+	"slices"
 	"strings"
 	"sync"
 
@@ -26,6 +27,8 @@ type link struct {
 	dead   bool       // the server
 	silent bool       // the client gets nothing more
 	opaque bool       // it has subscribed: what comes is no reply to what was asked
+
+	transaction [][]string // the commands since MULTI, MULTI included; nil outside. Of requests alone
 }
 
 // request is one command, and later its reply; or a push, which nobody asked for.
@@ -67,13 +70,34 @@ func (l *link) take(args [][]byte) {
 		w.Bulk(arg)
 	}
 	words[0] = strings.ToLower(words[0])
-	r := &request{bytes: bytes.Clone(w.Bytes()), fault: l.p.meet(l, words)}
+	r := &request{bytes: bytes.Clone(w.Bytes()), fault: l.fault(words)}
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.out = append(l.out, r)
 	if strings.HasSuffix(words[0], "subscribe") || words[0] == "monitor" {
 		l.opaque = true
 	}
+}
+
+// fault returns what is to be done to a command. Those of a transaction pass, and what is about them is done to its EXEC.
+func (l *link) fault(words []string) *Fault {
+	commands := [][]string{words}
+	switch {
+	case words[0] == "multi":
+		l.transaction = commands
+	case words[0] == "exec" && l.transaction != nil:
+		commands = append(l.transaction[1:], words)
+		l.transaction = nil
+	case words[0] == "discard":
+		l.transaction = nil
+	case l.transaction != nil:
+		l.transaction = append(l.transaction, words)
+		return nil
+	}
+	l.mu.Lock()
+	behind := slices.ContainsFunc(l.out, func(r *request) bool { return r.fault.blocks(hold, late) })
+	l.mu.Unlock()
+	return l.p.meet(l, commands, behind)
 }
 
 // advance passes on what is not held any more, in both directions.

@@ -12,9 +12,8 @@
 //	held.Release() // now the first one arrives at the server
 //	<-held.Done()  // which has answered it
 //
-// A request is one command; what follows a held one on its connection waits behind it, as bytes of TCP do, so that of a transaction
-// the first or any of its commands can be held. A late request is delivered on the connection to the server that it came for, which
-// outlives the client's: session state, such as a MULTI before it, is what it was.
+// A request is one command, or a transaction. What follows a held one on its connection waits behind it, as bytes of TCP do. A late request is delivered on the connection to the server that it came for, which
+// outlives the client's, so what was said on it before, such as SELECT, still counts.
 //
 // One Proxy stands in front of any number of servers, with an address for each. [Proxy.Dial] is the dialer of a client that finds servers
 // by itself, as that of a cluster does:
@@ -175,11 +174,11 @@ func (p *Proxy) Log() []string {
 
 const logged = 500
 
-func (p *Proxy) noteLocked(l *link, words []string, f *Fault) {
-	if handshake[words[0]] {
+func (p *Proxy) noteLocked(l *link, commands [][]string, f *Fault) {
+	if handshake[commands[0][0]] {
 		return
 	}
-	line := fmt.Sprintf("%d %q", l.number, words)
+	line := fmt.Sprintf("%d %q", l.number, slices.Concat(commands...))
 	if len(line) > 200 {
 		line = line[:200] + "..."
 	}

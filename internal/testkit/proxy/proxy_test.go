@@ -120,7 +120,7 @@ func TestLate(t *testing.T) {
 	}
 }
 
-// A transaction of which one command is held arrives as a whole, on its own connection.
+// A transaction of which one command is held is not executed, and arrives as a whole.
 func TestALateTransaction(t *testing.T) {
 	for _, command := range []string{"multi", "rpush", "exec"} {
 		t.Run(command, func(t *testing.T) {
@@ -150,6 +150,40 @@ func TestALateTransaction(t *testing.T) {
 	}
 }
 
+// What is behind a held request on its connection is a part of it, which no other fault takes; a repetition is what comes by another.
+func TestRepetitions(t *testing.T) {
+	srv := redistest.Start(t)
+	p := proxy.Start(t, srv.Addr())
+	rdb := client(t, p, 1)
+	lost := p.CutAfter("incr", "n")
+	again := lost.HoldAgain()
+	other := p.Hold("incr", "m").Skip(1) // of the first try
+	done := in(func() error {
+		pipe := rdb.Pipeline()
+		pipe.Incr(t.Context(), "n")
+		pipe.Incr(t.Context(), "m")
+		_, err := pipe.Exec(t.Context())
+		return err
+	})
+	<-again.Arrived()
+	expect.Eventually(t, "the whole repetition came", func() bool { return len(p.Log()) == 4 })
+	if n := srv.Client().Get(t.Context(), "n").Val(); n != "1" {
+		t.Errorf("counted to %s before the repetition", n)
+	}
+	again.Release()
+	expect.OK(t, <-done)
+	<-again.Done()
+	if n, m := srv.Client().Get(t.Context(), "n").Val(), srv.Client().Get(t.Context(), "m").Val(); n != "2" || m != "2" {
+		t.Errorf("counted to %s and %s", n, m)
+	}
+	select {
+	case <-other.Arrived():
+		t.Error("a part of the held request was held for itself")
+	default:
+	}
+	other.Release()
+}
+
 // Of the ways to lose an answer each leaves executed what the server got, and nothing else.
 func TestLostReplies(t *testing.T) {
 	for name, c := range map[string]struct {
@@ -158,7 +192,7 @@ func TestLostReplies(t *testing.T) {
 		fails  func(error) bool
 	}{
 		"cut before": {func(p *proxy.Proxy) *proxy.Fault { return p.CutBefore("incr", "n") }, "1", func(err error) bool { return errors.Is(err, io.EOF) }},
-		"cut after":  {func(p *proxy.Proxy) *proxy.Fault { return p.CutAfter("incr", "n") }, "2", func(err error) bool { return errors.Is(err, io.EOF) }},
+		"cut after":  {func(p *proxy.Proxy) *proxy.Fault { return p.CutAfter("incrby INCR", "n") }, "2", func(err error) bool { return errors.Is(err, io.EOF) }},
 		"dropped":    {func(p *proxy.Proxy) *proxy.Fault { return p.DropReply("incr", "n") }, "2", isTimeout},
 		"truncated":  {func(p *proxy.Proxy) *proxy.Fault { return p.Truncate("incr", "n", 1) }, "2", func(err error) bool { return errors.Is(err, io.EOF) }},
 		"held":       {func(p *proxy.Proxy) *proxy.Fault { return p.HoldReply("incr", "n") }, "2", isTimeout},
@@ -211,7 +245,7 @@ func TestADelayIsOverByItself(t *testing.T) {
 
 func TestWhatIsReleasedBeforeItCameIsNotHeld(t *testing.T) {
 	p, rdb, _ := through(t)
-	p.Hold("set", "k").Release()
+	p.Hold("get set", "k").Release()
 	expect.OK(t, rdb.Set(t.Context(), "k", "v", 0).Err())
 }
 
