@@ -172,6 +172,13 @@ func (p *Proxy) Log() []string {
 	return slices.Clone(p.log)
 }
 
+// ClearLog forgets what Log would return.
+func (p *Proxy) ClearLog() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.log = nil
+}
+
 const logged = 500
 
 func (p *Proxy) noteLocked(l *link, commands [][]string, f *Fault) {
