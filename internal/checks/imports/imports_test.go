@@ -111,6 +111,7 @@ var rooms = map[string]room{
 	"testkit/chromium":  {may: "testkit/foreign"},
 	"testkit/realredis": {may: "go-redis"},
 	"testkit/processes": {may: "go-redis"},
+	"testkit/proxy":     {may: "redis/resp"},
 	"testkit/backends":  {may: "testkit/realredis redistest miniredis go-redis"},
 
 	// Tests about the repository.

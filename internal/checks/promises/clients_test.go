@@ -1,0 +1,106 @@
+package promises
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/testkit/effort"
+	"github.com/mayflycache/mayfly/internal/testkit/proxy"
+	"github.com/mayflycache/mayfly/internal/testkit/realredis"
+	"github.com/mayflycache/mayfly/redistest"
+)
+
+// client is a way to set up go-redis, and how it gives up on a request.
+type client struct {
+	name string
+	tune func(*redis.UniversalOptions)
+	cut  bool // it is cut; else its own timeout ends
+
+	long bool // for the long form, or a real server
+}
+
+var clients = []client{
+	{name: "defaults, cut", tune: func(*redis.UniversalOptions) {}, cut: true},
+	{name: "contexts, cut", tune: func(o *redis.UniversalOptions) { o.ContextTimeoutEnabled = true }, cut: true},
+	{name: "no retries, cut", tune: func(o *redis.UniversalOptions) { o.MaxRetries = -1 }, cut: true},
+	{name: "timeouts of 50 ms", tune: func(o *redis.UniversalOptions) { o.ReadTimeout = 50 * time.Millisecond }},
+	{name: "contexts, timeouts of 50 ms", long: true, tune: func(o *redis.UniversalOptions) {
+		o.ContextTimeoutEnabled, o.ReadTimeout = true, 50*time.Millisecond
+	}},
+	{name: "no retries, timeouts of 50 ms", long: true, tune: func(o *redis.UniversalOptions) {
+		o.MaxRetries, o.ReadTimeout = -1, 50*time.Millisecond
+	}},
+	{name: "tuned", long: true, tune: func(o *redis.UniversalOptions) {
+		tuned := mayfly.TunedOptions()
+		tuned.Addrs, tuned.Dialer = o.Addrs, o.Dialer
+		*o = *tuned
+	}},
+}
+
+// server is where the rows are tried.
+type server struct {
+	name  string
+	start func(t *testing.T) (addrs []string, direct redis.UniversalClient)
+	long  bool // all clients
+}
+
+var servers = []server{
+	{name: "double", long: effort.Long(), start: func(t *testing.T) ([]string, redis.UniversalClient) {
+		srv := redistest.Start(t)
+		return []string{srv.Addr()}, srv.Client()
+	}},
+	{name: "redis 8", long: true, start: func(t *testing.T) ([]string, redis.UniversalClient) {
+		srv := realredis.Start(t, realredis.Options{})
+		return []string{srv.Addr()}, srv.Client()
+	}},
+	{name: "cluster", long: effort.Long(), start: func(t *testing.T) ([]string, redis.UniversalClient) {
+		cluster := realredis.StartCluster(t, 3, 0, realredis.Options{})
+		return cluster.Options().Addrs, cluster.Client()
+	}},
+}
+
+// each tries every row with the clients of every server, each in a world of its own. late is that it is about late copies after nil,
+// which a plain run tries with more clients than the rest.
+func each(t *testing.T, late bool, try func(t *testing.T, c client, r row, w world, p *proxy.Proxy)) {
+	for _, s := range servers {
+		t.Run(s.name, func(t *testing.T) {
+			addrs, direct := s.start(t)
+			for _, c := range clients {
+				if c.long && !s.long {
+					continue
+				}
+				t.Run(c.name, func(t *testing.T) {
+					t.Parallel()
+					for _, r := range rows() {
+						if !s.long && (!late && (r.slow || !c.cut) || !c.cut && r.copies) {
+							continue
+						}
+						t.Run(r.name, func(t *testing.T) {
+							t.Parallel()
+							p := proxy.Start(t)
+							ctx, cancel := context.WithTimeout(context.Background(), patience)
+							defer cancel()
+							w := world{t: t, ctx: ctx, prefix: prefix(), through: c.open(t, p, addrs), direct: direct}
+							defer w.remove()
+							try(t, c, r, w, p)
+						})
+					}
+				})
+			}
+		})
+	}
+}
+
+// open returns a client that goes by the proxy.
+func (c client) open(t *testing.T, p *proxy.Proxy, addrs []string) redis.UniversalClient {
+	o := &redis.UniversalOptions{Addrs: addrs, Dialer: p.Dial, MinRetryBackoff: time.Millisecond, MaxRetryBackoff: 2 * time.Millisecond,
+		ReadBufferSize: 4096, WriteBufferSize: 4096, DisableIdentity: true}
+	c.tune(o)
+	rdb := redis.NewUniversalClient(o)
+	t.Cleanup(func() { rdb.Close() })
+	return rdb
+}
