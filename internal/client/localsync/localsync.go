@@ -52,8 +52,9 @@ type Options struct {
 	Silence    time.Duration // for how long a link is trusted that is not heard
 	ShortTTL   time.Duration // of a copy while nothing is heard; negative: no copies then
 
-	// Moved is told when the rung changed, and why. May be nil.
-	Moved func(to Rung, why error)
+	// RungChanged is told when the rung changed, and why; and when writes began to be refused, so that the rung remains
+	// Off. May be nil.
+	RungChanged func(to Rung, why error)
 
 	// Lag is told how long it took to hear of something that happened in Redis, whenever that was tried. May be nil.
 	Lag func(time.Duration)
@@ -89,7 +90,8 @@ type Local struct {
 	awake    chan struct{} // closed when it is no longer asleep
 	opened   chan struct{} // closed when every first link was tried
 	isOpened bool
-	given    bool // the first attempt to list the masters failed, and Open waits no longer
+	why      error // it is on no higher rung
+	given    bool  // the first attempt to list the masters failed, and Open waits no longer
 }
 
 // Open returns a Local that listens, or that tried to once, or when ctx ends. A Redis that cannot be reached is no error:
@@ -150,6 +152,7 @@ func (t *Local) Store() *localstore.Store { return t.store }
 type Stats struct {
 	localstore.Stats
 	Rung     Rung
+	Why      error // the rung is not Tracking; nil if it is
 	Entries  int
 	Bytes    int64
 	Dead     int    // entries that are over and still take memory
@@ -160,8 +163,11 @@ type Stats struct {
 
 // Stats adds up the counters. It is for now and then, not for every request.
 func (t *Local) Stats() Stats {
+	t.mu.Lock()
+	rung, why := t.rung(), t.why
+	t.mu.Unlock()
 	return Stats{
-		Stats: t.store.Stats(), Rung: t.rung(), Entries: t.store.Len(), Bytes: t.store.Bytes(), Dead: t.store.Dead(t.clock.Now()),
+		Stats: t.store.Stats(), Rung: rung, Why: why, Entries: t.store.Len(), Bytes: t.store.Bytes(), Dead: t.store.Dead(t.clock.Now()),
 		Heard: t.counts.heard.Load(), Flushes: t.counts.flushes.Load(), Outdated: t.counts.outdated.Load(),
 	}
 }

@@ -36,7 +36,7 @@ func open(t testing.TB, rdb redis.UniversalClient, change func(*localsync.Option
 	n := &near{t: t, rdb: rdb}
 	o := localsync.Options{
 		Redis: rdb, Prefixes: []string{"a:", "b:"}, MaxEntries: 1000, Silence: 2 * time.Second, ShortTTL: time.Second,
-		Moved: func(to localsync.Rung, why error) {
+		RungChanged: func(to localsync.Rung, why error) {
 			n.mu.Lock()
 			defer n.mu.Unlock()
 			n.rungs, n.whys = append(n.rungs, to), append(n.whys, why)
