@@ -78,9 +78,12 @@ type Local struct {
 	works   *background.Group
 	recheck chan struct{} // who the masters are has to be asked
 
-	watched    watched
-	announcing chan struct{} // holds one element per message that is on its way
-	counts     struct{ heard, flushes, outdated atomic.Uint64 }
+	announcer announcer
+	telling   context.Context // of the announcer: it outlives ctx a little
+	hush      context.CancelFunc
+
+	watched watched
+	counts  struct{ heard, flushes, outdated atomic.Uint64 }
 
 	mu       sync.Mutex // guards the rest
 	links    map[string]*link
@@ -103,10 +106,11 @@ func Open(ctx context.Context, o Options) (*Local, error) {
 	}
 	t := &Local{
 		opt: o, store: store, clock: localstore.NewClock(),
-		announcing: make(chan struct{}, announcers), recheck: make(chan struct{}, 1), opened: make(chan struct{}), awake: make(chan struct{}),
+		announcer: announcer{of: o.Prefixes, keys: make(map[string]bool), prefixes: make(map[string]bool)}, recheck: make(chan struct{}, 1), opened: make(chan struct{}), awake: make(chan struct{}),
 		links: make(map[string]*link), works: background.New(errClosed),
 	}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
+	t.telling, t.hush = context.WithCancel(t.works.Context())
 	t.readAt = t.clock.Now()
 	if t.cluster, _ = o.Redis.(*redis.ClusterClient); t.cluster != nil {
 		t.cluster.OnNewNode(func(*redis.Client) { t.Moved() })
@@ -125,9 +129,10 @@ func Open(ctx context.Context, o Options) (*Local, error) {
 }
 
 // Close ends the links and drops everything; from then on nothing is served. It waits for what it started until ctx
-// ends, and then returns its error. Closing again is fine.
+// ends, and then returns its error: up to Silence for changes to be announced. Closing again is fine.
 func (t *Local) Close(ctx context.Context) error {
 	t.cancel()
+	defer time.AfterFunc(t.opt.Silence, t.hush).Stop()
 	t.mu.Lock()
 	t.settleLocked()
 	t.mu.Unlock()

@@ -352,11 +352,11 @@ func TestTheLadder(t *testing.T) {
 		set(t, other, "a:1", "new")
 		synctest.Wait()
 		n.want("a:1", "old") // nobody told
-		other1.Changed(t.Context(), "a:1")
+		other1.Changed("a:1")
 		synctest.Wait()
 		n.want("a:1", "")
 		n.want("a:2", "old")
-		other1.ChangedAll(t.Context(), "a:")
+		other1.ChangedAll("a:")
 		synctest.Wait()
 		n.want("a:2", "")
 		n.want("b:2", "old")

@@ -80,16 +80,18 @@ type unproved struct{ error }
 
 func (u unproved) Unwrap() error { return u.error }
 
-// notHeard returns why the link is not trusted, or no longer: nil if it is to be kept all the same, as it may be any moment.
+// notHeard returns why the link is not trusted, or no longer. It is nil while that is not known: the next beat decides.
 func (s *session) notHeard(now int64) error {
-	beat := s.echoed.Load()
-	if s.rung != Tracking || now-beat > s.link.local.opt.Silence.Milliseconds() {
+	beat, accepted, refusal := s.echoed.Load(), s.probe.accepted.Load(), s.probe.refusal.Load()
+	switch {
+	case s.rung != Tracking || now-beat > s.link.local.opt.Silence.Milliseconds():
 		return errSilent
-	}
-	if accepted := s.probe.accepted.Load(); accepted > 0 && beat > accepted && s.pushed.Load() == 0 {
-		return refused{errSwallow}
-	}
-	if refusal := s.probe.refusal.Load(); refusal != nil {
+	case accepted > 0 && s.pushed.Load() == 0:
+		if beat > accepted { // so it was sent after the probe was done, and would have come after its push
+			return refused{errSwallow}
+		}
+		return nil
+	case refusal != nil:
 		return unproved{fmt.Errorf("no change is pushed, and redis refuses the probe that would show whether any can be: %w", *refusal)}
 	}
 	return errSilent

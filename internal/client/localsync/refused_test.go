@@ -176,6 +176,23 @@ func TestPushesAreSwallowed(t *testing.T) {
 	})
 }
 
+// A probe's push has until the next beat.
+func TestAPushThatIsLate(t *testing.T) {
+	bubble(t, func(t *testing.T, srv *redistest.Server, other *redis.Client) {
+		end := refuseWrites(t, srv, refusals[0])
+		n := open(t, srv.Client(), nil)
+		srv.DropInvalidations(true)
+		end()
+		for !srv.Exists("mayfly:probe") {
+			time.Sleep(10 * time.Millisecond)
+		}
+		time.Sleep(100 * time.Millisecond)
+		srv.DropInvalidations(false)
+		n.reads(5 * time.Second)
+		n.wantRungs(localsync.Off, localsync.Tracking)
+	})
+}
+
 // An old user of the server, who may SET the probe and not prolong it, is heard; only a full Redis then refuses the probe.
 func TestTheProbeMayNotBeProlonged(t *testing.T) {
 	bubble(t, func(t *testing.T, srv *redistest.Server, other *redis.Client) {

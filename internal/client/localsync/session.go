@@ -219,7 +219,10 @@ func (s *session) silent() error {
 	now, silence := t.clock.Now(), t.opt.Silence.Milliseconds()
 	switch {
 	case s.over.Load() || until != 0 && now > until: // what changed since was perhaps not heard
-		return s.notHeard(now)
+		if why := s.notHeard(now); why != nil {
+			return why
+		}
+		return errSilent
 	case until == 0 && now-s.begun > silence:
 		why := s.notHeard(now)
 		if _, ok := why.(unproved); ok {

@@ -101,9 +101,9 @@ func (v *View[K, C]) Forget(fulls ...string) {
 }
 
 // Changed drops what was copied during a write, and tells other processes where the server does not.
-func (v *View[K, C]) Changed(ctx context.Context, fulls ...string) {
+func (v *View[K, C]) Changed(_ context.Context, fulls ...string) {
 	if v != nil {
-		v.Local.Changed(ctx, fulls...)
+		v.Local.Changed(fulls...)
 	}
 }
 
@@ -115,9 +115,9 @@ func (v *View[K, C]) ForgetAll(prefix string) {
 }
 
 // ChangedAll is Changed for every key that begins with prefix.
-func (v *View[K, C]) ChangedAll(ctx context.Context, prefix string) {
+func (v *View[K, C]) ChangedAll(_ context.Context, prefix string) {
 	if v != nil {
-		v.Local.ChangedAll(ctx, prefix)
+		v.Local.ChangedAll(prefix)
 	}
 }
 
