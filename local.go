@@ -84,7 +84,7 @@ func OpenLocal(ctx context.Context, o LocalOptions) (*Local, error) {
 		MaxTTL: o.MaxTTL, Silence: cmp.Or(o.Silence, 2*time.Second), ShortTTL: cmp.Or(o.ShortTTL, time.Second),
 	}
 	if o.Observer != nil {
-		co.Moved = func(to localsync.Rung, why error) {
+		co.RungChanged = func(to localsync.Rung, why error) {
 			o.Observer.Observe(context.Background(), Event{Kind: Coherence, Outcome: Outcome(to.String()), Err: why})
 		}
 		co.Lag = func(took time.Duration) {

@@ -26,6 +26,7 @@ func TestLocalOptionsNameWhatIsWrong(t *testing.T) {
 	}{
 		{func(o *mayfly.LocalOptions) { o.Redis = nil }, "LocalOptions.Redis is nil"},
 		{func(o *mayfly.LocalOptions) { o.Redis = (*redis.Client)(nil) }, "LocalOptions.Redis is nil"},
+		{func(o *mayfly.LocalOptions) { o.Redis = (*redis.ClusterClient)(nil) }, "LocalOptions.Redis is nil"},
 		{func(o *mayfly.LocalOptions) { o.Redis = ring }, "LocalOptions.Redis is a redis.Ring"},
 		{func(o *mayfly.LocalOptions) { o.Redis = wrapped{rdb} }, "must be a *redis.Client or a *redis.ClusterClient, got mayfly_test.wrapped"},
 		{func(o *mayfly.LocalOptions) { o.Prefixes = nil }, "LocalOptions.Prefixes is empty"},

@@ -23,8 +23,6 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/client/check"
 	"github.com/mayflycache/mayfly/internal/client/keyspace"
@@ -84,8 +82,7 @@ func New[K comparable, V any](ns mayfly.Namespace[K, V], o Options) (*Store[K, V
 	room, c := keyspace.Of("sliding", ns)
 	c.Refuse(room.Jittered(), "Namespace.Jitter must be zero: a value that slides is promised its TTL")
 	c.Wrap(o.validate(ns.Plain, ns.Local != nil, ns.TTL))
-	cluster, ok := ns.Redis.(*redis.ClusterClient)
-	c.Refuse(ok && ns.Local != nil && cluster.Options().ReadOnly, "Namespace.Redis reads from replicas (ReadOnly), and Namespace.Local is set: a replica that lags would give copies of what was changed and told of before; use a client that reads from masters")
+	c.Wrap(localview.FromMasters(ns))
 	if err := c.Err(); err != nil {
 		return nil, err
 	}

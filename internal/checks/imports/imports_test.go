@@ -65,7 +65,7 @@ var rooms = map[string]room{
 	// The vocabulary, and what the patterns share that knows it.
 	"(root)":           {may: "client/check client/keyform client/localsync jitter go-redis"},
 	"client/events":    {may: "(root) client/nodes"},
-	"client/localview": {may: "(root) client/localsync client/localstore client/keyform"},
+	"client/localview": {may: "(root) client/localsync client/localstore client/keyform go-redis"},
 	"client/keyspace":  {may: "(root) client/check client/keyform"},
 	"client/sendonce":  {may: "(root) go-redis"},
 

@@ -52,8 +52,9 @@ type Options struct {
 	Silence    time.Duration // for how long a link is trusted that is not heard
 	ShortTTL   time.Duration // of a copy while nothing is heard; negative: no copies then
 
-	// Moved is told when the rung changed, and why. May be nil.
-	Moved func(to Rung, why error)
+	// RungChanged is told when the rung changed, and why; and when writes began to be refused, so that the rung remains
+	// Off. May be nil.
+	RungChanged func(to Rung, why error)
 
 	// Lag is told how long it took to hear of something that happened in Redis, whenever that was tried. May be nil.
 	Lag func(time.Duration)
@@ -77,9 +78,12 @@ type Local struct {
 	works   *background.Group
 	recheck chan struct{} // who the masters are has to be asked
 
-	watched    watched
-	announcing chan struct{} // holds one element per message that is on its way
-	counts     struct{ heard, flushes, outdated atomic.Uint64 }
+	announcer announcer
+	telling   context.Context // of the announcer: it outlives ctx a little
+	hush      context.CancelFunc
+
+	watched watched
+	counts  struct{ heard, flushes, outdated atomic.Uint64 }
 
 	mu       sync.Mutex // guards the rest
 	links    map[string]*link
@@ -89,7 +93,8 @@ type Local struct {
 	awake    chan struct{} // closed when it is no longer asleep
 	opened   chan struct{} // closed when every first link was tried
 	isOpened bool
-	given    bool // the first attempt to list the masters failed, and Open waits no longer
+	why      error // it is on no higher rung
+	given    bool  // the first attempt to list the masters failed, and Open waits no longer
 }
 
 // Open returns a Local that listens, or that tried to once, or when ctx ends. A Redis that cannot be reached is no error:
@@ -101,10 +106,11 @@ func Open(ctx context.Context, o Options) (*Local, error) {
 	}
 	t := &Local{
 		opt: o, store: store, clock: localstore.NewClock(),
-		announcing: make(chan struct{}, announcers), recheck: make(chan struct{}, 1), opened: make(chan struct{}), awake: make(chan struct{}),
+		announcer: announcer{of: o.Prefixes, keys: make(map[string]bool), prefixes: make(map[string]bool)}, recheck: make(chan struct{}, 1), opened: make(chan struct{}), awake: make(chan struct{}),
 		links: make(map[string]*link), works: background.New(errClosed),
 	}
 	t.ctx, t.cancel = context.WithCancel(context.Background())
+	t.telling, t.hush = context.WithCancel(t.works.Context())
 	t.readAt = t.clock.Now()
 	if t.cluster, _ = o.Redis.(*redis.ClusterClient); t.cluster != nil {
 		t.cluster.OnNewNode(func(*redis.Client) { t.Moved() })
@@ -123,9 +129,10 @@ func Open(ctx context.Context, o Options) (*Local, error) {
 }
 
 // Close ends the links and drops everything; from then on nothing is served. It waits for what it started until ctx
-// ends, and then returns its error. Closing again is fine.
+// ends, and then returns its error: up to Silence for changes to be announced. Closing again is fine.
 func (t *Local) Close(ctx context.Context) error {
 	t.cancel()
+	defer time.AfterFunc(t.opt.Silence, t.hush).Stop()
 	t.mu.Lock()
 	t.settleLocked()
 	t.mu.Unlock()
@@ -150,6 +157,7 @@ func (t *Local) Store() *localstore.Store { return t.store }
 type Stats struct {
 	localstore.Stats
 	Rung     Rung
+	Why      error // the rung is not Tracking; nil if it is
 	Entries  int
 	Bytes    int64
 	Dead     int    // entries that are over and still take memory
@@ -160,8 +168,11 @@ type Stats struct {
 
 // Stats adds up the counters. It is for now and then, not for every request.
 func (t *Local) Stats() Stats {
+	t.mu.Lock()
+	rung, why := t.rung(), t.why
+	t.mu.Unlock()
 	return Stats{
-		Stats: t.store.Stats(), Rung: t.rung(), Entries: t.store.Len(), Bytes: t.store.Bytes(), Dead: t.store.Dead(t.clock.Now()),
+		Stats: t.store.Stats(), Rung: rung, Why: why, Entries: t.store.Len(), Bytes: t.store.Bytes(), Dead: t.store.Dead(t.clock.Now()),
 		Heard: t.counts.heard.Load(), Flushes: t.counts.flushes.Load(), Outdated: t.counts.outdated.Load(),
 	}
 }

@@ -36,7 +36,7 @@ func open(t testing.TB, rdb redis.UniversalClient, change func(*localsync.Option
 	n := &near{t: t, rdb: rdb}
 	o := localsync.Options{
 		Redis: rdb, Prefixes: []string{"a:", "b:"}, MaxEntries: 1000, Silence: 2 * time.Second, ShortTTL: time.Second,
-		Moved: func(to localsync.Rung, why error) {
+		RungChanged: func(to localsync.Rung, why error) {
 			n.mu.Lock()
 			defer n.mu.Unlock()
 			n.rungs, n.whys = append(n.rungs, to), append(n.whys, why)
@@ -352,11 +352,11 @@ func TestTheLadder(t *testing.T) {
 		set(t, other, "a:1", "new")
 		synctest.Wait()
 		n.want("a:1", "old") // nobody told
-		other1.Changed(t.Context(), "a:1")
+		other1.Changed("a:1")
 		synctest.Wait()
 		n.want("a:1", "")
 		n.want("a:2", "old")
-		other1.ChangedAll(t.Context(), "a:")
+		other1.ChangedAll("a:")
 		synctest.Wait()
 		n.want("a:2", "")
 		n.want("b:2", "old")

@@ -63,7 +63,7 @@ func TestRealServers(t *testing.T) {
 			set(t, other, "a:1", "old")
 			n.copied("a:1", "old")
 			set(t, other, "a:1", "new")
-			m.Changed(t.Context(), "a:1") // tells, where the server does not
+			m.Changed("a:1") // tells, where the server does not
 			n.gone("a:1")
 			n.copied("a:1", "new")
 		})

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"errors"
 	"fmt"
-	mathrand "math/rand/v2"
 	"strconv"
 	"strings"
 	"sync/atomic"
@@ -20,9 +19,7 @@ import (
 // Names under the reserved prefix.
 const (
 	beatName    = keyform.Reserved + "beat:"   // channels, one per session
-	probeName   = keyform.Reserved + "probe"   // keys, one per master
 	changesName = keyform.Reserved + "changed" // the channel of the rung PubSub
-	probeTTL    = time.Minute
 )
 
 // session is one connection that listens.
@@ -31,7 +28,7 @@ type session struct {
 	rung    Rung
 	why     error  // why it is on no higher rung
 	beat    string // its channel
-	probe   string // its key
+	probe   probe
 	begun   int64
 	ready   chan struct{} // closed when the server has confirmed
 	failed  chan error    // what a beat was answered that ends the session
@@ -47,9 +44,9 @@ type session struct {
 
 func newSession(l *link, rung Rung, why error) *session {
 	s := &session{link: l, rung: rung, why: why, ready: make(chan struct{}), failed: make(chan error, 1), made: time.Now()}
-	s.beat, s.probe = beatName+rand.Text(), probeName
+	s.beat, s.probe.key = beatName+rand.Text(), probeName
 	if l.tag != "" {
-		s.beat, s.probe = beatName+"{"+l.tag+"}:"+rand.Text(), probeName+":{"+l.tag+"}"
+		s.beat, s.probe.key = beatName+"{"+l.tag+"}:"+rand.Text(), probeName+":{"+l.tag+"}"
 	}
 	return s
 }
@@ -138,7 +135,8 @@ func (s *session) HandlePushNotification(_ context.Context, _ push.NotificationH
 	keys, _ := n[1].([]any)
 	for _, k := range keys {
 		switch key, ok := k.(string); {
-		case ok && strings.HasPrefix(key, probeName):
+		case ok && s.probe.is(key):
+			s.probe.heard.Store(t.clock.Now())
 			s.extend()
 		case ok:
 			t.heard(key)
@@ -202,6 +200,7 @@ func (s *session) watch(ctx context.Context, broken <-chan error) error {
 				s.begun = t.clock.Now()
 				s.echoed.Store(0)
 				s.pushed.Store(0)
+				s.probe.reset()
 				tick.Reset(t.opt.Silence / 4)
 			}
 			if ready == nil {
@@ -219,53 +218,74 @@ func (s *session) silent() error {
 	t.mu.Unlock()
 	now, silence := t.clock.Now(), t.opt.Silence.Milliseconds()
 	switch {
-	case s.over.Load() || until != 0 && now > until:
-		return errSilent
-	case until == 0 && now-s.begun > silence:
-		if s.rung == Tracking && s.echoed.Load() > 0 && s.pushed.Load() == 0 {
-			return refused{errSwallow}
+	case s.over.Load() || until != 0 && now > until: // what changed since was perhaps not heard
+		if why := s.notHeard(now); why != nil {
+			return why
 		}
 		return errSilent
+	case until == 0 && now-s.begun > silence:
+		why := s.notHeard(now)
+		if _, ok := why.(unproved); ok {
+			t.settle(why, func() { s.link.tried = true })
+			return nil // a push would end it
+		}
+		return why
 	}
 	return nil
 }
 
-// send sends a beat, and a probe if nothing was pushed for some time: less for some than for others, so that mostly one
-// process of all does it.
+// send sends a beat, and a probe if one is due.
 func (s *session) send(ctx context.Context) {
 	if !s.beating.CompareAndSwap(false, true) {
 		return
 	}
 	t := s.link.local
-	now, silence := t.clock.Now(), t.opt.Silence.Milliseconds()
-	probe := s.rung == Tracking && now-s.pushed.Load() > silence/4+mathrand.Int64N(silence/4)
+	now := t.clock.Now()
+	probe := s.rung == Tracking && s.probe.due(now, s.pushed.Load(), t.opt.Silence.Milliseconds())
 	t.works.Start(func() {
 		defer s.beating.Store(false)
 		ctx, cancel := context.WithTimeout(ctx, t.opt.Silence)
 		defer cancel()
 		s.sentAt.Store(int64(time.Since(s.made)))
 		s.sent.Store(now)
-		pipe := s.link.asker.Pipeline()
+		asker := s.link.asker
+		pipe := asker.Pipeline()
+		var beat *redis.IntCmd
 		if s.sharded() {
-			pipe.SPublish(ctx, s.beat, now)
+			beat = pipe.SPublish(ctx, s.beat, now)
 		} else {
-			pipe.Publish(ctx, s.beat, now)
+			beat = pipe.Publish(ctx, s.beat, now)
 		}
-		if probe {
-			pipe.Set(ctx, s.probe, "", probeTTL)
+		if !probe {
+			pipe.Exec(ctx)
+			s.fail(s.beatAnswered(beat))
+			return
 		}
-		cmds, _ := pipe.Exec(ctx)
-		for _, cmd := range cmds {
-			err := refusal(cmd.Err())
-			if err != nil && s.sharded() && redis.HasErrorPrefix(err, "MOVED") {
-				t.Moved()
-			}
-			if no := (refused{}); errors.As(err, &no) {
-				select {
-				case s.failed <- fmt.Errorf("%s: %w", cmd.Name(), err):
-				default:
-				}
-			}
-		}
+		prolonged := s.probe.prolong(ctx, pipe)
+		pipe.Exec(ctx)
+		s.fail(s.beatAnswered(beat))
+		s.fail(s.probe.answered(ctx, asker, prolonged, t.clock.Now))
 	})
+}
+
+// beatAnswered returns a refused error if this user may not publish beats.
+func (s *session) beatAnswered(beat *redis.IntCmd) error {
+	err := refusal(beat.Err())
+	if err != nil && s.sharded() && redis.HasErrorPrefix(err, "MOVED") {
+		s.link.local.Moved()
+	}
+	if no := (refused{}); errors.As(err, &no) {
+		return fmt.Errorf("%s: %w", beat.Name(), err)
+	}
+	return nil
+}
+
+// fail ends the session for err, unless that is nil.
+func (s *session) fail(err error) {
+	if err != nil {
+		select {
+		case s.failed <- err:
+		default:
+		}
+	}
 }

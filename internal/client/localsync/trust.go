@@ -1,6 +1,7 @@
 package localsync
 
 import (
+	"errors"
 	"time"
 )
 
@@ -37,20 +38,33 @@ func (t *Local) settleLocked() (to Rung, changed bool) {
 	return rung, changed && !t.Closed()
 }
 
-// settle runs change under the lock, works out the trust and the rung anew, and tells if the rung has changed.
+// settle runs change under the lock, works out the trust and the rung anew, and tells if the rung has changed. It also tells
+// when a refused probe became the cause of what another had begun.
 func (t *Local) settle(why error, change func()) {
 	t.mu.Lock()
 	change()
-	to, changed := t.settleLocked()
+	to, tell := t.settleLocked()
+	switch {
+	case to == Tracking:
+		t.why = nil
+	case why != nil:
+		tell = tell || newlyUnproved(t.why, why) && !t.Closed()
+		t.why = why
+	}
 	first := !t.isOpened && t.triedLocked()
 	t.isOpened = t.isOpened || first
 	t.mu.Unlock()
-	if changed && t.opt.Moved != nil {
-		t.opt.Moved(to, why)
+	if tell && t.opt.RungChanged != nil {
+		t.opt.RungChanged(to, why)
 	}
 	if first {
 		close(t.opened)
 	}
+}
+
+func newlyUnproved(was, is error) bool {
+	var u unproved
+	return errors.As(is, &u) && !errors.As(was, &u)
 }
 
 func (t *Local) triedLocked() bool {

@@ -11,7 +11,10 @@ package localview
 
 import (
 	"context"
+	"errors"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/client/keyform"
@@ -44,6 +47,16 @@ func Of[C any, K comparable, V any](ns mayfly.Namespace[K, V], hits func() uint6
 		o.ObserveLocal(ns.Name, hits)
 	}
 	return v
+}
+
+// FromMasters returns an error if ns has a local tier, and a client that may read from replicas: one that lags would give copies of
+// what was changed, and told of, before. A pattern that reads by the client itself asks it.
+func FromMasters[K comparable, V any](ns mayfly.Namespace[K, V]) error {
+	cluster, ok := ns.Redis.(*redis.ClusterClient)
+	if !ok || cluster == nil || ns.Local == nil || !cluster.Options().ReadOnly {
+		return nil
+	}
+	return errors.New("Namespace.Redis reads from replicas (ReadOnly), and Namespace.Local is set: a replica that lags would give copies of what was changed and told of before; use a client that reads from masters")
 }
 
 // At returns the copy under key, or nil, and the time by which copies live. It allocates nothing for keys of the commonest
@@ -101,9 +114,9 @@ func (v *View[K, C]) Forget(fulls ...string) {
 }
 
 // Changed drops what was copied during a write, and tells other processes where the server does not.
-func (v *View[K, C]) Changed(ctx context.Context, fulls ...string) {
+func (v *View[K, C]) Changed(_ context.Context, fulls ...string) {
 	if v != nil {
-		v.Local.Changed(ctx, fulls...)
+		v.Local.Changed(fulls...)
 	}
 }
 
@@ -115,9 +128,9 @@ func (v *View[K, C]) ForgetAll(prefix string) {
 }
 
 // ChangedAll is Changed for every key that begins with prefix.
-func (v *View[K, C]) ChangedAll(ctx context.Context, prefix string) {
+func (v *View[K, C]) ChangedAll(_ context.Context, prefix string) {
 	if v != nil {
-		v.Local.ChangedAll(ctx, prefix)
+		v.Local.ChangedAll(prefix)
 	}
 }
 
