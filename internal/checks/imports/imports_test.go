@@ -71,7 +71,7 @@ var rooms = map[string]room{
 	// The patterns. Redis holds the only copy of the first three's values.
 	"sliding":    {may: "(root) client/keyspace client/sendonce client/localview client/check client/keyform client/record go-redis"},
 	"navsession": {may: "(root) client/keyspace client/sendonce client/check client/recently go-redis"},
-	"fieldttl":   {may: "(root) client/keyspace client/sendonce go-redis"},
+	"fieldttl":   {may: "(root) client/keyspace client/sendonce client/check go-redis"},
 	"cacheaside": {may: "(root) client/lease client/flight client/nodes client/localview client/localsync client/record client/keyspace " +
 		"client/background client/redelete client/recently client/events client/check earlyrefresh compress"},
 	"httpcache": {may: "(root) client/lease client/flight client/nodes client/localview client/localsync client/record " +
@@ -109,7 +109,7 @@ var rooms = map[string]room{
 	"testkit/foreign":   {},
 	"testkit/chromium":  {may: "testkit/foreign"},
 	"testkit/realredis": {may: "go-redis"},
-	"testkit/late":      {may: ""},
+	"testkit/late":      {},
 	"testkit/processes": {may: "go-redis"},
 	"testkit/backends":  {may: "testkit/realredis redistest miniredis go-redis"},
 
