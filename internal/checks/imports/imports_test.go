@@ -54,6 +54,7 @@ var rooms = map[string]room{
 	"client/record":     {never: pure},
 	"client/recently":   {},
 	"client/flight":     {},
+	"client/again":      {may: "go-redis"},
 	"client/background": {},
 	"client/redelete":   {may: "client/background"},
 	"client/nodes":      {may: "go-redis"},
@@ -66,7 +67,7 @@ var rooms = map[string]room{
 	"client/events":    {may: "(root) client/nodes"},
 	"client/localview": {may: "(root) client/localsync client/localstore client/keyform"},
 	"client/keyspace":  {may: "(root) client/check client/keyform"},
-	"client/sendonce":  {may: "(root) go-redis"},
+	"client/sendonce":  {may: "(root) client/again go-redis"},
 
 	// The patterns. Redis holds the only copy of the first three's values.
 	"sliding":    {may: "(root) client/keyspace client/sendonce client/localview client/check client/keyform client/record go-redis"},
@@ -92,7 +93,7 @@ var rooms = map[string]room{
 	// Operations: watch it, enforce it, find what does not keep to it.
 	"metrics":  {may: "(root) stats prometheus go-redis"},
 	"ttlguard": {may: "client/check go-redis"},
-	"ttlaudit": {may: "client/check jitter go-redis"},
+	"ttlaudit": {may: "client/again client/check jitter go-redis"},
 
 	// What the command shows: ways to keep a value, compared.
 	"demo/strategy":  {may: "(root) cacheaside jitter earlyrefresh go-redis"},

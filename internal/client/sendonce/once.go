@@ -7,6 +7,8 @@ import (
 	"context"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly/internal/client/again"
 )
 
 // once is a command that go-redis does not repeat when the reply is lost. In [redis.ClusterClient.Process] it is one only if it names
@@ -23,9 +25,9 @@ func (onceInts) NoRetry() bool { return true }
 
 // do sends a command at most once, whatever the client's retries, and again only if the server answers that it was not executed.
 func do(ctx context.Context, rdb redis.UniversalClient, args ...any) (cmd *redis.Cmd) {
-	again(ctx, func() (refused bool) {
+	again.Until(ctx, func() (refused bool) {
 		cmd = redis.NewCmd(ctx, args...)
-		return NotExecuted(rdb.Process(ctx, once{cmd}))
+		return again.NotExecuted(rdb.Process(ctx, once{cmd}))
 	})
 	return cmd
 }
@@ -39,17 +41,17 @@ func Write(ctx context.Context, rdb redis.UniversalClient, full string, args ...
 // [Outcome].
 func Many(ctx context.Context, rdb redis.UniversalClient, cmds ...[]any) []*redis.Cmd {
 	sent := make([]*redis.Cmd, len(cmds))
-	again(ctx, func() (refused bool) {
+	again.Until(ctx, func() (refused bool) {
 		pipe := rdb.Pipeline()
 		for i, args := range cmds {
-			if sent[i] == nil || NotExecuted(sent[i].Err()) {
+			if sent[i] == nil || again.NotExecuted(sent[i].Err()) {
 				sent[i] = redis.NewCmd(ctx, args...)
 				pipe.Process(ctx, once{sent[i]})
 			}
 		}
 		pipe.Exec(ctx)
 		for _, cmd := range sent {
-			refused = refused || NotExecuted(cmd.Err())
+			refused = refused || again.NotExecuted(cmd.Err())
 		}
 		return refused
 	})

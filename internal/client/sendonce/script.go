@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly/internal/client/again"
 )
 
 // Script is a Lua script about one key.
@@ -22,7 +24,7 @@ func (s Script) Run(ctx context.Context, rdb redis.UniversalClient, key string, 
 }
 
 // RunOnce runs the script. It is sent once, and again only if the server answers that it did not execute it: it does not know it, or see
-// [NotExecuted].
+// [again.NotExecuted].
 func (s Script) RunOnce(ctx context.Context, rdb redis.UniversalClient, key string, args ...any) *redis.Cmd {
 	return run(s, key, args, func(all []any) *redis.Cmd { return do(ctx, rdb, all...) })
 }
@@ -30,9 +32,9 @@ func (s Script) RunOnce(ctx context.Context, rdb redis.UniversalClient, key stri
 // IntsOnce is RunOnce for a script that answers with integers.
 func (s Script) IntsOnce(ctx context.Context, rdb redis.UniversalClient, key string, args ...any) ([]int64, error) {
 	return run(s, key, args, func(all []any) (cmd *redis.IntSliceCmd) {
-		again(ctx, func() (refused bool) {
+		again.Until(ctx, func() (refused bool) {
 			cmd = redis.NewIntSliceCmd(ctx, all...)
-			return NotExecuted(rdb.Process(ctx, onceInts{cmd}))
+			return again.NotExecuted(rdb.Process(ctx, onceInts{cmd}))
 		})
 		return cmd
 	}).Result()

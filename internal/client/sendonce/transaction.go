@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly/internal/client/again"
 )
 
 // Kind is what the keys of a pattern hold, told by a command that answers an error for any other, and changes nothing.
@@ -24,7 +26,7 @@ var (
 // it, and what lacks its EXEC is not done. It is sent again if the server answers that none of it was executed. For the error see
 // [Outcome].
 func Exec(ctx context.Context, rdb redis.UniversalClient, full string, cmds ...redis.Cmder) (err error) {
-	again(ctx, func() (refused bool) {
+	again.Until(ctx, func() (refused bool) {
 		pipe := rdb.TxPipeline()
 		pipe.BatchProcess(ctx, cmds...)
 		_, err = pipe.Exec(ctx)
@@ -36,10 +38,10 @@ func Exec(ctx context.Context, rdb redis.UniversalClient, full string, cmds ...r
 // aborted reports whether a transaction was not executed for what one of its commands was answered, or EXEC itself.
 func aborted(err error, cmds []redis.Cmder) bool {
 	if !redis.HasErrorPrefix(err, "EXECABORT") {
-		return NotExecuted(err)
+		return again.NotExecuted(err)
 	}
 	_, why, _ := strings.Cut(err.Error(), "because of: ")
-	return refusal(why) || slices.ContainsFunc(cmds, func(cmd redis.Cmder) bool { return NotExecuted(cmd.Err()) })
+	return again.Refusal(why) || slices.ContainsFunc(cmds, func(cmd redis.Cmder) bool { return again.NotExecuted(cmd.Err()) })
 }
 
 // Transact is [Exec] of commands that are about one key and write it as a kind. One of them is a PEXPIRE, so that there is no moment at

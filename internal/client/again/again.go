@@ -1,4 +1,6 @@
-package sendonce
+// Package again repeats what a server says that it did not execute, as go-redis does with commands that may be repeated. Others, which
+// go-redis sends once, need it: a failover, or a slot on its way, is no reason to fail.
+package again
 
 import (
 	"context"
@@ -18,10 +20,11 @@ var refusals = []string{"LOADING ", "READONLY ", "MASTERDOWN ", "CLUSTERDOWN ", 
 // NotExecuted reports whether err is the reply that a command was not executed now, and may be soon. So it can be sent again.
 func NotExecuted(err error) bool {
 	answer, is := errors.AsType[redis.Error](err)
-	return is && refusal(answer.Error())
+	return is && Refusal(answer.Error())
 }
 
-func refusal(reply string) bool {
+// Refusal is NotExecuted of a reply's text.
+func Refusal(reply string) bool {
 	return slices.ContainsFunc(refusals, func(code string) bool { return strings.HasPrefix(reply, code) })
 }
 
@@ -30,25 +33,20 @@ func refusal(reply string) bool {
 // and dialled again, as the client's options say.)
 const tries = 6
 
-// again calls send until the server does not refuse to execute what it sends, as go-redis does with commands that may be repeated.
-func again(ctx context.Context, send func() (refused bool)) {
+// Until calls send until it does not report that what it sent was refused, [tries] times at most.
+func Until(ctx context.Context, send func() (refused bool)) {
 	for try := range tries {
 		if refused := send(); !refused || try == tries-1 {
 			return
 		}
-		if pause := 8 * time.Millisecond << try; sleep(ctx, pause/2+rand.N(pause)) != nil {
+		if pause := 8 * time.Millisecond << try; Sleep(ctx, pause/2+rand.N(pause)) != nil {
 			return
 		}
 	}
 }
 
-// Rest waits after a lost race: the more often it was lost, the longer, up to a few milliseconds.
-func Rest(ctx context.Context, try int) error {
-	most := time.Duration(min(try, 16)) * 250 * time.Microsecond
-	return sleep(ctx, rand.N(most+1))
-}
-
-func sleep(ctx context.Context, d time.Duration) error {
+// Sleep waits for d, or until ctx is done, which is its error.
+func Sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):
 		return nil
