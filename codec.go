@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"reflect"
+
+	"github.com/mayflycache/mayfly/internal/client/check"
 )
 
 // Codec turns values into the bytes that Redis holds, and back. It must be safe for concurrent use. The default is
@@ -34,6 +37,15 @@ func DefaultCodec[V any]() Codec[V] {
 type JSON[V any] struct {
 	// Schema is a number to raise when V changed so that old bytes must not be read again. Zero is a number too.
 	Schema int
+}
+
+// Validate returns an error if encoding/json cannot carry every V: it has a channel, say, or nothing that is exported, so that it would come
+// back empty. [Namespace.Validate] calls it, as it does a Validate() error of any codec that has one.
+func (JSON[V]) Validate() error {
+	if err := check.JSON(reflect.TypeFor[V](), false); err != nil {
+		return fmt.Errorf("JSON cannot carry a %v: %w: leave the field out by `json:\"-\"`, or use another codec", reflect.TypeFor[V](), err)
+	}
+	return nil
 }
 
 // Append appends v as JSON, without the line end that json.Encoder adds and without escaping <, > and &.

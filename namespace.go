@@ -40,7 +40,8 @@ type Namespace[K comparable, V any] struct {
 	// [jitter.Default] is plus or minus 10 %.
 	Jitter jitter.Spread
 
-	// Codec turns values into bytes. Nil is [DefaultCodec].
+	// Codec turns values into bytes. Nil is [DefaultCodec]. One that has a method Validate() error is asked whether it can carry
+	// values of type V, as [JSON] is.
 	Codec Codec[V]
 
 	// Local keeps copies of values in this process, from [OpenLocal]. Nil keeps none.
@@ -85,6 +86,14 @@ func (n Namespace[K, V]) Validate() error {
 	} else if n.TTL <= MaxTTL {
 		longest := n.Jitter.At(n.TTL, 1) // beyond MaxTTL, there is room for a stale window
 		c.Refuse(longest > MaxTTL+MaxTTL/2, "Jitter can make the TTL %v: set its Ceiling", longest)
+	}
+	codec := n.Codec
+	if codec == nil {
+		codec = DefaultCodec[V]()
+	}
+	if codec, ok := codec.(interface{ Validate() error }); ok {
+		err := codec.Validate()
+		c.Refuse(err != nil, "Codec: %w", err)
 	}
 	if n.Local != nil {
 		c.Add(n.Local.serves(n.Redis, n.Prefix))

@@ -25,6 +25,8 @@ var behaviours = []struct {
 	{"Set leaves nothing of an older struct", setLeavesNothing},
 	{"a nil pointer is a field that is not there", aNilPointer},
 	{"SetFields", setFields},
+	{"Update", update},
+	{"Update loses nothing", updateLosesNothing},
 	{"Touch", touch},
 	{"GetAndTouch", getAndTouch},
 	{"Persist", persist},
@@ -78,8 +80,9 @@ func TestUnsupported(t *testing.T) {
 			_, get := s.Get(ctx, "a")
 			_, getAndTouch := s.GetAndTouch(ctx, "a", "ip")
 			_, ttls := s.TTLs(ctx, "a")
+			_, update := s.Update(ctx, "a", func(e fieldttl.Entry[session]) (session, error) { return e.Value, nil }, "ip")
 			for i, err := range []error{get, s.Set(ctx, "a", ada), s.SetFields(ctx, "a", ada, "ip"), getAndTouch, ttls,
-				s.Touch(ctx, "a", "ip"), s.Persist(ctx, "a", "ip"), s.Renew(ctx, "a"), s.Delete(ctx, "a"), s.DeleteFields(ctx, "a", "ip")} {
+				s.Touch(ctx, "a", "ip"), s.Persist(ctx, "a", "ip"), s.Renew(ctx, "a"), s.Delete(ctx, "a"), s.DeleteFields(ctx, "a", "ip"), update} {
 				if !errors.Is(err, mayfly.ErrUnsupported) || !strings.Contains(err.Error(), c.want) {
 					t.Errorf("call %d: got error %v, want %q", i, err, c.want)
 				}
@@ -326,10 +329,14 @@ func trapLastField(t *testing.T, o opened) {
 func aKeyOfAnotherKind(t *testing.T, o opened) {
 	s, ctx := store[session](t, o), t.Context()
 	for name, call := range map[string]func(key string) error{
-		"Get":          func(key string) error { _, err := s.Get(ctx, key); return err },
-		"GetAndTouch":  func(key string) error { _, err := s.GetAndTouch(ctx, key, "ip"); return err },
-		"Set":          func(key string) error { return s.Set(ctx, key, ada) },
-		"SetFields":    func(key string) error { return s.SetFields(ctx, key, ada, "ip") },
+		"Get":         func(key string) error { _, err := s.Get(ctx, key); return err },
+		"GetAndTouch": func(key string) error { _, err := s.GetAndTouch(ctx, key, "ip"); return err },
+		"Set":         func(key string) error { return s.Set(ctx, key, ada) },
+		"SetFields":   func(key string) error { return s.SetFields(ctx, key, ada, "ip") },
+		"Update": func(key string) error {
+			_, err := s.Update(ctx, key, func(e fieldttl.Entry[session]) (session, error) { return e.Value, nil }, "ip")
+			return err
+		},
 		"Touch":        func(key string) error { return s.Touch(ctx, key, "ip") },
 		"Persist":      func(key string) error { return s.Persist(ctx, key, "ip") },
 		"Renew":        func(key string) error { return s.Renew(ctx, key) },

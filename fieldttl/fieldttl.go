@@ -50,10 +50,10 @@ type Store[K comparable, T any] struct {
 }
 
 // New returns a store of ns, whose TTL is that of the keys. It reads T's tags and does no I/O. An error about a tag names the
-// field and the tag. Namespace.Codec and Local must be nil: each field has its own form, and hashes are not copied.
+// field and the tag. The namespace has no Codec, Plain, Clone, Cost and Local: each field has its own
+// form, and hashes are not copied.
 func New[K comparable, T any](ns mayfly.Namespace[K, T]) (*Store[K, T], error) {
-	room, c := keyspace.Of("fieldttl", ns)
-	c.Refuse(ns.Codec != nil, "Namespace.Codec must be nil: each field is written in its own form")
+	room, c := keyspace.OwnForm("fieldttl", ns, "each field is written in its own form, and hashes are not copied")
 	c.Refuse(ns.Local != nil, "Namespace.Local must be nil: a copy would not know when its fields end")
 	plan, err := planOf(reflect.TypeFor[T]())
 	c.Wrap(err)

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/client/check"
 )
 
 // A form is how a field's value is text, as go-redis writes and scans it where go-redis can. Values are addressable.
@@ -70,8 +71,8 @@ func formOf(t reflect.Type) (form, error) {
 			reflect.Value.SetFloat), nil
 	}
 	// JSON for the rest, if it can have any.
-	if err := jsonable(t, map[reflect.Type]bool{}); err != nil {
-		return form{}, err
+	if err := check.JSON(t, true); err != nil {
+		return form{}, fmt.Errorf("%w: leave it out by `redis:\"-\"`", err)
 	}
 	return form{append: appendJSON, parse: parseJSON}, nil
 }
@@ -126,32 +127,4 @@ func appendJSON(dst []byte, v reflect.Value) ([]byte, error) {
 
 func parseJSON(text string, v reflect.Value) error {
 	return json.Unmarshal([]byte(text), v.Addr().Interface())
-}
-
-// jsonable finds in a type what JSON has no words for: channels, functions, complex numbers, interfaces that nothing can be decoded into.
-func jsonable(t reflect.Type, seen map[reflect.Type]bool) error {
-	p := reflect.PointerTo(t)
-	if seen[t] || isText(t) || p.Implements(reflect.TypeFor[json.Marshaler]()) && p.Implements(reflect.TypeFor[json.Unmarshaler]()) {
-		return nil
-	}
-	seen[t] = true
-	switch t.Kind() {
-	case reflect.Chan, reflect.Func, reflect.Complex64, reflect.Complex128, reflect.UnsafePointer, reflect.Uintptr:
-		return fmt.Errorf("a %v has no text: leave it out by `redis:\"-\"`", t)
-	case reflect.Interface:
-		if t.NumMethod() > 0 {
-			return fmt.Errorf("a %v cannot be read back: leave it out by `redis:\"-\"`", t)
-		}
-	case reflect.Slice, reflect.Array, reflect.Pointer, reflect.Map:
-		return jsonable(t.Elem(), seen)
-	case reflect.Struct:
-		for i := range t.NumField() {
-			if f := t.Field(i); f.IsExported() && f.Tag.Get("json") != "-" {
-				if err := jsonable(f.Type, seen); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	return nil
 }

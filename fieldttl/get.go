@@ -31,11 +31,11 @@ func (s *Store[K, T]) GetAndTouch(ctx context.Context, key K, fields ...string) 
 		if err != nil {
 			return err
 		}
-		pipe := s.room.Redis.TxPipeline()
+		var cmds []redis.Cmder
 		var fills []func() error
 		read := func(fields []int, args ...any) {
 			cmd := redis.NewSliceCmd(ctx, append(args, s.plan.namesOf(fields)...)...)
-			pipe.Process(ctx, cmd)
+			cmds = append(cmds, cmd)
 			fills = append(fills, func() error { return e.fill(fields, cmd.Val()) })
 		}
 		others := slices.DeleteFunc(slices.Clone(s.plan.every), func(i int) bool { return way == together && slices.Contains(touched, i) })
@@ -46,11 +46,11 @@ func (s *Store[K, T]) GetAndTouch(ctx context.Context, key K, fields ...string) 
 			if way == together {
 				read(fields, "hgetex", full, "px", ttl.Milliseconds(), "fields", len(fields))
 			} else {
-				pipe.Do(ctx, s.plan.hpexpire(full, ttl, fields)...)
+				cmds = append(cmds, redis.NewCmd(ctx, s.plan.hpexpire(full, ttl, fields)...))
 			}
 		}
-		if _, err := pipe.Exec(ctx); err != nil {
-			return sendonce.Repeated(ctx, s.room.Redis, full, err)
+		if err := sendonce.Exec(ctx, s.room.Redis, full, cmds...); err != nil {
+			return err
 		}
 		for _, fill := range fills {
 			if err := fill(); err != nil {

@@ -34,16 +34,15 @@ func (s *Store[K, T]) each(ctx context.Context, doing string, key K, names []str
 		if err != nil {
 			return err
 		}
-		pipe := s.room.Redis.TxPipeline()
 		var parts []*redis.IntSliceCmd
+		var cmds []redis.Cmder
 		var asked [][]int
 		for ttl, fields := range s.plan.byTTL(some) {
 			cmd := redis.NewIntSliceCmd(ctx, command(full, ttl, fields)...)
-			pipe.Process(ctx, cmd)
-			parts, asked = append(parts, cmd), append(asked, fields)
+			parts, cmds, asked = append(parts, cmd), append(cmds, cmd), append(asked, fields)
 		}
-		if _, err := pipe.Exec(ctx); err != nil {
-			return sendonce.Repeated(ctx, s.room.Redis, full, err)
+		if err := sendonce.Exec(ctx, s.room.Redis, full, cmds...); err != nil {
+			return err
 		}
 		var gone []string
 		for p, cmd := range parts {

@@ -271,6 +271,34 @@ func TestBadTypes(t *testing.T) {
 		"field fieldttl_test.kinds.Time: it has no redis tag")
 }
 
+// A field that ends between the read and the write was changed, too.
+func TestUpdateOfAFieldThatEnds(t *testing.T) {
+	inBothWays(t, func(t *testing.T, o opened, _ *redistest.Server) {
+		s, ctx := store[basket](t, o), t.Context()
+		expect.OK(t, s.Set(ctx, "u", basket{User: 7, Items: []string{"a pen"}}))
+		var alive []bool
+		b := expect.Value(s.Update(ctx, "u", func(e entry) (basket, error) {
+			if alive = append(alive, e.Alive("items")); len(alive) == 1 {
+				time.Sleep(2 * time.Hour)
+			}
+			e.Value.Items = append(e.Value.Items, "a book")
+			return e.Value, nil
+		}, "items"))(t)
+		if !slices.Equal(alive, []bool{true, false}) || !slices.Equal(b.Items, []string{"a book"}) {
+			t.Errorf("%v, %+v", alive, b)
+		}
+		if _, err := s.Update(ctx, "u", func(e entry) (basket, error) {
+			time.Sleep(day)
+			return e.Value, nil
+		}, "items"); !errors.Is(err, mayfly.ErrNotFound) {
+			t.Errorf("of a hash that ended: %v", err)
+		}
+		if n := o.rdb.DBSize(ctx).Val(); n != 0 {
+			t.Errorf("%d keys are there", n)
+		}
+	})
+}
+
 func TestBadNamespaces(t *testing.T) {
 	rdb := redistest.Start(t).Client()
 	space := ns[session](t, rdb)
@@ -278,6 +306,9 @@ func TestBadNamespaces(t *testing.T) {
 	defer local.Close(t.Context())
 	space.Codec, space.Local, space.TTL = mayfly.JSON[session]{}, local, 0
 	bad(t, space, "fieldttl: Namespace.TTL must be at least 1ms, got 0s", "fieldttl: Namespace.Codec must be nil", "fieldttl: Namespace.Local must be nil")
+	space = ns[session](t, rdb)
+	space.Plain, space.Clone, space.Cost = true, func(s session) session { return s }, func(session) int { return 1 }
+	bad(t, space, "fieldttl: Namespace.Plain must be false: each field is written in its own form", "fieldttl: Namespace.Clone must be nil", "fieldttl: Namespace.Cost must be nil")
 }
 
 func bad[T any](t *testing.T, space mayfly.Namespace[string, T], want ...string) {

@@ -20,10 +20,10 @@ type Counter[K comparable] struct {
 }
 
 // NewCounter returns the counters of ns, whose TTL is how long a user may be idle between two views of the same visit. It
-// does no I/O. The namespace has no Codec, since INCR needs a number in decimal, no Jitter and no Local tier.
+// does no I/O. The namespace has no Codec, Plain, Clone and Cost, since INCR needs a number in decimal, no Jitter and no Local tier.
 func NewCounter[K comparable](ns mayfly.Namespace[K, int64]) (*Counter[K], error) {
-	room, c := idle(ns)
-	c.Refuse(ns.Codec != nil, "Namespace.Codec must be nil: INCR writes numbers in decimal")
+	room, c := keyspace.OwnForm("navsession", ns, "INCR writes numbers in decimal, and they are not copied")
+	idle(c, room, ns.Local != nil)
 	if err := c.Err(); err != nil {
 		return nil, err
 	}

@@ -61,9 +61,11 @@ type Visits[K comparable, P any] struct {
 }
 
 // New returns the visits of ns, whose TTL is how long a user may be idle between two pages of the same visit. It does no I/O.
-// The namespace has no Jitter, since the gap is meant, and no Local tier.
+// The namespace has no Jitter, since the gap is meant, no Local tier, and no Plain, Clone and Cost, which would mean nothing.
 func New[K comparable, P any](ns mayfly.Namespace[K, P], o Options) (*Visits[K, P], error) {
-	room, c := idle(ns)
+	room, c := keyspace.Of("navsession", ns)
+	idle(c, room, ns.Local != nil)
+	noCopies(c, ns)
 	c.Refuse(o.Pages < 1, "Options.Pages must be at least 1, got %d", o.Pages)
 	if err := c.Err(); err != nil {
 		return nil, err
@@ -72,11 +74,14 @@ func New[K comparable, P any](ns mayfly.Namespace[K, P], o Options) (*Visits[K, 
 }
 
 // idle checks a namespace whose TTL is an idle gap.
-func idle[K comparable, V any](ns mayfly.Namespace[K, V]) (keyspace.Room[K, V], *check.List) {
-	room, c := keyspace.Of("navsession", ns)
+func idle[K comparable, V any](c *check.List, room keyspace.Room[K, V], local bool) {
 	c.Refuse(room.Jittered(), "Namespace.Jitter must be jitter.None: the TTL is the gap that ends a visit")
-	c.Refuse(ns.Local != nil, notLocal)
-	return room, c
+	c.Refuse(local, notLocal)
+}
+
+// noCopies refuses what is about copies, and a Plain: what lists and sets hold is what the codec writes anyway.
+func noCopies[K comparable, V any](c *check.List, ns mayfly.Namespace[K, V]) {
+	keyspace.Unused(c, ns, "pages are not copied, and always what the codec writes", "Plain", "Clone", "Cost")
 }
 
 const notLocal = "Namespace.Local must be nil: what changes with each page is not worth a copy"

@@ -47,10 +47,11 @@ type Related[P comparable] struct {
 }
 
 // NewRelated returns the related pages of ns, under whose keys a page's sets are; its members are what the codec writes. It does no I/O.
-// The namespace has no Local tier.
+// The namespace has no Local tier, and no Plain, Clone and Cost, which would mean nothing.
 func NewRelated[P comparable](ns mayfly.Namespace[P, P], o RelatedOptions) (*Related[P], error) {
 	room, c := keyspace.Of("navsession", ns)
 	c.Refuse(ns.Local != nil, notLocal)
+	noCopies(c, ns)
 	c.Refuse(o.Kept < 0, "RelatedOptions.Kept must not be negative, got %d", o.Kept)
 	c.Refuse(o.PerVisit < 0, "RelatedOptions.PerVisit must not be negative, got %d", o.PerVisit)
 	if err := c.Err(); err != nil {

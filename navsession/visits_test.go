@@ -219,6 +219,25 @@ func TestBadInput(t *testing.T) {
 		"jitter":         {build(func(n *mayfly.Namespace[string, string]) { n.Jitter = jitter.Default }, 1), "navsession: Namespace.Jitter must be jitter.None"},
 		"a floor":        {build(func(n *mayfly.Namespace[string, string]) { n.Jitter.Floor = time.Hour }, 1), "navsession: Namespace.Jitter must be jitter.None"},
 		"a local tier":   {build(func(n *mayfly.Namespace[string, string]) { n.Local = local }, 1), "navsession: Namespace.Local must be nil"},
+		"plain":          {build(func(n *mayfly.Namespace[string, string]) { n.Plain = true }, 1), "navsession: Namespace.Plain must be false"},
+		"clone":          {build(func(n *mayfly.Namespace[string, string]) { n.Clone = strings.Clone }, 1), "navsession: Namespace.Clone must be nil"},
+		"cost":           {build(func(n *mayfly.Namespace[string, string]) { n.Cost = func(string) int { return 1 } }, 1), "navsession: Namespace.Cost must be nil"},
+		"related, plain": {func() error {
+			plain := good
+			plain.Plain = true
+			_, err := navsession.NewRelated(plain, navsession.RelatedOptions{})
+			return err
+		}(), "navsession: Namespace.Plain must be false"},
+		"pages that have no text": {func() error {
+			_, err := navsession.New(ns[chan int](t, rdb), navsession.Options{Pages: 1})
+			return err
+		}(), "navsession: Namespace.Codec: JSON cannot carry a chan int"},
+		"a counter's cost": {func() error {
+			costly := counters
+			costly.Cost = func(int64) int { return 8 }
+			_, err := navsession.NewCounter(costly)
+			return err
+		}(), "navsession: Namespace.Cost must be nil"},
 		"a counter's codec": {func() error {
 			counters.Codec = mayfly.JSON[int64]{}
 			_, err := navsession.NewCounter(counters)

@@ -94,10 +94,10 @@ func (s *Store[K, V]) readSeldomRenewed(ctx context.Context, full string) ([]byt
 		return nil, 0, err
 	case left == -2:
 		return nil, 0, redis.Nil // it ended in between
-	case left >= s.below:
+	case left >= s.below && left <= s.room.TTL:
 		return raw, left - s.below, nil
 	}
-	// No copy now: the renewal is a change, which the tier is about to hear of.
+	// Little is left, or more than a TTL: then Redis's clock went back. No copy now: the renewal is a change, which the tier is about to hear of.
 	return raw, 0, renewed(s.room.Redis.PExpire(ctx, full, s.room.TTL))
 }
 
@@ -134,7 +134,7 @@ func (s *Store[K, V]) TTL(ctx context.Context, key K) (left time.Duration, err e
 	return max(left, 0), err
 }
 
-// Touch renews the value of key as Get does, without reading it.
+// Touch renews the value of key as Get does, without reading it. Like every renewal it may be repeated after a lost reply.
 func (s *Store[K, V]) Touch(ctx context.Context, key K) error {
 	alive, err := s.TouchMany(ctx, key)
 	if err == nil && !alive[key] {

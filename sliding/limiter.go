@@ -17,10 +17,14 @@ type LimiterOptions struct {
 	// Limit is how many calls a key has in each window, 1 to 2^31-1. The window is the namespace's TTL.
 	Limit int
 
-	// Sliding weighs what was admitted in the window before by how much of it is still within a window's length, so that there
-	// is no moment at which twice the limit passes. What it supposes is that those calls were evenly spread: at most a
-	// window's worth of error, in either direction, of what an exact log of all calls would say. Without it windows are
-	// fixed: one begins with the first call, and around its end up to twice the limit can pass in a short time.
+	// Sliding weighs what was admitted in the window before by how much of it is still within a window's length, as if those calls
+	// had been evenly spread. So a part y of a window's length admits at most 1+y times the limit, wherever it lies: never twice the
+	// limit at once, but nearly that in a whole window's length, if the limit is used at the end of one window and, as that fades,
+	// again in the next. It can also refuse, for up to a window, what a log of all calls would admit. Without it windows are fixed: one
+	// begins with the first call, and around its end up to twice the limit can pass at once.
+	//
+	// If Redis's clock goes back, what was admitted counts on, and a key waits for up to two windows; if it jumps forward, what was
+	// admitted is forgotten as if that time had passed.
 	Sliding bool
 
 	// FailOpen allows everything while Redis cannot be asked. Without it nothing is allowed then. Allow returns the error
@@ -46,9 +50,10 @@ type Decision struct {
 }
 
 // NewLimiter returns a limiter whose counters live in ns. It does no I/O. The namespace's TTL is the window, and at least a
-// second if it is sliding; Codec, Local, Clone, Cost and Plain mean nothing here.
+// second if it is sliding. The namespace has no Codec, Plain, Clone, Cost, Jitter and Local tier, which would mean nothing.
 func NewLimiter[K comparable](ns mayfly.Namespace[K, int64], o LimiterOptions) (*Limiter[K], error) {
-	room, c := keyspace.Of("sliding", ns)
+	room, c := keyspace.OwnForm("sliding", ns, "a counter has a form of its own, and no copies")
+	c.Refuse(o.Sliding && 0 < ns.TTL && ns.TTL < time.Second, "Namespace.TTL must be at least 1s for a window that slides, got %v", ns.TTL)
 	c.Refuse(o.Limit < 1 || o.Limit > math.MaxInt32, "LimiterOptions.Limit must be 1 to %d, got %d", math.MaxInt32, o.Limit)
 	c.Refuse(room.Jittered(), "Namespace.Jitter must be zero: a window has one length")
 	c.Refuse(ns.Local != nil, "Namespace.Local must be nil: a counter has no copies")
@@ -152,8 +157,13 @@ func roomIn(n, limit, used, before, over, window int64) int64 {
 func millis(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
 // fixedWindow  k, n, limit, window: admits n if they fit. It answers with whether, what is used, and what is left of the window.
+// What ends later than a window from now was begun before the clock went back.
 var fixedWindow = sendonce.NewScript(`local used = tonumber(redis.call('GET', KEYS[1]) or 0)
 local n, left = tonumber(ARGV[1]), redis.call('PTTL', KEYS[1])
+if left > tonumber(ARGV[3]) then
+	left = tonumber(ARGV[3])
+	redis.call('PEXPIRE', KEYS[1], left)
+end
 local ok = used + n <= tonumber(ARGV[2]) and 1 or 0
 if ok == 1 and n > 0 then
 	if left < 0 then
@@ -167,13 +177,13 @@ end
 return {ok, used, left < 0 and 0 or left, 0}`)
 
 // slidingWindow  k, n, limit, window: the same for windows that begin at multiples of their length. k holds which
-// window it is, and what was admitted in it and in the one before. A clock that went back, by less than a window, as at a
-// failover, waits for it to begin.
+// window it is, and what was admitted in it and in the one before. A clock that went back, as at a failover, by little, waits for the
+// window to begin; by more, all that was admitted counts in the window that it went back to.
 var slidingWindow = sendonce.NewScript(`local n, limit, window = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local index, over = math.floor(now / window), now % window
-local used, before = 0, 0
+local used, before, back = 0, 0, false
 local at, u, b = string.match(redis.call('GET', KEYS[1]) or '', '^(%d+) (%d+) (%d+)$')
 at = tonumber(at)
 if at == index + 1 then index, over = at, 0 end
@@ -181,10 +191,12 @@ if at == index then
 	used, before = tonumber(u), tonumber(b)
 elseif at == index - 1 then
 	before = tonumber(u)
+elseif at and at > index then
+	used, back = tonumber(u) + tonumber(b), true
 end
 local ok = used + n + math.ceil(before * (window - over) / window) <= limit and 1 or 0
-if ok == 1 and n > 0 then
-	used = used + n
+if ok == 1 then used = used + n end
+if ok == 1 and n > 0 or back then
 	redis.call('SET', KEYS[1], string.format('%d %d %d', index, used, before), 'PX', 2 * window - over)
 end
 return {ok, used, before, over}`)

@@ -93,7 +93,7 @@ func TestFixedWindow(t *testing.T) {
 	})
 }
 
-// What a refusal says is true to the millisecond, and no stretch of a window's length admits more than twice the limit.
+// What a refusal says is true to the millisecond, and no stretch of a window's length admits twice the limit.
 func TestSlidingWindow(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)
@@ -149,13 +149,61 @@ func TestSlidingWindow(t *testing.T) {
 			most = max(most, sum)
 		}
 		t.Logf("%d refusals; at most %d of %d in a window's length", refusals, most, limit)
-		if refusals < 100 || most > 2*limit {
+		if refusals < 100 || most >= 2*limit {
 			t.Errorf("%d refusals; %d calls in a window's length, limit %d", refusals, most, limit)
 		}
 		d, _ := l.Allow(t.Context(), "ada", 0)
 		time.Sleep(d.ResetAfter)
 		if d, _ := l.Allow(t.Context(), "ada", 0); d.Remaining != limit {
 			t.Errorf("%d remain after ResetAfter", d.Remaining)
+		}
+	})
+}
+
+// The worst that a sliding window admits is nearly twice the limit in a window's length: all of it at the end of one window, and then, as
+// that fades, all of it again in the next. A part y of a window admits at most 1+y times the limit. The worst that it refuses, which
+// a log of all calls would admit, is all of the limit: at the end of a window at whose start it was used.
+func TestTheWorstOfASlidingWindow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := redistest.Start(t)
+		const limit, parts, part = 100, 200, 300 * time.Millisecond
+		const window = parts * part
+		l := mayfly.Must(sliding.NewLimiter(calls(srv.Client(), window), sliding.LimiterOptions{Limit: limit, Sliding: true}))
+		most, worst := 0, 0.0                       // in a window's length; and above 1+y
+		refused := 0                                // at once, of what a log would admit
+		for first := 0; first < parts; first += 33 { // when the first calls come, in the first window
+			for _, burst := range []int{limit, limit / 2} {
+				user := fmt.Sprint(first, burst)
+				time.Sleep(time.Until(time.Now().Truncate(window).Add(window + time.Duration(first)*part)))
+				var log [3 * parts]int
+				for i := first; i < len(log); i++ {
+					want := limit
+					if i == first {
+						want = burst
+					} else if i < parts-1 && burst == limit/2 {
+						want = 0 // the rest comes at the end of the window
+					}
+					d, err := l.Allow(t.Context(), user, 0)
+					if err != nil {
+						t.Fatal(err)
+					}
+					log[i] = min(want, d.Remaining)
+					if _, err := l.Allow(t.Context(), user, log[i]); err != nil {
+						t.Fatal(err)
+					}
+					sum := 0
+					for back := 0; back < parts && back <= i; back++ {
+						sum += log[i-back]
+						worst = max(worst, float64(sum)-limit*(1+float64(back)/parts))
+					}
+					most, refused = max(most, sum), max(refused, limit-sum-d.Remaining)
+					time.Sleep(part)
+				}
+			}
+		}
+		t.Logf("at most %d in a window's length, %.2f over its bound; at most %d refused that a log would admit", most, worst, refused)
+		if most < 2*limit-3 || most >= 2*limit || worst > 0 || refused < limit*9/10 || refused > limit {
+			t.Errorf("%d in a window's length, where the limit is %d, %.2f over the bound; %d refused", most, limit, worst, refused)
 		}
 	})
 }
@@ -230,6 +278,24 @@ func TestBadLimits(t *testing.T) {
 	}
 	if _, err := sliding.NewLimiter(calls(rdb, 0), sliding.LimiterOptions{Limit: 1}); err == nil || !strings.Contains(err.Error(), "Namespace.TTL") {
 		t.Errorf("no window: %v", err)
+	}
+	if _, err := sliding.NewLimiter(calls(rdb, 10*time.Millisecond), sliding.LimiterOptions{Limit: 1, Sliding: true}); err == nil || !strings.Contains(err.Error(), "Namespace.TTL must be at least 1s for a window that slides, got 10ms") {
+		t.Errorf("a short window that slides: %v", err)
+	}
+	if _, err := sliding.NewLimiter(calls(rdb, 10*time.Millisecond), sliding.LimiterOptions{Limit: 1}); err != nil {
+		t.Errorf("a short window: %v", err)
+	}
+	for field, set := range map[string]func(ns *mayfly.Namespace[string, int64]){
+		"Plain": func(ns *mayfly.Namespace[string, int64]) { ns.Plain = true },
+		"Codec": func(ns *mayfly.Namespace[string, int64]) { ns.Codec = mayfly.JSON[int64]{} },
+		"Clone": func(ns *mayfly.Namespace[string, int64]) { ns.Clone = func(n int64) int64 { return n } },
+		"Cost":  func(ns *mayfly.Namespace[string, int64]) { ns.Cost = func(int64) int { return 8 } },
+	} {
+		ns := calls(rdb, time.Minute)
+		set(&ns)
+		if _, err := sliding.NewLimiter(ns, sliding.LimiterOptions{Limit: 1}); err == nil || !strings.Contains(err.Error(), "Namespace."+field+" must be") {
+			t.Errorf("%s: %v", field, err)
+		}
 	}
 	l := mayfly.Must(sliding.NewLimiter(calls(rdb, time.Minute), sliding.LimiterOptions{Limit: 10, FailOpen: true}))
 	for _, n := range []int{-1, 11} {

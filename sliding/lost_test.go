@@ -91,18 +91,22 @@ func TestRotateLosesNoDelete(t *testing.T) {
 func duringRotate(t *testing.T, do func(others *sliding.Store[string, cart]) error, look func(t *testing.T, others *sliding.Store[string, cart], rotated error)) {
 	for _, way := range ways {
 		t.Run(way.name, func(t *testing.T) {
-			srv := redistest.Start(t)
-			others := mayfly.Must(sliding.New(namespace(srv.Client()), way.opt))
-			rdb := redis.NewClient(srv.Options())
-			defer rdb.Close()
-			var once sync.Once
-			rdb.AddHook(between(func() {
-				once.Do(func() { want(t, do(others), nil) })
-			}))
-			want(t, others.Create(t.Context(), "old", cart{Count: 1}), nil)
-			look(t, others, mayfly.Must(sliding.New(namespace(rdb), way.opt)).Rotate(t.Context(), "old", "new"))
+			duringRotateOnce(t, way.opt, do, func(others *sliding.Store[string, cart], rotated error) { look(t, others, rotated) })
 		})
 	}
+}
+
+func duringRotateOnce(t *testing.T, o sliding.Options, do func(others *sliding.Store[string, cart]) error, look func(others *sliding.Store[string, cart], rotated error)) {
+	srv := redistest.Start(t)
+	others := mayfly.Must(sliding.New(namespace(srv.Client()), o))
+	rdb := redis.NewClient(srv.Options())
+	defer rdb.Close()
+	var once sync.Once
+	rdb.AddHook(between(func() {
+		once.Do(func() { want(t, do(others), nil) })
+	}))
+	want(t, others.Create(t.Context(), "old", cart{Count: 1}), nil)
+	look(others, mayfly.Must(sliding.New(namespace(rdb), o)).Rotate(t.Context(), "old", "new"))
 }
 
 // between is a hook that does something after each command.

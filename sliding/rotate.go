@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/client/record"
@@ -36,7 +37,8 @@ func (s *Store[K, V]) Rotate(ctx context.Context, from, to K) error {
 		if _, err := s.decode(raw); err != nil {
 			return err
 		}
-		if err := s.create(ctx, full, raw, carry); err != nil {
+		moved := renamed(raw)
+		if err := s.create(ctx, full, moved, carry); err != nil {
 			return err
 		}
 		for {
@@ -47,13 +49,14 @@ func (s *Store[K, V]) Rotate(ctx context.Context, from, to K) error {
 			case newer == nil || err != nil:
 				return err
 			}
-			switch err := s.swap(ctx, full, raw, newer); {
+			next := renamed(newer)
+			switch err := s.swap(ctx, full, moved, next); {
 			case errors.Is(err, ErrExists):
 				return fmt.Errorf("the new key was written to by somebody else: %w", err)
 			case err != nil:
 				return err
 			}
-			raw = newer
+			raw, moved = newer, next
 		}
 	})
 }
@@ -78,9 +81,25 @@ func (s *Store[K, V]) leave(ctx context.Context, full string, raw []byte) (newer
 	return newer, sendonce.Outcome(ctx, s.room.Redis, full, err)
 }
 
+// renamed is raw with an id of its own, if it has one: two Rotates of a value to the same key are two writes, of which one fails.
+func renamed(raw []byte) []byte {
+	if hasID(raw) {
+		id := record.NewID()
+		raw = slices.Clone(raw)
+		copy(raw[record.HeadLen-len(id):], id[:])
+	}
+	return raw
+}
+
+// hasID reports whether no other write ever has the same bytes.
+func hasID(raw []byte) bool {
+	kind, _, _ := record.Parse(raw)
+	return kind == record.Session
+}
+
 // headOf is what tells a value from every other: up to the id, which no other write has, or all of it.
 func headOf(raw []byte) []byte {
-	if kind, _, _ := record.Parse(raw); kind == record.Session {
+	if hasID(raw) {
 		return raw[:record.HeadLen]
 	}
 	return raw

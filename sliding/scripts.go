@@ -17,7 +17,8 @@ import (
 
 // lua returns the script of source, with what all scripts begin with that know an end: the time, how to read and write an end
 // where the record keeps it, and how to get a value that is not over. Zero is none, and a plain value has no room for one. What is over
-// and still there was given more time by another program's EXPIRE.
+// and still there was given more time by another program's EXPIRE. An end that is further away than the largest age was set before the
+// clock went back, and is brought to where it can be.
 func lua(source string) sendonce.Script {
 	return sendonce.NewScript(strings.NewReplacer(
 		"$header", strconv.Itoa(record.SessionLen),
@@ -35,6 +36,10 @@ local function stopping(v, at)
 	local s = ''
 	for i = 1, 6 do s = string.char(at % 256) .. s; at = math.floor(at / 256) end
 	return string.sub(v, 1, $before) .. s .. string.sub(v, $after)
+end
+local function within(last, age)
+	if last == 0 or last > now + age then return now + age end
+	return last
 end
 local function get()
 	local v = redis.call('GET', KEYS[1])
@@ -54,29 +59,32 @@ var (
 if not v then return false end
 if not roomy(v) then return redis.error_reply('NOEND the value was not written by this store, and has no room for an end') end
 local left, last = redis.call('PTTL', KEYS[1]), stop(v)
-if last == 0 then
-	last = now + ARGV[2]
+if last ~= within(last, ARGV[2]) then
+	last = within(last, ARGV[2])
 	redis.call('SET', KEYS[1], stopping(v, last), 'KEEPTTL')
 end
-local to = math.min(now + ARGV[1], last)
-if left < 0 or now + left > last or left < tonumber(ARGV[3]) and now + left < to then
+local ttl = tonumber(ARGV[1])
+local to = math.min(now + ttl, last)
+if left < 0 or left > ttl or now + left > last or left < tonumber(ARGV[3]) and now + left < to then
 	redis.call('PEXPIREAT', KEYS[1], to)
 	left = to - now
 end
 return {left, last - now, ARGV[4] == '1' and v or ''}`)
 
-	// write  k, record, ttl, max age, mode, head, length: puts the record in its mode. It answers 1, also to its own
-	// repetition, or 0. Of plain values nobody knows who wrote them: then it is sent once. So it is in mode swap, for its
-	// repetition is not known any more when another swap was done in between.
+	// write  k, record, ttl, max age, mode, head, length: puts the record in its mode. It answers 1 or 0. A swap answers 1 also to its
+	// own repetition; of the other modes there is none.
 	write = lua(`local new, age, mode = ARGV[1], tonumber(ARGV[3]), ARGV[4]
 local v = get()
-if v and mode ~= 'keep' and roomy(v) and string.sub(v, 1, $before) == string.sub(new, 1, $before) then return 1 end
 if v and (mode == 'begin' or mode == 'carry') then return 0 end
-if mode == 'swap' and not (v and #v == tonumber(ARGV[6]) and string.sub(v, 1, #ARGV[5]) == ARGV[5]) then return 0 end
+if mode == 'swap' then
+	if not v then return 0 end
+	if roomy(v) and string.sub(v, 1, $before) == string.sub(new, 1, $before) then return 1 end
+	if #v ~= tonumber(ARGV[6]) or string.sub(v, 1, #ARGV[5]) ~= ARGV[5] then return 0 end
+end
 local from, last = v, 0
 if mode == 'carry' then from = new end
 if from and roomy(from) then last = stop(from) end
-if last == 0 and age > 0 then last = now + age end
+if age > 0 then last = within(last, age) end
 local to = now + ARGV[2]
 if last > 0 then to = math.min(to, last); new = stopping(new, last) end
 redis.call('SET', KEYS[1], new, 'PXAT', to)
@@ -93,13 +101,18 @@ const (
 	swap  mode = "swap"  // only in place of what was read; its end is inherited
 )
 
-// swap puts rec in place of old, and returns [ErrExists] if something else is there now. If a reply is lost it tries again: what it
-// finds then is its own work, or old, or else something that may have come after its own work, of which nobody knows.
+// swap puts rec in place of old, and returns [ErrExists] if something else is there now. If a reply is lost it tries again, as each
+// sending fails but where it finds old, which never comes back: ids tell the writes apart. What it finds then is its own work, or old,
+// or else something that may have come after its own work, of which nobody knows. Values without an id are sent once.
 func (s *Store[K, V]) swap(ctx context.Context, full string, old, rec []byte) error {
 	defer s.wrote(ctx, full)()
-	lost := s.write(ctx, full, rec, swap, old)
-	for try := 1; errors.Is(lost, mayfly.ErrUnknownOutcome) && !s.room.Plain && try < swaps && rest(ctx, try) == nil; try++ {
-		switch err := s.write(ctx, full, rec, swap, old); {
+	send := func() error { return s.send(ctx, full, rec, swap, headOf(old), len(old)) }
+	lost, sends := send(), 1
+	if hasID(old) && hasID(rec) {
+		sends = swaps
+	}
+	for try := 1; errors.Is(lost, mayfly.ErrUnknownOutcome) && try < sends && sendonce.Rest(ctx, try) == nil; try++ {
+		switch err := send(); {
 		case err == nil:
 			return nil
 		case errors.Is(err, ErrExists):
@@ -112,18 +125,18 @@ func (s *Store[K, V]) swap(ctx context.Context, full string, old, rec []byte) er
 // swaps is how often a swap is sent whose replies are lost, as often as go-redis sends other commands by default.
 const swaps = 4
 
-// write puts rec in its mode, and returns [ErrExists] if the mode forbids that.
-func (s *Store[K, V]) write(ctx context.Context, full string, rec []byte, m mode, old []byte) error {
-	args := []any{rec, s.room.TTL.Milliseconds(), s.opt.MaxAge.Milliseconds(), string(m), headOf(old), len(old)}
-	run, meaning := write.Run, sendonce.Repeated
-	if s.room.Plain || m == swap {
-		run, meaning = write.RunOnce, sendonce.Outcome
-	}
-	done, err := run(ctx, s.room.Redis, full, args...).Int64()
+// write puts rec in a mode other than swap, and returns [ErrExists] if the mode forbids that.
+func (s *Store[K, V]) write(ctx context.Context, full string, rec []byte, m mode) error {
+	return s.lookAfter(ctx, full, rec, s.send(ctx, full, rec, m, nil, 0))
+}
+
+// send sends rec once.
+func (s *Store[K, V]) send(ctx context.Context, full string, rec []byte, m mode, head []byte, length int) error {
+	done, err := write.RunOnce(ctx, s.room.Redis, full, rec, s.ttl, s.opt.MaxAge.Milliseconds(), string(m), head, length).Int64()
 	if err == nil && done != 1 {
 		return ErrExists
 	}
-	return meaning(ctx, s.room.Redis, full, err)
+	return sendonce.Outcome(ctx, s.room.Redis, full, err)
 }
 
 // readAged reads and renews where there is a MaxAge.

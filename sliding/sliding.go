@@ -9,8 +9,20 @@
 //	s, err := sessions.Get(ctx, id) // lives for 30 more minutes
 //
 // Redis holds the only copy, so a failure of Redis is an error of the call. [mayfly.ErrNotFound] means that Redis has no such
-// value, and nothing else. [mayfly.ErrUnknownOutcome] means that the reply to a write was lost, and that it was not repeated
-// because that could do harm.
+// value, and nothing else.
+//
+// # Lost replies
+//
+// A write that returned nil leaves nothing behind that can still take effect, however late the network delivers what was
+// sent. So Create, Set, Rotate and Delete are sent once. If the reply is lost, they look whether the value is there that they
+// wrote, which has an id (not so with Namespace.Plain, and a Delete leaves nothing to look for). If it is not,
+// the error is [mayfly.ErrUnknownOutcome]: the write was done, or it was not, or it will be, once, when it arrives.
+// Read before you write again; a Delete can be repeated until it returns nil. Update may be sent again, since it fails where it
+// does not find what it read. What the server says that it did not execute, as during a failover, is sent again, for up to a quarter of a
+// second.
+//
+// Renewals, which Get, Touch and TouchMany do, are repeated by go-redis after a lost reply. One that arrives late gives what is under its key
+// then its TTL once more, and with [Options.MaxAge] never more than what is left of its age.
 //
 // The package also has a rate limiter for many processes, [Limiter].
 package sliding
@@ -39,6 +51,9 @@ type Options struct {
 	// MaxAge is how old a value may become, however much it is used: Create, or the Set that found nothing, fixes the latest
 	// end, and no access extends it. Redis's clock decides, to the millisecond. Zero lets a value live as long as it is
 	// used. All programs that share a namespace must use the same MaxAge.
+	//
+	// If Redis's clock goes back, as at a failover to a server whose clock is behind, an end is brought to MaxAge from then at the
+	// first access that finds it further away: each such step lets a value live for one more MaxAge, counted from that access.
 	MaxAge time.Duration
 
 	// TouchBelow lets an access reset the TTL only if at most this share of it is left. At 0.5 a value in constant use costs
@@ -71,7 +86,7 @@ type Store[K comparable, V any] struct {
 	room   keyspace.Room[K, V]
 	opt    Options
 	format uint32
-	ttl    any                   // in milliseconds, as commands take it
+	ttl    any                   // in milliseconds, as commands and scripts take it
 	below  time.Duration         // an access renews what has less than this left
 	local  *localview.View[K, V] // nil: no local tier. A copy ends when an access would have to renew the value
 }
@@ -127,7 +142,8 @@ func (s *Store[K, V]) decode(raw []byte) (v V, err error) {
 	return s.room.Codec.Decode(body)
 }
 
-// Delete removes values. If there is none, that is no error.
+// Delete removes values. If there is none, that is no error. After mayfly.ErrUnknownOutcome some of them may still be there, and one may
+// be removed later, once, with what was created under its key meanwhile.
 func (s *Store[K, V]) Delete(ctx context.Context, keys ...K) error {
 	fulls, err := s.room.FullKeys("delete", keys)
 	if err != nil {
@@ -135,12 +151,13 @@ func (s *Store[K, V]) Delete(ctx context.Context, keys ...K) error {
 	}
 	s.local.Forget(fulls...)
 	defer s.local.Changed(ctx, fulls...)
-	pipe := s.room.Redis.Pipeline() // a command per key, so that a cluster takes them all
-	for _, full := range fulls {
-		pipe.Unlink(ctx, full)
+	unlinks := make([][]any, len(fulls)) // a command per key, so that a cluster takes them all
+	for i, full := range fulls {
+		unlinks[i] = []any{"unlink", full}
 	}
-	if _, err := pipe.Exec(ctx); err != nil { // UNLINK knows no WRONGTYPE, so no key needs to be named
-		return fmt.Errorf("sliding: delete %d values: %w", len(keys), sendonce.Repeated(ctx, s.room.Redis, "", err))
+	var wrong []error
+	for i, cmd := range sendonce.Many(ctx, s.room.Redis, unlinks...) {
+		wrong = append(wrong, s.room.Fail("delete", keys[i], sendonce.Outcome(ctx, s.room.Redis, fulls[i], cmd.Err())))
 	}
-	return nil
+	return errors.Join(wrong...)
 }

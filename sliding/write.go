@@ -1,20 +1,16 @@
 package sliding
 
 import (
+	"bytes"
 	"context"
 	"errors"
-	"math/rand/v2"
-	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/client/record"
 	"github.com/mayflycache/mayfly/internal/client/sendonce"
 )
 
-// Create stores v under key if there is nothing, and returns [ErrExists] if there is. It may be repeated by go-redis after a
-// lost reply: the repetition knows what the first try wrote. (Not so with Namespace.Plain: then a lost reply is
-// mayfly.ErrUnknownOutcome.)
+// Create stores v under key if there is nothing, and returns [ErrExists] if there is.
 func (s *Store[K, V]) Create(ctx context.Context, key K, v V) error {
 	return s.room.Do("create", key, func(full string) error {
 		rec, err := s.encode(v)
@@ -28,24 +24,27 @@ func (s *Store[K, V]) Create(ctx context.Context, key K, v V) error {
 // create writes rec where nothing is.
 func (s *Store[K, V]) create(ctx context.Context, full string, rec []byte, age mode) error {
 	defer s.wrote(ctx, full)()
-	switch {
-	case s.opt.MaxAge > 0:
-		return s.write(ctx, full, rec, age, nil)
-	case s.room.Plain:
-		err := sendonce.Write(ctx, s.room.Redis, full, "set", full, rec, "px", s.room.TTL.Milliseconds(), "nx")
-		if errors.Is(err, mayfly.ErrNotFound) {
-			return ErrExists
-		}
-		return err
+	if s.opt.MaxAge > 0 {
+		return s.write(ctx, full, rec, age)
 	}
-	there, err := s.room.Redis.SetArgs(ctx, full, rec, redis.SetArgs{Mode: "NX", Get: true, TTL: s.room.TTL}).Result()
-	switch {
-	case errors.Is(err, redis.Nil), err == nil && there == string(rec):
-		return nil
-	case err == nil, redis.HasErrorPrefix(err, "WRONGTYPE"):
+	err := sendonce.Write(ctx, s.room.Redis, full, "set", full, rec, "px", s.ttl, "nx")
+	if errors.Is(err, mayfly.ErrNotFound) { // its answer for what is there
 		return ErrExists
 	}
-	return sendonce.Repeated(ctx, s.room.Redis, full, err)
+	return s.lookAfter(ctx, full, rec, err)
+}
+
+// lookAfter says what became of a write of rec. If its reply was lost, and rec is under its key, then it was done; and as it was sent
+// once, nothing of it is left that could still come. What has no id looks like the work of others: of that nobody knows.
+func (s *Store[K, V]) lookAfter(ctx context.Context, full string, rec []byte, err error) error {
+	if !errors.Is(err, mayfly.ErrUnknownOutcome) || !hasID(rec) {
+		return err
+	}
+	head, lost := s.room.Redis.GetRange(ctx, full, 0, record.HeadLen-1).Bytes()
+	if lost == nil && bytes.Equal(head, headOf(rec)) {
+		return nil
+	}
+	return err
 }
 
 // wrote makes the local tier forget full before a write, and what it returns tells the others after it.
@@ -65,22 +64,24 @@ func (s *Store[K, V]) Set(ctx context.Context, key K, v V) error {
 		}
 		defer s.wrote(ctx, full)()
 		if s.opt.MaxAge > 0 {
-			return s.write(ctx, full, rec, keep, nil)
+			return s.write(ctx, full, rec, keep)
 		}
 		// GET, so that what is not a string is refused, not replaced.
-		err = s.room.Redis.SetArgs(ctx, full, rec, redis.SetArgs{Get: true, TTL: s.room.TTL}).Err()
-		if errors.Is(err, redis.Nil) {
+		err = sendonce.Write(ctx, s.room.Redis, full, "set", full, rec, "px", s.ttl, "get")
+		if errors.Is(err, mayfly.ErrNotFound) { // nothing was there
 			return nil
 		}
-		return sendonce.Repeated(ctx, s.room.Redis, full, err)
+		return s.lookAfter(ctx, full, rec, err)
 	})
 }
 
 // Update replaces the value of key by what change makes of it, and gives it the whole TTL. If somebody else changed it
 // meanwhile, change is called again with what they made of it, so no update is lost; it must not have other effects. An
 // error of change ends it, and nothing is stored. It returns what was stored, and mayfly.ErrNotFound if there is
-// nothing to change. If a reply was lost it looks whether that update was done; if another one came after it, nobody knows, which is
-// mayfly.ErrUnknownOutcome.
+// nothing to change.
+//
+// If a reply was lost it is sent again, as each sending fails but where it finds what was read. If it then finds neither that nor its
+// own work, another write may have come after it, of which nobody knows: mayfly.ErrUnknownOutcome. (A plain value is sent once.)
 func (s *Store[K, V]) Update(ctx context.Context, key K, change func(V) (V, error)) (v V, err error) {
 	err = s.room.Do("update", key, func(full string) error {
 		for try := 0; ; try++ {
@@ -101,21 +102,10 @@ func (s *Store[K, V]) Update(ctx context.Context, key K, change func(V) (V, erro
 			if err := s.swap(ctx, full, raw, rec); !errors.Is(err, ErrExists) {
 				return err
 			}
-			if err := rest(ctx, try); err != nil {
+			if err := sendonce.Rest(ctx, try); err != nil {
 				return err
 			}
 		}
 	})
 	return v, err
-}
-
-// rest waits after a lost race: the more often it was lost, the longer, up to a few milliseconds.
-func rest(ctx context.Context, try int) error {
-	most := time.Duration(min(try, 16)) * 250 * time.Microsecond
-	select {
-	case <-time.After(rand.N(most + 1)):
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
 }

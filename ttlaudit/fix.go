@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/mayflycache/mayfly/internal/client/again"
 	"github.com/mayflycache/mayfly/internal/client/check"
 	"github.com/mayflycache/mayfly/jitter"
 )
@@ -65,6 +66,7 @@ type FixReport struct {
 	Applied  bool        `json:"applied"`  // else it was a dry run
 	Complete bool        `json:"complete"` // every server was walked to its end
 	Keys     int64       `json:"keys"`     // looked at
+	Moved    int64       `json:"moved"`    // to another master meanwhile, and counted nowhere else: run the fix again
 	Gives    []GiveCount `json:"gives"`    // as in the plan
 }
 
@@ -79,6 +81,10 @@ type GiveCount struct {
 // Fix gives a TTL to the keys of rdb that have none and that the plan names. A TTL that is there is never changed: that is
 // decided by the server (EXPIRE ... NX, Redis 7.0), not by what was seen before. Fix can be cancelled and run again at any
 // time. Beside an error the report says what was done, unless it is nil.
+//
+// What gives a TTL is sent once, so that no copy of it arrives late and gives an end to a key that somebody made permanent since. A lost
+// reply ends the fix of that server with an error; of the keys of that page, those that have no TTL when the lost request arrives may
+// still be given theirs.
 func Fix(ctx context.Context, rdb redis.UniversalClient, p Plan) (*FixReport, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -139,7 +145,7 @@ func (f *fixing) server(ctx context.Context, n *node) error {
 // give does what the plan says with the keys of a page.
 func (f *fixing) give(ctx context.Context, n *node, keys []string) error {
 	var counts []*GiveCount // by command
-	pipe := n.rdb.Pipeline()
+	var cmds []*redis.Cmd
 	for _, key := range keys {
 		i := slices.IndexFunc(f.plan.Give, func(g Give) bool { return fits(g.Pattern, key) })
 		if i < 0 {
@@ -148,30 +154,59 @@ func (f *fixing) give(ctx context.Context, n *node, keys []string) error {
 		counts = append(counts, &f.report.Gives[i])
 		if f.plan.Apply {
 			g := f.plan.Give[i]
-			pipe.Do(ctx, "PEXPIRE", key, cmp.Or(g.Jitter, &jitter.Default).TTL(g.TTL).Milliseconds(), "NX")
+			cmds = append(cmds, redis.NewCmd(ctx, "PEXPIRE", key, cmp.Or(g.Jitter, &jitter.Default).TTL(g.TTL).Milliseconds(), "NX"))
 		} else {
-			pipe.Do(ctx, "PTTL", key)
+			cmds = append(cmds, redis.NewCmd(ctx, "PTTL", key))
 		}
 	}
+	send(ctx, n.rdb, cmds, f.plan.Apply)
 	given := int64(-1) // what PTTL says of a key that would be given a TTL
 	if f.plan.Apply {
 		given = 1 // what PEXPIRE says of a key that was given one
 	}
 	var wrong error
-	cmds, _ := pipe.Exec(ctx) // each has its own error
 	for i, cmd := range cmds {
 		if serious(cmd) {
 			wrong = explain(cmd)
 			continue
 		}
+		if moved(cmd.Err()) {
+			f.report.Moved++
+			continue
+		}
 		counts[i].Matched++
-		if n, _ := cmd.(*redis.Cmd).Int64(); n == given {
+		if n, _ := cmd.Int64(); n == given {
 			counts[i].Given++
 		} else {
 			counts[i].Had++
 		}
 	}
 	return wrong
+}
+
+// once is a command that go-redis does not repeat, nor the pipeline that it is in.
+type once struct{ *redis.Cmd }
+
+func (once) NoRetry() bool { return true }
+
+// send sends commands in one trip, and again what the server says that it did not execute. Writes are else sent once.
+func send(ctx context.Context, rdb *redis.Client, cmds []*redis.Cmd, writes bool) {
+	sent := false
+	again.Until(ctx, func() (refused bool) {
+		pipe := rdb.Pipeline()
+		for _, cmd := range cmds {
+			switch {
+			case sent && !again.NotExecuted(cmd.Err()):
+			case writes:
+				pipe.Process(ctx, once{cmd})
+			default:
+				pipe.Process(ctx, cmd)
+			}
+		}
+		sent = true
+		pipe.Exec(ctx) // each has its own error
+		return slices.ContainsFunc(cmds, func(cmd *redis.Cmd) bool { return again.NotExecuted(cmd.Err()) })
+	})
 }
 
 // fits reports whether key is one of pattern's.

@@ -182,6 +182,9 @@ func (a *auditing) fix(ctx context.Context, rdb redis.UniversalClient, out io.Wr
 		for i, g := range r.Gives {
 			fmt.Fprintf(out, "%s: of %d keys %d %s a TTL of about %v, %d were left alone\n", g.Pattern, g.Matched, g.Given, did, a.fixes[i].TTL, g.Had)
 		}
+		if r.Moved > 0 {
+			fmt.Fprintf(out, "%d keys moved to another master meanwhile: run this again\n", r.Moved)
+		}
 		if !r.Applied {
 			fmt.Fprintln(out, "nothing was written: --yes writes")
 		}

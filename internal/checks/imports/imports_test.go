@@ -55,6 +55,7 @@ var rooms = map[string]room{
 	"client/record":     {never: pure},
 	"client/recently":   {},
 	"client/flight":     {},
+	"client/again":      {may: "go-redis"},
 	"client/background": {},
 	"client/redelete":   {may: "client/background"},
 	"client/nodes":      {may: "go-redis sync"},
@@ -67,12 +68,12 @@ var rooms = map[string]room{
 	"client/events":    {may: "(root) client/nodes"},
 	"client/localview": {may: "(root) client/localsync client/localstore client/keyform go-redis"},
 	"client/keyspace":  {may: "(root) client/check client/keyform"},
-	"client/sendonce":  {may: "(root) go-redis"},
+	"client/sendonce":  {may: "(root) client/again go-redis"},
 
 	// The patterns. Redis holds the only copy of the first three's values.
 	"sliding":    {may: "(root) client/keyspace client/sendonce client/localview client/check client/keyform client/record go-redis"},
 	"navsession": {may: "(root) client/keyspace client/sendonce client/check client/recently go-redis"},
-	"fieldttl":   {may: "(root) client/keyspace client/sendonce go-redis"},
+	"fieldttl":   {may: "(root) client/keyspace client/sendonce client/check go-redis"},
 	"cacheaside": {may: "(root) client/lease client/flight client/nodes client/localview client/localsync client/record client/keyspace " +
 		"client/background client/redelete client/recently client/events client/check earlyrefresh compress"},
 	"httpcache": {may: "(root) client/lease client/flight client/nodes client/localview client/localsync client/record " +
@@ -93,7 +94,7 @@ var rooms = map[string]room{
 	// Operations: watch it, enforce it, find what does not keep to it.
 	"metrics":  {may: "(root) stats prometheus go-redis"},
 	"ttlguard": {may: "client/check go-redis"},
-	"ttlaudit": {may: "client/check jitter go-redis"},
+	"ttlaudit": {may: "client/again client/check jitter go-redis"},
 
 	// What the command shows: ways to keep a value, compared.
 	"demo/strategy":  {may: "(root) cacheaside jitter earlyrefresh go-redis"},
@@ -110,6 +111,7 @@ var rooms = map[string]room{
 	"testkit/foreign":   {},
 	"testkit/chromium":  {may: "testkit/foreign"},
 	"testkit/realredis": {may: "go-redis"},
+	"testkit/late":      {},
 	"testkit/processes": {may: "go-redis"},
 	"testkit/proxy":     {may: "redis/resp"},
 	"testkit/backends":  {may: "testkit/realredis redistest miniredis go-redis"},

@@ -3,7 +3,11 @@
 package keyspace
 
 import (
+	"context"
 	"fmt"
+	"reflect"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/client/check"
@@ -17,15 +21,45 @@ type Room[K comparable, V any] struct {
 	form    keyform.Form[K]
 }
 
-// Of checks ns for a pattern of this name, which begins its errors. The pattern adds its own checks to the list.
+// Of checks ns for a pattern of this name, which begins its errors. The pattern adds its own checks to the list. What can be used, and
+// is dangerous, it tells the namespace's observer.
 func Of[K comparable, V any](pattern string, ns mayfly.Namespace[K, V]) (Room[K, V], *check.List) {
 	c := check.In(pattern + ": ")
-	c.Wrap(ns.Validate())
+	err := ns.Validate()
+	c.Wrap(err)
+	if last, _ := utf8.DecodeLastRuneInString(ns.Prefix); err == nil && ns.Observer != nil && (unicode.IsLetter(last) || unicode.IsDigit(last)) {
+		ns.Observer.Observe(context.Background(), mayfly.Event{Kind: mayfly.Warning, Outcome: mayfly.OK, Namespace: ns.Name, Err: fmt.Errorf(
+			"%s: Namespace.Prefix %q ends without a separator: keys of a longer prefix look like its own; end it with one, as in %[2]q + \":\"", pattern, ns.Prefix)})
+	}
 	form, _ := keyform.Of(ns.Key) // its error is one of Validate's
 	if ns.Codec == nil {
 		ns.Codec = mayfly.DefaultCodec[V]()
 	}
 	return Room[K, V]{ns, pattern, form}, c
+}
+
+// OwnForm is Of for a pattern that writes its values in a form of its own, for which why is the reason.
+func OwnForm[K comparable, V any](pattern string, ns mayfly.Namespace[K, V], why string) (Room[K, V], *check.List) {
+	given := ns
+	ns.Codec = none[V]{}
+	room, c := Of(pattern, ns)
+	Unused(c, given, why, "Codec", "Plain", "Clone", "Cost")
+	return room, c
+}
+
+// none is the codec of a pattern that uses none.
+type none[V any] struct{ mayfly.Codec[V] }
+
+// Unused refuses those of the named fields that are set, as they mean nothing to the pattern.
+func Unused[K comparable, V any](c *check.List, ns mayfly.Namespace[K, V], why string, fields ...string) {
+	for _, name := range fields {
+		zero := "nil"
+		field := reflect.ValueOf(ns).FieldByName(name)
+		if field.Kind() == reflect.Bool {
+			zero = "false"
+		}
+		c.Refuse(!field.IsZero(), "Namespace.%s must be %s: %s", name, zero, why)
+	}
 }
 
 // Jittered reports whether the TTL changes from value to value.

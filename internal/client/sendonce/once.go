@@ -7,9 +7,13 @@ import (
 	"context"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly/internal/client/again"
 )
 
-// once is a command that go-redis does not repeat when the reply is lost.
+// once is a command that go-redis does not repeat when the reply is lost. In [redis.ClusterClient.Process] it is one only if it names
+// no two keys, and is not DEL, UNLINK, TOUCH, EXISTS or MSET: those go-redis takes apart and sends as commands of its own, which it
+// repeats. In a pipeline they are sent as they are: see [Many].
 type once struct{ *redis.Cmd }
 
 func (once) NoRetry() bool { return true }
@@ -19,14 +23,37 @@ type onceInts struct{ *redis.IntSliceCmd }
 
 func (onceInts) NoRetry() bool { return true }
 
-// do sends a command at most once, whatever the client's retries.
-func do(ctx context.Context, rdb redis.UniversalClient, args ...any) *redis.Cmd {
-	cmd := redis.NewCmd(ctx, args...)
-	rdb.Process(ctx, once{cmd})
+// do sends a command at most once, whatever the client's retries, and again only if the server answers that it was not executed.
+func do(ctx context.Context, rdb redis.UniversalClient, args ...any) (cmd *redis.Cmd) {
+	again.Until(ctx, func() (refused bool) {
+		cmd = redis.NewCmd(ctx, args...)
+		return again.NotExecuted(rdb.Process(ctx, once{cmd}))
+	})
 	return cmd
 }
 
 // Write sends a command that writes the key full, at most once. For its error see [Outcome].
 func Write(ctx context.Context, rdb redis.UniversalClient, full string, args ...any) error {
 	return Outcome(ctx, rdb, full, do(ctx, rdb, args...).Err())
+}
+
+// Many sends commands in one trip, on a cluster in one for each node, each at most once. For what the error of one means see
+// [Outcome].
+func Many(ctx context.Context, rdb redis.UniversalClient, cmds ...[]any) []*redis.Cmd {
+	sent := make([]*redis.Cmd, len(cmds))
+	again.Until(ctx, func() (refused bool) {
+		pipe := rdb.Pipeline()
+		for i, args := range cmds {
+			if sent[i] == nil || again.NotExecuted(sent[i].Err()) {
+				sent[i] = redis.NewCmd(ctx, args...)
+				pipe.Process(ctx, once{sent[i]})
+			}
+		}
+		pipe.Exec(ctx)
+		for _, cmd := range sent {
+			refused = refused || again.NotExecuted(cmd.Err())
+		}
+		return refused
+	})
+	return sent
 }

@@ -4,12 +4,15 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math/rand/v2"
 	"net"
 	"strings"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/client/again"
 )
 
 // Answer is what the error of a question about the key full means: nil, [mayfly.ErrNotFound], or that there was no answer. A key
@@ -35,14 +38,14 @@ func Outcome(ctx context.Context, rdb redis.UniversalClient, full string, err er
 	if ok && op.Op == "dial" || errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted) || errors.Is(err, redis.ErrClosed) {
 		return err // it waited for a connection, and got none
 	}
-	return Repeated(ctx, rdb, full, err)
-}
-
-// Repeated is what the error of a write means that go-redis repeats after a lost reply, as it does by default. Without an
-// answer to the last try, an earlier one may have been done.
-func Repeated(ctx context.Context, rdb redis.UniversalClient, full string, err error) error {
 	if _, answered := errors.AsType[redis.Error](err); answered || err == nil {
 		return Answer(ctx, rdb, full, err)
 	}
 	return fmt.Errorf("%w: %w", mayfly.ErrUnknownOutcome, err)
+}
+
+// Rest waits after a lost race: the more often it was lost, the longer, up to a few milliseconds.
+func Rest(ctx context.Context, try int) error {
+	most := time.Duration(min(try, 16)) * 250 * time.Microsecond
+	return again.Sleep(ctx, rand.N(most+1))
 }

@@ -5,6 +5,8 @@ import (
 	"slices"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly/internal/client/again"
 )
 
 // Script is a Lua script about one key.
@@ -16,21 +18,24 @@ type Script struct {
 // NewScript returns the script of a Lua source.
 func NewScript(source string) Script { return Script{redis.NewScript(source), source} }
 
-// Run runs the script as go-redis does, which may repeat it.
+// Run runs the script as go-redis does, which may repeat it: for reads, and renewals that may come late.
 func (s Script) Run(ctx context.Context, rdb redis.UniversalClient, key string, args ...any) *redis.Cmd {
 	return s.Script.Run(ctx, rdb, []string{key}, args...)
 }
 
-// RunOnce runs the script. It is sent once, and once more only if the server did not know it.
+// RunOnce runs the script. It is sent once, and again only if the server answers that it did not execute it: it does not know it, or see
+// [again.NotExecuted].
 func (s Script) RunOnce(ctx context.Context, rdb redis.UniversalClient, key string, args ...any) *redis.Cmd {
 	return run(s, key, args, func(all []any) *redis.Cmd { return do(ctx, rdb, all...) })
 }
 
 // IntsOnce is RunOnce for a script that answers with integers.
 func (s Script) IntsOnce(ctx context.Context, rdb redis.UniversalClient, key string, args ...any) ([]int64, error) {
-	return run(s, key, args, func(all []any) *redis.IntSliceCmd {
-		cmd := redis.NewIntSliceCmd(ctx, all...)
-		rdb.Process(ctx, onceInts{cmd})
+	return run(s, key, args, func(all []any) (cmd *redis.IntSliceCmd) {
+		again.Until(ctx, func() (refused bool) {
+			cmd = redis.NewIntSliceCmd(ctx, all...)
+			return again.NotExecuted(rdb.Process(ctx, onceInts{cmd}))
+		})
 		return cmd
 	}).Result()
 }

@@ -1,0 +1,104 @@
+package fieldttl
+
+import (
+	"context"
+	"fmt"
+	"reflect"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/client/sendonce"
+)
+
+// Update replaces the named fields of key's hash by what change makes of them, each with its whole TTL. The other fields are left as they
+// are, and so is the key's end. If somebody else wrote to one of the named fields meanwhile, change is called again with what
+// they made of it, so no update is lost; it must not have other effects. It sees the named fields alone, and those of them that are
+// there are alive; of the value that it returns the named ones are stored. An error of change ends it, and nothing is stored.
+// Update returns what was stored, and [mayfly.ErrNotFound] if there is no hash to change. It is sent once: if its reply is lost, the
+// error is [mayfly.ErrUnknownOutcome].
+func (s *Store[K, T]) Update(ctx context.Context, key K, change func(Entry[T]) (T, error), fields ...string) (stored T, err error) {
+	err = s.do(ctx, "update fields of", key, func(full string, _ way) error {
+		some, err := s.plan.find(fields)
+		if err != nil {
+			return err
+		}
+		for try := 0; ; try++ {
+			e, held, err := s.see(ctx, full, some)
+			if err != nil {
+				return err
+			}
+			value, err := change(e)
+			if err != nil {
+				return err
+			}
+			done, err := s.swap(ctx, full, some, held, &value)
+			if done {
+				stored = value
+			}
+			if done || err != nil {
+				return err
+			}
+			if err := sendonce.Rest(ctx, try); err != nil {
+				return err
+			}
+		}
+	})
+	return stored, err
+}
+
+// see reads fields, and returns also what Redis holds of each: a string, or nil.
+func (s *Store[K, T]) see(ctx context.Context, full string, fields []int) (e Entry[T], held []any, err error) {
+	get := redis.NewSliceCmd(ctx, append([]any{"hmget", full}, s.plan.namesOf(fields)...)...)
+	size := redis.NewIntCmd(ctx, "hlen", full)
+	pipe := s.room.Redis.Pipeline()
+	pipe.BatchProcess(ctx, get, size)
+	if _, err := pipe.Exec(ctx); err != nil {
+		return e, nil, sendonce.Answer(ctx, s.room.Redis, full, err)
+	}
+	if size.Val() == 0 {
+		return e, nil, mayfly.ErrNotFound
+	}
+	e.plan = s.plan
+	return e, get.Val(), e.fill(fields, get.Val())
+}
+
+// swap stores fields of value if Redis still holds of them what was read, and reports whether it does.
+func (s *Store[K, T]) swap(ctx context.Context, full string, fields []int, held []any, value *T) (done bool, err error) {
+	v := reflect.ValueOf(value).Elem()
+	args := make([]any, 0, len(fields)*6)
+	for n, i := range fields {
+		f := s.plan.fields[i]
+		old, had := held[n].(string)
+		to := v.FieldByIndex(f.index)
+		has := !f.form.optional || !to.IsNil()
+		var text []byte
+		if has {
+			if text, err = f.form.append(nil, to); err != nil {
+				return false, fmt.Errorf("field %q: %w", f.name, err)
+			}
+		}
+		args = append(args, f.name, had, old, has, text, f.ttl.Milliseconds())
+	}
+	answer, err := update.RunOnce(ctx, s.room.Redis, full, args...).Int64()
+	if err == nil && answer < 0 {
+		return false, mayfly.ErrNotFound
+	}
+	return answer == 1, sendonce.Outcome(ctx, s.room.Redis, full, err)
+}
+
+// update  k, and of each field its name, whether and what it was, whether and what it will be, and its TTL or 0. It answers 1, or 0 if a
+// field is not what it was, or -1 if there is no hash.
+var update = sendonce.NewScript(`if redis.call('HLEN', KEYS[1]) == 0 then return -1 end
+for i = 1, #ARGV, 6 do
+	if redis.call('HGET', KEYS[1], ARGV[i]) ~= (ARGV[i + 1] == '1' and ARGV[i + 2]) then return 0 end
+end
+for i = 1, #ARGV, 6 do
+	if ARGV[i + 3] == '0' then
+		redis.call('HDEL', KEYS[1], ARGV[i])
+	else
+		redis.call('HSET', KEYS[1], ARGV[i], ARGV[i + 4])
+		if ARGV[i + 5] ~= '0' then redis.call('HPEXPIRE', KEYS[1], ARGV[i + 5], 'FIELDS', 1, ARGV[i]) end
+	end
+end
+return 1`)

@@ -1,0 +1,191 @@
+package sliding_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+	"testing/synctest"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/testkit/late"
+	"github.com/mayflycache/mayfly/redistest"
+	"github.com/mayflycache/mayfly/sliding"
+)
+
+type store = *sliding.Store[string, cart]
+
+// lateWrites are the writes whose first sending arrives after all, and what others did meanwhile that it would undo.
+var lateWrites = []struct {
+	name, before, held string
+	mode               string // what is held instead where there is a MaxAge: the script's mode
+	write, others      func(t *testing.T, s store) error
+}{
+	{"Create, Delete", "", "set", "begin", createAda, deleteAda},
+	{"Create, Delete, Create", "", "set", "begin", createAda, func(t *testing.T, s store) error {
+		return errors.Join(deleteAda(t, s), createAda(t, s))
+	}},
+	{"Set, Delete", "ada", "set", "keep", setAda, deleteAda},
+	{"Set, Update", "ada", "set", "keep", setAda, updateAda},
+	{"Set, Set", "", "set", "keep", setAda, setAda},
+	{"Update, Delete", "ada", "evalsha", "swap", updateAda, deleteAda},
+	{"Update, Update", "ada", "evalsha", "swap", updateAda, updateAda},
+	{"Update, Set", "ada", "evalsha", "swap", updateAda, setAda},
+	{"Delete, Create", "ada", "unlink", "unlink", deleteAda, func(t *testing.T, s store) error {
+		deleteAda(t, s) // there if the first was not done
+		return createAda(t, s)
+	}},
+	{"Delete, Set", "ada", "unlink", "unlink", deleteAda, setAda},
+	{"Rotate, Delete: the new one", "ada", "set", "carry", rotateAda, deleteBob},
+	{"Rotate, Create: the old one", "ada", "evalsha", "evalsha", rotateAda, func(t *testing.T, s store) error {
+		deleteAda(t, s)
+		return createAda(t, s)
+	}},
+}
+
+func createAda(t *testing.T, s store) error { return s.Create(t.Context(), "ada", cart{Count: 1}) }
+func deleteAda(t *testing.T, s store) error { return s.Delete(t.Context(), "ada") }
+func deleteBob(t *testing.T, s store) error { return s.Delete(t.Context(), "bob") }
+func rotateAda(t *testing.T, s store) error { return s.Rotate(t.Context(), "ada", "bob") }
+func setAda(t *testing.T, s store) error    { return s.Set(t.Context(), "ada", cart{Count: 7}) }
+func updateAda(t *testing.T, s store) error {
+	_, err := s.Update(t.Context(), "ada", func(c cart) (cart, error) { c.Count++; return c, nil })
+	return err
+}
+
+// A write that returned nil leaves nothing behind: the sending that its client gave up on arrives when others have written since,
+// and changes nothing. One whose error is ErrUnknownOutcome may.
+func TestALateCopyOfAWriteThatReturnedNil(t *testing.T) {
+	for _, way := range ways {
+		for _, plain := range []bool{false, true} {
+			if plain && way.opt.MaxAge > 0 {
+				continue
+			}
+			for _, w := range lateWrites {
+				t.Run(fmt.Sprintf("%s, plain %v, %s", way.name, plain, w.name), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						srv := redistest.Start(t)
+						conns, o := late.New(srv.Dial), srv.Options()
+						o.Dialer = conns.Dial
+						rdb := redis.NewClient(o)
+						defer rdb.Close()
+						ns := namespace(rdb)
+						ns.Plain = plain
+						s := mayfly.Must(sliding.New(ns, way.opt))
+						ns.Redis = srv.Client()
+						others := mayfly.Must(sliding.New(ns, way.opt))
+						warm(t, others)
+						if w.before != "" {
+							want(t, others.Create(t.Context(), w.before, cart{}), nil)
+						}
+						held := w.held
+						if way.opt.MaxAge > 0 {
+							held = w.mode
+						}
+						conns.Hold(held)
+						err := w.write(t, s)
+						want(t, w.others(t, others), nil)
+						was := srv.Dump()
+						conns.Deliver(t)
+						if is := srv.Dump(); err == nil && is != was {
+							t.Errorf("a late copy made\n%q\nof\n%q", is, was)
+						}
+						if err != nil {
+							want(t, err, mayfly.ErrUnknownOutcome)
+						}
+					})
+				})
+			}
+		}
+	}
+}
+
+// warm makes the server know the scripts, so that none is sent twice for being unknown.
+func warm(t *testing.T, s store) {
+	t.Helper()
+	want(t, createAda(t, s), nil)
+	want(t, updateAda(t, s), nil)
+	want(t, rotateAda(t, s), nil)
+	want(t, deleteBob(t, s), nil)
+}
+
+type aWrite struct {
+	name, command string
+	write         func(t *testing.T, s store) error
+	lost          error // if the reply is
+}
+
+// aLife is one write after the other, which leave nothing.
+func aLife(o sliding.Options) []aWrite {
+	set := "set"
+	if o.MaxAge > 0 {
+		set = "evalsha"
+	}
+	return []aWrite{
+		{"Create", set, createAda, nil},
+		{"Set", set, setAda, nil},
+		{"Update", "evalsha", updateAda, nil},
+		{"Rotate", set, rotateAda, nil},
+		{"Delete", "unlink", deleteBob, mayfly.ErrUnknownOutcome},
+	}
+}
+
+// A write that was done, and whose reply was lost, finds its own work where the value has an id. A Delete leaves nothing to find.
+func TestAWriteFindsItsOwnWork(t *testing.T) {
+	inTime(t, func(t *testing.T, s store, o sliding.Options, srv *redistest.Server) {
+		warm(t, s)
+		for _, w := range aLife(o) {
+			srv.DropReply(w.command)
+			if err := w.write(t, s); !errors.Is(err, w.lost) {
+				t.Errorf("%s: %v", w.name, err)
+			}
+		}
+		if left := srv.Keys(); len(left) != 0 {
+			t.Errorf("%v are left", left)
+		}
+	})
+}
+
+// What a server answers that did not execute a command is no end: the write is sent again, a few times.
+func TestWhatWasNotExecutedIsSentAgain(t *testing.T) {
+	inTime(t, func(t *testing.T, s store, o sliding.Options, srv *redistest.Server) {
+		warm(t, s)
+		for _, reply := range []string{"LOADING Redis is loading the dataset in memory", "READONLY You can't write against a read only replica.",
+			"CLUSTERDOWN The cluster is down", "TRYAGAIN Multiple keys request during rehashing of slot", "NOREPLICAS Not enough good replicas to write."} {
+			for _, w := range aLife(o) {
+				srv.FailNext(w.command, reply)
+				srv.FailNext(w.command, reply)
+				if err := w.write(t, s); err != nil {
+					t.Errorf("%s: %.8s: %v", w.name, reply, err)
+				}
+			}
+		}
+		for range 100 {
+			srv.FailNext("unlink", "LOADING for longer than a call waits")
+		}
+		if err := deleteBob(t, s); err == nil || errors.Is(err, mayfly.ErrUnknownOutcome) {
+			t.Errorf("%v", err)
+		}
+	})
+}
+
+// Two Rotates of one value to the same key are two writes: one of them finds that the key is taken, and the value stays.
+func TestTwoRotatesLoseNothing(t *testing.T) {
+	for _, way := range ways {
+		t.Run(way.name, func(t *testing.T) {
+			var second error
+			duringRotateOnce(t, way.opt, func(others store) error {
+				second = others.Rotate(t.Context(), "old", "new")
+				return nil
+			}, func(others store, first error) {
+				if (first == nil) == (second == nil) {
+					t.Errorf("one says %v, the other %v", first, second)
+				}
+				if c, err := others.Peek(t.Context(), "new"); c.Count != 1 || err != nil {
+					t.Errorf("the value is %+v, %v", c, err)
+				}
+			})
+		})
+	}
+}
