@@ -3,7 +3,6 @@ package cacheaside_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"net"
 	"sync"
 	"sync/atomic"
@@ -153,9 +152,9 @@ func TestABoundOnLoadsIsAQueueNotARefusal(t *testing.T) {
 		defer func() { rdb.Close(); time.Sleep(2 * time.Second) }() // go-redis's own goroutines look once a second
 		var running, most int
 		var mu sync.Mutex
-		c := must[string, string](t)(cacheaside.New(
-			mayfly.Namespace[string, string]{Name: "n", Redis: rdb, Prefix: "p:", TTL: time.Minute},
-			func(_ context.Context, key string) (string, error) {
+		c := must[int, int](t)(cacheaside.New(
+			mayfly.Namespace[int, int]{Name: "n", Redis: rdb, Prefix: "p:", TTL: time.Minute},
+			func(_ context.Context, key int) (int, error) {
 				mu.Lock()
 				running++
 				most = max(most, running)
@@ -170,7 +169,7 @@ func TestABoundOnLoadsIsAQueueNotARefusal(t *testing.T) {
 		var wg sync.WaitGroup
 		for i := range 20 {
 			wg.Go(func() {
-				if _, err := c.Get(t.Context(), fmt.Sprint(i)); err == nil {
+				if _, err := c.Get(t.Context(), i); err == nil {
 					served.Add(1)
 				} else {
 					refused.Add(1)

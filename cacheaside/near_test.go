@@ -104,8 +104,8 @@ func localHits(t testing.TB) map[string]func() {
 	ns := mayfly.Namespace[int, page]{Name: "pages", Redis: srv.Client(), Prefix: "cache:page:", TTL: time.Hour}
 	withLocal(t, &ns, mayfly.LocalOptions{})
 	ints := must[int, page](t)(cacheaside.New(ns, func(context.Context, int) (page, error) { return value, nil }, cacheaside.Options{}))
-	named := mayfly.Namespace[string, page]{Name: "named", Redis: srv.Client(), Prefix: "cache:page:n:", TTL: time.Hour, Local: ns.Local}
-	texts := must[string, page](t)(cacheaside.New(named, func(context.Context, string) (page, error) { return value, nil }, cacheaside.Options{}))
+	named := mayfly.Namespace[string, user]{Name: "named", Redis: srv.Client(), Prefix: "cache:page:n:", TTL: time.Hour, Local: ns.Local}
+	texts := must[string, user](t)(cacheaside.New(named, func(context.Context, string) (user, error) { return user{"Ada", 7}, nil }, cacheaside.Options{}))
 	gets := map[string]func(){
 		"int": func() {
 			if p, err := ints.Get(ctx, 1001); p.ID != 7 || err != nil {
@@ -113,8 +113,8 @@ func localHits(t testing.TB) map[string]func() {
 			}
 		},
 		"string": func() {
-			if p, err := texts.Get(ctx, "a-key-of-16-byte"); p.ID != 7 || err != nil {
-				t.Fatal(p, err)
+			if u, err := texts.Get(ctx, "a-key-of-16-byte"); u.Version != 7 || err != nil {
+				t.Fatal(u, err)
 			}
 		},
 	}

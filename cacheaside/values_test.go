@@ -54,15 +54,15 @@ func TestAKeyLongerThanRedisTakes(t *testing.T) {
 // A value the codec refuses is still the origin's answer: who asked gets it, and nothing is stored.
 func aValueTheCodecRefuses(t *testing.T, rdb redis.UniversalClient) {
 	var events expect.Events
-	ns := mayfly.Namespace[int, float64]{Name: "numbers", Redis: rdb, Prefix: prefix(t), TTL: time.Minute, Observer: &events}
-	c := must[int, float64](t)(cacheaside.New(ns, func(context.Context, int) (float64, error) { return math.NaN(), nil }, cacheaside.Options{Faults: patient}))
-	if v, err := c.Get(t.Context(), 7); !math.IsNaN(v) || err != nil {
+	ns := mayfly.Namespace[string, float64]{Name: "numbers", Redis: rdb, Prefix: prefix(t), TTL: time.Minute, Observer: &events}
+	c := must[string, float64](t)(cacheaside.New(ns, func(context.Context, string) (float64, error) { return math.NaN(), nil }, cacheaside.Options{Faults: patient}))
+	if v, err := c.Get(t.Context(), "7"); !math.IsNaN(v) || err != nil {
 		t.Errorf("got %v, %v", v, err)
 	}
-	if err := c.Set(t.Context(), 7, math.Inf(1)); err == nil || !strings.Contains(err.Error(), `set "`+ns.Prefix+`7"`) {
+	if err := c.Set(t.Context(), "7", math.Inf(1)); err == nil || !strings.Contains(err.Error(), `set "`+ns.Prefix+`7"`) {
 		t.Errorf("Set: got error %v", err)
 	}
-	if err := c.SetMany(t.Context(), map[int]float64{1: 1, 2: math.Inf(1)}); err == nil || exists(t, rdb, ns.Prefix+"1") {
+	if err := c.SetMany(t.Context(), map[string]float64{"1": 1, "2": math.Inf(1)}); err == nil || exists(t, rdb, ns.Prefix+"1") {
 		t.Errorf("SetMany: got error %v, or something was stored", err)
 	}
 	if events.Count(mayfly.Fill, mayfly.Failed) != 1 {
