@@ -23,7 +23,8 @@
 // through the caller's own client and received on the link, so it proves that the link leads to the server that the
 // caller's commands go to, that the link is alive, and, as messages keep their order, that all changes before the
 // beat have been heard. It does not prove that changes are pushed at all: for that some push must have been heard,
-// too. Where nobody writes for a while, one process of all writes a probe, which all hear.
+// too. Where nobody writes for a while, one process of all writes a probe, which all hear. Where Redis refuses the probe nothing is
+// proved, so nothing is served; and only a probe that Redis acknowledged shows that pushes get lost on the way.
 //
 // Trust is a time, which every read compares with the clock: a process that was stopped and goes on serves nothing that
 // it held before. A link that falls silent or breaks is made again, and everything is dropped before it is trusted.

@@ -195,7 +195,7 @@ func refusal(err error) error {
 	if !errors.As(err, &reply) || errors.Is(err, redis.Nil) {
 		return err
 	}
-	for _, later := range []string{"LOADING", "CLUSTERDOWN", "MASTERDOWN", "BUSY", "TRYAGAIN", "MOVED", "ASK", "READONLY", "OOM", "MISCONF", "NOREPLICAS"} {
+	for _, later := range []string{"LOADING", "CLUSTERDOWN", "MASTERDOWN", "BUSY", "TRYAGAIN", "MOVED", "ASK", "READONLY", "OOM", "MISCONF", "NOREPLICAS", "NOAUTH", "WRONGPASS"} {
 		if redis.HasErrorPrefix(err, later) {
 			return err
 		}
