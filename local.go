@@ -32,7 +32,8 @@ type LocalOptions struct {
 	// MaxEntries bounds the number of copies. Zero is no bound.
 	MaxEntries int
 
-	// MaxTTL bounds the age of a copy. Zero keeps it as long as Redis keeps the value.
+	// MaxTTL bounds the age of a copy by this process's monotonic clock, whatever Redis says is left of the value: also when
+	// Redis's clock was set back, and for changes that are never told of, such as SWAPDB. Zero keeps it as long as Redis keeps the value.
 	MaxTTL time.Duration
 
 	// Silence is how long copies are served after Redis was last heard: the most that a copy can be behind if the network
@@ -43,8 +44,9 @@ type LocalOptions struct {
 	// keeps no copies in that case.
 	ShortTTL time.Duration
 
-	// Observer sees an Event of Kind [Coherence] at each change of the rung, whose Outcome is the rung's name, and one of Kind [Lag]
-	// at each measurement. Nil costs nothing.
+	// Observer sees an Event of Kind [Coherence] at each change of the rung, whose Outcome is the rung's name and whose Err is the
+	// cause, and another when the rung stays Off because Redis now refuses writes. It sees one of Kind [Lag] at each
+	// measurement. Nil costs nothing.
 	Observer Observer
 }
 
@@ -53,7 +55,8 @@ type LocalOptions struct {
 type Rung uint8
 
 const (
-	// Off: there is no connection now, and no copy is served.
+	// Off: it is not known that changes are heard, so no copy is served. There is no connection now, or Redis refuses the writes
+	// that would show it.
 	Off = Rung(localsync.Off)
 
 	// ShortTTL: the server allows no way to hear of changes, so copies live for LocalOptions.ShortTTL.
@@ -71,6 +74,9 @@ func (r Rung) String() string { return localsync.Rung(r).String() }
 
 // Local is a tier of copies in this process's memory, in front of Redis, and kept in step with it. One serves many
 // namespaces, within one budget; each names it as its Local. It is safe for concurrent use. Close it after the caches.
+//
+// FLUSHALL, and FLUSHDB of any database, drop all copies. Redis tells nobody of SWAPDB: copies then live to their ends, unless a
+// FLUSHDB of an empty database follows.
 type Local struct{ local *localsync.Local }
 
 // OpenLocal opens a tier of local copies. It connects, and returns when it hears Redis or found that it cannot, or when
@@ -129,6 +135,7 @@ func (o LocalOptions) validate() error {
 // LocalStats says what a [Local] holds and what happened since it was opened.
 type LocalStats struct {
 	Rung    Rung
+	Why     error // it is not Tracking; nil if it is
 	Entries int
 	Bytes   int64 // of MaxBytes
 	Dead    int   // entries that are over and whose memory was not taken back yet
@@ -146,14 +153,15 @@ type LocalStats struct {
 func (l *Local) Stats() LocalStats {
 	s := l.local.Stats()
 	return LocalStats{
-		Rung: Rung(s.Rung), Entries: s.Entries, Bytes: s.Bytes, Dead: s.Dead,
+		Rung: Rung(s.Rung), Why: s.Why, Entries: s.Entries, Bytes: s.Bytes, Dead: s.Dead,
 		Hits: s.Hits, Misses: s.Misses, Evictions: s.Evictions, Expired: s.Expired, TooLarge: s.Refused,
 		Outdated: s.Outdated, Changes: s.Heard, Flushes: s.Flushes,
 	}
 }
 
-// Close drops all copies and ends the connections that listen; caches that use the tier go on without it. It waits until ctx
-// ends, and then returns its error. Closing again is fine. The Redis client stays open: it is the caller's.
+// Close drops all copies and ends the connections that listen; caches that use the tier go on without it, and tell nobody of what
+// they change. It waits until ctx ends, and then returns its error; for changes to be announced it waits up to Silence. Closing
+// again is fine. The Redis client stays open: it is the caller's.
 func (l *Local) Close(ctx context.Context) error {
 	if err := l.local.Close(ctx); err != nil {
 		return fmt.Errorf("mayfly: close the local tier: %w", err)

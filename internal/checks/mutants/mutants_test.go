@@ -143,6 +143,18 @@ var mutants = []struct {
 	{"an own write leaves the copy", "internal/client/localsync/announce.go",
 		"t.store.Invalidate(key)", "_ = key",
 		"cacheaside: TestOwnWritesAreSeenAtOnce"},
+	{"a refused probe proves that pushes are swallowed", "internal/client/localsync/probe.go",
+		"case accepted > 0 && s.pushed.Load() == 0:", "case accepted >= 0 && s.pushed.Load() == 0:",
+		"TestWritesAreRefused"},
+	{"a push has no time to arrive", "internal/client/localsync/probe.go",
+		"if beat > accepted {", "if beat > 0 {",
+		"TestAPushThatIsLate"},
+	{"a full Redis cannot be probed", "internal/client/localsync/probe.go",
+		"|| longAgo(now-p.heard.Load(), probeTTL.Milliseconds()/4)", "",
+		"TestRedisIsFull"},
+	{"what was not acknowledged is not announced again", "internal/client/localsync/announce.go",
+		"t.announcer.again(failed)", "_ = failed",
+		"TestAnAnnouncementFails"},
 }
 
 const root = "../../.."

@@ -26,13 +26,15 @@ func TestWholeDatabasesChange(t *testing.T) {
 				do    func() error
 				heard bool
 			}{
-				"FLUSHDB":                     {func() error { return other.FlushDB(t.Context()).Err() }, true},
-				"FLUSHDB ASYNC":               {func() error { return other.FlushDBAsync(t.Context()).Err() }, true},
+				"FLUSHDB":                      {func() error { return other.FlushDB(t.Context()).Err() }, true},
+				"FLUSHDB ASYNC":                {func() error { return other.FlushDBAsync(t.Context()).Err() }, true},
 				"FLUSHDB of an empty database": {func() error { return elsewhere.FlushDB(t.Context()).Err() }, true},
-				"FLUSHALL":                    {func() error { return other.FlushAll(t.Context()).Err() }, true},
-				"SWAPDB":                      {func() error { return other.Do(t.Context(), "swapdb", 0, 3).Err() }, false},
+				"FLUSHALL":                     {func() error { return other.FlushAll(t.Context()).Err() }, true},
+				"SWAPDB":                       {func() error { return other.Do(t.Context(), "swapdb", 0, 3).Err() }, false},
 			} {
+				heard := n.Stats().Heard
 				set(t, other, "a:1", "old")
+				expect.Eventually(t, "the SET is heard", func() bool { return n.Stats().Heard > heard }) // and takes no copy away later
 				n.copied("a:1", "old")
 				flushes := n.Stats().Flushes
 				expect.OK(t, c.do())

@@ -23,7 +23,8 @@
 // through the caller's own client and received on the link, so it proves that the link leads to the server that the
 // caller's commands go to, that the link is alive, and, as messages keep their order, that all changes before the
 // beat have been heard. It does not prove that changes are pushed at all: for that some push must have been heard,
-// too. Where nobody writes for a while, one process of all writes a probe, which all hear.
+// too. Where nobody writes for a while, one process of all writes a probe, which all hear. Where Redis refuses the probe nothing is
+// proved, so nothing is served; and only a probe that Redis acknowledged shows that pushes get lost on the way.
 //
 // Trust is a time, which every read compares with the clock: a process that was stopped and goes on serves nothing that
 // it held before. A link that falls silent or breaks is made again, and everything is dropped before it is trusted.
@@ -85,16 +86,17 @@ type Local struct {
 	watched watched
 	counts  struct{ heard, flushes, outdated atomic.Uint64 }
 
-	mu       sync.Mutex // guards the rest
-	links    map[string]*link
-	unsure   bool          // who the masters are is not known
-	reads    uint64        // of the store, when sleepy looked last
-	readAt   int64         // when it last looked and reads had grown
-	awake    chan struct{} // closed when it is no longer asleep
-	opened   chan struct{} // closed when every first link was tried
-	isOpened bool
-	why      error // it is on no higher rung
-	given    bool  // the first attempt to list the masters failed, and Open waits no longer
+	mu        sync.Mutex // guards the rest
+	links     map[string]*link
+	unsure    bool          // who the masters are is not known
+	noMasters error         // why not, when they were asked for last
+	reads     uint64        // of the store, when sleepy looked last
+	readAt    int64         // when it last looked and reads had grown
+	awake     chan struct{} // closed when it is no longer asleep
+	opened    chan struct{} // closed when every first link was tried
+	isOpened  bool
+	retell    bool // a link has another cause for the rung that it is on
+	given     bool // the first attempt to list the masters failed, and Open waits no longer
 }
 
 // Open returns a Local that listens, or that tried to once, or when ctx ends. A Redis that cannot be reached is no error:
@@ -169,7 +171,7 @@ type Stats struct {
 // Stats adds up the counters. It is for now and then, not for every request.
 func (t *Local) Stats() Stats {
 	t.mu.Lock()
-	rung, why := t.rung(), t.why
+	rung, why := t.rung(), t.whyLocked()
 	t.mu.Unlock()
 	return Stats{
 		Stats: t.store.Stats(), Rung: rung, Why: why, Entries: t.store.Len(), Bytes: t.store.Bytes(), Dead: t.store.Dead(t.clock.Now()),

@@ -385,6 +385,12 @@ func TestTheLadder(t *testing.T) {
 		time.Sleep(70 * time.Second)
 		n.wantRungs(localsync.ShortTTL, localsync.Off, localsync.Tracking)
 	})
+	bubble(t, func(t *testing.T, srv *redistest.Server, other *redis.Client) { // a password that is being changed says nothing of tracking
+		srv.FailNext("client tracking", "NOAUTH Authentication required.")
+		n := open(t, srv.Client(), nil)
+		time.Sleep(time.Second)
+		n.wantRungs(localsync.Tracking)
+	})
 	bubble(t, func(t *testing.T, srv *redistest.Server, other *redis.Client) {
 		srv.FailNext("client tracking", "NOPERM no")
 		srv.FailNext("subscribe", "NOPERM no")

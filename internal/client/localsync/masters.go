@@ -36,8 +36,8 @@ func (t *Local) followMasters() {
 	t.mu.Unlock()
 	for first := true; ; first = false {
 		err := t.relink()
-		if err != nil && first {
-			t.settle(err, func() { t.given = true }) // Open need not wait for more
+		if err != nil {
+			t.settle(err, func() { t.given, t.noMasters = t.given || first, err }) // Open need not wait for more
 		}
 		if awake, asleep := t.sleepy(); asleep {
 			wait(t.ctx, awake, nil)
@@ -104,7 +104,7 @@ func (t *Local) relink() error {
 				changed = true
 			}
 		}
-		t.unsure = false
+		t.unsure, t.noMasters = false, nil
 	})
 	if changed {
 		t.drop("")

@@ -211,14 +211,19 @@ func TestAClusterIsDown(t *testing.T) {
 		set(t, other, "a:1", "old")
 		synctest.Wait()
 		n.read("a:1")
-		end := refuseWrites(t, cluster.Nodes()[1], "CLUSTERDOWN The cluster is down")
-		time.Sleep(3 * time.Second)
+		cluster.Nodes()[0].Hang()
+		n.reads(3 * time.Second)
 		n.want("a:1", "")
-		n.reads(30 * time.Second)
 		n.wantRungs(localsync.Tracking, localsync.Off)
+		end := refuseWrites(t, cluster.Nodes()[1], "CLUSTERDOWN The cluster is down") // as one of its masters is away
+		n.reads(30 * time.Second)
+		n.wantRungs(localsync.Tracking, localsync.Off, localsync.Off) // the second cause is told once
 		n.wantWhy("CLUSTERDOWN")
+		cluster.Nodes()[0].Thaw()
+		n.reads(5 * time.Second)
+		n.wantRungs(localsync.Tracking, localsync.Off, localsync.Off)
 		end()
 		n.reads(5 * time.Second)
-		n.wantRungs(localsync.Tracking, localsync.Off, localsync.Tracking)
+		n.wantRungs(localsync.Tracking, localsync.Off, localsync.Off, localsync.Tracking)
 	})
 }

@@ -22,6 +22,7 @@ type link struct {
 	// Guarded by local.mu.
 	rung  Rung
 	until int64 // trusted up to here, unix ms; 0: not
+	why   error // it is on no higher rung
 	tried bool  // at least one attempt to listen has ended, or stands
 }
 
@@ -98,8 +99,20 @@ func (r Rung) String() string {
 
 // lose ends the trust in the link, and then drops everything: what was inserted under it, and what is being read.
 func (l *link) lose(why error) {
-	l.local.settle(why, func() { l.until, l.rung, l.tried = 0, Off, true })
+	l.local.settle(why, func() { l.until, l.rung, l.tried = 0, Off, true; l.blameLocked(why) })
 	l.local.drop("")
+}
+
+// doubt is for a link that listens and is not trusted, as it may be any moment.
+func (l *link) doubt(why unproved) {
+	l.local.settle(why, func() { l.tried = true; l.blameLocked(why) })
+}
+
+// blameLocked notes why the link is not trusted. That writes began to be refused is told, though the rung may stay Off.
+func (l *link) blameLocked(why error) {
+	var is, was unproved
+	l.local.retell = errors.As(why, &is) && !errors.As(l.why, &was)
+	l.why = why
 }
 
 // trust trusts the link up to until. It reports false if the trust had run out meanwhile: then somebody may have changed
@@ -107,7 +120,7 @@ func (l *link) lose(why error) {
 func (l *link) trust(rung Rung, until int64, why error) (still bool) {
 	l.local.settle(why, func() {
 		if still = l.until == 0 || l.local.clock.Now() <= l.until; still {
-			l.rung, l.until, l.tried = rung, max(l.until, until), true
+			l.rung, l.until, l.tried, l.why = rung, max(l.until, until), true, why
 		}
 	})
 	return still
@@ -195,7 +208,7 @@ func refusal(err error) error {
 	if !errors.As(err, &reply) || errors.Is(err, redis.Nil) {
 		return err
 	}
-	for _, later := range []string{"LOADING", "CLUSTERDOWN", "MASTERDOWN", "BUSY", "TRYAGAIN", "MOVED", "ASK", "READONLY", "OOM", "MISCONF", "NOREPLICAS"} {
+	for _, later := range []string{"LOADING", "CLUSTERDOWN", "MASTERDOWN", "BUSY", "TRYAGAIN", "MOVED", "ASK", "READONLY", "OOM", "MISCONF", "NOREPLICAS", "NOAUTH", "WRONGPASS"} {
 		if redis.HasErrorPrefix(err, later) {
 			return err
 		}

@@ -225,8 +225,8 @@ func (s *session) silent() error {
 		return errSilent
 	case until == 0 && now-s.begun > silence:
 		why := s.notHeard(now)
-		if _, ok := why.(unproved); ok {
-			t.settle(why, func() { s.link.tried = true })
+		if doubt, ok := why.(unproved); ok {
+			s.link.doubt(doubt)
 			return nil // a push would end it
 		}
 		return why

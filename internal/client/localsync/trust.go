@@ -2,6 +2,8 @@ package localsync
 
 import (
 	"errors"
+	"maps"
+	"slices"
 	"time"
 )
 
@@ -38,19 +40,14 @@ func (t *Local) settleLocked() (to Rung, changed bool) {
 	return rung, changed && !t.Closed()
 }
 
-// settle runs change under the lock, works out the trust and the rung anew, and tells if the rung has changed. It also tells
-// when a refused probe became the cause of what another had begun.
+// settle runs change under the lock, works out the trust and the rung anew, and tells if the rung has changed, or if change has set
+// retell.
 func (t *Local) settle(why error, change func()) {
 	t.mu.Lock()
 	change()
 	to, tell := t.settleLocked()
-	switch {
-	case to == Tracking:
-		t.why = nil
-	case why != nil:
-		tell = tell || newlyUnproved(t.why, why) && !t.Closed()
-		t.why = why
-	}
+	tell = tell || t.retell && !t.Closed()
+	t.retell = false
 	first := !t.isOpened && t.triedLocked()
 	t.isOpened = t.isOpened || first
 	t.mu.Unlock()
@@ -62,9 +59,16 @@ func (t *Local) settle(why error, change func()) {
 	}
 }
 
-func newlyUnproved(was, is error) bool {
-	var u unproved
-	return errors.As(is, &u) && !errors.As(was, &u)
+// whyLocked says why the rung is not Tracking: each link's cause, and why it is not known which links there should be.
+func (t *Local) whyLocked() error {
+	if t.rung() == Tracking {
+		return nil
+	}
+	whys := []error{t.noMasters}
+	for _, name := range slices.Sorted(maps.Keys(t.links)) {
+		whys = append(whys, t.links[name].why)
+	}
+	return errors.Join(whys...)
 }
 
 func (t *Local) triedLocked() bool {

@@ -99,7 +99,8 @@ func (v *View[K, C]) Begin(full string) localsync.Ticket {
 	return v.Local.Begin(full)
 }
 
-// Insert keeps a copy of what was read under ticket t and had left to live, of cost bytes.
+// Insert keeps a copy of what was read under ticket t and had left to live, of cost bytes. What Redis says is left grows when its
+// clock is set back, so a pattern that knows how long its values live at most passes no more than that.
 func (v *View[K, C]) Insert(full string, t localsync.Ticket, c C, cost int64, left time.Duration) {
 	if v != nil && left > 0 {
 		localsync.Insert(v.Local, v.copies, full, t, c, cost, left)
