@@ -2,6 +2,7 @@ package promises
 
 import (
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -12,7 +13,7 @@ import (
 // The first sending of a write is held back while its client gives up, and whatever the client and the library do then is let through.
 // If the call returned nil and others wrote after it, the late copy changes nothing.
 func TestALateCopyAfterNil(t *testing.T) {
-	each(t, true, func(t *testing.T, c client, r row, w world, p *proxy.Proxy) {
+	each(t, true, rows(), func(t *testing.T, c client, r row, w world, p *proxy.Proxy) {
 		call := r.opened(w, p)
 		held := p.Hold(writes, call.about).Skip(r.skip)
 		returned := in(call.do)
@@ -36,7 +37,7 @@ func TestALateCopyAfterNil(t *testing.T) {
 // Every sending of a write is held back and given up on, until the call ends. What it returns is not nil, unless it could do without,
 // and does not pretend to know; of all the copies one at most takes effect, whenever they come.
 func TestLateCopiesAfterAnError(t *testing.T) {
-	each(t, false, func(t *testing.T, c client, r row, w world, p *proxy.Proxy) {
+	each(t, false, rows(), func(t *testing.T, c client, r row, w world, p *proxy.Proxy) {
 		call := r.opened(w, p)
 		next := p.Hold(writes, call.about).Skip(r.skip)
 		returned := in(call.do)
@@ -80,7 +81,7 @@ func TestLateCopiesAfterAnError(t *testing.T) {
 // The server executes a write and its reply is lost. The call returns nil only if it was done, once; ErrUnknownOutcome where that is
 // promised; and the write is done twice in no case.
 func TestALostReply(t *testing.T) {
-	each(t, false, func(t *testing.T, c client, r row, w world, p *proxy.Proxy) {
+	each(t, false, rows(), func(t *testing.T, c client, r row, w world, p *proxy.Proxy) {
 		call := r.opened(w, p)
 		lost := p.CutAfter(writes, call.about)
 		if !c.cut {
@@ -106,7 +107,7 @@ func TestALostReply(t *testing.T) {
 
 // The server executes a write, its reply is lost, and others write before the repetition comes, if there is one: it changes nothing.
 func TestARepetition(t *testing.T) {
-	each(t, false, func(t *testing.T, c client, r row, w world, p *proxy.Proxy) {
+	each(t, false, rows(), func(t *testing.T, c client, r row, w world, p *proxy.Proxy) {
 		call := r.opened(w, p)
 		lost := p.CutAfter(writes, call.about)
 		if !c.cut {
@@ -131,6 +132,47 @@ func TestARepetition(t *testing.T) {
 			t.Fatal("it does not return")
 		}
 		r.ends(t, w)
+	})
+}
+
+// The first sending of a load's claim is held back while its client gives up, and is sent again. When what was read from the origin is
+// to be stored, others commit and delete, which takes the claim away. Then the copy comes, and after it the value: it is not stored.
+func TestALateCopyRevivesNoClaim(t *testing.T) {
+	claims := slices.DeleteFunc(rows(), func(r row) bool { return !r.claims })
+	each(t, true, claims, func(t *testing.T, c client, r row, w world, p *proxy.Proxy) {
+		call := r.opened(w, p)
+		held := p.Hold(writes, call.about).Skip(r.skip)
+		again := held.HoldAgain()
+		returned := in(call.do)
+		if !came(t, held, returned) {
+			return
+		}
+		if c.cut {
+			held.Cut()
+		}
+		select {
+		case <-again.Arrived():
+		case <-returned: // it stores nothing
+			return
+		case <-time.After(patience):
+			t.Fatal("it does not return")
+		}
+		fill := p.Hold(writes, call.about)
+		again.Release()
+		select {
+		case <-fill.Arrived():
+		case <-returned:
+			return
+		case <-time.After(patience):
+			t.Fatal("it neither stores nor returns")
+		}
+		call.later()
+		call.release(w, held)
+		fill.Release()
+		<-returned
+		if broken := call.promise(); broken != "" {
+			t.Errorf("a claim that came again after others took it away, %q, was answered %q: %s", held.Words(), held.Reply(), broken)
+		}
 	})
 }
 

@@ -22,6 +22,9 @@ type row struct {
 	name string
 	open func(w world) call
 
+	// claims is that the write is a claim, under which what is read from the origin is then stored.
+	claims bool
+
 	// skip is which of the call's writes is held or lost: zero is the first.
 	skip int
 
