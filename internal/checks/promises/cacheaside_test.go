@@ -31,6 +31,8 @@ type shop struct {
 func (s *shop) open(rdb redis.UniversalClient) *cached {
 	s.t.Helper()
 	ns := mayfly.Namespace[string, string]{Name: "users", Redis: rdb, Prefix: s.prefix, TTL: time.Hour, Plain: s.plain}
+	o := s.opt
+	o.Faults.RedisTimeout = s.redisTimeout(rdb)
 	c := mayfly.Must(cacheaside.NewBatch(ns, func(_ context.Context, keys []string) (map[string]string, error) {
 		m := make(map[string]string)
 		for _, key := range keys {
@@ -39,7 +41,7 @@ func (s *shop) open(rdb redis.UniversalClient) *cached {
 			}
 		}
 		return m, nil
-	}, s.opt))
+	}, o))
 	s.t.Cleanup(func() { c.Close(context.Background()) })
 	return c
 }
@@ -108,8 +110,9 @@ func cacheasideRows() (all []row) {
 				s := &shop{world: w, plain: way.plain, opt: opt}
 				s.commit("old value")
 				s.behind = s.open(w.through)
-				s.must(s.value(s.open(w.direct).Get(w.ctx, "warm")))
-				s.must(s.open(w.direct).Delete(w.ctx, "warm"))
+				warm := s.open(w.direct) // the scripts
+				s.must(s.value(warm.Get(w.ctx, k)))
+				s.must(warm.Delete(w.ctx, k))
 				c := open(s)
 				c.about = w.prefix + k
 				return c

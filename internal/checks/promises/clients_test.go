@@ -84,7 +84,7 @@ func each(t *testing.T, late bool, rows []row, try func(t *testing.T, c client, 
 							p := proxy.Start(t)
 							ctx, cancel := context.WithTimeout(context.Background(), patience)
 							defer cancel()
-							w := world{t: t, ctx: ctx, prefix: prefix(), through: c.open(t, p, addrs), direct: direct}
+							w := world{t: t, ctx: ctx, prefix: prefix(), through: c.open(t, p, addrs), direct: direct, cut: c.cut}
 							defer w.remove()
 							try(t, c, r, w, p)
 						})

@@ -47,7 +47,7 @@ func (s *site) open(rdb redis.UniversalClient) *httpcache.Cache {
 	s.t.Helper()
 	c := mayfly.Must(httpcache.NewCache(httpcache.Options{Namespace: mayfly.Namespace[string, []byte]{
 		Name: "pages", Redis: rdb, Prefix: s.prefix, TTL: time.Hour,
-	}}))
+	}, Faults: httpcache.Faults{RedisTimeout: s.redisTimeout(rdb)}}))
 	s.t.Cleanup(func() { c.Close(context.Background()) })
 	return c
 }
@@ -97,9 +97,9 @@ func httpcacheRows() (all []row) {
 			s.commit("old")
 			warm := s.open(w.direct)
 			for range 2 { // a purge, and what is stored after it: all scripts
-				_, err := s.ask(warm, "GET", "http://a.example/warm")
+				_, err := s.ask(warm, "GET", page)
 				s.must(err)
-				s.must(warm.Purge(w.ctx, httpcache.Tag("warm")))
+				s.must(warm.Purge(w.ctx, httpcache.Tag("warm"), httpcache.URL(page)))
 			}
 			s.must(w.direct.Del(w.ctx, w.prefix+"purges").Err()) // as if there had been none
 			s.behind = s.open(w.through)

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -66,6 +67,16 @@ type world struct {
 	prefix  string                // of all keys
 	through redis.UniversalClient // by the proxy
 	direct  redis.UniversalClient // as other processes have it
+	cut     bool                  // the client behind the proxy gives up when it is cut, and has no other reason to
+}
+
+// redisTimeout is how long a cache waits for Redis: that of the call under test as long as by default where its client is to give up by
+// itself, all others as long as it takes on a machine that is busy.
+func (w world) redisTimeout(rdb redis.UniversalClient) time.Duration {
+	if rdb == w.through && !w.cut {
+		return 0
+	}
+	return patience
 }
 
 // must ends the test if one of the others fails, who have a good network.
