@@ -104,3 +104,11 @@ func (c client) open(t *testing.T, p *proxy.Proxy, addrs []string) redis.Univers
 	t.Cleanup(func() { rdb.Close() })
 	return rdb
 }
+
+// lose has the reply to a request be lost: the client is cut, or waits for it.
+func (c client) lose(p *proxy.Proxy, command, mentions string) *proxy.Fault {
+	if c.cut {
+		return p.CutAfter(command, mentions)
+	}
+	return p.DropReply(command, mentions)
+}

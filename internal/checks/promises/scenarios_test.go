@@ -87,12 +87,7 @@ func TestLateCopiesAfterAnError(t *testing.T) {
 func TestALostReply(t *testing.T) {
 	each(t, false, rows(), func(t *testing.T, c client, r row, w world, p *proxy.Proxy) {
 		call := r.opened(w, p)
-		lost := p.CutAfter(writes, call.about)
-		if !c.cut {
-			lost.Release()
-			lost = p.DropReply(writes, call.about)
-		}
-		lost.Skip(r.skip)
+		lost := c.lose(p, writes, call.about).Skip(r.skip)
 		returned := in(call.do)
 		if !came(t, c, lost, returned) {
 			return
@@ -113,12 +108,7 @@ func TestALostReply(t *testing.T) {
 func TestARepetition(t *testing.T) {
 	each(t, false, rows(), func(t *testing.T, c client, r row, w world, p *proxy.Proxy) {
 		call := r.opened(w, p)
-		lost := p.CutAfter(writes, call.about)
-		if !c.cut {
-			lost.Release()
-			lost = p.DropReply(writes, call.about)
-		}
-		lost.Skip(r.skip)
+		lost := c.lose(p, writes, call.about).Skip(r.skip)
 		again := lost.HoldAgain()
 		returned := in(call.do)
 		if !came(t, c, lost, returned) {

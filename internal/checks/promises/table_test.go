@@ -3,7 +3,15 @@
 //
 // A request may arrive long after its client gave up on it, after the same call was repeated on another connection and answered. The
 // table says for each writing call what is there before, what others may do after it, and what must then be so; the tests put a proxy
-// between, and have requests come late, come twice, and lose their replies.
+// between, and have requests come late, come twice, and lose their replies:
+//
+//	after nil       a late copy changes nothing. Where Redis holds copies, nothing older comes back than what others wrote
+//	                or deleted since; a lease of nobody's may be left for its second, and a value may be gone, which costs a load.
+//	                A renewal that comes late may give a value more time, and do nothing else
+//	after an error  one copy at most takes effect, once, whenever it comes. A pattern that holds the truth says ErrUnknownOutcome
+//	a lost reply    nil only if it was done, once
+//
+// A call that writes has a row here. A row that fails says which request was late, how it was answered, and what went through the proxy.
 package promises
 
 import (
@@ -89,7 +97,7 @@ func (w world) must(err error) {
 
 // rows is every writing call.
 func rows() []row {
-	return slices.Concat(slidingRows(), limiterRows(), navsessionRows(), fieldttlRows(), cacheasideRows(), httpcacheRows(), ttlauditRows())
+	return slices.Concat(slidingRows(), limiterRows(), navsessionRows(), fieldttlRows(), foreignRows(), cacheasideRows(), httpcacheRows(), ttlauditRows())
 }
 
 // writes are the commands of which one is a write of ours. What is not here is a question, or the frame of a transaction.
