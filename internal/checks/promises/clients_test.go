@@ -65,7 +65,7 @@ var servers = []server{
 
 // each tries every row with the clients of every server, each in a world of its own. late is that it is about late copies after nil,
 // which a plain run tries with more clients than the rest.
-func each(t *testing.T, late bool, try func(t *testing.T, c client, r row, w world, p *proxy.Proxy)) {
+func each(t *testing.T, late bool, rows []row, try func(t *testing.T, c client, r row, w world, p *proxy.Proxy)) {
 	for _, s := range servers {
 		t.Run(s.name, func(t *testing.T) {
 			addrs, direct := s.start(t)
@@ -75,7 +75,7 @@ func each(t *testing.T, late bool, try func(t *testing.T, c client, r row, w wor
 				}
 				t.Run(c.name, func(t *testing.T) {
 					t.Parallel()
-					for _, r := range rows() {
+					for _, r := range rows {
 						if !s.long && (!late && (r.slow || !c.cut) || !c.cut && r.copies) {
 							continue
 						}
@@ -84,7 +84,7 @@ func each(t *testing.T, late bool, try func(t *testing.T, c client, r row, w wor
 							p := proxy.Start(t)
 							ctx, cancel := context.WithTimeout(context.Background(), patience)
 							defer cancel()
-							w := world{t: t, ctx: ctx, prefix: prefix(), through: c.open(t, p, addrs), direct: direct}
+							w := world{t: t, ctx: ctx, prefix: prefix(), through: c.open(t, p, addrs), direct: direct, cut: c.cut}
 							defer w.remove()
 							try(t, c, r, w, p)
 						})
@@ -103,4 +103,12 @@ func (c client) open(t *testing.T, p *proxy.Proxy, addrs []string) redis.Univers
 	rdb := redis.NewUniversalClient(o)
 	t.Cleanup(func() { rdb.Close() })
 	return rdb
+}
+
+// lose has the reply to a request be lost: the client is cut, or waits for it.
+func (c client) lose(p *proxy.Proxy, command, mentions string) *proxy.Fault {
+	if c.cut {
+		return p.CutAfter(command, mentions)
+	}
+	return p.DropReply(command, mentions)
 }

@@ -1,10 +1,15 @@
 package promises
 
 import (
+	"flag"
 	"os"
 	"testing"
 
 	"github.com/mayflycache/mayfly/internal/testkit/processes"
 )
 
-func TestMain(m *testing.M) { os.Exit(processes.Main(m)) }
+// Rows mostly wait: more of them run at once than there are processors.
+func TestMain(m *testing.M) {
+	flag.Set("test.parallel", "8")
+	os.Exit(processes.Main(m))
+}

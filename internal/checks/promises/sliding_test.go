@@ -149,18 +149,18 @@ func slidingRows() (all []row) {
 	return all
 }
 
-// warm makes the server know the scripts.
+// warm makes the servers of the keys know the scripts.
 func warm(w world, s *carts) {
 	w.t.Helper()
-	w.must(s.Create(w.ctx, "warm", ""))
-	w.must(s.Set(w.ctx, "warm", ""))
-	_, err := s.Get(w.ctx, "warm")
+	w.must(s.Create(w.ctx, k, ""))
+	w.must(s.Set(w.ctx, k, ""))
+	_, err := s.Get(w.ctx, k)
 	w.must(err)
-	w.must(s.Touch(w.ctx, "warm"))
-	_, err = s.Update(w.ctx, "warm", func(v string) (string, error) { return v, nil })
+	w.must(s.Touch(w.ctx, k))
+	_, err = s.Update(w.ctx, k, func(v string) (string, error) { return v, nil })
 	w.must(err)
-	w.must(s.Rotate(w.ctx, "warm", "warm too"))
-	w.must(s.Delete(w.ctx, "warm too"))
+	w.must(s.Rotate(w.ctx, k, "to"))
+	w.must(s.Delete(w.ctx, "to"))
 }
 
 // limiterRows count calls in windows of both kinds.

@@ -3,7 +3,15 @@
 //
 // A request may arrive long after its client gave up on it, after the same call was repeated on another connection and answered. The
 // table says for each writing call what is there before, what others may do after it, and what must then be so; the tests put a proxy
-// between, and have requests come late, come twice, and lose their replies.
+// between, and have requests come late, come twice, and lose their replies:
+//
+//	after nil       a late copy changes nothing. Where Redis holds copies, nothing older comes back than what others wrote
+//	                or deleted since; a lease of nobody's may be left for its second, and a value may be gone, which costs a load.
+//	                A renewal that comes late may give a value more time, and do nothing else
+//	after an error  one copy at most takes effect, once, whenever it comes. A pattern that holds the truth says ErrUnknownOutcome
+//	a lost reply    nil only if it was done, once
+//
+// A call that writes has a row here. A row that fails says which request was late, how it was answered, and what went through the proxy.
 package promises
 
 import (
@@ -13,6 +21,7 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -21,6 +30,9 @@ import (
 type row struct {
 	name string
 	open func(w world) call
+
+	// claims is that the write is a claim, under which what is read from the origin is then stored.
+	claims bool
 
 	// skip is which of the call's writes is held or lost: zero is the first.
 	skip int
@@ -63,6 +75,16 @@ type world struct {
 	prefix  string                // of all keys
 	through redis.UniversalClient // by the proxy
 	direct  redis.UniversalClient // as other processes have it
+	cut     bool                  // the client behind the proxy gives up when it is cut, and has no other reason to
+}
+
+// redisTimeout is how long a cache waits for Redis: that of the call under test as long as by default where its client is to give up by
+// itself, all others as long as it takes on a machine that is busy.
+func (w world) redisTimeout(rdb redis.UniversalClient) time.Duration {
+	if rdb == w.through && !w.cut {
+		return 0
+	}
+	return patience
 }
 
 // must ends the test if one of the others fails, who have a good network.
@@ -75,7 +97,7 @@ func (w world) must(err error) {
 
 // rows is every writing call.
 func rows() []row {
-	return slices.Concat(slidingRows(), limiterRows(), navsessionRows(), fieldttlRows(), cacheasideRows(), httpcacheRows(), ttlauditRows())
+	return slices.Concat(slidingRows(), limiterRows(), navsessionRows(), fieldttlRows(), foreignRows(), cacheasideRows(), httpcacheRows(), ttlauditRows())
 }
 
 // writes are the commands of which one is a write of ours. What is not here is a question, or the frame of a transaction.
