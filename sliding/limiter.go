@@ -162,7 +162,7 @@ var fixedWindow = sendonce.NewScript(`local used = tonumber(redis.call('GET', KE
 local n, left = tonumber(ARGV[1]), redis.call('PTTL', KEYS[1])
 if left > tonumber(ARGV[3]) then
 	left = tonumber(ARGV[3])
-	redis.call('PEXPIRE', KEYS[1], left)
+	redis.call('SET', KEYS[1], used, 'PX', left)
 end
 local ok = used + n <= tonumber(ARGV[2]) and 1 or 0
 if ok == 1 and n > 0 then
