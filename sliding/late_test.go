@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -208,5 +209,56 @@ func TestTwoRotatesLoseNothing(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// A renewal may be repeated. One that arrives late gives what is there its TTL once more, never more than what is left of its age, and
+// makes nothing of nothing.
+func TestALateRenewal(t *testing.T) {
+	for _, way := range ways {
+		for name, renew := range map[string]func(t *testing.T, s store) error{
+			"Get":   func(t *testing.T, s store) error { _, err := s.Get(t.Context(), "ada"); return err },
+			"Touch": func(t *testing.T, s store) error { return s.Touch(t.Context(), "ada") },
+		} {
+			for _, there := range []bool{true, false} {
+				t.Run(fmt.Sprintf("%s, %s, there %v", way.name, name, there), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						srv := redistest.Start(t)
+						conns, rdb := late.Client(t, srv)
+						o := way.opt
+						if o.MaxAge > 0 {
+							o.MaxAge = 2 * idle
+						}
+						s := mayfly.Must(sliding.New(namespace(rdb), o))
+						others := mayfly.Must(sliding.New(namespace(srv.Client()), o))
+						warm(t, others)
+						want(t, createAda(t, others), nil)
+						want(t, renew(t, others), nil) // the script is known
+						time.Sleep(idle * 2 / 3)
+						held := "pexpire"
+						switch {
+						case o.MaxAge > 0:
+							held = "evalsha"
+						case o.Atomic && name == "Get":
+							held = "getex"
+						}
+						conns.Hold(held)
+						want(t, renew(t, s), nil)
+						time.Sleep(idle * 2 / 3)
+						if !there {
+							want(t, deleteAda(t, others), nil)
+						}
+						conns.Deliver(t)
+						left, err := others.TTL(t.Context(), "ada")
+						switch end := o.MaxAge - 2*(idle*2/3); {
+						case !there:
+							want(t, err, mayfly.ErrNotFound)
+						case o.MaxAge > 0 && (left > end || left < end-time.Second), o.MaxAge == 0 && (left > idle || left < idle-time.Second):
+							t.Errorf("it lives for %v", left)
+						}
+					})
+				})
+			}
+		}
 	}
 }
