@@ -11,8 +11,8 @@ var (
 	// ErrClosed says that Close was called before, of the cache or the local tier.
 	ErrClosed = errors.New("closed")
 
-	// ErrUnknownOutcome says that a write was sent and its reply was lost: it may or may not have happened. Read before you
-	// write again.
+	// ErrUnknownOutcome says that a write was sent and its reply was lost: it happened, or it did not, or it will, once, when the
+	// network delivers it. Read before you write again. A write that returned nil leaves nothing that could still come.
 	ErrUnknownOutcome = errors.New("outcome unknown: the write was sent, its reply was lost")
 
 	// ErrUnsupported says that the server lacks a command; the text around it names the server's version.

@@ -1,4 +1,6 @@
-// Package fieldttl keeps structs as Redis hashes whose fields can have TTLs of their own. It needs Redis 7.4 or newer.
+// Package fieldttl keeps structs as Redis hashes whose fields can have TTLs of their own. It needs Redis 7.4 or newer. Of two concurrent
+// Sets of one field the later wins, and what the earlier one wrote is lost; [Store.Update] changes fields by what they were, and loses
+// nothing.
 //
 //	type Session struct {
 //		UserID int64  `redis:"user_id"`
@@ -24,8 +26,9 @@
 // # Redis
 //
 // Redis holds the only copy, so a failure of Redis is an error of the call; [mayfly.ErrNotFound] means that there is no such
-// hash. A write is one transaction that sets the values and the TTLs of key and fields. It is not repeated if its reply is
-// lost: [mayfly.ErrUnknownOutcome]. Redis 8.0 gets HSETEX, 7.4 gets HSET and HPEXPIRE. On other servers (Redis before 7.4,
+// hash. A write is one transaction that sets the values and the TTLs of key and fields. It is sent once, so one that returned nil leaves
+// nothing behind that could still take effect. If its reply is lost the error is [mayfly.ErrUnknownOutcome]: it was done, or it was not, or
+// it will be, once, when it arrives. Redis 8.0 gets HSETEX, 7.4 gets HSET and HPEXPIRE. On other servers (Redis before 7.4,
 // Valkey before 9, miniredis) every call returns [mayfly.ErrUnsupported], with the server's version; nothing is emulated.
 //
 // # Traps

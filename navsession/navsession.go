@@ -24,7 +24,8 @@
 // visits, to recommend them.
 //
 // Redis holds the only copy, so its failure is the caller's error and never an answer. A page whose reply was lost is
-// [mayfly.ErrUnknownOutcome]: it is not sent again, since it could then be there twice.
+// [mayfly.ErrUnknownOutcome]: it is not sent again, since it could then be there twice. It may still arrive, once; and so may an End
+// whose reply was lost, which then ends the visit that there is by then.
 package navsession
 
 import (

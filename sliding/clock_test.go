@@ -76,12 +76,13 @@ func TestAClockThatGoesBackGivesOneMoreTTL(t *testing.T) {
 // What was admitted before the clock went back counts on: each step gives no new limit, and nobody waits for the clock to catch up.
 func TestALimiterWhoseClockGoesBack(t *testing.T) {
 	const limit, window = 50, time.Minute
-	for _, slide := range []bool{false, true} {
+	for name, o := range windows {
+		o.Limit = limit
 		for _, step := range []time.Duration{10 * time.Millisecond, window - 10*time.Millisecond, window, window + time.Second, 10 * window, 1000 * window} {
-			t.Run(fmt.Sprintf("sliding %v, %v", slide, step), func(t *testing.T) {
+			t.Run(fmt.Sprintf("%s, %v", name, step), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					srv := redistest.Start(t)
-					l := mayfly.Must(sliding.NewLimiter(calls(srv.Client(), window), sliding.LimiterOptions{Limit: limit, Sliding: slide}))
+					l := mayfly.Must(sliding.NewLimiter(calls(srv.Client(), window), o))
 					admit := func() (n int) {
 						for range 3 * limit {
 							if d, err := l.Allow(t.Context(), "ada", 1); err != nil {

@@ -35,6 +35,8 @@ func writeForever() int {
 	slides := calls(rdb, time.Hour)
 	slides.Prefix = "slides:"
 	slide := mayfly.Must(sliding.NewLimiter(slides, sliding.LimiterOptions{Limit: 10, Sliding: true}))
+	slides.Prefix = "strict:"
+	strict := mayfly.Must(sliding.NewLimiter(slides, sliding.LimiterOptions{Limit: 10, Strict: true}))
 	return processes.Forever(func() {
 		for _, s := range stores {
 			key := fmt.Sprint(rand.Uint64())
@@ -48,5 +50,6 @@ func writeForever() int {
 		key := fmt.Sprint(rand.Uint64())
 		fixed.Allow(ctx, key, 1)
 		slide.Allow(ctx, key, 1)
+		strict.Allow(ctx, key, 1)
 	})
 }

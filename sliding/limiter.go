@@ -27,6 +27,10 @@ type LimiterOptions struct {
 	// admitted is forgotten as if that time had passed.
 	Sliding bool
 
+	// Strict admits at most the limit in any stretch of a window's length, wherever it lies. A call counts until it is a window old, and for
+	// up to a 16th of one longer. Not with Sliding.
+	Strict bool
+
 	// FailOpen allows everything while Redis cannot be asked. Without it nothing is allowed then. Allow returns the error
 	// either way.
 	FailOpen bool
@@ -35,9 +39,10 @@ type LimiterOptions struct {
 // Limiter counts calls in Redis, for all processes together. Counting and the counter's end are one step: there is no
 // counter without a TTL. It is safe for concurrent use.
 type Limiter[K comparable] struct {
-	room          keyspace.Room[K, int64]
-	opt           LimiterOptions
-	limit, window any // as the scripts take them
+	room         keyspace.Room[K, int64]
+	opt          LimiterOptions
+	script       sendonce.Script
+	limit, whole any // as the script takes them: whole is the window, or a part of a strict one
 }
 
 // Decision is what [Limiter.Allow] says.
@@ -50,17 +55,25 @@ type Decision struct {
 }
 
 // NewLimiter returns a limiter whose counters live in ns. It does no I/O. The namespace's TTL is the window, and at least a
-// second if it is sliding. The namespace has no Codec, Plain, Clone, Cost, Jitter and Local tier, which would mean nothing.
+// second if it is sliding or strict. The namespace has no Codec, Plain, Clone, Cost, Jitter and Local tier, which would mean nothing.
 func NewLimiter[K comparable](ns mayfly.Namespace[K, int64], o LimiterOptions) (*Limiter[K], error) {
 	room, c := keyspace.OwnForm("sliding", ns, "a counter has a form of its own, and no copies")
-	c.Refuse(o.Sliding && 0 < ns.TTL && ns.TTL < time.Second, "Namespace.TTL must be at least 1s for a window that slides, got %v", ns.TTL)
+	c.Refuse((o.Sliding || o.Strict) && 0 < ns.TTL && ns.TTL < time.Second, "Namespace.TTL must be at least 1s for a window that slides, got %v", ns.TTL)
+	c.Refuse(o.Sliding && o.Strict, "LimiterOptions.Sliding and Strict are two ways to count: set one")
 	c.Refuse(o.Limit < 1 || o.Limit > math.MaxInt32, "LimiterOptions.Limit must be 1 to %d, got %d", math.MaxInt32, o.Limit)
 	c.Refuse(room.Jittered(), "Namespace.Jitter must be zero: a window has one length")
 	c.Refuse(ns.Local != nil, "Namespace.Local must be nil: a counter has no copies")
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
-	return &Limiter[K]{room, o, strconv.Itoa(o.Limit), strconv.FormatInt(ns.TTL.Milliseconds(), 10)}, nil
+	script, whole := fixedWindow, ns.TTL.Milliseconds()
+	switch {
+	case o.Sliding:
+		script = slidingWindow
+	case o.Strict:
+		script, whole = strictWindow, (whole+strictParts-1)/strictParts
+	}
+	return &Limiter[K]{room, o, script, strconv.Itoa(o.Limit), strconv.FormatInt(whole, 10)}, nil
 }
 
 // Allow asks for n calls of key, all or none; n of 0 only looks. It is one round trip, sent once: if the reply is lost, the
@@ -98,11 +111,7 @@ func (l *Limiter[K]) tell(ctx context.Context, full string, d Decision, err erro
 }
 
 func (l *Limiter[K]) ask(ctx context.Context, full string, n int) (Decision, error) {
-	script := fixedWindow
-	if l.opt.Sliding {
-		script = slidingWindow
-	}
-	reply, err := script.IntsOnce(ctx, l.room.Redis, full, n, l.limit, l.window)
+	reply, err := l.script.IntsOnce(ctx, l.room.Redis, full, n, l.limit, l.whole)
 	if err != nil {
 		return Decision{}, err
 	}
@@ -114,10 +123,9 @@ func (l *Limiter[K]) ask(ctx context.Context, full string, n int) (Decision, err
 		l.slide(&d, n, reply)
 		return d, nil
 	}
-	used, left := int(reply[1]), millis(reply[2])
-	d.Remaining, d.ResetAfter = max(l.opt.Limit-used, 0), left
+	d.Remaining, d.ResetAfter = max(l.opt.Limit-int(reply[1]), 0), millis(reply[2])
 	if !d.Allowed {
-		d.RetryAfter = left
+		d.RetryAfter = millis(reply[3])
 	}
 	return d, nil
 }
@@ -162,7 +170,7 @@ var fixedWindow = sendonce.NewScript(`local used = tonumber(redis.call('GET', KE
 local n, left = tonumber(ARGV[1]), redis.call('PTTL', KEYS[1])
 if left > tonumber(ARGV[3]) then
 	left = tonumber(ARGV[3])
-	redis.call('PEXPIRE', KEYS[1], left)
+	redis.call('SET', KEYS[1], used, 'PX', left)
 end
 local ok = used + n <= tonumber(ARGV[2]) and 1 or 0
 if ok == 1 and n > 0 then
@@ -174,7 +182,8 @@ if ok == 1 and n > 0 then
 	end
 	used = used + n
 end
-return {ok, used, left < 0 and 0 or left, 0}`)
+left = math.max(left, 0)
+return {ok, used, left, left}`)
 
 // slidingWindow  k, n, limit, window: the same for windows that begin at multiples of their length. k holds which
 // window it is, and what was admitted in it and in the one before. A clock that went back, as at a failover, by little, waits for the

@@ -28,14 +28,18 @@ func calls(rdb redis.UniversalClient, window time.Duration) mayfly.Namespace[str
 	return mayfly.Namespace[string, int64]{Name: "calls", Redis: rdb, Prefix: "calls:", TTL: window}
 }
 
+// windows are the ways to count.
+var windows = map[string]sliding.LimiterOptions{"fixed": {}, "sliding": {Sliding: true}, "strict": {Strict: true}}
+
 func TestNeverMoreThanTheLimit(t *testing.T) {
 	backends.Each(t, func(t *testing.T, rdb redis.UniversalClient) {
-		for _, slide := range []bool{false, true} {
-			t.Run(fmt.Sprintf("sliding %v", slide), func(t *testing.T) {
+		for name, o := range windows {
+			t.Run(name, func(t *testing.T) {
 				const limit, callers, each = 300, 64, 10
 				ns := calls(rdb, time.Hour)
-				ns.Prefix = fmt.Sprintf("calls:%v:", slide)
-				l := mayfly.Must(sliding.NewLimiter(ns, sliding.LimiterOptions{Limit: limit, Sliding: slide}))
+				ns.Prefix = fmt.Sprintf("calls:%s:", name)
+				o.Limit = limit
+				l := mayfly.Must(sliding.NewLimiter(ns, o))
 				var admitted atomic.Int64
 				var wg sync.WaitGroup
 				for range callers {
@@ -93,15 +97,25 @@ func TestFixedWindow(t *testing.T) {
 	})
 }
 
-// What a refusal says is true to the millisecond, and no stretch of a window's length admits twice the limit.
+// What a refusal says is true to the millisecond, and no stretch of a window's length admits twice the limit, or more than the limit if it
+// is strict.
 func TestSlidingWindow(t *testing.T) {
+	t.Run("sliding", func(t *testing.T) { slide(t, sliding.LimiterOptions{Sliding: true}, 2*slideLimit-1) })
+	t.Run("strict", func(t *testing.T) { slide(t, sliding.LimiterOptions{Strict: true}, slideLimit) })
+}
+
+const slideLimit = 50
+
+// slide asks at random, and counts what a window's length admits at most.
+func slide(t *testing.T, o sliding.LimiterOptions, atMost int) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)
-		const limit, window = 50, time.Minute
+		const limit, window = slideLimit, time.Minute
 		seed := uint64(time.Now().UnixNano())
 		t.Log("seed", seed)
 		r := rand.New(rand.NewPCG(seed, 0))
-		l := mayfly.Must(sliding.NewLimiter(calls(srv.Client(), window), sliding.LimiterOptions{Limit: limit, Sliding: true}))
+		o.Limit = limit
+		l := mayfly.Must(sliding.NewLimiter(calls(srv.Client(), window), o))
 		type admission struct {
 			at time.Time
 			n  int
@@ -149,7 +163,7 @@ func TestSlidingWindow(t *testing.T) {
 			most = max(most, sum)
 		}
 		t.Logf("%d refusals; at most %d of %d in a window's length", refusals, most, limit)
-		if refusals < 100 || most >= 2*limit {
+		if refusals < 100 || most > atMost {
 			t.Errorf("%d refusals; %d calls in a window's length, limit %d", refusals, most, limit)
 		}
 		d, _ := l.Allow(t.Context(), "ada", 0)
@@ -169,8 +183,8 @@ func TestTheWorstOfASlidingWindow(t *testing.T) {
 		const limit, parts, part = 100, 200, 300 * time.Millisecond
 		const window = parts * part
 		l := mayfly.Must(sliding.NewLimiter(calls(srv.Client(), window), sliding.LimiterOptions{Limit: limit, Sliding: true}))
-		most, worst := 0, 0.0                       // in a window's length; and above 1+y
-		refused := 0                                // at once, of what a log would admit
+		most, worst := 0, 0.0                        // in a window's length; and above 1+y
+		refused := 0                                 // at once, of what a log would admit
 		for first := 0; first < parts; first += 33 { // when the first calls come, in the first window
 			for _, burst := range []int{limit, limit / 2} {
 				user := fmt.Sprint(first, burst)
@@ -284,6 +298,9 @@ func TestBadLimits(t *testing.T) {
 	}
 	if _, err := sliding.NewLimiter(calls(rdb, 10*time.Millisecond), sliding.LimiterOptions{Limit: 1}); err != nil {
 		t.Errorf("a short window: %v", err)
+	}
+	if _, err := sliding.NewLimiter(calls(rdb, time.Minute), sliding.LimiterOptions{Limit: 1, Sliding: true, Strict: true}); err == nil || !strings.Contains(err.Error(), "set one") {
+		t.Errorf("two ways at once: %v", err)
 	}
 	for field, set := range map[string]func(ns *mayfly.Namespace[string, int64]){
 		"Plain": func(ns *mayfly.Namespace[string, int64]) { ns.Plain = true },

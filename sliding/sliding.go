@@ -11,6 +11,8 @@
 // Redis holds the only copy, so a failure of Redis is an error of the call. [mayfly.ErrNotFound] means that Redis has no such
 // value, and nothing else.
 //
+// The package also has a rate limiter for many processes, [Limiter].
+//
 // # Lost replies
 //
 // A write that returned nil leaves nothing behind that can still take effect, however late the network delivers what was
@@ -23,8 +25,6 @@
 //
 // Renewals, which Get, Touch and TouchMany do, are repeated by go-redis after a lost reply. One that arrives late gives what is under its key
 // then its TTL once more, and with [Options.MaxAge] never more than what is left of its age.
-//
-// The package also has a rate limiter for many processes, [Limiter].
 package sliding
 
 import (

@@ -6,7 +6,6 @@ import (
 	"errors"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/internal/client/record"
 	"github.com/mayflycache/mayfly/internal/client/sendonce"
 )
 
@@ -40,8 +39,8 @@ func (s *Store[K, V]) lookAfter(ctx context.Context, full string, rec []byte, er
 	if !errors.Is(err, mayfly.ErrUnknownOutcome) || !hasID(rec) {
 		return err
 	}
-	head, lost := s.room.Redis.GetRange(ctx, full, 0, record.HeadLen-1).Bytes()
-	if lost == nil && bytes.Equal(head, headOf(rec)) {
+	there, lost := s.room.Redis.Get(ctx, full).Bytes()
+	if lost == nil && bytes.Equal(headOf(there), headOf(rec)) {
 		return nil
 	}
 	return err

@@ -19,10 +19,7 @@ var hourly = ttlaudit.Plan{Apply: true, Give: []ttlaudit.Give{{Pattern: "a:*", T
 func TestAFixLeavesNothingBehind(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)
-		conns, o := late.New(srv.Dial), srv.Options()
-		o.Dialer = conns.Dial
-		rdb := redis.NewClient(o)
-		defer rdb.Close()
+		conns, rdb := late.Client(t, srv)
 		srv.Set("a:1", "v")
 		conns.Hold("pexpire")
 		r, err := ttlaudit.Fix(t.Context(), rdb, hourly)

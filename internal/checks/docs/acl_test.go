@@ -308,6 +308,10 @@ func useFieldttl(ctx context.Context, rdb redis.UniversalClient, _ scene) error 
 		func() error { return s.Touch(ctx, "a", "csrf") },
 		func() error { return s.Persist(ctx, "a", "csrf") },
 		func() error { return s.SetFields(ctx, "a", login{CSRF: "y"}, "csrf") },
+		func() error {
+			_, err := s.Update(ctx, "a", func(e fieldttl.Entry[login]) (login, error) { return login{CSRF: "z"}, nil }, "csrf")
+			return err
+		},
 		func() error { return s.Renew(ctx, "a") },
 		func() error { _, err := s.TTLs(ctx, "a"); return err },
 		func() error { return s.DeleteFields(ctx, "a", "csrf") },

@@ -111,7 +111,7 @@ var rooms = map[string]room{
 	"testkit/foreign":   {},
 	"testkit/chromium":  {may: "testkit/foreign"},
 	"testkit/realredis": {may: "go-redis"},
-	"testkit/late":      {},
+	"testkit/late":      {may: "redistest go-redis"},
 	"testkit/processes": {may: "go-redis"},
 	"testkit/proxy":     {may: "redis/resp"},
 	"testkit/backends":  {may: "testkit/realredis redistest miniredis go-redis"},

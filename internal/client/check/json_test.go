@@ -30,6 +30,8 @@ type (
 	point  struct{ X, Y int }
 )
 
+var _ = []int{hidden{}.a, byValue{}.a, byAddr{}.a}
+
 func (byValue) MarshalJSON() ([]byte, error) { return []byte("1"), nil }
 func (*byAddr) MarshalJSON() ([]byte, error) { return []byte("1"), nil }
 

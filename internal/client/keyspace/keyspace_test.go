@@ -14,6 +14,8 @@ import (
 
 type secret struct{ a int }
 
+var _ = secret{}.a
+
 func namespace[V any](rdb redis.UniversalClient) mayfly.Namespace[string, V] {
 	return mayfly.Namespace[string, V]{Name: "things", Redis: rdb, Prefix: "thing:", TTL: time.Hour}
 }

@@ -1,8 +1,7 @@
 // Package late delivers requests long after their client gave up on them, as a network may: a segment that is transmitted again, a
 // proxy that holds it back.
 //
-//	conns := late.New(srv.Dial)
-//	opt.Dialer = conns.Dial
+//	conns, rdb := late.Client(t, srv)
 //	conns.Hold("set")      // the next request with a SET does not arrive, and its connection ends
 //	...                    // the client repeats it on another connection, or does not
 //	conns.Deliver(t)       // it arrives
@@ -11,11 +10,16 @@ package late
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"net"
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly/redistest"
 )
 
 // Dial makes connections.
@@ -37,6 +41,15 @@ type request struct {
 
 // New returns Conns over connections of dial.
 func New(dial Dial) *Conns { return &Conns{dial: dial} }
+
+// Client returns a client of srv over connections of its own.
+func Client(tb testing.TB, srv *redistest.Server) (*Conns, *redis.Client) {
+	c, o := New(srv.Dial), srv.Options()
+	o.Dialer = c.Dial
+	rdb := redis.NewClient(o)
+	tb.Cleanup(func() { rdb.Close() })
+	return c, rdb
+}
 
 // Dial is for the client's options.
 func (c *Conns) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
@@ -85,6 +98,20 @@ func (c *Conns) Deliver(tb testing.TB) {
 				tb.Fatalf("%v after %q", err, got)
 			}
 		}
+	}
+}
+
+// Check delivers what is held, and complains if a call that returned nil had sent it and it changes what the server holds, which
+// dump shows. A call whose request was held may return what want is, and nothing else.
+func (c *Conns) Check(tb testing.TB, dump func() string, got, want error) {
+	tb.Helper()
+	was := dump()
+	c.Deliver(tb)
+	if is := dump(); got == nil && is != was {
+		tb.Errorf("a late copy made\n%q\nof\n%q", is, was)
+	}
+	if got != nil && !errors.Is(got, want) {
+		tb.Errorf("its reply was lost: %v", got)
 	}
 }
 
