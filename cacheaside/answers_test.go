@@ -42,7 +42,7 @@ func TestWhatRedisAnswers(t *testing.T) {
 		{"set", "READONLY You can't write against a read only replica.", outcome{mayfly.Fill, mayfly.OK}, true}, // not done, and asked again
 		{"set", "LOADING Redis is loading the dataset in memory", outcome{mayfly.Fill, mayfly.OK}, true},
 		{"set", "MOVED 1234 10.0.0.1:6379", backend, false},
-		{"set", "NOREPLICAS Not enough good replicas to write.", backend, false},
+		{"set", "NOREPLICAS Not enough good replicas to write.", outcome{mayfly.Fill, mayfly.OK}, true},
 		{"evalsha", "OOM command not allowed when used memory > 'maxmemory'.", fill, false},
 		{"evalsha", "READONLY You can't write against a read only replica.", fill, false},
 		{"evalsha", "LOADING Redis is loading the dataset in memory", fill, false},

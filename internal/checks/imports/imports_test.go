@@ -58,7 +58,7 @@ var rooms = map[string]room{
 	"client/again":      {may: "go-redis"},
 	"client/background": {},
 	"client/redelete":   {may: "client/background"},
-	"client/nodes":      {may: "go-redis sync"},
+	"client/nodes":      {may: "client/again go-redis sync"},
 	"client/lease":      {may: "client/nodes client/record client/keyform hashslot go-redis"},
 	"client/localstore": {may: "expiry"},
 	"client/localsync":  {may: "client/background client/localstore client/keyform hashslot go-redis"},

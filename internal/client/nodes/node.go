@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly/internal/client/again"
 )
 
 // ErrOpen says that a server was not asked because it did not answer lately.
@@ -106,7 +108,7 @@ func (n *Node) AskOnce(ctx context.Context, cmds ...redis.Cmder) error {
 		var undone []redis.Cmder
 		for _, cmd := range writes {
 			switch err := n.settle(limited, cmd); {
-			case Undone(cmd.Err()):
+			case again.NotExecuted(cmd.Err()):
 				undone = append(undone, cmd)
 			case err != nil:
 				return n.end(ctx, begun, err)
@@ -115,7 +117,7 @@ func (n *Node) AskOnce(ctx context.Context, cmds ...redis.Cmder) error {
 		if len(undone) == 0 {
 			return n.end(ctx, begun, nil)
 		}
-		if pause > lastPause || !rest(limited, pause) {
+		if pause > lastPause || again.Sleep(limited, pause) != nil {
 			return n.end(ctx, begun, n.settle(limited, undone[0]))
 		}
 		for _, cmd := range undone {
@@ -131,24 +133,10 @@ const (
 	lastPause  = 32 * time.Millisecond
 )
 
-func rest(ctx context.Context, pause time.Duration) (still bool) {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(pause):
-		return true
-	}
-}
-
 // once is a command that go-redis does not repeat when the reply is lost.
 type once struct{ redis.Cmder }
 
 func (once) NoRetry() bool { return true }
-
-// Undone reports whether an error says that a server has not executed a write, and may do so soon.
-func Undone(err error) bool {
-	return redis.IsLoadingError(err) || redis.IsTryAgainError(err) || redis.IsClusterDownError(err) || redis.IsMasterDownError(err) || redis.IsReadOnlyError(err)
-}
 
 // settle returns an error if cmd got no answer. An answer that sends the caller elsewhere is followed.
 func (n *Node) settle(ctx context.Context, cmd redis.Cmder) error {
