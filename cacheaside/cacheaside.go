@@ -14,7 +14,8 @@
 //   - After Delete returned nil, no value loaded before is stored, and no call that begins later returns one, in any
 //     process, but for local copies until Redis tells of the change. There are two exceptions, which the TTL bounds: a
 //     Redis failover that loses the deletion, and a loader that reads a database replica which lags (see [Options.Hold]).
-//     A call waits for at most two loads of others, however often its key is deleted.
+//     However often a key is deleted, a call of it waits for at most the load that runs in its own process and one more, and
+//     for [Load].Timeout at most for those of other processes.
 //   - A Set or Delete that returned nil leaves nothing on the way that could still take effect. One that returned an error may
 //     still take effect, once, as late as the network delivers it: docs/redis-keys.md says what that can do.
 //   - Readers of a busy key do not wait when it expires: it is renewed before that, in the background ([Options.Early]).

@@ -87,8 +87,8 @@ func (l *loading[K, V]) judge(ctx context.Context, begun time.Time) {
 //	held, alone         load, and do not store
 //
 // Someone who deletes the key meanwhile takes the claim away: the value goes to those whose calls began before it was loaded,
-// and to nobody else. How long a call can take does not depend on how often that happens: after having waited for
-// others twice for nothing, it loads by itself.
+// and to nobody else. How long a call can take does not depend on how often that happens: after Load.Timeout of waiting for
+// others it loads by itself.
 func (l *loading[K, V]) fly(caller context.Context) {
 	c := l.c
 	ctx, cancel := c.works.On(caller)
@@ -96,17 +96,9 @@ func (l *loading[K, V]) fly(caller context.Context) {
 	wait, cancel := context.WithTimeoutCause(ctx, c.opt.Load.Timeout, ErrLoadTimeout)
 	defer cancel()
 	usable := func(now lease.Found) bool { return c.see(now).standing != unusable }
-	for waited := 0; !l.alone; {
+	for !l.alone {
 		begun := time.Now()
-		var a lease.Acquired
-		if waited < maxWaits {
-			a = c.guard.Acquire(ctx, wait, l.want(), usable)
-		} else if a = c.guard.Ask(ctx, []lease.Want{l.want()})[0]; a.Standing == lease.Theirs {
-			a.Standing = lease.Void
-		}
-		if a.Standing == lease.Changed && a.Waited > 0 {
-			waited++
-		}
+		a := c.guard.Acquire(ctx, wait, l.want(), usable)
 		l.spent += time.Since(begun) - a.Waited
 		if a.Standing == lease.Mine {
 			l.loadAndFill(ctx, a.Claim)
@@ -118,9 +110,6 @@ func (l *loading[K, V]) fly(caller context.Context) {
 	}
 	l.loadAlone(ctx)
 }
-
-// maxWaits is how many loads of others a flight waits for: the one that runs, and one more.
-const maxWaits = 2
 
 // want is what l needs of its key.
 func (l *loading[K, V]) want() lease.Want {
