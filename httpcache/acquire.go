@@ -54,7 +54,7 @@ func (x *exchange) alone() {
 	case x.s.unasked != nil || x.s.flooded || x.r.Header["Range"] != nil:
 	case x.r.Method == http.MethodHead: // it may learn that what is stored is still good
 		fill.over = x.s.response != nil
-	case x.s.pass:
+	case x.s.pass, x.s.response != nil && !x.s.response.policy.Reusable():
 		fill.over = true
 	case x.s.response != nil && x.status.Fwd == rfc9111.FwdRequest: // somebody wants it newer than fresh: so it may be, for all
 		ctx, cancel := x.cache.within(x.r.Context(), x.asked)
@@ -84,7 +84,7 @@ func (x *exchange) lead(f *flight.Flight[outcome]) (answered bool) {
 			fill.land(outcome{again: true}, false)
 			return false
 		case a.Standing == lease.Resting && x.s.response.policy.OnError(x.q, time.Now()):
-			fill.land(outcome{response: x.s.response}, false)
+			fill.land(outcome{response: x.s.response, failed: true}, false)
 			x.serveStale(errResting)
 			return true
 		default:

@@ -79,7 +79,7 @@ func (x *exchange) forward(fill filling) {
 		return
 	case failure:
 		rested := c.rest(a.ctx, fill.claim)
-		fill.land(outcome{response: x.s.response}, false)
+		fill.land(outcome{response: x.s.response, failed: true}, false)
 		x.serveStale(a.reason)
 		rested()
 		return
@@ -115,8 +115,8 @@ func (a *attempt) call(validate bool) {
 		a.cache.rest(a.r.Context(), a.fill.claim)
 		a.out.deliver()
 	}()
+	defer handBack(a.exchange.r, r)
 	a.next.ServeHTTP(a.out, r)
-	a.exchange.r.Pattern = r.Pattern // handlers around the cache may want to know
 	a.out.returned()
 	returned = true
 }
@@ -124,7 +124,7 @@ func (a *attempt) call(validate bool) {
 // request is what the handler sees: conditions are ours if there is something to be found unchanged, and nobody's if the
 // whole answer is wanted for others.
 func (a *attempt) request(validate bool) *http.Request {
-	r, stored := a.r.WithContext(a.ctx), a.s.response
+	r, stored := own(a.r, a.ctx), a.s.response
 	if stored == nil && !(a.fill.wanted() && rfc9111.Conditional(r.Header)) {
 		return r
 	}
@@ -132,11 +132,27 @@ func (a *attempt) request(validate bool) *http.Request {
 	if stored != nil && validate {
 		validators = headerOf(stored.header)
 	}
-	r.Header = r.Header.Clone()
 	if rfc9111.AskValid(r.Header, validators) {
 		a.asked = stored
 	}
 	return r
+}
+
+// own is a request for the handler to change as it likes: what the cache decides by, it takes from the client's.
+func own(r *http.Request, ctx context.Context) *http.Request {
+	theirs := r.WithContext(ctx)
+	theirs.Header = r.Header.Clone()
+	if r.URL != nil {
+		url := *r.URL
+		theirs.URL = &url
+	}
+	return theirs
+}
+
+// handBack gives a request what the handler has parsed of its own: handlers around the cache may want to know, and net/http removes
+// the files of a form.
+func handBack(r, theirs *http.Request) {
+	r.Pattern, r.Form, r.PostForm, r.MultipartForm = theirs.Pattern, theirs.Form, theirs.PostForm, theirs.MultipartForm
 }
 
 // standsIn reports whether the stored response may be served in place of a failure.
@@ -184,6 +200,10 @@ func (a *attempt) decide(status int, header http.Header) (mode, int) {
 		a.refused(reason, answered)
 	} else {
 		do, a.end = storing, captured
+		if !a.answer.policy.Reusable() {
+			c.passes.Add(x.s.slot, c.opt.Shared.Pass) // until it is stored and says so itself
+			a.fill.land(outcome{}, false)
+		}
 		x.status.Stored = a.fill.stores()
 		x.status.TTL, x.status.HasTTL = a.answer.policy.Left(now), true
 	}

@@ -58,7 +58,7 @@ type Cache struct {
 	epochs     epochs
 	unremoved  *redelete.Queue
 	quiet      *recently.Keys // renewals that others do, or that failed
-	passes     *recently.Keys // variants whose answers were not for others
+	passes     *recently.Keys // slots whose answers were not for others, where Redis does not say so
 	left       *recently.Keys // how many variants of a resource left lately
 	selections selections
 	tell       events.Teller

@@ -64,6 +64,7 @@ func (c *Cache) look(ctx context.Context, key string, r *http.Request, begun tim
 		return s
 	}
 	if s.item, s.local, s.unasked = c.see(ctx, key); s.unasked != nil || s.item.index == nil {
+		s.pass = s.pass || s.response == nil && c.passes.Has(s.slot)
 		return s
 	}
 	index := s.item

@@ -103,6 +103,7 @@ type exchange struct {
 // or neither, as it was not for others, and each asks the handler itself.
 type outcome struct {
 	response *response
+	failed   bool // the response stands in for a handler that failed
 	again    bool
 }
 
@@ -154,9 +155,9 @@ func (x *exchange) run() {
 			c.tell(ctx, mayfly.Event{Kind: mayfly.Wait, Outcome: mayfly.TimedOut, Key: x.s.slot, Took: time.Since(x.begun)})
 			x.alone()
 			return
-		case out.response != nil && x.take(out.response):
+		case out.response != nil && x.take(out):
 			return
-		case !again && !out.again && out.response == nil:
+		case !again && !out.again && (out.response == nil || !out.response.policy.Reusable()):
 			x.alone()
 			return
 		}
@@ -255,7 +256,9 @@ func (h *handler) pass(w http.ResponseWriter, r *http.Request, why rfc9111.Forwa
 		return do, status
 	}
 	defer func() { p.deliver() }() // also before a panic goes on
-	h.next.ServeHTTP(p, r)
+	theirs := own(r, r.Context())
+	defer handBack(r, theirs)
+	h.next.ServeHTTP(p, theirs)
 	p.returned()
 	p.finish()
 	if answer != nil {

@@ -8,10 +8,15 @@ import (
 	"github.com/mayflycache/mayfly/internal/rfc9111"
 )
 
-// shareable reports whether the answer to this request may be the answer to others who wait for it.
+// Who waits gets what a stored response would be for him when it arrived, and nothing else: the same function decides. An answer that must be validated
+// for each request is for the client who asked; what is stored of it says so to the next crowd, of whom nobody waits.
+
+// shareable reports whether the answer to this request may be the answer to others who wait for it, as far as is known before it is
+// there.
 func (x *exchange) shareable() bool {
+	stored := x.s.response
 	return x.r.Method == http.MethodGet && !x.s.pass && x.status.Fwd != rfc9111.FwdRequest &&
-		(x.r.Header["Range"] == nil || x.s.response != nil)
+		(stored == nil || stored.policy.Reusable()) && (x.r.Header["Range"] == nil || stored != nil)
 }
 
 // reload reports whether the client wants an answer that the handler gives to this request, not to one before it.
@@ -25,13 +30,17 @@ func (x *exchange) join() (f *flight.Flight[outcome], lead bool) {
 	return x.cache.flights.Join(x.s.slot, x.began)
 }
 
-// take answers with what another request has brought, if it fits this one.
-func (x *exchange) take(r *response) bool {
+// take answers with what another request has brought, if it may answer this one.
+func (x *exchange) take(o outcome) bool {
+	r, now := o.response, time.Now()
 	if rfc9111.Variant(r.fields, x.r.Header) != r.variant {
+		return false
+	}
+	if r.policy.Decide(x.q, r.policy.Received) == rfc9111.Revalidate && !(o.failed && r.policy.OnError(x.q, now)) {
 		return false
 	}
 	x.status.Collapsed = true
 	x.cache.stats.collapsed.Add(1)
-	x.cache.answer(x.w, x.r, r, time.Now(), x.status)
+	x.cache.answer(x.w, x.r, r, now, x.status)
 	return true
 }

@@ -40,6 +40,12 @@ func (p Policy) Keep(now time.Time) time.Duration {
 	return p.Left(now) + max(p.StaleWhileRevalidate, p.StaleIfError, p.Validate)
 }
 
+// Reusable reports whether the response can ever answer another request without asking the origin: it was fresh when it came, or
+// says that it may be served stale. Only such an answer is one for those who wait for it (RFC 9111, section 4).
+func (p Policy) Reusable() bool {
+	return p.Flags&NoCache == 0 && (p.Lifetime > p.InitialAge || p.StaleWhileRevalidate > 0)
+}
+
 // Verdict says what to do with a stored response that matches a request.
 type Verdict uint8
 
@@ -73,7 +79,7 @@ func (p Policy) Decide(q Directives, now time.Time) Verdict {
 		return Revalidate
 	case -left < p.StaleWhileRevalidate:
 		return Renew
-	case q.MaxStale.Given && -left <= q.MaxStale.Duration():
+	case q.MaxStale.Given && p.Lifetime > 0 && -left <= q.MaxStale.Duration():
 		return ServeStale
 	}
 	return Revalidate
@@ -92,6 +98,8 @@ func (p Policy) OnError(q Directives, now time.Time) bool {
 		return true
 	case p.Flags&Strict != 0:
 		return false
+	case p.Lifetime == 0: // it was never fresh: only what it says itself counts
+		return -left < max(p.StaleIfError, p.StaleWhileRevalidate)
 	}
 	return -left < max(p.StaleIfError, p.StaleWhileRevalidate, q.StaleIfError.Duration())
 }

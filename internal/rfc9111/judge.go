@@ -36,7 +36,7 @@ type Rules struct {
 	Validate time.Duration
 
 	// StaleIfError is for how long past its freshness a response may stand in for an origin that fails, if the response
-	// itself neither says (RFC 5861) nor forbids.
+	// itself neither says (RFC 5861) nor forbids. It holds for no response that was never fresh.
 	StaleIfError time.Duration
 }
 
@@ -119,7 +119,9 @@ func (p *Policy) windows(r Rules, x Exchange, d Directives) (promised bool) {
 	}
 	p.StaleWhileRevalidate = d.StaleWhileRevalidate.Duration()
 	if x.Status < 500 { // one failure does not stand in for another
-		p.StaleIfError = r.StaleIfError
+		if p.Lifetime > 0 { // what was never fresh is not for others, but where it says so itself
+			p.StaleIfError = r.StaleIfError
+		}
 		if d.StaleIfError.Given {
 			p.StaleIfError = d.StaleIfError.Duration()
 		}
