@@ -183,7 +183,7 @@ func (a *attempt) decide(status int, header http.Header) (mode, int) {
 		x.status.FwdStatus = status
 		return swallow, status
 	}
-	c.routes.apply(x.r, header, c.opt.Targeted)
+	c.routes.apply(x.r, status, header, c.opt.Targeted)
 	if x.r.Method == http.MethodHead && x.s.response != nil && x.s.response.status == http.StatusOK && status == http.StatusOK && x.s.unasked == nil {
 		a.head(header)
 	}
@@ -269,14 +269,17 @@ func (a *attempt) store() (wait func()) {
 		a.tell(mayfly.Fill, mayfly.Failed, flaw)
 		return func() {}
 	}
-	a.answer.complete(a.out)
+	a.answer.complete(a.out, a.cache.rules)
 	return a.cache.keepAnswer(a.r.Context(), a.exchange.s, a.fill, a.answer, a.spent)
 }
 
 // complete gives a response its body, with the trailers, the length and the Content-Type that the client got with it.
-func (r *response) complete(out *capture) {
+func (r *response) complete(out *capture, rules rfc9111.Rules) {
 	r.body = out.body
 	for name, values := range out.trailers() { // as if none was announced
+		if !rules.StoresTrailer(out.header, strings.TrimPrefix(name, http.TrailerPrefix)) {
+			continue
+		}
 		r.trailer = append(r.trailer, field{http.TrailerPrefix + strings.TrimPrefix(name, http.TrailerPrefix), values})
 	}
 	has := func(name string) bool {
@@ -299,7 +302,7 @@ func (a *attempt) refresh() {
 	x, c, now := a.exchange, a.cache, time.Now()
 	x.status.FwdStatus = http.StatusNotModified
 	header := rfc9111.Update(headerOf(a.asked.header), ownHeader(a.out.header, a.outer))
-	c.routes.apply(x.r, header, c.opt.Targeted)
+	c.routes.apply(x.r, a.asked.status, header, c.opt.Targeted)
 	r, reason := a.renewed(header, now)
 	if reason != rfc9111.Storable {
 		a.give(false, string(reason))
@@ -332,7 +335,11 @@ func (a *attempt) renewed(header http.Header, now time.Time) (*response, rfc9111
 func (a *attempt) head(header http.Header) {
 	x, c, stored, now := a.exchange, a.cache, a.exchange.s.response, time.Now()
 	old, own := headerOf(stored.header), ownHeader(header, a.outer)
-	if rfc9111.Freshens(old, own, strconv.Itoa(len(stored.body))) {
+	same, known := rfc9111.Freshens(old, own, strconv.Itoa(len(stored.body)))
+	if !known {
+		return
+	}
+	if same {
 		if r, reason := a.renewed(rfc9111.Update(old, own), now); reason == rfc9111.Storable {
 			c.keepAnswer(x.r.Context(), x.s, filling{over: true}, r, a.spent)()
 			return

@@ -19,7 +19,8 @@ type Options struct {
 	Namespace mayfly.Namespace[string, []byte]
 
 	// Override gives routes a Cache-Control that their handlers do not send: the key is a pattern of [http.ServeMux], the value
-	// is what is taken, and sent to the client, where a response has no Cache-Control, no Expires and no targeted field.
+	// is what is taken, and sent to the client, where a success has no Cache-Control, no Expires and no targeted field. It
+	// holds for the path as it is, not as it would be cleaned, and for no request with Authorization.
 	//
 	//	Override: map[string]string{"/assets/": "public, max-age=31536000, immutable", "GET /feed": "s-maxage=60"}
 	Override map[string]string

@@ -34,6 +34,6 @@ func (c *Cache) storePost(r *http.Request, answer *response, out *capture) {
 		c.release(r.Context(), a.Claim)
 		return
 	}
-	answer.complete(out)
+	answer.complete(out, c.rules)
 	c.keepAnswer(r.Context(), sight{key: key, slot: key}, filling{claim: a.Claim}, answer, time.Since(begun))()
 }

@@ -3,6 +3,10 @@ package httpcache
 import (
 	"fmt"
 	"net/http"
+	"path"
+	"strings"
+
+	"github.com/mayflycache/mayfly/internal/rfc9111"
 )
 
 // routes are the overrides, found as a ServeMux finds handlers.
@@ -27,14 +31,19 @@ func newRoutes(override map[string]string) (r routes, err error) {
 		if override[pattern] == "" {
 			return r, fmt.Errorf("pattern %q: its Cache-Control is empty", pattern)
 		}
+		if err := rfc9111.CheckCacheControl(override[pattern]); err != nil {
+			return r, fmt.Errorf("pattern %q: %w", pattern, err)
+		}
 		r.mux.Handle(pattern, http.NotFoundHandler())
 	}
 	return r, nil
 }
 
-// apply gives the response to a request the Cache-Control of its route, if it says nothing of its own.
-func (rs routes) apply(r *http.Request, header http.Header, targeted []string) {
-	if rs.mux == nil {
+// apply gives the response to a request the Cache-Control of its route, if it says nothing of its own. Only a success gets one: a
+// redirection or a failure is not what was meant to be kept. A path that a ServeMux would redirect has no route, and what was asked
+// with credentials is nobody else's.
+func (rs routes) apply(r *http.Request, status int, header http.Header, targeted []string) {
+	if rs.mux == nil || status < 200 || status > 299 || r.Header["Authorization"] != nil || !clean(r.URL.Path) {
 		return
 	}
 	for _, name := range append([]string{"Cache-Control", "Expires"}, targeted...) {
@@ -46,3 +55,6 @@ func (rs routes) apply(r *http.Request, header http.Header, targeted []string) {
 		header.Set("Cache-Control", rs.says[pattern])
 	}
 }
+
+// clean reports whether a path is as a ServeMux takes it.
+func clean(p string) bool { return p == "" || path.Clean(p) == strings.TrimSuffix(p, "/") || p == "/" }

@@ -1,6 +1,7 @@
 package rfc9111
 
 import (
+	"fmt"
 	"net/http"
 	"strings"
 	"time"
@@ -45,6 +46,28 @@ func ParseCacheControl(h http.Header) (d Directives) {
 		d.add(cutDirective(e))
 	}
 	return d
+}
+
+// CheckCacheControl returns an error for a Cache-Control of a response that does not say what its writer meant: a directive that is
+// none, or whose number is none.
+func CheckCacheControl(value string) error {
+	for e := range elements([]string{value}) {
+		name, arg, has, _ := cutDirective(e)
+		switch strings.ToLower(name) {
+		case "max-age", "s-maxage", "stale-while-revalidate", "stale-if-error":
+			if _, ok := delta(arg); !ok {
+				return fmt.Errorf("%q must be a number of seconds, as in %s=60", e, name)
+			}
+		case "public", "no-store", "must-revalidate", "proxy-revalidate", "must-understand", "no-transform", "immutable":
+			if has {
+				return fmt.Errorf("%q takes no value", e)
+			}
+		case "private", "no-cache":
+		default:
+			return fmt.Errorf("%q is no directive of a response", e)
+		}
+	}
+	return nil
 }
 
 // cutDirective cuts "name=arg", whose argument may be missing or quoted.

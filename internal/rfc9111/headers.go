@@ -31,6 +31,14 @@ func (r Rules) Stored(response http.Header, received time.Time) http.Header {
 	return out
 }
 
+// StoresTrailer reports whether a trailer of a response may be stored that may be stored itself: what its header may not have,
+// its trailers may not either.
+func (r Rules) StoresTrailer(response http.Header, name string) bool {
+	d, _ := r.directives(Canonical(response))
+	name = http.CanonicalHeaderKey(name)
+	return !hop(name) && (name != "Set-Cookie" || r.StoreSetCookie) && !slices.Contains(d.Fields, name)
+}
+
 // hop reports whether a field, by its canonical name, is about one connection only.
 func hop(name string) bool {
 	switch name {

@@ -61,18 +61,20 @@ func TestSelects(t *testing.T) {
 func TestFreshens(t *testing.T) {
 	stored := header(`ETag: "a"`, "Last-Modified: l")
 	for _, x := range []struct {
-		name string
-		head []string
-		want bool
+		name        string
+		head        []string
+		want, known bool
 	}{
-		{"no validators, no length", nil, true},
-		{"all the same", []string{`ETag: "a"`, "Last-Modified: l", "Content-Length: 10"}, true},
-		{"another tag", []string{`ETag: "b"`}, false},
-		{"another time", []string{`ETag: "a"`, "Last-Modified: m"}, false},
-		{"another length", []string{"Content-Length: 11"}, false},
+		{"no validators, no length", nil, false, false},
+		{"all the same", []string{`ETag: "a"`, "Last-Modified: l", "Content-Length: 10"}, true, true},
+		{"the length alone", []string{"Content-Length: 10"}, true, true},
+		{"a Date", []string{"Date: Sat, 21 Nov 2026 09:30:03 GMT"}, true, true},
+		{"another tag", []string{`ETag: "b"`}, false, true},
+		{"another time", []string{`ETag: "a"`, "Last-Modified: m"}, false, true},
+		{"another length", []string{"Content-Length: 11"}, false, true},
 	} {
-		if got := rfc9111.Freshens(stored, header(x.head...), "10"); got != x.want {
-			t.Errorf("%s: %v", x.name, got)
+		if got, known := rfc9111.Freshens(stored, header(x.head...), "10"); got != x.want || known != x.known {
+			t.Errorf("%s: %v, %v", x.name, got, known)
 		}
 	}
 }

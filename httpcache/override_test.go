@@ -1,0 +1,109 @@
+package httpcache_test
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly/httpcache"
+)
+
+func TestAnOverrideIsForSuccessesOfItsPath(t *testing.T) {
+	inBubble(t, func(t *testing.T, rdb *redis.Client) {
+		opt := options(t, rdb)
+		opt.Override = map[string]string{"/assets/": "public, max-age=31536000, immutable"}
+		h := opened(t, opt).Handler(&origin{serve: func(w http.ResponseWriter, r *http.Request) {
+			if status, err := strconv.Atoi(r.URL.Query().Get("status")); err == nil {
+				w.WriteHeader(status)
+			}
+			fmt.Fprint(w, "x")
+		}})
+		for _, x := range []struct {
+			url, header string
+			want        bool
+		}{
+			{"/assets/a", "X: y", true}, {"/assets/", "X: y", true},
+			{"/assets/a?status=302", "X: y", false}, {"/assets/a?status=301", "X: y", false}, {"/assets/a?status=404", "X: y", false},
+			{"/assets/a?status=500", "X: y", false}, {"/assets/a?status=503", "X: y", false},
+			{"/assets/b", "Authorization: Bearer a", false}, {"//assets/x", "X: y", false}, {"/account/../assets/x", "X: y", false}, {"/assets/../x", "X: y", false},
+		} {
+			get(t, h, "http://a.example"+x.url, x.header)
+			res := ask(h, "GET", "http://a.example"+x.url, x.header)
+			if got := isHit(res.Header.Get("Cache-Status")); got != x.want {
+				t.Errorf("%s, %s: a hit is %v", x.url, x.header, got)
+			}
+			if got := res.Header.Get("Cache-Control") != ""; got && !x.want {
+				t.Errorf("%s, %s: %q", x.url, x.header, res.Header.Get("Cache-Control"))
+			}
+		}
+	})
+}
+
+func TestAnOverrideSaysSomething(t *testing.T) {
+	for value, want := range map[string]string{
+		"banana": `"banana" is no directive`, "s-maxage=60s": `"s-maxage=60s" must be a number of seconds`, "max-age": "must be a number",
+		"public=1": "takes no value", "max-age=60, pubic": `"pubic" is no directive`, "no-cache": "", `private="X-User", max-age=5`: "",
+	} {
+		opt := options(t, nil)
+		opt.Namespace.Redis = redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
+		opt.Override = map[string]string{"/a": value}
+		c, err := httpcache.NewCache(opt)
+		if (err != nil) != (want != "") || err != nil && (!strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), `Options.Override: pattern "/a"`)) {
+			t.Errorf("%q: %v", value, err)
+		}
+		if c != nil {
+			c.Close(t.Context())
+		}
+		opt.Namespace.Redis.Close()
+	}
+}
+
+// A HEAD that has nothing to compare says nothing of what is stored.
+func TestAHeadWithoutAnythingToCompareFreshensNothing(t *testing.T) {
+	inBubble(t, func(t *testing.T, rdb *redis.Client) {
+		version := 0
+		h := opened(t, options(t, rdb)).Handler(&origin{serve: func(w http.ResponseWriter, r *http.Request) {
+			set(w.Header(), []string{"Cache-Control: max-age=1"})
+			if r.Method == http.MethodGet {
+				version++
+				fmt.Fprint(w, "version ", version)
+			}
+		}})
+		get(t, h, "http://a.example/")
+		for range 6 {
+			time.Sleep(500 * time.Millisecond)
+			ask(h, "HEAD", "http://a.example/", "Cache-Control: no-cache")
+		}
+		if body, status := get(t, h, "http://a.example/"); body != "version 2" {
+			t.Errorf("after three seconds of HEADs: %q: %s", body, status)
+		}
+	})
+}
+
+// What a header may not have, a trailer may not have either.
+func TestTrailersAreStoredAsHeadersAre(t *testing.T) {
+	inBubble(t, func(t *testing.T, rdb *redis.Client) {
+		h := opened(t, options(t, rdb)).Handler(&origin{serve: func(w http.ResponseWriter, r *http.Request) {
+			set(w.Header(), []string{`Cache-Control: max-age=60, private="X-User"`, "Trailer: X-User, X-Sum"})
+			fmt.Fprint(w, "page")
+			w.Header().Set("X-User", "ada")
+			w.Header().Set("X-Sum", "7")
+			w.Header().Set(http.TrailerPrefix+"Set-Cookie", "session=ada")
+			w.Header().Set(http.TrailerPrefix+"X-User", "ada")
+		}})
+		get(t, h, "http://a.example/")
+		res := ask(h, "GET", "http://a.example/")
+		if !isHit(res.Header.Get("Cache-Status")) {
+			t.Fatalf("it was not stored: %v", res.Header)
+		}
+		all := fmt.Sprint(res.Header, res.Trailer)
+		if strings.Contains(all, "ada") || !strings.Contains(all, "X-Sum:[7]") {
+			t.Errorf("a second client got %s", all)
+		}
+	})
+}
