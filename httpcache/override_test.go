@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -77,6 +78,7 @@ func TestAHeadWithoutAnythingToCompareFreshensNothing(t *testing.T) {
 		get(t, h, "http://a.example/")
 		for range 6 {
 			time.Sleep(500 * time.Millisecond)
+			synctest.Wait()
 			ask(h, "HEAD", "http://a.example/", "Cache-Control: no-cache")
 		}
 		if body, status := get(t, h, "http://a.example/"); body != "version 2" {
