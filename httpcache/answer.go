@@ -46,7 +46,11 @@ func (r *response) copyHeader(h http.Header, age int64, status string) {
 			room = append(room, status)
 			status = ""
 		}
-		h[f.name] = room[start:len(room):len(room)]
+		if own := room[start:len(room):len(room)]; f.added {
+			h[f.name] = append(slices.Clip(h[f.name]), own...)
+		} else {
+			h[f.name] = own
+		}
 	}
 	start := len(room)
 	room = append(room, strconv.FormatInt(age, 10))
@@ -82,19 +86,33 @@ func (r *response) part(req *http.Request, h http.Header) (status int, body []by
 	return http.StatusOK, r.body
 }
 
-// ownHeader returns what is to be stored of a header: all of it without what the handlers around the cache had set,
-// which they set again.
-func ownHeader(header, outer http.Header) http.Header {
+// said is what the handler itself has said in a header.
+type said struct {
+	header http.Header
+	added  map[string]bool // to what handlers around the cache had set in these fields, and will set again
+}
+
+// saidIn returns what is to be stored of a header: all of it without what the handlers around the cache had set.
+func saidIn(header, outer http.Header) said {
+	s := said{header: header}
 	if len(outer) == 0 {
-		return header
+		return s
 	}
-	own := make(http.Header, len(header))
+	s.header = make(http.Header, len(header))
 	for name, values := range header {
-		if before, ok := outer[name]; !ok || !slices.Equal(before, values) {
-			own[name] = values
+		before, own := outer[name], values
+		if n := len(before); n > 0 && len(values) >= n && slices.Equal(before, values[:n]) {
+			if own = values[n:]; len(own) == 0 {
+				continue
+			}
+			if s.added == nil {
+				s.added = make(map[string]bool)
+			}
+			s.added[http.CanonicalHeaderKey(name)] = true
 		}
+		s.header[name] = own
 	}
-	return own
+	return s
 }
 
 // tagsOf returns the tags that a response has in these fields, each once.

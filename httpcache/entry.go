@@ -6,6 +6,7 @@ import (
 	"maps"
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/mayflycache/mayfly/internal/client/lease"
@@ -71,6 +72,7 @@ type response struct {
 type field struct {
 	name   string
 	values []string
+	added  bool // to those of handlers around the cache; else in their place
 }
 
 // index says how the answers of one resource are told apart.
@@ -81,12 +83,23 @@ type index struct {
 }
 
 // fieldsOf returns h as a list, sorted by name so that equal headers are equal bytes.
-func fieldsOf(h http.Header) []field {
+func fieldsOf(h http.Header, added map[string]bool) []field {
 	list := make([]field, 0, len(h))
 	for _, name := range slices.Sorted(maps.Keys(h)) {
-		list = append(list, field{name, h[name]})
+		list = append(list, field{name, h[name], added[name]})
 	}
 	return list
+}
+
+// addedOf returns the names of the fields that were added to those of handlers around the cache.
+func addedOf(list []field) map[string]bool {
+	added := make(map[string]bool)
+	for _, f := range list {
+		if f.added {
+			added[f.name] = true
+		}
+	}
+	return added
 }
 
 // sizeOf returns the length of the names and values of a list.
@@ -216,10 +229,17 @@ func appendTexts(dst []byte, list []string) []byte {
 	return dst
 }
 
+// added begins the name of a field that was added to others: no name begins so.
+const added = " "
+
 func appendFields(dst []byte, list []field) []byte {
 	dst = binary.AppendUvarint(dst, uint64(len(list)))
 	for _, f := range list {
-		dst = appendTexts(appendText(dst, f.name), f.values)
+		name := f.name
+		if f.added {
+			name = added + name
+		}
+		dst = appendTexts(appendText(dst, name), f.values)
 	}
 	return dst
 }
@@ -282,7 +302,8 @@ func (s *scanner) texts() []string {
 func (s *scanner) fields() []field {
 	list := make([]field, s.count())
 	for i := range list {
-		list[i] = field{s.text(), s.texts()}
+		name, plus := strings.CutPrefix(s.text(), added)
+		list[i] = field{name, s.texts(), plus}
 	}
 	return list
 }

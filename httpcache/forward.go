@@ -189,7 +189,7 @@ func (a *attempt) decide(status int, header http.Header) (mode, int) {
 	}
 	var reason rfc9111.Reason
 	answered := rfc9111.Exchange{Request: x.r, Status: status, Header: header, Sent: a.sent, Received: now}
-	a.answer, reason = c.newResponse(answered, ownHeader(header, a.outer), a.epoch)
+	a.answer, reason = c.newResponse(answered, saidIn(header, a.outer), a.epoch)
 	n, err := strconv.ParseInt(header.Get("Content-Length"), 10, 64)
 	if err == nil && n > c.opt.MaxBody && (reason == rfc9111.Storable || reason == tooManyTags) {
 		reason = tooLarge
@@ -219,15 +219,15 @@ func (a *attempt) decide(status int, header http.Header) (mode, int) {
 
 // newResponse is what is stored of an answer, but for its body; own is what the handler itself has set of its header. It is nil
 // if the answer may not be stored.
-func (c *Cache) newResponse(x rfc9111.Exchange, own http.Header, epoch int64) (*response, rfc9111.Reason) {
+func (c *Cache) newResponse(x rfc9111.Exchange, own said, epoch int64) (*response, rfc9111.Reason) {
 	policy, reason := c.rules.Judge(x)
 	if reason != rfc9111.Storable {
 		return nil, reason
 	}
 	fields, _ := rfc9111.ParseVary(rfc9111.Canonical(x.Header))
 	s := &response{
-		status: x.Status, policy: policy, epoch: epoch, tags: tagsOf(rfc9111.Canonical(own), c.opt.TagFields),
-		fields: fields, variant: rfc9111.Variant(fields, x.Request.Header), header: fieldsOf(c.rules.Stored(own, policy.Received)),
+		status: x.Status, policy: policy, epoch: epoch, tags: tagsOf(rfc9111.Canonical(own.header), c.opt.TagFields),
+		fields: fields, variant: rfc9111.Variant(fields, x.Request.Header), header: fieldsOf(c.rules.Stored(own.header, policy.Received), own.added),
 	}
 	switch {
 	case sizeOf(s.header) > maxHeader:
@@ -280,13 +280,13 @@ func (r *response) complete(out *capture, rules rfc9111.Rules) {
 		if !rules.StoresTrailer(out.header, strings.TrimPrefix(name, http.TrailerPrefix)) {
 			continue
 		}
-		r.trailer = append(r.trailer, field{http.TrailerPrefix + strings.TrimPrefix(name, http.TrailerPrefix), values})
+		r.trailer = append(r.trailer, field{name: http.TrailerPrefix + strings.TrimPrefix(name, http.TrailerPrefix), values: values})
 	}
 	has := func(name string) bool {
 		return slices.ContainsFunc(r.header, func(f field) bool { return f.name == name })
 	}
 	if len(r.trailer) == 0 && r.status != http.StatusNoContent && !has("Content-Length") {
-		r.header = append(r.header, field{"Content-Length", []string{strconv.Itoa(len(r.body))}})
+		r.header = append(r.header, field{name: "Content-Length", values: []string{strconv.Itoa(len(r.body))}})
 	}
 	if len(r.body) > 0 && !has("Content-Type") && !has("Content-Encoding") {
 		kind := field{name: "Content-Type"} // without a value: none is made up
@@ -301,12 +301,13 @@ func (r *response) complete(out *capture, rules rfc9111.Rules) {
 func (a *attempt) refresh() {
 	x, c, now := a.exchange, a.cache, time.Now()
 	x.status.FwdStatus = http.StatusNotModified
-	header := rfc9111.Update(headerOf(a.asked.header), ownHeader(a.out.header, a.outer))
+	own := saidIn(a.out.header, a.outer)
+	header := rfc9111.Update(headerOf(a.asked.header), own.header)
 	c.routes.apply(x.r, a.asked.status, header, c.opt.Targeted)
-	r, reason := a.renewed(header, now)
+	r, reason := a.renewed(header, own, now)
 	if reason != rfc9111.Storable {
 		a.give(false, string(reason))
-		r = &response{status: a.asked.status, policy: rfc9111.Policy{Received: now}, header: fieldsOf(c.rules.Stored(header, now)), body: a.asked.body}
+		r = &response{status: a.asked.status, policy: rfc9111.Policy{Received: now}, header: fieldsOf(c.rules.Stored(header, now), addedOf(a.asked.header)), body: a.asked.body}
 		c.answer(x.w, x.r, r, now, x.status)
 		return
 	}
@@ -318,12 +319,16 @@ func (a *attempt) refresh() {
 
 const staleDetail = "stale-if-error"
 
-// renewed is the stored response with a new header.
-func (a *attempt) renewed(header http.Header, now time.Time) (*response, rfc9111.Reason) {
+// renewed is the stored response with a new header, of which own is new.
+func (a *attempt) renewed(header http.Header, own said, now time.Time) (*response, rfc9111.Reason) {
 	stored, as := a.s.response, *a.r
+	added := addedOf(stored.header)
+	for name := range own.header {
+		added[name] = own.added[name]
+	}
 	as.Method = http.MethodGet // whatever found it unchanged
 	answered := rfc9111.Exchange{Request: &as, Status: stored.status, Header: header, Sent: a.sent, Received: now}
-	r, reason := a.cache.newResponse(answered, header, a.epoch)
+	r, reason := a.cache.newResponse(answered, said{header, added}, a.epoch)
 	if r != nil {
 		r.body, r.trailer = stored.body, stored.trailer
 	}
@@ -334,13 +339,13 @@ func (a *attempt) renewed(header http.Header, now time.Time) (*response, rfc9111
 // (RFC 9111, section 4.3.5).
 func (a *attempt) head(header http.Header) {
 	x, c, stored, now := a.exchange, a.cache, a.exchange.s.response, time.Now()
-	old, own := headerOf(stored.header), ownHeader(header, a.outer)
-	same, known := rfc9111.Freshens(old, own, strconv.Itoa(len(stored.body)))
+	old, own := headerOf(stored.header), saidIn(header, a.outer)
+	same, known := rfc9111.Freshens(old, own.header, strconv.Itoa(len(stored.body)))
 	if !known {
 		return
 	}
 	if same {
-		if r, reason := a.renewed(rfc9111.Update(old, own), now); reason == rfc9111.Storable {
+		if r, reason := a.renewed(rfc9111.Update(old, own.header), own, now); reason == rfc9111.Storable {
 			c.keepAnswer(x.r.Context(), x.s, filling{over: true}, r, a.spent)()
 			return
 		}

@@ -17,7 +17,7 @@ func (c *Cache) answersGets(x rfc9111.Exchange, outer http.Header) *response {
 		return nil
 	}
 	x.Self = true
-	answer, _ := c.newResponse(x, ownHeader(x.Header, outer), unknown) // which purges it could have missed is not known
+	answer, _ := c.newResponse(x, saidIn(x.Header, outer), unknown) // which purges it could have missed is not known
 	return answer
 }
 
