@@ -161,6 +161,10 @@ func (r *response) encodeHead() []byte {
 	return appendFields(appendFields(head, r.header), r.trailer)
 }
 
+// maxHead is far more than the head of a response takes, or an index. What claims to be longer was not written by this package, and
+// reading it could take many times its length.
+const maxHead = 4 << 20
+
 // decode reads what was found under a key. What is no record of this package, or a damaged one, is an item without
 // anything: to be replaced.
 func decode(f lease.Found) item {
@@ -176,7 +180,7 @@ func decode(f lease.Found) item {
 	switch f.Body[0] {
 	case 'r':
 		length, n := binary.Uvarint(rest)
-		if n <= 0 || length > uint64(len(rest)-n) {
+		if n <= 0 || length > min(uint64(len(rest)-n), maxHead) {
 			return it
 		}
 		head := string(rest[n : n+int(length)])
@@ -184,6 +188,9 @@ func decode(f lease.Found) item {
 			it.response.body = rest[n+int(length):]
 		}
 	case 'v':
+		if len(rest) > maxHead {
+			return it
+		}
 		s := scanner{rest: string(rest)}
 		ix := &index{generation: s.text(), fields: s.texts(), variants: s.texts()}
 		if s.done() {
@@ -300,10 +307,11 @@ func (s *scanner) texts() []string {
 }
 
 func (s *scanner) fields() []field {
-	list := make([]field, s.count())
-	for i := range list {
+	n := s.count()
+	list := make([]field, 0, min(n, 64)) // it grows with what is really there
+	for len(list) < n && !s.failed {
 		name, plus := strings.CutPrefix(s.text(), added)
-		list[i] = field{name, s.texts(), plus}
+		list = append(list, field{name, s.texts(), plus})
 	}
 	return list
 }
