@@ -2,7 +2,6 @@ package httpcache
 
 import (
 	"cmp"
-	"context"
 	"net/http"
 	"regexp"
 	"time"
@@ -56,11 +55,6 @@ type Options struct {
 
 	// Server is what the cache calls itself in Cache-Status. Empty is "mayfly".
 	Server string
-
-	// Background makes the context of a request that renews a response in the background, from the request that found it
-	// stale, whose own context ends with it. Nil keeps only what net/http itself put there: what else is there may be used
-	// again for another request by then, as routers do. See docs/http.md for decorating handlers inside a router.
-	Background func(r *http.Request) context.Context
 }
 
 // Key says which requests ask for the same. By default scheme, host, path and the query as it is tell them apart.
@@ -88,6 +82,13 @@ type Stale struct {
 
 	// Throttle is for how long, after a renewal failed, no process tries again. Zero is 1 s.
 	Throttle time.Duration
+
+	// Background lets stale-while-revalidate renew in a goroutine of its own, by a request without the values of this one's
+	// context. It is for a cache around a whole site, whose mux is inside it. By default the renewal is on the request that
+	// found the response stale, when that has been answered: routers and middlewares around the cache have put into its
+	// context what the handler needs, and take it back when the request is over. The client has its answer by then, but for
+	// one whose answers a middleware holds back until the handler returns, such as http.TimeoutHandler.
+	Background bool
 }
 
 // Shared says how requests that miss together share one answer.

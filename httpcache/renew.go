@@ -12,44 +12,60 @@ import (
 	"github.com/mayflycache/mayfly/internal/rfc9111"
 )
 
-// renew has the response that x found renewed in the background, if nobody does so already and there is room. It never
-// waits. The handler is called with a request that is a copy: this one's ends with it.
-func (x *exchange) renew() {
+// renewAfter renews the response that x found, when the client has been answered, if nobody does so already and there is room. The
+// handler is called with x's request, which routers and middlewares still own.
+func (x *exchange) renewAfter() {
+	f, end := x.leadRenewal()
+	if f == nil {
+		return
+	}
+	defer end()
+	http.NewResponseController(x.w).Flush() // what cannot be flushed is sent when this returns
+	x.copy(x.r.Context()).renewNow(f)
+}
+
+// renewBehind renews it in the background, and never waits. The handler is called with a request that is a copy: this one's ends with
+// it.
+func (x *exchange) renewBehind() {
+	f, end := x.leadRenewal()
+	if f == nil {
+		return
+	}
+	behind := x.copy(x.background())
+	if !x.cache.works.Start(func() {
+		defer end()
+		behind.renewNow(f)
+	}) {
+		end()
+	}
+}
+
+// leadRenewal returns the flight of a renewal that is x's to make, and what ends it; nil if somebody else makes it, or if too many run.
+func (x *exchange) leadRenewal() (f *flight.Flight[outcome], end func()) {
 	c := x.cache
 	if c.quiet.Has(x.s.slot) {
-		return
+		return nil, nil
 	}
 	select {
 	case c.renewing <- struct{}{}:
 	default:
 		c.tell(x.r.Context(), mayfly.Event{Kind: mayfly.Refresh, Outcome: mayfly.Dropped, Key: x.s.slot})
-		return
+		return nil, nil
 	}
 	f, ok := c.flights.Lead(x.s.slot)
 	if !ok {
 		<-c.renewing
-		return
+		return nil, nil
 	}
-	end := func() {
+	return f, func() {
 		f.Land(outcome{again: true}, nil) // unless it has landed
 		<-c.renewing
 	}
-	started := false
-	defer func() { // also when Options.Background panics
-		if !started {
-			end()
-		}
-	}()
-	behind := x.copy()
-	started = c.works.Start(func() {
-		defer end()
-		behind.renewNow(f)
-	})
 }
 
-// copy returns an exchange of the same, whose request lives on when x has been answered, and that nobody listens to.
-func (x *exchange) copy() *exchange {
-	r := x.r.Clone(x.background())
+// copy returns an exchange of the same on another context, whose answer nobody listens to.
+func (x *exchange) copy(ctx context.Context) *exchange {
+	r := x.r.Clone(ctx)
 	r.Method, r.Body, r.ContentLength, r.TransferEncoding, r.Trailer = http.MethodGet, http.NoBody, 0, nil, nil
 	for _, name := range []string{"Range", "If-Range", "If-None-Match", "If-Modified-Since", "Cache-Control", "Pragma"} {
 		delete(r.Header, name)
@@ -58,11 +74,8 @@ func (x *exchange) copy() *exchange {
 	return &exchange{handler: x.handler, w: &sink{header: make(http.Header)}, r: r, key: x.key, begun: x.begun, s: x.s, status: status}
 }
 
-// background is the context of a request in the background, but for its end.
+// background is the context of a request in the background, but for its end: what net/http itself has put there.
 func (x *exchange) background() context.Context {
-	if x.cache.opt.Background != nil {
-		return context.WithoutCancel(x.cache.opt.Background(x.r))
-	}
 	ctx := context.Background()
 	for _, key := range []any{http.ServerContextKey, http.LocalAddrContextKey} {
 		if v := x.r.Context().Value(key); v != nil {

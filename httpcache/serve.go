@@ -198,13 +198,15 @@ func (x *exchange) serve() bool {
 	if x.s.response == nil {
 		return false
 	}
-	c, now := x.cache, time.Now()
+	c, now, due := x.cache, time.Now(), false
 	e := mayfly.Event{Kind: mayfly.Read, Outcome: mayfly.HitRedis, Key: x.s.slot}
 	switch x.s.response.policy.Decide(x.q, now) {
 	case rfc9111.Serve:
 		c.stats.hits.Add(1)
 	case rfc9111.Renew:
-		x.renew()
+		if due = !c.opt.Stale.Background; !due {
+			x.renewBehind()
+		}
 		fallthrough
 	case rfc9111.ServeStale:
 		e.Outcome = mayfly.Stale
@@ -217,6 +219,9 @@ func (x *exchange) serve() bool {
 		c.tell(x.r.Context(), e)
 	}
 	c.answer(x.w, x.r, x.s.response, now, rfc9111.CacheStatus{Hit: true, Key: x.status.Key})
+	if due {
+		x.renewAfter()
+	}
 	return true
 }
 

@@ -104,6 +104,7 @@ func TestStaleWhileRevalidate(t *testing.T) {
 		var events expect.Events
 		opt := options(t, rdb)
 		opt.Namespace.Observer = &events
+		opt.Stale.Background = true
 		o := &origin{}
 		o.serve = func(w http.ResponseWriter, r *http.Request) {
 			if o.called() > 1 {
