@@ -76,7 +76,7 @@ func newCache(rdb redis.UniversalClient, faults httpcache.Faults) (*httpcache.Ca
 	return httpcache.NewCache(httpcache.Options{
 		Namespace: mayfly.Namespace[string, []byte]{Name: "api", Redis: rdb, Prefix: "api:http:", TTL: 24 * time.Hour},
 		Key:       httpcache.Key{AnyHost: true, DropQuery: []string{"utm_*"}}, // one API, whatever it is called
-		Stale:     httpcache.Stale{Background: true}, // the router is inside
+		Stale:     httpcache.Stale{Background: true},                          // the router is inside
 		Faults:    faults,
 	})
 }
