@@ -103,13 +103,24 @@ func decompress(b []byte) ([]byte, error) {
 }
 
 // notFound tells whether err says that the origin has no such thing, and returns it so that callers can see that too.
-func (c *Cache[K, V]) notFound(err error) (error, bool) {
+func (c *Cache[K, V]) notFound(err error) (_ error, is bool) {
 	switch {
 	case err == nil:
 		return nil, false
 	case errors.Is(err, mayfly.ErrNotFound):
 		return err, true
-	case c.opt.NotFound != nil && c.opt.NotFound(err):
+	case c.opt.NotFound == nil:
+		return err, false
+	}
+	var panicked error
+	func() {
+		defer flight.Recover(&panicked) // nobody else could: loads run in the background
+		is = c.opt.NotFound(err)
+	}()
+	switch {
+	case panicked != nil:
+		return fmt.Errorf("%w (Options.NotFound: %w)", err, panicked), false
+	case is:
 		return fmt.Errorf("%w (%w)", mayfly.ErrNotFound, err), true
 	}
 	return err, false

@@ -99,7 +99,9 @@ func (l *loading[K, V]) fly(caller context.Context) {
 	for !l.alone {
 		begun := time.Now()
 		a := c.guard.Acquire(ctx, wait, l.want(), usable)
-		l.spent += time.Since(begun) - a.Waited
+		if l.spent += time.Since(begun) - a.Waited; a.Waited > 0 {
+			l.spent = 0 // Redis has answered meanwhile
+		}
 		if a.Standing == lease.Mine {
 			l.loadAndFill(ctx, a.Claim)
 			return
@@ -113,7 +115,7 @@ func (l *loading[K, V]) fly(caller context.Context) {
 
 // want is what l needs of its key.
 func (l *loading[K, V]) want() lease.Want {
-	return lease.Want{Key: l.full, Seen: l.found, Renew: l.fallback(), WithTTL: l.c.askTTL, Reading: l.flight.Reads}
+	return lease.Want{Key: l.full, Seen: l.found, Renew: l.fallback(), WithTTL: l.c.askTTL, Spent: l.spent, Reading: l.flight.Reads}
 }
 
 // turnTo goes on without a claim, and reports whether that was the end of the flight.

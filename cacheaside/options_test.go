@@ -2,6 +2,7 @@ package cacheaside_test
 
 import (
 	"context"
+	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -89,6 +90,20 @@ func TestPlainValuesNeedALeaseInTheirShard(t *testing.T) {
 	ns.Plain = true
 	if _, err := cacheaside.New(ns, load, cacheaside.Options{}); err == nil || !strings.Contains(err.Error(), "Namespace.Redis is a redis.Ring") {
 		t.Errorf("got error %v", err)
+	}
+}
+
+// What NotFound does is the caller's, and it is asked where nobody could recover.
+func TestANotFoundThatPanics(t *testing.T) {
+	failed := errors.New("failed")
+	c := must[int, user](t)(cacheaside.New(namespace(t, mini(t)), func(context.Context, int) (user, error) { return user{}, failed },
+		cacheaside.Options{NotFound: func(error) bool { panic("oh") }}))
+	_, err := c.Get(t.Context(), 7)
+	if !errors.Is(err, failed) || errors.Is(err, mayfly.ErrNotFound) || !strings.Contains(err.Error(), "Options.NotFound: panic: oh") {
+		t.Errorf("got %v", err)
+	}
+	if err := c.Warm(t.Context(), nil, nil); err == nil || !strings.Contains(err.Error(), "keys is nil") {
+		t.Errorf("Warm: %v", err)
 	}
 }
 

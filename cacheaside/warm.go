@@ -17,6 +17,9 @@ type Progress struct {
 // each hundred. It ends early only with ctx or with the cache; keys that fail are counted, and the last one's error is
 // returned.
 func (c *Cache[K, V]) Warm(ctx context.Context, keys iter.Seq[K], progress func(Progress)) error {
+	if keys == nil {
+		return errors.New("cacheaside: warm: keys is nil: give it those to be loaded")
+	}
 	const step = 100
 	var sum Progress
 	var last error

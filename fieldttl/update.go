@@ -2,6 +2,7 @@ package fieldttl
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -22,6 +23,9 @@ func (s *Store[K, T]) Update(ctx context.Context, key K, change func(Entry[T]) (
 		some, err := s.plan.find(fields)
 		if err != nil {
 			return err
+		}
+		if change == nil {
+			return errors.New("change is nil: give it a function that says what becomes of the fields")
 		}
 		for try := 0; ; try++ {
 			e, held, err := s.see(ctx, full, some)

@@ -250,14 +250,18 @@ func (a *attempt) give(failed bool, why string) {
 	a.fill.land(outcome{}, false)
 	switch {
 	case a.fill.claim == nil:
-	case failed: // what is stored is no worse than before
+	case failed && a.exchange.s.response != nil: // which is no worse than before
 		c.rest(a.r.Context(), a.fill.claim)
 	case a.exchange.s.index != nil:
 		// Of a variant this process alone remembers it: in Redis, clients could make as many keys as they can think of values.
 		c.passes.Add(a.exchange.s.slot, c.opt.Shared.Pass)
 		c.release(a.r.Context(), a.fill.claim)
 	default:
-		c.behind(a.r.Context(), func(ctx context.Context) { c.storePass(ctx, a.exchange.s.slot, a.fill.claim) })
+		ttl := c.opt.Shared.Pass
+		if failed {
+			ttl = min(ttl, c.opt.Stale.Throttle)
+		}
+		c.behind(a.r.Context(), func(ctx context.Context) { c.storePass(ctx, a.exchange.s.slot, a.fill.claim, ttl) })
 	}
 }
 

@@ -237,9 +237,9 @@ func (c *Cache) list(ctx context.Context, s *sight, ttl time.Duration) (ok bool,
 	return false, nil
 }
 
-// storePass remembers that the answers for a slot are not for others.
-func (c *Cache) storePass(ctx context.Context, slot string, claim *lease.Claim) {
-	if _, err := c.write(ctx, slot, lease.Found{}, claim, item{pass: true}, min(c.opt.Shared.Pass, c.ns.TTL)); err != nil {
+// storePass remembers for ttl that the answers for a slot are not for others.
+func (c *Cache) storePass(ctx context.Context, slot string, claim *lease.Claim, ttl time.Duration) {
+	if _, err := c.write(ctx, slot, lease.Found{}, claim, item{pass: true}, min(ttl, c.ns.TTL)); err != nil {
 		claim.Release(ctx)
 	}
 	c.local.Changed(ctx, slot)

@@ -24,10 +24,11 @@ type MiddlewareOptions struct {
 	// Page names the page of a request that was answered. Its Time, if zero, is set to when the request came. Nil is [PathOf].
 	Page func(*http.Request) Page
 
-	// Queue is how many views may wait to be recorded; what comes beyond is dropped. Zero is 1024.
+	// Queue is how many views may wait to be recorded, a million at most; what comes beyond is dropped. Zero is 1024.
 	Queue int
 
-	// Timeout is how long one recording may take. Zero is 1 s.
+	// Timeout is how long one recording may take. Zero is 1 s. A client without ContextTimeoutEnabled heeds its own timeouts
+	// instead once it has a connection.
 	Timeout time.Duration
 }
 
@@ -52,7 +53,10 @@ type Middleware[K comparable] struct {
 	gaveUp atomic.Bool // Close did, on something
 }
 
-const recorders = 4
+const (
+	recorders = 4
+	maxQueue  = 1_000_000
+)
 
 type view[K comparable] struct {
 	user K
@@ -66,6 +70,7 @@ func NewMiddleware[K comparable](visits *Visits[K, Page], user func(*http.Reques
 	c.Refuse(visits == nil, "NewMiddleware needs visits to record in, got nil")
 	c.Refuse(user == nil, "NewMiddleware needs a function that tells the user of a request, got nil")
 	c.Refuse(o.Queue < 0, "MiddlewareOptions.Queue must not be negative, got %d", o.Queue)
+	c.Refuse(o.Queue > maxQueue, "MiddlewareOptions.Queue must be at most %d, got %d", maxQueue, o.Queue)
 	c.Refuse(o.Timeout < 0, "MiddlewareOptions.Timeout must not be negative, got %v", o.Timeout)
 	if err := c.Err(); err != nil {
 		return nil, err
@@ -178,7 +183,8 @@ func (m *Middleware[K]) record(queue <-chan view[K]) {
 }
 
 // Close records what waits, until ctx ends: what waits then is dropped, which is an error. It returns when the goroutines
-// have ended. Requests are served as before, and not recorded. Closing twice is fine.
+// have ended, or with ctx, when a recording that runs ends in the time that the client gives it. Requests are served as before,
+// and not recorded. Closing twice is fine.
 func (m *Middleware[K]) Close(ctx context.Context) error {
 	m.mu.Lock()
 	if !m.closed {
@@ -188,15 +194,33 @@ func (m *Middleware[K]) Close(ctx context.Context) error {
 		}
 	}
 	m.mu.Unlock()
-	stop := context.AfterFunc(ctx, m.cancel)
-	m.running.Wait()
-	stop()
+	ended := make(chan struct{})
+	go func() { m.running.Wait(); close(ended) }()
+	select {
+	case <-ended:
+	case <-ctx.Done():
+		m.cancel()
+		for _, queue := range m.queues {
+			for range queue {
+				m.gaveUp.Store(true)
+				m.lost(m.ctx, mayfly.Dropped, nil)
+			}
+		}
+		select {
+		case <-ended:
+		case <-time.After(closeGrace):
+			m.gaveUp.Store(true)
+		}
+	}
 	m.cancel()
 	if m.gaveUp.Load() {
 		return errors.New("navsession: Close was given too little time: page views were dropped")
 	}
 	return nil
 }
+
+// closeGrace is what a recording that is cancelled may take to say so, where its client heeds contexts.
+const closeGrace = 20 * time.Millisecond
 
 // statusWriter remembers the status of a response.
 type statusWriter struct {

@@ -45,7 +45,10 @@ func (s *Store[K, V]) Rotate(ctx context.Context, from, to K) error {
 			newer, err := s.leave(ctx, old, raw)
 			switch {
 			case errors.Is(err, mayfly.ErrNotFound):
-				return errors.Join(err, s.Delete(ctx, to))
+				if lost := s.Delete(ctx, to); lost != nil { // the new one may be there: that is not "not found"
+					return fmt.Errorf("the value was deleted while it moved, and its copy under the new key may be there still: %w", lost)
+				}
+				return err
 			case newer == nil || err != nil:
 				return err
 			}

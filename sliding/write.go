@@ -83,6 +83,9 @@ func (s *Store[K, V]) Set(ctx context.Context, key K, v V) error {
 // own work, another write may have come after it, of which nobody knows: mayfly.ErrUnknownOutcome. (A plain value is sent once.)
 func (s *Store[K, V]) Update(ctx context.Context, key K, change func(V) (V, error)) (v V, err error) {
 	err = s.room.Do("update", key, func(full string) error {
+		if change == nil {
+			return errors.New("change is nil: give it a function that says what becomes of the value")
+		}
 		for try := 0; ; try++ {
 			raw, err := s.room.Redis.Get(ctx, full).Bytes()
 			if err != nil {

@@ -18,6 +18,9 @@ type Want struct {
 	// WithTTL asks for the time left of what comes while the caller waits.
 	WithTTL bool
 
+	// Spent is how much of Options.Timeout the caller has spent on reading it: the claim has the rest. Of several the first one's counts.
+	Spent time.Duration
+
 	// Reading is called before each question whose answer the caller may be given as Found. May be nil.
 	Reading func()
 }

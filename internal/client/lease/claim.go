@@ -69,20 +69,30 @@ func (g *Guard) Renew(ctx context.Context, key string, seen Found) Claimed {
 // claim asks for the claims of wants. Those of which nobody knows what became of them are asked for again, with new tokens, in the
 // time that is left.
 func (g *Guard) claim(ctx context.Context, wants []Want) []Claimed {
+	if len(wants) == 0 {
+		return nil
+	}
+	limit := g.timeout - wants[0].Spent
 	begun := time.Now()
 	claims := make([]*Claim, len(wants))
 	for i, w := range wants {
 		claims[i] = g.newClaim(w)
 		w.reading()
 	}
-	answers := g.send(ctx, claims)
+	first := ctx
+	if limit < g.timeout {
+		var cancel context.CancelFunc
+		first, cancel = context.WithTimeout(ctx, limit)
+		defer cancel()
+	}
+	answers := g.send(first, claims)
 	var unknown []int
 	for i, a := range answers {
 		if a.Claim != nil && a.Err != nil {
 			unknown = append(unknown, i)
 		}
 	}
-	left := g.timeout - time.Since(begun)
+	left := limit - time.Since(begun)
 	if len(unknown) == 0 || left <= 0 || ctx.Err() != nil {
 		return answers
 	}

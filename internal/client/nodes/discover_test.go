@@ -2,6 +2,7 @@ package nodes_test
 
 import (
 	"context"
+	"errors"
 	"net"
 	"runtime"
 	"strings"
@@ -42,8 +43,19 @@ func TestSlotsThatNobodyTellsAreReadOnce(t *testing.T) {
 		})
 	}
 	asking.Wait()
+	keys := []string{"a", "b", "c", "d", "e", "f", "g"}
+	ns.Each(t.Context(), keys, func(*nodes.Node, []int) { t.Error("a node was found") }, func(i int, err error) { keys[i] = err.Error() })
+	for _, why := range keys {
+		if why != keys[0] {
+			t.Errorf("one key was lost by %s, another by %s", keys[0], why)
+		}
+	}
 	if n := reading(); n > 1 {
 		t.Errorf("%d read the slots", n)
+	}
+	err = ns.Masters(t.Context(), func(context.Context, *nodes.Node) error { t.Error("a master was found"); return nil })
+	if !errors.Is(err, nodes.ErrSlow) {
+		t.Errorf("the masters: %v", err)
 	}
 	works.Wait()
 	if n := reading(); n > 0 {

@@ -152,6 +152,14 @@ func (ns *Nodes) Each(ctx context.Context, keys []string, ask func(n *Node, mine
 		ask(ns.only, all)
 		return
 	}
+	if !ns.known.Load() { // once for all keys
+		if err := ns.discover(ctx, keys[0]); err != nil {
+			for i := range keys {
+				lost(i, err)
+			}
+			return
+		}
+	}
 	byServer := make(map[*Node][]int)
 	for i, key := range keys {
 		server, err := ns.Of(ctx, key)
@@ -176,11 +184,50 @@ func (ns *Nodes) Each(ctx context.Context, keys []string, ask func(n *Node, mine
 func (ns *Nodes) Masters(ctx context.Context, do func(ctx context.Context, n *Node) error) error {
 	switch {
 	case ns.cluster != nil:
-		return ns.cluster.ForEachMaster(ctx, func(ctx context.Context, c *redis.Client) error { return do(ctx, ns.node(c)) })
+		return ns.eachMaster(ctx, do)
 	case ns.ring != nil:
 		return ns.ring.ForEachShard(ctx, func(ctx context.Context, c *redis.Client) error {
 			return do(ctx, ns.newNode(c))
 		})
 	}
 	return do(ctx, ns.only)
+}
+
+// eachMaster does it for the masters of a cluster. Who they are go-redis asks in its own time: here within the budget, and then what
+// it still finds out is not used.
+func (ns *Nodes) eachMaster(ctx context.Context, do func(ctx context.Context, n *Node) error) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	const asking, found, givenUp = 0, 1, 2
+	var state atomic.Int32
+	masters, done := make(chan struct{}), make(chan error, 1)
+	if !ns.start(func() {
+		done <- ns.cluster.ForEachMaster(ctx, func(ctx context.Context, c *redis.Client) error {
+			if state.CompareAndSwap(asking, found) {
+				close(masters)
+			}
+			if state.Load() == givenUp {
+				return ErrSlow
+			}
+			return do(ctx, ns.node(c))
+		})
+	}) {
+		return errClosed
+	}
+	timer := time.NewTimer(ns.budget)
+	defer timer.Stop()
+	select {
+	case err := <-done:
+		return err
+	case <-masters:
+	case <-ctx.Done():
+		if state.CompareAndSwap(asking, givenUp) {
+			return ctx.Err()
+		}
+	case <-timer.C:
+		if state.CompareAndSwap(asking, givenUp) {
+			return ErrSlow
+		}
+	}
+	return <-done
 }
