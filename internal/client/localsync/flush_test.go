@@ -26,11 +26,11 @@ func TestWholeDatabasesChange(t *testing.T) {
 				do    func() error
 				heard bool
 			}{
-				"FLUSHDB":                     {func() error { return other.FlushDB(t.Context()).Err() }, true},
-				"FLUSHDB ASYNC":               {func() error { return other.FlushDBAsync(t.Context()).Err() }, true},
+				"FLUSHDB":                      {func() error { return other.FlushDB(t.Context()).Err() }, true},
+				"FLUSHDB ASYNC":                {func() error { return other.FlushDBAsync(t.Context()).Err() }, true},
 				"FLUSHDB of an empty database": {func() error { return elsewhere.FlushDB(t.Context()).Err() }, true},
-				"FLUSHALL":                    {func() error { return other.FlushAll(t.Context()).Err() }, true},
-				"SWAPDB":                      {func() error { return other.Do(t.Context(), "swapdb", 0, 3).Err() }, false},
+				"FLUSHALL":                     {func() error { return other.FlushAll(t.Context()).Err() }, true},
+				"SWAPDB":                       {func() error { return other.Do(t.Context(), "swapdb", 0, 3).Err() }, false},
 			} {
 				set(t, other, "a:1", "old")
 				n.copied("a:1", "old")
