@@ -27,7 +27,7 @@ var mutants = []struct {
 	name     string
 	file     string
 	old, new string
-	test     string // what catches it, of file's package or of the one named before a colon
+	test     string // what catches it, of file's package or of the one named before a colon; and its flags
 }{
 	{"a fill without compare-and-set", "internal/client/lease/script.go",
 		"if v and #v == tonumber(ARGV[2]) and string.sub(v, 1, #ARGV[1]) == ARGV[1] then", "if true then",
@@ -177,7 +177,12 @@ func TestMutantsAreCaught(t *testing.T) {
 			}
 			ctx, cancel := context.WithTimeout(t.Context(), within)
 			defer cancel()
-			run := exec.CommandContext(ctx, binary, "-test.run", test, "-test.timeout", "55s")
+			test, flags, _ := strings.Cut(test, " -")
+			args := []string{"-test.run", test, "-test.timeout", "55s"}
+			if flags != "" {
+				args = append(args, strings.Fields("-"+flags)...)
+			}
+			run := exec.CommandContext(ctx, binary, args...)
 			run.Dir = filepath.Join(root, dir)
 			begun := time.Now()
 			out, err := run.CombinedOutput()

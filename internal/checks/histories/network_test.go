@@ -1,0 +1,157 @@
+package histories
+
+import (
+	"context"
+	"math/rand/v2"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
+	"github.com/mayflycache/mayfly/internal/testkit/proxy"
+	"github.com/mayflycache/mayfly/internal/testkit/realredis"
+	"github.com/mayflycache/mayfly/redistest"
+)
+
+const (
+	keys      = 6 // even ones are deleted only
+	peers     = 4 // processes; the last has a good network
+	readers   = 5 // in each process
+	leastHeld = 500
+)
+
+// bad is a network in which one request of eight has a misfortune, and of the SETs, which claims are, one of three.
+var bad = proxy.Odds{Delay: 0.03, Late: 0.02, CutBefore: 0.01, CutAfter: 0.02, DropReply: 0.002, Truncate: 0.005, DelayReply: 0.04, Most: 15 * time.Millisecond,
+	Of: map[string]proxy.Odds{"set": {Delay: 0.05, Late: 0.15, CutAfter: 0.08, DropReply: 0.01, DelayReply: 0.05}}}
+
+// cache is one process's, of what a pattern keeps of a database.
+type cache struct {
+	get    func(ctx context.Context, key int) (int64, error)
+	remove func(ctx context.Context, key int) error
+	set    func(ctx context.Context, key int, version int64) error // nil: there is none
+	close  func(ctx context.Context) error
+
+	own bool // what a write could not do is not served by its own process
+}
+
+// database has a version of each key, which takes a moment to read.
+type database struct {
+	versions [keys]atomic.Int64
+	loads    atomic.Int64
+}
+
+func (d *database) load(key int) int64 {
+	d.loads.Add(1)
+	v := d.versions[key].Load()
+	most := 4 * time.Millisecond
+	if rand.N(10) == 0 {
+		most *= 8
+	}
+	<-time.After(rand.N(most))
+	return v
+}
+
+// servers are where histories are played.
+var servers = map[string]func(t *testing.T) (addr string){
+	"double":  func(t *testing.T) string { return redistest.Start(t).Addr() },
+	"redis 8": func(t *testing.T) string { return realredis.Start(t, realredis.Options{}).Addr() },
+}
+
+// play has processes read, change and delete keys for a while, and holds the histories against the contract.
+func play(t *testing.T, addr string, open func(rdb *redis.Client, d *database) cache) {
+	var d database
+	var histories [keys]history
+	var writing [keys]sync.Mutex // so that Sets are in the order of their commits
+	s := draw(t)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	var caches []cache
+	for process := range peers {
+		o := &redis.Options{Addr: addr, ContextTimeoutEnabled: true, ReadTimeout: 40 * time.Millisecond,
+			MinRetryBackoff: time.Millisecond, MaxRetryBackoff: 4 * time.Millisecond, PoolSize: 100}
+		if process < peers-1 {
+			p := proxy.Start(t, addr)
+			p.Random(s+uint64(process), bad)
+			o.Addr = p.Addr()
+		}
+		rdb := redis.NewClient(o)
+		t.Cleanup(func() { rdb.Close() })
+		c := open(rdb, &d)
+		t.Cleanup(func() { c.close(context.Background()) })
+		caches = append(caches, c)
+	}
+	var gets, failed, writes, longest atomic.Int64
+	get := func(process, key int) {
+		begun := time.Now()
+		defer func() {
+			for took := time.Since(begun); ; {
+				if was := longest.Load(); int64(took) <= was || longest.CompareAndSwap(was, int64(took)) {
+					return
+				}
+			}
+		}()
+		histories[key].do(process, read, func() (int64, error) { return caches[process].get(t.Context(), key) })
+	}
+	write := func(process, key int) {
+		if key%2 == 1 && caches[0].set != nil {
+			writing[key].Lock()
+			defer writing[key].Unlock()
+		}
+		version := d.versions[key].Add(1)
+		how, do := remove, func() (int64, error) { return version, caches[process].remove(t.Context(), key) }
+		if key%2 == 1 && caches[0].set != nil && rand.N(2) == 0 {
+			how, do = set, func() (int64, error) { return version, caches[process].set(t.Context(), key, version) }
+		}
+		if histories[key].do(process, how, do) != nil {
+			failed.Add(1)
+		}
+		writes.Add(1)
+	}
+	var all sync.WaitGroup
+	for process := range caches {
+		for range readers {
+			all.Go(func() {
+				for ; ctx.Err() == nil; gets.Add(1) {
+					get(process, rand.N(keys))
+					<-time.After(rand.N(2 * time.Millisecond))
+				}
+			})
+		}
+		all.Go(func() {
+			for ctx.Err() == nil {
+				write(process, rand.N(keys))
+				<-time.After(rand.N(10 * time.Millisecond))
+			}
+		})
+	}
+	begun := time.Now()
+	expect.Eventually(t, "enough was read and written", func() bool {
+		return time.Since(begun) > length() && gets.Load() > 2*leastHeld && writes.Load() > leastHeld/5
+	})
+	stop()
+	all.Wait()
+	for range 3 { // what is stored in the end, as the process with a good network finds it
+		for key := range keys {
+			get(peers-1, key)
+		}
+		<-time.After(bad.Most)
+	}
+	reads, wrong := 0, 0
+	for key := range histories {
+		broken, n := histories[key].broken(d.versions[key].Load(), caches[0].own)
+		reads += n
+		for i, b := range broken {
+			if wrong++; i < 2 {
+				t.Errorf("key %d: %s", key, b)
+			}
+		}
+	}
+	t.Logf("%d reads after a Delete or Set, %d broken; %d writes, of which %d failed; %d loads; the longest read took %v", reads, wrong, writes.Load(),
+		failed.Load(), d.loads.Load(), time.Duration(longest.Load()).Round(time.Millisecond))
+	if reads < leastHeld {
+		t.Errorf("only %d reads came after a write: this shows nothing", reads)
+	}
+}
