@@ -74,6 +74,8 @@ type floor struct {
 // broken returns the reads that break the contract, and the number of those that came after a write. own says whether writes that failed
 // count in their own process.
 func (h *history) broken(newest int64, own bool) (wrong []string, held int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
 	writes := slices.DeleteFunc(slices.Clone(h.ops), func(o op) bool { return o.kind == read })
 	slices.SortFunc(writes, func(a, b op) int { return cmp.Compare(a.end, b.end) })
 	all, owns := []floor{{}}, map[int][]floor{}
