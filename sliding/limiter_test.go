@@ -169,8 +169,8 @@ func TestTheWorstOfASlidingWindow(t *testing.T) {
 		const limit, parts, part = 100, 200, 300 * time.Millisecond
 		const window = parts * part
 		l := mayfly.Must(sliding.NewLimiter(calls(srv.Client(), window), sliding.LimiterOptions{Limit: limit, Sliding: true}))
-		most, worst := 0, 0.0                       // in a window's length; and above 1+y
-		refused := 0                                // at once, of what a log would admit
+		most, worst := 0, 0.0                        // in a window's length; and above 1+y
+		refused := 0                                 // at once, of what a log would admit
 		for first := 0; first < parts; first += 33 { // when the first calls come, in the first window
 			for _, burst := range []int{limit, limit / 2} {
 				user := fmt.Sprint(first, burst)
