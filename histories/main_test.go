@@ -22,6 +22,7 @@ import (
 var (
 	lasts = flag.Duration("for", 0, "how long histories are recorded in each way; 0 is 2 s, in the long form 20 s")
 	seed  = flag.Uint64("seed", 0, "what the network does; 0 draws one")
+	late  = flag.Duration("late", 12*time.Millisecond, "by how much requests and replies are late at most")
 )
 
 func TestMain(m *testing.M) { os.Exit(processes.Main(m)) }

@@ -36,7 +36,7 @@ const (
 // bad is a network in which one write of four has a misfortune.
 var bad = func() proxy.Odds {
 	writes := proxy.Odds{Delay: 0.05, Late: 0.1, CutBefore: 0.01, CutAfter: 0.08, DropReply: 0.004, Truncate: 0.01, DelayReply: 0.03}
-	return proxy.Odds{Delay: 0.03, CutAfter: 0.01, DelayReply: 0.02, Most: 12 * time.Millisecond,
+	return proxy.Odds{Delay: 0.03, CutAfter: 0.01, DelayReply: 0.02,
 		Of: map[string]proxy.Odds{"set": writes, "eval": writes, "evalsha": writes, "unlink": writes}}
 }()
 
@@ -65,7 +65,9 @@ func TestSlidingIsLinearizable(t *testing.T) {
 					o := &redis.Options{Addr: addr, ReadTimeout: 60 * time.Millisecond, MinRetryBackoff: time.Millisecond, MaxRetryBackoff: 4 * time.Millisecond}
 					if process < peers-1 {
 						p := proxy.Start(t, addr)
-						p.Random(s+uint64(process), bad)
+						odds := bad
+						odds.Most = *late
+						p.Random(s+uint64(process), odds)
 						o.Addr = p.Addr()
 					}
 					rdb := redis.NewClient(o)
@@ -151,7 +153,7 @@ func round(ctx context.Context, stores []store) map[string][]porcupine.Operation
 		for _, key := range all {
 			record(peers*callers, stores[peers-1], key, call{do: read})
 		}
-		<-time.After(bad.Most)
+		<-time.After(*late)
 	}
 	return histories
 }

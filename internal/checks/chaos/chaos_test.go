@@ -23,7 +23,7 @@ import (
 const workers = 4
 
 // bad is a network in which a third of the SETs, which claims are, come late, and one request of thirty has another misfortune.
-var bad = proxy.Odds{Delay: 0.01, Late: 0.005, CutBefore: 0.003, CutAfter: 0.005, DropReply: 0.001, Truncate: 0.002, DelayReply: 0.01, Most: 60 * time.Millisecond,
+var bad = proxy.Odds{Delay: 0.01, Late: 0.005, CutBefore: 0.003, CutAfter: 0.005, DropReply: 0.001, Truncate: 0.002, DelayReply: 0.01,
 	Of: map[string]proxy.Odds{"set": {Delay: 0.02, Late: 0.33, CutAfter: 0.03, DropReply: 0.005, DelayReply: 0.03}}}
 
 // chaos is one run.
@@ -93,13 +93,15 @@ func TestChaos(t *testing.T) {
 
 // employ starts worker n behind proxies of its own, which go on when it is killed.
 func (c *chaos) employ(n int, s uint64) {
+	odds := bad
+	odds.Most = *late
 	w := &one{name: fmt.Sprint("worker ", n)}
 	var way []string
 	for i, addr := range append([]string{c.solo.Addr()}, c.cluster.Options().Addrs...) {
 		p, err := proxy.Run(addr)
 		expect.OK(c.t, err)
 		c.t.Cleanup(p.Close)
-		p.Random(s+uint64(1+100*n+i), bad)
+		p.Random(s+uint64(1+100*n+i), odds)
 		w.proxies = append(w.proxies, p)
 		way = append(way, addr+"="+p.Addr())
 	}

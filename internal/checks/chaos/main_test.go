@@ -21,6 +21,7 @@ import (
 var (
 	lasts = flag.Duration("for", 0, "how long faults are made; 0 is 20 s, in the long form 3 minutes")
 	seed  = flag.Uint64("seed", 0, "the order of the faults; 0 draws one")
+	late  = flag.Duration("late", 60*time.Millisecond, "by how much requests and replies are late at most")
 )
 
 func init() { processes.Roles["worker"] = worker }

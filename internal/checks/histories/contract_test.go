@@ -2,11 +2,14 @@ package histories
 
 import (
 	"cmp"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
+
+	"github.com/mayflycache/mayfly"
 )
 
 // The database has versions of each key, which only grow. A cache may serve an old one, but this:
@@ -25,9 +28,14 @@ type op struct {
 	begin, end int64 // in the history's order
 	failed     bool  // it returned an error
 
-	// version is what a read got, and what the database had when a write began. Of a set it is what was set.
+	// version is what a read got, and what the database had when a write began. Of a set it is what was set. Of a read that got nothing
+	// it is what the database had when it ended: one of the versions until then is an absence.
 	version int64
+	absent  bool
 }
+
+// gap is how many versions there are from one that is an absence to the next, where a database has such versions.
+const gap = 3
 
 type kind uint8
 
@@ -41,6 +49,9 @@ func (o op) String() string {
 	what := [...]string{"read", "removed, the database at", "set"}[o.kind]
 	if o.failed {
 		what = "failed: " + what
+	}
+	if o.absent {
+		what += " nothing, the database at"
 	}
 	return fmt.Sprintf("%d-%d process %d %s %d", o.begin, o.end, o.process, what, o.version)
 }
@@ -58,12 +69,22 @@ var order atomic.Int64
 func (h *history) do(process int, k kind, call func() (version int64, err error)) error {
 	o := op{process: process, kind: k, begin: order.Add(1)}
 	version, err := call()
-	o.version, o.failed, o.end = version, err != nil, order.Add(1)
+	o.absent = k == read && errors.Is(err, mayfly.ErrNotFound)
+	o.version, o.failed, o.end = version, err != nil && !o.absent, order.Add(1)
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	h.ops = append(h.ops, o)
 	return err
 }
+
+// reach says which reads a write is about.
+type reach uint8
+
+const (
+	everywhere      reach = iota // if it returned nil, all
+	andInItsProcess              // and also if it failed, those of its own process
+	inItsProcess                 // those of its own process alone: others have local copies
+)
 
 // floor is what writes that ended by some time leave to be read.
 type floor struct {
@@ -71,9 +92,9 @@ type floor struct {
 	version int64
 }
 
-// broken returns the reads that break the contract, and the number of those that came after a write. own says whether writes that failed
-// count in their own process.
-func (h *history) broken(newest int64, own bool) (wrong []string, held int) {
+// broken returns the reads that break the contract, and the number of those that came after a write. how says which
+// reads a write is about.
+func (h *history) broken(newest int64, how reach) (wrong []string, held int) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	writes := slices.DeleteFunc(slices.Clone(h.ops), func(o op) bool { return o.kind == read })
@@ -89,11 +110,11 @@ func (h *history) broken(newest int64, own bool) (wrong []string, held int) {
 	}
 	for _, w := range writes {
 		switch {
-		case !w.failed:
+		case !w.failed && how != inItsProcess:
 			all = raise(all, w)
-		case w.kind == set:
+		case w.failed && w.kind == set:
 			ghosts[w.version] = w.begin
-		case own:
+		case !w.failed || how != everywhere:
 			owns[w.process] = raise(owns[w.process], w)
 		}
 	}
@@ -108,7 +129,8 @@ func (h *history) broken(newest int64, own bool) (wrong []string, held int) {
 		began, ghost := ghosts[r.version]
 		switch {
 		case ghost && began < r.end:
-		case r.version < least:
+		case r.absent && r.version/gap*gap >= least:
+		case r.version < least || r.absent:
 			wrong = append(wrong, fmt.Sprintf("%v, and %d was deleted or set before\n%s", r, least, h.around(r)))
 		case r.version > newest:
 			wrong = append(wrong, fmt.Sprintf("%v, and the database has %d", r, newest))

@@ -20,8 +20,9 @@ import (
 )
 
 var (
-	lasts = flag.Duration("for", 0, "how long each history takes; 0 is 2 s, in the long form 20 s")
+	lasts = flag.Duration("for", 0, "how long each history takes; 0 is 1 s, in the long form 20 s")
 	seed  = flag.Uint64("seed", 0, "what the network does; 0 draws one")
+	late  = flag.Duration("late", 15*time.Millisecond, "by how much requests and replies are late at most")
 )
 
 func TestMain(m *testing.M) {
@@ -33,7 +34,7 @@ func length() time.Duration {
 	if *lasts > 0 {
 		return *lasts
 	}
-	return time.Duration(effort.Times(2, 20)) * time.Second
+	return time.Duration(effort.Times(1, 20)) * time.Second
 }
 
 // draw returns the seed of a run, and tells it.

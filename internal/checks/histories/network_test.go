@@ -2,6 +2,7 @@ package histories
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"sync"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/internal/testkit/proxy"
 	"github.com/mayflycache/mayfly/internal/testkit/realredis"
@@ -25,7 +27,7 @@ const (
 )
 
 // bad is a network in which one request of eight has a misfortune, and of the SETs, which claims are, one of three.
-var bad = proxy.Odds{Delay: 0.03, Late: 0.02, CutBefore: 0.01, CutAfter: 0.02, DropReply: 0.002, Truncate: 0.005, DelayReply: 0.04, Most: 15 * time.Millisecond,
+var bad = proxy.Odds{Delay: 0.03, Late: 0.02, CutBefore: 0.01, CutAfter: 0.02, DropReply: 0.002, Truncate: 0.005, DelayReply: 0.04,
 	Of: map[string]proxy.Odds{"set": {Delay: 0.05, Late: 0.15, CutAfter: 0.08, DropReply: 0.01, DelayReply: 0.05}}}
 
 // cache is one process's, of what a pattern keeps of a database.
@@ -35,7 +37,7 @@ type cache struct {
 	set    func(ctx context.Context, key int, version int64) error // nil: there is none
 	close  func(ctx context.Context) error
 
-	own bool // what a write could not do is not served by its own process
+	reach reach // of writes
 }
 
 // database has a version of each key, which takes a moment to read.
@@ -75,7 +77,9 @@ func play(t *testing.T, addr string, open func(rdb *redis.Client, d *database) c
 			MinRetryBackoff: time.Millisecond, MaxRetryBackoff: 4 * time.Millisecond, PoolSize: 100}
 		if process < peers-1 {
 			p := proxy.Start(t, addr)
-			p.Random(s+uint64(process), bad)
+			odds := bad
+			odds.Most = *late
+			p.Random(s+uint64(process), odds)
 			o.Addr = p.Addr()
 		}
 		rdb := redis.NewClient(o)
@@ -94,7 +98,13 @@ func play(t *testing.T, addr string, open func(rdb *redis.Client, d *database) c
 				}
 			}
 		}()
-		histories[key].do(process, read, func() (int64, error) { return caches[process].get(t.Context(), key) })
+		histories[key].do(process, read, func() (int64, error) {
+			v, err := caches[process].get(t.Context(), key)
+			if errors.Is(err, mayfly.ErrNotFound) {
+				v = d.versions[key].Load()
+			}
+			return v, err
+		})
 	}
 	write := func(process, key int) {
 		if key%2 == 1 && caches[0].set != nil {
@@ -130,7 +140,7 @@ func play(t *testing.T, addr string, open func(rdb *redis.Client, d *database) c
 	}
 	judge := func() (wrong []string, reads int) {
 		for key := range histories {
-			broken, n := histories[key].broken(d.versions[key].Load(), caches[0].own)
+			broken, n := histories[key].broken(d.versions[key].Load(), caches[0].reach)
 			reads += n
 			for _, b := range broken {
 				wrong = append(wrong, fmt.Sprintf("key %d: %s", key, b))
@@ -155,7 +165,7 @@ func play(t *testing.T, addr string, open func(rdb *redis.Client, d *database) c
 		for key := range keys {
 			get(peers-1, key)
 		}
-		<-time.After(bad.Most)
+		<-time.After(*late)
 	}
 	wrong, reads := judge()
 	for _, w := range wrong[:min(len(wrong), 3)] {
