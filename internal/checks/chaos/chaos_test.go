@@ -75,6 +75,8 @@ func TestChaos(t *testing.T) {
 		"FLUSHALL":                        c.flush,
 		"a restart, empty":                c.restart,
 		"evictions":                       c.evict,
+		"a server hangs":                  c.hang,
+		"a master hangs and is replaced":  c.replace,
 		"a failover":                      c.failover,
 		"a slot moves":                    c.migrate,
 		"a master is killed":              c.crash,
@@ -200,6 +202,13 @@ func (c *chaos) restart() {
 	c.solo.Restart()
 }
 
+// hang has a server answer nothing for a while. What it was sent meanwhile it does then, whoever has given up on it.
+func (c *chaos) hang() {
+	c.solo.Pause()
+	c.pause(time.Second)
+	c.solo.Resume()
+}
+
 // evict leaves less memory than caches fill, for a while.
 func (c *chaos) evict() {
 	rdb := c.solo.Client()
@@ -246,6 +255,19 @@ func (c *chaos) crash() {
 		old.Kill()
 		c.cluster.Failover(key)
 		old.Restart()
+		c.cluster.Settle()
+	})
+}
+
+// replace has a replica take over from a master that hangs, which for a moment goes on where it was.
+func (c *chaos) replace() {
+	c.losing(func() {
+		key := c.key()
+		old := c.cluster.Owner(key)
+		old.Pause()
+		c.cluster.Failover(key)
+		c.pause(500 * time.Millisecond)
+		old.Resume()
 		c.cluster.Settle()
 	})
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/testkit/effort"
 	"github.com/mayflycache/mayfly/internal/testkit/processes"
 	"github.com/mayflycache/mayfly/sliding"
 )
@@ -57,7 +58,8 @@ func worker() int {
 
 	working, stop := context.WithCancel(ctx)
 	var all sync.WaitGroup
-	pause := func() { <-time.After(rand.N(40 * time.Millisecond)) }
+	most := time.Duration(effort.Times(80, 30)) * time.Millisecond // in a plain run other packages want the machine too
+	pause := func() { <-time.After(rand.N(most)) }
 	forever := func(times int, do func()) {
 		for range times {
 			all.Go(func() {

@@ -37,7 +37,7 @@ func TestHTTPCache(t *testing.T) {
 func site(rdb *redis.Client, d *database, header http.Header) cache {
 	c := mayfly.Must(httpcache.NewCache(httpcache.Options{
 		Namespace: mayfly.Namespace[string, []byte]{Name: "histories", Redis: rdb, Prefix: "http:", TTL: time.Minute},
-		Faults:    httpcache.Faults{RedisTimeout: 120 * time.Millisecond},
+		Faults:    httpcache.Faults{RedisTimeout: redisTimeout},
 	}))
 	h := c.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := strings.Trim(r.URL.Path, "/")
