@@ -58,7 +58,7 @@ func worker() int {
 
 	working, stop := context.WithCancel(ctx)
 	var all sync.WaitGroup
-	most := time.Duration(effort.Times(80, 30)) * time.Millisecond // in a plain run other packages want the machine too
+	most := time.Duration(effort.Times(120, 30)) * time.Millisecond // in a plain run other packages want the machine too
 	pause := func() { <-time.After(rand.N(most)) }
 	forever := func(times int, do func()) {
 		for range times {
