@@ -160,7 +160,7 @@ var mutants = []struct {
 		"internal/checks/histories: TestHTTPCache/(one|renewed).*_double -for 40s"},
 	{"in histories: a barrier that is lowered", "httpcache/purge.go",
 		"c.guard.Raise(ctx, values)", "c.guard.Set(ctx, values)",
-		"internal/checks/histories: TestHTTPCache/(one|renewed).*_double -for 10s"},
+		"internal/checks/histories: TestHTTPCache/(one|renewed).*_double -for 40s"},
 	{"in histories: a write of sliding that go-redis repeats", "internal/client/sendonce/once.go",
 		"func (once) NoRetry() bool { return true }", "func (once) NoRetry() bool { return false }",
 		"histories: TestSlidingIsLinearizable/.*double"},
