@@ -2,9 +2,11 @@
 
 FUZZTIME ?= 10s
 COMMANDS ?= 2000000
+CHAOS ?= 10m
+HISTORIES ?= 30s
 TOOL = go tool -modfile=tools/go.mod
 
-.PHONY: check test lint long race fuzz diff given examples apidiff mutants bench vuln
+.PHONY: check test lint long race fuzz chaos diff given examples apidiff mutants bench vuln
 
 check: lint test ## what to run before a commit: under a minute when warm
 
@@ -21,15 +23,23 @@ lint:
 long: export MAYFLY_LONG = 1
 long: ## the tests at their full length: they repeat what a plain run does a few times
 	go test -count=1 ./...
+	cd histories && go test -count=1 ./...
 
 race:
 	go test -race ./...
 
 fuzz: ## every fuzz target for FUZZTIME
-	@set -e; git grep -oE '^func Fuzz\w+' -- ':!bench' ':!examples' | sed -E 's|/[^/]*:func | |' | while read dir target; do \
+	@set -e; git grep -oE '^func Fuzz\w+' -- ':!bench' ':!examples' ':!histories' | sed -E 's|/[^/]*:func | |' | while read dir target; do \
 		echo "fuzz $$dir $$target"; \
 		go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) ./$$dir </dev/null; \
 	done
+
+chaos: export MAYFLY_REQUIRE_REDIS = 1
+chaos: ## four processes and all that happens to servers and networks, for CHAOS; then recorded histories, HISTORIES of each kind
+	@set -e; bin=$$(.ci/redis); export MAYFLY_REDIS_BIN=$$bin; \
+		go test -count=1 -timeout=24h -v ./internal/checks/chaos -for $(CHAOS); \
+		go test -count=1 -timeout=24h ./internal/checks/histories -for $(HISTORIES); \
+		cd histories; go test -count=1 -timeout=24h . -for $(HISTORIES)
 
 diff: export MAYFLY_REQUIRE_REDIS = 1
 diff: ## the tests with all that .ci/programs names, none that needs a real Redis skipped; then COMMANDS commands compared with it

@@ -112,9 +112,12 @@ func (p *Process) Line() (string, error) {
 // Say writes a line to the process's standard input.
 func (p *Process) Say(line string) { io.WriteString(p.in, line+"\n") }
 
+// Hush closes the process's standard input, for one that goes on until then.
+func (p *Process) Hush() { p.in.Close() }
+
 // End closes the process's standard input and returns how it ended.
 func (p *Process) End() error {
-	p.in.Close()
+	p.Hush()
 	return p.Cmd.Wait()
 }
 

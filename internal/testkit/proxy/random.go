@@ -17,8 +17,13 @@ type Odds struct {
 	DropReply float64
 	Truncate  float64 // in the middle of the reply
 
+	DelayReply float64 // it is answered at once, and the reply comes later
+
 	// Most is the longest delay, and the longest by which a request is late. Zero is 20 ms.
 	Most time.Duration
+
+	// Of are the odds of single commands, in lower case, instead of these. Their Most is not read.
+	Of map[string]Odds
 }
 
 // random draws what happens.
@@ -60,17 +65,20 @@ func (r *random) draw(command string) *Fault {
 	g := rand.New(rand.NewPCG(r.seed, h.Sum64()+r.count[command]))
 	delay := time.Duration(1 + g.Int64N(int64(r.odds.Most)))
 	x, o := g.Float64(), r.odds
+	if its, ok := o.Of[command]; ok {
+		o = its
+	}
 	for _, one := range []struct {
 		share float64
 		does  deed
-	}{{o.Delay, hold}, {o.Late, late}, {o.CutBefore, cutBefore}, {o.CutAfter, cutAfter}, {o.DropReply, dropReply}, {o.Truncate, truncate}} {
+	}{{o.Delay, hold}, {o.Late, late}, {o.CutBefore, cutBefore}, {o.CutAfter, cutAfter}, {o.DropReply, dropReply}, {o.Truncate, truncate}, {o.DelayReply, holdReply}} {
 		if x >= one.share {
 			x -= one.share
 			continue
 		}
 		r.drawn++
 		f := &Fault{does: one.does, bytes: 1}
-		if one.does == hold || one.does == late {
+		if one.does == hold || one.does == late || one.does == holdReply {
 			f.delay = delay
 		}
 		return f

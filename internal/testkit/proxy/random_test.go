@@ -3,7 +3,9 @@ package proxy_test
 import (
 	"fmt"
 	"testing"
+	"time"
 
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/internal/testkit/proxy"
 )
 
@@ -45,5 +47,29 @@ func TestOdds(t *testing.T) {
 	}
 	if lost < 60 || lost > 140 {
 		t.Errorf("%d of 200 were cut, at odds of a half", lost)
+	}
+}
+
+// A reply that is delayed by chance comes, after the server has executed; and a command may have odds of its own.
+func TestOddsOfACommand(t *testing.T) {
+	p, rdb, direct := through(t)
+	p.Random(7, proxy.Odds{CutBefore: 1, Most: 500 * time.Millisecond, Of: map[string]proxy.Odds{"incr": {DelayReply: 1}}})
+	if rdb.Ping(t.Context()).Err() == nil {
+		t.Error("a PING was not cut")
+	}
+	delayed := 0
+	for n := range 20 {
+		replied := in(func() error { return rdb.Incr(t.Context(), "n").Err() })
+		expect.Eventually(t, "it is executed", func() bool { return direct.Get(t.Context(), "n").Val() == fmt.Sprint(n+1) })
+		select {
+		case err := <-replied:
+			expect.OK(t, err)
+		default:
+			delayed++
+			expect.OK(t, <-replied)
+		}
+	}
+	if delayed == 0 {
+		t.Error("no reply was delayed")
 	}
 }

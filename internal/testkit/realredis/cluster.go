@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -243,4 +244,67 @@ func (c *Cluster) Failover(key string) *Server {
 func (c *Cluster) Settle() {
 	c.t.Helper()
 	must(c.t, until(func(ctx context.Context) error { return c.complete(ctx, 0) }))
+}
+
+// Migrate moves the slot of key to another master while clients use it, key by key, as an operator would, and returns its new
+// master when all nodes know it. Nothing is lost.
+func (c *Cluster) Migrate(key string) *Server {
+	c.t.Helper()
+	ctx := context.Background()
+	from := c.Owner(key)
+	slot, err := from.admin().ClusterKeySlot(ctx, key).Result()
+	must(c.t, err)
+	shards, err := c.shards(ctx, from)
+	must(c.t, err)
+	i := slices.IndexFunc(shards, func(s shard) bool { return s.servers[0] != from })
+	if i < 0 {
+		c.t.Fatalf("realredis: no master but %s", from.Addr())
+	}
+	to := shards[i].servers[0]
+	must(c.t, c.migrate(ctx, slot, from, to))
+	must(c.t, until(func(ctx context.Context) error {
+		now, err := c.serving(ctx, key)
+		if err == nil && now[0] != to {
+			err = fmt.Errorf("%q is still served by %s", key, now[0].Addr())
+		}
+		return errors.Join(err, c.complete(ctx, 0))
+	}))
+	return to
+}
+
+func (c *Cluster) migrate(ctx context.Context, slot int64, from, to *Server) error {
+	ids := make(map[*Server]any)
+	for _, s := range []*Server{from, to} {
+		id, err := s.admin().Do(ctx, "CLUSTER", "MYID").Result()
+		if err != nil {
+			return err
+		}
+		ids[s] = id
+	}
+	if err := to.admin().Do(ctx, "CLUSTER", "SETSLOT", slot, "IMPORTING", ids[from]).Err(); err != nil {
+		return err
+	}
+	if err := from.admin().Do(ctx, "CLUSTER", "SETSLOT", slot, "MIGRATING", ids[to]).Err(); err != nil {
+		return err
+	}
+	for {
+		keys, err := from.admin().ClusterGetKeysInSlot(ctx, int(slot), 10).Result()
+		if err != nil {
+			return err
+		}
+		if len(keys) == 0 {
+			break
+		}
+		for _, key := range keys {
+			if err := from.admin().Migrate(ctx, "127.0.0.1", fmt.Sprint(to.port), key, 0, time.Minute).Err(); err != nil {
+				return err
+			}
+		}
+	}
+	for _, s := range []*Server{to, from} { // first who has the keys: a client that is told of it finds them
+		if err := s.admin().Do(ctx, "CLUSTER", "SETSLOT", slot, "NODE", ids[to]).Err(); err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -74,3 +74,25 @@ func TestClusterSizesAreChecked(t *testing.T) {
 		t.Errorf("StartSentinel with no replica: %+v, want a failure", v)
 	}
 }
+
+// A slot moves with its keys, whoever serves it.
+func TestMigrate(t *testing.T) {
+	c := StartCluster(t, 3, 0, Options{})
+	rdb := c.Client()
+	holds(t, rdb)
+	from := c.Owner("key1")
+	rdb.Set(t.Context(), "{key1}more", "v", time.Minute)
+	to := c.Migrate("key1")
+	if to == from || c.Owner("key1") != to || c.Owner("{key1}more") != to {
+		t.Errorf("it was at %s, is at %s, and Migrate said %s", from.Addr(), c.Owner("key1").Addr(), to.Addr())
+	}
+	for key, want := range map[string]string{"key1": "1", "{key1}more": "v"} {
+		if got, err := to.Client().Get(t.Context(), key).Result(); got != want || err != nil {
+			t.Errorf("GET %s = %q, %v", key, got, err)
+		}
+	}
+	if ttl := rdb.PTTL(t.Context(), "key1").Val(); ttl <= 0 || ttl > time.Minute {
+		t.Errorf("it has %v left", ttl)
+	}
+	holds(t, rdb)
+}

@@ -1,0 +1,48 @@
+// Package histories has several processes work on a few keys, as caches do, over a network that delays, cuts, repeats and loses by chance.
+// What every call did is recorded, and each history is held against what the package promises: of cacheaside and httpcache, that who
+// begins after a Delete or Purge that returned nil gets nothing older. The histories of sliding, which promises more, are in the module
+// histories, beside the library's.
+//
+//	go test ./internal/checks/histories -for 10m -seed 7
+//
+// The seed fixes what the network does to the n-th command of each kind, not how goroutines take turns.
+package histories
+
+import (
+	"flag"
+	"math/rand/v2"
+	"os"
+	"testing"
+	"time"
+
+	"github.com/mayflycache/mayfly/internal/testkit/effort"
+	"github.com/mayflycache/mayfly/internal/testkit/processes"
+)
+
+var (
+	lasts = flag.Duration("for", 0, "how long each history takes; 0 is 1 s, in the long form 20 s")
+	seed  = flag.Uint64("seed", 0, "what the network does; 0 draws one")
+	late  = flag.Duration("late", 15*time.Millisecond, "by how much requests and replies are late at most")
+)
+
+func TestMain(m *testing.M) {
+	os.Exit(processes.Main(m, "mayfly/cacheaside.(*", "mayfly/httpcache.(*"))
+}
+
+// length is how long a history takes.
+func length() time.Duration {
+	if *lasts > 0 {
+		return *lasts
+	}
+	return time.Duration(effort.Times(1, 20)) * time.Second
+}
+
+// draw returns the seed of a run, and tells it.
+func draw(t *testing.T) uint64 {
+	s := *seed
+	if s == 0 {
+		s = rand.Uint64()
+	}
+	t.Logf("seed %d", s)
+	return s
+}
