@@ -174,7 +174,7 @@ var mutants = []struct {
 		"func (once) NoRetry() bool { return true }", "func (once) NoRetry() bool { return false }",
 		"histories: TestSlidingIsLinearizable/.*double"},
 	{"in histories: a write that takes the work of others for its own", "sliding/write.go",
-		"if lost == nil && bytes.Equal(headOf(there), headOf(rec)) {", "if _, _ = head, bytes.Equal; lost == nil {",
+		"if lost == nil && bytes.Equal(headOf(there), headOf(rec)) {", "if _, _ = there, bytes.Equal; lost == nil {",
 		"histories: TestSlidingIsLinearizable/.*double"},
 	{"in histories: an update that was done is done again", "sliding/scripts.go",
 		"			return lost\n", "			return err\n",
