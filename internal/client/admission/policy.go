@@ -193,16 +193,17 @@ func (p *Policy) learn(mean, dur float64) {
 	}
 }
 
-// try watches what cuts do. Where half as many loads have been about as slow for two timeouts, we are not why they are: the origin has
+// try watches what cuts do. Where half as many loads, or as few as can be, have been about as slow for two timeouts, we are not why they are: the origin has
 // become slower, and what it was is forgotten. The wait is that long because an origin may still work on what was abandoned.
 func (p *Policy) try(slow bool, mean, dur float64) {
 	t, e := &p.trial, p.epoch
+	low := p.limit <= t.limit/2 || p.limit < 2*least
 	switch {
 	case t.limit == 0 && slow:
 		*t = trial{limit: p.limit, mean: mean}
-	case p.limit > t.limit/2 && !slow:
+	case t.limit == 0 || !low && !slow:
 		*t = trial{}
-	case p.limit <= t.limit/2 && e.ok > 0:
+	case low && e.ok > 0:
 		t.dur, t.ok, t.took = t.dur+dur, t.ok+e.ok, t.took+e.took
 		if t.dur < 2*p.timeout || t.ok < minEpoch {
 			return

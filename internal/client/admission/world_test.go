@@ -37,7 +37,6 @@ type world struct {
 	now      time.Duration
 	procs    []*proc
 	stored   []bool
-	nstored  int
 	lease    []*simFlight // who loads a key
 	timeouts []*query
 	tHead    int
@@ -46,6 +45,8 @@ type world struct {
 
 	asked, answered []int // by window of arrival
 	queries, useful int
+	refused         int           // flights that left the queue
+	queued, loading time.Duration // of all
 	seq             int
 }
 
@@ -65,14 +66,17 @@ type simFlight struct {
 	p         *proc
 	key       int
 	callers   []time.Duration // when they began
-	begun     time.Duration   // of the load
+	cost      time.Duration
+	since     time.Duration // in the queue
 	elsewhere bool
 }
 
 func (f *simFlight) last() time.Duration { return f.callers[len(f.callers)-1] }
 
 func newWorld(w world, n int, admit func() admitter) *world {
-	w.stored, w.lease = make([]bool, w.keys), make([]*simFlight, w.keys)
+	if !w.unique {
+		w.stored, w.lease = make([]bool, w.keys), make([]*simFlight, w.keys)
+	}
 	for range n {
 		w.procs = append(w.procs, &proc{w: &w, admit: admit(), flights: map[int]*simFlight{}})
 	}
@@ -149,7 +153,7 @@ func (w *world) get() {
 		w.asked, w.answered = append(w.asked, 0), append(w.answered, 0)
 	}
 	w.asked[at]++
-	if w.stored[key] && !w.unique {
+	if !w.unique && w.stored[key] {
 		w.answered[at]++
 		return
 	}
@@ -158,13 +162,14 @@ func (w *world) get() {
 		f.callers = append(f.callers, w.now)
 		return
 	}
-	f = &simFlight{p: p, key: key, callers: []time.Duration{w.now}}
+	f = &simFlight{p: p, key: key, cost: w.cost(w.rand), callers: []time.Duration{w.now}}
 	p.flights[key] = f
 	p.admit.Wanted(w.wait)
 	p.enter(f)
 }
 
 func (p *proc) enter(f *simFlight) {
+	f.since = p.w.now
 	if p.inFlight < p.admit.Limit() {
 		p.inFlight++
 		p.w.begin(f)
@@ -181,6 +186,7 @@ func (p *proc) pump() {
 			return
 		}
 		p.inFlight++
+		p.w.queued += p.w.now - f.since
 		p.w.begin(f)
 	}
 }
@@ -191,6 +197,7 @@ func (p *proc) pop() *simFlight {
 		p.queue = p.queue[1:]
 		left := f.last() + p.w.wait - p.w.now
 		if left <= 0 {
+			p.w.refused++
 			delete(p.flights, f.key)
 			continue
 		}
@@ -204,6 +211,7 @@ func (p *proc) pop() *simFlight {
 		f := p.late[0]
 		p.late = p.late[1:]
 		if f.last()+p.w.wait <= p.w.now {
+			p.w.refused++
 			delete(p.flights, f.key)
 			continue
 		}
@@ -227,10 +235,9 @@ func (w *world) begin(f *simFlight) {
 		}
 		w.lease[f.key] = f
 	}
-	f.begun = w.now
 	w.seq++
 	w.queries++
-	q := &query{cost: w.cost(w.rand), begun: w.now, seq: w.seq, flight: f}
+	q := &query{cost: f.cost, begun: w.now, seq: w.seq, flight: f}
 	if !w.origin.begin(w.now, q) {
 		w.refusals = append(w.refusals, q)
 		return
@@ -253,11 +260,11 @@ func (w *world) land(f *simFlight, begun time.Duration, o Outcome) {
 	p.inFlight--
 	if o == OK {
 		w.useful++
+		w.loading += w.now - begun
 	}
 	p.admit.Done(begun, w.now, o, len(p.queue)+len(p.late) > 0)
 	if !w.unique {
 		w.lease[f.key] = nil
-		w.nstored++
 		w.stored[f.key] = o == OK
 	}
 	if o == OK {
@@ -285,7 +292,7 @@ func (w *world) land(f *simFlight, begun time.Duration, o Outcome) {
 	p.pump()
 }
 
-// answeredSince is when, for the first time, 99 % of two seconds' gets in a row were answered; never if not yet.
+// recovered is when, for the first time, 99 % of two seconds' gets in a row were answered; never if not yet.
 func (w *world) recovered() time.Duration {
 	ripe := int((w.now - w.wait) / window)
 	const second = int(time.Second / window)
