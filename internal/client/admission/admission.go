@@ -177,9 +177,9 @@ func (l *Limiter) Try(ctx context.Context) (Permit, bool) {
 	return p, ok
 }
 
-// takeLocked takes a permit if one is free for somebody who comes now.
+// takeLocked takes a permit if one is free. Then nobody waits: the limit changes only in done, which gives away what is free.
 func (l *Limiter) takeLocked(now time.Time) (Permit, bool) {
-	if l.queue.len() > 0 || !l.freeLocked() {
+	if !l.freeLocked() {
 		return Permit{}, false
 	}
 	return l.giveLocked(now), true

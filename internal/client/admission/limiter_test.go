@@ -255,6 +255,34 @@ func TestALoadWithinALoadTakesNoPermit(t *testing.T) {
 	})
 }
 
+// A limit that binds grows, also if the queue is empty again when the epoch ends.
+func TestWhoWaitedLetsTheLimitGrow(t *testing.T) {
+	for name, want := range map[string]func(ctx context.Context, l *admission.Limiter){
+		"Enter": func(ctx context.Context, l *admission.Limiter) {
+			queue(ctx, l, admission.Wish{}, func(p *admission.Permit) { p.Done(admission.NoSample, time.Now()) })
+		},
+		"Try": func(ctx context.Context, l *admission.Limiter) { l.Try(ctx) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			l := newLimiter(t, admission.Options{Timeout: time.Second})
+			before := l.Stats().Limit
+			var held []*admission.Permit
+			for range before {
+				held = append(held, enter(t, l))
+			}
+			want(t.Context(), l)
+			time.Sleep(time.Millisecond)
+			for _, p := range held {
+				ok(p)
+				synctest.Wait()
+			}
+			if got := l.Stats().Limit; got != 2*before {
+				t.Errorf("%s: from %d to %d", name, before, got)
+			}
+		})
+	}
+}
+
 func TestOptionsAreChecked(t *testing.T) {
 	for _, o := range []admission.Options{{}, {Timeout: -1}, {Limit: 1, Timeout: -1}} {
 		if _, err := admission.New(o); err == nil {

@@ -42,9 +42,7 @@ type Policy struct {
 	recent   float64 // mean of the latest loads
 	patience float64 // mean of what callers wait; 0: not known
 
-	epoch   epoch
-	started bool // the first epoch is over
-
+	epoch  epoch
 	errors errorCuts
 	trial  trial
 }
@@ -56,6 +54,8 @@ type epoch struct {
 	took             float64 // by those that are ok
 	waits            bool    // somebody had to wait
 }
+
+func (e epoch) loads() float64 { return e.ok + e.failed + e.late }
 
 // errorCuts are cuts because of errors.
 type errorCuts struct {
@@ -109,6 +109,9 @@ func (p *Policy) InTime(left time.Duration) bool { return left.Seconds() >= inTi
 // Done says how a load ended that began at begun, and whether others wait now.
 func (p *Policy) Done(begun, now time.Duration, how Outcome, waits bool) {
 	e, took := &p.epoch, (now - begun).Seconds()
+	if e.loads() == 0 {
+		e.begun = max(e.begun, begun.Seconds()) // there was nothing to do before
+	}
 	switch how {
 	case OK:
 		e.ok++
@@ -122,15 +125,10 @@ func (p *Policy) Done(begun, now time.Duration, how Outcome, waits bool) {
 		return
 	}
 	// A load that began before the epoch says what the limit before it did.
-	if begun.Seconds() < e.begun || e.ok+e.failed+e.late < min(minEpoch, p.limit) {
+	if begun.Seconds() < e.begun || e.loads() < min(minEpoch, p.limit) {
 		return
 	}
-	dur := now.Seconds() - e.begun
-	if !p.started {
-		dur = min(dur, 1.5*took) // it began before there was anything to do
-		p.started = true
-	}
-	p.adjust(max(dur, 1e-6))
+	p.adjust(max(now.Seconds()-e.begun, 1e-6))
 	p.epoch = epoch{begun: now.Seconds(), waits: waits}
 }
 
@@ -217,7 +215,7 @@ func (p *Policy) try(slow bool, mean, dur float64) {
 
 // tooMany reports whether an epoch had more errors than are tolerated. Tolerance ends within minutes where there are none.
 func (c *errorCuts) tooMany(e epoch, dur float64) bool {
-	share := e.failed / (e.ok + e.failed + e.late)
+	share := e.failed / e.loads()
 	if share > c.tolerated {
 		c.careful = true
 		c.same++

@@ -130,8 +130,8 @@ func TestErrorsOfOthersDoNotCloseTheDoor(t *testing.T) {
 			return 0
 		}, .99},
 	} {
-		w := uniques(4, 200, time.Second, exponential(20*time.Millisecond))
-		w.origin = faulty{newWorkers(8), rand.New(rand.NewPCG(5, 5)), c.share}
+		w := uniques(4, 1000, time.Second, exponential(20*time.Millisecond))
+		w.origin = faulty{newWorkers(40), rand.New(rand.NewPCG(5, 5)), c.share}
 		played := newWorld(w, 2, policy)
 		played.run(30*time.Second, nil)
 		if got := played.share(60, 110); got < c.want {
