@@ -159,7 +159,7 @@ func TestEveryOriginRecovers(t *testing.T) {
 		t.Logf("| %s, all %d %v", name, len(all), summarize(all))
 		return summarize(all)
 	}
-	if s := grid("policy", 0, adaptive); s.p90 > 1.2 || s.worst > 7 {
+	if s := grid("policy", 0, adaptive); s.p90 > 1.2 || s.worst > 3 {
 		t.Errorf("p90 %.2f, worst %.2f", s.p90, s.worst)
 	}
 	if *figures {

@@ -79,6 +79,7 @@ const (
 	most     = 1e6 // loads in flight
 	allowed  = .1  // share of errors
 	forget   = 300 // seconds in which usual may grow by itself, once
+	approach = 30  // seconds, the same while cuts do not help
 	enough   = 100 // loads that make a mean certain
 	inTime   = 1.5 // recent means that a load needs to end in time
 	minEpoch = 8   // loads
@@ -146,7 +147,7 @@ func (p *Policy) adjust(dur float64) {
 	delay := p.delay()
 	crowded := e.ok > 0 && mean > 1.5*p.usual
 	slow := crowded && withLate > delay
-	p.try(slow, mean, dur)
+	p.try(slow, mean, delay, dur)
 	failed := p.errors.tooMany(e, dur)
 	limit := p.limit
 	switch {
@@ -191,9 +192,11 @@ func (p *Policy) learn(mean, dur float64) {
 	}
 }
 
-// try watches what cuts do. Where half as many loads, or as few as can be, have been about as slow for two timeouts, we are not why they are: the origin has
-// become slower, and what it was is forgotten. The wait is that long because an origin may still work on what was abandoned.
-func (p *Policy) try(slow bool, mean, dur float64) {
+// try watches what cuts do. Where half as many loads, or as few as can be, have been about as slow for two timeouts, and twice as slow as we
+// allow, we are not why they are: the origin has become slower, and what it was is forgotten. The wait is that long because an origin may
+// still work on what was abandoned. Below twice, another process may just allow more than we do: then we come up to it step by step, as
+// learning it at once would let the two outbid each other.
+func (p *Policy) try(slow bool, mean, delay, dur float64) {
 	t, e := &p.trial, p.epoch
 	low := p.limit <= t.limit/2 || p.limit < 2*least
 	switch {
@@ -201,12 +204,15 @@ func (p *Policy) try(slow bool, mean, dur float64) {
 		*t = trial{limit: p.limit, mean: mean}
 	case t.limit == 0 || !low && !slow:
 		*t = trial{}
+	case !low:
+		t.mean = max(t.mean, mean)
 	case low && e.ok > 0:
+		p.usual = max(p.usual, min(mean, p.usual*(1+dur/approach)))
 		t.dur, t.ok, t.took = t.dur+dur, t.ok+e.ok, t.took+e.took
 		if t.dur < 2*p.timeout || t.ok < minEpoch {
 			return
 		}
-		if now := t.took / t.ok; now > .8*t.mean {
+		if now := t.took / t.ok; now > max(.8*t.mean, 2*delay) {
 			p.usual, p.known = now, 0
 		}
 		*t = trial{}

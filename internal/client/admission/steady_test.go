@@ -47,15 +47,21 @@ func TestNobodyWaitsWithoutNeed(t *testing.T) {
 	}
 }
 
-// In front of an origin that can do anything, the first second is not lost by a limit that has to grow.
+// In front of an origin that can do anything, little is lost by a limit that has to grow.
 func TestAHugeOriginIsFoundSoon(t *testing.T) {
 	for _, procs := range []int{1, 8} {
-		w := newWorld(world{rand: rand.New(rand.NewPCG(1, 4)), keys: 20_000, gets: 20_000, wait: 500 * time.Millisecond,
-			timeout: 2 * time.Second, cost: exponential(20 * time.Millisecond), origin: newWorkers(2000)}, procs, policy)
-		w.run(5*time.Second, nil)
-		t.Logf("%d processes: 99 %% after %v, limit %d", procs, w.recovered(), w.procs[0].admit.Limit())
-		if w.recovered() > 1100*time.Millisecond {
-			t.Errorf("%d processes: 99 %% after %v", procs, w.recovered())
+		filled := func(admit func() admitter) time.Duration { // until 99 % of the keys are there
+			w := newWorld(world{rand: rand.New(rand.NewPCG(1, 4)), keys: 20_000, gets: 100_000, wait: 500 * time.Millisecond,
+				timeout: 2 * time.Second, cost: exponential(20 * time.Millisecond), origin: newWorkers(2000)}, procs, admit)
+			for w.useful < w.keys*99/100 && w.now < 5*time.Second {
+				w.run(w.now+5*time.Millisecond, nil)
+			}
+			return w.now
+		}
+		with, plain := filled(policy), filled(without)
+		t.Logf("%d processes: full after %v, without a limit after %v", procs, with, plain)
+		if with > plain*11/10 {
+			t.Errorf("%d processes: full after %v, without a limit after %v", procs, with, plain)
 		}
 	}
 }
@@ -63,14 +69,17 @@ func TestAHugeOriginIsFoundSoon(t *testing.T) {
 // More keys than the origin can load, none asked for twice: what it can do, it does for callers who are still there.
 func TestAnOverloadedOriginWorksForThoseWhoWait(t *testing.T) {
 	for _, wait := range []time.Duration{200 * time.Millisecond, 500 * time.Millisecond, 2 * time.Second} {
-		for _, load := range []float64{1.2, 2, 10} {
-			w := newWorld(uniques(2, 400*load, wait, exponential(20*time.Millisecond)), 2, policy)
+		worst := 1.
+		for seed := range uint64(effort.Times(6, 60)) {
+			load := []float64{1.2, 2, 10}[seed%3]
+			w := newWorld(uniques(seed, 400*load, wait, exponential(20*time.Millisecond)), 2, policy)
 			w.run(20*time.Second, nil)
 			got := load * w.share(20, 60) // of what is possible, after five seconds
-			t.Logf("gets wait %v, %.1fx: %.2f", wait, load, got)
-			if got < .9 {
-				t.Errorf("gets wait %v, %.1fx: %.2f of what is possible", wait, load, got)
-			}
+			worst = min(worst, got)
+		}
+		t.Logf("gets wait %v: at least %.2f of what is possible", wait, worst)
+		if worst < .9 {
+			t.Errorf("gets wait %v: %.2f of what is possible", wait, worst)
 		}
 	}
 }
