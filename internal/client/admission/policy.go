@@ -212,8 +212,13 @@ func (p *Policy) try(slow bool, mean, delay, dur float64) {
 		if t.dur < 2*p.timeout || t.ok < minEpoch {
 			return
 		}
-		if now := t.took / t.ok; now > max(.8*t.mean, 2*delay) {
+		now := t.took / t.ok
+		switch {
+		case now > .8*t.mean && now > 2*delay:
 			p.usual, p.known = now, 0
+		case now > .8*t.mean:
+			t.dur, t.ok, t.took = 0, 0, 0 // and on
+			return
 		}
 		*t = trial{}
 	}

@@ -193,3 +193,27 @@ func TestSlownessThatCutsChangeIsNotLearned(t *testing.T) {
 		t.Errorf("%.3f is usual", h.usual)
 	}
 }
+
+func TestTheWorstBeforeACutIsWhatItIsComparedWith(t *testing.T) {
+	h := newHistory()
+	h.limit = 12
+	h.epoch(OK, 82*time.Millisecond, true) // just too slow: the queue in the origin still grows
+	h.epoch(OK, 300*time.Millisecond, true)
+	for begun := h.now; h.now < begun+5*time.Second; {
+		h.epoch(OK, 200*time.Millisecond, true)
+	}
+	if h.usual > .1 {
+		t.Errorf("%.3f is usual, and cuts made it a third less", h.usual)
+	}
+}
+
+func TestWhoAllowsLessThanOthersComesUpToThem(t *testing.T) {
+	h := newHistory()
+	begun := h.now
+	for h.delay() < .12 && h.now < begun+time.Minute {
+		h.epoch(OK, 121*time.Millisecond, true) // the queue of others
+	}
+	if took := h.now - begun; took < 5*time.Second || took > 30*time.Second {
+		t.Errorf("after %v", took)
+	}
+}
