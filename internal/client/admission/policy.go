@@ -32,7 +32,7 @@ const (
 // Crowded means half as slow again as usual. The delay is the least of a quarter of the load's timeout, a third of what callers wait, and
 // eight times what is usual. It is at least twice what is usual, and at most half the timeout.
 //
-// What is usual is the least mean of an epoch, and forgotten slowly: in saturation it doubles in about three minutes. It is never measured
+// What is usual is the least mean of an epoch, and forgotten slowly: in saturation it doubles in three and a half minutes. It is never measured
 // by holding loads back.
 type Policy struct {
 	timeout  float64 // seconds, as all below
