@@ -57,6 +57,7 @@ var rooms = map[string]room{
 	"client/flight":     {},
 	"client/again":      {may: "go-redis"},
 	"client/background": {},
+	"client/admission":  {},
 	"client/redelete":   {may: "client/background"},
 	"client/nodes":      {may: "client/again go-redis sync"},
 	"client/lease":      {may: "client/nodes client/record client/keyform hashslot go-redis"},

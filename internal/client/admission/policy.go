@@ -1,0 +1,256 @@
+package admission
+
+import "time"
+
+// Outcome is how a load ended, as far as it says something about the origin.
+type Outcome uint8
+
+const (
+	// Failed is an error of the origin. A load that panicked counts as one.
+	Failed Outcome = iota
+	// OK is an answer, also the answer that there is nothing.
+	OK
+	// TimedOut is no answer within the time that a load may take.
+	TimedOut
+	// NoSample says nothing about the origin: there was nothing to load, or the load was not typical.
+	NoSample
+)
+
+// Policy finds how many loads an origin can work on at a time. It has no clock and no lock: times are arguments, counted from any fixed
+// moment.
+//
+// It cuts time into epochs of a few loads and compares each with what it knows. By Little's law the loads in flight are the completions a
+// second times the time that each takes, so an origin that is saturated is given its rate times the delay that we allow:
+//
+//	errors beyond what is tolerated     fewer than succeeded, and careful growth from then on; if cuts do not help, tolerate them
+//	timeouts, or crowded beyond delay   rate x delay + 1; if cuts do not help either, the origin has become slower: learn that
+//	somebody waits, careful             up to rate x delay + 1, by 2 % an epoch
+//	somebody waits, crowded             up to rate x delay + 1, by 10 % an epoch
+//	somebody waits, not crowded         twice as many
+//	nobody waits                        as before
+//
+// Crowded means half as slow again as usual. The delay is the least of a quarter of the load's timeout, a third of what callers wait, and
+// eight times what is usual. It is at least twice what is usual, and at most half the timeout.
+//
+// What is usual is the least mean of an epoch, and forgotten slowly: in saturation it doubles in three and a half minutes. It is never measured
+// by holding loads back.
+type Policy struct {
+	timeout  float64 // seconds, as all below
+	limit    float64
+	usual    float64 // mean of a load when the origin is not crowded; 0: not known yet
+	known    float64 // loads that usual was learned from, at most about 100
+	recent   float64 // mean of the latest loads
+	patience float64 // mean of what callers wait; 0: not known
+
+	epoch  epoch
+	errors errorCuts
+	trial  trial
+}
+
+// epoch is what is counted between two adjustments.
+type epoch struct {
+	begun            float64
+	ok, failed, late float64
+	took             float64 // by those that are ok
+	waits            bool    // somebody had to wait
+}
+
+func (e epoch) loads() float64 { return e.ok + e.failed + e.late }
+
+// errorCuts are cuts because of errors.
+type errorCuts struct {
+	tolerated float64 // share of loads
+	careful   bool    // there were some
+	count     int     // cuts in a row
+	same      int     // of these, how many in a row changed nothing
+	share     float64 // before the latest cut
+	limit     float64 // before the first cut
+}
+
+// trial shows whether cuts because of slowness make the origin faster.
+type trial struct {
+	limit, mean   float64 // before the first cut; limit 0: no trial
+	dur, ok, took float64 // of epochs with at most half that limit
+}
+
+const (
+	start    = 4   // few: in front of a small origin every process starts at once
+	least    = 1   // loads in flight
+	most     = 1e6 // loads in flight
+	allowed  = .1  // share of errors
+	forget   = 300 // seconds in which usual may grow by itself, once
+	approach = 30  // seconds, the same while cuts do not help
+	enough   = 100 // loads that make a mean certain
+	inTime   = 1.5 // recent means that a load needs to end in time
+	minEpoch = 8   // loads
+)
+
+// NewPolicy returns a policy for loads that time out.
+func NewPolicy(timeout time.Duration) *Policy {
+	return &Policy{timeout: timeout.Seconds(), limit: start, errors: errorCuts{tolerated: allowed}}
+}
+
+// Limit returns how many loads may be in flight.
+func (p *Policy) Limit() int { return int(p.limit) }
+
+// Waits says that a load has to wait for a permit: the limit binds.
+func (p *Policy) Waits() { p.epoch.waits = true }
+
+// Wanted says how long a load's callers wait for it.
+func (p *Policy) Wanted(within time.Duration) {
+	if p.patience == 0 {
+		p.patience = within.Seconds()
+	}
+	p.patience += (within.Seconds() - p.patience) / 64
+}
+
+// InTime reports whether a load that begins now is likely to end within left.
+func (p *Policy) InTime(left time.Duration) bool { return left.Seconds() >= inTime*p.recent }
+
+// Done says how a load ended that began at begun, and whether others wait now.
+func (p *Policy) Done(begun, now time.Duration, how Outcome, waits bool) {
+	e, took := &p.epoch, (now - begun).Seconds()
+	if e.loads() == 0 {
+		e.begun = max(e.begun, begun.Seconds()) // there was nothing to do before
+	}
+	switch how {
+	case OK:
+		e.ok++
+		e.took += took
+		p.recent += (took - p.recent) / 16
+	case Failed:
+		e.failed++
+	case TimedOut:
+		e.late++
+	default:
+		return
+	}
+	// A load that began before the epoch says what the limit before it did.
+	if begun.Seconds() < e.begun || e.loads() < min(minEpoch, p.limit) {
+		return
+	}
+	p.adjust(max(now.Seconds()-e.begun, 1e-6))
+	p.epoch = epoch{begun: now.Seconds(), waits: waits}
+}
+
+// adjust sets the limit at the end of an epoch.
+func (p *Policy) adjust(dur float64) {
+	e, rate := p.epoch, p.epoch.ok/dur
+	var mean, withLate float64
+	if e.ok+e.late > 0 {
+		withLate = (e.took + e.late*p.timeout) / (e.ok + e.late)
+	}
+	if e.ok > 0 {
+		mean = e.took / e.ok
+		p.learn(mean, dur)
+	}
+	delay := p.delay()
+	crowded := e.ok > 0 && mean > 1.5*p.usual
+	slow := crowded && withLate > delay
+	p.try(slow, mean, delay, dur)
+	failed := p.errors.tooMany(e, dur)
+	limit := p.limit
+	switch {
+	case failed:
+		limit = p.errors.cut(limit, max(least, min(.9*limit, .9*rate*mean+1)))
+	case e.late > .02*e.ok || slow:
+		limit = max(least, min(limit, rate*delay+1))
+	case !e.waits:
+	case p.errors.careful:
+		limit = max(limit, min(rate*delay+1, 1.02*limit+.5))
+	case crowded:
+		limit = max(limit, min(rate*delay+1, 1.1*limit))
+	case e.ok > 0:
+		limit *= min(2, max(1.1, .8*p.timeout/mean))
+	}
+	p.limit = min(limit, most)
+}
+
+// delay is how long a load may take in an origin that is saturated by us.
+func (p *Policy) delay() float64 {
+	delay := p.timeout / 4
+	if p.usual == 0 {
+		return delay
+	}
+	if p.patience > 0 {
+		delay = min(delay, p.patience/3)
+	}
+	return min(max(min(delay, 8*p.usual), 2*p.usual), p.timeout/2)
+}
+
+// learn takes an epoch's mean into account.
+func (p *Policy) learn(mean, dur float64) {
+	n := p.epoch.ok
+	p.known = min(p.known+n, max(enough, n))
+	switch {
+	case p.usual == 0:
+		p.usual = mean
+	case mean < p.usual:
+		p.usual -= (p.usual - mean) * n / p.known // an epoch of few is often fast by chance
+	default:
+		p.usual = min(mean, p.usual*(1+dur/forget))
+	}
+}
+
+// try watches what cuts do. Where half as many loads, or as few as can be, have been about as slow for two timeouts, and twice as slow as we
+// allow, we are not why they are: the origin has become slower, and what it was is forgotten. The wait is that long because an origin may
+// still work on what was abandoned. Below twice, another process may just allow more than we do: then we come up to it step by step, as
+// learning it at once would let the two outbid each other.
+func (p *Policy) try(slow bool, mean, delay, dur float64) {
+	t, e := &p.trial, p.epoch
+	low := p.limit <= t.limit/2 || p.limit < 2*least
+	switch {
+	case t.limit == 0 && slow:
+		*t = trial{limit: p.limit, mean: mean}
+	case t.limit == 0 || !low && !slow:
+		*t = trial{}
+	case !low:
+		t.mean = max(t.mean, mean)
+	case low && e.ok > 0:
+		p.usual = max(p.usual, min(mean, p.usual*(1+dur/approach)))
+		t.dur, t.ok, t.took = t.dur+dur, t.ok+e.ok, t.took+e.took
+		if t.dur < 2*p.timeout || t.ok < minEpoch {
+			return
+		}
+		now := t.took / t.ok
+		switch {
+		case now > .8*t.mean && now > 2*delay:
+			p.usual, p.known = now, 0
+		case now > .8*t.mean:
+			t.dur, t.ok, t.took = 0, 0, 0 // and on
+			return
+		}
+		*t = trial{}
+	}
+}
+
+// tooMany reports whether an epoch had more errors than are tolerated. Tolerance ends within minutes where there are none.
+func (c *errorCuts) tooMany(e epoch, dur float64) bool {
+	share := e.failed / e.loads()
+	if share > c.tolerated {
+		c.careful = true
+		c.same++
+		if c.count == 0 || share <= .8*c.share {
+			c.same = 0
+		}
+		c.share = share
+		return true
+	}
+	c.count, c.same = 0, 0
+	c.tolerated = max(allowed, c.tolerated*(1-min(1, dur/60)))
+	return false
+}
+
+// cut returns the limit after a cut from one to another, unless cuts have changed nothing: then errors are not our doing.
+func (c *errorCuts) cut(from, to float64) float64 {
+	if c.count == 0 {
+		c.limit = from
+	}
+	c.count++
+	if c.same < 3 {
+		return to
+	}
+	c.tolerated = min(1, 1.25*c.share+.1)
+	c.count, c.same = 0, 0
+	return max(from, c.limit)
+}
