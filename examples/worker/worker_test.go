@@ -164,7 +164,7 @@ func TestARealRedis(t *testing.T) {
 			rdb := b.Open(t)
 			var v visits
 			urls := append(pages("a.example", 20), "not a URL", "/relative")
-			work(t, rdb, &v, 2, 10, 100*time.Millisecond, urls)
+			work(t, rdb, &v, 2, 10, time.Second, urls)
 			if at := v.of("a.example"); len(at) != 20 || v.complaints.Load() != 2 {
 				t.Errorf("%d were fetched and %d complained of, want 20 and 2", len(at), v.complaints.Load())
 			}

@@ -181,14 +181,9 @@ var uses = map[string]use{
 type User struct{ Name string }
 
 func useCacheaside(ctx context.Context, during scene, ns mayfly.Namespace[int64, User]) error {
-	var other *cacheaside.Cache[int64, User] // of another process, as it were
 	load := func(ctx context.Context, id int64) (User, error) {
 		if id == 9 {
 			<-time.After(during.load)
-			if ns.Plain { // who waits for a plain value asks for its lease
-				go other.Get(ctx, id)
-				during.until("exists")
-			}
 		}
 		return User{"Ada"}, nil
 	}
@@ -201,10 +196,6 @@ func useCacheaside(ctx context.Context, during scene, ns mayfly.Namespace[int64,
 		return err
 	}
 	defer c.Close(ctx)
-	if other, err = cacheaside.New(ns, load, o); err != nil {
-		return err
-	}
-	defer other.Close(ctx)
 	steps := []func() error{
 		func() error { _, err := c.Get(ctx, 9); return err },
 		func() error { _, err := c.Get(ctx, 1); return err },

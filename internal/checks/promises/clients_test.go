@@ -27,18 +27,27 @@ var clients = []client{
 	{name: "defaults, cut", tune: func(*redis.UniversalOptions) {}, cut: true},
 	{name: "contexts, cut", tune: func(o *redis.UniversalOptions) { o.ContextTimeoutEnabled = true }, cut: true},
 	{name: "no retries, cut", tune: func(o *redis.UniversalOptions) { o.MaxRetries = -1 }, cut: true},
-	{name: "timeouts of 50 ms", tune: func(o *redis.UniversalOptions) { o.ReadTimeout = 50 * time.Millisecond }},
-	{name: "contexts, timeouts of 50 ms", long: true, tune: func(o *redis.UniversalOptions) {
-		o.ContextTimeoutEnabled, o.ReadTimeout = true, 50*time.Millisecond
+	{name: "short timeouts", tune: func(o *redis.UniversalOptions) { o.ReadTimeout = short }},
+	{name: "contexts, short timeouts", long: true, tune: func(o *redis.UniversalOptions) {
+		o.ContextTimeoutEnabled, o.ReadTimeout = true, short
 	}},
-	{name: "no retries, timeouts of 50 ms", long: true, tune: func(o *redis.UniversalOptions) {
-		o.MaxRetries, o.ReadTimeout = -1, 50*time.Millisecond
+	{name: "no retries, short timeouts", long: true, tune: func(o *redis.UniversalOptions) {
+		o.MaxRetries, o.ReadTimeout = -1, short
 	}},
 	{name: "tuned", long: true, tune: func(o *redis.UniversalOptions) {
 		tuned := mayfly.TunedOptions()
 		tuned.Addrs, tuned.Dialer = o.Addrs, o.Dialer
 		*o = *tuned
 	}},
+}
+
+// short is a timeout that ends what is held back, and nothing else: a machine that is busy, and the race detector, take their time.
+var short = 50 * time.Millisecond
+
+func init() {
+	if effort.Race {
+		short = 500 * time.Millisecond
+	}
 }
 
 // server is where the rows are tried.
@@ -53,7 +62,7 @@ var servers = []server{
 		srv := redistest.Start(t)
 		return []string{srv.Addr()}, srv.Client()
 	}},
-	{name: "redis 8", long: true, start: func(t *testing.T) ([]string, redis.UniversalClient) {
+	{name: "redis 8", long: effort.Long(), start: func(t *testing.T) ([]string, redis.UniversalClient) {
 		srv := realredis.Start(t, realredis.Options{})
 		return []string{srv.Addr()}, srv.Client()
 	}},

@@ -36,6 +36,7 @@ func (n *near) untilWhy(text string) {
 }
 
 func TestRealServersThatRefuseWrites(t *testing.T) {
+	t.Parallel()
 	for _, flavour := range []realredis.Flavour{realredis.Redis8, realredis.Redis7, realredis.Valkey} {
 		t.Run(flavour.String(), func(t *testing.T) {
 			srv := realredis.Start(t, realredis.Options{Flavour: flavour})
@@ -96,6 +97,7 @@ func TestRealServersThatRefuseWrites(t *testing.T) {
 }
 
 func TestARealClusterIsDown(t *testing.T) {
+	t.Parallel()
 	cluster := realredis.StartCluster(t, 3, 0, realredis.Options{})
 	rdb, other := cluster.Client(), cluster.Client()
 	n := open(t, rdb, nil)

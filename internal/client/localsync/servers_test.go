@@ -100,6 +100,7 @@ func TestPermissions(t *testing.T) {
 }
 
 func TestCluster(t *testing.T) {
+	t.Parallel()
 	cluster := realredis.StartCluster(t, 3, 3, realredis.Options{})
 	rdb, other := cluster.Client(), cluster.Client()
 	n := open(t, rdb, nil)
@@ -123,6 +124,7 @@ func TestCluster(t *testing.T) {
 }
 
 func TestSentinel(t *testing.T) {
+	t.Parallel()
 	group := realredis.StartSentinel(t, 2, realredis.Options{})
 	rdb, other := group.Client(), group.Client()
 	n := open(t, rdb, nil)
