@@ -120,6 +120,7 @@ func httpcacheRows() (all []row) {
 				}
 				add(name+", "+write+", then Purge by "+kind, skip, func(s *site) call {
 					prepare(s)
+					target := target // each row's own
 					if kind == "URL" {
 						target = httpcache.URL(s.url)
 					} else if kind == "tag" && s.tag == "" {

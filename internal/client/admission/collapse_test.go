@@ -149,12 +149,16 @@ func TestACollapsedDatabaseRecovers(t *testing.T) {
 					})
 				}
 				gets.Wait()
+				store.mu.Lock() // loads that nobody waits for go on
+				defer store.mu.Unlock()
 				share, vain := float64(answered)/float64(asked), float64(store.vain)/keys
 				t.Logf("after 12 s %.1f %% are answered; %d queries, %d in vain; %+v", 100*share, store.queries, store.vain, store.limiter.Stats())
 				if share < c.least || share > c.most || vain > c.vain {
 					t.Errorf("%.1f %% are answered, %d queries in vain", 100*share, store.vain)
 				}
 				store.limiter.Close()
+				store.mu.Unlock()
+				defer store.mu.Lock()
 				time.Sleep(time.Hour) // the database finishes what was abandoned
 			})
 		})
