@@ -53,12 +53,12 @@ func TestOdds(t *testing.T) {
 // A reply that is delayed by chance comes, after the server has executed; and a command may have odds of its own.
 func TestOddsOfACommand(t *testing.T) {
 	p, rdb, direct := through(t)
-	p.Random(7, proxy.Odds{CutBefore: 1, Most: 500 * time.Millisecond, Of: map[string]proxy.Odds{"incr": {DelayReply: 1}}})
+	p.Random(7, proxy.Odds{CutBefore: 1, Most: 100 * time.Millisecond, Of: map[string]proxy.Odds{"incr": {DelayReply: 1}}})
 	if rdb.Ping(t.Context()).Err() == nil {
 		t.Error("a PING was not cut")
 	}
 	delayed := 0
-	for n := range 20 {
+	for n := range 8 {
 		replied := in(func() error { return rdb.Incr(t.Context(), "n").Err() })
 		expect.Eventually(t, "it is executed", func() bool { return direct.Get(t.Context(), "n").Val() == fmt.Sprint(n+1) })
 		select {
