@@ -19,7 +19,7 @@ type Event struct {
 	Err       error         // why it failed
 }
 
-// Observer sees Events. Observe runs on the caller's path: it must be quick, must not block, and is called from many
+// Observer sees Events. Observe runs on the caller's path, or behind it: it must be quick, must not block or panic, and is called from many
 // goroutines at once. ctx is the context of the operation, for trace ids; it may already be done.
 type Observer interface {
 	Observe(ctx context.Context, e Event)
