@@ -10,7 +10,6 @@ package histories
 
 import (
 	"flag"
-	"math/rand/v2"
 	"os"
 	"testing"
 	"time"
@@ -33,14 +32,4 @@ func length() time.Duration {
 		return *lasts
 	}
 	return time.Duration(effort.Times(2, 20)) * time.Second
-}
-
-// draw returns the seed of a run, and tells it.
-func draw(t *testing.T) uint64 {
-	s := *seed
-	if s == 0 {
-		s = rand.Uint64()
-	}
-	t.Logf("seed %d", s)
-	return s
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/testkit/effort"
 	"github.com/mayflycache/mayfly/internal/testkit/proxy"
 	"github.com/mayflycache/mayfly/internal/testkit/realredis"
 	"github.com/mayflycache/mayfly/redistest"
@@ -60,7 +61,7 @@ func TestSlidingIsLinearizable(t *testing.T) {
 				t.Parallel()
 				addr := start(t)
 				var stores []store
-				s := draw(t)
+				s := effort.Seed(t, *seed)
 				for process := range peers {
 					o := &redis.Options{Addr: addr, ReadTimeout: 60 * time.Millisecond, MinRetryBackoff: time.Millisecond, MaxRetryBackoff: 4 * time.Millisecond}
 					if process < peers-1 {

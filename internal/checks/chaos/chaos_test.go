@@ -14,6 +14,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/mayflycache/mayfly/internal/testkit/effort"
 	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/internal/testkit/processes"
 	"github.com/mayflycache/mayfly/internal/testkit/proxy"
@@ -62,7 +63,7 @@ func TestChaos(t *testing.T) {
 	if testing.Short() {
 		t.Skip("it takes half a minute")
 	}
-	s := draw(t)
+	s := effort.Seed(t, *seed)
 	db := realredis.Start(t, realredis.Options{})
 	c := &chaos{t: t, random: rand.New(rand.NewPCG(s, 0)), truth: &truth{rdb: db.Client()}, addrs: db.Addr(), faults: map[string]int{},
 		solo:    realredis.Start(t, realredis.Options{Config: []string{"maxmemory-policy allkeys-lru"}}),

@@ -9,7 +9,6 @@ package chaos
 
 import (
 	"flag"
-	"math/rand/v2"
 	"os"
 	"testing"
 	"time"
@@ -34,14 +33,4 @@ func length() time.Duration {
 		return *lasts
 	}
 	return time.Duration(effort.Times(20, 180)) * time.Second
-}
-
-// draw returns the seed of a run, and tells it.
-func draw(t *testing.T) uint64 {
-	s := *seed
-	if s == 0 {
-		s = rand.Uint64()
-	}
-	t.Logf("seed %d", s)
-	return s
 }

@@ -77,7 +77,7 @@ func play(t *testing.T, addr string, open func(rdb *redis.Client, d *database) c
 	var d database
 	var histories [keys]history
 	var writing [keys]sync.Mutex // so that Sets are in the order of their commits
-	s := draw(t)
+	s := effort.Seed(t, *seed)
 	ctx, stop := context.WithCancel(t.Context())
 	defer stop()
 	var caches []cache

@@ -3,7 +3,11 @@
 // as dear, always at the plain one.
 package effort
 
-import "os"
+import (
+	"math/rand/v2"
+	"os"
+	"testing"
+)
 
 // Long reports whether tests run at their full length.
 func Long() bool { return !Race && os.Getenv("MAYFLY_LONG") == "1" }
@@ -14,4 +18,14 @@ func Times(plain, long int) int {
 		return long
 	}
 	return plain
+}
+
+// Seed returns the seed that was given, or draws one where that is zero, and tells it: what a test that plays by chance needs to play the
+// same again.
+func Seed(t testing.TB, given uint64) uint64 {
+	if given == 0 {
+		given = rand.Uint64()
+	}
+	t.Logf("seed %d", given)
+	return given
 }
