@@ -14,7 +14,9 @@ import (
 //	o.Addrs = []string{"redis:6379"}
 //	rdb := redis.NewUniversalClient(o) // or redis.NewClient(o.Simple()), for a cluster redis.NewClusterClient(o.Cluster())
 //
-// A call ends with its context, tries once, and fails after at most 200 ms for a connection and 100 ms for the answer.
+// A call ends with its context, tries once, and fails after at most 200 ms for a new connection and 100 ms for the answer. Where all
+// connections are in use it waits for up to a second: many callers are no failure of Redis. The calls of a cache wait by their own rules
+// (mayfly.ErrCrowded), and not at all when the cache's breaker is open.
 // For sliding, navsession and others that keep the only copy in Redis, a client of your own settings is the better one.
 func TunedOptions() *redis.UniversalOptions {
 	return &redis.UniversalOptions{
@@ -24,7 +26,7 @@ func TunedOptions() *redis.UniversalOptions {
 		MaxRetries:            -1, // none
 		ReadTimeout:           100 * time.Millisecond,
 		WriteTimeout:          100 * time.Millisecond,
-		PoolTimeout:           50 * time.Millisecond,
+		PoolTimeout:           time.Second,
 		PipelinePoolSize:      -1, // a pipeline of two needs no connections of its own, nor a second attempt on others
 	}
 }
