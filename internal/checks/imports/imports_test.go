@@ -122,7 +122,6 @@ var rooms = map[string]room{
 	"checks/docs":     {},
 	"checks/blocks":   {},
 	"checks/mutants":  {},
-	"checks/promises": {},
 }
 
 // roomOf is what the table calls the package in a folder.
