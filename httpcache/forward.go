@@ -189,7 +189,7 @@ func (a *attempt) decide(status int, header http.Header) (mode, int) {
 	}
 	var reason rfc9111.Reason
 	answered := rfc9111.Exchange{Request: x.r, Status: status, Header: header, Sent: a.sent, Received: now}
-	a.answer, reason = c.newResponse(answered, saidIn(header, a.outer), a.epoch)
+	a.answer, reason = c.newResponse(answered, &x.says, x.s.index, saidIn(header, a.outer), a.epoch)
 	n, err := strconv.ParseInt(header.Get("Content-Length"), 10, 64)
 	if err == nil && n > c.opt.MaxBody && (reason == rfc9111.Storable || reason == tooManyTags) {
 		reason = tooLarge
@@ -217,17 +217,20 @@ func (a *attempt) decide(status int, header http.Header) (mode, int) {
 	return do, status
 }
 
-// newResponse is what is stored of an answer, but for its body; own is what the handler itself has set of its header. It is nil
-// if the answer may not be stored.
-func (c *Cache) newResponse(x rfc9111.Exchange, own said, epoch int64) (*response, rfc9111.Reason) {
+// newResponse is what is stored of an answer, but for its body, beside what index tells apart; own is what the handler itself has
+// set of its header. It is nil if the answer may not be stored.
+func (c *Cache) newResponse(x rfc9111.Exchange, says *rfc9111.Selectors, index *item, own said, epoch int64) (*response, rfc9111.Reason) {
 	policy, reason := c.rules.Judge(x)
 	if reason != rfc9111.Storable {
 		return nil, reason
 	}
 	fields, _ := rfc9111.ParseVary(rfc9111.Canonical(x.Header))
+	if says.Inner != "" || index != nil && byInner(index.index.fields) {
+		fields = slices.Insert(fields, 0, rfc9111.InnerURL)
+	}
 	s := &response{
 		status: x.Status, policy: policy, epoch: epoch, tags: tagsOf(rfc9111.Canonical(own.header), c.opt.TagFields),
-		fields: fields, variant: rfc9111.Variant(fields, x.Request.Header), header: fieldsOf(c.rules.Stored(own.header, policy.Received), own.added),
+		fields: fields, variant: rfc9111.Variant(fields, *says), header: fieldsOf(c.rules.Stored(own.header, policy.Received), own.added),
 	}
 	switch {
 	case sizeOf(s.header) > maxHeader:
@@ -332,7 +335,7 @@ func (a *attempt) renewed(header http.Header, own said, now time.Time) (*respons
 	}
 	as.Method = http.MethodGet // whatever found it unchanged
 	answered := rfc9111.Exchange{Request: &as, Status: stored.status, Header: header, Sent: a.sent, Received: now}
-	r, reason := a.cache.newResponse(answered, said{header, added}, a.epoch)
+	r, reason := a.cache.newResponse(answered, &a.says, a.exchange.s.index, said{header, added}, a.epoch)
 	if r != nil {
 		r.body, r.trailer = stored.body, stored.trailer
 	}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/client/check"
+	"github.com/mayflycache/mayfly/internal/rfc9111"
 )
 
 // Options set up a cache. Namespace is required; every other zero is a default that works.
@@ -57,12 +58,22 @@ type Options struct {
 	Server string
 }
 
-// Key says which requests ask for the same. By default scheme, host, path and the query as it is tell them apart.
+// Key says which requests ask for the same. By default scheme, host, path and the query as it is tell them apart: of the URL that the
+// client asked for. Where a handler around the cache gives the handler another one to see, as [http.StripPrefix] does, that is told
+// apart too, as a variant of the client's.
 type Key struct {
 	AnyHost   bool     // the host does not count: the handler answers all alike
 	Scheme    string   // "http" or "https", where a proxy in front ends TLS. Empty is what the connection says
-	SortQuery bool     // the order of different query parameters does not count
+	SortQuery bool     // the order of different query parameters does not count; not in a query with a bare ";"
 	DropQuery []string // query parameters that do not count; a last * matches any rest, as in "utm_*"
+
+	// AnyLanguageOrder makes the order of languages of one weight not count, where an answer varies by Accept-Language. RFC 9110
+	// says that it means nothing; but many handlers take the first.
+	AnyLanguageOrder bool
+}
+
+func (k Key) rules() rfc9111.Keys {
+	return rfc9111.Keys{AnyHost: k.AnyHost, Scheme: k.Scheme, SortQuery: k.SortQuery, DropQuery: k.DropQuery}
 }
 
 // Stale says what happens past the end of freshness, beside what responses say of themselves by stale-while-revalidate and

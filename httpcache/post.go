@@ -17,7 +17,9 @@ func (c *Cache) answersGets(x rfc9111.Exchange, outer http.Header) *response {
 		return nil
 	}
 	x.Self = true
-	answer, _ := c.newResponse(x, saidIn(x.Header, outer), unknown) // which purges it could have missed is not known
+	_, inner, _ := c.keys.AppendKey(nil, x.Request)
+	says := c.selectors(x.Request, inner)
+	answer, _ := c.newResponse(x, &says, nil, saidIn(x.Header, outer), unknown) // which purges it could have missed is not known
 	return answer
 }
 

@@ -31,7 +31,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	c := h.cache
 	var room [256]byte
-	key, ok := c.keys.AppendKey(append(room[:0], c.prefix...), r)
+	key, inner, ok := c.keys.AppendKey(append(room[:0], c.prefix...), r)
 	if ok = ok && len(key) <= rfc9111.MaxURL; !ok { // also where only the prefix makes it too long
 		c.tellTarget(r)
 	}
@@ -40,14 +40,15 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	q := rfc9111.ParseCacheControl(r.Header)
-	if c.local != nil && h.hit(w, r, key, q) {
+	says := c.selectors(r, inner)
+	if c.local != nil && h.hit(w, r, key, says, q) {
 		return
 	}
 	if q.NoStore || c.works.Err() != nil {
 		h.pass(w, r, rfc9111.FwdBypass)
 		return
 	}
-	x := &exchange{handler: h, w: w, r: r, q: q, key: string(key), begun: time.Now(), began: c.flights.Now()}
+	x := &exchange{handler: h, w: w, r: r, q: q, says: says, key: string(key), begun: time.Now(), began: c.flights.Now()}
 	x.run()
 }
 
@@ -66,9 +67,9 @@ func past(r *http.Request) bool {
 }
 
 // hit answers from this process's memory. It is the way that has to be short.
-func (h *handler) hit(w http.ResponseWriter, r *http.Request, key []byte, q rfc9111.Directives) bool {
+func (h *handler) hit(w http.ResponseWriter, r *http.Request, key []byte, says rfc9111.Selectors, q rfc9111.Directives) bool {
 	c := h.cache
-	it := c.atHand(key, r)
+	it := c.atHand(key, &says)
 	if it == nil || it.response == nil {
 		return false
 	}
@@ -90,6 +91,7 @@ type exchange struct {
 	w      http.ResponseWriter
 	r      *http.Request
 	q      rfc9111.Directives
+	says   rfc9111.Selectors // by which variants are told apart
 	key    string
 	begun  time.Time
 	began  flight.Moment
@@ -168,7 +170,7 @@ func (x *exchange) run() {
 func (x *exchange) look(ctx context.Context) {
 	c := x.cache
 	x.asked = time.Now()
-	x.s = c.look(ctx, x.key, x.r, x.asked)
+	x.s = c.look(ctx, x.key, &x.says, x.asked)
 	if r := x.s.response; r != nil && len(r.tags) > 0 && x.s.unasked == nil {
 		within, cancel := c.within(ctx, x.asked)
 		purged, err := c.purged(within, r)
