@@ -56,14 +56,19 @@ func (x *exchange) forward(fill filling) {
 		cancel()
 	}
 	a.spent = time.Since(x.asked)
-	a.tell(mayfly.Read, found, nil)
+	var why error
+	if errors.Is(x.s.unasked, errNoRoom) {
+		why = errNoRoom
+	}
+	a.tell(mayfly.Read, found, why)
 	a.ctx, a.leaves = newLeaving(x.r.Context(), c.opt.Shared.Timeout)
 	defer a.leaves.end()
 	if !fill.wanted() {
 		a.leaves.endsHandler()
 	}
-	stop := c.keep(fill.claim)
-	defer stop()
+	a.fill.beat = c.keep(fill.claim)
+	defer a.fill.stop()
+	defer func() { a.out.held.done() }()
 
 	a.call(true)
 	if a.end == notModified && !rfc9111.Selects(headerOf(a.asked.header), a.out.header) {
@@ -79,7 +84,7 @@ func (x *exchange) forward(fill filling) {
 		return
 	case failure:
 		rested := c.rest(a.ctx, fill.claim)
-		fill.land(outcome{response: x.s.response, failed: true}, false)
+		fill.land(outcome{response: x.s.response, held: x.held, failed: true}, false)
 		x.serveStale(a.reason)
 		rested()
 		return
@@ -277,7 +282,7 @@ func (a *attempt) store() (wait func()) {
 		return func() {}
 	}
 	a.answer.complete(a.out, a.cache.rules)
-	return a.cache.keepAnswer(a.r.Context(), a.exchange.s, a.fill, a.answer, a.spent)
+	return a.cache.keepAnswer(a.r.Context(), a.exchange.s, a.fill, a.answer, a.out.held, a.spent)
 }
 
 // complete gives a response its body, with the trailers, the length and the Content-Type that the client got with it.
@@ -319,7 +324,7 @@ func (a *attempt) refresh() {
 		return
 	}
 	x.status.Stored = a.fill.stores()
-	stored := c.keepAnswer(x.r.Context(), x.s, a.fill, r, a.spent)
+	stored := c.keepAnswer(x.r.Context(), x.s, a.fill, r, x.held, a.spent)
 	c.answer(x.w, x.r, r, now, x.status)
 	stored()
 }
@@ -353,7 +358,7 @@ func (a *attempt) head(header http.Header) {
 	}
 	if same {
 		if r, reason := a.renewed(rfc9111.Update(old, own.header), own, now); reason == rfc9111.Storable {
-			c.keepAnswer(x.r.Context(), x.s, filling{over: true}, r, a.spent)()
+			c.keepAnswer(x.r.Context(), x.s, filling{over: true}, r, x.held, a.spent)()
 			return
 		}
 	}

@@ -86,7 +86,9 @@ func TestTenantsDoNotMerge(t *testing.T) {
 		"query":  func(r *http.Request, tenant string) { r.URL.RawQuery = "of=" + tenant },
 		"host":   func(r *http.Request, tenant string) { r.Host = tenant + ".example" },
 		"target": func(r *http.Request, tenant string) { r.URL.Host = tenant + ".example" },
-		"scheme": func(r *http.Request, tenant string) { r.URL.Scheme = map[string]string{"a": "https", "b": "http", "c": "ws"}[tenant] },
+		"scheme": func(r *http.Request, tenant string) {
+			r.URL.Scheme = map[string]string{"a": "https", "b": "http", "c": "ws"}[tenant]
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			localOrNot(t, func(t *testing.T, opt httpcache.Options) {

@@ -37,5 +37,5 @@ func (c *Cache) storePost(r *http.Request, answer *response, out *capture) {
 		return
 	}
 	answer.complete(out, c.rules)
-	c.keepAnswer(r.Context(), sight{key: key, slot: key}, filling{claim: a.Claim}, answer, time.Since(begun))()
+	c.keepAnswer(r.Context(), sight{key: key, slot: key}, filling{claim: a.Claim}, answer, out.held, time.Since(begun))()
 }

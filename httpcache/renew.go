@@ -32,11 +32,13 @@ func (x *exchange) renewBehind() {
 		return
 	}
 	behind := x.copy(x.background())
+	x.held.use()
+	done := func() { x.held.done(); end() }
 	if !x.cache.works.Start(func() {
-		defer end()
+		defer done()
 		behind.renewNow(f)
 	}) {
-		end()
+		done()
 	}
 }
 

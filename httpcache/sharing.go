@@ -39,6 +39,8 @@ func (x *exchange) take(o outcome) bool {
 	if r.policy.Decide(x.q, r.policy.Received) == rfc9111.Revalidate && !(o.failed && r.policy.OnError(x.q, now)) {
 		return false
 	}
+	o.held.use()
+	defer o.held.done()
 	x.status.Collapsed = true
 	x.cache.stats.collapsed.Add(1)
 	x.cache.answer(x.w, x.r, r, now, x.status)
