@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mayflycache/mayfly/internal/glob"
 	"github.com/mayflycache/mayfly/internal/redis/values"
 )
 
@@ -200,8 +201,9 @@ func configGetCommand(c *call) {
 			show(string(arg))
 		}
 		if strings.ContainsAny(pattern, "*?[") {
+			matcher := glob.Compile([]byte(pattern))
 			for _, name := range slices.Sorted(maps.Keys(parameters)) {
-				if glob([]byte(pattern), []byte(name)) {
+				if matcher.Match([]byte(name)) {
 					show(name)
 				}
 			}

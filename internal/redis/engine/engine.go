@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/mayflycache/mayfly/internal/expiry"
+	"github.com/mayflycache/mayfly/internal/glob"
 	"github.com/mayflycache/mayfly/internal/redis/values"
 )
 
@@ -78,6 +79,7 @@ type Engine struct {
 	due        []uint32
 
 	pubsub     hub
+	globs      map[string]*glob.Pattern // of pubsub[patterns], compiled
 	broadcasts []Message
 	tracking   tracker
 	scripts    library
