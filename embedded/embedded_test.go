@@ -147,3 +147,23 @@ func TestStats(t *testing.T) {
 		}
 	})
 }
+
+func TestNilIsAnError(t *testing.T) {
+	db, err := embedded.Open(embedded.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Serve(nil); err == nil || !strings.Contains(err.Error(), "net.Listen") {
+		t.Errorf("Serve(nil): %v", err)
+	}
+	var none context.Context
+	if err := db.Close(none); err == nil || !strings.Contains(err.Error(), "context.Background()") {
+		t.Errorf("Close(nil): %v", err)
+	}
+	if err := db.Client().Ping(t.Context()).Err(); err != nil {
+		t.Errorf("Close(nil) closed it: %v", err)
+	}
+	if err := db.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

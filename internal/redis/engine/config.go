@@ -56,6 +56,7 @@ var parameters = map[string]parameter{
 			return func(e *Engine) { e.settings.password = v }, ""
 		},
 	},
+	"protected-mode":       yesNo(func(e *Engine) *bool { return &e.settings.protected }),
 	"busy-reply-threshold": counted(0, math.MaxInt64, func(e *Engine) *int64 { return &e.settings.busyAfter }),
 	"lua-time-limit":       counted(0, math.MaxInt64, func(e *Engine) *int64 { return &e.settings.busyAfter }),
 

@@ -47,12 +47,14 @@ func (r *Run) place(text string) string {
 // What this Lua machine says otherwise than the one in Redis, where the same can be said.
 var (
 	indexNil = regexp.MustCompile(`attempt to index a non-table object\((\w+)\) with key '(.*)'`)
+	badArg   = regexp.MustCompile(`bad argument #(\d+) to (\w+) \(`)
 	overflow = regexp.MustCompile(`(lua callstack|registry) overflow`)
 	callNil  = regexp.MustCompile(`attempt to call a non-function object`)
 	addText  = regexp.MustCompile(`cannot perform \w+ operation between (\w+) and (\w+)`)
 )
 
 func translate(text string) string {
+	text = badArg.ReplaceAllString(text, "bad argument #$1 to '$2' (")
 	text = overflow.ReplaceAllString(text, "stack overflow")
 	text = strings.Replace(text, "too many recursions in gettable", "loop in gettable", 1)
 	text = indexNil.ReplaceAllString(text, "attempt to index field '$2' (a $1 value)")
