@@ -110,14 +110,14 @@ func (db *DB) Serve(l net.Listener) error {
 }
 
 // Stats says what a DB holds, and what it has done since it was opened: Keys, Expires (those with a TTL) and Dead (of these, over and not
-// yet removed); Expired, Evicted, Commands, Hits and Misses; Cycle, the time spent on removing keys that nobody asked for.
+// yet removed); Memory, the bytes that the data takes, counted as for MaxMemory; Expired, Evicted, Commands, Hits and Misses; Cycle, the time spent on removing keys that nobody asked for.
 type Stats = stats.Engine
 
-// Stats adds up the figures. It is for now and then, not for every request.
+// Stats adds up the figures. It is for now and then, not for every request: without a MaxMemory it weighs every key.
 func (db *DB) Stats() Stats {
 	f, cycle := db.server.Figures()
 	return Stats{
-		Keys: f.Keys, Expires: f.Expires, Dead: f.Dead, Expired: f.Expired, Evicted: f.Evicted,
+		Keys: f.Keys, Expires: f.Expires, Dead: f.Dead, Memory: f.Memory, Expired: f.Expired, Evicted: f.Evicted,
 		Commands: f.Commands, Hits: f.Hits, Misses: f.Misses, Cycle: cycle,
 	}
 }

@@ -138,11 +138,12 @@ func TestStats(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 		time.Sleep(200 * time.Millisecond)
-		if s := db.Stats(); s.Dead != 5 || s.Keys != 10 {
-			t.Errorf("before the cycle: %+v", s)
+		before := db.Stats()
+		if before.Dead != 5 || before.Keys != 10 {
+			t.Errorf("before the cycle: %+v", before)
 		}
 		time.Sleep(10 * time.Second)
-		if s := db.Stats(); s.Dead != 0 || s.Keys != 5 || s.Expired != 6 {
+		if s := db.Stats(); s.Dead != 0 || s.Keys != 5 || s.Expired != 6 || s.Memory > before.Memory-5*100 {
 			t.Errorf("after the cycle: %+v", s)
 		}
 	})

@@ -126,6 +126,10 @@ func scanCommand(c *call) {
 	slot, slots := o.cursor, uint64(d.slots)
 	for looks := o.count * 10; slot < slots && o.count > 0 && looks > 0; slot++ {
 		looks--
+		if d.pages[slot/pageSize] == nil {
+			slot |= pageSize - 1 // the whole page was given back
+			continue
+		}
 		obj := d.at(uint32(slot))
 		if obj.kind() == values.Missing {
 			continue

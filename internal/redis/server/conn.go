@@ -26,7 +26,7 @@ type conn struct {
 	engine  *engine.Engine // the session's, for the connection's whole life: Restart gives the server another
 	session *engine.Session
 	denied  string // why there is no session
-	unread  bool // guarded by server.mu: the session waits, and commands have arrived after the one that made it wait
+	unread  bool   // guarded by server.mu: the session waits, and commands have arrived after the one that made it wait
 
 	gone chan struct{} // closed when the connection was cut
 	once sync.Once
