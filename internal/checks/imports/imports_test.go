@@ -45,6 +45,7 @@ var rooms = map[string]room{
 	"jitter":       {never: pure},
 	"earlyrefresh": {never: pure},
 	"expiry":       {never: append([]string{"sync", "sync/atomic"}, pure...)},
+	"glob":         {never: pure},
 	"hashslot":     {never: pure},
 	"rfc9111":      {may: "httpsfv", never: append([]string{"sync"}, pure...)},
 	"stats":        {never: pure},
@@ -86,7 +87,7 @@ var rooms = map[string]room{
 	"redis/values": {may: "expiry", never: pure},
 	"redis/rdb":    {never: pure},
 	"redis/script": {may: "redis/resp lua", never: []string{"net", "os", "time.Now", "time.Sleep"}},
-	"redis/engine": {may: "redis/values redis/rdb redis/script redis/resp expiry hashslot", never: []string{"net", "time.Now", "time.Sleep"}},
+	"redis/engine": {may: "redis/values redis/rdb redis/script redis/resp expiry glob hashslot", never: []string{"net", "time.Now", "time.Sleep"}},
 	"redis/server": {may: "redis/engine redis/resp"},
 
 	// The doors: the double, reachable as RESP.
