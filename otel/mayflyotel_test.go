@@ -38,7 +38,7 @@ func recorded(t *testing.T) func(do func(ctx context.Context)) []string {
 		for _, e := range all[len(all)-1].Events() {
 			text := e.Name
 			for _, a := range e.Attributes {
-				text += " " + string(a.Key) + "=" + a.Value.Emit()
+				text += " " + string(a.Key) + "=" + a.Value.String()
 			}
 			events = append(events, text)
 		}
