@@ -15,9 +15,9 @@ import (
 //	rdb := redis.NewUniversalClient(o) // or redis.NewClient(o.Simple()), for a cluster redis.NewClusterClient(o.Cluster())
 //
 // A call ends with its context, tries once, and fails after at most 200 ms for a new connection and 100 ms for the answer. Where all
-// connections are in use it waits for up to a second: many callers are no failure of Redis. The calls of a cache wait by their own rules
-// (mayfly.ErrCrowded), and not at all when the cache's breaker is open.
-// For sliding, navsession and others that keep the only copy in Redis, a client of your own settings is the better one.
+// connections are in use it waits for up to a second, as many callers are no failure of Redis; the calls of a cache wait by their own rules
+// (see [ErrCrowded]), and not at all while the cache's breaker is open. [CacheClient] makes such a client in one line, and [DurableClient]
+// one for what Redis has the only copy of.
 func TunedOptions() *redis.UniversalOptions {
 	return &redis.UniversalOptions{
 		ContextTimeoutEnabled: true,

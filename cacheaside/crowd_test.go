@@ -41,10 +41,8 @@ func TestACrowdIsNoFailure(t *testing.T) {
 				ns := namespace(t, rdb)
 				ns.Observer = &events
 				var loads atomic.Int32
-				c := must[int, user](t)(cacheaside.New(ns, func(_ context.Context, key int) (user, error) {
-					loads.Add(1)
-					return user{Version: key}, nil
-				}, cacheaside.Options{}))
+				load := func(_ context.Context, key int) (user, error) { loads.Add(1); return user{Version: key}, nil }
+				c := must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{}))
 				const keys = 50
 				for key := range keys {
 					expect.OK(t, c.Set(t.Context(), key, user{Version: key}))

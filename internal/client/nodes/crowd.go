@@ -139,6 +139,6 @@ func (n *Node) crowded(err error) bool {
 	if n.pool == nil || err != context.DeadlineExceeded && !errors.Is(err, redis.ErrPoolTimeout) {
 		return false
 	}
-	hits := n.pool.PoolStats().Hits
-	return n.hits.Swap(hits) != hits
+	now := n.pool.PoolStats()
+	return n.hits.Swap(now.Hits) != now.Hits && now.IdleConns == 0 && int(now.TotalConns) >= n.pool.Options().PoolSize
 }
