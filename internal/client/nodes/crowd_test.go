@@ -147,6 +147,37 @@ func TestReadsTravelTogether(t *testing.T) {
 	})
 }
 
+// A pause of the server, longer than the budget, costs a crowd no more time than the breaker takes for one caller.
+func TestAfterAPause(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := redistest.Start(t)
+		a := ask(t, srv, 20)
+		a.known(t)
+		srv.Hang()
+		hung := time.Now()
+		var callers sync.WaitGroup
+		for i := range 64 {
+			callers.Go(func() {
+				for {
+					if _, err := a.get(t.Context(), fmt.Sprint("k", i)); err == nil {
+						break
+					}
+					time.Sleep(time.Millisecond)
+				}
+				if took := time.Since(hung); took > budget+nodes.Open+5*time.Millisecond {
+					t.Errorf("asked again %v after the server paused", took)
+				}
+			})
+		}
+		time.Sleep(400 * time.Millisecond)
+		srv.Thaw()
+		callers.Wait()
+		if a.opened.Load() != 1 {
+			t.Errorf("the breaker opened %d times", a.opened.Load())
+		}
+	})
+}
+
 // hook is one hook of a test.
 type hook struct {
 	process  func(ctx context.Context, cmd redis.Cmder)
