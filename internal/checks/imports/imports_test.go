@@ -45,6 +45,7 @@ var rooms = map[string]room{
 	"jitter":       {never: pure},
 	"earlyrefresh": {never: pure},
 	"expiry":       {never: append([]string{"sync", "sync/atomic"}, pure...)},
+	"glob":         {never: pure},
 	"hashslot":     {never: pure},
 	"rfc9111":      {may: "httpsfv", never: append([]string{"sync"}, pure...)},
 	"stats":        {never: pure},
@@ -59,7 +60,8 @@ var rooms = map[string]room{
 	"client/background": {},
 	"client/admission":  {},
 	"client/redelete":   {may: "client/background"},
-	"client/nodes":      {may: "client/again go-redis sync"},
+	"client/turns":      {may: "client/flight"},
+	"client/nodes":      {may: "client/again client/turns go-redis sync"},
 	"client/lease":      {may: "client/nodes client/record client/keyform hashslot go-redis"},
 	"client/localstore": {may: "expiry"},
 	"client/localsync":  {may: "client/background client/localstore client/keyform hashslot go-redis"},
@@ -85,7 +87,7 @@ var rooms = map[string]room{
 	"redis/values": {may: "expiry", never: pure},
 	"redis/rdb":    {never: pure},
 	"redis/script": {may: "redis/resp lua", never: []string{"net", "os", "time.Now", "time.Sleep"}},
-	"redis/engine": {may: "redis/values redis/rdb redis/script redis/resp expiry hashslot", never: []string{"net", "time.Now", "time.Sleep"}},
+	"redis/engine": {may: "redis/values redis/rdb redis/script redis/resp expiry glob hashslot", never: []string{"net", "time.Now", "time.Sleep"}},
 	"redis/server": {may: "redis/engine redis/resp"},
 
 	// The doors: the double, reachable as RESP.
@@ -118,11 +120,10 @@ var rooms = map[string]room{
 	"testkit/backends":  {may: "testkit/realredis redistest miniredis go-redis"},
 
 	// Tests about the repository.
-	"checks/imports":  {},
-	"checks/docs":     {},
-	"checks/blocks":   {},
-	"checks/mutants":  {},
-	"checks/promises": {},
+	"checks/imports": {},
+	"checks/docs":    {},
+	"checks/blocks":  {},
+	"checks/mutants": {},
 }
 
 // roomOf is what the table calls the package in a folder.
