@@ -20,6 +20,7 @@ type Options struct {
 	MaxMemory int64           // bytes; 0: no limit
 	Policy    string          // which keys make room then, one of Policies; empty: noeviction
 	Cluster   *ClusterOptions // non-nil: one node of a cluster
+	Seeming   *Cluster        // non-nil, without Cluster: CLUSTER answers as that of its first node, and nothing else is as in a cluster
 	Protected bool            // as Redis's protected-mode: without a password, other hosts are turned away
 
 	// Effects, if given, is what a journal will be fed with: it is told the effects of writes as commands that can be replayed, deterministic,
