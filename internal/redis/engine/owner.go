@@ -21,6 +21,12 @@ func (e *Engine) SetUser(name, password string) {
 	}
 }
 
+// Listening says at which TCP port connections come, for INFO.
+func (e *Engine) Listening(port int) { e.port = port }
+
+// Rejected counts a connection that was turned away.
+func (e *Engine) Rejected() { e.stats.rejected++ }
+
 // Seed begins the random choices anew.
 func (e *Engine) Seed(seed uint64) { e.rng.Seed(seed, 0) }
 
