@@ -55,6 +55,9 @@ given: ## the suites of the patterns with the server of MAYFLY_REDIS_URL, of any
 	go test -count=1 -p 1 -parallel 1 ./cacheaside ./httpcache ./navsession ./sliding ./ttlaudit ./internal/client/lease
 	cd examples && go test -count=1 -p 1 -parallel 1 ./api ./shop ./worker
 
+modules: ## the tests of public modules on the double, by import or over port 6379, which must be free
+	.ci/modules
+
 examples: ## the programs of examples, and the README's code in a module of its own; .ci/postgres finds what one of them needs
 	export MAYFLY_POSTGRES_BIN=$$(.ci/postgres) && cd examples && go vet ./... && go test -count=1 ./...
 
