@@ -213,6 +213,9 @@ func onPipeline(info *types.Info, call *ast.CallExpr) bool {
 	return fromGoRedis(info.Types[sel.X].Type) && strings.Contains(name[strings.LastIndex(name, ".")+1:], "Pipeline")
 }
 
+// alone are commands that need no more than a key.
+var alone = map[string]bool{"incr": true, "decr": true, "persist": true, "pfadd": true, "pfmerge": true}
+
 // do is Do: a command in words.
 func (u *unit) do(call *ast.CallExpr) (act, bool) {
 	word := func(i int) (string, bool) { // lower case, if it is a constant
@@ -245,7 +248,7 @@ func (u *unit) do(call *ast.CallExpr) (act, bool) {
 				a.does, a.new = ends, true
 			}
 		}
-	case c.many > 0:
+	case c.many > 0, len(call.Args) == 3 && !alone[name]: // without what it writes, Redis refuses it
 		return act{}, false
 	default:
 		a.does = c.does

@@ -35,6 +35,9 @@ func followed(ctx context.Context, rdb *redis.Client, id string, key string) { /
 	rdb.Expire(ctx, "m1", time.Minute)
 	rdb.Expire(ctx, "m2", time.Minute)
 
+	rdb.MSet(ctx, "m3", 1, "m4", 2) // want `MSet leaves`
+	rdb.Expire(ctx, "m3", time.Minute)
+
 	rdb.Do(ctx, "incr", "do")
 	rdb.Do(ctx, "EXPIRE", "do", 60)
 }
@@ -92,6 +95,21 @@ func loops(ctx context.Context, rdb *redis.Client, keys []string) { // want loop
 		p.Expire(ctx, key, time.Minute) // perhaps the same
 	}
 	p.Exec(ctx)
+}
+
+// ids are what a key is made of in two ways.
+func ids(ctx context.Context, rdb *redis.Client, ids []string) { // want ids:`^ends \[\[2\]\]$`
+	for _, id := range ids {
+		rdb.HSet(ctx, "task:"+id, "f", 1) // want `HSet creates`
+		rdb.SetNX(ctx, "unique:"+id, 1, time.Minute)
+		rdb.Incr(ctx, "all") // want `Incr creates`
+		rdb.Set(ctx, id, 1, time.Minute)
+	}
+}
+
+func indexed(ctx context.Context, rdb *redis.Client, keys []string, i int) { // want indexed:`^ends \[\[2 3\]\]$`
+	rdb.Incr(ctx, keys[0])
+	rdb.Expire(ctx, keys[i], time.Minute) // perhaps the same
 }
 
 func scripts(ctx context.Context, rdb *redis.Client, s *redis.Script, a, b, c, d string, keys []string) {

@@ -82,6 +82,7 @@ func words(ctx context.Context, rdb *redis.Client, key, option string, args []an
 	rdb.Do(ctx, "set", "a", 1, option)
 	rdb.Do(ctx, "setex", "a", 60, 1)
 	rdb.Do(ctx, "get", "a")
+	rdb.Do(ctx, "hset", key) // refused
 	rdb.Do(ctx, "ping")
 	rdb.Do(ctx, args...)
 }
