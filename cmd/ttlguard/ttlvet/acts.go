@@ -231,6 +231,8 @@ func (u *unit) do(call *ast.CallExpr) (act, bool) {
 	name, _ := word(1)
 	a := act{call: call, name: "Do " + strings.ToUpper(name), keys: []form{u.form(call.Args[2])}}
 	switch c := commands[raw[name]]; {
+	case c.many > 0, len(call.Args) == 3 && !alone[name]: // without what it writes, Redis refuses it
+		return act{}, false
 	case name == "eval" || name == "evalsha" || name == "fcall":
 		a.does, a.keys = scripted, nil
 		for _, e := range call.Args[2:] {
@@ -242,14 +244,12 @@ func (u *unit) do(call *ast.CallExpr) (act, bool) {
 		a.does = leavesNone
 		for i := 4; i < len(call.Args); i++ {
 			switch option, known := word(i); {
-			case !known && i == 4, option == "keepttl":
-				return act{}, false
 			case option == "ex", option == "px", option == "exat", option == "pxat":
 				a.does, a.new = ends, true
+			case (!known || option == "keepttl") && a.does == leavesNone:
+				return act{}, false
 			}
 		}
-	case c.many > 0, len(call.Args) == 3 && !alone[name]: // without what it writes, Redis refuses it
-		return act{}, false
 	default:
 		a.does = c.does
 	}

@@ -59,6 +59,10 @@ func notFollowed(ctx context.Context, rdb *redis.Client, id, key, another string
 	rdb.MSet(ctx, "m1", 1, "m2", 2) // want `MSet leaves`
 	rdb.Expire(ctx, "m3", time.Minute)
 
+	rdb.GetEx(ctx, "count", time.Minute) // of nothing, if it is not there
+	rdb.Incr(ctx, "count")               // want `Incr creates`
+	rdb.SetArgs(ctx, "count", 1, redis.SetArgs{KeepTTL: true})
+
 	rdb.SAdd(ctx, "set", 1) // want `SAdd creates`
 	rdb.Persist(ctx, "set") // want `Persist leaves`
 }
@@ -152,4 +156,18 @@ func (c *counters) hit(ctx context.Context, id string) { // want hit:`^ends \[\[
 	c.rdb.Expire(ctx, c.key(id), time.Minute)
 	c.rdb.Incr(ctx, c.prefix+"all")                 // want `Incr creates`
 	defer c.rdb.HSet(ctx, string(c.prefix), "f", 1) // want `HSet creates`
+}
+
+func later(ctx context.Context, rdb *redis.Client, key string) {
+	rdb.Incr(ctx, key) // want `Incr creates`
+	key = "now"
+	rdb.Set(ctx, "now", 1, time.Minute)
+}
+
+type kind string
+
+func converted(ctx context.Context, rdb *redis.Client, name string) { // want converted:`^ends \[\[2\]\]$`
+	k := kind(name)
+	rdb.Incr(ctx, string(k))
+	rdb.Set(ctx, name, 1, time.Minute)
 }
