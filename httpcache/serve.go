@@ -21,6 +21,12 @@ type handler struct {
 
 // ServeHTTP answers from the cache where it may, and else from the handler.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if h.cache.opt.Renew != nil {
+		if m := renewalOf(r); m != nil && m.cache == h.cache {
+			h.renewMarked(w, r, m)
+			return
+		}
+	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		h.pass(w, r, rfc9111.FwdMethod)
 		return
@@ -214,8 +220,13 @@ func (x *exchange) serve() bool {
 	case rfc9111.Serve:
 		c.stats.hits.Add(1)
 	case rfc9111.Renew:
-		if due = !c.opt.Stale.Background; !due {
+		switch {
+		case c.opt.Renew != nil:
+			x.renewThrough()
+		case c.opt.Stale.Background:
 			x.renewBehind()
+		default:
+			due = true
 		}
 		fallthrough
 	case rfc9111.ServeStale:
