@@ -98,7 +98,7 @@ func (x *exchange) forward(fill filling) {
 // goes on.
 func (a *attempt) call(validate bool) {
 	a.out = a.cache.newCapture(a.w, a.r, a.ctx)
-	a.out.decide, a.out.drop = a.decide, a.drop
+	a.out.decide, a.out.drop, a.out.leave = a.decide, a.drop, a.leave
 	a.end, a.asked, a.answer, a.sent = passed, nil, nil, time.Now()
 	r := a.request(validate)
 	a.fill.reads()

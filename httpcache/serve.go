@@ -281,6 +281,7 @@ func (h *handler) pass(w http.ResponseWriter, r *http.Request, why rfc9111.Forwa
 		header["Cache-Status"] = append(header["Cache-Status"], c.say(s))
 		return do, status
 	}
+	p.leave = func(header http.Header) { p.decide(http.StatusOK, header); answer = nil } // it may have changed something
 	defer func() { p.deliver(); p.held.done() }() // also before a panic goes on
 	theirs := own(r, r.Context())
 	defer handBack(r, theirs)
