@@ -282,7 +282,7 @@ func (h *handler) pass(w http.ResponseWriter, r *http.Request, why rfc9111.Forwa
 		return do, status
 	}
 	p.leave = func(header http.Header) { p.decide(http.StatusOK, header); answer = nil } // it may have changed something
-	defer func() { p.deliver(); p.held.done() }() // also before a panic goes on
+	defer func() { p.deliver(); p.held.done() }()                                        // also before a panic goes on
 	theirs := own(r, r.Context())
 	defer handBack(r, theirs)
 	h.next.ServeHTTP(p, theirs)
