@@ -234,7 +234,7 @@ func (c *Cache) newResponse(x rfc9111.Exchange, says *rfc9111.Selectors, index *
 		fields = slices.Insert(fields, 0, rfc9111.InnerURL)
 	}
 	s := &response{
-		status: x.Status, policy: policy, epoch: epoch, tags: tagsOf(rfc9111.Canonical(own.header), c.opt.TagFields),
+		status: x.Status, policy: policy, epoch: epoch, tags: c.tagsOf(x.Request, rfc9111.Canonical(own.header)),
 		fields: fields, variant: rfc9111.Variant(fields, *says), header: fieldsOf(c.rules.Stored(own.header, policy.Received), own.added),
 	}
 	switch {

@@ -62,7 +62,7 @@ type Options struct {
 	Renew http.Handler
 
 	// TagFields are the response fields that name the tags by which a response may be purged, each a list with spaces or
-	// commas between. Nil is Surrogate-Key and Cache-Tag; empty is none.
+	// commas between. Nil is Surrogate-Key and Cache-Tag; empty is none, and then Cache-Groups (RFC 9875) does not count either.
 	TagFields []string
 
 	// Server is what the cache calls itself in Cache-Status. Empty is "mayfly".

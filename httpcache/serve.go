@@ -271,6 +271,10 @@ func (h *handler) pass(w http.ResponseWriter, r *http.Request, why rfc9111.Forwa
 	p.drop = func(error) {}
 	p.decide = func(status int, header http.Header) (mode, int) {
 		do, s := through, rfc9111.CacheStatus{Fwd: why}
+		if rfc9111.Canonical(header)["Cache-Group-Invalidation"] != nil {
+			key, _ := c.keys.Key(r)
+			c.invalidateGroups(r.Context(), rfc9111.InvalidatedGroups(key, r.Method, header))
+		}
 		if keys := c.keys.Invalidated(r, status, header); len(keys) > 0 {
 			c.invalidate(r.Context(), keys)
 			x := rfc9111.Exchange{Request: r, Status: status, Header: header, Sent: sent, Received: time.Now()}
