@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"strings"
 	"time"
 
@@ -14,6 +15,7 @@ import (
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/client/again"
 	"github.com/mayflycache/mayfly/internal/client/nodes"
+	"github.com/mayflycache/mayfly/internal/client/turns"
 )
 
 // Answer is what the error of a question about the key full means: nil, [mayfly.ErrNotFound], or that there was no answer. A key
@@ -37,14 +39,17 @@ func Answer(ctx context.Context, rdb Client, full string, err error) error {
 // it unless the server answered, or the command was certainly never sent.
 func Outcome(ctx context.Context, rdb Client, full string, err error) error {
 	op, ok := errors.AsType[*net.OpError](err)
-	if ok && op.Op == "dial" || errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted) || errors.Is(err, redis.ErrClosed) || errors.Is(err, nodes.ErrOpen) {
-		return err // it waited for a connection, and got none, or was not to wait
+	if ok && op.Op == "dial" || slices.ContainsFunc(unsent, func(e error) bool { return errors.Is(err, e) }) {
+		return err
 	}
 	if _, answered := errors.AsType[redis.Error](err); answered || err == nil {
 		return Answer(ctx, rdb, full, err)
 	}
 	return fmt.Errorf("%w: %w", mayfly.ErrUnknownOutcome, err)
 }
+
+// unsent are what ends a command that waited for its turn or a connection and got none, or was not to wait.
+var unsent = []error{redis.ErrPoolTimeout, redis.ErrPoolExhausted, redis.ErrClosed, nodes.ErrOpen, nodes.ErrCrowded, turns.ErrSilent}
 
 // Rest waits after a lost race: the more often it was lost, the longer, up to a few milliseconds.
 func Rest(ctx context.Context, try int) error {
