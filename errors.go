@@ -1,6 +1,10 @@
 package mayfly
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/mayflycache/mayfly/internal/client/admission"
+)
 
 // The errors that the packages of mayfly share. They are returned wrapped with the operation and the key: test with errors.Is.
 var (
@@ -14,6 +18,10 @@ var (
 	// ErrUnknownOutcome says that a write was sent and its reply was lost: it happened, or it did not, or it will, once, when the
 	// network delivers it. Read before you write again. A write that returned nil leaves nothing that could still come.
 	ErrUnknownOutcome = errors.New("outcome unknown: the write was sent, its reply was lost")
+
+	// ErrOverloaded says that the origin has more to do than it can, and that a load got no turn within the time that loads may take. It was
+	// not begun. See Origin.
+	ErrOverloaded = admission.ErrOverloaded
 
 	// ErrUnsupported says that the server lacks a command; the text around it names the server's version.
 	ErrUnsupported = errors.New("not supported by this server")

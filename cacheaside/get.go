@@ -145,7 +145,10 @@ func (c *Cache[K, V]) join(ctx context.Context, l loading[K, V]) *flight.Flight[
 
 // lead gives l the flight of its key, and reports whether it is for l to bring it.
 func (c *Cache[K, V]) lead(ctx context.Context, l *loading[K, V]) (lead bool) {
-	if l.flight, lead = c.flights.Join(l.full, l.began); !lead {
+	l.flight, lead = c.flights.Join(l.full, l.began)
+	until, _ := ctx.Deadline()
+	l.flight.Wanted(until, !lead && c.origin.Limiter().Inside(ctx))
+	if !lead {
 		c.tell(ctx, mayfly.Event{Kind: mayfly.Join, Outcome: mayfly.OK, Key: l.full})
 	}
 	return lead

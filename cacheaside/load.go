@@ -3,9 +3,11 @@ package cacheaside
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/client/admission"
 	"github.com/mayflycache/mayfly/internal/client/flight"
 	"github.com/mayflycache/mayfly/internal/client/lease"
 	"github.com/mayflycache/mayfly/internal/client/record"
@@ -52,8 +54,8 @@ type outcome[V any] struct {
 // errResting says that a renewal failed lately, and that nobody tries again yet.
 var errResting = errors.New("the load failed lately in another process")
 
-// errBusy says that too many loads run without Redis to shield the origin.
-var errBusy = errors.New("redis cannot be asked, and too many loads run already")
+// errAbandoned says that a load was ended because all its callers had left.
+var errAbandoned = fmt.Errorf("nobody waits for the load any more: %w", context.Canceled)
 
 // fail lands the flight with an error, which is one for all.
 func (l *loading[K, V]) fail(err error) { l.flight.Land(outcome[V]{}, err) }
@@ -95,22 +97,90 @@ func (l *loading[K, V]) fly(caller context.Context) {
 	defer cancel()
 	wait, cancel := context.WithTimeoutCause(ctx, c.opt.Load.Timeout, ErrLoadTimeout)
 	defer cancel()
-	usable := func(now lease.Found) bool { return c.see(now).standing != unusable }
-	for !l.alone {
-		begun := time.Now()
-		a := c.guard.Acquire(ctx, wait, l.want(), usable)
-		if l.spent += time.Since(begun) - a.Waited; a.Waited > 0 {
-			l.spent = 0 // Redis has answered meanwhile
-		}
-		if a.Standing == lease.Mine {
-			l.loadAndFill(ctx, a.Claim)
-			return
-		}
-		if l.turnTo(ctx, a) {
-			return
-		}
+	for !l.step(ctx, wait) {
 	}
-	l.loadAlone(ctx)
+}
+
+// step takes one step, and reports whether that was the last, so that the flight has landed.
+func (l *loading[K, V]) step(ctx, wait context.Context) (landed bool) {
+	c := l.c
+	if !l.alone && l.found.State == lease.Loading {
+		return l.outwait(ctx, wait)
+	}
+	permit, err := c.enter(ctx, wait, l)
+	if err != nil {
+		failAll([]*loading[K, V]{l}, err)
+		return true
+	}
+	defer permit.Drop()
+	if !l.turn() {
+		giveBack(&permit)
+		return true
+	}
+	if l.fallback() && outdated(&permit) && !l.alone && l.lookAgain(ctx) {
+		giveBack(&permit)
+		return l.landIfServable()
+	}
+	if l.alone || l.found.State == lease.Held {
+		l.loadAlone(ctx, &permit)
+		return true
+	}
+	begun := time.Now()
+	a := c.guard.Ask(ctx, []lease.Want{l.want()})[0]
+	l.spent += time.Since(begun)
+	switch {
+	case a.Standing == lease.Mine:
+		l.loadAndFill(ctx, &permit, a.Claim)
+		return true
+	case a.Standing == lease.Void:
+		l.loadAlone(ctx, &permit)
+		return true
+	}
+	giveBack(&permit)
+	if a.Standing != lease.Theirs {
+		return l.turnTo(ctx, a)
+	}
+	if l.fallback() {
+		return l.outwait(ctx, wait)
+	}
+	l.found = a.Found
+	return false
+}
+
+// outwait waits for somebody else's load, which takes no permit.
+func (l *loading[K, V]) outwait(ctx, wait context.Context) (landed bool) {
+	begun := time.Now()
+	a := l.c.guard.Outwait(ctx, wait, l.want(), func(now lease.Found) bool { return l.c.see(now).standing != unusable })
+	if l.spent += time.Since(begun) - a.Waited; a.Waited > 0 {
+		l.spent = 0 // Redis has answered meanwhile
+	}
+	if a.Standing != lease.Mine { // taken over from one who died, with a clock that was set back
+		return l.turnTo(ctx, a)
+	}
+	permit, ok := l.c.origin.Limiter().Try(ctx)
+	defer permit.Drop()
+	if !ok {
+		a.Claim.Release(ctx)
+		l.found = lease.Found{}
+		return false
+	}
+	l.loadAndFill(ctx, &permit, a.Claim)
+	return true
+}
+
+// lookAgain finds what there is by now, and reports whether that is something else than was to be renewed.
+func (l *loading[K, V]) lookAgain(ctx context.Context) (changed bool) {
+	l.flight.Reads()
+	begun, was := time.Now(), l.found
+	f, err := l.c.guard.Look(ctx, l.full, true)
+	if err != nil {
+		l.c.tell.Backend(ctx, l.full, err)
+		l.alone = true
+		return false
+	}
+	l.found = f
+	l.judge(ctx, begun)
+	return string(f.Raw) != string(was.Raw)
 }
 
 // want is what l needs of its key.
@@ -124,10 +194,8 @@ func (l *loading[K, V]) turnTo(ctx context.Context, a lease.Acquired) (landed bo
 	switch a.Standing {
 	case lease.Changed:
 		l.found = a.Found
-		return l.landIfServable(ctx)
-	case lease.Void:
-		l.loadAlone(ctx)
-		return true
+		l.judge(ctx, time.Now())
+		return l.landIfServable()
 	case lease.Resting:
 		l.fail(errResting)
 		return true
@@ -172,8 +240,7 @@ func (c *Cache[K, V]) unsure(ctx context.Context, key string, a lease.Claimed) {
 }
 
 // landIfServable lands the flight if what was found meanwhile is good.
-func (l *loading[K, V]) landIfServable(ctx context.Context) bool {
-	l.judge(ctx, time.Now())
+func (l *loading[K, V]) landIfServable() bool {
 	switch {
 	case !l.seen.servable():
 		return false
@@ -185,40 +252,13 @@ func (l *loading[K, V]) landIfServable(ctx context.Context) bool {
 	return true
 }
 
-// loadAlone loads what cannot be stored. Where that is so because Redis is gone, the number of such loads is bounded.
-func (l *loading[K, V]) loadAlone(ctx context.Context) {
-	if l.alone {
-		if err := l.c.enterUnguarded(ctx); err != nil {
-			l.fail(err)
-			return
-		}
-		defer func() { <-l.c.unguarded }()
-	}
-	got := l.run(ctx, nil)
+// loadAlone loads what cannot be stored.
+func (l *loading[K, V]) loadAlone(ctx context.Context, permit *admission.Permit) {
+	got := l.run(ctx, permit, nil)
 	if got.err == nil && got.NotModified {
 		got.Value = l.seen.entry.Value
 	}
 	l.land(&got, false)
-}
-
-// enterUnguarded waits for a turn among the loads that run without Redis.
-func (c *Cache[K, V]) enterUnguarded(ctx context.Context) error {
-	select {
-	case c.unguarded <- struct{}{}:
-		return nil
-	default:
-	}
-	turn := time.NewTimer(c.opt.Load.Timeout)
-	defer turn.Stop()
-	select {
-	case c.unguarded <- struct{}{}:
-		return nil
-	case <-turn.C:
-		c.tell(ctx, mayfly.Event{Kind: mayfly.Load, Outcome: mayfly.Dropped, Err: errBusy})
-		return errBusy
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 // loaded is a load that has ended.
@@ -233,18 +273,18 @@ func (l loaded[V]) outcome() outcome[V] {
 }
 
 // loadAndFill loads under a claim, stores, and lands.
-func (l *loading[K, V]) loadAndFill(ctx context.Context, claim *lease.Claim) loaded[V] {
+func (l *loading[K, V]) loadAndFill(ctx context.Context, permit *admission.Permit, claim *lease.Claim) loaded[V] {
 	claims := []*lease.Claim{claim}
-	got := []loaded[V]{l.run(ctx, claims)}
+	got := []loaded[V]{l.run(ctx, permit, claims)}
 	l.c.store(ctx, []*loading[K, V]{l}, got, claims)
 	return got[0]
 }
 
-// run runs the loader of one key.
-func (l *loading[K, V]) run(ctx context.Context, claims []*lease.Claim) loaded[V] {
+// run runs the loader of one key, and gives the permit back.
+func (l *loading[K, V]) run(ctx context.Context, permit *admission.Permit, claims []*lease.Claim) loaded[V] {
 	var answer Loaded[V]
 	l.flight.Reads()
-	cost, err := l.c.supervise(ctx, watch{l.flight.Abandoned(), claims, l.ends}, func(ctx context.Context) (err error) {
+	cost, err := l.c.supervise(permit.Inside(ctx), watch{l.flight.Abandoned(), claims, l.ends}, func(ctx context.Context) (err error) {
 		a, err := l.loader(ctx, l.key, l.previous())
 		if err == nil {
 			answer = a
@@ -257,6 +297,7 @@ func (l *loading[K, V]) run(ctx context.Context, claims []*lease.Claim) loaded[V
 		got.err = l.check(answer)
 	}
 	got.err, _ = l.c.notFound(got.err)
+	permit.Done(ended(got.err), time.Now())
 	l.c.tellLoad(ctx, l.full, 1, got.err, cost)
 	return got
 }

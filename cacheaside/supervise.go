@@ -45,7 +45,7 @@ func (c *Cache[K, V]) supervise(ctx context.Context, w watch, load func(ctx cont
 		case <-ctx.Done():
 			return time.Since(begun), context.Cause(ctx)
 		case <-w.abandoned:
-			return time.Since(begun), context.Canceled
+			return time.Since(begun), errAbandoned
 		case <-beat.C:
 			c.guard.KeepMany(ctx, w.claims)
 		case <-end:

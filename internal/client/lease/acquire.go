@@ -55,7 +55,6 @@ type Acquired struct {
 // renewal it waits for a lease's life at most, and then answers Theirs. usable ends the wait for a plain value that is good
 // enough although it is being loaded; nil takes any.
 func (g *Guard) Acquire(ctx, wait context.Context, w Want, usable func(Found) bool) Acquired {
-	lease := w.Seen.Lease
 	switch w.Seen.State {
 	case Held:
 		return Acquired{Standing: Void}
@@ -65,14 +64,21 @@ func (g *Guard) Acquire(ctx, wait context.Context, w Want, usable func(Found) bo
 		if a.Standing != Theirs {
 			return a
 		}
-		lease = a.Lease
+		if !w.Renew {
+			w.Seen = a.Found
+		}
 	}
+	return g.Outwait(ctx, wait, w, usable)
+}
+
+// Outwait waits as Acquire does, where w.Seen is somebody's lease, or what somebody renews.
+func (g *Guard) Outwait(ctx, wait context.Context, w Want, usable func(Found) bool) Acquired {
 	begun := time.Now()
 	var a Acquired
 	if w.Renew {
 		a = g.awaitRenewal(wait, w)
 	} else {
-		a = g.awaitHolder(ctx, wait, w, string(lease), usable)
+		a = g.awaitHolder(ctx, wait, w, string(w.Seen.Lease), usable)
 	}
 	a.Waited = max(time.Since(begun), 1)
 	return a
