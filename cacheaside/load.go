@@ -28,6 +28,8 @@ type loading[K comparable, V any] struct {
 	alone  bool          // Redis cannot be asked: load, and do not store
 	ends   time.Time     // when what was found will be gone from Redis; zero if that is not known
 	spent  time.Duration // of RedisTimeout
+	behind record.ID     // whose load it waited for, the last
+	others int           // loads of other processes that it waited for beside the first, but for those after one that failed
 }
 
 // fallback reports whether what was found is served if the load fails, and stays until then.
@@ -82,21 +84,24 @@ func (l *loading[K, V]) judge(ctx context.Context, begun time.Time) {
 
 // fly brings one key's value and lands the flight with it. It is the whole protocol, once per key and process:
 //
-//	loading elsewhere   wait for it; if its holder dies the key is free within lease.TTL
+//	loading elsewhere   wait for it; if it fails, so does this; if its holder dies the key is free within lease.TTL
 //	absent, unusable    claim it; whoever was faster has the value, or loads it
 //	stale               claim its renewal, as the stale value must stay
 //	claimed             load, with a heart beat; fill
 //	held, alone         load, and do not store
 //
 // Someone who deletes the key meanwhile takes the claim away: the value goes to those whose calls began before it was loaded,
-// and to nobody else. How long a call can take does not depend on how often that happens: after Load.Timeout of waiting for
-// others it loads by itself.
+// and to nobody else. How long a call can take does not depend on how often that happens: after Load.Timeout of waiting for one load after
+// the other it loads by itself. If that was one load, the call fails: it takes longer than a load may take.
 func (l *loading[K, V]) fly(caller context.Context) {
 	c := l.c
 	ctx, cancel := c.works.On(caller)
 	defer cancel()
 	wait, cancel := context.WithTimeoutCause(ctx, c.opt.Load.Timeout, ErrLoadTimeout)
 	defer cancel()
+	if !l.waitOverdue(wait) {
+		return
+	}
 	for !l.step(ctx, wait) {
 	}
 }
@@ -149,6 +154,12 @@ func (l *loading[K, V]) step(ctx, wait context.Context) (landed bool) {
 
 // outwait waits for somebody else's load, which takes no permit.
 func (l *loading[K, V]) outwait(ctx, wait context.Context) (landed bool) {
+	if id := l.found.Holder(); id != l.behind {
+		if first := l.behind == (record.ID{}); !first && l.found.Failure.ID != l.behind { // which has not failed: it was deleted
+			l.others++
+		}
+		l.behind = id
+	}
 	begun := time.Now()
 	a := l.c.guard.Outwait(ctx, wait, l.want(), func(now lease.Found) bool { return l.c.see(now).standing != unusable })
 	if l.spent += time.Since(begun) - a.Waited; a.Waited > 0 {
@@ -200,11 +211,14 @@ func (l *loading[K, V]) turnTo(ctx context.Context, a lease.Acquired) (landed bo
 		l.fail(errResting)
 		return true
 	case lease.Late:
-		if l.fallback() || errors.Is(a.Err, mayfly.ErrClosed) {
-			l.fail(a.Err)
+		if l.fallback() || l.others == 0 || errors.Is(a.Err, mayfly.ErrClosed) {
+			l.fail(a.Err) // one load of another process, which takes longer than a load may take
 			return true
 		}
-		l.alone = true // the other takes longer than a load may take: so do we
+		l.alone = true // one after the other, of a key that is deleted all the time
+	case lease.Ruined:
+		l.fail(fmt.Errorf("%w: %s", ErrFailedElsewhere, a.Failure.Text))
+		return true
 	case lease.Down:
 		l.c.unsure(ctx, l.full, a.Claimed)
 		l.alone = true
@@ -222,6 +236,8 @@ func (l *loading[K, V]) tellWait(ctx context.Context, a lease.Acquired) {
 		l.c.tell(ctx, mayfly.Event{Kind: mayfly.Wait, Outcome: mayfly.OK, Key: l.full, Took: a.Waited})
 	case lease.Late:
 		l.c.tell(ctx, mayfly.Event{Kind: mayfly.Wait, Outcome: mayfly.TimedOut, Key: l.full, Took: a.Waited, Err: a.Err})
+	case lease.Ruined:
+		l.c.tell(ctx, mayfly.Event{Kind: mayfly.Wait, Outcome: mayfly.Failed, Key: l.full, Took: a.Waited, Err: errors.New(a.Failure.Text)})
 	}
 }
 
@@ -255,6 +271,9 @@ func (l *loading[K, V]) landIfServable() bool {
 // loadAlone loads what cannot be stored.
 func (l *loading[K, V]) loadAlone(ctx context.Context, permit *admission.Permit) {
 	got := l.run(ctx, permit, nil)
+	if got.runs != nil {
+		l.c.failed(ctx, []*loading[K, V]{l}, nil, got.runs, got.err)
+	}
 	if got.err == nil && got.NotModified {
 		got.Value = l.seen.entry.Value
 	}
@@ -266,6 +285,7 @@ type loaded[V any] struct {
 	Loaded[V]
 	err  error
 	cost time.Duration
+	runs <-chan flight.Result[struct{}] // where a load that was given up ends; else nil
 }
 
 func (l loaded[V]) outcome() outcome[V] {
@@ -284,14 +304,14 @@ func (l *loading[K, V]) loadAndFill(ctx context.Context, permit *admission.Permi
 func (l *loading[K, V]) run(ctx context.Context, permit *admission.Permit, claims []*lease.Claim) loaded[V] {
 	var answer Loaded[V]
 	l.flight.Reads()
-	cost, err := l.c.supervise(permit.Inside(ctx), watch{l.flight.Abandoned(), claims, l.ends}, func(ctx context.Context) (err error) {
+	cost, runs, err := l.c.supervise(permit.Inside(ctx), watch{l.flight.Abandoned(), claims, l.ends}, func(ctx context.Context) (err error) {
 		a, err := l.loader(ctx, l.key, l.previous())
 		if err == nil {
 			answer = a
 		}
 		return err
 	})
-	got := loaded[V]{err: err, cost: cost}
+	got := loaded[V]{err: err, cost: cost, runs: runs}
 	if err == nil {
 		got.Loaded = answer
 		got.err = l.check(answer)

@@ -293,7 +293,7 @@ func (c *Cache[K, V]) loadGroup(ctx context.Context, permit *admission.Permit, l
 	if c.opt.Load.Abandon {
 		abandoned = c.allAbandoned(ctx, ls)
 	}
-	cost, err := c.supervise(permit.Inside(ctx), watch{abandoned: abandoned, claims: claims}, func(ctx context.Context) error {
+	cost, runs, err := c.supervise(permit.Inside(ctx), watch{abandoned: abandoned, claims: claims}, func(ctx context.Context) error {
 		answer.values, answer.err = c.many(ctx, keys)
 		answer.err = because(ctx, answer.err)
 		return nil
@@ -309,7 +309,7 @@ func (c *Cache[K, V]) loadGroup(ctx context.Context, permit *admission.Permit, l
 	got := make([]loaded[V], len(ls))
 	for i, key := range keys {
 		v, ok := found[key]
-		got[i] = loaded[V]{Loaded: Loaded[V]{Value: v}, cost: cost}
+		got[i] = loaded[V]{Loaded: Loaded[V]{Value: v}, cost: cost, runs: runs}
 		switch {
 		case ok:
 		case part != nil:
@@ -321,6 +321,9 @@ func (c *Cache[K, V]) loadGroup(ctx context.Context, permit *admission.Permit, l
 	if claims != nil {
 		c.store(ctx, ls, got, claims)
 		return
+	}
+	if runs != nil {
+		c.failed(ctx, ls, nil, runs, err)
 	}
 	for i, l := range ls {
 		l.land(&got[i], false)

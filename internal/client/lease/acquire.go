@@ -41,6 +41,7 @@ const (
 	Void                    // a tombstone: load, and do not store
 	Resting                 // a renewal failed lately, and nobody tries again yet
 	Late                    // the wait's context ended first: Err is its cause
+	Ruined                  // the load that was waited for has failed: Failure says how
 	Down                    // Redis could not be asked: Err says why. A Claim, if there is one, is to be released
 )
 
@@ -102,8 +103,11 @@ func (g *Guard) awaitRenewal(wait context.Context, w Want) Acquired {
 // puts that right, so after three of them there is none.
 func (g *Guard) awaitHolder(ctx, wait context.Context, w Want, lease string, usable func(Found) bool) Acquired {
 	var since time.Time // when the lease was first seen to have too much left; zero: it has not
-	dead := false
+	dead, ruined := false, false
 	f, err := g.await(wait, w, func(now Found, left time.Duration) bool {
+		if ruined = now.Failure.Is() && now.Failure.ID != w.Seen.Failure.ID && now.State != Present; ruined {
+			return true
+		}
 		if string(now.Lease) != lease || now.State == Present && (usable == nil || usable(now)) {
 			return true
 		}
@@ -118,6 +122,9 @@ func (g *Guard) awaitHolder(ctx, wait context.Context, w Want, lease string, usa
 		return dead
 	})
 	a := ended(wait, f, err)
+	if ruined && a.Standing == Changed {
+		a.Standing = Ruined
+	}
 	if !dead || a.Standing != Changed {
 		return a
 	}

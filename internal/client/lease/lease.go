@@ -13,6 +13,9 @@
 //	Acquire one step of all this: claims, renews or awaits, as what was seen asks for, and says how the caller stands
 //	Keep    every third of a second the lease is prolonged, so that it can be short: a killed holder costs others a second
 //	Fill    the value in place of the claim's own lease, or nothing at all
+//	Fail    the load failed: a note in place of the lease, so that those who wait for it, in whatever process, fail with it. It is for
+//	        nobody else: who comes later claims over it, and the new lease carries the note on, for those who have yet to see it
+//	Outlast the load is over its time and cannot be ended: the lease stays, with the note, until it ends or its process dies
 //	Await   those without the claim ask again, gently, until there is something
 //
 // A read writes nothing; only a miss does.
@@ -103,6 +106,7 @@ const (
 	Present              // bytes, which the caller may be able to use
 	Loading              // somebody's lease: to be awaited
 	Held                 // a tombstone: to be loaded and not stored
+	Failed               // the latest load failed: to be claimed by whoever asks later
 )
 
 // Found is what a key held.
@@ -118,9 +122,20 @@ type Found struct {
 	// Lease is somebody's token: the key's own where State is Loading, or that beside a plain value, which only Await sees.
 	Lease []byte
 
+	// Failure is the load of this key that failed last, where State is Failed, or where it is Loading and the holder knows.
+	Failure record.Failed
+
 	// Left is the TTL at the time of the reply, where it was asked for: NoTTL if there is none, and Gone if the value
 	// ended between its reading and this question.
 	Left time.Duration
+}
+
+// Holder names the load that f's lease is for; zero if there is none.
+func (f Found) Holder() (id record.ID) {
+	if len(f.Lease) >= record.HeadLen {
+		copy(id[:], f.Lease[record.HeadLen-len(id):])
+	}
+	return id
 }
 
 // What Found.Left says beside a time. Zero is "not asked".
@@ -133,7 +148,9 @@ func found(raw []byte, left time.Duration) Found {
 	f := Found{State: Present, Raw: raw, Left: left}
 	switch f.Kind, f.Header, f.Body = record.Parse(raw); f.Kind {
 	case record.Lease:
-		return Found{State: Loading, Lease: raw, Left: left}
+		return Found{State: Loading, Lease: raw, Left: left, Failure: record.FailureOf(f.Kind, f.Header, f.Body)}
+	case record.Failure:
+		f.State, f.Failure = Failed, record.FailureOf(f.Kind, f.Header, f.Body)
 	case record.Tombstone:
 		return Found{State: Held}
 	}
@@ -143,7 +160,7 @@ func found(raw []byte, left time.Duration) Found {
 // head returns the bytes by which f is told from everything else that may be stored: up to the id where there is
 // one. Together with the length they are all that a comparison needs.
 func (f Found) head() []byte {
-	if f.Kind == record.Value {
+	if f.Kind == record.Value || f.Kind == record.Failure {
 		return f.Raw[:record.HeadLen]
 	}
 	return f.Raw
