@@ -6,12 +6,15 @@ CHAOS ?= 10m
 HISTORIES ?= 30s
 TOOL = go tool -modfile=tools/go.mod
 
-.PHONY: check test lint long race fuzz chaos diff given examples apidiff mutants bench vuln
+.PHONY: check test trials lint long race fuzz chaos diff given examples apidiff mutants bench vuln
 
-check: lint test ## what to run before a commit: under a minute when warm
+check: lint test trials ## what to run before a commit: under a minute when warm
 
 test:
 	go test ./...
+
+trials: ## what all packages promise over bad networks
+	cd trials && go test ./...
 
 lint:
 	@out=$$(gofmt -l .); test -z "$$out" || { echo "gofmt would change:"; echo "$$out"; exit 1; }
@@ -23,28 +26,28 @@ lint:
 long: export MAYFLY_LONG = 1
 long: ## the tests at their full length: they repeat what a plain run does a few times
 	go test -count=1 ./...
-	cd histories && go test -count=1 ./...
+	cd trials && go test -count=1 ./...
 
 race:
 	go test -race ./...
 
 fuzz: ## every fuzz target for FUZZTIME
-	@set -e; git grep -oE '^func Fuzz\w+' -- ':!bench' ':!examples' ':!histories' | sed -E 's|/[^/]*:func | |' | while read dir target; do \
+	@set -e; git grep -oE '^func Fuzz\w+' -- ':!bench' ':!examples' ':!trials' | sed -E 's|/[^/]*:func | |' | while read dir target; do \
 		echo "fuzz $$dir $$target"; \
 		go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) ./$$dir </dev/null; \
 	done
 
 chaos: export MAYFLY_REQUIRE_REDIS = 1
 chaos: ## four processes and all that happens to servers and networks, for CHAOS; then recorded histories, HISTORIES of each kind
-	@set -e; bin=$$(.ci/redis); export MAYFLY_REDIS_BIN=$$bin; \
-		go test -count=1 -timeout=24h -v ./internal/checks/chaos -for $(CHAOS); \
-		go test -count=1 -timeout=24h ./internal/checks/histories -for $(HISTORIES); \
-		cd histories; go test -count=1 -timeout=24h . -for $(HISTORIES)
+	@set -e; bin=$$(.ci/redis); export MAYFLY_REDIS_BIN=$$bin; cd trials; \
+		go test -count=1 -timeout=24h -v ./chaos -for $(CHAOS); \
+		go test -count=1 -timeout=24h ./histories -for $(HISTORIES); \
+		go test -count=1 -timeout=24h ./linear -for $(HISTORIES)
 
 diff: export MAYFLY_REQUIRE_REDIS = 1
 diff: ## the tests with all that .ci/programs names, none that needs a real Redis skipped; then COMMANDS commands compared with it
 	programs=$$(.ci/programs) && eval "$$programs" && \
-		go test -count=1 ./... && \
+		go test -count=1 ./... && (cd trials && go test -count=1 ./...) && \
 		go test -count=1 -timeout=6h -v -run='^TestDifferential$$' ./internal/redis/engine -seed=0 -commands=$(COMMANDS)
 
 given: ## the suites of the patterns with the server of MAYFLY_REDIS_URL, of any version, which they empty

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly/earlyrefresh"
+	"github.com/mayflycache/mayfly/internal/testkit/effort"
 )
 
 var seed = flag.Uint64("seed", 1, "seed of the simulations; 0 draws one")
@@ -105,7 +106,7 @@ func TestSimulationAgreesWithTheStudy(t *testing.T) {
 		if c.name[0] == 'X' {
 			told = time.Duration(float64(c.cost) / earlyrefresh.Margin)
 		}
-		cycles := int(min(1000, max(100, 6e6/(60*c.rate))))
+		cycles := min(1000, max(effort.Times(30, 100), effort.Times(1e6, 6e6)/int(60*c.rate)))
 		got := simulate(r, c.policy, c.quiet, c.rate, c.cost, told, cycles)
 		t.Logf("%-11s rate %5.0f/s load %5v: lead %5.2f s (study %5.2f), loads %6.2f (study %6.2f), p99 %3.0f",
 			c.name, c.rate, c.cost, got.lead, c.lead, got.loads, c.loads, got.p99)
@@ -127,7 +128,7 @@ func TestMarginLowersTheLoadsPerRenewal(t *testing.T) {
 	want := math.Exp(1 / earlyrefresh.Margin)
 	for _, rate := range []float64{100, 400} {
 		for _, cost := range []time.Duration{100 * time.Millisecond, 500 * time.Millisecond} {
-			got := simulate(r, earlyrefresh.XFetch(1), minute/2, rate, cost, cost, 400)
+			got := simulate(r, earlyrefresh.XFetch(1), minute/2, rate, cost, cost, effort.Times(150, 400))
 			t.Logf("rate %v/s load %v: lead %.2f s, loads %.2f, p99 %v", rate, cost, got.lead, got.loads, got.p99)
 			if math.Abs(got.loads-want) > 0.5 {
 				t.Errorf("rate %v/s load %v: %.2f loads per renewal, want %.2f", rate, cost, got.loads, want)

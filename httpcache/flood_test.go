@@ -61,7 +61,7 @@ func heap() int64 {
 // Clients who think of a hundred thousand values for what an answer varies by get their answers, and leave behind what
 // MaxVariants allows: in Redis, in the index, in the local tier, and in the process. (They think of fewer in a plain run.)
 func TestAHundredThousandVariants(t *testing.T) {
-	n := effort.Times(10_000, 100_000)
+	n := effort.Times(3_000, 100_000)
 	if effort.Race {
 		n = 3000
 	}

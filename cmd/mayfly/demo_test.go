@@ -14,7 +14,7 @@ func TestDemoWithoutAPage(t *testing.T) {
 	report := filepath.Join(t.TempDir(), "report.html")
 	synctest.Test(t, func(t *testing.T) {
 		var out, complaints bytes.Buffer
-		if code := run(t.Context(), []string{"demo", "--load", "12s", "--shoppers", "240", "--pause", "300ms", "--report", report}, &out, &complaints); code != 0 {
+		if code := run(t.Context(), []string{"demo", "--load", "6s", "--shoppers", "240", "--pause", "300ms", "--report", report}, &out, &complaints); code != 0 {
 			t.Fatalf("exit %d: %s", code, &complaints)
 		}
 		figures := func(way string) (pages, queries int, rate float64, atOnce int) {

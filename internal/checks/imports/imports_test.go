@@ -118,11 +118,10 @@ var rooms = map[string]room{
 	"testkit/backends":  {may: "testkit/realredis redistest miniredis go-redis"},
 
 	// Tests about the repository.
-	"checks/imports":  {},
-	"checks/docs":     {},
-	"checks/blocks":   {},
-	"checks/mutants":  {},
-	"checks/promises": {},
+	"checks/imports": {},
+	"checks/docs":    {},
+	"checks/blocks":  {},
+	"checks/mutants": {},
 }
 
 // roomOf is what the table calls the package in a folder.

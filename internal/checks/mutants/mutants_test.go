@@ -151,37 +151,37 @@ var mutants = []struct {
 		"TestACopyEndsBeforeTheOriginal"},
 	{"in histories: a claim that go-redis repeats", "internal/client/lease/claim.go",
 		"lost := node.AskOnce(ctx, cmds...)", "lost := node.Ask(ctx, cmds...)",
-		"internal/checks/histories: TestCacheaside/(default|renewed),_double -for 40s"},
+		"trials/histories: TestCacheaside/(default|renewed),_double -for 40s"},
 	{"in histories: a claim that is asked again with the same token", "internal/client/lease/claim.go",
 		"second[n] = g.newClaim(wants[i])", "second[n] = claims[i]",
-		"internal/checks/histories: TestCacheaside/(default|renewed),_double -for 40s"},
+		"trials/histories: TestCacheaside/(default|renewed),_double -for 40s"},
 	{"in histories: who is late gets what was not stored", "cacheaside/load.go",
 		"if kept || got.err", "if true || got.err",
-		"internal/checks/histories: TestCacheaside/(default|renewed),_double -for 5s"},
+		"trials/histories: TestCacheaside/(default|renewed),_double -for 5s"},
 	{"in histories: what is being stored is joined", "cacheaside/fill.go",
 		"l.flight.Stores()", "_ = l.flight",
-		"internal/checks/histories: TestCacheaside/(default|renewed),_double -for 40s"},
+		"trials/histories: TestCacheaside/(default|renewed),_double -for 40s"},
 	{"in histories: a Set that go-redis repeats", "internal/client/lease/write.go",
 		"(*nodes.Node).AskOnce, func(i int)", "(*nodes.Node).Ask, func(i int)",
-		"internal/checks/histories: TestCacheaside/(default|renewed),_double -for 5s"},
+		"trials/histories: TestCacheaside/(default|renewed),_double -for 5s"},
 	{"in histories: a purge by tag that does not reach who is late", "httpcache/store.go",
 		"late && c.stands(ctx, s, r)", "late",
-		"internal/checks/histories: TestHTTPCache/(one|renewed).*_double -for 40s"},
+		"trials/histories: TestHTTPCache/(one|renewed).*_double -for 40s"},
 	{"in histories: a barrier that is lowered", "httpcache/purge.go",
 		"c.guard.Raise(ctx, values)", "c.guard.Set(ctx, values)",
-		"internal/checks/histories: TestHTTPCache/(one|renewed).*_double -for 40s"},
+		"trials/histories: TestHTTPCache/(one|renewed).*_double -for 40s"},
 	{"in histories: a write of sliding that go-redis repeats", "internal/client/sendonce/once.go",
 		"func (once) NoRetry() bool { return true }", "func (once) NoRetry() bool { return false }",
-		"histories: TestSlidingIsLinearizable/.*double"},
+		"trials/linear: TestSlidingIsLinearizable/.*double"},
 	{"in histories: a write that takes the work of others for its own", "sliding/write.go",
 		"if lost == nil && bytes.Equal(headOf(there), headOf(rec)) {", "if _, _ = there, bytes.Equal; lost == nil {",
-		"histories: TestSlidingIsLinearizable/.*double"},
+		"trials/linear: TestSlidingIsLinearizable/.*double"},
 	{"in histories: an update that was done is done again", "sliding/scripts.go",
 		"			return lost\n", "			return err\n",
-		"histories: TestSlidingIsLinearizable/.*double -for 10s"},
+		"trials/linear: TestSlidingIsLinearizable/.*double -for 10s"},
 	{"in histories: a swap of whatever is there", "sliding/scripts.go",
 		"if #v ~= tonumber(ARGV[6]) or string.sub(v, 1, #ARGV[5]) ~= ARGV[5] then return 0 end", "",
-		"histories: TestSlidingIsLinearizable/.*double"},
+		"trials/linear: TestSlidingIsLinearizable/.*double"},
 	{"an own write leaves the copy", "internal/client/localsync/announce.go",
 		"t.store.Invalidate(key)", "_ = key",
 		"cacheaside: TestOwnWritesAreSeenAtOnce"},
@@ -224,11 +224,8 @@ func TestMutantsAreCaught(t *testing.T) {
 				dir, test = other, its
 			}
 			binary := filepath.Join(t.TempDir(), "test")
-			build := exec.Command("go", "test", "-c", "-overlay", overlay(t, m.file, m.old, m.new), "-o", binary, "./"+dir)
-			build.Dir = root
-			if _, err := os.Stat(filepath.Join(root, dir, "go.mod")); err == nil { // a module of its own
-				build.Dir, build.Args[len(build.Args)-1] = filepath.Join(root, dir), "."
-			}
+			build := exec.Command("go", "test", "-c", "-overlay", overlay(t, m.file, m.old, m.new), "-o", binary, ".")
+			build.Dir = filepath.Join(root, dir)
 			if out, err := build.CombinedOutput(); err != nil {
 				t.Fatalf("it does not build: %.1000s", out)
 			}

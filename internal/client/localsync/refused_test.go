@@ -71,7 +71,7 @@ func TestWritesAreRefused(t *testing.T) {
 			n.want("a:1", "")
 			n.wantRungs(localsync.Tracking, localsync.Off)
 			n.wantWhy(text)
-			n.reads(30 * time.Second)
+			n.reads(10 * time.Second)
 			n.read("a:1")
 			n.want("a:1", "")
 			n.wantRungs(localsync.Tracking, localsync.Off)
@@ -91,7 +91,7 @@ func TestWritesAreRefused(t *testing.T) {
 			n.wantRungs(localsync.Off)
 			n.wantWhy(text)
 			other.Del(t.Context(), "a:2")
-			n.reads(time.Minute)
+			n.reads(20 * time.Second)
 			n.wantRungs(localsync.Off)
 
 			srv.Set("a:2", "v") // a push proves that changes are pushed, whoever made it

@@ -4,9 +4,12 @@ import (
 	"fmt"
 	"os"
 	"regexp"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
+
+	"github.com/mayflycache/mayfly/internal/testkit/effort"
 )
 
 // cutShort are the rules that are played only so many steps: then they need XADD, and streams are left to a later version.
@@ -67,6 +70,11 @@ func TestExpiryRules(t *testing.T) {
 				t.Logf("waiting: %s %s (%s)", r.id, r.title, why)
 				waiting++
 				continue
+			}
+			if r.id == "A10" { // it counts for 20 ms and more on a Redis; here the clock stands, and a tenth will do
+				steps := slices.Clone(r.steps)
+				steps[0].command = strings.Replace(steps[0].command, "i=1,20000000", fmt.Sprintf("i=1,%d", effort.Times(2_000_000, 20_000_000)), 1)
+				r = &rule{r.id, r.title, steps}
 			}
 			s := newStage(Options{})
 			n, missing, wrong := playRule(s, r)

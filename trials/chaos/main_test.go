@@ -2,7 +2,7 @@
 // while processes are killed and stopped, and servers are emptied, restarted, short of memory, failed over, and lose their slots to
 // others. What must never be: a key without an end, a goroutine that is left, and a read that a call promised against.
 //
-//	eval "$(.ci/programs)" && go test -v ./internal/checks/chaos -for 1h -seed 7
+//	eval "$(.ci/programs)" && cd trials && go test -v ./chaos -for 1h -seed 7
 //
 // The seed fixes the order of the faults, and what the network does to the n-th command of each kind of each process.
 package chaos

@@ -1,12 +1,12 @@
-// Package histories records what several processes do to single keys of sliding, over a network that delays, cuts, repeats and loses by
+// Package linear records what several processes do to single keys of sliding, over a network that delays, cuts, repeats and loses by
 // chance, and checks that each history is linearizable: that there is an order of the calls, each at a moment between its beginning and
 // its end, in which every answer is right. A call that returned mayfly.ErrUnknownOutcome may have been done, once, at any later
 // moment, or not at all; one that returned another error was not done.
 //
-//	cd histories && go test . -for 10m -seed 7
+//	cd trials && go test ./linear -for 10m -seed 7
 //
-// The histories of caches, which promise less, are in internal/checks/histories.
-package histories
+// The histories of caches, which promise less, are in package histories.
+package linear
 
 import (
 	"flag"

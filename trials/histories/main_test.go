@@ -1,9 +1,9 @@
 // Package histories has several processes work on a few keys, as caches do, over a network that delays, cuts, repeats and loses by chance.
 // What every call did is recorded, and each history is held against what the package promises: of cacheaside and httpcache, that who
-// begins after a Delete or Purge that returned nil gets nothing older. The histories of sliding, which promises more, are in the module
-// histories, beside the library's.
+// begins after a Delete or Purge that returned nil gets nothing older. The histories of sliding, which promises more, are in package
+// linear.
 //
-//	go test ./internal/checks/histories -for 10m -seed 7
+//	cd trials && go test ./histories -for 10m -seed 7
 //
 // The seed fixes what the network does to the n-th command of each kind, not how goroutines take turns.
 package histories
