@@ -130,9 +130,8 @@ func (l *loading[K, V]) step(ctx, wait context.Context) (landed bool) {
 		l.loadAlone(ctx, &permit)
 		return true
 	}
-	begun := time.Now()
 	a := c.guard.Ask(ctx, []lease.Want{l.want()})[0]
-	l.spent += time.Since(begun)
+	l.spent += a.Spent
 	switch {
 	case a.Standing == lease.Mine:
 		l.loadAndFill(ctx, &permit, a.Claim)
@@ -160,11 +159,8 @@ func (l *loading[K, V]) outwait(ctx, wait context.Context) (landed bool) {
 		}
 		l.behind = id
 	}
-	begun := time.Now()
 	a := l.c.guard.Outwait(ctx, wait, l.want(), func(now lease.Found) bool { return l.c.see(now).standing != unusable })
-	if l.spent += time.Since(begun) - a.Waited; a.Waited > 0 {
-		l.spent = 0 // Redis has answered meanwhile
-	}
+	l.spent = 0                   // Redis has answered meanwhile
 	if a.Standing != lease.Mine { // taken over from one who died, with a clock that was set back
 		return l.turnTo(ctx, a)
 	}

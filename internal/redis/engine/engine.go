@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/mayflycache/mayfly/internal/expiry"
+	"github.com/mayflycache/mayfly/internal/glob"
 	"github.com/mayflycache/mayfly/internal/redis/values"
 )
 
@@ -19,6 +20,7 @@ type Options struct {
 	MaxMemory int64           // bytes; 0: no limit
 	Policy    string          // which keys make room then, one of Policies; empty: noeviction
 	Cluster   *ClusterOptions // non-nil: one node of a cluster
+	Protected bool            // as Redis's protected-mode: without a password, other hosts are turned away
 
 	// Effects, if given, is what a journal will be fed with: it is told the effects of writes as commands that can be replayed, deterministic,
 	// with absolute times, expiry spelt out as DEL or HDEL. args are good until it returns.
@@ -78,6 +80,7 @@ type Engine struct {
 	due        []uint32
 
 	pubsub     hub
+	globs      map[string]*glob.Pattern // of pubsub[patterns], compiled
 	broadcasts []Message
 	tracking   tracker
 	scripts    library
