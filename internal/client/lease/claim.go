@@ -82,8 +82,15 @@ func (g *Guard) claim(ctx context.Context, wants []Want) []Claimed {
 	if len(wants) == 0 {
 		return nil
 	}
-	allowance := nodes.Within(ctx, g.timeout-wants[0].Spent)
-	limit := allowance.Left()
+	limit := nodes.Purse(ctx, g.timeout-wants[0].Spent)
+	if limit == 0 && wants[0].Spent < g.timeout {
+		answers := make([]Claimed, len(wants))
+		for i := range answers {
+			answers[i].Err = nodes.ErrSpent
+		}
+		return answers
+	}
+	allowance := nodes.Within(ctx, limit)
 	claims := make([]*Claim, len(wants))
 	for i, w := range wants {
 		claims[i] = g.newClaim(w)
@@ -101,6 +108,7 @@ func (g *Guard) claim(ctx context.Context, wants []Want) []Claimed {
 		for i := range answers {
 			answers[i].Spent = limit - allowance.Left()
 		}
+		nodes.Pay(ctx, limit-allowance.Left(), answers[0].Err)
 	}()
 	if len(unknown) == 0 || allowance.Left() <= 0 || ctx.Err() != nil {
 		return answers

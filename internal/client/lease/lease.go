@@ -184,11 +184,15 @@ func (f Found) id() record.ID {
 
 // Look reads key in one trip, which it may share with others. withTTL asks for the time left as well.
 func (g *Guard) Look(ctx context.Context, key string, withTTL bool) (Found, error) {
+	if nodes.Purse(ctx, g.timeout) == 0 {
+		return Found{}, nodes.ErrSpent
+	}
 	node, err := g.nodes.Of(ctx, key)
 	if err != nil {
 		return Found{}, err
 	}
 	a := node.Get(ctx, key, withTTL)
+	nodes.Pay(ctx, a.Took, a.Err)
 	var f Found
 	if a.Err == nil && a.Found {
 		f = found(a.Raw, left(a.Left, withTTL))
@@ -232,6 +236,13 @@ type Answer struct {
 // LookMany reads keys in one trip per server. Each answer is its key's own.
 func (g *Guard) LookMany(ctx context.Context, keys []string, withTTL bool) []Answer {
 	answers := make([]Answer, len(keys))
+	most := nodes.Purse(ctx, g.timeout)
+	if most == 0 {
+		for i := range answers {
+			answers[i].Err = nodes.ErrSpent
+		}
+		return answers
+	}
 	g.nodes.Each(ctx, keys, func(node *nodes.Node, mine []int) {
 		per := 1
 		if withTTL {
@@ -244,9 +255,10 @@ func (g *Guard) LookMany(ctx context.Context, keys []string, withTTL bool) []Ans
 				cmds = append(cmds, redis.NewDurationCmd(ctx, time.Millisecond, "pttl", keys[i]))
 			}
 		}
-		allowance := nodes.Within(ctx, g.timeout)
+		allowance := nodes.Within(ctx, most)
 		err := node.Ask(allowance, cmds...)
-		spent := g.timeout - allowance.Left()
+		spent := most - allowance.Left()
+		nodes.Pay(ctx, spent, err)
 		for n, i := range mine {
 			if err != nil {
 				answers[i].Err = err
