@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/client/nodes"
 	"github.com/mayflycache/mayfly/internal/rfc9111"
 )
 
@@ -61,7 +62,7 @@ func (x *exchange) forward(fill filling) {
 		why = errNoRoom
 	}
 	a.tell(mayfly.Read, found, why)
-	a.ctx, a.leaves = newLeaving(x.r.Context(), c.opt.Shared.Timeout)
+	a.ctx, a.leaves = newLeaving(nodes.WithPurse(x.r.Context(), x.purse()), c.opt.Shared.Timeout)
 	defer a.leaves.end()
 	if !fill.wanted() {
 		a.leaves.endsHandler()

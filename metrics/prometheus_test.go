@@ -234,7 +234,7 @@ func TestDashboard(t *testing.T) {
 	}{
 		{"the loader is slow", func() { p.slow.Store(int64(400 * time.Millisecond)) }, func() { p.slow.Store(0) },
 			[]string{"Loads, p99: {{namespace}} shared", "Reads, p99: {{namespace}} shared", "Stampedes avoided: in the process", "Stampedes avoided: of another process",
-				"Stale answers: {{namespace}} old", "Hit ratio by tier: stale"}, nil, nil},
+				"Stale answers: {{namespace}} old", "Loads at the origin: wait {{origin}}", "Hit ratio by tier: stale"}, nil, nil},
 		{"the loader fails", func() { p.fails.Store(true) }, func() { p.fails.Store(false) },
 			[]string{"Loader errors: {{namespace}} shared", "Early refreshes: {{result}} failed"}, nil, []string{"MayflyLoaderErrors"}},
 		{"keys are deleted all the time", func() { p.churn.Store(true) }, func() { p.churn.Store(false) },

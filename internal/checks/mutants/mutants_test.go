@@ -51,7 +51,7 @@ var mutants = []struct {
 		"second[n] = g.newClaim(wants[i])", "second[n] = claims[i]",
 		"TestTheWholeWayOfALateClaim"},
 	{"a claim that was done and is not known", "internal/client/lease/claim.go",
-		"string(a.Lease) == string(claims[i].token)", "len(a.Lease) == 1",
+		"string(a.Lease) == string(answers[i].Claim.token)", "len(a.Lease) == 1",
 		"TestAClaimWhoseReplyWasLostIsAskedAgain"},
 	{"a Set that go-redis repeats", "internal/client/lease/write.go",
 		"(*nodes.Node).AskOnce, func(i int)", "(*nodes.Node).Ask, func(i int)",

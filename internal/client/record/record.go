@@ -6,7 +6,7 @@
 //
 //	0   4  magic C1 6D 66 79; C1 occurs nowhere in UTF-8, nor as the first byte of MessagePack or pickle
 //	4   1  version, 1
-//	5   1  kind: 1 value, 2 lease, 3 tombstone, 4 session
+//	5   1  kind: 1 value, 2 lease, 3 tombstone, 4 session, 5 failure
 //	6   1  flags: 1 negative, 2 compressed
 //	7   1  zero
 //	8   4  length of the whole record
@@ -22,6 +22,9 @@
 //	24  4  hash of the codec's format
 //	28  6  end: the time that no use pushes back, in milliseconds since 1970; zero is none
 //	34     the codec's bytes
+//
+// A failure ends with text that says why; its id is that of the lease whose load failed. A lease may end with one too: the id of the load
+// that failed last, and the text.
 //
 // Numbers are big-endian. The package says what bytes mean, never when to write them.
 package record
@@ -44,6 +47,7 @@ const (
 	Lease                 // somebody loads the value
 	Tombstone             // deleted, and for a while nothing may be stored
 	Session               // a value that lives while it is used
+	Failure               // the latest load failed
 	Alien                 // a record, but damaged or of a version this program does not know: to be loaded anew
 )
 
@@ -55,7 +59,7 @@ func (k Kind) String() string {
 	return fmt.Sprintf("Kind(%d)", k)
 }
 
-var kinds = [...]string{"plain", "value", "lease", "tombstone", "session", "alien"}
+var kinds = [...]string{"plain", "value", "lease", "tombstone", "session", "failure", "alien"}
 
 // Flags say what is special about a value.
 type Flags uint8
@@ -164,7 +168,7 @@ func appendHead(dst []byte, k Kind, f Flags, id ID) []byte {
 }
 
 // Parse tells what b is. Header and body mean something for a Value and the header's ID also for a Lease and a
-// Tombstone; a Session has an ID and a Format; the body of Plain is b itself. The body is a part of b, not a copy. Nothing is an error: what cannot be
+// Tombstone; a Session has an ID and a Format; the body of Plain is b itself, that of a Failure or a Lease is for [FailureOf]. The body is a part of b, not a copy. Nothing is an error: what cannot be
 // read is Alien, for somebody to replace.
 func Parse(b []byte) (k Kind, h Header, body []byte) {
 	if len(b) < len(magic) || string(b[:len(magic)]) != magic {
@@ -178,6 +182,8 @@ func Parse(b []byte) (k Kind, h Header, body []byte) {
 	switch {
 	case (k == Lease || k == Tombstone) && len(b) == HeadLen && h.Flags == 0:
 		return k, h, nil
+	case k == Failure && h.Flags == 0, k == Lease && len(b) > HeadLen+len(h.ID) && h.Flags == 0:
+		return k, h, b[HeadLen:]
 	case k == Session && len(b) >= SessionLen && h.Flags == 0:
 		h.Format = binary.BigEndian.Uint32(b[24:])
 		return k, h, b[SessionLen:]
