@@ -81,7 +81,7 @@ func everything(ctx context.Context, o observer, words []string) {
 		}
 	}
 	errs := []error{
-		io.EOF, context.Canceled, context.DeadlineExceeded, redis.ErrClosed, errors.New("undecodable"), nil, fmt.Errorf("in: %w", io.ErrUnexpectedEOF),
+		io.EOF, context.Canceled, context.DeadlineExceeded, redis.ErrClosed, mayfly.ErrCrowded, errors.New("undecodable"), nil, fmt.Errorf("in: %w", io.ErrUnexpectedEOF),
 		redisError("ERR what"), redisError("NEVERHEARD of it"),
 	}
 	for _, word := range words {

@@ -171,3 +171,10 @@ func converted(ctx context.Context, rdb *redis.Client, name string) { // want co
 	rdb.Incr(ctx, string(k))
 	rdb.Set(ctx, name, 1, time.Minute)
 }
+
+func unknown(ctx context.Context, rdb *redis.Client, one, two *redis.XAddArgs, key string) { // want unknown:`^ends \[\[4\]\]$`
+	rdb.XAdd(ctx, one)
+	rdb.Expire(ctx, key, time.Minute) // perhaps of that
+	rdb.XAdd(ctx, two)                // want `XAdd creates`
+	rdb.Set(ctx, key, 1, time.Minute)
+}
