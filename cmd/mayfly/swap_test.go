@@ -151,7 +151,7 @@ func TestSwapGoesOnAfterAPanic(t *testing.T) {
 {"Action":"fail","Package":"m/a"}
 `,
 		`{"Action":"pass","Package":"m/a","Test":"TestTTL"}
-{"Action":"pass","Package":"m/a","Test":"TestMany/one"}
+{"Action":"pass","Package":"m/a","Test":"TestMany/called-otherwise"}
 {"Action":"pass","Package":"m/a","Test":"TestMany"}
 {"Action":"fail","Package":"m/a","Test":"TestBroken"}
 `)
