@@ -22,6 +22,7 @@
 //   - A Redis that is slow, full, read-only or gone costs a call at most [Faults].RedisTimeout, and soon nothing, since it is
 //     not asked again until a probe is answered. Meanwhile the loader answers, for a bounded number of keys at
 //     once. Get never returns a Redis error; Set, Delete, Clear and Lookup do.
+//   - More callers than connections wait for one another, which is no failure of Redis; their reads travel together.
 //
 // An error of the loader is returned by Get, wrapped with the key. A loader returns [mayfly.ErrNotFound] for what the origin
 // does not have; that is remembered for [Options.MissTTL].
