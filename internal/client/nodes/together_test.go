@@ -15,6 +15,7 @@ import (
 
 	"github.com/mayflycache/mayfly/internal/client/flight"
 	"github.com/mayflycache/mayfly/internal/client/nodes"
+	"github.com/mayflycache/mayfly/internal/testkit/effort"
 	"github.com/mayflycache/mayfly/redistest"
 )
 
@@ -42,6 +43,37 @@ func TestReadsTravelTogether(t *testing.T) {
 			t.Errorf("%d commands for 300 callers of three keys", n)
 		}
 	})
+}
+
+// answering is a hook that answers reads itself, without a server.
+type answering struct{ hook }
+
+func (answering) ProcessHook(redis.ProcessHook) redis.ProcessHook {
+	return func(_ context.Context, cmd redis.Cmder) error {
+		cmd.(*redis.StringCmd).SetVal("value")
+		return nil
+	}
+}
+
+// What a read is sent with is used again once it is answered: the key in its command, and the end of its time, are all that each read makes.
+func TestAReadMakesLittle(t *testing.T) {
+	if effort.Race {
+		t.Skip("under the race detector pools drop things by chance")
+	}
+	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:1", ContextTimeoutEnabled: true})
+	defer rdb.Close()
+	rdb.AddHook(answering{})
+	n, err := nodes.New(nodes.Options{Redis: rdb, Timeout: time.Second}).Of(t.Context(), "k")
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	if a := n.Get(ctx, "k", false); string(a.Raw) != "value" || a.Err != nil {
+		t.Fatalf("got %+v", a)
+	}
+	if allocs := testing.AllocsPerRun(1000, func() { n.Get(ctx, "k", false) }); allocs > 3 {
+		t.Errorf("a read makes %v", allocs)
+	}
 }
 
 // hook is one hook of a test.
