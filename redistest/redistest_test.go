@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -99,7 +100,7 @@ func TestSetTimeMovesBothWays(t *testing.T) {
 		rdb := srv.Client()
 		then := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 		srv.SetTime(then)
-		if got := rdb.Time(t.Context()).Val(); !got.Equal(then) {
+		if got := rdb.Time(t.Context()).Val(); !got.Equal(then.Add(time.Millisecond)) { // so that what ends at then has ended
 			t.Errorf("TIME is %v", got)
 		}
 		set(t, rdb, "k", time.Hour)
@@ -114,6 +115,25 @@ func TestSetTimeMovesBothWays(t *testing.T) {
 		srv.SetTime(then.Add(time.Hour + time.Millisecond))
 		wantAlive(t, rdb, "after its deadline", false)
 	})
+}
+
+// Options of one's own with the server's Dialer, in one bubble after the other: as docs/testing.md has them. Without an Addr go-redis would look up
+// "localhost", with timers that the first bubble keeps.
+func TestADialerInManyBubbles(t *testing.T) {
+	for range 3 {
+		synctest.Test(t, func(t *testing.T) {
+			srv := redistest.Start(t)
+			rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379", Dialer: srv.Dial})
+			defer rdb.Close()
+			if err := rdb.Set(t.Context(), "k", "v", time.Hour).Err(); err != nil {
+				t.Error(err)
+			}
+			time.Sleep(time.Hour + time.Millisecond)
+			if err := rdb.Get(t.Context(), "k").Err(); err != redis.Nil {
+				t.Error(err)
+			}
+		})
+	}
 }
 
 // When Advance returns, a tracking reader has dealt with what expired, however long that takes it.
@@ -287,3 +307,41 @@ func TestServersAreGoneAfterTheirTests(t *testing.T) {
 		t.Errorf("%d goroutines are left:\n%s", len(stacks), stacks[0])
 	}
 }
+
+// What no clock can say is an error, and leaves the clock as it was.
+func TestTimesThatNoClockCanSay(t *testing.T) {
+	srv := redistest.RunT(quiet{t})
+	for _, bad := range []func(){
+		func() { srv.SetTime(time.Date(300_000, 1, 1, 0, 0, 0, 0, time.UTC)) },
+		func() { srv.SetTime(time.Date(1969, 12, 31, 0, 0, 0, 0, time.UTC)) },
+		func() {
+			for range 40 {
+				srv.Advance(1<<63 - 1)
+			}
+		},
+	} {
+		srv.SetTime(time.Time{})
+		died := make(chan bool)
+		go func() {
+			defer close(died)
+			bad()
+			died <- true // Fatalf did not end it
+		}()
+		if <-died {
+			t.Error("no error")
+		}
+	}
+	srv.SetTime(time.Time{})
+	if got := srv.Client().Time(t.Context()).Val(); got.Sub(time.Now()).Abs() > time.Minute {
+		t.Errorf("the zero time is %v", got)
+	}
+	srv.SetTime(time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC))
+	if got := srv.Client().Time(t.Context()).Val().UTC().Year(); got != 9999 {
+		t.Errorf("the year %d", got)
+	}
+}
+
+// quiet is a test whose Fatalf only ends the goroutine.
+type quiet struct{ *testing.T }
+
+func (quiet) Fatalf(string, ...any) { runtime.Goexit() }

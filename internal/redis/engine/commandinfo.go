@@ -4,7 +4,8 @@ import (
 	"bytes"
 	"maps"
 	"slices"
-	"strings"
+
+	"github.com/mayflycache/mayfly/internal/glob"
 )
 
 // commandCommands are COMMAND and its subcommands.
@@ -131,9 +132,8 @@ func commandListCommand(c *call) {
 		category := "@" + string(lower(make([]byte, 0, 32), c.args[4]))
 		keep = func(cmd *Command) bool { return slices.Contains(cmd.categories(), category) }
 	case len(c.args) == 5 && c.is(2, "FILTERBY") && c.is(3, "PATTERN"):
-		keep = func(cmd *Command) bool {
-			return glob([]byte(strings.ToLower(string(c.args[4]))), []byte(cmd.Name))
-		}
+		pattern := glob.Compile(bytes.ToLower(c.args[4]))
+		keep = func(cmd *Command) bool { return pattern.Match([]byte(cmd.Name)) }
 	default:
 		c.fail(errSyntax)
 		return
@@ -141,7 +141,7 @@ func commandListCommand(c *call) {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(commands)) {
 		for _, cmd := range append([]Command{*commands[name]}, commands[name].Sub...) {
-			if keep(&cmd) && (len(c.args) == 5 || !strings.Contains(cmd.Name, "|")) {
+			if keep(&cmd) {
 				names = append(names, cmd.Name)
 			}
 		}
