@@ -36,6 +36,11 @@ type Options struct {
 	// StoreSetCookie stores responses that set cookies, as the letter of RFC 9111 allows. Everybody gets the cookies then.
 	StoreSetCookie bool
 
+	// Report lets the cache decide, store and tell, but serve nothing: the handler answers each request, and what the cache would have
+	// served is compared with that. [Cache.Report] counts by route; an answer that would have been a hit says so by a second
+	// element of Cache-Status, and one that differs is an Event of the kind Warning. It is for a day before the cache is turned on.
+	Report bool
+
 	// Key says which requests are the same.
 	Key Key
 

@@ -47,7 +47,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	q := rfc9111.ParseCacheControl(r.Header)
 	says := c.selectors(r, inner)
-	if c.local != nil && h.hit(w, r, key, says, q) {
+	if c.local != nil && !c.opt.Report && h.hit(w, r, key, says, q) {
 		return
 	}
 	if q.NoStore || c.works.Err() != nil {
@@ -56,6 +56,10 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	x := &exchange{handler: h, w: w, r: r, q: q, says: says, key: string(key), begun: time.Now(), began: c.flights.Now()}
 	defer func() { x.held.done() }()
+	if c.opt.Report {
+		x.report()
+		return
+	}
 	x.run()
 }
 

@@ -41,10 +41,10 @@ var mounts = map[string]mount{
 		return r
 	},
 	"gorilla, around": func(page func(http.ResponseWriter, string), cached func(http.Handler) http.Handler) http.Handler {
-		return cached(gorilla(page))
+		return cached(gorillaRouter(page))
 	},
 	"gorilla, Use": func(page func(http.ResponseWriter, string), cached func(http.Handler) http.Handler) http.Handler {
-		return gorilla(page, cached)
+		return gorillaRouter(page, cached)
 	},
 	"httprouter, around": func(page func(http.ResponseWriter, string), cached func(http.Handler) http.Handler) http.Handler {
 		return cached(httpRouter(page, func(h http.Handler) http.Handler { return h }))
@@ -83,7 +83,7 @@ func chiRouter(page func(http.ResponseWriter, string), use ...func(http.Handler)
 	return r
 }
 
-func gorilla(page func(http.ResponseWriter, string), use ...func(http.Handler) http.Handler) http.Handler {
+func gorillaRouter(page func(http.ResponseWriter, string), use ...func(http.Handler) http.Handler) http.Handler {
 	r := mux.NewRouter()
 	for _, m := range use {
 		r.Use(m)
