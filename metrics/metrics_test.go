@@ -226,7 +226,11 @@ func TestHook(t *testing.T) {
 	rdb.Get(t.Context(), "list")
 	rdb.Pipelined(t.Context(), func(p redis.Pipeliner) error { p.Get(t.Context(), "a"); p.Get(t.Context(), "b"); return nil })
 	redis.NewScript("return 1").Run(t.Context(), rdb, []string{"a"}) // which the server has not seen
-	rdb.Pipelined(t.Context(), func(p redis.Pipeliner) error { p.EvalSha(t.Context(), "0", []string{"a"}); p.Get(t.Context(), "b"); return nil })
+	rdb.Pipelined(t.Context(), func(p redis.Pipeliner) error {
+		p.EvalSha(t.Context(), "0", []string{"a"})
+		p.Get(t.Context(), "b")
+		return nil
+	})
 	rdb.Pipelined(t.Context(), func(p redis.Pipeliner) error { p.Get(t.Context(), "a"); p.HGet(t.Context(), "list", "f"); return nil })
 	got := scraped(t, r)
 	if n := strings.Count(fmt.Sprint(got), "mayfly_redis_errors_total{"); n != 1 {
