@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/mayflycache/mayfly/internal/redis/resp"
 	"github.com/mayflycache/mayfly/internal/redis/values"
 )
 
@@ -20,8 +21,9 @@ type waiter struct {
 	db       *db
 	keys     []string
 	kind     values.Kind
-	deadline int64  // unix milliseconds; 0 waits for ever
-	slot     uint32 // in Engine.waiters
+	deadline int64                // unix milliseconds; 0 waits for ever
+	late     func(w *resp.Writer) // replies when the time is up; nil: a null array
+	slot     uint32               // in Engine.waiters
 }
 
 // readyKey is a key that somebody waits for and that has a value now.
@@ -101,11 +103,15 @@ func (e *Engine) release(s *Session, text string) {
 	if s.waiting == nil {
 		return
 	}
+	late := s.waiting.late
 	e.unpark(s)
 	start := s.Out.Mark()
-	if text == "" {
+	switch {
+	case text == "" && late != nil:
+		late(&s.Out)
+	case text == "":
 		s.Out.NullArray()
-	} else {
+	default:
 		e.countError(text)
 		s.Out.Error(text)
 	}

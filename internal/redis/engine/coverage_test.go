@@ -182,6 +182,7 @@ var undrawn = func() map[string]string {
 		"cluster readonly readwrite asking":                                                                  "are compared with a cluster",
 		"command|count command|info command|list":                                                            "every command's description has a test of its own",
 		"info":           "has figures of its own",
+		"wait waitaof":   "have a test of their own: they wait",
 		"config|rewrite": "depends on how a server was started",
 		"debug":          "serves the comparison itself",
 		"client|help command|help config|help memory|help object|help pubsub|help script|help": "are shorter here",
