@@ -235,3 +235,23 @@ func FuzzRoundTrip(f *testing.F) {
 		}
 	})
 }
+
+// A session with a life of its own is read as one without, and one that is cut is not read.
+func TestASessionWithALifeOfItsOwn(t *testing.T) {
+	id := record.NewID()
+	rec := append(record.BeginOwnLife(nil, id, 7, 30*24*time.Hour, time.Hour), "value"...)
+	if len(rec) != record.OwnLifeLen+len("value") || !record.Seal(rec) {
+		t.Fatalf("%d bytes", len(rec))
+	}
+	if kind, h, body := record.Parse(rec); kind != record.Session || h.ID != id || h.Format != 7 || string(body) != "value" {
+		t.Errorf("read %v, %+v, %q", kind, h, body)
+	}
+	if kind, _, _ := record.Parse(rec[:len(rec)-1]); kind != record.Alien {
+		t.Errorf("what was cut is %v", kind)
+	}
+	short := record.BeginOwnLife(nil, id, 7, 0, 0)[:record.SessionLen]
+	record.Seal(short)
+	if kind, _, _ := record.Parse(short); kind != record.Alien {
+		t.Errorf("one that has no room for what it says it has is %v", kind)
+	}
+}
