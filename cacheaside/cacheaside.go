@@ -24,6 +24,7 @@
 //     not asked again until a probe is answered. Meanwhile the loader answers. Get never returns a Redis error; Set, Delete, Clear and Lookup do.
 //   - The origin is asked for no more at once than it can work on ([Load].Limit), however many keys are missing: also when Redis is
 //     empty or gone. What exceeds that waits, for Load.Timeout at most.
+//   - More callers than connections wait for one another, which is no failure of Redis; their reads travel together.
 //
 // An error of the loader is returned by Get, wrapped with the key. A loader returns [mayfly.ErrNotFound] for what the origin
 // does not have; that is remembered for [Options.MissTTL].

@@ -236,12 +236,22 @@ func TestHook(t *testing.T) {
 	rdb.LPush(t.Context(), "list", "v")
 	rdb.Get(t.Context(), "list")
 	rdb.Pipelined(t.Context(), func(p redis.Pipeliner) error { p.Get(t.Context(), "a"); p.Get(t.Context(), "b"); return nil })
+	redis.NewScript("return 1").Run(t.Context(), rdb, []string{"a"}) // which the server has not seen
+	rdb.Pipelined(t.Context(), func(p redis.Pipeliner) error {
+		p.EvalSha(t.Context(), "0", []string{"a"})
+		p.Get(t.Context(), "b")
+		return nil
+	})
+	rdb.Pipelined(t.Context(), func(p redis.Pipeliner) error { p.Get(t.Context(), "a"); p.HGet(t.Context(), "list", "f"); return nil })
 	got := scraped(t, r)
+	if n := strings.Count(fmt.Sprint(got), "mayfly_redis_errors_total{"); n != 1 {
+		t.Errorf("%d kinds of errors: %v", n, got)
+	}
 	for name, want := range map[string]string{
 		`mayfly_redis_operation_duration_seconds_count{operation="get"}`:      "2",
 		`mayfly_redis_operation_duration_seconds_count{operation="lpush"}`:    "1",
-		`mayfly_redis_operation_duration_seconds_count{operation="pipeline"}`: "1",
-		`mayfly_redis_errors_total{kind="wrong_type",namespace="cache"}`:      "1.0",
+		`mayfly_redis_operation_duration_seconds_count{operation="pipeline"}`: "3",
+		`mayfly_redis_errors_total{kind="wrong_type",namespace="cache"}`:      "2.0",
 	} {
 		if got[name] != want {
 			t.Errorf("%s is %q, not %s", name, got[name], want)

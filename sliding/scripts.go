@@ -117,7 +117,7 @@ func (s *Store[K, V]) swap(ctx context.Context, full string, old, rec []byte) er
 		switch err := send(); {
 		case err == nil:
 			return nil
-		case errors.Is(err, ErrExists), errors.Is(err, nodes.ErrSlow), errors.Is(err, nodes.ErrOpen):
+		case errors.Is(err, ErrExists), errors.Is(err, nodes.ErrSlow), errors.Is(err, nodes.ErrOpen), errors.Is(err, nodes.ErrCrowded):
 			return lost
 		}
 	}

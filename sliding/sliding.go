@@ -135,7 +135,7 @@ func New[K comparable, V any](ns mayfly.Namespace[K, V], o Options) (*Store[K, V
 func bounded(rdb redis.UniversalClient, observer mayfly.Observer, name string, timeout time.Duration) sendonce.Bounded {
 	tell := events.To(observer, name)
 	tell.Warnings(nodes.Warnings(rdb))
-	return sendonce.Bounded{Nodes: nodes.New(nodes.Options{Redis: rdb, Timeout: cmp.Or(timeout, 150*time.Millisecond), Breaker: tell.Breaker})}
+	return sendonce.Bounded{Nodes: nodes.New(nodes.Options{Redis: rdb, Timeout: cmp.Or(timeout, 150*time.Millisecond), Breaker: tell.Breaker, Waited: tell.Waited})}
 }
 
 // always is more than anything has left: each access renews.

@@ -187,7 +187,7 @@ func replace(ctx context.Context, node *nodes.Node, claims []*Claim, mine []int,
 	did, errs := node.RunOnce(ctx, calls...)
 	for n, i := range present {
 		switch err := errs[n]; {
-		case err != nil && !nodes.Answered(err) && !errors.Is(err, nodes.ErrOpen):
+		case err != nil && !nodes.Answered(err) && !nodes.Unsent(err):
 			answers[i] = Claimed{Claim: claims[i], Err: err}
 		case err != nil:
 			answers[i] = Claimed{Err: err}
@@ -236,7 +236,7 @@ func take(ctx context.Context, node *nodes.Node, claims []*Claim, mine []int, an
 // answer reads what was there where the token should be put.
 func (c *Claim) answer(set *redis.StringCmd, lost error) Claimed {
 	if lost != nil {
-		if errors.Is(lost, nodes.ErrOpen) { // never sent
+		if nodes.Unsent(lost) {
 			return Claimed{Err: lost}
 		}
 		return Claimed{Claim: c, Err: lost}

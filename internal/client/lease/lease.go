@@ -88,7 +88,7 @@ func CanGuard(rdb redis.UniversalClient, plain bool) error {
 	return nil
 }
 
-// Guard is the stampede guard of one kind of values. It holds no goroutine.
+// Guard is the stampede guard of one kind of values. It holds no goroutine, but for reads that travel together, as long as somebody waits.
 type Guard struct {
 	nodes   *nodes.Nodes
 	timeout time.Duration
