@@ -145,7 +145,7 @@ func (e *Engine) serveReady() {
 				continue
 			}
 			e.unpark(w.s)
-			e.turn(w.s, w.args, w)
+			e.endUnit(e.turn(w.s, w.args, w))
 			e.markDirty(w.s)
 		}
 	}

@@ -66,8 +66,11 @@ func (e *Engine) process(s *Session, args [][]byte) Outcome {
 		}
 		return e.reject(s, cmd, text)
 	}
-	if e.settings.maxMemory > 0 && !e.makeRoom() && (cmd.Flags&DenyOOM != 0 || s.queue != nil && !runsInMulti(cmd)) {
+	if e.settings.maxMemory > 0 && !s.obeys && !e.makeRoom() && (cmd.Flags&DenyOOM != 0 || s.queue != nil && !runsInMulti(cmd)) {
 		return e.reject(s, cmd, errOOM)
+	}
+	if text := e.refusal(s, cmd); text != "" {
+		return e.reject(s, cmd, text)
 	}
 	if s.Out.Proto != 3 && s.Subscribed() && !allowedWhileSubscribed(cmd) {
 		return e.reject(s, cmd, onlySubscribe(cmd.Name))
@@ -95,7 +98,7 @@ func (e *Engine) run(s *Session, cmd *Command, args [][]byte, out *resp.Writer, 
 	if cmd.Flags&ReadOnly != 0 && e.tracking.sessions > 0 {
 		e.remember(c)
 	}
-	if e.options.Effects != nil && e.changes != changes && !c.silent {
+	if e.sink != nil && e.changes != changes && !c.silent {
 		c.propagate()
 	}
 	outcome := c.outcome

@@ -19,10 +19,6 @@ type Options struct {
 	MaxMemory int64           // bytes; 0: no limit
 	Policy    string          // which keys make room then, one of Policies; empty: noeviction
 	Cluster   *ClusterOptions // non-nil: one node of a cluster
-
-	// Effects, if given, is what a journal will be fed with: it is told the effects of writes as commands that can be replayed, deterministic,
-	// with absolute times, expiry spelt out as DEL or HDEL. args are good until it returns.
-	Effects func(db int, args [][]byte)
 }
 
 // Cycle is a way of finding dead keys that nobody asks for.
@@ -69,10 +65,14 @@ type Engine struct {
 	waiters []*waiter
 	ready   []readyKey
 
-	changes    int64 // effects on the data since the start, as INFO counts them
-	activeOff  bool  // DEBUG SET-ACTIVE-EXPIRE 0
-	lastCycle  int64 // unix ms of the last documented cycle
-	stallUntil int64 // unix microseconds
+	sink       Sink
+	unit       bool   // the sink was told an effect and not yet that its unit is complete
+	follows    bool   // it is a replica: it hides what is dead and leaves its removal to the master
+	refused    string // the error for writes, if none may be done
+	changes    int64  // effects on the data since the start, as INFO counts them
+	activeOff  bool   // DEBUG SET-ACTIVE-EXPIRE 0
+	lastCycle  int64  // unix ms of the last documented cycle
+	stallUntil int64  // unix microseconds
 	scratch    []byte
 	keyBuf     []byte
 	due        []uint32
@@ -81,6 +81,7 @@ type Engine struct {
 	broadcasts []Message
 	tracking   tracker
 	scripts    library
+	copies     []*Snapshot // that are not complete
 }
 
 // New returns an empty engine.
@@ -109,6 +110,7 @@ func (e *Engine) Do(now int64, s *Session, args [][]byte) Outcome {
 	}
 	e.setNow(now)
 	outcome := e.turn(s, args, nil)
+	e.endUnit(outcome)
 	e.serveReady()
 	return outcome
 }

@@ -12,7 +12,7 @@ import (
 // rewrite replaces what is recorded for this command by the parts of another one: words in any case, arguments, lists of arguments and
 // numbers.
 func (c *call) rewrite(parts ...any) {
-	if c.e.options.Effects != nil {
+	if c.e.sink != nil {
 		c.effect = effectOf(parts)
 	}
 }
@@ -22,13 +22,13 @@ func (c *call) propagate() {
 	if c.effect == nil {
 		c.effect = c.args
 	}
-	c.e.options.Effects(c.s.db, c.effect) // not c.db: MOVE and COPY change that
+	c.e.tell(c.s.db, c.effect) // not c.db: MOVE and COPY change that
 }
 
 // record records what no command asked for: an expiry or an eviction. The parts are those of rewrite.
 func (e *Engine) record(d *db, parts ...any) {
-	if e.options.Effects != nil {
-		e.options.Effects(d.index, effectOf(parts))
+	if e.sink != nil {
+		e.tell(d.index, effectOf(parts))
 	}
 }
 
