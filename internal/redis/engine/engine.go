@@ -66,13 +66,14 @@ type Engine struct {
 	ready   []readyKey
 
 	sink       Sink
-	unit       bool   // the sink was told an effect and not yet that its unit is complete
-	follows    bool   // it is a replica: it hides what is dead and leaves its removal to the master
-	refused    string // the error for writes, if none may be done
-	changes    int64  // effects on the data since the start, as INFO counts them
-	activeOff  bool   // DEBUG SET-ACTIVE-EXPIRE 0
-	lastCycle  int64  // unix ms of the last documented cycle
-	stallUntil int64  // unix microseconds
+	unit       bool // the sink was told an effect and not yet that its unit is complete
+	log        Log
+	follows    bool          // it is a replica: it hides what is dead and leaves its removal to the master
+	refused    func() string // nil, or returns the error for writes if none may be done
+	changes    int64         // effects on the data since the start, as INFO counts them
+	activeOff  bool          // DEBUG SET-ACTIVE-EXPIRE 0
+	lastCycle  int64         // unix ms of the last documented cycle
+	stallUntil int64         // unix microseconds
 	scratch    []byte
 	keyBuf     []byte
 	due        []uint32

@@ -133,8 +133,7 @@ func infoPersistence(e *Engine, w *strings.Builder) {
 	line(w, "async_loading", 0)
 	line(w, "rdb_changes_since_last_save", e.changes)
 	line(w, "rdb_bgsave_in_progress", 0)
-	line(w, "aof_enabled", 0)
-	line(w, "aof_rewrite_in_progress", 0)
+	infoLog(e.log, w)
 }
 
 func infoStats(e *Engine, w *strings.Builder) {

@@ -109,6 +109,12 @@ func obeyed(reply []byte) error {
 	return errors.New("it did not come to its end")
 }
 
+// Knows reports whether args are a command that there is, with as many arguments as it takes.
+func Knows(args [][]byte) bool {
+	cmd, unknownSub := lookup(args)
+	return cmd != nil && !unknownSub && cmd.run != nil && cmd.takes(len(args))
+}
+
 // hasRelativeTTL reports whether a command gives a time to live that counts from when it is run.
 func hasRelativeTTL(args [][]byte) bool {
 	from := 0 // where options begin

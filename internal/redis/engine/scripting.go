@@ -123,8 +123,9 @@ func (e *Engine) refuseInScript(args [][]byte) string {
 		return "ERR Write commands are not allowed from read-only scripts."
 	case cmd.Flags&DenyOOM != 0 && !r.wrote && e.settings.maxMemory > 0 && !e.makeRoom():
 		return errOOM
-	case cmd.Flags&Write != 0 && e.refusal(r.s, cmd) != "":
-		return e.refusal(r.s, cmd)
+	}
+	if text := e.refusal(e.scripts.running.s, cmd); text != "" && cmd.Flags&Write != 0 {
+		return text
 	}
 	return e.wrongNodeInScript(cmd, args)
 }

@@ -51,7 +51,7 @@ func (e *Engine) Snapshot() *Snapshot {
 func (s *Snapshot) Next(b []byte, size int) (_ []byte, more bool) {
 	if !s.head {
 		s.head = true
-		b = rdb.AppendHeader(b, "redis-ver", Version, "redis-bits", "64", "ctime", decimalText(s.e.ms/1000))
+		b = rdb.AppendHeader(b, "redis-ver", Version, "redis-bits", "64", "ctime", decimalText(s.e.now/1e6))
 	}
 	end := len(b) + size
 	for _, p := range s.parts {

@@ -127,10 +127,22 @@ func (c *conn) turn() next {
 		then = c.run()
 		c.post()
 	}
-	c.server.unlock()
-	c.flush()
+	if !c.leaveEngine() {
+		then = over
+	}
 	c.ending = c.ending || then == over
 	return then
+}
+
+// leaveEngine gives the server's lock back and writes what was posted; or cuts the connection and reports false, if what was written cannot be
+// kept: it must not be told that it was done.
+func (c *conn) leaveEngine() bool {
+	if !c.server.unlock() {
+		c.cut()
+		return false
+	}
+	c.flush()
+	return true
 }
 
 // next is what follows a turn.

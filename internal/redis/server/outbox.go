@@ -16,6 +16,7 @@ type outbox struct {
 	mu       sync.Mutex
 	queue    [][]byte
 	size     int        // bytes in queue
+	needs    int64      // the keeper's position that must be safe before any of it goes out
 	over     time.Time  // since when size exceeds the soft limit; zero: it does not
 	draining bool       // a goroutine writes; only it may
 	doomed   bool       // cut the connection when the queue was flushed once
@@ -38,6 +39,9 @@ func (c *conn) post() {
 	defer c.mu.Unlock()
 	c.queue = out.Take(c.queue)
 	c.size += n
+	if k := c.server.options.Keeper; k != nil {
+		c.needs = k.Position()
+	}
 	c.doomed = c.doomed || c.session.Closing() || c.session.Subscribed() && c.exceeds(c.server.options.Subscribers)
 }
 
@@ -60,6 +64,7 @@ func (c *conn) exceeds(limit Limit) bool {
 func (c *conn) flush() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.awaitKeeper()
 	if c.try != nil && !c.draining {
 		c.writeSome()
 	}
@@ -70,6 +75,17 @@ func (c *conn) flush() {
 		c.draining = true
 		c.server.work.Add(1) // the connection's own goroutine still counts, so the server is not waiting for none
 		go c.drain()
+	}
+}
+
+// awaitKeeper returns once what is queued tells of nothing that may still be lost; c.mu is held, but while it waits.
+func (c *conn) awaitKeeper() {
+	k := c.server.options.Keeper
+	for k != nil && !k.Safe(c.needs) {
+		needs := c.needs
+		c.mu.Unlock()
+		k.Await(needs) // an error: who wrote was cut, and others may know
+		c.mu.Lock()
 	}
 }
 
@@ -95,6 +111,7 @@ func (c *conn) drain() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for len(c.queue) > 0 {
+		c.awaitKeeper()
 		chunks := c.queue
 		c.queue = nil
 		for i, b := range chunks {
