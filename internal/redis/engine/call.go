@@ -21,6 +21,7 @@ type call struct {
 	failed  bool     // an error was replied
 	silent  bool     // what it did is not recorded
 	effect  [][]byte // what is recorded instead of args
+	words   phrase   // the memory of effect
 }
 
 // fail replies an error, given with its code. Only the first one of a command is replied, and no key is looked up after it: a handler reads

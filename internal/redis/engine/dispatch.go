@@ -117,7 +117,7 @@ func (e *Engine) takeCall() *call {
 }
 
 func (e *Engine) giveBack(c *call) {
-	*c = call{}
+	*c = call{words: c.words}
 	e.calls = append(e.calls, c)
 }
 

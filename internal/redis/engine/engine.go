@@ -66,6 +66,7 @@ type Engine struct {
 	ready   []readyKey
 
 	sink       Sink
+	words      phrase
 	unit       bool // the sink was told an effect and not yet that its unit is complete
 	log        Log
 	follows    bool          // it is a replica: it hides what is dead and leaves its removal to the master

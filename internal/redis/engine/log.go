@@ -7,7 +7,7 @@ import (
 
 // A Log is a journal as commands speak of it.
 type Log interface {
-	Dir() string // absolute, or as it was given
+	Dir() string   // absolute, or as it was given
 	Fsync() string // always, everysec or no
 	SetFsync(policy string)
 	Compact() bool // in the background; false: it goes on already

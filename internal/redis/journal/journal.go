@@ -63,6 +63,7 @@ func (o *Options) validate() error {
 const (
 	syncEvery  = time.Second
 	retryEvery = 100 * time.Millisecond // a write that failed
+	rest       = time.Millisecond       // of the writer, when nobody waits for it: what comes meanwhile is written at once
 	maxPending = 64 << 20               // bytes that wait to be written before commands do
 )
 
@@ -163,6 +164,11 @@ func (j *Journal) run() {
 		switch {
 		case len(j.pending) > 0 && j.cause == nil:
 			j.write()
+			if j.policy != "always" && !j.closed {
+				j.mu.Unlock()
+				time.Sleep(rest)
+				j.mu.Lock()
+			}
 		case j.next != nil && j.wrote >= j.nextAt && j.cause == nil:
 			j.turn()
 		case j.closed:
@@ -186,8 +192,7 @@ func (j *Journal) write() {
 		}
 	}
 	b := j.pending[:take]
-	rest := j.pending[take:]
-	j.pending = append(j.spare[:0], rest...)
+	j.pending = append(j.spare[:0], j.pending[take:]...)
 	j.writing = true
 	file, always := j.file, j.policy == "always"
 	j.mu.Unlock()

@@ -360,7 +360,9 @@ func TestCompactionBesideWrites(t *testing.T) {
 	compactions := 0
 	for i := range effort.Times(1500, 100_000) {
 		if dice.IntN(10) == 0 {
+			r.mu.Lock()
 			r.now += dice.Int64N(1_000_000)
+			r.mu.Unlock()
 		}
 		r.play(chance(dice)...)
 		if i%100 == 0 {
@@ -484,6 +486,7 @@ func TestDiskFull(t *testing.T) {
 				if err := r.j.Await(r.j.Position()); err != nil {
 					t.Fatal(err)
 				}
+				time.Sleep(2 * rest)
 				synctest.Wait()
 				r.j.mu.Lock()
 				disk := r.j.file
@@ -495,6 +498,7 @@ func TestDiskFull(t *testing.T) {
 				if (policy == "always") != errors.Is(err, syscall.ENOSPC) {
 					t.Errorf("waited for: %v", err)
 				}
+				time.Sleep(2 * rest)
 				synctest.Wait()
 				const misconf = "-MISCONF Errors writing to the AOF file: No space left on device"
 				for command, want := range map[string]string{
