@@ -49,11 +49,12 @@ const (
 	Limit                     // a limiter was asked
 	Join                      // a caller waits for a load that another caller of this process began
 	Lag                       // how long after a change in Redis the local tier heard of it: Took. Measured several times a second
+	Queue                     // N calls waited for others of this process to give a connection to Redis back, the first of them for Took
 )
 
 var kinds = [...]string{Read: "read", Load: "load", Wait: "wait", Fill: "fill", Refresh: "refresh", Write: "write",
 	Removal: "removal", Backend: "backend", Breaker: "breaker", Coherence: "coherence", Warning: "warning", Limit: "limit",
-	Join: "join", Lag: "lag"}
+	Join: "join", Lag: "lag", Queue: "queue"}
 
 // String returns the kind's stable name.
 func (k Kind) String() string {

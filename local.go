@@ -108,7 +108,7 @@ func (o LocalOptions) validate() error {
 	c := check.In("LocalOptions.")
 	switch o.Redis.(type) {
 	case nil, *redis.Client, *redis.ClusterClient:
-		c.Refuse(check.IsNil(o.Redis), "Redis is nil: give it the client of the namespaces")
+		c.Add(check.Client("LocalOptions.Redis", o.Redis))
 	case *redis.Ring:
 		c.Refuse(true, "Redis is a redis.Ring, whose shards say nothing when a key moves: use a redis.ClusterClient")
 	default:

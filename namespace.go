@@ -69,7 +69,7 @@ func (n Namespace[K, V]) Validate() error {
 	c := check.In("Namespace.")
 	c.Refuse(n.Name == "", "Name is empty: metrics and errors need one, such as \"users\"")
 	c.Refuse(strings.ContainsFunc(n.Name, notInNames), "Name must hold only letters, digits, '_', '-' and '.', got %q", n.Name)
-	c.Refuse(check.IsNil(n.Redis), "Redis is nil: give it a client, such as redis.NewClient")
+	c.Add(check.Client("Namespace.Redis", n.Redis))
 	switch {
 	case n.Prefix == "":
 		c.Refuse(true, "Prefix is empty: without one its keys could be anybody's; use one such as \"cache:user:\"")

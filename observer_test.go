@@ -2,11 +2,8 @@ package mayfly_test
 
 import (
 	"context"
-	"errors"
-	"log/slog"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/mayflycache/mayfly"
 )
@@ -35,33 +32,6 @@ func TestTeeKeepsItsOwnList(t *testing.T) {
 	tee.Observe(t.Context(), mayfly.Event{})
 	if calls != 2 {
 		t.Errorf("%d calls after the caller's slice was reused, want 2", calls)
-	}
-}
-
-func TestSlog(t *testing.T) {
-	var out strings.Builder
-	withoutTime := func(_ []string, a slog.Attr) slog.Attr {
-		if a.Key == slog.TimeKey {
-			return slog.Attr{}
-		}
-		return a
-	}
-	log := slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug, ReplaceAttr: withoutTime}))
-	o := mayfly.Slog(log)
-	o.Observe(t.Context(), mayfly.Event{Kind: mayfly.Load, Outcome: mayfly.OK, Namespace: "users", Key: "cache:user:7", Took: time.Second})
-	o.Observe(t.Context(), mayfly.Event{Kind: mayfly.Removal, Outcome: mayfly.Failed, Namespace: "users", N: 3, Err: errors.New("gone")})
-	want := "level=DEBUG msg=\"mayfly: load\" namespace=users outcome=ok key=cache:user:7 took=1s\n" +
-		"level=WARN msg=\"mayfly: removal\" namespace=users outcome=failed n=3 err=gone\n"
-	if got := out.String(); got != want {
-		t.Errorf("got\n%s\nwant\n%s", got, want)
-	}
-}
-
-func TestSlogBelowItsLevelAllocatesNothing(t *testing.T) {
-	o := mayfly.Slog(slog.New(slog.DiscardHandler))
-	ctx := t.Context()
-	if n := testing.AllocsPerRun(1000, func() { o.Observe(ctx, mayfly.Event{Kind: mayfly.Read, Outcome: mayfly.Miss, Key: "k"}) }); n != 0 {
-		t.Errorf("%v allocations", n)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 //	rdb := redis.NewUniversalClient(o) // or redis.NewClient(o.Simple()), for a cluster redis.NewClusterClient(o.Cluster())
 //
 // A call ends with its context, tries once, and fails after at most 200 ms for a connection and 100 ms for the answer.
-// For sliding, navsession and others that keep the only copy in Redis, a client of your own settings is the better one.
+// [CacheClient] makes such a client in one line, and [DurableClient] one for what Redis has the only copy of.
 func TunedOptions() *redis.UniversalOptions {
 	return &redis.UniversalOptions{
 		ContextTimeoutEnabled: true,

@@ -162,8 +162,10 @@ func (c *Cache[K, V]) look(ctx context.Context, key K, full string) (l loading[K
 	}
 	begun := time.Now()
 	l.found, err = c.guard.Look(ctx, full, c.askTTL)
+	l.spent = l.found.Spent
 	if err == nil && !c.askTTL && l.found.Kind == record.Value && l.found.Header.Window > 0 {
 		l.found, err = c.guard.Look(ctx, full, true) // stored by a process with a stale window: is it over?
+		l.spent += l.found.Spent
 	}
 	if err != nil {
 		if ctx.Err() != nil {
@@ -175,7 +177,6 @@ func (c *Cache[K, V]) look(ctx context.Context, key K, full string) (l loading[K
 		l.judge(ctx, begun)
 		c.keepCopy(full, ticket, l.found, &l.seen)
 	}
-	l.spent = time.Since(begun)
 	return l, nil
 }
 

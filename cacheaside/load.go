@@ -97,9 +97,8 @@ func (l *loading[K, V]) fly(caller context.Context) {
 	defer cancel()
 	usable := func(now lease.Found) bool { return c.see(now).standing != unusable }
 	for !l.alone {
-		begun := time.Now()
 		a := c.guard.Acquire(ctx, wait, l.want(), usable)
-		if l.spent += time.Since(begun) - a.Waited; a.Waited > 0 {
+		if l.spent += a.Spent; a.Waited > 0 {
 			l.spent = 0 // Redis has answered meanwhile
 		}
 		if a.Standing == lease.Mine {

@@ -130,7 +130,7 @@ func (c *Cache[K, V]) lookMany(ctx context.Context, keys []K, failed map[K]error
 	begun := time.Now()
 	for n, a := range c.guard.LookMany(ctx, fulls, c.askTTL) {
 		l := asked[n]
-		l.spent = time.Since(begun)
+		l.spent = a.Spent
 		switch {
 		case a.Err != nil && ctx.Err() != nil:
 			failed[l.key] = ctx.Err() // says nothing of Redis, and nobody is here to load for
@@ -211,12 +211,9 @@ func (c *Cache[K, V]) claimMany(ctx context.Context, ls []*loading[K, V], group 
 	for i, l := range ls {
 		wants[i] = l.want()
 	}
-	begun := time.Now()
-	answers := c.guard.Ask(ctx, wants)
-	spent := time.Since(begun)
-	for i, a := range answers {
+	for i, a := range c.guard.Ask(ctx, wants) {
 		l := ls[i]
-		l.spent += spent
+		l.spent += a.Spent
 		switch {
 		case a.Standing == lease.Mine:
 			claimed, claims = append(claimed, l), append(claims, a.Claim)

@@ -57,7 +57,7 @@ func durableWriter() int {
 	}
 	for {
 		db.Client().BgRewriteAOF(ctx)
-		time.Sleep(time.Millisecond)
+		<-time.After(time.Millisecond)
 	}
 }
 

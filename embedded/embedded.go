@@ -149,6 +149,9 @@ func (db *DB) Client() *redis.Client { return db.client }
 // Serve lets other programs in: it accepts connections from l, TCP or a unix socket, until the DB or l is closed, and closes l. It returns
 // nil if the DB was closed.
 func (db *DB) Serve(l net.Listener) error {
+	if l == nil {
+		return errors.New("embedded: Serve needs a listener, got nil: make one with net.Listen")
+	}
 	if err := db.server.Serve(l); err != nil {
 		return fmt.Errorf("embedded: %w", err)
 	}
@@ -156,14 +159,14 @@ func (db *DB) Serve(l net.Listener) error {
 }
 
 // Stats says what a DB holds, and what it has done since it was opened: Keys, Expires (those with a TTL) and Dead (of these, over and not
-// yet removed); Expired, Evicted, Commands, Hits and Misses; Cycle, the time spent on removing keys that nobody asked for.
+// yet removed); Memory, the bytes that the data takes, counted as for MaxMemory; Expired, Evicted, Commands, Hits and Misses; Cycle, the time spent on removing keys that nobody asked for.
 type Stats = stats.Engine
 
-// Stats adds up the figures. It is for now and then, not for every request.
+// Stats adds up the figures. It is for now and then, not for every request: without a MaxMemory it weighs every key.
 func (db *DB) Stats() Stats {
 	f, cycle := db.server.Figures()
 	return Stats{
-		Keys: f.Keys, Expires: f.Expires, Dead: f.Dead, Expired: f.Expired, Evicted: f.Evicted,
+		Keys: f.Keys, Expires: f.Expires, Dead: f.Dead, Memory: f.Memory, Expired: f.Expired, Evicted: f.Evicted,
 		Commands: f.Commands, Hits: f.Hits, Misses: f.Misses, Cycle: cycle,
 	}
 }
@@ -171,7 +174,11 @@ func (db *DB) Stats() Stats {
 // Close closes the client, lets commands of others that have arrived finish, and closes their connections; if ctx ends before that, they are cut, and
 // Close returns ctx's error. With Options.Dir all that was written is safe on disk then, or the error says that it is not. When Close returns, no
 // goroutine is left, and without Dir the data is gone. Closing again returns what the first Close did.
+// Without a context nothing is closed.
 func (db *DB) Close(ctx context.Context) error {
+	if ctx == nil {
+		return errors.New("embedded: Close needs a context, got nil: context.Background() waits as long as it takes")
+	}
 	db.closing.Do(func() { db.closed = errors.Join(db.client.Close(), db.server.Close(ctx), db.closeJournal()) })
 	return db.closed
 }

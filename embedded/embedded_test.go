@@ -138,12 +138,33 @@ func TestStats(t *testing.T) {
 			t.Errorf("%+v", s)
 		}
 		time.Sleep(200 * time.Millisecond)
-		if s := db.Stats(); s.Dead != 5 || s.Keys != 10 {
-			t.Errorf("before the cycle: %+v", s)
+		before := db.Stats()
+		if before.Dead != 5 || before.Keys != 10 {
+			t.Errorf("before the cycle: %+v", before)
 		}
 		time.Sleep(10 * time.Second)
-		if s := db.Stats(); s.Dead != 0 || s.Keys != 5 || s.Expired != 6 {
+		if s := db.Stats(); s.Dead != 0 || s.Keys != 5 || s.Expired != 6 || s.Memory > before.Memory-5*100 {
 			t.Errorf("after the cycle: %+v", s)
 		}
 	})
+}
+
+func TestNilIsAnError(t *testing.T) {
+	db, err := embedded.Open(embedded.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := db.Serve(nil); err == nil || !strings.Contains(err.Error(), "net.Listen") {
+		t.Errorf("Serve(nil): %v", err)
+	}
+	var none context.Context
+	if err := db.Close(none); err == nil || !strings.Contains(err.Error(), "context.Background()") {
+		t.Errorf("Close(nil): %v", err)
+	}
+	if err := db.Client().Ping(t.Context()).Err(); err != nil {
+		t.Errorf("Close(nil) closed it: %v", err)
+	}
+	if err := db.Close(t.Context()); err != nil {
+		t.Error(err)
+	}
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"sync"
 	"time"
 
 	"github.com/mayflycache/mayfly"
@@ -17,7 +18,11 @@ type filling struct {
 	claim  *lease.Claim            // may be nil
 	over   bool                    // without a claim, the answer may still replace what was seen in the slot
 	flight *flight.Flight[outcome] // of those who wait; nil: nobody does
+	beat   *beat                   // keeps the claim
 }
+
+// stop ends the keeping of the claim.
+func (f filling) stop() { f.beat.stop() }
 
 // wanted reports whether anybody beside the client wants the answer.
 func (f filling) wanted() bool { return f.stores() || f.flight != nil }
@@ -84,7 +89,7 @@ func (x *exchange) lead(f *flight.Flight[outcome]) (answered bool) {
 			fill.land(outcome{again: true}, false)
 			return false
 		case a.Standing == lease.Resting && x.s.response.policy.OnError(x.q, time.Now()):
-			fill.land(outcome{response: x.s.response, failed: true}, false)
+			fill.land(outcome{response: x.s.response, held: x.held, failed: true}, false)
 			x.serveStale(errResting)
 			return true
 		default:
@@ -130,23 +135,44 @@ func (x *exchange) acquire() lease.Acquired {
 	return a
 }
 
+// beat prolongs a claim until it is stopped.
+type beat struct {
+	mu    sync.Mutex  // guards timer
+	timer *time.Timer // nil: stopped
+}
+
 // keep prolongs a claim while the handler runs, for at most as long as a handler may run for others.
-func (c *Cache) keep(claim *lease.Claim) (stop func()) {
+func (c *Cache) keep(claim *lease.Claim) *beat {
 	if claim == nil {
-		return func() {}
+		return nil
 	}
-	ends := time.Now().Add(c.opt.Shared.Timeout)
-	var beat *time.Timer
-	armed := make(chan struct{})
-	beat = time.AfterFunc(lease.Beat, func() {
-		<-armed
+	ends, b := time.Now().Add(c.opt.Shared.Timeout), new(beat)
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.timer = time.AfterFunc(lease.Beat, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if b.timer == nil {
+			return
+		}
 		c.works.Start(func() { claim.Keep(c.works.Context()) })
 		if time.Now().Before(ends) {
-			beat.Reset(lease.Beat)
+			b.timer.Reset(lease.Beat)
 		}
 	})
-	close(armed)
-	return func() { beat.Stop() }
+	return b
+}
+
+func (b *beat) stop() {
+	if b == nil {
+		return
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.timer != nil {
+		b.timer.Stop()
+		b.timer = nil
+	}
 }
 
 // release gives a claim up behind the client's back. Nothing is lost if that fails: the lease ends by itself.

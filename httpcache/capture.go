@@ -34,12 +34,14 @@ type capture struct {
 	header http.Header     // the handler's
 	head   bool            // the request's method is HEAD: no body goes to the client
 	limit  int64           // of what is kept
+	bodies *bodies         // those in flight
+	held   *held           // this one, where it is counted
 
 	// decide says, once, what to do with a final answer. It may change header, which goes to the client next; with another
 	// status than the handler's, it is that one which the client gets, and nothing of the body.
 	decide func(status int, header http.Header) (do mode, instead int)
 
-	// drop is told that what is written is not kept any more, and why: errTooLarge or errHijacked.
+	// drop is told that what is written is not kept any more, and why: errTooLarge, errNoRoom or errHijacked.
 	drop func(why error)
 
 	mode     mode
@@ -61,7 +63,7 @@ func (c *Cache) newCapture(w http.ResponseWriter, r *http.Request, ctx context.C
 	if header == nil {
 		header = make(http.Header)
 	}
-	return &capture{w: w, ctx: ctx, header: header, head: r.Method == http.MethodHead, limit: c.opt.MaxBody}
+	return &capture{w: w, ctx: ctx, header: header, head: r.Method == http.MethodHead, limit: c.opt.MaxBody, bodies: &c.bodies}
 }
 
 var (
@@ -147,19 +149,45 @@ func (c *capture) Write(b []byte) (int, error) {
 	if c.mode == swallow {
 		return len(b), nil
 	}
-	if c.written > c.limit { // from here on it is only passed on, at the client's pace
+	if why := c.keep(b); why != nil { // from here on it is only passed on, at the client's pace
 		c.body, c.mode = nil, through
-		c.drop(errTooLarge)
-		if err := c.delivery.wait(); err != nil {
+		c.drop(why)
+		err := c.delivery.wait()
+		c.held.done()
+		if c.held = nil; err != nil {
 			return 0, err
 		}
 		return c.Write(b)
 	}
-	c.body = append(c.body, b...)
 	if !c.hidden && !c.head {
 		c.delivery.send(c.body)
 	}
 	return len(b), nil
+}
+
+// keep appends to the body that is kept, or says why it cannot.
+func (c *capture) keep(b []byte) (why error) {
+	need := int64(len(c.body) + len(b))
+	if need > c.limit {
+		return errTooLarge
+	}
+	if have := int64(cap(c.body)); need > have {
+		grown := min(max(need, 2*have, 4<<10), c.limit)
+		if c.length >= need {
+			grown = min(grown, c.length)
+		}
+		if grown > uncounted {
+			if c.held == nil {
+				c.held, have = c.bodies.new(), 0
+			}
+			if !c.held.grow(grown - have) {
+				return errNoRoom
+			}
+		}
+		c.body = append(make([]byte, 0, grown), c.body...)
+	}
+	c.body = append(c.body, b...)
+	return nil
 }
 
 // sniffed returns what net/http found the Content-Type in, where the handler did not give one: the first bytes that it has,

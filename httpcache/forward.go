@@ -56,14 +56,19 @@ func (x *exchange) forward(fill filling) {
 		cancel()
 	}
 	a.spent = time.Since(x.asked)
-	a.tell(mayfly.Read, found, nil)
+	var why error
+	if errors.Is(x.s.unasked, errNoRoom) {
+		why = errNoRoom
+	}
+	a.tell(mayfly.Read, found, why)
 	a.ctx, a.leaves = newLeaving(x.r.Context(), c.opt.Shared.Timeout)
 	defer a.leaves.end()
 	if !fill.wanted() {
 		a.leaves.endsHandler()
 	}
-	stop := c.keep(fill.claim)
-	defer stop()
+	a.fill.beat = c.keep(fill.claim)
+	defer a.fill.stop()
+	defer func() { a.out.held.done() }()
 
 	a.call(true)
 	if a.end == notModified && !rfc9111.Selects(headerOf(a.asked.header), a.out.header) {
@@ -79,7 +84,7 @@ func (x *exchange) forward(fill filling) {
 		return
 	case failure:
 		rested := c.rest(a.ctx, fill.claim)
-		fill.land(outcome{response: x.s.response, failed: true}, false)
+		fill.land(outcome{response: x.s.response, held: x.held, failed: true}, false)
 		x.serveStale(a.reason)
 		rested()
 		return
@@ -189,7 +194,7 @@ func (a *attempt) decide(status int, header http.Header) (mode, int) {
 	}
 	var reason rfc9111.Reason
 	answered := rfc9111.Exchange{Request: x.r, Status: status, Header: header, Sent: a.sent, Received: now}
-	a.answer, reason = c.newResponse(answered, saidIn(header, a.outer), a.epoch)
+	a.answer, reason = c.newResponse(answered, &x.says, x.s.index, saidIn(header, a.outer), a.epoch)
 	n, err := strconv.ParseInt(header.Get("Content-Length"), 10, 64)
 	if err == nil && n > c.opt.MaxBody && (reason == rfc9111.Storable || reason == tooManyTags) {
 		reason = tooLarge
@@ -217,17 +222,20 @@ func (a *attempt) decide(status int, header http.Header) (mode, int) {
 	return do, status
 }
 
-// newResponse is what is stored of an answer, but for its body; own is what the handler itself has set of its header. It is nil
-// if the answer may not be stored.
-func (c *Cache) newResponse(x rfc9111.Exchange, own said, epoch int64) (*response, rfc9111.Reason) {
+// newResponse is what is stored of an answer, but for its body, beside what index tells apart; own is what the handler itself has
+// set of its header. It is nil if the answer may not be stored.
+func (c *Cache) newResponse(x rfc9111.Exchange, says *rfc9111.Selectors, index *item, own said, epoch int64) (*response, rfc9111.Reason) {
 	policy, reason := c.rules.Judge(x)
 	if reason != rfc9111.Storable {
 		return nil, reason
 	}
 	fields, _ := rfc9111.ParseVary(rfc9111.Canonical(x.Header))
+	if says.Inner != "" || index != nil && byInner(index.index.fields) {
+		fields = slices.Insert(fields, 0, rfc9111.InnerURL)
+	}
 	s := &response{
 		status: x.Status, policy: policy, epoch: epoch, tags: tagsOf(rfc9111.Canonical(own.header), c.opt.TagFields),
-		fields: fields, variant: rfc9111.Variant(fields, x.Request.Header), header: fieldsOf(c.rules.Stored(own.header, policy.Received), own.added),
+		fields: fields, variant: rfc9111.Variant(fields, *says), header: fieldsOf(c.rules.Stored(own.header, policy.Received), own.added),
 	}
 	switch {
 	case sizeOf(s.header) > maxHeader:
@@ -274,7 +282,7 @@ func (a *attempt) store() (wait func()) {
 		return func() {}
 	}
 	a.answer.complete(a.out, a.cache.rules)
-	return a.cache.keepAnswer(a.r.Context(), a.exchange.s, a.fill, a.answer, a.spent)
+	return a.cache.keepAnswer(a.r.Context(), a.exchange.s, a.fill, a.answer, a.out.held, a.spent)
 }
 
 // complete gives a response its body, with the trailers, the length and the Content-Type that the client got with it.
@@ -316,7 +324,7 @@ func (a *attempt) refresh() {
 		return
 	}
 	x.status.Stored = a.fill.stores()
-	stored := c.keepAnswer(x.r.Context(), x.s, a.fill, r, a.spent)
+	stored := c.keepAnswer(x.r.Context(), x.s, a.fill, r, x.held, a.spent)
 	c.answer(x.w, x.r, r, now, x.status)
 	stored()
 }
@@ -332,7 +340,7 @@ func (a *attempt) renewed(header http.Header, own said, now time.Time) (*respons
 	}
 	as.Method = http.MethodGet // whatever found it unchanged
 	answered := rfc9111.Exchange{Request: &as, Status: stored.status, Header: header, Sent: a.sent, Received: now}
-	r, reason := a.cache.newResponse(answered, said{header, added}, a.epoch)
+	r, reason := a.cache.newResponse(answered, &a.says, a.exchange.s.index, said{header, added}, a.epoch)
 	if r != nil {
 		r.body, r.trailer = stored.body, stored.trailer
 	}
@@ -350,7 +358,7 @@ func (a *attempt) head(header http.Header) {
 	}
 	if same {
 		if r, reason := a.renewed(rfc9111.Update(old, own.header), own, now); reason == rfc9111.Storable {
-			c.keepAnswer(x.r.Context(), x.s, filling{over: true}, r, a.spent)()
+			c.keepAnswer(x.r.Context(), x.s, filling{over: true}, r, x.held, a.spent)()
 			return
 		}
 	}

@@ -59,6 +59,8 @@ type Cache struct {
 	unremoved  *redelete.Queue
 	quiet      *recently.Keys // renewals that others do, or that failed
 	passes     *recently.Keys // slots whose answers were not for others, where Redis does not say so
+	crowded    *recently.Keys // resources that lately had no room to be read
+	bodies     bodies
 	left       *recently.Keys // how many variants of a resource left lately
 	selections selections
 	tell       events.Teller
@@ -81,13 +83,14 @@ func NewCache(o Options) (*Cache, error) {
 		return nil, fmt.Errorf("httpcache: %w", err)
 	}
 	c := &Cache{
-		opt: o, ns: o.Namespace, keys: rfc9111.Keys(o.Key), prefix: o.Namespace.Prefix,
+		opt: o, ns: o.Namespace, keys: o.Key.rules(), prefix: o.Namespace.Prefix,
 		rules: rfc9111.Rules{
 			Targeted: o.Targeted, NoHeuristic: o.NoHeuristic, StoreSetCookie: o.StoreSetCookie,
 			Validate: max(o.Stale.Keep, 0), StaleIfError: max(o.Stale.IfError, 0),
 		},
 		renewing: make(chan struct{}, o.Shared.Renewals), stats: new(counters), tell: events.To(o.Namespace.Observer, o.Namespace.Name),
-		quiet: recently.New(1024), passes: recently.New(1024), left: recently.New(256),
+		quiet: recently.New(1024), passes: recently.New(1024), left: recently.New(256), crowded: recently.New(1024),
+		bodies: bodies{most: o.MaxInFlight},
 	}
 	c.routes, _ = newRoutes(o.Override) // its error was one of validate's
 	c.works = background.New(mayfly.ErrClosed)

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly/internal/client/localsync"
+	"github.com/mayflycache/mayfly/internal/rfc9111"
 )
 
 // sight is what the cache has for a request.
@@ -37,18 +38,35 @@ func (ix *index) slots(key string, names []string) []string {
 	return slots
 }
 
-// atHand returns the response to r that this process has a copy of, or nil. It allocates nothing for what does not vary.
-func (c *Cache) atHand(key []byte, r *http.Request) *item {
+// atHand returns the response to a request that this process has a copy of, or nil. It allocates nothing for what does not vary.
+func (c *Cache) atHand(key []byte, says *rfc9111.Selectors) *item {
 	it := c.local.AtFull(key)
 	if it == nil || it.index == nil {
-		return it
+		if it == nil || it.response == nil || it.response.fits("", says) {
+			return it
+		}
+		return nil
 	}
-	want := c.selections.of(it.index.fields, r.Header)
+	want := c.selections.of(it.index.fields, says)
 	it = c.local.AtFull(append(it.index.appendSlot(key), want.name...))
-	if it == nil || it.response == nil || it.response.variant != want.variant {
+	if it == nil || it.response == nil || !it.response.fits(want.variant, says) {
 		return nil
 	}
 	return it
+}
+
+// fits reports whether a response is the variant that a request asks for. One that was stored for the client's own URL is none for a
+// request whose handler sees another.
+func (r *response) fits(variant string, says *rfc9111.Selectors) bool {
+	return r.variant == variant && (says.Inner == "" || byInner(r.fields))
+}
+
+// byInner reports whether what a handler sees of the URL is among the fields that tell variants apart, where it sorts before all others.
+func byInner(fields []string) bool { return len(fields) > 0 && fields[0] == rfc9111.InnerURL }
+
+// selectors are what a request says that may choose between variants.
+func (c *Cache) selectors(r *http.Request, inner string) rfc9111.Selectors {
+	return rfc9111.Selectors{Header: r.Header, Host: r.Host, Inner: inner, AnyOrder: c.opt.Key.AnyLanguageOrder}
 }
 
 // within is for what follows the first trip of a request to Redis: all of them together take RedisTimeout at most.
@@ -56,27 +74,30 @@ func (c *Cache) within(ctx context.Context, begun time.Time) (context.Context, c
 	return context.WithDeadline(ctx, begun.Add(c.opt.Faults.RedisTimeout))
 }
 
-// look finds what there is for r, here or in Redis. It began at begun.
-func (c *Cache) look(ctx context.Context, key string, r *http.Request, begun time.Time) sight {
+// look finds what there is for a request, here or in Redis. It began at begun.
+func (c *Cache) look(ctx context.Context, key string, says *rfc9111.Selectors, begun time.Time) sight {
 	s := sight{key: key, slot: key}
 	if c.unremoved.Has(key) {
 		s.unasked = errUnremoved
 		return s
 	}
 	if s.item, s.local, s.unasked = c.see(ctx, key); s.unasked != nil || s.item.index == nil {
+		if s.response != nil && !s.response.fits("", says) {
+			s.response, s.unlisted = nil, true
+		}
 		s.pass = s.pass || s.response == nil && c.passes.Has(s.slot)
 		return s
 	}
 	index := s.item
 	s.index = &index
-	want := c.selections.of(index.index.fields, r.Header)
+	want := c.selections.of(index.index.fields, says)
 	s.name, s.slot = want.name, index.index.slot(key, want.name)
 	if !s.local {
 		var cancel context.CancelFunc
 		ctx, cancel = c.within(ctx, begun)
 		defer cancel()
 	}
-	if s.item, s.local, s.unasked = c.see(ctx, s.slot); s.response != nil && s.response.variant != want.variant {
+	if s.item, s.local, s.unasked = c.see(ctx, s.slot); s.response != nil && !s.response.fits(want.variant, says) {
 		s.response = nil
 	}
 	s.unlisted = s.response == nil

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/client/check"
+	"github.com/mayflycache/mayfly/internal/rfc9111"
 )
 
 // Options set up a cache. Namespace is required; every other zero is a default that works.
@@ -38,9 +39,14 @@ type Options struct {
 	// Key says which requests are the same.
 	Key Key
 
-	// MaxBody is the size of the largest body that is stored; larger ones pass. While a body is stored it is held in memory.
-	// Zero is 8 MiB.
+	// MaxBody is the size of the largest body that is stored; larger ones pass. Zero is 8 MiB.
 	MaxBody int64
+
+	// MaxInFlight is how many bytes of bodies are held in memory at once: while handlers write them, until they are stored, which takes a
+	// copy, and until clients have read them. What has no room goes to its client as the handler writes it, at the client's
+	// pace, and is not stored. Bodies of up to 64 KiB are not counted, and those of many readers once. Beside it each connection to
+	// Redis may just be reading one body. Zero is 256 MiB, or four times MaxBody if that is more.
+	MaxInFlight int64
 
 	// MaxVariants is how many answers are kept of one URL that Vary tells apart; the one stored first leaves. Zero is 64.
 	MaxVariants int
@@ -57,12 +63,22 @@ type Options struct {
 	Server string
 }
 
-// Key says which requests ask for the same. By default scheme, host, path and the query as it is tell them apart.
+// Key says which requests ask for the same. By default scheme, host, path and the query as it is tell them apart: of the URL that the
+// client asked for. Where a handler around the cache gives the handler another one to see, as [http.StripPrefix] does, that is told
+// apart too, as a variant of the client's.
 type Key struct {
 	AnyHost   bool     // the host does not count: the handler answers all alike
 	Scheme    string   // "http" or "https", where a proxy in front ends TLS. Empty is what the connection says
-	SortQuery bool     // the order of different query parameters does not count
+	SortQuery bool     // the order of different query parameters does not count; not in a query with a bare ";"
 	DropQuery []string // query parameters that do not count; a last * matches any rest, as in "utm_*"
+
+	// AnyLanguageOrder makes the order of languages of one weight not count, where an answer varies by Accept-Language. RFC 9110
+	// says that it means nothing; but many handlers take the first.
+	AnyLanguageOrder bool
+}
+
+func (k Key) rules() rfc9111.Keys {
+	return rfc9111.Keys{AnyHost: k.AnyHost, Scheme: k.Scheme, SortQuery: k.SortQuery, DropQuery: k.DropQuery}
 }
 
 // Stale says what happens past the end of freshness, beside what responses say of themselves by stale-while-revalidate and
@@ -136,6 +152,7 @@ func (o Options) validate() error {
 	c.Refuse(o.Shared.Renewals < 0, "Shared.Renewals must not be negative, got %d", o.Shared.Renewals)
 	c.Refuse(o.Faults.Queue < 0, "Faults.Queue must not be negative, got %d", o.Faults.Queue)
 	c.Refuse(o.MaxBody < 0 || o.MaxBody > maxMaxBody, "MaxBody must be 0 to %d, got %d: Redis takes values of 512 MB", maxMaxBody, o.MaxBody)
+	c.Refuse(o.MaxInFlight < 2*o.MaxBody, "MaxInFlight must be at least twice MaxBody (%d), for a body and the record that is stored of it, got %d", o.MaxBody, o.MaxInFlight)
 	c.Refuse(o.MaxVariants < 0 || o.MaxVariants > 10_000, "MaxVariants must be 0 to 10000, got %d", o.MaxVariants)
 	for _, status := range o.Stale.On {
 		c.Refuse(status < 500 || status > 599, "Stale.On must hold statuses of 500 to 599, got %d", status)
@@ -163,6 +180,7 @@ var fieldName = regexp.MustCompile(`^[A-Za-z0-9._-]+$`)
 
 func (o Options) withDefaults() Options {
 	o.MaxBody = cmp.Or(o.MaxBody, 8<<20)
+	o.MaxInFlight = cmp.Or(o.MaxInFlight, max(256<<20, 4*o.MaxBody))
 	o.MaxVariants = cmp.Or(o.MaxVariants, 64)
 	o.Stale.Keep = cmp.Or(o.Stale.Keep, time.Hour)
 	o.Stale.IfError = cmp.Or(o.Stale.IfError, 10*time.Minute)

@@ -17,7 +17,9 @@ func (c *Cache) answersGets(x rfc9111.Exchange, outer http.Header) *response {
 		return nil
 	}
 	x.Self = true
-	answer, _ := c.newResponse(x, saidIn(x.Header, outer), unknown) // which purges it could have missed is not known
+	_, inner, _ := c.keys.AppendKey(nil, x.Request)
+	says := c.selectors(x.Request, inner)
+	answer, _ := c.newResponse(x, &says, nil, saidIn(x.Header, outer), unknown) // which purges it could have missed is not known
 	return answer
 }
 
@@ -35,5 +37,5 @@ func (c *Cache) storePost(r *http.Request, answer *response, out *capture) {
 		return
 	}
 	answer.complete(out, c.rules)
-	c.keepAnswer(r.Context(), sight{key: key, slot: key}, filling{claim: a.Claim}, answer, time.Since(begun))()
+	c.keepAnswer(r.Context(), sight{key: key, slot: key}, filling{claim: a.Claim}, answer, out.held, time.Since(begun))()
 }

@@ -45,34 +45,45 @@ func Tag(tag string) Target { return Target{targetTag, tag} }
 // before is served again by any process that hears Redis, nor stored. On an error some may be void and others not: purge
 // again.
 func (c *Cache) Purge(ctx context.Context, targets ...Target) error {
+	_, err := c.PurgeFound(ctx, targets...)
+	return err
+}
+
+// PurgeFound is Purge, and tells how many keys it has removed from Redis: none, if nothing was stored of these URLs, or they are not
+// spelled as clients do. A URL is one key, whatever its variants, and is also counted while it is being loaded; under a prefix
+// each variant is one more. Of tags none is counted: what has them is void from now on, and nobody looks for it. Where the network
+// lost a reply, found may be too small.
+func (c *Cache) PurgeFound(ctx context.Context, targets ...Target) (found int, err error) {
 	if c.works.Err() != nil {
-		return fmt.Errorf("httpcache: purge: %w", mayfly.ErrClosed)
+		return 0, fmt.Errorf("httpcache: purge: %w", mayfly.ErrClosed)
 	}
 	names := make(map[targetKind][]string)
 	for _, t := range targets {
 		switch t.kind {
 		case targetTag:
 			if strings.ContainsAny(t.text, " ,\t") || t.text == "" {
-				return fmt.Errorf("httpcache: purge: the tag %q is empty or has a space or comma, which no tag has", t.text)
+				return 0, fmt.Errorf("httpcache: purge: the tag %q is empty or has a space or comma, which no tag has", t.text)
 			}
 			names[targetTag] = append(names[targetTag], t.text)
 		case targetURL, targetPrefix:
 			keys, err := c.keysOf(t)
 			if err != nil {
-				return fmt.Errorf("httpcache: purge %q: %w", t.text, err)
+				return 0, fmt.Errorf("httpcache: purge %q: %w", t.text, err)
 			}
 			names[t.kind] = append(names[t.kind], keys...)
 		default:
-			return errors.New("httpcache: purge: the zero Target is nothing: use URL, Prefix or Tag")
+			return 0, errors.New("httpcache: purge: the zero Target is nothing: use URL, Prefix or Tag")
 		}
 	}
 	begun := time.Now()
-	err := errors.Join(c.purgeKeys(ctx, names[targetURL]), c.purgePrefixes(ctx, names[targetPrefix]), c.purgeTags(ctx, names[targetTag]))
+	found, err = c.purgeKeys(ctx, names[targetURL])
+	below, failed := c.purgePrefixes(ctx, names[targetPrefix])
+	err = errors.Join(err, failed, c.purgeTags(ctx, names[targetTag]))
 	c.tell.Done(ctx, mayfly.Event{Kind: mayfly.Removal, N: len(targets), Err: err}, begun)
 	if err != nil {
-		return fmt.Errorf("httpcache: purge: %w", err)
+		return found + below, fmt.Errorf("httpcache: purge: %w", err)
 	}
-	return nil
+	return found + below, nil
 }
 
 // keysOf returns the keys of a URL, or what they begin with, under both schemes.
@@ -97,9 +108,9 @@ func (c *Cache) keysOf(t Target) (keys []string, err error) {
 
 // purgeKeys removes resources. Their flights are forgotten before, so that nobody joins what was asked for before, and
 // after, for those that began meanwhile. The variants are out of reach without their index.
-func (c *Cache) purgeKeys(ctx context.Context, keys []string) error {
+func (c *Cache) purgeKeys(ctx context.Context, keys []string) (found int, err error) {
 	if len(keys) == 0 {
-		return nil
+		return 0, nil
 	}
 	forget := func() {
 		for _, key := range keys {
@@ -108,21 +119,22 @@ func (c *Cache) purgeKeys(ctx context.Context, keys []string) error {
 	}
 	forget()
 	c.local.Forget(keys...)
-	err := errors.Join(c.guard.Delete(ctx, keys)...)
+	found, errs := c.guard.DeleteFound(ctx, keys)
 	forget() // those that began meanwhile
 	c.local.Changed(ctx, keys...)
-	return err
+	return found, errors.Join(errs...)
 }
 
-func (c *Cache) purgePrefixes(ctx context.Context, prefixes []string) (err error) {
+func (c *Cache) purgePrefixes(ctx context.Context, prefixes []string) (found int, err error) {
+	var n atomic.Int64 // of all masters
 	for _, prefix := range prefixes {
 		c.flights.ForgetAll()
 		c.local.ForgetAll(prefix)
-		err = errors.Join(err, c.guard.Clear(ctx, prefix, func(int) {}))
+		err = errors.Join(err, c.guard.Clear(ctx, prefix, func(removed int) { n.Add(int64(removed)) }))
 		c.flights.ForgetAll()
 		c.local.ChangedAll(ctx, prefix)
 	}
-	return err
+	return int(n.Load()), err
 }
 
 // invalidate removes resources that a request has changed. Those that cannot be removed are not served until they are.
@@ -132,7 +144,7 @@ func (c *Cache) invalidate(ctx context.Context, keys []string) {
 	}
 	ctx = context.WithoutCancel(ctx) // it has happened, whoever has left
 	begun := time.Now()
-	err := c.purgeKeys(ctx, keys)
+	_, err := c.purgeKeys(ctx, keys)
 	if err != nil {
 		c.unremoved.Add(ctx, err, keys...)
 		c.local.Forget(keys...) // what was read between the attempt and now
@@ -145,7 +157,7 @@ var errUnremoved = errors.New("a removal has not been done yet")
 
 // purgeAgain removes keys whose removal failed, all or none.
 func (c *Cache) purgeAgain(ctx context.Context, keys []string) (done []string, err error) {
-	if err := c.purgeKeys(ctx, keys); err != nil {
+	if _, err := c.purgeKeys(ctx, keys); err != nil {
 		return nil, err
 	}
 	return keys, nil

@@ -18,6 +18,7 @@ var errTags = errors.New("it has more tags than are looked up, or it is not know
 // What the RFCs do not speak of, as a cache has no bounds there.
 const (
 	tooLarge    rfc9111.Reason = "too-large" // its body, or its header
+	noRoom      rfc9111.Reason = "in-flight" // for its body, among those of other requests
 	tooManyTags rfc9111.Reason = "tags"      // or a purge of one might have been missed
 )
 
@@ -42,8 +43,11 @@ func (a *attempt) refused(reason rfc9111.Reason, x rfc9111.Exchange) {
 // drop is called when what is captured is not kept any more.
 func (a *attempt) drop(why error) {
 	detail := string(tooLarge)
-	if why == errHijacked {
+	switch why {
+	case errHijacked:
 		detail = "hijacked"
+	case errNoRoom:
+		detail = string(noRoom)
 	}
 	if a.give(a.out.status >= 500, detail); a.fill.wanted() && !a.exchange.s.pass {
 		a.tell(mayfly.Fill, mayfly.Dropped, why)

@@ -32,11 +32,13 @@ func (x *exchange) renewBehind() {
 		return
 	}
 	behind := x.copy(x.background())
+	x.held.use()
+	done := func() { x.held.done(); end() }
 	if !x.cache.works.Start(func() {
-		defer end()
+		defer done()
 		behind.renewNow(f)
 	}) {
-		end()
+		done()
 	}
 }
 
@@ -65,13 +67,13 @@ func (x *exchange) leadRenewal() (f *flight.Flight[outcome], end func()) {
 
 // copy returns an exchange of the same on another context, whose answer nobody listens to.
 func (x *exchange) copy(ctx context.Context) *exchange {
-	r := x.r.Clone(ctx)
+	c, r := x.cache, x.r.Clone(ctx)
 	r.Method, r.Body, r.ContentLength, r.TransferEncoding, r.Trailer = http.MethodGet, http.NoBody, 0, nil, nil
 	for _, name := range []string{"Range", "If-Range", "If-None-Match", "If-Modified-Since", "Cache-Control", "Pragma"} {
 		delete(r.Header, name)
 	}
 	status := rfc9111.CacheStatus{Key: x.status.Key, Fwd: rfc9111.FwdStale}
-	return &exchange{handler: x.handler, w: &sink{header: make(http.Header)}, r: r, key: x.key, begun: x.begun, s: x.s, status: status}
+	return &exchange{handler: x.handler, w: &sink{header: make(http.Header)}, r: r, says: c.selectors(r, x.says.Inner), key: x.key, begun: x.begun, s: x.s, status: status}
 }
 
 // background is the context of a request in the background, but for its end: what net/http itself has put there.

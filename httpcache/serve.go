@@ -31,7 +31,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	c := h.cache
 	var room [256]byte
-	key, ok := c.keys.AppendKey(append(room[:0], c.prefix...), r)
+	key, inner, ok := c.keys.AppendKey(append(room[:0], c.prefix...), r)
 	if ok = ok && len(key) <= rfc9111.MaxURL; !ok { // also where only the prefix makes it too long
 		c.tellTarget(r)
 	}
@@ -40,14 +40,16 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	q := rfc9111.ParseCacheControl(r.Header)
-	if c.local != nil && h.hit(w, r, key, q) {
+	says := c.selectors(r, inner)
+	if c.local != nil && h.hit(w, r, key, says, q) {
 		return
 	}
 	if q.NoStore || c.works.Err() != nil {
 		h.pass(w, r, rfc9111.FwdBypass)
 		return
 	}
-	x := &exchange{handler: h, w: w, r: r, q: q, key: string(key), begun: time.Now(), began: c.flights.Now()}
+	x := &exchange{handler: h, w: w, r: r, q: q, says: says, key: string(key), begun: time.Now(), began: c.flights.Now()}
+	defer func() { x.held.done() }()
 	x.run()
 }
 
@@ -66,9 +68,9 @@ func past(r *http.Request) bool {
 }
 
 // hit answers from this process's memory. It is the way that has to be short.
-func (h *handler) hit(w http.ResponseWriter, r *http.Request, key []byte, q rfc9111.Directives) bool {
+func (h *handler) hit(w http.ResponseWriter, r *http.Request, key []byte, says rfc9111.Selectors, q rfc9111.Directives) bool {
 	c := h.cache
-	it := c.atHand(key, r)
+	it := c.atHand(key, &says)
 	if it == nil || it.response == nil {
 		return false
 	}
@@ -80,6 +82,11 @@ func (h *handler) hit(w http.ResponseWriter, r *http.Request, key []byte, q rfc9
 		return false
 	}
 	c.stats.local.Add(1)
+	if len(it.response.body) > uncounted {
+		copied := *it
+		held, _ := c.bodies.hold(&copied, true)
+		defer held.done()
+	}
 	c.answer(w, r, it.response, now, rfc9111.CacheStatus{Hit: true, Key: string(key[len(c.prefix):])})
 	return true
 }
@@ -90,6 +97,7 @@ type exchange struct {
 	w      http.ResponseWriter
 	r      *http.Request
 	q      rfc9111.Directives
+	says   rfc9111.Selectors // by which variants are told apart
 	key    string
 	begun  time.Time
 	began  flight.Moment
@@ -97,12 +105,14 @@ type exchange struct {
 	s      sight
 	status rfc9111.CacheStatus
 	failed error // why what is stored was not renewed
+	held   *held // the body of what was found
 }
 
 // outcome is what a flight brings to those who waited for it: a response, if it fits them; or that they are to look again;
 // or neither, as it was not for others, and each asks the handler itself.
 type outcome struct {
 	response *response
+	held     *held
 	failed   bool // the response stands in for a handler that failed
 	again    bool
 }
@@ -168,7 +178,7 @@ func (x *exchange) run() {
 func (x *exchange) look(ctx context.Context) {
 	c := x.cache
 	x.asked = time.Now()
-	x.s = c.look(ctx, x.key, x.r, x.asked)
+	x.lookWithRoom(ctx)
 	if r := x.s.response; r != nil && len(r.tags) > 0 && x.s.unasked == nil {
 		within, cancel := c.within(ctx, x.asked)
 		purged, err := c.purged(within, r)
@@ -177,7 +187,7 @@ func (x *exchange) look(ctx context.Context) {
 			x.s.response = nil
 		}
 	}
-	if err := x.s.unasked; err != nil && ctx.Err() == nil && !errors.Is(err, errUnremoved) {
+	if err := x.s.unasked; err != nil && ctx.Err() == nil && !errors.Is(err, errUnremoved) && !errors.Is(err, errNoRoom) {
 		c.tell.Backend(ctx, x.s.slot, err)
 	}
 	x.status = rfc9111.CacheStatus{Key: strings.TrimPrefix(x.key, c.prefix), Fwd: rfc9111.FwdMiss}
@@ -260,7 +270,7 @@ func (h *handler) pass(w http.ResponseWriter, r *http.Request, why rfc9111.Forwa
 		header["Cache-Status"] = append(header["Cache-Status"], c.say(s))
 		return do, status
 	}
-	defer func() { p.deliver() }() // also before a panic goes on
+	defer func() { p.deliver(); p.held.done() }() // also before a panic goes on
 	theirs := own(r, r.Context())
 	defer handBack(r, theirs)
 	h.next.ServeHTTP(p, theirs)

@@ -33,12 +33,14 @@ func (x *exchange) join() (f *flight.Flight[outcome], lead bool) {
 // take answers with what another request has brought, if it may answer this one.
 func (x *exchange) take(o outcome) bool {
 	r, now := o.response, time.Now()
-	if rfc9111.Variant(r.fields, x.r.Header) != r.variant {
+	if !r.fits(rfc9111.Variant(r.fields, x.says), &x.says) {
 		return false
 	}
 	if r.policy.Decide(x.q, r.policy.Received) == rfc9111.Revalidate && !(o.failed && r.policy.OnError(x.q, now)) {
 		return false
 	}
+	o.held.use()
+	defer o.held.done()
 	x.status.Collapsed = true
 	x.cache.stats.collapsed.Add(1)
 	x.cache.answer(x.w, x.r, r, now, x.status)

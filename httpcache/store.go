@@ -15,8 +15,8 @@ import (
 
 // keepAnswer begins to store r while the client still gets it, and releases the waiters. The returned function waits until r is
 // stored, so that a request that follows the answer finds it, but not longer than RedisTimeout less what was spent of it.
-func (c *Cache) keepAnswer(ctx context.Context, s sight, fill filling, r *response, spent time.Duration) (wait func()) {
-	out := outcome{response: r}
+func (c *Cache) keepAnswer(ctx context.Context, s sight, fill filling, r *response, body *held, spent time.Duration) (wait func()) {
+	out := outcome{response: r, held: body}
 	if !fill.stores() {
 		fill.land(out, false)
 		return func() {}
@@ -25,8 +25,9 @@ func (c *Cache) keepAnswer(ctx context.Context, s sight, fill filling, r *respon
 	done := make(chan struct{}, 2)
 	patience := time.AfterFunc(max(c.opt.Faults.RedisTimeout-spent, 0), func() { fill.land(out, false); done <- struct{}{} })
 	ctx = context.WithoutCancel(ctx)
+	body.use()
 	started := c.works.Start(func() {
-		defer func() { done <- struct{}{} }()
+		defer func() { fill.stop(); body.done(); done <- struct{}{} }()
 		kept := false
 		defer func() { fill.land(out, kept) }()
 		defer patience.Stop()
@@ -37,6 +38,9 @@ func (c *Cache) keepAnswer(ctx context.Context, s sight, fill filling, r *respon
 		e := mayfly.Event{Kind: mayfly.Fill, Key: s.slot, N: len(r.body), Err: err}
 		switch {
 		case err != nil:
+			if errors.Is(err, errNoRoom) {
+				e.Outcome = mayfly.Dropped
+			}
 			defer c.drop(ctx, fill.claim) // whatever became of it, nobody is to wait for our lease
 		case !stored:
 			e.Outcome = mayfly.Refused
@@ -47,6 +51,7 @@ func (c *Cache) keepAnswer(ctx context.Context, s sight, fill filling, r *respon
 		c.tell.Done(ctx, e, begun)
 	})
 	if !started {
+		body.done()
 		patience.Stop()
 		fill.land(out, false)
 		return func() {}
@@ -173,10 +178,11 @@ func (c *Cache) write(ctx context.Context, key string, seen lease.Found, claim *
 	if claim != nil {
 		id = claim.ID()
 	}
-	rec, err := it.encode(id, ttl)
+	rec, done, err := c.encode(it, id, ttl)
 	if err != nil {
 		return false, err
 	}
+	defer done()
 	if claim != nil {
 		return claim.Fill(ctx, rec, ttl)
 	}
@@ -189,10 +195,11 @@ func (c *Cache) putVariant(ctx context.Context, key string, r *response, ttl tim
 	rand.Read(generation[:]) // never fails
 	name := variantName(r.variant)
 	ix := &index{generation: hex.EncodeToString(generation[:]), fields: r.fields, variants: []string{name}}
-	rec, err := item{response: r}.encode(record.NewID(), ttl)
+	rec, done, err := c.encode(item{response: r}, record.NewID(), ttl)
 	if err != nil {
 		return nil, err
 	}
+	defer done()
 	return ix, c.guard.Set(ctx, []lease.Value{{Key: ix.slot(key, name), Bytes: rec, TTL: ttl}})[0]
 }
 

@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"hash/maphash"
-	"net/http"
 	"sync/atomic"
 
 	"github.com/mayflycache/mayfly/internal/rfc9111"
@@ -27,12 +26,14 @@ const maxRaw = 512
 var selectionSeed = maphash.MakeSeed()
 
 // of returns what a request says in these fields.
-func (m *selections) of(fields []string, request http.Header) *selection {
+func (m *selections) of(fields []string, request *rfc9111.Selectors) *selection {
 	var room [maxRaw]byte
+	var alone [1]string
 	raw := room[:0]
 	for _, name := range fields {
 		raw = append(append(raw, name...), 0) // no name and no value has a zero byte
-		for _, line := range request[name] {
+		lines, _ := request.Lines(name, &alone)
+		for _, line := range lines {
 			raw = append(append(raw, line...), 0)
 		}
 		raw = append(raw, 1)
@@ -49,8 +50,8 @@ func (m *selections) of(fields []string, request http.Header) *selection {
 	return s
 }
 
-func newSelection(raw string, fields []string, request http.Header) *selection {
-	variant := rfc9111.Variant(fields, request)
+func newSelection(raw string, fields []string, request *rfc9111.Selectors) *selection {
+	variant := rfc9111.Variant(fields, *request)
 	return &selection{raw, variant, variantName(variant)}
 }
 

@@ -95,6 +95,7 @@ func engineFigures() *figures[stats.Engine] {
 	f.add(gauge, "mayfly_engine_keys", "Keys in the embedded engine.", func(s stats.Engine) float64 { return float64(s.Keys) })
 	f.add(gauge, "mayfly_engine_expires", "Keys with a TTL.", func(s stats.Engine) float64 { return float64(s.Expires) })
 	f.add(gauge, "mayfly_engine_dead_ratio", "Share of the keys with a TTL that are over and not removed yet.", func(s stats.Engine) float64 { return share(s.Dead, s.Expires) })
+	f.add(gauge, "mayfly_engine_memory_bytes", "Bytes that the data takes, counted as for MaxMemory.", func(s stats.Engine) float64 { return float64(s.Memory) })
 	f.add(counter, "mayfly_engine_expired_keys_total", "Keys removed because they were over.", func(s stats.Engine) float64 { return float64(s.Expired) })
 	f.add(counter, "mayfly_engine_evicted_keys_total", "Keys removed for want of memory.", func(s stats.Engine) float64 { return float64(s.Evicted) })
 	f.add(counter, "mayfly_engine_cycle_seconds_total", "Time spent on removing keys that are over.", func(s stats.Engine) float64 { return s.Cycle.Seconds() })

@@ -108,7 +108,7 @@ func (m *Middleware[K]) Wrap(next http.Handler) http.Handler {
 			next.ServeHTTP(w, r)
 			return
 		}
-		came, status := time.Now(), &statusWriter{ResponseWriter: w}
+		came, status := time.Now(), &statusWriter{ResponseWriter: w, ctx: r.Context()}
 		next.ServeHTTP(status, r)
 		m.saw(r, came, cmp.Or(status.status, http.StatusOK))
 	})
@@ -221,22 +221,3 @@ func (m *Middleware[K]) Close(ctx context.Context) error {
 
 // closeGrace is what a recording that is cancelled may take to say so, where its client heeds contexts.
 const closeGrace = 20 * time.Millisecond
-
-// statusWriter remembers the status of a response.
-type statusWriter struct {
-	http.ResponseWriter
-	status int // 0: nothing was written yet
-}
-
-func (w *statusWriter) WriteHeader(status int) {
-	if w.status == 0 && status >= http.StatusOK { // the 1xx come before
-		w.status = status
-	}
-	w.ResponseWriter.WriteHeader(status)
-}
-
-// Flush is for handlers that ask for an http.Flusher.
-func (w *statusWriter) Flush() { http.NewResponseController(w.ResponseWriter).Flush() }
-
-// Unwrap is for http.ResponseController.
-func (w *statusWriter) Unwrap() http.ResponseWriter { return w.ResponseWriter }

@@ -293,13 +293,29 @@ func (s *Server) Advance(d time.Duration) {
 		s.fatal(fmt.Errorf("redistest: Advance moves forward, got %v; SetTime sets the clock back", d))
 		return
 	}
+	if time.Now().UnixMicro()+s.offset.Load()+d.Microseconds() > lastTime.UnixMicro() {
+		s.fatal(fmt.Errorf("redistest: Advance by %v would take the clock beyond the year %d", d, lastTime.Year()))
+		return
+	}
 	s.offset.Add(d.Microseconds())
 	s.catchUp()
 }
 
-// SetTime sets the clock to t, from where it runs on. It may be set back: what is dead remains so.
+// lastTime is the latest that the clock can be set to: with a TTL of centuries it is still a time that clients can write down.
+var lastTime = time.Date(9999, time.December, 31, 23, 59, 59, 0, time.UTC)
+
+// SetTime sets the clock to t, from where it runs on. It may be set back: what is dead remains so. The zero time is the present. Times
+// before 1970, which Redis does not know, and after the year 9999 end the test.
 func (s *Server) SetTime(t time.Time) {
-	s.offset.Store(t.UnixMicro() - time.Now().UnixMicro())
+	now := time.Now()
+	switch {
+	case t.IsZero():
+		t = now
+	case t.Before(time.Unix(0, 0)) || t.After(lastTime):
+		s.fatal(fmt.Errorf("redistest: SetTime sets a clock between 1970 and the year %d, got the year %d", lastTime.Year(), t.Year()))
+		return
+	}
+	s.offset.Store(t.UnixMicro() - now.UnixMicro())
 	s.catchUp()
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -287,3 +288,41 @@ func TestServersAreGoneAfterTheirTests(t *testing.T) {
 		t.Errorf("%d goroutines are left:\n%s", len(stacks), stacks[0])
 	}
 }
+
+// What no clock can say is an error, and leaves the clock as it was.
+func TestTimesThatNoClockCanSay(t *testing.T) {
+	srv := redistest.RunT(quiet{t})
+	for _, bad := range []func(){
+		func() { srv.SetTime(time.Date(300_000, 1, 1, 0, 0, 0, 0, time.UTC)) },
+		func() { srv.SetTime(time.Date(1969, 12, 31, 0, 0, 0, 0, time.UTC)) },
+		func() {
+			for range 40 {
+				srv.Advance(1<<63 - 1)
+			}
+		},
+	} {
+		srv.SetTime(time.Time{})
+		died := make(chan bool)
+		go func() {
+			defer close(died)
+			bad()
+			died <- true // Fatalf did not end it
+		}()
+		if <-died {
+			t.Error("no error")
+		}
+	}
+	srv.SetTime(time.Time{})
+	if got := srv.Client().Time(t.Context()).Val(); got.Sub(time.Now()).Abs() > time.Minute {
+		t.Errorf("the zero time is %v", got)
+	}
+	srv.SetTime(time.Date(9999, 1, 1, 0, 0, 0, 0, time.UTC))
+	if got := srv.Client().Time(t.Context()).Val().UTC().Year(); got != 9999 {
+		t.Errorf("the year %d", got)
+	}
+}
+
+// quiet is a test whose Fatalf only ends the goroutine.
+type quiet struct{ *testing.T }
+
+func (quiet) Fatalf(string, ...any) { runtime.Goexit() }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -31,7 +32,7 @@ func (s *Store[K, V]) Get(ctx context.Context, key K) (v V, err error) {
 		v, err = s.get(ctx, full)
 	}
 	if err != nil {
-		return v, s.room.Fail("get", key, sendonce.Answer(ctx, s.room.Redis, full, err))
+		return v, s.room.Fail("get", key, sendonce.Answer(ctx, s.redis, full, err))
 	}
 	return v, nil
 }
@@ -60,30 +61,30 @@ func (s *Store[K, V]) read(ctx context.Context, full string) (raw []byte, life t
 	case s.below < always:
 		return s.readSeldomRenewed(ctx, full)
 	case s.opt.Atomic:
-		raw, err = s.room.Redis.GetEx(ctx, full, s.room.TTL).Bytes()
+		raw, err = s.ask1(ctx, full, "getex", full, "px", s.ttl)
 		return raw, 0, err
 	}
 	name := any(full) // once for both commands
 	get, renew := redis.NewStringCmd(ctx, "get", name), redis.NewBoolCmd(ctx, "pexpire", name, s.ttl)
-	s.ask(ctx, get, renew)
+	s.redis.Ask(ctx, full, get, renew)
 	if raw, err = get.Bytes(); err != nil {
 		return nil, 0, err
 	}
 	return raw, 0, renewed(renew)
 }
 
-// ask sends commands in one trip. Each has its own error.
-func (s *Store[K, V]) ask(ctx context.Context, cmds ...redis.Cmder) {
-	pipe := s.room.Redis.Pipeline()
-	pipe.BatchProcess(ctx, cmds...)
-	pipe.Exec(ctx)
+// ask1 asks for the bytes of full by a command.
+func (s *Store[K, V]) ask1(ctx context.Context, full string, command ...any) ([]byte, error) {
+	cmd := redis.NewStringCmd(ctx, command...)
+	s.redis.Ask(ctx, full, cmd)
+	return cmd.Bytes()
 }
 
 // readSeldomRenewed asks what is left, and renews if that is little.
 func (s *Store[K, V]) readSeldomRenewed(ctx context.Context, full string) ([]byte, time.Duration, error) {
 	name := any(full)
 	get, pttl := redis.NewStringCmd(ctx, "get", name), redis.NewDurationCmd(ctx, time.Millisecond, "pttl", name)
-	s.ask(ctx, get, pttl)
+	s.redis.Ask(ctx, full, get, pttl)
 	raw, err := get.Bytes()
 	if err != nil {
 		return nil, 0, err
@@ -98,7 +99,9 @@ func (s *Store[K, V]) readSeldomRenewed(ctx context.Context, full string) ([]byt
 		return raw, left - s.below, nil
 	}
 	// Little is left, or more than a TTL: then Redis's clock went back. No copy now: the renewal is a change, which the tier is about to hear of.
-	return raw, 0, renewed(s.room.Redis.PExpire(ctx, full, s.room.TTL))
+	renew := redis.NewBoolCmd(ctx, "pexpire", name, s.ttl)
+	s.redis.Ask(ctx, full, renew)
+	return raw, 0, renewed(renew)
 }
 
 // renewed is what a PEXPIRE says of the value read before it: if it found nothing, the value had just ended.
@@ -114,11 +117,11 @@ func renewed(cmd *redis.BoolCmd) error {
 // Peek returns the value of key and does not renew it.
 func (s *Store[K, V]) Peek(ctx context.Context, key K) (v V, err error) {
 	err = s.room.Do("peek at", key, func(full string) error {
-		raw, err := s.room.Redis.Get(ctx, full).Bytes()
+		raw, err := s.ask1(ctx, full, "get", full)
 		if err == nil {
 			v, err = s.decode(raw)
 		}
-		return sendonce.Answer(ctx, s.room.Redis, full, err)
+		return sendonce.Answer(ctx, s.redis, full, err)
 	})
 	return v, err
 }
@@ -126,7 +129,9 @@ func (s *Store[K, V]) Peek(ctx context.Context, key K) (v V, err error) {
 // TTL returns how much longer the value of key lives if it is not used, and does not renew it.
 func (s *Store[K, V]) TTL(ctx context.Context, key K) (left time.Duration, err error) {
 	err = s.room.Do("look at the time of", key, func(full string) error {
-		if left, err = s.room.Redis.PTTL(ctx, full).Result(); err == nil && left == -2 {
+		pttl := redis.NewDurationCmd(ctx, time.Millisecond, "pttl", full)
+		s.redis.Ask(ctx, full, pttl)
+		if left, err = pttl.Result(); err == nil && left == -2 {
 			return mayfly.ErrNotFound
 		}
 		return err
@@ -154,22 +159,21 @@ func (s *Store[K, V]) TouchMany(ctx context.Context, keys ...K) (alive map[K]boo
 	if s.opt.MaxAge > 0 {
 		args = s.touchArgs(false)
 	}
-	pipe := s.room.Redis.Pipeline()
-	cmds := make([]*redis.Cmd, len(keys))
+	cmds := make([]redis.Cmder, len(keys))
 	for i, full := range fulls {
 		if args != nil {
-			cmds[i] = touch.EvalSha(ctx, pipe, []string{full}, args...)
+			cmds[i] = redis.NewCmd(ctx, slices.Concat([]any{"evalsha", touch.Hash(), 1, full}, args)...)
 		} else {
-			cmds[i] = pipe.Do(ctx, "pexpire", full, s.ttl)
+			cmds[i] = redis.NewCmd(ctx, "pexpire", full, s.ttl)
 		}
 	}
-	pipe.Exec(ctx)
+	s.redis.Each(ctx, fulls, cmds)
 	var wrong []error
 	for i, cmd := range cmds {
 		if redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
-			cmd = touch.Run(ctx, s.room.Redis, fulls[i], args...)
+			cmd = touch.Run(ctx, s.redis, fulls[i], args...)
 		}
-		found, err := cmd.Result()
+		found, err := cmd.(*redis.Cmd).Result()
 		if err != nil && !errors.Is(err, redis.Nil) {
 			wrong = append(wrong, s.room.Fail("touch", keys[i], err))
 		}

@@ -262,3 +262,18 @@ func TestALateRenewal(t *testing.T) {
 		}
 	}
 }
+
+// A Delete that is told that the key has moved is sent once to where it is now, too.
+func TestADeleteThatFollowsItsKeyIsSentOnce(t *testing.T) {
+	cluster := redistest.StartCluster(t, 2)
+	s := mayfly.Must(sliding.New(namespace(cluster.Client()), sliding.Options{RedisTimeout: patient}))
+	want(t, s.Create(t.Context(), "ada", cart{}), nil)
+	from := cluster.Owner("cart:ada")
+	to := cluster.Nodes()[0]
+	if to == from {
+		to = cluster.Nodes()[1]
+	}
+	cluster.MoveSlots(0, 16383, to)
+	to.DropReply("unlink")
+	want(t, s.Delete(t.Context(), "ada"), mayfly.ErrUnknownOutcome)
+}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/client/check"
 	"github.com/mayflycache/mayfly/internal/client/keyspace"
 	"github.com/mayflycache/mayfly/internal/client/sendonce"
 )
@@ -34,12 +35,17 @@ type LimiterOptions struct {
 	// FailOpen allows everything while Redis cannot be asked. Without it nothing is allowed then. Allow returns the error
 	// either way.
 	FailOpen bool
+
+	// RedisTimeout is how long a call waits for Redis at most, whatever the client's own timeouts are; and soon nothing, as for a store's:
+	// see [Options].RedisTimeout. Zero is 150 ms.
+	RedisTimeout time.Duration
 }
 
 // Limiter counts calls in Redis, for all processes together. Counting and the counter's end are one step: there is no
 // counter without a TTL. It is safe for concurrent use.
 type Limiter[K comparable] struct {
 	room         keyspace.Room[K, int64]
+	redis        sendonce.Bounded
 	opt          LimiterOptions
 	script       sendonce.Script
 	limit, whole any // as the script takes them: whole is the window, or a part of a strict one
@@ -63,6 +69,9 @@ func NewLimiter[K comparable](ns mayfly.Namespace[K, int64], o LimiterOptions) (
 	c.Refuse(o.Limit < 1 || o.Limit > math.MaxInt32, "LimiterOptions.Limit must be 1 to %d, got %d", math.MaxInt32, o.Limit)
 	c.Refuse(room.Jittered(), "Namespace.Jitter must be zero: a window has one length")
 	c.Refuse(ns.Local != nil, "Namespace.Local must be nil: a counter has no copies")
+	if o.RedisTimeout != 0 {
+		c.Wrap(check.TTL("LimiterOptions.RedisTimeout", o.RedisTimeout))
+	}
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
@@ -73,7 +82,7 @@ func NewLimiter[K comparable](ns mayfly.Namespace[K, int64], o LimiterOptions) (
 	case o.Strict:
 		script, whole = strictWindow, (whole+strictParts-1)/strictParts
 	}
-	return &Limiter[K]{room, o, script, strconv.Itoa(o.Limit), strconv.FormatInt(whole, 10)}, nil
+	return &Limiter[K]{room, bounded(ns.Redis, ns.Observer, ns.Name, o.RedisTimeout), o, script, strconv.Itoa(o.Limit), strconv.FormatInt(whole, 10)}, nil
 }
 
 // Allow asks for n calls of key, all or none; n of 0 only looks. It is one round trip, sent once: if the reply is lost, the
@@ -90,7 +99,7 @@ func (l *Limiter[K]) Allow(ctx context.Context, key K, n int) (Decision, error) 
 	}
 	if d, err = l.ask(ctx, full, n); err != nil {
 		d.Limit, d.Allowed = l.opt.Limit, l.opt.FailOpen
-		err = l.room.Fail("allow", key, sendonce.Outcome(ctx, l.room.Redis, full, err))
+		err = l.room.Fail("allow", key, sendonce.Outcome(ctx, l.redis, full, err))
 	}
 	l.tell(ctx, full, d, err)
 	return d, err
@@ -111,7 +120,7 @@ func (l *Limiter[K]) tell(ctx context.Context, full string, d Decision, err erro
 }
 
 func (l *Limiter[K]) ask(ctx context.Context, full string, n int) (Decision, error) {
-	reply, err := l.script.IntsOnce(ctx, l.room.Redis, full, n, l.limit, l.whole)
+	reply, err := l.script.IntsOnce(ctx, l.redis, full, n, l.limit, l.whole)
 	if err != nil {
 		return Decision{}, err
 	}

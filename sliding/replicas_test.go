@@ -2,7 +2,6 @@ package sliding_test
 
 import (
 	"context"
-	"strings"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -12,26 +11,29 @@ import (
 	"github.com/mayflycache/mayfly/sliding"
 )
 
-// A change is told when the master has made it; a replica that lags still has the old value then, and a copy of that would stay.
-func TestCopiesAreNotMadeOfReplicas(t *testing.T) {
-	o := redistest.StartCluster(t, 3).Client().Options()
-	for _, readOnly := range []bool{false, true} {
-		o := *o
-		o.ReadOnly = readOnly
-		rdb := redis.NewClusterClient(&o)
-		defer rdb.Close()
-		local, err := mayfly.OpenLocal(t.Context(), mayfly.LocalOptions{Redis: rdb, Prefixes: []string{"cart:"}, MaxEntries: 10})
-		if err != nil {
-			t.Fatal(err)
+// A change is told when the master has made it; a replica that lags still has the old value then, and a copy of that would stay. So
+// masters are read, also by a client that prefers replicas.
+func TestMastersAreRead(t *testing.T) {
+	master, replica := redistest.Start(t), redistest.Start(t)
+	want(t, mayfly.Must(sliding.New(namespace(replica.Client()), sliding.Options{})).Create(t.Context(), "ada", cart{Count: 1}), nil)
+	rdb := redis.NewClusterClient(&redis.ClusterOptions{
+		ReadOnly: true, ContextTimeoutEnabled: true,
+		ClusterSlots: func(context.Context) ([]redis.ClusterSlot, error) {
+			return []redis.ClusterSlot{{End: 16383, Nodes: []redis.ClusterNode{{Addr: master.Addr()}, {Addr: replica.Addr()}}}}, nil
+		},
+	})
+	defer rdb.Close()
+	for _, way := range ways {
+		s := mayfly.Must(sliding.New(namespace(rdb), way.opt))
+		want(t, s.Create(t.Context(), "ada", cart{Count: 2}), nil)
+		for what, read := range map[string]func(context.Context, string) (cart, error){"get": s.Get, "peek": s.Peek} {
+			if c, err := read(t.Context(), "ada"); c.Count != 2 || err != nil {
+				t.Errorf("%s, %s: got %+v, %v", way.name, what, c, err)
+			}
 		}
-		defer local.Close(context.Background())
-		ns := mayfly.Namespace[string, cart]{Name: "carts", Redis: rdb, Prefix: "cart:", TTL: idle}
-		if _, err := sliding.New(ns, sliding.Options{}); err != nil {
-			t.Errorf("without copies: %v", err)
+		if left, err := s.TTL(t.Context(), "ada"); left == 0 || err != nil {
+			t.Errorf("%s: %v left, %v", way.name, left, err)
 		}
-		ns.Local = local
-		if _, err := sliding.New(ns, sliding.Options{}); (err != nil) != readOnly || err != nil && !strings.Contains(err.Error(), "ReadOnly") {
-			t.Errorf("ReadOnly %v: %v", readOnly, err)
-		}
+		want(t, s.Delete(t.Context(), "ada"), nil)
 	}
 }

@@ -32,7 +32,7 @@ func (s *Store[K, V]) Rotate(ctx context.Context, from, to K) error {
 		}
 		raw, err := s.readToMove(ctx, old)
 		if err != nil {
-			return sendonce.Answer(ctx, s.room.Redis, old, err)
+			return sendonce.Answer(ctx, s.redis, old, err)
 		}
 		if _, err := s.decode(raw); err != nil {
 			return err
@@ -70,18 +70,18 @@ func (s *Store[K, V]) readToMove(ctx context.Context, full string) (raw []byte, 
 		raw, _, err = s.readAged(ctx, full)
 		return raw, err
 	}
-	return s.room.Redis.Get(ctx, full).Bytes()
+	return s.ask1(ctx, full, "get", full)
 }
 
 // leave removes full if it holds raw still, and returns what else it holds. It is sent once: a repetition would find nothing,
 // and take that for a deletion.
 func (s *Store[K, V]) leave(ctx context.Context, full string, raw []byte) (newer []byte, err error) {
 	defer s.wrote(ctx, full)()
-	reply, err := leave.RunOnce(ctx, s.room.Redis, full, headOf(raw), len(raw)).Result()
+	reply, err := leave.RunOnce(ctx, s.redis, full, headOf(raw), len(raw)).Result()
 	if text, ok := reply.(string); ok {
 		newer = []byte(text)
 	}
-	return newer, sendonce.Outcome(ctx, s.room.Redis, full, err)
+	return newer, sendonce.Outcome(ctx, s.redis, full, err)
 }
 
 // renamed is raw with an id of its own, if it has one: two Rotates of a value to the same key are two writes, of which one fails.

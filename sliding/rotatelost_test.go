@@ -22,6 +22,9 @@ func (h loggedOut) DialHook(next redis.DialHook) redis.DialHook { return next }
 
 func (h loggedOut) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
+		if cmd.Name() == "unlink" {
+			return io.EOF
+		}
 		err := next(ctx, cmd)
 		if cmd.Name() == "set" {
 			h.other.Del(ctx, "s:old")
@@ -31,13 +34,7 @@ func (h loggedOut) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 }
 
 func (h loggedOut) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return func(ctx context.Context, cmds []redis.Cmder) error {
-		if cmds[0].Name() == "unlink" {
-			cmds[0].SetErr(io.EOF)
-			return io.EOF
-		}
-		return next(ctx, cmds)
-	}
+	return next
 }
 
 // A session that may still be there under its new key is not "not found".

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/client/nodes"
 	"github.com/mayflycache/mayfly/internal/client/record"
 	"github.com/mayflycache/mayfly/internal/client/sendonce"
 )
@@ -103,7 +104,8 @@ const (
 
 // swap puts rec in place of old, and returns [ErrExists] if something else is there now. If a reply is lost it tries again, as each
 // sending fails but where it finds old, which never comes back: ids tell the writes apart. What it finds then is its own work, or old,
-// or else something that may have come after its own work, of which nobody knows. Values without an id are sent once.
+// or else something that may have come after its own work, of which nobody knows. Where nobody answers it gives up after a second
+// one. Values without an id are sent once.
 func (s *Store[K, V]) swap(ctx context.Context, full string, old, rec []byte) error {
 	defer s.wrote(ctx, full)()
 	send := func() error { return s.send(ctx, full, rec, swap, headOf(old), len(old)) }
@@ -115,7 +117,7 @@ func (s *Store[K, V]) swap(ctx context.Context, full string, old, rec []byte) er
 		switch err := send(); {
 		case err == nil:
 			return nil
-		case errors.Is(err, ErrExists):
+		case errors.Is(err, ErrExists), errors.Is(err, nodes.ErrSlow), errors.Is(err, nodes.ErrOpen):
 			return lost
 		}
 	}
@@ -132,16 +134,16 @@ func (s *Store[K, V]) write(ctx context.Context, full string, rec []byte, m mode
 
 // send sends rec once.
 func (s *Store[K, V]) send(ctx context.Context, full string, rec []byte, m mode, head []byte, length int) error {
-	done, err := write.RunOnce(ctx, s.room.Redis, full, rec, s.ttl, s.opt.MaxAge.Milliseconds(), string(m), head, length).Int64()
+	done, err := write.RunOnce(ctx, s.redis, full, rec, s.ttl, s.opt.MaxAge.Milliseconds(), string(m), head, length).Int64()
 	if err == nil && done != 1 {
 		return ErrExists
 	}
-	return sendonce.Outcome(ctx, s.room.Redis, full, err)
+	return sendonce.Outcome(ctx, s.redis, full, err)
 }
 
 // readAged reads and renews where there is a MaxAge.
 func (s *Store[K, V]) readAged(ctx context.Context, full string) (raw []byte, life time.Duration, err error) {
-	reply, err := touch.Run(ctx, s.room.Redis, full, s.touchArgs(true)...).Slice()
+	reply, err := touch.Run(ctx, s.redis, full, s.touchArgs(true)...).Slice()
 	if err != nil {
 		return nil, 0, err
 	}

@@ -9,7 +9,7 @@
 //	s, err := sessions.Get(ctx, id) // lives for 30 more minutes
 //
 // Redis holds the only copy, so a failure of Redis is an error of the call. [mayfly.ErrNotFound] means that Redis has no such
-// value, and nothing else.
+// value, and nothing else. A Redis that hangs costs a call [Options].RedisTimeout, 150 ms, and soon nothing.
 //
 // The package also has a rate limiter for many processes, [Limiter].
 //
@@ -28,6 +28,7 @@
 package sliding
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,10 +36,14 @@ import (
 	"strconv"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/client/check"
+	"github.com/mayflycache/mayfly/internal/client/events"
 	"github.com/mayflycache/mayfly/internal/client/keyspace"
 	"github.com/mayflycache/mayfly/internal/client/localview"
+	"github.com/mayflycache/mayfly/internal/client/nodes"
 	"github.com/mayflycache/mayfly/internal/client/record"
 	"github.com/mayflycache/mayfly/internal/client/sendonce"
 )
@@ -65,6 +70,14 @@ type Options struct {
 	// Atomic makes Get send one command, GETEX, instead of GET and PEXPIRE in one trip, between which another client's
 	// command may be executed. GETEX is a write, which matters for ACLs and for tools that route reads.
 	Atomic bool
+
+	// RedisTimeout is how long one question to Redis may take, whatever the client's own timeouts are. A server that left five in a row
+	// unanswered is not asked for half a second, and then by one caller at a time: until it answers, calls about its keys fail at
+	// once. A call asks once, or again to see what became of a write whose reply was lost; an Update, a Rotate and a call that is told to
+	// try again soon ask as often as it takes. Set ContextTimeoutEnabled in the client's options: without it, go-redis's default, a
+	// third of this time is for getting a connection, and the client's hooks do not see the commands. Zero is 150 ms; a
+	// site that would rather wait for its sessions than answer an error gives more.
+	RedisTimeout time.Duration
 }
 
 func (o Options) validate(plain, local bool, ttl time.Duration) error {
@@ -75,15 +88,17 @@ func (o Options) validate(plain, local bool, ttl time.Duration) error {
 		c.Refuse(plain, "MaxAge needs a header, which a plain value has no room for: use it without Namespace.Plain")
 		c.Refuse(o.Atomic, "Atomic is set, and so is MaxAge, which has a script of its own: leave one out")
 	}
+	c.TTL("RedisTimeout", o.RedisTimeout)
 	c.Refuse(math.IsNaN(o.TouchBelow) || o.TouchBelow < 0 || o.TouchBelow > 1, "TouchBelow must be 0 to 1, got %v", o.TouchBelow)
 	c.Refuse(local && o.TouchBelow == 1, "TouchBelow is 1 and Namespace.Local is set: each access would renew, and so take away, the copies of all processes; use 0.5")
 	c.Refuse(o.Atomic && (local || o.TouchBelow > 0 && o.TouchBelow < 1), "Atomic renews at each access, which a TouchBelow under 1 and a local tier do not: leave it out")
 	return c.Err()
 }
 
-// Store is the values of one namespace. It is safe for concurrent use, starts no goroutine and needs no Close.
+// Store is the values of one namespace. It is safe for concurrent use and needs no Close.
 type Store[K comparable, V any] struct {
 	room   keyspace.Room[K, V]
+	redis  sendonce.Bounded
 	opt    Options
 	format uint32
 	ttl    any                   // in milliseconds, as commands and scripts take it
@@ -97,11 +112,13 @@ func New[K comparable, V any](ns mayfly.Namespace[K, V], o Options) (*Store[K, V
 	room, c := keyspace.Of("sliding", ns)
 	c.Refuse(room.Jittered(), "Namespace.Jitter must be zero: a value that slides is promised its TTL")
 	c.Wrap(o.validate(ns.Plain, ns.Local != nil, ns.TTL))
-	c.Wrap(localview.FromMasters(ns))
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
-	s := &Store[K, V]{room: room, opt: o, format: record.FormatOf(room.Codec.Format()), local: localview.Of[V](ns, nil)}
+	s := &Store[K, V]{
+		room: room, redis: bounded(ns.Redis, ns.Observer, ns.Name, o.RedisTimeout), opt: o,
+		format: record.FormatOf(room.Codec.Format()), local: localview.Of[V](ns, nil),
+	}
 	s.ttl = strconv.FormatInt(ns.TTL.Milliseconds(), 10)
 	switch {
 	case o.TouchBelow == 0 && ns.Local != nil:
@@ -112,6 +129,13 @@ func New[K comparable, V any](ns mayfly.Namespace[K, V], o Options) (*Store[K, V
 		s.below = max(time.Duration(float64(ns.TTL)*o.TouchBelow), time.Millisecond)
 	}
 	return s, nil
+}
+
+// bounded returns how a namespace's Redis is asked, and tells the observer what is dangerous about the client.
+func bounded(rdb redis.UniversalClient, observer mayfly.Observer, name string, timeout time.Duration) sendonce.Bounded {
+	tell := events.To(observer, name)
+	tell.Warnings(nodes.Warnings(rdb))
+	return sendonce.Bounded{Nodes: nodes.New(nodes.Options{Redis: rdb, Timeout: cmp.Or(timeout, 150*time.Millisecond), Breaker: tell.Breaker})}
 }
 
 // always is more than anything has left: each access renews.
@@ -156,8 +180,8 @@ func (s *Store[K, V]) Delete(ctx context.Context, keys ...K) error {
 		unlinks[i] = []any{"unlink", full}
 	}
 	var wrong []error
-	for i, cmd := range sendonce.Many(ctx, s.room.Redis, unlinks...) {
-		wrong = append(wrong, s.room.Fail("delete", keys[i], sendonce.Outcome(ctx, s.room.Redis, fulls[i], cmd.Err())))
+	for i, cmd := range s.redis.Many(ctx, fulls, unlinks) {
+		wrong = append(wrong, s.room.Fail("delete", keys[i], sendonce.Outcome(ctx, s.redis, fulls[i], cmd.Err())))
 	}
 	return errors.Join(wrong...)
 }

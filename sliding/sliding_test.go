@@ -28,6 +28,9 @@ type cart struct {
 
 const idle = 30 * time.Minute
 
+// patient is the RedisTimeout of tests whose machine may be slow, or whose faults take their time.
+const patient = 10 * time.Second
+
 func namespace(rdb redis.UniversalClient) mayfly.Namespace[string, cart] {
 	return mayfly.Namespace[string, cart]{Name: "carts", Redis: rdb, Prefix: "cart:", TTL: idle}
 }
@@ -37,11 +40,11 @@ var ways = []struct {
 	name string
 	opt  sliding.Options
 }{
-	{"two commands", sliding.Options{}},
-	{"GETEX", sliding.Options{Atomic: true}},
-	{"seldom renewed", sliding.Options{TouchBelow: 0.5}},
-	{"MaxAge", sliding.Options{MaxAge: 12 * time.Hour}},
-	{"MaxAge, seldom renewed", sliding.Options{MaxAge: 12 * time.Hour, TouchBelow: 0.5}},
+	{"two commands", sliding.Options{RedisTimeout: patient}},
+	{"GETEX", sliding.Options{RedisTimeout: patient, Atomic: true}},
+	{"seldom renewed", sliding.Options{RedisTimeout: patient, TouchBelow: 0.5}},
+	{"MaxAge", sliding.Options{RedisTimeout: patient, MaxAge: 12 * time.Hour}},
+	{"MaxAge, seldom renewed", sliding.Options{RedisTimeout: patient, MaxAge: 12 * time.Hour, TouchBelow: 0.5}},
 }
 
 // inEachWay runs test on every backend with each way, of values with a header and, where that can be, of plain ones.

@@ -26,7 +26,7 @@ func (s *Store[K, V]) create(ctx context.Context, full string, rec []byte, age m
 	if s.opt.MaxAge > 0 {
 		return s.write(ctx, full, rec, age)
 	}
-	err := sendonce.Write(ctx, s.room.Redis, full, "set", full, rec, "px", s.ttl, "nx")
+	err := sendonce.Write(ctx, s.redis, full, "set", full, rec, "px", s.ttl, "nx")
 	if errors.Is(err, mayfly.ErrNotFound) { // its answer for what is there
 		return ErrExists
 	}
@@ -39,7 +39,7 @@ func (s *Store[K, V]) lookAfter(ctx context.Context, full string, rec []byte, er
 	if !errors.Is(err, mayfly.ErrUnknownOutcome) || !hasID(rec) {
 		return err
 	}
-	there, lost := s.room.Redis.Get(ctx, full).Bytes()
+	there, lost := s.ask1(ctx, full, "get", full)
 	if lost == nil && bytes.Equal(headOf(there), headOf(rec)) {
 		return nil
 	}
@@ -66,7 +66,7 @@ func (s *Store[K, V]) Set(ctx context.Context, key K, v V) error {
 			return s.write(ctx, full, rec, keep)
 		}
 		// GET, so that what is not a string is refused, not replaced.
-		err = sendonce.Write(ctx, s.room.Redis, full, "set", full, rec, "px", s.ttl, "get")
+		err = sendonce.Write(ctx, s.redis, full, "set", full, rec, "px", s.ttl, "get")
 		if errors.Is(err, mayfly.ErrNotFound) { // nothing was there
 			return nil
 		}
@@ -87,9 +87,9 @@ func (s *Store[K, V]) Update(ctx context.Context, key K, change func(V) (V, erro
 			return errors.New("change is nil: give it a function that says what becomes of the value")
 		}
 		for try := 0; ; try++ {
-			raw, err := s.room.Redis.Get(ctx, full).Bytes()
+			raw, err := s.ask1(ctx, full, "get", full)
 			if err != nil {
-				return sendonce.Answer(ctx, s.room.Redis, full, err)
+				return sendonce.Answer(ctx, s.redis, full, err)
 			}
 			if v, err = s.decode(raw); err != nil {
 				return err

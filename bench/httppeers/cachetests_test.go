@@ -108,6 +108,7 @@ func playSuite(t *testing.T, rdb redis.UniversalClient, node, suite, port string
 	cache := newCache(t, func(o *httpcache.Options) {
 		o.Namespace.Redis, o.Namespace.TTL = rdb, 24*time.Hour
 		o.Targeted, o.StoreSetCookie = []string{"CDN-Cache-Control", "Surrogate-Control"}, true
+		o.Key.AnyLanguageOrder = true
 	})
 	front := httptest.NewServer(cache.Handler(proxy))
 	defer front.Close()

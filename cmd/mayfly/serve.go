@@ -27,6 +27,7 @@ func serve(ctx context.Context, args []string, out io.Writer) error {
 	flags := newFlags("serve", aboutServe)
 	addr := flags.String("addr", "127.0.0.1:6379", "`host:port` to listen on")
 	flags.StringVar(&o.Password, "requirepass", "", "`password` that clients must AUTH with")
+	protected := flags.String("protected-mode", "yes", "yes or `no`: whether other hosts are turned away while there is no password")
 	flags.IntVar(&o.Hz, "hz", 0, "expire in Redis's documented cycle, so many times a second, 1 to 500;\n0 removes each key at its deadline")
 	flags.Func("maxmemory", "`size` that the data of each server may take, as 100mb or 1gb; without it there is no limit", func(text string) (err error) {
 		o.MaxMemory, err = size(text)
@@ -46,7 +47,10 @@ func serve(ctx context.Context, args []string, out io.Writer) error {
 	if err := flags.parse(args, out); err != nil {
 		return err
 	}
+	o.Protected = *protected == "yes"
 	switch {
+	case *protected != "yes" && *protected != "no":
+		return usage("serve", "--protected-mode must be yes or no, got %q", *protected)
 	case o.Hz < 0 || o.Hz > 500:
 		return usage("serve", "--hz must be between 0 and 500, got %d", o.Hz)
 	case o.Policy != "" && !slices.Contains(engine.Policies, o.Policy):
@@ -70,6 +74,9 @@ func serve(ctx context.Context, args []string, out io.Writer) error {
 	}
 	for _, l := range n.listeners {
 		fmt.Fprintf(out, "mayfly: speaks Redis 8.0 on %s\n", l.Addr())
+	}
+	if tcp, ok := n.listeners[0].Addr().(*net.TCPAddr); ok && !tcp.IP.IsLoopback() && o.Protected && o.Password == "" {
+		fmt.Fprintln(out, "mayfly: other hosts are turned away: let them in with --requirepass, or with --protected-mode no")
 	}
 	fmt.Fprintln(out, "mayfly: all data is in memory and ends with this process: for development and tests, no replacement for Redis in production")
 	err = n.serve(ctx)

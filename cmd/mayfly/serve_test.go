@@ -169,3 +169,26 @@ func TestSize(t *testing.T) {
 		}
 	}
 }
+
+func TestServeTellsWhomItTurnsAway(t *testing.T) {
+	const turned = "other hosts are turned away"
+	for _, c := range []struct {
+		flags []string
+		want  bool
+	}{
+		{[]string{"--addr", "0.0.0.0:0"}, true},
+		{[]string{"--addr", "0.0.0.0:0", "--protected-mode", "no"}, false},
+		{[]string{"--addr", "0.0.0.0:0", "--requirepass", "sesame"}, false},
+		{[]string{"--addr", "127.0.0.1:0"}, false},
+	} {
+		banner, stop := started(t, c.flags...)
+		if strings.Contains(banner, turned) != c.want {
+			t.Errorf("%q: %s", c.flags, banner)
+		}
+		stop()
+	}
+	var complaints bytes.Buffer
+	if code := run(t.Context(), []string{"serve", "--protected-mode", "maybe"}, io.Discard, &complaints); code != 2 || !strings.Contains(complaints.String(), "yes or no") {
+		t.Errorf("exit %d: %s", code, complaints.String())
+	}
+}

@@ -27,7 +27,13 @@ type page [pageLen]node
 
 const pageLen = 512
 
-func (x *Index) node(id uint32) *node { return &x.pages[id/pageLen][id%pageLen] }
+// node returns the node of id, which there must be room for. Nobody may write to one whose page was given back: see Release.
+func (x *Index) node(id uint32) *node {
+	if p := x.pages[id/pageLen]; p != nil {
+		return &p[id%pageLen]
+	}
+	return &absent
+}
 
 // room returns how many ids have a node.
 func (x *Index) room() int { return len(x.pages) * pageLen }
@@ -40,6 +46,9 @@ func (x *Index) Set(id uint32, deadline int64) {
 	}
 	for int(id) >= x.room() {
 		x.pages = append(x.pages, new(page))
+	}
+	if p := &x.pages[id/pageLen]; *p == nil {
+		*p = new(page)
 	}
 	n := x.node(id)
 	switch old := n.deadline; {

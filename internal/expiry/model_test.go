@@ -24,11 +24,12 @@ const (
 	reap   // at most argument%32
 	settle // reap until Next is in the future
 	sample
+	release
 	operations
 )
 
 func (p *pair) do(op, id byte, arg uint16) error {
-	k := uint32(id)
+	k := uint32(id) * 9 // several pages
 	switch op % operations {
 	case set:
 		d := p.now + int64(arg)<<(op/operations%29) // up to a thousand years
@@ -77,6 +78,8 @@ func (p *pair) do(op, id byte, arg uint16) error {
 				return fmt.Errorf("%d ended at %d and was not reaped at %d", id, d, p.now)
 			}
 		}
+	case release:
+		p.x.Release()
 	case sample:
 		id, ok := p.x.Sample(uint64(arg) << 48)
 		if _, listed := p.list[id]; ok != listed || ok != (len(p.list) > 0) {

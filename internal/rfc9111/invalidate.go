@@ -37,7 +37,11 @@ func (k Keys) located(r *http.Request, lines []string) (key string, ok bool) {
 	if err != nil {
 		return "", false
 	}
-	base := &url.URL{Scheme: k.scheme(r), Host: r.Host, Path: r.URL.Path, RawPath: r.URL.RawPath, RawQuery: r.URL.RawQuery}
+	asked, _, ok := clientURL(r)
+	if !ok {
+		return "", false
+	}
+	base := &url.URL{Scheme: k.scheme(r), Host: r.Host, Path: asked.Path, RawPath: asked.RawPath, RawQuery: asked.RawQuery}
 	u := base.ResolveReference(ref)
 	if from := origin(base); from == "" || from != origin(u) {
 		return "", false

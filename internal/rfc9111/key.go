@@ -27,17 +27,38 @@ type Keys struct {
 // percent-encoding, but dots in the path, encoded or not, are left to the handler, who may see them otherwise. Requests
 // for different resources have different keys, whatever they hold. ok is false where a cache leaves a request alone: its
 // host or path is not one, its target says another scheme than the connection or names a user, or it is longer than MaxURL.
+// The URL is that of RequestURI, which handlers around the cache leave as it is; only where that is empty it is r.URL.
 //
 // The method is not in it: only what a GET gets is stored, for GET and HEAD.
 func (k Keys) Key(r *http.Request) (key string, ok bool) {
 	var room [256]byte
-	b, ok := k.AppendKey(room[:0], r)
+	b, _, ok := k.AppendKey(room[:0], r)
 	return string(b), ok
 }
 
-// AppendKey appends what Key returns.
-func (k Keys) AppendKey(dst []byte, r *http.Request) ([]byte, bool) {
-	scheme, u := k.scheme(r), r.URL
+// AppendKey appends what Key returns. inner is for [Selectors]: what the handler sees, where that is another URL than the client's.
+func (k Keys) AppendKey(dst []byte, r *http.Request) (key []byte, inner string, ok bool) {
+	u, same, ok := clientURL(r)
+	if !ok {
+		return dst, "", false
+	}
+	if key, ok = k.appendURL(dst, r, u); !ok || same {
+		return key, "", ok
+	}
+	asked, ok := k.inner(r, u)
+	seen, also := k.inner(r, r.URL)
+	if !ok || !also || len(seen) > MaxURL {
+		return dst, "", false
+	}
+	if seen == asked {
+		return key, "", true
+	}
+	return key, seen, true
+}
+
+// appendURL appends the key of a request for u.
+func (k Keys) appendURL(dst []byte, r *http.Request, u *url.URL) ([]byte, bool) {
+	scheme := k.scheme(r)
 	// A target in absolute form is taken for what a client of this host and scheme would have asked. One without a path is
 	// not: a handler may send it elsewhere, as ServeMux does.
 	if u.Scheme != "" && (!strings.EqualFold(u.Scheme, scheme) || u.Host == "") || u.User != nil || u.Path == "" {
@@ -84,10 +105,7 @@ func (k Keys) append(dst []byte, scheme, host string, u *url.URL) ([]byte, bool)
 	if !k.AnyHost {
 		dst = appendLower(dst, withoutPort(scheme, host))
 	}
-	path := u.RawPath // how the client spelled it, unless somebody has changed Path since
-	if decoded, err := url.PathUnescape(path); err != nil || decoded != u.Path {
-		path = u.EscapedPath()
-	}
+	path := spelling(u)
 	if path == "" {
 		path = "/"
 	}
@@ -99,6 +117,14 @@ func (k Keys) append(dst []byte, scheme, host string, u *url.URL) ([]byte, bool)
 		return dst[:start], false
 	}
 	return dst, true
+}
+
+// spelling is the path as the client spelled it, unless somebody has changed Path since.
+func spelling(u *url.URL) string {
+	if decoded, err := url.PathUnescape(u.RawPath); err == nil && decoded == u.Path {
+		return u.RawPath
+	}
+	return u.EscapedPath()
 }
 
 // withoutPort cuts the port that the scheme implies.
@@ -166,7 +192,8 @@ func (k Keys) appendQuery(dst []byte, u *url.URL) ([]byte, bool) {
 	if strings.ContainsFunc(query, func(c rune) bool { return c <= ' ' || c == 0x7f }) {
 		return dst, false
 	}
-	if query != "" && (k.SortQuery || len(k.DropQuery) > 0) {
+	// Some handlers take a ";" for a "&", and others do not: what is a parameter there is not known.
+	if query != "" && (k.SortQuery || len(k.DropQuery) > 0) && strings.IndexByte(query, ';') < 0 {
 		params := slices.DeleteFunc(strings.Split(query, "&"), k.drops)
 		if k.SortQuery { // those of one name keep their order: it may count
 			slices.SortStableFunc(params, func(a, b string) int { return strings.Compare(paramName(a), paramName(b)) })

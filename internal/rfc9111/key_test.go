@@ -78,6 +78,8 @@ func TestKey(t *testing.T) {
 			"http://h/?a=9&a=8&a=7&a=6&a=5&a=4&a=3&a=2&a=1&a=0&a=19&a=18&a=17&a=16&z"},
 		{"dropped", keys{DropQuery: []string{"utm_*", "fbclid"}}, "/?utm_source=x&b=1&fbclid=2&fbclid2&a=2&UTM_x=1", "h", "http://h/?b=1&fbclid2&a=2&UTM_x=1"},
 		{"dropped, encoded", keys{DropQuery: []string{"utm_*"}}, "/?%75tm_source=x&b", "h", "http://h/?b"},
+		{"a semicolon may begin a parameter, too", keys{SortQuery: true, DropQuery: []string{"utm_*"}}, "/?utm_c=1;callback=evil&a=1", "h", "http://h/?utm_c=1;callback=evil&a=1"},
+		{"an encoded one does not", keys{DropQuery: []string{"utm_*"}}, "/?utm_c=1%3Bcallback=evil&a=1", "h", "http://h/?a=1"},
 		{"all dropped", keys{DropQuery: []string{"*"}}, "/?a=1&b", "h", "http://h/"},
 
 		{"no path at all", keys{}, "*", "h", ""},
@@ -116,6 +118,7 @@ func TestKey(t *testing.T) {
 		t.Errorf("a query that HTTP/1.1 could not have brought: %q", got)
 	}
 	moved := get("/a%2Fb", "h")
+	moved.RequestURI = "" // it never was a client's
 	moved.URL.Path = "/c" // by a handler around the cache, that knows of no RawPath
 	if got, _ := (keys{}).Key(moved); got != "http://h/c" {
 		t.Errorf("a path that was changed: %q", got)
@@ -129,6 +132,50 @@ func TestKey(t *testing.T) {
 	r, buf := get("/some/page?q=1", "example.com"), make([]byte, 0, 256)
 	if n := testing.AllocsPerRun(100, func() { keys{}.AppendKey(buf, r) }); n > 0 {
 		t.Errorf("%v allocations", n)
+	}
+}
+
+// What handlers around the cache have changed is not in the key, but beside it.
+func TestInner(t *testing.T) {
+	type keys = rfc9111.Keys
+	for _, x := range []struct {
+		name   string
+		keys   keys
+		target string
+		change func(r *http.Request)
+		inner  string
+		key    string
+	}{
+		{"nothing", keys{}, "/a/b?c", func(*http.Request) {}, "", "http://h/a/b?c"},
+		{"nothing, escaped", keys{}, "/a%2Fb%20?%63", func(*http.Request) {}, "", "http://h/a%2Fb%20?%63"},
+		{"nothing, absolute", keys{}, "http://h/a?b", func(*http.Request) {}, "", "http://h/a?b"},
+		{"nothing, and no query", keys{}, "/a?", func(*http.Request) {}, "", "http://h/a?"},
+		{"two slashes", keys{}, "//a", func(*http.Request) {}, "", "http://h//a"},
+		{"a path that was cut", keys{}, "/a/b?c", func(r *http.Request) { r.URL.Path = "/b" }, "/b?c", "http://h/a/b?c"},
+		{"of an absolute target", keys{}, "http://h/a/b?c", func(r *http.Request) { r.URL.Path = "/b" }, "/b?c", "http://h/a/b?c"},
+		{"cut to nothing", keys{}, "/a", func(r *http.Request) { r.URL.Path = "" }, " ", "http://h/a"},
+		{"cut to a slash", keys{}, "/a", func(r *http.Request) { r.URL.Path = "/" }, "/", "http://h/a"},
+		{"escaped", keys{}, "/a%2Fb", func(r *http.Request) { r.URL.Path, r.URL.RawPath = "/b/c", "/b%2Fc" }, "/b%2Fc", "http://h/a%2Fb"},
+		{"by who knows of no RawPath", keys{}, "/a%2Fb", func(r *http.Request) { r.URL.Path = "/c" }, "/c", "http://h/a%2Fb"},
+		{"a path that looks escaped", keys{}, "/a%20b", func(r *http.Request) { r.URL.Path = "/a%20b" }, "/a%2520b", "http://h/a%20b"},
+		{"a question mark in the path", keys{}, "/a?b", func(r *http.Request) { r.URL.Path, r.URL.RawQuery = "/a?b", "" }, "/a%3Fb", "http://h/a?b"},
+		{"a query", keys{}, "/a?b", func(r *http.Request) { r.URL.RawQuery = "c" }, "/a?c", "http://h/a?b"},
+		{"a query that was taken away", keys{}, "/a?b", func(r *http.Request) { r.URL.RawQuery = "" }, "/a", "http://h/a?b"},
+		{"what does not count", keys{SortQuery: true, DropQuery: []string{"x"}}, "/a?x&b&c", func(r *http.Request) { r.URL.RawQuery = "c&b" }, "", "http://h/a?b&c"},
+		{"a scheme", keys{}, "/a", func(r *http.Request) { r.URL.Scheme = "https" }, "https: /a", "http://h/a"},
+		{"another host", keys{}, "/a", func(r *http.Request) { r.URL.Host = "other" }, "//other /a", "http://h/a"},
+		{"the same, in another way", keys{}, "/a", func(r *http.Request) { r.URL.Scheme, r.URL.Host = "http", "H" }, "", "http://h/a"},
+		{"a user", keys{}, "/a", func(r *http.Request) { r.URL.User = url.User("u") }, "//u@ /a", "http://h/a"},
+		{"a query that is none", keys{}, "/a", func(r *http.Request) { r.URL.RawQuery = "a b" }, "", ""},
+		{"a client's URL that is none", keys{}, "/a", func(r *http.Request) { r.RequestURI = "/%zz" }, "", ""},
+		{"one that is long", keys{}, "/a", func(r *http.Request) { r.URL.Path = "/" + strings.Repeat("b", 9<<10) }, "", ""},
+	} {
+		r := get(x.target, "h")
+		x.change(r)
+		key, inner, ok := x.keys.AppendKey(nil, r)
+		if string(key) != x.key || inner != x.inner || ok != (x.key != "") {
+			t.Errorf("%s: %q, %q %v, want %q, %q", x.name, key, inner, ok, x.key, x.inner)
+		}
 	}
 }
 

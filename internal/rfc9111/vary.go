@@ -37,19 +37,20 @@ const maxVariant = 128
 
 // Variant returns what a request says in those fields, normalised, in a form in which no two different selections meet:
 // an absent field differs from an empty one; several lines are one list; whitespace folds; of languages and codings
-// neither order nor case counts (RFC 9111, section 4.1). What is long is there as its SHA-256.
-func Variant(fields []string, request http.Header) string {
+// the case does not count, nor the order of different weights (RFC 9111, section 4.1), nor that of codings of one weight. What is long is there as its SHA-256.
+func Variant(fields []string, request Selectors) string {
 	if len(fields) == 0 {
 		return ""
 	}
 	var b strings.Builder
+	var room [1]string
 	for _, name := range fields {
-		lines, present := request[name]
+		lines, present := request.Lines(name, &room)
 		if !present {
 			b.WriteByte('-')
 			continue
 		}
-		value := selecting(name, lines)
+		value := selecting(name, lines, request.AnyOrder)
 		fmt.Fprintf(&b, "+%d:%s", len(value), value)
 	}
 	if b.Len() <= maxVariant {
@@ -63,10 +64,13 @@ func Variant(fields []string, request http.Header) string {
 const maxPreferences = 4 << 10
 
 // selecting is the normal form of the value of a field that selects.
-func selecting(name string, lines []string) string {
+func selecting(name string, lines []string, anyOrder bool) string {
+	if name == host {
+		return strings.ToLower(lines[0])
+	}
 	if name == "Accept-Language" || name == "Accept-Encoding" {
 		if len(strings.Join(lines, "")) <= maxPreferences {
-			return preferences(lines)
+			return preferences(lines, anyOrder || name == "Accept-Encoding")
 		}
 	}
 	if len(lines) == 1 && !strings.ContainsAny(lines[0], " \t") { // nothing to fold
@@ -111,8 +115,8 @@ func fold(b *strings.Builder, s string) {
 }
 
 // preferences writes a list of what a client would have (RFC 9110, section 12.4.2), the dearest first: letter case, order,
-// and the spelling of a weight do not count.
-func preferences(lines []string) string {
+// and the spelling of a weight do not count; but unless anyOrder, the order of what weighs the same does.
+func preferences(lines []string, anyOrder bool) string {
 	type preference struct {
 		name   string
 		weight int // in thousandths; -1 if it is malformed
@@ -129,8 +133,11 @@ func preferences(lines []string) string {
 		}
 		list = append(list, preference{trim(name), w})
 	}
-	slices.SortFunc(list, func(a, b preference) int {
-		return cmp.Or(cmp.Compare(b.weight, a.weight), strings.Compare(a.name, b.name))
+	slices.SortStableFunc(list, func(a, b preference) int {
+		if byWeight := cmp.Compare(b.weight, a.weight); byWeight != 0 || !anyOrder {
+			return byWeight
+		}
+		return strings.Compare(a.name, b.name)
 	})
 	var b strings.Builder
 	for i, p := range slices.Compact(list) {

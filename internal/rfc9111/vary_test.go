@@ -74,7 +74,10 @@ func TestVariant(t *testing.T) {
 		{"long ones", "Foo", []string{"Foo: " + long + "1"}, []string{"Foo: " + long + "2"}, false},
 		{"long ones, the same", "Foo", []string{"Foo: " + long}, []string{"Foo: " + long}, true},
 
-		{"languages in another order (RFC 9110, 12.4.2)", "Accept-Language", []string{"Accept-Language: en, de"}, []string{"Accept-Language: de, en"}, true},
+		{"languages in another order: a handler may take the first (RFC 9110, 12.5.4)", "Accept-Language", []string{"Accept-Language: en, de"}, []string{"Accept-Language: de, en"}, false},
+		{"by weight, where that differs", "Accept-Language", []string{"Accept-Language: en;q=0.1, de"}, []string{"Accept-Language: de, en;q=0.1"}, true},
+		{"of equal weight among others", "Accept-Language", []string{"Accept-Language: fr;q=0.1, en;q=0.5, de;q=0.5"}, []string{"Accept-Language: de;q=0.5, en;q=0.5, fr;q=0.1"}, false},
+		{"codings in another order", "Accept-Encoding", []string{"Accept-Encoding: gzip, br"}, []string{"Accept-Encoding: br, gzip"}, true},
 		{"languages in another case", "Accept-Language", []string{"Accept-Language: en, de"}, []string{"Accept-Language: eN, De"}, true},
 		{"languages, spaced", "Accept-Language", []string{"Accept-Language: en, de"}, []string{"Accept-Language:  en ,   de"}, true},
 		{"weights, spelled otherwise", "Accept-Language", []string{"Accept-Language: en;q=1.0, de;q=0.50"}, []string{"Accept-Language: de; q=0.5, en"}, true},
@@ -87,15 +90,23 @@ func TestVariant(t *testing.T) {
 		{"no coding is not any", "Accept-Encoding", []string{"Accept-Encoding: "}, nil, false},
 	} {
 		fields, _ := rfc9111.ParseVary(header("Vary: " + x.vary))
-		a, b := rfc9111.Variant(fields, header(x.a...)), rfc9111.Variant(fields, header(x.b...))
+		a, b := rfc9111.Variant(fields, selectors(x.a...)), rfc9111.Variant(fields, selectors(x.b...))
 		if (a == b) != x.same || len(a) > 200 {
 			t.Errorf("%s: %.80q %.80q", x.name, a, b)
 		}
 	}
-	if got := rfc9111.Variant(nil, header("Foo: 1")); got != "" {
+	languages := []string{"Accept-Language"}
+	one, other := selectors("Accept-Language: en, de, en"), selectors("Accept-Language: de, en")
+	one.AnyOrder, other.AnyOrder = true, true
+	if a, b := rfc9111.Variant(languages, one), rfc9111.Variant(languages, other); a != b {
+		t.Errorf("languages whose order does not count: %q %q", a, b)
+	}
+	if got := rfc9111.Variant(nil, selectors("Foo: 1")); got != "" {
 		t.Errorf("what does not vary: %q", got)
 	}
 }
+
+func selectors(lines ...string) rfc9111.Selectors { return rfc9111.Selectors{Header: header(lines...)} }
 
 // Two selections meet only if each field says the same but for whitespace, case and order.
 func FuzzVariant(f *testing.F) {
@@ -111,7 +122,7 @@ func FuzzVariant(f *testing.F) {
 			return h
 		}
 		a, b := make(a1, a2, hasA), make(b1, b2, hasB)
-		one, other := rfc9111.Variant(fields, a), rfc9111.Variant(fields, b)
+		one, other := rfc9111.Variant(fields, rfc9111.Selectors{Header: a}), rfc9111.Variant(fields, rfc9111.Selectors{Header: b})
 		if cmp.Equal(a, b) && one != other {
 			t.Errorf("%v is %q and %q", a, one, other)
 		}

@@ -8,6 +8,7 @@ import "time"
 type Engine struct {
 	Keys, Expires int           // keys, and those with a TTL, dead ones included
 	Dead          int           // of Expires: over, and not yet removed; nobody sees them
+	Memory        int64         // bytes that the data takes, counted as for MaxMemory
 	Expired       int64         // keys removed because they were over
 	Evicted       int64         // keys removed for want of memory
 	Commands      int64         // processed

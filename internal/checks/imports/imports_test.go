@@ -45,6 +45,7 @@ var rooms = map[string]room{
 	"jitter":       {never: pure},
 	"earlyrefresh": {never: pure},
 	"expiry":       {never: append([]string{"sync", "sync/atomic"}, pure...)},
+	"glob":         {never: pure},
 	"hashslot":     {never: pure},
 	"rfc9111":      {may: "httpsfv", never: append([]string{"sync"}, pure...)},
 	"stats":        {never: pure},
@@ -59,7 +60,8 @@ var rooms = map[string]room{
 	"client/background": {},
 	"client/admission":  {},
 	"client/redelete":   {may: "client/background"},
-	"client/nodes":      {may: "client/again go-redis sync"},
+	"client/turns":      {may: "client/flight"},
+	"client/nodes":      {may: "client/again client/turns go-redis sync"},
 	"client/lease":      {may: "client/nodes client/record client/keyform hashslot go-redis"},
 	"client/localstore": {may: "expiry"},
 	"client/localsync":  {may: "client/background client/localstore client/keyform hashslot go-redis"},
@@ -67,12 +69,12 @@ var rooms = map[string]room{
 	// The vocabulary, and what the patterns share that knows it.
 	"(root)":           {may: "client/check client/keyform client/localsync jitter go-redis"},
 	"client/events":    {may: "(root) client/nodes"},
-	"client/localview": {may: "(root) client/localsync client/localstore client/keyform go-redis"},
+	"client/localview": {may: "(root) client/localsync client/localstore client/keyform"},
 	"client/keyspace":  {may: "(root) client/check client/keyform"},
-	"client/sendonce":  {may: "(root) client/again go-redis"},
+	"client/sendonce":  {may: "(root) client/again client/nodes go-redis"},
 
 	// The patterns. Redis holds the only copy of the first three's values.
-	"sliding":    {may: "(root) client/keyspace client/sendonce client/localview client/check client/keyform client/record go-redis"},
+	"sliding":    {may: "(root) client/keyspace client/sendonce client/nodes client/events client/localview client/check client/keyform client/record go-redis"},
 	"navsession": {may: "(root) client/keyspace client/sendonce client/check client/recently go-redis"},
 	"fieldttl":   {may: "(root) client/keyspace client/sendonce client/check go-redis"},
 	"cacheaside": {may: "(root) client/lease client/flight client/nodes client/localview client/localsync client/record client/keyspace " +
@@ -85,7 +87,7 @@ var rooms = map[string]room{
 	"redis/values":  {may: "expiry", never: pure},
 	"redis/rdb":     {never: pure},
 	"redis/script":  {may: "redis/resp lua", never: []string{"net", "os", "time.Now", "time.Sleep"}},
-	"redis/engine":  {may: "redis/values redis/rdb redis/script redis/resp expiry hashslot", never: []string{"net", "time.Now", "time.Sleep"}},
+	"redis/engine":  {may: "redis/values redis/rdb redis/script redis/resp expiry glob hashslot", never: []string{"net", "time.Now", "time.Sleep"}},
 	"redis/server":  {may: "redis/engine redis/resp"},
 	"redis/journal": {may: "redis/engine redis/rdb"},
 

@@ -129,7 +129,7 @@ var mutants = []struct {
 		"context.WithCancelCause(context.WithoutCancel(ctx))", "context.WithCancelCause(ctx)",
 		"cacheaside: TestBackends/redistest/who_leaves"},
 	{"a breaker that never opens", "internal/client/nodes/breaker.go",
-		"b.failures.Add(1) >= Threshold", "b.failures.Add(1) >= 1<<30",
+		"b.failures.Add(int32(n)) >= Threshold", "b.failures.Add(1) >= 1<<30",
 		"cacheaside: TestRedisIsGoneInTime/hung,_TunedOptions"},
 	{"a flight that lands late takes down its successor", "internal/client/flight/flight.go",
 		"if f.group.flights[f.key] == f {", "if f.group.flights[f.key] != nil {",

@@ -64,6 +64,17 @@ func TTL(field string, ttl time.Duration) error {
 	return nil
 }
 
+// Client returns an error if rdb is nil, or a client that was not made by its constructor: &redis.Client{}, which panics when it is asked.
+func Client(field string, rdb any) error {
+	if IsNil(rdb) {
+		return fmt.Errorf("%s is nil: give it a client, such as redis.NewClient", field)
+	}
+	if p := reflect.ValueOf(rdb); p.Kind() == reflect.Pointer && p.Elem().IsZero() {
+		return fmt.Errorf("%s is an empty %T, which cannot connect: make it with its constructor, such as redis.NewClient", field, rdb)
+	}
+	return nil
+}
+
 // IsNil reports whether v is nil, or an interface with a nil pointer inside: var c *redis.Client handed over before it was made.
 func IsNil(v any) bool {
 	p := reflect.ValueOf(v)

@@ -44,6 +44,18 @@ func (t Teller) Breaker(server string, open bool) {
 	t(context.Background(), e)
 }
 
+// Waited tells that n calls have waited for others of this process, the first of them for so long, and in vain if there is an err.
+func (t Teller) Waited(ctx context.Context, took time.Duration, n int, err error) {
+	e := mayfly.Event{Kind: mayfly.Queue, Outcome: mayfly.OK, N: n, Took: took, Err: err}
+	switch {
+	case errors.Is(err, nodes.ErrOpen):
+		e.Outcome = mayfly.Refused
+	case err != nil:
+		e.Outcome = mayfly.TimedOut
+	}
+	t(ctx, e)
+}
+
 // Warnings tells what is dangerous in how a client is set up.
 func (t Teller) Warnings(of []string) {
 	for _, w := range of {

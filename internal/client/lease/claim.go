@@ -72,38 +72,34 @@ func (g *Guard) claim(ctx context.Context, wants []Want) []Claimed {
 	if len(wants) == 0 {
 		return nil
 	}
-	limit := g.timeout - wants[0].Spent
-	begun := time.Now()
+	allowance := nodes.Within(ctx, g.timeout-wants[0].Spent)
+	limit := allowance.Left()
 	claims := make([]*Claim, len(wants))
 	for i, w := range wants {
 		claims[i] = g.newClaim(w)
 		w.reading()
 	}
-	first := ctx
-	if limit < g.timeout {
-		var cancel context.CancelFunc
-		first, cancel = context.WithTimeout(ctx, limit)
-		defer cancel()
-	}
-	answers := g.send(first, claims)
+	answers := g.send(allowance, claims)
 	var unknown []int
 	for i, a := range answers {
 		if a.Claim != nil && a.Err != nil {
 			unknown = append(unknown, i)
 		}
 	}
-	left := limit - time.Since(begun)
-	if len(unknown) == 0 || left <= 0 || ctx.Err() != nil {
+	defer func() {
+		for i := range answers {
+			answers[i].Spent = limit - allowance.Left()
+		}
+	}()
+	if len(unknown) == 0 || allowance.Left() <= 0 || ctx.Err() != nil {
 		return answers
 	}
-	ctx, cancel := context.WithTimeout(ctx, left)
-	defer cancel()
 	second := make([]*Claim, len(unknown))
 	for n, i := range unknown {
 		second[n] = g.newClaim(wants[i])
 		wants[i].reading()
 	}
-	for n, a := range g.send(ctx, second) {
+	for n, a := range g.send(allowance, second) {
 		i := unknown[n]
 		if a.Claim == nil && string(a.Lease) == string(claims[i].token) { // it was done, and will not be done again: it was sent once
 			a = Claimed{Claim: claims[i]}

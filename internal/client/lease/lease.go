@@ -62,6 +62,10 @@ type Options struct {
 	// Breaker is told when the breaker of a server opens and closes. May be nil.
 	Breaker func(server string, open bool)
 
+	// Wait and Waited are about calls that wait for others of this process: see nodes.Options.
+	Wait   time.Duration
+	Waited func(ctx context.Context, took time.Duration, n int, err error)
+
 	// Moved is told, before anything else is done about it, that a slot of a cluster is somewhere else. May be nil.
 	Moved func()
 
@@ -92,7 +96,7 @@ type Guard struct {
 
 // New returns a Guard. It does no I/O.
 func New(o Options) *Guard {
-	return &Guard{nodes: nodes.New(nodes.Options{Redis: o.Redis, Timeout: o.Timeout, Breaker: o.Breaker, Moved: o.Moved, Start: o.Start}), timeout: o.Timeout, plain: o.Plain, hold: o.Hold, pushes: o.Pushes}
+	return &Guard{nodes: nodes.New(nodes.Options{Redis: o.Redis, Timeout: o.Timeout, Wait: o.Wait, Breaker: o.Breaker, Waited: o.Waited, Moved: o.Moved, Start: o.Start}), timeout: o.Timeout, plain: o.Plain, hold: o.Hold, pushes: o.Pushes}
 }
 
 // State says what a key holds, as far as the guard is concerned.
@@ -121,6 +125,9 @@ type Found struct {
 	// Left is the TTL at the time of the reply, where it was asked for: NoTTL if there is none, and Gone if the value
 	// ended between its reading and this question.
 	Left time.Duration
+
+	// Spent is how much of Options.Timeout it took to read it. Waiting for other calls is none of that.
+	Spent time.Duration
 }
 
 // What Found.Left says beside a time. Zero is "not asked".
@@ -158,25 +165,27 @@ func (f Found) id() record.ID {
 	return record.ID(sum[:])
 }
 
-// Look reads key in one trip. withTTL asks for the time left as well.
+// Look reads key in one trip, which it may share with others. withTTL asks for the time left as well.
 func (g *Guard) Look(ctx context.Context, key string, withTTL bool) (Found, error) {
 	node, err := g.nodes.Of(ctx, key)
 	if err != nil {
 		return Found{}, err
 	}
-	name := any(key) // once for both commands
-	get := redis.NewStringCmd(ctx, "get", name)
-	if !withTTL {
-		if err := node.Ask1(ctx, get); err != nil {
-			return Found{}, err
-		}
-		return read(get, nil)
+	a := node.Get(ctx, key, withTTL)
+	var f Found
+	if a.Err == nil && a.Found {
+		f = found(a.Raw, left(a.Left, withTTL))
 	}
-	pttl := redis.NewDurationCmd(ctx, time.Millisecond, "pttl", name)
-	if err := node.Ask(ctx, get, pttl); err != nil {
-		return Found{}, err
+	f.Spent = a.Took
+	return f, a.Err
+}
+
+// left is what PTTL answered as Found.Left has it.
+func left(d time.Duration, asked bool) time.Duration {
+	if asked && d == 0 { // less than a millisecond
+		return Gone
 	}
-	return read(get, pttl)
+	return d
 }
 
 func read(get *redis.StringCmd, pttl *redis.DurationCmd) (Found, error) {
@@ -190,14 +199,11 @@ func read(get *redis.StringCmd, pttl *redis.DurationCmd) (Found, error) {
 	if pttl == nil {
 		return found(raw, 0), nil
 	}
-	left, err := pttl.Result()
+	d, err := pttl.Result()
 	if err != nil {
 		return Found{}, err
 	}
-	if left == 0 { // less than a millisecond
-		left = Gone
-	}
-	return found(raw, left), nil
+	return found(raw, left(d, true)), nil
 }
 
 // Answer is what one key of many held.
@@ -221,7 +227,9 @@ func (g *Guard) LookMany(ctx context.Context, keys []string, withTTL bool) []Ans
 				cmds = append(cmds, redis.NewDurationCmd(ctx, time.Millisecond, "pttl", keys[i]))
 			}
 		}
-		err := node.Ask(ctx, cmds...)
+		allowance := nodes.Within(ctx, g.timeout)
+		err := node.Ask(allowance, cmds...)
+		spent := g.timeout - allowance.Left()
 		for n, i := range mine {
 			if err != nil {
 				answers[i].Err = err
@@ -232,6 +240,7 @@ func (g *Guard) LookMany(ctx context.Context, keys []string, withTTL bool) []Ans
 				pttl = cmds[per*n+1].(*redis.DurationCmd)
 			}
 			answers[i].Found, answers[i].Err = read(cmds[per*n].(*redis.StringCmd), pttl)
+			answers[i].Spent = spent
 		}
 	}, func(i int, err error) { answers[i].Err = err })
 	return answers

@@ -72,6 +72,22 @@ func (g *Guard) Delete(ctx context.Context, keys []string) []error {
 	})
 }
 
+// DeleteFound is Delete of a guard that is neither plain nor holds, and tells how many of the keys held anything. A DEL whose reply was
+// lost may have been repeated, and then found nothing.
+func (g *Guard) DeleteFound(ctx context.Context, keys []string) (found int, errs []error) {
+	dels := make([]*redis.IntCmd, len(keys))
+	errs = g.write(ctx, keys, (*nodes.Node).Ask, func(i int) []redis.Cmder {
+		dels[i] = redis.NewIntCmd(ctx, "del", keys[i])
+		return []redis.Cmder{dels[i]}
+	})
+	for _, del := range dels {
+		if del != nil { // else no server was found for it
+			found += int(del.Val())
+		}
+	}
+	return found, errs
+}
+
 func (g *Guard) write(ctx context.Context, keys []string, ask func(*nodes.Node, context.Context, ...redis.Cmder) error, commands func(i int) []redis.Cmder) []error {
 	errs := make([]error, len(keys))
 	g.nodes.Each(ctx, keys, func(node *nodes.Node, mine []int) {

@@ -11,10 +11,7 @@ package localview
 
 import (
 	"context"
-	"errors"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/client/keyform"
@@ -47,16 +44,6 @@ func Of[C any, K comparable, V any](ns mayfly.Namespace[K, V], hits func() uint6
 		o.ObserveLocal(ns.Name, hits)
 	}
 	return v
-}
-
-// FromMasters returns an error if ns has a local tier, and a client that may read from replicas: one that lags would give copies of
-// what was changed, and told of, before. A pattern that reads by the client itself asks it.
-func FromMasters[K comparable, V any](ns mayfly.Namespace[K, V]) error {
-	cluster, ok := ns.Redis.(*redis.ClusterClient)
-	if !ok || cluster == nil || ns.Local == nil || !cluster.Options().ReadOnly {
-		return nil
-	}
-	return errors.New("Namespace.Redis reads from replicas (ReadOnly), and Namespace.Local is set: a replica that lags would give copies of what was changed and told of before; use a client that reads from masters")
 }
 
 // At returns the copy under key, or nil, and the time by which copies live. It allocates nothing for keys of the commonest

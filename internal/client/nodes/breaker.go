@@ -63,15 +63,16 @@ func (b *Breaker) Success() (closed bool) {
 	return b.until.Load() != 0 && b.until.Swap(0) != 0
 }
 
-// Failure reports that the node did not answer. It tells whether that opened the breaker. Failures of calls that were
+// Failure reports that the node did not answer n calls. It tells whether that opened the breaker. Failures of calls that were
 // let through before it opened are late news and change nothing.
-func (b *Breaker) Failure(now time.Time) (opened bool) {
-	return b.failures.Add(1) >= Threshold && b.until.CompareAndSwap(0, instant(now.Add(Open)))
+func (b *Breaker) Failure(now time.Time, n int) (opened bool) {
+	return b.failures.Add(int32(n)) >= Threshold && b.until.CompareAndSwap(0, instant(now.Add(Open)))
 }
 
 // end tells the breaker how it went. A caller who left says nothing about the server, unless the caller was patient
-// and its own deadline merely was the earlier one.
-func (n *Node) end(ctx context.Context, begun time.Time, err error) error {
+// and its own deadline merely was the earlier one. Nor does one who had little time, or who waited for a connection while others got one.
+// A trip that got no answer while nobody else did is the failure of all its callers.
+func (n *Node) end(ctx context.Context, begun time.Time, callers int, err error) error {
 	if err == nil {
 		if n.breaker.Success() && n.told != nil {
 			n.told(n.name, false)
@@ -83,15 +84,25 @@ func (n *Node) end(ctx context.Context, begun time.Time, err error) error {
 	if at, ok := ctx.Deadline(); left == nil && ok && !now.Before(at) {
 		left = context.DeadlineExceeded // the socket was faster to notice than the context
 	}
-	if left == nil || errors.Is(left, context.DeadlineExceeded) && now.Sub(begun) >= n.budget/3 {
-		if n.breaker.Failure(now) && n.told != nil {
-			n.told(n.name, true)
+	slow := errors.Is(err, context.DeadlineExceeded) || isTimeout(err)
+	patient := now.Sub(begun) >= n.budget/4
+	if (left == nil && (!slow || patient) || errors.Is(left, context.DeadlineExceeded) && patient) && !n.crowded(err) {
+		if !slow || n.gate == nil || n.gate.HeardSince(begun) {
+			callers = 1 // a connection broke, or hangs: that is one failure, whoever was on it
+		}
+		if n.breaker.Failure(now, callers) {
+			if n.told != nil {
+				n.told(n.name, true)
+			}
+			if n.line != nil {
+				n.line.Dismiss(ErrOpen)
+			}
 		}
 	}
 	switch {
 	case left != nil:
 		return left
-	case errors.Is(err, context.DeadlineExceeded) || isTimeout(err):
+	case slow:
 		return fmt.Errorf("%w (%s, %v): %w", ErrSlow, n.name, n.budget, err)
 	}
 	return err

@@ -24,7 +24,7 @@ func open(t *testing.T, b *nodes.Breaker, ms int) {
 	t.Helper()
 	for i := range nodes.Threshold {
 		expect(t, b, ms, nodes.Pass)
-		if opened := b.Failure(at(ms)); opened != (i == nodes.Threshold-1) {
+		if opened := b.Failure(at(ms), 1); opened != (i == nodes.Threshold-1) {
 			t.Errorf("failure %d: opened is %v", i+1, opened)
 		}
 	}
@@ -33,7 +33,7 @@ func open(t *testing.T, b *nodes.Breaker, ms int) {
 func TestOpensAfterFailuresInARow(t *testing.T) {
 	var b nodes.Breaker
 	for range nodes.Threshold - 1 {
-		b.Failure(at(0))
+		b.Failure(at(0), 1)
 	}
 	if b.Success() {
 		t.Error("a success closed what was not open")
@@ -48,7 +48,7 @@ func TestOneProbeAtATime(t *testing.T) {
 	open(t, &b, 0)
 	expect(t, &b, 500, nodes.Probe)
 	expect(t, &b, 500, nodes.Refuse)
-	b.Failure(at(600)) // the probe's, or a late one's: the next probe stays where it is
+	b.Failure(at(600), 1) // the probe's, or a late one's: the next probe stays where it is
 	expect(t, &b, 999, nodes.Refuse)
 	expect(t, &b, 1000, nodes.Probe)
 	if !b.Success() || b.Success() {
@@ -70,7 +70,7 @@ func TestLateFailuresDoNotProlong(t *testing.T) {
 	var b nodes.Breaker
 	open(t, &b, 0)
 	for ms := range 400 {
-		if b.Failure(at(ms)) {
+		if b.Failure(at(ms), 1) {
 			t.Fatal("opened twice")
 		}
 	}
@@ -87,7 +87,7 @@ func TestManyAskAtOnceAndOneProbes(t *testing.T) {
 			wg.Go(func() {
 				if b.Allow(at(interval*500)) == nodes.Probe {
 					probes.Add(1)
-					b.Failure(at(interval * 500))
+					b.Failure(at(interval*500), 1)
 				}
 			})
 		}

@@ -7,13 +7,14 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly/internal/client/turns"
 )
 
-// limits makes contexts that end after a fixed time, as context.WithTimeout does, for the way of every read: two
+// limits makes contexts that end after a time, as context.WithTimeout does, for the way of every read: two
 // allocations instead of five, and as a rule no timer is touched. Arming one for each command wakes a second thread of
 // the runtime, which costs more than all the rest of a read does beyond go-redis.
 type limits struct {
-	after  time.Duration
 	alarms sync.Pool // of *alarm that are for nobody
 }
 
@@ -28,18 +29,19 @@ type limit struct {
 	ended atomic.Pointer[error] // written once, before done is closed
 }
 
-// alarm is a timer, and the limit that it is for. A timer that is armed stays so when its limit is given back: it is not
+// alarm is a timer, and the limit that it is for. A timer that is armed stays so when its limit is given back: as a rule it is not
 // armed for later than the next limit's end, and when it rings too early it is armed for the rest.
 type alarm struct {
 	mu    sync.Mutex
 	of    *limit
 	armed bool
+	rings time.Time // if it is armed
 	timer *time.Timer
 }
 
-// begin returns a context on ctx. It must be ended.
-func (ls *limits) begin(ctx context.Context, now time.Time) *limit {
-	l := &limit{Context: ctx, at: now.Add(ls.after), done: make(chan struct{})}
+// begin returns a context on ctx that ends after a time. It must be ended.
+func (ls *limits) begin(ctx context.Context, now time.Time, after time.Duration) *limit {
+	l := &limit{Context: ctx, at: now.Add(after), done: make(chan struct{})}
 	if ctx.Done() != nil {
 		l.unlink = context.AfterFunc(ctx, func() { err := ctx.Err(); l.end(&err) })
 	}
@@ -64,14 +66,14 @@ func (ls *limits) end(l *limit) {
 func (a *alarm) set(l *limit, now time.Time) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	if a.of = l; l == nil || a.armed {
+	if a.of = l; l == nil || a.armed && !l.at.Before(a.rings) {
 		return
 	}
-	a.arm(l.at.Sub(now))
+	a.arm(l.at.Sub(now), l.at)
 }
 
-func (a *alarm) arm(d time.Duration) {
-	a.armed = true
+func (a *alarm) arm(d time.Duration, at time.Time) {
+	a.armed, a.rings = true, at
 	if a.timer == nil {
 		a.timer = time.AfterFunc(d, a.ring)
 		return
@@ -87,7 +89,7 @@ func (a *alarm) ring() {
 		return
 	}
 	if left := time.Until(a.of.at); left > 0 { // it was armed for a limit before this one
-		a.arm(left)
+		a.arm(left, a.of.at)
 		return
 	}
 	a.of.end(&exceeded)
@@ -144,18 +146,47 @@ func Warnings(rdb redis.UniversalClient) (warnings []string) {
 func noDeadlines(o *redis.Options) bool { return o.ReadTimeout < 0 || o.WriteTimeout < 0 }
 
 func (ns *Nodes) newNode(client asker) *Node {
-	n := &Node{name: "redis", client: client, budget: ns.budget, told: ns.told}
-	n.limits.after = n.budget
+	n := &Node{name: "redis", client: client, budget: ns.budget, told: ns.told, wait: ns.wait, waited: ns.waited}
 	if c, ok := client.(*redis.Client); ok {
 		o := c.Options()
-		n.name = o.Addr
+		n.name, n.pool = o.Addr, c
 		switch {
 		case !o.ContextTimeoutEnabled:
-			n.limits.after = n.budget / 3
-			n.client = c.WithTimeout(n.budget - n.budget/3)
+			n.fixed = n.budget - n.budget/3
+			n.client = c.WithTimeout(n.fixed)
 		case noDeadlines(o):
 			n.client = c.WithTimeout(n.budget)
 		}
+		n.gate = gateOf(c)
+		n.line = turns.NewLine(turns.Options{
+			Gate: n.gate, Patience: n.patience(), Send: n.send, Refused: n.refused, Start: ns.start, Closed: errClosed, Waited: n.waited,
+		})
 	}
 	return n
+}
+
+// Allowance is a context of questions that share one budget: each may take what those before it left. Waiting for turns takes nothing of it.
+type Allowance struct {
+	context.Context
+	left atomic.Int64
+}
+
+// Within returns a context of questions that may take d in all.
+func Within(ctx context.Context, d time.Duration) *Allowance {
+	a := &Allowance{Context: ctx}
+	a.left.Store(int64(d))
+	return a
+}
+
+// Left is what is left.
+func (a *Allowance) Left() time.Duration { return time.Duration(a.left.Load()) }
+
+type allowanceKey struct{}
+
+// Value is a context's.
+func (a *Allowance) Value(key any) any {
+	if key == (allowanceKey{}) {
+		return a
+	}
+	return a.Context.Value(key)
 }

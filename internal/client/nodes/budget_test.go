@@ -11,17 +11,18 @@ import (
 // An alarm stays armed for the limit before: it must neither end the next one early nor forget it.
 func TestEveryLimitEndsAtItsOwnTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ls := limits{after: 100 * time.Millisecond}
+		const after = 100 * time.Millisecond
+		ls := limits{}
 		for _, pause := range []time.Duration{0, time.Millisecond, 99 * time.Millisecond, 100 * time.Millisecond, time.Hour} {
-			ls.end(ls.begin(t.Context(), time.Now())) // arms the alarm
+			ls.end(ls.begin(t.Context(), time.Now(), after)) // arms the alarm
 			time.Sleep(pause)
 			begun := time.Now()
-			l := ls.begin(t.Context(), begun)
-			if at, ok := l.Deadline(); !ok || at.Sub(begun) != ls.after {
+			l := ls.begin(t.Context(), begun, after)
+			if at, ok := l.Deadline(); !ok || at.Sub(begun) != after {
 				t.Errorf("after a pause of %v: the deadline is %v away", pause, at.Sub(begun))
 			}
 			<-l.Done()
-			if took := time.Since(begun); took != ls.after || !errors.Is(l.Err(), context.DeadlineExceeded) {
+			if took := time.Since(begun); took != after || !errors.Is(l.Err(), context.DeadlineExceeded) {
 				t.Errorf("after a pause of %v: ended after %v with %v", pause, took, l.Err())
 			}
 			ls.end(l)
@@ -31,16 +32,16 @@ func TestEveryLimitEndsAtItsOwnTime(t *testing.T) {
 
 func TestALimitEndsWithItsCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ls := limits{after: time.Second}
+		ls := limits{}
 		ctx, cancel := context.WithCancel(t.Context())
-		l := ls.begin(ctx, time.Now())
+		l := ls.begin(ctx, time.Now(), time.Second)
 		cancel()
 		<-l.Done()
 		if !errors.Is(l.Err(), context.Canceled) {
 			t.Errorf("ended with %v", l.Err())
 		}
 		ls.end(l)
-		if l := ls.begin(t.Context(), time.Now()); l.Err() != nil {
+		if l := ls.begin(t.Context(), time.Now(), time.Second); l.Err() != nil {
 			t.Errorf("the next limit begins with %v", l.Err())
 		} else {
 			ls.end(l)
@@ -53,11 +54,11 @@ func TestALimitEndsWithItsCaller(t *testing.T) {
 
 func TestALimitOfALaterUseKeepsItsCallersEarlierDeadline(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		ls := limits{after: time.Second}
+		ls := limits{}
 		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Millisecond)
 		defer cancel()
 		begun := time.Now()
-		l := ls.begin(ctx, begun)
+		l := ls.begin(ctx, begun, time.Second)
 		defer ls.end(l)
 		<-l.Done()
 		if took := time.Since(begun); took != 10*time.Millisecond || !errors.Is(l.Err(), context.DeadlineExceeded) {

@@ -11,7 +11,7 @@ func Example() {
 	var b nodes.Breaker
 	now := time.Now()
 	for range nodes.Threshold {
-		b.Failure(now)
+		b.Failure(now, 1)
 	}
 	fmt.Println(b.Allow(now) == nodes.Refuse)
 	fmt.Println(b.Allow(now.Add(nodes.Open)) == nodes.Probe)

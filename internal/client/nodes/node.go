@@ -3,11 +3,14 @@ package nodes
 import (
 	"context"
 	"errors"
+	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly/internal/client/again"
+	"github.com/mayflycache/mayfly/internal/client/turns"
 )
 
 // ErrOpen says that a server was not asked because it did not answer lately.
@@ -26,11 +29,21 @@ type Node struct {
 	name    string
 	client  asker
 	cluster *redis.ClusterClient // knows where else a key may be; nil if there is nowhere else
-	limits  limits               // by the context's share of the budget
+	ring    *redis.Ring          // of which it is a shard
+	limits  limits
 	budget  time.Duration
+	fixed   time.Duration // how much of the budget the client's own timeouts are
 	breaker Breaker
 	told    func(server string, open bool)
 	moved   func() // of the cluster
+
+	pool   *redis.Client // whose connections they are; nil if that is not known
+	gate   *turns.Gate   // before them; nil if they are not known
+	line   *turns.Line   // of the reads that wait; nil without a gate
+	wait   time.Duration
+	waited func(ctx context.Context, took time.Duration, n int, err error)
+	trips  sync.Pool     // of *trip
+	hits   atomic.Uint32 // of the pool, when a call last waited for it in vain
 }
 
 // asker is what a server needs of a client.
@@ -41,14 +54,13 @@ type asker interface {
 
 // Ask1 is Ask for one command, without the slice for several.
 func (n *Node) Ask1(ctx context.Context, cmd redis.Cmder) error {
-	begun, err := n.begin(ctx)
+	t, err := n.enter(ctx)
 	if err != nil {
 		return err
 	}
-	limited := n.limits.begin(ctx, begun)
-	defer n.limits.end(limited)
-	n.client.Process(limited, cmd)
-	return n.end(ctx, begun, n.settle(limited, cmd))
+	defer t.leave()
+	n.client.Process(t.limited, cmd)
+	return t.end(n.settle(t.limited, cmd))
 }
 
 // Ask sends commands in one trip. Its error says that there was no answer; an answer that is an error is its command's.
@@ -56,69 +68,56 @@ func (n *Node) Ask(ctx context.Context, cmds ...redis.Cmder) error {
 	if len(cmds) == 1 {
 		return n.Ask1(ctx, cmds[0])
 	}
-	begun, err := n.begin(ctx)
+	t, err := n.enter(ctx)
 	if err != nil {
 		return err
 	}
-	limited := n.limits.begin(ctx, begun)
-	defer n.limits.end(limited)
+	defer t.leave()
 	pipe := n.client.Pipeline()
-	pipe.BatchProcess(limited, cmds...)
-	pipe.Exec(limited)
+	pipe.BatchProcess(t.limited, cmds...)
+	pipe.Exec(t.limited)
 	for _, cmd := range cmds {
-		if err := n.settle(limited, cmd); err != nil {
-			return n.end(ctx, begun, err)
+		if err := n.settle(t.limited, cmd); err != nil {
+			return t.end(err)
 		}
 	}
-	return n.end(ctx, begun, nil)
-}
-
-func (n *Node) begin(ctx context.Context) (time.Time, error) {
-	now := time.Now()
-	if err := ctx.Err(); err != nil {
-		return now, err
-	}
-	if n.breaker.Allow(now) == Refuse {
-		return now, ErrOpen
-	}
-	return now, nil
+	return t.end(nil)
 }
 
 // AskOnce is Ask for writes: what was sent is not sent again, so that nothing of it is left on the way when this returns nil. Only
 // what a server answered that it has not done is repeated, within the budget.
 func (n *Node) AskOnce(ctx context.Context, cmds ...redis.Cmder) error {
-	begun, err := n.begin(ctx)
+	t, err := n.enter(ctx)
 	if err != nil {
 		return err
 	}
-	limited := n.limits.begin(ctx, begun)
-	defer n.limits.end(limited)
+	defer t.leave()
 	writes := make([]redis.Cmder, len(cmds))
 	for i, cmd := range cmds {
 		writes[i] = once{cmd}
 	}
 	for pause := firstPause; ; pause *= 2 {
 		if len(writes) == 1 {
-			n.client.Process(limited, writes[0])
+			n.client.Process(t.limited, writes[0])
 		} else {
 			pipe := n.client.Pipeline()
-			pipe.BatchProcess(limited, writes...)
-			pipe.Exec(limited)
+			pipe.BatchProcess(t.limited, writes...)
+			pipe.Exec(t.limited)
 		}
 		var undone []redis.Cmder
 		for _, cmd := range writes {
-			switch err := n.settle(limited, cmd); {
+			switch err := n.settle(t.limited, cmd); {
 			case again.NotExecuted(cmd.Err()):
 				undone = append(undone, cmd)
 			case err != nil:
-				return n.end(ctx, begun, err)
+				return t.end(err)
 			}
 		}
 		if len(undone) == 0 {
-			return n.end(ctx, begun, nil)
+			return t.end(nil)
 		}
-		if pause > lastPause || again.Sleep(limited, pause) != nil {
-			return n.end(ctx, begun, n.settle(limited, undone[0]))
+		if pause > lastPause || again.Sleep(t.limited, pause) != nil {
+			return t.end(n.settle(t.limited, undone[0]))
 		}
 		for _, cmd := range undone {
 			cmd.SetErr(nil)
@@ -144,13 +143,8 @@ func (n *Node) settle(ctx context.Context, cmd redis.Cmder) error {
 	if err == nil || errors.Is(err, redis.Nil) {
 		return nil
 	}
-	if n.cluster != nil && (redis.HasErrorPrefix(err, "MOVED") || redis.HasErrorPrefix(err, "ASK") || redis.IsReadOnlyError(err)) {
-		if n.moved != nil {
-			n.moved()
-		}
-		n.cluster.ReloadState(ctx)
-		cmd.SetErr(nil)
-		n.cluster.Process(ctx, cmd)
+	if n.elsewhere(err) && (n.cluster != nil || !cmd.NoRetry()) {
+		n.goOn(ctx, cmd)
 		if err = cmd.Err(); err == nil {
 			return nil
 		}
@@ -159,4 +153,32 @@ func (n *Node) settle(ctx context.Context, cmd redis.Cmder) error {
 		return nil
 	}
 	return err
+}
+
+// elsewhere reports whether somebody else may have an answer: the server that a cluster's sends to, or, where a connection to a shard
+// of a ring broke off, that which the ring now takes.
+func (n *Node) elsewhere(err error) bool {
+	switch {
+	case n.cluster != nil:
+		return redis.HasErrorPrefix(err, "MOVED") || redis.HasErrorPrefix(err, "ASK") || redis.IsReadOnlyError(err)
+	case n.ring != nil:
+		var reply redis.Error
+		return !errors.As(err, &reply) && !isTimeout(err) && !errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
+	}
+	return false
+}
+
+// goOn asks elsewhere.
+func (n *Node) goOn(ctx context.Context, cmd redis.Cmder) {
+	if n.ring != nil {
+		cmd.SetErr(nil)
+		n.ring.Process(ctx, cmd)
+		return
+	}
+	if n.moved != nil {
+		n.moved()
+	}
+	n.cluster.ReloadState(ctx)
+	cmd.SetErr(nil)
+	n.cluster.Process(ctx, cmd)
 }

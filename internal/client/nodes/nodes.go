@@ -2,12 +2,15 @@
 // not at all while that node does not answer.
 //
 //	node.go     one server: how it is asked, and how redirections are followed
+//	read.go     reads, which travel together where many wait
+//	crowd.go    how long a call waits for others of its own, and what is not the server's fault
 //	budget.go   what a question may cost
 //	breaker.go  what counts as a failure, and when a server that failed is asked again
 //	script.go   scripts, by name where the server knows them
 package nodes
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"sync"
@@ -29,6 +32,14 @@ type Options struct {
 	// Breaker is told when the breaker of a server opens and closes. May be nil.
 	Breaker func(server string, open bool)
 
+	// Wait is how long a question may wait for others of this process to give a connection back, which is not part of Timeout. Zero is
+	// 10 s.
+	Wait time.Duration
+
+	// Waited is told that n calls have waited for that, the first of them for so long; with an err they were not sent. Waits of less than
+	// a millisecond are not told. May be nil.
+	Waited func(ctx context.Context, took time.Duration, n int, err error)
+
 	// Moved is told, before anything else is done about it, that a slot of a cluster is somewhere else. May be nil.
 	Moved func()
 
@@ -37,14 +48,16 @@ type Options struct {
 	Start func(func()) bool
 }
 
-// Nodes are the servers of one client. They hold no goroutine, but for the reading of a cluster's slots, which go-redis ends in its
-// own time.
+// Nodes are the servers of one client. They hold no goroutine, but for reads that travel together, which last as long as somebody waits,
+// and for the reading of a cluster's slots, which go-redis ends in its own time.
 type Nodes struct {
-	only    *Node // of a client that is one server, or one that finds servers by itself
+	only    *Node // of a client that is one server, or one that is not known
 	ring    *redis.Ring
 	cluster *redis.ClusterClient
 	budget  time.Duration
+	wait    time.Duration
 	told    func(string, bool)
+	waited  func(context.Context, time.Duration, int, error)
 	moved   func()
 
 	nodes sync.Map    // *redis.Client: *Node; as many as there ever were masters
@@ -56,15 +69,19 @@ type Nodes struct {
 
 // New returns the servers of o.Redis. It does no I/O.
 func New(o Options) *Nodes {
-	ns := &Nodes{budget: o.Timeout, told: o.Breaker, start: o.Start}
+	ns := &Nodes{budget: o.Timeout, wait: cmp.Or(o.Wait, 10*time.Second), told: o.Breaker, waited: o.Waited, start: o.Start}
+	if ns.waited == nil {
+		ns.waited = func(context.Context, time.Duration, int, error) {}
+	}
 	if ns.start == nil {
 		ns.start = func(f func()) bool { go f(); return true }
 	}
 	switch rdb := o.Redis.(type) {
 	case *redis.ClusterClient:
 		ns.cluster, ns.moved = rdb, o.Moved
+	case *redis.Ring:
+		ns.ring = rdb
 	default:
-		ns.ring, _ = rdb.(*redis.Ring)
 		ns.only = ns.newNode(rdb)
 	}
 	return ns
@@ -74,6 +91,13 @@ func New(o Options) *Nodes {
 func (ns *Nodes) Of(ctx context.Context, key string) (*Node, error) {
 	if ns.only != nil {
 		return ns.only, nil
+	}
+	if ns.ring != nil {
+		client, err := ns.ring.GetShardClientForKey(key)
+		if err != nil {
+			return nil, err
+		}
+		return ns.node(client), nil
 	}
 	if !ns.known.Load() {
 		if err := ns.discover(ctx, key); err != nil {
@@ -92,7 +116,7 @@ func (ns *Nodes) node(client *redis.Client) *Node {
 		return n.(*Node)
 	}
 	n := ns.newNode(client)
-	n.cluster, n.moved = ns.cluster, ns.moved
+	n.cluster, n.ring, n.moved = ns.cluster, ns.ring, ns.moved
 	known, _ := ns.nodes.LoadOrStore(client, n)
 	return known.(*Node)
 }
@@ -133,7 +157,7 @@ func (ns *Nodes) discover(ctx context.Context, key string) error {
 	case ctx.Err() != nil:
 		return ctx.Err()
 	default:
-		ns.slots.Failure(time.Now())
+		ns.slots.Failure(time.Now(), 1)
 	}
 	return err
 }
@@ -152,7 +176,7 @@ func (ns *Nodes) Each(ctx context.Context, keys []string, ask func(n *Node, mine
 		ask(ns.only, all)
 		return
 	}
-	if !ns.known.Load() { // once for all keys
+	if ns.cluster != nil && !ns.known.Load() { // once for all keys
 		if err := ns.discover(ctx, keys[0]); err != nil {
 			for i := range keys {
 				lost(i, err)
@@ -187,7 +211,7 @@ func (ns *Nodes) Masters(ctx context.Context, do func(ctx context.Context, n *No
 		return ns.eachMaster(ctx, do)
 	case ns.ring != nil:
 		return ns.ring.ForEachShard(ctx, func(ctx context.Context, c *redis.Client) error {
-			return do(ctx, ns.newNode(c))
+			return do(ctx, ns.node(c))
 		})
 	}
 	return do(ctx, ns.only)

@@ -11,9 +11,14 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/again"
 )
 
+// Client is what is asked: a [redis.UniversalClient], which takes the time that its options give it, or a [Bounded].
+type Client interface {
+	Process(ctx context.Context, cmd redis.Cmder) error
+}
+
 // once is a command that go-redis does not repeat when the reply is lost. In [redis.ClusterClient.Process] it is one only if it names
 // no two keys, and is not DEL, UNLINK, TOUCH, EXISTS or MSET: those go-redis takes apart and sends as commands of its own, which it
-// repeats. In a pipeline they are sent as they are: see [Many].
+// repeats. In a pipeline they are sent as they are: see [Bounded.Many].
 type once struct{ *redis.Cmd }
 
 func (once) NoRetry() bool { return true }
@@ -24,7 +29,7 @@ type onceInts struct{ *redis.IntSliceCmd }
 func (onceInts) NoRetry() bool { return true }
 
 // do sends a command at most once, whatever the client's retries, and again only if the server answers that it was not executed.
-func do(ctx context.Context, rdb redis.UniversalClient, args ...any) (cmd *redis.Cmd) {
+func do(ctx context.Context, rdb Client, args ...any) (cmd *redis.Cmd) {
 	again.Until(ctx, func() (refused bool) {
 		cmd = redis.NewCmd(ctx, args...)
 		return again.NotExecuted(rdb.Process(ctx, once{cmd}))
@@ -33,27 +38,6 @@ func do(ctx context.Context, rdb redis.UniversalClient, args ...any) (cmd *redis
 }
 
 // Write sends a command that writes the key full, at most once. For its error see [Outcome].
-func Write(ctx context.Context, rdb redis.UniversalClient, full string, args ...any) error {
+func Write(ctx context.Context, rdb Client, full string, args ...any) error {
 	return Outcome(ctx, rdb, full, do(ctx, rdb, args...).Err())
-}
-
-// Many sends commands in one trip, on a cluster in one for each node, each at most once. For what the error of one means see
-// [Outcome].
-func Many(ctx context.Context, rdb redis.UniversalClient, cmds ...[]any) []*redis.Cmd {
-	sent := make([]*redis.Cmd, len(cmds))
-	again.Until(ctx, func() (refused bool) {
-		pipe := rdb.Pipeline()
-		for i, args := range cmds {
-			if sent[i] == nil || again.NotExecuted(sent[i].Err()) {
-				sent[i] = redis.NewCmd(ctx, args...)
-				pipe.Process(ctx, once{sent[i]})
-			}
-		}
-		pipe.Exec(ctx)
-		for _, cmd := range sent {
-			refused = refused || again.NotExecuted(cmd.Err())
-		}
-		return refused
-	})
-	return sent
 }

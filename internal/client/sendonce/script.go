@@ -18,19 +18,23 @@ type Script struct {
 // NewScript returns the script of a Lua source.
 func NewScript(source string) Script { return Script{redis.NewScript(source), source} }
 
-// Run runs the script as go-redis does, which may repeat it: for reads, and renewals that may come late.
-func (s Script) Run(ctx context.Context, rdb redis.UniversalClient, key string, args ...any) *redis.Cmd {
-	return s.Script.Run(ctx, rdb, []string{key}, args...)
+// Run runs the script, which go-redis may repeat: for reads, and renewals that may come late.
+func (s Script) Run(ctx context.Context, rdb Client, key string, args ...any) *redis.Cmd {
+	return run(s, key, args, func(all []any) *redis.Cmd {
+		cmd := redis.NewCmd(ctx, all...)
+		rdb.Process(ctx, cmd)
+		return cmd
+	})
 }
 
 // RunOnce runs the script. It is sent once, and again only if the server answers that it did not execute it: it does not know it, or see
 // [again.NotExecuted].
-func (s Script) RunOnce(ctx context.Context, rdb redis.UniversalClient, key string, args ...any) *redis.Cmd {
+func (s Script) RunOnce(ctx context.Context, rdb Client, key string, args ...any) *redis.Cmd {
 	return run(s, key, args, func(all []any) *redis.Cmd { return do(ctx, rdb, all...) })
 }
 
 // IntsOnce is RunOnce for a script that answers with integers.
-func (s Script) IntsOnce(ctx context.Context, rdb redis.UniversalClient, key string, args ...any) ([]int64, error) {
+func (s Script) IntsOnce(ctx context.Context, rdb Client, key string, args ...any) ([]int64, error) {
 	return run(s, key, args, func(all []any) (cmd *redis.IntSliceCmd) {
 		again.Until(ctx, func() (refused bool) {
 			cmd = redis.NewIntSliceCmd(ctx, all...)

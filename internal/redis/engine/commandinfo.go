@@ -5,6 +5,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"github.com/mayflycache/mayfly/internal/glob"
 )
 
 // commandCommands are COMMAND and its subcommands.
@@ -131,9 +133,8 @@ func commandListCommand(c *call) {
 		category := "@" + string(lower(make([]byte, 0, 32), c.args[4]))
 		keep = func(cmd *Command) bool { return slices.Contains(cmd.categories(), category) }
 	case len(c.args) == 5 && c.is(2, "FILTERBY") && c.is(3, "PATTERN"):
-		keep = func(cmd *Command) bool {
-			return glob([]byte(strings.ToLower(string(c.args[4]))), []byte(cmd.Name))
-		}
+		pattern := glob.Compile(bytes.ToLower(c.args[4]))
+		keep = func(cmd *Command) bool { return pattern.Match([]byte(cmd.Name)) }
 	default:
 		c.fail(errSyntax)
 		return

@@ -7,6 +7,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mayflycache/mayfly/internal/glob"
 	"github.com/mayflycache/mayfly/internal/redis/values"
 )
 
@@ -56,6 +57,7 @@ var parameters = map[string]parameter{
 			return func(e *Engine) { e.settings.password = v }, ""
 		},
 	},
+	"protected-mode":       yesNo(func(e *Engine) *bool { return &e.settings.protected }),
 	"busy-reply-threshold": counted(0, math.MaxInt64, func(e *Engine) *int64 { return &e.settings.busyAfter }),
 	"lua-time-limit":       counted(0, math.MaxInt64, func(e *Engine) *int64 { return &e.settings.busyAfter }),
 
@@ -205,8 +207,9 @@ func configGetCommand(c *call) {
 			show(string(arg))
 		}
 		if strings.ContainsAny(pattern, "*?[") {
+			matcher := glob.Compile([]byte(pattern))
 			for _, name := range slices.Sorted(maps.Keys(parameters)) {
-				if glob([]byte(pattern), []byte(name)) {
+				if matcher.Match([]byte(name)) {
 					show(name)
 				}
 			}

@@ -24,6 +24,8 @@ type keyspace struct {
 	fields    expiry.Index // of hashes: the earliest deadline of a field
 	scales                 // of objects, if there is a limit to their weight
 	parts     []*part      // of snapshots that are being taken of it
+	live      uint32       // pages that have not been given back
+	patience  int          // keys that go before release is thought of
 }
 
 // page keeps objects at a fixed place while the keyspace grows.
@@ -31,7 +33,13 @@ type page [pageSize]object
 
 const pageSize = 128
 
-func (k *keyspace) at(id uint32) *object { return &k.pages[id/pageSize][id%pageSize] }
+// at returns the object in a slot, which there must be; see release.go.
+func (k *keyspace) at(id uint32) *object {
+	if p := k.pages[id/pageSize]; p != nil {
+		return &p[id%pageSize]
+	}
+	return &vacant
+}
 
 func (k *keyspace) len() int { return k.names.count }
 
@@ -43,7 +51,7 @@ func (d *db) dead(o *object, ms int64) bool { return expiry.Dead(d.deadlines.Dea
 
 // each calls do with every object, dead ones included. do must not add keys; it may remove the one it was given.
 func (k *keyspace) each(do func(o *object)) {
-	for id := range k.slots {
+	for id := uint32(0); id < k.slots; id++ { // do may make slots fewer
 		if o := k.at(id); o.kind() != values.Missing {
 			do(o)
 		}
@@ -59,11 +67,15 @@ func (k *keyspace) insert(key []byte) *object {
 		id = k.slots
 		k.slots++
 		if id%pageSize == 0 {
-			k.pages = append(k.pages, new(page))
+			k.pages = append(k.pages, nil)
 		}
 	}
 	for _, p := range k.parts {
 		p.skip(id)
+	}
+	if p := &k.pages[id/pageSize]; *p == nil {
+		*p = new(page)
+		k.live++
 	}
 	o := k.at(id)
 	o.key, o.id = string(key), id
@@ -80,6 +92,7 @@ func (k *keyspace) drop(o *object) {
 	k.names.remove(o.tag(), o.id)
 	k.free = append(k.free, o.id)
 	*o = object{}
+	k.dropped()
 }
 
 // rename gives o the key to, which must be absent. It stays in its slot, with its deadline.

@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/mayflycache/mayfly/internal/expiry"
+	"github.com/mayflycache/mayfly/internal/glob"
 	"github.com/mayflycache/mayfly/internal/redis/values"
 )
 
@@ -19,6 +20,7 @@ type Options struct {
 	MaxMemory int64           // bytes; 0: no limit
 	Policy    string          // which keys make room then, one of Policies; empty: noeviction
 	Cluster   *ClusterOptions // non-nil: one node of a cluster
+	Protected bool            // as Redis's protected-mode: without a password, other hosts are turned away
 }
 
 // Cycle is a way of finding dead keys that nobody asks for.
@@ -80,6 +82,7 @@ type Engine struct {
 	due        []uint32
 
 	pubsub     hub
+	globs      map[string]*glob.Pattern // of pubsub[patterns], compiled
 	broadcasts []Message
 	tracking   tracker
 	scripts    library

@@ -4,6 +4,7 @@ package engine
 type Figures struct {
 	Keys, Expires int   // keys, and those with a deadline, dead ones included
 	Dead          int   // of Expires: over, and not yet removed
+	Memory        int64 // bytes that the data takes, as maxmemory counts them
 	Expired       int64 // keys removed because they were over
 	Evicted       int64 // keys removed for want of memory
 	Commands      int64 // processed
@@ -14,6 +15,7 @@ type Figures struct {
 func (e *Engine) Figures(now int64) Figures {
 	s := &e.stats
 	f := Figures{
+		Memory:  e.weight(),
 		Expired: s.expiredKeys, Evicted: s.evictedKeys, Commands: s.commands, Hits: s.hits, Misses: s.misses,
 	}
 	for _, d := range e.dbs {

@@ -15,7 +15,7 @@ func hscanCommand(c *call) {
 	}
 	var found [][]byte
 	cursor := h.Scan(o.cursor, o.count, func(field, value []byte, deadline int64) {
-		if expiry.Dead(deadline, c.e.ms) || o.pattern != nil && !glob(o.pattern, field) {
+		if expiry.Dead(deadline, c.e.ms) || o.pattern != nil && !o.pattern.Match(field) {
 			return
 		}
 		found = append(found, field)

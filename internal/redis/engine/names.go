@@ -103,9 +103,12 @@ func (t *nameTable) put(e uint64) {
 	t.used++
 }
 
-func (t *nameTable) double() {
+func (t *nameTable) double() { t.resize(2 * len(t.entries)) }
+
+// resize gives t so many places, more than it has entries.
+func (t *nameTable) resize(places int) {
 	old := t.entries
-	t.entries, t.used = make([]uint64, 2*len(old)), 0
+	t.entries, t.used = make([]uint64, places), 0
 	for _, e := range old {
 		if e != 0 {
 			t.put(e)

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/mayflycache/mayfly/internal/glob"
 	"github.com/mayflycache/mayfly/internal/redis/resp"
 )
 
@@ -141,6 +142,12 @@ func (e *Engine) subscribe(s *Session, in space, name string) {
 	}
 	s.to[in][name] = struct{}{}
 	join(&e.pubsub[in], name, s)
+	if in == patterns && e.globs[name] == nil {
+		if e.globs == nil {
+			e.globs = make(map[string]*glob.Pattern)
+		}
+		e.globs[name] = glob.Compile([]byte(name))
+	}
 }
 
 func (e *Engine) unsubscribe(s *Session, in space, name string) {
@@ -149,6 +156,9 @@ func (e *Engine) unsubscribe(s *Session, in space, name string) {
 	}
 	delete(s.to[in], name)
 	leave(e.pubsub[in], name, s)
+	if in == patterns && e.pubsub[in][name] == nil {
+		delete(e.globs, name)
+	}
 }
 
 // unsubscribeAll forgets the subscriptions of s, without a word to it.
@@ -174,7 +184,7 @@ func spublishCommand(c *call) {
 func (e *Engine) publish(channel, message []byte) int {
 	sent := e.say(e.pubsub[channels][string(channel)], "message", channel, message)
 	for pattern, to := range e.pubsub[patterns] {
-		if !glob([]byte(pattern), channel) {
+		if !e.globs[pattern].Match(channel) {
 			continue
 		}
 		for _, s := range to {
@@ -205,7 +215,8 @@ func (c *call) listChannels(in space) {
 	}
 	names := slices.Sorted(maps.Keys(c.e.pubsub[in]))
 	if len(c.args) == 3 {
-		names = slices.DeleteFunc(names, func(name string) bool { return !glob(c.args[2], []byte(name)) })
+		pattern := glob.Compile(c.args[2])
+		names = slices.DeleteFunc(names, func(name string) bool { return !globKey(pattern, name) })
 	}
 	c.texts(names)
 }

@@ -4,6 +4,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/mayflycache/mayfly/internal/glob"
 	"github.com/mayflycache/mayfly/internal/redis/values"
 )
 
@@ -16,8 +17,8 @@ var scanCommands = []Command{
 
 // keysCommand hides dead keys and leaves them where they are; SCAN and RANDOMKEY remove those they meet (rule A02).
 func keysCommand(c *call) {
-	pattern := c.args[1]
-	all := string(pattern) == "*"
+	all := string(c.args[1]) == "*"
+	pattern := glob.Compile(c.args[1])
 	start, n := c.out.Mark(), 0
 	c.db.each(func(o *object) {
 		if !all && !globKey(pattern, o.key) || c.db.dead(o, c.e.ms) {
@@ -29,19 +30,19 @@ func keysCommand(c *call) {
 	c.out.ArrayAt(start, n)
 }
 
-// globKey is glob for a key, which it does not copy.
-func globKey(pattern []byte, key string) bool {
+// globKey matches a key, of which it makes no copy if it is short.
+func globKey(pattern *glob.Pattern, key string) bool {
 	var buf [64]byte
-	return glob(pattern, append(buf[:0], key...))
+	return pattern.Match(append(buf[:0], key...))
 }
 
 // scanOptions are those of SCAN, SSCAN, HSCAN and ZSCAN.
 type scanOptions struct {
 	cursor   uint64
 	count    int
-	pattern  []byte // nil: all
-	kind     []byte // SCAN's TYPE; nil: all
-	noValues bool   // HSCAN's NOVALUES
+	pattern  *glob.Pattern // nil: all
+	kind     []byte        // SCAN's TYPE; nil: all
+	noValues bool          // HSCAN's NOVALUES
 }
 
 // matches reports whether an element is wanted.
@@ -70,8 +71,9 @@ func (c *call) scanOptions(i int) scanOptions {
 			}
 			o.count = int(min(n, 1<<31))
 		case words.word("MATCH", 1):
-			if o.pattern = c.args[words.next()]; string(o.pattern) == "*" {
-				o.pattern = nil
+			o.pattern = nil
+			if pattern := c.args[words.next()]; string(pattern) != "*" {
+				o.pattern = glob.Compile(pattern)
 			}
 		case words.word("TYPE", 1) && c.cmd.Name == "scan":
 			o.kind = c.args[words.next()]
@@ -124,6 +126,10 @@ func scanCommand(c *call) {
 	slot, slots := o.cursor, uint64(d.slots)
 	for looks := o.count * 10; slot < slots && o.count > 0 && looks > 0; slot++ {
 		looks--
+		if d.pages[slot/pageSize] == nil {
+			slot |= pageSize - 1 // the whole page was given back
+			continue
+		}
 		obj := d.at(uint32(slot))
 		if obj.kind() == values.Missing {
 			continue

@@ -19,6 +19,7 @@ type settings struct {
 	lfuLogFactor int
 	lfuDecayTime int   // minutes
 	trackingKeys int   // tracking-table-max-keys; 0: no limit
+	protected    bool  // protected-mode
 	busyAfter    int64 // busy-reply-threshold: milliseconds that a script may take; 0: as long as it likes
 }
 
@@ -37,6 +38,7 @@ func defaultSettings(o Options) settings {
 		effort:       1,
 		lfuLogFactor: 10,
 		lfuDecayTime: 1,
+		protected:    o.Protected,
 		trackingKeys: 1_000_000,
 		busyAfter:    5000,
 	}

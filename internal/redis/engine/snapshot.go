@@ -62,7 +62,7 @@ func (s *Snapshot) Next(b []byte, size int) (_ []byte, more bool) {
 	for len(s.parts) > 0 {
 		p := s.parts[0]
 		b = rdb.AppendSelect(b, p.db)
-		for p.next < p.slots {
+		for p.next < min(p.slots, p.of.slots) { // pages at the end that are empty are given back
 			if len(b) >= end {
 				return b, true
 			}

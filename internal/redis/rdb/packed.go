@@ -55,8 +55,15 @@ func signed(b []byte) int64 {
 	return int64(binary.LittleEndian.Uint64(wide[:])) >> (8 * (8 - len(b)))
 }
 
-// backLength is how many bytes the length of an element of this size takes, behind it.
-func backLength(size int) uint64 { return uint64(bits.Len(uint(size)|1)+6) / 7 }
+// backLength is how many bytes the length of an element of this size takes, behind it: one for each seven bits. Where they would just fit into two or
+// more, Redis takes one byte more.
+func backLength(size int) uint64 {
+	n := uint64(bits.Len(uint(size)|1)+6) / 7
+	if n > 1 && size == 1<<(7*n)-1 {
+		n++
+	}
+	return n
+}
 
 // Intset returns the elements of a set of integers: how wide they are, how many, and then each.
 func (r *Reader) Intset() (list [][]byte) {

@@ -104,3 +104,14 @@ func TestListpackElements(t *testing.T) {
 		t.Errorf("got %s, %v\nwant %s", got, err, want)
 	}
 }
+
+// The length behind an element takes one byte for each seven bits, and one more where it would just fit: as Redis 8 dumps elements of these lengths.
+func TestTheLengthBehindAnElement(t *testing.T) {
+	for size, want := range map[int]uint64{
+		1: 1, 127: 1, 128: 2, 16382: 2, 16383: 3, 16384: 3, 2097150: 3, 2097151: 4, 268435454: 4, 268435455: 5, 1 << 30: 5,
+	} {
+		if got := backLength(size); got != want {
+			t.Errorf("behind %d bytes stand %d, want %d", size, got, want)
+		}
+	}
+}

@@ -17,13 +17,15 @@ func (m *Machine) cjsonLibrary() *lua.LTable {
 	m.state.SetFuncs(t, map[string]lua.LGFunction{
 		"encode": func(l *lua.LState) int {
 			oneArgument(l, "encode")
-			e := encoder{l: l, null: m.null}
+			e := encoder{l: l, null: m.null, spend: m.spend, work: m.work}
 			e.value(l.Get(1), 0)
+			m.spend(len(e.out))
 			return give(l, lua.LString(e.out))
 		},
 		"decode": func(l *lua.LState) int {
 			oneArgument(l, "decode")
 			d := decoder{l: l, text: l.CheckString(1), null: m.null}
+			m.charge(16 * len(d.text))
 			v := d.value(0)
 			if d.space(); d.at < len(d.text) {
 				d.fail("the end")
@@ -45,9 +47,12 @@ func oneArgument(l *lua.LState, function string) {
 const deepest = 1000
 
 type encoder struct {
-	l    *lua.LState
-	null *lua.LUserData
-	out  []byte
+	l     *lua.LState
+	null  *lua.LUserData
+	out   []byte
+	paid  int // bytes of out that were charged
+	spend func(n int)
+	work  func(n int)
 }
 
 func (e *encoder) fail(what, why string) {
@@ -55,6 +60,11 @@ func (e *encoder) fail(what, why string) {
 }
 
 func (e *encoder) value(v lua.LValue, depth int) {
+	e.work(1)
+	if len(e.out)-e.paid > 1<<20 { // a table that stands in many places is written as often
+		e.spend(cap(e.out))
+		e.paid = len(e.out)
+	}
 	switch v := v.(type) {
 	case *lua.LNilType:
 		e.out = append(e.out, "null"...)
@@ -66,7 +76,7 @@ func (e *encoder) value(v lua.LValue, depth int) {
 		e.text(string(v))
 	case *lua.LTable:
 		if depth++; depth > deepest {
-			e.l.RaiseError("Cannot serialise, excessive depth (%d)", depth)
+			e.l.RaiseError("Cannot serialise, excessive nesting (%d)", depth)
 		}
 		e.table(v, depth)
 	default:
@@ -209,7 +219,7 @@ func (d *decoder) take(c byte) bool {
 
 func (d *decoder) value(depth int) lua.LValue {
 	if depth++; depth > deepest {
-		d.l.RaiseError("Found too many nested data structures (%d)", depth)
+		d.l.RaiseError("Found too many nested data structures (%d) at character %d", depth, d.at+1)
 	}
 	d.space()
 	if d.at >= len(d.text) {

@@ -15,7 +15,7 @@ func (r *Run) message() string {
 	if r.killed != "" {
 		return r.place("ERR " + r.killed)
 	}
-	text := r.err.Error()
+	text := "ERR " + translate(r.err.Error())
 	var api *lua.ApiError
 	if errors.As(r.err, &api) {
 		switch object := api.Object.(type) {
@@ -33,6 +33,9 @@ func (r *Run) message() string {
 			text = "ERR " + lua.LVAsString(api.Object)
 		}
 	}
+	if text == "ERR stack overflow" { // the machine had no room left to say where
+		text = fmt.Sprintf("ERR %s:%d: stack overflow", chunkName, max(r.line, 1))
+	}
 	return r.place(text)
 }
 
@@ -44,11 +47,16 @@ func (r *Run) place(text string) string {
 // What this Lua machine says otherwise than the one in Redis, where the same can be said.
 var (
 	indexNil = regexp.MustCompile(`attempt to index a non-table object\((\w+)\) with key '(.*)'`)
+	badArg   = regexp.MustCompile(`bad argument #(\d+) to (\w+) \(`)
+	overflow = regexp.MustCompile(`(lua callstack|registry) overflow`)
 	callNil  = regexp.MustCompile(`attempt to call a non-function object`)
 	addText  = regexp.MustCompile(`cannot perform \w+ operation between (\w+) and (\w+)`)
 )
 
 func translate(text string) string {
+	text = badArg.ReplaceAllString(text, "bad argument #$1 to '$2' (")
+	text = overflow.ReplaceAllString(text, "stack overflow")
+	text = strings.Replace(text, "too many recursions in gettable", "loop in gettable", 1)
 	text = indexNil.ReplaceAllString(text, "attempt to index field '$2' (a $1 value)")
 	text = addText.ReplaceAllStringFunc(text, func(said string) string {
 		types := addText.FindStringSubmatch(said)[1:]
@@ -68,9 +76,9 @@ func compileError(err error) error {
 		if near == "" || syntax.Pos.Line == parse.EOF {
 			near = "<eof>"
 		}
-		return fmt.Errorf("ERR Error compiling script (new function): %s:%d: unexpected symbol near '%s'", chunkName, max(syntax.Pos.Line, 1), near)
+		return fmt.Errorf("%s:%d: unexpected symbol near '%s'", chunkName, max(syntax.Pos.Line, 1), near)
 	}
-	return fmt.Errorf("ERR Error compiling script (new function): %s", err)
+	return err
 }
 
 // shebang reads the first line of a script if it begins with #!, and returns the script with an empty one instead.

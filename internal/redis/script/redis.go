@@ -64,6 +64,7 @@ func (m *Machine) call(l *lua.LState, raise bool) int {
 	for i := range args {
 		switch v := l.Get(i + 1).(type) {
 		case lua.LString:
+			m.spend(len(v))
 			args[i] = []byte(v)
 		case lua.LNumber:
 			args[i] = appendNumber(nil, float64(v))
@@ -72,6 +73,7 @@ func (m *Machine) call(l *lua.LState, raise bool) int {
 		}
 	}
 	reply := m.host.Call(args)
+	m.charge(4 * len(reply))
 	if len(reply) > 0 && reply[0] == '-' {
 		return fail(string(bytes.TrimRight(reply[1:], "\r\n")))
 	}

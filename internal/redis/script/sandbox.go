@@ -18,9 +18,9 @@ func (m *Machine) open() {
 		l.Call(1, 0)
 	}
 	m.state, m.sealed = l, make(map[*lua.LTable]bool)
-	m.null = l.NewUserData()
+	m.null, m.empty = l.NewUserData(), l.NewTable()
 	m.globals = l.G.Global
-	for _, name := range []string{"dofile", "loadfile", "print", "module", "require", "newproxy", "setfenv", "getfenv", "_printregs"} {
+	for _, name := range []string{"dofile", "loadfile", "print", "module", "require", "newproxy", "setfenv", "getfenv", "_printregs", "_GOPHER_LUA_VERSION"} {
 		m.globals.RawSetString(name, lua.LNil)
 	}
 	os := l.NewTable()
@@ -31,6 +31,15 @@ func (m *Machine) open() {
 	m.globals.RawSetString("bit", m.bitLibrary())
 	m.globals.RawSetString("pcall", l.NewFunction(m.pcall))
 	m.globals.RawSetString("tostring", l.NewFunction(m.tostring))
+	m.globals.RawSetString("unpack", l.NewFunction(unpack))
+	m.globals.RawSetString("load", l.NewFunction(m.load))
+	m.globals.RawSetString("loadstring", l.NewFunction(m.load))
+	m.globals.RawSetString("collectgarbage", l.NewFunction(func(l *lua.LState) int { return give(l, lua.LNumber(0)) }))
+	m.globals.RawSetString("(concat)", l.NewFunction(m.concat))
+	m.globals.RawSetString("(set)", l.NewFunction(m.set))
+	m.globals.RawSetString("(key)", l.NewFunction(m.key))
+	m.textLibrary(m.globals.RawGetString("string").(*lua.LTable))
+	m.listLibrary(m.globals.RawGetString("table").(*lua.LTable))
 	for _, name := range []string{"rawset", "setmetatable"} {
 		m.guard(name)
 	}
@@ -69,8 +78,11 @@ func (m *Machine) seal(t *lua.LTable) *lua.LTable {
 func (m *Machine) guard(name string) {
 	plain := m.globals.RawGetString(name).(*lua.LFunction).GFunction
 	m.globals.RawSetString(name, m.state.NewFunction(func(l *lua.LState) int {
-		if t, ok := l.Get(1).(*lua.LTable); ok && m.sealed[t] {
-			m.raise(l, "ERR Attempt to modify a readonly table")
+		if t, ok := l.Get(1).(*lua.LTable); ok {
+			if m.sealed[t] {
+				m.raise(l, "ERR Attempt to modify a readonly table")
+			}
+			m.room(t, l.Get(2))
 		}
 		return plain(l)
 	}))
@@ -85,9 +97,17 @@ func (m *Machine) raise(l *lua.LState, message string) {
 	l.Error(t, 0)
 }
 
+// maxNested is how many pcalls may run within each other: as many as Redis's Lua calls C within C.
+const maxNested = 195
+
 // pcall is Lua's, but for an error of redis.call, which it returns as its message.
 func (m *Machine) pcall(l *lua.LState) int {
 	l.CheckAny(1)
+	if m.nested++; m.nested > maxNested {
+		m.nested--
+		l.Error(lua.LString("C stack overflow"), 0)
+	}
+	defer func() { m.nested-- }()
 	if err := l.PCall(l.GetTop()-1, lua.MultRet, nil); err != nil {
 		value := lua.LValue(lua.LString(err.Error()))
 		if api, ok := err.(*lua.ApiError); ok {

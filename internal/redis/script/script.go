@@ -8,6 +8,7 @@ package script
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
 	"strings"
 	"time"
@@ -50,11 +51,15 @@ type Machine struct {
 	env     *lua.LTable // what it sees of them
 	sealed  map[*lua.LTable]bool
 	null    *lua.LUserData // cjson.null
+	empty   *lua.LTable
+	memory  int // bytes that a script may hold
 	proto   int
+	run     *Run // the one at work
+	nested  int  // its pcalls within each other
 }
 
 // NewMachine returns a machine whose scripts call host.
-func NewMachine(host Host) *Machine { return &Machine{host: host} }
+func NewMachine(host Host) *Machine { return &Machine{host: host, memory: maxMemory} }
 
 const chunkName = "user_script"
 
@@ -65,14 +70,33 @@ func Compile(sum, source string) (*Chunk, error) {
 	if err != nil {
 		return nil, err
 	}
-	tree, err := parse.Parse(strings.NewReader(body), chunkName)
+	if c.proto, err = compile(body); err != nil {
+		return nil, fmt.Errorf("ERR Error compiling script (new function): %w", err)
+	}
+	return c, nil
+}
+
+// compile returns the code of a text. The error says where it is no Lua.
+func compile(text string) (proto *lua.FunctionProto, err error) {
+	defer func() {
+		if p := recover(); p != nil { // this compiler's limits are not all errors
+			err = fmt.Errorf("%s:1: function or expression too complex", chunkName)
+		}
+	}()
+	if len(text) > maxSource {
+		return nil, fmt.Errorf("%s:1: %s", chunkName, outOfMemory)
+	}
+	tree, err := parse.Parse(strings.NewReader(text), chunkName)
 	if err == nil {
-		c.proto, err = lua.Compile(tree, chunkName)
+		tree, err = fence(tree)
+	}
+	if err == nil {
+		proto, err = lua.Compile(tree, chunkName)
 	}
 	if err != nil {
 		return nil, compileError(err)
 	}
-	return c, nil
+	return proto, nil
 }
 
 // Run is one script at work.
@@ -87,6 +111,7 @@ type Run struct {
 	err    error
 	line   int
 	sum    string
+	account
 }
 
 // Start prepares a run of chunk. The caller calls Step until it is done, then Reply.
@@ -98,6 +123,7 @@ func (m *Machine) Start(chunk *Chunk, keys, args [][]byte) *Run {
 	m.globals.RawSetString("KEYS", m.list(keys))
 	m.globals.RawSetString("ARGV", m.list(args))
 	r := &Run{m: m, budget: slice, sum: chunk.Sum}
+	m.run, m.nested = r, 0
 	r.next, r.stop = iter.Pull(func(yield func(struct{}) bool) {
 		r.yield = yield
 		r.run(chunk)
@@ -116,6 +142,15 @@ func (r *Run) Kill(message string) { r.killed = message }
 
 func (r *Run) run(chunk *Chunk) {
 	l := r.m.state
+	whole := false // the machine can be used again
+	defer func() {
+		if p := recover(); p != nil { // the stack was full, also for what handles errors
+			r.err = fmt.Errorf("%v", p)
+		}
+		if !whole {
+			r.m.state = nil
+		}
+	}()
 	l.SetContext(r)
 	fn := l.NewFunctionFromProto(chunk.proto)
 	fn.Env = r.m.env
@@ -126,10 +161,10 @@ func (r *Run) run(chunk *Chunk) {
 	}
 	l.SetTop(0)
 	l.RemoveContext()
-	if r.killed != "" { // whatever the script left behind goes with it
-		l.Close()
-		r.m.state = nil
-	}
+	// What a script left behind that was killed, or was large, goes with its machine.
+	var api *lua.ApiError
+	panicked := errors.As(r.err, &api) && api.Type == lua.ApiErrorPanic
+	whole = r.killed == "" && r.looked == 0 && !panicked
 }
 
 // locate runs where an error is raised, before the stack is unwound: it notes the line.
@@ -165,13 +200,19 @@ var closed = func() chan struct{} {
 // Done counts instructions, and is closed once the script was killed.
 func (r *Run) Done() <-chan struct{} {
 	if r.budget--; r.budget <= 0 {
-		r.budget = slice
-		r.yield(struct{}{})
+		r.pause()
 	}
 	if r.killed != "" {
 		return closed
 	}
 	return nil
+}
+
+// pause ends a step.
+func (r *Run) pause() {
+	r.budget = slice
+	r.charge(slice * perInstruction)
+	r.yield(struct{}{})
 }
 
 // Err is why Done is closed.
@@ -193,6 +234,11 @@ func (r *Run) Reply(w *resp.Writer) (failure string) {
 		w.Error(failure)
 		return failure
 	}
-	r.m.reply(w, r.result)
-	return ""
+	start := w.Mark()
+	if !(&replier{m: r.m, w: w}).value(r.result, 0) {
+		failure = r.place("ERR " + outOfMemory)
+		w.Rewind(start)
+		w.Error(failure)
+	}
+	return failure
 }

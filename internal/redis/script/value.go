@@ -93,63 +93,90 @@ func tableOf(l *lua.LState, name string, v lua.LValue) *lua.LTable {
 	return t
 }
 
-// reply writes what a script returned: a list up to its first nil, a number without its fraction.
-func (m *Machine) reply(w *resp.Writer, v lua.LValue) {
+// replier writes what a script returned.
+type replier struct {
+	m *Machine
+	w *resp.Writer
+}
+
+// deepestReply is how many tables may lie in each other: Redis's Lua has no room for more.
+const deepestReply = 7995
+
+// value writes v: a list up to its first nil, a number without its fraction. It reports false if the reply is too long.
+func (r *replier) value(v lua.LValue, depth int) bool {
 	switch v := v.(type) {
 	case lua.LString:
-		w.BulkString(string(v))
+		r.w.BulkString(string(v))
 	case lua.LNumber:
-		w.Int(whole(float64(v)))
+		r.w.Int(whole(float64(v)))
 	case lua.LBool:
 		switch {
-		case m.proto == 3:
-			w.Bool(bool(v))
+		case r.m.proto == 3:
+			r.w.Bool(bool(v))
 		case bool(v):
-			w.Int(1)
+			r.w.Int(1)
 		default:
-			w.Null()
+			r.w.Null()
 		}
 	case *lua.LTable:
-		m.replyTable(w, v)
+		if depth == deepestReply {
+			r.w.Error("ERR reached lua stack limit")
+			break
+		}
+		return r.table(v, depth+1)
 	default:
-		w.Null()
+		r.w.Null()
 	}
+	return r.fits()
 }
 
-func (m *Machine) replyTable(w *resp.Writer, t *lua.LTable) {
+// fits reports whether the reply is not too long. A table may stand in many places, so that a small script has a reply without end.
+func (r *replier) fits() bool { return r.w.Len() < r.m.memory }
+
+func (r *replier) table(t *lua.LTable, depth int) bool {
 	if err, ok := t.RawGetString("err").(lua.LString); ok {
-		w.Error(string(err))
+		r.w.Error(string(err))
 	} else if status, ok := t.RawGetString("ok").(lua.LString); ok {
-		w.Simple(oneLine(string(status)))
+		r.w.Simple(oneLine(string(status)))
 	} else if f, ok := t.RawGetString("double").(lua.LNumber); ok {
-		w.Double(float64(f))
+		r.w.Double(float64(f))
 	} else if entries, ok := t.RawGetString("map").(*lua.LTable); ok {
-		w.Map(length(entries))
-		entries.ForEach(func(k, v lua.LValue) {
-			m.reply(w, k)
-			m.reply(w, v)
-		})
+		r.w.Map(length(entries))
+		return r.entries(entries, depth, true)
 	} else if members, ok := t.RawGetString("set").(*lua.LTable); ok {
-		w.Set(length(members))
-		members.ForEach(func(k, _ lua.LValue) { m.reply(w, k) })
+		r.w.Set(length(members))
+		return r.entries(members, depth, false)
 	} else if digits, ok := t.RawGetString("big_number").(lua.LString); ok {
-		w.BigNumber(oneLine(string(digits)))
+		r.w.BigNumber(oneLine(string(digits)))
 	} else if text, ok := t.RawGetString("verbatim_string").(*lua.LTable); ok {
-		w.Verbatim(lua.LVAsString(text.RawGetString("format")), lua.LVAsString(text.RawGetString("string")))
+		r.w.Verbatim(lua.LVAsString(text.RawGetString("format")), lua.LVAsString(text.RawGetString("string")))
 	} else {
-		m.replyList(w, t)
+		return r.list(t, depth)
 	}
+	return r.fits()
 }
 
-func (m *Machine) replyList(w *resp.Writer, t *lua.LTable) {
+// entries writes the keys of a table, and their values if those are wanted.
+func (r *replier) entries(t *lua.LTable, depth int, values bool) bool {
+	fits := true
+	t.ForEach(func(k, v lua.LValue) {
+		fits = fits && r.value(k, depth) && (!values || r.value(v, depth))
+	})
+	return fits
+}
+
+func (r *replier) list(t *lua.LTable, depth int) bool {
 	n := 0
 	for t.RawGetInt(n+1) != lua.LNil {
 		n++
 	}
-	w.Array(n)
+	r.w.Array(n)
 	for i := range n {
-		m.reply(w, t.RawGetInt(i+1))
+		if !r.value(t.RawGetInt(i+1), depth) {
+			return false
+		}
 	}
+	return r.fits()
 }
 
 func length(t *lua.LTable) (n int) {

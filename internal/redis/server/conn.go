@@ -25,7 +25,8 @@ type conn struct {
 
 	engine  *engine.Engine // the session's, for the connection's whole life: Restart gives the server another
 	session *engine.Session
-	unread  bool // guarded by server.mu: the session waits, and commands have arrived after the one that made it wait
+	denied  string // why there is no session
+	unread  bool   // guarded by server.mu: the session waits, and commands have arrived after the one that made it wait
 
 	gone chan struct{} // closed when the connection was cut
 	once sync.Once
@@ -43,10 +44,15 @@ func newConn(s *Server, nc net.Conn) *conn {
 	return c
 }
 
-// open opens the session, unless there are too many; server.mu is held.
+// open opens the session, unless there are too many, or the peer may not come in; server.mu is held.
 func (c *conn) open() {
 	s := c.server
-	if len(s.conns) >= s.options.MaxClients {
+	switch {
+	case len(s.conns) >= s.options.MaxClients:
+		c.denied = "ERR max number of clients reached"
+		return
+	case s.engine.Protected() && fromElsewhere(c.nc):
+		c.denied = protectedMode
 		return
 	}
 	c.engine = s.engine
@@ -61,7 +67,7 @@ func (c *conn) open() {
 // serve is the connection's goroutine. It returns when the connection is closed and nobody writes to it any more.
 func (c *conn) serve() {
 	if c.session == nil {
-		c.nc.Write([]byte("-ERR max number of clients reached\r\n"))
+		c.nc.Write([]byte("-" + c.denied + "\r\n"))
 		c.nc.Close()
 		return
 	}

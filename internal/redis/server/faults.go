@@ -107,7 +107,7 @@ func (f *Faults) do(c *conn, args [][]byte) (outcome engine.Outcome, ok bool) {
 		see(c.session.ID(), args)
 	}
 	if planned && p.err != "" {
-		c.engine.Refuse(s.options.Clock(), c.session, p.err)
+		c.engine.Refuse(s.options.Clock(), c.session, args, p.err)
 		return engine.Done, true
 	}
 	if !planned {

@@ -132,6 +132,13 @@ func TestACommandThatFails(t *testing.T) {
 	c.want("SET k w", "-OOM command not allowed when used memory > 'maxmemory'.")
 	c.want("EXEC", "-EXECABORT Transaction discarded because of previous errors.")
 	c.want("GET k", "v")
+
+	s.Faults().FailNext("exec", "ERR lost")
+	c.want("MULTI", "OK")
+	c.want("SET k w", "QUEUED")
+	c.want("EXEC", "-ERR lost")
+	c.want("GET k", "v") // and not QUEUED
+	c.want("EXEC", "-ERR EXEC without MULTI")
 }
 
 func TestEveryCommandFails(t *testing.T) {

@@ -1,0 +1,144 @@
+package httpcache
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/mayflycache/mayfly/internal/client/record"
+)
+
+// A body is in memory while its handler writes it, until it is stored, and for as long as clients take to read it, which is theirs to
+// choose. So all bodies of a cache have one budget, Options.MaxInFlight. What has no room is written to its client as the handler
+// writes it, at the client's pace, and is not stored; what is stored and has no room to be read is asked of the handler. A body that
+// several clients read is there once, and counts once.
+
+// uncounted is how long a body may be that is not counted: about what a connection takes by itself. So whoever holds all the room,
+// small answers are stored and served.
+const uncounted = 64 << 10
+
+var errNoRoom = errors.New("the bodies in flight take all the memory that they may (MaxInFlight)")
+
+// bodies are those in flight.
+type bodies struct {
+	most int64
+
+	mu   sync.Mutex // guards the rest
+	used int64
+	read map[record.ID]*held // those that were read from Redis, or are copies of the local tier
+}
+
+// held is one body, for as long as somebody uses it. A nil one is not counted.
+type held struct {
+	of    *bodies
+	size  int64 // guarded by of.mu, as are the others
+	users int
+	item  item // what was read, if it was
+}
+
+// grow makes h larger by n, and reports false if there is no room.
+func (h *held) grow(n int64) bool {
+	h.of.mu.Lock()
+	defer h.of.mu.Unlock()
+	if h.of.used+n > h.of.most {
+		return false
+	}
+	h.of.used += n
+	h.size += n
+	return true
+}
+
+// use adds a user of a body, who must call done. The body is in memory already: it is not a question of room.
+func (h *held) use() {
+	if h == nil {
+		return
+	}
+	h.of.mu.Lock()
+	defer h.of.mu.Unlock()
+	if h.users++; h.users == 1 {
+		h.of.used += h.size
+	}
+}
+
+// done says that a user needs the body no more.
+func (h *held) done() {
+	if h == nil {
+		return
+	}
+	h.of.mu.Lock()
+	defer h.of.mu.Unlock()
+	if h.users--; h.users == 0 {
+		h.of.used -= h.size
+		if id := h.item.found.Header.ID; h.of.read[id] == h {
+			delete(h.of.read, id)
+		}
+	}
+}
+
+// new returns a body of no size yet, with one user.
+func (b *bodies) new() *held { return &held{of: b, users: 1} }
+
+// hold makes room for what was read, or lets it be what another request has read already. It reports false if there is no room;
+// what is a copy of the local tier is in memory anyway.
+func (b *bodies) hold(it *item, copied bool) (h *held, ok bool) {
+	if it.response == nil || len(it.response.body) <= uncounted {
+		return nil, true
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	id, size := it.found.Header.ID, int64(len(it.found.Raw))
+	if h := b.read[id]; h != nil && h.size == size {
+		h.users++
+		*it = h.item
+		return h, true
+	}
+	if b.used+size > b.most && !copied {
+		return nil, false
+	}
+	h = &held{of: b, size: size, users: 1, item: *it}
+	b.used += size
+	if b.read == nil {
+		b.read = make(map[record.ID]*held)
+	}
+	b.read[id] = h
+	return h, true
+}
+
+// encode is item's, with room for the record until done is called.
+func (c *Cache) encode(it item, id record.ID, ttl time.Duration) (rec []byte, done func(), err error) {
+	done = func() {}
+	if r := it.response; r != nil && len(r.body) > uncounted {
+		h := c.bodies.new()
+		if !h.grow(int64(len(r.body))) {
+			return nil, done, errNoRoom
+		}
+		done = h.done
+	}
+	if rec, err = it.encode(id, ttl); err != nil {
+		done()
+		return nil, func() {}, err
+	}
+	return rec, done, nil
+}
+
+// crowdedFor is for how long a resource is not read from Redis that lately had no room: to read it only to find that out takes memory,
+// too.
+const crowdedFor = time.Second
+
+// lookWithRoom is look for an exchange, whose response has room until the exchange ends or looks again.
+func (x *exchange) lookWithRoom(ctx context.Context) {
+	c := x.cache
+	x.held.done()
+	x.held = nil
+	if c.crowded.Has(x.key) {
+		x.s = sight{key: x.key, slot: x.key, unasked: errNoRoom}
+		return
+	}
+	x.s = c.look(ctx, x.key, &x.says, x.asked)
+	var ok bool
+	if x.held, ok = c.bodies.hold(&x.s.item, x.s.local); !ok {
+		c.crowded.Add(x.key, crowdedFor)
+		x.s.item, x.s.unasked = item{}, errNoRoom
+	}
+}

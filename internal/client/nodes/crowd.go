@@ -1,0 +1,139 @@
+package nodes
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"runtime"
+	"sync"
+	"time"
+	"weak"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly/internal/client/turns"
+)
+
+// ErrCrowded says that a call was not sent, as it has waited for others of its own as long as it may.
+var ErrCrowded = turns.ErrCrowded
+
+// gates are before the connections of clients, one for all caches of a client: weak.Pointer[redis.Client] to *turns.Gate.
+var gates sync.Map
+
+// gateOf returns the gate before the connections of c.
+func gateOf(c *redis.Client) *turns.Gate {
+	of := weak.Make(c)
+	if g, ok := gates.Load(of); ok {
+		return g.(*turns.Gate)
+	}
+	size := c.Options().PoolSize
+	if most := c.Options().MaxActiveConns; most > 0 {
+		size = min(size, most)
+	}
+	g, known := gates.LoadOrStore(of, turns.New(size))
+	if !known {
+		runtime.AddCleanup(c, func(of weak.Pointer[redis.Client]) { gates.Delete(of) }, of)
+	}
+	return g.(*turns.Gate)
+}
+
+func (n *Node) patience() turns.Patience { return turns.Patience{Most: n.wait, Silent: n.budget} }
+
+// refused says why the node is not asked now.
+func (n *Node) refused() error {
+	if n.breaker.until.Load() != 0 {
+		return ErrOpen
+	}
+	return nil
+}
+
+// turn is a call that has got its turn. It must leave.
+type turn struct {
+	n         *Node
+	ctx       context.Context // the caller's
+	limited   *limit          // what is left of the budget
+	begun     time.Time       // since when it is the server's time
+	allowance *Allowance
+}
+
+// enter waits for the turn of a call that is sent by itself, unless the breaker is open.
+func (n *Node) enter(ctx context.Context) (t turn, err error) {
+	t = turn{n: n, ctx: ctx, begun: time.Now()}
+	if err := ctx.Err(); err != nil {
+		return t, err
+	}
+	var of turns.Owner = n.line
+	switch n.breaker.Allow(t.begun) {
+	case Refuse:
+		return t, ErrOpen
+	case Probe:
+		of = nil
+	}
+	within := n.budget
+	if n.gate != nil {
+		waited, err := n.gate.Enter(ctx, of, n.patience())
+		if waited >= time.Millisecond {
+			n.waited(ctx, waited, 1, err)
+		}
+		if err != nil {
+			return t, n.unsent(err)
+		}
+		if waited > 0 {
+			since := t.begun
+			t.begun = time.Now()
+			within = n.gate.Left(within, since, t.begun)
+		}
+	}
+	if t.allowance, _ = ctx.Value(allowanceKey{}).(*Allowance); t.allowance != nil {
+		within = min(within, t.allowance.Left())
+	}
+	if within <= 0 {
+		if n.gate != nil {
+			n.gate.Leave()
+		}
+		return t, n.unsent(turns.ErrSilent)
+	}
+	t.limited = n.limits.begin(ctx, t.begun, n.share(within))
+	return t, nil
+}
+
+// end tells how it went.
+func (t *turn) end(err error) error {
+	if err == nil && t.n.gate != nil {
+		t.n.gate.Heard(time.Now())
+	}
+	return t.n.end(t.ctx, t.begun, 1, err)
+}
+
+func (t *turn) leave() {
+	t.n.limits.end(t.limited)
+	if t.n.gate != nil {
+		t.n.gate.Leave()
+	}
+	if t.allowance != nil {
+		t.allowance.left.Add(-int64(time.Since(t.begun)))
+	}
+}
+
+// share is how much of a time a context gives, where the client's own timeouts have the rest.
+func (n *Node) share(within time.Duration) time.Duration {
+	return max(within-n.fixed, time.Millisecond)
+}
+
+// unsent is the error of a call that was not sent.
+func (n *Node) unsent(err error) error {
+	if errors.Is(err, turns.ErrSilent) {
+		return fmt.Errorf("%w (%s, %v): %w", ErrSlow, n.name, n.budget, err)
+	}
+	return err
+}
+
+// crowded reports whether err says that a call waited in vain for a connection that others had, while connections came back: those of the
+// program's own calls, which do not go through the gate. That is no failure of the server.
+func (n *Node) crowded(err error) bool {
+	if n.pool == nil || err != context.DeadlineExceeded && !errors.Is(err, redis.ErrPoolTimeout) {
+		return false
+	}
+	now := n.pool.PoolStats()
+	return n.hits.Swap(now.Hits) != now.Hits && now.IdleConns == 0 && int(now.TotalConns) >= n.pool.Options().PoolSize
+}

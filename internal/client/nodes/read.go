@@ -1,0 +1,170 @@
+package nodes
+
+import (
+	"context"
+	"errors"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly/internal/client/turns"
+)
+
+// Answer is what a read found. Left is what PTTL answered, in its own way: -1 and -2 are -1ns and -2ns.
+type Answer = turns.Answer
+
+// Get reads the string under key, and with ttl the time that is left of it. Where several are asked for at the same time, they travel
+// together: such a trip has the values of the context of the first caller, and a command of the pipeline is not one caller's alone. The bytes are.
+func (n *Node) Get(ctx context.Context, key string, ttl bool) Answer {
+	now := time.Now()
+	if err := ctx.Err(); err != nil {
+		return Answer{Err: err}
+	}
+	verdict := n.breaker.Allow(now)
+	if verdict == Refuse {
+		return Answer{Err: ErrOpen}
+	}
+	var a Answer
+	if n.line == nil {
+		r := turns.Read{Key: key, TTL: ttl}
+		if err := n.send(ctx, n.budget, []*turns.Read{&r}); err != nil {
+			r.Answer.Err = err
+		}
+		a = r.Answer
+		a.Took = time.Since(now)
+	} else {
+		a = n.line.Ask(ctx, key, ttl, verdict == Probe, now)
+	}
+	if a.Err == nil {
+		return a
+	}
+	if n.elsewhere(a.Err) {
+		return n.follow(ctx, key, ttl, a)
+	}
+	a.Err = n.unsent(a.Err)
+	return a
+}
+
+// follow asks where a read was sent to, by itself.
+func (n *Node) follow(ctx context.Context, key string, ttl bool, was Answer) Answer {
+	begun := time.Now()
+	limited := n.limits.begin(ctx, begun, n.share(n.budget-min(was.Took, n.budget/2)))
+	defer n.limits.end(limited)
+	r, t := turns.Read{Key: key, TTL: ttl}, newTrip(n)
+	cmds := t.questions([]*turns.Read{&r})
+	for _, cmd := range cmds {
+		cmd.SetErr(was.Err)
+		if err := n.settle(limited, cmd); err != nil {
+			return Answer{Err: n.end(ctx, begun, 1, err), Took: was.Took + time.Since(begun)}
+		}
+	}
+	n.end(ctx, begun, 1, nil)
+	t.answer(0, &r)
+	r.Took = was.Took + time.Since(begun)
+	return r.Answer
+}
+
+// send asks for all of reads in one trip.
+func (n *Node) send(ctx context.Context, within time.Duration, reads []*turns.Read) error {
+	begun := time.Now()
+	limited := n.limits.begin(ctx, begun, n.share(within))
+	defer n.limits.end(limited)
+	t, _ := n.trips.Get().(*trip)
+	if t == nil {
+		t = newTrip(n)
+	}
+	cmds := t.questions(reads)
+	var lost error
+	if len(cmds) == 1 {
+		n.client.Process(limited, cmds[0])
+	} else {
+		t.pipe.BatchProcess(limited, cmds...)
+		_, lost = t.pipe.Exec(limited)
+	}
+	lost = t.answers(reads, lost)
+	if lost == nil {
+		n.trips.Put(t) // what got no answer somebody may hold still
+	}
+	callers := 0
+	for _, r := range reads {
+		callers += r.Callers()
+	}
+	return n.end(ctx, begun, callers, lost)
+}
+
+// trip is what reads are sent with: one after another has it, as soon as all are answered.
+type trip struct {
+	n    *Node
+	pipe redis.Pipeliner
+	gets []*redis.StringCmd
+	ttls []*redis.DurationCmd
+	cmds []redis.Cmder
+}
+
+func newTrip(n *Node) *trip { return &trip{n: n, pipe: n.client.Pipeline()} }
+
+// questions returns the commands of reads.
+func (t *trip) questions(reads []*turns.Read) []redis.Cmder {
+	ctx := context.Background() // a trip's is given when it is sent
+	t.cmds = t.cmds[:0]
+	for i, r := range reads {
+		if i == len(t.gets) {
+			t.gets = append(t.gets, redis.NewStringCmd(ctx, "get", nil))
+			t.ttls = append(t.ttls, redis.NewDurationCmd(ctx, time.Millisecond, "pttl", nil))
+		}
+		key := any(r.Key) // once for both
+		t.gets[i].Args()[1] = key
+		t.cmds = append(t.cmds, t.gets[i])
+		if r.TTL {
+			t.ttls[i].Args()[1] = key
+			t.cmds = append(t.cmds, t.ttls[i])
+		}
+	}
+	return t.cmds
+}
+
+// answers reads what was answered, and returns why somebody was not. failed is what the pipeline said: a hook that ends it may tell nobody
+// else.
+func (t *trip) answers(reads []*turns.Read, failed error) (lost error) {
+	told := false
+	for i, r := range reads {
+		err := t.answer(i, r)
+		if told = told || err != nil; !r.Answered {
+			lost = err
+		}
+	}
+	if failed != nil && !told {
+		for _, r := range reads {
+			r.Answered = false
+		}
+		return failed
+	}
+	return lost
+}
+
+// answer reads what was answered to one read, and returns its error.
+func (t *trip) answer(i int, r *turns.Read) error {
+	get := t.gets[i]
+	raw, err := get.Bytes()
+	absent := errors.Is(err, redis.Nil)
+	if r.TTL && err == nil {
+		if e := t.ttls[i].Err(); e != nil {
+			err = e
+		}
+	}
+	switch {
+	case absent:
+		r.Answered = true
+	case err == nil:
+		r.Answered, r.Found, r.Raw = true, true, raw
+		if r.TTL {
+			r.Left = t.ttls[i].Val()
+		}
+	case Answered(err) || t.n.elsewhere(err):
+		r.Answered, r.Err = true, err
+	}
+	get.SetVal("") // the bytes are the reader's alone
+	get.SetErr(nil)
+	t.ttls[i].SetErr(nil)
+	return err
+}

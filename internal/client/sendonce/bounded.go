@@ -1,0 +1,83 @@
+package sendonce
+
+import (
+	"context"
+	"errors"
+	"slices"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly/internal/client/again"
+	"github.com/mayflycache/mayfly/internal/client/nodes"
+)
+
+// Bounded is a client whose questions take a budget of time at most, and none where the server did not answer lately: see package
+// nodes. Each is about one key, and goes to the master that has it.
+type Bounded struct{ *nodes.Nodes }
+
+// Process sends cmd, whose key is its first argument, or, of a script, the first of its keys.
+func (b Bounded) Process(ctx context.Context, cmd redis.Cmder) error {
+	b.Ask(ctx, keyOf(cmd), cmd)
+	return cmd.Err()
+}
+
+func keyOf(cmd redis.Cmder) string {
+	args, at := cmd.Args(), 1
+	if name := cmd.Name(); name == "eval" || name == "evalsha" {
+		at = 3
+	}
+	key, _ := args[at].(string)
+	return key
+}
+
+// Ask sends commands about the key full in one trip. Each has its own error.
+func (b Bounded) Ask(ctx context.Context, full string, cmds ...redis.Cmder) {
+	node, err := b.Of(ctx, full)
+	if err == nil {
+		err = node.Ask(ctx, cmds...)
+	}
+	unanswered(err, cmds)
+}
+
+// Each sends a command for each of the keys fulls, on a cluster in one trip for each node, at the same time. Each has its own error.
+func (b Bounded) Each(ctx context.Context, fulls []string, cmds []redis.Cmder) {
+	b.Nodes.Each(ctx, fulls, func(node *nodes.Node, mine []int) {
+		theirs := make([]redis.Cmder, len(mine))
+		for n, i := range mine {
+			theirs[n] = cmds[i]
+		}
+		unanswered(node.Ask(ctx, theirs...), theirs)
+	}, func(i int, err error) { cmds[i].SetErr(err) })
+}
+
+// Many sends a write for each of the keys fulls, each at most once, as [Bounded.Each] does. For what the error of one means see [Outcome].
+func (b Bounded) Many(ctx context.Context, fulls []string, writes [][]any) []*redis.Cmd {
+	sent := make([]*redis.Cmd, len(writes))
+	again.Until(ctx, func() (refused bool) {
+		var keys []string
+		var cmds []redis.Cmder
+		for i, args := range writes {
+			if sent[i] == nil || again.NotExecuted(sent[i].Err()) {
+				sent[i] = redis.NewCmd(ctx, args...)
+				keys, cmds = append(keys, fulls[i]), append(cmds, once{sent[i]})
+			}
+		}
+		b.Each(ctx, keys, cmds)
+		return slices.ContainsFunc(sent, func(cmd *redis.Cmd) bool { return again.NotExecuted(cmd.Err()) })
+	})
+	return sent
+}
+
+// unanswered gives commands the error of a trip that was not made, or was too slow.
+func unanswered(err error, cmds []redis.Cmder) {
+	if err == nil {
+		return
+	}
+	sent := slices.ContainsFunc(cmds, func(cmd redis.Cmder) bool { return cmd.Err() != nil })
+	for _, cmd := range cmds {
+		was := cmd.Err()
+		if !sent || errors.Is(err, nodes.ErrSlow) && was != nil && !nodes.Answered(was) && !again.NotExecuted(was) {
+			cmd.SetErr(err)
+		}
+	}
+}

@@ -1,0 +1,369 @@
+package turns
+
+import (
+	"bytes"
+	"context"
+	"slices"
+	"sync"
+	"time"
+)
+
+// What travels together at most. Bytes are those of the keys and, as they were lately, of the replies; one read is never too much.
+const (
+	mostReads = 256
+	mostBytes = 256 << 10
+)
+
+// company is how long a read waits for company on average: there may be as many trips at a time as it goes into one.
+const company = 100 * time.Microsecond
+
+// patience is how long a read waits for the trips under way to come back before it begins another, if there is a turn for it.
+const patience = 5 * time.Millisecond
+
+// Options say who is in a line, and for what.
+type Options struct {
+	// Gate is what each trip needs a turn of.
+	Gate *Gate
+
+	// Patience is how long a read may wait. Silent is also what a trip may take.
+	Patience Patience
+
+	// Send asks the server: it sets what each of reads is answered. Its error says that some have no answer. A read that goes alone
+	// is sent on its caller's context; reads that go together on one that has the values of the first one's context and no end.
+	Send func(ctx context.Context, within time.Duration, reads []*Read) error
+
+	// Refused says why nobody is sent now, or nothing.
+	Refused func() error
+
+	// Start runs what sends for others in a goroutine, and reports false if the owner is closed. Those who wait then get Closed.
+	Start  func(func()) bool
+	Closed error
+
+	// Waited is told that n calls have waited, the first for so long, and with an err that they wait in vain. May be nil.
+	Waited func(ctx context.Context, took time.Duration, n int, err error)
+}
+
+// Line is where the reads of one asker wait for one server. The first few go at once, each alone, in the goroutine of their callers.
+// As many trips may be under way as fit into the time that one takes, [company] apart; the reads that come meanwhile wait, and go together
+// with the next. A read of what is asked for already joins that, as long as it has not been sent.
+type Line struct {
+	opt   Options
+	reads sync.Pool // of *Read: of this line only, as the channels of one synctest bubble must not come into another
+	calls sync.Pool // of *call
+
+	mu          sync.Mutex // guards what follows
+	first, last *Read      // that wait, in the order of arrival
+	unsent      map[question]*Read
+	lanes       int // trips under way, and those that wait at the gate
+	gating      int // those that wait at the gate
+	armed       bool
+	alarm       *time.Timer
+	reply       int // bytes of a reply, of late
+
+	pace pace
+}
+
+type question struct {
+	key string
+	ttl bool
+}
+
+// Read is a question to the server, and its answer.
+type Read struct {
+	Key string
+	TTL bool // the time left is asked for too
+
+	Answer
+
+	// Answered is set by Send once Answer is right.
+	Answered bool
+
+	calls      []*call // in the order of arrival
+	ctx        context.Context
+	prev, next *Read
+	self       [1]*Read
+}
+
+// Answer is what the server said.
+type Answer struct {
+	Raw   []byte
+	Found bool
+	Left  time.Duration // as PTTL has it
+	Err   error         // the server's, or why there is no answer
+
+	// Took is how long the server and the way took. What went before was waiting.
+	Took time.Duration
+}
+
+// call is a caller who waits.
+type call struct {
+	answer Answer
+	at     time.Time // since when it waits
+	read   *Read     // while it is not sent
+	done   chan struct{}
+}
+
+// NewLine returns an empty line.
+func NewLine(o Options) *Line {
+	if o.Waited == nil {
+		o.Waited = func(context.Context, time.Duration, int, error) {}
+	}
+	l := &Line{opt: o, unsent: make(map[question]*Read)}
+	l.reads.New = func() any { r := new(Read); r.self[0] = r; return r }
+	l.calls.New = func() any { return &call{done: make(chan struct{}, 1)} }
+	return l
+}
+
+// Refused says why nobody is sent now, or nothing. It makes a line the [Owner] of the writes beside it too.
+func (l *Line) Refused() error { return l.opt.Refused() }
+
+// Ask reads key for a caller who has begun at now. The bytes are the caller's own. A probe is sent whatever Refused says, and alone.
+func (l *Line) Ask(ctx context.Context, key string, ttl, probe bool, now time.Time) Answer {
+	if probe {
+		return l.alone(ctx, key, ttl, nil, now)
+	}
+	l.mu.Lock()
+	if l.first == nil && l.lanes < l.pace.lanes(l.opt.Gate.size) {
+		l.lanes++
+		l.mu.Unlock()
+		defer l.back()
+		return l.alone(ctx, key, ttl, l, now)
+	}
+	if err := l.opt.Refused(); err != nil { // now, as a Dismiss that comes later finds who waits
+		l.mu.Unlock()
+		return Answer{Err: err}
+	}
+	c := l.calls.Get().(*call)
+	r := l.unsent[question{key, ttl}]
+	if r == nil {
+		r = l.append(ctx, key, ttl)
+	}
+	r.calls, c.read, c.at = append(r.calls, c), r, now
+	l.arm(patience)
+	more := l.lanes < l.pace.lanes(l.opt.Gate.size) // it has grown
+	if more {
+		l.lanes++
+	}
+	l.mu.Unlock()
+	if more {
+		l.start()
+	}
+
+	select {
+	case <-c.done:
+		a := c.answer
+		c.answer = Answer{}
+		l.calls.Put(c)
+		return a
+	case <-ctx.Done():
+	}
+	if l.leave(c) {
+		l.calls.Put(c)
+		l.waited(ctx, time.Since(now), 1, ctx.Err())
+	}
+	return Answer{Err: ctx.Err()} // an answer that comes now is for nobody
+}
+
+// append makes a read the last. The caller holds mu.
+func (l *Line) append(ctx context.Context, key string, ttl bool) *Read {
+	r := l.reads.Get().(*Read)
+	r.Key, r.TTL, r.ctx, r.prev = key, ttl, ctx, l.last
+	if l.last == nil {
+		l.first = r
+	} else {
+		l.last.next = r
+	}
+	l.last = r
+	l.unsent[question{key, ttl}] = r
+	return r
+}
+
+// remove takes r out of those that wait. The caller holds mu.
+func (l *Line) remove(r *Read) {
+	if r.prev == nil {
+		l.first = r.next
+	} else {
+		r.prev.next = r.next
+	}
+	if r.next == nil {
+		l.last = r.prev
+	} else {
+		r.next.prev = r.prev
+	}
+	r.prev, r.next = nil, nil
+	delete(l.unsent, question{r.Key, r.TTL})
+	for _, c := range r.calls {
+		c.read = nil
+	}
+}
+
+// leave takes a caller out of those who wait. It reports false if it has been sent for.
+func (l *Line) leave(c *call) bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	r := c.read
+	if r == nil {
+		return false
+	}
+	i := slices.Index(r.calls, c)
+	r.calls = slices.Delete(r.calls, i, i+1)
+	c.read = nil
+	if len(r.calls) == 0 {
+		l.remove(r)
+		l.recycle(r)
+	}
+	return true
+}
+
+// recycle keeps a read for another use. Nobody may hold it any more.
+func (l *Line) recycle(r *Read) {
+	clear(r.calls)
+	*r = Read{calls: r.calls[:0], self: r.self}
+	l.reads.Put(r)
+}
+
+// Dismiss ends the waiting of all who have not been sent, here and at the gate.
+func (l *Line) Dismiss(why error) {
+	l.opt.Gate.Dismiss(l, why)
+	l.mu.Lock()
+	sent := l.takeAll()
+	l.mu.Unlock()
+	l.fail(sent, why)
+}
+
+// takeAll takes all that wait. The caller holds mu.
+func (l *Line) takeAll() (all []*Read) {
+	for l.first != nil {
+		r := l.first
+		l.remove(r)
+		all = append(all, r)
+	}
+	return all
+}
+
+// fail ends the waiting of reads that were taken and not sent.
+func (l *Line) fail(reads []*Read, why error) {
+	if len(reads) == 0 {
+		return
+	}
+	n, longest, ctx := 0, time.Since(reads[0].since()), context.WithoutCancel(reads[0].ctx)
+	for _, r := range reads {
+		n += len(r.calls)
+		r.Err = why
+		l.deliver(r)
+	}
+	l.waited(ctx, longest, n, why)
+}
+
+// waited tells of a wait that is worth telling of. Shorter ones are how reads travel together.
+func (l *Line) waited(ctx context.Context, took time.Duration, n int, err error) {
+	if took >= time.Millisecond {
+		l.opt.Waited(ctx, took, n, err)
+	}
+}
+
+// deliver hands r's answer to all who wait for it, and each its own bytes.
+func (l *Line) deliver(r *Read) {
+	for i, c := range r.calls {
+		c.answer = r.Answer
+		if i > 0 {
+			c.answer.Raw = bytes.Clone(r.Raw)
+		}
+	}
+	for _, c := range r.calls {
+		c.done <- struct{}{}
+	}
+	l.recycle(r)
+}
+
+// arm has ring called after d, unless it will be anyway. The caller holds mu.
+func (l *Line) arm(d time.Duration) {
+	switch {
+	case l.armed:
+		return
+	case l.alarm == nil:
+		l.alarm = time.AfterFunc(d, l.ring)
+	default:
+		l.alarm.Reset(d)
+	}
+	l.armed = true
+}
+
+// ring looks after those that wait: one that waits too long for the trips under way begins another, and one that has waited as long as
+// it may is told so.
+func (l *Line) ring() {
+	now := time.Now()
+	l.mu.Lock()
+	l.armed = false
+	var late lateReads
+	for r := l.first; r != nil; {
+		next := r.next
+		l.part(r, now, &late)
+		r = next
+	}
+	more := false
+	if l.first != nil {
+		age := now.Sub(l.first.since())
+		if more = age >= patience && l.gating == 0 && l.lanes < l.opt.Gate.size; more {
+			l.lanes++
+		}
+		wait := patience
+		if age < patience {
+			wait -= age
+		}
+		l.arm(wait)
+	}
+	l.mu.Unlock()
+	l.failLate(late)
+	if more {
+		l.start()
+	}
+}
+
+// Callers is how many wait for the answer.
+func (r *Read) Callers() int { return max(len(r.calls), 1) }
+
+// since is how long a read waits.
+func (r *Read) since() time.Time { return r.calls[0].at }
+
+// lateReads are those that have waited as long as they may, by the reason.
+type lateReads struct{ crowded, silent []*Read }
+
+// part takes from r the callers who have waited as long as they may, and reports whether any are left. The caller holds mu.
+func (l *Line) part(r *Read, now time.Time, late *lateReads) (any bool) {
+	n := 0
+	var why error
+	for ; n < len(r.calls); n++ {
+		_, err := l.opt.Gate.left(l.opt.Patience, r.calls[n].at, now)
+		if err == nil {
+			break
+		}
+		why = err
+	}
+	if n == 0 {
+		return true
+	}
+	theirs := r
+	if n == len(r.calls) {
+		l.remove(r)
+	} else {
+		theirs = l.reads.Get().(*Read)
+		theirs.ctx = r.ctx
+		theirs.calls = append(theirs.calls, r.calls[:n]...)
+		r.calls = slices.Delete(r.calls, 0, n)
+		for _, c := range theirs.calls {
+			c.read = nil
+		}
+	}
+	if why == ErrCrowded {
+		late.crowded = append(late.crowded, theirs)
+	} else {
+		late.silent = append(late.silent, theirs)
+	}
+	return theirs != r
+}
+
+func (l *Line) failLate(late lateReads) {
+	l.fail(late.crowded, ErrCrowded)
+	l.fail(late.silent, ErrSilent)
+}

@@ -1,0 +1,79 @@
+package engine
+
+import "github.com/mayflycache/mayfly/internal/redis/values"
+
+// Memory that keys leave behind is given back when most of them are gone: of a keyspace with a million slots, a hundred bytes a slot. Slots keep
+// their numbers, so what is freed is whole pages without a key, and the numbers above the last key.
+
+// releaseAt is how many slots a keyspace has at least when looking for empty pages pays.
+const releaseAt = 8 * pageSize
+
+// vacant is the object in every slot of a page that was given back. Nobody writes to it.
+var vacant object
+
+// dropped is told of each key that goes. Looking takes as long as there are slots, so it is done when three of four are free, then once half of the
+// keys that were left are gone, or many, and when the last goes.
+func (k *keyspace) dropped() {
+	if k.patience--; k.patience > 0 && k.len() > 0 || k.held() < releaseAt || 4*k.len() > k.held() {
+		return
+	}
+	k.release()
+	k.patience = max(k.len()/2, k.held()/64)
+}
+
+// held is how many slots have memory.
+func (k *keyspace) held() int { return int(k.live) * pageSize }
+
+func (k *keyspace) release() {
+	for i, p := range k.pages {
+		if p != nil && p.empty() {
+			k.pages[i] = nil
+			k.live--
+		}
+	}
+	last := len(k.pages)
+	for last > 0 && k.pages[last-1] == nil {
+		last--
+	}
+	k.pages = append([]*page(nil), k.pages[:last]...)
+	k.slots = min(k.slots, uint32(last*pageSize))
+	free := make([]uint32, 0, int(k.slots)-k.len())
+	for id := k.slots; id > 0; id-- { // so that low slots are used first, and pages stay free
+		if k.at(id-1).kind() == values.Missing {
+			free = append(free, id-1)
+		}
+	}
+	k.free = free
+	if len(k.weights) > int(k.slots) {
+		k.weights = append([]uint32(nil), k.weights[:k.slots]...)
+	}
+	k.deadlines.Release()
+	k.fields.Release()
+	k.names.release()
+}
+
+func (p *page) empty() bool {
+	for i := range p {
+		if p[i].kind() != values.Missing {
+			return false
+		}
+	}
+	return true
+}
+
+// release makes tables smaller that are mostly empty.
+func (n *names) release() {
+	if n.count == 0 {
+		*n = names{}
+		return
+	}
+	for _, t := range n.tables {
+		size := len(t.entries)
+		for size > minNames && 4*(t.used+1) <= size {
+			size /= 2
+		}
+		if size < len(t.entries) {
+			t.resize(size)
+		}
+	}
+}

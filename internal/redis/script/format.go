@@ -1,0 +1,147 @@
+package script
+
+import (
+	"fmt"
+	"math"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// format is string.format, which writes as C does.
+func (m *Machine) format(l *lua.LState) int {
+	text, arg := l.CheckString(1), 1
+	var out []byte
+	for {
+		plain, rest, found := strings.Cut(text, "%")
+		out = append(out, plain...)
+		if !found {
+			m.spend(len(out))
+			return give(l, lua.LString(out))
+		}
+		if strings.HasPrefix(rest, "%") {
+			out, text = append(out, '%'), rest[1:]
+			continue
+		}
+		spec, verb, after := conversion(l, rest)
+		text = after
+		arg++
+		if verb == 's' || verb == 'q' {
+			s := l.CheckString(arg)
+			m.spend(2*len(out) + 4*len(s))
+			out = spec.text(out, s, verb)
+			continue
+		}
+		if strings.IndexByte("cdiouxXeEfgG", verb) < 0 {
+			l.RaiseError("invalid option '%%%c' to 'format'", verb)
+		}
+		out = spec.number(out, float64(l.CheckNumber(arg)), verb)
+	}
+}
+
+// layout is how a conversion is asked for: %-08.3f.
+type layout struct {
+	flags            string
+	width, precision int // -1: not given
+}
+
+func conversion(l *lua.LState, text string) (spec layout, verb byte, rest string) {
+	at := 0
+	for at < len(text) && strings.IndexByte("-+ #0", text[at]) >= 0 {
+		at++
+	}
+	if at >= len("-+ #0")+1 {
+		l.RaiseError("invalid format (repeated flags)")
+	}
+	digits := func() int {
+		n, from := -1, at
+		for ; at < len(text) && at < from+2 && '0' <= text[at] && text[at] <= '9'; at++ {
+			n = max(n, 0)*10 + int(text[at]-'0')
+		}
+		return n
+	}
+	spec = layout{flags: text[:at]}
+	spec.width, spec.precision = digits(), -1
+	if at < len(text) && text[at] == '.' {
+		at++
+		spec.precision = max(digits(), 0)
+	}
+	if at < len(text) && '0' <= text[at] && text[at] <= '9' {
+		l.RaiseError("invalid format (width or precision too long)")
+	}
+	if at >= len(text) {
+		l.RaiseError("invalid option '%%' to 'format'")
+	}
+	return spec, text[at], text[at+1:]
+}
+
+// pad writes s in the width.
+func (f layout) pad(out []byte, s string) []byte {
+	space := strings.Repeat(" ", max(f.width-len(s), 0))
+	if strings.Contains(f.flags, "-") {
+		return append(append(out, s...), space...)
+	}
+	return append(append(out, space...), s...)
+}
+
+func (f layout) text(out []byte, s string, verb byte) []byte {
+	if verb == 'q' {
+		return quote(out, s)
+	}
+	if f.precision >= 0 {
+		s = s[:min(f.precision, len(s))]
+	}
+	return f.pad(out, s)
+}
+
+// number writes n. Go's verbs are C's but for the sign of those that C reads as unsigned, and for what is no number.
+func (f layout) number(out []byte, n float64, verb byte) []byte {
+	form := "%" + f.flags
+	if f.width >= 0 {
+		form += fmt.Sprint(f.width)
+	}
+	if f.precision >= 0 {
+		form += fmt.Sprintf(".%d", f.precision)
+	}
+	switch verb {
+	case 'c':
+		return f.pad(out, string([]byte{byte(whole(n))}))
+	case 'd', 'i':
+		return fmt.Appendf(out, form+"d", whole(n))
+	case 'u':
+		return fmt.Appendf(out, form+"d", uint64(whole(n)))
+	case 'o', 'x', 'X':
+		return fmt.Appendf(out, form+string(verb), uint64(whole(n)))
+	}
+	if math.IsInf(n, 0) || math.IsNaN(n) {
+		s := strings.TrimPrefix(strings.ToLower(fmt.Sprint(n)), "+")
+		if math.IsNaN(n) {
+			s = "-nan" // what dividing zero by zero gives in C
+		} else if n > 0 && strings.Contains(f.flags, "+") {
+			s = "+inf"
+		}
+		return f.pad(out, s)
+	}
+	if f.precision < 0 {
+		form += ".6"
+	}
+	return fmt.Appendf(out, form+string(verb), n)
+}
+
+// quote writes a string that Lua can read again.
+func quote(out []byte, s string) []byte {
+	out = append(out, '"')
+	for _, c := range []byte(s) {
+		switch c {
+		case '"', '\\', '\n':
+			out = append(out, '\\', c)
+		case '\r':
+			out = append(out, `\r`...)
+		case 0:
+			out = append(out, `\000`...)
+		default:
+			out = append(out, c)
+		}
+	}
+	return append(out, '"')
+}

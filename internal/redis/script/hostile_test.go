@@ -1,0 +1,131 @@
+package script_test
+
+import (
+	"runtime"
+	"strings"
+	"testing"
+
+	"github.com/mayflycache/mayfly/internal/redis/script"
+	"github.com/mayflycache/mayfly/internal/testkit/effort"
+)
+
+// What ends other Lua machines, and with them the process. The replies are Redis 8's.
+func TestNoScriptEndsTheProcess(t *testing.T) {
+	times, many := strings.Repeat, effort.Times(20_000, 1_000_000)
+	const tooDeep = "ERR Error compiling script (new function): user_script:1: chunk has too many syntax levels"
+	for _, c := range []struct{ source, want string }{
+		{"return #{string.byte(string.rep('x',2000000),1,-1)}", "-ERR user_script:1: stack overflow (string slice too long) script: "},
+		{"return unpack({},1,2000000)", "-ERR user_script:1: too many results to unpack script: "},
+		{"return unpack({},-9e18,9e18)", "-ERR user_script:1: too many results to unpack script: "},
+		{"return unpack({},1,7990)==nil", ":1\r\n"},
+		{"local t={} t[1]=t return t", times("*1\r\n", 7995) + "-ERR reached lua stack limit\r\n"},
+		{"local t={} for i=1,5 do t={t} end return t", times("*1\r\n", 5) + "*0\r\n"},
+		{"local t={1} for i=1,60 do t={t,t} end return t", "-ERR not enough memory script: "},
+		{"local t={1} for i=1,60 do t={t,t} end return cjson.encode(t)", "-ERR not enough memory script: "},
+		{"return #string.rep('x',1e11)", "-ERR not enough memory script: "},
+		{"return #string.rep('x',1e300)", "-ERR not enough memory script: "},
+		{"return #string.rep('',1e11)", ":0\r\n"},
+		{"return string.rep('x',-1)", "$0\r\n\r\n"},
+		{"local s='x' while true do s=s..s end", "-ERR not enough memory script: "},
+		{"local s=string.rep('x',1e6) while true do s=s..s..s..s..s end", "-ERR not enough memory script: "},
+		{"local s=string.rep('x',2e6) local t={s,s,s} return #table.concat(t)", "-ERR not enough memory script: "},
+		{"local s=string.rep('x',1e5) return s:gsub('x',s)", "-ERR not enough memory script: "},
+		{"local s=string.rep('x',1e5) return s:gsub('x',function() return s end)", "-ERR not enough memory script: "},
+		{"local s=string.rep('x',1e6) return redis.call('echo',s,s,s,s,s,s,s,s,s,s,s,s,s,s)", "-ERR not enough memory script: "},
+		{"local t={} for i=1,100 do t[i]={} t[i][999999]=1 end", "-ERR not enough memory script: "},
+		{"local t={} for i=1,100 do t[i]={[999999]=1} end", "-ERR not enough memory script: "},
+		{"local t={} for i=1,100 do t[i]={} rawset(t[i],999999,1) end", "-ERR not enough memory script: "},
+		{"local t={} for i=1,100 do t[i]={} table.insert(t[i],999999,1) end", "-ERR not enough memory script: "},
+		{"local t={} for i=1,100 do t[i]={} local a a,t[i][999999]=1,1 end", "-ERR not enough memory script: "},
+		{"local ok, why = pcall(string.rep, 'x', 1e11) return why", "-ERR not enough memory script: "},
+		{"return " + times("not ", many) + "1", "-" + tooDeep},
+		{"return " + times("not ", 150) + "1", ":1\r\n"},
+		{"return " + times("{", 250) + "1" + times("}", 250), "-" + tooDeep},
+		{"return " + times("(", 190) + "1" + times(")", 190), ":1\r\n"},
+		{"return " + times("'a'..", 300) + "'a'", "-" + tooDeep},
+		{"return " + times("2^", 300) + "1", "-" + tooDeep},
+		{"return 1" + times("+1", 5_000), ":5001\r\n"},
+		{"return 1" + times("+1", many), "-" + tooDeep},
+		{times("do ", 300) + times("end ", 300), "-" + tooDeep},
+		{"if false then " + times("elseif false then ", 3_000) + "end return 1", ":1\r\n"},
+		{"local f return f" + times("()", many), "-" + tooDeep},
+		{"return loadstring('return '..string.rep('not ',5000)..'1')", "$-1\r\n"},
+		{"return loadstring('return #string.rep(\"x\",1e11)')()", "-ERR not enough memory script: "},
+		{times(" ", 9<<20), "-ERR Error compiling script (new function): user_script:1: not enough memory"},
+		{"local function f() return 1+f() end return f()", "-ERR user_script:1: stack overflow script: "},
+		{"local function f() return pcall(f) end return f()", ":1\r\n"},
+		{"local function f(n) local ok,e=pcall(f,n+1) if not ok then error(e,0) end end f(1)", "-ERR C stack overflow script: "},
+		{"local function f(...) return f(1,2,3,4,5,6,7,8,9,unpack({...})) end return f()", "-ERR user_script:1: too many results to unpack script: "},
+		{"return setmetatable({},{__index=function(t,k) return t[k] end}).x", "-ERR user_script:1: stack overflow script: "},
+		{"local a={} a.__index=a setmetatable(a,a) return a.x", "-ERR user_script:1: loop in gettable script: "},
+		{"return string.find('a',string.rep('(',40)..string.rep(')',40))", "-ERR user_script:1: too many captures script: "},
+		{"return string.find(string.rep('a',99999),'^.-b')", "$-1\r\n"},
+		{"return string.format('%1000d',1)", "-ERR user_script:1: invalid format (width or precision too long) script: "},
+		{"local t={} for i=1,9000 do t[i]='a' end return #table.concat(t,',')", ":17999\r\n"},
+		{"local t={} t[nil]=1", "-ERR user_script:1: table index is nil script: "},
+		{"local t={} t[0/0]=1", "-ERR user_script:1: table index is NaN script: "},
+		{"return cjson.decode(string.rep('[',2000)..string.rep(']',2000))", "-ERR user_script:1: Found too many nested data structures (1001) at character 1001 script: "},
+	} {
+		if strings.Contains(c.want, "memory") {
+			runtime.GC() // how much the heap grows is looked at
+		}
+		if got := eval(t, c.source); !strings.HasPrefix(got, c.want) {
+			t.Errorf("%.80s:\n got %.120q\nwant %.120q", c.source, got, c.want)
+		}
+	}
+}
+
+// Fencing changes how a script is written, and nothing that it does.
+func TestFencedScriptsDoTheSame(t *testing.T) {
+	for _, c := range []struct{ source, want string }{
+		{"local a,b={},{} local i=1 i,a[i]=2,7 return {i,a[1] or -1,a[2] or -1}", "*3\r\n:2\r\n:7\r\n:-1\r\n"},
+		{"local t={} local function k() return 2000,3000 end local function v() return 5,6 end t[k()]=v() return {t[2000],t[3000] or 0}", "*2\r\n:5\r\n:0\r\n"},
+		{"local t={} t[1500],t[1600]=(function() return 1,2 end)() return {t[1500],t[1600]}", "*2\r\n:1\r\n:2\r\n"},
+		{"local t,u={},{} local i=1 t[i],u[i]=u,t return t[1]==u and u[1]==t", ":1\r\n"},
+		{"local a={x=1} local k='x' a[k],a=2,nil return a==nil", ":1\r\n"},
+		{"local function f(...) local t={} t[#t+1]=... return t end return f(4,5)", "*1\r\n:4\r\n"},
+		{"local t=setmetatable({},{__newindex=function(t,k,v) rawset(t,k,v*2) end}) local i=1 t[i]=4 return t[1]", ":8\r\n"},
+		{"local t=setmetatable({},{__concat=function(a,b) return 'cat' end}) return {t..1, 1 ..t, t..t, 'a'..'b'..t}",
+			"*4\r\n$3\r\ncat\r\n$3\r\ncat\r\n$3\r\ncat\r\n$4\r\nacat\r\n"},
+		{"local t=setmetatable({},{__concat=function(a,b) return 'm' end}) return 'a'..'b'..t..'c'..1 ..2.5", "$3\r\nabm\r\n"},
+		{"return 'a'..1 ..2.5 ..true", "-ERR user_script:1: attempt to concatenate a boolean value script: "},
+		{"return {} .. 'x'", "-ERR user_script:1: attempt to concatenate a table value script: "},
+		{"return 'x'..1e15 ..'y'..0.1", "$10\r\nx1e+15y0.1\r\n"},
+		{"\n\nreturn nil..\n'x'", "-ERR user_script:3: attempt to concatenate a nil value script: "},
+		{"local t={} for k,v in pairs({a=1,[3000]=2,[true]=3}) do t[tostring(k)]=v end return {t.a,t['3000'],t['true']}", "*3\r\n:1\r\n:2\r\n:3\r\n"},
+		{"local t={3,1,2,nil} t[4]=5 t[4]=nil table.sort(t) return t", "*3\r\n:1\r\n:2\r\n:3\r\n"},
+		{"local t={3,1,2} table.sort(t,function(a,b) return a>b end) return t", "*3\r\n:3\r\n:2\r\n:1\r\n"},
+		{"local t={1,2,3} return {table.remove(t),table.remove(t,1),#t,table.remove({}) or 9, table.remove(t,5) or 8}", "*5\r\n:3\r\n:1\r\n:1\r\n:9\r\n:8\r\n"},
+		{"return table.concat({1,2,3},',',0,2)", "-ERR user_script:1: invalid value (nil) at index 0 in table for 'concat' script: "},
+		{"return table.concat({[0]='z',1,2,3},',',0,2)", "$5\r\nz,1,2\r\n"},
+		{"return table.concat({1,2,3},',',2,9)", "-ERR user_script:1: invalid value (nil) at index 4 in table for 'concat' script: "},
+		{"return {table.concat({1,2,3}),table.concat({},'x'),table.concat({1,2},', ')}", "*3\r\n$3\r\n123\r\n$0\r\n\r\n$4\r\n1, 2\r\n"},
+		{"return {loadstring('return 1')()}", "*1\r\n:1\r\n"},
+		{"return load((function() local n=0 return function() n=n+1 return ({'return ','2'})[n] end end)())()", ":2\r\n"},
+		{"return {string.byte('abc',1,-1)}", "*3\r\n:97\r\n:98\r\n:99\r\n"},
+		{"return {string.byte('abc'),string.byte('abc',-1),string.byte('abc',10) or 0}", "*3\r\n:97\r\n:99\r\n:0\r\n"},
+		{"return #string.char(unpack({},1,3))", "-ERR user_script:1: bad argument #1 to "},
+		{"return {('aBc'):upper(),('aBc'):lower(),('aBc'):reverse(),string.char(0,255)}", "*4\r\n$3\r\nABC\r\n$3\r\nabc\r\n$3\r\ncBa\r\n$2\r\n\x00\xff\r\n"},
+	} {
+		if got := eval(t, c.source); !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s:\n got %.120q\nwant %.120q", c.source, got, c.want)
+		}
+	}
+}
+
+// A machine that was full serves the next script as if nothing had been.
+func TestAFullMachineServesTheNext(t *testing.T) {
+	m := script.NewMachine(echo{})
+	m.LimitMemory(4 << 20)
+	for range 3 {
+		if got := evalOn(t, m, "return #{string.byte(string.rep('x',2000000),1,-1)}"); !strings.HasPrefix(got, "-ERR") {
+			t.Errorf("got %q", got)
+		}
+		if got := evalOn(t, m, "local s='x' while true do s=s..s end"); !strings.HasPrefix(got, "-ERR not enough memory") {
+			t.Errorf("got %q", got)
+		}
+		if got := evalOn(t, m, "return 'a'..'b'"); got != "$2\r\nab\r\n" {
+			t.Errorf("got %q", got)
+		}
+	}
+}

@@ -1,0 +1,87 @@
+package rfc9111
+
+import (
+	"net/http"
+	"net/url"
+	"strings"
+)
+
+// A resource is named by the URL that the client asked for. Handlers around the cache may have changed the one that the handler sees:
+// http.StripPrefix, middlewares that tell tenants apart, proxies that believe X-Forwarded-Proto. What differs is a variant of
+// the client's URL, as if Vary had named it: so mounts and tenants do not merge, and a purge of the client's URL reaches all of it.
+
+// clientURL returns the URL that the client asked for, and whether r.URL is still that one. A request without a RequestURI, as
+// adapters and tests make them, has r.URL only. ok is false if the target is not a URL.
+func clientURL(r *http.Request) (u *url.URL, same, ok bool) {
+	if r.RequestURI == "" || spelledAs(r.URL, r.RequestURI) {
+		return r.URL, true, true
+	}
+	u, err := url.ParseRequestURI(r.RequestURI)
+	if err != nil {
+		return nil, false, false
+	}
+	return u, *u == *r.URL, true
+}
+
+// spelledAs reports whether a URL is what a target is parsed to, for those that have one spelling only. It allocates nothing.
+func spelledAs(u *url.URL, target string) bool {
+	if u.RawPath != "" || u.Opaque != "" || u.User != nil || u.Fragment != "" || u.ForceQuery {
+		return false
+	}
+	if u.Scheme != "" {
+		scheme, rest, ok := strings.Cut(target, "://")
+		if !ok || scheme != u.Scheme || !strings.HasPrefix(rest, u.Host) {
+			return false
+		}
+		target = rest[len(u.Host):]
+	} else if u.Host != "" {
+		return false
+	}
+	path, query, asks := strings.Cut(target, "?")
+	return path == u.Path && query == u.RawQuery && asks == (query != "") &&
+		strings.HasPrefix(path, "/") && strings.IndexByte(path, '%') < 0
+}
+
+// inner returns what the handler sees in place of the client's URL, in a normal form in which what does not count does not
+// count either. ok is false for a query that no URL holds.
+func (k Keys) inner(r *http.Request, u *url.URL) (inner string, ok bool) {
+	var b []byte
+	ours := strings.EqualFold(u.Scheme, k.scheme(r)) && (k.AnyHost || strings.EqualFold(u.Host, r.Host))
+	if (u.Scheme != "" || u.Host != "") && !ours || u.User != nil || u.Opaque != "" {
+		b = append(b, (&url.URL{Scheme: u.Scheme, Opaque: u.Opaque, User: u.User, Host: u.Host}).String()...)
+		b = append(b, ' ')
+	}
+	if b, ok = k.appendQuery(appendPath(b, spelling(u)), u); len(b) == 0 { // a path that was cut to nothing: no other is one space
+		b = append(b, ' ')
+	}
+	return string(b), ok
+}
+
+// Selectors are what of a request may choose between the variants of a response.
+type Selectors struct {
+	Header http.Header
+	Host   string // which net/http does not leave in the header
+	Inner  string // the URL that the handler sees; "" if it is the client's
+
+	// AnyOrder makes the order of languages of one weight not count. RFC 9110 says that it means nothing; handlers take the first.
+	AnyOrder bool
+}
+
+// InnerURL stands in for Selectors.Inner among the fields by which a response varies. No field is called so.
+const InnerURL = ":url"
+
+const host = "Host"
+
+// Lines returns what a request says in a field, and whether it does. room is for a field that is not in the header.
+func (s Selectors) Lines(name string, room *[1]string) (lines []string, present bool) {
+	switch name {
+	case InnerURL:
+		room[0] = s.Inner
+	case host:
+		room[0] = s.Host
+	default:
+		lines, present = s.Header[name]
+		return lines, present
+	}
+	return room[:], room[0] != ""
+}

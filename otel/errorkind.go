@@ -1,0 +1,53 @@
+package mayflyotel
+
+import (
+	"context"
+	"errors"
+	"io"
+	"net"
+	"strings"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly"
+)
+
+// replies are kinds of errors that Redis answers, by their first word.
+var replies = map[string]string{
+	"OOM": "oom", "READONLY": "readonly", "LOADING": "loading", "NOPERM": "auth", "NOAUTH": "auth", "WRONGPASS": "auth", "MOVED": "cluster",
+	"ASK": "cluster", "CLUSTERDOWN": "cluster", "TRYAGAIN": "cluster", "CROSSSLOT": "cluster", "MASTERDOWN": "replication", "NOREPLICAS": "replication",
+	"WRONGTYPE": "wrong_type", "MISCONF": "misconf", "BUSY": "busy", "NOSCRIPT": "script",
+}
+
+// errorKind returns which kind of error of Redis's err is, for a label.
+func errorKind(err error) string {
+	var reply redis.Error
+	var network net.Error
+	switch {
+	case err == nil:
+		return "other"
+	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
+		return "timeout"
+	case errors.Is(err, context.Canceled):
+		return "canceled"
+	case errors.As(err, &network), errors.Is(err, io.EOF), errors.Is(err, io.ErrUnexpectedEOF), errors.Is(err, net.ErrClosed):
+		return "network"
+	case errors.Is(err, redis.ErrClosed):
+		return "closed"
+	case errors.As(err, &reply):
+		word, _, _ := strings.Cut(reply.Error(), " ") // whatever is said around it
+		if kind, ok := replies[word]; ok {
+			return kind
+		}
+		return "reply"
+	}
+	return "other"
+}
+
+// kindOf returns which kind of error e tells of.
+func kindOf(e mayfly.Event) string {
+	if e.Outcome == mayfly.TimedOut {
+		return "timeout"
+	}
+	return errorKind(e.Err)
+}

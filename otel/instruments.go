@@ -1,0 +1,116 @@
+package mayflyotel
+
+import (
+	"context"
+	"slices"
+	"time"
+
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/stats"
+)
+
+// An exporter to Prometheus makes a name of these by replacing dots, and adds the unit and "total", "ratio" where that is the custom:
+// TestNamesOfPrometheus holds the outcome to the package metrics.
+
+// sums are the counters of Events, and what the outcome is called there. Reads are not among them: local hits count under the same
+// name, and are asked for.
+var sums = map[mayfly.Kind]struct{ name, unit, help, label string }{
+	mayfly.Load:    {"mayfly.loads", "{key}", "Keys that the loader was asked for, by result.", "result"},
+	mayfly.Join:    {"mayfly.coalesced_waiters", "{caller}", "Callers who waited for a load that another caller of their process had begun.", ""},
+	mayfly.Wait:    {"mayfly.lease.waits", "{wait}", "Waits for a load of another process, by result.", "result"},
+	mayfly.Fill:    {"mayfly.fills", "{fill}", "Loaded values offered to Redis; refused is one that was deleted or replaced meanwhile.", "result"},
+	mayfly.Refresh: {"mayfly.early_refreshes", "{refresh}", "Renewals of values before their end, by result; refused is one that another process does.", "result"},
+	mayfly.Write:   {"mayfly.writes", "{key}", "Values set by callers, by result.", "result"},
+	mayfly.Removal: {"mayfly.removals", "{key}", "Keys deleted by callers, by result.", "result"},
+	mayfly.Backend: {"mayfly.redis.errors", "{error}", "Times that Redis could not be asked, by kind.", "kind"},
+	mayfly.Breaker: {"mayfly.breaker.changes", "{change}", "Breakers that opened (failed) or closed (ok).", "result"},
+	mayfly.Limit:   {"mayfly.limiter.decisions", "{call}", "Calls that a limiter was asked about, by decision.", "decision"},
+	mayfly.Warning: {"mayfly.warnings", "{warning}", "Configurations that were accepted and are dangerous.", ""},
+}
+
+// times are the histograms of Events.
+var times = map[mayfly.Kind][2]string{
+	mayfly.Read: {"mayfly.request.duration", "How long reads took that were no local hits."},
+	mayfly.Load: {"mayfly.load.duration", "How long the loader took."},
+	mayfly.Wait: {"mayfly.lease.wait.duration", "How long a load of another process was waited for."},
+	mayfly.Lag:  {"mayfly.invalidation.lag", "How long it took to hear of a change in Redis, tried several times a second."},
+}
+
+// buckets are those of metrics.Buckets. A View of the SDK replaces them, by exponential ones for example.
+var buckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
+
+// instruments are what the meter made.
+type instruments struct {
+	sums  map[mayfly.Kind]metric.Int64Counter
+	times map[mayfly.Kind]metric.Float64Histogram
+	open  metric.Int64UpDownCounter
+
+	auditKeys, auditEndless, auditAt metric.Int64Gauge
+
+	requests metric.Int64ObservableCounter
+	locals   []figure[mayfly.LocalStats]
+	engines  []figure[stats.Engine]
+	https    []figure[stats.HTTP]
+	asked    []metric.Observable // all whose figures are asked for
+}
+
+// newInstruments makes them, and hands over what goes wrong.
+func newInstruments(meter metric.Meter, check func(error)) instruments {
+	made := instruments{sums: map[mayfly.Kind]metric.Int64Counter{}, times: map[mayfly.Kind]metric.Float64Histogram{}}
+	var err error
+	for kind, s := range sums {
+		made.sums[kind], err = meter.Int64Counter(s.name, metric.WithUnit(s.unit), metric.WithDescription(s.help))
+		check(err)
+	}
+	for kind, t := range times {
+		made.times[kind], err = meter.Float64Histogram(t[0], metric.WithUnit("s"), metric.WithDescription(t[1]), metric.WithExplicitBucketBoundaries(buckets...))
+		check(err)
+	}
+	made.open, err = meter.Int64UpDownCounter("mayfly.breaker.open_servers", metric.WithUnit("{server}"), metric.WithDescription("Servers that are not asked, as they did not answer."))
+	check(err)
+	made.auditKeys, err = meter.Int64Gauge("mayfly.audit.keys", metric.WithUnit("{key}"), metric.WithDescription("Keys that the latest audit looked at."))
+	check(err)
+	made.auditEndless, err = meter.Int64Gauge("mayfly.audit.keys_without_ttl", metric.WithUnit("{key}"), metric.WithDescription("Keys without TTL among them."))
+	check(err)
+	made.auditAt, err = meter.Int64Gauge("mayfly.audit.timestamp", metric.WithUnit("s"), metric.WithDescription("When that was, in unix time."))
+	check(err)
+	made.requests, err = meter.Int64ObservableCounter("mayfly.requests", metric.WithUnit("{request}"),
+		metric.WithDescription("Reads of cached values, by outcome; hit_local is one that cost no trip to Redis."))
+	check(err)
+	made.asked = append(made.asked, made.requests)
+	made.figures(maker{meter, check})
+	return made
+}
+
+func (m *Observer) audited(server string, keys, noTTL int64) {
+	of, ctx := metric.WithAttributeSet(attribute.NewSet(attribute.String("server", server))), context.Background()
+	m.make.auditKeys.Record(ctx, keys, of)
+	m.make.auditEndless.Record(ctx, noTTL, of)
+	m.make.auditAt.Record(ctx, time.Now().Unix(), of)
+}
+
+// outcomes are those that become attributes of metrics; others are "other".
+var outcomes = []mayfly.Outcome{
+	mayfly.OK, mayfly.Failed, mayfly.HitRedis, mayfly.Stale, mayfly.Negative, mayfly.Miss, mayfly.Bypass, mayfly.Refused, mayfly.TimedOut, mayfly.Dropped, mayfly.Denied,
+}
+
+func bounded(k mayfly.Kind, o mayfly.Outcome) string {
+	if !slices.Contains(outcomes, o) {
+		return "other"
+	}
+	return outcome(k, o)
+}
+
+// outcome is what metrics and traces call an outcome.
+func outcome(k mayfly.Kind, o mayfly.Outcome) string {
+	switch {
+	case k == mayfly.Limit && o == mayfly.OK:
+		return "allowed"
+	case k == mayfly.Load && o == mayfly.Negative:
+		return "not_found"
+	}
+	return string(o)
+}

@@ -1,0 +1,239 @@
+// Package mayflyotel shows OpenTelemetry what a mayfly cache does, by its API alone: your program chooses the SDK and where it exports to.
+// [New] returns an Observer for any number of namespaces and local tiers:
+//
+//	observer, err := mayflyotel.New(mayflyotel.Options{})
+//	users := mayfly.Namespace[int64, User]{ ..., Observer: observer}
+//
+// Every Event becomes an event of the span in its context, if that span is recorded, and is counted and timed. The metrics are those of the
+// package metrics under OpenTelemetry's names: mayfly.requests is mayfly_requests_total. An exporter to Prometheus gives them the same names
+// and labels, so the dashboard and the alerts of that package work with either. docs/metrics.md lists them.
+//
+// It is a module of its own, so that programs without OpenTelemetry do not download it.
+package mayflyotel
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"sync/atomic"
+
+	"go.opentelemetry.io/otel"
+	"go.opentelemetry.io/otel/attribute"
+	"go.opentelemetry.io/otel/metric"
+	"go.opentelemetry.io/otel/trace"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/stats"
+)
+
+// scope is the name of the instrumentation: the import path, as OpenTelemetry asks for.
+const scope = "github.com/mayflycache/mayfly/otel"
+
+// Options say what to show. The zero value shows everything but keys.
+type Options struct {
+	// MeterProvider makes the metrics. Nil is the global one, which may be set later. With that of go.opentelemetry.io/otel/metric/noop there
+	// are span events alone.
+	MeterProvider metric.MeterProvider
+
+	// SpanEvents chooses the Events that become events of spans. Nil is all of them. An SDK keeps a bounded number per span, 128 if
+	// nobody says otherwise, and a request that reads many keys may want its misses alone:
+	//
+	//	SpanEvents: func(e mayfly.Event) bool { return e.Outcome != mayfly.HitRedis },
+	SpanEvents func(e mayfly.Event) bool
+
+	// Keys puts the key into span events, and leaves it in the texts of errors. It is off by default, since keys hold ids of users and of
+	// sessions, and traces are read by many. Metrics never have keys.
+	Keys bool
+}
+
+// Observer shows Events. It is safe for concurrent use. One is enough for a program: two with the same MeterProvider report reads twice.
+type Observer struct {
+	opt  Options
+	make instruments
+
+	series sync.Map // *series by seriesKey: attributes are not put together again for each Event
+	reads  sync.Map // *atomic.Int64 by readKey
+
+	locals, engines, https sync.Map // functions that return stats, by name
+
+	mu    sync.Mutex                 // guards what follows
+	names map[string]bool            // of namespaces
+	local map[string][]func() uint64 // hits
+}
+
+var _ mayfly.LocalObserver = (*Observer)(nil)
+
+// New returns an Observer whose metrics the MeterProvider makes.
+func New(o Options) (*Observer, error) {
+	if o.MeterProvider == nil {
+		o.MeterProvider = otel.GetMeterProvider()
+	}
+	m := &Observer{opt: o, names: map[string]bool{}, local: map[string][]func() uint64{}}
+	if err := m.register(o.MeterProvider.Meter(scope)); err != nil {
+		return nil, fmt.Errorf("mayflyotel: Options.MeterProvider (%T) refuses a metric, use one that takes these or the noop one: %w", o.MeterProvider, err)
+	}
+	return m, nil
+}
+
+// seriesKey is what the attributes of an Event are made of.
+type seriesKey struct {
+	namespace string
+	kind      mayfly.Kind
+	outcome   mayfly.Outcome
+	err       string // its kind
+}
+
+// readKey is the attributes of a read.
+type readKey struct{ namespace, outcome string }
+
+// series is where an Event is counted; nil where it is not.
+type series struct {
+	sum     metric.Int64Counter
+	sumOf   []metric.AddOption
+	reads   *atomic.Int64 // instead of sum
+	time    metric.Float64Histogram
+	timeOf  []metric.RecordOption
+	breaker []metric.AddOption
+}
+
+// Observe counts and times e, and adds it to the span of ctx.
+func (m *Observer) Observe(ctx context.Context, e mayfly.Event) {
+	m.measure(ctx, e)
+	if span := trace.SpanFromContext(ctx); span.IsRecording() && (m.opt.SpanEvents == nil || m.opt.SpanEvents(e)) {
+		span.AddEvent(eventName(e.Kind), trace.WithAttributes(m.describe(e)...))
+	}
+}
+
+func (m *Observer) measure(ctx context.Context, e mayfly.Event) {
+	key := seriesKey{namespace: e.Namespace, kind: e.Kind, outcome: e.Outcome}
+	if e.Kind == mayfly.Backend {
+		key.err = kindOf(e)
+	}
+	found, ok := m.series.Load(key)
+	if !ok {
+		found, _ = m.series.LoadOrStore(key, m.seriesOf(key))
+	}
+	s := found.(*series)
+	switch {
+	case s.reads != nil:
+		s.reads.Add(1)
+	case s.sum != nil:
+		s.sum.Add(ctx, count(e), s.sumOf...)
+	}
+	if s.time != nil && e.Took > 0 {
+		s.time.Record(ctx, e.Took.Seconds(), s.timeOf...)
+	}
+	switch {
+	case s.breaker == nil:
+	case e.Outcome == mayfly.Failed:
+		m.make.open.Add(ctx, 1, s.breaker...)
+	default:
+		m.make.open.Add(ctx, -1, s.breaker...)
+	}
+}
+
+// count is how much an Event counts.
+func count(e mayfly.Event) int64 {
+	if (e.Kind == mayfly.Load || e.Kind == mayfly.Removal || e.Kind == mayfly.Write) && e.N > 0 {
+		return int64(e.N)
+	}
+	return 1
+}
+
+// seriesOf returns the series of key.
+func (m *Observer) seriesOf(key seriesKey) *series {
+	namespace := attribute.String("namespace", m.bounded(key.namespace))
+	s := new(series)
+	if key.kind == mayfly.Read {
+		found, _ := m.reads.LoadOrStore(readKey{namespace.Value.AsString(), bounded(key.kind, key.outcome)}, new(atomic.Int64))
+		s.reads = found.(*atomic.Int64)
+	}
+	if sum, ok := m.make.sums[key.kind]; ok {
+		all := []attribute.KeyValue{namespace}
+		switch label := sums[key.kind].label; label {
+		case "":
+		case "kind":
+			all = append(all, attribute.String(label, key.err))
+		default:
+			all = append(all, attribute.String(label, bounded(key.kind, key.outcome)))
+		}
+		s.sum, s.sumOf = sum, []metric.AddOption{metric.WithAttributeSet(attribute.NewSet(all...))}
+	}
+	if time, ok := m.make.times[key.kind]; ok {
+		s.time = time
+		if key.kind != mayfly.Lag {
+			s.timeOf = []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(namespace))}
+		}
+	}
+	if key.kind == mayfly.Breaker {
+		s.breaker = []metric.AddOption{metric.WithAttributeSet(attribute.NewSet(namespace))}
+	}
+	return s
+}
+
+// mostNamespaces bounds the attributes: what comes after so many names is counted as "other".
+const mostNamespaces = 200
+
+// bounded returns the attribute of a namespace, or of what else has a name.
+func (m *Observer) bounded(name string) string {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	if !m.names[name] {
+		if len(m.names) == mostNamespaces {
+			return "other"
+		}
+		m.names[name] = true
+	}
+	return name
+}
+
+// ObserveLocal counts the local hits of a cache.
+func (m *Observer) ObserveLocal(namespace string, hits func() uint64) {
+	namespace = m.bounded(namespace)
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	m.local[namespace] = append(m.local[namespace], hits)
+}
+
+// WatchLocal shows the stats of a local tier, local.Stats, by a name for it. Another one of the same name takes its place, and nil ends it.
+func (m *Observer) WatchLocal(name string, stats func() mayfly.LocalStats) {
+	watch(&m.locals, name, stats)
+}
+
+// WatchEngine shows the stats of an embedded database, db.Stats, as WatchLocal does.
+func (m *Observer) WatchEngine(name string, stats func() stats.Engine) {
+	watch(&m.engines, name, stats)
+}
+
+// WatchHTTP shows the stats of an HTTP cache, pages.Stats, as WatchLocal does.
+func (m *Observer) WatchHTTP(name string, stats func() stats.HTTP) { watch(&m.https, name, stats) }
+
+func watch[S any](sources *sync.Map, name string, stats func() S) {
+	if stats == nil {
+		sources.Delete(name)
+		return
+	}
+	sources.Store(name, stats)
+}
+
+// ObserveAudit shows what an audit found of the server, or servers, of that name: how many keys were looked at, and how many of them had
+// no TTL. A program that runs ttlaudit.Run now and then hands its figures here.
+func (m *Observer) ObserveAudit(server string, keys, noTTL int64) {
+	m.audited(m.bounded(server), keys, noTTL)
+}
+
+// register makes the instruments and has them read when somebody collects.
+func (m *Observer) register(meter metric.Meter) error {
+	var wrong []error
+	m.make = newInstruments(meter, func(err error) {
+		if err != nil {
+			wrong = append(wrong, err)
+		}
+	})
+	if err := errors.Join(wrong...); err != nil {
+		return err
+	}
+	_, err := meter.RegisterCallback(m.collect, m.make.asked...)
+	return err
+}

@@ -1,0 +1,144 @@
+package mayfly
+
+import (
+	"context"
+	"errors"
+	"log/slog"
+	"sync"
+	"time"
+)
+
+// slogEvery is the time in which failures of one kind are summed up to one line.
+const slogEvery = time.Second
+
+// Slog returns an Observer that writes Events to l, for people: an outage is a handful of lines, however many calls it fails.
+//
+//   - A failure is written at level Warn when it is the first of its namespace and kind. Those that follow are counted, and summed up
+//     once a second: how many, and the last of them. (At level Debug each is written too.)
+//   - A change of a breaker, or of the local tier's coherence, is written when it happens: at level Info if all is well then, and else
+//     at Warn. Where something changes back and forth, repetitions are summed up as failures are.
+//   - A [Warning] is written once.
+//   - Everything else is written at level Debug, also that something was not found. What l does not log is not put together.
+//
+// A sum is written from a timer, up to a second after the last Event: so l is used that long. Nil is [slog.Default].
+func Slog(l *slog.Logger) Observer {
+	if l == nil {
+		l = slog.Default()
+	}
+	return &sums{to: l, open: make(map[topic]*sum), warned: make(map[warning]bool)}
+}
+
+type sums struct {
+	to *slog.Logger
+
+	mu     sync.Mutex // guards what follows
+	open   map[topic]*sum
+	warned map[warning]bool
+}
+
+// topic is what is summed up together.
+type topic struct {
+	namespace string
+	kind      Kind
+	state     Outcome // into which something changed; empty for failures
+}
+
+// sum is what was not written of a topic since its last line.
+type sum struct {
+	n    int
+	last Event
+}
+
+type warning struct{ namespace, text string }
+
+// maxWarned bounds what is remembered. A program has a few configurations, so that is more than enough; beyond it warnings are repeated.
+const maxWarned = 1000
+
+// Observe writes e or counts it.
+func (s *sums) Observe(ctx context.Context, e Event) {
+	level, about := slogLevel(e)
+	if !s.to.Enabled(ctx, level) {
+		return
+	}
+	if level == slog.LevelDebug || !s.counted(e, level, about) {
+		s.write(ctx, level, e, 0)
+	} else if s.to.Enabled(ctx, slog.LevelDebug) {
+		s.write(ctx, slog.LevelDebug, e, 0)
+	}
+}
+
+// slogLevel says how loud e is, and what it is summed up with.
+func slogLevel(e Event) (slog.Level, topic) {
+	about := topic{namespace: e.Namespace, kind: e.Kind}
+	switch {
+	case e.Kind == Breaker && e.Outcome == OK, e.Kind == Coherence && e.Outcome == Outcome(Tracking.String()):
+		about.state = e.Outcome
+		return slog.LevelInfo, about
+	case e.Kind == Breaker, e.Kind == Coherence:
+		about.state = e.Outcome
+		return slog.LevelWarn, about
+	case e.Kind == Backend, e.Kind == Warning, e.Err != nil && !errors.Is(e.Err, ErrNotFound):
+		return slog.LevelWarn, about
+	}
+	return slog.LevelDebug, about
+}
+
+// counted reports whether e is not to be written, but counted, or known already.
+func (s *sums) counted(e Event, level slog.Level, about topic) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if e.Kind == Warning && e.Err != nil {
+		w := warning{e.Namespace, e.Err.Error()}
+		known := s.warned[w]
+		if len(s.warned) < maxWarned {
+			s.warned[w] = true
+		}
+		return known
+	}
+	if open, ok := s.open[about]; ok {
+		open.n++
+		open.last = e
+		return true
+	}
+	s.open[about] = &sum{}
+	time.AfterFunc(slogEvery, func() { s.sumUp(about, level) })
+	return false
+}
+
+// sumUp writes what was counted of a topic, and once that is nothing the next event of it is written again.
+func (s *sums) sumUp(about topic, level slog.Level) {
+	s.mu.Lock()
+	since := *s.open[about]
+	if since.n == 0 {
+		delete(s.open, about)
+	} else {
+		*s.open[about] = sum{}
+	}
+	s.mu.Unlock()
+	if since.n > 0 {
+		s.write(context.Background(), level, since.last, since.n)
+		time.AfterFunc(slogEvery, func() { s.sumUp(about, level) })
+	}
+}
+
+// write writes e, as the last of times events if those are summed up.
+func (s *sums) write(ctx context.Context, level slog.Level, e Event, times int) {
+	attrs := make([]slog.Attr, 0, 8)
+	attrs = append(attrs, slog.String("namespace", e.Namespace), slog.String("outcome", string(e.Outcome)))
+	if times > 0 {
+		attrs = append(attrs, slog.Int("times", times), slog.Duration("within", slogEvery))
+	}
+	if e.Key != "" {
+		attrs = append(attrs, slog.String("key", e.Key))
+	}
+	if e.Took != 0 {
+		attrs = append(attrs, slog.Duration("took", e.Took))
+	}
+	if e.N != 0 {
+		attrs = append(attrs, slog.Int("n", e.N))
+	}
+	if e.Err != nil {
+		attrs = append(attrs, slog.Any("err", e.Err))
+	}
+	s.to.LogAttrs(ctx, level, "mayfly: "+e.Kind.String(), attrs...)
+}
