@@ -18,6 +18,7 @@ func (e *Engine) Tick(now int64) {
 	}
 	e.setNow(now)
 	e.reapWaits()
+	e.tendFeed()
 	if e.activeOff || e.follows {
 		return
 	}
@@ -57,6 +58,7 @@ func (e *Engine) NextWake() (at int64, ok bool) {
 		}
 	}
 	soonest(e.waits.Next())
+	soonest(e.feed.next())
 	if at > math.MaxInt64/1000 {
 		return math.MaxInt64, ok
 	}

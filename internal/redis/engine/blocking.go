@@ -21,6 +21,7 @@ type waiter struct {
 	keys     []string
 	kind     values.Kind
 	deadline int64  // unix milliseconds; 0 waits for ever
+	replicas int64  // of WAIT: how many must have acknowledged; then keys are none
 	slot     uint32 // in Engine.waiters
 }
 
@@ -89,6 +90,7 @@ func (e *Engine) unpark(s *Session) {
 		return
 	}
 	s.waiting = nil
+	e.feed.waits -= oneIf(w.replicas > 0)
 	e.waits.Remove(w.slot)
 	e.waiters[w.slot] = nil
 	for _, key := range w.keys {
@@ -101,9 +103,12 @@ func (e *Engine) release(s *Session, text string) {
 	if s.waiting == nil {
 		return
 	}
+	replicas := s.waiting.replicas
 	e.unpark(s)
 	start := s.Out.Mark()
-	if text == "" {
+	if replicas > 0 && text == "" {
+		s.Out.Int(int64(e.feed.acknowledged(s.wrote)))
+	} else if text == "" {
 		s.Out.NullArray()
 	} else {
 		e.countError(text)

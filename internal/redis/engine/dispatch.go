@@ -78,6 +78,9 @@ func (e *Engine) process(s *Session, args [][]byte) Outcome {
 	if e.scripts.busy() && cmd.Flags&AllowBusy == 0 {
 		return e.reject(s, cmd, errBusy)
 	}
+	if s.queue != nil && cmd.Flags&NoMulti != 0 {
+		return e.reject(s, cmd, "ERR Command not allowed inside a transaction")
+	}
 	if s.queue != nil && !runsInMulti(cmd) {
 		if !s.queue.broken {
 			s.queue.commands = append(s.queue.commands, queued{cmd, copyArgs(args)})
@@ -98,7 +101,7 @@ func (e *Engine) run(s *Session, cmd *Command, args [][]byte, out *resp.Writer, 
 	if cmd.Flags&ReadOnly != 0 && e.tracking.sessions > 0 {
 		e.remember(c)
 	}
-	if e.sink != nil && e.changes != changes && !c.silent {
+	if e.tells() && e.changes != changes && !c.silent {
 		c.propagate()
 	}
 	outcome := c.outcome

@@ -68,6 +68,7 @@ type Engine struct {
 	ready   []readyKey
 
 	sink       Sink
+	feed       feed
 	words      phrase
 	unit       bool // the sink was told an effect and not yet that its unit is complete
 	log        Log
@@ -115,7 +116,7 @@ func (e *Engine) Do(now int64, s *Session, args [][]byte) Outcome {
 	}
 	e.setNow(now)
 	outcome := e.turn(s, args, nil)
-	e.endUnit(outcome)
+	e.endTold(s, outcome)
 	e.serveReady()
 	return outcome
 }
@@ -150,5 +151,7 @@ type stats struct {
 	expiredKeys, expiredFields int64
 	evictedKeys                int64
 	errorReplies               int64
+	fullSyncs, partialSyncs    int64            // of replicas
+	refusedSyncs               int64            // replicas that wanted to go on where nobody knew how
 	errors                     map[string]int64 // by code: the first word of an error
 }

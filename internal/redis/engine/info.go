@@ -144,6 +144,9 @@ func infoStats(e *Engine, w *strings.Builder) {
 	line(w, "expired_keys", s.expiredKeys)
 	line(w, "expired_stale_perc", fmt.Sprintf("%.2f", e.stalePercent()))
 	line(w, "evicted_keys", s.evictedKeys)
+	line(w, "sync_full", s.fullSyncs)
+	line(w, "sync_partial_ok", s.partialSyncs)
+	line(w, "sync_partial_err", s.refusedSyncs)
 	line(w, "keyspace_hits", s.hits)
 	line(w, "keyspace_misses", s.misses)
 	line(w, "pubsub_channels", len(e.pubsub[channels]))
@@ -176,12 +179,6 @@ func (e *Engine) stalePercent() float64 {
 		})
 	}
 	return 100 * dead / max(looked, 1)
-}
-
-func infoReplication(e *Engine, w *strings.Builder) {
-	line(w, "role", "master")
-	line(w, "connected_slaves", 0)
-	line(w, "master_repl_offset", 0)
 }
 
 func infoErrors(e *Engine, w *strings.Builder) {

@@ -16,16 +16,35 @@ type Sink interface {
 // SetSink gives the effects of later writes to sink; nil: to nobody.
 func (e *Engine) SetSink(sink Sink) { e.sink, e.unit = sink, false }
 
+// tells reports whether anybody is told of effects.
+func (e *Engine) tells() bool { return e.sink != nil || e.feed.on }
+
 func (e *Engine) tell(db int, args [][]byte) {
 	e.unit = true
-	e.sink.Effect(db, args)
+	if e.sink != nil {
+		e.sink.Effect(db, args)
+	}
+	if e.feed.on {
+		e.feed.stream.Effect(db, args)
+	}
 }
 
 // endUnit says that a command has come to its end, one that nobody sent included, unless it has only yielded.
 func (e *Engine) endUnit(outcome Outcome) {
 	if e.unit && outcome != Yielded {
 		e.unit = false
-		e.sink.End()
+		if e.sink != nil {
+			e.sink.End()
+		}
+		e.feed.stream.End()
+	}
+}
+
+// endTold is endUnit for what s asked for. It notes for WAIT how far s has written.
+func (e *Engine) endTold(s *Session, outcome Outcome) {
+	if e.unit && outcome != Yielded {
+		e.endUnit(outcome)
+		s.wrote = e.feed.offset
 	}
 }
 

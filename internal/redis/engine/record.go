@@ -8,7 +8,7 @@ import "strconv"
 // rewrite replaces what is recorded for this command by the parts of another one: words in any case, arguments, lists of arguments and
 // numbers.
 func (c *call) rewrite(parts ...any) {
-	if c.e.sink != nil {
+	if c.e.tells() {
 		c.effect = c.words.of(parts)
 	}
 }
@@ -23,7 +23,7 @@ func (c *call) propagate() {
 
 // record records what no command asked for: an expiry or an eviction. The parts are those of rewrite.
 func (e *Engine) record(d *db, parts ...any) {
-	if e.sink != nil {
+	if e.tells() {
 		e.tell(d.index, e.words.of(parts))
 	}
 }

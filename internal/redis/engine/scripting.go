@@ -80,7 +80,7 @@ func (e *Engine) Resume(now int64, s *Session) Outcome {
 		s.Out.Rewind(start)
 	}
 	e.endTurn(s)
-	e.endUnit(Done)
+	e.endTold(s, Done)
 	e.setNow(now)
 	e.serveReady()
 	return Done

@@ -35,6 +35,9 @@ type Session struct {
 	lastUse                 int64 // unix microseconds
 	noEvict                 bool
 
+	replica replica
+	wrote   int64 // the feed's offset behind what it wrote last
+
 	subscriptions
 	trackingState
 }
@@ -67,6 +70,7 @@ func (e *Engine) Drop(s *Session) {
 	e.unwatch(s)
 	e.unsubscribeAll(s)
 	e.untrack(s)
+	e.unfeed(s)
 	delete(e.sessions, s.id)
 	s.closing = true
 }

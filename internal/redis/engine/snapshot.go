@@ -11,9 +11,10 @@ import (
 // them. What a command is about to change and the snapshot has not come to is written before the change (preserve); what is new is passed over.
 // Redis has a process forked for this; we pay with one look at each key that a write touches meanwhile.
 type Snapshot struct {
-	e     *Engine
-	parts []*part
-	head  bool // the header was written
+	e       *Engine
+	parts   []*part
+	version int  // of the form: the oldest that has what the data need
+	head    bool // the header was written
 }
 
 // part is what a snapshot has still to write of one keyspace.
@@ -31,13 +32,16 @@ type part struct {
 
 // Snapshot begins one. The caller calls Next until it says that all is written, or End.
 func (e *Engine) Snapshot() *Snapshot {
-	s := &Snapshot{e: e}
+	s := &Snapshot{e: e, version: rdb.Plain}
 	for _, d := range e.dbs {
 		if d.len() == 0 {
 			continue
 		}
 		p := &part{
 			db: d.index, of: &d.keyspace, keys: d.len(), timed: d.deadlines.Len(), slots: d.slots, done: make([]uint64, d.slots/64+1),
+		}
+		if d.fields.Len() > 0 {
+			s.version = rdb.Timed
 		}
 		d.parts = append(d.parts, p)
 		s.parts = append(s.parts, p)
@@ -51,7 +55,7 @@ func (e *Engine) Snapshot() *Snapshot {
 func (s *Snapshot) Next(b []byte, size int) (_ []byte, more bool) {
 	if !s.head {
 		s.head = true
-		b = rdb.AppendHeader(b, "redis-ver", Version, "redis-bits", "64", "ctime", decimalText(s.e.now/1e6))
+		b = rdb.AppendHeader(b, s.version, "redis-ver", Version, "redis-bits", "64", "ctime", decimalText(s.e.now/1e6))
 	}
 	end := len(b) + size
 	for _, p := range s.parts {

@@ -173,7 +173,7 @@ func (j *Journal) mustBeNew(dir string) error {
 
 // create makes the files of a journal without data.
 func (j *Journal) create() error {
-	b := rdb.AppendHeader(nil, "redis-ver", engine.Version, "redis-bits", "64")
+	b := rdb.AppendHeader(nil, rdb.Plain, "redis-ver", engine.Version, "redis-bits", "64")
 	var sum rdb.Sum
 	sum.Add(b)
 	if err := os.WriteFile(filepath.Join(j.dir, baseName(1)), rdb.AppendEnd(b, sum), 0o644); err != nil {

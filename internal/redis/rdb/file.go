@@ -22,9 +22,15 @@ const (
 	opEnd          = 255
 )
 
-// AppendHeader appends what a file begins with: the version, and pairs of a name and a value that tell of its origin.
-func AppendHeader(b []byte, aux ...string) []byte {
-	b = fmt.Appendf(b, "REDIS%04d", Version)
+// Versions of a file: Redis 7.0 reads Plain; fields with deadlines need Timed, which Redis 7.4 is the first to read.
+const (
+	Plain = 10
+	Timed = 12
+)
+
+// AppendHeader appends what a file begins with: its version, and pairs of a name and a value that tell of its origin.
+func AppendHeader(b []byte, version int, aux ...string) []byte {
+	b = fmt.Appendf(b, "REDIS%04d", version)
 	for i := 0; i < len(aux); i += 2 {
 		b = AppendString(AppendString(append(b, opAux), []byte(aux[i])), []byte(aux[i+1]))
 	}

@@ -130,10 +130,18 @@ func (c *conn) turn() next {
 	then := over
 	if c.server.enter(c) {
 		c.session.Out.Reuse(c.spare())
-		then = c.run()
+		if c.session.Syncing() {
+			c.engine.SyncPiece(c.session)
+			then = again
+		} else {
+			then = c.run()
+		}
 		c.post()
 	}
+	syncing := c.session.Syncing()
 	if !c.leaveEngine() {
+		then = over
+	} else if syncing && !c.awaitRoom() {
 		then = over
 	}
 	c.ending = c.ending || then == over
@@ -184,7 +192,7 @@ func (c *conn) run() next {
 		case outcome == engine.Stalled && !c.server.sleep(c):
 			return over
 		}
-		if c.session.Out.Len() > turnOutput {
+		if c.session.Out.Len() > turnOutput || c.session.Syncing() {
 			break
 		}
 	}

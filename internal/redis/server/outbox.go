@@ -42,7 +42,8 @@ func (c *conn) post() {
 	if k := c.server.options.Keeper; k != nil {
 		c.needs = k.Position()
 	}
-	c.doomed = c.doomed || c.session.Closing() || c.session.Subscribed() && c.exceeds(c.server.options.Subscribers)
+	c.doomed = c.doomed || c.session.Closing() || c.session.Subscribed() && c.exceeds(c.server.options.Subscribers) ||
+		c.session.IsReplica() && c.exceeds(c.server.options.Replicas)
 }
 
 // exceeds reports whether too much is queued, or more than a little for too long.
@@ -124,10 +125,24 @@ func (c *conn) drain() {
 			}
 			chunks[i] = nil
 			c.size -= len(b)
+			c.done.Broadcast()
 		}
 	}
 	c.draining = false
 	c.done.Broadcast()
+}
+
+// syncAhead is how many bytes of a snapshot may wait to be written.
+const syncAhead = 4 << 20
+
+// awaitRoom waits until the peer has taken most of what was written to it. It reports false if the connection was cut.
+func (c *conn) awaitRoom() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.draining && c.size > syncAhead {
+		c.done.Wait()
+	}
+	return !c.isCut()
 }
 
 // finish waits until everything is written, or the connection cut. Nothing is written after it.

@@ -43,6 +43,9 @@ type Options struct {
 
 	// Subscribers limits what is kept for a subscriber that does not read. The zero value is Redis's 32mb 8mb 60.
 	Subscribers Limit
+
+	// Replicas limits what is kept for a replica that does not read. The zero value is Redis's 256mb 64mb 60.
+	Replicas Limit
 }
 
 // A Keeper makes what was recorded of writes last. Its positions count what was recorded.
@@ -64,9 +67,12 @@ func (o *Options) validate() error {
 	}
 	o.MaxClients = cmp.Or(o.MaxClients, 10_000)
 	o.Subscribers = cmp.Or(o.Subscribers, Limit{Hard: 32 << 20, Soft: 8 << 20, For: time.Minute})
+	o.Replicas = cmp.Or(o.Replicas, Limit{Hard: 256 << 20, Soft: 64 << 20, For: time.Minute})
 	switch {
 	case o.MaxClients < 0:
 		return fmt.Errorf("server: Options.MaxClients must be at least 1, got %d", o.MaxClients)
+	case o.Replicas.Hard <= 0 || o.Replicas.Soft <= 0 || o.Replicas.For < 0:
+		return fmt.Errorf("server: Options.Replicas must be positive, got %+v", o.Replicas)
 	case o.Subscribers.Hard <= 0 || o.Subscribers.Soft <= 0 || o.Subscribers.For < 0:
 		return fmt.Errorf("server: Options.Subscribers must be positive, got %+v", o.Subscribers)
 	}
