@@ -101,6 +101,7 @@ func New(o Options) *Engine {
 		limits:   values.DefaultLimits,
 		sessions: make(map[int64]*Session),
 	}
+	e.feed.heldLimit = 256 << 20
 	e.rng.Seed(o.Seed, 0)
 	for i := range e.dbs {
 		e.dbs[i] = &db{index: i}

@@ -28,13 +28,14 @@ type feed struct {
 	pinged   int64 // unix ms of the last sign of life
 	left     int64 // unix ms when the last replica left
 	waits    int   // sessions that WAIT
+
+	heldLimit int // bytes that a replica may be behind while it loads a snapshot
 }
 
 const (
 	backlogSize   = 1 << 20
-	pingEvery     = 10_000    // ms
-	backlogLife   = 3600_000  // ms without a replica
-	heldLimit     = 256 << 20 // bytes that a replica may be behind while it loads a snapshot
+	pingEvery     = 10_000   // ms
+	backlogLife   = 3600_000 // ms without a replica
 	snapshotPiece = 64 << 10
 )
 
@@ -163,18 +164,27 @@ func (e *Engine) feedHeld(s *Session) {
 func (e *Engine) fed(b []byte) {
 	f := &e.feed
 	f.offset += int64(len(b))
-	f.backlog = append(f.backlog, b...)
-	if len(f.backlog) > 2*backlogSize {
-		f.backlog = append(f.backlog[:0], f.backlog[len(f.backlog)-backlogSize:]...)
-	}
+	f.remember(b)
 	for _, s := range f.replicas {
 		if s.replica.state == online {
 			s.Out.Raw(string(b))
 			e.markDirty(s)
-		} else if s.replica.held = append(s.replica.held, b...); len(s.replica.held) > heldLimit {
+		} else if s.replica.held = append(s.replica.held, b...); len(s.replica.held) > f.heldLimit {
 			e.kill(s)
 		}
 	}
+}
+
+// remember keeps the last of what was fed: backlogSize of it, and up to as much again.
+func (f *feed) remember(b []byte) {
+	if len(b) >= backlogSize {
+		f.backlog = append(f.backlog[:0], b[len(b)-backlogSize:]...)
+		return
+	}
+	if len(f.backlog)+len(b) > 2*backlogSize {
+		f.backlog = append(f.backlog[:0], f.backlog[len(f.backlog)+len(b)-backlogSize:]...)
+	}
+	f.backlog = append(f.backlog, b...)
 }
 
 // unfeed forgets the replica that s was.

@@ -2,6 +2,10 @@ package engine
 
 const errReadOnly = "READONLY You can't write against a read only replica."
 
+// Follow makes the engine a replica, or a master again. A replica hides what is dead, removes nothing of itself, and refuses writes but those of its
+// master, which Obey brings.
+func (e *Engine) Follow(on bool) { e.follows = on }
+
 // RefuseWrites has writes refused whenever why, which is asked before each, returns an error for them: in Redis's words, that the journal
 // cannot be written.
 func (e *Engine) RefuseWrites(why func() string) { e.refused = why }
