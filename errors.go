@@ -1,6 +1,10 @@
 package mayfly
 
-import "errors"
+import (
+	"errors"
+
+	"github.com/mayflycache/mayfly/internal/client/turns"
+)
 
 // The errors that the packages of mayfly share. They are returned wrapped with the operation and the key: test with errors.Is.
 var (
@@ -14,6 +18,10 @@ var (
 	// ErrUnknownOutcome says that a write was sent and its reply was lost: it happened, or it did not, or it will, once, when the
 	// network delivers it. Read before you write again. A write that returned nil leaves nothing that could still come.
 	ErrUnknownOutcome = errors.New("outcome unknown: the write was sent, its reply was lost")
+
+	// ErrCrowded says that a call was not sent, as it has waited for the connections of its client as long as it may: Load.Timeout, of
+	// cacheaside. Other calls of this process had them all that time; Redis may be fine.
+	ErrCrowded = turns.ErrCrowded
 
 	// ErrUnsupported says that the server lacks a command; the text around it names the server's version.
 	ErrUnsupported = errors.New("not supported by this server")

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -11,7 +12,27 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/redistest"
 )
+
+// More callers than connections wait for one another.
+func TestTunedOptionsLetACrowdWait(t *testing.T) {
+	srv := redistest.Start(t)
+	srv.Latency(4 * time.Millisecond)
+	o := mayfly.TunedOptions()
+	o.Addrs, o.Dialer, o.PoolSize = []string{"127.0.0.1:1"}, srv.Dial, 1
+	rdb := redis.NewUniversalClient(o)
+	defer rdb.Close()
+	var callers sync.WaitGroup
+	for range 25 { // for longer than a call may take
+		callers.Go(func() {
+			if err := rdb.Incr(t.Context(), "n").Err(); err != nil {
+				t.Error(err)
+			}
+		})
+	}
+	callers.Wait()
+}
 
 // A call on a server that hangs, or that cannot be reached, is over within 200 ms, without any context.
 func TestTunedOptionsBoundACall(t *testing.T) {

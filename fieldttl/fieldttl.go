@@ -21,7 +21,8 @@
 // Every exported field needs a tag, or `redis:"-"`. Strings, numbers, bools and []byte are written the way go-redis writes and
 // scans them, so HGetAll(...).Scan reads the same hash: a bool is 1 or 0, a time.Duration is in nanoseconds. Types with
 // MarshalText and UnmarshalText, such as time.Time, are written as that text, all others as JSON. A nil pointer is a
-// field that the hash does not have.
+// field that the hash does not have. A number that comes back in an any is a float64, but an integer that no float64 is comes back as an
+// int64, a uint64 or, if it is greater still, a json.Number.
 //
 // # Redis
 //

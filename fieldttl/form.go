@@ -74,6 +74,9 @@ func formOf(t reflect.Type) (form, error) {
 	if err := check.JSON(t, true); err != nil {
 		return form{}, fmt.Errorf("%w: leave it out by `redis:\"-\"`", err)
 	}
+	if anyIn(t, nil) {
+		return form{append: appendJSON, parse: parseJSONWithAny}, nil
+	}
 	return form{append: appendJSON, parse: parseJSON}, nil
 }
 

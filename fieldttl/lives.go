@@ -3,6 +3,7 @@ package fieldttl
 import (
 	"context"
 	"fmt"
+	"iter"
 	"strings"
 	"time"
 
@@ -15,20 +16,20 @@ import (
 // Touch gives fields their whole TTL again. Where one has ended, or the hash has, it returns [mayfly.ErrNotFound], and the others are
 // touched. It never makes a field longer-lived than the key: see [Store.Renew].
 func (s *Store[K, T]) Touch(ctx context.Context, key K, fields ...string) error {
-	return s.each(ctx, "touch fields of", key, fields, s.plan.volatile, s.plan.hpexpire)
+	return s.each(ctx, "touch fields of", key, fields, s.plan.volatile, s.plan.byTTL, s.plan.hpexpire)
 }
 
 // Persist takes the TTL away from fields, which then live as long as the key, until they are set again. Where one has ended, or the
 // hash has, it returns [mayfly.ErrNotFound], and the others are persisted.
 func (s *Store[K, T]) Persist(ctx context.Context, key K, fields ...string) error {
-	return s.each(ctx, "persist fields of", key, fields, s.plan.find, func(full string, _ time.Duration, fields []int) []any {
+	return s.each(ctx, "persist fields of", key, fields, s.plan.find, atOnce, func(full string, _ time.Duration, fields []int) []any {
 		return append([]any{"hpersist", full, "fields", len(fields)}, s.plan.namesOf(fields)...)
 	})
 }
 
-// each sends a command for the fields of each TTL among those that find finds by their names, in one transaction. The command
-// answers -2 for a field that is not there.
-func (s *Store[K, T]) each(ctx context.Context, doing string, key K, names []string, find func([]string) ([]int, error), command func(string, time.Duration, []int) []any) error {
+// each sends a command for each group of the fields that find finds by their names, in one transaction. The command answers -2 for a field that
+// is not there.
+func (s *Store[K, T]) each(ctx context.Context, doing string, key K, names []string, find func([]string) ([]int, error), groups func([]int) iter.Seq2[time.Duration, []int], command func(string, time.Duration, []int) []any) error {
 	return s.do(ctx, doing, key, func(full string, _ way) error {
 		some, err := find(names)
 		if err != nil {
@@ -37,7 +38,7 @@ func (s *Store[K, T]) each(ctx context.Context, doing string, key K, names []str
 		var parts []*redis.IntSliceCmd
 		var cmds []redis.Cmder
 		var asked [][]int
-		for ttl, fields := range s.plan.byTTL(some) {
+		for ttl, fields := range groups(some) {
 			cmd := redis.NewIntSliceCmd(ctx, command(full, ttl, fields)...)
 			parts, cmds, asked = append(parts, cmd), append(cmds, cmd), append(asked, fields)
 		}

@@ -66,6 +66,8 @@ func (p *plan) add(root, t reflect.Type, index []int) error {
 		case tag == "-":
 		case f.Anonymous && !tagged && f.Type.Kind() == reflect.Struct && !isText(f.Type):
 			wrong = append(wrong, p.add(root, f.Type, at))
+		case !f.IsExported() && f.Anonymous && hasTags(f.Type, nil):
+			fail("it is embedded and its fields have redis tags, but nobody can set it: embed the struct itself, not a pointer to it, and one without a text of its own")
 		case !f.IsExported() && tagged:
 			fail("it is not exported, so nobody can set it: export it or take the tag away")
 		case !f.IsExported():
@@ -92,6 +94,23 @@ func (p *plan) add(root, t reflect.Type, index []int) error {
 		}
 	}
 	return errors.Join(wrong...)
+}
+
+// hasTags reports whether t, or what it points to, is a struct with redis tags, perhaps of what is embedded in it.
+func hasTags(t reflect.Type, within []reflect.Type) bool {
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	if t.Kind() != reflect.Struct || slices.Contains(within, t) {
+		return false
+	}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if tag, tagged := f.Tag.Lookup("redis"); tagged && tag != "-" || f.Anonymous && hasTags(f.Type, append(within, t)) {
+			return true
+		}
+	}
+	return false
 }
 
 // parseTag reads "name" or "name,ttl=15m".
@@ -161,6 +180,11 @@ func (p *plan) namesOf(fields []int) []any {
 // hpexpire is HPEXPIRE of fields.
 func (p *plan) hpexpire(full string, ttl time.Duration, fields []int) []any {
 	return append([]any{"hpexpire", full, ttl.Milliseconds(), "fields", len(fields)}, p.namesOf(fields)...)
+}
+
+// atOnce yields all fields, for what needs no TTL.
+func atOnce(fields []int) iter.Seq2[time.Duration, []int] {
+	return func(yield func(time.Duration, []int) bool) { yield(0, fields) }
 }
 
 // byTTL yields each TTL among fields, zero included, with the fields that have it.

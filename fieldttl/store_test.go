@@ -221,6 +221,23 @@ func TestBadTypes(t *testing.T) {
 		_ string `redis:"name"`
 	}
 	bad(t, ns[unexported](t, rdb), "field fieldttl_test.unexported._ `redis:\"name\"`: it is not exported")
+	type byPointer struct {
+		*embedded
+		Name string `redis:"name"`
+	}
+	bad(t, ns[byPointer](t, rdb), "field fieldttl_test.byPointer.embedded: it is embedded and its fields have redis tags, but nobody can set it")
+	type deeper struct {
+		*holder
+		Name string `redis:"name"`
+	}
+	bad(t, ns[deeper](t, rdb), "field fieldttl_test.deeper.holder: it is embedded")
+	type nothingToLose struct {
+		*bare
+		Name string `redis:"name"`
+	}
+	if _, err := fieldttl.New(ns[nothingToLose](t, rdb)); err != nil {
+		t.Errorf("what is embedded has no tags: %v", err)
+	}
 	type nameless struct {
 		A string `redis:",ttl=1h"`
 		B string `redis:""`
@@ -318,5 +335,23 @@ func bad[T any](t *testing.T, space mayfly.Namespace[string, T], want ...string)
 		if err == nil || !strings.Contains(err.Error(), w) {
 			t.Errorf("got error %v, want %q", err, w)
 		}
+	}
+}
+
+// holder has tags through what it embeds, and bare has none.
+type (
+	holder struct{ *embedded }
+	bare   struct{ *bare }
+)
+
+// Fields of different TTLs are persisted by one command: it takes no TTL.
+func TestPersistIsOneCommand(t *testing.T) {
+	srv := redistest.Start(t)
+	s := expect.Value(fieldttl.New(ns[forms](t, srv.Client())))(t)
+	expect.OK(t, s.Set(t.Context(), "a", forms{}))
+	srv.ClearLog()
+	expect.OK(t, s.Persist(t.Context(), "a", "text", "int64", "bool"))
+	if sent := strings.Join(srv.Log(), "\n"); strings.Count(strings.ToLower(sent), "hpersist") != 1 {
+		t.Errorf("sent\n%s", sent)
 	}
 }

@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly"
 )
 
 // replies are kinds of errors that Redis answers, by their first word.
@@ -24,6 +26,8 @@ func errorKind(err error) string {
 	switch {
 	case err == nil:
 		return "other"
+	case errors.Is(err, mayfly.ErrCrowded):
+		return "crowded"
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
 		return "timeout"
 	case errors.Is(err, context.Canceled):

@@ -87,16 +87,19 @@ var sums = map[mayfly.Kind][3]string{
 	mayfly.Removal: {"mayfly_removals_total", "Keys deleted by callers, by result.", "result"},
 	mayfly.Backend: {"mayfly_redis_errors_total", "Times that Redis could not be asked, by kind.", "kind"},
 	mayfly.Breaker: {"mayfly_breaker_changes_total", "Breakers that opened (failed) or closed (ok).", "result"},
+	mayfly.Queue: {"mayfly_queue_waits_total", "Calls that waited for others of their process to give a connection to Redis back, by result; refused is one that was " +
+		"not sent as a breaker opened.", "result"},
 	mayfly.Limit:   {"mayfly_limiter_decisions_total", "Calls that a limiter was asked about, by decision.", "decision"},
 	mayfly.Warning: {"mayfly_warnings_total", "Configurations that were accepted and are dangerous.", ""},
 }
 
 // times are the histograms of Events.
 var times = map[mayfly.Kind][2]string{
-	mayfly.Read: {"mayfly_request_duration_seconds", "How long reads took that were no local hits."},
-	mayfly.Load: {"mayfly_load_duration_seconds", "How long the loader took."},
-	mayfly.Wait: {"mayfly_lease_wait_duration_seconds", "How long a load of another process was waited for."},
-	mayfly.Lag:  {"mayfly_invalidation_lag_seconds", "How long it took to hear of a change in Redis, tried several times a second."},
+	mayfly.Read:  {"mayfly_request_duration_seconds", "How long reads took that were no local hits."},
+	mayfly.Load:  {"mayfly_load_duration_seconds", "How long the loader took."},
+	mayfly.Wait:  {"mayfly_lease_wait_duration_seconds", "How long a load of another process was waited for."},
+	mayfly.Queue: {"mayfly_queue_wait_duration_seconds", "How long the first of those waited who went together."},
+	mayfly.Lag:   {"mayfly_invalidation_lag_seconds", "How long it took to hear of a change in Redis, tried several times a second."},
 }
 
 // New returns an Observer whose metrics are registered with r.
@@ -207,7 +210,7 @@ func (m *Observer) Observe(ctx context.Context, e mayfly.Event) {
 
 // count is how much an Event counts.
 func count(e mayfly.Event) float64 {
-	if (e.Kind == mayfly.Load || e.Kind == mayfly.Removal || e.Kind == mayfly.Write) && e.N > 0 {
+	if (e.Kind == mayfly.Load || e.Kind == mayfly.Removal || e.Kind == mayfly.Write || e.Kind == mayfly.Queue) && e.N > 0 {
 		return float64(e.N)
 	}
 	return 1

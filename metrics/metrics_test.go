@@ -70,6 +70,8 @@ func TestEvents(t *testing.T) {
 	see(1, mayfly.Event{Kind: mayfly.Load, Outcome: mayfly.Negative, N: 1})
 	see(4, mayfly.Event{Kind: mayfly.Join, Outcome: mayfly.OK})
 	see(1, mayfly.Event{Kind: mayfly.Wait, Outcome: mayfly.TimedOut, Took: ms})
+	see(2, mayfly.Event{Kind: mayfly.Queue, Outcome: mayfly.OK, N: 30, Took: ms})
+	see(1, mayfly.Event{Kind: mayfly.Queue, Outcome: mayfly.Refused, N: 7, Took: ms})
 	see(1, mayfly.Event{Kind: mayfly.Fill, Outcome: mayfly.Refused, N: 300})
 	see(1, mayfly.Event{Kind: mayfly.Refresh, Outcome: mayfly.OK})
 	see(1, mayfly.Event{Kind: mayfly.Write, Outcome: mayfly.OK, N: 3})
@@ -85,6 +87,7 @@ func TestEvents(t *testing.T) {
 	for kind, e := range map[string]mayfly.Event{
 		"timeout": {Outcome: mayfly.TimedOut}, "network": {Err: io.EOF}, "oom": {Err: redisError("OOM command not allowed")}, "auth": {Err: redisError("NOPERM no")},
 		"reply": {Err: redisError("ERR what")}, "other": {Err: errors.New("undecodable")},
+		"crowded": {Err: fmt.Errorf("delete: %w", mayfly.ErrCrowded)},
 	} {
 		e.Kind = mayfly.Backend
 		see(1, e)
@@ -107,6 +110,9 @@ func TestEvents(t *testing.T) {
 		`mayfly_load_duration_seconds_count{namespace="users"}`:                "2",
 		`mayfly_coalesced_waiters_total{namespace="users"}`:                    "4.0",
 		`mayfly_lease_waits_total{namespace="users",result="timed_out"}`:       "1.0",
+		`mayfly_queue_waits_total{namespace="users",result="ok"}`:              "60.0",
+		`mayfly_queue_waits_total{namespace="users",result="refused"}`:         "7.0",
+		`mayfly_queue_wait_duration_seconds_count{namespace="users"}`:          "3",
 		`mayfly_fills_total{namespace="users",result="refused"}`:               "1.0",
 		`mayfly_early_refreshes_total{namespace="users",result="ok"}`:          "1.0",
 		`mayfly_writes_total{namespace="users",result="ok"}`:                   "3.0",

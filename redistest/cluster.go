@@ -55,8 +55,8 @@ func newCluster(tb Tester, masters int, o []Options) (*Cluster, error) {
 	options := append(o, Options{})[0]
 	c := &Cluster{shared: engine.NewCluster(masters, options.Seed)}
 	for i := range masters {
-		s := NewMiniRedis()
-		s.tb, s.options, s.cluster, s.node = tb, options, c, i
+		s := newServer(tb, options)
+		s.cluster, s.node = c, i
 		c.nodes = append(c.nodes, s)
 		c.announce(i, memoryAddr(i))
 		if err := s.open(); err != nil {

@@ -1,8 +1,14 @@
 package redistest
 
 import (
+	"crypto/tls"
+	"errors"
+	"fmt"
 	"net"
+	"strconv"
 	"time"
+
+	"github.com/mayflycache/mayfly/internal/redis/engine"
 )
 
 // What follows, and the access to data in direct.go, is for tests that were written for miniredis: they swap by changing one import, to
@@ -21,8 +27,14 @@ type Tester interface {
 	Logf(format string, args ...any)
 }
 
-// NewMiniRedis returns a server that is not started. New tests use Start.
-func NewMiniRedis() *Server { return &Server{} }
+// NewMiniRedis returns a server that is not started. As with Run and RunT, a cluster client that comes to it finds one node that has all slots,
+// where one that Start started is no cluster and says so. New tests use Start.
+func NewMiniRedis() *Server {
+	s := newServer(nil, Options{})
+	s.seeming = engine.NewCluster(1, 0)
+	s.announce(memoryAddr(0))
+	return s
+}
 
 // Run returns a server that runs outside of any test, and that the caller has to Close.
 func Run() (*Server, error) {
@@ -31,7 +43,36 @@ func Run() (*Server, error) {
 }
 
 // RunT starts a server that stops when the test ends, as Start does.
-func RunT(t Tester) *Server { return start(t, Options{}) }
+func RunT(t Tester) *Server {
+	s := NewMiniRedis()
+	s.tb = t
+	return s.mustOpen()
+}
+
+// RunTLS is Run with TLS.
+func RunTLS(cfg *tls.Config) (*Server, error) {
+	s := NewMiniRedis()
+	return s, s.StartTLS(cfg)
+}
+
+// StartTLS is Start, and connections to Addr speak TLS. Those of Client and Dial, over memory, do not.
+func (s *Server) StartTLS(cfg *tls.Config) error {
+	if cfg == nil {
+		return errors.New("redistest: StartTLS needs a tls.Config with a certificate, got nil")
+	}
+	s.mu.Lock()
+	s.tls = cfg
+	s.mu.Unlock()
+	return s.open()
+}
+
+// StartAddrTLS is StartAddr, and connections to it speak TLS.
+func (s *Server) StartAddrTLS(addr string, cfg *tls.Config) error {
+	if err := s.StartTLS(cfg); err != nil {
+		return err
+	}
+	return s.listenOrClose(addr)
+}
 
 // Start starts a server that NewMiniRedis made. Its port is opened by Addr.
 func (s *Server) Start() error { return s.open() }
@@ -41,6 +82,10 @@ func (s *Server) StartAddr(addr string) error {
 	if err := s.open(); err != nil {
 		return err
 	}
+	return s.listenOrClose(addr)
+}
+
+func (s *Server) listenOrClose(addr string) error {
 	if _, err := s.listen(addr); err != nil {
 		s.Close()
 		return err
@@ -60,8 +105,11 @@ func (s *Server) Port() string {
 	return port
 }
 
-// FastForward moves the clock forward: it is Advance.
-func (s *Server) FastForward(d time.Duration) { s.Advance(d) }
+// FastForward moves the clock forward, and a millisecond further than Advance does: a key lives through the millisecond of its deadline, and
+// tests written for miniredis expect that FastForward by its TTL ends it.
+func (s *Server) FastForward(d time.Duration) { s.Advance(d + deadlineItself) }
+
+const deadlineItself = time.Millisecond
 
 // SetError answers every command with an error, until it is called with "".
 func (s *Server) SetError(msg string) { s.faults().FailAll(msg) }
@@ -69,8 +117,140 @@ func (s *Server) SetError(msg string) { s.faults().FailAll(msg) }
 // RequireAuth sets the password that new connections must AUTH with; "" removes it. Connections that are open stay as they are, as with
 // Redis's CONFIG SET requirepass.
 func (s *Server) RequireAuth(pw string) {
-	s.do("CONFIG", "SET", "requirepass", pw)
+	s.RequireUserAuth("default", pw)
+}
+
+// RequireUserAuth makes new connections AUTH with a name and a password; "" takes the name away. Client and Options know the latest.
+func (s *Server) RequireUserAuth(username, pw string) {
+	s.current().Do(func(_ int64, e *engine.Engine) { e.SetUser(username, pw) })
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	s.options.Password = pw
+	s.username, s.options.Password = username, pw
+}
+
+// Select chooses the database that direct access is to: Get, Set, Keys and so on. It is 0 at first.
+func (s *Server) Select(i int) { s.db.Store(int64(s.database(i))) }
+
+// DB returns a database for direct access, 0 to 15.
+func (s *Server) DB(i int) *RedisDB {
+	db := &RedisDB{data{srv: s}}
+	db.db.Store(int64(s.database(i)))
+	return db
+}
+
+// database checks the number of a database.
+func (s *Server) database(i int) int {
+	if i < 0 || i >= engine.Databases {
+		s.fatal(fmt.Errorf("redistest: databases are numbered 0 to %d, got %d", engine.Databases-1, i))
+		return 0
+	}
+	return i
+}
+
+// SwapDB exchanges what two databases hold.
+func (s *Server) SwapDB(i, j int) bool {
+	return s.do("SWAPDB", strconv.Itoa(s.database(i)), strconv.Itoa(s.database(j))).Kind != '-'
+}
+
+// Copy copies a key into a database, where it replaces another.
+func (s *Server) Copy(srcDB int, src string, destDB int, dest string) error {
+	reply := s.DB(srcDB).do("COPY", src, dest, "DB", strconv.Itoa(s.database(destDB)), "REPLACE")
+	if reply.Kind == ':' && reply.Int == 0 {
+		return ErrKeyNotFound
+	}
+	return failure(reply)
+}
+
+// Publish sends a message to the subscribers of a channel, and returns how many those are.
+func (s *Server) Publish(channel, message string) int {
+	return int(s.do("PUBLISH", channel, message).Int)
+}
+
+// PubSubChannels returns the channels with subscribers that match a pattern, sorted; "" matches all.
+func (s *Server) PubSubChannels(pattern string) []string {
+	if pattern == "" {
+		pattern = "*"
+	}
+	return texts(s.do("PUBSUB", "CHANNELS", pattern))
+}
+
+// PubSubNumSub returns how many subscribers channels have.
+func (s *Server) PubSubNumSub(channels ...string) map[string]int {
+	all := make(map[string]int)
+	for _, channel := range channels {
+		all[channel] = int(s.do("PUBSUB", "NUMSUB", channel).List[1].Int)
+	}
+	return all
+}
+
+// PubSubNumPat returns how many patterns are subscribed to.
+func (s *Server) PubSubNumPat() int { return int(s.do("PUBSUB", "NUMPAT").Int) }
+
+// ClockTTL does nothing: the clock always runs.
+func (s *Server) ClockTTL(bool) {}
+
+// Seed begins the random choices anew: those of SPOP, RANDOMKEY and so on.
+func (s *Server) Seed(seed int) {
+	s.current().Do(func(_ int64, e *engine.Engine) { e.Seed(uint64(seed)) })
+}
+
+// IsReadOnlyCommand reports whether a command only reads.
+func (s *Server) IsReadOnlyCommand(cmd string) bool { return engine.ReadsOnly(cmd) }
+
+// CommandCount returns how many commands ran.
+func (s *Server) CommandCount() int { return int(s.figures().Commands) }
+
+// CurrentConnectionCount returns how many connections are open.
+func (s *Server) CurrentConnectionCount() int { return s.figures().Connected }
+
+// TotalConnectionCount returns how many connections there ever were.
+func (s *Server) TotalConnectionCount() int { return int(s.figures().Connections) }
+
+func (s *Server) figures() engine.Figures {
+	f, _ := s.current().Figures()
+	return f
+}
+
+// The other names that miniredis has for the same.
+
+// IncrByFloat is Incrfloat.
+func (s *Server) IncrByFloat(k string, delta float64) (float64, error) { return s.Incrfloat(k, delta) }
+
+// HIncrBy is HIncr.
+func (s *Server) HIncrBy(k, f string, delta int) (int, error) { return s.HIncr(k, f, delta) }
+
+// HIncrByFloat is HIncrfloat.
+func (s *Server) HIncrByFloat(k, f string, delta float64) (float64, error) {
+	return s.HIncrfloat(k, f, delta)
+}
+
+// RPush is Push.
+func (s *Server) RPush(k string, v ...string) (int, error) { return s.Push(k, v...) }
+
+// RPop is Pop.
+func (s *Server) RPop(k string) (string, error) { return s.Pop(k) }
+
+// SAdd is SetAdd.
+func (s *Server) SAdd(k string, elems ...string) (int, error) { return s.SetAdd(k, elems...) }
+
+// SMembers is Members.
+func (s *Server) SMembers(k string) ([]string, error) { return s.Members(k) }
+
+// SIsMember is IsMember.
+func (s *Server) SIsMember(k, v string) (bool, error) { return s.IsMember(k, v) }
+
+// PfAdd is HllAdd.
+func (s *Server) PfAdd(k string, elems ...string) (int, error) { return s.HllAdd(k, elems...) }
+
+// PfCount is HllCount.
+func (s *Server) PfCount(keys ...string) (int, error) { return s.HllCount(keys...) }
+
+// PfMerge is HllMerge.
+func (s *Server) PfMerge(destKey string, sourceKeys ...string) error {
+	return s.HllMerge(destKey, sourceKeys...)
+}
+
+// ZMScore returns the scores of members, 0 for one that is not there.
+func (s *Server) ZMScore(k string, members ...string) ([]float64, error) {
+	return s.zmscore(k, members)
 }

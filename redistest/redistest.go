@@ -30,9 +30,11 @@ package redistest
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
+	"net/netip"
 	"net/url"
 	"strconv"
 	"sync"
@@ -70,20 +72,30 @@ const (
 
 // Server is a running double. Its methods are safe for concurrent use.
 type Server struct {
+	data    // direct access to the selected database
 	options Options
 	tb      Tester       // nil: it runs in no test
 	offset  atomic.Int64 // microseconds by which the clock is ahead of time.Now
 	log     commandLog
-	ports   sync.WaitGroup // goroutines that accept connections
-	cluster *Cluster       // nil: it is no node of one
-	node    int            // which one it is
+	ports   sync.WaitGroup  // goroutines that accept connections
+	cluster *Cluster        // nil: it is no node of one
+	node    int             // which one it is
+	seeming *engine.Cluster // what it tells a cluster client, as miniredis does; nil: that it is no cluster
 
-	mu      sync.Mutex // guards what follows
-	server  *server.Server
-	engine  *engine.Engine
-	running bool
-	addr    string // host:port, once there is one. It is kept over a Close, for Restart.
-	client  *redis.Client
+	mu       sync.Mutex // guards what follows
+	server   *server.Server
+	engine   *engine.Engine
+	running  bool
+	addr     string // host:port, once there is one. It is kept over a Close, for Restart.
+	client   *redis.Client
+	tls      *tls.Config // of the port; nil: it is plain
+	username string      // what Options gives with the password; empty: nothing
+}
+
+func newServer(t Tester, o Options) *Server {
+	s := &Server{tb: t, options: o}
+	s.srv = s
+	return s
 }
 
 // Start starts a server. It stops when the test ends.
@@ -96,11 +108,14 @@ func Start(tb testing.TB, o ...Options) *Server {
 }
 
 func start(t Tester, o Options) *Server {
-	s := &Server{tb: t, options: o}
+	return newServer(t, o).mustOpen()
+}
+
+func (s *Server) mustOpen() *Server {
 	if err := s.open(); err != nil {
-		t.Fatalf("could not start redistest: %s", err)
+		s.tb.Fatalf("could not start redistest: %s", err)
 	}
-	t.Cleanup(s.Close)
+	s.tb.Cleanup(s.Close)
 	return s
 }
 
@@ -146,7 +161,14 @@ func (s *Server) newEngine() (*engine.Engine, error) {
 	if s.cluster != nil {
 		o.Cluster = &engine.ClusterOptions{Cluster: s.cluster.shared, Node: s.node}
 	}
+	o.Seeming = s.seeming
 	return engine.New(o), nil
+}
+
+// announce is where a cluster client is told that it finds this server.
+func (s *Server) announce(addr string) {
+	at := netip.MustParseAddrPort(addr)
+	s.seeming.Announce(0, at.Addr().Unmap().String(), int(at.Port()))
 }
 
 // Client returns a client over memory, the same at every call. It works in the synctest bubble in which the server was started, and is closed when
@@ -178,6 +200,7 @@ func (s *Server) clientOptions(dial func(ctx context.Context, network, addr stri
 	return &redis.UniversalOptions{
 		Addrs:                    addrs,
 		Dialer:                   dial,
+		Username:                 s.username,
 		Password:                 s.options.Password,
 		PoolSize:                 poolSize,
 		ReadBufferSize:           bufferSize,
@@ -249,6 +272,12 @@ func (s *Server) accept(addr string) error {
 		return err
 	}
 	s.addr = l.Addr().String()
+	if s.seeming != nil {
+		s.announce(s.addr)
+	}
+	if s.tls != nil {
+		l = tls.NewListener(l, s.tls)
+	}
 	srv := s.server
 	s.ports.Go(func() { srv.Serve(l) })
 	return nil
@@ -259,8 +288,11 @@ func (s *Server) URL() string {
 	u := url.URL{Scheme: "redis", Host: s.Addr()}
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.tls != nil {
+		u.Scheme = "rediss"
+	}
 	if s.options.Password != "" {
-		u.User = url.UserPassword("", s.options.Password)
+		u.User = url.UserPassword(s.username, s.options.Password)
 	}
 	return u.String()
 }
@@ -304,18 +336,18 @@ func (s *Server) Advance(d time.Duration) {
 // lastTime is the latest that the clock can be set to: with a TTL of centuries it is still a time that clients can write down.
 var lastTime = time.Date(9999, time.December, 31, 23, 59, 59, 0, time.UTC)
 
-// SetTime sets the clock to t, from where it runs on. It may be set back: what is dead remains so. The zero time is the present. Times
+// SetTime sets the clock to the millisecond after t, from where it runs on, so that what ends at t has ended. It may be set back: what is dead remains so. The zero time is the present. Times
 // before 1970, which Redis does not know, and after the year 9999 end the test.
 func (s *Server) SetTime(t time.Time) {
 	now := time.Now()
 	switch {
 	case t.IsZero():
-		t = now
+		t = now.Add(-deadlineItself)
 	case t.Before(time.Unix(0, 0)) || t.After(lastTime):
 		s.fatal(fmt.Errorf("redistest: SetTime sets a clock between 1970 and the year %d, got the year %d", lastTime.Year(), t.Year()))
 		return
 	}
-	s.offset.Store(t.UnixMicro() - now.UnixMicro())
+	s.offset.Store(t.Add(deadlineItself).UnixMicro() - now.UnixMicro())
 	s.catchUp()
 }
 

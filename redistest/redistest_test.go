@@ -100,7 +100,7 @@ func TestSetTimeMovesBothWays(t *testing.T) {
 		rdb := srv.Client()
 		then := time.Date(2030, 1, 1, 0, 0, 0, 0, time.UTC)
 		srv.SetTime(then)
-		if got := rdb.Time(t.Context()).Val(); !got.Equal(then) {
+		if got := rdb.Time(t.Context()).Val(); !got.Equal(then.Add(time.Millisecond)) { // so that what ends at then has ended
 			t.Errorf("TIME is %v", got)
 		}
 		set(t, rdb, "k", time.Hour)
@@ -115,6 +115,25 @@ func TestSetTimeMovesBothWays(t *testing.T) {
 		srv.SetTime(then.Add(time.Hour + time.Millisecond))
 		wantAlive(t, rdb, "after its deadline", false)
 	})
+}
+
+// Options of one's own with the server's Dialer, in one bubble after the other: as docs/testing.md has them. Without an Addr go-redis would look up
+// "localhost", with timers that the first bubble keeps.
+func TestADialerInManyBubbles(t *testing.T) {
+	for range 3 {
+		synctest.Test(t, func(t *testing.T) {
+			srv := redistest.Start(t)
+			rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379", Dialer: srv.Dial})
+			defer rdb.Close()
+			if err := rdb.Set(t.Context(), "k", "v", time.Hour).Err(); err != nil {
+				t.Error(err)
+			}
+			time.Sleep(time.Hour + time.Millisecond)
+			if err := rdb.Get(t.Context(), "k").Err(); err != redis.Nil {
+				t.Error(err)
+			}
+		})
+	}
 }
 
 // When Advance returns, a tracking reader has dealt with what expired, however long that takes it.

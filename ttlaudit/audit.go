@@ -176,6 +176,7 @@ func (a *audit) server(ctx context.Context, n *node, s *walked) error {
 		s.Cursor = page.next
 		s.Done = page.next == 0 || s.Quota > 0 && s.Keys >= s.Quota
 		if s.Done && s.Life != "" && n.runID(ctx) != s.Life {
+			s.Anew = true
 			return errors.New("the server was restarted meanwhile: keys may have been missed, or counted twice")
 		}
 		if a.opt.Progress != nil {

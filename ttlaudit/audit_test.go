@@ -335,7 +335,7 @@ func TestBadOptions(t *testing.T) {
 			t.Errorf("%s: %v", says, err)
 		}
 	}
-	if _, err := ttlaudit.Run(t.Context(), nil, ttlaudit.Options{}); err == nil || !strings.Contains(err.Error(), "got <nil>") {
+	if _, err := ttlaudit.Run(t.Context(), nil, ttlaudit.Options{}); err == nil || !strings.Contains(err.Error(), "the client is nil") {
 		t.Error(err)
 	}
 }

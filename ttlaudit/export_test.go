@@ -11,10 +11,9 @@ func Patterns(keys []string, most int) map[string]int64 {
 	return all
 }
 
-var (
-	Fits       = fits
-	Proportion = proportion
-)
+var Proportion = proportion
+
+func Fits(pattern, key string) bool { return readPattern(pattern).fits(key) }
 
 // Total is what of keys take of which the sizes are some, and the interval.
 func Total(sizes []float64, of int64) *Estimate {

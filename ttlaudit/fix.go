@@ -98,6 +98,9 @@ func Fix(ctx context.Context, rdb redis.UniversalClient, p Plan) (*FixReport, er
 		r.Gives = append(r.Gives, GiveCount{Pattern: g.Pattern})
 	}
 	f := fixing{plan: p, report: r, walker: newWalker("", p.MaxRate), begun: time.Now(), far: Progress{Servers: len(all)}}
+	for _, g := range p.Give {
+		f.patterns = append(f.patterns, readPattern(g.Pattern))
+	}
 	var errs []error
 	for i, n := range all {
 		f.far.Server, f.far.Done = n.addr, i
@@ -113,11 +116,12 @@ func Fix(ctx context.Context, rdb redis.UniversalClient, p Plan) (*FixReport, er
 }
 
 type fixing struct {
-	plan   Plan
-	report *FixReport
-	walker *walker
-	begun  time.Time
-	far    Progress
+	plan     Plan
+	patterns []pattern // of plan.Give
+	report   *FixReport
+	walker   *walker
+	begun    time.Time
+	far      Progress
 }
 
 func (f *fixing) server(ctx context.Context, n *node) error {
@@ -147,7 +151,10 @@ func (f *fixing) give(ctx context.Context, n *node, keys []string) error {
 	var counts []*GiveCount // by command
 	var cmds []*redis.Cmd
 	for _, key := range keys {
-		i := slices.IndexFunc(f.plan.Give, func(g Give) bool { return fits(g.Pattern, key) })
+		if ctx.Err() != nil { // who ends a fix does not wait for the rest of a page
+			return ctx.Err()
+		}
+		i := slices.IndexFunc(f.patterns, func(p pattern) bool { return p.fits(key) })
 		if i < 0 {
 			continue
 		}
@@ -207,29 +214,4 @@ func send(ctx context.Context, rdb *redis.Client, cmds []*redis.Cmd, writes bool
 		pipe.Exec(ctx) // each has its own error
 		return slices.ContainsFunc(cmds, func(cmd *redis.Cmd) bool { return again.NotExecuted(cmd.Err()) })
 	})
-}
-
-// fits reports whether key is one of pattern's.
-func fits(pattern, key string) bool {
-	for len(pattern) > 0 {
-		switch {
-		case pattern == "**":
-			return key != ""
-		case pattern[0] == '*':
-			part, _, _ := cut(key)
-			for n := range len(part) + 1 {
-				if fits(pattern[1:], key[n:]) {
-					return true
-				}
-			}
-			return false
-		case pattern[0] == '\\' && len(pattern) > 1:
-			pattern = pattern[1:]
-		}
-		if key == "" || key[0] != pattern[0] {
-			return false
-		}
-		pattern, key = pattern[1:], key[1:]
-	}
-	return key == ""
 }

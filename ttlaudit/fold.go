@@ -155,10 +155,25 @@ func shape(part string) string {
 	if len(part) == 0 || isWord(part) {
 		return part
 	}
-	if open, end := strings.IndexByte(part, '{'), strings.IndexByte(part, '}'); open >= 0 && end > open {
-		return shape(part[:open]) + "{" + shape(part[open+1:end]) + "}" + shape(part[end+1:])
+	open, end := strings.IndexByte(part, '{'), strings.IndexByte(part, '}')
+	if open < 0 || end < open {
+		return plainShape(part)
 	}
-	if isID(part) {
+	var b strings.Builder
+	for ; open >= 0 && end > open; open, end = strings.IndexByte(part, '{'), strings.IndexByte(part, '}') {
+		b.WriteString(plainShape(part[:open]) + "{" + plainShape(part[open+1:end]) + "}")
+		part = part[end+1:]
+	}
+	b.WriteString(plainShape(part))
+	return b.String()
+}
+
+// plainShape is shape of what has no hash tag.
+func plainShape(part string) string {
+	switch {
+	case len(part) == 0, isWord(part):
+		return part
+	case isID(part):
 		return "*"
 	}
 	var b strings.Builder

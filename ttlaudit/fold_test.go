@@ -143,6 +143,79 @@ func TestFits(t *testing.T) {
 	}
 }
 
+// slowlyFits is what a pattern means, in its plainest form.
+func slowlyFits(pattern, key string) bool {
+	for len(pattern) > 0 {
+		switch {
+		case pattern == "**":
+			return key != ""
+		case pattern[0] == '*':
+			part := strings.IndexAny(key, ":/|")
+			if part < 0 {
+				part = len(key)
+			}
+			for n := range part + 1 {
+				if slowlyFits(pattern[1:], key[n:]) {
+					return true
+				}
+			}
+			return false
+		case pattern[0] == '\\' && len(pattern) > 1:
+			pattern = pattern[1:]
+		}
+		if key == "" || key[0] != pattern[0] {
+			return false
+		}
+		pattern, key = pattern[1:], key[1:]
+	}
+	return key == ""
+}
+
+func TestFitsMeansWhatItMeant(t *testing.T) {
+	seed := uint64(time.Now().UnixNano())
+	t.Log("seed", seed)
+	r := rand.New(rand.NewPCG(seed, 0))
+	some := func(letters string, most int) string {
+		text := make([]byte, r.IntN(most))
+		for i := range text {
+			text[i] = letters[r.IntN(len(letters))]
+		}
+		return string(text)
+	}
+	fit := 0
+	for range 40_000 {
+		pattern, key := strings.ReplaceAll(some(`aab*:/\-`, 8), "**", "*"), some(`aab*:/\-`, 7)
+		if r.IntN(4) == 0 {
+			pattern = strings.TrimSuffix(pattern, "*") + "**"
+		}
+		want := slowlyFits(pattern, key)
+		if want {
+			fit++
+		}
+		if got := ttlaudit.Fits(pattern, key); got != want {
+			t.Fatalf("%q and %q: %v, want %v", pattern, key, got, want)
+		}
+	}
+	if fit < 200 {
+		t.Errorf("%d fit", fit)
+	}
+}
+
+// No pattern and no key keep a fix, or an audit, busy: neither dashes without end, nor braces.
+func TestKeysThatWereMadeToBeSlow(t *testing.T) {
+	begun := time.Now()
+	for _, filling := range []string{"-", "a", "-x", "{}", "{", ":", "1a", "\\*"} {
+		key := "cache:" + strings.Repeat(filling, 64<<10/len(filling))
+		for _, pattern := range []string{"cache:*-*-*x", "cache:" + strings.Repeat("*a", 50) + "b", strings.Repeat("*:", 50) + "**", "cache:*-*-*-**"} {
+			ttlaudit.Fits(pattern, key)
+		}
+		ttlaudit.Patterns([]string{key}, 10)
+	}
+	if took := time.Since(begun); took > time.Second {
+		t.Errorf("it took %v", took)
+	}
+}
+
 // An interval holds the truth about 19 times of 20.
 func TestIntervals(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())

@@ -26,6 +26,7 @@ type walked struct {
 	Quota  int64  // of keys to look at; 0: all
 	Cursor uint64
 	Done   bool
+	Anew   bool // it was restarted while it was walked, which showed in the end: what was counted cannot be told from what was missed
 }
 
 // termsOf are the options that an audit and its resumption must have in common.
@@ -88,6 +89,8 @@ func (a *audit) resume(all []*node) error {
 	}
 	for i, s := range a.Servers {
 		switch {
+		case s.Anew:
+			return fmt.Errorf("%s was restarted while it was walked: %s", s.Addr, anew)
 		case s.Done:
 		case s.Cursor == 0:
 			s.Life = all[i].life

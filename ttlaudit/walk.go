@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly/internal/client/check"
 )
 
 // node is one server whose keys are walked.
@@ -26,6 +28,9 @@ type node struct {
 
 // nodes are the servers that hold rdb's keys: the one, or the masters of a cluster, or the shards of a ring.
 func nodes(ctx context.Context, rdb redis.UniversalClient) (all []*node, err error) {
+	if err := check.Client("the client", rdb); err != nil {
+		return nil, err
+	}
 	var mu sync.Mutex // guards all
 	add := func(_ context.Context, c *redis.Client) error {
 		mu.Lock()

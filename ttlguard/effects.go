@@ -1,51 +1,6 @@
 package ttlguard
 
-import (
-	"fmt"
-	"slices"
-	"strconv"
-	"strings"
-)
-
-// words are a command as it was sent.
-type words []any
-
-// text returns a word as text.
-func (w words) text(i int) string {
-	if i >= len(w) {
-		return ""
-	}
-	switch word := w[i].(type) {
-	case string:
-		return word
-	case []byte:
-		return string(word)
-	case int:
-		return strconv.Itoa(word)
-	case int64:
-		return strconv.FormatInt(word, 10)
-	}
-	return fmt.Sprint(w[i])
-}
-
-// number returns a word as a number, and reports false if it is none.
-func (w words) number(i int) (int64, bool) {
-	n, err := strconv.ParseInt(w.text(i), 10, 64)
-	return n, err == nil && n < beyond
-}
-
-// beyond is greater than any time that Redis accepts: 100,000 years in milliseconds.
-const beyond = 1 << 52
-
-// find returns where one of options stands, from i on; 0 if nowhere.
-func (w words) find(i int, options ...string) int {
-	for ; i < len(w); i++ {
-		if slices.ContainsFunc(options, func(o string) bool { return strings.EqualFold(w.text(i), o) }) {
-			return i
-		}
-	}
-	return 0
-}
+import "strings"
 
 // effect says what a command does to its keys.
 type effect func(w words, r *ruling)
@@ -56,7 +11,7 @@ var effects = map[string]effect{
 	// Replaces the value, and the TTL with it.
 	"set": set, "setnx": func(w words, r *ruling) { r.createdWith(w.text(1), none) },
 	"setex": timed, "psetex": timed,
-	"getset": storesFirst, "restore": restore,
+	"getset": storesFirst, "restore": restore, "restore-asking": restore, "msetex": msetex,
 	"mset":   every(2, func(r *ruling, key string) { r.replaced(key, none) }),
 	"msetnx": every(2, func(r *ruling, key string) { r.createdWith(key, none) }),
 
@@ -64,7 +19,7 @@ var effects = map[string]effect{
 	"sdiffstore": storesFirst, "sinterstore": storesFirst, "sunionstore": storesFirst,
 	"zdiffstore": storesFirst, "zinterstore": storesFirst, "zunionstore": storesFirst, "zrangestore": storesFirst,
 	"geosearchstore": storesFirst, "bitop": func(w words, r *ruling) { r.stored(w.text(2)) },
-	"sort": stores("store"), "georadius": stores("store", "storedist"), "georadiusbymember": stores("store", "storedist"),
+	"sort": sortStore, "georadius": stores(6, "store", "storedist"), "georadiusbymember": stores(5, "store", "storedist"),
 
 	// Alters the value, or creates it, and leaves the TTL.
 	"append": alters, "incr": alters, "decr": alters, "pfadd": alters,
@@ -76,7 +31,7 @@ var effects = map[string]effect{
 	"xadd": mayAlter, "vadd": mayAlter, "pfmerge": mayAlter, "pfdebug": mayAlter,
 	"smove": mayAlterSecond, "lmove": mayAlterSecond, "blmove": mayAlterSecond, "rpoplpush": mayAlterSecond, "brpoplpush": mayAlterSecond,
 	"xgroup": func(w words, r *ruling) {
-		if w.find(1, "mkstream") > 0 {
+		if w.find(5, "mkstream") > 0 {
 			r.altered(w.text(2), true)
 		}
 	},
@@ -85,9 +40,11 @@ var effects = map[string]effect{
 	"rename":   func(w words, r *ruling) { r.inherited(w.text(1), w.text(2), false); r.removed(w.text(1)) },
 	"renamenx": func(w words, r *ruling) { r.inherited(w.text(1), w.text(2), true); r.doubted(w.text(1)) },
 	"copy": func(w words, r *ruling) {
-		if w.find(3, "db") == 0 {
-			r.inherited(w.text(1), w.text(2), w.find(3, "replace") == 0)
+		to := r.db
+		if i := w.find(3, "db"); i > 0 {
+			to = w.text(i + 1)
 		}
+		r.inheritedIn(to, w.text(1), w.text(2), w.find(3, "replace") == 0)
 	},
 	"move": doubts,
 
@@ -103,19 +60,33 @@ var effects = map[string]effect{
 	"expire": limits, "pexpire": limits, "expireat": limits, "pexpireat": limits,
 	"persist": func(w words, r *ruling) { r.persisted(w.text(1)) },
 	"getex": func(w words, r *ruling) {
-		switch {
-		case w.find(2, "persist") > 0:
+		switch o := w.options(2, "persist"); {
+		case o.wrong:
+		case o.has["persist"]:
 			r.persisted(w.text(1))
-		case w.ttl(2) != none:
-			r.limitedIfString(w.text(1), w.ttl(2))
+		case o.ttl != none:
+			r.limitedIfString(w.text(1), o.ttl)
 		}
 	},
 
 	// Whatever a script does with its keys.
 	"eval": scripted, "evalsha": scripted, "fcall": scripted,
+
+	// Says where, or whether, what follows is done.
+	"select":  func(w words, r *ruling) { r.db = w.text(1) },
+	"multi":   func(_ words, r *ruling) { r.begin() },
+	"exec":    func(_ words, r *ruling) { r.commit() },
+	"discard": func(_ words, r *ruling) { r.discard() },
+	"reset":   func(_ words, r *ruling) { r.discard(); r.db = "0" },
 }
 
-func timed(w words, r *ruling)          { r.replaced(w.text(1), w.span(2, some)) }
+func timed(w words, r *ruling) {
+	l := w.span(2, some)
+	if len(w) != 4 {
+		l = refused
+	}
+	r.replaced(w.text(1), l)
+}
 func storesFirst(w words, r *ruling)    { r.stored(w.text(1)) }
 func alters(w words, r *ruling)         { r.altered(w.text(1), false) }
 func mayAlter(w words, r *ruling)       { r.altered(w.text(1), true) }
@@ -136,58 +107,89 @@ func every(step int, do func(r *ruling, key string)) effect {
 }
 
 func doubtsAll(_ words, r *ruling) {
-	for _, k := range r.keys {
-		r.doubted(k.name)
-	}
-}
-
-func stores(options ...string) effect {
-	return func(w words, r *ruling) {
-		if i := w.find(2, options...); i > 0 {
-			r.stored(w.text(i + 1))
+	for i := range r.keys { // of all databases
+		if s := &r.keys[i].state; s.there == surely {
+			s.there = maybe
 		}
 	}
 }
 
+// stores is a command whose options, from word from on, may name where its result is stored. The last one counts.
+func stores(from int, options ...string) effect {
+	return func(w words, r *ruling) {
+		to := 0
+		for i := w.find(from, options...); i > 0; i = w.find(i+2, options...) {
+			to = i + 1
+		}
+		if to > 0 {
+			r.stored(w.text(to))
+		}
+	}
+}
+
+// sortStore  key [BY pattern] [LIMIT offset count] [GET pattern]... [ASC | DESC] [ALPHA] [STORE destination]: a pattern may be any word.
+func sortStore(w words, r *ruling) {
+	to := 0
+	for i := 2; i < len(w); i++ {
+		switch strings.ToLower(w.text(i)) {
+		case "by", "get":
+			i++
+		case "limit":
+			i += 2
+		case "store":
+			i++
+			to = i
+		}
+	}
+	if to > 0 {
+		r.stored(w.text(to))
+	}
+}
+
 func set(w words, r *ruling) {
-	key, ttl := w.text(1), w.ttl(3)
-	switch {
-	case ttl == refused:
+	key, o := w.text(1), w.options(3, "nx", "xx", "get", "keepttl")
+	if o.wrong {
 		r.change(key, same)
-	case w.find(3, "get") > 0 && ttl != none: // fails if what is there is no string
-		r.limitedIfString(key, until)
-	case w.find(3, "keepttl") > 0:
-		r.altered(key, true)
-	case w.find(3, "nx") > 0:
-		r.createdWith(key, ttl)
-	case w.find(3, "xx") > 0 && ttl != none:
-		r.limited(key, ttl)
-	case w.find(3, "xx") > 0:
-		r.persisted(key)
-	case w.find(3, "get") > 0:
-		r.stored(key)
-	default:
-		r.replaced(key, ttl)
+		return
 	}
+	r.perhaps(o.odd, key, func() {
+		switch {
+		case o.has["get"] && o.ttl != none: // fails if what is there is no string
+			r.limitedIfString(key, until)
+		case o.has["keepttl"]:
+			r.altered(key, true)
+		case o.has["nx"]:
+			r.createdWith(key, o.ttl)
+		case o.has["xx"] && o.ttl != none:
+			r.limited(key, o.ttl)
+		case o.has["xx"]:
+			r.persisted(key)
+		case o.has["get"]:
+			r.stored(key)
+		default:
+			r.replaced(key, o.ttl)
+		}
+	})
 }
 
-// ttl returns what the options from i on say about it.
-func (w words) ttl(i int) length {
-	if at := w.find(i, "ex", "px"); at > 0 {
-		return w.span(at+1, some)
+// msetex  numkeys key value [key value]... [NX | XX] [a TTL | KEEPTTL]: all or none (Redis 8.4).
+func msetex(w words, r *ruling) {
+	n, ok := w.number(1)
+	if !ok || n < 1 || n > int64(len(w)) {
+		return
 	}
-	if at := w.find(i, "exat", "pxat"); at > 0 {
-		return w.span(at+1, until)
+	at := 2 + 2*int(n)
+	o := w.options(at, "nx", "xx", "keepttl")
+	for i := 2; i < min(at, len(w)); i += 2 {
+		switch key := w.text(i); {
+		case o.wrong:
+			r.change(key, same)
+		case o.has["keepttl"]:
+			r.altered(key, true)
+		default:
+			r.perhaps(o.odd || o.has["nx"] || o.has["xx"], key, func() { r.replaced(key, o.ttl) })
+		}
 	}
-	return none
-}
-
-// span is l if word i is a number that Redis takes for it.
-func (w words) span(i int, l length) length {
-	if n, ok := w.number(i); !ok || n <= 0 {
-		return refused
-	}
-	return l
 }
 
 // restore  key ttl payload [REPLACE] [ABSTTL]: a ttl of 0 is none. Without REPLACE it fails where something
@@ -200,6 +202,8 @@ func restore(w words, r *ruling) {
 		}
 	}
 	switch {
+	case len(w) < 4:
+		r.change(w.text(1), same)
 	case w.find(4, "replace") == 0:
 		r.createdWith(w.text(1), ttl)
 	case ttl == none:
@@ -215,16 +219,23 @@ func limits(w words, r *ruling) {
 	if strings.HasSuffix(strings.ToLower(w.text(0)), "at") {
 		l = until
 	}
-	switch n, ok := w.number(2); {
-	case !ok || w.find(3, "xx", "gt") > 0:
+	o := w.options(3, "nx", "xx", "gt", "lt")
+	n, ok := w.number(2)
+	gt, lt, nx, xx := o.has["gt"], o.has["lt"], o.has["nx"], o.has["xx"]
+	if !ok || xx || gt || nx && lt { // without effect on a key that has none, or refused
 		r.change(key, same)
-	case n <= 0 && w.find(3, "nx", "lt") == 0:
-		r.removed(key)
-	case n <= 0:
-		r.limited(key, until)
-	default:
-		r.limited(key, l)
+		return
 	}
+	r.perhaps(o.odd || o.ttl != none, key, func() {
+		switch {
+		case n <= 0 && !nx && !lt:
+			r.removed(key)
+		case n <= 0:
+			r.limited(key, until)
+		default:
+			r.limited(key, l)
+		}
+	})
 }
 
 func scripted(w words, r *ruling) {

@@ -5,8 +5,14 @@
 //	rdb.AddHook(guard)
 //	rdb.Set(ctx, "cache:user:1001", data, 0) // refused: ErrNoTTL, naming command and key
 //
+// In a program that runs already begin with OnNone: ttlguard.Report, so that nothing is refused before you have seen what would be, and then go
+// over to refusing prefix by prefix ([Options].Enforced).
+//
 // docs/ttlguard.md lists what each command does to a TTL. The guard looks at what is sent together: RPUSH followed by EXPIRE in one
 // pipeline or transaction is fine. It never changes a command.
+//
+// A hook sees what is sent by the client that it was added to. What [redis.Client.WithTimeout] returns has no hooks: add the guard to
+// it, too.
 //
 // Package ttlaudit finds the keys without a TTL that are in Redis already.
 package ttlguard
@@ -47,8 +53,12 @@ type Options struct {
 	// Exempt are keys under the prefixes that need no end, as patterns of [path.Match]: "cache:config:*".
 	Exempt []string
 
-	// OnNone is what is done about a write that leaves a key without TTL. Default is Refuse.
+	// OnNone is what is done about a write that leaves a key without TTL. Default is Refuse. In a program that runs already begin with
+	// Report, and go over to Refuse prefix by prefix: see Enforced.
 	OnNone Action
+
+	// Enforced are those of the prefixes, or longer ones, for which OnNone is Refuse where it is Report, or Ignore, for the others.
+	Enforced []string
 
 	// OnDepends is what is done about a write that keeps the TTL a key has and creates one without it: INCR, HSET, RPUSH alone.
 	// Default is Report.
@@ -68,6 +78,19 @@ type Finding struct {
 	Command string // the one that decided, in lower case
 	Key     string
 	Refused bool
+	Caller  string // file:line of the program, where it called go-redis to send this; empty if it is not on the stack
+}
+
+// String is the finding in a line, for logs.
+func (f Finding) String() string {
+	what := fmt.Sprintf("%s %q: %s", f.Command, f.Key, f.Verdict)
+	if f.Refused {
+		what += ", refused"
+	}
+	if f.Caller != "" {
+		what += ", at " + f.Caller
+	}
+	return what
 }
 
 func (o Options) validate() error {
@@ -80,6 +103,11 @@ func (o Options) validate() error {
 		_, err := path.Match(p, "")
 		c.Refuse(err != nil, "Exempt[%d] %q: %w", i, p, err)
 	}
+	for i, p := range o.Enforced {
+		under := slices.ContainsFunc(o.Prefixes, func(prefix string) bool { return strings.HasPrefix(p, prefix) })
+		c.Refuse(len(o.Prefixes) > 0 && !under, "Enforced[%d] %q begins with none of Prefixes: what it names is not watched; add it there", i, p)
+	}
+	c.Refuse(len(o.Enforced) > 0 && (o.OnNone == Default || o.OnNone == Refuse), "Enforced is set, and OnNone refuses for all prefixes: set OnNone to Report, or leave Enforced out")
 	const oneOf = " must be Default, Ignore, Report or Refuse, got %d"
 	c.Refuse(o.OnNone < Default || o.OnNone > Refuse, "OnNone"+oneOf, o.OnNone)
 	c.Refuse(o.OnDepends < Default || o.OnDepends > Refuse, "OnDepends"+oneOf, o.OnDepends)
@@ -163,15 +191,8 @@ func (g *Guard) concerns(cmd redis.Cmder) bool {
 	}
 	for _, arg := range cmd.Args()[1:] { // any argument: which ones are keys takes longer to say
 		for _, p := range g.opt.Prefixes {
-			switch arg := arg.(type) {
-			case string:
-				if strings.HasPrefix(arg, p) {
-					return true
-				}
-			case []byte:
-				if len(arg) >= len(p) && string(arg[:len(p)]) == p { // copies nothing
-					return true
-				}
+			if hasPrefix(arg, p) {
+				return true
 			}
 		}
 	}
@@ -185,11 +206,19 @@ func (g *Guard) watches(key string) bool {
 	return slices.ContainsFunc(g.opt.Prefixes, prefixes) && !slices.ContainsFunc(g.opt.Exempt, exempt)
 }
 
+// enforces reports whether a write that leaves key without TTL is refused, whatever is done about others.
+func (g *Guard) enforces(key string) bool {
+	return slices.ContainsFunc(g.opt.Enforced, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
+}
+
 // judge returns what cmds, sent together, do to the watched keys: what is to be told before, and what is to be asked after.
 func (g *Guard) judge(cmds []redis.Cmder) (findings, doubts []Finding) {
 	for _, k := range Judge(cmds) {
 		action := g.on[k.Verdict]
-		f := Finding{k.Verdict, k.Command, k.Key, action == Refuse}
+		if k.Verdict == LeavesNone && g.enforces(k.Key) {
+			action = Refuse
+		}
+		f := Finding{Verdict: k.Verdict, Command: k.Command, Key: k.Key, Refused: action == Refuse}
 		switch {
 		case action == Ignore || !g.watches(k.Key):
 		case action == Report && f.Verdict == Depends && g.opt.Verify:
@@ -205,6 +234,7 @@ func (g *Guard) judge(cmds []redis.Cmder) (findings, doubts []Finding) {
 func (g *Guard) tell(ctx context.Context, findings []Finding) (err error) {
 	for _, f := range findings {
 		if g.opt.Report != nil {
+			f.Caller = caller()
 			g.opt.Report(ctx, f)
 		}
 		if f.Refused && err == nil {
@@ -223,7 +253,7 @@ func (g *Guard) verify(ctx context.Context, doubts []Finding, ask func([]redis.C
 	ask(asked)
 	for i, f := range doubts {
 		if left, err := asked[i].(*redis.DurationCmd).Result(); err == nil && left == -1 {
-			f.Verdict = LeavesNone
+			f.Verdict, f.Caller = LeavesNone, caller()
 			g.opt.Report(ctx, f)
 		}
 	}

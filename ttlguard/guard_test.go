@@ -3,12 +3,15 @@ package ttlguard_test
 import (
 	"context"
 	"errors"
+	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/redistest"
 	"github.com/mayflycache/mayfly/ttlguard"
 )
@@ -94,7 +97,7 @@ func TestDependsIsVerified(t *testing.T) {
 		p.Incr(ctx, "cache:m")
 		return nil
 	})
-	if len(*found) != 1 || (*found)[0] != (ttlguard.Finding{Verdict: ttlguard.LeavesNone, Command: "incr", Key: "cache:m"}) {
+	if len(*found) != 1 || !strings.HasPrefix((*found)[0].String(), `incr "cache:m": leaves none, at `) {
 		t.Errorf("%v", *found)
 	}
 	rdb, _, _ = guarded(t, ttlguard.Options{OnDepends: ttlguard.Refuse, OnNone: ttlguard.Report})
@@ -106,16 +109,81 @@ func TestDependsIsVerified(t *testing.T) {
 	}
 }
 
+// A program goes over from Report to Refuse prefix by prefix.
+func TestEnforced(t *testing.T) {
+	rdb, _, found := guarded(t, ttlguard.Options{OnNone: ttlguard.Report, OnDepends: ttlguard.Ignore, Enforced: []string{"cache:user:", "session:"}})
+	ctx := t.Context()
+	for key, refused := range map[string]bool{"cache:user:1": true, "session:1": true, "cache:page:1": false} {
+		*found = nil
+		if err := rdb.Set(ctx, key, "v", 0).Err(); errors.Is(err, ttlguard.ErrNoTTL) != refused || len(*found) != 1 || (*found)[0].Refused != refused {
+			t.Errorf("%s: %v, %v", key, err, *found)
+		}
+		if err := rdb.Incr(ctx, key+":n").Err(); err != nil {
+			t.Errorf("%s: what depends is ignored: %v", key, err)
+		}
+	}
+}
+
+// A finding says where the program sent it, however it did.
+func TestCaller(t *testing.T) {
+	rdb, _, found := guarded(t, ttlguard.Options{})
+	ctx := t.Context()
+	here := func(i int) string { // i lines above
+		_, file, line, _ := runtime.Caller(1)
+		return fmt.Sprintf("%s:%d", file, line-i)
+	}
+	check := func(what, want string) {
+		t.Helper()
+		if len(*found) != 1 || (*found)[0].Caller != want {
+			t.Errorf("%s: %v, want %s", what, *found, want)
+		}
+		*found = nil
+	}
+	rdb.Set(ctx, "cache:1", "v", 0)
+	check("a command", here(1))
+	pipe := rdb.Pipeline()
+	pipe.Set(ctx, "cache:1", "v", 0)
+	pipe.Exec(ctx)
+	check("a pipeline", here(1))
+	rdb.Incr(ctx, "cache:n")
+	check("what depends", here(1))
+	cluster := redis.NewClusterClient(redistest.StartCluster(t, 2).Options())
+	defer cluster.Close()
+	cluster.AddHook(expect.Value(ttlguard.New(ttlguard.Options{Prefixes: []string{"cache:"}, Report: func(_ context.Context, f ttlguard.Finding) { *found = append(*found, f) }}))(t))
+	cluster.Set(ctx, "cache:1", "v", 0)
+	check("on a cluster", here(1))
+}
+
+// What WithTimeout returns has no hooks of the client's, and takes its own.
+func TestWithTimeout(t *testing.T) {
+	rdb, _, found := guarded(t, ttlguard.Options{})
+	hurried := rdb.WithTimeout(time.Second)
+	if err := hurried.Set(t.Context(), "cache:1", "v", 0).Err(); err != nil {
+		t.Fatalf("the clone has the guard now, so the documents are out of date: %v", err)
+	}
+	var seen int
+	hurried.AddHook(expect.Value(ttlguard.New(ttlguard.Options{Prefixes: []string{"cache:"}, Report: func(context.Context, ttlguard.Finding) { seen++ }}))(t))
+	if err := hurried.Set(t.Context(), "cache:1", "v", 0).Err(); !errors.Is(err, ttlguard.ErrNoTTL) || seen != 1 || len(*found) != 0 {
+		t.Errorf("%v, %d findings, %v", err, seen, *found)
+	}
+	if err := rdb.Set(t.Context(), "cache:1", "v", 0).Err(); !errors.Is(err, ttlguard.ErrNoTTL) || seen != 1 {
+		t.Errorf("the client itself: %v, %d findings", err, seen)
+	}
+}
+
 func TestBadOptions(t *testing.T) {
 	for says, o := range map[string]ttlguard.Options{
-		"Prefixes is empty":     {},
-		"Prefixes[1] is empty":  {Prefixes: []string{"a:", ""}},
-		"Exempt[0] \"[\"":       {Prefixes: []string{"a:"}, Exempt: []string{"["}},
-		"OnNone must be":        {Prefixes: []string{"a:"}, OnNone: 9},
-		"OnNone is Report":      {Prefixes: []string{"a:"}, OnNone: ttlguard.Report},
-		"OnDepends is Report":   {Prefixes: []string{"a:"}, OnDepends: ttlguard.Report},
-		"Verify is set":         {Prefixes: []string{"a:"}, Verify: true},
-		"OnDepends must be Def": {Prefixes: []string{"a:"}, OnDepends: -1},
+		"Prefixes is empty":                   {},
+		"Prefixes[1] is empty":                {Prefixes: []string{"a:", ""}},
+		"Exempt[0] \"[\"":                     {Prefixes: []string{"a:"}, Exempt: []string{"["}},
+		"OnNone must be":                      {Prefixes: []string{"a:"}, OnNone: 9},
+		"OnNone is Report":                    {Prefixes: []string{"a:"}, OnNone: ttlguard.Report},
+		"OnDepends is Report":                 {Prefixes: []string{"a:"}, OnDepends: ttlguard.Report},
+		"Verify is set":                       {Prefixes: []string{"a:"}, Verify: true},
+		"OnDepends must be Def":               {Prefixes: []string{"a:"}, OnDepends: -1},
+		"Enforced[0] \"b:\" begins with none": {Prefixes: []string{"a:"}, OnNone: ttlguard.Ignore, Enforced: []string{"b:"}},
+		"Enforced[1] \"\" begins with none":   {Prefixes: []string{"a:"}, OnNone: ttlguard.Ignore, Enforced: []string{"a:b:", ""}},
+		"Enforced is set, and OnNone refuses": {Prefixes: []string{"a:"}, Enforced: []string{"a:"}},
 	} {
 		if _, err := ttlguard.New(o); err == nil || !strings.Contains(err.Error(), "Options."+says) {
 			t.Errorf("%s: %v", says, err)

@@ -2,6 +2,8 @@ package ttlguard
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -33,16 +35,26 @@ type Judgement struct {
 // Judge returns what cmds, sent in one pipeline or transaction and all done, do to each key that they may write, in the
 // order of their first appearance. It knows nothing of what is in Redis.
 func Judge(cmds []redis.Cmder) []Judgement {
-	r := ruling{at: map[string]int{}}
+	r := ruling{at: map[place]int{}}
 	for _, cmd := range cmds {
 		if effect := effects[cmd.Name()]; effect != nil {
 			r.command = cmd.Name()
 			effect(words(cmd.Args()), &r)
 		}
 	}
-	out := make([]Judgement, len(r.keys))
-	for i, k := range r.keys {
-		out[i] = Judgement{k.name, k.state.verdict(), k.by}
+	if r.within != nil { // what was queued is done later, or never
+		r.commit()
+	}
+	var out []Judgement
+	at := map[string]int{}
+	for _, k := range r.keys {
+		j := Judgement{k.key, k.state.verdict(), k.by}
+		if i, known := at[k.key]; !known {
+			at[k.key] = len(out)
+			out = append(out, j)
+		} else if j.Verdict > out[i].Verdict { // of another database
+			out[i] = j
+		}
 	}
 	return out
 }
@@ -79,24 +91,86 @@ func (s state) verdict() Verdict {
 
 // ruling is what the commands so far have made of the keys.
 type ruling struct {
-	at      map[string]int // in keys
+	at      map[place]int // in keys
 	keys    []ruled
 	command string
+	db      string  // that was selected; empty: the one that the connection had
+	within  *ruling // what was known when the transaction began that runs
 }
 
+// place is a key in one database. Which one "" is nobody knows: if it is one of those that were selected, too, each of its two places is
+// judged as if nothing had been done in the other, which is worse for the key.
+type place struct{ db, key string }
+
 type ruled struct {
-	name  string
+	place
 	state state
 	by    string
 }
 
+// begin begins a transaction.
+func (r *ruling) begin() {
+	if r.within == nil {
+		r.within = &ruling{at: maps.Clone(r.at), keys: slices.Clone(r.keys), db: r.db}
+	}
+}
+
+// commit ends a transaction that was executed, or was not: a command that is refused before it is queued undoes the others, and so does a
+// watched key. So what is worse for a key counts.
+func (r *ruling) commit() {
+	before := r.within
+	if before == nil {
+		return
+	}
+	for i := range r.keys {
+		k, was := &r.keys[i], ruled{}
+		if at, known := before.at[k.place]; known {
+			was = before.keys[at]
+		}
+		k.state = worse(was.state, k.state)
+		if k.state.ttl == was.state.ttl && was.by != "" {
+			k.by = was.by
+		}
+	}
+	if r.within = nil; r.db != before.db {
+		r.db = "unknown after " + r.db
+	}
+}
+
+// discard ends a transaction that was not executed.
+func (r *ruling) discard() {
+	if r.within != nil {
+		r.at, r.keys, r.db, r.within = r.within.at, r.within.keys, r.within.db, nil
+	}
+}
+
+// worse is what is known of a key that is in one of two states.
+func worse(a, b state) state {
+	if a.there != b.there {
+		b.there = maybe
+	}
+	return state{max(a.ttl, b.ttl), b.there}
+}
+
+// perhaps does something to key that the server may refuse.
+func (r *ruling) perhaps(mayFail bool, key string, do func()) {
+	var before state
+	if i, known := r.at[place{r.db, key}]; known {
+		before = r.keys[i].state
+	}
+	if do(); mayFail {
+		r.change(key, func(after state) state { return worse(before, after) })
+	}
+}
+
 // change says what the command does to key, by the state it was in.
 func (r *ruling) change(key string, to func(state) state) {
-	i, known := r.at[key]
+	at := place{r.db, key}
+	i, known := r.at[at]
 	if !known {
 		i = len(r.keys)
-		r.at[key] = i
-		r.keys = append(r.keys, ruled{name: key})
+		r.at[at] = i
+		r.keys = append(r.keys, ruled{place: at})
 	}
 	k := &r.keys[i]
 	if was := k.state; !known || to(was) != was {
@@ -201,11 +275,17 @@ func (r *ruling) persisted(key string) {
 
 // inherited is a key that was replaced by another with that one's TTL; or was not, if the command may fail, as it does
 // without a source.
-func (r *ruling) inherited(from, to string, mayFail bool) {
+func (r *ruling) inherited(from, to string, mayFail bool) { r.inheritedIn(r.db, from, to, mayFail) }
+
+// inheritedIn is inherited where the other key is in the database db.
+func (r *ruling) inheritedIn(db, from, to string, mayFail bool) {
 	var source state
-	if i, known := r.at[from]; known {
+	if i, known := r.at[place{r.db, from}]; known {
 		source = r.keys[i].state
 	}
+	here := r.db
+	r.db = db
+	defer func() { r.db = here }()
 	got := state{asBefore, maybe}
 	switch {
 	case source.there == gone:
@@ -228,7 +308,7 @@ func (r *ruling) inherited(from, to string, mayFail bool) {
 
 // doubted is a key that may be gone: the last of it was taken.
 func (r *ruling) doubted(key string) {
-	if _, known := r.at[key]; known {
+	if _, known := r.at[place{r.db, key}]; known {
 		r.change(key, func(s state) state {
 			if s.there == surely {
 				s.there = maybe

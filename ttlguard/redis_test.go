@@ -17,7 +17,7 @@ import (
 // harmless are the write commands that leave no key without an end that had one, nor create any.
 var harmless = strings.Fields(`
 	brpoplpush hpersist hsetnx linsert lpushx lset rpushx pfdebug
-	migrate restore-asking xack xackdel xdel xdelex xtrim xclaim xautoclaim xreadgroup xsetid vsetattr
+	migrate xack xackdel xdel xdelex xtrim xclaim xautoclaim xreadgroup xsetid vsetattr
 	xgroup|createconsumer xgroup|delconsumer xgroup|destroy xgroup|setid
 	function|delete function|flush function|load function|restore`)
 
@@ -58,7 +58,7 @@ func TestNoFalseSafe(t *testing.T) {
 		}
 		cmds := commands(strings.Join(lines, ";"))
 		pipe := rdb.Pipeline()
-		pipe.BatchProcess(ctx, slices.Concat(before, cmds, asked)...)
+		pipe.BatchProcess(ctx, slices.Concat(before, cmds, commands("DISCARD;SELECT 0"), asked)...)
 		pipe.Exec(ctx)
 		judged := ttlguard.Judge(cmds)
 		for i, key := range keys {
@@ -100,7 +100,12 @@ var writes = []string{
 	"SADD K x", "SREM K x", "SPOP K", "SMOVE K L x", "SUNIONSTORE K L", "SINTERSTORE K L", "SDIFFSTORE K L M", "SORT K ALPHA STORE L",
 	"ZADD K 1 x", "ZINCRBY K 1 x", "ZREM K x", "ZPOPMIN K", "ZUNIONSTORE K 1 L", "ZRANGESTORE K L 0 -1", "ZREMRANGEBYRANK K 0 -1", "GEOADD K 1 1 x",
 	"HSET K f v", "HSETNX K f v", "HINCRBY K n 1", "HDEL K f", "HSETEX K EX 100 FIELDS 1 f v", "HGETEX K EXAT 1 FIELDS 1 f", "HGETDEL K FIELDS 1 f", "HEXPIRE K 0 FIELDS 1 f",
-	"HSETEX K EXAT 1 FIELDS 1 f v", "XADD K * f v", "XGROUP CREATE K g $ MKSTREAM", "FLUSHALL", "FLUSHDB", "EVAL return{redis.call('SET',KEYS[1],1)} 1 K",
+	"HSETEX K EXAT 1 FIELDS 1 f v", "XADD K * f v", "XGROUP CREATE K g $ MKSTREAM", "FLUSHALL", "FLUSHDB",
+	"SET K 1 EX 100 PX 100", "SET K 1 EX 100 KEEPTTL", "SET K 1 NX XX EX 100", "SET K 1 EX 100 NONSENSE", "SETEX K 100", "SETEX K 100 1 2", "EXPIRE K 100 NX LT",
+	"EXPIRE K 100 NONSENSE", "EXPIRE K", "GETEX K EX 100 PX 100", "GETEX K EX 100 PERSIST", "SORT K BY store ALPHA STORE L", "SORT K BY w_* ALPHA STORE L",
+	"GEORADIUSBYMEMBER K x 100 km STORE L", "RESTORE K 0 x", "COPY K L DB 0 REPLACE", "COPY K L DB 1 REPLACE", "SELECT 0", "SELECT 1", "SELECT 99", "SELECT 0",
+	"MULTI", "EXEC", "DISCARD", "MULTI", "EXEC", "GET", "NONSENSE",
+	"EVAL return{redis.call('SET',KEYS[1],1)} 1 K",
 }
 
 // pick draws n lines, with K and L replaced by the keys.

@@ -56,7 +56,7 @@ func (r *reached) open(ctx context.Context) error {
 	defer rdb.Close()
 	ask, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
-	info, err := rdb.InfoMap(ask, "server").Result()
+	info, err := rdb.Info(ask, "server").Result()
 	var refused *net.OpError
 	switch {
 	case errors.As(err, &refused), errors.Is(err, context.DeadlineExceeded):
@@ -64,11 +64,10 @@ func (r *reached) open(ctx context.Context) error {
 	case err != nil:
 		return fmt.Errorf("the Redis at %s: %w", o.Addr, err)
 	}
-	server := info["Server"]
 	name, major := "Redis", 0
-	r.version = server["redis_version"]
-	if server["valkey_version"] != "" {
-		name, r.version = "Valkey", server["valkey_version"]
+	r.version = field(info, "redis_version")
+	if v := field(info, "valkey_version"); v != "" {
+		name, r.version = "Valkey", v
 	}
 	if fmt.Sscanf(r.version, "%d.", &major); major < oldest {
 		return fmt.Errorf("the %s at %s is %s: mayfly needs Redis %d.0 or newer, or Valkey", name, o.Addr, r.version, oldest)
@@ -76,6 +75,16 @@ func (r *reached) open(ctx context.Context) error {
 	r.noFields = rdb.Do(ask, "HPTTL", "mayfly-demo:nosuch", "FIELDS", 1, "f").Err() != nil
 	r.version = name + " " + r.version
 	return nil
+}
+
+// field returns a field of what INFO says; empty if it lacks it. (go-redis's InfoMap panics where a proxy leaves out the headings.)
+func field(info, name string) string {
+	for line := range strings.Lines(info) {
+		if value, ok := strings.CutPrefix(strings.TrimSpace(line), name+":"); ok {
+			return value
+		}
+	}
+	return ""
 }
 
 // parseURL returns the options of a client for url, which the command line gave as name. Its error does not show the URL, which may have a

@@ -98,6 +98,7 @@ func useAs(t *testing.T, srv *realredis.Server, rules []string, use use, load ti
 		admin.FlushAll(ctx).Err(),
 		admin.Set(ctx, "forever", "v", 0).Err(),
 		admin.HSet(ctx, "hash", "f", "v").Err(),
+		foreign(ctx, admin),
 		admin.ACLLogReset(ctx).Err(),
 		admin.ConfigResetStat(ctx).Err(),
 	} {
@@ -177,6 +178,34 @@ var uses = map[string]use{
 	},
 }
 
+// foreign puts what is somebody else's under keys of the packages: hashes, but a string where a hash is wanted; one has an end, one none.
+func foreign(ctx context.Context, admin redis.UniversalClient) error {
+	_, err := admin.Pipelined(ctx, func(p redis.Pipeliner) error {
+		for _, prefix := range []string{"session:0:", "pageviews.user:", "views:", "related:", "login:"} {
+			for _, name := range []string{"foreign", "endless"} {
+				if prefix == "login:" {
+					p.Set(ctx, prefix+name, "v", 0)
+				} else {
+					p.HSet(ctx, prefix+name, "f", "v")
+				}
+			}
+			p.Expire(ctx, prefix+"foreign", time.Hour)
+		}
+		return nil
+	})
+	return err
+}
+
+// leftAlone is a step that meets what is somebody else's, and is told so.
+func leftAlone(call func() error) func() error {
+	return func() error {
+		if err := call(); err == nil || !strings.Contains(err.Error(), "somebody else's, and was left alone") || strings.Contains(err.Error(), "could not be restored") {
+			return fmt.Errorf("a key of somebody else's: %w", err)
+		}
+		return nil
+	}
+}
+
 // User is what is cached.
 type User struct{ Name string }
 
@@ -248,6 +277,12 @@ func useSliding(ctx context.Context, rdb redis.UniversalClient, _ scene) error {
 				return nil
 			},
 			func() error { return s.Delete(ctx, "b") },
+			func() error {
+				if i > 0 {
+					return nil
+				}
+				return leftAlone(func() error { _, err := s.Peek(ctx, "foreign"); return err })()
+			},
 		})
 		if err != nil {
 			return fmt.Errorf("%+v: %w", o, err)
@@ -280,6 +315,10 @@ func useNavsession(ctx context.Context, rdb redis.UniversalClient, _ scene) erro
 		func() error { return counter.End(ctx, "ada") },
 		func() error { return related.Count(ctx, "/2", "/1", "/0") },
 		func() error { _, err := related.Top(ctx, "/1", 2); return err },
+		leftAlone(func() error { return visits.Record(ctx, "foreign", "/1") }),
+		leftAlone(func() error { return visits.Record(ctx, "endless", "/1") }),
+		leftAlone(func() error { _, err := counter.Record(ctx, "foreign"); return err }),
+		leftAlone(func() error { return related.Count(ctx, "foreign", "/1") }),
 	})
 }
 
@@ -307,6 +346,8 @@ func useFieldttl(ctx context.Context, rdb redis.UniversalClient, _ scene) error 
 		func() error { _, err := s.TTLs(ctx, "a"); return err },
 		func() error { return s.DeleteFields(ctx, "a", "csrf") },
 		func() error { return s.Delete(ctx, "a") },
+		leftAlone(func() error { return s.Set(ctx, "foreign", login{"ada", "x"}) }),
+		leftAlone(func() error { return s.Renew(ctx, "endless") }),
 	})
 }
 

@@ -67,7 +67,7 @@ var rooms = map[string]room{
 	"client/localsync":  {may: "client/background client/localstore client/keyform hashslot go-redis"},
 
 	// The vocabulary, and what the patterns share that knows it.
-	"(root)":           {may: "client/check client/keyform client/localsync jitter go-redis"},
+	"(root)":           {may: "client/check client/keyform client/localsync client/turns jitter go-redis"},
 	"client/events":    {may: "(root) client/nodes"},
 	"client/localview": {may: "(root) client/localsync client/localstore client/keyform"},
 	"client/keyspace":  {may: "(root) client/check client/keyform"},

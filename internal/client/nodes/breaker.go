@@ -90,14 +90,7 @@ func (n *Node) end(ctx context.Context, begun time.Time, callers int, err error)
 		if !slow || n.gate == nil || n.gate.HeardSince(begun) {
 			callers = 1 // a connection broke, or hangs: that is one failure, whoever was on it
 		}
-		if n.breaker.Failure(now, callers) {
-			if n.told != nil {
-				n.told(n.name, true)
-			}
-			if n.line != nil {
-				n.line.Dismiss(ErrOpen)
-			}
-		}
+		n.fail(now, callers)
 	}
 	switch {
 	case left != nil:
@@ -106,6 +99,19 @@ func (n *Node) end(ctx context.Context, begun time.Time, callers int, err error)
 		return fmt.Errorf("%w (%s, %v): %w", ErrSlow, n.name, n.budget, err)
 	}
 	return err
+}
+
+// fail tells the breaker of calls that the server did not answer, and releases those who wait when that opened it.
+func (n *Node) fail(now time.Time, callers int) {
+	if !n.breaker.Failure(now, callers) {
+		return
+	}
+	if n.told != nil {
+		n.told(n.name, true)
+	}
+	if n.line != nil {
+		n.line.Dismiss(ErrOpen)
+	}
 }
 
 // Answered tells an error that a working server replied from the lack of an answer. A server that loads its data, or a

@@ -84,14 +84,18 @@ func (n *Node) enter(ctx context.Context) (t turn, err error) {
 			within = n.gate.Left(within, since, t.begun)
 		}
 	}
-	if t.allowance, _ = ctx.Value(allowanceKey{}).(*Allowance); t.allowance != nil {
-		within = min(within, t.allowance.Left())
-	}
 	if within <= 0 {
+		err = n.unsent(turns.ErrSilent)
+	} else if t.allowance, _ = ctx.Value(allowanceKey{}).(*Allowance); t.allowance != nil {
+		if within = min(within, t.allowance.Left()); within <= 0 {
+			err = fmt.Errorf("%w (%s, %v)", ErrSlow, n.name, n.budget)
+		}
+	}
+	if err != nil {
 		if n.gate != nil {
 			n.gate.Leave()
 		}
-		return t, n.unsent(turns.ErrSilent)
+		return t, err
 	}
 	t.limited = n.limits.begin(ctx, t.begun, n.share(within))
 	return t, nil
@@ -120,9 +124,10 @@ func (n *Node) share(within time.Duration) time.Duration {
 	return max(within-n.fixed, time.Millisecond)
 }
 
-// unsent is the error of a call that was not sent.
+// unsent is the error of a call that was not sent. That a server answered nobody while it waited is one of the server's failures.
 func (n *Node) unsent(err error) error {
 	if errors.Is(err, turns.ErrSilent) {
+		n.fail(time.Now(), 1)
 		return fmt.Errorf("%w (%s, %v): %w", ErrSlow, n.name, n.budget, err)
 	}
 	return err

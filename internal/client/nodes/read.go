@@ -27,7 +27,7 @@ func (n *Node) Get(ctx context.Context, key string, ttl bool) Answer {
 	var a Answer
 	if n.line == nil {
 		r := turns.Read{Key: key, TTL: ttl}
-		if err := n.send(ctx, n.budget, []*turns.Read{&r}); err != nil {
+		if err := n.send(ctx, now, n.budget, []*turns.Read{&r}); err != nil {
 			r.Answer.Err = err
 		}
 		a = r.Answer
@@ -64,9 +64,8 @@ func (n *Node) follow(ctx context.Context, key string, ttl bool, was Answer) Ans
 	return r.Answer
 }
 
-// send asks for all of reads in one trip.
-func (n *Node) send(ctx context.Context, within time.Duration, reads []*turns.Read) error {
-	begun := time.Now()
+// send asks for all of reads in one trip, which has begun.
+func (n *Node) send(ctx context.Context, begun time.Time, within time.Duration, reads []*turns.Read) error {
 	limited := n.limits.begin(ctx, begun, n.share(within))
 	defer n.limits.end(limited)
 	t, _ := n.trips.Get().(*trip)

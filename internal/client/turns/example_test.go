@@ -14,7 +14,7 @@ func Example() {
 	line := turns.NewLine(turns.Options{
 		Gate:     gate,
 		Patience: turns.Patience{Most: time.Second, Silent: 150 * time.Millisecond},
-		Send: func(_ context.Context, _ time.Duration, reads []*turns.Read) error {
+		Send: func(_ context.Context, _ time.Time, _ time.Duration, reads []*turns.Read) error {
 			for _, r := range reads { // of one trip
 				r.Raw, r.Found, r.Answered = []byte("what is under "+r.Key), true, true
 			}

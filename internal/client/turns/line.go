@@ -28,9 +28,9 @@ type Options struct {
 	// Patience is how long a read may wait. Silent is also what a trip may take.
 	Patience Patience
 
-	// Send asks the server: it sets what each of reads is answered. Its error says that some have no answer. A read that goes alone
-	// is sent on its caller's context; reads that go together on one that has the values of the first one's context and no end.
-	Send func(ctx context.Context, within time.Duration, reads []*Read) error
+	// Send asks the server at now: it sets what each of reads is answered. Its error says that some have no answer. A read that goes
+	// alone is sent on its caller's context; reads that go together on one that has the values of the first one's context and no end.
+	Send func(ctx context.Context, now time.Time, within time.Duration, reads []*Read) error
 
 	// Refused says why nobody is sent now, or nothing.
 	Refused func() error

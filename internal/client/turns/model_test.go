@@ -136,7 +136,7 @@ func (l *modelLine) openSince(t time.Time) bool {
 }
 
 // send is the server with all that is between.
-func (w *modelWorld) send(ctx context.Context, within time.Duration, reads []*Read) error {
+func (w *modelWorld) send(ctx context.Context, _ time.Time, within time.Duration, reads []*Read) error {
 	if within <= 0 || within > modelBudget {
 		w.t.Errorf("a trip within %v", within)
 	}

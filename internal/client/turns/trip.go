@@ -28,7 +28,7 @@ func (l *Line) alone(ctx context.Context, key string, ttl bool, of Owner, now ti
 	}
 	r := l.reads.Get().(*Read)
 	r.Key, r.TTL = key, ttl
-	err = l.opt.Send(ctx, within, r.self[:])
+	err = l.opt.Send(ctx, now, within, r.self[:])
 	l.book(r.self[:], now, err)
 	a := r.Answer
 	l.recycle(r)
@@ -127,7 +127,7 @@ func (l *Line) trip(scratch *[]*Read) (more bool) {
 	}()
 	func() {
 		defer flight.Recover(&err)
-		err = l.opt.Send(context.WithoutCancel(reads[0].ctx), within, reads)
+		err = l.opt.Send(context.WithoutCancel(reads[0].ctx), now, within, reads)
 	}()
 	return true
 }

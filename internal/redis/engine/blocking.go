@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/mayflycache/mayfly/internal/redis/resp"
 	"github.com/mayflycache/mayfly/internal/redis/values"
 )
 
@@ -20,9 +21,10 @@ type waiter struct {
 	db       *db
 	keys     []string
 	kind     values.Kind
-	deadline int64  // unix milliseconds; 0 waits for ever
-	replicas int64  // of WAIT: how many must have acknowledged; then keys are none
-	slot     uint32 // in Engine.waiters
+	deadline int64                // unix milliseconds; 0 waits for ever
+	late     func(w *resp.Writer) // replies when the time is up; nil: a null array
+	replicas int64                // of WAIT: how many must have acknowledged
+	slot     uint32               // in Engine.waiters
 }
 
 // readyKey is a key that somebody waits for and that has a value now.
@@ -103,14 +105,15 @@ func (e *Engine) release(s *Session, text string) {
 	if s.waiting == nil {
 		return
 	}
-	replicas := s.waiting.replicas
+	late := s.waiting.late
 	e.unpark(s)
 	start := s.Out.Mark()
-	if replicas > 0 && text == "" {
-		s.Out.Int(int64(e.feed.acknowledged(s.wrote)))
-	} else if text == "" {
+	switch {
+	case text == "" && late != nil:
+		late(&s.Out)
+	case text == "":
 		s.Out.NullArray()
-	} else {
+	default:
 		e.countError(text)
 		s.Out.Error(text)
 	}

@@ -55,10 +55,10 @@ SHARDS
     Return information about slot range mappings and the nodes associated with them.
 `
 
-// clustered is run where there is a cluster.
+// clustered is run where there is a cluster, or the engine seems to be one.
 func clustered(run func(*call)) func(*call) {
 	return func(c *call) {
-		if c.e.options.Cluster == nil {
+		if c.e.options.Cluster == nil && c.e.options.Seeming == nil {
 			c.fail(errNoCluster)
 			return
 		}
@@ -66,10 +66,23 @@ func clustered(run func(*call)) func(*call) {
 	}
 }
 
-func (c *call) view() *view { return c.e.options.Cluster.Cluster.views.Load() }
+// view is the cluster as it is now.
+func (c *call) view() *view {
+	if c.e.options.Cluster == nil {
+		return c.e.options.Seeming.views.Load()
+	}
+	return c.e.options.Cluster.Cluster.views.Load()
+}
 
-// self is the node that this engine is.
-func (c *call) self() *node { return &c.view().nodes[c.e.options.Cluster.Node] }
+// selfAt is which node this engine is.
+func (c *call) selfAt() int {
+	if c.e.options.Cluster == nil {
+		return 0
+	}
+	return c.e.options.Cluster.Node
+}
+
+func (c *call) self() *node { return &c.view().nodes[c.selfAt()] }
 
 // keysInSlot returns up to most keys of a slot, dead ones included. It looks at all keys that there are.
 func (c *call) keysInSlot(slot, most int64) (keys []string) {
@@ -138,7 +151,7 @@ func clusterNodesCommand(c *call) {
 	for i := range v.nodes {
 		n := &v.nodes[i]
 		flags, heard, link := "master", c.e.ms, "connected"
-		if i == c.e.options.Cluster.Node {
+		if i == c.selfAt() {
 			flags, heard = "myself,master", 0
 		}
 		if n.down {

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"maps"
 	"slices"
-	"strings"
 
 	"github.com/mayflycache/mayfly/internal/glob"
 )
@@ -142,7 +141,7 @@ func commandListCommand(c *call) {
 	var names []string
 	for _, name := range slices.Sorted(maps.Keys(commands)) {
 		for _, cmd := range append([]Command{*commands[name]}, commands[name].Sub...) {
-			if keep(&cmd) && (len(c.args) == 5 || !strings.Contains(cmd.Name, "|")) {
+			if keep(&cmd) {
 				names = append(names, cmd.Name)
 			}
 		}

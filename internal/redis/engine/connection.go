@@ -87,8 +87,11 @@ func authCommand(c *call) {
 
 // login authenticates the session if the password is right; with none configured, any is.
 func (c *call) login(user, password string) bool {
-	want := c.e.settings.password
-	if user != "default" || want != "" && password != want {
+	want, known := c.e.settings.users[user]
+	if user == "default" {
+		want, known = c.e.settings.password, c.e.settings.password != "" || !c.e.settings.locked()
+	}
+	if !known || want != "" && password != want {
 		return false
 	}
 	c.s.authenticated = true
@@ -165,7 +168,7 @@ func resetCommand(c *call) {
 	c.e.untrack(s)
 	c.e.unsubscribeAll(s)
 	s.db, s.name, s.reply, s.noTouch, s.noEvict = 0, "", replyOn, false, false
-	s.authenticated = c.e.settings.password == ""
+	s.authenticated = !c.e.settings.locked()
 	c.out.Proto = 2
 	c.out.Simple("RESET")
 }

@@ -182,6 +182,7 @@ var undrawn = func() map[string]string {
 		"cluster readonly readwrite asking":                                                                  "are compared with a cluster",
 		"command|count command|info command|list":                                                            "every command's description has a test of its own",
 		"psync sync replconf bgrewriteaof":                                                                   "are about replicas and files, for which package embedded asks a Redis",
+		"waitaof":                                                                                            "has a test of its own: it waits",
 		"info":                                                                                               "has figures of its own",
 		"config|rewrite":                                                                                     "depends on how a server was started",
 		"debug":                                                                                              "serves the comparison itself",

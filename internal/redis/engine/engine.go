@@ -20,6 +20,7 @@ type Options struct {
 	MaxMemory int64           // bytes; 0: no limit
 	Policy    string          // which keys make room then, one of Policies; empty: noeviction
 	Cluster   *ClusterOptions // non-nil: one node of a cluster
+	Seeming   *Cluster        // non-nil, without Cluster: CLUSTER answers as that of its first node, and nothing else is as in a cluster
 	Protected bool            // as Redis's protected-mode: without a password, other hosts are turned away
 }
 
@@ -74,6 +75,9 @@ type Engine struct {
 	log        Log
 	follows    bool          // it is a replica: it hides what is dead and leaves its removal to the master
 	refused    func() string // nil, or returns the error for writes if none may be done
+	began      int64         // unix microseconds: the first time that it was told; 0: none
+	port       int           // where connections come by TCP, as the owner says; 0: nowhere
+	peak       int64         // the most bytes that the data took when INFO looked
 	changes    int64         // effects on the data since the start, as INFO counts them
 	activeOff  bool          // DEBUG SET-ACTIVE-EXPIRE 0
 	lastCycle  int64         // unix ms of the last documented cycle
@@ -140,7 +144,12 @@ func (e *Engine) StalledUntil() int64 {
 	return e.stallUntil
 }
 
-func (e *Engine) setNow(now int64) { e.now, e.ms = now, now/1000 }
+func (e *Engine) setNow(now int64) {
+	e.now, e.ms = now, now/1000
+	if e.began == 0 {
+		e.began = now
+	}
+}
 
 // draw is the source of every random choice of the engine.
 func (e *Engine) draw() uint64 { return e.rng.Uint64() }
@@ -151,6 +160,8 @@ type stats struct {
 	hits, misses               int64
 	expiredKeys, expiredFields int64
 	evictedKeys                int64
+	evictedScripts             int64
+	rejected                   int64 // connections
 	errorReplies               int64
 	fullSyncs, partialSyncs    int64            // of replicas
 	refusedSyncs               int64            // replicas that wanted to go on where nobody knew how

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/mayflycache/mayfly/internal/redis/rdb"
+	"github.com/mayflycache/mayfly/internal/redis/resp"
 )
 
 // The feed is what replicas get: Redis's replication, as a master speaks it.
@@ -74,7 +75,6 @@ var feedCommands = []Command{
 	{Name: "psync", Arity: -3, Flags: Admin | NoScript | NoMulti, run: psyncCommand},
 	{Name: "sync", Arity: 1, Flags: Admin | NoScript | NoMulti, run: psyncCommand},
 	{Name: "replconf", Arity: -1, Flags: Admin | NoScript | Loading | Stale | AllowBusy, run: replconfCommand},
-	{Name: "wait", Arity: 3, Flags: Blocking, Cats: CatConnection, run: waitCommand},
 	{Name: "role", Arity: 1, Flags: NoScript | Loading | Stale | Fast, Cats: CatAdmin | CatDangerous, run: roleCommand},
 }
 
@@ -274,30 +274,19 @@ func (f *feed) acknowledged(offset int64) (n int) {
 // waitCommand is WAIT: how many replicas have what this session wrote, once that are as many as it wants or the time is up.
 func waitCommand(c *call) {
 	wanted := c.int(1)
-	timeout := c.intOr(2, "ERR timeout is not an integer or out of range")
-	if timeout < 0 {
-		c.fail(errTimeoutSign)
-	}
+	until := c.waitMilliseconds(2)
 	if c.failed {
 		return
 	}
-	n := c.e.feed.acknowledged(c.s.wrote)
-	if int64(n) >= wanted || c.s.noBlock {
-		c.number(n)
+	e, s := c.e, c.s
+	c.parkUntil(until, int64(e.feed.acknowledged(s.wrote)) >= wanted, func(w *resp.Writer) { w.Int(int64(e.feed.acknowledged(s.wrote))) })
+	if s.waiting == nil {
 		return
 	}
-	w := &waiter{s: c.s, cmd: c.cmd, args: copyArgs(c.args), db: c.db, replicas: max(wanted, 1)}
-	if timeout > 0 {
-		w.deadline = c.e.ms + timeout
-	}
-	w.slot = c.e.waiterSlot()
-	c.e.waiters[w.slot] = w
-	c.e.waits.Set(w.slot, w.deadline)
-	c.s.waiting = w
-	c.outcome = Blocked
-	c.e.feed.waits++
-	if len(c.e.feed.replicas) > 0 {
-		c.e.fed([]byte("*3\r\n$8\r\nREPLCONF\r\n$6\r\nGETACK\r\n$1\r\n*\r\n"))
+	s.waiting.replicas = wanted
+	e.feed.waits++
+	if len(e.feed.replicas) > 0 {
+		e.fed([]byte("*3\r\n$8\r\nREPLCONF\r\n$6\r\nGETACK\r\n$1\r\n*\r\n"))
 	}
 }
 
@@ -340,18 +329,19 @@ func (s *Session) replicaHost() string {
 	return strings.Trim(s.opened.Addr[:max(strings.LastIndexByte(s.opened.Addr, ':'), 0)], "[]")
 }
 
-func infoReplication(e *Engine, w *strings.Builder) {
-	f := &e.feed
-	line(w, "role", "master")
-	line(w, "connected_slaves", len(f.replicas))
-	for i, s := range f.replicas {
+// replicationID names the stream that replicas are fed, or one that was never begun.
+func (e *Engine) replicationID() string {
+	if e.feed.id != "" {
+		return e.feed.id
+	}
+	return hexID(rand.NewPCG(e.options.Seed, 3))
+}
+
+func infoReplicas(e *Engine, w *strings.Builder) {
+	line(w, "connected_slaves", len(e.feed.replicas))
+	for i, s := range e.feed.replicas {
 		state := [...]string{"", "send_bulk", "send_bulk", "online"}[s.replica.state]
 		line(w, fmt.Sprintf("slave%d", i), fmt.Sprintf("ip=%s,port=%s,state=%s,offset=%d,lag=%d",
 			s.replicaHost(), s.replica.port, state, s.replica.acked, max(e.now/1000-s.replica.ackedAt, 0)/1000))
 	}
-	line(w, "master_replid", f.id)
-	line(w, "master_repl_offset", f.offset)
-	line(w, "repl_backlog_active", oneIf(f.on))
-	line(w, "repl_backlog_size", backlogSize)
-	line(w, "repl_backlog_histlen", len(f.backlog))
 }

@@ -9,13 +9,15 @@ type Figures struct {
 	Evicted       int64 // keys removed for want of memory
 	Commands      int64 // processed
 	Hits, Misses  int64 // of reads
+	Connected     int   // connections that are open
+	Connections   int64 // that ever were
 }
 
 // Figures returns the figures at now, in unix microseconds.
 func (e *Engine) Figures(now int64) Figures {
 	s := &e.stats
 	f := Figures{
-		Memory:  e.weight(),
+		Memory: e.weight(), Connected: len(e.sessions), Connections: s.connections,
 		Expired: s.expiredKeys, Evicted: s.evictedKeys, Commands: s.commands, Hits: s.hits, Misses: s.misses,
 	}
 	for _, d := range e.dbs {

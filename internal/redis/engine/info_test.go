@@ -1,9 +1,14 @@
 package engine
 
 import (
+	"crypto/sha1"
+	"encoding/hex"
+	"fmt"
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
 )
 
 // section returns one section of INFO as its lines.
@@ -51,5 +56,108 @@ func TestStalePercent(t *testing.T) {
 	s.expect(t, "DEBUG SET-ACTIVE-EXPIRE 0", "+OK", "SET a 1 PX 10", "+OK", "SET b 1 PX 10", "+OK", "@sleep 50", "")
 	if text := s.section("stats"); !strings.Contains(text, "expired_stale_perc:100.00\n") {
 		t.Errorf("two of two keys are dead:\n%s", text)
+	}
+}
+
+// notInInfo are the fields of Redis 8's INFO that this engine cannot say truly: of how Redis was built, of its threads and its event loop, and what
+// would have to be measured all the time.
+var notInInfo = regexp.MustCompile(`^(redis_build_id|monotonic_clock|multiplexing_api|atomicvar_api|gcc_version|executable|listener\d+|client_recent_|total_system_memory|` +
+	`used_memory_(lua|vm)|allocator_(frag|rss)|rss_overhead|mem_clients_normal|io_thread_|total_net_(input|output)|instantaneous_|expire_cycle_cpu|` +
+	`total_(reads|writes)_processed|client_(query|output)_buffer|reply_buffer|eventloop_|used_cpu_|module$|errorstat_|db0)`)
+
+// Every other field of a Redis 8 that has just started is here, in the same order, in the same form.
+func TestInfoHasRedisFields(t *testing.T) {
+	r := newRealTarget(t, realServer(t))
+	defer r.close()
+	fields := func(reply string) (names []string, forms map[string]string) {
+		forms = map[string]string{}
+		for line := range strings.SplitSeq(strings.NewReplacer(`\r\n`, "\n", `"`, "").Replace(reply), "\n") {
+			name, value, _ := strings.Cut(line, ":")
+			if line == "" || notInInfo.MatchString(name) || strings.HasPrefix(line, "# CPU") || strings.HasPrefix(line, "# Threads") || strings.HasPrefix(line, "# Keysizes") || name == "server_name" {
+				continue
+			}
+			names = append(names, name)
+			forms[name] = regexp.MustCompile(`[\d.]+`).ReplaceAllString(value, "9")
+		}
+		return names, forms
+	}
+	got, gotForms := fields(newStage(Options{}).do("", "INFO"))
+	want, wantForms := fields(r.do("", "INFO"))
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+	for _, name := range []string{"used_memory_human", "used_memory_peak_perc", "uptime_in_days", "expired_stale_perc", "mem_fragmentation_ratio", "rdb_last_bgsave_status"} {
+		if g, w := strings.TrimRight(gotForms[name], "BKMG"), strings.TrimRight(wantForms[name], "BKMG"); g != w || g == "" {
+			t.Errorf("%s is like %q, want %q", name, gotForms[name], wantForms[name])
+		}
+	}
+}
+
+// There are no replicas: who waits for one waits in vain.
+func TestWaitingForReplicas(t *testing.T) {
+	play(t, Options{}, `
+		WAIT 0 0                 :0
+		WAIT -1 0                :0
+		WAIT a b                 -ERR value is not an integer or out of range
+		WAIT 1 b                 -ERR timeout is not an integer or out of range
+		WAIT 1 -5                -ERR timeout is negative
+		WAIT 1 9223372036854775807    -ERR timeout is out of range
+		WAITAOF 0 0 0            [:0, :0]
+		WAITAOF 2 0 0            -ERR value is out of range, value must between 0 and 1
+		WAITAOF 0 -1 0           -ERR value is out of range, must be positive
+		WAITAOF 0 a 0            -ERR value is out of range, must be positive
+		WAITAOF 0 1 x            -ERR timeout is not an integer or out of range
+		WAITAOF 1 0 0            -ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.
+		@c1 WAIT 1 50
+		@c2 WAITAOF 0 1 100
+		@c3 WAIT 1 0
+		@sleep 40
+		@out 1
+		@sleep 20
+		@out 1                   :0
+		@out 2
+		@sleep 50
+		@out 2                   [:0, :0]
+		@out 3
+		MULTI                    +OK
+		WAIT 1 0                 +QUEUED
+		EXEC                     [:0]
+		EVAL "return redis.call('WAIT', 1, 0)" 0    :0
+	`)
+}
+
+// Scripts that came with EVAL are forgotten when there are many, the one used longest ago first; those of SCRIPT LOAD stay.
+func TestScriptsAreForgotten(t *testing.T) {
+	s := newStage(Options{})
+	kept := strings.Trim(s.do("", "SCRIPT", "LOAD", "return 'kept'"), `"`)
+	s.do("", "EVAL", "return 'first'", "0")
+	s.do("", "EVAL", "return 'used'", "0")
+	for i := range maxEvaled + 5 {
+		s.do("", "EVAL", fmt.Sprint("return ", i), "0")
+		s.do("", "EVAL", "return 'used'", "0")
+	}
+	sum := func(source string) string {
+		digest := sha1.Sum([]byte(source))
+		return hex.EncodeToString(digest[:])
+	}
+	if got := s.do("", "SCRIPT", "EXISTS", kept, sum("return 'first'"), sum("return 'used'"), sum("return 4"), sum("return 504")); got != "[:1, :0, :1, :0, :1]" {
+		t.Errorf("got %s", got)
+	}
+	if n := len(s.scripts.chunks); n != maxEvaled+1 {
+		t.Errorf("%d are kept", n)
+	}
+	if text := s.section("memory"); !strings.Contains(text, "number_of_cached_scripts:501\n") {
+		t.Error(text)
+	}
+}
+
+// COMMAND LIST names subcommands too.
+func TestCommandListHasSubcommands(t *testing.T) {
+	s := newStage(Options{})
+	all := s.do("", "COMMAND", "LIST")
+	for _, name := range []string{"get", "config|get", "client|tracking"} {
+		if !strings.Contains(all, `"`+name+`"`) {
+			t.Errorf("there is no %s", name)
+		}
 	}
 }

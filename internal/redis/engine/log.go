@@ -80,8 +80,9 @@ func parseAppendfsync(value string) (func(*Engine), string) {
 	}, ""
 }
 
-func infoLog(log Log, w *strings.Builder) {
+func infoLog(e *Engine, w *strings.Builder) {
 	var s LogState
+	log := e.log
 	if log != nil {
 		s = log.State()
 	}

@@ -3,6 +3,7 @@ package engine
 import (
 	"crypto/sha1"
 	"encoding/hex"
+	"slices"
 
 	"github.com/mayflycache/mayfly/internal/redis/script"
 )
@@ -56,7 +57,9 @@ func (c *call) eval(bySum, readOnly bool) {
 	}
 	var chunk *script.Chunk
 	if !bySum {
-		chunk = c.loadScript(c.args[1])
+		if chunk = c.loadScript(c.args[1], true); chunk != nil {
+			c.e.stats.evictedScripts += int64(c.e.scripts.use(chunk.Sum))
+		}
 	} else if chunk = c.e.scripts.find(c.args[1]); chunk == nil {
 		c.fail(errNoScript)
 	}
@@ -75,8 +78,8 @@ func (c *call) eval(bySum, readOnly bool) {
 }
 
 // loadScript compiles a script, unless it is known; if that fails, the command does.
-func (c *call) loadScript(source []byte) *script.Chunk {
-	chunk, err := c.e.scripts.load(source)
+func (c *call) loadScript(source []byte, eval bool) *script.Chunk {
+	chunk, err := c.e.scripts.load(source, eval)
 	if err != nil {
 		c.fail(err.Error())
 	}
@@ -86,6 +89,7 @@ func (c *call) loadScript(source []byte) *script.Chunk {
 // library is the scripts that are known, and the one that runs.
 type library struct {
 	chunks  map[string]*script.Chunk // by SHA1
+	evaled  []string                 // the SHA1s of those that EVAL brought, the one used longest ago first
 	machine *script.Machine
 	session *Session // that of every script's commands
 	running *running
@@ -99,12 +103,37 @@ func (l *library) find(sum []byte) *script.Chunk {
 	return l.chunks[string(lower(make([]byte, 0, 2*sha1.Size), sum))]
 }
 
-// load compiles a script, unless it is known.
-func (l *library) load(source []byte) (*script.Chunk, error) {
+// maxEvaled is how many scripts are kept that came with EVAL. As with Redis 7.4 those that SCRIPT LOAD brought stay.
+const maxEvaled = 500
+
+// use notes that a script was used, and forgets the one that was not for longest if they are too many; it returns how many that were.
+func (l *library) use(sum string) (forgotten int) {
+	last := len(l.evaled) - 1
+	if last >= 0 && l.evaled[last] == sum && last < maxEvaled {
+		return 0
+	}
+	at := slices.Index(l.evaled, sum)
+	if at < 0 {
+		return 0
+	}
+	l.evaled = append(slices.Delete(l.evaled, at, at+1), sum)
+	for len(l.evaled) > maxEvaled {
+		delete(l.chunks, l.evaled[0])
+		l.evaled = slices.Delete(l.evaled, 0, 1)
+		forgotten++
+	}
+	return forgotten
+}
+
+// load compiles a script, unless it is known. One that EVAL brings may be forgotten.
+func (l *library) load(source []byte, eval bool) (*script.Chunk, error) {
 	digest := sha1.Sum(source)
 	var text [2 * sha1.Size]byte
 	hex.Encode(text[:], digest[:])
 	if chunk := l.chunks[string(text[:])]; chunk != nil {
+		if !eval {
+			l.evaled = slices.DeleteFunc(l.evaled, func(sum string) bool { return sum == chunk.Sum })
+		}
 		return chunk, nil
 	}
 	chunk, err := script.Compile(string(text[:]), string(source))
@@ -115,11 +144,14 @@ func (l *library) load(source []byte) (*script.Chunk, error) {
 		l.chunks = make(map[string]*script.Chunk)
 	}
 	l.chunks[chunk.Sum] = chunk
+	if eval {
+		l.evaled = append(l.evaled, chunk.Sum)
+	}
 	return chunk, nil
 }
 
 func scriptLoadCommand(c *call) {
-	if chunk := c.loadScript(c.args[2]); !c.failed {
+	if chunk := c.loadScript(c.args[2], false); !c.failed {
 		c.out.BulkString(chunk.Sum)
 	}
 }
@@ -136,7 +168,7 @@ func scriptFlushCommand(c *call) {
 		c.fail("ERR SCRIPT FLUSH only support SYNC|ASYNC option")
 		return
 	}
-	c.e.scripts.chunks = nil
+	c.e.scripts.chunks, c.e.scripts.evaled = nil, nil
 	c.ok()
 }
 

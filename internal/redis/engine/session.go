@@ -53,8 +53,10 @@ type SessionOptions struct {
 // NewSession opens a session.
 func (e *Engine) NewSession(o SessionOptions) *Session {
 	e.lastID++
-	e.stats.connections++
-	s := &Session{opened: o, id: e.lastID, engine: e, authenticated: o.Trusted || e.settings.password == ""}
+	if !o.Trusted {
+		e.stats.connections++
+	}
+	s := &Session{opened: o, id: e.lastID, engine: e, authenticated: o.Trusted || !e.settings.locked()}
 	s.obeys, s.noBlock = o.Obeys, o.Obeys
 	s.Out.Proto = 2
 	e.sessions[s.id] = s

@@ -7,12 +7,13 @@ import (
 
 // settings are what CONFIG SET changes and a running command asks. The thresholds of the data structures are in Engine.limits.
 type settings struct {
-	password     string
-	notify       notifyClass // notify-keyspace-events
-	maxMemory    int64       // set by limitMemory
-	policy       policy      // maxmemory-policy
-	samples      int         // maxmemory-samples
-	maxBulk      int64       // proto-max-bulk-len
+	password     string            // of the user "default"
+	users        map[string]string // the passwords of others
+	notify       notifyClass       // notify-keyspace-events
+	maxMemory    int64             // set by limitMemory
+	policy       policy            // maxmemory-policy
+	samples      int               // maxmemory-samples
+	maxBulk      int64             // proto-max-bulk-len
 	hz           int
 	effort       int  // active-expire-effort
 	lazyExpire   bool // lazyfree-lazy-expire: an expiry is recorded as UNLINK
@@ -22,6 +23,9 @@ type settings struct {
 	protected    bool  // protected-mode
 	busyAfter    int64 // busy-reply-threshold: milliseconds that a script may take; 0: as long as it likes
 }
+
+// locked reports whether connections must authenticate.
+func (s *settings) locked() bool { return s.password != "" || len(s.users) > 0 }
 
 func defaultSettings(o Options) settings {
 	evict := noEviction

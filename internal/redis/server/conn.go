@@ -50,9 +50,11 @@ func (c *conn) open() {
 	switch {
 	case len(s.conns) >= s.options.MaxClients:
 		c.denied = "ERR max number of clients reached"
+		s.engine.Rejected()
 		return
 	case s.engine.Protected() && fromElsewhere(c.nc):
 		c.denied = protectedMode
+		s.engine.Rejected()
 		return
 	}
 	c.engine = s.engine

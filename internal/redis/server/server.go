@@ -118,7 +118,12 @@ func New(e *engine.Engine, o Options) (*Server, error) {
 // Serve accepts connections from l until the server or l is closed, and closes l. It returns nil if the server was closed.
 func (s *Server) Serve(l net.Listener) error {
 	defer l.Close()
-	if !s.begin(func() { s.listeners[l] = struct{}{} }) {
+	if !s.begin(func() {
+		s.listeners[l] = struct{}{}
+		if tcp, ok := l.Addr().(*net.TCPAddr); ok {
+			s.engine.Listening(tcp.Port)
+		}
+	}) {
 		return nil
 	}
 	defer s.work.Done()

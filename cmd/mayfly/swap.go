@@ -1,0 +1,171 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime/debug"
+	"strings"
+)
+
+const aboutSwap = `Swap tries the tests of a module on redistest instead of miniredis, which is one import. In a copy of the module that it throws away it runs
+the tests of the packages that import miniredis, changes the import, runs them again, and says what differs, and why, by the rows of
+docs/testing.md. With --write it then changes the imports and the go.mod of the module itself.`
+
+// swapping is one run of mayfly swap.
+type swapping struct {
+	dir     string // the module, or its copy
+	pattern string // the packages
+	with    string // a directory with mayfly's source, or ""
+	version string // of mayfly
+	timeout string // of each run of the tests
+	out     io.Writer
+	goTool  func(ctx context.Context, dir string, args ...string) ([]byte, error)
+}
+
+// swap is mayfly swap.
+func swap(ctx context.Context, args []string, out io.Writer) error {
+	s := &swapping{out: out, goTool: goTool}
+	flags := newFlags("swap", aboutSwap, "<packages>, such as ./...")
+	write := flags.Bool("write", false, "change the module itself, once the tests ran; without it nothing of it is changed")
+	flags.StringVar(&s.version, "version", "", "which `version` of mayfly to require (default that of this program, or latest)")
+	flags.StringVar(&s.with, "with", "", "a `directory` with mayfly's source, to use instead of a version")
+	flags.StringVar(&s.timeout, "timeout", "10m", "how `long` the tests of a package may take")
+	if err := flags.parse(args, out); err != nil {
+		return err
+	}
+	s.pattern = flags.Arg(0)
+	if s.with != "" && s.version != "" {
+		return usage("swap", "it takes --with or --version, not both")
+	}
+	if s.version == "" {
+		s.version = ownVersion()
+	}
+	root, err := s.moduleRoot(ctx)
+	if err != nil {
+		return fmt.Errorf("swap: %w", err)
+	}
+	different, err := s.try(ctx, root)
+	if err != nil {
+		return fmt.Errorf("swap: %w", err)
+	}
+	if !*write {
+		fmt.Fprintln(out, "nothing was changed: --write changes the module")
+	} else if err := s.change(ctx, root); err != nil {
+		return fmt.Errorf("swap: %w", err)
+	}
+	if different > 0 {
+		return fmt.Errorf("swap: %d tests passed before and do not after", different)
+	}
+	return nil
+}
+
+// ownVersion is the version that this program was installed as, or latest.
+func ownVersion() string {
+	if build, ok := debug.ReadBuildInfo(); ok && strings.HasPrefix(build.Main.Version, "v") && !strings.Contains(build.Main.Version, "+dirty") {
+		return build.Main.Version
+	}
+	return "latest"
+}
+
+// goTool runs the go command in a directory and returns what it wrote; of the error, too.
+func goTool(ctx context.Context, dir string, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOWORK=off")
+	out, err := cmd.CombinedOutput()
+	return out, err
+}
+
+// moduleRoot returns the directory of the module that the packages are of.
+func (s *swapping) moduleRoot(ctx context.Context) (string, error) {
+	out, err := s.goTool(ctx, ".", "env", "GOMOD")
+	file := strings.TrimSpace(string(out))
+	if err != nil || file == "" || file == os.DevNull {
+		return "", fmt.Errorf("there is no go.mod here: run it in the module whose tests use miniredis")
+	}
+	return filepath.Dir(file), nil
+}
+
+// try runs the tests before and after in a copy, and returns how many passed only before.
+func (s *swapping) try(ctx context.Context, root string) (different int, err error) {
+	work, err := os.MkdirTemp("", "mayfly-swap")
+	if err != nil {
+		return 0, err
+	}
+	defer os.RemoveAll(work)
+	if err := copyModule(work, root); err != nil {
+		return 0, err
+	}
+	s.dir = work
+	users, err := usersOf(work)
+	if err != nil {
+		return 0, err
+	}
+	packages, err := s.packages(ctx, users)
+	if err != nil {
+		return 0, err
+	}
+	if len(packages) == 0 {
+		fmt.Fprintf(s.out, "no package of %s imports miniredis\n", s.pattern)
+		return 0, nil
+	}
+	fmt.Fprintf(s.out, "%d packages import miniredis: running their tests\n", len(packages))
+	before := s.test(ctx, packages)
+	if err := s.change(ctx, work); err != nil {
+		return 0, err
+	}
+	fmt.Fprintln(s.out, "and on redistest")
+	after := s.test(ctx, packages)
+	return report(s.out, before, after), nil
+}
+
+// packages returns those of the pattern that are in the directories of users, as paths from the module's root.
+func (s *swapping) packages(ctx context.Context, users []string) (packages []string, err error) {
+	out, err := s.goTool(ctx, s.dir, "list", "-e", "-f", "{{.Dir}}", s.pattern)
+	if err != nil {
+		return nil, fmt.Errorf("go list %s: %s", s.pattern, strings.TrimSpace(string(out)))
+	}
+	real, err := filepath.EvalSymlinks(s.dir)
+	if err != nil {
+		return nil, err
+	}
+	wanted := map[string]bool{}
+	for _, dir := range users {
+		wanted[dir] = true
+	}
+	for dir := range strings.Lines(string(out)) {
+		if rel, err := filepath.Rel(real, strings.TrimSpace(dir)); err == nil && wanted[rel] {
+			packages = append(packages, "./"+filepath.ToSlash(rel))
+		}
+	}
+	return packages, nil
+}
+
+// change changes the imports and the go.mod of a module.
+func (s *swapping) change(ctx context.Context, root string) error {
+	changed, err := rewriteModule(root)
+	if err != nil {
+		return err
+	}
+	steps := [][]string{{"get", doubleModule + "@" + s.version}, {"mod", "tidy", "-e"}}
+	if s.with != "" {
+		with, err := filepath.Abs(s.with)
+		if err != nil {
+			return err
+		}
+		steps = [][]string{{"mod", "edit", "-require=" + doubleModule + "@v0.0.0", "-replace=" + doubleModule + "=" + with}, {"mod", "tidy", "-e"}}
+	}
+	for _, step := range steps {
+		if out, err := s.goTool(ctx, root, step...); err != nil {
+			return fmt.Errorf("go %s: %s", strings.Join(step, " "), strings.TrimSpace(string(out)))
+		}
+	}
+	if root != s.dir {
+		fmt.Fprintf(s.out, "changed %d files, go.mod and go.sum\n", changed)
+	}
+	return nil
+}

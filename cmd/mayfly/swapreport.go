@@ -1,0 +1,164 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"fmt"
+	"io"
+	"regexp"
+	"slices"
+	"strings"
+)
+
+// results are what became of the tests of some packages.
+type results struct {
+	tests map[string]string   // pass, fail or skip, by "package test"; of a package itself by "package "
+	said  map[string][]string // what each wrote
+}
+
+// test runs the tests of packages.
+func (s *swapping) test(ctx context.Context, packages []string) results {
+	out, _ := s.goTool(ctx, s.dir, append([]string{"test", "-json", "-count=1", "-timeout=" + s.timeout}, packages...)...) // what fails is in the results
+	return parseResults(out)
+}
+
+// parseResults reads what go test -json wrote.
+func parseResults(out []byte) results {
+	r := results{tests: map[string]string{}, said: map[string][]string{}}
+	for line := range bytes.Lines(out) {
+		var e struct{ Action, Package, ImportPath, Test, Output string }
+		if json.Unmarshal(line, &e) != nil {
+			r.said[" "] = append(r.said[" "], string(line))
+			continue
+		}
+		pkg, _, _ := strings.Cut(e.Package+e.ImportPath, " ") // "pkg [pkg.test]" where it does not compile
+		name := strings.TrimSuffix(strings.TrimSuffix(pkg, ".test"), "_test") + " " + e.Test
+		switch e.Action {
+		case "pass", "fail", "skip":
+			r.tests[name] = e.Action
+		case "output", "build-output":
+			r.said[name] = append(r.said[name], e.Output)
+		}
+	}
+	return r
+}
+
+// A reason explains a difference: where what a test wrote matches, a row of docs/testing.md says why.
+type reason struct {
+	when *regexp.Regexp
+	row  string // words of the page
+	why  string
+}
+
+// reasons are asked one after the other; the first that matches is told.
+var reasons = []reason{
+	{regexp.MustCompile(`minisentinel|miniredis/v2/server|\.Server undefined|no field or method Server\b`), "miniredis's own server", "it needs miniredis's own type: leave this package on miniredis"},
+	{regexp.MustCompile(`NewSubscriber`), "subscribe with a client", "subscribe with a client"},
+	{regexp.MustCompile(`\b(XAdd|Stream|StreamEntry)\b|unknown command .?.?(?i:x[a-z]+|geo[a-z]*|function|fcall)`), "`Stream`, `XAdd`, geo and functions", "there are no streams, geo or functions: leave this package on miniredis"},
+	{regexp.MustCompile(`(not enough arguments in call to .*Dial|Dial .*func\(\) \(net\.Conn|Dial\(\))`), "has a dialer's signature", "Dial has a dialer's signature here"},
+	{regexp.MustCompile(`requires go >= |go\.mod requires go|toolchain not available`), "What the swap raises", "the swap raises the module's Go"},
+	{regexp.MustCompile(`go-redis.*(cannot use|undefined|ambiguous|does not implement)|(cannot use|undefined|does not implement).*redis\.`), "What the swap raises", "the swap raises go-redis, whose API changed"},
+	{regexp.MustCompile(`undefined: miniredis\.|\.\w+ undefined \(type \*?(miniredis|redistest)|has no field or method`), "From miniredis, in five minutes", "a name that redistest has not"},
+	{regexp.MustCompile(`unknown command`), "answered `ERR unknown command`", "redistest does not have the command"},
+	{regexp.MustCompile(`\d+(\.\d+)?(ms|s|m)\b.*\d+\.\d{3,}(ms|s|m)\b|\d+m59\.9\d*s|\b\d?9\.99\d*s|(?i:\bttl\b)[^\n]*\d`), "Time flows", "time flows: compare TTLs with a tolerance, or run the test in a synctest bubble"},
+	{regexp.MustCompile(`(?s)ERR |WRONGTYPE|NOAUTH|WRONGPASS|MOVED|CROSSSLOT|EXECABORT|syntax error`), "Replies are Redis's", "the test expects what only miniredis answers"},
+}
+
+// explain returns the reason for what a test wrote.
+func explain(said string) (reason, bool) {
+	at := slices.IndexFunc(reasons, func(r reason) bool { return r.when.MatchString(said) })
+	if at < 0 {
+		return reason{}, false
+	}
+	return reasons[at], true
+}
+
+// report writes what differs, and returns how many tests passed before and do not after.
+func report(out io.Writer, before, after results) (different int) {
+	var passed, stayed, failing, fixed int
+	var worse []string
+	for name, was := range before.tests {
+		if strings.HasSuffix(name, " ") {
+			continue
+		}
+		switch is := after.tests[name]; {
+		case was == "pass" && is == "pass":
+			passed, stayed = passed+1, stayed+1
+		case was == "pass" && is != "skip":
+			passed++
+			worse = append(worse, name)
+		case was == "fail" && is == "pass":
+			fixed++
+		case was == "fail":
+			failing++
+		}
+	}
+	fmt.Fprintf(out, "%d tests passed before, %d of these after", passed, stayed)
+	if failing+fixed > 0 {
+		fmt.Fprintf(out, "; %d failed before and after, %d only before", failing, fixed)
+	}
+	fmt.Fprintln(out)
+	slices.Sort(worse)
+	for _, name := range outermost(worse) {
+		pkg, test, _ := strings.Cut(name, " ")
+		said := strings.Join(after.saidBy(name), "")
+		if after.tests[name] == "" { // it did not run: the package did not compile, or ended
+			said = strings.Join(after.said[pkg+" "], "") + strings.Join(after.said[" "], "")
+		}
+		fmt.Fprintf(out, "\n%s in %s\n", test, pkg)
+		for line := range strings.Lines(excerpt(said)) {
+			fmt.Fprint(out, "    ", strings.TrimRight(line, "\n"), "\n")
+		}
+		if why, ok := explain(said); ok {
+			fmt.Fprintf(out, "  why: %s (docs/testing.md: %q)\n", why.why, why.row)
+		} else {
+			fmt.Fprintln(out, "  why: not known; please report it with the test")
+		}
+	}
+	return len(worse)
+}
+
+// saidBy is what a test and those within it wrote.
+func (r results) saidBy(name string) (said []string) {
+	said = append(said, r.said[name]...)
+	for other, lines := range r.said {
+		if strings.HasPrefix(other, name+"/") {
+			said = append(said, lines...)
+		}
+	}
+	return said
+}
+
+// outermost leaves out the tests that are within others which are there.
+func outermost(names []string) (outer []string) {
+	for _, name := range names {
+		parent, _, within := cutLast(name, "/")
+		if !within || !slices.Contains(names, parent) {
+			outer = append(outer, name)
+		}
+	}
+	return outer
+}
+
+func cutLast(s, sep string) (before, after string, found bool) {
+	if i := strings.LastIndex(s, sep); i >= 0 {
+		return s[:i], s[i+len(sep):], true
+	}
+	return s, "", false
+}
+
+// excerpt is the lines that say most: not what go test itself writes, and twelve at most.
+func excerpt(said string) string {
+	var lines []string
+	for line := range strings.Lines(said) {
+		trimmed := strings.TrimSpace(line)
+		if trimmed == "" || strings.HasPrefix(trimmed, "=== ") || strings.HasPrefix(trimmed, "--- ") || trimmed == "FAIL" {
+			continue
+		}
+		if lines = append(lines, line); len(lines) == 12 {
+			break
+		}
+	}
+	return strings.Join(lines, "")
+}

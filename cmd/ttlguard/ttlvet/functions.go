@@ -1,0 +1,293 @@
+package ttlvet
+
+import (
+	"fmt"
+	"go/ast"
+	"go/types"
+	"slices"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+	"golang.org/x/tools/go/types/typeutil"
+)
+
+// program is the package that is looked at.
+type program struct{ pass *analysis.Pass }
+
+// unit is a function with the closures in it, or a declaration of the package: what is read as one, in the order in which it is written.
+type unit struct {
+	info *types.Info
+	file *ast.File
+	body ast.Node
+	fn   *types.Func // nil for other declarations
+	vars map[types.Object]assigned
+}
+
+// helps is what callers should know of a function: which of its parameters it gives a TTL, and which it takes one from. The receiver
+// is parameter -1.
+type helps struct {
+	Ends  [][]int // each the parameters that a key with a TTL is made of
+	Takes []takes
+}
+
+type takes struct {
+	Param int    // handed on as an expiration, and used for nothing else
+	Name  string // to which method
+	Key   []int  // the parameters that the key is made of
+}
+
+// AFact marks helps as what analyzers tell each other.
+func (*helps) AFact() {}
+
+func (h *helps) String() string {
+	text := ""
+	if len(h.Ends) > 0 {
+		text += fmt.Sprintf(" ends %v", h.Ends)
+	}
+	for _, t := range h.Takes {
+		text += fmt.Sprintf(" takes %d for %s", t.Param, t.Name)
+	}
+	return strings.TrimSpace(text)
+}
+
+func (p *program) units() (all []*unit) {
+	for _, f := range p.pass.Files {
+		for _, d := range f.Decls {
+			u := &unit{info: p.pass.TypesInfo, file: f, body: d}
+			if fn, ok := d.(*ast.FuncDecl); ok {
+				if fn.Body == nil {
+					continue
+				}
+				u.fn, _ = u.info.Defs[fn.Name].(*types.Func)
+			}
+			interesting := false
+			ast.Inspect(d, func(n ast.Node) bool {
+				_, call := n.(*ast.CallExpr)
+				interesting = interesting || call
+				return !interesting
+			})
+			if interesting {
+				u.vars = assignments(u.info, d)
+				all = append(all, u)
+			}
+		}
+	}
+	return all
+}
+
+// acts are what the calls of a unit do, in the order in which they are written.
+func (p *program) acts(u *unit) (all []act) {
+	ast.Inspect(u.body, func(n ast.Node) bool {
+		call, ok := n.(*ast.CallExpr)
+		if !ok {
+			return true
+		}
+		if a, ok := u.actOf(call); ok {
+			all = append(all, a)
+			return true
+		}
+		callee := typeutil.StaticCallee(u.info, call)
+		if callee == nil || callee.Origin() == u.fn {
+			return true
+		}
+		var h helps
+		if !p.pass.ImportObjectFact(callee.Origin(), &h) {
+			return true
+		}
+		for _, t := range h.Takes {
+			if t.Param >= len(call.Args) {
+				continue
+			}
+			if why := u.wrong(t.Name, call.Args[t.Param]); why != "" && why != keeps {
+				all = append(all, act{call: call, name: callee.Name() + ", which calls " + t.Name, does: leavesNone, all: u.arguments(call, t.Key), why: why})
+				return true
+			}
+		}
+		for _, params := range h.Ends {
+			if of := u.arguments(call, params); of != nil {
+				a := act{call: call, name: callee.Name(), does: ends, all: of}
+				for _, t := range h.Takes {
+					if slices.Equal(t.Key, params) {
+						a.taken = t
+					}
+				}
+				all = append(all, a)
+			}
+		}
+		return true
+	})
+	slices.SortStableFunc(all, func(a, b act) int { return int(a.call.Lparen - b.call.Lparen) })
+	return all
+}
+
+// arguments are the forms of what is given for some parameters.
+func (u *unit) arguments(call *ast.CallExpr, params []int) (all []form) {
+	for _, i := range params {
+		switch sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr); {
+		case i < 0 && ok:
+			all = append(all, u.form(sel.X))
+		case i < 0 || i >= len(call.Args):
+			return nil
+		default:
+			all = append(all, u.form(call.Args[i]))
+		}
+	}
+	return all
+}
+
+// unended are the writes of a unit whose keys have no end in it.
+func (p *program) unended(u *unit) (out []act) {
+	all := p.acts(u)
+	for i, w := range all {
+		if w.does != depends && w.does != leavesNone {
+			continue
+		}
+		ended := slices.ContainsFunc(all[i+1:], func(a act) bool { return w.endedBy(a) }) ||
+			w.does == depends && slices.ContainsFunc(all[:i], func(a act) bool { return a.does == ends && a.new && w.endedBy(a) })
+		if !ended {
+			out = append(out, w)
+		}
+	}
+	return out
+}
+
+// endedBy says whether a gives the key of w its end, or may: only what surely does not, leaves w to be reported.
+func (w act) endedBy(a act) bool {
+	switch a.does {
+	case ends, removes, scripted:
+	default:
+		return false
+	}
+	if len(w.all) > 0 || len(a.all) > 0 {
+		return w.mayShare(a)
+	}
+	if len(w.keys) == 0 || len(a.keys) == 0 {
+		return a.does != removes
+	}
+	for _, key := range w.keys { // of several, each
+		if !slices.ContainsFunc(a.keys, func(k form) bool {
+			c := compare(key, k)
+			return c == equal || c == perhaps && a.does != removes
+		}) {
+			return len(w.keys) > 1 && a.does != removes && slices.ContainsFunc(w.keys, func(one form) bool { return compare(one, a.keys[0]) == equal })
+		}
+	}
+	return true
+}
+
+// mayShare says whether the key that a helper makes of its arguments may be that of the other.
+func (w act) mayShare(a act) bool {
+	if len(w.all) > 0 && len(a.all) > 0 {
+		return slices.EqualFunc(w.all, a.all, func(x, y form) bool { return x.text == y.text })
+	}
+	keys, parts := w.keys, a.all
+	if len(w.all) > 0 {
+		keys, parts = a.keys, w.all
+	}
+	return len(keys) == 0 || slices.ContainsFunc(keys, func(k form) bool {
+		return !slices.ContainsFunc(parts, func(part form) bool { return !strings.Contains(k.text, part.text) })
+	})
+}
+
+// learn finds out what callers of a unit should know, and reports whether that is more than before.
+func (p *program) learn(u *unit) bool {
+	if u.fn == nil {
+		return false
+	}
+	s := u.fn.Signature()
+	params := map[types.Object]int{}
+	if r := s.Recv(); r != nil {
+		params[r] = -1
+	}
+	for i := range s.Params().Len() {
+		params[s.Params().At(i)] = i
+	}
+	var now, was helps
+	for _, a := range p.acts(u) {
+		if a.does != ends {
+			continue
+		}
+		var of []int
+		for _, k := range append(a.keys, a.all...) {
+			of = append(of, u.parameters(k.root, params)...)
+		}
+		slices.Sort(of)
+		if of = slices.Compact(of); len(of) > 0 && !slices.ContainsFunc(now.Ends, func(is []int) bool { return slices.Equal(is, of) }) {
+			now.Ends = append(now.Ends, of)
+		}
+		if i, name := u.takenFrom(a, params); name != "" {
+			now.Takes = append(now.Takes, takes{i, name, of})
+		}
+	}
+	if len(now.Ends)+len(now.Takes) == 0 {
+		return false
+	}
+	p.pass.ImportObjectFact(u.fn, &was)
+	if len(was.Ends) == len(now.Ends) && len(was.Takes) == len(now.Takes) {
+		return false
+	}
+	p.pass.ExportObjectFact(u.fn, &now)
+	return true
+}
+
+// parameters are those that an expression is made of.
+func (u *unit) parameters(e ast.Expr, params map[types.Object]int) (all []int) {
+	if e == nil {
+		return nil
+	}
+	seen := map[types.Object]bool{}
+	var look func(e ast.Expr)
+	look = func(e ast.Expr) {
+		ast.Inspect(e, func(n ast.Node) bool {
+			id, ok := n.(*ast.Ident)
+			if !ok {
+				return true
+			}
+			o := u.info.ObjectOf(id)
+			if i, ok := params[o]; ok {
+				all = append(all, i)
+			} else if was := u.vars[o]; o != nil && !seen[o] {
+				seen[o] = true
+				for _, from := range []ast.Expr{was.value, was.ranged} {
+					if from != nil {
+						look(from)
+					}
+				}
+			}
+			return true
+		})
+	}
+	look(e)
+	return all
+}
+
+// takenFrom returns the parameter that a call takes its expiration from, if the function uses it for nothing else, and the method that gets it.
+func (u *unit) takenFrom(a act, params map[types.Object]int) (int, string) {
+	at, name := commands[a.name].ttl, a.name
+	if a.taken.Name != "" {
+		at, name = a.taken.Param, a.taken.Name
+	}
+	if at == 0 || len(a.call.Args) <= at {
+		return 0, ""
+	}
+	id, ok := ast.Unparen(a.call.Args[at]).(*ast.Ident)
+	if !ok {
+		return 0, ""
+	}
+	o := u.info.ObjectOf(id)
+	i, ok := params[o]
+	if !ok || i < 0 {
+		return 0, ""
+	}
+	uses := 0
+	ast.Inspect(u.body, func(n ast.Node) bool {
+		if id, ok := n.(*ast.Ident); ok && u.info.Uses[id] == o {
+			uses++
+		}
+		return true
+	})
+	if uses != 1 {
+		return 0, ""
+	}
+	return i, name
+}

@@ -1,0 +1,12 @@
+package fewer
+
+import (
+	"context"
+	"testing"
+
+	"github.com/redis/go-redis/v9"
+)
+
+func TestWrites(t *testing.T) {
+	redis.NewClient(&redis.Options{}).Set(context.Background(), "a", 1, 0)
+}

@@ -1,0 +1,96 @@
+// Package ttlvet finds calls of go-redis that leave a key without a TTL, as an analyzer for go vet and its kin. The command ttlguard runs it.
+//
+// It reports
+//
+//   - an expiration of 0, or none, where one can be given: Set, SetNX, SetArgs and the others of SET's family, MSetEX, Restore; and GetEx
+//     with 0, which takes the TTL away;
+//   - an expiration below a millisecond, which is most often a number of seconds;
+//   - calls that take no expiration and leave a new key without one: Incr, HSet, LPush, SAdd, ZAdd, XAdd, MSet, the *Store, and so on;
+//
+// of clients, pipelines, transactions and interfaces that have these methods, and of Do where the command is a constant. It keeps silent where an Expire, a
+// SET with an expiration or a script follows in the same function with the same key, or may: the key is compared as it is written, constants and
+// variables that are assigned once by their values. A function of yours that calls Expire with a key made of its parameters counts as Expire, and
+// one that hands a parameter on as the expiration counts as the call it makes, also in other packages. An expiration that is computed is not
+// looked into.
+//
+// A key that may stay is excused with its reason, at the call, on a line of its own above it, or for a whole function in its comment:
+//
+//	rdb.SAdd(ctx, "shops", name) //ttlguard:ok one of a few dozen, and deleted with the shop
+//
+// An excuse without a reason, and one that excuses nothing, is reported.
+package ttlvet
+
+import (
+	"go/ast"
+	"strings"
+
+	"golang.org/x/tools/go/analysis"
+)
+
+// Analyzer is ttlguard.
+var Analyzer = &analysis.Analyzer{
+	Name: "ttlguard",
+	Doc: `find calls of go-redis that leave a key without a TTL
+
+Reported are an expiration of 0, as in Set(ctx, key, value, 0), and calls that create a key without one, as Incr and HSet do, where
+no Expire of that key follows in the function. Excuse a key that may stay by its reason:
+
+	rdb.SAdd(ctx, "shops", name) //ttlguard:ok one of a few dozen, and deleted with the shop`,
+	URL:       "https://pkg.go.dev/github.com/mayflycache/mayfly/cmd/ttlguard/ttlvet",
+	Run:       run,
+	FactTypes: []analysis.Fact{new(helps)},
+}
+
+var (
+	sure    bool
+	inTests bool
+)
+
+func init() {
+	Analyzer.Flags.BoolVar(&sure, "sure", false, "report only calls that leave a key without a TTL whatever it had before: Set with 0, not Incr")
+	Analyzer.Flags.BoolVar(&inTests, "intests", false, "report calls in _test.go files, too")
+}
+
+func run(pass *analysis.Pass) (any, error) {
+	p := &program{pass: pass}
+	units := p.units()
+	for changed, round := true, 0; changed && round < 10; round++ { // a helper may call a helper
+		changed = false
+		for _, u := range units {
+			if p.learn(u) {
+				changed = true
+			}
+		}
+	}
+	excuses := make(map[*ast.File]*excuses)
+	for _, f := range pass.Files {
+		if inTests || !strings.HasSuffix(pass.Fset.File(f.Pos()).Name(), "_test.go") {
+			excuses[f] = excusesOf(pass, f)
+		}
+	}
+	for _, u := range units {
+		if excuses[u.file] == nil {
+			continue
+		}
+		for _, w := range p.unended(u) {
+			if w.does == depends && sure || excuses[u.file].excused(w.call) {
+				continue
+			}
+			pass.Report(analysis.Diagnostic{Pos: w.at(), End: w.call.End(), Category: w.does.String(), Message: w.message()})
+		}
+	}
+	for _, f := range pass.Files {
+		if excuses[f] != nil {
+			excuses[f].complain(!sure)
+		}
+	}
+	return nil, nil
+}
+
+// String is the category of a finding.
+func (v verdict) String() string {
+	if v == depends {
+		return "depends"
+	}
+	return "leaves-none"
+}

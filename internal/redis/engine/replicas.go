@@ -1,0 +1,67 @@
+package engine
+
+import (
+	"math"
+
+	"github.com/mayflycache/mayfly/internal/redis/resp"
+	"github.com/mayflycache/mayfly/internal/redis/values"
+)
+
+// replicaCommands wait for replicas, see feed.go, and for the append-only files of replicas, which tell us nothing of theirs: whoever wants some
+// of those waits in vain.
+var replicaCommands = []Command{
+	{Name: "wait", Arity: 3, Flags: Blocking, Cats: CatConnection, run: waitCommand},
+	{Name: "waitaof", Arity: 4, Flags: Blocking, Cats: CatConnection, run: waitaofCommand},
+}
+
+func waitaofCommand(c *call) {
+	const tooMany = "ERR value is out of range, must be positive"
+	local := c.int(1)
+	switch {
+	case c.failed:
+	case local < 0 || local > 1:
+		c.fail("ERR value is out of range, value must between 0 and 1")
+	}
+	replicas := c.intOr(2, tooMany)
+	if replicas < 0 {
+		c.fail(tooMany)
+	}
+	until := c.waitMilliseconds(3)
+	switch {
+	case local > 0 && c.e.log != nil:
+		c.fail("ERR WAITAOF does not count the journal of this server: with appendfsync always every reply has waited for it")
+	case local > 0:
+		c.fail("ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.")
+	}
+	if !c.failed {
+		c.parkUntil(until, replicas == 0, func(w *resp.Writer) {
+			w.Array(2)
+			w.Int(0)
+			w.Int(0)
+		})
+	}
+}
+
+// waitMilliseconds reads argument i as a timeout in milliseconds, and returns the unix millisecond in which it ends; 0: never.
+func (c *call) waitMilliseconds(i int) int64 {
+	n := c.intOr(i, "ERR timeout is not an integer or out of range")
+	switch {
+	case n < 0:
+		c.fail(errTimeoutSign)
+	case n > math.MaxInt64-c.e.ms:
+		c.fail("ERR timeout is out of range")
+	case n > 0:
+		return c.e.ms + n
+	}
+	return 0
+}
+
+// parkUntil makes the session wait for what no key brings, unless that is there already or the session cannot wait.
+func (c *call) parkUntil(deadline int64, already bool, reply func(w *resp.Writer)) {
+	if already || c.s.noBlock {
+		reply(c.out)
+		return
+	}
+	c.park(nil, values.Missing, deadline)
+	c.s.waiting.late = reply
+}

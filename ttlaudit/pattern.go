@@ -1,0 +1,94 @@
+package ttlaudit
+
+import (
+	"bytes"
+	"strings"
+)
+
+// pattern is one of a plan, taken apart: by the separators into parts, and those by their stars into pieces. A star stands for nothing
+// beyond its part, so the parts of a key fit those of the pattern one by one. Within a part the first and the last piece stand at the ends,
+// and each of the others is taken where it is found first, which leaves the most for those behind it: so nothing is tried twice, and a
+// key costs what it takes to look through it.
+type pattern struct {
+	parts []shaped
+	rest  bool // it ends with "**"
+}
+
+type shaped struct {
+	pieces []string // one more than there are stars
+	group  int      // the separator that ends it, as cut numbers them
+}
+
+func readPattern(text string) (p pattern) {
+	var literal bytes.Buffer
+	var now shaped
+	take := func() {
+		now.pieces = append(now.pieces, literal.String())
+		literal.Reset()
+	}
+	for ; text != ""; text = text[1:] {
+		switch {
+		case text == "**":
+			p.rest = true
+			text = text[1:]
+			continue
+		case text[0] == '*':
+			take()
+			continue
+		case text[0] == '\\' && len(text) > 1:
+			text = text[1:]
+		}
+		if group := 1 + strings.IndexByte(separators, text[0]); group > 0 {
+			take()
+			now.group = group
+			p.parts = append(p.parts, now)
+			now = shaped{}
+			continue
+		}
+		literal.WriteByte(text[0])
+	}
+	take()
+	p.parts = append(p.parts, now)
+	return p
+}
+
+// fits reports whether key is one of the pattern's.
+func (p pattern) fits(key string) bool {
+	for i, s := range p.parts {
+		part, group, after := cut(key)
+		if i == len(p.parts)-1 && p.rest {
+			n, ok := s.begins(part)
+			return ok && n < len(key) // ** is at least a byte
+		}
+		if group != s.group || !s.is(part) {
+			return false
+		}
+		key = after
+	}
+	return true
+}
+
+// begins reports whether a part begins with what s describes, and how many bytes that takes at the least.
+func (s shaped) begins(part string) (n int, ok bool) {
+	if n = len(s.pieces[0]); !strings.HasPrefix(part, s.pieces[0]) {
+		return 0, false
+	}
+	for _, piece := range s.pieces[1:] {
+		at := strings.Index(part[n:], piece)
+		if at < 0 {
+			return 0, false
+		}
+		n += at + len(piece)
+	}
+	return n, true
+}
+
+// is reports whether s describes all of a part.
+func (s shaped) is(part string) bool {
+	last := s.pieces[len(s.pieces)-1]
+	if len(s.pieces) == 1 {
+		return part == last
+	}
+	n, ok := shaped{pieces: s.pieces[:len(s.pieces)-1]}.begins(part)
+	return ok && len(part)-n >= len(last) && strings.HasSuffix(part, last)
+}
