@@ -114,15 +114,19 @@ rdb_saves:0
 rdb_last_cow_size:0
 rdb_last_load_keys_expired:0
 rdb_last_load_keys_loaded:0
-(log)
+aof_enabled
+aof_rewrite_in_progress
 aof_rewrite_scheduled:0
 aof_last_rewrite_time_sec:-1
 aof_current_rewrite_time_sec:-1
+aof_last_bgrewrite_status
 aof_rewrites:0
 aof_rewrites_consecutive_failures:0
+aof_last_write_status
 aof_last_cow_size:0
 module_fork_in_progress:0
 module_fork_last_cow_size:0
+(log)
 
 # Stats
 total_connections_received
@@ -351,6 +355,11 @@ var infoFigures = map[string]func(n *counting) any{
 	"tracking_total_prefixes":    func(n *counting) any { return len(n.tracking.prefixes) },
 	"total_error_replies":        func(n *counting) any { return n.stats.errorReplies },
 	"acl_access_denied_auth":     func(n *counting) any { return n.stats.errors["WRONGPASS"] },
+
+	"aof_enabled":               func(n *counting) any { return oneIf(n.log != nil) },
+	"aof_rewrite_in_progress":   func(n *counting) any { return oneIf(n.logState().Compacting) },
+	"aof_last_bgrewrite_status": func(n *counting) any { return logStatus(n.logState().CompactError) },
+	"aof_last_write_status":     func(n *counting) any { return logStatus(n.logState().WriteError) },
 
 	"sync_full":        func(n *counting) any { return n.stats.fullSyncs },
 	"sync_partial_ok":  func(n *counting) any { return n.stats.partialSyncs },

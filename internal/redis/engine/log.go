@@ -80,24 +80,24 @@ func parseAppendfsync(value string) (func(*Engine), string) {
 	}, ""
 }
 
+func (e *Engine) logState() (s LogState) {
+	if e.log != nil {
+		s = e.log.State()
+	}
+	return s
+}
+
+func logStatus(err error) string {
+	if err != nil {
+		return "err"
+	}
+	return "ok"
+}
+
+// infoLog is what INFO says only where there is a journal.
 func infoLog(e *Engine, w *strings.Builder) {
-	var s LogState
-	log := e.log
-	if log != nil {
-		s = log.State()
-	}
-	status := func(err error) string {
-		if err != nil {
-			return "err"
-		}
-		return "ok"
-	}
-	line(w, "aof_enabled", oneIf(log != nil))
-	line(w, "aof_rewrite_in_progress", oneIf(s.Compacting))
-	line(w, "aof_last_bgrewrite_status", status(s.CompactError))
-	line(w, "aof_last_write_status", status(s.WriteError))
-	if log != nil {
-		line(w, "aof_current_size", s.Size)
-		line(w, "aof_base_size", s.Base)
+	if e.log != nil {
+		line(w, "aof_current_size", e.logState().Size)
+		line(w, "aof_base_size", e.logState().Base)
 	}
 }
