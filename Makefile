@@ -6,15 +6,23 @@ CHAOS ?= 10m
 HISTORIES ?= 30s
 TOOL = go tool -modfile=tools/go.mod
 
-.PHONY: check test trials lint long race fuzz chaos diff given examples apidiff mutants bench vuln
+.PHONY: check test trials modules lint ttlguard long race fuzz chaos diff given examples apidiff mutants bench vuln
 
-check: lint test trials ## what to run before a commit: under a minute when warm
+check: lint test trials modules ## what to run before a commit: under a minute when warm
 
 test:
 	go test ./...
 
 trials: ## what all packages promise over bad networks
 	cd trials && go test ./...
+
+modules: ## the Observer for OpenTelemetry, and the analyzer: modules of their own, which users import
+	@set -e; for module in otel cmd/ttlguard; do echo "module $$module"; \
+		(cd $$module && go vet ./... && go tool -modfile=$(CURDIR)/tools/go.mod staticcheck ./... && go test ./...); done
+
+ttlguard: ## our own calls of go-redis, by our own analyzer
+	@set -e; out=$$(mktemp -d); trap 'rm -rf "$$out"' EXIT; (cd cmd/ttlguard && go build -o "$$out/ttlguard" .); \
+		for module in . examples trials; do (cd $$module && go vet -vettool="$$out/ttlguard" ./...); done
 
 lint:
 	@out=$$(gofmt -l .); test -z "$$out" || { echo "gofmt would change:"; echo "$$out"; exit 1; }
@@ -54,6 +62,9 @@ given: ## the suites of the patterns with the server of MAYFLY_REDIS_URL, of any
 	@test -n "$$MAYFLY_REDIS_URL" || { echo "MAYFLY_REDIS_URL is not set: redis://host:port of a server that may be emptied"; exit 2; }
 	go test -count=1 -p 1 -parallel 1 ./cacheaside ./httpcache ./navsession ./sliding ./ttlaudit ./internal/client/lease
 	cd examples && go test -count=1 -p 1 -parallel 1 ./api ./shop ./worker
+
+modules: ## the tests of public modules on the double, by import or over port 6379, which must be free
+	.ci/modules
 
 examples: ## the programs of examples, and the README's code in a module of its own; .ci/postgres finds what one of them needs
 	export MAYFLY_POSTGRES_BIN=$$(.ci/postgres) && cd examples && go vet ./... && go test -count=1 ./...

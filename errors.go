@@ -3,6 +3,7 @@ package mayfly
 import (
 	"errors"
 
+	"github.com/mayflycache/mayfly/internal/client/admission"
 	"github.com/mayflycache/mayfly/internal/client/turns"
 )
 
@@ -18,6 +19,10 @@ var (
 	// ErrUnknownOutcome says that a write was sent and its reply was lost: it happened, or it did not, or it will, once, when the
 	// network delivers it. Read before you write again. A write that returned nil leaves nothing that could still come.
 	ErrUnknownOutcome = errors.New("outcome unknown: the write was sent, its reply was lost")
+
+	// ErrOverloaded says that the origin has more to do than it can, and that a load got no turn within the time that loads may take. It was
+	// not begun. See Origin.
+	ErrOverloaded = admission.ErrOverloaded
 
 	// ErrCrowded says that a call was not sent, as it has waited for the connections of its client as long as it may: Load.Timeout, of
 	// cacheaside. Other calls of this process had them all that time; Redis may be fine.

@@ -50,11 +50,12 @@ const (
 	Join                      // a caller waits for a load that another caller of this process began
 	Lag                       // how long after a change in Redis the local tier heard of it: Took. Measured several times a second
 	Queue                     // N calls waited for others of this process to give a connection to Redis back, the first of them for Took
+	Admission                 // a load waited for its turn at the origin: Took; dropped is one that nobody wanted any more
 )
 
 var kinds = [...]string{Read: "read", Load: "load", Wait: "wait", Fill: "fill", Refresh: "refresh", Write: "write",
 	Removal: "removal", Backend: "backend", Breaker: "breaker", Coherence: "coherence", Warning: "warning", Limit: "limit",
-	Join: "join", Lag: "lag", Queue: "queue"}
+	Join: "join", Lag: "lag", Queue: "queue", Admission: "admission"}
 
 // String returns the kind's stable name.
 func (k Kind) String() string {

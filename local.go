@@ -44,6 +44,12 @@ type LocalOptions struct {
 	// keeps no copies in that case.
 	ShortTTL time.Duration
 
+	// Outage is for how long copies are served on when Redis cannot be heard any more, each within its own TTL, so that an outage
+	// of Redis does not empty the tier just when it is needed most. They may be old by that time and Silence, whatever others have
+	// changed; what this process changes it does not serve. When Redis is heard again all are dropped. It holds for all namespaces of the
+	// tier: do not set it where sessions are among them, as one that was ended elsewhere would go on. Zero serves none.
+	Outage time.Duration
+
 	// Observer sees an Event of Kind [Coherence] at each change of the rung, whose Outcome is the rung's name and whose Err is the
 	// cause, and another when the rung stays Off because Redis now refuses writes. It sees one of Kind [Lag] at each
 	// measurement. Nil costs nothing.
@@ -87,7 +93,7 @@ func OpenLocal(ctx context.Context, o LocalOptions) (*Local, error) {
 	}
 	co := localsync.Options{
 		Redis: o.Redis, Prefixes: o.Prefixes, MaxBytes: o.MaxBytes, MaxEntries: o.MaxEntries,
-		MaxTTL: o.MaxTTL, Silence: cmp.Or(o.Silence, 2*time.Second), ShortTTL: cmp.Or(o.ShortTTL, time.Second),
+		MaxTTL: o.MaxTTL, Silence: cmp.Or(o.Silence, 2*time.Second), ShortTTL: cmp.Or(o.ShortTTL, time.Second), Outage: o.Outage,
 	}
 	if o.Observer != nil {
 		co.RungChanged = func(to localsync.Rung, why error) {
@@ -126,6 +132,7 @@ func (o LocalOptions) validate() error {
 	c.Refuse(o.MaxEntries < 0, "MaxEntries must not be negative, got %d", o.MaxEntries)
 	c.Refuse(o.MaxBytes == 0 && o.MaxEntries == 0, "MaxBytes and MaxEntries are both zero: set a bound, such as MaxBytes: 64 << 20")
 	c.TTL("MaxTTL", o.MaxTTL)
+	c.TTL("Outage", o.Outage)
 	c.Refuse(o.Silence != 0 && o.Silence < 100*time.Millisecond, "Silence must be at least 100ms, got %v", o.Silence)
 	c.Refuse(o.Silence > time.Hour, "Silence must be at most an hour, got %v", o.Silence)
 	c.Refuse(o.ShortTTL > time.Hour, "ShortTTL must be at most an hour, got %v", o.ShortTTL)

@@ -38,6 +38,7 @@ func TestLocalOptionsNameWhatIsWrong(t *testing.T) {
 		{func(o *mayfly.LocalOptions) { o.MaxEntries = -1 }, "LocalOptions.MaxEntries must not be negative, got -1"},
 		{func(o *mayfly.LocalOptions) { o.MaxBytes = 0 }, "LocalOptions.MaxBytes and MaxEntries are both zero"},
 		{func(o *mayfly.LocalOptions) { o.MaxTTL = -time.Second }, "LocalOptions.MaxTTL must be at least 1ms, got -1s"},
+		{func(o *mayfly.LocalOptions) { o.Outage = -time.Second }, "LocalOptions.Outage must be at least 1ms, got -1s"},
 		{func(o *mayfly.LocalOptions) { o.Silence = time.Millisecond }, "LocalOptions.Silence must be at least 100ms, got 1ms"},
 		{func(o *mayfly.LocalOptions) { o.Silence = 2 * time.Hour }, "LocalOptions.Silence must be at most an hour, got 2h0m0s"},
 		{func(o *mayfly.LocalOptions) { o.ShortTTL = 2 * time.Hour }, "LocalOptions.ShortTTL must be at most an hour, got 2h0m0s"},

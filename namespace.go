@@ -36,6 +36,10 @@ type Namespace[K comparable, V any] struct {
 	// be out of date.
 	TTL time.Duration
 
+	// MaxTTL is the longest TTL that a call may give a single value, as sliding's CreateFor and cacheaside's SetFor do: a session that
+	// is to be remembered for a month among others that end after half an hour. Zero is TTL.
+	MaxTTL time.Duration
+
 	// Jitter changes each TTL by a random share, so that values stored together do not expire together. Zero changes nothing;
 	// [jitter.Default] is plus or minus 10 %.
 	Jitter jitter.Spread
@@ -81,10 +85,14 @@ func (n Namespace[K, V]) Validate() error {
 	_, err := keyform.Of(n.Key)
 	c.Refuse(err != nil, "Key: %w", err)
 	c.Add(CheckTTL("Namespace.TTL", n.TTL))
+	if n.MaxTTL != 0 {
+		c.Add(CheckTTL("Namespace.MaxTTL", n.MaxTTL))
+		c.Refuse(n.MaxTTL < n.TTL, "MaxTTL %v is shorter than TTL %v: it is the longest that a value may be given, make it longer or leave it out", n.MaxTTL, n.TTL)
+	}
 	if err := n.Jitter.Validate(); err != nil {
 		c.Wrap(err)
-	} else if n.TTL <= MaxTTL {
-		longest := n.Jitter.At(n.TTL, 1) // beyond MaxTTL, there is room for a stale window
+	} else if n.TTL <= MaxTTL && n.MaxTTL <= MaxTTL {
+		longest := n.Jitter.At(max(n.TTL, n.MaxTTL), 1) // beyond MaxTTL, there is room for a stale window
 		c.Refuse(longest > MaxTTL+MaxTTL/2, "Jitter can make the TTL %v: set its Ceiling", longest)
 	}
 	codec := n.Codec

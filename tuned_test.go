@@ -18,13 +18,14 @@ import (
 // More callers than connections wait for one another.
 func TestTunedOptionsLetACrowdWait(t *testing.T) {
 	srv := redistest.Start(t)
-	srv.Latency(4 * time.Millisecond)
+	srv.Latency(5 * time.Millisecond)
 	o := mayfly.TunedOptions()
 	o.Addrs, o.Dialer, o.PoolSize = []string{"127.0.0.1:1"}, srv.Dial, 1
+	o.ReadTimeout, o.WriteTimeout = time.Minute, time.Minute // the machine may be busy
 	rdb := redis.NewUniversalClient(o)
 	defer rdb.Close()
 	var callers sync.WaitGroup
-	for range 25 { // for longer than a call may take
+	for range 15 { // the last of them for 70 ms
 		callers.Go(func() {
 			if err := rdb.Incr(t.Context(), "n").Err(); err != nil {
 				t.Error(err)

@@ -8,9 +8,10 @@
 //
 // With the zero Options it promises:
 //
-//   - Each key is loaded by one caller at a time, over all processes, also when it is renewed. If the context of a caller
-//     ends, the load goes on for the others and for the cache. If the loader panics, all who waited get an error, and the
-//     key can be loaded again.
+//   - Each key is loaded by one caller at a time, over all processes, also when it is renewed (docs/overload.md says where that
+//     ends). If the context of a caller ends, the load goes on for the others and for the cache. If the loader panics, all who waited
+//     get an error, and the key can be loaded again. A load that fails fails those who wait for it, in other processes with
+//     [ErrFailedElsewhere], and nobody else.
 //   - After Delete returned nil, no value loaded before is stored, and no call that begins later returns one, in any
 //     process, but for local copies until Redis tells of the change. There are two exceptions, which the TTL bounds: a
 //     Redis failover that loses the deletion, and a loader that reads a database replica which lags (see [Options.Hold]).
@@ -20,8 +21,10 @@
 //     still take effect, once, as late as the network delivers it: docs/redis-keys.md says what that can do.
 //   - Readers of a busy key do not wait when it expires: it is renewed before that, in the background ([Options.Early]).
 //   - A Redis that is slow, full, read-only or gone costs a call at most [Faults].RedisTimeout, and soon nothing, since it is
-//     not asked again until a probe is answered. Meanwhile the loader answers, for a bounded number of keys at
-//     once. Get never returns a Redis error; Set, Delete, Clear and Lookup do.
+//     not asked again until a probe is answered. Meanwhile the loader answers. Get never returns a Redis error; Set, Delete, Clear and Lookup do.
+//   - The origin is asked for no more at once than it can work on ([Load].Limit), however many keys are missing: also when Redis is
+//     empty or gone. What exceeds that waits, for Load.Timeout at most.
+//   - More callers than connections wait for one another, which is no failure of Redis; their reads travel together.
 //
 // An error of the loader is returned by Get, wrapped with the key. A loader returns [mayfly.ErrNotFound] for what the origin
 // does not have; that is remembered for [Options.MissTTL].
@@ -63,8 +66,9 @@ type Cache[K comparable, V any] struct {
 	guard     *lease.Guard
 	flights   flight.Group[outcome[V]]
 	works     *background.Group
+	origin    *mayfly.Origin  // admits loads
+	overdue   overdue         // loads that were given up and go on
 	renewing  chan struct{}   // holds one element per renewal that runs
-	unguarded chan struct{}   // holds one element per load that runs because Redis could not be asked
 	quiet     *recently.Keys  // renewals that others do, or that failed
 	unremoved *redelete.Queue // whose removal failed
 	local     *localview.View[K, held[V]]
@@ -125,9 +129,14 @@ func build[K comparable, V any](ns mayfly.Namespace[K, V], o Options, noLoader b
 	o = o.withDefaults(ns.Plain)
 	c := &Cache[K, V]{
 		ns: room, opt: o, one: one,
-		askTTL:    o.Early != earlyrefresh.Never || o.Stale.window() > 0 || ns.Local != nil,
-		renewing:  make(chan struct{}, o.Load.Renewals),
-		unguarded: make(chan struct{}, o.Faults.Loads),
+		askTTL:   o.Early != earlyrefresh.Never || o.Stale.window() > 0 || ns.Local != nil,
+		renewing: make(chan struct{}, o.Load.Renewals),
+	}
+	if c.origin = o.Load.Origin; c.origin == nil {
+		var err error
+		if c.origin, err = mayfly.NewOrigin(mayfly.OriginOptions{Limit: o.Load.Limit, Timeout: o.Load.Timeout}); err != nil {
+			return nil, fmt.Errorf("cacheaside: %w", err)
+		}
 	}
 	c.format = record.FormatOf(room.Codec.Format())
 	c.flights.Abandon = o.Load.Abandon

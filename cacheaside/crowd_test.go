@@ -16,6 +16,7 @@ import (
 	"github.com/mayflycache/mayfly/cacheaside"
 	"github.com/mayflycache/mayfly/internal/testkit/effort"
 	"github.com/mayflycache/mayfly/internal/testkit/expect"
+	"github.com/mayflycache/mayfly/internal/testkit/realredis"
 	"github.com/mayflycache/mayfly/redistest"
 )
 
@@ -31,53 +32,74 @@ func TestACrowdIsNoFailure(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				srv := redistest.Start(t)
-				o := srv.Options()
-				o.PoolSize = 20
-				o.Dialer = far(o.Dialer, crowd.trip)
-				rdb := redis.NewClient(o)
-				defer rdb.Close()
-				var events expect.Events
-				ns := namespace(t, rdb)
-				ns.Observer = &events
-				var loads atomic.Int32
-				load := func(_ context.Context, key int) (user, error) { loads.Add(1); return user{Version: key}, nil }
-				c := must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{}))
-				const keys = 50
-				for key := range keys {
-					expect.OK(t, c.Set(t.Context(), key, user{Version: key}))
-				}
-				var wg sync.WaitGroup
-				for i := range crowd.callers {
-					wg.Go(func() {
-						for n := range effort.Times(2, 50) {
-							key := (i + n) % keys
-							if u, err := c.Get(t.Context(), key); u.Version != key || err != nil {
-								t.Errorf("got %+v, %v", u, err)
-							}
-						}
-					})
-					if i%20 == 0 { // of keys that nobody reads
-						wg.Go(func() {
-							if err := c.Delete(t.Context(), 1000+i); err != nil {
-								t.Errorf("Delete: %v", err)
-							}
-						})
-					}
-				}
-				wg.Wait()
-				if n := loads.Load(); n != 0 {
-					t.Errorf("%d loads", n)
-				}
-				if n := events.Count(mayfly.Breaker, mayfly.Failed); n != 0 {
-					t.Errorf("the breaker opened %d times", n)
-				}
-				if n := events.Count(mayfly.Backend, mayfly.Failed) + events.Count(mayfly.Backend, mayfly.TimedOut); n != 0 {
-					t.Errorf("%d times Redis could not be asked", n)
-				}
+				crowdIn(t, redistest.Start(t).Options(), crowd.callers, crowd.trip)
 			})
 		})
 	}
+	t.Run("2000 at 2 ms, on a real Redis", func(t *testing.T) {
+		if effort.Race {
+			t.Skip("a trip would take the budget")
+		}
+		o := realredis.Start(t, realredis.Options{}).Options()
+		o.ContextTimeoutEnabled = true
+		o.Dialer = new(net.Dialer).DialContext
+		crowdIn(t, o, 2000, 2*time.Millisecond)
+	})
+}
+
+func crowdIn(t *testing.T, o *redis.Options, callers int, trip time.Duration) {
+	o.PoolSize = 20
+	o.Dialer = far(o.Dialer, trip)
+	rdb := redis.NewClient(o)
+	defer rdb.Close()
+	var events expect.Events
+	ns := namespace(t, rdb)
+	ns.Observer = &events
+	var loads atomic.Int32
+	load := func(_ context.Context, key int) (user, error) { loads.Add(1); return user{Version: key}, nil }
+	c := must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{}))
+	const keys = 50
+	for key := range keys {
+		expect.OK(t, c.Set(t.Context(), key, user{Version: key}))
+	}
+	var wg sync.WaitGroup
+	for i := range callers {
+		wg.Go(func() {
+			for n := range effort.Times(2, 50) {
+				key := (i + n) % keys
+				if u, err := c.Get(t.Context(), key); u.Version != key || err != nil {
+					t.Errorf("got %+v, %v", u, err)
+				}
+			}
+		})
+		if i%20 == 0 { // of keys that nobody reads
+			wg.Go(func() {
+				if err := c.Delete(t.Context(), 1000+i); err != nil {
+					t.Errorf("Delete: %v", err)
+				}
+			})
+		}
+	}
+	wg.Wait()
+	if n := loads.Load(); n != 0 {
+		t.Errorf("%d loads", n)
+	}
+	if n := events.Count(mayfly.Breaker, mayfly.Failed); n != 0 {
+		t.Errorf("the breaker opened %d times", n)
+	}
+	if n := events.Count(mayfly.Backend, mayfly.Failed) + events.Count(mayfly.Backend, mayfly.TimedOut); n != 0 {
+		t.Errorf("%d times Redis could not be asked", n)
+	}
+	waited, longest := 0, time.Duration(0)
+	for _, e := range events.All() {
+		if e.Kind == mayfly.Queue {
+			waited, longest = waited+e.N, max(longest, e.Took)
+		}
+	}
+	if waited < callers/2 {
+		t.Errorf("%d waits were told, of %d callers", waited, callers)
+	}
+	t.Logf("%d waits, the longest %v", waited, longest)
 }
 
 // far returns a dialer of connections on which a request takes that long to arrive.

@@ -47,7 +47,7 @@ func TestRedisIsGone(t *testing.T) {
 				defer running.Add(-1)
 				<-time.After(time.Millisecond)
 				return user{Version: key}, nil
-			}, cacheaside.Options{Faults: cacheaside.Faults{Loads: 16}}))
+			}, cacheaside.Options{Load: cacheaside.Load{Limit: 16}}))
 			for range 2 { // once with Redis to be found dead, and once with its death known
 				var wg sync.WaitGroup
 				for i := range callers {
@@ -164,7 +164,7 @@ func TestABoundOnLoadsIsAQueueNotARefusal(t *testing.T) {
 				running--
 				mu.Unlock()
 				return key, nil
-			}, cacheaside.Options{Load: cacheaside.Load{Timeout: 4500 * time.Millisecond}, Faults: cacheaside.Faults{Loads: 2}}))
+			}, cacheaside.Options{Load: cacheaside.Load{Timeout: 4500 * time.Millisecond, Limit: 2}}))
 		var served, refused atomic.Int32
 		var wg sync.WaitGroup
 		for i := range 20 {

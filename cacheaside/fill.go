@@ -7,6 +7,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/client/lease"
+	"github.com/mayflycache/mayfly/internal/client/nodes"
 )
 
 // store stores what was loaded under claims and lands the flights. A Redis that is slow to store does not keep callers waiting
@@ -31,6 +32,7 @@ func (c *Cache[K, V]) store(ctx context.Context, ls []*loading[K, V], got []load
 	defer patience.Stop()
 	var fills []lease.Fill
 	var of []int // ls
+	var bad []int
 	for i, l := range ls {
 		switch {
 		case wrong[i] != nil:
@@ -42,11 +44,12 @@ func (c *Cache[K, V]) store(ctx context.Context, ls []*loading[K, V], got []load
 		case got[i].err == nil || errors.Is(got[i].err, mayfly.ErrNotFound):
 			l.forgetValue(ctx, claims[i])
 		default:
-			claims[i].Rest(ctx, c.opt.Stale.Throttle)
+			bad = append(bad, i)
 		}
 	}
+	c.giveUpSome(ctx, ls, got, claims, bad)
 	begun := time.Now()
-	for i, filled := range c.guard.FillMany(ctx, fills) {
+	for i, filled := range c.fill(ctx, fills) {
 		key := fills[i].Claim.Key()
 		kept[of[i]] = filled.Stored && filled.Err == nil
 		c.local.Changed(ctx, key)
@@ -59,6 +62,48 @@ func (c *Cache[K, V]) store(ctx context.Context, ls []*loading[K, V], got []load
 			fills[i].Claim.Release(ctx)
 		}
 	}
+}
+
+// fill stores fills. What a Redis that stands still for a moment did not do is tried again while the claims live: else the next who asks
+// would load again what is here.
+func (c *Cache[K, V]) fill(ctx context.Context, fills []lease.Fill) []lease.Filled {
+	filled := c.guard.FillMany(ctx, fills)
+	for begun := time.Now(); time.Since(begun) < lease.TTL; {
+		var again []lease.Fill
+		var of []int
+		for i, f := range filled {
+			if f.Err != nil && !nodes.Answered(f.Err) {
+				again, of = append(again, fills[i]), append(of, i)
+			}
+		}
+		if len(again) == 0 {
+			break
+		}
+		select {
+		case <-time.After(fillPause):
+		case <-c.works.Closing():
+			return filled
+		}
+		for n, f := range c.guard.FillMany(ctx, again) {
+			filled[of[n]] = f
+		}
+	}
+	return filled
+}
+
+// fillPause is the time between two attempts to store.
+const fillPause = lease.TTL / 10
+
+// giveUpSome ends the claims of loads that failed: together those of one query, which has one error.
+func (c *Cache[K, V]) giveUpSome(ctx context.Context, ls []*loading[K, V], got []loaded[V], claims []*lease.Claim, bad []int) {
+	if len(bad) == 0 {
+		return
+	}
+	failed, theirs := make([]*loading[K, V], len(bad)), make([]*lease.Claim, len(bad))
+	for n, i := range bad {
+		failed[n], theirs[n] = ls[i], claims[i]
+	}
+	c.failed(ctx, failed, theirs, got[bad[0]].runs, got[bad[0]].err)
 }
 
 // toStore says what to store of a load, for how long; without a Value, nothing.

@@ -199,9 +199,9 @@ func TestALoaderPastItsTimeout(t *testing.T) {
 		if took := time.Since(begun); !errors.Is(err, cacheaside.ErrLoadTimeout) || took > 3200*time.Millisecond {
 			t.Errorf("got error %v after %v", err, took)
 		}
-		synctest.Wait()
-		if exists(t, rdb, namespace(t, rdb).Prefix+"7") {
-			t.Error("the lease was not given back")
+		time.Sleep(10 * time.Second)
+		if !stored(t, rdb, namespace(t, rdb).Prefix+"7") {
+			t.Error("others may load beside a load that still runs")
 		}
 		short, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

@@ -14,8 +14,12 @@ import (
 // PanicError is what a Get returns, wrapped, when the loader panicked, and a Set when the codec did.
 type PanicError = flight.PanicError
 
-// ErrLoadTimeout says that a load took longer than Load.Timeout.
+// ErrLoadTimeout says that a load took longer than Load.Timeout, here or in another process.
 var ErrLoadTimeout = errors.New("the load took too long")
+
+// ErrFailedElsewhere says that the load which a call waited for failed in another process. The text after it is that of the error there,
+// cut to 200 bytes; what the error was cannot be asked of it. A call that begins later loads by itself.
+var ErrFailedElsewhere = errors.New("the load failed in another process")
 
 // Get returns the stored value of key, or else loads and stores it. It returns when ctx ends; the load goes on. The error is
 // the loader's, [mayfly.ErrNotFound], or ctx's, never Redis's.
@@ -145,7 +149,10 @@ func (c *Cache[K, V]) join(ctx context.Context, l loading[K, V]) *flight.Flight[
 
 // lead gives l the flight of its key, and reports whether it is for l to bring it.
 func (c *Cache[K, V]) lead(ctx context.Context, l *loading[K, V]) (lead bool) {
-	if l.flight, lead = c.flights.Join(l.full, l.began); !lead {
+	l.flight, lead = c.flights.Join(l.full, l.began)
+	until, _ := ctx.Deadline()
+	l.flight.Wanted(until, !lead && c.origin.Limiter().Inside(ctx))
+	if !lead {
 		c.tell(ctx, mayfly.Event{Kind: mayfly.Join, Outcome: mayfly.OK, Key: l.full})
 	}
 	return lead

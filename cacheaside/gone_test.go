@@ -121,7 +121,7 @@ func isGone(t *testing.T, name string, gone, back func(*network), set func(o *re
 		defer running.Add(-1)
 		time.Sleep(takes)
 		return user{Version: key}, nil
-	}, cacheaside.Options{Faults: cacheaside.Faults{Loads: atOnce}}))
+	}, cacheaside.Options{Load: cacheaside.Load{Limit: atOnce}}))
 	worst := func() (worst time.Duration) {
 		var mu sync.Mutex
 		var wg sync.WaitGroup

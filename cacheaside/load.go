@@ -3,9 +3,11 @@ package cacheaside
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/client/admission"
 	"github.com/mayflycache/mayfly/internal/client/flight"
 	"github.com/mayflycache/mayfly/internal/client/lease"
 	"github.com/mayflycache/mayfly/internal/client/record"
@@ -26,6 +28,8 @@ type loading[K comparable, V any] struct {
 	alone  bool          // Redis cannot be asked: load, and do not store
 	ends   time.Time     // when what was found will be gone from Redis; zero if that is not known
 	spent  time.Duration // of RedisTimeout
+	behind record.ID     // whose load it waited for, the last
+	others int           // loads of other processes that it waited for beside the first, but for those after one that failed
 }
 
 // fallback reports whether what was found is served if the load fails, and stays until then.
@@ -52,8 +56,8 @@ type outcome[V any] struct {
 // errResting says that a renewal failed lately, and that nobody tries again yet.
 var errResting = errors.New("the load failed lately in another process")
 
-// errBusy says that too many loads run without Redis to shield the origin.
-var errBusy = errors.New("redis cannot be asked, and too many loads run already")
+// errAbandoned says that a load was ended because all its callers had left.
+var errAbandoned = fmt.Errorf("nobody waits for the load any more: %w", context.Canceled)
 
 // fail lands the flight with an error, which is one for all.
 func (l *loading[K, V]) fail(err error) { l.flight.Land(outcome[V]{}, err) }
@@ -80,36 +84,110 @@ func (l *loading[K, V]) judge(ctx context.Context, begun time.Time) {
 
 // fly brings one key's value and lands the flight with it. It is the whole protocol, once per key and process:
 //
-//	loading elsewhere   wait for it; if its holder dies the key is free within lease.TTL
+//	loading elsewhere   wait for it; if it fails, so does this; if its holder dies the key is free within lease.TTL
 //	absent, unusable    claim it; whoever was faster has the value, or loads it
 //	stale               claim its renewal, as the stale value must stay
 //	claimed             load, with a heart beat; fill
 //	held, alone         load, and do not store
 //
 // Someone who deletes the key meanwhile takes the claim away: the value goes to those whose calls began before it was loaded,
-// and to nobody else. How long a call can take does not depend on how often that happens: after Load.Timeout of waiting for
-// others it loads by itself.
+// and to nobody else. How long a call can take does not depend on how often that happens: after Load.Timeout of waiting for one load after
+// the other it loads by itself. If that was one load, the call fails: it takes longer than a load may take.
 func (l *loading[K, V]) fly(caller context.Context) {
 	c := l.c
 	ctx, cancel := c.works.On(caller)
 	defer cancel()
 	wait, cancel := context.WithTimeoutCause(ctx, c.opt.Load.Timeout, ErrLoadTimeout)
 	defer cancel()
-	usable := func(now lease.Found) bool { return c.see(now).standing != unusable }
-	for !l.alone {
-		a := c.guard.Acquire(ctx, wait, l.want(), usable)
-		if l.spent += a.Spent; a.Waited > 0 {
-			l.spent = 0 // Redis has answered meanwhile
-		}
-		if a.Standing == lease.Mine {
-			l.loadAndFill(ctx, a.Claim)
-			return
-		}
-		if l.turnTo(ctx, a) {
-			return
-		}
+	if !l.waitOverdue(wait) {
+		return
 	}
-	l.loadAlone(ctx)
+	for !l.step(ctx, wait) {
+	}
+}
+
+// step takes one step, and reports whether that was the last, so that the flight has landed.
+func (l *loading[K, V]) step(ctx, wait context.Context) (landed bool) {
+	c := l.c
+	if !l.alone && l.found.State == lease.Loading {
+		return l.outwait(ctx, wait)
+	}
+	permit, err := c.enter(ctx, wait, l)
+	if err != nil {
+		failAll([]*loading[K, V]{l}, err)
+		return true
+	}
+	defer permit.Drop()
+	if !l.turn() {
+		giveBack(&permit)
+		return true
+	}
+	if l.fallback() && outdated(&permit) && !l.alone && l.lookAgain(ctx) {
+		giveBack(&permit)
+		return l.landIfServable()
+	}
+	if l.alone || l.found.State == lease.Held {
+		l.loadAlone(ctx, &permit)
+		return true
+	}
+	a := c.guard.Ask(ctx, []lease.Want{l.want()})[0]
+	l.spent += a.Spent
+	switch {
+	case a.Standing == lease.Mine:
+		l.loadAndFill(ctx, &permit, a.Claim)
+		return true
+	case a.Standing == lease.Void:
+		l.loadAlone(ctx, &permit)
+		return true
+	}
+	giveBack(&permit)
+	if a.Standing != lease.Theirs {
+		return l.turnTo(ctx, a)
+	}
+	if l.fallback() {
+		return l.outwait(ctx, wait)
+	}
+	l.found = a.Found
+	return false
+}
+
+// outwait waits for somebody else's load, which takes no permit.
+func (l *loading[K, V]) outwait(ctx, wait context.Context) (landed bool) {
+	if id := l.found.Holder(); id != l.behind {
+		if first := l.behind == (record.ID{}); !first && l.found.Failure.ID != l.behind { // which has not failed: it was deleted
+			l.others++
+		}
+		l.behind = id
+	}
+	a := l.c.guard.Outwait(ctx, wait, l.want(), func(now lease.Found) bool { return l.c.see(now).standing != unusable })
+	l.spent = 0                   // Redis has answered meanwhile
+	if a.Standing != lease.Mine { // taken over from one who died, with a clock that was set back
+		return l.turnTo(ctx, a)
+	}
+	permit, ok := l.c.origin.Limiter().Try(ctx)
+	defer permit.Drop()
+	if !ok {
+		a.Claim.Release(ctx)
+		l.found = lease.Found{}
+		return false
+	}
+	l.loadAndFill(ctx, &permit, a.Claim)
+	return true
+}
+
+// lookAgain finds what there is by now, and reports whether that is something else than was to be renewed.
+func (l *loading[K, V]) lookAgain(ctx context.Context) (changed bool) {
+	l.flight.Reads()
+	begun, was := time.Now(), l.found
+	f, err := l.c.guard.Look(ctx, l.full, true)
+	if err != nil {
+		l.c.tell.Backend(ctx, l.full, err)
+		l.alone = true
+		return false
+	}
+	l.found = f
+	l.judge(ctx, begun)
+	return string(f.Raw) != string(was.Raw)
 }
 
 // want is what l needs of its key.
@@ -123,19 +201,20 @@ func (l *loading[K, V]) turnTo(ctx context.Context, a lease.Acquired) (landed bo
 	switch a.Standing {
 	case lease.Changed:
 		l.found = a.Found
-		return l.landIfServable(ctx)
-	case lease.Void:
-		l.loadAlone(ctx)
-		return true
+		l.judge(ctx, time.Now())
+		return l.landIfServable()
 	case lease.Resting:
 		l.fail(errResting)
 		return true
 	case lease.Late:
-		if l.fallback() || errors.Is(a.Err, mayfly.ErrClosed) {
-			l.fail(a.Err)
+		if l.fallback() || l.others == 0 || errors.Is(a.Err, mayfly.ErrClosed) {
+			l.fail(a.Err) // one load of another process, which takes longer than a load may take
 			return true
 		}
-		l.alone = true // the other takes longer than a load may take: so do we
+		l.alone = true // one after the other, of a key that is deleted all the time
+	case lease.Ruined:
+		l.fail(fmt.Errorf("%w: %s", ErrFailedElsewhere, a.Failure.Text))
+		return true
 	case lease.Down:
 		l.c.unsure(ctx, l.full, a.Claimed)
 		l.alone = true
@@ -153,6 +232,8 @@ func (l *loading[K, V]) tellWait(ctx context.Context, a lease.Acquired) {
 		l.c.tell(ctx, mayfly.Event{Kind: mayfly.Wait, Outcome: mayfly.OK, Key: l.full, Took: a.Waited})
 	case lease.Late:
 		l.c.tell(ctx, mayfly.Event{Kind: mayfly.Wait, Outcome: mayfly.TimedOut, Key: l.full, Took: a.Waited, Err: a.Err})
+	case lease.Ruined:
+		l.c.tell(ctx, mayfly.Event{Kind: mayfly.Wait, Outcome: mayfly.Failed, Key: l.full, Took: a.Waited, Err: errors.New(a.Failure.Text)})
 	}
 }
 
@@ -171,8 +252,7 @@ func (c *Cache[K, V]) unsure(ctx context.Context, key string, a lease.Claimed) {
 }
 
 // landIfServable lands the flight if what was found meanwhile is good.
-func (l *loading[K, V]) landIfServable(ctx context.Context) bool {
-	l.judge(ctx, time.Now())
+func (l *loading[K, V]) landIfServable() bool {
 	switch {
 	case !l.seen.servable():
 		return false
@@ -184,40 +264,16 @@ func (l *loading[K, V]) landIfServable(ctx context.Context) bool {
 	return true
 }
 
-// loadAlone loads what cannot be stored. Where that is so because Redis is gone, the number of such loads is bounded.
-func (l *loading[K, V]) loadAlone(ctx context.Context) {
-	if l.alone {
-		if err := l.c.enterUnguarded(ctx); err != nil {
-			l.fail(err)
-			return
-		}
-		defer func() { <-l.c.unguarded }()
+// loadAlone loads what cannot be stored.
+func (l *loading[K, V]) loadAlone(ctx context.Context, permit *admission.Permit) {
+	got := l.run(ctx, permit, nil)
+	if got.runs != nil {
+		l.c.failed(ctx, []*loading[K, V]{l}, nil, got.runs, got.err)
 	}
-	got := l.run(ctx, nil)
 	if got.err == nil && got.NotModified {
 		got.Value = l.seen.entry.Value
 	}
 	l.land(&got, false)
-}
-
-// enterUnguarded waits for a turn among the loads that run without Redis.
-func (c *Cache[K, V]) enterUnguarded(ctx context.Context) error {
-	select {
-	case c.unguarded <- struct{}{}:
-		return nil
-	default:
-	}
-	turn := time.NewTimer(c.opt.Load.Timeout)
-	defer turn.Stop()
-	select {
-	case c.unguarded <- struct{}{}:
-		return nil
-	case <-turn.C:
-		c.tell(ctx, mayfly.Event{Kind: mayfly.Load, Outcome: mayfly.Dropped, Err: errBusy})
-		return errBusy
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
 }
 
 // loaded is a load that has ended.
@@ -225,6 +281,7 @@ type loaded[V any] struct {
 	Loaded[V]
 	err  error
 	cost time.Duration
+	runs <-chan flight.Result[struct{}] // where a load that was given up ends; else nil
 }
 
 func (l loaded[V]) outcome() outcome[V] {
@@ -232,30 +289,31 @@ func (l loaded[V]) outcome() outcome[V] {
 }
 
 // loadAndFill loads under a claim, stores, and lands.
-func (l *loading[K, V]) loadAndFill(ctx context.Context, claim *lease.Claim) loaded[V] {
+func (l *loading[K, V]) loadAndFill(ctx context.Context, permit *admission.Permit, claim *lease.Claim) loaded[V] {
 	claims := []*lease.Claim{claim}
-	got := []loaded[V]{l.run(ctx, claims)}
+	got := []loaded[V]{l.run(ctx, permit, claims)}
 	l.c.store(ctx, []*loading[K, V]{l}, got, claims)
 	return got[0]
 }
 
-// run runs the loader of one key.
-func (l *loading[K, V]) run(ctx context.Context, claims []*lease.Claim) loaded[V] {
+// run runs the loader of one key, and gives the permit back.
+func (l *loading[K, V]) run(ctx context.Context, permit *admission.Permit, claims []*lease.Claim) loaded[V] {
 	var answer Loaded[V]
 	l.flight.Reads()
-	cost, err := l.c.supervise(ctx, watch{l.flight.Abandoned(), claims, l.ends}, func(ctx context.Context) (err error) {
+	cost, runs, err := l.c.supervise(permit.Inside(ctx), watch{l.flight.Abandoned(), claims, l.ends}, func(ctx context.Context) (err error) {
 		a, err := l.loader(ctx, l.key, l.previous())
 		if err == nil {
 			answer = a
 		}
 		return err
 	})
-	got := loaded[V]{err: err, cost: cost}
+	got := loaded[V]{err: err, cost: cost, runs: runs}
 	if err == nil {
 		got.Loaded = answer
 		got.err = l.check(answer)
 	}
 	got.err, _ = l.c.notFound(got.err)
+	permit.Done(ended(got.err), time.Now())
 	l.c.tellLoad(ctx, l.full, 1, got.err, cost)
 	return got
 }

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/cacheaside"
+	"github.com/mayflycache/mayfly/internal/client/record"
 	"github.com/mayflycache/mayfly/internal/testkit/processes"
 )
 
@@ -50,6 +51,14 @@ func exists(t testing.TB, rdb redis.UniversalClient, key string) bool {
 		t.Fatal(err)
 	}
 	return n == 1
+}
+
+// stored says whether Redis holds more under key than the note of a load that failed, which ends in a second.
+func stored(t testing.TB, rdb redis.UniversalClient, key string) bool {
+	t.Helper()
+	raw, _ := rdb.Get(t.Context(), key).Bytes()
+	kind, _, _ := record.Parse(raw)
+	return kind != record.Failure && exists(t, rdb, key)
 }
 
 // TestMain runs the tests, or one of the processes that they start of this same program, and looks for goroutines of

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/client/admission"
 	"github.com/mayflycache/mayfly/internal/client/lease"
 	"github.com/mayflycache/mayfly/internal/client/localsync"
 )
@@ -155,6 +156,8 @@ const atOnce = 32
 func (c *Cache[K, V]) flyMany(caller context.Context, ls []*loading[K, V]) {
 	ctx, cancel := c.works.On(caller)
 	defer cancel()
+	wait, cancel := context.WithTimeoutCause(ctx, c.opt.Load.Timeout, ErrLoadTimeout)
+	defer cancel()
 	var group sync.WaitGroup
 	defer group.Wait()
 	var free, alone []*loading[K, V]
@@ -169,39 +172,77 @@ func (c *Cache[K, V]) flyMany(caller context.Context, ls []*loading[K, V]) {
 		}
 	}
 	for len(free) > 0 {
-		some := free
-		if c.many == nil {
-			some = free[:min(atOnce, len(free))]
-		}
-		free = free[len(some):]
-		claimed, claims, lost := c.claimMany(ctx, some, &group)
-		alone = append(alone, lost...)
-		if c.many != nil {
-			c.loadGroup(ctx, claimed, claims)
-			continue
-		}
-		var loads sync.WaitGroup
-		for i, l := range claimed {
-			loads.Go(func() { l.loadAndFill(ctx, claims[i]) })
-		}
-		loads.Wait()
+		free = c.flySome(ctx, wait, free, &alone, &group)
 	}
-	switch {
-	case len(alone) == 0:
-	case c.many == nil:
+	if len(alone) == 0 {
+		return
+	}
+	if c.many == nil {
 		for _, l := range alone {
 			group.Go(func() { l.fly(ctx) })
 		}
-	default:
-		if err := c.enterUnguarded(ctx); err != nil {
-			for _, l := range alone {
-				l.fail(err)
-			}
-			return
-		}
-		defer func() { <-c.unguarded }()
-		c.loadGroup(ctx, alone, nil)
+		return
 	}
+	permit, err := c.enter(ctx, wait, alone...)
+	if err != nil {
+		failAll(alone, err)
+		return
+	}
+	defer permit.Drop()
+	c.loadGroup(ctx, &permit, turns(alone), nil)
+}
+
+// flySome brings as many of free as may be loaded now, and returns the others. What can only be loaded alone is added to alone.
+func (c *Cache[K, V]) flySome(ctx, wait context.Context, free []*loading[K, V], alone *[]*loading[K, V], group *sync.WaitGroup) (others []*loading[K, V]) {
+	permit, err := c.enter(ctx, wait, free...)
+	if err != nil {
+		failAll(free, err)
+		return nil
+	}
+	permits := []*admission.Permit{&permit}
+	defer func() {
+		for _, p := range permits {
+			giveBack(p) // what was not needed: a loader gives its own back
+		}
+	}()
+	if c.many != nil {
+		claimed, claims, lost := c.claimMany(ctx, turns(free), group)
+		*alone = append(*alone, lost...)
+		c.loadGroup(ctx, &permit, claimed, claims)
+		return nil
+	}
+	for len(permits) < min(atOnce, len(free)) {
+		more, ok := c.origin.Limiter().Try(ctx)
+		if !ok {
+			break
+		}
+		permits = append(permits, &more)
+	}
+	some, others := free[:len(permits)], free[len(permits):]
+	claimed, claims, lost := c.claimMany(ctx, turns(some), group)
+	*alone = append(*alone, lost...)
+	var loads sync.WaitGroup
+	for i, l := range claimed {
+		loads.Go(func() {
+			defer permits[i].Drop()
+			l.loadAndFill(ctx, permits[i], claims[i])
+		})
+	}
+	for _, p := range permits[len(claimed):] {
+		giveBack(p)
+	}
+	loads.Wait()
+	return others
+}
+
+// turns returns those whose callers have not left. The others have landed.
+func turns[K comparable, V any](ls []*loading[K, V]) (wanted []*loading[K, V]) {
+	for _, l := range ls {
+		if l.turn() {
+			wanted = append(wanted, l)
+		}
+	}
+	return wanted
 }
 
 // claimMany claims what is free. What somebody else has claimed meanwhile goes its own way, in group; what could not be
@@ -230,9 +271,10 @@ func (c *Cache[K, V]) claimMany(ctx context.Context, ls []*loading[K, V], group 
 	return claimed, claims, lost
 }
 
-// loadGroup loads by one call of the batch loader and stores what is claimed.
-func (c *Cache[K, V]) loadGroup(ctx context.Context, ls []*loading[K, V], claims []*lease.Claim) {
+// loadGroup loads by one call of the batch loader, which is one query and has one permit, gives that back, and stores what is claimed.
+func (c *Cache[K, V]) loadGroup(ctx context.Context, permit *admission.Permit, ls []*loading[K, V], claims []*lease.Claim) {
 	if len(ls) == 0 {
+		giveBack(permit)
 		return
 	}
 	keys := make([]K, len(ls))
@@ -244,7 +286,11 @@ func (c *Cache[K, V]) loadGroup(ctx context.Context, ls []*loading[K, V], claims
 		values map[K]V
 		err    error
 	}
-	cost, err := c.supervise(ctx, watch{abandoned: c.allAbandoned(ctx, ls), claims: claims}, func(ctx context.Context) error {
+	var abandoned <-chan struct{}
+	if c.opt.Load.Abandon {
+		abandoned = c.allAbandoned(ctx, ls)
+	}
+	cost, runs, err := c.supervise(permit.Inside(ctx), watch{abandoned: abandoned, claims: claims}, func(ctx context.Context) error {
 		answer.values, answer.err = c.many(ctx, keys)
 		answer.err = because(ctx, answer.err)
 		return nil
@@ -255,11 +301,12 @@ func (c *Cache[K, V]) loadGroup(ctx context.Context, ls []*loading[K, V], claims
 		found, part = answer.values, answer.err
 	}
 	part, _ = c.notFound(part)
+	permit.Done(ended(part), time.Now())
 	c.tellLoad(ctx, "", len(ls), part, cost)
 	got := make([]loaded[V], len(ls))
 	for i, key := range keys {
 		v, ok := found[key]
-		got[i] = loaded[V]{Loaded: Loaded[V]{Value: v}, cost: cost}
+		got[i] = loaded[V]{Loaded: Loaded[V]{Value: v}, cost: cost, runs: runs}
 		switch {
 		case ok:
 		case part != nil:
@@ -272,6 +319,9 @@ func (c *Cache[K, V]) loadGroup(ctx context.Context, ls []*loading[K, V], claims
 		c.store(ctx, ls, got, claims)
 		return
 	}
+	if runs != nil {
+		c.failed(ctx, ls, nil, runs, err)
+	}
 	for i, l := range ls {
 		l.land(&got[i], false)
 	}
@@ -279,9 +329,6 @@ func (c *Cache[K, V]) loadGroup(ctx context.Context, ls []*loading[K, V], claims
 
 // allAbandoned is closed when every flight is.
 func (c *Cache[K, V]) allAbandoned(ctx context.Context, ls []*loading[K, V]) <-chan struct{} {
-	if !c.opt.Load.Abandon {
-		return nil
-	}
 	all := make(chan struct{})
 	c.works.More()
 	go func() {

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"time"
 
+	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/earlyrefresh"
 	"github.com/mayflycache/mayfly/internal/client/check"
 )
@@ -39,7 +40,8 @@ type Options struct {
 // Load says how loads run.
 type Load struct {
 	// Timeout bounds a load: after it the loader's context ends, and callers get ErrLoadTimeout, even if the loader ignores
-	// its context. Zero is 10 s.
+	// its context. Such a load still is the one load of its key until it ends, for ten times Timeout at most: callers wait for it
+	// up to Timeout, and get ErrLoadTimeout. Zero is 10 s.
 	Timeout time.Duration
 
 	// Soft is how long a caller waits for a load if there is a stale value to return instead (see Stale.IfError); the load
@@ -48,6 +50,15 @@ type Load struct {
 
 	// Abandon cancels a load when the contexts of all callers who wait for it have ended. By default it goes on.
 	Abandon bool
+
+	// Limit is how many loads run at once in this process; the others wait in a queue. Zero: as many as the origin can work on, which
+	// is found while they run (docs/overload.md). Negative: any number. A load that gets no turn within Timeout fails with
+	// mayfly.ErrOverloaded; one whose callers have all left in the meantime is not begun.
+	Limit int
+
+	// Origin is what this cache shares with others that ask the same database: one limit for all of them. Its own limit holds then, and
+	// Limit must be zero. Nil is an origin of its own. Cache.Origin has the figures.
+	Origin *mayfly.Origin
 
 	// Renewals is how many renewals run in the background at once; beyond that a renewal is left to a later reader. Zero
 	// is 16.
@@ -72,14 +83,12 @@ func (s Stale) window() time.Duration { return max(s.While, s.IfError) }
 
 // Faults bound what a Redis that fails may cost.
 type Faults struct {
-	// RedisTimeout is how long one call waits for Redis, whatever the client's own timeouts are. Set ContextTimeoutEnabled in
+	// RedisTimeout is how long one call waits for Redis, whatever the client's own timeouts are. Waiting for a connection that other calls
+	// of this process have is none of that as long as Redis answers them: it ends with the caller's context, or at Load.Timeout with
+	// mayfly.ErrCrowded, after which a Get takes Redis for one that cannot be asked. Set ContextTimeoutEnabled in
 	// the client's options: without it, go-redis's default, a third of this time is for getting a connection, and the
 	// client's hooks do not see the cache's commands. Zero is 150 ms.
 	RedisTimeout time.Duration
-
-	// Loads is how many loads run at once while Redis cannot be asked, and so does not protect the origin; others wait their
-	// turn. Zero is 64.
-	Loads int
 
 	// Queue is how many keys are remembered whose Delete failed, to be deleted when Redis is back. Until then each Get loads
 	// them. Zero is 1024.
@@ -97,7 +106,12 @@ func (o Options) validate(plain bool) error {
 	c.TTL("Faults.RedisTimeout", o.Faults.RedisTimeout)
 	c.Refuse(o.Compress < 0, "Compress must not be negative, got %d", o.Compress)
 	c.Refuse(o.Load.Renewals < 0, "Load.Renewals must not be negative, got %d; earlyrefresh.Never renews nothing", o.Load.Renewals)
-	c.Refuse(o.Faults.Loads < 0, "Faults.Loads must not be negative, got %d", o.Faults.Loads)
+	c.Refuse(o.Load.Origin != nil && o.Load.Limit != 0, "Load.Limit is %d, and Load.Origin has a limit of its own: give that to mayfly.NewOrigin", o.Load.Limit)
+	c.Refuse(o.Load.Origin != nil && o.Load.Origin.Limiter() == nil, "Load.Origin was not made: use mayfly.NewOrigin")
+	if o.Load.Origin == nil {
+		_, err := mayfly.NewOrigin(mayfly.OriginOptions{Limit: o.Load.Limit})
+		c.Refuse(err != nil, "Load.Limit must be at most 1000000, got %d: a negative one is no limit", o.Load.Limit)
+	}
 	c.Refuse(o.Faults.Queue < 0, "Faults.Queue must not be negative, got %d", o.Faults.Queue)
 	if o.Early != nil {
 		err := earlyrefresh.Validate(o.Early)
@@ -131,7 +145,6 @@ func (o Options) withDefaults(plain bool) Options {
 	o.Load.Renewals = cmp.Or(o.Load.Renewals, 16)
 	o.Stale.Throttle = cmp.Or(o.Stale.Throttle, time.Second)
 	o.Faults.RedisTimeout = cmp.Or(o.Faults.RedisTimeout, 150*time.Millisecond)
-	o.Faults.Loads = cmp.Or(o.Faults.Loads, 64)
 	o.Faults.Queue = cmp.Or(o.Faults.Queue, 1024)
 	return o
 }

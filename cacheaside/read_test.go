@@ -142,7 +142,7 @@ func nothingIsRememberedByDefault(t *testing.T, rdb redis.UniversalClient) {
 	if _, err := c.Get(t.Context(), 7); !errors.Is(err, fail) || errors.Is(err, mayfly.ErrNotFound) {
 		t.Errorf("got error %v", err)
 	}
-	if exists(t, rdb, ns.Prefix+"7") {
+	if stored(t, rdb, ns.Prefix+"7") {
 		t.Error("a failed load left something")
 	}
 	if u, err := c.Get(t.Context(), 7); u.Name != "there" || err != nil {
@@ -183,7 +183,7 @@ func aLoaderThatDecidesForItself(t *testing.T, rdb redis.UniversalClient) {
 	}
 	for _, bad := range []cacheaside.Loaded[user]{{NotModified: true}, {TTL: -time.Second}, {TTL: time.Microsecond}, {TTL: 1 << 62}} {
 		answer = bad
-		if _, err := c.Get(ctx, 9); err == nil || exists(t, rdb, ns.Prefix+"9") {
+		if _, err := c.Get(ctx, 9); err == nil || stored(t, rdb, ns.Prefix+"9") {
 			t.Errorf("%+v: got error %v", bad, err)
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/client/admission"
 	"github.com/mayflycache/mayfly/internal/client/lease"
 )
 
@@ -12,7 +13,7 @@ import (
 // one process loads, and each would ask Redis for a lock that is taken.
 const quietFor = lease.TTL / 4
 
-// renew has a value renewed in the background, if nobody does so already and there is room. It never waits.
+// renew has a value renewed in the background, if nobody does so already and there is room, here and at the origin. It never waits.
 func (c *Cache[K, V]) renew(ctx context.Context, l loading[K, V]) {
 	if c.quiet.Has(l.full) {
 		return
@@ -23,23 +24,30 @@ func (c *Cache[K, V]) renew(ctx context.Context, l loading[K, V]) {
 		c.tell(ctx, mayfly.Event{Kind: mayfly.Refresh, Outcome: mayfly.Dropped, Key: l.full})
 		return
 	}
-	var ok bool
+	permit, ok := c.origin.Limiter().Try(ctx)
+	if !ok { // the origin has enough to do with what callers wait for
+		c.tell(ctx, mayfly.Event{Kind: mayfly.Refresh, Outcome: mayfly.Dropped, Key: l.full})
+		<-c.renewing
+		return
+	}
 	l.flight, ok = c.flights.Lead(l.full)
 	if ok && c.works.Start(func() {
 		defer func() { <-c.renewing }()
-		l.renewNow(ctx)
+		defer permit.Drop()
+		l.renewNow(ctx, &permit)
 	}) {
 		return
 	}
 	if ok {
 		l.fail(mayfly.ErrClosed)
 	}
+	giveBack(&permit)
 	<-c.renewing
 }
 
 // renewNow loads a newer value under the lock of the one that was found, and puts it in its place. Callers that miss the key
 // meanwhile, because it ended, wait for this flight, and are told to look again if nothing comes of it.
-func (l *loading[K, V]) renewNow(caller context.Context) {
+func (l *loading[K, V]) renewNow(caller context.Context, permit *admission.Permit) {
 	c := l.c
 	ctx, cancel := c.works.On(caller)
 	defer cancel()
@@ -56,12 +64,13 @@ func (l *loading[K, V]) renewNow(caller context.Context) {
 		e.Outcome = mayfly.Refused
 	}
 	if e.Outcome != mayfly.OK {
+		giveBack(permit)
 		c.quiet.Add(l.full, quietFor)
 		l.flight.Land(outcome[V]{again: true}, nil)
 		c.tell(ctx, e)
 		return
 	}
-	got := l.loadAndFill(ctx, a.Claim)
+	got := l.loadAndFill(ctx, permit, a.Claim)
 	if got.err != nil {
 		e.Outcome, e.Err = mayfly.Failed, got.err
 		c.quiet.Add(l.full, quietFor)

@@ -20,8 +20,9 @@ type watch struct {
 const endMargin = 20 * time.Millisecond
 
 // supervise runs load in a goroutine of its own, keeps claims alive meanwhile, and gives up on it after Load.Timeout, when
-// the cache is closed, or when nobody wants it any more. What load wrote may be read only if it returned nil.
-func (c *Cache[K, V]) supervise(ctx context.Context, w watch, load func(ctx context.Context) error) (cost time.Duration, err error) {
+// the cache is closed, or when nobody wants it any more. What load wrote may be read only if it returned nil. runs, if not nil, is
+// where a load that was given up ends.
+func (c *Cache[K, V]) supervise(ctx context.Context, w watch, load func(ctx context.Context) error) (cost time.Duration, runs <-chan flight.Result[struct{}], err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.opt.Load.Timeout, ErrLoadTimeout)
 	defer cancel()
 	begun := time.Now()
@@ -41,11 +42,11 @@ func (c *Cache[K, V]) supervise(ctx context.Context, w watch, load func(ctx cont
 	for {
 		select {
 		case r := <-ended:
-			return time.Since(begun), because(ctx, r.Err)
+			return time.Since(begun), nil, because(ctx, r.Err)
 		case <-ctx.Done():
-			return time.Since(begun), context.Cause(ctx)
+			return time.Since(begun), ended, context.Cause(ctx)
 		case <-w.abandoned:
-			return time.Since(begun), context.Canceled
+			return time.Since(begun), ended, errAbandoned
 		case <-beat.C:
 			c.guard.KeepMany(ctx, w.claims)
 		case <-end:

@@ -16,13 +16,29 @@ import (
 // of the database prefer [Cache.Delete]: two writers may call Set in another order than they committed in. Set is sent once. If
 // it fails, Redis may hold the old value, the new one or none; the key is deleted as soon as Redis answers. What the network
 // still delivers after that stays for the TTL.
+//
+// There is no Update that reads a copy, changes it and sets it: the copy may be old, and two that do so lose one change. Change the
+// database, and then Delete: db.UpdateUser(ctx, u); cache.Delete(ctx, u.ID). Values of which Redis has the only copy have sliding's Update.
 func (c *Cache[K, V]) Set(ctx context.Context, key K, v V) error {
 	return c.SetMany(ctx, map[K]V{key: v})
+}
+
+// SetFor is Set with a TTL for this value alone, at most the namespace's MaxTTL, and jittered as others are. What a loader stores later under
+// the key has the namespace's TTL again, or the loader's own ([Loaded].TTL).
+func (c *Cache[K, V]) SetFor(ctx context.Context, key K, v V, ttl time.Duration) error {
+	if err := c.ns.CheckTTL("the ttl", ttl); err != nil {
+		return c.ns.Fail("set", key, err)
+	}
+	return c.set(ctx, map[K]V{key: v}, ttl)
 }
 
 // SetMany stores values as Set does, in one trip per server. If some keys failed, the others are stored, and the error is a
 // [*ManyError] that says which. If a key or a value cannot be encoded, nothing is stored.
 func (c *Cache[K, V]) SetMany(ctx context.Context, values map[K]V) error {
+	return c.set(ctx, values, c.ns.TTL)
+}
+
+func (c *Cache[K, V]) set(ctx context.Context, values map[K]V, each time.Duration) error {
 	keys, fulls := make([]K, 0, len(values)), make([]string, 0, len(values))
 	sets := make([]lease.Value, 0, len(values))
 	for key, v := range values {
@@ -30,7 +46,7 @@ func (c *Cache[K, V]) SetMany(ctx context.Context, values map[K]V) error {
 		if err != nil {
 			return err
 		}
-		ttl := c.ns.Jitter.TTL(c.ns.TTL)
+		ttl := c.ns.Jitter.TTL(each)
 		bytes, err := c.encode(v, record.NewID(), ttl, 0)
 		if err != nil {
 			return c.ns.Fail("set", full, err)

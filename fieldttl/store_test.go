@@ -232,7 +232,7 @@ func TestBadTypes(t *testing.T) {
 	}
 	bad(t, ns[deeper](t, rdb), "field fieldttl_test.deeper.holder: it is embedded")
 	type nothingToLose struct {
-		*bare
+		*address
 		Name string `redis:"name"`
 	}
 	if _, err := fieldttl.New(ns[nothingToLose](t, rdb)); err != nil {
@@ -338,11 +338,8 @@ func bad[T any](t *testing.T, space mayfly.Namespace[string, T], want ...string)
 	}
 }
 
-// holder has tags through what it embeds, and bare has none.
-type (
-	holder struct{ *embedded }
-	bare   struct{ *bare }
-)
+// holder has tags through what it embeds.
+type holder struct{ *embedded }
 
 // Fields of different TTLs are persisted by one command: it takes no TTL.
 func TestPersistIsOneCommand(t *testing.T) {

@@ -115,9 +115,13 @@ func saidIn(header, outer http.Header) said {
 	return s
 }
 
-// tagsOf returns the tags that a response has in these fields, each once.
-func tagsOf(h http.Header, fields []string) (tags []string) {
-	for _, name := range fields {
+// tagsOf returns the tags that the response to r has in Options.TagFields, and its groups, each once.
+func (c *Cache) tagsOf(r *http.Request, h http.Header) (tags []string) {
+	if len(c.opt.TagFields) > 0 && h["Cache-Groups"] != nil {
+		key, _ := c.keys.Key(r)
+		tags = rfc9111.Groups(key, h)
+	}
+	for _, name := range c.opt.TagFields {
 		for _, line := range h[http.CanonicalHeaderKey(name)] {
 			tags = append(tags, strings.FieldsFunc(line, func(c rune) bool { return c == ' ' || c == ',' || c == '\t' })...)
 		}

@@ -44,7 +44,11 @@ type capture struct {
 	// drop is told that what is written is not kept any more, and why: errTooLarge, errNoRoom or errHijacked.
 	drop func(why error)
 
+	// leave is told that the handler has returned without an answer. It may change header, which the client may get.
+	leave func(header http.Header)
+
 	mode     mode
+	left     bool // the handler has returned without an answer: what is written from now on is somebody else's
 	status   int
 	hidden   bool // the client gets another status, and no body
 	body     []byte
@@ -76,13 +80,22 @@ var (
 )
 
 // Header returns the handler's header.
-func (c *capture) Header() http.Header { return c.header }
+func (c *capture) Header() http.Header {
+	if c.left {
+		return c.w.Header()
+	}
+	return c.header
+}
 
 // Unwrap is for [http.ResponseController], which so finds deadlines and whatever else the server's own writer can do.
 func (c *capture) Unwrap() http.ResponseWriter { return c.w }
 
 // WriteHeader passes interim answers on at once, and has the final one decided about. A second final one is ignored.
 func (c *capture) WriteHeader(status int) {
+	if c.left {
+		c.w.WriteHeader(status)
+		return
+	}
 	if c.mode != undecided || c.over.Load() {
 		return
 	}
@@ -126,6 +139,9 @@ func (c *capture) interim(status int) {
 
 // Write is the handler's: it never waits for the client of an answer that is kept.
 func (c *capture) Write(b []byte) (int, error) {
+	if c.left {
+		return c.w.Write(b)
+	}
 	if c.over.Load() {
 		return 0, errReturned
 	}
@@ -202,7 +218,7 @@ func (c *capture) sniffed() []byte {
 // ReadFrom lets a body that is only passed on take the server's fastest way, which may be sendfile.
 func (c *capture) ReadFrom(src io.Reader) (n int64, err error) {
 	var buf []byte
-	for c.mode != through || c.hidden || c.hijacked {
+	for (c.mode != through || c.hidden || c.hijacked) && !c.left {
 		if buf == nil {
 			buf = make([]byte, 32<<10)
 		}
@@ -221,6 +237,9 @@ func (c *capture) Flush() { c.FlushError() }
 
 // FlushError is Flush for [http.ResponseController].
 func (c *capture) FlushError() error {
+	if c.left {
+		return http.NewResponseController(c.w).Flush()
+	}
 	if c.over.Load() {
 		return errReturned
 	}
@@ -269,9 +288,16 @@ func (c *capture) Push(target string, o *http.PushOptions) error {
 	return http.ErrNotSupported
 }
 
-// returned is called when the handler has returned: there is a final status then.
+// returned is called when the handler has returned. One that has written nothing has not answered: net/http would take that for an
+// empty 200, but frameworks whose handlers return errors answer after it, on this writer or on their own.
 func (c *capture) returned() {
-	c.WriteHeader(http.StatusOK) // if there is no status yet
+	if c.mode == undecided && !c.hijacked {
+		c.leave(c.header)
+		into := c.w.Header()
+		clear(into)
+		maps.Copy(into, c.header)
+		c.left = true
+	}
 	c.over.Store(true)
 }
 
@@ -286,7 +312,7 @@ func (c *capture) deliver() {
 // finish is called at the very end, with what comes after the body.
 func (c *capture) finish() {
 	c.deliver()
-	if c.mode != swallow && !c.hijacked {
+	if c.mode != swallow && !c.hijacked && !c.left {
 		maps.Insert(c.w.Header(), c.trailers())
 	}
 }

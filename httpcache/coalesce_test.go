@@ -98,7 +98,10 @@ func TestWhatIsNotForOthersIsNotWaitedFor(t *testing.T) {
 func TestAPassEndsWithAnAnswerForAll(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
 		say := "private"
-		o := &origin{serve: func(w http.ResponseWriter, r *http.Request) { w.Header().Set("Cache-Control", say) }}
+		o := &origin{serve: func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Cache-Control", say)
+			w.WriteHeader(http.StatusOK)
+		}}
 		h := opened(t, options(t, rdb)).Handler(o)
 		get(t, h, "http://a.example/")
 		synctest.Wait()

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/client/nodes"
 	"github.com/mayflycache/mayfly/internal/rfc9111"
 )
 
@@ -61,7 +62,7 @@ func (x *exchange) forward(fill filling) {
 		why = errNoRoom
 	}
 	a.tell(mayfly.Read, found, why)
-	a.ctx, a.leaves = newLeaving(x.r.Context(), c.opt.Shared.Timeout)
+	a.ctx, a.leaves = newLeaving(nodes.WithPurse(x.r.Context(), x.purse()), c.opt.Shared.Timeout)
 	defer a.leaves.end()
 	if !fill.wanted() {
 		a.leaves.endsHandler()
@@ -98,7 +99,7 @@ func (x *exchange) forward(fill filling) {
 // goes on.
 func (a *attempt) call(validate bool) {
 	a.out = a.cache.newCapture(a.w, a.r, a.ctx)
-	a.out.decide, a.out.drop = a.decide, a.drop
+	a.out.decide, a.out.drop, a.out.leave = a.decide, a.drop, a.leave
 	a.end, a.asked, a.answer, a.sent = passed, nil, nil, time.Now()
 	r := a.request(validate)
 	a.fill.reads()
@@ -234,7 +235,7 @@ func (c *Cache) newResponse(x rfc9111.Exchange, says *rfc9111.Selectors, index *
 		fields = slices.Insert(fields, 0, rfc9111.InnerURL)
 	}
 	s := &response{
-		status: x.Status, policy: policy, epoch: epoch, tags: tagsOf(rfc9111.Canonical(own.header), c.opt.TagFields),
+		status: x.Status, policy: policy, epoch: epoch, tags: c.tagsOf(x.Request, rfc9111.Canonical(own.header)),
 		fields: fields, variant: rfc9111.Variant(fields, *says), header: fieldsOf(c.rules.Stored(own.header, policy.Received), own.added),
 	}
 	switch {

@@ -61,6 +61,7 @@ type Cache struct {
 	passes     *recently.Keys // slots whose answers were not for others, where Redis does not say so
 	crowded    *recently.Keys // resources that lately had no room to be read
 	bodies     bodies
+	reports    reports
 	left       *recently.Keys // how many variants of a resource left lately
 	selections selections
 	tell       events.Teller

@@ -138,7 +138,7 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		clear(r.Header)
 		r.URL.Path, r.URL.RawQuery, r.Host, r.Method = "/edited", "", "edited.example", "PUT"
 	}
-	time.Sleep(rt.takes)
+	work(rt.takes)
 	fails := m.chance(rt.fails)
 	if fails && m.chance(2) {
 		panic(http.ErrAbortHandler)
@@ -183,7 +183,7 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	w.Write(body[:10])
 	if rt.streams {
 		w.(http.Flusher).Flush()
-		time.Sleep(rt.takes / 2)
+		work(rt.takes / 2)
 		if m.chance(8) {
 			panic(http.ErrAbortHandler)
 		}

@@ -36,6 +36,11 @@ type Options struct {
 	// StoreSetCookie stores responses that set cookies, as the letter of RFC 9111 allows. Everybody gets the cookies then.
 	StoreSetCookie bool
 
+	// Report lets the cache decide, store and tell, but serve nothing: the handler answers each request, and what the cache would have
+	// served is compared with that. [Cache.Report] counts by route; an answer that would have been a hit says so by a second
+	// element of Cache-Status, and one that differs is an Event of the kind Warning. It is for a day before the cache is turned on.
+	Report bool
+
 	// Key says which requests are the same.
 	Key Key
 
@@ -55,8 +60,14 @@ type Options struct {
 	Shared Shared
 	Faults Faults
 
+	// Renew, if set, is the outermost handler of the site, to which what stale-while-revalidate serves sends its renewals: in the
+	// background, as a request of its own, so that routers and middlewares around the cache do for it what they do for
+	// clients. The cache knows it again; middlewares do by [Renews]. What does not arrive at the cache as the same request is
+	// not stored. By default renewals are on the request that found the response stale: see [Stale].Background.
+	Renew http.Handler
+
 	// TagFields are the response fields that name the tags by which a response may be purged, each a list with spaces or
-	// commas between. Nil is Surrogate-Key and Cache-Tag; empty is none.
+	// commas between. Nil is Surrogate-Key and Cache-Tag; empty is none, and then Cache-Groups (RFC 9875) does not count either.
 	TagFields []string
 
 	// Server is what the cache calls itself in Cache-Status. Empty is "mayfly".
@@ -153,6 +164,7 @@ func (o Options) validate() error {
 	c.Refuse(o.Faults.Queue < 0, "Faults.Queue must not be negative, got %d", o.Faults.Queue)
 	c.Refuse(o.MaxBody < 0 || o.MaxBody > maxMaxBody, "MaxBody must be 0 to %d, got %d: Redis takes values of 512 MB", maxMaxBody, o.MaxBody)
 	c.Refuse(o.MaxInFlight < 2*o.MaxBody, "MaxInFlight must be at least twice MaxBody (%d), for a body and the record that is stored of it, got %d", o.MaxBody, o.MaxInFlight)
+	c.Refuse(o.Renew != nil && o.Stale.Background, "Renew and Stale.Background are two ways to renew: set one of them")
 	c.Refuse(o.MaxVariants < 0 || o.MaxVariants > 10_000, "MaxVariants must be 0 to 10000, got %d", o.MaxVariants)
 	for _, status := range o.Stale.On {
 		c.Refuse(status < 500 || status > 599, "Stale.On must hold statuses of 500 to 599, got %d", status)

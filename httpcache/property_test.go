@@ -30,6 +30,9 @@ import (
 
 var seed = flag.Uint64("seed", 0, "of the sites whose handlers are made by chance; 0 draws one")
 
+// work is what handlers do: nothing, for a while, which on a real Redis is a real one.
+func work(d time.Duration) { time.Sleep(d) }
+
 // ask sends one request by chance, and judges what comes back.
 func (m *model) ask(user int, site http.Handler) {
 	w := &wish{

@@ -15,6 +15,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/lease"
 	"github.com/mayflycache/mayfly/internal/client/localsync"
 	"github.com/mayflycache/mayfly/internal/client/record"
+	"github.com/mayflycache/mayfly/internal/rfc9111"
 )
 
 // Target is what a purge is about: see [URL], [Prefix] and [Tag].
@@ -29,6 +30,7 @@ const (
 	targetURL targetKind = iota + 1
 	targetPrefix
 	targetTag
+	targetGroup
 )
 
 // URL is one resource with all its variants: an absolute URL, as clients ask for it. It is http and https alike.
@@ -40,6 +42,9 @@ func Prefix(url string) Target { return Target{targetPrefix, url} }
 
 // Tag is every response that named it in one of Options.TagFields.
 func Tag(tag string) Target { return Target{targetTag, tag} }
+
+// Group is every response that named it in Cache-Groups (RFC 9875), of the origin of an absolute URL, http and https alike.
+func Group(url, name string) Target { return Target{targetGroup, url + " " + name} }
 
 // Purge voids what is stored of the targets. Once it returned nil, nothing of them that the handler had been asked for
 // before is served again by any process that hears Redis, nor stored. On an error some may be void and others not: purge
@@ -65,6 +70,15 @@ func (c *Cache) PurgeFound(ctx context.Context, targets ...Target) (found int, e
 				return 0, fmt.Errorf("httpcache: purge: the tag %q is empty or has a space or comma, which no tag has", t.text)
 			}
 			names[targetTag] = append(names[targetTag], t.text)
+		case targetGroup:
+			at, name, _ := strings.Cut(t.text, " ")
+			keys, err := c.keysOf(URL(at))
+			if err != nil {
+				return 0, fmt.Errorf("httpcache: purge of the group %q of %q: %w", name, at, err)
+			}
+			for _, key := range keys {
+				names[targetTag] = append(names[targetTag], rfc9111.Group(strings.TrimPrefix(key, c.prefix), name))
+			}
 		case targetURL, targetPrefix:
 			keys, err := c.keysOf(t)
 			if err != nil {
@@ -135,6 +149,16 @@ func (c *Cache) purgePrefixes(ctx context.Context, prefixes []string) (found int
 		c.local.ChangedAll(ctx, prefix)
 	}
 	return int(n.Load()), err
+}
+
+// invalidateGroups voids the groups that a request has changed.
+func (c *Cache) invalidateGroups(ctx context.Context, groups []string) {
+	if len(groups) == 0 || len(c.opt.TagFields) == 0 {
+		return
+	}
+	begun := time.Now()
+	err := c.purgeTags(context.WithoutCancel(ctx), groups)
+	c.tell.Done(ctx, mayfly.Event{Kind: mayfly.Removal, N: len(groups), Err: err}, begun)
 }
 
 // invalidate removes resources that a request has changed. Those that cannot be removed are not served until they are.

@@ -3,6 +3,7 @@ package httpcache
 import (
 	"errors"
 	"fmt"
+	"net/http"
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/rfc9111"
@@ -38,6 +39,15 @@ func (a *attempt) refused(reason rfc9111.Reason, x rfc9111.Exchange) {
 			a.tell(mayfly.Fill, mayfly.Dropped, fmt.Errorf("%s: %s", reason, flaw))
 		}
 	}
+}
+
+var errNoAnswer = errors.New("the handler returned without an answer")
+
+// leave is called when the handler has returned without an answer.
+func (a *attempt) leave(header http.Header) {
+	a.give(false, "no-answer")
+	a.exchange.failed = errNoAnswer
+	header["Cache-Status"] = append(header["Cache-Status"], a.cache.say(a.exchange.status))
 }
 
 // drop is called when what is captured is not kept any more.

@@ -69,11 +69,16 @@ func (x *exchange) leadRenewal() (f *flight.Flight[outcome], end func()) {
 func (x *exchange) copy(ctx context.Context) *exchange {
 	c, r := x.cache, x.r.Clone(ctx)
 	r.Method, r.Body, r.ContentLength, r.TransferEncoding, r.Trailer = http.MethodGet, http.NoBody, 0, nil, nil
-	for _, name := range []string{"Range", "If-Range", "If-None-Match", "If-Modified-Since", "Cache-Control", "Pragma"} {
-		delete(r.Header, name)
-	}
+	withoutConditions(r.Header)
 	status := rfc9111.CacheStatus{Key: x.status.Key, Fwd: rfc9111.FwdStale}
 	return &exchange{handler: x.handler, w: &sink{header: make(http.Header)}, r: r, says: c.selectors(r, x.says.Inner), key: x.key, begun: x.begun, s: x.s, status: status}
+}
+
+// withoutConditions takes out of a header what makes an answer less than the whole, or another one.
+func withoutConditions(h http.Header) {
+	for _, name := range []string{"Range", "If-Range", "If-None-Match", "If-Modified-Since", "Cache-Control", "Pragma"} {
+		delete(h, name)
+	}
 }
 
 // background is the context of a request in the background, but for its end: what net/http itself has put there.

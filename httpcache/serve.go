@@ -21,6 +21,12 @@ type handler struct {
 
 // ServeHTTP answers from the cache where it may, and else from the handler.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if h.cache.opt.Renew != nil {
+		if m := renewalOf(r); m != nil && m.cache == h.cache {
+			h.renewMarked(w, r, m)
+			return
+		}
+	}
 	if r.Method != http.MethodGet && r.Method != http.MethodHead {
 		h.pass(w, r, rfc9111.FwdMethod)
 		return
@@ -41,7 +47,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	q := rfc9111.ParseCacheControl(r.Header)
 	says := c.selectors(r, inner)
-	if c.local != nil && h.hit(w, r, key, says, q) {
+	if c.local != nil && !c.opt.Report && h.hit(w, r, key, says, q) {
 		return
 	}
 	if q.NoStore || c.works.Err() != nil {
@@ -50,6 +56,10 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	x := &exchange{handler: h, w: w, r: r, q: q, says: says, key: string(key), begun: time.Now(), began: c.flights.Now()}
 	defer func() { x.held.done() }()
+	if c.opt.Report {
+		x.report()
+		return
+	}
 	x.run()
 }
 
@@ -214,8 +224,13 @@ func (x *exchange) serve() bool {
 	case rfc9111.Serve:
 		c.stats.hits.Add(1)
 	case rfc9111.Renew:
-		if due = !c.opt.Stale.Background; !due {
+		switch {
+		case c.opt.Renew != nil:
+			x.renewThrough()
+		case c.opt.Stale.Background:
 			x.renewBehind()
+		default:
+			due = true
 		}
 		fallthrough
 	case rfc9111.ServeStale:
@@ -260,6 +275,10 @@ func (h *handler) pass(w http.ResponseWriter, r *http.Request, why rfc9111.Forwa
 	p.drop = func(error) {}
 	p.decide = func(status int, header http.Header) (mode, int) {
 		do, s := through, rfc9111.CacheStatus{Fwd: why}
+		if rfc9111.Canonical(header)["Cache-Group-Invalidation"] != nil {
+			key, _ := c.keys.Key(r)
+			c.invalidateGroups(r.Context(), rfc9111.InvalidatedGroups(key, r.Method, header))
+		}
 		if keys := c.keys.Invalidated(r, status, header); len(keys) > 0 {
 			c.invalidate(r.Context(), keys)
 			x := rfc9111.Exchange{Request: r, Status: status, Header: header, Sent: sent, Received: time.Now()}
@@ -270,7 +289,8 @@ func (h *handler) pass(w http.ResponseWriter, r *http.Request, why rfc9111.Forwa
 		header["Cache-Status"] = append(header["Cache-Status"], c.say(s))
 		return do, status
 	}
-	defer func() { p.deliver(); p.held.done() }() // also before a panic goes on
+	p.leave = func(header http.Header) { p.decide(http.StatusOK, header); answer = nil } // it may have changed something
+	defer func() { p.deliver(); p.held.done() }()                                        // also before a panic goes on
 	theirs := own(r, r.Context())
 	defer handBack(r, theirs)
 	h.next.ServeHTTP(p, theirs)

@@ -30,15 +30,21 @@ func (x *exchange) join() (f *flight.Flight[outcome], lead bool) {
 	return x.cache.flights.Join(x.s.slot, x.began)
 }
 
-// take answers with what another request has brought, if it may answer this one.
-func (x *exchange) take(o outcome) bool {
-	r, now := o.response, time.Now()
+// takes reports whether what another request has brought may answer this one.
+func (x *exchange) takes(o outcome) bool {
+	r := o.response
 	if !r.fits(rfc9111.Variant(r.fields, x.says), &x.says) {
 		return false
 	}
-	if r.policy.Decide(x.q, r.policy.Received) == rfc9111.Revalidate && !(o.failed && r.policy.OnError(x.q, now)) {
+	return r.policy.Decide(x.q, r.policy.Received) != rfc9111.Revalidate || o.failed && r.policy.OnError(x.q, time.Now())
+}
+
+// take answers with what another request has brought, if it may.
+func (x *exchange) take(o outcome) bool {
+	if !x.takes(o) {
 		return false
 	}
+	r, now := o.response, time.Now()
 	o.held.use()
 	defer o.held.done()
 	x.status.Collapsed = true

@@ -373,15 +373,17 @@ func TestTheWriter(t *testing.T) {
 				t.Error(err)
 			}
 		case "/empty":
+			w.WriteHeader(http.StatusOK)
+		case "/nothing": // which may be answered after it
 		}
 	})
-	for path, want := range map[string]string{"/declared": "much", "/none": "", "/readfrom": "much", "/empty": ""} {
+	for path, want := range map[string]string{"/declared": "much", "/none": "", "/readfrom": "much", "/empty": "", "/nothing": ""} {
 		_, body, err := s.fetch(t, path)
 		if err != nil || body != want {
 			t.Errorf("%s: %q, %v", path, body, err)
 		}
 		res, body, err := s.fetch(t, path)
-		if hit := isHit(res.Header.Get("Cache-Status")); err != nil || body != want || hit == (path == "/declared") {
+		if hit := isHit(res.Header.Get("Cache-Status")); err != nil || body != want || hit == (path == "/declared" || path == "/nothing") {
 			t.Errorf("%s again: %q, %v, %v", path, body, err, res.Header)
 		}
 	}

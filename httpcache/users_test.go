@@ -80,6 +80,7 @@ func TestWhoWaitsMayWantMore(t *testing.T) {
 			o := &origin{serve: func(w http.ResponseWriter, r *http.Request) {
 				time.Sleep(time.Second)
 				set(w.Header(), []string{"Cache-Control: max-age=60", "Age: 10"})
+				w.WriteHeader(http.StatusOK)
 			}}
 			h := opened(t, options(t, rdb)).Handler(o)
 			var all sync.WaitGroup

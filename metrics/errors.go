@@ -16,7 +16,7 @@ import (
 var replies = map[string]string{
 	"OOM": "oom", "READONLY": "readonly", "LOADING": "loading", "NOPERM": "auth", "NOAUTH": "auth", "WRONGPASS": "auth", "MOVED": "cluster",
 	"ASK": "cluster", "CLUSTERDOWN": "cluster", "TRYAGAIN": "cluster", "CROSSSLOT": "cluster", "MASTERDOWN": "replication", "NOREPLICAS": "replication",
-	"WRONGTYPE": "wrong_type", "MISCONF": "misconf", "BUSY": "busy", "NOSCRIPT": "script",
+	"WRONGTYPE": "wrong_type", "MISCONF": "misconf", "BUSY": "busy",
 }
 
 // errorKind returns which kind of error of Redis's err is, for a label.

@@ -67,6 +67,22 @@ func (m *Observer) WatchHTTP(name string, stats func() stats.HTTP) {
 	m.https.sources.Store(name, stats)
 }
 
+// WatchOrigin shows the stats of an origin, origin.Stats or cache.Origin().Stats, by a name for it. Caches that share an origin are one.
+func (m *Observer) WatchOrigin(name string, stats func() mayfly.OriginStats) {
+	m.origins.sources.Store(name, stats)
+}
+
+func originFigures() *figures[mayfly.OriginStats] {
+	f := &figures[mayfly.OriginStats]{label: "origin"}
+	f.add(gauge, "mayfly_origin_limit", "Loads that may be in flight; negative is any number.", func(s mayfly.OriginStats) float64 { return float64(s.Limit) })
+	f.add(gauge, "mayfly_origin_in_flight", "Loads that run.", func(s mayfly.OriginStats) float64 { return float64(s.InFlight) })
+	f.add(gauge, "mayfly_origin_queued", "Loads that wait for their turn.", func(s mayfly.OriginStats) float64 { return float64(s.Queued) })
+	f.add(counter, "mayfly_origin_entered_total", "Loads that began.", func(s mayfly.OriginStats) float64 { return float64(s.Entered) })
+	f.add(counter, "mayfly_origin_refused_total", "Loads that left the queue without a turn, and renewals left out.", func(s mayfly.OriginStats) float64 { return float64(s.Refused) })
+	f.add(counter, "mayfly_origin_queued_seconds_total", "Time that loads waited before they began.", func(s mayfly.OriginStats) float64 { return s.Waited.Seconds() })
+	return f
+}
+
 func localFigures() *figures[mayfly.LocalStats] {
 	f := &figures[mayfly.LocalStats]{label: "local"}
 	f.add(gauge, "mayfly_local_entries", "Copies in the local tier, dead ones included.", func(s mayfly.LocalStats) float64 { return float64(s.Entries) })

@@ -37,7 +37,14 @@ func (h hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		begun := time.Now()
 		err := next(ctx, cmds)
-		h.saw(ctx, "pipeline", time.Since(begun), err)
+		failed := err
+		for _, cmd := range cmds { // the pipeline's is that of the first, which may be an answer like others
+			if !answer(failed) {
+				break
+			}
+			failed = cmd.Err()
+		}
+		h.saw(ctx, "pipeline", time.Since(begun), failed)
 		return err
 	}
 }
@@ -49,9 +56,14 @@ func (h hook) saw(ctx context.Context, operation string, took time.Duration, err
 		found, _ = h.m.series.LoadOrStore(key, &series{time: h.m.redis.WithLabelValues(operation)})
 	}
 	h.m.observe(ctx, found.(*series).time, took)
-	if err != nil && !errors.Is(err, redis.Nil) {
+	if !answer(err) {
 		h.m.sums[backend].WithLabelValues(h.name, errorKind(err)).Inc()
 	}
+}
+
+// answer reports whether err says nothing of Redis's health: there is no such key, or a server has not seen a script yet, which is sent whole then.
+func answer(err error) bool {
+	return err == nil || errors.Is(err, redis.Nil) || redis.HasErrorPrefix(err, "NOSCRIPT")
 }
 
 // operations are the commands with a label of their own; the others are "other".

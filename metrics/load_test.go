@@ -77,6 +77,8 @@ func running(t *testing.T) *program {
 	near, old := cache("near", "near:", local, cacheaside.Options{}), cache("old", "old:", nil, stale)
 	late := cacheaside.Options{Early: earlyrefresh.Never} // so that readers wait when a value has ended
 	ones := []*cacheaside.Cache[int, string]{cache("shared", "shared:", nil, late), cache("shared", "shared:", nil, late)}
+	crowd := cache("crowd", "crowd:", nil, cacheaside.Options{Load: cacheaside.Load{Limit: 1}})
+	p.observer.WatchOrigin("crowd", crowd.Origin().Stats)
 	ns.Name, ns.Prefix = "calls", "calls:"
 	limiter := mayfly.Must(sliding.NewLimiter(mayfly.Namespace[string, int64]{Name: "calls", Redis: rdb, Prefix: "calls:", TTL: time.Second, Observer: p.observer}, sliding.LimiterOptions{Limit: 500}))
 	pages := mayfly.Must(httpcache.NewCache(httpcache.Options{Namespace: mayfly.Namespace[string, []byte]{Name: "pages", Redis: rdb, Prefix: "page:", TTL: time.Minute, Observer: p.observer}}))
@@ -130,6 +132,11 @@ func running(t *testing.T) *program {
 			ones[i%2].Get(ctx, rand.IntN(3))
 		}
 	})
+	often(6, 40*time.Millisecond, func(int) {
+		if !p.away.Load() {
+			crowd.Get(ctx, rand.IntN(1<<30))
+		}
+	})
 	often(1, 20*time.Millisecond, func(int) {
 		for range map[bool]int{false: 1, true: 50}[p.flood.Load()] {
 			limiter.Allow(ctx, "ada", 1)
@@ -160,7 +167,7 @@ func running(t *testing.T) *program {
 		stop()
 		workers.Wait()
 		end := context.Background()
-		for _, c := range append(ones, near, old) {
+		for _, c := range append(ones, near, old, crowd) {
 			c.Close(end)
 		}
 		pages.Close(end)

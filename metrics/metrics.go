@@ -4,8 +4,8 @@
 //	observer, err := metrics.New(prometheus.DefaultRegisterer, metrics.Options{})
 //	users := mayfly.Namespace[int64, User]{ ..., Observer: observer}
 //
-// What is not an Event is read when Prometheus asks: local hits, and what is watched of local tiers, the embedded engine and
-// HTTP caches (see [Observer.WatchLocal]). Every name begins with mayfly_; docs/metrics.md lists them. Labels are names of namespaces and outcomes, never
+// What is not an Event is read when Prometheus asks: local hits, and what is watched of local tiers, origins, the embedded engine
+// and HTTP caches (see [Observer.WatchLocal]). Every name begins with mayfly_; docs/metrics.md lists them. Labels are names of namespaces and outcomes, never
 // keys.
 //
 // grafana.json is a dashboard of them, alerts.yml has rules for alerts.
@@ -62,6 +62,7 @@ type Observer struct {
 	locals  *figures[mayfly.LocalStats]
 	engines *figures[stats.Engine]
 	https   *figures[stats.HTTP]
+	origins *figures[mayfly.OriginStats]
 
 	series sync.Map // *series by seriesKey, so that labels are not looked up again and again
 
@@ -77,16 +78,17 @@ const mostNamespaces = 200
 
 // sums are the counters of Events: name, help, and what the outcome is called there.
 var sums = map[mayfly.Kind][3]string{
-	mayfly.Read:    {"mayfly_requests_total", "Reads of cached values, by outcome; hit_local is one that cost no trip to Redis.", "outcome"},
-	mayfly.Load:    {"mayfly_loads_total", "Keys that the loader was asked for, by result.", "result"},
-	mayfly.Join:    {"mayfly_coalesced_waiters_total", "Callers who waited for a load that another caller of their process had begun.", ""},
-	mayfly.Wait:    {"mayfly_lease_waits_total", "Waits for a load of another process, by result.", "result"},
-	mayfly.Fill:    {"mayfly_fills_total", "Loaded values offered to Redis; refused is one that was deleted or replaced meanwhile.", "result"},
-	mayfly.Refresh: {"mayfly_early_refreshes_total", "Renewals of values before their end, by result; refused is one that another process does.", "result"},
-	mayfly.Write:   {"mayfly_writes_total", "Values set by callers, by result.", "result"},
-	mayfly.Removal: {"mayfly_removals_total", "Keys deleted by callers, by result.", "result"},
-	mayfly.Backend: {"mayfly_redis_errors_total", "Times that Redis could not be asked, by kind.", "kind"},
-	mayfly.Breaker: {"mayfly_breaker_changes_total", "Breakers that opened (failed) or closed (ok).", "result"},
+	mayfly.Read:      {"mayfly_requests_total", "Reads of cached values, by outcome; hit_local is one that cost no trip to Redis.", "outcome"},
+	mayfly.Load:      {"mayfly_loads_total", "Keys that the loader was asked for, by result.", "result"},
+	mayfly.Join:      {"mayfly_coalesced_waiters_total", "Callers who waited for a load that another caller of their process had begun.", ""},
+	mayfly.Wait:      {"mayfly_lease_waits_total", "Waits for a load of another process, by result.", "result"},
+	mayfly.Fill:      {"mayfly_fills_total", "Loaded values offered to Redis; refused is one that was deleted or replaced meanwhile.", "result"},
+	mayfly.Refresh:   {"mayfly_early_refreshes_total", "Renewals of values before their end, by result; refused is one that another process does.", "result"},
+	mayfly.Write:     {"mayfly_writes_total", "Values set by callers, by result.", "result"},
+	mayfly.Removal:   {"mayfly_removals_total", "Keys deleted by callers, by result.", "result"},
+	mayfly.Backend:   {"mayfly_redis_errors_total", "Times that Redis could not be asked, by kind.", "kind"},
+	mayfly.Breaker:   {"mayfly_breaker_changes_total", "Breakers that opened (failed) or closed (ok).", "result"},
+	mayfly.Admission: {"mayfly_origin_waits_total", "Loads that waited for their turn at the origin, by result; dropped is one that nobody wanted any more.", "result"},
 	mayfly.Queue: {"mayfly_queue_waits_total", "Calls that waited for others of their process to give a connection to Redis back, by result; refused is one that was " +
 		"not sent as a breaker opened.", "result"},
 	mayfly.Limit:   {"mayfly_limiter_decisions_total", "Calls that a limiter was asked about, by decision.", "decision"},
@@ -95,11 +97,12 @@ var sums = map[mayfly.Kind][3]string{
 
 // times are the histograms of Events.
 var times = map[mayfly.Kind][2]string{
-	mayfly.Read:  {"mayfly_request_duration_seconds", "How long reads took that were no local hits."},
-	mayfly.Load:  {"mayfly_load_duration_seconds", "How long the loader took."},
-	mayfly.Wait:  {"mayfly_lease_wait_duration_seconds", "How long a load of another process was waited for."},
-	mayfly.Queue: {"mayfly_queue_wait_duration_seconds", "How long the first of those waited who went together."},
-	mayfly.Lag:   {"mayfly_invalidation_lag_seconds", "How long it took to hear of a change in Redis, tried several times a second."},
+	mayfly.Read:      {"mayfly_request_duration_seconds", "How long reads took that were no local hits."},
+	mayfly.Load:      {"mayfly_load_duration_seconds", "How long the loader took."},
+	mayfly.Wait:      {"mayfly_lease_wait_duration_seconds", "How long a load of another process was waited for."},
+	mayfly.Admission: {"mayfly_origin_wait_duration_seconds", "How long loads waited for their turn at the origin."},
+	mayfly.Queue:     {"mayfly_queue_wait_duration_seconds", "How long the first of those waited who went together."},
+	mayfly.Lag:       {"mayfly_invalidation_lag_seconds", "How long it took to hear of a change in Redis, tried several times a second."},
 }
 
 // New returns an Observer whose metrics are registered with r.
@@ -142,8 +145,8 @@ func New(r prometheus.Registerer, o Options) (*Observer, error) {
 	m.endless = gauge("mayfly_audit_keys_without_ttl", "Keys without TTL among them.")
 	m.auditedAt = gauge("mayfly_audit_timestamp_seconds", "When that was, in unix time.")
 	all = append(all, m.redis, m.open, m.audited, m.endless, m.auditedAt, requests{m})
-	m.locals, m.engines, m.https = localFigures(), engineFigures(), httpFigures()
-	all = append(all, m.locals, m.engines, m.https)
+	m.locals, m.engines, m.https, m.origins = localFigures(), engineFigures(), httpFigures(), originFigures()
+	all = append(all, m.locals, m.engines, m.https, m.origins)
 	for i, c := range all {
 		if err := r.Register(c); err != nil {
 			for _, done := range all[:i] {

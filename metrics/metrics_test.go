@@ -171,11 +171,16 @@ func TestStatsOfOthers(t *testing.T) {
 	m.WatchLocal("main", func() mayfly.LocalStats {
 		return mayfly.LocalStats{Rung: mayfly.PubSub, Entries: 4, Dead: 1, Bytes: 999, Evictions: 5}
 	})
+	m.WatchOrigin("db", func() mayfly.OriginStats {
+		return mayfly.OriginStats{Limit: 8, InFlight: 7, Queued: 6, Entered: 5, Refused: 4, Waited: 3 * time.Second}
+	})
 	db.Client().Set(t.Context(), "a", "v", time.Hour)
 	got := scraped(t, r)
 	for name, want := range map[string]string{
 		`mayfly_engine_keys{engine="main"}`: "1.0", `mayfly_engine_expires{engine="main"}`: "1.0", `mayfly_engine_dead_ratio{engine="main"}`: "0.0",
 		`mayfly_http_requests_total{cache="pages",outcome="hit_local"}`: "3.0", `mayfly_http_requests_total{cache="pages",outcome="collapsed"}`: "2.0",
+		`mayfly_origin_limit{origin="db"}`: "8.0", `mayfly_origin_in_flight{origin="db"}`: "7.0", `mayfly_origin_queued{origin="db"}`: "6.0",
+		`mayfly_origin_entered_total{origin="db"}`: "5.0", `mayfly_origin_refused_total{origin="db"}`: "4.0", `mayfly_origin_queued_seconds_total{origin="db"}`: "3.0",
 		`mayfly_local_coherence_rung{local="main",rung="pubsub"}`: "1.0", `mayfly_local_coherence_rung{local="main",rung="tracking"}`: "0.0",
 		`mayfly_local_dead_ratio{local="main"}`: "0.25", `mayfly_local_size_bytes{local="main"}`: "999.0", `mayfly_local_evictions_total{local="main"}`: "5.0",
 	} {
@@ -231,12 +236,22 @@ func TestHook(t *testing.T) {
 	rdb.LPush(t.Context(), "list", "v")
 	rdb.Get(t.Context(), "list")
 	rdb.Pipelined(t.Context(), func(p redis.Pipeliner) error { p.Get(t.Context(), "a"); p.Get(t.Context(), "b"); return nil })
+	redis.NewScript("return 1").Run(t.Context(), rdb, []string{"a"}) // which the server has not seen
+	rdb.Pipelined(t.Context(), func(p redis.Pipeliner) error {
+		p.EvalSha(t.Context(), "0", []string{"a"})
+		p.Get(t.Context(), "b")
+		return nil
+	})
+	rdb.Pipelined(t.Context(), func(p redis.Pipeliner) error { p.Get(t.Context(), "a"); p.HGet(t.Context(), "list", "f"); return nil })
 	got := scraped(t, r)
+	if n := strings.Count(fmt.Sprint(got), "mayfly_redis_errors_total{"); n != 1 {
+		t.Errorf("%d kinds of errors: %v", n, got)
+	}
 	for name, want := range map[string]string{
 		`mayfly_redis_operation_duration_seconds_count{operation="get"}`:      "2",
 		`mayfly_redis_operation_duration_seconds_count{operation="lpush"}`:    "1",
-		`mayfly_redis_operation_duration_seconds_count{operation="pipeline"}`: "1",
-		`mayfly_redis_errors_total{kind="wrong_type",namespace="cache"}`:      "1.0",
+		`mayfly_redis_operation_duration_seconds_count{operation="pipeline"}`: "3",
+		`mayfly_redis_errors_total{kind="wrong_type",namespace="cache"}`:      "2.0",
 	} {
 		if got[name] != want {
 			t.Errorf("%s is %q, not %s", name, got[name], want)

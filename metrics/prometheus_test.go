@@ -234,7 +234,7 @@ func TestDashboard(t *testing.T) {
 	}{
 		{"the loader is slow", func() { p.slow.Store(int64(400 * time.Millisecond)) }, func() { p.slow.Store(0) },
 			[]string{"Loads, p99: {{namespace}} shared", "Reads, p99: {{namespace}} shared", "Stampedes avoided: in the process", "Stampedes avoided: of another process",
-				"Stale answers: {{namespace}} old", "Hit ratio by tier: stale"}, nil, nil},
+				"Stale answers: {{namespace}} old", "Loads at the origin: wait {{origin}}", "Hit ratio by tier: stale"}, nil, nil},
 		{"the loader fails", func() { p.fails.Store(true) }, func() { p.fails.Store(false) },
 			[]string{"Loader errors: {{namespace}} shared", "Early refreshes: {{result}} failed"}, nil, []string{"MayflyLoaderErrors"}},
 		{"keys are deleted all the time", func() { p.churn.Store(true) }, func() { p.churn.Store(false) },
@@ -250,7 +250,7 @@ func TestDashboard(t *testing.T) {
 		{"keys without TTL", func() { p.endless.Store(true); p.observer.ObserveAudit("main", 1000, 12) }, func() { p.endless.Store(false); p.observer.ObserveAudit("main", 1000, 0) },
 			[]string{"Keys without TTL: {{server}}", "Keys without TTL: engine {{engine}}"}, nil, []string{"MayflyKeysWithoutTTL"}},
 		{"Redis is slow", func() { p.srv.Latency(25 * time.Millisecond) }, func() { p.srv.Latency(0) },
-			[]string{"Redis operations, p99: {{operation}} pipeline", "Invalidation lag, p99: p99"}, nil, nil},
+			[]string{"Redis operations, p99: {{operation}} pipeline", "Invalidation lag, p99: p99", "Waits for a connection: {{namespace}} shared"}, nil, nil},
 		{"Redis hangs", p.srv.Hang, p.srv.Thaw,
 			[]string{"Redis errors: {{kind}} timeout", "Open breakers: {{namespace}} shared", "Coherence: {{rung}} off"},
 			[]string{"Hit ratio by tier: local", "Hit ratio by tier: Redis", "Coherence: {{rung}} tracking"}, []string{"MayflyBreakerOpen", "MayflyCoherenceLost"}},

@@ -193,7 +193,7 @@ func anEmptyUser(t *testing.T, rdb redis.UniversalClient) {
 
 func relatedPages(t *testing.T, rdb redis.UniversalClient) {
 	ctx, space := t.Context(), ns[int](t, rdb)
-	r := expect.Value(navsession.NewRelated(mayfly.Namespace[int, int]{Name: "related", Redis: rdb, Prefix: space.Prefix, TTL: time.Hour}, navsession.RelatedOptions{PerVisit: 2}))(t)
+	r := expect.Value(navsession.NewRelated(mayfly.Namespace[int, int]{Name: "related", Redis: rdb, Prefix: space.Prefix, TTL: time.Hour}, navsession.RelatedOptions{PerVisit: 2, MinVisits: 1}))(t)
 	for _, visit := range [][]int{{1, 2}, {2, 1}, {1, 3}, {1, 2, 1, 2}, {4, 5, 6, 7}} {
 		for i, page := range visit { // the earlier ones, the newest first
 			earlier := make([]int, 0, i)
@@ -214,11 +214,17 @@ func relatedPages(t *testing.T, rdb redis.UniversalClient) {
 	if got := expect.Value(r.Top(ctx, 1, 1))(t); fmt.Sprint(got) != "[2]" {
 		t.Errorf("the first is %v", got)
 	}
+	fewer := expect.Value(navsession.NewRelated(mayfly.Namespace[int, int]{Name: "related", Redis: rdb, Prefix: space.Prefix, TTL: time.Hour}, navsession.RelatedOptions{}))(t)
+	for page, want := range map[int]string{1: "[2]", 2: "[1]", 3: "[]", 7: "[]"} { // what fewer than three visits saw may be one user's own
+		if got := fmt.Sprint(expect.Value(fewer.Top(ctx, page, 10))(t)); got != want {
+			t.Errorf("seen with %d in three visits: %s, want %s", page, got, want)
+		}
+	}
 }
 
 func relatedPagesAreBounded(t *testing.T, rdb redis.UniversalClient) {
 	ctx, space := t.Context(), ns[string](t, rdb)
-	r := expect.Value(navsession.NewRelated(space, navsession.RelatedOptions{Kept: 3, PerVisit: 4}))(t)
+	r := expect.Value(navsession.NewRelated(space, navsession.RelatedOptions{Kept: 3, PerVisit: 4, MinVisits: 1}))(t)
 	expect.OK(t, r.Count(ctx, "a", "b", "c"))
 	expect.OK(t, r.Count(ctx, "a", "b", "c"))
 	expect.OK(t, r.Count(ctx, "a", "d", "e", "f", "g", "h"))

@@ -82,6 +82,7 @@ func idle[K comparable, V any](c *check.List, room keyspace.Room[K, V], local bo
 
 // noCopies refuses what is about copies, and a Plain: what lists and sets hold is what the codec writes anyway.
 func noCopies[K comparable, V any](c *check.List, ns mayfly.Namespace[K, V]) {
+	keyspace.OneTTL(c, ns)
 	keyspace.Unused(c, ns, "pages are not copied, and always what the codec writes", "Plain", "Clone", "Cost")
 }
 

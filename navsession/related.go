@@ -20,12 +20,17 @@ type RelatedOptions struct {
 	// Kept is how many others are kept of each page, those seen with it most often. Zero is 100.
 	Kept int
 
+	// MinVisits is in how many visits a page must have been seen with another before Top shows it. What fewer have seen may be one user's own,
+	// who came back or clicked twice. Zero is 3; 1 shows everything to everybody, for pages that are all public.
+	MinVisits int
+
 	// PerVisit is with how many others of a visit, at most, a page is counted. Zero is 8.
 	PerVisit int
 }
 
 // Related counts which pages are seen in the same visits, "so that you can recommend related products". P is what is recommended,
-// such as the number of a product. It is safe for concurrent use, starts no goroutine and needs no Close.
+// such as the number of a product. Do not count what is one user's own, such as the page of an order or a search: what is counted is shown to
+// everybody who sees the other page, once it was seen in [RelatedOptions].MinVisits visits, be they of one user. It is safe for concurrent use, starts no goroutine and needs no Close.
 //
 // Each page has a sorted set of the others, by the number of visits in which both were seen. A set is bounded and has the
 // namespace's TTL, counted from the last visit that saw its page, so that what nobody looks at any more is forgotten. Every write is
@@ -43,6 +48,7 @@ type RelatedOptions struct {
 type Related[P comparable] struct {
 	room     keyspace.Room[P, P]
 	perVisit int
+	least    float64
 	last     any // the rank of the last that is not kept
 }
 
@@ -53,11 +59,12 @@ func NewRelated[P comparable](ns mayfly.Namespace[P, P], o RelatedOptions) (*Rel
 	c.Refuse(ns.Local != nil, notLocal)
 	noCopies(c, ns)
 	c.Refuse(o.Kept < 0, "RelatedOptions.Kept must not be negative, got %d", o.Kept)
+	c.Refuse(o.MinVisits < 0, "RelatedOptions.MinVisits must not be negative, got %d; 1 shows what was seen in one visit", o.MinVisits)
 	c.Refuse(o.PerVisit < 0, "RelatedOptions.PerVisit must not be negative, got %d", o.PerVisit)
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
-	return &Related[P]{room, cmp.Or(o.PerVisit, 8), -cmp.Or(o.Kept, 100) - 1}, nil
+	return &Related[P]{room, cmp.Or(o.PerVisit, 8), float64(cmp.Or(o.MinVisits, 3)), -cmp.Or(o.Kept, 100) - 1}, nil
 }
 
 // Count counts a page that was seen after earlier ones of the same visit, the newest first as [Visits.Recent] returns them. A page
@@ -104,10 +111,17 @@ func (r *Related[P]) count(ctx context.Context, page P, others []P) error {
 	})
 }
 
-// Top returns the pages that were seen most often in the same visits as page, n at most, the most often seen first. A page that
-// was seen with no other has none, which is no error.
+// Top returns the pages that were seen most often in the same visits as page, n at most, the most often seen first, and none that was seen in
+// fewer than [RelatedOptions].MinVisits. A page that was seen with no other has none, which is no error.
 func (r *Related[P]) Top(ctx context.Context, page P, n int) ([]P, error) {
 	return read(ctx, r.room, "read pages seen with", page, n, func(full string) ([]string, error) {
-		return r.room.Redis.ZRevRange(ctx, full, 0, int64(n-1)).Result()
+		others, err := r.room.Redis.ZRevRangeWithScores(ctx, full, 0, int64(n-1)).Result()
+		var often []string
+		for _, other := range others {
+			if member, is := other.Member.(string); is && other.Score >= r.least {
+				often = append(often, member)
+			}
+		}
+		return often, err
 	})
 }

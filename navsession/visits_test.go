@@ -247,6 +247,10 @@ func TestBadInput(t *testing.T) {
 			_, err := navsession.NewRelated(good, navsession.RelatedOptions{Kept: -1})
 			return err
 		}(), "navsession: RelatedOptions.Kept must not be negative, got -1"},
+		"min visits": {func() error {
+			_, err := navsession.NewRelated(good, navsession.RelatedOptions{MinVisits: -1})
+			return err
+		}(), "navsession: RelatedOptions.MinVisits must not be negative, got -1"},
 		"per visit": {func() error {
 			_, err := navsession.NewRelated(good, navsession.RelatedOptions{PerVisit: -2})
 			return err

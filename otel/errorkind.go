@@ -26,6 +26,8 @@ func errorKind(err error) string {
 	switch {
 	case err == nil:
 		return "other"
+	case errors.Is(err, mayfly.ErrCrowded):
+		return "crowded"
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
 		return "timeout"
 	case errors.Is(err, context.Canceled):

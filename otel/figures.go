@@ -100,6 +100,7 @@ func engineFigures(m maker) []figure[stats.Engine] {
 		{whole: m.gauge("mayfly.engine.keys", "{key}", "Keys in the embedded engine."), of: func(s S) float64 { return float64(s.Keys) }},
 		{whole: m.gauge("mayfly.engine.expires", "{key}", "Keys with a TTL."), of: func(s S) float64 { return float64(s.Expires) }},
 		{real: m.ratio("mayfly.engine.dead", "Share of the keys with a TTL that are over and not removed yet."), of: func(s S) float64 { return share(s.Dead, s.Expires) }},
+		{whole: m.gauge("mayfly.engine.memory", "By", "Bytes that the data takes, counted as for MaxMemory."), of: func(s S) float64 { return float64(s.Memory) }},
 		{whole: m.counter("mayfly.engine.expired_keys", "{key}", "Keys removed because they were over."), of: func(s S) float64 { return float64(s.Expired) }},
 		{whole: m.counter("mayfly.engine.evicted_keys", "{key}", "Keys removed for want of memory."), of: func(s S) float64 { return float64(s.Evicted) }},
 		{real: cycle, of: func(s S) float64 { return s.Cycle.Seconds() }},

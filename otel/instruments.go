@@ -28,15 +28,18 @@ var sums = map[mayfly.Kind]struct{ name, unit, help, label string }{
 	mayfly.Backend: {"mayfly.redis.errors", "{error}", "Times that Redis could not be asked, by kind.", "kind"},
 	mayfly.Breaker: {"mayfly.breaker.changes", "{change}", "Breakers that opened (failed) or closed (ok).", "result"},
 	mayfly.Limit:   {"mayfly.limiter.decisions", "{call}", "Calls that a limiter was asked about, by decision.", "decision"},
+	mayfly.Queue: {"mayfly.queue.waits", "{call}", "Calls that waited for others of their process to give a connection to Redis back, by result; refused is one that was " +
+		"not sent as a breaker opened.", "result"},
 	mayfly.Warning: {"mayfly.warnings", "{warning}", "Configurations that were accepted and are dangerous.", ""},
 }
 
 // times are the histograms of Events.
 var times = map[mayfly.Kind][2]string{
-	mayfly.Read: {"mayfly.request.duration", "How long reads took that were no local hits."},
-	mayfly.Load: {"mayfly.load.duration", "How long the loader took."},
-	mayfly.Wait: {"mayfly.lease.wait.duration", "How long a load of another process was waited for."},
-	mayfly.Lag:  {"mayfly.invalidation.lag", "How long it took to hear of a change in Redis, tried several times a second."},
+	mayfly.Read:  {"mayfly.request.duration", "How long reads took that were no local hits."},
+	mayfly.Load:  {"mayfly.load.duration", "How long the loader took."},
+	mayfly.Wait:  {"mayfly.lease.wait.duration", "How long a load of another process was waited for."},
+	mayfly.Queue: {"mayfly.queue.wait.duration", "How long the first of those waited who went together."},
+	mayfly.Lag:   {"mayfly.invalidation.lag", "How long it took to hear of a change in Redis, tried several times a second."},
 }
 
 // buckets are those of metrics.Buckets. A View of the SDK replaces them, by exponential ones for example.

@@ -135,7 +135,7 @@ func (m *Observer) measure(ctx context.Context, e mayfly.Event) {
 
 // count is how much an Event counts.
 func count(e mayfly.Event) int64 {
-	if (e.Kind == mayfly.Load || e.Kind == mayfly.Removal || e.Kind == mayfly.Write) && e.N > 0 {
+	if (e.Kind == mayfly.Load || e.Kind == mayfly.Removal || e.Kind == mayfly.Write || e.Kind == mayfly.Queue) && e.N > 0 {
 		return int64(e.N)
 	}
 	return 1

@@ -81,7 +81,7 @@ func everything(ctx context.Context, o observer, words []string) {
 		}
 	}
 	errs := []error{
-		io.EOF, context.Canceled, context.DeadlineExceeded, redis.ErrClosed, errors.New("undecodable"), nil, fmt.Errorf("in: %w", io.ErrUnexpectedEOF),
+		io.EOF, context.Canceled, context.DeadlineExceeded, redis.ErrClosed, mayfly.ErrCrowded, errors.New("undecodable"), nil, fmt.Errorf("in: %w", io.ErrUnexpectedEOF),
 		redisError("ERR what"), redisError("NEVERHEARD of it"),
 	}
 	for _, word := range words {
@@ -100,7 +100,7 @@ func everything(ctx context.Context, o observer, words []string) {
 	})
 	o.WatchLocal("empty", func() mayfly.LocalStats { return mayfly.LocalStats{} })
 	o.WatchEngine("main", func() embedded.Stats {
-		return embedded.Stats{Keys: 8, Expires: 5, Dead: 2, Expired: 3, Evicted: 4, Commands: 6, Hits: 7, Misses: 9, Cycle: 1500 * time.Millisecond}
+		return embedded.Stats{Keys: 8, Expires: 5, Dead: 2, Memory: 77, Expired: 3, Evicted: 4, Commands: 6, Hits: 7, Misses: 9, Cycle: 1500 * time.Millisecond}
 	})
 	o.WatchHTTP("pages", func() httpcache.Stats {
 		return httpcache.Stats{Local: 3, Redis: 4, Stale: 5, Collapsed: 2, Forwarded: 6, Passed: 7, Stored: 8}

@@ -14,7 +14,8 @@ var (
 	ErrIntValueError         = errors.New("ERR value is not an integer or out of range")
 	ErrIntValueOverflowError = errors.New("ERR increment or decrement would overflow")
 	ErrFloatValueError       = errors.New("ERR value is not a valid float")
-	ErrNotValidHllValue      = errors.New("WRONGTYPE Key is not a valid HyperLogLog string value.")
+	//lint:ignore ST1005 it is Redis's sentence
+	ErrNotValidHllValue = errors.New("WRONGTYPE Key is not a valid HyperLogLog string value.")
 )
 
 func (d *data) text(args ...string) (string, error) {

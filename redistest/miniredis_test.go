@@ -354,7 +354,7 @@ func TestAClusterClientOfOneNode(t *testing.T) {
 		}
 	}
 	strict := redistest.Start(t)
-	if err := strict.Client().ClusterSlots(t.Context()).Err(); err == nil || err.Error() != "ERR This instance has cluster support disabled" {
+	if err := strict.Client().ClusterShards(t.Context()).Err(); err == nil || err.Error() != "ERR This instance has cluster support disabled" {
 		t.Errorf("Start: %v", err)
 	}
 }

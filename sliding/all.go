@@ -22,7 +22,7 @@ type Item[V any] struct {
 // scanCount is how many keys Redis looks at for one question: enough to be quick, few enough not to hold up others.
 const scanCount = 500
 
-// All goes through the values of the namespace, on a cluster those of all masters, in no order, and renews none. What is
+// All goes through the values of the namespace, on a cluster those of all masters, on a ring those of all shards, in no order, and renews none. What is
 // there all the time comes at least once, and may come twice; what comes or goes meanwhile may come. It ends after the
 // first question that fails; a value that cannot be decoded is an error of its own, with its key, and others follow.
 func (s *Store[K, V]) All(ctx context.Context) iter.Seq2[Item[V], error] {
@@ -74,18 +74,22 @@ func (s *Store[K, V]) page(ctx context.Context, node redis.UniversalClient, keys
 	return nil
 }
 
-// masters returns who holds keys.
+// masters returns who holds keys: the server, the masters of a cluster, the shards of a ring.
 func masters(ctx context.Context, rdb redis.UniversalClient) (nodes []redis.UniversalClient, err error) {
-	cluster, ok := rdb.(*redis.ClusterClient)
-	if !ok {
-		return []redis.UniversalClient{rdb}, nil
-	}
 	var mu sync.Mutex // guards nodes
-	err = cluster.ForEachMaster(ctx, func(_ context.Context, node *redis.Client) error {
+	add := func(_ context.Context, node *redis.Client) error {
 		mu.Lock()
 		defer mu.Unlock()
 		nodes = append(nodes, node)
 		return nil
-	})
+	}
+	switch rdb := rdb.(type) {
+	case *redis.ClusterClient:
+		err = rdb.ForEachMaster(ctx, add)
+	case *redis.Ring:
+		err = rdb.ForEachShard(ctx, add)
+	default:
+		nodes = []redis.UniversalClient{rdb}
+	}
 	return nodes, err
 }

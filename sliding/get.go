@@ -56,7 +56,7 @@ func (s *Store[K, V]) get(ctx context.Context, full string) (v V, err error) {
 // read reads and renews. life is for how long a copy may be served before an access has to renew.
 func (s *Store[K, V]) read(ctx context.Context, full string) (raw []byte, life time.Duration, err error) {
 	switch {
-	case s.opt.MaxAge > 0:
+	case s.scripted():
 		return s.readAged(ctx, full)
 	case s.below < always:
 		return s.readSeldomRenewed(ctx, full)
@@ -156,7 +156,7 @@ func (s *Store[K, V]) TouchMany(ctx context.Context, keys ...K) (alive map[K]boo
 		return alive, err
 	}
 	var args []any // of the script
-	if s.opt.MaxAge > 0 {
+	if s.scripted() {
 		args = s.touchArgs(false)
 	}
 	cmds := make([]redis.Cmder, len(keys))

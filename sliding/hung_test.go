@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -129,6 +130,34 @@ func TestWritesToARedisThatHangs(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A crowd of the program's own callers waits, and is no failure of Redis.
+func TestACrowd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := redistest.Start(t)
+		srv.Latency(5 * time.Millisecond)
+		o := srv.Options()
+		o.PoolSize = 4
+		rdb := redis.NewClient(o)
+		defer rdb.Close()
+		var events expect.Events
+		ns := calls(rdb, time.Hour)
+		ns.Observer = &events
+		l := mayfly.Must(sliding.NewLimiter(ns, sliding.LimiterOptions{Limit: 1e6}))
+		var wg sync.WaitGroup
+		for range 400 { // which takes three times the RedisTimeout
+			wg.Go(func() {
+				if d, err := l.Allow(t.Context(), "ada", 1); err != nil || !d.Allowed {
+					t.Errorf("got %+v, %v", d, err)
+				}
+			})
+		}
+		wg.Wait()
+		if n := events.Count(mayfly.Breaker, mayfly.Failed); n != 0 {
+			t.Errorf("the breaker opened %d times", n)
+		}
+	})
 }
 
 // One master that hangs does not hold up what the others have.

@@ -2,6 +2,7 @@ package sliding_test
 
 import (
 	"context"
+	"strconv"
 	"testing"
 
 	"github.com/redis/go-redis/v9"
@@ -35,5 +36,30 @@ func TestMastersAreRead(t *testing.T) {
 			t.Errorf("%s: %v left, %v", way.name, left, err)
 		}
 		want(t, s.Delete(t.Context(), "ada"), nil)
+	}
+}
+
+// All goes through all shards of a ring.
+func TestAllOfARing(t *testing.T) {
+	addrs := map[string]string{}
+	for i := range 3 {
+		addrs[strconv.Itoa(i)] = redistest.Start(t).Addr()
+	}
+	rdb := redis.NewRing(&redis.RingOptions{Addrs: addrs, ContextTimeoutEnabled: true})
+	defer rdb.Close()
+	s := mayfly.Must(sliding.New(namespace(rdb), sliding.Options{}))
+	const values = 60
+	for i := range values {
+		want(t, s.Create(t.Context(), strconv.Itoa(i), cart{Count: i}), nil)
+	}
+	met := map[string]bool{}
+	for item, err := range s.All(t.Context()) {
+		if err != nil || item.Key != strconv.Itoa(item.Value.Count) {
+			t.Fatalf("%+v, %v", item, err)
+		}
+		met[item.Key] = true
+	}
+	if len(met) != values {
+		t.Errorf("%d of %d values were met", len(met), values)
 	}
 }

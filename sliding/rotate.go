@@ -66,7 +66,7 @@ func (s *Store[K, V]) Rotate(ctx context.Context, from, to K) error {
 
 // readToMove reads a value. Where there is a MaxAge it must have room for its end.
 func (s *Store[K, V]) readToMove(ctx context.Context, full string) (raw []byte, err error) {
-	if s.opt.MaxAge > 0 {
+	if s.scripted() {
 		raw, _, err = s.readAged(ctx, full)
 		return raw, err
 	}

@@ -22,16 +22,28 @@ import (
 // clock went back, and is brought to where it can be.
 func lua(source string) sendonce.Script {
 	return sendonce.NewScript(strings.NewReplacer(
-		"$header", strconv.Itoa(record.SessionLen),
+		"$header", strconv.Itoa(record.SessionLen), "$full", strconv.Itoa(record.OwnLifeLen),
+		"$own", strconv.Itoa(record.SessionLen+1), "$oldest", strconv.Itoa(record.SessionLen+7),
+		"$flag", strconv.Itoa(int(record.OwnLife)),
 		"$before", strconv.Itoa(record.EndAt), "$from", strconv.Itoa(record.EndAt+1),
 		"$to", strconv.Itoa(record.EndAt+6), "$after", strconv.Itoa(record.EndAt+7),
 	).Replace(`local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local function roomy(v) return #v >= $header and string.sub(v, 1, 6) == '\193mfy\1\4' end
-local function stop(v)
+local function number(v, from)
 	local n = 0
-	for i = $from, $to do n = n * 256 + string.byte(v, i) end
+	for i = from, from + 5 do n = n * 256 + string.byte(v, i) end
 	return n
+end
+local function stop(v) return number(v, $from) end
+local function own(v) return #v >= $full and roomy(v) and string.byte(v, 7) == $flag end
+local function life(v, ttl, age)
+	if own(v) then
+		local t, a = number(v, $own), number(v, $oldest)
+		if t > 0 then ttl = t end
+		if a > 0 then age = a end
+	end
+	return ttl, age
 end
 local function stopping(v, at)
 	local s = ''
@@ -39,6 +51,7 @@ local function stopping(v, at)
 	return string.sub(v, 1, $before) .. s .. string.sub(v, $after)
 end
 local function within(last, age)
+	if age == 0 then return last end
 	if last == 0 or last > now + age then return now + age end
 	return last
 end
@@ -54,25 +67,29 @@ end
 }
 
 var (
-	// touch  k, ttl, max age, below, read: renews k if less than below is left, never beyond its end. It answers with what is
-	// left, what is left to the end, and the value if it is to be read.
+	// touch  k, ttl, max age, below, read: renews k if less than below is left, never beyond its end. A life of the value's own counts
+	// before the ttl and the max age; of what is left below is then the same share. It answers with what is left, how much of that is below,
+	// or -1 if no access can renew it any more, and the value if it is to be read.
 	touch = lua(`local v = get()
 if not v then return false end
-if not roomy(v) then return redis.error_reply('NOEND the value was not written by this store, and has no room for an end') end
-local left, last = redis.call('PTTL', KEYS[1]), stop(v)
-if last ~= within(last, ARGV[2]) then
-	last = within(last, ARGV[2])
+local ttl, age = life(v, tonumber(ARGV[1]), tonumber(ARGV[2]))
+if age > 0 and not roomy(v) then return redis.error_reply('NOEND the value was not written by this store, and has no room for an end') end
+local left, last = redis.call('PTTL', KEYS[1]), roomy(v) and stop(v) or 0
+if last ~= within(last, age) then
+	last = within(last, age)
 	redis.call('SET', KEYS[1], stopping(v, last), 'KEEPTTL')
 end
-local ttl = tonumber(ARGV[1])
-local to = math.min(now + ttl, last)
-if left < 0 or left > ttl or now + left > last or left < tonumber(ARGV[3]) and now + left < to then
+local below = tonumber(ARGV[3]) * ttl / tonumber(ARGV[1])
+local to = now + ttl
+if last > 0 then to = math.min(to, last) end
+if left < 0 or left > ttl or now + left > to or left < below and now + left < to then
 	redis.call('PEXPIREAT', KEYS[1], to)
 	left = to - now
 end
-return {left, last - now, ARGV[4] == '1' and v or ''}`)
+if last > 0 and now + left >= last then below = -1 end
+return {left, below, ARGV[4] == '1' and v or ''}`)
 
-	// write  k, record, ttl, max age, mode, head, length: puts the record in its mode. It answers 1 or 0. A swap answers 1 also to its
+	// write  k, record, ttl, max age, mode, head, length: puts the record in its mode, for the ttl, or the life of its own. It answers 1 or 0. A swap answers 1 also to its
 	// own repetition; of the other modes there is none.
 	write = lua(`local new, age, mode = ARGV[1], tonumber(ARGV[3]), ARGV[4]
 local v = get()
@@ -84,9 +101,14 @@ if mode == 'swap' then
 end
 local from, last = v, 0
 if mode == 'carry' then from = new end
+if mode == 'anew' then from = false end
 if from and roomy(from) then last = stop(from) end
-if age > 0 then last = within(last, age) end
-local to = now + ARGV[2]
+if from and own(from) and own(new) then
+	new = string.sub(new, 1, $header) .. string.sub(from, $own, $full) .. string.sub(new, $full + 1)
+end
+local ttl, age = life(new, tonumber(ARGV[2]), age)
+last = within(last, age)
+local to = now + ttl
 if last > 0 then to = math.min(to, last); new = stopping(new, last) end
 redis.call('SET', KEYS[1], new, 'PXAT', to)
 return 1`)
@@ -97,9 +119,10 @@ type mode string
 
 const (
 	begin mode = "begin" // only where nothing is; the end is new
-	keep  mode = "keep"  // whatever is there; its end is inherited
+	keep  mode = "keep"  // whatever is there; its end and its life are inherited
+	anew  mode = "anew"  // whatever is there; the end and the life are the record's
 	carry mode = "carry" // only where nothing is; the record has its end
-	swap  mode = "swap"  // only in place of what was read; its end is inherited
+	swap  mode = "swap"  // only in place of what was read; its end and its life are inherited
 )
 
 // swap puts rec in place of old, and returns [ErrExists] if something else is there now. If a reply is lost it tries again, as each
@@ -117,7 +140,7 @@ func (s *Store[K, V]) swap(ctx context.Context, full string, old, rec []byte) er
 		switch err := send(); {
 		case err == nil:
 			return nil
-		case errors.Is(err, ErrExists), errors.Is(err, nodes.ErrSlow), errors.Is(err, nodes.ErrOpen):
+		case errors.Is(err, ErrExists), errors.Is(err, nodes.ErrSlow), errors.Is(err, nodes.ErrOpen), errors.Is(err, nodes.ErrCrowded):
 			return lost
 		}
 	}
@@ -141,7 +164,10 @@ func (s *Store[K, V]) send(ctx context.Context, full string, rec []byte, m mode,
 	return sendonce.Outcome(ctx, s.redis, full, err)
 }
 
-// readAged reads and renews where there is a MaxAge.
+// scripted reports whether values can have an end, or a life of their own, of which the scripts know.
+func (s *Store[K, V]) scripted() bool { return s.opt.MaxAge > 0 || s.room.MaxTTL > 0 }
+
+// readAged reads and renews where the scripts do.
 func (s *Store[K, V]) readAged(ctx context.Context, full string) (raw []byte, life time.Duration, err error) {
 	reply, err := touch.Run(ctx, s.redis, full, s.touchArgs(true)...).Slice()
 	if err != nil {
@@ -149,10 +175,10 @@ func (s *Store[K, V]) readAged(ctx context.Context, full string) (raw []byte, li
 	}
 	if len(reply) == 3 {
 		left, ok1 := reply[0].(int64)
-		end, ok2 := reply[1].(int64)
+		below, ok2 := reply[1].(int64)
 		value, ok3 := reply[2].(string)
-		if life = millis(left); left < end { // an access can renew it, and has to when below is left
-			life -= s.below
+		if life = millis(left); below >= 0 { // an access can renew it, and has to when below is left
+			life = millis(left - below)
 		}
 		if ok1 && ok2 && ok3 {
 			return []byte(value), max(life, 0), nil

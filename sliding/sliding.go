@@ -112,6 +112,8 @@ func New[K comparable, V any](ns mayfly.Namespace[K, V], o Options) (*Store[K, V
 	room, c := keyspace.Of("sliding", ns)
 	c.Refuse(room.Jittered(), "Namespace.Jitter must be zero: a value that slides is promised its TTL")
 	c.Wrap(o.validate(ns.Plain, ns.Local != nil, ns.TTL))
+	c.Refuse(ns.MaxTTL != 0 && ns.Plain, "Namespace.MaxTTL needs a header, which a plain value has no room for: use it without Namespace.Plain")
+	c.Refuse(ns.MaxTTL != 0 && o.Atomic, "Options.Atomic is set, and so is Namespace.MaxTTL, which has a script of its own: leave one out")
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
@@ -135,18 +137,25 @@ func New[K comparable, V any](ns mayfly.Namespace[K, V], o Options) (*Store[K, V
 func bounded(rdb redis.UniversalClient, observer mayfly.Observer, name string, timeout time.Duration) sendonce.Bounded {
 	tell := events.To(observer, name)
 	tell.Warnings(nodes.Warnings(rdb))
-	return sendonce.Bounded{Nodes: nodes.New(nodes.Options{Redis: rdb, Timeout: cmp.Or(timeout, 150*time.Millisecond), Breaker: tell.Breaker})}
+	return sendonce.Bounded{Nodes: nodes.New(nodes.Options{Redis: rdb, Timeout: cmp.Or(timeout, 150*time.Millisecond), Breaker: tell.Breaker, Waited: tell.Waited})}
 }
 
 // always is more than anything has left: each access renews.
 const always = time.Duration(math.MaxInt64)
 
-// encode returns the bytes of v as Redis holds them. Those of two writes are never the same, but of plain values.
-func (s *Store[K, V]) encode(v V) ([]byte, error) {
+// encode returns the bytes of v as Redis holds them, with room for a life of its own if values can have one. Those of two writes are never the
+// same, but of plain values.
+func (s *Store[K, V]) encode(v V, l Life) ([]byte, error) {
 	if s.room.Plain {
 		return s.room.Codec.Append(nil, v)
 	}
-	rec, err := s.room.Codec.Append(record.BeginSession(nil, record.NewID(), s.format), v)
+	header := record.BeginSession
+	if s.room.MaxTTL > 0 {
+		header = func(dst []byte, id record.ID, format uint32) []byte {
+			return record.BeginOwnLife(dst, id, format, l.TTL, l.MaxAge)
+		}
+	}
+	rec, err := s.room.Codec.Append(header(nil, record.NewID(), s.format), v)
 	if err == nil && !record.Seal(rec) {
 		err = fmt.Errorf("the value has %d bytes: Redis takes %d", len(rec), record.MaxLen)
 	}

@@ -2,8 +2,11 @@ package sliding
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
+	"time"
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/client/sendonce"
@@ -12,7 +15,7 @@ import (
 // Create stores v under key if there is nothing, and returns [ErrExists] if there is.
 func (s *Store[K, V]) Create(ctx context.Context, key K, v V) error {
 	return s.room.Do("create", key, func(full string) error {
-		rec, err := s.encode(v)
+		rec, err := s.encode(v, Life{})
 		if err != nil {
 			return err
 		}
@@ -20,10 +23,67 @@ func (s *Store[K, V]) Create(ctx context.Context, key K, v V) error {
 	})
 }
 
+// Life is how long a single value lives, where that is not as long as others.
+type Life struct {
+	// TTL is how long it lives without being used: each access gives it this again. At most Namespace.MaxTTL; zero is Namespace.TTL.
+	TTL time.Duration
+
+	// MaxAge is how old it may become, however much it is used. At least TTL, and at most Namespace.MaxTTL; zero is [Options].MaxAge.
+	MaxAge time.Duration
+}
+
+// CreateFor is [Store.Create] of a value with a life of its own, such as the session of somebody who wants to be remembered. Set, Update and
+// Rotate keep it. Namespace.MaxTTL must be set, in all programs that share the namespace: others give the value Namespace.TTL when they
+// use it.
+func (s *Store[K, V]) CreateFor(ctx context.Context, key K, v V, l Life) error {
+	return s.room.Do("create", key, func(full string) error {
+		rec, err := s.encodeFor(v, l)
+		if err != nil {
+			return err
+		}
+		return s.create(ctx, full, rec, begin)
+	})
+}
+
+// SetFor stores v under key, whatever is there, and begins a life of its own for it, whose age counts from now; see [Store.CreateFor]. With the
+// zero Life it lives as others do from then on.
+func (s *Store[K, V]) SetFor(ctx context.Context, key K, v V, l Life) error {
+	return s.room.Do("set", key, func(full string) error {
+		rec, err := s.encodeFor(v, l)
+		if err != nil {
+			return err
+		}
+		defer s.wrote(ctx, full)()
+		return s.write(ctx, full, rec, anew)
+	})
+}
+
+// encodeFor is encode of a value with a life that was checked.
+func (s *Store[K, V]) encodeFor(v V, l Life) ([]byte, error) {
+	if s.room.MaxTTL == 0 {
+		return nil, errors.New("Namespace.MaxTTL is zero, so no value has a life of its own: set it to the longest that one may be given")
+	}
+	if l.TTL != 0 {
+		if err := s.room.CheckTTL("Life.TTL", l.TTL); err != nil {
+			return nil, err
+		}
+	}
+	if l.MaxAge != 0 {
+		if err := s.room.CheckTTL("Life.MaxAge", l.MaxAge); err != nil {
+			return nil, err
+		}
+	}
+	ttl, age := cmp.Or(l.TTL, s.room.TTL), cmp.Or(l.MaxAge, s.opt.MaxAge)
+	if age != 0 && age < ttl {
+		return nil, fmt.Errorf("the value would live for %v and be %v old at most (Life, or else Namespace.TTL and Options.MaxAge): give a Life.MaxAge that is as long", ttl, age)
+	}
+	return s.encode(v, l)
+}
+
 // create writes rec where nothing is.
 func (s *Store[K, V]) create(ctx context.Context, full string, rec []byte, age mode) error {
 	defer s.wrote(ctx, full)()
-	if s.opt.MaxAge > 0 {
+	if s.scripted() {
 		return s.write(ctx, full, rec, age)
 	}
 	err := sendonce.Write(ctx, s.redis, full, "set", full, rec, "px", s.ttl, "nx")
@@ -53,16 +113,16 @@ func (s *Store[K, V]) wrote(ctx context.Context, full string) func() {
 }
 
 // Set stores v under key, whatever is there, and gives it the whole TTL. The value's age, where [Options.MaxAge] counts
-// it, goes on: to begin anew, Delete and Create. Of two concurrent Sets the later wins; to change a value by what it was,
+// it, goes on, and so does a life of its own: to begin anew, Delete and Create, or SetFor. Of two concurrent Sets the later wins; to change a value by what it was,
 // use Update.
 func (s *Store[K, V]) Set(ctx context.Context, key K, v V) error {
 	return s.room.Do("set", key, func(full string) error {
-		rec, err := s.encode(v)
+		rec, err := s.encode(v, Life{})
 		if err != nil {
 			return err
 		}
 		defer s.wrote(ctx, full)()
-		if s.opt.MaxAge > 0 {
+		if s.scripted() {
 			return s.write(ctx, full, rec, keep)
 		}
 		// GET, so that what is not a string is refused, not replaced.
@@ -97,7 +157,7 @@ func (s *Store[K, V]) Update(ctx context.Context, key K, change func(V) (V, erro
 			if v, err = change(v); err != nil {
 				return err
 			}
-			rec, err := s.encode(v)
+			rec, err := s.encode(v, Life{})
 			if err != nil {
 				return err
 			}

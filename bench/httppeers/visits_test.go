@@ -11,7 +11,7 @@ import (
 
 	coder "github.com/coder/websocket"
 	"github.com/gin-gonic/gin"
-	gorilla "github.com/gorilla/websocket"
+	gorillaws "github.com/gorilla/websocket"
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/navsession"
@@ -37,13 +37,13 @@ func TestFrameworksBehindVisits(t *testing.T) {
 	handler := http.NewServeMux()
 	handler.Handle("/stream", engine)
 	handler.HandleFunc("/gorilla", func(w http.ResponseWriter, r *http.Request) {
-		conn, err := (&gorilla.Upgrader{}).Upgrade(w, r, nil)
+		conn, err := (&gorillaws.Upgrader{}).Upgrade(w, r, nil)
 		if err != nil {
 			t.Error(err)
 			return
 		}
 		defer conn.Close()
-		conn.WriteMessage(gorilla.TextMessage, []byte(greeting))
+		conn.WriteMessage(gorillaws.TextMessage, []byte(greeting))
 	})
 	handler.HandleFunc("/coder", func(w http.ResponseWriter, r *http.Request) {
 		conn, err := coder.Accept(w, r, nil)
@@ -71,7 +71,7 @@ func TestFrameworksBehindVisits(t *testing.T) {
 		t.Errorf("gin streamed %q, %v", body, err)
 	}
 	socket := strings.Replace(web.URL, "http", "ws", 1)
-	one, _, err := gorilla.DefaultDialer.Dial(socket+"/gorilla", nil)
+	one, _, err := gorillaws.DefaultDialer.Dial(socket+"/gorilla", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

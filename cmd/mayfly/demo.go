@@ -87,7 +87,8 @@ func demo(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}
-	o := dashboard.Options{Redis: r.name(), Until: ctx, Metrics: figures}
+	host, _, _ := net.SplitHostPort(addr)
+	o := dashboard.Options{Redis: r.name(), Until: ctx, Host: host, Metrics: figures}
 	recorder := dashboard.NewRecorder(s)
 	recording, stop := context.WithCancel(context.WithoutCancel(ctx))
 	var running sync.WaitGroup

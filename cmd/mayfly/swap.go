@@ -120,6 +120,7 @@ func (s *swapping) try(ctx context.Context, root string) (different int, err err
 	}
 	fmt.Fprintln(s.out, "and on redistest")
 	after := s.test(ctx, packages)
+	s.goOn(ctx, packages, before, after)
 	return report(s.out, before, after), nil
 }
 

@@ -139,6 +139,31 @@ func TestSwapTellsWhatDiffers(t *testing.T) {
 	}
 }
 
+// A test that ends its package with a panic hides the others: they run once more without it.
+func TestSwapGoesOnAfterAPanic(t *testing.T) {
+	root := inModule(t)
+	var out bytes.Buffer
+	s := &swapping{pattern: "./...", version: "v1.2.3", timeout: "1m", out: &out}
+	var asked *[]string
+	s.goTool, asked = fakeGo(t, root, before,
+		`{"Action":"output","Package":"m/a","Test":"TestSame","Output":"panic: geo is not there\n"}
+{"Action":"fail","Package":"m/a","Test":"TestSame"}
+{"Action":"fail","Package":"m/a"}
+`,
+		`{"Action":"pass","Package":"m/a","Test":"TestTTL"}
+{"Action":"pass","Package":"m/a","Test":"TestMany/called-otherwise"}
+{"Action":"pass","Package":"m/a","Test":"TestMany"}
+{"Action":"fail","Package":"m/a","Test":"TestBroken"}
+`)
+	different, err := s.try(t.Context(), root)
+	if err != nil || different != 1 || !strings.Contains(out.String(), "4 tests passed before, 3 of these after") {
+		t.Errorf("%d differ, %v:\n%s", different, err, &out)
+	}
+	if all := strings.Join(*asked, "\n"); !strings.Contains(all, "-skip=^(TestSame)$") {
+		t.Errorf("asked go for\n%s", all)
+	}
+}
+
 // A package that does not compile is told once for each test, with the compiler's words.
 func TestSwapExplains(t *testing.T) {
 	for said, row := range map[string]string{

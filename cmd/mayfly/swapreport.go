@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"regexp"
 	"slices"
 	"strings"
@@ -18,9 +19,41 @@ type results struct {
 }
 
 // test runs the tests of packages.
-func (s *swapping) test(ctx context.Context, packages []string) results {
-	out, _ := s.goTool(ctx, s.dir, append([]string{"test", "-json", "-count=1", "-timeout=" + s.timeout}, packages...)...) // what fails is in the results
+func (s *swapping) test(ctx context.Context, packages []string, flags ...string) results {
+	args := slices.Concat([]string{"test", "-json", "-count=1", "-timeout=" + s.timeout}, flags, packages)
+	out, _ := s.goTool(ctx, s.dir, args...) // what fails is in the results
 	return parseResults(out)
+}
+
+// goOn runs the tests that did not run because another one ended their package with a panic, without that one, and adds what became of them.
+func (s *swapping) goOn(ctx context.Context, packages []string, before, after results) {
+	for skip := ""; ; {
+		ended := after.ended()
+		if len(ended) == 0 || "^("+strings.Join(ended, "|")+")$" == skip || !slices.ContainsFunc(slices.Collect(maps.Keys(before.tests)), func(name string) bool { return after.tests[name] == "" }) {
+			return
+		}
+		skip = "^(" + strings.Join(ended, "|") + ")$"
+		again := s.test(ctx, packages, "-skip="+skip)
+		for name, is := range again.tests {
+			if after.tests[name] == "" {
+				after.tests[name] = is
+				after.said[name] = again.said[name]
+			}
+		}
+	}
+}
+
+// ended returns the tests that ended their package with a panic.
+func (r results) ended() (tests []string) {
+	for name, said := range r.said {
+		_, test, _ := strings.Cut(name, " ")
+		test, _, _ = strings.Cut(test, "/")
+		if test != "" && r.tests[name] == "fail" && slices.ContainsFunc(said, func(line string) bool { return strings.HasPrefix(line, "panic: ") }) && !slices.Contains(tests, test) {
+			tests = append(tests, test)
+		}
+	}
+	slices.Sort(tests)
+	return tests
 }
 
 // parseResults reads what go test -json wrote.
@@ -82,7 +115,11 @@ func report(out io.Writer, before, after results) (different int) {
 		if strings.HasSuffix(name, " ") {
 			continue
 		}
-		switch is := after.tests[name]; {
+		is := after.tests[name]
+		if parent, _, within := cutLast(name, "/"); within && is == "" && strings.Contains(parent, " ") {
+			is = after.tests[parent] // tests within others may be called otherwise each time
+		}
+		switch {
 		case was == "pass" && is == "pass":
 			passed, stayed = passed+1, stayed+1
 		case was == "pass" && is != "skip":

@@ -131,7 +131,7 @@ func TestNoPatternTakesLong(t *testing.T) {
 			t.Errorf("%.20q of %d bytes: %v", c.pattern, len(c.pattern), got)
 		}
 	}
-	if took := time.Since(began); took > 10*time.Second { // about 50 ms; by trying all, days
+	if took := time.Since(began); took > time.Minute { // about 50 ms; by trying all, days
 		t.Errorf("took %v", took)
 	}
 }

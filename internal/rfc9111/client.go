@@ -10,6 +10,16 @@ import (
 // http.StripPrefix, middlewares that tell tenants apart, proxies that believe X-Forwarded-Proto. What differs is a variant of
 // the client's URL, as if Vary had named it: so mounts and tenants do not merge, and a purge of the client's URL reaches all of it.
 
+// ClientURL returns a copy of the URL that the client of r asked for; nil if it is none.
+func ClientURL(r *http.Request) *url.URL {
+	u, _, ok := clientURL(r)
+	if !ok {
+		return nil
+	}
+	copied := *u
+	return &copied
+}
+
 // clientURL returns the URL that the client asked for, and whether r.URL is still that one. A request without a RequestURI, as
 // adapters and tests make them, has r.URL only. ok is false if the target is not a URL.
 func clientURL(r *http.Request) (u *url.URL, same, ok bool) {

@@ -24,6 +24,7 @@ type cartAct struct {
 	about  string // the key of the write in question, and how many of the call's writes of it come before
 	skip   int
 	done   func(ctx context.Context, others *carts) int
+	own    bool // it is about a value with a life of its own
 	renews bool // it may give a value more time, later, but neither bring it back nor change it
 }
 
@@ -73,6 +74,12 @@ func cartActs() []cartAct {
 	touch := func(ctx context.Context, s *carts) error { return s.Touch(ctx, k) }
 	return []cartAct{
 		{name: "Create", then: "Delete", do: create, later: logout, done: is(k, "mine")},
+		{name: "CreateFor", then: "Delete", own: true, later: logout, done: is(k, "mine"),
+			do: func(ctx context.Context, s *carts) error { return s.CreateFor(ctx, k, "mine", ownLife) }},
+		{name: "SetFor", then: "Delete", own: true, before: there, later: logout, done: is(k, "mine"),
+			do: func(ctx context.Context, s *carts) error { return s.SetFor(ctx, k, "mine", ownLife) }},
+		{name: "SetFor", then: "Set", own: true, before: there, later: become("another"), done: is(k, "mine"),
+			do: func(ctx context.Context, s *carts) error { return s.SetFor(ctx, k, "mine", ownLife) }},
 		{name: "Create", then: "Set", do: create, later: become("another"), done: is(k, "mine")},
 		{name: "Set", then: "Set", before: there, do: set, later: become("another"), done: is(k, "mine")},
 		{name: "Set", then: "Delete", before: there, do: set, later: logout, done: is(k, "mine")},
@@ -95,27 +102,36 @@ func cartActs() []cartAct {
 	}
 }
 
+var ownLife = sliding.Life{TTL: 48 * time.Hour}
+
 func slidingRows() (all []row) {
 	for _, way := range []struct {
 		name  string
 		plain bool
+		most  time.Duration
 		opt   sliding.Options
 	}{
 		{name: "sliding"},
-		{"sliding with MaxAge", false, sliding.Options{MaxAge: 24 * time.Hour}},
-		{"sliding Plain", true, sliding.Options{}},
-		{"sliding Atomic", false, sliding.Options{Atomic: true}},
-		{"sliding with TouchBelow", false, sliding.Options{TouchBelow: 0.9}},
+		{"sliding with MaxAge", false, 0, sliding.Options{MaxAge: 24 * time.Hour}},
+		{"sliding with MaxTTL", false, 72 * time.Hour, sliding.Options{}},
+		{"sliding Plain", true, 0, sliding.Options{}},
+		{"sliding Atomic", false, 0, sliding.Options{Atomic: true}},
+		{"sliding with TouchBelow", false, 0, sliding.Options{TouchBelow: 0.9}},
 	} {
 		open := func(w world, rdb redis.UniversalClient) *carts {
-			ns := mayfly.Namespace[string, string]{Name: "carts", Redis: rdb, Prefix: w.prefix, TTL: time.Hour, Plain: way.plain}
-			return mayfly.Must(sliding.New(ns, way.opt))
+			ns := mayfly.Namespace[string, string]{Name: "carts", Redis: rdb, Prefix: w.prefix, TTL: time.Hour, MaxTTL: way.most, Plain: way.plain}
+			o := way.opt
+			o.RedisTimeout = time.Second // on a machine that is busy
+			return mayfly.Must(sliding.New(ns, o))
 		}
 		for _, act := range cartActs() {
 			if (way.opt.Atomic || way.opt.TouchBelow > 0) && act.name != "Get" {
 				continue // they differ in reading
 			}
-			if act.skip > 0 && way.opt.MaxAge == 0 {
+			if act.own && way.most == 0 {
+				continue
+			}
+			if act.skip > 0 && way.opt.MaxAge == 0 && way.most == 0 {
 				act.skip = 0 // there a script reads what is to be moved
 			}
 			all = append(all, row{name: way.name + "/" + act.name + ", then " + act.then, skip: act.skip, unknown: !act.renews, open: func(w world) call {
@@ -168,7 +184,7 @@ func limiterRows() (all []row) {
 	for name, slides := range map[string]bool{"fixed": false, "sliding": true} {
 		open := func(w world, rdb redis.UniversalClient) *sliding.Limiter[string] {
 			ns := mayfly.Namespace[string, int64]{Name: "limit", Redis: rdb, Prefix: w.prefix, TTL: time.Hour}
-			return mayfly.Must(sliding.NewLimiter(ns, sliding.LimiterOptions{Limit: 100, Sliding: slides}))
+			return mayfly.Must(sliding.NewLimiter(ns, sliding.LimiterOptions{Limit: 100, Sliding: slides, RedisTimeout: time.Second}))
 		}
 		all = append(all, row{name: "Limiter/Allow, " + name, unknown: true, open: func(w world) call {
 			l, others := open(w, w.through), open(w, w.direct)

@@ -213,6 +213,9 @@ func onPipeline(info *types.Info, call *ast.CallExpr) bool {
 	return fromGoRedis(info.Types[sel.X].Type) && strings.Contains(name[strings.LastIndex(name, ".")+1:], "Pipeline")
 }
 
+// alone are commands that need no more than a key.
+var alone = map[string]bool{"incr": true, "decr": true, "persist": true, "pfadd": true, "pfmerge": true}
+
 // do is Do: a command in words.
 func (u *unit) do(call *ast.CallExpr) (act, bool) {
 	word := func(i int) (string, bool) { // lower case, if it is a constant
@@ -228,6 +231,8 @@ func (u *unit) do(call *ast.CallExpr) (act, bool) {
 	name, _ := word(1)
 	a := act{call: call, name: "Do " + strings.ToUpper(name), keys: []form{u.form(call.Args[2])}}
 	switch c := commands[raw[name]]; {
+	case c.many > 0, len(call.Args) == 3 && !alone[name]: // without what it writes, Redis refuses it
+		return act{}, false
 	case name == "eval" || name == "evalsha" || name == "fcall":
 		a.does, a.keys = scripted, nil
 		for _, e := range call.Args[2:] {
@@ -239,14 +244,12 @@ func (u *unit) do(call *ast.CallExpr) (act, bool) {
 		a.does = leavesNone
 		for i := 4; i < len(call.Args); i++ {
 			switch option, known := word(i); {
-			case !known && i == 4, option == "keepttl":
-				return act{}, false
 			case option == "ex", option == "px", option == "exat", option == "pxat":
 				a.does, a.new = ends, true
+			case (!known || option == "keepttl") && a.does == leavesNone:
+				return act{}, false
 			}
 		}
-	case c.many > 0:
-		return act{}, false
 	default:
 		a.does = c.does
 	}

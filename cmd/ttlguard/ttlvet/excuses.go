@@ -16,6 +16,7 @@ type excuses struct {
 	all    []*excuse
 	at     map[int]*excuse           // by the line they speak for
 	whole  map[*ast.FuncDecl]*excuse // functions
+	above  *excuse                   // of the whole file: it stands above "package"
 	faults []fault
 }
 
@@ -51,6 +52,10 @@ func excusesOf(pass *analysis.Pass, f *ast.File) *excuses {
 				continue
 			}
 			x.all = append(x.all, e)
+			if c.Pos() < f.Package {
+				x.above = e
+				continue
+			}
 			if fn := doc[group]; fn != nil {
 				x.whole[fn] = e
 				continue
@@ -117,7 +122,10 @@ func (x *excuses) excused(c *ast.CallExpr) bool {
 			return true
 		}
 	}
-	return false
+	if x.above != nil {
+		x.above.used = true
+	}
+	return x.above != nil
 }
 
 // complain reports comments that are no excuses, and, if everything was looked at, those that excuse nothing.

@@ -83,7 +83,7 @@ func (p *program) acts(u *unit) (all []act) {
 			return true
 		}
 		if a, ok := u.actOf(call); ok {
-			all = append(all, a)
+			all = append(all, a.each()...)
 			return true
 		}
 		callee := typeutil.StaticCallee(u.info, call)
@@ -120,6 +120,19 @@ func (p *program) acts(u *unit) (all []act) {
 	return all
 }
 
+// each returns a write of several keys as one write of each.
+func (a act) each() (all []act) {
+	if len(a.keys) < 2 || a.does != depends && a.does != leavesNone {
+		return []act{a}
+	}
+	for i := range a.keys {
+		one := a
+		one.keys = a.keys[i : i+1]
+		all = append(all, one)
+	}
+	return all
+}
+
 // arguments are the forms of what is given for some parameters.
 func (u *unit) arguments(call *ast.CallExpr, params []int) (all []form) {
 	for _, i := range params {
@@ -144,7 +157,7 @@ func (p *program) unended(u *unit) (out []act) {
 		}
 		ended := slices.ContainsFunc(all[i+1:], func(a act) bool { return w.endedBy(a) }) ||
 			w.does == depends && slices.ContainsFunc(all[:i], func(a act) bool { return a.does == ends && a.new && w.endedBy(a) })
-		if !ended {
+		if !ended && !slices.ContainsFunc(out, func(told act) bool { return told.call == w.call }) {
 			out = append(out, w)
 		}
 	}
@@ -162,17 +175,13 @@ func (w act) endedBy(a act) bool {
 		return w.mayShare(a)
 	}
 	if len(w.keys) == 0 || len(a.keys) == 0 {
-		return a.does != removes
+		return a.does != removes && !a.new
 	}
-	for _, key := range w.keys { // of several, each
-		if !slices.ContainsFunc(a.keys, func(k form) bool {
-			c := compare(key, k)
-			return c == equal || c == perhaps && a.does != removes
-		}) {
-			return len(w.keys) > 1 && a.does != removes && slices.ContainsFunc(w.keys, func(one form) bool { return compare(one, a.keys[0]) == equal })
-		}
+	need := equal // a SET or DEL is there for its own key
+	if a.does != removes && !a.new {
+		need = perhaps
 	}
-	return true
+	return slices.ContainsFunc(a.keys, func(k form) bool { return compare(w.keys[0], k) >= need })
 }
 
 // mayShare says whether the key that a helper makes of its arguments may be that of the other.

@@ -4,15 +4,16 @@ import (
 	"go/ast"
 	"go/token"
 	"go/types"
-	"strconv"
+	"slices"
 	"strings"
 )
 
 // form is a key as it is compared: constants by their value, variables that are assigned once by what they were given.
 type form struct {
-	text string
-	sure bool // one of another form is another key, and not the same in other words
-	root ast.Expr
+	text   string
+	open   []types.Object // variables in it that have one value now, and another then
+	opaque bool           // it holds an expression that is not looked into
+	root   ast.Expr
 }
 
 // comparison of two keys.
@@ -25,13 +26,14 @@ const (
 )
 
 func compare(a, b form) comparison {
-	switch {
-	case a.text == b.text:
+	if a.text == b.text {
 		return equal
-	case a.sure && b.sure:
-		return other
 	}
-	return perhaps
+	shared := slices.ContainsFunc(a.open, func(o types.Object) bool { return slices.Contains(b.open, o) })
+	if open := len(a.open)+len(b.open) > 0; a.opaque || b.opaque || open && !shared {
+		return perhaps
+	}
+	return other // it is made in another way, of the same
 }
 
 // assigned is what is known of a variable of a function.
@@ -114,56 +116,56 @@ func (u *unit) resolve(e ast.Expr) ast.Expr {
 }
 
 // form returns the form of a key.
-func (u *unit) form(e ast.Expr) form { f := u.formAt(e, 0); f.root = e; return f }
+func (u *unit) form(e ast.Expr) form {
+	f := form{root: e}
+	f.text = u.text(e, &f, 0)
+	return f
+}
 
-func (u *unit) formAt(e ast.Expr, depth int) form {
+// text returns how an expression is compared, and adds to f the variables in it that may be anything.
+func (u *unit) text(e ast.Expr, f *form, depth int) string {
 	if v := u.info.Types[e].Value; v != nil {
-		return form{text: v.ExactString(), sure: true}
+		return v.ExactString()
 	}
-	if e = u.resolve(e); depth > 20 {
-		return form{text: types.ExprString(e)}
+	e = u.resolve(e)
+	if v := u.info.Types[e].Value; v != nil {
+		return v.ExactString()
 	}
-	parts := func(between string, all ...ast.Expr) form {
-		texts, sure := make([]string, len(all)), true
+	if depth > 20 { // a variable that is made of itself
+		f.opaque = true
+		return types.ExprString(e)
+	}
+	parts := func(all ...ast.Expr) string {
+		texts := make([]string, len(all))
 		for i, one := range all {
-			f := u.formAt(one, depth+1)
-			texts[i], sure = f.text, sure && f.sure
+			texts[i] = u.text(one, f, depth+1)
 		}
-		return form{text: strings.Join(texts, between), sure: sure}
-	}
-	if v := u.info.Types[e].Value; v != nil {
-		return form{text: v.ExactString(), sure: true}
+		return strings.Join(texts, ", ")
 	}
 	switch e := e.(type) {
 	case *ast.Ident:
-		o := u.info.ObjectOf(e)
-		return form{text: e.Name, sure: o != nil && u.vars[o].times == 0}
+		if o := u.info.ObjectOf(e); u.vars[o].times > 0 {
+			f.open = append(f.open, o)
+		}
+		return e.Name
 	case *ast.SelectorExpr:
-		if _, ok := u.info.Uses[e.Sel].(*types.Func); ok || u.info.Selections[e] != nil {
-			f := parts("", e.X)
-			return form{text: f.text + "." + e.Sel.Name, sure: f.sure}
+		if u.info.Selections[e] != nil {
+			return parts(e.X) + "." + e.Sel.Name
 		}
-		return form{text: types.ExprString(e), sure: true} // of a package
+		return types.ExprString(e) // of a package
 	case *ast.BinaryExpr:
-		f := parts(" "+e.Op.String()+" ", e.X, e.Y)
-		return f
+		return parts(e.X) + " " + e.Op.String() + " " + parts(e.Y)
 	case *ast.CallExpr:
-		f := parts(", ", e.Args...)
 		if u.info.Types[e.Fun].IsType() && len(e.Args) == 1 { // string(b)
-			return f
+			return parts(e.Args[0])
 		}
-		of := form{text: types.ExprString(e.Fun), sure: true}
-		if sel, ok := ast.Unparen(e.Fun).(*ast.SelectorExpr); ok {
-			of = u.formAt(sel, depth+1)
-		}
-		return form{text: of.text + "(" + f.text + ")", sure: of.sure && f.sure}
+		return parts(e.Fun) + "(" + parts(e.Args...) + ")"
 	case *ast.StarExpr:
-		f := parts("", e.X)
-		return form{text: "*" + f.text, sure: f.sure}
-	case *ast.BasicLit:
-		if text, err := strconv.Unquote(e.Value); err == nil {
-			return form{text: strconv.Quote(text), sure: true}
-		}
+		return "*" + parts(e.X)
+	case *ast.IndexExpr:
+		f.opaque = true
+		return parts(e.X) + "[" + parts(e.Index) + "]"
 	}
-	return form{text: types.ExprString(e)}
+	f.opaque = true
+	return types.ExprString(e)
 }

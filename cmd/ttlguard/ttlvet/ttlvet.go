@@ -13,7 +13,8 @@
 // one that hands a parameter on as the expiration counts as the call it makes, also in other packages. An expiration that is computed is not
 // looked into.
 //
-// A key that may stay is excused with its reason, at the call, on a line of its own above it, or for a whole function in its comment:
+// A key that may stay is excused with its reason, at the call, on a line of its own above it, for a whole function in its comment, or for a
+// file above its package clause:
 //
 //	rdb.SAdd(ctx, "shops", name) //ttlguard:ok one of a few dozen, and deleted with the shop
 //

@@ -67,7 +67,7 @@ var rooms = map[string]room{
 	"client/localsync":  {may: "client/background client/localstore client/keyform hashslot go-redis"},
 
 	// The vocabulary, and what the patterns share that knows it.
-	"(root)":           {may: "client/check client/keyform client/localsync client/turns jitter go-redis"},
+	"(root)":           {may: "client/admission client/nodes client/check client/keyform client/localsync client/turns jitter go-redis"},
 	"client/events":    {may: "(root) client/nodes"},
 	"client/localview": {may: "(root) client/localsync client/localstore client/keyform"},
 	"client/keyspace":  {may: "(root) client/check client/keyform"},
@@ -77,7 +77,7 @@ var rooms = map[string]room{
 	"sliding":    {may: "(root) client/keyspace client/sendonce client/nodes client/events client/localview client/check client/keyform client/record go-redis"},
 	"navsession": {may: "(root) client/keyspace client/sendonce client/check client/recently go-redis"},
 	"fieldttl":   {may: "(root) client/keyspace client/sendonce client/check go-redis"},
-	"cacheaside": {may: "(root) client/lease client/flight client/nodes client/localview client/localsync client/record client/keyspace " +
+	"cacheaside": {may: "(root) client/admission client/lease client/flight client/nodes client/localview client/localsync client/record client/keyspace " +
 		"client/background client/redelete client/recently client/events client/check earlyrefresh compress"},
 	"httpcache": {may: "(root) client/lease client/flight client/nodes client/localview client/localsync client/record " +
 		"client/background client/redelete client/recently client/events client/check rfc9111 stats sync"},

@@ -20,10 +20,13 @@
 // ([Wish.Until]) goes behind all others, also in order. Without this an overloaded origin works on nothing but loads whose callers have
 // just waited in vain. They are still loaded if there is room, as what they bring may be wanted by others.
 //
+// A caller that joins a load in the queue may wait longer than those before: [Place.Joined] tells.
+//
 // # Loads within loads
 //
 // A loader that asks a cache of the same limiter holds a permit already. With the context of [Permit.Inside] it enters at
-// once; if it waited, loads that wait for each other could hold all permits.
+// once; if it waited, loads that wait for each other could hold all permits. A loader that joins a load in the queue takes it out of
+// there, beyond the limit, for the same reason; as the loader waits meanwhile, the origin has no more to do.
 package admission
 
 import (
@@ -50,6 +53,9 @@ type Options struct {
 	// Timeout is how long a load may take. Policy needs it: the origin is given up to a half of it.
 	Timeout time.Duration
 }
+
+// maxQueued bounds the queue: each that waits there is some memory, and behind so many nobody is answered in time.
+const maxQueued = 100_000
 
 // Limiter admits loads. It is safe for concurrent use and starts no goroutine.
 type Limiter struct {
@@ -85,15 +91,19 @@ func New(o Options) (*Limiter, error) {
 type Wish struct {
 	// Until is when the load's callers leave. Zero: that is not known, and what the load brings is never too late.
 	Until time.Time
+	// Place hears of callers that join later. May be nil.
+	Place *Place
 	// Patience is how long the load waits at most. Zero: as long as ctx.
 	Patience time.Duration
 	// Abandoned, once closed, takes the load out of the queue: nobody wants it any more. May be nil.
 	Abandoned <-chan struct{}
+	// Closing, once closed, does so too, with ErrClosed: who would run the load is closed. May be nil.
+	Closing <-chan struct{}
 }
 
 // Enter waits for a permit. Its errors are the cause of ctx's end, [ErrAbandoned], [ErrOverloaded] and [ErrClosed].
 func (l *Limiter) Enter(ctx context.Context, wish Wish) (Permit, error) {
-	if l.inside(ctx) {
+	if l.Inside(ctx) {
 		return Permit{}, nil
 	}
 	if ctx.Err() != nil {
@@ -105,6 +115,9 @@ func (l *Limiter) Enter(ctx context.Context, wish Wish) (Permit, error) {
 		l.mu.Unlock()
 		return Permit{}, ErrClosed
 	}
+	if p := wish.Place; p != nil && p.told {
+		wish.Until = p.until
+	}
 	if !wish.Until.IsZero() {
 		l.policy.Wanted(max(0, wish.Until.Sub(now)))
 	}
@@ -113,8 +126,17 @@ func (l *Limiter) Enter(ctx context.Context, wish Wish) (Permit, error) {
 		return p, nil
 	}
 	l.policy.Waits()
+	if l.queue.len() >= maxQueued {
+		l.stats.Refused++
+		l.mu.Unlock()
+		return Permit{}, ErrOverloaded
+	}
 	w := &waiter{since: now, until: wish.Until, granted: make(chan Permit, 1)}
 	l.queue.push(w)
+	if wish.Place != nil {
+		wish.Place.waiter = w
+		wish.Place.applyLocked(now)
+	}
 	l.mu.Unlock()
 	return l.wait(ctx, wish, w)
 }
@@ -138,6 +160,8 @@ func (l *Limiter) wait(ctx context.Context, wish Wish, w *waiter) (Permit, error
 		why = context.Cause(ctx)
 	case <-wish.Abandoned:
 		why = ErrAbandoned
+	case <-wish.Closing:
+		why = ErrClosed
 	case <-patience:
 		why = ErrOverloaded
 	}
@@ -160,7 +184,7 @@ func (l *Limiter) wait(ctx context.Context, wish Wish, w *waiter) (Permit, error
 // Try returns a permit only if one is free and nobody waits. It is for loads that can be left out, as the renewal of a value that is
 // still good.
 func (l *Limiter) Try(ctx context.Context) (Permit, bool) {
-	if l.inside(ctx) {
+	if l.Inside(ctx) {
 		return Permit{}, true
 	}
 	now := time.Now()
@@ -213,9 +237,16 @@ func (l *Limiter) done(begun time.Duration, how Outcome, now time.Time) {
 	}
 	for l.queue.len() > 0 && l.freeLocked() {
 		w := l.queue.pop(now, l.policy.InTime)
-		l.stats.Waited += now.Sub(w.since)
-		w.granted <- l.giveLocked(now)
+		l.grantLocked(w, now)
 	}
+}
+
+// grantLocked gives a permit to a load that has left the queue for it.
+func (l *Limiter) grantLocked(w *waiter, now time.Time) {
+	p := l.giveLocked(now)
+	p.queued = max(now.Sub(w.since), 1)
+	l.stats.Waited += now.Sub(w.since)
+	w.granted <- p
 }
 
 // Stats returns the figures.

@@ -313,7 +313,7 @@ func TestSharedByMany(t *testing.T) {
 					}
 					runtime.Gosched()
 					inFlight.Add(-1)
-					p.Done(admission.Outcome(r.IntN(4)), time.Now())
+					p.Done(admission.Outcome(r.IntN(5)), time.Now())
 				}
 				cancel()
 			}

@@ -9,10 +9,14 @@ import (
 // Permit is the right to one load. Do not copy it: a permit is given back once, by Done or Drop, whichever comes first. The zero Permit,
 // which nested loads get, gives nothing back.
 type Permit struct {
-	of    *Limiter
-	begun time.Duration
-	held  *atomic.Bool // what contexts of Inside see; nil: there is none
+	of     *Limiter
+	begun  time.Duration
+	queued time.Duration
+	held   *atomic.Bool // what contexts of Inside see; nil: there is none
 }
+
+// Queued is how long the permit was waited for; zero if one was free.
+func (p *Permit) Queued() time.Duration { return p.queued }
 
 // Done gives the permit back and says how the load ended. Only the first call counts.
 func (p *Permit) Done(how Outcome, now time.Time) {
@@ -50,8 +54,8 @@ func (p *Permit) Inside(ctx context.Context) context.Context {
 	return context.WithValue(ctx, insideKey{p.of}, p.held)
 }
 
-// inside reports whether ctx is that of a load that holds a permit of l.
-func (l *Limiter) inside(ctx context.Context) bool {
+// Inside reports whether ctx is that of a load that holds a permit of l.
+func (l *Limiter) Inside(ctx context.Context) bool {
 	held, _ := ctx.Value(insideKey{l}).(*atomic.Bool)
 	return held != nil && held.Load()
 }

@@ -12,6 +12,9 @@ const (
 	OK
 	// TimedOut is no answer within the time that a load may take.
 	TimedOut
+	// Abandoned is a load that ended because its callers had left. It is a load that timed out if it took longer than is allowed, and
+	// else says nothing: in front of an origin that is too slow, all callers may leave before any load ends.
+	Abandoned
 	// NoSample says nothing about the origin: there was nothing to load, or the load was not typical.
 	NoSample
 )
@@ -110,6 +113,9 @@ func (p *Policy) InTime(left time.Duration) bool { return left.Seconds() >= inTi
 // Done says how a load ended that began at begun, and whether others wait now.
 func (p *Policy) Done(begun, now time.Duration, how Outcome, waits bool) {
 	e, took := &p.epoch, (now - begun).Seconds()
+	if how == Abandoned && took > p.delay() {
+		how = TimedOut
+	}
 	if e.loads() == 0 {
 		e.begun = max(e.begun, begun.Seconds()) // there was nothing to do before
 	}

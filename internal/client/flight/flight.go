@@ -23,6 +23,12 @@
 //
 // The flight that a late call finds next began after the call did, so nobody is late twice.
 //
+// # Work that waits for its turn
+//
+// Work that has to queue before it may begin says so ([Flight.Queue]), and when its turn has come ([Flight.Turn]). Queued work that nobody
+// waits for any more is abandoned in every group: it has cost nothing yet. Whoever joins tells how long it waits
+// ([Flight.Wanted]), and the queue hears of it.
+//
 // It is golang.org/x/sync/singleflight with four differences: no caller runs the work, so no caller's cancellation
 // can end it; who is late is known, which takes the counting and the joining under one lock; [Group.Forget] is by identity,
 // so a forgotten flight that lands late does not take down its successor; and work that nobody waits for any more can be told
@@ -33,6 +39,7 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Group keeps the flights of one kind of work. The zero Group is ready.
@@ -61,7 +68,13 @@ type Flight[T any] struct {
 	waiting   int           // guarded by group.mu: joined and not yet back from Wait
 	late      bool          // guarded by group.mu: somebody who joined is late
 	reads     Moment        // guarded by group.mu until the landing: calls that began at it or later are late; 0: none is
-	abandoned chan struct{} // closed when waiting is back at zero before the landing, in a group that abandons
+	abandoned chan struct{} // closed when waiting is back at zero before the landing, in a group that abandons or while it is queued
+	left      bool          // guarded by group.mu: abandoned is closed
+
+	until  time.Time                         // guarded by group.mu: when the last of those who said so leaves
+	stays  bool                              // guarded by group.mu: somebody never leaves
+	hurry  bool                              // guarded by group.mu: somebody must not wait in the queue
+	queued func(until time.Time, hurry bool) // guarded by group.mu: told of who joins; nil: it is not queued
 
 	landed chan struct{} // closed when the rest is final
 	early  bool          // late calls get nothing
@@ -167,11 +180,64 @@ func (f *Flight[T]) leave() bool {
 		return false
 	default:
 	}
-	if f.waiting--; f.waiting == 0 && f.group.Abandon {
-		f.forgetLocked() // who comes now finds work that is stopping: it begins its own
-		close(f.abandoned)
+	if f.waiting--; f.waiting == 0 && (f.group.Abandon || f.queued != nil) {
+		f.abandonLocked()
 	}
 	return true
+}
+
+// abandonLocked tells the work that nobody waits for it. Who comes now would find work that is stopping: it begins its own.
+func (f *Flight[T]) abandonLocked() {
+	if f.forgetLocked(); !f.left {
+		f.left = true
+		close(f.abandoned)
+	}
+}
+
+// Wanted says how long a caller that has joined waits, where zero is as long as it takes. hurry says that it must not wait in the queue:
+// the caller itself holds what the others there wait for.
+func (f *Flight[T]) Wanted(until time.Time, hurry bool) {
+	f.group.mu.Lock()
+	defer f.group.mu.Unlock()
+	f.stays = f.stays || until.IsZero()
+	f.hurry = f.hurry || hurry
+	if until.After(f.until) {
+		f.until = until
+	}
+	f.tellLocked()
+}
+
+func (f *Flight[T]) tellLocked() {
+	switch {
+	case f.queued == nil:
+	case f.stays:
+		f.queued(time.Time{}, f.hurry)
+	default:
+		f.queued(f.until, f.hurry)
+	}
+}
+
+// Queue says that the work waits for its turn. Until [Flight.Turn] it is abandoned when its last caller leaves, and joined is told, now
+// and whenever somebody joins, when the last caller leaves (zero: never) and whether one is in a hurry. It must be quick and may not
+// call the group.
+func (f *Flight[T]) Queue(joined func(until time.Time, hurry bool)) {
+	f.group.mu.Lock()
+	defer f.group.mu.Unlock()
+	f.queued = joined
+	if f.waiting == 0 { // they left before the work came here
+		f.abandonLocked()
+	}
+	if f.stays || f.hurry || !f.until.IsZero() {
+		f.tellLocked()
+	}
+}
+
+// Turn says that the work has its turn, and reports false if it was abandoned before: then it need not begin.
+func (f *Flight[T]) Turn() bool {
+	f.group.mu.Lock()
+	defer f.group.mu.Unlock()
+	f.queued = nil
+	return !f.left
 }
 
 // Land ends the flight with what it brought, for all who wait: an error, or a value that was stored after the last of them had
@@ -195,7 +261,7 @@ func (f *Flight[T]) land(value T, err error, early bool) {
 	close(f.landed)
 }
 
-// Abandoned is closed when the last one who waited has left before the landing, in a group that abandons.
+// Abandoned is closed when the last one who waited has left before the landing, in a group that abandons, or while the work is queued.
 func (f *Flight[T]) Abandoned() <-chan struct{} { return f.abandoned }
 
 // forgetLocked takes f out of its group, unless another flight of the key has taken its place.

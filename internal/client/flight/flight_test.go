@@ -332,3 +332,77 @@ func TestNobodyIsLateTwice(t *testing.T) {
 		t.Errorf("it is late again: %d, %v, %v", v, again, err)
 	}
 }
+
+func TestQueuedWorkIsAbandonedWhenAllLeave(t *testing.T) {
+	for name, c := range map[string]struct {
+		leave          func(f *flight.Flight[int], cancel func())
+		turn, abandons bool
+	}{
+		"while it is queued": {func(f *flight.Flight[int], cancel func()) { f.Queue(func(time.Time, bool) {}); cancel() }, false, true},
+		"before":             {func(f *flight.Flight[int], cancel func()) { cancel(); f.Queue(func(time.Time, bool) {}) }, false, true},
+		"after its turn":     {func(f *flight.Flight[int], cancel func()) { f.Queue(func(time.Time, bool) {}); f.Turn(); cancel() }, true, false},
+		"nobody leaves":      {func(f *flight.Flight[int], cancel func()) { f.Queue(func(time.Time, bool) {}) }, true, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				var g flight.Group[int] // which abandons nothing else
+				ctx, cancel := context.WithCancel(t.Context())
+				began := g.Now()
+				f, _ := g.Join("k", began)
+				go f.Wait(ctx, began)
+				synctest.Wait()
+				c.leave(f, func() { cancel(); synctest.Wait() })
+				if f.Turn() != c.turn {
+					t.Errorf("its turn is %v, want %v", !c.turn, c.turn)
+				}
+				select {
+				case <-f.Abandoned():
+					if !c.abandons {
+						t.Error("it was abandoned")
+					}
+				default:
+					if c.abandons {
+						t.Error("it was not abandoned")
+					}
+				}
+				if next, lead := g.Join("k", began); lead != c.abandons {
+					t.Errorf("who comes next leads: %v", lead)
+				} else {
+					next.Land(0, nil)
+				}
+				f.Land(0, nil)
+				cancel()
+			})
+		})
+	}
+}
+
+func TestTheQueueHearsWhoJoins(t *testing.T) {
+	var g flight.Group[int]
+	f, _ := g.Join("k", 0)
+	at := time.Now()
+	f.Wanted(at.Add(time.Second), false)
+	var until time.Time
+	var hurry bool
+	calls := 0
+	f.Queue(func(u time.Time, h bool) { until, hurry = u, h; calls++ })
+	if calls != 1 || !until.Equal(at.Add(time.Second)) || hurry {
+		t.Errorf("of those before: %v, %v", until.Sub(at), hurry)
+	}
+	f.Wanted(at.Add(3*time.Second), true)
+	f.Wanted(at.Add(2*time.Second), false)
+	if calls != 3 || !until.Equal(at.Add(3*time.Second)) || !hurry {
+		t.Errorf("the last to leave, and the haste of one: %v, %v", until.Sub(at), hurry)
+	}
+	f.Wanted(time.Time{}, false)
+	f.Wanted(at, false)
+	if !until.IsZero() {
+		t.Errorf("somebody never leaves: %v", until)
+	}
+	f.Turn()
+	f.Wanted(at, false)
+	if calls != 5 {
+		t.Errorf("%d calls, one after its turn", calls)
+	}
+	f.Land(0, nil)
+}

@@ -3,9 +3,11 @@
 package keyspace
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"reflect"
+	"time"
 	"unicode"
 	"unicode/utf8"
 
@@ -44,7 +46,24 @@ func OwnForm[K comparable, V any](pattern string, ns mayfly.Namespace[K, V], why
 	ns.Codec = none[V]{}
 	room, c := Of(pattern, ns)
 	Unused(c, given, why, "Codec", "Plain", "Clone", "Cost")
+	OneTTL(c, given)
 	return room, c
+}
+
+// OneTTL refuses a MaxTTL, for a pattern that gives no value a TTL of its own.
+func OneTTL[K comparable, V any](c *check.List, ns mayfly.Namespace[K, V]) {
+	c.Refuse(ns.MaxTTL != 0, "Namespace.MaxTTL must be zero: all its keys have Namespace.TTL")
+}
+
+// CheckTTL returns an error if a value may not have a TTL of its own of this length.
+func (r Room[K, V]) CheckTTL(name string, ttl time.Duration) error {
+	if err := mayfly.CheckTTL(name, ttl); err != nil {
+		return err
+	}
+	if most := cmp.Or(r.MaxTTL, r.TTL); ttl > most {
+		return fmt.Errorf("%s is %v, and Namespace.MaxTTL allows %v at most (zero allows TTL): set MaxTTL to the longest that a value may have", name, ttl, most)
+	}
+	return nil
 }
 
 // none is the codec of a pattern that uses none.

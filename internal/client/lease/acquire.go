@@ -41,6 +41,7 @@ const (
 	Void                    // a tombstone: load, and do not store
 	Resting                 // a renewal failed lately, and nobody tries again yet
 	Late                    // the wait's context ended first: Err is its cause
+	Ruined                  // the load that was waited for has failed: Failure says how
 	Down                    // Redis could not be asked: Err says why. A Claim, if there is one, is to be released
 )
 
@@ -55,7 +56,6 @@ type Acquired struct {
 // renewal it waits for a lease's life at most, and then answers Theirs. usable ends the wait for a plain value that is good
 // enough although it is being loaded; nil takes any.
 func (g *Guard) Acquire(ctx, wait context.Context, w Want, usable func(Found) bool) Acquired {
-	lease := w.Seen.Lease
 	switch w.Seen.State {
 	case Held:
 		return Acquired{Standing: Void}
@@ -65,14 +65,21 @@ func (g *Guard) Acquire(ctx, wait context.Context, w Want, usable func(Found) bo
 		if a.Standing != Theirs {
 			return a
 		}
-		lease = a.Lease
+		if !w.Renew {
+			w.Seen = a.Found
+		}
 	}
+	return g.Outwait(ctx, wait, w, usable)
+}
+
+// Outwait waits as Acquire does, where w.Seen is somebody's lease, or what somebody renews.
+func (g *Guard) Outwait(ctx, wait context.Context, w Want, usable func(Found) bool) Acquired {
 	begun := time.Now()
 	var a Acquired
 	if w.Renew {
 		a = g.awaitRenewal(wait, w)
 	} else {
-		a = g.awaitHolder(ctx, wait, w, string(lease), usable)
+		a = g.awaitHolder(ctx, wait, w, string(w.Seen.Lease), usable)
 	}
 	a.Waited = max(time.Since(begun), 1)
 	return a
@@ -96,8 +103,11 @@ func (g *Guard) awaitRenewal(wait context.Context, w Want) Acquired {
 // puts that right, so after three of them there is none.
 func (g *Guard) awaitHolder(ctx, wait context.Context, w Want, lease string, usable func(Found) bool) Acquired {
 	var since time.Time // when the lease was first seen to have too much left; zero: it has not
-	dead := false
+	dead, ruined := false, false
 	f, err := g.await(wait, w, func(now Found, left time.Duration) bool {
+		if ruined = now.Failure.Is() && now.Failure.ID != w.Seen.Failure.ID && now.State != Present; ruined {
+			return true
+		}
 		if string(now.Lease) != lease || now.State == Present && (usable == nil || usable(now)) {
 			return true
 		}
@@ -112,6 +122,9 @@ func (g *Guard) awaitHolder(ctx, wait context.Context, w Want, lease string, usa
 		return dead
 	})
 	a := ended(wait, f, err)
+	if ruined && a.Standing == Changed {
+		a.Standing = Ruined
+	}
 	if !dead || a.Standing != Changed {
 		return a
 	}

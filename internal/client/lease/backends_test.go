@@ -26,6 +26,8 @@ var protocol = []struct {
 	{"Unusable bytes are claimed once", unusableBytesAreClaimedOnce},
 	{"A renewal keeps the value and is one", aRenewalKeepsTheValueAndIsOne},
 	{"A renewal that fails", aRenewalThatFails},
+	{"A load that fails", aLoadThatFails},
+	{"A load that outlasts its time", aLoadThatOutlastsItsTime},
 	{"Keep and release", keepAndRelease},
 	{"A tombstone refuses fills", aTombstoneRefusesFills},
 	{"Many keys in one trip", manyKeysInOneTrip},

@@ -25,6 +25,8 @@ type Claim struct {
 	// beside is the lease of a plain value that a renewal also holds, since Delete takes it away: that a plain value has
 	// the same bytes as before does not mean that it has not changed.
 	beside *Claim
+
+	outlasts bool // the load is over its time: see Outlast
 }
 
 // ID is the id that the value's record must carry.
@@ -35,7 +37,7 @@ func (c *Claim) Key() string { return c.key }
 
 func (g *Guard) newClaim(w Want) *Claim {
 	c := &Claim{guard: g, key: w.Key, id: record.NewID(), lock: w.Key, seen: w.Seen, renew: w.Renew}
-	c.token = record.AppendLease(nil, c.id)
+	c.token = leaseAfter(c.id, w.Seen.Failure)
 	switch {
 	case c.renew:
 		id := c.seen.id()
@@ -44,6 +46,14 @@ func (g *Guard) newClaim(w Want) *Claim {
 		c.lock = SiblingName(c.key)
 	}
 	return c
+}
+
+// leaseAfter is the token of a claim that knows of a failure, or of none.
+func leaseAfter(id record.ID, f record.Failed) []byte {
+	if f.Is() {
+		return record.AppendLeaseAfter(nil, id, f)
+	}
+	return record.AppendLease(nil, id)
 }
 
 // Claimed is the answer to one claim. Without a Claim, Found is what somebody else put there meanwhile. With a Claim
@@ -72,14 +82,22 @@ func (g *Guard) claim(ctx context.Context, wants []Want) []Claimed {
 	if len(wants) == 0 {
 		return nil
 	}
-	allowance := nodes.Within(ctx, g.timeout-wants[0].Spent)
-	limit := allowance.Left()
+	limit := nodes.Purse(ctx, g.timeout-wants[0].Spent)
+	if limit == 0 && wants[0].Spent < g.timeout {
+		answers := make([]Claimed, len(wants))
+		for i := range answers {
+			answers[i].Err = nodes.ErrSpent
+		}
+		return answers
+	}
+	allowance := nodes.Within(ctx, limit)
 	claims := make([]*Claim, len(wants))
 	for i, w := range wants {
 		claims[i] = g.newClaim(w)
 		w.reading()
 	}
 	answers := g.send(allowance, claims)
+	g.overFailures(allowance, wants, answers)
 	var unknown []int
 	for i, a := range answers {
 		if a.Claim != nil && a.Err != nil {
@@ -90,6 +108,7 @@ func (g *Guard) claim(ctx context.Context, wants []Want) []Claimed {
 		for i := range answers {
 			answers[i].Spent = limit - allowance.Left()
 		}
+		nodes.Pay(ctx, limit-allowance.Left(), answers[0].Err)
 	}()
 	if len(unknown) == 0 || allowance.Left() <= 0 || ctx.Err() != nil {
 		return answers
@@ -101,8 +120,8 @@ func (g *Guard) claim(ctx context.Context, wants []Want) []Claimed {
 	}
 	for n, a := range g.send(allowance, second) {
 		i := unknown[n]
-		if a.Claim == nil && string(a.Lease) == string(claims[i].token) { // it was done, and will not be done again: it was sent once
-			a = Claimed{Claim: claims[i]}
+		if a.Claim == nil && string(a.Lease) == string(answers[i].Claim.token) { // it was done, and will not be done again: it was sent once
+			a = Claimed{Claim: answers[i].Claim}
 		}
 		answers[i] = a
 	}
@@ -156,7 +175,7 @@ func replace(ctx context.Context, node *nodes.Node, claims []*Claim, mine []int,
 	var present []int
 	var calls []nodes.Call
 	for _, i := range mine {
-		if c := claims[i]; c.seen.State == Present && c.lock == c.key {
+		if c := claims[i]; (c.seen.State == Present || c.seen.State == Failed) && c.lock == c.key {
 			present, calls = append(present, i), append(calls, c.seen.swap(c.key, c.token, TTL))
 		} else {
 			others = append(others, i)
@@ -168,7 +187,7 @@ func replace(ctx context.Context, node *nodes.Node, claims []*Claim, mine []int,
 	did, errs := node.RunOnce(ctx, calls...)
 	for n, i := range present {
 		switch err := errs[n]; {
-		case err != nil && !nodes.Answered(err) && !errors.Is(err, nodes.ErrOpen):
+		case err != nil && !nodes.Answered(err) && !nodes.Unsent(err):
 			answers[i] = Claimed{Claim: claims[i], Err: err}
 		case err != nil:
 			answers[i] = Claimed{Err: err}
@@ -217,7 +236,7 @@ func take(ctx context.Context, node *nodes.Node, claims []*Claim, mine []int, an
 // answer reads what was there where the token should be put.
 func (c *Claim) answer(set *redis.StringCmd, lost error) Claimed {
 	if lost != nil {
-		if errors.Is(lost, nodes.ErrOpen) { // never sent
+		if nodes.Unsent(lost) {
 			return Claimed{Err: lost}
 		}
 		return Claimed{Claim: c, Err: lost}

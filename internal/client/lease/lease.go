@@ -13,6 +13,9 @@
 //	Acquire one step of all this: claims, renews or awaits, as what was seen asks for, and says how the caller stands
 //	Keep    every third of a second the lease is prolonged, so that it can be short: a killed holder costs others a second
 //	Fill    the value in place of the claim's own lease, or nothing at all
+//	Fail    the load failed: a note in place of the lease, so that those who wait for it, in whatever process, fail with it. It is for
+//	        nobody else: who comes later claims over it, and the new lease carries the note on, for those who have yet to see it
+//	Outlast the load is over its time and cannot be ended: the lease stays, with the note, until it ends or its process dies
 //	Await   those without the claim ask again, gently, until there is something
 //
 // A read writes nothing; only a miss does.
@@ -85,7 +88,7 @@ func CanGuard(rdb redis.UniversalClient, plain bool) error {
 	return nil
 }
 
-// Guard is the stampede guard of one kind of values. It holds no goroutine.
+// Guard is the stampede guard of one kind of values. It holds no goroutine, but for reads that travel together, as long as somebody waits.
 type Guard struct {
 	nodes   *nodes.Nodes
 	timeout time.Duration
@@ -107,6 +110,7 @@ const (
 	Present              // bytes, which the caller may be able to use
 	Loading              // somebody's lease: to be awaited
 	Held                 // a tombstone: to be loaded and not stored
+	Failed               // the latest load failed: to be claimed by whoever asks later
 )
 
 // Found is what a key held.
@@ -122,12 +126,23 @@ type Found struct {
 	// Lease is somebody's token: the key's own where State is Loading, or that beside a plain value, which only Await sees.
 	Lease []byte
 
+	// Failure is the load of this key that failed last, where State is Failed, or where it is Loading and the holder knows.
+	Failure record.Failed
+
 	// Left is the TTL at the time of the reply, where it was asked for: NoTTL if there is none, and Gone if the value
 	// ended between its reading and this question.
 	Left time.Duration
 
 	// Spent is how much of Options.Timeout it took to read it. Waiting for other calls is none of that.
 	Spent time.Duration
+}
+
+// Holder names the load that f's lease is for; zero if there is none.
+func (f Found) Holder() (id record.ID) {
+	if len(f.Lease) >= record.HeadLen {
+		copy(id[:], f.Lease[record.HeadLen-len(id):])
+	}
+	return id
 }
 
 // What Found.Left says beside a time. Zero is "not asked".
@@ -140,7 +155,9 @@ func found(raw []byte, left time.Duration) Found {
 	f := Found{State: Present, Raw: raw, Left: left}
 	switch f.Kind, f.Header, f.Body = record.Parse(raw); f.Kind {
 	case record.Lease:
-		return Found{State: Loading, Lease: raw, Left: left}
+		return Found{State: Loading, Lease: raw, Left: left, Failure: record.FailureOf(f.Kind, f.Header, f.Body)}
+	case record.Failure:
+		f.State, f.Failure = Failed, record.FailureOf(f.Kind, f.Header, f.Body)
 	case record.Tombstone:
 		return Found{State: Held}
 	}
@@ -150,7 +167,7 @@ func found(raw []byte, left time.Duration) Found {
 // head returns the bytes by which f is told from everything else that may be stored: up to the id where there is
 // one. Together with the length they are all that a comparison needs.
 func (f Found) head() []byte {
-	if f.Kind == record.Value {
+	if f.Kind == record.Value || f.Kind == record.Failure {
 		return f.Raw[:record.HeadLen]
 	}
 	return f.Raw
@@ -167,11 +184,15 @@ func (f Found) id() record.ID {
 
 // Look reads key in one trip, which it may share with others. withTTL asks for the time left as well.
 func (g *Guard) Look(ctx context.Context, key string, withTTL bool) (Found, error) {
+	if nodes.Purse(ctx, g.timeout) == 0 {
+		return Found{}, nodes.ErrSpent
+	}
 	node, err := g.nodes.Of(ctx, key)
 	if err != nil {
 		return Found{}, err
 	}
 	a := node.Get(ctx, key, withTTL)
+	nodes.Pay(ctx, a.Took, a.Err)
 	var f Found
 	if a.Err == nil && a.Found {
 		f = found(a.Raw, left(a.Left, withTTL))
@@ -215,6 +236,13 @@ type Answer struct {
 // LookMany reads keys in one trip per server. Each answer is its key's own.
 func (g *Guard) LookMany(ctx context.Context, keys []string, withTTL bool) []Answer {
 	answers := make([]Answer, len(keys))
+	most := nodes.Purse(ctx, g.timeout)
+	if most == 0 {
+		for i := range answers {
+			answers[i].Err = nodes.ErrSpent
+		}
+		return answers
+	}
 	g.nodes.Each(ctx, keys, func(node *nodes.Node, mine []int) {
 		per := 1
 		if withTTL {
@@ -227,9 +255,10 @@ func (g *Guard) LookMany(ctx context.Context, keys []string, withTTL bool) []Ans
 				cmds = append(cmds, redis.NewDurationCmd(ctx, time.Millisecond, "pttl", keys[i]))
 			}
 		}
-		allowance := nodes.Within(ctx, g.timeout)
+		allowance := nodes.Within(ctx, most)
 		err := node.Ask(allowance, cmds...)
-		spent := g.timeout - allowance.Left()
+		spent := most - allowance.Left()
+		nodes.Pay(ctx, spent, err)
 		for n, i := range mine {
 			if err != nil {
 				answers[i].Err = err

@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly/internal/client/nodes"
 )
 
 // How often those without the claim ask: soon at first, as many loads are quick, then rarely. Where changes are pushed the
@@ -42,14 +44,20 @@ func (g *Guard) lookLeased(ctx context.Context, key string, withTTL bool) (f Fou
 	if f, err = read(get, pttl); err != nil {
 		return f, 0, err
 	}
-	if f.Lease, err = lease.Bytes(); errors.Is(err, redis.Nil) {
-		err = nil
+	raw, err := lease.Bytes()
+	if errors.Is(err, redis.Nil) {
+		return f, ends.Val(), nil
+	}
+	beside := found(raw, 0)
+	f.Failure = beside.Failure
+	if f.Lease = raw; beside.State == Failed {
+		f.Lease = nil
 	}
 	return f, ends.Val(), err
 }
 
-// Await asks for key until there is an end to wait for, and returns what it found then. It ends with ctx at the latest, and at once
-// if Redis does not answer.
+// Await asks for key until there is an end to wait for, and returns what it found then. It ends with ctx at the latest, and when Redis
+// has not answered for a lease's life: until then whoever loads the key still has the right to.
 func (g *Guard) Await(ctx context.Context, key string, until func(Found) bool) (Found, error) {
 	return g.await(ctx, Want{Key: key}, func(f Found, _ time.Duration) bool { return until(f) })
 }
@@ -67,6 +75,7 @@ func (g *Guard) await(ctx context.Context, w Want, until func(f Found, left time
 	}
 	timer := time.NewTimer(0)
 	defer timer.Stop()
+	heard := time.Now()
 	for {
 		select {
 		case <-ctx.Done():
@@ -76,7 +85,12 @@ func (g *Guard) await(ctx context.Context, w Want, until func(f Found, left time
 		}
 		w.reading()
 		f, left, err := g.lookLeased(ctx, w.Key, w.WithTTL)
-		if err != nil || until(f, left) {
+		switch {
+		case err == nil:
+			if heard = time.Now(); until(f, left) {
+				return f, nil
+			}
+		case nodes.Answered(err), ctx.Err() != nil, time.Since(heard) > TTL:
 			return f, err
 		}
 		timer.Reset(pause + rand.N(pause/2)) // so that many who wait do not ask in step

@@ -19,7 +19,7 @@ func (t *Local) Begin(key string) Ticket {
 	// everything is dropped and the ticket worthless.
 	change := t.store.Ticket(key)
 	now := t.clock.Now()
-	if !t.Trusted(now) {
+	if !t.inStep(now) {
 		t.wake()
 		return Ticket{}
 	}

@@ -52,6 +52,7 @@ type Options struct {
 	MaxTTL     time.Duration // of a copy; 0: as long as Redis keeps the value
 	Silence    time.Duration // for how long a link is trusted that is not heard
 	ShortTTL   time.Duration // of a copy while nothing is heard; negative: no copies then
+	Outage     time.Duration // for how much longer copies are served when nothing can be heard any more
 
 	// RungChanged is told when the rung changed, and why; and when writes began to be refused, so that the rung remains
 	// Off. May be nil.
@@ -68,7 +69,8 @@ type Local struct {
 	store   *localstore.Store
 	clock   localstore.Clock
 
-	until  atomic.Int64 // copies are served up to this time, unix ms
+	until  atomic.Int64 // copies are in step up to this time, unix ms
+	served atomic.Int64 // and served up to this one: later by Options.Outage
 	most   atomic.Int64 // how long a copy may live, ms
 	rungs  atomic.Uint32
 	asleep atomic.Bool
@@ -88,6 +90,7 @@ type Local struct {
 
 	mu        sync.Mutex // guards the rest
 	links     map[string]*link
+	outage    bool          // copies are kept that may be out of step, until it is known again that changes are heard
 	unsure    bool          // who the masters are is not known
 	noMasters error         // why not, when they were asked for last
 	reads     uint64        // of the store, when sleepy looked last

@@ -17,7 +17,7 @@ func (t *Local) Moved() {
 		return
 	}
 	t.settle(nil, func() { t.unsure = true })
-	t.drop("")
+	t.lost()
 	select {
 	case t.recheck <- struct{}{}:
 	default:

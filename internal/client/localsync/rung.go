@@ -100,7 +100,7 @@ func (r Rung) String() string {
 // lose ends the trust in the link, and then drops everything: what was inserted under it, and what is being read.
 func (l *link) lose(why error) {
 	l.local.settle(why, func() { l.until, l.rung, l.tried = 0, Off, true; l.blameLocked(why) })
-	l.local.drop("")
+	l.local.lost()
 }
 
 // doubt is for a link that listens and is not trusted, as it may be any moment.

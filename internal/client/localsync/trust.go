@@ -11,7 +11,10 @@ import (
 func (t *Local) Now() int64 { return t.clock.Now() }
 
 // Trusted reports whether copies may be served at now. It is asked on every read.
-func (t *Local) Trusted(now int64) bool { return now <= t.until.Load() }
+func (t *Local) Trusted(now int64) bool { return now <= t.served.Load() }
+
+// inStep reports whether every change is heard at now, so that what is read may be copied.
+func (t *Local) inStep(now int64) bool { return now <= t.until.Load() }
 
 func (t *Local) rung() Rung { return Rung(t.rungs.Load()) }
 
@@ -35,9 +38,45 @@ func (t *Local) settleLocked() (to Rung, changed bool) {
 		most = min(most, t.opt.ShortTTL.Milliseconds())
 	}
 	t.most.Store(most)
+	served := t.servedLocked(until)
 	t.until.Store(until)
+	t.served.Store(served)
 	changed = Rung(t.rungs.Swap(uint32(rung))) != rung
 	return rung, changed && !t.Closed()
+}
+
+// servedLocked returns up to when copies are served that are in step up to until. When that ends they stay for Options.Outage, and when
+// changes are heard again they are dropped first, as nobody knows what was not heard.
+func (t *Local) servedLocked(until int64) int64 {
+	switch more := t.opt.Outage.Milliseconds(); {
+	case more == 0:
+		return until
+	case until > 0:
+		if t.outage {
+			t.outage = false
+			t.served.Store(0)
+			t.drop("")
+		}
+		return min(until, forever-more) + more
+	case t.asleep.Load() || t.Closed():
+		t.outage = false
+		return 0
+	case t.outage:
+		return t.served.Load()
+	default:
+		t.outage = true
+		return min(t.served.Load(), t.clock.Now()+more)
+	}
+}
+
+// lost drops all copies, as it is not known any more that changes are heard, or leaves that to the end of an outage.
+func (t *Local) lost() {
+	t.mu.Lock()
+	keep := t.outage
+	t.mu.Unlock()
+	if !keep {
+		t.drop("")
+	}
 }
 
 // settle runs change under the lock, works out the trust and the rung anew, and tells if the rung has changed, or if change has set

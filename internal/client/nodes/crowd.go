@@ -17,6 +17,11 @@ import (
 // ErrCrowded says that a call was not sent, as it has waited for others of its own as long as it may.
 var ErrCrowded = turns.ErrCrowded
 
+// Unsent reports whether err says that a call was certainly not sent: its turn did not come.
+func Unsent(err error) bool {
+	return errors.Is(err, ErrOpen) || errors.Is(err, ErrCrowded) || errors.Is(err, turns.ErrSilent)
+}
+
 // gates are before the connections of clients, one for all caches of a client: weak.Pointer[redis.Client] to *turns.Gate.
 var gates sync.Map
 

@@ -6,8 +6,8 @@
 //
 //	0   4  magic C1 6D 66 79; C1 occurs nowhere in UTF-8, nor as the first byte of MessagePack or pickle
 //	4   1  version, 1
-//	5   1  kind: 1 value, 2 lease, 3 tombstone, 4 session
-//	6   1  flags: 1 negative, 2 compressed
+//	5   1  kind: 1 value, 2 lease, 3 tombstone, 4 session, 5 failure
+//	6   1  flags: 1 negative, 2 compressed, 4 a session with a life of its own
 //	7   1  zero
 //	8   4  length of the whole record
 //	12 12  id: of the fill, of the lease or of the tombstone
@@ -22,6 +22,15 @@
 //	24  4  hash of the codec's format
 //	28  6  end: the time that no use pushes back, in milliseconds since 1970; zero is none
 //	34     the codec's bytes
+//
+// One with a life of its own has between its end and the codec's bytes:
+//
+//	34  6  for how long each use lets it live, in milliseconds; zero is as for others
+//	40  6  how old it may become, in milliseconds; zero is as for others
+//	46     the codec's bytes
+//
+// A failure ends with text that says why; its id is that of the lease whose load failed. A lease may end with one too: the id of the load
+// that failed last, and the text.
 //
 // Numbers are big-endian. The package says what bytes mean, never when to write them.
 package record
@@ -44,6 +53,7 @@ const (
 	Lease                 // somebody loads the value
 	Tombstone             // deleted, and for a while nothing may be stored
 	Session               // a value that lives while it is used
+	Failure               // the latest load failed
 	Alien                 // a record, but damaged or of a version this program does not know: to be loaded anew
 )
 
@@ -55,7 +65,7 @@ func (k Kind) String() string {
 	return fmt.Sprintf("Kind(%d)", k)
 }
 
-var kinds = [...]string{"plain", "value", "lease", "tombstone", "session", "alien"}
+var kinds = [...]string{"plain", "value", "lease", "tombstone", "session", "failure", "alien"}
 
 // Flags say what is special about a value.
 type Flags uint8
@@ -63,8 +73,9 @@ type Flags uint8
 const (
 	Negative   Flags = 1 << iota // no value: the origin was asked and has none
 	Compressed                   // the codec's bytes are compressed
+	OwnLife                      // a session that has room for a life of its own
 
-	known = Negative | Compressed
+	known = Negative | Compressed // of a value
 )
 
 // ID tells one fill, one lease, one tombstone or one write of a session from every other, so that a command which was sent
@@ -117,10 +128,12 @@ func Begin(dst []byte, h Header) []byte {
 	return appendUint48(dst, clamp(h.Window.Milliseconds(), maxMillis))
 }
 
-// SessionLen is the length of a session's header, and EndAt where in it its end stands.
+// SessionLen is the length of a session's header, and EndAt where in it its end stands; OwnLifeLen is the length where there is room for a
+// life of its own.
 const (
 	SessionLen = 34
 	EndAt      = 28
+	OwnLifeLen = 46
 )
 
 // BeginSession appends the header of a session without an end to dst. The codec's bytes are appended next, and [Seal] ends
@@ -131,7 +144,16 @@ func BeginSession(dst []byte, id ID, format uint32) []byte {
 	return appendUint48(dst, 0)
 }
 
-// Seal writes the length of rec, which starts at a [Begin] or [BeginSession] and ends with the codec's last byte, into it. It reports
+// BeginOwnLife is BeginSession for a session with room for a life of its own: for how long each use lets it live, and how old it may become.
+func BeginOwnLife(dst []byte, id ID, format uint32, ttl, maxAge time.Duration) []byte {
+	dst = appendHead(dst, Session, OwnLife, id)
+	dst = binary.BigEndian.AppendUint32(dst, format)
+	dst = appendUint48(dst, 0)
+	dst = appendUint48(dst, clamp(ttl.Milliseconds(), maxMillis))
+	return appendUint48(dst, clamp(maxAge.Milliseconds(), maxMillis))
+}
+
+// Seal writes the length of rec, which starts at a [Begin], [BeginSession] or [BeginOwnLife] and ends with the codec's last byte, into it. It reports
 // whether rec is short enough to be stored: Redis takes values of 512 MB.
 func Seal(rec []byte) bool {
 	if len(rec) > MaxLen {
@@ -164,7 +186,7 @@ func appendHead(dst []byte, k Kind, f Flags, id ID) []byte {
 }
 
 // Parse tells what b is. Header and body mean something for a Value and the header's ID also for a Lease and a
-// Tombstone; a Session has an ID and a Format; the body of Plain is b itself. The body is a part of b, not a copy. Nothing is an error: what cannot be
+// Tombstone; a Session has an ID and a Format; the body of Plain is b itself, that of a Failure or a Lease is for [FailureOf]. The body is a part of b, not a copy. Nothing is an error: what cannot be
 // read is Alien, for somebody to replace.
 func Parse(b []byte) (k Kind, h Header, body []byte) {
 	if len(b) < len(magic) || string(b[:len(magic)]) != magic {
@@ -178,9 +200,14 @@ func Parse(b []byte) (k Kind, h Header, body []byte) {
 	switch {
 	case (k == Lease || k == Tombstone) && len(b) == HeadLen && h.Flags == 0:
 		return k, h, nil
+	case k == Failure && h.Flags == 0, k == Lease && len(b) > HeadLen+len(h.ID) && h.Flags == 0:
+		return k, h, b[HeadLen:]
 	case k == Session && len(b) >= SessionLen && h.Flags == 0:
 		h.Format = binary.BigEndian.Uint32(b[24:])
 		return k, h, b[SessionLen:]
+	case k == Session && len(b) >= OwnLifeLen && h.Flags == OwnLife:
+		h.Format = binary.BigEndian.Uint32(b[24:])
+		return k, h, b[OwnLifeLen:]
 	case k == Value && len(b) >= headerLen && h.Flags&^known == 0:
 		h.Format = binary.BigEndian.Uint32(b[24:])
 		h.Cost = time.Duration(binary.BigEndian.Uint32(b[28:])) * time.Microsecond

@@ -3,6 +3,7 @@ package record_test
 import (
 	"bytes"
 	"math"
+	"strings"
 	"testing"
 	"time"
 
@@ -126,8 +127,27 @@ func TestSealRefusesWhatRedisRefuses(t *testing.T) {
 	}
 }
 
+func TestAFailureComesBack(t *testing.T) {
+	long := strings.Repeat("x", record.MaxText-1) + "é"
+	for text, want := range map[string]string{"down": "down", "": "no reason", "a\xffb": "a?b", long: long[:record.MaxText-1]} {
+		f := record.Failed{ID: record.ID{7}, Text: text}
+		for kind, b := range map[record.Kind][]byte{record.Failure: record.AppendFailure(nil, f), record.Lease: record.AppendLeaseAfter(nil, header.ID, f)} {
+			k, h, body := record.Parse(b)
+			if got := record.FailureOf(k, h, body); k != kind || got.ID != f.ID || got.Text != want || !got.Is() {
+				t.Errorf("%q came back as %v %+v", text, k, got)
+			}
+			if kind == record.Lease && h.ID != header.ID {
+				t.Errorf("the lease has the id %v", h.ID)
+			}
+		}
+	}
+	if k, h, body := record.Parse(record.AppendLease(nil, header.ID)); record.FailureOf(k, h, body).Is() {
+		t.Error("a lease that knows of no failure tells of one")
+	}
+}
+
 func TestKindsHaveNames(t *testing.T) {
-	for k, want := range []string{"plain", "value", "lease", "tombstone", "session", "alien", "Kind(6)"} {
+	for k, want := range []string{"plain", "value", "lease", "tombstone", "session", "failure", "alien", "Kind(7)"} {
 		if got := record.Kind(k).String(); got != want {
 			t.Errorf("got %q, want %q", got, want)
 		}
@@ -151,6 +171,8 @@ func FuzzParse(f *testing.F) {
 	f.Add(value(record.Header{Flags: record.Negative}, ""))
 	f.Add(record.AppendLease(nil, header.ID))
 	f.Add(record.AppendTombstone(nil, header.ID))
+	f.Add(record.AppendFailure(nil, record.Failed{ID: header.ID, Text: "down"}))
+	f.Add(record.AppendLeaseAfter(nil, header.ID, record.Failed{ID: record.ID{9}, Text: "down"}))
 	session := append(record.BeginSession(nil, header.ID, 7), "body"...)
 	record.Seal(session)
 	f.Add(session)
@@ -167,7 +189,20 @@ func FuzzParse(f *testing.F) {
 			}
 			again = append(record.Begin(nil, h), body...)
 			record.Seal(again)
+		case record.Failure:
+			f := record.FailureOf(k, h, body)
+			if f.Text != string(body) {
+				return // nobody writes such text
+			}
+			again = record.AppendFailure(nil, f)
 		case record.Lease:
+			if f := record.FailureOf(k, h, body); f.Text != "" {
+				if f.Text != string(body[len(f.ID):]) {
+					return
+				}
+				again = record.AppendLeaseAfter(nil, h.ID, f)
+				break
+			}
 			again = record.AppendLease(nil, h.ID)
 		case record.Tombstone:
 			again = record.AppendTombstone(nil, h.ID)
@@ -199,4 +234,24 @@ func FuzzRoundTrip(f *testing.F) {
 			t.Errorf("%+v %q came back as %v %+v %q", want, body, k, got, gotBody)
 		}
 	})
+}
+
+// A session with a life of its own is read as one without, and one that is cut is not read.
+func TestASessionWithALifeOfItsOwn(t *testing.T) {
+	id := record.NewID()
+	rec := append(record.BeginOwnLife(nil, id, 7, 30*24*time.Hour, time.Hour), "value"...)
+	if len(rec) != record.OwnLifeLen+len("value") || !record.Seal(rec) {
+		t.Fatalf("%d bytes", len(rec))
+	}
+	if kind, h, body := record.Parse(rec); kind != record.Session || h.ID != id || h.Format != 7 || string(body) != "value" {
+		t.Errorf("read %v, %+v, %q", kind, h, body)
+	}
+	if kind, _, _ := record.Parse(rec[:len(rec)-1]); kind != record.Alien {
+		t.Errorf("what was cut is %v", kind)
+	}
+	short := record.BeginOwnLife(nil, id, 7, 0, 0)[:record.SessionLen]
+	record.Seal(short)
+	if kind, _, _ := record.Parse(short); kind != record.Alien {
+		t.Errorf("one that has no room for what it says it has is %v", kind)
+	}
 }

@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/client/nodes"
 	"github.com/mayflycache/mayfly/internal/client/sendonce"
 )
 
@@ -18,6 +19,7 @@ func ExampleOutcome() {
 		nil,
 		redis.Nil,
 		io.EOF, // after the command was sent
+		nodes.ErrCrowded,
 		&net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")},
 	} {
 		err = sendonce.Outcome(context.Background(), nil, "key", err)
@@ -27,5 +29,6 @@ func ExampleOutcome() {
 	// false false <nil>
 	// true false not found
 	// false true outcome unknown: the write was sent, its reply was lost: EOF
+	// false false too many calls wait for a connection to redis: the client is crowded, by its own callers
 	// false false dial tcp: connection refused
 }

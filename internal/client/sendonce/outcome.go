@@ -37,7 +37,7 @@ func Answer(ctx context.Context, rdb Client, full string, err error) error {
 // it unless the server answered, or the command was certainly never sent.
 func Outcome(ctx context.Context, rdb Client, full string, err error) error {
 	op, ok := errors.AsType[*net.OpError](err)
-	if ok && op.Op == "dial" || errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted) || errors.Is(err, redis.ErrClosed) || errors.Is(err, nodes.ErrOpen) {
+	if ok && op.Op == "dial" || errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted) || errors.Is(err, redis.ErrClosed) || nodes.Unsent(err) {
 		return err // it waited for a connection, and got none, or was not to wait
 	}
 	if _, answered := errors.AsType[redis.Error](err); answered || err == nil {

@@ -15,6 +15,8 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
+	"net/url"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -38,6 +40,10 @@ type Options struct {
 
 	// Until ends the streams of events and tours, so that a server can shut down. Nil goes on.
 	Until context.Context
+
+	// Host is the name under which the page may be opened, beside localhost and addresses: buttons work under no other, as any site's page
+	// can have a name of its own lead here.
+	Host string
 
 	// Metrics is served at /metrics.
 	Metrics http.Handler
@@ -115,7 +121,21 @@ func Handler(s Shop, r *Recorder, o Options) http.Handler {
 	}
 	mux.Handle("GET /metrics", o.Metrics)
 	mux.Handle("/shop/", http.StripPrefix("/shop", s))
-	return http.NewCrossOriginProtection().Handler(mux) // other sites' pages press no buttons here
+	return http.NewCrossOriginProtection().Handler(known(o.Host, mux)) // other sites' pages press no buttons here
+}
+
+// known lets only requests change something that came for an address, localhost or name: a name of somebody else's, which he has led here
+// when his page was open already, counts as its own site for a browser (DNS rebinding).
+func known(name string, next http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		host := (&url.URL{Host: r.Host}).Hostname()
+		_, err := netip.ParseAddr(host)
+		if r.Method == http.MethodPost && err != nil && !strings.EqualFold(host, "localhost") && (name == "" || !strings.EqualFold(host, name)) {
+			http.Error(w, fmt.Sprintf("open this page by its address, or start it with --addr %.100s:PORT: buttons do not work under other names", host), http.StatusForbidden)
+			return
+		}
+		next.ServeHTTP(w, r)
+	})
 }
 
 // tourLasts is how long the tour takes in a browser.

@@ -38,7 +38,7 @@ func opened(t *testing.T, o shop.Options) (http.Handler, *shop.Shop, *dashboard.
 			t.Error(err)
 		}
 	})
-	return dashboard.Handler(s, r, dashboard.Options{Redis: "an embedded Redis", Until: until}), s, r
+	return dashboard.Handler(s, r, dashboard.Options{Redis: "an embedded Redis", Until: until, Host: "demo.example"}), s, r
 }
 
 // inBubble opens a small shop and its dashboard in a bubble.
@@ -83,6 +83,9 @@ func TestWhatThePageAsksFor(t *testing.T) {
 			for i := 0; i < len(header); i += 2 {
 				q.Header.Set(header[i], header[i+1])
 			}
+			if q.Host = "127.0.0.1:8379"; q.Header.Get("X-Host") != "" {
+				q.Host = q.Header.Get("X-Host")
+			}
 			w := httptest.NewRecorder()
 			h.ServeHTTP(w, q)
 			return w.Code, strings.TrimSpace(w.Body.String())
@@ -114,6 +117,11 @@ func TestWhatThePageAsksFor(t *testing.T) {
 		}
 		if status, _ := ask("/press", url.Values{"button": {"kill"}}, "Sec-Fetch-Site", "cross-site"); status != 403 {
 			t.Errorf("another site's page may press buttons: %d", status)
+		}
+		for host, want := range map[string]int{"evil.example": 403, "evil.example:8379": 403, "127.0.0.1.evil.example": 403, "localhost:8379": 204, "[::1]:8379": 204, "10.0.0.7": 204, "demo.Example:8379": 204} {
+			if status, says := ask("/press", url.Values{"button": {"expire"}}, "X-Host", host); status != want {
+				t.Errorf("under %q: %d %s", host, status, says)
+			}
 		}
 	})
 }

@@ -127,3 +127,34 @@ func replies(t *testing.T, s *Session) (n int, text []byte) {
 		}
 	}
 }
+
+// FuzzArguments: what a client may send as the arguments of any command, cut at zero bytes. It is replied to once.
+func FuzzArguments(f *testing.F) {
+	for _, seed := range []string{
+		"SET\x00k\x00v\x00PX\x0010", "ZRANGE\x00z\x00(1\x00+inf\x00BYSCORE\x00LIMIT\x000\x00-1", "BITFIELD\x00k\x00SET\x00u63\x00#1\x00-1", "SORT\x00k\x00BY\x00w*->f\x00GET\x00#",
+		"SCAN\x00 +1\x00MATCH\x00[a-\x00COUNT\x002", "CONFIG\x00SET\x00maxmemory\x001gb", "LMPOP\x002\x00a\x00b\x00LEFT\x00COUNT\x001", "GETEX\x00k\x00PXAT\x009223372036854775807",
+		"HEXPIRE\x00h\x0010\x00FIELDS\x001\x00f", "CLIENT\x00TRACKING\x00on\x00bcast\x00prefix\x00p", "COMMAND\x00GETKEYS\x00eval\x00x\x001\x00k", "XX\x00\r\n",
+	} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, line string) {
+		var args [][]byte
+		for arg := range strings.SplitSeq(line, "\x00") {
+			args = append(args, []byte(arg))
+		}
+		if shutsUp(args) || severalReplies(args) || is(args[0], "HOST:") || strings.HasPrefix(strings.ToLower(line), "eval") {
+			t.Skip("replies otherwise")
+		}
+		e := New(Options{Seed: 1})
+		e.settings.maxBulk = 64 << 10
+		s := e.NewSession(SessionOptions{Now: 1})
+		for _, fill := range []string{"RPUSH\x00a\x00x", "HSET\x00h\x00f\x001", "ZADD\x00z\x001\x00m", "SET\x00k\x00v"} {
+			e.Do(1, s, bytes.Split([]byte(fill), []byte{0}))
+		}
+		replies(t, s)
+		outcome := e.Do(2, s, args)
+		if n, text := replies(t, s); n != 1 && outcome != Blocked {
+			t.Errorf("%q: %d replies: %.200q", args, n, text)
+		}
+	})
+}

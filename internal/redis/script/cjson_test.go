@@ -11,7 +11,7 @@ import (
 func eval(t testing.TB, source string, args ...string) string {
 	t.Helper()
 	m := script.NewMachine(echo{})
-	m.LimitMemory(4 << 20)
+	m.LimitMemory(2 << 20)
 	return evalOn(t, m, source, args...)
 }
 

@@ -55,7 +55,7 @@ func TestNoScriptEndsTheProcess(t *testing.T) {
 		{"local function f() return 1+f() end return f()", "-ERR user_script:1: stack overflow script: "},
 		{"local function f() return pcall(f) end return f()", ":1\r\n"},
 		{"local function f(n) local ok,e=pcall(f,n+1) if not ok then error(e,0) end end f(1)", "-ERR C stack overflow script: "},
-		{"local function f(...) return f(1,2,3,4,5,6,7,8,9,unpack({...})) end return f()", "-ERR user_script:1: too many results to unpack script: "},
+		{"local function f(...) return f(" + times("1,", 90) + "unpack({...})) end return f()", "-ERR user_script:1: too many results to unpack script: "},
 		{"return setmetatable({},{__index=function(t,k) return t[k] end}).x", "-ERR user_script:1: stack overflow script: "},
 		{"local a={} a.__index=a setmetatable(a,a) return a.x", "-ERR user_script:1: loop in gettable script: "},
 		{"return string.find('a',string.rep('(',40)..string.rep(')',40))", "-ERR user_script:1: too many captures script: "},
@@ -116,7 +116,7 @@ func TestFencedScriptsDoTheSame(t *testing.T) {
 // A machine that was full serves the next script as if nothing had been.
 func TestAFullMachineServesTheNext(t *testing.T) {
 	m := script.NewMachine(echo{})
-	m.LimitMemory(4 << 20)
+	m.LimitMemory(2 << 20)
 	for range 3 {
 		if got := evalOn(t, m, "return #{string.byte(string.rep('x',2000000),1,-1)}"); !strings.HasPrefix(got, "-ERR") {
 			t.Errorf("got %q", got)

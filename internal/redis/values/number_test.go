@@ -75,3 +75,18 @@ func TestFloatsAddAsLongDoubles(t *testing.T) {
 		t.Error("infinity is a sum")
 	}
 }
+
+// FuzzNumbers: what a client may send as a number. What is taken is one, and one way to write it only is an integer.
+func FuzzNumbers(f *testing.F) {
+	for _, s := range []string{"0", "-0", "1", "-9223372036854775808", "9223372036854775808", "1e400", "nan", "-inf", "0x10", " 1", "1_0", "1.5e-3", "+1", ""} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, s string) {
+		if n, ok := ParseInt([]byte(s)); ok && strconv.FormatInt(n, 10) != s {
+			t.Errorf("%q is taken for %d", s, n)
+		}
+		if x, ok := ParseFloat([]byte(s)); ok && math.IsNaN(x) {
+			t.Errorf("%q is taken for NaN", s)
+		}
+	})
+}

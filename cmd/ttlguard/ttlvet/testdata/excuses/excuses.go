@@ -44,6 +44,14 @@ func notExcused(ctx context.Context, rdb *redis.Client) {
 	rdb.Get(ctx, "f")       //ttlguard:ok nothing is written here // want `nothing is left to excuse here: remove this comment`
 }
 
+// wide has more than one excuse: the nearest counts.
+//
+//ttlguard:ok for the rest of it
+func wide(ctx context.Context, rdb *redis.Client) {
+	rdb.Set(ctx, "a", 1, 0) //ttlguard:ok of this call
+	rdb.Set(ctx, "b", 1, 0)
+}
+
 // unused has nothing that is to be excused.
 //
 //ttlguard:ok it was once // want `nothing is left to excuse here`

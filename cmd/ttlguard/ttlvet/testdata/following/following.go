@@ -35,6 +35,9 @@ func followed(ctx context.Context, rdb *redis.Client, id string, key string) { /
 	rdb.Expire(ctx, "m1", time.Minute)
 	rdb.Expire(ctx, "m2", time.Minute)
 
+	rdb.MSet(ctx, "m3", 1, "m4", 2) // want `MSet leaves`
+	rdb.Expire(ctx, "m3", time.Minute)
+
 	rdb.Do(ctx, "incr", "do")
 	rdb.Do(ctx, "EXPIRE", "do", 60)
 }
@@ -55,6 +58,10 @@ func notFollowed(ctx context.Context, rdb *redis.Client, id, key, another string
 
 	rdb.MSet(ctx, "m1", 1, "m2", 2) // want `MSet leaves`
 	rdb.Expire(ctx, "m3", time.Minute)
+
+	rdb.GetEx(ctx, "count", time.Minute) // of nothing, if it is not there
+	rdb.Incr(ctx, "count")               // want `Incr creates`
+	rdb.SetArgs(ctx, "count", 1, redis.SetArgs{KeepTTL: true})
 
 	rdb.SAdd(ctx, "set", 1) // want `SAdd creates`
 	rdb.Persist(ctx, "set") // want `Persist leaves`
@@ -92,6 +99,21 @@ func loops(ctx context.Context, rdb *redis.Client, keys []string) { // want loop
 		p.Expire(ctx, key, time.Minute) // perhaps the same
 	}
 	p.Exec(ctx)
+}
+
+// ids are what a key is made of in two ways.
+func ids(ctx context.Context, rdb *redis.Client, ids []string) { // want ids:`^ends \[\[2\]\]$`
+	for _, id := range ids {
+		rdb.HSet(ctx, "task:"+id, "f", 1) // want `HSet creates`
+		rdb.SetNX(ctx, "unique:"+id, 1, time.Minute)
+		rdb.Incr(ctx, "all") // want `Incr creates`
+		rdb.Set(ctx, id, 1, time.Minute)
+	}
+}
+
+func indexed(ctx context.Context, rdb *redis.Client, keys []string, i int) { // want indexed:`^ends \[\[2 3\]\]$`
+	rdb.Incr(ctx, keys[0])
+	rdb.Expire(ctx, keys[i], time.Minute) // perhaps the same
 }
 
 func scripts(ctx context.Context, rdb *redis.Client, s *redis.Script, a, b, c, d string, keys []string) {
@@ -134,4 +156,25 @@ func (c *counters) hit(ctx context.Context, id string) { // want hit:`^ends \[\[
 	c.rdb.Expire(ctx, c.key(id), time.Minute)
 	c.rdb.Incr(ctx, c.prefix+"all")                 // want `Incr creates`
 	defer c.rdb.HSet(ctx, string(c.prefix), "f", 1) // want `HSet creates`
+}
+
+func later(ctx context.Context, rdb *redis.Client, key string) {
+	rdb.Incr(ctx, key) // want `Incr creates`
+	key = "now"
+	rdb.Set(ctx, "now", 1, time.Minute)
+}
+
+type kind string
+
+func converted(ctx context.Context, rdb *redis.Client, name string) { // want converted:`^ends \[\[2\]\]$`
+	k := kind(name)
+	rdb.Incr(ctx, string(k))
+	rdb.Set(ctx, name, 1, time.Minute)
+}
+
+func unknown(ctx context.Context, rdb *redis.Client, one, two *redis.XAddArgs, key string) { // want unknown:`^ends \[\[4\]\]$`
+	rdb.XAdd(ctx, one)
+	rdb.Expire(ctx, key, time.Minute) // perhaps of that
+	rdb.XAdd(ctx, two)                // want `XAdd creates`
+	rdb.Set(ctx, key, 1, time.Minute)
 }

@@ -80,8 +80,11 @@ func words(ctx context.Context, rdb *redis.Client, key, option string, args []an
 	rdb.Do(ctx, "set", "a", 1, "nx", "PX", 60)
 	rdb.Do(ctx, "set", "a", 1, "KEEPTTL")
 	rdb.Do(ctx, "set", "a", 1, option)
+	rdb.Do(ctx, "set", "a", 1, "nx", option)
+	rdb.Do(ctx, "set", "a")
 	rdb.Do(ctx, "setex", "a", 60, 1)
 	rdb.Do(ctx, "get", "a")
+	rdb.Do(ctx, "hset", key) // refused
 	rdb.Do(ctx, "ping")
 	rdb.Do(ctx, args...)
 }
@@ -100,6 +103,15 @@ func (mine) Set(ctx context.Context, key string, value any, expiration time.Dura
 	return nil
 }
 func (mine) Incr(ctx context.Context, key string) int { return 0 }
+
+// strange has its arguments in another order.
+type strange struct{}
+
+func (strange) Set(key string, value any, _ int, expiration time.Duration) *redis.StatusCmd {
+	return nil
+}
+
+func strangers(s strange) { s.Set("a", 1, 2, 0) }
 
 func receivers(ctx context.Context, f few, e embeds, r *redis.Ring, tx *redis.Tx, c redis.Cmdable, p redis.Pipeliner, m mine) {
 	f.Set(ctx, "a", 1, 0)                               // want `Set: an expiration of 0`

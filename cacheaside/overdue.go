@@ -1,0 +1,124 @@
+package cacheaside
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"time"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/client/flight"
+	"github.com/mayflycache/mayfly/internal/client/lease"
+)
+
+// A load that was given up, because it took too long or nobody waits for it, may go on all the same: its loader ignores its context, or the
+// origin does. It still counts as the one load of its key, in this process and in all others, until it ends, or its process dies, or
+// overdueFor has passed. Those who wait for it get its error.
+
+// overdueFor is how many times Load.Timeout a load that was given up still counts.
+const overdueFor = 10
+
+// overdue are the keys whose loads go on. The zero value is ready.
+type overdue struct {
+	mu   sync.Mutex               // guards keys
+	keys map[string]chan struct{} // closed when the load has ended
+}
+
+// add says that the load of keys goes on, until what it returns is called.
+func (o *overdue) add(keys []string) (ended func()) {
+	done := make(chan struct{})
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if o.keys == nil {
+		o.keys = make(map[string]chan struct{})
+	}
+	for _, key := range keys {
+		o.keys[key] = done
+	}
+	return func() {
+		o.mu.Lock()
+		defer o.mu.Unlock()
+		for _, key := range keys {
+			if o.keys[key] == done { // after a Delete there may be another
+				delete(o.keys, key)
+			}
+		}
+		close(done)
+	}
+}
+
+// of returns what is closed when the load of key that goes on has ended; nil if there is none.
+func (o *overdue) of(key string) <-chan struct{} {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.keys[key]
+}
+
+// waitOverdue waits until no load of l's key goes on in this process, and reports false if the wait ends before.
+func (l *loading[K, V]) waitOverdue(wait context.Context) bool {
+	for ended := l.c.overdue.of(l.full); ended != nil; ended = l.c.overdue.of(l.full) {
+		select {
+		case <-ended:
+		case <-wait.Done():
+			l.fail(context.Cause(wait))
+			return false
+		case <-l.c.works.Closing():
+			l.fail(mayfly.ErrClosed)
+			return false
+		case <-l.flight.Abandoned():
+			l.fail(errAbandoned)
+			return false
+		}
+	}
+	return true
+}
+
+// failed ends claims of a load that failed. Those who wait for it in other processes are told, unless that says something about this process
+// and its callers alone. runs is where the load ends, or nil.
+func (c *Cache[K, V]) failed(ctx context.Context, ls []*loading[K, V], claims []*lease.Claim, runs <-chan flight.Result[struct{}], err error) {
+	if runs == nil || c.works.Context().Err() != nil {
+		c.giveUp(ctx, claims, err)
+		return
+	}
+	keys := make([]string, len(ls))
+	for i, l := range ls {
+		keys[i] = l.full
+	}
+	ended := c.overdue.add(keys)
+	c.works.More() // before the load, which is counted too, ends
+	go func() {
+		defer c.works.Done()
+		ctx, cancel := c.works.On(ctx)
+		defer cancel()
+		bound := time.NewTimer(overdueFor * c.opt.Load.Timeout)
+		defer bound.Stop()
+		beat := time.NewTimer(lease.Beat / 32) // most end as soon as their context does
+		defer beat.Stop()
+		for over := false; !over; {
+			select {
+			case <-runs:
+				over = true
+			case <-bound.C:
+				over = true
+			case <-ctx.Done():
+				over = true
+			case <-beat.C:
+				c.guard.Outlast(ctx, claims, err.Error())
+				beat.Reset(lease.Beat)
+			}
+		}
+		c.giveUp(ctx, claims, err)
+		ended()
+	}()
+}
+
+// giveUp ends claims of a load that failed and runs no more.
+func (c *Cache[K, V]) giveUp(ctx context.Context, claims []*lease.Claim, err error) {
+	if errors.Is(err, mayfly.ErrClosed) || errors.Is(err, errAbandoned) || errors.Is(err, mayfly.ErrOverloaded) {
+		for _, claim := range claims {
+			claim.Rest(ctx, c.opt.Stale.Throttle)
+		}
+		return
+	}
+	c.guard.Fail(ctx, claims, err.Error(), c.opt.Stale.Throttle)
+}

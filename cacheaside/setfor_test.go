@@ -1,0 +1,56 @@
+package cacheaside_test
+
+import (
+	"strconv"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mayflycache/mayfly/cacheaside"
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
+	"github.com/mayflycache/mayfly/jitter"
+	"github.com/mayflycache/mayfly/redistest"
+)
+
+// A value that is set with a TTL of its own has it, jittered as others are, and within the namespace's bound.
+func TestSetFor(t *testing.T) {
+	srv := redistest.Start(t)
+	ns := namespace(t, srv.Client())
+	ns.TTL, ns.MaxTTL, ns.Jitter = time.Hour, 48*time.Hour, jitter.Default
+	c := must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{}))
+	ctx := t.Context()
+	lengths := map[time.Duration]bool{}
+	for key := range 50 {
+		expect.OK(t, c.SetFor(ctx, key, user{Version: 7}, 24*time.Hour))
+		left := srv.Client().PTTL(ctx, ns.Prefix+strconv.Itoa(key)).Val()
+		if left < 21*time.Hour || left > 27*time.Hour {
+			t.Errorf("%d has %v", key, left)
+		}
+		lengths[left.Round(time.Minute)] = true
+		if e, found, err := c.Lookup(ctx, key); !found || err != nil || e.Value.Version != 7 {
+			t.Errorf("%d: %+v, %v, %v", key, e, found, err)
+		}
+	}
+	if len(lengths) < 10 {
+		t.Errorf("50 values have %d lengths: they are not jittered", len(lengths))
+	}
+	expect.OK(t, c.SetFor(ctx, 1, user{}, time.Minute))
+	if left := srv.Client().PTTL(ctx, ns.Prefix+"1").Val(); left > 2*time.Minute {
+		t.Errorf("a short one has %v", left)
+	}
+	for says, ttl := range map[string]time.Duration{
+		"the ttl must be at least 1ms, got 0s":                            0,
+		"the ttl must be at least 1ms, got -1h0m0s":                       -time.Hour,
+		"the ttl is 49h0m0s, and Namespace.MaxTTL allows 48h0m0s at most": 49 * time.Hour,
+	} {
+		if err := c.SetFor(ctx, 99, user{}, ttl); err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v: %v", ttl, err)
+		}
+	}
+	ns.MaxTTL = 0
+	c = must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{}))
+	if err := c.SetFor(ctx, 99, user{}, 2*time.Hour); err == nil || !strings.Contains(err.Error(), "allows 1h0m0s at most (zero allows TTL)") {
+		t.Errorf("without MaxTTL: %v", err)
+	}
+	expect.OK(t, c.SetFor(ctx, 99, user{}, time.Minute))
+}

@@ -1,0 +1,244 @@
+package cacheaside_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly/cacheaside"
+	"github.com/mayflycache/mayfly/redistest"
+)
+
+// slowOrigin is some processes that ask for one key all the time, and what became of it.
+type slowOrigin struct {
+	processes int
+	lasts     time.Duration
+	options   cacheaside.Options
+	ttl       time.Duration
+	load      func(ctx context.Context) error
+	redis     func(srv *redistest.Server) // what befalls Redis meanwhile, until lasts
+	deleted   bool                        // before, with Hold
+
+	loads, running, most int
+	took                 []time.Duration // by Gets
+	errs                 map[string]int
+}
+
+// p50 is the median time of a Get.
+func (s *slowOrigin) p50() time.Duration {
+	slices.Sort(s.took)
+	return s.took[len(s.took)/2]
+}
+
+func (s *slowOrigin) play(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := redistest.Start(t)
+		var mu sync.Mutex
+		s.errs = make(map[string]int)
+		end := time.Now().Add(s.lasts)
+		var all sync.WaitGroup
+		for range s.processes {
+			o := srv.Options()
+			o.PoolSize, o.ContextTimeoutEnabled = 1000, true
+			rdb := redis.NewClient(o)
+			defer rdb.Close()
+			ns := namespace(t, rdb)
+			ns.TTL = s.ttl
+			c := must[int, user](t)(cacheaside.New(ns, func(ctx context.Context, key int) (user, error) {
+				mu.Lock()
+				s.loads++
+				s.running++
+				s.most = max(s.most, s.running)
+				mu.Unlock()
+				defer func() { mu.Lock(); defer mu.Unlock(); s.running-- }()
+				return user{Version: key}, s.load(ctx)
+			}, s.options))
+			if s.deleted {
+				c.Delete(t.Context(), 1)
+			}
+			for range 3 {
+				all.Go(func() {
+					for time.Now().Before(end) {
+						begun := time.Now()
+						_, err := c.Get(t.Context(), 1)
+						mu.Lock()
+						s.took = append(s.took, time.Since(begun))
+						for err != nil && errors.Unwrap(err) != nil {
+							err = errors.Unwrap(err)
+						}
+						if err != nil {
+							s.errs[err.Error()]++
+						}
+						mu.Unlock()
+						time.Sleep(10 * time.Millisecond)
+					}
+				})
+			}
+		}
+		if s.redis != nil {
+			all.Go(func() { s.redis(srv) })
+		}
+		all.Wait()
+		t.Logf("%d processes, %v: %d loads, %d at once; a Get took %v, %v at most; %v", s.processes, s.lasts, s.loads, s.most, s.p50(), s.took[len(s.took)-1], s.errs)
+		time.Sleep(time.Hour) // the loads that nobody could end
+	})
+}
+
+// stalls is a Redis that stands still for 200 ms each second.
+func stalls(times int) func(srv *redistest.Server) {
+	return func(srv *redistest.Server) {
+		for range times {
+			time.Sleep(800 * time.Millisecond)
+			srv.Hang()
+			time.Sleep(200 * time.Millisecond)
+			srv.Thaw()
+		}
+	}
+}
+
+// patiently is a query that takes so long and heeds its context.
+func patiently(takes time.Duration) func(ctx context.Context) error {
+	return func(ctx context.Context) error {
+		select {
+		case <-time.After(takes):
+			return nil
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+	}
+}
+
+// However slow the origin is, a key is loaded by one caller at a time, over all processes, but where it is documented otherwise.
+func TestOneLoadAtATimeOfASlowOrigin(t *testing.T) {
+	down := errors.New("the database is down")
+	second := cacheaside.Options{Load: cacheaside.Load{Timeout: time.Second}}
+	held := second
+	held.Hold = time.Minute
+	for _, c := range []struct {
+		name     string
+		play     slowOrigin
+		atOnce   int // documented
+		mostEver int // loads
+	}{
+		{"loads take longer than Load.Timeout", slowOrigin{processes: 10, lasts: 10 * time.Second, options: second, load: patiently(3 * time.Second)}, 1, 11},
+		{"a loader that fails after a second", slowOrigin{processes: 12, lasts: 10 * time.Second, options: cacheaside.Options{Load: cacheaside.Load{Timeout: 5 * time.Second}},
+			load: func(ctx context.Context) error { return errors.Join(patiently(time.Second)(ctx), down) }}, 1, 11},
+		{"a loader that ignores its context", slowOrigin{processes: 3, lasts: 6 * time.Second, options: second,
+			load: func(context.Context) error { time.Sleep(time.Minute); return nil }}, 1, 1},
+		{"the same, and Redis is gone", slowOrigin{processes: 1, lasts: 6 * time.Second, options: second, redis: func(srv *redistest.Server) { srv.Hang(); time.Sleep(6 * time.Second); srv.Thaw() },
+			load: func(context.Context) error { time.Sleep(time.Minute); return nil }}, 1, 1},
+		{"a Redis that stalls", slowOrigin{processes: 12, lasts: 11 * time.Second, options: cacheaside.Options{Load: cacheaside.Load{Timeout: 5 * time.Second}},
+			load: func(ctx context.Context) error { return errors.Join(patiently(time.Second)(ctx), down) }, redis: stalls(11)}, 1, 12},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			if c.play.ttl == 0 {
+				c.play.ttl = time.Minute
+			}
+			c.play.play(t)
+			if c.play.most > c.atOnce || c.play.loads > c.mostEver {
+				t.Errorf("%d at once, %d loads; want %d and %d", c.play.most, c.play.loads, c.atOnce, c.mostEver)
+			}
+			if c.name == "a loader that fails after a second" && c.play.p50() > 1200*time.Millisecond {
+				t.Errorf("a Get takes %v, in one process a second", c.play.p50())
+			}
+		})
+	}
+}
+
+// Hold is where it is documented otherwise: what is loaded may not be stored, so each process loads for itself, one load at a time.
+func TestWhileHoldLastsEachProcessLoadsForItself(t *testing.T) {
+	s := slowOrigin{processes: 6, lasts: 5 * time.Second, ttl: time.Minute, options: cacheaside.Options{Hold: time.Hour, Load: cacheaside.Load{Timeout: 5 * time.Second}},
+		load: patiently(time.Second), deleted: true}
+	s.play(t)
+	if s.most > s.processes || s.most < 2 {
+		t.Errorf("%d at once in %d processes", s.most, s.processes)
+	}
+}
+
+// Who waits for a load of another process gets its failure, as one error whose text is bounded; who comes later loads.
+func TestAFailureElsewhereIsToldToThoseWhoWait(t *testing.T) {
+	long := strings.Repeat("long ", 1000)
+	for name, x := range map[string]struct {
+		fail  func(ctx context.Context) error
+		plain bool
+		text  string
+		after time.Duration // all have their error
+	}{
+		"an error":             {fail: func(context.Context) error { time.Sleep(time.Second); return errors.New("the database is down") }, text: "the database is down"},
+		"an error, plain":      {fail: func(context.Context) error { time.Sleep(time.Second); return errors.New("the database is down") }, plain: true, text: "the database is down"},
+		"a long one":           {fail: func(context.Context) error { time.Sleep(time.Second); return errors.New(long) }, text: long[:200]},
+		"a panic":              {fail: func(context.Context) error { time.Sleep(time.Second); panic("oh") }, text: "panic: oh"},
+		"past its time":        {fail: func(ctx context.Context) error { <-ctx.Done(); return ctx.Err() }, text: "the load took too long", after: 3 * time.Second},
+		"past it, and goes on": {fail: func(context.Context) error { time.Sleep(time.Minute); return nil }, text: "the load took too long", after: 3 * time.Second},
+		"plain, and goes on":   {fail: func(context.Context) error { time.Sleep(time.Minute); return nil }, plain: true, text: "the load took too long", after: 3 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				srv := redistest.Start(t)
+				var ill atomic.Bool
+				ill.Store(true)
+				open := func() *cacheaside.Cache[int, user] {
+					o := srv.Options()
+					o.PoolSize = 100
+					rdb := redis.NewClient(o)
+					t.Cleanup(func() { rdb.Close() })
+					ns := namespace(t, rdb)
+					ns.Plain = x.plain
+					return must[int, user](t)(cacheaside.New(ns, func(ctx context.Context, key int) (user, error) {
+						if ill.Load() {
+							return user{}, x.fail(ctx)
+						}
+						return user{Version: key}, nil
+					}, cacheaside.Options{Load: cacheaside.Load{Timeout: 3 * time.Second}, Faults: patient}))
+				}
+				one, other := open(), open()
+				begun := time.Now()
+				var all sync.WaitGroup
+				all.Go(func() { one.Get(t.Context(), 7) })
+				time.Sleep(time.Second / 2)
+				for range 3 {
+					all.Go(func() {
+						_, err := other.Get(t.Context(), 7)
+						if !errors.Is(err, cacheaside.ErrFailedElsewhere) || !strings.Contains(err.Error(), x.text) || len(err.Error()) > 400 {
+							t.Errorf("got %v", err)
+						}
+						if took := time.Since(begun); took > max(x.after, time.Second)+200*time.Millisecond {
+							t.Errorf("after %v", took)
+						}
+					})
+				}
+				all.Wait()
+				ill.Store(false)
+				if strings.Contains(name, "goes on") {
+					before := time.Now()
+					if _, err := other.Get(t.Context(), 7); !errors.Is(err, cacheaside.ErrLoadTimeout) || time.Since(before) != 3*time.Second {
+						t.Errorf("while it goes on: %v after %v", err, time.Since(before))
+					}
+					time.Sleep(time.Minute)
+				}
+				if u, err := other.Get(t.Context(), 7); u.Version != 7 || err != nil {
+					t.Errorf("who comes later: %+v, %v", u, err)
+				}
+				time.Sleep(2 * time.Second)
+			})
+		})
+	}
+}
+
+// A load that never ends keeps others from its key for eleven times Load.Timeout, and no longer.
+func TestALoadThatNeverEndsIsBounded(t *testing.T) {
+	s := slowOrigin{processes: 2, lasts: 25 * time.Second, ttl: time.Minute, options: cacheaside.Options{Load: cacheaside.Load{Timeout: time.Second}},
+		load: func(context.Context) error { time.Sleep(time.Hour); return nil }}
+	s.play(t)
+	if s.loads != 3 {
+		t.Errorf("%d loads in 25 s, want one each 11 s", s.loads)
+	}
+}

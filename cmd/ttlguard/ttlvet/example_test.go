@@ -1,0 +1,18 @@
+package ttlvet_test
+
+import (
+	"flag"
+	"fmt"
+
+	"github.com/mayflycache/mayfly/cmd/ttlguard/ttlvet"
+)
+
+// A program that runs several analyzers hands this one to multichecker.Main among them. These are its flags.
+func Example() {
+	fmt.Println(ttlvet.Analyzer.Name)
+	ttlvet.Analyzer.Flags.VisitAll(func(f *flag.Flag) { fmt.Printf("-%s: %s\n", f.Name, f.Usage) })
+	// Output:
+	// ttlguard
+	// -intests: report calls in _test.go files, too
+	// -sure: report only calls that leave a key without a TTL whatever it had before: Set with 0, not Incr
+}

@@ -1,0 +1,198 @@
+package httpcache
+
+import (
+	"cmp"
+	"context"
+	"crypto/sha256"
+	"errors"
+	"hash"
+	"net/http"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/client/flight"
+	"github.com/mayflycache/mayfly/internal/rfc9111"
+)
+
+// With Options.Report the cache decides and stores as always, and the handler answers every request. What the cache would have served is
+// compared with what the handler did answer: from the store, and, for requests at once, the answer that they would have waited for.
+
+// RouteReport says what the cache would have shared on one route.
+type RouteReport struct {
+	Route    string // the pattern of an [http.ServeMux], or the first segment of the path where there is none
+	Requests int    // that the cache could have answered
+	Shared   int    // that it would have answered with what was made for another request
+	Differ   int    // of which the handler answered something else: another status, or another body
+	Example  string // the URL of the latest that differs
+}
+
+// Report returns what was seen with [Options].Report since the cache was made, the routes that differ most first. A page that changes with
+// time differs from what was stored earlier; one that differs for requests at once is somebody's own, and must say so before the
+// cache is turned on.
+func (c *Cache) Report() []RouteReport { return c.reports.list() }
+
+// reports are counted by route.
+type reports struct {
+	mu     sync.Mutex // guards routes
+	routes map[string]*RouteReport
+}
+
+// maxRoutes bounds what is counted apart; the others are one.
+const maxRoutes = 1000
+
+func (rs *reports) add(route string, count func(r *RouteReport)) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	if rs.routes[route] == nil && len(rs.routes) >= maxRoutes {
+		route = "others"
+	}
+	r := rs.routes[route]
+	if r == nil {
+		if rs.routes == nil {
+			rs.routes = make(map[string]*RouteReport)
+		}
+		r = &RouteReport{Route: route}
+		rs.routes[route] = r
+	}
+	count(r)
+}
+
+func (rs *reports) list() (all []RouteReport) {
+	rs.mu.Lock()
+	defer rs.mu.Unlock()
+	for _, r := range rs.routes {
+		all = append(all, *r)
+	}
+	slices.SortFunc(all, func(a, b RouteReport) int {
+		return cmp.Or(cmp.Compare(b.Differ, a.Differ), strings.Compare(a.Route, b.Route))
+	})
+	return all
+}
+
+func routeOf(r *http.Request) string {
+	if r.Pattern != "" {
+		return r.Pattern
+	}
+	first, _, more := strings.Cut(strings.TrimPrefix(r.URL.Path, "/"), "/")
+	if more {
+		first += "/"
+	}
+	return "/" + first
+}
+
+var errDiffers = errors.New("the handler answered something else than what the cache would have served: see Report")
+
+// seen is a client's writer that notes what it gets.
+type seen struct {
+	http.ResponseWriter
+	says   string // in Cache-Status
+	status int
+	sum    hash.Hash
+}
+
+func (s *seen) Unwrap() http.ResponseWriter { return s.ResponseWriter }
+
+func (s *seen) WriteHeader(status int) {
+	if status >= 200 && s.status == 0 {
+		if s.status = status; s.says != "" {
+			s.Header().Add("Cache-Status", s.says)
+		}
+	}
+	s.ResponseWriter.WriteHeader(status)
+}
+
+func (s *seen) Write(b []byte) (int, error) {
+	if s.status == 0 {
+		s.WriteHeader(http.StatusOK)
+	}
+	s.sum.Write(b)
+	return s.ResponseWriter.Write(b)
+}
+
+// differs reports whether a response is another than what was seen. A part, and what a condition made of it, are not to be compared.
+func (s *seen) differs(method string, r *response) bool {
+	switch cmp.Or(s.status, http.StatusOK) {
+	case http.StatusPartialContent, http.StatusNotModified, http.StatusPreconditionFailed, http.StatusRequestedRangeNotSatisfiable:
+		return false
+	case r.status:
+	default:
+		return true
+	}
+	want := sha256.Sum256(r.body)
+	return method != http.MethodHead && string(s.sum.Sum(nil)) != string(want[:])
+}
+
+// report lets the handler answer, and compares.
+func (x *exchange) report() {
+	c := x.cache
+	x.look(x.r.Context())
+	would, s := x.s.response, &seen{ResponseWriter: x.w, sum: sha256.New()}
+	if would != nil && would.policy.Decide(x.q, time.Now()) == rfc9111.Revalidate {
+		would = nil
+	}
+	var fill filling
+	var joined *flight.Flight[outcome]
+	switch {
+	case would != nil:
+		s.says = c.opt.Server + "-report; hit"
+	case x.shareable():
+		if f, lead := x.join(); !lead {
+			joined = f
+		} else if fill.flight = f; x.s.unasked == nil && !x.s.flooded {
+			within, cancel := c.within(x.r.Context(), x.asked)
+			fill.claim = c.guard.Claim(within, x.s.slot, x.s.found).Claim
+			cancel()
+		}
+	}
+	x.w, x.s.response = s, nil // the handler is not asked to find anything unchanged
+	done := false
+	defer func() {
+		if !done && joined != nil { // the handler panicked: who has joined must wait, but not here
+			c.works.Start(func() { joined.Wait(canceled, x.began) })
+		}
+	}()
+	x.forward(fill)
+	done = true
+	route := routeOf(x.r)
+	c.reports.add(route, func(r *RouteReport) { r.Requests++ })
+	if would != nil {
+		x.compare(route, s, would)
+	}
+	if joined == nil {
+		return
+	}
+	wait := func() {
+		ctx, cancel := context.WithTimeout(c.works.Context(), c.opt.Shared.Wait)
+		defer cancel()
+		out, _, err := joined.Wait(ctx, x.began)
+		if err == nil && out.response != nil && x.takes(out) {
+			x.compare(route, s, out.response)
+		}
+	}
+	if !c.works.Start(wait) {
+		joined.Wait(canceled, x.began)
+	}
+}
+
+var canceled = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
+
+// compare counts a request that would have got a response.
+func (x *exchange) compare(route string, s *seen, would *response) {
+	c, differs := x.cache, s.differs(x.r.Method, would)
+	c.reports.add(route, func(r *RouteReport) {
+		if r.Shared++; differs {
+			r.Differ++
+			r.Example = strings.TrimPrefix(x.key, c.prefix)
+		}
+	})
+	if differs {
+		c.tell(x.r.Context(), mayfly.Event{Kind: mayfly.Warning, Outcome: mayfly.Failed, Key: x.s.slot, Err: errDiffers})
+	}
+}

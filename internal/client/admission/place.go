@@ -1,0 +1,51 @@
+package admission
+
+import "time"
+
+// Place is a load's place in the queue, for those who join the load while it waits, or before. It is made by [Limiter.Place], and is for
+// one Enter.
+type Place struct {
+	of *Limiter
+
+	// Guarded by of.mu.
+	waiter *waiter   // nil: not in the queue yet
+	told   bool      // somebody joined
+	until  time.Time // when the last of them leaves; zero: never
+	hurry  bool      // one of them holds a permit
+}
+
+// Place returns a place for a load that will Enter.
+func (l *Limiter) Place() *Place { return &Place{of: l} }
+
+// Joined says until when somebody who joined waits, where zero is as long as it takes. One that holds a permit of the limiter is in a
+// hurry: the load is let in at once, beyond the limit.
+func (p *Place) Joined(until time.Time, hurry bool) {
+	p.of.mu.Lock()
+	defer p.of.mu.Unlock()
+	switch {
+	case !p.told || until.IsZero():
+		p.until = until
+	case !p.until.IsZero() && until.After(p.until):
+		p.until = until
+	}
+	p.told, p.hurry = true, p.hurry || hurry
+	p.applyLocked(time.Now())
+}
+
+// applyLocked lets what is known have its effect on who waits. A load that seemed too late and is not any more goes to the end of those
+// who are in time: it has lost its place, but not its turn.
+func (p *Place) applyLocked(now time.Time) {
+	w, l := p.waiter, p.of
+	if !p.told || w == nil || w.in == nil {
+		return
+	}
+	w.until = p.until
+	switch {
+	case p.hurry && !l.closed:
+		w.in.remove(w)
+		l.grantLocked(w, now)
+	case w.in == &l.queue.late && (w.until.IsZero() || l.policy.InTime(w.until.Sub(now))):
+		w.in.remove(w)
+		l.queue.push(w)
+	}
+}

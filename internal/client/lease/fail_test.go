@@ -1,0 +1,103 @@
+package lease_test
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly/internal/client/lease"
+)
+
+// aLoadThatFails leaves a note to those who wait, which keeps nobody from the key, and which the next lease carries on.
+func aLoadThatFails(t *testing.T, rdb redis.UniversalClient, o lease.Options) {
+	g, ctx := lease.New(o), t.Context()
+	waiting := func(key string, seen lease.Found) lease.Acquired {
+		wait, cancel := context.WithTimeout(ctx, 5*time.Second)
+		defer cancel()
+		return g.Outwait(ctx, wait, lease.Want{Key: key, Seen: seen}, nil)
+	}
+	theirs := func(key string) lease.Found {
+		a := g.Ask(ctx, []lease.Want{{Key: key}})[0]
+		if a.Standing != lease.Theirs {
+			t.Fatalf("%+v, want somebody's load", a)
+		}
+		return a.Found
+	}
+
+	first := claim(t, g, t.Name(), lease.Found{})
+	seen := theirs(t.Name())
+	g.Fail(ctx, []*lease.Claim{first}, "the database is down", time.Second)
+	if stored := fill(t, o, first, "late"); stored {
+		t.Error("a load that failed is stored")
+	}
+	if a := waiting(t.Name(), seen); a.Standing != lease.Ruined || a.Failure.Text != "the database is down" {
+		t.Errorf("who waits for it: %+v", a)
+	}
+	second := claim(t, g, t.Name(), lease.Found{}) // who looked before
+	if a := waiting(t.Name(), seen); a.Standing != lease.Ruined || a.Failure.Text != "the database is down" {
+		t.Errorf("who has yet to see it, when the next loads: %+v", a)
+	}
+	if again := theirs(t.Name()); !again.Failure.Is() || again.Holder() != second.ID() {
+		t.Errorf("the next lease: %+v", again)
+	}
+	if !fill(t, o, second, "good") {
+		t.Error("the next load is not stored")
+	}
+	if a := waiting(t.Name(), seen); a.Standing != lease.Changed || a.State != lease.Present {
+		t.Errorf("a value is better than a failure: %+v", a)
+	}
+
+	third := claim(t, g, t.Name()+"3", lease.Found{})
+	g.Fail(ctx, []*lease.Claim{third}, "", time.Second)
+	if f := look(t, g, t.Name()+"3"); !o.Plain && f.State != lease.Failed {
+		t.Errorf("%+v, want the note", f)
+	}
+	fourth := claim(t, g, t.Name()+"3", look(t, g, t.Name()+"3")) // who looks after it
+	if err := g.Delete(ctx, []string{t.Name() + "3"})[0]; err != nil {
+		t.Fatal(err)
+	}
+	if fill(t, o, fourth, "deleted") {
+		t.Error("a claim over a failure survives a Delete")
+	}
+}
+
+// aLoadThatOutlastsItsTime stays the one load of its key, and those who wait for it need not any more.
+func aLoadThatOutlastsItsTime(t *testing.T, rdb redis.UniversalClient, o lease.Options) {
+	g, ctx := lease.New(o), t.Context()
+	c := claim(t, g, t.Name(), lease.Found{})
+	seen := g.Ask(ctx, []lease.Want{{Key: t.Name()}})[0].Found
+	for range 2 {
+		g.Outlast(ctx, []*lease.Claim{c}, "too long")
+	}
+	if a := g.Outwait(ctx, ctx, lease.Want{Key: t.Name(), Seen: seen}, nil); a.Standing != lease.Ruined || a.Failure.Text != "too long" {
+		t.Errorf("who waits: %+v", a)
+	}
+	later := g.Ask(ctx, []lease.Want{{Key: t.Name()}})[0]
+	if later.Standing != lease.Theirs || later.Holder() != c.ID() {
+		t.Errorf("who comes later: %+v", later)
+	}
+	short, cancel := context.WithTimeout(ctx, 50*time.Millisecond)
+	defer cancel()
+	if a := g.Outwait(ctx, short, lease.Want{Key: t.Name(), Seen: later.Found}, nil); a.Standing != lease.Late {
+		t.Errorf("who comes later, and waits: %+v", a)
+	}
+	g.Fail(ctx, []*lease.Claim{c}, "too long", time.Second)
+	claim(t, g, t.Name(), lease.Found{})
+
+	// A renewal rests, as its value is good.
+	key := t.Name() + "value"
+	set(t, o, g, key, "old")
+	value := look(t, g, key)
+	renewal := g.Renew(ctx, key, value).Claim
+	for range 2 {
+		g.Outlast(ctx, []*lease.Claim{renewal}, "too long")
+	}
+	if a := g.Ask(ctx, []lease.Want{{Key: key, Seen: value, Renew: true}})[0]; a.Standing != lease.Resting {
+		t.Errorf("another renewal: %+v", a)
+	}
+	if f := look(t, g, key); f.State != lease.Present {
+		t.Errorf("the value: %+v", f)
+	}
+}
