@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/httpcache"
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/redistest"
 )
 
@@ -201,5 +203,49 @@ func TestAPurgeTellsWhatItFound(t *testing.T) {
 		expectPurged(t, c, httpcache.Prefix("http://a.example/"), 2)
 		expectPurged(t, c, httpcache.Prefix("http://a.example/"), 0)
 		expectPurged(t, c, httpcache.Tag("all"), 0)
+	})
+}
+
+// A port that the scheme implies is none, however the purge or the client spells it, and whatever scheme the cache takes.
+func TestAPurgeKnowsDefaultPorts(t *testing.T) {
+	inBubble(t, func(t *testing.T, rdb *redis.Client) {
+		for _, scheme := range []string{"http", "https"} {
+			opt := options(t, rdb)
+			opt.Key.Scheme = scheme
+			c := opened(t, opt)
+			h := c.Handler(says("page", "Cache-Control: "+fresh, `Cache-Groups: "g"`))
+			for _, host := range []string{"a.example", "a.example:80", "a.example:443"} {
+				for _, at := range []string{"http://a.example", "https://a.example", "http://a.example:80", "https://a.example:443"} {
+					for name, target := range map[string]httpcache.Target{"URL": httpcache.URL(at + "/x"), "prefix": httpcache.Prefix(at + "/"), "group": httpcache.Group(at, "g")} {
+						ask := func() string {
+							r := httptest.NewRequest("GET", "/x", nil)
+							r.Host = host
+							w := httptest.NewRecorder()
+							h.ServeHTTP(w, r)
+							return w.Header().Get("Cache-Status")
+						}
+						ask()
+						if hit := ask(); !strings.Contains(hit, "; hit") {
+							t.Fatalf("no hit: %s", hit)
+						}
+						expect.OK(t, c.Purge(t.Context(), target))
+						if left := ask(); strings.Contains(left, "; hit") {
+							t.Errorf("%s of %s left the page that %s host %s has", name, at, scheme, host)
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+func TestTargetsThatAreNone(t *testing.T) {
+	inBubble(t, func(t *testing.T, rdb *redis.Client) {
+		c := opened(t, options(t, rdb))
+		for target, says := range map[string]string{"ftp://a.example/x": "its scheme is ftp", "/x": "no absolute URL"} {
+			if err := c.Purge(t.Context(), httpcache.URL(target)); err == nil || !strings.Contains(err.Error(), says) {
+				t.Errorf("%s: %v", target, err)
+			}
+		}
 	})
 }

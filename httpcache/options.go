@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"net/http"
 	"regexp"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/mayflycache/mayfly"
@@ -151,8 +153,8 @@ func (o Options) validate() error {
 	c := check.In("Options.")
 	c.Add(o.Namespace.Validate())
 	ns := o.Namespace
-	c.Refuse(ns.Key != nil || ns.Codec != nil || ns.Clone != nil || ns.Cost != nil || ns.Plain || ns.Jitter.Fraction != 0 || ns.Jitter.Floor != 0 || ns.Jitter.Ceiling != 0,
-		"Namespace has a Key, Codec, Clone, Cost, Plain or Jitter: they have no meaning for responses, leave them zero")
+	c.Refuse(ns.Key != nil || ns.Codec != nil || ns.Clone != nil || ns.Cost != nil || ns.Plain || ns.Jitter.Fraction != 0 || ns.Jitter.Floor != 0 || ns.Jitter.Ceiling != 0 || ns.MaxTTL != 0,
+		"Namespace has a Key, Codec, Clone, Cost, Plain, Jitter or MaxTTL: they have no meaning for responses, leave them zero")
 	c.TTL("Stale.Keep", max(o.Stale.Keep, 0))
 	c.TTL("Stale.IfError", max(o.Stale.IfError, 0))
 	c.TTL("Stale.Throttle", o.Stale.Throttle)
@@ -172,10 +174,13 @@ func (o Options) validate() error {
 	c.Refuse(o.Key.Scheme != "" && o.Key.Scheme != "http" && o.Key.Scheme != "https", "Key.Scheme must be empty, \"http\" or \"https\", got %q", o.Key.Scheme)
 	for _, name := range o.Key.DropQuery {
 		c.Refuse(name == "", "Key.DropQuery holds an empty name")
+		c.Refuse(strings.Contains(strings.TrimSuffix(name, "*"), "*"), "Key.DropQuery: a * stands for a rest, at the end of a name, got %q", name)
 	}
 	tokens := func(field string, names ...string) {
-		for _, name := range names {
+		for i, name := range names {
 			c.Refuse(!fieldName.MatchString(name), "%s must be a token as field names are, got %q", field, name)
+			c.Refuse(slices.ContainsFunc(names[:i], func(n string) bool { return strings.EqualFold(n, name) }), "%s names %q twice", field, name)
+			c.Refuse(field == "Targeted" && strings.EqualFold(name, "Cache-Control"), "Targeted are fields beside Cache-Control, which every cache reads: leave it out")
 		}
 	}
 	tokens("Targeted", o.Targeted...)

@@ -100,17 +100,29 @@ func (c *Cache) PurgeFound(ctx context.Context, targets ...Target) (found int, e
 	return found + below, nil
 }
 
-// keysOf returns the keys of a URL, or what they begin with, under both schemes.
+// keysOf returns the keys of a URL, or what they begin with, under both schemes. A port that is the scheme's own is none, and a client of
+// the other scheme may have spelled it all the same, where a proxy in between speaks another scheme than the cache's.
 func (c *Cache) keysOf(t Target) (keys []string, err error) {
 	u, err := url.Parse(t.text)
 	if err != nil {
 		return nil, err
 	}
-	if u.Host == "" && !c.opt.Key.AnyHost || u.Path == "" && t.kind == targetPrefix && u.RawQuery != "" {
+	if u.Scheme == "" && u.Host == "" && !c.opt.Key.AnyHost || u.Path == "" && t.kind == targetPrefix && u.RawQuery != "" {
 		return nil, errors.New("it is no absolute URL")
 	}
-	for _, scheme := range []string{"http", "https"} {
-		u.Scheme = scheme
+	switch strings.ToLower(u.Scheme) {
+	case "http", "https", "":
+	default:
+		return nil, fmt.Errorf("its scheme is %s: http and https are cached", u.Scheme)
+	}
+	u.Host = rfc9111.WithoutPort(strings.ToLower(u.Scheme), u.Host)
+	own := u.Host
+	spellings := [][2]string{{"http", own}, {"https", own}}
+	if u.Port() == "" && own != "" && !c.opt.Key.AnyHost {
+		spellings = append(spellings, [2]string{"http", own + ":443"}, [2]string{"https", own + ":80"})
+	}
+	for _, s := range spellings {
+		u.Scheme, u.Host = s[0], s[1]
 		key, ok := c.keys.Of(u)
 		if !ok {
 			return nil, errors.New("its host or path is not one")

@@ -34,6 +34,9 @@ func newRoutes(override map[string]string) (r routes, err error) {
 		if err := rfc9111.CheckCacheControl(override[pattern]); err != nil {
 			return r, fmt.Errorf("pattern %q: %w", pattern, err)
 		}
+		if method, _, spaced := strings.Cut(pattern, " "); spaced && method != http.MethodGet && method != http.MethodHead {
+			return r, fmt.Errorf("pattern %q: only answers to GET and HEAD are stored", pattern)
+		}
 		r.mux.Handle(pattern, http.NotFoundHandler())
 	}
 	return r, nil

@@ -1,6 +1,9 @@
 package metrics
 
-import "time"
+import (
+	"strings"
+	"time"
+)
 
 // ObserveAudit shows what an audit found of the server, or servers, of that name: how many keys were looked at, and how many of them had
 // no TTL. A program that runs [ttlaudit.Run] now and then hands its figures here.
@@ -8,6 +11,7 @@ import "time"
 // [ttlaudit.Run]: https://pkg.go.dev/github.com/mayflycache/mayfly/ttlaudit#Run
 func (m *Observer) ObserveAudit(server string, keys, noTTL int64) {
 	server = m.bounded(server)
+	server = strings.ToValidUTF8(server, "?")
 	m.audited.WithLabelValues(server).Set(float64(keys))
 	m.endless.WithLabelValues(server).Set(float64(noTTL))
 	m.auditedAt.WithLabelValues(server).Set(float64(time.Now().Unix()))

@@ -1,6 +1,7 @@
 package metrics
 
 import (
+	"strings"
 	"sync"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -52,24 +53,34 @@ const (
 	counter = prometheus.CounterValue
 )
 
-// WatchLocal shows the stats of a local tier, local.Stats, by a name for it. Another one of the same name takes its place.
+// watch adds a source, or takes away the one of that name.
+func watch[S any](sources *sync.Map, name string, stats func() S) {
+	name = strings.ToValidUTF8(name, "?")
+	if stats == nil {
+		sources.Delete(name)
+		return
+	}
+	sources.Store(name, stats)
+}
+
+// WatchLocal shows the stats of a local tier, local.Stats, by a name for it. Another one of the same name takes its place, and nil ends it.
 func (m *Observer) WatchLocal(name string, stats func() mayfly.LocalStats) {
-	m.locals.sources.Store(name, stats)
+	watch(&m.locals.sources, name, stats)
 }
 
 // WatchEngine shows the stats of an embedded database: db.Stats.
 func (m *Observer) WatchEngine(name string, stats func() stats.Engine) {
-	m.engines.sources.Store(name, stats)
+	watch(&m.engines.sources, name, stats)
 }
 
 // WatchHTTP shows the stats of an HTTP cache: pages.Stats.
 func (m *Observer) WatchHTTP(name string, stats func() stats.HTTP) {
-	m.https.sources.Store(name, stats)
+	watch(&m.https.sources, name, stats)
 }
 
 // WatchOrigin shows the stats of an origin, origin.Stats or cache.Origin().Stats, by a name for it. Caches that share an origin are one.
 func (m *Observer) WatchOrigin(name string, stats func() mayfly.OriginStats) {
-	m.origins.sources.Store(name, stats)
+	watch(&m.origins.sources, name, stats)
 }
 
 func originFigures() *figures[mayfly.OriginStats] {

@@ -16,6 +16,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -275,6 +276,7 @@ func outcome(k mayfly.Kind, o mayfly.Outcome) string {
 
 // bounded returns the label of a namespace.
 func (m *Observer) bounded(namespace string) string {
+	namespace = strings.ToValidUTF8(namespace, "?") // as labels are
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.names[namespace] {
@@ -288,6 +290,9 @@ func (m *Observer) bounded(namespace string) string {
 
 // ObserveLocal counts the local hits of a cache.
 func (m *Observer) ObserveLocal(namespace string, hits func() uint64) {
+	if hits == nil {
+		return
+	}
 	namespace = m.bounded(namespace)
 	m.mu.Lock()
 	defer m.mu.Unlock()

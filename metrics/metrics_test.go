@@ -284,3 +284,18 @@ func TestBadOptions(t *testing.T) {
 		t.Errorf("the first was taken away with the second: %q", got)
 	}
 }
+
+// A name that no label can have is spelled so that it is one, and what is nil is not watched.
+func TestOddNames(t *testing.T) {
+	r := prometheus.NewPedanticRegistry()
+	m := mayfly.Must(metrics.New(r, metrics.Options{}))
+	m.Observe(t.Context(), mayfly.Event{Kind: mayfly.Read, Outcome: mayfly.HitRedis, Namespace: "a\xff"})
+	m.ObserveAudit("a\xff", 1, 1)
+	m.ObserveLocal("a\xff", nil)
+	m.WatchLocal("a\xff", func() mayfly.LocalStats { return mayfly.LocalStats{} })
+	m.WatchLocal("nobody", nil)
+	m.WatchOrigin("nobody", nil)
+	if _, err := r.Gather(); err != nil {
+		t.Error(err)
+	}
+}

@@ -1,6 +1,7 @@
 package sliding_test
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -247,6 +248,23 @@ func TestRedisTimeoutOfBadInput(t *testing.T) {
 	} {
 		if err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("got %v, want %q", err, says)
+		}
+	}
+}
+
+// Nothing is sent for a caller who has left, and the error does not say that it was.
+func TestWhoHasLeftSendsNothing(t *testing.T) {
+	srv := redistest.Start(t)
+	gone, cancel := context.WithCancel(t.Context())
+	cancel()
+	for _, way := range ways {
+		s := mayfly.Must(sliding.New(namespace(srv.Client()), way.opt))
+		for what, err := range map[string]error{
+			"create": s.Create(gone, "ada", cart{}), "set": s.Set(gone, "ada", cart{}), "delete": s.Delete(gone, "ada"), "rotate": s.Rotate(gone, "ada", "eve"),
+		} {
+			if !errors.Is(err, context.Canceled) || errors.Is(err, mayfly.ErrUnknownOutcome) {
+				t.Errorf("%s, %s: %v", way.name, what, err)
+			}
 		}
 	}
 }

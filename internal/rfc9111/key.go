@@ -103,7 +103,7 @@ func (k Keys) append(dst []byte, scheme, host string, u *url.URL) ([]byte, bool)
 	}
 	dst = append(dst, "://"...)
 	if !k.AnyHost {
-		dst = appendLower(dst, withoutPort(scheme, host))
+		dst = appendLower(dst, WithoutPort(scheme, host))
 	}
 	path := spelling(u)
 	if path == "" {
@@ -127,8 +127,8 @@ func spelling(u *url.URL) string {
 	return u.EscapedPath()
 }
 
-// withoutPort cuts the port that the scheme implies.
-func withoutPort(scheme, host string) string {
+// WithoutPort cuts the port that the scheme implies.
+func WithoutPort(scheme, host string) string {
 	if scheme == "https" {
 		return strings.TrimSuffix(host, ":443")
 	}

@@ -19,8 +19,16 @@ var ErrCrowded = turns.ErrCrowded
 
 // Unsent reports whether err says that a call was certainly not sent: its turn did not come.
 func Unsent(err error) bool {
-	return errors.Is(err, ErrOpen) || errors.Is(err, ErrCrowded) || errors.Is(err, turns.ErrSilent)
+	_, left := errors.AsType[leftError](err)
+	return left || errors.Is(err, ErrOpen) || errors.Is(err, ErrCrowded) || errors.Is(err, turns.ErrSilent)
 }
+
+// Left is the error of a caller whose context had ended before anything was sent.
+func Left(err error) error { return leftError{err} }
+
+type leftError struct{ error }
+
+func (e leftError) Unwrap() error { return e.error }
 
 // gates are before the connections of clients, one for all caches of a client: weak.Pointer[redis.Client] to *turns.Gate.
 var gates sync.Map
@@ -65,7 +73,7 @@ type turn struct {
 func (n *Node) enter(ctx context.Context) (t turn, err error) {
 	t = turn{n: n, ctx: ctx, begun: time.Now()}
 	if err := ctx.Err(); err != nil {
-		return t, err
+		return t, Left(err)
 	}
 	var of turns.Owner = n.line
 	switch n.breaker.Allow(t.begun) {
@@ -134,6 +142,9 @@ func (n *Node) unsent(err error) error {
 	if errors.Is(err, turns.ErrSilent) {
 		n.fail(time.Now(), 1)
 		return fmt.Errorf("%w (%s, %v): %w", ErrSlow, n.name, n.budget, err)
+	}
+	if errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
+		return Left(err)
 	}
 	return err
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly/internal/client/again"
+	"github.com/mayflycache/mayfly/internal/client/nodes"
 )
 
 // Client is what is asked: a [redis.UniversalClient], which takes the time that its options give it, or a [Bounded].
@@ -32,6 +33,10 @@ func (onceInts) NoRetry() bool { return true }
 func do(ctx context.Context, rdb Client, args ...any) (cmd *redis.Cmd) {
 	again.Until(ctx, func() (refused bool) {
 		cmd = redis.NewCmd(ctx, args...)
+		if err := ctx.Err(); err != nil {
+			cmd.SetErr(nodes.Left(err))
+			return false
+		}
 		return again.NotExecuted(rdb.Process(ctx, once{cmd}))
 	})
 	return cmd

@@ -7,6 +7,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly/internal/client/again"
+	"github.com/mayflycache/mayfly/internal/client/nodes"
 )
 
 // Script is a Lua script about one key.
@@ -38,6 +39,10 @@ func (s Script) IntsOnce(ctx context.Context, rdb Client, key string, args ...an
 	return run(s, key, args, func(all []any) (cmd *redis.IntSliceCmd) {
 		again.Until(ctx, func() (refused bool) {
 			cmd = redis.NewIntSliceCmd(ctx, all...)
+			if err := ctx.Err(); err != nil {
+				cmd.SetErr(nodes.Left(err))
+				return false
+			}
 			return again.NotExecuted(rdb.Process(ctx, onceInts{cmd}))
 		})
 		return cmd

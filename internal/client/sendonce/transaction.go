@@ -10,6 +10,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly/internal/client/again"
+	"github.com/mayflycache/mayfly/internal/client/nodes"
 )
 
 // Kind is what the keys of a pattern hold, told by a command that answers an error for any other, and changes nothing.
@@ -27,6 +28,10 @@ var (
 // [Outcome].
 func Exec(ctx context.Context, rdb redis.UniversalClient, full string, cmds ...redis.Cmder) (err error) {
 	again.Until(ctx, func() (refused bool) {
+		if err = ctx.Err(); err != nil {
+			err = nodes.Left(err)
+			return false
+		}
 		pipe := rdb.TxPipeline()
 		pipe.BatchProcess(ctx, cmds...)
 		_, err = pipe.Exec(ctx)
