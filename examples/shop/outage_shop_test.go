@@ -92,7 +92,8 @@ func serve(b business, in *bufio.Reader) error {
 	var ended, answered atomic.Int64
 	var gets sync.WaitGroup
 	defer gets.Wait()
-	tick, report := time.NewTicker(10*time.Millisecond), time.NewTicker(reports)
+	const atOnce = 4
+	tick, report := time.NewTicker(atOnce*time.Second/time.Duration(b.Gets)), time.NewTicker(reports)
 	defer tick.Stop()
 	defer report.Stop()
 	for {
@@ -102,7 +103,7 @@ func serve(b business, in *bufio.Reader) error {
 		case <-report.C:
 			fmt.Println(ended.Swap(0), answered.Swap(0))
 		case <-tick.C: // a busy machine loses ticks: it asks less, and not all at once later
-			for range b.Gets / 100 {
+			for range atOnce {
 				key := rand.IntN(b.Keys)
 				gets.Go(func() {
 					ctx, cancel := context.WithTimeout(ctx, callerWaits)
