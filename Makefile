@@ -66,8 +66,8 @@ given: ## the suites of the patterns with the server of MAYFLY_REDIS_URL, of any
 modules: ## the tests of public modules on the double, by import or over port 6379, which must be free
 	.ci/modules
 
-examples: ## the programs of examples, and the README's code in a module of its own; .ci/postgres finds what one of them needs
-	export MAYFLY_POSTGRES_BIN=$$(.ci/postgres) && cd examples && go vet ./... && go test -count=1 ./...
+examples: ## the programs of examples, and the README's code in a module of its own; .ci/postgres and .ci/redis find what they need
+	postgres=$$(.ci/postgres) && redis=$$(.ci/redis) && export MAYFLY_POSTGRES_BIN=$$postgres MAYFLY_REDIS_BIN=$$redis && cd examples && go vet ./... && go test -count=1 ./...
 
 apidiff: ## what changed in the API since the latest tag
 	.ci/apidiff

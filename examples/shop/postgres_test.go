@@ -20,7 +20,7 @@ import (
 
 // startPostgres starts a PostgreSQL with an empty database that ends with the test, and returns its URL. It is reached by a unix
 // socket alone. Without MAYFLY_POSTGRES_BIN, the directory of its programs, the test is skipped.
-func startPostgres(t *testing.T) string {
+func startPostgres(t *testing.T, connections int) string {
 	t.Helper()
 	bin := foreign.Named(t, "MAYFLY_POSTGRES_BIN", ".ci/postgres")
 	dir, err := os.MkdirTemp("", "shop") // t.TempDir's name may be too long for a socket
@@ -45,7 +45,7 @@ func startPostgres(t *testing.T) string {
 		t.Fatalf("initdb: %v\n%s", err, tail(out))
 	}
 	var log bytes.Buffer
-	server := command("postgres", "-D", data, "-k", dir, "-c", "listen_addresses=", "-c", "fsync=off", "-c", "max_connections=60")
+	server := command("postgres", "-D", data, "-k", dir, "-c", "listen_addresses=", "-c", "fsync=off", "-c", fmt.Sprint("max_connections=", connections))
 	server.Stderr = &log
 	if err := server.Start(); err != nil {
 		t.Fatal(err)

@@ -76,7 +76,7 @@ func each(t *testing.T, test func(t *testing.T, rdb redis.UniversalClient)) {
 }
 
 func TestALoadThatReadTheOldRowIsNotStored(t *testing.T) {
-	url := startPostgres(t)
+	url := startPostgres(t, 60)
 	each(t, func(t *testing.T, rdb redis.UniversalClient) {
 		var held atomic.Bool
 		reached, release := make(chan struct{}), make(chan struct{})
@@ -105,7 +105,7 @@ func TestALoadThatReadTheOldRowIsNotStored(t *testing.T) {
 
 // The order that change avoids, step by step: the reason for the other.
 func TestADeleteBeforeTheCommitLeavesTheOldRow(t *testing.T) {
-	c := open(t, startPostgres(t), backends.LongLeases(t, redistest.Start(t).Client()), patient, nil)
+	c := open(t, startPostgres(t, 60), backends.LongLeases(t, redistest.Start(t).Client()), patient, nil)
 	ctx := t.Context()
 	if err := c.cache.Delete(ctx, lamp); err != nil {
 		t.Fatal(err)
@@ -127,7 +127,7 @@ func TestADeleteBeforeTheCommitLeavesTheOldRow(t *testing.T) {
 
 func TestTwoWritersAndManyReadersLeaveNoStaleEntry(t *testing.T) {
 	const rounds, orders, readers = 30, 4, 8
-	url := startPostgres(t)
+	url := startPostgres(t, 60)
 	each(t, func(t *testing.T, rdb redis.UniversalClient) {
 		dawdle := afterRead(func() { <-time.After(rand.N(2 * time.Millisecond)) }) // so that loads and changes cross
 		shops := []*catalogue{open(t, url, rdb, patient, dawdle), open(t, url, rdb, patient, dawdle)}
@@ -196,7 +196,7 @@ func agree(t *testing.T, shops ...*catalogue) {
 
 func TestRoutes(t *testing.T) {
 	srv := redistest.Start(t)
-	site := routes(open(t, startPostgres(t), srv.Client(), cacheaside.Faults{}, nil))
+	site := routes(open(t, startPostgres(t, 60), srv.Client(), cacheaside.Faults{}, nil))
 	ask := func(method, path, body string, status int, want string) {
 		t.Helper()
 		w := httptest.NewRecorder()
