@@ -107,7 +107,7 @@ func (c *Cache) keysOf(t Target) (keys []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if u.Scheme == "" && u.Host == "" && !c.opt.Key.AnyHost || u.Path == "" && t.kind == targetPrefix && u.RawQuery != "" {
+	if u.Host == "" && (u.Scheme == "" || u.Path == "") && !c.opt.Key.AnyHost || u.Path == "" && t.kind == targetPrefix && u.RawQuery != "" {
 		return nil, errors.New("it is no absolute URL")
 	}
 	switch strings.ToLower(u.Scheme) {
