@@ -1,9 +1,11 @@
 package httpcache_test
 
 import (
+	"bufio"
 	"context"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -144,6 +146,41 @@ func TestATurnEndsWithItsHandler(t *testing.T) {
 		at(t, c, 0, 0)
 		<-poll
 		at(t, c, 0, 0)
+	})
+}
+
+// hijackable is a client whose connection can be taken.
+type hijackable struct{ *httptest.ResponseRecorder }
+
+func (hijackable) Hijack() (net.Conn, *bufio.ReadWriter, error) {
+	conn, other := net.Pipe()
+	other.Close()
+	return conn, nil, nil
+}
+
+func TestAHijackedConnectionHoldsNoTurn(t *testing.T) {
+	inBubble(t, func(t *testing.T, rdb *redis.Client) {
+		c := opened(t, options(t, rdb))
+		goOn, done := make(chan struct{}), make(chan struct{})
+		h := c.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			conn, _, err := http.NewResponseController(w).Hijack()
+			if err != nil {
+				t.Error(err)
+				return
+			}
+			defer conn.Close()
+			<-goOn
+		}))
+		go func() {
+			defer close(done)
+			h.ServeHTTP(hijackable{httptest.NewRecorder()}, httptest.NewRequest("GET", "http://a.example/", nil))
+		}()
+		at(t, c, 0, 0)
+		if s := c.Origin().Stats(); s.Entered != 1 {
+			t.Errorf("%d entered", s.Entered)
+		}
+		close(goOn)
+		<-done
 	})
 }
 

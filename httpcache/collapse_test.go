@@ -9,12 +9,12 @@ import (
 	"net/http/httptest"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
-
-	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly/httpcache"
 	"github.com/mayflycache/mayfly/internal/testkit/effort"
+	"github.com/mayflycache/mayfly/redistest"
 )
 
 // workers is a database that does four queries at once, in order, and finishes what nobody waits for any more.
@@ -39,8 +39,8 @@ func (d workers) query(ctx context.Context) error {
 // empty plays an empty Redis before a handler that can answer 200 requests a second, asked by 800. It returns the last second's share of
 // requests that were answered.
 func empty(t *testing.T, limit, keys, seconds int, url string) (share float64) {
-	inBubble(t, func(t *testing.T, rdb *redis.Client) {
-		opt := options(t, rdb)
+	synctest.Test(t, func(t *testing.T) {
+		opt := options(t, redistest.Start(t).Client())
 		opt.Load = httpcache.Load{Limit: limit, Timeout: 2 * time.Second}
 		opt.Shared.Timeout = 2 * time.Second
 		d := make(workers, 4)
