@@ -320,21 +320,13 @@ func TestCachesShareAnOrigin(t *testing.T) {
 		rdb := redistest.Start(t).Client()
 		defer rdb.Close()
 		origin := mayfly.Must(mayfly.NewOrigin(mayfly.OriginOptions{Limit: 1}))
-		running, most := 0, 0
-		var mu sync.Mutex
+		var atOnce most
 		var all sync.WaitGroup
 		for i := range 3 {
 			ns := namespace(t, rdb)
 			ns.Prefix = fmt.Sprint(i, ":")
 			c := must[int, user](t)(cacheaside.New(ns, func(context.Context, int) (user, error) {
-				mu.Lock()
-				running++
-				most = max(most, running)
-				mu.Unlock()
-				time.Sleep(time.Second)
-				mu.Lock()
-				running--
-				mu.Unlock()
+				atOnce.during(time.Second)
 				return user{}, nil
 			}, cacheaside.Options{Load: cacheaside.Load{Origin: origin}, Faults: patient}))
 			if c.Origin() != origin {
@@ -343,8 +335,8 @@ func TestCachesShareAnOrigin(t *testing.T) {
 			all.Go(func() { c.Get(t.Context(), 1) })
 		}
 		all.Wait()
-		if most != 1 || origin.Stats().Entered != 3 {
-			t.Errorf("%d at once, %+v", most, origin.Stats())
+		if atOnce.seen != 1 || origin.Stats().Entered != 3 {
+			t.Errorf("%d at once, %+v", atOnce.seen, origin.Stats())
 		}
 	})
 }

@@ -146,23 +146,33 @@ func nobodyThere() *redis.Client {
 	})
 }
 
+// most counts how many are at work at once.
+type most struct {
+	mu            sync.Mutex
+	running, seen int
+}
+
+// during is work that takes d.
+func (m *most) during(d time.Duration) {
+	m.mu.Lock()
+	m.running++
+	m.seen = max(m.seen, m.running)
+	m.mu.Unlock()
+	time.Sleep(d)
+	m.mu.Lock()
+	m.running--
+	m.mu.Unlock()
+}
+
 func TestABoundOnLoadsIsAQueueNotARefusal(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rdb := nobodyThere()
 		defer func() { rdb.Close(); time.Sleep(2 * time.Second) }() // go-redis's own goroutines look once a second
-		var running, most int
-		var mu sync.Mutex
+		var atOnce most
 		c := must[int, int](t)(cacheaside.New(
 			mayfly.Namespace[int, int]{Name: "n", Redis: rdb, Prefix: "p:", TTL: time.Minute},
 			func(_ context.Context, key int) (int, error) {
-				mu.Lock()
-				running++
-				most = max(most, running)
-				mu.Unlock()
-				time.Sleep(time.Second)
-				mu.Lock()
-				running--
-				mu.Unlock()
+				atOnce.during(time.Second)
 				return key, nil
 			}, cacheaside.Options{Load: cacheaside.Load{Timeout: 4500 * time.Millisecond, Limit: 2}}))
 		var served, refused atomic.Int32
@@ -177,8 +187,8 @@ func TestABoundOnLoadsIsAQueueNotARefusal(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if most != 2 || served.Load() != 10 || refused.Load() != 10 {
-			t.Errorf("%d at once, %d served, %d refused; want 2 at once, and those refused whose turn did not come in time", most, served.Load(), refused.Load())
+		if atOnce.seen != 2 || served.Load() != 10 || refused.Load() != 10 {
+			t.Errorf("%d at once, %d served, %d refused; want 2 at once, and those refused whose turn did not come in time", atOnce.seen, served.Load(), refused.Load())
 		}
 	})
 }

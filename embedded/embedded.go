@@ -5,8 +5,8 @@
 //	defer db.Close(ctx)
 //	rdb := db.Client() // a *redis.Client, to be used like any other
 //
-// Code that uses the client works unchanged on a real Redis later. When the program ends the data is lost; there are no replicas,
-// and other programs reach it only by Serve. docs/growing.md is about the way from here to Redis.
+// Code that uses the client works unchanged on a real Redis later. When the program ends the data is lost, unless Options.Dir names a place
+// for it; other programs reach it only by Serve. docs/growing.md is about the way from here to Redis.
 package embedded
 
 import (
@@ -17,11 +17,13 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
 	"github.com/mayflycache/mayfly/internal/redis/engine"
+	"github.com/mayflycache/mayfly/internal/redis/journal"
 	"github.com/mayflycache/mayfly/internal/redis/server"
 	"github.com/mayflycache/mayfly/internal/stats"
 )
@@ -42,6 +44,16 @@ type Options struct {
 	// Hz, if not 0, removes dead keys that nobody asks for in Redis's documented cycle, so many times a second, 1 to 500, instead
 	// of each at its deadline. Either way nobody can read a dead key.
 	Hz int
+
+	// Dir, if not empty, keeps the data in files of this directory, which is made if it is missing: what was written is there when the
+	// program starts again, but for what has ended meanwhile. The files are those of Redis with appendonly yes, and a Redis 7 or later
+	// can be started on them, or have written them. One process at a time can open a directory. Empty: the data end with the DB.
+	Dir string
+
+	// Fsync says when what was written outlasts a crash of the machine, as with Redis's appendfsync: always (before it is acknowledged),
+	// everysec (within a second; the default), no (when the system likes). What the program was acknowledged outlasts its own death
+	// with always, and but for the last instant, a second at the most, with the others.
+	Fsync string
 }
 
 func (o Options) validate() error {
@@ -52,6 +64,10 @@ func (o Options) validate() error {
 		return fmt.Errorf("embedded: Options.Policy must be one of %s, got %q", strings.Join(engine.Policies, ", "), o.Policy)
 	case o.Hz < 0 || o.Hz > 500:
 		return fmt.Errorf("embedded: Options.Hz must be between 0 and 500, got %d", o.Hz)
+	case o.Fsync != "" && !slices.Contains(journal.Policies, o.Fsync):
+		return fmt.Errorf("embedded: Options.Fsync must be one of %s, got %q", strings.Join(journal.Policies, ", "), o.Fsync)
+	case o.Fsync != "" && o.Dir == "":
+		return fmt.Errorf("embedded: Options.Fsync is %q, and there is no Options.Dir to write to", o.Fsync)
 	case len(o.Password) > 512:
 		return fmt.Errorf("embedded: Options.Password must have at most 512 bytes, got %d", len(o.Password))
 	}
@@ -60,14 +76,20 @@ func (o Options) validate() error {
 
 // DB is an open database. Its methods are safe for concurrent use.
 type DB struct {
-	server *server.Server
-	client *redis.Client
+	server    *server.Server
+	client    *redis.Client
+	journal   *journal.Journal // nil: nothing is kept
+	recovered Recovered
 
 	closing sync.Once
 	closed  error
 }
 
-// Open opens an empty database.
+// ErrLocked is what Open returns for a Dir that another process has open, or another DB of this one.
+var ErrLocked = journal.ErrLocked
+
+// Open opens a database: an empty one, or with Options.Dir what was kept there. A file there that was damaged is an error, which says where,
+// and nothing is changed then; the end of a write that a crash cut short is removed, and Recovered tells of it.
 func Open(o Options) (*DB, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -76,19 +98,46 @@ func Open(o Options) (*DB, error) {
 	if o.Hz > 0 {
 		eo.Cycle = engine.Documented
 	}
-	s, err := server.New(engine.New(eo), server.Options{})
-	if err != nil {
-		return nil, fmt.Errorf("embedded: %w", err)
+	db, e, so := &DB{}, engine.New(eo), server.Options{}
+	if o.Dir != "" {
+		var err error
+		db.journal, db.recovered, err = journal.Open(journal.Options{Dir: o.Dir, Fsync: o.Fsync}, e, func() int64 { return time.Now().UnixMicro() })
+		if err != nil {
+			return nil, fmt.Errorf("embedded: %w", err)
+		}
+		so.Keeper = db.journal
 	}
-	return &DB{server: s, client: redis.NewClient(&redis.Options{
+	s, err := server.New(e, so)
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("embedded: %w", err), db.closeJournal())
+	}
+	if db.journal != nil {
+		db.journal.Begin(s.Do)
+	}
+	db.server, db.client = s, redis.NewClient(&redis.Options{
 		Addr:                     "127.0.0.1:6379", // nobody listens there: Dialer is asked. A name would be looked up.
 		Dialer:                   s.Dial,
 		Password:                 o.Password,
 		PoolSize:                 poolSize,
 		ContextTimeoutEnabled:    true,
 		MaintNotificationsConfig: &maintnotifications.Config{Mode: maintnotifications.ModeDisabled},
-	})}, nil
+	})
+	return db, nil
 }
+
+func (db *DB) closeJournal() error {
+	if db.journal == nil {
+		return nil
+	}
+	return db.journal.Close()
+}
+
+// Recovered says what Open found in Options.Dir: Keys that are there; Ended, keys that expired while nothing ran and are gone; Cut, how many bytes
+// of a write that a crash cut short were removed, from the end of CutFile at CutAt.
+type Recovered = journal.Report
+
+// Recovered returns what Open found.
+func (db *DB) Recovered() Recovered { return db.recovered }
 
 // poolSize is more than the callers of most programs: a connection over memory is cheap, waiting for one is not, and in a synctest bubble
 // go-redis would wait with a timer that belongs to another.
@@ -123,12 +172,13 @@ func (db *DB) Stats() Stats {
 }
 
 // Close closes the client, lets commands of others that have arrived finish, and closes their connections; if ctx ends before that, they are cut, and
-// Close returns ctx's error. When it returns, no goroutine is left, and the data is gone. Closing again returns what the first Close did.
+// Close returns ctx's error. With Options.Dir all that was written is safe on disk then, or the error says that it is not. When Close returns, no
+// goroutine is left, and without Dir the data is gone. Closing again returns what the first Close did.
 // Without a context nothing is closed.
 func (db *DB) Close(ctx context.Context) error {
 	if ctx == nil {
 		return errors.New("embedded: Close needs a context, got nil: context.Background() waits as long as it takes")
 	}
-	db.closing.Do(func() { db.closed = errors.Join(db.client.Close(), db.server.Close(ctx)) })
+	db.closing.Do(func() { db.closed = errors.Join(db.client.Close(), db.server.Close(ctx), db.closeJournal()) })
 	return db.closed
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net"
+	"os"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -42,4 +43,28 @@ func ExampleDB_Serve() {
 	defer other.Close()
 	fmt.Println(other.Ping(ctx).Val())
 	// Output: PONG
+}
+
+func ExampleOptions_dir() {
+	ctx := context.Background()
+	dir, err := os.MkdirTemp("", "shop")
+	if err != nil {
+		panic(err)
+	}
+	defer os.RemoveAll(dir)
+
+	db, err := embedded.Open(embedded.Options{Dir: dir})
+	if err != nil {
+		panic(err)
+	}
+	db.Client().Set(ctx, "session:7", "mary", time.Hour)
+	db.Close(ctx)
+
+	db, err = embedded.Open(embedded.Options{Dir: dir}) // the program was started again
+	if err != nil {
+		panic(err)
+	}
+	defer db.Close(ctx)
+	fmt.Println(db.Client().Get(ctx, "session:7").Val(), db.Recovered().Keys)
+	// Output: mary 1
 }

@@ -51,9 +51,11 @@ func (i *instruments) figures(m maker) {
 	i.locals = localFigures(m)
 	i.engines = engineFigures(m)
 	i.https = httpFigures(m)
+	i.origins = originFigures(m)
 	i.asked = append(i.asked, observables(i.locals)...)
 	i.asked = append(i.asked, observables(i.engines)...)
 	i.asked = append(i.asked, observables(i.https)...)
+	i.asked = append(i.asked, observables(i.origins)...)
 }
 
 func observables[S any](all []figure[S]) (them []metric.Observable) {
@@ -127,6 +129,20 @@ func httpFigures(m maker) []figure[stats.HTTP] {
 	}
 }
 
+func originFigures(m maker) []figure[mayfly.OriginStats] {
+	type S = mayfly.OriginStats
+	waited, err := m.Float64ObservableCounter("mayfly.origin.queued.seconds", metric.WithUnit("s"), metric.WithDescription("Time that loads waited before they began."))
+	m.check(err)
+	return []figure[S]{
+		{whole: m.gauge("mayfly.origin.limit", "{load}", "Loads that may be in flight; negative is any number."), of: func(s S) float64 { return float64(s.Limit) }},
+		{whole: m.gauge("mayfly.origin.in_flight", "{load}", "Loads that run."), of: func(s S) float64 { return float64(s.InFlight) }},
+		{whole: m.gauge("mayfly.origin.queued", "{load}", "Loads that wait for their turn."), of: func(s S) float64 { return float64(s.Queued) }},
+		{whole: m.counter("mayfly.origin.entered", "{load}", "Loads that began."), of: func(s S) float64 { return float64(s.Entered) }},
+		{whole: m.counter("mayfly.origin.refused", "{load}", "Loads that left the queue without a turn, and renewals left out."), of: func(s S) float64 { return float64(s.Refused) }},
+		{real: waited, of: func(s S) float64 { return s.Waited.Seconds() }},
+	}
+}
+
 func share(part, of int) float64 {
 	if of == 0 {
 		return 0
@@ -155,6 +171,7 @@ func (m *Observer) collect(_ context.Context, to metric.Observer) error {
 	observe(to, &m.locals, "local", m.make.locals)
 	observe(to, &m.engines, "engine", m.make.engines)
 	observe(to, &m.https, "cache", m.make.https)
+	observe(to, &m.origins, "origin", m.make.origins)
 	return nil
 }
 

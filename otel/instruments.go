@@ -18,16 +18,17 @@ import (
 // sums are the counters of Events, and what the outcome is called there. Reads are not among them: local hits count under the same
 // name, and are asked for.
 var sums = map[mayfly.Kind]struct{ name, unit, help, label string }{
-	mayfly.Load:    {"mayfly.loads", "{key}", "Keys that the loader was asked for, by result.", "result"},
-	mayfly.Join:    {"mayfly.coalesced_waiters", "{caller}", "Callers who waited for a load that another caller of their process had begun.", ""},
-	mayfly.Wait:    {"mayfly.lease.waits", "{wait}", "Waits for a load of another process, by result.", "result"},
-	mayfly.Fill:    {"mayfly.fills", "{fill}", "Loaded values offered to Redis; refused is one that was deleted or replaced meanwhile.", "result"},
-	mayfly.Refresh: {"mayfly.early_refreshes", "{refresh}", "Renewals of values before their end, by result; refused is one that another process does.", "result"},
-	mayfly.Write:   {"mayfly.writes", "{key}", "Values set by callers, by result.", "result"},
-	mayfly.Removal: {"mayfly.removals", "{key}", "Keys deleted by callers, by result.", "result"},
-	mayfly.Backend: {"mayfly.redis.errors", "{error}", "Times that Redis could not be asked, by kind.", "kind"},
-	mayfly.Breaker: {"mayfly.breaker.changes", "{change}", "Breakers that opened (failed) or closed (ok).", "result"},
-	mayfly.Limit:   {"mayfly.limiter.decisions", "{call}", "Calls that a limiter was asked about, by decision.", "decision"},
+	mayfly.Load:      {"mayfly.loads", "{key}", "Keys that the loader was asked for, by result.", "result"},
+	mayfly.Join:      {"mayfly.coalesced_waiters", "{caller}", "Callers who waited for a load that another caller of their process had begun.", ""},
+	mayfly.Wait:      {"mayfly.lease.waits", "{wait}", "Waits for a load of another process, by result.", "result"},
+	mayfly.Fill:      {"mayfly.fills", "{fill}", "Loaded values offered to Redis; refused is one that was deleted or replaced meanwhile.", "result"},
+	mayfly.Refresh:   {"mayfly.early_refreshes", "{refresh}", "Renewals of values before their end, by result; refused is one that another process does.", "result"},
+	mayfly.Write:     {"mayfly.writes", "{key}", "Values set by callers, by result.", "result"},
+	mayfly.Removal:   {"mayfly.removals", "{key}", "Keys deleted by callers, by result.", "result"},
+	mayfly.Backend:   {"mayfly.redis.errors", "{error}", "Times that Redis could not be asked, by kind.", "kind"},
+	mayfly.Breaker:   {"mayfly.breaker.changes", "{change}", "Breakers that opened (failed) or closed (ok).", "result"},
+	mayfly.Admission: {"mayfly.origin.waits", "{load}", "Loads that waited for their turn at the origin, by result; dropped is one that nobody wanted any more.", "result"},
+	mayfly.Limit:     {"mayfly.limiter.decisions", "{call}", "Calls that a limiter was asked about, by decision.", "decision"},
 	mayfly.Queue: {"mayfly.queue.waits", "{call}", "Calls that waited for others of their process to give a connection to Redis back, by result; refused is one that was " +
 		"not sent as a breaker opened.", "result"},
 	mayfly.Warning: {"mayfly.warnings", "{warning}", "Configurations that were accepted and are dangerous.", ""},
@@ -35,11 +36,12 @@ var sums = map[mayfly.Kind]struct{ name, unit, help, label string }{
 
 // times are the histograms of Events.
 var times = map[mayfly.Kind][2]string{
-	mayfly.Read:  {"mayfly.request.duration", "How long reads took that were no local hits."},
-	mayfly.Load:  {"mayfly.load.duration", "How long the loader took."},
-	mayfly.Wait:  {"mayfly.lease.wait.duration", "How long a load of another process was waited for."},
-	mayfly.Queue: {"mayfly.queue.wait.duration", "How long the first of those waited who went together."},
-	mayfly.Lag:   {"mayfly.invalidation.lag", "How long it took to hear of a change in Redis, tried several times a second."},
+	mayfly.Read:      {"mayfly.request.duration", "How long reads took that were no local hits."},
+	mayfly.Load:      {"mayfly.load.duration", "How long the loader took."},
+	mayfly.Wait:      {"mayfly.lease.wait.duration", "How long a load of another process was waited for."},
+	mayfly.Admission: {"mayfly.origin.wait.duration", "How long loads waited for their turn at the origin."},
+	mayfly.Queue:     {"mayfly.queue.wait.duration", "How long the first of those waited who went together."},
+	mayfly.Lag:       {"mayfly.invalidation.lag", "How long it took to hear of a change in Redis, tried several times a second."},
 }
 
 // buckets are those of metrics.Buckets. A View of the SDK replaces them, by exponential ones for example.
@@ -57,6 +59,7 @@ type instruments struct {
 	locals   []figure[mayfly.LocalStats]
 	engines  []figure[stats.Engine]
 	https    []figure[stats.HTTP]
+	origins  []figure[mayfly.OriginStats]
 	asked    []metric.Observable // all whose figures are asked for
 }
 

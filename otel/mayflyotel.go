@@ -55,7 +55,7 @@ type Observer struct {
 	series sync.Map // *series by seriesKey: attributes are not put together again for each Event
 	reads  sync.Map // *atomic.Int64 by readKey
 
-	locals, engines, https sync.Map // functions that return stats, by name
+	locals, engines, https, origins sync.Map // functions that return stats, by name
 
 	mu    sync.Mutex                 // guards what follows
 	names map[string]bool            // of namespaces
@@ -208,6 +208,11 @@ func (m *Observer) WatchEngine(name string, stats func() stats.Engine) {
 
 // WatchHTTP shows the stats of an HTTP cache, pages.Stats, as WatchLocal does.
 func (m *Observer) WatchHTTP(name string, stats func() stats.HTTP) { watch(&m.https, name, stats) }
+
+// WatchOrigin shows the stats of an origin, origin.Stats or cache.Origin().Stats, as WatchLocal does. Caches that share an origin are one.
+func (m *Observer) WatchOrigin(name string, stats func() mayfly.OriginStats) {
+	watch(&m.origins, name, stats)
+}
 
 func watch[S any](sources *sync.Map, name string, stats func() S) {
 	if stats == nil {

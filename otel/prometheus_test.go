@@ -36,6 +36,7 @@ type observer interface {
 	WatchLocal(string, func() mayfly.LocalStats)
 	WatchEngine(string, func() embedded.Stats)
 	WatchHTTP(string, func() httpcache.Stats)
+	WatchOrigin(string, func() mayfly.OriginStats)
 	ObserveAudit(string, int64, int64)
 }
 
@@ -104,6 +105,9 @@ func everything(ctx context.Context, o observer, words []string) {
 	})
 	o.WatchHTTP("pages", func() httpcache.Stats {
 		return httpcache.Stats{Local: 3, Redis: 4, Stale: 5, Collapsed: 2, Forwarded: 6, Passed: 7, Stored: 8}
+	})
+	o.WatchOrigin("db", func() mayfly.OriginStats {
+		return mayfly.OriginStats{Limit: 20, InFlight: 3, Queued: 4, Entered: 50, Refused: 6, Waited: 2500 * time.Millisecond}
 	})
 	o.ObserveAudit("main", 1000, 3)
 	for i := range 300 { // more than there are labels for

@@ -6,21 +6,31 @@ import (
 	"net"
 	"strconv"
 	"sync"
+	"time"
 
 	"github.com/mayflycache/mayfly/internal/redis/engine"
+	"github.com/mayflycache/mayfly/internal/redis/journal"
 	"github.com/mayflycache/mayfly/internal/redis/server"
 )
 
 // nodes are what mayfly serve runs: one server, or the masters of a cluster.
 type nodes struct {
 	servers   []*server.Server
+	journal   *journal.Journal // of a single server, if it keeps its data
+	recovered journal.Report
 	listeners []net.Listener
 	serving   sync.WaitGroup
 }
 
 // open makes a server, or as many as the cluster has masters, and listens for each: at addr, and for the further ones at the ports that follow.
-func open(addr string, masters int, o engine.Options) (*nodes, error) {
-	n := new(nodes)
+// A single one keeps its data as kept says, if that names a directory.
+func open(addr string, masters int, o engine.Options, kept journal.Options) (n *nodes, err error) {
+	n = new(nodes)
+	defer func() {
+		if err != nil {
+			n.abandon()
+		}
+	}()
 	var cluster *engine.Cluster
 	if masters > 0 {
 		cluster = engine.NewCluster(masters, 0)
@@ -31,17 +41,24 @@ func open(addr string, masters int, o engine.Options) (*nodes, error) {
 			o.Cluster = &engine.ClusterOptions{Cluster: cluster, Node: i}
 			so.Broadcast = func(m engine.Message) { n.broadcast(i, m) }
 		}
-		s, err := server.New(engine.New(o), so)
+		e := engine.New(o)
+		if kept.Dir != "" {
+			if n.journal, n.recovered, err = journal.Open(kept, e, func() int64 { return time.Now().UnixMicro() }); err != nil {
+				return n, err
+			}
+			so.Keeper = n.journal
+		}
+		s, err := server.New(e, so)
 		if err != nil {
-			return nil, err
+			return n, err
+		}
+		if n.journal != nil {
+			n.journal.Begin(s.Do)
 		}
 		n.servers = append(n.servers, s)
 		l, err := listen(addr, i)
 		if err != nil {
-			for _, l := range n.listeners {
-				l.Close()
-			}
-			return nil, err
+			return n, err
 		}
 		n.listeners = append(n.listeners, l)
 		if cluster != nil {
@@ -49,6 +66,16 @@ func open(addr string, masters int, o engine.Options) (*nodes, error) {
 		}
 	}
 	return n, nil
+}
+
+// abandon gives back what open has taken.
+func (n *nodes) abandon() {
+	for _, l := range n.listeners {
+		l.Close()
+	}
+	if n.journal != nil {
+		n.journal.Close()
+	}
 }
 
 // listen listens at addr, or so many ports above; port 0 is any free one.
@@ -100,6 +127,9 @@ func (n *nodes) close(ctx context.Context) error {
 		errs = append(errs, s.Close(ctx))
 	}
 	n.serving.Wait()
+	if n.journal != nil {
+		errs = append(errs, n.journal.Close())
+	}
 	return errors.Join(errs...)
 }
 

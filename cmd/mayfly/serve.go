@@ -13,13 +13,14 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly/internal/redis/engine"
+	"github.com/mayflycache/mayfly/internal/redis/journal"
 )
 
 // grace is how long clients have to read their last replies.
 const grace = 5 * time.Second
 
 const aboutServe = `Serve is a Redis 8.0 in this process's memory, for redis-cli and for programs in any language: its commands, its errors, and above all its
-expiry. All data ends with the process: it is for development and tests, no replacement for Redis in production.`
+expiry. All data ends with the process, unless --dir keeps it: it is for development and tests, no replacement for Redis in production.`
 
 // serve is mayfly serve: it serves until ctx ends.
 func serve(ctx context.Context, args []string, out io.Writer) error {
@@ -34,6 +35,9 @@ func serve(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	})
 	flags.StringVar(&o.Policy, "maxmemory-policy", "", "which keys make room: a `policy` of Redis's, as allkeys-lru (default noeviction)")
+	var kept journal.Options
+	flags.StringVar(&kept.Dir, "dir", "", "a `directory` to keep the data in, in the files of Redis with appendonly yes")
+	flags.StringVar(&kept.Fsync, "appendfsync", "", "with --dir: when what is written outlasts a crash of the machine: always, everysec or no (default everysec)")
 	var masters int
 	flags.BoolFunc("cluster", "a Redis Cluster of 3 masters, or with -cluster=`n` of so many: the others listen on the ports that follow", func(text string) (err error) {
 		if text == "true" { // there was no "=n"
@@ -51,6 +55,12 @@ func serve(ctx context.Context, args []string, out io.Writer) error {
 	switch {
 	case *protected != "yes" && *protected != "no":
 		return usage("serve", "--protected-mode must be yes or no, got %q", *protected)
+	case kept.Fsync != "" && kept.Dir == "":
+		return usage("serve", "--appendfsync says when --dir is written, and there is no --dir")
+	case kept.Fsync != "" && !slices.Contains(journal.Policies, kept.Fsync):
+		return usage("serve", "--appendfsync must be one of %s, got %q", strings.Join(journal.Policies, ", "), kept.Fsync)
+	case kept.Dir != "" && masters > 0:
+		return usage("serve", "--dir keeps the data of one server: leave --cluster out")
 	case o.Hz < 0 || o.Hz > 500:
 		return usage("serve", "--hz must be between 0 and 500, got %d", o.Hz)
 	case o.Policy != "" && !slices.Contains(engine.Policies, o.Policy):
@@ -62,7 +72,7 @@ func serve(ctx context.Context, args []string, out io.Writer) error {
 	if o.Hz > 0 {
 		o.Cycle = engine.Documented
 	}
-	n, err := open(*addr, masters, o)
+	n, err := open(*addr, masters, o, kept)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("serve: %w: choose another with --addr, or port 0 for any that is free", err)
 	}
@@ -78,15 +88,26 @@ func serve(ctx context.Context, args []string, out io.Writer) error {
 	if tcp, ok := n.listeners[0].Addr().(*net.TCPAddr); ok && !tcp.IP.IsLoopback() && o.Protected && o.Password == "" {
 		fmt.Fprintln(out, "mayfly: other hosts are turned away: let them in with --requirepass, or with --protected-mode no")
 	}
-	fmt.Fprintln(out, "mayfly: all data is in memory and ends with this process: for development and tests, no replacement for Redis in production")
+	if n.journal == nil {
+		fmt.Fprintln(out, "mayfly: all data is in memory and ends with this process: for development and tests, no replacement for Redis in production")
+	} else {
+		if r := n.recovered; r.Cut > 0 {
+			fmt.Fprintf(out, "mayfly: the last %d bytes of %s, from %d on, were a write that a crash had cut short: they are removed\n", r.Cut, r.CutFile, r.CutAt)
+		}
+		fmt.Fprintf(out, "mayfly: %d keys were in %s, and %d have ended since: for development and tests, no replacement for Redis in production\n",
+			n.recovered.Keys, kept.Dir, n.recovered.Ended)
+	}
 	err = n.serve(ctx)
 	if err == nil {
 		fmt.Fprintln(out, "mayfly: stopping")
 	}
 	stop, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
-	if late := n.close(stop); errors.Is(late, context.DeadlineExceeded) {
+	late := n.close(stop)
+	if errors.Is(late, context.DeadlineExceeded) {
 		fmt.Fprintln(out, "mayfly: cut connections that did not read their replies")
+	} else if late != nil {
+		err = errors.Join(err, fmt.Errorf("serve: %w", late))
 	}
 	return err
 }

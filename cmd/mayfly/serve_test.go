@@ -130,6 +130,9 @@ func TestComplaintsAreOneClearLine(t *testing.T) {
 		{"", 2, "no command given"},
 		{"server", 2, `unknown command "server"`},
 		{"serve --port 1", 2, "not defined: -port"},
+		{"serve --appendfsync always", 2, "there is no --dir"},
+		{"serve --dir x --appendfsync often", 2, "--appendfsync must be one of always, everysec, no, got \"often\""},
+		{"serve --dir x --cluster", 2, "--dir keeps the data of one server"},
 		{"serve --hz 1000", 2, "--hz must be between 0 and 500, got 1000"},
 		{"serve --hz x", 2, `invalid value "x" for flag -hz`},
 		{"serve --maxmemory lots", 2, `"lots" is no size`},
@@ -190,5 +193,38 @@ func TestServeTellsWhomItTurnsAway(t *testing.T) {
 	var complaints bytes.Buffer
 	if code := run(t.Context(), []string{"serve", "--protected-mode", "maybe"}, io.Discard, &complaints); code != 2 || !strings.Contains(complaints.String(), "yes or no") {
 		t.Errorf("exit %d: %s", code, complaints.String())
+	}
+}
+
+func TestServeKeepsItsData(t *testing.T) {
+	dir := t.TempDir()
+	flags := []string{"--addr", "127.0.0.1:0", "--dir", dir, "--appendfsync", "always"}
+	banner, stop := started(t, flags...)
+	if !strings.Contains(banner, "0 keys were in "+dir) {
+		t.Errorf("at first: %s", banner)
+	}
+	rdb := redis.NewClient(&redis.Options{Addr: addresses.FindString(banner)})
+	rdb.Set(t.Context(), "stays", "v", time.Hour)
+	rdb.Set(t.Context(), "ends", "v", time.Millisecond)
+	for rdb.Exists(t.Context(), "ends").Val() > 0 {
+		<-time.After(time.Millisecond)
+	}
+	rdb.Close()
+	var second bytes.Buffer
+	if code := run(t.Context(), append([]string{"serve"}, flags...), io.Discard, &second); code != 1 || !strings.Contains(second.String(), "another process has it open") {
+		t.Errorf("a second one on the directory: exit %d: %s", code, second.String())
+	}
+	if code, complaints := stop(); code != 0 {
+		t.Errorf("exit %d: %s", code, complaints)
+	}
+	banner, stop = started(t, flags...)
+	defer stop()
+	if !strings.Contains(banner, "1 keys were in "+dir) {
+		t.Errorf("then: %s", banner)
+	}
+	rdb = redis.NewClient(&redis.Options{Addr: addresses.FindString(banner)})
+	defer rdb.Close()
+	if v := rdb.Get(t.Context(), "stays").Val(); v != "v" {
+		t.Errorf("stays is %q", v)
 	}
 }

@@ -41,7 +41,7 @@ func (c Cycle) Step(x *Index, now int64, draw func() uint64, reap func(id uint32
 		}
 		if deadline := x.Deadline(id); Dead(deadline, now) {
 			x.Remove(id)
-			x.reaped.reap(now - deadline)
+			x.end(deadline, now)
 			dead++
 			reap(id)
 		}

@@ -12,6 +12,7 @@ type Index struct {
 	focus  int64   // where the wheel is finest
 	listed []uint32
 	reaped Figures // without Held and Dead
+	last   int64   // the deadline of the entry that was reaped last
 }
 
 // node is one entry. It stands in a list of its bucket.
@@ -139,7 +140,7 @@ func (x *Index) Reap(now int64, max int, reap func(id uint32)) int {
 				moves--
 				continue
 			}
-			x.reaped.reap(now - n.deadline)
+			x.end(n.deadline, now)
 			x.clear(n)
 			reaped++
 			reap(id)
@@ -148,6 +149,15 @@ func (x *Index) Reap(now int64, max int, reap func(id uint32)) int {
 	x.refocus(now)
 	return reaped
 }
+
+// end counts an entry that is reaped at now.
+func (x *Index) end(deadline, now int64) {
+	x.last = deadline
+	x.reaped.reap(now - deadline)
+}
+
+// Last returns the deadline of the entry that was reaped last: for reap, that of the entry at hand.
+func (x *Index) Last() int64 { return x.last }
 
 // Next returns the time at which to call Reap: the first millisecond after the earliest deadline. ok is false when
 // there is none, and the owner can park its timer. It is never late. After the earliest entry was removed or moved back

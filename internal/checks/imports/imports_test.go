@@ -83,16 +83,17 @@ var rooms = map[string]room{
 		"client/background client/redelete client/recently client/events client/check rfc9111 stats sync"},
 
 	// The double: never knows go-redis, nor any pattern.
-	"redis/resp":   {never: pure},
-	"redis/values": {may: "expiry", never: pure},
-	"redis/rdb":    {never: pure},
-	"redis/script": {may: "redis/resp lua", never: []string{"net", "os", "time.Now", "time.Sleep"}},
-	"redis/engine": {may: "redis/values redis/rdb redis/script redis/resp expiry glob hashslot", never: []string{"net", "time.Now", "time.Sleep"}},
-	"redis/server": {may: "redis/engine redis/resp"},
+	"redis/resp":    {never: pure},
+	"redis/values":  {may: "expiry", never: pure},
+	"redis/rdb":     {never: pure},
+	"redis/script":  {may: "redis/resp lua", never: []string{"net", "os", "time.Now", "time.Sleep"}},
+	"redis/engine":  {may: "redis/values redis/rdb redis/script redis/resp expiry glob hashslot", never: []string{"net", "time.Now", "time.Sleep"}},
+	"redis/server":  {may: "redis/engine redis/resp"},
+	"redis/journal": {may: "redis/engine redis/rdb"},
 
 	// The doors: the double, reachable as RESP.
 	"redistest": {may: "redis/engine redis/server redis/resp hashslot go-redis"},
-	"embedded":  {may: "redis/engine redis/server stats go-redis"},
+	"embedded":  {may: "redis/engine redis/journal redis/server stats go-redis"},
 
 	// Operations: watch it, enforce it, find what does not keep to it.
 	"metrics":  {may: "(root) stats prometheus go-redis"},
@@ -106,7 +107,7 @@ var rooms = map[string]room{
 	"demo/dashboard": {may: "demo/panel"},
 	"demo/shop":      {may: "(root) demo/strategy demo/panel sliding navsession fieldttl httpcache jitter earlyrefresh go-redis"},
 	"cmd/mayfly": {may: "demo/strategy demo/lab demo/panel demo/shop demo/dashboard embedded metrics ttlaudit " +
-		"redis/engine redis/server prometheus go-redis"},
+		"redis/engine redis/journal redis/server prometheus go-redis"},
 
 	// Tests only: nobody else may import them but from a test.
 	"testkit/effort":    {},

@@ -76,18 +76,24 @@ func TestFirstComeFirstServed(t *testing.T) {
 	})
 }
 
+// busy is a limiter that has learned that a load takes a second, and all of whose permits are held.
+func busy(t *testing.T) (l *admission.Limiter, held []*admission.Permit) {
+	t.Helper()
+	l = newLimiter(t, admission.Options{Timeout: time.Minute})
+	for range 100 {
+		p := enter(t, l)
+		time.Sleep(time.Second)
+		ok(p)
+	}
+	for range l.Stats().Limit {
+		held = append(held, enter(t, l))
+	}
+	return l, held
+}
+
 func TestWhoCanStillBeAnsweredGoesFirst(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLimiter(t, admission.Options{Timeout: time.Minute})
-		for range 100 { // it learns that a load takes a second
-			p := enter(t, l)
-			time.Sleep(time.Second)
-			ok(p)
-		}
-		var held []*admission.Permit
-		for range l.Stats().Limit {
-			held = append(held, enter(t, l))
-		}
+		l, held := busy(t)
 		var order []string
 		for _, w := range []struct {
 			name string

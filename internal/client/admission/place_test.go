@@ -48,16 +48,7 @@ func TestWhoHoldsAPermitTakesALoadOutOfTheQueue(t *testing.T) {
 // A load whose first callers would leave too early is behind the others, until somebody joins who stays.
 func TestWhoJoinsLaterWaitsLonger(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		l := newLimiter(t, admission.Options{Timeout: time.Minute})
-		for range 100 { // it learns that a load takes a second
-			p := enter(t, l)
-			time.Sleep(time.Second)
-			ok(p)
-		}
-		var held []*admission.Permit
-		for range l.Stats().Limit {
-			held = append(held, enter(t, l))
-		}
+		l, held := busy(t)
 		var order []string
 		place := l.Place()
 		place.Joined(time.Now().Add(time.Second), false)

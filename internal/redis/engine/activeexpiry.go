@@ -18,7 +18,8 @@ func (e *Engine) Tick(now int64) {
 	}
 	e.setNow(now)
 	e.reapWaits()
-	if e.activeOff {
+	e.tendFeed()
+	if e.activeOff || e.follows {
 		return
 	}
 	if e.options.Cycle == Documented {
@@ -47,7 +48,7 @@ func (e *Engine) NextWake() (at int64, ok bool) {
 			at, ok = ms, true
 		}
 	}
-	if !e.activeOff {
+	if !e.activeOff && !e.follows {
 		for _, d := range e.dbs {
 			soonest(d.deadlines.Next())
 			soonest(d.fields.Next())
@@ -57,6 +58,7 @@ func (e *Engine) NextWake() (at int64, ok bool) {
 		}
 	}
 	soonest(e.waits.Next())
+	soonest(e.feed.next())
 	if at > math.MaxInt64/1000 {
 		return math.MaxInt64, ok
 	}
@@ -69,14 +71,24 @@ func (e *Engine) reapKeys(d *db, max int) int {
 		return 0
 	}
 	e.due = e.due[:0]
-	found := func(id uint32) { e.due = append(e.due, id) }
+	var ended []int64 // a snapshot that is being taken wants to know
+	found := func(id uint32) {
+		e.due = append(e.due, id)
+		if len(d.parts) > 0 {
+			ended = append(ended, d.deadlines.Last())
+		}
+	}
 	if e.options.Cycle == Documented {
 		e.cycle().Run(&d.deadlines, e.ms, e.draw, workClock(), found)
 	} else {
 		d.deadlines.Reap(e.ms, max, found)
 	}
-	for _, id := range e.due {
+	for i, id := range e.due {
+		if len(d.parts) > 0 {
+			d.deadlines.Set(id, ended[i])
+		}
 		e.expire(d, d.at(id))
+		e.endUnit(Done)
 	}
 	return len(e.due)
 }

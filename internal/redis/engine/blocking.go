@@ -23,6 +23,7 @@ type waiter struct {
 	kind     values.Kind
 	deadline int64                // unix milliseconds; 0 waits for ever
 	late     func(w *resp.Writer) // replies when the time is up; nil: a null array
+	replicas int64                // of WAIT: how many must have acknowledged
 	slot     uint32               // in Engine.waiters
 }
 
@@ -91,6 +92,7 @@ func (e *Engine) unpark(s *Session) {
 		return
 	}
 	s.waiting = nil
+	e.feed.waits -= oneIf(w.replicas > 0)
 	e.waits.Remove(w.slot)
 	e.waiters[w.slot] = nil
 	for _, key := range w.keys {
@@ -151,7 +153,7 @@ func (e *Engine) serveReady() {
 				continue
 			}
 			e.unpark(w.s)
-			e.turn(w.s, w.args, w)
+			e.endUnit(e.turn(w.s, w.args, w))
 			e.markDirty(w.s)
 		}
 	}

@@ -21,6 +21,7 @@ type call struct {
 	failed  bool     // an error was replied
 	silent  bool     // what it did is not recorded
 	effect  [][]byte // what is recorded instead of args
+	words   phrase   // the memory of effect
 }
 
 // fail replies an error, given with its code. Only the first one of a command is replied, and no key is looked up after it: a handler reads
@@ -145,7 +146,13 @@ func (c *call) write(key []byte) *object {
 }
 
 // live finds the object of key and keeps no figures. A dead one is removed.
-func (c *call) live(key []byte) *object { return c.e.live(c.db, key) }
+func (c *call) live(key []byte) *object {
+	o := c.e.live(c.db, key)
+	if o != nil && len(c.db.parts) > 0 && c.cmd.Flags&(ReadOnly|MayReplicate) != ReadOnly {
+		c.db.preserve(o)
+	}
+	return o
+}
 
 // touch notes that o was used now.
 func (c *call) touch(o *object) {

@@ -36,6 +36,7 @@ const (
 	MayReplicate // not printed: it reads, and others must know
 	MovableKeys
 	AllowBusy
+	NoMulti // is refused in a transaction
 )
 
 // Category is an ACL category.
@@ -55,6 +56,7 @@ const (
 	CatTransaction
 	CatScripting
 	CatDangerous
+	CatAdmin // of a command that is not marked Admin
 )
 
 // Keys say which arguments of a command are keys. Last may count from the end, -1 being the last argument. Find, if given,
@@ -81,7 +83,7 @@ func init() {
 	tables = [][]Command{
 		connectionCommands, keyCommands, expiryCommands, scanCommands, inspectCommands, stringCommands, rangeCommands, counterCommands, bitCommands, databaseCommands, debugCommands, transactionCommands, dumpCommands,
 		hashCommands, fieldCommands, listCommands, setCommands, setAlgebraCommands, sortedSetCommands, zrangeCommands, zpopCommands, zstoreCommands, sortCommands, hyperLogLogCommands,
-		scriptCommands, pubsubCommands, clientCommands, configCommands, infoCommands, replicaCommands, commandCommands, clusterCommands,
+		scriptCommands, pubsubCommands, clientCommands, configCommands, logCommands, feedCommands, replicaCommands, infoCommands, commandCommands, clusterCommands,
 	}
 	commands = make(map[string]*Command)
 	for _, family := range tables {

@@ -33,11 +33,11 @@ GETKEYS <full-command>
 var (
 	flagNames = []string{
 		"write", "readonly", "denyoom", "admin", "pubsub", "noscript", "blocking", "loading", "stale", "skip_monitor", "skip_slowlog", "fast",
-		"no_auth", "", "movablekeys", "allow_busy",
+		"no_auth", "", "movablekeys", "allow_busy", "no_multi",
 	}
 	categoryNames = []string{
 		"@keyspace", "@string", "@hash", "@list", "@set", "@sortedset", "@bitmap", "@hyperloglog", "@connection", "@transaction", "@scripting",
-		"@dangerous",
+		"@dangerous", "@admin",
 	}
 )
 

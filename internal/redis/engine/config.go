@@ -35,6 +35,7 @@ REWRITE
 type parameter struct {
 	get   func(e *Engine) string
 	parse func(value string) (set func(e *Engine), wrong string)
+	check func(e *Engine, value string) (wrong string) // instead of parse: takes what changes nothing
 }
 
 // parameters are what CONFIG GET shows: what the engine does by, and what clients are known to ask for.
@@ -82,7 +83,11 @@ var parameters = map[string]parameter{
 		}
 		return strconv.Itoa(Databases)
 	}},
-	"appendonly":                 fixed("no"),
+	"appendonly":                 {get: func(e *Engine) string { return yesOrNo(e.log != nil) }, check: checkAppendonly},
+	"appendfsync":                {get: (*Engine).fsync, parse: parseAppendfsync},
+	"dir":                        {get: (*Engine).dir},
+	"appenddirname":              fixed("appendonlydir"),
+	"appendfilename":             fixed("appendonly.aof"),
 	"save":                       fixed(""),
 	"timeout":                    fixed("0"),
 	"maxclients":                 fixed("10000"),
@@ -234,6 +239,8 @@ func configSetCommand(c *call) {
 		var set func(*Engine)
 		wrong := "can't set immutable config"
 		switch {
+		case p.check != nil:
+			set, wrong = func(*Engine) {}, p.check(c.e, string(c.args[i+1]))
 		case p.parse == nil:
 		case changes[name] != nil:
 			wrong = "duplicate parameter"

@@ -181,10 +181,11 @@ var undrawn = func() map[string]string {
 		"client|id client|info client|list client|kill":                                                      "are about connections, which have other numbers",
 		"cluster readonly readwrite asking":                                                                  "are compared with a cluster",
 		"command|count command|info command|list":                                                            "every command's description has a test of its own",
-		"info":           "has figures of its own",
-		"wait waitaof":   "have a test of their own: they wait",
-		"config|rewrite": "depends on how a server was started",
-		"debug":          "serves the comparison itself",
+		"psync sync replconf bgrewriteaof":                                                                   "are about replicas and files, for which package embedded asks a Redis",
+		"waitaof":                                                                                            "has a test of its own: it waits",
+		"info":                                                                                               "has figures of its own",
+		"config|rewrite":                                                                                     "depends on how a server was started",
+		"debug":                                                                                              "serves the comparison itself",
 		"client|help command|help config|help memory|help object|help pubsub|help script|help": "are shorter here",
 	} {
 		for _, name := range strings.Fields(names) {

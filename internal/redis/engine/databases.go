@@ -22,7 +22,7 @@ func (c *call) flush(dbs []*db) {
 	for _, d := range dbs {
 		c.e.spoilAll(d, nil)
 		c.e.changes += int64(d.len()) + 1
-		d.keyspace = keyspace{}
+		d.leave()
 	}
 	c.e.invalidateAll()
 	c.ok()
@@ -52,6 +52,8 @@ func (e *Engine) swap(a, b *db) {
 	e.spoilAll(a, &b.keyspace)
 	e.spoilAll(b, &a.keyspace)
 	a.keyspace, b.keyspace = b.keyspace, a.keyspace
+	a.settle()
+	b.settle()
 	e.signalAll(a)
 	e.signalAll(b)
 }
@@ -72,8 +74,18 @@ func debugCommand(c *call) {
 		on, _ := values.ParseInt(c.args[2])
 		c.e.activeOff = on == 0
 		c.ok()
+	case (c.is(1, "RELOAD") || c.is(1, "LOADAOF")) && len(c.args) == 2:
+		if err := c.e.reload(c.is(1, "LOADAOF")); err != nil {
+			c.fail("ERR " + err.Error())
+			return
+		}
+		c.ok()
 	case c.is(1, "HELP") && len(c.args) == 2:
 		c.help(`
+LOADAOF
+    Flush the AOF buffers on disk and reload the AOF in memory.
+RELOAD
+    Save the data and load them again.
 SET-ACTIVE-EXPIRE <0|1>
     Setting it to 0 disables expiring keys (and hash-fields) in background
     when they are not accessed (otherwise the Redis behavior). Setting it

@@ -23,6 +23,7 @@ type keyspace struct {
 	deadlines expiry.Index
 	fields    expiry.Index // of hashes: the earliest deadline of a field
 	scales                 // of objects, if there is a limit to their weight
+	parts     []*part      // of snapshots that are being taken of it
 	live      uint32       // pages that have not been given back
 	patience  int          // keys that go before release is thought of
 }
@@ -69,6 +70,9 @@ func (k *keyspace) insert(key []byte) *object {
 			k.pages = append(k.pages, nil)
 		}
 	}
+	for _, p := range k.parts {
+		p.skip(id)
+	}
 	if p := &k.pages[id/pageSize]; *p == nil {
 		*p = new(page)
 		k.live++
@@ -81,6 +85,7 @@ func (k *keyspace) insert(key []byte) *object {
 
 // drop takes o out and frees its slot.
 func (k *keyspace) drop(o *object) {
+	k.preserve(o)
 	k.unweigh(o)
 	k.deadlines.Remove(o.id)
 	k.fields.Remove(o.id)
@@ -92,16 +97,19 @@ func (k *keyspace) drop(o *object) {
 
 // rename gives o the key to, which must be absent. It stays in its slot, with its deadline.
 func (k *keyspace) rename(o *object, to []byte) {
+	k.preserve(o)
 	k.names.remove(o.tag(), o.id)
 	o.key = string(to)
 	k.names.add(o.tag(), o.id)
 }
 
-// live returns the object of key in d, or nil. A dead one is removed here: this is lazy expiry.
+// live returns the object of key in d, or nil. A dead one is removed here, unless the engine is a replica: this is lazy expiry.
 func (e *Engine) live(d *db, key []byte) *object {
 	o := d.find(key)
 	if o != nil && d.dead(o, e.ms) {
-		e.expire(d, o)
+		if !e.follows {
+			e.expire(d, o)
+		}
 		return nil
 	}
 	return o
@@ -169,6 +177,7 @@ func (c *call) set(key []byte, v values.Value) *object {
 	if o == nil {
 		return c.add(key, v)
 	}
+	c.db.preserve(o)
 	c.db.deadlines.Remove(o.id)
 	o.setValue(v)
 	c.rearm(o)

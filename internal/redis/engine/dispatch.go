@@ -66,14 +66,20 @@ func (e *Engine) process(s *Session, args [][]byte) Outcome {
 		}
 		return e.reject(s, cmd, text)
 	}
-	if e.settings.maxMemory > 0 && !e.makeRoom() && (cmd.Flags&DenyOOM != 0 || s.queue != nil && !runsInMulti(cmd)) {
+	if e.settings.maxMemory > 0 && !s.obeys && !e.makeRoom() && (cmd.Flags&DenyOOM != 0 || s.queue != nil && !runsInMulti(cmd)) {
 		return e.reject(s, cmd, errOOM)
+	}
+	if text := e.refusal(s, cmd); text != "" {
+		return e.reject(s, cmd, text)
 	}
 	if s.Out.Proto != 3 && s.Subscribed() && !allowedWhileSubscribed(cmd) {
 		return e.reject(s, cmd, onlySubscribe(cmd.Name))
 	}
 	if e.scripts.busy() && cmd.Flags&AllowBusy == 0 {
 		return e.reject(s, cmd, errBusy)
+	}
+	if s.queue != nil && cmd.Flags&NoMulti != 0 {
+		return e.reject(s, cmd, "ERR Command not allowed inside a transaction")
 	}
 	if s.queue != nil && !runsInMulti(cmd) {
 		if !s.queue.broken {
@@ -95,7 +101,7 @@ func (e *Engine) run(s *Session, cmd *Command, args [][]byte, out *resp.Writer, 
 	if cmd.Flags&ReadOnly != 0 && e.tracking.sessions > 0 {
 		e.remember(c)
 	}
-	if e.options.Effects != nil && e.changes != changes && !c.silent {
+	if e.tells() && e.changes != changes && !c.silent {
 		c.propagate()
 	}
 	outcome := c.outcome
@@ -114,7 +120,7 @@ func (e *Engine) takeCall() *call {
 }
 
 func (e *Engine) giveBack(c *call) {
-	*c = call{}
+	*c = call{words: c.words}
 	e.calls = append(e.calls, c)
 }
 

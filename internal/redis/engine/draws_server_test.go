@@ -10,7 +10,7 @@ func drawServer(r *dice) []string {
 	number := func() string {
 		return one(r, "0", "1", "2", "8", "128", "512", "-1", "-2", "-5", "x", "", "9223372036854775808", "1kb")
 	}
-	switch r.IntN(20) {
+	switch r.IntN(22) {
 	case 0:
 		return cat([]string{"CONFIG", "GET", one(r, limit(), limit(), "list-max-listpack-size", "list-max-ziplist-size", "set-max-intset-entries", "maxmemory", "maxmemory-policy", "hz", "no-such", "maxmemory-samples")},
 			some(r, limit(), "lfu-*", "maxmemory-p*"))
@@ -51,6 +51,10 @@ func drawServer(r *dice) []string {
 		return cat([]string{"PUBSUB", one(r, "CHANNELS", "NUMPAT", "NUMSUB", "SHARDCHANNELS", "SHARDNUMSUB", "FOO")}, some(r, "*", "a"), some(r, "b"))
 	case 17:
 		return cat([]string{"MEMORY", "USAGE", one(r, shared...)}, pair(r, "SAMPLES", "0", "5", "-1", "x"))
+	case 20:
+		return []string{"WAIT", one(r, "0", "0", "-1", "x"), one(r, "0", "1", "-1", "x")}
+	case 21:
+		return cat([]string{"ROLE"}, some(r, "x"))
 	case 18:
 		return []string{"OBJECT", one(r, "ENCODING", "REFCOUNT", "FREQ", "IDLETIME"), one(r, shared...)}
 	}

@@ -22,10 +22,6 @@ type Options struct {
 	Cluster   *ClusterOptions // non-nil: one node of a cluster
 	Seeming   *Cluster        // non-nil, without Cluster: CLUSTER answers as that of its first node, and nothing else is as in a cluster
 	Protected bool            // as Redis's protected-mode: without a password, other hosts are turned away
-
-	// Effects, if given, is what a journal will be fed with: it is told the effects of writes as commands that can be replayed, deterministic,
-	// with absolute times, expiry spelt out as DEL or HDEL. args are good until it returns.
-	Effects func(db int, args [][]byte)
 }
 
 // Cycle is a way of finding dead keys that nobody asks for.
@@ -72,13 +68,20 @@ type Engine struct {
 	waiters []*waiter
 	ready   []readyKey
 
-	began      int64 // unix microseconds: the first time that it was told; 0: none
-	port       int   // where connections come by TCP, as the owner says; 0: nowhere
-	peak       int64 // the most bytes that the data took when INFO looked
-	changes    int64 // effects on the data since the start, as INFO counts them
-	activeOff  bool  // DEBUG SET-ACTIVE-EXPIRE 0
-	lastCycle  int64 // unix ms of the last documented cycle
-	stallUntil int64 // unix microseconds
+	sink       Sink
+	feed       feed
+	words      phrase
+	unit       bool // the sink was told an effect and not yet that its unit is complete
+	log        Log
+	follows    bool          // it is a replica: it hides what is dead and leaves its removal to the master
+	refused    func() string // nil, or returns the error for writes if none may be done
+	began      int64         // unix microseconds: the first time that it was told; 0: none
+	port       int           // where connections come by TCP, as the owner says; 0: nowhere
+	peak       int64         // the most bytes that the data took when INFO looked
+	changes    int64         // effects on the data since the start, as INFO counts them
+	activeOff  bool          // DEBUG SET-ACTIVE-EXPIRE 0
+	lastCycle  int64         // unix ms of the last documented cycle
+	stallUntil int64         // unix microseconds
 	scratch    []byte
 	keyBuf     []byte
 	due        []uint32
@@ -88,6 +91,7 @@ type Engine struct {
 	broadcasts []Message
 	tracking   tracker
 	scripts    library
+	copies     []*Snapshot // that are not complete
 }
 
 // New returns an empty engine.
@@ -101,6 +105,7 @@ func New(o Options) *Engine {
 		limits:   values.DefaultLimits,
 		sessions: make(map[int64]*Session),
 	}
+	e.feed.heldLimit = 256 << 20
 	e.rng.Seed(o.Seed, 0)
 	for i := range e.dbs {
 		e.dbs[i] = &db{index: i}
@@ -116,6 +121,7 @@ func (e *Engine) Do(now int64, s *Session, args [][]byte) Outcome {
 	}
 	e.setNow(now)
 	outcome := e.turn(s, args, nil)
+	e.endTold(s, outcome)
 	e.serveReady()
 	return outcome
 }
@@ -157,5 +163,7 @@ type stats struct {
 	evictedScripts             int64
 	rejected                   int64 // connections
 	errorReplies               int64
+	fullSyncs, partialSyncs    int64            // of replicas
+	refusedSyncs               int64            // replicas that wanted to go on where nobody knew how
 	errors                     map[string]int64 // by code: the first word of an error
 }

@@ -44,6 +44,9 @@ func (e *Engine) makeRoom() bool {
 		}
 		e.stats.evictedKeys++
 		e.lose(d, o, notifyEvicted, "evicted")
+		if !e.scripts.busy() {
+			e.endUnit(Done)
+		}
 	}
 	return true
 }

@@ -142,7 +142,8 @@ func TestReapingFieldsIsBoundedAndComplete(t *testing.T) {
 
 func TestDeadlinesOfFieldsAreRecordedAsAbsolute(t *testing.T) {
 	var log effects
-	s := newStage(Options{Effects: log.Record})
+	s := newStage(Options{})
+	s.SetSink(&log)
 	now := s.now / 1000
 	for _, step := range []struct{ command, want string }{
 		{"HSET h f 1 g 2 x 3", "HSET h f 1 g 2 x 3"},

@@ -29,6 +29,9 @@ func (c *call) fieldQuietly(h hash, key, field []byte, dropped *int) (value []by
 	if !ok || !expiry.Dead(deadline, c.e.ms) {
 		return value, deadline, ok
 	}
+	if c.e.follows {
+		return nil, expiry.None, false // its master will say when it goes
+	}
 	c.dropField(h, key, field)
 	c.e.touched(c.db, key, nil)
 	*dropped++
@@ -37,6 +40,7 @@ func (c *call) fieldQuietly(h hash, key, field []byte, dropped *int) (value []by
 
 // dropField takes a dead field out and records that, without a word to anybody else.
 func (c *call) dropField(h hash, key, field []byte) {
+	c.db.preserve(h.o)
 	h.Remove(field)
 	c.rearmed(h)
 	c.e.stats.expiredFields++
@@ -55,6 +59,7 @@ func (e *Engine) reapFields(d *db, max int) int {
 	for _, id := range e.due {
 		o := d.at(id)
 		work += 1 + e.expireFields(d, o, o.coll.(*values.HashValue), max-work)
+		e.endUnit(Done)
 	}
 	return work
 }
@@ -62,6 +67,7 @@ func (e *Engine) reapFields(d *db, max int) int {
 // expireFields takes up to max dead fields out of h, the hash of o, publishes that once, and returns how many. An emptied hash goes with
 // its key. One with dead fields left is due at once.
 func (e *Engine) expireFields(d *db, o *object, h *values.HashValue, max int) int {
+	d.preserve(o)
 	e.keyBuf = append(e.keyBuf[:0], o.key...)
 	key := e.keyBuf
 	n := h.Expire(e.ms, max, func(field []byte) { e.record(d, "HDEL", key, field) })

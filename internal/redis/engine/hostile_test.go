@@ -80,6 +80,14 @@ func breakIt(t *testing.T, o Options) {
 		for outcome == Yielded {
 			outcome = e.Resume(now, s)
 		}
+		if s.IsReplica() { // it has its say no more
+			for s.Syncing() {
+				e.SyncPiece(s)
+			}
+			e.Drop(s)
+			sessions[at] = nil
+			continue
+		}
 		got, text := replies(t, s)
 		if got != 1 && outcome != Blocked && !severalReplies(args) {
 			t.Fatalf("step %d: %q: %d replies (%d before): %.200s", i, args, got, before, text)
@@ -99,7 +107,7 @@ func shutsUp(args [][]byte) bool {
 // severalReplies reports whether args may be replied to several times, or not at all.
 func severalReplies(args [][]byte) bool {
 	name := strings.ToLower(string(args[0]))
-	return strings.HasSuffix(name, "subscribe") || name == "post"
+	return strings.HasSuffix(name, "subscribe") || name == "post" || name == "replconf"
 }
 
 // replies counts the replies in the Out of a session, without pushes, and empties it.

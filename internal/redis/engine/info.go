@@ -83,7 +83,7 @@ maxmemory_policy
 mem_fragmentation_ratio
 mem_fragmentation_bytes
 mem_not_counted_for_evict:0
-mem_replication_backlog:0
+mem_replication_backlog
 mem_total_replication_buffers:0
 mem_replica_full_sync_buffer:0
 mem_clients_slaves:0
@@ -114,18 +114,19 @@ rdb_saves:0
 rdb_last_cow_size:0
 rdb_last_load_keys_expired:0
 rdb_last_load_keys_loaded:0
-aof_enabled:0
-aof_rewrite_in_progress:0
+aof_enabled
+aof_rewrite_in_progress
 aof_rewrite_scheduled:0
 aof_last_rewrite_time_sec:-1
 aof_current_rewrite_time_sec:-1
-aof_last_bgrewrite_status:ok
+aof_last_bgrewrite_status
 aof_rewrites:0
 aof_rewrites_consecutive_failures:0
-aof_last_write_status:ok
+aof_last_write_status
 aof_last_cow_size:0
 module_fork_in_progress:0
 module_fork_last_cow_size:0
+(log)
 
 # Stats
 total_connections_received
@@ -135,9 +136,9 @@ total_net_repl_output_bytes:0
 instantaneous_input_repl_kbps:0.00
 instantaneous_output_repl_kbps:0.00
 rejected_connections
-sync_full:0
-sync_partial_ok:0
-sync_partial_err:0
+sync_full
+sync_partial_ok
+sync_partial_err
 expired_subkeys
 expired_keys
 expired_stale_perc
@@ -177,16 +178,16 @@ acl_access_denied_channel:0
 
 # Replication
 role:master
-connected_slaves:0
+(replicas)
 master_failover_state:no-failover
 master_replid
 master_replid2:0000000000000000000000000000000000000000
-master_repl_offset:0
+master_repl_offset
 second_repl_offset:-1
-repl_backlog_active:0
+repl_backlog_active
 repl_backlog_size:1048576
-repl_backlog_first_byte_offset:0
-repl_backlog_histlen:0
+repl_backlog_first_byte_offset
+repl_backlog_histlen
 
 # Modules
 
@@ -242,7 +243,9 @@ func infoCommand(c *call) {
 func line(w *strings.Builder, name string, value any) { fmt.Fprintf(w, "%s:%v\r\n", name, value) }
 
 // infoLines are the parts of INFO with as many lines as there is to say.
-var infoLines = map[string]func(e *Engine, w *strings.Builder){"(errors)": infoErrors, "(keyspace)": infoKeyspace}
+var infoLines = map[string]func(e *Engine, w *strings.Builder){
+	"(errors)": infoErrors, "(keyspace)": infoKeyspace, "(log)": infoLog, "(replicas)": infoReplicas,
+}
 
 // counting is the engine with what is counted once for a whole INFO.
 type counting struct {
@@ -353,7 +356,22 @@ var infoFigures = map[string]func(n *counting) any{
 	"total_error_replies":        func(n *counting) any { return n.stats.errorReplies },
 	"acl_access_denied_auth":     func(n *counting) any { return n.stats.errors["WRONGPASS"] },
 
-	"master_replid":   func(n *counting) any { return hexID(rand.NewPCG(n.options.Seed, 3)) },
+	"aof_enabled":               func(n *counting) any { return oneIf(n.log != nil) },
+	"aof_rewrite_in_progress":   func(n *counting) any { return oneIf(n.logState().Compacting) },
+	"aof_last_bgrewrite_status": func(n *counting) any { return logStatus(n.logState().CompactError) },
+	"aof_last_write_status":     func(n *counting) any { return logStatus(n.logState().WriteError) },
+
+	"sync_full":        func(n *counting) any { return n.stats.fullSyncs },
+	"sync_partial_ok":  func(n *counting) any { return n.stats.partialSyncs },
+	"sync_partial_err": func(n *counting) any { return n.stats.refusedSyncs },
+
+	"mem_replication_backlog":        func(n *counting) any { return cap(n.feed.backlog) },
+	"master_replid":                  func(n *counting) any { return n.replicationID() },
+	"master_repl_offset":             func(n *counting) any { return n.feed.offset },
+	"repl_backlog_active":            func(n *counting) any { return oneIf(n.feed.on) },
+	"repl_backlog_first_byte_offset": func(n *counting) any { return n.feed.offset - int64(len(n.feed.backlog)) + int64(oneIf(n.feed.on)) },
+	"repl_backlog_histlen":           func(n *counting) any { return len(n.feed.backlog) },
+
 	"cluster_enabled": func(n *counting) any { return oneIf(n.options.Cluster != nil) },
 }
 

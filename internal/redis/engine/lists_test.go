@@ -190,7 +190,8 @@ func TestBlockingTimeouts(t *testing.T) {
 
 func TestListsAreRecordedByTheirEffects(t *testing.T) {
 	var log effects
-	s := newStage(Options{Effects: log.Record})
+	s := newStage(Options{})
+	s.SetSink(&log)
 	for _, step := range []struct{ command, want string }{
 		{"RPUSH l a b c d e f", "RPUSH l a b c d e f"},
 		{"LMPOP 2 x l LEFT COUNT 2", "LPOP l 2"},
@@ -212,7 +213,9 @@ func TestListsAreRecordedByTheirEffects(t *testing.T) {
 // effects keeps what it is told.
 type effects []string
 
-func (l *effects) Record(_ int, args [][]byte) {
+func (*effects) End() {}
+
+func (l *effects) Effect(_ int, args [][]byte) {
 	words := make([]string, len(args))
 	for i, a := range args {
 		words[i] = string(a)

@@ -7,26 +7,51 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/values"
 )
 
-// appendValue appends the type and the value of o to a payload. Collections have their plain forms, element by element, which Redis reads
+// appendValue appends the type and the value of o to a payload.
+func appendValue(b []byte, o *object) []byte { return appendData(append(b, rdbType(o)), o) }
+
+// appendKeyed is appendValue for a file, where the key stands between the two.
+func appendKeyed(b []byte, o *object) []byte {
+	return appendData(rdb.AppendString(append(b, rdbType(o)), values.Bytes(o.key)), o)
+}
+
+// rdbType is the type of the form in which appendData writes o. Collections have their plain forms, element by element, which Redis reads
 // and makes small again.
-func appendValue(b []byte, o *object) []byte {
+func rdbType(o *object) byte {
+	switch v := o.coll.(type) {
+	case *values.ListValue:
+		return rdb.TypeList
+	case *values.SetValue:
+		return rdb.TypeSet
+	case *values.ZSetValue:
+		return rdb.TypeZSet2
+	case *values.HashValue:
+		if v.NextDeadline() != 0 {
+			return rdb.TypeHashMetadata
+		}
+		return rdb.TypeHash
+	}
+	return rdb.TypeString
+}
+
+func appendData(b []byte, o *object) []byte {
 	switch v := o.coll.(type) {
 	case nil:
-		return rdb.AppendString(append(b, rdb.TypeString), o.str)
+		return rdb.AppendString(b, o.str)
 	case *values.ListValue:
-		b = rdb.AppendLen(append(b, rdb.TypeList), uint64(v.Len()))
+		b = rdb.AppendLen(b, uint64(v.Len()))
 		for element := range v.Each {
 			b = rdb.AppendString(b, element)
 		}
 		return b
 	case *values.SetValue:
-		b = rdb.AppendLen(append(b, rdb.TypeSet), uint64(v.Len()))
+		b = rdb.AppendLen(b, uint64(v.Len()))
 		for member := range v.Each {
 			b = rdb.AppendString(b, []byte(member))
 		}
 		return b
 	case *values.ZSetValue:
-		b = rdb.AppendLen(append(b, rdb.TypeZSet2), uint64(v.Len()))
+		b = rdb.AppendLen(b, uint64(v.Len()))
 		v.Each(0, v.Len(), true, func(member string, score float64) bool {
 			b = rdb.AppendDouble(rdb.AppendString(b, []byte(member)), score)
 			return true
@@ -41,10 +66,8 @@ func appendValue(b []byte, o *object) []byte {
 // appendHash appends a hash: if fields have deadlines, the earliest is written in full and each as one more than its distance from that.
 func appendHash(b []byte, h *values.HashValue) []byte {
 	first := h.NextDeadline()
-	if first == 0 {
-		b = append(b, rdb.TypeHash)
-	} else {
-		b = rdb.AppendMilliseconds(append(b, rdb.TypeHashMetadata), first)
+	if first != 0 {
+		b = rdb.AppendMilliseconds(b, first)
 	}
 	b = rdb.AppendLen(b, uint64(h.Len()))
 	h.Each(func(field, value []byte, deadline int64) bool {
@@ -69,10 +92,16 @@ type payload struct {
 
 // readValue reads the whole of it. A string is returned as such, anything else as a value.
 func (p payload) readValue() (s []byte, v values.Value, ok bool) {
-	switch kind := p.Byte(); kind {
+	s, v, ok = p.readData(p.Byte())
+	return s, v, ok && p.Done()
+}
+
+// readData reads a value in the form of this type.
+func (p payload) readData(kind byte) (s []byte, v values.Value, ok bool) {
+	switch kind {
 	case rdb.TypeString:
 		s = p.Bytes()
-		return s, nil, p.Done()
+		return s, nil, p.Err() == nil
 	case rdb.TypeList:
 		v, ok = p.readList(readStrings(p.Reader, 1))
 	case rdb.TypeListQuicklist2:
@@ -97,7 +126,7 @@ func (p payload) readValue() (s []byte, v values.Value, ok bool) {
 		p.Milliseconds() // the earliest of the deadlines that follow
 		v, ok = p.anyLength().readSmallHash(3)
 	}
-	return nil, v, ok && p.Done()
+	return nil, v, ok && p.Err() == nil
 }
 
 // readStrings reads a number and so many strings, times each.

@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/mayflycache/mayfly/internal/redis/rdb"
 	"github.com/mayflycache/mayfly/internal/redis/resp"
 )
 
@@ -46,6 +47,7 @@ type stage struct {
 	now      int64 // unix microseconds
 	sessions map[string]*Session
 	args     [][]byte
+	follower *stage // a replica; nil: none is needed yet
 }
 
 func newStage(o Options) *stage {
@@ -149,3 +151,77 @@ func readOne(session *Session) (resp.Value, error) {
 func (s *stage) name() string { return "engine" }
 
 func (s *stage) close() {}
+
+func (s *stage) attach() {
+	s.do("feed", "SYNC")
+	feed := s.session("feed")
+	for feed.Syncing() {
+		s.SyncPiece(feed)
+	}
+	feed.Out.Take(nil)
+}
+
+func (s *stage) stream() (string, int64) {
+	now := s.now / 1000
+	s.sleep(settle)
+	return propagated(s.readAll("feed")), now
+}
+
+// readAll returns what reads the values in the Out of a session, and empties it.
+func (s *stage) readAll(who string) func() (resp.Value, error) {
+	session := s.session(who)
+	r := resp.NewReader(bytes.NewReader(bytes.Clone(session.Out.Bytes())))
+	session.Out.Take(nil)
+	return r.Read
+}
+
+func (s *stage) replica(args ...string) string {
+	if s.follower == nil {
+		out := s.session("R")
+		s.do("R", "REPLCONF", "listening-port", "1")
+		s.Do(s.now, out, [][]byte{[]byte("SYNC")})
+		for out.Syncing() {
+			s.SyncPiece(out)
+		}
+		file, rest, err := snapshotOf(string(out.Out.Bytes()))
+		out.Out.Take(nil)
+		s.follower = newStage(Options{})
+		if err == nil && rest == "" {
+			_, err = s.follower.Load(s.now, rdb.NewFile(strings.NewReader(file)), true)
+		}
+		if err != nil {
+			return err.Error()
+		}
+		s.follower.Follow(true)
+	}
+	f := s.follower
+	f.now = s.now
+	master := f.sessions["master"]
+	if master == nil {
+		master = f.NewSession(SessionOptions{Trusted: true, Obeys: true})
+		f.sessions["master"] = master
+	}
+	for next := s.readAll("R"); ; {
+		v, err := next()
+		if err != nil {
+			break
+		}
+		var words [][]byte
+		for _, arg := range v.List {
+			words = append(words, []byte(arg.Text))
+		}
+		if err := f.Obey(f.now, master, words); err != nil {
+			return err.Error()
+		}
+	}
+	return f.do("", args...)
+}
+
+// keeping is a Log that does nothing.
+type keeping struct{}
+
+func (keeping) Dir() string     { return "/" }
+func (keeping) Fsync() string   { return "everysec" }
+func (keeping) SetFsync(string) {}
+func (keeping) Compact() bool   { return true }
+func (keeping) State() LogState { return LogState{} }

@@ -173,6 +173,10 @@ func (e *Engine) unsubscribeAll(s *Session) {
 func publishCommand(c *call) {
 	c.number(c.e.publish(c.args[1], c.args[2]))
 	c.e.broadcast(c.args[1], c.args[2])
+	if c.e.feed.on { // a replica's subscribers hear it too; the journal has nothing of it
+		c.e.unit = true
+		c.e.feed.stream.Effect(c.s.db, c.args)
+	}
 }
 
 func spublishCommand(c *call) {

@@ -1,10 +1,6 @@
 package engine
 
-import (
-	"bytes"
-	"strconv"
-	"strings"
-)
+import "strconv"
 
 // A command that changed something is recorded as it was sent. A handler whose command must not be replayed so (it has a relative time, or
 // a random choice) says c.rewrite; one whose parts record themselves sets c.silent.
@@ -12,8 +8,8 @@ import (
 // rewrite replaces what is recorded for this command by the parts of another one: words in any case, arguments, lists of arguments and
 // numbers.
 func (c *call) rewrite(parts ...any) {
-	if c.e.options.Effects != nil {
-		c.effect = effectOf(parts)
+	if c.e.tells() {
+		c.effect = c.words.of(parts)
 	}
 }
 
@@ -22,36 +18,57 @@ func (c *call) propagate() {
 	if c.effect == nil {
 		c.effect = c.args
 	}
-	c.e.options.Effects(c.s.db, c.effect) // not c.db: MOVE and COPY change that
+	c.e.tell(c.s.db, c.effect) // not c.db: MOVE and COPY change that
 }
 
 // record records what no command asked for: an expiry or an eviction. The parts are those of rewrite.
 func (e *Engine) record(d *db, parts ...any) {
-	if e.options.Effects != nil {
-		e.options.Effects(d.index, effectOf(parts))
+	if e.tells() {
+		e.tell(d.index, e.words.of(parts))
 	}
 }
 
-func effectOf(parts []any) (args [][]byte) {
+// phrase is the arguments of an effect, in memory that is used again.
+type phrase struct {
+	args [][]byte
+	text []byte
+}
+
+// of returns parts as arguments, which are good until the next call. No caller's parts escape to the heap.
+func (w *phrase) of(parts []any) [][]byte {
+	if cap(w.text) > 64<<10 {
+		w.text = nil
+	}
+	w.args, w.text = w.args[:0], w.text[:0]
 	for _, part := range parts {
+		from := len(w.text)
 		switch p := part.(type) {
 		case string:
-			args = append(args, []byte(strings.ToUpper(p)))
+			for i := range len(p) {
+				c := p[i]
+				if 'a' <= c && c <= 'z' {
+					c -= 'a' - 'A'
+				}
+				w.text = append(w.text, c)
+			}
 		case []byte:
-			args = append(args, bytes.Clone(p)) // not p: then no caller's parts escape to the heap
+			w.text = append(w.text, p...)
 		case [][]byte:
-			args = append(args, p...)
+			w.args = append(w.args, p...)
+			continue
 		case []string:
 			for _, text := range p {
-				args = append(args, []byte(text))
+				w.args = append(w.args, []byte(text))
 			}
+			continue
 		case int:
-			args = append(args, decimal(int64(p)))
+			w.text = strconv.AppendInt(w.text, int64(p), 10)
 		case int64:
-			args = append(args, decimal(p))
+			w.text = strconv.AppendInt(w.text, p, 10)
 		}
+		w.args = append(w.args, w.text[from:len(w.text):len(w.text)])
 	}
-	return args
+	return w.args
 }
 
 // removalVerb is the command that an expiry is recorded as.

@@ -7,17 +7,11 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/values"
 )
 
-// replicaCommands wait for replicas and for the append-only file. There are neither, so they count none, and whoever wants some waits in vain.
+// replicaCommands wait for replicas, see feed.go, and for the append-only files of replicas, which tell us nothing of theirs: whoever wants some
+// of those waits in vain.
 var replicaCommands = []Command{
 	{Name: "wait", Arity: 3, Flags: Blocking, Cats: CatConnection, run: waitCommand},
 	{Name: "waitaof", Arity: 4, Flags: Blocking, Cats: CatConnection, run: waitaofCommand},
-}
-
-func waitCommand(c *call) {
-	replicas := c.int(1)
-	if until := c.waitMilliseconds(2); !c.failed {
-		c.parkUntil(until, replicas <= 0, func(w *resp.Writer) { w.Int(0) })
-	}
 }
 
 func waitaofCommand(c *call) {
@@ -33,7 +27,10 @@ func waitaofCommand(c *call) {
 		c.fail(tooMany)
 	}
 	until := c.waitMilliseconds(3)
-	if local > 0 {
+	switch {
+	case local > 0 && c.e.log != nil:
+		c.fail("ERR WAITAOF does not count the journal of this server: with appendfsync always every reply has waited for it")
+	case local > 0:
 		c.fail("ERR WAITAOF cannot be used when numlocal is set but appendonly is disabled.")
 	}
 	if !c.failed {
@@ -59,7 +56,7 @@ func (c *call) waitMilliseconds(i int) int64 {
 	return 0
 }
 
-// parkUntil makes the session wait for what never comes, unless that is there already or the session cannot wait.
+// parkUntil makes the session wait for what no key brings, unless that is there already or the session cannot wait.
 func (c *call) parkUntil(deadline int64, already bool, reply func(w *resp.Writer)) {
 	if already || c.s.noBlock {
 		reply(c.out)

@@ -80,6 +80,7 @@ func (e *Engine) Resume(now int64, s *Session) Outcome {
 		s.Out.Rewind(start)
 	}
 	e.endTurn(s)
+	e.endTold(s, Done)
 	e.setNow(now)
 	e.serveReady()
 	return Done
@@ -122,6 +123,9 @@ func (e *Engine) refuseInScript(args [][]byte) string {
 		return "ERR Write commands are not allowed from read-only scripts."
 	case cmd.Flags&DenyOOM != 0 && !r.wrote && e.settings.maxMemory > 0 && !e.makeRoom():
 		return errOOM
+	}
+	if text := e.refusal(e.scripts.running.s, cmd); text != "" && cmd.Flags&Write != 0 {
+		return text
 	}
 	return e.wrongNodeInScript(cmd, args)
 }

@@ -19,6 +19,7 @@ type Session struct {
 	noTouch       bool // CLIENT NO-TOUCH: reads leave LRU and LFU alone
 	noBlock       bool // blocking commands answer at once, as in a transaction: scripts
 	closing       bool
+	obeys         bool // it brings what a journal or a master says: to it nothing is dead, and nothing refused
 
 	queue   *queue // of an open MULTI; nil: none is open
 	watches []watch
@@ -34,6 +35,9 @@ type Session struct {
 	lastUse                 int64 // unix microseconds
 	noEvict                 bool
 
+	replica replica
+	wrote   int64 // the feed's offset behind what it wrote last
+
 	subscriptions
 	trackingState
 }
@@ -43,6 +47,7 @@ type SessionOptions struct {
 	Addr, LocalAddr string // as CLIENT LIST shows them
 	Now             int64  // when it is opened, in unix microseconds
 	Trusted         bool   // needs no password, and no cluster sends it elsewhere: the owner's own
+	Obeys           bool   // is for Obey
 }
 
 // NewSession opens a session.
@@ -52,6 +57,7 @@ func (e *Engine) NewSession(o SessionOptions) *Session {
 		e.stats.connections++
 	}
 	s := &Session{opened: o, id: e.lastID, engine: e, authenticated: o.Trusted || !e.settings.locked()}
+	s.obeys, s.noBlock = o.Obeys, o.Obeys
 	s.Out.Proto = 2
 	e.sessions[s.id] = s
 	return s
@@ -66,6 +72,7 @@ func (e *Engine) Drop(s *Session) {
 	e.unwatch(s)
 	e.unsubscribeAll(s)
 	e.untrack(s)
+	e.unfeed(s)
 	delete(e.sessions, s.id)
 	s.closing = true
 }

@@ -1,7 +1,6 @@
 package engine
 
 import (
-	"fmt"
 	"slices"
 	"strconv"
 	"strings"
@@ -113,8 +112,9 @@ func TestStoringASetReplacesWhatWasThere(t *testing.T) {
 }
 
 func TestSpopRecordsWhatItTook(t *testing.T) {
-	var got []string
-	s := newStage(Options{Effects: func(_ int, args [][]byte) { got = append(got, fmt.Sprintf("%s", args)) }})
+	var got effects
+	s := newStage(Options{})
+	s.SetSink(&got)
 	s.do("", "SADD", "s", "a", "b", "c")
 	got = nil
 	s.do("", "SPOP", "s", "2")
@@ -123,12 +123,12 @@ func TestSpopRecordsWhatItTook(t *testing.T) {
 		left = append(left, m)
 		return true
 	})
-	if len(got) != 1 || !strings.HasPrefix(got[0], "[SREM s ") || len(left) != 1 || strings.Contains(got[0][8:], left[0]) {
+	if len(got) != 1 || !strings.HasPrefix(got[0], "SREM s ") || len(left) != 1 || strings.Contains(got[0][7:], left[0]) {
 		t.Errorf("recorded %q, left %q", got, left)
 	}
 	got = nil
 	s.do("", "SPOP", "s")
-	if !slices.Equal(got, []string{"[DEL s]"}) {
+	if !slices.Equal(got, effects{"DEL s"}) {
 		t.Errorf("recorded %q when the last member went", got)
 	}
 }

@@ -5,11 +5,13 @@ import (
 	"fmt"
 	"io"
 	"net"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/mayflycache/mayfly/internal/redis/resp"
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/internal/testkit/realredis"
 )
 
@@ -20,6 +22,10 @@ type target interface {
 	take(who string) string               // what came to a connection unasked
 	sleep(ms int)
 	close()
+
+	attach()                          // a replica, of which only stream is asked
+	stream() (said string, now int64) // what was propagated to it since, and unix ms
+	replica(args ...string) string    // a command at a replica that has done all that was written
 }
 
 // realTarget is a real server over TCP.
@@ -27,6 +33,7 @@ type realTarget struct {
 	t     *testing.T
 	addr  string
 	conns map[string]*realConn
+	other *realredis.Server // a replica; nil: none is needed yet
 }
 
 type realConn struct {
@@ -117,4 +124,60 @@ func (r *realTarget) close() {
 	for _, c := range r.conns {
 		c.Close()
 	}
+	if r.other != nil {
+		r.other.Stop()
+	}
+}
+
+func (r *realTarget) attach() {
+	if reply := r.do("", "CONFIG", "SET", "repl-diskless-sync-delay", "0"); reply != "+OK" {
+		r.t.Fatal(reply)
+	}
+	c := r.conn("feed")
+	if err := c.send([]string{"SYNC"}); err != nil {
+		r.t.Fatal(err)
+	}
+	var head string
+	for b := []byte{0}; !strings.HasSuffix(head, "\r\n"); {
+		if _, err := c.Conn.Read(b); err != nil {
+			r.t.Fatal(err)
+		}
+		head = strings.TrimLeft(head+string(b), "\n")
+	}
+	n, err := strconv.Atoi(strings.TrimSpace(strings.TrimPrefix(head, "$")))
+	if err != nil {
+		r.t.Fatalf("SYNC: %q", head)
+	}
+	if _, err := io.CopyN(io.Discard, c.Conn, int64(n)); err != nil {
+		r.t.Fatal(err)
+	}
+}
+
+func (r *realTarget) stream() (string, int64) {
+	now, c := time.Now(), r.conn("feed")
+	c.SetReadDeadline(now.Add(300 * time.Millisecond))
+	return propagated(c.Read), now.UnixMilli()
+}
+
+func (r *realTarget) replica(args ...string) string {
+	host, port, _ := net.SplitHostPort(r.addr)
+	if r.other == nil {
+		r.other = replicaServer(r.t)
+		r.do("", "CONFIG", "SET", "repl-diskless-sync-delay", "0")
+		r.conns["R"] = nil
+		at := &realTarget{t: r.t, addr: r.other.Addr(), conns: map[string]*realConn{}}
+		if reply := at.do("", "REPLICAOF", host, port); reply != "+OK" {
+			r.t.Fatal(reply)
+		}
+		expect.Eventually(r.t, "the replica is in step", func() bool {
+			return strings.Contains(at.do("", "INFO", "replication"), "master_link_status:up")
+		})
+		r.conns["R"] = at.conn("")
+	}
+	return r.do("R", args...)
+}
+
+// replicaServer is a Redis to be a replica, one for each test.
+func replicaServer(t *testing.T) *realredis.Server {
+	return realredis.Start(t, realredis.Options{Config: []string{"enable-debug-command yes"}})
 }

@@ -77,7 +77,7 @@ func execCommand(c *call) {
 			c.outcome = outcome
 		}
 	}
-	s.noBlock = false
+	s.noBlock = s.obeys
 }
 
 func discardCommand(c *call) {

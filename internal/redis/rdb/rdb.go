@@ -40,7 +40,9 @@ var (
 // The checksum is Jones's CRC-64, which neither begins nor ends inverted, as Go's does.
 var jones = crc64.MakeTable(0x95ac9329ac4bc9b5)
 
-func checksum(b []byte) uint64 { return ^crc64.Update(^uint64(0), jones, b) }
+func checksum(b []byte) uint64 { return update(0, b) }
+
+func update(sum uint64, b []byte) uint64 { return ^crc64.Update(^sum, jones, b) }
 
 // Seal appends version and checksum to a payload.
 func Seal(payload []byte) []byte {

@@ -9,8 +9,9 @@ import (
 // Reader reads a payload from its beginning. After an error, or past the end, everything it returns is empty, and Err says so: it need be
 // asked only once, after the last. It trusts no length: memory grows with what is there.
 type Reader struct {
-	b   []byte
-	err error
+	b     []byte
+	err   error
+	short bool // what failed would perhaps not, were there more bytes
 }
 
 // Err returns ErrFormat if anything could not be read.
@@ -24,6 +25,7 @@ func (r *Reader) fail() { r.b, r.err = nil, ErrFormat }
 // take returns the next n bytes.
 func (r *Reader) take(n uint64) []byte {
 	if n > uint64(len(r.b)) {
+		r.short = r.short || r.err == nil
 		r.fail()
 		return nil
 	}
@@ -70,6 +72,7 @@ func (r *Reader) length() (n uint64, special bool) {
 func (r *Reader) Len() int {
 	n, special := r.length()
 	if special || n > uint64(len(r.b)) {
+		r.short = r.short || r.err == nil && !special
 		r.fail()
 		return 0
 	}

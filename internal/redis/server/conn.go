@@ -132,13 +132,33 @@ func (c *conn) turn() next {
 	then := over
 	if c.server.enter(c) {
 		c.session.Out.Reuse(c.spare())
-		then = c.run()
+		if c.session.Syncing() {
+			c.engine.SyncPiece(c.session)
+			then = again
+		} else {
+			then = c.run()
+		}
 		c.post()
 	}
-	c.server.unlock()
-	c.flush()
+	syncing := c.session.Syncing()
+	if !c.leaveEngine() {
+		then = over
+	} else if syncing && !c.awaitRoom() {
+		then = over
+	}
 	c.ending = c.ending || then == over
 	return then
+}
+
+// leaveEngine gives the server's lock back and writes what was posted; or cuts the connection and reports false, if what was written cannot be
+// kept: it must not be told that it was done.
+func (c *conn) leaveEngine() bool {
+	if !c.server.unlock() {
+		c.cut()
+		return false
+	}
+	c.flush()
+	return true
 }
 
 // next is what follows a turn.
@@ -174,7 +194,7 @@ func (c *conn) run() next {
 		case outcome == engine.Stalled && !c.server.sleep(c):
 			return over
 		}
-		if c.session.Out.Len() > turnOutput {
+		if c.session.Out.Len() > turnOutput || c.session.Syncing() {
 			break
 		}
 	}

@@ -122,8 +122,7 @@ func (f *Faults) do(c *conn, args [][]byte) (outcome engine.Outcome, ok bool) {
 // delay sends what was replied so far and lets others run, for so long. It reports false if c was cut meanwhile.
 func (f *Faults) delay(c *conn, d time.Duration) bool {
 	c.post()
-	c.server.unlock()
-	c.flush()
+	c.leaveEngine()
 	select {
 	case <-time.After(d):
 	case <-c.gone:

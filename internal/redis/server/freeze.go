@@ -77,8 +77,7 @@ func (s *Server) script(c *conn) (engine.Outcome, bool) {
 		}
 		before := s.options.Clock()
 		c.post() // what was replied before the script
-		s.unlock()
-		c.flush()
+		c.leaveEngine()
 		runtime.Gosched()
 		if s.options.Clock() == before {
 			// A clock that stands still is that of a synctest bubble: it moves when everybody waits.

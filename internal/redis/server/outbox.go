@@ -16,6 +16,7 @@ type outbox struct {
 	mu       sync.Mutex
 	queue    [][]byte
 	size     int        // bytes in queue
+	needs    int64      // the keeper's position that must be safe before any of it goes out
 	over     time.Time  // since when size exceeds the soft limit; zero: it does not
 	draining bool       // a goroutine writes; only it may
 	doomed   bool       // cut the connection when the queue was flushed once
@@ -38,7 +39,11 @@ func (c *conn) post() {
 	defer c.mu.Unlock()
 	c.queue = out.Take(c.queue)
 	c.size += n
-	c.doomed = c.doomed || c.session.Closing() || c.session.Subscribed() && c.exceeds(c.server.options.Subscribers)
+	if k := c.server.options.Keeper; k != nil {
+		c.needs = k.Position()
+	}
+	c.doomed = c.doomed || c.session.Closing() || c.session.Subscribed() && c.exceeds(c.server.options.Subscribers) ||
+		c.session.IsReplica() && c.exceeds(c.server.options.Replicas)
 }
 
 // exceeds reports whether too much is queued, or more than a little for too long.
@@ -60,6 +65,7 @@ func (c *conn) exceeds(limit Limit) bool {
 func (c *conn) flush() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.awaitKeeper()
 	if c.try != nil && !c.draining {
 		c.writeSome()
 	}
@@ -70,6 +76,17 @@ func (c *conn) flush() {
 		c.draining = true
 		c.server.work.Add(1) // the connection's own goroutine still counts, so the server is not waiting for none
 		go c.drain()
+	}
+}
+
+// awaitKeeper returns once what is queued tells of nothing that may still be lost; c.mu is held, but while it waits.
+func (c *conn) awaitKeeper() {
+	k := c.server.options.Keeper
+	for k != nil && !k.Safe(c.needs) {
+		needs := c.needs
+		c.mu.Unlock()
+		k.Await(needs) // an error: who wrote was cut, and others may know
+		c.mu.Lock()
 	}
 }
 
@@ -95,6 +112,7 @@ func (c *conn) drain() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for len(c.queue) > 0 {
+		c.awaitKeeper()
 		chunks := c.queue
 		c.queue = nil
 		for i, b := range chunks {
@@ -107,10 +125,24 @@ func (c *conn) drain() {
 			}
 			chunks[i] = nil
 			c.size -= len(b)
+			c.done.Broadcast()
 		}
 	}
 	c.draining = false
 	c.done.Broadcast()
+}
+
+// syncAhead is how many bytes of a snapshot may wait to be written.
+const syncAhead = 4 << 20
+
+// awaitRoom waits until the peer has taken most of what was written to it. It reports false if the connection was cut.
+func (c *conn) awaitRoom() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for c.draining && c.size > syncAhead {
+		c.done.Wait()
+	}
+	return !c.isCut()
 }
 
 // finish waits until everything is written, or the connection cut. Nothing is written after it.

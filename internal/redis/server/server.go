@@ -38,8 +38,21 @@ type Options struct {
 	// a time.
 	Broadcast func(engine.Message)
 
+	// Keeper, if given, makes what commands write last. A reply waits for it.
+	Keeper Keeper
+
 	// Subscribers limits what is kept for a subscriber that does not read. The zero value is Redis's 32mb 8mb 60.
 	Subscribers Limit
+
+	// Replicas limits what is kept for a replica that does not read. The zero value is Redis's 256mb 64mb 60.
+	Replicas Limit
+}
+
+// A Keeper makes what was recorded of writes last. Its positions count what was recorded.
+type Keeper interface {
+	Position() int64            // behind all that was recorded; called while no command runs
+	Safe(position int64) bool   // nobody need wait to tell what was recorded up to there
+	Await(position int64) error // waits until that is so; the error says that it never will
 }
 
 // A Limit says when a connection that does not read is cut: when more than Hard bytes wait for it, or more than Soft for longer than For.
@@ -54,9 +67,12 @@ func (o *Options) validate() error {
 	}
 	o.MaxClients = cmp.Or(o.MaxClients, 10_000)
 	o.Subscribers = cmp.Or(o.Subscribers, Limit{Hard: 32 << 20, Soft: 8 << 20, For: time.Minute})
+	o.Replicas = cmp.Or(o.Replicas, Limit{Hard: 256 << 20, Soft: 64 << 20, For: time.Minute})
 	switch {
 	case o.MaxClients < 0:
 		return fmt.Errorf("server: Options.MaxClients must be at least 1, got %d", o.MaxClients)
+	case o.Replicas.Hard <= 0 || o.Replicas.Soft <= 0 || o.Replicas.For < 0:
+		return fmt.Errorf("server: Options.Replicas must be positive, got %+v", o.Replicas)
 	case o.Subscribers.Hard <= 0 || o.Subscribers.Soft <= 0 || o.Subscribers.For < 0:
 		return fmt.Errorf("server: Options.Subscribers must be positive, got %+v", o.Subscribers)
 	}
@@ -80,6 +96,7 @@ type Server struct {
 	ticked    time.Duration // spent in the engine's ticks
 	frozenBy  freezeReason
 	thawed    chan struct{} // closed when nothing freezes the server any more
+	told      int64         // the keeper's position when the lock was given back last
 	stall     int64         // DEBUG SLEEP lasts until then, in unix microseconds; 0: there is none
 
 	outgoing, incoming []engine.Message // to and from the other nodes of a cluster
@@ -267,8 +284,9 @@ func (s *Server) cutAll() {
 	}
 }
 
-// unlock gives the lock back after the engine was used, arms the alarm, and delivers what other sessions got meanwhile.
-func (s *Server) unlock() {
+// unlock gives the lock back after the engine was used, arms the alarm, and delivers what other sessions got meanwhile. It reports false if
+// what was written cannot be kept: then nobody who might think that it was done is told anything, and those others are cut.
+func (s *Server) unlock() (kept bool) {
 	var room [8]*conn
 	others := s.collect(room[:0])
 	s.alarm.arm(s)
@@ -278,11 +296,30 @@ func (s *Server) unlock() {
 		published = s.engine.Broadcasts()
 		s.outgoing = append(s.outgoing, published...)
 	}
+	position, moved := s.position()
 	s.mu.Unlock()
+	if k := s.options.Keeper; k != nil && k.Await(position) != nil && moved {
+		for _, c := range others {
+			c.cut()
+		}
+		return false
+	}
 	deliver(others)
 	if len(published) > 0 { // others hand out their own
 		s.broadcast()
 	}
+	return true
+}
+
+// position returns the keeper's, and whether it has moved since the lock was given back last; s.mu is held.
+func (s *Server) position() (at int64, moved bool) {
+	if s.options.Keeper == nil {
+		return 0, false
+	}
+	at = s.options.Keeper.Position()
+	moved = at != s.told
+	s.told = at
+	return at, moved
 }
 
 // collect takes the output of the sessions that got something unasked, and appends their connections to others.

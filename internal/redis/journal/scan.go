@@ -1,0 +1,187 @@
+package journal
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"strconv"
+)
+
+// scanner takes commands out of a file, strictly: nothing but arrays of strings, and lines of comment. It holds one command in memory.
+type scanner struct {
+	src    io.Reader
+	buf    []byte
+	pos    int // buf[pos:] was not consumed
+	eof    bool
+	offset int64 // of buf[pos] in the file
+	args   [][]byte
+}
+
+// errTorn: the file ends within a command. errDamaged: what stands there is no command.
+var (
+	errTorn    = errors.New("the file ends within a command")
+	errDamaged = errors.New("damaged")
+)
+
+const (
+	scanWindow = 256 << 10
+	maxArgs    = 1 << 20
+	maxArg     = 512 << 20
+)
+
+// next returns the next command, which is good until the call after; io.EOF at the end. offset is then behind it; after an error, before it.
+func (s *scanner) next() ([][]byte, error) {
+	for {
+		args, n, err := parseCommand(s.buf[s.pos:], s.args[:0])
+		s.args = args
+		switch {
+		case err == errTorn && !s.eof:
+			if err := s.fill(); err != nil {
+				return nil, err
+			}
+		case err == errTorn && s.pos == len(s.buf):
+			return nil, io.EOF
+		case err != nil:
+			return nil, err
+		default:
+			s.pos += n
+			s.offset += int64(n)
+			if len(args) > 0 {
+				return args, nil
+			}
+		}
+	}
+}
+
+// fill reads more.
+func (s *scanner) fill() error {
+	if s.pos > 0 {
+		s.buf = s.buf[:copy(s.buf, s.buf[s.pos:])]
+		s.pos = 0
+	}
+	if cap(s.buf)-len(s.buf) < scanWindow/2 {
+		s.buf = append(make([]byte, 0, max(2*cap(s.buf), scanWindow)), s.buf...)
+	}
+	n, err := s.src.Read(s.buf[len(s.buf):cap(s.buf)])
+	s.buf = s.buf[:len(s.buf)+n]
+	if err == io.EOF {
+		s.eof = true
+		return nil
+	}
+	return err
+}
+
+// tail returns all that was not consumed.
+func (s *scanner) tail() ([]byte, error) {
+	for !s.eof {
+		if err := s.fill(); err != nil {
+			return nil, err
+		}
+	}
+	return s.buf[s.pos:], nil
+}
+
+// parseCommand reads one command at the beginning of b, and returns how long it is. A line of comment is a command without arguments.
+func parseCommand(b []byte, args [][]byte) (_ [][]byte, n int, err error) {
+	if len(b) == 0 {
+		return args, 0, errTorn
+	}
+	if b[0] == '#' {
+		end := bytes.IndexByte(b, '\n')
+		if end < 0 {
+			if len(b) > 4096 {
+				return args, 0, fmt.Errorf("%w: a comment does not end", errDamaged)
+			}
+			return args, 0, errTorn
+		}
+		return args, end + 1, nil
+	}
+	count, at, err := parseNumber(b, '*', maxArgs)
+	if err != nil {
+		return args, 0, err
+	}
+	if count == 0 {
+		return args, 0, fmt.Errorf("%w: a command without a name", errDamaged)
+	}
+	for range count {
+		size, n, err := parseNumber(b[at:], '$', maxArg)
+		if err != nil {
+			return args, 0, err
+		}
+		at += n
+		if len(b)-at < size+2 {
+			return args, 0, errTorn
+		}
+		if b[at+size] != '\r' || b[at+size+1] != '\n' {
+			return args, 0, fmt.Errorf("%w: an argument of %d bytes is followed by %q", errDamaged, size, b[at+size:at+size+2])
+		}
+		args = append(args, b[at:at+size:at+size])
+		at += size + 2
+	}
+	return args, at, nil
+}
+
+// parseNumber reads a sigil, a number and a line break.
+func parseNumber(b []byte, sigil byte, most int) (value, n int, err error) {
+	if len(b) > 0 && b[0] != sigil {
+		return 0, 0, fmt.Errorf("%w: %q stands where %q should", errDamaged, b[0], sigil)
+	}
+	end := bytes.IndexByte(b[:min(len(b), 16)], '\r')
+	if end < 0 || end+1 == len(b) {
+		digits := b[min(1, len(b)):]
+		if end > 0 {
+			digits = b[1:end]
+		}
+		for _, c := range digits {
+			if c < '0' || c > '9' {
+				return 0, 0, fmt.Errorf("%w: %q is no number", errDamaged, digits)
+			}
+		}
+		if len(b) >= 16 && end < 0 {
+			return 0, 0, fmt.Errorf("%w: a number of more than 14 digits", errDamaged)
+		}
+		return 0, 0, errTorn
+	}
+	value, err = strconv.Atoi(string(b[1:end]))
+	if err != nil || value < 0 || value > most || b[end+1] != '\n' || b[1] == '+' || b[1] == '-' {
+		return 0, 0, fmt.Errorf("%w: %q is no number that can stand there", errDamaged, b[:end+2])
+	}
+	return value, end + 2, nil
+}
+
+// isTorn reports whether what remains of the newest file, from where no command can be read, is what a crash leaves: the beginning of a
+// command, or nothing but zeros, which some file systems leave. Where whole commands follow, something in the middle is damaged, and what
+// follows was perhaps acknowledged.
+func isTorn(rest []byte, why error) bool {
+	if len(bytes.Trim(rest, "\x00")) == 0 {
+		return true
+	}
+	if !errors.Is(why, errTorn) {
+		return false
+	}
+	const attempts = 1000
+	for at, tried := 0, 0; tried < attempts; tried++ {
+		next := bytes.Index(rest[at+1:], []byte("\n*"))
+		if next < 0 {
+			return true
+		}
+		at += 1 + next
+		if commandsTo(rest[at+1:]) {
+			return false
+		}
+	}
+	return false
+}
+
+// commandsTo reports whether b is whole commands up to its end, or up to one that is torn: at least one.
+func commandsTo(b []byte) bool {
+	var args [][]byte
+	for whole := 0; ; whole++ {
+		_, n, err := parseCommand(b, args[:0])
+		if err != nil {
+			return whole > 0 && errors.Is(err, errTorn)
+		}
+		b = b[n:]
+	}
+}
