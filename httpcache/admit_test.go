@@ -149,6 +149,28 @@ func TestATurnEndsWithItsHandler(t *testing.T) {
 	})
 }
 
+// A range of what is stale asks the handler, and does not queue for it.
+func TestARangeOfWhatIsStaleDoesNotQueue(t *testing.T) {
+	inBubble(t, func(t *testing.T, rdb *redis.Client) {
+		opt := options(t, rdb)
+		opt.Load.Limit = 1
+		h := opened(t, opt).Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			set(w.Header(), []string{"Cache-Control: max-age=10", "Etag: \"a\""})
+			if r.URL.Path == "/busy" {
+				time.Sleep(2 * time.Second)
+			}
+			io.WriteString(w, "body")
+		}))
+		ask(h, "GET", "http://a.example/")
+		time.Sleep(20 * time.Second)
+		busy, begun := queued(t, t.Context(), h, "http://a.example/busy"), time.Now()
+		if ask(h, "GET", "http://a.example/", "Range: bytes=0-1"); time.Since(begun) != 0 {
+			t.Errorf("it waited %v", time.Since(begun))
+		}
+		<-busy
+	})
+}
+
 // hijackable is a client whose connection can be taken.
 type hijackable struct{ *httptest.ResponseRecorder }
 
