@@ -75,10 +75,6 @@ func oneAtATime(t *testing.T, rdb *redis.Client) (*httpcache.Cache, http.Handler
 	return c, c.Handler(http.HandlerFunc(byPath)), events
 }
 
-func opened2(t *testing.T, opt httpcache.Options) *httpcache.Cache {
-	return must(t)(httpcache.NewCache(opt))
-}
-
 func TestOnlyWhatMayBeForOthersQueues(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
 		c, h, _ := oneAtATime(t, rdb)
