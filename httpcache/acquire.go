@@ -54,6 +54,10 @@ func (f filling) land(o outcome, kept bool) {
 
 // alone asks the handler for this request only. What is remembered as not fit for others may have become so.
 func (x *exchange) alone() {
+	if err := x.enter(nil); err != nil {
+		x.turnedAway(err)
+		return
+	}
 	var fill filling
 	switch {
 	case x.s.unasked != nil || x.s.flooded || x.r.Header["Range"] != nil:
@@ -79,22 +83,43 @@ func (x *exchange) lead(f *flight.Flight[outcome]) (answered bool) {
 			fill.land(outcome{}, false)
 		}
 	}()
-	if x.s.unasked == nil && !x.s.flooded { // else those of this process share the answer all the same
+	asks := x.s.unasked == nil && !x.s.flooded
+	if !asks || x.s.found.State != lease.Loading { // who waits for another process takes no turn
+		found := x.s.found.Raw
+		begun := time.Now()
+		if err := x.enter(f); err != nil {
+			fill.land(outcome{refused: errors.Is(err, mayfly.ErrOverloaded), again: x.r.Context().Err() != nil}, false)
+			x.turnedAway(err)
+			return true
+		}
+		// What was found so long ago may have been renewed since, and its lock says nothing any more.
+		if asks && x.s.response != nil && time.Since(begun) > lease.TTL/2 {
+			if x.look(x.r.Context()); string(x.s.found.Raw) != string(found) {
+				x.yields()
+				fill.land(outcome{again: true}, false)
+				return false
+			}
+		}
+	}
+	if asks { // else those of this process share the answer all the same
 		a := x.acquire()
 		switch {
 		case a.Standing == lease.Mine:
 			fill.claim = a.Claim
 		case a.Standing == lease.Down:
 		case a.Standing == lease.Changed, a.Standing == lease.Theirs:
+			x.yields()
 			fill.land(outcome{again: true}, false)
 			return false
 		case a.Standing == lease.Resting && x.s.response.policy.OnError(x.q, time.Now()):
+			x.yields()
 			fill.land(outcome{response: x.s.response, held: x.held, failed: true}, false)
 			x.serveStale(errResting)
 			return true
 		default:
-			fill.land(outcome{}, false)
-			if x.r.Context().Err() == nil {
+			left := x.r.Context().Err() != nil
+			fill.land(outcome{again: left}, false) // then one of the others leads
+			if !left {
 				x.alone()
 			}
 			return true
@@ -116,7 +141,7 @@ func (x *exchange) acquire() lease.Acquired {
 	defer cancel()
 	wait, cancel := context.WithTimeout(ctx, c.opt.Shared.Wait-time.Since(x.begun))
 	defer cancel()
-	a := c.guard.Acquire(within, wait, lease.Want{Key: x.s.slot, Seen: x.s.found, Renew: x.s.response != nil}, nil)
+	a := x.ask(within, wait)
 	switch a.Standing {
 	case lease.Changed:
 		if a.Waited > 0 {
@@ -131,6 +156,31 @@ func (x *exchange) acquire() lease.Acquired {
 		}
 		c.release(ctx, a.Claim)
 		x.s.unasked = a.Err
+	}
+	return a
+}
+
+// ask asks for the claim. While it waits for somebody else's load it has no turn.
+func (x *exchange) ask(ctx, wait context.Context) lease.Acquired {
+	c, w := x.cache, lease.Want{Key: x.s.slot, Seen: x.s.found, Renew: x.s.response != nil}
+	switch w.Seen.State {
+	case lease.Held:
+		return lease.Acquired{Standing: lease.Void}
+	case lease.Loading:
+	default:
+		a := c.guard.Ask(ctx, []lease.Want{w})[0]
+		if a.Standing != lease.Theirs {
+			return a
+		}
+		if !w.Renew {
+			w.Seen = a.Found
+		}
+	}
+	x.yields()
+	a := c.guard.Outwait(ctx, wait, w, nil)
+	if a.Standing == lease.Mine && x.queues() && !x.tryTurn(ctx) { // taken over from one who died
+		c.release(ctx, a.Claim)
+		return lease.Acquired{Standing: lease.Changed}
 	}
 	return a
 }

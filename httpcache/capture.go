@@ -44,6 +44,9 @@ type capture struct {
 	// drop is told that what is written is not kept any more, and why: errTooLarge, errNoRoom or errHijacked.
 	drop func(why error)
 
+	// yield, of an attempt, is told that the handler is about to wait for its client.
+	yield func()
+
 	// leave is told that the handler has returned without an answer. It may change header, which the client may get.
 	leave func(header http.Header)
 
@@ -67,7 +70,7 @@ func (c *Cache) newCapture(w http.ResponseWriter, r *http.Request, ctx context.C
 	if header == nil {
 		header = make(http.Header)
 	}
-	return &capture{w: w, ctx: ctx, header: header, head: r.Method == http.MethodHead, limit: c.opt.MaxBody, bodies: &c.bodies}
+	return &capture{w: w, ctx: ctx, header: header, head: r.Method == http.MethodHead, limit: c.opt.MaxBody, bodies: &c.bodies, yield: func() {}}
 }
 
 var (
@@ -262,6 +265,7 @@ func (c *capture) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 		return nil, nil, errReturned
 	}
 	if c.delivery != nil {
+		c.yield() // the client may be slow
 		c.delivery.drain()
 	}
 	conn, rw, err := http.NewResponseController(c.w).Hijack()

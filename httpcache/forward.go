@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/client/admission"
 	"github.com/mayflycache/mayfly/internal/client/nodes"
 	"github.com/mayflycache/mayfly/internal/rfc9111"
 )
@@ -62,7 +63,7 @@ func (x *exchange) forward(fill filling) {
 		why = errNoRoom
 	}
 	a.tell(mayfly.Read, found, why)
-	a.ctx, a.leaves = newLeaving(nodes.WithPurse(x.r.Context(), x.purse()), c.opt.Shared.Timeout)
+	a.ctx, a.leaves = newLeaving(nodes.WithPurse(x.turn.inside(x.r.Context()), x.purse()), c.opt.Shared.Timeout)
 	defer a.leaves.end()
 	if !fill.wanted() {
 		a.leaves.endsHandler()
@@ -75,6 +76,7 @@ func (x *exchange) forward(fill filling) {
 	if a.end == notModified && !rfc9111.Selects(headerOf(a.asked.header), a.out.header) {
 		a.call(false) // it is about another response than the stored one
 	}
+	x.turn.end(a.ended()) // before the client, who may be slow, has it all
 	stored := func() {}
 	a.tellLoad()
 	switch a.end {
@@ -100,6 +102,7 @@ func (x *exchange) forward(fill filling) {
 func (a *attempt) call(validate bool) {
 	a.out = a.cache.newCapture(a.w, a.r, a.ctx)
 	a.out.decide, a.out.drop, a.out.leave = a.decide, a.drop, a.leave
+	a.out.yield = func() { a.turn.end(admission.NoSample) }
 	a.end, a.asked, a.answer, a.sent = passed, nil, nil, time.Now()
 	r := a.request(validate)
 	a.fill.reads()
@@ -108,6 +111,7 @@ func (a *attempt) call(validate bool) {
 		if returned {
 			return
 		}
+		a.turn.end(admission.Failed)
 		if a.standsIn() && (a.out.mode == undecided || a.out.mode == swallow) {
 			if p := recover(); p != nil {
 				a.end, a.reason = failure, fmt.Errorf("the handler panicked: %v", p)
@@ -182,6 +186,7 @@ func (a *attempt) decide(status int, header http.Header) (mode, int) {
 	c, x, now := a.cache, a.exchange, time.Now()
 	if a.asked != nil && status == http.StatusNotModified {
 		a.end = notModified
+		c.audiences.learn(x.r, others)
 		return swallow, status
 	}
 	if a.fails(status) {
@@ -203,12 +208,25 @@ func (a *attempt) decide(status int, header http.Header) (mode, int) {
 	do := through
 	if reason != rfc9111.Storable || !a.fill.wanted() {
 		a.give(status >= 500, string(reason))
+		switch {
+		case reason == rfc9111.Storable:
+			c.audiences.learn(x.r, others)
+		case status < 500 && x.r.Method == http.MethodGet && x.r.Header["Range"] == nil:
+			c.audiences.learn(x.r, one)
+		}
 		a.refused(reason, answered)
 	} else {
 		do, a.end = storing, captured
 		if !a.answer.policy.Reusable() {
 			c.passes.Add(x.s.slot, c.opt.Shared.Pass) // until it is stored and says so itself
-			a.fill.land(outcome{}, false)
+			a.fill.land(outcome{lone: true}, false)
+			a.turn.end(admission.NoSample)
+			c.audiences.learn(x.r, one)
+		} else {
+			c.audiences.learn(x.r, others)
+		}
+		if eventStream(header) { // which may go on for ever
+			a.turn.end(admission.NoSample)
 		}
 		x.status.Stored = a.fill.stores()
 		x.status.TTL, x.status.HasTTL = a.answer.policy.Left(now), true
@@ -256,7 +274,8 @@ func (a *attempt) give(failed bool, why string) {
 	}
 	a.given, a.exchange.status.Detail = true, why
 	a.leaves.endsHandler()
-	a.fill.land(outcome{}, false)
+	a.fill.land(outcome{lone: !failed}, false)
+	a.turn.end(notShared(failed))
 	switch {
 	case a.fill.claim == nil:
 	case failed && a.exchange.s.response != nil: // which is no worse than before
@@ -330,8 +349,6 @@ func (a *attempt) refresh() {
 	stored()
 }
 
-const staleDetail = "stale-if-error"
-
 // renewed is the stored response with a new header, of which own is new.
 func (a *attempt) renewed(header http.Header, own said, now time.Time) (*response, rfc9111.Reason) {
 	stored, as := a.s.response, *a.r
@@ -366,15 +383,6 @@ func (a *attempt) head(header http.Header) {
 	if err := c.remove(x.r.Context(), x.s.slot); err != nil {
 		c.tell.Backend(x.r.Context(), x.s.slot, err)
 	}
-}
-
-// serveStale answers with what there is, in place of a handler that failed.
-func (x *exchange) serveStale(why error) {
-	c, now := x.cache, time.Now()
-	c.stats.stale.Add(1)
-	c.tell(x.r.Context(), mayfly.Event{Kind: mayfly.Read, Outcome: mayfly.Stale, Key: x.s.slot, Took: time.Since(x.begun), Err: why})
-	x.status.Detail, x.failed = staleDetail, why
-	c.answer(x.w, x.r, x.s.response, now, x.status)
 }
 
 // tellLoad tells how long the handler took, and whether it failed.

@@ -15,6 +15,8 @@
 //     private, or answers a request with Authorization (unless it says that it is for all) is never stored.
 //   - Requests that miss together, in any process, are one to the handler; those who share it never wait for what turns out not
 //     to be for them. With stale-while-revalidate nobody waits.
+//   - Handlers are asked for no more at once than they can work on ([Load].Limit), however much is missing. What is for one client only does
+//     not queue.
 //   - A client gets a response while the handler writes it. One that is slow or leaves neither holds up nor ends what others
 //     wait for. What was cut short is never stored.
 //   - After Purge returned nil, nothing that the handler was asked for before is stored, nor served to a request that comes later,
@@ -51,6 +53,8 @@ type Cache struct {
 	prefix string // of the keys in Redis
 
 	guard      *lease.Guard
+	origin     *mayfly.Origin // admits requests that ask the handler
+	audiences  *audiences
 	local      *localview.View[string, item]
 	flights    flight.Group[outcome]
 	works      *background.Group
@@ -91,7 +95,13 @@ func NewCache(o Options) (*Cache, error) {
 		},
 		renewing: make(chan struct{}, o.Shared.Renewals), stats: new(counters), tell: events.To(o.Namespace.Observer, o.Namespace.Name),
 		quiet: recently.New(1024), passes: recently.New(1024), left: recently.New(256), crowded: recently.New(1024),
-		bodies: bodies{most: o.MaxInFlight},
+		bodies: bodies{most: o.MaxInFlight}, audiences: newAudiences(),
+	}
+	if c.origin = o.Load.Origin; c.origin == nil {
+		var err error
+		if c.origin, err = mayfly.NewOrigin(mayfly.OriginOptions{Limit: o.Load.Limit, Timeout: o.Load.Timeout}); err != nil {
+			return nil, fmt.Errorf("httpcache: %w", err)
+		}
 	}
 	c.routes, _ = newRoutes(o.Override) // its error was one of validate's
 	c.works = background.New(mayfly.ErrClosed)

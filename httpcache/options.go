@@ -60,6 +60,7 @@ type Options struct {
 
 	Stale  Stale
 	Shared Shared
+	Load   Load
 	Faults Faults
 
 	// Renew, if set, is the outermost handler of the site, to which what stale-while-revalidate serves sends its renewals: in the
@@ -137,6 +138,24 @@ type Shared struct {
 	Renewals int
 }
 
+// Load says how many requests ask the handler at once, of those whose answers may be for others: docs/overload.md. All others never
+// wait: other methods than GET, ranges, upgrades, event streams, and paths whose answers lately were for their client.
+type Load struct {
+	// Limit is how many do in this process; the others wait in a queue. Zero: as many as the handler can work on, which is found while
+	// they run. Negative: any number. One that gets no turn within Timeout is answered with what is stale, where that may stand in for a handler
+	// that fails, or with a 503.
+	Limit int
+
+	// Origin is what this cache shares with others, of pages or of values, that ask the same database: one limit for all of them. Its own
+	// limit holds then, and Limit must be zero. A cache of values that the handler asks with its request's context takes no second
+	// place. Nil is an origin of its own. Cache.Origin has the figures.
+	Origin *mayfly.Origin
+
+	// Timeout is how long a request waits for its turn, and how long a handler keeps one: what takes longer goes on without, and
+	// counts as a sign of overload. On a path that has never brought an answer for others it keeps it for a quarter of that. Zero is 10 s.
+	Timeout time.Duration
+}
+
 // Faults say what a Redis that does not work as it should may cost.
 type Faults struct {
 	// RedisTimeout is what one request may wait for Redis, whatever the client's own timeouts are: see
@@ -161,6 +180,13 @@ func (o Options) validate() error {
 	c.TTL("Shared.Wait", o.Shared.Wait)
 	c.TTL("Shared.Timeout", o.Shared.Timeout)
 	c.TTL("Shared.Pass", o.Shared.Pass)
+	c.TTL("Load.Timeout", o.Load.Timeout)
+	c.Refuse(o.Load.Origin != nil && o.Load.Limit != 0, "Load.Limit is %d, and Load.Origin has a limit of its own: give that to mayfly.NewOrigin", o.Load.Limit)
+	c.Refuse(o.Load.Origin != nil && o.Load.Origin.Limiter() == nil, "Load.Origin was not made: use mayfly.NewOrigin")
+	if o.Load.Origin == nil {
+		_, err := mayfly.NewOrigin(mayfly.OriginOptions{Limit: o.Load.Limit})
+		c.Refuse(err != nil, "Load.Limit must be at most 1000000, got %d: a negative one is no limit", o.Load.Limit)
+	}
 	c.TTL("Faults.RedisTimeout", o.Faults.RedisTimeout)
 	c.Refuse(o.Shared.Renewals < 0, "Shared.Renewals must not be negative, got %d", o.Shared.Renewals)
 	c.Refuse(o.Faults.Queue < 0, "Faults.Queue must not be negative, got %d", o.Faults.Queue)
@@ -206,6 +232,7 @@ func (o Options) withDefaults() Options {
 	o.Shared.Timeout = cmp.Or(o.Shared.Timeout, 30*time.Second)
 	o.Shared.Pass = cmp.Or(o.Shared.Pass, 10*time.Second)
 	o.Shared.Renewals = cmp.Or(o.Shared.Renewals, 16)
+	o.Load.Timeout = cmp.Or(o.Load.Timeout, 10*time.Second)
 	o.Faults.RedisTimeout = cmp.Or(o.Faults.RedisTimeout, 150*time.Millisecond)
 	o.Faults.Queue = cmp.Or(o.Faults.Queue, 1024)
 	o.Server = cmp.Or(o.Server, "mayfly")

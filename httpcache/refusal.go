@@ -55,6 +55,7 @@ func (a *attempt) drop(why error) {
 	detail := string(tooLarge)
 	switch why {
 	case errHijacked:
+		a.cache.audiences.learn(a.r, one)
 		detail = "hijacked"
 	case errNoRoom:
 		detail = string(noRoom)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/client/admission"
 	"github.com/mayflycache/mayfly/internal/client/flight"
 	"github.com/mayflycache/mayfly/internal/client/lease"
 	"github.com/mayflycache/mayfly/internal/rfc9111"
@@ -110,12 +111,17 @@ func (x *exchange) renewNow(f *flight.Flight[outcome]) {
 		} else if !ended {
 			e.Outcome, e.Err = mayfly.Failed, errAborted
 		}
-		if e.Outcome != mayfly.OK {
+		if e.Outcome != mayfly.OK && e.Outcome != mayfly.Dropped {
 			c.quiet.Add(x.s.slot, quietFor)
 		}
 		e.Took = time.Since(begun)
 		c.tell(ctx, e)
 	}()
+	if !x.tryTurn(ctx) { // the handler has enough to do with what clients wait for
+		e.Outcome, ended = mayfly.Dropped, true
+		return
+	}
+	defer func() { x.turn.end(admission.NoSample) }()
 	a := c.guard.Renew(ctx, x.s.slot, x.s.found)
 	switch {
 	case a.Err != nil:

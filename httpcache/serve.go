@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/client/admission"
 	"github.com/mayflycache/mayfly/internal/client/flight"
 	"github.com/mayflycache/mayfly/internal/rfc9111"
 )
@@ -55,7 +56,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	x := &exchange{handler: h, w: w, r: r, q: q, says: says, key: string(key), begun: time.Now(), began: c.flights.Now()}
-	defer func() { x.held.done() }()
+	defer func() { x.held.done(); x.turn.end(admission.NoSample) }()
 	if c.opt.Report {
 		x.report()
 		return
@@ -116,6 +117,8 @@ type exchange struct {
 	status rfc9111.CacheStatus
 	failed error // why what is stored was not renewed
 	held   *held // the body of what was found
+	turn   *turn // at the handler
+	lone   bool  // what x waited for turned out to be for its client: x's answer is for x
 }
 
 // outcome is what a flight brings to those who waited for it: a response, if it fits them; or that they are to look again;
@@ -125,6 +128,8 @@ type outcome struct {
 	held     *held
 	failed   bool // the response stands in for a handler that failed
 	again    bool
+	lone     bool // the answer was for its client alone
+	refused  bool // the handler was not asked: it has too much to do
 }
 
 // maxLooks bounds how often a request looks again, because what it waited for was not for it, or did not come.
@@ -175,9 +180,13 @@ func (x *exchange) run() {
 			c.tell(ctx, mayfly.Event{Kind: mayfly.Wait, Outcome: mayfly.TimedOut, Key: x.s.slot, Took: time.Since(x.begun)})
 			x.alone()
 			return
+		case out.refused:
+			x.turnedAway(mayfly.ErrOverloaded)
+			return
 		case out.response != nil && x.take(out):
 			return
 		case !again && !out.again && (out.response == nil || !out.response.policy.Reusable()):
+			x.lone = out.lone
 			x.alone()
 			return
 		}
@@ -248,6 +257,20 @@ func (x *exchange) serve() bool {
 		x.renewAfter()
 	}
 	return true
+}
+
+// serveStale answers with what there is, in place of a handler that failed.
+func (x *exchange) serveStale(why error) {
+	x.serveInstead(why, "stale-if-error")
+}
+
+// serveInstead answers with what there is, and gives clients a word for why.
+func (x *exchange) serveInstead(why error, detail string) {
+	c, now := x.cache, time.Now()
+	c.stats.stale.Add(1)
+	c.tell(x.r.Context(), mayfly.Event{Kind: mayfly.Read, Outcome: mayfly.Stale, Key: x.s.slot, Took: time.Since(x.begun), Err: why})
+	x.status.Detail, x.failed = detail, why
+	c.answer(x.w, x.r, x.s.response, now, x.status)
 }
 
 // refuse answers a request that wants only what is cached.

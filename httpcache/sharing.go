@@ -27,7 +27,11 @@ func (x *exchange) join() (f *flight.Flight[outcome], lead bool) {
 	if x.reload() {
 		return x.cache.flights.Lead(x.s.slot)
 	}
-	return x.cache.flights.Join(x.s.slot, x.began)
+	f, lead = x.cache.flights.Join(x.s.slot, x.began)
+	ctx := x.r.Context()
+	until, _ := ctx.Deadline()
+	f.Wanted(until, !lead && x.cache.origin.Limiter().Inside(ctx))
+	return f, lead
 }
 
 // takes reports whether what another request has brought may answer this one.
