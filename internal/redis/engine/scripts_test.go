@@ -155,7 +155,6 @@ var scriptsBeside = []string{
 var scriptsApart = map[string]string{
 	"local t=nil return t.x": "-ERR user_script:1: attempt to index field 'x' (a nil value) script: a880d6559d35ef21d2f7f38d57f710c3835a5497, on @user_script:1.",
 	"return os.time()":       "-ERR user_script:1: attempt to call a nil value script: 13dea82ee9da896aebcd10f5e36f4a1eeb839b48, on @user_script:1.",
-	"goto x":                 "-ERR Error compiling script (new function): compile error near line(2) user_script: no visible label 'x' for <goto> at line 1",
 }
 
 func TestScriptsBesideRedis(t *testing.T) {
