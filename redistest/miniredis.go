@@ -4,6 +4,7 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
+	"math"
 	"net"
 	"strconv"
 	"time"
@@ -106,8 +107,13 @@ func (s *Server) Port() string {
 }
 
 // FastForward moves the clock forward, and a millisecond further than Advance does: a key lives through the millisecond of its deadline, and
-// tests written for miniredis expect that FastForward by its TTL ends it.
-func (s *Server) FastForward(d time.Duration) { s.Advance(d + deadlineItself) }
+// tests written for miniredis expect that FastForward by its TTL ends it. The longest duration there is stays what it is.
+func (s *Server) FastForward(d time.Duration) {
+	if 0 <= d && d <= math.MaxInt64-deadlineItself {
+		d += deadlineItself
+	}
+	s.Advance(d)
+}
 
 const deadlineItself = time.Millisecond
 

@@ -2,6 +2,7 @@ package redistest_test
 
 import (
 	"fmt"
+	"math"
 	"net/http/httptest"
 	"os"
 	"reflect"
@@ -327,6 +328,10 @@ func TestFastForwardByTheTTLEndsTheKey(t *testing.T) {
 		if srv.SetTime(end); srv.Exists("k") {
 			t.Fatalf("alive at %v", end)
 		}
+	}
+	rdb.Set(t.Context(), "k", "v", time.Hour)
+	if srv.FastForward(math.MaxInt64); srv.Exists("k") {
+		t.Error("alive after the longest duration there is")
 	}
 }
 

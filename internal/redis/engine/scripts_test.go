@@ -149,13 +149,27 @@ var scriptsBeside = []string{
 	"return {false}",
 	"return redis.call('hgetall','h')",
 	"local x <const> = 1",
+	"redis.call('zadd','zh',math.huge,'m') local s=redis.call('zscore','zh','m') redis.call('del','zh') return s",
+	"return redis.call('echo',-math.huge)",
+	"return redis.call('echo',0/0)",
+	"return {tostring(1/0),tostring(-1/0),tostring(0/0),tostring(math.huge),'x'..1/0,tostring(1/0==math.huge)}",
+	"return string.format('%g %G %E %f %+f %5.1F',1/0,-1/0,0/0,-1/0,1/0,0/0)",
+	"return string.format('%g %G %E %f %+f %6g|',1/0,-1/0,0/0,-1/0,1/0,0/0)",
+	"return {tostring(tonumber('inf')),tostring(tonumber('-Infinity')),tostring(tonumber('1e400')),tostring(tonumber('0x1p4')),tostring(tonumber('0x1.8'))}",
+	"return {tostring(tonumber('1_0')),tostring(tonumber('+-1')),tostring(tonumber('')),tostring(tonumber('0x')),tostring(tonumber(' 7\\n')),tostring(tonumber('1e')),tostring(tonumber('.5')),tostring(tonumber('5.')),tostring(tonumber('x'))}",
+	"return {tostring(tonumber('-ff',16)),tostring(tonumber('0xff',16)),tostring(tonumber('zz',36)),tostring(tonumber('8',8)),tostring(tonumber('99999999999999999999999',16)),tostring(tonumber(' 11 ',2)),tostring(tonumber('',2))}",
+	"return tonumber('z',37)",
+	"return tonumber('z',1)",
+	"return tonumber()",
+	"return tostring(tonumber({}))",
+	"return tonumber({},16)",
+	"return tostring(tonumber(12,16))",
 }
 
 // scriptsApart are those of them that this Lua machine answers otherwise, with what it says.
 var scriptsApart = map[string]string{
 	"local t=nil return t.x": "-ERR user_script:1: attempt to index field 'x' (a nil value) script: a880d6559d35ef21d2f7f38d57f710c3835a5497, on @user_script:1.",
 	"return os.time()":       "-ERR user_script:1: attempt to call a nil value script: 13dea82ee9da896aebcd10f5e36f4a1eeb839b48, on @user_script:1.",
-	"goto x":                 "-ERR Error compiling script (new function): compile error near line(2) user_script: no visible label 'x' for <goto> at line 1",
 }
 
 func TestScriptsBesideRedis(t *testing.T) {

@@ -89,7 +89,7 @@ func (e *encoder) value(v lua.LValue, depth int) {
 
 // number writes 14 significant digits, as C's %.14g.
 func (e *encoder) number(f float64) {
-	if math.IsNaN(f) || math.IsInf(f, 0) {
+	if isSpecial(f) {
 		e.fail("number", "must not be NaN or Inf")
 	}
 	e.out = appendG14(e.out, f)
@@ -97,6 +97,9 @@ func (e *encoder) number(f float64) {
 
 // appendG14 writes f as C's %.14g does.
 func appendG14(dst []byte, f float64) []byte {
+	if isSpecial(f) {
+		return appendSpecial(dst, f)
+	}
 	start := len(dst)
 	dst = strconv.AppendFloat(dst, f, 'g', 14, 64)
 	// Go writes as many digits as were asked for only in the form without an exponent; C writes none that is a trailing zero.

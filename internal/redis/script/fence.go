@@ -14,13 +14,14 @@ import (
 //	a .. b .. c      (concat)(a, b, c)
 //	t[k] = v         (set)(t, k, v)
 //	{[k] = v}        {[(key)(k)] = v}
+//	{1, 2, ...}      (list)({1, 2, ...}), where a list is long: see mend
 //
 // No script can write those names.
 
 const (
 	maxLevels = 200    // expressions and blocks within each other, as Redis has it
 	maxDepth  = 10_000 // the same with what Redis does in a loop: a + b + c, else if, f()()
-	maxSource = 8 << 20
+	maxSource = 1 << 20
 )
 
 // tooDeep is what fence panics with.
@@ -33,8 +34,14 @@ func (e tooDeep) Error() string {
 // fence changes a parsed script as described above.
 func fence(chunk []ast.Stmt) (fenced []ast.Stmt, err error) {
 	defer func() {
-		if e, ok := recover().(tooDeep); ok {
+		switch e := recover().(type) {
+		case nil:
+		case tooDeep:
 			err = e
+		case refused:
+			err = e
+		default:
+			panic(e)
 		}
 	}()
 	f := &fencer{}
@@ -43,6 +50,7 @@ func fence(chunk []ast.Stmt) (fenced []ast.Stmt, err error) {
 
 type fencer struct {
 	levels, depth int
+	names
 }
 
 // enter goes one level deeper, or, where Redis has a loop, only one step; the caller calls leave with the same.
@@ -64,6 +72,7 @@ func (f *fencer) block(stmts []ast.Stmt) []ast.Stmt {
 	}
 	f.enter(stmts[0], 1)
 	defer f.leave(1)
+	defer f.scope()()
 	for i := range stmts {
 		stmts[i] = f.stmt(stmts[i])
 	}
@@ -78,6 +87,7 @@ func (f *fencer) stmt(stmt ast.Stmt) ast.Stmt {
 		return f.assign(s)
 	case *ast.LocalAssignStmt:
 		f.exprs(s.Exprs)
+		f.locals += len(s.Names)
 	case *ast.FuncCallStmt:
 		s.Expr = f.expr(s.Expr)
 	case *ast.DoBlockStmt:
@@ -89,14 +99,25 @@ func (f *fencer) stmt(stmt ast.Stmt) ast.Stmt {
 	case *ast.IfStmt:
 		f.branches(s)
 	case *ast.NumberForStmt:
-		s.Init, s.Limit, s.Step, s.Stmts = f.expr(s.Init), f.expr(s.Limit), f.expr(s.Step), f.block(s.Stmts)
+		s.Init, s.Limit, s.Step = f.expr(s.Init), f.expr(s.Limit), f.expr(s.Step)
+		defer f.scope()()
+		f.locals += 4
+		s.Stmts = f.block(s.Stmts)
 	case *ast.GenericForStmt:
 		f.exprs(s.Exprs)
+		defer f.scope()()
+		f.locals += 3 + len(s.Names)
 		s.Stmts = f.block(s.Stmts)
 	case *ast.FuncDefStmt:
+		f.exprs([]ast.Expr{s.Name.Func, s.Name.Receiver})
+		f.constant(s, "s"+s.Name.Method)
 		s.Func = f.expr(s.Func).(*ast.FunctionExpr)
 	case *ast.ReturnStmt:
 		f.exprs(s.Exprs)
+	case *ast.GotoStmt:
+		panic(refused{s.Line(), "'=' expected near '" + s.Label + "'"})
+	case *ast.LabelStmt:
+		panic(refused{s.Line(), "unexpected symbol near ':'"})
 	}
 	return stmt
 }
@@ -106,6 +127,7 @@ func (f *fencer) branches(s *ast.IfStmt) {
 	steps := 0
 	for {
 		f.enter(s, 0)
+		f.look(s, f.depth) // the compiler goes through those before
 		steps++
 		s.Condition, s.Then = f.expr(s.Condition), f.block(s.Then)
 		next, ok := (*ast.IfStmt)(nil), false
@@ -140,14 +162,25 @@ func (f *fencer) within(expr ast.Expr, level int) ast.Expr {
 	f.enter(expr, level)
 	defer f.leave(level)
 	switch e := expr.(type) {
+	case *ast.NumberExpr:
+		f.constant(e, "n"+e.Value)
+	case *ast.StringExpr:
+		f.constant(e, "s"+e.Value)
+	case *ast.IdentExpr:
+		f.ident(e, e.Value)
 	case *ast.AttrGetExpr:
 		e.Object, e.Key = f.first(e.Object), f.expr(e.Key)
 	case *ast.TableExpr:
 		for _, field := range e.Fields {
 			field.Key, field.Value = f.expr(field.Key), f.expr(field.Value)
 			if field.Key != nil && !smallKey(field.Key) {
+				f.ident(field.Key, "(key)")
 				field.Key = call(field.Key, "key", field.Key)
 			}
+		}
+		if len(e.Fields) > longList {
+			f.ident(e, "(list)")
+			return call(e, "list", e)
 		}
 	case *ast.FuncCallExpr:
 		if e.Func != nil {
@@ -155,6 +188,7 @@ func (f *fencer) within(expr ast.Expr, level int) ast.Expr {
 		}
 		if e.Receiver != nil {
 			e.Receiver = f.first(e.Receiver)
+			f.constant(e, "s"+e.Method)
 		}
 		f.exprs(e.Args)
 	case *ast.LogicalOpExpr:
@@ -163,6 +197,9 @@ func (f *fencer) within(expr ast.Expr, level int) ast.Expr {
 		e.Lhs, e.Rhs = f.first(e.Lhs), f.expr(e.Rhs)
 	case *ast.ArithmeticOpExpr:
 		e.Lhs, e.Rhs = f.first(e.Lhs), f.expr(e.Rhs)
+		if f.depth%foldable == 0 {
+			return unfolded(e)
+		}
 	case *ast.StringConcatOpExpr:
 		return f.concat(e)
 	case *ast.UnaryMinusOpExpr:
@@ -172,6 +209,7 @@ func (f *fencer) within(expr ast.Expr, level int) ast.Expr {
 	case *ast.UnaryLenOpExpr:
 		e.Expr = f.expr(e.Expr)
 	case *ast.FunctionExpr:
+		defer f.function(e)()
 		e.Stmts = f.block(e.Stmts)
 	}
 	return expr
@@ -179,6 +217,7 @@ func (f *fencer) within(expr ast.Expr, level int) ast.Expr {
 
 // concat makes a call of a chain of concatenations, which hangs to the right.
 func (f *fencer) concat(e *ast.StringConcatOpExpr) ast.Expr {
+	f.ident(e, "(concat)")
 	var operands []ast.Expr
 	levels := 0
 	for {
@@ -208,6 +247,9 @@ func (f *fencer) assign(s *ast.AssignStmt) ast.Stmt {
 	}
 	if plain {
 		return s
+	}
+	for range s.Lhs {
+		f.ident(s, "(set)")
 	}
 	if len(s.Lhs) == 1 && len(s.Rhs) == 1 {
 		to := s.Lhs[0].(*ast.AttrGetExpr)

@@ -2,7 +2,6 @@ package script
 
 import (
 	"fmt"
-	"math"
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
@@ -113,12 +112,13 @@ func (f layout) number(out []byte, n float64, verb byte) []byte {
 	case 'o', 'x', 'X':
 		return fmt.Appendf(out, form+string(verb), uint64(whole(n)))
 	}
-	if math.IsInf(n, 0) || math.IsNaN(n) {
-		s := strings.TrimPrefix(strings.ToLower(fmt.Sprint(n)), "+")
-		if math.IsNaN(n) {
-			s = "-nan" // what dividing zero by zero gives in C
-		} else if n > 0 && strings.Contains(f.flags, "+") {
+	if isSpecial(n) {
+		s := string(appendSpecial(nil, n))
+		if n > 0 && strings.Contains(f.flags, "+") {
 			s = "+inf"
+		}
+		if verb < 'a' {
+			s = strings.ToUpper(s)
 		}
 		return f.pad(out, s)
 	}

@@ -1,6 +1,7 @@
 package script_test
 
 import (
+	"fmt"
 	"runtime"
 	"strings"
 	"testing"
@@ -71,6 +72,57 @@ func TestNoScriptEndsTheProcess(t *testing.T) {
 		}
 		if got := eval(t, c.source); !strings.HasPrefix(got, c.want) {
 			t.Errorf("%.80s:\n got %.120q\nwant %.120q", c.source, got, c.want)
+		}
+	}
+}
+
+// What takes this compiler long is refused before: it cannot be interrupted. Redis takes those that are noted as ours.
+func TestNoScriptIsLongInTheCompiler(t *testing.T) {
+	times := strings.Repeat
+	const refused = "-ERR Error compiling script (new function): user_script:1: "
+	var keys, calls, locals strings.Builder
+	for i := range 7_000 {
+		fmt.Fprintf(&keys, "a%d=1,", i)
+		fmt.Fprintf(&calls, "if false then x%d() end ", i)
+	}
+	for i := range 190 {
+		fmt.Fprintf(&locals, "local v%d ", i)
+	}
+	for _, c := range []struct{ name, source, want string }{
+		{"constants (ours)", "local t={" + keys.String() + "} return 1", refused + "constant table overflow"},
+		{"globals (ours)", calls.String() + "return 1", refused + "constant table overflow"},
+		{"methods (ours)", "local t " + strings.ReplaceAll(calls.String(), "x", "t:x") + "return 1", refused + "constant table overflow"},
+		{"constants of functions (ours)", times("do local function f() return {"+keys.String()[:29_850]+"} end end ", 4), refused + "constant table overflow"},
+		{"constants built in a script (ours)", "local t={} for i=1,7000 do t[i]='a'..i..'=1' end local f,e=loadstring('return {'..table.concat(t,',')..'}') return e",
+			"$38\r\nuser_script:1: constant table overflow\r\n"},
+		{"names among locals (ours)", times("local function f() "+locals.String(), 50) + times("y()", 3_000) + times(" end", 50), refused + "constant table overflow"},
+		{"elseif (ours)", "if x then " + times("elseif x then ", 6_500) + "end", refused + "constant table overflow"},
+		{"keys that Redis's users have", "local t={" + keys.String()[:29_850] + "} return 1", ":1\r\n"},
+		{"arithmetic", "local x=1 return x" + times("+1", 9_000), ":9001\r\n"},
+		{"arithmetic that fails", "local x={} return 1" + times("+1", 200) + "+x", "-ERR user_script:1: attempt to perform arithmetic on a table value"},
+		{"goto", "do goto x ::x:: end", refused + "'=' expected near 'x'"},
+		{"a label", "::x:: return 1", refused + "unexpected symbol near ':'"},
+		{"a loop's body", "for i=1,2 do " + times("i=i ", 140_000) + "end return 1", refused + "control structure too long"},
+		{"a loop's body that fits", "for i=1,2 do " + times("i=i ", 60_000) + "end return 1", ":1\r\n"},
+	} {
+		if got := eval(t, c.source); !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s:\n got %.120q\nwant %.120q", c.name, got, c.want)
+		}
+	}
+}
+
+// A list that is written out has all its elements, however many (25,550 fit this machine's instruction).
+func TestLongLists(t *testing.T) {
+	times := strings.Repeat
+	for _, c := range []struct{ source, want string }{
+		{"return #{" + times("1,", 25_550) + "}", ":25550\r\n"},
+		{"return #{" + times("1,", 25_551) + "}", ":25551\r\n"},
+		{"local a=1 local t={" + times("a,", 30_000) + "7} local b,c=t,a return type(b)..#b..b[25550]..b[30001]", "$12\r\ntable3000117\r\n"},
+		{"local t={" + times("{1},", 26_000) + "unpack({1,2,3})} return {#t,t[26003],#t[25999]}", "*3\r\n:26003\r\n:3\r\n:1\r\n"},
+		{"local u=5 local f=function() return u,#{" + times("1,", 26_000) + "} end return {f()}", "*2\r\n:5\r\n:26000\r\n"},
+	} {
+		if got := eval(t, c.source); got != c.want {
+			t.Errorf("%.60s: got %.100q, want %q", c.source, got, c.want)
 		}
 	}
 }

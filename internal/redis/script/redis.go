@@ -86,6 +86,9 @@ func appendNumber(dst []byte, f float64) []byte {
 	if f == math.Trunc(f) && math.Abs(f) < 1<<63 {
 		return strconv.AppendInt(dst, int64(f), 10)
 	}
+	if isSpecial(f) {
+		return appendSpecial(dst, f)
+	}
 	return strconv.AppendFloat(dst, f, 'g', -1, 64)
 }
 

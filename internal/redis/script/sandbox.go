@@ -1,6 +1,8 @@
 package script
 
 import (
+	"math"
+
 	lua "github.com/yuin/gopher-lua"
 )
 
@@ -38,6 +40,9 @@ func (m *Machine) open() {
 	m.globals.RawSetString("(concat)", l.NewFunction(m.concat))
 	m.globals.RawSetString("(set)", l.NewFunction(m.set))
 	m.globals.RawSetString("(key)", l.NewFunction(m.key))
+	m.globals.RawSetString("(list)", l.NewFunction(func(l *lua.LState) int { return give(l, l.Get(1)) }))
+	m.globals.RawGetString("math").(*lua.LTable).RawSetString("huge", lua.LNumber(math.Inf(1)))
+	m.globals.RawSetString("tonumber", l.NewFunction(tonumber))
 	m.textLibrary(m.globals.RawGetString("string").(*lua.LTable))
 	m.listLibrary(m.globals.RawGetString("table").(*lua.LTable))
 	for _, name := range []string{"rawset", "setmetatable"} {

@@ -93,6 +93,9 @@ func compile(text string) (proto *lua.FunctionProto, err error) {
 	if err == nil {
 		proto, err = lua.Compile(tree, chunkName)
 	}
+	if err == nil {
+		err = mend(proto)
+	}
 	if err != nil {
 		return nil, compileError(err)
 	}

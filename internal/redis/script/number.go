@@ -1,0 +1,87 @@
+package script
+
+import (
+	"math"
+	"strconv"
+	"strings"
+
+	lua "github.com/yuin/gopher-lua"
+)
+
+// isSpecial reports whether f is infinite or no number.
+func isSpecial(f float64) bool { return math.IsNaN(f) || math.IsInf(f, 0) }
+
+// appendSpecial writes those as C does.
+func appendSpecial(dst []byte, f float64) []byte {
+	switch {
+	case math.IsNaN(f):
+		return append(dst, "-nan"...) // what dividing zero by zero gives in C
+	case f > 0:
+		return append(dst, "inf"...)
+	}
+	return append(dst, "-inf"...)
+}
+
+// blanks are what C takes for space around a number.
+const blanks = " \t\n\v\f\r"
+
+// tonumber is Lua's, which reads what C's strtod and strtoul do.
+func tonumber(l *lua.LState) int {
+	base := l.OptInt(2, 10)
+	if base == 10 {
+		switch v := l.CheckAny(1).(type) {
+		case lua.LNumber:
+			return give(l, v)
+		case lua.LString:
+			if f, ok := parseNumber(string(v)); ok {
+				return give(l, lua.LNumber(f))
+			}
+		}
+		return give(l, lua.LNil)
+	}
+	text := l.CheckString(1)
+	if base < 2 || base > 36 {
+		l.ArgError(2, "base out of range")
+	}
+	if f, ok := parseWhole(text, base); ok {
+		return give(l, lua.LNumber(f))
+	}
+	return give(l, lua.LNil)
+}
+
+// parseNumber reads a number: 12, 1e400, 0x1p4, inf, nan.
+func parseNumber(text string) (float64, bool) {
+	text = strings.Trim(text, blanks)
+	digits := strings.ToLower(strings.TrimLeft(text, "+-"))
+	if strings.Contains(text, "_") || len(text)-len(digits) > 1 {
+		return 0, false
+	}
+	if strings.HasPrefix(digits, "0x") && !strings.Contains(digits, "p") {
+		text += "p0" // Go wants the exponent
+	}
+	f, err := strconv.ParseFloat(text, 64)
+	if err != nil && !math.IsInf(f, 0) { // what is too large is infinite
+		return 0, false
+	}
+	return f, true
+}
+
+// parseWhole reads a number in a base, as 64 bits without a sign: a negative one wraps.
+func parseWhole(text string, base int) (float64, bool) {
+	text = strings.Trim(text, blanks)
+	digits, negative := strings.CutPrefix(text, "-")
+	if !negative {
+		digits = strings.TrimPrefix(digits, "+")
+	}
+	if base == 16 && len(digits) > 2 && digits[0] == '0' && digits[1]|0x20 == 'x' {
+		digits = digits[2:]
+	}
+	n, err := strconv.ParseUint(digits, base, 64)
+	switch {
+	case err != nil && n != math.MaxUint64:
+		return 0, false
+	case negative && err == nil:
+		n = -n
+	}
+	return float64(n), true
+}
