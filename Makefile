@@ -6,7 +6,7 @@ CHAOS ?= 10m
 HISTORIES ?= 30s
 TOOL = go tool -modfile=tools/go.mod
 
-.PHONY: check test trials modules lint ttlguard long race fuzz chaos diff given examples apidiff mutants bench vuln
+.PHONY: check test trials modules lint ttlguard long race fuzz chaos diff given examples apidiff mutants bench swapped vuln
 
 check: lint test trials modules ## what to run before a commit: under a minute when warm
 
@@ -63,8 +63,8 @@ given: ## the suites of the patterns with the server of MAYFLY_REDIS_URL, of any
 	go test -count=1 -p 1 -parallel 1 ./cacheaside ./httpcache ./navsession ./sliding ./ttlaudit ./internal/client/lease
 	cd examples && go test -count=1 -p 1 -parallel 1 ./api ./shop ./worker
 
-modules: ## the tests of public modules on the double, by import or over port 6379, which must be free
-	.ci/modules
+swapped: ## the tests of public modules on the double, by import or over port 6379, which must be free
+	.ci/swapped
 
 examples: ## the programs of examples, and the README's code in a module of its own; .ci/postgres and .ci/redis find what they need
 	postgres=$$(.ci/postgres) && redis=$$(.ci/redis) && export MAYFLY_POSTGRES_BIN=$$postgres MAYFLY_REDIS_BIN=$$redis && cd examples && go vet ./... && go test -count=1 ./...
