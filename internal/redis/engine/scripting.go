@@ -1,6 +1,8 @@
 package engine
 
 import (
+	"strings"
+
 	"github.com/mayflycache/mayfly/internal/redis/resp"
 	"github.com/mayflycache/mayfly/internal/redis/script"
 )
@@ -91,6 +93,14 @@ type host struct{ e *Engine }
 
 func (h host) Version() string { return Version }
 
+func (h host) Has(args [][]byte) bool {
+	cmd, unknownSub := lookup(args)
+	return cmd != nil && !unknownSub || notInScripts[strings.ToLower(string(args[0]))]
+}
+
+// notInScripts are commands that no script may call and that the engine does not have.
+var notInScripts = map[string]bool{"monitor": true, "shutdown": true, "sync": true, "psync": true, "acl": true}
+
 func (h host) SetProto(proto int) { h.e.scripts.session.Out.Proto = proto }
 
 // Call runs a command of the running script.
@@ -113,6 +123,8 @@ func (h host) Call(args [][]byte) []byte {
 func (e *Engine) refuseInScript(args [][]byte) string {
 	cmd, unknownSub := lookup(args)
 	switch r := e.scripts.running; {
+	case cmd == nil && notInScripts[strings.ToLower(string(args[0]))]:
+		return "ERR This Redis command is not allowed from script"
 	case cmd == nil || unknownSub:
 		return "ERR Unknown Redis command called from script"
 	case !cmd.takes(len(args)) || cmd.run == nil:

@@ -29,8 +29,10 @@ func (r *Run) message() string {
 			}
 		case lua.LString:
 			text = "ERR " + translate(string(object))
+		case lua.LNumber:
+			text = "ERR " + string(appendText(nil, object))
 		default:
-			text = "ERR " + lua.LVAsString(api.Object)
+			text = "ERR " + object.String()
 		}
 	}
 	if text == "ERR stack overflow" { // the machine had no room left to say where

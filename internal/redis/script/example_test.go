@@ -11,6 +11,7 @@ import (
 type echo struct{}
 
 func (echo) Version() string           { return "8.0.2" }
+func (echo) Has([][]byte) bool         { return true }
 func (echo) SetProto(int)              {}
 func (echo) Call(args [][]byte) []byte { return []byte("+" + string(args[0]) + "\r\n") }
 

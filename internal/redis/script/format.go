@@ -22,9 +22,11 @@ func (m *Machine) format(l *lua.LState) int {
 			out, text = append(out, '%'), rest[1:]
 			continue
 		}
+		if arg++; arg > l.GetTop() {
+			l.ArgError(arg, "no value")
+		}
 		spec, verb, after := conversion(l, rest)
 		text = after
-		arg++
 		if verb == 's' || verb == 'q' {
 			s := l.CheckString(arg)
 			m.spend(2*len(out) + 4*len(s))
@@ -69,7 +71,7 @@ func conversion(l *lua.LState, text string) (spec layout, verb byte, rest string
 		l.RaiseError("invalid format (width or precision too long)")
 	}
 	if at >= len(text) {
-		l.RaiseError("invalid option '%%' to 'format'")
+		l.RaiseError("invalid option '%s' to 'format'", "%")
 	}
 	return spec, text[at], text[at+1:]
 }
@@ -104,7 +106,8 @@ func (f layout) number(out []byte, n float64, verb byte) []byte {
 	}
 	switch verb {
 	case 'c':
-		return f.pad(out, string([]byte{byte(whole(n))}))
+		padded, _, _ := strings.Cut(string(f.pad(nil, string([]byte{byte(whole(n))}))), "\x00") // where a string of C ends
+		return append(out, padded...)
 	case 'd', 'i':
 		return fmt.Appendf(out, form+"d", whole(n))
 	case 'u':

@@ -68,7 +68,7 @@ func TestPatterns(t *testing.T) {
 		`string.gsub('a','a',{a={}})`:  "invalid replacement value (a table)",
 		`string.format('%y',1)`:        "invalid option '%y' to 'format'",
 		`string.format('%-+ #0-5d',1)`: "invalid format (repeated flags)",
-		`string.format('%d')`:          "bad argument #2 to 'format' (number expected, got nil)",
+		`string.format('%d')`:          "bad argument #2 to 'format' (no value)",
 		`string.find(string.rep('a',300000),string.rep('a?',300000))`: "pattern too complex",
 	} {
 		want = "-ERR user_script:1: " + want + " script: sum, on @user_script:1.\r\n"

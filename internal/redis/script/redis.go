@@ -21,11 +21,11 @@ func (m *Machine) redisLibrary() *lua.LTable {
 		"status_reply":       func(l *lua.LState) int { return single(l, "ok") },
 		"sha1hex":            m.sha1hex,
 		"setresp":            m.setresp,
-		"log":                func(*lua.LState) int { return 0 },
+		"log":                m.log,
 		"debug":              func(*lua.LState) int { return 0 },
-		"set_repl":           func(*lua.LState) int { return 0 },
+		"set_repl":           m.setRepl,
 		"breakpoint":         func(l *lua.LState) int { return give(l, lua.LFalse) },
-		"acl_check_cmd":      func(l *lua.LState) int { return give(l, lua.LTrue) },
+		"acl_check_cmd":      m.aclCheck,
 		"replicate_commands": func(l *lua.LState) int { return give(l, lua.LTrue) },
 	})
 	for name, n := range map[string]int{
@@ -56,21 +56,9 @@ func (m *Machine) call(l *lua.LState, raise bool) int {
 		}
 		return give(l, tableOf(l, "err", lua.LString(message)))
 	}
-	n := l.GetTop()
-	if n == 0 {
-		return fail("ERR Please specify at least one argument for this redis lib call")
-	}
-	args := make([][]byte, n)
-	for i := range args {
-		switch v := l.Get(i + 1).(type) {
-		case lua.LString:
-			m.spend(len(v))
-			args[i] = []byte(v)
-		case lua.LNumber:
-			args[i] = appendNumber(nil, float64(v))
-		default:
-			return fail("ERR Lua redis lib command arguments must be strings or integers")
-		}
+	args, wrong := m.arguments(l)
+	if wrong != "" {
+		return fail(wrong)
 	}
 	reply := m.host.Call(args)
 	m.charge(4 * len(reply))
@@ -79,6 +67,76 @@ func (m *Machine) call(l *lua.LState, raise bool) int {
 	}
 	value, _ := m.value(reply)
 	return give(l, value)
+}
+
+// arguments are those of a command, or what is wrong with them.
+func (m *Machine) arguments(l *lua.LState) (args [][]byte, wrong string) {
+	n := l.GetTop()
+	if n == 0 {
+		return nil, "ERR Please specify at least one argument for this redis lib call"
+	}
+	args = make([][]byte, n)
+	for i := range args {
+		switch v := l.Get(i + 1).(type) {
+		case lua.LString:
+			m.spend(len(v))
+			args[i] = []byte(v)
+		case lua.LNumber:
+			args[i] = appendNumber(nil, float64(v))
+		default:
+			return nil, "ERR Lua redis lib command arguments must be strings or integers"
+		}
+	}
+	return args, ""
+}
+
+// aclCheck is redis.acl_check_cmd: everybody may run what there is.
+func (m *Machine) aclCheck(l *lua.LState) int {
+	args, wrong := m.arguments(l)
+	if wrong == "" && !m.host.Has(args) {
+		wrong = "ERR Invalid command passed to redis.acl_check_cmd()"
+	}
+	if wrong != "" {
+		m.raise(l, wrong)
+	}
+	return give(l, lua.LTrue)
+}
+
+// log is redis.log. There is no log; what Redis refuses to write there is refused.
+func (m *Machine) log(l *lua.LState) int {
+	level, isNumber := numberOf(l.Get(1))
+	switch {
+	case l.GetTop() < 2:
+		m.raise(l, "ERR redis.log() requires two arguments or more.")
+	case !isNumber:
+		m.raise(l, "ERR First argument must be a number (log level).")
+	case level < 0 || level > 3:
+		m.raise(l, "ERR Invalid log level.")
+	}
+	return 0
+}
+
+// setRepl is redis.set_repl, which changes nothing: all that a script writes goes to replicas and journal.
+func (m *Machine) setRepl(l *lua.LState) int {
+	if l.GetTop() != 1 {
+		m.raise(l, "ERR redis.set_repl() requires one argument.")
+	}
+	if flags, _ := numberOf(l.Get(1)); flags < 0 || flags > 3 {
+		m.raise(l, "ERR Invalid replication flags. Use REPL_AOF, REPL_REPLICA, REPL_ALL or REPL_NONE.")
+	}
+	return 0
+}
+
+// numberOf is a value as a whole number, 0 if it is none.
+func numberOf(v lua.LValue) (n int64, ok bool) {
+	switch v := v.(type) {
+	case lua.LNumber:
+		return whole(float64(v)), true
+	case lua.LString:
+		f, ok := parseNumber(string(v))
+		return whole(f), ok
+	}
+	return 0, false
 }
 
 // appendNumber writes a number as an argument: whole ones without a point.

@@ -1,6 +1,7 @@
 package script
 
 import (
+	"fmt"
 	"math"
 
 	lua "github.com/yuin/gopher-lua"
@@ -41,7 +42,10 @@ func (m *Machine) open() {
 	m.globals.RawSetString("(set)", l.NewFunction(m.set))
 	m.globals.RawSetString("(key)", l.NewFunction(m.key))
 	m.globals.RawSetString("(list)", l.NewFunction(func(l *lua.LState) int { return give(l, l.Get(1)) }))
-	m.globals.RawGetString("math").(*lua.LTable).RawSetString("huge", lua.LNumber(math.Inf(1)))
+	numbers := m.globals.RawGetString("math").(*lua.LTable)
+	numbers.RawSetString("huge", lua.LNumber(math.Inf(1)))
+	l.SetFuncs(numbers, map[string]lua.LGFunction{"random": m.random, "randomseed": m.randomseed})
+	m.globals.RawSetString("error", l.NewFunction(raiseValue))
 	m.globals.RawSetString("tonumber", l.NewFunction(tonumber))
 	m.textLibrary(m.globals.RawGetString("string").(*lua.LTable))
 	m.listLibrary(m.globals.RawGetString("table").(*lua.LTable))
@@ -100,6 +104,20 @@ func (m *Machine) raise(l *lua.LState, message string) {
 	t.RawSetString("source", lua.LString("@"+chunkName))
 	t.RawSetString("line", lua.LNumber(currentLine(l)))
 	l.Error(t, 0)
+}
+
+// raiseValue is error: a text gets the place that its level says, if that is in the script.
+func raiseValue(l *lua.LState) int {
+	value, level := l.Get(1), l.OptInt(2, 1)
+	if isText(value) && level > 0 {
+		if d, ok := l.GetStack(level); ok {
+			if _, err := l.GetInfo("Sl", d, nil); err == nil && d.CurrentLine > 0 {
+				value = lua.LString(appendText(fmt.Appendf(nil, "%s:%d: ", chunkName, d.CurrentLine), value))
+			}
+		}
+	}
+	l.Error(value, 0)
+	return 0
 }
 
 // maxNested is how many pcalls may run within each other: as many as Redis's Lua calls C within C.

@@ -10,6 +10,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"math/rand/v2"
 	"strings"
 	"time"
 
@@ -26,6 +27,8 @@ const slice = 50_000
 type Host interface {
 	// Call runs a command and returns its reply. Both are good until the next Call.
 	Call(args [][]byte) []byte
+	// Has reports whether there is a command, whatever its arguments.
+	Has(args [][]byte) bool
 	// SetProto changes the protocol of the replies, 2 or 3, for the rest of the script.
 	SetProto(proto int)
 	// Version is what redis.REDIS_VERSION says.
@@ -56,6 +59,7 @@ type Machine struct {
 	proto   int
 	run     *Run // the one at work
 	nested  int  // its pcalls within each other
+	chance  *rand.Rand
 }
 
 // NewMachine returns a machine whose scripts call host.
@@ -126,7 +130,7 @@ func (m *Machine) Start(chunk *Chunk, keys, args [][]byte) *Run {
 	m.globals.RawSetString("KEYS", m.list(keys))
 	m.globals.RawSetString("ARGV", m.list(args))
 	r := &Run{m: m, budget: slice, sum: chunk.Sum}
-	m.run, m.nested = r, 0
+	m.run, m.nested, m.chance = r, 0, newChance()
 	r.next, r.stop = iter.Pull(func(yield func(struct{}) bool) {
 		r.yield = yield
 		r.run(chunk)
