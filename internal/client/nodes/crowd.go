@@ -156,5 +156,5 @@ func (n *Node) crowded(err error) bool {
 		return false
 	}
 	now := n.pool.PoolStats()
-	return n.hits.Swap(now.Hits) != now.Hits && now.IdleConns == 0 && int(now.TotalConns) >= n.pool.Options().PoolSize
+	return n.hits.Swap(now.Hits) != now.Hits && 2*int(now.TotalConns) >= n.pool.Options().PoolSize
 }
