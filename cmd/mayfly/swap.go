@@ -4,10 +4,12 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"strings"
 )
 
@@ -17,11 +19,13 @@ docs/testing.md. With --write it then changes the imports and the go.mod of the 
 
 // swapping is one run of mayfly swap.
 type swapping struct {
-	dir     string // the module, or its copy
-	pattern string // the packages
-	with    string // a directory with mayfly's source, or ""
-	version string // of mayfly
-	timeout string // of each run of the tests
+	dir     string            // the module, or its copy
+	pattern string            // the packages
+	with    string            // a directory with mayfly's source, or ""
+	version string            // of mayfly
+	timeout string            // of each run of the tests
+	dirs    map[string]string // of the packages, from the module's root, by import path
+	stay    map[string]bool   // the directories of those that need miniredis itself
 	out     io.Writer
 	goTool  func(ctx context.Context, dir string, args ...string) ([]byte, error)
 }
@@ -121,12 +125,17 @@ func (s *swapping) try(ctx context.Context, root string) (different int, err err
 	fmt.Fprintln(s.out, "and on redistest")
 	after := s.test(ctx, packages)
 	s.goOn(ctx, packages, before, after)
-	return report(s.out, before, after), nil
+	different, stay := report(s.out, before, after)
+	s.stay = make(map[string]bool)
+	for _, pkg := range stay {
+		s.stay[s.dirs[pkg]] = true
+	}
+	return different, nil
 }
 
 // packages returns those of the pattern that are in the directories of users, as paths from the module's root.
 func (s *swapping) packages(ctx context.Context, users []string) (packages []string, err error) {
-	out, err := s.goTool(ctx, s.dir, "list", "-e", "-f", "{{.Dir}}", s.pattern)
+	out, err := s.goTool(ctx, s.dir, "list", "-e", "-f", "{{.ImportPath}} {{.Dir}}", s.pattern)
 	if err != nil {
 		return nil, fmt.Errorf("go list %s: %s", s.pattern, strings.TrimSpace(string(out)))
 	}
@@ -138,9 +147,12 @@ func (s *swapping) packages(ctx context.Context, users []string) (packages []str
 	for _, dir := range users {
 		wanted[dir] = true
 	}
-	for dir := range strings.Lines(string(out)) {
+	s.dirs = make(map[string]string)
+	for line := range strings.Lines(string(out)) {
+		path, dir, _ := strings.Cut(line, " ")
 		if rel, err := filepath.Rel(real, strings.TrimSpace(dir)); err == nil && wanted[rel] {
 			packages = append(packages, "./"+filepath.ToSlash(rel))
+			s.dirs[path] = rel
 		}
 	}
 	return packages, nil
@@ -148,7 +160,7 @@ func (s *swapping) packages(ctx context.Context, users []string) (packages []str
 
 // change changes the imports and the go.mod of a module.
 func (s *swapping) change(ctx context.Context, root string) error {
-	changed, err := rewriteModule(root)
+	changed, err := rewriteModule(root, s.stay)
 	if err != nil {
 		return err
 	}
@@ -166,7 +178,10 @@ func (s *swapping) change(ctx context.Context, root string) error {
 		}
 	}
 	if root != s.dir {
-		fmt.Fprintf(s.out, "changed %d files, go.mod and go.sum\n", changed)
+		fmt.Fprintf(s.out, "changed go.mod, go.sum and %d files: %s\n", len(changed), strings.Join(changed, " "))
+		for _, dir := range slices.Sorted(maps.Keys(s.stay)) {
+			fmt.Fprintf(s.out, "left on miniredis: ./%s\n", filepath.ToSlash(dir))
+		}
 	}
 	return nil
 }

@@ -71,7 +71,7 @@ func fakeGo(t *testing.T, root string, results ...string) (func(ctx context.Cont
 			return []byte(filepath.Join(root, "go.mod") + "\n"), nil
 		case "list":
 			real, err := filepath.EvalSymlinks(dir)
-			return []byte(filepath.Join(real, "a") + "\n" + filepath.Join(real, "b") + "\n"), err
+			return []byte("m/a " + filepath.Join(real, "a") + "\nm/b " + filepath.Join(real, "b") + "\n"), err
 		case "test":
 			if args[len(args)-1] != "./a" {
 				t.Errorf("go %q", args)
@@ -136,6 +136,29 @@ func TestSwapTellsWhatDiffers(t *testing.T) {
 		if got, _ := os.ReadFile(filepath.Join(root, name)); strings.Contains(string(got), doublePackage) != want {
 			t.Errorf("%s is %q", name, got)
 		}
+	}
+}
+
+// What needs miniredis itself keeps it, also when the module is changed.
+func TestSwapLeavesWhatItSays(t *testing.T) {
+	root := inModule(t)
+	var out bytes.Buffer
+	s := &swapping{pattern: "./...", version: "v1.2.3", timeout: "1m", out: &out}
+	s.goTool, _ = fakeGo(t, root, `{"Action":"pass","Package":"m/a","Test":"TestStream"}
+`, `{"Action":"output","Package":"m/a","Test":"TestStream","Output":"ERR unknown command 'xadd'\n"}
+{"Action":"fail","Package":"m/a","Test":"TestStream"}
+`)
+	if different, err := s.try(t.Context(), root); different != 1 || err != nil {
+		t.Fatalf("%d differ, %v: %s", different, err, &out)
+	}
+	if err := s.change(t.Context(), root); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := os.ReadFile(filepath.Join(root, "a/a_test.go")); string(got) != module["a/a_test.go"] || err != nil {
+		t.Errorf("it is %q, %v", got, err)
+	}
+	if !strings.Contains(out.String(), "and 0 files: ") || !strings.Contains(out.String(), "left on miniredis: ./a") {
+		t.Errorf("it says\n%s", &out)
 	}
 }
 

@@ -61,18 +61,22 @@ func usersOf(root string) (dirs []string, err error) {
 	return dirs, err
 }
 
-// rewriteModule changes the imports in all files, and returns how many files those were.
-func rewriteModule(root string) (changed int, err error) {
+// rewriteModule changes the imports in all files but those of some directories, and returns the files it changed, as paths from the root.
+func rewriteModule(root string, but map[string]bool) (changed []string, err error) {
 	err = goFiles(root, func(path string) error {
 		source, err := os.ReadFile(path)
 		if err != nil {
 			return err
 		}
 		after, n := rewrite(source)
-		if n == 0 {
+		rel, err := filepath.Rel(root, path)
+		if err != nil {
+			return err
+		}
+		if n == 0 || but[filepath.Dir(rel)] {
 			return nil
 		}
-		changed++
+		changed = append(changed, filepath.ToSlash(rel))
 		return os.WriteFile(path, after, 0o644)
 	})
 	return changed, err
