@@ -39,10 +39,14 @@ long: ## the tests at their full length: they repeat what a plain run does a few
 race:
 	go test -race ./...
 
-fuzz: ## every fuzz target for FUZZTIME
-	@set -e; git grep -oE '^func Fuzz\w+' -- ':!bench' ':!examples' ':!trials' | sed -E 's|/[^/]*:func | |' | while read dir target; do \
-		echo "fuzz $$dir $$target"; \
-		go test -run '^$$' -fuzz "^$$target$$" -fuzztime $(FUZZTIME) ./$$dir </dev/null; \
+fuzz: ## every fuzz target for FUZZTIME; those of a package are one program
+	@set -e; out=$$(mktemp -d); trap 'rm -rf "$$out"' EXIT; found=$$(go env GOCACHE)/fuzz; \
+	for dir in $$(git grep -lE '^func Fuzz\w+' -- '*_test.go' ':!bench' ':!examples' ':!trials' | xargs -n1 dirname | sort -u); do \
+		go test -c -fuzz . -o "$$out/fuzz.test" ./$$dir; \
+		for target in $$(git grep -hoE '^func Fuzz\w+' -- "$$dir/*_test.go" | cut -d' ' -f2 | sort); do \
+			echo "fuzz $$dir $$target"; \
+			(cd $$dir && "$$out/fuzz.test" -test.run '^$$' -test.fuzz "^$$target$$" -test.fuzztime $(FUZZTIME) -test.fuzzcachedir "$$found/$$(go list .)" </dev/null); \
+		done; \
 	done
 
 chaos: export MAYFLY_REQUIRE_REDIS = 1

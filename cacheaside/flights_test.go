@@ -170,6 +170,9 @@ func aLoaderThatPanicsOrExits(t *testing.T, rdb redis.UniversalClient) {
 				if err == nil { // came after the failure
 					return
 				}
+				if strings.Contains(err.Error(), x.want) && errors.Is(err, cacheaside.ErrFailedElsewhere) { // see TestAFailureThatIsToldByRedis
+					return
+				}
 				failed.Add(1)
 				var p *cacheaside.PanicError
 				if !strings.Contains(err.Error(), x.want) || errors.As(err, &p) != (x.want != "Goexit") {
@@ -184,6 +187,67 @@ func aLoaderThatPanicsOrExits(t *testing.T, rdb redis.UniversalClient) {
 		if u, err := c.Get(t.Context(), key); u.Version != 2 || err != nil {
 			t.Errorf("%s: the key is stuck: %+v, %v", x.want, u, err)
 		}
+	}
+}
+
+// A call that found a load under way, and joins when it has failed, hears of it from Redis, though it was a load of its own process.
+func TestAFailureThatIsToldByRedis(t *testing.T) {
+	inBubbles(t, func(t *testing.T, rdb *redis.Client) {
+		fail, late := make(chan struct{}), lateGets{goOn: make(chan struct{})}
+		rdb.AddHook(&late)
+		c := must[int, user](t)(cacheaside.New(namespace(t, rdb), func(context.Context, int) (user, error) {
+			<-fail
+			panic("oops")
+		}, cacheaside.Options{Faults: patient}))
+		get := func() <-chan error {
+			got := make(chan error, 1)
+			go func() { _, err := c.Get(t.Context(), 7); got <- err }()
+			synctest.Wait()
+			return got
+		}
+		first := get()
+		late.on.Store(true)
+		second := get() // its reply, the lease of the first, is under way until that has failed
+		late.on.Store(false)
+		close(fail)
+		var panicked *cacheaside.PanicError
+		if err := <-first; !errors.As(err, &panicked) {
+			t.Errorf("the call whose load it is: %v", err)
+		}
+		synctest.Wait()
+		close(late.goOn)
+		if err := <-second; !errors.Is(err, cacheaside.ErrFailedElsewhere) || !strings.Contains(err.Error(), "oops") || strings.Contains(err.Error(), "process") {
+			t.Errorf("the call that came too late: %v", err)
+		}
+	})
+}
+
+// lateGets holds the replies to GETs back while it is on, until goOn is closed.
+type lateGets struct {
+	on   atomic.Bool
+	goOn chan struct{}
+}
+
+func (l *lateGets) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (l *lateGets) hold(cmd redis.Cmder, ask func() error) error {
+	held := cmd.Name() == "get" && l.on.Load()
+	err := ask()
+	if held {
+		<-l.goOn
+	}
+	return err
+}
+
+func (l *lateGets) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		return l.hold(cmd, func() error { return next(ctx, cmd) })
+	}
+}
+
+func (l *lateGets) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		return l.hold(cmds[0], func() error { return next(ctx, cmds) })
 	}
 }
 

@@ -17,9 +17,10 @@ type PanicError = flight.PanicError
 // ErrLoadTimeout says that a load took longer than Load.Timeout, here or in another process.
 var ErrLoadTimeout = errors.New("the load took too long")
 
-// ErrFailedElsewhere says that the load which a call waited for failed in another process. The text after it is that of the error there,
-// cut to 200 bytes; what the error was cannot be asked of it. A call that begins later loads by itself.
-var ErrFailedElsewhere = errors.New("the load failed in another process")
+// ErrFailedElsewhere says that the load which a call waited for failed, and the call learned it from Redis: the load was another process's, or
+// one of this process that ended just before the call could join it. The text after it is that of the error there, cut to 200 bytes; what
+// the error was cannot be asked of it. A call that begins later loads by itself.
+var ErrFailedElsewhere = errors.New("the load failed elsewhere")
 
 // Get returns the stored value of key, or else loads and stores it. It returns when ctx ends; the load goes on. The error is
 // the loader's, [mayfly.ErrNotFound], or ctx's, never Redis's.

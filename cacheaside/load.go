@@ -54,7 +54,7 @@ type outcome[V any] struct {
 }
 
 // errResting says that a renewal failed lately, and that nobody tries again yet.
-var errResting = errors.New("the load failed lately in another process")
+var errResting = errors.New("the load failed lately")
 
 // errAbandoned says that a load was ended because all its callers had left.
 var errAbandoned = fmt.Errorf("nobody waits for the load any more: %w", context.Canceled)

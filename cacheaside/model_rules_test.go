@@ -85,7 +85,7 @@ func (m *model) get(process int, keys []int, patience time.Duration) {
 		err := errs[key]
 		switch {
 		case err != nil && !errors.Is(err, errModel) && !errors.Is(err, cacheaside.ErrFailedElsewhere) && !errors.Is(err, mayfly.ErrNotFound) && !errors.Is(err, ctx.Err()) &&
-			!strings.Contains(err.Error(), "failed lately in another process"):
+			!strings.Contains(err.Error(), "the load failed lately"):
 			m.wrong("Get(%d): %v", key, err)
 		case ok:
 			m.checkVersion(process, key, version, atLeast[key])

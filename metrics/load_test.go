@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
-	"github.com/prometheus/client_golang/prometheus/collectors"
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly"
@@ -21,6 +20,7 @@ import (
 	"github.com/mayflycache/mayfly/earlyrefresh"
 	"github.com/mayflycache/mayfly/embedded"
 	"github.com/mayflycache/mayfly/httpcache"
+	"github.com/mayflycache/mayfly/internal/stats"
 	"github.com/mayflycache/mayfly/metrics"
 	"github.com/mayflycache/mayfly/redistest"
 	"github.com/mayflycache/mayfly/sliding"
@@ -31,6 +31,7 @@ type program struct {
 	srv      *redistest.Server
 	observer *metrics.Observer
 	registry *prometheus.Registry
+	db       *embedded.DB
 
 	slow    atomic.Int64 // ns that the loader takes longer
 	fails   atomic.Bool  // the loader
@@ -42,14 +43,25 @@ type program struct {
 	away    atomic.Bool  // nobody asks
 }
 
+// trip is how long Redis takes for a command while nothing is wrong.
+const trip = 200 * time.Microsecond
+
+// running starts the program, in a bubble.
 func running(t *testing.T) *program {
 	p := &program{srv: redistest.Start(t), registry: prometheus.NewPedanticRegistry()}
-	p.registry.MustRegister(collectors.NewGoCollector())
+	p.srv.Latency(trip)
 	db := mayfly.Must(embedded.Open(embedded.Options{Hz: 1}))
-	p.observer = mayfly.Must(metrics.New(p.registry, metrics.Options{}))
-	p.observer.WatchEngine("main", db.Stats)
+	p.db = db
+	p.observer = mayfly.Must(metrics.New(p.registry, metrics.Options{Buckets: metrics.Buckets}))
+	p.observer.WatchEngine("main", func() stats.Engine {
+		s := db.Stats()
+		s.Cycle = time.Duration(s.Expired) * time.Microsecond // in a bubble work takes no time
+		return s
+	})
 	p.observer.ObserveAudit("main", 1000, 0)
-	rdb := redis.NewClient(p.srv.Options())
+	o := p.srv.Options()
+	o.PoolSize = 20 // it is 10 for each CPU
+	rdb := redis.NewClient(o)
 	rdb.AddHook(p.observer.Hook("client"))
 	local := mayfly.Must(mayfly.OpenLocal(t.Context(), mayfly.LocalOptions{
 		Redis: rdb, Prefixes: []string{"near:"}, MaxEntries: 25, Silence: 2 * time.Second, Observer: p.observer,
@@ -58,7 +70,7 @@ func running(t *testing.T) *program {
 	ns := mayfly.Namespace[int, string]{Redis: rdb, TTL: time.Second, Observer: p.observer}
 	load := func(ctx context.Context, key int) (string, error) {
 		select {
-		case <-time.After(2*time.Millisecond + time.Duration(p.slow.Load())):
+		case <-time.After(500*time.Microsecond + time.Duration(p.slow.Load())):
 		case <-ctx.Done():
 			return "", ctx.Err()
 		}
@@ -77,10 +89,11 @@ func running(t *testing.T) *program {
 	near, old := cache("near", "near:", local, cacheaside.Options{}), cache("old", "old:", nil, stale)
 	late := cacheaside.Options{Early: earlyrefresh.Never} // so that readers wait when a value has ended
 	ones := []*cacheaside.Cache[int, string]{cache("shared", "shared:", nil, late), cache("shared", "shared:", nil, late)}
-	crowd := cache("crowd", "crowd:", nil, cacheaside.Options{Load: cacheaside.Load{Limit: 1}})
+	crowd := cache("crowd", "crowd:", nil, cacheaside.Options{Load: cacheaside.Load{Limit: 4}})
 	p.observer.WatchOrigin("crowd", crowd.Origin().Stats)
+	p.observer.WatchOrigin("shared", ones[0].Origin().Stats)
 	ns.Name, ns.Prefix = "calls", "calls:"
-	limiter := mayfly.Must(sliding.NewLimiter(mayfly.Namespace[string, int64]{Name: "calls", Redis: rdb, Prefix: "calls:", TTL: time.Second, Observer: p.observer}, sliding.LimiterOptions{Limit: 500}))
+	limiter := mayfly.Must(sliding.NewLimiter(mayfly.Namespace[string, int64]{Name: "calls", Redis: rdb, Prefix: "calls:", TTL: time.Second, Observer: p.observer}, sliding.LimiterOptions{Limit: 200}))
 	pages := mayfly.Must(httpcache.NewCache(httpcache.Options{Namespace: mayfly.Namespace[string, []byte]{Name: "pages", Redis: rdb, Prefix: "page:", TTL: time.Minute, Observer: p.observer}}))
 	p.observer.WatchHTTP("pages", pages.Stats)
 	handler := pages.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -93,6 +106,7 @@ func running(t *testing.T) *program {
 	often := func(n int, every time.Duration, do func(i int)) {
 		for i := range n {
 			workers.Go(func() {
+				<-time.After(rand.N(every)) // or all would come at once
 				tick := time.NewTicker(every)
 				defer tick.Stop()
 				for {
@@ -106,11 +120,11 @@ func running(t *testing.T) *program {
 			})
 		}
 	}
-	often(4, 8*time.Millisecond, func(int) {
+	often(4, 16*time.Millisecond, func(int) {
 		if p.away.Load() {
 			return
 		}
-		key := rand.IntN(20)
+		key := rand.IntN(12)
 		if p.wide.Load() {
 			key = rand.IntN(1 << 30)
 		}
@@ -122,39 +136,41 @@ func running(t *testing.T) *program {
 			near.Delete(ctx, key)
 		}
 	})
-	often(4, 20*time.Millisecond, func(int) {
+	often(4, 40*time.Millisecond, func(int) {
 		if !p.away.Load() {
 			old.Get(ctx, rand.IntN(5))
 		}
 	})
-	often(16, 20*time.Millisecond, func(i int) {
+	often(16, 40*time.Millisecond, func(i int) {
 		if !p.away.Load() {
 			ones[i%2].Get(ctx, rand.IntN(3))
 		}
 	})
-	often(6, 40*time.Millisecond, func(int) {
+	often(12, 100*time.Millisecond, func(int) {
 		if !p.away.Load() {
+			ctx, cancel := context.WithTimeout(ctx, 500*time.Millisecond)
+			defer cancel()
 			crowd.Get(ctx, rand.IntN(1<<30))
 		}
 	})
-	often(1, 20*time.Millisecond, func(int) {
+	often(1, 40*time.Millisecond, func(int) {
 		for range map[bool]int{false: 1, true: 50}[p.flood.Load()] {
 			limiter.Allow(ctx, "ada", 1)
 		}
 	})
-	often(1, 20*time.Millisecond, func(int) {
+	often(1, 40*time.Millisecond, func(int) {
 		url := "/a"
 		if p.flood.Load() {
 			url = fmt.Sprint("/", rand.Uint64())
 		}
 		handler.ServeHTTP(httptest.NewRecorder(), httptest.NewRequest("GET", url, nil))
 	})
-	often(1, 20*time.Millisecond, func(i int) {
-		db.Client().Set(ctx, fmt.Sprint("k", rand.IntN(1000)), "v", 500*time.Millisecond)
+	often(1, 40*time.Millisecond, func(i int) {
+		db.Client().Set(ctx, fmt.Sprint("k", rand.IntN(1000)), "v", 3*time.Second)
 		switch {
 		case p.burst.Load():
 			pipe := db.Client().Pipeline()
-			for range 500 {
+			for range 200 {
 				pipe.Set(ctx, fmt.Sprint("b", rand.Uint64()), "v", 10*time.Millisecond)
 			}
 			pipe.Exec(ctx)

@@ -31,12 +31,12 @@ func writeForever() int {
 		ns.Prefix = fmt.Sprint("cart:", i, ":")
 		stores = append(stores, mayfly.Must(sliding.New(ns, way.opt)))
 	}
-	fixed := mayfly.Must(sliding.NewLimiter(calls(rdb, time.Hour), sliding.LimiterOptions{Limit: 10}))
+	fixed := mayfly.Must(sliding.NewLimiter(calls(rdb, time.Hour), sliding.LimiterOptions{RedisTimeout: patient, Limit: 10}))
 	slides := calls(rdb, time.Hour)
 	slides.Prefix = "slides:"
-	slide := mayfly.Must(sliding.NewLimiter(slides, sliding.LimiterOptions{Limit: 10, Sliding: true}))
+	slide := mayfly.Must(sliding.NewLimiter(slides, sliding.LimiterOptions{RedisTimeout: patient, Limit: 10, Sliding: true}))
 	slides.Prefix = "strict:"
-	strict := mayfly.Must(sliding.NewLimiter(slides, sliding.LimiterOptions{Limit: 10, Strict: true}))
+	strict := mayfly.Must(sliding.NewLimiter(slides, sliding.LimiterOptions{RedisTimeout: patient, Limit: 10, Strict: true}))
 	return processes.Forever(func() {
 		for _, s := range stores {
 			key := fmt.Sprint(rand.Uint64())

@@ -28,7 +28,7 @@ func TestNothingIsServedPastItsMaxAge(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				rdb := redistest.Start(t).Client()
-				s := mayfly.Must(sliding.New(namespace(rdb), sliding.Options{MaxAge: time.Hour}))
+				s := mayfly.Must(sliding.New(namespace(rdb), sliding.Options{RedisTimeout: patient, MaxAge: time.Hour}))
 				if err := s.Create(t.Context(), "ada", cart{Count: 1}); err != nil {
 					t.Fatal(err)
 				}
@@ -50,7 +50,7 @@ func TestNothingIsServedPastItsMaxAge(t *testing.T) {
 func TestSetAfterMaxAgeBeginsAnew(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rdb := redistest.Start(t).Client()
-		s := mayfly.Must(sliding.New(namespace(rdb), sliding.Options{MaxAge: time.Hour}))
+		s := mayfly.Must(sliding.New(namespace(rdb), sliding.Options{RedisTimeout: patient, MaxAge: time.Hour}))
 		s.Create(t.Context(), "ada", cart{Count: 1})
 		rdb.PExpire(t.Context(), "cart:ada", 5*time.Hour)
 		time.Sleep(2 * time.Hour)
@@ -66,7 +66,7 @@ func TestSetAfterMaxAgeBeginsAnew(t *testing.T) {
 // A plain value of another program has no room for an end: what needs one refuses it, and leaves it as it is.
 func TestRotateLeavesAloneWhatHasNoRoomForAnEnd(t *testing.T) {
 	rdb := redistest.Start(t).Client()
-	s := mayfly.Must(sliding.New(namespace(rdb), sliding.Options{MaxAge: time.Hour}))
+	s := mayfly.Must(sliding.New(namespace(rdb), sliding.Options{RedisTimeout: patient, MaxAge: time.Hour}))
 	const theirs = `{"Items":["a book","another book","a third"],"Count":3}`
 	rdb.Set(t.Context(), "cart:ada", theirs, time.Minute)
 	if err := s.Rotate(t.Context(), "ada", "bob"); err == nil {
@@ -82,7 +82,7 @@ func TestAClockThatGoesBackAdmitsNoMore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)
 		ns := mayfly.Namespace[string, int64]{Name: "calls", Redis: srv.Client(), Prefix: "calls:", TTL: time.Minute}
-		l := mayfly.Must(sliding.NewLimiter(ns, sliding.LimiterOptions{Limit: 5, Sliding: true}))
+		l := mayfly.Must(sliding.NewLimiter(ns, sliding.LimiterOptions{RedisTimeout: patient, Limit: 5, Sliding: true}))
 		window := time.Now().Truncate(time.Minute).Add(time.Minute)
 		srv.SetTime(window.Add(10 * time.Millisecond))
 		for range 5 {

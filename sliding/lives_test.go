@@ -116,9 +116,9 @@ func TestTheEndOfALifeOfItsOwn(t *testing.T) {
 func TestMaxTTLComesLater(t *testing.T) {
 	srv := redistest.Start(t)
 	ctx, ns := t.Context(), namespace(srv.Client())
-	before := mayfly.Must(sliding.New(ns, sliding.Options{}))
+	before := mayfly.Must(sliding.New(ns, sliding.Options{RedisTimeout: patient}))
 	ns.MaxTTL = 90 * day
-	after := mayfly.Must(sliding.New(ns, sliding.Options{}))
+	after := mayfly.Must(sliding.New(ns, sliding.Options{RedisTimeout: patient}))
 	one := func(c cart) (cart, error) { c.Count++; return c, nil }
 	want(t, before.Create(ctx, "ada", cart{Count: 1}), nil)
 	want(t, after.CreateFor(ctx, "bob", cart{Count: 1}, sliding.Life{TTL: day}), nil)
@@ -141,9 +141,9 @@ func TestMaxTTLComesLater(t *testing.T) {
 func TestBadLives(t *testing.T) {
 	srv := redistest.Start(t)
 	ctx, ns := t.Context(), namespace(srv.Client())
-	none := mayfly.Must(sliding.New(ns, sliding.Options{}))
+	none := mayfly.Must(sliding.New(ns, sliding.Options{RedisTimeout: patient}))
 	ns.MaxTTL = day
-	s := mayfly.Must(sliding.New(ns, sliding.Options{MaxAge: 12 * time.Hour}))
+	s := mayfly.Must(sliding.New(ns, sliding.Options{RedisTimeout: patient, MaxAge: 12 * time.Hour}))
 	for says, err := range map[string]error{
 		`create "a": Namespace.MaxTTL is zero`:                                none.CreateFor(ctx, "a", cart{}, sliding.Life{TTL: time.Minute}),
 		"Life.TTL must be at least 1ms, got -1s":                              s.SetFor(ctx, "a", cart{}, sliding.Life{TTL: -time.Second}),

@@ -47,7 +47,7 @@ func TestAllOfARing(t *testing.T) {
 	}
 	rdb := redis.NewRing(&redis.RingOptions{Addrs: addrs, ContextTimeoutEnabled: true})
 	defer rdb.Close()
-	s := mayfly.Must(sliding.New(namespace(rdb), sliding.Options{}))
+	s := mayfly.Must(sliding.New(namespace(rdb), sliding.Options{RedisTimeout: patient}))
 	const values = 60
 	for i := range values {
 		want(t, s.Create(t.Context(), strconv.Itoa(i), cart{Count: i}), nil)

@@ -199,7 +199,7 @@ func TestWhatIsNotAValueOfThisStore(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)
 		ctx, rdb := t.Context(), srv.Client()
-		s := mayfly.Must(sliding.New(namespace(rdb), sliding.Options{}))
+		s := mayfly.Must(sliding.New(namespace(rdb), sliding.Options{RedisTimeout: patient}))
 		rdb.Set(ctx, "cart:python", `{"Count":5}`, idle)
 		if c, err := s.Get(ctx, "python"); c.Count != 5 || err != nil {
 			t.Errorf("what json.dumps wrote: %+v, %v", c, err)
@@ -207,7 +207,7 @@ func TestWhatIsNotAValueOfThisStore(t *testing.T) {
 		rdb.Set(ctx, "cart:noise", "noise", idle)
 		other := namespace(rdb)
 		other.Codec = mayfly.JSON[cart]{Schema: 2}
-		mayfly.Must(sliding.New(other, sliding.Options{})).Set(ctx, "schema", cart{})
+		mayfly.Must(sliding.New(other, sliding.Options{RedisTimeout: patient})).Set(ctx, "schema", cart{})
 		rdb.Set(ctx, "cart:lease", "\xc1mfy\x01\x02\x00\x00\x00\x00\x00\x18\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c", idle)
 		for key, says := range map[string]string{"noise": "invalid character", "schema": `another codec than "json"`, "lease": "another kind (lease)"} {
 			if _, err := s.Get(ctx, key); err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), key) {
