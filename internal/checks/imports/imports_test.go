@@ -108,7 +108,7 @@ var rooms = map[string]room{
 	"demo/dashboard": {may: "demo/panel"},
 	"demo/shop":      {may: "(root) demo/strategy demo/panel sliding navsession fieldttl httpcache jitter earlyrefresh go-redis"},
 	"cmd/mayfly": {may: "demo/strategy demo/lab demo/panel demo/shop demo/dashboard embedded metrics ttlaudit " +
-		"redis/engine redis/journal redis/server prometheus go-redis"},
+		"redis/engine redis/journal redis/replica redis/server prometheus go-redis"},
 
 	// Tests only: nobody else may import them but from a test.
 	"testkit/effort":    {},
