@@ -238,61 +238,65 @@ func clientOptions(db *embedded.DB) *redis.Options {
 	return &o
 }
 
-// Redis 8 starts on the directory that the engine wrote and holds the same; redis-check-aof finds nothing; and the engine starts on what that Redis then wrote.
+// Redis 8.0 and 8.6 start on the directory that the engine wrote and hold the same; redis-check-aof finds nothing; and the engine starts on what that Redis then wrote.
 func TestRedisReadsTheJournalAndWritesIt(t *testing.T) {
-	for _, compacted := range []bool{false, true} {
-		t.Run(fmt.Sprint("compacted=", compacted), func(t *testing.T) {
-			check := realredis.Tool(t, realredis.Redis8, "redis-check-aof")
-			dir := t.TempDir()
-			os.Chmod(dir, 0o777)
-			db := open(t, embedded.Options{Dir: dir})
-			fill(t, db.Client(), true)
-			if compacted {
-				if err := db.Client().BgRewriteAOF(t.Context()).Err(); err != nil {
-					t.Fatal(err)
-				}
-				for strings.Contains(db.Client().Info(t.Context(), "persistence").Val(), "aof_rewrite_in_progress:1") {
-					<-time.After(time.Millisecond)
-				}
-			}
-			db.Client().Set(t.Context(), "late", "v", time.Hour)
-			want := contents(t, clientOptions(db))
-			if err := db.Close(t.Context()); err != nil {
-				t.Fatal(err)
-			}
+	for _, flavour := range []realredis.Flavour{realredis.Redis8, realredis.Redis86} {
+		for _, compacted := range []bool{false, true} {
+			t.Run(fmt.Sprint(flavour, " compacted=", compacted), func(t *testing.T) { testJournalAtRedis(t, flavour, compacted) })
+		}
+	}
+}
 
-			out, err := exec.Command(check, filepath.Join(dir, "appendonlydir", "appendonly.aof.manifest")).CombinedOutput()
-			if err != nil || !strings.Contains(string(out), "All AOF files and manifest are valid") {
-				t.Errorf("redis-check-aof: %v\n%s", err, out)
-			}
-			srv := realredis.Start(t, realredis.Options{Config: []string{"dir " + dir, "appendonly yes"}})
-			same(t, "Redis on the engine's journal", contents(t, srv.Options()), want)
+func testJournalAtRedis(t *testing.T, flavour realredis.Flavour, compacted bool) {
+	check := realredis.Tool(t, flavour, "redis-check-aof")
+	dir := t.TempDir()
+	os.Chmod(dir, 0o777)
+	db := open(t, embedded.Options{Dir: dir})
+	fill(t, db.Client(), true)
+	if compacted {
+		if err := db.Client().BgRewriteAOF(t.Context()).Err(); err != nil {
+			t.Fatal(err)
+		}
+		for strings.Contains(db.Client().Info(t.Context(), "persistence").Val(), "aof_rewrite_in_progress:1") {
+			<-time.After(time.Millisecond)
+		}
+	}
+	db.Client().Set(t.Context(), "late", "v", time.Hour)
+	want := contents(t, clientOptions(db))
+	if err := db.Close(t.Context()); err != nil {
+		t.Fatal(err)
+	}
 
-			rdb := srv.Client()
-			rdb.Set(t.Context(), "by redis", "v", time.Hour)
-			fill(t, rdb, true)
-			rdb.HExpire(t.Context(), "timed", 2*time.Hour, "f")
-			want = contents(t, srv.Options())
-			srv.Stop()
-			back := open(t, embedded.Options{Dir: dir})
-			same(t, "the engine on Redis's files", contents(t, clientOptions(back)), want)
-			if r := back.Recovered(); r.Keys == 0 || r.Cut != 0 {
-				t.Errorf("%+v", r)
-			}
-		})
+	out, err := exec.Command(check, filepath.Join(dir, "appendonlydir", "appendonly.aof.manifest")).CombinedOutput()
+	if err != nil || !strings.Contains(string(out), "All AOF files and manifest are valid") {
+		t.Errorf("redis-check-aof: %v\n%s", err, out)
+	}
+	srv := realredis.Start(t, realredis.Options{Flavour: flavour, Config: []string{"dir " + dir, "appendonly yes"}})
+	same(t, "Redis on the engine's journal", contents(t, srv.Options()), want)
+
+	rdb := srv.Client()
+	rdb.Set(t.Context(), "by redis", "v", time.Hour)
+	fill(t, rdb, true)
+	rdb.HExpire(t.Context(), "timed", 2*time.Hour, "f")
+	want = contents(t, srv.Options())
+	srv.Stop()
+	back := open(t, embedded.Options{Dir: dir})
+	same(t, "the engine on Redis's files", contents(t, clientOptions(back)), want)
+	if r := back.Recovered(); r.Keys == 0 || r.Cut != 0 {
+		t.Errorf("%+v", r)
 	}
 }
 
 // The engine opens what Redis 7, Redis 8 and Valkey wrote: with a base in RDB and as commands, before a rewrite and after.
 func TestTheEngineReadsWhatServersWrote(t *testing.T) {
-	for _, flavour := range []realredis.Flavour{realredis.Redis8, realredis.Redis7, realredis.Valkey} {
+	for _, flavour := range []realredis.Flavour{realredis.Redis8, realredis.Redis86, realredis.Redis7, realredis.Valkey} {
 		for _, config := range []string{"aof-use-rdb-preamble yes", "aof-use-rdb-preamble no", "aof-timestamp-enabled yes", "rdbcompression no"} {
 			t.Run(flavour.String()+" "+config, func(t *testing.T) {
 				dir := t.TempDir()
 				os.Chmod(dir, 0o777)
 				srv := realredis.Start(t, realredis.Options{Flavour: flavour, Config: []string{"dir " + dir, "appendonly yes", config}})
 				rdb, ctx := srv.Client(), t.Context()
-				fill(t, rdb, flavour == realredis.Redis8)
+				fill(t, rdb, flavour.HasFieldTTL())
 				if err := rdb.BgRewriteAOF(ctx).Err(); err != nil && !strings.Contains(err.Error(), "in progress") {
 					t.Fatal(err)
 				}

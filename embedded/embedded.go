@@ -24,6 +24,7 @@ import (
 
 	"github.com/mayflycache/mayfly/internal/redis/engine"
 	"github.com/mayflycache/mayfly/internal/redis/journal"
+	"github.com/mayflycache/mayfly/internal/redis/replica"
 	"github.com/mayflycache/mayfly/internal/redis/server"
 	"github.com/mayflycache/mayfly/internal/stats"
 )
@@ -54,6 +55,9 @@ type Options struct {
 	// everysec (within a second; the default), no (when the system likes). What the program was acknowledged outlasts its own death
 	// with always, and but for the last instant, a second at the most, with the others.
 	Fsync string
+
+	// ReplicaOf, if its Addr is not empty, makes the DB a replica of a Redis 7 or later, or of another DB that is served: see Master.
+	ReplicaOf Master
 }
 
 func (o Options) validate() error {
@@ -68,6 +72,8 @@ func (o Options) validate() error {
 		return fmt.Errorf("embedded: Options.Fsync must be one of %s, got %q", strings.Join(journal.Policies, ", "), o.Fsync)
 	case o.Fsync != "" && o.Dir == "":
 		return fmt.Errorf("embedded: Options.Fsync is %q, and there is no Options.Dir to write to", o.Fsync)
+	case o.ReplicaOf.validate() != nil:
+		return o.ReplicaOf.validate()
 	case len(o.Password) > 512:
 		return fmt.Errorf("embedded: Options.Password must have at most 512 bytes, got %d", len(o.Password))
 	}
@@ -80,6 +86,7 @@ type DB struct {
 	client    *redis.Client
 	journal   *journal.Journal // nil: nothing is kept
 	recovered Recovered
+	link      *replica.Link
 
 	closing sync.Once
 	closed  error
@@ -114,6 +121,11 @@ func Open(o Options) (*DB, error) {
 	if db.journal != nil {
 		db.journal.Begin(s.Do)
 	}
+	lo := replica.Options{Do: s.Do, Journal: db.journal, Dial: o.ReplicaOf.dial()}
+	if db.link, err = replica.New(lo); err != nil {
+		return nil, errors.Join(fmt.Errorf("embedded: %w", err), db.closeJournal())
+	}
+	o.ReplicaOf.follow(s, db.link)
 	db.server, db.client = s, redis.NewClient(&redis.Options{
 		Addr:                     "127.0.0.1:6379", // nobody listens there: Dialer is asked. A name would be looked up.
 		Dialer:                   s.Dial,
@@ -179,6 +191,9 @@ func (db *DB) Close(ctx context.Context) error {
 	if ctx == nil {
 		return errors.New("embedded: Close needs a context, got nil: context.Background() waits as long as it takes")
 	}
-	db.closing.Do(func() { db.closed = errors.Join(db.client.Close(), db.server.Close(ctx), db.closeJournal()) })
+	db.closing.Do(func() {
+		db.link.Close()
+		db.closed = errors.Join(db.client.Close(), db.server.Close(ctx), db.closeJournal())
+	})
 	return db.closed
 }

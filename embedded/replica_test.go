@@ -57,12 +57,12 @@ func field(info, name string) string {
 // A real Redis that replicates the engine has its keys, values and ends, is told what expires, goes on from the backlog after its link was cut, and is what the
 // engine was once it is promoted.
 func TestRedisReplicatesTheEngine(t *testing.T) {
-	for _, flavour := range []realredis.Flavour{realredis.Redis8, realredis.Redis7, realredis.Valkey} {
+	for _, flavour := range []realredis.Flavour{realredis.Redis8, realredis.Redis86, realredis.Redis7, realredis.Valkey} {
 		t.Run(flavour.String(), func(t *testing.T) {
 			srv := realredis.Start(t, realredis.Options{Flavour: flavour, Config: []string{"repl-diskless-sync-delay 0"}})
 			db, port := served(t, embedded.Options{})
 			rdb, ctx := db.Client(), t.Context()
-			fields := flavour == realredis.Redis8
+			fields := flavour.HasFieldTTL()
 			fill(t, rdb, fields)
 			attach(t, db, srv, port)
 			same(t, "after the synchronisation", contents(t, srv.Options()), contents(t, clientOptions(db)))

@@ -22,6 +22,9 @@ const aboutDemo = `Demo opens a small shop: product pages, carts and logins in s
 page that it prints the address of shows what the database is asked, live, and has a switch for each thing that mayfly does, and buttons
 that make trouble. It begins by hand, as the TTL guide writes it; press the red button, switch mayfly on, and press it again.
 
+What the shop keeps in its Redis outlasts it: end it with Ctrl-C and run it again within a minute, and carts and logins are there, but for those
+that have ended meanwhile.
+
 With --load nothing is served: the shop runs by hand for half of that time and with mayfly for the other half, everything expires in the
 middle of both, and the figures are printed; --report keeps the charts as a page. Ctrl-C ends it, with the figures so far.`
 
@@ -44,6 +47,7 @@ func demo(ctx context.Context, args []string, out io.Writer) error {
 	flags.DurationVar(&set.TTL, "ttl", set.TTL, "how long products are cached")
 	flags.IntVar(&set.Processes, "processes", set.Processes, "`how many` processes serve the shop, 1 to 12")
 	r.flag(flags)
+	flags.StringVar(&r.dir, "dir", "", "a `directory` to keep the data of the embedded Redis in; none keeps nothing\n(default mayfly/demo in $XDG_STATE_HOME or ~/.local/state; with --load: none)")
 	if err := flags.parse(args, out); err != nil {
 		return err
 	}
@@ -64,7 +68,10 @@ func demo(ctx context.Context, args []string, out io.Writer) error {
 	if err := hasRoom("demo", report); err != nil {
 		return err
 	}
-	if err := r.open(ctx); err != nil {
+	if r.url != "" && r.dir != "" {
+		return usage("demo", "--redis keeps its own data: leave --dir out")
+	}
+	if err := r.openKept(ctx, load > 0, out); err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}
 	defer r.close(context.WithoutCancel(ctx))
@@ -83,7 +90,7 @@ func demo(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}
-	s, err := shop.Open(ctx, shop.Options{Redis: r.options, Settings: set, NoFields: r.noFields, Observer: observer})
+	s, err := shop.Open(ctx, shop.Options{Redis: r.options, Settings: set, NoFields: r.noFields, Observer: observer, Keep: r.dir != ""})
 	if err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}

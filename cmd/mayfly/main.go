@@ -5,6 +5,7 @@
 //	mayfly lab                   ways against a stampede, side by side
 //	mayfly audit redis://...     which keys never end
 //	mayfly serve [--cluster] ... a Redis in memory, for development
+//	mayfly handover ...          from the embedded engine to a Redis of its own
 //	mayfly swap ./...            from miniredis to redistest, tried out
 package main
 
@@ -32,6 +33,7 @@ func commands() []command {
 		{"lab", "ways against a stampede, side by side, as a table and as a picture", runLab},
 		{"audit", "find the keys of a Redis that never end, and give them an end", audit},
 		{"serve", "serve an empty Redis in memory, for development and tests", serve},
+		{"handover", "move the data of mayfly serve, or of a program, to a Redis, while it goes on", handOver},
 		{"swap", "try a module's tests on redistest instead of miniredis, and say what differs", swap},
 		{"completion", "print what makes a shell complete mayfly's commands and flags", completion},
 		{"version", "print the version", version},

@@ -10,6 +10,7 @@ import (
 
 	"github.com/mayflycache/mayfly/internal/redis/engine"
 	"github.com/mayflycache/mayfly/internal/redis/journal"
+	"github.com/mayflycache/mayfly/internal/redis/replica"
 	"github.com/mayflycache/mayfly/internal/redis/server"
 )
 
@@ -17,14 +18,15 @@ import (
 type nodes struct {
 	servers   []*server.Server
 	journal   *journal.Journal // of a single server, if it keeps its data
+	link      *replica.Link    // of a single server: REPLICAOF
 	recovered journal.Report
 	listeners []net.Listener
 	serving   sync.WaitGroup
 }
 
 // open makes a server, or as many as the cluster has masters, and listens for each: at addr, and for the further ones at the ports that follow.
-// A single one keeps its data as kept says, if that names a directory.
-func open(addr string, masters int, o engine.Options, kept journal.Options) (n *nodes, err error) {
+// A single one keeps its data as kept says, if that names a directory, and follows another server if of names one.
+func open(addr string, masters int, o engine.Options, kept journal.Options, of followed) (n *nodes, err error) {
 	n = new(nodes)
 	defer func() {
 		if err != nil {
@@ -61,6 +63,11 @@ func open(addr string, masters int, o engine.Options, kept journal.Options) (n *
 			return n, err
 		}
 		n.listeners = append(n.listeners, l)
+		if cluster == nil {
+			if n.link, err = of.follow(s, n.journal, l); err != nil {
+				return n, err
+			}
+		}
 		if cluster != nil {
 			cluster.Announce(i, announced(l), l.Addr().(*net.TCPAddr).Port)
 		}
@@ -72,6 +79,9 @@ func open(addr string, masters int, o engine.Options, kept journal.Options) (n *
 func (n *nodes) abandon() {
 	for _, l := range n.listeners {
 		l.Close()
+	}
+	if n.link != nil {
+		n.link.Close()
 	}
 	if n.journal != nil {
 		n.journal.Close()
@@ -123,6 +133,9 @@ func (n *nodes) serve(ctx context.Context) error {
 // close stops the servers; the error is ctx's if clients did not read their replies until it ended.
 func (n *nodes) close(ctx context.Context) error {
 	var errs []error
+	if n.link != nil {
+		n.link.Close()
+	}
 	for _, s := range n.servers {
 		errs = append(errs, s.Close(ctx))
 	}

@@ -22,6 +22,7 @@ import (
 // reached is the Redis that a command works on: the one of --redis, else an embedded one.
 type reached struct {
 	url      string
+	dir      string // where an embedded one keeps its data; empty: nowhere
 	options  *redis.Options
 	db       *embedded.DB // nil with a real one
 	version  string       // of a real one
@@ -39,7 +40,7 @@ const oldest = 7
 func (r *reached) open(ctx context.Context) error {
 	logging.Disable() // what fails is told by who asked
 	if r.url == "" {
-		db, err := embedded.Open(embedded.Options{})
+		db, err := embedded.Open(embedded.Options{Dir: r.dir})
 		if err != nil {
 			return err
 		}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"syscall"
 	"time"
 
@@ -38,6 +39,11 @@ func serve(ctx context.Context, args []string, out io.Writer) error {
 	var kept journal.Options
 	flags.StringVar(&kept.Dir, "dir", "", "a `directory` to keep the data in, in the files of Redis with appendonly yes")
 	flags.StringVar(&kept.Fsync, "appendfsync", "", "with --dir: when what is written outlasts a crash of the machine: always, everysec or no (default everysec)")
+	var of followed
+	flags.Func("replicaof", "follow the server at this `host:port`, or redis://user:password@host:port, rediss:// with TLS:\nits data, until REPLICAOF NO ONE", func(text string) (err error) {
+		of, err = parseFollowed(text)
+		return err
+	})
 	var masters int
 	flags.BoolFunc("cluster", "a Redis Cluster of 3 masters, or with -cluster=`n` of so many: the others listen on the ports that follow", func(text string) (err error) {
 		if text == "true" { // there was no "=n"
@@ -61,6 +67,8 @@ func serve(ctx context.Context, args []string, out io.Writer) error {
 		return usage("serve", "--appendfsync must be one of %s, got %q", strings.Join(journal.Policies, ", "), kept.Fsync)
 	case kept.Dir != "" && masters > 0:
 		return usage("serve", "--dir keeps the data of one server: leave --cluster out")
+	case of.host != "" && masters > 0:
+		return usage("serve", "--replicaof is for one server: leave --cluster out")
 	case o.Hz < 0 || o.Hz > 500:
 		return usage("serve", "--hz must be between 0 and 500, got %d", o.Hz)
 	case o.Policy != "" && !slices.Contains(engine.Policies, o.Policy):
@@ -72,7 +80,7 @@ func serve(ctx context.Context, args []string, out io.Writer) error {
 	if o.Hz > 0 {
 		o.Cycle = engine.Documented
 	}
-	n, err := open(*addr, masters, o, kept)
+	n, err := open(*addr, masters, o, kept, of)
 	if errors.Is(err, syscall.EADDRINUSE) {
 		return fmt.Errorf("serve: %w: choose another with --addr, or port 0 for any that is free", err)
 	}
@@ -88,6 +96,9 @@ func serve(ctx context.Context, args []string, out io.Writer) error {
 	if tcp, ok := n.listeners[0].Addr().(*net.TCPAddr); ok && !tcp.IP.IsLoopback() && o.Protected && o.Password == "" {
 		fmt.Fprintln(out, "mayfly: other hosts are turned away: let them in with --requirepass, or with --protected-mode no")
 	}
+	if of.host != "" {
+		fmt.Fprintf(out, "mayfly: follows %s: writes are refused until REPLICAOF NO ONE; INFO replication says how it stands\n", of)
+	}
 	if n.journal == nil {
 		fmt.Fprintln(out, "mayfly: all data is in memory and ends with this process: for development and tests, no replacement for Redis in production")
 	} else {
@@ -97,7 +108,14 @@ func serve(ctx context.Context, args []string, out io.Writer) error {
 		fmt.Fprintf(out, "mayfly: %d keys were in %s, and %d have ended since: for development and tests, no replacement for Redis in production\n",
 			n.recovered.Keys, kept.Dir, n.recovered.Ended)
 	}
+	watch, end := context.WithCancel(ctx)
+	var watching sync.WaitGroup
+	if of.host != "" {
+		watching.Go(func() { tellOfLink(watch, n.link, out) })
+	}
 	err = n.serve(ctx)
+	end()
+	watching.Wait()
 	if err == nil {
 		fmt.Fprintln(out, "mayfly: stopping")
 	}

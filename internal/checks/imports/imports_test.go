@@ -90,10 +90,11 @@ var rooms = map[string]room{
 	"redis/engine":  {may: "redis/values redis/rdb redis/script redis/resp expiry glob hashslot", never: []string{"net", "time.Now", "time.Sleep"}},
 	"redis/server":  {may: "redis/engine redis/resp"},
 	"redis/journal": {may: "redis/engine redis/rdb"},
+	"redis/replica": {may: "redis/engine redis/journal redis/rdb redis/resp"},
 
 	// The doors: the double, reachable as RESP.
 	"redistest": {may: "redis/engine redis/server redis/resp hashslot go-redis"},
-	"embedded":  {may: "redis/engine redis/journal redis/server stats go-redis"},
+	"embedded":  {may: "redis/engine redis/journal redis/replica redis/server stats go-redis"},
 
 	// Operations: watch it, enforce it, find what does not keep to it.
 	"metrics":  {may: "(root) stats prometheus go-redis"},
@@ -107,7 +108,7 @@ var rooms = map[string]room{
 	"demo/dashboard": {may: "demo/panel"},
 	"demo/shop":      {may: "(root) demo/strategy demo/panel sliding navsession fieldttl httpcache jitter earlyrefresh go-redis"},
 	"cmd/mayfly": {may: "demo/strategy demo/lab demo/panel demo/shop demo/dashboard embedded metrics ttlaudit " +
-		"redis/engine redis/journal redis/server prometheus go-redis"},
+		"redis/engine redis/journal redis/replica redis/server prometheus go-redis"},
 
 	// Tests only: nobody else may import them but from a test.
 	"testkit/effort":    {},

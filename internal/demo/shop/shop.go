@@ -40,6 +40,9 @@ type Options struct {
 	// RedisTimeout is what mayfly may wait for Redis. Zero is its default.
 	RedisTimeout time.Duration
 
+	// Keep has Close leave in Redis what the shop wrote, carts and logins among it, for the next time. What was given no end gets one then.
+	Keep bool
+
 	// Observer sees what the library tells, beside the shop itself.
 	Observer mayfly.Observer
 }
@@ -232,7 +235,13 @@ func (s *Shop) Close(ctx context.Context) error {
 		s.running.Go(func() { p.close(ctx) })
 	}
 	s.running.Wait()
-	err := s.each(ctx, prefix+"*", func(p redis.Pipeliner, key string) { p.Unlink(ctx, key) })
+	err := s.each(ctx, prefix+"*", func(p redis.Pipeliner, key string) {
+		if s.opt.Keep {
+			p.ExpireNX(ctx, key, loginLives)
+		} else {
+			p.Unlink(ctx, key)
+		}
+	})
 	if err = errors.Join(err, s.watcher.Close()); err != nil {
 		return fmt.Errorf("shop: close: %w", err)
 	}

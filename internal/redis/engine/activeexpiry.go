@@ -17,9 +17,10 @@ func (e *Engine) Tick(now int64) {
 		return
 	}
 	e.setNow(now)
+	e.endPause()
 	e.reapWaits()
 	e.tendFeed()
-	if e.activeOff || e.follows {
+	if e.activeOff || e.hides() {
 		return
 	}
 	if e.options.Cycle == Documented {
@@ -48,7 +49,7 @@ func (e *Engine) NextWake() (at int64, ok bool) {
 			at, ok = ms, true
 		}
 	}
-	if !e.activeOff && !e.follows {
+	if !e.activeOff && !e.hides() {
 		for _, d := range e.dbs {
 			soonest(d.deadlines.Next())
 			soonest(d.fields.Next())
@@ -57,8 +58,11 @@ func (e *Engine) NextWake() (at int64, ok bool) {
 			at = max(at, e.lastCycle+e.cycle().Every().Milliseconds())
 		}
 	}
+	soonest(e.pause.until, e.pause.until != 0)
 	soonest(e.waits.Next())
-	soonest(e.feed.next())
+	if e.master == nil || len(e.feed.replicas) == 0 {
+		soonest(e.feed.next())
+	}
 	if at > math.MaxInt64/1000 {
 		return math.MaxInt64, ok
 	}

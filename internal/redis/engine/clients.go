@@ -21,6 +21,8 @@ var clientCommands = []Command{{Name: "client", Arity: -2, Sub: []Command{
 	{Name: "client|kill", Arity: -3, Flags: clientFlags | Admin, Cats: CatConnection, run: clientKillCommand},
 	{Name: "client|unblock", Arity: -3, Flags: clientFlags | Admin, Cats: CatConnection, run: clientUnblockCommand},
 	{Name: "client|reply", Arity: 3, Flags: clientFlags, Cats: CatConnection, run: clientReplyCommand},
+	{Name: "client|pause", Arity: -3, Flags: clientFlags | Admin, Cats: CatConnection, run: clientPauseCommand},
+	{Name: "client|unpause", Arity: 2, Flags: clientFlags | Admin, Cats: CatConnection, run: clientUnpauseCommand},
 	{Name: "client|no-evict", Arity: 3, Flags: clientFlags | Admin, Cats: CatConnection, run: func(c *call) { c.onOff(&c.s.noEvict) }},
 	{Name: "client|no-touch", Arity: 3, Flags: clientFlags, Cats: CatConnection, run: func(c *call) { c.onOff(&c.s.noTouch) }},
 	{Name: "client|tracking", Arity: -3, Flags: clientFlags, Cats: CatConnection, run: clientTrackingCommand},
@@ -47,6 +49,10 @@ KILL <option> <value> [<option> <value> [...]]
     Kill connections by ADDR, LADDR, TYPE, USER, SKIPME, ID or MAXAGE.
 LIST [TYPE <type> | ID <id> ...]
     Return information about client connections.
+PAUSE <timeout> [WRITE|ALL]
+    Suspend all, or just write, clients for <timeout> milliseconds.
+UNPAUSE
+    Stop the current client pause, resuming traffic.
 REPLY (ON|OFF|SKIP)
     Control the replies sent to the current connection.
 SETNAME <name>
@@ -139,7 +145,7 @@ func clientUnblockCommand(c *call) {
 	if c.failed {
 		return
 	}
-	waits := target != nil && target.Waiting()
+	waits := target != nil && target.Waiting() && !target.Held()
 	if waits {
 		c.e.release(target, text)
 	}

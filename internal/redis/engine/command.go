@@ -83,7 +83,7 @@ func init() {
 	tables = [][]Command{
 		connectionCommands, keyCommands, expiryCommands, scanCommands, inspectCommands, stringCommands, rangeCommands, counterCommands, bitCommands, databaseCommands, debugCommands, transactionCommands, dumpCommands,
 		hashCommands, fieldCommands, listCommands, setCommands, setAlgebraCommands, sortedSetCommands, zrangeCommands, zpopCommands, zstoreCommands, sortCommands, hyperLogLogCommands,
-		scriptCommands, pubsubCommands, clientCommands, configCommands, logCommands, feedCommands, replicaCommands, infoCommands, commandCommands, clusterCommands,
+		scriptCommands, pubsubCommands, clientCommands, configCommands, logCommands, feedCommands, upstreamCommands, replicaCommands, infoCommands, commandCommands, clusterCommands,
 	}
 	commands = make(map[string]*Command)
 	for _, family := range tables {

@@ -57,6 +57,9 @@ var parameters = map[string]parameter{
 			return func(e *Engine) { e.settings.password = v }, ""
 		},
 	},
+	"masterauth":           text(func(e *Engine) *string { return &e.settings.masterPassword }),
+	"masteruser":           text(func(e *Engine) *string { return &e.settings.masterUser }),
+	"replica-read-only":    fixed("yes"),
 	"protected-mode":       yesNo(func(e *Engine) *bool { return &e.settings.protected }),
 	"busy-reply-threshold": counted(0, math.MaxInt64, func(e *Engine) *int64 { return &e.settings.busyAfter }),
 	"lua-time-limit":       counted(0, math.MaxInt64, func(e *Engine) *int64 { return &e.settings.busyAfter }),
@@ -92,6 +95,14 @@ var parameters = map[string]parameter{
 	"timeout":                    fixed("0"),
 	"maxclients":                 fixed("10000"),
 	"client-output-buffer-limit": fixed("normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60"),
+}
+
+// text is any string.
+func text(at func(e *Engine) *string) parameter {
+	return parameter{
+		get:   func(e *Engine) string { return *at(e) },
+		parse: func(v string) (func(*Engine), string) { return func(e *Engine) { *at(e) = v }, "" },
+	}
 }
 
 func fixed(value string) parameter { return parameter{get: func(*Engine) string { return value }} }

@@ -103,11 +103,11 @@ func (k *keyspace) rename(o *object, to []byte) {
 	k.names.add(o.tag(), o.id)
 }
 
-// live returns the object of key in d, or nil. A dead one is removed here, unless the engine is a replica: this is lazy expiry.
+// live returns the object of key in d, or nil. A dead one is removed here, unless the engine hides it: this is lazy expiry.
 func (e *Engine) live(d *db, key []byte) *object {
 	o := d.find(key)
 	if o != nil && d.dead(o, e.ms) {
-		if !e.follows {
+		if !e.hides() {
 			e.expire(d, o)
 		}
 		return nil

@@ -66,7 +66,7 @@ func (e *Engine) process(s *Session, args [][]byte) Outcome {
 		}
 		return e.reject(s, cmd, text)
 	}
-	if e.settings.maxMemory > 0 && !s.obeys && !e.makeRoom() && (cmd.Flags&DenyOOM != 0 || s.queue != nil && !runsInMulti(cmd)) {
+	if e.settings.maxMemory > 0 && !s.obeys && !e.hides() && !e.makeRoom() && (cmd.Flags&DenyOOM != 0 || s.queue != nil && !runsInMulti(cmd)) {
 		return e.reject(s, cmd, errOOM)
 	}
 	if text := e.refusal(s, cmd); text != "" {
@@ -80,6 +80,9 @@ func (e *Engine) process(s *Session, args [][]byte) Outcome {
 	}
 	if s.queue != nil && cmd.Flags&NoMulti != 0 {
 		return e.reject(s, cmd, "ERR Command not allowed inside a transaction")
+	}
+	if e.pause.until != 0 && e.waitsOut(s, cmd) {
+		return e.postpone(s, cmd, args)
 	}
 	if s.queue != nil && !runsInMulti(cmd) {
 		if !s.queue.broken {

@@ -52,6 +52,14 @@ func drawServer(r *dice) []string {
 	case 17:
 		return cat([]string{"MEMORY", "USAGE", one(r, shared...)}, pair(r, "SAMPLES", "0", "5", "-1", "x"))
 	case 20:
+		switch r.IntN(4) {
+		case 0: // a pause of any length would hold up the comparison
+			return cat([]string{"CLIENT", "PAUSE", one(r, "0", "0", "x", "-1", "9223372036854775807")}, some(r, "WRITE", "all", "x"), some(r, "x"))
+		case 1:
+			return cat([]string{"CLIENT", "UNPAUSE"}, some(r, "x"))
+		case 2:
+			return cat([]string{one(r, "REPLICAOF", "SLAVEOF"), one(r, "NO", "no"), "ONE"}, some(r, "x"))
+		}
 		return []string{"WAIT", one(r, "0", "0", "-1", "x"), one(r, "0", "1", "-1", "x")}
 	case 21:
 		return cat([]string{"ROLE"}, some(r, "x"))

@@ -64,6 +64,7 @@ type Engine struct {
 	handed   []*Session // the slice that Dirty returned last, to be used again
 	calls    []*call    // free, for reuse
 
+	pause   pause
 	waits   expiry.Index // the deadlines of blocked sessions, by waiter slot
 	waiters []*waiter
 	ready   []readyKey
@@ -73,7 +74,8 @@ type Engine struct {
 	words      phrase
 	unit       bool // the sink was told an effect and not yet that its unit is complete
 	log        Log
-	follows    bool          // it is a replica: it hides what is dead and leaves its removal to the master
+	master     *Master       // whom it follows; nil: nobody. A replica hides what is dead and leaves its removal to the master
+	upstream   func(*Master) // is told of another master; nil: the engine cannot follow
 	refused    func() string // nil, or returns the error for writes if none may be done
 	began      int64         // unix microseconds: the first time that it was told; 0: none
 	port       int           // where connections come by TCP, as the owner says; 0: nowhere
@@ -123,6 +125,7 @@ func (e *Engine) Do(now int64, s *Session, args [][]byte) Outcome {
 	outcome := e.turn(s, args, nil)
 	e.endTold(s, outcome)
 	e.serveReady()
+	e.endPause()
 	return outcome
 }
 

@@ -111,14 +111,19 @@ func (e *Engine) weight() int64 {
 // limitMemory sets maxmemory; 0 is no limit. What is too much goes at once.
 func (e *Engine) limitMemory(bytes int64) {
 	e.settings.maxMemory = bytes
+	e.weighAll()
+	if bytes > 0 && e.master == nil {
+		e.makeRoom()
+	}
+}
+
+// weighAll weighs all objects anew.
+func (e *Engine) weighAll() {
 	for _, d := range e.dbs {
 		d.scales = scales{}
-		if bytes > 0 {
+		if e.settings.maxMemory > 0 {
 			d.each(func(o *object) { d.weigh(o) })
 		}
-	}
-	if bytes > 0 {
-		e.makeRoom()
 	}
 }
 

@@ -85,6 +85,9 @@ func psyncCommand(c *call) {
 	case e.options.Cluster != nil:
 		c.fail("ERR a node of this cluster has no replicas")
 		return
+	case e.master != nil && e.master.State != LinkInOrder:
+		c.fail("NOMASTERLINK Can't SYNC while not connected with my master")
+		return
 	case s.replica.state != noReplica:
 		c.fail("ERR this connection is a replica's already")
 		return
@@ -107,8 +110,11 @@ func psyncCommand(c *call) {
 		e.stats.refusedSyncs++
 	}
 	if !f.on {
-		f.on, f.offset, f.pinged = true, 0, e.ms
+		f.on, f.pinged = true, e.ms
 		f.id = hexID(rand.NewPCG(rand.Uint64(), rand.Uint64()))
+		if e.master != nil { // the stream is the master's
+			f.id, f.offset = e.master.ID, e.master.Offset
+		}
 		f.stream.Write = e.fed
 	}
 	f.stream.Reselect()
@@ -116,6 +122,9 @@ func psyncCommand(c *call) {
 		c.out.Simple(fmt.Sprintf("FULLRESYNC %s %d", f.id, f.offset))
 	}
 	s.replica.state, s.replica.snapshot = syncing, e.Snapshot()
+	if e.master != nil {
+		s.replica.snapshot.stream = e.master.DB
+	}
 	s.replica.acked, s.replica.ackedAt = f.offset, e.ms
 	if s.replica.capaEOF {
 		s.replica.mark = hexID(rand.NewPCG(rand.Uint64(), rand.Uint64()))
@@ -208,6 +217,7 @@ func (e *Engine) tendFeed() {
 	f := &e.feed
 	switch {
 	case !f.on:
+	case len(f.replicas) > 0 && e.master != nil: // its master gives signs of life
 	case len(f.replicas) > 0 && e.ms >= f.pinged+pingEvery:
 		f.pinged = e.ms
 		e.fed([]byte("*1\r\n$4\r\nPING\r\n"))
@@ -279,6 +289,10 @@ func waitCommand(c *call) {
 		return
 	}
 	e, s := c.e, c.s
+	if e.master != nil {
+		c.fail(errWaitAtReplica)
+		return
+	}
 	c.parkUntil(until, int64(e.feed.acknowledged(s.wrote)) >= wanted, func(w *resp.Writer) { w.Int(int64(e.feed.acknowledged(s.wrote))) })
 	if s.waiting == nil {
 		return
@@ -303,6 +317,10 @@ func (e *Engine) serveWaits() {
 }
 
 func roleCommand(c *call) {
+	if m := c.e.master; m != nil {
+		c.roleOfReplica(m)
+		return
+	}
 	c.out.Array(3)
 	c.out.BulkString("master")
 	c.out.Int(c.e.feed.offset)
@@ -331,10 +349,21 @@ func (s *Session) replicaHost() string {
 
 // replicationID names the stream that replicas are fed, or one that was never begun.
 func (e *Engine) replicationID() string {
+	if e.master != nil && e.master.ID != "" {
+		return e.master.ID
+	}
 	if e.feed.id != "" {
 		return e.feed.id
 	}
 	return hexID(rand.NewPCG(e.options.Seed, 3))
+}
+
+// streamOffset is how far that stream has come.
+func (e *Engine) streamOffset() int64 {
+	if e.master != nil {
+		return e.master.Offset
+	}
+	return e.feed.offset
 }
 
 func infoReplicas(e *Engine, w *strings.Builder) {

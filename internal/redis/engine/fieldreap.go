@@ -29,8 +29,8 @@ func (c *call) fieldQuietly(h hash, key, field []byte, dropped *int) (value []by
 	if !ok || !expiry.Dead(deadline, c.e.ms) {
 		return value, deadline, ok
 	}
-	if c.e.follows {
-		return nil, expiry.None, false // its master will say when it goes
+	if c.e.hides() {
+		return nil, expiry.None, false // somebody else says when it goes
 	}
 	c.dropField(h, key, field)
 	c.e.touched(c.db, key, nil)

@@ -168,7 +168,7 @@ acl_access_denied_key:0
 acl_access_denied_channel:0
 
 # Replication
-role:master
+(master)
 (replicas)
 master_failover_state:no-failover
 master_replid
@@ -235,7 +235,7 @@ func line(w *strings.Builder, name string, value any) { fmt.Fprintf(w, "%s:%v\r\
 
 // infoLines are the parts of INFO with as many lines as there is to say.
 var infoLines = map[string]func(e *Engine, w *strings.Builder){
-	"(errors)": infoErrors, "(keyspace)": infoKeyspace, "(log)": infoLog, "(replicas)": infoReplicas,
+	"(errors)": infoErrors, "(keyspace)": infoKeyspace, "(log)": infoLog, "(master)": infoMaster, "(replicas)": infoReplicas,
 }
 
 // uptime is how many seconds the engine has been asked for anything.

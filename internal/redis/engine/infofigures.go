@@ -128,7 +128,7 @@ var infoFigures = map[string]func(n *counting) any{
 
 	"mem_replication_backlog":        func(n *counting) any { return cap(n.feed.backlog) },
 	"master_replid":                  func(n *counting) any { return n.replicationID() },
-	"master_repl_offset":             func(n *counting) any { return n.feed.offset },
+	"master_repl_offset":             func(n *counting) any { return n.streamOffset() },
 	"repl_backlog_active":            func(n *counting) any { return oneIf(n.feed.on) },
 	"repl_backlog_first_byte_offset": func(n *counting) any { return n.feed.offset - int64(len(n.feed.backlog)) + int64(oneIf(n.feed.on)) },
 	"repl_backlog_histlen":           func(n *counting) any { return len(n.feed.backlog) },

@@ -192,7 +192,7 @@ func (s *stage) replica(args ...string) string {
 		if err != nil {
 			return err.Error()
 		}
-		s.follower.Follow(true)
+		s.follower.Follow(&Master{})
 	}
 	f := s.follower
 	f.now = s.now

@@ -17,14 +17,17 @@ type Sink interface {
 func (e *Engine) SetSink(sink Sink) { e.sink, e.unit = sink, false }
 
 // tells reports whether anybody is told of effects.
-func (e *Engine) tells() bool { return e.sink != nil || e.feed.on }
+func (e *Engine) tells() bool { return e.sink != nil || e.feeds() }
+
+// feeds reports whether effects go to replicas. Those of a replica get its master's own words: see Advance.
+func (e *Engine) feeds() bool { return e.feed.on && e.master == nil }
 
 func (e *Engine) tell(db int, args [][]byte) {
 	e.unit = true
 	if e.sink != nil {
 		e.sink.Effect(db, args)
 	}
-	if e.feed.on {
+	if e.feeds() {
 		e.feed.stream.Effect(db, args)
 	}
 }

@@ -14,11 +14,16 @@ var replicaCommands = []Command{
 	{Name: "waitaof", Arity: 4, Flags: Blocking, Cats: CatConnection, run: waitaofCommand},
 }
 
+const errWaitAtReplica = "ERR WAIT cannot be used with replica instances. Please also note that if a replica is configured to not be read-only " +
+	"(which is not the default) writes to replicas are just local and are not propagated."
+
 func waitaofCommand(c *call) {
 	const tooMany = "ERR value is out of range, must be positive"
 	local := c.int(1)
 	switch {
 	case c.failed:
+	case c.e.master != nil:
+		c.fail("ERR WAITAOF cannot be used with replica instances. Please also note that writes to replicas are just local and are not propagated.")
 	case local < 0 || local > 1:
 		c.fail("ERR value is out of range, value must between 0 and 1")
 	}

@@ -10,8 +10,8 @@ import (
 
 // scriptCommands are EVAL and its like, and SCRIPT.
 var scriptCommands = []Command{
-	{Name: "eval", Arity: -3, Flags: NoScript | Stale | SkipMonitor | MovableKeys, Cats: CatScripting, Keys: scriptKeys, run: func(c *call) { c.eval(false, false) }},
-	{Name: "evalsha", Arity: -3, Flags: NoScript | Stale | SkipMonitor | MovableKeys, Cats: CatScripting, Keys: scriptKeys, run: func(c *call) { c.eval(true, false) }},
+	{Name: "eval", Arity: -3, Flags: NoScript | MayReplicate | Stale | SkipMonitor | MovableKeys, Cats: CatScripting, Keys: scriptKeys, run: func(c *call) { c.eval(false, false) }},
+	{Name: "evalsha", Arity: -3, Flags: NoScript | MayReplicate | Stale | SkipMonitor | MovableKeys, Cats: CatScripting, Keys: scriptKeys, run: func(c *call) { c.eval(true, false) }},
 	{Name: "eval_ro", Arity: -3, Flags: ReadOnly | NoScript | Stale | SkipMonitor | MovableKeys, Cats: CatScripting, Keys: scriptKeys, run: func(c *call) { c.eval(false, true) }},
 	{Name: "evalsha_ro", Arity: -3, Flags: ReadOnly | NoScript | Stale | SkipMonitor | MovableKeys, Cats: CatScripting, Keys: scriptKeys, run: func(c *call) { c.eval(true, true) }},
 	{Name: "script", Arity: -2, Sub: []Command{

@@ -25,8 +25,9 @@ type Session struct {
 	watches []watch
 	spoiled bool // a watched key was changed
 
-	waiting *waiter // what it is blocked on
-	dirty   bool    // is in Engine.dirty
+	waiting *waiter  // what it is blocked on
+	held    [][]byte // a command that a pause has kept from being run
+	dirty   bool     // is in Engine.dirty
 	pushes  resp.Writer
 
 	// What only CLIENT LIST shows.

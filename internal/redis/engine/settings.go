@@ -7,21 +7,22 @@ import (
 
 // settings are what CONFIG SET changes and a running command asks. The thresholds of the data structures are in Engine.limits.
 type settings struct {
-	password     string            // of the user "default"
-	users        map[string]string // the passwords of others
-	notify       notifyClass       // notify-keyspace-events
-	maxMemory    int64             // set by limitMemory
-	policy       policy            // maxmemory-policy
-	samples      int               // maxmemory-samples
-	maxBulk      int64             // proto-max-bulk-len
-	hz           int
-	effort       int  // active-expire-effort
-	lazyExpire   bool // lazyfree-lazy-expire: an expiry is recorded as UNLINK
-	lfuLogFactor int
-	lfuDecayTime int   // minutes
-	trackingKeys int   // tracking-table-max-keys; 0: no limit
-	protected    bool  // protected-mode
-	busyAfter    int64 // busy-reply-threshold: milliseconds that a script may take; 0: as long as it likes
+	password                   string            // of the user "default"
+	users                      map[string]string // the passwords of others
+	masterUser, masterPassword string            // masteruser, masterauth: what a master is told
+	notify                     notifyClass       // notify-keyspace-events
+	maxMemory                  int64             // set by limitMemory
+	policy                     policy            // maxmemory-policy
+	samples                    int               // maxmemory-samples
+	maxBulk                    int64             // proto-max-bulk-len
+	hz                         int
+	effort                     int  // active-expire-effort
+	lazyExpire                 bool // lazyfree-lazy-expire: an expiry is recorded as UNLINK
+	lfuLogFactor               int
+	lfuDecayTime               int   // minutes
+	trackingKeys               int   // tracking-table-max-keys; 0: no limit
+	protected                  bool  // protected-mode
+	busyAfter                  int64 // busy-reply-threshold: milliseconds that a script may take; 0: as long as it likes
 }
 
 // locked reports whether connections must authenticate.

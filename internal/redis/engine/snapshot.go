@@ -2,6 +2,7 @@ package engine
 
 import (
 	"slices"
+	"strconv"
 
 	"github.com/mayflycache/mayfly/internal/redis/rdb"
 	"github.com/mayflycache/mayfly/internal/redis/values"
@@ -15,6 +16,7 @@ type Snapshot struct {
 	parts   []*part
 	version int  // of the form: the oldest that has what the data need
 	head    bool // the header was written
+	stream  int  // which database the stream behind it begins in; -1: it says so itself
 }
 
 // part is what a snapshot has still to write of one keyspace.
@@ -32,7 +34,7 @@ type part struct {
 
 // Snapshot begins one. The caller calls Next until it says that all is written, or End.
 func (e *Engine) Snapshot() *Snapshot {
-	s := &Snapshot{e: e, version: rdb.Plain}
+	s := &Snapshot{e: e, version: rdb.Plain, stream: -1}
 	for _, d := range e.dbs {
 		if d.len() == 0 {
 			continue
@@ -55,7 +57,11 @@ func (e *Engine) Snapshot() *Snapshot {
 func (s *Snapshot) Next(b []byte, size int) (_ []byte, more bool) {
 	if !s.head {
 		s.head = true
-		b = rdb.AppendHeader(b, s.version, "redis-ver", Version, "redis-bits", "64", "ctime", decimalText(s.e.now/1e6))
+		aux := []string{"redis-ver", Version, "redis-bits", "64", "ctime", decimalText(s.e.now / 1e6)}
+		if s.stream >= 0 {
+			aux = append(aux, "repl-stream-db", strconv.Itoa(s.stream))
+		}
+		b = rdb.AppendHeader(b, s.version, aux...)
 	}
 	end := len(b) + size
 	for _, p := range s.parts {

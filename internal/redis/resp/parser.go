@@ -131,6 +131,9 @@ func (p *Parser) Next() ([][]byte, error) {
 	return args, nil
 }
 
+// Raw returns the command that Next returned last, as it came. It is good as long as the command is.
+func (p *Parser) Raw() []byte { return p.buf[p.start:p.pos] }
+
 // Fill makes room and does a single Read from r into the buffer.
 func (p *Parser) Fill(r io.Reader) (int, error) {
 	p.room()

@@ -175,11 +175,14 @@ func (c *conn) run() next {
 	c.in.MaxBulk = c.engine.MaxBulk()
 	for range turnCommands {
 		if c.session.Waiting() {
-			c.unread = c.in.Buffered() > 0
+			c.unread = c.in.Buffered() > 0 || c.session.Held()
 			return wait
 		}
 		c.in.Unauthenticated = c.session.Anonymous()
-		args, err := c.in.Next()
+		args, err := c.session.Resumed(), error(nil)
+		if args == nil {
+			args, err = c.in.Next()
+		}
 		if err != nil {
 			c.session.Out.Error("ERR " + err.Error())
 			return over

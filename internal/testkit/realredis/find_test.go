@@ -34,6 +34,7 @@ func TestFlavoursTakeTheirOwnServersOnly(t *testing.T) {
 		flavours []Flavour
 	}{
 		{Version{"Redis", 8, 0, 2}, []Flavour{Redis8}},
+		{Version{"Redis", 8, 6, 3}, []Flavour{Redis8, Redis86}},
 		{Version{"Redis", 10, 0, 0}, []Flavour{Redis8}},
 		{Version{"Redis", 7, 4, 1}, nil},
 		{Version{"Redis", 7, 0, 15}, []Flavour{Redis7}},

@@ -1,0 +1,95 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+)
+
+// promote makes the target a master, as long as writes to the source are held back for long enough: what is written to the source after it would be lost.
+func (h *handover) promote(ctx context.Context) error {
+	// The pause begins anew, so that it lasts until the source is a replica. Had the first one ended meanwhile, the target gets what was written then.
+	if err := h.from.Do(ctx, "CLIENT", "PAUSE", h.pause.Milliseconds(), "WRITE").Err(); err != nil {
+		return fmt.Errorf("CLIENT PAUSE at the source: %w", err)
+	}
+	began := time.Now()
+	err := h.poll(ctx, h.pause/4, func(ctx context.Context) (bool, error) {
+		n, err := h.behind(ctx)
+		return n <= 0, err
+	}, "the target did not get what was written since the comparison")
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, h.pause/2)
+	defer cancel()
+	h.reached = "the target was told REPLICAOF NO ONE, and whether it did that is unknown: look at its ROLE. Nothing that your program wrote is there alone"
+	if err := h.to.Do(ctx, "REPLICAOF", "NO", "ONE").Err(); err != nil {
+		return fmt.Errorf("REPLICAOF NO ONE at the target: %w", err)
+	}
+	to, err := h.ask(ctx, h.to, "target")
+	if err != nil {
+		return err
+	}
+	if role := field(to.info, "role"); role != "master" {
+		return fmt.Errorf("the target is a %s after REPLICAOF NO ONE", role)
+	}
+	if time.Since(began) > h.pause {
+		return fmt.Errorf("the promotion took longer than the pause of %v", h.pause)
+	}
+	h.promoted = true
+	return nil
+}
+
+// finish has the source follow the target, so that nobody's write is lost there, and says what to change.
+func (h *handover) finish(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	h.restore(ctx)
+	addr := h.back
+	if addr == "" {
+		addr = h.toOptions.Addr
+	}
+	if err := follow(ctx, h.from, addr, h.toOptions); err != nil {
+		h.say("the target is promoted. The source cannot follow it (%v): its writes wait for %v and then go on THERE, where nobody will find them", err, h.pause)
+	} else {
+		h.unpause(ctx)
+		h.say("the target is promoted. The source follows it now: writes there are refused with READONLY, reads see what the target has")
+	}
+	h.say("your program's line is from now on:\n\n\trdb := redis.NewClient(&redis.Options{Addr: %q, ContextTimeoutEnabled: true})\n", h.toOptions.Addr)
+	h.say("stop the source when nothing asks it any more")
+}
+
+// restore gives the target back what it told its masters before.
+func (h *handover) restore(ctx context.Context) {
+	for name, value := range h.before {
+		h.to.ConfigSet(ctx, name, value)
+	}
+}
+
+func (h *handover) unpause(ctx context.Context) error {
+	if err := h.from.Do(ctx, "CLIENT", "UNPAUSE").Err(); err != nil {
+		return fmt.Errorf("CLIENT UNPAUSE at the source: %w: its writes go on by themselves within %v", err, h.pause)
+	}
+	return nil
+}
+
+// giveUp leaves the source taking writes and the target on its own, and says what is so.
+func (h *handover) giveUp(ctx context.Context) string {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+	defer cancel()
+	if !h.attached {
+		return "Nothing was changed"
+	}
+	text := "So far: " + h.reached + ". "
+	if h.held {
+		if err := h.unpause(ctx); err != nil {
+			return text + err.Error()
+		}
+	}
+	h.restore(ctx)
+	text += "The source takes writes, and is what it was. "
+	if err := h.to.Do(ctx, "REPLICAOF", "NO", "ONE").Err(); err != nil {
+		return text + fmt.Sprintf("The target could not be told to stop following it (%v): send it REPLICAOF NO ONE", err)
+	}
+	return text + "The target follows it no more, and keeps what it has got: give --overwrite the next time"
+}

@@ -1,0 +1,57 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+
+	"github.com/mayflycache/mayfly/embedded"
+)
+
+// openKept is open for a demo, whose embedded Redis keeps its data from one run to the next, and says where. A short run keeps nothing unless it
+// was told to. Where the usual directory cannot be used the demo runs all the same.
+func (r *reached) openKept(ctx context.Context, short bool, out io.Writer) error {
+	chosen := r.dir != ""
+	switch {
+	case r.url != "":
+		return r.open(ctx)
+	case r.dir == "none", !chosen && short:
+		r.dir = ""
+		return r.open(ctx)
+	case !chosen:
+		r.dir = stateDir()
+	}
+	err := r.open(ctx)
+	switch {
+	case errors.Is(err, embedded.ErrLocked):
+		err = fmt.Errorf("another demo keeps its data in %s: --dir names another directory", r.dir)
+	case err == nil && r.dir != "":
+		if found := r.db.Recovered(); found.Keys+found.Ended > 0 {
+			fmt.Fprintf(out, "mayfly: %d keys of the last time go on, and %d have ended since (%s)\n", found.Keys, found.Ended, r.dir)
+		} else {
+			fmt.Fprintf(out, "mayfly: carts and logins outlast Ctrl-C: they are kept in %s (--dir says where)\n", r.dir)
+		}
+	}
+	if err == nil || chosen {
+		return err
+	}
+	fmt.Fprintf(out, "mayfly: nothing outlasts this run: %v\n", err)
+	r.dir = ""
+	return r.open(ctx)
+}
+
+// stateDir is where the demo keeps its data; empty if this user has no such place.
+func stateDir() string {
+	state := os.Getenv("XDG_STATE_HOME")
+	if !filepath.IsAbs(state) {
+		home, err := os.UserHomeDir()
+		if err != nil || !filepath.IsAbs(home) {
+			return ""
+		}
+		state = filepath.Join(home, ".local", "state")
+	}
+	return filepath.Join(state, "mayfly", "demo")
+}
