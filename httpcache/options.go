@@ -17,7 +17,7 @@ import (
 type Options struct {
 	// Namespace says where responses are kept. Name, Redis, Prefix and TTL are required; TTL bounds how long anything is
 	// kept, whatever a response says of itself. Local and Observer are used if set. Key, Codec, Clone, Cost, Plain and Jitter
-	// have no meaning here and must be zero.
+	// have no meaning here and must be zero, and so must MaxTTL: what it would bound, TTL does.
 	Namespace mayfly.Namespace[string, []byte]
 
 	// Override gives routes a Cache-Control that their handlers do not send: the key is a pattern of [http.ServeMux], the value
@@ -172,8 +172,9 @@ func (o Options) validate() error {
 	c := check.In("Options.")
 	c.Add(o.Namespace.Validate())
 	ns := o.Namespace
-	c.Refuse(ns.Key != nil || ns.Codec != nil || ns.Clone != nil || ns.Cost != nil || ns.Plain || ns.Jitter.Fraction != 0 || ns.Jitter.Floor != 0 || ns.Jitter.Ceiling != 0 || ns.MaxTTL != 0,
-		"Namespace has a Key, Codec, Clone, Cost, Plain, Jitter or MaxTTL: they have no meaning for responses, leave them zero")
+	c.Refuse(ns.Key != nil || ns.Codec != nil || ns.Clone != nil || ns.Cost != nil || ns.Plain || ns.Jitter.Fraction != 0 || ns.Jitter.Floor != 0 || ns.Jitter.Ceiling != 0,
+		"Namespace has a Key, Codec, Clone, Cost, Plain or Jitter: they have no meaning for responses, leave them zero")
+	c.Refuse(ns.MaxTTL != 0, "Namespace.MaxTTL is %v, and Namespace.TTL is what bounds the lifetimes that responses name: set that to the longest, and leave MaxTTL zero", ns.MaxTTL)
 	c.TTL("Stale.Keep", max(o.Stale.Keep, 0))
 	c.TTL("Stale.IfError", max(o.Stale.IfError, 0))
 	c.TTL("Stale.Throttle", o.Stale.Throttle)
