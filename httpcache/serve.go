@@ -51,6 +51,10 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if c.local != nil && !c.opt.Report && h.hit(w, r, key, says, q) {
 		return
 	}
+	if c.asked(r.Context(), key) {
+		h.next.ServeHTTP(w, r)
+		return
+	}
 	if q.NoStore || c.works.Err() != nil {
 		h.pass(w, r, rfc9111.FwdBypass)
 		return
