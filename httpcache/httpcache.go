@@ -88,7 +88,7 @@ func NewCache(o Options) (*Cache, error) {
 		return nil, fmt.Errorf("httpcache: %w", err)
 	}
 	c := &Cache{
-		opt: o, ns: o.Namespace, keys: o.Key.rules(), prefix: o.Namespace.Prefix,
+		opt: o, ns: o.Namespace, keys: o.rules(), prefix: o.Namespace.Prefix,
 		rules: rfc9111.Rules{
 			Targeted: o.Targeted, NoHeuristic: o.NoHeuristic, StoreSetCookie: o.StoreSetCookie,
 			Validate: max(o.Stale.Keep, 0), StaleIfError: max(o.Stale.IfError, 0),

@@ -31,6 +31,11 @@ type Options struct {
 	// The first that a response has replaces its Cache-Control and Expires wholly.
 	Targeted []string
 
+	// NoVarySearch lets answers say by No-Vary-Search (draft-ietf-httpbis-no-vary-search) which parameters of the query do not count, so that
+	// they are served to requests with other ones: No-Vary-Search: key-order, params=("utm_source"). Without it the field is passed on, and
+	// any difference counts. It costs a look at what is known of the path: free with a local tier, one more trip without.
+	NoVarySearch bool
+
 	// NoHeuristic keeps the cache from guessing: by default a response without freshness of its own is taken as fresh for a
 	// tenth of the time since its Last-Modified, if its status allows that.
 	NoHeuristic bool
@@ -91,8 +96,9 @@ type Key struct {
 	AnyLanguageOrder bool
 }
 
-func (k Key) rules() rfc9111.Keys {
-	return rfc9111.Keys{AnyHost: k.AnyHost, Scheme: k.Scheme, SortQuery: k.SortQuery, DropQuery: k.DropQuery}
+func (o Options) rules() rfc9111.Keys {
+	k := o.Key
+	return rfc9111.Keys{AnyHost: k.AnyHost, Scheme: k.Scheme, SortQuery: k.SortQuery, DropQuery: k.DropQuery, SearchApart: o.NoVarySearch}
 }
 
 // Stale says what happens past the end of freshness, beside what responses say of themselves by stale-while-revalidate and

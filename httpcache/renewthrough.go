@@ -86,7 +86,7 @@ func (h *handler) renewMarked(w http.ResponseWriter, r *http.Request, m *renewal
 		h.next.ServeHTTP(w, r)
 		return
 	}
-	says := c.selectors(r, inner)
+	says := c.selectors(r, key, inner)
 	stored := x.s.response
 	if !ok || string(key) != x.key || r.Method != http.MethodGet || !stored.fits(rfc9111.Variant(stored.fields, says), &says) {
 		http.Error(w, errNotArrived.Error(), http.StatusMisdirectedRequest) // which nobody reads
