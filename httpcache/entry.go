@@ -14,12 +14,13 @@ import (
 	"github.com/mayflycache/mayfly/internal/rfc9111"
 )
 
-// What stands in Redis, after the header of internal/client/record, is one of four things, told by its first byte. Numbers are
+// What stands in Redis, after the header of internal/client/record, is one of five things, told by its first byte. Numbers are
 // varints, texts and lists have their length before them:
 //
 //	'r'  ends, head, body    a response; head is everything but the body, with its length before it
 //	'v'  ends, generation, fields, variants    an index: the answer varies, by these fields of a request
 //	'p'  ends    a pass: the answer was not fit for others when it was last seen
+//	's'  ends, generation, rule    a path: which parameters of its queries count
 //	'b'  ends, version    a barrier: what was loaded before this version is void. The version is eight bytes, the last
 //
 // ends is when the record is of no more use, in unix milliseconds. Redis's TTL says the same; it is repeated here for the
@@ -34,6 +35,7 @@ type item struct {
 	ends     int64
 	response *response
 	index    *index
+	search   *searching
 	pass     bool
 	barrier  int64
 }
@@ -59,10 +61,11 @@ func (it *item) weight() int64 {
 type response struct {
 	status  int
 	policy  rfc9111.Policy
-	epoch   int64    // the version of the purges when it was loaded
-	tags    []string // by which it may be purged
-	fields  []string // of the request, by which it was chosen,
-	variant string   // and what they said
+	epoch   int64     // the version of the purges when it was loaded
+	tags    []string  // by which it may be purged
+	fields  []string  // of the request, by which it was chosen,
+	variant string    // and what they said
+	search  *searched // of the query, where that is compared: nil: the key says it
 	header  []field
 	trailer []field
 	body    []byte
@@ -136,6 +139,8 @@ func (it item) encode(id record.ID, ttl time.Duration) ([]byte, error) {
 	case it.index != nil:
 		rec = appendText(begin('v'), it.index.generation)
 		rec = appendTexts(appendTexts(rec, it.index.fields), it.index.variants)
+	case it.search != nil:
+		rec = appendTexts(appendText(begin('s'), it.search.generation), it.search.rule.Texts())
 	case it.pass:
 		rec = begin('p')
 	default:
@@ -158,7 +163,11 @@ func (r *response) encodeHead() []byte {
 	head = binary.AppendVarint(head, r.epoch)
 	head = appendTexts(appendTexts(head, r.tags), r.fields)
 	head = appendText(head, r.variant)
-	return appendFields(appendFields(head, r.header), r.trailer)
+	head = appendFields(appendFields(head, r.header), r.trailer)
+	if r.search != nil {
+		head = appendTexts(appendText(head, r.search.query), r.search.rule.Texts())
+	}
+	return head
 }
 
 // maxHead is far more than the head of a response takes, or an index. What claims to be longer was not written by this package, and
@@ -196,6 +205,16 @@ func decode(f lease.Found) item {
 		if s.done() {
 			it.index = ix
 		}
+	case 's':
+		if len(rest) > maxHead {
+			return it
+		}
+		s := scanner{rest: string(rest)}
+		found := &searching{generation: s.text()}
+		var ok bool
+		if found.rule, ok = rfc9111.SearchOf(s.texts()); ok && s.done() {
+			it.search = found
+		}
 	case 'p':
 		it.pass = true
 	case 'b':
@@ -218,6 +237,14 @@ func decodeHead(head string) *response {
 	r.epoch = s.int()
 	r.tags, r.fields, r.variant = s.texts(), s.texts(), s.text()
 	r.header, r.trailer = s.fields(), s.fields()
+	if s.rest != "" && !s.failed {
+		query := s.text()
+		rule, ok := rfc9111.SearchOf(s.texts())
+		if !ok {
+			return nil
+		}
+		r.search = newSearched(rule, query)
+	}
 	if !s.done() || r.status < 200 || r.status > 999 {
 		return nil
 	}

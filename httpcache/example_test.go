@@ -70,3 +70,30 @@ func ExampleNew() {
 	// public, max-age=600 - false
 	// public, max-age=600 - true
 }
+
+// A handler says which parameters of the query it looks at, and what is stored of one URL answers the others.
+func ExampleOptions_noVarySearch() {
+	db := mayfly.Must(embedded.Open(embedded.Options{}))
+	ctx := context.Background()
+	defer db.Close(ctx)
+
+	cache := mayfly.Must(httpcache.NewCache(httpcache.Options{
+		Namespace:    mayfly.Namespace[string, []byte]{Name: "pages", Redis: db.Client(), Prefix: "http:", TTL: time.Hour},
+		NoVarySearch: true,
+	}))
+	defer cache.Close(ctx)
+	site := cache.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Cache-Control", "max-age=60")
+		w.Header().Set("No-Vary-Search", `params, except=("id")`)
+		fmt.Fprint(w, "product ", r.URL.Query().Get("id"))
+	}))
+	for _, query := range []string{"?id=7&utm_source=mail", "?utm_source=search&id=7", "?id=8"} {
+		w := httptest.NewRecorder()
+		site.ServeHTTP(w, httptest.NewRequest("GET", "http://shop.example/product"+query, nil))
+		fmt.Println(w.Body, strings.HasPrefix(w.Header().Get("Cache-Status"), "mayfly; hit"))
+	}
+	// Output:
+	// product 7 false
+	// product 7 true
+	// product 8 false
+}

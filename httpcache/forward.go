@@ -55,6 +55,9 @@ func (x *exchange) forward(fill filling) {
 		found = mayfly.Miss
 		within, cancel := c.within(x.r.Context(), x.asked)
 		a.epoch = c.epochs.at(within, c)
+		if fill.stores() {
+			c.prepare(within, &x.s)
+		}
 		cancel()
 	}
 	a.spent = time.Since(x.asked)
@@ -63,7 +66,7 @@ func (x *exchange) forward(fill filling) {
 		why = errNoRoom
 	}
 	a.tell(mayfly.Read, found, why)
-	a.ctx, a.leaves = newLeaving(nodes.WithPurse(x.turn.inside(x.r.Context()), x.purse()), c.opt.Shared.Timeout)
+	a.ctx, a.leaves = newLeaving(c.asking(nodes.WithPurse(x.turn.inside(x.r.Context()), x.purse()), x.key), c.opt.Shared.Timeout)
 	defer a.leaves.end()
 	if !fill.wanted() {
 		a.leaves.endsHandler()
@@ -255,6 +258,9 @@ func (c *Cache) newResponse(x rfc9111.Exchange, says *rfc9111.Selectors, index *
 	s := &response{
 		status: x.Status, policy: policy, epoch: epoch, tags: c.tagsOf(x.Request, rfc9111.Canonical(own.header)),
 		fields: fields, variant: rfc9111.Variant(fields, *says), header: fieldsOf(c.rules.Stored(own.header, policy.Received), own.added),
+	}
+	if c.opt.NoVarySearch {
+		s.search = newSearched(rfc9111.ParseSearch(x.Header), says.Query)
 	}
 	switch {
 	case sizeOf(s.header) > maxHeader:

@@ -88,7 +88,7 @@ func NewCache(o Options) (*Cache, error) {
 		return nil, fmt.Errorf("httpcache: %w", err)
 	}
 	c := &Cache{
-		opt: o, ns: o.Namespace, keys: o.Key.rules(), prefix: o.Namespace.Prefix,
+		opt: o, ns: o.Namespace, keys: o.rules(), prefix: o.Namespace.Prefix,
 		rules: rfc9111.Rules{
 			Targeted: o.Targeted, NoHeuristic: o.NoHeuristic, StoreSetCookie: o.StoreSetCookie,
 			Validate: max(o.Stale.Keep, 0), StaleIfError: max(o.Stale.IfError, 0),
@@ -116,8 +116,14 @@ func NewCache(o Options) (*Cache, error) {
 	return c, nil
 }
 
-// Handler returns next behind the cache. Several handlers may share a cache, where their hosts and paths differ.
-func (c *Cache) Handler(next http.Handler) http.Handler { return &handler{c, next} }
+// Handler returns next behind the cache. Several handlers may share a cache, where their hosts and paths differ. It panics if next is
+// nil, as [http.ServeMux.Handle] does: at the start of a program, not at its first request.
+func (c *Cache) Handler(next http.Handler) http.Handler {
+	if f, ok := next.(http.HandlerFunc); next == nil || ok && f == nil {
+		panic("httpcache: Handler got a nil handler: give it the one whose answers are to be cached")
+	}
+	return &handler{c, next}
+}
 
 // Close waits for what runs in the background, cancels it when ctx ends, and then returns its error. Requests that come
 // later go to their handlers. Closing again is fine. The Redis client stays open: it is the caller's.

@@ -132,10 +132,10 @@ func (x *exchange) lookWithRoom(ctx context.Context) {
 	x.held.done()
 	x.held = nil
 	if c.crowded.Has(x.key) {
-		x.s = sight{key: x.key, slot: x.key, unasked: errNoRoom}
+		x.s = sight{own: x.key, key: x.key, slot: x.key, unasked: errNoRoom}
 		return
 	}
-	x.s = c.look(ctx, x.key, &x.says, x.asked)
+	x.s = c.look(ctx, x.key, &x.says, x.asked, x.unled)
 	var ok bool
 	if x.held, ok = c.bodies.hold(&x.s.item, x.s.local); !ok {
 		c.crowded.Add(x.key, crowdedFor)

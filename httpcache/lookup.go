@@ -11,7 +11,8 @@ import (
 
 // sight is what the cache has for a request.
 type sight struct {
-	key   string // of the resource, in Redis
+	own   string // the key of the URL itself
+	key   string // of the resource, in Redis: own, unless a No-Vary-Search leads elsewhere
 	slot  string // where its answer is or would be: key, or that of a variant
 	item         // what the slot holds; its response, if there is one, fits the request
 	local bool   // and this was a copy of it
@@ -21,6 +22,10 @@ type sight struct {
 	unasked  error  // why Redis could not be asked
 	unlisted bool   // there are other variants, and not this one,
 	flooded  bool   // and so many new ones lately that none is stored
+
+	path   string // the key of the record of its path, where that was looked for,
+	search item   // and what it holds
+	unled  bool   // what was found is not for this query
 }
 
 // appendSlot appends to the key of a resource, which holds no space, what precedes the name in the key of a variant.
@@ -40,6 +45,12 @@ func (ix *index) slots(key string, names []string) []string {
 
 // atHand returns the response to a request that this process has a copy of, or nil. It allocates nothing for what does not vary.
 func (c *Cache) atHand(key []byte, says *rfc9111.Selectors) *item {
+	if c.opt.NoVarySearch {
+		var ok bool
+		if key, ok = c.followAtHand(key, says); !ok {
+			return nil
+		}
+	}
 	it := c.local.AtFull(key)
 	if it == nil || it.index == nil {
 		if it == nil || it.response == nil || it.response.fits("", says) {
@@ -55,18 +66,23 @@ func (c *Cache) atHand(key []byte, says *rfc9111.Selectors) *item {
 	return it
 }
 
-// fits reports whether a response is the variant that a request asks for. One that was stored for the client's own URL is none for a
+// fits reports whether a response is the variant that a request asks for, and for its query. One that was stored for the client's own URL is none for a
 // request whose handler sees another.
 func (r *response) fits(variant string, says *rfc9111.Selectors) bool {
-	return r.variant == variant && (says.Inner == "" || byInner(r.fields))
+	return r.variant == variant && (says.Inner == "" || byInner(r.fields)) && r.search.fits(says.Query)
 }
 
 // byInner reports whether what a handler sees of the URL is among the fields that tell variants apart, where it sorts before all others.
 func byInner(fields []string) bool { return len(fields) > 0 && fields[0] == rfc9111.InnerURL }
 
 // selectors are what a request says that may choose between variants.
-func (c *Cache) selectors(r *http.Request, inner string) rfc9111.Selectors {
-	return rfc9111.Selectors{Header: r.Header, Host: r.Host, Inner: inner, AnyOrder: c.opt.Key.AnyLanguageOrder}
+func (c *Cache) selectors(r *http.Request, key []byte, inner string) rfc9111.Selectors {
+	says := rfc9111.Selectors{Header: r.Header, Host: r.Host, Inner: inner, AnyOrder: c.opt.Key.AnyLanguageOrder}
+	if c.opt.NoVarySearch {
+		key := string(key)
+		says.Query = key[c.queryAt(key):]
+	}
+	return says
 }
 
 // within is for what follows the first trip of a request to Redis: all of them together take RedisTimeout at most.
@@ -75,14 +91,41 @@ func (c *Cache) within(ctx context.Context, begun time.Time) (context.Context, c
 }
 
 // look finds what there is for a request, here or in Redis. It began at begun.
-func (c *Cache) look(ctx context.Context, key string, says *rfc9111.Selectors, begun time.Time) sight {
-	s := sight{key: key, slot: key}
+// alone says that only what lies under its own key is of use.
+func (c *Cache) look(ctx context.Context, key string, says *rfc9111.Selectors, begun time.Time, alone bool) sight {
+	s := sight{own: key, key: key, slot: key}
 	if c.unremoved.Has(key) {
 		s.unasked = errUnremoved
 		return s
 	}
+	if !c.opt.NoVarySearch {
+		return c.lookAt(ctx, s, says, begun)
+	}
+	if local := c.follow(ctx, &s, says); !local {
+		var cancel context.CancelFunc
+		ctx, cancel = c.within(ctx, begun)
+		defer cancel()
+	}
+	own := s
+	own.key, own.slot = key, key
+	switch {
+	case s.unasked != nil:
+		return s
+	case alone:
+		return c.lookAt(ctx, own, says, begun)
+	}
+	if s = c.lookAt(ctx, s, says, begun); s.unled && s.key != key {
+		return c.lookAt(ctx, own, says, begun)
+	}
+	return s
+}
+
+// lookAt is look at s.key.
+func (c *Cache) lookAt(ctx context.Context, s sight, says *rfc9111.Selectors, begun time.Time) sight {
+	key := s.key
 	if s.item, s.local, s.unasked = c.see(ctx, key); s.unasked != nil || s.item.index == nil {
 		if s.response != nil && !s.response.fits("", says) {
+			s.unled = !s.response.search.fits(says.Query)
 			s.response, s.unlisted = nil, true
 		}
 		s.pass = s.pass || s.response == nil && c.passes.Has(s.slot)
@@ -98,6 +141,7 @@ func (c *Cache) look(ctx context.Context, key string, says *rfc9111.Selectors, b
 		defer cancel()
 	}
 	if s.item, s.local, s.unasked = c.see(ctx, s.slot); s.response != nil && !s.response.fits(want.variant, says) {
+		s.unled = !s.response.search.fits(says.Query)
 		s.response = nil
 	}
 	s.unlisted = s.response == nil
@@ -123,7 +167,7 @@ func (c *Cache) see(ctx context.Context, key string) (it item, local bool, err e
 
 // keepCopy keeps a copy of what was read under ticket t at now, in unix milliseconds, if that says anything.
 func (c *Cache) keepCopy(key string, t localsync.Ticket, it item, now int64) {
-	if it.response != nil || it.index != nil || it.pass || it.barrier != 0 {
+	if it.response != nil || it.index != nil || it.pass || it.search != nil || it.barrier != 0 {
 		c.local.Insert(key, t, it, it.weight(), time.Duration(it.ends-now)*time.Millisecond)
 	}
 }

@@ -17,7 +17,7 @@ import (
 type Options struct {
 	// Namespace says where responses are kept. Name, Redis, Prefix and TTL are required; TTL bounds how long anything is
 	// kept, whatever a response says of itself. Local and Observer are used if set. Key, Codec, Clone, Cost, Plain and Jitter
-	// have no meaning here and must be zero.
+	// have no meaning here and must be zero, and so must MaxTTL: what it would bound, TTL does.
 	Namespace mayfly.Namespace[string, []byte]
 
 	// Override gives routes a Cache-Control that their handlers do not send: the key is a pattern of [http.ServeMux], the value
@@ -30,6 +30,11 @@ type Options struct {
 	// Targeted are the fields of RFC 9213 that speak to this cache, such as "CDN-Cache-Control", the most specific first.
 	// The first that a response has replaces its Cache-Control and Expires wholly.
 	Targeted []string
+
+	// NoVarySearch lets answers say by No-Vary-Search (draft-ietf-httpbis-no-vary-search) which parameters of the query do not count, so that
+	// they are served to requests with other ones: No-Vary-Search: key-order, params=("utm_source"). Without it the field is passed on, and
+	// any difference counts. It costs a look at what is known of the path: free with a local tier, one more trip without.
+	NoVarySearch bool
 
 	// NoHeuristic keeps the cache from guessing: by default a response without freshness of its own is taken as fresh for a
 	// tenth of the time since its Last-Modified, if its status allows that.
@@ -91,8 +96,9 @@ type Key struct {
 	AnyLanguageOrder bool
 }
 
-func (k Key) rules() rfc9111.Keys {
-	return rfc9111.Keys{AnyHost: k.AnyHost, Scheme: k.Scheme, SortQuery: k.SortQuery, DropQuery: k.DropQuery}
+func (o Options) rules() rfc9111.Keys {
+	k := o.Key
+	return rfc9111.Keys{AnyHost: k.AnyHost, Scheme: k.Scheme, SortQuery: k.SortQuery, DropQuery: k.DropQuery, SearchApart: o.NoVarySearch}
 }
 
 // Stale says what happens past the end of freshness, beside what responses say of themselves by stale-while-revalidate and
@@ -172,8 +178,9 @@ func (o Options) validate() error {
 	c := check.In("Options.")
 	c.Add(o.Namespace.Validate())
 	ns := o.Namespace
-	c.Refuse(ns.Key != nil || ns.Codec != nil || ns.Clone != nil || ns.Cost != nil || ns.Plain || ns.Jitter.Fraction != 0 || ns.Jitter.Floor != 0 || ns.Jitter.Ceiling != 0 || ns.MaxTTL != 0,
-		"Namespace has a Key, Codec, Clone, Cost, Plain, Jitter or MaxTTL: they have no meaning for responses, leave them zero")
+	c.Refuse(ns.Key != nil || ns.Codec != nil || ns.Clone != nil || ns.Cost != nil || ns.Plain || ns.Jitter.Fraction != 0 || ns.Jitter.Floor != 0 || ns.Jitter.Ceiling != 0,
+		"Namespace has a Key, Codec, Clone, Cost, Plain or Jitter: they have no meaning for responses, leave them zero")
+	c.Refuse(ns.MaxTTL != 0, "Namespace.MaxTTL is %v, and Namespace.TTL is what bounds the lifetimes that responses name: set that to the longest, and leave MaxTTL zero", ns.MaxTTL)
 	c.TTL("Stale.Keep", max(o.Stale.Keep, 0))
 	c.TTL("Stale.IfError", max(o.Stale.IfError, 0))
 	c.TTL("Stale.Throttle", o.Stale.Throttle)

@@ -17,8 +17,8 @@ func (c *Cache) answersGets(x rfc9111.Exchange, outer http.Header) *response {
 		return nil
 	}
 	x.Self = true
-	_, inner, _ := c.keys.AppendKey(nil, x.Request)
-	says := c.selectors(x.Request, inner)
+	key, inner, _ := c.keys.AppendKey([]byte(c.prefix), x.Request)
+	says := c.selectors(x.Request, key, inner)
 	answer, _ := c.newResponse(x, &says, nil, saidIn(x.Header, outer), unknown) // which purges it could have missed is not known
 	return answer
 }
@@ -31,11 +31,17 @@ func (c *Cache) storePost(r *http.Request, answer *response, out *capture) {
 	}
 	key = c.prefix + key
 	begun := time.Now()
-	a := c.guard.Claim(r.Context(), key, lease.Found{})
+	s := sight{own: key, key: key, slot: key}
+	if c.opt.NoVarySearch {
+		if c.follow(r.Context(), &s, &rfc9111.Selectors{Query: answer.search.query}); s.unasked != nil {
+			return
+		}
+	}
+	a := c.guard.Claim(r.Context(), s.key, lease.Found{})
 	if a.Claim == nil || a.Err != nil {
 		c.release(r.Context(), a.Claim)
 		return
 	}
 	answer.complete(out, c.rules)
-	c.keepAnswer(r.Context(), sight{key: key, slot: key}, filling{claim: a.Claim}, answer, out.held, time.Since(begun))()
+	c.keepAnswer(r.Context(), s, filling{claim: a.Claim}, answer, out.held, time.Since(begun))()
 }

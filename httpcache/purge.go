@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"time"
@@ -144,6 +145,12 @@ func (c *Cache) purgeKeys(ctx context.Context, keys []string) (found int, err er
 		}
 	}
 	forget()
+	also, err := c.purgePaths(ctx, keys)
+	if err != nil {
+		return 0, err
+	}
+	keys = append(slices.Clip(keys), also...)
+	forget()
 	c.local.Forget(keys...)
 	found, errs := c.guard.DeleteFound(ctx, keys)
 	forget() // those that began meanwhile
@@ -155,6 +162,9 @@ func (c *Cache) purgePrefixes(ctx context.Context, prefixes []string) (found int
 	var n atomic.Int64 // of all masters
 	for _, prefix := range prefixes {
 		c.flights.ForgetAll()
+		if at := c.queryAt(prefix); c.opt.NoVarySearch && at < len(prefix) { // a part of a query may be anywhere in another that is one with it
+			err = errors.Join(err, c.remove(ctx, c.pathKey(prefix)))
+		}
 		c.local.ForgetAll(prefix)
 		err = errors.Join(err, c.guard.Clear(ctx, prefix, func(removed int) { n.Add(int64(removed)) }))
 		c.flights.ForgetAll()
@@ -182,6 +192,11 @@ func (c *Cache) invalidate(ctx context.Context, keys []string) {
 	begun := time.Now()
 	_, err := c.purgeKeys(ctx, keys)
 	if err != nil {
+		for _, key := range keys {
+			if c.opt.NoVarySearch { // where else its answer lies is not known
+				keys = append(keys, c.pathKey(key))
+			}
+		}
 		c.unremoved.Add(ctx, err, keys...)
 		c.local.Forget(keys...) // what was read between the attempt and now
 	}

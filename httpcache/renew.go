@@ -72,7 +72,7 @@ func (x *exchange) copy(ctx context.Context) *exchange {
 	r.Method, r.Body, r.ContentLength, r.TransferEncoding, r.Trailer = http.MethodGet, http.NoBody, 0, nil, nil
 	withoutConditions(r.Header)
 	status := rfc9111.CacheStatus{Key: x.status.Key, Fwd: rfc9111.FwdStale}
-	return &exchange{handler: x.handler, w: &sink{header: make(http.Header)}, r: r, says: c.selectors(r, x.says.Inner), key: x.key, begun: x.begun, s: x.s, status: status}
+	return &exchange{handler: x.handler, w: &sink{header: make(http.Header)}, r: r, says: c.selectors(r, []byte(x.key), x.says.Inner), key: x.key, begun: x.begun, s: x.s, status: status}
 }
 
 // withoutConditions takes out of a header what makes an answer less than the whole, or another one.

@@ -82,7 +82,11 @@ func (x *exchange) outermost(ctx context.Context) *http.Request {
 func (h *handler) renewMarked(w http.ResponseWriter, r *http.Request, m *renewal) {
 	x, c := m.of, h.cache
 	key, inner, ok := c.keys.AppendKey([]byte(c.prefix), r)
-	says := c.selectors(r, inner)
+	if ok && c.asked(r.Context(), key) {
+		h.next.ServeHTTP(w, r)
+		return
+	}
+	says := c.selectors(r, key, inner)
 	stored := x.s.response
 	if !ok || string(key) != x.key || r.Method != http.MethodGet || !stored.fits(rfc9111.Variant(stored.fields, says), &says) {
 		http.Error(w, errNotArrived.Error(), http.StatusMisdirectedRequest) // which nobody reads

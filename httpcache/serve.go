@@ -47,8 +47,12 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	q := rfc9111.ParseCacheControl(r.Header)
-	says := c.selectors(r, inner)
+	says := c.selectors(r, key, inner)
 	if c.local != nil && !c.opt.Report && h.hit(w, r, key, says, q) {
+		return
+	}
+	if c.asked(r.Context(), key) {
+		h.next.ServeHTTP(w, r)
 		return
 	}
 	if q.NoStore || c.works.Err() != nil {
@@ -118,6 +122,7 @@ type exchange struct {
 	failed error // why what is stored was not renewed
 	held   *held // the body of what was found
 	turn   *turn // at the handler
+	unled  bool  // an answer to which the rule of its path led was not for x's query: x goes by its own URL
 	lone   bool  // what x waited for turned out to be for its client: x's answer is for x
 }
 

@@ -46,6 +46,7 @@ func (x *exchange) takes(o outcome) bool {
 // take answers with what another request has brought, if it may.
 func (x *exchange) take(o outcome) bool {
 	if !x.takes(o) {
+		x.unled = x.unled || !o.response.search.fits(x.says.Query)
 		return false
 	}
 	r, now := o.response, time.Now()

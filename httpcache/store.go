@@ -100,6 +100,9 @@ func (c *Cache) put(ctx context.Context, s sight, claim *lease.Claim, r *respons
 		return false, c.drop(ctx, claim)
 	}
 	defer func() { c.local.Changed(ctx, s.key, s.slot) }()
+	if elsewhere, stored, err := c.ledElsewhere(ctx, s, r, ttl); elsewhere {
+		return stored, errors.Join(err, c.drop(ctx, claim))
+	}
 	switch {
 	case s.index == nil && len(r.fields) == 0:
 		return c.fill(ctx, s.key, s.found, claim, item{response: r}, ttl)

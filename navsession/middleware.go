@@ -101,8 +101,11 @@ func (o MiddlewareOptions) withDefaults() MiddlewareOptions {
 	return o
 }
 
-// Wrap returns next, whose page views are recorded.
+// Wrap returns next, whose page views are recorded. It panics if next is nil, as [http.ServeMux.Handle] does.
 func (m *Middleware[K]) Wrap(next http.Handler) http.Handler {
+	if f, ok := next.(http.HandlerFunc); next == nil || ok && f == nil {
+		panic("navsession: Wrap got a nil handler: give it the one whose page views are to be recorded")
+	}
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != http.MethodGet || !m.candidate(r) {
 			next.ServeHTTP(w, r)

@@ -293,3 +293,12 @@ func TestBadMiddlewares(t *testing.T) {
 		}
 	}
 }
+
+// A handler that was forgotten shows when it is mounted, not at the first request.
+func TestWrapNil(t *testing.T) {
+	s := newSite(t, redistest.Start(t), func(http.ResponseWriter, *http.Request) {}, navsession.MiddlewareOptions{})
+	defer s.middleware.Close(t.Context())
+	for _, next := range []http.Handler{nil, http.HandlerFunc(nil)} {
+		expect.Panic(t, "navsession: Wrap got a nil handler", func() { s.middleware.Wrap(next) })
+	}
+}

@@ -20,6 +20,7 @@ import (
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/testkit/backends"
 	"github.com/mayflycache/mayfly/internal/testkit/effort"
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/redistest"
 	"github.com/mayflycache/mayfly/sliding"
 )
@@ -322,5 +323,15 @@ func TestBadLimits(t *testing.T) {
 		if d, err := l.Allow(t.Context(), "ada", n); err == nil || d.Allowed || !strings.Contains(err.Error(), "the limit is 10") {
 			t.Errorf("%d: %+v, %v", n, d, err)
 		}
+	}
+}
+
+// What was forgotten shows when it is mounted, not at the first request.
+func TestMiddlewareNil(t *testing.T) {
+	l := mayfly.Must(sliding.NewLimiter(calls(redistest.Start(t).Client(), time.Minute), sliding.LimiterOptions{Limit: 2}))
+	expect.Panic(t, "sliding: Middleware got a nil key", func() { l.Middleware(nil) })
+	everybody := l.Middleware(func(*http.Request) (string, bool) { return "all", true })
+	for _, next := range []http.Handler{nil, http.HandlerFunc(nil)} {
+		expect.Panic(t, "sliding: Middleware got a nil handler", func() { everybody(next) })
 	}
 }

@@ -10,9 +10,15 @@ import (
 // Middleware limits the requests of a handler. key names whose limit a request counts against, an account or an address; what
 // it reports false for is not limited. Answers carry RateLimit-Limit, -Remaining and -Reset; a request too many is
 // answered 429 with Retry-After, and the handler does not see it. If Redis cannot be asked, the request passes with
-// FailOpen, and is else answered 503.
+// FailOpen, and is else answered 503. A nil key, and a nil handler, is a panic when it is mounted, as in [http.ServeMux.Handle].
 func (l *Limiter[K]) Middleware(key func(*http.Request) (K, bool)) func(http.Handler) http.Handler {
+	if key == nil {
+		panic("sliding: Middleware got a nil key: give it the function that names whose limit a request counts against")
+	}
 	return func(next http.Handler) http.Handler {
+		if f, ok := next.(http.HandlerFunc); next == nil || ok && f == nil {
+			panic("sliding: Middleware got a nil handler: give it the one whose requests are to be limited")
+		}
 		return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if k, limited := key(r); !limited || l.admit(w, r, k) {
 				next.ServeHTTP(w, r)

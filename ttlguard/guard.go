@@ -134,10 +134,21 @@ func New(o Options) (*Guard, error) {
 }
 
 // DialHook leaves dialling alone.
-func (g *Guard) DialHook(next redis.DialHook) redis.DialHook { return next }
+func (g *Guard) DialHook(next redis.DialHook) redis.DialHook {
+	mustGo(next == nil, "DialHook")
+	return next
+}
+
+// mustGo panics where a hook has nothing to go on with: when it is mounted, not at the first command.
+func mustGo(isNil bool, hook string) {
+	if isNil {
+		panic("ttlguard: " + hook + " got a nil hook: a Guard goes on with what it has judged; give it to a client's AddHook, which names the next")
+	}
+}
 
 // ProcessHook judges single commands.
 func (g *Guard) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	mustGo(next == nil, "ProcessHook")
 	return func(ctx context.Context, cmd redis.Cmder) error {
 		if !g.concerns(cmd) {
 			return next(ctx, cmd)
@@ -153,6 +164,7 @@ func (g *Guard) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 
 // ProcessPipelineHook judges what is sent together.
 func (g *Guard) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	mustGo(next == nil, "ProcessPipelineHook")
 	return func(ctx context.Context, cmds []redis.Cmder) error {
 		for _, cmd := range cmds {
 			if g.concerns(cmd) {

@@ -219,3 +219,11 @@ func BenchmarkOther(b *testing.B) {
 		process(b.Context(), get)
 	}
 }
+
+// A hook that goes on with nothing shows when it is mounted, not at the first command.
+func TestHooksNil(t *testing.T) {
+	g := expect.Value(ttlguard.New(ttlguard.Options{Prefixes: []string{"cache:"}, Report: func(context.Context, ttlguard.Finding) {}}))(t)
+	expect.Panic(t, "ttlguard: DialHook got a nil hook", func() { g.DialHook(nil) })
+	expect.Panic(t, "ttlguard: ProcessHook got a nil hook", func() { g.ProcessHook(nil) })
+	expect.Panic(t, "ttlguard: ProcessPipelineHook got a nil hook", func() { g.ProcessPipelineHook(nil) })
+}

@@ -72,6 +72,7 @@ type Selectors struct {
 	Header http.Header
 	Host   string // which net/http does not leave in the header
 	Inner  string // the URL that the handler sees; "" if it is the client's
+	Query  string // what counts of the client's query, with its "?"; set where [Search] is asked
 
 	// AnyOrder makes the order of languages of one weight not count. RFC 9110 says that it means nothing; handlers take the first.
 	AnyOrder bool

@@ -21,6 +21,9 @@ type Keys struct {
 
 	// DropQuery are query parameters that do not count; a last "*" matches any rest ("utm_*").
 	DropQuery []string
+
+	// SearchApart leaves out of what a handler sees of the URL a query that is the client's: somebody else compares it.
+	SearchApart bool
 }
 
 // Key returns the key of a request's resource: its URL, normalised as RFC 3986, section 6.2.2, does for letter case and
@@ -45,15 +48,25 @@ func (k Keys) AppendKey(dst []byte, r *http.Request) (key []byte, inner string, 
 	if key, ok = k.appendURL(dst, r, u); !ok || same {
 		return key, "", ok
 	}
+	inside, apart := r.URL, ""
+	if k.SearchApart && u.RawQuery == inside.RawQuery && u.ForceQuery == inside.ForceQuery {
+		u, inside, apart = withoutQuery(u), withoutQuery(inside), " ?"
+	}
 	asked, ok := k.inner(r, u)
-	seen, also := k.inner(r, r.URL)
+	seen, also := k.inner(r, inside)
 	if !ok || !also || len(seen) > MaxURL {
 		return dst, "", false
 	}
 	if seen == asked {
 		return key, "", true
 	}
-	return key, seen, true
+	return key, seen + apart, true
+}
+
+func withoutQuery(u *url.URL) *url.URL {
+	without := *u
+	without.RawQuery, without.ForceQuery = "", false
+	return &without
 }
 
 // appendURL appends the key of a request for u.

@@ -166,6 +166,8 @@ func TestInner(t *testing.T) {
 		{"another host", keys{}, "/a", func(r *http.Request) { r.URL.Host = "other" }, "//other /a", "http://h/a"},
 		{"the same, in another way", keys{}, "/a", func(r *http.Request) { r.URL.Scheme, r.URL.Host = "http", "H" }, "", "http://h/a"},
 		{"a user", keys{}, "/a", func(r *http.Request) { r.URL.User = url.User("u") }, "//u@ /a", "http://h/a"},
+		{"a path that was cut, and the query apart", keys{SearchApart: true}, "/a/b?c", func(r *http.Request) { r.URL.Path = "/b" }, "/b ?", "http://h/a/b?c"},
+		{"a query apart that was taken away", keys{SearchApart: true}, "/a/b?c", func(r *http.Request) { r.URL.Path, r.URL.RawQuery = "/b", "" }, "/b", "http://h/a/b?c"},
 		{"a query that is none", keys{}, "/a", func(r *http.Request) { r.URL.RawQuery = "a b" }, "", ""},
 		{"a client's URL that is none", keys{}, "/a", func(r *http.Request) { r.RequestURI = "/%zz" }, "", ""},
 		{"one that is long", keys{}, "/a", func(r *http.Request) { r.URL.Path = "/" + strings.Repeat("b", 9<<10) }, "", ""},

@@ -7,7 +7,9 @@ package expect
 
 import (
 	"context"
+	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -30,6 +32,18 @@ func Value[V any](v V, err error) func(testing.TB) V {
 		OK(t, err)
 		return v
 	}
+}
+
+// Panic runs do, which must panic with a text that has want in it.
+func Panic(t testing.TB, want string, do func()) {
+	t.Helper()
+	defer func() {
+		t.Helper()
+		if said := fmt.Sprint(recover()); !strings.Contains(said, want) {
+			t.Errorf("it panicked with %q, want %q", said, want)
+		}
+	}()
+	do()
 }
 
 // Eventually asks until ok, as other goroutines and processes do not tell us. It ends the test after a minute.

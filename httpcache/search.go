@@ -1,0 +1,243 @@
+package httpcache
+
+import (
+	"context"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"strings"
+	"time"
+
+	"github.com/mayflycache/mayfly/internal/client/lease"
+	"github.com/mayflycache/mayfly/internal/client/record"
+	"github.com/mayflycache/mayfly/internal/rfc9111"
+)
+
+// With Options.NoVarySearch, a record beside the URLs of a path says which parameters of its queries count: the rule that an answer
+// of the path has given by No-Vary-Search. What is asked for under a rule is stored under the path, the record's generation, and what
+// counts of the query:
+//
+//	<path> ?                        the record: a rule; or that there is none yet
+//	<path> ?<generation><query>     what URLs that are one by the rule have in common, in place of their own keys
+//
+// The rule only leads there. Whether an answer may be reused is judged by what that answer itself has said, for each request: for what is
+// stored, and for who waits. Who finds an answer that is not for its query goes on with the key of its own URL.
+//
+// What has a rule of its own is stored nowhere else, so a purge finds it by any URL that is one with it: it removes what lies under the
+// URL's own key and where the path's rule leads. The answer that brings the first rule was asked for before there was one. It is stored
+// if the record of its path, which was there before the handler was asked, still is: a purge of any URL of the path takes that
+// away. A path has one rule at a time, the latest, and changes it once in Shared.Pass at most.
+
+// searching is the record of a path.
+type searching struct {
+	generation string // a part of the keys; "": there is no rule yet
+	rule       rfc9111.Search
+}
+
+// unruled is for how long a path without a rule has a record.
+const unruled = time.Minute
+
+// searched is what a response says of queries, and the one that it was made for.
+type searched struct {
+	rule  rfc9111.Search
+	query string // with its "?", or empty
+	same  string // what counts of it
+}
+
+func newSearched(rule rfc9111.Search, query string) *searched {
+	return &searched{rule, query, rule.Same(query)}
+}
+
+// fits reports whether a response may answer a request with a query. One that does not say is for the URL under whose key it is.
+func (s *searched) fits(query string) bool {
+	return s == nil || s.query == query || s.rule.Same(query) == s.same
+}
+
+// queryAt is where the query of a key begins.
+func (c *Cache) queryAt(key string) int {
+	if i := strings.IndexByte(key[len(c.prefix):], '?'); i >= 0 {
+		return len(c.prefix) + i
+	}
+	return len(key)
+}
+
+// pathKey returns the key of the record of the path of a URL, whose key is given.
+func (c *Cache) pathKey(key string) string { return key[:c.queryAt(key)] + " ?" }
+
+// maxSame is how long a query may be to stand in a key as it is.
+const maxSame = 200
+
+// under returns the key to which a record leads a URL, whose own key is given: that, if there is no rule.
+func (s *searching) under(pathKey, query, key string) string {
+	if s == nil || s.generation == "" {
+		return key
+	}
+	same := s.rule.Same(query)
+	if len(same) > maxSame {
+		sum := sha256.Sum256([]byte(same))
+		same = "#" + hex.EncodeToString(sum[:])
+	}
+	return pathKey + s.generation + same
+}
+
+// followAtHand is follow by the copies of this process; ok is false where they do not say.
+func (c *Cache) followAtHand(key []byte, says *rfc9111.Selectors) (to []byte, ok bool) {
+	path := c.pathKey(string(key))
+	at := c.local.AtFull([]byte(path))
+	if at == nil {
+		return nil, false
+	}
+	if at.search == nil {
+		return key, true
+	}
+	return []byte(at.search.under(path, says.Query, string(key))), true
+}
+
+// follow finds the record of a path, and leads s where its rule says.
+func (c *Cache) follow(ctx context.Context, s *sight, says *rfc9111.Selectors) (local bool) {
+	s.path = c.pathKey(s.key)
+	if c.unremoved.Has(s.path) {
+		s.unasked = errUnremoved
+		return false
+	}
+	if at := c.local.AtFull([]byte(s.path)); at != nil {
+		s.search, local = *at, true
+	} else {
+		ticket := c.local.Begin(s.path)
+		f, err := c.guard.Look(ctx, s.path, false)
+		if err != nil {
+			s.unasked = err
+			return false
+		}
+		if s.search = decode(f); s.search.search != nil {
+			c.keepCopy(s.path, ticket, s.search, time.Now().UnixMilli())
+		} else if f.State == lease.Absent {
+			c.local.Insert(s.path, ticket, s.search, 0, c.ns.TTL)
+		}
+	}
+	s.key = s.search.search.under(s.path, says.Query, s.key)
+	s.slot = s.key
+	return local
+}
+
+// prepare gives the path of s a record, if it has none, before the handler is asked: what is missing when the answer is there
+// says that something of the path was purged meanwhile.
+func (c *Cache) prepare(ctx context.Context, s *sight) {
+	if s.path == "" || s.search.search != nil {
+		return
+	}
+	a := c.guard.Claim(ctx, s.path, s.search.found)
+	if a.Claim == nil || a.Err != nil { // somebody else does it, or Redis does not answer: no rule is learnt this time
+		c.release(ctx, a.Claim)
+		return
+	}
+	it, ttl := item{search: &searching{}}, min(unruled, c.ns.TTL)
+	rec, err := it.encode(a.Claim.ID(), ttl)
+	if err != nil {
+		return
+	}
+	if stored, err := a.Claim.Fill(ctx, rec, ttl); !stored || err != nil {
+		c.release(ctx, a.Claim)
+		return
+	}
+	c.local.Changed(ctx, s.path)
+	it.found = lease.Found{State: lease.Present, Raw: rec}
+	it.found.Kind, it.found.Header, it.found.Body = record.Parse(rec)
+	s.search = it
+}
+
+// errUnled says that an answer has another rule than the one that would lead to it.
+var errUnled = errors.New("its No-Vary-Search is not, or not yet, that of its path")
+
+// ledElsewhere reports whether r must not be stored in the place for which s was found, and stores it where it belongs, if it may.
+func (c *Cache) ledElsewhere(ctx context.Context, s sight, r *response, ttl time.Duration) (elsewhere, stored bool, err error) {
+	if r.search == nil || r.search.rule.Counts() {
+		return false, false, nil
+	}
+	seen := s.search.search
+	if seen != nil && seen.generation != "" && seen.rule.Equal(r.search.rule) && s.key != s.own {
+		c.prolong(ctx, s)
+		return false, false, nil
+	}
+	if seen == nil || seen.rule.Equal(r.search.rule) && seen.generation != "" {
+		return true, false, nil
+	}
+	next := newSearching(r.search.rule)
+	if seen.generation != "" { // what was asked for under another rule may have been purged by a URL that this one makes the same
+		written := s.search.ends - c.ns.TTL.Milliseconds()
+		if time.Now().UnixMilli()-written >= c.opt.Shared.Pass.Milliseconds() {
+			_, err = c.write(ctx, s.path, s.search.found, nil, item{search: next}, c.ns.TTL)
+			c.local.Changed(ctx, s.path)
+		}
+		return true, false, err
+	}
+	key := next.under(s.path, r.search.query, "")
+	if err := c.putFirst(ctx, key, r, ttl); err != nil {
+		return true, false, err
+	}
+	stored, err = c.write(ctx, s.path, s.search.found, nil, item{search: next}, c.ns.TTL)
+	c.local.Changed(ctx, s.path)
+	if !stored && err == nil {
+		err = c.remove(ctx, key)
+	}
+	return true, stored, err
+}
+
+func newSearching(rule rfc9111.Search) *searching {
+	var generation [8]byte
+	rand.Read(generation[:]) // never fails
+	return &searching{hex.EncodeToString(generation[:]), rule}
+}
+
+// putFirst stores r under a key that nothing leads to yet.
+func (c *Cache) putFirst(ctx context.Context, key string, r *response, ttl time.Duration) error {
+	it := item{response: r}
+	if len(r.fields) > 0 {
+		index, err := c.putVariant(ctx, key, r, ttl)
+		if err != nil {
+			return err
+		}
+		it, ttl = item{index: index}, c.ns.TTL
+	}
+	rec, done, err := c.encode(it, record.NewID(), ttl)
+	if err != nil {
+		return err
+	}
+	defer done()
+	return c.guard.Set(ctx, []lease.Value{{Key: key, Bytes: rec, TTL: ttl}})[0]
+}
+
+// prolong writes the record of a path that is in use again before it ends. If that fails, what it leads to is asked of the handler once more.
+func (c *Cache) prolong(ctx context.Context, s sight) {
+	if left := s.search.ends - time.Now().UnixMilli(); left < c.ns.TTL.Milliseconds()/2 {
+		c.write(ctx, s.path, s.search.found, nil, item{search: s.search.search}, c.ns.TTL)
+		c.local.Changed(ctx, s.path)
+	}
+}
+
+// purgePaths makes ready for the removal of URLs, whose own keys are given. It returns where the rules of their paths lead, which is to be
+// removed as well, and removes records without a rule: what is being loaded under those then brings none.
+func (c *Cache) purgePaths(ctx context.Context, keys []string) (more []string, err error) {
+	if !c.opt.NoVarySearch {
+		return nil, nil
+	}
+	var paths, unruled []string
+	for _, key := range keys {
+		paths = append(paths, c.pathKey(key))
+	}
+	for i, a := range c.guard.LookMany(ctx, paths, false) {
+		switch it := decode(a.Found); {
+		case a.Err != nil:
+			return nil, a.Err
+		case it.search != nil && it.search.generation != "":
+			more = append(more, it.search.under(paths[i], keys[i][c.queryAt(keys[i]):], keys[i]))
+		case a.State != lease.Absent:
+			unruled = append(unruled, paths[i])
+		}
+	}
+	if len(unruled) == 0 {
+		return more, nil
+	}
+	return more, c.remove(ctx, unruled...)
+}

@@ -1,0 +1,148 @@
+package httpcache_test
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mayflycache/mayfly/httpcache"
+)
+
+// What a handler says of queries is a rule for its own path, for what it says now, and for what a handler sees.
+func TestRulesOfPaths(t *testing.T) {
+	searching(t, func(t *testing.T, opt httpcache.Options) {
+		rule := `params=("a")`
+		h := opened(t, opt).Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			set(w.Header(), []string{"Cache-Control: max-age=5", "No-Vary-Search: " + rule})
+			if strings.HasPrefix(r.URL.Path, "/plain") {
+				w.Header().Del("No-Vary-Search")
+			}
+			fmt.Fprint(w, r.URL)
+		}))
+		see := func(url, want string, hit bool) {
+			t.Helper()
+			if body, status := get(t, h, url); body != want || isHit(status) != hit {
+				t.Errorf("%s: %q, %q, want %q, hit %v", url, body, status, want, hit)
+			}
+			synctest.Wait()
+		}
+		see("http://a.example/x?a=1", "http://a.example/x?a=1", false)
+		see("http://a.example/x?a=2", "http://a.example/x?a=1", true)
+		see("http://a.example/x/?a=2", "http://a.example/x/?a=2", false)
+		see("http://b.example/x?a=2", "http://b.example/x?a=2", false)
+		see("https://a.example/x?a=2", "https://a.example/x?a=2", false)
+		see("http://a.example/plain?a=1", "http://a.example/plain?a=1", false)
+		see("http://a.example/plain?a=2", "http://a.example/plain?a=2", false)
+		rule = `params=("b")` // from now on
+		time.Sleep(11 * time.Second)
+		see("http://a.example/x?a=3", "http://a.example/x?a=3", false) // which learns it
+		see("http://a.example/x?a=3", "http://a.example/x?a=3", false)
+		see("http://a.example/x?a=3&b=1", "http://a.example/x?a=3", true)
+		see("http://a.example/x?a=4&b=1", "http://a.example/x?a=4&b=1", false)
+	})
+}
+
+// An answer that does not say what the path's others say is for its own URL, and is found there, by whoever asks for that.
+func TestAnswersWithoutTheRuleOfTheirPath(t *testing.T) {
+	searching(t, func(t *testing.T, opt httpcache.Options) {
+		c := opened(t, opt)
+		ruled, version := map[string]bool{"id=9": true}, 1
+		h := c.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Cache-Control", fresh)
+			if ruled[r.URL.RawQuery] {
+				w.Header().Set("No-Vary-Search", `params=("utm")`)
+			}
+			fmt.Fprint(w, r.URL.RawQuery, " v", version)
+		}))
+		see := func(query, want string, hit bool) {
+			t.Helper()
+			body, status := get(t, h, shopPath+"?"+query)
+			if body != want || isHit(status) != hit {
+				t.Errorf("%s: %q: %s, want %q, hit %v", query, body, status, want, hit)
+			}
+			synctest.Wait()
+		}
+		see("id=9", "id=9 v1", false)
+		see("id=9&utm=1", "id=9 v1", true)
+		for _, hit := range []bool{false, true, true} {
+			for _, query := range []string{"id=1&utm=1", "id=1&utm=2", "id=1"} {
+				see(query, query+" v1", hit)
+			}
+		}
+		// One with the rule that is not where that leads would not be found by a purge: it is not stored.
+		ruled["id=1&utm=3"] = true
+		see("id=1&utm=3", "id=1&utm=3 v1", false)
+		version = 2
+		if err := c.Purge(context.Background(), httpcache.URL(shopPath+"?id=1&utm=4")); err != nil {
+			t.Fatal(err)
+		}
+		synctest.Wait()
+		see("id=1&utm=1", "id=1&utm=1 v2", false) // it lay where the purged URL leads
+		see("id=1&utm=2", "id=1&utm=2 v1", true)
+		see("id=1&utm=3", "id=1&utm=3 v2", false)
+	})
+}
+
+// The record of a path that is in use lives on: what it leads to stays in reach.
+func TestARuleLivesOn(t *testing.T) {
+	searching(t, func(t *testing.T, opt httpcache.Options) {
+		opt.Namespace.TTL = 10 * time.Minute
+		o := &origin{serve: func(w http.ResponseWriter, r *http.Request) {
+			set(w.Header(), []string{"Cache-Control: max-age=300", `No-Vary-Search: params=("utm")`})
+			fmt.Fprint(w, "page")
+		}}
+		h := opened(t, opt).Handler(o)
+		for range 9 {
+			get(t, h, shopPath+"?id=0")
+			time.Sleep(time.Minute)
+			synctest.Wait()
+		}
+		get(t, h, shopPath+"?id=1")
+		time.Sleep(90 * time.Second)
+		if _, status := get(t, h, shopPath+"?id=1&utm=3"); !isHit(status) {
+			t.Error(status)
+		}
+	})
+}
+
+// Local hits are local also where nothing is said of queries, long after somebody was about to find that out.
+func TestLocalHitsOfAPathWithoutARule(t *testing.T) {
+	searching(t, func(t *testing.T, opt httpcache.Options) {
+		if opt.Namespace.Local == nil {
+			return
+		}
+		c := opened(t, opt)
+		h := c.Handler(searched(""))
+		for _, wait := range []time.Duration{0, 2 * time.Minute} {
+			time.Sleep(wait)
+			was := c.Stats()
+			for range 5 {
+				get(t, h, shopPath)
+				synctest.Wait()
+			}
+			if now := c.Stats(); now.Local < was.Local+3 {
+				t.Errorf("after %v: %+v", wait, now)
+			}
+		}
+	})
+}
+
+// The answer to a POST that is one for GETs lies where a GET looks.
+func TestThePostOfARuledPath(t *testing.T) {
+	searching(t, func(t *testing.T, opt httpcache.Options) {
+		h := opened(t, opt).Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			set(w.Header(), []string{"Cache-Control: " + fresh, `No-Vary-Search: params=("utm")`, "Content-Location: " + r.URL.RequestURI()})
+			fmt.Fprint(w, r.Method)
+		}))
+		get(t, h, shopPath+"?utm=1")
+		ask(h, http.MethodPost, shopPath+"?utm=2")
+		synctest.Wait()
+		if body, status := get(t, h, shopPath+"?utm=3"); !isHit(status) || body != "POST" {
+			t.Errorf("%q: %s", body, status)
+		}
+	})
+}

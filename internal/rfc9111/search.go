@@ -1,0 +1,170 @@
+package rfc9111
+
+import (
+	"cmp"
+	"net/http"
+	"net/url"
+	"slices"
+	"strings"
+
+	"github.com/dunglas/httpsfv"
+)
+
+// Search says which parameters of a query tell the answers of a path apart: what the field No-Vary-Search says
+// (draft-ietf-httpbis-no-vary-search). The zero Search is its default: any difference counts.
+type Search struct {
+	anyOrder bool     // of parameters with different names
+	only     bool     // names are those that count; else those that do not
+	names    []string // decoded, sorted, each once
+}
+
+// What a server needs is far below these; a longer field is taken for a malformed one.
+const (
+	maxSearch      = 4 << 10
+	maxSearchNames = 64
+)
+
+// ParseSearch returns what a response says. It is the zero Search if the response says nothing, or anything that the draft does not
+// know: then fewer requests share an answer, and none gets another's.
+func ParseSearch(response http.Header) Search {
+	lines := Canonical(response)["No-Vary-Search"]
+	if len(lines) == 0 || len(strings.Join(lines, ", ")) > maxSearch {
+		return Search{}
+	}
+	d, err := httpsfv.UnmarshalDictionary(lines)
+	if err != nil {
+		return Search{}
+	}
+	var s Search
+	ok := true
+	if m, given := d.Get("key-order"); given {
+		s.anyOrder, ok = boolean(m)
+	}
+	if m, given := d.Get("params"); given && ok {
+		if s.only, ok = boolean(m); !ok {
+			s.names, ok = keys(m)
+		}
+	}
+	if m, given := d.Get("except"); given && ok {
+		if ok = s.only; ok {
+			s.names, ok = keys(m)
+		}
+	}
+	if !ok || len(s.names) > maxSearchNames {
+		return Search{}
+	}
+	return s
+}
+
+func boolean(m httpsfv.Member) (b, ok bool) {
+	if item, is := m.(httpsfv.Item); is {
+		b, ok = item.Value.(bool)
+	}
+	return b, ok
+}
+
+// keys reads an inner list of names, which are encoded as in a query.
+func keys(m httpsfv.Member) (names []string, ok bool) {
+	list, ok := m.(httpsfv.InnerList)
+	if !ok {
+		return nil, false
+	}
+	for _, item := range list.Items {
+		name, ok := item.Value.(string)
+		if !ok {
+			return nil, false
+		}
+		names = append(names, formDecode(name))
+	}
+	slices.Sort(names)
+	return slices.Compact(names), true
+}
+
+// Counts reports whether every difference counts, as where a response says nothing.
+func (s Search) Counts() bool { return !s.anyOrder && !s.only && len(s.names) == 0 }
+
+// Equal reports whether two say the same.
+func (s Search) Equal(o Search) bool {
+	return s.anyOrder == o.anyOrder && s.only == o.only && slices.Equal(s.names, o.names)
+}
+
+// Texts returns what [SearchOf] reads as s: nothing for the zero Search.
+func (s Search) Texts() []string {
+	if s.Counts() {
+		return nil
+	}
+	kind := "-"
+	if s.only {
+		kind = "+"
+	}
+	if s.anyOrder {
+		kind += "o"
+	}
+	return append([]string{kind}, s.names...)
+}
+
+// SearchOf reads what Texts has returned; ok is false for anything else.
+func SearchOf(texts []string) (s Search, ok bool) {
+	if len(texts) == 0 {
+		return s, true
+	}
+	kind, anyOrder := strings.CutSuffix(texts[0], "o")
+	s = Search{anyOrder, kind == "+", texts[1:]}
+	return s, kind == "+" || kind == "-"
+}
+
+// Same returns one text for all queries that ask for the same. query is as in a key: with its "?", or empty.
+//
+// Names and values are decoded as a form's are, so "?a=%78&" is "?a=x", but for bytes that are not UTF-8: the draft takes all of them for
+// one, and a handler need not. A query with a bare ";" is only the same as itself: some handlers take that for a "&", and then what
+// does not count would hide what does.
+func (s Search) Same(query string) string {
+	if s.Counts() || strings.IndexByte(query, ';') >= 0 {
+		return query
+	}
+	type parameter struct{ name, value string }
+	var list []parameter
+	for piece := range strings.SplitSeq(strings.TrimPrefix(query, "?"), "&") {
+		if piece == "" {
+			continue
+		}
+		name, value, _ := strings.Cut(piece, "=")
+		name = formDecode(name)
+		if _, named := slices.BinarySearch(s.names, name); named == s.only {
+			list = append(list, parameter{name, formDecode(value)})
+		}
+	}
+	if s.anyOrder { // those of one name keep their order
+		slices.SortStableFunc(list, func(a, b parameter) int { return cmp.Compare(a.name, b.name) })
+	}
+	b := []byte{'&'} // which no query begins with that has its "?"
+	for i, p := range list {
+		if i > 0 {
+			b = append(b, '&')
+		}
+		b = append(append(append(b, url.QueryEscape(p.name)...), '='), url.QueryEscape(p.value)...)
+	}
+	return string(b)
+}
+
+// formDecode decodes a name or a value of a query. What is no escape stays as it is.
+func formDecode(s string) string {
+	if strings.IndexByte(s, '%') < 0 && strings.IndexByte(s, '+') < 0 {
+		return s
+	}
+	b := make([]byte, 0, len(s))
+	for i := 0; i < len(s); i++ {
+		switch {
+		case s[i] == '+':
+			b = append(b, ' ')
+		case s[i] == '%' && i+2 < len(s) && hexDigit(s[i+1]) && hexDigit(s[i+2]):
+			b = append(b, unhex(s[i+1])<<4|unhex(s[i+2]))
+			i += 2
+		default:
+			b = append(b, s[i])
+		}
+	}
+	return string(b)
+}
+
+func hexDigit(c byte) bool { return '0' <= c && c <= '9' || 'a' <= c|0x20 && c|0x20 <= 'f' }
