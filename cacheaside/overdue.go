@@ -116,7 +116,7 @@ func (c *Cache[K, V]) failed(ctx context.Context, ls []*loading[K, V], claims []
 func (c *Cache[K, V]) giveUp(ctx context.Context, claims []*lease.Claim, err error) {
 	if errors.Is(err, mayfly.ErrClosed) || errors.Is(err, errAbandoned) || errors.Is(err, mayfly.ErrOverloaded) {
 		for _, claim := range claims {
-			claim.Rest(ctx, c.opt.Stale.Throttle)
+			claim.GiveUp(ctx, c.opt.Stale.Throttle)
 		}
 		return
 	}
