@@ -324,7 +324,7 @@ func (l *loading[K, V]) loadAndFill(ctx context.Context, permit *admission.Permi
 func (l *loading[K, V]) run(ctx context.Context, permit *admission.Permit, claims []*lease.Claim) loaded[V] {
 	var answer Loaded[V]
 	l.flight.Reads()
-	cost, runs, err := l.c.supervise(permit.Inside(ctx), watch{l.flight.Abandoned(), claims, l.ends}, func(ctx context.Context) (err error) {
+	cost, runs, err := l.c.supervise(permit.Inside(ctx), watch{l.flight.Abandoned(), claims, []time.Time{l.ends}}, func(ctx context.Context) (err error) {
 		a, err := l.loader(ctx, l.key, l.previous())
 		if err == nil {
 			answer = a
