@@ -270,6 +270,8 @@ func (c *Cache[K, V]) unsure(ctx context.Context, key string, a lease.Claimed) {
 			defer c.works.Done()
 			ctx, cancel := c.works.On(ctx)
 			defer cancel()
+			ctx, cancelLast := c.works.Last(ctx)
+			defer cancelLast()
 			a.Claim.Release(ctx) // nothing is lost if this fails too: the lease ends by itself
 		}()
 	}
