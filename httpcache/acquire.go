@@ -117,9 +117,11 @@ func (x *exchange) lead(f *flight.Flight[outcome]) (answered bool) {
 			x.serveStale(errResting)
 			return true
 		default:
-			left := x.r.Context().Err() != nil
-			fill.land(outcome{again: left}, false) // then one of the others leads
-			if !left {
+			left := x.r.Context().Err()
+			fill.land(outcome{again: left != nil}, false) // then one of the others leads
+			if left != nil {
+				x.turnedAway(left)
+			} else {
 				x.alone()
 			}
 			return true
