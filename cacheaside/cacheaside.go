@@ -16,7 +16,7 @@
 //     process, but for local copies until Redis tells of the change. There are two exceptions, which the TTL bounds: a
 //     Redis failover that loses the deletion, and a loader that reads a database replica which lags (see [Options.Hold]).
 //     However often a key is deleted, a call of it waits for at most the load that runs in its own process and one more, and
-//     for [Load].Timeout at most for those of other processes.
+//     for [Load].Timeout at most for those of other processes that live.
 //   - A Set or Delete that returned nil leaves nothing on the way that could still take effect. One that returned an error may
 //     still take effect, once, as late as the network delivers it: docs/redis-keys.md says what that can do.
 //   - Readers of a busy key do not wait when it expires: it is renewed before that, in the background ([Options.Early]).
@@ -38,6 +38,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/earlyrefresh"
@@ -141,6 +142,7 @@ func build[K comparable, V any](ns mayfly.Namespace[K, V], o Options, noLoader b
 	c.format = record.FormatOf(room.Codec.Format())
 	c.flights.Abandon = o.Load.Abandon
 	c.works = background.New(mayfly.ErrClosed)
+	c.works.Grace = handBack
 	c.quiet = recently.New(256)
 	c.tell = events.To(ns.Observer, ns.Name)
 	c.unremoved = redelete.New(redelete.Options{Limit: o.Faults.Queue, Works: c.works, Again: c.deleteAgain, Dropped: c.tell.Dropped})
@@ -154,8 +156,12 @@ func build[K comparable, V any](ns mayfly.Namespace[K, V], o Options, noLoader b
 	return c, nil
 }
 
+// handBack is how long Close waits for leases to be handed back.
+const handBack = 250 * time.Millisecond
+
 // Close ends the cache's background work: it waits for loads and renewals that run, cancels them when ctx ends, and
-// then returns its error. Calls that come later, and those whose load was cancelled, get [mayfly.ErrClosed]. Closing again
+// then returns its error. What is cancelled hands its leases back, so that other processes load at once: that takes a round trip, a
+// quarter of a second at most where Redis does not answer or a loader ignores its context. Calls that come later, and those whose load was cancelled, get [mayfly.ErrClosed]. Closing again
 // is fine. The Redis client stays open: it is the caller's.
 func (c *Cache[K, V]) Close(ctx context.Context) error {
 	err := c.works.Close(ctx)

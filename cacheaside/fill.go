@@ -59,7 +59,9 @@ func (c *Cache[K, V]) store(ctx context.Context, ls []*loading[K, V], got []load
 		}
 		c.tell.Done(ctx, e, begun)
 		if filled.Err != nil { // whatever became of it, nobody is to wait for our lease
-			fills[i].Claim.Release(ctx)
+			last, cancel := c.works.Last(ctx)
+			fills[i].Claim.Release(last)
+			cancel()
 		}
 	}
 }

@@ -144,7 +144,7 @@ func aLoadThatNobodyWantsAnyMore(t *testing.T, rdb redis.UniversalClient) {
 	if _, err := c.Get(ctx, 7); !errors.Is(err, context.Canceled) {
 		t.Errorf("got error %v", err)
 	}
-	expect.Eventually(t, "the load stops and the lease is given back", func() bool { return stopped.Load() && !exists(t, rdb, ns.Prefix+"7") })
+	expect.Eventually(t, "the load stops and the lease is given back", func() bool { return stopped.Load() && !stored(t, rdb, ns.Prefix+"7") })
 }
 
 func aLoaderThatPanicsOrExits(t *testing.T, rdb redis.UniversalClient) {

@@ -28,8 +28,10 @@ type loading[K comparable, V any] struct {
 	alone  bool          // Redis cannot be asked: load, and do not store
 	ends   time.Time     // when what was found will be gone from Redis; zero if that is not known
 	spent  time.Duration // of RedisTimeout
-	behind record.ID     // whose load it waited for, the last
-	others int           // loads of other processes that it waited for beside the first, but for those after one that failed
+	begun  time.Time     // the flight
+	behind record.ID     // whose load it waits for
+	since  time.Time     // when that was first seen
+	past   bool          // that load has ended, and brought nothing
 }
 
 // fallback reports whether what was found is served if the load fails, and stays until then.
@@ -84,33 +86,43 @@ func (l *loading[K, V]) judge(ctx context.Context, begun time.Time) {
 
 // fly brings one key's value and lands the flight with it. It is the whole protocol, once per key and process:
 //
-//	loading elsewhere   wait for it; if it fails, so does this; if its holder dies the key is free within lease.TTL
+//	loading elsewhere   wait for it; if it fails, so does this; if its holder dies the key is free within lease.TTL, and one of those
+//	                    who wait loads next
 //	absent, unusable    claim it; whoever was faster has the value, or loads it
 //	stale               claim its renewal, as the stale value must stay
 //	claimed             load, with a heart beat; fill
 //	held, alone         load, and do not store
 //
 // Someone who deletes the key meanwhile takes the claim away: the value goes to those whose calls began before it was loaded,
-// and to nobody else. How long a call can take does not depend on how often that happens: after Load.Timeout of waiting for one load after
-// the other it loads by itself. If that was one load, the call fails: it takes longer than a load may take.
+// and to nobody else. How long a call can take does not depend on how often that happens: once it has waited for Load.Timeout, the next
+// Delete lets it load by itself. A load that it has waited for that long fails the call: it takes longer than a load may take. One whose
+// process died or gave it up counts for nothing, as the next is no slower for it.
 func (l *loading[K, V]) fly(caller context.Context) {
 	c := l.c
 	ctx, cancel := c.works.On(caller)
 	defer cancel()
-	wait, cancel := context.WithTimeoutCause(ctx, c.opt.Load.Timeout, ErrLoadTimeout)
+	l.begun = time.Now()
+	for !l.steps(ctx) {
+	}
+}
+
+// steps takes steps for Load.Timeout at most, but for the load that they end with, and reports whether the flight has landed. If not, it
+// has waited for somebody else's load.
+func (l *loading[K, V]) steps(ctx context.Context) (landed bool) {
+	wait, cancel := context.WithTimeoutCause(ctx, l.c.opt.Load.Timeout, ErrLoadTimeout)
 	defer cancel()
-	if !l.waitOverdue(wait) {
-		return
+	landed, l.past = !l.waitOverdue(wait), false
+	for !landed && !l.past {
+		landed = l.step(ctx, wait)
 	}
-	for !l.step(ctx, wait) {
-	}
+	return landed
 }
 
 // step takes one step, and reports whether that was the last, so that the flight has landed.
 func (l *loading[K, V]) step(ctx, wait context.Context) (landed bool) {
 	c := l.c
 	if !l.alone && l.found.State == lease.Loading {
-		return l.outwait(ctx, wait)
+		return l.outwait(ctx)
 	}
 	permit, err := c.enter(ctx, wait, l)
 	if err != nil {
@@ -145,34 +157,49 @@ func (l *loading[K, V]) step(ctx, wait context.Context) (landed bool) {
 		return l.turnTo(ctx, a)
 	}
 	if l.fallback() {
-		return l.outwait(ctx, wait)
+		a := c.guard.Outwait(ctx, wait, l.want(), nil)
+		l.spent = 0 // Redis has answered meanwhile
+		return l.turnTo(ctx, a)
 	}
 	l.found = a.Found
 	return false
 }
 
 // outwait waits for somebody else's load, which takes no permit.
-func (l *loading[K, V]) outwait(ctx, wait context.Context) (landed bool) {
-	if id := l.found.Holder(); id != l.behind {
-		if first := l.behind == (record.ID{}); !first && l.found.Failure.ID != l.behind { // which has not failed: it was deleted
-			l.others++
-		}
-		l.behind = id
+func (l *loading[K, V]) outwait(ctx context.Context) (landed bool) {
+	if id := l.found.Holder(); id != l.behind || id == (record.ID{}) { // or somebody who was faster, whoever that is
+		l.behind, l.since = id, time.Now()
 	}
+	wait, cancel := context.WithDeadlineCause(ctx, l.since.Add(l.patience()), ErrLoadTimeout)
+	defer cancel()
 	a := l.c.guard.Outwait(ctx, wait, l.want(), func(now lease.Found) bool { return l.c.see(now).standing != unusable })
-	l.spent = 0                   // Redis has answered meanwhile
+	l.spent, l.past = 0, true
 	if a.Standing != lease.Mine { // taken over from one who died, with a clock that was set back
-		return l.turnTo(ctx, a)
+		if l.turnTo(ctx, a) {
+			return true
+		}
+		l.alone = l.alone || a.Voided && time.Since(l.begun) >= l.c.opt.Load.Timeout // it is deleted all the time
+		return false
 	}
 	permit, ok := l.c.origin.Limiter().Try(ctx)
 	defer permit.Drop()
 	if !ok {
-		a.Claim.Release(ctx)
+		a.Claim.GiveUp(ctx, 0)
 		l.found = lease.Found{}
 		return false
 	}
 	l.loadAndFill(ctx, &permit, a.Claim)
 	return true
+}
+
+// patience is how long l waits for the load that it is behind: as long as that may take, and until the lease of a process that was killed
+// meanwhile has ended. A load that is known to be over its time gets no more than a load may take.
+func (l *loading[K, V]) patience() time.Duration {
+	patience := l.c.opt.Load.Timeout
+	if l.found.Failure.ID != l.behind {
+		patience += lease.TTL * 3 / 2
+	}
+	return patience
 }
 
 // lookAgain finds what there is by now, and reports whether that is something else than was to be renewed.
@@ -206,12 +233,9 @@ func (l *loading[K, V]) turnTo(ctx context.Context, a lease.Acquired) (landed bo
 	case lease.Resting:
 		l.fail(errResting)
 		return true
-	case lease.Late:
-		if l.fallback() || l.others == 0 || errors.Is(a.Err, mayfly.ErrClosed) {
-			l.fail(a.Err) // one load of another process, which takes longer than a load may take
-			return true
-		}
-		l.alone = true // one after the other, of a key that is deleted all the time
+	case lease.Late: // it takes longer than a load may take
+		l.fail(a.Err)
+		return true
 	case lease.Ruined:
 		l.fail(fmt.Errorf("%w: %s", ErrFailedElsewhere, a.Failure.Text))
 		return true
@@ -246,6 +270,8 @@ func (c *Cache[K, V]) unsure(ctx context.Context, key string, a lease.Claimed) {
 			defer c.works.Done()
 			ctx, cancel := c.works.On(ctx)
 			defer cancel()
+			ctx, cancelLast := c.works.Last(ctx)
+			defer cancelLast()
 			a.Claim.Release(ctx) // nothing is lost if this fails too: the lease ends by itself
 		}()
 	}
@@ -300,7 +326,7 @@ func (l *loading[K, V]) loadAndFill(ctx context.Context, permit *admission.Permi
 func (l *loading[K, V]) run(ctx context.Context, permit *admission.Permit, claims []*lease.Claim) loaded[V] {
 	var answer Loaded[V]
 	l.flight.Reads()
-	cost, runs, err := l.c.supervise(permit.Inside(ctx), watch{l.flight.Abandoned(), claims, l.ends}, func(ctx context.Context) (err error) {
+	cost, runs, err := l.c.supervise(permit.Inside(ctx), watch{l.flight.Abandoned(), claims, []time.Time{l.ends}}, func(ctx context.Context) (err error) {
 		a, err := l.loader(ctx, l.key, l.previous())
 		if err == nil {
 			answer = a

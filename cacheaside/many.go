@@ -277,9 +277,9 @@ func (c *Cache[K, V]) loadGroup(ctx context.Context, permit *admission.Permit, l
 		giveBack(permit)
 		return
 	}
-	keys := make([]K, len(ls))
+	keys, ends := make([]K, len(ls)), make([]time.Time, len(ls))
 	for i, l := range ls {
-		keys[i] = l.key
+		keys[i], ends[i] = l.key, l.ends
 		l.flight.Reads()
 	}
 	var answer struct { // by the loader, which may still run if it was given up
@@ -290,7 +290,7 @@ func (c *Cache[K, V]) loadGroup(ctx context.Context, permit *admission.Permit, l
 	if c.opt.Load.Abandon {
 		abandoned = c.allAbandoned(ctx, ls)
 	}
-	cost, runs, err := c.supervise(permit.Inside(ctx), watch{abandoned: abandoned, claims: claims}, func(ctx context.Context) error {
+	cost, runs, err := c.supervise(permit.Inside(ctx), watch{abandoned, claims, ends}, func(ctx context.Context) error {
 		answer.values, answer.err = c.many(ctx, keys)
 		answer.err = because(ctx, answer.err)
 		return nil

@@ -41,7 +41,8 @@ type Options struct {
 type Load struct {
 	// Timeout bounds a load: after it the loader's context ends, and callers get ErrLoadTimeout, even if the loader ignores
 	// its context. Such a load still is the one load of its key until it ends, for ten times Timeout at most: callers wait for it
-	// up to Timeout, and get ErrLoadTimeout. Zero is 10 s.
+	// up to Timeout, and get ErrLoadTimeout. Who waits for a load of another process that is killed waits for another load, a second
+	// later. Zero is 10 s.
 	Timeout time.Duration
 
 	// Soft is how long a caller waits for a load if there is a stale value to return instead (see Stale.IfError); the load

@@ -76,7 +76,16 @@ func (l *loading[K, V]) waitOverdue(wait context.Context) bool {
 // failed ends claims of a load that failed. Those who wait for it in other processes are told, unless that says something about this process
 // and its callers alone. runs is where the load ends, or nil.
 func (c *Cache[K, V]) failed(ctx context.Context, ls []*loading[K, V], claims []*lease.Claim, runs <-chan flight.Result[struct{}], err error) {
-	if runs == nil || c.works.Context().Err() != nil {
+	if runs != nil && c.works.Context().Err() != nil { // most end as soon as their context does
+		soon := time.NewTimer(handBack / 4)
+		defer soon.Stop()
+		select {
+		case <-runs:
+		case <-soon.C:
+		}
+		runs = nil
+	}
+	if runs == nil {
 		c.giveUp(ctx, claims, err)
 		return
 	}
@@ -114,9 +123,11 @@ func (c *Cache[K, V]) failed(ctx context.Context, ls []*loading[K, V], claims []
 
 // giveUp ends claims of a load that failed and runs no more.
 func (c *Cache[K, V]) giveUp(ctx context.Context, claims []*lease.Claim, err error) {
+	ctx, cancel := c.works.Last(ctx)
+	defer cancel()
 	if errors.Is(err, mayfly.ErrClosed) || errors.Is(err, errAbandoned) || errors.Is(err, mayfly.ErrOverloaded) {
 		for _, claim := range claims {
-			claim.Rest(ctx, c.opt.Stale.Throttle)
+			claim.GiveUp(ctx, c.opt.Stale.Throttle)
 		}
 		return
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/mayflycache/mayfly/cacheaside"
 	"github.com/mayflycache/mayfly/earlyrefresh"
 	"github.com/mayflycache/mayfly/internal/testkit/expect"
+	"github.com/mayflycache/mayfly/redistest"
 )
 
 // always renews at every hit.
@@ -164,6 +165,59 @@ func TestAValueEndsWhileItIsRenewed(t *testing.T) {
 			t.Errorf("%d loads, %d at once", loads.Load(), most.Load())
 		}
 	})
+}
+
+// So it does where Redis or the process stands still just when the value ends, and with a batch loader, and what it brings is stored.
+func TestAValueEndsWhileRedisStandsStill(t *testing.T) {
+	for name, batch := range map[string]bool{"one by one": false, "together": true} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				srv := redistest.Start(t)
+				var loads, running, most atomic.Int32
+				load := func(context.Context, int) (user, error) {
+					most.Store(max(most.Load(), running.Add(1)))
+					defer running.Add(-1)
+					n := int(loads.Add(1))
+					if n > 1 {
+						time.Sleep(15 * time.Second)
+					}
+					return user{Version: n}, nil
+				}
+				o := cacheaside.Options{Early: earlyrefresh.Never, Stale: cacheaside.Stale{IfError: time.Minute}, Load: cacheaside.Load{Timeout: time.Minute}}
+				open := func() *cacheaside.Cache[int, user] {
+					rdb := srv.Client()
+					if !batch {
+						return must[int, user](t)(cacheaside.New(namespace(t, rdb), load, o))
+					}
+					return must[int, user](t)(cacheaside.NewBatch(namespace(t, rdb), func(ctx context.Context, keys []int) (map[int]user, error) {
+						u, err := load(ctx, keys[0])
+						return map[int]user{keys[0]: u}, err
+					}, o))
+				}
+				a, b := open(), open()
+				a.Get(t.Context(), 7)
+				time.Sleep(110 * time.Second) // the value is good enough only where a load fails, and ends in ten seconds
+				var wg sync.WaitGroup
+				wg.Go(func() { a.GetMany(t.Context(), []int{7}) })
+				time.Sleep(9900 * time.Millisecond)
+				srv.Hang()
+				time.Sleep(130 * time.Millisecond)
+				srv.Thaw()
+				for range 20 {
+					wg.Go(func() {
+						if u, err := b.Get(t.Context(), 7); u.Version != 2 || err != nil {
+							t.Errorf("got %+v, %v", u, err)
+						}
+					})
+					time.Sleep(100 * time.Millisecond)
+				}
+				wg.Wait()
+				if _, ok, _ := b.Lookup(t.Context(), 7); !ok || loads.Load() != 2 || most.Load() != 1 {
+					t.Errorf("%d loads, %d at once, stored %v", loads.Load(), most.Load(), ok)
+				}
+			})
+		})
+	}
 }
 
 // A deploy that changes the codec: every process finds bytes it cannot use, and each key is loaded once by all of them.

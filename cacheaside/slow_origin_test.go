@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly/cacheaside"
+	"github.com/mayflycache/mayfly/internal/client/lease"
 	"github.com/mayflycache/mayfly/redistest"
 )
 
@@ -25,7 +26,9 @@ type slowOrigin struct {
 	ttl       time.Duration
 	load      func(ctx context.Context) error
 	redis     func(srv *redistest.Server) // what befalls Redis meanwhile, until lasts
-	deleted   bool                        // before, with Hold
+	held      time.Duration               // for how long a process loads that began before all others, and whose end is ends; zero: none does
+	ends      func(c *lease.Claim)
+	deleted   bool // before, with Hold
 
 	loads, running, most int
 	took                 []time.Duration // by Gets
@@ -45,6 +48,10 @@ func (s *slowOrigin) play(t *testing.T) {
 		s.errs = make(map[string]int)
 		end := time.Now().Add(s.lasts)
 		var all sync.WaitGroup
+		if s.held > 0 {
+			c := holds(t, srv.Client(), namespace(t, nil).Prefix+"1")
+			all.Go(func() { keeps(t, c, s.held); s.ends(c) })
+		}
 		for range s.processes {
 			o := srv.Options()
 			o.PoolSize, o.ContextTimeoutEnabled = 1000, true

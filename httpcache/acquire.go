@@ -117,9 +117,11 @@ func (x *exchange) lead(f *flight.Flight[outcome]) (answered bool) {
 			x.serveStale(errResting)
 			return true
 		default:
-			left := x.r.Context().Err() != nil
-			fill.land(outcome{again: left}, false) // then one of the others leads
-			if !left {
+			left := x.r.Context().Err()
+			fill.land(outcome{again: left != nil}, false) // then one of the others leads
+			if left != nil {
+				x.turnedAway(left)
+			} else {
 				x.alone()
 			}
 			return true
@@ -236,21 +238,34 @@ func (c *Cache) release(ctx context.Context, claim *lease.Claim) {
 // The returned function waits until it is so.
 func (c *Cache) rest(ctx context.Context, claim *lease.Claim) (wait func()) {
 	done := make(chan struct{})
-	if claim == nil || !c.behind(ctx, func(ctx context.Context) {
-		defer close(done)
-		claim.Rest(ctx, c.opt.Stale.Throttle)
-	}) {
+	if claim == nil {
 		close(done)
+	} else {
+		c.behind(ctx, func(ctx context.Context) {
+			defer close(done)
+			claim.Rest(ctx, c.opt.Stale.Throttle)
+		})
 	}
 	return func() { <-done }
 }
 
-// behind does something in Redis that no client has to wait for.
-func (c *Cache) behind(ctx context.Context, do func(ctx context.Context)) (started bool) {
+// behind does something in Redis that no client has to wait for. When the cache is closed it is done at once, so that others need not wait
+// for what this process holds.
+func (c *Cache) behind(ctx context.Context, do func(ctx context.Context)) {
 	ctx = context.WithoutCancel(ctx)
-	return c.works.Start(func() {
+	if c.works.Start(func() {
 		ctx, cancel := c.works.On(ctx)
 		defer cancel()
-		do(ctx)
-	})
+		last, cancel := c.works.Last(ctx)
+		defer cancel()
+		do(last)
+	}) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, handBackFor)
+	defer cancel()
+	do(ctx)
 }
+
+// handBackFor is how long it may take to hand back what a closed cache holds.
+const handBackFor = 250 * time.Millisecond

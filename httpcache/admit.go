@@ -112,12 +112,16 @@ func (x *exchange) begins(p admission.Permit) {
 	x.turn = newTurn(p, most, after)
 }
 
-// turnedAway answers a request that got no turn: with what is stored, where that may stand in for a handler that fails, or with a 503.
+// turnedAway answers a request that got no turn, or whose deadline ended while it waited for the answer to another: with what is stored,
+// where that may stand in for a handler that fails, or with a 503.
 func (x *exchange) turnedAway(why error) {
 	if errors.Is(x.r.Context().Err(), context.Canceled) {
 		return // nobody is there to be answered
 	}
-	const detail = "overloaded"
+	detail, again := "overloaded", x.cache.opt.Load.Timeout
+	if !errors.Is(why, mayfly.ErrOverloaded) {
+		detail, again = "deadline", time.Second
+	}
 	if r := x.s.response; r != nil && r.policy.OnError(x.q, time.Now()) {
 		x.serveInstead(why, detail)
 		return
@@ -126,7 +130,7 @@ func (x *exchange) turnedAway(why error) {
 	h := x.w.Header()
 	h["Cache-Status"] = []string{x.cache.say(x.status)}
 	h.Set("Cache-Control", "no-store")
-	h.Set("Retry-After", strconv.Itoa(int(math.Ceil(x.cache.opt.Load.Timeout.Seconds()))))
+	h.Set("Retry-After", strconv.Itoa(int(math.Ceil(again.Seconds()))))
 	http.Error(x.w, http.StatusText(http.StatusServiceUnavailable), http.StatusServiceUnavailable)
 }
 

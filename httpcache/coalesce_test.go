@@ -299,3 +299,38 @@ func TestMissesAreOneWithoutRedis(t *testing.T) {
 		time.Sleep(5 * time.Second) // the client dials in the background until it may
 	})
 }
+
+// A cache that is closed while its handler runs hands the right to store back when that ends, whatever the answer, so that others need not
+// wait for the end of a lease.
+func TestAClosedCacheHandsItsLeasesBack(t *testing.T) {
+	for name, status := range map[string]int{"a good answer": 200, "a failure": 500} {
+		t.Run(name, func(t *testing.T) {
+			inBubble(t, func(t *testing.T, rdb *redis.Client) {
+				slow := &origin{serve: func(w http.ResponseWriter, r *http.Request) {
+					time.Sleep(3 * time.Second)
+					w.Header().Set("Cache-Control", "max-age=60")
+					w.WriteHeader(status)
+				}}
+				var asked time.Time
+				quick := &origin{serve: func(w http.ResponseWriter, r *http.Request) {
+					asked = time.Now()
+					w.Header().Set("Cache-Control", "max-age=60")
+				}}
+				one, other := opened(t, options(t, rdb)), opened(t, options(t, rdb))
+				var all sync.WaitGroup
+				all.Go(func() { ask(one.Handler(slow), "GET", "http://a.example/") })
+				time.Sleep(2900 * time.Millisecond)
+				all.Go(func() { ask(other.Handler(quick), "GET", "http://a.example/") })
+				time.Sleep(50 * time.Millisecond)
+				if err := one.Close(t.Context()); err != nil {
+					t.Error(err)
+				}
+				ended := time.Now().Add(50 * time.Millisecond)
+				all.Wait()
+				if took := asked.Sub(ended); took > 200*time.Millisecond {
+					t.Errorf("the other asked its handler %v later", took)
+				}
+			})
+		})
+	}
+}

@@ -50,6 +50,47 @@ func Example() {
 	// a product - mayfly; fwd=uri-miss
 }
 
+// Two reports are missing, and the handler does one at a time: the second waits for its turn, and is a 503 if it gets none within
+// Load.Timeout. Without Load, how many run at once is found while they run.
+func ExampleLoad() {
+	db := mayfly.Must(embedded.Open(embedded.Options{}))
+	ctx := context.Background()
+	defer db.Close(ctx)
+
+	cache := mayfly.Must(httpcache.NewCache(httpcache.Options{
+		Namespace: mayfly.Namespace[string, []byte]{Name: "reports", Redis: db.Client(), Prefix: "reports:", TTL: time.Hour},
+		Load:      httpcache.Load{Limit: 1, Timeout: 200 * time.Millisecond},
+	}))
+	defer cache.Close(ctx)
+	begun, goOn := make(chan struct{}), make(chan struct{})
+	reports := cache.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.FormValue("id") == "7" {
+			close(begun)
+			<-goOn
+		}
+		w.Header().Set("Cache-Control", "max-age=60")
+		io.WriteString(w, "a report")
+	}))
+	first := make(chan int)
+	get := func(path string) (code int, retry string) {
+		w := httptest.NewRecorder()
+		reports.ServeHTTP(w, httptest.NewRequest("GET", "http://shop.example"+path, nil))
+		return w.Code, w.Header().Get("Retry-After")
+	}
+	code, _ := get("/report?id=6") // so it is known that what is here is for others
+	fmt.Println(code)
+	go func() { code, _ := get("/report?id=7"); first <- code }()
+	<-begun
+	code, retry := get("/report?id=8")
+	fmt.Println(code, "- try again after", retry, "s;", cache.Origin().Stats().Limit, "at a time")
+	close(goOn)
+	fmt.Println(<-first)
+	// Output:
+	// 200
+	// 503 - try again after 1 s; 1 at a time
+	// 200
+}
+
 // Routes whose handlers say nothing get a Cache-Control from the options; a decorator is all that is needed then.
 func ExampleNew() {
 	db := mayfly.Must(embedded.Open(embedded.Options{}))

@@ -105,6 +105,7 @@ func NewCache(o Options) (*Cache, error) {
 	}
 	c.routes, _ = newRoutes(o.Override) // its error was one of validate's
 	c.works = background.New(mayfly.ErrClosed)
+	c.works.Grace = handBackFor
 	c.unremoved = redelete.New(redelete.Options{Limit: o.Faults.Queue, Works: c.works, Again: c.purgeAgain, Dropped: c.tell.Dropped})
 	lo := lease.Options{Redis: c.ns.Redis, Timeout: o.Faults.RedisTimeout, Breaker: c.tell.Breaker, Start: c.works.Start, Waited: c.tell.Waited}
 	// To the tier itself, what is answered from a copy is two or three reads.

@@ -34,6 +34,7 @@ func front() int {
 	cache := mayfly.Must(httpcache.NewCache(httpcache.Options{
 		Namespace: mayfly.Namespace[string, []byte]{Name: "pages", Redis: rdb, Prefix: "http:", TTL: time.Hour, Local: local},
 		Key:       httpcache.Key{AnyHost: true},
+		Load:      httpcache.Load{Timeout: 4 * time.Second},
 		Faults:    patient,
 	}))
 	to := mayfly.Must(url.Parse(os.Getenv("MAYFLY_TEST_ORIGIN")))
@@ -120,6 +121,50 @@ func TestAThousandRequestsAreOne(t *testing.T) {
 		if n := calls.Load() - before; n != 1 {
 			t.Errorf("%s: the origin saw %d requests, want 1", path, n)
 		}
+	}
+}
+
+// An empty Redis, four processes, and an origin that works on four requests at a time: it is asked once for each page, by no more at once
+// than keep it busy, and everybody is answered.
+func TestAnEmptyRedisAndFourProcesses(t *testing.T) {
+	const pages, takes = 200, 10 * time.Millisecond
+	srv := realredis.Start(t, realredis.Options{})
+	rdb := srv.Client()
+	var calls, inside, most atomic.Int64
+	busy := make(chan struct{}, 4)
+	_, urls := fronts(t, 4, rdb, srv.Addr(), http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		calls.Add(1)
+		n := inside.Add(1)
+		defer inside.Add(-1)
+		for was := most.Load(); n > was && !most.CompareAndSwap(was, n); was = most.Load() {
+		}
+		busy <- struct{}{}
+		<-time.After(takes)
+		<-busy
+		w.Header().Set("Cache-Control", "max-age=3600")
+		fmt.Fprint(w, r.URL.Query().Get("id"))
+	}))
+	for round := range 2 {
+		calls.Store(0)
+		most.Store(0)
+		var wg sync.WaitGroup
+		for i := range 2 * pages {
+			wg.Go(func() {
+				id := fmt.Sprint(i % pages)
+				if body, status := fetch(t, urls[(i+i/pages)%4]+"/page?id="+id); body != id {
+					t.Errorf("page %s: %.50q, %s", id, body, status)
+				}
+			})
+		}
+		wg.Wait()
+		t.Logf("%d requests for %d pages, %d at once", calls.Load(), pages, most.Load())
+		if n := calls.Load(); n > pages*105/100 {
+			t.Errorf("round %d: the origin saw %d requests for %d pages", round, n, pages)
+		}
+		if n := most.Load(); n > 4*pages/5 {
+			t.Errorf("round %d: the origin saw %d requests at once", round, n)
+		}
+		rdb.FlushAll(t.Context())
 	}
 }
 

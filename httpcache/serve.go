@@ -180,7 +180,8 @@ func (x *exchange) run() {
 		cancel()
 		switch {
 		case ctx.Err() != nil:
-			return // nobody is there to be answered
+			x.turnedAway(ctx.Err())
+			return
 		case err != nil:
 			c.tell(ctx, mayfly.Event{Kind: mayfly.Wait, Outcome: mayfly.TimedOut, Key: x.s.slot, Took: time.Since(x.begun)})
 			x.alone()

@@ -53,6 +53,7 @@ func (c *Cache) keepAnswer(ctx context.Context, s sight, fill filling, r *respon
 	if !started {
 		body.done()
 		patience.Stop()
+		c.release(ctx, fill.claim)
 		fill.land(out, false)
 		return func() {}
 	}

@@ -6,10 +6,14 @@ import (
 	"context"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // Group is the background work of one owner.
 type Group struct {
+	// Grace, set before use, is how much longer Close waits for what runs when it has ended its context. Zero is not at all.
+	Grace time.Duration
+
 	ended   error // what is returned, and the cause of contexts, once it is closed
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
@@ -65,8 +69,17 @@ func (g *Group) On(ctx context.Context) (context.Context, context.CancelFunc) {
 	return ctx, func() { stop(); cancel(nil) }
 }
 
+// Last returns ctx for the last thing that work does, such as to give back what it holds: the end of the group does not end it, but it
+// has Group.Grace.
+func (g *Group) Last(ctx context.Context) (context.Context, context.CancelFunc) {
+	if g.ctx.Err() == nil {
+		return ctx, func() {}
+	}
+	return context.WithTimeout(context.WithoutCancel(ctx), g.Grace)
+}
+
 // Close lets nothing more start and waits for what runs, but not longer than ctx; what still runs then finds its context
-// ended, and the error is ctx's. Closing again is fine.
+// ended, has Grace to do its last thing, and the error is ctx's. Closing again is fine.
 func (g *Group) Close(ctx context.Context) error {
 	g.mu.Lock()
 	if !g.closed.Swap(true) {
@@ -83,6 +96,13 @@ func (g *Group) Close(ctx context.Context) error {
 	case <-idle:
 		return nil
 	case <-ctx.Done():
-		return ctx.Err()
 	}
+	g.cancel(g.ended)
+	grace := time.NewTimer(g.Grace)
+	defer grace.Stop()
+	select {
+	case <-idle:
+	case <-grace.C:
+	}
+	return ctx.Err()
 }

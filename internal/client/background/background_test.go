@@ -43,6 +43,42 @@ func TestCloseWaits(t *testing.T) {
 	})
 }
 
+// What has to be done last is done after the group's end, within its grace.
+func TestTheLastThing(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		for takes, want := range map[time.Duration]error{time.Second: nil, time.Minute: context.DeadlineExceeded} {
+			g, done := background.New(errClosed), make(chan error, 1)
+			g.Grace = 2 * time.Second
+			g.Start(func() {
+				ctx, cancel := g.On(t.Context())
+				defer cancel()
+				if last, cancel := g.Last(ctx); last != ctx {
+					cancel()
+					t.Error("before the end it is the work's own context")
+				}
+				<-ctx.Done()
+				last, cancel := g.Last(ctx)
+				defer cancel()
+				select {
+				case <-time.After(takes):
+				case <-last.Done():
+				}
+				done <- last.Err()
+			})
+			now, cancel := context.WithCancel(t.Context())
+			cancel()
+			synctest.Wait() // it has begun
+			begun := time.Now()
+			if err := g.Close(now); !errors.Is(err, context.Canceled) || time.Since(begun) != min(takes, g.Grace) {
+				t.Errorf("closed after %v: %v", time.Since(begun), err)
+			}
+			if err := <-done; !errors.Is(err, want) {
+				t.Errorf("what takes %v: %v", takes, err)
+			}
+		}
+	})
+}
+
 func TestCloseWaitsNoLongerThanItsContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		g := background.New(errClosed)

@@ -50,6 +50,10 @@ type Acquired struct {
 	Claimed
 	Standing Standing
 	Waited   time.Duration // for somebody else's load; zero if the caller did not wait
+
+	// Voided says that the lease that was waited for ended before its time, and that its holder neither failed nor gave up: the key was
+	// deleted, or what came of the load is of no use to the caller. Else, where there is no value, the holder has died.
+	Voided bool
 }
 
 // Acquire gets the caller the right to load w.Key, or waits, on the context wait, until one holder has finished or died. For a
@@ -90,7 +94,9 @@ func (g *Guard) awaitRenewal(wait context.Context, w Want) Acquired {
 	while, cancel := context.WithTimeout(wait, TTL)
 	defer cancel()
 	seen := string(w.Seen.Raw)
-	f, err := g.await(while, w, func(now Found, _ time.Duration) bool { return now.State != Present || string(now.Raw) != seen })
+	f, err := g.await(while, w, func(now Found, _ time.Time, _ time.Duration) bool {
+		return now.State != Present || string(now.Raw) != seen
+	})
 	a := ended(wait, f, err)
 	if a.Standing == Down && while.Err() != nil {
 		a.Standing, a.Err = Theirs, nil
@@ -103,10 +109,16 @@ func (g *Guard) awaitRenewal(wait context.Context, w Want) Acquired {
 // puts that right, so after three of them there is none.
 func (g *Guard) awaitHolder(ctx, wait context.Context, w Want, lease string, usable func(Found) bool) Acquired {
 	var since time.Time // when the lease was first seen to have too much left; zero: it has not
-	dead, ruined := false, false
-	f, err := g.await(wait, w, func(now Found, left time.Duration) bool {
-		if ruined = now.Failure.Is() && now.Failure.ID != w.Seen.Failure.ID && now.State != Present; ruined {
+	var lives time.Time // until then the lease is there unless somebody removes it
+	dead, ruined, voided := false, false, false
+	f, err := g.await(wait, w, func(now Found, asked time.Time, left time.Duration) bool {
+		if ruined = now.Failure.Is() && !now.Failure.GivenUp && now.Failure.ID != w.Seen.Failure.ID && now.State != Present; ruined {
 			return true
+		}
+		if string(now.Lease) != lease {
+			voided = time.Now().Before(lives) && now.Failure.ID != w.Seen.Holder()
+		} else if left > 0 {
+			lives = asked.Add(left)
 		}
 		if string(now.Lease) != lease || now.State == Present && (usable == nil || usable(now)) {
 			return true
@@ -122,6 +134,7 @@ func (g *Guard) awaitHolder(ctx, wait context.Context, w Want, lease string, usa
 		return dead
 	})
 	a := ended(wait, f, err)
+	a.Voided = voided
 	if ruined && a.Standing == Changed {
 		a.Standing = Ruined
 	}

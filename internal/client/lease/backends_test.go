@@ -27,6 +27,7 @@ var protocol = []struct {
 	{"A renewal keeps the value and is one", aRenewalKeepsTheValueAndIsOne},
 	{"A renewal that fails", aRenewalThatFails},
 	{"A load that fails", aLoadThatFails},
+	{"A load that is given up", aLoadThatIsGivenUp},
 	{"A load that outlasts its time", aLoadThatOutlastsItsTime},
 	{"Keep and release", keepAndRelease},
 	{"A tombstone refuses fills", aTombstoneRefusesFills},

@@ -295,6 +295,16 @@ func (c *Claim) Release(ctx context.Context) error {
 	return err
 }
 
+// GiveUp gives the claim up as Rest does, and leaves a note for those who wait for its load, so that they do not take this for a Delete.
+func (c *Claim) GiveUp(ctx context.Context, rest time.Duration) error {
+	if c.renew {
+		return c.Rest(ctx, rest)
+	}
+	note := record.AppendFailure(nil, record.Failed{ID: c.id, GivenUp: true})
+	_, err := c.guard.nodes.Run1(ctx, swapCall(c.lock, c.token, len(c.token), note, Note))
+	return err
+}
+
 // Rest gives a renewal up and lets nobody else try for d.
 func (c *Claim) Rest(ctx context.Context, d time.Duration) error {
 	if !c.renew || d <= 0 {

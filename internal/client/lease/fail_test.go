@@ -2,6 +2,7 @@ package lease_test
 
 import (
 	"context"
+	"fmt"
 	"testing"
 	"time"
 
@@ -60,6 +61,35 @@ func aLoadThatFails(t *testing.T, rdb redis.UniversalClient, o lease.Options) {
 	}
 	if fill(t, o, fourth, "deleted") {
 		t.Error("a claim over a failure survives a Delete")
+	}
+}
+
+// aLoadThatIsGivenUp fails nobody, and is told from a Delete by those who wait, also when the next has begun already.
+func aLoadThatIsGivenUp(t *testing.T, rdb redis.UniversalClient, o lease.Options) {
+	g, ctx := lease.New(o), t.Context()
+	for name, end := range map[string]func(c *lease.Claim){
+		"given up": func(c *lease.Claim) { c.GiveUp(ctx, time.Second) },
+		"deleted":  func(c *lease.Claim) { g.Delete(ctx, []string{c.Key()}) },
+	} {
+		for _, next := range []bool{false, true} {
+			key := fmt.Sprint(t.Name(), name, next)
+			c := claim(t, g, key, lease.Found{})
+			seen := g.Ask(ctx, []lease.Want{{Key: key}})[0].Found
+			reads := 0
+			a := g.Outwait(ctx, ctx, lease.Want{Key: key, Seen: seen, Reading: func() {
+				if reads++; reads == 2 { // it has seen that the lease lives
+					if end(c); next {
+						claim(t, g, key, lease.Found{})
+					}
+				}
+			}}, nil)
+			if a.Standing != lease.Changed || a.Voided != (name == "deleted") || (a.State == lease.Loading) != (next && !o.Plain) {
+				t.Errorf("%s, the next has begun %v: %+v", name, next, a)
+			}
+			if stored := fill(t, o, c, "late"); stored {
+				t.Error("a load that was given up is stored")
+			}
+		}
 	}
 }
 

@@ -59,11 +59,11 @@ func (g *Guard) lookLeased(ctx context.Context, key string, withTTL bool) (f Fou
 // Await asks for key until there is an end to wait for, and returns what it found then. It ends with ctx at the latest, and when Redis
 // has not answered for a lease's life: until then whoever loads the key still has the right to.
 func (g *Guard) Await(ctx context.Context, key string, until func(Found) bool) (Found, error) {
-	return g.await(ctx, Want{Key: key}, func(f Found, _ time.Duration) bool { return until(f) })
+	return g.await(ctx, Want{Key: key}, func(f Found, _ time.Time, _ time.Duration) bool { return until(f) })
 }
 
-// await is Await for a Want. until is also told what is left of the lease that was found.
-func (g *Guard) await(ctx context.Context, w Want, until func(f Found, left time.Duration) bool) (Found, error) {
+// await is Await for a Want. until is also told what is left of the lease that was found, since when it was asked.
+func (g *Guard) await(ctx context.Context, w Want, until func(f Found, asked time.Time, left time.Duration) bool) (Found, error) {
 	var changed <-chan struct{}
 	pause := firstPoll
 	if g.pushes != nil {
@@ -84,10 +84,11 @@ func (g *Guard) await(ctx context.Context, w Want, until func(f Found, left time
 		case <-timer.C:
 		}
 		w.reading()
+		asked := time.Now()
 		f, left, err := g.lookLeased(ctx, w.Key, w.WithTTL)
 		switch {
 		case err == nil:
-			if heard = time.Now(); until(f, left) {
+			if heard = time.Now(); until(f, asked, left) {
 				return f, nil
 			}
 		case nodes.Answered(err), ctx.Err() != nil, time.Since(heard) > TTL:

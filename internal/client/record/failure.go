@@ -9,6 +9,10 @@ import (
 type Failed struct {
 	ID   ID
 	Text string
+
+	// GivenUp is set, and Text empty, where the load did not fail: its process gave it up for reasons of its own, and somebody else may
+	// load at once.
+	GivenUp bool
 }
 
 // MaxText is how many bytes of the text are kept.
@@ -33,10 +37,25 @@ func bounded(text string) string {
 	return text[:cut]
 }
 
+// stored is f's text as it is stored: none says that the load was given up.
+func (f Failed) stored() string {
+	if f.GivenUp {
+		return ""
+	}
+	return bounded(f.Text)
+}
+
+func failedWith(id ID, text []byte) Failed {
+	if len(text) == 0 {
+		return Failed{ID: id, GivenUp: true}
+	}
+	return Failed{ID: id, Text: bounded(string(text))}
+}
+
 // AppendFailure appends the note that the load under a lease failed.
 func AppendFailure(dst []byte, f Failed) []byte {
 	start := len(dst)
-	dst = append(appendHead(dst, Failure, 0, f.ID), bounded(f.Text)...)
+	dst = append(appendHead(dst, Failure, 0, f.ID), f.stored()...)
 	Seal(dst[start:])
 	return dst
 }
@@ -45,7 +64,7 @@ func AppendFailure(dst []byte, f Failed) []byte {
 func AppendLeaseAfter(dst []byte, token ID, f Failed) []byte {
 	start := len(dst)
 	dst = appendHead(dst, Lease, 0, token)
-	dst = append(append(dst, f.ID[:]...), bounded(f.Text)...)
+	dst = append(append(dst, f.ID[:]...), f.stored()...)
 	Seal(dst[start:])
 	return dst
 }
@@ -54,9 +73,9 @@ func AppendLeaseAfter(dst []byte, token ID, f Failed) []byte {
 func FailureOf(k Kind, h Header, body []byte) Failed {
 	switch {
 	case k == Failure:
-		return Failed{h.ID, bounded(string(body))}
-	case k == Lease && len(body) > len(h.ID):
-		return Failed{ID(body[:len(h.ID)]), bounded(string(body[len(h.ID):]))}
+		return failedWith(h.ID, body)
+	case k == Lease && len(body) >= len(h.ID):
+		return failedWith(ID(body[:len(h.ID)]), body[len(h.ID):])
 	}
 	return Failed{}
 }

@@ -29,8 +29,8 @@
 //	40  6  how old it may become, in milliseconds; zero is as for others
 //	46     the codec's bytes
 //
-// A failure ends with text that says why; its id is that of the lease whose load failed. A lease may end with one too: the id of the load
-// that failed last, and the text.
+// A failure ends with text that says why; its id is that of the lease whose load failed. Without text, the load was given up. A lease may
+// end with one too: the id of the load that failed or was given up last, and the text.
 //
 // Numbers are big-endian. The package says what bytes mean, never when to write them.
 package record
@@ -200,7 +200,7 @@ func Parse(b []byte) (k Kind, h Header, body []byte) {
 	switch {
 	case (k == Lease || k == Tombstone) && len(b) == HeadLen && h.Flags == 0:
 		return k, h, nil
-	case k == Failure && h.Flags == 0, k == Lease && len(b) > HeadLen+len(h.ID) && h.Flags == 0:
+	case k == Failure && h.Flags == 0, k == Lease && len(b) >= HeadLen+len(h.ID) && h.Flags == 0:
 		return k, h, b[HeadLen:]
 	case k == Session && len(b) >= SessionLen && h.Flags == 0:
 		h.Format = binary.BigEndian.Uint32(b[24:])

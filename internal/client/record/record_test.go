@@ -141,6 +141,13 @@ func TestAFailureComesBack(t *testing.T) {
 			}
 		}
 	}
+	given := record.Failed{ID: record.ID{7}, GivenUp: true}
+	for kind, b := range map[record.Kind][]byte{record.Failure: record.AppendFailure(nil, given), record.Lease: record.AppendLeaseAfter(nil, header.ID, given)} {
+		k, h, body := record.Parse(b)
+		if got := record.FailureOf(k, h, body); k != kind || got != given {
+			t.Errorf("a load that was given up came back as %v %+v", k, got)
+		}
+	}
 	if k, h, body := record.Parse(record.AppendLease(nil, header.ID)); record.FailureOf(k, h, body).Is() {
 		t.Error("a lease that knows of no failure tells of one")
 	}
@@ -196,7 +203,7 @@ func FuzzParse(f *testing.F) {
 			}
 			again = record.AppendFailure(nil, f)
 		case record.Lease:
-			if f := record.FailureOf(k, h, body); f.Text != "" {
+			if f := record.FailureOf(k, h, body); f != (record.Failed{}) {
 				if f.Text != string(body[len(f.ID):]) {
 					return
 				}
