@@ -22,7 +22,7 @@ func CacheClient(o *redis.UniversalOptions) (redis.UniversalClient, error) {
 
 // DurableClient is [CacheClient] for what Redis has the only copy of: sliding, navsession, fieldttl. It is more patient. A call ends with
 // its context. Without a deadline it waits up to a second each for a connection and for the answer; reads, and whatever may be
-// repeated, are tried three times more, as go-redis does by default. (sliding gives a question its own RedisTimeout, whatever the client.)
+// repeated, are tried three times more, as go-redis does by default. (sliding, navsession and fieldttl give a question a RedisTimeout of their own, whatever the client.)
 func DurableClient(o *redis.UniversalOptions) (redis.UniversalClient, error) {
 	return client("DurableClient", o, &redis.UniversalOptions{
 		DialTimeout:      time.Second,

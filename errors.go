@@ -28,6 +28,10 @@ var (
 	// cacheaside. Other calls of this process had them all that time; Redis may be fine.
 	ErrCrowded = turns.ErrCrowded
 
+	// ErrForeign says that the key holds what the pattern never wrote: another type, or a counter without a TTL. It was neither read
+	// nor changed. Delete it, or give the namespace a prefix of its own.
+	ErrForeign = errors.New("somebody else's, and was left alone")
+
 	// ErrUnsupported says that the server lacks a command; the text around it names the server's version.
 	ErrUnsupported = errors.New("not supported by this server")
 )

@@ -28,7 +28,7 @@ func visitCosts(w io.Writer, o settings) {
 	visits := mayfly.Must(navsession.New(mayfly.Namespace[int64, navsession.Page]{
 		Name: "visits", Redis: rdb, Prefix: "a:user:", TTL: time.Minute,
 	}, navsession.Options{Pages: pages}))
-	counter := mayfly.Must(navsession.NewCounter(mayfly.Namespace[int64, int64]{Name: "visits", Redis: rdb, Prefix: "c:user:", TTL: time.Minute}))
+	counter := mayfly.Must(navsession.NewCounter(mayfly.Namespace[int64, int64]{Name: "visits", Redis: rdb, Prefix: "c:user:", TTL: time.Minute}, navsession.CounterOptions{}))
 
 	fmt.Fprintln(w, "A page of 80 bytes, JSON, the latest 20 kept, pages of one visit. "+howMeasured)
 	fmt.Fprintln(w, "Counter.Record sends a PEXPIRETIME more than is sent by hand, as the first page of a visit does.")
@@ -79,7 +79,7 @@ func fieldCosts(w io.Writer, o settings) {
 		CSRF   string    `redis:"csrf_token,ttl=15m"`
 	}
 	value := session{1001, "Ada Lovelace", true, time.Now().UTC().Truncate(0), "192.168.1.1", "xyz123"}
-	store := mayfly.Must(fieldttl.New(mayfly.Namespace[int64, session]{Name: "sessions", Redis: rdb, Prefix: "session:", TTL: 24 * time.Hour}))
+	store := mayfly.Must(fieldttl.New(mayfly.Namespace[int64, session]{Name: "sessions", Redis: rdb, Prefix: "session:", TTL: 24 * time.Hour}, fieldttl.Options{}))
 	if err := store.Set(ctx, 1001, value); err != nil {
 		panic(err)
 	}

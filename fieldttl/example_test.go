@@ -28,7 +28,7 @@ func Example() {
 	defer rdb.Close()
 	ctx := context.Background()
 
-	sessions, err := fieldttl.New(mayfly.Namespace[string, Session]{Name: "sessions", Redis: rdb, Prefix: "session:", TTL: 24 * time.Hour})
+	sessions, err := fieldttl.New(mayfly.Namespace[string, Session]{Name: "sessions", Redis: rdb, Prefix: "session:", TTL: 24 * time.Hour}, fieldttl.Options{})
 	if err != nil {
 		panic(err)
 	}
@@ -70,7 +70,7 @@ func ExampleStore_Update() {
 	defer rdb.Close()
 	ctx := context.Background()
 
-	baskets, err := fieldttl.New(mayfly.Namespace[string, Basket]{Name: "baskets", Redis: rdb, Prefix: "basket:", TTL: 24 * time.Hour})
+	baskets, err := fieldttl.New(mayfly.Namespace[string, Basket]{Name: "baskets", Redis: rdb, Prefix: "basket:", TTL: 24 * time.Hour}, fieldttl.Options{})
 	if err != nil {
 		panic(err)
 	}

@@ -9,7 +9,7 @@
 //	}
 //	sessions, err := fieldttl.New(mayfly.Namespace[string, Session]{
 //		Name: "sessions", Redis: rdb, Prefix: "session:", TTL: 24 * time.Hour, Jitter: jitter.Default,
-//	})
+//	}, fieldttl.Options{})
 //	...
 //	err = sessions.Set(ctx, "abc", Session{UserID: 1001, IP: "192.168.1.1", CSRF: "xyz123"})
 //	e, err := sessions.Get(ctx, "abc")
@@ -41,14 +41,26 @@ package fieldttl
 import (
 	"context"
 	"reflect"
+	"time"
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/client/keyspace"
+	"github.com/mayflycache/mayfly/internal/client/sendonce"
 )
+
+// Options adjust a store. The zero value works.
+type Options struct {
+	// RedisTimeout is how long one question to Redis may take, whatever the client's own timeouts are. Waiting for the connections that
+	// other calls of this process have takes nothing of it. A server that left five in a row unanswered is not asked for half a second, and
+	// then by one caller at a time: until it answers, calls about its keys fail at once. Set ContextTimeoutEnabled in the client's
+	// options: without it the client's hooks do not see the commands. Zero is 150 ms.
+	RedisTimeout time.Duration
+}
 
 // Store keeps one hash per key. It is safe for concurrent use, starts no goroutine and needs no Close.
 type Store[K comparable, T any] struct {
 	room   keyspace.Room[K, T]
+	redis  sendonce.Bounded
 	plan   *plan
 	server server
 }
@@ -56,15 +68,16 @@ type Store[K comparable, T any] struct {
 // New returns a store of ns, whose TTL is that of the keys. It reads T's tags and does no I/O. An error about a tag names the
 // field and the tag. The namespace has no Codec, Plain, Clone, Cost and Local: each field has its own
 // form, and hashes are not copied.
-func New[K comparable, T any](ns mayfly.Namespace[K, T]) (*Store[K, T], error) {
+func New[K comparable, T any](ns mayfly.Namespace[K, T], o Options) (*Store[K, T], error) {
 	room, c := keyspace.OwnForm("fieldttl", ns, "each field is written in its own form, and hashes are not copied")
 	c.Refuse(ns.Local != nil, "Namespace.Local must be nil: a copy would not know when its fields end")
+	c.TTL("Options.RedisTimeout", o.RedisTimeout)
 	plan, err := planOf(reflect.TypeFor[T]())
 	c.Wrap(err)
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
-	return &Store[K, T]{room: room, plan: plan}, nil
+	return &Store[K, T]{room: room, redis: sendonce.To(ns.Redis, ns.Observer, ns.Name, o.RedisTimeout), plan: plan}, nil
 }
 
 // Entry is what Get found: a value, and which of its fields are there.
@@ -89,7 +102,7 @@ func (e Entry[T]) Alive(field string) bool {
 // do runs f with the full key and the way of its server, and says what failed.
 func (s *Store[K, T]) do(ctx context.Context, doing string, key K, f func(full string, way way) error) error {
 	return s.room.Do(doing, key, func(full string) error {
-		way, err := s.server.way(ctx, s.room.Redis, full)
+		way, err := s.server.way(ctx, s.redis, full)
 		if err == nil {
 			err = f(full, way)
 			s.server.forget(err)

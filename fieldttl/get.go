@@ -17,8 +17,8 @@ import (
 func (s *Store[K, T]) Get(ctx context.Context, key K) (Entry[T], error) {
 	return s.read(ctx, "get", key, func(full string, _ way, e *Entry[T]) error {
 		cmd := redis.NewSliceCmd(ctx, slices.Concat([]any{"hmget", full}, s.plan.names)...)
-		if err := s.room.Redis.Process(ctx, cmd); err != nil {
-			return sendonce.Answer(ctx, s.room.Redis, full, err)
+		if err := s.redis.Process(ctx, cmd); err != nil {
+			return sendonce.Answer(ctx, s.redis, full, err)
 		}
 		return e.fill(s.plan.every, cmd.Val())
 	})
@@ -49,7 +49,7 @@ func (s *Store[K, T]) GetAndTouch(ctx context.Context, key K, fields ...string) 
 				cmds = append(cmds, redis.NewCmd(ctx, s.plan.hpexpire(full, ttl, fields)...))
 			}
 		}
-		if err := sendonce.Exec(ctx, s.room.Redis, full, cmds...); err != nil {
+		if err := sendonce.Exec(ctx, s.redis, full, cmds...); err != nil {
 			return err
 		}
 		for _, fill := range fills {

@@ -42,7 +42,7 @@ func (s *Store[K, T]) each(ctx context.Context, doing string, key K, names []str
 			cmd := redis.NewIntSliceCmd(ctx, command(full, ttl, fields)...)
 			parts, cmds, asked = append(parts, cmd), append(cmds, cmd), append(asked, fields)
 		}
-		if err := sendonce.Exec(ctx, s.room.Redis, full, cmds...); err != nil {
+		if err := sendonce.Exec(ctx, s.redis, full, cmds...); err != nil {
 			return err
 		}
 		var gone []string
@@ -66,7 +66,7 @@ const notThere = -2 // of a field, or a key
 func (s *Store[K, T]) Renew(ctx context.Context, key K) error {
 	return s.do(ctx, "renew", key, func(full string, _ way) error {
 		renewed := redis.NewIntCmd(ctx, "pexpire", full, s.ttl())
-		err := sendonce.Transact(ctx, s.room.Redis, full, sendonce.Hash, redis.NewCmd(ctx, "hlen", full), renewed)
+		err := sendonce.Transact(ctx, s.redis, full, sendonce.Hash, redis.NewCmd(ctx, "hlen", full), renewed)
 		if err == nil && renewed.Val() == 0 {
 			return mayfly.ErrNotFound
 		}
@@ -84,12 +84,10 @@ type Lives struct {
 func (s *Store[K, T]) TTLs(ctx context.Context, key K) (Lives, error) {
 	var l Lives
 	err := s.do(ctx, "read the TTLs of", key, func(full string, _ way) error {
-		pipe := s.room.Redis.TxPipeline() // so that both are of the same moment
 		ofKey := redis.NewIntCmd(ctx, "pttl", full)
 		ofFields := redis.NewIntSliceCmd(ctx, append([]any{"hpttl", full, "fields", len(s.plan.names)}, s.plan.names...)...)
-		pipe.BatchProcess(ctx, ofKey, ofFields)
-		if _, err := pipe.Exec(ctx); err != nil {
-			return sendonce.Answer(ctx, s.room.Redis, full, err)
+		if err := sendonce.Snapshot(ctx, s.redis, full, ofKey, ofFields); err != nil {
+			return err
 		}
 		if ofKey.Val() == notThere {
 			return mayfly.ErrNotFound
@@ -114,7 +112,7 @@ func (s *Store[K, T]) TTLs(ctx context.Context, key K) (Lives, error) {
 // Delete removes the hash. To remove none is no error.
 func (s *Store[K, T]) Delete(ctx context.Context, key K) error {
 	return s.do(ctx, "delete", key, func(full string, _ way) error {
-		return sendonce.Write(ctx, s.room.Redis, full, "eval", remove, 1, full)
+		return sendonce.Write(ctx, s.redis, full, "eval", remove, 1, full)
 	})
 }
 
@@ -129,6 +127,6 @@ func (s *Store[K, T]) DeleteFields(ctx context.Context, key K, fields ...string)
 		if err != nil {
 			return err
 		}
-		return sendonce.Write(ctx, s.room.Redis, full, append([]any{"hdel", full}, s.plan.namesOf(some)...)...)
+		return sendonce.Write(ctx, s.redis, full, append([]any{"hdel", full}, s.plan.namesOf(some)...)...)
 	})
 }

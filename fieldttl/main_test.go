@@ -37,7 +37,7 @@ type opened struct {
 
 func store[T any](t testing.TB, o opened) *fieldttl.Store[string, T] {
 	t.Helper()
-	s := expect.Value(fieldttl.New(ns[T](t, o.rdb)))(t)
+	s := expect.Value(fieldttl.New(ns[T](t, o.rdb), fieldttl.Options{}))(t)
 	if o.apart {
 		s.Apart()
 	}

@@ -11,6 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/client/sendonce"
 )
 
 // A way is how a server writes fields with a TTL.
@@ -30,7 +31,7 @@ type finding struct {
 }
 
 // way returns how the server of full writes. A server that does not answer is asked again by the next use.
-func (s *server) way(ctx context.Context, rdb redis.UniversalClient, full string) (way, error) {
+func (s *server) way(ctx context.Context, rdb sendonce.Bounded, full string) (way, error) {
 	f := s.found.Load()
 	if f == nil {
 		var err error
@@ -50,10 +51,9 @@ func (s *server) forget(err error) {
 }
 
 // ask sends commands without their arguments: what a server has it refuses for that, whatever the key and the rights.
-func ask(ctx context.Context, rdb redis.UniversalClient, full string) (*finding, error) {
-	pipe := rdb.Pipeline()
-	hsetex, hpexpire := pipe.Do(ctx, "hsetex", full), pipe.Do(ctx, "hpexpire", full)
-	pipe.Exec(ctx)
+func ask(ctx context.Context, rdb sendonce.Bounded, full string) (*finding, error) {
+	hsetex, hpexpire := redis.NewCmd(ctx, "hsetex", full), redis.NewCmd(ctx, "hpexpire", full)
+	rdb.Ask(ctx, full, hsetex, hpexpire)
 	for _, cmd := range []*redis.Cmd{hsetex, hpexpire} {
 		var reply redis.Error
 		if !errors.As(cmd.Err(), &reply) {
@@ -78,16 +78,10 @@ func ask(ctx context.Context, rdb redis.UniversalClient, full string) (*finding,
 var versions = regexp.MustCompile(`(?m)^(redis|valkey)_version:(\S+)`)
 
 // versionOf names the server that has full.
-func versionOf(ctx context.Context, rdb redis.UniversalClient, full string) (string, error) {
-	var node redis.Cmdable = rdb
-	if cluster, ok := rdb.(*redis.ClusterClient); ok {
-		master, err := cluster.MasterForKey(ctx, full)
-		if err != nil {
-			return "", err
-		}
-		node = master
-	}
-	info, err := node.Info(ctx, "server").Result()
+func versionOf(ctx context.Context, rdb sendonce.Bounded, full string) (string, error) {
+	asked := redis.NewStringCmd(ctx, "info", "server")
+	rdb.Ask(ctx, full, asked)
+	info, err := asked.Result()
 	var reply redis.Error
 	if err != nil && !errors.As(err, &reply) {
 		return "", err

@@ -29,7 +29,7 @@ func (s *Store[K, T]) Set(ctx context.Context, key K, value T) error {
 		if len(remove) == 2 {
 			return nil
 		}
-		if err := sendonce.Write(ctx, s.room.Redis, full, remove...); err != nil {
+		if err := sendonce.Write(ctx, s.redis, full, remove...); err != nil {
 			return fmt.Errorf("fields of an older struct are left: %w", err)
 		}
 		return nil
@@ -81,7 +81,7 @@ func (s *Store[K, T]) write(ctx context.Context, full string, way way, value *T,
 	if len(absent) > 2 {
 		cmds = append(cmds, redis.NewCmd(ctx, absent...))
 	}
-	return sendonce.Transact(ctx, s.room.Redis, full, sendonce.Hash, append(cmds, end)...)
+	return sendonce.Transact(ctx, s.redis, full, sendonce.Hash, append(cmds, end)...)
 }
 
 // ttl is that of a key, in milliseconds.

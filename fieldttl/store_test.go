@@ -108,7 +108,7 @@ func TestTheTransaction(t *testing.T) {
 			srv := redistest.Start(t)
 			space := ns[session](t, srv.Client())
 			space.Prefix = "s:"
-			s := expect.Value(fieldttl.New(space))(t)
+			s := expect.Value(fieldttl.New(space, fieldttl.Options{}))(t)
 			if c.apart {
 				s.Apart()
 			}
@@ -145,6 +145,7 @@ func TestAServerThatIsReplaced(t *testing.T) {
 			t.Errorf("a server that cannot be asked: %v", err)
 		}
 		srv.Refuse(false)
+		time.Sleep(time.Minute) // go-redis has given up its dials
 		gets(t, fresh, "a", ada, "user_id ip csrf_token")
 	})
 }
@@ -193,7 +194,7 @@ func TestJitter(t *testing.T) {
 	rdb := redistest.Start(t).Client()
 	space := ns[session](t, rdb)
 	space.Jitter = jitter.Default.Seeded(1)
-	s := expect.Value(fieldttl.New(space))(t)
+	s := expect.Value(fieldttl.New(space, fieldttl.Options{}))(t)
 	ends := map[time.Duration]bool{}
 	for _, key := range []string{"a", "b", "c", "d"} {
 		expect.OK(t, s.Set(t.Context(), key, ada))
@@ -235,7 +236,7 @@ func TestBadTypes(t *testing.T) {
 		*address
 		Name string `redis:"name"`
 	}
-	if _, err := fieldttl.New(ns[nothingToLose](t, rdb)); err != nil {
+	if _, err := fieldttl.New(ns[nothingToLose](t, rdb), fieldttl.Options{}); err != nil {
 		t.Errorf("what is embedded has no tags: %v", err)
 	}
 	type nameless struct {
@@ -330,7 +331,7 @@ func TestBadNamespaces(t *testing.T) {
 
 func bad[T any](t *testing.T, space mayfly.Namespace[string, T], want ...string) {
 	t.Helper()
-	_, err := fieldttl.New(space)
+	_, err := fieldttl.New(space, fieldttl.Options{})
 	for _, w := range want {
 		if err == nil || !strings.Contains(err.Error(), w) {
 			t.Errorf("got error %v, want %q", err, w)
@@ -344,7 +345,7 @@ type holder struct{ *embedded }
 // Fields of different TTLs are persisted by one command: it takes no TTL.
 func TestPersistIsOneCommand(t *testing.T) {
 	srv := redistest.Start(t)
-	s := expect.Value(fieldttl.New(ns[forms](t, srv.Client())))(t)
+	s := expect.Value(fieldttl.New(ns[forms](t, srv.Client()), fieldttl.Options{}))(t)
 	expect.OK(t, s.Set(t.Context(), "a", forms{}))
 	srv.ClearLog()
 	expect.OK(t, s.Persist(t.Context(), "a", "text", "int64", "bool"))

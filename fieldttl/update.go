@@ -1,6 +1,7 @@
 package fieldttl
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -55,10 +56,9 @@ func (s *Store[K, T]) Update(ctx context.Context, key K, change func(Entry[T]) (
 func (s *Store[K, T]) see(ctx context.Context, full string, fields []int) (e Entry[T], held []any, err error) {
 	get := redis.NewSliceCmd(ctx, append([]any{"hmget", full}, s.plan.namesOf(fields)...)...)
 	size := redis.NewIntCmd(ctx, "hlen", full)
-	pipe := s.room.Redis.Pipeline()
-	pipe.BatchProcess(ctx, get, size)
-	if _, err := pipe.Exec(ctx); err != nil {
-		return e, nil, sendonce.Answer(ctx, s.room.Redis, full, err)
+	s.redis.Ask(ctx, full, get, size)
+	if err := cmp.Or(get.Err(), size.Err()); err != nil {
+		return e, nil, sendonce.Answer(ctx, s.redis, full, err)
 	}
 	if size.Val() == 0 {
 		return e, nil, mayfly.ErrNotFound
@@ -84,11 +84,11 @@ func (s *Store[K, T]) swap(ctx context.Context, full string, fields []int, held 
 		}
 		args = append(args, f.name, had, old, has, text, f.ttl.Milliseconds())
 	}
-	answer, err := update.RunOnce(ctx, s.room.Redis, full, args...).Int64()
+	answer, err := update.RunOnce(ctx, s.redis, full, args...).Int64()
 	if err == nil && answer < 0 {
 		return false, mayfly.ErrNotFound
 	}
-	return answer == 1, sendonce.Outcome(ctx, s.room.Redis, full, err)
+	return answer == 1, sendonce.Outcome(ctx, s.redis, full, err)
 }
 
 // update  k, and of each field its name, whether and what it was, whether and what it will be, and its TTL or 0. It answers 1, or 0 if a

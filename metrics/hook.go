@@ -6,6 +6,8 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly"
 )
 
 // Hook returns a go-redis hook that times the commands of a client, as mayfly_redis_operation_duration_seconds, and counts
@@ -57,7 +59,7 @@ func (h hook) saw(ctx context.Context, operation string, took time.Duration, err
 	}
 	h.m.observe(ctx, found.(*series).time, took)
 	if !answer(err) {
-		h.m.sums[backend].WithLabelValues(h.name, errorKind(err)).Inc()
+		h.m.sums[backend].WithLabelValues(h.name, mayfly.ErrorKind(err)).Inc()
 	}
 }
 

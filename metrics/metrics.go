@@ -190,7 +190,7 @@ func (m *Observer) Observe(ctx context.Context, e mayfly.Event) {
 	case e.Kind == mayfly.Backend && e.Outcome == mayfly.TimedOut:
 		key.of = "timeout"
 	case e.Kind == mayfly.Backend:
-		key.of = errorKind(e.Err)
+		key.of = mayfly.ErrorKind(e.Err)
 	}
 	found, ok := m.series.Load(key)
 	if !ok {

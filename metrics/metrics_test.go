@@ -85,7 +85,7 @@ func TestEvents(t *testing.T) {
 	see(1, mayfly.Event{Kind: mayfly.Coherence, Outcome: "tracking"})
 	see(1, mayfly.Event{Kind: mayfly.Kind(99)})
 	for kind, e := range map[string]mayfly.Event{
-		"timeout": {Outcome: mayfly.TimedOut}, "network": {Err: io.EOF}, "oom": {Err: redisError("OOM command not allowed")}, "auth": {Err: redisError("NOPERM no")},
+		"timeout": {Outcome: mayfly.TimedOut}, "network": {Err: io.EOF}, "oom": {Err: fmt.Errorf("get %q: %w", "k", redisError("OOM command not allowed"))}, "auth": {Err: redisError("NOPERM no")},
 		"reply": {Err: redisError("ERR what")}, "other": {Err: errors.New("undecodable")},
 		"crowded": {Err: fmt.Errorf("delete: %w", mayfly.ErrCrowded)},
 	} {

@@ -97,7 +97,7 @@ func end(t *testing.T, rdb redis.UniversalClient) {
 }
 
 func aCounter(t *testing.T, rdb redis.UniversalClient) {
-	ctx, c := t.Context(), expect.Value(navsession.NewCounter(ns[int64](t, rdb)))(t)
+	ctx, c := t.Context(), expect.Value(navsession.NewCounter(ns[int64](t, rdb), navsession.CounterOptions{}))(t)
 	for want := range int64(3) {
 		if n := expect.Value(c.Len(ctx, "ada"))(t); n != want {
 			t.Errorf("%d views, want %d", n, want)
@@ -120,7 +120,7 @@ func aCounter(t *testing.T, rdb redis.UniversalClient) {
 func aKeyOfAnotherKind(t *testing.T, rdb redis.UniversalClient) {
 	prefix := ns[string](t, rdb).Prefix
 	v := visits(t, rdb, 3)
-	c := expect.Value(navsession.NewCounter(ns[int64](t, rdb)))(t)
+	c := expect.Value(navsession.NewCounter(ns[int64](t, rdb), navsession.CounterOptions{}))(t)
 	r := expect.Value(navsession.NewRelated(ns[string](t, rdb), navsession.RelatedOptions{}))(t)
 	for name, call := range map[string]func(ctx context.Context, user string) error{
 		"Visits.Record": func(ctx context.Context, user string) error { return v.Record(ctx, user, "/") },

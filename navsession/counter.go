@@ -12,22 +12,29 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/sendonce"
 )
 
+// CounterOptions adjust a Counter. The zero value works.
+type CounterOptions struct {
+	// RedisTimeout is how long one question to Redis may take, as in [Options]. Zero is 150 ms.
+	RedisTimeout time.Duration
+}
+
 // Counter counts the page views of each user's visit and keeps none of them: the documentation's variant with INCR instead of
 // RPUSH. It is safe for concurrent use, starts no goroutine and needs no Close.
 type Counter[K comparable] struct {
-	room keyspace.Room[K, int64]
+	room room[K, int64]
 	idle any
 }
 
 // NewCounter returns the counters of ns, whose TTL is how long a user may be idle between two views of the same visit. It
 // does no I/O. The namespace has no Codec, Plain, Clone and Cost, since INCR needs a number in decimal, no Jitter and no Local tier.
-func NewCounter[K comparable](ns mayfly.Namespace[K, int64]) (*Counter[K], error) {
+func NewCounter[K comparable](ns mayfly.Namespace[K, int64], o CounterOptions) (*Counter[K], error) {
 	room, c := keyspace.OwnForm("navsession", ns, "INCR writes numbers in decimal, and they are not copied")
 	idle(c, room, ns.Local != nil)
+	c.TTL("CounterOptions.RedisTimeout", o.RedisTimeout)
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
-	return &Counter[K]{room, ns.TTL.Milliseconds()}, nil
+	return &Counter[K]{roomOf(room, o.RedisTimeout), ns.TTL.Milliseconds()}, nil
 }
 
 // Record counts a page view, gives the visit its whole TTL again, and returns the views of the visit so far, this one included:
@@ -35,7 +42,7 @@ func NewCounter[K comparable](ns mayfly.Namespace[K, int64]) (*Counter[K], error
 func (c *Counter[K]) Record(ctx context.Context, user K) (views int64, err error) {
 	err = write(ctx, c.room, "count a page of", user, func(full string, _ time.Time) error {
 		incr := redis.NewIntCmd(ctx, "incr", full)
-		err := sendonce.Transact(ctx, c.room.Redis, full, sendonce.Counter, incr, redis.NewCmd(ctx, "pexpire", full, c.idle))
+		err := sendonce.Transact(ctx, c.room.redis, full, sendonce.Counter, incr, redis.NewCmd(ctx, "pexpire", full, c.idle))
 		views = incr.Val()
 		return err
 	})
@@ -45,8 +52,10 @@ func (c *Counter[K]) Record(ctx context.Context, user K) (views int64, err error
 // Len returns the views of the user's visit: 0 without a visit.
 func (c *Counter[K]) Len(ctx context.Context, user K) (views int64, err error) {
 	err = c.room.Do("count the pages of", user, func(full string) error {
-		views, err = c.room.Redis.Get(ctx, full).Int64()
-		return noneIsFine(sendonce.Answer(ctx, c.room.Redis, full, err))
+		counted := redis.NewStringCmd(ctx, "get", full)
+		c.room.redis.Ask(ctx, full, counted)
+		views, err = counted.Int64()
+		return noneIsFine(sendonce.Answer(ctx, c.room.redis, full, err))
 	})
 	return views, err
 }
@@ -54,7 +63,7 @@ func (c *Counter[K]) Len(ctx context.Context, user K) (views int64, err error) {
 // End ends the user's visit. To end none is no error.
 func (c *Counter[K]) End(ctx context.Context, user K) error {
 	return c.room.Do("end the visit of", user, func(full string) error {
-		return noneIsFine(sendonce.Write(ctx, c.room.Redis, full, "getdel", full)) // unlike DEL it fails where a key is no string
+		return noneIsFine(sendonce.Write(ctx, c.room.redis, full, "getdel", full)) // unlike DEL it fails where a key is no string
 	})
 }
 

@@ -64,5 +64,5 @@ func TestALateCopy(t *testing.T) {
 
 func counter(t *testing.T, rdb redis.UniversalClient) *navsession.Counter[string] {
 	t.Helper()
-	return expect.Value(navsession.NewCounter(ns[int64](t, rdb)))(t)
+	return expect.Value(navsession.NewCounter(ns[int64](t, rdb), navsession.CounterOptions{}))(t)
 }

@@ -47,11 +47,27 @@ import (
 type Options struct {
 	// Pages is how many pages of a visit are kept, the latest. At least 1; there is no default, for it bounds the memory.
 	Pages int
+
+	// RedisTimeout is how long one question to Redis may take, whatever the client's own timeouts are. Waiting for the connections that
+	// other calls of this process have takes nothing of it. A server that left five in a row unanswered is not asked for half a second, and
+	// then by one caller at a time: until it answers, calls about its keys fail at once. Set ContextTimeoutEnabled in the client's
+	// options: without it the client's hooks do not see the commands. Zero is 150 ms.
+	RedisTimeout time.Duration
+}
+
+// room is a namespace and how its Redis is asked.
+type room[K comparable, V any] struct {
+	keyspace.Room[K, V]
+	redis sendonce.Bounded
+}
+
+func roomOf[K comparable, V any](of keyspace.Room[K, V], timeout time.Duration) room[K, V] {
+	return room[K, V]{of, sendonce.To(of.Redis, of.Observer, of.Name, timeout)}
 }
 
 // Visits keeps one visit per user. It is safe for concurrent use, starts no goroutine and needs no Close.
 type Visits[K comparable, P any] struct {
-	room keyspace.Room[K, P]
+	room room[K, P]
 	// The arguments of each page view.
 	first, idle any
 	// ours are the keys that this process wrote within their idle gap. What was our list then is one still, or is gone: so the
@@ -68,10 +84,11 @@ func New[K comparable, P any](ns mayfly.Namespace[K, P], o Options) (*Visits[K, 
 	idle(c, room, ns.Local != nil)
 	noCopies(c, ns)
 	c.Refuse(o.Pages < 1, "Options.Pages must be at least 1, got %d", o.Pages)
+	c.TTL("Options.RedisTimeout", o.RedisTimeout)
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
-	return &Visits[K, P]{room: room, first: -o.Pages, idle: ns.TTL.Milliseconds(), ours: recently.New(1024)}, nil
+	return &Visits[K, P]{room: roomOf(room, o.RedisTimeout), first: -o.Pages, idle: ns.TTL.Milliseconds(), ours: recently.New(1024)}, nil
 }
 
 // idle checks a namespace whose TTL is an idle gap.
@@ -101,7 +118,7 @@ func (v *Visits[K, P]) Record(ctx context.Context, user K, page P) error {
 			is = nil
 		}
 		var key any = full // boxed once
-		err = sendonce.Transact(ctx, v.room.Redis, full, is,
+		err = sendonce.Transact(ctx, v.room.redis, full, is,
 			redis.NewCmd(ctx, "rpush", key, bytes),
 			redis.NewCmd(ctx, "ltrim", key, v.first, -1),
 			redis.NewCmd(ctx, "pexpire", key, v.idle))
@@ -115,7 +132,7 @@ func (v *Visits[K, P]) Record(ctx context.Context, user K, page P) error {
 }
 
 // write runs f, which writes under key and is told when it began, and tells the observer how that ended.
-func write[K comparable, V any](ctx context.Context, room keyspace.Room[K, V], doing string, key K, f func(full string, now time.Time) error) error {
+func write[K comparable, V any](ctx context.Context, room room[K, V], doing string, key K, f func(full string, now time.Time) error) error {
 	full, err := room.FullKey(key)
 	if err != nil {
 		return room.Fail(doing, key, err)
@@ -133,21 +150,23 @@ func write[K comparable, V any](ctx context.Context, room keyspace.Room[K, V], d
 // Recent returns the latest pages of the user's visit, n at most, the newest first. A user without a visit has none, which is no error.
 func (v *Visits[K, P]) Recent(ctx context.Context, user K, n int) ([]P, error) {
 	return read(ctx, v.room, "read the pages of", user, n, func(full string) ([]string, error) {
-		oldestFirst, err := v.room.Redis.LRange(ctx, full, int64(-n), -1).Result()
+		kept := redis.NewStringSliceCmd(ctx, "lrange", full, -n, -1)
+		v.room.redis.Ask(ctx, full, kept)
+		oldestFirst, err := kept.Result()
 		slices.Reverse(oldestFirst)
 		return oldestFirst, err
 	})
 }
 
 // read decodes the pages, n at most, that ask finds under key.
-func read[K comparable, P any](ctx context.Context, room keyspace.Room[K, P], doing string, key K, n int, ask func(full string) ([]string, error)) (pages []P, err error) {
+func read[K comparable, P any](ctx context.Context, room room[K, P], doing string, key K, n int, ask func(full string) ([]string, error)) (pages []P, err error) {
 	if n < 1 {
 		return nil, room.Fail(doing, key, fmt.Errorf("n must be at least 1, got %d", n))
 	}
 	err = room.Do(doing, key, func(full string) error {
 		held, err := ask(full)
 		if err != nil {
-			return sendonce.Answer(ctx, room.Redis, full, err)
+			return sendonce.Answer(ctx, room.redis, full, err)
 		}
 		pages = make([]P, 0, len(held))
 		for _, bytes := range held {
@@ -165,17 +184,18 @@ func read[K comparable, P any](ctx context.Context, room keyspace.Room[K, P], do
 
 // Len returns how many pages of the user's visit are kept: 0 without a visit.
 func (v *Visits[K, P]) Len(ctx context.Context, user K) (int, error) {
-	var n int64
+	n := redis.NewIntCmd(ctx)
 	err := v.room.Do("count the pages of", user, func(full string) (err error) {
-		n, err = v.room.Redis.LLen(ctx, full).Result()
-		return sendonce.Answer(ctx, v.room.Redis, full, err)
+		n = redis.NewIntCmd(ctx, "llen", full)
+		v.room.redis.Ask(ctx, full, n)
+		return sendonce.Answer(ctx, v.room.redis, full, n.Err())
 	})
-	return int(n), err
+	return int(n.Val()), err
 }
 
 // End ends the user's visit, as at a logout. To end none is no error.
 func (v *Visits[K, P]) End(ctx context.Context, user K) error {
 	return v.room.Do("end the visit of", user, func(full string) error {
-		return sendonce.Write(ctx, v.room.Redis, full, "ltrim", full, 1, 0) // to nothing: unlike DEL it fails where a key is no list
+		return sendonce.Write(ctx, v.room.redis, full, "ltrim", full, 1, 0) // to nothing: unlike DEL it fails where a key is no list
 	})
 }

@@ -26,6 +26,9 @@ type RelatedOptions struct {
 
 	// PerVisit is with how many others of a visit, at most, a page is counted. Zero is 8.
 	PerVisit int
+
+	// RedisTimeout is how long one question to Redis may take, as in [Options]. Zero is 150 ms.
+	RedisTimeout time.Duration
 }
 
 // Related counts which pages are seen in the same visits, "so that you can recommend related products". P is what is recommended,
@@ -46,7 +49,7 @@ type RelatedOptions struct {
 //
 // so 100 others of 8 bytes take 2.2 kB a page at most, and those of 100,000 products 220 MB.
 type Related[P comparable] struct {
-	room     keyspace.Room[P, P]
+	room     room[P, P]
 	perVisit int
 	least    float64
 	last     any // the rank of the last that is not kept
@@ -61,10 +64,11 @@ func NewRelated[P comparable](ns mayfly.Namespace[P, P], o RelatedOptions) (*Rel
 	c.Refuse(o.Kept < 0, "RelatedOptions.Kept must not be negative, got %d", o.Kept)
 	c.Refuse(o.MinVisits < 0, "RelatedOptions.MinVisits must not be negative, got %d; 1 shows what was seen in one visit", o.MinVisits)
 	c.Refuse(o.PerVisit < 0, "RelatedOptions.PerVisit must not be negative, got %d", o.PerVisit)
+	c.TTL("RelatedOptions.RedisTimeout", o.RedisTimeout)
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
-	return &Related[P]{room, cmp.Or(o.PerVisit, 8), float64(cmp.Or(o.MinVisits, 3)), -cmp.Or(o.Kept, 100) - 1}, nil
+	return &Related[P]{roomOf(room, o.RedisTimeout), cmp.Or(o.PerVisit, 8), float64(cmp.Or(o.MinVisits, 3)), -cmp.Or(o.Kept, 100) - 1}, nil
 }
 
 // Count counts a page that was seen after earlier ones of the same visit, the newest first as [Visits.Recent] returns them. A page
@@ -105,7 +109,7 @@ func (r *Related[P]) count(ctx context.Context, page P, others []P) error {
 			cmds = append(cmds, redis.NewFloatCmd(ctx, "zincrby", full, 1, member))
 		}
 		ttl := r.room.Jitter.TTL(r.room.TTL)
-		return sendonce.Transact(ctx, r.room.Redis, full, sendonce.SortedSet, append(cmds,
+		return sendonce.Transact(ctx, r.room.redis, full, sendonce.SortedSet, append(cmds,
 			redis.NewCmd(ctx, "zremrangebyrank", full, 0, r.last),
 			redis.NewCmd(ctx, "pexpire", full, ttl.Milliseconds()))...)
 	})
@@ -115,7 +119,9 @@ func (r *Related[P]) count(ctx context.Context, page P, others []P) error {
 // fewer than [RelatedOptions].MinVisits. A page that was seen with no other has none, which is no error.
 func (r *Related[P]) Top(ctx context.Context, page P, n int) ([]P, error) {
 	return read(ctx, r.room, "read pages seen with", page, n, func(full string) ([]string, error) {
-		others, err := r.room.Redis.ZRevRangeWithScores(ctx, full, 0, int64(n-1)).Result()
+		top := redis.NewZSliceCmd(ctx, "zrevrange", full, 0, n-1, "withscores")
+		r.room.redis.Ask(ctx, full, top)
+		others, err := top.Result()
 		var often []string
 		for _, other := range others {
 			if member, is := other.Member.(string); is && other.Score >= r.least {

@@ -36,7 +36,7 @@ func TestTheGap(t *testing.T) {
 		expect.OK(t, v.Record(ctx, "ada", "/6"))
 		wants(t, v, "ada", "/6")
 
-		c := expect.Value(navsession.NewCounter(ns[int64](t, rdb)))(t)
+		c := expect.Value(navsession.NewCounter(ns[int64](t, rdb), navsession.CounterOptions{}))(t)
 		for _, pause := range []struct {
 			length time.Duration
 			want   int64
@@ -138,7 +138,7 @@ func TestALostReply(t *testing.T) {
 	ctx, space := t.Context(), ns[string](t, rdb)
 	space.Observer = events
 	v := expect.Value(navsession.New(space, navsession.Options{Pages: 9}))(t)
-	c := expect.Value(navsession.NewCounter(ns[int64](t, rdb)))(t)
+	c := expect.Value(navsession.NewCounter(ns[int64](t, rdb), navsession.CounterOptions{}))(t)
 	expect.OK(t, v.Record(ctx, "ada", "/1"))
 
 	srv.DropReply("exec")
@@ -181,6 +181,7 @@ func TestRedisIsDown(t *testing.T) {
 			t.Error("Len: no error")
 		}
 		srv.Refuse(false)
+		time.Sleep(gap / 2) // go-redis has given up its dials
 		wants(t, v, "ada", "/1")
 	})
 }
@@ -235,12 +236,12 @@ func TestBadInput(t *testing.T) {
 		"a counter's cost": {func() error {
 			costly := counters
 			costly.Cost = func(int64) int { return 8 }
-			_, err := navsession.NewCounter(costly)
+			_, err := navsession.NewCounter(costly, navsession.CounterOptions{})
 			return err
 		}(), "navsession: Namespace.Cost must be nil"},
 		"a counter's codec": {func() error {
 			counters.Codec = mayfly.JSON[int64]{}
-			_, err := navsession.NewCounter(counters)
+			_, err := navsession.NewCounter(counters, navsession.CounterOptions{})
 			return err
 		}(), "navsession: Namespace.Codec must be nil"},
 		"kept": {func() error {

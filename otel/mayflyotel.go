@@ -242,3 +242,11 @@ func (m *Observer) register(meter metric.Meter) error {
 	_, err := meter.RegisterCallback(m.collect, m.make.asked...)
 	return err
 }
+
+// kindOf returns which kind of error e tells of.
+func kindOf(e mayfly.Event) string {
+	if e.Outcome == mayfly.TimedOut {
+		return "timeout"
+	}
+	return mayfly.ErrorKind(e.Err)
+}

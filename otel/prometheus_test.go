@@ -142,7 +142,7 @@ func scraped(r *prometheus.Registry) map[string]string {
 // replyWords are the words that the package metrics tells errors of Redis by, from its source: this module has a copy of them.
 func replyWords(t *testing.T) []string {
 	t.Helper()
-	f, err := parser.ParseFile(token.NewFileSet(), "../metrics/errors.go", nil, 0)
+	f, err := parser.ParseFile(token.NewFileSet(), "../errorkind.go", nil, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -19,8 +18,8 @@ import (
 // 1 and there is no MaxAge; with a local tier most calls cost none. The error is mayfly.ErrNotFound if there is no such
 // value.
 //
-// A key that holds something else, a list, is an error; but of the default's two commands the second has by then set
-// its TTL. Atomic and MaxAge look first.
+// A key that holds something else, a list, or bytes that the codec cannot read, is an error, and one without a TTL is not given one. But if it has a TTL,
+// the second of the default's two commands has by then changed it, as Atomic's does with bytes; MaxAge and a TouchBelow under 1 look first.
 func (s *Store[K, V]) Get(ctx context.Context, key K) (v V, err error) {
 	if s.local != nil {
 		if c, _ := s.local.At(key); c != nil {
@@ -65,12 +64,25 @@ func (s *Store[K, V]) read(ctx context.Context, full string) (raw []byte, life t
 		return raw, 0, err
 	}
 	name := any(full) // once for both commands
-	get, renew := redis.NewStringCmd(ctx, "get", name), redis.NewBoolCmd(ctx, "pexpire", name, s.ttl)
+	get, renew := redis.NewStringCmd(ctx, "get", name), redis.NewBoolCmd(ctx, "pexpire", name, s.ttl, "xx")
 	s.redis.Ask(ctx, full, get, renew)
 	if raw, err = get.Bytes(); err != nil {
 		return nil, 0, err
 	}
-	return raw, 0, renewed(renew)
+	if err = renewed(renew); errors.Is(err, redis.Nil) { // it has just ended, or has no end
+		err = s.renew(ctx, full, raw)
+	}
+	return raw, 0, err
+}
+
+// renew renews raw, unless it is nothing that this store could have written: that is left alone.
+func (s *Store[K, V]) renew(ctx context.Context, full string, raw []byte) error {
+	if _, err := s.decode(raw); err != nil {
+		return err
+	}
+	renew := redis.NewBoolCmd(ctx, "pexpire", full, s.ttl)
+	s.redis.Ask(ctx, full, renew)
+	return renewed(renew)
 }
 
 // ask1 asks for the bytes of full by a command.
@@ -99,9 +111,7 @@ func (s *Store[K, V]) readSeldomRenewed(ctx context.Context, full string) ([]byt
 		return raw, left - s.below, nil
 	}
 	// Little is left, or more than a TTL: then Redis's clock went back. No copy now: the renewal is a change, which the tier is about to hear of.
-	renew := redis.NewBoolCmd(ctx, "pexpire", name, s.ttl)
-	s.redis.Ask(ctx, full, renew)
-	return raw, 0, renewed(renew)
+	return raw, 0, s.renew(ctx, full, raw)
 }
 
 // renewed is what a PEXPIRE says of the value read before it: if it found nothing, the value had just ended.
@@ -139,7 +149,8 @@ func (s *Store[K, V]) TTL(ctx context.Context, key K) (left time.Duration, err e
 	return max(left, 0), err
 }
 
-// Touch renews the value of key as Get does, without reading it. Like every renewal it may be repeated after a lost reply.
+// Touch renews the value of key as Get does, without reading it. Like every renewal it may be repeated after a lost reply. A key that holds something
+// else is an error, and is left alone.
 func (s *Store[K, V]) Touch(ctx context.Context, key K) error {
 	alive, err := s.TouchMany(ctx, key)
 	if err == nil && !alive[key] {
@@ -155,29 +166,24 @@ func (s *Store[K, V]) TouchMany(ctx context.Context, keys ...K) (alive map[K]boo
 	if err != nil {
 		return alive, err
 	}
-	var args []any // of the script
+	var cmds []*redis.Cmd
 	if s.scripted() {
-		args = s.touchArgs(false)
+		cmds = touch.Each(ctx, s.redis, fulls, s.touchArgs(false)...)
+	} else {
+		cmds = renew.Each(ctx, s.redis, fulls, s.ttl, s.room.Plain)
 	}
-	cmds := make([]redis.Cmder, len(keys))
-	for i, full := range fulls {
-		if args != nil {
-			cmds[i] = redis.NewCmd(ctx, slices.Concat([]any{"evalsha", touch.Hash(), 1, full}, args)...)
-		} else {
-			cmds[i] = redis.NewCmd(ctx, "pexpire", full, s.ttl)
-		}
-	}
-	s.redis.Each(ctx, fulls, cmds)
 	var wrong []error
 	for i, cmd := range cmds {
-		if redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
-			cmd = touch.Run(ctx, s.redis, fulls[i], args...)
+		reply, err := cmd.Result()
+		if other, is := reply.(string); is && err == nil { // no record of ours: what others wrote is renewed if Get would have it
+			if _, err = s.decode([]byte(other)); err == nil {
+				reply, err = renew.Run(ctx, s.redis, fulls[i], s.ttl, true).Result()
+			}
 		}
-		found, err := cmd.(*redis.Cmd).Result()
+		alive[keys[i]] = err == nil
 		if err != nil && !errors.Is(err, redis.Nil) {
-			wrong = append(wrong, s.room.Fail("touch", keys[i], err))
+			wrong = append(wrong, s.room.Fail("touch", keys[i], sendonce.Answer(ctx, s.redis, fulls[i], err)))
 		}
-		alive[keys[i]] = err == nil && found != int64(0) // PEXPIRE answers 0 for no key, the script nil
 	}
 	return alive, errors.Join(wrong...)
 }

@@ -237,7 +237,7 @@ func TestALateRenewal(t *testing.T) {
 						time.Sleep(idle * 2 / 3)
 						held := "pexpire"
 						switch {
-						case o.MaxAge > 0:
+						case o.MaxAge > 0, name == "Touch":
 							held = "evalsha"
 						case o.Atomic && name == "Get":
 							held = "getex"

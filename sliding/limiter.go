@@ -2,9 +2,11 @@ package sliding
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/mayflycache/mayfly"
@@ -32,8 +34,9 @@ type LimiterOptions struct {
 	// up to a 16th of one longer. Not with Sliding.
 	Strict bool
 
-	// FailOpen allows everything while Redis cannot be asked. Without it nothing is allowed then. Allow returns the error
-	// either way.
+	// FailOpen allows everything while Redis cannot be asked, and for a key that holds what no limiter wrote (mayfly.ErrForeign: another type or text,
+	// or a count without a TTL), which is left alone until somebody deletes it. Without FailOpen nothing is allowed then. Allow returns
+	// the error either way.
 	FailOpen bool
 
 	// RedisTimeout is how long a call waits for Redis at most, whatever the client's own timeouts are; and soon nothing, as for a store's:
@@ -82,7 +85,7 @@ func NewLimiter[K comparable](ns mayfly.Namespace[K, int64], o LimiterOptions) (
 	case o.Strict:
 		script, whole = strictWindow, (whole+strictParts-1)/strictParts
 	}
-	return &Limiter[K]{room, bounded(ns.Redis, ns.Observer, ns.Name, o.RedisTimeout), o, script, strconv.Itoa(o.Limit), strconv.FormatInt(whole, 10)}, nil
+	return &Limiter[K]{room, sendonce.To(ns.Redis, ns.Observer, ns.Name, o.RedisTimeout), o, script, strconv.Itoa(o.Limit), strconv.FormatInt(whole, 10)}, nil
 }
 
 // Allow asks for n calls of key, all or none; n of 0 only looks. It is one round trip, sent once: if the reply is lost, the
@@ -99,7 +102,10 @@ func (l *Limiter[K]) Allow(ctx context.Context, key K, n int) (Decision, error) 
 	}
 	if d, err = l.ask(ctx, full, n); err != nil {
 		d.Limit, d.Allowed = l.opt.Limit, l.opt.FailOpen
-		err = l.room.Fail("allow", key, sendonce.Outcome(ctx, l.redis, full, err))
+		if !errors.Is(err, mayfly.ErrForeign) {
+			err = sendonce.Outcome(ctx, l.redis, full, err)
+		}
+		err = l.room.Fail("allow", key, err)
 	}
 	l.tell(ctx, full, d, err)
 	return d, err
@@ -123,6 +129,13 @@ func (l *Limiter[K]) ask(ctx context.Context, full string, n int) (Decision, err
 	reply, err := l.script.IntsOnce(ctx, l.redis, full, n, l.limit, l.whole)
 	if err != nil {
 		return Decision{}, err
+	}
+	if len(reply) == 1 {
+		holds := "a text"
+		if reply[0] == endless {
+			holds = "a count without a TTL, or a text without one,"
+		}
+		return Decision{}, fmt.Errorf("the key %q holds %s of %w: delete it, or give the limiter a prefix of its own", full, holds, mayfly.ErrForeign)
 	}
 	if len(reply) != 4 {
 		return Decision{}, fmt.Errorf("a script answered %v", reply)
@@ -173,10 +186,26 @@ func roomIn(n, limit, used, before, over, window int64) int64 {
 
 func millis(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
+// counter returns the script of a limiter whose counts are so many numbers. It begins with what k holds of them, and how long, or answers with one
+// number that they are somebody else's. What another way to count wrote, which this prefix had before, counts for nothing.
+func counter(numbers int, source string) sendonce.Script {
+	return sendonce.NewScript(strings.NewReplacer("$numbers", strconv.Itoa(numbers), "$endless", strconv.Itoa(endless)).Replace(
+		`local held, left = redis.call('GET', KEYS[1]), redis.call('PTTL', KEYS[1])
+if held then
+	if left == -1 then return {$endless} end
+	local _, numbers = string.gsub(held, '%d+', '')
+	if not string.find(held, '^[%d ]+$') or numbers ~= 1 and numbers ~= 3 and numbers ~= 18 or numbers == 1 and #held > 10 then return {0} end
+	if numbers ~= $numbers then held, left = false, -2 end
+end
+` + source))
+}
+
+// endless is the answer of a counter that finds a key without a TTL.
+const endless = 1
+
 // fixedWindow  k, n, limit, window: admits n if they fit. It answers with whether, what is used, and what is left of the window.
 // What ends later than a window from now was begun before the clock went back.
-var fixedWindow = sendonce.NewScript(`local used = tonumber(redis.call('GET', KEYS[1]) or 0)
-local n, left = tonumber(ARGV[1]), redis.call('PTTL', KEYS[1])
+var fixedWindow = counter(1, `local n, used = tonumber(ARGV[1]), tonumber(held or 0)
 if left > tonumber(ARGV[3]) then
 	left = tonumber(ARGV[3])
 	redis.call('SET', KEYS[1], used, 'PX', left)
@@ -197,12 +226,12 @@ return {ok, used, left, left}`)
 // slidingWindow  k, n, limit, window: the same for windows that begin at multiples of their length. k holds which
 // window it is, and what was admitted in it and in the one before. A clock that went back, as at a failover, by little, waits for the
 // window to begin; by more, all that was admitted counts in the window that it went back to.
-var slidingWindow = sendonce.NewScript(`local n, limit, window = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+var slidingWindow = counter(3, `local n, limit, window = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local index, over = math.floor(now / window), now % window
 local used, before, back = 0, 0, false
-local at, u, b = string.match(redis.call('GET', KEYS[1]) or '', '^(%d+) (%d+) (%d+)$')
+local at, u, b = string.match(held or '', '^(%d+) (%d+) (%d+)$')
 at = tonumber(at)
 if at == index + 1 then index, over = at, 0 end
 if at == index then

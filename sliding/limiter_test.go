@@ -335,3 +335,61 @@ func TestMiddlewareNil(t *testing.T) {
 		expect.Panic(t, "sliding: Middleware got a nil handler", func() { everybody(next) })
 	}
 }
+
+// After a SCRIPT FLUSH a crowd sends each script whole once, not once each.
+func TestACrowdAfterAScriptFlush(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := redistest.Start(t)
+		o := srv.Options()
+		o.PoolSize = 100
+		rdb := redis.NewClient(o)
+		defer rdb.Close()
+		l := mayfly.Must(sliding.NewLimiter(calls(rdb, time.Hour), sliding.LimiterOptions{Limit: 1000}))
+		s := mayfly.Must(sliding.New(namespace(rdb), sliding.Options{MaxAge: time.Hour}))
+		const callers = 100
+		var keys []string
+		for i := range callers {
+			keys = append(keys, strconv.Itoa(i))
+			want(t, s.Create(t.Context(), keys[i], cart{}), nil)
+		}
+		for what, crowd := range map[string]func(t *testing.T){
+			"Allow": func(t *testing.T) {
+				srv.Latency(5 * time.Millisecond) // of each command
+				defer srv.Latency(0)
+				var all sync.WaitGroup
+				for range callers {
+					all.Go(func() {
+						if d, err := l.Allow(t.Context(), "ada", 1); !d.Allowed || err != nil {
+							t.Error(d, err)
+						}
+					})
+				}
+				all.Wait()
+				if d, _ := l.Allow(t.Context(), "ada", 0); d.Remaining != 1000-callers {
+					t.Errorf("%d remain", d.Remaining)
+				}
+			},
+			"TouchMany": func(t *testing.T) {
+				alive, err := s.TouchMany(t.Context(), keys...)
+				want(t, err, nil)
+				for _, key := range keys {
+					if !alive[key] {
+						t.Errorf("%s is not alive", key)
+					}
+				}
+			},
+		} {
+			want(t, rdb.ScriptFlush(t.Context()).Err(), nil)
+			srv.ClearLog()
+			crowd(t)
+			n := map[string]int{}
+			for _, line := range srv.Log() {
+				word, _, _ := strings.Cut(line, " ")
+				n[strings.ToLower(word)]++
+			}
+			if n["eval"] != 1 || n["evalsha"] > 2*callers {
+				t.Errorf("%s: %d were sent whole, %d by name", what, n["eval"], n["evalsha"])
+			}
+		}
+	})
+}

@@ -114,6 +114,12 @@ redis.call('SET', KEYS[1], new, 'PXAT', to)
 return 1`)
 )
 
+// renew  k, ttl, whether any string is renewed: else bytes that are no record of a store's are the answer, and left alone. It answers 1, or nothing if there
+// is nothing.
+var renew = sendonce.NewScript(`local v = redis.call('GET', KEYS[1])
+if not v or ARGV[2] ~= '1' and string.sub(v, 1, 6) ~= '\193mfy\1\4' then return v end
+return redis.call('PEXPIRE', KEYS[1], ARGV[1])`)
+
 // mode says what write does about what is there.
 type mode string
 

@@ -28,7 +28,6 @@
 package sliding
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -36,14 +35,10 @@ import (
 	"strconv"
 	"time"
 
-	"github.com/redis/go-redis/v9"
-
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/client/check"
-	"github.com/mayflycache/mayfly/internal/client/events"
 	"github.com/mayflycache/mayfly/internal/client/keyspace"
 	"github.com/mayflycache/mayfly/internal/client/localview"
-	"github.com/mayflycache/mayfly/internal/client/nodes"
 	"github.com/mayflycache/mayfly/internal/client/record"
 	"github.com/mayflycache/mayfly/internal/client/sendonce"
 )
@@ -118,7 +113,7 @@ func New[K comparable, V any](ns mayfly.Namespace[K, V], o Options) (*Store[K, V
 		return nil, err
 	}
 	s := &Store[K, V]{
-		room: room, redis: bounded(ns.Redis, ns.Observer, ns.Name, o.RedisTimeout), opt: o,
+		room: room, redis: sendonce.To(ns.Redis, ns.Observer, ns.Name, o.RedisTimeout), opt: o,
 		format: record.FormatOf(room.Codec.Format()), local: localview.Of[V](ns, nil),
 	}
 	s.ttl = strconv.FormatInt(ns.TTL.Milliseconds(), 10)
@@ -131,13 +126,6 @@ func New[K comparable, V any](ns mayfly.Namespace[K, V], o Options) (*Store[K, V
 		s.below = max(time.Duration(float64(ns.TTL)*o.TouchBelow), time.Millisecond)
 	}
 	return s, nil
-}
-
-// bounded returns how a namespace's Redis is asked, and tells the observer what is dangerous about the client.
-func bounded(rdb redis.UniversalClient, observer mayfly.Observer, name string, timeout time.Duration) sendonce.Bounded {
-	tell := events.To(observer, name)
-	tell.Warnings(nodes.Warnings(rdb))
-	return sendonce.Bounded{Nodes: nodes.New(nodes.Options{Redis: rdb, Timeout: cmp.Or(timeout, 150*time.Millisecond), Breaker: tell.Breaker, Waited: tell.Waited})}
 }
 
 // always is more than anything has left: each access renews.

@@ -1,7 +1,5 @@
 package sliding
 
-import "github.com/mayflycache/mayfly/internal/client/sendonce"
-
 // strictParts is into how many parts a strict window is divided: a call counts until all of its part is a window old.
 const strictParts = 16
 
@@ -9,13 +7,13 @@ const strictParts = 16
 // rounded up, and begins at multiples of its length. k holds which part it is, and what was admitted in it and in each of the
 // 16 before. The answer is whether, what counts, when nothing will if nobody calls, and when n fit. If the clock went back, the part that was
 // written last is the one that runs: nothing is forgotten, and counts for as much longer.
-var strictWindow = sendonce.NewScript(`local n, limit, part = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+var strictWindow = counter(18, `local n, limit, part = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local t = redis.call('TIME')
 local now = t[1] * 1000 + math.floor(t[2] / 1000)
 local index, over = math.floor(now / part), now % part
 local counts, used, at, i = {}, 0, nil, 1 -- the first is of the part that runs
 for p = 1, 17 do counts[p] = 0 end
-for word in string.gmatch(redis.call('GET', KEYS[1]) or '', '%d+') do
+for word in string.gmatch(held or '', '%d+') do
 	if not at then
 		at = tonumber(word)
 		i = math.max(index - at, 0) + 1

@@ -20,7 +20,7 @@ func foreignRows() (all []row) {
 		},
 		"fieldttl/Set": func(w world) error {
 			ns := mayfly.Namespace[string, visit]{Name: "visits", Redis: w.through, Prefix: w.prefix, TTL: time.Minute}
-			s := mayfly.Must(fieldttl.New(ns))
+			s := mayfly.Must(fieldttl.New(ns, fieldttl.Options{}))
 			if _, err := s.Get(w.ctx, "none"); !errors.Is(err, mayfly.ErrNotFound) {
 				return err
 			}

@@ -17,7 +17,7 @@ func navsessionRows() []row {
 	}
 	counter := func(w world, rdb redis.UniversalClient) *navsession.Counter[string] {
 		ns := mayfly.Namespace[string, int64]{Name: "views", Redis: rdb, Prefix: w.prefix, TTL: time.Minute}
-		return mayfly.Must(navsession.NewCounter(ns))
+		return mayfly.Must(navsession.NewCounter(ns, navsession.CounterOptions{}))
 	}
 	related := func(w world, rdb redis.UniversalClient) *navsession.Related[string] {
 		ns := mayfly.Namespace[string, string]{Name: "related", Redis: rdb, Prefix: w.prefix, TTL: time.Hour}

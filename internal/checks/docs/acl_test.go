@@ -296,7 +296,7 @@ func useNavsession(ctx context.Context, rdb redis.UniversalClient, _ scene) erro
 	if err != nil {
 		return err
 	}
-	counter, err := navsession.NewCounter(mayfly.Namespace[string, int64]{Name: "views", Redis: rdb, Prefix: "views:", TTL: time.Minute})
+	counter, err := navsession.NewCounter(mayfly.Namespace[string, int64]{Name: "views", Redis: rdb, Prefix: "views:", TTL: time.Minute}, navsession.CounterOptions{})
 	if err != nil {
 		return err
 	}
@@ -327,7 +327,7 @@ func useFieldttl(ctx context.Context, rdb redis.UniversalClient, _ scene) error 
 		User string `redis:"user"`
 		CSRF string `redis:"csrf,ttl=15m"`
 	}
-	s, err := fieldttl.New(mayfly.Namespace[string, login]{Name: "logins", Redis: rdb, Prefix: "login:", TTL: time.Hour})
+	s, err := fieldttl.New(mayfly.Namespace[string, login]{Name: "logins", Redis: rdb, Prefix: "login:", TTL: time.Hour}, fieldttl.Options{})
 	if err != nil {
 		return err
 	}

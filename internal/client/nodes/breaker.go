@@ -92,7 +92,10 @@ func (n *Node) end(ctx context.Context, begun time.Time, callers int, err error)
 		}
 		n.fail(now, callers)
 	}
+	_, unsent := errors.AsType[leftError](err)
 	switch {
+	case left != nil && unsent:
+		return Left(left)
 	case left != nil:
 		return left
 	case slow:

@@ -23,8 +23,12 @@ func Unsent(err error) bool {
 	return left || errors.Is(err, ErrOpen) || errors.Is(err, ErrCrowded) || errors.Is(err, turns.ErrSilent)
 }
 
-// Left is the error of a caller whose context had ended before anything was sent.
+// Left is the error of a caller who was gone, or could not go on, before anything was sent.
 func Left(err error) error { return leftError{err} }
+
+// neverSent reports whether err says that go-redis had sent nothing: a context's own error, as it is, comes from the waits for a connection and between
+// two attempts, and from nowhere else. So it is of no use for what may have been sent before.
+func neverSent(err error) bool { return err == context.Canceled || err == context.DeadlineExceeded }
 
 type leftError struct{ error }
 
@@ -152,6 +156,9 @@ func (n *Node) unsent(err error) error {
 // crowded reports whether err says that a call waited in vain for a connection that others had, while connections came back: those of the
 // program's own calls, which do not go through the gate. That is no failure of the server.
 func (n *Node) crowded(err error) bool {
+	if left, is := err.(leftError); is {
+		err = left.error
+	}
 	if n.pool == nil || err != context.DeadlineExceeded && !errors.Is(err, redis.ErrPoolTimeout) {
 		return false
 	}

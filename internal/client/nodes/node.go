@@ -3,6 +3,7 @@ package nodes
 import (
 	"context"
 	"errors"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -43,6 +44,7 @@ type Node struct {
 	wait   time.Duration
 	waited func(ctx context.Context, took time.Duration, n int, err error)
 	trips  sync.Pool     // of *trip
+	loads  sync.Map      // by the name of a script: *load
 	hits   atomic.Uint32 // of the pool, when a call last waited for it in vain
 }
 
@@ -50,6 +52,7 @@ type Node struct {
 type asker interface {
 	Process(ctx context.Context, cmd redis.Cmder) error
 	Pipeline() redis.Pipeliner
+	TxPipeline() redis.Pipeliner
 }
 
 // Ask1 is Ask for one command, without the slice for several.
@@ -152,7 +155,41 @@ func (n *Node) settle(ctx context.Context, cmd redis.Cmder) error {
 	if Answered(err) {
 		return nil
 	}
+	if cmd.NoRetry() && neverSent(err) {
+		return Left(err)
+	}
 	return err
+}
+
+// Transact sends commands in one trip between MULTI and EXEC, and never twice: go-redis repeats a transaction only if it could not send all of
+// it, and what lacks its EXEC is not done. Its error is that of EXEC, or the first of a command, or says that there was no answer.
+func (n *Node) Transact(ctx context.Context, cmds ...redis.Cmder) error {
+	t, err := n.enter(ctx)
+	if err != nil {
+		return err
+	}
+	defer t.leave()
+	exec := func(pipe redis.Pipeliner) error {
+		pipe.BatchProcess(t.limited, cmds...)
+		_, err := pipe.Exec(t.limited)
+		return err
+	}
+	err = exec(n.client.TxPipeline())
+	if n.cluster != nil && (n.elsewhere(err) || redis.HasErrorPrefix(err, "EXECABORT") && slices.ContainsFunc(cmds, func(cmd redis.Cmder) bool { return n.elsewhere(cmd.Err()) })) {
+		n.reload(t.limited)
+		for _, cmd := range cmds {
+			cmd.SetErr(nil)
+		}
+		err = exec(n.cluster.TxPipeline())
+	}
+	switch {
+	case err == nil, errors.Is(err, redis.Nil), Answered(err):
+		t.end(nil)
+		return err
+	case neverSent(err):
+		err = Left(err)
+	}
+	return t.end(err)
 }
 
 // elsewhere reports whether somebody else may have an answer: the server that a cluster's sends to, or, where a connection to a shard
@@ -175,10 +212,15 @@ func (n *Node) goOn(ctx context.Context, cmd redis.Cmder) {
 		n.ring.Process(ctx, cmd)
 		return
 	}
+	n.reload(ctx)
+	cmd.SetErr(nil)
+	n.cluster.Process(ctx, cmd)
+}
+
+// reload has the cluster's slots read again.
+func (n *Node) reload(ctx context.Context) {
 	if n.moved != nil {
 		n.moved()
 	}
 	n.cluster.ReloadState(ctx)
-	cmd.SetErr(nil)
-	n.cluster.Process(ctx, cmd)
 }

@@ -7,6 +7,7 @@
 //	budget.go   what a question may cost
 //	breaker.go  what counts as a failure, and when a server that failed is asked again
 //	script.go   scripts, by name where the server knows them
+//	loading.go  who brings a script that it does not know
 package nodes
 
 import (

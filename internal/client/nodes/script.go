@@ -5,7 +5,6 @@ import (
 	"crypto/sha1"
 	"encoding/hex"
 	"fmt"
-	"slices"
 
 	"github.com/redis/go-redis/v9"
 )
@@ -18,6 +17,17 @@ func NewScript(source string) Script {
 	sum := sha1.Sum([]byte(source))
 	return Script{source, hex.EncodeToString(sum[:])}
 }
+
+// By returns the command that runs the script, whole or by its name, and its first argument.
+func (s Script) By(whole bool) (command, arg string) {
+	if whole {
+		return "eval", s.source
+	}
+	return "evalsha", s.sha
+}
+
+// IsUnknown reports whether err says that a server does not know a script, and so has not run it.
+func IsUnknown(err error) bool { return redis.HasErrorPrefix(err, "NOSCRIPT") }
 
 // Call is one script with what it is about.
 type Call struct {
@@ -41,23 +51,26 @@ func (c Call) command(ctx context.Context, name, script string) *redis.Cmd {
 // Run runs scripts in one trip, and in a second one those that the server does not know. It returns for each whether it
 // answered 1. go-redis may repeat them.
 func (n *Node) Run(ctx context.Context, calls ...Call) ([]bool, []error) {
-	return run(ctx, n.Ask, calls)
+	return n.run(ctx, n.Ask, calls)
 }
 
 // RunOnce is Run for scripts that must not be repeated.
 func (n *Node) RunOnce(ctx context.Context, calls ...Call) ([]bool, []error) {
-	return run(ctx, n.AskOnce, calls)
+	return n.run(ctx, n.AskOnce, calls)
 }
 
-func run(ctx context.Context, ask func(context.Context, ...redis.Cmder) error, calls []Call) ([]bool, []error) {
+func (n *Node) run(ctx context.Context, ask func(context.Context, ...redis.Cmder) error, calls []Call) ([]bool, []error) {
 	did, errs := make([]bool, len(calls)), make([]error, len(calls))
-	trip := func(name string, mine []int) {
+	scripts := make([]Script, len(calls))
+	for i, c := range calls {
+		scripts[i] = c.script
+	}
+	sent := false
+	err := n.Named(ctx, scripts, func(mine []int, whole func(i int) bool) (unknown []int) {
+		sent = true
 		cmds := make([]redis.Cmder, len(mine))
 		for k, i := range mine {
-			script := calls[i].script.sha
-			if name == "eval" {
-				script = calls[i].script.source
-			}
+			name, script := scripts[i].By(whole(i))
 			cmds[k] = calls[i].command(ctx, name, script)
 		}
 		lost := ask(ctx, cmds...)
@@ -65,15 +78,16 @@ func run(ctx context.Context, ask func(context.Context, ...redis.Cmder) error, c
 			if did[i], errs[i] = false, lost; lost == nil {
 				did[i], errs[i] = answeredOne(cmds[k].(*redis.Cmd))
 			}
+			if IsUnknown(errs[i]) {
+				unknown = append(unknown, i)
+			}
 		}
-	}
-	all := make([]int, len(calls))
-	for i := range all {
-		all[i] = i
-	}
-	trip("evalsha", all)
-	if missing := slices.DeleteFunc(all, func(i int) bool { return !redis.HasErrorPrefix(errs[i], "NOSCRIPT") }); len(missing) > 0 {
-		trip("eval", missing)
+		return unknown
+	})
+	for i := range errs {
+		if err != nil && (!sent || IsUnknown(errs[i])) {
+			errs[i] = err
+		}
 	}
 	return did, errs
 }

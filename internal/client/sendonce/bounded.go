@@ -1,19 +1,34 @@
 package sendonce
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"slices"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/client/again"
+	"github.com/mayflycache/mayfly/internal/client/events"
 	"github.com/mayflycache/mayfly/internal/client/nodes"
 )
 
 // Bounded is a client whose questions take a budget of time at most, and none where the server did not answer lately: see package
 // nodes. Each is about one key, and goes to the master that has it.
 type Bounded struct{ *nodes.Nodes }
+
+// To returns how the Redis of a namespace is asked, each question within timeout, and tells the namespace's observer what is dangerous about the client. A
+// zero timeout is [Timeout].
+func To(rdb redis.UniversalClient, observer mayfly.Observer, namespace string, timeout time.Duration) Bounded {
+	tell := events.To(observer, namespace)
+	tell.Warnings(nodes.Warnings(rdb))
+	return Bounded{nodes.New(nodes.Options{Redis: rdb, Timeout: cmp.Or(timeout, Timeout), Breaker: tell.Breaker, Waited: tell.Waited})}
+}
+
+// Timeout is what a question may take where nothing else is said.
+const Timeout = 150 * time.Millisecond
 
 // Process sends cmd, whose key is its first argument, or, of a script, the first of its keys.
 func (b Bounded) Process(ctx context.Context, cmd redis.Cmder) error {
@@ -32,11 +47,20 @@ func keyOf(cmd redis.Cmder) string {
 
 // Ask sends commands about the key full in one trip. Each has its own error.
 func (b Bounded) Ask(ctx context.Context, full string, cmds ...redis.Cmder) {
-	node, err := b.Of(ctx, full)
+	node, err := b.node(ctx, full)
 	if err == nil {
 		err = node.Ask(ctx, cmds...)
 	}
 	unanswered(err, cmds)
+}
+
+// node returns the server that has the key full. Its error is one of what was never sent.
+func (b Bounded) node(ctx context.Context, full string) (*nodes.Node, error) {
+	node, err := b.Of(ctx, full)
+	if err != nil {
+		return nil, nodes.Left(err)
+	}
+	return node, nil
 }
 
 // Each sends a command for each of the keys fulls, on a cluster in one trip for each node, at the same time. Each has its own error.
@@ -47,7 +71,7 @@ func (b Bounded) Each(ctx context.Context, fulls []string, cmds []redis.Cmder) {
 			theirs[n] = cmds[i]
 		}
 		unanswered(node.Ask(ctx, theirs...), theirs)
-	}, func(i int, err error) { cmds[i].SetErr(err) })
+	}, func(i int, err error) { cmds[i].SetErr(nodes.Left(err)) })
 }
 
 // Many sends a write for each of the keys fulls, each at most once, as [Bounded.Each] does. For what the error of one means see [Outcome].
@@ -76,7 +100,7 @@ func unanswered(err error, cmds []redis.Cmder) {
 	sent := slices.ContainsFunc(cmds, func(cmd redis.Cmder) bool { return cmd.Err() != nil })
 	for _, cmd := range cmds {
 		was := cmd.Err()
-		if !sent || errors.Is(err, nodes.ErrSlow) && was != nil && !nodes.Answered(was) && !again.NotExecuted(was) {
+		if !sent || (errors.Is(err, nodes.ErrSlow) || nodes.Unsent(err)) && was != nil && !nodes.Answered(was) && !again.NotExecuted(was) {
 			cmd.SetErr(err)
 		}
 	}

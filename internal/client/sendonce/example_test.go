@@ -22,7 +22,7 @@ func ExampleOutcome() {
 		nodes.ErrCrowded,
 		&net.OpError{Op: "dial", Net: "tcp", Err: errors.New("connection refused")},
 	} {
-		err = sendonce.Outcome(context.Background(), nil, "key", err)
+		err = sendonce.Outcome(context.Background(), sendonce.Bounded{}, "key", err)
 		fmt.Println(errors.Is(err, mayfly.ErrNotFound), errors.Is(err, mayfly.ErrUnknownOutcome), err)
 	}
 	// Output:

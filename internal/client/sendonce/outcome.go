@@ -18,24 +18,25 @@ import (
 
 // Answer is what the error of a question about the key full means: nil, [mayfly.ErrNotFound], or that there was no answer. A key
 // that holds another type is named.
-func Answer(ctx context.Context, rdb Client, full string, err error) error {
+func Answer(ctx context.Context, rdb Bounded, full string, err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, redis.Nil):
 		return mayfly.ErrNotFound
 	case strings.Contains(err.Error(), "WRONGTYPE"): // miniredis has it in the middle of a script's error
-		holds := redis.NewStatusCmd(ctx, "type", full)
+		holds, what := redis.NewStatusCmd(ctx, "type", full), "another type"
 		if rdb.Process(ctx, holds) == nil {
-			return fmt.Errorf("the key holds a %s of somebody else's, and was left alone: %w", holds.Val(), err)
+			what = "a " + holds.Val()
 		}
+		return fmt.Errorf("the key holds %s of %w: %w", what, mayfly.ErrForeign, err)
 	}
 	return err
 }
 
 // Outcome is what the error of a command that was sent once means, or of a pipeline that has one. [mayfly.ErrUnknownOutcome] is in
 // it unless the server answered, or the command was certainly never sent.
-func Outcome(ctx context.Context, rdb Client, full string, err error) error {
+func Outcome(ctx context.Context, rdb Bounded, full string, err error) error {
 	op, ok := errors.AsType[*net.OpError](err)
 	if ok && op.Op == "dial" || errors.Is(err, redis.ErrPoolTimeout) || errors.Is(err, redis.ErrPoolExhausted) || errors.Is(err, redis.ErrClosed) || nodes.Unsent(err) {
 		return err // it waited for a connection, and got none, or was not to wait

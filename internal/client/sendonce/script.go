@@ -6,22 +6,18 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/mayflycache/mayfly/internal/client/again"
 	"github.com/mayflycache/mayfly/internal/client/nodes"
 )
 
 // Script is a Lua script about one key.
-type Script struct {
-	*redis.Script
-	source string
-}
+type Script struct{ nodes.Script }
 
 // NewScript returns the script of a Lua source.
-func NewScript(source string) Script { return Script{redis.NewScript(source), source} }
+func NewScript(source string) Script { return Script{nodes.NewScript(source)} }
 
 // Run runs the script, which go-redis may repeat: for reads, and renewals that may come late.
-func (s Script) Run(ctx context.Context, rdb Client, key string, args ...any) *redis.Cmd {
-	return run(s, key, args, func(all []any) *redis.Cmd {
+func (s Script) Run(ctx context.Context, rdb Bounded, key string, args ...any) *redis.Cmd {
+	return run(ctx, rdb, s, key, args, redis.NewCmd, func(all []any) *redis.Cmd {
 		cmd := redis.NewCmd(ctx, all...)
 		rdb.Process(ctx, cmd)
 		return cmd
@@ -30,29 +26,72 @@ func (s Script) Run(ctx context.Context, rdb Client, key string, args ...any) *r
 
 // RunOnce runs the script. It is sent once, and again only if the server answers that it did not execute it: it does not know it, or see
 // [again.NotExecuted].
-func (s Script) RunOnce(ctx context.Context, rdb Client, key string, args ...any) *redis.Cmd {
-	return run(s, key, args, func(all []any) *redis.Cmd { return do(ctx, rdb, all...) })
+func (s Script) RunOnce(ctx context.Context, rdb Bounded, key string, args ...any) *redis.Cmd {
+	return run(ctx, rdb, s, key, args, redis.NewCmd, func(all []any) *redis.Cmd { return do(ctx, rdb, all...) })
 }
 
 // IntsOnce is RunOnce for a script that answers with integers.
-func (s Script) IntsOnce(ctx context.Context, rdb Client, key string, args ...any) ([]int64, error) {
-	return run(s, key, args, func(all []any) (cmd *redis.IntSliceCmd) {
-		again.Until(ctx, func() (refused bool) {
-			cmd = redis.NewIntSliceCmd(ctx, all...)
-			if err := ctx.Err(); err != nil {
-				cmd.SetErr(nodes.Left(err))
-				return false
-			}
-			return again.NotExecuted(rdb.Process(ctx, onceInts{cmd}))
-		})
-		return cmd
-	}).Result()
+func (s Script) IntsOnce(ctx context.Context, rdb Bounded, key string, args ...any) ([]int64, error) {
+	return run(ctx, rdb, s, key, args, redis.NewIntSliceCmd, func(all []any) *redis.IntSliceCmd { return doAs(ctx, rdb, redis.NewIntSliceCmd, all) }).Result()
 }
 
-func run[C redis.Cmder](s Script, key string, args []any, send func(all []any) C) C {
-	cmd := send(slices.Concat([]any{"evalsha", s.Hash(), 1, key}, args))
-	if redis.HasErrorPrefix(cmd.Err(), "NOSCRIPT") {
-		cmd = send(slices.Concat([]any{"eval", s.source, 1, key}, args))
+func run[C redis.Cmder](ctx context.Context, rdb Bounded, s Script, key string, args []any, blank func(context.Context, ...any) C, send func(all []any) C) (cmd C) {
+	var sent bool
+	node, err := rdb.node(ctx, key)
+	if err == nil {
+		err = node.Named(ctx, []nodes.Script{s.Script}, func(mine []int, whole func(int) bool) (unknown []int) {
+			sent, cmd = true, send(s.command(key, args, whole(0)))
+			if nodes.IsUnknown(cmd.Err()) {
+				return mine
+			}
+			return nil
+		})
+	}
+	if !sent {
+		cmd = blank(ctx)
+	}
+	if err != nil {
+		cmd.SetErr(err)
 	}
 	return cmd
+}
+
+func (s Script) command(key string, args []any, whole bool) []any {
+	name, script := s.By(whole)
+	return slices.Concat([]any{name, script, 1, key}, args)
+}
+
+// Each runs the script for each of the keys fulls, on a cluster in one trip for each node, at the same time. go-redis may repeat it. Each has its own
+// error.
+func (s Script) Each(ctx context.Context, rdb Bounded, fulls []string, args ...any) []*redis.Cmd {
+	cmds := make([]*redis.Cmd, len(fulls))
+	rdb.Nodes.Each(ctx, fulls, func(node *nodes.Node, mine []int) {
+		err := node.Named(ctx, slices.Repeat([]nodes.Script{s.Script}, len(mine)), func(some []int, whole func(int) bool) (unknown []int) {
+			trip := make([]redis.Cmder, len(some))
+			for n, k := range some {
+				i := mine[k]
+				cmds[i] = redis.NewCmd(ctx, s.command(fulls[i], args, whole(k))...)
+				trip[n] = cmds[i]
+			}
+			unanswered(node.Ask(ctx, trip...), trip)
+			for n, k := range some {
+				if nodes.IsUnknown(trip[n].Err()) {
+					unknown = append(unknown, k)
+				}
+			}
+			return unknown
+		})
+		for _, i := range mine {
+			if cmds[i] == nil {
+				cmds[i] = redis.NewCmd(ctx)
+				cmds[i].SetErr(err)
+			} else if err != nil && nodes.IsUnknown(cmds[i].Err()) {
+				cmds[i].SetErr(err)
+			}
+		}
+	}, func(i int, err error) {
+		cmds[i] = redis.NewCmd(ctx)
+		cmds[i].SetErr(nodes.Left(err))
+	})
+	return cmds
 }

@@ -23,21 +23,27 @@ var (
 	Counter   = Kind{"incrby", 0} // the key is its first argument, as of the others
 )
 
-// Exec sends MULTI, cmds, EXEC in one trip, and never twice: go-redis repeats a transaction only if it could not send all of
-// it, and what lacks its EXEC is not done. It is sent again if the server answers that none of it was executed. For the error see
-// [Outcome].
-func Exec(ctx context.Context, rdb redis.UniversalClient, full string, cmds ...redis.Cmder) (err error) {
+// Exec sends MULTI, cmds, EXEC in one trip, and never twice: see [nodes.Node.Transact]. It is sent again if the server answers that none of it
+// was executed. For the error see [Outcome].
+func Exec(ctx context.Context, rdb Bounded, full string, cmds ...redis.Cmder) error {
+	return Outcome(ctx, rdb, full, rdb.exec(ctx, full, cmds))
+}
+
+// Snapshot reads by commands that see the same moment.
+func Snapshot(ctx context.Context, rdb Bounded, full string, reads ...redis.Cmder) error {
+	return Answer(ctx, rdb, full, rdb.exec(ctx, full, reads))
+}
+
+// exec is Exec with the error as it came.
+func (b Bounded) exec(ctx context.Context, full string, cmds []redis.Cmder) (err error) {
 	again.Until(ctx, func() (refused bool) {
-		if err = ctx.Err(); err != nil {
-			err = nodes.Left(err)
-			return false
+		var node *nodes.Node
+		if node, err = b.node(ctx, full); err == nil {
+			err = node.Transact(ctx, cmds...)
 		}
-		pipe := rdb.TxPipeline()
-		pipe.BatchProcess(ctx, cmds...)
-		_, err = pipe.Exec(ctx)
 		return aborted(err, cmds)
 	})
-	return Outcome(ctx, rdb, full, err)
+	return err
 }
 
 // aborted reports whether a transaction was not executed for what one of its commands was answered, or EXEC itself.
@@ -55,7 +61,7 @@ func aborted(err error, cmds []redis.Cmder) bool {
 // Transactions know no conditions. A write of another kind's key fails and leaves the value alone, but the PEXPIRE is done all
 // the same, and would end what belongs to somebody else. So the transaction asks for the end that was there before,
 // and a key of another kind gets it back. It does not ask where is is nil, for a key that is known to be of the kind.
-func Transact(ctx context.Context, rdb redis.UniversalClient, full string, is Kind, cmds ...redis.Cmder) error {
+func Transact(ctx context.Context, rdb Bounded, full string, is Kind, cmds ...redis.Cmder) error {
 	var before *redis.IntCmd
 	if is != nil {
 		before = redis.NewIntCmd(ctx, "pexpiretime", full)
@@ -70,7 +76,7 @@ func Transact(ctx context.Context, rdb redis.UniversalClient, full string, is Ki
 
 // giveBack gives a key of another kind the end that it had before a transaction. Between the two it may have been deleted, and
 // made anew by its owner or by us: if it is of our kind now, it is left as it is.
-func giveBack(ctx context.Context, rdb redis.UniversalClient, full string, is Kind, before *redis.IntCmd) error {
+func giveBack(ctx context.Context, rdb Bounded, full string, is Kind, before *redis.IntCmd) error {
 	end, err := before.Result()
 	if err != nil || end < noEnd {
 		return nil // it was not run, or found nothing

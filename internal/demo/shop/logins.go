@@ -30,7 +30,7 @@ type logins interface {
 
 // newFieldLogins returns logins whose fields end at their own times.
 func newFieldLogins(rdb *redis.Client, seen mayfly.Observer) (logins, error) {
-	return fieldttl.New(mayfly.Namespace[string, login]{Name: "logins", Redis: rdb, Prefix: loginPrefix, TTL: loginLives, Observer: seen})
+	return fieldttl.New(mayfly.Namespace[string, login]{Name: "logins", Redis: rdb, Prefix: loginPrefix, TTL: loginLives, Observer: seen}, fieldttl.Options{})
 }
 
 // wholeLogins end as a whole: HSET and EXPIRE, as by hand. The address stays as long as the rest.

@@ -1,4 +1,4 @@
-package metrics
+package mayfly
 
 import (
 	"context"
@@ -8,25 +8,24 @@ import (
 	"strings"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/mayflycache/mayfly"
 )
 
 // replies are kinds of errors that Redis answers, by their first word.
 var replies = map[string]string{
 	"OOM": "oom", "READONLY": "readonly", "LOADING": "loading", "NOPERM": "auth", "NOAUTH": "auth", "WRONGPASS": "auth", "MOVED": "cluster",
 	"ASK": "cluster", "CLUSTERDOWN": "cluster", "TRYAGAIN": "cluster", "CROSSSLOT": "cluster", "MASTERDOWN": "replication", "NOREPLICAS": "replication",
-	"WRONGTYPE": "wrong_type", "MISCONF": "misconf", "BUSY": "busy",
+	"WRONGTYPE": "wrong_type", "MISCONF": "misconf", "BUSY": "busy", "NOSCRIPT": "script",
 }
 
-// errorKind returns which kind of error of Redis's err is, for a label.
-func errorKind(err error) string {
+// ErrorKind returns which kind of error of Redis's err is, whatever is said around it: one of few words, fit for a label, such as "timeout",
+// "network", "oom" or "auth". It is "other" for nil and for what is not Redis's.
+func ErrorKind(err error) string {
 	var reply redis.Error
 	var network net.Error
 	switch {
 	case err == nil:
 		return "other"
-	case errors.Is(err, mayfly.ErrCrowded):
+	case errors.Is(err, ErrCrowded):
 		return "crowded"
 	case errors.Is(err, context.DeadlineExceeded), errors.As(err, &network) && network.Timeout():
 		return "timeout"
@@ -37,7 +36,7 @@ func errorKind(err error) string {
 	case errors.Is(err, redis.ErrClosed):
 		return "closed"
 	case errors.As(err, &reply):
-		word, _, _ := strings.Cut(err.Error(), " ")
+		word, _, _ := strings.Cut(reply.Error(), " ")
 		if kind, ok := replies[word]; ok {
 			return kind
 		}
