@@ -167,11 +167,13 @@ func changed(ctx context.Context, db redis.UniversalClient, key int) (version, a
 // are stopped and go on. No local copy is served that is behind by more than it may be, and when all is quiet none differs.
 func TestLocalCopiesStayInStep(t *testing.T) {
 	t.Run("a server", func(t *testing.T) {
+		t.Parallel() // most of it is waiting
 		srv := realredis.Start(t, realredis.Options{})
 		only := []*redis.Client{srv.Client()}
 		staysInStep(t, srv.Addr(), func() []*redis.Client { return only }, srv.Restart)
 	})
 	t.Run("a cluster", func(t *testing.T) {
+		t.Parallel()
 		c := realredis.StartCluster(t, 3, 3, realredis.Options{})
 		rdb := c.Client()
 		masters := func() (all []*redis.Client) {
