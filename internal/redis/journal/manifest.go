@@ -105,7 +105,34 @@ func parseManifest(text []byte) (*manifest, error) {
 			m.incrs = append(m.incrs, p)
 		}
 	}
+	for _, p := range m.old {
+		if !m.outdates(p) {
+			return nil, fmt.Errorf("the manifest says that %s is history, and names nothing that came after it", p.name)
+		}
+	}
 	return m, nil
+}
+
+// outdates reports whether something newer took the place of a file.
+func (m *manifest) outdates(p part) bool {
+	if strings.Contains(p.name, ".base.") {
+		return m.base != nil && p.seq < m.base.seq
+	}
+	return len(m.incrs) > 0 && p.seq < m.incrs[0].seq
+}
+
+// forgets returns why a data file that the manifest does not name is not what a crash in the middle of a compaction leaves, nor what one leaves
+// behind that removed what was compacted; empty: it is, and can be removed.
+func (m *manifest) forgets(name string, size int64) string {
+	var seq int64
+	fmt.Sscanf(strings.TrimPrefix(name, stem+"."), "%d", &seq)
+	switch {
+	case strings.Contains(name, ".base.") && m.base == nil:
+		return "it names no base, and " + name + " is there"
+	case !strings.Contains(name, ".base.") && size > 0 && (m.base == nil || seq >= m.base.seq):
+		return "it does not name " + name + ", in which there are data"
+	}
+	return ""
 }
 
 // parsePart reads a line: pairs of a name and a value. Pairs that only newer Redis knows (offsets of replication) are passed over.
@@ -114,7 +141,12 @@ func parsePart(line string) (p part, err error) {
 	if !ok || len(words)%2 != 0 {
 		return p, fmt.Errorf("%q is not a line of pairs", line)
 	}
+	given := map[string]bool{}
 	for ; len(words) > 0; words = words[2:] {
+		if given[words[0]] {
+			return p, fmt.Errorf("%q says %s twice", line, words[0])
+		}
+		given[words[0]] = true
 		switch value := words[1]; words[0] {
 		case "file":
 			p.name = value

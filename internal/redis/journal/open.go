@@ -129,6 +129,9 @@ func (j *Journal) open(o Options, e *engine.Engine) (report Report, err error) {
 			return report, &Damaged{filepath.Join(j.dir, manifestName), 0, err}
 		}
 		j.files = *files
+		if err := j.mustNameAll(); err != nil {
+			return report, err
+		}
 		if report, err = j.replay(e); err != nil {
 			return report, err
 		}
@@ -166,6 +169,32 @@ func (j *Journal) mustBeNew(dir string) error {
 	for _, entry := range entries {
 		if numbered.MatchString(entry.Name()) {
 			return &Damaged{filepath.Join(j.dir, manifestName), 0, fmt.Errorf("it is missing, and %s is there", entry.Name())}
+		}
+	}
+	return nil
+}
+
+// mustNameAll refuses a manifest that does not name all that there is: what it does not name is removed.
+func (j *Journal) mustNameAll() error {
+	entries, err := os.ReadDir(j.dir)
+	if err != nil {
+		return fmt.Errorf("journal: %w", err)
+	}
+	named := j.files.names()
+	for _, p := range j.files.old {
+		named = append(named, p.name)
+	}
+	for _, entry := range entries {
+		name := entry.Name()
+		if !numbered.MatchString(name) || slices.Contains(named, name) {
+			continue
+		}
+		info, err := entry.Info()
+		if err != nil {
+			return fmt.Errorf("journal: %w", err)
+		}
+		if why := j.files.forgets(name, info.Size()); why != "" {
+			return &Damaged{filepath.Join(j.dir, manifestName), 0, fmt.Errorf("%s: restore the manifest, or move that file away", why)}
 		}
 	}
 	return nil

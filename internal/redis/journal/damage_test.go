@@ -1,0 +1,91 @@
+package journal
+
+import (
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/mayflycache/mayfly/internal/redis/engine"
+	"github.com/mayflycache/mayfly/internal/testkit/effort"
+)
+
+// Damage to any byte of the base or of the manifest, to any other value, is refused with nothing changed; or it changes nothing that matters.
+func TestDamageToBaseAndManifest(t *testing.T) {
+	dir := t.TempDir()
+	r := newRig(t, Options{Dir: dir, MinCompact: -1}, start)
+	for _, command := range [][]string{{"SET", "a", "1", "EX", "100"}, {"RPUSH", "l", "a", "b"}, {"HSET", "h", "f", "v"}, {"SET", "n", "70000"}} {
+		r.play(command...)
+	}
+	if !r.j.Compact() {
+		t.Fatal("no compaction")
+	}
+	r.j.mu.Lock()
+	for r.j.compact.running {
+		r.j.changed.Wait()
+	}
+	r.j.mu.Unlock()
+	r.play("SET", "last", "x")
+	r.written()
+	files := r.j.files
+	r.close()
+	names := append(files.names(), manifestName)
+	whole := map[string][]byte{}
+	for _, name := range names {
+		whole[name], _ = os.ReadFile(filepath.Join(dir, folder, name))
+	}
+	want := opened(t, dir)
+	for _, name := range []string{files.base.name, manifestName} {
+		path := filepath.Join(dir, folder, name)
+		for at := 0; at < len(whole[name]); at += effort.Times(3, 1) {
+			for flip := 1; flip < 256; flip += effort.Times(255, 5) {
+				damaged := slices.Clone(whole[name])
+				damaged[at] ^= byte(flip)
+				os.WriteFile(path, damaged, 0o644)
+				got := opened(t, dir)
+				var d *Damaged
+				if got.err == nil && got.keys != want.keys {
+					t.Fatalf("%s, byte %d as %q: %d keys of %d, and no error: %q", name, at, damaged[at], got.keys, want.keys, damaged)
+				}
+				if got.err != nil && !errors.As(got.err, &d) {
+					t.Fatalf("%s, byte %d as %q: %v", name, at, damaged[at], got.err)
+				}
+				if got.err != nil {
+					if now, _ := os.ReadFile(path); string(now) != string(damaged) {
+						t.Fatalf("%s, byte %d as %q: the file was changed", name, at, damaged[at])
+					}
+				}
+				entries, _ := os.ReadDir(filepath.Join(dir, folder))
+				for _, entry := range entries {
+					if whole[entry.Name()] == nil && entry.Name() != lockName {
+						os.Remove(filepath.Join(dir, folder, entry.Name()))
+					}
+				}
+				for name, b := range whole {
+					if now, err := os.ReadFile(filepath.Join(dir, folder, name)); err != nil && got.err != nil || err == nil && got.err != nil && name != filepath.Base(path) && string(now) != string(b) {
+						t.Fatalf("%s, byte %d as %q: refused, and %s was changed", filepath.Base(path), at, damaged[at], name)
+					}
+					os.WriteFile(filepath.Join(dir, folder, name), b, 0o644)
+				}
+			}
+		}
+	}
+}
+
+type opening struct {
+	keys int
+	err  error
+}
+
+// opened opens the journal of dir into a new engine.
+func opened(t *testing.T, dir string) (o opening) {
+	t.Helper()
+	e := engine.New(engine.Options{Seed: 1})
+	j := &Journal{dir: filepath.Join(dir, folder), clock: func() int64 { return start }}
+	if _, o.err = j.open(Options{Dir: dir}, e); o.err == nil {
+		j.file.Close()
+		o.keys = e.Figures(start).Keys
+	}
+	return o
+}
