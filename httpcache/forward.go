@@ -314,16 +314,19 @@ func (a *attempt) store() (wait func()) {
 // complete gives a response its body, with the trailers, the length and the Content-Type that the client got with it.
 func (r *response) complete(out *capture, rules rfc9111.Rules) {
 	r.body = out.body
-	for name, values := range out.trailers() { // as if none was announced
-		if !rules.StoresTrailer(out.header, strings.TrimPrefix(name, http.TrailerPrefix)) {
-			continue
+	for name, values := range out.trailers() {
+		if rules.StoresTrailer(out.header, strings.TrimPrefix(name, http.TrailerPrefix)) {
+			r.trailer = append(r.trailer, field{name: name, values: values})
 		}
-		r.trailer = append(r.trailer, field{name: http.TrailerPrefix + strings.TrimPrefix(name, http.TrailerPrefix), values: values})
+	}
+	announced := out.header["Trailer"]
+	if announced != nil {
+		r.header = append(r.header, field{name: "Trailer", values: announced})
 	}
 	has := func(name string) bool {
 		return slices.ContainsFunc(r.header, func(f field) bool { return f.name == name })
 	}
-	if len(r.trailer) == 0 && r.status != http.StatusNoContent && !has("Content-Length") {
+	if len(r.trailer) == 0 && announced == nil && r.status != http.StatusNoContent && !has("Content-Length") {
 		r.header = append(r.header, field{name: "Content-Length", values: []string{strconv.Itoa(len(r.body))}})
 	}
 	if len(r.body) > 0 && !has("Content-Type") && !has("Content-Encoding") {
