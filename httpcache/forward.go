@@ -208,6 +208,9 @@ func (a *attempt) decide(status int, header http.Header) (mode, int) {
 	if err == nil && n > c.opt.MaxBody && (reason == rfc9111.Storable || reason == tooManyTags) {
 		reason = tooLarge
 	}
+	if a.fill.renews && slices.Contains(c.opt.Stale.On, status) {
+		reason = failedRenewal
+	}
 	do := through
 	if reason != rfc9111.Storable || !a.fill.wanted() {
 		a.give(status >= 500, string(reason))
@@ -284,7 +287,7 @@ func (a *attempt) give(failed bool, why string) {
 	a.turn.end(notShared(failed))
 	switch {
 	case a.fill.claim == nil:
-	case failed && a.exchange.s.response != nil: // which is no worse than before
+	case failed && (a.exchange.s.response != nil || a.fill.renews): // which is no worse than before
 		c.rest(a.r.Context(), a.fill.claim)
 	case a.exchange.s.index != nil:
 		// Of a variant this process alone remembers it: in Redis, clients could make as many keys as they can think of values.
