@@ -16,6 +16,7 @@ import (
 // filling is the right to store an answer, and those who wait for it.
 type filling struct {
 	claim  *lease.Claim            // may be nil
+	renews bool                    // what is there is still of use, whatever comes of it
 	over   bool                    // without a claim, the answer may still replace what was seen in the slot
 	flight *flight.Flight[outcome] // of those who wait; nil: nobody does
 	beat   *beat                   // keeps the claim

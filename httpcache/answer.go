@@ -24,11 +24,18 @@ func (c *Cache) answer(w http.ResponseWriter, r *http.Request, resp *response, n
 		status, body = resp.part(r, into)
 	}
 	for _, f := range resp.trailer { // known before, or net/http would send a length and no trailers
-		into[f.name] = slices.Clone(f.values)
+		if strings.HasPrefix(f.name, http.TrailerPrefix) {
+			into[f.name] = slices.Clone(f.values)
+		}
 	}
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead && len(body) > 0 { // a 304 has none
 		w.Write(body) // a client that has left is no news to anybody
+	}
+	for _, f := range resp.trailer { // those that the header announces
+		if !strings.HasPrefix(f.name, http.TrailerPrefix) {
+			into[f.name] = slices.Clone(f.values)
+		}
 	}
 }
 

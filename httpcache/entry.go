@@ -71,7 +71,7 @@ type response struct {
 	body    []byte
 }
 
-// field is a header field with its values, in the order in which they came.
+// field is a header field as its handler has spelled it, with its values in the order in which they came.
 type field struct {
 	name   string
 	values []string
@@ -89,7 +89,7 @@ type index struct {
 func fieldsOf(h http.Header, added map[string]bool) []field {
 	list := make([]field, 0, len(h))
 	for _, name := range slices.Sorted(maps.Keys(h)) {
-		list = append(list, field{name, h[name], added[name]})
+		list = append(list, field{name, h[name], added[http.CanonicalHeaderKey(name)]})
 	}
 	return list
 }
@@ -99,7 +99,7 @@ func addedOf(list []field) map[string]bool {
 	added := make(map[string]bool)
 	for _, f := range list {
 		if f.added {
-			added[f.name] = true
+			added[http.CanonicalHeaderKey(f.name)] = true
 		}
 	}
 	return added
@@ -115,11 +115,15 @@ func sizeOf(list []field) (n int) {
 	return n
 }
 
-// headerOf returns the list as a header. Its values are shared: append to them, but do not change them.
+// headerOf returns the list as a header with canonical names. Its values are shared: append to them, but do not change them.
 func headerOf(list []field) http.Header {
 	h := make(http.Header, len(list)+2)
 	for _, f := range list {
-		h[f.name] = slices.Clip(f.values)
+		if name := http.CanonicalHeaderKey(f.name); h[name] == nil {
+			h[name] = slices.Clip(f.values)
+		} else {
+			h[name] = append(h[name], f.values...)
+		}
 	}
 	return h
 }

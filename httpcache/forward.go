@@ -208,6 +208,9 @@ func (a *attempt) decide(status int, header http.Header) (mode, int) {
 	if err == nil && n > c.opt.MaxBody && (reason == rfc9111.Storable || reason == tooManyTags) {
 		reason = tooLarge
 	}
+	if a.fill.renews && slices.Contains(c.opt.Stale.On, status) {
+		reason = failedRenewal
+	}
 	do := through
 	if reason != rfc9111.Storable || !a.fill.wanted() {
 		a.give(status >= 500, string(reason))
@@ -284,7 +287,7 @@ func (a *attempt) give(failed bool, why string) {
 	a.turn.end(notShared(failed))
 	switch {
 	case a.fill.claim == nil:
-	case failed && a.exchange.s.response != nil: // which is no worse than before
+	case failed && (a.exchange.s.response != nil || a.fill.renews): // which is no worse than before
 		c.rest(a.r.Context(), a.fill.claim)
 	case a.exchange.s.index != nil:
 		// Of a variant this process alone remembers it: in Redis, clients could make as many keys as they can think of values.
@@ -314,16 +317,19 @@ func (a *attempt) store() (wait func()) {
 // complete gives a response its body, with the trailers, the length and the Content-Type that the client got with it.
 func (r *response) complete(out *capture, rules rfc9111.Rules) {
 	r.body = out.body
-	for name, values := range out.trailers() { // as if none was announced
-		if !rules.StoresTrailer(out.header, strings.TrimPrefix(name, http.TrailerPrefix)) {
-			continue
+	for name, values := range out.trailers() {
+		if rules.StoresTrailer(out.header, strings.TrimPrefix(name, http.TrailerPrefix)) {
+			r.trailer = append(r.trailer, field{name: name, values: values})
 		}
-		r.trailer = append(r.trailer, field{name: http.TrailerPrefix + strings.TrimPrefix(name, http.TrailerPrefix), values: values})
+	}
+	announced := out.header["Trailer"]
+	if announced != nil {
+		r.header = append(r.header, field{name: "Trailer", values: announced})
 	}
 	has := func(name string) bool {
 		return slices.ContainsFunc(r.header, func(f field) bool { return f.name == name })
 	}
-	if len(r.trailer) == 0 && r.status != http.StatusNoContent && !has("Content-Length") {
+	if len(r.trailer) == 0 && announced == nil && r.status != http.StatusNoContent && !has("Content-Length") {
 		r.header = append(r.header, field{name: "Content-Length", values: []string{strconv.Itoa(len(r.body))}})
 	}
 	if len(r.body) > 0 && !has("Content-Type") && !has("Content-Encoding") {

@@ -18,9 +18,10 @@ var errTags = errors.New("it has more tags than are looked up, or it is not know
 
 // What the RFCs do not speak of, as a cache has no bounds there.
 const (
-	tooLarge    rfc9111.Reason = "too-large" // its body, or its header
-	noRoom      rfc9111.Reason = "in-flight" // for its body, among those of other requests
-	tooManyTags rfc9111.Reason = "tags"      // or a purge of one might have been missed
+	tooLarge      rfc9111.Reason = "too-large" // its body, or its header
+	noRoom        rfc9111.Reason = "in-flight" // for its body, among those of other requests
+	failedRenewal rfc9111.Reason = "failed"    // in a report: a cache that serves would have gone on with what is there
+	tooManyTags   rfc9111.Reason = "tags"      // or a purge of one might have been missed
 )
 
 // refused tells why an answer is not stored, if that is not what its handler wanted: a bound was reached, or its header is

@@ -130,14 +130,25 @@ func (x *exchange) report() {
 	c := x.cache
 	x.look(x.r.Context())
 	would, s := x.s.response, &seen{ResponseWriter: x.w, sum: sha256.New()}
-	if would != nil && would.policy.Decide(x.q, time.Now()) == rfc9111.Revalidate {
-		would = nil
+	due := false
+	if would != nil {
+		switch would.policy.Decide(x.q, time.Now()) {
+		case rfc9111.Revalidate:
+			would = nil
+		case rfc9111.Renew:
+			due = x.r.Method == http.MethodGet && x.r.Header["Range"] == nil
+		}
 	}
 	var fill filling
 	var joined *flight.Flight[outcome]
 	switch {
 	case would != nil:
 		s.says = c.opt.Server + "-report; hit"
+		if due { // a cache that serves would renew it by an answer of its own; this one has the client's
+			within, cancel := c.within(x.r.Context(), x.asked)
+			fill = filling{claim: c.guard.Renew(within, x.s.slot, x.s.found).Claim, renews: true}
+			cancel()
+		}
 	case x.shareable():
 		if f, lead := x.join(); !lead {
 			joined = f

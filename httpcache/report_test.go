@@ -84,3 +84,44 @@ func TestReport(t *testing.T) {
 		}
 	})
 }
+
+// What would be served stale and renewed is renewed by the answer that its client gets: else a report would compare with what a cache that
+// serves has long replaced.
+func TestAReportRenews(t *testing.T) {
+	inBubble(t, func(t *testing.T, rdb *redis.Client) {
+		opt := options(t, rdb)
+		opt.Report = true
+		version, fails := 1, false
+		c := opened(t, opt)
+		h := c.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Cache-Control", "max-age=2, stale-while-revalidate=600")
+			if fails {
+				w.WriteHeader(http.StatusBadGateway)
+				return
+			}
+			fmt.Fprint(w, "version ", version)
+		}))
+		see := func(shared, differ int) {
+			t.Helper()
+			get(t, h, "http://a.example/page")
+			if r := c.Report()[0]; r.Shared != shared || r.Differ != differ {
+				t.Errorf("%+v, want %d shared, %d that differ", r, shared, differ)
+			}
+		}
+		see(0, 0)
+		time.Sleep(3 * time.Second)
+		version = 2
+		see(1, 1) // and renews it
+		see(2, 1)
+		fails = true
+		time.Sleep(3 * time.Second)
+		see(3, 2) // a failure renews nothing
+		fails = false
+		time.Sleep(3 * time.Second)
+		ask(h, http.MethodHead, "http://a.example/page")
+		see(5, 2)
+		if body, status := get(t, h, "http://a.example/page"); body != "version 2" || isHit(status) {
+			t.Errorf("%q: %s", body, status)
+		}
+	})
+}

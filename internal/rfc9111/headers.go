@@ -9,21 +9,31 @@ import (
 
 // Stored returns what is stored of the header of a response that came at received: all of it, unknown fields too, minus
 // what belongs to one connection (RFC 9111, section 3.1), what a qualified private or no-cache keeps from others, and Age,
-// which is made anew. It has a Date, if need be of when it came (RFC 9110, section 6.6.1). The argument is not changed.
+// which is made anew. It has a Date, if need be of when it came (RFC 9110, section 6.6.1). Names that a handler has spelled in other
+// letters stay so, but for those by which a message is framed. The argument is not changed.
 func (r Rules) Stored(response http.Header, received time.Time) http.Header {
 	h := Canonical(response)
 	d, _ := r.directives(h)
-	out := make(http.Header, len(h)+1)
-	for name, lines := range h {
-		if !hop(name) && name != "Age" && !strings.HasPrefix(name, http.TrailerPrefix) {
-			out[name] = slices.Clone(lines)
-		}
+	kept := make(map[string]bool, len(h)) // by canonical names
+	for name := range h {
+		kept[name] = !hop(name) && name != "Age" && !strings.HasPrefix(name, http.TrailerPrefix)
 	}
 	for name := range elements(h["Connection"]) {
-		out.Del(name)
+		delete(kept, http.CanonicalHeaderKey(name))
 	}
 	for _, name := range d.Fields {
-		delete(out, name)
+		delete(kept, name)
+	}
+	out := make(http.Header, len(response)+1)
+	for spelled, lines := range response {
+		name := http.CanonicalHeaderKey(spelled)
+		if !kept[name] {
+			continue
+		}
+		if frames(name) {
+			spelled = name
+		}
+		out[spelled] = append(out[spelled], lines...)
 	}
 	if len(out["Date"]) == 0 {
 		out["Date"] = []string{FormatDate(received)}
@@ -46,6 +56,11 @@ func hop(name string) bool {
 		return true
 	}
 	return strings.HasPrefix(name, "Proxy-")
+}
+
+// frames reports whether net/http, or a cache that answers with a part, looks at a field of a response by its canonical name.
+func frames(name string) bool {
+	return strings.HasPrefix(name, "Content-") || name == "Date" || name == "Cache-Status"
 }
 
 // Canonical returns h with the names of its fields in canonical form, h itself if they are: a handler may have put others

@@ -16,7 +16,8 @@ func TestStored(t *testing.T) {
 	response["x-raw"], response[http.TrailerPrefix+"T"] = []string{"1"}, []string{"t"}
 	before := response.Clone()
 	want := header("Date: d", "Test-Header: t", "X-Test-Header: x", "Content-Foo: f", "Content-Length: 5", "Content-Range: r", "Clear-Site-Data: cache",
-		"Strict-Transport-Security: s", "WWW-Authenticate: w", "Cache-Status: up; hit", "CDN-Cache-Control: foo", "Cache-Control: max-age=60", "X-Raw: 1")
+		"Strict-Transport-Security: s", "WWW-Authenticate: w", "Cache-Status: up; hit", "CDN-Cache-Control: foo", "Cache-Control: max-age=60")
+	want["x-raw"] = []string{"1"}
 	if diff := cmp.Diff(want, rules.Stored(response, now)); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
