@@ -146,7 +146,7 @@ func build[K comparable, V any](ns mayfly.Namespace[K, V], o Options, noLoader b
 	c.quiet = recently.New(256)
 	c.tell = events.To(ns.Observer, ns.Name)
 	c.unremoved = redelete.New(redelete.Options{Limit: o.Faults.Queue, Works: c.works, Again: c.deleteAgain, Dropped: c.tell.Dropped})
-	lo := lease.Options{Redis: ns.Redis, Timeout: o.Faults.RedisTimeout, Plain: ns.Plain, Hold: o.Hold, Breaker: c.tell.Breaker, Start: c.works.Start,
+	lo := lease.Options{Redis: ns.Redis, Timeout: o.Faults.RedisTimeout, Plain: ns.Plain, Hold: o.Hold, Breaker: c.tell.Breaker, Start: c.works.Start, Closing: c.works.Closing(),
 		Wait: o.Load.Timeout, Waited: c.tell.Waited}
 	if c.local = localview.Of[held[V]](ns, nil); c.local != nil {
 		lo.Pushes, lo.Moved = c.local.Watch, c.local.Moved

@@ -171,7 +171,7 @@ func isGone(t *testing.T, name string, gone, back func(*network), set func(o *re
 	for range 500 {
 		time.Sleep(10 * time.Millisecond)
 		begun := time.Now()
-		if u, err := c.Get(t.Context(), 7); u.Version != 7 || err != nil || time.Since(begun) > 150*time.Millisecond+takes {
+		if u, err := c.Get(t.Context(), 7); u.Version != 7 || err != nil || time.Since(begun) > takes { // nobody pays for the question
 			t.Errorf("got %+v, %v after %v", u, err, time.Since(begun))
 		}
 	}

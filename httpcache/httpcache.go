@@ -107,7 +107,7 @@ func NewCache(o Options) (*Cache, error) {
 	c.works = background.New(mayfly.ErrClosed)
 	c.works.Grace = handBackFor
 	c.unremoved = redelete.New(redelete.Options{Limit: o.Faults.Queue, Works: c.works, Again: c.purgeAgain, Dropped: c.tell.Dropped})
-	lo := lease.Options{Redis: c.ns.Redis, Timeout: o.Faults.RedisTimeout, Breaker: c.tell.Breaker, Start: c.works.Start, Waited: c.tell.Waited}
+	lo := lease.Options{Redis: c.ns.Redis, Timeout: o.Faults.RedisTimeout, Breaker: c.tell.Breaker, Start: c.works.Start, Closing: c.works.Closing(), Waited: c.tell.Waited}
 	// To the tier itself, what is answered from a copy is two or three reads.
 	if c.local = localview.Of[item](c.ns, c.stats.local.Load); c.local != nil {
 		lo.Pushes, lo.Moved = c.local.Watch, c.local.Moved

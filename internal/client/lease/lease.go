@@ -75,6 +75,9 @@ type Options struct {
 	// Start runs what go-redis ends in its own time, and reports false if the owner is closed. May be nil: see nodes.Options.
 	Start func(func()) bool
 
+	// Closing is closed when the owner is: see nodes.Options. May be nil.
+	Closing <-chan struct{}
+
 	// Pushes returns a channel that is signalled when key has changed, and its end, or nil if nothing is pushed now; what the
 	// local tier hears is faster than any polling. May be nil.
 	Pushes func(key string) (changed <-chan struct{}, stop func())
@@ -99,7 +102,7 @@ type Guard struct {
 
 // New returns a Guard. It does no I/O.
 func New(o Options) *Guard {
-	return &Guard{nodes: nodes.New(nodes.Options{Redis: o.Redis, Timeout: o.Timeout, Wait: o.Wait, Breaker: o.Breaker, Waited: o.Waited, Moved: o.Moved, Start: o.Start}), timeout: o.Timeout, plain: o.Plain, hold: o.Hold, pushes: o.Pushes}
+	return &Guard{nodes: nodes.New(nodes.Options{Redis: o.Redis, Timeout: o.Timeout, Wait: o.Wait, Breaker: o.Breaker, Waited: o.Waited, Moved: o.Moved, Start: o.Start, Closing: o.Closing}), timeout: o.Timeout, plain: o.Plain, hold: o.Hold, pushes: o.Pushes}
 }
 
 // State says what a key holds, as far as the guard is concerned.

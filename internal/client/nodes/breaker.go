@@ -20,12 +20,14 @@ const (
 //
 // It counts failures in a row. At [Threshold] it opens: for [Open] nobody is let through. Then one caller is, as the probe, and
 // for another Open nobody else: if the probe succeeds the breaker closes, and if it fails, or is never heard of
-// again, the next probe comes an Open later. A closed breaker costs one atomic load.
+// again, the next probe comes an Open later. While somebody tends it no caller is the probe. A closed breaker costs one atomic load.
 //
 // What is a failure is for the caller to say: that the node did not answer, not that it answered with an error.
 type Breaker struct {
 	failures atomic.Int32
 	until    atomic.Int64 // the instant of the next probe; zero while closed
+	tended   atomic.Bool  // somebody probes in the background
+	refused  atomic.Int64 // the instant of the latest Refuse, to the second, while tended
 }
 
 // instant is t as a number that a change of the wall clock does not move, and that is never zero.
@@ -49,6 +51,11 @@ func (b *Breaker) Allow(now time.Time) Verdict {
 	switch {
 	case until == 0:
 		return Pass
+	case b.tended.Load():
+		if at := instant(now); at-b.refused.Load() > int64(time.Second) {
+			b.refused.Store(at)
+		}
+		return Refuse
 	case instant(now) < until || !b.until.CompareAndSwap(until, instant(now.Add(Open))):
 		return Refuse
 	}
@@ -106,7 +113,11 @@ func (n *Node) end(ctx context.Context, begun time.Time, callers int, err error)
 
 // fail tells the breaker of calls that the server did not answer, and releases those who wait when that opened it.
 func (n *Node) fail(now time.Time, callers int) {
-	if !n.breaker.Failure(now, callers) {
+	opened := n.breaker.Failure(now, callers)
+	if n.breaker.until.Load() != 0 {
+		n.tend()
+	}
+	if !opened {
 		return
 	}
 	if n.told != nil {

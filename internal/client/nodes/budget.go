@@ -146,7 +146,7 @@ func Warnings(rdb redis.UniversalClient) (warnings []string) {
 func noDeadlines(o *redis.Options) bool { return o.ReadTimeout < 0 || o.WriteTimeout < 0 }
 
 func (ns *Nodes) newNode(client asker) *Node {
-	n := &Node{name: "redis", client: client, budget: ns.budget, told: ns.told, wait: ns.wait, waited: ns.waited}
+	n := &Node{name: "redis", client: client, budget: ns.budget, told: ns.told, wait: ns.wait, waited: ns.waited, start: ns.start, closing: ns.closing}
 	if c, ok := client.(*redis.Client); ok {
 		o := c.Options()
 		n.name, n.pool = o.Addr, c

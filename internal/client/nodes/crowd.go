@@ -75,17 +75,23 @@ type turn struct {
 
 // enter waits for the turn of a call that is sent by itself, unless the breaker is open.
 func (n *Node) enter(ctx context.Context) (t turn, err error) {
-	t = turn{n: n, ctx: ctx, begun: time.Now()}
+	now := time.Now()
 	if err := ctx.Err(); err != nil {
 		return t, Left(err)
 	}
 	var of turns.Owner = n.line
-	switch n.breaker.Allow(t.begun) {
+	switch n.breaker.Allow(now) {
 	case Refuse:
 		return t, ErrOpen
 	case Probe:
 		of = nil
 	}
+	return n.turn(ctx, of, now)
+}
+
+// turn is enter, whether or not the breaker is open. Where of is nil, its opening does not release the call.
+func (n *Node) turn(ctx context.Context, of turns.Owner, now time.Time) (t turn, err error) {
+	t = turn{n: n, ctx: ctx, begun: now}
 	within := n.budget
 	if n.gate != nil {
 		waited, err := n.gate.Enter(ctx, of, n.patience())

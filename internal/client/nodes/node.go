@@ -37,6 +37,8 @@ type Node struct {
 	breaker Breaker
 	told    func(server string, open bool)
 	moved   func() // of the cluster
+	start   func(func()) bool
+	closing <-chan struct{} // nil: nobody ends what runs in the background
 
 	pool   *redis.Client // whose connections they are; nil if that is not known
 	gate   *turns.Gate   // before them; nil if they are not known

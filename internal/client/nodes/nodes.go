@@ -6,6 +6,7 @@
 //	crowd.go    how long a call waits for others of its own, and what is not the server's fault
 //	budget.go   what a question may cost
 //	breaker.go  what counts as a failure, and when a server that failed is asked again
+//	tend.go     how it is asked again without a caller
 //	script.go   scripts, by name where the server knows them
 //	loading.go  who brings a script that it does not know
 package nodes
@@ -47,10 +48,14 @@ type Options struct {
 	// Start runs a function in a goroutine that its owner's Close waits for, and reports false if the owner is closed. Nil starts
 	// goroutines that nobody counts.
 	Start func(func()) bool
+
+	// Closing is closed when the owner's Close is called. With it, servers that do not answer are probed in the background, and nil lets one
+	// call in half a second be the probe.
+	Closing <-chan struct{}
 }
 
 // Nodes are the servers of one client. They hold no goroutine, but for reads that travel together, which last as long as somebody waits,
-// and for the reading of a cluster's slots, which go-redis ends in its own time.
+// for the reading of a cluster's slots, which go-redis ends in its own time, and for the probing of a server that does not answer.
 type Nodes struct {
 	only    *Node // of a client that is one server, or one that is not known
 	ring    *redis.Ring
@@ -66,11 +71,13 @@ type Nodes struct {
 	slots Breaker     // of the reading of the slots
 	reads singleflight.Group
 	start func(func()) bool
+
+	closing <-chan struct{}
 }
 
 // New returns the servers of o.Redis. It does no I/O.
 func New(o Options) *Nodes {
-	ns := &Nodes{budget: o.Timeout, wait: cmp.Or(o.Wait, 10*time.Second), told: o.Breaker, waited: o.Waited, start: o.Start}
+	ns := &Nodes{budget: o.Timeout, wait: cmp.Or(o.Wait, 10*time.Second), told: o.Breaker, waited: o.Waited, start: o.Start, closing: o.Closing}
 	if ns.waited == nil {
 		ns.waited = func(context.Context, time.Duration, int, error) {}
 	}

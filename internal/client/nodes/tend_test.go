@@ -1,0 +1,121 @@
+package nodes_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly/internal/client/background"
+	"github.com/mayflycache/mayfly/internal/client/nodes"
+	"github.com/mayflycache/mayfly/redistest"
+)
+
+// tended is a server that hangs, and what asks it every millisecond.
+type tended struct {
+	srv   *redistest.Server
+	node  *nodes.Node
+	works *background.Group
+	dials atomic.Int32
+}
+
+func inTending(t *testing.T, owned bool, play func(t *testing.T, s *tended)) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &tended{srv: redistest.Start(t), works: background.New(errors.New("closed"))}
+		o := s.srv.Options()
+		o.ContextTimeoutEnabled, o.MaxRetries = true, -1
+		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+			s.dials.Add(1)
+			return s.srv.Dial(ctx, network, addr)
+		}
+		rdb := redis.NewClient(o)
+		defer func() { rdb.Close(); time.Sleep(time.Minute) }()
+		no := nodes.Options{Redis: rdb, Timeout: 100 * time.Millisecond, Start: s.works.Start}
+		if owned {
+			no.Closing = s.works.Closing()
+		}
+		s.node, _ = nodes.New(no).Of(t.Context(), "k")
+		s.ask(t, 1)
+		s.srv.Hang()
+		for range nodes.Threshold {
+			if err := s.ask(t, 1); err == nil {
+				t.Error("a server that hangs has answered")
+			}
+		}
+		play(t, s)
+		begun := time.Now()
+		if err := s.works.Close(t.Context()); err != nil || time.Since(begun) > 100*time.Millisecond {
+			t.Errorf("Close took %v: %v", time.Since(begun), err)
+		}
+	})
+}
+
+// ask asks so often, a millisecond apart, and returns the last error. It stops at the first answer.
+func (s *tended) ask(t *testing.T, times int) (err error) {
+	for range times {
+		if err = s.node.Ask1(t.Context(), redis.NewCmd(t.Context(), "set", "k", 1)); err == nil {
+			return nil
+		}
+		time.Sleep(time.Millisecond)
+	}
+	return err
+}
+
+// While a server hangs nobody waits for it once the breaker is open, and it is used again soon after it answers.
+func TestNobodyPaysForTheProbe(t *testing.T) {
+	inTending(t, true, func(t *testing.T, s *tended) {
+		begun := time.Now()
+		if err := s.ask(t, 3000); !errors.Is(err, nodes.ErrOpen) {
+			t.Errorf("after 3 s: %v", err)
+		}
+		if paid := time.Since(begun) - 3000*time.Millisecond; paid > 0 {
+			t.Errorf("the callers paid %v", paid)
+		}
+		s.srv.Thaw()
+		begun = time.Now()
+		if err := s.ask(t, 1000); err != nil || time.Since(begun) > nodes.Open+100*time.Millisecond {
+			t.Errorf("it is used again after %v: %v", time.Since(begun), err)
+		}
+		s.srv.Hang() // and once more
+		s.ask(t, 6)
+		if begun = time.Now(); s.ask(t, 2000) == nil || time.Since(begun) > 2000*time.Millisecond {
+			t.Errorf("the second time the callers paid %v", time.Since(begun)-2000*time.Millisecond)
+		}
+		s.srv.Thaw()
+		if err := s.ask(t, 1000); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Nobody asks, so it is not probed for longer than a minute; who comes then is the probe.
+func TestWhoComesLateIsTheProbe(t *testing.T) {
+	inTending(t, true, func(t *testing.T, s *tended) {
+		time.Sleep(2 * time.Minute)
+		before := s.dials.Load()
+		time.Sleep(time.Minute)
+		if n := s.dials.Load(); n != before || n < 10 {
+			t.Errorf("%d probes before, and %d in a minute in which nobody asked", before, n-before)
+		}
+		s.srv.Thaw()
+		if err := s.ask(t, 1); err != nil {
+			t.Errorf("who comes late: %v", err)
+		}
+	})
+}
+
+// Without an owner nothing runs in the background: one call in half a second is the probe.
+func TestWithoutAnOwnerACallIsTheProbe(t *testing.T) {
+	inTending(t, false, func(t *testing.T, s *tended) {
+		time.Sleep(nodes.Open)
+		begun := time.Now()
+		if err := s.ask(t, 1); errors.Is(err, nodes.ErrOpen) || time.Since(begun) < 100*time.Millisecond {
+			t.Errorf("%v after %v", err, time.Since(begun))
+		}
+	})
+}
