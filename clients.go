@@ -3,6 +3,9 @@ package mayfly
 import (
 	"cmp"
 	"errors"
+	"fmt"
+	"net"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -40,8 +43,29 @@ func client(name string, o, defaults *redis.UniversalOptions) (redis.UniversalCl
 	}
 	c := check.In("mayfly: " + name + ": ")
 	c.Refuse(len(o.Addrs) == 0, "Addrs is empty: name the server, the nodes of the cluster, or, with MasterName, the sentinels")
-	c.Refuse(o.PoolSize < 0, "PoolSize must not be negative, got %d; zero is go-redis's default", o.PoolSize)
-	c.Refuse(o.DB < 0, "DB must not be negative, got %d", o.DB)
+	for i, addr := range o.Addrs {
+		checkAddr(c, fmt.Sprintf("Addrs[%d]", i), addr)
+	}
+	cluster := o.MasterName == "" && (len(o.Addrs) > 1 || o.IsClusterMode) || o.MasterName != "" && (o.RouteByLatency || o.RouteRandomly || o.IsClusterMode)
+	c.Refuse(o.DB < 0, "DB must not be negative, got %d; zero is the first", o.DB)
+	c.Refuse(cluster && o.DB > 0, "DB is %d, and a cluster has database 0 alone: leave it at zero. (Several Addrs without MasterName, IsClusterMode, and routing of reads make a cluster's client)", o.DB)
+	c.Refuse(o.Protocol != 0 && o.Protocol != 2 && o.Protocol != 3, "Protocol must be 2 or 3, got %d; zero is 3", o.Protocol)
+	for _, n := range []struct {
+		field string
+		is    int
+	}{
+		{"PoolSize", o.PoolSize}, {"MinIdleConns", o.MinIdleConns}, {"MaxIdleConns", o.MaxIdleConns},
+		{"MaxActiveConns", o.MaxActiveConns}, {"MaxConcurrentDials", o.MaxConcurrentDials}, {"DialerRetries", o.DialerRetries},
+	} {
+		c.Refuse(n.is < 0, "%s must not be negative, got %d; zero is the default", n.field, n.is)
+	}
+	for _, d := range []struct {
+		field string
+		is    time.Duration
+	}{{"DialTimeout", o.DialTimeout}, {"PoolTimeout", o.PoolTimeout}} {
+		c.Refuse(d.is < 0, "%s must not be negative, got %v; zero is the default", d.field, d.is)
+	}
+	c.Refuse(o.MaxActiveConns > 0 && o.MinIdleConns > o.MaxActiveConns, "MinIdleConns is %d, more than the MaxActiveConns of %d: no pool can have that", o.MinIdleConns, o.MaxActiveConns)
 	c.Refuse(o.ReadTimeout < 0 || o.WriteTimeout < 0, "ReadTimeout %v and WriteTimeout %v must not be negative: that turns deadlines off, also those of contexts; leave them at zero", o.ReadTimeout, o.WriteTimeout)
 	if err := c.Err(); err != nil {
 		return nil, err
@@ -56,4 +80,24 @@ func client(name string, o, defaults *redis.UniversalOptions) (redis.UniversalCl
 	of.PoolTimeout = cmp.Or(o.PoolTimeout, defaults.PoolTimeout)
 	of.PipelinePoolSize = cmp.Or(o.PipelinePoolSize, defaults.PipelinePoolSize)
 	return redis.NewUniversalClient(&of), nil
+}
+
+// checkAddr refuses what is not a host and a port, or the path of a socket. What stands before an @ is not shown: it may be a password.
+func checkAddr(c *check.List, field, addr string) {
+	shown := addr
+	if at := strings.LastIndexByte(shown, '@'); at >= 0 {
+		shown = "..." + shown[at:]
+	}
+	switch host, port, err := net.SplitHostPort(addr); {
+	case addr == "":
+		c.Refuse(true, "%s is empty: it takes a host and a port, as in %q", field, "redis:6379")
+	case strings.HasPrefix(addr, "/"): // go-redis takes it for a socket
+	case strings.Contains(addr, "://"):
+		c.Refuse(true, "%s is a URL, %q: it takes a host and a port, as in %q; redis.ParseURL reads URLs", field, shown, "redis:6379")
+	case err != nil || port == "":
+		c.Refuse(true, "%s is %q: it takes a host and a port, as in %q", field, shown, "redis:6379")
+	default:
+		_, err := net.LookupPort("tcp", port)
+		c.Refuse(err != nil || strings.ContainsAny(host, " /@"), "%s is %q: it takes a host and a port, as in %q", field, shown, "redis:6379")
+	}
 }

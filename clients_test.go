@@ -71,6 +71,24 @@ func TestClientsKeepWhatIsSet(t *testing.T) {
 	}
 }
 
+// What go-redis takes is taken: sockets, IPv6, sentinels with a database.
+func TestClientsOfGoodOptions(t *testing.T) {
+	for _, o := range []*redis.UniversalOptions{
+		{Addrs: []string{"/run/redis.sock"}, DB: 3},
+		{Addrs: []string{"[::1]:6379"}, Protocol: 2},
+		{Addrs: []string{":6379"}, PipelinePoolSize: -1, MaxRetries: -1},
+		{Addrs: []string{"a:26379", "b:26379"}, MasterName: "m", DB: 3},
+	} {
+		for name, make := range clients {
+			if rdb, err := make(o); err != nil {
+				t.Errorf("%s of %+v: %v", name, o, err)
+			} else {
+				rdb.Close()
+			}
+		}
+	}
+}
+
 func TestClientsOfBadOptions(t *testing.T) {
 	addrs := []string{"127.0.0.1:1"}
 	for name, make := range clients {
@@ -80,6 +98,26 @@ func TestClientsOfBadOptions(t *testing.T) {
 			"PoolSize must not be negative, got -1":     {Addrs: addrs, PoolSize: -1},
 			"DB must not be negative, got -2":           {Addrs: addrs, DB: -2},
 			"ReadTimeout -1ns and WriteTimeout 0s must": {Addrs: addrs, ReadTimeout: -1},
+			"Addrs[0] is empty: it takes a host":        {Addrs: []string{""}},
+			`Addrs[1] is a URL, "redis://a:1": it`:      {Addrs: []string{"a:1", "redis://a:1"}},
+			`Addrs[0] is a URL, "...@a:1": it`:          {Addrs: []string{"redis://me:secret@a:1"}},
+			`Addrs[0] is "localhost": it takes`:         {Addrs: []string{"localhost"}},
+			`Addrs[0] is "localhost:": it takes`:        {Addrs: []string{"localhost:"}},
+			`Addrs[0] is "localhost:99999": it takes`:   {Addrs: []string{"localhost:99999"}},
+			`Addrs[0] is "::1:6379": it takes`:          {Addrs: []string{"::1:6379"}},
+			"Protocol must be 2 or 3, got 9":            {Addrs: addrs, Protocol: 9},
+			"Protocol must be 2 or 3, got -1":           {Addrs: addrs, Protocol: -1},
+			"DB is 1, and a cluster has database 0":     {Addrs: []string{"a:1", "b:1"}, DB: 1},
+			"DB is 2, and a cluster has database 0":     {Addrs: addrs, IsClusterMode: true, DB: 2},
+			"DB is 3, and a cluster has database 0":     {Addrs: addrs, MasterName: "m", RouteRandomly: true, DB: 3},
+			"MinIdleConns must not be negative, got -1": {Addrs: addrs, MinIdleConns: -1},
+			"MaxIdleConns must not be negative, got -2": {Addrs: addrs, MaxIdleConns: -2},
+			"MaxActiveConns must not be negative":       {Addrs: addrs, MaxActiveConns: -1},
+			"MaxConcurrentDials must not be negative":   {Addrs: addrs, MaxConcurrentDials: -1},
+			"DialerRetries must not be negative":        {Addrs: addrs, DialerRetries: -1},
+			"DialTimeout must not be negative, got -1s": {Addrs: addrs, DialTimeout: -time.Second},
+			"PoolTimeout must not be negative, got -1s": {Addrs: addrs, PoolTimeout: -time.Second},
+			"more than the MaxActiveConns of 2":         {Addrs: addrs, MinIdleConns: 3, MaxActiveConns: 2},
 		} {
 			if _, err := make(o); err == nil || !strings.HasPrefix(err.Error(), "mayfly: "+name+": ") || !strings.Contains(err.Error(), says) {
 				t.Errorf("%s: got %v, want %q", name, err, says)

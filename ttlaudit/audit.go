@@ -84,6 +84,8 @@ func (o Options) withDefaults() Options {
 // Run audits: it looks at the keys of rdb, on a cluster those of every master, and reports which of them do not end. It reads with SCAN, in
 // small pages and at a bounded rate, with memory that does not grow with the keys; it writes nothing.
 //
+// The end of ctx is noticed between two pages; while a server's answer is awaited, when the client gives that up.
+//
 // Keys that are there all the time are counted once; those that come or go meanwhile are counted or not, and one that vanishes
 // between SCAN and PTTL is not. Beside an error the report says what was covered, unless it is nil, as when the options are
 // wrong or nothing could be asked at all.
@@ -106,8 +108,8 @@ func Run(ctx context.Context, rdb redis.UniversalClient, o Options) (*Report, er
 		if err == nil {
 			continue
 		}
-		if ctx.Err() != nil || errors.Is(err, errCheckpoint) {
-			errs = append(errs, fmt.Errorf("ttlaudit: audit: %w", err))
+		if ended := ctx.Err(); ended != nil || errors.Is(err, errCheckpoint) {
+			errs = append(errs, fmt.Errorf("ttlaudit: audit: %w", cmp.Or(ended, err)))
 			break
 		}
 		a.Servers[i].Error = err.Error()

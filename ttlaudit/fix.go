@@ -18,7 +18,8 @@ import (
 
 // Plan says which keys without a TTL are given one. It is explicit: nothing else is touched, and nothing at all without Apply.
 type Plan struct {
-	// Give are the patterns and their TTLs; the first that fits a key counts.
+	// Give are the patterns and their TTLs; the first that fits a key counts, so put the narrower before the wider. One that could never count, as an
+	// earlier one fits all its keys, is an error.
 	Give []Give
 
 	// Apply writes. Without it Fix is a dry run, which counts what would be written.
@@ -49,12 +50,22 @@ func (p Plan) Validate() error {
 	c.Refuse(len(p.Give) == 0, "Give is empty: name the patterns and their TTLs")
 	for i, g := range p.Give {
 		give := check.In(fmt.Sprintf("ttlaudit: Plan.Give[%d].", i))
-		give.Refuse(strings.Trim(g.Pattern, "*"+separators) == "", "Pattern %q would be about any key: begin it with what the keys begin with", g.Pattern)
+		give.Refuse(g.Pattern == "", "Pattern is empty: name the keys, as in %q", "cache:user:*")
+		give.Refuse(g.Pattern != "" && strings.Trim(g.Pattern, "*"+separators) == "", "Pattern %q would be about any key: begin it with what the keys begin with", g.Pattern)
 		give.Refuse(strings.Contains(strings.TrimSuffix(g.Pattern, "**"), "**"), "Pattern %q has ** before its end", g.Pattern)
 		give.Refuse(g.TTL < time.Second, "TTL must be at least 1s, got %v", g.TTL)
 		give.Refuse(g.TTL > check.MaxTTL, "TTL must be at most 100 years, got %v", g.TTL)
 		if g.Jitter != nil {
 			give.Wrap(g.Jitter.Validate())
+		}
+		for j, before := range p.Give[:i] {
+			switch {
+			case g.Pattern == "" || before.Pattern == "":
+			case before.Pattern == g.Pattern:
+				give.Refuse(true, "Pattern %q is that of Give[%d] already: leave one out", g.Pattern, j)
+			case readPattern(before.Pattern).covers(g.Pattern):
+				give.Refuse(true, "Pattern %q has no keys of its own, as Give[%d], %q, fits them all before: put the narrower one first", g.Pattern, j, before.Pattern)
+			}
 		}
 		c.Add(give.Err())
 	}
@@ -67,6 +78,7 @@ type FixReport struct {
 	Complete bool        `json:"complete"` // every server was walked to its end
 	Keys     int64       `json:"keys"`     // looked at
 	Moved    int64       `json:"moved"`    // to another master meanwhile, and counted nowhere else: run the fix again
+	Unknown  int64       `json:"unknown"`  // were to be given a TTL, and no answer came: they have it, get it, or do not. Run the fix again
 	Gives    []GiveCount `json:"gives"`    // as in the plan
 }
 
@@ -80,7 +92,8 @@ type GiveCount struct {
 
 // Fix gives a TTL to the keys of rdb that have none and that the plan names. A TTL that is there is never changed: that is
 // decided by the server (EXPIRE ... NX, Redis 7.0), not by what was seen before. Fix can be cancelled and run again at any
-// time. Beside an error the report says what was done, unless it is nil.
+// time. Beside an error the report says what was done, unless it is nil. The end of ctx is noticed between two keys; while a server's answer is awaited,
+// when the client gives that up.
 //
 // What gives a TTL is sent once, so that no copy of it arrives late and gives an end to a key that somebody made permanent since. A lost
 // reply ends the fix of that server with an error; of the keys of that page, those that have no TTL when the lost request arrives may
@@ -106,8 +119,9 @@ func Fix(ctx context.Context, rdb redis.UniversalClient, p Plan) (*FixReport, er
 		f.far.Server, f.far.Done = n.addr, i
 		if err := f.server(ctx, n); err != nil {
 			r.Complete = false
-			errs = append(errs, fmt.Errorf("ttlaudit: fix of %s: %w", n.addr, err))
-			if ctx.Err() != nil {
+			ended := ctx.Err()
+			errs = append(errs, fmt.Errorf("ttlaudit: fix of %s: %w", n.addr, cmp.Or(ended, err)))
+			if ended != nil {
 				break
 			}
 		}
@@ -175,6 +189,9 @@ func (f *fixing) give(ctx context.Context, n *node, keys []string) error {
 	for i, cmd := range cmds {
 		if serious(cmd) {
 			wrong = explain(cmd)
+			if _, answered := errors.AsType[redis.Error](cmd.Err()); f.plan.Apply && !answered {
+				f.report.Unknown++
+			}
 			continue
 		}
 		if moved(cmd.Err()) {

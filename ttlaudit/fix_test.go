@@ -94,9 +94,74 @@ func TestFixIsCancelled(t *testing.T) {
 	}
 }
 
+// endsAt is a context that ends when it has been asked so often whether it has.
+type endsAt struct {
+	context.Context
+	left int
+}
+
+func (c *endsAt) Err() error {
+	if c.left--; c.left < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// Who ends a fix does not wait for the rest of a page: nothing of it is written.
+func TestFixIsCancelledWithinAPage(t *testing.T) {
+	srv := redistest.Start(t)
+	fill(t, srv.Client(), 60)
+	srv.ClearLog()
+	ctx := &endsAt{t.Context(), 20}
+	r, err := ttlaudit.Fix(ctx, srv.Client(), ttlaudit.Plan{MaxRate: -1, Apply: true, Give: []ttlaudit.Give{{Pattern: "cache:user:*", TTL: time.Hour}}})
+	if !errors.Is(err, context.Canceled) || r == nil || r.Complete || r.Keys != 0 {
+		t.Errorf("%+v, %v", r, err)
+	}
+	for _, line := range srv.Log() {
+		if strings.HasPrefix(strings.ToLower(line), "pexpire") {
+			t.Fatal(line)
+		}
+	}
+}
+
+// What was sent without an answer is told of.
+func TestAFixWhoseReplyIsLost(t *testing.T) {
+	srv := redistest.Start(t)
+	fill(t, srv.Client(), 60)
+	srv.DropReply("pexpire")
+	r, err := ttlaudit.Fix(t.Context(), srv.Client(), ttlaudit.Plan{MaxRate: -1, Apply: true, Give: []ttlaudit.Give{{Pattern: "cache:user:*", TTL: time.Hour}}})
+	if err == nil || r.Complete || r.Unknown == 0 || r.Unknown+r.Gives[0].Matched != 60 {
+		t.Errorf("%+v, %v", r, err)
+	}
+}
+
+// The first pattern that fits a key counts, so one that no key is left for is a mistake.
+func TestPlansWhosePatternsOverlap(t *testing.T) {
+	for _, c := range []struct{ first, then, says string }{
+		{"a:*", "a:*", `Plan.Give[1].Pattern "a:*" is that of Give[0] already: leave one out`},
+		{"a:**", "a:*", `Plan.Give[1].Pattern "a:*" has no keys of its own, as Give[0], "a:**", fits them all before: put the narrower one first`},
+		{"a:**", "a:b:*:c", "has no keys of its own"},
+		{"a:*", "a:b", "has no keys of its own"},
+		{"a:*b*", "a:x*b", "has no keys of its own"},
+		{"a:*", `a:\*`, "has no keys of its own"},
+		{"a:*", "a:*:b", ""},
+		{"a:*", "a:**", ""},
+		{"a:b", "a:*", ""},
+		{"a:*1", "a:*", ""},
+		{"a:*1", "a:1*", ""},
+		{`a:\*`, "a:*", ""},
+	} {
+		err := ttlaudit.Plan{Give: []ttlaudit.Give{{Pattern: c.first, TTL: time.Hour}, {Pattern: c.then, TTL: time.Minute}}}.Validate()
+		if (err == nil) != (c.says == "") || err != nil && !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s, then %s: %v", c.first, c.then, err)
+		}
+	}
+}
+
 func TestBadPlans(t *testing.T) {
 	for says, g := range map[string]ttlaudit.Give{
-		`Pattern "" would`:   {TTL: time.Hour},
+		"Pattern is empty: ": {TTL: time.Hour},
+		"1s, got -1h0m0s":    {Pattern: "a:*", TTL: -time.Hour},
 		`Pattern "*" would`:  {Pattern: "*", TTL: time.Hour},
 		`Pattern "*:**" `:    {Pattern: "*:**", TTL: time.Hour},
 		"has ** before":      {Pattern: "a:**:b", TTL: time.Hour},

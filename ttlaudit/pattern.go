@@ -52,6 +52,26 @@ func readPattern(text string) (p pattern) {
 	return p
 }
 
+// covers reports whether p fits all keys that the pattern narrower fits: it does if it fits one whose stars stand for what no text has.
+func (p pattern) covers(narrower string) bool {
+	const some = "\x00"
+	var key strings.Builder
+	for text := narrower; text != ""; text = text[1:] {
+		switch {
+		case text == "**":
+			key.WriteString(some + separators[:1] + some)
+			return p.fits(key.String())
+		case text[0] == '*':
+			key.WriteString(some)
+			continue
+		case text[0] == '\\' && len(text) > 1:
+			text = text[1:]
+		}
+		key.WriteByte(text[0])
+	}
+	return p.fits(key.String())
+}
+
 // fits reports whether key is one of the pattern's.
 func (p pattern) fits(key string) bool {
 	for i, s := range p.parts {

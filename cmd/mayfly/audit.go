@@ -39,7 +39,7 @@ without keys that vanish meanwhile. The report is written to the standard output
 
 In the names of patterns * stands for an id or a name. --fix takes them as they are reported: a * there ends at the next : / or |.
 
-It exits with 3 if a part was not covered, which the report says, and with 4 if a condition of --fail-on holds.`
+It exits with 3 if a part was not covered, which the report says, also if it was told to end (SIGTERM, Ctrl-C), and with 4 if a condition of --fail-on holds.`
 
 // auditing is what the flags of mayfly audit say.
 type auditing struct {
@@ -59,6 +59,9 @@ func audit(ctx context.Context, args []string, out io.Writer) error {
 	}
 	logging.Disable() // what went wrong is said once, by us
 	rdb, err := connect(ctx, a.url)
+	if err != nil && ctx.Err() != nil {
+		return noReport(errToldToEnd)
+	}
 	if err != nil {
 		return fmt.Errorf("audit: %w", err)
 	}
@@ -127,6 +130,11 @@ func auditFlags(args []string, out io.Writer) (*auditing, error) {
 			return nil, usage("audit", "%s", wrong.about)
 		}
 	}
+	if len(a.fixes) > 0 {
+		if err := (ttlaudit.Plan{Give: a.fixes}).Validate(); err != nil {
+			return nil, usage("audit", "--fix: %s", oneLine(err))
+		}
+	}
 	if o.MaxRate == 0 {
 		o.MaxRate = -1
 	}
@@ -146,8 +154,11 @@ func (a *auditing) audit(ctx context.Context, rdb redis.UniversalClient, out io.
 	}
 	r, err := ttlaudit.Run(ctx, rdb, o)
 	p.clear()
+	if ctx.Err() != nil && err != nil {
+		err = errToldToEnd
+	}
 	if r == nil {
-		return errors.New(oneLine(err))
+		return noReport(err)
 	}
 	if err == nil && a.resume != "" {
 		err = os.Remove(a.resume)
@@ -171,8 +182,11 @@ func (a *auditing) audit(ctx context.Context, rdb redis.UniversalClient, out io.
 func (a *auditing) fix(ctx context.Context, rdb redis.UniversalClient, out io.Writer, p *progress) error {
 	r, err := ttlaudit.Fix(ctx, rdb, ttlaudit.Plan{Give: a.fixes, Apply: a.yes, MaxRate: a.options.MaxRate, Progress: p.show})
 	p.clear()
+	if ctx.Err() != nil && err != nil {
+		err = errToldToEnd
+	}
 	if r == nil || err != nil && r.Keys == 0 && ctx.Err() == nil {
-		return errors.New(oneLine(err))
+		return noReport(err)
 	}
 	return a.write(out, r, func(out io.Writer) error {
 		did := "would be given"
@@ -182,6 +196,9 @@ func (a *auditing) fix(ctx context.Context, rdb redis.UniversalClient, out io.Wr
 		for i, g := range r.Gives {
 			fmt.Fprintf(out, "%s: of %d keys %d %s a TTL of about %v, %d were left alone\n", g.Pattern, g.Matched, g.Given, did, a.fixes[i].TTL, g.Had)
 		}
+		if r.Unknown > 0 {
+			fmt.Fprintf(out, "%d keys were to be given a TTL, and no answer came: they may get it; run this again\n", r.Unknown)
+		}
 		if r.Moved > 0 {
 			fmt.Fprintf(out, "%d keys moved to another master meanwhile: run this again\n", r.Moved)
 		}
@@ -190,6 +207,14 @@ func (a *auditing) fix(ctx context.Context, rdb redis.UniversalClient, out io.Wr
 		}
 		return nil
 	}, err)
+}
+
+// noReport is the error of an audit or a fix that has nothing to report.
+func noReport(err error) error {
+	if errors.Is(err, errToldToEnd) {
+		return exit{fmt.Errorf("partial: nothing was looked at: %w", err), exitPartial}
+	}
+	return errors.New(oneLine(err))
 }
 
 // write writes a report as JSON, or as text. Its error says also what ended the audit or the fix early: that much is reported.
@@ -219,6 +244,7 @@ func connect(ctx context.Context, url string) (redis.UniversalClient, error) {
 	o.DialTimeout, o.ReadTimeout, o.WriteTimeout = cmp.Or(o.DialTimeout, patience/2), cmp.Or(o.ReadTimeout, patience), cmp.Or(o.WriteTimeout, patience)
 	o.DialerRetries, o.MaxRetries = 1, cmp.Or(o.MaxRetries, 1)
 	o.DisableIdentity = true // a user may not be allowed to
+	endsWith(ctx, o)
 	rdb := redis.NewClient(o)
 	hello := redis.NewMapStringInterfaceCmd(ctx, "HELLO") // any user may, once it is known
 	if err := rdb.Process(ctx, hello); err != nil {
@@ -230,7 +256,7 @@ func connect(ctx context.Context, url string) (redis.UniversalClient, error) {
 	}
 	rdb.Close()
 	return redis.NewClusterClient(&redis.ClusterOptions{
-		Addrs: []string{o.Addr}, Protocol: o.Protocol, Username: o.Username, Password: o.Password, TLSConfig: o.TLSConfig,
+		Addrs: []string{o.Addr}, Dialer: o.Dialer, Protocol: o.Protocol, Username: o.Username, Password: o.Password, TLSConfig: o.TLSConfig,
 		DialTimeout: o.DialTimeout, ReadTimeout: o.ReadTimeout, WriteTimeout: o.WriteTimeout,
 		DialerRetries: 1, MaxRetries: 1, MaxRedirects: 1, ContextTimeoutEnabled: true, DisableIdentity: true, MaintNotificationsConfig: o.MaintNotificationsConfig,
 	}), nil

@@ -108,7 +108,7 @@ func TestAuditResumes(t *testing.T) {
 	cancelling := &cancelOnWrite{cancel: cancel}
 	p.to = cancelling
 	err = a.audit(ctx, rdb, &out, p)
-	if err == nil || !strings.Contains(err.Error(), "partial: audit: context canceled") || !strings.Contains(out.String(), "PARTIAL: 0 of 1") {
+	if err == nil || !strings.Contains(err.Error(), "partial: it was told to end") || !strings.Contains(out.String(), "PARTIAL: 0 of 1") {
 		t.Errorf("%v; %s", err, &out)
 	}
 	if _, err := os.Stat(file); err != nil {

@@ -132,7 +132,7 @@ func serveUntil(ctx context.Context, l net.Listener, h http.Handler) error {
 		return err
 	case <-ctx.Done():
 	}
-	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), 2*time.Second)
+	stop, cancel := context.WithTimeout(context.WithoutCancel(ctx), lastWords)
 	defer cancel()
 	if server.Shutdown(stop) != nil {
 		server.Close()

@@ -52,14 +52,19 @@ func (r *reached) open(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	probing := *o
+	endsWith(ctx, &probing)
+	endsWith(shortlyAfter(ctx), o)
 	r.options = o
-	rdb := r.client(1)
+	rdb := redis.NewClient(&probing)
 	defer rdb.Close()
 	ask, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
 	info, err := rdb.Info(ask, "server").Result()
 	var refused *net.OpError
 	switch {
+	case err != nil && ctx.Err() != nil:
+		return errToldToEnd
 	case errors.As(err, &refused), errors.Is(err, context.DeadlineExceeded):
 		return fmt.Errorf("no Redis answers at %s (%v): start one, or leave --redis out for an embedded one", o.Addr, err)
 	case err != nil:

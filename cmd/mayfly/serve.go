@@ -11,14 +11,10 @@ import (
 	"strings"
 	"sync"
 	"syscall"
-	"time"
 
 	"github.com/mayflycache/mayfly/internal/redis/engine"
 	"github.com/mayflycache/mayfly/internal/redis/journal"
 )
-
-// grace is how long clients have to read their last replies.
-const grace = 5 * time.Second
 
 const aboutServe = `Serve is a Redis 8.0 in this process's memory, for redis-cli and for programs in any language: its commands, its errors, and above all its
 expiry. All data ends with the process, unless --dir keeps it: it is for development and tests, no replacement for Redis in production.`
@@ -119,7 +115,7 @@ func serve(ctx context.Context, args []string, out io.Writer) error {
 	if err == nil {
 		fmt.Fprintln(out, "mayfly: stopping")
 	}
-	stop, cancel := context.WithTimeout(context.Background(), grace)
+	stop, cancel := context.WithTimeout(context.Background(), lastWords)
 	defer cancel()
 	late := n.close(stop)
 	if errors.Is(late, context.DeadlineExceeded) {

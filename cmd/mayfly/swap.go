@@ -53,12 +53,17 @@ func swap(ctx context.Context, args []string, out io.Writer) error {
 		return fmt.Errorf("swap: %w", err)
 	}
 	different, err := s.try(ctx, root)
+	if ctx.Err() != nil {
+		return fmt.Errorf("swap: %w: nothing was changed", errToldToEnd)
+	}
 	if err != nil {
 		return fmt.Errorf("swap: %w", err)
 	}
 	if !*write {
 		fmt.Fprintln(out, "nothing was changed: --write changes the module")
-	} else if err := s.change(ctx, root); err != nil {
+	} else if err := s.change(ctx, root); ctx.Err() != nil {
+		return fmt.Errorf("swap: %w: the module may be changed in part", errToldToEnd)
+	} else if err != nil {
 		return fmt.Errorf("swap: %w", err)
 	}
 	if different > 0 {
@@ -77,9 +82,16 @@ func ownVersion() string {
 
 // goTool runs the go command in a directory and returns what it wrote; of the error, too.
 func goTool(ctx context.Context, dir string, args ...string) ([]byte, error) {
-	cmd := exec.CommandContext(ctx, "go", args...)
+	return tool(ctx, dir, "go", args...)
+}
+
+// tool is goTool of any program. It ends soon after ctx, with all that it has started.
+func tool(ctx context.Context, dir, program string, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = dir
 	cmd.Env = append(os.Environ(), "GOWORK=off")
+	cmd.WaitDelay = lastWords
+	endsWhole(cmd)
 	out, err := cmd.CombinedOutput()
 	return out, err
 }

@@ -1,8 +1,10 @@
 package ttlvet
 
 import (
+	"cmp"
 	"fmt"
 	"go/ast"
+	"go/token"
 	"go/types"
 	"slices"
 	"strings"
@@ -75,8 +77,9 @@ func (p *program) units() (all []*unit) {
 	return all
 }
 
-// acts are what the calls of a unit do, in the order in which they are written.
+// acts are what the calls of a unit do, in the order in which they are written; what is deferred comes at the end of its function.
 func (p *program) acts(u *unit) (all []act) {
+	when := u.deferred()
 	ast.Inspect(u.body, func(n ast.Node) bool {
 		call, ok := n.(*ast.CallExpr)
 		if !ok {
@@ -116,8 +119,55 @@ func (p *program) acts(u *unit) (all []act) {
 		}
 		return true
 	})
-	slices.SortStableFunc(all, func(a, b act) int { return int(a.call.Lparen - b.call.Lparen) })
+	slices.SortStableFunc(all, func(a, b act) int { return when(a.call).compare(when(b.call)) })
 	return all
+}
+
+// moment is when a call runs, as far as the order of the source tells.
+type moment struct {
+	at    token.Pos // of the call, or the end of the function that defers it
+	since token.Pos
+	call  token.Pos
+}
+
+func (m moment) compare(n moment) int {
+	return cmp.Or(int(m.at-n.at), int(n.since-m.since), int(m.call-n.call)) // what is deferred last runs first
+}
+
+// deferred returns what tells when a call of the unit runs.
+func (u *unit) deferred() func(*ast.CallExpr) moment {
+	type span struct {
+		of  *ast.DeferStmt
+		end token.Pos // of the function around it
+	}
+	var spans []span
+	var path []ast.Node
+	ast.Inspect(u.body, func(n ast.Node) bool {
+		if n == nil {
+			path = path[:len(path)-1]
+			return true
+		}
+		if d, ok := n.(*ast.DeferStmt); ok {
+			end := u.body.End()
+			for _, around := range path {
+				if f, ok := around.(*ast.FuncLit); ok {
+					end = f.End()
+				}
+			}
+			spans = append(spans, span{d, end})
+		}
+		path = append(path, n)
+		return true
+	})
+	return func(call *ast.CallExpr) moment {
+		for _, s := range spans { // the outermost is the first
+			f, _ := ast.Unparen(s.of.Call.Fun).(*ast.FuncLit)
+			if call == s.of.Call || f != nil && f.Pos() <= call.Pos() && call.End() <= f.End() {
+				return moment{s.end, s.of.Pos(), call.Lparen}
+			}
+		}
+		return moment{call.Lparen, 0, call.Lparen}
+	}
 }
 
 // each returns a write of several keys as one write of each.

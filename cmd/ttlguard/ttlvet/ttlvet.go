@@ -10,8 +10,24 @@
 // of clients, pipelines, transactions and interfaces that have these methods, and of Do where the command is a constant. It keeps silent where an Expire, a
 // SET with an expiration or a script follows in the same function with the same key, or may: the key is compared as it is written, constants and
 // variables that are assigned once by their values. A function of yours that calls Expire with a key made of its parameters counts as Expire, and
-// one that hands a parameter on as the expiration counts as the call it makes, also in other packages. An expiration that is computed is not
-// looked into.
+// one that hands a parameter on as the expiration counts as the call it makes, also in other packages. What is deferred comes at the end of its
+// function, the last first.
+//
+// # What it does not see
+//
+// It reads calls in the order in which they are written, and follows neither values nor branches. So it is silent about
+//
+//   - an Expire that is not reached: in a branch that is not taken, after a return, or when the write before it has failed;
+//   - an expiration that is computed, or comes from a field, a flag or a configuration, and is zero when the program runs;
+//   - a key of which it cannot say that it is another: elements of slices and maps, results of calls, variables that are assigned again;
+//   - an Expire with a time that is over, which deletes at once;
+//   - what a script does: each counts as an end of the keys that it is given;
+//   - Do with a command that is no constant, or with its arguments in a slice, Process with a command that was made before, and what is written by
+//     methods whose results are not go-redis's, as those of wrappers;
+//   - commands that take a key's TTL along, Rename and Copy, and those of modules, such as JSON.
+//
+// And it reports what another function gives an end: a caller after the call, one that is called by an interface or a function value, or
+// what a goroutine does that is written before the write. Excuse these.
 //
 // A key that may stay is excused with its reason, at the call, on a line of its own above it, for a whole function in its comment, or for a
 // file above its package clause:

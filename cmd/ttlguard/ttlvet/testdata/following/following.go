@@ -78,6 +78,30 @@ func created(ctx context.Context, rdb *redis.Client, key string) { // want creat
 	rdb.Set(ctx, key, 1, 0)  // want `Set: an expiration of 0`
 }
 
+func deferred(ctx context.Context, rdb *redis.Client, a, b, c, d, e string) { // want deferred:`^ends .*$`
+	defer rdb.Expire(ctx, a, time.Minute)
+	rdb.Incr(ctx, a)
+
+	defer func() {
+		rdb.Expire(ctx, b, time.Minute)
+		rdb.Incr(ctx, c) // want `Incr creates`
+	}()
+	rdb.HSet(ctx, b, "f", 1)
+	rdb.Expire(ctx, c, time.Minute)
+
+	defer rdb.Expire(ctx, d, time.Minute) // runs after the next
+	defer rdb.HSet(ctx, d, "f", 1)
+
+	defer rdb.LPush(ctx, e, 1) // want `LPush creates`
+	rdb.Expire(ctx, e, time.Minute)
+	defer rdb.Expire(ctx, e, time.Minute) // and runs before
+
+	func() {
+		defer rdb.Expire(ctx, "inner", time.Minute)
+	}()
+	rdb.Incr(ctx, "inner") // want `Incr creates`
+}
+
 func pipelines(ctx context.Context, rdb *redis.Client, keys []string) {
 	rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
 		p.RPush(ctx, "a", 1)

@@ -1,0 +1,154 @@
+package main
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"slices"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
+	"github.com/mayflycache/mayfly/internal/testkit/processes"
+	"github.com/mayflycache/mayfly/internal/testkit/proxy"
+	"github.com/mayflycache/mayfly/redistest"
+)
+
+func init() {
+	processes.Roles["told"] = func() int {
+		ctx, stop := untilToldToEnd()
+		defer stop()
+		return run(ctx, strings.Fields(os.Getenv("MAYFLY_TEST_ARGS")), os.Stdout, os.Stderr)
+	}
+}
+
+// audited300 returns a proxy of a server of 300 keys without a TTL.
+func audited300(t *testing.T) *proxy.Proxy {
+	srv := redistest.Start(t)
+	for i := range 300 {
+		expect.OK(t, srv.Client().Set(t.Context(), fmt.Sprint("key:", i), "v", 0).Err())
+	}
+	return proxy.Start(t, srv.Addr())
+}
+
+// A command that is told to end while Redis does not answer does so at once, and says what it has.
+func TestToldToEndWhileRedisHangs(t *testing.T) {
+	for _, c := range []struct {
+		args       string
+		at         string // the command that is not answered
+		skip       int    // of them are before
+		code       int
+		out        string
+		complaints string
+	}{
+		{"audit URL", "hello", 0, exitPartial, "", "partial: nothing was looked at: it was told to end"},
+		{"audit URL", "dbsize", 0, exitPartial, "0 keys", "partial: it was told to end"},
+		{"audit URL --max-rate=9000", "pttl", 100, exitPartial, " without TTL", "partial: it was told to end"},
+		{"audit URL --max-rate=9000 --json", "scan", 1, exitPartial, `"complete": false`, "partial: it was told to end"},
+		{"audit URL --max-rate=9000 --fail-on no-ttl>0", "pttl", 100, exitFails, "without TTL", "no-ttl>0"},
+		{"audit URL --max-rate=9000 --fix=key:*=1h", "pttl", 100, exitPartial, "would be given", "partial: it was told to end"},
+		{"audit URL --max-rate=9000 --fix=key:*=1h --yes", "pexpire", 100, exitPartial, "and no answer came", "partial: it was told to end"},
+		{"lab --redis URL", "hello", 0, 1, "", "it was told to end"},
+		{"demo --addr 127.0.0.1:0 --redis URL", "info", 0, 1, "", "it was told to end"},
+	} {
+		t.Run(c.args+" at "+c.at, func(t *testing.T) {
+			p := audited300(t)
+			held := p.Hold(c.at, "").Skip(c.skip)
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var out, complaints bytes.Buffer
+			ended := make(chan int)
+			go func() {
+				ended <- run(ctx, strings.Fields(strings.ReplaceAll(c.args, "URL", "redis://"+p.Addr())), &out, &complaints)
+			}()
+			select {
+			case <-held.Arrived():
+			case code := <-ended:
+				t.Fatalf("exit %d: %s%s", code, complaints.String(), out.String())
+			}
+			cancel()
+			begun := time.Now()
+			code := <-ended
+			if took := time.Since(begun); took > time.Second || code != c.code || !strings.Contains(out.String(), c.out) || !strings.Contains(complaints.String(), c.complaints) {
+				t.Errorf("exit %d after %v: %s%s", code, took, complaints.String(), out.String())
+			}
+		})
+	}
+}
+
+// What a command clears up on a Redis that hangs is given up soon.
+func TestToldToEndInTheMiddle(t *testing.T) {
+	srv := redistest.Start(t)
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var out, complaints bytes.Buffer
+	ended := make(chan int)
+	go func() {
+		ended <- run(ctx, strings.Fields("lab --only GET --processes 1 --callers 2 --expiries 100 --redis redis://"+srv.Addr()), &out, &complaints)
+	}()
+	expect.Eventually(t, "a value is read", func() bool {
+		return slices.ContainsFunc(srv.Log(), func(line string) bool { return strings.HasPrefix(strings.ToUpper(line), "GET ") })
+	})
+	srv.Hang()
+	defer srv.Thaw()
+	cancel()
+	begun := time.Now()
+	code := <-ended
+	if took := time.Since(begun); took > 2*time.Second || code != 0 || !strings.Contains(out.String(), "stopped early") {
+		t.Errorf("exit %d after %v: %s%s", code, took, complaints.String(), out.String())
+	}
+}
+
+// A tool that is told to end takes along what it has started.
+func TestAToolEndsWhole(t *testing.T) {
+	if runtime.GOOS == "windows" {
+		t.Skip("there is no sh")
+	}
+	dir := t.TempDir()
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() {
+		_, err := tool(ctx, dir, "sh", "-c", "sleep 100 & echo $! > pid.new && mv pid.new pid; wait")
+		ended <- err
+	}()
+	var child *os.Process
+	expect.Eventually(t, "a child", func() bool {
+		text, err := os.ReadFile(filepath.Join(dir, "pid"))
+		if err == nil {
+			pid, _ := strconv.Atoi(strings.TrimSpace(string(text)))
+			child, _ = os.FindProcess(pid)
+		}
+		return err == nil
+	})
+	begun := time.Now()
+	cancel()
+	if err := <-ended; err == nil || time.Since(begun) > time.Second {
+		t.Errorf("%v after %v", err, time.Since(begun))
+	}
+	expect.Eventually(t, "its end", func() bool { return child.Signal(syscall.Signal(0)) != nil })
+}
+
+// The program hears SIGTERM, and SIGINT, while Redis does not answer.
+func TestSignals(t *testing.T) {
+	for _, s := range []os.Signal{syscall.SIGTERM, syscall.SIGINT} {
+		p := audited300(t)
+		held := p.Hold("pexpire", "").Skip(100)
+		told := processes.Start(t, "told", "", "MAYFLY_TEST_ARGS=audit redis://"+p.Addr()+" --fix=key:*=1h --yes --json")
+		<-held.Arrived()
+		expect.OK(t, told.Cmd.Process.Signal(s))
+		begun := time.Now()
+		err := told.End()
+		exited, _ := errors.AsType[*exec.ExitError](err)
+		if took := time.Since(begun); took > time.Second || exited == nil || exited.ExitCode() != exitPartial {
+			t.Errorf("%v: %v after %v", s, err, took)
+		}
+	}
+}
