@@ -35,7 +35,7 @@ const (
 	allShare   = 0.95 // where it is
 	promoteAt  = 2    // reads in small after which an entry tries for main
 	near       = 0.15 // of the entries: a queue larger by that would have kept the ghost
-	fallback   = 0.4  // of the entries: the score from which on the order of use alone is better
+	fallback   = 0.5  // of the entries: the score from which on the order of use alone is better
 )
 
 func (p *policy) init(take func(id, most uint32) uint32) {
