@@ -19,9 +19,10 @@ import (
 
 // settings say how thoroughly to measure.
 type settings struct {
-	quick bool
-	long  bool  // the stampede of an hour
-	procs []int // GOMAXPROCS of the read tables
+	quick  bool
+	long   bool   // the stampede of an hour
+	procs  []int  // GOMAXPROCS of the read tables
+	traces string // the directory of recorded traces
 }
 
 // scale returns full, or less when a first impression will do.
@@ -42,11 +43,15 @@ type measurement struct {
 // longStampede is made only where it is named: it takes an hour.
 const longStampede = "long stampede"
 
+// recordedTraces is made where -traces says where they are.
+const recordedTraces = "recorded traces"
+
 const performance, eviction = "performance.md", "decisions/0004-eviction-policy.md"
 
 var measurements = []measurement{
 	{"costs", []string{performance}, func(w []io.Writer, o settings) { costs(w[0], o) }},
 	{"ratios", []string{performance, eviction}, func(w []io.Writer, o settings) { ratios(w[0], w[1], o) }},
+	{recordedTraces, []string{performance, eviction}, func(w []io.Writer, o settings) { replays(io.MultiWriter(w...), o) }},
 	{"heap", []string{performance}, func(w []io.Writer, o settings) { heap(w[0], o) }},
 	{"reaping", []string{performance}, func(w []io.Writer, o settings) { reaping(w[0], o) }},
 	{"pipelines", []string{performance}, func(w []io.Writer, o settings) { pipelines(w[0], o) }},
@@ -86,13 +91,14 @@ func main() {
 	docs := flag.String("docs", "../docs", "the directory of the documents to write into; empty: print")
 	quick := flag.Bool("quick", false, "fewer and shorter rounds")
 	procs := flag.String("cpu", "1,2,8", "GOMAXPROCS of the costs")
+	recordings := flag.String("traces", "", "the directory of recorded traces, *.u32.gz; empty: they are left out")
 	flag.Parse()
-	o := settings{quick: *quick}
+	o := settings{quick: *quick, traces: *recordings}
 	for p := range strings.SplitSeq(*procs, ",") {
 		o.procs = append(o.procs, must(strconv.Atoi(p)))
 	}
 	for _, m := range measurements {
-		if *only != m.name && (*only != "" || m.name == longStampede) {
+		if *only != m.name && (*only != "" || m.name == longStampede || m.name == recordedTraces && o.traces == "") {
 			continue
 		}
 		fmt.Fprintln(os.Stderr, "measuring", m.name)

@@ -40,8 +40,7 @@ func ratios(caches, policies io.Writer, o settings) {
 	for i := range names {
 		names[i] = fmt.Sprintf("%08d", i)
 	}
-	value := make([]byte, 4)
-	binary.LittleEndian.PutUint32(value, uint32(time.Hour.Milliseconds()))
+	value := hourLong()
 	of := func(make func(int) cache) func(int) lab.Policy {
 		return func(n int) lab.Policy { return access{make(n), names, value} }
 	}
@@ -91,6 +90,11 @@ store's without what adapts it.
 			fmt.Fprintf(policies, "| %s | %d |%s\n", tr.name, entries, cells(append(got[:1:1], got[firstBare:]...)))
 		}
 	}
+}
+
+// hourLong is a value that ends in an hour.
+func hourLong() []byte {
+	return binary.LittleEndian.AppendUint32(nil, uint32(time.Hour.Milliseconds()))
 }
 
 func header(w io.Writer, bound bool, cs []candidate) {

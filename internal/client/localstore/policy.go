@@ -1,148 +1,135 @@
 package localstore
 
-// The policy decides which entry leaves when a shard needs room. It is W-TinyLFU (Einziger, Friedman, Manes, 2017)
-// turned around: readers report nothing and no buffer carries their reads to anybody. They count their reads in the
-// entry, up to three, and the policy reads these counts when it needs room, which is when somebody writes.
+// The policy decides which entry leaves when a shard needs room. Readers report nothing, and no buffer carries their reads to anybody: they
+// count them in the entry, up to three, and the policy reads these counts when it needs room, which is when somebody writes.
 //
-// New entries come into the window, a queue for what is recent. The oldest of the window is the candidate, the oldest
-// of the main queue the victim; an entry that was read since the hand passed it last is neither, it goes round again
-// and its reads are added to the sketch. Then the two are compared by how often the sketch has seen them, and the
-// candidate gets in only if it was asked for clearly more often. So a scan washes through the window and leaves the
-// main queue alone, and a loop that is too long for the store keeps most of what fits.
+// A new entry comes into the small queue; its oldest leaves, or goes round again if it was read. The main queue is a clock, which gives an
+// entry another round for each read. Time is counted in entries that came in. What leaves is remembered for a while as a ghost: a few bits
+// of its hash, and when. If it comes back, the time that it was away is compared with the age of the main queue's oldest that nobody read:
+// the one with the shorter time between its uses has the place in main, as in LIRS (Jiang and Zhang, 2002).
 //
-// What the window's share should be depends on the workload: nothing for a loop, everything for a random walk. The hand
-// sees it: if the oldest of the window was read and the oldest of the main queue was not, what is recent is worth more
-// than what is frequent, and the window grows by one entry; it shrinks by one in the opposite case, and also when
-// nobody has wanted the oldest of the window for a long time.
+// So a scan washes through the small queue, and so does what is too much of a loop: what comes back from it was away for longer than
+// anything in main, which stays. How large the small queue should be depends on the workload, and its ghosts tell: those that a slightly
+// larger one would have kept make it larger, those of main smaller.
 //
 // docs/decisions/0004 has the measurements, and the policies that lost.
 type policy struct {
-	slots        []slot // by id; shared with the shard
-	window, main queue
-	share        float64 // of the entries that the window should hold
-	unread       int     // candidates in a row that nobody had read
-	sketch       sketch
+	slots       []slot                       // by id; shared with the shard
+	take        func(id, most uint32) uint32 // takes up to most of the reads that the counter of an entry holds, and returns how many it held
+	small, main queue
+	ghosts      ghosts
+	share       float64
+	most        float64 // that share may be
+	unread      int     // entries in a row at the end of small that nobody had read
+	score       float64 // how much better the plain order of use did lately, at most an entry's worth for each
 }
 
 const (
-	inWindow, inMain = 1, 2
+	inSmall, inMain = 1, 2
 
-	maxUses       = 3    // where the use counter of an entry stops
-	firstShare    = 0.2  // of the window, before anything is known
-	minShare      = 0.01 // so that there is always something to compare
-	maxShare      = 0.99
-	looks         = 5  // entries in use that the hand passes by before it settles for one
-	margin        = 1  // counts by which a candidate must beat the victim
-	idleAfter     = 64 // unread candidates in a row after which the window is taken to be useless
-	movesPerEvict = 2  // entries that leave a window that is beyond its share, per eviction
+	maxUses    = 3    // where the use counter of an entry stops
+	looks      = 8    // entries in use that a hand passes by before it settles for one
+	firstShare = 0.03 // of small, before anything is known
+	minShare   = 0.01 // so that there is always something to compare
+	mostShare  = 0.5  // unless the order of use alone is better
+	allShare   = 0.95 // where it is
+	promoteAt  = 2    // reads in small after which an entry tries for main
+	near       = 0.15 // of the entries: a queue larger by that would have kept the ghost
+	fallback   = 0.5  // of the entries: the score from which on the order of use alone is better
 )
 
-func (p *policy) init() {
-	p.window, p.main = newQueue(inWindow), newQueue(inMain)
-	p.share = firstShare
+func (p *policy) init(take func(id, most uint32) uint32) {
+	p.take = take
+	p.small, p.main = newQueue(inSmall), newQueue(inMain)
+	p.share, p.most = firstShare, mostShare
+	p.unread = neverRead
 }
 
-func (p *policy) len() int { return p.window.len + p.main.len }
+// neverRead is the unread of a shard of which nobody has read anything.
+const neverRead = 1 << 30
 
-// windowMax is how many entries the window should hold.
-func (p *policy) windowMax() int { return max(1, int(p.share*float64(p.len()))) }
+func (p *policy) len() int { return p.small.len + p.main.len }
+
+// smallMax is how many entries small should hold.
+func (p *policy) smallMax() int { return max(1, int(p.share*float64(p.len()))) }
 
 // admit takes in the new entry of slot id.
 func (p *policy) admit(id uint32) {
-	p.sketch.grow(p.len() + 1)
-	p.sketch.add(p.slots[id].hash)
-	p.window.push(p.slots, id)
-	p.spill()
-}
-
-// spill moves the oldest of a window that is beyond its share to the main queue.
-func (p *policy) spill() {
-	for range movesPerEvict {
-		if p.window.len <= p.windowMax() {
+	p.ghosts.now++
+	s := &p.slots[id]
+	s.stamp = p.ghosts.now
+	if g, ok := p.ghosts.take(s.hash); ok && p.returns(g) {
+		p.main.push(p.slots, id)
+		return
+	}
+	p.small.push(p.slots, id)
+	for range 2 {
+		if p.small.len <= p.smallMax() {
 			return
 		}
-		p.move(p.window.oldest, &p.window, &p.main)
+		p.move(p.small.oldest, &p.main)
 	}
+}
+
+// returns learns from the ghost of an entry that comes back, and reports whether the entry has a place in main.
+func (p *policy) returns(g ghost) bool {
+	n := float64(p.len() + 1)
+	away := float64(g.age)
+	if g.ofMain {
+		if away <= near*n {
+			p.resize(-0.7)
+		}
+		return false
+	}
+	if p.unread <= max(64, p.len()/100) { // else small is no use, however large
+		if away <= float64(p.small.len)+near*n {
+			p.resize(+1)
+		}
+		if away <= n {
+			p.judge(+1)
+		}
+		if p.most == allShare {
+			p.resize(+2)
+		}
+	}
+	if v := p.victim(); v != none && g.age < p.age(v) {
+		return true
+	}
+	p.resize(-0.1)
+	return false
+}
+
+// resize makes small larger by so many entries.
+func (p *policy) resize(by float64) {
+	p.share = min(max(p.share+by/float64(p.len()+1), minShare), p.most)
+}
+
+// judge notes an entry for which the order of use alone would have been better, or worse. It forgets.
+func (p *policy) judge(by float64) {
+	n := float64(p.len() + 1)
+	p.score = min(max(p.score*(1-0.5/n)+by, -n), n)
+	p.most = mostShare
+	if p.score > fallback*n {
+		p.most = allShare
+	}
+	p.share = min(p.share, p.most)
+}
+
+// age is how long ago slot id came in, or was found in use.
+func (p *policy) age(id uint32) uint32 { return p.ghosts.now - p.slots[id].stamp }
+
+// move makes slot id the newest of to, as if it had just come in.
+func (p *policy) move(id uint32, to *queue) {
+	p.remove(id)
+	p.slots[id].stamp = p.ghosts.now
+	to.push(p.slots, id)
 }
 
 // remove forgets slot id.
 func (p *policy) remove(id uint32) {
-	if p.slots[id].queue == inWindow {
-		p.window.remove(p.slots, id)
+	if p.slots[id].queue == inSmall {
+		p.small.remove(p.slots, id)
 	} else {
 		p.main.remove(p.slots, id)
-	}
-}
-
-func (p *policy) move(id uint32, from, to *queue) {
-	from.remove(p.slots, id)
-	to.push(p.slots, id)
-}
-
-// evict returns the slot that should leave, which is still in its queue, or none if there is nothing.
-// take returns the use counter of an entry and sets it to zero.
-func (p *policy) evict(take func(id uint32) uint32) uint32 {
-	candidate, wanted := p.unused(&p.window, take)
-	victim, needed := p.unused(&p.main, take)
-	p.adapt(wanted, needed)
-	switch {
-	case p.window.len < p.windowMax() && p.main.len > 0:
-		if victim == none {
-			victim = p.main.oldest
-		}
-		return victim
-	case candidate == none && p.window.len > 0:
-		candidate = p.window.oldest
-	case candidate == none:
-		return victim
-	}
-	if victim == none || !p.beats(candidate, victim) {
-		return candidate
-	}
-	p.move(candidate, &p.window, &p.main)
-	return victim
-}
-
-// unused returns the oldest of q that was not read since the hand passed it last, or none if the first few all were.
-// read is about the very first.
-func (p *policy) unused(q *queue, take func(id uint32) uint32) (id uint32, read bool) {
-	for i := range looks {
-		id = q.oldest
-		if id == none {
-			return none, read
-		}
-		uses := take(id)
-		if uses == 0 {
-			return id, read
-		}
-		if i == 0 {
-			read = true
-		}
-		for range uses {
-			p.sketch.add(p.slots[id].hash)
-		}
-		p.move(id, q, q)
-	}
-	return none, read
-}
-
-func (p *policy) beats(candidate, victim uint32) bool {
-	return p.sketch.estimate(p.slots[candidate].hash) > p.sketch.estimate(p.slots[victim].hash)+margin
-}
-
-// adapt moves the share of the window. wanted: the oldest of the window was read; needed: the oldest of the main queue
-// was.
-func (p *policy) adapt(wanted, needed bool) {
-	step := 1 / float64(p.len()+1)
-	if wanted {
-		p.unread = 0
-	} else {
-		p.unread++
-	}
-	switch {
-	case wanted && !needed:
-		p.share = min(p.share+step, maxShare)
-	case needed && !wanted, p.unread > idleAfter:
-		p.share = max(p.share-step, minShare)
 	}
 }

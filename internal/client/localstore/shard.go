@@ -22,7 +22,7 @@ type shard struct {
 
 func (sh *shard) init(s *Store, number int) {
 	sh.store, sh.number, sh.free = s, number, none
-	sh.policy.init()
+	sh.policy.init(sh.take)
 }
 
 // claim returns a free slot for an entry of view with this hash.
@@ -56,14 +56,14 @@ func (sh *shard) drop(id uint32) {
 }
 
 // take is what the policy asks of an entry.
-func (sh *shard) take(id uint32) uint32 {
+func (sh *shard) take(id, most uint32) uint32 {
 	s := &sh.policy.slots[id]
-	return (*sh.store.views.Load())[s.view].take(sh.number, s.hash, id)
+	return (*sh.store.views.Load())[s.view].take(sh.number, s.hash, id, most)
 }
 
 // evict makes room by one entry and reports whether there was one.
 func (sh *shard) evict() bool {
-	id := sh.policy.evict(sh.take)
+	id := sh.policy.evict()
 	if id == none {
 		return false
 	}

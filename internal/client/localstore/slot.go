@@ -4,8 +4,9 @@ package localstore
 type slot struct {
 	hash       uint32
 	prev, next uint32 // in its queue; next alone in the list of free slots
+	stamp      uint32 // when it came in, or was found in use by a hand
 	view       uint16
-	queue      uint8 // which queue it is in: inWindow or inMain; 0 is a free slot
+	queue      uint8 // which queue it is in: inSmall or inMain; 0 is a free slot
 }
 
 // none is no slot.

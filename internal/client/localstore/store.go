@@ -57,8 +57,8 @@ type Store struct {
 // shelf is what the store asks of a view about an entry it knows only by its slot. The caller holds the lock of the
 // shard.
 type shelf interface {
-	// take returns the use counter of the entry and sets it to zero.
-	take(shard int, hash, id uint32) uint32
+	// take takes up to most from the use counter of the entry and returns what it was.
+	take(shard int, hash, id, most uint32) uint32
 	// drop removes the entry and returns its cost.
 	drop(shard int, hash, id uint32) int64
 	// dropKey removes the entry of key, if there is one, and returns its slot.

@@ -175,13 +175,13 @@ func (v *Values[V]) Hits() func() uint64 {
 
 func (v *Values[V]) counted() Stats { return v.reads.sum() }
 
-func (v *Values[V]) take(shard int, hash, id uint32) uint32 {
+func (v *Values[V]) take(shard int, hash, id, most uint32) uint32 {
 	t := v.tables[shard].Load()
 	b, i := t.place(hash, id)
 	e := t.buckets[b].entries[i].Load()
 	n := e.uses.Load()
 	if n != 0 {
-		e.uses.Store(0)
+		e.uses.Store(n - min(n, most))
 	}
 	return n
 }

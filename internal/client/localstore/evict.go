@@ -1,0 +1,61 @@
+package localstore
+
+// evict returns the slot that should leave, which is still in its queue, or none if there is nothing.
+func (p *policy) evict() uint32 {
+	for i := 0; ; i++ {
+		if p.small.len == 0 || p.small.len < p.smallMax() && p.main.len > 0 {
+			v := p.victim()
+			if v == none {
+				v = p.main.oldest
+			}
+			return p.leave(v)
+		}
+		id := p.small.oldest
+		uses := p.take(id, maxUses)
+		if i == 0 {
+			p.note(uses)
+		}
+		if uses < promoteAt || i == looks {
+			p.ghosts.put(p.len(), p.slots[id].hash, false, p.slots[id].stamp)
+			return id
+		}
+		if v := p.victim(); v != none && p.age(id) < p.age(v) {
+			p.move(id, &p.main)
+			return p.leave(v)
+		}
+		p.move(id, &p.small)
+	}
+}
+
+// note notes the reads of the entry that is about to leave small.
+func (p *policy) note(uses uint32) {
+	if uses > 0 {
+		p.unread = 0
+	} else {
+		p.unread = min(p.unread+1, neverRead)
+	}
+}
+
+// victim returns the oldest of main that nobody has read since its last round, or none if the first few all were read: they get another.
+func (p *policy) victim() uint32 {
+	for range looks {
+		id := p.main.oldest
+		if id == none || p.take(id, 1) == 0 {
+			return id
+		}
+		if int(p.age(id)) > p.len() {
+			p.judge(-1) // the order of use alone would not have kept it
+		}
+		p.move(id, &p.main)
+	}
+	return none
+}
+
+// leave makes a ghost of an entry of main, if there is one.
+func (p *policy) leave(id uint32) uint32 {
+	if id != none {
+		p.ghosts.left++
+		p.ghosts.put(p.len(), p.slots[id].hash, true, p.ghosts.left)
+	}
+	return id
+}

@@ -1,0 +1,104 @@
+package localstore
+
+// ghosts remember what left a shard lately: of each entry 15 bits of its hash, from which queue it left, and 16 bits of a time, in units that
+// grow with the shard. A new ghost takes the place of the oldest in its bucket. There are two for each entry of the shard: eight bytes of
+// books, which are there once the shard was full.
+type ghosts struct {
+	now   uint32   // entries that came in
+	left  uint32   // entries that left main
+	cells []uint32 // buckets of perGhosts; a cell is a tag, a bit for main, and a time; 0 is none
+	next  []uint8  // by bucket: the cell of the oldest
+	shift uint     // of times
+}
+
+// ghost is what is known of one.
+type ghost struct {
+	ofMain bool
+	age    uint32 // entries that came in since its time or, if it is of main, that left main
+}
+
+const (
+	perGhosts = 16
+	timeBits  = 16
+	timeMask  = 1<<timeBits - 1
+	mainBit   = 1 << timeBits
+	tagShift  = timeBits + 1
+)
+
+// grow makes room for the ghosts of n entries, and for some more each time. A bucket of the larger table gets what was in the one that lay
+// around its middle; what it should have of that one's neighbour is forgotten.
+func (g *ghosts) grow(n int) {
+	want := (2*n + perGhosts - 1) / perGhosts
+	if want <= len(g.next) {
+		return
+	}
+	was := *g
+	if len(was.next) > 0 {
+		want += want / 8
+	}
+	for n>>g.shift > timeMask/8 {
+		g.shift++
+	}
+	g.cells, g.next = make([]uint32, want*perGhosts), make([]uint8, want)
+	for b := range g.next {
+		if len(was.next) == 0 {
+			break
+		}
+		old := (2*b + 1) * len(was.next) / (2 * want)
+		g.next[b] = was.next[old]
+		for i, cell := range was.cells[old*perGhosts:][:perGhosts] {
+			g.cells[b*perGhosts+i] = cell&^timeMask | (g.clock(cell)-was.age(cell))>>g.shift&timeMask
+		}
+	}
+}
+
+// bucket returns the cells of a hash, and which is the oldest.
+func (g *ghosts) bucket(hash uint32) (cells []uint32, next *uint8) {
+	b := int(uint64(hash) * uint64(len(g.next)) >> 32)
+	return g.cells[b*perGhosts : (b+1)*perGhosts], &g.next[b]
+}
+
+// tag is what a cell keeps of a hash: the end that does not find the bucket.
+func tag(hash uint32) uint32 { return max(hash&(1<<15-1), 1) }
+
+// clock is the time now for what a cell is about.
+func (g *ghosts) clock(cell uint32) uint32 {
+	if cell&mainBit != 0 {
+		return g.left
+	}
+	return g.now
+}
+
+// age is how long ago the time of a cell was.
+func (g *ghosts) age(cell uint32) uint32 {
+	return (g.clock(cell)>>g.shift - cell) & timeMask << g.shift
+}
+
+// put remembers one of n entries, which leaves.
+func (g *ghosts) put(n int, hash uint32, ofMain bool, at uint32) {
+	g.grow(n)
+	cell := tag(hash)<<tagShift | at>>g.shift&timeMask
+	if ofMain {
+		cell |= mainBit
+	}
+	cells, next := g.bucket(hash)
+	cells[*next] = cell
+	*next = (*next + 1) % perGhosts
+}
+
+// take finds and forgets the latest ghost of a hash.
+func (g *ghosts) take(hash uint32) (found ghost, ok bool) {
+	if len(g.next) == 0 {
+		return ghost{}, false
+	}
+	cells, next := g.bucket(hash)
+	for i := range uint8(perGhosts) {
+		cell := &cells[(*next-1-i)%perGhosts]
+		if *cell>>tagShift == tag(hash) {
+			found = ghost{ofMain: *cell&mainBit != 0, age: g.age(*cell)}
+			*cell = 0
+			return found, true
+		}
+	}
+	return ghost{}, false
+}
