@@ -115,6 +115,20 @@ func Knows(args [][]byte) bool {
 	return cmd != nil && !unknownSub && cmd.run != nil && cmd.takes(len(args))
 }
 
+// IsEffect reports whether args are what a master tells its replicas: a write, a message, or what says where and how writes are done. Whatever else
+// there is (REPLICAOF, QUIT, SCRIPT) is no business of a master's.
+func IsEffect(args [][]byte) bool {
+	cmd, unknownSub := lookup(args)
+	if cmd == nil || unknownSub {
+		return false
+	}
+	switch cmd.Name {
+	case "select", "multi", "exec", "publish", "spublish":
+		return true
+	}
+	return cmd.Flags&Write != 0
+}
+
 // hasRelativeTTL reports whether a command gives a time to live that counts from when it is run.
 func hasRelativeTTL(args [][]byte) bool {
 	from := 0 // where options begin

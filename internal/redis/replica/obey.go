@@ -126,7 +126,10 @@ func (f *follower) some(now int64, e *engine.Engine) (more bool, err error) {
 		switch {
 		case is(name, "REPLCONF"):
 			f.asked = f.asked || len(args) > 1 && is(string(args[1]), "GETACK")
-		case !is(name, "PING"):
+		case is(name, "PING"):
+		case !engine.IsEffect(args):
+			return false, refused{fmt.Errorf("what it did is not known here: %.40q with %d arguments", name, len(args)-1)}
+		default:
 			if err := e.Obey(now, f.session, args); err != nil {
 				return false, refused{fmt.Errorf("what it did cannot be done here: %.40s: %w", name, err)}
 			}
