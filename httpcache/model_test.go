@@ -30,6 +30,7 @@ type route struct {
 	shared   bool // it may be for others at all
 	strict   bool // never stale
 	secret   bool // also what was asked with Authorization is for others
+	search   int  // one in so many answers says that the parameter "u" does not count; 0: none
 }
 
 var controls = []route{
@@ -52,12 +53,23 @@ var controls = []route{
 
 var varies = [][]string{nil, nil, nil, {"Cookie"}, {"X-Color"}, {"Accept-Language", "X-Color"}, {"Cookie", "X-Color"}, {"*"}}
 
+var queries = []string{"", "u=1", "u=2", "q=1&u=1", "q=1&u=2", "q=2"}
+
+// asksFor is what a client asks for.
+func asksFor(host, path, query string) string {
+	if query != "" {
+		query = "?" + query
+	}
+	return "http://" + host + path + query
+}
+
 // made is one call of a handler.
 type made struct {
 	of      *wish
 	route   *route
 	inner   string
 	cookie  bool // it set one
+	search  bool // it said that "u" does not count
 	method  string
 	body    []byte // nil: it was not finished
 	sent    time.Time
@@ -67,13 +79,13 @@ type made struct {
 // wish is one request.
 type wish struct {
 	user, color, language, secret string
-	host, path                    string
+	host, path, query             string
 	begun                         time.Time
 }
 
 // looks is all that handlers look at.
 func (w *wish) looks(inner string) string {
-	return strings.Join([]string{w.user, w.color, w.language, w.secret, w.host, inner}, "|")
+	return strings.Join([]string{w.user, w.color, w.language, w.secret, w.host, inner, w.query}, "|")
 }
 
 func (w *wish) says(field string) string {
@@ -85,6 +97,8 @@ type model struct {
 	t      testing.TB
 	routes []*route
 	slack  time.Duration // of the clock
+
+	searches bool // the caches read No-Vary-Search
 
 	mu     sync.Mutex // guards the rest
 	wishes []*wish
@@ -113,6 +127,7 @@ func newModel(t testing.TB, rng *rand.Rand, slack time.Duration) *model {
 		r.vary, r.tag, r.status = varies[rng.IntN(len(varies))], rng.IntN(2) == 0, []int{200, 200, 200, 404, 302}[rng.IntN(5)]
 		r.cookie, r.fails = []int{0, 0, 3}[rng.IntN(3)], []int{0, 0, 4}[rng.IntN(3)]
 		r.edits, r.streams = rng.IntN(2) == 0, rng.IntN(3) == 0
+		r.search = []int{0, 1, 1, 3}[rng.IntN(4)]
 		r.takes = time.Duration(rng.IntN(60)) * time.Millisecond
 		m.routes = append(m.routes, &r)
 	}
@@ -127,7 +142,7 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	m.mu.Lock()
 	of := m.wishes[asker]
 	m.mu.Unlock()
-	call := &made{of: of, route: rt, inner: inner, method: r.Method, sent: time.Now(), cookie: m.chance(rt.cookie)}
+	call := &made{of: of, route: rt, inner: inner, method: r.Method, sent: time.Now(), cookie: m.chance(rt.cookie), search: m.chance(rt.search)}
 	tag := strconv.Quote(of.looks(inner))
 	m.mu.Lock()
 	number := len(m.calls)
@@ -149,6 +164,9 @@ func (m *model) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	for _, v := range rt.vary {
 		h.Add("Vary", v)
+	}
+	if call.search {
+		h.Set("No-Vary-Search", `params=("u")`)
 	}
 	if call.cookie {
 		h.Set("Set-Cookie", "of="+of.user)
@@ -225,14 +243,29 @@ func (m *model) wrong(w *wish, inner string, demands string, body []byte, partia
 	}
 	m.shared++
 	url := w.host + w.path
+	one := func(query string) bool { // with that of c
+		id := strings.NewReplacer("u=1", "", "u=2", "")
+		return query == c.of.query || c.search && m.searches && strings.Trim(id.Replace(query), "&") == strings.Trim(id.Replace(c.of.query), "&")
+	}
+	purged := func() bool {
+		for _, query := range queries {
+			at := m.purges[url+query]
+			if !at.IsZero() && one(query) && c.sent.Before(at) && at.Before(w.begun) {
+				return true
+			}
+		}
+		return false
+	}
 	switch {
 	case c.of.host != w.host || c.of.path != w.path:
 		return "another URL's"
+	case !one(w.query):
+		return "another query's: " + c.of.query
 	case c.inner != inner:
 		return "another inner URL's"
 	case c.method != http.MethodGet:
 		return "the answer to a " + c.method
-	case !m.purges[url].IsZero() && c.sent.Before(m.purges[url]) && m.purges[url].Before(w.begun):
+	case purged():
 		return "it was purged before"
 	case c.cookie:
 		return "it came with a cookie"

@@ -38,6 +38,7 @@ func (m *model) ask(user int, site http.Handler) {
 	w := &wish{
 		user: fmt.Sprint("u=", user), color: []string{"", "red", "blue"}[m.pick(3)], language: []string{"", "en, de", "de, en"}[m.pick(3)],
 		host: []string{"a.example", "b.example"}[m.pick(2)], path: fmt.Sprint("/of/", m.pick(6)), begun: time.Now(),
+		query: queries[max(m.pick(len(queries)+3)-3, 0)],
 	}
 	method := http.MethodGet
 	switch m.pick(12) {
@@ -52,7 +53,7 @@ func (m *model) ask(user int, site http.Handler) {
 	m.mu.Unlock()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
-	r := httptest.NewRequestWithContext(ctx, method, "http://"+w.host+w.path, nil)
+	r := httptest.NewRequestWithContext(ctx, method, asksFor(w.host, w.path, w.query), nil)
 	for field, value := range map[string]string{"X-Wish": strconv.Itoa(number), "Cookie": w.user, "X-Color": w.color, "Accept-Language": w.language, "Authorization": w.secret} {
 		if value != "" {
 			r.Header.Set(field, value)
@@ -125,7 +126,8 @@ func playSite(t testing.TB, rdb redis.UniversalClient, seed uint64, n int, slack
 	m := newModel(t, rng, slack)
 	opt := options(t, rdb)
 	opt.Namespace.Prefix = fmt.Sprint(opt.Namespace.Prefix, seed, ":")
-	opt.Stale.Background = rng.IntN(2) == 0
+	opt.Stale.Background, opt.NoVarySearch = rng.IntN(2) == 0, rng.IntN(2) == 0
+	m.searches = opt.NoVarySearch
 	rewrites, localTier := rng.IntN(3) == 0, rng.IntN(2) == 0
 	caches, sites := make([]*httpcache.Cache, 2), make([]http.Handler, 2)
 	for i := range caches {
@@ -150,10 +152,10 @@ func playSite(t testing.TB, rdb redis.UniversalClient, seed uint64, n int, slack
 					time.Sleep(time.Duration(m.pick(400)) * time.Millisecond)
 				}
 				if !localTier && m.chance(60) { // a local tier hears of it a little later
-					url := fmt.Sprintf("a.example/of/%d", m.pick(6))
-					if caches[m.pick(2)].Purge(context.Background(), httpcache.URL("http://"+url)) == nil {
+					path, query := fmt.Sprint("/of/", m.pick(6)), queries[m.pick(len(queries))]
+					if caches[m.pick(2)].Purge(context.Background(), httpcache.URL(asksFor("a.example", path, query))) == nil {
 						m.mu.Lock()
-						m.purges[url] = time.Now()
+						m.purges["a.example"+path+query] = time.Now()
 						m.mu.Unlock()
 					}
 				}

@@ -32,7 +32,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.pass(w, r, rfc9111.FwdMethod)
 		return
 	}
-	if to := r.Header.Get("Upgrade"); to != "" && !strings.EqualFold(to, "h2c") { // another protocol: not even the writer is ours
+	if to := r.Header["Upgrade"]; len(to) > 0 && to[0] != "" && !strings.EqualFold(to[0], "h2c") { // another protocol: not even the writer is ours
 		h.next.ServeHTTP(w, r)
 		return
 	}
@@ -79,7 +79,8 @@ func (c *Cache) tellTarget(r *http.Request) {
 // past reports whether a request goes past the cache: its conditions are for the origin, it has a body, which may mean
 // something to the handler, or it wants a stream of events.
 func past(r *http.Request) bool {
-	return rfc9111.ForOrigin(r.Header) || r.ContentLength != 0 || r.Header.Get("Accept") == "text/event-stream"
+	accept := r.Header["Accept"]
+	return rfc9111.ForOrigin(r.Header) || r.ContentLength != 0 || len(accept) > 0 && accept[0] == "text/event-stream"
 }
 
 // hit answers from this process's memory. It is the way that has to be short.

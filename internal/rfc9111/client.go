@@ -39,17 +39,22 @@ func spelledAs(u *url.URL, target string) bool {
 		return false
 	}
 	if u.Scheme != "" {
-		scheme, rest, ok := strings.Cut(target, "://")
-		if !ok || scheme != u.Scheme || !strings.HasPrefix(rest, u.Host) {
+		n := len(u.Scheme) + len("://")
+		if len(target) < n+len(u.Host) || target[:n-len("://")] != u.Scheme || target[n-len("://"):n] != "://" || target[n:n+len(u.Host)] != u.Host {
 			return false
 		}
-		target = rest[len(u.Host):]
+		target = target[n+len(u.Host):]
 	} else if u.Host != "" {
 		return false
 	}
-	path, query, asks := strings.Cut(target, "?")
-	return path == u.Path && query == u.RawQuery && asks == (query != "") &&
-		strings.HasPrefix(path, "/") && strings.IndexByte(path, '%') < 0
+	n := len(u.Path)
+	if n == 0 || len(target) < n || target[0] != '/' || target[:n] != u.Path || strings.IndexByte(u.Path, '%') >= 0 || strings.IndexByte(u.Path, '?') >= 0 {
+		return false
+	}
+	if len(target) == n {
+		return u.RawQuery == ""
+	}
+	return target[n] == '?' && u.RawQuery != "" && target[n+1:] == u.RawQuery
 }
 
 // inner returns what the handler sees in place of the client's URL, in a normal form in which what does not count does not
