@@ -61,8 +61,8 @@ func (c *call) park(keys [][]byte, kind values.Kind, deadline int64) {
 
 // waitUntil reads argument i as a timeout in seconds and returns the unix millisecond in which it ends; 0 for a timeout of 0, which never does.
 func (c *call) waitUntil(i int) (ms int64) {
-	seconds, ok := values.ParseFloat(c.args[i])
-	span := math.Ceil(seconds * 1000)
+	seconds, ok := values.ParseBigFloat(c.args[i])
+	span := math.Ceil(seconds.Double() * 1000)
 	switch {
 	case !ok:
 		c.fail(errTimeout)

@@ -170,6 +170,12 @@ func TestBlockingTimeouts(t *testing.T) {
 		BLPOP a x                    -ERR timeout is not a float or out of range
 		BLPOP a -1                   -ERR timeout is negative
 		BLPOP a 1e30                 -ERR timeout is out of range
+		BLMOVE a b LEFT LEFT 1e400   -ERR timeout is out of range
+		BLPOP a -1e400               -ERR timeout is negative
+		BLPOP a 1e5000               -ERR timeout is not a float or out of range
+		@c1 BLPOP a 1e-400
+		@sleep 2
+		@out 1                       (nil array)
 		BLMPOP x 1 a MIDDLE          -ERR syntax error
 		BLMPOP x 1 a LEFT            -ERR timeout is not a float or out of range
 		@c1 BLPOP a 0.05

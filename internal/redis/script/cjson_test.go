@@ -72,7 +72,7 @@ func FuzzDecode(f *testing.F) {
 // A script may do anything; it ends with a reply, and the next one finds the sandbox as it was.
 func FuzzScripts(f *testing.F) {
 	for _, s := range []string{"return 1", "return redis.call('x')", "error({})", "error(nil)", "return string.rep('x',10)", "local function f() return f() end",
-		"return setmetatable({},{__index=function() error('x') end}).y", "KEYS[1]=2 return KEYS", "for k in pairs(_G) do end", "local t={} t[1]=t return t", "local s='x' while true do s=s..s end", "return #{string.byte(('x'):rep(9e6),1,-1)}",
+		"return setmetatable({},{__index=function() error('x') end}).y", "KEYS[1]=2 return KEYS", "for k in pairs(_G) do end", "local t={} t[1]=t return t", "local s='x' while true do s=s..s end", "local s='x' while true do s=s..3 end", "return #{string.byte(('x'):rep(9e6),1,-1)}",
 		"return not not (1)..{}", "local t={} for i=1,1e9 do t[i]={i} end", "return ('a'):rep(9):gsub('(a-)%1','%0')", "return select('#',unpack({},1,7000))",
 		"return loadstring('return '..('not '):rep(999)..'1')", "local a,t=1,{} a,t[a],t.x=t,a", "return string.format('%5.3s%q%g',1,2,3)", "goto l ::l:: return table.concat({1,2},',',0,1e18)"} {
 		f.Add(s)
@@ -107,14 +107,31 @@ func TestGlobalsSurviveNothing(t *testing.T) {
 	}
 }
 
+// However much one instruction copies or compares, a step is short: others have their turn, and can kill the script.
 func TestSteps(t *testing.T) {
-	chunk, _ := script.Compile("sum", "local n=0 for i=1,1000000 do n=n+1 end return n")
-	run := script.NewMachine(echo{}).Start(chunk, nil, nil)
-	steps := 1
-	for !run.Step() {
-		steps++
-	}
-	if steps < 10 || steps > 200 {
-		t.Errorf("a million turns took %d steps", steps)
+	for _, c := range []struct {
+		source      string
+		least, most int
+	}{
+		{"local n=0 for i=1,1000000 do n=n+1 end return n", 10, 1000},
+		{"local s=string.rep('x',1e5) for i=1,1e3 do s:upper() end", 20, 1e4},
+		{"local s='' for i=1,1e4 do s=s..3 end", 10, 1e4},
+		{"local s=string.rep('x',1e6) local t=string.rep('x',1e6) for i=1,1e4 do if s<t then return end end", 10, 1e5},
+		{"local function f(...) return f(1,...) end return f()", 10, 1e5},
+	} {
+		chunk, err := script.Compile("sum", c.source)
+		if err != nil {
+			t.Fatal(err)
+		}
+		run := script.NewMachine(echo{}).Start(chunk, nil, nil)
+		steps := 1
+		for !run.Step() {
+			if steps++; steps == 2*c.least {
+				run.Kill("that is enough")
+			}
+		}
+		if steps < c.least || steps > c.most {
+			t.Errorf("%s took %d steps, want %d to %d", c.source, steps, c.least, c.most)
+		}
 	}
 }

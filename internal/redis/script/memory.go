@@ -10,7 +10,7 @@ import (
 // What a script holds cannot be asked for. So it is charged for what it takes: the large things by their size before they are made, the small
 // by the number of instructions. What it gave back is not known, so the charge alone convicts nobody. Once it has grown by a step, the heap of
 // the process is looked at, and if that has grown by more than the limit since the script began, what is garbage is collected and the heap
-// looked at again.
+// looked at again: what is left cannot have passed the limit before the charge has grown by what is free.
 const (
 	maxMemory = 512 << 20
 	// perInstruction is the most that one may take uncharged: a table with its first element.
@@ -21,8 +21,8 @@ const outOfMemory = "not enough memory"
 
 // account is what a run was charged.
 type account struct {
-	charged, looked int64 // bytes: in all, and when the heap was looked at last
-	base            int64 // the heap then, the first time
+	charged, due int64 // bytes: in all, and when the heap is looked at again; 0 before the first time
+	base         int64 // the heap then
 }
 
 // spend charges the script for n bytes, and ends it if they are too many.
@@ -33,13 +33,17 @@ func (m *Machine) spend(n int) {
 	m.charge(n)
 }
 
-// charge charges for what is there already, however large it is.
+// charge charges for what is there already, however large it is. To make it took as long as some instructions.
 func (m *Machine) charge(n int) {
 	m.run.charge(int64(n))
 	if m.run.killed != "" {
 		m.fail(m.run.killed)
 	}
+	m.work(n / copied)
 }
+
+// copied is how many bytes are copied in the time of an instruction, new memory and its collection included.
+const copied = 64
 
 // fail ends the script with a message that no pcall keeps.
 func (m *Machine) fail(message string) {
@@ -49,22 +53,24 @@ func (m *Machine) fail(message string) {
 
 // charge adds n bytes to the account, and looks at the heap when it is time.
 func (r *Run) charge(n int64) {
-	if r.charged += n; r.charged-r.looked < int64(r.m.memory/32) {
+	limit := int64(r.m.memory)
+	if r.charged += n; r.charged < max(r.due, limit/32) {
 		return
 	}
-	first := r.looked == 0
-	r.looked = r.charged
 	heap := heapInUse()
-	if first {
-		r.base = max(heap-int64(r.m.memory/32), 0)
+	if r.due == 0 {
+		r.base = max(heap-limit/32, 0)
 	}
-	if r.charged < int64(r.m.memory) || heap-r.base < int64(r.m.memory) {
+	r.due = r.charged + limit/32
+	if r.charged < limit || heap-r.base < limit {
 		return
 	}
 	runtime.GC()
-	if heapInUse()-r.base >= int64(r.m.memory) {
+	left := limit - (heapInUse() - r.base)
+	if left <= 0 {
 		r.killed = outOfMemory
 	}
+	r.due = max(r.due, r.charged+left)
 }
 
 // heapInUse is how many bytes objects take, live or not yet collected.

@@ -20,8 +20,13 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/resp"
 )
 
-// slice is how many instructions a step runs: about a millisecond.
-const slice = 50_000
+// A step runs so many instructions, which take about a millisecond. Some take as long as their operands are large, so every so often the
+// clock is asked too.
+const (
+	slice     = 50_000
+	sliceTime = 2 * time.Millisecond
+	askClock  = 1 << 7 // instructions
+)
 
 // Host answers the commands of a script.
 type Host interface {
@@ -110,6 +115,7 @@ func compile(text string) (proto *lua.FunctionProto, err error) {
 type Run struct {
 	m      *Machine
 	budget int
+	began  time.Time // the step
 	killed string
 	next   func() (struct{}, bool)
 	stop   func()
@@ -129,7 +135,7 @@ func (m *Machine) Start(chunk *Chunk, keys, args [][]byte) *Run {
 	m.proto = 2
 	m.globals.RawSetString("KEYS", m.list(keys))
 	m.globals.RawSetString("ARGV", m.list(args))
-	r := &Run{m: m, budget: slice, sum: chunk.Sum}
+	r := &Run{m: m, budget: slice, began: time.Now(), sum: chunk.Sum}
 	m.run, m.nested, m.chance = r, 0, newChance()
 	r.next, r.stop = iter.Pull(func(yield func(struct{}) bool) {
 		r.yield = yield
@@ -171,7 +177,7 @@ func (r *Run) run(chunk *Chunk) {
 	// What a script left behind that was killed, or was large, goes with its machine.
 	var api *lua.ApiError
 	panicked := errors.As(r.err, &api) && api.Type == lua.ApiErrorPanic
-	whole = r.killed == "" && r.looked == 0 && !panicked
+	whole = r.killed == "" && r.due == 0 && !panicked
 }
 
 // locate runs where an error is raised, before the stack is unwound: it notes the line.
@@ -206,7 +212,7 @@ var closed = func() chan struct{} {
 
 // Done counts instructions, and is closed once the script was killed.
 func (r *Run) Done() <-chan struct{} {
-	if r.budget--; r.budget <= 0 {
+	if r.budget--; r.budget <= 0 || r.budget%askClock == 0 && time.Since(r.began) > sliceTime {
 		r.pause()
 	}
 	if r.killed != "" {
@@ -217,9 +223,9 @@ func (r *Run) Done() <-chan struct{} {
 
 // pause ends a step.
 func (r *Run) pause() {
-	r.budget = slice
-	r.charge(slice * perInstruction)
+	r.charge(int64(slice-r.budget) * perInstruction)
 	r.yield(struct{}{})
+	r.budget, r.began = slice, time.Now()
 }
 
 // Err is why Done is closed.

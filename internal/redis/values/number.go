@@ -114,6 +114,15 @@ func ParseBigFloat(b []byte) (x Float, ok bool) {
 	return x, !x.huge() && x.f.MantExp(nil) >= floatMin
 }
 
+// Double is the double nearest to x, but 0 only for 0.
+func (x Float) Double() float64 {
+	f, _ := x.f.Float64()
+	if f == 0 && x.f.Sign() != 0 {
+		return math.Copysign(math.SmallestNonzeroFloat64, float64(x.f.Sign()))
+	}
+	return f
+}
+
 func (x *Float) huge() bool { return x.f.IsInf() || x.f.MantExp(nil) > floatMax }
 
 // Add returns x + y; ok is false when the sum is not a finite number.
