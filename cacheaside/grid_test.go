@@ -165,7 +165,7 @@ func (c cell) play(t *testing.T) (recovered time.Duration, queries int) {
 
 // No origin of the grid stays collapsed behind an empty Redis: those of the simulation of the policy, over the whole of cacheaside.
 func TestNoOriginStaysCollapsed(t *testing.T) {
-	for seed := range uint64(effort.Times(2, 40)) {
+	for seed := range uint64(effort.Times(2, 24)) {
 		c := draw(seed)
 		if !effort.Long() {
 			c.capacity, c.keys, c.count, c.load = 100, 200, 2, min(c.load, 6)
