@@ -25,6 +25,7 @@ func init() {
 	processes.Roles["holder"] = holder
 	processes.Roles["waiter"] = waiter
 	processes.Roles["deployed"] = deployed
+	processes.Roles["slowly"] = slowly
 }
 
 // number reads the next line that a process writes.
@@ -128,6 +129,54 @@ func killsAHolder(t *testing.T) (held, after int) {
 	t.Logf("the last of 64 had it %d ms after the kill", worst/1000)
 	after, _ = rdb.Get(ctx, "loads").Int()
 	return held, after
+}
+
+// slowly loads what others load too, one at a time over all processes.
+func slowly() int {
+	rdb, ctx := processes.Dial(), context.Background()
+	ns := mayfly.Namespace[int, user]{Name: "slowly", Redis: rdb, Prefix: "cache:", TTL: time.Minute}
+	c := mayfly.Must(cacheaside.New(ns, func(ctx context.Context, key int) (user, error) {
+		rdb.Incr(ctx, "loads")
+		if n := rdb.Incr(ctx, "running").Val(); n > 1 {
+			rdb.Set(ctx, "most", n, 0)
+		}
+		fmt.Println(1)
+		<-time.After(2200 * time.Millisecond)
+		rdb.Decr(ctx, "running")
+		return user{Version: key}, nil
+	}, cacheaside.Options{Load: cacheaside.Load{Timeout: 3 * time.Second}, Faults: patient}))
+	if u, err := c.Get(ctx, 7); u.Version != 7 || err != nil {
+		fmt.Fprintf(os.Stderr, "slowly: got %+v, %v\n", u, err)
+		return 1
+	}
+	return 0
+}
+
+// Six processes wait for one that takes 2.2 of the 3 s that a load may take, and that is killed: one of them loads, and nobody gets an error.
+func TestAKilledHolderOfASlowLoad(t *testing.T) {
+	srv := realredis.Start(t, realredis.Options{})
+	rdb, ctx := srv.Client(), t.Context()
+	h := processes.Start(t, "slowly", srv.Addr())
+	if n, err := number(h); n != 1 || err != nil {
+		t.Fatalf("the holder said %d, %v", n, err)
+	}
+	var all []*processes.Process
+	for range 6 {
+		all = append(all, processes.Start(t, "slowly", srv.Addr()))
+	}
+	begun := time.Now()
+	expect.Eventually(t, "it has loaded for most of its time", func() bool { return time.Since(begun) > 1700*time.Millisecond })
+	h.Cmd.Process.Kill()
+	h.Cmd.Wait()
+	rdb.Set(ctx, "running", 0, 0)
+	for _, p := range all {
+		if err := p.Cmd.Wait(); err != nil {
+			t.Error(err)
+		}
+	}
+	if n := rdb.Get(ctx, "loads").Val(); n != "2" || rdb.Exists(ctx, "most").Val() > 0 {
+		t.Errorf("%s loads, %s at once, with that of the killed process", n, rdb.Get(ctx, "most").Val())
+	}
 }
 
 const deployedKeys = 200

@@ -29,7 +29,7 @@ const (
 //	timeouts, or crowded beyond delay   rate x delay + 1; if cuts do not help either, the origin has become slower: learn that
 //	somebody waits, careful             up to rate x delay + 1, by 2 % an epoch
 //	somebody waits, crowded             up to rate x delay + 1, by 10 % an epoch
-//	somebody waits, not crowded         twice as many
+//	somebody waits, not crowded         twice as many, but above half of what was lately too much only 10 % an epoch
 //	nobody waits                        as before
 //
 // Crowded means half as slow again as usual. The delay is the least of a quarter of the load's timeout, a third of what callers wait, and
@@ -48,6 +48,7 @@ type Policy struct {
 	epoch  epoch
 	errors errorCuts
 	trial  trial
+	fell   float64 // the limit that was too much lately, for timeouts or slowness; 0: none was. Forgotten within a minute
 }
 
 // epoch is what is counted between two adjustments.
@@ -83,6 +84,7 @@ const (
 	allowed  = .1  // share of errors
 	forget   = 300 // seconds in which usual may grow by itself, once
 	approach = 30  // seconds, the same while cuts do not help
+	careful  = 60  // seconds in which it is forgotten what was too much
 	enough   = 100 // loads that make a mean certain
 	inTime   = 1.5 // recent means that a load needs to end in time
 	minEpoch = 8   // loads
@@ -153,13 +155,18 @@ func (p *Policy) adjust(dur float64) {
 	delay := p.delay()
 	crowded := e.ok > 0 && mean > 1.5*p.usual
 	slow := crowded && withLate > delay
+	tried := p.trial.limit != 0
 	p.try(slow, mean, delay, dur)
+	learned := tried && p.trial.limit == 0 // or it is no longer slow
 	failed := p.errors.tooMany(e, dur)
 	limit := p.limit
 	switch {
 	case failed:
 		limit = p.errors.cut(limit, max(least, min(.9*limit, .9*rate*mean+1)))
 	case e.late > .02*e.ok || slow:
+		if p.fell = max(p.fell/2, limit); learned { // it was not too much
+			p.fell = 0
+		}
 		limit = max(least, min(limit, rate*delay+1))
 	case !e.waits:
 	case p.errors.careful:
@@ -167,7 +174,14 @@ func (p *Policy) adjust(dur float64) {
 	case crowded:
 		limit = max(limit, min(rate*delay+1, 1.1*limit))
 	case e.ok > 0:
-		limit *= min(2, max(1.1, .8*p.timeout/mean))
+		faster := min(2, max(1.1, .8*p.timeout/mean))
+		if limit*faster > p.fell/2 && p.fell > 0 {
+			faster = 1.1
+		}
+		limit *= faster
+	}
+	if p.fell *= 1 - min(1, dur/careful); p.fell < 1 {
+		p.fell = 0
 	}
 	p.limit = min(limit, most)
 }

@@ -217,3 +217,23 @@ func TestWhoAllowsLessThanOthersComesUpToThem(t *testing.T) {
 		t.Errorf("after %v", took)
 	}
 }
+
+// What was too much a moment ago is not asked for again at once: beyond half of it the limit comes up step by step, for a minute.
+func TestGrowthIsCarefulAfterACollapse(t *testing.T) {
+	h := newHistory()
+	h.limit = 64
+	h.epoch(TimedOut, 2*time.Second, true)
+	h.limit = 8
+	if got := h.epoch(OK, 10*time.Millisecond, true); got != 16 {
+		t.Errorf("far below: from 8 to %d, want twice as many", got)
+	}
+	if before := h.limit; h.epoch(OK, 10*time.Millisecond, true) != int(1.1*before) {
+		t.Errorf("beyond half: from %v to %v, want a tenth more", before, h.limit)
+	}
+	for range 40 {
+		h.epoch(OK, 2*time.Second, false) // nobody waits
+	}
+	if before := h.limit; h.epoch(OK, 10*time.Millisecond, true) != int(2*before) {
+		t.Errorf("much later: from %v to %v, want twice as many", before, h.limit)
+	}
+}
