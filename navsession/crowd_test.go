@@ -113,3 +113,18 @@ func TestARedisThatHangs(t *testing.T) {
 		wants(t, v, "ada", "/1")
 	})
 }
+
+// A transaction that is told that its key has moved follows it, once.
+func TestAVisitThatMoves(t *testing.T) {
+	cluster := redistest.StartCluster(t, 2)
+	v := visits(t, cluster.Client(), 9)
+	expect.OK(t, v.Record(t.Context(), "ada", "/1"))
+	from := cluster.Owner(ns[string](t, cluster.Client()).Prefix + "ada")
+	to := cluster.Nodes()[0]
+	if to == from {
+		to = cluster.Nodes()[1]
+	}
+	cluster.MoveSlots(0, 16383, to)
+	expect.OK(t, v.Record(t.Context(), "ada", "/2"))
+	wants(t, v, "ada", "/2 /1")
+}
