@@ -76,7 +76,7 @@ func TestUnsupported(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			rdb, ctx := c.open(t), t.Context()
-			s := expect.Value(fieldttl.New(ns[session](t, rdb), fieldttl.Options{}))(t)
+			s := expect.Value(fieldttl.New(ns[session](t, rdb), fieldttl.Options{RedisTimeout: patient}))(t)
 			_, get := s.Get(ctx, "a")
 			_, getAndTouch := s.GetAndTouch(ctx, "a", "ip")
 			_, ttls := s.TTLs(ctx, "a")

@@ -36,7 +36,7 @@ func init() { processes.Roles["setter"] = setForever }
 // setForever is the process: it begins new hashes, whole and in part, all the time.
 func setForever() int {
 	rdb, ctx := processes.Dial(), context.Background()
-	s := mayfly.Must(fieldttl.New(mayfly.Namespace[uint64, session]{Name: "sessions", Redis: rdb, Prefix: "s:", TTL: time.Hour}, fieldttl.Options{}))
+	s := mayfly.Must(fieldttl.New(mayfly.Namespace[uint64, session]{Name: "sessions", Redis: rdb, Prefix: "s:", TTL: time.Hour}, fieldttl.Options{RedisTimeout: patient}))
 	if os.Getenv("MAYFLY_TEST_APART") == "1" {
 		s.Apart()
 	}

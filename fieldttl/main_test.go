@@ -25,6 +25,9 @@ var ada = session{1001, "192.168.1.1", "xyz123"}
 
 const day = 24 * time.Hour
 
+// patient is the RedisTimeout of tests whose machine may be slow, or whose faults take their time.
+const patient = 10 * time.Second
+
 func ns[T any](t testing.TB, rdb redis.UniversalClient) mayfly.Namespace[string, T] {
 	return mayfly.Namespace[string, T]{Name: "sessions", Redis: rdb, Prefix: strings.NewReplacer("/", "_", " ", "_").Replace(t.Name()) + ":", TTL: day}
 }
@@ -37,7 +40,7 @@ type opened struct {
 
 func store[T any](t testing.TB, o opened) *fieldttl.Store[string, T] {
 	t.Helper()
-	s := expect.Value(fieldttl.New(ns[T](t, o.rdb), fieldttl.Options{}))(t)
+	s := expect.Value(fieldttl.New(ns[T](t, o.rdb), fieldttl.Options{RedisTimeout: patient}))(t)
 	if o.apart {
 		s.Apart()
 	}

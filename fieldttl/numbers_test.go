@@ -24,7 +24,7 @@ type holders struct {
 
 // No number that an any holds loses a digit.
 func TestNumbersInAny(t *testing.T) {
-	s := expect.Value(fieldttl.New(ns[holders](t, redistest.Start(t).Client()), fieldttl.Options{}))(t)
+	s := expect.Value(fieldttl.New(ns[holders](t, redistest.Start(t).Client()), fieldttl.Options{RedisTimeout: patient}))(t)
 	for set, want := range map[any]any{
 		int64(1<<60 + 1): int64(1<<60 + 1), int64(-1 << 63): float64(-1 << 63), int64(-1<<63 + 1): int64(-1<<63 + 1), int64(1<<63 - 1): int64(1<<63 - 1),
 		uint64(1<<64 - 1): uint64(1<<64 - 1), uint64(1 << 63): float64(1 << 63),

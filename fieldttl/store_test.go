@@ -108,7 +108,7 @@ func TestTheTransaction(t *testing.T) {
 			srv := redistest.Start(t)
 			space := ns[session](t, srv.Client())
 			space.Prefix = "s:"
-			s := expect.Value(fieldttl.New(space, fieldttl.Options{}))(t)
+			s := expect.Value(fieldttl.New(space, fieldttl.Options{RedisTimeout: patient}))(t)
 			if c.apart {
 				s.Apart()
 			}
@@ -194,7 +194,7 @@ func TestJitter(t *testing.T) {
 	rdb := redistest.Start(t).Client()
 	space := ns[session](t, rdb)
 	space.Jitter = jitter.Default.Seeded(1)
-	s := expect.Value(fieldttl.New(space, fieldttl.Options{}))(t)
+	s := expect.Value(fieldttl.New(space, fieldttl.Options{RedisTimeout: patient}))(t)
 	ends := map[time.Duration]bool{}
 	for _, key := range []string{"a", "b", "c", "d"} {
 		expect.OK(t, s.Set(t.Context(), key, ada))
@@ -236,7 +236,7 @@ func TestBadTypes(t *testing.T) {
 		*address
 		Name string `redis:"name"`
 	}
-	if _, err := fieldttl.New(ns[nothingToLose](t, rdb), fieldttl.Options{}); err != nil {
+	if _, err := fieldttl.New(ns[nothingToLose](t, rdb), fieldttl.Options{RedisTimeout: patient}); err != nil {
 		t.Errorf("what is embedded has no tags: %v", err)
 	}
 	type nameless struct {
@@ -327,11 +327,14 @@ func TestBadNamespaces(t *testing.T) {
 	space = ns[session](t, rdb)
 	space.Plain, space.Clone, space.Cost = true, func(s session) session { return s }, func(session) int { return 1 }
 	bad(t, space, "fieldttl: Namespace.Plain must be false: each field is written in its own form", "fieldttl: Namespace.Clone must be nil", "fieldttl: Namespace.Cost must be nil")
+	if _, err := fieldttl.New(ns[session](t, rdb), fieldttl.Options{RedisTimeout: -time.Second}); err == nil || err.Error() != "fieldttl: Options.RedisTimeout must be at least 1ms, got -1s" {
+		t.Error(err)
+	}
 }
 
 func bad[T any](t *testing.T, space mayfly.Namespace[string, T], want ...string) {
 	t.Helper()
-	_, err := fieldttl.New(space, fieldttl.Options{})
+	_, err := fieldttl.New(space, fieldttl.Options{RedisTimeout: patient})
 	for _, w := range want {
 		if err == nil || !strings.Contains(err.Error(), w) {
 			t.Errorf("got error %v, want %q", err, w)
@@ -345,7 +348,7 @@ type holder struct{ *embedded }
 // Fields of different TTLs are persisted by one command: it takes no TTL.
 func TestPersistIsOneCommand(t *testing.T) {
 	srv := redistest.Start(t)
-	s := expect.Value(fieldttl.New(ns[forms](t, srv.Client()), fieldttl.Options{}))(t)
+	s := expect.Value(fieldttl.New(ns[forms](t, srv.Client()), fieldttl.Options{RedisTimeout: patient}))(t)
 	expect.OK(t, s.Set(t.Context(), "a", forms{}))
 	srv.ClearLog()
 	expect.OK(t, s.Persist(t.Context(), "a", "text", "int64", "bool"))

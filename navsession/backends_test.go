@@ -64,7 +64,7 @@ func theLatestPages(t *testing.T, rdb redis.UniversalClient) {
 
 func aTypedPage(t *testing.T, rdb redis.UniversalClient) {
 	ctx := t.Context()
-	v := expect.Value(navsession.New(ns[navsession.Page](t, rdb), navsession.Options{Pages: 3}))(t)
+	v := expect.Value(navsession.New(ns[navsession.Page](t, rdb), navsession.Options{Pages: 3, RedisTimeout: patient}))(t)
 	want := navsession.Page{URL: "/shoes?q=<7>&r", Title: "Shoes \u2603", Time: time.Date(2026, 11, 21, 7, 0, 0, 123456789, time.UTC)}
 	expect.OK(t, v.Record(ctx, "ada", want))
 	expect.OK(t, v.Record(ctx, "ada", navsession.Page{}))
@@ -97,7 +97,7 @@ func end(t *testing.T, rdb redis.UniversalClient) {
 }
 
 func aCounter(t *testing.T, rdb redis.UniversalClient) {
-	ctx, c := t.Context(), expect.Value(navsession.NewCounter(ns[int64](t, rdb), navsession.CounterOptions{}))(t)
+	ctx, c := t.Context(), expect.Value(navsession.NewCounter(ns[int64](t, rdb), navsession.CounterOptions{RedisTimeout: patient}))(t)
 	for want := range int64(3) {
 		if n := expect.Value(c.Len(ctx, "ada"))(t); n != want {
 			t.Errorf("%d views, want %d", n, want)
@@ -120,8 +120,8 @@ func aCounter(t *testing.T, rdb redis.UniversalClient) {
 func aKeyOfAnotherKind(t *testing.T, rdb redis.UniversalClient) {
 	prefix := ns[string](t, rdb).Prefix
 	v := visits(t, rdb, 3)
-	c := expect.Value(navsession.NewCounter(ns[int64](t, rdb), navsession.CounterOptions{}))(t)
-	r := expect.Value(navsession.NewRelated(ns[string](t, rdb), navsession.RelatedOptions{}))(t)
+	c := expect.Value(navsession.NewCounter(ns[int64](t, rdb), navsession.CounterOptions{RedisTimeout: patient}))(t)
+	r := expect.Value(navsession.NewRelated(ns[string](t, rdb), navsession.RelatedOptions{RedisTimeout: patient}))(t)
 	for name, call := range map[string]func(ctx context.Context, user string) error{
 		"Visits.Record": func(ctx context.Context, user string) error { return v.Record(ctx, user, "/") },
 		"Visits.Recent": func(ctx context.Context, user string) error { _, err := v.Recent(ctx, user, 1); return err },
@@ -173,7 +173,7 @@ func aKeyOfAnotherKind(t *testing.T, rdb redis.UniversalClient) {
 
 func aPageThatTheCodecCannotRead(t *testing.T, rdb redis.UniversalClient) {
 	ctx, space := t.Context(), ns[navsession.Page](t, rdb)
-	v := expect.Value(navsession.New(space, navsession.Options{Pages: 3}))(t)
+	v := expect.Value(navsession.New(space, navsession.Options{Pages: 3, RedisTimeout: patient}))(t)
 	expect.OK(t, rdb.RPush(ctx, space.Prefix+"ada", "http://...").Err())
 	expect.OK(t, rdb.Expire(ctx, space.Prefix+"ada", gap).Err())
 	if _, err := v.Recent(ctx, "ada", 3); err == nil || !strings.Contains(err.Error(), `codec "json" cannot read`) {
@@ -193,7 +193,7 @@ func anEmptyUser(t *testing.T, rdb redis.UniversalClient) {
 
 func relatedPages(t *testing.T, rdb redis.UniversalClient) {
 	ctx, space := t.Context(), ns[int](t, rdb)
-	r := expect.Value(navsession.NewRelated(mayfly.Namespace[int, int]{Name: "related", Redis: rdb, Prefix: space.Prefix, TTL: time.Hour}, navsession.RelatedOptions{PerVisit: 2, MinVisits: 1}))(t)
+	r := expect.Value(navsession.NewRelated(mayfly.Namespace[int, int]{Name: "related", Redis: rdb, Prefix: space.Prefix, TTL: time.Hour}, navsession.RelatedOptions{PerVisit: 2, MinVisits: 1, RedisTimeout: patient}))(t)
 	for _, visit := range [][]int{{1, 2}, {2, 1}, {1, 3}, {1, 2, 1, 2}, {4, 5, 6, 7}} {
 		for i, page := range visit { // the earlier ones, the newest first
 			earlier := make([]int, 0, i)
@@ -214,7 +214,7 @@ func relatedPages(t *testing.T, rdb redis.UniversalClient) {
 	if got := expect.Value(r.Top(ctx, 1, 1))(t); fmt.Sprint(got) != "[2]" {
 		t.Errorf("the first is %v", got)
 	}
-	fewer := expect.Value(navsession.NewRelated(mayfly.Namespace[int, int]{Name: "related", Redis: rdb, Prefix: space.Prefix, TTL: time.Hour}, navsession.RelatedOptions{}))(t)
+	fewer := expect.Value(navsession.NewRelated(mayfly.Namespace[int, int]{Name: "related", Redis: rdb, Prefix: space.Prefix, TTL: time.Hour}, navsession.RelatedOptions{RedisTimeout: patient}))(t)
 	for page, want := range map[int]string{1: "[2]", 2: "[1]", 3: "[]", 7: "[]"} { // what fewer than three visits saw may be one user's own
 		if got := fmt.Sprint(expect.Value(fewer.Top(ctx, page, 10))(t)); got != want {
 			t.Errorf("seen with %d in three visits: %s, want %s", page, got, want)
@@ -224,7 +224,7 @@ func relatedPages(t *testing.T, rdb redis.UniversalClient) {
 
 func relatedPagesAreBounded(t *testing.T, rdb redis.UniversalClient) {
 	ctx, space := t.Context(), ns[string](t, rdb)
-	r := expect.Value(navsession.NewRelated(space, navsession.RelatedOptions{Kept: 3, PerVisit: 4, MinVisits: 1}))(t)
+	r := expect.Value(navsession.NewRelated(space, navsession.RelatedOptions{Kept: 3, PerVisit: 4, MinVisits: 1, RedisTimeout: patient}))(t)
 	expect.OK(t, r.Count(ctx, "a", "b", "c"))
 	expect.OK(t, r.Count(ctx, "a", "b", "c"))
 	expect.OK(t, r.Count(ctx, "a", "d", "e", "f", "g", "h"))

@@ -24,9 +24,9 @@ func init() { processes.Roles["recorder"] = recordForever }
 // recordForever is the process: it begins new visits of all kinds all the time.
 func recordForever() int {
 	rdb, ctx := processes.Dial(), context.Background()
-	v := mayfly.Must(navsession.New(mayfly.Namespace[uint64, string]{Name: "visits", Redis: rdb, Prefix: "v:", TTL: time.Hour}, navsession.Options{Pages: 2}))
-	c := mayfly.Must(navsession.NewCounter(mayfly.Namespace[uint64, int64]{Name: "counters", Redis: rdb, Prefix: "c:", TTL: time.Hour}, navsession.CounterOptions{}))
-	r := mayfly.Must(navsession.NewRelated(mayfly.Namespace[uint64, uint64]{Name: "related", Redis: rdb, Prefix: "r:", TTL: time.Hour}, navsession.RelatedOptions{}))
+	v := mayfly.Must(navsession.New(mayfly.Namespace[uint64, string]{Name: "visits", Redis: rdb, Prefix: "v:", TTL: time.Hour}, navsession.Options{Pages: 2, RedisTimeout: patient}))
+	c := mayfly.Must(navsession.NewCounter(mayfly.Namespace[uint64, int64]{Name: "counters", Redis: rdb, Prefix: "c:", TTL: time.Hour}, navsession.CounterOptions{RedisTimeout: patient}))
+	r := mayfly.Must(navsession.NewRelated(mayfly.Namespace[uint64, uint64]{Name: "related", Redis: rdb, Prefix: "r:", TTL: time.Hour}, navsession.RelatedOptions{RedisTimeout: patient}))
 	return processes.Forever(func() {
 		user := rand.Uint64()
 		v.Record(ctx, user, "/")

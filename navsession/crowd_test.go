@@ -32,7 +32,7 @@ func TestACrowd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)
 		rdb := crowded(t, srv, 20)
-		v := visits(t, rdb, 3)
+		v := expect.Value(navsession.New(ns[string](t, rdb), navsession.Options{Pages: 3}))(t)
 		c := expect.Value(navsession.NewCounter(ns[int64](t, rdb), navsession.CounterOptions{}))(t)
 		space := ns[string](t, rdb)
 		space.Prefix += "related:"
@@ -72,7 +72,7 @@ func TestAPoolThatIsTaken(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)
 		rdb := crowded(t, srv, 1)
-		v := visits(t, rdb, 3)
+		v := expect.Value(navsession.New(ns[string](t, rdb), navsession.Options{Pages: 3}))(t)
 		var others sync.WaitGroup
 		others.Go(func() { rdb.BLPop(t.Context(), time.Minute, "nothing") })
 		synctest.Wait()
@@ -89,4 +89,42 @@ func TestAPoolThatIsTaken(t *testing.T) {
 		others.Wait()
 		wants(t, v, "ada", "")
 	})
+}
+
+// A Redis that hangs costs a call 150 ms, and soon nothing, until it answers.
+func TestARedisThatHangs(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := redistest.Start(t)
+		v := expect.Value(navsession.New(ns[string](t, crowded(t, srv, 5)), navsession.Options{Pages: 3}))(t)
+		expect.OK(t, v.Record(t.Context(), "ada", "/1"))
+		srv.Hang()
+		for i := range 20 {
+			begun := time.Now()
+			_, err := v.Len(t.Context(), "ada")
+			if took := time.Since(begun); err == nil || took > 150*time.Millisecond || i >= 5 && took > 0 {
+				t.Errorf("call %d: %v after %v", i, err, took)
+			}
+		}
+		if err := v.Record(t.Context(), "ada", "/2"); err == nil || errors.Is(err, mayfly.ErrUnknownOutcome) {
+			t.Errorf("what was not sent is %v", err)
+		}
+		srv.Thaw()
+		time.Sleep(time.Second)
+		wants(t, v, "ada", "/1")
+	})
+}
+
+// A transaction that is told that its key has moved follows it, once.
+func TestAVisitThatMoves(t *testing.T) {
+	cluster := redistest.StartCluster(t, 2)
+	v := visits(t, cluster.Client(), 9)
+	expect.OK(t, v.Record(t.Context(), "ada", "/1"))
+	from := cluster.Owner(ns[string](t, cluster.Client()).Prefix + "ada")
+	to := cluster.Nodes()[0]
+	if to == from {
+		to = cluster.Nodes()[1]
+	}
+	cluster.MoveSlots(0, 16383, to)
+	expect.OK(t, v.Record(t.Context(), "ada", "/2"))
+	wants(t, v, "ada", "/2 /1")
 }

@@ -34,7 +34,7 @@ func TestALateCopy(t *testing.T) {
 			return counter(t, rdb).End(t.Context(), "bob")
 		}},
 		{"Related.Count", "multi", "zincrby", func(t *testing.T, rdb redis.UniversalClient) error {
-			r := expect.Value(navsession.NewRelated(ns[string](t, rdb), navsession.RelatedOptions{}))(t)
+			r := expect.Value(navsession.NewRelated(ns[string](t, rdb), navsession.RelatedOptions{RedisTimeout: patient}))(t)
 			return r.Count(t.Context(), "/a", "/b")
 		}},
 	} {
@@ -64,5 +64,5 @@ func TestALateCopy(t *testing.T) {
 
 func counter(t *testing.T, rdb redis.UniversalClient) *navsession.Counter[string] {
 	t.Helper()
-	return expect.Value(navsession.NewCounter(ns[int64](t, rdb), navsession.CounterOptions{}))(t)
+	return expect.Value(navsession.NewCounter(ns[int64](t, rdb), navsession.CounterOptions{RedisTimeout: patient}))(t)
 }

@@ -16,6 +16,9 @@ import (
 
 const gap = 60 * time.Second // the documentation's
 
+// patient is the RedisTimeout of tests whose machine may be slow, or whose faults take their time.
+const patient = 10 * time.Second
+
 // ns is a namespace of a test's own.
 func ns[V any](t testing.TB, rdb redis.UniversalClient) mayfly.Namespace[string, V] {
 	return mayfly.Namespace[string, V]{Name: "visits", Redis: rdb, Prefix: strings.NewReplacer("/", "_", " ", "_").Replace(t.Name()) + ":", TTL: gap}
@@ -24,7 +27,7 @@ func ns[V any](t testing.TB, rdb redis.UniversalClient) mayfly.Namespace[string,
 // visits of pages that are URLs and nothing else, as the documentation has them.
 func visits(t testing.TB, rdb redis.UniversalClient, pages int) *navsession.Visits[string, string] {
 	t.Helper()
-	return expect.Value(navsession.New(ns[string](t, rdb), navsession.Options{Pages: pages}))(t)
+	return expect.Value(navsession.New(ns[string](t, rdb), navsession.Options{Pages: pages, RedisTimeout: patient}))(t)
 }
 
 // wants compares what the user's visit holds, the newest first, with pages separated by spaces.

@@ -18,7 +18,7 @@ func TestMemoryOfRelated(t *testing.T) {
 	} {
 		space := ns[string](t, rdb)
 		space.Prefix = fmt.Sprintf("%d.%d.%d:", c.kept, c.perVisit, c.member)
-		r := expect.Value(navsession.NewRelated(space, navsession.RelatedOptions{Kept: c.kept, PerVisit: c.perVisit}))(t)
+		r := expect.Value(navsession.NewRelated(space, navsession.RelatedOptions{Kept: c.kept, PerVisit: c.perVisit, RedisTimeout: patient}))(t)
 		for first := 0; first < c.kept+3*c.perVisit; first += c.perVisit {
 			others := make([]string, c.perVisit)
 			for i := range others {

@@ -33,7 +33,7 @@ func newSite(t testing.TB, srv *redistest.Server, handler http.HandlerFunc, o na
 	s := &site{events: &expect.Events{}}
 	space := ns[navsession.Page](t, srv.Client())
 	space.Observer = s.events
-	s.visits = expect.Value(navsession.New(space, navsession.Options{Pages: 100}))(t)
+	s.visits = expect.Value(navsession.New(space, navsession.Options{Pages: 100, RedisTimeout: patient}))(t)
 	s.middleware = expect.Value(navsession.NewMiddleware(s.visits, func(r *http.Request) (string, bool) {
 		c, err := r.Cookie("user")
 		if err != nil {
@@ -277,7 +277,7 @@ func TestAResponseIsWhatItWas(t *testing.T) {
 }
 
 func TestBadMiddlewares(t *testing.T) {
-	v := expect.Value(navsession.New(ns[navsession.Page](t, redistest.Start(t).Client()), navsession.Options{Pages: 1}))(t)
+	v := expect.Value(navsession.New(ns[navsession.Page](t, redistest.Start(t).Client()), navsession.Options{Pages: 1, RedisTimeout: patient}))(t)
 	anybody := func(*http.Request) (string, bool) { return "", false }
 	_, noVisits := navsession.NewMiddleware(nil, anybody, navsession.MiddlewareOptions{})
 	_, noUser := navsession.NewMiddleware(v, nil, navsession.MiddlewareOptions{})

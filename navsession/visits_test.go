@@ -36,7 +36,7 @@ func TestTheGap(t *testing.T) {
 		expect.OK(t, v.Record(ctx, "ada", "/6"))
 		wants(t, v, "ada", "/6")
 
-		c := expect.Value(navsession.NewCounter(ns[int64](t, rdb), navsession.CounterOptions{}))(t)
+		c := expect.Value(navsession.NewCounter(ns[int64](t, rdb), navsession.CounterOptions{RedisTimeout: patient}))(t)
 		for _, pause := range []struct {
 			length time.Duration
 			want   int64
@@ -53,7 +53,7 @@ func TestTheGap(t *testing.T) {
 func TestTheGapOfARealRedis(t *testing.T) {
 	rdb := realredis.Start(t, realredis.Options{}).Client()
 	ctx, space := t.Context(), ns[string](t, rdb)
-	v := expect.Value(navsession.New(space, navsession.Options{Pages: 3}))(t)
+	v := expect.Value(navsession.New(space, navsession.Options{Pages: 3, RedisTimeout: patient}))(t)
 	now := func() time.Time { return expect.Value(rdb.Time(ctx).Result())(t) }
 	for i := range 3 {
 		before := now()
@@ -66,7 +66,7 @@ func TestTheGapOfARealRedis(t *testing.T) {
 	// The page after the end begins a list.
 	short := space
 	short.TTL = 200 * time.Millisecond
-	expect.OK(t, expect.Value(navsession.New(short, navsession.Options{Pages: 3}))(t).Record(ctx, "ada", "/3"))
+	expect.OK(t, expect.Value(navsession.New(short, navsession.Options{Pages: 3, RedisTimeout: patient}))(t).Record(ctx, "ada", "/3"))
 	for tick := time.NewTicker(time.Millisecond); rdb.Exists(ctx, space.Prefix+"ada").Val() > 0; {
 		<-tick.C
 	}
@@ -80,7 +80,7 @@ func TestTheTransaction(t *testing.T) {
 	rdb := srv.Client()
 	v := expect.Value(navsession.New(mayfly.Namespace[int, string]{
 		Name: "visits", Redis: rdb, Prefix: "pageviews.user:", TTL: gap,
-	}, navsession.Options{Pages: 20}))(t)
+	}, navsession.Options{Pages: 20, RedisTimeout: patient}))(t)
 	expect.OK(t, v.Record(t.Context(), 1, "connects"))
 	srv.ClearLog()
 	trips := &tripCounter{}
@@ -137,8 +137,8 @@ func TestALostReply(t *testing.T) {
 	}
 	ctx, space := t.Context(), ns[string](t, rdb)
 	space.Observer = events
-	v := expect.Value(navsession.New(space, navsession.Options{Pages: 9}))(t)
-	c := expect.Value(navsession.NewCounter(ns[int64](t, rdb), navsession.CounterOptions{}))(t)
+	v := expect.Value(navsession.New(space, navsession.Options{Pages: 9, RedisTimeout: patient}))(t)
+	c := expect.Value(navsession.NewCounter(ns[int64](t, rdb), navsession.CounterOptions{RedisTimeout: patient}))(t)
 	expect.OK(t, v.Record(ctx, "ada", "/1"))
 
 	srv.DropReply("exec")
@@ -256,6 +256,18 @@ func TestBadInput(t *testing.T) {
 			_, err := navsession.NewRelated(good, navsession.RelatedOptions{PerVisit: -2})
 			return err
 		}(), "navsession: RelatedOptions.PerVisit must not be negative, got -2"},
+		"related's timeout": {func() error {
+			_, err := navsession.NewRelated(good, navsession.RelatedOptions{RedisTimeout: -1})
+			return err
+		}(), "navsession: RelatedOptions.RedisTimeout must be at least 1ms, got -1ns"},
+		"counter's timeout": {func() error {
+			_, err := navsession.NewCounter(ns[int64](t, rdb), navsession.CounterOptions{RedisTimeout: 5})
+			return err
+		}(), "navsession: CounterOptions.RedisTimeout must be at least 1ms, got 5ns"},
+		"timeout": {func() error {
+			_, err := navsession.New(good, navsession.Options{Pages: 1, RedisTimeout: -1})
+			return err
+		}(), "navsession: Options.RedisTimeout must be at least 1ms, got -1ns"},
 	} {
 		if c.err == nil || !strings.Contains(c.err.Error(), c.want) {
 			t.Errorf("%s: got error %v, want %q", name, c.err, c.want)

@@ -177,7 +177,7 @@ func (s *Store[K, V]) TouchMany(ctx context.Context, keys ...K) (alive map[K]boo
 		reply, err := cmd.Result()
 		if other, is := reply.(string); is && err == nil { // no record of ours: what others wrote is renewed if Get would have it
 			if _, err = s.decode([]byte(other)); err == nil {
-				reply, err = renew.Run(ctx, s.redis, fulls[i], s.ttl, true).Result()
+				err = renew.Run(ctx, s.redis, fulls[i], s.ttl, true).Err()
 			}
 		}
 		alive[keys[i]] = err == nil

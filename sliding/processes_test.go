@@ -50,7 +50,7 @@ type visit struct {
 func visitor() int {
 	rdb, ctx := processes.Dial(), context.Background()
 	ns := mayfly.Namespace[string, cart]{Name: "visits", Redis: rdb, Prefix: "visit:", TTL: visitorIdle}
-	o, surely := sliding.Options{RedisTimeout: patient, MaxAge: visitorAge}, visitorIdle
+	o, surely := sliding.Options{MaxAge: visitorAge, RedisTimeout: patient}, visitorIdle
 	if os.Getenv("MAYFLY_TEST_LOCAL") == "1" {
 		ns.Local = mayfly.Must(mayfly.OpenLocal(ctx, mayfly.LocalOptions{Redis: rdb, Prefixes: []string{ns.Prefix}, MaxEntries: 1000}))
 		o.TouchBelow, surely = 0.5, visitorIdle/2
@@ -192,7 +192,7 @@ const (
 // caller asks as often as it can, and tells when what was admitted was asked and answered, in microseconds.
 func caller() int {
 	rdb, ctx := processes.Dial(), context.Background()
-	l := mayfly.Must(sliding.NewLimiter(calls(rdb, callWindow), sliding.LimiterOptions{RedisTimeout: patient, Limit: callLimit, Sliding: os.Getenv("MAYFLY_TEST_SLIDING") == "true"}))
+	l := mayfly.Must(sliding.NewLimiter(calls(rdb, callWindow), sliding.LimiterOptions{Limit: callLimit, RedisTimeout: patient, Sliding: os.Getenv("MAYFLY_TEST_SLIDING") == "true"}))
 	fmt.Println("ready")
 	fmt.Scanln()
 	begun := time.Now()

@@ -19,7 +19,7 @@ func untilToldToEnd() (context.Context, func()) {
 }
 
 // lastWords is how long a command may take to clear up when it is told to end.
-const lastWords = 500 * time.Millisecond
+const lastWords = 300 * time.Millisecond
 
 // shortlyAfter returns a context that ends lastWords after ctx.
 func shortlyAfter(ctx context.Context) context.Context {
@@ -34,6 +34,7 @@ var errToldToEnd = errors.New("it was told to end")
 // end: a server that hangs would keep a command that was told to end.
 func endsWith(ctx context.Context, o *redis.Options) {
 	dial := redis.NewDialer(o)
+	o.DialerRetries = 1 // each further one waits, and is in vain when ctx has ended
 	o.Dialer = func(dialing context.Context, network, addr string) (net.Conn, error) {
 		dialing, cancel := context.WithCancel(dialing)
 		defer cancel()

@@ -21,7 +21,7 @@ type hashes = fieldttl.Store[string, visit]
 
 func fieldttlRows() (all []row) {
 	open := func(w world, rdb redis.UniversalClient) *hashes {
-		return mayfly.Must(fieldttl.New(mayfly.Namespace[string, visit]{Name: "visits", Redis: rdb, Prefix: w.prefix, TTL: time.Hour}, fieldttl.Options{}))
+		return mayfly.Must(fieldttl.New(mayfly.Namespace[string, visit]{Name: "visits", Redis: rdb, Prefix: w.prefix, TTL: time.Hour}, fieldttl.Options{RedisTimeout: busy}))
 	}
 	before, mine, another := visit{"before", "1.1.1.1"}, visit{"mine", "2.2.2.2"}, visit{"another", "3.3.3.3"}
 	is := func(want visit) func(ctx context.Context, others *hashes) bool {

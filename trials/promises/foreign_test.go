@@ -16,11 +16,11 @@ func foreignRows() (all []row) {
 	for name, do := range map[string]func(w world) error{
 		"navsession/Record": func(w world) error {
 			ns := mayfly.Namespace[string, string]{Name: "visits", Redis: w.through, Prefix: w.prefix, TTL: time.Minute}
-			return mayfly.Must(navsession.New(ns, navsession.Options{Pages: 20})).Record(w.ctx, k, "mine")
+			return mayfly.Must(navsession.New(ns, navsession.Options{Pages: 20, RedisTimeout: busy})).Record(w.ctx, k, "mine")
 		},
 		"fieldttl/Set": func(w world) error {
 			ns := mayfly.Namespace[string, visit]{Name: "visits", Redis: w.through, Prefix: w.prefix, TTL: time.Minute}
-			s := mayfly.Must(fieldttl.New(ns, fieldttl.Options{}))
+			s := mayfly.Must(fieldttl.New(ns, fieldttl.Options{RedisTimeout: busy}))
 			if _, err := s.Get(w.ctx, "none"); !errors.Is(err, mayfly.ErrNotFound) {
 				return err
 			}

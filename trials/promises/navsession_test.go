@@ -13,15 +13,15 @@ import (
 func navsessionRows() []row {
 	visits := func(w world, rdb redis.UniversalClient) *navsession.Visits[string, string] {
 		ns := mayfly.Namespace[string, string]{Name: "visits", Redis: rdb, Prefix: w.prefix, TTL: time.Minute}
-		return mayfly.Must(navsession.New(ns, navsession.Options{Pages: 20}))
+		return mayfly.Must(navsession.New(ns, navsession.Options{Pages: 20, RedisTimeout: busy}))
 	}
 	counter := func(w world, rdb redis.UniversalClient) *navsession.Counter[string] {
 		ns := mayfly.Namespace[string, int64]{Name: "views", Redis: rdb, Prefix: w.prefix, TTL: time.Minute}
-		return mayfly.Must(navsession.NewCounter(ns, navsession.CounterOptions{}))
+		return mayfly.Must(navsession.NewCounter(ns, navsession.CounterOptions{RedisTimeout: busy}))
 	}
 	related := func(w world, rdb redis.UniversalClient) *navsession.Related[string] {
 		ns := mayfly.Namespace[string, string]{Name: "related", Redis: rdb, Prefix: w.prefix, TTL: time.Hour}
-		return mayfly.Must(navsession.NewRelated(ns, navsession.RelatedOptions{}))
+		return mayfly.Must(navsession.NewRelated(ns, navsession.RelatedOptions{RedisTimeout: busy}))
 	}
 	record := func(name string, first bool, later func(w world, others *navsession.Visits[string, string])) row {
 		return row{name: "navsession/" + name, unknown: true, open: func(w world) call {

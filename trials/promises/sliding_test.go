@@ -12,6 +12,9 @@ import (
 	"github.com/mayflycache/mayfly/sliding"
 )
 
+// busy is the RedisTimeout of rows on a machine that is busy.
+const busy = time.Second
+
 type carts = sliding.Store[string, string]
 
 // cartAct is a call of a store, and what others do after it to the same keys.
@@ -121,7 +124,7 @@ func slidingRows() (all []row) {
 		open := func(w world, rdb redis.UniversalClient) *carts {
 			ns := mayfly.Namespace[string, string]{Name: "carts", Redis: rdb, Prefix: w.prefix, TTL: time.Hour, MaxTTL: way.most, Plain: way.plain}
 			o := way.opt
-			o.RedisTimeout = time.Second // on a machine that is busy
+			o.RedisTimeout = busy
 			return mayfly.Must(sliding.New(ns, o))
 		}
 		for _, act := range cartActs() {
@@ -184,7 +187,7 @@ func limiterRows() (all []row) {
 	for name, slides := range map[string]bool{"fixed": false, "sliding": true} {
 		open := func(w world, rdb redis.UniversalClient) *sliding.Limiter[string] {
 			ns := mayfly.Namespace[string, int64]{Name: "limit", Redis: rdb, Prefix: w.prefix, TTL: time.Hour}
-			return mayfly.Must(sliding.NewLimiter(ns, sliding.LimiterOptions{Limit: 100, Sliding: slides, RedisTimeout: time.Second}))
+			return mayfly.Must(sliding.NewLimiter(ns, sliding.LimiterOptions{Limit: 100, Sliding: slides, RedisTimeout: busy}))
 		}
 		all = append(all, row{name: "Limiter/Allow, " + name, unknown: true, open: func(w world) call {
 			l, others := open(w, w.through), open(w, w.direct)
