@@ -61,10 +61,7 @@ func heap() int64 {
 // Clients who think of a hundred thousand values for what an answer varies by get their answers, and leave behind what
 // MaxVariants allows: in Redis, in the index, in the local tier, and in the process. (They think of fewer in a plain run.)
 func TestAHundredThousandVariants(t *testing.T) {
-	n := effort.Times(3_000, 100_000)
-	if effort.Race {
-		n = 3000
-	}
+	n := effort.Times(1_500, 100_000)
 	for name, withTier := range map[string]bool{"Redis only": false, "with a local tier": true} {
 		t.Run(name, func(t *testing.T) {
 			db := mayfly.Must(embedded.Open(embedded.Options{}))

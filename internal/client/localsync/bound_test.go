@@ -35,10 +35,7 @@ func troubled(t *testing.T, srv *redistest.Server, n *near, other *redis.Client,
 	served, refused, onTracking := 0, 0, 0
 	calm := func() {} // ends the trouble
 	next := time.Now()
-	steps := 40_000
-	if effort.Race {
-		steps = 10_000
-	}
+	steps := effort.Times(15_000, 40_000)
 	for step := range steps {
 		if time.Now().After(next) {
 			calm()

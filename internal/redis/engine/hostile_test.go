@@ -30,7 +30,7 @@ func breakIt(t *testing.T, o Options) {
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
-	n := effort.Times(30_000, 150_000)
+	n := effort.Times(15_000, 150_000)
 	var names [][]string
 	for _, family := range tables {
 		for i := range family {

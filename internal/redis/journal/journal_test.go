@@ -165,7 +165,7 @@ func TestEveryPrefixIsAState(t *testing.T) {
 	r := newRig(t, Options{Dir: dir, MinCompact: -1}, start)
 	dice := rand.New(rand.NewPCG(7, 7))
 	states := map[int64]string{0: ""} // by the length of the file
-	for range effort.Times(14, 300) {
+	for range effort.Times(8, 300) {
 		if dice.IntN(4) == 0 {
 			r.now += dice.Int64N(4_000_000)
 		}

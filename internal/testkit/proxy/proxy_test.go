@@ -101,10 +101,11 @@ func TestLate(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			srv := redistest.Start(t)
 			p := proxy.Start(t, srv.Addr())
-			rdb := redis.NewClient(&redis.Options{Addr: p.Addr(), MaxRetries: -1, ReadTimeout: 20 * time.Millisecond})
+			rdb := redis.NewClient(&redis.Options{Addr: p.Addr(), MaxRetries: -1, ReadTimeout: time.Minute})
 			defer rdb.Close()
+			expect.OK(t, rdb.Ping(t.Context()).Err()) // what is hurried is not to make the connection
 			held := p.Hold("set", "k")
-			set := in(func() error { return rdb.Set(t.Context(), "k", "late", 0).Err() })
+			set := in(func() error { return rdb.WithTimeout(20*time.Millisecond).Set(t.Context(), "k", "late", 0).Err() })
 			<-held.Arrived()
 			giveUp(p, held)
 			if err := <-set; err == nil {
@@ -188,28 +189,29 @@ func TestRepetitions(t *testing.T) {
 func TestLostReplies(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault  func(p *proxy.Proxy) *proxy.Fault
-		counts string // by the server
+		counts string        // by the server
+		waits  time.Duration // the client, for the second
 		fails  func(error) bool
 	}{
-		"cut before": {func(p *proxy.Proxy) *proxy.Fault { return p.CutBefore("incr", "n") }, "1", func(err error) bool { return errors.Is(err, io.EOF) }},
-		"cut after":  {func(p *proxy.Proxy) *proxy.Fault { return p.CutAfter("incrby INCR", "n") }, "2", func(err error) bool { return errors.Is(err, io.EOF) }},
-		"dropped":    {func(p *proxy.Proxy) *proxy.Fault { return p.DropReply("incr", "n") }, "2", isTimeout},
-		"truncated":  {func(p *proxy.Proxy) *proxy.Fault { return p.Truncate("incr", "n", 1) }, "2", func(err error) bool { return errors.Is(err, io.EOF) }},
-		"held":       {func(p *proxy.Proxy) *proxy.Fault { return p.HoldReply("incr", "n") }, "2", isTimeout},
+		"cut before": {func(p *proxy.Proxy) *proxy.Fault { return p.CutBefore("incr", "n") }, "1", time.Minute, func(err error) bool { return errors.Is(err, io.EOF) }},
+		"cut after":  {func(p *proxy.Proxy) *proxy.Fault { return p.CutAfter("incrby INCR", "n") }, "2", time.Minute, func(err error) bool { return errors.Is(err, io.EOF) }},
+		"dropped":    {func(p *proxy.Proxy) *proxy.Fault { return p.DropReply("incr", "n") }, "2", 20 * time.Millisecond, isTimeout},
+		"truncated":  {func(p *proxy.Proxy) *proxy.Fault { return p.Truncate("incr", "n", 1) }, "2", time.Minute, func(err error) bool { return errors.Is(err, io.EOF) }},
+		"held":       {func(p *proxy.Proxy) *proxy.Fault { return p.HoldReply("incr", "n") }, "2", 20 * time.Millisecond, isTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {
 			srv := redistest.Start(t)
 			p := proxy.Start(t, srv.Addr())
-			rdb := redis.NewClient(&redis.Options{Addr: p.Addr(), MaxRetries: -1, ReadTimeout: 20 * time.Millisecond})
+			rdb := redis.NewClient(&redis.Options{Addr: p.Addr(), MaxRetries: -1, ReadTimeout: time.Minute})
 			defer rdb.Close()
 			f := c.fault(p).Skip(1)
 			expect.OK(t, rdb.Incr(t.Context(), "n").Err())
-			if err := rdb.Incr(t.Context(), "n").Err(); !c.fails(err) {
+			if err := rdb.WithTimeout(c.waits).Incr(t.Context(), "n").Err(); !c.fails(err) {
 				t.Errorf("the client saw %v", err)
 			}
 			f.Release()
 			<-f.Done()
-			if n := rdb.Get(t.Context(), "n").Val(); n != c.counts {
+			if n := srv.Client().Get(t.Context(), "n").Val(); n != c.counts {
 				t.Errorf("it was counted to %s, want %s", n, c.counts)
 			}
 		})
