@@ -7,6 +7,7 @@ import (
 	"net/http/httptest"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -41,7 +42,8 @@ func TestADeadlineThatEndsInAWait(t *testing.T) {
 				t.Errorf("a client that has left is told %q", w.Body)
 			}
 		}
-		time.Sleep(5 * time.Second)
+		time.Sleep(5 * time.Second) // it is stored
+		synctest.Wait()
 	})
 }
 
@@ -65,6 +67,7 @@ func TestADeadlineThatEndsInAWaitIsAnsweredStale(t *testing.T) {
 		if w.Body.String() != "page" || !strings.Contains(w.Header().Get("Cache-Status"), "detail=deadline") {
 			t.Errorf("%q, %v", w.Body, w.Header())
 		}
-		time.Sleep(5 * time.Second)
+		time.Sleep(5 * time.Second) // it is stored
+		synctest.Wait()
 	})
 }
