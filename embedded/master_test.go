@@ -1,0 +1,123 @@
+package embedded_test
+
+import (
+	"context"
+	"crypto/tls"
+	"crypto/x509"
+	"errors"
+	"fmt"
+	"net"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mayflycache/mayfly/embedded"
+)
+
+// The link goes over TLS where that is asked for, with the master's name checked, and a wrong password or certificate is what InStep complains of.
+func TestAMasterWithTLSAndAPassword(t *testing.T) {
+	web := httptest.NewTLSServer(nil)
+	defer web.Close()
+	roots := x509.NewCertPool()
+	roots.AddCert(web.Certificate())
+	db := open(t, embedded.Options{Password: "sesame"})
+	l, err := tls.Listen("tcp", "127.0.0.1:0", &tls.Config{Certificates: web.TLS.Certificates})
+	if err != nil {
+		t.Fatal(err)
+	}
+	go db.Serve(l)
+	db.Client().Set(t.Context(), "k", "v", time.Hour)
+	addr := l.Addr().String()
+	for _, test := range []struct {
+		name string
+		m    embedded.Master
+		says string
+	}{
+		{"right", embedded.Master{Addr: addr, Password: "sesame", TLS: &tls.Config{RootCAs: roots}}, ""},
+		{"no password", embedded.Master{Addr: addr, TLS: &tls.Config{RootCAs: roots}}, "it wants a password, and there is none"},
+		{"a wrong password", embedded.Master{Addr: addr, Password: "open", TLS: &tls.Config{RootCAs: roots}}, "WRONGPASS"},
+		{"an unknown certificate", embedded.Master{Addr: addr, Password: "sesame", TLS: &tls.Config{}}, "certificate"},
+	} {
+		t.Run(test.name, func(t *testing.T) {
+			replica := open(t, embedded.Options{ReplicaOf: test.m})
+			within := 10 * time.Second
+			if test.says != "" {
+				within = 200 * time.Millisecond
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), within)
+			defer cancel()
+			err := replica.InStep(ctx)
+			if test.says == "" && (err != nil || replica.Client().Get(t.Context(), "k").Val() != "v") {
+				t.Errorf("not in step: %v", err)
+			}
+			if test.says != "" && (!errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), test.says)) {
+				t.Errorf("got %v", err)
+			}
+			if test.says != "" {
+				if err := replica.Promote(); err == nil || !strings.Contains(err.Error(), "nothing has come from "+addr) {
+					t.Errorf("Promote: %v", err)
+				}
+			}
+		})
+	}
+}
+
+func TestWrongMastersNameTheField(t *testing.T) {
+	for _, test := range []struct {
+		m    embedded.Master
+		says string
+	}{
+		{embedded.Master{Addr: "here"}, "embedded: Options.ReplicaOf.Addr must be host:port, got \"here\""},
+		{embedded.Master{Addr: ":6379"}, "embedded: Options.ReplicaOf.Addr must name a host"},
+		{embedded.Master{Addr: "x:y"}, "embedded: Options.ReplicaOf.Addr must be host:port"},
+		{embedded.Master{Password: "p"}, "embedded: Options.ReplicaOf has no Addr"},
+		{embedded.Master{Addr: "x:1", Username: "u"}, "embedded: Options.ReplicaOf has a Username and no Password"},
+	} {
+		if _, err := embedded.Open(embedded.Options{ReplicaOf: test.m}); err == nil || !strings.HasPrefix(err.Error(), test.says) {
+			t.Errorf("%+v: %v", test.m, err)
+		}
+	}
+	db := open(t, embedded.Options{})
+	if err := db.Promote(); err == nil || !strings.Contains(err.Error(), "it is a master already") {
+		t.Errorf("Promote of a master: %v", err)
+	}
+	if err := db.InStep(t.Context()); err == nil {
+		t.Error("a master is in step with nobody")
+	}
+	if s := db.Replication(); s.Of != "" || s.InStep || s.Problem != nil {
+		t.Errorf("%+v", s)
+	}
+}
+
+func ExampleDB_Promote() {
+	ctx := context.Background()
+	first, err := embedded.Open(embedded.Options{})
+	if err != nil {
+		panic(err)
+	}
+	defer first.Close(ctx)
+	l, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		panic(err)
+	}
+	go first.Serve(l)
+	first.Client().Set(ctx, "session:7", "mary", time.Hour)
+
+	second, err := embedded.Open(embedded.Options{ReplicaOf: embedded.Master{Addr: l.Addr().String()}})
+	if err != nil {
+		panic(err)
+	}
+	defer second.Close(ctx)
+	if err := second.InStep(ctx); err != nil {
+		panic(err)
+	}
+	fmt.Println(second.Client().Get(ctx, "session:7").Val(), second.Client().Set(ctx, "k", "v", time.Hour).Err())
+	if err := second.Promote(); err != nil {
+		panic(err)
+	}
+	fmt.Println(second.Client().Set(ctx, "k", "v", time.Hour).Err())
+	// Output:
+	// mary READONLY You can't write against a read only replica.
+	// <nil>
+}
