@@ -45,6 +45,23 @@ type played struct {
 	keys      int
 }
 
+// manyProcesses returns as many caches, each with a client of its own, whose loads ask one origin.
+func manyProcesses(t *testing.T, srv *redistest.Server, n int, load cacheaside.Load, query func(context.Context) error) []*cacheaside.Cache[int, user] {
+	caches := make([]*cacheaside.Cache[int, user], n)
+	for i := range caches {
+		o := srv.Options()
+		o.PoolSize = 5000
+		rdb := redis.NewClient(o)
+		t.Cleanup(func() { rdb.Close() })
+		ns := namespace(t, rdb)
+		ns.TTL = time.Hour
+		caches[i] = must[int, user](t)(cacheaside.New(ns, func(ctx context.Context, key int) (user, error) {
+			return user{Version: key}, query(ctx)
+		}, cacheaside.Options{Load: load, Faults: patient}))
+	}
+	return caches
+}
+
 // play empties a Redis before a database that can do a quarter of what it is asked for then, and tells what becomes of that. The keys are
 // ten seconds' work, in full.
 func play(t *testing.T, limit, processes int, full bool) (p played) {
@@ -58,21 +75,12 @@ func play(t *testing.T, limit, processes int, full bool) (p played) {
 		srv := redistest.Start(t)
 		d := &crowded{workers: make(chan struct{}, 4), takes: 4 * time.Second / capacity}
 		var mu sync.Mutex
-		caches := make([]*cacheaside.Cache[int, user], processes)
-		for i := range caches {
-			o := srv.Options()
-			o.PoolSize = 5000
-			rdb := redis.NewClient(o)
-			defer rdb.Close()
-			ns := namespace(t, rdb)
-			ns.TTL = time.Hour
-			caches[i] = must[int, user](t)(cacheaside.New(ns, func(ctx context.Context, key int) (user, error) {
-				mu.Lock()
-				p.queries++
-				mu.Unlock()
-				return user{Version: key}, d.query(ctx)
-			}, cacheaside.Options{Load: cacheaside.Load{Timeout: 2 * time.Second, Limit: limit}, Faults: patient}))
-		}
+		caches := manyProcesses(t, srv, processes, cacheaside.Load{Timeout: 2 * time.Second, Limit: limit}, func(ctx context.Context) error {
+			mu.Lock()
+			p.queries++
+			mu.Unlock()
+			return d.query(ctx)
+		})
 		r := rand.New(rand.NewPCG(1, 2))
 		last := 3 * seconds
 		answered, asked := make([]int, last+1), make([]int, last+1)

@@ -11,7 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly/cacheaside"
 	"github.com/mayflycache/mayfly/internal/testkit/effort"
@@ -113,21 +112,12 @@ func (c cell) play(t *testing.T) (recovered time.Duration, queries int) {
 		srv := redistest.Start(t)
 		d := &kindOfOrigin{kind: c.kind, count: c.count, cost: time.Duration(c.count) * time.Second / time.Duration(c.capacity), workers: make(chan struct{}, c.count), rand: rand.New(rand.NewPCG(1, 2))}
 		var mu sync.Mutex
-		caches := make([]*cacheaside.Cache[int, user], c.processes)
-		for i := range caches {
-			o := srv.Options()
-			o.PoolSize = 5000
-			rdb := redis.NewClient(o)
-			defer rdb.Close()
-			ns := namespace(t, rdb)
-			ns.TTL = time.Hour
-			caches[i] = must[int, user](t)(cacheaside.New(ns, func(ctx context.Context, key int) (user, error) {
-				mu.Lock()
-				queries++
-				mu.Unlock()
-				return user{Version: key}, d.query(ctx)
-			}, cacheaside.Options{Load: cacheaside.Load{Timeout: c.timeout, Limit: c.limit}, Faults: patient}))
-		}
+		caches := manyProcesses(t, srv, c.processes, cacheaside.Load{Timeout: c.timeout, Limit: c.limit}, func(ctx context.Context) error {
+			mu.Lock()
+			queries++
+			mu.Unlock()
+			return d.query(ctx)
+		})
 		r := rand.New(rand.NewPCG(3, 4))
 		ideal := time.Duration(c.keys) * time.Second / time.Duration(c.capacity)
 		last := int((3*ideal + 10*time.Second) / time.Second)

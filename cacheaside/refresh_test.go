@@ -130,22 +130,26 @@ func TestEarlyRefresh(t *testing.T) {
 	})
 }
 
+// slowAfterTheFirst loads at once the first time, and in 15 seconds after that.
+type slowAfterTheFirst struct{ loads, running, most atomic.Int32 }
+
+func (o *slowAfterTheFirst) load(context.Context, int) (user, error) {
+	o.most.Store(max(o.most.Load(), o.running.Add(1)))
+	defer o.running.Add(-1)
+	n := int(o.loads.Add(1))
+	if n > 1 {
+		time.Sleep(15 * time.Second)
+	}
+	return user{Version: n}, nil
+}
+
 // A renewal that begins in time and is not done when the value ends goes on as the load that all wait for.
 func TestAValueEndsWhileItIsRenewed(t *testing.T) {
 	inBubbles(t, func(t *testing.T, rdb *redis.Client) {
-		var loads, running, most atomic.Int32
-		load := func(context.Context, int) (user, error) {
-			most.Store(max(most.Load(), running.Add(1)))
-			defer running.Add(-1)
-			n := int(loads.Add(1))
-			if n > 1 {
-				time.Sleep(15 * time.Second)
-			}
-			return user{Version: n}, nil
-		}
+		var origin slowAfterTheFirst
 		o := cacheaside.Options{Early: earlyrefresh.Window(0.1), Load: cacheaside.Load{Timeout: time.Minute}}
-		a := must[int, user](t)(cacheaside.New(namespace(t, rdb), load, o))
-		b := must[int, user](t)(cacheaside.New(namespace(t, rdb), load, o))
+		a := must[int, user](t)(cacheaside.New(namespace(t, rdb), origin.load, o))
+		b := must[int, user](t)(cacheaside.New(namespace(t, rdb), origin.load, o))
 		a.Get(t.Context(), 7)
 		time.Sleep(55 * time.Second)
 		a.Get(t.Context(), 7) // begins the renewal, which ends at 70 s; the value ends at 60 s
@@ -161,8 +165,8 @@ func TestAValueEndsWhileItIsRenewed(t *testing.T) {
 			}
 		}
 		wg.Wait()
-		if loads.Load() != 2 || most.Load() != 1 {
-			t.Errorf("%d loads, %d at once", loads.Load(), most.Load())
+		if origin.loads.Load() != 2 || origin.most.Load() != 1 {
+			t.Errorf("%d loads, %d at once", origin.loads.Load(), origin.most.Load())
 		}
 	})
 }
@@ -173,24 +177,15 @@ func TestAValueEndsWhileRedisStandsStill(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				srv := redistest.Start(t)
-				var loads, running, most atomic.Int32
-				load := func(context.Context, int) (user, error) {
-					most.Store(max(most.Load(), running.Add(1)))
-					defer running.Add(-1)
-					n := int(loads.Add(1))
-					if n > 1 {
-						time.Sleep(15 * time.Second)
-					}
-					return user{Version: n}, nil
-				}
+				var origin slowAfterTheFirst
 				o := cacheaside.Options{Early: earlyrefresh.Never, Stale: cacheaside.Stale{IfError: time.Minute}, Load: cacheaside.Load{Timeout: time.Minute}}
 				open := func() *cacheaside.Cache[int, user] {
 					rdb := srv.Client()
 					if !batch {
-						return must[int, user](t)(cacheaside.New(namespace(t, rdb), load, o))
+						return must[int, user](t)(cacheaside.New(namespace(t, rdb), origin.load, o))
 					}
 					return must[int, user](t)(cacheaside.NewBatch(namespace(t, rdb), func(ctx context.Context, keys []int) (map[int]user, error) {
-						u, err := load(ctx, keys[0])
+						u, err := origin.load(ctx, keys[0])
 						return map[int]user{keys[0]: u}, err
 					}, o))
 				}
@@ -212,8 +207,8 @@ func TestAValueEndsWhileRedisStandsStill(t *testing.T) {
 					time.Sleep(100 * time.Millisecond)
 				}
 				wg.Wait()
-				if _, ok, _ := b.Lookup(t.Context(), 7); !ok || loads.Load() != 2 || most.Load() != 1 {
-					t.Errorf("%d loads, %d at once, stored %v", loads.Load(), most.Load(), ok)
+				if _, ok, _ := b.Lookup(t.Context(), 7); !ok || origin.loads.Load() != 2 || origin.most.Load() != 1 {
+					t.Errorf("%d loads, %d at once, stored %v", origin.loads.Load(), origin.most.Load(), ok)
 				}
 			})
 		})

@@ -5,7 +5,6 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
-	"errors"
 	"strings"
 	"time"
 
@@ -146,9 +145,6 @@ func (c *Cache) prepare(ctx context.Context, s *sight) {
 	it.found.Kind, it.found.Header, it.found.Body = record.Parse(rec)
 	s.search = it
 }
-
-// errUnled says that an answer has another rule than the one that would lead to it.
-var errUnled = errors.New("its No-Vary-Search is not, or not yet, that of its path")
 
 // ledElsewhere reports whether r must not be stored in the place for which s was found, and stores it where it belongs, if it may.
 func (c *Cache) ledElsewhere(ctx context.Context, s sight, r *response, ttl time.Duration) (elsewhere, stored bool, err error) {

@@ -138,7 +138,7 @@ var mutants = []struct {
 		"c.guard.KeepMany(ctx, w.claims)", "_ = w.claims",
 		"TestWaitersHaveItSoonAfterTheLoad"},
 	{"a value that ends takes its renewal along", "cacheaside/supervise.go",
-		"claim.Inherit(ctx) // if not", "_ = claim // if not",
+		"heirs.inherit(ctx, time.Now())\n", "_ = heirs\n",
 		"TestAValueEndsWhileItIsRenewed"},
 	{"who leaves takes the load along", "internal/client/background/background.go",
 		"context.WithCancelCause(context.WithoutCancel(ctx))", "context.WithCancelCause(ctx)",
