@@ -11,7 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-
 	"github.com/mayflycache/mayfly/cacheaside"
 	"github.com/mayflycache/mayfly/internal/testkit/effort"
 	"github.com/mayflycache/mayfly/redistest"
