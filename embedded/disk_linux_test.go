@@ -13,11 +13,11 @@ import (
 	"github.com/mayflycache/mayfly/internal/testkit/expect"
 )
 
-// smallDisk returns a directory on a disk of its own with room for 1 MiB. It takes root.
+// smallDisk returns a directory on a disk of its own with room for 8 MiB: all that may be written before the first write is refused. It takes root.
 func smallDisk(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
-	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=1m"); err != nil {
+	if err := syscall.Mount("tmpfs", dir, "tmpfs", 0, "size=8m"); err != nil {
 		t.Skipf("SKIPPED-NOT-ROOT %s: a small disk cannot be mounted here: %v", t.Name(), err)
 	}
 	t.Cleanup(func() {
@@ -36,7 +36,7 @@ func TestASmallDiskThatIsFull(t *testing.T) {
 		t.Run(fsync, func(t *testing.T) {
 			dir := smallDisk(t)
 			ballast := filepath.Join(dir, "ballast")
-			if err := os.WriteFile(ballast, make([]byte, 700<<10), 0o600); err != nil {
+			if err := os.WriteFile(ballast, make([]byte, 8<<20-324<<10), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			db := open(t, embedded.Options{Dir: filepath.Join(dir, "data"), Fsync: fsync})
@@ -118,7 +118,7 @@ func TestADirectoryThatCannotBeWritten(t *testing.T) {
 			t.Errorf("%s: %v", at, err)
 		}
 	}
-	syscall.Mount("", dir, "", syscall.MS_REMOUNT, "size=1m")
+	syscall.Mount("", dir, "", syscall.MS_REMOUNT, "size=8m")
 	again := open(t, embedded.Options{Dir: filepath.Join(dir, "data")})
 	if n := again.Client().Exists(ctx, "k", "l").Val(); n != 2 {
 		t.Errorf("%d of 2 keys", n)
