@@ -241,7 +241,7 @@ func TestRedisInTrouble(t *testing.T) {
 				press(t, s, test.button, test.says)
 				during(t, s, time.Second, larger) // until it is noticed
 				f := during(t, s, 5*time.Second, larger)
-				if f.Redis != test.is || f.Failed > 0 || f.Pages < 100 || f.P99 > time.Second {
+				if f.Redis != test.is || f.Failed > 0 || f.Pages < 100 || f.P99 >= 2*time.Second { // the slowest page of all, a slow query or two of the database included
 					t.Errorf("with mayfly %+v", f)
 				}
 				if f.Unavailable == 0 {
