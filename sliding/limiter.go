@@ -147,7 +147,7 @@ func (l *Limiter[K]) ask(ctx context.Context, full string, n int) (Decision, err
 	}
 	d.Remaining, d.ResetAfter = max(l.opt.Limit-int(reply[1]), 0), millis(reply[2])
 	if !d.Allowed {
-		d.RetryAfter = millis(reply[3])
+		d.RetryAfter = max(millis(reply[3]), time.Millisecond) // the last millisecond of a window has none left
 	}
 	return d, nil
 }

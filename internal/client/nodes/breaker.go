@@ -76,8 +76,8 @@ func (b *Breaker) Failure(now time.Time, n int) (opened bool) {
 	return b.failures.Add(int32(n)) >= Threshold && b.until.CompareAndSwap(0, instant(now.Add(Open)))
 }
 
-// end tells the breaker how it went. A caller who left says nothing about the server, unless the caller was patient
-// and its own deadline merely was the earlier one. Nor does one who had little time, or who waited for a connection while others got one.
+// end tells the breaker how it went. A caller who left says nothing about the server, unless the caller was patient,
+// its own deadline merely was the earlier one, and the server has answered nobody for as long as a call may take. Nor does one who had little time, or who waited for a connection while others got one.
 // A trip that got no answer while nobody else did is the failure of all its callers.
 func (n *Node) end(ctx context.Context, begun time.Time, callers int, err error) error {
 	if err == nil {
@@ -93,11 +93,16 @@ func (n *Node) end(ctx context.Context, begun time.Time, callers int, err error)
 	}
 	slow := errors.Is(err, context.DeadlineExceeded) || isTimeout(err)
 	patient := now.Sub(begun) >= n.budget/4
-	if (left == nil && (!slow || patient) || errors.Is(left, context.DeadlineExceeded) && patient) && !n.crowded(err) {
-		if !slow || n.gate == nil || n.gate.HeardSince(begun) {
+	heard := n.gate != nil && n.gate.HeardSince(begun)
+	silent := n.gate == nil || !n.gate.HeardSince(now.Add(-n.budget))
+	if (left == nil && (!slow || patient) || errors.Is(left, context.DeadlineExceeded) && patient && silent) && !n.crowded(err) {
+		if !slow || n.gate == nil || heard {
 			callers = 1 // a connection broke, or hangs: that is one failure, whoever was on it
 		}
 		n.fail(now, callers)
+		if slow && left == nil {
+			n.warm()
+		}
 	}
 	_, unsent := errors.AsType[leftError](err)
 	switch {

@@ -39,6 +39,7 @@ type Node struct {
 	moved   func() // of the cluster
 	start   func(func()) bool
 	closing <-chan struct{} // nil: nobody ends what runs in the background
+	warming atomic.Bool     // a connection is being made there
 
 	pool   *redis.Client // whose connections they are; nil if that is not known
 	gate   *turns.Gate   // before them; nil if they are not known

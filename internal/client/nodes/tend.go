@@ -29,6 +29,7 @@ func (n *Node) tend() {
 func (n *Node) probe() {
 	next := time.NewTimer(Open)
 	defer next.Stop()
+	within := n.budget
 	for open := true; open; open = n.breaker.until.Load() != 0 {
 		select {
 		case <-n.closing:
@@ -41,7 +42,8 @@ func (n *Node) probe() {
 			return
 		}
 		if n.breaker.until.Load() != 0 {
-			n.ping()
+			n.ping(within)
+			within = min(2*within, far*n.budget)
 		}
 		next.Reset(Open)
 	}
@@ -50,14 +52,43 @@ func (n *Node) probe() {
 	}
 }
 
-// ping asks for nothing but an answer.
-func (n *Node) ping() {
-	t, err := n.turn(context.Background(), nil, time.Now())
+// far is by how much longer than a call a question may take for which nobody waits. To make a connection takes about four trips: a server
+// that is so far away that they are more than a call may take would else never be found to answer, since each caller leaves a connection
+// half made, and that one is thrown away.
+const far = 8
+
+// ping asks for nothing but an answer, within a time, or until the owner is closed.
+func (n *Node) ping(within time.Duration) {
+	ctx, cancel := context.WithTimeout(context.Background(), within)
+	defer cancel()
+	go func() {
+		select {
+		case <-n.closing:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	t, err := n.turn(ctx, nil, time.Now())
 	if err != nil {
 		return
 	}
 	defer t.leave()
-	cmd := redis.NewStatusCmd(t.limited, "ping")
-	n.client.Process(t.limited, cmd)
-	t.end(n.settle(t.limited, cmd))
+	asked := context.Context(ctx)
+	if n.fixed != 0 { // the client's own timeouts rule, which no end of a context cuts short
+		asked = t.limited
+	}
+	cmd := redis.NewStatusCmd(asked, "ping")
+	n.client.Process(asked, cmd)
+	t.end(n.settle(asked, cmd))
+}
+
+// warm makes a connection in the background, one at a time, after a call that had no time to. Where one is idle none is needed, and
+// to ask by it would only keep it from a caller.
+func (n *Node) warm() {
+	if n.closing == nil || n.fixed != 0 || n.pool == nil || n.pool.PoolStats().IdleConns > 0 || !n.warming.CompareAndSwap(false, true) {
+		return
+	}
+	if !n.start(func() { n.ping(far * n.budget); n.warming.Store(false) }) {
+		n.warming.Store(false)
+	}
 }

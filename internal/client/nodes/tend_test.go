@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -116,6 +117,83 @@ func TestWithoutAnOwnerACallIsTheProbe(t *testing.T) {
 		begun := time.Now()
 		if err := s.ask(t, 1); errors.Is(err, nodes.ErrOpen) || time.Since(begun) < 100*time.Millisecond {
 			t.Errorf("%v after %v", err, time.Since(begun))
+		}
+	})
+}
+
+// A server to which a connection takes longer to make than a call may take is used all the same: connections are made in the background.
+func TestAServerFarAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv, works := redistest.Start(t), background.New(errors.New("closed"))
+		srv.Latency(50 * time.Millisecond)
+		o := srv.Options()
+		o.ContextTimeoutEnabled, o.MaxRetries = true, -1
+		rdb := redis.NewClient(o)
+		defer func() { rdb.Close(); time.Sleep(time.Minute) }()
+		node, _ := nodes.New(nodes.Options{Redis: rdb, Timeout: 100 * time.Millisecond, Start: works.Start, Closing: works.Closing()}).Of(t.Context(), "k")
+		s := &tended{node: node}
+		begun := time.Now()
+		for good := 0; good < 100; good++ {
+			if err := s.ask(t, 1); err != nil {
+				good = 0
+			}
+			if time.Since(begun) > 7*time.Second {
+				t.Fatal("it is not found to answer")
+			}
+		}
+		if err := works.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Callers who leave before the answer say nothing about a server that answers others meanwhile.
+func TestCallersWhoLeave(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := redistest.Start(t)
+		o := srv.Options()
+		o.ContextTimeoutEnabled, o.MaxRetries, o.PoolSize = true, -1, 40
+		rdb := redis.NewClient(o)
+		defer func() { rdb.Close(); time.Sleep(time.Minute) }()
+		opened, works := 0, background.New(errors.New("closed"))
+		defer works.Close(t.Context())
+		node, _ := nodes.New(nodes.Options{Redis: rdb, Timeout: 40 * time.Millisecond, Start: works.Start, Closing: works.Closing(), Breaker: func(_ string, open bool) {
+			if open {
+				opened++
+			}
+		}}).Of(t.Context(), "k")
+		ask := func(ctx context.Context) error { return node.Ask1(ctx, redis.NewCmd(ctx, "set", "k", 1)) }
+		var callers sync.WaitGroup
+		for range 40 { // all have their connections
+			callers.Go(func() { ask(t.Context()) })
+		}
+		callers.Wait()
+		srv.Latency(15 * time.Millisecond)
+		var patient atomic.Int32
+		patient.Store(5)
+		for i := range 30 {
+			callers.Go(func() {
+				for patient.Load() > 0 {
+					ctx, cancel := context.WithTimeout(t.Context(), time.Duration(11+i%4)*time.Millisecond)
+					ask(ctx)
+					cancel()
+					time.Sleep(time.Millisecond)
+				}
+			})
+		}
+		for range 5 {
+			callers.Go(func() {
+				defer patient.Add(-1)
+				for range 20 {
+					if err := ask(t.Context()); err != nil {
+						t.Error(err)
+					}
+				}
+			})
+		}
+		callers.Wait()
+		if opened > 0 {
+			t.Errorf("the breaker of a server that answers opened %d times", opened)
 		}
 	})
 }
