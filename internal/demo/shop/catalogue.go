@@ -87,10 +87,12 @@ func (s *Shop) openStock(set panel.Settings) (*stock, error) {
 	return k, err
 }
 
-// close waits until nobody uses it any more.
-func (k *stock) close(ctx context.Context) {
+// close waits until nobody uses it any more, and cancels the loads that are left: nobody wants them.
+func (k *stock) close() {
 	k.using.Wait()
-	k.cache.Close(ctx)
+	now, cancel := context.WithCancel(context.Background())
+	cancel()
+	k.cache.Close(now)
 	k.rdb.Close()
 }
 
@@ -148,6 +150,6 @@ func (s *Shop) restock(next panel.Settings) error {
 		return err
 	}
 	c.stock, c.leaves = k, time.Now().Add(crowdStays)
-	s.running.Go(func() { old.close(context.WithoutCancel(s.ctx)) })
+	s.running.Go(old.close)
 	return nil
 }

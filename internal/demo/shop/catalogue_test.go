@@ -2,6 +2,7 @@ package shop_test
 
 import (
 	"errors"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -168,4 +169,44 @@ func TestTheCatalogueIsChecked(t *testing.T) {
 	if _, err := s.Press(t.Context(), panel.EmptyRedis); !errors.Is(err, mayfly.ErrClosed) {
 		t.Errorf("a closed shop: %v", err)
 	}
+}
+
+// The switch is the catalogue's: the shop's processes go on, with the copies that they have.
+func TestAdmissionLeavesTheProcessesAlone(t *testing.T) {
+	withCatalogue(t, shop.Catalogue{}, true, func(t *testing.T, s *shop.Shop, _ *redistest.Server) {
+		set(t, s, func(s *panel.Settings) { s.Processes, s.Pages, s.TTL = 1, false, time.Minute })
+		look := func() {
+			s.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(t.Context(), "GET", "/product/1", nil))
+			time.Sleep(time.Second) // until the process has been told of its own change
+		}
+		for range 3 { // loaded, copied, and answered by the copy
+			look()
+		}
+		if f := s.Figures(t.Context()); f.FromLocal == 0 {
+			t.Fatalf("there is no copy: %+v", f)
+		}
+		set(t, s, func(s *panel.Settings) { s.Admission = false })
+		look()
+		if f := s.Figures(t.Context()); f.FromLocal != 1 {
+			t.Errorf("the process has lost its copy: %+v", f)
+		}
+	})
+}
+
+// Nobody waits for loads that nobody wants: the demo is to end within a second of Ctrl-C, whatever its database has in line.
+func TestTheShopClosesInTheMiddleOfACollapse(t *testing.T) {
+	withCatalogue(t, shop.Catalogue{Rate: 120, Workers: 1, Query: 100 * time.Millisecond}, true, func(t *testing.T, s *shop.Shop, _ *redistest.Server) {
+		set(t, s, func(s *panel.Settings) { s.Admission = false })
+		press(t, s, panel.EmptyRedis, "Redis is emptied")
+		if _, f := answered(t, s, 3); f.Loads.AtDatabase < 20 {
+			t.Fatalf("no collapse: %+v", f)
+		}
+		begun := time.Now()
+		if err := s.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+		if took := time.Since(begun); took > time.Second/2 {
+			t.Errorf("it took %v to close", took)
+		}
+	})
 }

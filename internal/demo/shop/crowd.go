@@ -45,7 +45,7 @@ func (c *catalogue) take(now time.Time, n int, leaving bool) *stock {
 	}
 	c.stock = nil
 	c.mu.Unlock()
-	k.close(context.Background())
+	k.close()
 	return nil
 }
 
