@@ -22,6 +22,9 @@ const aboutDemo = `Demo opens a small shop: product pages, carts and logins in s
 page that it prints the address of shows what the database is asked, live, and has a switch for each thing that mayfly does, and buttons
 that make trouble. It begins by hand, as the TTL guide writes it; press the red button, switch mayfly on, and press it again.
 
+Empty Redis empties the embedded Redis; of one that --redis names it removes only what the demo has put there. A crowd comes, for a minute,
+that wants 2,000 articles of a database which can do a quarter of what is asked for then: switch the admission of loads off and on.
+
 What the shop keeps in its Redis outlasts it: end it with Ctrl-C and run it again within a minute, and carts and logins are there, but for those
 that have ended meanwhile.
 
@@ -90,7 +93,7 @@ func demo(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}
-	s, err := shop.Open(ctx, shop.Options{Redis: r.options, Settings: set, NoFields: r.noFields, Observer: observer, Keep: r.dir != ""})
+	s, err := shop.Open(ctx, shop.Options{Redis: r.options, Settings: set, NoFields: r.noFields, Observer: observer, Keep: r.dir != "", Own: r.db != nil})
 	if err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}

@@ -24,10 +24,13 @@ func open(t *testing.T, set panel.Settings) string {
 	t.Helper()
 	server := httptest.NewUnstartedServer(nil)
 	t.Cleanup(server.Close) // which waits for the streams of events: they end with the dashboard, before
-	server.Config.Handler, _, _ = opened(t, shop.Options{Settings: set, RedisTimeout: 20 * time.Second})
+	server.Config.Handler, _, _ = opened(t, shop.Options{Settings: set, RedisTimeout: 20 * time.Second, Own: true, Catalogue: small})
 	server.Start()
 	return server.URL
 }
+
+// small is a catalogue that leaves the machine to the others.
+var small = shop.Catalogue{Articles: 240, Rate: 120, Workers: 3, Query: 100 * time.Millisecond}
 
 const soon = 2 * time.Minute // for what happens in seconds on a machine that is not busy
 
@@ -165,6 +168,17 @@ func TestTheDashboard(t *testing.T) {
 			}
 		})
 	}
+	group("crowd", true, func(p tab) {
+		p.set("shoppers=0")
+		p.flip("admission", false)
+		p.Press(p.t, "r")
+		p.Await(p.t, soon, `document.querySelector("#says").textContent == "Redis is emptied"`)
+		p.later(3 * time.Second)
+		p.Await(p.t, soon, figure("admission")+` < 60 && document.querySelector("#loads").textContent.endsWith(" queries at its database")`)
+		p.flip("admission", true)
+		p.Await(p.t, soon, `/^\d+ loads of \d+ run, \d+ wait$/.test(document.querySelector("#loads").textContent)`)
+		p.Await(p.t, soon, figure("admission")+" >= 99")
+	})
 	group("people", true, people)
 }
 
@@ -227,7 +241,7 @@ func people(p tab) {
 			p.Eval(t, `(d => d.switch ?? d.button ?? d.slider ?? "")(document.activeElement.dataset)`, &is)
 			reached = append(reached, is)
 		}
-		for _, want := range []string{"mayfly", "expire", "kill", "hang", "processes", "tour", "shoppers", "query"} {
+		for _, want := range []string{"mayfly", "expire", "empty", "kill", "hang", "processes", "tour", "shoppers", "query"} {
 			if !slices.Contains(reached, want) {
 				t.Errorf("Tab does not come to %q: %q", want, reached)
 			}

@@ -3,6 +3,7 @@ package dashboard_test
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"net/url"
@@ -47,7 +48,7 @@ func inBubble(t *testing.T, f func(t *testing.T, h http.Handler, s *shop.Shop, r
 	synctest.Test(t, func(t *testing.T) {
 		set := panel.Default
 		set.Shoppers = 20
-		h, s, r := opened(t, shop.Options{Settings: set})
+		h, s, r := opened(t, shop.Options{Settings: set, Own: true, Catalogue: small})
 		f(t, h, s, r)
 	})
 }
@@ -102,8 +103,10 @@ func TestWhatThePageAsksFor(t *testing.T) {
 			{"/set", "name=ttl&value=soon", 400, `ttl takes a number, got "soon"`},
 			{"/set", "name=ttl&value=1", 400, "ttl must be 200ms to 1h0m0s, got 1ms"},
 			{"/set", "name=processes&value=13", 400, "processes must be 1 to 12, got 13"},
-			{"/set", "name=colour&value=1", 400, `there is no setting "colour": there are connections, early,`},
+			{"/set", "name=colour&value=1", 400, `there is no setting "colour": there are admission, connections, early,`},
 			{"/press", "button=expire", 204, ""},
+			{"/press", "button=empty", 204, ""},
+			{"/set", "name=admission&value=0", 204, ""},
 			{"/press", "button=self-destruct", 400, `there is no button "self-destruct"`},
 			{"/press", "button=processes", 204, ""},
 		} {
@@ -112,7 +115,7 @@ func TestWhatThePageAsksFor(t *testing.T) {
 				t.Errorf("%s %s: %d %q", test.path, test.form, status, says)
 			}
 		}
-		if now := s.Settings(); !now.Mayfly || now.TTL != 7*time.Second || now.Shoppers != 30 || now.Processes != 4 {
+		if now := s.Settings(); !now.Mayfly || now.Admission || now.TTL != 7*time.Second || now.Shoppers != 30 || now.Processes != 4 {
 			t.Errorf("%+v", now)
 		}
 		if status, _ := ask("/press", url.Values{"button": {"kill"}}, "Sec-Fetch-Site", "cross-site"); status != 403 {
@@ -149,10 +152,53 @@ func TestReport(t *testing.T) {
 	}))
 	defer server.Close()
 	page := browser.Open(t, server.URL, chromium.Screen{Width: 1000, Height: 800})
-	var seen struct{ Charts, Marks, Enabled int }
+	var seen struct {
+		Charts, Marks, Enabled int
+		Crowd                  bool // the chart of what did not happen
+	}
 	page.Eval(t, `({ Charts: [...document.querySelectorAll("svg")].filter(s => s.querySelector("path[d*=L]")).length,
-		Marks: document.querySelectorAll("[data-chart=queries] .mark").length, Enabled: document.querySelectorAll("input[role]:enabled").length })`, &seen)
-	if seen.Charts != 4 || seen.Marks != 4 || seen.Enabled != 0 {
+		Marks: document.querySelectorAll("[data-chart=queries] .mark").length, Enabled: document.querySelectorAll("input[role]:enabled").length,
+		Crowd: !document.querySelector("[data-chart=crowd]").parentElement.hidden })`, &seen)
+	if seen.Charts != 5 || seen.Marks != 4 || seen.Enabled != 0 || seen.Crowd {
 		t.Errorf("%+v", seen)
 	}
+}
+
+// What became of the crowd is told by whether its loads were admitted, and not at all where there was none.
+func TestTheSummaryTellsOfTheCrowd(t *testing.T) {
+	inBubble(t, func(t *testing.T, h http.Handler, s *shop.Shop, r *dashboard.Recorder) {
+		summary := func() string {
+			var b strings.Builder
+			r.Summary(&b)
+			return b.String()
+		}
+		next := s.Settings()
+		next.Mayfly = true
+		if err := s.Set(t.Context(), next); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		if text := summary(); strings.Contains(text, "crowd") {
+			t.Errorf("before there was one: %s", text)
+		}
+		if _, err := s.Press(t.Context(), panel.EmptyRedis); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		with := "the crowd after Empty Redis, its loads admitted: "
+		if text := summary(); !strings.Contains(text, with) || strings.Contains(text, "without admission") {
+			t.Errorf("with admission: %s", text)
+		}
+		next.Admission = false
+		if err := s.Set(t.Context(), next); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Second)
+		text := summary()
+		_, row, _ := strings.Cut(text, "the crowd after Empty Redis, without admission: ")
+		var answered, of int
+		if n, err := fmt.Sscanf(row, "%d of %d answered", &answered, &of); n != 2 || answered == 0 || answered >= of || !strings.Contains(text, with) {
+			t.Errorf("without admission: %s, %v", text, err)
+		}
+	})
 }

@@ -15,7 +15,7 @@ import (
 func knobs(s *panel.Settings) map[string]any {
 	return map[string]any{
 		"mayfly": &s.Mayfly, "jitter": &s.Jitter, "lease": &s.Lease, "early": &s.Early, "local": &s.Local,
-		"pages": &s.Pages, "sliding": &s.Sliding, "fields": &s.Fields, "visits": &s.Visits,
+		"pages": &s.Pages, "sliding": &s.Sliding, "fields": &s.Fields, "visits": &s.Visits, "admission": &s.Admission,
 		"shoppers": &s.Shoppers, "connections": &s.Connections, "processes": &s.Processes,
 		"pause": &s.Pause, "ttl": &s.TTL, "query": &s.Query,
 	}

@@ -24,6 +24,7 @@ const figures = {
 	sliding: () => count(growth(m => m.lost, 40)),
 	fields: () => count(moments.at(-1)?.addresses ?? 0),
 	visits: () => count(moments.at(-1)?.endless ?? 0),
+	admission: () => { const all = mean(m => m.answered + m.givenUp); return all ? (100 * mean(m => m.answered) / all).toFixed(0) : "–" },
 };
 
 // Charts: what is drawn, from what. A stack is drawn as shares.
@@ -32,6 +33,7 @@ const charts = {
 	tiers: { stack: true, lines: [["fromPages", "page cache", "page"], ["fromLocal", "local copy", "good"], ["fromRedis", "Redis", "redis"], ["waited", "database", "bad"]], format: n => n + " %" },
 	latency: { log: true, lines: [["p99", "p99", "bad"], ["p50", "median", "good"]], format: millis },
 	keys: { lines: [["keys", "keys", "redis"], ["endless", "without an end", "bad"], ["dead", "% dead", "page"]], format: count, floor: 20 },
+	crowd: { lines: [["answered", "answered a second", "good"], ["givenUp", "given up", "bad"], ["atDatabase", "queries at its database", "redis"], ["queued", "loads that wait", "page"]], format: count, floor: 20 },
 };
 const left = 44, bottom = 18, roof = 16;
 
@@ -99,7 +101,8 @@ function show() {
 	put("#ratio", answered + waited ? (100 * answered / (answered + waited)).toFixed(1) + " %" : "–", answered < 20 * waited);
 	for (const o of $$("[data-figure]")) o.textContent = figures[o.dataset.figure]();
 	for (const svg of $$("[data-chart]")) draw(svg, charts[svg.dataset.chart]);
-	const redis = moments.at(-1).redis;
+	const { redis, atDatabase, limit, queued } = moments.at(-1);
+	$("#loads").textContent = !limit ? "nobody asks" : limit < 0 ? `${atDatabase} queries at its database` : `${atDatabase} loads of ${limit} run, ${queued} wait`;
 	for (const [button, state, verb, back] of [["kill", "killed", "Kill Redis", "Start Redis again"], ["hang", "hung", "Hang Redis", "Let Redis go on"]]) {
 		const b = $(`[data-button=${button}]`);
 		b.setAttribute("aria-pressed", redis == state);
@@ -144,7 +147,7 @@ function live() {
 		i.addEventListener("change", () => ask("/set", { name: i.dataset.slider, value: i.value }));
 	}
 	for (const b of $$("[data-button]")) b.addEventListener("click", () => b.dataset.button == "tour" ? ask("/tour", {}) : ask("/press", { button: b.dataset.button }));
-	const keys = { e: "expire", k: "kill", h: "hang", p: "processes", s: "tour" };
+	const keys = { e: "expire", k: "kill", h: "hang", p: "processes", r: "empty", s: "tour" };
 	addEventListener("keydown", e => {
 		if (e.ctrlKey || e.metaKey || e.altKey || e.repeat) return;
 		if (e.key == "m") $("[data-switch=mayfly]").click();
@@ -168,5 +171,6 @@ if (recorded) {
 	document.body.className = "report";
 	$("#links").innerHTML = `Recorded ${safe(about.when)} by <code>mayfly demo --report</code>.`;
 	recorded.forEach(take);
+	$("[data-chart=crowd]").parentElement.hidden = !recorded.some(m => m.limit);
 	show();
 } else live();

@@ -33,7 +33,10 @@ type moment struct {
 	Waited    float64 `json:"waited"`
 	P50       float64 `json:"p50"` // ms
 	P99       float64 `json:"p99"`
+	Answered  float64 `json:"answered"`
+	GivenUp   float64 `json:"givenUp"`
 	panel.State
+	panel.Loads
 	Lost     int64            `json:"lost"` // carts, since the beginning
 	Redis    string           `json:"redis"`
 	Settings map[string]int64 `json:"settings,omitempty"` // when they changed
@@ -115,7 +118,7 @@ func (r *Recorder) momentLocked(f panel.Figures, set panel.Settings) moment {
 		At: time.Since(r.begun).Milliseconds(), Pages: per(f.Pages), Failed: per(f.Failed), Rendered: per(f.Rendered),
 		Queries: per(f.Queries), Asked: r.asked, Worst: f.Worst,
 		FromPages: per(f.FromPages), FromLocal: per(f.FromLocal), FromRedis: per(f.FromRedis), Waited: per(f.FromDatabase),
-		P50: ms(f.P50), P99: ms(f.P99), State: f.State, Lost: r.lost, Redis: string(f.Redis), Mark: r.marks,
+		P50: ms(f.P50), P99: ms(f.P99), Answered: per(f.Answered), GivenUp: per(f.GivenUp), State: f.State, Loads: f.Loads, Lost: r.lost, Redis: string(f.Redis), Mark: r.marks,
 	}
 	r.marks = ""
 	if set != r.set {

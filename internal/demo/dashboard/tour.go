@@ -49,7 +49,7 @@ func pause(ctx context.Context, d time.Duration) bool {
 // settling is how many moments after a change are still about the way before: who had asked by then waits for an answer.
 const settling = int(2 * time.Second / Every)
 
-// Summary writes what was seen by hand and with mayfly, a row for each that was tried.
+// Summary writes what was seen by hand and with mayfly, a row for each that was tried, and what became of the crowd if there was one.
 func (r *Recorder) Summary(w io.Writer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -59,8 +59,17 @@ func (r *Recorder) Summary(w io.Writer) {
 		p99, longest           float64
 	}
 	var rows [2]row
+	var crowd [2]struct{ answered, asked float64 } // with admission, and without
 	way, skip := int64(0), 0
 	for i, m := range r.moments {
+		if m.Limit != 0 {
+			c := &crowd[0]
+			if m.Limit < 0 {
+				c = &crowd[1]
+			}
+			c.answered += m.Answered * Every.Seconds()
+			c.asked += (m.Answered + m.GivenUp) * Every.Seconds()
+		}
 		if m.Settings != nil && m.Settings["mayfly"] != way {
 			way = m.Settings["mayfly"]
 			if i > 0 {
@@ -89,5 +98,10 @@ func (r *Recorder) Summary(w io.Writer) {
 		}
 		fmt.Fprintf(w, "%-36s %7.0f %8.0f %14.1f %14d %10s %10s %7.0f\n", ways[i], n.pages, n.queries, n.queries/(float64(n.moments)*Every.Seconds()),
 			n.worst, ms(n.p99/float64(n.moments)), ms(n.longest), n.failed)
+	}
+	for i, c := range crowd {
+		if c.asked > 0 {
+			fmt.Fprintf(w, "the crowd after Empty Redis, %s: %.0f of %.0f answered\n", [...]string{"its loads admitted", "without admission"}[i], c.answered, c.asked)
+		}
 	}
 }

@@ -16,8 +16,11 @@ type Figures struct {
 
 	Carts, Lost, Unavailable int64 // carts begun, carts that ended while in use; times that shoppers could not see theirs
 
+	Answered, GivenUp int64 // requests of the catalogue's crowd: answered, and not within their time
+
 	State
 	Redis Health
+	Loads Loads
 }
 
 // State is what is in Redis. It is looked at less often than figures are asked for.
@@ -28,6 +31,13 @@ type State struct {
 	Together  int     `json:"together"`  // products whose copies end within a twentieth of a TTL, at most
 	Kept      int     `json:"kept"`      // products that Redis has copies of
 	Addresses int     `json:"addresses"` // that are kept longer than they should be
+}
+
+// Loads is what the catalogue's database is given to do at this moment. All is zero while there is no crowd.
+type Loads struct {
+	AtDatabase int `json:"atDatabase"` // queries that it works on or has in line, those that nobody waits for any more among them
+	Limit      int `json:"limit"`      // loads that may run at once; negative: any number
+	Queued     int `json:"queued"`     // loads that are kept from the database until there is room
 }
 
 // Health is how Redis is, as the shop sees it.

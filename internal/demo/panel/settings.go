@@ -22,6 +22,8 @@ type Settings struct {
 	Fields  bool // the address in a login ends before the login
 	Visits  bool // what a shopper viewed ends with the visit
 
+	Admission bool // of the catalogue's loads: no more at once than its database can work on
+
 	Shoppers    int
 	Pause       time.Duration // of a shopper between two pages, on average
 	TTL         time.Duration // of products and pages
@@ -32,7 +34,7 @@ type Settings struct {
 
 // Default is where a shop begins: by hand, with every switch ready.
 var Default = Settings{
-	Jitter: true, Lease: true, Early: true, Local: true, Pages: true, Sliding: true, Fields: true, Visits: true,
+	Jitter: true, Lease: true, Early: true, Local: true, Pages: true, Sliding: true, Fields: true, Visits: true, Admission: true,
 	Shoppers: 300, Pause: 400 * time.Millisecond, TTL: 5 * time.Second, Query: 200 * time.Millisecond, Connections: 20, Processes: 2,
 }
 
@@ -62,6 +64,7 @@ func between[T cmp.Ordered](name string, is, least, most T) error {
 func (s Settings) Effective() Settings {
 	if !s.Mayfly {
 		s.Jitter, s.Lease, s.Early, s.Local, s.Pages, s.Sliding, s.Fields, s.Visits = false, false, false, false, false, false, false, false
+		s.Admission = false
 	}
 	s.Local = s.Local && s.Lease
 	return s

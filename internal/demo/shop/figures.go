@@ -38,6 +38,7 @@ func (s *Shop) Figures(ctx context.Context) panel.Figures {
 		Redis: s.line.is(),
 	}
 	f.Queries, f.Worst = s.database.figures()
+	f.Answered, f.GivenUp, f.Loads = s.catalogue.figures(now)
 	s.mu.Lock()
 	hits := s.retired
 	for _, p := range s.processes {

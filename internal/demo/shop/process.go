@@ -49,7 +49,7 @@ func strategyOf(s panel.Settings) strategy.Strategy {
 // needsOthers reports whether processes that run with now have to be replaced for next.
 func needsOthers(now, next panel.Settings) bool {
 	a, b := now.Effective(), next.Effective()
-	a.Shoppers, a.Pause, a.Query, a.Connections = b.Shoppers, b.Pause, b.Query, b.Connections
+	a.Shoppers, a.Pause, a.Query, a.Connections, a.Admission = b.Shoppers, b.Pause, b.Query, b.Connections, b.Admission
 	return a != b
 }
 

@@ -43,16 +43,23 @@ type Options struct {
 	// Keep has Close leave in Redis what the shop wrote, carts and logins among it, for the next time. What was given no end gets one then.
 	Keep bool
 
+	// Own says that nobody else uses this Redis, so that a button may empty all of it. Of any other the shop removes its own keys only.
+	Own bool
+
+	// Catalogue is how large the catalogue is. Zero is what docs/overload.md measures.
+	Catalogue Catalogue
+
 	// Observer sees what the library tells, beside the shop itself.
 	Observer mayfly.Observer
 }
 
 // Shop is open until Close. Its methods are safe for concurrent use.
 type Shop struct {
-	opt      Options // its Observer is the shop's own and the caller's
-	line     *line
-	watcher  *redis.Client // for figures and buttons: not over the line
-	database *database
+	opt       Options // its Observer is the shop's own and the caller's
+	line      *line
+	watcher   *redis.Client // for figures and buttons: not over the line
+	database  *database
+	catalogue *catalogue
 	counters
 	look      look
 	addresses sync.Map // of the shoppers in the shop: name to the time.Time of the login
@@ -76,6 +83,9 @@ func Open(ctx context.Context, o Options) (*Shop, error) {
 	if o.Redis == nil {
 		return nil, errors.New("shop: Options.Redis is nil")
 	}
+	if err := o.Catalogue.validate(); err != nil {
+		return nil, fmt.Errorf("shop: Options.Catalogue: %w", err)
+	}
 	if o.Settings == (panel.Settings{}) {
 		o.Settings = panel.Default
 	}
@@ -84,7 +94,7 @@ func Open(ctx context.Context, o Options) (*Shop, error) {
 		ro.Dialer = redis.NewDialer(&ro)
 	}
 	o.Redis = &ro
-	s := &Shop{opt: o, line: newLine(ro.Dialer), watcher: redis.NewClient(&ro), database: newDatabase()}
+	s := &Shop{opt: o, line: newLine(ro.Dialer), watcher: redis.NewClient(&ro), database: newDatabase(), catalogue: newCatalogue(o.Catalogue)}
 	s.opt.Observer = mayfly.Tee(mayfly.ObserverFunc(s.observe), o.Observer)
 	s.ctx, s.cancel = context.WithCancel(context.WithoutCancel(ctx))
 	if err := s.Set(ctx, o.Settings); err != nil {
@@ -116,6 +126,9 @@ func (s *Shop) Set(ctx context.Context, next panel.Settings) error {
 	defer s.changing.Unlock()
 	if s.closed {
 		return fmt.Errorf("shop: %w", mayfly.ErrClosed)
+	}
+	if err := s.restock(next); err != nil {
+		return fmt.Errorf("shop: %w", err)
 	}
 	s.database.set(next.Query, next.Connections)
 	others, kept := needsOthers(s.settings, next), 0
@@ -152,6 +165,8 @@ func (s *Shop) Press(ctx context.Context, b panel.Button) (string, error) {
 	switch b {
 	case panel.ExpireEverything:
 		return "everything expires", s.expireEverything(ctx)
+	case panel.EmptyRedis:
+		return "Redis is emptied", s.emptyRedis(ctx)
 	case panel.KillRedis:
 		return s.toggle(panel.Killed, "Redis killed"), nil
 	case panel.HangRedis:

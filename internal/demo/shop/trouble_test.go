@@ -110,7 +110,8 @@ func TestOnARealRedis(t *testing.T) {
 	defer rdb.Close()
 	next := panel.Default
 	next.Mayfly, next.Shoppers, next.Pause, next.Query = true, 30, 50*time.Millisecond, 5*time.Millisecond
-	s, err := shop.Open(t.Context(), shop.Options{Redis: &redis.Options{Addr: srv.Addr()}, Settings: next, RedisTimeout: 20 * time.Second})
+	rdb.Set(t.Context(), "theirs", "v", time.Hour)
+	s, err := shop.Open(t.Context(), shop.Options{Redis: &redis.Options{Addr: srv.Addr()}, Settings: next, RedisTimeout: 20 * time.Second, Catalogue: shop.Catalogue{Rate: 50}})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -124,8 +125,17 @@ func TestOnARealRedis(t *testing.T) {
 			t.Fatalf("%d pages, %d from the cache, %d keys: %+v", pages, kept, keys, f)
 		}
 	}
+	press(t, s, panel.EmptyRedis, "Redis is emptied")
+	for end := time.Now().Add(time.Minute); s.Figures(t.Context()).Answered == 0; <-tick.C {
+		if time.Now().After(end) {
+			t.Fatal("nobody of the crowd is answered")
+		}
+	}
 	if err := s.Close(t.Context()); err != nil {
 		t.Error(err)
+	}
+	if rdb.Exists(t.Context(), "theirs").Val() != 1 {
+		t.Error("a key of somebody else's is gone")
 	}
 	if left := rdb.Keys(t.Context(), "mayfly-demo:*").Val(); len(left) > 0 {
 		t.Errorf("the shop left behind %.300v", left)

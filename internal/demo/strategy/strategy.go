@@ -38,6 +38,9 @@ type Strategy struct {
 
 	// Local keeps copies in the process, too. It needs Lease.
 	Local bool
+
+	// Unbounded lets in as many loads at once as are wanted, where Lease lets in what their origin can work on. Code by hand bounds nothing.
+	Unbounded bool
 }
 
 // The ladder: each is a thing that people do against a stampede.
@@ -52,7 +55,7 @@ var (
 	All = []Strategy{Plain, Jitter, Linear, XFetch, Lease, Mayfly}
 )
 
-// Options say where values live. All but Observer and RedisTimeout is required.
+// Options say where values live. All but Observer, RedisTimeout and LoadTimeout is required.
 type Options struct {
 	Redis        *redis.Client // a process's own
 	Name, Prefix string
@@ -61,6 +64,9 @@ type Options struct {
 	// RedisTimeout is what a Get of a strategy with Lease may wait for Redis. Zero is cacheaside's default. Code by hand
 	// waits for as long as its client does.
 	RedisTimeout time.Duration
+
+	// LoadTimeout is how long a load of a strategy with Lease may take. Zero is cacheaside's default.
+	LoadTimeout time.Duration
 
 	// Observer is told of reads, loads and the rest. Code by hand tells of its reads.
 	Observer mayfly.Observer
@@ -94,7 +100,11 @@ func Open[V any](ctx context.Context, s Strategy, o Options, load func(ctx conte
 		}
 	}
 	ns := mayfly.Namespace[int, V]{Name: o.Name, Redis: o.Redis, Prefix: o.Prefix, TTL: o.TTL, Jitter: s.Jitter, Local: c.local, Observer: o.Observer}
-	c.aside, err = cacheaside.New(ns, load, cacheaside.Options{Early: s.Early, Faults: cacheaside.Faults{RedisTimeout: o.RedisTimeout}})
+	bounds := cacheaside.Load{Timeout: o.LoadTimeout}
+	if s.Unbounded {
+		bounds.Limit = -1
+	}
+	c.aside, err = cacheaside.New(ns, load, cacheaside.Options{Early: s.Early, Load: bounds, Faults: cacheaside.Faults{RedisTimeout: o.RedisTimeout}})
 	if err != nil {
 		c.Close(ctx)
 		return nil, fmt.Errorf("strategy: %w", err)
@@ -112,6 +122,14 @@ func (c *Cache[V]) LocalHits() uint64 {
 		return 0
 	}
 	return c.local.Stats().Hits
+}
+
+// Loads returns how many loads run, how many may, and how many wait for their turn. Code by hand knows of no limit, and does not count.
+func (c *Cache[V]) Loads() mayfly.OriginStats {
+	if c.aside == nil {
+		return mayfly.OriginStats{Limit: -1}
+	}
+	return c.aside.Origin().Stats()
 }
 
 // Close ends what runs in the background. What is kept in Redis stays, until its end.

@@ -93,3 +93,28 @@ func TestLocalNeedsTheLease(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// Only a cache with the lease bounds its loads, unless it is told not to.
+func TestWhatBoundsLoads(t *testing.T) {
+	rdb := redistest.Start(t).Client()
+	for _, test := range []struct {
+		way     strategy.Strategy
+		bounded bool
+	}{
+		{strategy.Plain, false},
+		{strategy.Strategy{Lease: true}, true},
+		{strategy.Strategy{Lease: true, Unbounded: true}, false},
+	} {
+		cache, err := strategy.Open(t.Context(), test.way, strategy.Options{Redis: rdb, Name: "numbers", Prefix: "n:", TTL: time.Second, LoadTimeout: time.Second},
+			func(context.Context, int) (int, error) { return 1, nil })
+		if err != nil {
+			t.Fatal(err)
+		}
+		if l := cache.Loads(); l.Limit > 0 != test.bounded || l.Limit == 0 {
+			t.Errorf("%+v: %+v", test.way, l)
+		}
+		if err := cache.Close(t.Context()); err != nil {
+			t.Error(err)
+		}
+	}
+}

@@ -1,0 +1,80 @@
+package shop
+
+import (
+	"context"
+	"math/rand/v2"
+	"time"
+
+	"github.com/mayflycache/mayfly/internal/demo/panel"
+)
+
+// crowd asks for articles until it leaves. As many come each second whatever becomes of those before: who gets no answer does not make
+// room for the next, as in a real crowd.
+func (s *Shop) crowd() {
+	c := s.catalogue
+	tick := time.NewTicker(10 * time.Millisecond)
+	defer tick.Stop()
+	begun, asked := time.Now(), 0
+	for {
+		select {
+		case <-tick.C:
+		case <-s.ctx.Done():
+		}
+		now := time.Now()
+		due := int(now.Sub(begun).Seconds()*float64(c.Rate)) - asked
+		asked += due
+		due = min(due, max(1, c.Rate/10)) // after the machine stood still nobody catches up
+		k := c.take(now, due, s.ctx.Err() != nil)
+		if k == nil {
+			return
+		}
+		for range due {
+			go s.ask(k)
+		}
+	}
+}
+
+// take returns the stock for so many, each of whom is done with it after using.Done. When it is time to leave, it closes it and returns nil.
+func (c *catalogue) take(now time.Time, n int, leaving bool) *stock {
+	c.mu.Lock()
+	k := c.stock
+	if !leaving && now.Before(c.leaves) {
+		k.using.Add(n)
+		c.mu.Unlock()
+		return k
+	}
+	c.stock = nil
+	c.mu.Unlock()
+	k.close()
+	return nil
+}
+
+// ask is one of the crowd.
+func (s *Shop) ask(k *stock) {
+	defer k.using.Done()
+	c := s.catalogue
+	defer c.asking.Add(-1)
+	if c.asking.Add(1) > crowdIs {
+		c.givenUp.Add(1)
+		return
+	}
+	ctx, cancel := context.WithTimeout(s.ctx, crowdWaits)
+	defer cancel()
+	if _, err := k.cache.Get(ctx, rand.IntN(c.Articles)); err != nil {
+		c.givenUp.Add(1)
+	} else {
+		c.answered.Add(1)
+	}
+}
+
+// figures returns how many of the crowd were answered and how many were not, since it was last called, and what there is to load now.
+func (c *catalogue) figures(now time.Time) (answered, givenUp int64, loads panel.Loads) {
+	answered, givenUp = c.answered.Swap(0), c.givenUp.Swap(0)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.stock != nil {
+		o := c.stock.cache.Loads()
+		loads = panel.Loads{AtDatabase: c.origin.unfinished(now), Limit: o.Limit, Queued: o.Queued}
+	}
+	return answered, givenUp, loads
+}

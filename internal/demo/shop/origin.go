@@ -1,0 +1,70 @@
+package shop
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+)
+
+// lineOf is for how long a query may have to stand in line at most.
+const lineOf = 3 * time.Second
+
+var errFull = errors.New("the catalogue's database has too many queries in line")
+
+// origin is the database of the catalogue. A few workers do what it is asked for, in order, and finish it also when nobody waits for
+// the answer any more: that is how an overloaded database stays overloaded. It refuses what would stand in line for more than lineOf.
+type origin struct {
+	takes time.Duration // a query
+
+	mu   sync.Mutex  // guards what follows
+	free []time.Time // when each worker has done what it was given: as all queries take as long, that is all there is to know
+}
+
+func newOrigin(workers int, takes time.Duration) *origin {
+	return &origin{takes: takes, free: make([]time.Time, workers)}
+}
+
+// begin gives a query to the worker that is free first, and returns when it is done.
+func (o *origin) begin(now time.Time) (done time.Time, err error) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	first := 0
+	for i, at := range o.free {
+		if at.Before(o.free[first]) {
+			first = i
+		}
+	}
+	at := o.free[first]
+	if at.Before(now) {
+		at = now
+	}
+	if at.Sub(now) > lineOf {
+		return at, errFull
+	}
+	o.free[first] = at.Add(o.takes)
+	return o.free[first], nil
+}
+
+// query returns an article.
+func (o *origin) query(ctx context.Context, id int) (string, error) {
+	done, err := o.begin(time.Now())
+	if err != nil {
+		return "", err
+	}
+	if !sleep(ctx, time.Until(done)) {
+		return "", context.Cause(ctx)
+	}
+	return fmt.Sprint("article ", id), nil
+}
+
+// unfinished returns how many queries are worked on or in line.
+func (o *origin) unfinished(now time.Time) (n int) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	for _, at := range o.free {
+		n += int((max(0, at.Sub(now)) + o.takes - 1) / o.takes)
+	}
+	return n
+}
