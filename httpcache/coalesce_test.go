@@ -156,6 +156,24 @@ func TestAPassEndsWithAnAnswerForAll(t *testing.T) {
 	})
 }
 
+// Variants that are stored at once are all listed: whoever finds the index changed tries again, and not in step with the others.
+func TestVariantsAtOnceAreAllStored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := redistest.Start(t)
+		h := opened(t, options(t, srv.Client())).Handler(says("body", "Cache-Control: "+fresh, "Vary: X-Color"))
+		color := func(i int) []string { return []string{fmt.Sprint("X-Color: ", i)} }
+		get(t, h, "http://a.example/", color(0)...)
+		srv.Latency(time.Millisecond)
+		crowd(t, 30, h, "http://a.example/", color)
+		time.Sleep(10 * time.Second)
+		for i := range 30 {
+			if _, status := get(t, h, "http://a.example/", color(i)...); !isHit(status) {
+				t.Errorf("variant %d: %s", i, status)
+			}
+		}
+	})
+}
+
 func TestVariantsAreBounded(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
 		o := says("body", "Cache-Control: max-age=60", "Vary: X-Color")
