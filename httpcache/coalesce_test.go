@@ -94,6 +94,44 @@ func TestWhatIsNotForOthersIsNotWaitedFor(t *testing.T) {
 	})
 }
 
+// Where Redis cannot be told that an answer is not for others, this process knows all the same, and others wait for the end of a lease that
+// nobody prolongs, not for the body.
+func TestWhatIsNotForOthersIsNotKept(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv, asked := redistest.Start(t), make(chan time.Time, 1)
+		h := func() http.Handler {
+			return opened(t, options(t, srv.Client())).Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				asked <- time.Now()
+				time.Sleep(400 * time.Millisecond)
+				w.Header().Set("Cache-Control", "private")
+				w.WriteHeader(http.StatusOK)
+				time.Sleep(7 * time.Second)
+			}))
+		}
+		one, other := h(), h()
+		var all sync.WaitGroup
+		defer all.Wait()
+		all.Go(func() { get(t, one, "http://a.example/") })
+		<-asked
+		time.Sleep(390 * time.Millisecond)
+		for range 2 { // that it is not for others, and then the return of the lease
+			srv.FailNext("evalsha", "ERR lost")
+		}
+		time.Sleep(50 * time.Millisecond)
+		for _, c := range []struct {
+			who  string
+			h    http.Handler
+			most time.Duration
+		}{{"this process", one, 10 * time.Millisecond}, {"another", other, 1500 * time.Millisecond}} {
+			begun := time.Now()
+			all.Go(func() { get(t, c.h, "http://a.example/") })
+			if took := (<-asked).Sub(begun); took > c.most {
+				t.Errorf("%s asks its handler after %v", c.who, took)
+			}
+		}
+	})
+}
+
 // What was not for others is stored when it is, without waiting for the memory of it to fade.
 func TestAPassEndsWithAnAnswerForAll(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
@@ -114,6 +152,24 @@ func TestAPassEndsWithAnAnswerForAll(t *testing.T) {
 		}
 		if _, status := get(t, h, "http://a.example/"); !isHit(status) {
 			t.Errorf("the next: %s", status)
+		}
+	})
+}
+
+// Variants that are stored at once are all listed: whoever finds the index changed tries again, and not in step with the others.
+func TestVariantsAtOnceAreAllStored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := redistest.Start(t)
+		h := opened(t, options(t, srv.Client())).Handler(says("body", "Cache-Control: "+fresh, "Vary: X-Color"))
+		color := func(i int) []string { return []string{fmt.Sprint("X-Color: ", i)} }
+		get(t, h, "http://a.example/", color(0)...)
+		srv.Latency(time.Millisecond)
+		crowd(t, 30, h, "http://a.example/", color)
+		time.Sleep(10 * time.Second)
+		for i := range 30 {
+			if _, status := get(t, h, "http://a.example/", color(i)...); !isHit(status) {
+				t.Errorf("variant %d: %s", i, status)
+			}
 		}
 	})
 }

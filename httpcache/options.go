@@ -88,7 +88,7 @@ type Options struct {
 type Key struct {
 	AnyHost   bool     // the host does not count: the handler answers all alike
 	Scheme    string   // "http" or "https", where a proxy in front ends TLS. Empty is what the connection says
-	SortQuery bool     // the order of different query parameters does not count; not in a query with a bare ";"
+	SortQuery bool     // the order of different query parameters does not count; not in a query with a bare ";" or "%"
 	DropQuery []string // query parameters that do not count; a last * matches any rest, as in "utm_*"
 
 	// AnyLanguageOrder makes the order of languages of one weight not count, where an answer varies by Accept-Language. RFC 9110

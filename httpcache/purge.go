@@ -260,7 +260,7 @@ func (c *Cache) raise(ctx context.Context) (version int64, err error) {
 		c.local.Changed(ctx, key)
 		c.epochs.until.Store(0)
 	}()
-	for range 10 * listTries { // more purges at once than this many would be an error
+	for range 50 { // more purges at once than this many would be an error
 		f, err := c.guard.Await(ctx, key, func(f lease.Found) bool { return f.State != lease.Loading })
 		if err != nil {
 			return 0, err

@@ -5,6 +5,7 @@ import (
 	"crypto/rand"
 	"encoding/hex"
 	"errors"
+	random "math/rand/v2"
 	"slices"
 	"time"
 
@@ -207,14 +208,18 @@ func (c *Cache) putVariant(ctx context.Context, key string, r *response, ttl tim
 	return ix, c.guard.Set(ctx, []lease.Value{{Key: ix.slot(key, name), Bytes: rec, TTL: ttl}})[0]
 }
 
-// listTries bounds how often an index is written again because another process was faster.
-const listTries = 5
+// listTries bounds how often an index is written again because somebody else was faster, and listPause the pause before that, which is random
+// and at first a millisecond at most: variants that are stored at once would else be in each other's way again and again.
+const (
+	listTries = 24
+	listPause = 128 * time.Millisecond
+)
 
 // list sees to it that the index of s knows of its variant, and outlives it. The oldest variant leaves if there is no room.
 // It reports false if there is another index by now, or none.
 func (c *Cache) list(ctx context.Context, s *sight, ttl time.Duration) (ok bool, err error) {
 	it, until := *s.index, time.Now().Add(ttl).UnixMilli()
-	for range listTries {
+	for try := range listTries {
 		if slices.Contains(it.index.variants, s.name) && it.ends >= until {
 			return true, nil
 		}
@@ -237,6 +242,11 @@ func (c *Cache) list(ctx context.Context, s *sight, ttl time.Duration) (ok bool,
 			}
 			return err == nil, err
 		}
+		select {
+		case <-time.After(random.N(min(time.Millisecond<<try, listPause))):
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
 		f, err := c.guard.Look(ctx, s.key, false)
 		if err != nil {
 			return false, err
@@ -252,6 +262,8 @@ func (c *Cache) list(ctx context.Context, s *sight, ttl time.Duration) (ok bool,
 func (c *Cache) storePass(ctx context.Context, slot string, claim *lease.Claim, ttl time.Duration) {
 	if _, err := c.write(ctx, slot, lease.Found{}, claim, item{pass: true}, min(ttl, c.ns.TTL)); err != nil {
 		claim.Release(ctx)
+	} else {
+		c.passes.Remove(slot) // Redis says so, and a purge of it is heard
 	}
 	c.local.Changed(ctx, slot)
 }

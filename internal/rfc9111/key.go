@@ -205,8 +205,7 @@ func (k Keys) appendQuery(dst []byte, u *url.URL) ([]byte, bool) {
 	if strings.ContainsFunc(query, func(c rune) bool { return c <= ' ' || c == 0x7f }) {
 		return dst, false
 	}
-	// Some handlers take a ";" for a "&", and others do not: what is a parameter there is not known.
-	if query != "" && (k.SortQuery || len(k.DropQuery) > 0) && strings.IndexByte(query, ';') < 0 {
+	if query != "" && (k.SortQuery || len(k.DropQuery) > 0) && !ambiguous(query) {
 		params := slices.DeleteFunc(strings.Split(query, "&"), k.drops)
 		if k.SortQuery { // those of one name keep their order: it may count
 			slices.SortStableFunc(params, func(a, b string) int { return strings.Compare(paramName(a), paramName(b)) })

@@ -80,6 +80,7 @@ func TestKey(t *testing.T) {
 		{"dropped, encoded", keys{DropQuery: []string{"utm_*"}}, "/?%75tm_source=x&b", "h", "http://h/?b"},
 		{"a semicolon may begin a parameter, too", keys{SortQuery: true, DropQuery: []string{"utm_*"}}, "/?utm_c=1;callback=evil&a=1", "h", "http://h/?utm_c=1;callback=evil&a=1"},
 		{"an encoded one does not", keys{DropQuery: []string{"utm_*"}}, "/?utm_c=1%3Bcallback=evil&a=1", "h", "http://h/?a=1"},
+		{"nor is a query with a % that begins no escape", keys{DropQuery: []string{"utm_*"}, SortQuery: true}, "/?utm_c=%&b=1&a=1", "h", "http://h/?utm_c=%&b=1&a=1"},
 		{"all dropped", keys{DropQuery: []string{"*"}}, "/?a=1&b", "h", "http://h/"},
 
 		{"no path at all", keys{}, "*", "h", ""},

@@ -116,10 +116,9 @@ func SearchOf(texts []string) (s Search, ok bool) {
 // Same returns one text for all queries that ask for the same. query is as in a key: with its "?", or empty.
 //
 // Names and values are decoded as a form's are, so "?a=%78&" is "?a=x", but for bytes that are not UTF-8: the draft takes all of them for
-// one, and a handler need not. A query with a bare ";" is only the same as itself: some handlers take that for a "&", and then what
-// does not count would hide what does.
+// one, and a handler need not. A query that handlers read differently is only the same as itself: see ambiguous.
 func (s Search) Same(query string) string {
-	if s.Counts() || strings.IndexByte(query, ';') >= 0 {
+	if s.Counts() || ambiguous(query) {
 		return query
 	}
 	type parameter struct{ name, value string }
@@ -145,6 +144,25 @@ func (s Search) Same(query string) string {
 		b = append(append(append(b, url.QueryEscape(p.name)...), '='), url.QueryEscape(p.value)...)
 	}
 	return string(b)
+}
+
+// ambiguous reports whether handlers read different parameters in a query. Some take a bare ";" for a "&", and then what does not
+// count would hide what does. Where a "%" begins no escape, some keep it as it is, and others drop the parameter, as net/url does,
+// or refuse the request.
+func ambiguous(query string) bool {
+	if strings.IndexByte(query, ';') >= 0 {
+		return true
+	}
+	for {
+		_, rest, found := strings.Cut(query, "%")
+		if !found {
+			return false
+		}
+		if len(rest) < 2 || !hexDigit(rest[0]) || !hexDigit(rest[1]) {
+			return true
+		}
+		query = rest[2:]
+	}
 }
 
 // formDecode decodes a name or a value of a query. What is no escape stays as it is.

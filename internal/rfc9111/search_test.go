@@ -66,13 +66,14 @@ func TestSameSearch(t *testing.T) {
 		`key-order`: {
 			" ? ?&& ?&", "?a=x ?%61=%78 ?a=x&&&&", "?a=é ?a=%C3%A9 ?a=%c3%a9", "?a= ?a ?a&", "?a=%20 ?a=+",
 			"?a=1&b=2&c=3 ?c=3&b=2&a=1", "?a=1&a=2 ?&a=1&a=2", "?a=2&a=1", "?b=1&a=1&b=2 ?b=1&b=2&a=1", "?b=2&b=1&a=1",
-			"?a=%f6", "?a=%f7", "?a=%ef%bf%bd", "?a=%zz ?a=%25zz", "?a=1;b=2", "?b=2&a=1;b=2", "?a=1%3Bb=2", "?=1", "?1", "?a%3D1 ?a%3d1=", "?a=b%26c=d", "?a=b&c=d ?c=d&a=b",
+			"?a=%f6", "?a=%f7", "?a=%ef%bf%bd", "?a=%zz", "?a=%25zz", "?a=100%", "?a=100%25", "?a=%4", "?%&a=1", "?a=1&%", "?%25&a=1", "?a=1;b=2", "?b=2&a=1;b=2", "?a=1%3Bb=2", "?=1", "?1", "?a%3D1 ?a%3d1=", "?a=b%26c=d", "?a=b&c=d ?c=d&a=b",
 		},
 		`params=("utm" "%C3%A9+%E6%B0%97")`: {
 			"?a=1 ?a=1&utm=2 ?utm&a=1 ?%75tm=7&a=1 ?a=1&%C3%A9+%E6%B0%97=4 ?%C3%A9%20気=3&a=1&é+気=2", "?a=1&utm2=1", "?a=1&b=1", "?b=1&a=1", "?a=1&UTM=1",
 			"?utm=1 ?utm=2 ", "?a=1;utm=1", "?utm=1;a=1", "?utm=2;a=1", "?utm=1&callback=evil", "?utm=1;callback=evil",
+			"?a=1&utm=%", "?a=1&utm=%2", "?a=1&utm=%zz", "?utm=%&a=1",
 		},
-		`params`:               {" ? ?a=1 ?b=2 ?%zz", "?a=1;b=2"},
+		`params`:               {" ? ?a=1 ?b=2 ?%25zz", "?%zz", "?a=1;b=2"},
 		`params, except=("q")`: {"?q=1 ?q=1&a=2 ?b=2&%71=1 ?utm=3&q=1", "?q=2", "?q=1&q=2", "?q=2&q=1", " ?a ?q%00=1", "?q ?q="},
 		`params=?0`:            {"", "?", "?a=1&b=2", "?b=2&a=1", "?a=1&&b=2", "?a=%31&b=2"},
 	} {
@@ -100,7 +101,7 @@ func FuzzSearch(f *testing.F) {
 		if again, ok := rfc9111.SearchOf(s.Texts()); !ok || !again.Equal(s) {
 			t.Fatalf("%q is read as %v", s.Texts(), again)
 		}
-		if strings.HasPrefix(a, "?") && a != "" && s.Same("?"+s.Same(a)[1:]) != s.Same(a) && !strings.Contains(a, ";") {
+		if strings.HasPrefix(a, "?") && a != "" && s.Same("?"+s.Same(a)[1:]) != s.Same(a) && s.Same(a) != a {
 			t.Errorf("%q: the normal form of %q has another", field, a)
 		}
 		if s.Counts() && a != b && s.Same(a) == s.Same(b) {
