@@ -24,7 +24,7 @@ func (m *Machine) cjsonLibrary() *lua.LTable {
 		},
 		"decode": func(l *lua.LState) int {
 			oneArgument(l, "decode")
-			d := decoder{l: l, text: l.CheckString(1), null: m.null}
+			d := decoder{m: m, l: l, text: l.CheckString(1), null: m.null}
 			m.charge(16 * len(d.text))
 			v := d.value(0)
 			if d.space(); d.at < len(d.text) {
@@ -185,6 +185,7 @@ const (
 )
 
 type decoder struct {
+	m    *Machine
 	l    *lua.LState
 	null *lua.LUserData
 	text string
@@ -224,6 +225,7 @@ func (d *decoder) value(depth int) lua.LValue {
 	if depth++; depth > deepest {
 		d.l.RaiseError("Found too many nested data structures (%d) at character %d", depth, d.at+1)
 	}
+	d.m.work(1)
 	d.space()
 	if d.at >= len(d.text) {
 		d.fail("value")
@@ -251,22 +253,26 @@ func (d *decoder) value(depth int) lua.LValue {
 }
 
 func (d *decoder) object(depth int) lua.LValue {
-	t := d.l.NewTable()
+	d.m.spend(tableSize)
+	t := d.l.CreateTable(0, 1)
 	for more := !d.take('}'); more; more = d.more('}', "comma or object end") {
 		d.space()
 		key := d.str("object key string")
 		if !d.take(':') {
 			d.fail("colon")
 		}
+		d.m.spend(entrySize)
 		t.RawSetString(key, d.value(depth))
 	}
 	return t
 }
 
 func (d *decoder) list(depth int) lua.LValue {
-	t, n := d.l.NewTable(), 0
+	d.m.spend(tableSize)
+	t, n := d.l.CreateTable(0, 0), 0
 	for more := !d.take(']'); more; more = d.more(']', "comma or array end") {
 		n++
+		d.m.spend(40) // a slice that grows is two for a while
 		t.RawSetInt(n, d.value(depth))
 	}
 	return t

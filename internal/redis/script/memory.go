@@ -17,6 +17,13 @@ const (
 	perInstruction = 600
 )
 
+// What tables take that no instruction makes, by measure.
+const (
+	bareTable = 150 // and 16 bytes for each element that it has room for
+	tableSize = 800 // with its first element or field
+	entrySize = 250 // each further field
+)
+
 const outOfMemory = "not enough memory"
 
 // account is what a run was charged.

@@ -21,7 +21,11 @@ func (m *Machine) value(b []byte) (v lua.LValue, rest []byte) {
 		n, _ := strconv.Atoi(string(head))
 		return n
 	}
-	named := func(name string, v lua.LValue) *lua.LTable { return tableOf(l, name, v) }
+	named := func(name string, v lua.LValue) *lua.LTable {
+		m.spend(tableSize)
+		return tableOf(l, name, v)
+	}
+	m.work(1)
 	switch b[0] {
 	case '+':
 		return named("ok", lua.LString(head)), rest
@@ -41,6 +45,7 @@ func (m *Machine) value(b []byte) (v lua.LValue, rest []byte) {
 		if n < 0 {
 			return lua.LFalse, rest
 		}
+		m.spend(bareTable + 16*n)
 		t := l.CreateTable(n, 0)
 		for i := range n {
 			v, rest = m.value(rest)
@@ -48,7 +53,8 @@ func (m *Machine) value(b []byte) (v lua.LValue, rest []byte) {
 		}
 		return t, rest
 	case '%':
-		t := l.NewTable()
+		m.spend(tableSize + entrySize*size())
+		t := l.CreateTable(0, 1)
 		for range size() {
 			var key lua.LValue
 			key, rest = m.value(rest)
@@ -57,7 +63,8 @@ func (m *Machine) value(b []byte) (v lua.LValue, rest []byte) {
 		}
 		return named("map", t), rest
 	case '~':
-		t := l.NewTable()
+		m.spend(tableSize + entrySize*size())
+		t := l.CreateTable(0, 1)
 		for range size() {
 			v, rest = m.value(rest)
 			t.RawSet(v, lua.LTrue)
@@ -72,6 +79,7 @@ func (m *Machine) value(b []byte) (v lua.LValue, rest []byte) {
 		return named("big_number", lua.LString(head)), rest
 	case '=':
 		n := size()
+		m.spend(tableSize)
 		t := l.CreateTable(0, 2)
 		t.RawSetString("format", lua.LString(rest[:3]))
 		t.RawSetString("string", lua.LString(rest[4:n]))
