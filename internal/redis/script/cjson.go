@@ -61,10 +61,7 @@ func (e *encoder) fail(what, why string) {
 
 func (e *encoder) value(v lua.LValue, depth int) {
 	e.work(1)
-	if len(e.out)-e.paid > 1<<20 { // a table that stands in many places is written as often
-		e.spend(cap(e.out))
-		e.paid = len(e.out)
-	}
+	e.pay()
 	switch v := v.(type) {
 	case *lua.LNilType:
 		e.out = append(e.out, "null"...)
@@ -84,6 +81,14 @@ func (e *encoder) value(v lua.LValue, depth int) {
 			e.fail(v.Type().String(), "type not supported")
 		}
 		e.out = append(e.out, "null"...)
+	}
+}
+
+// pay charges for what is written from time to time: a table that stands in many places is written as often.
+func (e *encoder) pay() {
+	if len(e.out)-e.paid > 1<<20 {
+		e.spend(cap(e.out))
+		e.paid = len(e.out)
 	}
 }
 
@@ -167,6 +172,10 @@ func (e *encoder) text(s string) {
 	e.out = append(e.out, '"')
 	for i := range len(s) {
 		c := s[i]
+		if i%stretch == stretch-1 {
+			e.work(stretch / perByte)
+			e.pay()
+		}
 		if at := strings.IndexByte(escaped, c); at >= 0 {
 			e.out = append(e.out, '\\', escapes[at])
 		} else if c < ' ' || c == 0x7f {
@@ -177,6 +186,12 @@ func (e *encoder) text(s string) {
 	}
 	e.out = append(e.out, '"')
 }
+
+// A text is read and written byte by byte, some bytes in the time of an instruction; a stretch of them is counted at once.
+const (
+	perByte = 8
+	stretch = 1 << 12
+)
 
 // What has an escape of one letter, and, in the same order, those letters.
 const (
@@ -311,7 +326,9 @@ func (d *decoder) str(expected string) string {
 	var out []byte
 	for d.at < len(d.text) {
 		c := d.text[d.at]
-		d.at++
+		if d.at++; d.at%stretch == 0 {
+			d.m.work(stretch / perByte)
+		}
 		switch c {
 		case '"':
 			return string(out)
