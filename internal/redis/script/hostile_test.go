@@ -82,6 +82,20 @@ func TestNoScriptEndsTheProcess(t *testing.T) {
 	}
 }
 
+// A reply is written in one go, which nobody can interrupt: so it has an end also where little memory is taken.
+func TestLongReplies(t *testing.T) {
+	for _, c := range []struct{ source, want string }{
+		{"local t={} for i=1,300 do t[i]=1 end t[1]=t return t", "-ERR not enough memory script: "},
+		{"local t={} for i=1,300 do t[i]=i end t[1]={map=t} return {map=t}", "-ERR not enough memory script: "},
+		{"local t={} t[{set=t}]=1 for i=1,300 do t[i]=i end return {set=t}", "-ERR not enough memory script: "},
+		{"local t={} for i=1,20000 do t[i]=i end return {t,t}", "*2\r\n*20000\r\n:1\r\n"},
+	} {
+		if got := evalOn(t, script.NewMachine(echo{}), c.source); !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s:\n got %.120q\nwant %.120q", c.source, got, c.want)
+		}
+	}
+}
+
 // What takes this compiler long is refused before: it cannot be interrupted. Redis takes those that are noted as ours.
 func TestNoScriptIsLongInTheCompiler(t *testing.T) {
 	times := strings.Repeat

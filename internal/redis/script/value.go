@@ -103,9 +103,13 @@ func tableOf(l *lua.LState, name string, v lua.LValue) *lua.LTable {
 
 // replier writes what a script returned.
 type replier struct {
-	m *Machine
-	w *resp.Writer
+	m        *Machine
+	w        *resp.Writer
+	elements int // of all its lists, sets and maps so far
 }
+
+// longestReply is how many elements a reply may have. It is written when the script has ended, while nobody has a turn or can kill it.
+const longestReply = 1_000_000
 
 // deepestReply is how many tables may lie in each other: Redis's Lua has no room for more.
 const deepestReply = 7995
@@ -139,7 +143,13 @@ func (r *replier) value(v lua.LValue, depth int) bool {
 }
 
 // fits reports whether the reply is not too long. A table may stand in many places, so that a small script has a reply without end.
-func (r *replier) fits() bool { return r.w.Len() < r.m.memory }
+func (r *replier) fits() bool { return r.elements <= longestReply && r.w.Len() < r.m.memory }
+
+// more counts n elements, before any is written: a list within itself is counted as often as it is written.
+func (r *replier) more(n int) (fits bool) {
+	r.elements += n
+	return r.fits()
+}
 
 func (r *replier) table(t *lua.LTable, depth int) bool {
 	if err, ok := t.RawGetString("err").(lua.LString); ok {
@@ -149,11 +159,13 @@ func (r *replier) table(t *lua.LTable, depth int) bool {
 	} else if f, ok := t.RawGetString("double").(lua.LNumber); ok {
 		r.w.Double(float64(f))
 	} else if entries, ok := t.RawGetString("map").(*lua.LTable); ok {
-		r.w.Map(length(entries))
-		return r.entries(entries, depth, true)
+		n := length(entries)
+		r.w.Map(n)
+		return r.more(2*n) && r.entries(entries, depth, true)
 	} else if members, ok := t.RawGetString("set").(*lua.LTable); ok {
-		r.w.Set(length(members))
-		return r.entries(members, depth, false)
+		n := length(members)
+		r.w.Set(n)
+		return r.more(n) && r.entries(members, depth, false)
 	} else if digits, ok := t.RawGetString("big_number").(lua.LString); ok {
 		r.w.BigNumber(oneLine(string(digits)))
 	} else if text, ok := t.RawGetString("verbatim_string").(*lua.LTable); ok {
@@ -179,6 +191,9 @@ func (r *replier) list(t *lua.LTable, depth int) bool {
 		n++
 	}
 	r.w.Array(n)
+	if !r.more(n) {
+		return false
+	}
 	for i := range n {
 		if !r.value(t.RawGetInt(i+1), depth) {
 			return false
