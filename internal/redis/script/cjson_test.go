@@ -28,7 +28,7 @@ func evalOn(t testing.TB, m *script.Machine, source string, args ...string) stri
 	}
 	run := m.Start(chunk, nil, argv)
 	for steps := 0; !run.Step(); steps++ {
-		if steps == 50 {
+		if steps == 500 {
 			run.Kill("took too long")
 		}
 	}
