@@ -24,7 +24,8 @@ programs go on: keys, values, and the end of each to the millisecond.
 5. The target is promoted (REPLICAOF NO ONE), and the source follows it: it refuses writes with READONLY, and its reads see what is
    written to the target. It prints the line to change in your program.
 
-Whatever goes wrong before 5 leaves the source as it was, taking writes, and the target on its own. --dry-run only does 1.`
+Whatever goes wrong before 5 leaves the source as it was, taking writes, and the target on its own: the exit status is
+then 1. It is 3 if the target is promoted, but the source does not follow it. --dry-run only does 1.`
 
 // handover is one run of the command.
 type handover struct {
@@ -100,8 +101,7 @@ func (h *handover) run(ctx context.Context) error {
 			return fmt.Errorf("handover: %w. %s", err, h.giveUp(ctx))
 		}
 	}
-	h.finish(ctx)
-	return nil
+	return h.finish(ctx)
 }
 
 func (h *handover) say(format string, args ...any) {
@@ -221,7 +221,7 @@ func (h *handover) attach(ctx context.Context) error {
 		addr = h.fromOptions.Addr
 	}
 	h.before = h.to.ConfigGet(ctx, "master[au]*").Val()
-	h.attached = true
+	h.attached, h.reached = true, "the target was told to follow, and whether it does is unknown"
 	if err := follow(ctx, h.to, addr, h.fromOptions); err != nil {
 		return fmt.Errorf("the target cannot be told to follow: %w", err)
 	}

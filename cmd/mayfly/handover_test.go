@@ -14,6 +14,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly/internal/testkit/expect"
+	"github.com/mayflycache/mayfly/internal/testkit/proxy"
 	"github.com/mayflycache/mayfly/internal/testkit/realredis"
 )
 
@@ -200,6 +201,32 @@ func TestHandOverGivesUp(t *testing.T) {
 	if fullRDB.Get(t.Context(), "mine").Val() != "v" {
 		t.Error("the target lost its key")
 	}
+	t.Run("the target is cut off as it is told", func(t *testing.T) {
+		fresh, _ := serving(t)
+		p := proxy.Start(t, fresh)
+		p.CutBefore("replicaof", "")
+		out, code := handing(t, append(from, "--to", "redis://"+p.Addr())...)
+		if code != 1 || !strings.Contains(out, "So far: the target was told to follow, and whether it does is unknown. The source takes writes") ||
+			!strings.HasSuffix(out, "The target follows it no more, and holds no keys\n") {
+			t.Errorf("exit %d: %s", code, out)
+		}
+	})
+	t.Run("the source does not find the target", func(t *testing.T) {
+		promoted, to := serving(t)
+		lost, lostRDB := serving(t)
+		some(t, lostRDB)
+		out, code := handing(t, "--from", "redis://"+lost, "--to", "redis://"+promoted, "--reach-back", nobody)
+		if says := "the source cannot reach " + nobody + ": its reads stay as they are"; code != exitPartial || !strings.Contains(out, says) ||
+			strings.Contains(out, "follows it now") || !strings.Contains(out, fmt.Sprintf("Addr: %q", promoted)) {
+			t.Errorf("exit %d: %s", code, out)
+		}
+		if err := to.Set(t.Context(), "on", "v", time.Hour).Err(); err != nil {
+			t.Errorf("the target: %v", err)
+		}
+		if err := lostRDB.Set(t.Context(), "on", "v", time.Hour).Err(); err == nil || !strings.HasPrefix(err.Error(), "READONLY") {
+			t.Errorf("the source: %v", err)
+		}
+	})
 	t.Run("overwritten", func(t *testing.T) {
 		if out, code := handing(t, append(from, "--to", "redis://"+full, "--overwrite")...); code != 0 {
 			t.Errorf("exit %d: %s", code, out)

@@ -40,23 +40,56 @@ func (h *handover) promote(ctx context.Context) error {
 	return nil
 }
 
-// finish has the source follow the target, so that nobody's write is lost there, and says what to change.
-func (h *handover) finish(ctx context.Context) {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
+// linkWithin is how long the source may take to reach the target.
+const linkWithin = 5 * time.Second
+
+// finish has the source follow the target, so that nobody's write is lost there, and says what to change. Its error is about the source alone: the
+// data are at the target.
+func (h *handover) finish(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
 	defer cancel()
 	h.restore(ctx)
 	addr := h.back
 	if addr == "" {
 		addr = h.toOptions.Addr
 	}
+	var failed error
 	if err := follow(ctx, h.from, addr, h.toOptions); err != nil {
-		h.say("the target is promoted. The source cannot follow it (%v): its writes wait for %v and then go on THERE, where nobody will find them", err, h.pause)
+		h.say("the target is promoted")
+		failed = fmt.Errorf("the source cannot follow it (%w): its writes wait for %v and then go on THERE, where nobody will find them", err, h.pause)
 	} else {
 		h.unpause(ctx)
-		h.say("the target is promoted. The source follows it now: writes there are refused with READONLY, reads see what the target has")
+		failed = h.linked(ctx, addr)
 	}
 	h.say("your program's line is from now on:\n\n\trdb := redis.NewClient(&redis.Options{Addr: %q, ContextTimeoutEnabled: true})\n", h.toOptions.Addr)
 	h.say("stop the source when nothing asks it any more")
+	if failed != nil {
+		return exit{fmt.Errorf("handover: done, but %w", failed), exitPartial}
+	}
+	return nil
+}
+
+// linked waits until the source, which follows addr now, has reached it. A server that answers OK to REPLICAOF has only noted the address.
+func (h *handover) linked(ctx context.Context, addr string) error {
+	syncs := false
+	err := h.poll(ctx, linkWithin, func(ctx context.Context) (bool, error) {
+		s, err := h.ask(ctx, h.from, "source")
+		if err != nil {
+			return false, err
+		}
+		syncs = field(s.info, "master_sync_in_progress") == "1"
+		return field(s.info, "master_link_status") == "up", nil
+	}, "the source cannot reach "+addr+": its reads stay as they are; REPLICAOF it to the right one")
+	switch {
+	case err == nil:
+		h.say("the target is promoted. The source follows it now: writes there are refused with READONLY, reads see what the target has")
+	case syncs:
+		h.say("the target is promoted. The source is being sent its data: writes there are refused with READONLY, reads are old until it has them")
+		return nil
+	default:
+		h.say("the target is promoted. Writes to the source are refused with READONLY")
+	}
+	return err
 }
 
 // restore gives the target back what it told its masters before.
@@ -91,5 +124,9 @@ func (h *handover) giveUp(ctx context.Context) string {
 	if err := h.to.Do(ctx, "REPLICAOF", "NO", "ONE").Err(); err != nil {
 		return text + fmt.Sprintf("The target could not be told to stop following it (%v): send it REPLICAOF NO ONE", err)
 	}
-	return text + "The target follows it no more, and keeps what it has got: give --overwrite the next time"
+	text += "The target follows it no more, and "
+	if to, err := h.ask(ctx, h.to, "target"); err == nil && to.total == 0 {
+		return text + "holds no keys"
+	}
+	return text + "keeps what it has got: give --overwrite the next time"
 }

@@ -24,7 +24,7 @@ func (m *Machine) cjsonLibrary() *lua.LTable {
 		},
 		"decode": func(l *lua.LState) int {
 			oneArgument(l, "decode")
-			d := decoder{l: l, text: l.CheckString(1), null: m.null}
+			d := decoder{m: m, l: l, text: l.CheckString(1), null: m.null}
 			m.charge(16 * len(d.text))
 			v := d.value(0)
 			if d.space(); d.at < len(d.text) {
@@ -61,10 +61,7 @@ func (e *encoder) fail(what, why string) {
 
 func (e *encoder) value(v lua.LValue, depth int) {
 	e.work(1)
-	if len(e.out)-e.paid > 1<<20 { // a table that stands in many places is written as often
-		e.spend(cap(e.out))
-		e.paid = len(e.out)
-	}
+	e.pay()
 	switch v := v.(type) {
 	case *lua.LNilType:
 		e.out = append(e.out, "null"...)
@@ -84,6 +81,14 @@ func (e *encoder) value(v lua.LValue, depth int) {
 			e.fail(v.Type().String(), "type not supported")
 		}
 		e.out = append(e.out, "null"...)
+	}
+}
+
+// pay charges for what is written from time to time: a table that stands in many places is written as often.
+func (e *encoder) pay() {
+	if len(e.out)-e.paid > 1<<20 {
+		e.spend(cap(e.out))
+		e.paid = len(e.out)
 	}
 }
 
@@ -167,6 +172,10 @@ func (e *encoder) text(s string) {
 	e.out = append(e.out, '"')
 	for i := range len(s) {
 		c := s[i]
+		if i%stretch == stretch-1 {
+			e.work(stretch / perByte)
+			e.pay()
+		}
 		if at := strings.IndexByte(escaped, c); at >= 0 {
 			e.out = append(e.out, '\\', escapes[at])
 		} else if c < ' ' || c == 0x7f {
@@ -178,6 +187,12 @@ func (e *encoder) text(s string) {
 	e.out = append(e.out, '"')
 }
 
+// A text is read and written byte by byte, some bytes in the time of an instruction; a stretch of them is counted at once.
+const (
+	perByte = 8
+	stretch = 1 << 12
+)
+
 // What has an escape of one letter, and, in the same order, those letters.
 const (
 	escaped = "\"\\/\b\f\n\r\t"
@@ -185,6 +200,7 @@ const (
 )
 
 type decoder struct {
+	m    *Machine
 	l    *lua.LState
 	null *lua.LUserData
 	text string
@@ -224,6 +240,7 @@ func (d *decoder) value(depth int) lua.LValue {
 	if depth++; depth > deepest {
 		d.l.RaiseError("Found too many nested data structures (%d) at character %d", depth, d.at+1)
 	}
+	d.m.work(1)
 	d.space()
 	if d.at >= len(d.text) {
 		d.fail("value")
@@ -251,22 +268,26 @@ func (d *decoder) value(depth int) lua.LValue {
 }
 
 func (d *decoder) object(depth int) lua.LValue {
-	t := d.l.NewTable()
+	d.m.spend(tableSize)
+	t := d.l.CreateTable(0, 1)
 	for more := !d.take('}'); more; more = d.more('}', "comma or object end") {
 		d.space()
 		key := d.str("object key string")
 		if !d.take(':') {
 			d.fail("colon")
 		}
+		d.m.spend(entrySize)
 		t.RawSetString(key, d.value(depth))
 	}
 	return t
 }
 
 func (d *decoder) list(depth int) lua.LValue {
-	t, n := d.l.NewTable(), 0
+	d.m.spend(tableSize)
+	t, n := d.l.CreateTable(0, 0), 0
 	for more := !d.take(']'); more; more = d.more(']', "comma or array end") {
 		n++
+		d.m.spend(40) // a slice that grows is two for a while
 		t.RawSetInt(n, d.value(depth))
 	}
 	return t
@@ -305,7 +326,9 @@ func (d *decoder) str(expected string) string {
 	var out []byte
 	for d.at < len(d.text) {
 		c := d.text[d.at]
-		d.at++
+		if d.at++; d.at%stretch == 0 {
+			d.m.work(stretch / perByte)
+		}
 		switch c {
 		case '"':
 			return string(out)

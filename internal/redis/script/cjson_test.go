@@ -28,7 +28,7 @@ func evalOn(t testing.TB, m *script.Machine, source string, args ...string) stri
 	}
 	run := m.Start(chunk, nil, argv)
 	for steps := 0; !run.Step(); steps++ {
-		if steps == 50 {
+		if steps == 500 {
 			run.Kill("took too long")
 		}
 	}
@@ -117,6 +117,15 @@ func TestSteps(t *testing.T) {
 		{"local s=string.rep('x',1e5) for i=1,1e3 do s:upper() end", 20, 1e4},
 		{"local s='' for i=1,1e4 do s=s..3 end", 10, 1e4},
 		{"local s=string.rep('x',1e6) local t=string.rep('x',1e6) for i=1,1e4 do if s<t then return end end", 10, 1e5},
+		{"local s=string.rep('x',5e6) local t=string.rep('x',5e6) for i=1,16 do if s<t then return end end", 12, 1e3},
+		{"local s=string.rep('x',1e6) local t={} for i=1,8 do t[i]=s end for i=1,3 do table.sort(t) end", 6, 1e4},
+		{"local s=string.rep('x',1e6) for i=1,30 do tonumber(s) end", 8, 1e3},
+		{"local s=string.rep('x',1e6) for i=1,30 do tonumber(s,16) end", 8, 1e3},
+		{"local s=string.rep('x',1e6) for i=1,30 do redis.sha1hex(s) end", 8, 1e3},
+		{"return #redis.sha1hex(string.rep('x',1e7))", 4, 1e3},
+		{"return #cjson.encode(string.rep('x',5e6))", 6, 1e3},
+		{"return #cjson.decode('\"'..string.rep('x',5e6)..'\"')", 8, 1e3},
+		{"for i=1,4000 do redis.call('x') end", 3, 1e3},
 		{"local function f(...) return f(1,...) end return f()", 10, 1e5},
 	} {
 		chunk, err := script.Compile("sum", c.source)

@@ -7,13 +7,18 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/script"
 )
 
-// echo is a host that knows one command.
+// echo is a host that replies with a command's name, or with the list that is the name.
 type echo struct{}
 
-func (echo) Version() string           { return "8.0.2" }
-func (echo) Has([][]byte) bool         { return true }
-func (echo) SetProto(int)              {}
-func (echo) Call(args [][]byte) []byte { return []byte("+" + string(args[0]) + "\r\n") }
+func (echo) Version() string   { return "8.0.2" }
+func (echo) Has([][]byte) bool { return true }
+func (echo) SetProto(int)      {}
+func (echo) Call(args [][]byte) []byte {
+	if args[0][0] == '*' {
+		return args[0]
+	}
+	return []byte("+" + string(args[0]) + "\r\n")
+}
 
 func Example() {
 	chunk, err := script.Compile("sum", "local r = redis.call('ping') return {r.ok, KEYS[1], cjson.encode({1, 2})}")

@@ -23,6 +23,12 @@ func TestNoScriptEndsTheProcess(t *testing.T) {
 		{"local t={} for i=1,5 do t={t} end return t", times("*1\r\n", 5) + "*0\r\n"},
 		{"local t={1} for i=1,60 do t={t,t} end return t", "-ERR not enough memory script: "},
 		{"local t={1} for i=1,60 do t={t,t} end return cjson.encode(t)", "-ERR not enough memory script: "},
+		{"return #cjson.decode('['..string.rep('[1],',20000)..'1]')", "-ERR not enough memory script: "},
+		{"return #cjson.decode('['..string.rep('{\"a\":1},',5000)..'1]')", "-ERR not enough memory script: "},
+		{"return #cjson.decode('['..string.rep('[1],',500)..'1]')", ":501\r\n"},
+		{"return #redis.call('*20000\\r\\n'..string.rep('*0\\r\\n',20000))", "-ERR not enough memory script: "},
+		{"return #redis.call('*4000\\r\\n'..string.rep('+a\\r\\n',4000))", "-ERR not enough memory script: "},
+		{"return #redis.call('*500\\r\\n'..string.rep('*0\\r\\n',500))", ":500\r\n"},
 		{"return #string.rep('x',1e11)", "-ERR not enough memory script: "},
 		{"return #string.rep('x',1e300)", "-ERR not enough memory script: "},
 		{"return #string.rep('',1e11)", ":0\r\n"},
@@ -72,6 +78,20 @@ func TestNoScriptEndsTheProcess(t *testing.T) {
 		}
 		if got := eval(t, c.source); !strings.HasPrefix(got, c.want) {
 			t.Errorf("%.80s:\n got %.120q\nwant %.120q", c.source, got, c.want)
+		}
+	}
+}
+
+// A reply is written in one go, which nobody can interrupt: so it has an end also where little memory is taken.
+func TestLongReplies(t *testing.T) {
+	for _, c := range []struct{ source, want string }{
+		{"local t={} for i=1,300 do t[i]=1 end t[1]=t return t", "-ERR not enough memory script: "},
+		{"local t={} for i=1,300 do t[i]=i end t[1]={map=t} return {map=t}", "-ERR not enough memory script: "},
+		{"local t={} t[{set=t}]=1 for i=1,300 do t[i]=i end return {set=t}", "-ERR not enough memory script: "},
+		{"local t={} for i=1,20000 do t[i]=i end return {t,t}", "*2\r\n*20000\r\n:1\r\n"},
+	} {
+		if got := evalOn(t, script.NewMachine(echo{}), c.source); !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s:\n got %.120q\nwant %.120q", c.source, got, c.want)
 		}
 	}
 }

@@ -80,7 +80,7 @@ func (m *Machine) listSort(l *lua.LState) int {
 	}
 	sort.Slice(items, func(i, j int) bool {
 		if before == nil {
-			m.work(1)
+			m.work(1 + min(textLength(items[i]), textLength(items[j]))/copied)
 			return l.LessThan(items[i], items[j])
 		}
 		l.Push(before)
@@ -95,6 +95,11 @@ func (m *Machine) listSort(l *lua.LState) int {
 		t.RawSetInt(i+1, v)
 	}
 	return 0
+}
+
+func textLength(v lua.LValue) int {
+	s, _ := v.(lua.LString)
+	return len(s)
 }
 
 // unpack returns the elements of a list.

@@ -17,6 +17,13 @@ const (
 	perInstruction = 600
 )
 
+// What tables take that no instruction makes, by measure.
+const (
+	bareTable = 150 // and 16 bytes for each element that it has room for
+	tableSize = 800 // with its first element or field
+	entrySize = 250 // each further field
+)
+
 const outOfMemory = "not enough memory"
 
 // account is what a run was charged.
@@ -35,6 +42,7 @@ func (m *Machine) spend(n int) {
 
 // charge charges for what is there already, however large it is. To make it took as long as some instructions.
 func (m *Machine) charge(n int) {
+	m.run.heed(n)
 	m.run.charge(int64(n))
 	if m.run.killed != "" {
 		m.fail(m.run.killed)
@@ -83,7 +91,8 @@ func heapInUse() int64 {
 // work counts what a function did as so many instructions: at the end of a slice others have their turn.
 func (m *Machine) work(n int) {
 	r := m.run
-	if r.budget -= n; r.budget <= 0 {
+	asked := r.budget / askClock
+	if r.budget -= n; r.budget <= 0 || r.budget/askClock != asked && r.late() {
 		r.pause()
 	}
 	if r.killed != "" {

@@ -26,7 +26,10 @@ func appendSpecial(dst []byte, f float64) []byte {
 const blanks = " \t\n\v\f\r"
 
 // tonumber is Lua's, which reads what C's strtod and strtoul do.
-func tonumber(l *lua.LState) int {
+func (m *Machine) tonumber(l *lua.LState) int {
+	if text, ok := l.Get(1).(lua.LString); ok {
+		m.spend(len(text))
+	}
 	base := l.OptInt(2, 10)
 	if base == 10 {
 		switch v := l.CheckAny(1).(type) {

@@ -48,6 +48,9 @@ func versionNumber(version string) (n int) {
 	return n
 }
 
+// perCall is how many instructions a command counts for: so many that the clock is asked after each, as it may have taken any time.
+const perCall = askClock
+
 // call runs a command. An error is raised, or returned as a table.
 func (m *Machine) call(l *lua.LState, raise bool) int {
 	fail := func(message string) int {
@@ -61,6 +64,7 @@ func (m *Machine) call(l *lua.LState, raise bool) int {
 		return fail(wrong)
 	}
 	reply := m.host.Call(args)
+	m.work(perCall)
 	m.charge(4 * len(reply))
 	if len(reply) > 0 && reply[0] == '-' {
 		return fail(string(bytes.TrimRight(reply[1:], "\r\n")))
@@ -169,8 +173,14 @@ func (m *Machine) sha1hex(l *lua.LState) int {
 	if l.GetTop() != 1 {
 		m.raise(l, "ERR wrong number of arguments")
 	}
-	sum := sha1.Sum([]byte(l.ToString(1)))
-	return give(l, lua.LString(hex.EncodeToString(sum[:])))
+	sum := sha1.New()
+	for text := l.ToString(1); text != ""; {
+		piece := text[:min(len(text), 1<<16)]
+		text = text[len(piece):]
+		sum.Write([]byte(piece))
+		m.work(len(piece) / copied)
+	}
+	return give(l, lua.LString(hex.EncodeToString(sum.Sum(nil))))
 }
 
 func (m *Machine) setresp(l *lua.LState) int {

@@ -46,7 +46,7 @@ func (m *Machine) open() {
 	numbers.RawSetString("huge", lua.LNumber(math.Inf(1)))
 	l.SetFuncs(numbers, map[string]lua.LGFunction{"random": m.random, "randomseed": m.randomseed})
 	m.globals.RawSetString("error", l.NewFunction(raiseValue))
-	m.globals.RawSetString("tonumber", l.NewFunction(tonumber))
+	m.globals.RawSetString("tonumber", l.NewFunction(m.tonumber))
 	m.textLibrary(m.globals.RawGetString("string").(*lua.LTable))
 	m.listLibrary(m.globals.RawGetString("table").(*lua.LTable))
 	for _, name := range []string{"rawset", "setmetatable"} {

@@ -26,6 +26,7 @@ const (
 	slice     = 50_000
 	sliceTime = 2 * time.Millisecond
 	askClock  = 1 << 7 // instructions
+	longText  = 1 << 18
 )
 
 // Host answers the commands of a script.
@@ -116,6 +117,7 @@ type Run struct {
 	m      *Machine
 	budget int
 	began  time.Time // the step
+	long   bool      // it may hold long texts
 	killed string
 	next   func() (struct{}, bool)
 	stop   func()
@@ -136,6 +138,11 @@ func (m *Machine) Start(chunk *Chunk, keys, args [][]byte) *Run {
 	m.globals.RawSetString("KEYS", m.list(keys))
 	m.globals.RawSetString("ARGV", m.list(args))
 	r := &Run{m: m, budget: slice, began: time.Now(), sum: chunk.Sum}
+	for _, given := range [][][]byte{keys, args} {
+		for _, text := range given {
+			r.heed(len(text))
+		}
+	}
 	m.run, m.nested, m.chance = r, 0, newChance()
 	r.next, r.stop = iter.Pull(func(yield func(struct{}) bool) {
 		r.yield = yield
@@ -212,7 +219,7 @@ var closed = func() chan struct{} {
 
 // Done counts instructions, and is closed once the script was killed.
 func (r *Run) Done() <-chan struct{} {
-	if r.budget--; r.budget <= 0 || r.budget%askClock == 0 && time.Since(r.began) > sliceTime {
+	if r.budget--; r.budget <= 0 || (r.long || r.budget%askClock == 0) && r.late() {
 		r.pause()
 	}
 	if r.killed != "" {
@@ -220,6 +227,13 @@ func (r *Run) Done() <-chan struct{} {
 	}
 	return nil
 }
+
+// heed notes that the script has got n bytes. Once it may hold a long text, each comparison of its own can take as long as a step, and
+// the clock is asked after every instruction.
+func (r *Run) heed(n int) { r.long = r.long || n >= longText }
+
+// late reports whether the step has had its time.
+func (r *Run) late() bool { return time.Since(r.began) > sliceTime }
 
 // pause ends a step.
 func (r *Run) pause() {

@@ -21,7 +21,11 @@ func (m *Machine) value(b []byte) (v lua.LValue, rest []byte) {
 		n, _ := strconv.Atoi(string(head))
 		return n
 	}
-	named := func(name string, v lua.LValue) *lua.LTable { return tableOf(l, name, v) }
+	named := func(name string, v lua.LValue) *lua.LTable {
+		m.spend(tableSize)
+		return tableOf(l, name, v)
+	}
+	m.work(1)
 	switch b[0] {
 	case '+':
 		return named("ok", lua.LString(head)), rest
@@ -41,6 +45,7 @@ func (m *Machine) value(b []byte) (v lua.LValue, rest []byte) {
 		if n < 0 {
 			return lua.LFalse, rest
 		}
+		m.spend(bareTable + 16*n)
 		t := l.CreateTable(n, 0)
 		for i := range n {
 			v, rest = m.value(rest)
@@ -48,7 +53,8 @@ func (m *Machine) value(b []byte) (v lua.LValue, rest []byte) {
 		}
 		return t, rest
 	case '%':
-		t := l.NewTable()
+		m.spend(tableSize + entrySize*size())
+		t := l.CreateTable(0, 1)
 		for range size() {
 			var key lua.LValue
 			key, rest = m.value(rest)
@@ -57,7 +63,8 @@ func (m *Machine) value(b []byte) (v lua.LValue, rest []byte) {
 		}
 		return named("map", t), rest
 	case '~':
-		t := l.NewTable()
+		m.spend(tableSize + entrySize*size())
+		t := l.CreateTable(0, 1)
 		for range size() {
 			v, rest = m.value(rest)
 			t.RawSet(v, lua.LTrue)
@@ -72,6 +79,7 @@ func (m *Machine) value(b []byte) (v lua.LValue, rest []byte) {
 		return named("big_number", lua.LString(head)), rest
 	case '=':
 		n := size()
+		m.spend(tableSize)
 		t := l.CreateTable(0, 2)
 		t.RawSetString("format", lua.LString(rest[:3]))
 		t.RawSetString("string", lua.LString(rest[4:n]))
@@ -95,9 +103,13 @@ func tableOf(l *lua.LState, name string, v lua.LValue) *lua.LTable {
 
 // replier writes what a script returned.
 type replier struct {
-	m *Machine
-	w *resp.Writer
+	m        *Machine
+	w        *resp.Writer
+	elements int // of all its lists, sets and maps so far
 }
+
+// longestReply is how many elements a reply may have. It is written when the script has ended, while nobody has a turn or can kill it.
+const longestReply = 1_000_000
 
 // deepestReply is how many tables may lie in each other: Redis's Lua has no room for more.
 const deepestReply = 7995
@@ -131,7 +143,13 @@ func (r *replier) value(v lua.LValue, depth int) bool {
 }
 
 // fits reports whether the reply is not too long. A table may stand in many places, so that a small script has a reply without end.
-func (r *replier) fits() bool { return r.w.Len() < r.m.memory }
+func (r *replier) fits() bool { return r.elements <= longestReply && r.w.Len() < r.m.memory }
+
+// more counts n elements, before any is written: a list within itself is counted as often as it is written.
+func (r *replier) more(n int) (fits bool) {
+	r.elements += n
+	return r.fits()
+}
 
 func (r *replier) table(t *lua.LTable, depth int) bool {
 	if err, ok := t.RawGetString("err").(lua.LString); ok {
@@ -141,11 +159,13 @@ func (r *replier) table(t *lua.LTable, depth int) bool {
 	} else if f, ok := t.RawGetString("double").(lua.LNumber); ok {
 		r.w.Double(float64(f))
 	} else if entries, ok := t.RawGetString("map").(*lua.LTable); ok {
-		r.w.Map(length(entries))
-		return r.entries(entries, depth, true)
+		n := length(entries)
+		r.w.Map(n)
+		return r.more(2*n) && r.entries(entries, depth, true)
 	} else if members, ok := t.RawGetString("set").(*lua.LTable); ok {
-		r.w.Set(length(members))
-		return r.entries(members, depth, false)
+		n := length(members)
+		r.w.Set(n)
+		return r.more(n) && r.entries(members, depth, false)
 	} else if digits, ok := t.RawGetString("big_number").(lua.LString); ok {
 		r.w.BigNumber(oneLine(string(digits)))
 	} else if text, ok := t.RawGetString("verbatim_string").(*lua.LTable); ok {
@@ -171,6 +191,9 @@ func (r *replier) list(t *lua.LTable, depth int) bool {
 		n++
 	}
 	r.w.Array(n)
+	if !r.more(n) {
+		return false
+	}
 	for i := range n {
 		if !r.value(t.RawGetInt(i+1), depth) {
 			return false
