@@ -163,7 +163,7 @@ func isGone(t *testing.T, name string, gone, back func(*network), set func(o *re
 		t.Error("Set succeeded")
 	}
 
-	// Some twenty probes: each one attempt with TunedOptions, and with others whatever go-redis makes of one call.
+	// Some twenty probes: each at most two attempts with TunedOptions, as it may take longer than a call, and with others whatever go-redis makes of one.
 	events.Forget()
 	asking := time.Now()
 	wire.dials.Store(0)
@@ -177,8 +177,8 @@ func isGone(t *testing.T, name string, gone, back func(*network), set func(o *re
 	}
 	probes := int64(time.Since(asking)/(500*time.Millisecond)) + 1
 	t.Logf("%d connections begun and %d writes, in time for %d probes", wire.dials.Load(), wire.writes.Load(), probes)
-	if o.MaxRetries == -1 && wire.dials.Load() > probes {
-		t.Error("more than one attempt for each probe")
+	if o.MaxRetries == -1 && wire.dials.Load() > 2*probes {
+		t.Error("more than two attempts for each probe")
 	}
 
 	back(wire)

@@ -78,7 +78,7 @@ func (n *Node) ping(within time.Duration) {
 		asked = t.limited
 	}
 	cmd := redis.NewStatusCmd(asked, "ping")
-	n.client.Process(asked, cmd)
+	n.client.Process(asked, once{cmd})
 	t.end(n.settle(asked, cmd))
 }
 
