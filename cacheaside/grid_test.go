@@ -130,9 +130,11 @@ func (c cell) play(t *testing.T) (recovered time.Duration, queries int) {
 				break
 			}
 			if asked[second] == 0 && second > ripe {
+				mu.Lock()
 				if s := second - ripe - 1; 100*answered[s] >= 99*asked[s] {
 					recovered = time.Duration(s)*time.Second + time.Second
 				}
+				mu.Unlock()
 			}
 			asked[second]++
 			cache, key := caches[r.IntN(c.processes)], r.IntN(c.keys)

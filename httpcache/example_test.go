@@ -51,7 +51,7 @@ func Example() {
 }
 
 // Two reports are missing, and the handler does one at a time: the second waits for its turn, and is a 503 if it gets none within
-// Load.Timeout. Without Load, how many run at once is found while they run.
+// the time that its client has, or within Load.Timeout. Without Load, how many run at once is found while they run.
 func ExampleLoad() {
 	db := mayfly.Must(embedded.Open(embedded.Options{}))
 	ctx := context.Background()
@@ -59,7 +59,7 @@ func ExampleLoad() {
 
 	cache := mayfly.Must(httpcache.NewCache(httpcache.Options{
 		Namespace: mayfly.Namespace[string, []byte]{Name: "reports", Redis: db.Client(), Prefix: "reports:", TTL: time.Hour},
-		Load:      httpcache.Load{Limit: 1, Timeout: 200 * time.Millisecond},
+		Load:      httpcache.Load{Limit: 1},
 	}))
 	defer cache.Close(ctx)
 	begun, goOn := make(chan struct{}), make(chan struct{})
@@ -72,16 +72,18 @@ func ExampleLoad() {
 		io.WriteString(w, "a report")
 	}))
 	first := make(chan int)
-	get := func(path string) (code int, retry string) {
+	get := func(path string, wait time.Duration) (code int, retry string) {
 		w := httptest.NewRecorder()
-		reports.ServeHTTP(w, httptest.NewRequest("GET", "http://shop.example"+path, nil))
+		ctx, cancel := context.WithTimeout(ctx, wait)
+		defer cancel()
+		reports.ServeHTTP(w, httptest.NewRequestWithContext(ctx, "GET", "http://shop.example"+path, nil))
 		return w.Code, w.Header().Get("Retry-After")
 	}
-	code, _ := get("/report?id=6") // so it is known that what is here is for others
+	code, _ := get("/report?id=6", time.Minute) // so it is known that what is here is for others
 	fmt.Println(code)
-	go func() { code, _ := get("/report?id=7"); first <- code }()
+	go func() { code, _ := get("/report?id=7", time.Minute); first <- code }()
 	<-begun
-	code, retry := get("/report?id=8")
+	code, retry := get("/report?id=8", 100*time.Millisecond)
 	fmt.Println(code, "- try again after", retry, "s;", cache.Origin().Stats().Limit, "at a time")
 	close(goOn)
 	fmt.Println(<-first)

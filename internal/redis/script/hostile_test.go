@@ -141,7 +141,9 @@ func TestLongLists(t *testing.T) {
 		{"local t={" + times("{1},", 26_000) + "unpack({1,2,3})} return {#t,t[26003],#t[25999]}", "*3\r\n:26003\r\n:3\r\n:1\r\n"},
 		{"local u=5 local f=function() return u,#{" + times("1,", 26_000) + "} end return {f()}", "*2\r\n:5\r\n:26000\r\n"},
 	} {
-		if got := eval(t, c.source); got != c.want {
+		m := script.NewMachine(echo{})
+		m.LimitMemory(256 << 20)
+		if got := evalOn(t, m, c.source); got != c.want {
 			t.Errorf("%.60s: got %.100q, want %q", c.source, got, c.want)
 		}
 	}
