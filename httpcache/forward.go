@@ -283,10 +283,7 @@ func (a *attempt) give(failed bool, why string) {
 	}
 	a.given, a.exchange.status.Detail = true, why
 	a.leaves.endsHandler()
-	a.fill.stop()                       // if Redis cannot be told, the lease ends by itself
-	if !failed && a.fill.claim != nil { // until Redis says so
-		c.passes.Add(a.exchange.s.slot, c.opt.Shared.Pass)
-	}
+	a.fill.stop() // if Redis cannot be told, the lease ends by itself
 	a.fill.land(outcome{lone: !failed}, false)
 	a.turn.end(notShared(failed))
 	switch {

@@ -262,8 +262,7 @@ func (c *Cache) list(ctx context.Context, s *sight, ttl time.Duration) (ok bool,
 func (c *Cache) storePass(ctx context.Context, slot string, claim *lease.Claim, ttl time.Duration) {
 	if _, err := c.write(ctx, slot, lease.Found{}, claim, item{pass: true}, min(ttl, c.ns.TTL)); err != nil {
 		claim.Release(ctx)
-	} else {
-		c.passes.Remove(slot) // Redis says so, and a purge of it is heard
+		c.passes.Add(slot, ttl) // this process need not wait for a lease that nobody keeps
 	}
 	c.local.Changed(ctx, slot)
 }
