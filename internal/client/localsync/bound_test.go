@@ -55,7 +55,7 @@ func troubled(t *testing.T, srv *redistest.Server, n *near, other *redis.Client,
 		case v != "":
 			served++
 			if v != values[key] && time.Since(changed[key]) > silence {
-				t.Fatalf("step %d: %s is served as %q, which ended %v ago: %v", step, key, v, time.Since(changed[key]), n.rungs)
+				t.Fatalf("step %d: %s is served as %q, which ended %v ago: %v", step, key, v, time.Since(changed[key]), n.toldRungs())
 			}
 		default:
 			k := n.Begin(key)
@@ -72,7 +72,7 @@ func troubled(t *testing.T, srv *redistest.Server, n *near, other *redis.Client,
 	}
 	calm()
 	n.neverOnPubSub()
-	t.Logf("%d copies served, %d reads without a ticket, on tracking in %d of %d steps, %d changes of the rung", served, refused, onTracking, steps, len(n.rungs))
+	t.Logf("%d copies served, %d reads without a ticket, on tracking in %d of %d steps, %d changes of the rung", served, refused, onTracking, steps, len(n.toldRungs()))
 	if served < 1000 || refused < 100 || onTracking == steps {
 		t.Error("it was too quiet")
 	}

@@ -31,6 +31,13 @@ type near struct {
 	whys  []error
 }
 
+// toldRungs are those that were told so far.
+func (n *near) toldRungs() []localsync.Rung {
+	n.mu.Lock()
+	defer n.mu.Unlock()
+	return slices.Clone(n.rungs)
+}
+
 func open(t testing.TB, rdb redis.UniversalClient, change func(*localsync.Options)) *near {
 	t.Helper()
 	n := &near{t: t, rdb: rdb}
