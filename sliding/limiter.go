@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/mayflycache/mayfly"
@@ -78,14 +77,14 @@ func NewLimiter[K comparable](ns mayfly.Namespace[K, int64], o LimiterOptions) (
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
-	script, whole := fixedWindow, ns.TTL.Milliseconds()
+	by, whole := fixedWindow, ns.TTL.Milliseconds()
 	switch {
 	case o.Sliding:
-		script = slidingWindow
+		by = slidingWindow
 	case o.Strict:
-		script, whole = strictWindow, (whole+strictParts-1)/strictParts
+		by, whole = strictWindow, (whole+strictParts-1)/strictParts
 	}
-	return &Limiter[K]{room, sendonce.To(ns.Redis, ns.Observer, ns.Name, o.RedisTimeout), o, script, strconv.Itoa(o.Limit), strconv.FormatInt(whole, 10)}, nil
+	return &Limiter[K]{room, sendonce.To(ns.Redis, ns.Observer, ns.Name, o.RedisTimeout), o, by.script(), strconv.Itoa(o.Limit), strconv.FormatInt(whole, 10)}, nil
 }
 
 // Allow asks for n calls of key, all or none; n of 0 only looks. It is one round trip, sent once: if the reply is lost, the
@@ -185,65 +184,3 @@ func roomIn(n, limit, used, before, over, window int64) int64 {
 }
 
 func millis(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
-
-// counter returns the script of a limiter whose counts are so many numbers. It begins with what k holds of them, and how long, or answers with one
-// number that they are somebody else's. What another way to count wrote, which this prefix had before, counts for nothing.
-func counter(numbers int, source string) sendonce.Script {
-	return sendonce.NewScript(strings.NewReplacer("$numbers", strconv.Itoa(numbers), "$endless", strconv.Itoa(endless)).Replace(
-		`local held, left = redis.call('GET', KEYS[1]), redis.call('PTTL', KEYS[1])
-if held then
-	if left == -1 then return {$endless} end
-	local _, numbers = string.gsub(held, '%d+', '')
-	if not string.find(held, '^[%d ]+$') or numbers ~= 1 and numbers ~= 3 and numbers ~= 18 or numbers == 1 and #held > 10 then return {0} end
-	if numbers ~= $numbers then held, left = false, -2 end
-end
-` + source))
-}
-
-// endless is the answer of a counter that finds a key without a TTL.
-const endless = 1
-
-// fixedWindow  k, n, limit, window: admits n if they fit. It answers with whether, what is used, and what is left of the window.
-// What ends later than a window from now was begun before the clock went back.
-var fixedWindow = counter(1, `local n, used = tonumber(ARGV[1]), tonumber(held or 0)
-if left > tonumber(ARGV[3]) then
-	left = tonumber(ARGV[3])
-	redis.call('SET', KEYS[1], used, 'PX', left)
-end
-local ok = used + n <= tonumber(ARGV[2]) and 1 or 0
-if ok == 1 and n > 0 then
-	if left < 0 then
-		left = tonumber(ARGV[3])
-		redis.call('SET', KEYS[1], used + n, 'PX', left)
-	else
-		redis.call('INCRBY', KEYS[1], n)
-	end
-	used = used + n
-end
-left = math.max(left, 0)
-return {ok, used, left, left}`)
-
-// slidingWindow  k, n, limit, window: the same for windows that begin at multiples of their length. k holds which
-// window it is, and what was admitted in it and in the one before. A clock that went back, as at a failover, by little, waits for the
-// window to begin; by more, all that was admitted counts in the window that it went back to.
-var slidingWindow = counter(3, `local n, limit, window = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-local t = redis.call('TIME')
-local now = t[1] * 1000 + math.floor(t[2] / 1000)
-local index, over = math.floor(now / window), now % window
-local used, before, back = 0, 0, false
-local at, u, b = string.match(held or '', '^(%d+) (%d+) (%d+)$')
-at = tonumber(at)
-if at == index + 1 then index, over = at, 0 end
-if at == index then
-	used, before = tonumber(u), tonumber(b)
-elseif at == index - 1 then
-	before = tonumber(u)
-elseif at and at > index then
-	used, back = tonumber(u) + tonumber(b), true
-end
-local ok = used + n + math.ceil(before * (window - over) / window) <= limit and 1 or 0
-if ok == 1 then used = used + n end
-if ok == 1 and n > 0 or back then
-	redis.call('SET', KEYS[1], string.format('%d %d %d', index, used, before), 'PX', 2 * window - over)
-end
-return {ok, used, before, over}`)
