@@ -22,7 +22,7 @@ type way struct {
 
 // script returns the script that counts calls of one key: n, limit, window.
 func (w way) script() sendonce.Script {
-	return lua1(w.source + `local k, foreign = read(KEYS[1], $numbers)
+	return counting(w.source+`local k, foreign = read(KEYS[1], $numbers)
 if foreign then return {foreign} end
 local n = tonumber(ARGV[1])
 way[$numbers](k, tonumber(ARGV[2]), tonumber(ARGV[3]))
@@ -31,8 +31,8 @@ k.put(ok and n or 0)
 return {ok and 1 or 0, k.tell(n)}`, w.numbers)
 }
 
-func lua1(source string, numbers int) sendonce.Script {
-	return sendonce.NewScript(strings.NewReplacer("$numbers", strconv.Itoa(numbers), "$endless", strconv.Itoa(endless)).Replace(readCounter + source))
+func counting(source string, numbers int) sendonce.Script {
+	return sendonce.NewScript(strings.NewReplacer("$numbers", strconv.Itoa(numbers), "$endless", strconv.Itoa(endless), "$stride", strconv.Itoa(stride)).Replace(readCounter + source))
 }
 
 // endless is the answer of a counter that finds a key without a TTL.
@@ -43,7 +43,7 @@ const endless = 1
 const readCounter = `local way = {}
 local function clock()
 	local t = redis.call('TIME')
-	return t[1] * 1000 + math.floor(t[2] / 1000)
+	return t[1] * 1000 + math.floor(t[2] / 1000), t[2] % 1000 / 1000
 end
 local function read(key, numbers)
 	local k = {key = key, left = -2, leases = ''}
@@ -67,7 +67,7 @@ end
 var fixedWindow = way{1, `way[1] = function(k, limit, window)
 	local used, begun, longer = k.c and k.c[1] or 0, k.left >= 0, k.left > window
 	if longer or not begun then k.left = window end
-	k.room, k.at, k.stays = limit - used, 0, k.left
+	k.room, k.at, k.stays, k.lost = limit - used, 0, k.left - 1, true
 	function k.put(n)
 		used = used + n
 		if longer or not begun and n > 0 then
@@ -87,7 +87,7 @@ end
 // that went back, as at a failover, by little, waits for the window to begin; by more, all that was admitted counts in the window
 // that it went back to.
 var slidingWindow = way{3, `way[3] = function(k, limit, window)
-	local now = clock()
+	local now, us = clock()
 	local index, over = math.floor(now / window), now % window
 	local used, before, back, c = 0, 0, false, k.c
 	if c then
@@ -100,7 +100,7 @@ var slidingWindow = way{3, `way[3] = function(k, limit, window)
 			used, back, k.leases = c[2] + c[3], true, ''
 		end
 	end
-	k.room, k.at, k.stays = limit - used - math.ceil(before * (window - over) / window), index, window - over
+	k.room, k.at, k.stays = limit - used - math.ceil(before * (window - over) / window), index, window - over - us
 	function k.put(n)
 		used = used + n
 		if n > 0 or back or k.changed then
@@ -119,7 +119,7 @@ const strictParts = 16
 // nothing will if nobody calls, and when n fit. If the clock went back, the part that was written last is the one that runs: nothing is
 // forgotten, and counts for as much longer.
 var strictWindow = way{18, `way[18] = function(k, limit, part)
-	local now = clock()
+	local now, us = clock()
 	local index, over = math.floor(now / part), now % part
 	local counts, used, back = {}, 0, k.c and k.c[1] > index -- the first is of the part that runs
 	for p = 1, 17 do counts[p] = 0 end
@@ -131,7 +131,7 @@ var strictWindow = way{18, `way[18] = function(k, limit, part)
 		end
 	end
 	if back then k.leases = '' end
-	k.room, k.at, k.stays = limit - used, index, part - over
+	k.room, k.at, k.stays = limit - used, index, part - over - us
 	function k.put(n)
 		counts[1], used = counts[1] + n, used + n
 		if n > 0 or back or k.changed then

@@ -1,0 +1,61 @@
+package sliding
+
+import "github.com/mayflycache/mayfly/internal/client/sendonce"
+
+// leaseScript returns the script of one trip: it takes back what is unused of shares that have ended, counts n calls of one key, and beside them a share
+// of what is left.
+//
+// Its arguments are n, limit, window, and: how many calls the share should have, how many the process is asked for in the time of a lease, how long that is in
+// ms, how many calls may be out in shares at a time, the new share's id, and of each share that ended its id and what is unused of it. An id is known as long as its share may be given back, and once
+// only: so what comes twice, or late, or of a counter that was deleted meanwhile, gives nothing back.
+//
+// A share ends when the process should have used it twice. One of a window that forgets what is unused at its end has no more than the rest of the
+// window takes.
+//
+// It answers as the others do, and: the room that is left, how many calls the share has, or -1 if others have all that may be out, for how many
+// us, and how many calls of others' shares may still be given back.
+func (w way) leaseScript() sendonce.Script {
+	return counting(w.source+`local k, foreign = read(KEYS[1], $numbers)
+if foreign then return {foreign} end
+local n, want, calls, lease, most = tonumber(ARGV[1]), tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+local now, ended = clock(), {}
+for i = 9, #ARGV, 2 do ended[ARGV[i]] = tonumber(ARGV[i + 1]) end
+local kept, live, holders, others = {}, 0, 0, 0
+for id, size, at, stop in string.gmatch(k.leases, '(%d+) (%d+) (%d+) (%d+)') do
+	local share, unused = tonumber(size), ended[id]
+	at, stop = tonumber(at), tonumber(stop)
+	if unused then
+		local p = #k.c == 1 and 1 or 2 + k.c[1] - at
+		if k.c[p] and (p > 1 or #k.c == 1) then k.c[p] = math.max(k.c[p] - math.min(unused, share), 0) end
+		k.changed = true
+	elseif stop + 8 * lease >= now and stop <= now + lease then
+		kept[#kept + 1] = string.format('%s %d %d %d', id, share, at, stop)
+		others = others + share
+		if stop > now then live, holders = live + share, holders + 1 end
+	else
+		k.changed = true
+	end
+end
+k.leases = table.concat(kept, ' ')
+way[$numbers](k, tonumber(ARGV[2]), tonumber(ARGV[3]))
+local ok, share = n <= k.room, 0
+local length = math.min(lease, k.stays)
+local crowded = want > 0 and (#kept >= 64 or most - live < 2)
+if ok and not crowded and length > 0 then
+	if k.lost then want = math.floor(want * length / lease) end
+	local part = math.floor(most / 8)
+	part = math.max($stride, part, math.floor((most - live - math.max(7 - holders, 0) * part) / 2))
+	share = math.min(want, part, k.room - n, most - live)
+	length = math.min(length, math.max(lease / 8, 2 * share * lease / calls))
+end
+if share < 2 then
+	share = 0
+else
+	if k.leases ~= '' then k.leases = k.leases .. ' ' end
+	k.leases = k.leases .. string.format('%s %d %d %d', ARGV[8], share, k.at, now + math.floor(length))
+end
+local take = ok and n + share or 0
+k.put(take)
+local a, b, c = k.tell(math.max(n, 1))
+return {ok and 1 or 0, a, b, c, k.room - take, crowded and -1 or share, math.floor(1000 * length), others}`, w.numbers)
+}
