@@ -81,6 +81,14 @@ func slidings(w io.Writer, o settings) {
 		return func(ctx context.Context) error { _, err := l.Allow(ctx, "ada", 1); return err }
 	}
 	const limit = 1 << 30
+	both := func(one, other string) func(context.Context) error {
+		a := mayfly.Must(sliding.NewLimiter(mayfly.Namespace[string, int64]{Name: "calls", Redis: rdb, Prefix: one, TTL: time.Second}, sliding.LimiterOptions{Limit: limit}))
+		b := mayfly.Must(sliding.NewLimiter(mayfly.Namespace[string, int64]{Name: "calls", Redis: rdb, Prefix: other, TTL: time.Hour}, sliding.LimiterOptions{Limit: limit}))
+		return func(ctx context.Context) error {
+			_, _, err := sliding.AllowAll(ctx, a.Ask("ada", 1), b.Ask("ada", 1))
+			return err
+		}
+	}
 	rate := redis_rate.NewLimiter(rdb)
 	compete(w, o, server, []way{
 		{"redis_rate.Allow", 0, func(ctx context.Context) error {
@@ -89,6 +97,9 @@ func slidings(w io.Writer, o settings) {
 		}},
 		{"sliding.Limiter.Allow", 0.8, calls(sliding.LimiterOptions{Limit: limit}, "e:")},
 		{"sliding.Limiter.Allow, Sliding", 0, calls(sliding.LimiterOptions{Limit: limit, Sliding: true}, "f:")},
+		{"sliding.Limiter.Allow, Lease of 50 ms", 0.01, calls(sliding.LimiterOptions{Limit: limit, Lease: 50 * time.Millisecond}, "g:")},
+		{"sliding.Limiter.Allow, Sliding, Lease of 50 ms", 0.01, calls(sliding.LimiterOptions{Limit: limit, Sliding: true, Lease: 50 * time.Millisecond}, "h:")},
+		{"sliding.AllowAll, two limits", 0, both("i:", "j:")},
 	})
 }
 
@@ -135,10 +146,18 @@ func compete(w io.Writer, o settings, server *contender, ways []way) {
 		if r.bound > 0 {
 			bound = fmt.Sprint(r.bound)
 		}
-		fmt.Fprintf(w, "| %s | %.1f us | %s | %.1f us | %.2f | %s | %.0f |\n", r.name, median(client[i])/1e3,
-			verdict(ratio(client[i], client[0]), r.bound, false), median(whole[i])/1e3, ratio(whole[i], whole[0]), bound, allocs[i])
+		fmt.Fprintf(w, "| %s | %s | %s | %s | %.2f | %s | %.0f |\n", r.name, perCall(median(client[i])),
+			verdict(ratio(client[i], client[0]), r.bound, false), perCall(median(whole[i])), ratio(whole[i], whole[0]), bound, allocs[i])
 	}
 	fmt.Fprintln(w)
+}
+
+// perCall is a time, in nanoseconds where microseconds would say little.
+func perCall(ns float64) string {
+	if ns < 2000 {
+		return fmt.Sprintf("%.0f ns", ns)
+	}
+	return fmt.Sprintf("%.1f us", ns/1e3)
 }
 
 // mainThread is what the server's main thread has spent, to the nanosecond: all there is to Redis.

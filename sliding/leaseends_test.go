@@ -3,8 +3,10 @@ package sliding_test
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -189,6 +191,38 @@ func TestACrowdWaitsForOneShare(t *testing.T) {
 	})
 }
 
+// What crowds of two processes are admitted, with trips under way all the time, is what counts in the end: nothing is lost, and nothing is both given
+// back and used.
+func TestWhatIsAdmittedIsCounted(t *testing.T) {
+	leased(t, func(t *testing.T, srv *redistest.Server, _ *trips, a, b *sliding.Limiter[string]) {
+		srv.Latency(time.Millisecond)
+		var admitted atomic.Int64
+		var all sync.WaitGroup
+		for i := range 16 {
+			l := []*sliding.Limiter[string]{a, b}[i%2]
+			all.Go(func() {
+				for range 150 {
+					n := 1 + rand.IntN(3)
+					d, err := l.Allow(t.Context(), "ada", n)
+					if err != nil {
+						t.Error(err)
+					}
+					if d.Allowed {
+						admitted.Add(int64(n))
+					}
+					time.Sleep(time.Duration(rand.Int64N(int64(2 * time.Millisecond))))
+				}
+			})
+		}
+		all.Wait()
+		a.Close(t.Context())
+		b.Close(t.Context())
+		if got := counted(t, srv); got != int(admitted.Load()) || got < 1000 {
+			t.Errorf("%d are counted, where %d were admitted", got, admitted.Load())
+		}
+	})
+}
+
 // Limits of less than a hundred calls in the time of a lease are asked for call by call.
 func TestALimitTooSmallForShares(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -245,5 +279,43 @@ func BenchmarkAllow(b *testing.B) {
 		if d, err := l.Allow(b.Context(), "ada", 1); !d.Allowed || err != nil {
 			b.Fatal(d, err)
 		}
+	}
+}
+
+// A share ends with the window in which Redis counted it, a strict one's with its part, however long a lease is.
+func TestAShareEndsWithItsWindow(t *testing.T) {
+	const window = 16 * time.Second
+	for kind, ends := range map[string]time.Duration{"fixed": window, "sliding": window, "strict": window / 16} {
+		synctest.Test(t, func(t *testing.T) {
+			srv := redistest.Start(t)
+			var count trips
+			rdb := srv.Client()
+			rdb.AddHook(&count)
+			o := windows[kind]
+			o.Limit, o.Lease = 1e6, 50*time.Millisecond
+			l := mayfly.Must(sliding.NewLimiter(calls(rdb, window), o))
+			defer l.Close(t.Context())
+			allow := func() int64 {
+				before := count.Load()
+				if d, err := l.Allow(t.Context(), "ada", 1); !d.Allowed || err != nil {
+					t.Fatal(d, err)
+				}
+				return count.Load() - before
+			}
+			time.Sleep(time.Until(time.Now().Truncate(window).Add(window)))
+			allow() // begins the fixed window
+			time.Sleep(ends - 15*time.Millisecond)
+			for range 100 {
+				allow()
+			}
+			time.Sleep(10 * time.Millisecond)
+			if n := allow(); n != 0 {
+				t.Errorf("%s: %d trips within the window: this shows nothing", kind, n)
+			}
+			time.Sleep(5 * time.Millisecond)
+			if n := allow(); n != 1 {
+				t.Errorf("%s: %d trips when the window had ended", kind, n)
+			}
+		})
 	}
 }

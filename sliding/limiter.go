@@ -33,8 +33,9 @@ type LimiterOptions struct {
 	// up to a 16th of one longer. Not with Sliding.
 	Strict bool
 
-	// Lease lets processes take shares of the limit for that long, and decide by themselves while they last: an Allow that needs no round trip. Zero
-	// asks Redis at each call. See [Limiter] for what it promises then; Close the limiter at the end.
+	// Lease lets processes take shares of the limit for that long, and admit calls by themselves: an Allow without a round trip. It pays where
+	// each process has a hundred calls of a key in that time, as with 50 ms and 2,000 calls a second. At most a 20th of the window. Zero asks
+	// Redis at each call. See [Limiter] for what is promised then, and close the limiter at the end.
 	Lease time.Duration
 
 	// FailOpen allows everything while Redis cannot be asked, and for a key that holds what no limiter wrote (mayfly.ErrForeign: another type or text,
@@ -49,6 +50,24 @@ type LimiterOptions struct {
 
 // Limiter counts calls in Redis, for all processes together. Counting and the counter's end are one step: there is no
 // counter without a TTL. It is safe for concurrent use.
+//
+// # Shares
+//
+// With [LimiterOptions.Lease] a process takes a share of what is left in one trip, as large as its own calls of late, and admits from it by itself until
+// the lease ends. Redis counts a share when it gives it, in the window that runs then, and a share ends no later than that window (of a strict one,
+// its 16th). So each promise of LimiterOptions about windows holds for what all processes admit together, with a Lease as without one: fixed
+// windows admit at most the limit each, a part y of a sliding one 1+y times the limit, any stretch of a strict one the limit. An Allow
+// admits at an instant between its beginning and its end.
+//
+// What is unused comes back when the share ends, or the limiter is closed. A process that is killed takes along what it had not used of one share of each
+// key, which counts until its window ends; all shares of a key together are a 32nd of the limit at most. A key that is deleted, or lost at a
+// failover, or whose clock jumps forward, begins anew, and the shares that are out then come on top, until their leases end. While Redis
+// is away shares are used up.
+//
+// Where nothing is left a process refuses by itself for up to the length of a lease, or a second if nobody has a share that may come back.
+// Remaining, ResetAfter and RetryAfter are what the last trip saw, less what this process has admitted since.
+//
+// Limits that allow less than 100 calls in the time of a lease are asked for call by call, and so are calls for which no share is left.
 type Limiter[K comparable] struct {
 	room         keyspace.Room[K, int64]
 	redis        sendonce.Bounded
