@@ -31,7 +31,7 @@ func (c *Cache[K, V]) enter(ctx, wait context.Context, ls ...*loading[K, V]) (p 
 	}
 	begun := time.Now()
 	p, err = limiter.Enter(ctx, wish)
-	e := mayfly.Event{Kind: mayfly.Admission, Outcome: mayfly.OK, N: len(ls), Took: p.Queued(), Err: err}
+	e := mayfly.Event{Kind: mayfly.KindAdmission, Outcome: mayfly.OutcomeOK, N: len(ls), Took: p.Queued(), Err: err}
 	if len(ls) == 1 {
 		e.Key = ls[0].full
 	}
@@ -39,9 +39,9 @@ func (c *Cache[K, V]) enter(ctx, wait context.Context, ls ...*loading[K, V]) (p 
 	case err == nil && e.Took == 0, errors.Is(err, admission.ErrClosed), err != nil && ctx.Err() != nil:
 		return p, err
 	case errors.Is(err, admission.ErrAbandoned):
-		e.Outcome, e.Took, e.Err = mayfly.Dropped, time.Since(begun), nil
+		e.Outcome, e.Took, e.Err = mayfly.OutcomeDropped, time.Since(begun), nil
 	case err != nil:
-		e.Outcome, e.Took = mayfly.TimedOut, time.Since(begun)
+		e.Outcome, e.Took = mayfly.OutcomeTimedOut, time.Since(begun)
 	}
 	c.tell(ctx, e)
 	return p, err

@@ -44,7 +44,7 @@ func TestABatchThatGivesUpIsALoadTimeout(t *testing.T) {
 		if _, err := c.GetMany(t.Context(), []int{1, 2}); !errors.Is(err, cacheaside.ErrLoadTimeout) {
 			t.Error(err)
 		}
-		if n := events.Count(mayfly.Load, mayfly.TimedOut); n != 1 {
+		if n := events.Count(mayfly.KindLoad, mayfly.OutcomeTimedOut); n != 1 {
 			t.Errorf("%d loads are told to have timed out", n)
 		}
 	})
@@ -98,7 +98,7 @@ func TestACallerWhoLeftLoadsNothing(t *testing.T) {
 	if err := c.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if n := events.Count(mayfly.Backend, mayfly.Failed); n != 0 {
+	if n := events.Count(mayfly.KindBackend, mayfly.OutcomeFailed); n != 0 {
 		t.Errorf("Redis is blamed %d times", n)
 	}
 }

@@ -64,7 +64,7 @@ func aGetAfterDeleteNeverSeesAnOlderLoad(t *testing.T, rdb redis.UniversalClient
 		if u, _ := c.Get(t.Context(), key); u.Version != 2 {
 			t.Errorf("%s: stored is %+v", name, u)
 		}
-		if n := events.Count(mayfly.Fill, mayfly.Refused); n != 1 {
+		if n := events.Count(mayfly.KindFill, mayfly.OutcomeRefused); n != 1 {
 			t.Errorf("%s: %d fills refused", name, n)
 		}
 	}

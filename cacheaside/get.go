@@ -129,9 +129,9 @@ func (c *Cache[K, V]) getSince(ctx context.Context, began flight.Moment, key K, 
 		case err == nil:
 			l.tellRead(ctx, e.Source, begun)
 		case errors.Is(err, mayfly.ErrNotFound):
-			c.tell(ctx, mayfly.Event{Kind: mayfly.Read, Outcome: mayfly.Miss, Key: full, Took: time.Since(begun)})
+			c.tell(ctx, mayfly.Event{Kind: mayfly.KindRead, Outcome: mayfly.OutcomeMiss, Key: full, Took: time.Since(begun)})
 		default:
-			c.tell(ctx, mayfly.Event{Kind: mayfly.Read, Outcome: mayfly.Failed, Key: full, Took: time.Since(begun), Err: err})
+			c.tell(ctx, mayfly.Event{Kind: mayfly.KindRead, Outcome: mayfly.OutcomeFailed, Key: full, Took: time.Since(begun), Err: err})
 		}
 		if err != nil { // without boxing the key
 			err = c.ns.Fail("get", full, err)
@@ -154,7 +154,7 @@ func (c *Cache[K, V]) lead(ctx context.Context, l *loading[K, V]) (lead bool) {
 	until, _ := ctx.Deadline()
 	l.flight.Wanted(until, !lead && c.origin.Limiter().Inside(ctx))
 	if !lead {
-		c.tell(ctx, mayfly.Event{Kind: mayfly.Join, Outcome: mayfly.OK, Key: l.full})
+		c.tell(ctx, mayfly.Event{Kind: mayfly.KindJoin, Outcome: mayfly.OutcomeOK, Key: l.full})
 	}
 	return lead
 }
@@ -194,7 +194,7 @@ func (c *Cache[K, V]) serve(ctx context.Context, l loading[K, V], begun time.Tim
 		c.renew(ctx, l)
 	}
 	if l.seen.negative {
-		c.tell(ctx, mayfly.Event{Kind: mayfly.Read, Outcome: mayfly.Negative, Key: l.full, Took: time.Since(begun)})
+		c.tell(ctx, mayfly.Event{Kind: mayfly.KindRead, Outcome: mayfly.OutcomeNegative, Key: l.full, Took: time.Since(begun)})
 		return Entry[V]{}, c.ns.Fail("get", l.full, mayfly.ErrNotFound)
 	}
 	l.tellRead(ctx, l.seen.entry.Source, begun)
@@ -227,16 +227,16 @@ func (l *loading[K, V]) tellRead(ctx context.Context, from Source, begun time.Ti
 	if l.c.ns.Observer == nil {
 		return
 	}
-	e := mayfly.Event{Kind: mayfly.Read, Key: l.full, Took: time.Since(begun)}
+	e := mayfly.Event{Kind: mayfly.KindRead, Key: l.full, Took: time.Since(begun)}
 	switch {
 	case from == SourceStale:
-		e.Outcome = mayfly.Stale
+		e.Outcome = mayfly.OutcomeStale
 	case from == SourceRedis:
-		e.Outcome = mayfly.HitRedis
+		e.Outcome = mayfly.OutcomeHitRedis
 	case l.alone:
-		e.Outcome = mayfly.Bypass
+		e.Outcome = mayfly.OutcomeBypass
 	default:
-		e.Outcome = mayfly.Miss
+		e.Outcome = mayfly.OutcomeMiss
 	}
 	l.c.tell(ctx, e)
 }

@@ -77,7 +77,7 @@ func (l *loading[K, V]) land(got *loaded[V], kept bool) {
 // judge sees what was found, in a reply to what was asked at begun.
 func (l *loading[K, V]) judge(ctx context.Context, begun time.Time) {
 	if l.seen = l.c.see(l.found); l.seen.err != nil {
-		l.c.tell(ctx, mayfly.Event{Kind: mayfly.Backend, Outcome: mayfly.Failed, Key: l.full, Err: l.seen.err})
+		l.c.tell(ctx, mayfly.Event{Kind: mayfly.KindBackend, Outcome: mayfly.OutcomeFailed, Key: l.full, Err: l.seen.err})
 	}
 	if l.ends = (time.Time{}); l.found.Left > 0 {
 		l.ends = begun.Add(l.found.Left)
@@ -253,11 +253,11 @@ func (l *loading[K, V]) tellWait(ctx context.Context, a lease.Acquired) {
 	}
 	switch a.Standing {
 	case lease.Changed:
-		l.c.tell(ctx, mayfly.Event{Kind: mayfly.Wait, Outcome: mayfly.OK, Key: l.full, Took: a.Waited})
+		l.c.tell(ctx, mayfly.Event{Kind: mayfly.KindWait, Outcome: mayfly.OutcomeOK, Key: l.full, Took: a.Waited})
 	case lease.Late:
-		l.c.tell(ctx, mayfly.Event{Kind: mayfly.Wait, Outcome: mayfly.TimedOut, Key: l.full, Took: a.Waited, Err: a.Err})
+		l.c.tell(ctx, mayfly.Event{Kind: mayfly.KindWait, Outcome: mayfly.OutcomeTimedOut, Key: l.full, Took: a.Waited, Err: a.Err})
 	case lease.Ruined:
-		l.c.tell(ctx, mayfly.Event{Kind: mayfly.Wait, Outcome: mayfly.Failed, Key: l.full, Took: a.Waited, Err: errors.New(a.Failure.Text)})
+		l.c.tell(ctx, mayfly.Event{Kind: mayfly.KindWait, Outcome: mayfly.OutcomeFailed, Key: l.full, Took: a.Waited, Err: errors.New(a.Failure.Text)})
 	}
 }
 
@@ -356,14 +356,14 @@ func (l *loading[K, V]) check(answer Loaded[V]) error {
 }
 
 func (c *Cache[K, V]) tellLoad(ctx context.Context, key string, n int, err error, cost time.Duration) {
-	e := mayfly.Event{Kind: mayfly.Load, Outcome: mayfly.OK, Key: key, N: n, Took: cost}
+	e := mayfly.Event{Kind: mayfly.KindLoad, Outcome: mayfly.OutcomeOK, Key: key, N: n, Took: cost}
 	switch {
 	case errors.Is(err, mayfly.ErrNotFound):
-		e.Outcome = mayfly.Negative
+		e.Outcome = mayfly.OutcomeNegative
 	case errors.Is(err, ErrLoadTimeout):
-		e.Outcome, e.Err = mayfly.TimedOut, err
+		e.Outcome, e.Err = mayfly.OutcomeTimedOut, err
 	case err != nil:
-		e.Outcome, e.Err = mayfly.Failed, err
+		e.Outcome, e.Err = mayfly.OutcomeFailed, err
 	}
 	c.tell(ctx, e)
 }

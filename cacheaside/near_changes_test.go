@@ -105,7 +105,7 @@ func TestWhatIsInDoubtIsNotCopied(t *testing.T) {
 	var c *cacheaside.Cache[int, user]
 	inTheNear(t, func(n *nearby) {
 		n.ns.Observer = mayfly.ObserverFunc(func(ctx context.Context, e mayfly.Event) {
-			if e.Kind == mayfly.Removal && e.Outcome == mayfly.Failed { // has failed, and is not in doubt yet
+			if e.Kind == mayfly.KindRemoval && e.Outcome == mayfly.OutcomeFailed { // has failed, and is not in doubt yet
 				c.Get(ctx, 7)
 			}
 		})

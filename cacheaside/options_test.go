@@ -78,7 +78,7 @@ func TestDangerousSettingsAreTold(t *testing.T) {
 		ns := namespace(t, x.client)
 		ns.Observer = &events
 		must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{}))
-		if n := events.Count(mayfly.Warning, mayfly.OK); n != x.want || len(events.All()) != n {
+		if n := events.Count(mayfly.KindWarning, mayfly.OutcomeOK); n != x.want || len(events.All()) != n {
 			t.Errorf("%s: %d warnings of %d events, want %d", x.name, n, len(events.All()), x.want)
 		}
 		x.client.Close()

@@ -137,7 +137,7 @@ func TestTheGuidesPythonOnTheSameKeys(t *testing.T) {
 	if theirs < 100 || loads.Load() < 100 {
 		t.Error("the two hardly met")
 	}
-	if n := events.Count(mayfly.Backend, mayfly.Failed); n != 0 {
+	if n := events.Count(mayfly.KindBackend, mayfly.OutcomeFailed); n != 0 {
 		t.Errorf("%d times Go met what it could not read", n)
 	}
 }

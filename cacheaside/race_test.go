@@ -87,7 +87,7 @@ func racer() int {
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan() && !failed; {
 		var refused atomic.Int64
 		c := raced(rdb, mayfly.ObserverFunc(func(_ context.Context, e mayfly.Event) {
-			if e.Kind == mayfly.Fill && e.Outcome == mayfly.Refused {
+			if e.Kind == mayfly.KindFill && e.Outcome == mayfly.OutcomeRefused {
 				refused.Add(1)
 			}
 		}))

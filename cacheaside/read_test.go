@@ -64,11 +64,11 @@ func theWayOfARead(t *testing.T, rdb redis.UniversalClient) {
 		t.Errorf("after Clear: %+v", u)
 	}
 	want := map[mayfly.Kind]map[mayfly.Outcome]int{
-		mayfly.Read:    {mayfly.Miss: 3, mayfly.HitRedis: 3},
-		mayfly.Load:    {mayfly.OK: 3},
-		mayfly.Fill:    {mayfly.OK: 3},
-		mayfly.Write:   {mayfly.OK: 1},
-		mayfly.Removal: {mayfly.OK: 2},
+		mayfly.KindRead:    {mayfly.OutcomeMiss: 3, mayfly.OutcomeHitRedis: 3},
+		mayfly.KindLoad:    {mayfly.OutcomeOK: 3},
+		mayfly.KindFill:    {mayfly.OutcomeOK: 3},
+		mayfly.KindWrite:   {mayfly.OutcomeOK: 1},
+		mayfly.KindRemoval: {mayfly.OutcomeOK: 2},
 	}
 	for kind, outcomes := range want {
 		for outcome, n := range outcomes {

@@ -87,11 +87,11 @@ func renewalsAreBounded(t *testing.T, rdb redis.UniversalClient) {
 		t.Errorf("got %v, %v", got, err)
 	}
 	expect.Eventually(t, "two are renewed", func() bool { return running.Load() == 2 })
-	if n := events.Count(mayfly.Refresh, mayfly.Dropped); n != len(keys)-2 {
+	if n := events.Count(mayfly.KindRefresh, mayfly.OutcomeDropped); n != len(keys)-2 {
 		t.Errorf("%d renewals dropped", n)
 	}
 	close(goOn)
-	expect.Eventually(t, "they end", func() bool { return events.Count(mayfly.Refresh, mayfly.OK) == 2 })
+	expect.Eventually(t, "they end", func() bool { return events.Count(mayfly.KindRefresh, mayfly.OutcomeOK) == 2 })
 	if most.Load() != 2 {
 		t.Errorf("%d at once", most.Load())
 	}

@@ -51,11 +51,11 @@ func staleWhileRevalidate(t *testing.T, rdb redis.UniversalClient) {
 			t.Errorf("stale, the origin is down: %+v, %v", u, err)
 		}
 	}
-	expect.Eventually(t, "the renewal fails", func() bool { return events.Count(mayfly.Refresh, mayfly.Failed) == 1 })
+	expect.Eventually(t, "the renewal fails", func() bool { return events.Count(mayfly.KindRefresh, mayfly.OutcomeFailed) == 1 })
 	if loads.Load() != 3 {
 		t.Errorf("%d loads", loads.Load())
 	}
-	if n := events.Count(mayfly.Read, mayfly.Stale); n != 21 {
+	if n := events.Count(mayfly.KindRead, mayfly.OutcomeStale); n != 21 {
 		t.Errorf("%d stale reads told", n)
 	}
 }

@@ -65,7 +65,7 @@ func aValueTheCodecRefuses(t *testing.T, rdb redis.UniversalClient) {
 	if err := c.SetMany(t.Context(), map[string]float64{"1": 1, "2": math.Inf(1)}); err == nil || exists(t, rdb, ns.Prefix+"1") {
 		t.Errorf("SetMany: got error %v, or something was stored", err)
 	}
-	if events.Count(mayfly.Fill, mayfly.Failed) != 1 {
+	if events.Count(mayfly.KindFill, mayfly.OutcomeFailed) != 1 {
 		t.Errorf("got %d events", len(events.All()))
 	}
 	expect.Eventually(t, "nothing is stored", func() bool { return !exists(t, rdb, ns.Prefix+"7") })
@@ -113,7 +113,7 @@ func whatCannotBeReadIsLoadedAnew(t *testing.T, rdb redis.UniversalClient) {
 			}
 		}
 	}
-	if n := events.Count(mayfly.Backend, mayfly.Failed); n != 2 {
+	if n := events.Count(mayfly.KindBackend, mayfly.OutcomeFailed); n != 2 {
 		t.Errorf("bytes that the codec refuses are told %d times, want 2", n)
 	}
 	// What another program wrote as JSON is a hit.

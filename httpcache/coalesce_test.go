@@ -291,7 +291,7 @@ func TestRedisIsNoCondition(t *testing.T) {
 						t.Errorf("request %d took %v", i, took)
 					}
 				}
-				if events.Count(mayfly.Backend, mayfly.Failed)+events.Count(mayfly.Backend, mayfly.TimedOut) == 0 {
+				if events.Count(mayfly.KindBackend, mayfly.OutcomeFailed)+events.Count(mayfly.KindBackend, mayfly.OutcomeTimedOut) == 0 {
 					t.Error("no event says so")
 				}
 				srv.Refuse(false)

@@ -216,7 +216,7 @@ func TestHostileTargets(t *testing.T) {
 	// What has no key is told of: hosts and paths that are none, and what is too long.
 	bypassed := 0
 	for _, e := range w.events.All() {
-		if e.Kind == mayfly.Read && e.Outcome == mayfly.Bypass {
+		if e.Kind == mayfly.KindRead && e.Outcome == mayfly.OutcomeBypass {
 			if bypassed++; e.Err == nil || !strings.HasPrefix(e.Err.Error(), "no URL to be cached") || len(e.Err.Error()) > 1000 {
 				t.Errorf("event %.300v", e)
 			}

@@ -150,7 +150,7 @@ func TestWithoutRoomAnAnswerStreams(t *testing.T) {
 			synctest.Wait()
 			ends = append(ends, end)
 		}
-		if stored("/second") || events.Count(mayfly.Fill, mayfly.Dropped) == 0 {
+		if stored("/second") || events.Count(mayfly.KindFill, mayfly.OutcomeDropped) == 0 {
 			t.Error("without room it is stored, or nobody is told that it is not")
 		}
 		before := asked

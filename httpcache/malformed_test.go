@@ -351,7 +351,7 @@ func TestARenewalThatPanics(t *testing.T) {
 				}
 				if i > 0 {
 					expect.Eventually(t, "the renewal has failed", func() bool {
-						return s.events.Count(mayfly.Refresh, mayfly.Failed) > 0
+						return s.events.Count(mayfly.KindRefresh, mayfly.OutcomeFailed) > 0
 					})
 				}
 			}

@@ -94,7 +94,7 @@ func (c *Cache) PurgeFound(ctx context.Context, targets ...Target) (found int, e
 	found, err = c.purgeKeys(ctx, names[targetURL])
 	below, failed := c.purgePrefixes(ctx, names[targetPrefix])
 	err = errors.Join(err, failed, c.purgeTags(ctx, names[targetTag]))
-	c.tell.Done(ctx, mayfly.Event{Kind: mayfly.Removal, N: len(targets), Err: err}, begun)
+	c.tell.Done(ctx, mayfly.Event{Kind: mayfly.KindRemoval, N: len(targets), Err: err}, begun)
 	if err != nil {
 		return found + below, fmt.Errorf("httpcache: purge: %w", err)
 	}
@@ -180,7 +180,7 @@ func (c *Cache) invalidateGroups(ctx context.Context, groups []string) {
 	}
 	begun := time.Now()
 	err := c.purgeTags(context.WithoutCancel(ctx), groups)
-	c.tell.Done(ctx, mayfly.Event{Kind: mayfly.Removal, N: len(groups), Err: err}, begun)
+	c.tell.Done(ctx, mayfly.Event{Kind: mayfly.KindRemoval, N: len(groups), Err: err}, begun)
 }
 
 // invalidate removes resources that a request has changed. Those that cannot be removed are not served until they are.
@@ -200,7 +200,7 @@ func (c *Cache) invalidate(ctx context.Context, keys []string) {
 		c.unremoved.Add(ctx, err, keys...)
 		c.local.Forget(keys...) // what was read between the attempt and now
 	}
-	c.tell.Done(ctx, mayfly.Event{Kind: mayfly.Removal, Key: keys[0], N: len(keys), Err: err}, begun)
+	c.tell.Done(ctx, mayfly.Event{Kind: mayfly.KindRemoval, Key: keys[0], N: len(keys), Err: err}, begun)
 }
 
 // errUnremoved says that Redis may still hold under a key what must not be served.

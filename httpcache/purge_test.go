@@ -200,7 +200,7 @@ func TestAnInvalidationThatFailsIsMadeUpFor(t *testing.T) {
 		srv.Refuse(true)
 		srv.KillConnections()
 		ask(h, "POST", "http://a.example/")
-		if events.Count(mayfly.Removal, mayfly.Failed) != 1 {
+		if events.Count(mayfly.KindRemoval, mayfly.OutcomeFailed) != 1 {
 			t.Error("no event says that the removal failed")
 		}
 		srv.Refuse(false)

@@ -54,7 +54,7 @@ func (x *exchange) renewThrough() {
 				return
 			}
 			c.quiet.Add(x.s.slot, c.opt.Stale.Throttle)
-			c.tell.Done(r.Context(), mayfly.Event{Kind: mayfly.Refresh, Key: x.s.slot, Err: errNotArrived}, begun)
+			c.tell.Done(r.Context(), mayfly.Event{Kind: mayfly.KindRefresh, Key: x.s.slot, Err: errNotArrived}, begun)
 		}()
 		ctx, cancel := c.works.On(r.Context())
 		defer cancel()

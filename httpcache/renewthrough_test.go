@@ -97,7 +97,7 @@ func TestARenewalThroughTheOutermostHandler(t *testing.T) {
 				if res := ask(site, "GET", "/users/7?q", "X-Color: red", "Authorization: x"); res.Header.Get("X-Outer") != "" {
 					t.Errorf("what was set around the cache for a renewal is stored: %v", res.Header)
 				}
-				if failed := events.Count(mayfly.Refresh, mayfly.Failed); (failed == 0) != x.renewed {
+				if failed := events.Count(mayfly.KindRefresh, mayfly.OutcomeFailed); (failed == 0) != x.renewed {
 					t.Errorf("%d renewals failed", failed)
 				}
 				if want := map[bool]int{true: 2, false: 1}[x.renewed]; calls != want {

@@ -132,7 +132,7 @@ func TestStaleWhileRevalidate(t *testing.T) {
 		if body == first || !isHit(status) || o.called() != 2 {
 			t.Errorf("renewed: %q, %s, the handler was called %d times", body, status, o.called())
 		}
-		if n := events.Count(mayfly.Refresh, mayfly.OK); n != 1 {
+		if n := events.Count(mayfly.KindRefresh, mayfly.OutcomeOK); n != 1 {
 			t.Errorf("%d renewals were told of", n)
 		}
 	})

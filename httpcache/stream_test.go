@@ -168,7 +168,7 @@ func TestWhatAHandlerWasToldToStopIsNotStored(t *testing.T) {
 	}
 	cancel()
 	<-stopped
-	expect.Eventually(t, "an event says so", func() bool { return s.events.Count(mayfly.Fill, mayfly.Failed) == 1 })
+	expect.Eventually(t, "an event says so", func() bool { return s.events.Count(mayfly.KindFill, mayfly.OutcomeFailed) == 1 })
 	if n := s.cache.Stats().Stored; n != 0 {
 		t.Errorf("%d stored", n)
 	}
@@ -217,7 +217,7 @@ func TestWhatIsNotWholeIsNotStored(t *testing.T) {
 					t.Errorf("%v, %q, %v: the client did not get what it would have got without the cache", res, body, err)
 				}
 			}
-			if n := s.events.Count(mayfly.Fill, mayfly.Failed); n != 2 {
+			if n := s.events.Count(mayfly.KindFill, mayfly.OutcomeFailed); n != 2 {
 				t.Errorf("%d events say so", n)
 			}
 			if n := s.cache.Stats().Stored; n != 0 {

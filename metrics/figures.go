@@ -11,7 +11,7 @@ import (
 )
 
 // backend is the kind whose sum the hook adds to.
-const backend = mayfly.Backend
+const backend = mayfly.KindBackend
 
 // figure is one metric that is read from stats of type S when it is asked for.
 type figure[S any] struct {
@@ -106,7 +106,7 @@ func localFigures() *figures[mayfly.LocalStats] {
 	f.add(counter, "mayfly_local_changes_total", "Keys heard to have changed.", func(s mayfly.LocalStats) float64 { return float64(s.Changes) })
 	f.add(counter, "mayfly_local_flushes_total", "Times that all copies were dropped, as when a link was lost.", func(s mayfly.LocalStats) float64 { return float64(s.Flushes) })
 	rung := prometheus.NewDesc("mayfly_local_coherence_rung", "1 for the way in which changes are heard now: tracking, pubsub, short_ttl, or off, when none is.", []string{"local", "rung"}, nil)
-	for _, r := range []mayfly.Rung{mayfly.Off, mayfly.ShortTTL, mayfly.PubSub, mayfly.Tracking} {
+	for _, r := range []mayfly.Rung{mayfly.RungOff, mayfly.RungShortTTL, mayfly.RungPubSub, mayfly.RungTracking} {
 		f.all = append(f.all, figure[mayfly.LocalStats]{rung, gauge, func(s mayfly.LocalStats) float64 {
 			if s.Rung == r {
 				return 1

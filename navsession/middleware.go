@@ -33,8 +33,8 @@ type MiddlewareOptions struct {
 }
 
 // Middleware records the page views of handlers, in the background: a request waits for nothing, and fails for nothing that
-// happens here. A view that cannot be recorded is lost, and an Event of the namespace's observer of kind [mayfly.Write]: with outcome
-// [mayfly.Dropped] if too many wait or the Middleware is closed, [mayfly.Failed] if Redis, or a function of the options, failed.
+// happens here. A view that cannot be recorded is lost, and an Event of the namespace's observer of kind [mayfly.KindWrite]: with outcome
+// [mayfly.OutcomeDropped] if too many wait or the Middleware is closed, [mayfly.OutcomeFailed] if Redis, or a function of the options, failed.
 // The views of one user are recorded in their order.
 type Middleware[K comparable] struct {
 	visits *Visits[K, Page]
@@ -138,7 +138,7 @@ func (m *Middleware[K]) saw(r *http.Request, came time.Time, status int) {
 		page.Time = came
 	}
 	if !m.enqueue(view[K]{user, page}) {
-		m.lost(r.Context(), mayfly.Dropped, nil)
+		m.lost(r.Context(), mayfly.OutcomeDropped, nil)
 	}
 }
 
@@ -159,13 +159,13 @@ func (m *Middleware[K]) enqueue(v view[K]) bool {
 // recovers keeps a panic of a function of the options from the request.
 func (m *Middleware[K]) recovers(r *http.Request) {
 	if p := recover(); p != nil {
-		m.lost(r.Context(), mayfly.Failed, fmt.Errorf("navsession: a function of the Middleware panicked: %v", p))
+		m.lost(r.Context(), mayfly.OutcomeFailed, fmt.Errorf("navsession: a function of the Middleware panicked: %v", p))
 	}
 }
 
 func (m *Middleware[K]) lost(ctx context.Context, how mayfly.Outcome, err error) {
 	if o := m.visits.room.Observer; o != nil {
-		o.Observe(ctx, mayfly.Event{Kind: mayfly.Write, Outcome: how, Namespace: m.visits.room.Name, Err: err})
+		o.Observe(ctx, mayfly.Event{Kind: mayfly.KindWrite, Outcome: how, Namespace: m.visits.room.Name, Err: err})
 	}
 }
 
@@ -174,7 +174,7 @@ func (m *Middleware[K]) record(queue <-chan view[K]) {
 	for v := range queue {
 		if m.ctx.Err() != nil {
 			m.gaveUp.Store(true)
-			m.lost(m.ctx, mayfly.Dropped, nil)
+			m.lost(m.ctx, mayfly.OutcomeDropped, nil)
 			continue
 		}
 		ctx, cancel := context.WithTimeout(m.ctx, m.opt.Timeout)
@@ -206,7 +206,7 @@ func (m *Middleware[K]) Close(ctx context.Context) error {
 		for _, queue := range m.queues {
 			for range queue {
 				m.gaveUp.Store(true)
-				m.lost(m.ctx, mayfly.Dropped, nil)
+				m.lost(m.ctx, mayfly.OutcomeDropped, nil)
 			}
 		}
 		select {

@@ -137,12 +137,12 @@ func write[K comparable, V any](ctx context.Context, room room[K, V], doing stri
 	if err != nil {
 		return room.Fail(doing, key, err)
 	}
-	begun, outcome := time.Now(), mayfly.OK
+	begun, outcome := time.Now(), mayfly.OutcomeOK
 	if err = f(full, begun); err != nil {
-		err, outcome = room.Fail(doing, key, err), mayfly.Failed
+		err, outcome = room.Fail(doing, key, err), mayfly.OutcomeFailed
 	}
 	if room.Observer != nil {
-		room.Observer.Observe(ctx, mayfly.Event{Kind: mayfly.Write, Outcome: outcome, Namespace: room.Name, Key: full, Took: time.Since(begun), Err: err})
+		room.Observer.Observe(ctx, mayfly.Event{Kind: mayfly.KindWrite, Outcome: outcome, Namespace: room.Name, Key: full, Took: time.Since(begun), Err: err})
 	}
 	return err
 }

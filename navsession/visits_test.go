@@ -157,7 +157,7 @@ func TestALostReply(t *testing.T) {
 	if err := v.End(ctx, "ada"); !errors.Is(err, mayfly.ErrUnknownOutcome) {
 		t.Errorf("a lost reply is %v", err)
 	}
-	if events.Count(mayfly.Write, mayfly.OK) != 1 || events.Count(mayfly.Write, mayfly.Failed) != 1 {
+	if events.Count(mayfly.KindWrite, mayfly.OutcomeOK) != 1 || events.Count(mayfly.KindWrite, mayfly.OutcomeFailed) != 1 {
 		t.Errorf("the events are %+v", events.All())
 	}
 }

@@ -71,8 +71,8 @@ func testNamesOfPrometheus(t *testing.T) {
 // everything does with an Observer all that it can do, and each thing a different number of times.
 func everything(ctx context.Context, o observer, words []string) {
 	outcomes := []mayfly.Outcome{
-		mayfly.OK, mayfly.Failed, mayfly.HitRedis, mayfly.Stale, mayfly.Negative, mayfly.Miss, mayfly.Bypass, mayfly.Refused, mayfly.TimedOut,
-		mayfly.Dropped, mayfly.Denied, "new one", mayfly.HitLocal, "",
+		mayfly.OutcomeOK, mayfly.OutcomeFailed, mayfly.OutcomeHitRedis, mayfly.OutcomeStale, mayfly.OutcomeNegative, mayfly.OutcomeMiss, mayfly.OutcomeBypass, mayfly.OutcomeRefused, mayfly.OutcomeTimedOut,
+		mayfly.OutcomeDropped, mayfly.OutcomeDenied, "new one", mayfly.OutcomeHitLocal, "",
 	}
 	for kind := mayfly.Kind(0); kind < 20; kind++ { // a few that do not exist yet
 		for i, outcome := range outcomes {
@@ -90,14 +90,14 @@ func everything(ctx context.Context, o observer, words []string) {
 	}
 	for i, err := range errs {
 		for range i + 1 {
-			o.Observe(ctx, mayfly.Event{Kind: mayfly.Backend, Outcome: mayfly.Failed, Namespace: "orders", Err: err})
+			o.Observe(ctx, mayfly.Event{Kind: mayfly.KindBackend, Outcome: mayfly.OutcomeFailed, Namespace: "orders", Err: err})
 		}
 	}
 	o.ObserveLocal("users", func() uint64 { return 40 })
 	o.ObserveLocal("users", func() uint64 { return 2 })
 	o.ObserveLocal("carts", func() uint64 { return 0 })
 	o.WatchLocal("main", func() mayfly.LocalStats {
-		return mayfly.LocalStats{Rung: mayfly.PubSub, Entries: 4, Dead: 1, Bytes: 999, Hits: 5, Misses: 6, Evictions: 7, Expired: 8, Changes: 9, Flushes: 10}
+		return mayfly.LocalStats{Rung: mayfly.RungPubSub, Entries: 4, Dead: 1, Bytes: 999, Hits: 5, Misses: 6, Evictions: 7, Expired: 8, Changes: 9, Flushes: 10}
 	})
 	o.WatchLocal("empty", func() mayfly.LocalStats { return mayfly.LocalStats{} })
 	o.WatchEngine("main", func() embedded.Stats {
@@ -111,7 +111,7 @@ func everything(ctx context.Context, o observer, words []string) {
 	})
 	o.ObserveAudit("main", 1000, 3)
 	for i := range 300 { // more than there are labels for
-		o.Observe(ctx, mayfly.Event{Kind: mayfly.Join, Outcome: mayfly.OK, Namespace: fmt.Sprint("n", i)})
+		o.Observe(ctx, mayfly.Event{Kind: mayfly.KindJoin, Outcome: mayfly.OutcomeOK, Namespace: fmt.Sprint("n", i)})
 	}
 }
 

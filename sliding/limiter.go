@@ -115,12 +115,12 @@ func (l *Limiter[K]) tell(ctx context.Context, full string, d Decision, err erro
 	if l.room.Observer == nil {
 		return
 	}
-	e := mayfly.Event{Kind: mayfly.Limit, Outcome: mayfly.OK, Namespace: l.room.Name, Key: full, Err: err}
+	e := mayfly.Event{Kind: mayfly.KindLimit, Outcome: mayfly.OutcomeOK, Namespace: l.room.Name, Key: full, Err: err}
 	switch {
 	case err != nil:
-		e.Outcome = mayfly.Failed
+		e.Outcome = mayfly.OutcomeFailed
 	case !d.Allowed:
-		e.Outcome = mayfly.Denied
+		e.Outcome = mayfly.OutcomeDenied
 	}
 	l.room.Observer.Observe(ctx, e)
 }

@@ -30,7 +30,7 @@ func Of[K comparable, V any](pattern string, ns mayfly.Namespace[K, V]) (Room[K,
 	err := ns.Validate()
 	c.Wrap(err)
 	if last, _ := utf8.DecodeLastRuneInString(ns.Prefix); err == nil && ns.Observer != nil && (unicode.IsLetter(last) || unicode.IsDigit(last)) {
-		ns.Observer.Observe(context.Background(), mayfly.Event{Kind: mayfly.Warning, Outcome: mayfly.OK, Namespace: ns.Name, Err: fmt.Errorf(
+		ns.Observer.Observe(context.Background(), mayfly.Event{Kind: mayfly.KindWarning, Outcome: mayfly.OutcomeOK, Namespace: ns.Name, Err: fmt.Errorf(
 			"%s: Namespace.Prefix %q ends without a separator: keys of a longer prefix look like its own; end it with one, as in %[2]q + \":\"", pattern, ns.Prefix)})
 	}
 	form, _ := keyform.Of(ns.Key) // its error is one of Validate's
