@@ -84,9 +84,9 @@ func (n Namespace[K, V]) Validate() error {
 	}
 	_, err := keyform.Of(n.Key)
 	c.Refuse(err != nil, "Key: %w", err)
-	c.Add(CheckTTL("Namespace.TTL", n.TTL))
+	c.Add(check.TTL("Namespace.TTL", n.TTL))
 	if n.MaxTTL != 0 {
-		c.Add(CheckTTL("Namespace.MaxTTL", n.MaxTTL))
+		c.Add(check.TTL("Namespace.MaxTTL", n.MaxTTL))
 		c.Refuse(n.MaxTTL < n.TTL, "MaxTTL %v is shorter than TTL %v: it is the longest that a value may be given, make it longer or leave it out", n.MaxTTL, n.TTL)
 	}
 	if err := n.Jitter.Validate(); err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/client/admission"
+	"github.com/mayflycache/mayfly/internal/client/check"
 	"github.com/mayflycache/mayfly/internal/client/flight"
 	"github.com/mayflycache/mayfly/internal/client/lease"
 	"github.com/mayflycache/mayfly/internal/client/record"
@@ -350,7 +351,7 @@ func (l *loading[K, V]) check(answer Loaded[V]) error {
 		return errors.New("the loader answered NotModified, and there was no previous value")
 	}
 	if answer.TTL != 0 {
-		return mayfly.CheckTTL("Loaded.TTL", answer.TTL)
+		return check.TTL("Loaded.TTL", answer.TTL)
 	}
 	return nil
 }

@@ -100,7 +100,7 @@ func ExampleRelated() {
 		Name: "visits", Redis: rdb, Prefix: "products.user:", TTL: 60 * time.Second,
 	}, navsession.Options{Pages: 20}))
 	related := mayfly.Must(navsession.NewRelated(mayfly.Namespace[int, int]{
-		Name: "related", Redis: rdb, Prefix: "related:", TTL: mayfly.Long,
+		Name: "related", Redis: rdb, Prefix: "related:", TTL: mayfly.LongTTL,
 	}, navsession.RelatedOptions{}))
 
 	look := func(user string, product int) {

@@ -18,7 +18,7 @@
 //
 // The first page of a visit has a PEXPIRETIME before these, so that a key that holds something else is left as it was, its
 // end included. The list ends by itself when the user is idle: the page after that begins a new one. It holds what the
-// codec writes, so that with [mayfly.Text] it is the documentation's list of URLs.
+// codec writes, so that of pages that are strings it is the documentation's list of URLs.
 //
 // [Counter] only counts. [Middleware] records the page views of an http.Handler. [Related] learns which pages are seen in the same
 // visits, to recommend them.

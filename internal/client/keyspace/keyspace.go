@@ -57,7 +57,7 @@ func OneTTL[K comparable, V any](c *check.List, ns mayfly.Namespace[K, V]) {
 
 // CheckTTL returns an error if a value may not have a TTL of its own of this length.
 func (r Room[K, V]) CheckTTL(name string, ttl time.Duration) error {
-	if err := mayfly.CheckTTL(name, ttl); err != nil {
+	if err := check.TTL(name, ttl); err != nil {
 		return err
 	}
 	if most := cmp.Or(r.MaxTTL, r.TTL); ttl > most {
