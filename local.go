@@ -176,9 +176,6 @@ func (l *Local) Close(ctx context.Context) error {
 	return nil
 }
 
-// Synced is for the patterns of this module: what it returns cannot be named elsewhere.
-func (l *Local) Synced() *localsync.Local { return l.local }
-
 // serves returns an error if a namespace cannot use the tier.
 func (l *Local) serves(rdb redis.UniversalClient, prefix string) error {
 	if l.local == nil {

@@ -16,7 +16,7 @@ func (c *Cache[K, V]) Origin() *mayfly.Origin { return c.origin }
 // enter waits for the permit of one query about ls, until wait ends. Their flights are queued from now on: one that all its callers
 // leave is abandoned, which [flight.Flight.Turn] tells.
 func (c *Cache[K, V]) enter(ctx, wait context.Context, ls ...*loading[K, V]) (p admission.Permit, err error) {
-	limiter := c.origin.Limiter()
+	limiter := admission.Of(c.origin)
 	wish := admission.Wish{Place: limiter.Place(), Abandoned: ls[0].flight.Abandoned(), Closing: c.works.Closing(), Patience: c.opt.Load.Timeout}
 	if at, ok := wait.Deadline(); ok {
 		wish.Patience = max(time.Until(at), 1)
@@ -71,7 +71,7 @@ func ended(err error) admission.Outcome {
 	switch {
 	case err == nil, errors.Is(err, mayfly.ErrNotFound):
 		return admission.OK
-	case errors.Is(err, ErrLoadTimeout):
+	case errors.Is(err, mayfly.ErrLoadTimeout):
 		return admission.TimedOut
 	case errors.Is(err, mayfly.ErrClosed), errors.Is(err, mayfly.ErrOverloaded): // which another origin is
 		return admission.NoSample

@@ -25,7 +25,7 @@ func TestABatchThatIsTooLateIsNotRead(t *testing.T) {
 			return map[int]user{1: {Version: 1}}, nil
 		}, cacheaside.Options{Load: cacheaside.Load{Timeout: time.Second}}))
 		got, err := c.GetMany(t.Context(), []int{1, 2})
-		if !errors.Is(err, cacheaside.ErrLoadTimeout) && len(got) != 1 { // the two are ready at once
+		if !errors.Is(err, mayfly.ErrLoadTimeout) && len(got) != 1 { // the two are ready at once
 			t.Errorf("%v, %v", got, err)
 		}
 	})
@@ -41,7 +41,7 @@ func TestABatchThatGivesUpIsALoadTimeout(t *testing.T) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}, cacheaside.Options{Load: cacheaside.Load{Timeout: time.Second}}))
-		if _, err := c.GetMany(t.Context(), []int{1, 2}); !errors.Is(err, cacheaside.ErrLoadTimeout) {
+		if _, err := c.GetMany(t.Context(), []int{1, 2}); !errors.Is(err, mayfly.ErrLoadTimeout) {
 			t.Error(err)
 		}
 		if n := events.Count(mayfly.KindLoad, mayfly.OutcomeTimedOut); n != 1 {

@@ -11,7 +11,7 @@
 //   - Each key is loaded by one caller at a time, over all processes, also when it is renewed (docs/overload.md says where that
 //     ends). If the context of a caller ends, the load goes on for the others and for the cache. If the loader panics, all who waited
 //     get an error, and the key can be loaded again. A load that fails fails those who wait for it, in other processes with
-//     [ErrFailedElsewhere], and nobody else.
+//     [mayfly.ErrFailedElsewhere], and nobody else.
 //   - After Delete returned nil, no value loaded before is stored, and no call that begins later returns one, in any
 //     process, but for local copies until Redis tells of the change. There are two exceptions, which the TTL bounds: a
 //     Redis failover that loses the deletion, and a loader that reads a database replica which lags (see [Options.Hold]).

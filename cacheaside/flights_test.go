@@ -170,11 +170,11 @@ func aLoaderThatPanicsOrExits(t *testing.T, rdb redis.UniversalClient) {
 				if err == nil { // came after the failure
 					return
 				}
-				if strings.Contains(err.Error(), x.want) && errors.Is(err, cacheaside.ErrFailedElsewhere) { // see TestAFailureThatIsToldByRedis
+				if strings.Contains(err.Error(), x.want) && errors.Is(err, mayfly.ErrFailedElsewhere) { // see TestAFailureThatIsToldByRedis
 					return
 				}
 				failed.Add(1)
-				var p *cacheaside.PanicError
+				var p *mayfly.PanicError
 				if !strings.Contains(err.Error(), x.want) || errors.As(err, &p) != (x.want != "Goexit") {
 					t.Errorf("%s: got error %v", x.want, err)
 				}
@@ -210,13 +210,13 @@ func TestAFailureThatIsToldByRedis(t *testing.T) {
 		second := get() // its reply, the lease of the first, is under way until that has failed
 		late.on.Store(false)
 		close(fail)
-		var panicked *cacheaside.PanicError
+		var panicked *mayfly.PanicError
 		if err := <-first; !errors.As(err, &panicked) {
 			t.Errorf("the call whose load it is: %v", err)
 		}
 		synctest.Wait()
 		close(late.goOn)
-		if err := <-second; !errors.Is(err, cacheaside.ErrFailedElsewhere) || !strings.Contains(err.Error(), "oops") || strings.Contains(err.Error(), "process") {
+		if err := <-second; !errors.Is(err, mayfly.ErrFailedElsewhere) || !strings.Contains(err.Error(), "oops") || strings.Contains(err.Error(), "process") {
 			t.Errorf("the call that came too late: %v", err)
 		}
 	})
@@ -260,7 +260,7 @@ func TestALoaderPastItsTimeout(t *testing.T) {
 		}, cacheaside.Options{Load: cacheaside.Load{Timeout: 3 * time.Second}}))
 		begun := time.Now()
 		_, err := c.Get(t.Context(), 7)
-		if took := time.Since(begun); !errors.Is(err, cacheaside.ErrLoadTimeout) || took > 3200*time.Millisecond {
+		if took := time.Since(begun); !errors.Is(err, mayfly.ErrLoadTimeout) || took > 3200*time.Millisecond {
 			t.Errorf("got error %v after %v", err, took)
 		}
 		time.Sleep(10 * time.Second)

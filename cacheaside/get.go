@@ -6,21 +6,11 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/client/admission"
 	"github.com/mayflycache/mayfly/internal/client/flight"
 	"github.com/mayflycache/mayfly/internal/client/localview"
 	"github.com/mayflycache/mayfly/internal/client/record"
 )
-
-// PanicError is what a Get returns, wrapped, when the loader panicked, and a Set when the codec did.
-type PanicError = flight.PanicError
-
-// ErrLoadTimeout says that a load took longer than Load.Timeout, here or in another process.
-var ErrLoadTimeout = errors.New("the load took too long")
-
-// ErrFailedElsewhere says that the load which a call waited for failed, and the call learned it from Redis: the load was another process's, or
-// one of this process that ended just before the call could join it. The text after it is that of the error there, cut to 200 bytes; what
-// the error was cannot be asked of it. A call that begins later loads by itself.
-var ErrFailedElsewhere = errors.New("the load failed elsewhere")
 
 // Get returns the stored value of key, or else loads and stores it. It returns when ctx ends; the load goes on. The error is
 // the loader's, [mayfly.ErrNotFound], or ctx's, never Redis's.
@@ -152,7 +142,7 @@ func (c *Cache[K, V]) join(ctx context.Context, l loading[K, V]) *flight.Flight[
 func (c *Cache[K, V]) lead(ctx context.Context, l *loading[K, V]) (lead bool) {
 	l.flight, lead = c.flights.Join(l.full, l.began)
 	until, _ := ctx.Deadline()
-	l.flight.Wanted(until, !lead && c.origin.Limiter().Inside(ctx))
+	l.flight.Wanted(until, !lead && admission.Of(c.origin).Inside(ctx))
 	if !lead {
 		c.tell(ctx, mayfly.Event{Kind: mayfly.KindJoin, Outcome: mayfly.OutcomeOK, Key: l.full})
 	}

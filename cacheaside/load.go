@@ -110,7 +110,7 @@ func (l *loading[K, V]) fly(caller context.Context) {
 // steps takes steps for Load.Timeout at most, but for the load that they end with, and reports whether the flight has landed. If not, it
 // has waited for somebody else's load.
 func (l *loading[K, V]) steps(ctx context.Context) (landed bool) {
-	wait, cancel := context.WithTimeoutCause(ctx, l.c.opt.Load.Timeout, ErrLoadTimeout)
+	wait, cancel := context.WithTimeoutCause(ctx, l.c.opt.Load.Timeout, mayfly.ErrLoadTimeout)
 	defer cancel()
 	landed, l.past = !l.waitOverdue(wait), false
 	for !landed && !l.past {
@@ -171,7 +171,7 @@ func (l *loading[K, V]) outwait(ctx context.Context) (landed bool) {
 	if id := l.found.Holder(); id != l.behind || id == (record.ID{}) { // or somebody who was faster, whoever that is
 		l.behind, l.since = id, time.Now()
 	}
-	wait, cancel := context.WithDeadlineCause(ctx, l.since.Add(l.patience()), ErrLoadTimeout)
+	wait, cancel := context.WithDeadlineCause(ctx, l.since.Add(l.patience()), mayfly.ErrLoadTimeout)
 	defer cancel()
 	a := l.c.guard.Outwait(ctx, wait, l.want(), func(now lease.Found) bool { return l.c.see(now).standing != unusable })
 	l.spent, l.past = 0, true
@@ -182,7 +182,7 @@ func (l *loading[K, V]) outwait(ctx context.Context) (landed bool) {
 		l.alone = l.alone || a.Voided && time.Since(l.begun) >= l.c.opt.Load.Timeout // it is deleted all the time
 		return false
 	}
-	permit, ok := l.c.origin.Limiter().Try(ctx)
+	permit, ok := admission.Of(l.c.origin).Try(ctx)
 	defer permit.Drop()
 	if !ok {
 		a.Claim.GiveUp(ctx, 0)
@@ -238,7 +238,7 @@ func (l *loading[K, V]) turnTo(ctx context.Context, a lease.Acquired) (landed bo
 		l.fail(a.Err)
 		return true
 	case lease.Ruined:
-		l.fail(fmt.Errorf("%w: %s", ErrFailedElsewhere, a.Failure.Text))
+		l.fail(fmt.Errorf("%w: %s", mayfly.ErrFailedElsewhere, a.Failure.Text))
 		return true
 	case lease.Down:
 		l.c.unsure(ctx, l.full, a.Claimed)
@@ -361,7 +361,7 @@ func (c *Cache[K, V]) tellLoad(ctx context.Context, key string, n int, err error
 	switch {
 	case errors.Is(err, mayfly.ErrNotFound):
 		e.Outcome = mayfly.OutcomeNegative
-	case errors.Is(err, ErrLoadTimeout):
+	case errors.Is(err, mayfly.ErrLoadTimeout):
 		e.Outcome, e.Err = mayfly.OutcomeTimedOut, err
 	case err != nil:
 		e.Outcome, e.Err = mayfly.OutcomeFailed, err

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/earlyrefresh"
+	"github.com/mayflycache/mayfly/internal/client/admission"
 	"github.com/mayflycache/mayfly/internal/client/check"
 )
 
@@ -39,9 +40,9 @@ type Options struct {
 
 // Load says how loads run.
 type Load struct {
-	// Timeout bounds a load: after it the loader's context ends, and callers get ErrLoadTimeout, even if the loader ignores
+	// Timeout bounds a load: after it the loader's context ends, and callers get mayfly.ErrLoadTimeout, even if the loader ignores
 	// its context. Such a load still is the one load of its key until it ends, for ten times Timeout at most: callers wait for it
-	// up to Timeout, and get ErrLoadTimeout. Who waits for a load of another process that is killed waits for another load, a second
+	// up to Timeout, and get mayfly.ErrLoadTimeout. Who waits for a load of another process that is killed waits for another load, a second
 	// later. Zero is 10 s.
 	Timeout time.Duration
 
@@ -108,7 +109,7 @@ func (o Options) validate(plain bool) error {
 	c.Refuse(o.Compress < 0, "Compress must not be negative, got %d", o.Compress)
 	c.Refuse(o.Load.Renewals < 0, "Load.Renewals must not be negative, got %d; earlyrefresh.Never renews nothing", o.Load.Renewals)
 	c.Refuse(o.Load.Origin != nil && o.Load.Limit != 0, "Load.Limit is %d, and Load.Origin has a limit of its own: give that to mayfly.NewOrigin", o.Load.Limit)
-	c.Refuse(o.Load.Origin != nil && o.Load.Origin.Limiter() == nil, "Load.Origin was not made: use mayfly.NewOrigin")
+	c.Refuse(o.Load.Origin != nil && admission.Of(o.Load.Origin) == nil, "Load.Origin was not made: use mayfly.NewOrigin")
 	if o.Load.Origin == nil {
 		_, err := mayfly.NewOrigin(mayfly.OriginOptions{Limit: o.Load.Limit})
 		c.Refuse(err != nil, "Load.Limit must be at most 1000000, got %d: a negative one is no limit", o.Load.Limit)

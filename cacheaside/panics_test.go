@@ -45,7 +45,7 @@ func TestACodecThatPanics(t *testing.T) {
 		t.Errorf("%+v, %v", u, err)
 	}
 	expect.Eventually(t, "it is told", func() bool { return events.Count(mayfly.KindFill, mayfly.OutcomeFailed) == 1 })
-	var panicked *cacheaside.PanicError
+	var panicked *mayfly.PanicError
 	if err := c.Set(ctx, 7, user{Name: name}); !errors.As(err, &panicked) || panicked.Value != name {
 		t.Error(err)
 	}

@@ -24,7 +24,7 @@ func (c *Cache[K, V]) renew(ctx context.Context, l loading[K, V]) {
 		c.tell(ctx, mayfly.Event{Kind: mayfly.KindRefresh, Outcome: mayfly.OutcomeDropped, Key: l.full})
 		return
 	}
-	permit, ok := c.origin.Limiter().Try(ctx)
+	permit, ok := admission.Of(c.origin).Try(ctx)
 	if !ok { // the origin has enough to do with what callers wait for
 		c.tell(ctx, mayfly.Event{Kind: mayfly.KindRefresh, Outcome: mayfly.OutcomeDropped, Key: l.full})
 		<-c.renewing

@@ -22,6 +22,7 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
+	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/redis/engine"
 	"github.com/mayflycache/mayfly/internal/redis/journal"
 	"github.com/mayflycache/mayfly/internal/redis/replica"
@@ -92,11 +93,9 @@ type DB struct {
 	closed  error
 }
 
-// ErrLocked is what Open returns for a Dir that another process has open, or another DB of this one.
-var ErrLocked = journal.ErrLocked
-
 // Open opens a database: an empty one, or with Options.Dir what was kept there. A file there that was damaged is an error, which says where,
-// and nothing is changed then; the end of a write that a crash cut short is removed, and Recovered tells of it.
+// and nothing is changed then; the end of a write that a crash cut short is removed, and Recovered tells of it. A Dir that is open
+// already, in this process or another, is [mayfly.ErrLocked].
 func Open(o Options) (*DB, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -110,7 +109,7 @@ func Open(o Options) (*DB, error) {
 		var err error
 		db.journal, db.recovered, err = journal.Open(journal.Options{Dir: o.Dir, Fsync: o.Fsync}, e, func() int64 { return time.Now().UnixMicro() })
 		if err != nil {
-			return nil, fmt.Errorf("embedded: %w", err)
+			return nil, fmt.Errorf("embedded: %w", public{err})
 		}
 		so.Keeper = db.journal
 	}
@@ -136,6 +135,15 @@ func Open(o Options) (*DB, error) {
 	})
 	return db, nil
 }
+
+// public is an error of the journal's, by which callers can tell that a directory is locked.
+type public struct{ error }
+
+func (p public) Is(target error) bool {
+	return target == mayfly.ErrLocked && errors.Is(p.error, journal.ErrLocked)
+}
+
+func (p public) Unwrap() error { return p.error }
 
 func (db *DB) closeJournal() error {
 	if db.journal == nil {

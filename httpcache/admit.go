@@ -74,7 +74,7 @@ func (x *exchange) enter(f *flight.Flight[outcome]) error {
 		return nil
 	}
 	c, ctx, begun := x.cache, x.r.Context(), time.Now()
-	limiter := c.origin.Limiter()
+	limiter := admission.Of(c.origin)
 	wish := admission.Wish{Closing: c.works.Closing(), Patience: c.opt.Load.Timeout}
 	wish.Until, _ = ctx.Deadline()
 	if f != nil {
@@ -142,7 +142,7 @@ func (x *exchange) yields() {
 
 // tryTurn is for renewals, which do not queue.
 func (x *exchange) tryTurn(ctx context.Context) bool {
-	p, ok := x.cache.origin.Limiter().Try(ctx)
+	p, ok := admission.Of(x.cache.origin).Try(ctx)
 	if ok {
 		x.begins(p)
 	}

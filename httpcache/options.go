@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/client/admission"
 	"github.com/mayflycache/mayfly/internal/client/check"
 	"github.com/mayflycache/mayfly/internal/rfc9111"
 )
@@ -189,7 +190,7 @@ func (o Options) validate() error {
 	c.TTL("Shared.Pass", o.Shared.Pass)
 	c.TTL("Load.Timeout", o.Load.Timeout)
 	c.Refuse(o.Load.Origin != nil && o.Load.Limit != 0, "Load.Limit is %d, and Load.Origin has a limit of its own: give that to mayfly.NewOrigin", o.Load.Limit)
-	c.Refuse(o.Load.Origin != nil && o.Load.Origin.Limiter() == nil, "Load.Origin was not made: use mayfly.NewOrigin")
+	c.Refuse(o.Load.Origin != nil && admission.Of(o.Load.Origin) == nil, "Load.Origin was not made: use mayfly.NewOrigin")
 	if o.Load.Origin == nil {
 		_, err := mayfly.NewOrigin(mayfly.OriginOptions{Limit: o.Load.Limit})
 		c.Refuse(err != nil, "Load.Limit must be at most 1000000, got %d: a negative one is no limit", o.Load.Limit)

@@ -43,9 +43,6 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/sendonce"
 )
 
-// ErrExists says that Create or Rotate found a value under the key.
-var ErrExists = errors.New("there is a value under this key already")
-
 // Options adjust a store. The zero value of every field is a default that works.
 type Options struct {
 	// MaxAge is how old a value may become, however much it is used: Create, or the Set that found nothing, fixes the latest

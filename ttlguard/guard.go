@@ -3,7 +3,7 @@
 //
 //	guard, err := ttlguard.New(ttlguard.Options{Prefixes: []string{"cache:"}})
 //	rdb.AddHook(guard)
-//	rdb.Set(ctx, "cache:user:1001", data, 0) // refused: ErrNoTTL, naming command and key
+//	rdb.Set(ctx, "cache:user:1001", data, 0) // refused: mayfly.ErrNoTTL, naming command and key
 //
 // In a program that runs already begin with OnNone: ttlguard.Report, so that nothing is refused before you have seen what would be, and then go
 // over to refusing prefix by prefix ([Options].Enforced).
@@ -20,7 +20,6 @@ package ttlguard
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -29,11 +28,9 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/client/check"
 )
-
-// ErrNoTTL is the error of a write that was refused because it would leave a key without an end. Nothing was sent.
-var ErrNoTTL = errors.New("the key would have no TTL")
 
 // Action is what is done about a verdict.
 type Action int
@@ -42,7 +39,7 @@ const (
 	Default Action = iota // as the field's comment says
 	Ignore                // nothing
 	Report                // Options.Report is called, and the command is sent
-	Refuse                // Options.Report is called, and the command is not sent: ErrNoTTL
+	Refuse                // Options.Report is called, and the command is not sent: mayfly.ErrNoTTL
 )
 
 // Options say what is watched, and what is done. Prefixes is required.
@@ -250,7 +247,7 @@ func (g *Guard) tell(ctx context.Context, findings []Finding) (err error) {
 			g.opt.Report(ctx, f)
 		}
 		if f.Refused && err == nil {
-			err = fmt.Errorf("ttlguard: %s %q: %w; give it one in the same command, pipeline or transaction", f.Command, f.Key, ErrNoTTL)
+			err = fmt.Errorf("ttlguard: %s %q: %w; give it one in the same command, pipeline or transaction", f.Command, f.Key, mayfly.ErrNoTTL)
 		}
 	}
 	return err

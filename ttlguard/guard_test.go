@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/redistest"
 	"github.com/mayflycache/mayfly/ttlguard"
@@ -36,7 +37,7 @@ func TestRefuses(t *testing.T) {
 	rdb, srv, found := guarded(t, ttlguard.Options{Exempt: []string{"cache:config:*"}})
 	ctx := t.Context()
 	err := rdb.Set(ctx, "cache:user:1", "v", 0).Err()
-	if !errors.Is(err, ttlguard.ErrNoTTL) || !strings.Contains(err.Error(), `set "cache:user:1"`) {
+	if !errors.Is(err, mayfly.ErrNoTTL) || !strings.Contains(err.Error(), `set "cache:user:1"`) {
 		t.Error(err)
 	}
 	cmds, err := rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
@@ -44,13 +45,13 @@ func TestRefuses(t *testing.T) {
 		p.Persist(ctx, "session:1")
 		return nil
 	})
-	if !errors.Is(err, ttlguard.ErrNoTTL) || !errors.Is(cmds[0].Err(), ttlguard.ErrNoTTL) {
+	if !errors.Is(err, mayfly.ErrNoTTL) || !errors.Is(cmds[0].Err(), mayfly.ErrNoTTL) {
 		t.Error("a pipeline:", err)
 	}
 	if _, err := rdb.TxPipelined(ctx, func(p redis.Pipeliner) error {
 		p.SUnionStore(ctx, "cache:all", "a", "b")
 		return nil
-	}); !errors.Is(err, ttlguard.ErrNoTTL) {
+	}); !errors.Is(err, mayfly.ErrNoTTL) {
 		t.Error("a transaction:", err)
 	}
 	if n := rdb.DBSize(ctx).Val(); n != 0 || len(*found) != 3 || !(*found)[0].Refused {
@@ -101,7 +102,7 @@ func TestDependsIsVerified(t *testing.T) {
 		t.Errorf("%v", *found)
 	}
 	rdb, _, _ = guarded(t, ttlguard.Options{OnDepends: ttlguard.Refuse, OnNone: ttlguard.Report})
-	if err := rdb.Incr(ctx, "cache:n").Err(); !errors.Is(err, ttlguard.ErrNoTTL) {
+	if err := rdb.Incr(ctx, "cache:n").Err(); !errors.Is(err, mayfly.ErrNoTTL) {
 		t.Error(err)
 	}
 	if err := rdb.Set(ctx, "cache:n", 1, 0).Err(); err != nil {
@@ -115,7 +116,7 @@ func TestEnforced(t *testing.T) {
 	ctx := t.Context()
 	for key, refused := range map[string]bool{"cache:user:1": true, "session:1": true, "cache:page:1": false} {
 		*found = nil
-		if err := rdb.Set(ctx, key, "v", 0).Err(); errors.Is(err, ttlguard.ErrNoTTL) != refused || len(*found) != 1 || (*found)[0].Refused != refused {
+		if err := rdb.Set(ctx, key, "v", 0).Err(); errors.Is(err, mayfly.ErrNoTTL) != refused || len(*found) != 1 || (*found)[0].Refused != refused {
 			t.Errorf("%s: %v, %v", key, err, *found)
 		}
 		if err := rdb.Incr(ctx, key+":n").Err(); err != nil {
@@ -163,10 +164,10 @@ func TestWithTimeout(t *testing.T) {
 	}
 	var seen int
 	hurried.AddHook(expect.Value(ttlguard.New(ttlguard.Options{Prefixes: []string{"cache:"}, Report: func(context.Context, ttlguard.Finding) { seen++ }}))(t))
-	if err := hurried.Set(t.Context(), "cache:1", "v", 0).Err(); !errors.Is(err, ttlguard.ErrNoTTL) || seen != 1 || len(*found) != 0 {
+	if err := hurried.Set(t.Context(), "cache:1", "v", 0).Err(); !errors.Is(err, mayfly.ErrNoTTL) || seen != 1 || len(*found) != 0 {
 		t.Errorf("%v, %d findings, %v", err, seen, *found)
 	}
-	if err := rdb.Set(t.Context(), "cache:1", "v", 0).Err(); !errors.Is(err, ttlguard.ErrNoTTL) || seen != 1 {
+	if err := rdb.Set(t.Context(), "cache:1", "v", 0).Err(); !errors.Is(err, mayfly.ErrNoTTL) || seen != 1 {
 		t.Errorf("the client itself: %v, %d findings", err, seen)
 	}
 }

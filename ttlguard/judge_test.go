@@ -10,6 +10,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/ttlguard"
 )
 
@@ -132,7 +133,7 @@ func TestKeysOfAllTypes(t *testing.T) {
 	key, ctx := "cache:k", t.Context()
 	for _, given := range []any{key, []byte(key), &key, marshaled(key), new(marshaled(key))} {
 		rdb, _, found := guarded(t, ttlguard.Options{})
-		if err := rdb.Do(ctx, "set", given, 1).Err(); !errors.Is(err, ttlguard.ErrNoTTL) || len(*found) != 1 || (*found)[0].Key != key {
+		if err := rdb.Do(ctx, "set", given, 1).Err(); !errors.Is(err, mayfly.ErrNoTTL) || len(*found) != 1 || (*found)[0].Key != key {
 			t.Errorf("%T: %v, %v", given, err, *found)
 		}
 		seconds, d := int64(60), 60*time.Nanosecond // go-redis writes a Duration as its nanoseconds
