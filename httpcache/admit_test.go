@@ -382,7 +382,7 @@ func TestALimitOfPagesIsValid(t *testing.T) {
 	} {
 		opt := options(t, redis.NewClient(&redis.Options{}))
 		opt.Load = l
-		if _, err := httpcache.NewCache(opt); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := opt.New(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v", l, err)
 		}
 	}

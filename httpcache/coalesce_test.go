@@ -13,7 +13,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/httpcache"
 	"github.com/mayflycache/mayfly/redistest"
 )
 
@@ -342,7 +341,7 @@ func TestMissesAreOneWithoutRedis(t *testing.T) {
 			w.Header().Set("Cache-Control", "max-age=60")
 			io.WriteString(w, "body")
 		}}
-		h := must(t)(httpcache.NewCache(options(t, srv.Client()))).Handler(o)
+		h := must(t)(options(t, srv.Client()).New()).Handler(o)
 		for _, body := range crowd(t, 100, h, "http://a.example/", nil) {
 			if body != "body" {
 				t.Fatalf("%q", body)

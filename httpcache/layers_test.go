@@ -33,9 +33,7 @@ func Example_pagesOverValues() {
 			return row.(string), nil
 		}, cacheaside.Options{}))
 	defer products.Close(ctx)
-	pages := mayfly.Must(httpcache.NewCache(httpcache.Options{
-		Namespace: mayfly.Namespace[string, []byte]{Name: "pages", Redis: db.Client(), Prefix: "page:", TTL: time.Hour},
-	}))
+	pages := mayfly.Must(httpcache.New(mayfly.Namespace[string, []byte]{Name: "pages", Redis: db.Client(), Prefix: "page:", TTL: time.Hour}, httpcache.Options{}))
 	defer pages.Close(ctx)
 	site := pages.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := r.URL.Query().Get("id")

@@ -184,7 +184,7 @@ func manyTags(n int) string {
 func TestOddHandlers(t *testing.T) {
 	for _, x := range oddities() {
 		t.Run(x.name, func(t *testing.T) {
-			w := serveTwins(t, x.serve, func(o *httpcache.Options) { o.MaxBody = 256 << 10 })
+			w := serveTwins(t, x.serve, func(o *setup) { o.MaxBody = 256 << 10 })
 			request := "GET /x HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n"
 			wantHead, wantBody := parted(raw(t, w.without, request))
 			for i := range 3 {
@@ -344,7 +344,7 @@ func TestARenewalThatPanics(t *testing.T) {
 				set(w.Header(), []string{"Cache-Control: max-age=10, stale-while-revalidate=1000", "Age: 20"})
 				io.WriteString(w, "good")
 			}
-			s := serve(t, o.ServeHTTP, func(opt *httpcache.Options) { opt.Stale.Throttle = time.Minute })
+			s := serve(t, o.ServeHTTP, func(opt *setup) { opt.Stale.Throttle = time.Minute })
 			for i := range 3 {
 				if _, body, err := s.fetch(t, "/"); err != nil || body != "good" {
 					t.Errorf("answer %d: %q, %v", i, body, err)

@@ -30,7 +30,7 @@ func names(who string) *origin {
 }
 
 // localOrNot runs a test with and without a local tier.
-func localOrNot(t *testing.T, test func(t *testing.T, opt httpcache.Options)) {
+func localOrNot(t *testing.T, test func(t *testing.T, opt setup)) {
 	for _, local := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			rdb := redistest.Start(t).Client()
@@ -46,7 +46,7 @@ func localOrNot(t *testing.T, test func(t *testing.T, opt httpcache.Options)) {
 }
 
 func TestMountsDoNotMerge(t *testing.T) {
-	localOrNot(t, func(t *testing.T, opt httpcache.Options) {
+	localOrNot(t, func(t *testing.T, opt setup) {
 		c := opened(t, opt)
 		admin, blog := names("admin"), names("blog")
 		site := http.NewServeMux()
@@ -93,7 +93,7 @@ func TestTenantsDoNotMerge(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			localOrNot(t, func(t *testing.T, opt httpcache.Options) {
+			localOrNot(t, func(t *testing.T, opt setup) {
 				c := opened(t, opt)
 				inner := c.Handler(&origin{serve: func(w http.ResponseWriter, r *http.Request) {
 					set(w.Header(), []string{"Cache-Control: " + fresh})
@@ -171,7 +171,7 @@ func TestDroppedParametersBelowAMount(t *testing.T) {
 
 // With any host one, a handler that says that it looks at the host is told them apart.
 func TestVaryHost(t *testing.T) {
-	localOrNot(t, func(t *testing.T, opt httpcache.Options) {
+	localOrNot(t, func(t *testing.T, opt setup) {
 		opt.Key.AnyHost = true
 		h := opened(t, opt).Handler(&origin{serve: func(w http.ResponseWriter, r *http.Request) {
 			set(w.Header(), []string{"Cache-Control: " + fresh, "Vary: Host"})

@@ -14,13 +14,8 @@ import (
 	"github.com/mayflycache/mayfly/internal/rfc9111"
 )
 
-// Options set up a cache. Namespace is required; every other zero is a default that works.
+// Options adjust a cache. The zero value of every field is a default that works.
 type Options struct {
-	// Namespace says where responses are kept. Name, Redis, Prefix and TTL are required; TTL bounds how long anything is
-	// kept, whatever a response says of itself. Local and Observer are used if set. Key, Codec, Clone, Cost, Plain and Jitter
-	// have no meaning here and must be zero, and so must MaxTTL: what it would bound, TTL does.
-	Namespace mayfly.Namespace[string, []byte]
-
 	// Override gives routes a Cache-Control that their handlers do not send: the key is a pattern of [http.ServeMux], the value
 	// is what is taken, and sent to the client, where a success has no Cache-Control, no Expires and no targeted field. It
 	// holds for the path as it is, not as it would be cleaned, and for no request with Authorization.
@@ -175,10 +170,9 @@ type Faults struct {
 }
 
 // validate is asked after withDefaults.
-func (o Options) validate() error {
+func (o Options) validate(ns mayfly.Namespace[string, []byte]) error {
 	c := check.In("Options.")
-	c.Add(o.Namespace.Validate())
-	ns := o.Namespace
+	c.Add(ns.Validate())
 	c.Refuse(ns.Key != nil || ns.Codec != nil || ns.Clone != nil || ns.Cost != nil || ns.Plain || ns.Jitter.Fraction != 0 || ns.Jitter.Floor != 0 || ns.Jitter.Ceiling != 0,
 		"Namespace has a Key, Codec, Clone, Cost, Plain or Jitter: they have no meaning for responses, leave them zero")
 	c.Refuse(ns.MaxTTL != 0, "Namespace.MaxTTL is %v, and Namespace.TTL is what bounds the lifetimes that responses name: set that to the longest, and leave MaxTTL zero", ns.MaxTTL)

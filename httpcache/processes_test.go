@@ -31,11 +31,10 @@ func init() { processes.Roles["front"] = front }
 func front() int {
 	rdb, ctx := processes.Dial(), context.Background()
 	local := mayfly.Must(mayfly.OpenLocal(ctx, mayfly.LocalOptions{Redis: rdb, Prefixes: []string{"http:"}, MaxBytes: 16 << 20}))
-	cache := mayfly.Must(httpcache.NewCache(httpcache.Options{
-		Namespace: mayfly.Namespace[string, []byte]{Name: "pages", Redis: rdb, Prefix: "http:", TTL: time.Hour, Local: local},
-		Key:       httpcache.Key{AnyHost: true},
-		Load:      httpcache.Load{Timeout: 4 * time.Second},
-		Faults:    patient,
+	cache := mayfly.Must(httpcache.New(mayfly.Namespace[string, []byte]{Name: "pages", Redis: rdb, Prefix: "http:", TTL: time.Hour, Local: local}, httpcache.Options{
+		Key:    httpcache.Key{AnyHost: true},
+		Load:   httpcache.Load{Timeout: 4 * time.Second},
+		Faults: patient,
 	}))
 	to := mayfly.Must(url.Parse(os.Getenv("MAYFLY_TEST_ORIGIN")))
 	s := httptest.NewServer(cache.Handler(httputil.NewSingleHostReverseProxy(to)))

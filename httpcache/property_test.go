@@ -136,7 +136,7 @@ func playSite(t testing.TB, rdb redis.UniversalClient, seed uint64, n int, slack
 			defer l.Close(context.Background())
 			opt.Namespace.Local = l
 		}
-		caches[i] = mayfly.Must(httpcache.NewCache(opt))
+		caches[i] = mayfly.Must(opt.New())
 		defer caches[i].Close(context.Background())
 		if sites[i] = caches[i].Handler(m); rewrites {
 			sites[i] = &tenants{sites[i]}

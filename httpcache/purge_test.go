@@ -38,7 +38,7 @@ func newVersions(header ...string) *versions {
 
 func purgeByURLPrefixAndTag(t *testing.T, rdb redis.UniversalClient) {
 	v := newVersions("Cache-Control: max-age=600", "Vary: X-Color", "Surrogate-Key: all shop", "Cache-Tag: page,start")
-	c := must(t)(httpcache.NewCache(options(t, rdb)))
+	c := must(t)(options(t, rdb).New())
 	h := c.Handler(v)
 	everything := []string{"http://a.example/", "http://a.example/blog/1", "http://a.example/blog/2", "http://b.example/"}
 	for name, p := range map[string]struct {
@@ -90,7 +90,7 @@ func purgeByURLPrefixAndTag(t *testing.T, rdb redis.UniversalClient) {
 
 func unsafeMethodsInvalidate(t *testing.T, rdb redis.UniversalClient) {
 	v := newVersions("Cache-Control: max-age=600")
-	c := must(t)(httpcache.NewCache(options(t, rdb)))
+	c := must(t)(options(t, rdb).New())
 	h := c.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != "GET" && r.URL.Path == "/new" {
 			w.Header().Set("Location", "/made")
@@ -131,7 +131,7 @@ func unsafeMethodsInvalidate(t *testing.T, rdb redis.UniversalClient) {
 }
 
 func targetsThatAreNone(t *testing.T, rdb redis.UniversalClient) {
-	c := must(t)(httpcache.NewCache(options(t, rdb)))
+	c := must(t)(options(t, rdb).New())
 	for _, target := range []httpcache.Target{{}, httpcache.URL("/relative"), httpcache.URL("::"), httpcache.Prefix(""), httpcache.Prefix("http://"), httpcache.Tag(""), httpcache.Tag("two words")} {
 		if err := c.Purge(t.Context(), target); err == nil {
 			t.Errorf("%+v was purged", target)

@@ -113,7 +113,7 @@ func TestOneWayToRenew(t *testing.T) {
 	opt := options(t, nil)
 	opt.Namespace.Redis = redis.NewClient(&redis.Options{})
 	opt.Renew, opt.Stale.Background = http.NotFoundHandler(), true
-	if _, err := httpcache.NewCache(opt); err == nil || !strings.Contains(err.Error(), "Stale.Background") {
+	if _, err := opt.New(); err == nil || !strings.Contains(err.Error(), "Stale.Background") {
 		t.Errorf("%v", err)
 	}
 }

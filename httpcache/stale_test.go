@@ -23,9 +23,9 @@ func inBubble(t *testing.T, test func(t *testing.T, rdb *redis.Client)) {
 }
 
 // closed is must for bubbles, which have to end with every goroutine.
-func opened(t *testing.T, o httpcache.Options) *httpcache.Cache {
+func opened(t *testing.T, o setup) *httpcache.Cache {
 	t.Helper()
-	return must(t)(httpcache.NewCache(o))
+	return must(t)(o.New())
 }
 
 func TestAStaleAnswerIsRevalidated(t *testing.T) {

@@ -94,7 +94,7 @@ func running(t *testing.T) *program {
 	p.observer.WatchOrigin("shared", ones[0].Origin().Stats)
 	ns.Name, ns.Prefix = "calls", "calls:"
 	limiter := mayfly.Must(sliding.NewLimiter(mayfly.Namespace[string, int64]{Name: "calls", Redis: rdb, Prefix: "calls:", TTL: time.Second, Observer: p.observer}, sliding.LimiterOptions{Limit: 200}))
-	pages := mayfly.Must(httpcache.NewCache(httpcache.Options{Namespace: mayfly.Namespace[string, []byte]{Name: "pages", Redis: rdb, Prefix: "page:", TTL: time.Minute, Observer: p.observer}}))
+	pages := mayfly.Must(httpcache.New(mayfly.Namespace[string, []byte]{Name: "pages", Redis: rdb, Prefix: "page:", TTL: time.Minute, Observer: p.observer}, httpcache.Options{}))
 	p.observer.WatchHTTP("pages", pages.Stats)
 	handler := pages.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "max-age=60")

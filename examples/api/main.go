@@ -73,10 +73,9 @@ func run(ctx context.Context, redisURL, token string) error {
 
 // newCache returns a cache of the API's answers. The zero faults give a request at most 150 ms for Redis.
 func newCache(rdb redis.UniversalClient, faults httpcache.Faults) (*httpcache.Cache, error) {
-	return httpcache.NewCache(httpcache.Options{
-		Namespace: mayfly.Namespace[string, []byte]{Name: "api", Redis: rdb, Prefix: "api:http:", TTL: 24 * time.Hour},
-		Key:       httpcache.Key{AnyHost: true, DropQuery: []string{"utm_*"}}, // one API, whatever it is called
-		Stale:     httpcache.Stale{Background: true},                          // the router is inside
-		Faults:    faults,
+	return httpcache.New(mayfly.Namespace[string, []byte]{Name: "api", Redis: rdb, Prefix: "api:http:", TTL: 24 * time.Hour}, httpcache.Options{
+		Key:    httpcache.Key{AnyHost: true, DropQuery: []string{"utm_*"}}, // one API, whatever it is called
+		Stale:  httpcache.Stale{Background: true},                          // the router is inside
+		Faults: faults,
 	})
 }

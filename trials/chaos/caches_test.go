@@ -98,9 +98,7 @@ func aside(world string, rdb redis.UniversalClient, d *truth) *cache {
 
 func pages(world string, rdb redis.UniversalClient, d *truth) *cache {
 	c := &cache{world: world, name: "httpcache"}
-	cached := mayfly.Must(httpcache.NewCache(httpcache.Options{
-		Namespace: mayfly.Namespace[string, []byte]{Name: world, Redis: rdb, Prefix: "http:", TTL: time.Minute},
-	}))
+	cached := mayfly.Must(httpcache.New(mayfly.Namespace[string, []byte]{Name: world, Redis: rdb, Prefix: "http:", TTL: time.Minute}, httpcache.Options{}))
 	h := cached.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n, _ := strconv.Atoi(strings.Trim(r.URL.Path, "/"))
 		w.Header().Set("Cache-Control", "max-age=600")

@@ -45,9 +45,9 @@ func (s *site) commit(says string) { s.says.Store(&says) }
 // open returns the cache of another process. It is closed with the test.
 func (s *site) open(rdb redis.UniversalClient) *httpcache.Cache {
 	s.t.Helper()
-	c := mayfly.Must(httpcache.NewCache(httpcache.Options{Namespace: mayfly.Namespace[string, []byte]{
+	c := mayfly.Must(httpcache.New(mayfly.Namespace[string, []byte]{
 		Name: "pages", Redis: rdb, Prefix: s.prefix, TTL: time.Hour,
-	}, Faults: httpcache.Faults{RedisTimeout: s.redisTimeout(rdb)}}))
+	}, httpcache.Options{Faults: httpcache.Faults{RedisTimeout: s.redisTimeout(rdb)}}))
 	s.t.Cleanup(func() { c.Close(context.Background()) })
 	return c
 }

@@ -352,9 +352,8 @@ func useFieldttl(ctx context.Context, rdb redis.UniversalClient, _ scene) error 
 }
 
 func usePages(ctx context.Context, rdb redis.UniversalClient, during scene) error {
-	cache, err := httpcache.NewCache(httpcache.Options{
-		Namespace: mayfly.Namespace[string, []byte]{Name: "pages", Redis: rdb, Prefix: "http:", TTL: time.Hour},
-		Faults:    httpcache.Faults{RedisTimeout: 10 * time.Second},
+	cache, err := httpcache.New(mayfly.Namespace[string, []byte]{Name: "pages", Redis: rdb, Prefix: "http:", TTL: time.Hour}, httpcache.Options{
+		Faults: httpcache.Faults{RedisTimeout: 10 * time.Second},
 	})
 	if err != nil {
 		return err
