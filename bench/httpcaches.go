@@ -83,7 +83,7 @@ func servePagesChild(redisAddr string) {
 	local := must(mayfly.OpenLocal(ctx, mayfly.LocalOptions{Redis: rdb, Prefixes: []string{"near:"}, MaxBytes: 1 << 20}))
 	pages := func(prefix string, l *mayfly.Local) func(http.Handler) http.Handler {
 		return must(httpcache.New(mayfly.Namespace[string, []byte]{Name: "pages", Redis: rdb, Prefix: prefix, TTL: time.Hour, Local: l}, httpcache.Options{
-			Faults: httpcache.Faults{RedisTimeout: 10 * time.Second},
+			RedisTimeout: 10 * time.Second,
 		})).Handler
 	}
 	origin := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -93,7 +93,7 @@ func (r *results) get(ctx context.Context, w *workbench, keys ...int) {
 }
 
 func limit(n int) cacheaside.Options {
-	return cacheaside.Options{Load: cacheaside.Load{Limit: n}, Faults: patient}
+	return cacheaside.Options{Load: cacheaside.Load{Limit: n}, RedisTimeout: patient}
 }
 
 func TestAQueuedLoadIsNotBegunWhenAllItsCallersLeave(t *testing.T) {
@@ -328,7 +328,7 @@ func TestCachesShareAnOrigin(t *testing.T) {
 			c := must[int, user](t)(cacheaside.New(ns, func(context.Context, int) (user, error) {
 				atOnce.during(time.Second)
 				return user{}, nil
-			}, cacheaside.Options{Load: cacheaside.Load{Origin: origin}, Faults: patient}))
+			}, cacheaside.Options{Load: cacheaside.Load{Origin: origin}, RedisTimeout: patient}))
 			if c.Origin() != origin {
 				t.Error("the cache has another origin")
 			}

@@ -210,7 +210,7 @@ func anotherProgramsListIsLeftAlone(t *testing.T, rdb redis.UniversalClient) {
 	var events expect.Events
 	ns := namespace(t, rdb)
 	ns.Observer = &events
-	c := must[int, user](t)(cacheaside.New(ns, func(_ context.Context, key int) (user, error) { return user{Version: key}, nil }, cacheaside.Options{Faults: patient}))
+	c := must[int, user](t)(cacheaside.New(ns, func(_ context.Context, key int) (user, error) { return user{Version: key}, nil }, cacheaside.Options{RedisTimeout: patient}))
 	full := ns.Prefix + "2"
 	rdb.RPush(t.Context(), full, "an element")
 	for range 6 { // more than the breaker would take, were it a failure
@@ -240,7 +240,7 @@ func scriptsThatAServerForgot(t *testing.T, rdb redis.UniversalClient) {
 			found[key] = user{Version: key}
 		}
 		return found, nil
-	}, cacheaside.Options{Faults: patient}))
+	}, cacheaside.Options{RedisTimeout: patient}))
 	keys := make([]int, 50)
 	for i := range keys {
 		keys[i] = i
@@ -277,7 +277,7 @@ func TestRedisIsFull(t *testing.T) {
 	c := must[int, user](t)(cacheaside.New(ns, func(_ context.Context, key int) (user, error) {
 		loads.Add(1)
 		return user{Version: key}, nil
-	}, cacheaside.Options{Faults: patient}))
+	}, cacheaside.Options{RedisTimeout: patient}))
 	for _, key := range []int{1, 1, 3} {
 		if u, err := c.Get(ctx, key); u.Version != key || err != nil {
 			t.Errorf("got %+v, %v", u, err)
@@ -344,7 +344,7 @@ func TestAFailover(t *testing.T) {
 	cluster := realredis.StartCluster(t, 3, 3, realredis.Options{})
 	rdb := cluster.Client()
 	ns := namespace(t, rdb)
-	c := must[int, user](t)(cacheaside.New(ns, func(_ context.Context, key int) (user, error) { return user{Version: key}, nil }, cacheaside.Options{Faults: patient}))
+	c := must[int, user](t)(cacheaside.New(ns, func(_ context.Context, key int) (user, error) { return user{Version: key}, nil }, cacheaside.Options{RedisTimeout: patient}))
 	full, _ := ns.FullKey(7)
 	done := make(chan struct{})
 	var wg sync.WaitGroup

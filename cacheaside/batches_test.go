@@ -89,7 +89,7 @@ func TestACallerWhoLeftLoadsNothing(t *testing.T) {
 	c := must[int, user](t)(cacheaside.NewBatch(ns, func(context.Context, []int) (map[int]user, error) {
 		t.Error("the loader was asked")
 		return nil, nil
-	}, cacheaside.Options{Faults: patient}))
+	}, cacheaside.Options{RedisTimeout: patient}))
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	if got, err := c.GetMany(gone, []int{1, 2}); len(got) != 0 || !errors.Is(err, context.Canceled) {

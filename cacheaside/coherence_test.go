@@ -299,8 +299,8 @@ func TestHowLongALocalCopyStays(t *testing.T) {
 	load := func(context.Context, int) (user, error) { return user{"u", 1}, nil }
 	mine, theirs := ns(), ns()
 	withLocal(t, &theirs, mayfly.LocalOptions{})
-	writer := must[int, user](t)(cacheaside.New(mine, load, cacheaside.Options{Faults: patient}))
-	reader := must[int, user](t)(cacheaside.New(theirs, load, cacheaside.Options{Faults: patient}))
+	writer := must[int, user](t)(cacheaside.New(mine, load, cacheaside.Options{RedisTimeout: patient}))
+	reader := must[int, user](t)(cacheaside.New(theirs, load, cacheaside.Options{RedisTimeout: patient}))
 	local := func() bool {
 		e, ok, err := reader.Lookup(ctx, 7)
 		return ok && err == nil && e.Source == cacheaside.SourceLocal

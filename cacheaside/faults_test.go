@@ -84,7 +84,7 @@ func TestAFailedDeleteIsNotForgotten(t *testing.T) {
 	version.Store(1)
 	c := must[int, user](t)(cacheaside.New(ns, func(context.Context, int) (user, error) {
 		return user{Version: int(version.Load())}, nil
-	}, cacheaside.Options{Faults: cacheaside.Faults{Queue: 2}}))
+	}, cacheaside.Options{Unremoved: 2}))
 	ctx := t.Context()
 	get := func() int { u, _ := c.Get(ctx, 7); return u.Version }
 	expect.Eventually(t, "it is stored", func() bool { get(); return events.Count(mayfly.KindRead, mayfly.OutcomeHitRedis) > 0 })

@@ -28,7 +28,7 @@ func (c *Cache[K, V]) store(ctx context.Context, ls []*loading[K, V], got []load
 			l.land(&got[i], false)
 		}
 	}
-	patience := time.AfterFunc(max(c.opt.Faults.RedisTimeout-ls[0].spent, 0), land)
+	patience := time.AfterFunc(max(c.opt.RedisTimeout-ls[0].spent, 0), land)
 	defer patience.Stop()
 	var fills []lease.Fill
 	var of []int // ls

@@ -39,7 +39,7 @@ func TestACodecThatPanics(t *testing.T) {
 	var events expect.Events
 	ns.Observer = &events
 	name := "unwritable"
-	c := must[int, user](t)(cacheaside.New(ns, func(context.Context, int) (user, error) { return user{Name: name}, nil }, cacheaside.Options{Faults: patient}))
+	c := must[int, user](t)(cacheaside.New(ns, func(context.Context, int) (user, error) { return user{Name: name}, nil }, cacheaside.Options{RedisTimeout: patient}))
 	ctx := t.Context()
 	if u, err := c.Get(ctx, 7); u.Name != name || err != nil {
 		t.Errorf("%+v, %v", u, err)

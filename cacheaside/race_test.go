@@ -43,9 +43,9 @@ func raced(rdb redis.UniversalClient, o mayfly.Observer) *cacheaside.Cache[int, 
 	ns := mayfly.Namespace[int, int64]{Name: "raced", Redis: rdb, Prefix: "cache:", TTL: 20 * time.Second, Observer: o}
 	return mayfly.Must(cacheaside.New(ns, func(ctx context.Context, key int) (int64, error) { return slowDatabase(ctx, rdb, key) },
 		cacheaside.Options{
-			Early:  earlyrefresh.Linear(1), // renews often
-			Stale:  cacheaside.Stale{While: time.Second},
-			Faults: patient,
+			Early:        earlyrefresh.Linear(1), // renews often
+			Stale:        cacheaside.Stale{While: time.Second},
+			RedisTimeout: patient,
 		}))
 }
 

@@ -205,7 +205,7 @@ func TestAFailureElsewhereIsToldToThoseWhoWait(t *testing.T) {
 							return user{}, x.fail(ctx)
 						}
 						return user{Version: key}, nil
-					}, cacheaside.Options{Load: cacheaside.Load{Timeout: 3 * time.Second}, Faults: patient}))
+					}, cacheaside.Options{Load: cacheaside.Load{Timeout: 3 * time.Second}, RedisTimeout: patient}))
 				}
 				one, other := open(), open()
 				begun := time.Now()

@@ -30,7 +30,7 @@ func staleWhileRevalidate(t *testing.T, rdb redis.UniversalClient) {
 			return user{Version: n}, nil
 		}
 		return user{}, errors.New("down")
-	}, cacheaside.Options{Stale: cacheaside.Stale{While: 30 * time.Second, Throttle: time.Hour}, Faults: patient}))
+	}, cacheaside.Options{Stale: cacheaside.Stale{While: 30 * time.Second, Throttle: time.Hour}, RedisTimeout: patient}))
 	ctx, full := t.Context(), ns.Prefix+"7"
 	c.Get(ctx, 7)
 	if ttl := rdb.PTTL(ctx, full).Val(); ttl <= 80*time.Second || ttl > 90*time.Second {
@@ -119,7 +119,7 @@ func staleIfError(t *testing.T, rdb redis.UniversalClient) {
 		}
 		return user{}, errors.New("down")
 	}
-	o := cacheaside.Options{Early: earlyrefresh.Never, Stale: cacheaside.Stale{IfError: time.Hour, Throttle: time.Hour}, Faults: patient}
+	o := cacheaside.Options{Early: earlyrefresh.Never, Stale: cacheaside.Stale{IfError: time.Hour, Throttle: time.Hour}, RedisTimeout: patient}
 	a := must[int, user](t)(cacheaside.New(ns, load, o))
 	b := must[int, user](t)(cacheaside.New(ns, load, o))
 	ctx := t.Context()
@@ -190,7 +190,7 @@ func theOriginForgot(t *testing.T, rdb redis.UniversalClient) {
 			return user{}, mayfly.ErrNotFound
 		}
 		return user{Version: 1}, nil
-	}, cacheaside.Options{Stale: cacheaside.Stale{While: time.Hour}, Faults: patient}))
+	}, cacheaside.Options{Stale: cacheaside.Stale{While: time.Hour}, RedisTimeout: patient}))
 	c.Get(t.Context(), 7)
 	gone.Store(true)
 	rdb.PExpire(t.Context(), ns.Prefix+"7", 30*time.Minute) // stale

@@ -313,7 +313,7 @@ func TestASlowRedisCostsItsTimeoutOnce(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			srv := redistest.Start(t)
 			opt := options(t, srv.Client())
-			opt.Faults.RedisTimeout = 100 * time.Millisecond
+			opt.RedisTimeout = 100 * time.Millisecond
 			h := opened(t, opt).Handler(says("body", "Cache-Control: max-age=60", "Vary: X-Color", "Cache-Tag: a"))
 			get(t, h, "http://a.example/", "X-Color: red")
 			srv.Latency(latency * time.Millisecond)

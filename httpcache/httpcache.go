@@ -20,7 +20,7 @@
 //     wait for. What was cut short is never stored.
 //   - After Purge returned nil, nothing that the handler was asked for before is stored, nor served to a request that comes later,
 //     by any process that can hear Redis.
-//   - Redis holds a copy. One that is slow or gone costs a request at most [Faults].RedisTimeout, and soon nothing.
+//   - Redis holds a copy. One that is slow or gone costs a request at most [Options].RedisTimeout, and soon nothing.
 //
 // What it did is told to clients in Cache-Status (RFC 9211), and to the namespace's Observer. docs/http.md has the rest.
 package httpcache
@@ -99,8 +99,8 @@ func New(ns mayfly.Namespace[string, []byte], o Options) (*Cache, error) {
 	c.routes, _ = newRoutes(o.Override) // its error was one of validate's
 	c.works = background.New(mayfly.ErrClosed)
 	c.works.Grace = handBackFor
-	c.unremoved = redelete.New(redelete.Options{Limit: o.Faults.Queue, Works: c.works, Again: c.purgeAgain, Dropped: c.tell.Dropped})
-	lo := lease.Options{Redis: c.ns.Redis, Timeout: o.Faults.RedisTimeout, Breaker: c.tell.Breaker, Start: c.works.Start, Closing: c.works.Closing(), Waited: c.tell.Waited}
+	c.unremoved = redelete.New(redelete.Options{Limit: o.Unremoved, Works: c.works, Again: c.purgeAgain, Dropped: c.tell.Dropped})
+	lo := lease.Options{Redis: c.ns.Redis, Timeout: o.RedisTimeout, Breaker: c.tell.Breaker, Start: c.works.Start, Closing: c.works.Closing(), Waited: c.tell.Waited}
 	// To the tier itself, what is answered from a copy is two or three reads.
 	if c.local = localview.Of[item](c.ns, c.stats.local.Load); c.local != nil {
 		lo.Pushes, lo.Moved = c.local.Watch, c.local.Moved

@@ -21,7 +21,7 @@ import (
 )
 
 // patient is for tests that are not about time, on machines that are busy with others.
-var patient = httpcache.Faults{RedisTimeout: 10 * time.Second}
+var patient = 10 * time.Second
 
 // setup is what a cache is made from.
 type setup struct {
@@ -35,7 +35,7 @@ func (s setup) New() (*httpcache.Cache, error) { return httpcache.New(s.Namespac
 func options(t testing.TB, rdb redis.UniversalClient) setup {
 	return setup{
 		Namespace: mayfly.Namespace[string, []byte]{Name: "pages", Redis: rdb, Prefix: strings.ReplaceAll(t.Name(), "/", "_") + ":", TTL: 24 * time.Hour},
-		Options:   httpcache.Options{Faults: patient},
+		Options:   httpcache.Options{RedisTimeout: patient},
 	}
 }
 
@@ -55,7 +55,7 @@ func must(t testing.TB) func(c *httpcache.Cache, err error) *httpcache.Cache {
 func impatient(t testing.TB) (*redistest.Server, setup, *expect.Events) {
 	srv, events := redistest.Start(t), new(expect.Events)
 	opt := options(t, srv.Client())
-	opt.Faults.RedisTimeout = 100 * time.Millisecond
+	opt.RedisTimeout = 100 * time.Millisecond
 	opt.Namespace.Observer = events
 	return srv, opt, events
 }

@@ -59,10 +59,16 @@ type Options struct {
 	// MaxVariants is how many answers are kept of one URL that Vary tells apart; the one stored first leaves. Zero is 64.
 	MaxVariants int
 
+	// RedisTimeout is what one request may wait for Redis, whatever the client's own timeouts are, as in cacheaside.Options. Zero is 150 ms.
+	RedisTimeout time.Duration
+
+	// Unremoved is how many resources are remembered that could not be invalidated, to be removed when Redis is back. Until then
+	// they are not served. Zero is 1024.
+	Unremoved int
+
 	Stale  Stale
 	Shared Shared
 	Load   Load
-	Faults Faults
 
 	// Renew, if set, is the outermost handler of the site, to which what stale-while-revalidate serves sends its renewals: in the
 	// background, as a request of its own, so that routers and middlewares around the cache do for it what they do for
@@ -158,17 +164,6 @@ type Load struct {
 	Timeout time.Duration
 }
 
-// Faults say what a Redis that does not work as it should may cost.
-type Faults struct {
-	// RedisTimeout is what one request may wait for Redis, whatever the client's own timeouts are: see
-	// cacheaside.Faults. Zero is 150 ms.
-	RedisTimeout time.Duration
-
-	// Queue is how many resources are remembered that could not be invalidated, to be removed when Redis is back. Until then
-	// they are not served. Zero is 1024.
-	Queue int
-}
-
 // validate is asked after withDefaults.
 func (o Options) validate(ns mayfly.Namespace[string, []byte]) error {
 	c := check.In("Options.")
@@ -189,9 +184,9 @@ func (o Options) validate(ns mayfly.Namespace[string, []byte]) error {
 		_, err := mayfly.NewOrigin(mayfly.OriginOptions{Limit: o.Load.Limit})
 		c.Refuse(err != nil, "Load.Limit must be at most 1000000, got %d: a negative one is no limit", o.Load.Limit)
 	}
-	c.TTL("Faults.RedisTimeout", o.Faults.RedisTimeout)
+	c.TTL("RedisTimeout", o.RedisTimeout)
 	c.Refuse(o.Shared.Renewals < 0, "Shared.Renewals must not be negative, got %d", o.Shared.Renewals)
-	c.Refuse(o.Faults.Queue < 0, "Faults.Queue must not be negative, got %d", o.Faults.Queue)
+	c.Refuse(o.Unremoved < 0, "Unremoved must not be negative, got %d", o.Unremoved)
 	c.Refuse(o.MaxBody < 0 || o.MaxBody > maxMaxBody, "MaxBody must be 0 to %d, got %d: Redis takes values of 512 MB", maxMaxBody, o.MaxBody)
 	c.Refuse(o.MaxInFlight < 2*o.MaxBody, "MaxInFlight must be at least twice MaxBody (%d), for a body and the record that is stored of it, got %d", o.MaxBody, o.MaxInFlight)
 	c.Refuse(o.Renew != nil && o.Stale.Background, "Renew and Stale.Background are two ways to renew: set one of them")
@@ -235,8 +230,8 @@ func (o Options) withDefaults() Options {
 	o.Shared.Pass = cmp.Or(o.Shared.Pass, 10*time.Second)
 	o.Shared.Renewals = cmp.Or(o.Shared.Renewals, 16)
 	o.Load.Timeout = cmp.Or(o.Load.Timeout, 10*time.Second)
-	o.Faults.RedisTimeout = cmp.Or(o.Faults.RedisTimeout, 150*time.Millisecond)
-	o.Faults.Queue = cmp.Or(o.Faults.Queue, 1024)
+	o.RedisTimeout = cmp.Or(o.RedisTimeout, 150*time.Millisecond)
+	o.Unremoved = cmp.Or(o.Unremoved, 1024)
 	o.Server = cmp.Or(o.Server, "mayfly")
 	if o.Stale.On == nil {
 		o.Stale.On = []int{http.StatusBadGateway, http.StatusGatewayTimeout}

@@ -32,9 +32,9 @@ func front() int {
 	rdb, ctx := processes.Dial(), context.Background()
 	local := mayfly.Must(mayfly.OpenLocal(ctx, mayfly.LocalOptions{Redis: rdb, Prefixes: []string{"http:"}, MaxBytes: 16 << 20}))
 	cache := mayfly.Must(httpcache.New(mayfly.Namespace[string, []byte]{Name: "pages", Redis: rdb, Prefix: "http:", TTL: time.Hour, Local: local}, httpcache.Options{
-		Key:    httpcache.Key{AnyHost: true},
-		Load:   httpcache.Load{Timeout: 4 * time.Second},
-		Faults: patient,
+		Key:          httpcache.Key{AnyHost: true},
+		Load:         httpcache.Load{Timeout: 4 * time.Second},
+		RedisTimeout: patient,
 	}))
 	to := mayfly.Must(url.Parse(os.Getenv("MAYFLY_TEST_ORIGIN")))
 	s := httptest.NewServer(cache.Handler(httputil.NewSingleHostReverseProxy(to)))

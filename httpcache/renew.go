@@ -102,7 +102,7 @@ func (x *exchange) renewNow(f *flight.Flight[outcome]) {
 	defer cancelRun()
 	x.r = x.r.WithContext(ctx)
 	begun := time.Now()
-	x.asked = begun.Add(c.opt.Faults.RedisTimeout) // nobody waits: each trip may take its time
+	x.asked = begun.Add(c.opt.RedisTimeout) // nobody waits: each trip may take its time
 	e := mayfly.Event{Kind: mayfly.KindRefresh, Outcome: mayfly.OutcomeOK, Key: x.s.slot}
 	ended := false
 	defer func() {

@@ -24,7 +24,7 @@ func (c *Cache) keepAnswer(ctx context.Context, s sight, fill filling, r *respon
 	}
 	late := fill.closes()
 	done := make(chan struct{}, 2)
-	patience := time.AfterFunc(max(c.opt.Faults.RedisTimeout-spent, 0), func() { fill.land(out, false); done <- struct{}{} })
+	patience := time.AfterFunc(max(c.opt.RedisTimeout-spent, 0), func() { fill.land(out, false); done <- struct{}{} })
 	ctx = context.WithoutCancel(ctx)
 	body.use()
 	started := c.works.Start(func() {

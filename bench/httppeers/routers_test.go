@@ -94,7 +94,7 @@ type setup struct {
 func newCache(t *testing.T, change func(*setup)) *httpcache.Cache {
 	o := setup{
 		Namespace: mayfly.Namespace[string, []byte]{Name: "pages", Redis: redistest.Start(t).Client(), Prefix: "web:", TTL: time.Hour},
-		Options:   httpcache.Options{Faults: httpcache.Faults{RedisTimeout: 10 * time.Second}},
+		Options:   httpcache.Options{RedisTimeout: 10 * time.Second},
 	}
 	if change != nil {
 		change(&o)

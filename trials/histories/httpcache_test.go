@@ -36,7 +36,7 @@ func TestHTTPCache(t *testing.T) {
 // site is an origin with a page of each key, behind a cache.
 func site(rdb *redis.Client, d *database, header http.Header) cache {
 	c := mayfly.Must(httpcache.New(mayfly.Namespace[string, []byte]{Name: "histories", Redis: rdb, Prefix: "http:", TTL: time.Minute}, httpcache.Options{
-		Faults: httpcache.Faults{RedisTimeout: redisTimeout},
+		RedisTimeout: redisTimeout,
 	}))
 	h := c.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := strings.Trim(r.URL.Path, "/")

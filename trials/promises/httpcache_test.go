@@ -47,7 +47,7 @@ func (s *site) open(rdb redis.UniversalClient) *httpcache.Cache {
 	s.t.Helper()
 	c := mayfly.Must(httpcache.New(mayfly.Namespace[string, []byte]{
 		Name: "pages", Redis: rdb, Prefix: s.prefix, TTL: time.Hour,
-	}, httpcache.Options{Faults: httpcache.Faults{RedisTimeout: s.redisTimeout(rdb)}}))
+	}, httpcache.Options{RedisTimeout: s.redisTimeout(rdb)}))
 	s.t.Cleanup(func() { c.Close(context.Background()) })
 	return c
 }

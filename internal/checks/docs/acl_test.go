@@ -216,7 +216,7 @@ func useCacheaside(ctx context.Context, during scene, ns mayfly.Namespace[int64,
 		}
 		return User{"Ada"}, nil
 	}
-	o := cacheaside.Options{Early: earlyrefresh.Window(0.999999), Faults: cacheaside.Faults{RedisTimeout: 10 * time.Second}}
+	o := cacheaside.Options{Early: earlyrefresh.Window(0.999999), RedisTimeout: 10 * time.Second}
 	if !ns.Plain {
 		o.Hold = time.Millisecond
 	}
@@ -353,7 +353,7 @@ func useFieldttl(ctx context.Context, rdb redis.UniversalClient, _ scene) error 
 
 func usePages(ctx context.Context, rdb redis.UniversalClient, during scene) error {
 	cache, err := httpcache.New(mayfly.Namespace[string, []byte]{Name: "pages", Redis: rdb, Prefix: "http:", TTL: time.Hour}, httpcache.Options{
-		Faults: httpcache.Faults{RedisTimeout: 10 * time.Second},
+		RedisTimeout: 10 * time.Second,
 	})
 	if err != nil {
 		return err
