@@ -55,9 +55,9 @@ func TestBadNamespaces(t *testing.T) {
 		{"a prefix no key fits behind", func(n *namespace) { n.Prefix = unsafe.String(unsafe.SliceData(tooLong), len(tooLong)) }, "Namespace.Prefix has 536870912 bytes"},
 		{"no client", func(n *namespace) { n.Redis = nil }, "Namespace.Redis is nil"},
 		{"a nil client in an interface", func(n *namespace) { n.Redis = (*redis.Client)(nil) }, "Namespace.Redis is nil"},
-		{"jitter negative", func(n *namespace) { n.Jitter = jitter.Fraction(-0.1) }, "Namespace.Jitter.Fraction must be in [0,1), got -0.1"},
-		{"jitter of one", func(n *namespace) { n.Jitter = jitter.Fraction(1) }, "Namespace.Jitter.Fraction must be in [0,1), got 1"},
-		{"jitter NaN", func(n *namespace) { n.Jitter = jitter.Fraction(math.NaN()) }, "Namespace.Jitter.Fraction must be in [0,1), got NaN"},
+		{"jitter negative", func(n *namespace) { n.Jitter = jitter.Spread{Fraction: -0.1} }, "Namespace.Jitter.Fraction must be in [0,1), got -0.1"},
+		{"jitter of one", func(n *namespace) { n.Jitter = jitter.Spread{Fraction: 1} }, "Namespace.Jitter.Fraction must be in [0,1), got 1"},
+		{"jitter NaN", func(n *namespace) { n.Jitter = jitter.Spread{Fraction: math.NaN()} }, "Namespace.Jitter.Fraction must be in [0,1), got NaN"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			n := users(t)

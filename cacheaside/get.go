@@ -117,7 +117,7 @@ func (c *Cache[K, V]) getSince(ctx context.Context, began flight.Moment, key K, 
 		}
 		switch {
 		case err == nil:
-			l.tellRead(ctx, e.Source, begun)
+			l.tellRead(ctx, e.Outcome, begun)
 		case errors.Is(err, mayfly.ErrNotFound):
 			c.tell(ctx, mayfly.Event{Kind: mayfly.KindRead, Outcome: mayfly.OutcomeMiss, Key: full, Took: time.Since(begun)})
 		default:
@@ -187,7 +187,7 @@ func (c *Cache[K, V]) serve(ctx context.Context, l loading[K, V], begun time.Tim
 		c.tell(ctx, mayfly.Event{Kind: mayfly.KindRead, Outcome: mayfly.OutcomeNegative, Key: l.full, Took: time.Since(begun)})
 		return Entry[V]{}, c.ns.Fail("get", l.full, mayfly.ErrNotFound)
 	}
-	l.tellRead(ctx, l.seen.entry.Source, begun)
+	l.tellRead(ctx, l.seen.entry.Outcome, begun)
 	return l.seen.entry, nil
 }
 
@@ -213,15 +213,15 @@ func (l *loading[K, V]) await(ctx context.Context, f *flight.Flight[outcome[V]],
 	return e, err, false
 }
 
-func (l *loading[K, V]) tellRead(ctx context.Context, from Source, begun time.Time) {
+func (l *loading[K, V]) tellRead(ctx context.Context, from mayfly.Outcome, begun time.Time) {
 	if l.c.ns.Observer == nil {
 		return
 	}
 	e := mayfly.Event{Kind: mayfly.KindRead, Key: l.full, Took: time.Since(begun)}
 	switch {
-	case from == SourceStale:
+	case from == mayfly.OutcomeStale:
 		e.Outcome = mayfly.OutcomeStale
-	case from == SourceRedis:
+	case from == mayfly.OutcomeHitRedis:
 		e.Outcome = mayfly.OutcomeHitRedis
 	case l.alone:
 		e.Outcome = mayfly.OutcomeBypass

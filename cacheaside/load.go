@@ -312,7 +312,7 @@ type loaded[V any] struct {
 }
 
 func (l loaded[V]) outcome() outcome[V] {
-	return outcome[V]{entry: Entry[V]{Value: l.Value, Source: SourceOrigin}}
+	return outcome[V]{entry: Entry[V]{Value: l.Value, Outcome: mayfly.OutcomeMiss}}
 }
 
 // loadAndFill loads under a claim, stores, and lands.

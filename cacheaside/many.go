@@ -80,7 +80,7 @@ func (c *Cache[K, V]) GetMany(ctx context.Context, keys []K) (map[K]V, error) {
 		if again {
 			e, err = c.getSince(ctx, began, l.key, c.one)
 		} else if err == nil {
-			l.tellRead(ctx, e.Source, begun)
+			l.tellRead(ctx, e.Outcome, begun)
 		}
 		keep(l.key, e, err)
 	}

@@ -111,8 +111,8 @@ func (o Options) validate(plain bool) error {
 		c.Refuse(err != nil, "Load.Limit must be at most 1000000, got %d: a negative one is no limit", o.Load.Limit)
 	}
 	c.Refuse(o.Unremoved < 0, "Unremoved must not be negative, got %d", o.Unremoved)
-	if o.Early != nil {
-		err := earlyrefresh.Validate(o.Early)
+	if early, ok := o.Early.(interface{ Validate() error }); ok {
+		err := early.Validate()
 		c.Refuse(err != nil, "Early: %w", err)
 	}
 	if plain {

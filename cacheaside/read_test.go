@@ -36,7 +36,7 @@ func theWayOfARead(t *testing.T, rdb redis.UniversalClient) {
 		}
 	}
 	e, ok, err := c.Lookup(ctx, 7)
-	if !ok || err != nil || e.Value.Version != 1 || e.Source != cacheaside.SourceRedis ||
+	if !ok || err != nil || e.Value.Version != 1 || e.Outcome != mayfly.OutcomeHitRedis ||
 		e.Fresh != e.TTL || e.TTL <= 40*time.Second || e.TTL > time.Minute || e.Age != time.Minute-e.TTL {
 		t.Errorf("Lookup: %+v, %v, %v", e, ok, err)
 	}
@@ -171,7 +171,7 @@ func aLoaderThatDecidesForItself(t *testing.T, rdb redis.UniversalClient) {
 		t.Errorf("stale: %+v", u)
 	}
 	expect.Eventually(t, "the value is stored anew", func() bool { e, _, _ := c.Lookup(ctx, 7); return e.Fresh > 40*time.Second })
-	if p := shown.Load(); p == nil || p.Value.Version != 1 || p.Age < 40*time.Second || p.Source != cacheaside.SourceStale {
+	if p := shown.Load(); p == nil || p.Value.Version != 1 || p.Age < 40*time.Second || p.Outcome != mayfly.OutcomeStale {
 		t.Errorf("not modified: shown %+v", p)
 	}
 	if e, _, _ := c.Lookup(ctx, 7); e.Value.Version != 1 || e.Fresh > time.Minute {

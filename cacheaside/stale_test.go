@@ -37,7 +37,7 @@ func staleWhileRevalidate(t *testing.T, rdb redis.UniversalClient) {
 		t.Errorf("kept for %v, want TTL and window", ttl)
 	}
 	rdb.PExpire(ctx, full, 25*time.Second)
-	if e, ok, err := c.Lookup(ctx, 7); !ok || err != nil || e.Source != cacheaside.SourceStale || e.Fresh > 0 || e.Age < time.Minute {
+	if e, ok, err := c.Lookup(ctx, 7); !ok || err != nil || e.Outcome != mayfly.OutcomeStale || e.Fresh > 0 || e.Age < time.Minute {
 		t.Errorf("Lookup: %+v, %v, %v", e, ok, err)
 	}
 	if u, err := c.Get(ctx, 7); u.Version != 1 || err != nil {

@@ -38,7 +38,7 @@ func Example() {
 	}
 	get("/products/7")
 	get("/products/7")
-	cache.Purge(ctx, httpcache.Tag("products")) // after a change of the database
+	cache.Purge(ctx, httpcache.Target{Tag: "products"}) // after a change of the database
 	get("/products/7")
 	// Output:
 	// the handler is asked for /products/7

@@ -6,7 +6,7 @@
 //	...
 //	http.ListenAndServe(":8080", cache.Handler(site))
 //	...
-//	err = cache.Purge(ctx, httpcache.Tag("product-7"))
+//	err = cache.Purge(ctx, httpcache.Target{Tag: "product-7"})
 //
 // What it promises:
 //

@@ -52,7 +52,7 @@ func Example_pagesOverValues() {
 		if err := products.Delete(ctx, id); err != nil { // 2. the value
 			return err
 		}
-		return pages.Purge(ctx, httpcache.Tag("product-"+id)) // 3. what was made of it
+		return pages.Purge(ctx, httpcache.Target{Tag: "product-" + id}) // 3. what was made of it
 	}
 	get := func() {
 		w := httptest.NewRecorder()

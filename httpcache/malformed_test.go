@@ -380,7 +380,7 @@ func TestFieldsInAnyLetterCase(t *testing.T) {
 			}
 		}
 	}
-	if err := w.cache.Purge(t.Context(), httpcache.Tag("a")); err != nil {
+	if err := w.cache.Purge(t.Context(), httpcache.Target{Tag: "a"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, hit := ask("red"); hit {

@@ -72,7 +72,7 @@ type Options struct {
 
 	// Renew, if set, is the outermost handler of the site, to which what stale-while-revalidate serves sends its renewals: in the
 	// background, as a request of its own, so that routers and middlewares around the cache do for it what they do for
-	// clients. The cache knows it again; middlewares do by [Renews]. What does not arrive at the cache as the same request is
+	// clients. The cache knows it again; middlewares do by [Cache.Renews]. What does not arrive at the cache as the same request is
 	// not stored. By default renewals are on the request that found the response stale: see [Stale].Background.
 	Renew http.Handler
 
@@ -168,7 +168,7 @@ type Load struct {
 func (o Options) validate(ns mayfly.Namespace[string, []byte]) error {
 	c := check.In("Options.")
 	c.Add(ns.Validate())
-	c.Refuse(ns.Key != nil || ns.Codec != nil || ns.Clone != nil || ns.Cost != nil || ns.Plain || ns.Jitter.Fraction != 0 || ns.Jitter.Floor != 0 || ns.Jitter.Ceiling != 0,
+	c.Refuse(ns.Key != nil || ns.Codec != nil || ns.Clone != nil || ns.Cost != nil || ns.Plain || !ns.Jitter.IsZero(),
 		"Namespace has a Key, Codec, Clone, Cost, Plain or Jitter: they have no meaning for responses, leave them zero")
 	c.Refuse(ns.MaxTTL != 0, "Namespace.MaxTTL is %v, and Namespace.TTL is what bounds the lifetimes that responses name: set that to the longest, and leave MaxTTL zero", ns.MaxTTL)
 	c.TTL("Stale.Keep", max(o.Stale.Keep, 0))

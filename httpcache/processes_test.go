@@ -40,7 +40,7 @@ func front() int {
 	s := httptest.NewServer(cache.Handler(httputil.NewSingleHostReverseProxy(to)))
 	fmt.Println(s.URL)
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-		if err := cache.Purge(ctx, httpcache.Tag(in.Text())); err != nil {
+		if err := cache.Purge(ctx, httpcache.Target{Tag: in.Text()}); err != nil {
 			fmt.Println(err)
 			return 1
 		}

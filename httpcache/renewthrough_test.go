@@ -12,7 +12,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/httpcache"
 	"github.com/mayflycache/mayfly/internal/testkit/expect"
 )
 
@@ -54,7 +53,8 @@ func TestARenewalThroughTheOutermostHandler(t *testing.T) {
 				opt.Namespace.Observer = &events
 				opt.Renew = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { site.ServeHTTP(w, r) })
 				calls := 0
-				cached := opened(t, opt).Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				cache := opened(t, opt)
+				cached := cache.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					if calls++; calls > 1 && (r.Header["Range"] != nil || r.Header["If-None-Match"] != nil || r.Header["Cache-Control"] != nil) {
 						t.Errorf("the renewal has conditions: %v", r.Header)
 					}
@@ -69,7 +69,7 @@ func TestARenewalThroughTheOutermostHandler(t *testing.T) {
 				})
 				site = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					switch {
-					case httpcache.Renews(r):
+					case cache.Renews(r):
 						x.around(w, r, mux)
 					case r.Header.Get("Authorization") == "":
 						w.WriteHeader(http.StatusUnauthorized)

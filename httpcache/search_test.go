@@ -96,23 +96,23 @@ func TestNoVarySearchIsAnOption(t *testing.T) {
 func TestPurgesOfEquivalentQueries(t *testing.T) {
 	for name, void := range map[string]func(c *httpcache.Cache, h http.Handler) error{
 		"by URL": func(c *httpcache.Cache, h http.Handler) error {
-			return c.Purge(context.Background(), httpcache.URL(shopPath+"?b=2&a=1&utm=9"))
+			return c.Purge(context.Background(), httpcache.Target{URL: shopPath + "?b=2&a=1&utm=9"})
 		},
 		"by the other scheme": func(c *httpcache.Cache, h http.Handler) error {
-			return c.Purge(context.Background(), httpcache.URL("https://a.example/shop?b=2&a=1"))
+			return c.Purge(context.Background(), httpcache.Target{URL: "https://a.example/shop?b=2&a=1"})
 		},
 		"by a part of the query": func(c *httpcache.Cache, h http.Handler) error {
-			return c.Purge(context.Background(), httpcache.Prefix(shopPath+"?b=2"))
+			return c.Purge(context.Background(), httpcache.Target{Prefix: shopPath + "?b=2"})
 		},
 		"by a prefix of the path": func(c *httpcache.Cache, h http.Handler) error {
-			return c.Purge(context.Background(), httpcache.Prefix("http://a.example/sh"))
+			return c.Purge(context.Background(), httpcache.Target{Prefix: "http://a.example/sh"})
 		},
 		"by a change": func(c *httpcache.Cache, h http.Handler) error { return changed(h, shopPath+"?b=2&utm=7&a=1") },
 		"by a Location": func(c *httpcache.Cache, h http.Handler) error {
 			return changed(h, "http://a.example/other", "X-Location: /shop?b=2&utm=7&a=1")
 		},
 		"by a tag": func(c *httpcache.Cache, h http.Handler) error {
-			return c.Purge(context.Background(), httpcache.Tag("first"))
+			return c.Purge(context.Background(), httpcache.Target{Tag: "first"})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -185,7 +185,7 @@ func TestPurgesWhileARuleIsLearnt(t *testing.T) {
 				mu.Lock()
 				version = 2
 				mu.Unlock()
-				if err := c.Purge(context.Background(), httpcache.URL(shopPath+purged)); err != nil {
+				if err := c.Purge(context.Background(), httpcache.Target{URL: shopPath + purged}); err != nil {
 					t.Fatal(err)
 				}
 				for _, query := range []string{"?a=1&utm=3", "?a=1"} {

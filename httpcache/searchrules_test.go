@@ -77,7 +77,7 @@ func TestAnswersWithoutTheRuleOfTheirPath(t *testing.T) {
 		ruled["id=1&utm=3"] = true
 		see("id=1&utm=3", "id=1&utm=3 v1", false)
 		version = 2
-		if err := c.Purge(context.Background(), httpcache.URL(shopPath+"?id=1&utm=4")); err != nil {
+		if err := c.Purge(context.Background(), httpcache.Target{URL: shopPath + "?id=1&utm=4"}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()

@@ -261,7 +261,7 @@ func TestEveryKeyHasAnEnd(t *testing.T) {
 			get(t, h, "http://a.example/", "X-Color: "+color)
 		}
 		get(t, h, "http://a.example/private")
-		if err := cache.Purge(t.Context(), httpcache.Tag("b")); err != nil {
+		if err := cache.Purge(t.Context(), httpcache.Target{Tag: "b"}); err != nil {
 			t.Fatal(err)
 		}
 		cache.Close(context.Background())

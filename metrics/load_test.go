@@ -20,7 +20,6 @@ import (
 	"github.com/mayflycache/mayfly/earlyrefresh"
 	"github.com/mayflycache/mayfly/embedded"
 	"github.com/mayflycache/mayfly/httpcache"
-	"github.com/mayflycache/mayfly/internal/stats"
 	"github.com/mayflycache/mayfly/metrics"
 	"github.com/mayflycache/mayfly/redistest"
 	"github.com/mayflycache/mayfly/sliding"
@@ -53,7 +52,7 @@ func running(t *testing.T) *program {
 	db := mayfly.Must(embedded.Open(embedded.Options{Hz: 1}))
 	p.db = db
 	p.observer = mayfly.Must(metrics.New(p.registry, metrics.Options{Buckets: metrics.Buckets}))
-	p.observer.WatchEngine("main", func() stats.Engine {
+	p.observer.WatchEngine("main", func() mayfly.EngineStats {
 		s := db.Stats()
 		s.Cycle = time.Duration(s.Expired) * time.Microsecond // in a bubble work takes no time
 		return s

@@ -23,7 +23,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/internal/stats"
 )
 
 // Options say how to measure. The zero value is fine.
@@ -61,8 +60,8 @@ type Observer struct {
 	audited, endless, auditedAt *prometheus.GaugeVec
 
 	locals  *figures[mayfly.LocalStats]
-	engines *figures[stats.Engine]
-	https   *figures[stats.HTTP]
+	engines *figures[mayfly.EngineStats]
+	https   *figures[mayfly.HTTPStats]
 	origins *figures[mayfly.OriginStats]
 
 	series sync.Map // *series by seriesKey, so that labels are not looked up again and again

@@ -18,7 +18,6 @@ import (
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/cacheaside"
 	"github.com/mayflycache/mayfly/embedded"
-	"github.com/mayflycache/mayfly/httpcache"
 	"github.com/mayflycache/mayfly/metrics"
 	"github.com/mayflycache/mayfly/redistest"
 	"github.com/mayflycache/mayfly/sliding"
@@ -167,7 +166,7 @@ func TestStatsOfOthers(t *testing.T) {
 	defer db.Close(context.Background())
 	m, r := observer(t, metrics.Options{})
 	m.WatchEngine("main", db.Stats)
-	m.WatchHTTP("pages", func() httpcache.Stats { return httpcache.Stats{Local: 3, Collapsed: 2} })
+	m.WatchHTTP("pages", func() mayfly.HTTPStats { return mayfly.HTTPStats{Local: 3, Collapsed: 2} })
 	m.WatchLocal("main", func() mayfly.LocalStats {
 		return mayfly.LocalStats{Rung: mayfly.RungPubSub, Entries: 4, Dead: 1, Bytes: 999, Evictions: 5}
 	})

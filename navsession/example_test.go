@@ -106,7 +106,7 @@ func ExampleRelated() {
 	look := func(user string, product int) {
 		earlier, _ := visits.Recent(ctx, user, 8)
 		visits.Record(ctx, user, product)
-		related.Count(ctx, product, earlier...)
+		related.Record(ctx, product, earlier...)
 	}
 	for _, user := range []string{"ada", "bob", "cid"} {
 		look(user, 7)

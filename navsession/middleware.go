@@ -17,11 +17,13 @@ import (
 
 // MiddlewareOptions say what a page view is and how many may wait. Every zero is a default that works.
 type MiddlewareOptions struct {
-	// Bot, Asset and Failure tell what is no page view. Nil is [IsBot], [IsAsset] and [IsFailure].
+	// Bot, Asset and Failure tell what is no page view. Nil is [IsBot], [IsAsset], and every
+	// status but 200, 206 and 304.
 	Bot, Asset func(*http.Request) bool
 	Failure    func(status int) bool
 
-	// Page names the page of a request that was answered. Its Time, if zero, is set to when the request came. Nil is [PathOf].
+	// Page names the page of a request that was answered. Its Time, if zero, is set to when the request came. Nil names it by its path,
+	// without the query, which may hold what is nobody's business.
 	Page func(*http.Request) Page
 
 	// Queue is how many views may wait to be recorded, a million at most; what comes beyond is dropped. Zero is 1024.
@@ -92,10 +94,10 @@ func (o MiddlewareOptions) withDefaults() MiddlewareOptions {
 		o.Asset = IsAsset
 	}
 	if o.Failure == nil {
-		o.Failure = IsFailure
+		o.Failure = isFailure
 	}
 	if o.Page == nil {
-		o.Page = PathOf
+		o.Page = pathOf
 	}
 	o.Queue, o.Timeout = cmp.Or(o.Queue, 1024), cmp.Or(o.Timeout, time.Second)
 	return o

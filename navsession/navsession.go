@@ -93,7 +93,7 @@ func New[K comparable, P any](ns mayfly.Namespace[K, P], o Options) (*Visits[K, 
 
 // idle checks a namespace whose TTL is an idle gap.
 func idle[K comparable, V any](c *check.List, room keyspace.Room[K, V], local bool) {
-	c.Refuse(room.Jittered(), "Namespace.Jitter must be jitter.None: the TTL is the gap that ends a visit")
+	c.Refuse(!room.Jitter.IsZero(), "Namespace.Jitter must be zero: the TTL is the gap that ends a visit")
 	c.Refuse(local, notLocal)
 }
 

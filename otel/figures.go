@@ -10,7 +10,6 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/internal/stats"
 )
 
 // figure is one metric that is read from stats of type S when somebody collects.
@@ -94,8 +93,8 @@ func localFigures(m maker) []figure[mayfly.LocalStats] {
 	return all
 }
 
-func engineFigures(m maker) []figure[stats.Engine] {
-	type S = stats.Engine
+func engineFigures(m maker) []figure[mayfly.EngineStats] {
+	type S = mayfly.EngineStats
 	cycle, err := m.Float64ObservableCounter("mayfly.engine.cycle", metric.WithUnit("s"), metric.WithDescription("Time spent on removing keys that are over."))
 	m.check(err)
 	return []figure[S]{
@@ -112,8 +111,8 @@ func engineFigures(m maker) []figure[stats.Engine] {
 	}
 }
 
-func httpFigures(m maker) []figure[stats.HTTP] {
-	type S = stats.HTTP
+func httpFigures(m maker) []figure[mayfly.HTTPStats] {
+	type S = mayfly.HTTPStats
 	requests := m.counter("mayfly.http.requests", "{request}", "Requests of an HTTP cache, by how they were answered.")
 	by := func(outcome string, of func(S) uint64) figure[S] {
 		return figure[S]{whole: requests, of: func(s S) float64 { return float64(of(s)) }, also: []attribute.KeyValue{attribute.String("outcome", outcome)}}

@@ -9,7 +9,6 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/internal/stats"
 )
 
 // An exporter to Prometheus makes a name of these by replacing dots, and adds the unit and "total", "ratio" where that is the custom:
@@ -57,8 +56,8 @@ type instruments struct {
 
 	requests metric.Int64ObservableCounter
 	locals   []figure[mayfly.LocalStats]
-	engines  []figure[stats.Engine]
-	https    []figure[stats.HTTP]
+	engines  []figure[mayfly.EngineStats]
+	https    []figure[mayfly.HTTPStats]
 	origins  []figure[mayfly.OriginStats]
 	asked    []metric.Observable // all whose figures are asked for
 }

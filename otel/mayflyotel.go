@@ -24,7 +24,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/internal/stats"
 )
 
 // scope is the name of the instrumentation: the import path, as OpenTelemetry asks for.
@@ -202,12 +201,14 @@ func (m *Observer) WatchLocal(name string, stats func() mayfly.LocalStats) {
 }
 
 // WatchEngine shows the stats of an embedded database, db.Stats, as WatchLocal does.
-func (m *Observer) WatchEngine(name string, stats func() stats.Engine) {
+func (m *Observer) WatchEngine(name string, stats func() mayfly.EngineStats) {
 	watch(&m.engines, name, stats)
 }
 
 // WatchHTTP shows the stats of an HTTP cache, pages.Stats, as WatchLocal does.
-func (m *Observer) WatchHTTP(name string, stats func() stats.HTTP) { watch(&m.https, name, stats) }
+func (m *Observer) WatchHTTP(name string, stats func() mayfly.HTTPStats) {
+	watch(&m.https, name, stats)
+}
 
 // WatchOrigin shows the stats of an origin, origin.Stats or cache.Origin().Stats, as WatchLocal does. Caches that share an origin are one.
 func (m *Observer) WatchOrigin(name string, stats func() mayfly.OriginStats) {

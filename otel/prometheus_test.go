@@ -24,8 +24,6 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/embedded"
-	"github.com/mayflycache/mayfly/httpcache"
 	"github.com/mayflycache/mayfly/metrics"
 	mayflyotel "github.com/mayflycache/mayfly/otel"
 )
@@ -34,8 +32,8 @@ import (
 type observer interface {
 	mayfly.LocalObserver
 	WatchLocal(string, func() mayfly.LocalStats)
-	WatchEngine(string, func() embedded.Stats)
-	WatchHTTP(string, func() httpcache.Stats)
+	WatchEngine(string, func() mayfly.EngineStats)
+	WatchHTTP(string, func() mayfly.HTTPStats)
 	WatchOrigin(string, func() mayfly.OriginStats)
 	ObserveAudit(string, int64, int64)
 }
@@ -100,11 +98,11 @@ func everything(ctx context.Context, o observer, words []string) {
 		return mayfly.LocalStats{Rung: mayfly.RungPubSub, Entries: 4, Dead: 1, Bytes: 999, Hits: 5, Misses: 6, Evictions: 7, Expired: 8, Changes: 9, Flushes: 10}
 	})
 	o.WatchLocal("empty", func() mayfly.LocalStats { return mayfly.LocalStats{} })
-	o.WatchEngine("main", func() embedded.Stats {
-		return embedded.Stats{Keys: 8, Expires: 5, Dead: 2, Memory: 77, Expired: 3, Evicted: 4, Commands: 6, Hits: 7, Misses: 9, Cycle: 1500 * time.Millisecond}
+	o.WatchEngine("main", func() mayfly.EngineStats {
+		return mayfly.EngineStats{Keys: 8, Expires: 5, Dead: 2, Memory: 77, Expired: 3, Evicted: 4, Commands: 6, Hits: 7, Misses: 9, Cycle: 1500 * time.Millisecond}
 	})
-	o.WatchHTTP("pages", func() httpcache.Stats {
-		return httpcache.Stats{Local: 3, Redis: 4, Stale: 5, Collapsed: 2, Forwarded: 6, Passed: 7, Stored: 8}
+	o.WatchHTTP("pages", func() mayfly.HTTPStats {
+		return mayfly.HTTPStats{Local: 3, Redis: 4, Stale: 5, Collapsed: 2, Forwarded: 6, Passed: 7, Stored: 8}
 	})
 	o.WatchOrigin("db", func() mayfly.OriginStats {
 		return mayfly.OriginStats{Limit: 20, InFlight: 3, Queued: 4, Entered: 50, Refused: 6, Waited: 2500 * time.Millisecond}

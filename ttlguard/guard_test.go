@@ -84,7 +84,7 @@ func TestDependsIsVerified(t *testing.T) {
 	ctx := t.Context()
 	rdb, _, found := guarded(t, ttlguard.Options{})
 	rdb.Incr(ctx, "cache:n")
-	if len(*found) != 1 || (*found)[0].Verdict != ttlguard.Depends || (*found)[0].Command != "incr" {
+	if len(*found) != 1 || !(*found)[0].Depends || (*found)[0].Command != "incr" {
 		t.Errorf("%v", *found)
 	}
 	rdb, _, found = guarded(t, ttlguard.Options{Verify: true})
@@ -101,7 +101,7 @@ func TestDependsIsVerified(t *testing.T) {
 	if len(*found) != 1 || !strings.HasPrefix((*found)[0].String(), `incr "cache:m": leaves none, at `) {
 		t.Errorf("%v", *found)
 	}
-	rdb, _, _ = guarded(t, ttlguard.Options{OnDepends: ttlguard.Refuse, OnNone: ttlguard.Report})
+	rdb, _, _ = guarded(t, ttlguard.Options{OnDepends: ttlguard.ActionRefuse, OnNone: ttlguard.ActionReport})
 	if err := rdb.Incr(ctx, "cache:n").Err(); !errors.Is(err, mayfly.ErrNoTTL) {
 		t.Error(err)
 	}
@@ -112,7 +112,7 @@ func TestDependsIsVerified(t *testing.T) {
 
 // A program goes over from Report to Refuse prefix by prefix.
 func TestEnforced(t *testing.T) {
-	rdb, _, found := guarded(t, ttlguard.Options{OnNone: ttlguard.Report, OnDepends: ttlguard.Ignore, Enforced: []string{"cache:user:", "session:"}})
+	rdb, _, found := guarded(t, ttlguard.Options{OnNone: ttlguard.ActionReport, OnDepends: ttlguard.ActionIgnore, Enforced: []string{"cache:user:", "session:"}})
 	ctx := t.Context()
 	for key, refused := range map[string]bool{"cache:user:1": true, "session:1": true, "cache:page:1": false} {
 		*found = nil
@@ -178,12 +178,12 @@ func TestBadOptions(t *testing.T) {
 		"Prefixes[1] is empty":                {Prefixes: []string{"a:", ""}},
 		"Exempt[0] \"[\"":                     {Prefixes: []string{"a:"}, Exempt: []string{"["}},
 		"OnNone must be":                      {Prefixes: []string{"a:"}, OnNone: 9},
-		"OnNone is Report":                    {Prefixes: []string{"a:"}, OnNone: ttlguard.Report},
-		"OnDepends is Report":                 {Prefixes: []string{"a:"}, OnDepends: ttlguard.Report},
+		"OnNone is ActionReport":              {Prefixes: []string{"a:"}, OnNone: ttlguard.ActionReport},
+		"OnDepends is ActionReport":           {Prefixes: []string{"a:"}, OnDepends: ttlguard.ActionReport},
 		"Verify is set":                       {Prefixes: []string{"a:"}, Verify: true},
-		"OnDepends must be Def":               {Prefixes: []string{"a:"}, OnDepends: -1},
-		"Enforced[0] \"b:\" begins with none": {Prefixes: []string{"a:"}, OnNone: ttlguard.Ignore, Enforced: []string{"b:"}},
-		"Enforced[1] \"\" begins with none":   {Prefixes: []string{"a:"}, OnNone: ttlguard.Ignore, Enforced: []string{"a:b:", ""}},
+		"OnDepends must be zero":              {Prefixes: []string{"a:"}, OnDepends: -1},
+		"Enforced[0] \"b:\" begins with none": {Prefixes: []string{"a:"}, OnNone: ttlguard.ActionIgnore, Enforced: []string{"b:"}},
+		"Enforced[1] \"\" begins with none":   {Prefixes: []string{"a:"}, OnNone: ttlguard.ActionIgnore, Enforced: []string{"a:b:", ""}},
 		"Enforced is set, and OnNone refuses": {Prefixes: []string{"a:"}, Enforced: []string{"a:"}},
 	} {
 		if _, err := ttlguard.New(o); err == nil || !strings.Contains(err.Error(), "Options."+says) {

@@ -3,7 +3,6 @@ package ttlguard_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -115,9 +114,7 @@ func TestVerdicts(t *testing.T) {
 		"GEORADIUS a 1 1 5 km STORE c STOREDIST d": "d leaves none", "XGROUP CREATE mkstream g $": "", "RESTORE-ASKING k 0 x": "k leaves none",
 	} {
 		var got []string
-		for _, j := range ttlguard.Judge(commands(line)) {
-			got = append(got, fmt.Sprint(j.Key, " ", j.Verdict))
-		}
+		ttlguard.Judge(commands(line), func(key, verdict string) { got = append(got, key+" "+verdict) })
 		if s := strings.Join(got, ", "); s != want {
 			t.Errorf("%s: %s, want %s", line, s, want)
 		}

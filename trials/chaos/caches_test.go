@@ -112,7 +112,7 @@ func pages(world string, rdb redis.UniversalClient, d *truth) *cache {
 		return strconv.ParseInt(version, 10, 64)
 	}
 	// By URL: where barriers may be evicted a purge by tag promises less.
-	c.remove = func(ctx context.Context, n int) error { return cached.Purge(ctx, httpcache.URL(url(n))) }
+	c.remove = func(ctx context.Context, n int) error { return cached.Purge(ctx, httpcache.Target{URL: url(n)}) }
 	c.close = cached.Close
 	return c
 }

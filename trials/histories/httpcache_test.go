@@ -59,11 +59,11 @@ func site(rdb *redis.Client, d *database, header http.Header) cache {
 		remove: func(ctx context.Context, key int) error {
 			switch key % 3 {
 			case 0:
-				return c.Purge(ctx, httpcache.Tag(fmt.Sprint("tag", key)))
+				return c.Purge(ctx, httpcache.Target{Tag: fmt.Sprint("tag", key)})
 			case 1:
-				return c.Purge(ctx, httpcache.Prefix(url(key)))
+				return c.Purge(ctx, httpcache.Target{Prefix: url(key)})
 			}
-			return c.Purge(ctx, httpcache.URL(url(key)))
+			return c.Purge(ctx, httpcache.Target{URL: url(key)})
 		},
 		close: c.Close,
 	}

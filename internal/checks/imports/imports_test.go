@@ -48,7 +48,6 @@ var rooms = map[string]room{
 	"glob":         {never: pure},
 	"hashslot":     {never: pure},
 	"rfc9111":      {may: "httpsfv", never: append([]string{"sync"}, pure...)},
-	"stats":        {never: pure},
 
 	// What the patterns share: may know go-redis, never the double.
 	"client/check":      {never: pure},
@@ -80,7 +79,7 @@ var rooms = map[string]room{
 	"cacheaside": {may: "(root) client/admission client/lease client/flight client/nodes client/localview client/localsync client/record client/keyspace " +
 		"client/background client/redelete client/recently client/events client/check earlyrefresh compress"},
 	"httpcache": {may: "(root) client/admission client/lease client/flight client/nodes client/localview client/localsync client/record " +
-		"client/background client/redelete client/recently client/events client/check rfc9111 stats sync"},
+		"client/background client/redelete client/recently client/events client/check rfc9111 sync"},
 
 	// The double: never knows go-redis, nor any pattern.
 	"redis/resp":    {never: pure},
@@ -94,10 +93,10 @@ var rooms = map[string]room{
 
 	// The doors: the double, reachable as RESP.
 	"redistest": {may: "redis/engine redis/server redis/resp hashslot go-redis"},
-	"embedded":  {may: "(root) redis/engine redis/journal redis/replica redis/server stats go-redis"},
+	"embedded":  {may: "(root) redis/engine redis/journal redis/replica redis/server go-redis"},
 
 	// Operations: watch it, enforce it, find what does not keep to it.
-	"metrics":  {may: "(root) stats prometheus go-redis"},
+	"metrics":  {may: "(root) prometheus go-redis"},
 	"ttlguard": {may: "(root) client/check go-redis"},
 	"ttlaudit": {may: "client/again client/check jitter go-redis"},
 

@@ -81,11 +81,6 @@ func Unused[K comparable, V any](c *check.List, ns mayfly.Namespace[K, V], why s
 	}
 }
 
-// Jittered reports whether the TTL changes from value to value.
-func (r Room[K, V]) Jittered() bool {
-	return r.Jitter.Fraction != 0 || r.Jitter.Floor != 0 || r.Jitter.Ceiling != 0
-}
-
 // FullKey returns the key as Redis knows it.
 func (r Room[K, V]) FullKey(key K) (string, error) { return r.form.Full(r.Prefix, key) }
 

@@ -47,7 +47,7 @@ func (e endingVisits) record(ctx context.Context, shopper string, id int) error 
 		err = e.visits.Record(ctx, shopper, id)
 	}
 	if err == nil && !slices.Contains(earlier, id) {
-		err = e.others.Count(ctx, id, earlier...)
+		err = e.others.Record(ctx, id, earlier...)
 	}
 	return err
 }
