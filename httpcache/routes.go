@@ -49,8 +49,9 @@ func (rs routes) apply(r *http.Request, status int, header http.Header, targeted
 	if rs.mux == nil || status < 200 || status > 299 || r.Header["Authorization"] != nil || !clean(r.URL.Path) {
 		return
 	}
+	says := rfc9111.Canonical(header)
 	for _, name := range append([]string{"Cache-Control", "Expires"}, targeted...) {
-		if len(header[http.CanonicalHeaderKey(name)]) > 0 {
+		if len(says[http.CanonicalHeaderKey(name)]) > 0 {
 			return
 		}
 	}

@@ -176,12 +176,21 @@ func (x *exchange) run() {
 			x.alone()
 			return
 		}
-		wait, cancel := context.WithTimeout(ctx, c.opt.Shared.Wait-time.Since(x.begun))
+		leave, circle := nested.enter(ctx, f)
+		patience := c.opt.Shared.Wait - time.Since(x.begun)
+		if circle {
+			patience = 0
+		}
+		wait, cancel := context.WithTimeout(ctx, patience)
 		out, again, err := f.Wait(wait, x.began)
 		cancel()
+		leave()
 		switch {
 		case ctx.Err() != nil:
 			x.turnedAway(ctx.Err())
+			return
+		case err != nil && circle:
+			x.alone()
 			return
 		case err != nil:
 			c.tell(ctx, mayfly.Event{Kind: mayfly.Wait, Outcome: mayfly.TimedOut, Key: x.s.slot, Took: time.Since(x.begun)})

@@ -3,6 +3,8 @@ package httpcache
 import (
 	"context"
 	"reflect"
+
+	"github.com/mayflycache/mayfly/internal/client/flight"
 )
 
 // A request whose handler is being asked may meet the cache again further in: two routers have it among their middlewares, or an
@@ -13,15 +15,16 @@ import (
 type asking struct {
 	store  any
 	key    string
+	flight *flight.Flight[outcome] // of those who wait for it; nil: nobody does
 	around *asking
 }
 
 type askingKey struct{}
 
-// asking is ctx for a handler that is asked for key.
-func (c *Cache) asking(ctx context.Context, key string) context.Context {
+// asking is ctx for a handler that is asked for key, for those who wait for f, too.
+func (c *Cache) asking(ctx context.Context, key string, f *flight.Flight[outcome]) context.Context {
 	around, _ := ctx.Value(askingKey{}).(*asking)
-	return context.WithValue(ctx, askingKey{}, &asking{c.store(), key, around})
+	return context.WithValue(ctx, askingKey{}, &asking{c.store(), key, f, around})
 }
 
 // store tells caches apart that keep the same keys in different places.
