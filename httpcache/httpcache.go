@@ -104,7 +104,7 @@ func NewCache(o Options) (*Cache, error) {
 			return nil, fmt.Errorf("httpcache: %w", err)
 		}
 	}
-	c.routes, _ = newRoutes(o.Override) // its error was one of validate's
+	c.routes, _ = newRoutes(o.Override, o.OverrideOn) // its error was one of validate's
 	c.works = background.New(mayfly.ErrClosed)
 	c.works.Grace = handBackFor
 	c.unremoved = redelete.New(redelete.Options{Limit: o.Faults.Queue, Works: c.works, Again: c.purgeAgain, Dropped: c.tell.Dropped})
