@@ -31,6 +31,17 @@ func (f filling) wanted() bool { return f.stores() || f.flight != nil }
 // stores reports whether an answer can be stored.
 func (f filling) stores() bool { return f.claim != nil || f.passed != nil || f.over }
 
+// brings are what others wait for who wait for the answer.
+func (f filling) brings() (all []any) {
+	if f.flight != nil {
+		all = append(all, f.flight)
+	}
+	if f.claim != nil {
+		all = append(all, f.claim.ID())
+	}
+	return all
+}
+
 // reads says that the handler is about to be asked.
 func (f filling) reads() {
 	if f.flight != nil {
@@ -103,7 +114,7 @@ func (x *exchange) lead(f *flight.Flight[outcome]) (answered bool) {
 		}
 	}
 	if asks { // else those of this process share the answer all the same
-		a := x.acquire()
+		a := x.acquire(fill)
 		switch {
 		case a.Standing == lease.Mine:
 			fill.claim = a.Claim
@@ -138,13 +149,13 @@ var errResting = errors.New("the handler failed lately")
 
 // acquire asks for the right to store the answer, or waits for another process to bring what it has claimed, for as long as a
 // request may wait in all.
-func (x *exchange) acquire() lease.Acquired {
+func (x *exchange) acquire(fill filling) lease.Acquired {
 	c, ctx := x.cache, x.r.Context()
 	within, cancel := c.within(ctx, x.asked)
 	defer cancel()
 	wait, cancel := context.WithTimeout(ctx, c.opt.Shared.Wait-time.Since(x.begun))
 	defer cancel()
-	a := x.ask(within, wait)
+	a := x.ask(within, wait, fill)
 	switch a.Standing {
 	case lease.Changed:
 		if a.Waited > 0 {
@@ -163,9 +174,11 @@ func (x *exchange) acquire() lease.Acquired {
 	return a
 }
 
-// ask asks for the claim. While it waits for somebody else's load it has no turn.
-func (x *exchange) ask(ctx, wait context.Context) lease.Acquired {
+// ask asks for the claim. While it waits for somebody else's load it has no turn. Where that load waits for this one, in a handler of this
+// process, the answer is that of a tombstone: load, and do not store.
+func (x *exchange) ask(ctx, wait context.Context, fill filling) lease.Acquired {
 	c, w := x.cache, lease.Want{Key: x.s.slot, Seen: x.s.found, Renew: x.s.response != nil}
+	holder := w.Seen.Holder()
 	switch w.Seen.State {
 	case lease.Held:
 		return lease.Acquired{Standing: lease.Void}
@@ -175,11 +188,19 @@ func (x *exchange) ask(ctx, wait context.Context) lease.Acquired {
 		if a.Standing != lease.Theirs {
 			return a
 		}
+		holder = a.Holder()
 		if !w.Renew {
 			w.Seen = a.Found
 		}
 	}
 	x.yields()
+	if around := inside(x.r.Context()); around != nil {
+		leave, circle := nested.enter(&asking{brings: fill.brings(), around: around}, holder)
+		if circle {
+			return lease.Acquired{Standing: lease.Void}
+		}
+		defer leave()
+	}
 	a := c.guard.Outwait(ctx, wait, w, nil)
 	if a.Standing == lease.Mine && x.queues() && !x.tryTurn(ctx) { // taken over from one who died
 		c.release(ctx, a.Claim)

@@ -1,10 +1,8 @@
 package httpcache
 
 import (
-	"context"
+	"slices"
 	"sync"
-
-	"github.com/mayflycache/mayfly/internal/client/flight"
 )
 
 // Pages whose handlers show each other, all of them missing, would wait in a circle: the load of one for a page that another loads, which
@@ -14,60 +12,57 @@ import (
 // waits are those of requests that handlers make.
 type waits struct {
 	mu sync.Mutex // guards on
-	on map[*flight.Flight[outcome]][]*asking
+	on map[any][]*asking
 }
 
 var nested waits // of all caches: a circle may go through several
 
-// enter says that a request with ctx is about to wait for f, until leave is called; or else that f would wait for the request.
-func (w *waits) enter(ctx context.Context, f *flight.Flight[outcome]) (leave func(), circle bool) {
-	inside, _ := ctx.Value(askingKey{}).(*asking)
+// enter says that a request which is a part of inside is about to wait for something, until leave is called; or else that this waits
+// for inside. What is waited for is a flight, or the id of a claim that another cache of this process may hold.
+func (w *waits) enter(inside *asking, on any) (leave func(), circle bool) {
 	if inside == nil {
 		return func() {}, false
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.holdsUp(inside, f) {
+	if w.holdsUp(inside, on) {
 		return func() {}, true
 	}
 	if w.on == nil {
-		w.on = make(map[*flight.Flight[outcome]][]*asking)
+		w.on = make(map[any][]*asking)
 	}
-	w.on[f] = append(w.on[f], inside)
-	return func() { w.leave(inside, f) }, false
+	w.on[on] = append(w.on[on], inside)
+	return func() { w.leave(inside, on) }, false
 }
 
-func (w *waits) leave(inside *asking, f *flight.Flight[outcome]) {
+func (w *waits) leave(inside *asking, on any) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	for i, a := range w.on[f] {
-		if a == inside {
-			last := len(w.on[f]) - 1
-			w.on[f][i] = w.on[f][last]
-			w.on[f] = w.on[f][:last]
-			break
-		}
-	}
-	if len(w.on[f]) == 0 {
-		delete(w.on, f)
+	all := w.on[on]
+	i := slices.Index(all, inside)
+	if all = slices.Delete(all, i, i+1); len(all) == 0 {
+		delete(w.on, on)
+	} else {
+		w.on[on] = all
 	}
 }
 
-// holdsUp reports whether f lands only after what inside is a part of: it is what that is asked for, or inside of it somebody waits for what
-// is, and so on.
-func (w *waits) holdsUp(inside *asking, f *flight.Flight[outcome]) bool {
-	known := make(map[*flight.Flight[outcome]]bool)
+// holdsUp reports whether what is waited for comes only after what inside is a part of: it is what that brings, or inside of it somebody
+// waits for what that brings, and so on.
+func (w *waits) holdsUp(inside *asking, on any) bool {
+	known := make(map[any]bool)
 	for todo := []*asking{inside}; len(todo) > 0; {
 		a := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]
 		for ; a != nil; a = a.around {
-			switch {
-			case a.flight == nil || known[a.flight]:
-			case a.flight == f:
-				return true
-			default:
-				known[a.flight] = true
-				todo = append(todo, w.on[a.flight]...)
+			for _, brings := range a.brings {
+				if brings == on {
+					return true
+				}
+				if !known[brings] {
+					known[brings] = true
+					todo = append(todo, w.on[brings]...)
+				}
 			}
 		}
 	}

@@ -28,12 +28,13 @@ func within(ctx context.Context, h http.Handler, url string) string {
 func TestPagesThatShowEachOther(t *testing.T) {
 	for name, x := range map[string]struct {
 		shows  map[string]string // a page, and the page that it shows
-		caches int
-		calls  int // of handlers, by which nothing is asked for more often than it must
+		caches int               // which ask for one page each; negative: of one prefix, and any asks for any
+		calls  int               // of handlers, by which nothing is asked for more often than it must
 	}{
 		"two":                       {map[string]string{"/a": "/b", "/b": "/a"}, 1, 3},
 		"three":                     {map[string]string{"/a": "/b", "/b": "/c", "/c": "/a"}, 1, 4},
 		"two, by two caches":        {map[string]string{"/a": "/b", "/b": "/a"}, 2, 3},
+		"two, by two of one prefix": {map[string]string{"/a": "/b", "/b": "/a"}, -2, 3},
 		"two that show a third one": {map[string]string{"/a": "/c", "/b": "/c", "/c": ""}, 1, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -49,12 +50,21 @@ func TestPagesThatShowEachOther(t *testing.T) {
 					io.WriteString(w, r.URL.Path+" with "+shown)
 				}}
 				var hs []http.Handler
-				for i := range x.caches {
+				n := max(x.caches, -x.caches)
+				for i := range n {
 					opt := options(t, rdb)
-					opt.Namespace.Prefix += string(rune('a'+i)) + ":"
+					if x.caches > 0 {
+						opt.Namespace.Prefix += string(rune('a'+i)) + ":"
+					}
 					hs = append(hs, must(t)(httpcache.NewCache(opt)).Handler(o))
 				}
-				site = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { hs[int(r.URL.Path[1])%x.caches].ServeHTTP(w, r) })
+				site = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					which := int(r.URL.Path[1])
+					if x.caches < 0 && r.Header.Get("X-Inside") != "" {
+						which++
+					}
+					hs[which%n].ServeHTTP(w, r)
+				})
 				begun := time.Now()
 				var all sync.WaitGroup
 				for page, shows := range x.shows {

@@ -67,7 +67,7 @@ func (x *exchange) forward(fill filling) {
 		why = errNoRoom
 	}
 	a.tell(mayfly.Read, found, why)
-	a.ctx, a.leaves = newLeaving(c.asking(nodes.WithPurse(x.turn.inside(x.r.Context()), x.purse()), x.key, fill.flight), c.opt.Shared.Timeout)
+	a.ctx, a.leaves = newLeaving(c.asking(nodes.WithPurse(x.turn.inside(x.r.Context()), x.purse()), x.key, fill), c.opt.Shared.Timeout)
 	defer a.leaves.end()
 	if !fill.wanted() {
 		a.leaves.endsHandler()

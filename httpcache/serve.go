@@ -176,7 +176,7 @@ func (x *exchange) run() {
 			x.alone()
 			return
 		}
-		leave, circle := nested.enter(ctx, f)
+		leave, circle := nested.enter(inside(ctx), f)
 		patience := c.opt.Shared.Wait - time.Since(x.begun)
 		if circle {
 			patience = 0

@@ -3,8 +3,6 @@ package httpcache
 import (
 	"context"
 	"reflect"
-
-	"github.com/mayflycache/mayfly/internal/client/flight"
 )
 
 // A request whose handler is being asked may meet the cache again further in: two routers have it among their middlewares, or an
@@ -15,16 +13,21 @@ import (
 type asking struct {
 	store  any
 	key    string
-	flight *flight.Flight[outcome] // of those who wait for it; nil: nobody does
+	brings []any // to those who wait for it: see waits
 	around *asking
 }
 
 type askingKey struct{}
 
-// asking is ctx for a handler that is asked for key, for those who wait for f, too.
-func (c *Cache) asking(ctx context.Context, key string, f *flight.Flight[outcome]) context.Context {
-	around, _ := ctx.Value(askingKey{}).(*asking)
-	return context.WithValue(ctx, askingKey{}, &asking{c.store(), key, f, around})
+// inside is what a request is a part of; nil: no handler makes it.
+func inside(ctx context.Context) *asking {
+	a, _ := ctx.Value(askingKey{}).(*asking)
+	return a
+}
+
+// asking is ctx for a handler that is asked for key, which also fills what others wait for.
+func (c *Cache) asking(ctx context.Context, key string, fill filling) context.Context {
+	return context.WithValue(ctx, askingKey{}, &asking{c.store(), key, fill.brings(), inside(ctx)})
 }
 
 // store tells caches apart that keep the same keys in different places.
@@ -37,8 +40,7 @@ func (c *Cache) store() any {
 
 // asked reports whether a handler around is being asked for key already, by this cache or by another one of the same client and prefix.
 func (c *Cache) asked(ctx context.Context, key []byte) bool {
-	around, _ := ctx.Value(askingKey{}).(*asking)
-	for ; around != nil; around = around.around {
+	for around := inside(ctx); around != nil; around = around.around {
 		if around.key == string(key) && around.store == c.store() {
 			return true
 		}

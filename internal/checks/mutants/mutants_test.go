@@ -102,7 +102,7 @@ var mutants = []struct {
 		"c.abandon()", "",
 		"TestCloseHandsBackWhatHandlersHold"},
 	{"a circle is not known", "httpcache/circle.go",
-		"if w.holdsUp(inside, f) {", "if false {",
+		"if w.holdsUp(inside, on) {", "if false {",
 		"TestPagesThatShowEachOther"},
 	{"by chance: who waits is not asked what he wants", "httpcache/sharing.go",
 		"r.policy.Decide(x.q, r.policy.Received) != rfc9111.Revalidate", "true",
