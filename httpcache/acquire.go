@@ -197,6 +197,7 @@ func (x *exchange) ask(ctx, wait context.Context, fill filling) lease.Acquired {
 	if around := inside(x.r.Context()); around != nil {
 		leave, circle := nested.enter(&asking{brings: fill.brings(), around: around}, holder)
 		if circle {
+			x.lone = true
 			return lease.Acquired{Standing: lease.Void}
 		}
 		defer leave()

@@ -132,6 +132,9 @@ func TestAHitHasTheBytesOfItsMiss(t *testing.T) {
 				if strings.Contains(said, "; hit") || !strings.Contains(says, "; hit") {
 					t.Fatalf("%q, then %q", said, says)
 				}
+				if n := strings.Count(strings.Join(miss, ""), "Content-Length"); n > 1 {
+					t.Errorf("%d times a Content-Length", n)
+				}
 				if a, b := strings.Join(miss, ""), strings.Join(hit, ""); a != b {
 					t.Errorf("the miss was\n%s\nthe hit is\n%s", a, b)
 				}

@@ -115,6 +115,7 @@ func (c *capture) WriteHeader(status int) {
 	c.status, c.length = status, -1
 	if n, err := strconv.ParseInt(c.header.Get("Content-Length"), 10, 64); err == nil && n >= 0 {
 		c.length = n
+		c.header["Content-Length"] = c.header["Content-Length"][:1] // several are a message without an end, or with two
 	} else {
 		delete(c.header, "Content-Length") // a malformed one reaches neither the client nor the store
 	}

@@ -5,6 +5,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -83,4 +84,42 @@ func TestPagesThatShowEachOther(t *testing.T) {
 			})
 		})
 	}
+}
+
+// Who closes a circle does not queue for the handler either, behind one who waits for him.
+func TestACircleAndAQueue(t *testing.T) {
+	inBubble(t, func(t *testing.T, rdb *redis.Client) {
+		opt := options(t, rdb)
+		opt.Load.Limit = 1
+		var site http.Handler
+		known := false
+		site = opened(t, opt).Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Cache-Control", "max-age=60")
+			switch at := r.URL.Path; {
+			case !known:
+				w.Header().Set("Cache-Control", "private")
+			case r.Header.Get("X-Inside") != "":
+			case at == "/some/one":
+				time.Sleep(2 * time.Second)
+				io.WriteString(w, within(r.Context(), site, "http://a.example/for/all"))
+			default:
+				time.Sleep(time.Second)
+				io.WriteString(w, within(r.Context(), site, "http://a.example/some/one"))
+			}
+			io.WriteString(w, r.URL.Path)
+		}))
+		get(t, site, "http://a.example/some/one") // which needs no turn from now on
+		time.Sleep(11 * time.Second)
+		known = true
+		begun := time.Now()
+		var all sync.WaitGroup
+		for _, page := range []string{"/some/one", "/for/all"} {
+			all.Go(func() {
+				if body, status := get(t, site, "http://a.example"+page); !strings.HasSuffix(body, page) || time.Since(begun) > 2200*time.Millisecond {
+					t.Errorf("%s after %v: %q, %s", page, time.Since(begun), body, status)
+				}
+			})
+		}
+		all.Wait()
+	})
 }
