@@ -12,8 +12,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/mayflycache/mayfly/httpcache"
 )
 
 // within is what a page shows of another: what a client of the site gets, asked by a handler.
@@ -57,7 +55,7 @@ func TestPagesThatShowEachOther(t *testing.T) {
 					if x.caches > 0 {
 						opt.Namespace.Prefix += string(rune('a'+i)) + ":"
 					}
-					hs = append(hs, must(t)(httpcache.NewCache(opt)).Handler(o))
+					hs = append(hs, must(t)(opt.New()).Handler(o))
 				}
 				site = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					which := int(r.URL.Path[1])

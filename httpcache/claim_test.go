@@ -98,7 +98,7 @@ func TestWhatMustBeValidatedIsStoredInTheEnd(t *testing.T) {
 				var all sync.WaitGroup
 				all.Go(func() { get(t, h, "http://a.example/") })
 				if time.Sleep(purged); purged > 0 {
-					if err := c.Purge(t.Context(), httpcache.URL("http://a.example/")); err != nil {
+					if err := c.Purge(t.Context(), httpcache.Target{URL: "http://a.example/"}); err != nil {
 						t.Fatal(err)
 					}
 				}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/mayflycache/mayfly/httpcache"
 	"github.com/mayflycache/mayfly/redistest"
 )
 
@@ -64,14 +63,14 @@ func TestAnOverrideOfOtherStatuses(t *testing.T) {
 			}
 		}
 	})
-	for want, change := range map[string]func(o *httpcache.Options){
-		"OverrideOn must hold any of 301, 308, 404 and 410, got 302": func(o *httpcache.Options) { o.OverrideOn = []int{404, 302} },
-		"Override names no routes":                                   func(o *httpcache.Options) { o.Override, o.OverrideOn = nil, []int{404} },
+	for want, change := range map[string]func(o *setup){
+		"OverrideOn must hold any of 301, 308, 404 and 410, got 302": func(o *setup) { o.OverrideOn = []int{404, 302} },
+		"Override names no routes":                                   func(o *setup) { o.Override, o.OverrideOn = nil, []int{404} },
 	} {
 		opt := options(t, redistest.Start(t).Client())
 		opt.Override = map[string]string{"/": "max-age=60"}
 		change(&opt)
-		if _, err := httpcache.NewCache(opt); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := opt.New(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%v, want %q", err, want)
 		}
 	}
@@ -85,7 +84,7 @@ func TestAnOverrideSaysSomething(t *testing.T) {
 		opt := options(t, nil)
 		opt.Namespace.Redis = redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
 		opt.Override = map[string]string{"/a": value}
-		c, err := httpcache.NewCache(opt)
+		c, err := opt.New()
 		if (err != nil) != (want != "") || err != nil && (!strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), `Options.Override: pattern "/a"`)) {
 			t.Errorf("%q: %v", value, err)
 		}

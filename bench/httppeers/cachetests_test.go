@@ -19,7 +19,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/mayflycache/mayfly/httpcache"
 	"github.com/mayflycache/mayfly/internal/testkit/foreign"
 	"github.com/mayflycache/mayfly/internal/testkit/realredis"
 	"github.com/mayflycache/mayfly/redistest"
@@ -122,7 +121,7 @@ func playSuite(t *testing.T, rdb redis.UniversalClient, cookies bool, node, suit
 	surprises := func(o outcome) bool { return !o.passed() && o.Kind != "check" && differs[o.ID] == "" }
 	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: "127.0.0.1:" + port})
 	proxy.ErrorLog = log.New(new(bytes.Buffer), "", 0)
-	cache := newCache(t, func(o *httpcache.Options) {
+	cache := newCache(t, func(o *setup) {
 		o.Namespace.Redis, o.Namespace.TTL = rdb, 24*time.Hour
 		o.Targeted, o.StoreSetCookie = []string{"CDN-Cache-Control", "Surrogate-Control"}, cookies
 		o.Key.AnyLanguageOrder = true
