@@ -1,13 +1,8 @@
-// Package blocks holds that no block of code stands twice.
-package blocks
+package checks
 
 import (
 	"go/ast"
-	"go/parser"
 	"go/token"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -27,12 +22,8 @@ type line struct {
 
 func TestNoBlockStandsTwice(t *testing.T) {
 	blocks := make(map[string][]line)
-	root, err := filepath.Abs("../../..")
-	if err != nil {
-		t.Fatal(err)
-	}
 	var order []string
-	eachFunction(t, root, func(lines []line) {
+	eachFunction(files(t), func(lines []line) {
 		for i := 0; i+least <= len(lines); i++ {
 			var b strings.Builder
 			for _, l := range lines[i : i+least] {
@@ -56,36 +47,12 @@ func TestNoBlockStandsTwice(t *testing.T) {
 	}
 }
 
-// eachFunction visits the significant lines of every function's body in this module.
-func eachFunction(t *testing.T, root string, visit func(lines []line)) {
-	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() {
-			if name != root {
-				if _, err := os.Stat(filepath.Join(name, "go.mod")); err == nil || d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") {
-					return filepath.SkipDir
-				}
-			}
-			return nil
-		}
-		if filepath.Ext(name) != ".go" {
-			return nil
-		}
-		source, err := os.ReadFile(name)
-		if err != nil {
-			return err
-		}
-		fset := token.NewFileSet()
-		f, err := parser.ParseFile(fset, name, source, parser.SkipObjectResolution)
-		if err != nil {
-			return err
-		}
-		text := strings.Split(string(source), "\n")
-		at := func(p token.Pos) int { return fset.Position(p).Line }
-		rel, _ := filepath.Rel(root, name)
-		for _, decl := range f.Decls {
+// eachFunction visits the significant lines of every function's body.
+func eachFunction(files []goFile, visit func(lines []line)) {
+	for _, f := range files {
+		text := strings.Split(string(f.source), "\n")
+		at := func(p token.Pos) int { return f.Position(p).Line }
+		for _, decl := range f.syntax.Decls {
 			fn, ok := decl.(*ast.FuncDecl)
 			if !ok || fn.Body == nil || strings.HasPrefix(fn.Name.Name, "Example") { // an example is read by itself
 				continue
@@ -95,15 +62,11 @@ func eachFunction(t *testing.T, root string, visit func(lines []line)) {
 			for n := at(fn.Body.Pos()) + 1; n < at(fn.Body.End()); n++ {
 				code, _, _ := strings.Cut(text[n-1], "// ")
 				if code = strings.TrimSpace(code); len(strings.Trim(code, "{}()[], ")) > 1 && !data[n] && !slices.Contains(idioms, code) {
-					lines = append(lines, line{code, rel, n})
+					lines = append(lines, line{code, f.name, n})
 				}
 			}
 			visit(lines)
 		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 

@@ -1,10 +1,4 @@
-// Package mutants breaks the protocol of the cache on purpose, one rule at a time, and shows that a test notices.
-//
-//	make mutants
-//
-// Each mutant replaces one piece of one file, by go's -overlay: the tree is not touched. Without the flag it is only checked
-// that the pieces are still there, once each, so that the list does not rot.
-package mutants
+package checks
 
 import (
 	"context"
@@ -23,6 +17,12 @@ var play = flag.Bool("mutants", false, "build and test every mutant")
 // within is how soon a mutant must be caught once it is built.
 const within = 60 * time.Second
 
+// mutants break the protocol of the cache on purpose, one rule at a time, to show that a test notices:
+//
+//	make mutants
+//
+// Each replaces one piece of one file, by go's -overlay: the tree is not touched. Without the flag it is only checked that the
+// pieces are still there, once each, so that the list does not rot.
 var mutants = []struct {
 	name     string
 	file     string
@@ -225,8 +225,6 @@ var mutants = []struct {
 		"t.announcer.again(failed)", "_ = failed",
 		"TestAnAnnouncementFails"},
 }
-
-const root = "../../.."
 
 func TestMutantsApply(t *testing.T) {
 	for _, m := range mutants {

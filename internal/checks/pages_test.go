@@ -1,6 +1,4 @@
-// Package docs holds the documents to what they say: their Go compiles, their links lead somewhere, and the tests,
-// targets and commands that they name are there.
-package docs
+package checks
 
 import (
 	"fmt"
@@ -10,8 +8,6 @@ import (
 	"strings"
 	"testing"
 )
-
-const root = "../../.."
 
 // page is one document for people, as lines of Markdown.
 type page struct {

@@ -1,11 +1,9 @@
-package imports
+package checks
 
 import (
 	"cmp"
 	"flag"
 	"fmt"
-	"go/ast"
-	"go/token"
 	"maps"
 	"os"
 	"path"
@@ -17,7 +15,7 @@ import (
 
 var (
 	update = flag.Bool("update", false, "draw docs/house.md anew")
-	house  = flag.String("house", "../../..", "the checkout to be drawn by -print")
+	house  = flag.String("house", root, "the checkout to be drawn by -print")
 	prints = flag.Bool("print", false, "print the drawing of -house")
 )
 
@@ -26,10 +24,14 @@ const begin, end = "<!-- drawn: rooms -->\n", "<!-- end -->"
 // docs/house.md shows the rooms as they are: it is drawn by this test with -update.
 func TestTheDrawingIsTheHouse(t *testing.T) {
 	if *prints {
-		fmt.Print(draw(t, *house, true))
+		all, err := goFiles(*house)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fmt.Print(draw(all, true))
 		return
 	}
-	const file = "../../../docs/house.md"
+	const file = root + "/docs/house.md"
 	page, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -39,7 +41,7 @@ func TestTheDrawingIsTheHouse(t *testing.T) {
 	if !found {
 		t.Fatalf("%s has no place for the drawing: %q", file, begin)
 	}
-	now := draw(t, "../../..", false)
+	now := draw(files(t), false)
 	switch {
 	case old == now:
 	case *update:
@@ -47,17 +49,21 @@ func TestTheDrawingIsTheHouse(t *testing.T) {
 			t.Fatal(err)
 		}
 	default:
-		t.Errorf("the drawing in %s is out of date: go test ./internal/checks/imports -run Drawing -update", file)
+		t.Errorf("the drawing in %s is out of date: go test ./internal/checks -run Drawing -update", file)
 	}
 }
 
 // draw lists the rooms wing by wing, each with its floor (one above the highest room that it imports) and the rooms that it
 // imports, and if wanted with its lines, which change too often for a page.
-func draw(t *testing.T, root string, withLines bool) string {
+func draw(files []goFile, withLines bool) string {
 	imports, lines := make(map[string][]string), make(map[string]int)
-	eachIn(t, root, func(name string) bool { return !strings.HasSuffix(name, "_test.go") }, func(dir, _ string, f *ast.File, fset *token.FileSet) {
-		lines[dir] += fset.File(f.Pos()).LineCount()
-		for _, spec := range f.Imports {
+	for _, f := range files {
+		if f.test {
+			continue
+		}
+		dir := f.dir
+		lines[dir] += f.File(f.syntax.Pos()).LineCount()
+		for _, spec := range f.syntax.Imports {
 			imported, _ := strconv.Unquote(spec.Path.Value)
 			if inside, ok := strings.CutPrefix(imported, module); ok {
 				if room := strings.TrimPrefix(inside, "/"); !slices.Contains(imports[dir], room) {
@@ -65,7 +71,7 @@ func draw(t *testing.T, root string, withLines bool) string {
 				}
 			}
 		}
-	})
+	}
 	floors := make(map[string]int)
 	var floor func(dir string) int
 	floor = func(dir string) int {

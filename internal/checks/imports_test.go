@@ -1,22 +1,13 @@
-// Package imports holds the import rules of the house as a test, in the manner of the standard library's own.
-package imports
+package checks
 
 import (
 	"fmt"
 	"go/ast"
-	"go/parser"
-	"go/token"
-	"io/fs"
-	"os"
-	"path"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
 	"testing"
 )
-
-const module = "github.com/mayflycache/mayfly"
 
 // room is what one package may do. Imports of the standard library are free but for never.
 type room struct {
@@ -120,12 +111,6 @@ var rooms = map[string]room{
 	"testkit/processes": {may: "go-redis"},
 	"testkit/proxy":     {may: "redis/resp"},
 	"testkit/backends":  {may: "testkit/realredis redistest miniredis go-redis"},
-
-	// Tests about the repository.
-	"checks/imports": {},
-	"checks/docs":    {},
-	"checks/blocks":  {},
-	"checks/mutants": {},
 }
 
 // roomOf is what the table calls the package in a folder.
@@ -138,29 +123,32 @@ func roomOf(dir string) string {
 
 func TestImports(t *testing.T) {
 	used := make(map[string]bool) // "room may"
-	eachGoFile(t, func(dir, file string, f *ast.File, fset *token.FileSet) {
-		name := roomOf(dir)
+	for _, f := range files(t) {
+		if f.test {
+			continue
+		}
+		name := roomOf(f.dir)
 		rule, ok := rooms[name]
 		if !ok {
-			t.Errorf("%s: package %q is not in the table of rooms", file, name)
-			return
+			t.Errorf("%s: package %q is not in the table of rooms", f.name, name)
+			continue
 		}
 		used[name+" "] = true
-		for _, spec := range f.Imports {
+		for _, spec := range f.syntax.Imports {
 			imported, _ := strconv.Unquote(spec.Path.Value)
 			may, err := rule.permits(imported)
 			if err != nil {
-				t.Errorf("%s: %q %v", fset.Position(spec.Pos()), name, err)
+				t.Errorf("%s: %q %v", f.Position(spec.Pos()), name, err)
 			}
 			used[name+" "+may] = true
 		}
-		for _, forbidden := range rule.usesForbidden(f) {
-			t.Errorf("%s: %q must not use %s", fset.Position(forbidden.Pos()), name, selector(forbidden))
+		for _, forbidden := range rule.usesForbidden(f.syntax) {
+			t.Errorf("%s: %q must not use %s", f.Position(forbidden.Pos()), name, selector(forbidden))
 		}
-	})
+	}
 	for name, rule := range rooms {
 		for _, may := range append(strings.Fields(rule.may), "") {
-			if !used[name+" "+may] && !strings.HasPrefix(name, "checks/") {
+			if !used[name+" "+may] {
 				t.Errorf("the table of rooms: %q does not need %q", name, may)
 			}
 		}
@@ -214,64 +202,16 @@ func selector(s *ast.SelectorExpr) string {
 // No test waits for time to pass: it sleeps in a synctest bubble, on the double's clock, or not at all. A file in
 // which every sleep is in a bubble says so by importing testing/synctest.
 func TestNoTestWaits(t *testing.T) {
-	each(t, func(name string) bool { return strings.HasSuffix(name, "_test.go") }, func(_, file string, f *ast.File, fset *token.FileSet) {
-		bubble := slices.ContainsFunc(f.Imports, func(s *ast.ImportSpec) bool { return s.Path.Value == `"testing/synctest"` })
-		sleeps := room{never: []string{"time.Sleep"}}.usesForbidden(f)
+	for _, f := range files(t) {
+		if !f.test {
+			continue
+		}
+		bubble := slices.ContainsFunc(f.syntax.Imports, func(s *ast.ImportSpec) bool { return s.Path.Value == `"testing/synctest"` })
+		sleeps := room{never: []string{"time.Sleep"}}.usesForbidden(f.syntax)
 		for _, s := range sleeps {
 			if !bubble {
-				t.Errorf("%s: time.Sleep outside a bubble", fset.Position(s.Pos()))
+				t.Errorf("%s: time.Sleep outside a bubble", f.Position(s.Pos()))
 			}
 		}
-	})
-}
-
-func eachGoFile(t *testing.T, visit func(dir, file string, f *ast.File, fset *token.FileSet)) {
-	each(t, func(name string) bool { return !strings.HasSuffix(name, "_test.go") }, visit)
-}
-
-// each parses the files of this module; folders with a go.mod of their own are other modules.
-func each(t *testing.T, want func(name string) bool, visit func(dir, file string, f *ast.File, fset *token.FileSet)) {
-	eachIn(t, "../../..", want, visit)
-}
-
-func eachIn(t *testing.T, root string, want func(name string) bool, visit func(dir, file string, f *ast.File, fset *token.FileSet)) {
-	root, err := filepath.Abs(root)
-	if err != nil {
-		t.Fatal(err)
-	}
-	fset := token.NewFileSet()
-	err = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {
-		if err != nil {
-			return err
-		}
-		if d.IsDir() {
-			if name != root {
-				_, err := os.Stat(filepath.Join(name, "go.mod"))
-				if err == nil || d.Name() == "testdata" || strings.HasPrefix(d.Name(), ".") {
-					return filepath.SkipDir
-				}
-			}
-			return nil
-		}
-		if path.Ext(name) != ".go" || !want(d.Name()) {
-			return nil
-		}
-		f, err := parser.ParseFile(fset, name, nil, parser.SkipObjectResolution)
-		if err != nil {
-			return err
-		}
-		rel, err := filepath.Rel(root, name)
-		if err != nil {
-			return err
-		}
-		dir := filepath.ToSlash(filepath.Dir(rel))
-		if dir == "." {
-			dir = ""
-		}
-		visit(dir, rel, f, fset)
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
 	}
 }
