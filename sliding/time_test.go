@@ -134,7 +134,7 @@ func TestSeldomRenewed(t *testing.T) {
 					want(t, s.Create(t.Context(), "ada", cart{Count: 1}), nil)
 					var sent sentCommands
 					srv.Client().AddHook(&sent)
-					reads := effort.Times(2000, 5000)
+					reads := effort.Times(1200, 5000)
 					for range reads {
 						time.Sleep(time.Second)
 						if c, err := s.Get(t.Context(), "ada"); c.Count != 1 || err != nil {

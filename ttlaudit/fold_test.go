@@ -73,7 +73,7 @@ func TestPatternsOfAnyKeys(t *testing.T) {
 	t.Log("seed", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
 	parts := []string{"user", "cache", "v2", "x1y2", "", "*", "12", "a*b", `a\`, "{7}", "é", "list"}
-	for round := range effort.Times(13, 260) {
+	for round := 0; round < 260; round += effort.Times(37, 1) { // every other size
 		var keys []string
 		for range 1 + r.IntN(600) {
 			var b strings.Builder
