@@ -1,4 +1,4 @@
-package redelete_test
+package client_test
 
 import (
 	"context"

@@ -1,4 +1,6 @@
-package again_test
+// Package client_test holds the tests of the small rooms of this wing, one file each. They are one program, as it takes longer to
+// link a program than to run any of them.
+package client_test
 
 import (
 	"context"

@@ -1,4 +1,4 @@
-package proxy_test
+package testkit_test
 
 import (
 	"fmt"

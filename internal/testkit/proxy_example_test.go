@@ -1,4 +1,4 @@
-package proxy_test
+package testkit_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 )
 
 // A SET arrives long after its client lost the connection, sent it again on another, and was answered.
-func Example() {
+func Example_proxy() {
 	srv, _ := redistest.Run() // in a test: srv := redistest.Start(t), p := proxy.Start(t, srv.Addr()), and nothing to close
 	defer srv.Close()
 	p, _ := proxy.Run(srv.Addr())
@@ -39,7 +39,7 @@ func Example() {
 }
 
 // A cluster's client reaches each node by a proxy of its own.
-func ExampleProxy_Dial() {
+func Example_proxyDial() {
 	cluster, _ := redistest.RunCluster(3)
 	defer cluster.Close()
 	p, _ := proxy.Run()

@@ -1,4 +1,4 @@
-package localview_test
+package client_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"github.com/mayflycache/mayfly/redistest"
 )
 
-func Example() {
+func Example_localview() {
 	ctx := context.Background()
 	srv, err := redistest.Run()
 	if err != nil {

@@ -1,4 +1,4 @@
-package background_test
+package client_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 
 var errClosed = errors.New("closed")
 
-func Example() {
+func Example_background() {
 	g := background.New(errors.New("closed"))
 	g.Start(func() { fmt.Println("working") })
 	fmt.Println(g.Close(context.Background()), g.Err(), g.Start(func() { fmt.Println("never") }))

@@ -1,4 +1,4 @@
-package backends_test
+package testkit_test
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/testkit/backends"
 )
 
-func Example() {
+func Example_backends() {
 	for _, b := range backends.All {
 		fmt.Println(b.Name)
 	}

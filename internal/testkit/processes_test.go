@@ -1,14 +1,11 @@
-package processes_test
+package testkit_test
 
 import (
 	"fmt"
-	"os"
 	"testing"
 
 	"github.com/mayflycache/mayfly/internal/testkit/processes"
 )
-
-func TestMain(m *testing.M) { os.Exit(processes.Main(m)) }
 
 func init() {
 	processes.Roles["echo"] = func() int {

@@ -1,4 +1,4 @@
-package strategy_test
+package demo_test
 
 import (
 	"context"
@@ -13,7 +13,7 @@ import (
 	"github.com/mayflycache/mayfly/redistest"
 )
 
-func Example() {
+func Example_strategy() {
 	ctx := context.Background()
 	db, err := embedded.Open(embedded.Options{})
 	if err != nil {

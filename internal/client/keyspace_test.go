@@ -1,4 +1,4 @@
-package keyspace_test
+package client_test
 
 import (
 	"context"
@@ -53,7 +53,7 @@ func TestAValueThatTheCodecCannotCarry(t *testing.T) {
 	_, c := keyspace.Of("pattern", namespace[chan int](rdb))
 	refused(c, "pattern: Namespace.Codec: JSON cannot carry a chan int: a chan int has no text")
 	_, c = keyspace.Of("pattern", namespace[secret](rdb))
-	refused(c, "a keyspace_test.secret comes back empty")
+	refused(c, "a client_test.secret comes back empty")
 	ns := namespace[secret](rdb)
 	ns.Codec = mayfly.JSON[secret]{Schema: 2}
 	_, c = keyspace.Of("pattern", ns)

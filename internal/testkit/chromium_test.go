@@ -1,4 +1,4 @@
-package chromium_test
+package testkit_test
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-package sendonce_test
+package client_test
 
 import (
 	"context"
@@ -14,7 +14,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/sendonce"
 )
 
-func ExampleOutcome() {
+func Example_sendonce() {
 	for _, err := range []error{
 		nil,
 		redis.Nil,

@@ -1,4 +1,6 @@
-package proxy_test
+// Package testkit_test holds the tests of this wing but those of realredis, which look inside. They are one program, as it takes
+// longer to link a program than to run them.
+package testkit_test
 
 import (
 	"errors"

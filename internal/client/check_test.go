@@ -1,4 +1,4 @@
-package check_test
+package client_test
 
 import (
 	"encoding/json"
@@ -46,20 +46,20 @@ func TestWhatJSONCannotCarry(t *testing.T) {
 		{reflect.TypeFor[[]complex128](), "a complex128 has no text"},
 		{reflect.TypeFor[map[string]chan int](), "a chan int has no text"},
 		{reflect.TypeFor[error](), "a error cannot be read back"},
-		{reflect.TypeFor[hidden](), "a check_test.hidden comes back empty"},
-		{reflect.TypeFor[*hidden](), "a check_test.hidden comes back empty"},
-		{reflect.TypeFor[[3]hidden](), "a check_test.hidden comes back empty"},
+		{reflect.TypeFor[hidden](), "a client_test.hidden comes back empty"},
+		{reflect.TypeFor[*hidden](), "a client_test.hidden comes back empty"},
+		{reflect.TypeFor[[3]hidden](), "a client_test.hidden comes back empty"},
 		{reflect.TypeFor[struct{ Count atomic.Int64 }](), "a atomic.Int64 comes back empty: it has no exported field, and no MarshalJSON that is called of a value (field struct"},
 		{reflect.TypeFor[struct{ hidden }](), "comes back empty"},
-		{reflect.TypeFor[byAddr](), "a check_test.byAddr comes back empty"}, // the method is not called of a value
+		{reflect.TypeFor[byAddr](), "a client_test.byAddr comes back empty"}, // the method is not called of a value
 		{reflect.TypeFor[struct{ N big.Int }](), "a big.Int comes back empty"},
 		{reflect.TypeFor[map[int]byAddr](), "comes back empty"},
-		{reflect.TypeFor[map[point]int](), "a map[check_test.point]int has keys without a text, check_test.point"},
+		{reflect.TypeFor[map[point]int](), "a map[client_test.point]int has keys without a text, client_test.point"},
 		{reflect.TypeFor[map[float64]int](), "without a text, float64"},
 		{reflect.TypeFor[struct {
 			A struct{ B struct{ C func() } }
 		}](), "a func() has no text (field struct { C func() }.C)"},
-		{reflect.TypeFor[embedsAFunc](), "a func() has no text (field check_test.hasAFunc.F)"},
+		{reflect.TypeFor[embedsAFunc](), "a func() has no text (field client_test.hasAFunc.F)"},
 
 		{t: reflect.TypeFor[struct{}]()},
 		{t: reflect.TypeFor[blank]()},

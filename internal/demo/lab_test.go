@@ -1,4 +1,6 @@
-package lab_test
+// Package demo_test holds the tests of panel, strategy and lab, one file each. They are one program, as it takes longer to link a
+// program than to run them.
+package demo_test
 
 import (
 	"bytes"
@@ -131,7 +133,7 @@ func TestShort(t *testing.T) {
 	}
 }
 
-func ExampleText() {
+func Example_labText() {
 	lab.Text(os.Stdout, lab.Result{Figures: []lab.Figures{
 		{Strategy: "by hand", PerTTL: 511.5, Most: 512, P50: 310 * time.Microsecond, P99: 104 * time.Millisecond, Max: 160 * time.Millisecond, Oldest: 1100 * time.Millisecond},
 		{Strategy: "mayfly", PerTTL: 1.2, Most: 1, P50: 900, P99: 2 * time.Millisecond, Max: 4 * time.Millisecond, Oldest: 980 * time.Millisecond},

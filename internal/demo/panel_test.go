@@ -1,4 +1,4 @@
-package panel_test
+package demo_test
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/demo/panel"
 )
 
-func Example() {
+func Example_panel() {
 	s := panel.Default
 	fmt.Println(s.Lease, s.Effective().Lease) // the main switch is off
 	s.Mayfly, s.Connections = true, 0

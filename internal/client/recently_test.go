@@ -1,4 +1,4 @@
-package recently_test
+package client_test
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/recently"
 )
 
-func Example() {
+func Example_recently() {
 	renewals := recently.New(256)
 	renewals.Add("user:7", time.Minute)
 	fmt.Println(renewals.Has("user:7"), renewals.Has("user:8"))

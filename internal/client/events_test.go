@@ -1,4 +1,4 @@
-package events_test
+package client_test
 
 import (
 	"context"
@@ -16,7 +16,7 @@ func (printer) Observe(_ context.Context, e mayfly.Event) {
 	fmt.Println(e.Namespace, e.Kind, e.Outcome, e.Err)
 }
 
-func ExampleTeller() {
+func Example_events() {
 	tell := events.To(printer{}, "users")
 	tell.Backend(context.Background(), "user:7", nodes.ErrSlow)
 	tell.Backend(context.Background(), "user:7", errors.New("connection refused"))

@@ -1,4 +1,4 @@
-package keyform_test
+package client_test
 
 import (
 	"errors"
@@ -15,7 +15,7 @@ type (
 	name  string
 	id    int32
 	badge uint16
-	point struct{ x, y int }
+	place struct{ x, y int }
 	tag   struct{ text string }
 	bad   struct{}
 )
@@ -60,14 +60,14 @@ func TestForms(t *testing.T) {
 }
 
 func TestCustomDecides(t *testing.T) {
-	form, err := keyform.Of(func(p point) string { return strings.Repeat("x", p.x) })
+	form, err := keyform.Of(func(p place) string { return strings.Repeat("x", p.x) })
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := form(nil, point{3, 0}); string(got) != "xxx" || err != nil {
+	if got, err := form(nil, place{3, 0}); string(got) != "xxx" || err != nil {
 		t.Errorf("got %q, %v", got, err)
 	}
-	if got, err := form([]byte("p:"), point{}); !errors.Is(err, keyform.ErrEmpty) || string(got) != "p:" {
+	if got, err := form([]byte("p:"), place{}); !errors.Is(err, keyform.ErrEmpty) || string(got) != "p:" {
 		t.Errorf("an empty text: got %q, %v; want the buffer as it was and ErrEmpty", got, err)
 	}
 }
@@ -79,8 +79,8 @@ func TestTypesWithoutAForm(t *testing.T) {
 			t.Errorf("%s: got error %v, want one with %q", what, err, want)
 		}
 	}
-	_, err := keyform.Of[point](nil)
-	check("struct", err, "keyform_test.point has no text: give it a MarshalText method or set Namespace.Key")
+	_, err := keyform.Of[place](nil)
+	check("struct", err, "client_test.place has no text: give it a MarshalText method or set Namespace.Key")
 	_, err = keyform.Of[float64](nil)
 	check("float", err, "float64")
 	_, err = keyform.Of[bool](nil)

@@ -1,4 +1,4 @@
-package keyform_test
+package client_test
 
 import (
 	"fmt"
@@ -6,7 +6,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/keyform"
 )
 
-func Example() {
+func Example_keyform() {
 	form, err := keyform.Of[int64](nil)
 	if err != nil {
 		panic(err)
