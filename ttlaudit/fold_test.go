@@ -69,6 +69,7 @@ func name(i int) string {
 
 // The patterns do not depend on the order of the keys, are never more than allowed, and each key fits one; none is lost.
 func TestPatternsOfAnyKeys(t *testing.T) {
+	effort.Alone(t)
 	seed := uint64(time.Now().UnixNano())
 	t.Log("seed", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
@@ -219,6 +220,7 @@ func TestKeysThatWereMadeToBeSlow(t *testing.T) {
 
 // An interval holds the truth about 19 times of 20.
 func TestIntervals(t *testing.T) {
+	effort.Alone(t)
 	seed := uint64(time.Now().UnixNano())
 	t.Log("seed", seed)
 	r := rand.New(rand.NewPCG(seed, 0))

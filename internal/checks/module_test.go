@@ -14,6 +14,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+
+	"github.com/mayflycache/mayfly/internal/testkit/effort"
 )
 
 const (
@@ -37,6 +39,7 @@ var this = sync.OnceValues(func() ([]goFile, error) { return goFiles(root) })
 // files returns the files of this module.
 func files(t *testing.T) []goFile {
 	t.Helper()
+	effort.Alone(t)
 	all, err := this()
 	if err != nil {
 		t.Fatal(err)

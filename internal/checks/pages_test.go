@@ -7,6 +7,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/mayflycache/mayfly/internal/testkit/effort"
 )
 
 // page is one document for people, as lines of Markdown.
@@ -28,6 +30,7 @@ func (b block) String() string { return fmt.Sprintf("%s:%d", b.page, b.line) }
 // pages are README.md, the other documents at the root, and all under docs.
 func pages(t *testing.T) (all []page) {
 	t.Helper()
+	effort.Alone(t)
 	for _, pattern := range []string{"*.md", "docs/*.md", "docs/decisions/*.md"} {
 		names, err := filepath.Glob(filepath.Join(root, pattern))
 		if err != nil || len(names) == 0 {

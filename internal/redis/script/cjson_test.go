@@ -6,6 +6,7 @@ import (
 
 	"github.com/mayflycache/mayfly/internal/redis/resp"
 	"github.com/mayflycache/mayfly/internal/redis/script"
+	"github.com/mayflycache/mayfly/internal/testkit/effort"
 )
 
 func eval(t testing.TB, source string, args ...string) string {
@@ -109,6 +110,7 @@ func TestGlobalsSurviveNothing(t *testing.T) {
 
 // However much one instruction copies or compares, a step is short: others have their turn, and can kill the script.
 func TestSteps(t *testing.T) {
+	effort.Alone(t)
 	for _, c := range []struct {
 		source      string
 		least, most int

@@ -12,6 +12,15 @@ import (
 // Long reports whether tests run at their full length.
 func Long() bool { return !Race && os.Getenv("MAYFLY_LONG") == "1" }
 
+// Alone is for tests in which one goroutine does everything: under the race detector, which has nothing to see there, it skips them.
+// The plain run has them.
+func Alone(t testing.TB) {
+	t.Helper()
+	if Race {
+		t.Skip("one goroutine does all of it")
+	}
+}
+
 // Times returns how often a test repeats something.
 func Times(plain, long int) int {
 	if Long() {
