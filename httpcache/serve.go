@@ -48,7 +48,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	q := rfc9111.ParseCacheControl(r.Header)
 	says := c.selectors(r, key, inner)
-	if c.local != nil && !c.opt.Report && h.hit(w, r, key, says, q) {
+	if c.local != nil && !c.opt.Report && h.hit(w, r, key, &says, q) {
 		return
 	}
 	if c.asked(r.Context(), key) {
@@ -84,9 +84,9 @@ func past(r *http.Request) bool {
 }
 
 // hit answers from this process's memory. It is the way that has to be short.
-func (h *handler) hit(w http.ResponseWriter, r *http.Request, key []byte, says rfc9111.Selectors, q rfc9111.Directives) bool {
+func (h *handler) hit(w http.ResponseWriter, r *http.Request, key []byte, says *rfc9111.Selectors, q rfc9111.Directives) bool {
 	c := h.cache
-	it := c.atHand(key, &says)
+	it := c.atHand(key, says)
 	if it == nil || it.response == nil {
 		return false
 	}
