@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/testkit/effort"
 	"github.com/mayflycache/mayfly/redistest"
 	"github.com/mayflycache/mayfly/sliding"
 )
@@ -75,6 +76,7 @@ func TestAClockThatGoesBackGivesOneMoreTTL(t *testing.T) {
 
 // What was admitted before the clock went back counts on: each step gives no new limit, and nobody waits for the clock to catch up.
 func TestALimiterWhoseClockGoesBack(t *testing.T) {
+	effort.Alone(t)
 	const limit, window = 10, time.Minute
 	for name, o := range windows {
 		o.Limit = limit

@@ -104,6 +104,7 @@ func TestFixedWindow(t *testing.T) {
 // What a refusal says is true to the millisecond, and no stretch of a window's length admits twice the limit, or more than the limit if it
 // is strict.
 func TestSlidingWindow(t *testing.T) {
+	effort.Alone(t)
 	t.Run("sliding", func(t *testing.T) { slide(t, sliding.LimiterOptions{Sliding: true}, 2*slideLimit-1) })
 	t.Run("strict", func(t *testing.T) { slide(t, sliding.LimiterOptions{Strict: true}, slideLimit) })
 }
@@ -182,6 +183,7 @@ func slide(t *testing.T, o sliding.LimiterOptions, atMost int) {
 // that fades, all of it again in the next. A part y of a window admits at most 1+y times the limit. The worst that it refuses, which
 // a log of all calls would admit, is all of the limit: at the end of a window at whose start it was used.
 func TestTheWorstOfASlidingWindow(t *testing.T) {
+	effort.Alone(t)
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)
 		const limit, parts, part = 100, 200, 300 * time.Millisecond

@@ -12,8 +12,8 @@ import (
 // Long reports whether tests run at their full length.
 func Long() bool { return !Race && os.Getenv("MAYFLY_LONG") == "1" }
 
-// Alone is for tests in which one goroutine does everything: under the race detector, which has nothing to see there, it skips them.
-// The plain run has them.
+// Alone is for tests in which one goroutine does everything, or one caller asks one thing after the other: under the race detector,
+// which sees nothing new there, it skips them. The plain run has them, and .ci/run those that need a program of others.
 func Alone(t testing.TB) {
 	t.Helper()
 	if Race {
