@@ -213,7 +213,7 @@ func TestKeysThatWereMadeToBeSlow(t *testing.T) {
 		}
 		ttlaudit.Patterns([]string{key}, 10)
 	}
-	if took := time.Since(begun); took > time.Second {
+	if took := time.Since(begun); took > 20*time.Second { // 50 ms; by trying all, days
 		t.Errorf("it took %v", took)
 	}
 }
