@@ -82,13 +82,13 @@ func TestADemoThatKeepsNothing(t *testing.T) {
 
 func TestDemoWithoutAPage(t *testing.T) {
 	report := filepath.Join(t.TempDir(), "report.html")
-	lasts, shoppers := "6s", "240"
+	shoppers := "240"
 	if effort.Race { // it is about the code, not the figures
-		lasts, shoppers = "2s", "24"
+		shoppers = "24"
 	}
 	synctest.Test(t, func(t *testing.T) {
 		var out, complaints bytes.Buffer
-		if code := run(t.Context(), []string{"demo", "--load", lasts, "--shoppers", shoppers, "--pause", "300ms", "--report", report}, &out, &complaints); code != 0 {
+		if code := run(t.Context(), []string{"demo", "--load", "6s", "--shoppers", shoppers, "--pause", "300ms", "--report", report}, &out, &complaints); code != 0 {
 			t.Fatalf("exit %d: %s", code, &complaints)
 		}
 		figures := func(way string) (pages, queries int, rate float64, atOnce int) {

@@ -8,6 +8,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/mayflycache/mayfly/internal/testkit/effort"
 )
 
 var (
@@ -22,6 +24,7 @@ var (
 
 // What the documents name is there: tests, targets of make, commands of mayfly, scripts and folders, rules of expiry.
 func TestNames(t *testing.T) {
+	effort.Alone(t)
 	tests, targets, commands := declared(t), targets(t), commands(t)
 	rules, err := os.ReadFile(filepath.Join(root, "internal/redis/engine/testdata/expire-rules.md"))
 	if err != nil {
