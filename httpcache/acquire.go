@@ -148,11 +148,11 @@ func (x *exchange) acquire() lease.Acquired {
 	switch a.Standing {
 	case lease.Changed:
 		if a.Waited > 0 {
-			c.tell(ctx, mayfly.Event{Kind: mayfly.Wait, Outcome: mayfly.OK, Key: x.s.slot, Took: a.Waited})
+			c.tell(ctx, mayfly.Event{Kind: mayfly.KindWait, Outcome: mayfly.OutcomeOK, Key: x.s.slot, Took: a.Waited})
 			c.local.Forget(x.s.slot) // a copy of what was there before, if the server's word is still on its way
 		}
 	case lease.Late:
-		c.tell(ctx, mayfly.Event{Kind: mayfly.Wait, Outcome: mayfly.TimedOut, Key: x.s.slot, Took: a.Waited, Err: a.Err})
+		c.tell(ctx, mayfly.Event{Kind: mayfly.KindWait, Outcome: mayfly.OutcomeTimedOut, Key: x.s.slot, Took: a.Waited, Err: a.Err})
 	case lease.Down:
 		if ctx.Err() == nil {
 			c.tell.Backend(ctx, x.s.slot, a.Err)

@@ -50,9 +50,9 @@ func (x *exchange) forward(fill filling) {
 	c := x.cache
 	c.stats.forwarded.Add(1)
 	a := &attempt{exchange: x, fill: fill, outer: x.w.Header().Clone(), epoch: unknown}
-	found := mayfly.Bypass
+	found := mayfly.OutcomeBypass
 	if x.s.unasked == nil {
-		found = mayfly.Miss
+		found = mayfly.OutcomeMiss
 		within, cancel := c.within(x.r.Context(), x.asked)
 		a.epoch = c.epochs.at(within, c)
 		if fill.stores() {
@@ -65,7 +65,7 @@ func (x *exchange) forward(fill filling) {
 	if errors.Is(x.s.unasked, errNoRoom) {
 		why = errNoRoom
 	}
-	a.tell(mayfly.Read, found, why)
+	a.tell(mayfly.KindRead, found, why)
 	a.ctx, a.leaves = newLeaving(c.asking(nodes.WithPurse(x.turn.inside(x.r.Context()), x.purse()), x.key), c.opt.Shared.Timeout)
 	defer a.leaves.end()
 	if !fill.wanted() {
@@ -123,7 +123,7 @@ func (a *attempt) call(validate bool) {
 		}
 		a.reason = errAborted
 		a.tellLoad()
-		a.tell(mayfly.Fill, mayfly.Failed, errAborted)
+		a.tell(mayfly.KindFill, mayfly.OutcomeFailed, errAborted)
 		a.fill.land(outcome{}, false)
 		a.cache.rest(a.r.Context(), a.fill.claim)
 		a.out.deliver()
@@ -308,7 +308,7 @@ func (a *attempt) store() (wait func()) {
 	if flaw := a.out.flaw(); flaw != nil {
 		a.give(a.exchange.s.response != nil, "truncated")
 		a.exchange.failed = flaw
-		a.tell(mayfly.Fill, mayfly.Failed, flaw)
+		a.tell(mayfly.KindFill, mayfly.OutcomeFailed, flaw)
 		return func() {}
 	}
 	a.answer.complete(a.out, a.cache.rules)
@@ -344,7 +344,7 @@ func (r *response) complete(out *capture, rules rfc9111.Rules) {
 
 // tellLoad tells how long the handler took, and whether it failed.
 func (a *attempt) tellLoad() {
-	a.cache.tell.Done(a.r.Context(), mayfly.Event{Kind: mayfly.Load, Key: a.s.slot, N: 1, Err: a.reason}, a.sent)
+	a.cache.tell.Done(a.r.Context(), mayfly.Event{Kind: mayfly.KindLoad, Key: a.s.slot, N: 1, Err: a.reason}, a.sent)
 }
 
 func (a *attempt) tell(kind mayfly.Kind, outcome mayfly.Outcome, err error) {

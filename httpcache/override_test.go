@@ -10,8 +10,6 @@ import (
 	"time"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/mayflycache/mayfly/httpcache"
 )
 
 func TestAnOverrideIsForSuccessesOfItsPath(t *testing.T) {
@@ -53,7 +51,7 @@ func TestAnOverrideSaysSomething(t *testing.T) {
 		opt := options(t, nil)
 		opt.Namespace.Redis = redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
 		opt.Override = map[string]string{"/a": value}
-		c, err := httpcache.NewCache(opt)
+		c, err := opt.New()
 		if (err != nil) != (want != "") || err != nil && (!strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), `Options.Override: pattern "/a"`)) {
 			t.Errorf("%q: %v", value, err)
 		}

@@ -29,8 +29,8 @@ func searched(rule string, header ...string) *origin {
 }
 
 // searching is a cache with the option on.
-func searching(t *testing.T, test func(t *testing.T, opt httpcache.Options)) {
-	localOrNot(t, func(t *testing.T, opt httpcache.Options) {
+func searching(t *testing.T, test func(t *testing.T, opt setup)) {
+	localOrNot(t, func(t *testing.T, opt setup) {
 		opt.NoVarySearch = true
 		test(t, opt)
 	})
@@ -60,7 +60,7 @@ func TestNoVarySearch(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, header := range [][]string{nil, {"Vary: X-Color"}, {"Cache-Tag: shop"}} {
-				searching(t, func(t *testing.T, opt httpcache.Options) {
+				searching(t, func(t *testing.T, opt setup) {
 					o := searched(x.rule, header...)
 					h := opened(t, opt).Handler(o)
 					hits := ""
@@ -83,7 +83,7 @@ func TestNoVarySearch(t *testing.T) {
 
 // Without the option, any difference counts.
 func TestNoVarySearchIsAnOption(t *testing.T) {
-	localOrNot(t, func(t *testing.T, opt httpcache.Options) {
+	localOrNot(t, func(t *testing.T, opt setup) {
 		h := opened(t, opt).Handler(searched(`params`))
 		get(t, h, shopPath+"?a=1")
 		if body, status := get(t, h, shopPath+"?a=2"); isHit(status) || body != "a=2" {
@@ -96,27 +96,27 @@ func TestNoVarySearchIsAnOption(t *testing.T) {
 func TestPurgesOfEquivalentQueries(t *testing.T) {
 	for name, void := range map[string]func(c *httpcache.Cache, h http.Handler) error{
 		"by URL": func(c *httpcache.Cache, h http.Handler) error {
-			return c.Purge(context.Background(), httpcache.URL(shopPath+"?b=2&a=1&utm=9"))
+			return c.Purge(context.Background(), httpcache.Target{URL: shopPath + "?b=2&a=1&utm=9"})
 		},
 		"by the other scheme": func(c *httpcache.Cache, h http.Handler) error {
-			return c.Purge(context.Background(), httpcache.URL("https://a.example/shop?b=2&a=1"))
+			return c.Purge(context.Background(), httpcache.Target{URL: "https://a.example/shop?b=2&a=1"})
 		},
 		"by a part of the query": func(c *httpcache.Cache, h http.Handler) error {
-			return c.Purge(context.Background(), httpcache.Prefix(shopPath+"?b=2"))
+			return c.Purge(context.Background(), httpcache.Target{Prefix: shopPath + "?b=2"})
 		},
 		"by a prefix of the path": func(c *httpcache.Cache, h http.Handler) error {
-			return c.Purge(context.Background(), httpcache.Prefix("http://a.example/sh"))
+			return c.Purge(context.Background(), httpcache.Target{Prefix: "http://a.example/sh"})
 		},
 		"by a change": func(c *httpcache.Cache, h http.Handler) error { return changed(h, shopPath+"?b=2&utm=7&a=1") },
 		"by a Location": func(c *httpcache.Cache, h http.Handler) error {
 			return changed(h, "http://a.example/other", "X-Location: /shop?b=2&utm=7&a=1")
 		},
 		"by a tag": func(c *httpcache.Cache, h http.Handler) error {
-			return c.Purge(context.Background(), httpcache.Tag("first"))
+			return c.Purge(context.Background(), httpcache.Target{Tag: "first"})
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			searching(t, func(t *testing.T, opt httpcache.Options) {
+			searching(t, func(t *testing.T, opt setup) {
 				c := opened(t, opt)
 				h := c.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					if at := r.Header.Get("X-Location"); at != "" {
@@ -159,7 +159,7 @@ func changed(h http.Handler, url string, header ...string) error {
 func TestPurgesWhileARuleIsLearnt(t *testing.T) {
 	for _, before := range []string{"nothing is known", "another query was asked", "there is a rule"} {
 		for _, purged := range []string{"?utm=2&a=1", "?a=1", "?a=1&utm=1"} {
-			searching(t, func(t *testing.T, opt httpcache.Options) {
+			searching(t, func(t *testing.T, opt setup) {
 				c := opened(t, opt)
 				version, began := 1, make(chan struct{}, 9)
 				var mu sync.Mutex
@@ -185,7 +185,7 @@ func TestPurgesWhileARuleIsLearnt(t *testing.T) {
 				mu.Lock()
 				version = 2
 				mu.Unlock()
-				if err := c.Purge(context.Background(), httpcache.URL(shopPath+purged)); err != nil {
+				if err := c.Purge(context.Background(), httpcache.Target{URL: shopPath + purged}); err != nil {
 					t.Fatal(err)
 				}
 				for _, query := range []string{"?a=1&utm=3", "?a=1"} {
@@ -208,7 +208,7 @@ func TestPurgesWhileARuleIsLearnt(t *testing.T) {
 
 // Requests at once are one to the handler where they are one by the rule, and nobody waits for what is not for him.
 func TestNoVarySearchTogether(t *testing.T) {
-	searching(t, func(t *testing.T, opt httpcache.Options) {
+	searching(t, func(t *testing.T, opt setup) {
 		opt.Load.Limit, opt.Shared.Pass = -1, time.Hour
 		rule := `params=("utm")`
 		o := &origin{serve: func(w http.ResponseWriter, r *http.Request) {
@@ -249,7 +249,7 @@ func TestNoVarySearchTogether(t *testing.T) {
 
 // A mount sees another path, and the query of the client: what does not count there does not count.
 func TestNoVarySearchInAMount(t *testing.T) {
-	searching(t, func(t *testing.T, opt httpcache.Options) {
+	searching(t, func(t *testing.T, opt setup) {
 		c := opened(t, opt)
 		o := searched(`params=("utm")`)
 		one, other := http.StripPrefix("/a", c.Handler(o)), http.StripPrefix("/a", c.Handler(searched(`params=("utm")`)))
@@ -275,7 +275,7 @@ func TestNoVarySearchInAMount(t *testing.T) {
 
 // What DropQuery and SortQuery leave out does not count before an answer says anything.
 func TestNoVarySearchAndDropQuery(t *testing.T) {
-	searching(t, func(t *testing.T, opt httpcache.Options) {
+	searching(t, func(t *testing.T, opt setup) {
 		opt.Key.DropQuery, opt.Key.SortQuery = []string{"fb_*"}, true
 		o := searched(`params=("utm")`)
 		h := opened(t, opt).Handler(o)
@@ -291,7 +291,7 @@ func TestNoVarySearchAndDropQuery(t *testing.T) {
 
 // A Report counts what would be shared by a rule, and where the handler answers by more than it says.
 func TestReportOfNoVarySearch(t *testing.T) {
-	searching(t, func(t *testing.T, opt httpcache.Options) {
+	searching(t, func(t *testing.T, opt setup) {
 		opt.Report = true
 		c := opened(t, opt)
 		h := c.Handler(searched(`params=("utm")`))

@@ -24,7 +24,7 @@ func (c *Cache) keepAnswer(ctx context.Context, s sight, fill filling, r *respon
 	}
 	late := fill.closes()
 	done := make(chan struct{}, 2)
-	patience := time.AfterFunc(max(c.opt.Faults.RedisTimeout-spent, 0), func() { fill.land(out, false); done <- struct{}{} })
+	patience := time.AfterFunc(max(c.opt.RedisTimeout-spent, 0), func() { fill.land(out, false); done <- struct{}{} })
 	ctx = context.WithoutCancel(ctx)
 	body.use()
 	started := c.works.Start(func() {
@@ -36,15 +36,15 @@ func (c *Cache) keepAnswer(ctx context.Context, s sight, fill filling, r *respon
 		defer cancel()
 		begun := time.Now()
 		stored, err := c.put(ctx, s, fill.claim, r)
-		e := mayfly.Event{Kind: mayfly.Fill, Key: s.slot, N: len(r.body), Err: err}
+		e := mayfly.Event{Kind: mayfly.KindFill, Key: s.slot, N: len(r.body), Err: err}
 		switch {
 		case err != nil:
 			if errors.Is(err, errNoRoom) {
-				e.Outcome = mayfly.Dropped
+				e.Outcome = mayfly.OutcomeDropped
 			}
 			defer c.drop(ctx, fill.claim) // whatever became of it, nobody is to wait for our lease
 		case !stored:
-			e.Outcome = mayfly.Refused
+			e.Outcome = mayfly.OutcomeRefused
 		default:
 			c.stats.stored.Add(1)
 			kept = late && c.stands(ctx, s, r)

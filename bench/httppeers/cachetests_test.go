@@ -19,7 +19,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/mayflycache/mayfly/httpcache"
 	"github.com/mayflycache/mayfly/internal/testkit/foreign"
 	"github.com/mayflycache/mayfly/internal/testkit/realredis"
 	"github.com/mayflycache/mayfly/redistest"
@@ -105,7 +104,7 @@ func TestPublicSuite(t *testing.T) {
 func playSuite(t *testing.T, rdb redis.UniversalClient, node, suite, port string) {
 	proxy := httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: "127.0.0.1:" + port})
 	proxy.ErrorLog = log.New(new(bytes.Buffer), "", 0)
-	cache := newCache(t, func(o *httpcache.Options) {
+	cache := newCache(t, func(o *setup) {
 		o.Namespace.Redis, o.Namespace.TTL = rdb, 24*time.Hour
 		o.Targeted, o.StoreSetCookie = []string{"CDN-Cache-Control", "Surrogate-Control"}, true
 		o.Key.AnyLanguageOrder = true
