@@ -57,6 +57,7 @@ type Cache struct {
 	local      *localview.View[string, item]
 	flights    flight.Group[outcome]
 	works      *background.Group
+	beats      beats
 	renewing   chan struct{} // holds one element per renewal that runs
 	epochs     epochs
 	unremoved  *redelete.Queue
@@ -96,7 +97,7 @@ func New(ns mayfly.Namespace[string, []byte], o Options) (*Cache, error) {
 			return nil, fmt.Errorf("httpcache: %w", err)
 		}
 	}
-	c.routes, _ = newRoutes(o.Override) // its error was one of validate's
+	c.routes, _ = newRoutes(o.Override, o.OverrideOn) // its error was one of validate's
 	c.works = background.New(mayfly.ErrClosed)
 	c.works.Grace = handBackFor
 	c.unremoved = redelete.New(redelete.Options{Limit: o.Unremoved, Works: c.works, Again: c.purgeAgain, Dropped: c.tell.Dropped})
@@ -119,9 +120,11 @@ func (c *Cache) Handler(next http.Handler) http.Handler {
 	return &handler{c, next}
 }
 
-// Close waits for what runs in the background, cancels it when ctx ends, and then returns its error. Requests that come
+// Close waits for what runs in the background, cancels it when ctx ends, and then returns its error. Handlers that run go on, and their
+// clients get what they answer, which is not stored: other processes need not wait for it any more. Requests that come
 // later go to their handlers. Closing again is fine. The Redis client stays open: it is the caller's.
 func (c *Cache) Close(ctx context.Context) error {
+	c.abandon()
 	err := c.works.Close(ctx)
 	c.local.Clear()
 	if err != nil {

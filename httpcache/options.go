@@ -23,6 +23,10 @@ type Options struct {
 	//	Override: map[string]string{"/assets/": "public, max-age=31536000, immutable", "GET /feed": "s-maxage=60"}
 	Override map[string]string
 
+	// OverrideOn are statuses for which Override holds beside the successes: any of 301, 308, 404 and 410, which are about a URL, not about
+	// one moment of it. Nil is none.
+	OverrideOn []int
+
 	// Targeted are the fields of RFC 9213 that speak to this cache, such as "CDN-Cache-Control", the most specific first.
 	// The first that a response has replaces its Cache-Control and Expires wholly.
 	Targeted []string
@@ -209,8 +213,12 @@ func (o Options) validate(ns mayfly.Namespace[string, []byte]) error {
 	tokens("Targeted", o.Targeted...)
 	tokens("TagFields", o.TagFields...)
 	tokens("Server", o.Server)
-	_, err := newRoutes(o.Override)
+	_, err := newRoutes(o.Override, o.OverrideOn)
 	c.Refuse(err != nil, "Override: %w", err)
+	for _, status := range o.OverrideOn {
+		c.Refuse(!slices.Contains(overridable, status), "OverrideOn must hold any of 301, 308, 404 and 410, got %d", status)
+	}
+	c.Refuse(len(o.OverrideOn) > 0 && len(o.Override) == 0, "OverrideOn is set, and Override names no routes: set both, or neither")
 	return c.Err()
 }
 

@@ -114,34 +114,58 @@ func TestPurgesOfEquivalentQueries(t *testing.T) {
 		"by a tag": func(c *httpcache.Cache, h http.Handler) error {
 			return c.Purge(context.Background(), httpcache.Target{Tag: "first"})
 		},
+		"by a group": func(c *httpcache.Cache, h http.Handler) error {
+			return c.Purge(context.Background(), httpcache.Target{URL: "http://a.example/", Group: "of the first"})
+		},
+		"by a change of a group": func(c *httpcache.Cache, h http.Handler) error {
+			return changed(h, "http://a.example/other?utm=3", `X-Voids: "of the first"`)
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			searching(t, func(t *testing.T, opt setup) {
 				c := opened(t, opt)
 				h := c.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if voids := r.Header.Get("X-Voids"); voids != "" {
+						w.Header().Set("Cache-Group-Invalidation", voids)
+					}
 					if at := r.Header.Get("X-Location"); at != "" {
 						w.Header().Set("Location", at)
 					}
 					if r.Method == http.MethodGet {
-						set(w.Header(), []string{"Cache-Control: " + fresh, `No-Vary-Search: key-order, params=("utm")`})
+						set(w.Header(), []string{"Cache-Control: " + fresh, `No-Vary-Search: key-order, params=("utm")`, "Vary: " + r.Header.Get("X-Vary")})
 						if r.URL.Query().Get("a") == "1" {
-							w.Header().Set("Cache-Tag", "first")
+							set(w.Header(), []string{"Cache-Tag: first", `Cache-Groups: "of the first"`})
 						}
 					}
 					fmt.Fprint(w, r.URL.RawQuery)
 				}))
-				for range 2 {
-					get(t, h, shopPath+"?a=1&b=2&utm=0")
-					get(t, h, shopPath+"?a=2&b=2&utm=0")
+				colors := []string{"X-Color: red", "X-Color: blue"}
+				for n, vary := range []string{"X-Vary: ", "X-Vary: X-Color"} {
+					for range 2 {
+						for _, color := range colors {
+							get(t, h, shopPath+"?a=1&b=2&utm=0", vary, color)
+							get(t, h, shopPath+"?a=2&b=2&utm=0", vary, color)
+							synctest.Wait()
+						}
+					}
+					if _, status := get(t, h, shopPath+"?utm=5&a=1&b=2", vary, colors[0]); !isHit(status) {
+						t.Errorf("%s: before: %q", vary, status)
+					}
+					if err := void(c, h); err != nil {
+						t.Fatal(err)
+					}
 					synctest.Wait()
-				}
-				if err := void(c, h); err != nil {
-					t.Fatal(err)
-				}
-				synctest.Wait()
-				_, other := get(t, h, shopPath+"?b=2&a=2")
-				if _, status := get(t, h, shopPath+"?a=1&b=2&utm=1"); isHit(status) || isHit(other) == strings.Contains(name, "pa") {
-					t.Errorf("what was voided is %q, another is %q", status, other)
+					for _, color := range colors[:n+1] { // else one is the other's
+						_, other := get(t, h, shopPath+"?b=2&a=2", vary, color)
+						if _, status := get(t, h, shopPath+"?a=1&b=2&utm=1", vary, color); isHit(status) || isHit(other) == strings.Contains(name, "pa") {
+							t.Errorf("%s, %s: what was voided is %q, another is %q", vary, color, status, other)
+						}
+						synctest.Wait()
+					}
+					if err := c.Purge(context.Background(), httpcache.Target{Prefix: "http://a.example/"}); err != nil {
+						t.Fatal(err)
+					}
+					synctest.Wait()
 				}
 			})
 		})
@@ -301,6 +325,38 @@ func TestReportOfNoVarySearch(t *testing.T) {
 		}
 		if got := fmt.Sprint(c.Report()); got != "[{/shop 3 1 1 http://a.example/shop?utm=2}]" {
 			t.Error(got)
+		}
+	})
+	searching(t, func(t *testing.T, opt setup) { // of what varies as well, and of groups that are voided in between
+		opt.Report = true
+		c := opened(t, opt)
+		h := c.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost {
+				w.Header().Set("Cache-Group-Invalidation", `"shop"`)
+				return
+			}
+			set(w.Header(), []string{"Cache-Control: " + fresh, `No-Vary-Search: params=("utm")`, "Vary: X-Color", `Cache-Groups: "shop"`})
+			fmt.Fprint(w, r.Header.Get("X-Color"))
+		}))
+		for i, x := range []struct{ query, color, report string }{
+			{"?utm=1", "red", "[{/shop 1 0 0 }]"},
+			{"?utm=2", "red", "[{/shop 2 1 0 }]"},
+			{"?utm=3", "blue", "[{/shop 3 1 0 }]"},
+			{"?utm=4", "blue", "[{/shop 4 2 0 }]"},
+			{"?utm=5&a=1", "blue", "[{/shop 5 2 0 }]"},
+			{"", "", ""},
+			{"?utm=6", "red", "[{/shop 6 2 0 }]"},
+			{"?utm=7", "red", "[{/shop 7 3 0 }]"},
+		} {
+			if x.report == "" {
+				ask(h, "POST", "http://a.example/other")
+				continue
+			}
+			get(t, h, shopPath+x.query, "X-Color: "+x.color)
+			synctest.Wait()
+			if got := fmt.Sprint(c.Report()); got != x.report {
+				t.Errorf("%d: %s, want %s", i, got, x.report)
+			}
 		}
 	})
 }

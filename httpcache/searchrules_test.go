@@ -146,3 +146,54 @@ func TestThePostOfARuledPath(t *testing.T) {
 		}
 	})
 }
+
+// What is stored under a rule is validated, renewed and found unchanged for any query that is one with its own, also where the 304 says nothing
+// of queries.
+func TestValidationUnderARule(t *testing.T) {
+	for name, x := range map[string]struct {
+		control string
+		wait    time.Duration // after which the second request comes
+		second  string        // what its Cache-Status begins with
+		third   string
+		calls   int // of the handler in the end
+	}{
+		"expired":                {"max-age=5", 6 * time.Second, "mayfly; fwd=stale; fwd-status=304; ttl=5; stored", "mayfly; hit; ttl=4", 2},
+		"to be validated":        {"no-cache", time.Second, "mayfly; fwd=stale; fwd-status=304; ttl=0; stored", "mayfly; fwd=stale; fwd-status=304", 3},
+		"stale, and renewed":     {"max-age=5, stale-while-revalidate=60", 6 * time.Second, "mayfly; hit; ttl=-", "mayfly; hit; ttl=4", 2},
+		"stale, where it failed": {"max-age=5, stale-if-error=60", 6 * time.Second, "mayfly; fwd=stale; fwd-status=500; ", "mayfly; fwd=stale; fwd-status=500", 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, vary := range []string{"", "X-Color"} {
+				searching(t, func(t *testing.T, opt setup) {
+					opt.Stale.Throttle = time.Millisecond
+					o := &origin{serve: func(w http.ResponseWriter, r *http.Request) {
+						set(w.Header(), []string{"Cache-Control: " + x.control, `Etag: "1"`, "Vary: " + vary})
+						switch {
+						case r.Header.Get("If-None-Match") == "":
+							w.Header().Set("No-Vary-Search", `params=("utm")`)
+							fmt.Fprint(w, "page")
+						case strings.Contains(name, "failed"):
+							w.WriteHeader(http.StatusInternalServerError)
+						default:
+							w.WriteHeader(http.StatusNotModified)
+						}
+					}}
+					h := opened(t, opt).Handler(o)
+					for i, want := range []string{"mayfly; fwd=uri-miss", x.second, x.third} {
+						body, status := get(t, h, fmt.Sprint(shopPath, "?utm=", i), "X-Color: red")
+						if body != "page" || !strings.HasPrefix(status, want) {
+							t.Errorf("by %q: request %d: %q, %s, want %s", vary, i, body, status, want)
+						}
+						if synctest.Wait(); i == 0 {
+							time.Sleep(x.wait)
+						}
+						time.Sleep(10 * time.Millisecond)
+					}
+					if n := o.called(); n != x.calls {
+						t.Errorf("by %q: %d calls, want %d", vary, n, x.calls)
+					}
+				})
+			}
+		})
+	}
+}

@@ -124,7 +124,7 @@ type exchange struct {
 	held   *held // the body of what was found
 	turn   *turn // at the handler
 	unled  bool  // an answer to which the rule of its path led was not for x's query: x goes by its own URL
-	lone   bool  // what x waited for turned out to be for its client: x's answer is for x
+	lone   bool  // what x waited for turned out to be for its client, or to wait for x: x's answer is for x
 }
 
 // outcome is what a flight brings to those who waited for it: a response, if it fits them; or that they are to look again;
@@ -176,12 +176,22 @@ func (x *exchange) run() {
 			x.alone()
 			return
 		}
-		wait, cancel := context.WithTimeout(ctx, c.opt.Shared.Wait-time.Since(x.begun))
+		leave, circle := nested.enter(inside(ctx), f)
+		patience := c.opt.Shared.Wait - time.Since(x.begun)
+		if circle {
+			patience = 0
+		}
+		wait, cancel := context.WithTimeout(ctx, patience)
 		out, again, err := f.Wait(wait, x.began)
 		cancel()
+		leave()
 		switch {
 		case ctx.Err() != nil:
 			x.turnedAway(ctx.Err())
+			return
+		case err != nil && circle:
+			x.lone = true // and in no queue either: who holds a turn there may wait for x
+			x.alone()
 			return
 		case err != nil:
 			c.tell(ctx, mayfly.Event{Kind: mayfly.KindWait, Outcome: mayfly.OutcomeTimedOut, Key: x.s.slot, Took: time.Since(x.begun)})
