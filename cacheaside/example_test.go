@@ -61,9 +61,9 @@ func Example_notFound() {
 	cache, err := cacheaside.New(mayfly.Namespace[int64, string]{
 		Name: "users", Redis: rdb, Prefix: "cache:user:", TTL: time.Hour,
 	}, queryUser, cacheaside.Options{
-		NotFound: func(err error) bool { return errors.Is(err, sql.ErrNoRows) },
-		MissTTL:  time.Minute,
-		Faults:   cacheaside.Faults{RedisTimeout: time.Second},
+		NotFound:     func(err error) bool { return errors.Is(err, sql.ErrNoRows) },
+		MissTTL:      time.Minute,
+		RedisTimeout: time.Second,
 	})
 	if err != nil {
 		panic(err)
@@ -92,7 +92,7 @@ func ExampleNewBatch() {
 	}
 	cache, err := cacheaside.NewBatch(mayfly.Namespace[int64, string]{
 		Name: "users", Redis: rdb, Prefix: "cache:user:", TTL: time.Hour,
-	}, queryUsers, cacheaside.Options{Faults: cacheaside.Faults{RedisTimeout: time.Second}})
+	}, queryUsers, cacheaside.Options{RedisTimeout: time.Second})
 	if err != nil {
 		panic(err)
 	}
@@ -104,6 +104,27 @@ func ExampleNewBatch() {
 	// asking the database for 3
 	// map[1:Ada 2:Grace] <nil>
 	// map[1:Ada 2:Grace] <nil>
+}
+
+// A cache counts what it does, for a page of figures or a test.
+func ExampleCache_Stats() {
+	rdb, stop := startRedis()
+	defer stop()
+	ctx := context.Background()
+
+	users := mayfly.Namespace[int64, string]{Redis: rdb, Prefix: "user:", TTL: time.Hour}
+	cache, err := cacheaside.New(users, func(context.Context, int64) (string, error) { return "Ada", nil }, cacheaside.Options{RedisTimeout: time.Second})
+	if err != nil {
+		panic(err)
+	}
+	defer cache.Close(ctx)
+
+	for range 3 {
+		cache.Get(ctx, 1001)
+	}
+	s := cache.Stats()
+	fmt.Println(s.Redis, "hits,", s.Missed, "miss,", s.Loads, "load")
+	// Output: 2 hits, 1 miss, 1 load
 }
 
 // With IfError a value that has expired is served if the origin fails.
@@ -123,8 +144,8 @@ func ExampleStale() {
 	cache, err := cacheaside.New(mayfly.Namespace[string, float64]{
 		Name: "rates", Redis: srv.Client(), Prefix: "cache:rate:", TTL: time.Minute,
 	}, rate, cacheaside.Options{
-		Stale:  cacheaside.Stale{IfError: time.Hour},
-		Faults: cacheaside.Faults{RedisTimeout: time.Second}, // how long a call waits for Redis; the default is 150 ms
+		Stale:        cacheaside.Stale{IfError: time.Hour},
+		RedisTimeout: time.Second, // how long a call waits for Redis; the default is 150 ms
 	})
 	if err != nil {
 		panic(err)

@@ -32,11 +32,11 @@ func TestWrongOptionsAreNamed(t *testing.T) {
 		{want: "Options.Load.Timeout must be at least 1ms", o: cacheaside.Options{Load: cacheaside.Load{Timeout: -1}}},
 		{want: "Options.Load.Soft must be at least 1ms", o: cacheaside.Options{Load: cacheaside.Load{Soft: -1}}},
 		{want: "Options.Load.Renewals must not be negative, got -1", o: cacheaside.Options{Load: cacheaside.Load{Renewals: -1}}},
-		{want: "Options.Faults.RedisTimeout must be at least 1ms", o: cacheaside.Options{Faults: cacheaside.Faults{RedisTimeout: -1}}},
+		{want: "Options.RedisTimeout must be at least 1ms", o: cacheaside.Options{RedisTimeout: -1}},
 		{want: "Options.Load.Limit must be at most 1000000, got 1000001: a negative one is no limit", o: cacheaside.Options{Load: cacheaside.Load{Limit: 1_000_001}}},
 		{want: "Options.Load.Limit is 3, and Load.Origin has a limit of its own", o: cacheaside.Options{Load: cacheaside.Load{Limit: 3, Origin: mayfly.Must(mayfly.NewOrigin(mayfly.OriginOptions{}))}}},
 		{want: "Options.Load.Origin was not made: use mayfly.NewOrigin", o: cacheaside.Options{Load: cacheaside.Load{Origin: &mayfly.Origin{}}}},
-		{want: "Options.Faults.Queue must not be negative, got -1", o: cacheaside.Options{Faults: cacheaside.Faults{Queue: -1}}},
+		{want: "Options.Unremoved must not be negative, got -1", o: cacheaside.Options{Unremoved: -1}},
 		{want: "Options.Compress must not be negative, got -1", o: cacheaside.Options{Compress: -1}},
 		{want: "Options.Early: earlyrefresh.XFetch: beta must be positive", o: cacheaside.Options{Early: earlyrefresh.XFetch(0)}},
 		{want: "Options.MissTTL needs a header", o: cacheaside.Options{MissTTL: time.Second}, plain: true},
@@ -67,8 +67,8 @@ func TestDangerousSettingsAreTold(t *testing.T) {
 		client redis.UniversalClient
 		want   int
 	}{
-		{"go-redis's defaults", redis.NewClient(&redis.Options{}), 1},
-		{"a cluster client's defaults", redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}}), 1},
+		{"go-redis's defaults", redis.NewClient(&redis.Options{}), 0},
+		{"a cluster client's defaults", redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}}), 0},
 		{"a ring", redis.NewRing(&redis.RingOptions{}), 1},
 		{"no deadlines", redis.NewClient(&redis.Options{ContextTimeoutEnabled: true, ReadTimeout: -2}), 1},
 		{"TunedOptions", redis.NewUniversalClient(mayfly.TunedOptions()), 0},
@@ -78,7 +78,7 @@ func TestDangerousSettingsAreTold(t *testing.T) {
 		ns := namespace(t, x.client)
 		ns.Observer = &events
 		must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{}))
-		if n := events.Count(mayfly.Warning, mayfly.OK); n != x.want || len(events.All()) != n {
+		if n := events.Count(mayfly.KindWarning, mayfly.OutcomeOK); n != x.want || len(events.All()) != n {
 			t.Errorf("%s: %d warnings of %d events, want %d", x.name, n, len(events.All()), x.want)
 		}
 		x.client.Close()
@@ -120,7 +120,7 @@ func TestWithoutALoaderOrANamespace(t *testing.T) {
 		}
 	}
 	_, err := cacheaside.New(mayfly.Namespace[int, user]{}, load, cacheaside.Options{})
-	if err == nil || !strings.Contains(err.Error(), "Namespace.Prefix is empty") || !strings.Contains(err.Error(), "Namespace.TTL") {
+	if err == nil || !strings.Contains(err.Error(), "Namespace.Prefix and Name are empty") || !strings.Contains(err.Error(), "Namespace.TTL") {
 		t.Errorf("got error %v", err)
 	}
 }

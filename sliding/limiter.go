@@ -98,7 +98,7 @@ func NewLimiter[K comparable](ns mayfly.Namespace[K, int64], o LimiterOptions) (
 		c.Wrap(check.TTL("LimiterOptions.Lease", o.Lease))
 		c.Refuse(o.Lease > ns.TTL/20, "LimiterOptions.Lease must be at most a 20th of Namespace.TTL, %v, got %v: shares that are out for longer would hold too much of the limit", ns.TTL/20, o.Lease)
 	}
-	c.Refuse(room.Jittered(), "Namespace.Jitter must be zero: a window has one length")
+	c.Refuse(!ns.Jitter.IsZero(), "Namespace.Jitter must be zero: a window has one length")
 	c.Refuse(ns.Local != nil, "Namespace.Local must be nil: a counter has no copies")
 	if o.RedisTimeout != 0 {
 		c.Wrap(check.TTL("LimiterOptions.RedisTimeout", o.RedisTimeout))
@@ -114,7 +114,7 @@ func NewLimiter[K comparable](ns mayfly.Namespace[K, int64], o LimiterOptions) (
 		by, whole = strictWindow, (whole+strictParts-1)/strictParts
 	}
 	l := &Limiter[K]{
-		room: room, redis: sendonce.To(ns.Redis, ns.Observer, ns.Name, o.RedisTimeout), opt: o, script: by.script(),
+		room: room, redis: sendonce.To(ns.Redis, ns.Observer, room.Name, o.RedisTimeout), opt: o, script: by.script(),
 		limit: strconv.Itoa(o.Limit), whole: strconv.FormatInt(whole, 10), numbers: by.numbers,
 	}
 	if fits(int64(o.Limit), o.Lease, ns.TTL) {
@@ -206,12 +206,12 @@ func (l *Limiter[K]) tell(ctx context.Context, full string, d Decision, err erro
 	if l.room.Observer == nil {
 		return
 	}
-	e := mayfly.Event{Kind: mayfly.Limit, Outcome: mayfly.OK, Namespace: l.room.Name, Key: full, Err: err}
+	e := mayfly.Event{Kind: mayfly.KindLimit, Outcome: mayfly.OutcomeOK, Namespace: l.room.Name, Key: full, Err: err}
 	switch {
 	case err != nil:
-		e.Outcome = mayfly.Failed
+		e.Outcome = mayfly.OutcomeFailed
 	case !d.Allowed:
-		e.Outcome = mayfly.Denied
+		e.Outcome = mayfly.OutcomeDenied
 	}
 	l.room.Observer.Observe(ctx, e)
 }

@@ -43,9 +43,6 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/sendonce"
 )
 
-// ErrExists says that Create or Rotate found a value under the key.
-var ErrExists = errors.New("there is a value under this key already")
-
 // Options adjust a store. The zero value of every field is a default that works.
 type Options struct {
 	// MaxAge is how old a value may become, however much it is used: Create, or the Set that found nothing, fixes the latest
@@ -69,8 +66,7 @@ type Options struct {
 	// RedisTimeout is how long one question to Redis may take, whatever the client's own timeouts are. A server that left five in a row
 	// unanswered is not asked for half a second, and then by one caller at a time: until it answers, calls about its keys fail at
 	// once. A call asks once, or again to see what became of a write whose reply was lost; an Update, a Rotate and a call that is told to
-	// try again soon ask as often as it takes. Set ContextTimeoutEnabled in the client's options: without it, go-redis's default, a
-	// third of this time is for getting a connection, and the client's hooks do not see the commands. Zero is 150 ms; a
+	// try again soon ask as often as it takes. Zero is 150 ms; a
 	// site that would rather wait for its sessions than answer an error gives more.
 	RedisTimeout time.Duration
 }
@@ -105,13 +101,14 @@ type Store[K comparable, V any] struct {
 // session must not expire early.
 func New[K comparable, V any](ns mayfly.Namespace[K, V], o Options) (*Store[K, V], error) {
 	room, c := keyspace.Of("sliding", ns)
-	c.Refuse(room.Jittered(), "Namespace.Jitter must be zero: a value that slides is promised its TTL")
+	c.Refuse(!ns.Jitter.IsZero(), "Namespace.Jitter must be zero: a value that slides is promised its TTL")
 	c.Wrap(o.validate(ns.Plain, ns.Local != nil, ns.TTL))
 	c.Refuse(ns.MaxTTL != 0 && ns.Plain, "Namespace.MaxTTL needs a header, which a plain value has no room for: use it without Namespace.Plain")
 	c.Refuse(ns.MaxTTL != 0 && o.Atomic, "Options.Atomic is set, and so is Namespace.MaxTTL, which has a script of its own: leave one out")
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
+	ns = room.Namespace
 	s := &Store[K, V]{
 		room: room, redis: sendonce.To(ns.Redis, ns.Observer, ns.Name, o.RedisTimeout), opt: o,
 		format: record.FormatOf(room.Codec.Format()), local: localview.Of[V](ns, nil),

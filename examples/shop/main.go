@@ -26,7 +26,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/mayflycache/mayfly/cacheaside"
 	"github.com/mayflycache/mayfly/embedded"
 )
 
@@ -57,7 +56,7 @@ func run(ctx context.Context) error {
 	if err := createTables(ctx, db); err != nil {
 		return err
 	}
-	catalogue, err := newCatalogue(db, rdb, cacheaside.Faults{})
+	catalogue, err := newCatalogue(db, rdb, 0)
 	if err != nil {
 		return err
 	}
@@ -92,7 +91,6 @@ func connect(ctx context.Context, url string) (rdb redis.UniversalClient, stop f
 	if err != nil {
 		return nil, nil, fmt.Errorf("REDIS_URL: %w", err)
 	}
-	o.ContextTimeoutEnabled = true // so that the cache's short timeouts are kept by the client itself
 	client := redis.NewClient(o)
 	return client, func() { client.Close() }, nil
 }
