@@ -47,14 +47,6 @@ func (s *share) take(n int64, age time.Duration) (left int64, ok bool) {
 	}
 }
 
-// close ends the share and returns how many of its calls were not admitted.
-func (s *share) close() (unused int64) { return max(s.calls.Swap(closed), 0) }
-
-// asked is how many calls were asked of the share. It is told before the share is closed.
-func (s *share) asked() int64 {
-	return s.size - min(max(s.calls.Load(), 0), s.size) + s.refused.Load()
-}
-
 // admit admits n calls, if the share has them. The share was there before now was taken, which is the instant at which they are admitted.
 func (s *share) admit(n int, now time.Time) (d Decision, ok bool) {
 	if s == nil {
