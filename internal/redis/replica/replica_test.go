@@ -229,7 +229,7 @@ func TestASynchronisationThatFails(t *testing.T) {
 		name, sends, says string
 		seldom            bool
 	}{
-		{"a stream", fullresync + "$EOF:" + id + "\r\n" + snapshot(21) + id, `key "of the master" holds a value of RDB type 21, which is not known here`, true},
+		{"a stream", fullresync + "$EOF:" + id + "\r\n" + snapshot(21) + id, `key "of the master" holds a value of RDB type 21, which is not supported`, true},
 		{"functions", fullresync + fmt.Sprintf("$%d\r\n", 10) + "REDIS0011\xf5", "the file holds functions", true},
 		{"a later version", fullresync + fmt.Sprintf("$%d\r\n", 9) + "REDIS0099", "version 99", true},
 		{"a wrong mark", fullresync + "$EOF:" + id + "\r\n" + good + strings.Repeat("x", 40), "and not its mark", false},
