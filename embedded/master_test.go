@@ -36,7 +36,7 @@ func TestAMasterWithTLSAndAPassword(t *testing.T) {
 		says string
 	}{
 		{"right", embedded.Master{Addr: addr, Password: "sesame", TLS: &tls.Config{RootCAs: roots}}, ""},
-		{"no password", embedded.Master{Addr: addr, TLS: &tls.Config{RootCAs: roots}}, "it wants a password, and there is none"},
+		{"no password", embedded.Master{Addr: addr, TLS: &tls.Config{RootCAs: roots}}, "the master requires a password"},
 		{"a wrong password", embedded.Master{Addr: addr, Password: "open", TLS: &tls.Config{RootCAs: roots}}, "WRONGPASS"},
 		{"an unknown certificate", embedded.Master{Addr: addr, Password: "sesame", TLS: &tls.Config{}}, "certificate"},
 	} {
@@ -80,7 +80,7 @@ func TestWrongMastersNameTheField(t *testing.T) {
 		}
 	}
 	db := open(t, embedded.Options{})
-	if err := db.Promote(); err == nil || !strings.Contains(err.Error(), "it is a master already") {
+	if err := db.Promote(); err == nil || !strings.Contains(err.Error(), "follows no master") {
 		t.Errorf("Promote of a master: %v", err)
 	}
 	if err := db.InStep(t.Context()); err == nil {

@@ -265,7 +265,7 @@ func (p payload) readSmallHash(each int) (values.Value, bool) {
 	}
 	h := v.(*values.HashValue)
 	h.Volatile()
-	for i := len(list) - each; i >= 0; i -= each { // of equal deadlines, the one set last comes first
+	for i := len(list) - each; i >= 0; i -= each { // backwards: SetDeadline puts a field before others with the same deadline
 		ms, ok := values.ParseInt(list[i+2])
 		if !ok || ms < 0 {
 			return nil, false

@@ -340,8 +340,8 @@ func TestWhatCannotBeOpened(t *testing.T) {
 		{Options{Dir: missing}, baseName(1)},
 		{Options{Dir: file}, "not a directory"},
 		{Options{Dir: relative}, "relative time to live"},
-		{Options{Dir: unknown}, `there is no command "FROB"`},
-		{Options{Dir: stream}, `there is no command "XADD"`},
+		{Options{Dir: unknown}, `unknown command "FROB"`},
+		{Options{Dir: stream}, `unknown command "XADD"`},
 	} {
 		if _, err := tryRig(t, test.o, start); err == nil || !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%+v: %v", test.o, err)

@@ -232,13 +232,13 @@ func TestASynchronisationThatFails(t *testing.T) {
 		{"a stream", fullresync + "$EOF:" + id + "\r\n" + snapshot(21) + id, `key "of the master" holds a value of RDB type 21, which is not supported`, true},
 		{"functions", fullresync + fmt.Sprintf("$%d\r\n", 10) + "REDIS0011\xf5", "the file holds functions", true},
 		{"a later version", fullresync + fmt.Sprintf("$%d\r\n", 9) + "REDIS0099", "version 99", true},
-		{"a wrong mark", fullresync + "$EOF:" + id + "\r\n" + good + strings.Repeat("x", 40), "and not its mark", false},
+		{"a wrong mark", fullresync + "$EOF:" + id + "\r\n" + good + strings.Repeat("x", 40), "instead of its end mark", false},
 		{"a length that is too great", fullresync + fmt.Sprintf("$%d\r\n%sxx", len(good)+2, good), "were announced", false},
 		{"a damaged file", fullresync + fmt.Sprintf("$%d\r\n%sx", len(good), good[:len(good)-1]), "checksum", true},
-		{"no file", fullresync + "-ERR no disk\r\n", "it gave up the snapshot: ERR no disk", false},
-		{"something else", fullresync + "+OK\r\n", `instead of a snapshot it sent "+OK"`, false},
+		{"no file", fullresync + "-ERR no disk\r\n", "the master gave up the snapshot: ERR no disk", false},
+		{"something else", fullresync + "+OK\r\n", `the master sent "+OK" instead of a snapshot`, false},
 		{"cut", fullresync + fmt.Sprintf("$%d\r\n%s", len(good), good[:20]), "closed the connection", false},
-		{"no master", "-NOMASTERLINK Can't SYNC while not connected with my master\r\n", "no data to give yet", false},
+		{"no master", "-NOMASTERLINK Can't SYNC while not connected with my master\r\n", "the master has no data yet", false},
 		{"an error", "-ERR unknown command 'PSYNC'\r\n", "unknown command", true},
 		{"too long a line", "+" + strings.Repeat("x", 100_000), "a line of more than", false},
 	} {
@@ -335,7 +335,7 @@ func TestAStreamThatBreaks(t *testing.T) {
 		go io.Copy(io.Discard, in2)
 		io.WriteString(c2, "*3\r\n$9\r\nREPLICAOF\r\n$2\r\nNO\r\n$3\r\nONE\r\n")
 		synctest.Wait()
-		if s := n.link.Status(); s.Problem == nil || !strings.Contains(s.Problem.Error(), `what it did is not known here: "REPLICAOF"`) {
+		if s := n.link.Status(); s.Problem == nil || !strings.Contains(s.Problem.Error(), `the master sent a command that is not supported: "REPLICAOF"`) {
 			t.Errorf("%+v", s)
 		}
 		c3, in3 := begin("PSYNC ? -1", full)
