@@ -73,7 +73,7 @@ func TestWrongMastersNameTheField(t *testing.T) {
 		{embedded.Master{Addr: ":6379"}, "embedded: Options.ReplicaOf.Addr must name a host"},
 		{embedded.Master{Addr: "x:y"}, "embedded: Options.ReplicaOf.Addr must be host:port"},
 		{embedded.Master{Password: "p"}, "embedded: Options.ReplicaOf has no Addr"},
-		{embedded.Master{Addr: "x:1", Username: "u"}, "embedded: Options.ReplicaOf has a Username and no Password"},
+		{embedded.Master{Addr: "x:1", Username: "u"}, "embedded: Options.ReplicaOf has a Username but no Password"},
 	} {
 		if _, err := embedded.Open(embedded.Options{ReplicaOf: test.m}); err == nil || !strings.HasPrefix(err.Error(), test.says) {
 			t.Errorf("%+v: %v", test.m, err)

@@ -1,6 +1,6 @@
-// Package effort says how much work a test does. A plain go test repeats as often as a defect needs to show; with MAYFLY_LONG=1, as
-// make long and .ci/run have it, tests run at their full length; under the race detector, which makes each step about ten times
-// as dear, always at the plain one.
+// Package effort says how much work a test does. A plain go test repeats things as often as a defect needs to show; with MAYFLY_LONG=1, as
+// set by make long and .ci/run, tests run at their full length. Under the race detector, which makes each step about ten times as expensive,
+// they always run at the plain length.
 package effort
 
 import (
@@ -20,8 +20,7 @@ func Times(plain, long int) int {
 	return plain
 }
 
-// Seed returns the seed that was given, or draws one where that is zero, and tells it: what a test that plays by chance needs to play the
-// same again.
+// Seed returns the given seed, or draws one if that is zero, and logs it: a random test needs it to repeat a run.
 func Seed(t testing.TB, given uint64) uint64 {
 	if given == 0 {
 		given = rand.Uint64()
