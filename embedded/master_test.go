@@ -16,7 +16,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/testkit/expect"
 )
 
-// The link goes over TLS where that is asked for, with the master's name checked, and a wrong password or certificate is what InStep complains of.
+// The link uses TLS if requested, with the master's name verified, and InStep reports a wrong password or certificate.
 func TestAMasterWithTLSAndAPassword(t *testing.T) {
 	web := httptest.NewTLSServer(nil)
 	defer web.Close()

@@ -1,4 +1,4 @@
-// Package blocks holds that no block of code stands twice.
+// Package blocks checks that no block of code occurs twice.
 package blocks
 
 import (
@@ -13,8 +13,8 @@ import (
 	"testing"
 )
 
-// least is how many lines of code in a row may not stand anywhere else. Blank lines, comments, lone brackets, tables of data and
-// the idioms of errors do not count.
+// least is how many consecutive lines of code must not occur anywhere else. Blank lines, comments, lone brackets, tables of data and the
+// usual error handling do not count.
 const least = 6
 
 var idioms = []string{"if err != nil {", "if !ok {", "return", "return err", "t.Fatal(err)", "panic(err)", "t.Helper()", "default:", "case !ok:"}
@@ -45,7 +45,7 @@ func TestNoBlockStandsTwice(t *testing.T) {
 			}
 		}
 	})
-	told := make(map[string]bool) // of the windows of one longer block, the first is enough
+	told := make(map[string]bool) // by window; of a longer block the first window is enough
 	for _, key := range order {
 		first, second := blocks[key][0], blocks[key][1]
 		pair := first.file + " " + second.file
@@ -87,7 +87,7 @@ func eachFunction(t *testing.T, root string, visit func(lines []line)) {
 		rel, _ := filepath.Rel(root, name)
 		for _, decl := range f.Decls {
 			fn, ok := decl.(*ast.FuncDecl)
-			if !ok || fn.Body == nil || strings.HasPrefix(fn.Name.Name, "Example") { // an example is read by itself
+			if !ok || fn.Body == nil || strings.HasPrefix(fn.Name.Name, "Example") { // an example is read on its own
 				continue
 			}
 			data := dataLines(fn.Body, at)
@@ -107,7 +107,7 @@ func eachFunction(t *testing.T, root string, visit func(lines []line)) {
 	}
 }
 
-// dataLines are the lines of tables: of literals with several rows.
+// dataLines are the lines of tables: literals with several rows.
 func dataLines(body *ast.BlockStmt, at func(token.Pos) int) map[int]bool {
 	data := make(map[int]bool)
 	ast.Inspect(body, func(n ast.Node) bool {

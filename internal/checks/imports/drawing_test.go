@@ -23,7 +23,7 @@ var (
 
 const begin, end = "<!-- drawn: rooms -->\n", "<!-- end -->"
 
-// docs/house.md shows the rooms as they are: it is drawn by this test with -update.
+// docs/house.md shows the rooms as they are: this test draws it with -update.
 func TestTheDrawingIsTheHouse(t *testing.T) {
 	if *prints {
 		fmt.Print(draw(t, *house, true))
@@ -51,8 +51,8 @@ func TestTheDrawingIsTheHouse(t *testing.T) {
 	}
 }
 
-// draw lists the rooms wing by wing, each with its floor (one above the highest room that it imports) and the rooms that it
-// imports, and if wanted with its lines, which change too often for a page.
+// draw lists the rooms wing by wing, each with its floor (one above the highest room that it imports) and the rooms that it imports.
+// withLines adds the numbers of lines, which change too often for a page.
 func draw(t *testing.T, root string, withLines bool) string {
 	imports, lines := make(map[string][]string), make(map[string]int)
 	eachIn(t, root, func(name string) bool { return !strings.HasSuffix(name, "_test.go") }, func(dir, _ string, f *ast.File, fset *token.FileSet) {

@@ -2,8 +2,8 @@
 //
 //	make mutants
 //
-// Each mutant replaces one piece of one file, by go's -overlay: the tree is not touched. Without the flag it is only checked
-// that the pieces are still there, once each, so that the list does not rot.
+// Each mutant replaces one piece of one file, through go's -overlay: the tree is not touched. Without the flag the test only checks that each
+// piece still occurs exactly once, so that the list does not rot.
 package mutants
 
 import (
@@ -20,14 +20,14 @@ import (
 
 var play = flag.Bool("mutants", false, "build and test every mutant")
 
-// within is how soon a mutant must be caught once it is built.
+// within is how soon a mutant must be caught after it was built.
 const within = 60 * time.Second
 
 var mutants = []struct {
 	name     string
 	file     string
 	old, new string
-	test     string // what catches it, of file's package or of the one named before a colon; and its flags
+	test     string // the test that catches it, in file's package or in the one named before a colon; and its flags
 }{
 	{"a fill without compare-and-set", "internal/client/lease/script.go",
 		"if v and #v == tonumber(ARGV[2]) and string.sub(v, 1, #ARGV[1]) == ARGV[1] then", "if true then",
@@ -265,7 +265,7 @@ func TestMutantsAreCaught(t *testing.T) {
 			}
 			run := exec.CommandContext(ctx, binary, args...)
 			run.Dir = filepath.Join(root, dir)
-			if strings.HasPrefix(m.name, "by chance") { // it takes as many tries as there are
+			if strings.HasPrefix(m.name, "by chance") { // as many tries as there are
 				run.Env = append(os.Environ(), "MAYFLY_LONG=1")
 			}
 			begun := time.Now()

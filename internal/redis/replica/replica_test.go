@@ -29,7 +29,7 @@ type node struct {
 	in   *resp.Reader
 }
 
-// start starts a node whose masters are reached by dial.
+// start starts a node that reaches its masters through dial.
 func start(t *testing.T, dial func(ctx context.Context, addr string) (net.Conn, error)) *node {
 	t.Helper()
 	s, err := server.New(engine.New(engine.Options{}), server.Options{})
@@ -82,7 +82,8 @@ func (n *node) do(words ...string) string {
 	return v.Text
 }
 
-// A replica can have replicas: they get the master's own words, and see its offsets. When one in the middle is promoted those below begin anew with it.
+// A replica can have replicas: they get the master's own bytes, and its offsets. When one in the middle is promoted, those below it
+// synchronise anew.
 func TestAChain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		top := start(t, nil)
@@ -93,7 +94,7 @@ func TestAChain(t *testing.T) {
 		top.do("SET", "k3", "v", "PX", "100000")
 		low.do("REPLICAOF", "middle", "1")
 		synctest.Wait()
-		if s := low.link.Status(); s.InStep { // the middle is a master of its own, still
+		if s := low.link.Status(); s.InStep { // the middle is still a master of its own
 			low.do("REPLICAOF", "NO", "ONE")
 		}
 		middle.do("REPLICAOF", "top", "1")
@@ -140,7 +141,7 @@ func TestAChain(t *testing.T) {
 		}
 		time.Sleep(100 * time.Second)
 		synctest.Wait()
-		if got := middle.do("DBSIZE") + low.do("DBSIZE"); got != "33" { // a, b, of: it expires by itself, and says so
+		if got := middle.do("DBSIZE") + low.do("DBSIZE"); got != "33" { // a, b, of: it expires keys by itself, and replicates that
 			t.Errorf("after 100 s: %s keys", got)
 		}
 	})
@@ -152,7 +153,7 @@ func offset(n *node) string {
 	return value
 }
 
-// fake is a master that a test plays.
+// fake is a master played by a test.
 type fake struct {
 	conns chan net.Conn
 	dials int
@@ -165,12 +166,12 @@ func (f *fake) dial(context.Context, string) (net.Conn, error) {
 	return client, nil
 }
 
-// greet answers until PSYNC, and returns what that said.
+// greet answers up to PSYNC, and returns its arguments.
 func greet(c net.Conn, in *bufio.Reader) []string {
 	for {
 		args, err := command(in)
 		if err != nil {
-			return nil // it has left
+			return nil // the replica has left
 		}
 		switch args[0] {
 		case "PING":
@@ -183,7 +184,7 @@ func greet(c net.Conn, in *bufio.Reader) []string {
 	}
 }
 
-// command reads what a replica sends; empty lines are passed over.
+// command reads a command from a replica, skipping empty lines.
 func command(in *bufio.Reader) (args []string, err error) {
 	var n, size int
 	line := "\n"
@@ -220,8 +221,8 @@ func snapshot(kind byte) string {
 
 const id = "0123456789012345678901234567890123456789"
 
-// Whatever goes wrong in a synchronisation, the data that were there stay, and Status says what it was. What another attempt may mend is tried again each
-// second, else the attempts get rarer.
+// Whatever goes wrong in a synchronisation, the old data stay, and Status says what it was. What another attempt may mend is tried again
+// every second; otherwise the attempts get rarer.
 func TestASynchronisationThatFails(t *testing.T) {
 	good := snapshot(rdb.TypeString)
 	const fullresync = "+FULLRESYNC " + id + " 100\r\n"
@@ -281,8 +282,8 @@ func TestASynchronisationThatFails(t *testing.T) {
 	}
 }
 
-// What the master does that cannot be done here breaks the link, and all data come again. An answer is given when it is asked for and each second; after a
-// minute of silence, or a cut, the link goes on where it was, before a transaction that was not complete.
+// A command that the replica cannot carry out breaks the link, and all data are sent again. The replica acknowledges when asked and every
+// second; after a minute of silence, or a cut, the link continues where it was, before an incomplete transaction.
 func TestAStreamThatBreaks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{conns: make(chan net.Conn, 100)}
@@ -353,7 +354,8 @@ func TestAStreamThatBreaks(t *testing.T) {
 	})
 }
 
-// Whoever waits for what only writers bring is told that no writer will come; and a replica refuses what a link could not follow.
+// Sessions waiting for what only writers bring are told that no writer will come; and a replica refuses commands that a link could not
+// follow.
 func TestBecomingAReplica(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{conns: make(chan net.Conn, 100)}
