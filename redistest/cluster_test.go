@@ -223,7 +223,7 @@ func TestMoveSlots(t *testing.T) {
 			t.Error(err)
 		}
 		if err := <-waits; err != nil {
-			t.Errorf("who waited for a key that moved: %v", err)
+			t.Errorf("a client blocked on a key that moved: %v", err)
 		}
 		// All of a node's slots at once; the node stays, with nothing to do.
 		cluster.MoveSlots(0, 16383, to)

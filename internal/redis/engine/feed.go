@@ -90,7 +90,7 @@ func psyncCommand(c *call) {
 		c.fail("NOMASTERLINK Can't SYNC while not connected with my master")
 		return
 	case s.replica.state != noReplica:
-		c.fail("ERR this connection is a replica's already")
+		c.fail("ERR this connection is already a replica's")
 		return
 	}
 	c.silent = true

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// psync sends PSYNC as who, acknowledges, and returns the answer with the snapshot.
+// psync sends PSYNC as who, and returns the answer with the whole snapshot.
 func (s *stage) psync(who string, id string, next int64) string {
 	session := s.session(who)
 	s.Do(s.now, session, [][]byte{[]byte("REPLCONF"), []byte("capa"), []byte("eof")})

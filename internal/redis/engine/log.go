@@ -64,7 +64,7 @@ func checkAppendonly(e *Engine, value string) string {
 	case e.log == nil:
 		return "it was started without a directory to keep the data in"
 	}
-	return "the journal cannot be left off while the server runs"
+	return "the journal cannot be turned off while the server runs"
 }
 
 func parseAppendfsync(value string) (func(*Engine), string) {

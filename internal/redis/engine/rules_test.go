@@ -18,7 +18,7 @@ var cutShort = map[string]int{"E29": 10, "C03": 9}
 // either are the steps to which Redis has two correct replies, by rule and step: that of the table and this one.
 var either = map[string]string{
 	// The only thing that the engine refuses: to go on without its journal.
-	"L02/10": "-ERR CONFIG SET failed (possibly related to argument 'appendonly') - the journal cannot be left off while the server runs",
+	"L02/10": "-ERR CONFIG SET failed (possibly related to argument 'appendonly') - the journal cannot be turned off while the server runs",
 	"H29/4":  ":0", // HDEL counts a dead field that is not reaped yet; whether a cycle ran within 50 ms is random
 }
 

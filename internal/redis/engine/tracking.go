@@ -250,7 +250,7 @@ func (e *Engine) untrack(s *Session) {
 	}
 }
 
-// clashing returns the first two prefixes of which one begins with the other, which one session may not have: both given, or one given and
+// clashing returns the first two prefixes that one session may not have together, because one begins with the other: both given, or one given and
 // one that the session has already.
 func (s *Session) clashing(given []string) (a, b string, existing, clash bool) {
 	overlap := func(a, b string) bool { return strings.HasPrefix(a, b) || strings.HasPrefix(b, a) }

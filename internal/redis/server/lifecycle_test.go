@@ -82,7 +82,7 @@ func TestALargeReplyIsHeldOnce(t *testing.T) {
 	c.want("PING", "PONG")
 }
 
-// leastAllocs is the number of allocations of f: the least of a hundred runs, since other goroutines of the process allocate too.
+// leastAllocs is the average number of allocations of f, in the best of 21 rounds, since other goroutines of the process allocate too.
 func leastAllocs(f func()) float64 {
 	least := testing.AllocsPerRun(100, f)
 	for range 20 {

@@ -1,5 +1,4 @@
-// Package expect has what tests of several packages expect in the same way: a call without an error, something that happens in time,
-// and events.
+// Package expect has expectations shared by the tests of several packages: a call without an error, something that happens in time, and events.
 //
 //	n := expect.Value(visits.Len(ctx, "ada"))(t)
 //	expect.Eventually(t, "the copy is gone", func() bool { return local.Stats().Entries == 0 })

@@ -46,7 +46,7 @@ func Main(m *testing.M, owners ...string) int {
 	}
 	play, ok := Roles[name]
 	if !ok {
-		fmt.Fprintf(os.Stderr, "processes: there is no role %q\n", name)
+		fmt.Fprintf(os.Stderr, "processes: unknown role %q\n", name)
 		return 1
 	}
 	return play()
