@@ -4,6 +4,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/client/lease"
 	"github.com/mayflycache/mayfly/internal/client/record"
 )
@@ -62,7 +63,7 @@ func (c *Cache[K, V]) see(f lease.Found) (s sight[V]) {
 		return s
 	}
 	s.standing = fresh
-	s.entry.Source = SourceRedis
+	s.entry.Outcome = mayfly.OutcomeHitRedis
 	if f.Left <= 0 { // not asked, without end, or gone since: good for this once
 		return s
 	}
@@ -75,9 +76,9 @@ func (c *Cache[K, V]) see(f lease.Found) (s sight[V]) {
 	case late < 0:
 		s.due = c.opt.Early.Due(h.Fresh, s.entry.Fresh, h.Cost, rand.Float64())
 	case late < c.opt.Stale.While:
-		s.standing, s.entry.Source = stale, SourceStale
+		s.standing, s.entry.Outcome = stale, mayfly.OutcomeStale
 	case late < c.opt.Stale.IfError:
-		s.standing, s.entry.Source = fallback, SourceStale
+		s.standing, s.entry.Outcome = fallback, mayfly.OutcomeStale
 	default:
 		s.standing = unusable
 	}

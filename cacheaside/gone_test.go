@@ -150,7 +150,7 @@ func isGone(t *testing.T, name string, gone, back func(*network), set func(o *re
 		time.Sleep(10 * time.Millisecond)
 		worst()
 	}
-	if n := events.Count(mayfly.Breaker, mayfly.Failed); n != 1 {
+	if n := events.Count(mayfly.KindBreaker, mayfly.OutcomeFailed); n != 1 {
 		t.Errorf("the breaker opened %d times", n)
 	}
 	if n := most.Load(); n > atOnce {
@@ -183,7 +183,7 @@ func isGone(t *testing.T, name string, gone, back func(*network), set func(o *re
 
 	back(wire)
 	begun := time.Now()
-	for events.Count(mayfly.Read, mayfly.HitRedis) == 0 {
+	for events.Count(mayfly.KindRead, mayfly.OutcomeHitRedis) == 0 {
 		time.Sleep(10 * time.Millisecond)
 		c.Get(t.Context(), 7)
 	}

@@ -159,11 +159,11 @@ func (m *model) observe(_ context.Context, e mayfly.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
-	case e.Kind == mayfly.Fill && e.Outcome == mayfly.Refused:
+	case e.Kind == mayfly.KindFill && e.Outcome == mayfly.OutcomeRefused:
 		m.refused++
-	case e.Kind == mayfly.Breaker && e.Outcome == mayfly.Failed:
+	case e.Kind == mayfly.KindBreaker && e.Outcome == mayfly.OutcomeFailed:
 		m.open++
-	case e.Kind == mayfly.Breaker:
+	case e.Kind == mayfly.KindBreaker:
 		m.open--
 		m.faulted = time.Now()
 	}

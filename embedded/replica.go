@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"time"
 
 	"github.com/mayflycache/mayfly/internal/redis/engine"
 	"github.com/mayflycache/mayfly/internal/redis/replica"
@@ -80,13 +81,18 @@ func (m Master) follow(s *server.Server, link *replica.Link) {
 	link.Follow(host, port)
 }
 
-// Replication describes a replica: Of, its master, empty if there is none; InStep, whether the master's effects are carried out as they come;
-// Synced, whether it has been in step at least once; Offset, its position in the master's stream; Heard, when the master was last heard from;
-// Problem, why there is no link, if there is none.
-type Replication = replica.Status
+// Replication describes a replica.
+type Replication struct {
+	Of      string    // host:port of the master; empty: the DB follows none
+	InStep  bool      // the link is up, and the master's effects are carried out as they come
+	Synced  bool      // it has been in step at least once, so it can be promoted
+	Offset  int64     // its position in the master's stream
+	Heard   time.Time // when the master was last heard from; zero: never
+	Problem error     // why there is no link, or why the last one ended; nil: there is one, or it is being made
+}
 
 // Replication returns the state of the DB as a replica. The zero value means that it is none.
-func (db *DB) Replication() Replication { return db.link.Status() }
+func (db *DB) Replication() Replication { return Replication(db.link.Status()) }
 
 // InStep waits until a replica has all data that its master had at the start, and receives what the master does from then on. If ctx ends
 // first, the error is ctx's and says what stands in the way. It is an error for a DB that is not a replica.

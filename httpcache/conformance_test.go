@@ -99,14 +99,14 @@ func play(t *testing.T, o httpcache.Options, all []behaviour) {
 				t.Run(b.name, func(t *testing.T) {
 					synctest.Test(t, func(t *testing.T) {
 						s := newStage(t)
-						o, rdb := o, redistest.Start(t).Client()
-						o.Namespace = mayfly.Namespace[string, []byte]{Name: "web", Redis: rdb, Prefix: "web:", TTL: 100 * 365 * 24 * time.Hour}
+						rdb := redistest.Start(t).Client()
+						ns := mayfly.Namespace[string, []byte]{Name: "web", Redis: rdb, Prefix: "web:", TTL: 100 * 365 * 24 * time.Hour}
 						if s.twice = a.name == withTier; s.twice {
 							local := mayfly.Must(mayfly.OpenLocal(t.Context(), mayfly.LocalOptions{Redis: rdb, Prefixes: []string{"web:"}, MaxBytes: 1 << 20}))
 							defer local.Close(t.Context())
-							o.Namespace.Local = local
+							ns.Local = local
 						}
-						cache, err := httpcache.NewCache(o)
+						cache, err := httpcache.New(ns, o)
 						if err != nil {
 							t.Fatal(err)
 						}

@@ -32,7 +32,7 @@ type twins struct {
 	redis         redis.UniversalClient
 }
 
-func serveTwins(t *testing.T, h http.Handler, change ...func(o *httpcache.Options)) *twins {
+func serveTwins(t *testing.T, h http.Handler, change ...func(o *setup)) *twins {
 	t.Helper()
 	w := &twins{events: &expect.Events{}, redis: redistest.Start(t).Client()}
 	opt := options(t, w.redis)
@@ -40,7 +40,7 @@ func serveTwins(t *testing.T, h http.Handler, change ...func(o *httpcache.Option
 	for _, f := range change {
 		f(&opt)
 	}
-	w.cache = must(t)(httpcache.NewCache(opt))
+	w.cache = must(t)(opt.New())
 	open := func(h http.Handler) *httptest.Server {
 		s := httptest.NewUnstartedServer(h)
 		s.Config.ErrorLog, s.Config.MaxHeaderBytes = log.New(io.Discard, "", 0), 4<<20
@@ -216,7 +216,7 @@ func TestHostileTargets(t *testing.T) {
 	// What has no key is told of: hosts and paths that are none, and what is too long.
 	bypassed := 0
 	for _, e := range w.events.All() {
-		if e.Kind == mayfly.Read && e.Outcome == mayfly.Bypass {
+		if e.Kind == mayfly.KindRead && e.Outcome == mayfly.OutcomeBypass {
 			if bypassed++; e.Err == nil || !strings.HasPrefix(e.Err.Error(), "no URL to be cached") || len(e.Err.Error()) > 1000 {
 				t.Errorf("event %.300v", e)
 			}
@@ -272,7 +272,7 @@ func TestHostileQueriesSorted(t *testing.T) {
 		w.Header().Set("Content-Type", "text/plain")
 		w.Header().Set("Content-Length", fmt.Sprint(len(body)))
 		io.WriteString(w, body)
-	}), func(o *httpcache.Options) { o.Key.SortQuery = true })
+	}), func(o *setup) { o.Key.SortQuery = true })
 	for range 2 {
 		for _, query := range []string{"a=1&b=2", "b=2&a=1", "a=2&b=1", "a=1&a=2", "a=2&a=1", "%61=1&b=2", "a=1;b=2", "b=2;a=1", "a=%26b&c", "c&a=%26b", "a&&b", "&", strings.Repeat("b&a&", 1<<18)} {
 			request := "GET /?" + query + " HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n"

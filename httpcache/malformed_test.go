@@ -184,7 +184,7 @@ func manyTags(n int) string {
 func TestOddHandlers(t *testing.T) {
 	for _, x := range oddities() {
 		t.Run(x.name, func(t *testing.T) {
-			w := serveTwins(t, x.serve, func(o *httpcache.Options) { o.MaxBody = 256 << 10 })
+			w := serveTwins(t, x.serve, func(o *setup) { o.MaxBody = 256 << 10 })
 			request := "GET /x HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n"
 			wantHead, wantBody := parted(raw(t, w.without, request))
 			for i := range 3 {
@@ -344,14 +344,14 @@ func TestARenewalThatPanics(t *testing.T) {
 				set(w.Header(), []string{"Cache-Control: max-age=10, stale-while-revalidate=1000", "Age: 20"})
 				io.WriteString(w, "good")
 			}
-			s := serve(t, o.ServeHTTP, func(opt *httpcache.Options) { opt.Stale.Throttle = time.Minute })
+			s := serve(t, o.ServeHTTP, func(opt *setup) { opt.Stale.Throttle = time.Minute })
 			for i := range 3 {
 				if _, body, err := s.fetch(t, "/"); err != nil || body != "good" {
 					t.Errorf("answer %d: %q, %v", i, body, err)
 				}
 				if i > 0 {
 					expect.Eventually(t, "the renewal has failed", func() bool {
-						return s.events.Count(mayfly.Refresh, mayfly.Failed) > 0
+						return s.events.Count(mayfly.KindRefresh, mayfly.OutcomeFailed) > 0
 					})
 				}
 			}
@@ -380,7 +380,7 @@ func TestFieldsInAnyLetterCase(t *testing.T) {
 			}
 		}
 	}
-	if err := w.cache.Purge(t.Context(), httpcache.Tag("a")); err != nil {
+	if err := w.cache.Purge(t.Context(), httpcache.Target{Tag: "a"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, hit := ask("red"); hit {

@@ -31,17 +31,16 @@ func init() { processes.Roles["front"] = front }
 func front() int {
 	rdb, ctx := processes.Dial(), context.Background()
 	local := mayfly.Must(mayfly.OpenLocal(ctx, mayfly.LocalOptions{Redis: rdb, Prefixes: []string{"http:"}, MaxBytes: 16 << 20}))
-	cache := mayfly.Must(httpcache.NewCache(httpcache.Options{
-		Namespace: mayfly.Namespace[string, []byte]{Name: "pages", Redis: rdb, Prefix: "http:", TTL: time.Hour, Local: local},
-		Key:       httpcache.Key{AnyHost: true},
-		Load:      httpcache.Load{Timeout: 4 * time.Second},
-		Faults:    patient,
+	cache := mayfly.Must(httpcache.New(mayfly.Namespace[string, []byte]{Name: "pages", Redis: rdb, Prefix: "http:", TTL: time.Hour, Local: local}, httpcache.Options{
+		Key:          httpcache.Key{AnyHost: true},
+		Load:         httpcache.Load{Timeout: 4 * time.Second},
+		RedisTimeout: patient,
 	}))
 	to := mayfly.Must(url.Parse(os.Getenv("MAYFLY_TEST_ORIGIN")))
 	s := httptest.NewServer(cache.Handler(httputil.NewSingleHostReverseProxy(to)))
 	fmt.Println(s.URL)
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-		if err := cache.Purge(ctx, httpcache.Tag(in.Text())); err != nil {
+		if err := cache.Purge(ctx, httpcache.Target{Tag: in.Text()}); err != nil {
 			fmt.Println(err)
 			return 1
 		}

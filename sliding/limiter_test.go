@@ -270,7 +270,7 @@ func TestMiddleware(t *testing.T) {
 		if got := get(two, ""); got.StatusCode != 200 || got.Header.Get("RateLimit-Limit") != "" || served != 3 {
 			t.Errorf("not limited: %d: %v, served %d", got.StatusCode, got.Header, served)
 		}
-		if n := len(events); n != 3 || events[1].Outcome != mayfly.OK || events[2].Outcome != mayfly.Denied {
+		if n := len(events); n != 3 || events[1].Outcome != mayfly.OutcomeOK || events[2].Outcome != mayfly.OutcomeDenied {
 			t.Errorf("%v", events)
 		}
 		srv.Refuse(true)

@@ -196,7 +196,7 @@ func TestALostReply(t *testing.T) {
 		for what, err := range map[string]error{
 			"create": s.Create(ctx, "bob", cart{}), "set": s.Set(ctx, "bob", cart{}), "delete": s.Delete(ctx, "bob"),
 		} {
-			if err == nil || errors.Is(err, mayfly.ErrNotFound) || errors.Is(err, sliding.ErrExists) {
+			if err == nil || errors.Is(err, mayfly.ErrNotFound) || errors.Is(err, mayfly.ErrExists) {
 				t.Errorf("%s without a Redis: %v", what, err)
 			}
 		}

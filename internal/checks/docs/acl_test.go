@@ -217,7 +217,7 @@ func useCacheaside(ctx context.Context, during scene, ns mayfly.Namespace[int64,
 		}
 		return User{"Ada"}, nil
 	}
-	o := cacheaside.Options{Early: earlyrefresh.Window(0.999999), Faults: cacheaside.Faults{RedisTimeout: 10 * time.Second}}
+	o := cacheaside.Options{Early: earlyrefresh.Window(0.999999), RedisTimeout: 10 * time.Second}
 	if !ns.Plain {
 		o.Hold = time.Millisecond
 	}
@@ -314,12 +314,12 @@ func useNavsession(ctx context.Context, rdb redis.UniversalClient, _ scene) erro
 		func() error { _, err := counter.Record(ctx, "ada"); return err },
 		func() error { _, err := counter.Len(ctx, "ada"); return err },
 		func() error { return counter.End(ctx, "ada") },
-		func() error { return related.Count(ctx, "/2", "/1", "/0") },
+		func() error { return related.Record(ctx, "/2", "/1", "/0") },
 		func() error { _, err := related.Top(ctx, "/1", 2); return err },
 		leftAlone(func() error { return visits.Record(ctx, "foreign", "/1") }),
 		leftAlone(func() error { return visits.Record(ctx, "endless", "/1") }),
 		leftAlone(func() error { _, err := counter.Record(ctx, "foreign"); return err }),
-		leftAlone(func() error { return related.Count(ctx, "foreign", "/1") }),
+		leftAlone(func() error { return related.Record(ctx, "foreign", "/1") }),
 	})
 }
 
@@ -335,27 +335,26 @@ func useFieldttl(ctx context.Context, rdb redis.UniversalClient, _ scene) error 
 	return all([]func() error{
 		func() error { return s.Set(ctx, "a", login{"ada", "x"}) },
 		func() error { _, err := s.Get(ctx, "a"); return err },
-		func() error { _, err := s.GetAndTouch(ctx, "a", "csrf"); return err },
-		func() error { return s.Touch(ctx, "a", "csrf") },
-		func() error { return s.Persist(ctx, "a", "csrf") },
+		func() error { _, err := s.GetAndTouchFields(ctx, "a", "csrf"); return err },
+		func() error { return s.TouchFields(ctx, "a", "csrf") },
+		func() error { return s.PersistFields(ctx, "a", "csrf") },
 		func() error { return s.SetFields(ctx, "a", login{CSRF: "y"}, "csrf") },
 		func() error {
 			_, err := s.Update(ctx, "a", func(e fieldttl.Entry[login]) (login, error) { return login{CSRF: "z"}, nil }, "csrf")
 			return err
 		},
-		func() error { return s.Renew(ctx, "a") },
+		func() error { return s.Touch(ctx, "a") },
 		func() error { _, err := s.TTLs(ctx, "a"); return err },
 		func() error { return s.DeleteFields(ctx, "a", "csrf") },
 		func() error { return s.Delete(ctx, "a") },
 		leftAlone(func() error { return s.Set(ctx, "foreign", login{"ada", "x"}) }),
-		leftAlone(func() error { return s.Renew(ctx, "endless") }),
+		leftAlone(func() error { return s.Touch(ctx, "endless") }),
 	})
 }
 
 func usePages(ctx context.Context, rdb redis.UniversalClient, during scene) error {
-	cache, err := httpcache.NewCache(httpcache.Options{
-		Namespace: mayfly.Namespace[string, []byte]{Name: "pages", Redis: rdb, Prefix: "http:", TTL: time.Hour},
-		Faults:    httpcache.Faults{RedisTimeout: 10 * time.Second},
+	cache, err := httpcache.New(mayfly.Namespace[string, []byte]{Name: "pages", Redis: rdb, Prefix: "http:", TTL: time.Hour}, httpcache.Options{
+		RedisTimeout: 10 * time.Second,
 	})
 	if err != nil {
 		return err
@@ -381,8 +380,8 @@ func usePages(ctx context.Context, rdb redis.UniversalClient, during scene) erro
 	}
 	return all([]func() error{
 		get("GET", "/slow"), get("GET", "/a"), get("GET", "/a"), get("GET", "/stale"), get("GET", "/stale"), get("POST", "/a"), get("GET", "/b"),
-		func() error { return cache.Purge(ctx, httpcache.URL("http://example.com/b")) },
-		func() error { return cache.Purge(ctx, httpcache.Tag("t")) },
-		func() error { return cache.Purge(ctx, httpcache.Prefix("http://example.com/")) },
+		func() error { return cache.Purge(ctx, httpcache.Target{URL: "http://example.com/b"}) },
+		func() error { return cache.Purge(ctx, httpcache.Target{Tag: "t"}) },
+		func() error { return cache.Purge(ctx, httpcache.Target{Prefix: "http://example.com/"}) },
 	})
 }

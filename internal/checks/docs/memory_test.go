@@ -32,7 +32,7 @@ func TestMemoryFormula(t *testing.T) {
 			t.Fatal(err)
 		}
 		cache, err := cacheaside.New(mayfly.Namespace[int, string]{Name: "users", Redis: rdb, Prefix: prefix, TTL: time.Hour},
-			func(context.Context, int) (string, error) { return "", nil }, cacheaside.Options{Faults: cacheaside.Faults{RedisTimeout: time.Minute}})
+			func(context.Context, int) (string, error) { return "", nil }, cacheaside.Options{RedisTimeout: time.Minute})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -48,7 +48,6 @@ var rooms = map[string]room{
 	"glob":         {never: pure},
 	"hashslot":     {never: pure},
 	"rfc9111":      {may: "httpsfv", never: append([]string{"sync"}, pure...)},
-	"stats":        {never: pure},
 
 	// What the patterns share: may know go-redis, never the double.
 	"client/check":      {never: pure},
@@ -67,7 +66,7 @@ var rooms = map[string]room{
 	"client/localsync":  {may: "client/background client/localstore client/keyform hashslot go-redis"},
 
 	// The vocabulary, and what the patterns share that knows it.
-	"(root)":           {may: "client/admission client/nodes client/check client/keyform client/localsync client/turns jitter go-redis"},
+	"(root)":           {may: "client/admission client/flight client/nodes client/check client/keyform client/localsync client/turns jitter go-redis"},
 	"client/events":    {may: "(root) client/nodes"},
 	"client/localview": {may: "(root) client/localsync client/localstore client/keyform"},
 	"client/keyspace":  {may: "(root) client/check client/keyform"},
@@ -80,7 +79,7 @@ var rooms = map[string]room{
 	"cacheaside": {may: "(root) client/admission client/lease client/flight client/nodes client/localview client/localsync client/record client/keyspace " +
 		"client/background client/redelete client/recently client/events client/check earlyrefresh compress"},
 	"httpcache": {may: "(root) client/admission client/lease client/flight client/nodes client/localview client/localsync client/record " +
-		"client/background client/redelete client/recently client/events client/check rfc9111 stats sync"},
+		"client/background client/redelete client/recently client/events client/check rfc9111 sync"},
 
 	// The double: never knows go-redis, nor any pattern.
 	"redis/resp":    {never: pure},
@@ -94,11 +93,11 @@ var rooms = map[string]room{
 
 	// The doors: the double, reachable as RESP.
 	"redistest": {may: "redis/engine redis/server redis/resp hashslot go-redis"},
-	"embedded":  {may: "redis/engine redis/journal redis/replica redis/server stats go-redis"},
+	"embedded":  {may: "(root) redis/engine redis/journal redis/replica redis/server go-redis"},
 
 	// Operations: watch it, enforce it, find what violates it.
-	"metrics":  {may: "(root) stats prometheus go-redis"},
-	"ttlguard": {may: "client/check go-redis"},
+	"metrics":  {may: "(root) prometheus go-redis"},
+	"ttlguard": {may: "(root) client/check go-redis"},
 	"ttlaudit": {may: "client/again client/check jitter go-redis"},
 
 	// What the command shows: a comparison of ways to keep a value.
@@ -107,7 +106,7 @@ var rooms = map[string]room{
 	"demo/panel":     {}, // without go-redis: the dashboard is built while that still is
 	"demo/dashboard": {may: "demo/panel"},
 	"demo/shop":      {may: "(root) demo/strategy demo/panel sliding navsession fieldttl httpcache jitter earlyrefresh go-redis"},
-	"cmd/mayfly": {may: "demo/strategy demo/lab demo/panel demo/shop demo/dashboard embedded metrics ttlaudit " +
+	"cmd/mayfly": {may: "(root) demo/strategy demo/lab demo/panel demo/shop demo/dashboard embedded metrics ttlaudit " +
 		"redis/engine redis/journal redis/replica redis/server prometheus go-redis"},
 
 	// Tests only: nothing but tests may import them.

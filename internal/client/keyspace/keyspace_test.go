@@ -36,7 +36,7 @@ func TestAPrefixWithoutASeparatorIsAWarning(t *testing.T) {
 		if _, c := keyspace.Of("pattern", ns); c.Err() != nil {
 			t.Error(c.Err())
 		}
-		if (len(told) == 1) != warns || warns && (told[0].Kind != mayfly.Warning || told[0].Namespace != "things" || !strings.Contains(told[0].Err.Error(), prefix)) {
+		if (len(told) == 1) != warns || warns && (told[0].Kind != mayfly.KindWarning || told[0].Namespace != "things" || !strings.Contains(told[0].Err.Error(), prefix)) {
 			t.Errorf("%q: %+v", prefix, told)
 		}
 	}

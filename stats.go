@@ -1,11 +1,9 @@
-// Package stats is what an embedded database and an HTTP cache say of themselves, so that metrics can read the figures without
-// importing what counts them.
-package stats
+package mayfly
 
 import "time"
 
-// Engine says what an embedded database holds, and what it has done since it was opened.
-type Engine struct {
+// EngineStats say what an embedded database holds, and what it has done since it was opened: DB.Stats of package embedded.
+type EngineStats struct {
 	Keys, Expires int           // keys, and those with a TTL, dead ones included
 	Dead          int           // of Expires: over, and not yet removed; nobody sees them
 	Memory        int64         // bytes that the data takes, counted as for MaxMemory
@@ -16,8 +14,8 @@ type Engine struct {
 	Cycle         time.Duration // spent on removing keys that are over, without anybody asking for them
 }
 
-// HTTP says how an HTTP cache answered requests since it was made.
-type HTTP struct {
+// HTTPStats say how an HTTP cache answered requests since it was made: Cache.Stats of package httpcache.
+type HTTPStats struct {
 	Local     uint64 // fresh, from this process's memory
 	Redis     uint64 // fresh, from Redis, or from memory on a longer way
 	Stale     uint64 // past its freshness, as that was allowed
