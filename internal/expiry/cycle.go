@@ -18,7 +18,6 @@ import (
 //
 // A zero field has the documented value. Redis since 6.0 repeats while more than 10 % were dead (Repeat: 0.10), walks its table where the
 // documentation draws at random, and adds short runs in between when one was cut off.
-// table where the documentation draws at random, and adds short runs between these when one was cut off.
 type Cycle struct {
 	Hz     int           // runs a second; 10
 	Sample int           // entries tested in a step; 20

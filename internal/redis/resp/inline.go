@@ -11,7 +11,6 @@ import (
 // The rules are those of redis-cli and redis.conf, sds.c: sdssplitargs. Blanks separate words. "..." may contain \xHH, \n \r \t \b \a, and a
 // backslash before any other byte stands for that byte; '...' knows only \'. A quote may open within a word, and a closing quote ends the
 // word.
-// closed quote ends it.
 func splitWords(args [][]byte, line []byte) ([][]byte, bool) {
 	for i := 0; ; {
 		for i < len(line) && blank(line[i]) {
