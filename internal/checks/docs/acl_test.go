@@ -40,7 +40,7 @@ func TestACLRules(t *testing.T) {
 				t.Fatalf("denied %v, %v", denied, err)
 			}
 			for i, rule := range rules {
-				if !strings.HasPrefix(rule, "+") || name == "plain" && slices.Contains(users["aside"], rule) { // others show it
+				if !strings.HasPrefix(rule, "+") || name == "plain" && slices.Contains(users["aside"], rule) { // the user aside shows it
 					continue
 				}
 				load := time.Duration(0)

@@ -79,7 +79,7 @@ type Engine struct {
 	refused    func() string // nil, or returns the error for writes while they are refused
 	began      int64         // unix microseconds: the first time it was given; 0: none yet
 	port       int           // the TCP port for connections, as the owner says; 0: none
-	peak       int64         // the most memory in use when INFO looked, in bytes
+	peak       int64         // the most bytes that the data took at any INFO
 	changes    int64         // effects on the data since the start, as INFO counts them
 	activeOff  bool          // DEBUG SET-ACTIVE-EXPIRE 0
 	lastCycle  int64         // unix ms of the last documented cycle

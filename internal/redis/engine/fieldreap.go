@@ -6,7 +6,7 @@ import (
 )
 
 // A field past its deadline ends in one of two ways. A command that looks it up by name removes it (lazy expiry: field and fieldQuietly
-// here); otherwise Tick reaps it. Until then every reader is spared it, but HLEN counts it, and a hash of nothing but dead fields exists.
+// here); otherwise Tick reaps it. Until then readers do not see it, but HLEN counts it, and a hash of nothing but dead fields exists.
 
 // field returns a living field of h. A dead one is removed and published; if it was the last, the key is removed and h becomes missing.
 func (c *call) field(h *hash, key, field []byte) (value []byte, deadline int64, ok bool) {

@@ -12,7 +12,7 @@ import (
 const (
 	minChunk  = 512
 	chunkSize = 64 << 10
-	bigBulk   = 16 << 10 // a bulk of this length gets a chunk of its own size
+	bigBulk   = 16 << 10 // a bulk of at least this length gets a chunk of its own size
 	lineRoom  = 32       // enough for a sigil, a number and two line breaks
 )
 

@@ -29,7 +29,7 @@ const outOfMemory = "not enough memory"
 // account is what a run has been charged.
 type account struct {
 	charged, due int64 // bytes: in total, and when the heap is read again; 0 before the first time
-	base         int64 // the heap at the start
+	base         int64 // the heap near the start of the run
 }
 
 // spend charges the script for n bytes, and ends the script if they are too many.

@@ -26,7 +26,7 @@ type conn struct {
 	engine  *engine.Engine // the session's engine for the connection's whole life, even after Restart
 	session *engine.Session
 	denied  string // why there is no session
-	unread  bool   // guarded by server.mu: commands have arrived behind the one that the session waits in
+	unread  bool   // guarded by server.mu: the session waits, and has commands to run afterwards
 
 	gone chan struct{} // closed when the connection is cut
 	once sync.Once

@@ -78,7 +78,7 @@ func (c *Cluster) build(ctx context.Context, masters int) error {
 }
 
 // complete returns what is still wrong: every node that is up must serve, be in step with its master, and give clients the same view of the
-// slots: each range at a master that is up, with at least replicas replicas in total.
+// slots: each range at a master that is up, with at least this many replicas in total.
 func (c *Cluster) complete(ctx context.Context, replicas int) error {
 	var first string
 	for _, s := range c.nodes {
