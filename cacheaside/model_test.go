@@ -16,12 +16,13 @@ import (
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/cacheaside"
 	"github.com/mayflycache/mayfly/earlyrefresh"
+	"github.com/mayflycache/mayfly/internal/testkit/effort"
 	"github.com/mayflycache/mayfly/redistest"
 )
 
 var (
 	modelSeed  = flag.Uint64("model.seed", 0, "the one seed to play")
-	modelGames = flag.Int("model.games", 6, "how many seeds to play")
+	modelGames = flag.Int("model.games", effort.Times(4, 6), "how many seeds to play")
 )
 
 const (

@@ -68,6 +68,7 @@ func simulate(r *rand.Rand, p earlyrefresh.Policy, quiet time.Duration, rate flo
 // Margin takes ours out. Lead and loads must agree within the two studies' error. Rows in which half the TTL
 // clamps the window are not in it: there the rule differs on purpose.
 func TestSimulationAgreesWithTheStudy(t *testing.T) {
+	effort.Alone(t)
 	r := newRand(t)
 	xfetch := func(beta float64) earlyrefresh.Policy { return earlyrefresh.XFetch(beta) }
 	for _, c := range []struct {
@@ -124,6 +125,7 @@ func TestSimulationAgreesWithTheStudy(t *testing.T) {
 
 // XFetch as it ships: with Margin, the loads per renewal fall from e to e^(1/1.5), whatever rate and load time.
 func TestMarginLowersTheLoadsPerRenewal(t *testing.T) {
+	effort.Alone(t)
 	r := newRand(t)
 	want := math.Exp(1 / 1.5)
 	for _, rate := range []float64{100, 400} {

@@ -135,7 +135,7 @@ func Open(o Options) (*DB, error) {
 	return db, nil
 }
 
-// public is an error of the journal's, by which callers can tell that a directory is locked.
+// public makes an error of the journal match [mayfly.ErrLocked] if the directory is locked.
 type public struct{ error }
 
 func (p public) Is(target error) bool {

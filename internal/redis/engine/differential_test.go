@@ -123,6 +123,7 @@ func (r *dice) draw(f *family) []string {
 // differences lists what may differ. By default it plays the same scenes each time, so that a failure is caused by a change; make diff plays
 // other scenes, and more of them.
 func TestDifferential(t *testing.T) {
+	effort.Alone(t)
 	commands, seed := *differentialCommands, *differentialSeed
 	if seed == 0 {
 		seed = rand.Uint64N(1e9)

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/mayflycache/mayfly/internal/testkit/effort"
 )
 
 // A key exists in the millisecond of its deadline and is gone in the next, whether a command, the index, or both find it.
@@ -154,6 +156,7 @@ func TestTheDocumentedCycle(t *testing.T) {
 
 // A key that exists during a whole SCAN is returned exactly once, whatever happens to others.
 func TestScanMeetsEveryKeyOnce(t *testing.T) {
+	effort.Alone(t)
 	const seed = 3
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))

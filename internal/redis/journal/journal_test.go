@@ -161,6 +161,7 @@ func (r *rig) compacted() {
 
 // A journal cut at any byte opens with the state after the last whole unit, and reports what it cut.
 func TestEveryPrefixIsAState(t *testing.T) {
+	effort.Alone(t)
 	dir := t.TempDir()
 	r := newRig(t, Options{Dir: dir, MinCompact: -1}, start)
 	dice := rand.New(rand.NewPCG(7, 7))
@@ -209,6 +210,7 @@ func TestEveryPrefixIsAState(t *testing.T) {
 // A changed byte anywhere is refused, with nothing changed and a reported position at or before it, unless the result is another readable
 // journal; and nothing acknowledged behind it is ever cut off.
 func TestDamageAtEveryByte(t *testing.T) {
+	effort.Alone(t)
 	dir := t.TempDir()
 	r := newRig(t, Options{Dir: dir, MinCompact: -1}, start)
 	for _, command := range []string{"SET a 1 EX 100", "RPUSH l a b c", "MULTI", "SET b 2", "INCR n", "EXEC", "HSET h f v", "SET c 3"} {

@@ -12,6 +12,7 @@ import (
 
 // Scripts that crash other Lua machines, and with them the process. The replies are Redis 8's.
 func TestNoScriptEndsTheProcess(t *testing.T) {
+	effort.Alone(t)
 	times, many := strings.Repeat, effort.Times(20_000, 1_000_000)
 	const tooDeep = "ERR Error compiling script (new function): user_script:1: chunk has too many syntax levels"
 	for _, c := range []struct{ source, want string }{
@@ -84,6 +85,7 @@ func TestNoScriptEndsTheProcess(t *testing.T) {
 
 // A reply is written in one go, which cannot be interrupted, so its length is limited even if it takes little memory.
 func TestLongReplies(t *testing.T) {
+	effort.Alone(t)
 	for _, c := range []struct{ source, want string }{
 		{"local t={} for i=1,300 do t[i]=1 end t[1]=t return t", "-ERR not enough memory script: "},
 		{"local t={} for i=1,300 do t[i]=i end t[1]={map=t} return {map=t}", "-ERR not enough memory script: "},
@@ -98,6 +100,7 @@ func TestLongReplies(t *testing.T) {
 
 // Scripts that this compiler would take long for are refused, because it cannot be interrupted. Redis accepts those marked as ours.
 func TestNoScriptIsLongInTheCompiler(t *testing.T) {
+	effort.Alone(t)
 	times := strings.Repeat
 	const refused = "-ERR Error compiling script (new function): user_script:1: "
 	var keys, calls, locals strings.Builder
@@ -133,6 +136,7 @@ func TestNoScriptIsLongInTheCompiler(t *testing.T) {
 
 // A list literal has all its elements, however many (an instruction of this machine can number 25,550).
 func TestLongLists(t *testing.T) {
+	effort.Alone(t)
 	times := strings.Repeat
 	for _, c := range []struct{ source, want string }{
 		{"return #{" + times("1,", 25_550) + "}", ":25550\r\n"},

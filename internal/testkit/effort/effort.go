@@ -12,6 +12,15 @@ import (
 // Long reports whether tests run at their full length.
 func Long() bool { return !Race && os.Getenv("MAYFLY_LONG") == "1" }
 
+// Alone skips a test under the race detector: for tests in which one goroutine does everything, or one caller sends one request after
+// another, so that there is no race to detect. The plain run includes them, and .ci/run those that need third-party programs.
+func Alone(t testing.TB) {
+	t.Helper()
+	if Race {
+		t.Skip("one goroutine does all of it")
+	}
+}
+
 // Times returns how often a test repeats something.
 func Times(plain, long int) int {
 	if Long() {

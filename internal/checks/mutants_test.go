@@ -1,0 +1,317 @@
+package checks
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+var play = flag.Bool("mutants", false, "build and test every mutant")
+
+// within is how soon a mutant must be caught after it was built.
+const within = 60 * time.Second
+
+// mutants break the protocol of the cache on purpose, one rule at a time, to show that a test notices:
+//
+//	make mutants
+//
+// Each replaces one piece of one file, through go's -overlay: the tree is not touched. Without the flag the test only checks that each piece
+// still occurs exactly once, so that the list does not rot.
+var mutants = []struct {
+	name     string
+	file     string
+	old, new string
+	test     string // the test that catches it, in file's package or in the one named before a colon; and its flags
+}{
+	{"a fill without compare-and-set", "internal/client/lease/script.go",
+		"if v and #v == tonumber(ARGV[2]) and string.sub(v, 1, #ARGV[1]) == ARGV[1] then", "if true then",
+		"TestProtocol/redistest"},
+	{"a fill without a TTL", "internal/client/lease/script.go",
+		"	redis.call('SET', KEYS[1], ARGV[3], 'PX', ARGV[4])", "	redis.call('SET', KEYS[1], ARGV[3])",
+		"TestProtocol/redistest"},
+	{"a release without compare", "internal/client/lease/script.go",
+		"if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end", "if true then return redis.call('DEL', KEYS[1]) end",
+		"TestProtocol/redistest"},
+	{"a heart beat without compare", "internal/client/lease/script.go",
+		"if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end", "if true then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end",
+		"TestProtocol/redistest"},
+	{"tokens that are not unique", "internal/client/record/record.go",
+		"rand.Read(id[:]) // never fails", "_ = rand.Reader",
+		"internal/client/lease: TestProtocol/redistest"},
+	{"a claim that go-redis repeats", "internal/client/lease/claim.go",
+		"lost := node.AskOnce(ctx, cmds...)", "lost := node.Ask(ctx, cmds...)",
+		"TestTheWholeWayOfALateClaim"},
+	{"a claim that is asked again with the same token", "internal/client/lease/claim.go",
+		"second[n] = g.newClaim(wants[i])", "second[n] = claims[i]",
+		"TestTheWholeWayOfALateClaim"},
+	{"a claim whose lost reply hides that it was done", "internal/client/lease/claim.go",
+		"string(a.Lease) == string(answers[i].Claim.token)", "len(a.Lease) == 1",
+		"TestAClaimWhoseReplyWasLostIsAskedAgain"},
+	{"a Set that go-redis repeats", "internal/client/lease/write.go",
+		"(*nodes.Node).AskOnce, func(i int)", "(*nodes.Node).Ask, func(i int)",
+		"TestASetIsSentOnce"},
+	{"a plain renewal that compares bytes only", "internal/client/lease/fill.go",
+		"return fillPlain.Call([]string{lock.lock, c.key}", "if c.renew {\n\t\t\treturn c.seen.swap(c.key, f.Value, f.TTL)\n\t\t}\n\t\treturn fillPlain.Call([]string{lock.lock, c.key}",
+		"TestAPlainRenewalEndsWithADelete"},
+	{"waiting for a lease that cannot end", "internal/client/lease/acquire.go",
+		"dead = time.Since(since) > 3*Beat", "dead = false",
+		"TestALeaseThatCannotEndIsTakenOver"},
+	{"a late caller gets a value that was not stored", "cacheaside/load.go",
+		"if kept || got.err", "if true || got.err",
+		"TestAGetAfterDeleteJoinsNoOlderLoad"},
+	{"a caller joins a flight that is being stored", "cacheaside/fill.go",
+		"l.flight.Stores()", "_ = l.flight",
+		"TestAGetAfterDeleteDoesNotJoinAFillThatWasSent"},
+	{"a clock that was set back gives a value more time", "cacheaside/freshness.go",
+		"const clockSlack = time.Second", "const clockSlack = time.Hour",
+		"TestAClockThatIsSetBackGivesNoValueMoreTime"},
+	{"a purge by tag that misses late callers", "httpcache/store.go",
+		"late && c.stands(ctx, s, r)", "late",
+		"TestARequestAfterPurgeJoinsNoOlderOne"},
+	{"waiters get a shared answer without a check", "httpcache/sharing.go",
+		"r.policy.Decide(x.q, r.policy.Received) != rfc9111.Revalidate", "true",
+		"TestWhoWaitsMayWantMore"},
+	{"a crowd waits for an answer that must be revalidated", "httpcache/sharing.go",
+		"(stored == nil || stored.policy.Reusable()) &&", "true &&",
+		"TestWhatMustBeValidatedIsForWhoAsked"},
+	{"an answer that was never fresh is served after a failure", "internal/rfc9111/judge.go",
+		"if p.Lifetime > 0 { // what was never fresh", "if true { // what was never fresh",
+		"httpcache: TestWhatWasNeverFreshIsNotServedStale"},
+	{"the handler edits the request that the cache judges by", "httpcache/forward.go",
+		"theirs.Header = r.Header.Clone()", "theirs.Header = r.Header",
+		"TestAHandlerMayChangeItsRequest"},
+	{"mounts share their entries", "httpcache/lookup.go",
+		"(says.Inner == \"\" || byInner(r.fields))", "true",
+		"TestTenantsDoNotMerge"},
+	{"clients that never read take unlimited memory", "httpcache/inflight.go",
+		"if h.of.used+n > h.of.most {", "if false {",
+		"TestClientsThatNeverRead"},
+	{"other processes wait for a body that they cannot use", "httpcache/forward.go",
+		"a.fill.stop()\n\tpassed := make", "if true {\n\t\treturn\n\t}\n\tpassed := make",
+		"TestOtherProcessesHearTheHeader"},
+	{"an answer purged after its header is stored", "httpcache/store.go",
+		"fill.passed == nil || s.found.State == lease.Present", "true",
+		"TestWhatMustBeValidatedIsStoredInTheEnd"},
+	{"a closed cache keeps what its handlers hold", "httpcache/httpcache.go",
+		"c.abandon()", "",
+		"TestCloseHandsBackWhatHandlersHold"},
+	{"a circle of pages is not detected", "httpcache/circle.go",
+		"if w.holdsUp(inside, on) {", "if false {",
+		"TestPagesThatShowEachOther"},
+	{"by chance: waiters get a shared answer without a check", "httpcache/sharing.go",
+		"r.policy.Decide(x.q, r.policy.Received) != rfc9111.Revalidate", "true",
+		"TestNobodyGetsAnothersPage$"},
+	{"by chance: an answer that was never fresh is served after a failure", "internal/rfc9111/judge.go",
+		"if p.Lifetime > 0 { // what was never fresh", "if true { // what was never fresh",
+		"httpcache: TestNobodyGetsAnothersPage$"},
+	{"by chance: the handler edits the request that the cache judges by", "httpcache/forward.go",
+		"theirs.Header = r.Header.Clone()", "theirs.Header = r.Header",
+		"TestNobodyGetsAnothersPage$"},
+	{"a barrier that is lowered", "httpcache/purge.go",
+		"c.guard.Raise(ctx, values)", "c.guard.Set(ctx, values)",
+		"TestABarrierIsNotLowered"},
+	{"a lock named by the key only", "internal/client/lease/names.go",
+		"hex.EncodeToString(fill)", "hex.EncodeToString(nil)",
+		"TestLocksOfTwoFillsDiffer"},
+	{"a renewal without lock", "internal/client/lease/claim.go",
+		"answers[i] = c.answer(sets[n], lost)", "if answers[i] = (Claimed{Claim: c}); !c.renew { answers[i] = c.answer(sets[n], lost) }",
+		"TestProtocol/redistest"},
+	{"Hold is ignored", "internal/client/lease/write.go",
+		"case g.hold > 0:", "case g.hold < 0:",
+		"cacheaside: TestBackends/redistest/Hold"},
+	{"Delete leaves the stale copy", "internal/client/lease/write.go",
+		`		return []redis.Cmder{redis.NewIntCmd(ctx, "del", keys[i])}`, `		return []redis.Cmder{redis.NewIntCmd(ctx, "exists", keys[i])}`,
+		"cacheaside: TestBackends/redistest/Delete_kills"},
+	{"waiters for a plain value do not see its lease", "internal/client/lease/wait.go",
+		"if !g.plain {", "if true {",
+		"cacheaside: TestWhoWaitsForAPlainValueAsksGently"},
+	{"a flight is not forgotten", "cacheaside/write.go",
+		"c.flights.Forget(full)", "_ = full",
+		"TestBackends/redistest/a_Get_after_Delete"},
+	{"a failed Delete is forgotten", "cacheaside/write.go",
+		"	c.deleteLater(ctx, err, again...)", "	_ = again",
+		"TestWhatWritesReturn"},
+	{"an absence is kept as a value", "cacheaside/entry.go",
+		"Flags: record.Negative, ", "",
+		"TestBackends/redistest/an_absence"},
+	{"another codec's bytes are read", "cacheaside/freshness.go",
+		"h.Format != c.format", "h.Format == c.format+1",
+		"TestBackends/redistest/what_cannot_be_read"},
+	{"the window counts as fresh", "cacheaside/freshness.go",
+		"s.entry.Fresh = f.Left - h.Window", "s.entry.Fresh = f.Left",
+		"TestBackends/redistest/stale"},
+	{"no heart beat", "cacheaside/supervise.go",
+		"c.guard.KeepMany(ctx, w.claims)", "_ = w.claims",
+		"TestWaitersHaveItSoonAfterTheLoad"},
+	{"a value that ends also ends its renewal", "cacheaside/supervise.go",
+		"heirs.inherit(ctx, time.Now())\n", "_ = heirs\n",
+		"TestAValueEndsWhileItIsRenewed"},
+	{"a caller that leaves ends the load", "internal/client/background/background.go",
+		"context.WithCancelCause(context.WithoutCancel(ctx))", "context.WithCancelCause(ctx)",
+		"cacheaside: TestBackends/redistest/who_leaves"},
+	{"a breaker that never opens", "internal/client/nodes/breaker.go",
+		"b.failures.Add(int32(n)) >= Threshold", "b.failures.Add(1) >= 1<<30",
+		"cacheaside: TestRedisIsGoneInTime/hung,_TunedOptions"},
+	{"a breaker that opens without releasing waiters", "internal/client/nodes/breaker.go",
+		"n.line.Dismiss(ErrOpen)", "_ = n.line",
+		"TestASilentServerCostsTheBudget"},
+	{"a read that joins one that was sent", "internal/client/turns/line.go",
+		"delete(l.unsent, question{r.Key, r.TTL})", "_ = question{r.Key, r.TTL}",
+		"TestModel"},
+	{"callers that share their bytes", "internal/client/turns/line.go",
+		"c.answer.Raw = bytes.Clone(r.Raw)", "_ = bytes.Clone(nil)",
+		"TestModel"},
+	{"waiting for other callers counts as the server's time", "internal/client/turns/turns.go",
+		"max(instant(since), g.heard.Load())", "instant(since)",
+		"internal/client/nodes: TestACrowdThatDoesNotEnd"},
+	{"a flight that lands late takes down its successor", "internal/client/flight/flight.go",
+		"if f.group.flights[f.key] == f {", "if f.group.flights[f.key] != nil {",
+		"Test"},
+	{"no ticket", "internal/client/localstore/ticket.go",
+		"return v.store.Ticket(key) == t", "return true",
+		"TestTickets"},
+	{"a change that does not void the tickets", "internal/client/localstore/ticket.go",
+		"s.changes[maphash.String(s.seed, key)%stripes].Add(1)", "_ = s.seed",
+		"internal/client/localsync: TestACopyIsNotOlder"},
+	{"a ticket that is drawn after the read", "cacheaside/get.go",
+		"c.keepCopy(full, ticket,", "_ = ticket; c.keepCopy(full, c.local.Begin(full),",
+		"TestWhatChangedWhileItWasRead"},
+	{"a copy is kept for all of Redis's time, not for what was left of it", "cacheaside/copies.go",
+		"heldCost+int64(size), left)", "heldCost+int64(size), f.Header.Fresh)",
+		"TestACopyLivesForWhatIsLeft"},
+	{"a copy's end counts from its insertion", "internal/client/localsync/lifetime.go",
+		"end := min(k.End(left), k.at+k.most-1)", "end := min(t.Now()+left.Milliseconds()-1, k.at+k.most-1)",
+		"TestACopyEndsBeforeTheOriginal"},
+	{"in histories: a claim that go-redis repeats", "internal/client/lease/claim.go",
+		"lost := node.AskOnce(ctx, cmds...)", "lost := node.Ask(ctx, cmds...)",
+		"trials/histories: TestCacheaside/(default|renewed),_double -for 40s"},
+	{"in histories: a claim that is asked again with the same token", "internal/client/lease/claim.go",
+		"second[n] = g.newClaim(wants[i])", "second[n] = claims[i]",
+		"trials/histories: TestCacheaside/(default|renewed),_double -for 40s"},
+	{"in histories: a late caller gets a value that was not stored", "cacheaside/load.go",
+		"if kept || got.err", "if true || got.err",
+		"trials/histories: TestCacheaside/(default|renewed),_double -for 5s"},
+	{"in histories: a caller joins a flight that is being stored", "cacheaside/fill.go",
+		"l.flight.Stores()", "_ = l.flight",
+		"trials/histories: TestCacheaside/(default|renewed),_double -for 40s"},
+	{"in histories: a Set that go-redis repeats", "internal/client/lease/write.go",
+		"(*nodes.Node).AskOnce, func(i int)", "(*nodes.Node).Ask, func(i int)",
+		"trials/histories: TestCacheaside/(default|renewed),_double -for 5s"},
+	{"in histories: a purge by tag that misses late callers", "httpcache/store.go",
+		"late && c.stands(ctx, s, r)", "late",
+		"trials/histories: TestHTTPCache/(one|renewed).*_double -for 40s"},
+	{"in histories: a barrier that is lowered", "httpcache/purge.go",
+		"c.guard.Raise(ctx, values)", "c.guard.Set(ctx, values)",
+		"trials/histories: TestHTTPCache/(one|renewed).*_double -for 40s"},
+	{"in histories: a write of sliding that go-redis repeats", "internal/client/sendonce/once.go",
+		"func (once) NoRetry() bool { return true }", "func (once) NoRetry() bool { return false }",
+		"trials/linear: TestSlidingIsLinearizable/.*double"},
+	{"in histories: a write that mistakes other writes for its own", "sliding/write.go",
+		"if lost == nil && bytes.Equal(headOf(there), headOf(rec)) {", "if _, _ = there, bytes.Equal; lost == nil {",
+		"trials/linear: TestSlidingIsLinearizable/.*double"},
+	{"in histories: an update that was done is done again", "sliding/scripts.go",
+		"			return lost\n", "			return err\n",
+		"trials/linear: TestSlidingIsLinearizable/.*double -for 10s"},
+	{"in histories: a swap of whatever is there", "sliding/scripts.go",
+		"if #v ~= tonumber(ARGV[6]) or string.sub(v, 1, #ARGV[5]) ~= ARGV[5] then return 0 end", "",
+		"trials/linear: TestSlidingIsLinearizable/.*double"},
+	{"an own write leaves the copy", "internal/client/localsync/announce.go",
+		"t.store.Invalidate(key)", "_ = key",
+		"cacheaside: TestOwnWritesAreSeenAtOnce"},
+	{"a refused probe proves that pushes are swallowed", "internal/client/localsync/probe.go",
+		"case accepted > 0 && s.pushed.Load() == 0:", "case accepted >= 0 && s.pushed.Load() == 0:",
+		"TestWritesAreRefused"},
+	{"a push has no time to arrive", "internal/client/localsync/probe.go",
+		"if beat > accepted {", "if beat > 0 {",
+		"TestAPushThatIsLate"},
+	{"a full Redis cannot be probed", "internal/client/localsync/probe.go",
+		"|| longAgo(now-p.heard.Load(), probeTTL.Milliseconds()/4)", "",
+		"TestRedisIsFull"},
+	{"what was not acknowledged is not announced again", "internal/client/localsync/announce.go",
+		"t.announcer.again(failed)", "_ = failed",
+		"TestAnAnnouncementFails"},
+}
+
+func TestMutantsApply(t *testing.T) {
+	for _, m := range mutants {
+		text, err := os.ReadFile(filepath.Join(root, m.file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(text), m.old); n != 1 {
+			t.Errorf("%s: %s has %d times %q, want once", m.name, m.file, n, m.old)
+		}
+	}
+}
+
+func TestMutantsAreCaught(t *testing.T) {
+	if !*play {
+		t.Skip("run it with -mutants")
+	}
+	for _, m := range mutants {
+		t.Run(m.name, func(t *testing.T) {
+			dir, test := filepath.Dir(m.file), m.test
+			if other, its, ok := strings.Cut(m.test, ": "); ok {
+				dir, test = other, its
+			}
+			binary := filepath.Join(t.TempDir(), "test")
+			build := exec.Command("go", "test", "-c", "-overlay", overlay(t, m.file, m.old, m.new), "-o", binary, ".")
+			build.Dir = filepath.Join(root, dir)
+			if out, err := build.CombinedOutput(); err != nil {
+				t.Fatalf("it does not build: %.1000s", out)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), within)
+			defer cancel()
+			test, flags, _ := strings.Cut(test, " -")
+			args := []string{"-test.run", test, "-test.timeout", "55s"}
+			if flags != "" {
+				args = append(args, strings.Fields("-"+flags)...)
+			}
+			run := exec.CommandContext(ctx, binary, args...)
+			run.Dir = filepath.Join(root, dir)
+			if strings.HasPrefix(m.name, "by chance") { // as many tries as there are
+				run.Env = append(os.Environ(), "MAYFLY_LONG=1")
+			}
+			begun := time.Now()
+			out, err := run.CombinedOutput()
+			if err == nil || ctx.Err() != nil {
+				t.Fatalf("%s does not notice (%v): %.300s", test, err, out)
+			}
+			if strings.Contains(string(out), "no tests to run") {
+				t.Fatalf("there is no %s", test)
+			}
+			t.Logf("caught by %s after %v", test, time.Since(begun).Round(time.Millisecond))
+		})
+	}
+}
+
+// overlay writes the mutated file, and the list of replacements that go build takes.
+func overlay(t *testing.T, file, from, to string) string {
+	t.Helper()
+	dir := t.TempDir()
+	original, err := filepath.Abs(filepath.Join(root, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(original)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mutated, list := filepath.Join(dir, filepath.Base(file)), filepath.Join(dir, "overlay.json")
+	replace, err := json.Marshal(map[string]map[string]string{"Replace": {original: mutated}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{mutated: strings.Replace(string(text), from, to, 1), list: string(replace)} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return list
+}
