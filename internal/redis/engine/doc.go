@@ -1,7 +1,7 @@
 // Package engine is Redis's commands as a state machine: the time, a session and a command go in; a reply comes out, byte for byte that of
 // Redis 8.0.2. The engine has no network, files, goroutines, locks or clock. internal/redis/server supplies the bytes and the time.
 //
-// # The way of a command
+// # How a command runs
 //
 //	server: now, session, args --> Engine.Do
 //	  turn      (dispatch.go)   CLIENT REPLY, pushes to the caller itself
@@ -11,7 +11,7 @@
 //	      read, write, peek, readAs   (call.go)      find the key; a dead one is removed on the way: lazy expiry
 //	      add, set, remove, rearm ... (db.go)        the only verbs that change a keyspace
 //	      notify, changed             (notify.go, watch.go)  keyspace events; watchers, tracking
-//	  serveReady (blocking.go)      the sessions that wait for what this command made
+//	  serveReady (blocking.go)      serves the sessions blocked on what this command made
 //	--> reply in Session.Out, Outcome; other sessions whose Out grew: Engine.Dirty
 //
 // [Engine.Tick] does what is due without a command: it reaps dead keys and fields by the index of deadlines, and ends waits.

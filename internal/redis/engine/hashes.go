@@ -69,7 +69,7 @@ func (c *call) rearmed(h hash) {
 	}
 }
 
-// HMSET is HSET with another reply.
+// hsetCommand is HSET and HMSET, which differ only in their replies.
 func hsetCommand(c *call) {
 	if len(c.args)%2 != 0 {
 		c.fail(wrongArity(c.cmd.Name))

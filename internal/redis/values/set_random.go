@@ -58,7 +58,7 @@ func (s *SetValue) Pop(n int, draw func() uint64, l Limits) []string {
 	return popped
 }
 
-// moveFactor: a set is rebuilt if at least this many times more members go than stay.
+// moveFactor is how many times more members must go than stay for a set to be rebuilt.
 const moveFactor = 5
 
 // ranks returns n different random numbers below size, ascending.
