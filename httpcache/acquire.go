@@ -16,7 +16,7 @@ import (
 type filling struct {
 	claim  *lease.Claim            // may be nil
 	renews bool                    // what is there is still of use, whatever comes of it
-	over   bool                    // without a claim, the answer may still replace what was seen in the slot
+	over   bool                    // without a claim, the answer may still replace what was seen in the slot, which was something
 	flight *flight.Flight[outcome] // of those who wait; nil: nobody does
 	beat   *beat                   // keeps the claim
 	passed <-chan lease.Found      // brings what has taken the claim's place, which the answer may replace; nil: nothing has
@@ -75,8 +75,16 @@ func (x *exchange) alone() {
 	case x.s.unasked != nil || x.s.flooded || x.r.Header["Range"] != nil:
 	case x.r.Method == http.MethodHead: // it may learn that what is stored is still good
 		fill.over = x.s.response != nil
-	case x.s.pass, x.s.response != nil && !x.s.response.policy.Reusable():
+	case (x.s.pass || x.s.response != nil && !x.s.response.policy.Reusable()) && x.s.found.State == lease.Present:
 		fill.over = true
+	case x.s.pass && x.s.found.State == lease.Absent: // only this process remembers. A purge while the handler runs must have something to void.
+		ctx, cancel := x.cache.within(x.r.Context(), x.asked)
+		defer cancel()
+		a := x.cache.guard.Claim(ctx, x.s.slot, x.s.found)
+		if fill.claim = a.Claim; a.Err != nil {
+			x.cache.release(x.r.Context(), a.Claim)
+			fill.claim = nil
+		}
 	case x.s.response != nil && x.status.Fwd == rfc9111.FwdRequest: // somebody wants it newer than fresh: so it may be, for all
 		ctx, cancel := x.cache.within(x.r.Context(), x.asked)
 		defer cancel()

@@ -273,7 +273,18 @@ func (c *Cache) raise(ctx context.Context) (version int64, err error) {
 			return 0, err
 		}
 		version = max(decode(f).barrier+1, time.Now().UnixMilli())
-		if done, err := c.fill(ctx, key, f, nil, item{barrier: version}, c.barrierTTL()); done || err != nil {
+		var claim *lease.Claim
+		if f.State != lease.Present {
+			a := c.guard.Claim(ctx, key, f)
+			if claim = a.Claim; claim == nil || a.Err != nil {
+				c.release(ctx, claim)
+				if a.Err != nil {
+					return version, a.Err
+				}
+				continue
+			}
+		}
+		if done, err := c.write(ctx, key, f, claim, item{barrier: version}, c.barrierTTL()); done || err != nil {
 			return version, err
 		}
 	}

@@ -114,12 +114,12 @@ func (c *Cache) put(ctx context.Context, s sight, claim *lease.Claim, r *respons
 	}
 	switch {
 	case s.index == nil && len(r.fields) == 0:
-		return c.fill(ctx, s.key, s.found, claim, item{response: r}, ttl)
+		return c.write(ctx, s.key, s.found, claim, item{response: r}, ttl)
 	case s.index != nil && slices.Equal(s.index.index.fields, r.fields):
 		if ok, err := c.list(ctx, &s, ttl); !ok {
 			return false, errors.Join(err, c.drop(ctx, claim))
 		}
-		return c.fill(ctx, s.slot, s.found, claim, item{response: r}, ttl)
+		return c.write(ctx, s.slot, s.found, claim, item{response: r}, ttl)
 	}
 	seen, onKey := s.found, claim
 	var old, next *index
@@ -171,21 +171,12 @@ func (c *Cache) drop(ctx context.Context, claim *lease.Claim) error {
 	return claim.Release(ctx)
 }
 
-// fill stores it under key, in place of the claim or of what was seen. Where nothing was seen, it claims the key first.
-func (c *Cache) fill(ctx context.Context, key string, seen lease.Found, claim *lease.Claim, it item, ttl time.Duration) (bool, error) {
-	if claim == nil && seen.State == lease.Absent {
-		a := c.guard.Claim(ctx, key, seen)
-		if a.Claim == nil || a.Err != nil {
-			c.release(ctx, a.Claim)
-			return false, a.Err
-		}
-		claim = a.Claim
-	}
-	return c.write(ctx, key, seen, claim, it, ttl)
-}
-
-// write stores it under key, in place of the claim or, without one, of what was seen.
+// write stores it under key, in place of the claim or, without one, of what was seen. Where that was nothing it stores nothing: what was loaded
+// without a claim cannot be told from what was purged since.
 func (c *Cache) write(ctx context.Context, key string, seen lease.Found, claim *lease.Claim, it item, ttl time.Duration) (bool, error) {
+	if claim == nil && seen.State != lease.Present {
+		return false, nil
+	}
 	id := record.NewID()
 	if claim != nil {
 		id = claim.ID()

@@ -30,7 +30,8 @@ func (a *attempt) refresh() {
 	stored()
 }
 
-// renewed is the stored response with a new header, of which own is new.
+// renewed is the stored response with a new header, of which own is new. Its body is as old as it was: a purge of its tags since then voids it, also
+// one that came before the handler said that it is unchanged.
 func (a *attempt) renewed(header http.Header, own said, now time.Time) (*response, rfc9111.Reason) {
 	stored, as := a.s.response, *a.r
 	added := addedOf(stored.header)
@@ -39,7 +40,7 @@ func (a *attempt) renewed(header http.Header, own said, now time.Time) (*respons
 	}
 	as.Method = http.MethodGet // whatever found it unchanged
 	answered := rfc9111.Exchange{Request: &as, Status: stored.status, Header: header, Sent: a.sent, Received: now}
-	r, reason := a.cache.newResponse(answered, &a.says, a.exchange.s.index, said{header, added}, a.epoch)
+	r, reason := a.cache.newResponse(answered, &a.says, a.exchange.s.index, said{header, added}, min(a.epoch, stored.epoch))
 	if r != nil {
 		r.body, r.trailer = stored.body, stored.trailer
 	}
