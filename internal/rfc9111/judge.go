@@ -120,7 +120,7 @@ func (p *Policy) windows(r Rules, x Exchange, d Directives) (promised bool) {
 	}
 	p.StaleWhileRevalidate = d.StaleWhileRevalidate.Duration()
 	if x.Status < 500 { // an error does not stand in for another error
-		if p.Lifetime > 0 { // a response that was never fresh is reused only if it says so itself
+		if p.Lifetime > 0 { // else only its own stale-if-error counts
 			p.StaleIfError = r.StaleIfError
 		}
 		if d.StaleIfError.Given {
