@@ -2,6 +2,7 @@ package shop_test
 
 import (
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/mayflycache/mayfly/internal/demo/panel"
@@ -40,6 +41,7 @@ func TestWhatCallersGot(t *testing.T) {
 				}
 				s.Figures(t.Context())
 				time.Sleep(6 * time.Second)
+				synctest.Wait()
 				f := s.Figures(t.Context())
 				var all, slow int64
 				for took, n := range f.Took {
