@@ -133,25 +133,37 @@ func together(asks []Ask) error {
 	return nil
 }
 
+// function is a way to count as a function, which returns the room for calls of one key and what counts those to take, and answers; or that the key is
+// somebody else's.
+func (w way) function() string {
+	return w.fill(`way[$numbers] = function(key, n, limit, window)
+$look
+$clock
+$weigh
+return room, function(take)
+$put
+return $says
+end
+end
+`)
+}
+
 // allAsked asks for calls of several keys: n, limit, window and numbers of each. It answers for each as its own script does, or with a number that
 // says that a key is somebody else's, and which.
-var allAsked = counting(fixedWindow.source+slidingWindow.source+strictWindow.source+`local all, ok, answer = {}, true, {}
+var allAsked = sendonce.NewScript("local way = {}\n" + fixedWindow.function() + slidingWindow.function() + strictWindow.function() + `local all, answer = true, {}
+local fit, count, calls = {}, {}, {}
 for i, key in ipairs(KEYS) do
-	local numbers = tonumber(ARGV[4 * i])
-	local k, foreign = read(key, numbers)
-	if foreign then return {foreign, i} end
-	way[numbers](k, tonumber(ARGV[4 * i - 2]), tonumber(ARGV[4 * i - 1]))
-	k.n = tonumber(ARGV[4 * i - 3])
-	k.ok = k.n <= k.room
-	ok = ok and k.ok
-	all[i] = k
+	calls[i] = tonumber(ARGV[4 * i - 3])
+	local room, counts = way[tonumber(ARGV[4 * i])](key, calls[i], tonumber(ARGV[4 * i - 2]), tonumber(ARGV[4 * i - 1]))
+	if not counts then return {room[1], i} end
+	fit[i], count[i] = calls[i] <= room, counts
+	all = all and fit[i]
 end
-for i, k in ipairs(all) do
-	k.put(ok and k.n or 0)
-	local a, b, c = k.tell(k.n)
-	for _, said in ipairs({k.ok and 1 or 0, a, b, c}) do answer[#answer + 1] = said end
+for i = 1, #KEYS do
+	local a, b, c = count[i](all and calls[i] or 0)
+	for _, said in ipairs({fit[i] and 1 or 0, a, b, c}) do answer[#answer + 1] = said end
 end
-return answer`, 0)
+return answer`)
 
 // askAll makes the trip for those of asks that are far, and writes what each limit says. They have one server.
 func askAll(ctx context.Context, asks []Ask, far []int, each []Decision) (allowed bool, err error) {

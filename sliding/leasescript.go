@@ -15,47 +15,46 @@ import "github.com/mayflycache/mayfly/internal/client/sendonce"
 // It answers as the others do, and: the room that is left, how many calls the share has, or -1 if others have all that may be out, for how many
 // us, and how many calls of others' shares may still be given back.
 func (w way) leaseScript() sendonce.Script {
-	return counting(w.source+`local k, foreign = read(KEYS[1], $numbers)
-if foreign then return {foreign} end
-local n, want, calls, lease, most = tonumber(ARGV[1]), tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
-local now, ended = clock(), {}
+	source := w.fill(`local key, n, limit, window = KEYS[1], tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local want, calls, lease, most = tonumber(ARGV[4]), tonumber(ARGV[5]), tonumber(ARGV[6]), tonumber(ARGV[7])
+$look
+` + clock + `local ended = {}
 for i = 9, #ARGV, 2 do ended[ARGV[i]] = tonumber(ARGV[i + 1]) end
 local kept, live, holders, others = {}, 0, 0, 0
-for id, size, at, stop in string.gmatch(k.leases, '(%d+) (%d+) (%d+) (%d+)') do
-	local share, unused = tonumber(size), ended[id]
-	at, stop = tonumber(at), tonumber(stop)
+for id, size, stamp, stop in string.gmatch(leases, '(%d+) (%d+) (%d+) (%d+)') do
+	local size, unused, stamp, stop = tonumber(size), ended[id], tonumber(stamp), tonumber(stop)
 	if unused then
-		local p = #k.c == 1 and 1 or 2 + k.c[1] - at
-		if k.c[p] and (p > 1 or #k.c == 1) then k.c[p] = math.max(k.c[p] - math.min(unused, share), 0) end
-		k.changed = true
+		unused, changed = math.min(unused, size), true
+		$give
 	elseif stop + 8 * lease >= now and stop <= now + lease then
-		kept[#kept + 1] = string.format('%s %d %d %d', id, share, at, stop)
-		others = others + share
-		if stop > now then live, holders = live + share, holders + 1 end
+		kept[#kept + 1] = string.format('%s %d %d %d', id, size, stamp, stop)
+		others = others + size
+		if stop > now then live, holders = live + size, holders + 1 end
 	else
-		k.changed = true
+		changed = true
 	end
 end
-k.leases = table.concat(kept, ' ')
-way[$numbers](k, tonumber(ARGV[2]), tonumber(ARGV[3]))
-local ok, share = n <= k.room, 0
-local length = math.min(lease, k.stays)
+leases = table.concat(kept, ' ')
+$weigh
+local ok, share = n <= room, 0
+local length = math.min(lease, $stays)
 local crowded = want > 0 and (#kept >= 64 or most - live < 2)
 if ok and not crowded and length > 0 then
-	if k.lost then want = math.floor(want * length / lease) end
+	if $fades then want = math.floor(want * length / lease) end
 	local part = math.floor(most / 8)
 	part = math.max($stride, part, math.floor((most - live - math.max(7 - holders, 0) * part) / 2))
-	share = math.min(want, part, k.room - n, most - live)
+	share = math.min(want, part, room - n, most - live)
 	length = math.min(length, math.max(lease / 8, 2 * share * lease / calls))
 end
 if share < 2 then
 	share = 0
 else
-	if k.leases ~= '' then k.leases = k.leases .. ' ' end
-	k.leases = k.leases .. string.format('%s %d %d %d', ARGV[8], share, k.at, now + math.floor(length))
+	if leases ~= '' then leases = leases .. ' ' end
+	leases = leases .. string.format('%s %d %d %d', ARGV[8], share, $stamp, now + math.floor(length))
 end
 local take = ok and n + share or 0
-k.put(take)
-local a, b, c = k.tell(math.max(n, 1))
-return {ok and 1 or 0, a, b, c, k.room - take, crowded and -1 or share, math.floor(1000 * length), others}`, w.numbers)
+n = math.max(n, 1)
+$put
+return {ok and 1 or 0, $says, room - take, crowded and -1 or share, math.floor(1000 * length), others}`)
+	return sendonce.NewScript(source)
 }
