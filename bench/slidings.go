@@ -9,8 +9,6 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/go-redis/redis_rate/v10"
-
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/sliding"
 )
@@ -76,31 +74,7 @@ func slidings(w io.Writer, o settings) {
 		{"sliding.Get, MaxAge", 0, get(store(sliding.Options{MaxAge: 24 * time.Hour}, "d:"))},
 	})
 
-	calls := func(o sliding.LimiterOptions, prefix string) func(context.Context) error {
-		l := mayfly.Must(sliding.NewLimiter(mayfly.Namespace[string, int64]{Name: "calls", Redis: rdb, Prefix: prefix, TTL: time.Hour}, o))
-		return func(ctx context.Context) error { _, err := l.Allow(ctx, "ada", 1); return err }
-	}
-	const limit = 1 << 30
-	both := func(one, other string) func(context.Context) error {
-		a := mayfly.Must(sliding.NewLimiter(mayfly.Namespace[string, int64]{Name: "calls", Redis: rdb, Prefix: one, TTL: time.Second}, sliding.LimiterOptions{Limit: limit}))
-		b := mayfly.Must(sliding.NewLimiter(mayfly.Namespace[string, int64]{Name: "calls", Redis: rdb, Prefix: other, TTL: time.Hour}, sliding.LimiterOptions{Limit: limit}))
-		return func(ctx context.Context) error {
-			_, _, err := sliding.AllowAll(ctx, a.Ask("ada", 1), b.Ask("ada", 1))
-			return err
-		}
-	}
-	rate := redis_rate.NewLimiter(rdb)
-	compete(w, o, server, []way{
-		{"redis_rate.Allow", 0, func(ctx context.Context) error {
-			_, err := rate.Allow(ctx, "ada", redis_rate.PerHour(limit))
-			return err
-		}},
-		{"sliding.Limiter.Allow", 0.8, calls(sliding.LimiterOptions{Limit: limit}, "e:")},
-		{"sliding.Limiter.Allow, Sliding", 0, calls(sliding.LimiterOptions{Limit: limit, Sliding: true}, "f:")},
-		{"sliding.Limiter.Allow, Lease of 50 ms", 0.01, calls(sliding.LimiterOptions{Limit: limit, Lease: 50 * time.Millisecond}, "g:")},
-		{"sliding.Limiter.Allow, Sliding, Lease of 50 ms", 0.01, calls(sliding.LimiterOptions{Limit: limit, Sliding: true, Lease: 50 * time.Millisecond}, "h:")},
-		{"sliding.AllowAll, two limits", 0, both("i:", "j:")},
-	})
+	limiters(w, o, server)
 }
 
 // compete measures ways in rounds, in which they take turns, and writes a table of them, each beside the first.
