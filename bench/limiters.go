@@ -15,46 +15,57 @@ import (
 	"github.com/mayflycache/mayfly/sliding"
 )
 
+const (
+	manyCalls = 1 << 30 // a limit that is not reached
+	lease     = 50 * time.Millisecond
+)
+
 // limiters measures what a call costs that is counted.
 func limiters(w io.Writer, o settings, server *contender) {
-	const limit = 1 << 30
 	rdb := server.client()
 	defer rdb.Close()
-	made := 0
-	limiter := func(window time.Duration, o sliding.LimiterOptions) *sliding.Limiter[string] {
-		made++
-		o.Limit = limit
-		return mayfly.Must(sliding.NewLimiter(mayfly.Namespace[string, int64]{Name: "calls", Redis: rdb, Prefix: fmt.Sprintf("limit%d:", made), TTL: window}, o))
-	}
-	allow := func(o sliding.LimiterOptions) func(context.Context) error {
-		l := limiter(time.Hour, o)
-		return func(ctx context.Context) error { _, err := l.Allow(ctx, "ada", 1); return err }
-	}
-	rate := redis_rate.NewLimiter(rdb)
-	rated := way{"redis_rate.Allow", 0, func(ctx context.Context) error {
-		_, err := rate.Allow(ctx, "ada", redis_rate.PerHour(limit))
-		return err
-	}}
-	fixed := way{"sliding.Limiter.Allow", 0.8, allow(sliding.LimiterOptions{})}
-	slides := way{"sliding.Limiter.Allow, Sliding", 0, allow(sliding.LimiterOptions{Sliding: true})}
-	strict := way{"sliding.Limiter.Allow, Strict", 0, allow(sliding.LimiterOptions{Strict: true})}
-	second, hour := limiter(time.Second, sliding.LimiterOptions{}), limiter(time.Hour, sliding.LimiterOptions{})
-	both := way{"sliding.AllowAll, two limits", 0, func(ctx context.Context) error {
-		_, _, err := sliding.AllowAll(ctx, second.Ask("ada", 1), hour.Ask("ada", 1))
-		return err
-	}}
 	nothing := redis.NewScript("return 0")
-	const lease = 50 * time.Millisecond
-	compete(w, o, server, []way{
-		rated, fixed, slides, strict, both,
-		{"a script that does nothing", 0, func(ctx context.Context) error { return nothing.Run(ctx, rdb, []string{"ada"}, 1).Err() }},
-		{"sliding.Limiter.Allow, Lease of 50 ms", 0, allow(sliding.LimiterOptions{Lease: lease})},
-		{"sliding.Limiter.Allow, Sliding, Lease of 50 ms", 0, allow(sliding.LimiterOptions{Sliding: true, Lease: lease})},
-	})
+	leased := allow(rdb, sliding.LimiterOptions{Lease: lease})
+	compete(w, o, server, append(oneTrip(rdb),
+		way{"a script that does nothing", 0, func(ctx context.Context) error { return nothing.Run(ctx, rdb, []string{"ada"}, 1).Err() }},
+		way{"sliding.Limiter.Allow, Lease of 50 ms", 0, leased},
+		way{"sliding.Limiter.Allow, Sliding, Lease of 50 ms", 0, allow(rdb, sliding.LimiterOptions{Sliding: true, Lease: lease})},
+	))
 	fmt.Fprintln(w, "With a Lease one call in each turn of 250 is a trip here.")
 	fmt.Fprintln(w)
-	inPipelines(w, o, server, rdb, []way{rated, fixed, slides, strict, both})
-	alone(w, o, allow(sliding.LimiterOptions{Lease: lease}))
+	inPipelines(w, o, server)
+	alone(w, o, leased)
+}
+
+// oneTrip are the ways to count a call by a trip of its own.
+func oneTrip(rdb *redis.Client) []way {
+	rate := redis_rate.NewLimiter(rdb)
+	second, hour := limiter(rdb, time.Second, sliding.LimiterOptions{}), limiter(rdb, time.Hour, sliding.LimiterOptions{})
+	return []way{
+		{"redis_rate.Allow", 0, func(ctx context.Context) error {
+			_, err := rate.Allow(ctx, "ada", redis_rate.PerHour(manyCalls))
+			return err
+		}},
+		{"sliding.Limiter.Allow", 0.8, allow(rdb, sliding.LimiterOptions{})},
+		{"sliding.Limiter.Allow, Sliding", 0, allow(rdb, sliding.LimiterOptions{Sliding: true})},
+		{"sliding.Limiter.Allow, Strict", 0, allow(rdb, sliding.LimiterOptions{Strict: true})},
+		{"sliding.AllowAll, two limits", 0, func(ctx context.Context) error {
+			_, _, err := sliding.AllowAll(ctx, second.Ask("ada", 1), hour.Ask("ada", 1))
+			return err
+		}},
+	}
+}
+
+// limiter returns a limiter with a prefix of its own.
+func limiter(rdb *redis.Client, window time.Duration, o sliding.LimiterOptions) *sliding.Limiter[string] {
+	o.Limit = manyCalls
+	prefix := fmt.Sprintf("limit:%v:%v:%v:%v:", window, o.Sliding, o.Strict, o.Lease)
+	return mayfly.Must(sliding.NewLimiter(mayfly.Namespace[string, int64]{Name: "calls", Redis: rdb, Prefix: prefix, TTL: window}, o))
+}
+
+func allow(rdb *redis.Client, o sliding.LimiterOptions) func(context.Context) error {
+	l := limiter(rdb, time.Hour, o)
+	return func(ctx context.Context) error { _, err := l.Allow(ctx, "ada", 1); return err }
 }
 
 // lastScript remembers the script that was called last.
@@ -66,23 +77,33 @@ func (l *lastScript) DialHook(next redis.DialHook) redis.DialHook {
 
 func (l *lastScript) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	return func(ctx context.Context, cmd redis.Cmder) error {
-		l.args = slices.Clone(cmd.Args())
+		l.see(cmd)
 		return next(ctx, cmd)
 	}
 }
 
 func (l *lastScript) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	return func(ctx context.Context, cmds []redis.Cmder) error {
-		l.args = slices.Clone(cmds[len(cmds)-1].Args())
+		for _, cmd := range cmds {
+			l.see(cmd)
+		}
 		return next(ctx, cmds)
 	}
 }
 
+func (l *lastScript) see(cmd redis.Cmder) {
+	if cmd.Name() == "evalsha" {
+		l.args = slices.Clone(cmd.Args())
+	}
+}
+
 // inPipelines measures what calls cost a server that is never idle: the script of each way, with its arguments, in pipelines.
-func inPipelines(w io.Writer, o settings, server *contender, rdb *redis.Client, ways []way) {
+func inPipelines(w io.Writer, o settings, server *contender) {
 	const turn = 250
-	ctx, last := context.Background(), new(lastScript)
+	rdb, ctx, last := redis.NewClient(&redis.Options{Addr: server.addr, ContextTimeoutEnabled: true}), context.Background(), new(lastScript) // mayfly uses it as it is, with its hooks
+	defer rdb.Close()
 	rdb.AddHook(last)
+	ways := oneTrip(rdb)
 	scripts := make([][]any, len(ways))
 	for i, way := range ways {
 		must(0, way.do(ctx))
