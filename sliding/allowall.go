@@ -59,7 +59,7 @@ func (l *Limiter[K]) Ask(key K, n int) Ask {
 //
 // It returns whether all was admitted, and what each limit says, in the order of asks: Allowed is then whether that limit had room for its calls,
 // which were counted only if all had. With an error each is allowed that has [LimiterOptions.FailOpen], and all are if each is. If the reply
-// was lost the error is mayfly.ErrUnknownOutcome: all calls were counted, or none.
+// was lost the error is mayfly.ErrUnknownOutcome: all calls that the trip was for were counted, or none of them.
 //
 // The limiters have one client. Of a cluster all keys must lie in one slot, or the error says so and nothing is counted: put what they share in
 // braces, as the key "{ada}" for limiters with the prefixes "second:" and "day:". Two asks cannot be of one key.
@@ -80,7 +80,6 @@ func AllowAll(ctx context.Context, asks ...Ask) (allowed bool, each []Decision, 
 	if len(far) > 0 {
 		allowed, err = askAll(ctx, asks, far, each)
 	}
-	admitted := allowed && err == nil
 	if err != nil {
 		allowed = true
 		for i, a := range asks {
@@ -89,7 +88,7 @@ func AllowAll(ctx context.Context, asks ...Ask) (allowed bool, each []Decision, 
 		}
 	}
 	for i, a := range asks {
-		if taken[i] != nil && !admitted {
+		if taken[i] != nil && !allowed {
 			taken[i].calls.Add(int64(a.n)) // of a share that was closed meanwhile they are lost
 		}
 		if allowed || err != nil || !each[i].Allowed {

@@ -161,3 +161,29 @@ func TestAllowAllOfShares(t *testing.T) {
 		}
 	})
 }
+
+// What is allowed because limiters fail open was made, and counts where it can be counted.
+func TestAllowAllOfSharesThatFailsOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := redistest.Start(t)
+		a := limiterOf(srv.Client(), "a", sliding.LimiterOptions{Limit: 1e7, Lease: time.Minute, FailOpen: true})
+		open, shut := limiterOf(srv.Client(), "open", sliding.LimiterOptions{Limit: 10, FailOpen: true}), limiterOf(srv.Client(), "shut", sliding.LimiterOptions{Limit: 10})
+		defer a.Close(t.Context())
+		left := func() int {
+			d, err := a.Allow(t.Context(), "ada", 1)
+			want(t, err, nil)
+			return d.Remaining
+		}
+		for range 100 {
+			left()
+		}
+		for other, takes := range map[*sliding.Limiter[string]]int{open: 2, shut: 0} {
+			was := left()
+			srv.FailNext("evalsha", "ERR not now")
+			ok, _, err := sliding.AllowAll(t.Context(), a.Ask("ada", 2), other.Ask("ada", 1))
+			if now := left(); ok != (takes > 0) || err == nil || now != was-1-takes {
+				t.Errorf("%v, %v: %d were left, and now %d", ok, err, was, now)
+			}
+		}
+	})
+}

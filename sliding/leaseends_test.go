@@ -223,6 +223,61 @@ func TestWhatIsAdmittedIsCounted(t *testing.T) {
 	})
 }
 
+// A share whose reply was lost is nobody's, and comes back. The calls that were asked for with it may have been counted.
+func TestAShareWhoseReplyWasLost(t *testing.T) {
+	leased(t, func(t *testing.T, srv *redistest.Server, _ *trips, a, _ *sliding.Limiter[string]) {
+		n, lost := spend(t, a, 1003), 0
+		for lost < 2 { // more would open the breaker
+			srv.DropReply("evalsha")
+			var err error
+			for err == nil {
+				time.Sleep(100 * time.Microsecond)
+				if _, err = a.Allow(t.Context(), "ada", 1); err == nil {
+					n++
+				}
+			}
+			want(t, err, mayfly.ErrUnknownOutcome)
+			lost++
+		}
+		time.Sleep(300 * time.Millisecond)
+		if got := counted(t, srv); got != n+lost {
+			t.Errorf("%d are counted, where %d were admitted, and %d replies lost", got, n, lost)
+		}
+	})
+}
+
+// Processes whose leases differ, as during a deployment, leave each other's shares what they are.
+func TestAShareBesideShorterOnes(t *testing.T) {
+	leased(t, func(t *testing.T, srv *redistest.Server, _ *trips, a, _ *sliding.Limiter[string]) {
+		brief := mayfly.Must(sliding.NewLimiter(calls(srv.Client(), 10*time.Second), sliding.LimiterOptions{Limit: 100_000, Lease: 10 * time.Millisecond}))
+		n := spend(t, a, 1003) + spend(t, brief, 203)
+		brief.Close(t.Context())
+		a.Close(t.Context())
+		if got := counted(t, srv); got != n {
+			t.Errorf("%d are counted, where %d were admitted", got, n)
+		}
+	})
+}
+
+// A limiter that was closed decides nothing by itself.
+func TestAClosedLimiterAsks(t *testing.T) {
+	leased(t, func(t *testing.T, srv *redistest.Server, _ *trips, a, _ *sliding.Limiter[string]) {
+		spend(t, a, 503)
+		mayfly.Must(sliding.NewLimiter(calls(srv.Client(), 10*time.Second), sliding.LimiterOptions{Limit: 100_000})).Allow(t.Context(), "ada", 100_000-counted(t, srv))
+		for allowed := true; allowed; time.Sleep(time.Millisecond) {
+			d, err := a.Allow(t.Context(), "ada", 1)
+			want(t, err, nil)
+			allowed = d.Allowed
+		}
+		want(t, a.Close(t.Context()), nil)
+		srv.FlushAll()
+		if d, err := a.Allow(t.Context(), "ada", 1); !d.Allowed || d.Remaining != 99_999 || err != nil {
+			t.Errorf("%+v, %v", d, err)
+		}
+		want(t, a.Close(t.Context()), nil)
+	})
+}
+
 // Limits of less than a hundred calls in the time of a lease are asked for call by call.
 func TestALimitTooSmallForShares(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

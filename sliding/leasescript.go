@@ -26,7 +26,7 @@ for id, size, stamp, stop in string.gmatch(leases, '(%d+) (%d+) (%d+) (%d+)') do
 	if unused then
 		unused, changed = math.min(unused, size), true
 		$give
-	elseif stop + 8 * lease >= now and stop <= now + lease then
+	elseif math.abs(stop - now) <= 8 * lease then
 		kept[#kept + 1] = string.format('%s %d %d %d', id, size, stamp, stop)
 		others = others + size
 		if stop > now then live, holders = live + size, holders + 1 end

@@ -117,6 +117,8 @@ func (l *Limiter[K]) begin(ctx context.Context, e *lessee, t *trip, now time.Tim
 				s.calls.Add(int64(t.n))
 			}
 			e.share.Store(s)
+		} else if want > 0 {
+			e.debts = append(e.debts, debt{s.id, int64(l.opt.Limit), time.Now()}) // if Redis gave the share, it is nobody's
 		}
 		e.trip = nil
 		e.mu.Unlock()
@@ -210,6 +212,9 @@ func (e *lessee) owes(now time.Time, all bool) (debts []debt, idle bool) {
 	s := e.share.Load()
 	if s != nil && (all || s.age(now) >= s.length+e.wants.lease/8) {
 		e.endLocked(now)
+	}
+	if all {
+		e.share.Store(nil) // which may refuse for longer than it lasts
 	}
 	e.debts = slices.DeleteFunc(e.debts, func(d debt) bool { return d.unused == 0 || now.Sub(d.ended) > 8*e.wants.lease })
 	if len(e.debts) > 0 {
