@@ -3,6 +3,7 @@ package sliding_test
 import (
 	"cmp"
 	"context"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -78,8 +79,8 @@ type admission struct {
 // ask at random, rest, are killed and come again, the server hangs, takes its time, and gets commands twice and late.
 func TestSharesNeverExceedTheLimit(t *testing.T) {
 	for kind, o := range windows {
-		for _, trouble := range []string{"none", "latency", "repeats"} {
-			if trouble == "latency" && kind == "fixed" { // which window a call was counted in is not seen from here
+		for _, trouble := range []string{"none", "latency", "repeats", "clock"} {
+			if (trouble == "latency" || trouble == "clock") && kind == "fixed" { // which window a call was counted in is not seen from here
 				continue
 			}
 			if plain := map[string]string{"fixed": "repeats", "sliding": "latency", "strict": "repeats"}; !effort.Long() && trouble != plain[kind] {
@@ -163,6 +164,9 @@ func neverMore(t *testing.T, kind string, o sliding.LimiterOptions, trouble stri
 	if trouble == "latency" {
 		srv.Latency(1500 * time.Microsecond)
 	}
+	if trouble == "clock" {
+		all.Go(func() { goesBack(t, srv, rand.New(rand.NewPCG(seed, 0)), lasts) })
+	}
 	time.Sleep(lasts / 3)
 	srv.Hang()
 	time.Sleep(200 * time.Millisecond)
@@ -173,6 +177,15 @@ func neverMore(t *testing.T, kind string, o sliding.LimiterOptions, trouble stri
 		t.Error("this shows nothing")
 	}
 	most(t, kind, log, window, limit)
+}
+
+// goesBack sets a server's clock back, by little and by much, and makes it forget its scripts.
+func goesBack(t *testing.T, srv *redistest.Server, r *rand.Rand, lasts time.Duration) {
+	rdb := srv.Client()
+	for begun := time.Now(); time.Since(begun) < lasts; time.Sleep(time.Duration(r.Int64N(int64(400 * time.Millisecond)))) {
+		stepBack(t, srv, time.Duration(math.Pow(10, 4*r.Float64())*float64(time.Millisecond)))
+		rdb.ScriptFlush(t.Context())
+	}
 }
 
 // most checks what a log of admissions has at most in the windows that a kind of limiter promises.
