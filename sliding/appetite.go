@@ -42,10 +42,10 @@ func (a *appetite) next(asked int64, since time.Duration) (share int64) {
 	return min(share, a.out())
 }
 
-// pause is for how long calls are refused without asking when nothing is left: the time of a stride and a half, as the process is not the only one
+// pause is for how long calls are refused without asking when nothing is left: the time of a stride and a little, as the process is not the only one
 // who waits for room.
 func (a *appetite) pause() time.Duration {
-	return min(max(time.Duration(float64(a.lease)*1.5*stride/max(a.seen, 1)), time.Millisecond), a.lease)
+	return min(max(time.Duration(float64(a.lease)*1.1*stride/max(a.seen, 1)), time.Millisecond), a.lease)
 }
 
 // again is for how long after a trip calls are refused without asking that did not fit, and would from retry on if nothing is given back. A window that
