@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"net"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -18,15 +19,24 @@ import (
 	"github.com/mayflycache/mayfly/sliding"
 )
 
-// trips counts the trips of a client.
-type trips struct{ atomic.Int64 }
+// trips counts the trips of a client, remembers the last command, and lets answers come late.
+type trips struct {
+	atomic.Int64
+	last atomic.Value // a single command, as a []any
+	late atomic.Int64 // how long answers take, in ns
+}
 
 func (n *trips) DialHook(next redis.DialHook) redis.DialHook {
 	return func(ctx context.Context, network, addr string) (net.Conn, error) { return next(ctx, network, addr) }
 }
 
 func (n *trips) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
-	return func(ctx context.Context, cmd redis.Cmder) error { n.Add(1); return next(ctx, cmd) }
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		n.Add(1)
+		n.last.Store(slices.Clone(cmd.Args()))
+		defer time.Sleep(time.Duration(n.late.Load()))
+		return next(ctx, cmd)
+	}
 }
 
 func (n *trips) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {

@@ -3,6 +3,7 @@ package sliding_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
 	"strings"
 	"sync"
@@ -246,6 +247,55 @@ func TestAShareWhoseReplyWasLost(t *testing.T) {
 	})
 }
 
+// What is unused comes back once, however often Redis is told.
+func TestAGiveBackThatComesTwice(t *testing.T) {
+	leased(t, func(t *testing.T, srv *redistest.Server, count *trips, a, _ *sliding.Limiter[string]) {
+		n := spend(t, a, 1003)
+		a.Close(t.Context())
+		said := count.last.Load().([]any)
+		if fmt.Sprint(said[4]) != "0" {
+			t.Errorf("%v asks for calls: this shows nothing", said)
+		}
+		for range 2 {
+			want(t, srv.Client().Do(t.Context(), said...).Err(), nil)
+		}
+		if got := counted(t, srv); got != n {
+			t.Errorf("%d are counted, where %d were admitted", got, n)
+		}
+	})
+}
+
+// What is unused comes back to the part of a strict window in which it was counted, not to the one that runs.
+func TestSharesOfPartsThatWere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const window, part = 16 * time.Second, time.Second
+		rdb := redistest.Start(t).Client()
+		l := mayfly.Must(sliding.NewLimiter(calls(rdb, window), sliding.LimiterOptions{Limit: 1e6, Lease: 50 * time.Millisecond, Strict: true}))
+		defer l.Close(t.Context())
+		direct := mayfly.Must(sliding.NewLimiter(calls(rdb, window), sliding.LimiterOptions{Limit: 1e6, Strict: true}))
+		ends := time.Now().Truncate(part).Add(2 * part)
+		time.Sleep(time.Until(ends) - 110*time.Millisecond)
+		n := spend(t, l, 1000)
+		time.Sleep(time.Until(ends))
+		used := func(n int) int {
+			d, err := direct.Allow(t.Context(), "ada", n)
+			want(t, err, nil)
+			return 1e6 - d.Remaining
+		}
+		if out := used(5000) - 5000 - n; out <= 0 {
+			t.Errorf("%d are out: this shows nothing", out)
+		}
+		time.Sleep(part / 2)
+		if got := used(0); got != n+5000 {
+			t.Errorf("%d are counted, where %d were admitted", got, n+5000)
+		}
+		time.Sleep(window)
+		if got := used(0); got != 5000 {
+			t.Errorf("then %d are counted, where 5000 were admitted", got)
+		}
+	})
+}
+
 // Processes whose leases differ, as during a deployment, leave each other's shares what they are.
 func TestAShareBesideShorterOnes(t *testing.T) {
 	leased(t, func(t *testing.T, srv *redistest.Server, _ *trips, a, _ *sliding.Limiter[string]) {
@@ -337,7 +387,7 @@ func BenchmarkAllow(b *testing.B) {
 	}
 }
 
-// A share ends with the window in which Redis counted it, a strict one's with its part, however long a lease is.
+// A share ends with the window in which Redis counted it, a strict one's with its part, however long a lease is, and however late the answer comes.
 func TestAShareEndsWithItsWindow(t *testing.T) {
 	const window = 16 * time.Second
 	for kind, ends := range map[string]time.Duration{"fixed": window, "sliding": window, "strict": window / 16} {
@@ -358,16 +408,18 @@ func TestAShareEndsWithItsWindow(t *testing.T) {
 				return count.Load() - before
 			}
 			time.Sleep(time.Until(time.Now().Truncate(window).Add(window)))
+			end := time.Now().Add(ends)
 			allow() // begins the fixed window
-			time.Sleep(ends - 15*time.Millisecond)
+			count.late.Store(int64(2 * time.Millisecond))
+			time.Sleep(time.Until(end) - 40*time.Millisecond)
 			for range 100 {
 				allow()
 			}
-			time.Sleep(10 * time.Millisecond)
+			time.Sleep(time.Until(end) - 2*time.Millisecond)
 			if n := allow(); n != 0 {
 				t.Errorf("%s: %d trips within the window: this shows nothing", kind, n)
 			}
-			time.Sleep(5 * time.Millisecond)
+			time.Sleep(time.Until(end) + time.Millisecond)
 			if n := allow(); n != 1 {
 				t.Errorf("%s: %d trips when the window had ended", kind, n)
 			}
