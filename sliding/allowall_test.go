@@ -118,6 +118,19 @@ func TestAllowAllWithoutRedis(t *testing.T) {
 	})
 }
 
+// leased100 asks for 100 calls, so that there is a share, and returns what asks for one more and tells how many are left.
+func leased100(t *testing.T, l *sliding.Limiter[string]) (left func() int) {
+	left = func() int {
+		d, err := l.Allow(t.Context(), "ada", 1)
+		want(t, err, nil)
+		return d.Remaining
+	}
+	for range 100 {
+		left()
+	}
+	return left
+}
+
 // AllowAll takes from shares that the process has, without a trip if they have all the calls, and puts back what was not admitted.
 func TestAllowAllOfShares(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -129,15 +142,8 @@ func TestAllowAllOfShares(t *testing.T) {
 		a, b, none := limiterOf(rdb, "a", o), limiterOf(rdb, "b", o), limiterOf(rdb, "none", sliding.LimiterOptions{Limit: 1})
 		defer a.Close(t.Context())
 		defer b.Close(t.Context())
-		left := func() int {
-			d, err := a.Allow(t.Context(), "ada", 1)
-			want(t, err, nil)
-			return d.Remaining
-		}
-		for range 100 {
-			left()
-			b.Allow(t.Context(), "ada", 1)
-		}
+		left := leased100(t, a)
+		leased100(t, b)
 		was, before := left(), count.Load()
 		for range 5 {
 			if ok, _, err := sliding.AllowAll(t.Context(), a.Ask("ada", 1), b.Ask("ada", 1)); !ok || err != nil {
@@ -169,14 +175,7 @@ func TestAllowAllOfSharesThatFailsOpen(t *testing.T) {
 		a := limiterOf(srv.Client(), "a", sliding.LimiterOptions{Limit: 1e7, Lease: time.Minute, FailOpen: true})
 		open, shut := limiterOf(srv.Client(), "open", sliding.LimiterOptions{Limit: 10, FailOpen: true}), limiterOf(srv.Client(), "shut", sliding.LimiterOptions{Limit: 10})
 		defer a.Close(t.Context())
-		left := func() int {
-			d, err := a.Allow(t.Context(), "ada", 1)
-			want(t, err, nil)
-			return d.Remaining
-		}
-		for range 100 {
-			left()
-		}
+		left := leased100(t, a)
 		for other, takes := range map[*sliding.Limiter[string]]int{open: 2, shut: 0} {
 			was := left()
 			srv.FailNext("evalsha", "ERR not now")
