@@ -1,7 +1,6 @@
 package cacheaside
 
 import (
-	"math/rand/v2"
 	"time"
 
 	"github.com/mayflycache/mayfly/internal/client/lease"
@@ -33,8 +32,26 @@ const (
 // clockSlack is how much longer than it was given a value may seem to live.
 const clockSlack = time.Second
 
-// see judges what was found.
-func (c *Cache[K, V]) see(f lease.Found) (s sight[V]) {
+// doubts reports whether PTTL is to be asked before f, which was found without it, is judged: its header may be wrong. Another program may have given
+// the key another TTL, or the server another clock. That nothing is left is for Redis to say, by not having the key; so what has time left and is not
+// due is handed out, and for all else Redis is asked first. draw is that of the judgement that follows.
+func (c *Cache[K, V]) doubts(f lease.Found, draw float64) bool {
+	h, left := f.Header, f.Reckoned
+	switch {
+	case f.State != lease.Present || f.Kind != record.Value || f.Left != 0:
+		return false
+	case h.Window > 0: // stored by a process with a stale window: is it over?
+		return true
+	case !c.glance:
+		return false
+	case left <= 0 || left > h.Fresh+clockSlack:
+		return true
+	}
+	return h.Flags&record.Negative == 0 && c.opt.Early.Due(h.Fresh, left, h.Cost, draw)
+}
+
+// see judges what was found. draw decides whether it is due.
+func (c *Cache[K, V]) see(f lease.Found, draw float64) (s sight[V]) {
 	if f.State != lease.Present {
 		return s
 	}
@@ -73,7 +90,7 @@ func (c *Cache[K, V]) see(f lease.Found) (s sight[V]) {
 	}
 	switch late := -s.entry.Fresh; {
 	case late < 0:
-		s.due = c.opt.Early.Due(h.Fresh, s.entry.Fresh, h.Cost, rand.Float64())
+		s.due = c.opt.Early.Due(h.Fresh, s.entry.Fresh, h.Cost, draw)
 	case late < c.opt.Stale.While:
 		s.standing, s.entry.Source = stale, SourceStale
 	case late < c.opt.Stale.IfError:

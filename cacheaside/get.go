@@ -3,12 +3,12 @@ package cacheaside
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"time"
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/client/flight"
 	"github.com/mayflycache/mayfly/internal/client/localview"
-	"github.com/mayflycache/mayfly/internal/client/record"
 )
 
 // PanicError is what a Get returns, wrapped, when the loader panicked, and a Set when the codec did.
@@ -80,7 +80,7 @@ func (c *Cache[K, V]) Lookup(ctx context.Context, key K) (e Entry[V], ok bool, e
 	if err != nil {
 		return e, false, c.ns.Fail("lookup", full, err)
 	}
-	s := c.see(f)
+	s := c.see(f, 0)
 	if s.negative {
 		return e, false, c.ns.Fail("lookup", full, mayfly.ErrNotFound)
 	}
@@ -169,10 +169,15 @@ func (c *Cache[K, V]) look(ctx context.Context, key K, full string) (l loading[K
 		return l, nil
 	}
 	begun := time.Now()
-	l.found, err = c.guard.Look(ctx, full, c.askTTL)
+	l.draw = rand.Float64()
+	if c.glance {
+		l.found, err = c.guard.Glance(ctx, full)
+	} else {
+		l.found, err = c.guard.Look(ctx, full, c.askTTL)
+	}
 	l.spent = l.found.Spent
-	if err == nil && !c.askTTL && l.found.Kind == record.Value && l.found.Header.Window > 0 {
-		l.found, err = c.guard.Look(ctx, full, true) // stored by a process with a stale window: is it over?
+	if err == nil && c.doubts(l.found, l.draw) {
+		l.found, err = c.guard.Look(ctx, full, true)
 		l.spent += l.found.Spent
 	}
 	if err != nil {

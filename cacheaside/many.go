@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -129,7 +130,7 @@ func (c *Cache[K, V]) lookMany(ctx context.Context, keys []K, failed map[K]error
 		ls = append(ls, l)
 	}
 	begun := time.Now()
-	for n, a := range c.guard.LookMany(ctx, fulls, c.askTTL) {
+	for n, a := range c.answers(ctx, asked, fulls) {
 		l := asked[n]
 		l.spent = a.Spent
 		switch {
@@ -145,6 +146,29 @@ func (c *Cache[K, V]) lookMany(ctx context.Context, keys []K, failed map[K]error
 		}
 	}
 	return slices.DeleteFunc(ls, func(l *loading[K, V]) bool { return failed[l.key] != nil })
+}
+
+// answers asks Redis for keys: in one trip, and in a second one for what the first left in doubt.
+func (c *Cache[K, V]) answers(ctx context.Context, asked []*loading[K, V], fulls []string) []lease.Answer {
+	var answers []lease.Answer
+	if c.glance {
+		answers = c.guard.GlanceMany(ctx, fulls)
+	} else {
+		answers = c.guard.LookMany(ctx, fulls, c.askTTL)
+	}
+	var doubted []string
+	var of []int
+	for n, a := range answers {
+		asked[n].draw = rand.Float64()
+		if a.Err == nil && c.doubts(a.Found, asked[n].draw) {
+			doubted, of = append(doubted, fulls[n]), append(of, n)
+		}
+	}
+	for m, a := range c.guard.LookMany(ctx, doubted, true) {
+		a.Spent += answers[of[m]].Spent
+		answers[of[m]] = a
+	}
+	return answers
 }
 
 // atOnce is how many keys a loader of single keys is asked for at once, by one call about many.

@@ -6,6 +6,7 @@
 // fill it. The way of a key through the package:
 //
 //	Look    one GET (with PTTL in the same trip where asked): Absent, Present, Loading or Held
+//	Glance  one GET, with the time left as reckoned from what the record says of its end
 //	Claim   Absent:  SET k <lease> NX GET PX 1s
 //	        Present, and the caller cannot use it:  the lease in place of just these bytes
 //	        Present, and the caller wants a newer one:  Renew, a lock beside the value, which stays
@@ -33,6 +34,7 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
+	"math"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -136,6 +138,10 @@ type Found struct {
 	// ended between its reading and this question.
 	Left time.Duration
 
+	// Reckoned is the TTL as reckoned from when the record says that it ends, where Left was not asked for; zero if it is not known. It may be wrong: good
+	// for handing out what is there, and nothing else is to be done because of it.
+	Reckoned time.Duration
+
 	// Spent is how much of Options.Timeout it took to read it. Waiting for other calls is none of that.
 	Spent time.Duration
 }
@@ -187,6 +193,16 @@ func (f Found) id() record.ID {
 
 // Look reads key in one trip, which it may share with others. withTTL asks for the time left as well.
 func (g *Guard) Look(ctx context.Context, key string, withTTL bool) (Found, error) {
+	return g.look(ctx, key, withTTL, false)
+}
+
+// Glance is Look by one command, as a rule: the time left is Found.Reckoned. Once a second it asks for that, and for the server's time, and so
+// it does for as long as the server's clock is not known.
+func (g *Guard) Glance(ctx context.Context, key string) (Found, error) {
+	return g.look(ctx, key, false, true)
+}
+
+func (g *Guard) look(ctx context.Context, key string, withTTL, reckons bool) (Found, error) {
 	if nodes.Purse(ctx, g.timeout) == 0 {
 		return Found{}, nodes.ErrSpent
 	}
@@ -194,14 +210,34 @@ func (g *Guard) Look(ctx context.Context, key string, withTTL bool) (Found, erro
 	if err != nil {
 		return Found{}, err
 	}
+	var clock nodes.Clock
+	if reckons {
+		clock, reckons = node.Clock()
+		withTTL = !reckons
+	}
 	a := node.Get(ctx, key, withTTL)
 	nodes.Pay(ctx, a.Took, a.Err)
 	var f Found
 	if a.Err == nil && a.Found {
 		f = found(a.Raw, left(a.Left, withTTL))
+		if reckons {
+			f.reckon(clock)
+		} else {
+			node.Compare(f.Header.Ends, f.Left, a.Now)
+		}
 	}
 	f.Spent = a.Took
 	return f, a.Err
+}
+
+// reckon fills in what is left of f by what was known of the server's clock before it was asked.
+func (f *Found) reckon(c nodes.Clock) {
+	if f.Header.Ends == 0 {
+		return
+	}
+	if now, ok := c.Now(); ok {
+		f.Reckoned = time.Duration(min(f.Header.Ends-now, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
+	}
 }
 
 // left is what PTTL answered as Found.Left has it.
@@ -238,6 +274,15 @@ type Answer struct {
 
 // LookMany reads keys in one trip per server. Each answer is its key's own.
 func (g *Guard) LookMany(ctx context.Context, keys []string, withTTL bool) []Answer {
+	return g.lookMany(ctx, keys, withTTL, false)
+}
+
+// GlanceMany is Glance for keys, in one trip per server.
+func (g *Guard) GlanceMany(ctx context.Context, keys []string) []Answer {
+	return g.lookMany(ctx, keys, false, true)
+}
+
+func (g *Guard) lookMany(ctx context.Context, keys []string, withTTL, reckons bool) []Answer {
 	answers := make([]Answer, len(keys))
 	most := nodes.Purse(ctx, g.timeout)
 	if most == 0 {
@@ -247,6 +292,12 @@ func (g *Guard) LookMany(ctx context.Context, keys []string, withTTL bool) []Ans
 		return answers
 	}
 	g.nodes.Each(ctx, keys, func(node *nodes.Node, mine []int) {
+		withTTL, reckons := withTTL, reckons
+		var clock nodes.Clock
+		if reckons {
+			clock, reckons = node.Clock()
+			withTTL = !reckons
+		}
 		per := 1
 		if withTTL {
 			per = 2
@@ -259,7 +310,13 @@ func (g *Guard) LookMany(ctx context.Context, keys []string, withTTL bool) []Ans
 			}
 		}
 		allowance := nodes.Within(ctx, most)
-		err := node.Ask(allowance, cmds...)
+		var now int64
+		var err error
+		if withTTL {
+			now, err = node.AskTimed(allowance, cmds...)
+		} else {
+			err = node.Ask(allowance, cmds...)
+		}
 		spent := most - allowance.Left()
 		nodes.Pay(ctx, spent, err)
 		for n, i := range mine {
@@ -271,8 +328,14 @@ func (g *Guard) LookMany(ctx context.Context, keys []string, withTTL bool) []Ans
 			if withTTL {
 				pttl = cmds[per*n+1].(*redis.DurationCmd)
 			}
-			answers[i].Found, answers[i].Err = read(cmds[per*n].(*redis.StringCmd), pttl)
-			answers[i].Spent = spent
+			f, err := read(cmds[per*n].(*redis.StringCmd), pttl)
+			if reckons {
+				f.reckon(clock)
+			} else {
+				node.Compare(f.Header.Ends, f.Left, now)
+			}
+			f.Spent = spent
+			answers[i] = Answer{f, err}
 		}
 	}, func(i int, err error) { answers[i].Err = err })
 	return answers

@@ -157,7 +157,8 @@ func (ns *Nodes) newNode(client asker) *Node {
 		case noDeadlines(o):
 			n.client = c.WithTimeout(n.budget)
 		}
-		n.gate = gateOf(c)
+		shared := serverOf(c)
+		n.gate, n.clock = shared.gate, &shared.clock
 		n.line = turns.NewLine(turns.Options{
 			Gate: n.gate, Patience: n.patience(), Send: n.send, Refused: n.refused, Start: ns.start, Closed: errClosed, Waited: n.waited,
 		})

@@ -44,6 +44,7 @@ type Node struct {
 	pool   *redis.Client // whose connections they are; nil if that is not known
 	gate   *turns.Gate   // before them; nil if they are not known
 	line   *turns.Line   // of the reads that wait; nil without a gate
+	clock  *clock        // nil if nobody knows which server would tell its time
 	wait   time.Duration
 	waited func(ctx context.Context, took time.Duration, n int, err error)
 	trips  sync.Pool     // of *trip
@@ -208,8 +209,11 @@ func (n *Node) elsewhere(err error) bool {
 	return false
 }
 
-// goOn asks elsewhere.
+// goOn asks elsewhere, where there is another clock.
 func (n *Node) goOn(ctx context.Context, cmd redis.Cmder) {
+	if n.clock != nil {
+		n.clock.forget()
+	}
 	if n.ring != nil {
 		cmd.SetErr(nil)
 		n.ring.Process(ctx, cmd)

@@ -19,6 +19,7 @@ var header = record.Header{
 	Cost:   1500 * time.Microsecond,
 	Fresh:  time.Hour,
 	Window: 90 * time.Second,
+	Ends:   1753000000123,
 }
 
 func value(h record.Header, body string) []byte {
@@ -38,14 +39,35 @@ func TestAValueComesBack(t *testing.T) {
 
 // The bytes are a contract with every other version of this package that reads them: they change with the version.
 func TestTheBytesAreThese(t *testing.T) {
-	want := "\xc1mfy\x01\x01\x02\x00\x00\x00\x00\x2d" + "\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c" +
-		"\x36\xa1\xa2\x43" + "\x00\x00\x05\xdc" + "\x00\x00\x00\x36\xee\x80" + "\x00\x00\x00\x01\x5f\x90" + "x"
+	want := "\xc1mfy\x02\x01\x02\x00\x00\x00\x00\x33" + "\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c" +
+		"\x36\xa1\xa2\x43" + "\x00\x00\x05\xdc" + "\x00\x00\x00\x36\xee\x80" + "\x00\x00\x00\x01\x5f\x90" + "\x01\x98\x26\xf1\x3a\x7b" + "x"
 	if diff := cmp.Diff([]byte(want), value(header, "x")); diff != "" {
 		t.Error(diff)
 	}
 	want = "\xc1mfy\x01\x02\x00\x00\x00\x00\x00\x18\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c"
 	if diff := cmp.Diff([]byte(want), record.AppendLease(nil, header.ID)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// What a Set knows only when it is sent is written into the record then, and into nothing that is no record of a value.
+func TestTheEndIsWrittenLater(t *testing.T) {
+	want := header
+	rec := value(want, "body")
+	want.Ends = 7
+	record.SetEnds(rec, 7)
+	if k, h, body := record.Parse(rec); k != record.Value || h != want || string(body) != "body" {
+		t.Errorf("came back as %v %q %+v", k, body, h)
+	}
+	record.SetEnds(rec, 1<<48) // is not known, rather than another time
+	if _, h, _ := record.Parse(rec); h != want {
+		t.Errorf("came back as %+v", h)
+	}
+	for _, other := range [][]byte{[]byte(strings.Repeat("plain ", 20)), record.AppendLease(nil, header.ID), nil} {
+		was := string(other)
+		if record.SetEnds(other, 7); string(other) != was {
+			t.Errorf("%q became %q", was, other)
+		}
 	}
 }
 
@@ -94,8 +116,11 @@ func TestDamageAndTheFutureAreAlien(t *testing.T) {
 		"the magic alone":        []byte("\xc1mfy"),
 		"cut":                    damaged(func(b []byte) []byte { return b[:len(b)-1] }),
 		"cut in the header":      damaged(func(b []byte) []byte { return b[:30] }),
+		"without its end":        damaged(func(b []byte) []byte { b = b[:record.EndsFrom]; record.Seal(b); return b }),
 		"appended to":            damaged(func(b []byte) []byte { return append(b, 'x') }),
-		"a later version":        set(4, 2),
+		"an earlier version":     set(4, 1),
+		"a later version":        set(4, 3),
+		"a lease of version 2":   func() []byte { b := record.AppendLease(nil, header.ID); b[4] = 2; return b }(),
 		"an unknown kind":        set(5, 9),
 		"a session with flags":   set(5, 4),
 		"kind zero":              set(5, 0),
@@ -227,13 +252,14 @@ func FuzzParse(f *testing.F) {
 }
 
 func FuzzRoundTrip(f *testing.F) {
-	f.Add([]byte("id"), uint8(1), uint32(7), int64(5), int64(6), int64(7), []byte("body"))
-	f.Fuzz(func(t *testing.T, id []byte, flags uint8, format uint32, cost, fresh, window int64, body []byte) {
+	f.Add([]byte("id"), uint8(1), uint32(7), int64(5), int64(6), int64(7), uint32(8), []byte("body"))
+	f.Fuzz(func(t *testing.T, id []byte, flags uint8, format uint32, cost, fresh, window int64, ends uint32, body []byte) {
 		want := record.Header{
 			Flags: record.Flags(flags) & (record.Negative | record.Compressed), Format: format,
 			Cost:   time.Duration(uint32(cost)) * time.Microsecond,
 			Fresh:  time.Duration(uint64(fresh)>>24) * time.Millisecond,
 			Window: time.Duration(uint64(window)>>24) * time.Millisecond,
+			Ends:   int64(ends) << 15,
 		}
 		copy(want.ID[:], id)
 		k, got, gotBody := record.Parse(value(want, string(body)))
