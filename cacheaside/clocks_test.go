@@ -4,6 +4,7 @@ import (
 	"context"
 	"net"
 	"slices"
+	"strconv"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"github.com/alicebob/miniredis/v2"
 	"github.com/redis/go-redis/v9"
 
+	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/cacheaside"
 	"github.com/mayflycache/mayfly/earlyrefresh"
 	"github.com/mayflycache/mayfly/internal/client/record"
@@ -260,6 +262,148 @@ func TestNothingIsJudgedBeforeTheFirstLook(t *testing.T) {
 		w.c = w.cache()
 		if v := w.get(); v != 1 || w.loads.Load() != 2 {
 			t.Errorf("the first reader got version %d, and there were %d loads", v, w.loads.Load())
+		}
+	})
+	synctest.Test(t, func(t *testing.T) { // nor before a record was met: the time alone says nothing of a server whose TTLs have another clock
+		w := on(t, false)
+		w.mini.FastForward(31 * time.Minute)
+		w.rdb = redis.NewClient(w.rdb.Options())
+		defer w.rdb.Close()
+		w.c = w.cache()
+		expect.OK(t, w.c.Delete(t.Context(), 8))
+		w.c.Lookup(t.Context(), 8) // tells nothing
+		found, err := w.c.GetMany(t.Context(), []int{8})
+		expect.OK(t, err)
+		if w.get(); w.loads.Load() != 3 || found[8].Version != 2 {
+			t.Errorf("%d loads", w.loads.Load())
+		}
+	})
+}
+
+// What is due is asked for twice. If Redis fails in between, the value that it had is handed out, within RedisTimeout in all, and nothing is loaded.
+func TestRedisFailsBetweenTwoLooks(t *testing.T) {
+	for name, fail := range map[string]func(w *clocks){
+		"an error": func(w *clocks) { w.srv.FailNext("pttl", "ERR broken") },
+		"silence":  func(w *clocks) { w.rdb.AddHook(before{"pttl", w.srv.Hang}) },
+	} {
+		for i, reader := range []string{"Get", "GetMany"} {
+			t.Run(name+", "+reader, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					w := on(t, true)
+					time.Sleep(29*time.Minute + 59500*time.Millisecond)
+					w.get() // looks at the clock
+					time.Sleep(900 * time.Millisecond)
+					fail(w)
+					begun := time.Now()
+					if v, loads := get(t, w.c, i), w.loads.Load(); v != 1 || loads != 1 {
+						t.Errorf("got version %d after %d loads", v, loads)
+					}
+					if took := time.Since(begun); took > 150*time.Millisecond {
+						t.Errorf("it took %v", took)
+					}
+					w.srv.Thaw()
+				})
+			})
+		}
+	}
+}
+
+// A key whose TTL another program has shortened is copied for what is left, whatever its record says.
+func TestACopyLivesAsLongAsPTTLSays(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := redistest.Start(t)
+		w := &clocks{t: t, rdb: srv.Client(), full: "users:7"}
+		ns := namespace(t, w.rdb)
+		ns.TTL, ns.Prefix = time.Hour, "users:"
+		withLocal(t, &ns, mayfly.LocalOptions{})
+		var loads atomic.Int32
+		w.c = must[int, user](t)(cacheaside.New(ns, func(context.Context, int) (user, error) {
+			return user{Version: int(loads.Add(1))}, nil
+		}, cacheaside.Options{}))
+		w.get()
+		w.do("pexpire", w.full, 5000)
+		time.Sleep(time.Millisecond)
+		for range 2 { // the first one copies
+			if v := w.get(); v != 1 {
+				t.Errorf("got version %d", v)
+			}
+		}
+		srv.DropInvalidations(true)
+		time.Sleep(5 * time.Second)
+		if v := w.get(); v != 2 {
+			t.Errorf("got version %d of a key that is over", v)
+		}
+	})
+}
+
+// Each server of a cluster has a clock of its own.
+func TestServersOfAClusterHaveTheirOwnClocks(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		servers := redistest.StartCluster(t, 2)
+		ns := namespace(t, servers.Client())
+		ns.TTL, ns.Prefix = time.Hour, "users:"
+		var loads atomic.Int32
+		c := must[int, user](t)(cacheaside.New(ns, func(context.Context, int) (user, error) {
+			loads.Add(1)
+			return user{}, nil
+		}, cacheaside.Options{Early: earlyrefresh.Window(0.5)}))
+		first, second := 0, 1 // one on each server
+		owner := func(key int) *redistest.Server { return servers.Owner(ns.Prefix + strconv.Itoa(key)) }
+		for owner(second) == owner(first) {
+			second++
+		}
+		owner(second).SetTime(time.Now().Add(20 * time.Minute))
+		all := func() {
+			for _, key := range []int{first, second} {
+				_, err := c.Get(t.Context(), key)
+				expect.OK(t, err)
+				synctest.Wait()
+			}
+		}
+		all()
+		time.Sleep(30*time.Minute - 500*time.Millisecond)
+		all() // looks at the clocks
+		if n := loads.Load(); n != 2 {
+			t.Errorf("%d loads before either was due", n)
+		}
+		time.Sleep(900 * time.Millisecond)
+		if all(); loads.Load() != 4 {
+			t.Errorf("%d loads when both were due", loads.Load())
+		}
+	})
+}
+
+// A slot that was moved is asked for elsewhere, where the clock is another.
+func TestASlotThatWasMovedHasAnotherClock(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		servers := redistest.StartCluster(t, 2)
+		ns := namespace(t, servers.Client())
+		ns.TTL, ns.Prefix = time.Hour, "users:"
+		var loads atomic.Int32
+		c := must[int, user](t)(cacheaside.New(ns, func(context.Context, int) (user, error) {
+			loads.Add(1)
+			return user{}, nil
+		}, cacheaside.Options{Early: earlyrefresh.Window(0.5)}))
+		for i := range 2 {
+			for range 2 {
+				get(t, c, i)
+				time.Sleep(20 * time.Millisecond)
+			}
+			from, to := servers.Owner(ns.Prefix+"7"), servers.Nodes()[0]
+			if from == to {
+				to = servers.Nodes()[1]
+			}
+			to.SetTime(time.Now().Add(31 * time.Minute)) // by which it is due at once
+			slot := redistest.Slot(ns.Prefix + "7")
+			servers.MoveSlots(slot, slot, to)
+			was := loads.Load()
+			get(t, c, i)
+			synctest.Wait()
+			if n := loads.Load() - was; n != 1 {
+				t.Errorf("%d loads of what is due where the slot is now", n)
+			}
+			to.SetTime(time.Now())
+			expect.OK(t, c.Delete(t.Context(), 7))
 		}
 	})
 }

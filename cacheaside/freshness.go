@@ -1,6 +1,7 @@
 package cacheaside
 
 import (
+	"context"
 	"time"
 
 	"github.com/mayflycache/mayfly/internal/client/lease"
@@ -48,6 +49,32 @@ func (c *Cache[K, V]) doubts(f lease.Found, draw float64) bool {
 		return true
 	}
 	return h.Flags&record.Negative == 0 && c.opt.Early.Due(h.Fresh, left, h.Cost, draw)
+}
+
+// ascertain asks for the TTL of what was found without it. If Redis does not answer that any more, what it had a moment ago is handed out, and
+// nothing is done because of it; but what a process with a stale window has stored may be over.
+func (c *Cache[K, V]) ascertain(ctx context.Context, full string, f lease.Found) (lease.Found, error) {
+	rest, cancel := c.rest(ctx, f)
+	defer cancel()
+	now, err := c.guard.Look(rest, full, true)
+	return c.ascertained(ctx, full, f, lease.Answer{Found: now, Err: err})
+}
+
+// rest is a context for what is left of RedisTimeout after f was found.
+func (c *Cache[K, V]) rest(ctx context.Context, f lease.Found) (context.Context, context.CancelFunc) {
+	return context.WithTimeout(ctx, c.opt.Faults.RedisTimeout-f.Spent)
+}
+
+func (c *Cache[K, V]) ascertained(ctx context.Context, full string, f lease.Found, now lease.Answer) (lease.Found, error) {
+	now.Spent += f.Spent
+	if now.Err == nil || f.Header.Window > 0 {
+		return now.Found, now.Err
+	}
+	if ctx.Err() == nil {
+		c.tell.Backend(ctx, full, now.Err)
+	}
+	f.Spent = now.Spent
+	return f, nil
 }
 
 // see judges what was found. draw decides whether it is due.

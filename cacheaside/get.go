@@ -175,11 +175,10 @@ func (c *Cache[K, V]) look(ctx context.Context, key K, full string) (l loading[K
 	} else {
 		l.found, err = c.guard.Look(ctx, full, c.askTTL)
 	}
-	l.spent = l.found.Spent
 	if err == nil && c.doubts(l.found, l.draw) {
-		l.found, err = c.guard.Look(ctx, full, true)
-		l.spent += l.found.Spent
+		l.found, err = c.ascertain(ctx, full, l.found)
 	}
+	l.spent = l.found.Spent
 	if err != nil {
 		if ctx.Err() != nil {
 			return l, ctx.Err()

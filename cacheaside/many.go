@@ -158,15 +158,21 @@ func (c *Cache[K, V]) answers(ctx context.Context, asked []*loading[K, V], fulls
 	}
 	var doubted []string
 	var of []int
+	var spent lease.Found // the most
 	for n, a := range answers {
 		asked[n].draw = rand.Float64()
 		if a.Err == nil && c.doubts(a.Found, asked[n].draw) {
-			doubted, of = append(doubted, fulls[n]), append(of, n)
+			doubted, of, spent.Spent = append(doubted, fulls[n]), append(of, n), max(spent.Spent, a.Spent)
 		}
 	}
-	for m, a := range c.guard.LookMany(ctx, doubted, true) {
-		a.Spent += answers[of[m]].Spent
-		answers[of[m]] = a
+	if len(doubted) == 0 {
+		return answers
+	}
+	rest, cancel := c.rest(ctx, spent)
+	defer cancel()
+	for m, now := range c.guard.LookMany(rest, doubted, true) {
+		a := &answers[of[m]]
+		a.Found, a.Err = c.ascertained(ctx, doubted[m], a.Found, now)
 	}
 	return answers
 }
