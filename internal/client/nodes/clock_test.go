@@ -61,8 +61,11 @@ func TestALookIsGoodForTwoSeconds(t *testing.T) {
 			t.Error("all ask, while one looks")
 		}
 		time.Sleep(999 * time.Millisecond)
-		n.Clock()
+		if _, ok := n.Clock(); !ok {
+			t.Error("it is not relied on for two seconds")
+		}
 		time.Sleep(2 * time.Millisecond)
+		n.Clock() // looks
 		if _, ok := n.Clock(); ok {
 			t.Error("it is relied on after two seconds")
 		}
