@@ -139,6 +139,7 @@ func TestWhoMovesTheClock(t *testing.T) {
 	}{
 		"nobody":                        {do: func(*clocks) {}, first: seen{1, 1}, later: seen{1, 1}},
 		"time, until it is due":         {do: func(*clocks) { time.Sleep(31 * minute) }, first: seen{1, 2}, later: seen{2, 2}},
+		"time, between two looks":       {do: untilDue, first: seen{1, 2}, later: seen{2, 2}},
 		"time, until it is over":        {do: func(*clocks) { time.Sleep(61 * minute) }, first: seen{2, 2}, later: seen{2, 2}},
 		"EXPIRE, and then it is due":    {do: func(w *clocks) { w.do("expire", w.full, 20*60) }, first: seen{1, 1}, later: seen{1, 2}},
 		"EXPIRE, and then it is over":   {do: func(w *clocks) { w.do("pexpire", w.full, 5); time.Sleep(6 * time.Millisecond) }, first: seen{2, 2}, later: seen{2, 2}},
@@ -152,6 +153,7 @@ func TestWhoMovesTheClock(t *testing.T) {
 		"a record of a clock ahead":     {do: func(w *clocks) { w.end(24 * time.Hour) }, first: seen{1, 1}, later: seen{1, 1}},
 		"of a clock ahead, and due":     {do: func(w *clocks) { w.end(24 * time.Hour); time.Sleep(31 * minute) }, first: seen{1, 2}, later: seen{2, 2}},
 		"a record of a clock behind":    {do: func(w *clocks) { w.end(-24 * time.Hour) }, first: seen{1, 1}, later: seen{1, 1}},
+		"of a clock behind, and due":    {do: func(w *clocks) { w.end(-24 * time.Hour); untilDue(w) }, first: seen{1, 2}, later: seen{2, 2}},
 		"SWAPDB, to what is due":        {do: swapped(20 * minute), first: seen{1, 1}, later: seen{1, 2}},
 		"SWAPDB, to nothing":            {do: func(w *clocks) { w.do("swapdb", 0, 1) }, first: seen{2, 2}, later: seen{2, 2}},
 		"its clock, until it is due":    {do: func(w *clocks) { w.server(31 * minute) }, first: seen{1, 1}, later: seen{1, 2}},
@@ -182,6 +184,16 @@ func TestWhoMovesTheClock(t *testing.T) {
 			})
 		})
 	}
+}
+
+// untilDue lets time pass until the value has been due for a moment, in which nobody has looked at the clock.
+func untilDue(w *clocks) {
+	at, err := w.rdb.PTTL(w.t.Context(), w.full).Result()
+	expect.OK(w.t, err)
+	time.Sleep(at - 30*time.Minute - 100*time.Millisecond)
+	w.get() // looks
+	w.get() // has a connection for a single command
+	time.Sleep(200 * time.Millisecond)
 }
 
 func (w *clocks) dump() string {
@@ -284,15 +296,16 @@ func TestNothingIsJudgedBeforeTheFirstLook(t *testing.T) {
 func TestRedisFailsBetweenTwoLooks(t *testing.T) {
 	for name, fail := range map[string]func(w *clocks){
 		"an error": func(w *clocks) { w.srv.FailNext("pttl", "ERR broken") },
-		"silence":  func(w *clocks) { w.rdb.AddHook(before{"pttl", w.srv.Hang}) },
+		"silence": func(w *clocks) {
+			w.srv.Latency(100 * time.Millisecond)
+			w.rdb.AddHook(before{"pttl", w.srv.Hang})
+		},
 	} {
 		for i, reader := range []string{"Get", "GetMany"} {
 			t.Run(name+", "+reader, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					w := on(t, true)
-					time.Sleep(29*time.Minute + 59500*time.Millisecond)
-					w.get() // looks at the clock
-					time.Sleep(900 * time.Millisecond)
+					untilDue(w)
 					fail(w)
 					begun := time.Now()
 					if v, loads := get(t, w.c, i), w.loads.Load(); v != 1 || loads != 1 {
@@ -321,7 +334,7 @@ func TestACopyLivesAsLongAsPTTLSays(t *testing.T) {
 			return user{Version: int(loads.Add(1))}, nil
 		}, cacheaside.Options{}))
 		w.get()
-		w.do("pexpire", w.full, 5000)
+		w.do("pexpire", w.full, 200)
 		time.Sleep(time.Millisecond)
 		for range 2 { // the first one copies
 			if v := w.get(); v != 1 {
@@ -329,7 +342,7 @@ func TestACopyLivesAsLongAsPTTLSays(t *testing.T) {
 			}
 		}
 		srv.DropInvalidations(true)
-		time.Sleep(5 * time.Second)
+		time.Sleep(200 * time.Millisecond) // nobody knows yet that they are lost
 		if v := w.get(); v != 2 {
 			t.Errorf("got version %d of a key that is over", v)
 		}
