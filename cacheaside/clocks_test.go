@@ -420,3 +420,31 @@ func TestASlotThatWasMovedHasAnotherClock(t *testing.T) {
 		}
 	})
 }
+
+// What a process with a stale window has stored is over for one without, once it is stale: whether or not that asks for PTTL by itself.
+func TestAnothersStaleWindowIsNotOurs(t *testing.T) {
+	for name, early := range map[string]earlyrefresh.Policy{"never early": earlyrefresh.Never, "by default": nil} {
+		for i, reader := range []string{"Get", "GetMany"} {
+			t.Run(name+", "+reader, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					ns := namespace(t, redistest.Start(t).Client())
+					var loads atomic.Int32
+					load := func(context.Context, int) (user, error) { return user{Version: int(loads.Add(1))}, nil }
+					stale := must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{Stale: cacheaside.Stale{While: time.Hour}}))
+					c := must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{Early: early}))
+					get(t, stale, i)
+					for range 3 {
+						if v := get(t, c, i); v != 1 {
+							t.Errorf("got version %d of what is fresh", v)
+						}
+						time.Sleep(20 * time.Millisecond)
+					}
+					time.Sleep(ns.TTL)
+					if v := get(t, c, i); v != 2 {
+						t.Errorf("got version %d of what is over", v)
+					}
+				})
+			})
+		}
+	}
+}
