@@ -31,7 +31,7 @@ lint:
 	@out=$$(gofmt -l .); test -z "$$out" || { echo "gofmt would change:"; echo "$$out"; exit 1; }
 	go vet ./...
 	$(TOOL) staticcheck ./...
-	go test -count=1 ./internal/checks/imports
+	go test -count=1 -run 'Imports|Waits|Drawing' ./internal/checks
 	$(TOOL) actionlint -shellcheck= -pyflakes= .github/workflows/*.yml
 
 long: export MAYFLY_LONG = 1
@@ -39,6 +39,7 @@ long: ## the tests at their full length: they repeat what a plain run does a few
 	go test -count=1 ./...
 	cd trials && go test -count=1 ./...
 
+race: export GORACE = atexit_sleep_ms=50
 race:
 	go test -race ./...
 
@@ -80,7 +81,7 @@ apidiff: ## what changed in the API since the latest tag
 	.ci/apidiff
 
 mutants: ## breaks the cache's protocol on purpose, rule by rule: each must be noticed. Ten minutes
-	go test -count=1 -timeout 30m -v -run Caught ./internal/checks/mutants -mutants
+	go test -count=1 -timeout 30m -v -run Caught ./internal/checks -mutants
 
 bench: ## measures and rewrites the tables of docs/performance.md and docs/dead-keys.svg
 	cd bench && go run ./deadplot > ../docs/dead-keys.svg

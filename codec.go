@@ -21,9 +21,10 @@ type Codec[V any] interface {
 	Format() string
 }
 
-// DefaultCodec returns the codec of a namespace that names none: string and []byte as they are, [JSON] for the rest.
+// DefaultCodec returns the codec of a namespace that names none, for a codec that wraps it, to encrypt say: string and []byte as they
+// are, [JSON] for the rest.
 func DefaultCodec[V any]() Codec[V] {
-	for _, c := range []any{Text{}, Bytes{}} {
+	for _, c := range []any{text{}, raw{}} {
 		if c, ok := c.(Codec[V]); ok {
 			return c
 		}
@@ -64,16 +65,16 @@ func (c JSON[V]) Format() string {
 	return fmt.Sprintf("json/%d", c.Schema)
 }
 
-// Text stores strings as they are.
-type Text struct{}
+// text stores strings as they are.
+type text struct{}
 
-func (Text) Append(dst []byte, v string) ([]byte, error) { return append(dst, v...), nil }
-func (Text) Decode(src []byte) (string, error)           { return string(src), nil }
-func (Text) Format() string                              { return "raw" }
+func (text) Append(dst []byte, v string) ([]byte, error) { return append(dst, v...), nil }
+func (text) Decode(src []byte) (string, error)           { return string(src), nil }
+func (text) Format() string                              { return "raw" }
 
-// Bytes stores byte slices as they are; nil and empty are both empty. What Decode returns is the buffer itself.
-type Bytes struct{}
+// raw stores byte slices as they are; nil and empty are both empty. What Decode returns is the buffer itself.
+type raw struct{}
 
-func (Bytes) Append(dst, v []byte) ([]byte, error) { return append(dst, v...), nil }
-func (Bytes) Decode(src []byte) ([]byte, error)    { return src, nil }
-func (Bytes) Format() string                       { return "raw" }
+func (raw) Append(dst, v []byte) ([]byte, error) { return append(dst, v...), nil }
+func (raw) Decode(src []byte) ([]byte, error)    { return src, nil }
+func (raw) Format() string                       { return "raw" }

@@ -40,8 +40,8 @@ type countKey struct {
 
 type counter struct{ events, n, took atomic.Uint64 }
 
-// HitLocal is the outcome of reads that found a copy in the local tier. No Event has it: see [LocalObserver].
-const HitLocal Outcome = "hit_local"
+// OutcomeHitLocal is the outcome of reads that found a copy in the local tier. No Event has it: see [LocalObserver].
+const OutcomeHitLocal Outcome = "hit_local"
 
 // Observe counts e.
 func (c *Counters) Observe(_ context.Context, e Event) {
@@ -81,7 +81,7 @@ func (c *Counters) Snapshot() []Count {
 		for _, of := range caches {
 			hits += of()
 		}
-		all = append(all, Count{Namespace: namespace, Kind: Read.String(), Outcome: HitLocal, Events: hits})
+		all = append(all, Count{Namespace: namespace, Kind: KindRead.String(), Outcome: OutcomeHitLocal, Events: hits})
 	}
 	slices.SortFunc(all, func(a, b Count) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Kind, b.Kind), cmp.Compare(a.Outcome, b.Outcome))

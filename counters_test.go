@@ -25,16 +25,16 @@ func TestCounters(t *testing.T) {
 	for range 10 {
 		wg.Go(func() {
 			for range 100 {
-				observer.Observe(t.Context(), mayfly.Event{Kind: mayfly.Load, Outcome: mayfly.OK, Namespace: "users", Took: time.Millisecond, N: 2})
-				observer.Observe(t.Context(), mayfly.Event{Kind: mayfly.Lag, Outcome: mayfly.OK})
+				observer.Observe(t.Context(), mayfly.Event{Kind: mayfly.KindLoad, Outcome: mayfly.OutcomeOK, Namespace: "users", Took: time.Millisecond, N: 2})
+				observer.Observe(t.Context(), mayfly.Event{Kind: mayfly.KindLag, Outcome: mayfly.OutcomeOK})
 			}
 		})
 	}
 	wg.Wait()
 	want := []mayfly.Count{
-		{Kind: "lag", Outcome: mayfly.OK, Events: 1000},
-		{Namespace: "users", Kind: "load", Outcome: mayfly.OK, Events: 1000, N: 2000, Took: time.Second},
-		{Namespace: "users", Kind: "read", Outcome: mayfly.HitLocal, Events: 12},
+		{Kind: "lag", Outcome: mayfly.OutcomeOK, Events: 1000},
+		{Namespace: "users", Kind: "load", Outcome: mayfly.OutcomeOK, Events: 1000, N: 2000, Took: time.Second},
+		{Namespace: "users", Kind: "read", Outcome: mayfly.OutcomeHitLocal, Events: 12},
 	}
 	if got := c.Snapshot(); !slices.Equal(got, want) {
 		t.Errorf("%+v", got)
@@ -43,7 +43,7 @@ func TestCounters(t *testing.T) {
 	if err := json.Unmarshal([]byte(v.String()), &read); err != nil || !slices.Equal(read, want) {
 		t.Errorf("%v: %s", err, v)
 	}
-	e := mayfly.Event{Kind: mayfly.Read, Outcome: mayfly.HitRedis, Namespace: "users"}
+	e := mayfly.Event{Kind: mayfly.KindRead, Outcome: mayfly.OutcomeHitRedis, Namespace: "users"}
 	observer.Observe(t.Context(), e)
 	if n := testing.AllocsPerRun(100, func() { c.Observe(t.Context(), e) }); n > 1 {
 		t.Errorf("%v allocations", n)

@@ -35,27 +35,27 @@ func (f ObserverFunc) Observe(ctx context.Context, e Event) { f(ctx, e) }
 type Kind uint8
 
 const (
-	Read      Kind = iota + 1 // a caller asked for a key, and it was not a local hit
-	Load                      // the loader ran
-	Wait                      // a caller waited for a load of another process
-	Fill                      // a loaded value was offered to Redis
-	Refresh                   // a value was renewed before it expired
-	Write                     // a value was set by the caller
-	Removal                   // keys were deleted by the caller
-	Backend                   // Redis did not answer, or with an error
-	Breaker                   // the breaker of a node opened, probed or closed
-	Coherence                 // the local tier changed its [Rung], whose name is Outcome
-	Warning                   // the configuration is accepted, but dangerous: Err says why
-	Limit                     // a limiter was asked
-	Join                      // a caller waits for a load that another caller of this process began
-	Lag                       // how long after a change in Redis the local tier heard of it: Took. Measured several times a second
-	Queue                     // N calls waited for others of this process to give a connection to Redis back, the first of them for Took
-	Admission                 // a load waited for its turn at the origin: Took; dropped is one that nobody wanted any more
+	KindRead      Kind = iota + 1 // a caller asked for a key, and it was not a local hit
+	KindLoad                      // the loader ran
+	KindWait                      // a caller waited for a load of another process
+	KindFill                      // a loaded value was offered to Redis
+	KindRefresh                   // a value was renewed before it expired
+	KindWrite                     // a value was set by the caller
+	KindRemoval                   // keys were deleted by the caller
+	KindBackend                   // Redis did not answer, or with an error
+	KindBreaker                   // the breaker of a node opened, probed or closed
+	KindCoherence                 // the local tier changed its [Rung], whose name is Outcome
+	KindWarning                   // the configuration is accepted, but dangerous: Err says why
+	KindLimit                     // a limiter was asked
+	KindJoin                      // a caller waits for a load that another caller of this process began
+	KindLag                       // how long after a change in Redis the local tier heard of it: Took. Measured several times a second
+	KindQueue                     // N calls waited for others of this process to give a connection to Redis back, the first of them for Took
+	KindAdmission                 // a load waited for its turn at the origin: Took; dropped is one that nobody wanted any more
 )
 
-var kinds = [...]string{Read: "read", Load: "load", Wait: "wait", Fill: "fill", Refresh: "refresh", Write: "write",
-	Removal: "removal", Backend: "backend", Breaker: "breaker", Coherence: "coherence", Warning: "warning", Limit: "limit",
-	Join: "join", Lag: "lag", Queue: "queue", Admission: "admission"}
+var kinds = [...]string{KindRead: "read", KindLoad: "load", KindWait: "wait", KindFill: "fill", KindRefresh: "refresh", KindWrite: "write",
+	KindRemoval: "removal", KindBackend: "backend", KindBreaker: "breaker", KindCoherence: "coherence", KindWarning: "warning", KindLimit: "limit",
+	KindJoin: "join", KindLag: "lag", KindQueue: "queue", KindAdmission: "admission"}
 
 // String returns the kind's stable name.
 func (k Kind) String() string {
@@ -69,15 +69,15 @@ func (k Kind) String() string {
 type Outcome string
 
 const (
-	OK       Outcome = "ok"
-	Failed   Outcome = "failed"
-	HitRedis Outcome = "hit_redis" // read: fresh from Redis
-	Stale    Outcome = "stale"     // read: past its TTL and within its window
-	Negative Outcome = "negative"  // read: remembered as absent at the origin
-	Miss     Outcome = "miss"      // read: had to be loaded
-	Bypass   Outcome = "bypass"    // read: Redis could not be asked, or not for this request: Err says why
-	Refused  Outcome = "refused"   // fill: somebody deleted or replaced the key meanwhile
-	TimedOut Outcome = "timed_out"
-	Dropped  Outcome = "dropped" // a bound was reached
-	Denied   Outcome = "denied"  // limit: there were too many calls
+	OutcomeOK       Outcome = "ok"
+	OutcomeFailed   Outcome = "failed"
+	OutcomeHitRedis Outcome = "hit_redis" // read: fresh from Redis
+	OutcomeStale    Outcome = "stale"     // read: past its TTL and within its window
+	OutcomeNegative Outcome = "negative"  // read: remembered as absent at the origin
+	OutcomeMiss     Outcome = "miss"      // read: had to be loaded
+	OutcomeBypass   Outcome = "bypass"    // read: Redis could not be asked, or not for this request: Err says why
+	OutcomeRefused  Outcome = "refused"   // fill: somebody deleted or replaced the key meanwhile
+	OutcomeTimedOut Outcome = "timed_out"
+	OutcomeDropped  Outcome = "dropped" // a bound was reached
+	OutcomeDenied   Outcome = "denied"  // limit: there were too many calls
 )

@@ -41,6 +41,6 @@ func ExampleOpenLocal() {
 		}
 	}
 	e, _, _ := cache.Lookup(ctx, 7)
-	fmt.Println(local.Stats().Rung, e.Value.Name, e.Source == cacheaside.SourceLocal)
-	// Output: tracking user 7 true
+	fmt.Println(local.Stats().Rung, e.Value.Name, e.Outcome)
+	// Output: tracking user 7 hit_local
 }

@@ -20,7 +20,7 @@ func Example() {
 		Name:   "users",
 		Redis:  rdb,
 		Prefix: "cache:user:",
-		TTL:    mayfly.Medium,
+		TTL:    mayfly.MediumTTL,
 		Jitter: jitter.Default,
 	}
 	fmt.Println(ns.Validate())

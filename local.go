@@ -40,7 +40,7 @@ type LocalOptions struct {
 	// fails silently. Redis is asked four times in that time. At least 100 ms; zero is 2 s.
 	Silence time.Duration
 
-	// ShortTTL bounds the age of a copy if Redis allows no way to hear of changes (see [ShortTTL]). Zero is 1 s; negative
+	// ShortTTL bounds the age of a copy if Redis allows no way to hear of changes (see [RungShortTTL]). Zero is 1 s; negative
 	// keeps no copies in that case.
 	ShortTTL time.Duration
 
@@ -50,29 +50,29 @@ type LocalOptions struct {
 	// tier: do not set it where sessions are among them, as one that was ended elsewhere would go on. Zero serves none.
 	Outage time.Duration
 
-	// Observer sees an Event of Kind [Coherence] at each change of the rung, whose Outcome is the rung's name and whose Err is the
-	// cause, and another when the rung stays Off because Redis now refuses writes. It sees one of Kind [Lag] at each
+	// Observer sees an Event of Kind [KindCoherence] at each change of the rung, whose Outcome is the rung's name and whose Err is the
+	// cause, and another when the rung stays [RungOff] because Redis now refuses writes. It sees one of Kind [KindLag] at each
 	// measurement. Nil costs nothing.
 	Observer Observer
 }
 
-// Rung is a way in which a [Local] hears of changes in Redis, from the best, Tracking, to none. docs/coherence.md says what each
+// Rung is a way in which a [Local] hears of changes in Redis, from the best, [RungTracking], to none. docs/coherence.md says what each
 // promises.
 type Rung uint8
 
 const (
-	// Off: it is not known that changes are heard, so no copy is served. There is no connection now, or Redis refuses the writes
+	// RungOff: it is not known that changes are heard, so no copy is served. There is no connection now, or Redis refuses the writes
 	// that would show it.
-	Off = Rung(localsync.Off)
+	RungOff = Rung(localsync.Off)
 
-	// ShortTTL: the server allows no way to hear of changes, so copies live for LocalOptions.ShortTTL.
-	ShortTTL = Rung(localsync.ShortTTL)
+	// RungShortTTL: the server allows no way to hear of changes, so copies live for LocalOptions.ShortTTL.
+	RungShortTTL = Rung(localsync.ShortTTL)
 
-	// PubSub: processes that use this library tell each other what they write. Changes by others are not heard.
-	PubSub = Rung(localsync.PubSub)
+	// RungPubSub: processes that use this library tell each other what they write. Changes by others are not heard.
+	RungPubSub = Rung(localsync.PubSub)
 
-	// Tracking: the server tells of every change, whoever makes it.
-	Tracking = Rung(localsync.Tracking)
+	// RungTracking: the server tells of every change, whoever makes it.
+	RungTracking = Rung(localsync.Tracking)
 )
 
 // String returns the rung's stable name, fit for a label.
@@ -97,10 +97,10 @@ func OpenLocal(ctx context.Context, o LocalOptions) (*Local, error) {
 	}
 	if o.Observer != nil {
 		co.RungChanged = func(to localsync.Rung, why error) {
-			o.Observer.Observe(context.Background(), Event{Kind: Coherence, Outcome: Outcome(to.String()), Err: why})
+			o.Observer.Observe(context.Background(), Event{Kind: KindCoherence, Outcome: Outcome(to.String()), Err: why})
 		}
 		co.Lag = func(took time.Duration) {
-			o.Observer.Observe(context.Background(), Event{Kind: Lag, Outcome: OK, Took: took})
+			o.Observer.Observe(context.Background(), Event{Kind: KindLag, Outcome: OutcomeOK, Took: took})
 		}
 	}
 	t, err := localsync.Open(ctx, co)
@@ -142,7 +142,7 @@ func (o LocalOptions) validate() error {
 // LocalStats says what a [Local] holds and what happened since it was opened.
 type LocalStats struct {
 	Rung    Rung
-	Why     error // it is not Tracking; nil if it is
+	Why     error // why Rung is not RungTracking; nil if it is
 	Entries int
 	Bytes   int64 // of MaxBytes
 	Dead    int   // entries that are over and whose memory was not taken back yet
@@ -175,9 +175,6 @@ func (l *Local) Close(ctx context.Context) error {
 	}
 	return nil
 }
-
-// Synced is for the patterns of this module: what it returns cannot be named elsewhere.
-func (l *Local) Synced() *localsync.Local { return l.local }
 
 // serves returns an error if a namespace cannot use the tier.
 func (l *Local) serves(rdb redis.UniversalClient, prefix string) error {

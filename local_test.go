@@ -115,7 +115,7 @@ func TestEachChangeOfTheRungIsOneEvent(t *testing.T) {
 		srv.FailNext("client tracking", "NOPERM not any more")
 		srv.Thaw()
 		time.Sleep(10 * time.Second)
-		if s := l.Stats(); s.Rung != mayfly.PubSub {
+		if s := l.Stats(); s.Rung != mayfly.RungPubSub {
 			t.Errorf("the rung is %v", s.Rung)
 		}
 		mu.Lock()
@@ -124,11 +124,11 @@ func TestEachChangeOfTheRungIsOneEvent(t *testing.T) {
 		var whys []error
 		lags := 0
 		for _, e := range events {
-			if e.Kind == mayfly.Lag { // four times in each Silence, while Redis answers
+			if e.Kind == mayfly.KindLag { // four times in each Silence, while Redis answers
 				lags++
 				continue
 			}
-			if e.Kind != mayfly.Coherence {
+			if e.Kind != mayfly.KindCoherence {
 				t.Errorf("an event of kind %v", e.Kind)
 			}
 			outcomes = append(outcomes, string(e.Outcome))

@@ -25,7 +25,7 @@ type Namespace[K comparable, V any] struct {
 
 	// Prefix begins every key: the key in Redis is Prefix followed by the key's text, and nothing else. End it with a
 	// separator, as in "cache:user:", so that the keys of another prefix never look like its own; one that ends with a letter or a
-	// digit is told as a [Warning]. Two namespaces with the same Prefix share their values. "mayfly:" is reserved for locks and leases.
+	// digit is told as a [KindWarning]. Two namespaces with the same Prefix share their values. "mayfly:" is reserved for locks and leases.
 	Prefix string
 
 	// Key returns the text of a key; different keys must have different texts. Nil works for strings, integers and types with
@@ -84,9 +84,9 @@ func (n Namespace[K, V]) Validate() error {
 	}
 	_, err := keyform.Of(n.Key)
 	c.Refuse(err != nil, "Key: %w", err)
-	c.Add(CheckTTL("Namespace.TTL", n.TTL))
+	c.Add(check.TTL("Namespace.TTL", n.TTL))
 	if n.MaxTTL != 0 {
-		c.Add(CheckTTL("Namespace.MaxTTL", n.MaxTTL))
+		c.Add(check.TTL("Namespace.MaxTTL", n.MaxTTL))
 		c.Refuse(n.MaxTTL < n.TTL, "MaxTTL %v is shorter than TTL %v: it is the longest that a value may be given, make it longer or leave it out", n.MaxTTL, n.TTL)
 	}
 	if err := n.Jitter.Validate(); err != nil {

@@ -16,8 +16,8 @@ func TestTee(t *testing.T) {
 	if mayfly.Tee() != nil || mayfly.Tee(nil, nil) != nil {
 		t.Error("a Tee of none must be nil, which costs nothing")
 	}
-	mayfly.Tee(nil, observer("a"), observer("b")).Observe(t.Context(), mayfly.Event{Kind: mayfly.Load})
-	mayfly.Tee(observer("c")).Observe(t.Context(), mayfly.Event{Kind: mayfly.Wait})
+	mayfly.Tee(nil, observer("a"), observer("b")).Observe(t.Context(), mayfly.Event{Kind: mayfly.KindLoad})
+	mayfly.Tee(observer("c")).Observe(t.Context(), mayfly.Event{Kind: mayfly.KindWait})
 	if got, want := strings.Join(seen, ", "), "a load, b load, c wait"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
@@ -37,7 +37,7 @@ func TestTeeKeepsItsOwnList(t *testing.T) {
 
 func TestKindsHaveNames(t *testing.T) {
 	seen := map[string]bool{}
-	for k := mayfly.Read; k <= mayfly.Warning; k++ {
+	for k := mayfly.KindRead; k <= mayfly.KindWarning; k++ {
 		if name := k.String(); name == "unknown" || seen[name] {
 			t.Errorf("kind %d is named %q", k, name)
 		} else {

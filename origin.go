@@ -62,6 +62,3 @@ type OriginStats struct {
 
 // Stats returns what the origin is doing now, and the sums since it was made.
 func (o *Origin) Stats() OriginStats { return OriginStats(o.limiter.Stats()) }
-
-// Limiter is for the patterns of this module: what it returns cannot be named elsewhere.
-func (o *Origin) Limiter() *admission.Limiter { return o.limiter }

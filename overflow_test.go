@@ -19,7 +19,7 @@ func TestJitterThatMakesATTLTooLong(t *testing.T) {
 			t.Errorf("%+v: %v", j, err)
 		}
 	}
-	for _, j := range []jitter.Spread{jitter.Default, jitter.None, {Floor: time.Hour, Ceiling: mayfly.MaxTTL}, {Fraction: 0.99, Ceiling: mayfly.MaxTTL}} {
+	for _, j := range []jitter.Spread{jitter.Default, jitter.Spread{}, {Floor: time.Hour, Ceiling: mayfly.MaxTTL}, {Fraction: 0.99, Ceiling: mayfly.MaxTTL}} {
 		ns.Jitter = j
 		if err := ns.Validate(); err != nil {
 			t.Errorf("%+v: %v", j, err)

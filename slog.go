@@ -17,7 +17,7 @@ const slogEvery = time.Second
 //     once a second: how many, and the last of them. (At level Debug each is written too.)
 //   - A change of a breaker, or of the local tier's coherence, is written when it happens: at level Info if all is well then, and else
 //     at Warn. Where something changes back and forth, repetitions are summed up as failures are.
-//   - A [Warning] is written once.
+//   - A [KindWarning] is written once.
 //   - Everything else is written at level Debug, also that something was not found. What l does not log is not put together.
 //
 // A sum is written from a timer, up to a second after the last Event: so l is used that long. Nil is [slog.Default].
@@ -71,13 +71,13 @@ func (s *sums) Observe(ctx context.Context, e Event) {
 func slogLevel(e Event) (slog.Level, topic) {
 	about := topic{namespace: e.Namespace, kind: e.Kind}
 	switch {
-	case e.Kind == Breaker && e.Outcome == OK, e.Kind == Coherence && e.Outcome == Outcome(Tracking.String()):
+	case e.Kind == KindBreaker && e.Outcome == OutcomeOK, e.Kind == KindCoherence && e.Outcome == Outcome(RungTracking.String()):
 		about.state = e.Outcome
 		return slog.LevelInfo, about
-	case e.Kind == Breaker, e.Kind == Coherence:
+	case e.Kind == KindBreaker, e.Kind == KindCoherence:
 		about.state = e.Outcome
 		return slog.LevelWarn, about
-	case e.Kind == Backend, e.Kind == Warning, e.Err != nil && !errors.Is(e.Err, ErrNotFound):
+	case e.Kind == KindBackend, e.Kind == KindWarning, e.Err != nil && !errors.Is(e.Err, ErrNotFound):
 		return slog.LevelWarn, about
 	}
 	return slog.LevelDebug, about
@@ -87,7 +87,7 @@ func slogLevel(e Event) (slog.Level, topic) {
 func (s *sums) counted(e Event, level slog.Level, about topic) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if e.Kind == Warning && e.Err != nil {
+	if e.Kind == KindWarning && e.Err != nil {
 		w := warning{e.Namespace, e.Err.Error()}
 		known := s.warned[w]
 		if len(s.warned) < maxWarned {

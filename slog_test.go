@@ -62,16 +62,16 @@ func TestSlog(t *testing.T) {
 			}
 		}
 		gone := errors.New("gone")
-		see(1, mayfly.Event{Kind: mayfly.Load, Outcome: mayfly.OK, Namespace: "users", Key: "k"})
-		see(1, mayfly.Event{Kind: mayfly.Load, Outcome: mayfly.Failed, Namespace: "users", Err: fmt.Errorf("load: %w", mayfly.ErrNotFound)})
+		see(1, mayfly.Event{Kind: mayfly.KindLoad, Outcome: mayfly.OutcomeOK, Namespace: "users", Key: "k"})
+		see(1, mayfly.Event{Kind: mayfly.KindLoad, Outcome: mayfly.OutcomeFailed, Namespace: "users", Err: fmt.Errorf("load: %w", mayfly.ErrNotFound)})
 		says("what is no failure", "")
-		see(3, mayfly.Event{Kind: mayfly.Removal, Outcome: mayfly.Failed, Namespace: "users", N: 3, Err: gone})
-		see(2, mayfly.Event{Kind: mayfly.Removal, Outcome: mayfly.Failed, Namespace: "pages", Key: "k", Took: time.Second, Err: gone})
-		see(1, mayfly.Event{Kind: mayfly.Backend, Outcome: mayfly.TimedOut, Namespace: "users"})
+		see(3, mayfly.Event{Kind: mayfly.KindRemoval, Outcome: mayfly.OutcomeFailed, Namespace: "users", N: 3, Err: gone})
+		see(2, mayfly.Event{Kind: mayfly.KindRemoval, Outcome: mayfly.OutcomeFailed, Namespace: "pages", Key: "k", Took: time.Second, Err: gone})
+		see(1, mayfly.Event{Kind: mayfly.KindBackend, Outcome: mayfly.OutcomeTimedOut, Namespace: "users"})
 		says("the first of each", "level=WARN msg=\"mayfly: removal\" namespace=users outcome=failed n=3 err=gone\n"+
 			"level=WARN msg=\"mayfly: removal\" namespace=pages outcome=failed key=k took=1s err=gone\n"+
 			"level=WARN msg=\"mayfly: backend\" namespace=users outcome=timed_out\n")
-		see(5, mayfly.Event{Kind: mayfly.Removal, Outcome: mayfly.Dropped, Namespace: "users", Err: gone})
+		see(5, mayfly.Event{Kind: mayfly.KindRemoval, Outcome: mayfly.OutcomeDropped, Namespace: "users", Err: gone})
 		time.Sleep(time.Second)
 		synctest.Wait()
 		got := out.take() // the two timers ring in any order
@@ -83,23 +83,23 @@ func TestSlog(t *testing.T) {
 				t.Errorf("a second later:\n%swant\n%s", got, want)
 			}
 		}
-		see(1, mayfly.Event{Kind: mayfly.Removal, Outcome: mayfly.Failed, Namespace: "users", Err: gone})
+		see(1, mayfly.Event{Kind: mayfly.KindRemoval, Outcome: mayfly.OutcomeFailed, Namespace: "users", Err: gone})
 		says("in the second after a sum", "")
 		time.Sleep(5 * time.Second)
 		synctest.Wait()
 		says("when it is over", "level=WARN msg=\"mayfly: removal\" namespace=users outcome=failed times=1 within=1s err=gone\n")
-		see(1, mayfly.Event{Kind: mayfly.Removal, Outcome: mayfly.Failed, Namespace: "users", Err: gone})
+		see(1, mayfly.Event{Kind: mayfly.KindRemoval, Outcome: mayfly.OutcomeFailed, Namespace: "users", Err: gone})
 		says("the next", "level=WARN msg=\"mayfly: removal\" namespace=users outcome=failed err=gone\n")
 
-		see(2, mayfly.Event{Kind: mayfly.Warning, Outcome: mayfly.OK, Namespace: "users", Err: gone})
+		see(2, mayfly.Event{Kind: mayfly.KindWarning, Outcome: mayfly.OutcomeOK, Namespace: "users", Err: gone})
 		time.Sleep(time.Hour)
-		see(2, mayfly.Event{Kind: mayfly.Warning, Outcome: mayfly.OK, Namespace: "users", Err: gone})
+		see(2, mayfly.Event{Kind: mayfly.KindWarning, Outcome: mayfly.OutcomeOK, Namespace: "users", Err: gone})
 		says("warnings", "level=WARN msg=\"mayfly: warning\" namespace=users outcome=ok err=gone\n")
 
 		for range 1000 { // a breaker that goes back and forth
-			see(1, mayfly.Event{Kind: mayfly.Breaker, Outcome: mayfly.Failed, Namespace: "users", Err: gone})
+			see(1, mayfly.Event{Kind: mayfly.KindBreaker, Outcome: mayfly.OutcomeFailed, Namespace: "users", Err: gone})
 			time.Sleep(701 * time.Microsecond) // so that nothing is at the same time as a sum
-			see(1, mayfly.Event{Kind: mayfly.Breaker, Outcome: mayfly.OK, Namespace: "users"})
+			see(1, mayfly.Event{Kind: mayfly.KindBreaker, Outcome: mayfly.OutcomeOK, Namespace: "users"})
 			time.Sleep(700 * time.Microsecond)
 		}
 		time.Sleep(2 * time.Second)
@@ -118,9 +118,9 @@ func TestSlogDebug(t *testing.T) {
 		var out logged
 		o := mayfly.Slog(out.logger(slog.LevelDebug))
 		for i := range 3 {
-			o.Observe(t.Context(), mayfly.Event{Kind: mayfly.Load, Outcome: mayfly.Failed, Namespace: "users", N: i, Err: errors.New("gone")})
+			o.Observe(t.Context(), mayfly.Event{Kind: mayfly.KindLoad, Outcome: mayfly.OutcomeFailed, Namespace: "users", N: i, Err: errors.New("gone")})
 		}
-		o.Observe(t.Context(), mayfly.Event{Kind: mayfly.Load, Outcome: mayfly.OK, Namespace: "users", Key: "k", Took: time.Second})
+		o.Observe(t.Context(), mayfly.Event{Kind: mayfly.KindLoad, Outcome: mayfly.OutcomeOK, Namespace: "users", Key: "k", Took: time.Second})
 		if got, want := out.take(), "level=WARN msg=\"mayfly: load\" namespace=users outcome=failed err=gone\n"+
 			"level=DEBUG msg=\"mayfly: load\" namespace=users outcome=failed n=1 err=gone\n"+
 			"level=DEBUG msg=\"mayfly: load\" namespace=users outcome=failed n=2 err=gone\n"+
@@ -176,7 +176,7 @@ func TestTheLogOfAnOutage(t *testing.T) {
 func TestSlogBelowItsLevelAllocatesNothing(t *testing.T) {
 	o := mayfly.Slog(slog.New(slog.DiscardHandler))
 	ctx := t.Context()
-	if n := testing.AllocsPerRun(1000, func() { o.Observe(ctx, mayfly.Event{Kind: mayfly.Read, Outcome: mayfly.Miss, Key: "k"}) }); n != 0 {
+	if n := testing.AllocsPerRun(1000, func() { o.Observe(ctx, mayfly.Event{Kind: mayfly.KindRead, Outcome: mayfly.OutcomeMiss, Key: "k"}) }); n != 0 {
 		t.Errorf("%v allocations", n)
 	}
 }
@@ -184,7 +184,7 @@ func TestSlogBelowItsLevelAllocatesNothing(t *testing.T) {
 // The first sum of failures does not make them cost more than a lock.
 func TestSlogCountsWithoutAllocating(t *testing.T) {
 	o := mayfly.Slog((&logged{}).logger(slog.LevelInfo))
-	ctx, e := t.Context(), mayfly.Event{Kind: mayfly.Read, Outcome: mayfly.Bypass, Namespace: "users", Key: "k", Err: errors.New("gone")}
+	ctx, e := t.Context(), mayfly.Event{Kind: mayfly.KindRead, Outcome: mayfly.OutcomeBypass, Namespace: "users", Key: "k", Err: errors.New("gone")}
 	if n := testing.AllocsPerRun(1000, func() { o.Observe(ctx, e) }); n > 0.1 {
 		t.Errorf("%v allocations", n)
 	}

@@ -6,23 +6,16 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/check"
 )
 
-// The TTL guide's strategies, as a value to start from and the range to stay in. "Sliding", its fourth, is a pattern
-// and not a length.
+// The TTL guide's strategies, as values to start from. "Sliding", its fourth, is a pattern and not a length.
 const (
-	// Short is for data that changes often and for API responses.
-	Short    = 2 * time.Minute
-	ShortMin = 60 * time.Second
-	ShortMax = 300 * time.Second
+	// ShortTTL is for data that changes often and for API responses; the guide's range is 60 to 300 s.
+	ShortTTL = 2 * time.Minute
 
-	// Medium is for user sessions and computed results.
-	Medium    = time.Hour
-	MediumMin = time.Hour
-	MediumMax = 24 * time.Hour
+	// MediumTTL is for user sessions and computed results; the guide's range is 1 to 24 hours.
+	MediumTTL = time.Hour
 
-	// Long is for reference data that rarely changes: days to weeks.
-	Long    = 7 * 24 * time.Hour
-	LongMin = 24 * time.Hour
-	LongMax = 4 * 7 * 24 * time.Hour
+	// LongTTL is for reference data that rarely changes; the guide says days to weeks.
+	LongTTL = 7 * 24 * time.Hour
 )
 
 const (
@@ -33,8 +26,3 @@ const (
 	// century, with room left for jitter and a stale window, is a unit that was multiplied twice.
 	MaxTTL = check.MaxTTL
 )
-
-// CheckTTL returns an error that names field and value if ttl is zero, negative, under a millisecond or over [MaxTTL].
-func CheckTTL(field string, ttl time.Duration) error {
-	return check.TTL(field, ttl)
-}

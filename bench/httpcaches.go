@@ -82,10 +82,9 @@ func servePagesChild(redisAddr string) {
 	must(rdb.Set(ctx, "page", thePage, time.Hour).Result())
 	local := must(mayfly.OpenLocal(ctx, mayfly.LocalOptions{Redis: rdb, Prefixes: []string{"near:"}, MaxBytes: 1 << 20}))
 	pages := func(prefix string, l *mayfly.Local) func(http.Handler) http.Handler {
-		return must(httpcache.New(httpcache.Options{
-			Namespace: mayfly.Namespace[string, []byte]{Name: "pages", Redis: rdb, Prefix: prefix, TTL: time.Hour, Local: l},
-			Faults:    httpcache.Faults{RedisTimeout: 10 * time.Second},
-		}))
+		return must(httpcache.New(mayfly.Namespace[string, []byte]{Name: "pages", Redis: rdb, Prefix: prefix, TTL: time.Hour, Local: l}, httpcache.Options{
+			RedisTimeout: 10 * time.Second,
+		})).Handler
 	}
 	origin := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		pageHeader(w.Header())

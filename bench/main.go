@@ -46,7 +46,7 @@ const longStampede = "long stampede"
 // recordedTraces is made where -traces says where they are.
 const recordedTraces = "recorded traces"
 
-const performance, eviction = "performance.md", "decisions/0004-eviction-policy.md"
+const performance, eviction, journalDecision = "performance.md", "decisions/0004-eviction-policy.md", "decisions/0014-journal.md"
 
 var measurements = []measurement{
 	{"costs", []string{performance}, func(w []io.Writer, o settings) { costs(w[0], o) }},
@@ -71,6 +71,7 @@ var measurements = []measurement{
 	{"audit", []string{performance}, func(w []io.Writer, o settings) { audits(w[0], o) }},
 	{"guard", []string{performance}, func(w []io.Writer, o settings) { guards(w[0], o) }},
 	{"metrics", []string{performance}, func(w []io.Writer, o settings) { counted(w[0], o) }},
+	{"journal", []string{journalDecision}, func(w []io.Writer, o settings) { journal(w[0], o) }},
 	{"million", []string{performance}, func(w []io.Writer, o settings) { million(w[0], o) }},
 }
 

@@ -47,7 +47,7 @@ func articles(rdb redis.UniversalClient, early earlyrefresh.Policy) *cacheaside.
 		a.ID = key
 		return a, nil
 	},
-		cacheaside.Options{Early: early, Faults: cacheaside.Faults{RedisTimeout: 10 * time.Second}}))
+		cacheaside.Options{Early: early, RedisTimeout: 10 * time.Second}))
 }
 
 func tuned(addr string) *redis.Client {

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	"github.com/alicebob/miniredis/v2"
@@ -42,17 +43,22 @@ func stopAll(all []*contender) {
 	}
 }
 
-func startMayfly() *contender {
+// startMayfly starts the double; args are more of serve's.
+func startMayfly(args ...string) *contender {
+	return startWithBanner(theDouble, exec.Command(program(), append([]string{"serve", "--addr", "127.0.0.1:0"}, args...)...))
+}
+
+// program is the program of the other module, built.
+var program = sync.OnceValue(func() string {
 	bin := filepath.Join(must(os.MkdirTemp("", "mayfly-bench")), "mayfly")
 	build := exec.Command("go", "build", "-o", bin, "./cmd/mayfly")
-	build.Dir = ".." // the program is of the other module
+	build.Dir = ".."
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
 		panic(err)
 	}
-	defer os.RemoveAll(filepath.Dir(bin)) // it runs by then
-	return startWithBanner(theDouble, exec.Command(bin, "serve", "--addr", "127.0.0.1:0"))
-}
+	return bin
+})
 
 // startMini starts this program once more, as a miniredis.
 func startMini() *contender {
@@ -84,15 +90,18 @@ func startWithBanner(name string, cmd *exec.Cmd) *contender {
 	return ready(&contender{name, addr, cmd})
 }
 
-func startRedis() *contender {
+func startRedis() *contender { return startRedisOf(realRedis, redisDir()) }
+
+// startRedisOf starts the server whose programs are in dir; args are more of its options.
+func startRedisOf(name, dir string, args ...string) *contender {
 	l := must(net.Listen("tcp", "127.0.0.1:0"))
 	port := strconv.Itoa(l.Addr().(*net.TCPAddr).Port)
 	l.Close()
-	cmd := exec.Command(filepath.Join(redisDir(), "redis-server"), "--port", port, "--bind", "127.0.0.1", "--save", "")
+	cmd := exec.Command(filepath.Join(dir, "redis-server"), append([]string{"--port", port, "--bind", "127.0.0.1", "--save", ""}, args...)...)
 	if err := cmd.Start(); err != nil {
 		panic(err)
 	}
-	return ready(&contender{realRedis, "127.0.0.1:" + port, cmd})
+	return ready(&contender{name, "127.0.0.1:" + port, cmd})
 }
 
 // redisDir is where the programs of Redis 8 are.

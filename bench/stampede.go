@@ -100,7 +100,7 @@ const earlyWay = "mayfly, early refresh"
 
 // stampedeCache also tells Redis how much time the value had left when its renewal began: what early refresh is early by.
 func stampedeCache(rdb *redis.Client, ttl time.Duration, load loader, local bool, o cacheaside.Options) loader {
-	o.Faults.RedisTimeout = 10 * time.Second // a machine that is busy with eight processes is no fault of Redis
+	o.RedisTimeout = 10 * time.Second // a machine that is busy with eight processes is no fault of Redis
 	ns := mayfly.Namespace[string, int64]{Name: "hot", Redis: rdb, Prefix: "cache:", TTL: ttl}
 	if local {
 		ns.Local = must(mayfly.OpenLocal(context.Background(), mayfly.LocalOptions{Redis: rdb, MaxEntries: 1000, Prefixes: []string{ns.Prefix}}))

@@ -126,6 +126,6 @@ func fieldCosts(w io.Writer, o settings) {
 			return err
 		}},
 		{"fieldttl.Set", 0, func(ctx context.Context) error { return store.Set(ctx, 1001, value) }},
-		{"fieldttl.Touch", 0, func(ctx context.Context) error { return store.Touch(ctx, 1001, "csrf_token") }},
+		{"fieldttl.TouchFields", 0, func(ctx context.Context) error { return store.TouchFields(ctx, 1001, "csrf_token") }},
 	})
 }

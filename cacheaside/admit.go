@@ -16,7 +16,7 @@ func (c *Cache[K, V]) Origin() *mayfly.Origin { return c.origin }
 // enter waits for the permit of one query about ls, until wait ends. Their flights are queued from now on: one that all its callers
 // leave is abandoned, which [flight.Flight.Turn] tells.
 func (c *Cache[K, V]) enter(ctx, wait context.Context, ls ...*loading[K, V]) (p admission.Permit, err error) {
-	limiter := c.origin.Limiter()
+	limiter := admission.Of(c.origin)
 	wish := admission.Wish{Place: limiter.Place(), Abandoned: ls[0].flight.Abandoned(), Closing: c.works.Closing(), Patience: c.opt.Load.Timeout}
 	if at, ok := wait.Deadline(); ok {
 		wish.Patience = max(time.Until(at), 1)
@@ -31,7 +31,7 @@ func (c *Cache[K, V]) enter(ctx, wait context.Context, ls ...*loading[K, V]) (p 
 	}
 	begun := time.Now()
 	p, err = limiter.Enter(ctx, wish)
-	e := mayfly.Event{Kind: mayfly.Admission, Outcome: mayfly.OK, N: len(ls), Took: p.Queued(), Err: err}
+	e := mayfly.Event{Kind: mayfly.KindAdmission, Outcome: mayfly.OutcomeOK, N: len(ls), Took: p.Queued(), Err: err}
 	if len(ls) == 1 {
 		e.Key = ls[0].full
 	}
@@ -39,9 +39,9 @@ func (c *Cache[K, V]) enter(ctx, wait context.Context, ls ...*loading[K, V]) (p 
 	case err == nil && e.Took == 0, errors.Is(err, admission.ErrClosed), err != nil && ctx.Err() != nil:
 		return p, err
 	case errors.Is(err, admission.ErrAbandoned):
-		e.Outcome, e.Took, e.Err = mayfly.Dropped, time.Since(begun), nil
+		e.Outcome, e.Took, e.Err = mayfly.OutcomeDropped, time.Since(begun), nil
 	case err != nil:
-		e.Outcome, e.Took = mayfly.TimedOut, time.Since(begun)
+		e.Outcome, e.Took = mayfly.OutcomeTimedOut, time.Since(begun)
 	}
 	c.tell(ctx, e)
 	return p, err
@@ -71,7 +71,7 @@ func ended(err error) admission.Outcome {
 	switch {
 	case err == nil, errors.Is(err, mayfly.ErrNotFound):
 		return admission.OK
-	case errors.Is(err, ErrLoadTimeout):
+	case errors.Is(err, mayfly.ErrLoadTimeout):
 		return admission.TimedOut
 	case errors.Is(err, mayfly.ErrClosed), errors.Is(err, mayfly.ErrOverloaded): // which another origin is
 		return admission.NoSample

@@ -93,7 +93,7 @@ func (r *results) get(ctx context.Context, w *workbench, keys ...int) {
 }
 
 func limit(n int) cacheaside.Options {
-	return cacheaside.Options{Load: cacheaside.Load{Limit: n}, Faults: patient}
+	return cacheaside.Options{Load: cacheaside.Load{Limit: n}, RedisTimeout: patient}
 }
 
 func TestAQueuedLoadIsNotBegunWhenAllItsCallersLeave(t *testing.T) {
@@ -119,11 +119,11 @@ func TestAQueuedLoadIsNotBegunWhenAllItsCallersLeave(t *testing.T) {
 		if !errors.Is(r.errs[2], context.Canceled) || r.errs[1] != nil || r.errs[3] != nil {
 			t.Errorf("%v", r.errs)
 		}
-		if n := w.events.Count(mayfly.Admission, mayfly.Dropped); n != 1 {
+		if n := w.events.Count(mayfly.KindAdmission, mayfly.OutcomeDropped); n != 1 {
 			t.Errorf("%d dropped are told", n)
 		}
 		for _, e := range w.events.All() {
-			if e.Kind == mayfly.Admission && e.Outcome == mayfly.OK && e.Took != time.Second {
+			if e.Kind == mayfly.KindAdmission && e.Outcome == mayfly.OutcomeOK && e.Took != time.Second {
 				t.Errorf("told that it waited %v", e.Took)
 			}
 		}
@@ -168,7 +168,7 @@ func TestNoTurnWithinTheTimeout(t *testing.T) {
 				t.Errorf("%d: %v", key, err)
 			}
 		}
-		if told := w.events.Count(mayfly.Admission, mayfly.TimedOut); overloaded < 2 || overloaded > 3 || told != 3 {
+		if told := w.events.Count(mayfly.KindAdmission, mayfly.OutcomeTimedOut); overloaded < 2 || overloaded > 3 || told != 3 {
 			t.Errorf("%d overloaded, %d told, %d loads", overloaded, told, w.begun())
 		}
 	})
@@ -191,7 +191,7 @@ func TestRenewalsOnlyTry(t *testing.T) {
 		if keys := w.rdb.DBSize(t.Context()).Val(); keys != 2 || w.begun() != 1 {
 			t.Errorf("%d keys, %d loads: a renewal without a permit left something behind", keys, w.begun())
 		}
-		if n := w.events.Count(mayfly.Refresh, mayfly.Dropped); n != 3 {
+		if n := w.events.Count(mayfly.KindRefresh, mayfly.OutcomeDropped); n != 3 {
 			t.Errorf("%d dropped are told", n)
 		}
 		r.all.Wait()
@@ -328,7 +328,7 @@ func TestCachesShareAnOrigin(t *testing.T) {
 			c := must[int, user](t)(cacheaside.New(ns, func(context.Context, int) (user, error) {
 				atOnce.during(time.Second)
 				return user{}, nil
-			}, cacheaside.Options{Load: cacheaside.Load{Origin: origin}, Faults: patient}))
+			}, cacheaside.Options{Load: cacheaside.Load{Origin: origin}, RedisTimeout: patient}))
 			if c.Origin() != origin {
 				t.Error("the cache has another origin")
 			}

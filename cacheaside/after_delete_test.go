@@ -120,8 +120,8 @@ func TestAGetAfterDeleteDoesNotJoinAFillThatWasSent(t *testing.T) {
 				slow.by.Store(int64(500 * time.Millisecond))
 			}
 			return u, err
-		}, cacheaside.Options{Faults: patient}))
-		writer := must[int, user](t)(cacheaside.New(namespace(t, rdb), d.load, cacheaside.Options{Faults: patient}))
+		}, cacheaside.Options{RedisTimeout: patient}))
+		writer := must[int, user](t)(cacheaside.New(namespace(t, rdb), d.load, cacheaside.Options{RedisTimeout: patient}))
 		expect.Value(reader.Get(t.Context(), 1))(t) // the script is known
 		done := make(chan int)
 		go func() { done <- get(t, reader, 0) }()

@@ -27,7 +27,7 @@ func TestWhatRedisAnswers(t *testing.T) {
 		kind    mayfly.Kind
 		outcome mayfly.Outcome
 	}
-	backend, fill := outcome{mayfly.Backend, mayfly.Failed}, outcome{mayfly.Fill, mayfly.Failed}
+	backend, fill := outcome{mayfly.KindBackend, mayfly.OutcomeFailed}, outcome{mayfly.KindFill, mayfly.OutcomeFailed}
 	for _, x := range []struct {
 		command, answer string
 		want            outcome
@@ -39,15 +39,15 @@ func TestWhatRedisAnswers(t *testing.T) {
 		{"get", "NOPERM this user has no permissions", backend, false},
 		{"pttl", "NOPERM this user has no permissions", outcome{}, true}, // of an absent key nobody needs to know it
 		{"set", "OOM command not allowed when used memory > 'maxmemory'.", backend, false},
-		{"set", "READONLY You can't write against a read only replica.", outcome{mayfly.Fill, mayfly.OK}, true}, // not done, and asked again
-		{"set", "LOADING Redis is loading the dataset in memory", outcome{mayfly.Fill, mayfly.OK}, true},
+		{"set", "READONLY You can't write against a read only replica.", outcome{mayfly.KindFill, mayfly.OutcomeOK}, true}, // not done, and asked again
+		{"set", "LOADING Redis is loading the dataset in memory", outcome{mayfly.KindFill, mayfly.OutcomeOK}, true},
 		{"set", "MOVED 1234 10.0.0.1:6379", backend, false},
-		{"set", "NOREPLICAS Not enough good replicas to write.", outcome{mayfly.Fill, mayfly.OK}, true},
+		{"set", "NOREPLICAS Not enough good replicas to write.", outcome{mayfly.KindFill, mayfly.OutcomeOK}, true},
 		{"evalsha", "OOM command not allowed when used memory > 'maxmemory'.", fill, false},
 		{"evalsha", "READONLY You can't write against a read only replica.", fill, false},
-		{"evalsha", "LOADING Redis is loading the dataset in memory", outcome{mayfly.Fill, mayfly.OK}, true}, // as good as no answer: tried again
+		{"evalsha", "LOADING Redis is loading the dataset in memory", outcome{mayfly.KindFill, mayfly.OutcomeOK}, true}, // as good as no answer: tried again
 		{"evalsha", "MOVED 1234 10.0.0.1:6379", fill, false},
-		{"evalsha", "NOSCRIPT No matching script. Please use EVAL.", outcome{mayfly.Fill, mayfly.OK}, true},
+		{"evalsha", "NOSCRIPT No matching script. Please use EVAL.", outcome{mayfly.KindFill, mayfly.OutcomeOK}, true},
 		{"evalsha", "ERR unknown command 'evalsha'", fill, false},
 	} {
 		t.Run(x.command+" "+strings.Fields(x.answer)[0], func(t *testing.T) {
@@ -64,7 +64,7 @@ func TestWhatRedisAnswers(t *testing.T) {
 				if x.want.kind != 0 && events.Count(x.want.kind, x.want.outcome) != 1 {
 					t.Errorf("got %+v", events.All())
 				}
-				if n := events.Count(mayfly.Breaker, mayfly.Failed); n != 0 {
+				if n := events.Count(mayfly.KindBreaker, mayfly.OutcomeFailed); n != 0 {
 					t.Error("the breaker opened")
 				}
 				if _, ok, err := c.Lookup(t.Context(), 7); ok != x.stored || err != nil {
@@ -123,14 +123,14 @@ func TestWhatWritesReturn(t *testing.T) {
 			if err := c.Clear(t.Context()); err == nil || !strings.Contains(err.Error(), word) {
 				t.Errorf("Clear: %v", err)
 			}
-			if events.Count(mayfly.Write, mayfly.Failed) != 1 || events.Count(mayfly.Removal, mayfly.Failed) != 2 {
+			if events.Count(mayfly.KindWrite, mayfly.OutcomeFailed) != 1 || events.Count(mayfly.KindRemoval, mayfly.OutcomeFailed) != 2 {
 				t.Errorf("got %+v", events.All())
 			}
 			time.Sleep(2 * time.Second) // what failed is deleted after all
 			if _, ok, err := c.Lookup(t.Context(), 7); ok || err != nil {
 				t.Errorf("after the retry: %v, %v", ok, err)
 			}
-			if n := events.Count(mayfly.Removal, mayfly.OK); n != 1 {
+			if n := events.Count(mayfly.KindRemoval, mayfly.OutcomeOK); n != 1 {
 				t.Errorf("%d deletions told", n)
 			}
 		})
@@ -210,7 +210,7 @@ func anotherProgramsListIsLeftAlone(t *testing.T, rdb redis.UniversalClient) {
 	var events expect.Events
 	ns := namespace(t, rdb)
 	ns.Observer = &events
-	c := must[int, user](t)(cacheaside.New(ns, func(_ context.Context, key int) (user, error) { return user{Version: key}, nil }, cacheaside.Options{Faults: patient}))
+	c := must[int, user](t)(cacheaside.New(ns, func(_ context.Context, key int) (user, error) { return user{Version: key}, nil }, cacheaside.Options{RedisTimeout: patient}))
 	full := ns.Prefix + "2"
 	rdb.RPush(t.Context(), full, "an element")
 	for range 6 { // more than the breaker would take, were it a failure
@@ -221,7 +221,7 @@ func anotherProgramsListIsLeftAlone(t *testing.T, rdb redis.UniversalClient) {
 	if rdb.LLen(t.Context(), full).Val() != 1 {
 		t.Error("the list was overwritten")
 	}
-	if n := events.Count(mayfly.Backend, mayfly.Failed); n != 6 || events.Count(mayfly.Breaker, mayfly.Failed) != 0 {
+	if n := events.Count(mayfly.KindBackend, mayfly.OutcomeFailed); n != 6 || events.Count(mayfly.KindBreaker, mayfly.OutcomeFailed) != 0 {
 		t.Errorf("%d failures told", n)
 	}
 	if err := c.Delete(t.Context(), 2); err != nil {
@@ -240,7 +240,7 @@ func scriptsThatAServerForgot(t *testing.T, rdb redis.UniversalClient) {
 			found[key] = user{Version: key}
 		}
 		return found, nil
-	}, cacheaside.Options{Faults: patient}))
+	}, cacheaside.Options{RedisTimeout: patient}))
 	keys := make([]int, 50)
 	for i := range keys {
 		keys[i] = i
@@ -277,7 +277,7 @@ func TestRedisIsFull(t *testing.T) {
 	c := must[int, user](t)(cacheaside.New(ns, func(_ context.Context, key int) (user, error) {
 		loads.Add(1)
 		return user{Version: key}, nil
-	}, cacheaside.Options{Faults: patient}))
+	}, cacheaside.Options{RedisTimeout: patient}))
 	for _, key := range []int{1, 1, 3} {
 		if u, err := c.Get(ctx, key); u.Version != key || err != nil {
 			t.Errorf("got %+v, %v", u, err)
@@ -287,7 +287,7 @@ func TestRedisIsFull(t *testing.T) {
 	if n := loads.Load(); n != 2 {
 		t.Errorf("%d loads: a hit must stay one when Redis is full", n)
 	}
-	if n := events.Count(mayfly.Backend, mayfly.Failed); n != 1 || events.Count(mayfly.Breaker, mayfly.Failed) != 0 {
+	if n := events.Count(mayfly.KindBackend, mayfly.OutcomeFailed); n != 1 || events.Count(mayfly.KindBreaker, mayfly.OutcomeFailed) != 0 {
 		t.Errorf("%d failures told", n)
 	}
 	if err := c.Delete(ctx, 1); err != nil {
@@ -330,7 +330,7 @@ func TestSlotsThatMove(t *testing.T) {
 				t.Errorf("got %+v, %v", u, err)
 			}
 		}
-		if n := events.Count(mayfly.Backend, mayfly.Failed); n != 0 || loads.Load() != 2 {
+		if n := events.Count(mayfly.KindBackend, mayfly.OutcomeFailed); n != 0 || loads.Load() != 2 {
 			t.Errorf("%d loads, %d failures", loads.Load(), n)
 		}
 		if keys := nodes["10.0.0.2:1"].Keys(); len(keys) != 1 {
@@ -344,7 +344,7 @@ func TestAFailover(t *testing.T) {
 	cluster := realredis.StartCluster(t, 3, 3, realredis.Options{})
 	rdb := cluster.Client()
 	ns := namespace(t, rdb)
-	c := must[int, user](t)(cacheaside.New(ns, func(_ context.Context, key int) (user, error) { return user{Version: key}, nil }, cacheaside.Options{Faults: patient}))
+	c := must[int, user](t)(cacheaside.New(ns, func(_ context.Context, key int) (user, error) { return user{Version: key}, nil }, cacheaside.Options{RedisTimeout: patient}))
 	full, _ := ns.FullKey(7)
 	done := make(chan struct{})
 	var wg sync.WaitGroup

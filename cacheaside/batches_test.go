@@ -25,7 +25,7 @@ func TestABatchThatIsTooLateIsNotRead(t *testing.T) {
 			return map[int]user{1: {Version: 1}}, nil
 		}, cacheaside.Options{Load: cacheaside.Load{Timeout: time.Second}}))
 		got, err := c.GetMany(t.Context(), []int{1, 2})
-		if !errors.Is(err, cacheaside.ErrLoadTimeout) && len(got) != 1 { // the two are ready at once
+		if !errors.Is(err, mayfly.ErrLoadTimeout) && len(got) != 1 { // the two are ready at once
 			t.Errorf("%v, %v", got, err)
 		}
 	})
@@ -41,10 +41,10 @@ func TestABatchThatGivesUpIsALoadTimeout(t *testing.T) {
 			<-ctx.Done()
 			return nil, ctx.Err()
 		}, cacheaside.Options{Load: cacheaside.Load{Timeout: time.Second}}))
-		if _, err := c.GetMany(t.Context(), []int{1, 2}); !errors.Is(err, cacheaside.ErrLoadTimeout) {
+		if _, err := c.GetMany(t.Context(), []int{1, 2}); !errors.Is(err, mayfly.ErrLoadTimeout) {
 			t.Error(err)
 		}
-		if n := events.Count(mayfly.Load, mayfly.TimedOut); n != 1 {
+		if n := events.Count(mayfly.KindLoad, mayfly.OutcomeTimedOut); n != 1 {
 			t.Errorf("%d loads are told to have timed out", n)
 		}
 	})
@@ -89,7 +89,7 @@ func TestACallerWhoLeftLoadsNothing(t *testing.T) {
 	c := must[int, user](t)(cacheaside.NewBatch(ns, func(context.Context, []int) (map[int]user, error) {
 		t.Error("the loader was asked")
 		return nil, nil
-	}, cacheaside.Options{Faults: patient}))
+	}, cacheaside.Options{RedisTimeout: patient}))
 	gone, cancel := context.WithCancel(t.Context())
 	cancel()
 	if got, err := c.GetMany(gone, []int{1, 2}); len(got) != 0 || !errors.Is(err, context.Canceled) {
@@ -98,7 +98,7 @@ func TestACallerWhoLeftLoadsNothing(t *testing.T) {
 	if err := c.Close(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if n := events.Count(mayfly.Backend, mayfly.Failed); n != 0 {
+	if n := events.Count(mayfly.KindBackend, mayfly.OutcomeFailed); n != 0 {
 		t.Errorf("Redis is blamed %d times", n)
 	}
 }

@@ -34,7 +34,7 @@ func hits(t testing.TB) (raw, plain, timed func()) {
 	make := func(early earlyrefresh.Policy) func() {
 		ns := mayfly.Namespace[int, page]{Name: "pages", Redis: rdb, Prefix: "cache:page:", TTL: time.Hour}
 		c := must[int, page](t)(cacheaside.New(ns, func(context.Context, int) (page, error) { return value, nil },
-			cacheaside.Options{Early: early, Faults: patient}))
+			cacheaside.Options{Early: early, RedisTimeout: patient}))
 		get := func() {
 			if p, err := c.Get(ctx, 7); p.ID != 7 || err != nil {
 				t.Fatal(p, err)

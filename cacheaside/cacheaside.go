@@ -11,7 +11,7 @@
 //   - Each key is loaded by one caller at a time, over all processes, also when it is renewed (docs/overload.md says where that
 //     ends). If the context of a caller ends, the load goes on for the others and for the cache. If the loader panics, all who waited
 //     get an error, and the key can be loaded again. A load that fails fails those who wait for it, in other processes with
-//     [ErrFailedElsewhere], and nobody else.
+//     [mayfly.ErrFailedElsewhere], and nobody else.
 //   - After Delete returned nil, no value loaded before is stored, and no call that begins later returns one, in any
 //     process, but for local copies until Redis tells of the change. There are two exceptions, which the TTL bounds: a
 //     Redis failover that loses the deletion, and a loader that reads a database replica which lags (see [Options.Hold]).
@@ -20,7 +20,7 @@
 //   - A Set or Delete that returned nil leaves nothing on the way that could still take effect. One that returned an error may
 //     still take effect, once, as late as the network delivers it: docs/redis-keys.md says what that can do.
 //   - Readers of a busy key do not wait when it expires: it is renewed before that, in the background ([Options.Early]).
-//   - A Redis that is slow, full, read-only or gone costs a call at most [Faults].RedisTimeout, and soon nothing, since it is
+//   - A Redis that is slow, full, read-only or gone costs a call at most [Options].RedisTimeout, and soon nothing, since it is
 //     not asked again until a probe is answered. Meanwhile the loader answers. Get never returns a Redis error; Set, Delete, Clear and Lookup do.
 //   - The origin is asked for no more at once than it can work on ([Load].Limit), however many keys are missing: also when Redis is
 //     empty or gone. What exceeds that waits, for Load.Timeout at most.
@@ -147,8 +147,8 @@ func build[K comparable, V any](ns mayfly.Namespace[K, V], o Options, noLoader b
 	c.works.Grace = handBack
 	c.quiet = recently.New(256)
 	c.tell = events.To(ns.Observer, ns.Name)
-	c.unremoved = redelete.New(redelete.Options{Limit: o.Faults.Queue, Works: c.works, Again: c.deleteAgain, Dropped: c.tell.Dropped})
-	lo := lease.Options{Redis: ns.Redis, Timeout: o.Faults.RedisTimeout, Plain: ns.Plain, Hold: o.Hold, Breaker: c.tell.Breaker, Start: c.works.Start, Closing: c.works.Closing(),
+	c.unremoved = redelete.New(redelete.Options{Limit: o.Unremoved, Works: c.works, Again: c.deleteAgain, Dropped: c.tell.Dropped})
+	lo := lease.Options{Redis: ns.Redis, Timeout: o.RedisTimeout, Plain: ns.Plain, Hold: o.Hold, Breaker: c.tell.Breaker, Start: c.works.Start, Closing: c.works.Closing(),
 		Wait: o.Load.Timeout, Waited: c.tell.Waited}
 	if c.local = localview.Of[held[V]](ns, nil); c.local != nil {
 		lo.Pushes, lo.Moved = c.local.Watch, c.local.Moved

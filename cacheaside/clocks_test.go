@@ -26,7 +26,7 @@ import (
 // there were.
 type clocks struct {
 	t     *testing.T
-	rdb   *redis.Client
+	rdb   redis.UniversalClient
 	srv   *redistest.Server // nil: it is a miniredis
 	mini  *miniredis.Miniredis
 	to    *atomic.Pointer[redistest.Server] // where connections go
@@ -279,7 +279,7 @@ func TestNothingIsJudgedBeforeTheFirstLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) { // nor before a record was met: the time alone says nothing of a server whose TTLs have another clock
 		w := on(t, false)
 		w.mini.FastForward(31 * time.Minute)
-		w.rdb = redis.NewClient(w.rdb.Options())
+		w.rdb = redis.NewClient(w.rdb.(*redis.Client).Options())
 		defer w.rdb.Close()
 		w.c = w.cache()
 		expect.OK(t, w.c.Delete(t.Context(), 8))
@@ -353,15 +353,10 @@ func TestACopyLivesAsLongAsPTTLSays(t *testing.T) {
 func TestServersOfAClusterHaveTheirOwnClocks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		servers := redistest.StartCluster(t, 2)
-		ns := namespace(t, servers.Client())
-		ns.TTL, ns.Prefix = time.Hour, "users:"
-		var loads atomic.Int32
-		c := must[int, user](t)(cacheaside.New(ns, func(context.Context, int) (user, error) {
-			loads.Add(1)
-			return user{}, nil
-		}, cacheaside.Options{Early: earlyrefresh.Window(0.5)}))
+		w := &clocks{t: t, rdb: servers.Client()}
+		c := w.cache()
 		first, second := 0, 1 // one on each server
-		owner := func(key int) *redistest.Server { return servers.Owner(ns.Prefix + strconv.Itoa(key)) }
+		owner := func(key int) *redistest.Server { return servers.Owner("users:" + strconv.Itoa(key)) }
 		for owner(second) == owner(first) {
 			second++
 		}
@@ -376,12 +371,12 @@ func TestServersOfAClusterHaveTheirOwnClocks(t *testing.T) {
 		all()
 		time.Sleep(30*time.Minute - 500*time.Millisecond)
 		all() // looks at the clocks
-		if n := loads.Load(); n != 2 {
+		if n := w.loads.Load(); n != 2 {
 			t.Errorf("%d loads before either was due", n)
 		}
 		time.Sleep(900 * time.Millisecond)
-		if all(); loads.Load() != 4 {
-			t.Errorf("%d loads when both were due", loads.Load())
+		if all(); w.loads.Load() != 4 {
+			t.Errorf("%d loads when both were due", w.loads.Load())
 		}
 	})
 }
@@ -390,29 +385,24 @@ func TestServersOfAClusterHaveTheirOwnClocks(t *testing.T) {
 func TestASlotThatWasMovedHasAnotherClock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		servers := redistest.StartCluster(t, 2)
-		ns := namespace(t, servers.Client())
-		ns.TTL, ns.Prefix = time.Hour, "users:"
-		var loads atomic.Int32
-		c := must[int, user](t)(cacheaside.New(ns, func(context.Context, int) (user, error) {
-			loads.Add(1)
-			return user{}, nil
-		}, cacheaside.Options{Early: earlyrefresh.Window(0.5)}))
+		w := &clocks{t: t, rdb: servers.Client()}
+		c := w.cache()
 		for i := range 2 {
 			for range 2 {
 				get(t, c, i)
 				time.Sleep(20 * time.Millisecond)
 			}
-			from, to := servers.Owner(ns.Prefix+"7"), servers.Nodes()[0]
+			from, to := servers.Owner("users:7"), servers.Nodes()[0]
 			if from == to {
 				to = servers.Nodes()[1]
 			}
 			to.SetTime(time.Now().Add(31 * time.Minute)) // by which it is due at once
-			slot := redistest.Slot(ns.Prefix + "7")
+			slot := redistest.Slot("users:" + "7")
 			servers.MoveSlots(slot, slot, to)
-			was := loads.Load()
+			was := w.loads.Load()
 			get(t, c, i)
 			synctest.Wait()
-			if n := loads.Load() - was; n != 1 {
+			if n := w.loads.Load() - was; n != 1 {
 				t.Errorf("%d loads of what is due where the slot is now", n)
 			}
 			to.SetTime(time.Now())

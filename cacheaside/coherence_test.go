@@ -75,7 +75,7 @@ func neighbour() int {
 				last = begun
 				e, ok, err := c.Lookup(ctx, key)
 				switch {
-				case err != nil || !ok || e.Source != cacheaside.SourceLocal: // an error is that of a Redis that restarts
+				case err != nil || !ok || e.Outcome != mayfly.OutcomeHitLocal: // an error is that of a Redis that restarts
 					c.Get(ctx, key)
 				case e.TTL < 0 || e.Fresh < 0: // in its last millisecond it has none left, and is good
 					complain("a local copy is past its end: %+v", e)
@@ -123,7 +123,7 @@ func neighbour() int {
 			}
 			for key := range sharedKeys {
 				e, ok, err := c.Lookup(ctx, key)
-				if err != nil || !ok || e.Source != cacheaside.SourceLocal {
+				if err != nil || !ok || e.Outcome != mayfly.OutcomeHitLocal {
 					continue
 				}
 				copies++
@@ -299,11 +299,11 @@ func TestHowLongALocalCopyStays(t *testing.T) {
 	load := func(context.Context, int) (user, error) { return user{"u", 1}, nil }
 	mine, theirs := ns(), ns()
 	withLocal(t, &theirs, mayfly.LocalOptions{})
-	writer := must[int, user](t)(cacheaside.New(mine, load, cacheaside.Options{Faults: patient}))
-	reader := must[int, user](t)(cacheaside.New(theirs, load, cacheaside.Options{Faults: patient}))
+	writer := must[int, user](t)(cacheaside.New(mine, load, cacheaside.Options{RedisTimeout: patient}))
+	reader := must[int, user](t)(cacheaside.New(theirs, load, cacheaside.Options{RedisTimeout: patient}))
 	local := func() bool {
 		e, ok, err := reader.Lookup(ctx, 7)
-		return ok && err == nil && e.Source == cacheaside.SourceLocal
+		return ok && err == nil && e.Outcome == mayfly.OutcomeHitLocal
 	}
 	var lags []time.Duration
 	for range 500 {
@@ -312,7 +312,7 @@ func TestHowLongALocalCopyStays(t *testing.T) {
 			t.Fatal(err)
 		}
 		begun := time.Now()
-		for e, _, _ := reader.Lookup(ctx, 7); e.Source == cacheaside.SourceLocal && e.Value.Version == 1; e, _, _ = reader.Lookup(ctx, 7) {
+		for e, _, _ := reader.Lookup(ctx, 7); e.Outcome == mayfly.OutcomeHitLocal && e.Value.Version == 1; e, _, _ = reader.Lookup(ctx, 7) {
 		}
 		lags = append(lags, time.Since(begun))
 		writer.Delete(ctx, 7)

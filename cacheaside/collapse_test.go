@@ -57,7 +57,7 @@ func manyProcesses(t *testing.T, srv *redistest.Server, n int, load cacheaside.L
 		ns.TTL = time.Hour
 		caches[i] = must[int, user](t)(cacheaside.New(ns, func(ctx context.Context, key int) (user, error) {
 			return user{Version: key}, query(ctx)
-		}, cacheaside.Options{Load: load, Faults: patient}))
+		}, cacheaside.Options{Load: load, RedisTimeout: patient}))
 	}
 	return caches
 }

@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"time"
 
+	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/client/lease"
 	"github.com/mayflycache/mayfly/internal/client/localsync"
 	"github.com/mayflycache/mayfly/internal/client/localview"
@@ -45,7 +46,7 @@ func (c *Cache[K, V]) keepCopy(key string, t localsync.Ticket, f lease.Found, s 
 
 // entry is what is known of the copy at now.
 func (h *held[V]) entry(now int64) Entry[V] {
-	e := Entry[V]{Value: h.value, Source: SourceLocal, Fresh: millis(h.freshTo - now), TTL: millis(h.ends - now)}
+	e := Entry[V]{Value: h.value, Outcome: mayfly.OutcomeHitLocal, Fresh: millis(h.freshTo - now), TTL: millis(h.ends - now)}
 	if h.fill != (record.ID{}) {
 		e.Age = max(h.fresh-e.Fresh, 0)
 	}

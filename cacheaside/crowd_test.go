@@ -84,15 +84,15 @@ func crowdIn(t *testing.T, o *redis.Options, callers int, trip time.Duration) {
 	if n := loads.Load(); n != 0 {
 		t.Errorf("%d loads", n)
 	}
-	if n := events.Count(mayfly.Breaker, mayfly.Failed); n != 0 {
+	if n := events.Count(mayfly.KindBreaker, mayfly.OutcomeFailed); n != 0 {
 		t.Errorf("the breaker opened %d times", n)
 	}
-	if n := events.Count(mayfly.Backend, mayfly.Failed) + events.Count(mayfly.Backend, mayfly.TimedOut); n != 0 {
+	if n := events.Count(mayfly.KindBackend, mayfly.OutcomeFailed) + events.Count(mayfly.KindBackend, mayfly.OutcomeTimedOut); n != 0 {
 		t.Errorf("%d times Redis could not be asked", n)
 	}
 	waited, longest := 0, time.Duration(0)
 	for _, e := range events.All() {
-		if e.Kind == mayfly.Queue {
+		if e.Kind == mayfly.KindQueue {
 			waited, longest = waited+e.N, max(longest, e.Took)
 		}
 	}

@@ -41,7 +41,7 @@ func aGetAfterDeleteNeverSeesAnOlderLoad(t *testing.T, rdb redis.UniversalClient
 				<-goOn
 			}
 			return user{"u", read}, nil
-		}, cacheaside.Options{Faults: patient}))
+		}, cacheaside.Options{RedisTimeout: patient}))
 		first := make(chan user)
 		go func() {
 			u, _ := c.Get(t.Context(), key)
@@ -64,7 +64,7 @@ func aGetAfterDeleteNeverSeesAnOlderLoad(t *testing.T, rdb redis.UniversalClient
 		if u, _ := c.Get(t.Context(), key); u.Version != 2 {
 			t.Errorf("%s: stored is %+v", name, u)
 		}
-		if n := events.Count(mayfly.Fill, mayfly.Refused); n != 1 {
+		if n := events.Count(mayfly.KindFill, mayfly.OutcomeRefused); n != 1 {
 			t.Errorf("%s: %d fills refused", name, n)
 		}
 	}
@@ -77,7 +77,7 @@ func deleteKillsTheStaleCopyToo(t *testing.T, rdb redis.UniversalClient) {
 			return user{}, errors.New("down")
 		}
 		return user{Version: 1}, nil
-	}, cacheaside.Options{Stale: cacheaside.Stale{While: time.Hour, IfError: time.Hour}, Faults: patient}))
+	}, cacheaside.Options{Stale: cacheaside.Stale{While: time.Hour, IfError: time.Hour}, RedisTimeout: patient}))
 	c.Get(t.Context(), 7)
 	down = true
 	c.Delete(t.Context(), 7)
@@ -117,7 +117,7 @@ func holdRefusesFills(t *testing.T, rdb redis.UniversalClient) {
 	version := 1 // as the lagging replica has it
 	c := must[int, user](t)(cacheaside.New(namespace(t, rdb), func(context.Context, int) (user, error) {
 		return user{"u", version}, nil
-	}, cacheaside.Options{Hold: time.Minute, Faults: patient}))
+	}, cacheaside.Options{Hold: time.Minute, RedisTimeout: patient}))
 	c.Get(t.Context(), 7)
 	c.Delete(t.Context(), 7)
 	if u, _ := c.Get(t.Context(), 7); u.Version != 1 {

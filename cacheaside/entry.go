@@ -12,20 +12,13 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/record"
 )
 
-// Source says where a value came from.
-type Source uint8
-
-const (
-	SourceLocal  Source = iota + 1 // this process's local tier
-	SourceRedis                    // fresh from Redis
-	SourceOrigin                   // loaded
-	SourceStale                    // from Redis, past its TTL
-)
-
-// Entry is a value with its source, age and time left.
+// Entry is a value with its outcome, age and time left.
 type Entry[V any] struct {
-	Value  V
-	Source Source
+	Value V
+
+	// Outcome says where the value came from, in the words of Events: mayfly.OutcomeHitLocal, of this process's local tier;
+	// OutcomeHitRedis, fresh from Redis; OutcomeStale, from Redis and past its TTL.
+	Outcome mayfly.Outcome
 
 	// Age is how long ago it was stored; zero if that is not known, as of a value that another program wrote.
 	Age time.Duration

@@ -61,9 +61,9 @@ func Example_notFound() {
 	cache, err := cacheaside.New(mayfly.Namespace[int64, string]{
 		Name: "users", Redis: rdb, Prefix: "cache:user:", TTL: time.Hour,
 	}, queryUser, cacheaside.Options{
-		NotFound: func(err error) bool { return errors.Is(err, sql.ErrNoRows) },
-		MissTTL:  time.Minute,
-		Faults:   cacheaside.Faults{RedisTimeout: time.Second},
+		NotFound:     func(err error) bool { return errors.Is(err, sql.ErrNoRows) },
+		MissTTL:      time.Minute,
+		RedisTimeout: time.Second,
 	})
 	if err != nil {
 		panic(err)
@@ -92,7 +92,7 @@ func ExampleNewBatch() {
 	}
 	cache, err := cacheaside.NewBatch(mayfly.Namespace[int64, string]{
 		Name: "users", Redis: rdb, Prefix: "cache:user:", TTL: time.Hour,
-	}, queryUsers, cacheaside.Options{Faults: cacheaside.Faults{RedisTimeout: time.Second}})
+	}, queryUsers, cacheaside.Options{RedisTimeout: time.Second})
 	if err != nil {
 		panic(err)
 	}
@@ -123,8 +123,8 @@ func ExampleStale() {
 	cache, err := cacheaside.New(mayfly.Namespace[string, float64]{
 		Name: "rates", Redis: srv.Client(), Prefix: "cache:rate:", TTL: time.Minute,
 	}, rate, cacheaside.Options{
-		Stale:  cacheaside.Stale{IfError: time.Hour},
-		Faults: cacheaside.Faults{RedisTimeout: time.Second}, // how long a call waits for Redis; the default is 150 ms
+		Stale:        cacheaside.Stale{IfError: time.Hour},
+		RedisTimeout: time.Second, // how long a call waits for Redis; the default is 150 ms
 	})
 	if err != nil {
 		panic(err)

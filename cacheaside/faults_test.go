@@ -62,8 +62,8 @@ func TestRedisIsGone(t *testing.T) {
 			if most.Load() > 16 {
 				t.Errorf("%d loads at once", most.Load())
 			}
-			if events.Count(mayfly.Breaker, mayfly.Failed) != 1 || events.Count(mayfly.Read, mayfly.Bypass) != 2*callers {
-				t.Errorf("%d breaker events, %d bypasses", events.Count(mayfly.Breaker, mayfly.Failed), events.Count(mayfly.Read, mayfly.Bypass))
+			if events.Count(mayfly.KindBreaker, mayfly.OutcomeFailed) != 1 || events.Count(mayfly.KindRead, mayfly.OutcomeBypass) != 2*callers {
+				t.Errorf("%d breaker events, %d bypasses", events.Count(mayfly.KindBreaker, mayfly.OutcomeFailed), events.Count(mayfly.KindRead, mayfly.OutcomeBypass))
 			}
 			if _, _, err := c.Lookup(t.Context(), 1); err == nil {
 				t.Error("Lookup takes a Redis that is gone for an absent key")
@@ -84,10 +84,10 @@ func TestAFailedDeleteIsNotForgotten(t *testing.T) {
 	version.Store(1)
 	c := must[int, user](t)(cacheaside.New(ns, func(context.Context, int) (user, error) {
 		return user{Version: int(version.Load())}, nil
-	}, cacheaside.Options{Faults: cacheaside.Faults{Queue: 2}}))
+	}, cacheaside.Options{Unremoved: 2}))
 	ctx := t.Context()
 	get := func() int { u, _ := c.Get(ctx, 7); return u.Version }
-	expect.Eventually(t, "it is stored", func() bool { get(); return events.Count(mayfly.Read, mayfly.HitRedis) > 0 })
+	expect.Eventually(t, "it is stored", func() bool { get(); return events.Count(mayfly.KindRead, mayfly.OutcomeHitRedis) > 0 })
 	srv.Pause()
 	version.Store(2)
 	if err := c.Delete(ctx, 7); err == nil {
@@ -97,7 +97,7 @@ func TestAFailedDeleteIsNotForgotten(t *testing.T) {
 	if err := c.Delete(ctx, 8, 9, 10); !errors.As(err, &many) || len(many.Errs) != 3 {
 		t.Errorf("got error %v", err)
 	}
-	if events.Count(mayfly.Removal, mayfly.Dropped) != 1 {
+	if events.Count(mayfly.KindRemoval, mayfly.OutcomeDropped) != 1 {
 		t.Error("what the queue had no room for is not told")
 	}
 	if get() != 2 {
@@ -109,10 +109,10 @@ func TestAFailedDeleteIsNotForgotten(t *testing.T) {
 		if v := get(); v != 2 {
 			t.Fatalf("version %d was served", v)
 		}
-		return events.Count(mayfly.Removal, mayfly.OK) > 0
+		return events.Count(mayfly.KindRemoval, mayfly.OutcomeOK) > 0
 	})
 	events.Forget()
-	expect.Eventually(t, "Redis is read again", func() bool { get(); return events.Count(mayfly.Read, mayfly.HitRedis) > 0 })
+	expect.Eventually(t, "Redis is read again", func() bool { get(); return events.Count(mayfly.KindRead, mayfly.OutcomeHitRedis) > 0 })
 	if get() != 2 {
 		t.Error("the old value came back")
 	}
@@ -132,7 +132,7 @@ func TestCloseWithDeletesInDoubt(t *testing.T) {
 		if err := c.Close(t.Context()); err != nil || time.Since(begun) > 150*time.Millisecond {
 			t.Errorf("Close: %v after %v", err, time.Since(begun))
 		}
-		if events.Count(mayfly.Removal, mayfly.Dropped) != 1 {
+		if events.Count(mayfly.KindRemoval, mayfly.OutcomeDropped) != 1 {
 			t.Errorf("got %+v", events.All())
 		}
 	})

@@ -28,7 +28,7 @@ func (c *Cache[K, V]) store(ctx context.Context, ls []*loading[K, V], got []load
 			l.land(&got[i], false)
 		}
 	}
-	patience := time.AfterFunc(max(c.opt.Faults.RedisTimeout-ls[0].spent, 0), land)
+	patience := time.AfterFunc(max(c.opt.RedisTimeout-ls[0].spent, 0), land)
 	defer patience.Stop()
 	var fills []lease.Fill
 	var of []int // ls
@@ -36,7 +36,7 @@ func (c *Cache[K, V]) store(ctx context.Context, ls []*loading[K, V], got []load
 	for i, l := range ls {
 		switch {
 		case wrong[i] != nil:
-			c.tell(ctx, mayfly.Event{Kind: mayfly.Fill, Outcome: mayfly.Failed, Key: l.full, Err: wrong[i]})
+			c.tell(ctx, mayfly.Event{Kind: mayfly.KindFill, Outcome: mayfly.OutcomeFailed, Key: l.full, Err: wrong[i]})
 			claims[i].Release(ctx)
 		case encoded[i].Value != nil:
 			l.flight.Stores()
@@ -53,9 +53,9 @@ func (c *Cache[K, V]) store(ctx context.Context, ls []*loading[K, V], got []load
 		key := fills[i].Claim.Key()
 		kept[of[i]] = filled.Stored && filled.Err == nil
 		c.local.Changed(ctx, key)
-		e := mayfly.Event{Kind: mayfly.Fill, Key: key, N: len(fills[i].Value), Err: filled.Err}
+		e := mayfly.Event{Kind: mayfly.KindFill, Key: key, N: len(fills[i].Value), Err: filled.Err}
 		if filled.Err == nil && !filled.Stored {
-			e.Outcome = mayfly.Refused
+			e.Outcome = mayfly.OutcomeRefused
 		}
 		c.tell.Done(ctx, e, begun)
 		if filled.Err != nil { // whatever became of it, nobody is to wait for our lease

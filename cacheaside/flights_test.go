@@ -36,8 +36,8 @@ func oneLoadForAll(t *testing.T, rdb redis.UniversalClient) {
 			}
 		}
 	}
-	a := must[int, user](t)(cacheaside.New(namespace(t, rdb), load, cacheaside.Options{Faults: patient}))
-	b := must[int, user](t)(cacheaside.New(namespace(t, rdb), load, cacheaside.Options{Faults: patient}))
+	a := must[int, user](t)(cacheaside.New(namespace(t, rdb), load, cacheaside.Options{RedisTimeout: patient}))
+	b := must[int, user](t)(cacheaside.New(namespace(t, rdb), load, cacheaside.Options{RedisTimeout: patient}))
 	crowd(t, func() { asking.Add(1) }, a, b)
 	if n := loads.Load(); n != 1 {
 		t.Errorf("%d loads", n)
@@ -93,7 +93,7 @@ func whoLeavesDisturbsNobody(t *testing.T, rdb redis.UniversalClient) {
 		case goOn <- struct{}{}:
 			return user{"u", 1}, nil
 		}
-	}, cacheaside.Options{Faults: patient}))
+	}, cacheaside.Options{RedisTimeout: patient}))
 	hasty := func(key int) (leave func()) {
 		ctx, cancel := context.WithCancel(context.WithValue(t.Context(), trace{}, "of the first"))
 		left := make(chan struct{})
@@ -138,7 +138,7 @@ func aLoadThatNobodyWantsAnyMore(t *testing.T, rdb redis.UniversalClient) {
 		<-ctx.Done()
 		stopped.Store(true)
 		return user{}, ctx.Err()
-	}, cacheaside.Options{Load: cacheaside.Load{Abandon: true}, Faults: patient}))
+	}, cacheaside.Options{Load: cacheaside.Load{Abandon: true}, RedisTimeout: patient}))
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-loading; cancel() }()
 	if _, err := c.Get(ctx, 7); !errors.Is(err, context.Canceled) {
@@ -160,7 +160,7 @@ func aLoaderThatPanicsOrExits(t *testing.T, rdb redis.UniversalClient) {
 				x.end()
 			}
 			return user{"u", 2}, nil
-		}, cacheaside.Options{Faults: patient}))
+		}, cacheaside.Options{RedisTimeout: patient}))
 		var failed atomic.Int32
 		var wg sync.WaitGroup
 		for range 10 {
@@ -170,11 +170,11 @@ func aLoaderThatPanicsOrExits(t *testing.T, rdb redis.UniversalClient) {
 				if err == nil { // came after the failure
 					return
 				}
-				if strings.Contains(err.Error(), x.want) && errors.Is(err, cacheaside.ErrFailedElsewhere) { // see TestAFailureThatIsToldByRedis
+				if strings.Contains(err.Error(), x.want) && errors.Is(err, mayfly.ErrFailedElsewhere) { // see TestAFailureThatIsToldByRedis
 					return
 				}
 				failed.Add(1)
-				var p *cacheaside.PanicError
+				var p *mayfly.PanicError
 				if !strings.Contains(err.Error(), x.want) || errors.As(err, &p) != (x.want != "Goexit") {
 					t.Errorf("%s: got error %v", x.want, err)
 				}
@@ -198,7 +198,7 @@ func TestAFailureThatIsToldByRedis(t *testing.T) {
 		c := must[int, user](t)(cacheaside.New(namespace(t, rdb), func(context.Context, int) (user, error) {
 			<-fail
 			panic("oops")
-		}, cacheaside.Options{Faults: patient}))
+		}, cacheaside.Options{RedisTimeout: patient}))
 		get := func() <-chan error {
 			got := make(chan error, 1)
 			go func() { _, err := c.Get(t.Context(), 7); got <- err }()
@@ -210,13 +210,13 @@ func TestAFailureThatIsToldByRedis(t *testing.T) {
 		second := get() // its reply, the lease of the first, is under way until that has failed
 		late.on.Store(false)
 		close(fail)
-		var panicked *cacheaside.PanicError
+		var panicked *mayfly.PanicError
 		if err := <-first; !errors.As(err, &panicked) {
 			t.Errorf("the call whose load it is: %v", err)
 		}
 		synctest.Wait()
 		close(late.goOn)
-		if err := <-second; !errors.Is(err, cacheaside.ErrFailedElsewhere) || !strings.Contains(err.Error(), "oops") || strings.Contains(err.Error(), "process") {
+		if err := <-second; !errors.Is(err, mayfly.ErrFailedElsewhere) || !strings.Contains(err.Error(), "oops") || strings.Contains(err.Error(), "process") {
 			t.Errorf("the call that came too late: %v", err)
 		}
 	})
@@ -260,7 +260,7 @@ func TestALoaderPastItsTimeout(t *testing.T) {
 		}, cacheaside.Options{Load: cacheaside.Load{Timeout: 3 * time.Second}}))
 		begun := time.Now()
 		_, err := c.Get(t.Context(), 7)
-		if took := time.Since(begun); !errors.Is(err, cacheaside.ErrLoadTimeout) || took > 3200*time.Millisecond {
+		if took := time.Since(begun); !errors.Is(err, mayfly.ErrLoadTimeout) || took > 3200*time.Millisecond {
 			t.Errorf("got error %v after %v", err, took)
 		}
 		time.Sleep(10 * time.Second)
@@ -294,7 +294,7 @@ func closeWaits(t *testing.T, rdb redis.UniversalClient) {
 		loading <- struct{}{}
 		<-time.After(50 * time.Millisecond)
 		return user{Version: 1}, nil
-	}, cacheaside.Options{Faults: patient}))
+	}, cacheaside.Options{RedisTimeout: patient}))
 	var wg sync.WaitGroup
 	for key := range 2 {
 		wg.Go(func() {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/client/lease"
 	"github.com/mayflycache/mayfly/internal/client/record"
 )
@@ -62,7 +63,7 @@ func (c *Cache[K, V]) ascertain(ctx context.Context, full string, f lease.Found)
 
 // rest is a context for what is left of RedisTimeout after f was found.
 func (c *Cache[K, V]) rest(ctx context.Context, f lease.Found) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, c.opt.Faults.RedisTimeout-f.Spent)
+	return context.WithTimeout(ctx, c.opt.RedisTimeout-f.Spent)
 }
 
 func (c *Cache[K, V]) ascertained(ctx context.Context, full string, f lease.Found, now lease.Answer) (lease.Found, error) {
@@ -106,7 +107,7 @@ func (c *Cache[K, V]) see(f lease.Found, draw float64) (s sight[V]) {
 		return s
 	}
 	s.standing = fresh
-	s.entry.Source = SourceRedis
+	s.entry.Outcome = mayfly.OutcomeHitRedis
 	if f.Left <= 0 { // not asked, without end, or gone since: good for this once
 		return s
 	}
@@ -119,9 +120,9 @@ func (c *Cache[K, V]) see(f lease.Found, draw float64) (s sight[V]) {
 	case late < 0:
 		s.due = c.opt.Early.Due(h.Fresh, s.entry.Fresh, h.Cost, draw)
 	case late < c.opt.Stale.While:
-		s.standing, s.entry.Source = stale, SourceStale
+		s.standing, s.entry.Outcome = stale, mayfly.OutcomeStale
 	case late < c.opt.Stale.IfError:
-		s.standing, s.entry.Source = fallback, SourceStale
+		s.standing, s.entry.Outcome = fallback, mayfly.OutcomeStale
 	default:
 		s.standing = unusable
 	}

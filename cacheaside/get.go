@@ -7,20 +7,10 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/client/admission"
 	"github.com/mayflycache/mayfly/internal/client/flight"
 	"github.com/mayflycache/mayfly/internal/client/localview"
 )
-
-// PanicError is what a Get returns, wrapped, when the loader panicked, and a Set when the codec did.
-type PanicError = flight.PanicError
-
-// ErrLoadTimeout says that a load took longer than Load.Timeout, here or in another process.
-var ErrLoadTimeout = errors.New("the load took too long")
-
-// ErrFailedElsewhere says that the load which a call waited for failed, and the call learned it from Redis: the load was another process's, or
-// one of this process that ended just before the call could join it. The text after it is that of the error there, cut to 200 bytes; what
-// the error was cannot be asked of it. A call that begins later loads by itself.
-var ErrFailedElsewhere = errors.New("the load failed elsewhere")
 
 // Get returns the stored value of key, or else loads and stores it. It returns when ctx ends; the load goes on. The error is
 // the loader's, [mayfly.ErrNotFound], or ctx's, never Redis's.
@@ -127,11 +117,11 @@ func (c *Cache[K, V]) getSince(ctx context.Context, began flight.Moment, key K, 
 		}
 		switch {
 		case err == nil:
-			l.tellRead(ctx, e.Source, begun)
+			l.tellRead(ctx, e.Outcome, begun)
 		case errors.Is(err, mayfly.ErrNotFound):
-			c.tell(ctx, mayfly.Event{Kind: mayfly.Read, Outcome: mayfly.Miss, Key: full, Took: time.Since(begun)})
+			c.tell(ctx, mayfly.Event{Kind: mayfly.KindRead, Outcome: mayfly.OutcomeMiss, Key: full, Took: time.Since(begun)})
 		default:
-			c.tell(ctx, mayfly.Event{Kind: mayfly.Read, Outcome: mayfly.Failed, Key: full, Took: time.Since(begun), Err: err})
+			c.tell(ctx, mayfly.Event{Kind: mayfly.KindRead, Outcome: mayfly.OutcomeFailed, Key: full, Took: time.Since(begun), Err: err})
 		}
 		if err != nil { // without boxing the key
 			err = c.ns.Fail("get", full, err)
@@ -152,9 +142,9 @@ func (c *Cache[K, V]) join(ctx context.Context, l loading[K, V]) *flight.Flight[
 func (c *Cache[K, V]) lead(ctx context.Context, l *loading[K, V]) (lead bool) {
 	l.flight, lead = c.flights.Join(l.full, l.began)
 	until, _ := ctx.Deadline()
-	l.flight.Wanted(until, !lead && c.origin.Limiter().Inside(ctx))
+	l.flight.Wanted(until, !lead && admission.Of(c.origin).Inside(ctx))
 	if !lead {
-		c.tell(ctx, mayfly.Event{Kind: mayfly.Join, Outcome: mayfly.OK, Key: l.full})
+		c.tell(ctx, mayfly.Event{Kind: mayfly.KindJoin, Outcome: mayfly.OutcomeOK, Key: l.full})
 	}
 	return lead
 }
@@ -198,10 +188,10 @@ func (c *Cache[K, V]) serve(ctx context.Context, l loading[K, V], begun time.Tim
 		c.renew(ctx, l)
 	}
 	if l.seen.negative {
-		c.tell(ctx, mayfly.Event{Kind: mayfly.Read, Outcome: mayfly.Negative, Key: l.full, Took: time.Since(begun)})
+		c.tell(ctx, mayfly.Event{Kind: mayfly.KindRead, Outcome: mayfly.OutcomeNegative, Key: l.full, Took: time.Since(begun)})
 		return Entry[V]{}, c.ns.Fail("get", l.full, mayfly.ErrNotFound)
 	}
-	l.tellRead(ctx, l.seen.entry.Source, begun)
+	l.tellRead(ctx, l.seen.entry.Outcome, begun)
 	return l.seen.entry, nil
 }
 
@@ -227,20 +217,20 @@ func (l *loading[K, V]) await(ctx context.Context, f *flight.Flight[outcome[V]],
 	return e, err, false
 }
 
-func (l *loading[K, V]) tellRead(ctx context.Context, from Source, begun time.Time) {
+func (l *loading[K, V]) tellRead(ctx context.Context, from mayfly.Outcome, begun time.Time) {
 	if l.c.ns.Observer == nil {
 		return
 	}
-	e := mayfly.Event{Kind: mayfly.Read, Key: l.full, Took: time.Since(begun)}
+	e := mayfly.Event{Kind: mayfly.KindRead, Key: l.full, Took: time.Since(begun)}
 	switch {
-	case from == SourceStale:
-		e.Outcome = mayfly.Stale
-	case from == SourceRedis:
-		e.Outcome = mayfly.HitRedis
+	case from == mayfly.OutcomeStale:
+		e.Outcome = mayfly.OutcomeStale
+	case from == mayfly.OutcomeHitRedis:
+		e.Outcome = mayfly.OutcomeHitRedis
 	case l.alone:
-		e.Outcome = mayfly.Bypass
+		e.Outcome = mayfly.OutcomeBypass
 	default:
-		e.Outcome = mayfly.Miss
+		e.Outcome = mayfly.OutcomeMiss
 	}
 	l.c.tell(ctx, e)
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/cacheaside"
+	"github.com/mayflycache/mayfly/internal/testkit/effort"
 	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/redistest"
 )
@@ -150,7 +151,7 @@ func isGone(t *testing.T, name string, gone, back func(*network), set func(o *re
 		time.Sleep(10 * time.Millisecond)
 		worst()
 	}
-	if n := events.Count(mayfly.Breaker, mayfly.Failed); n != 1 {
+	if n := events.Count(mayfly.KindBreaker, mayfly.OutcomeFailed); n != 1 {
 		t.Errorf("the breaker opened %d times", n)
 	}
 	if n := most.Load(); n > atOnce {
@@ -163,12 +164,12 @@ func isGone(t *testing.T, name string, gone, back func(*network), set func(o *re
 		t.Error("Set succeeded")
 	}
 
-	// Some twenty probes: each at most two attempts with TunedOptions, as it may take longer than a call, and with others whatever go-redis makes of one.
+	// Some ten probes, or twenty: each at most two attempts with TunedOptions, as it may take longer than a call, and with others whatever go-redis makes of one.
 	events.Forget()
 	asking := time.Now()
 	wire.dials.Store(0)
 	wire.writes.Store(0)
-	for range 500 {
+	for range effort.Times(250, 500) {
 		time.Sleep(10 * time.Millisecond)
 		begun := time.Now()
 		if u, err := c.Get(t.Context(), 7); u.Version != 7 || err != nil || time.Since(begun) > takes { // nobody pays for the question
@@ -183,7 +184,7 @@ func isGone(t *testing.T, name string, gone, back func(*network), set func(o *re
 
 	back(wire)
 	begun := time.Now()
-	for events.Count(mayfly.Read, mayfly.HitRedis) == 0 {
+	for events.Count(mayfly.KindRead, mayfly.OutcomeHitRedis) == 0 {
 		time.Sleep(10 * time.Millisecond)
 		c.Get(t.Context(), 7)
 	}

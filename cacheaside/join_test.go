@@ -38,11 +38,11 @@ func TestJoiningALoadIsAnEvent(t *testing.T) {
 		<-wait
 		close(ended)
 		wg.Wait()
-		if n := events.Count(mayfly.Join, mayfly.OK); n != 9 {
+		if n := events.Count(mayfly.KindJoin, mayfly.OutcomeOK); n != 9 {
 			t.Errorf("%d joined", n)
 		}
 		c.Get(t.Context(), 7)
-		if n := events.Count(mayfly.Join, mayfly.OK); n != 9 {
+		if n := events.Count(mayfly.KindJoin, mayfly.OutcomeOK); n != 9 {
 			t.Errorf("a hit joined something: %d", n)
 		}
 	})

@@ -8,6 +8,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/client/admission"
+	"github.com/mayflycache/mayfly/internal/client/check"
 	"github.com/mayflycache/mayfly/internal/client/flight"
 	"github.com/mayflycache/mayfly/internal/client/lease"
 	"github.com/mayflycache/mayfly/internal/client/record"
@@ -78,7 +79,7 @@ func (l *loading[K, V]) land(got *loaded[V], kept bool) {
 // judge sees what was found, in a reply to what was asked at begun.
 func (l *loading[K, V]) judge(ctx context.Context, begun time.Time) {
 	if l.seen = l.c.see(l.found, l.draw); l.seen.err != nil {
-		l.c.tell(ctx, mayfly.Event{Kind: mayfly.Backend, Outcome: mayfly.Failed, Key: l.full, Err: l.seen.err})
+		l.c.tell(ctx, mayfly.Event{Kind: mayfly.KindBackend, Outcome: mayfly.OutcomeFailed, Key: l.full, Err: l.seen.err})
 	}
 	if l.ends = (time.Time{}); l.found.Left > 0 {
 		l.ends = begun.Add(l.found.Left)
@@ -110,7 +111,7 @@ func (l *loading[K, V]) fly(caller context.Context) {
 // steps takes steps for Load.Timeout at most, but for the load that they end with, and reports whether the flight has landed. If not, it
 // has waited for somebody else's load.
 func (l *loading[K, V]) steps(ctx context.Context) (landed bool) {
-	wait, cancel := context.WithTimeoutCause(ctx, l.c.opt.Load.Timeout, ErrLoadTimeout)
+	wait, cancel := context.WithTimeoutCause(ctx, l.c.opt.Load.Timeout, mayfly.ErrLoadTimeout)
 	defer cancel()
 	landed, l.past = !l.waitOverdue(wait), false
 	for !landed && !l.past {
@@ -171,7 +172,7 @@ func (l *loading[K, V]) outwait(ctx context.Context) (landed bool) {
 	if id := l.found.Holder(); id != l.behind || id == (record.ID{}) { // or somebody who was faster, whoever that is
 		l.behind, l.since = id, time.Now()
 	}
-	wait, cancel := context.WithDeadlineCause(ctx, l.since.Add(l.patience()), ErrLoadTimeout)
+	wait, cancel := context.WithDeadlineCause(ctx, l.since.Add(l.patience()), mayfly.ErrLoadTimeout)
 	defer cancel()
 	a := l.c.guard.Outwait(ctx, wait, l.want(), func(now lease.Found) bool { return l.c.see(now, 0).standing != unusable })
 	l.spent, l.past = 0, true
@@ -182,7 +183,7 @@ func (l *loading[K, V]) outwait(ctx context.Context) (landed bool) {
 		l.alone = l.alone || a.Voided && time.Since(l.begun) >= l.c.opt.Load.Timeout // it is deleted all the time
 		return false
 	}
-	permit, ok := l.c.origin.Limiter().Try(ctx)
+	permit, ok := admission.Of(l.c.origin).Try(ctx)
 	defer permit.Drop()
 	if !ok {
 		a.Claim.GiveUp(ctx, 0)
@@ -238,7 +239,7 @@ func (l *loading[K, V]) turnTo(ctx context.Context, a lease.Acquired) (landed bo
 		l.fail(a.Err)
 		return true
 	case lease.Ruined:
-		l.fail(fmt.Errorf("%w: %s", ErrFailedElsewhere, a.Failure.Text))
+		l.fail(fmt.Errorf("%w: %s", mayfly.ErrFailedElsewhere, a.Failure.Text))
 		return true
 	case lease.Down:
 		l.c.unsure(ctx, l.full, a.Claimed)
@@ -254,11 +255,11 @@ func (l *loading[K, V]) tellWait(ctx context.Context, a lease.Acquired) {
 	}
 	switch a.Standing {
 	case lease.Changed:
-		l.c.tell(ctx, mayfly.Event{Kind: mayfly.Wait, Outcome: mayfly.OK, Key: l.full, Took: a.Waited})
+		l.c.tell(ctx, mayfly.Event{Kind: mayfly.KindWait, Outcome: mayfly.OutcomeOK, Key: l.full, Took: a.Waited})
 	case lease.Late:
-		l.c.tell(ctx, mayfly.Event{Kind: mayfly.Wait, Outcome: mayfly.TimedOut, Key: l.full, Took: a.Waited, Err: a.Err})
+		l.c.tell(ctx, mayfly.Event{Kind: mayfly.KindWait, Outcome: mayfly.OutcomeTimedOut, Key: l.full, Took: a.Waited, Err: a.Err})
 	case lease.Ruined:
-		l.c.tell(ctx, mayfly.Event{Kind: mayfly.Wait, Outcome: mayfly.Failed, Key: l.full, Took: a.Waited, Err: errors.New(a.Failure.Text)})
+		l.c.tell(ctx, mayfly.Event{Kind: mayfly.KindWait, Outcome: mayfly.OutcomeFailed, Key: l.full, Took: a.Waited, Err: errors.New(a.Failure.Text)})
 	}
 }
 
@@ -312,7 +313,7 @@ type loaded[V any] struct {
 }
 
 func (l loaded[V]) outcome() outcome[V] {
-	return outcome[V]{entry: Entry[V]{Value: l.Value, Source: SourceOrigin}}
+	return outcome[V]{entry: Entry[V]{Value: l.Value, Outcome: mayfly.OutcomeMiss}}
 }
 
 // loadAndFill loads under a claim, stores, and lands.
@@ -351,20 +352,20 @@ func (l *loading[K, V]) check(answer Loaded[V]) error {
 		return errors.New("the loader answered NotModified, and there was no previous value")
 	}
 	if answer.TTL != 0 {
-		return mayfly.CheckTTL("Loaded.TTL", answer.TTL)
+		return check.TTL("Loaded.TTL", answer.TTL)
 	}
 	return nil
 }
 
 func (c *Cache[K, V]) tellLoad(ctx context.Context, key string, n int, err error, cost time.Duration) {
-	e := mayfly.Event{Kind: mayfly.Load, Outcome: mayfly.OK, Key: key, N: n, Took: cost}
+	e := mayfly.Event{Kind: mayfly.KindLoad, Outcome: mayfly.OutcomeOK, Key: key, N: n, Took: cost}
 	switch {
 	case errors.Is(err, mayfly.ErrNotFound):
-		e.Outcome = mayfly.Negative
-	case errors.Is(err, ErrLoadTimeout):
-		e.Outcome, e.Err = mayfly.TimedOut, err
+		e.Outcome = mayfly.OutcomeNegative
+	case errors.Is(err, mayfly.ErrLoadTimeout):
+		e.Outcome, e.Err = mayfly.OutcomeTimedOut, err
 	case err != nil:
-		e.Outcome, e.Err = mayfly.Failed, err
+		e.Outcome, e.Err = mayfly.OutcomeFailed, err
 	}
 	c.tell(ctx, e)
 }

@@ -20,7 +20,7 @@ import (
 var long = flag.Bool("long", false, "experiments at their full length")
 
 // patient is for tests that are not about time, on machines that are busy with others.
-var patient = cacheaside.Faults{RedisTimeout: time.Minute}
+var patient = time.Minute
 
 type user struct {
 	Name    string

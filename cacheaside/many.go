@@ -81,7 +81,7 @@ func (c *Cache[K, V]) GetMany(ctx context.Context, keys []K) (map[K]V, error) {
 		if again {
 			e, err = c.getSince(ctx, began, l.key, c.one)
 		} else if err == nil {
-			l.tellRead(ctx, e.Source, begun)
+			l.tellRead(ctx, e.Outcome, begun)
 		}
 		keep(l.key, e, err)
 	}
@@ -186,7 +186,7 @@ const atOnce = 32
 func (c *Cache[K, V]) flyMany(caller context.Context, ls []*loading[K, V]) {
 	ctx, cancel := c.works.On(caller)
 	defer cancel()
-	wait, cancel := context.WithTimeoutCause(ctx, c.opt.Load.Timeout, ErrLoadTimeout)
+	wait, cancel := context.WithTimeoutCause(ctx, c.opt.Load.Timeout, mayfly.ErrLoadTimeout)
 	defer cancel()
 	var group sync.WaitGroup
 	defer group.Wait()
@@ -242,7 +242,7 @@ func (c *Cache[K, V]) flySome(ctx, wait context.Context, free []*loading[K, V], 
 		return nil
 	}
 	for len(permits) < min(atOnce, len(free)) {
-		more, ok := c.origin.Limiter().Try(ctx)
+		more, ok := admission.Of(c.origin).Try(ctx)
 		if !ok {
 			break
 		}

@@ -41,7 +41,7 @@ func getMany(t *testing.T, rdb redis.UniversalClient) {
 			}
 		}
 		return found, err
-	}, cacheaside.Options{MissTTL: time.Minute, Faults: patient}))
+	}, cacheaside.Options{MissTTL: time.Minute, RedisTimeout: patient}))
 	check := func(keys, want []int, failed ...int) {
 		t.Helper()
 		got, err := c.GetMany(ctx, keys)
@@ -84,7 +84,7 @@ func getMany(t *testing.T, rdb redis.UniversalClient) {
 func setMany(t *testing.T, rdb redis.UniversalClient) {
 	c := must[int, user](t)(cacheaside.New(namespace(t, rdb), func(context.Context, int) (user, error) {
 		return user{}, errors.New("it was not stored")
-	}, cacheaside.Options{Faults: patient}))
+	}, cacheaside.Options{RedisTimeout: patient}))
 	want := map[int]user{}
 	for i := range 50 {
 		want[i] = user{"set", i}
@@ -114,8 +114,8 @@ func warm(t *testing.T, rdb redis.UniversalClient) {
 			return user{}, errors.New("unlucky")
 		}
 		return user{Version: key}, nil
-	}, cacheaside.Options{Faults: patient}))
-	var last cacheaside.Progress
+	}, cacheaside.Options{RedisTimeout: patient}))
+	var last [2]int
 	steps := 0
 	err := c.Warm(t.Context(), func(yield func(int) bool) {
 		for i := range 250 {
@@ -123,8 +123,8 @@ func warm(t *testing.T, rdb redis.UniversalClient) {
 				return
 			}
 		}
-	}, func(p cacheaside.Progress) { last = p; steps++ })
-	if err == nil || !strings.Contains(err.Error(), "unlucky") || last != (cacheaside.Progress{Keys: 250, Failed: 1}) || steps != 3 {
+	}, func(keys, failed int) { last = [2]int{keys, failed}; steps++ })
+	if err == nil || !strings.Contains(err.Error(), "unlucky") || last != [2]int{250, 1} || steps != 3 {
 		t.Errorf("got %v, %+v in %d steps", err, last, steps)
 	}
 	for i := range 250 {
@@ -175,7 +175,7 @@ func crossing(t *testing.T, rdb redis.UniversalClient, o cacheaside.Options, tak
 }
 
 func crossingBatchesLoadNothingTwice(t *testing.T, rdb redis.UniversalClient) {
-	crossing(t, rdb, cacheaside.Options{Faults: patient}, 20*time.Millisecond)
+	crossing(t, rdb, cacheaside.Options{RedisTimeout: patient}, 20*time.Millisecond)
 }
 
 // Two calls about overlapping keys, in two processes and in one: each loads what it claimed before it waits.
@@ -247,7 +247,7 @@ func roundTrips(t *testing.T, rdb redis.UniversalClient) {
 			found[key] = user{Version: key}
 		}
 		return found, nil
-	}, cacheaside.Options{Faults: patient}))
+	}, cacheaside.Options{RedisTimeout: patient}))
 	span := func(from int) (keys []int) {
 		for i := range 100 {
 			keys = append(keys, from+i)
@@ -295,7 +295,7 @@ func TestKeysWithoutRedisDoNotWaitForTheOthers(t *testing.T) {
 		c := must[int, user](t)(cacheaside.New(namespace(t, srv.Client()), func(_ context.Context, key int) (user, error) {
 			time.Sleep(300 * time.Millisecond)
 			return user{Version: key}, nil
-		}, cacheaside.Options{Faults: patient}))
+		}, cacheaside.Options{RedisTimeout: patient}))
 		srv.FailNext("DEL", "ERR no")
 		if err := c.Delete(t.Context(), 1); err == nil {
 			t.Fatal("the deletion did not fail")

@@ -9,6 +9,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/cacheaside"
+	"github.com/mayflycache/mayfly/internal/client/check"
 	"github.com/mayflycache/mayfly/redistest"
 )
 
@@ -55,10 +56,10 @@ func TestErrorsSayWhatWasAsked(t *testing.T) {
 	if got, want := two.Error(), "cacheaside: 2 keys failed, such as "; !strings.HasPrefix(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if err := mayfly.CheckTTL("Namespace.TTL", 3600); err == nil || !strings.Contains(err.Error(), "a bare number counts nanoseconds") {
+	if err := check.TTL("Namespace.TTL", 3600); err == nil || !strings.Contains(err.Error(), "a bare number counts nanoseconds") {
 		t.Errorf("TTL: 3600: got error %v", err)
 	}
-	if err := mayfly.CheckTTL("Namespace.TTL", -time.Second); err == nil || strings.Contains(err.Error(), "nanoseconds") {
+	if err := check.TTL("Namespace.TTL", -time.Second); err == nil || strings.Contains(err.Error(), "nanoseconds") {
 		t.Errorf("TTL: -time.Second: got error %v", err)
 	}
 }

@@ -18,7 +18,7 @@ func TestJittersBoundsAreNotAboutMisses(t *testing.T) {
 	ns := namespace(t, rdb)
 	ns.TTL, ns.Jitter = time.Hour, jitter.Spread{Fraction: 0.1, Floor: time.Hour, Ceiling: 2 * time.Hour}
 	c := must[int, user](t)(cacheaside.New(ns, func(context.Context, int) (user, error) { return user{}, mayfly.ErrNotFound },
-		cacheaside.Options{MissTTL: 10 * time.Second, Faults: patient}))
+		cacheaside.Options{MissTTL: 10 * time.Second, RedisTimeout: patient}))
 	if _, err := c.Get(t.Context(), 7); !errors.Is(err, mayfly.ErrNotFound) {
 		t.Fatal(err)
 	}

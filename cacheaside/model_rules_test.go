@@ -84,7 +84,7 @@ func (m *model) get(process int, keys []int, patience time.Duration) {
 		version, ok := got[key]
 		err := errs[key]
 		switch {
-		case err != nil && !errors.Is(err, errModel) && !errors.Is(err, cacheaside.ErrFailedElsewhere) && !errors.Is(err, mayfly.ErrNotFound) && !errors.Is(err, ctx.Err()) &&
+		case err != nil && !errors.Is(err, errModel) && !errors.Is(err, mayfly.ErrFailedElsewhere) && !errors.Is(err, mayfly.ErrNotFound) && !errors.Is(err, ctx.Err()) &&
 			!strings.Contains(err.Error(), "the load failed lately"):
 			m.wrong("Get(%d): %v", key, err)
 		case ok:

@@ -16,12 +16,13 @@ import (
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/cacheaside"
 	"github.com/mayflycache/mayfly/earlyrefresh"
+	"github.com/mayflycache/mayfly/internal/testkit/effort"
 	"github.com/mayflycache/mayfly/redistest"
 )
 
 var (
 	modelSeed  = flag.Uint64("model.seed", 0, "the one seed to play")
-	modelGames = flag.Int("model.games", 6, "how many seeds to play")
+	modelGames = flag.Int("model.games", effort.Times(4, 6), "how many seeds to play")
 )
 
 const (
@@ -159,11 +160,11 @@ func (m *model) observe(_ context.Context, e mayfly.Event) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
-	case e.Kind == mayfly.Fill && e.Outcome == mayfly.Refused:
+	case e.Kind == mayfly.KindFill && e.Outcome == mayfly.OutcomeRefused:
 		m.refused++
-	case e.Kind == mayfly.Breaker && e.Outcome == mayfly.Failed:
+	case e.Kind == mayfly.KindBreaker && e.Outcome == mayfly.OutcomeFailed:
 		m.open++
-	case e.Kind == mayfly.Breaker:
+	case e.Kind == mayfly.KindBreaker:
 		m.open--
 		m.faulted = time.Now()
 	}

@@ -48,11 +48,11 @@ func TestOwnWritesAreSeenAtOnce(t *testing.T) {
 		got(t, c, 1)
 		n.srv.DropInvalidations(true)
 		defer n.srv.DropInvalidations(false)
-		if c.Delete(t.Context(), 7); source(t, c) != 0 {
+		if c.Delete(t.Context(), 7); source(t, c) != "" {
 			t.Error("after Delete there is a copy")
 		}
 		got(t, c, 2)
-		if s := source(t, c); s != cacheaside.SourceRedis {
+		if s := source(t, c); s != mayfly.OutcomeHitRedis {
 			t.Errorf("what was loaded was copied without having been read: source %v", s)
 		}
 		got(t, c, 2)
@@ -60,7 +60,7 @@ func TestOwnWritesAreSeenAtOnce(t *testing.T) {
 		got(t, c, 9)
 		got(t, c, 9)
 		c.Clear(t.Context())
-		if s := source(t, c); s != 0 {
+		if s := source(t, c); s != "" {
 			t.Errorf("after Clear: source %v", s)
 		}
 	})
@@ -94,7 +94,7 @@ func TestWhatChangedWhileItWasReadIsNotCopied(t *testing.T) {
 			got(t, c, 1)
 			b.do = func() { n.other.Del(t.Context(), n.ns.Prefix+"7"); synctest.Wait() }
 			get(t.Context(), c)
-			if s := source(t, c); s != 0 || n.local.Stats().Outdated != 1 {
+			if s := source(t, c); s != "" || n.local.Stats().Outdated != 1 {
 				t.Errorf("%s: source %v, %+v", name, s, n.local.Stats())
 			}
 		})
@@ -105,7 +105,7 @@ func TestWhatIsInDoubtIsNotCopied(t *testing.T) {
 	var c *cacheaside.Cache[int, user]
 	inTheNear(t, func(n *nearby) {
 		n.ns.Observer = mayfly.ObserverFunc(func(ctx context.Context, e mayfly.Event) {
-			if e.Kind == mayfly.Removal && e.Outcome == mayfly.Failed { // has failed, and is not in doubt yet
+			if e.Kind == mayfly.KindRemoval && e.Outcome == mayfly.OutcomeFailed { // has failed, and is not in doubt yet
 				c.Get(ctx, 7)
 			}
 		})

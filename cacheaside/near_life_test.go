@@ -70,15 +70,15 @@ func TestWhatIsStaleIsNotLocal(t *testing.T) {
 		got(t, c, 1)
 		time.Sleep(59 * time.Second)
 		e, _, _ := c.Lookup(t.Context(), 7)
-		if e.Source != cacheaside.SourceLocal || e.Fresh > time.Second || e.TTL < time.Minute || e.Age < 59*time.Second {
+		if e.Outcome != mayfly.OutcomeHitLocal || e.Fresh > time.Second || e.TTL < time.Minute || e.Age < 59*time.Second {
 			t.Errorf("Lookup: %+v", e)
 		}
 		time.Sleep(time.Second)
-		if s := source(t, c); s != cacheaside.SourceStale {
+		if s := source(t, c); s != mayfly.OutcomeStale {
 			t.Errorf("past its TTL the source is %v", s)
 		}
 		got(t, c, 1) // and has it renewed
-		if s := source(t, c); s != cacheaside.SourceRedis {
+		if s := source(t, c); s != mayfly.OutcomeHitRedis {
 			t.Errorf("after the renewal the source is %v", s)
 		}
 		got(t, c, 2)
@@ -128,11 +128,11 @@ func TestACopyLivesForWhatIsLeft(t *testing.T) {
 		got(t, c, 1)
 		n.srv.DropInvalidations(true)
 		defer n.srv.DropInvalidations(false)
-		if s := source(t, c); s != cacheaside.SourceLocal {
+		if s := source(t, c); s != mayfly.OutcomeHitLocal {
 			t.Fatalf("there is no copy: source %v", s)
 		}
 		time.Sleep(time.Second) // less than the tier trusts a link that says nothing
-		if s := source(t, c); s == cacheaside.SourceLocal {
+		if s := source(t, c); s == mayfly.OutcomeHitLocal {
 			t.Errorf("past the value's end: source %v", s)
 		}
 	})

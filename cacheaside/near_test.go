@@ -40,7 +40,7 @@ func TestALocalHit(t *testing.T) {
 		srv := redistest.Start(t)
 		ns := namespace(t, srv.Client())
 		l := withLocal(t, &ns, mayfly.LocalOptions{})
-		if r := l.Stats().Rung; r != mayfly.Tracking {
+		if r := l.Stats().Rung; r != mayfly.RungTracking {
 			t.Fatalf("the rung is %v", r)
 		}
 		var loads atomic.Int32
@@ -54,16 +54,16 @@ func TestALocalHit(t *testing.T) {
 				t.Errorf("got %+v, %v; want version %d", u, err, version)
 			}
 		}
-		source := func(want cacheaside.Source) {
+		source := func(want mayfly.Outcome) {
 			t.Helper()
-			if e, ok, err := c.Lookup(t.Context(), 7); e.Source != want || !ok || err != nil {
+			if e, ok, err := c.Lookup(t.Context(), 7); e.Outcome != want || !ok || err != nil {
 				t.Errorf("Lookup: %+v, %v, %v; want source %v", e, ok, err, want)
 			}
 		}
 		get(c, 1) // loads
-		source(cacheaside.SourceRedis)
+		source(mayfly.OutcomeHitRedis)
 		get(c, 1) // from Redis, and copies
-		source(cacheaside.SourceLocal)
+		source(mayfly.OutcomeHitLocal)
 		asked := len(srv.Log())
 		for range 10 {
 			get(c, 1)
@@ -79,14 +79,14 @@ func TestALocalHit(t *testing.T) {
 		synctest.Wait()
 		get(c, 2)
 		get(c, 2)
-		source(cacheaside.SourceLocal)
+		source(mayfly.OutcomeHitLocal)
 		if err := c.Set(t.Context(), 7, user{"set", 9}); err != nil {
 			t.Fatal(err)
 		}
 		get(c, 9)
 		synctest.Wait()
 		get(c, 9)
-		source(cacheaside.SourceLocal)
+		source(mayfly.OutcomeHitLocal)
 		if err := c.Delete(t.Context(), 7); err != nil {
 			t.Fatal(err)
 		}
@@ -196,13 +196,13 @@ func got(t *testing.T, c *cacheaside.Cache[int, user], want int) {
 }
 
 // source is where 7 would come from now.
-func source(t *testing.T, c *cacheaside.Cache[int, user]) cacheaside.Source {
+func source(t *testing.T, c *cacheaside.Cache[int, user]) mayfly.Outcome {
 	t.Helper()
 	e, _, err := c.Lookup(t.Context(), 7)
 	if err != nil {
 		t.Error(err)
 	}
-	return e.Source
+	return e.Outcome
 }
 
 func TestManyFromTheLocalTier(t *testing.T) {
@@ -270,7 +270,7 @@ func TestWithoutTracking(t *testing.T) {
 		var caches [2]*cacheaside.Cache[int, user] // as two processes
 		for i := range caches {
 			ns := ns
-			if l := withLocal(t, &ns, mayfly.LocalOptions{}); l.Stats().Rung != mayfly.PubSub {
+			if l := withLocal(t, &ns, mayfly.LocalOptions{}); l.Stats().Rung != mayfly.RungPubSub {
 				t.Fatalf("the rung is %v", l.Stats().Rung)
 			}
 			version := 0
@@ -285,7 +285,7 @@ func TestWithoutTracking(t *testing.T) {
 			for range 3 {
 				got(t, b, want)
 			}
-			if s := source(t, b); s != cacheaside.SourceLocal {
+			if s := source(t, b); s != mayfly.OutcomeHitLocal {
 				t.Errorf("the source is %v", s)
 			}
 		}
@@ -308,7 +308,7 @@ func TestAClosedTierIsNone(t *testing.T) {
 		got(t, c, 1)
 		got(t, c, 1)
 		n.local.Close(t.Context())
-		if s := source(t, c); s != cacheaside.SourceRedis {
+		if s := source(t, c); s != mayfly.OutcomeHitRedis {
 			t.Errorf("the source is %v", s)
 		}
 		got(t, c, 1)
@@ -335,7 +335,7 @@ func TestALocalTierOnACluster(t *testing.T) {
 		for range 3 {
 			got(t, c, 1)
 		}
-		if s := source(t, c); s != cacheaside.SourceLocal {
+		if s := source(t, c); s != mayfly.OutcomeHitLocal {
 			t.Errorf("the source is %v", s)
 		}
 		if m, err := c.GetMany(t.Context(), []int{1, 2, 3, 4, 5}); len(m) != 5 || err != nil {
@@ -360,7 +360,7 @@ func TestALocalTierOnACluster(t *testing.T) {
 		for range 3 {
 			got(t, c, 1)
 		}
-		if s := source(t, c); s != cacheaside.SourceLocal {
+		if s := source(t, c); s != mayfly.OutcomeHitLocal {
 			t.Errorf("after a slot has moved the source is %v", s)
 		}
 	})

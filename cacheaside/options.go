@@ -6,6 +6,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/earlyrefresh"
+	"github.com/mayflycache/mayfly/internal/client/admission"
 	"github.com/mayflycache/mayfly/internal/client/check"
 )
 
@@ -32,16 +33,26 @@ type Options struct {
 	// nothing. Compressed values can be read with any setting.
 	Compress int
 
-	Load   Load
-	Stale  Stale
-	Faults Faults
+	// RedisTimeout is how long one call waits for Redis, whatever the client's own timeouts are. Waiting for a connection that other calls
+	// of this process have is none of that as long as Redis answers them: it ends with the caller's context, or at Load.Timeout with
+	// mayfly.ErrCrowded, after which a Get takes Redis for one that cannot be asked. Set ContextTimeoutEnabled in
+	// the client's options: without it, go-redis's default, a third of this time is for getting a connection, and the
+	// client's hooks do not see the cache's commands. Zero is 150 ms.
+	RedisTimeout time.Duration
+
+	// Unremoved is how many keys are remembered whose Delete failed, to be deleted when Redis is back. Until then each Get loads
+	// them. Zero is 1024.
+	Unremoved int
+
+	Load  Load
+	Stale Stale
 }
 
 // Load says how loads run.
 type Load struct {
-	// Timeout bounds a load: after it the loader's context ends, and callers get ErrLoadTimeout, even if the loader ignores
+	// Timeout bounds a load: after it the loader's context ends, and callers get mayfly.ErrLoadTimeout, even if the loader ignores
 	// its context. Such a load still is the one load of its key until it ends, for ten times Timeout at most: callers wait for it
-	// up to Timeout, and get ErrLoadTimeout. Who waits for a load of another process that is killed waits for another load, a second
+	// up to Timeout, and get mayfly.ErrLoadTimeout. Who waits for a load of another process that is killed waits for another load, a second
 	// later. Zero is 10 s.
 	Timeout time.Duration
 
@@ -82,20 +93,6 @@ type Stale struct {
 
 func (s Stale) window() time.Duration { return max(s.While, s.IfError) }
 
-// Faults bound what a Redis that fails may cost.
-type Faults struct {
-	// RedisTimeout is how long one call waits for Redis, whatever the client's own timeouts are. Waiting for a connection that other calls
-	// of this process have is none of that as long as Redis answers them: it ends with the caller's context, or at Load.Timeout with
-	// mayfly.ErrCrowded, after which a Get takes Redis for one that cannot be asked. Set ContextTimeoutEnabled in
-	// the client's options: without it, go-redis's default, a third of this time is for getting a connection, and the
-	// client's hooks do not see the cache's commands. Zero is 150 ms.
-	RedisTimeout time.Duration
-
-	// Queue is how many keys are remembered whose Delete failed, to be deleted when Redis is back. Until then each Get loads
-	// them. Zero is 1024.
-	Queue int
-}
-
 func (o Options) validate(plain bool) error {
 	c := check.In("Options.")
 	c.TTL("MissTTL", o.MissTTL)
@@ -104,18 +101,18 @@ func (o Options) validate(plain bool) error {
 	c.TTL("Stale.IfError", o.Stale.IfError)
 	c.TTL("Load.Timeout", o.Load.Timeout)
 	c.TTL("Load.Soft", o.Load.Soft)
-	c.TTL("Faults.RedisTimeout", o.Faults.RedisTimeout)
+	c.TTL("RedisTimeout", o.RedisTimeout)
 	c.Refuse(o.Compress < 0, "Compress must not be negative, got %d", o.Compress)
 	c.Refuse(o.Load.Renewals < 0, "Load.Renewals must not be negative, got %d; earlyrefresh.Never renews nothing", o.Load.Renewals)
 	c.Refuse(o.Load.Origin != nil && o.Load.Limit != 0, "Load.Limit is %d, and Load.Origin has a limit of its own: give that to mayfly.NewOrigin", o.Load.Limit)
-	c.Refuse(o.Load.Origin != nil && o.Load.Origin.Limiter() == nil, "Load.Origin was not made: use mayfly.NewOrigin")
+	c.Refuse(o.Load.Origin != nil && admission.Of(o.Load.Origin) == nil, "Load.Origin was not made: use mayfly.NewOrigin")
 	if o.Load.Origin == nil {
 		_, err := mayfly.NewOrigin(mayfly.OriginOptions{Limit: o.Load.Limit})
 		c.Refuse(err != nil, "Load.Limit must be at most 1000000, got %d: a negative one is no limit", o.Load.Limit)
 	}
-	c.Refuse(o.Faults.Queue < 0, "Faults.Queue must not be negative, got %d", o.Faults.Queue)
-	if o.Early != nil {
-		err := earlyrefresh.Validate(o.Early)
+	c.Refuse(o.Unremoved < 0, "Unremoved must not be negative, got %d", o.Unremoved)
+	if early, ok := o.Early.(interface{ Validate() error }); ok {
+		err := early.Validate()
 		c.Refuse(err != nil, "Early: %w", err)
 	}
 	if plain {
@@ -145,7 +142,7 @@ func (o Options) withDefaults(plain bool) Options {
 	o.Load.Timeout = cmp.Or(o.Load.Timeout, 10*time.Second)
 	o.Load.Renewals = cmp.Or(o.Load.Renewals, 16)
 	o.Stale.Throttle = cmp.Or(o.Stale.Throttle, time.Second)
-	o.Faults.RedisTimeout = cmp.Or(o.Faults.RedisTimeout, 150*time.Millisecond)
-	o.Faults.Queue = cmp.Or(o.Faults.Queue, 1024)
+	o.RedisTimeout = cmp.Or(o.RedisTimeout, 150*time.Millisecond)
+	o.Unremoved = cmp.Or(o.Unremoved, 1024)
 	return o
 }

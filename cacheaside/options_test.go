@@ -32,11 +32,11 @@ func TestWrongOptionsAreNamed(t *testing.T) {
 		{want: "Options.Load.Timeout must be at least 1ms", o: cacheaside.Options{Load: cacheaside.Load{Timeout: -1}}},
 		{want: "Options.Load.Soft must be at least 1ms", o: cacheaside.Options{Load: cacheaside.Load{Soft: -1}}},
 		{want: "Options.Load.Renewals must not be negative, got -1", o: cacheaside.Options{Load: cacheaside.Load{Renewals: -1}}},
-		{want: "Options.Faults.RedisTimeout must be at least 1ms", o: cacheaside.Options{Faults: cacheaside.Faults{RedisTimeout: -1}}},
+		{want: "Options.RedisTimeout must be at least 1ms", o: cacheaside.Options{RedisTimeout: -1}},
 		{want: "Options.Load.Limit must be at most 1000000, got 1000001: a negative one is no limit", o: cacheaside.Options{Load: cacheaside.Load{Limit: 1_000_001}}},
 		{want: "Options.Load.Limit is 3, and Load.Origin has a limit of its own", o: cacheaside.Options{Load: cacheaside.Load{Limit: 3, Origin: mayfly.Must(mayfly.NewOrigin(mayfly.OriginOptions{}))}}},
 		{want: "Options.Load.Origin was not made: use mayfly.NewOrigin", o: cacheaside.Options{Load: cacheaside.Load{Origin: &mayfly.Origin{}}}},
-		{want: "Options.Faults.Queue must not be negative, got -1", o: cacheaside.Options{Faults: cacheaside.Faults{Queue: -1}}},
+		{want: "Options.Unremoved must not be negative, got -1", o: cacheaside.Options{Unremoved: -1}},
 		{want: "Options.Compress must not be negative, got -1", o: cacheaside.Options{Compress: -1}},
 		{want: "Options.Early: earlyrefresh.XFetch: beta must be positive", o: cacheaside.Options{Early: earlyrefresh.XFetch(0)}},
 		{want: "Options.MissTTL needs a header", o: cacheaside.Options{MissTTL: time.Second}, plain: true},
@@ -78,7 +78,7 @@ func TestDangerousSettingsAreTold(t *testing.T) {
 		ns := namespace(t, x.client)
 		ns.Observer = &events
 		must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{}))
-		if n := events.Count(mayfly.Warning, mayfly.OK); n != x.want || len(events.All()) != n {
+		if n := events.Count(mayfly.KindWarning, mayfly.OutcomeOK); n != x.want || len(events.All()) != n {
 			t.Errorf("%s: %d warnings of %d events, want %d", x.name, n, len(events.All()), x.want)
 		}
 		x.client.Close()

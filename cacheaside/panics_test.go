@@ -39,13 +39,13 @@ func TestACodecThatPanics(t *testing.T) {
 	var events expect.Events
 	ns.Observer = &events
 	name := "unwritable"
-	c := must[int, user](t)(cacheaside.New(ns, func(context.Context, int) (user, error) { return user{Name: name}, nil }, cacheaside.Options{Faults: patient}))
+	c := must[int, user](t)(cacheaside.New(ns, func(context.Context, int) (user, error) { return user{Name: name}, nil }, cacheaside.Options{RedisTimeout: patient}))
 	ctx := t.Context()
 	if u, err := c.Get(ctx, 7); u.Name != name || err != nil {
 		t.Errorf("%+v, %v", u, err)
 	}
-	expect.Eventually(t, "it is told", func() bool { return events.Count(mayfly.Fill, mayfly.Failed) == 1 })
-	var panicked *cacheaside.PanicError
+	expect.Eventually(t, "it is told", func() bool { return events.Count(mayfly.KindFill, mayfly.OutcomeFailed) == 1 })
+	var panicked *mayfly.PanicError
 	if err := c.Set(ctx, 7, user{Name: name}); !errors.As(err, &panicked) || panicked.Value != name {
 		t.Error(err)
 	}
@@ -54,7 +54,7 @@ func TestACodecThatPanics(t *testing.T) {
 	if u, err := c.Get(ctx, 7); u.Name != name || err != nil {
 		t.Errorf("%+v, %v", u, err)
 	}
-	if n := events.Count(mayfly.Backend, mayfly.Failed); n == 0 {
+	if n := events.Count(mayfly.KindBackend, mayfly.OutcomeFailed); n == 0 {
 		t.Error("nobody is told of what cannot be read")
 	}
 }

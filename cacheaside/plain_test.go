@@ -40,7 +40,7 @@ func plainValuesAreTheCodecsBytes(t *testing.T, rdb redis.UniversalClient) {
 			t.Error("another program sees something while the value is loading")
 		}
 		return user{"loaded", int(loads.Add(1))}, nil
-	}, cacheaside.Options{Faults: patient}))
+	}, cacheaside.Options{RedisTimeout: patient}))
 	key := ns.Prefix + "7"
 	stored := func() string { return rdb.Get(ctx, key).Val() }
 	c.Get(ctx, 7)
@@ -67,7 +67,7 @@ func aPlainFillDoesNotOverwriteAnotherProgram(t *testing.T, rdb redis.UniversalC
 	c := must[int, user](t)(cacheaside.New(ns, func(context.Context, int) (user, error) {
 		rdb.Set(ctx, key, `{"Name":"foreign","Version":2}`, time.Minute)
 		return user{"loaded", 1}, nil
-	}, cacheaside.Options{Faults: patient}))
+	}, cacheaside.Options{RedisTimeout: patient}))
 	if u, err := c.Get(ctx, 7); u.Version != 1 || err != nil {
 		t.Errorf("got %+v, %v", u, err)
 	}
@@ -104,7 +104,7 @@ func TestTheGuidesPythonOnTheSameKeys(t *testing.T) {
 		loads.Add(1)
 		<-time.After(rand.N(3 * time.Millisecond))
 		return user{"Go's", key}, nil
-	}, cacheaside.Options{Early: earlyrefresh.Linear(1), Faults: patient}))
+	}, cacheaside.Options{Early: earlyrefresh.Linear(1), RedisTimeout: patient}))
 	var reads atomic.Int32
 	var wg sync.WaitGroup
 	end, atLast := time.Now().Add(3*time.Second), time.Now().Add(2*time.Minute)
@@ -137,7 +137,7 @@ func TestTheGuidesPythonOnTheSameKeys(t *testing.T) {
 	if theirs < 100 || loads.Load() < 100 {
 		t.Error("the two hardly met")
 	}
-	if n := events.Count(mayfly.Backend, mayfly.Failed); n != 0 {
+	if n := events.Count(mayfly.KindBackend, mayfly.OutcomeFailed); n != 0 {
 		t.Errorf("%d times Go met what it could not read", n)
 	}
 }

@@ -43,9 +43,9 @@ func raced(rdb redis.UniversalClient, o mayfly.Observer) *cacheaside.Cache[int, 
 	ns := mayfly.Namespace[int, int64]{Name: "raced", Redis: rdb, Prefix: "cache:", TTL: 20 * time.Second, Observer: o}
 	return mayfly.Must(cacheaside.New(ns, func(ctx context.Context, key int) (int64, error) { return slowDatabase(ctx, rdb, key) },
 		cacheaside.Options{
-			Early:  earlyrefresh.Linear(1), // renews often
-			Stale:  cacheaside.Stale{While: time.Second},
-			Faults: patient,
+			Early:        earlyrefresh.Linear(1), // renews often
+			Stale:        cacheaside.Stale{While: time.Second},
+			RedisTimeout: patient,
 		}))
 }
 
@@ -87,7 +87,7 @@ func racer() int {
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan() && !failed; {
 		var refused atomic.Int64
 		c := raced(rdb, mayfly.ObserverFunc(func(_ context.Context, e mayfly.Event) {
-			if e.Kind == mayfly.Fill && e.Outcome == mayfly.Refused {
+			if e.Kind == mayfly.KindFill && e.Outcome == mayfly.OutcomeRefused {
 				refused.Add(1)
 			}
 		}))
@@ -162,7 +162,7 @@ func TestRacingProcessesLeaveNothingStale(t *testing.T) {
 }
 
 func race(t *testing.T, rdb redis.UniversalClient, addrs []string) {
-	rounds := longRounds / 24 // the naive way may have had luck in so few
+	rounds := longRounds / 40 // the naive way may have had luck in so few
 	if *long {
 		rounds = longRounds
 	}

@@ -23,7 +23,7 @@ func theWayOfARead(t *testing.T, rdb redis.UniversalClient) {
 	ns.Observer = &events
 	c := must[int, user](t)(cacheaside.New(ns, func(_ context.Context, key int) (user, error) {
 		return user{fmt.Sprint("user ", key), int(loads.Add(1))}, nil
-	}, cacheaside.Options{Faults: patient}))
+	}, cacheaside.Options{RedisTimeout: patient}))
 	ctx := t.Context()
 	events.Forget() // what is said of the client's settings
 
@@ -36,7 +36,7 @@ func theWayOfARead(t *testing.T, rdb redis.UniversalClient) {
 		}
 	}
 	e, ok, err := c.Lookup(ctx, 7)
-	if !ok || err != nil || e.Value.Version != 1 || e.Source != cacheaside.SourceRedis ||
+	if !ok || err != nil || e.Value.Version != 1 || e.Outcome != mayfly.OutcomeHitRedis ||
 		e.Fresh != e.TTL || e.TTL <= 40*time.Second || e.TTL > time.Minute || e.Age != time.Minute-e.TTL {
 		t.Errorf("Lookup: %+v, %v, %v", e, ok, err)
 	}
@@ -64,11 +64,11 @@ func theWayOfARead(t *testing.T, rdb redis.UniversalClient) {
 		t.Errorf("after Clear: %+v", u)
 	}
 	want := map[mayfly.Kind]map[mayfly.Outcome]int{
-		mayfly.Read:    {mayfly.Miss: 3, mayfly.HitRedis: 3},
-		mayfly.Load:    {mayfly.OK: 3},
-		mayfly.Fill:    {mayfly.OK: 3},
-		mayfly.Write:   {mayfly.OK: 1},
-		mayfly.Removal: {mayfly.OK: 2},
+		mayfly.KindRead:    {mayfly.OutcomeMiss: 3, mayfly.OutcomeHitRedis: 3},
+		mayfly.KindLoad:    {mayfly.OutcomeOK: 3},
+		mayfly.KindFill:    {mayfly.OutcomeOK: 3},
+		mayfly.KindWrite:   {mayfly.OutcomeOK: 1},
+		mayfly.KindRemoval: {mayfly.OutcomeOK: 2},
 	}
 	for kind, outcomes := range want {
 		for outcome, n := range outcomes {
@@ -92,7 +92,7 @@ func anAbsenceIsRemembered(t *testing.T, rdb redis.UniversalClient) {
 	c := must[int, user](t)(cacheaside.New(namespace(t, rdb), func(context.Context, int) (user, error) {
 		loads++
 		return user{}, errNoRows
-	}, cacheaside.Options{MissTTL: time.Minute, NotFound: func(err error) bool { return errors.Is(err, errNoRows) }, Faults: patient}))
+	}, cacheaside.Options{MissTTL: time.Minute, NotFound: func(err error) bool { return errors.Is(err, errNoRows) }, RedisTimeout: patient}))
 	for range 2 {
 		if _, err := c.Get(t.Context(), 7); !errors.Is(err, mayfly.ErrNotFound) {
 			t.Errorf("got error %v", err)
@@ -135,7 +135,7 @@ func nothingIsRememberedByDefault(t *testing.T, rdb redis.UniversalClient) {
 		err := errs[0]
 		errs = errs[1:]
 		return user{"there", 1}, err
-	}, cacheaside.Options{Faults: patient}))
+	}, cacheaside.Options{RedisTimeout: patient}))
 	if _, err := c.Get(t.Context(), 7); !errors.Is(err, mayfly.ErrNotFound) {
 		t.Errorf("got error %v", err)
 	}
@@ -157,7 +157,7 @@ func aLoaderThatDecidesForItself(t *testing.T, rdb redis.UniversalClient) {
 	c := must[int, user](t)(cacheaside.NewEntry(ns, func(_ context.Context, _ int, previous *cacheaside.Entry[user]) (cacheaside.Loaded[user], error) {
 		shown.Store(previous)
 		return answer, nil
-	}, cacheaside.Options{Stale: cacheaside.Stale{While: time.Minute}, Faults: patient}))
+	}, cacheaside.Options{Stale: cacheaside.Stale{While: time.Minute}, RedisTimeout: patient}))
 	ctx := t.Context()
 
 	answer = cacheaside.Loaded[user]{Value: user{Version: 1}, TTL: 30 * time.Second}
@@ -171,7 +171,7 @@ func aLoaderThatDecidesForItself(t *testing.T, rdb redis.UniversalClient) {
 		t.Errorf("stale: %+v", u)
 	}
 	expect.Eventually(t, "the value is stored anew", func() bool { e, _, _ := c.Lookup(ctx, 7); return e.Fresh > 40*time.Second })
-	if p := shown.Load(); p == nil || p.Value.Version != 1 || p.Age < 40*time.Second || p.Source != cacheaside.SourceStale {
+	if p := shown.Load(); p == nil || p.Value.Version != 1 || p.Age < 40*time.Second || p.Outcome != mayfly.OutcomeStale {
 		t.Errorf("not modified: shown %+v", p)
 	}
 	if e, _, _ := c.Lookup(ctx, 7); e.Value.Version != 1 || e.Fresh > time.Minute {
@@ -193,7 +193,7 @@ func fetch(t *testing.T, rdb redis.UniversalClient) {
 	ns := namespace(t, rdb)
 	c := must[int, user](t)(cacheaside.New(ns, func(context.Context, int) (user, error) {
 		return user{}, errors.New("not this one")
-	}, cacheaside.Options{Faults: patient}))
+	}, cacheaside.Options{RedisTimeout: patient}))
 	loads := 0
 	for range 2 {
 		u, err := c.Fetch(t.Context(), 7, func(context.Context) (user, error) { loads++; return user{"fetched", 1}, nil })

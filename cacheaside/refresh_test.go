@@ -34,9 +34,9 @@ func aRenewalInTheBackground(t *testing.T, rdb redis.UniversalClient) {
 		}
 		return user{Version: int(n)}, nil
 	}
-	early := must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{Early: always{}, Faults: patient}))
-	other := must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{Early: always{}, Faults: patient}))
-	never := must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{Early: earlyrefresh.Never, Faults: patient}))
+	early := must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{Early: always{}, RedisTimeout: patient}))
+	other := must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{Early: always{}, RedisTimeout: patient}))
+	never := must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{Early: earlyrefresh.Never, RedisTimeout: patient}))
 	ctx := t.Context()
 	early.Get(ctx, 7)
 	<-loading
@@ -76,7 +76,7 @@ func renewalsAreBounded(t *testing.T, rdb redis.UniversalClient) {
 		defer running.Add(-1)
 		<-goOn
 		return user{Version: key}, nil
-	}, cacheaside.Options{Load: cacheaside.Load{Renewals: 2}, Stale: cacheaside.Stale{While: time.Minute}, Faults: patient}))
+	}, cacheaside.Options{Load: cacheaside.Load{Renewals: 2}, Stale: cacheaside.Stale{While: time.Minute}, RedisTimeout: patient}))
 	keys := []int{0, 1, 2, 3, 4, 5, 6, 7}
 	c.GetMany(t.Context(), keys)
 	renew.Store(true)
@@ -88,11 +88,11 @@ func renewalsAreBounded(t *testing.T, rdb redis.UniversalClient) {
 		t.Errorf("got %v, %v", got, err)
 	}
 	expect.Eventually(t, "two are renewed", func() bool { return running.Load() == 2 })
-	if n := events.Count(mayfly.Refresh, mayfly.Dropped); n != len(keys)-2 {
+	if n := events.Count(mayfly.KindRefresh, mayfly.OutcomeDropped); n != len(keys)-2 {
 		t.Errorf("%d renewals dropped", n)
 	}
 	close(goOn)
-	expect.Eventually(t, "they end", func() bool { return events.Count(mayfly.Refresh, mayfly.OK) == 2 })
+	expect.Eventually(t, "they end", func() bool { return events.Count(mayfly.KindRefresh, mayfly.OutcomeOK) == 2 })
 	if most.Load() != 2 {
 		t.Errorf("%d at once", most.Load())
 	}
@@ -226,7 +226,7 @@ func aDeployCostsOneLoadPerKey(t *testing.T, rdb redis.UniversalClient) {
 		return user{Version: key}, nil
 	}
 	ns := namespace(t, rdb)
-	o := cacheaside.Options{Early: earlyrefresh.Never, Faults: patient}
+	o := cacheaside.Options{Early: earlyrefresh.Never, RedisTimeout: patient}
 	before := must[int, user](t)(cacheaside.New(ns, load, o))
 	for key := range keys {
 		before.Get(t.Context(), key)

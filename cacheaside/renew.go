@@ -21,12 +21,12 @@ func (c *Cache[K, V]) renew(ctx context.Context, l loading[K, V]) {
 	select {
 	case c.renewing <- struct{}{}:
 	default:
-		c.tell(ctx, mayfly.Event{Kind: mayfly.Refresh, Outcome: mayfly.Dropped, Key: l.full})
+		c.tell(ctx, mayfly.Event{Kind: mayfly.KindRefresh, Outcome: mayfly.OutcomeDropped, Key: l.full})
 		return
 	}
-	permit, ok := c.origin.Limiter().Try(ctx)
+	permit, ok := admission.Of(c.origin).Try(ctx)
 	if !ok { // the origin has enough to do with what callers wait for
-		c.tell(ctx, mayfly.Event{Kind: mayfly.Refresh, Outcome: mayfly.Dropped, Key: l.full})
+		c.tell(ctx, mayfly.Event{Kind: mayfly.KindRefresh, Outcome: mayfly.OutcomeDropped, Key: l.full})
 		<-c.renewing
 		return
 	}
@@ -51,7 +51,7 @@ func (l *loading[K, V]) renewNow(caller context.Context, permit *admission.Permi
 	c := l.c
 	ctx, cancel := c.works.On(caller)
 	defer cancel()
-	e := mayfly.Event{Kind: mayfly.Refresh, Outcome: mayfly.OK, Key: l.full}
+	e := mayfly.Event{Kind: mayfly.KindRefresh, Outcome: mayfly.OutcomeOK, Key: l.full}
 	var a lease.Claimed
 	if l.copied == nil || l.stillThere(ctx) {
 		a = c.guard.Renew(ctx, l.full, l.found)
@@ -59,11 +59,11 @@ func (l *loading[K, V]) renewNow(caller context.Context, permit *admission.Permi
 	switch {
 	case a.Err != nil:
 		c.unsure(ctx, l.full, a)
-		e.Outcome, e.Err = mayfly.Failed, a.Err
+		e.Outcome, e.Err = mayfly.OutcomeFailed, a.Err
 	case a.Claim == nil: // another process does it, did it, or failed lately
-		e.Outcome = mayfly.Refused
+		e.Outcome = mayfly.OutcomeRefused
 	}
-	if e.Outcome != mayfly.OK {
+	if e.Outcome != mayfly.OutcomeOK {
 		giveBack(permit)
 		c.quiet.Add(l.full, quietFor)
 		l.flight.Land(outcome[V]{again: true}, nil)
@@ -72,7 +72,7 @@ func (l *loading[K, V]) renewNow(caller context.Context, permit *admission.Permi
 	}
 	got := l.loadAndFill(ctx, permit, a.Claim)
 	if got.err != nil {
-		e.Outcome, e.Err = mayfly.Failed, got.err
+		e.Outcome, e.Err = mayfly.OutcomeFailed, got.err
 		c.quiet.Add(l.full, quietFor)
 	}
 	e.Took = got.cost

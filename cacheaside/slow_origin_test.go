@@ -13,6 +13,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/cacheaside"
 	"github.com/mayflycache/mayfly/internal/client/lease"
 	"github.com/mayflycache/mayfly/redistest"
@@ -204,7 +205,7 @@ func TestAFailureElsewhereIsToldToThoseWhoWait(t *testing.T) {
 							return user{}, x.fail(ctx)
 						}
 						return user{Version: key}, nil
-					}, cacheaside.Options{Load: cacheaside.Load{Timeout: 3 * time.Second}, Faults: patient}))
+					}, cacheaside.Options{Load: cacheaside.Load{Timeout: 3 * time.Second}, RedisTimeout: patient}))
 				}
 				one, other := open(), open()
 				begun := time.Now()
@@ -214,7 +215,7 @@ func TestAFailureElsewhereIsToldToThoseWhoWait(t *testing.T) {
 				for range 3 {
 					all.Go(func() {
 						_, err := other.Get(t.Context(), 7)
-						if !errors.Is(err, cacheaside.ErrFailedElsewhere) || !strings.Contains(err.Error(), x.text) || len(err.Error()) > 400 {
+						if !errors.Is(err, mayfly.ErrFailedElsewhere) || !strings.Contains(err.Error(), x.text) || len(err.Error()) > 400 {
 							t.Errorf("got %v", err)
 						}
 						if took := time.Since(begun); took > max(x.after, time.Second)+200*time.Millisecond {
@@ -226,7 +227,7 @@ func TestAFailureElsewhereIsToldToThoseWhoWait(t *testing.T) {
 				ill.Store(false)
 				if strings.Contains(name, "goes on") {
 					before := time.Now()
-					if _, err := other.Get(t.Context(), 7); !errors.Is(err, cacheaside.ErrLoadTimeout) || time.Since(before) != 3*time.Second {
+					if _, err := other.Get(t.Context(), 7); !errors.Is(err, mayfly.ErrLoadTimeout) || time.Since(before) != 3*time.Second {
 						t.Errorf("while it goes on: %v after %v", err, time.Since(before))
 					}
 					time.Sleep(time.Minute)

@@ -30,14 +30,14 @@ func staleWhileRevalidate(t *testing.T, rdb redis.UniversalClient) {
 			return user{Version: n}, nil
 		}
 		return user{}, errors.New("down")
-	}, cacheaside.Options{Stale: cacheaside.Stale{While: 30 * time.Second, Throttle: time.Hour}, Faults: patient}))
+	}, cacheaside.Options{Stale: cacheaside.Stale{While: 30 * time.Second, Throttle: time.Hour}, RedisTimeout: patient}))
 	ctx, full := t.Context(), ns.Prefix+"7"
 	c.Get(ctx, 7)
 	if ttl := rdb.PTTL(ctx, full).Val(); ttl <= 80*time.Second || ttl > 90*time.Second {
 		t.Errorf("kept for %v, want TTL and window", ttl)
 	}
 	rdb.PExpire(ctx, full, 25*time.Second)
-	if e, ok, err := c.Lookup(ctx, 7); !ok || err != nil || e.Source != cacheaside.SourceStale || e.Fresh > 0 || e.Age < time.Minute {
+	if e, ok, err := c.Lookup(ctx, 7); !ok || err != nil || e.Outcome != mayfly.OutcomeStale || e.Fresh > 0 || e.Age < time.Minute {
 		t.Errorf("Lookup: %+v, %v, %v", e, ok, err)
 	}
 	if u, err := c.Get(ctx, 7); u.Version != 1 || err != nil {
@@ -51,11 +51,11 @@ func staleWhileRevalidate(t *testing.T, rdb redis.UniversalClient) {
 			t.Errorf("stale, the origin is down: %+v, %v", u, err)
 		}
 	}
-	expect.Eventually(t, "the renewal fails", func() bool { return events.Count(mayfly.Refresh, mayfly.Failed) == 1 })
+	expect.Eventually(t, "the renewal fails", func() bool { return events.Count(mayfly.KindRefresh, mayfly.OutcomeFailed) == 1 })
 	if loads.Load() != 3 {
 		t.Errorf("%d loads", loads.Load())
 	}
-	if n := events.Count(mayfly.Read, mayfly.Stale); n != 21 {
+	if n := events.Count(mayfly.KindRead, mayfly.OutcomeStale); n != 21 {
 		t.Errorf("%d stale reads told", n)
 	}
 }
@@ -119,7 +119,7 @@ func staleIfError(t *testing.T, rdb redis.UniversalClient) {
 		}
 		return user{}, errors.New("down")
 	}
-	o := cacheaside.Options{Early: earlyrefresh.Never, Stale: cacheaside.Stale{IfError: time.Hour, Throttle: time.Hour}, Faults: patient}
+	o := cacheaside.Options{Early: earlyrefresh.Never, Stale: cacheaside.Stale{IfError: time.Hour, Throttle: time.Hour}, RedisTimeout: patient}
 	a := must[int, user](t)(cacheaside.New(ns, load, o))
 	b := must[int, user](t)(cacheaside.New(ns, load, o))
 	ctx := t.Context()
@@ -190,7 +190,7 @@ func theOriginForgot(t *testing.T, rdb redis.UniversalClient) {
 			return user{}, mayfly.ErrNotFound
 		}
 		return user{Version: 1}, nil
-	}, cacheaside.Options{Stale: cacheaside.Stale{While: time.Hour}, Faults: patient}))
+	}, cacheaside.Options{Stale: cacheaside.Stale{While: time.Hour}, RedisTimeout: patient}))
 	c.Get(t.Context(), 7)
 	gone.Store(true)
 	rdb.PExpire(t.Context(), ns.Prefix+"7", 30*time.Minute) // stale

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/client/flight"
 	"github.com/mayflycache/mayfly/internal/client/lease"
 	"github.com/mayflycache/mayfly/internal/client/nodes"
@@ -70,7 +71,7 @@ func (h heirs) inherit(ctx context.Context, now time.Time) {
 // the cache is closed, or when nobody wants it any more. What load wrote may be read only if it returned nil. runs, if not nil, is
 // where a load that was given up ends.
 func (c *Cache[K, V]) supervise(ctx context.Context, w watch, load func(ctx context.Context) error) (cost time.Duration, runs <-chan flight.Result[struct{}], err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.opt.Load.Timeout, ErrLoadTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, c.opt.Load.Timeout, mayfly.ErrLoadTimeout)
 	defer cancel()
 	begun := time.Now()
 	c.works.More()

@@ -22,7 +22,7 @@ func anEmptyKeyTouchesNothing(t *testing.T, rdb redis.UniversalClient) {
 	c := must[string, user](t)(cacheaside.New(ns, func(context.Context, string) (user, error) {
 		t.Error("the loader was asked")
 		return user{}, nil
-	}, cacheaside.Options{Faults: patient}))
+	}, cacheaside.Options{RedisTimeout: patient}))
 	_, get := c.Get(t.Context(), "")
 	_, many := c.GetMany(t.Context(), []string{""})
 	_, fetch := c.Fetch(t.Context(), "", func(context.Context) (user, error) { return user{}, nil })
@@ -55,7 +55,7 @@ func TestAKeyLongerThanRedisTakes(t *testing.T) {
 func aValueTheCodecRefuses(t *testing.T, rdb redis.UniversalClient) {
 	var events expect.Events
 	ns := mayfly.Namespace[string, float64]{Name: "numbers", Redis: rdb, Prefix: prefix(t), TTL: time.Minute, Observer: &events}
-	c := must[string, float64](t)(cacheaside.New(ns, func(context.Context, string) (float64, error) { return math.NaN(), nil }, cacheaside.Options{Faults: patient}))
+	c := must[string, float64](t)(cacheaside.New(ns, func(context.Context, string) (float64, error) { return math.NaN(), nil }, cacheaside.Options{RedisTimeout: patient}))
 	if v, err := c.Get(t.Context(), "7"); !math.IsNaN(v) || err != nil {
 		t.Errorf("got %v, %v", v, err)
 	}
@@ -65,7 +65,7 @@ func aValueTheCodecRefuses(t *testing.T, rdb redis.UniversalClient) {
 	if err := c.SetMany(t.Context(), map[string]float64{"1": 1, "2": math.Inf(1)}); err == nil || exists(t, rdb, ns.Prefix+"1") {
 		t.Errorf("SetMany: got error %v, or something was stored", err)
 	}
-	if events.Count(mayfly.Fill, mayfly.Failed) != 1 {
+	if events.Count(mayfly.KindFill, mayfly.OutcomeFailed) != 1 {
 		t.Errorf("got %d events", len(events.All()))
 	}
 	expect.Eventually(t, "nothing is stored", func() bool { return !exists(t, rdb, ns.Prefix+"7") })
@@ -74,7 +74,7 @@ func aValueTheCodecRefuses(t *testing.T, rdb redis.UniversalClient) {
 func aNilValueIsAValue(t *testing.T, rdb redis.UniversalClient) {
 	ns := mayfly.Namespace[int, *user]{Name: "users", Redis: rdb, Prefix: prefix(t), TTL: time.Minute}
 	loads := 0
-	c := must[int, *user](t)(cacheaside.New(ns, func(context.Context, int) (*user, error) { loads++; return nil, nil }, cacheaside.Options{Faults: patient}))
+	c := must[int, *user](t)(cacheaside.New(ns, func(context.Context, int) (*user, error) { loads++; return nil, nil }, cacheaside.Options{RedisTimeout: patient}))
 	for range 2 {
 		if v, err := c.Get(t.Context(), 7); v != nil || err != nil || loads != 1 {
 			t.Errorf("got %v, %v after %d loads", v, err, loads)
@@ -89,9 +89,9 @@ func whatCannotBeReadIsLoadedAnew(t *testing.T, rdb redis.UniversalClient) {
 	ctx, full := t.Context(), ns.Prefix+"7"
 	loads := 0
 	load := func(context.Context, int) (user, error) { loads++; return user{Version: loads}, nil }
-	old := must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{Faults: patient}))
+	old := must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{RedisTimeout: patient}))
 	ns.Codec = mayfly.JSON[user]{Schema: 2}
-	c := must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{Faults: patient}))
+	c := must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{RedisTimeout: patient}))
 	for _, x := range []struct {
 		name  string
 		spoil func()
@@ -113,7 +113,7 @@ func whatCannotBeReadIsLoadedAnew(t *testing.T, rdb redis.UniversalClient) {
 			}
 		}
 	}
-	if n := events.Count(mayfly.Backend, mayfly.Failed); n != 2 {
+	if n := events.Count(mayfly.KindBackend, mayfly.OutcomeFailed); n != 2 {
 		t.Errorf("bytes that the codec refuses are told %d times, want 2", n)
 	}
 	// What another program wrote as JSON is a hit.
@@ -132,8 +132,8 @@ func compress(t *testing.T, rdb redis.UniversalClient) {
 		random[i] = byte(x >> 24)
 	}
 	none := func(context.Context, int) (string, error) { return "", errors.New("not stored") }
-	c := must[int, string](t)(cacheaside.New(ns, none, cacheaside.Options{Compress: 1000, Faults: patient}))
-	reader := must[int, string](t)(cacheaside.New(ns, none, cacheaside.Options{Faults: patient}))
+	c := must[int, string](t)(cacheaside.New(ns, none, cacheaside.Options{Compress: 1000, RedisTimeout: patient}))
+	reader := must[int, string](t)(cacheaside.New(ns, none, cacheaside.Options{RedisTimeout: patient}))
 	for i, v := range []string{text, string(random), text[:900]} {
 		if err := c.Set(t.Context(), i, v); err != nil {
 			t.Fatal(err)

@@ -7,34 +7,28 @@ import (
 	"iter"
 )
 
-// Progress tells how far a Warm has come.
-type Progress struct {
-	Keys   int // asked for so far
-	Failed int // of these
-}
-
 // Warm loads and stores what is not stored yet of keys, a hundred at a time, and tells progress, which may be nil, after
-// each hundred. It ends early only with ctx or with the cache; keys that fail are counted, and the last one's error is
+// each hundred how many keys it has asked for so far and how many of them failed. It ends early only with ctx or with the cache; keys that fail are counted, and the last one's error is
 // returned.
-func (c *Cache[K, V]) Warm(ctx context.Context, keys iter.Seq[K], progress func(Progress)) error {
+func (c *Cache[K, V]) Warm(ctx context.Context, keys iter.Seq[K], progress func(keys, failed int)) error {
 	if keys == nil {
 		return errors.New("cacheaside: warm: keys is nil: give it those to be loaded")
 	}
 	const step = 100
-	var sum Progress
+	sum, failures := 0, 0
 	var last error
 	some := make([]K, 0, step)
 	warm := func() bool {
 		_, err := c.GetMany(ctx, some)
-		sum.Keys += len(some)
+		sum += len(some)
 		var failed *ManyError[K]
 		if errors.As(err, &failed) {
-			sum.Failed += len(failed.Errs)
+			failures += len(failed.Errs)
 			last = err
 		}
 		some = some[:0]
 		if progress != nil {
-			progress(sum)
+			progress(sum, failures)
 		}
 		return ctx.Err() == nil && c.works.Err() == nil
 	}
@@ -50,7 +44,7 @@ func (c *Cache[K, V]) Warm(ctx context.Context, keys iter.Seq[K], progress func(
 		last = err
 	}
 	if last != nil {
-		return fmt.Errorf("cacheaside: warm: %d of %d keys failed: %w", sum.Failed, sum.Keys, last)
+		return fmt.Errorf("cacheaside: warm: %d of %d keys failed: %w", failures, sum, last)
 	}
 	return nil
 }

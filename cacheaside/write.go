@@ -54,7 +54,7 @@ func (c *Cache[K, V]) set(ctx context.Context, values map[K]V, each time.Duratio
 		keys, fulls = append(keys, key), append(fulls, full)
 		sets = append(sets, lease.Value{Key: full, Bytes: bytes, TTL: ttl + c.opt.Stale.window(), Ends: !c.ns.Plain})
 	}
-	return c.written(ctx, "set", mayfly.Write, keys, fulls, func() []error { return c.guard.Set(ctx, sets) })
+	return c.written(ctx, "set", mayfly.KindWrite, keys, fulls, func() []error { return c.guard.Set(ctx, sets) })
 }
 
 // Delete removes keys. Call it after the commit of a change: once it returned nil, no value loaded before is stored, nor
@@ -70,7 +70,7 @@ func (c *Cache[K, V]) Delete(ctx context.Context, keys ...K) error {
 		}
 		fulls[i] = full
 	}
-	return c.written(ctx, "delete", mayfly.Removal, keys, fulls, func() []error { return c.guard.Delete(ctx, fulls) })
+	return c.written(ctx, "delete", mayfly.KindRemoval, keys, fulls, func() []error { return c.guard.Delete(ctx, fulls) })
 }
 
 // write writes what makes loads in flight worthless. Who would join them later is late, and would get nothing of them
@@ -104,7 +104,7 @@ func (c *Cache[K, V]) written(ctx context.Context, doing string, kind mayfly.Kin
 		}
 	}
 	c.unremoved.Remove(mark, done...)
-	e := mayfly.Event{Kind: kind, Outcome: mayfly.OK, N: len(keys), Took: time.Since(begun)}
+	e := mayfly.Event{Kind: kind, Outcome: mayfly.OutcomeOK, N: len(keys), Took: time.Since(begun)}
 	if len(keys) == 1 {
 		e.Key = fulls[0]
 	}
@@ -113,7 +113,7 @@ func (c *Cache[K, V]) written(ctx context.Context, doing string, kind mayfly.Kin
 		return nil
 	}
 	err := &ManyError[K]{failed}
-	e.Outcome, e.Err = mayfly.Failed, err
+	e.Outcome, e.Err = mayfly.OutcomeFailed, err
 	c.tell(ctx, e)
 	c.deleteLater(ctx, err, again...)
 	if len(keys) > 1 {
@@ -136,7 +136,7 @@ func (c *Cache[K, V]) Clear(ctx context.Context) error {
 	c.flights.ForgetAll()
 	c.local.ChangedAll(ctx, c.ns.Prefix)
 	n := int(removed.Load())
-	c.tell.Done(ctx, mayfly.Event{Kind: mayfly.Removal, N: n, Err: err}, begun)
+	c.tell.Done(ctx, mayfly.Event{Kind: mayfly.KindRemoval, N: n, Err: err}, begun)
 	if err != nil {
 		return fmt.Errorf("cacheaside: clear %q, after %d keys: %w", c.ns.Prefix, n, err)
 	}
@@ -159,7 +159,7 @@ func (c *Cache[K, V]) deleteAgain(ctx context.Context, fulls []string) (done []s
 		}
 	}
 	if len(done) > 0 {
-		c.tell(ctx, mayfly.Event{Kind: mayfly.Removal, Outcome: mayfly.OK, N: len(done), Took: time.Since(begun)})
+		c.tell(ctx, mayfly.Event{Kind: mayfly.KindRemoval, Outcome: mayfly.OutcomeOK, N: len(done), Took: time.Since(begun)})
 	}
 	return done, errors.Join(errs...)
 }

@@ -20,7 +20,8 @@ import (
 	"time"
 )
 
-// Policy decides on each hit whether the value should be renewed now.
+// Policy decides on each hit whether the value should be renewed now. One of your own may have a method Validate() error, which the
+// constructor of a cache asks.
 type Policy interface {
 	// Due reports whether a value should be renewed that was stored for ttl, of which remaining is left, and whose load took
 	// cost; zero if that is not known. draw is a new random number in [0,1) at each call. Due runs on every hit: it
@@ -28,13 +29,13 @@ type Policy interface {
 	Due(ttl, remaining, cost time.Duration, draw float64) bool
 }
 
-// Margin is the factor by which [XFetch] over-estimates the cost of a load. An estimate ten times too small would cause
+// margin is the factor by which [XFetch] over-estimates the cost of a load. An estimate ten times too small would cause
 // hundreds of loads per renewal; one twice too large only renews slightly earlier.
-const Margin = 1.5
+const margin = 1.5
 
-// XFetch renews with a probability that rises to one as the end comes near: exp(-remaining / (Margin*beta*cost)),
+// XFetch renews with a probability that rises to one as the end comes near: exp(-remaining / (1.5*beta*cost)),
 // the optimal rule of Vattani, Chierichetti and Lowenstein (VLDB 2015). The mean lead over the end is
-// Margin*beta*cost*(ln(rate*Margin*beta*cost)+0.58); a key that is read rarely is often not renewed early, and need not be.
+// 1.5*beta*cost*(ln(rate*1.5*beta*cost)+0.58); a key that is read rarely is often not renewed early, and need not be.
 // A larger beta renews earlier. A value whose load time is not known is not renewed, nor is any in the first half of its
 // TTL, so that a load slower than the TTL does not cause endless renewals.
 func XFetch(beta float64) Policy { return xfetch{beta} }
@@ -49,19 +50,6 @@ func Window(share float64) Policy { return window{share} }
 // Never renews nothing early: every value lives to its end and the reader who comes next waits for a load.
 var Never Policy = never{}
 
-// Validate returns an error that names the parameter and the value that cannot be used. A Policy of your own may
-// have a method Validate() error, which is asked; nil is an error, as leaving a policy out is the caller's default
-// to choose.
-func Validate(p Policy) error {
-	if p == nil {
-		return fmt.Errorf("early refresh policy is nil: use earlyrefresh.Never for none")
-	}
-	if v, ok := p.(interface{ Validate() error }); ok {
-		return v.Validate()
-	}
-	return nil
-}
-
 type xfetch struct{ beta float64 }
 
 func (p xfetch) Due(ttl, remaining, cost time.Duration, draw float64) bool {
@@ -69,7 +57,7 @@ func (p xfetch) Due(ttl, remaining, cost time.Duration, draw float64) bool {
 		return false
 	}
 	// 1-draw lies in (0,1], where the logarithm is finite.
-	return float64(remaining) <= -float64(cost)*Margin*p.beta*math.Log(1-draw)
+	return float64(remaining) <= -float64(cost)*margin*p.beta*math.Log(1-draw)
 }
 
 func (p xfetch) Validate() error { return checkBeta("XFetch", p.beta) }

@@ -68,6 +68,7 @@ func simulate(r *rand.Rand, p earlyrefresh.Policy, quiet time.Duration, rate flo
 // Margin takes ours out. Lead and loads must agree within the two studies' error. Rows in which half the TTL
 // clamps the window are not in it: there the rule differs on purpose.
 func TestSimulationAgreesWithTheStudy(t *testing.T) {
+	effort.Alone(t)
 	r := newRand(t)
 	xfetch := func(beta float64) earlyrefresh.Policy { return earlyrefresh.XFetch(beta) }
 	for _, c := range []struct {
@@ -104,7 +105,7 @@ func TestSimulationAgreesWithTheStudy(t *testing.T) {
 	} {
 		told := c.cost
 		if c.name[0] == 'X' {
-			told = time.Duration(float64(c.cost) / earlyrefresh.Margin)
+			told = time.Duration(float64(c.cost) / 1.5)
 		}
 		cycles := min(1000, max(effort.Times(30, 100), effort.Times(1e6, 6e6)/int(60*c.rate)))
 		got := simulate(r, c.policy, c.quiet, c.rate, c.cost, told, cycles)
@@ -124,8 +125,9 @@ func TestSimulationAgreesWithTheStudy(t *testing.T) {
 
 // XFetch as it ships: with Margin, the loads per renewal fall from e to e^(1/1.5), whatever rate and load time.
 func TestMarginLowersTheLoadsPerRenewal(t *testing.T) {
+	effort.Alone(t)
 	r := newRand(t)
-	want := math.Exp(1 / earlyrefresh.Margin)
+	want := math.Exp(1 / 1.5)
 	for _, rate := range []float64{100, 400} {
 		for _, cost := range []time.Duration{100 * time.Millisecond, 500 * time.Millisecond} {
 			got := simulate(r, earlyrefresh.XFetch(1), minute/2, rate, cost, cost, effort.Times(150, 400))

@@ -18,6 +18,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/embedded"
 	"github.com/mayflycache/mayfly/internal/testkit/effort"
 	"github.com/mayflycache/mayfly/internal/testkit/processes"
@@ -317,7 +318,7 @@ func TestTheEngineReadsWhatServersWrote(t *testing.T) {
 func TestADirectoryIsOpenedOnce(t *testing.T) {
 	dir := t.TempDir()
 	db := open(t, embedded.Options{Dir: dir, Fsync: "always"})
-	if _, err := embedded.Open(embedded.Options{Dir: dir}); !errors.Is(err, embedded.ErrLocked) {
+	if _, err := embedded.Open(embedded.Options{Dir: dir}); !errors.Is(err, mayfly.ErrLocked) {
 		t.Errorf("opened twice: %v", err)
 	}
 	rdb, ctx := db.Client(), t.Context()

@@ -22,11 +22,11 @@ import (
 	"github.com/redis/go-redis/v9"
 	"github.com/redis/go-redis/v9/maintnotifications"
 
+	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/redis/engine"
 	"github.com/mayflycache/mayfly/internal/redis/journal"
 	"github.com/mayflycache/mayfly/internal/redis/replica"
 	"github.com/mayflycache/mayfly/internal/redis/server"
-	"github.com/mayflycache/mayfly/internal/stats"
 )
 
 // Options set up a DB. The zero value has no password and no limit of memory.
@@ -85,18 +85,16 @@ type DB struct {
 	server    *server.Server
 	client    *redis.Client
 	journal   *journal.Journal // nil: nothing is kept
-	recovered Recovered
+	recovered journal.Report
 	link      *replica.Link
 
 	closing sync.Once
 	closed  error
 }
 
-// ErrLocked is what Open returns for a Dir that another process has open, or another DB of this one.
-var ErrLocked = journal.ErrLocked
-
 // Open opens a database: an empty one, or with Options.Dir what was kept there. A file there that was damaged is an error, which says where,
-// and nothing is changed then; the end of a write that a crash cut short is removed, and Recovered tells of it.
+// and nothing is changed then; the end of a write that a crash cut short is removed, and Recovered tells of it. A Dir that is open
+// already, in this process or another, is [mayfly.ErrLocked].
 func Open(o Options) (*DB, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -110,7 +108,7 @@ func Open(o Options) (*DB, error) {
 		var err error
 		db.journal, db.recovered, err = journal.Open(journal.Options{Dir: o.Dir, Fsync: o.Fsync}, e, func() int64 { return time.Now().UnixMicro() })
 		if err != nil {
-			return nil, fmt.Errorf("embedded: %w", err)
+			return nil, fmt.Errorf("embedded: %w", public{err})
 		}
 		so.Keeper = db.journal
 	}
@@ -137,6 +135,15 @@ func Open(o Options) (*DB, error) {
 	return db, nil
 }
 
+// public is an error of the journal's, by which callers can tell that a directory is locked.
+type public struct{ error }
+
+func (p public) Is(target error) bool {
+	return target == mayfly.ErrLocked && errors.Is(p.error, journal.ErrLocked)
+}
+
+func (p public) Unwrap() error { return p.error }
+
 func (db *DB) closeJournal() error {
 	if db.journal == nil {
 		return nil
@@ -144,12 +151,19 @@ func (db *DB) closeJournal() error {
 	return db.journal.Close()
 }
 
-// Recovered says what Open found in Options.Dir: Keys that are there; Ended, keys that expired while nothing ran and are gone; Cut, how many bytes
-// of a write that a crash cut short were removed, from the end of CutFile at CutAt.
-type Recovered = journal.Report
+// Recovered says what Open found in Options.Dir.
+type Recovered struct {
+	Keys  int // that are there now
+	Ended int // that expired while nothing ran, and are gone
+
+	// What a crash left of a write that was never acknowledged as safe, and was cut off: how many bytes, of which file, at which position.
+	Cut     int64
+	CutFile string
+	CutAt   int64
+}
 
 // Recovered returns what Open found.
-func (db *DB) Recovered() Recovered { return db.recovered }
+func (db *DB) Recovered() Recovered { return Recovered(db.recovered) }
 
 // poolSize is more than the callers of most programs: a connection over memory is cheap, waiting for one is not, and in a synctest bubble
 // go-redis would wait with a timer that belongs to another.
@@ -170,14 +184,11 @@ func (db *DB) Serve(l net.Listener) error {
 	return nil
 }
 
-// Stats says what a DB holds, and what it has done since it was opened: Keys, Expires (those with a TTL) and Dead (of these, over and not
-// yet removed); Memory, the bytes that the data takes, counted as for MaxMemory; Expired, Evicted, Commands, Hits and Misses; Cycle, the time spent on removing keys that nobody asked for.
-type Stats = stats.Engine
-
-// Stats adds up the figures. It is for now and then, not for every request: without a MaxMemory it weighs every key.
-func (db *DB) Stats() Stats {
+// Stats says what the DB holds, and what it has done since it was opened. It is for now and then, not for every request: without a
+// MaxMemory it weighs every key.
+func (db *DB) Stats() mayfly.EngineStats {
 	f, cycle := db.server.Figures()
-	return Stats{
+	return mayfly.EngineStats{
 		Keys: f.Keys, Expires: f.Expires, Dead: f.Dead, Memory: f.Memory, Expired: f.Expired, Evicted: f.Evicted,
 		Commands: f.Commands, Hits: f.Hits, Misses: f.Misses, Cycle: cycle,
 	}

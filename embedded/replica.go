@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"strconv"
+	"time"
 
 	"github.com/mayflycache/mayfly/internal/redis/engine"
 	"github.com/mayflycache/mayfly/internal/redis/replica"
@@ -79,13 +80,18 @@ func (m Master) follow(s *server.Server, link *replica.Link) {
 	link.Follow(host, port)
 }
 
-// Replication says how a replica stands: Of, whom it follows, empty if nobody; InStep, whether what the master does is done at once; Synced, whether it
-// has been in step at least once; Offset, how far in the master's stream it has come; Heard, when the master was heard last; Problem, why there
-// is no link, if there is none.
-type Replication = replica.Status
+// Replication says how a replica stands.
+type Replication struct {
+	Of      string    // host:port of the master; empty: it is none, or none any more
+	InStep  bool      // the link is up, and what the master sends is done at once
+	Synced  bool      // it has been in step at least once: there is something to promote
+	Offset  int64     // how far in the master's stream it has come
+	Heard   time.Time // when the master was heard last; zero: never
+	Problem error     // why there is no link, or why the last one ended; nil: there is one, or it is being made
+}
 
 // Replication returns how the DB stands as a replica. The zero value: it is none.
-func (db *DB) Replication() Replication { return db.link.Status() }
+func (db *DB) Replication() Replication { return Replication(db.link.Status()) }
 
 // InStep waits until a replica has all that its master had when it came to it, and gets what the master does from then on. If ctx ends before that, the error
 // is ctx's and says what stands in the way. It is an error for a DB that is no replica.

@@ -27,10 +27,10 @@ var behaviours = []struct {
 	{"SetFields", setFields},
 	{"Update", update},
 	{"Update loses nothing", updateLosesNothing},
-	{"Touch", touch},
-	{"GetAndTouch", getAndTouch},
-	{"Persist", persist},
-	{"Renew", renew},
+	{"TouchFields", touch},
+	{"GetAndTouchFields", getAndTouch},
+	{"PersistFields", persist},
+	{"Touch", renew},
 	{"Delete", remove},
 	{"trap: HSET takes a field's TTL away", trapHSet},
 	{"trap: HDEL and HSET do not restore it", trapHDel},
@@ -78,11 +78,11 @@ func TestUnsupported(t *testing.T) {
 			rdb, ctx := c.open(t), t.Context()
 			s := expect.Value(fieldttl.New(ns[session](t, rdb), fieldttl.Options{RedisTimeout: patient}))(t)
 			_, get := s.Get(ctx, "a")
-			_, getAndTouch := s.GetAndTouch(ctx, "a", "ip")
+			_, getAndTouch := s.GetAndTouchFields(ctx, "a", "ip")
 			_, ttls := s.TTLs(ctx, "a")
 			_, update := s.Update(ctx, "a", func(e fieldttl.Entry[session]) (session, error) { return e.Value, nil }, "ip")
 			for i, err := range []error{get, s.Set(ctx, "a", ada), s.SetFields(ctx, "a", ada, "ip"), getAndTouch, ttls,
-				s.Touch(ctx, "a", "ip"), s.Persist(ctx, "a", "ip"), s.Renew(ctx, "a"), s.Delete(ctx, "a"), s.DeleteFields(ctx, "a", "ip"), update} {
+				s.TouchFields(ctx, "a", "ip"), s.PersistFields(ctx, "a", "ip"), s.Touch(ctx, "a"), s.Delete(ctx, "a"), s.DeleteFields(ctx, "a", "ip"), update} {
 				if !errors.Is(err, mayfly.ErrUnsupported) || !strings.Contains(err.Error(), c.want) {
 					t.Errorf("call %d: got error %v, want %q", i, err, c.want)
 				}
@@ -215,18 +215,18 @@ func touch(t *testing.T, o opened) {
 	full := ns[session](t, o.rdb).Prefix + "a"
 	expect.OK(t, s.Set(ctx, "a", ada))
 	expect.OK(t, o.rdb.HExpire(ctx, full, time.Minute, "ip", "csrf_token").Err())
-	expect.OK(t, s.Touch(ctx, "a", "csrf_token"))
+	expect.OK(t, s.TouchFields(ctx, "a", "csrf_token"))
 	left(t, s, "a", fieldttl.Lives{Key: day, Fields: fields{"user_id": day, "ip": time.Minute, "csrf_token": 15 * time.Minute}})
-	expect.OK(t, s.Touch(ctx, "a", "ip", "csrf_token"))
+	expect.OK(t, s.TouchFields(ctx, "a", "ip", "csrf_token"))
 	left(t, s, "a", fieldttl.Lives{Key: day, Fields: whole})
 
 	expect.OK(t, s.DeleteFields(ctx, "a", "csrf_token"))
 	expect.OK(t, o.rdb.HExpire(ctx, full, time.Minute, "ip").Err())
-	if err := s.Touch(ctx, "a", "csrf_token", "ip"); !errors.Is(err, mayfly.ErrNotFound) || !strings.Contains(err.Error(), `touch fields of "a": csrf_token: not found`) {
+	if err := s.TouchFields(ctx, "a", "csrf_token", "ip"); !errors.Is(err, mayfly.ErrNotFound) || !strings.Contains(err.Error(), `touch fields of "a": csrf_token: not found`) {
 		t.Errorf("a field that has ended: %v", err)
 	}
 	left(t, s, "a", fieldttl.Lives{Key: day, Fields: fields{"user_id": day, "ip": time.Hour}})
-	if err := s.Touch(ctx, "b", "ip"); !errors.Is(err, mayfly.ErrNotFound) {
+	if err := s.TouchFields(ctx, "b", "ip"); !errors.Is(err, mayfly.ErrNotFound) {
 		t.Errorf("a hash that is not there: %v", err)
 	}
 	absent(t, s, "b")
@@ -244,16 +244,16 @@ func getAndTouch(t *testing.T, o opened) {
 		{[]string{"csrf_token", "ip"}, whole},
 	} {
 		expect.OK(t, o.rdb.HExpire(ctx, full, time.Minute, "ip", "csrf_token").Err())
-		if e := expect.Value(s.GetAndTouch(ctx, "a", c.touched...))(t); e.Value != ada || names(e) != "user_id ip csrf_token" {
+		if e := expect.Value(s.GetAndTouchFields(ctx, "a", c.touched...))(t); e.Value != ada || names(e) != "user_id ip csrf_token" {
 			t.Errorf("got %+v", e)
 		}
 		left(t, s, "a", fieldttl.Lives{Key: day, Fields: c.want})
 	}
 	expect.OK(t, s.DeleteFields(ctx, "a", "ip"))
-	if e := expect.Value(s.GetAndTouch(ctx, "a", "ip"))(t); e.Alive("ip") || e.Value.IP != "" || !e.Alive("user_id") {
+	if e := expect.Value(s.GetAndTouchFields(ctx, "a", "ip"))(t); e.Alive("ip") || e.Value.IP != "" || !e.Alive("user_id") {
 		t.Errorf("a field that is not there: %+v", e)
 	}
-	if _, err := s.GetAndTouch(ctx, "b", "ip"); !errors.Is(err, mayfly.ErrNotFound) {
+	if _, err := s.GetAndTouchFields(ctx, "b", "ip"); !errors.Is(err, mayfly.ErrNotFound) {
 		t.Errorf("a hash that is not there: %v", err)
 	}
 }
@@ -261,12 +261,12 @@ func getAndTouch(t *testing.T, o opened) {
 func persist(t *testing.T, o opened) {
 	s, ctx := store[session](t, o), t.Context()
 	expect.OK(t, s.Set(ctx, "a", ada))
-	expect.OK(t, s.Persist(ctx, "a", "ip", "user_id"))
+	expect.OK(t, s.PersistFields(ctx, "a", "ip", "user_id"))
 	left(t, s, "a", fieldttl.Lives{Key: day, Fields: fields{"user_id": day, "ip": day, "csrf_token": 15 * time.Minute}})
 	expect.OK(t, s.SetFields(ctx, "a", ada, "ip"))
 	left(t, s, "a", fieldttl.Lives{Key: day, Fields: whole})
 	expect.OK(t, s.DeleteFields(ctx, "a", "ip"))
-	if err := s.Persist(ctx, "a", "ip"); !errors.Is(err, mayfly.ErrNotFound) {
+	if err := s.PersistFields(ctx, "a", "ip"); !errors.Is(err, mayfly.ErrNotFound) {
 		t.Errorf("a field that is not there: %v", err)
 	}
 }
@@ -276,9 +276,9 @@ func renew(t *testing.T, o opened) {
 	expect.OK(t, s.Set(ctx, "a", ada))
 	expect.OK(t, o.rdb.PExpire(ctx, ns[session](t, o.rdb).Prefix+"a", 30*time.Minute).Err())
 	left(t, s, "a", fieldttl.Lives{Key: 30 * time.Minute, Fields: fields{"user_id": 30 * time.Minute, "ip": 30 * time.Minute, "csrf_token": 15 * time.Minute}})
-	expect.OK(t, s.Renew(ctx, "a"))
+	expect.OK(t, s.Touch(ctx, "a"))
 	left(t, s, "a", fieldttl.Lives{Key: day, Fields: whole})
-	if err := s.Renew(ctx, "b"); !errors.Is(err, mayfly.ErrNotFound) {
+	if err := s.Touch(ctx, "b"); !errors.Is(err, mayfly.ErrNotFound) {
 		t.Errorf("a hash that is not there: %v", err)
 	}
 }
@@ -329,20 +329,20 @@ func trapLastField(t *testing.T, o opened) {
 func aKeyOfAnotherKind(t *testing.T, o opened) {
 	s, ctx := store[session](t, o), t.Context()
 	for name, call := range map[string]func(key string) error{
-		"Get":         func(key string) error { _, err := s.Get(ctx, key); return err },
-		"GetAndTouch": func(key string) error { _, err := s.GetAndTouch(ctx, key, "ip"); return err },
-		"Set":         func(key string) error { return s.Set(ctx, key, ada) },
-		"SetFields":   func(key string) error { return s.SetFields(ctx, key, ada, "ip") },
+		"Get":               func(key string) error { _, err := s.Get(ctx, key); return err },
+		"GetAndTouchFields": func(key string) error { _, err := s.GetAndTouchFields(ctx, key, "ip"); return err },
+		"Set":               func(key string) error { return s.Set(ctx, key, ada) },
+		"SetFields":         func(key string) error { return s.SetFields(ctx, key, ada, "ip") },
 		"Update": func(key string) error {
 			_, err := s.Update(ctx, key, func(e fieldttl.Entry[session]) (session, error) { return e.Value, nil }, "ip")
 			return err
 		},
-		"Touch":        func(key string) error { return s.Touch(ctx, key, "ip") },
-		"Persist":      func(key string) error { return s.Persist(ctx, key, "ip") },
-		"Renew":        func(key string) error { return s.Renew(ctx, key) },
-		"TTLs":         func(key string) error { _, err := s.TTLs(ctx, key); return err },
-		"Delete":       func(key string) error { return s.Delete(ctx, key) },
-		"DeleteFields": func(key string) error { return s.DeleteFields(ctx, key, "ip") },
+		"TouchFields":   func(key string) error { return s.TouchFields(ctx, key, "ip") },
+		"PersistFields": func(key string) error { return s.PersistFields(ctx, key, "ip") },
+		"Touch":         func(key string) error { return s.Touch(ctx, key) },
+		"TTLs":          func(key string) error { _, err := s.TTLs(ctx, key); return err },
+		"Delete":        func(key string) error { return s.Delete(ctx, key) },
+		"DeleteFields":  func(key string) error { return s.DeleteFields(ctx, key, "ip") },
 	} {
 		for _, end := range []time.Duration{0, time.Hour} {
 			key := name + end.String()
@@ -376,9 +376,9 @@ func namesThatAreNone(t *testing.T, o opened) {
 	for want, err := range map[string]error{
 		`there is no field "UserID"`:                  s.SetFields(ctx, "a", ada, "UserID"),
 		`no field is named`:                           s.SetFields(ctx, "a", ada),
-		`field "user_id" has no ttl in its tag`:       s.Touch(ctx, "a", "user_id"),
+		`field "user_id" has no ttl in its tag`:       s.TouchFields(ctx, "a", "user_id"),
 		`delete fields of "a": no field is named`:     s.DeleteFields(ctx, "a"),
-		`persist fields of "a": there is no field ""`: s.Persist(ctx, "a", ""),
+		`persist fields of "a": there is no field ""`: s.PersistFields(ctx, "a", ""),
 		`the key is empty`:                            s.Set(ctx, "", ada),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {

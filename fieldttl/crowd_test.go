@@ -36,10 +36,10 @@ func TestACrowd(t *testing.T) {
 					{"Set", func() error { return s.Set(ctx, key, ada) }},
 					{"SetFields", func() error { return s.SetFields(ctx, key, ada, "ip") }},
 					{"Get", func() error { _, err := s.Get(ctx, key); return err }},
-					{"GetAndTouch", func() error { _, err := s.GetAndTouch(ctx, key, "ip"); return err }},
-					{"Touch", func() error { return s.Touch(ctx, key, "ip") }},
-					{"Persist", func() error { return s.Persist(ctx, key, "ip") }},
-					{"Renew", func() error { return s.Renew(ctx, key) }},
+					{"GetAndTouchFields", func() error { _, err := s.GetAndTouchFields(ctx, key, "ip"); return err }},
+					{"TouchFields", func() error { return s.TouchFields(ctx, key, "ip") }},
+					{"PersistFields", func() error { return s.PersistFields(ctx, key, "ip") }},
+					{"Touch", func() error { return s.Touch(ctx, key) }},
 					{"TTLs", func() error { _, err := s.TTLs(ctx, key); return err }},
 					{"Update", func() error {
 						_, err := s.Update(ctx, key, func(e fieldttl.Entry[session]) (session, error) { return e.Value, nil }, "ip")

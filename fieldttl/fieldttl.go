@@ -16,7 +16,7 @@
 //	e.Value.UserID, e.Value.CSRF, e.Alive("csrf_token") // after 20 minutes: 1001, "", false
 //
 // A field with a ttl expires after it, or with the key if that is earlier; a field without one lives as long as the key. The
-// key has the namespace's TTL, with its jitter, from the Set on; [Store.Renew] resets it.
+// key has the namespace's TTL, with its jitter, from the Set on; [Store.Touch] resets it.
 //
 // Every exported field needs a tag, or `redis:"-"`. Strings, numbers, bools and []byte are written the way go-redis writes and
 // scans them, so HGetAll(...).Scan reads the same hash: a bool is 1 or 0, a time.Duration is in nanoseconds. Types with

@@ -24,8 +24,8 @@ func (s *Store[K, T]) Get(ctx context.Context, key K) (Entry[T], error) {
 	})
 }
 
-// GetAndTouch is Get, and Touch of the named fields, in one step: fields that are alive get their whole TTL again. It is a write.
-func (s *Store[K, T]) GetAndTouch(ctx context.Context, key K, fields ...string) (Entry[T], error) {
+// GetAndTouchFields is Get, and Touch of the named fields, in one step: fields that are alive get their whole TTL again. It is a write.
+func (s *Store[K, T]) GetAndTouchFields(ctx context.Context, key K, fields ...string) (Entry[T], error) {
 	return s.read(ctx, "get and touch", key, func(full string, way way, e *Entry[T]) error {
 		touched, err := s.plan.volatile(fields)
 		if err != nil {

@@ -24,13 +24,17 @@ var writes = []struct {
 		_, err := s.Update(t.Context(), "a", func(e fieldttl.Entry[session]) (session, error) { e.Value.IP += "1"; return e.Value, nil }, "ip")
 		return err
 	}},
-	{"Touch", "multi", "hpexpire", func(t *testing.T, s *fieldttl.Store[string, session]) error { return s.Touch(t.Context(), "a", "ip") }},
-	{"GetAndTouch", "multi", "hmget", func(t *testing.T, s *fieldttl.Store[string, session]) error {
-		_, err := s.GetAndTouch(t.Context(), "a", "ip")
+	{"TouchFields", "multi", "hpexpire", func(t *testing.T, s *fieldttl.Store[string, session]) error {
+		return s.TouchFields(t.Context(), "a", "ip")
+	}},
+	{"GetAndTouchFields", "multi", "hmget", func(t *testing.T, s *fieldttl.Store[string, session]) error {
+		_, err := s.GetAndTouchFields(t.Context(), "a", "ip")
 		return err
 	}},
-	{"Persist", "multi", "hpersist", func(t *testing.T, s *fieldttl.Store[string, session]) error { return s.Persist(t.Context(), "a", "ip") }},
-	{"Renew", "multi", "pexpire", func(t *testing.T, s *fieldttl.Store[string, session]) error { return s.Renew(t.Context(), "a") }},
+	{"PersistFields", "multi", "hpersist", func(t *testing.T, s *fieldttl.Store[string, session]) error {
+		return s.PersistFields(t.Context(), "a", "ip")
+	}},
+	{"Touch", "multi", "pexpire", func(t *testing.T, s *fieldttl.Store[string, session]) error { return s.Touch(t.Context(), "a") }},
 	{"DeleteFields", "hdel", "hdel", func(t *testing.T, s *fieldttl.Store[string, session]) error {
 		return s.DeleteFields(t.Context(), "a", "ip")
 	}},

@@ -13,15 +13,15 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/sendonce"
 )
 
-// Touch gives fields their whole TTL again. Where one has ended, or the hash has, it returns [mayfly.ErrNotFound], and the others are
-// touched. It never makes a field longer-lived than the key: see [Store.Renew].
-func (s *Store[K, T]) Touch(ctx context.Context, key K, fields ...string) error {
+// TouchFields gives fields their whole TTL again. Where one has ended, or the hash has, it returns [mayfly.ErrNotFound], and the others are
+// touched. It never makes a field longer-lived than the key: see [Store.Touch].
+func (s *Store[K, T]) TouchFields(ctx context.Context, key K, fields ...string) error {
 	return s.each(ctx, "touch fields of", key, fields, s.plan.volatile, s.plan.byTTL, s.plan.hpexpire)
 }
 
-// Persist takes the TTL away from fields, which then live as long as the key, until they are set again. Where one has ended, or the
+// PersistFields takes the TTL away from fields, which then live as long as the key, until they are set again. Where one has ended, or the
 // hash has, it returns [mayfly.ErrNotFound], and the others are persisted.
-func (s *Store[K, T]) Persist(ctx context.Context, key K, fields ...string) error {
+func (s *Store[K, T]) PersistFields(ctx context.Context, key K, fields ...string) error {
 	return s.each(ctx, "persist fields of", key, fields, s.plan.find, atOnce, func(full string, _ time.Duration, fields []int) []any {
 		return append([]any{"hpersist", full, "fields", len(fields)}, s.plan.namesOf(fields)...)
 	})
@@ -62,9 +62,9 @@ func (s *Store[K, T]) each(ctx context.Context, doing string, key K, names []str
 
 const notThere = -2 // of a field, or a key
 
-// Renew gives the key the namespace's TTL again. The fields' own ends stay as they are. It returns [mayfly.ErrNotFound] if there is no hash.
-func (s *Store[K, T]) Renew(ctx context.Context, key K) error {
-	return s.do(ctx, "renew", key, func(full string, _ way) error {
+// Touch gives the key the namespace's TTL again. The fields' own ends stay as they are. It returns [mayfly.ErrNotFound] if there is no hash.
+func (s *Store[K, T]) Touch(ctx context.Context, key K) error {
+	return s.do(ctx, "touch", key, func(full string, _ way) error {
 		renewed := redis.NewIntCmd(ctx, "pexpire", full, s.ttl())
 		err := sendonce.Transact(ctx, s.redis, full, sendonce.Hash, redis.NewCmd(ctx, "hlen", full), renewed)
 		if err == nil && renewed.Val() == 0 {

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/client/check"
 )
 
 // A plan is how a struct is a hash, found out once.
@@ -132,7 +132,7 @@ func parseTag(tag string) (name string, ttl time.Duration, err error) {
 		if ttl, err = time.ParseDuration(text); err != nil {
 			return "", 0, fmt.Errorf("the ttl must be a duration such as 15m or 1h30m, got %q", text)
 		}
-		if err := mayfly.CheckTTL("the ttl", ttl); err != nil {
+		if err := check.TTL("the ttl", ttl); err != nil {
 			return "", 0, err
 		}
 	}

@@ -37,12 +37,12 @@ func TestTime(t *testing.T) {
 		time.Sleep(time.Millisecond)
 		gets(t, s, "a", session{UserID: 1001, IP: "192.168.1.1"}, "user_id ip")
 		time.Sleep(44*time.Minute + 59999*time.Millisecond) // an hour
-		expect.OK(t, s.Touch(t.Context(), "a", "ip"))
+		expect.OK(t, s.TouchFields(t.Context(), "a", "ip"))
 		time.Sleep(time.Hour)
 		gets(t, s, "a", session{UserID: 1001, IP: "192.168.1.1"}, "user_id ip")
 		time.Sleep(time.Millisecond)
 		gets(t, s, "a", session{UserID: 1001}, "user_id")
-		expect.OK(t, s.Renew(t.Context(), "a"))
+		expect.OK(t, s.Touch(t.Context(), "a"))
 		time.Sleep(day)
 		gets(t, s, "a", session{UserID: 1001}, "user_id")
 		time.Sleep(time.Millisecond)
@@ -59,7 +59,7 @@ func TestNoFieldOutlivesItsKey(t *testing.T) {
 		}
 		s := store[long](t, o)
 		expect.OK(t, s.Set(t.Context(), "x", long{"a", "b"}))
-		expect.OK(t, s.Persist(t.Context(), "x", "b"))
+		expect.OK(t, s.PersistFields(t.Context(), "x", "b"))
 		if l := expect.Value(s.TTLs(t.Context(), "x"))(t); l.Key != day || l.Fields["a"] != day || l.Fields["b"] != day {
 			t.Errorf("TTLs are %v", l)
 		}
@@ -351,7 +351,7 @@ func TestPersistIsOneCommand(t *testing.T) {
 	s := expect.Value(fieldttl.New(ns[forms](t, srv.Client()), fieldttl.Options{RedisTimeout: patient}))(t)
 	expect.OK(t, s.Set(t.Context(), "a", forms{}))
 	srv.ClearLog()
-	expect.OK(t, s.Persist(t.Context(), "a", "text", "int64", "bool"))
+	expect.OK(t, s.PersistFields(t.Context(), "a", "text", "int64", "bool"))
 	if sent := strings.Join(srv.Log(), "\n"); strings.Count(strings.ToLower(sent), "hpersist") != 1 {
 		t.Errorf("sent\n%s", sent)
 	}

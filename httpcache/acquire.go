@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"net/http"
-	"sync"
 	"time"
 
 	"github.com/mayflycache/mayfly"
@@ -20,6 +19,7 @@ type filling struct {
 	over   bool                    // without a claim, the answer may still replace what was seen in the slot
 	flight *flight.Flight[outcome] // of those who wait; nil: nobody does
 	beat   *beat                   // keeps the claim
+	passed <-chan lease.Found      // brings what has taken the claim's place, which the answer may replace; nil: nothing has
 }
 
 // stop ends the keeping of the claim.
@@ -29,7 +29,18 @@ func (f filling) stop() { f.beat.stop() }
 func (f filling) wanted() bool { return f.stores() || f.flight != nil }
 
 // stores reports whether an answer can be stored.
-func (f filling) stores() bool { return f.claim != nil || f.over }
+func (f filling) stores() bool { return f.claim != nil || f.passed != nil || f.over }
+
+// brings are what others wait for who wait for the answer.
+func (f filling) brings() (all []any) {
+	if f.flight != nil {
+		all = append(all, f.flight)
+	}
+	if f.claim != nil {
+		all = append(all, f.claim.ID())
+	}
+	return all
+}
 
 // reads says that the handler is about to be asked.
 func (f filling) reads() {
@@ -103,7 +114,7 @@ func (x *exchange) lead(f *flight.Flight[outcome]) (answered bool) {
 		}
 	}
 	if asks { // else those of this process share the answer all the same
-		a := x.acquire()
+		a := x.acquire(fill)
 		switch {
 		case a.Standing == lease.Mine:
 			fill.claim = a.Claim
@@ -138,21 +149,21 @@ var errResting = errors.New("the handler failed lately")
 
 // acquire asks for the right to store the answer, or waits for another process to bring what it has claimed, for as long as a
 // request may wait in all.
-func (x *exchange) acquire() lease.Acquired {
+func (x *exchange) acquire(fill filling) lease.Acquired {
 	c, ctx := x.cache, x.r.Context()
 	within, cancel := c.within(ctx, x.asked)
 	defer cancel()
 	wait, cancel := context.WithTimeout(ctx, c.opt.Shared.Wait-time.Since(x.begun))
 	defer cancel()
-	a := x.ask(within, wait)
+	a := x.ask(within, wait, fill)
 	switch a.Standing {
 	case lease.Changed:
 		if a.Waited > 0 {
-			c.tell(ctx, mayfly.Event{Kind: mayfly.Wait, Outcome: mayfly.OK, Key: x.s.slot, Took: a.Waited})
+			c.tell(ctx, mayfly.Event{Kind: mayfly.KindWait, Outcome: mayfly.OutcomeOK, Key: x.s.slot, Took: a.Waited})
 			c.local.Forget(x.s.slot) // a copy of what was there before, if the server's word is still on its way
 		}
 	case lease.Late:
-		c.tell(ctx, mayfly.Event{Kind: mayfly.Wait, Outcome: mayfly.TimedOut, Key: x.s.slot, Took: a.Waited, Err: a.Err})
+		c.tell(ctx, mayfly.Event{Kind: mayfly.KindWait, Outcome: mayfly.OutcomeTimedOut, Key: x.s.slot, Took: a.Waited, Err: a.Err})
 	case lease.Down:
 		if ctx.Err() == nil {
 			c.tell.Backend(ctx, x.s.slot, a.Err)
@@ -163,9 +174,11 @@ func (x *exchange) acquire() lease.Acquired {
 	return a
 }
 
-// ask asks for the claim. While it waits for somebody else's load it has no turn.
-func (x *exchange) ask(ctx, wait context.Context) lease.Acquired {
+// ask asks for the claim. While it waits for somebody else's load it has no turn. Where that load waits for this one, in a handler of this
+// process, the answer is that of a tombstone: load, and do not store.
+func (x *exchange) ask(ctx, wait context.Context, fill filling) lease.Acquired {
 	c, w := x.cache, lease.Want{Key: x.s.slot, Seen: x.s.found, Renew: x.s.response != nil}
+	holder := w.Seen.Holder()
 	switch w.Seen.State {
 	case lease.Held:
 		return lease.Acquired{Standing: lease.Void}
@@ -175,11 +188,20 @@ func (x *exchange) ask(ctx, wait context.Context) lease.Acquired {
 		if a.Standing != lease.Theirs {
 			return a
 		}
+		holder = a.Holder()
 		if !w.Renew {
 			w.Seen = a.Found
 		}
 	}
 	x.yields()
+	if around := inside(x.r.Context()); around != nil {
+		leave, circle := nested.enter(&asking{brings: fill.brings(), around: around}, holder)
+		if circle {
+			x.lone = true
+			return lease.Acquired{Standing: lease.Void}
+		}
+		defer leave()
+	}
 	a := c.guard.Outwait(ctx, wait, w, nil)
 	if a.Standing == lease.Mine && x.queues() && !x.tryTurn(ctx) { // taken over from one who died
 		c.release(ctx, a.Claim)
@@ -187,86 +209,3 @@ func (x *exchange) ask(ctx, wait context.Context) lease.Acquired {
 	}
 	return a
 }
-
-// beat prolongs a claim until it is stopped.
-type beat struct {
-	mu    sync.Mutex  // guards timer
-	timer *time.Timer // nil: stopped
-}
-
-// keep prolongs a claim while the handler runs, for at most as long as a handler may run for others.
-func (c *Cache) keep(claim *lease.Claim) *beat {
-	if claim == nil {
-		return nil
-	}
-	ends, b := time.Now().Add(c.opt.Shared.Timeout), new(beat)
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	b.timer = time.AfterFunc(lease.Beat, func() {
-		b.mu.Lock()
-		defer b.mu.Unlock()
-		if b.timer == nil {
-			return
-		}
-		c.works.Start(func() { claim.Keep(c.works.Context()) })
-		if time.Now().Before(ends) {
-			b.timer.Reset(lease.Beat)
-		}
-	})
-	return b
-}
-
-func (b *beat) stop() {
-	if b == nil {
-		return
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	if b.timer != nil {
-		b.timer.Stop()
-		b.timer = nil
-	}
-}
-
-// release gives a claim up behind the client's back. Nothing is lost if that fails: the lease ends by itself.
-func (c *Cache) release(ctx context.Context, claim *lease.Claim) {
-	if claim != nil {
-		c.behind(ctx, func(ctx context.Context) { claim.Release(ctx) })
-	}
-}
-
-// rest gives a claim up because the handler failed: nobody tries again for a while, where there is something to go on with.
-// The returned function waits until it is so.
-func (c *Cache) rest(ctx context.Context, claim *lease.Claim) (wait func()) {
-	done := make(chan struct{})
-	if claim == nil {
-		close(done)
-	} else {
-		c.behind(ctx, func(ctx context.Context) {
-			defer close(done)
-			claim.Rest(ctx, c.opt.Stale.Throttle)
-		})
-	}
-	return func() { <-done }
-}
-
-// behind does something in Redis that no client has to wait for. When the cache is closed it is done at once, so that others need not wait
-// for what this process holds.
-func (c *Cache) behind(ctx context.Context, do func(ctx context.Context)) {
-	ctx = context.WithoutCancel(ctx)
-	if c.works.Start(func() {
-		ctx, cancel := c.works.On(ctx)
-		defer cancel()
-		last, cancel := c.works.Last(ctx)
-		defer cancel()
-		do(last)
-	}) {
-		return
-	}
-	ctx, cancel := context.WithTimeout(ctx, handBackFor)
-	defer cancel()
-	do(ctx)
-}
-
-// handBackFor is how long it may take to hand back what a closed cache holds.
-const handBackFor = 250 * time.Millisecond

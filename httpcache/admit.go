@@ -74,7 +74,7 @@ func (x *exchange) enter(f *flight.Flight[outcome]) error {
 		return nil
 	}
 	c, ctx, begun := x.cache, x.r.Context(), time.Now()
-	limiter := c.origin.Limiter()
+	limiter := admission.Of(c.origin)
 	wish := admission.Wish{Closing: c.works.Closing(), Patience: c.opt.Load.Timeout}
 	wish.Until, _ = ctx.Deadline()
 	if f != nil {
@@ -85,14 +85,14 @@ func (x *exchange) enter(f *flight.Flight[outcome]) error {
 	p, err := limiter.Enter(ctx, wish)
 	waited := time.Since(begun)
 	x.asked = x.asked.Add(waited) // which was not Redis's fault
-	e := mayfly.Event{Kind: mayfly.Admission, Outcome: mayfly.OK, Key: x.s.slot, N: 1, Took: waited, Err: err}
+	e := mayfly.Event{Kind: mayfly.KindAdmission, Outcome: mayfly.OutcomeOK, Key: x.s.slot, N: 1, Took: waited, Err: err}
 	switch {
 	case errors.Is(err, admission.ErrClosed): // whoever comes later goes to the handler, too
 		return nil
 	case err != nil && ctx.Err() != nil:
 		return ctx.Err()
 	case err != nil:
-		e.Outcome = mayfly.TimedOut
+		e.Outcome = mayfly.OutcomeTimedOut
 		c.tell(ctx, e)
 		return err
 	case p.Queued() > 0:
@@ -142,7 +142,7 @@ func (x *exchange) yields() {
 
 // tryTurn is for renewals, which do not queue.
 func (x *exchange) tryTurn(ctx context.Context) bool {
-	p, ok := x.cache.origin.Limiter().Try(ctx)
+	p, ok := admission.Of(x.cache.origin).Try(ctx)
 	if ok {
 		x.begins(p)
 	}

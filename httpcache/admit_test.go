@@ -347,7 +347,7 @@ func TestARenewalDoesNotQueue(t *testing.T) {
 		time.Sleep(20 * time.Second)
 		busy := queued(t, t.Context(), h, "http://a.example/busy")
 		ask(h, "GET", "http://a.example/")
-		if synctest.Wait(); renewed != 2 || events.Count(mayfly.Refresh, mayfly.Dropped) != 1 {
+		if synctest.Wait(); renewed != 2 || events.Count(mayfly.KindRefresh, mayfly.OutcomeDropped) != 1 {
 			t.Errorf("%d calls, %v", renewed, events.All())
 		}
 		<-busy
@@ -382,7 +382,7 @@ func TestALimitOfPagesIsValid(t *testing.T) {
 	} {
 		opt := options(t, redis.NewClient(&redis.Options{}))
 		opt.Load = l
-		if _, err := httpcache.NewCache(opt); err == nil || !strings.Contains(err.Error(), want) {
+		if _, err := opt.New(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v", l, err)
 		}
 	}

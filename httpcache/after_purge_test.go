@@ -35,13 +35,13 @@ func TestARequestAfterPurgeJoinsNoOlderOne(t *testing.T) {
 	const url = "http://a.example/blog/1"
 	for name, purge := range map[string]func(t *testing.T, c *httpcache.Cache, h http.Handler){
 		"URL": func(t *testing.T, c *httpcache.Cache, _ http.Handler) {
-			expect.OK(t, c.Purge(t.Context(), httpcache.URL(url)))
+			expect.OK(t, c.Purge(t.Context(), httpcache.Target{URL: url}))
 		},
 		"Prefix": func(t *testing.T, c *httpcache.Cache, _ http.Handler) {
-			expect.OK(t, c.Purge(t.Context(), httpcache.Prefix("http://a.example/blog/")))
+			expect.OK(t, c.Purge(t.Context(), httpcache.Target{Prefix: "http://a.example/blog/"}))
 		},
 		"Tag": func(t *testing.T, c *httpcache.Cache, _ http.Handler) {
-			expect.OK(t, c.Purge(t.Context(), httpcache.Tag("blog")))
+			expect.OK(t, c.Purge(t.Context(), httpcache.Target{Tag: "blog"}))
 		},
 		"an unsafe method": func(t *testing.T, _ *httpcache.Cache, h http.Handler) { ask(h, "DELETE", url) },
 	} {
@@ -152,11 +152,11 @@ func TestABarrierIsNotLowered(t *testing.T) {
 		page := second.Handler(slowPage(&version, "Cache-Control: max-age=600", "Surrogate-Key: blog"))
 		get(t, page, "http://a.example/")
 		done := make(chan error)
-		go func() { done <- first.Purge(t.Context(), httpcache.Tag("blog")) }()
+		go func() { done <- first.Purge(t.Context(), httpcache.Target{Tag: "blog"}) }()
 		<-held.arrived
 		get(t, page, "http://a.example/") // is void when the first purge is through, and was asked for before the second
 		version.Add(1)
-		expect.OK(t, second.Purge(t.Context(), httpcache.Tag("blog")))
+		expect.OK(t, second.Purge(t.Context(), httpcache.Target{Tag: "blog"}))
 		is := expect.Value(rdb.Get(t.Context(), key).Bytes())(t)
 		close(held.release)
 		expect.OK(t, <-done)

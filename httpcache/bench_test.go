@@ -12,7 +12,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/httpcache"
 	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/internal/testkit/realredis"
 	"github.com/mayflycache/mayfly/redistest"
@@ -57,7 +56,7 @@ func withLocal(tb testing.TB, path string) (http.Handler, *http.Request) {
 	}
 	tb.Cleanup(func() { local.Close(context.Background()) })
 	opt.Namespace.Local = local
-	cache := must(tb)(httpcache.NewCache(opt))
+	cache := must(tb)(opt.New())
 	h := cache.Handler(http.HandlerFunc(servePage))
 	r := httptest.NewRequest("GET", "http://a.example"+path, nil)
 	set(r.Header, []string{"User-Agent: Mozilla/5.0", "Accept: text/html,*/*;q=0.8", "Accept-Encoding: gzip, deflate, br", "Accept-Language: en-US,en;q=0.5"})
@@ -101,7 +100,7 @@ func BenchmarkHit(b *testing.B) {
 	}
 	b.Run("redis", func(b *testing.B) {
 		rdb := tuned(b)
-		h := must(b)(httpcache.NewCache(options(b, rdb))).Handler(http.HandlerFunc(servePage))
+		h := must(b)(options(b, rdb).New()).Handler(http.HandlerFunc(servePage))
 		r := httptest.NewRequest("GET", "http://a.example/", nil)
 		h.ServeHTTP(&discard{header: make(http.Header)}, r)
 		b.ReportAllocs()
@@ -146,7 +145,7 @@ func TestLocalHitsAreTold(t *testing.T) {
 	local := mayfly.Must(mayfly.OpenLocal(t.Context(), mayfly.LocalOptions{Redis: rdb, Prefixes: []string{opt.Namespace.Prefix}, MaxBytes: 1 << 20}))
 	defer local.Close(context.Background())
 	opt.Namespace.Local, opt.Namespace.Observer = local, o
-	cache := must(t)(httpcache.NewCache(opt))
+	cache := must(t)(opt.New())
 	h := cache.Handler(http.HandlerFunc(servePage))
 	r := httptest.NewRequest("GET", "http://a.example/vary", nil)
 	expect.Eventually(t, "a local hit", func() bool {

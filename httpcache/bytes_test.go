@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/mayflycache/mayfly/redistest"
 )
@@ -54,6 +55,47 @@ func TestAHitHasTheBytesOfItsMiss(t *testing.T) {
 			h["X-Twice"] = []string{"2"}
 			write("some text")
 		},
+		"a Content-Type in small letters": func(h http.Header, write func(string)) {
+			h["content-type"] = []string{"text/csv"}
+			write("some text")
+		},
+		"a Content-Type in two spellings": func(h http.Header, write func(string)) {
+			h["content-type"], h["CONTENT-TYPE"] = []string{"text/csv"}, []string{"text/x-upper"}
+			write("some text")
+		},
+		"no Content-Type, in small letters": func(h http.Header, write func(string)) {
+			h["content-type"] = nil
+			write("some text")
+		},
+		"a Content-Length in small letters": func(h http.Header, write func(string)) {
+			h["content-length"] = []string{"9"}
+			write("some text")
+		},
+		"a Content-Length in capitals that is none": func(h http.Header, write func(string)) {
+			h["CONTENT-LENGTH"] = []string{"many"}
+			write("some text")
+		},
+		"two Content-Lengths": func(h http.Header, write func(string)) {
+			h["content-length"], h["Content-Length"] = []string{"9"}, []string{"9", "12"}
+			write("some text")
+		},
+		"a Content-Encoding in small letters": func(h http.Header, write func(string)) {
+			h["content-encoding"] = []string{"br"}
+			write("some text")
+		},
+		"a Date in small letters": func(h http.Header, write func(string)) {
+			h["date"] = []string{time.Now().UTC().Format(http.TimeFormat)}
+			write("some text")
+		},
+		"trailers that were announced in small letters": func(h http.Header, write func(string)) {
+			h["trailer"] = []string{"X-Sum"}
+			write("some text")
+			h.Set("X-Sum", "9")
+		},
+		"a list in three spellings": func(h http.Header, write func(string)) {
+			h["x-list"], h["X-LIST"], h["X-List"] = []string{"1"}, []string{"2"}, []string{"3"}
+			write("some text")
+		},
 		"nothing special": func(h http.Header, write func(string)) { write("some text") },
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -89,6 +131,9 @@ func TestAHitHasTheBytesOfItsMiss(t *testing.T) {
 				hit, says := raw()
 				if strings.Contains(said, "; hit") || !strings.Contains(says, "; hit") {
 					t.Fatalf("%q, then %q", said, says)
+				}
+				if n := strings.Count(strings.Join(miss, ""), "Content-Length"); n > 1 {
+					t.Errorf("%d times a Content-Length", n)
 				}
 				if a, b := strings.Join(miss, ""), strings.Join(hit, ""); a != b {
 					t.Errorf("the miss was\n%s\nthe hit is\n%s", a, b)

@@ -13,6 +13,8 @@ import (
 	"strconv"
 	"strings"
 	"sync/atomic"
+
+	"github.com/mayflycache/mayfly/internal/rfc9111"
 )
 
 // mode is what a capture does with what the handler writes.
@@ -109,9 +111,11 @@ func (c *capture) WriteHeader(status int) {
 		c.interim(status)
 		return
 	}
+	rfc9111.Frame(c.header)
 	c.status, c.length = status, -1
 	if n, err := strconv.ParseInt(c.header.Get("Content-Length"), 10, 64); err == nil && n >= 0 {
 		c.length = n
+		c.header["Content-Length"] = c.header["Content-Length"][:1] // several are a message without an end, or with two
 	} else {
 		delete(c.header, "Content-Length") // a malformed one reaches neither the client nor the store
 	}

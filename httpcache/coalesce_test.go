@@ -13,7 +13,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/httpcache"
 	"github.com/mayflycache/mayfly/redistest"
 )
 
@@ -291,7 +290,7 @@ func TestRedisIsNoCondition(t *testing.T) {
 						t.Errorf("request %d took %v", i, took)
 					}
 				}
-				if events.Count(mayfly.Backend, mayfly.Failed)+events.Count(mayfly.Backend, mayfly.TimedOut) == 0 {
+				if events.Count(mayfly.KindBackend, mayfly.OutcomeFailed)+events.Count(mayfly.KindBackend, mayfly.OutcomeTimedOut) == 0 {
 					t.Error("no event says so")
 				}
 				srv.Refuse(false)
@@ -314,7 +313,7 @@ func TestASlowRedisCostsItsTimeoutOnce(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			srv := redistest.Start(t)
 			opt := options(t, srv.Client())
-			opt.Faults.RedisTimeout = 100 * time.Millisecond
+			opt.RedisTimeout = 100 * time.Millisecond
 			h := opened(t, opt).Handler(says("body", "Cache-Control: max-age=60", "Vary: X-Color", "Cache-Tag: a"))
 			get(t, h, "http://a.example/", "X-Color: red")
 			srv.Latency(latency * time.Millisecond)
@@ -342,7 +341,7 @@ func TestMissesAreOneWithoutRedis(t *testing.T) {
 			w.Header().Set("Cache-Control", "max-age=60")
 			io.WriteString(w, "body")
 		}}
-		h := must(t)(httpcache.NewCache(options(t, srv.Client()))).Handler(o)
+		h := must(t)(options(t, srv.Client()).New()).Handler(o)
 		for _, body := range crowd(t, 100, h, "http://a.example/", nil) {
 			if body != "body" {
 				t.Fatalf("%q", body)

@@ -26,9 +26,7 @@ func Example() {
 		io.WriteString(w, "a product")
 	})
 
-	cache := mayfly.Must(httpcache.NewCache(httpcache.Options{
-		Namespace: mayfly.Namespace[string, []byte]{Name: "pages", Redis: db.Client(), Prefix: "http:", TTL: 24 * time.Hour},
-	}))
+	cache := mayfly.Must(httpcache.New(mayfly.Namespace[string, []byte]{Name: "pages", Redis: db.Client(), Prefix: "http:", TTL: 24 * time.Hour}, httpcache.Options{}))
 	defer cache.Close(ctx)
 	site := cache.Handler(products)
 
@@ -40,7 +38,7 @@ func Example() {
 	}
 	get("/products/7")
 	get("/products/7")
-	cache.Purge(ctx, httpcache.Tag("products")) // after a change of the database
+	cache.Purge(ctx, httpcache.Target{Tag: "products"}) // after a change of the database
 	get("/products/7")
 	// Output:
 	// the handler is asked for /products/7
@@ -57,9 +55,8 @@ func ExampleLoad() {
 	ctx := context.Background()
 	defer db.Close(ctx)
 
-	cache := mayfly.Must(httpcache.NewCache(httpcache.Options{
-		Namespace: mayfly.Namespace[string, []byte]{Name: "reports", Redis: db.Client(), Prefix: "reports:", TTL: time.Hour},
-		Load:      httpcache.Load{Limit: 1},
+	cache := mayfly.Must(httpcache.New(mayfly.Namespace[string, []byte]{Name: "reports", Redis: db.Client(), Prefix: "reports:", TTL: time.Hour}, httpcache.Options{
+		Load: httpcache.Load{Limit: 1},
 	}))
 	defer cache.Close(ctx)
 	begun, goOn := make(chan struct{}), make(chan struct{})
@@ -93,17 +90,18 @@ func ExampleLoad() {
 	// 200
 }
 
-// Routes whose handlers say nothing get a Cache-Control from the options; a decorator is all that is needed then.
+// Routes whose handlers say nothing get a Cache-Control from the options.
 func ExampleNew() {
 	db := mayfly.Must(embedded.Open(embedded.Options{}))
 	ctx := context.Background()
 	defer db.Close(ctx)
 
-	decorate := mayfly.Must(httpcache.New(httpcache.Options{
-		Namespace: mayfly.Namespace[string, []byte]{Name: "assets", Redis: db.Client(), Prefix: "assets:", TTL: time.Hour},
-		Override:  map[string]string{"GET /assets/": "public, max-age=600"},
+	assets := mayfly.Namespace[string, []byte]{Name: "assets", Redis: db.Client(), Prefix: "assets:", TTL: time.Hour}
+	cache := mayfly.Must(httpcache.New(assets, httpcache.Options{
+		Override: map[string]string{"GET /assets/": "public, max-age=600"},
 	}))
-	h := decorate(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "body { }") }))
+	defer cache.Close(ctx)
+	h := cache.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "body { }") }))
 	for range 2 {
 		w := httptest.NewRecorder()
 		h.ServeHTTP(w, httptest.NewRequest("GET", "http://shop.example/assets/site.css", nil))
@@ -120,8 +118,7 @@ func ExampleOptions_noVarySearch() {
 	ctx := context.Background()
 	defer db.Close(ctx)
 
-	cache := mayfly.Must(httpcache.NewCache(httpcache.Options{
-		Namespace:    mayfly.Namespace[string, []byte]{Name: "pages", Redis: db.Client(), Prefix: "http:", TTL: time.Hour},
+	cache := mayfly.Must(httpcache.New(mayfly.Namespace[string, []byte]{Name: "pages", Redis: db.Client(), Prefix: "http:", TTL: time.Hour}, httpcache.Options{
 		NoVarySearch: true,
 	}))
 	defer cache.Close(ctx)

@@ -19,7 +19,7 @@ func (o *Options) flood() int { return max(4*o.MaxVariants, 256) }
 
 // tellLeft tells that n variants of a resource left, and whether that was too many just now.
 func (c *Cache) tellLeft(ctx context.Context, key string, n int) {
-	e := mayfly.Event{Kind: mayfly.Fill, Outcome: mayfly.Dropped, Key: key, N: n, Err: errVariants}
+	e := mayfly.Event{Kind: mayfly.KindFill, Outcome: mayfly.OutcomeDropped, Key: key, N: n, Err: errVariants}
 	c.tell(ctx, e)
 	if left, most := c.left.CountIn(key, n, c.opt.Shared.Pass), c.opt.flood(); left > most && left-n <= most {
 		e.Err = errFlood

@@ -16,7 +16,6 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/embedded"
-	"github.com/mayflycache/mayfly/httpcache"
 	"github.com/mayflycache/mayfly/internal/testkit/effort"
 	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/redistest"
@@ -75,7 +74,7 @@ func TestAHundredThousandVariants(t *testing.T) {
 				defer local.Close(context.Background())
 				opt.Namespace.Local = local
 			}
-			cache := must(t)(httpcache.NewCache(opt))
+			cache := must(t)(opt.New())
 			h := cache.Handler(inColor(fresh))
 			flood(t, h, 1000)
 			before := heap()
@@ -129,7 +128,7 @@ const (
 // The same where the answers are not for others, which is remembered for a while: not in Redis, once for each value.
 func TestManyVariantsThatAreNotForOthers(t *testing.T) {
 	rdb := redistest.Start(t).Client()
-	cache := must(t)(httpcache.NewCache(options(t, rdb)))
+	cache := must(t)(options(t, rdb).New())
 	say := fresh
 	h := cache.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { inColor(say)(w, r) }))
 	flood(t, h, 1)
@@ -154,7 +153,7 @@ func TestManyVariantsThatAreNotForOthers(t *testing.T) {
 // A handler that cannot decide what its answers vary by leaves no variants of what it said before.
 func TestAnIndexTakesItsVariantsWithIt(t *testing.T) {
 	rdb := redistest.Start(t).Client()
-	cache := must(t)(httpcache.NewCache(options(t, rdb)))
+	cache := must(t)(options(t, rdb).New())
 	h := cache.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		set(w.Header(), []string{"Cache-Control: " + fresh, "Vary: " + r.Header.Get("By")})
 		fmt.Fprint(w, r.Header)
@@ -180,7 +179,7 @@ func TestAnIndexTakesItsVariantsWithIt(t *testing.T) {
 func distinctValuesAreBounded(t *testing.T, rdb redis.UniversalClient) {
 	opt := options(t, rdb)
 	opt.MaxVariants = 8
-	cache := must(t)(httpcache.NewCache(opt))
+	cache := must(t)(opt.New())
 	flood(t, cache.Handler(inColor(fresh)), 300)
 	if err := cache.Close(t.Context()); err != nil {
 		t.Fatal(err)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/client/admission"
+	"github.com/mayflycache/mayfly/internal/client/lease"
 	"github.com/mayflycache/mayfly/internal/client/nodes"
 	"github.com/mayflycache/mayfly/internal/rfc9111"
 )
@@ -50,9 +51,9 @@ func (x *exchange) forward(fill filling) {
 	c := x.cache
 	c.stats.forwarded.Add(1)
 	a := &attempt{exchange: x, fill: fill, outer: x.w.Header().Clone(), epoch: unknown}
-	found := mayfly.Bypass
+	found := mayfly.OutcomeBypass
 	if x.s.unasked == nil {
-		found = mayfly.Miss
+		found = mayfly.OutcomeMiss
 		within, cancel := c.within(x.r.Context(), x.asked)
 		a.epoch = c.epochs.at(within, c)
 		if fill.stores() {
@@ -65,15 +66,16 @@ func (x *exchange) forward(fill filling) {
 	if errors.Is(x.s.unasked, errNoRoom) {
 		why = errNoRoom
 	}
-	a.tell(mayfly.Read, found, why)
-	a.ctx, a.leaves = newLeaving(c.asking(nodes.WithPurse(x.turn.inside(x.r.Context()), x.purse()), x.key), c.opt.Shared.Timeout)
+	a.tell(mayfly.KindRead, found, why)
+	a.ctx, a.leaves = newLeaving(c.asking(nodes.WithPurse(x.turn.inside(x.r.Context()), x.purse()), x.key, fill), c.opt.Shared.Timeout)
 	defer a.leaves.end()
 	if !fill.wanted() {
 		a.leaves.endsHandler()
 	}
-	a.fill.beat = c.keep(fill.claim)
+	a.fill.beat = c.keep(x.r.Context(), fill.claim)
 	defer a.fill.stop()
 	defer func() { a.out.held.done() }()
+	rfc9111.Frame(a.outer)
 
 	a.call(true)
 	if a.end == notModified && !rfc9111.Selects(headerOf(a.asked.header), a.out.header) {
@@ -123,7 +125,7 @@ func (a *attempt) call(validate bool) {
 		}
 		a.reason = errAborted
 		a.tellLoad()
-		a.tell(mayfly.Fill, mayfly.Failed, errAborted)
+		a.tell(mayfly.KindFill, mayfly.OutcomeFailed, errAborted)
 		a.fill.land(outcome{}, false)
 		a.cache.rest(a.r.Context(), a.fill.claim)
 		a.out.deliver()
@@ -224,10 +226,7 @@ func (a *attempt) decide(status int, header http.Header) (mode, int) {
 	} else {
 		do, a.end = storing, captured
 		if !a.answer.policy.Reusable() {
-			c.passes.Add(x.s.slot, c.opt.Shared.Pass) // until it is stored and says so itself
-			a.fill.land(outcome{lone: true}, false)
-			a.turn.end(admission.NoSample)
-			c.audiences.learn(x.r, one)
+			a.lone()
 		} else {
 			c.audiences.learn(x.r, others)
 		}
@@ -240,7 +239,7 @@ func (a *attempt) decide(status int, header http.Header) (mode, int) {
 	header["Cache-Status"] = append(header["Cache-Status"], c.say(x.status))
 	// The client may have had a condition that the handler was not shown.
 	conditions := rfc9111.Conditional(x.r.Header) && (a.fill.wanted() || x.s.response != nil)
-	if status == http.StatusOK && conditions && rfc9111.NotModified(x.r.Header, header, now) {
+	if status == http.StatusOK && conditions && rfc9111.NotModified(x.r.Header, rfc9111.Canonical(header), now) {
 		rfc9111.StripBody(header)
 		return do, http.StatusNotModified
 	}
@@ -295,12 +294,29 @@ func (a *attempt) give(failed bool, why string) {
 		c.passes.Add(a.exchange.s.slot, c.opt.Shared.Pass)
 		c.release(a.r.Context(), a.fill.claim)
 	default:
-		ttl := c.opt.Shared.Pass
+		ttl, claim := c.opt.Shared.Pass, a.fill.claim
 		if failed {
 			ttl = min(ttl, c.opt.Stale.Throttle)
 		}
-		c.behind(a.r.Context(), func(ctx context.Context) { c.storePass(ctx, a.exchange.s.slot, a.fill.claim, ttl) })
+		c.behind(a.r.Context(), func(ctx context.Context) { c.storePass(ctx, a.exchange.s.slot, claim, ttl) })
 	}
+}
+
+// lone tells those who wait, in whatever process, that the answer is for its client alone, as soon as its header does: in Redis a pass
+// takes the place of the claim, and what is stored in the end that of the pass.
+func (a *attempt) lone() {
+	c, slot, claim := a.cache, a.exchange.s.slot, a.fill.claim
+	c.passes.Add(slot, c.opt.Shared.Pass) // until it is stored and says so itself
+	a.fill.land(outcome{lone: true}, false)
+	a.turn.end(admission.NoSample)
+	c.audiences.learn(a.r, one)
+	if claim == nil {
+		return
+	}
+	a.fill.stop()
+	passed := make(chan lease.Found, 1)
+	a.fill.claim, a.fill.passed = nil, passed
+	c.behind(a.r.Context(), func(ctx context.Context) { passed <- c.storePass(ctx, slot, claim, c.opt.Shared.Pass) })
 }
 
 // store stores what was captured, and releases the waiters.
@@ -308,7 +324,7 @@ func (a *attempt) store() (wait func()) {
 	if flaw := a.out.flaw(); flaw != nil {
 		a.give(a.exchange.s.response != nil, "truncated")
 		a.exchange.failed = flaw
-		a.tell(mayfly.Fill, mayfly.Failed, flaw)
+		a.tell(mayfly.KindFill, mayfly.OutcomeFailed, flaw)
 		return func() {}
 	}
 	a.answer.complete(a.out, a.cache.rules)
@@ -335,7 +351,7 @@ func (r *response) complete(out *capture, rules rfc9111.Rules) {
 	}
 	if len(r.body) > 0 && !has("Content-Type") && !has("Content-Encoding") {
 		kind := field{name: "Content-Type"} // without a value: none is made up
-		if b := out.sniffed(); len(b) > 0 {
+		if b := out.sniffed(); len(b) > 0 && out.header.Get("Transfer-Encoding") == "" {
 			kind.values = []string{http.DetectContentType(b)}
 		}
 		r.header = append(r.header, kind)
@@ -344,7 +360,7 @@ func (r *response) complete(out *capture, rules rfc9111.Rules) {
 
 // tellLoad tells how long the handler took, and whether it failed.
 func (a *attempt) tellLoad() {
-	a.cache.tell.Done(a.r.Context(), mayfly.Event{Kind: mayfly.Load, Key: a.s.slot, N: 1, Err: a.reason}, a.sent)
+	a.cache.tell.Done(a.r.Context(), mayfly.Event{Kind: mayfly.KindLoad, Key: a.s.slot, N: 1, Err: a.reason}, a.sent)
 }
 
 func (a *attempt) tell(kind mayfly.Kind, outcome mayfly.Outcome, err error) {

@@ -32,9 +32,7 @@ func FuzzNobodyGetsAnothers(f *testing.F) {
 			return
 		}
 		n++
-		cache, err := httpcache.NewCache(httpcache.Options{
-			Namespace: mayfly.Namespace[string, []byte]{Name: "fuzz", Redis: rdb, Prefix: fmt.Sprintf("fuzz:%d:", n), TTL: time.Minute}, Faults: patient,
-		})
+		cache, err := httpcache.New(mayfly.Namespace[string, []byte]{Name: "fuzz", Redis: rdb, Prefix: fmt.Sprintf("fuzz:%d:", n), TTL: time.Minute}, httpcache.Options{RedisTimeout: patient})
 		if err != nil {
 			t.Fatal(err)
 		}

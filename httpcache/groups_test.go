@@ -36,7 +36,7 @@ func TestCacheGroups(t *testing.T) {
 			{"what is no list", func() { ask(h, "POST", "http://a.example/change", `X-Voids: pages`) }, nil},
 			{"another case", func() { ask(h, "POST", "http://a.example/change", `X-Voids: "Pages"`) }, nil},
 			{"a purge", func() {
-				if err := c.Purge(t.Context(), httpcache.Group("http://a.example/", "all of it")); err != nil {
+				if err := c.Purge(t.Context(), httpcache.Target{URL: "http://a.example/", Group: "all of it"}); err != nil {
 					t.Error(err)
 				}
 			}, []int{0, 1, 3}},
@@ -57,7 +57,7 @@ func TestCacheGroups(t *testing.T) {
 				}
 			}
 		}
-		if err := c.Purge(t.Context(), httpcache.Group("/relative", "x")); err == nil {
+		if err := c.Purge(t.Context(), httpcache.Target{URL: "/relative", Group: "x"}); err == nil {
 			t.Error("a group of no origin was purged")
 		}
 	})

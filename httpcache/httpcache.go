@@ -1,13 +1,12 @@
 // Package httpcache decorates an [http.Handler] with a shared cache that keeps to RFC 9111: responses are kept in Redis, for
 // all processes, for as long as they say, and copied into this process where a local tier is given.
 //
-//	cache, err := httpcache.NewCache(httpcache.Options{
-//		Namespace: mayfly.Namespace[string, []byte]{Name: "pages", Redis: rdb, Prefix: "http:", TTL: 24 * time.Hour},
-//	})
+//	pages := mayfly.Namespace[string, []byte]{Name: "pages", Redis: rdb, Prefix: "http:", TTL: 24 * time.Hour}
+//	cache, err := httpcache.New(pages, httpcache.Options{})
 //	...
 //	http.ListenAndServe(":8080", cache.Handler(site))
 //	...
-//	err = cache.Purge(ctx, httpcache.Tag("product-7"))
+//	err = cache.Purge(ctx, httpcache.Target{Tag: "product-7"})
 //
 // What it promises:
 //
@@ -21,7 +20,7 @@
 //     wait for. What was cut short is never stored.
 //   - After Purge returned nil, nothing that the handler was asked for before is stored, nor served to a request that comes later,
 //     by any process that can hear Redis.
-//   - Redis holds a copy. One that is slow or gone costs a request at most [Faults].RedisTimeout, and soon nothing.
+//   - Redis holds a copy. One that is slow or gone costs a request at most [Options].RedisTimeout, and soon nothing.
 //
 // What it did is told to clients in Cache-Status (RFC 9211), and to the namespace's Observer. docs/http.md has the rest.
 package httpcache
@@ -58,6 +57,7 @@ type Cache struct {
 	local      *localview.View[string, item]
 	flights    flight.Group[outcome]
 	works      *background.Group
+	beats      beats
 	renewing   chan struct{} // holds one element per renewal that runs
 	epochs     epochs
 	unremoved  *redelete.Queue
@@ -72,28 +72,22 @@ type Cache struct {
 	stats      *counters // by itself: who counts local hits keeps nothing else of a closed cache
 }
 
-// New returns a decorator of handlers, for programs that neither purge nor close: see [NewCache].
-func New(o Options) (func(http.Handler) http.Handler, error) {
-	c, err := NewCache(o)
-	if err != nil {
-		return nil, err
-	}
-	return c.Handler, nil
-}
-
-// NewCache returns a cache. It does no I/O.
-func NewCache(o Options) (*Cache, error) {
+// New returns a cache of responses, whose method [Cache.Handler] is the middleware. It does no I/O.
+//
+// ns says where responses are kept; its TTL bounds for how long, whatever a response says of itself. Local and Observer are used if set. Key,
+// Codec, Clone, Cost, Plain and Jitter have no meaning here and must be zero, and so must MaxTTL: what it would bound, TTL does.
+func New(ns mayfly.Namespace[string, []byte], o Options) (*Cache, error) {
 	o = o.withDefaults()
-	if err := o.validate(); err != nil {
+	if err := o.validate(ns); err != nil {
 		return nil, fmt.Errorf("httpcache: %w", err)
 	}
 	c := &Cache{
-		opt: o, ns: o.Namespace, keys: o.rules(), prefix: o.Namespace.Prefix,
+		opt: o, ns: ns, keys: o.rules(), prefix: ns.Prefix,
 		rules: rfc9111.Rules{
 			Targeted: o.Targeted, NoHeuristic: o.NoHeuristic, StoreSetCookie: o.StoreSetCookie,
 			Validate: max(o.Stale.Keep, 0), StaleIfError: max(o.Stale.IfError, 0),
 		},
-		renewing: make(chan struct{}, o.Shared.Renewals), stats: new(counters), tell: events.To(o.Namespace.Observer, o.Namespace.Name),
+		renewing: make(chan struct{}, o.Shared.Renewals), stats: new(counters), tell: events.To(ns.Observer, ns.Name),
 		quiet: recently.New(1024), passes: recently.New(1024), left: recently.New(256), crowded: recently.New(1024),
 		bodies: bodies{most: o.MaxInFlight}, audiences: newAudiences(),
 	}
@@ -103,11 +97,11 @@ func NewCache(o Options) (*Cache, error) {
 			return nil, fmt.Errorf("httpcache: %w", err)
 		}
 	}
-	c.routes, _ = newRoutes(o.Override) // its error was one of validate's
+	c.routes, _ = newRoutes(o.Override, o.OverrideOn) // its error was one of validate's
 	c.works = background.New(mayfly.ErrClosed)
 	c.works.Grace = handBackFor
-	c.unremoved = redelete.New(redelete.Options{Limit: o.Faults.Queue, Works: c.works, Again: c.purgeAgain, Dropped: c.tell.Dropped})
-	lo := lease.Options{Redis: c.ns.Redis, Timeout: o.Faults.RedisTimeout, Breaker: c.tell.Breaker, Start: c.works.Start, Closing: c.works.Closing(), Waited: c.tell.Waited}
+	c.unremoved = redelete.New(redelete.Options{Limit: o.Unremoved, Works: c.works, Again: c.purgeAgain, Dropped: c.tell.Dropped})
+	lo := lease.Options{Redis: c.ns.Redis, Timeout: o.RedisTimeout, Breaker: c.tell.Breaker, Start: c.works.Start, Closing: c.works.Closing(), Waited: c.tell.Waited}
 	// To the tier itself, what is answered from a copy is two or three reads.
 	if c.local = localview.Of[item](c.ns, c.stats.local.Load); c.local != nil {
 		lo.Pushes, lo.Moved = c.local.Watch, c.local.Moved
@@ -126,9 +120,11 @@ func (c *Cache) Handler(next http.Handler) http.Handler {
 	return &handler{c, next}
 }
 
-// Close waits for what runs in the background, cancels it when ctx ends, and then returns its error. Requests that come
+// Close waits for what runs in the background, cancels it when ctx ends, and then returns its error. Handlers that run go on, and their
+// clients get what they answer, which is not stored: other processes need not wait for it any more. Requests that come
 // later go to their handlers. Closing again is fine. The Redis client stays open: it is the caller's.
 func (c *Cache) Close(ctx context.Context) error {
+	c.abandon()
 	err := c.works.Close(ctx)
 	c.local.Clear()
 	if err != nil {

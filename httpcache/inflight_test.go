@@ -14,7 +14,6 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/httpcache"
 	"github.com/mayflycache/mayfly/internal/testkit/effort"
 	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/internal/testkit/realredis"
@@ -82,7 +81,7 @@ func TestClientsThatNeverRead(t *testing.T) {
 		opt.Namespace.Redis = realredis.Start(t, realredis.Options{}).Client()
 	}
 	opt.MaxBody, opt.MaxInFlight = int64(size), int64(4*size)
-	cache := must(t)(httpcache.NewCache(opt))
+	cache := must(t)(opt.New())
 	h := cache.Handler(large(size))
 	for name, pages := range map[string]int{"each another page": clients, "all one page": 1, "a few pages": 10} {
 		url := func(i int) string { return fmt.Sprintf("http://a.example/%d/%d", pages, i%pages) }
@@ -150,7 +149,7 @@ func TestWithoutRoomAnAnswerStreams(t *testing.T) {
 			synctest.Wait()
 			ends = append(ends, end)
 		}
-		if stored("/second") || events.Count(mayfly.Fill, mayfly.Dropped) == 0 {
+		if stored("/second") || events.Count(mayfly.KindFill, mayfly.OutcomeDropped) == 0 {
 			t.Error("without room it is stored, or nobody is told that it is not")
 		}
 		before := asked

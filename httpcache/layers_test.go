@@ -33,9 +33,7 @@ func Example_pagesOverValues() {
 			return row.(string), nil
 		}, cacheaside.Options{}))
 	defer products.Close(ctx)
-	pages := mayfly.Must(httpcache.NewCache(httpcache.Options{
-		Namespace: mayfly.Namespace[string, []byte]{Name: "pages", Redis: db.Client(), Prefix: "page:", TTL: time.Hour},
-	}))
+	pages := mayfly.Must(httpcache.New(mayfly.Namespace[string, []byte]{Name: "pages", Redis: db.Client(), Prefix: "page:", TTL: time.Hour}, httpcache.Options{}))
 	defer pages.Close(ctx)
 	site := pages.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		id := r.URL.Query().Get("id")
@@ -54,7 +52,7 @@ func Example_pagesOverValues() {
 		if err := products.Delete(ctx, id); err != nil { // 2. the value
 			return err
 		}
-		return pages.Purge(ctx, httpcache.Tag("product-"+id)) // 3. what was made of it
+		return pages.Purge(ctx, httpcache.Target{Tag: "product-" + id}) // 3. what was made of it
 	}
 	get := func() {
 		w := httptest.NewRecorder()

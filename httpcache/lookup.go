@@ -87,7 +87,7 @@ func (c *Cache) selectors(r *http.Request, key []byte, inner string) rfc9111.Sel
 
 // within is for what follows the first trip of a request to Redis: all of them together take RedisTimeout at most.
 func (c *Cache) within(ctx context.Context, begun time.Time) (context.Context, context.CancelFunc) {
-	return context.WithDeadline(ctx, begun.Add(c.opt.Faults.RedisTimeout))
+	return context.WithDeadline(ctx, begun.Add(c.opt.RedisTimeout))
 }
 
 // look finds what there is for a request, here or in Redis. It began at begun.

@@ -21,13 +21,21 @@ import (
 )
 
 // patient is for tests that are not about time, on machines that are busy with others.
-var patient = httpcache.Faults{RedisTimeout: 10 * time.Second}
+var patient = 10 * time.Second
+
+// setup is what a cache is made from.
+type setup struct {
+	Namespace mayfly.Namespace[string, []byte]
+	httpcache.Options
+}
+
+func (s setup) New() (*httpcache.Cache, error) { return httpcache.New(s.Namespace, s.Options) }
 
 // options are those of a cache that keeps out of the way of other tests.
-func options(t testing.TB, rdb redis.UniversalClient) httpcache.Options {
-	return httpcache.Options{
+func options(t testing.TB, rdb redis.UniversalClient) setup {
+	return setup{
 		Namespace: mayfly.Namespace[string, []byte]{Name: "pages", Redis: rdb, Prefix: strings.ReplaceAll(t.Name(), "/", "_") + ":", TTL: 24 * time.Hour},
-		Faults:    patient,
+		Options:   httpcache.Options{RedisTimeout: patient},
 	}
 }
 
@@ -44,10 +52,10 @@ func must(t testing.TB) func(c *httpcache.Cache, err error) *httpcache.Cache {
 }
 
 // impatient starts a server, and options on it for a short wait, whose events are collected.
-func impatient(t testing.TB) (*redistest.Server, httpcache.Options, *expect.Events) {
+func impatient(t testing.TB) (*redistest.Server, setup, *expect.Events) {
 	srv, events := redistest.Start(t), new(expect.Events)
 	opt := options(t, srv.Client())
-	opt.Faults.RedisTimeout = 100 * time.Millisecond
+	opt.RedisTimeout = 100 * time.Millisecond
 	opt.Namespace.Observer = events
 	return srv, opt, events
 }

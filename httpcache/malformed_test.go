@@ -184,7 +184,7 @@ func manyTags(n int) string {
 func TestOddHandlers(t *testing.T) {
 	for _, x := range oddities() {
 		t.Run(x.name, func(t *testing.T) {
-			w := serveTwins(t, x.serve, func(o *httpcache.Options) { o.MaxBody = 256 << 10 })
+			w := serveTwins(t, x.serve, func(o *setup) { o.MaxBody = 256 << 10 })
 			request := "GET /x HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n"
 			wantHead, wantBody := parted(raw(t, w.without, request))
 			for i := range 3 {
@@ -235,10 +235,7 @@ func TestOddRequests(t *testing.T) {
 		io.WriteString(w, "the page")
 	}
 	w := serveTwins(t, http.HandlerFunc(page))
-	large := 1 << 17
-	if effort.Race { // which makes each byte dear
-		large = 1 << 12
-	}
+	large := effort.Times(1<<12, 1<<17)
 	for _, name := range []string{"Cache-Control", "Pragma", "If-None-Match", "If-Modified-Since", "If-Match", "If-Unmodified-Since", "If-Range", "Range", "Accept-Language", "Accept-Encoding",
 		"X-Color", "Connection", "Upgrade", "Authorization", "Cookie", "Date", "Age", "Accept"} {
 		for _, value := range []string{"", "\x01", "\x00", "\xff", ",", `"`, `"\`, "=", "max-age=\xff", "bytes=", "bytes=-", "bytes=9-1", "bytes=99999999999999999999-", "bytes=-0", "W/", "Sun, 32 Foo 0000 99:99:99 GMT", "é",
@@ -344,14 +341,14 @@ func TestARenewalThatPanics(t *testing.T) {
 				set(w.Header(), []string{"Cache-Control: max-age=10, stale-while-revalidate=1000", "Age: 20"})
 				io.WriteString(w, "good")
 			}
-			s := serve(t, o.ServeHTTP, func(opt *httpcache.Options) { opt.Stale.Throttle = time.Minute })
+			s := serve(t, o.ServeHTTP, func(opt *setup) { opt.Stale.Throttle = time.Minute })
 			for i := range 3 {
 				if _, body, err := s.fetch(t, "/"); err != nil || body != "good" {
 					t.Errorf("answer %d: %q, %v", i, body, err)
 				}
 				if i > 0 {
 					expect.Eventually(t, "the renewal has failed", func() bool {
-						return s.events.Count(mayfly.Refresh, mayfly.Failed) > 0
+						return s.events.Count(mayfly.KindRefresh, mayfly.OutcomeFailed) > 0
 					})
 				}
 			}
@@ -380,7 +377,7 @@ func TestFieldsInAnyLetterCase(t *testing.T) {
 			}
 		}
 	}
-	if err := w.cache.Purge(t.Context(), httpcache.Tag("a")); err != nil {
+	if err := w.cache.Purge(t.Context(), httpcache.Target{Tag: "a"}); err != nil {
 		t.Fatal(err)
 	}
 	if _, hit := ask("red"); hit {

@@ -30,7 +30,7 @@ func names(who string) *origin {
 }
 
 // localOrNot runs a test with and without a local tier.
-func localOrNot(t *testing.T, test func(t *testing.T, opt httpcache.Options)) {
+func localOrNot(t *testing.T, test func(t *testing.T, opt setup)) {
 	for _, local := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
 			rdb := redistest.Start(t).Client()
@@ -46,7 +46,7 @@ func localOrNot(t *testing.T, test func(t *testing.T, opt httpcache.Options)) {
 }
 
 func TestMountsDoNotMerge(t *testing.T) {
-	localOrNot(t, func(t *testing.T, opt httpcache.Options) {
+	localOrNot(t, func(t *testing.T, opt setup) {
 		c := opened(t, opt)
 		admin, blog := names("admin"), names("blog")
 		site := http.NewServeMux()
@@ -64,7 +64,7 @@ func TestMountsDoNotMerge(t *testing.T) {
 		}
 		called := admin.called()
 		for _, who := range []string{"admin", "blog"} {
-			if found, err := c.PurgeFound(t.Context(), httpcache.URL("https://a.example/"+who+"/list?q")); found != 1 || err != nil {
+			if found, err := c.PurgeFound(t.Context(), httpcache.Target{URL: "https://a.example/" + who + "/list?q"}); found != 1 || err != nil {
 				t.Errorf("the purge of %s found %d, %v", who, found, err)
 			}
 			if _, status := get(t, site, "http://a.example/"+who+"/list?q"); isHit(status) {
@@ -93,7 +93,7 @@ func TestTenantsDoNotMerge(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			localOrNot(t, func(t *testing.T, opt httpcache.Options) {
+			localOrNot(t, func(t *testing.T, opt setup) {
 				c := opened(t, opt)
 				inner := c.Handler(&origin{serve: func(w http.ResponseWriter, r *http.Request) {
 					set(w.Header(), []string{"Cache-Control: " + fresh})
@@ -117,7 +117,7 @@ func TestTenantsDoNotMerge(t *testing.T) {
 				if name == "host" { // nothing says what it was
 					return
 				}
-				expectPurged(t, c, httpcache.URL("http://example.com/page"), 1)
+				expectPurged(t, c, httpcache.Target{URL: "http://example.com/page"}, 1)
 				for _, tenant := range []string{"nobody", "a", "b", "c"} {
 					if _, status := get(t, site, "/page", "Cookie: "+tenant); isHit(status) {
 						t.Errorf("after the purge of its URL %s has a hit: %s", tenant, status)
@@ -171,7 +171,7 @@ func TestDroppedParametersBelowAMount(t *testing.T) {
 
 // With any host one, a handler that says that it looks at the host is told them apart.
 func TestVaryHost(t *testing.T) {
-	localOrNot(t, func(t *testing.T, opt httpcache.Options) {
+	localOrNot(t, func(t *testing.T, opt setup) {
 		opt.Key.AnyHost = true
 		h := opened(t, opt).Handler(&origin{serve: func(w http.ResponseWriter, r *http.Request) {
 			set(w.Header(), []string{"Cache-Control: " + fresh, "Vary: Host"})
@@ -197,12 +197,12 @@ func TestAPurgeTellsWhatItFound(t *testing.T) {
 		for i := range 3 {
 			get(t, h, fmt.Sprint("http://a.example/", i))
 		}
-		expectPurged(t, c, httpcache.URL("http://a.example/0"), 1)
-		expectPurged(t, c, httpcache.URL("http://a.example/0"), 0)
-		expectPurged(t, c, httpcache.URL("http://b.example/1"), 0)
-		expectPurged(t, c, httpcache.Prefix("http://a.example/"), 2)
-		expectPurged(t, c, httpcache.Prefix("http://a.example/"), 0)
-		expectPurged(t, c, httpcache.Tag("all"), 0)
+		expectPurged(t, c, httpcache.Target{URL: "http://a.example/0"}, 1)
+		expectPurged(t, c, httpcache.Target{URL: "http://a.example/0"}, 0)
+		expectPurged(t, c, httpcache.Target{URL: "http://b.example/1"}, 0)
+		expectPurged(t, c, httpcache.Target{Prefix: "http://a.example/"}, 2)
+		expectPurged(t, c, httpcache.Target{Prefix: "http://a.example/"}, 0)
+		expectPurged(t, c, httpcache.Target{Tag: "all"}, 0)
 	})
 }
 
@@ -216,7 +216,7 @@ func TestAPurgeKnowsDefaultPorts(t *testing.T) {
 			h := c.Handler(says("page", "Cache-Control: "+fresh, `Cache-Groups: "g"`))
 			for _, host := range []string{"a.example", "a.example:80", "a.example:443"} {
 				for _, at := range []string{"http://a.example", "https://a.example", "http://a.example:80", "https://a.example:443"} {
-					for name, target := range map[string]httpcache.Target{"URL": httpcache.URL(at + "/x"), "prefix": httpcache.Prefix(at + "/"), "group": httpcache.Group(at, "g")} {
+					for name, target := range map[string]httpcache.Target{"URL": httpcache.Target{URL: at + "/x"}, "prefix": httpcache.Target{Prefix: at + "/"}, "group": httpcache.Target{URL: at, Group: "g"}} {
 						ask := func() string {
 							r := httptest.NewRequest("GET", "/x", nil)
 							r.Host = host
@@ -243,7 +243,7 @@ func TestTargetsThatAreNone(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
 		c := opened(t, options(t, rdb))
 		for target, says := range map[string]string{"ftp://a.example/x": "its scheme is ftp", "/x": "no absolute URL"} {
-			if err := c.Purge(t.Context(), httpcache.URL(target)); err == nil || !strings.Contains(err.Error(), says) {
+			if err := c.Purge(t.Context(), httpcache.Target{URL: target}); err == nil || !strings.Contains(err.Error(), says) {
 				t.Errorf("%s: %v", target, err)
 			}
 		}

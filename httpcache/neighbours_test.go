@@ -16,7 +16,6 @@ import (
 
 	"github.com/klauspost/compress/gzhttp"
 
-	"github.com/mayflycache/mayfly/httpcache"
 	"github.com/mayflycache/mayfly/redistest"
 )
 
@@ -33,7 +32,7 @@ func visit(t *testing.T, test func(t town)) {
 	synctest.Test(t, func(t *testing.T) {
 		time.Sleep(time.Until(time.Date(2026, 11, 21, 9, 30, 0, 0, time.UTC)))
 		net := newPipes()
-		cache := must(t)(httpcache.NewCache(options(t, redistest.Start(t).Client())))
+		cache := must(t)(options(t, redistest.Start(t).Client()).New())
 		test(town{t, net, net.client(), cache.Handler})
 		net.close()
 		synctest.Wait()
@@ -304,7 +303,7 @@ func TestCacheBehindCache(t *testing.T) {
 		site := says("text", "Cache-Control: max-age=60")
 		o := options(t, redistest.Start(t).Client())
 		o.Server, o.Key.AnyHost = "inner", true
-		inner := t.net.serve("inner", must(t)(httpcache.NewCache(o)).Handler(site))
+		inner := t.net.serve("inner", must(t)(o.New()).Handler(site))
 		outer := t.net.serve("outer", t.cached(t.net.proxy(inner)))
 		t.get(inner, "/")
 		time.Sleep(10 * time.Second)

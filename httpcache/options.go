@@ -9,23 +9,23 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/client/admission"
 	"github.com/mayflycache/mayfly/internal/client/check"
 	"github.com/mayflycache/mayfly/internal/rfc9111"
 )
 
-// Options set up a cache. Namespace is required; every other zero is a default that works.
+// Options adjust a cache. The zero value of every field is a default that works.
 type Options struct {
-	// Namespace says where responses are kept. Name, Redis, Prefix and TTL are required; TTL bounds how long anything is
-	// kept, whatever a response says of itself. Local and Observer are used if set. Key, Codec, Clone, Cost, Plain and Jitter
-	// have no meaning here and must be zero, and so must MaxTTL: what it would bound, TTL does.
-	Namespace mayfly.Namespace[string, []byte]
-
 	// Override gives routes a Cache-Control that their handlers do not send: the key is a pattern of [http.ServeMux], the value
 	// is what is taken, and sent to the client, where a success has no Cache-Control, no Expires and no targeted field. It
 	// holds for the path as it is, not as it would be cleaned, and for no request with Authorization.
 	//
 	//	Override: map[string]string{"/assets/": "public, max-age=31536000, immutable", "GET /feed": "s-maxage=60"}
 	Override map[string]string
+
+	// OverrideOn are statuses for which Override holds beside the successes: any of 301, 308, 404 and 410, which are about a URL, not about
+	// one moment of it. Nil is none.
+	OverrideOn []int
 
 	// Targeted are the fields of RFC 9213 that speak to this cache, such as "CDN-Cache-Control", the most specific first.
 	// The first that a response has replaces its Cache-Control and Expires wholly.
@@ -63,14 +63,20 @@ type Options struct {
 	// MaxVariants is how many answers are kept of one URL that Vary tells apart; the one stored first leaves. Zero is 64.
 	MaxVariants int
 
+	// RedisTimeout is what one request may wait for Redis, whatever the client's own timeouts are, as in cacheaside.Options. Zero is 150 ms.
+	RedisTimeout time.Duration
+
+	// Unremoved is how many resources are remembered that could not be invalidated, to be removed when Redis is back. Until then
+	// they are not served. Zero is 1024.
+	Unremoved int
+
 	Stale  Stale
 	Shared Shared
 	Load   Load
-	Faults Faults
 
 	// Renew, if set, is the outermost handler of the site, to which what stale-while-revalidate serves sends its renewals: in the
 	// background, as a request of its own, so that routers and middlewares around the cache do for it what they do for
-	// clients. The cache knows it again; middlewares do by [Renews]. What does not arrive at the cache as the same request is
+	// clients. The cache knows it again; middlewares do by [Cache.Renews]. What does not arrive at the cache as the same request is
 	// not stored. By default renewals are on the request that found the response stale: see [Stale].Background.
 	Renew http.Handler
 
@@ -162,23 +168,11 @@ type Load struct {
 	Timeout time.Duration
 }
 
-// Faults say what a Redis that does not work as it should may cost.
-type Faults struct {
-	// RedisTimeout is what one request may wait for Redis, whatever the client's own timeouts are: see
-	// cacheaside.Faults. Zero is 150 ms.
-	RedisTimeout time.Duration
-
-	// Queue is how many resources are remembered that could not be invalidated, to be removed when Redis is back. Until then
-	// they are not served. Zero is 1024.
-	Queue int
-}
-
 // validate is asked after withDefaults.
-func (o Options) validate() error {
+func (o Options) validate(ns mayfly.Namespace[string, []byte]) error {
 	c := check.In("Options.")
-	c.Add(o.Namespace.Validate())
-	ns := o.Namespace
-	c.Refuse(ns.Key != nil || ns.Codec != nil || ns.Clone != nil || ns.Cost != nil || ns.Plain || ns.Jitter.Fraction != 0 || ns.Jitter.Floor != 0 || ns.Jitter.Ceiling != 0,
+	c.Add(ns.Validate())
+	c.Refuse(ns.Key != nil || ns.Codec != nil || ns.Clone != nil || ns.Cost != nil || ns.Plain || !ns.Jitter.IsZero(),
 		"Namespace has a Key, Codec, Clone, Cost, Plain or Jitter: they have no meaning for responses, leave them zero")
 	c.Refuse(ns.MaxTTL != 0, "Namespace.MaxTTL is %v, and Namespace.TTL is what bounds the lifetimes that responses name: set that to the longest, and leave MaxTTL zero", ns.MaxTTL)
 	c.TTL("Stale.Keep", max(o.Stale.Keep, 0))
@@ -189,14 +183,14 @@ func (o Options) validate() error {
 	c.TTL("Shared.Pass", o.Shared.Pass)
 	c.TTL("Load.Timeout", o.Load.Timeout)
 	c.Refuse(o.Load.Origin != nil && o.Load.Limit != 0, "Load.Limit is %d, and Load.Origin has a limit of its own: give that to mayfly.NewOrigin", o.Load.Limit)
-	c.Refuse(o.Load.Origin != nil && o.Load.Origin.Limiter() == nil, "Load.Origin was not made: use mayfly.NewOrigin")
+	c.Refuse(o.Load.Origin != nil && admission.Of(o.Load.Origin) == nil, "Load.Origin was not made: use mayfly.NewOrigin")
 	if o.Load.Origin == nil {
 		_, err := mayfly.NewOrigin(mayfly.OriginOptions{Limit: o.Load.Limit})
 		c.Refuse(err != nil, "Load.Limit must be at most 1000000, got %d: a negative one is no limit", o.Load.Limit)
 	}
-	c.TTL("Faults.RedisTimeout", o.Faults.RedisTimeout)
+	c.TTL("RedisTimeout", o.RedisTimeout)
 	c.Refuse(o.Shared.Renewals < 0, "Shared.Renewals must not be negative, got %d", o.Shared.Renewals)
-	c.Refuse(o.Faults.Queue < 0, "Faults.Queue must not be negative, got %d", o.Faults.Queue)
+	c.Refuse(o.Unremoved < 0, "Unremoved must not be negative, got %d", o.Unremoved)
 	c.Refuse(o.MaxBody < 0 || o.MaxBody > maxMaxBody, "MaxBody must be 0 to %d, got %d: Redis takes values of 512 MB", maxMaxBody, o.MaxBody)
 	c.Refuse(o.MaxInFlight < 2*o.MaxBody, "MaxInFlight must be at least twice MaxBody (%d), for a body and the record that is stored of it, got %d", o.MaxBody, o.MaxInFlight)
 	c.Refuse(o.Renew != nil && o.Stale.Background, "Renew and Stale.Background are two ways to renew: set one of them")
@@ -219,8 +213,12 @@ func (o Options) validate() error {
 	tokens("Targeted", o.Targeted...)
 	tokens("TagFields", o.TagFields...)
 	tokens("Server", o.Server)
-	_, err := newRoutes(o.Override)
+	_, err := newRoutes(o.Override, o.OverrideOn)
 	c.Refuse(err != nil, "Override: %w", err)
+	for _, status := range o.OverrideOn {
+		c.Refuse(!slices.Contains(overridable, status), "OverrideOn must hold any of 301, 308, 404 and 410, got %d", status)
+	}
+	c.Refuse(len(o.OverrideOn) > 0 && len(o.Override) == 0, "OverrideOn is set, and Override names no routes: set both, or neither")
 	return c.Err()
 }
 
@@ -240,8 +238,8 @@ func (o Options) withDefaults() Options {
 	o.Shared.Pass = cmp.Or(o.Shared.Pass, 10*time.Second)
 	o.Shared.Renewals = cmp.Or(o.Shared.Renewals, 16)
 	o.Load.Timeout = cmp.Or(o.Load.Timeout, 10*time.Second)
-	o.Faults.RedisTimeout = cmp.Or(o.Faults.RedisTimeout, 150*time.Millisecond)
-	o.Faults.Queue = cmp.Or(o.Faults.Queue, 1024)
+	o.RedisTimeout = cmp.Or(o.RedisTimeout, 150*time.Millisecond)
+	o.Unremoved = cmp.Or(o.Unremoved, 1024)
 	o.Server = cmp.Or(o.Server, "mayfly")
 	if o.Stale.On == nil {
 		o.Stale.On = []int{http.StatusBadGateway, http.StatusGatewayTimeout}

@@ -11,7 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/mayflycache/mayfly/httpcache"
+	"github.com/mayflycache/mayfly/redistest"
 )
 
 func TestAnOverrideIsForSuccessesOfItsPath(t *testing.T) {
@@ -45,6 +45,37 @@ func TestAnOverrideIsForSuccessesOfItsPath(t *testing.T) {
 	})
 }
 
+// Of other statuses it holds for those that are asked for.
+func TestAnOverrideOfOtherStatuses(t *testing.T) {
+	inBubble(t, func(t *testing.T, rdb *redis.Client) {
+		opt := options(t, rdb)
+		opt.Override, opt.OverrideOn = map[string]string{"/": "public, max-age=60"}, []int{301, 404}
+		h := opened(t, opt).Handler(&origin{serve: func(w http.ResponseWriter, r *http.Request) {
+			status, _ := strconv.Atoi(r.URL.Path[1:])
+			w.WriteHeader(status)
+		}})
+		for status, want := range map[int]string{200: "public, max-age=60", 301: "public, max-age=60", 404: "public, max-age=60", 308: "", 410: "", 302: "", 400: "", 500: "", 503: ""} {
+			url := fmt.Sprint("http://a.example/", status)
+			get(t, h, url)
+			res := ask(h, "GET", url)
+			if got := res.Header.Get("Cache-Control"); got != want || isHit(res.Header.Get("Cache-Status")) != (want != "") {
+				t.Errorf("%d: %q, %s", status, got, res.Header.Get("Cache-Status"))
+			}
+		}
+	})
+	for want, change := range map[string]func(o *setup){
+		"OverrideOn must hold any of 301, 308, 404 and 410, got 302": func(o *setup) { o.OverrideOn = []int{404, 302} },
+		"Override names no routes":                                   func(o *setup) { o.Override, o.OverrideOn = nil, []int{404} },
+	} {
+		opt := options(t, redistest.Start(t).Client())
+		opt.Override = map[string]string{"/": "max-age=60"}
+		change(&opt)
+		if _, err := opt.New(); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%v, want %q", err, want)
+		}
+	}
+}
+
 func TestAnOverrideSaysSomething(t *testing.T) {
 	for value, want := range map[string]string{
 		"banana": `"banana" is no directive`, "s-maxage=60s": `"s-maxage=60s" must be a number of seconds`, "max-age": "must be a number",
@@ -53,7 +84,7 @@ func TestAnOverrideSaysSomething(t *testing.T) {
 		opt := options(t, nil)
 		opt.Namespace.Redis = redis.NewClient(&redis.Options{Addr: "127.0.0.1:1"})
 		opt.Override = map[string]string{"/a": value}
-		c, err := httpcache.NewCache(opt)
+		c, err := opt.New()
 		if (err != nil) != (want != "") || err != nil && (!strings.Contains(err.Error(), want) || !strings.Contains(err.Error(), `Options.Override: pattern "/a"`)) {
 			t.Errorf("%q: %v", value, err)
 		}

@@ -31,17 +31,16 @@ func init() { processes.Roles["front"] = front }
 func front() int {
 	rdb, ctx := processes.Dial(), context.Background()
 	local := mayfly.Must(mayfly.OpenLocal(ctx, mayfly.LocalOptions{Redis: rdb, Prefixes: []string{"http:"}, MaxBytes: 16 << 20}))
-	cache := mayfly.Must(httpcache.NewCache(httpcache.Options{
-		Namespace: mayfly.Namespace[string, []byte]{Name: "pages", Redis: rdb, Prefix: "http:", TTL: time.Hour, Local: local},
-		Key:       httpcache.Key{AnyHost: true},
-		Load:      httpcache.Load{Timeout: 4 * time.Second},
-		Faults:    patient,
+	cache := mayfly.Must(httpcache.New(mayfly.Namespace[string, []byte]{Name: "pages", Redis: rdb, Prefix: "http:", TTL: time.Hour, Local: local}, httpcache.Options{
+		Key:          httpcache.Key{AnyHost: true},
+		Load:         httpcache.Load{Timeout: 4 * time.Second},
+		RedisTimeout: patient,
 	}))
 	to := mayfly.Must(url.Parse(os.Getenv("MAYFLY_TEST_ORIGIN")))
 	s := httptest.NewServer(cache.Handler(httputil.NewSingleHostReverseProxy(to)))
 	fmt.Println(s.URL)
 	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-		if err := cache.Purge(ctx, httpcache.Tag(in.Text())); err != nil {
+		if err := cache.Purge(ctx, httpcache.Target{Tag: in.Text()}); err != nil {
 			fmt.Println(err)
 			return 1
 		}
@@ -124,10 +123,10 @@ func TestAThousandRequestsAreOne(t *testing.T) {
 	}
 }
 
-// An empty Redis, four processes, and an origin that works on four requests at a time: it is asked once for each page, by no more at once
-// than keep it busy, and everybody is answered.
+// An empty Redis, four processes, and an origin that works on four requests at a time: it is asked once for each page, everybody is
+// answered, and at once it has no more than it works off in a quarter of Load.Timeout, which is what the limiters allow at most.
 func TestAnEmptyRedisAndFourProcesses(t *testing.T) {
-	const pages, takes = 200, 10 * time.Millisecond
+	const pages, takes = 600, 10 * time.Millisecond
 	srv := realredis.Start(t, realredis.Options{})
 	rdb := srv.Client()
 	var calls, inside, most atomic.Int64
@@ -161,7 +160,7 @@ func TestAnEmptyRedisAndFourProcesses(t *testing.T) {
 		if n := calls.Load(); n > pages*105/100 {
 			t.Errorf("round %d: the origin saw %d requests for %d pages", round, n, pages)
 		}
-		if n := most.Load(); n > 4*pages/5 {
+		if n := most.Load(); n > 480 { // 400 a second, and what the first epochs measure of it
 			t.Errorf("round %d: the origin saw %d requests at once", round, n)
 		}
 		rdb.FlushAll(t.Context())

@@ -136,7 +136,7 @@ func playSite(t testing.TB, rdb redis.UniversalClient, seed uint64, n int, slack
 			defer l.Close(context.Background())
 			opt.Namespace.Local = l
 		}
-		caches[i] = mayfly.Must(httpcache.NewCache(opt))
+		caches[i] = mayfly.Must(opt.New())
 		defer caches[i].Close(context.Background())
 		if sites[i] = caches[i].Handler(m); rewrites {
 			sites[i] = &tenants{sites[i]}
@@ -153,7 +153,7 @@ func playSite(t testing.TB, rdb redis.UniversalClient, seed uint64, n int, slack
 				}
 				if !localTier && m.chance(60) { // a local tier hears of it a little later
 					path, query := fmt.Sprint("/of/", m.pick(6)), queries[m.pick(len(queries))]
-					if caches[m.pick(2)].Purge(context.Background(), httpcache.URL(asksFor("a.example", path, query))) == nil {
+					if caches[m.pick(2)].Purge(context.Background(), httpcache.Target{URL: asksFor("a.example", path, query)}) == nil {
 						m.mu.Lock()
 						m.purges["a.example"+path+query] = time.Now()
 						m.mu.Unlock()

@@ -1,6 +1,7 @@
 package httpcache
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -19,33 +20,41 @@ import (
 	"github.com/mayflycache/mayfly/internal/rfc9111"
 )
 
-// Target is what a purge is about: see [URL], [Prefix] and [Tag].
+// Target is what a purge is about: one of URL, Prefix and Tag, or a Group of a URL's origin.
 type Target struct {
-	kind targetKind
-	text string
+	// URL is one resource with all its variants: an absolute URL, as clients ask for it. It is http and https alike.
+	URL string
+
+	// Prefix is every resource whose URL begins so: "https://example.com/blog/". It is found by a SCAN of all keys of the
+	// database, which takes its time: use tags for what is purged often.
+	Prefix string
+
+	// Tag is every response that named it in one of Options.TagFields.
+	Tag string
+
+	// Group is every response that named it in Cache-Groups (RFC 9875), of the origin of URL, http and https alike.
+	Group string
 }
 
-type targetKind uint8
-
-const (
-	targetURL targetKind = iota + 1
-	targetPrefix
-	targetTag
-	targetGroup
-)
-
-// URL is one resource with all its variants: an absolute URL, as clients ask for it. It is http and https alike.
-func URL(url string) Target { return Target{targetURL, url} }
-
-// Prefix is every resource whose URL begins so: "https://example.com/blog/". It is found by a SCAN of all keys of the
-// database, which takes its time: use tags for what is purged often.
-func Prefix(url string) Target { return Target{targetPrefix, url} }
-
-// Tag is every response that named it in one of Options.TagFields.
-func Tag(tag string) Target { return Target{targetTag, tag} }
-
-// Group is every response that named it in Cache-Groups (RFC 9875), of the origin of an absolute URL, http and https alike.
-func Group(url, name string) Target { return Target{targetGroup, url + " " + name} }
+func (t Target) validate() error {
+	named := 0
+	for _, field := range []string{t.URL, t.Prefix, t.Tag} {
+		if field != "" {
+			named++
+		}
+	}
+	switch {
+	case named == 0 && t.Group != "":
+		return fmt.Errorf("the group %q has no URL: groups are an origin's, name one of its URLs", t.Group)
+	case named == 0:
+		return errors.New("the Target is empty: set its URL, Prefix or Tag")
+	case named > 1 || t.Group != "" && t.URL == "":
+		return fmt.Errorf("%+v is several targets: give each a Target of its own", t)
+	case strings.ContainsAny(t.Tag, " ,\t"):
+		return fmt.Errorf("the tag %q has a space or comma, which no tag has", t.Tag)
+	}
+	return nil
+}
 
 // Purge voids what is stored of the targets. Once it returned nil, nothing of them that the handler had been asked for
 // before is served again by any process that hears Redis, nor stored. On an error some may be void and others not: purge
@@ -63,38 +72,36 @@ func (c *Cache) PurgeFound(ctx context.Context, targets ...Target) (found int, e
 	if c.works.Err() != nil {
 		return 0, fmt.Errorf("httpcache: purge: %w", mayfly.ErrClosed)
 	}
-	names := make(map[targetKind][]string)
+	var urls, prefixes, tags []string
 	for _, t := range targets {
-		switch t.kind {
-		case targetTag:
-			if strings.ContainsAny(t.text, " ,\t") || t.text == "" {
-				return 0, fmt.Errorf("httpcache: purge: the tag %q is empty or has a space or comma, which no tag has", t.text)
-			}
-			names[targetTag] = append(names[targetTag], t.text)
-		case targetGroup:
-			at, name, _ := strings.Cut(t.text, " ")
-			keys, err := c.keysOf(URL(at))
-			if err != nil {
-				return 0, fmt.Errorf("httpcache: purge of the group %q of %q: %w", name, at, err)
-			}
+		var keys []string
+		switch err = t.validate(); {
+		case err != nil:
+			return 0, fmt.Errorf("httpcache: purge: %w", err)
+		case t.Tag != "":
+			tags = append(tags, t.Tag)
+			continue
+		case t.Prefix != "":
+			keys, err = c.keysOf(t.Prefix, true)
+			prefixes = append(prefixes, keys...)
+		case t.Group != "":
+			keys, err = c.keysOf(t.URL, false)
 			for _, key := range keys {
-				names[targetTag] = append(names[targetTag], rfc9111.Group(strings.TrimPrefix(key, c.prefix), name))
+				tags = append(tags, rfc9111.Group(strings.TrimPrefix(key, c.prefix), t.Group))
 			}
-		case targetURL, targetPrefix:
-			keys, err := c.keysOf(t)
-			if err != nil {
-				return 0, fmt.Errorf("httpcache: purge %q: %w", t.text, err)
-			}
-			names[t.kind] = append(names[t.kind], keys...)
 		default:
-			return 0, errors.New("httpcache: purge: the zero Target is nothing: use URL, Prefix or Tag")
+			keys, err = c.keysOf(t.URL, false)
+			urls = append(urls, keys...)
+		}
+		if err != nil {
+			return 0, fmt.Errorf("httpcache: purge %q: %w", cmp.Or(t.Prefix, t.URL), err)
 		}
 	}
 	begun := time.Now()
-	found, err = c.purgeKeys(ctx, names[targetURL])
-	below, failed := c.purgePrefixes(ctx, names[targetPrefix])
-	err = errors.Join(err, failed, c.purgeTags(ctx, names[targetTag]))
-	c.tell.Done(ctx, mayfly.Event{Kind: mayfly.Removal, N: len(targets), Err: err}, begun)
+	found, err = c.purgeKeys(ctx, urls)
+	below, failed := c.purgePrefixes(ctx, prefixes)
+	err = errors.Join(err, failed, c.purgeTags(ctx, tags))
+	c.tell.Done(ctx, mayfly.Event{Kind: mayfly.KindRemoval, N: len(targets), Err: err}, begun)
 	if err != nil {
 		return found + below, fmt.Errorf("httpcache: purge: %w", err)
 	}
@@ -103,12 +110,12 @@ func (c *Cache) PurgeFound(ctx context.Context, targets ...Target) (found int, e
 
 // keysOf returns the keys of a URL, or what they begin with, under both schemes. A port that is the scheme's own is none, and a client of
 // the other scheme may have spelled it all the same, where a proxy in between speaks another scheme than the cache's.
-func (c *Cache) keysOf(t Target) (keys []string, err error) {
-	u, err := url.Parse(t.text)
+func (c *Cache) keysOf(text string, isPrefix bool) (keys []string, err error) {
+	u, err := url.Parse(text)
 	if err != nil {
 		return nil, err
 	}
-	if u.Host == "" && (u.Scheme == "" || u.Path == "") && !c.opt.Key.AnyHost || u.Path == "" && t.kind == targetPrefix && u.RawQuery != "" {
+	if u.Host == "" && (u.Scheme == "" || u.Path == "") && !c.opt.Key.AnyHost || u.Path == "" && isPrefix && u.RawQuery != "" {
 		return nil, errors.New("it is no absolute URL")
 	}
 	switch strings.ToLower(u.Scheme) {
@@ -180,7 +187,7 @@ func (c *Cache) invalidateGroups(ctx context.Context, groups []string) {
 	}
 	begun := time.Now()
 	err := c.purgeTags(context.WithoutCancel(ctx), groups)
-	c.tell.Done(ctx, mayfly.Event{Kind: mayfly.Removal, N: len(groups), Err: err}, begun)
+	c.tell.Done(ctx, mayfly.Event{Kind: mayfly.KindRemoval, N: len(groups), Err: err}, begun)
 }
 
 // invalidate removes resources that a request has changed. Those that cannot be removed are not served until they are.
@@ -200,7 +207,7 @@ func (c *Cache) invalidate(ctx context.Context, keys []string) {
 		c.unremoved.Add(ctx, err, keys...)
 		c.local.Forget(keys...) // what was read between the attempt and now
 	}
-	c.tell.Done(ctx, mayfly.Event{Kind: mayfly.Removal, Key: keys[0], N: len(keys), Err: err}, begun)
+	c.tell.Done(ctx, mayfly.Event{Kind: mayfly.KindRemoval, Key: keys[0], N: len(keys), Err: err}, begun)
 }
 
 // errUnremoved says that Redis may still hold under a key what must not be served.

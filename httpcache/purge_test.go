@@ -38,22 +38,22 @@ func newVersions(header ...string) *versions {
 
 func purgeByURLPrefixAndTag(t *testing.T, rdb redis.UniversalClient) {
 	v := newVersions("Cache-Control: max-age=600", "Vary: X-Color", "Surrogate-Key: all shop", "Cache-Tag: page,start")
-	c := must(t)(httpcache.NewCache(options(t, rdb)))
+	c := must(t)(options(t, rdb).New())
 	h := c.Handler(v)
 	everything := []string{"http://a.example/", "http://a.example/blog/1", "http://a.example/blog/2", "http://b.example/"}
 	for name, p := range map[string]struct {
 		target httpcache.Target
 		purged []string
 	}{
-		"a URL":              {httpcache.URL("http://a.example/blog/1"), []string{"http://a.example/blog/1"}},
-		"a URL, as https":    {httpcache.URL("https://a.example/blog/2"), []string{"http://a.example/blog/2"}},
-		"a prefix":           {httpcache.Prefix("http://a.example/blog/"), []string{"http://a.example/blog/1", "http://a.example/blog/2"}},
-		"a Surrogate-Key":    {httpcache.Tag("shop"), everything},
-		"a Cache-Tag":        {httpcache.Tag("start"), everything},
-		"what nobody has":    {httpcache.Tag("none"), nil},
-		"another prefix":     {httpcache.Prefix("http://a.example/log/"), nil},
-		"another host":       {httpcache.Prefix("http://b.example/"), []string{"http://b.example/"}},
-		"a host's beginning": {httpcache.Prefix("http://a.example/"), []string{"http://a.example/", "http://a.example/blog/1", "http://a.example/blog/2"}},
+		"a URL":              {httpcache.Target{URL: "http://a.example/blog/1"}, []string{"http://a.example/blog/1"}},
+		"a URL, as https":    {httpcache.Target{URL: "https://a.example/blog/2"}, []string{"http://a.example/blog/2"}},
+		"a prefix":           {httpcache.Target{Prefix: "http://a.example/blog/"}, []string{"http://a.example/blog/1", "http://a.example/blog/2"}},
+		"a Surrogate-Key":    {httpcache.Target{Tag: "shop"}, everything},
+		"a Cache-Tag":        {httpcache.Target{Tag: "start"}, everything},
+		"what nobody has":    {httpcache.Target{Tag: "none"}, nil},
+		"another prefix":     {httpcache.Target{Prefix: "http://a.example/log/"}, nil},
+		"another host":       {httpcache.Target{Prefix: "http://b.example/"}, []string{"http://b.example/"}},
+		"a host's beginning": {httpcache.Target{Prefix: "http://a.example/"}, []string{"http://a.example/", "http://a.example/blog/1", "http://a.example/blog/2"}},
 	} {
 		urls := everything
 		colors := []string{"X-Color: red", "X-Color: blue"}
@@ -90,7 +90,7 @@ func purgeByURLPrefixAndTag(t *testing.T, rdb redis.UniversalClient) {
 
 func unsafeMethodsInvalidate(t *testing.T, rdb redis.UniversalClient) {
 	v := newVersions("Cache-Control: max-age=600")
-	c := must(t)(httpcache.NewCache(options(t, rdb)))
+	c := must(t)(options(t, rdb).New())
 	h := c.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.Method != "GET" && r.URL.Path == "/new" {
 			w.Header().Set("Location", "/made")
@@ -131,8 +131,8 @@ func unsafeMethodsInvalidate(t *testing.T, rdb redis.UniversalClient) {
 }
 
 func targetsThatAreNone(t *testing.T, rdb redis.UniversalClient) {
-	c := must(t)(httpcache.NewCache(options(t, rdb)))
-	for _, target := range []httpcache.Target{{}, httpcache.URL("/relative"), httpcache.URL("::"), httpcache.Prefix(""), httpcache.Prefix("http://"), httpcache.Tag(""), httpcache.Tag("two words")} {
+	c := must(t)(options(t, rdb).New())
+	for _, target := range []httpcache.Target{{}, httpcache.Target{URL: "/relative"}, httpcache.Target{URL: "::"}, httpcache.Target{Prefix: ""}, httpcache.Target{Prefix: "http://"}, httpcache.Target{Tag: ""}, httpcache.Target{Tag: "two words"}} {
 		if err := c.Purge(t.Context(), target); err == nil {
 			t.Errorf("%+v was purged", target)
 		}
@@ -142,7 +142,7 @@ func targetsThatAreNone(t *testing.T, rdb redis.UniversalClient) {
 // What the handler was asked for before a purge is not stored after it, and nobody joins it.
 func TestAPurgeBeatsALoadInFlight(t *testing.T) {
 	for name, target := range map[string]httpcache.Target{
-		"URL": httpcache.URL("http://a.example/"), "Prefix": httpcache.Prefix("http://a.example/"), "Tag": httpcache.Tag("x"),
+		"URL": httpcache.Target{URL: "http://a.example/"}, "Prefix": httpcache.Target{Prefix: "http://a.example/"}, "Tag": httpcache.Target{Tag: "x"},
 	} {
 		for _, vary := range []string{"", "X-Color"} {
 			t.Run(fmt.Sprint(name, ", Vary: ", vary), func(t *testing.T) {
@@ -200,7 +200,7 @@ func TestAnInvalidationThatFailsIsMadeUpFor(t *testing.T) {
 		srv.Refuse(true)
 		srv.KillConnections()
 		ask(h, "POST", "http://a.example/")
-		if events.Count(mayfly.Removal, mayfly.Failed) != 1 {
+		if events.Count(mayfly.KindRemoval, mayfly.OutcomeFailed) != 1 {
 			t.Error("no event says that the removal failed")
 		}
 		srv.Refuse(false)

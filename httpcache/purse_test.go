@@ -41,7 +41,7 @@ func TestOneRequestHasOneBudget(t *testing.T) {
 				w.Header().Set("Cache-Control", "max-age=60")
 			}))
 			if keep {
-				pages := mayfly.Must(httpcache.NewCache(httpcache.Options{Namespace: mayfly.Namespace[string, []byte]{Name: "p", Redis: rdb, Prefix: "p:", TTL: time.Minute}}))
+				pages := mayfly.Must(httpcache.New(mayfly.Namespace[string, []byte]{Name: "p", Redis: rdb, Prefix: "p:", TTL: time.Minute}, httpcache.Options{}))
 				defer pages.Close(context.Background())
 				handler = pages.Handler(handler)
 			}

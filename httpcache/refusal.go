@@ -32,12 +32,12 @@ func (a *attempt) refused(reason rfc9111.Reason, x rfc9111.Exchange) {
 	}
 	switch reason {
 	case tooLarge:
-		a.tell(mayfly.Fill, mayfly.Dropped, errTooLarge)
+		a.tell(mayfly.KindFill, mayfly.OutcomeDropped, errTooLarge)
 	case tooManyTags:
-		a.tell(mayfly.Fill, mayfly.Dropped, errTags)
+		a.tell(mayfly.KindFill, mayfly.OutcomeDropped, errTags)
 	default:
 		if flaw := a.cache.rules.Flaw(reason, x); flaw != "" {
-			a.tell(mayfly.Fill, mayfly.Dropped, fmt.Errorf("%s: %s", reason, flaw))
+			a.tell(mayfly.KindFill, mayfly.OutcomeDropped, fmt.Errorf("%s: %s", reason, flaw))
 		}
 	}
 }
@@ -62,6 +62,6 @@ func (a *attempt) drop(why error) {
 		detail = string(noRoom)
 	}
 	if a.give(a.out.status >= 500, detail); a.fill.wanted() && !a.exchange.s.pass {
-		a.tell(mayfly.Fill, mayfly.Dropped, why)
+		a.tell(mayfly.KindFill, mayfly.OutcomeDropped, why)
 	}
 }

@@ -52,7 +52,7 @@ func (x *exchange) leadRenewal() (f *flight.Flight[outcome], end func()) {
 	select {
 	case c.renewing <- struct{}{}:
 	default:
-		c.tell(x.r.Context(), mayfly.Event{Kind: mayfly.Refresh, Outcome: mayfly.Dropped, Key: x.s.slot})
+		c.tell(x.r.Context(), mayfly.Event{Kind: mayfly.KindRefresh, Outcome: mayfly.OutcomeDropped, Key: x.s.slot})
 		return nil, nil
 	}
 	f, ok := c.flights.Lead(x.s.slot)
@@ -102,23 +102,23 @@ func (x *exchange) renewNow(f *flight.Flight[outcome]) {
 	defer cancelRun()
 	x.r = x.r.WithContext(ctx)
 	begun := time.Now()
-	x.asked = begun.Add(c.opt.Faults.RedisTimeout) // nobody waits: each trip may take its time
-	e := mayfly.Event{Kind: mayfly.Refresh, Outcome: mayfly.OK, Key: x.s.slot}
+	x.asked = begun.Add(c.opt.RedisTimeout) // nobody waits: each trip may take its time
+	e := mayfly.Event{Kind: mayfly.KindRefresh, Outcome: mayfly.OutcomeOK, Key: x.s.slot}
 	ended := false
 	defer func() {
 		if p := recover(); p != nil {
-			e.Outcome, e.Err = mayfly.Failed, fmt.Errorf("the handler panicked: %v", p)
+			e.Outcome, e.Err = mayfly.OutcomeFailed, fmt.Errorf("the handler panicked: %v", p)
 		} else if !ended {
-			e.Outcome, e.Err = mayfly.Failed, errAborted
+			e.Outcome, e.Err = mayfly.OutcomeFailed, errAborted
 		}
-		if e.Outcome != mayfly.OK && e.Outcome != mayfly.Dropped {
+		if e.Outcome != mayfly.OutcomeOK && e.Outcome != mayfly.OutcomeDropped {
 			c.quiet.Add(x.s.slot, quietFor)
 		}
 		e.Took = time.Since(begun)
 		c.tell(ctx, e)
 	}()
 	if !x.tryTurn(ctx) { // the handler has enough to do with what clients wait for
-		e.Outcome, ended = mayfly.Dropped, true
+		e.Outcome, ended = mayfly.OutcomeDropped, true
 		return
 	}
 	defer func() { x.turn.end(admission.NoSample) }()
@@ -127,13 +127,13 @@ func (x *exchange) renewNow(f *flight.Flight[outcome]) {
 	case a.Err != nil:
 		c.tell.Backend(ctx, x.s.slot, a.Err)
 		c.release(ctx, a.Claim)
-		e.Outcome, e.Err = mayfly.Failed, a.Err
+		e.Outcome, e.Err = mayfly.OutcomeFailed, a.Err
 	case a.Claim == nil: // another process does it, did it, or failed lately
-		e.Outcome = mayfly.Refused
+		e.Outcome = mayfly.OutcomeRefused
 	default:
 		x.forward(filling{claim: a.Claim, flight: f})
 		if x.failed != nil {
-			e.Outcome, e.Err = mayfly.Failed, x.failed
+			e.Outcome, e.Err = mayfly.OutcomeFailed, x.failed
 		}
 	}
 	ended = true

@@ -76,7 +76,7 @@ func TestARenewalIsOnTheLiveRequest(t *testing.T) {
 		if body, status := get(t, router, "http://a.example/users/7"); body != "user 7, version 2" || !isHit(status) || calls != 2 {
 			t.Errorf("renewed: %q, %s, the handler was called %d times", body, status, calls)
 		}
-		if n := events.Count(mayfly.Refresh, mayfly.OK); n != 1 {
+		if n := events.Count(mayfly.KindRefresh, mayfly.OutcomeOK); n != 1 {
 			t.Errorf("%d renewals were told of", n)
 		}
 	})

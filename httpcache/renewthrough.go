@@ -27,10 +27,13 @@ func renewalOf(r *http.Request) *renewal {
 	return m
 }
 
-// Renews reports whether r is a renewal that a cache has sent to its [Options].Renew. Its header is that of a request that the cache
+// Renews reports whether r is a renewal that the cache has sent to its [Options].Renew. Its header is that of a request that the cache
 // was allowed to answer, so a middleware around the cache may take it for one that it has let through already: it need not ask
 // for credentials, count it against a client's limit or record a visit.
-func Renews(r *http.Request) bool { return renewalOf(r) != nil }
+func (c *Cache) Renews(r *http.Request) bool {
+	m := renewalOf(r)
+	return m != nil && m.cache == c
+}
 
 var errNotArrived = errors.New("the renewal did not come from Options.Renew to the cache as the request that was to be renewed")
 
@@ -54,7 +57,7 @@ func (x *exchange) renewThrough() {
 				return
 			}
 			c.quiet.Add(x.s.slot, c.opt.Stale.Throttle)
-			c.tell.Done(r.Context(), mayfly.Event{Kind: mayfly.Refresh, Key: x.s.slot, Err: errNotArrived}, begun)
+			c.tell.Done(r.Context(), mayfly.Event{Kind: mayfly.KindRefresh, Key: x.s.slot, Err: errNotArrived}, begun)
 		}()
 		ctx, cancel := c.works.On(r.Context())
 		defer cancel()

@@ -12,7 +12,6 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/httpcache"
 	"github.com/mayflycache/mayfly/internal/testkit/expect"
 )
 
@@ -54,7 +53,8 @@ func TestARenewalThroughTheOutermostHandler(t *testing.T) {
 				opt.Namespace.Observer = &events
 				opt.Renew = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { site.ServeHTTP(w, r) })
 				calls := 0
-				cached := opened(t, opt).Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				cache := opened(t, opt)
+				cached := cache.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					if calls++; calls > 1 && (r.Header["Range"] != nil || r.Header["If-None-Match"] != nil || r.Header["Cache-Control"] != nil) {
 						t.Errorf("the renewal has conditions: %v", r.Header)
 					}
@@ -69,7 +69,7 @@ func TestARenewalThroughTheOutermostHandler(t *testing.T) {
 				})
 				site = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 					switch {
-					case httpcache.Renews(r):
+					case cache.Renews(r):
 						x.around(w, r, mux)
 					case r.Header.Get("Authorization") == "":
 						w.WriteHeader(http.StatusUnauthorized)
@@ -97,7 +97,7 @@ func TestARenewalThroughTheOutermostHandler(t *testing.T) {
 				if res := ask(site, "GET", "/users/7?q", "X-Color: red", "Authorization: x"); res.Header.Get("X-Outer") != "" {
 					t.Errorf("what was set around the cache for a renewal is stored: %v", res.Header)
 				}
-				if failed := events.Count(mayfly.Refresh, mayfly.Failed); (failed == 0) != x.renewed {
+				if failed := events.Count(mayfly.KindRefresh, mayfly.OutcomeFailed); (failed == 0) != x.renewed {
 					t.Errorf("%d renewals failed", failed)
 				}
 				if want := map[bool]int{true: 2, false: 1}[x.renewed]; calls != want {
@@ -113,7 +113,7 @@ func TestOneWayToRenew(t *testing.T) {
 	opt := options(t, nil)
 	opt.Namespace.Redis = redis.NewClient(&redis.Options{})
 	opt.Renew, opt.Stale.Background = http.NotFoundHandler(), true
-	if _, err := httpcache.NewCache(opt); err == nil || !strings.Contains(err.Error(), "Stale.Background") {
+	if _, err := opt.New(); err == nil || !strings.Contains(err.Error(), "Stale.Background") {
 		t.Errorf("%v", err)
 	}
 }

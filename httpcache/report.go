@@ -204,6 +204,6 @@ func (x *exchange) compare(route string, s *seen, would *response) {
 		}
 	})
 	if differs {
-		c.tell(x.r.Context(), mayfly.Event{Kind: mayfly.Warning, Outcome: mayfly.Failed, Key: x.s.slot, Err: errDiffers})
+		c.tell(x.r.Context(), mayfly.Event{Kind: mayfly.KindWarning, Outcome: mayfly.OutcomeFailed, Key: x.s.slot, Err: errDiffers})
 	}
 }

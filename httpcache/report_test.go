@@ -76,7 +76,7 @@ func TestReport(t *testing.T) {
 		if diff := cmp.Diff(want, c.Report()); diff != "" {
 			t.Errorf("(-want +got)\n%s", diff)
 		}
-		if n := events.Count(mayfly.Warning, mayfly.Failed); n != 27 {
+		if n := events.Count(mayfly.KindWarning, mayfly.OutcomeFailed); n != 27 {
 			t.Errorf("%d warnings", n)
 		}
 		if s := c.Stats(); s.Redis+s.Local+s.Stale+s.Collapsed != 0 {

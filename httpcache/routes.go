@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"path"
+	"slices"
 	"strings"
 
 	"github.com/mayflycache/mayfly/internal/rfc9111"
@@ -13,10 +14,14 @@ import (
 type routes struct {
 	mux  *http.ServeMux // nil: none
 	says map[string]string
+	on   []int // statuses beside the successes
 }
 
+// overridable are the statuses, beside the successes, to which an override can apply.
+var overridable = []int{http.StatusMovedPermanently, http.StatusPermanentRedirect, http.StatusNotFound, http.StatusGone}
+
 // newRoutes returns an error for what a ServeMux would panic about.
-func newRoutes(override map[string]string) (r routes, err error) {
+func newRoutes(override map[string]string, on []int) (r routes, err error) {
 	if len(override) == 0 {
 		return r, nil
 	}
@@ -26,7 +31,7 @@ func newRoutes(override map[string]string) (r routes, err error) {
 			err = fmt.Errorf("pattern %q: %v", pattern, p)
 		}
 	}()
-	r = routes{http.NewServeMux(), override}
+	r = routes{http.NewServeMux(), override, on}
 	for pattern = range override {
 		if override[pattern] == "" {
 			return r, fmt.Errorf("pattern %q: its Cache-Control is empty", pattern)
@@ -42,15 +47,17 @@ func newRoutes(override map[string]string) (r routes, err error) {
 	return r, nil
 }
 
-// apply gives the response to a request the Cache-Control of its route, if it says nothing of its own. Only a success gets one: a
-// redirection or a failure is not what was meant to be kept. A path that a ServeMux would redirect has no route, and what was asked
+// apply gives the response to a request the Cache-Control of its route, if it says nothing of its own. Only a success gets one, and what was
+// asked for: another redirection or failure is not what was meant to be kept. A path that a ServeMux would redirect has no route, and what was asked
 // with credentials is nobody else's.
 func (rs routes) apply(r *http.Request, status int, header http.Header, targeted []string) {
-	if rs.mux == nil || status < 200 || status > 299 || r.Header["Authorization"] != nil || !clean(r.URL.Path) {
+	meant := status >= 200 && status <= 299 || slices.Contains(rs.on, status)
+	if rs.mux == nil || !meant || r.Header["Authorization"] != nil || !clean(r.URL.Path) {
 		return
 	}
+	says := rfc9111.Canonical(header)
 	for _, name := range append([]string{"Cache-Control", "Expires"}, targeted...) {
-		if len(header[http.CanonicalHeaderKey(name)]) > 0 {
+		if len(says[http.CanonicalHeaderKey(name)]) > 0 {
 			return
 		}
 	}

@@ -141,8 +141,7 @@ func (c *Cache) prepare(ctx context.Context, s *sight) {
 		return
 	}
 	c.local.Changed(ctx, s.path)
-	it.found = lease.Found{State: lease.Present, Raw: rec}
-	it.found.Kind, it.found.Header, it.found.Body = record.Parse(rec)
+	it.found = written(rec)
 	s.search = it
 }
 

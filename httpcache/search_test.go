@@ -29,8 +29,8 @@ func searched(rule string, header ...string) *origin {
 }
 
 // searching is a cache with the option on.
-func searching(t *testing.T, test func(t *testing.T, opt httpcache.Options)) {
-	localOrNot(t, func(t *testing.T, opt httpcache.Options) {
+func searching(t *testing.T, test func(t *testing.T, opt setup)) {
+	localOrNot(t, func(t *testing.T, opt setup) {
 		opt.NoVarySearch = true
 		test(t, opt)
 	})
@@ -60,7 +60,7 @@ func TestNoVarySearch(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for _, header := range [][]string{nil, {"Vary: X-Color"}, {"Cache-Tag: shop"}} {
-				searching(t, func(t *testing.T, opt httpcache.Options) {
+				searching(t, func(t *testing.T, opt setup) {
 					o := searched(x.rule, header...)
 					h := opened(t, opt).Handler(o)
 					hits := ""
@@ -83,7 +83,7 @@ func TestNoVarySearch(t *testing.T) {
 
 // Without the option, any difference counts.
 func TestNoVarySearchIsAnOption(t *testing.T) {
-	localOrNot(t, func(t *testing.T, opt httpcache.Options) {
+	localOrNot(t, func(t *testing.T, opt setup) {
 		h := opened(t, opt).Handler(searched(`params`))
 		get(t, h, shopPath+"?a=1")
 		if body, status := get(t, h, shopPath+"?a=2"); isHit(status) || body != "a=2" {
@@ -96,52 +96,76 @@ func TestNoVarySearchIsAnOption(t *testing.T) {
 func TestPurgesOfEquivalentQueries(t *testing.T) {
 	for name, void := range map[string]func(c *httpcache.Cache, h http.Handler) error{
 		"by URL": func(c *httpcache.Cache, h http.Handler) error {
-			return c.Purge(context.Background(), httpcache.URL(shopPath+"?b=2&a=1&utm=9"))
+			return c.Purge(context.Background(), httpcache.Target{URL: shopPath + "?b=2&a=1&utm=9"})
 		},
 		"by the other scheme": func(c *httpcache.Cache, h http.Handler) error {
-			return c.Purge(context.Background(), httpcache.URL("https://a.example/shop?b=2&a=1"))
+			return c.Purge(context.Background(), httpcache.Target{URL: "https://a.example/shop?b=2&a=1"})
 		},
 		"by a part of the query": func(c *httpcache.Cache, h http.Handler) error {
-			return c.Purge(context.Background(), httpcache.Prefix(shopPath+"?b=2"))
+			return c.Purge(context.Background(), httpcache.Target{Prefix: shopPath + "?b=2"})
 		},
 		"by a prefix of the path": func(c *httpcache.Cache, h http.Handler) error {
-			return c.Purge(context.Background(), httpcache.Prefix("http://a.example/sh"))
+			return c.Purge(context.Background(), httpcache.Target{Prefix: "http://a.example/sh"})
 		},
 		"by a change": func(c *httpcache.Cache, h http.Handler) error { return changed(h, shopPath+"?b=2&utm=7&a=1") },
 		"by a Location": func(c *httpcache.Cache, h http.Handler) error {
 			return changed(h, "http://a.example/other", "X-Location: /shop?b=2&utm=7&a=1")
 		},
 		"by a tag": func(c *httpcache.Cache, h http.Handler) error {
-			return c.Purge(context.Background(), httpcache.Tag("first"))
+			return c.Purge(context.Background(), httpcache.Target{Tag: "first"})
+		},
+		"by a group": func(c *httpcache.Cache, h http.Handler) error {
+			return c.Purge(context.Background(), httpcache.Target{URL: "http://a.example/", Group: "of the first"})
+		},
+		"by a change of a group": func(c *httpcache.Cache, h http.Handler) error {
+			return changed(h, "http://a.example/other?utm=3", `X-Voids: "of the first"`)
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			searching(t, func(t *testing.T, opt httpcache.Options) {
+			searching(t, func(t *testing.T, opt setup) {
 				c := opened(t, opt)
 				h := c.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+					if voids := r.Header.Get("X-Voids"); voids != "" {
+						w.Header().Set("Cache-Group-Invalidation", voids)
+					}
 					if at := r.Header.Get("X-Location"); at != "" {
 						w.Header().Set("Location", at)
 					}
 					if r.Method == http.MethodGet {
-						set(w.Header(), []string{"Cache-Control: " + fresh, `No-Vary-Search: key-order, params=("utm")`})
+						set(w.Header(), []string{"Cache-Control: " + fresh, `No-Vary-Search: key-order, params=("utm")`, "Vary: " + r.Header.Get("X-Vary")})
 						if r.URL.Query().Get("a") == "1" {
-							w.Header().Set("Cache-Tag", "first")
+							set(w.Header(), []string{"Cache-Tag: first", `Cache-Groups: "of the first"`})
 						}
 					}
 					fmt.Fprint(w, r.URL.RawQuery)
 				}))
-				for range 2 {
-					get(t, h, shopPath+"?a=1&b=2&utm=0")
-					get(t, h, shopPath+"?a=2&b=2&utm=0")
+				colors := []string{"X-Color: red", "X-Color: blue"}
+				for n, vary := range []string{"X-Vary: ", "X-Vary: X-Color"} {
+					for range 2 {
+						for _, color := range colors {
+							get(t, h, shopPath+"?a=1&b=2&utm=0", vary, color)
+							get(t, h, shopPath+"?a=2&b=2&utm=0", vary, color)
+							synctest.Wait()
+						}
+					}
+					if _, status := get(t, h, shopPath+"?utm=5&a=1&b=2", vary, colors[0]); !isHit(status) {
+						t.Errorf("%s: before: %q", vary, status)
+					}
+					if err := void(c, h); err != nil {
+						t.Fatal(err)
+					}
 					synctest.Wait()
-				}
-				if err := void(c, h); err != nil {
-					t.Fatal(err)
-				}
-				synctest.Wait()
-				_, other := get(t, h, shopPath+"?b=2&a=2")
-				if _, status := get(t, h, shopPath+"?a=1&b=2&utm=1"); isHit(status) || isHit(other) == strings.Contains(name, "pa") {
-					t.Errorf("what was voided is %q, another is %q", status, other)
+					for _, color := range colors[:n+1] { // else one is the other's
+						_, other := get(t, h, shopPath+"?b=2&a=2", vary, color)
+						if _, status := get(t, h, shopPath+"?a=1&b=2&utm=1", vary, color); isHit(status) || isHit(other) == strings.Contains(name, "pa") {
+							t.Errorf("%s, %s: what was voided is %q, another is %q", vary, color, status, other)
+						}
+						synctest.Wait()
+					}
+					if err := c.Purge(context.Background(), httpcache.Target{Prefix: "http://a.example/"}); err != nil {
+						t.Fatal(err)
+					}
+					synctest.Wait()
 				}
 			})
 		})
@@ -159,7 +183,7 @@ func changed(h http.Handler, url string, header ...string) error {
 func TestPurgesWhileARuleIsLearnt(t *testing.T) {
 	for _, before := range []string{"nothing is known", "another query was asked", "there is a rule"} {
 		for _, purged := range []string{"?utm=2&a=1", "?a=1", "?a=1&utm=1"} {
-			searching(t, func(t *testing.T, opt httpcache.Options) {
+			searching(t, func(t *testing.T, opt setup) {
 				c := opened(t, opt)
 				version, began := 1, make(chan struct{}, 9)
 				var mu sync.Mutex
@@ -185,7 +209,7 @@ func TestPurgesWhileARuleIsLearnt(t *testing.T) {
 				mu.Lock()
 				version = 2
 				mu.Unlock()
-				if err := c.Purge(context.Background(), httpcache.URL(shopPath+purged)); err != nil {
+				if err := c.Purge(context.Background(), httpcache.Target{URL: shopPath + purged}); err != nil {
 					t.Fatal(err)
 				}
 				for _, query := range []string{"?a=1&utm=3", "?a=1"} {
@@ -208,7 +232,7 @@ func TestPurgesWhileARuleIsLearnt(t *testing.T) {
 
 // Requests at once are one to the handler where they are one by the rule, and nobody waits for what is not for him.
 func TestNoVarySearchTogether(t *testing.T) {
-	searching(t, func(t *testing.T, opt httpcache.Options) {
+	searching(t, func(t *testing.T, opt setup) {
 		opt.Load.Limit, opt.Shared.Pass = -1, time.Hour
 		rule := `params=("utm")`
 		o := &origin{serve: func(w http.ResponseWriter, r *http.Request) {
@@ -249,7 +273,7 @@ func TestNoVarySearchTogether(t *testing.T) {
 
 // A mount sees another path, and the query of the client: what does not count there does not count.
 func TestNoVarySearchInAMount(t *testing.T) {
-	searching(t, func(t *testing.T, opt httpcache.Options) {
+	searching(t, func(t *testing.T, opt setup) {
 		c := opened(t, opt)
 		o := searched(`params=("utm")`)
 		one, other := http.StripPrefix("/a", c.Handler(o)), http.StripPrefix("/a", c.Handler(searched(`params=("utm")`)))
@@ -275,7 +299,7 @@ func TestNoVarySearchInAMount(t *testing.T) {
 
 // What DropQuery and SortQuery leave out does not count before an answer says anything.
 func TestNoVarySearchAndDropQuery(t *testing.T) {
-	searching(t, func(t *testing.T, opt httpcache.Options) {
+	searching(t, func(t *testing.T, opt setup) {
 		opt.Key.DropQuery, opt.Key.SortQuery = []string{"fb_*"}, true
 		o := searched(`params=("utm")`)
 		h := opened(t, opt).Handler(o)
@@ -291,7 +315,7 @@ func TestNoVarySearchAndDropQuery(t *testing.T) {
 
 // A Report counts what would be shared by a rule, and where the handler answers by more than it says.
 func TestReportOfNoVarySearch(t *testing.T) {
-	searching(t, func(t *testing.T, opt httpcache.Options) {
+	searching(t, func(t *testing.T, opt setup) {
 		opt.Report = true
 		c := opened(t, opt)
 		h := c.Handler(searched(`params=("utm")`))
@@ -301,6 +325,38 @@ func TestReportOfNoVarySearch(t *testing.T) {
 		}
 		if got := fmt.Sprint(c.Report()); got != "[{/shop 3 1 1 http://a.example/shop?utm=2}]" {
 			t.Error(got)
+		}
+	})
+	searching(t, func(t *testing.T, opt setup) { // of what varies as well, and of groups that are voided in between
+		opt.Report = true
+		c := opened(t, opt)
+		h := c.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			if r.Method == http.MethodPost {
+				w.Header().Set("Cache-Group-Invalidation", `"shop"`)
+				return
+			}
+			set(w.Header(), []string{"Cache-Control: " + fresh, `No-Vary-Search: params=("utm")`, "Vary: X-Color", `Cache-Groups: "shop"`})
+			fmt.Fprint(w, r.Header.Get("X-Color"))
+		}))
+		for i, x := range []struct{ query, color, report string }{
+			{"?utm=1", "red", "[{/shop 1 0 0 }]"},
+			{"?utm=2", "red", "[{/shop 2 1 0 }]"},
+			{"?utm=3", "blue", "[{/shop 3 1 0 }]"},
+			{"?utm=4", "blue", "[{/shop 4 2 0 }]"},
+			{"?utm=5&a=1", "blue", "[{/shop 5 2 0 }]"},
+			{"", "", ""},
+			{"?utm=6", "red", "[{/shop 6 2 0 }]"},
+			{"?utm=7", "red", "[{/shop 7 3 0 }]"},
+		} {
+			if x.report == "" {
+				ask(h, "POST", "http://a.example/other")
+				continue
+			}
+			get(t, h, shopPath+x.query, "X-Color: "+x.color)
+			synctest.Wait()
+			if got := fmt.Sprint(c.Report()); got != x.report {
+				t.Errorf("%d: %s, want %s", i, got, x.report)
+			}
 		}
 	})
 }

@@ -10,7 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mayflycache/mayfly/httpcache"
 	"github.com/mayflycache/mayfly/internal/rfc9111"
 	"github.com/mayflycache/mayfly/internal/testkit/effort"
 )
@@ -21,7 +20,7 @@ func TestNobodyGetsAnothersQuery(t *testing.T) {
 	start, shared := effort.Seed(t, *seed), 0
 	for i := range uint64(effort.Times(1, 60)) {
 		seed := start + i
-		searching(t, func(t *testing.T, opt httpcache.Options) {
+		searching(t, func(t *testing.T, opt setup) {
 			rng := rand.New(rand.NewPCG(seed, 1))
 			var mu sync.Mutex
 			pick := func(n int) int { mu.Lock(); defer mu.Unlock(); return rng.IntN(n) }

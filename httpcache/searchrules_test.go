@@ -14,7 +14,7 @@ import (
 
 // What a handler says of queries is a rule for its own path, for what it says now, and for what a handler sees.
 func TestRulesOfPaths(t *testing.T) {
-	searching(t, func(t *testing.T, opt httpcache.Options) {
+	searching(t, func(t *testing.T, opt setup) {
 		rule := `params=("a")`
 		h := opened(t, opt).Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			set(w.Header(), []string{"Cache-Control: max-age=5", "No-Vary-Search: " + rule})
@@ -48,7 +48,7 @@ func TestRulesOfPaths(t *testing.T) {
 
 // An answer that does not say what the path's others say is for its own URL, and is found there, by whoever asks for that.
 func TestAnswersWithoutTheRuleOfTheirPath(t *testing.T) {
-	searching(t, func(t *testing.T, opt httpcache.Options) {
+	searching(t, func(t *testing.T, opt setup) {
 		c := opened(t, opt)
 		ruled, version := map[string]bool{"id=9": true}, 1
 		h := c.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -77,7 +77,7 @@ func TestAnswersWithoutTheRuleOfTheirPath(t *testing.T) {
 		ruled["id=1&utm=3"] = true
 		see("id=1&utm=3", "id=1&utm=3 v1", false)
 		version = 2
-		if err := c.Purge(context.Background(), httpcache.URL(shopPath+"?id=1&utm=4")); err != nil {
+		if err := c.Purge(context.Background(), httpcache.Target{URL: shopPath + "?id=1&utm=4"}); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()
@@ -89,7 +89,7 @@ func TestAnswersWithoutTheRuleOfTheirPath(t *testing.T) {
 
 // The record of a path that is in use lives on: what it leads to stays in reach.
 func TestARuleLivesOn(t *testing.T) {
-	searching(t, func(t *testing.T, opt httpcache.Options) {
+	searching(t, func(t *testing.T, opt setup) {
 		opt.Namespace.TTL = 10 * time.Minute
 		o := &origin{serve: func(w http.ResponseWriter, r *http.Request) {
 			set(w.Header(), []string{"Cache-Control: max-age=300", `No-Vary-Search: params=("utm")`})
@@ -111,7 +111,7 @@ func TestARuleLivesOn(t *testing.T) {
 
 // Local hits are local also where nothing is said of queries, long after somebody was about to find that out.
 func TestLocalHitsOfAPathWithoutARule(t *testing.T) {
-	searching(t, func(t *testing.T, opt httpcache.Options) {
+	searching(t, func(t *testing.T, opt setup) {
 		if opt.Namespace.Local == nil {
 			return
 		}
@@ -133,7 +133,7 @@ func TestLocalHitsOfAPathWithoutARule(t *testing.T) {
 
 // The answer to a POST that is one for GETs lies where a GET looks.
 func TestThePostOfARuledPath(t *testing.T) {
-	searching(t, func(t *testing.T, opt httpcache.Options) {
+	searching(t, func(t *testing.T, opt setup) {
 		h := opened(t, opt).Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			set(w.Header(), []string{"Cache-Control: " + fresh, `No-Vary-Search: params=("utm")`, "Content-Location: " + r.URL.RequestURI()})
 			fmt.Fprint(w, r.Method)
@@ -145,4 +145,55 @@ func TestThePostOfARuledPath(t *testing.T) {
 			t.Errorf("%q: %s", body, status)
 		}
 	})
+}
+
+// What is stored under a rule is validated, renewed and found unchanged for any query that is one with its own, also where the 304 says nothing
+// of queries.
+func TestValidationUnderARule(t *testing.T) {
+	for name, x := range map[string]struct {
+		control string
+		wait    time.Duration // after which the second request comes
+		second  string        // what its Cache-Status begins with
+		third   string
+		calls   int // of the handler in the end
+	}{
+		"expired":                {"max-age=5", 6 * time.Second, "mayfly; fwd=stale; fwd-status=304; ttl=5; stored", "mayfly; hit; ttl=4", 2},
+		"to be validated":        {"no-cache", time.Second, "mayfly; fwd=stale; fwd-status=304; ttl=0; stored", "mayfly; fwd=stale; fwd-status=304", 3},
+		"stale, and renewed":     {"max-age=5, stale-while-revalidate=60", 6 * time.Second, "mayfly; hit; ttl=-", "mayfly; hit; ttl=4", 2},
+		"stale, where it failed": {"max-age=5, stale-if-error=60", 6 * time.Second, "mayfly; fwd=stale; fwd-status=500; ", "mayfly; fwd=stale; fwd-status=500", 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			for _, vary := range []string{"", "X-Color"} {
+				searching(t, func(t *testing.T, opt setup) {
+					opt.Stale.Throttle = time.Millisecond
+					o := &origin{serve: func(w http.ResponseWriter, r *http.Request) {
+						set(w.Header(), []string{"Cache-Control: " + x.control, `Etag: "1"`, "Vary: " + vary})
+						switch {
+						case r.Header.Get("If-None-Match") == "":
+							w.Header().Set("No-Vary-Search", `params=("utm")`)
+							fmt.Fprint(w, "page")
+						case strings.Contains(name, "failed"):
+							w.WriteHeader(http.StatusInternalServerError)
+						default:
+							w.WriteHeader(http.StatusNotModified)
+						}
+					}}
+					h := opened(t, opt).Handler(o)
+					for i, want := range []string{"mayfly; fwd=uri-miss", x.second, x.third} {
+						body, status := get(t, h, fmt.Sprint(shopPath, "?utm=", i), "X-Color: red")
+						if body != "page" || !strings.HasPrefix(status, want) {
+							t.Errorf("by %q: request %d: %q, %s, want %s", vary, i, body, status, want)
+						}
+						if synctest.Wait(); i == 0 {
+							time.Sleep(x.wait)
+						}
+						time.Sleep(10 * time.Millisecond)
+					}
+					if n := o.called(); n != x.calls {
+						t.Errorf("by %q: %d calls, want %d", vary, n, x.calls)
+					}
+				})
+			}
+		})
+	}
 }

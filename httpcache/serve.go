@@ -48,7 +48,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 	q := rfc9111.ParseCacheControl(r.Header)
 	says := c.selectors(r, key, inner)
-	if c.local != nil && !c.opt.Report && h.hit(w, r, key, says, q) {
+	if c.local != nil && !c.opt.Report && h.hit(w, r, key, &says, q) {
 		return
 	}
 	if c.asked(r.Context(), key) {
@@ -72,7 +72,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 func (c *Cache) tellTarget(r *http.Request) {
 	if c.ns.Observer != nil {
 		err := fmt.Errorf("no URL to be cached: %.100q of host %.100q", r.RequestURI, r.Host)
-		c.tell(r.Context(), mayfly.Event{Kind: mayfly.Read, Outcome: mayfly.Bypass, Err: err})
+		c.tell(r.Context(), mayfly.Event{Kind: mayfly.KindRead, Outcome: mayfly.OutcomeBypass, Err: err})
 	}
 }
 
@@ -84,9 +84,9 @@ func past(r *http.Request) bool {
 }
 
 // hit answers from this process's memory. It is the way that has to be short.
-func (h *handler) hit(w http.ResponseWriter, r *http.Request, key []byte, says rfc9111.Selectors, q rfc9111.Directives) bool {
+func (h *handler) hit(w http.ResponseWriter, r *http.Request, key []byte, says *rfc9111.Selectors, q rfc9111.Directives) bool {
 	c := h.cache
-	it := c.atHand(key, &says)
+	it := c.atHand(key, says)
 	if it == nil || it.response == nil {
 		return false
 	}
@@ -124,7 +124,7 @@ type exchange struct {
 	held   *held // the body of what was found
 	turn   *turn // at the handler
 	unled  bool  // an answer to which the rule of its path led was not for x's query: x goes by its own URL
-	lone   bool  // what x waited for turned out to be for its client: x's answer is for x
+	lone   bool  // what x waited for turned out to be for its client, or to wait for x: x's answer is for x
 }
 
 // outcome is what a flight brings to those who waited for it: a response, if it fits them; or that they are to look again;
@@ -176,15 +176,25 @@ func (x *exchange) run() {
 			x.alone()
 			return
 		}
-		wait, cancel := context.WithTimeout(ctx, c.opt.Shared.Wait-time.Since(x.begun))
+		leave, circle := nested.enter(inside(ctx), f)
+		patience := c.opt.Shared.Wait - time.Since(x.begun)
+		if circle {
+			patience = 0
+		}
+		wait, cancel := context.WithTimeout(ctx, patience)
 		out, again, err := f.Wait(wait, x.began)
 		cancel()
+		leave()
 		switch {
 		case ctx.Err() != nil:
 			x.turnedAway(ctx.Err())
 			return
+		case err != nil && circle:
+			x.lone = true // and in no queue either: who holds a turn there may wait for x
+			x.alone()
+			return
 		case err != nil:
-			c.tell(ctx, mayfly.Event{Kind: mayfly.Wait, Outcome: mayfly.TimedOut, Key: x.s.slot, Took: time.Since(x.begun)})
+			c.tell(ctx, mayfly.Event{Kind: mayfly.KindWait, Outcome: mayfly.OutcomeTimedOut, Key: x.s.slot, Took: time.Since(x.begun)})
 			x.alone()
 			return
 		case out.refused:
@@ -235,7 +245,7 @@ func (x *exchange) serve() bool {
 		return false
 	}
 	c, now, due := x.cache, time.Now(), false
-	e := mayfly.Event{Kind: mayfly.Read, Outcome: mayfly.HitRedis, Key: x.s.slot}
+	e := mayfly.Event{Kind: mayfly.KindRead, Outcome: mayfly.OutcomeHitRedis, Key: x.s.slot}
 	switch x.s.response.policy.Decide(x.q, now) {
 	case rfc9111.Serve:
 		c.stats.hits.Add(1)
@@ -250,7 +260,7 @@ func (x *exchange) serve() bool {
 		}
 		fallthrough
 	case rfc9111.ServeStale:
-		e.Outcome = mayfly.Stale
+		e.Outcome = mayfly.OutcomeStale
 		c.stats.stale.Add(1)
 	default:
 		return false
@@ -275,7 +285,7 @@ func (x *exchange) serveStale(why error) {
 func (x *exchange) serveInstead(why error, detail string) {
 	c, now := x.cache, time.Now()
 	c.stats.stale.Add(1)
-	c.tell(x.r.Context(), mayfly.Event{Kind: mayfly.Read, Outcome: mayfly.Stale, Key: x.s.slot, Took: time.Since(x.begun), Err: why})
+	c.tell(x.r.Context(), mayfly.Event{Kind: mayfly.KindRead, Outcome: mayfly.OutcomeStale, Key: x.s.slot, Took: time.Since(x.begun), Err: why})
 	x.status.Detail, x.failed = detail, why
 	c.answer(x.w, x.r, x.s.response, now, x.status)
 }

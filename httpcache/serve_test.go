@@ -7,13 +7,11 @@ import (
 	"testing"
 
 	"github.com/redis/go-redis/v9"
-
-	"github.com/mayflycache/mayfly/httpcache"
 )
 
 func aFreshAnswerIsServedFromTheCache(t *testing.T, rdb redis.UniversalClient) {
 	o := says("hello", "Cache-Control: max-age=60", "X-Unknown: kept")
-	h := must(t)(httpcache.NewCache(options(t, rdb))).Handler(o)
+	h := must(t)(options(t, rdb).New()).Handler(o)
 	body, status := get(t, h, "http://a.example/x?q=1")
 	if want := regexp.MustCompile(`^mayfly; fwd=uri-miss; ttl=[0-9]+; stored; key="http://a.example/x\?q=1"$`); body != "hello" || !want.MatchString(status) {
 		t.Errorf("first: %q, %q, want %v", body, status, want)
@@ -45,7 +43,7 @@ func whatIsNotForOthersIsNotStored(t *testing.T, rdb redis.UniversalClient) {
 		{"a request with Authorization", []string{"Authorization: Basic YTpi"}, []string{"Cache-Control: max-age=60"}},
 	} {
 		o := says("secret", c.answer...)
-		h := must(t)(httpcache.NewCache(options(t, rdb))).Handler(o)
+		h := must(t)(options(t, rdb).New()).Handler(o)
 		url := fmt.Sprint("http://a.example/", i)
 		for range 3 {
 			if _, status := get(t, h, url, c.request...); isHit(status) {
@@ -63,7 +61,7 @@ func variantsAreToldApart(t *testing.T, rdb redis.UniversalClient) {
 		set(w.Header(), []string{"Cache-Control: max-age=60", "Vary: X-Color"})
 		fmt.Fprintf(w, "%q", r.Header["X-Color"])
 	}}
-	h := must(t)(httpcache.NewCache(options(t, rdb))).Handler(o)
+	h := must(t)(options(t, rdb).New()).Handler(o)
 	for round := range 3 {
 		for _, header := range [][]string{nil, {"X-Color: red"}, {"X-Color: blue"}, {"X-Color: "}} {
 			body, status := get(t, h, "http://a.example/", header...)

@@ -4,6 +4,7 @@ import (
 	"net/http"
 	"time"
 
+	"github.com/mayflycache/mayfly/internal/client/admission"
 	"github.com/mayflycache/mayfly/internal/client/flight"
 	"github.com/mayflycache/mayfly/internal/rfc9111"
 )
@@ -30,7 +31,7 @@ func (x *exchange) join() (f *flight.Flight[outcome], lead bool) {
 	f, lead = x.cache.flights.Join(x.s.slot, x.began)
 	ctx := x.r.Context()
 	until, _ := ctx.Deadline()
-	f.Wanted(until, !lead && x.cache.origin.Limiter().Inside(ctx))
+	f.Wanted(until, !lead && admission.Of(x.cache.origin).Inside(ctx))
 	return f, lead
 }
 

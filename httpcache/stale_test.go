@@ -23,9 +23,9 @@ func inBubble(t *testing.T, test func(t *testing.T, rdb *redis.Client)) {
 }
 
 // closed is must for bubbles, which have to end with every goroutine.
-func opened(t *testing.T, o httpcache.Options) *httpcache.Cache {
+func opened(t *testing.T, o setup) *httpcache.Cache {
 	t.Helper()
-	return must(t)(httpcache.NewCache(o))
+	return must(t)(o.New())
 }
 
 func TestAStaleAnswerIsRevalidated(t *testing.T) {
@@ -132,7 +132,7 @@ func TestStaleWhileRevalidate(t *testing.T) {
 		if body == first || !isHit(status) || o.called() != 2 {
 			t.Errorf("renewed: %q, %s, the handler was called %d times", body, status, o.called())
 		}
-		if n := events.Count(mayfly.Refresh, mayfly.OK); n != 1 {
+		if n := events.Count(mayfly.KindRefresh, mayfly.OutcomeOK); n != 1 {
 			t.Errorf("%d renewals were told of", n)
 		}
 	})
@@ -261,7 +261,7 @@ func TestEveryKeyHasAnEnd(t *testing.T) {
 			get(t, h, "http://a.example/", "X-Color: "+color)
 		}
 		get(t, h, "http://a.example/private")
-		if err := cache.Purge(t.Context(), httpcache.Tag("b")); err != nil {
+		if err := cache.Purge(t.Context(), httpcache.Target{Tag: "b"}); err != nil {
 			t.Fatal(err)
 		}
 		cache.Close(context.Background())

@@ -3,21 +3,17 @@ package httpcache
 import (
 	"sync/atomic"
 
-	"github.com/mayflycache/mayfly/internal/stats"
+	"github.com/mayflycache/mayfly"
 )
-
-// Stats says how requests were answered since the cache was made: Local, Redis, Stale and Collapsed without asking the handler again,
-// Forwarded and Passed by the handler, which the cache could and could not have answered; Stored responses.
-type Stats = stats.HTTP
 
 type counters struct {
 	local, hits, stale, collapsed, forwarded, passed, stored atomic.Uint64
 }
 
-// Stats adds up what happened.
-func (c *Cache) Stats() Stats {
+// Stats says how requests were answered since the cache was made.
+func (c *Cache) Stats() mayfly.HTTPStats {
 	s := c.stats
-	return Stats{
+	return mayfly.HTTPStats{
 		Local: s.local.Load(), Redis: s.hits.Load(), Stale: s.stale.Load(), Collapsed: s.collapsed.Load(),
 		Forwarded: s.forwarded.Load(), Passed: s.passed.Load(), Stored: s.stored.Load(),
 	}

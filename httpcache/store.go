@@ -23,8 +23,9 @@ func (c *Cache) keepAnswer(ctx context.Context, s sight, fill filling, r *respon
 		return func() {}
 	}
 	late := fill.closes()
+	fill.beat.used()
 	done := make(chan struct{}, 2)
-	patience := time.AfterFunc(max(c.opt.Faults.RedisTimeout-spent, 0), func() { fill.land(out, false); done <- struct{}{} })
+	patience := time.AfterFunc(max(c.opt.RedisTimeout-spent, 0), func() { fill.land(out, false); done <- struct{}{} })
 	ctx = context.WithoutCancel(ctx)
 	body.use()
 	started := c.works.Start(func() {
@@ -35,16 +36,22 @@ func (c *Cache) keepAnswer(ctx context.Context, s sight, fill filling, r *respon
 		ctx, cancel := c.works.On(ctx)
 		defer cancel()
 		begun := time.Now()
-		stored, err := c.put(ctx, s, fill.claim, r)
-		e := mayfly.Event{Kind: mayfly.Fill, Key: s.slot, N: len(r.body), Err: err}
+		stored, err := false, error(nil)
+		if fill.passed != nil {
+			s.found = <-fill.passed
+		}
+		if fill.passed == nil || s.found.State == lease.Present { // else it was voided
+			stored, err = c.put(ctx, s, fill.claim, r)
+		}
+		e := mayfly.Event{Kind: mayfly.KindFill, Key: s.slot, N: len(r.body), Err: err}
 		switch {
 		case err != nil:
 			if errors.Is(err, errNoRoom) {
-				e.Outcome = mayfly.Dropped
+				e.Outcome = mayfly.OutcomeDropped
 			}
 			defer c.drop(ctx, fill.claim) // whatever became of it, nobody is to wait for our lease
 		case !stored:
-			e.Outcome = mayfly.Refused
+			e.Outcome = mayfly.OutcomeRefused
 		default:
 			c.stats.stored.Add(1)
 			kept = late && c.stands(ctx, s, r)
@@ -258,11 +265,29 @@ func (c *Cache) list(ctx context.Context, s *sight, ttl time.Duration) (ok bool,
 	return false, nil
 }
 
-// storePass remembers for ttl that the answers for a slot are not for others.
-func (c *Cache) storePass(ctx context.Context, slot string, claim *lease.Claim, ttl time.Duration) {
-	if _, err := c.write(ctx, slot, lease.Found{}, claim, item{pass: true}, min(ttl, c.ns.TTL)); err != nil {
+// storePass remembers for ttl that the answers for a slot are not for others. It returns what stands there since, in place of the claim: nothing
+// if that was voided meanwhile, or if Redis does not say.
+func (c *Cache) storePass(ctx context.Context, slot string, claim *lease.Claim, ttl time.Duration) (passed lease.Found) {
+	defer c.local.Changed(ctx, slot)
+	ttl = min(ttl, c.ns.TTL)
+	rec, err := item{pass: true}.encode(claim.ID(), ttl)
+	stored := false
+	if err == nil {
+		stored, err = claim.Fill(ctx, rec, ttl)
+	}
+	if err != nil {
 		claim.Release(ctx)
 		c.passes.Add(slot, ttl) // this process need not wait for a lease that nobody keeps
 	}
-	c.local.Changed(ctx, slot)
+	if !stored {
+		return lease.Found{}
+	}
+	return written(rec)
+}
+
+// written is what is found where a record was just written.
+func written(rec []byte) lease.Found {
+	f := lease.Found{State: lease.Present, Raw: rec}
+	f.Kind, f.Header, f.Body = record.Parse(rec)
+	return f
 }

@@ -32,7 +32,7 @@ type site struct {
 	events *expect.Events
 }
 
-func serve(t *testing.T, serve http.HandlerFunc, change ...func(o *httpcache.Options)) *site {
+func serve(t *testing.T, serve http.HandlerFunc, change ...func(o *setup)) *site {
 	t.Helper()
 	s := &site{events: &expect.Events{}}
 	opt := options(t, redistest.Start(t).Client())
@@ -40,7 +40,7 @@ func serve(t *testing.T, serve http.HandlerFunc, change ...func(o *httpcache.Opt
 	for _, f := range change {
 		f(&opt)
 	}
-	s.cache = must(t)(httpcache.NewCache(opt))
+	s.cache = must(t)(opt.New())
 	s.Server = httptest.NewUnstartedServer(s.cache.Handler(serve))
 	s.Config.ErrorLog = log.New(io.Discard, "", 0)
 	s.Start()
@@ -160,7 +160,7 @@ func TestWhatAHandlerWasToldToStopIsNotStored(t *testing.T) {
 		<-w.(interface{ CloseNotify() <-chan bool }).CloseNotify() // as frameworks do
 		<-r.Context().Done()
 		close(stopped)
-	}, func(o *httpcache.Options) { o.Shared.Timeout = 50 * time.Millisecond })
+	}, func(o *setup) { o.Shared.Timeout = 50 * time.Millisecond })
 	ctx, cancel := context.WithCancel(t.Context())
 	req, _ := http.NewRequestWithContext(ctx, "GET", s.URL, nil)
 	if _, err := s.Client().Do(req); err != nil {
@@ -168,7 +168,7 @@ func TestWhatAHandlerWasToldToStopIsNotStored(t *testing.T) {
 	}
 	cancel()
 	<-stopped
-	expect.Eventually(t, "an event says so", func() bool { return s.events.Count(mayfly.Fill, mayfly.Failed) == 1 })
+	expect.Eventually(t, "an event says so", func() bool { return s.events.Count(mayfly.KindFill, mayfly.OutcomeFailed) == 1 })
 	if n := s.cache.Stats().Stored; n != 0 {
 		t.Errorf("%d stored", n)
 	}
@@ -217,7 +217,7 @@ func TestWhatIsNotWholeIsNotStored(t *testing.T) {
 					t.Errorf("%v, %q, %v: the client did not get what it would have got without the cache", res, body, err)
 				}
 			}
-			if n := s.events.Count(mayfly.Fill, mayfly.Failed); n != 2 {
+			if n := s.events.Count(mayfly.KindFill, mayfly.OutcomeFailed); n != 2 {
 				t.Errorf("%d events say so", n)
 			}
 			if n := s.cache.Stats().Stored; n != 0 {
@@ -237,7 +237,7 @@ func TestABodyOverMaxBodyStreams(t *testing.T) {
 		for i := range 100 {
 			io.WriteString(w, body[i*100:(i+1)*100])
 		}
-	}, func(o *httpcache.Options) { o.MaxBody = 5000 })
+	}, func(o *setup) { o.MaxBody = 5000 })
 	for _, path := range []string{"/", "/declared"} {
 		for range 2 {
 			if res, got, err := s.fetch(t, path); err != nil || got != body || isHit(res.Header.Get("Cache-Status")) {
@@ -399,7 +399,7 @@ func TestHandlersAroundTheCache(t *testing.T) {
 		w.Header().Del("X-Powered-By")
 		set(w.Header(), []string{"Cache-Control: max-age=60", "X-Own: yes"})
 	}}
-	inner := must(t)(httpcache.NewCache(options(t, redistest.Start(t).Client()))).Handler(o)
+	inner := must(t)(options(t, redistest.Start(t).Client()).New()).Handler(o)
 	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n++
 		set(w.Header(), []string{fmt.Sprint("X-Request-Id: ", n), "X-Powered-By: us"})

@@ -13,15 +13,21 @@ import (
 type asking struct {
 	store  any
 	key    string
+	brings []any // to those who wait for it: see waits
 	around *asking
 }
 
 type askingKey struct{}
 
-// asking is ctx for a handler that is asked for key.
-func (c *Cache) asking(ctx context.Context, key string) context.Context {
-	around, _ := ctx.Value(askingKey{}).(*asking)
-	return context.WithValue(ctx, askingKey{}, &asking{c.store(), key, around})
+// inside is what a request is a part of; nil: no handler makes it.
+func inside(ctx context.Context) *asking {
+	a, _ := ctx.Value(askingKey{}).(*asking)
+	return a
+}
+
+// asking is ctx for a handler that is asked for key, which also fills what others wait for.
+func (c *Cache) asking(ctx context.Context, key string, fill filling) context.Context {
+	return context.WithValue(ctx, askingKey{}, &asking{c.store(), key, fill.brings(), inside(ctx)})
 }
 
 // store tells caches apart that keep the same keys in different places.
@@ -34,8 +40,7 @@ func (c *Cache) store() any {
 
 // asked reports whether a handler around is being asked for key already, by this cache or by another one of the same client and prefix.
 func (c *Cache) asked(ctx context.Context, key []byte) bool {
-	around, _ := ctx.Value(askingKey{}).(*asking)
-	for ; around != nil; around = around.around {
+	for around := inside(ctx); around != nil; around = around.around {
 		if around.key == string(key) && around.store == c.store() {
 			return true
 		}

@@ -6,7 +6,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mayflycache/mayfly/httpcache"
 	"github.com/mayflycache/mayfly/redistest"
 )
 
@@ -45,10 +44,10 @@ func TestARequestThatMeetsItsCacheAgain(t *testing.T) {
 						opt.Renew = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { h.ServeHTTP(w, r) })
 					}
 					opt.Namespace.Prefix += caches + ":"
-					c := must(t)(httpcache.NewCache(opt))
+					c := must(t)(opt.New())
 					inner := c
 					if caches == "two" { // on the same Redis and prefix
-						inner = must(t)(httpcache.NewCache(opt))
+						inner = must(t)(opt.New())
 					}
 					calls := 0
 					decorate := func(next http.Handler) http.Handler {

@@ -34,7 +34,7 @@ func (a *attempt) refresh() {
 func (a *attempt) renewed(header http.Header, own said, now time.Time) (*response, rfc9111.Reason) {
 	stored, as := a.s.response, *a.r
 	added := addedOf(stored.header)
-	for name := range own.header {
+	for name := range rfc9111.Canonical(own.header) {
 		added[name] = own.added[name]
 	}
 	as.Method = http.MethodGet // whatever found it unchanged

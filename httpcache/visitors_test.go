@@ -12,7 +12,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/mayflycache/mayfly/httpcache"
 	"github.com/mayflycache/mayfly/internal/testkit/chromium"
 	"github.com/mayflycache/mayfly/internal/testkit/foreign"
 	"github.com/mayflycache/mayfly/redistest"
@@ -71,7 +70,7 @@ func newSite(t *testing.T) (*httptest.Server, *gate) {
 	mux.Handle("/page", serve("text/html", "max-age=3600", `<title>page</title><script src="/app.js"></script>`))
 	mux.Handle("/app.js", serve("text/javascript", "max-age=31536000, immutable", "parent.ran = (parent.ran || 0) + 1"))
 	mux.Handle("/around", serve("text/html", "no-store", `<link rel="icon" href="data:,"><iframe src="/page" onload="loads = (window.loads || 0) + 1"></iframe>`))
-	g := &gate{next: must(t)(httpcache.NewCache(options(t, redistest.Start(t).Client()))).Handler(mux)}
+	g := &gate{next: must(t)(options(t, redistest.Start(t).Client()).New()).Handler(mux)}
 	srv := httptest.NewServer(g)
 	t.Cleanup(srv.Close)
 	return srv, g

@@ -12,7 +12,7 @@ func Example() {
 	for range 3 {
 		fmt.Println(spread.TTL(time.Hour))
 	}
-	fmt.Println(jitter.None.TTL(time.Hour))
+	fmt.Println(jitter.Spread{}.TTL(time.Hour))
 	// Output:
 	// 58m5.005s
 	// 1h4m55.169s

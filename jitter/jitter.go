@@ -16,7 +16,7 @@ import (
 	"time"
 )
 
-// Spread says how far a TTL may be moved and within which bounds. The zero value is [None]: it moves nothing.
+// Spread says how far a TTL may be moved and within which bounds. The zero value moves nothing.
 // It is a value: copy it, compare it by its fields, share it between goroutines.
 type Spread struct {
 	// Fraction is the largest share of the TTL by which the result may differ from it, either way: 0.10 is
@@ -29,19 +29,13 @@ type Spread struct {
 	draw func() float64 // nil: the process's own random source
 }
 
-var (
-	// Default is the guide's plus or minus 10 %.
-	Default = Spread{Fraction: 0.10}
+// Default is the guide's plus or minus 10 %.
+var Default = Spread{Fraction: 0.10}
 
-	// None leaves every TTL as it is.
-	None = Spread{}
-)
+// IsZero reports whether s leaves every TTL as it is: no fraction moves it, no bound cuts it.
+func (s Spread) IsZero() bool { return s.Fraction == 0 && s.Floor == 0 && s.Ceiling == 0 }
 
-// Fraction is a Spread of plus or minus f, without bounds. An f outside [0,1) is found by [Spread.Validate], which
-// every constructor that takes a Spread calls.
-func Fraction(f float64) Spread { return Spread{Fraction: f} }
-
-// Validate returns an error that names the field and the value that cannot be used.
+// Validate returns an error that names the field and the value that cannot be used. Every constructor that takes a Spread calls it.
 func (s Spread) Validate() error {
 	switch {
 	case !(s.Fraction >= 0 && s.Fraction < 1): // written so that NaN fails too

@@ -23,7 +23,7 @@ func TestKeysWrittenTogetherDoNotExpireTogether(t *testing.T) {
 		}
 		return most
 	}
-	if got := worst(jitter.None); got != 10_000 {
+	if got := worst(jitter.Spread{}); got != 10_000 {
 		t.Errorf("without jitter one second must see all 10000 expiries, saw %d", got)
 	}
 	got := worst(jitter.Default.Seeded(1))
@@ -35,7 +35,7 @@ func TestKeysWrittenTogetherDoNotExpireTogether(t *testing.T) {
 
 func TestBoundsMeanAndSpread(t *testing.T) {
 	for _, f := range []float64{0.01, 0.10, 0.5, 0.99} {
-		s := jitter.Fraction(f).Seeded(42)
+		s := jitter.Spread{Fraction: f}.Seeded(42)
 		const n = 200_000
 		var sum, squares float64
 		for range n {
@@ -63,7 +63,7 @@ func TestAnyTTLAnyDraw(t *testing.T) {
 	r := rand.New(rand.NewPCG(seed, 0))
 	for range 200_000 {
 		ttl := time.Duration(r.Uint64() >> r.UintN(63)) // every magnitude, the negative ones too
-		s := jitter.Fraction(r.Float64() * 0.999)
+		s := jitter.Spread{Fraction: r.Float64() * 0.999}
 		if r.IntN(2) == 0 {
 			s.Floor = time.Duration(r.Uint64() >> (2 + r.UintN(61)))
 			s.Ceiling = s.Floor + time.Millisecond
@@ -91,12 +91,12 @@ func TestEdges(t *testing.T) {
 	}{
 		{"draw 0 is the early end", jitter.Default, 100 * time.Second, 0, 90 * time.Second},
 		{"draw 0.5 is the TTL", jitter.Default, 100 * time.Second, 0.5, 100 * time.Second},
-		{"None keeps the TTL", jitter.None, 1234 * time.Millisecond, 0.9, 1234 * time.Millisecond},
-		{"parts of a millisecond are dropped", jitter.None, 1500 * time.Microsecond, 0, time.Millisecond},
-		{"never below 1 ms", jitter.Fraction(0.5), time.Millisecond, 0, time.Millisecond},
+		{"None keeps the TTL", jitter.Spread{}, 1234 * time.Millisecond, 0.9, 1234 * time.Millisecond},
+		{"parts of a millisecond are dropped", jitter.Spread{}, 1500 * time.Microsecond, 0, time.Millisecond},
+		{"never below 1 ms", jitter.Spread{Fraction: 0.5}, time.Millisecond, 0, time.Millisecond},
 		{"not even from nothing", jitter.Default, 0, 0.5, time.Millisecond},
 		{"nor from a negative", jitter.Default, -time.Hour, 0.5, time.Millisecond},
-		{"no overflow", jitter.Fraction(0.9), math.MaxInt64, 0.999, time.Duration(math.MaxInt64).Truncate(time.Millisecond)},
+		{"no overflow", jitter.Spread{Fraction: 0.9}, math.MaxInt64, 0.999, time.Duration(math.MaxInt64).Truncate(time.Millisecond)},
 		{"floor", jitter.Spread{Fraction: 0.5, Floor: 9 * time.Second}, 10 * time.Second, 0, 9 * time.Second},
 		{"ceiling", jitter.Spread{Fraction: 0.5, Ceiling: 11 * time.Second}, 10 * time.Second, 0.99, 11 * time.Second},
 	} {
@@ -120,10 +120,10 @@ func TestValidateNamesFieldAndValue(t *testing.T) {
 		spread jitter.Spread
 		want   string
 	}{
-		{jitter.Fraction(-0.1), "Jitter.Fraction must be in [0,1), got -0.1"},
-		{jitter.Fraction(1), "Jitter.Fraction must be in [0,1), got 1"},
-		{jitter.Fraction(math.NaN()), "Jitter.Fraction must be in [0,1), got NaN"},
-		{jitter.Fraction(math.Inf(1)), "Jitter.Fraction must be in [0,1), got +Inf"},
+		{jitter.Spread{Fraction: -0.1}, "Jitter.Fraction must be in [0,1), got -0.1"},
+		{jitter.Spread{Fraction: 1}, "Jitter.Fraction must be in [0,1), got 1"},
+		{jitter.Spread{Fraction: math.NaN()}, "Jitter.Fraction must be in [0,1), got NaN"},
+		{jitter.Spread{Fraction: math.Inf(1)}, "Jitter.Fraction must be in [0,1), got +Inf"},
 		{jitter.Spread{Floor: -1}, "Jitter.Floor must not be negative, got -1ns"},
 		{jitter.Spread{Ceiling: time.Microsecond}, "Jitter.Ceiling must be zero or at least 1ms, got 1µs"},
 		{jitter.Spread{Floor: 2 * time.Second, Ceiling: time.Second}, "Jitter.Floor must not exceed Jitter.Ceiling, got 2s and 1s"},
@@ -132,7 +132,7 @@ func TestValidateNamesFieldAndValue(t *testing.T) {
 			t.Errorf("%+v: got error %v, want %q", c.spread, err, c.want)
 		}
 	}
-	for _, s := range []jitter.Spread{jitter.Default, jitter.None, jitter.Fraction(0.999)} {
+	for _, s := range []jitter.Spread{jitter.Default, jitter.Spread{}, jitter.Spread{Fraction: 0.999}} {
 		if err := s.Validate(); err != nil {
 			t.Errorf("%+v: %v", s, err)
 		}

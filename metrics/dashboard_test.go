@@ -17,6 +17,8 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	"github.com/prometheus/client_golang/prometheus/promhttp"
+
+	"github.com/mayflycache/mayfly/internal/testkit/effort"
 )
 
 // fault is what goes wrong for a while, and what is to be seen of it.
@@ -84,6 +86,9 @@ type phase struct {
 func TestDashboard(t *testing.T) {
 	t.Parallel()
 	tool(t, "promtool")
+	if effort.Race {
+		t.Skip("half a minute of what other tests show to the race detector: .ci/run has it without")
+	}
 	var phases []phase
 	samples := filepath.Join(t.TempDir(), "samples")
 	file, err := os.Create(samples)

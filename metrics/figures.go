@@ -7,11 +7,10 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/internal/stats"
 )
 
 // backend is the kind whose sum the hook adds to.
-const backend = mayfly.Backend
+const backend = mayfly.KindBackend
 
 // figure is one metric that is read from stats of type S when it is asked for.
 type figure[S any] struct {
@@ -69,12 +68,12 @@ func (m *Observer) WatchLocal(name string, stats func() mayfly.LocalStats) {
 }
 
 // WatchEngine shows the stats of an embedded database: db.Stats.
-func (m *Observer) WatchEngine(name string, stats func() stats.Engine) {
+func (m *Observer) WatchEngine(name string, stats func() mayfly.EngineStats) {
 	watch(&m.engines.sources, name, stats)
 }
 
 // WatchHTTP shows the stats of an HTTP cache: pages.Stats.
-func (m *Observer) WatchHTTP(name string, stats func() stats.HTTP) {
+func (m *Observer) WatchHTTP(name string, stats func() mayfly.HTTPStats) {
 	watch(&m.https.sources, name, stats)
 }
 
@@ -106,7 +105,7 @@ func localFigures() *figures[mayfly.LocalStats] {
 	f.add(counter, "mayfly_local_changes_total", "Keys heard to have changed.", func(s mayfly.LocalStats) float64 { return float64(s.Changes) })
 	f.add(counter, "mayfly_local_flushes_total", "Times that all copies were dropped, as when a link was lost.", func(s mayfly.LocalStats) float64 { return float64(s.Flushes) })
 	rung := prometheus.NewDesc("mayfly_local_coherence_rung", "1 for the way in which changes are heard now: tracking, pubsub, short_ttl, or off, when none is.", []string{"local", "rung"}, nil)
-	for _, r := range []mayfly.Rung{mayfly.Off, mayfly.ShortTTL, mayfly.PubSub, mayfly.Tracking} {
+	for _, r := range []mayfly.Rung{mayfly.RungOff, mayfly.RungShortTTL, mayfly.RungPubSub, mayfly.RungTracking} {
 		f.all = append(f.all, figure[mayfly.LocalStats]{rung, gauge, func(s mayfly.LocalStats) float64 {
 			if s.Rung == r {
 				return 1
@@ -117,34 +116,34 @@ func localFigures() *figures[mayfly.LocalStats] {
 	return f
 }
 
-func engineFigures() *figures[stats.Engine] {
-	f := &figures[stats.Engine]{label: "engine"}
-	f.add(gauge, "mayfly_engine_keys", "Keys in the embedded engine.", func(s stats.Engine) float64 { return float64(s.Keys) })
-	f.add(gauge, "mayfly_engine_expires", "Keys with a TTL.", func(s stats.Engine) float64 { return float64(s.Expires) })
-	f.add(gauge, "mayfly_engine_dead_ratio", "Share of the keys with a TTL that are over and not removed yet.", func(s stats.Engine) float64 { return share(s.Dead, s.Expires) })
-	f.add(gauge, "mayfly_engine_memory_bytes", "Bytes that the data takes, counted as for MaxMemory.", func(s stats.Engine) float64 { return float64(s.Memory) })
-	f.add(counter, "mayfly_engine_expired_keys_total", "Keys removed because they were over.", func(s stats.Engine) float64 { return float64(s.Expired) })
-	f.add(counter, "mayfly_engine_evicted_keys_total", "Keys removed for want of memory.", func(s stats.Engine) float64 { return float64(s.Evicted) })
-	f.add(counter, "mayfly_engine_cycle_seconds_total", "Time spent on removing keys that are over.", func(s stats.Engine) float64 { return s.Cycle.Seconds() })
-	f.add(counter, "mayfly_engine_commands_total", "Commands processed.", func(s stats.Engine) float64 { return float64(s.Commands) })
-	f.add(counter, "mayfly_engine_hits_total", "Reads of keys that were there.", func(s stats.Engine) float64 { return float64(s.Hits) })
-	f.add(counter, "mayfly_engine_misses_total", "Reads of keys that were not.", func(s stats.Engine) float64 { return float64(s.Misses) })
+func engineFigures() *figures[mayfly.EngineStats] {
+	f := &figures[mayfly.EngineStats]{label: "engine"}
+	f.add(gauge, "mayfly_engine_keys", "Keys in the embedded engine.", func(s mayfly.EngineStats) float64 { return float64(s.Keys) })
+	f.add(gauge, "mayfly_engine_expires", "Keys with a TTL.", func(s mayfly.EngineStats) float64 { return float64(s.Expires) })
+	f.add(gauge, "mayfly_engine_dead_ratio", "Share of the keys with a TTL that are over and not removed yet.", func(s mayfly.EngineStats) float64 { return share(s.Dead, s.Expires) })
+	f.add(gauge, "mayfly_engine_memory_bytes", "Bytes that the data takes, counted as for MaxMemory.", func(s mayfly.EngineStats) float64 { return float64(s.Memory) })
+	f.add(counter, "mayfly_engine_expired_keys_total", "Keys removed because they were over.", func(s mayfly.EngineStats) float64 { return float64(s.Expired) })
+	f.add(counter, "mayfly_engine_evicted_keys_total", "Keys removed for want of memory.", func(s mayfly.EngineStats) float64 { return float64(s.Evicted) })
+	f.add(counter, "mayfly_engine_cycle_seconds_total", "Time spent on removing keys that are over.", func(s mayfly.EngineStats) float64 { return s.Cycle.Seconds() })
+	f.add(counter, "mayfly_engine_commands_total", "Commands processed.", func(s mayfly.EngineStats) float64 { return float64(s.Commands) })
+	f.add(counter, "mayfly_engine_hits_total", "Reads of keys that were there.", func(s mayfly.EngineStats) float64 { return float64(s.Hits) })
+	f.add(counter, "mayfly_engine_misses_total", "Reads of keys that were not.", func(s mayfly.EngineStats) float64 { return float64(s.Misses) })
 	return f
 }
 
-func httpFigures() *figures[stats.HTTP] {
-	f := &figures[stats.HTTP]{label: "cache"}
-	f.add(counter, "mayfly_http_stored_total", "Responses stored by an HTTP cache.", func(s stats.HTTP) float64 { return float64(s.Stored) })
+func httpFigures() *figures[mayfly.HTTPStats] {
+	f := &figures[mayfly.HTTPStats]{label: "cache"}
+	f.add(counter, "mayfly_http_stored_total", "Responses stored by an HTTP cache.", func(s mayfly.HTTPStats) float64 { return float64(s.Stored) })
 	requests := prometheus.NewDesc("mayfly_http_requests_total", "Requests of an HTTP cache, by how they were answered.", []string{"cache", "outcome"}, nil)
-	by := func(outcome string, of func(stats.HTTP) uint64) {
-		f.all = append(f.all, figure[stats.HTTP]{requests, counter, func(s stats.HTTP) float64 { return float64(of(s)) }, []string{outcome}})
+	by := func(outcome string, of func(mayfly.HTTPStats) uint64) {
+		f.all = append(f.all, figure[mayfly.HTTPStats]{requests, counter, func(s mayfly.HTTPStats) float64 { return float64(of(s)) }, []string{outcome}})
 	}
-	by("hit_local", func(s stats.HTTP) uint64 { return s.Local })
-	by("hit_redis", func(s stats.HTTP) uint64 { return s.Redis })
-	by("stale", func(s stats.HTTP) uint64 { return s.Stale })
-	by("collapsed", func(s stats.HTTP) uint64 { return s.Collapsed })
-	by("forwarded", func(s stats.HTTP) uint64 { return s.Forwarded })
-	by("passed", func(s stats.HTTP) uint64 { return s.Passed })
+	by("hit_local", func(s mayfly.HTTPStats) uint64 { return s.Local })
+	by("hit_redis", func(s mayfly.HTTPStats) uint64 { return s.Redis })
+	by("stale", func(s mayfly.HTTPStats) uint64 { return s.Stale })
+	by("collapsed", func(s mayfly.HTTPStats) uint64 { return s.Collapsed })
+	by("forwarded", func(s mayfly.HTTPStats) uint64 { return s.Forwarded })
+	by("passed", func(s mayfly.HTTPStats) uint64 { return s.Passed })
 	return f
 }
 

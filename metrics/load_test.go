@@ -20,7 +20,6 @@ import (
 	"github.com/mayflycache/mayfly/earlyrefresh"
 	"github.com/mayflycache/mayfly/embedded"
 	"github.com/mayflycache/mayfly/httpcache"
-	"github.com/mayflycache/mayfly/internal/stats"
 	"github.com/mayflycache/mayfly/metrics"
 	"github.com/mayflycache/mayfly/redistest"
 	"github.com/mayflycache/mayfly/sliding"
@@ -53,7 +52,7 @@ func running(t *testing.T) *program {
 	db := mayfly.Must(embedded.Open(embedded.Options{Hz: 1}))
 	p.db = db
 	p.observer = mayfly.Must(metrics.New(p.registry, metrics.Options{Buckets: metrics.Buckets}))
-	p.observer.WatchEngine("main", func() stats.Engine {
+	p.observer.WatchEngine("main", func() mayfly.EngineStats {
 		s := db.Stats()
 		s.Cycle = time.Duration(s.Expired) * time.Microsecond // in a bubble work takes no time
 		return s
@@ -94,7 +93,7 @@ func running(t *testing.T) *program {
 	p.observer.WatchOrigin("shared", ones[0].Origin().Stats)
 	ns.Name, ns.Prefix = "calls", "calls:"
 	limiter := mayfly.Must(sliding.NewLimiter(mayfly.Namespace[string, int64]{Name: "calls", Redis: rdb, Prefix: "calls:", TTL: time.Second, Observer: p.observer}, sliding.LimiterOptions{Limit: 200}))
-	pages := mayfly.Must(httpcache.NewCache(httpcache.Options{Namespace: mayfly.Namespace[string, []byte]{Name: "pages", Redis: rdb, Prefix: "page:", TTL: time.Minute, Observer: p.observer}}))
+	pages := mayfly.Must(httpcache.New(mayfly.Namespace[string, []byte]{Name: "pages", Redis: rdb, Prefix: "page:", TTL: time.Minute, Observer: p.observer}, httpcache.Options{}))
 	p.observer.WatchHTTP("pages", pages.Stats)
 	handler := pages.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Cache-Control", "max-age=60")

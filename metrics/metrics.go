@@ -23,7 +23,6 @@ import (
 	"github.com/prometheus/client_golang/prometheus"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/internal/stats"
 )
 
 // Options say how to measure. The zero value is fine.
@@ -61,8 +60,8 @@ type Observer struct {
 	audited, endless, auditedAt *prometheus.GaugeVec
 
 	locals  *figures[mayfly.LocalStats]
-	engines *figures[stats.Engine]
-	https   *figures[stats.HTTP]
+	engines *figures[mayfly.EngineStats]
+	https   *figures[mayfly.HTTPStats]
 	origins *figures[mayfly.OriginStats]
 
 	series sync.Map // *series by seriesKey, so that labels are not looked up again and again
@@ -79,31 +78,31 @@ const mostNamespaces = 200
 
 // sums are the counters of Events: name, help, and what the outcome is called there.
 var sums = map[mayfly.Kind][3]string{
-	mayfly.Read:      {"mayfly_requests_total", "Reads of cached values, by outcome; hit_local is one that cost no trip to Redis.", "outcome"},
-	mayfly.Load:      {"mayfly_loads_total", "Keys that the loader was asked for, by result.", "result"},
-	mayfly.Join:      {"mayfly_coalesced_waiters_total", "Callers who waited for a load that another caller of their process had begun.", ""},
-	mayfly.Wait:      {"mayfly_lease_waits_total", "Waits for a load of another process, by result.", "result"},
-	mayfly.Fill:      {"mayfly_fills_total", "Loaded values offered to Redis; refused is one that was deleted or replaced meanwhile.", "result"},
-	mayfly.Refresh:   {"mayfly_early_refreshes_total", "Renewals of values before their end, by result; refused is one that another process does.", "result"},
-	mayfly.Write:     {"mayfly_writes_total", "Values set by callers, by result.", "result"},
-	mayfly.Removal:   {"mayfly_removals_total", "Keys deleted by callers, by result.", "result"},
-	mayfly.Backend:   {"mayfly_redis_errors_total", "Times that Redis could not be asked, by kind.", "kind"},
-	mayfly.Breaker:   {"mayfly_breaker_changes_total", "Breakers that opened (failed) or closed (ok).", "result"},
-	mayfly.Admission: {"mayfly_origin_waits_total", "Loads that waited for their turn at the origin, by result; dropped is one that nobody wanted any more.", "result"},
-	mayfly.Queue: {"mayfly_queue_waits_total", "Calls that waited for others of their process to give a connection to Redis back, by result; refused is one that was " +
+	mayfly.KindRead:      {"mayfly_requests_total", "Reads of cached values, by outcome; hit_local is one that cost no trip to Redis.", "outcome"},
+	mayfly.KindLoad:      {"mayfly_loads_total", "Keys that the loader was asked for, by result.", "result"},
+	mayfly.KindJoin:      {"mayfly_coalesced_waiters_total", "Callers who waited for a load that another caller of their process had begun.", ""},
+	mayfly.KindWait:      {"mayfly_lease_waits_total", "Waits for a load of another process, by result.", "result"},
+	mayfly.KindFill:      {"mayfly_fills_total", "Loaded values offered to Redis; refused is one that was deleted or replaced meanwhile.", "result"},
+	mayfly.KindRefresh:   {"mayfly_early_refreshes_total", "Renewals of values before their end, by result; refused is one that another process does.", "result"},
+	mayfly.KindWrite:     {"mayfly_writes_total", "Values set by callers, by result.", "result"},
+	mayfly.KindRemoval:   {"mayfly_removals_total", "Keys deleted by callers, by result.", "result"},
+	mayfly.KindBackend:   {"mayfly_redis_errors_total", "Times that Redis could not be asked, by kind.", "kind"},
+	mayfly.KindBreaker:   {"mayfly_breaker_changes_total", "Breakers that opened (failed) or closed (ok).", "result"},
+	mayfly.KindAdmission: {"mayfly_origin_waits_total", "Loads that waited for their turn at the origin, by result; dropped is one that nobody wanted any more.", "result"},
+	mayfly.KindQueue: {"mayfly_queue_waits_total", "Calls that waited for others of their process to give a connection to Redis back, by result; refused is one that was " +
 		"not sent as a breaker opened.", "result"},
-	mayfly.Limit:   {"mayfly_limiter_decisions_total", "Calls that a limiter was asked about, by decision.", "decision"},
-	mayfly.Warning: {"mayfly_warnings_total", "Configurations that were accepted and are dangerous.", ""},
+	mayfly.KindLimit:   {"mayfly_limiter_decisions_total", "Calls that a limiter was asked about, by decision.", "decision"},
+	mayfly.KindWarning: {"mayfly_warnings_total", "Configurations that were accepted and are dangerous.", ""},
 }
 
 // times are the histograms of Events.
 var times = map[mayfly.Kind][2]string{
-	mayfly.Read:      {"mayfly_request_duration_seconds", "How long reads took that were no local hits."},
-	mayfly.Load:      {"mayfly_load_duration_seconds", "How long the loader took."},
-	mayfly.Wait:      {"mayfly_lease_wait_duration_seconds", "How long a load of another process was waited for."},
-	mayfly.Admission: {"mayfly_origin_wait_duration_seconds", "How long loads waited for their turn at the origin."},
-	mayfly.Queue:     {"mayfly_queue_wait_duration_seconds", "How long the first of those waited who went together."},
-	mayfly.Lag:       {"mayfly_invalidation_lag_seconds", "How long it took to hear of a change in Redis, tried several times a second."},
+	mayfly.KindRead:      {"mayfly_request_duration_seconds", "How long reads took that were no local hits."},
+	mayfly.KindLoad:      {"mayfly_load_duration_seconds", "How long the loader took."},
+	mayfly.KindWait:      {"mayfly_lease_wait_duration_seconds", "How long a load of another process was waited for."},
+	mayfly.KindAdmission: {"mayfly_origin_wait_duration_seconds", "How long loads waited for their turn at the origin."},
+	mayfly.KindQueue:     {"mayfly_queue_wait_duration_seconds", "How long the first of those waited who went together."},
+	mayfly.KindLag:       {"mayfly_invalidation_lag_seconds", "How long it took to hear of a change in Redis, tried several times a second."},
 }
 
 // New returns an Observer whose metrics are registered with r.
@@ -125,13 +124,13 @@ func New(r prometheus.Registerer, o Options) (*Observer, error) {
 			labels = append(labels, s[2])
 		}
 		m.sums[kind] = prometheus.NewCounterVec(prometheus.CounterOpts{Name: s[0], Help: s[1]}, labels)
-		if kind != mayfly.Read { // requests collects those, with the local hits
+		if kind != mayfly.KindRead { // requests collects those, with the local hits
 			all = append(all, m.sums[kind])
 		}
 	}
 	for kind, s := range times {
 		labels := []string{"namespace"}
-		if kind == mayfly.Lag {
+		if kind == mayfly.KindLag {
 			labels = nil
 		}
 		m.times[kind] = m.histogram(s[0], s[1], labels...)
@@ -187,9 +186,9 @@ type series struct {
 func (m *Observer) Observe(ctx context.Context, e mayfly.Event) {
 	key := seriesKey{namespace: e.Namespace, kind: e.Kind, outcome: e.Outcome}
 	switch {
-	case e.Kind == mayfly.Backend && e.Outcome == mayfly.TimedOut:
+	case e.Kind == mayfly.KindBackend && e.Outcome == mayfly.OutcomeTimedOut:
 		key.of = "timeout"
-	case e.Kind == mayfly.Backend:
+	case e.Kind == mayfly.KindBackend:
 		key.of = mayfly.ErrorKind(e.Err)
 	}
 	found, ok := m.series.Load(key)
@@ -204,7 +203,7 @@ func (m *Observer) Observe(ctx context.Context, e mayfly.Event) {
 		m.observe(ctx, s.time, e.Took)
 	}
 	if s.open != nil {
-		if e.Outcome == mayfly.Failed {
+		if e.Outcome == mayfly.OutcomeFailed {
 			s.open.Inc()
 		} else {
 			s.open.Dec()
@@ -214,7 +213,7 @@ func (m *Observer) Observe(ctx context.Context, e mayfly.Event) {
 
 // count is how much an Event counts.
 func count(e mayfly.Event) float64 {
-	if (e.Kind == mayfly.Load || e.Kind == mayfly.Removal || e.Kind == mayfly.Write || e.Kind == mayfly.Queue) && e.N > 0 {
+	if (e.Kind == mayfly.KindLoad || e.Kind == mayfly.KindRemoval || e.Kind == mayfly.KindWrite || e.Kind == mayfly.KindQueue) && e.N > 0 {
 		return float64(e.N)
 	}
 	return 1
@@ -246,12 +245,12 @@ func (m *Observer) make(key seriesKey) *series {
 	}
 	if vec := m.times[key.kind]; vec != nil {
 		labels := []string{namespace}
-		if key.kind == mayfly.Lag {
+		if key.kind == mayfly.KindLag {
 			labels = nil
 		}
 		s.time = vec.WithLabelValues(labels...)
 	}
-	if key.kind == mayfly.Breaker {
+	if key.kind == mayfly.KindBreaker {
 		s.open = m.open.WithLabelValues(namespace)
 	}
 	return s
@@ -259,14 +258,14 @@ func (m *Observer) make(key seriesKey) *series {
 
 // outcomes are those that become labels; others are "other".
 var outcomes = []mayfly.Outcome{
-	mayfly.OK, mayfly.Failed, mayfly.HitRedis, mayfly.Stale, mayfly.Negative, mayfly.Miss, mayfly.Bypass, mayfly.Refused, mayfly.TimedOut, mayfly.Dropped, mayfly.Denied,
+	mayfly.OutcomeOK, mayfly.OutcomeFailed, mayfly.OutcomeHitRedis, mayfly.OutcomeStale, mayfly.OutcomeNegative, mayfly.OutcomeMiss, mayfly.OutcomeBypass, mayfly.OutcomeRefused, mayfly.OutcomeTimedOut, mayfly.OutcomeDropped, mayfly.OutcomeDenied,
 }
 
 func outcome(k mayfly.Kind, o mayfly.Outcome) string {
 	switch {
-	case k == mayfly.Limit && o == mayfly.OK:
+	case k == mayfly.KindLimit && o == mayfly.OutcomeOK:
 		return "allowed"
-	case k == mayfly.Load && o == mayfly.Negative:
+	case k == mayfly.KindLoad && o == mayfly.OutcomeNegative:
 		return "not_found"
 	case !slices.Contains(outcomes, o):
 		return "other"
@@ -302,12 +301,12 @@ func (m *Observer) ObserveLocal(namespace string, hits func() uint64) {
 // requests collects mayfly_requests_total: what Events said, and local hits, which are counted elsewhere.
 type requests struct{ m *Observer }
 
-var localHits = prometheus.NewDesc(sums[mayfly.Read][0], sums[mayfly.Read][1], []string{"namespace", "outcome"}, nil)
+var localHits = prometheus.NewDesc(sums[mayfly.KindRead][0], sums[mayfly.KindRead][1], []string{"namespace", "outcome"}, nil)
 
 func (r requests) Describe(to chan<- *prometheus.Desc) { to <- localHits }
 
 func (r requests) Collect(to chan<- prometheus.Metric) {
-	r.m.sums[mayfly.Read].Collect(to)
+	r.m.sums[mayfly.KindRead].Collect(to)
 	r.m.mu.Lock()
 	defer r.m.mu.Unlock()
 	for namespace, caches := range r.m.local {
@@ -315,6 +314,6 @@ func (r requests) Collect(to chan<- prometheus.Metric) {
 		for _, hits := range caches {
 			sum += hits()
 		}
-		to <- prometheus.MustNewConstMetric(localHits, prometheus.CounterValue, float64(sum), namespace, string(mayfly.HitLocal))
+		to <- prometheus.MustNewConstMetric(localHits, prometheus.CounterValue, float64(sum), namespace, string(mayfly.OutcomeHitLocal))
 	}
 }

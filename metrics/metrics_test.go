@@ -18,7 +18,6 @@ import (
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/cacheaside"
 	"github.com/mayflycache/mayfly/embedded"
-	"github.com/mayflycache/mayfly/httpcache"
 	"github.com/mayflycache/mayfly/metrics"
 	"github.com/mayflycache/mayfly/redistest"
 	"github.com/mayflycache/mayfly/sliding"
@@ -56,40 +55,40 @@ func TestEvents(t *testing.T) {
 	m, r := observer(t, metrics.Options{Buckets: metrics.Buckets})
 	see := func(n int, e mayfly.Event) {
 		for range n {
-			if e.Namespace == "" && e.Kind != mayfly.Lag {
+			if e.Namespace == "" && e.Kind != mayfly.KindLag {
 				e.Namespace = "users"
 			}
 			m.Observe(t.Context(), e)
 		}
 	}
 	ms := time.Millisecond
-	see(3, mayfly.Event{Kind: mayfly.Read, Outcome: mayfly.HitRedis, Took: ms})
-	see(1, mayfly.Event{Kind: mayfly.Read, Outcome: mayfly.Miss, Took: 30 * ms})
-	see(1, mayfly.Event{Kind: mayfly.Read, Outcome: "new one"})
-	see(2, mayfly.Event{Kind: mayfly.Load, Outcome: mayfly.OK, N: 5, Took: 30 * ms})
-	see(1, mayfly.Event{Kind: mayfly.Load, Outcome: mayfly.Negative, N: 1})
-	see(4, mayfly.Event{Kind: mayfly.Join, Outcome: mayfly.OK})
-	see(1, mayfly.Event{Kind: mayfly.Wait, Outcome: mayfly.TimedOut, Took: ms})
-	see(2, mayfly.Event{Kind: mayfly.Queue, Outcome: mayfly.OK, N: 30, Took: ms})
-	see(1, mayfly.Event{Kind: mayfly.Queue, Outcome: mayfly.Refused, N: 7, Took: ms})
-	see(1, mayfly.Event{Kind: mayfly.Fill, Outcome: mayfly.Refused, N: 300})
-	see(1, mayfly.Event{Kind: mayfly.Refresh, Outcome: mayfly.OK})
-	see(1, mayfly.Event{Kind: mayfly.Write, Outcome: mayfly.OK, N: 3})
-	see(1, mayfly.Event{Kind: mayfly.Removal, Outcome: mayfly.OK, N: 2})
-	see(2, mayfly.Event{Kind: mayfly.Breaker, Outcome: mayfly.Failed})
-	see(1, mayfly.Event{Kind: mayfly.Breaker, Outcome: mayfly.OK})
-	see(1, mayfly.Event{Kind: mayfly.Limit, Outcome: mayfly.OK})
-	see(2, mayfly.Event{Kind: mayfly.Limit, Outcome: mayfly.Denied})
-	see(1, mayfly.Event{Kind: mayfly.Warning, Outcome: mayfly.OK})
-	see(1, mayfly.Event{Kind: mayfly.Lag, Outcome: mayfly.OK, Took: 200 * time.Microsecond})
-	see(1, mayfly.Event{Kind: mayfly.Coherence, Outcome: "tracking"})
+	see(3, mayfly.Event{Kind: mayfly.KindRead, Outcome: mayfly.OutcomeHitRedis, Took: ms})
+	see(1, mayfly.Event{Kind: mayfly.KindRead, Outcome: mayfly.OutcomeMiss, Took: 30 * ms})
+	see(1, mayfly.Event{Kind: mayfly.KindRead, Outcome: "new one"})
+	see(2, mayfly.Event{Kind: mayfly.KindLoad, Outcome: mayfly.OutcomeOK, N: 5, Took: 30 * ms})
+	see(1, mayfly.Event{Kind: mayfly.KindLoad, Outcome: mayfly.OutcomeNegative, N: 1})
+	see(4, mayfly.Event{Kind: mayfly.KindJoin, Outcome: mayfly.OutcomeOK})
+	see(1, mayfly.Event{Kind: mayfly.KindWait, Outcome: mayfly.OutcomeTimedOut, Took: ms})
+	see(2, mayfly.Event{Kind: mayfly.KindQueue, Outcome: mayfly.OutcomeOK, N: 30, Took: ms})
+	see(1, mayfly.Event{Kind: mayfly.KindQueue, Outcome: mayfly.OutcomeRefused, N: 7, Took: ms})
+	see(1, mayfly.Event{Kind: mayfly.KindFill, Outcome: mayfly.OutcomeRefused, N: 300})
+	see(1, mayfly.Event{Kind: mayfly.KindRefresh, Outcome: mayfly.OutcomeOK})
+	see(1, mayfly.Event{Kind: mayfly.KindWrite, Outcome: mayfly.OutcomeOK, N: 3})
+	see(1, mayfly.Event{Kind: mayfly.KindRemoval, Outcome: mayfly.OutcomeOK, N: 2})
+	see(2, mayfly.Event{Kind: mayfly.KindBreaker, Outcome: mayfly.OutcomeFailed})
+	see(1, mayfly.Event{Kind: mayfly.KindBreaker, Outcome: mayfly.OutcomeOK})
+	see(1, mayfly.Event{Kind: mayfly.KindLimit, Outcome: mayfly.OutcomeOK})
+	see(2, mayfly.Event{Kind: mayfly.KindLimit, Outcome: mayfly.OutcomeDenied})
+	see(1, mayfly.Event{Kind: mayfly.KindWarning, Outcome: mayfly.OutcomeOK})
+	see(1, mayfly.Event{Kind: mayfly.KindLag, Outcome: mayfly.OutcomeOK, Took: 200 * time.Microsecond})
+	see(1, mayfly.Event{Kind: mayfly.KindCoherence, Outcome: "tracking"})
 	see(1, mayfly.Event{Kind: mayfly.Kind(99)})
 	for kind, e := range map[string]mayfly.Event{
-		"timeout": {Outcome: mayfly.TimedOut}, "network": {Err: io.EOF}, "oom": {Err: fmt.Errorf("get %q: %w", "k", redisError("OOM command not allowed"))}, "auth": {Err: redisError("NOPERM no")},
+		"timeout": {Outcome: mayfly.OutcomeTimedOut}, "network": {Err: io.EOF}, "oom": {Err: fmt.Errorf("get %q: %w", "k", redisError("OOM command not allowed"))}, "auth": {Err: redisError("NOPERM no")},
 		"reply": {Err: redisError("ERR what")}, "other": {Err: errors.New("undecodable")},
 		"crowded": {Err: fmt.Errorf("delete: %w", mayfly.ErrCrowded)},
 	} {
-		e.Kind = mayfly.Backend
+		e.Kind = mayfly.KindBackend
 		see(1, e)
 		if got := scraped(t, r)[`mayfly_redis_errors_total{kind="`+kind+`",namespace="users"}`]; got != "1.0" {
 			t.Errorf("redis errors of kind %s: %q", kind, got)
@@ -139,7 +138,7 @@ func (redisError) RedisError()     {}
 func TestLabelsAreBounded(t *testing.T) {
 	m, r := observer(t, metrics.Options{})
 	for i := range 1000 {
-		m.Observe(t.Context(), mayfly.Event{Kind: mayfly.Join, Namespace: fmt.Sprint("n", i), Key: fmt.Sprint("k", i)})
+		m.Observe(t.Context(), mayfly.Event{Kind: mayfly.KindJoin, Namespace: fmt.Sprint("n", i), Key: fmt.Sprint("k", i)})
 	}
 	got := scraped(t, r)
 	if other := got[`mayfly_coalesced_waiters_total{namespace="other"}`]; len(got) > 300 || other != "800.0" {
@@ -150,8 +149,8 @@ func TestLabelsAreBounded(t *testing.T) {
 func TestExemplars(t *testing.T) {
 	type key struct{}
 	m, r := observer(t, metrics.Options{Buckets: metrics.Buckets, TraceID: func(ctx context.Context) string { id, _ := ctx.Value(key{}).(string); return id }})
-	m.Observe(context.WithValue(t.Context(), key{}, "4bf92f3577b34da6"), mayfly.Event{Kind: mayfly.Load, Namespace: "users", Took: 30 * time.Millisecond})
-	m.Observe(t.Context(), mayfly.Event{Kind: mayfly.Load, Namespace: "users", Took: 3 * time.Second})
+	m.Observe(context.WithValue(t.Context(), key{}, "4bf92f3577b34da6"), mayfly.Event{Kind: mayfly.KindLoad, Namespace: "users", Took: 30 * time.Millisecond})
+	m.Observe(t.Context(), mayfly.Event{Kind: mayfly.KindLoad, Namespace: "users", Took: 3 * time.Second})
 	got := scraped(t, r)
 	if with := got[`mayfly_load_duration_seconds_bucket{namespace="users",le="0.05"}`]; !strings.HasPrefix(with, `1 # {trace_id="4bf92f3577b34da6"} 0.03`) {
 		t.Errorf("%q", with)
@@ -167,9 +166,9 @@ func TestStatsOfOthers(t *testing.T) {
 	defer db.Close(context.Background())
 	m, r := observer(t, metrics.Options{})
 	m.WatchEngine("main", db.Stats)
-	m.WatchHTTP("pages", func() httpcache.Stats { return httpcache.Stats{Local: 3, Collapsed: 2} })
+	m.WatchHTTP("pages", func() mayfly.HTTPStats { return mayfly.HTTPStats{Local: 3, Collapsed: 2} })
 	m.WatchLocal("main", func() mayfly.LocalStats {
-		return mayfly.LocalStats{Rung: mayfly.PubSub, Entries: 4, Dead: 1, Bytes: 999, Evictions: 5}
+		return mayfly.LocalStats{Rung: mayfly.RungPubSub, Entries: 4, Dead: 1, Bytes: 999, Evictions: 5}
 	})
 	m.WatchOrigin("db", func() mayfly.OriginStats {
 		return mayfly.OriginStats{Limit: 8, InFlight: 7, Queued: 6, Entered: 5, Refused: 4, Waited: 3 * time.Second}
@@ -279,7 +278,7 @@ func TestBadOptions(t *testing.T) {
 	if _, err := metrics.New(r, metrics.Options{}); err == nil || !strings.Contains(err.Error(), "make one Observer") {
 		t.Errorf("twice: %v", err)
 	}
-	first.Observe(t.Context(), mayfly.Event{Kind: mayfly.Join, Namespace: "users"})
+	first.Observe(t.Context(), mayfly.Event{Kind: mayfly.KindJoin, Namespace: "users"})
 	if got := scraped(t, r)[`mayfly_coalesced_waiters_total{namespace="users"}`]; got != "1.0" {
 		t.Errorf("the first was taken away with the second: %q", got)
 	}
@@ -289,7 +288,7 @@ func TestBadOptions(t *testing.T) {
 func TestOddNames(t *testing.T) {
 	r := prometheus.NewPedanticRegistry()
 	m := mayfly.Must(metrics.New(r, metrics.Options{}))
-	m.Observe(t.Context(), mayfly.Event{Kind: mayfly.Read, Outcome: mayfly.HitRedis, Namespace: "a\xff"})
+	m.Observe(t.Context(), mayfly.Event{Kind: mayfly.KindRead, Outcome: mayfly.OutcomeHitRedis, Namespace: "a\xff"})
 	m.ObserveAudit("a\xff", 1, 1)
 	m.ObserveLocal("a\xff", nil)
 	m.WatchLocal("a\xff", func() mayfly.LocalStats { return mayfly.LocalStats{} })

@@ -161,7 +161,7 @@ func TestNativeHistograms(t *testing.T) {
 	hook := m.Hook("client").ProcessHook(func(context.Context, redis.Cmder) error { <-time.After(30 * time.Millisecond); return nil })
 	page := promhttp.HandlerFor(r, promhttp.HandlerOpts{EnableOpenMetrics: true})
 	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		for _, kind := range []mayfly.Kind{mayfly.Read, mayfly.Load, mayfly.Lag} {
+		for _, kind := range []mayfly.Kind{mayfly.KindRead, mayfly.KindLoad, mayfly.KindLag} {
 			m.Observe(t.Context(), mayfly.Event{Namespace: "users", Kind: kind, Took: 30 * time.Millisecond})
 		}
 		hook(t.Context(), redis.NewCmd(t.Context(), "get"))

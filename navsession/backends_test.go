@@ -131,10 +131,10 @@ func aKeyOfAnotherKind(t *testing.T, rdb redis.UniversalClient) {
 			_, err := c.Record(ctx, user)
 			return err
 		},
-		"Counter.Len":   func(ctx context.Context, user string) error { _, err := c.Len(ctx, user); return err },
-		"Counter.End":   c.End,
-		"Related.Count": func(ctx context.Context, user string) error { return r.Count(ctx, user, "other") },
-		"Related.Top":   func(ctx context.Context, user string) error { _, err := r.Top(ctx, user, 1); return err },
+		"Counter.Len":    func(ctx context.Context, user string) error { _, err := c.Len(ctx, user); return err },
+		"Counter.End":    c.End,
+		"Related.Record": func(ctx context.Context, user string) error { return r.Record(ctx, user, "other") },
+		"Related.Top":    func(ctx context.Context, user string) error { _, err := r.Top(ctx, user, 1); return err },
 	} {
 		for _, end := range []time.Duration{0, time.Hour} {
 			t.Run(fmt.Sprint(name, " ", end), func(t *testing.T) {
@@ -200,7 +200,7 @@ func relatedPages(t *testing.T, rdb redis.UniversalClient) {
 			for j := i - 1; j >= 0; j-- {
 				earlier = append(earlier, visit[j])
 			}
-			expect.OK(t, r.Count(ctx, page, earlier...))
+			expect.OK(t, r.Record(ctx, page, earlier...))
 		}
 	}
 	for page, want := range map[int]string{1: "[2 3]", 2: "[1]", 3: "[1]", 7: "[6 5]", 4: "[6 5]", 9: "[]"} {
@@ -225,9 +225,9 @@ func relatedPages(t *testing.T, rdb redis.UniversalClient) {
 func relatedPagesAreBounded(t *testing.T, rdb redis.UniversalClient) {
 	ctx, space := t.Context(), ns[string](t, rdb)
 	r := expect.Value(navsession.NewRelated(space, navsession.RelatedOptions{Kept: 3, PerVisit: 4, MinVisits: 1, RedisTimeout: patient}))(t)
-	expect.OK(t, r.Count(ctx, "a", "b", "c"))
-	expect.OK(t, r.Count(ctx, "a", "b", "c"))
-	expect.OK(t, r.Count(ctx, "a", "d", "e", "f", "g", "h"))
+	expect.OK(t, r.Record(ctx, "a", "b", "c"))
+	expect.OK(t, r.Record(ctx, "a", "b", "c"))
+	expect.OK(t, r.Record(ctx, "a", "d", "e", "f", "g", "h"))
 	if got := expect.Value(r.Top(ctx, "a", 10))(t); len(got) != 3 || fmt.Sprint(got[:2]) != "[c b]" {
 		t.Errorf("kept %v, want three, b and c first", got)
 	}

@@ -31,6 +31,6 @@ func recordForever() int {
 		user := rand.Uint64()
 		v.Record(ctx, user, "/")
 		c.Record(ctx, user)
-		r.Count(ctx, user, user+1, user+2)
+		r.Record(ctx, user, user+1, user+2)
 	})
 }

@@ -44,14 +44,14 @@ func TestACrowd(t *testing.T) {
 			all.Go(func() {
 				ctx, user := t.Context(), fmt.Sprint("user", i)
 				for what, do := range map[string]func() error{
-					"Record": func() error { return v.Record(ctx, user, "/1") },
-					"Recent": func() error { _, err := v.Recent(ctx, user, 3); return err },
-					"Len":    func() error { _, err := v.Len(ctx, user); return err },
-					"End":    func() error { return v.End(ctx, user+"'s last") },
-					"count":  func() error { _, err := c.Record(ctx, "counted"); return err },
-					"counts": func() error { _, err := c.Len(ctx, "counted"); return err },
-					"Count":  func() error { return r.Count(ctx, "a", user) },
-					"Top":    func() error { _, err := r.Top(ctx, "a", 3); return err },
+					"Record":         func() error { return v.Record(ctx, user, "/1") },
+					"Recent":         func() error { _, err := v.Recent(ctx, user, 3); return err },
+					"Len":            func() error { _, err := v.Len(ctx, user); return err },
+					"End":            func() error { return v.End(ctx, user+"'s last") },
+					"count":          func() error { _, err := c.Record(ctx, "counted"); return err },
+					"counts":         func() error { _, err := c.Len(ctx, "counted"); return err },
+					"Related.Record": func() error { return r.Record(ctx, "a", user) },
+					"Top":            func() error { _, err := r.Top(ctx, "a", 3); return err },
 				} {
 					if err := do(); err != nil {
 						t.Errorf("%s: %v", what, err)

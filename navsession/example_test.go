@@ -100,13 +100,13 @@ func ExampleRelated() {
 		Name: "visits", Redis: rdb, Prefix: "products.user:", TTL: 60 * time.Second,
 	}, navsession.Options{Pages: 20}))
 	related := mayfly.Must(navsession.NewRelated(mayfly.Namespace[int, int]{
-		Name: "related", Redis: rdb, Prefix: "related:", TTL: mayfly.Long,
+		Name: "related", Redis: rdb, Prefix: "related:", TTL: mayfly.LongTTL,
 	}, navsession.RelatedOptions{}))
 
 	look := func(user string, product int) {
 		earlier, _ := visits.Recent(ctx, user, 8)
 		visits.Record(ctx, user, product)
-		related.Count(ctx, product, earlier...)
+		related.Record(ctx, product, earlier...)
 	}
 	for _, user := range []string{"ada", "bob", "cid"} {
 		look(user, 7)

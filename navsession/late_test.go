@@ -33,9 +33,9 @@ func TestALateCopy(t *testing.T) {
 		{"Counter.End", "getdel", "getdel", func(t *testing.T, rdb redis.UniversalClient) error {
 			return counter(t, rdb).End(t.Context(), "bob")
 		}},
-		{"Related.Count", "multi", "zincrby", func(t *testing.T, rdb redis.UniversalClient) error {
+		{"Related.Record", "multi", "zincrby", func(t *testing.T, rdb redis.UniversalClient) error {
 			r := expect.Value(navsession.NewRelated(ns[string](t, rdb), navsession.RelatedOptions{RedisTimeout: patient}))(t)
-			return r.Count(t.Context(), "/a", "/b")
+			return r.Record(t.Context(), "/a", "/b")
 		}},
 	} {
 		t.Run(w.name, func(t *testing.T) {

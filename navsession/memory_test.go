@@ -27,7 +27,7 @@ func TestMemoryOfRelated(t *testing.T) {
 			if c.member == 1 {
 				others[0] = string(rune('a' + first))
 			}
-			expect.OK(t, r.Count(t.Context(), "page", others...))
+			expect.OK(t, r.Record(t.Context(), "page", others...))
 		}
 		full := space.Prefix + "page"
 		if n := rdb.ZCard(t.Context(), full).Val(); n != int64(c.kept) {

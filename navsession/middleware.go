@@ -17,11 +17,13 @@ import (
 
 // MiddlewareOptions say what a page view is and how many may wait. Every zero is a default that works.
 type MiddlewareOptions struct {
-	// Bot, Asset and Failure tell what is no page view. Nil is [IsBot], [IsAsset] and [IsFailure].
+	// Bot, Asset and Failure tell what is no page view. Nil is [IsBot], [IsAsset], and every
+	// status but 200, 206 and 304.
 	Bot, Asset func(*http.Request) bool
 	Failure    func(status int) bool
 
-	// Page names the page of a request that was answered. Its Time, if zero, is set to when the request came. Nil is [PathOf].
+	// Page names the page of a request that was answered. Its Time, if zero, is set to when the request came. Nil names it by its path,
+	// without the query, which may hold what is nobody's business.
 	Page func(*http.Request) Page
 
 	// Queue is how many views may wait to be recorded, a million at most; what comes beyond is dropped. Zero is 1024.
@@ -33,8 +35,8 @@ type MiddlewareOptions struct {
 }
 
 // Middleware records the page views of handlers, in the background: a request waits for nothing, and fails for nothing that
-// happens here. A view that cannot be recorded is lost, and an Event of the namespace's observer of kind [mayfly.Write]: with outcome
-// [mayfly.Dropped] if too many wait or the Middleware is closed, [mayfly.Failed] if Redis, or a function of the options, failed.
+// happens here. A view that cannot be recorded is lost, and an Event of the namespace's observer of kind [mayfly.KindWrite]: with outcome
+// [mayfly.OutcomeDropped] if too many wait or the Middleware is closed, [mayfly.OutcomeFailed] if Redis, or a function of the options, failed.
 // The views of one user are recorded in their order.
 type Middleware[K comparable] struct {
 	visits *Visits[K, Page]
@@ -92,10 +94,10 @@ func (o MiddlewareOptions) withDefaults() MiddlewareOptions {
 		o.Asset = IsAsset
 	}
 	if o.Failure == nil {
-		o.Failure = IsFailure
+		o.Failure = isFailure
 	}
 	if o.Page == nil {
-		o.Page = PathOf
+		o.Page = pathOf
 	}
 	o.Queue, o.Timeout = cmp.Or(o.Queue, 1024), cmp.Or(o.Timeout, time.Second)
 	return o
@@ -138,7 +140,7 @@ func (m *Middleware[K]) saw(r *http.Request, came time.Time, status int) {
 		page.Time = came
 	}
 	if !m.enqueue(view[K]{user, page}) {
-		m.lost(r.Context(), mayfly.Dropped, nil)
+		m.lost(r.Context(), mayfly.OutcomeDropped, nil)
 	}
 }
 
@@ -159,13 +161,13 @@ func (m *Middleware[K]) enqueue(v view[K]) bool {
 // recovers keeps a panic of a function of the options from the request.
 func (m *Middleware[K]) recovers(r *http.Request) {
 	if p := recover(); p != nil {
-		m.lost(r.Context(), mayfly.Failed, fmt.Errorf("navsession: a function of the Middleware panicked: %v", p))
+		m.lost(r.Context(), mayfly.OutcomeFailed, fmt.Errorf("navsession: a function of the Middleware panicked: %v", p))
 	}
 }
 
 func (m *Middleware[K]) lost(ctx context.Context, how mayfly.Outcome, err error) {
 	if o := m.visits.room.Observer; o != nil {
-		o.Observe(ctx, mayfly.Event{Kind: mayfly.Write, Outcome: how, Namespace: m.visits.room.Name, Err: err})
+		o.Observe(ctx, mayfly.Event{Kind: mayfly.KindWrite, Outcome: how, Namespace: m.visits.room.Name, Err: err})
 	}
 }
 
@@ -174,7 +176,7 @@ func (m *Middleware[K]) record(queue <-chan view[K]) {
 	for v := range queue {
 		if m.ctx.Err() != nil {
 			m.gaveUp.Store(true)
-			m.lost(m.ctx, mayfly.Dropped, nil)
+			m.lost(m.ctx, mayfly.OutcomeDropped, nil)
 			continue
 		}
 		ctx, cancel := context.WithTimeout(m.ctx, m.opt.Timeout)
@@ -206,7 +208,7 @@ func (m *Middleware[K]) Close(ctx context.Context) error {
 		for _, queue := range m.queues {
 			for range queue {
 				m.gaveUp.Store(true)
-				m.lost(m.ctx, mayfly.Dropped, nil)
+				m.lost(m.ctx, mayfly.OutcomeDropped, nil)
 			}
 		}
 		select {

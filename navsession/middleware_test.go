@@ -123,7 +123,7 @@ func TestWhatAPageViewIs(t *testing.T) {
 	if got, want := s.paths(t), "/last.html /status/304 /cubot /document /shoes/air.max /first"; got != want {
 		t.Errorf("recorded %s, want %s", got, want)
 	}
-	if n := s.events.Count(mayfly.Write, mayfly.Dropped) + s.events.Count(mayfly.Write, mayfly.Failed); n != 0 {
+	if n := s.events.Count(mayfly.KindWrite, mayfly.OutcomeDropped) + s.events.Count(mayfly.KindWrite, mayfly.OutcomeFailed); n != 0 {
 		t.Errorf("%d views were lost", n)
 	}
 }
@@ -184,7 +184,7 @@ func TestAMiddlewareWhoseRedisHangs(t *testing.T) {
 		if took := time.Since(begun); took != 0 {
 			t.Errorf("requests waited %v", took)
 		}
-		if n := s.events.Count(mayfly.Write, mayfly.Dropped); n != 100-10-1 { // a quarter of the queue, and one on its way
+		if n := s.events.Count(mayfly.KindWrite, mayfly.OutcomeDropped); n != 100-10-1 { // a quarter of the queue, and one on its way
 			t.Errorf("%d views were dropped, want 89", n)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
@@ -196,7 +196,7 @@ func TestAMiddlewareWhoseRedisHangs(t *testing.T) {
 			t.Errorf("Close took %v", took)
 		}
 		time.Sleep(6 * time.Second) // the one on its way ends when its client gives up
-		if lost := s.events.Count(mayfly.Write, mayfly.Dropped) + s.events.Count(mayfly.Write, mayfly.Failed); lost != 100 {
+		if lost := s.events.Count(mayfly.KindWrite, mayfly.OutcomeDropped) + s.events.Count(mayfly.KindWrite, mayfly.OutcomeFailed); lost != 100 {
 			t.Errorf("%d of 100 lost views were counted", lost)
 		}
 		srv.Thaw()
@@ -213,8 +213,8 @@ func TestCloseOfAMiddleware(t *testing.T) {
 	if n := len(expect.Value(s.visits.Recent(t.Context(), "ada", 100))(t)); n != 20 {
 		t.Errorf("Close left %d of 20 recorded", n)
 	}
-	if w := s.get("/late"); w.Body.String() != "hello" || s.events.Count(mayfly.Write, mayfly.Dropped) != 1 {
-		t.Errorf("after Close: %q, %d views dropped", w.Body, s.events.Count(mayfly.Write, mayfly.Dropped))
+	if w := s.get("/late"); w.Body.String() != "hello" || s.events.Count(mayfly.KindWrite, mayfly.OutcomeDropped) != 1 {
+		t.Errorf("after Close: %q, %d views dropped", w.Body, s.events.Count(mayfly.KindWrite, mayfly.OutcomeDropped))
 	}
 }
 
@@ -243,7 +243,7 @@ func TestPanics(t *testing.T) {
 		s.get("/handler")
 	}()
 	s.close(t)
-	if n := s.events.Count(mayfly.Write, mayfly.Failed); n != 2 || s.paths(t) != "" {
+	if n := s.events.Count(mayfly.KindWrite, mayfly.OutcomeFailed); n != 2 || s.paths(t) != "" {
 		t.Errorf("%d failures, recorded %q", n, s.paths(t))
 	}
 }

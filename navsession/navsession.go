@@ -18,7 +18,7 @@
 //
 // The first page of a visit has a PEXPIRETIME before these, so that a key that holds something else is left as it was, its
 // end included. The list ends by itself when the user is idle: the page after that begins a new one. It holds what the
-// codec writes, so that with [mayfly.Text] it is the documentation's list of URLs.
+// codec writes, so that of pages that are strings it is the documentation's list of URLs.
 //
 // [Counter] only counts. [Middleware] records the page views of an http.Handler. [Related] learns which pages are seen in the same
 // visits, to recommend them.
@@ -93,7 +93,7 @@ func New[K comparable, P any](ns mayfly.Namespace[K, P], o Options) (*Visits[K, 
 
 // idle checks a namespace whose TTL is an idle gap.
 func idle[K comparable, V any](c *check.List, room keyspace.Room[K, V], local bool) {
-	c.Refuse(room.Jittered(), "Namespace.Jitter must be jitter.None: the TTL is the gap that ends a visit")
+	c.Refuse(!room.Jitter.IsZero(), "Namespace.Jitter must be zero: the TTL is the gap that ends a visit")
 	c.Refuse(local, notLocal)
 }
 
@@ -137,12 +137,12 @@ func write[K comparable, V any](ctx context.Context, room room[K, V], doing stri
 	if err != nil {
 		return room.Fail(doing, key, err)
 	}
-	begun, outcome := time.Now(), mayfly.OK
+	begun, outcome := time.Now(), mayfly.OutcomeOK
 	if err = f(full, begun); err != nil {
-		err, outcome = room.Fail(doing, key, err), mayfly.Failed
+		err, outcome = room.Fail(doing, key, err), mayfly.OutcomeFailed
 	}
 	if room.Observer != nil {
-		room.Observer.Observe(ctx, mayfly.Event{Kind: mayfly.Write, Outcome: outcome, Namespace: room.Name, Key: full, Took: time.Since(begun), Err: err})
+		room.Observer.Observe(ctx, mayfly.Event{Kind: mayfly.KindWrite, Outcome: outcome, Namespace: room.Name, Key: full, Took: time.Since(begun), Err: err})
 	}
 	return err
 }

@@ -47,10 +47,10 @@ func IsAsset(r *http.Request) bool {
 var assets = strings.Fields(`.css .js .mjs .map .wasm .json .xml .txt .rss .atom .webmanifest
 	.png .jpg .jpeg .gif .svg .ico .webp .avif .bmp .woff .woff2 .ttf .otf .eot .mp3 .mp4 .m4a .webm .ogg .wav .mov .zip .gz`)
 
-// IsFailure reports whether a response of this status showed no page: a redirect, an error, or one without content.
-func IsFailure(status int) bool {
+// isFailure reports whether a response of this status showed no page: a redirect, an error, or one without content.
+func isFailure(status int) bool {
 	return status != http.StatusOK && status != http.StatusPartialContent && status != http.StatusNotModified
 }
 
-// PathOf is the page named by its path. The query is left out: it may hold what is nobody's business.
-func PathOf(r *http.Request) Page { return Page{URL: r.URL.Path} }
+// pathOf is the page named by its path. The query is left out: it may hold what is nobody's business.
+func pathOf(r *http.Request) Page { return Page{URL: r.URL.Path} }

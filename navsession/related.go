@@ -71,10 +71,10 @@ func NewRelated[P comparable](ns mayfly.Namespace[P, P], o RelatedOptions) (*Rel
 	return &Related[P]{roomOf(room, o.RedisTimeout), cmp.Or(o.PerVisit, 8), float64(cmp.Or(o.MinVisits, 3)), -cmp.Or(o.Kept, 100) - 1}, nil
 }
 
-// Count counts a page that was seen after earlier ones of the same visit, the newest first as [Visits.Recent] returns them. A page
+// Record counts a page that was seen after earlier ones of the same visit, the newest first as [Visits.Recent] returns them. A page
 // that is among the earlier was counted when it was seen first, and is not again. At most PerVisit of them are counted, so
 // at most PerVisit + 1 sets are written, side by side; where that matters, count in the background. After an error some may have been.
-func (r *Related[P]) Count(ctx context.Context, page P, earlier ...P) error {
+func (r *Related[P]) Record(ctx context.Context, page P, earlier ...P) error {
 	if slices.Contains(earlier, page) {
 		return nil
 	}

@@ -157,7 +157,7 @@ func TestALostReply(t *testing.T) {
 	if err := v.End(ctx, "ada"); !errors.Is(err, mayfly.ErrUnknownOutcome) {
 		t.Errorf("a lost reply is %v", err)
 	}
-	if events.Count(mayfly.Write, mayfly.OK) != 1 || events.Count(mayfly.Write, mayfly.Failed) != 1 {
+	if events.Count(mayfly.KindWrite, mayfly.OutcomeOK) != 1 || events.Count(mayfly.KindWrite, mayfly.OutcomeFailed) != 1 {
 		t.Errorf("the events are %+v", events.All())
 	}
 }
@@ -217,8 +217,8 @@ func TestBadInput(t *testing.T) {
 		"no pages":       {build(nothing, 0), "navsession: Options.Pages must be at least 1, got 0"},
 		"negative pages": {build(nothing, -1), "navsession: Options.Pages must be at least 1, got -1"},
 		"no TTL":         {build(func(n *mayfly.Namespace[string, string]) { n.TTL = 0 }, 1), "navsession: Namespace.TTL must be at least 1ms, got 0s"},
-		"jitter":         {build(func(n *mayfly.Namespace[string, string]) { n.Jitter = jitter.Default }, 1), "navsession: Namespace.Jitter must be jitter.None"},
-		"a floor":        {build(func(n *mayfly.Namespace[string, string]) { n.Jitter.Floor = time.Hour }, 1), "navsession: Namespace.Jitter must be jitter.None"},
+		"jitter":         {build(func(n *mayfly.Namespace[string, string]) { n.Jitter = jitter.Default }, 1), "navsession: Namespace.Jitter must be zero"},
+		"a floor":        {build(func(n *mayfly.Namespace[string, string]) { n.Jitter.Floor = time.Hour }, 1), "navsession: Namespace.Jitter must be zero"},
 		"a local tier":   {build(func(n *mayfly.Namespace[string, string]) { n.Local = local }, 1), "navsession: Namespace.Local must be nil"},
 		"plain":          {build(func(n *mayfly.Namespace[string, string]) { n.Plain = true }, 1), "navsession: Namespace.Plain must be false"},
 		"clone":          {build(func(n *mayfly.Namespace[string, string]) { n.Clone = strings.Clone }, 1), "navsession: Namespace.Clone must be nil"},

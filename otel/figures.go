@@ -10,7 +10,6 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/internal/stats"
 )
 
 // figure is one metric that is read from stats of type S when somebody collects.
@@ -83,7 +82,7 @@ func localFigures(m maker) []figure[mayfly.LocalStats] {
 		{whole: m.counter("mayfly.local.flushes", "{flush}", "Times that all copies were dropped, as when a link was lost."), of: func(s S) float64 { return float64(s.Flushes) }},
 	}
 	rung := m.gauge("mayfly.local.coherence_rung", "{rung}", "1 for the way in which changes are heard now: tracking, pubsub, short_ttl, or off, when none is.")
-	for _, r := range []mayfly.Rung{mayfly.Off, mayfly.ShortTTL, mayfly.PubSub, mayfly.Tracking} {
+	for _, r := range []mayfly.Rung{mayfly.RungOff, mayfly.RungShortTTL, mayfly.RungPubSub, mayfly.RungTracking} {
 		all = append(all, figure[S]{whole: rung, also: []attribute.KeyValue{attribute.String("rung", r.String())}, of: func(s S) float64 {
 			if s.Rung == r {
 				return 1
@@ -94,8 +93,8 @@ func localFigures(m maker) []figure[mayfly.LocalStats] {
 	return all
 }
 
-func engineFigures(m maker) []figure[stats.Engine] {
-	type S = stats.Engine
+func engineFigures(m maker) []figure[mayfly.EngineStats] {
+	type S = mayfly.EngineStats
 	cycle, err := m.Float64ObservableCounter("mayfly.engine.cycle", metric.WithUnit("s"), metric.WithDescription("Time spent on removing keys that are over."))
 	m.check(err)
 	return []figure[S]{
@@ -112,8 +111,8 @@ func engineFigures(m maker) []figure[stats.Engine] {
 	}
 }
 
-func httpFigures(m maker) []figure[stats.HTTP] {
-	type S = stats.HTTP
+func httpFigures(m maker) []figure[mayfly.HTTPStats] {
+	type S = mayfly.HTTPStats
 	requests := m.counter("mayfly.http.requests", "{request}", "Requests of an HTTP cache, by how they were answered.")
 	by := func(outcome string, of func(S) uint64) figure[S] {
 		return figure[S]{whole: requests, of: func(s S) float64 { return float64(of(s)) }, also: []attribute.KeyValue{attribute.String("outcome", outcome)}}
@@ -166,7 +165,7 @@ func (m *Observer) collect(_ context.Context, to metric.Observer) error {
 		for _, hits := range caches {
 			sum += hits()
 		}
-		read(namespace, string(mayfly.HitLocal), int64(sum))
+		read(namespace, string(mayfly.OutcomeHitLocal), int64(sum))
 	}
 	observe(to, &m.locals, "local", m.make.locals)
 	observe(to, &m.engines, "engine", m.make.engines)

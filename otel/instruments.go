@@ -9,7 +9,6 @@ import (
 	"go.opentelemetry.io/otel/metric"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/internal/stats"
 )
 
 // An exporter to Prometheus makes a name of these by replacing dots, and adds the unit and "total", "ratio" where that is the custom:
@@ -18,30 +17,30 @@ import (
 // sums are the counters of Events, and what the outcome is called there. Reads are not among them: local hits count under the same
 // name, and are asked for.
 var sums = map[mayfly.Kind]struct{ name, unit, help, label string }{
-	mayfly.Load:      {"mayfly.loads", "{key}", "Keys that the loader was asked for, by result.", "result"},
-	mayfly.Join:      {"mayfly.coalesced_waiters", "{caller}", "Callers who waited for a load that another caller of their process had begun.", ""},
-	mayfly.Wait:      {"mayfly.lease.waits", "{wait}", "Waits for a load of another process, by result.", "result"},
-	mayfly.Fill:      {"mayfly.fills", "{fill}", "Loaded values offered to Redis; refused is one that was deleted or replaced meanwhile.", "result"},
-	mayfly.Refresh:   {"mayfly.early_refreshes", "{refresh}", "Renewals of values before their end, by result; refused is one that another process does.", "result"},
-	mayfly.Write:     {"mayfly.writes", "{key}", "Values set by callers, by result.", "result"},
-	mayfly.Removal:   {"mayfly.removals", "{key}", "Keys deleted by callers, by result.", "result"},
-	mayfly.Backend:   {"mayfly.redis.errors", "{error}", "Times that Redis could not be asked, by kind.", "kind"},
-	mayfly.Breaker:   {"mayfly.breaker.changes", "{change}", "Breakers that opened (failed) or closed (ok).", "result"},
-	mayfly.Admission: {"mayfly.origin.waits", "{load}", "Loads that waited for their turn at the origin, by result; dropped is one that nobody wanted any more.", "result"},
-	mayfly.Limit:     {"mayfly.limiter.decisions", "{call}", "Calls that a limiter was asked about, by decision.", "decision"},
-	mayfly.Queue: {"mayfly.queue.waits", "{call}", "Calls that waited for others of their process to give a connection to Redis back, by result; refused is one that was " +
+	mayfly.KindLoad:      {"mayfly.loads", "{key}", "Keys that the loader was asked for, by result.", "result"},
+	mayfly.KindJoin:      {"mayfly.coalesced_waiters", "{caller}", "Callers who waited for a load that another caller of their process had begun.", ""},
+	mayfly.KindWait:      {"mayfly.lease.waits", "{wait}", "Waits for a load of another process, by result.", "result"},
+	mayfly.KindFill:      {"mayfly.fills", "{fill}", "Loaded values offered to Redis; refused is one that was deleted or replaced meanwhile.", "result"},
+	mayfly.KindRefresh:   {"mayfly.early_refreshes", "{refresh}", "Renewals of values before their end, by result; refused is one that another process does.", "result"},
+	mayfly.KindWrite:     {"mayfly.writes", "{key}", "Values set by callers, by result.", "result"},
+	mayfly.KindRemoval:   {"mayfly.removals", "{key}", "Keys deleted by callers, by result.", "result"},
+	mayfly.KindBackend:   {"mayfly.redis.errors", "{error}", "Times that Redis could not be asked, by kind.", "kind"},
+	mayfly.KindBreaker:   {"mayfly.breaker.changes", "{change}", "Breakers that opened (failed) or closed (ok).", "result"},
+	mayfly.KindAdmission: {"mayfly.origin.waits", "{load}", "Loads that waited for their turn at the origin, by result; dropped is one that nobody wanted any more.", "result"},
+	mayfly.KindLimit:     {"mayfly.limiter.decisions", "{call}", "Calls that a limiter was asked about, by decision.", "decision"},
+	mayfly.KindQueue: {"mayfly.queue.waits", "{call}", "Calls that waited for others of their process to give a connection to Redis back, by result; refused is one that was " +
 		"not sent as a breaker opened.", "result"},
-	mayfly.Warning: {"mayfly.warnings", "{warning}", "Configurations that were accepted and are dangerous.", ""},
+	mayfly.KindWarning: {"mayfly.warnings", "{warning}", "Configurations that were accepted and are dangerous.", ""},
 }
 
 // times are the histograms of Events.
 var times = map[mayfly.Kind][2]string{
-	mayfly.Read:      {"mayfly.request.duration", "How long reads took that were no local hits."},
-	mayfly.Load:      {"mayfly.load.duration", "How long the loader took."},
-	mayfly.Wait:      {"mayfly.lease.wait.duration", "How long a load of another process was waited for."},
-	mayfly.Admission: {"mayfly.origin.wait.duration", "How long loads waited for their turn at the origin."},
-	mayfly.Queue:     {"mayfly.queue.wait.duration", "How long the first of those waited who went together."},
-	mayfly.Lag:       {"mayfly.invalidation.lag", "How long it took to hear of a change in Redis, tried several times a second."},
+	mayfly.KindRead:      {"mayfly.request.duration", "How long reads took that were no local hits."},
+	mayfly.KindLoad:      {"mayfly.load.duration", "How long the loader took."},
+	mayfly.KindWait:      {"mayfly.lease.wait.duration", "How long a load of another process was waited for."},
+	mayfly.KindAdmission: {"mayfly.origin.wait.duration", "How long loads waited for their turn at the origin."},
+	mayfly.KindQueue:     {"mayfly.queue.wait.duration", "How long the first of those waited who went together."},
+	mayfly.KindLag:       {"mayfly.invalidation.lag", "How long it took to hear of a change in Redis, tried several times a second."},
 }
 
 // buckets are those of metrics.Buckets. A View of the SDK replaces them, by exponential ones for example.
@@ -57,8 +56,8 @@ type instruments struct {
 
 	requests metric.Int64ObservableCounter
 	locals   []figure[mayfly.LocalStats]
-	engines  []figure[stats.Engine]
-	https    []figure[stats.HTTP]
+	engines  []figure[mayfly.EngineStats]
+	https    []figure[mayfly.HTTPStats]
 	origins  []figure[mayfly.OriginStats]
 	asked    []metric.Observable // all whose figures are asked for
 }
@@ -100,7 +99,7 @@ func (m *Observer) audited(server string, keys, noTTL int64) {
 
 // outcomes are those that become attributes of metrics; others are "other".
 var outcomes = []mayfly.Outcome{
-	mayfly.OK, mayfly.Failed, mayfly.HitRedis, mayfly.Stale, mayfly.Negative, mayfly.Miss, mayfly.Bypass, mayfly.Refused, mayfly.TimedOut, mayfly.Dropped, mayfly.Denied,
+	mayfly.OutcomeOK, mayfly.OutcomeFailed, mayfly.OutcomeHitRedis, mayfly.OutcomeStale, mayfly.OutcomeNegative, mayfly.OutcomeMiss, mayfly.OutcomeBypass, mayfly.OutcomeRefused, mayfly.OutcomeTimedOut, mayfly.OutcomeDropped, mayfly.OutcomeDenied,
 }
 
 func bounded(k mayfly.Kind, o mayfly.Outcome) string {
@@ -113,9 +112,9 @@ func bounded(k mayfly.Kind, o mayfly.Outcome) string {
 // outcome is what metrics and traces call an outcome.
 func outcome(k mayfly.Kind, o mayfly.Outcome) string {
 	switch {
-	case k == mayfly.Limit && o == mayfly.OK:
+	case k == mayfly.KindLimit && o == mayfly.OutcomeOK:
 		return "allowed"
-	case k == mayfly.Load && o == mayfly.Negative:
+	case k == mayfly.KindLoad && o == mayfly.OutcomeNegative:
 		return "not_found"
 	}
 	return string(o)

@@ -24,7 +24,6 @@ import (
 	"go.opentelemetry.io/otel/trace"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/internal/stats"
 )
 
 // scope is the name of the instrumentation: the import path, as OpenTelemetry asks for.
@@ -39,7 +38,7 @@ type Options struct {
 	// SpanEvents chooses the Events that become events of spans. Nil is all of them. An SDK keeps a bounded number per span, 128 if
 	// nobody says otherwise, and a request that reads many keys may want its misses alone:
 	//
-	//	SpanEvents: func(e mayfly.Event) bool { return e.Outcome != mayfly.HitRedis },
+	//	SpanEvents: func(e mayfly.Event) bool { return e.Outcome != mayfly.OutcomeHitRedis },
 	SpanEvents func(e mayfly.Event) bool
 
 	// Keys puts the key into span events, and leaves it in the texts of errors. It is off by default, since keys hold ids of users and of
@@ -107,7 +106,7 @@ func (m *Observer) Observe(ctx context.Context, e mayfly.Event) {
 
 func (m *Observer) measure(ctx context.Context, e mayfly.Event) {
 	key := seriesKey{namespace: e.Namespace, kind: e.Kind, outcome: e.Outcome}
-	if e.Kind == mayfly.Backend {
+	if e.Kind == mayfly.KindBackend {
 		key.err = kindOf(e)
 	}
 	found, ok := m.series.Load(key)
@@ -126,7 +125,7 @@ func (m *Observer) measure(ctx context.Context, e mayfly.Event) {
 	}
 	switch {
 	case s.breaker == nil:
-	case e.Outcome == mayfly.Failed:
+	case e.Outcome == mayfly.OutcomeFailed:
 		m.make.open.Add(ctx, 1, s.breaker...)
 	default:
 		m.make.open.Add(ctx, -1, s.breaker...)
@@ -135,7 +134,7 @@ func (m *Observer) measure(ctx context.Context, e mayfly.Event) {
 
 // count is how much an Event counts.
 func count(e mayfly.Event) int64 {
-	if (e.Kind == mayfly.Load || e.Kind == mayfly.Removal || e.Kind == mayfly.Write || e.Kind == mayfly.Queue) && e.N > 0 {
+	if (e.Kind == mayfly.KindLoad || e.Kind == mayfly.KindRemoval || e.Kind == mayfly.KindWrite || e.Kind == mayfly.KindQueue) && e.N > 0 {
 		return int64(e.N)
 	}
 	return 1
@@ -145,7 +144,7 @@ func count(e mayfly.Event) int64 {
 func (m *Observer) seriesOf(key seriesKey) *series {
 	namespace := attribute.String("namespace", m.bounded(key.namespace))
 	s := new(series)
-	if key.kind == mayfly.Read {
+	if key.kind == mayfly.KindRead {
 		found, _ := m.reads.LoadOrStore(readKey{namespace.Value.AsString(), bounded(key.kind, key.outcome)}, new(atomic.Int64))
 		s.reads = found.(*atomic.Int64)
 	}
@@ -162,11 +161,11 @@ func (m *Observer) seriesOf(key seriesKey) *series {
 	}
 	if time, ok := m.make.times[key.kind]; ok {
 		s.time = time
-		if key.kind != mayfly.Lag {
+		if key.kind != mayfly.KindLag {
 			s.timeOf = []metric.RecordOption{metric.WithAttributeSet(attribute.NewSet(namespace))}
 		}
 	}
-	if key.kind == mayfly.Breaker {
+	if key.kind == mayfly.KindBreaker {
 		s.breaker = []metric.AddOption{metric.WithAttributeSet(attribute.NewSet(namespace))}
 	}
 	return s
@@ -202,12 +201,14 @@ func (m *Observer) WatchLocal(name string, stats func() mayfly.LocalStats) {
 }
 
 // WatchEngine shows the stats of an embedded database, db.Stats, as WatchLocal does.
-func (m *Observer) WatchEngine(name string, stats func() stats.Engine) {
+func (m *Observer) WatchEngine(name string, stats func() mayfly.EngineStats) {
 	watch(&m.engines, name, stats)
 }
 
 // WatchHTTP shows the stats of an HTTP cache, pages.Stats, as WatchLocal does.
-func (m *Observer) WatchHTTP(name string, stats func() stats.HTTP) { watch(&m.https, name, stats) }
+func (m *Observer) WatchHTTP(name string, stats func() mayfly.HTTPStats) {
+	watch(&m.https, name, stats)
+}
 
 // WatchOrigin shows the stats of an origin, origin.Stats or cache.Origin().Stats, as WatchLocal does. Caches that share an origin are one.
 func (m *Observer) WatchOrigin(name string, stats func() mayfly.OriginStats) {
@@ -245,7 +246,7 @@ func (m *Observer) register(meter metric.Meter) error {
 
 // kindOf returns which kind of error e tells of.
 func kindOf(e mayfly.Event) string {
-	if e.Outcome == mayfly.TimedOut {
+	if e.Outcome == mayfly.OutcomeTimedOut {
 		return "timeout"
 	}
 	return mayfly.ErrorKind(e.Err)

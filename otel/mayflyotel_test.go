@@ -49,8 +49,8 @@ func recorded(t *testing.T) func(do func(ctx context.Context)) []string {
 // An Event becomes an event of the span that its context belongs to.
 func TestSpanEvents(t *testing.T) {
 	record := recorded(t)
-	load := mayfly.Event{Kind: mayfly.Load, Outcome: mayfly.Negative, Namespace: "users", Key: "user:7", N: 1, Took: 30 * time.Millisecond}
-	fail := mayfly.Event{Kind: mayfly.Backend, Outcome: mayfly.Failed, Namespace: "users", Key: "user:7", Err: fmt.Errorf(`get "user:7": %w`, redisError("OOM full"))}
+	load := mayfly.Event{Kind: mayfly.KindLoad, Outcome: mayfly.OutcomeNegative, Namespace: "users", Key: "user:7", N: 1, Took: 30 * time.Millisecond}
+	fail := mayfly.Event{Kind: mayfly.KindBackend, Outcome: mayfly.OutcomeFailed, Namespace: "users", Key: "user:7", Err: fmt.Errorf(`get "user:7": %w`, redisError("OOM full"))}
 	for _, c := range []struct {
 		name string
 		opt  mayflyotel.Options
@@ -64,7 +64,7 @@ func TestSpanEvents(t *testing.T) {
 			"mayfly.load mayfly.namespace=users mayfly.outcome=not_found mayfly.key=user:7 mayfly.duration=0.03 mayfly.n=1",
 			`mayfly.backend mayfly.namespace=users mayfly.outcome=failed mayfly.key=user:7 error.type=oom error.message=get "user:7": OOM full`,
 		}},
-		{"as chosen", mayflyotel.Options{SpanEvents: func(e mayfly.Event) bool { return e.Kind == mayfly.Load }}, []string{
+		{"as chosen", mayflyotel.Options{SpanEvents: func(e mayfly.Event) bool { return e.Kind == mayfly.KindLoad }}, []string{
 			"mayfly.load mayfly.namespace=users mayfly.outcome=not_found mayfly.duration=0.03 mayfly.n=1",
 		}},
 	} {
@@ -81,9 +81,9 @@ func TestSpanEvents(t *testing.T) {
 func TestWordsOfSpanEvents(t *testing.T) {
 	m := mayfly.Must(mayflyotel.New(mayflyotel.Options{MeterProvider: noop.NewMeterProvider()}))
 	got := recorded(t)(func(ctx context.Context) {
-		m.Observe(ctx, mayfly.Event{Kind: mayfly.Limit, Outcome: mayfly.OK, Namespace: "calls"})
-		m.Observe(ctx, mayfly.Event{Kind: mayfly.Backend, Outcome: mayfly.TimedOut, Namespace: "calls", Err: errors.New("redis did not answer in time")})
-		m.Observe(ctx, mayfly.Event{Kind: mayfly.Coherence, Outcome: "tracking"})
+		m.Observe(ctx, mayfly.Event{Kind: mayfly.KindLimit, Outcome: mayfly.OutcomeOK, Namespace: "calls"})
+		m.Observe(ctx, mayfly.Event{Kind: mayfly.KindBackend, Outcome: mayfly.OutcomeTimedOut, Namespace: "calls", Err: errors.New("redis did not answer in time")})
+		m.Observe(ctx, mayfly.Event{Kind: mayfly.KindCoherence, Outcome: "tracking"})
 		m.Observe(ctx, mayfly.Event{Kind: mayfly.Kind(99), Outcome: "new one"})
 	})
 	want := []string{
@@ -104,7 +104,7 @@ func TestWithoutSpan(t *testing.T) {
 		MeterProvider: sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)),
 		SpanEvents:    func(e mayfly.Event) bool { t.Errorf("asked about %+v", e); return true },
 	}))
-	join := mayfly.Event{Kind: mayfly.Join, Outcome: mayfly.OK, Namespace: "users"}
+	join := mayfly.Event{Kind: mayfly.KindJoin, Outcome: mayfly.OutcomeOK, Namespace: "users"}
 	m.Observe(t.Context(), join)
 	never := sdktrace.NewTracerProvider(sdktrace.WithSampler(sdktrace.NeverSample())).Tracer("test")
 	unsampled, span := never.Start(t.Context(), "request")
@@ -142,7 +142,7 @@ func TestExemplars(t *testing.T) {
 	reader := sdkmetric.NewManualReader()
 	m := mayfly.Must(mayflyotel.New(mayflyotel.Options{MeterProvider: sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader))}))
 	ctx, span := sdktrace.NewTracerProvider().Tracer("test").Start(t.Context(), "request")
-	m.Observe(ctx, mayfly.Event{Kind: mayfly.Load, Outcome: mayfly.OK, Namespace: "users", Took: 30 * time.Millisecond})
+	m.Observe(ctx, mayfly.Event{Kind: mayfly.KindLoad, Outcome: mayfly.OutcomeOK, Namespace: "users", Took: 30 * time.Millisecond})
 	span.End()
 	times := collected(t, reader)["mayfly.load.duration"].(metricdata.Histogram[float64]).DataPoints
 	if len(times) != 1 || len(times[0].Exemplars) != 1 {
@@ -161,7 +161,7 @@ func TestGlobalMeterProvider(t *testing.T) {
 	m := mayfly.Must(mayflyotel.New(mayflyotel.Options{}))
 	reader := sdkmetric.NewManualReader()
 	otel.SetMeterProvider(sdkmetric.NewMeterProvider(sdkmetric.WithReader(reader)))
-	m.Observe(t.Context(), mayfly.Event{Kind: mayfly.Read, Outcome: mayfly.Miss, Namespace: "users"})
+	m.Observe(t.Context(), mayfly.Event{Kind: mayfly.KindRead, Outcome: mayfly.OutcomeMiss, Namespace: "users"})
 	if sum := collected(t, reader)["mayfly.requests"].(metricdata.Sum[int64]).DataPoints; len(sum) != 1 || sum[0].Value != 1 {
 		t.Errorf("%+v", sum)
 	}
@@ -205,8 +205,8 @@ func (refusingMeter) Float64Histogram(string, ...metric.Float64HistogramOption) 
 // An Event outside of a recorded span costs no allocation of ours.
 func TestAllocations(t *testing.T) {
 	m := mayfly.Must(mayflyotel.New(mayflyotel.Options{MeterProvider: sdkmetric.NewMeterProvider(sdkmetric.WithReader(sdkmetric.NewManualReader()))}))
-	for _, kind := range []mayfly.Kind{mayfly.Read, mayfly.Load, mayfly.Fill} {
-		e := mayfly.Event{Kind: kind, Outcome: mayfly.OK, Namespace: "users", Key: "user:7", Took: time.Millisecond}
+	for _, kind := range []mayfly.Kind{mayfly.KindRead, mayfly.KindLoad, mayfly.KindFill} {
+		e := mayfly.Event{Kind: kind, Outcome: mayfly.OutcomeOK, Namespace: "users", Key: "user:7", Took: time.Millisecond}
 		if n := testing.AllocsPerRun(100, func() { m.Observe(t.Context(), e) }); n != 0 {
 			t.Errorf("%v allocates %v", kind, n)
 		}

@@ -24,8 +24,6 @@ import (
 	sdkmetric "go.opentelemetry.io/otel/sdk/metric"
 
 	"github.com/mayflycache/mayfly"
-	"github.com/mayflycache/mayfly/embedded"
-	"github.com/mayflycache/mayfly/httpcache"
 	"github.com/mayflycache/mayfly/metrics"
 	mayflyotel "github.com/mayflycache/mayfly/otel"
 )
@@ -34,8 +32,8 @@ import (
 type observer interface {
 	mayfly.LocalObserver
 	WatchLocal(string, func() mayfly.LocalStats)
-	WatchEngine(string, func() embedded.Stats)
-	WatchHTTP(string, func() httpcache.Stats)
+	WatchEngine(string, func() mayfly.EngineStats)
+	WatchHTTP(string, func() mayfly.HTTPStats)
 	WatchOrigin(string, func() mayfly.OriginStats)
 	ObserveAudit(string, int64, int64)
 }
@@ -71,8 +69,8 @@ func testNamesOfPrometheus(t *testing.T) {
 // everything does with an Observer all that it can do, and each thing a different number of times.
 func everything(ctx context.Context, o observer, words []string) {
 	outcomes := []mayfly.Outcome{
-		mayfly.OK, mayfly.Failed, mayfly.HitRedis, mayfly.Stale, mayfly.Negative, mayfly.Miss, mayfly.Bypass, mayfly.Refused, mayfly.TimedOut,
-		mayfly.Dropped, mayfly.Denied, "new one", mayfly.HitLocal, "",
+		mayfly.OutcomeOK, mayfly.OutcomeFailed, mayfly.OutcomeHitRedis, mayfly.OutcomeStale, mayfly.OutcomeNegative, mayfly.OutcomeMiss, mayfly.OutcomeBypass, mayfly.OutcomeRefused, mayfly.OutcomeTimedOut,
+		mayfly.OutcomeDropped, mayfly.OutcomeDenied, "new one", mayfly.OutcomeHitLocal, "",
 	}
 	for kind := mayfly.Kind(0); kind < 20; kind++ { // a few that do not exist yet
 		for i, outcome := range outcomes {
@@ -90,28 +88,28 @@ func everything(ctx context.Context, o observer, words []string) {
 	}
 	for i, err := range errs {
 		for range i + 1 {
-			o.Observe(ctx, mayfly.Event{Kind: mayfly.Backend, Outcome: mayfly.Failed, Namespace: "orders", Err: err})
+			o.Observe(ctx, mayfly.Event{Kind: mayfly.KindBackend, Outcome: mayfly.OutcomeFailed, Namespace: "orders", Err: err})
 		}
 	}
 	o.ObserveLocal("users", func() uint64 { return 40 })
 	o.ObserveLocal("users", func() uint64 { return 2 })
 	o.ObserveLocal("carts", func() uint64 { return 0 })
 	o.WatchLocal("main", func() mayfly.LocalStats {
-		return mayfly.LocalStats{Rung: mayfly.PubSub, Entries: 4, Dead: 1, Bytes: 999, Hits: 5, Misses: 6, Evictions: 7, Expired: 8, Changes: 9, Flushes: 10}
+		return mayfly.LocalStats{Rung: mayfly.RungPubSub, Entries: 4, Dead: 1, Bytes: 999, Hits: 5, Misses: 6, Evictions: 7, Expired: 8, Changes: 9, Flushes: 10}
 	})
 	o.WatchLocal("empty", func() mayfly.LocalStats { return mayfly.LocalStats{} })
-	o.WatchEngine("main", func() embedded.Stats {
-		return embedded.Stats{Keys: 8, Expires: 5, Dead: 2, Memory: 77, Expired: 3, Evicted: 4, Commands: 6, Hits: 7, Misses: 9, Cycle: 1500 * time.Millisecond}
+	o.WatchEngine("main", func() mayfly.EngineStats {
+		return mayfly.EngineStats{Keys: 8, Expires: 5, Dead: 2, Memory: 77, Expired: 3, Evicted: 4, Commands: 6, Hits: 7, Misses: 9, Cycle: 1500 * time.Millisecond}
 	})
-	o.WatchHTTP("pages", func() httpcache.Stats {
-		return httpcache.Stats{Local: 3, Redis: 4, Stale: 5, Collapsed: 2, Forwarded: 6, Passed: 7, Stored: 8}
+	o.WatchHTTP("pages", func() mayfly.HTTPStats {
+		return mayfly.HTTPStats{Local: 3, Redis: 4, Stale: 5, Collapsed: 2, Forwarded: 6, Passed: 7, Stored: 8}
 	})
 	o.WatchOrigin("db", func() mayfly.OriginStats {
 		return mayfly.OriginStats{Limit: 20, InFlight: 3, Queued: 4, Entered: 50, Refused: 6, Waited: 2500 * time.Millisecond}
 	})
 	o.ObserveAudit("main", 1000, 3)
 	for i := range 300 { // more than there are labels for
-		o.Observe(ctx, mayfly.Event{Kind: mayfly.Join, Outcome: mayfly.OK, Namespace: fmt.Sprint("n", i)})
+		o.Observe(ctx, mayfly.Event{Kind: mayfly.KindJoin, Outcome: mayfly.OutcomeOK, Namespace: fmt.Sprint("n", i)})
 	}
 }
 

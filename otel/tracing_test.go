@@ -40,7 +40,7 @@ func TestBodiesInSpans(t *testing.T) {
 		if err := redisotel.InstrumentTracing(rdb, append(c.opts, redisotel.WithTracerProvider(provider))...); err != nil {
 			t.Fatal(err)
 		}
-		pages := mayfly.Must(httpcache.NewCache(httpcache.Options{Namespace: mayfly.Namespace[string, []byte]{Name: "pages", Redis: rdb, Prefix: "page:", TTL: time.Minute}}))
+		pages := mayfly.Must(httpcache.New(mayfly.Namespace[string, []byte]{Name: "pages", Redis: rdb, Prefix: "page:", TTL: time.Minute}, httpcache.Options{}))
 		defer pages.Close(t.Context())
 		handler := pages.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Cache-Control", "max-age=60")

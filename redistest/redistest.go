@@ -55,20 +55,14 @@ const patience = 5 * time.Second
 // Options set up a Server. The zero value is a Redis without a password.
 type Options struct {
 	Password string // what clients must AUTH with; empty: nothing
-	Cycle    Cycle  // how keys are removed that are dead and that nobody asks for
-	Seed     uint64 // of every random choice (RANDOMKEY, SPOP, eviction ...); 0: a different one for every server
+
+	// Hz, if not 0, removes dead keys that nobody asks for in Redis's documented cycle, so many times a second, 1 to 500, and Redis does 10:
+	// removal and announcement may be late then. 0 removes each, and announces that it expired, in the millisecond after its deadline. Either
+	// way nobody can read a dead key. With Hz the server has a timer that runs while any key has a deadline.
+	Hz int
+
+	Seed uint64 // of every random choice (RANDOMKEY, SPOP, eviction ...); 0: a different one for every server
 }
-
-// Cycle is a way of removing dead keys that nobody asks for. Either way nobody can read a dead key.
-type Cycle uint8
-
-const (
-	// ByDeadline removes every key, and announces that it expired, in the millisecond after its deadline.
-	ByDeadline Cycle = iota
-	// Documented samples keys ten times a second, as Redis does and documents: removal and announcement may be late. The server then has a
-	// timer that runs ten times a second while any key has a deadline.
-	Documented
-)
 
 // Server is a running double. Its methods are safe for concurrent use.
 type Server struct {
@@ -151,12 +145,11 @@ func (s *Server) open() error {
 
 func (s *Server) newEngine() (*engine.Engine, error) {
 	o := engine.Options{Password: s.options.Password, Seed: s.options.Seed}
-	switch s.options.Cycle {
-	case ByDeadline:
-	case Documented:
-		o.Cycle = engine.Documented
-	default:
-		return nil, fmt.Errorf("redistest: Options.Cycle must be ByDeadline or Documented, got %d", s.options.Cycle)
+	switch hz := s.options.Hz; {
+	case hz < 0 || hz > 500:
+		return nil, fmt.Errorf("redistest: Options.Hz must be between 0 and 500, got %d", hz)
+	case hz > 0:
+		o.Cycle, o.Hz = engine.Documented, hz
 	}
 	if s.cluster != nil {
 		o.Cluster = &engine.ClusterOptions{Cluster: s.cluster.shared, Node: s.node}

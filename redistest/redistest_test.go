@@ -258,9 +258,9 @@ func TestLog(t *testing.T) {
 
 // With the documented cycle dead keys go in batches, up to a tenth of a second late.
 func TestDocumentedCycle(t *testing.T) {
-	late := func(cycle redistest.Cycle) (most int64) {
+	late := func(hz int) (most int64) {
 		synctest.Test(t, func(t *testing.T) {
-			srv := redistest.Start(t, redistest.Options{Cycle: cycle})
+			srv := redistest.Start(t, redistest.Options{Hz: hz})
 			rdb := srv.Client()
 			const keys = 50
 			for i := range keys {
@@ -280,10 +280,10 @@ func TestDocumentedCycle(t *testing.T) {
 		})
 		return most
 	}
-	if n := late(redistest.ByDeadline); n != 0 {
+	if n := late(0); n != 0 {
 		t.Errorf("by deadline: up to %d dead keys were kept", n)
 	}
-	if n := late(redistest.Documented); n < 2 || n > 40 {
+	if n := late(10); n < 2 || n > 40 {
 		t.Errorf("documented: up to %d dead keys were kept", n)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/testkit/effort"
 	"github.com/mayflycache/mayfly/redistest"
 	"github.com/mayflycache/mayfly/sliding"
 )
@@ -75,7 +76,8 @@ func TestAClockThatGoesBackGivesOneMoreTTL(t *testing.T) {
 
 // What was admitted before the clock went back counts on: each step gives no new limit, and nobody waits for the clock to catch up.
 func TestALimiterWhoseClockGoesBack(t *testing.T) {
-	const limit, window = 20, time.Minute
+	effort.Alone(t)
+	const limit, window = 10, time.Minute
 	for name, o := range windows {
 		o.Limit = limit
 		for _, step := range []time.Duration{10 * time.Millisecond, window - 10*time.Millisecond, window, window + time.Second, 10 * window, 1000 * window} {

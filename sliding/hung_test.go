@@ -78,13 +78,13 @@ func TestARedisThatHangs(t *testing.T) {
 							t.Fatalf("call %d took %v, and is %v", i, d, err)
 						}
 					}
-					if n := events.Count(mayfly.Breaker, mayfly.Failed); n != 1 {
+					if n := events.Count(mayfly.KindBreaker, mayfly.OutcomeFailed); n != 1 {
 						t.Errorf("%d events say that it is not asked", n)
 					}
 					srv.Thaw()
 					time.Sleep(500 * time.Millisecond)
 					want(t, call(), nil)
-					if n := events.Count(mayfly.Breaker, mayfly.OK); n != 1 {
+					if n := events.Count(mayfly.KindBreaker, mayfly.OutcomeOK); n != 1 {
 						t.Errorf("%d events say that it is asked again", n)
 					}
 				})
@@ -155,7 +155,7 @@ func TestACrowd(t *testing.T) {
 			})
 		}
 		wg.Wait()
-		if n := events.Count(mayfly.Breaker, mayfly.Failed); n != 0 {
+		if n := events.Count(mayfly.KindBreaker, mayfly.OutcomeFailed); n != 0 {
 			t.Errorf("the breaker opened %d times", n)
 		}
 	})

@@ -70,7 +70,7 @@ func NewLimiter[K comparable](ns mayfly.Namespace[K, int64], o LimiterOptions) (
 	c.Refuse((o.Sliding || o.Strict) && 0 < ns.TTL && ns.TTL < time.Second, "Namespace.TTL must be at least 1s for a window that slides, got %v", ns.TTL)
 	c.Refuse(o.Sliding && o.Strict, "LimiterOptions.Sliding and Strict are two ways to count: set one")
 	c.Refuse(o.Limit < 1 || o.Limit > math.MaxInt32, "LimiterOptions.Limit must be 1 to %d, got %d", math.MaxInt32, o.Limit)
-	c.Refuse(room.Jittered(), "Namespace.Jitter must be zero: a window has one length")
+	c.Refuse(!ns.Jitter.IsZero(), "Namespace.Jitter must be zero: a window has one length")
 	c.Refuse(ns.Local != nil, "Namespace.Local must be nil: a counter has no copies")
 	if o.RedisTimeout != 0 {
 		c.Wrap(check.TTL("LimiterOptions.RedisTimeout", o.RedisTimeout))
@@ -115,12 +115,12 @@ func (l *Limiter[K]) tell(ctx context.Context, full string, d Decision, err erro
 	if l.room.Observer == nil {
 		return
 	}
-	e := mayfly.Event{Kind: mayfly.Limit, Outcome: mayfly.OK, Namespace: l.room.Name, Key: full, Err: err}
+	e := mayfly.Event{Kind: mayfly.KindLimit, Outcome: mayfly.OutcomeOK, Namespace: l.room.Name, Key: full, Err: err}
 	switch {
 	case err != nil:
-		e.Outcome = mayfly.Failed
+		e.Outcome = mayfly.OutcomeFailed
 	case !d.Allowed:
-		e.Outcome = mayfly.Denied
+		e.Outcome = mayfly.OutcomeDenied
 	}
 	l.room.Observer.Observe(ctx, e)
 }

@@ -38,7 +38,8 @@ func TestNeverMoreThanTheLimit(t *testing.T) {
 	backends.Each(t, func(t *testing.T, rdb redis.UniversalClient) {
 		for name, o := range windows {
 			t.Run(name, func(t *testing.T) {
-				const limit, callers, each = 300, 64, 10
+				const limit, callers = 300, 64
+				each := effort.Times(6, 10)
 				ns := calls(rdb, time.Hour)
 				ns.Prefix = fmt.Sprintf("calls:%s:", name)
 				o.Limit = limit
@@ -103,6 +104,7 @@ func TestFixedWindow(t *testing.T) {
 // What a refusal says is true to the millisecond, and no stretch of a window's length admits twice the limit, or more than the limit if it
 // is strict.
 func TestSlidingWindow(t *testing.T) {
+	effort.Alone(t)
 	t.Run("sliding", func(t *testing.T) { slide(t, sliding.LimiterOptions{Sliding: true}, 2*slideLimit-1) })
 	t.Run("strict", func(t *testing.T) { slide(t, sliding.LimiterOptions{Strict: true}, slideLimit) })
 }
@@ -138,7 +140,7 @@ func slide(t *testing.T, o sliding.LimiterOptions, atMost int) {
 			return d
 		}
 		refusals := 0
-		for range effort.Times(1000, 3000) {
+		for range effort.Times(600, 3000) {
 			n := 1 + r.IntN(12)
 			if r.IntN(20) == 0 {
 				n = limit
@@ -181,14 +183,15 @@ func slide(t *testing.T, o sliding.LimiterOptions, atMost int) {
 // that fades, all of it again in the next. A part y of a window admits at most 1+y times the limit. The worst that it refuses, which
 // a log of all calls would admit, is all of the limit: at the end of a window at whose start it was used.
 func TestTheWorstOfASlidingWindow(t *testing.T) {
+	effort.Alone(t)
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)
 		const limit, parts, part = 100, 200, 300 * time.Millisecond
 		const window = parts * part
 		l := mayfly.Must(sliding.NewLimiter(calls(srv.Client(), window), sliding.LimiterOptions{Limit: limit, Sliding: true}))
-		most, worst := 0, 0.0                        // in a window's length; and above 1+y
-		refused := 0                                 // at once, of what a log would admit
-		for first := 0; first < parts; first += 33 { // when the first calls come, in the first window
+		most, worst := 0, 0.0                                          // in a window's length; and above 1+y
+		refused := 0                                                   // at once, of what a log would admit
+		for first := 0; first < parts; first += effort.Times(99, 33) { // when the first calls come, in the first window
 			for _, burst := range []int{limit, limit / 2} {
 				user := fmt.Sprint(first, burst)
 				time.Sleep(time.Until(time.Now().Truncate(window).Add(window + time.Duration(first)*part)))
@@ -270,7 +273,7 @@ func TestMiddleware(t *testing.T) {
 		if got := get(two, ""); got.StatusCode != 200 || got.Header.Get("RateLimit-Limit") != "" || served != 3 {
 			t.Errorf("not limited: %d: %v, served %d", got.StatusCode, got.Header, served)
 		}
-		if n := len(events); n != 3 || events[1].Outcome != mayfly.OK || events[2].Outcome != mayfly.Denied {
+		if n := len(events); n != 3 || events[1].Outcome != mayfly.OutcomeOK || events[2].Outcome != mayfly.OutcomeDenied {
 			t.Errorf("%v", events)
 		}
 		srv.Refuse(true)

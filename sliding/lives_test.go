@@ -41,7 +41,7 @@ func TestALifeOfItsOwn(t *testing.T) {
 				}
 				month := sliding.Life{TTL: 30 * day, MaxAge: 60 * day}
 				want(t, s.CreateFor(ctx, "ada", cart{Count: 1}, month), nil)
-				want(t, s.CreateFor(ctx, "ada", cart{}, month), sliding.ErrExists)
+				want(t, s.CreateFor(ctx, "ada", cart{}, month), mayfly.ErrExists)
 				lives("CreateFor", "ada", 30*day)
 				want(t, s.Create(ctx, "bob", cart{Count: 2}), nil)
 				lives("Create", "bob", idle)

@@ -12,6 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/testkit/effort"
 	"github.com/mayflycache/mayfly/redistest"
 	"github.com/mayflycache/mayfly/sliding"
 )
@@ -74,6 +75,7 @@ var figures = flag.Bool("figures", false, "all the figures of what renewals cost
 
 // The figures of docs/decisions/0007: a session of 30 minutes is used every other second, by one of four processes.
 func TestWhatRenewalsCost(t *testing.T) {
+	effort.Alone(t)
 	const pause, reads = 2 * time.Second, 4 * 450
 	shares := []float64{0.5}
 	if *figures {

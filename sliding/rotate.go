@@ -13,7 +13,7 @@ import (
 
 // Rotate gives the value of key another name, with what is left of its life: after a login, say, so that an id that
 // somebody had before does not become a logged-in one. If it fails in between there may be both, or, on the way to a key
-// where there is something already, an [ErrExists] and only the old one.
+// where there is something already, an [mayfly.ErrExists] and only the old one.
 //
 // The two keys may be on two servers, so it is done in steps:
 //
@@ -54,7 +54,7 @@ func (s *Store[K, V]) Rotate(ctx context.Context, from, to K) error {
 			}
 			next := renamed(newer)
 			switch err := s.swap(ctx, full, moved, next); {
-			case errors.Is(err, ErrExists):
+			case errors.Is(err, mayfly.ErrExists):
 				return fmt.Errorf("the new key was written to by somebody else: %w", err)
 			case err != nil:
 				return err

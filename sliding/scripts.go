@@ -131,7 +131,7 @@ const (
 	swap  mode = "swap"  // only in place of what was read; its end and its life are inherited
 )
 
-// swap puts rec in place of old, and returns [ErrExists] if something else is there now. If a reply is lost it tries again, as each
+// swap puts rec in place of old, and returns [mayfly.ErrExists] if something else is there now. If a reply is lost it tries again, as each
 // sending fails but where it finds old, which never comes back: ids tell the writes apart. What it finds then is its own work, or old,
 // or else something that may have come after its own work, of which nobody knows. Where nobody answers it gives up after a second
 // one. Values without an id are sent once.
@@ -146,7 +146,7 @@ func (s *Store[K, V]) swap(ctx context.Context, full string, old, rec []byte) er
 		switch err := send(); {
 		case err == nil:
 			return nil
-		case errors.Is(err, ErrExists), errors.Is(err, nodes.ErrSlow), errors.Is(err, nodes.ErrOpen), errors.Is(err, nodes.ErrCrowded):
+		case errors.Is(err, mayfly.ErrExists), errors.Is(err, nodes.ErrSlow), errors.Is(err, nodes.ErrOpen), errors.Is(err, nodes.ErrCrowded):
 			return lost
 		}
 	}
@@ -156,7 +156,7 @@ func (s *Store[K, V]) swap(ctx context.Context, full string, old, rec []byte) er
 // swaps is how often a swap is sent whose replies are lost, as often as go-redis sends other commands by default.
 const swaps = 4
 
-// write puts rec in a mode other than swap, and returns [ErrExists] if the mode forbids that.
+// write puts rec in a mode other than swap, and returns [mayfly.ErrExists] if the mode forbids that.
 func (s *Store[K, V]) write(ctx context.Context, full string, rec []byte, m mode) error {
 	return s.lookAfter(ctx, full, rec, s.send(ctx, full, rec, m, nil, 0))
 }
@@ -165,7 +165,7 @@ func (s *Store[K, V]) write(ctx context.Context, full string, rec []byte, m mode
 func (s *Store[K, V]) send(ctx context.Context, full string, rec []byte, m mode, head []byte, length int) error {
 	done, err := write.RunOnce(ctx, s.redis, full, rec, s.ttl, s.opt.MaxAge.Milliseconds(), string(m), head, length).Int64()
 	if err == nil && done != 1 {
-		return ErrExists
+		return mayfly.ErrExists
 	}
 	return sendonce.Outcome(ctx, s.redis, full, err)
 }

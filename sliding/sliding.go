@@ -43,9 +43,6 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/sendonce"
 )
 
-// ErrExists says that Create or Rotate found a value under the key.
-var ErrExists = errors.New("there is a value under this key already")
-
 // Options adjust a store. The zero value of every field is a default that works.
 type Options struct {
 	// MaxAge is how old a value may become, however much it is used: Create, or the Set that found nothing, fixes the latest
@@ -105,7 +102,7 @@ type Store[K comparable, V any] struct {
 // session must not expire early.
 func New[K comparable, V any](ns mayfly.Namespace[K, V], o Options) (*Store[K, V], error) {
 	room, c := keyspace.Of("sliding", ns)
-	c.Refuse(room.Jittered(), "Namespace.Jitter must be zero: a value that slides is promised its TTL")
+	c.Refuse(!ns.Jitter.IsZero(), "Namespace.Jitter must be zero: a value that slides is promised its TTL")
 	c.Wrap(o.validate(ns.Plain, ns.Local != nil, ns.TTL))
 	c.Refuse(ns.MaxTTL != 0 && ns.Plain, "Namespace.MaxTTL needs a header, which a plain value has no room for: use it without Namespace.Plain")
 	c.Refuse(ns.MaxTTL != 0 && o.Atomic, "Options.Atomic is set, and so is Namespace.MaxTTL, which has a script of its own: leave one out")

@@ -97,7 +97,7 @@ func TestTheLifeOfAValue(t *testing.T) {
 		want(t, err, mayfly.ErrNotFound)
 
 		want(t, s.Create(ctx, "ada", cart{Count: 1}), nil)
-		want(t, s.Create(ctx, "ada", cart{Count: 2}), sliding.ErrExists)
+		want(t, s.Create(ctx, "ada", cart{Count: 2}), mayfly.ErrExists)
 		if c, err := s.Get(ctx, "ada"); c.Count != 1 || err != nil {
 			t.Errorf("got %+v, %v", c, err)
 		}
@@ -129,7 +129,7 @@ func TestTheLifeOfAValue(t *testing.T) {
 			t.Errorf("got %+v, %v", c, err)
 		}
 		want(t, s.Create(ctx, "dan", cart{}), nil)
-		want(t, s.Rotate(ctx, "dan", "cid"), sliding.ErrExists)
+		want(t, s.Rotate(ctx, "dan", "cid"), mayfly.ErrExists)
 
 		seen := map[string]int{}
 		for item, err := range s.All(ctx) {
@@ -163,7 +163,7 @@ func TestAListIsLeftAlone(t *testing.T) {
 			"rotate": func() error { return s.Rotate(ctx, "ada", "bob") },
 		}
 		for what, call := range calls {
-			if err := call(); err == nil || errors.Is(err, mayfly.ErrNotFound) || !errors.Is(err, sliding.ErrExists) && !strings.Contains(err.Error(), "holds a list") {
+			if err := call(); err == nil || errors.Is(err, mayfly.ErrNotFound) || !errors.Is(err, mayfly.ErrExists) && !strings.Contains(err.Error(), "holds a list") {
 				t.Errorf("%s: %v", what, err)
 			}
 		}

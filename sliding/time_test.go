@@ -114,6 +114,7 @@ func TestMaxAgeComesLater(t *testing.T) {
 
 // A hot value costs no write per read, and no command per read with a local tier.
 func TestSeldomRenewed(t *testing.T) {
+	effort.Alone(t)
 	for _, local := range []bool{false, true} {
 		for _, age := range []time.Duration{0, 12 * time.Hour} {
 			t.Run(fmt.Sprintf("local %v, MaxAge %v", local, age), func(t *testing.T) {
@@ -134,7 +135,7 @@ func TestSeldomRenewed(t *testing.T) {
 					want(t, s.Create(t.Context(), "ada", cart{Count: 1}), nil)
 					var sent sentCommands
 					srv.Client().AddHook(&sent)
-					reads := effort.Times(2000, 5000)
+					reads := effort.Times(1200, 5000)
 					for range reads {
 						time.Sleep(time.Second)
 						if c, err := s.Get(t.Context(), "ada"); c.Count != 1 || err != nil {
@@ -196,7 +197,7 @@ func TestALostReply(t *testing.T) {
 		for what, err := range map[string]error{
 			"create": s.Create(ctx, "bob", cart{}), "set": s.Set(ctx, "bob", cart{}), "delete": s.Delete(ctx, "bob"),
 		} {
-			if err == nil || errors.Is(err, mayfly.ErrNotFound) || errors.Is(err, sliding.ErrExists) {
+			if err == nil || errors.Is(err, mayfly.ErrNotFound) || errors.Is(err, mayfly.ErrExists) {
 				t.Errorf("%s without a Redis: %v", what, err)
 			}
 		}

@@ -12,7 +12,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/sendonce"
 )
 
-// Create stores v under key if there is nothing, and returns [ErrExists] if there is.
+// Create stores v under key if there is nothing, and returns [mayfly.ErrExists] if there is.
 func (s *Store[K, V]) Create(ctx context.Context, key K, v V) error {
 	return s.room.Do("create", key, func(full string) error {
 		rec, err := s.encode(v, Life{})
@@ -88,7 +88,7 @@ func (s *Store[K, V]) create(ctx context.Context, full string, rec []byte, age m
 	}
 	err := sendonce.Write(ctx, s.redis, full, "set", full, rec, "px", s.ttl, "nx")
 	if errors.Is(err, mayfly.ErrNotFound) { // its answer for what is there
-		return ErrExists
+		return mayfly.ErrExists
 	}
 	return s.lookAfter(ctx, full, rec, err)
 }
@@ -161,7 +161,7 @@ func (s *Store[K, V]) Update(ctx context.Context, key K, change func(V) (V, erro
 			if err != nil {
 				return err
 			}
-			if err := s.swap(ctx, full, raw, rec); !errors.Is(err, ErrExists) {
+			if err := s.swap(ctx, full, raw, rec); !errors.Is(err, mayfly.ErrExists) {
 				return err
 			}
 			if err := sendonce.Rest(ctx, try); err != nil {

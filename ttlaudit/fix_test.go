@@ -24,7 +24,7 @@ func TestFixDoesWhatThePlanSays(t *testing.T) {
 			rdb.Set(ctx, "cache:user:1:more", "v", 0)
 			plan := ttlaudit.Plan{MaxRate: -1, Give: []ttlaudit.Give{
 				{Pattern: "cache:user:*", TTL: 24 * time.Hour},
-				{Pattern: "queue:3", TTL: time.Minute, Jitter: &jitter.None},
+				{Pattern: "queue:3", TTL: time.Minute, Jitter: &jitter.Spread{}},
 				{Pattern: "nosuch:**", TTL: time.Minute},
 			}}
 			want := []ttlaudit.GiveCount{

@@ -69,11 +69,12 @@ func name(i int) string {
 
 // The patterns do not depend on the order of the keys, are never more than allowed, and each key fits one; none is lost.
 func TestPatternsOfAnyKeys(t *testing.T) {
+	effort.Alone(t)
 	seed := uint64(time.Now().UnixNano())
 	t.Log("seed", seed)
 	r := rand.New(rand.NewPCG(seed, 0))
 	parts := []string{"user", "cache", "v2", "x1y2", "", "*", "12", "a*b", `a\`, "{7}", "é", "list"}
-	for round := range effort.Times(13, 260) {
+	for round := 0; round < 260; round += effort.Times(37, 1) { // every other size
 		var keys []string
 		for range 1 + r.IntN(600) {
 			var b strings.Builder
@@ -212,13 +213,14 @@ func TestKeysThatWereMadeToBeSlow(t *testing.T) {
 		}
 		ttlaudit.Patterns([]string{key}, 10)
 	}
-	if took := time.Since(begun); took > time.Second {
+	if took := time.Since(begun); took > 20*time.Second { // 50 ms; by trying all, days
 		t.Errorf("it took %v", took)
 	}
 }
 
 // An interval holds the truth about 19 times of 20.
 func TestIntervals(t *testing.T) {
+	effort.Alone(t)
 	seed := uint64(time.Now().UnixNano())
 	t.Log("seed", seed)
 	r := rand.New(rand.NewPCG(seed, 0))

@@ -3,9 +3,9 @@
 //
 //	guard, err := ttlguard.New(ttlguard.Options{Prefixes: []string{"cache:"}})
 //	rdb.AddHook(guard)
-//	rdb.Set(ctx, "cache:user:1001", data, 0) // refused: ErrNoTTL, naming command and key
+//	rdb.Set(ctx, "cache:user:1001", data, 0) // refused: mayfly.ErrNoTTL, naming command and key
 //
-// In a program that runs already begin with OnNone: ttlguard.Report, so that nothing is refused before you have seen what would be, and then go
+// In a program that runs already begin with OnNone: ttlguard.ActionReport, so that nothing is refused before you have seen what would be, and then go
 // over to refusing prefix by prefix ([Options].Enforced).
 //
 // docs/ttlguard.md lists what each command does to a TTL. The guard looks at what is sent together: RPUSH followed by EXPIRE in one
@@ -20,7 +20,6 @@ package ttlguard
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"path"
 	"slices"
@@ -29,21 +28,26 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/client/check"
 )
 
-// ErrNoTTL is the error of a write that was refused because it would leave a key without an end. Nothing was sent.
-var ErrNoTTL = errors.New("the key would have no TTL")
-
-// Action is what is done about a verdict.
+// Action is what is done about a write. The zero Action is the default of its field.
 type Action int
 
 const (
-	Default Action = iota // as the field's comment says
-	Ignore                // nothing
-	Report                // Options.Report is called, and the command is sent
-	Refuse                // Options.Report is called, and the command is not sent: ErrNoTTL
+	ActionIgnore Action = iota + 1 // nothing
+	ActionReport                   // Options.Report is called, and the command is sent
+	ActionRefuse                   // Options.Report is called, and the command is not sent: mayfly.ErrNoTTL
 )
+
+// String returns the action's name: default, ignore, report or refuse.
+func (a Action) String() string {
+	if a < 0 || a > ActionRefuse {
+		return fmt.Sprintf("Action(%d)", int(a))
+	}
+	return [...]string{"default", "ignore", "report", "refuse"}[a]
+}
 
 // Options say what is watched, and what is done. Prefixes is required.
 type Options struct {
@@ -53,15 +57,16 @@ type Options struct {
 	// Exempt are keys under the prefixes that need no end, as patterns of [path.Match]: "cache:config:*".
 	Exempt []string
 
-	// OnNone is what is done about a write that leaves a key without TTL. Default is Refuse. In a program that runs already begin with
-	// Report, and go over to Refuse prefix by prefix: see Enforced.
+	// OnNone is what is done about a write that leaves a key without TTL. Zero is ActionRefuse. In a program that runs already begin
+	// with ActionReport, and go over to ActionRefuse prefix by prefix: see Enforced.
 	OnNone Action
 
-	// Enforced are those of the prefixes, or longer ones, for which OnNone is Refuse where it is Report, or Ignore, for the others.
+	// Enforced are those of the prefixes, or longer ones, for which OnNone is ActionRefuse where it is ActionReport, or ActionIgnore, for
+	// the others.
 	Enforced []string
 
 	// OnDepends is what is done about a write that keeps the TTL a key has and creates one without it: INCR, HSET, RPUSH alone.
-	// Default is Report.
+	// Zero is ActionReport.
 	OnDepends Action
 
 	// Verify asks, after a write that depends, whether the key has a TTL, and reports it only if not: one PTTL more, in one
@@ -74,7 +79,7 @@ type Options struct {
 
 // Finding is one key that a command, or several sent together, leave without a TTL, or may.
 type Finding struct {
-	Verdict Verdict
+	Depends bool   // the key has a TTL after it if it had one before; else it has none
 	Command string // the one that decided, in lower case
 	Key     string
 	Refused bool
@@ -83,7 +88,11 @@ type Finding struct {
 
 // String is the finding in a line, for logs.
 func (f Finding) String() string {
-	what := fmt.Sprintf("%s %q: %s", f.Command, f.Key, f.Verdict)
+	verdict := leavesNone
+	if f.Depends {
+		verdict = depends
+	}
+	what := fmt.Sprintf("%s %q: %s", f.Command, f.Key, verdict)
 	if f.Refused {
 		what += ", refused"
 	}
@@ -107,12 +116,12 @@ func (o Options) validate() error {
 		under := slices.ContainsFunc(o.Prefixes, func(prefix string) bool { return strings.HasPrefix(p, prefix) })
 		c.Refuse(len(o.Prefixes) > 0 && !under, "Enforced[%d] %q begins with none of Prefixes: what it names is not watched; add it there", i, p)
 	}
-	c.Refuse(len(o.Enforced) > 0 && (o.OnNone == Default || o.OnNone == Refuse), "Enforced is set, and OnNone refuses for all prefixes: set OnNone to Report, or leave Enforced out")
-	const oneOf = " must be Default, Ignore, Report or Refuse, got %d"
-	c.Refuse(o.OnNone < Default || o.OnNone > Refuse, "OnNone"+oneOf, o.OnNone)
-	c.Refuse(o.OnDepends < Default || o.OnDepends > Refuse, "OnDepends"+oneOf, o.OnDepends)
-	c.Refuse(o.OnNone == Report && o.Report == nil, "OnNone is Report, and Options.Report is nil: nobody would be told")
-	c.Refuse(o.OnDepends == Report && o.Report == nil, "OnDepends is Report, and Options.Report is nil: nobody would be told")
+	c.Refuse(len(o.Enforced) > 0 && (o.OnNone == 0 || o.OnNone == ActionRefuse), "Enforced is set, and OnNone refuses for all prefixes: set OnNone to ActionReport, or leave Enforced out")
+	const oneOf = " must be zero, ActionIgnore, ActionReport or ActionRefuse, got %d"
+	c.Refuse(o.OnNone < 0 || o.OnNone > ActionRefuse, "OnNone"+oneOf, o.OnNone)
+	c.Refuse(o.OnDepends < 0 || o.OnDepends > ActionRefuse, "OnDepends"+oneOf, o.OnDepends)
+	c.Refuse(o.OnNone == ActionReport && o.Report == nil, "OnNone is ActionReport, and Options.Report is nil: nobody would be told")
+	c.Refuse(o.OnDepends == ActionReport && o.Report == nil, "OnDepends is ActionReport, and Options.Report is nil: nobody would be told")
 	c.Refuse(o.Verify && o.Report == nil, "Verify is set, and Options.Report is nil: nobody would be told")
 	return c.Err()
 }
@@ -120,7 +129,7 @@ func (o Options) validate() error {
 // Guard is a go-redis hook. It is safe for concurrent use.
 type Guard struct {
 	opt Options
-	on  [LeavesNone + 1]Action // by verdict
+	on  [leavesNone + 1]Action // by verdict
 }
 
 var _ redis.Hook = (*Guard)(nil)
@@ -130,7 +139,7 @@ func New(o Options) (*Guard, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
 	}
-	return &Guard{o, [...]Action{Safe: Ignore, Depends: cmp.Or(o.OnDepends, Report), LeavesNone: cmp.Or(o.OnNone, Refuse)}}, nil
+	return &Guard{o, [...]Action{safe: ActionIgnore, depends: cmp.Or(o.OnDepends, ActionReport), leavesNone: cmp.Or(o.OnNone, ActionRefuse)}}, nil
 }
 
 // DialHook leaves dialling alone.
@@ -225,15 +234,15 @@ func (g *Guard) enforces(key string) bool {
 
 // judge returns what cmds, sent together, do to the watched keys: what is to be told before, and what is to be asked after.
 func (g *Guard) judge(cmds []redis.Cmder) (findings, doubts []Finding) {
-	for _, k := range Judge(cmds) {
-		action := g.on[k.Verdict]
-		if k.Verdict == LeavesNone && g.enforces(k.Key) {
-			action = Refuse
+	for _, k := range judge(cmds) {
+		action := g.on[k.verdict]
+		if k.verdict == leavesNone && g.enforces(k.key) {
+			action = ActionRefuse
 		}
-		f := Finding{Verdict: k.Verdict, Command: k.Command, Key: k.Key, Refused: action == Refuse}
+		f := Finding{Depends: k.verdict == depends, Command: k.command, Key: k.key, Refused: action == ActionRefuse}
 		switch {
-		case action == Ignore || !g.watches(k.Key):
-		case action == Report && f.Verdict == Depends && g.opt.Verify:
+		case action == ActionIgnore || !g.watches(k.key):
+		case action == ActionReport && f.Depends && g.opt.Verify:
 			doubts = append(doubts, f)
 		default:
 			findings = append(findings, f)
@@ -250,7 +259,7 @@ func (g *Guard) tell(ctx context.Context, findings []Finding) (err error) {
 			g.opt.Report(ctx, f)
 		}
 		if f.Refused && err == nil {
-			err = fmt.Errorf("ttlguard: %s %q: %w; give it one in the same command, pipeline or transaction", f.Command, f.Key, ErrNoTTL)
+			err = fmt.Errorf("ttlguard: %s %q: %w; give it one in the same command, pipeline or transaction", f.Command, f.Key, mayfly.ErrNoTTL)
 		}
 	}
 	return err
@@ -265,7 +274,7 @@ func (g *Guard) verify(ctx context.Context, doubts []Finding, ask func([]redis.C
 	ask(asked)
 	for i, f := range doubts {
 		if left, err := asked[i].(*redis.DurationCmd).Result(); err == nil && left == -1 {
-			f.Verdict, f.Caller = LeavesNone, caller()
+			f.Depends, f.Caller = false, caller()
 			g.opt.Report(ctx, f)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/redistest"
 	"github.com/mayflycache/mayfly/ttlguard"
@@ -36,7 +37,7 @@ func TestRefuses(t *testing.T) {
 	rdb, srv, found := guarded(t, ttlguard.Options{Exempt: []string{"cache:config:*"}})
 	ctx := t.Context()
 	err := rdb.Set(ctx, "cache:user:1", "v", 0).Err()
-	if !errors.Is(err, ttlguard.ErrNoTTL) || !strings.Contains(err.Error(), `set "cache:user:1"`) {
+	if !errors.Is(err, mayfly.ErrNoTTL) || !strings.Contains(err.Error(), `set "cache:user:1"`) {
 		t.Error(err)
 	}
 	cmds, err := rdb.Pipelined(ctx, func(p redis.Pipeliner) error {
@@ -44,13 +45,13 @@ func TestRefuses(t *testing.T) {
 		p.Persist(ctx, "session:1")
 		return nil
 	})
-	if !errors.Is(err, ttlguard.ErrNoTTL) || !errors.Is(cmds[0].Err(), ttlguard.ErrNoTTL) {
+	if !errors.Is(err, mayfly.ErrNoTTL) || !errors.Is(cmds[0].Err(), mayfly.ErrNoTTL) {
 		t.Error("a pipeline:", err)
 	}
 	if _, err := rdb.TxPipelined(ctx, func(p redis.Pipeliner) error {
 		p.SUnionStore(ctx, "cache:all", "a", "b")
 		return nil
-	}); !errors.Is(err, ttlguard.ErrNoTTL) {
+	}); !errors.Is(err, mayfly.ErrNoTTL) {
 		t.Error("a transaction:", err)
 	}
 	if n := rdb.DBSize(ctx).Val(); n != 0 || len(*found) != 3 || !(*found)[0].Refused {
@@ -83,7 +84,7 @@ func TestDependsIsVerified(t *testing.T) {
 	ctx := t.Context()
 	rdb, _, found := guarded(t, ttlguard.Options{})
 	rdb.Incr(ctx, "cache:n")
-	if len(*found) != 1 || (*found)[0].Verdict != ttlguard.Depends || (*found)[0].Command != "incr" {
+	if len(*found) != 1 || !(*found)[0].Depends || (*found)[0].Command != "incr" {
 		t.Errorf("%v", *found)
 	}
 	rdb, _, found = guarded(t, ttlguard.Options{Verify: true})
@@ -100,8 +101,8 @@ func TestDependsIsVerified(t *testing.T) {
 	if len(*found) != 1 || !strings.HasPrefix((*found)[0].String(), `incr "cache:m": leaves none, at `) {
 		t.Errorf("%v", *found)
 	}
-	rdb, _, _ = guarded(t, ttlguard.Options{OnDepends: ttlguard.Refuse, OnNone: ttlguard.Report})
-	if err := rdb.Incr(ctx, "cache:n").Err(); !errors.Is(err, ttlguard.ErrNoTTL) {
+	rdb, _, _ = guarded(t, ttlguard.Options{OnDepends: ttlguard.ActionRefuse, OnNone: ttlguard.ActionReport})
+	if err := rdb.Incr(ctx, "cache:n").Err(); !errors.Is(err, mayfly.ErrNoTTL) {
 		t.Error(err)
 	}
 	if err := rdb.Set(ctx, "cache:n", 1, 0).Err(); err != nil {
@@ -111,11 +112,11 @@ func TestDependsIsVerified(t *testing.T) {
 
 // A program goes over from Report to Refuse prefix by prefix.
 func TestEnforced(t *testing.T) {
-	rdb, _, found := guarded(t, ttlguard.Options{OnNone: ttlguard.Report, OnDepends: ttlguard.Ignore, Enforced: []string{"cache:user:", "session:"}})
+	rdb, _, found := guarded(t, ttlguard.Options{OnNone: ttlguard.ActionReport, OnDepends: ttlguard.ActionIgnore, Enforced: []string{"cache:user:", "session:"}})
 	ctx := t.Context()
 	for key, refused := range map[string]bool{"cache:user:1": true, "session:1": true, "cache:page:1": false} {
 		*found = nil
-		if err := rdb.Set(ctx, key, "v", 0).Err(); errors.Is(err, ttlguard.ErrNoTTL) != refused || len(*found) != 1 || (*found)[0].Refused != refused {
+		if err := rdb.Set(ctx, key, "v", 0).Err(); errors.Is(err, mayfly.ErrNoTTL) != refused || len(*found) != 1 || (*found)[0].Refused != refused {
 			t.Errorf("%s: %v, %v", key, err, *found)
 		}
 		if err := rdb.Incr(ctx, key+":n").Err(); err != nil {
@@ -163,10 +164,10 @@ func TestWithTimeout(t *testing.T) {
 	}
 	var seen int
 	hurried.AddHook(expect.Value(ttlguard.New(ttlguard.Options{Prefixes: []string{"cache:"}, Report: func(context.Context, ttlguard.Finding) { seen++ }}))(t))
-	if err := hurried.Set(t.Context(), "cache:1", "v", 0).Err(); !errors.Is(err, ttlguard.ErrNoTTL) || seen != 1 || len(*found) != 0 {
+	if err := hurried.Set(t.Context(), "cache:1", "v", 0).Err(); !errors.Is(err, mayfly.ErrNoTTL) || seen != 1 || len(*found) != 0 {
 		t.Errorf("%v, %d findings, %v", err, seen, *found)
 	}
-	if err := rdb.Set(t.Context(), "cache:1", "v", 0).Err(); !errors.Is(err, ttlguard.ErrNoTTL) || seen != 1 {
+	if err := rdb.Set(t.Context(), "cache:1", "v", 0).Err(); !errors.Is(err, mayfly.ErrNoTTL) || seen != 1 {
 		t.Errorf("the client itself: %v, %d findings", err, seen)
 	}
 }
@@ -177,12 +178,12 @@ func TestBadOptions(t *testing.T) {
 		"Prefixes[1] is empty":                {Prefixes: []string{"a:", ""}},
 		"Exempt[0] \"[\"":                     {Prefixes: []string{"a:"}, Exempt: []string{"["}},
 		"OnNone must be":                      {Prefixes: []string{"a:"}, OnNone: 9},
-		"OnNone is Report":                    {Prefixes: []string{"a:"}, OnNone: ttlguard.Report},
-		"OnDepends is Report":                 {Prefixes: []string{"a:"}, OnDepends: ttlguard.Report},
+		"OnNone is ActionReport":              {Prefixes: []string{"a:"}, OnNone: ttlguard.ActionReport},
+		"OnDepends is ActionReport":           {Prefixes: []string{"a:"}, OnDepends: ttlguard.ActionReport},
 		"Verify is set":                       {Prefixes: []string{"a:"}, Verify: true},
-		"OnDepends must be Def":               {Prefixes: []string{"a:"}, OnDepends: -1},
-		"Enforced[0] \"b:\" begins with none": {Prefixes: []string{"a:"}, OnNone: ttlguard.Ignore, Enforced: []string{"b:"}},
-		"Enforced[1] \"\" begins with none":   {Prefixes: []string{"a:"}, OnNone: ttlguard.Ignore, Enforced: []string{"a:b:", ""}},
+		"OnDepends must be zero":              {Prefixes: []string{"a:"}, OnDepends: -1},
+		"Enforced[0] \"b:\" begins with none": {Prefixes: []string{"a:"}, OnNone: ttlguard.ActionIgnore, Enforced: []string{"b:"}},
+		"Enforced[1] \"\" begins with none":   {Prefixes: []string{"a:"}, OnNone: ttlguard.ActionIgnore, Enforced: []string{"a:b:", ""}},
 		"Enforced is set, and OnNone refuses": {Prefixes: []string{"a:"}, Enforced: []string{"a:"}},
 	} {
 		if _, err := ttlguard.New(o); err == nil || !strings.Contains(err.Error(), "Options."+says) {

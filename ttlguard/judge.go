@@ -1,40 +1,33 @@
 package ttlguard
 
 import (
-	"fmt"
 	"maps"
 	"slices"
 
 	"github.com/redis/go-redis/v9"
 )
 
-// Verdict says whether a key ends after what is done to it.
-type Verdict int
+// verdict says whether a key ends after what is done to it.
+type verdict int
 
 const (
-	Safe       Verdict = iota // it has a TTL, or is not there, or had none before and was not changed
-	Depends                   // it has a TTL if it had one before
-	LeavesNone                // it has none
+	safe       verdict = iota // it has a TTL, or is not there, or had none before and was not changed
+	depends                   // it has a TTL if it had one before
+	leavesNone                // it has none
 )
 
-// String returns the verdict's name.
-func (v Verdict) String() string {
-	if v < Safe || v > LeavesNone {
-		return fmt.Sprintf("Verdict(%d)", int(v))
-	}
-	return [...]string{"safe", "depends", "leaves none"}[v]
+func (v verdict) String() string { return [...]string{"safe", "depends", "leaves none"}[v] }
+
+// judgement is what commands that are sent together do to one key.
+type judgement struct {
+	key     string
+	verdict verdict
+	command string // the last one that made it so
 }
 
-// Judgement is what commands that are sent together do to one key.
-type Judgement struct {
-	Key     string
-	Verdict Verdict
-	Command string // the last one that made it so
-}
-
-// Judge returns what cmds, sent in one pipeline or transaction and all done, do to each key that they may write, in the
+// judge returns what cmds, sent in one pipeline or transaction and all done, do to each key that they may write, in the
 // order of their first appearance. It knows nothing of what is in Redis.
-func Judge(cmds []redis.Cmder) []Judgement {
+func judge(cmds []redis.Cmder) []judgement {
 	r := ruling{at: map[place]int{}}
 	for _, cmd := range cmds {
 		if effect := effects[cmd.Name()]; effect != nil {
@@ -45,14 +38,14 @@ func Judge(cmds []redis.Cmder) []Judgement {
 	if r.within != nil { // what was queued is done later, or never
 		r.commit()
 	}
-	var out []Judgement
+	var out []judgement
 	at := map[string]int{}
 	for _, k := range r.keys {
-		j := Judgement{k.key, k.state.verdict(), k.by}
+		j := judgement{k.key, k.state.verdict(), k.by}
 		if i, known := at[k.key]; !known {
 			at[k.key] = len(out)
 			out = append(out, j)
-		} else if j.Verdict > out[i].Verdict { // of another database
+		} else if j.verdict > out[i].verdict { // of another database
 			out[i] = j
 		}
 	}
@@ -82,11 +75,11 @@ const (
 	gone
 )
 
-func (s state) verdict() Verdict {
+func (s state) verdict() verdict {
 	if s.there == gone {
-		return Safe
+		return safe
 	}
-	return [...]Verdict{asEver: Safe, has: Safe, asBefore: Depends, hasNone: LeavesNone}[s.ttl]
+	return [...]verdict{asEver: safe, has: safe, asBefore: depends, hasNone: leavesNone}[s.ttl]
 }
 
 // ruling is what the commands so far have made of the keys.

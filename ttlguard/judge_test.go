@@ -3,13 +3,13 @@ package ttlguard_test
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/redis/go-redis/v9"
 
+	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/ttlguard"
 )
 
@@ -114,9 +114,7 @@ func TestVerdicts(t *testing.T) {
 		"GEORADIUS a 1 1 5 km STORE c STOREDIST d": "d leaves none", "XGROUP CREATE mkstream g $": "", "RESTORE-ASKING k 0 x": "k leaves none",
 	} {
 		var got []string
-		for _, j := range ttlguard.Judge(commands(line)) {
-			got = append(got, fmt.Sprint(j.Key, " ", j.Verdict))
-		}
+		ttlguard.Judge(commands(line), func(key, verdict string) { got = append(got, key+" "+verdict) })
 		if s := strings.Join(got, ", "); s != want {
 			t.Errorf("%s: %s, want %s", line, s, want)
 		}
@@ -132,7 +130,7 @@ func TestKeysOfAllTypes(t *testing.T) {
 	key, ctx := "cache:k", t.Context()
 	for _, given := range []any{key, []byte(key), &key, marshaled(key), new(marshaled(key))} {
 		rdb, _, found := guarded(t, ttlguard.Options{})
-		if err := rdb.Do(ctx, "set", given, 1).Err(); !errors.Is(err, ttlguard.ErrNoTTL) || len(*found) != 1 || (*found)[0].Key != key {
+		if err := rdb.Do(ctx, "set", given, 1).Err(); !errors.Is(err, mayfly.ErrNoTTL) || len(*found) != 1 || (*found)[0].Key != key {
 			t.Errorf("%T: %v, %v", given, err, *found)
 		}
 		seconds, d := int64(60), 60*time.Nanosecond // go-redis writes a Duration as its nanoseconds

@@ -16,8 +16,6 @@ import (
 	"github.com/gorilla/mux"
 	"github.com/julienschmidt/httprouter"
 	"github.com/labstack/echo/v4"
-
-	"github.com/mayflycache/mayfly/httpcache"
 )
 
 // mount puts a cache and a router together, as docs/http.md says. The router serves GET /users/{id} by page, and GET /missing by its own way
@@ -192,7 +190,7 @@ func TestRecipes(t *testing.T) {
 					w.Header().Set("Cache-Control", "max-age=0, stale-while-revalidate=60")
 					fmt.Fprintf(w, "user %s, %d", id, made.Add(1))
 				}
-				site = mount(page, newCache(t, func(o *httpcache.Options) {
+				site = mount(page, newCache(t, func(o *setup) {
 					o.Stale.Background = renew == "behind"
 					if renew == "through" {
 						o.Renew = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { site.ServeHTTP(w, r) })

@@ -85,15 +85,21 @@ func newGin() *gin.Engine {
 	return gin.New()
 }
 
-func newCache(t *testing.T, change func(*httpcache.Options)) *httpcache.Cache {
-	o := httpcache.Options{
+// setup is what a cache is made from.
+type setup struct {
+	Namespace mayfly.Namespace[string, []byte]
+	httpcache.Options
+}
+
+func newCache(t *testing.T, change func(*setup)) *httpcache.Cache {
+	o := setup{
 		Namespace: mayfly.Namespace[string, []byte]{Name: "pages", Redis: redistest.Start(t).Client(), Prefix: "web:", TTL: time.Hour},
-		Faults:    httpcache.Faults{RedisTimeout: 10 * time.Second},
+		Options:   httpcache.Options{RedisTimeout: 10 * time.Second},
 	}
 	if change != nil {
 		change(&o)
 	}
-	cache := mayfly.Must(httpcache.NewCache(o))
+	cache := mayfly.Must(httpcache.New(o.Namespace, o.Options))
 	t.Cleanup(func() { cache.Close(context.Background()) })
 	return cache
 }

@@ -212,6 +212,8 @@ func TestHandOverGivesUp(t *testing.T) {
 		}
 	})
 	t.Run("the source does not find the target", func(t *testing.T) {
+		defer func(d time.Duration) { linkWithin = d }(linkWithin)
+		linkWithin = 300 * time.Millisecond // nobody is there
 		promoted, to := serving(t)
 		lost, lostRDB := serving(t)
 		some(t, lostRDB)

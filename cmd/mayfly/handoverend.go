@@ -40,8 +40,8 @@ func (h *handover) promote(ctx context.Context) error {
 	return nil
 }
 
-// linkWithin is how long the source may take to reach the target.
-const linkWithin = 5 * time.Second
+// linkWithin is how long the source may take to reach the target. It is a variable for a test that waits for its end.
+var linkWithin = 5 * time.Second
 
 // finish has the source follow the target, so that nobody's write is lost there, and says what to change. Its error is about the source alone: the
 // data are at the target.

@@ -39,6 +39,9 @@ func audited300(t *testing.T) *proxy.Proxy {
 	return proxy.Start(t, srv.Addr())
 }
 
+// atOnce is less than any timeout that a command has: what ended within it was not waiting for one, on a machine that is busy too.
+const atOnce = 2500 * time.Millisecond
+
 // A command that is told to end while Redis does not answer does so at once, and says what it has.
 func TestToldToEndWhileRedisHangs(t *testing.T) {
 	for _, c := range []struct {
@@ -77,7 +80,7 @@ func TestToldToEndWhileRedisHangs(t *testing.T) {
 			cancel()
 			begun := time.Now()
 			code := <-ended
-			if took := time.Since(begun); took > time.Second || code != c.code || !strings.Contains(out.String(), c.out) || !strings.Contains(complaints.String(), c.complaints) {
+			if took := time.Since(begun); took > atOnce || code != c.code || !strings.Contains(out.String(), c.out) || !strings.Contains(complaints.String(), c.complaints) {
 				t.Errorf("exit %d after %v: %s%s", code, took, complaints.String(), out.String())
 			}
 		})
@@ -102,7 +105,7 @@ func TestToldToEndInTheMiddle(t *testing.T) {
 	cancel()
 	begun := time.Now()
 	code := <-ended
-	if took := time.Since(begun); took > 2*time.Second || code != 0 || !strings.Contains(out.String(), "stopped early") {
+	if took := time.Since(begun); took > atOnce || code != 0 || !strings.Contains(out.String(), "stopped early") {
 		t.Errorf("exit %d after %v: %s%s", code, took, complaints.String(), out.String())
 	}
 }
@@ -130,7 +133,7 @@ func TestAToolEndsWhole(t *testing.T) {
 	})
 	begun := time.Now()
 	cancel()
-	if err := <-ended; err == nil || time.Since(begun) > time.Second {
+	if err := <-ended; err == nil || time.Since(begun) > atOnce {
 		t.Errorf("%v after %v", err, time.Since(begun))
 	}
 	expect.Eventually(t, "its end", func() bool { return child.Signal(syscall.Signal(0)) != nil })
@@ -147,7 +150,7 @@ func TestSignals(t *testing.T) {
 		begun := time.Now()
 		err := told.End()
 		exited, _ := errors.AsType[*exec.ExitError](err)
-		if took := time.Since(begun); took > time.Second || exited == nil || exited.ExitCode() != exitPartial {
+		if took := time.Since(begun); took > atOnce || exited == nil || exited.ExitCode() != exitPartial {
 			t.Errorf("%v: %v after %v", s, err, took)
 		}
 	}

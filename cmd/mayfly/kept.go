@@ -8,7 +8,7 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/mayflycache/mayfly/embedded"
+	lib "github.com/mayflycache/mayfly" // mayfly is the command here
 )
 
 // openKept is open for a demo, whose embedded Redis keeps its data from one run to the next, and says where. A short run keeps nothing unless it
@@ -26,7 +26,7 @@ func (r *reached) openKept(ctx context.Context, short bool, out io.Writer) error
 	}
 	err := r.open(ctx)
 	switch {
-	case errors.Is(err, embedded.ErrLocked):
+	case errors.Is(err, lib.ErrLocked):
 		err = fmt.Errorf("another demo keeps its data in %s: --dir names another directory", r.dir)
 	case err == nil && r.dir != "":
 		if found := r.db.Recovered(); found.Keys+found.Ended > 0 {

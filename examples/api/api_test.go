@@ -11,7 +11,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/mayflycache/mayfly/httpcache"
 	"github.com/mayflycache/mayfly/internal/testkit/backends"
 	"github.com/mayflycache/mayfly/redistest"
 )
@@ -19,12 +18,12 @@ import (
 const token = "secret"
 
 // patient is for tests that are not about time, on machines that are busy with others.
-var patient = httpcache.Faults{RedisTimeout: 10 * time.Second}
+var patient = 10 * time.Second
 
 // process returns the API as of a process of its own over a database that is there already.
-func process(t *testing.T, a *articles, rdb redis.UniversalClient, faults httpcache.Faults) http.Handler {
+func process(t *testing.T, a *articles, rdb redis.UniversalClient, redisTimeout time.Duration) http.Handler {
 	t.Helper()
-	cache, err := newCache(rdb, faults)
+	cache, err := newCache(rdb, redisTimeout)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -126,7 +125,7 @@ func TestWhoMayChangeWhat(t *testing.T) {
 func TestRedisIsNoCondition(t *testing.T) {
 	srv := redistest.Start(t)
 	a := newArticles()
-	api := process(t, a, srv.Client(), httpcache.Faults{})
+	api := process(t, a, srv.Client(), 0)
 	expect(t, ask(api, "GET", "/articles/1", ""), http.StatusOK, "Mayflies")
 	srv.Hang()
 	defer srv.Thaw()

@@ -48,7 +48,7 @@ func run(ctx context.Context, redisURL, token string) error {
 	o.ContextTimeoutEnabled = true // so that the cache's short timeouts are kept by the client itself
 	rdb := redis.NewClient(o)
 	defer rdb.Close()
-	cache, err := newCache(rdb, httpcache.Faults{})
+	cache, err := newCache(rdb, 0)
 	if err != nil {
 		return err
 	}
@@ -71,12 +71,11 @@ func run(ctx context.Context, redisURL, token string) error {
 	return errors.Join(server.Shutdown(ending), cache.Close(ending))
 }
 
-// newCache returns a cache of the API's answers. The zero faults give a request at most 150 ms for Redis.
-func newCache(rdb redis.UniversalClient, faults httpcache.Faults) (*httpcache.Cache, error) {
-	return httpcache.NewCache(httpcache.Options{
-		Namespace: mayfly.Namespace[string, []byte]{Name: "api", Redis: rdb, Prefix: "api:http:", TTL: 24 * time.Hour},
-		Key:       httpcache.Key{AnyHost: true, DropQuery: []string{"utm_*"}}, // one API, whatever it is called
-		Stale:     httpcache.Stale{Background: true},                          // the router is inside
-		Faults:    faults,
+// newCache returns a cache of the API's answers. A request waits for Redis for redisTimeout at most; zero is 150 ms.
+func newCache(rdb redis.UniversalClient, redisTimeout time.Duration) (*httpcache.Cache, error) {
+	return httpcache.New(mayfly.Namespace[string, []byte]{Name: "api", Redis: rdb, Prefix: "api:http:", TTL: 24 * time.Hour}, httpcache.Options{
+		Key:          httpcache.Key{AnyHost: true, DropQuery: []string{"utm_*"}}, // one API, whatever it is called
+		Stale:        httpcache.Stale{Background: true},                          // the router is inside
+		RedisTimeout: redisTimeout,
 	})
 }

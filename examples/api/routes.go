@@ -65,7 +65,7 @@ func (a *articles) replace(cache *httpcache.Cache) http.HandlerFunc {
 			return
 		}
 		a.put(id, next)
-		if err := cache.Purge(r.Context(), httpcache.Tag("articles"), httpcache.Tag(tag(id))); err != nil {
+		if err := cache.Purge(r.Context(), httpcache.Target{Tag: "articles"}, httpcache.Target{Tag: tag(id)}); err != nil {
 			http.Error(w, "stored, but others may still see the article before: send it again", http.StatusServiceUnavailable)
 			return
 		}

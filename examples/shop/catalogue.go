@@ -33,8 +33,8 @@ type catalogue struct {
 	cache *cacheaside.Cache[int64, product]
 }
 
-// newCatalogue returns the products of db. The zero faults give a call at most 150 ms for Redis.
-func newCatalogue(db *pgxpool.Pool, rdb redis.UniversalClient, faults cacheaside.Faults) (*catalogue, error) {
+// newCatalogue returns the products of db. A call waits for Redis for redisTimeout at most; zero is 150 ms.
+func newCatalogue(db *pgxpool.Pool, rdb redis.UniversalClient, redisTimeout time.Duration) (*catalogue, error) {
 	c := &catalogue{db: db}
 	products := mayfly.Namespace[int64, product]{
 		Name:   "products",
@@ -45,9 +45,9 @@ func newCatalogue(db *pgxpool.Pool, rdb redis.UniversalClient, faults cacheaside
 	}
 	var err error
 	c.cache, err = cacheaside.New(products, c.query, cacheaside.Options{
-		NotFound: func(err error) bool { return errors.Is(err, pgx.ErrNoRows) },
-		MissTTL:  time.Minute, // who asks for numbers that there are not asks the database once a minute
-		Faults:   faults,
+		NotFound:     func(err error) bool { return errors.Is(err, pgx.ErrNoRows) },
+		MissTTL:      time.Minute, // who asks for numbers that there are not asks the database once a minute
+		RedisTimeout: redisTimeout,
 	})
 	return c, err
 }

@@ -26,7 +26,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/mayflycache/mayfly/cacheaside"
 	"github.com/mayflycache/mayfly/embedded"
 )
 
@@ -57,7 +56,7 @@ func run(ctx context.Context) error {
 	if err := createTables(ctx, db); err != nil {
 		return err
 	}
-	catalogue, err := newCatalogue(db, rdb, cacheaside.Faults{})
+	catalogue, err := newCatalogue(db, rdb, 0)
 	if err != nil {
 		return err
 	}

@@ -31,7 +31,7 @@ type business struct {
 	Keys         int
 	Gets         int           // a second
 	Limit        int           // Load.Limit
-	RedisTimeout time.Duration // Faults.RedisTimeout
+	RedisTimeout time.Duration // RedisTimeout
 }
 
 const (
@@ -80,8 +80,8 @@ func serve(b business, in *bufio.Reader) error {
 		return v, err
 	}
 	cache, err := cacheaside.New(mayfly.Namespace[int, int]{Name: "rows", Redis: rdb, Prefix: "shop:row:", TTL: time.Hour}, load, cacheaside.Options{
-		Load:   cacheaside.Load{Timeout: loadTimeout, Limit: b.Limit},
-		Faults: cacheaside.Faults{RedisTimeout: b.RedisTimeout},
+		Load:         cacheaside.Load{Timeout: loadTimeout, Limit: b.Limit},
+		RedisTimeout: b.RedisTimeout,
 	})
 	if err != nil {
 		return err

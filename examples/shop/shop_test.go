@@ -15,7 +15,6 @@ import (
 	"github.com/jackc/pgx/v5/pgxpool"
 	"github.com/redis/go-redis/v9"
 
-	"github.com/mayflycache/mayfly/cacheaside"
 	"github.com/mayflycache/mayfly/internal/testkit/backends"
 	"github.com/mayflycache/mayfly/redistest"
 )
@@ -23,10 +22,10 @@ import (
 const lamp = 1 // of createTables
 
 // patient is for tests that are not about time, on machines that are busy with others.
-var patient = cacheaside.Faults{RedisTimeout: 10 * time.Second}
+var patient = 10 * time.Second
 
 // open returns a catalogue as of a process of its own, whose loads are seen by trace, which may be nil.
-func open(t *testing.T, url string, rdb redis.UniversalClient, faults cacheaside.Faults, trace pgx.QueryTracer) *catalogue {
+func open(t *testing.T, url string, rdb redis.UniversalClient, redisTimeout time.Duration, trace pgx.QueryTracer) *catalogue {
 	t.Helper()
 	config, err := pgxpool.ParseConfig(url)
 	if err != nil {
@@ -42,7 +41,7 @@ func open(t *testing.T, url string, rdb redis.UniversalClient, faults cacheaside
 	if err := createTables(t.Context(), db); err != nil {
 		t.Fatal(err)
 	}
-	c, err := newCatalogue(db, rdb, faults)
+	c, err := newCatalogue(db, rdb, redisTimeout)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -196,7 +195,7 @@ func agree(t *testing.T, shops ...*catalogue) {
 
 func TestRoutes(t *testing.T) {
 	srv := redistest.Start(t)
-	site := routes(open(t, startPostgres(t, 60), srv.Client(), cacheaside.Faults{}, nil))
+	site := routes(open(t, startPostgres(t, 60), srv.Client(), 0, nil))
 	ask := func(method, path, body string, status int, want string) {
 		t.Helper()
 		w := httptest.NewRecorder()

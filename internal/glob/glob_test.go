@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly/internal/glob"
+	"github.com/mayflycache/mayfly/internal/testkit/effort"
 )
 
 func Example() {
@@ -112,6 +113,7 @@ func TestLongPieces(t *testing.T) {
 
 // Patterns that made other matchers take minutes, or the age of the universe.
 func TestNoPatternTakesLong(t *testing.T) {
+	effort.Alone(t)
 	began := time.Now()
 	a := func(n int) string { return strings.Repeat("a", n) }
 	for _, c := range []struct {

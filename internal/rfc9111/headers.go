@@ -1,6 +1,7 @@
 package rfc9111
 
 import (
+	"maps"
 	"net/http"
 	"slices"
 	"strings"
@@ -31,9 +32,9 @@ func (r Rules) Stored(response http.Header, received time.Time) http.Header {
 			continue
 		}
 		if frames(name) {
-			spelled = name
+			spelled, lines = name, h[name]
 		}
-		out[spelled] = append(out[spelled], lines...)
+		out[spelled] = slices.Clone(lines)
 	}
 	if len(out["Date"]) == 0 {
 		out["Date"] = []string{FormatDate(received)}
@@ -60,21 +61,35 @@ func hop(name string) bool {
 
 // frames reports whether net/http, or a cache that answers with a part, looks at a field of a response by its canonical name.
 func frames(name string) bool {
-	return strings.HasPrefix(name, "Content-") || name == "Date" || name == "Cache-Status"
+	return strings.HasPrefix(name, "Content-") || name == "Date" || name == "Cache-Status" || name == "Accept-Ranges"
 }
 
 // Canonical returns h with the names of its fields in canonical form, h itself if they are: a handler may have put others
-// into the map, and net/http sends them.
+// into the map, and net/http sends them. Lines of one field are in the order in which it does, by the names as they are spelled.
 func Canonical(h http.Header) http.Header {
 	for name := range h {
 		if http.CanonicalHeaderKey(name) != name {
 			out := make(http.Header, len(h))
-			for name, lines := range h {
+			for _, name := range slices.Sorted(maps.Keys(h)) {
 				key := http.CanonicalHeaderKey(name)
-				out[key] = append(out[key], lines...)
+				out[key] = append(out[key], h[name]...)
 			}
 			return out
 		}
 	}
 	return h
+}
+
+// Frame puts the fields of a response that frame it, or are about its connection, under their canonical names. net/http looks at no
+// others, and would send fields of its own beside those of a handler that spells them in other letters.
+func Frame(h http.Header) {
+	canonical := Canonical(h)
+	for name := range h { // all of it, if h is as it should be
+		key := http.CanonicalHeaderKey(name)
+		if key == name || !frames(key) && !hop(key) {
+			continue
+		}
+		delete(h, name)
+		h[key] = canonical[key]
+	}
 }

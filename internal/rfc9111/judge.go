@@ -17,6 +17,7 @@ package rfc9111
 import (
 	"net/http"
 	"slices"
+	"strings"
 	"time"
 )
 
@@ -60,7 +61,7 @@ const (
 	Storable       Reason = ""
 	Method         Reason = "method"   // only GET is stored
 	Interim        Reason = "interim"  // 1xx
-	Partial        Reason = "partial"  // 206 and 304 are parts of something
+	Partial        Reason = "partial"  // 206 and 304 are parts of something, a transfer coding is not the content
 	NoStore        Reason = "no-store" // of the response
 	RequestNoStore Reason = "request-no-store"
 	Private        Reason = "private"
@@ -131,14 +132,17 @@ func (p *Policy) windows(r Rules, x Exchange, d Directives) (promised bool) {
 
 // forbids says what speaks against storing, apart from time.
 func (r Rules) forbids(x Exchange, d Directives, h http.Header, explicit bool) Reason {
+	asked := Canonical(x.Request.Header)
 	switch method := x.Request.Method; {
 	case x.Status < 200:
 		return Interim
 	case method != http.MethodGet && !(method == http.MethodPost && x.Self && explicit):
 		return Method
+	case coded(h): // a hit would not say so
+		return Partial
 	case x.Status == 206, x.Status == 304, x.Status == 412, x.Status == 416: // what they are depends on more than the URL
 		return Partial
-	case ParseCacheControl(x.Request.Header).NoStore:
+	case ParseCacheControl(asked).NoStore:
 		return RequestNoStore
 	case d.MustUnderstand && http.StatusText(x.Status) == "":
 		return NotUnderstood
@@ -146,7 +150,7 @@ func (r Rules) forbids(x Exchange, d Directives, h http.Header, explicit bool) R
 		return NoStore
 	case d.Private:
 		return Private
-	case x.Request.Header["Authorization"] != nil && !(d.Public || d.MustRevalidate || d.SMaxAge.Given): // section 3.5
+	case asked["Authorization"] != nil && !(d.Public || d.MustRevalidate || d.SMaxAge.Given): // section 3.5
 		return Authorization
 	case h["Set-Cookie"] != nil && !r.StoreSetCookie && !slices.Contains(d.Fields, "Set-Cookie"):
 		return SetCookie
@@ -157,4 +161,14 @@ func (r Rules) forbids(x Exchange, d Directives, h http.Header, explicit bool) R
 		return VaryAny
 	}
 	return Storable
+}
+
+// coded reports whether a handler has put its body into a transfer coding by itself: what was written is then not what the message says.
+func coded(h http.Header) bool {
+	for coding := range elements(h["Transfer-Encoding"]) {
+		if !strings.EqualFold(coding, "chunked") && !strings.EqualFold(coding, "identity") {
+			return true
+		}
+	}
+	return false
 }

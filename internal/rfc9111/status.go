@@ -89,16 +89,20 @@ func appendToken(dst []byte, s string) []byte {
 // appendString writes s as a string, what is not printable ASCII as in a URL, and no more than maxText of it.
 func appendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
-	for i := range min(len(s), maxText) {
-		switch c := s[i]; {
+	text, from := s[:min(len(s), maxText)], 0
+	for i := range len(text) { // what needs no care goes in one piece
+		c := text[i]
+		switch {
 		case c < ' ' || c > '~':
-			dst = appendHex(dst, c)
+			dst = appendHex(append(dst, text[from:i]...), c)
 		case c == '"' || c == '\\':
-			dst = append(dst, '\\', c)
+			dst = append(append(dst, text[from:i]...), '\\', c)
 		default:
-			dst = append(dst, c)
+			continue
 		}
+		from = i + 1
 	}
+	dst = append(dst, text[from:]...)
 	if len(s) > maxText {
 		dst = append(dst, "..."...)
 	}

@@ -10,6 +10,7 @@ import (
 // Selects reports whether a 304 speaks of the stored response (RFC 9111, section 4.3.4): the validator that it has is the
 // stored one, a strong one exactly so. One without any answers what was asked.
 func Selects(stored, notModified http.Header) bool {
+	notModified = Canonical(notModified)
 	if tag := etag(notModified); tag != "" {
 		if strong(tag) {
 			return tag == etag(stored)
@@ -26,7 +27,7 @@ func Selects(stored, notModified http.Header) bool {
 // and the length that it has are the stored ones, and it is not older. It then updates the stored response, as a 304 would, or else
 // voids it. Where it has nothing to compare, no Date either, known is false, and it does neither. length is that of the stored body.
 func Freshens(stored, head http.Header, length string) (same, known bool) {
-	same = true
+	head, same = Canonical(head), true
 	for name, is := range map[string][]string{"Etag": stored["Etag"], "Last-Modified": stored["Last-Modified"], "Content-Length": {length}} {
 		if got := head[name]; len(got) > 0 {
 			same, known = same && equal(got, is), true

@@ -98,9 +98,7 @@ func aside(world string, rdb redis.UniversalClient, d *truth) *cache {
 
 func pages(world string, rdb redis.UniversalClient, d *truth) *cache {
 	c := &cache{world: world, name: "httpcache"}
-	cached := mayfly.Must(httpcache.NewCache(httpcache.Options{
-		Namespace: mayfly.Namespace[string, []byte]{Name: world, Redis: rdb, Prefix: "http:", TTL: time.Minute},
-	}))
+	cached := mayfly.Must(httpcache.New(mayfly.Namespace[string, []byte]{Name: world, Redis: rdb, Prefix: "http:", TTL: time.Minute}, httpcache.Options{}))
 	h := cached.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		n, _ := strconv.Atoi(strings.Trim(r.URL.Path, "/"))
 		w.Header().Set("Cache-Control", "max-age=600")
@@ -114,7 +112,7 @@ func pages(world string, rdb redis.UniversalClient, d *truth) *cache {
 		return strconv.ParseInt(version, 10, 64)
 	}
 	// By URL: where barriers may be evicted a purge by tag promises less.
-	c.remove = func(ctx context.Context, n int) error { return cached.Purge(ctx, httpcache.URL(url(n))) }
+	c.remove = func(ctx context.Context, n int) error { return cached.Purge(ctx, httpcache.Target{URL: url(n)}) }
 	c.close = cached.Close
 	return c
 }

@@ -54,7 +54,7 @@ func (s *sessions) write(working, ctx context.Context, d *truth, key string, beg
 		switch {
 		case !same:
 			return
-		case errors.Is(err, mayfly.ErrNotFound), errors.Is(err, sliding.ErrExists), was != 0 && was != n-1:
+		case errors.Is(err, mayfly.ErrNotFound), errors.Is(err, mayfly.ErrExists), was != 0 && was != n-1:
 			wrong("sliding: write %d of session %s found %d: %v", n, key, was, err)
 			return
 		case err != nil:

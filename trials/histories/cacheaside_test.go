@@ -68,7 +68,7 @@ func (w aside) open(t *testing.T, rdb *redis.Client, d *database) cache {
 		}
 		return v, nil
 	}
-	w.options.Faults = cacheaside.Faults{RedisTimeout: redisTimeout}
+	w.options.RedisTimeout = redisTimeout
 	var c *cacheaside.Cache[int, int64]
 	if w.batch {
 		c = mayfly.Must(cacheaside.NewBatch(ns, func(_ context.Context, all []int) (map[int]int64, error) {

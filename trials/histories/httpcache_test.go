@@ -35,9 +35,8 @@ func TestHTTPCache(t *testing.T) {
 
 // site is an origin with a page of each key, behind a cache.
 func site(rdb *redis.Client, d *database, header http.Header) cache {
-	c := mayfly.Must(httpcache.NewCache(httpcache.Options{
-		Namespace: mayfly.Namespace[string, []byte]{Name: "histories", Redis: rdb, Prefix: "http:", TTL: time.Minute},
-		Faults:    httpcache.Faults{RedisTimeout: redisTimeout},
+	c := mayfly.Must(httpcache.New(mayfly.Namespace[string, []byte]{Name: "histories", Redis: rdb, Prefix: "http:", TTL: time.Minute}, httpcache.Options{
+		RedisTimeout: redisTimeout,
 	}))
 	h := c.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		name := strings.Trim(r.URL.Path, "/")
@@ -60,11 +59,11 @@ func site(rdb *redis.Client, d *database, header http.Header) cache {
 		remove: func(ctx context.Context, key int) error {
 			switch key % 3 {
 			case 0:
-				return c.Purge(ctx, httpcache.Tag(fmt.Sprint("tag", key)))
+				return c.Purge(ctx, httpcache.Target{Tag: fmt.Sprint("tag", key)})
 			case 1:
-				return c.Purge(ctx, httpcache.Prefix(url(key)))
+				return c.Purge(ctx, httpcache.Target{Prefix: url(key)})
 			}
-			return c.Purge(ctx, httpcache.URL(url(key)))
+			return c.Purge(ctx, httpcache.Target{URL: url(key)})
 		},
 		close: c.Close,
 	}

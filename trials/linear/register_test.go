@@ -37,7 +37,7 @@ type kind uint8
 const (
 	done    kind = iota
 	absent       // mayfly.ErrNotFound
-	exists       // sliding.ErrExists
+	exists       // mayfly.ErrExists
 	unknown      // mayfly.ErrUnknownOutcome: it was done, or will be, or not
 	failed       // another error: it was not done, and will not be
 )

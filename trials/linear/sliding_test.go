@@ -187,7 +187,7 @@ func do(ctx context.Context, s store, key string, c call) answer {
 		a.kind = unknown
 	case errors.Is(err, mayfly.ErrNotFound):
 		a.kind = absent
-	case errors.Is(err, sliding.ErrExists):
+	case errors.Is(err, mayfly.ErrExists):
 		a.kind = exists
 	case err != nil:
 		a.kind = failed

@@ -32,7 +32,7 @@ func (s *shop) open(rdb redis.UniversalClient) *cached {
 	s.t.Helper()
 	ns := mayfly.Namespace[string, string]{Name: "users", Redis: rdb, Prefix: s.prefix, TTL: time.Hour, Plain: s.plain}
 	o := s.opt
-	o.Faults.RedisTimeout = s.redisTimeout(rdb)
+	o.RedisTimeout = s.redisTimeout(rdb)
 	c := mayfly.Must(cacheaside.NewBatch(ns, func(_ context.Context, keys []string) (map[string]string, error) {
 		m := make(map[string]string)
 		for _, key := range keys {

@@ -48,10 +48,10 @@ func fieldttlRows() (all []row) {
 	}
 	remove := func(ctx context.Context, s *hashes) error { return s.Delete(ctx, k) }
 	removeField := func(ctx context.Context, s *hashes) error { return s.DeleteFields(ctx, k, "ip") }
-	persist := func(ctx context.Context, s *hashes) error { return s.Persist(ctx, k, "ip") }
-	touch := func(ctx context.Context, s *hashes) error { return s.Touch(ctx, k, "ip") }
-	getAndTouch := func(ctx context.Context, s *hashes) error { _, err := s.GetAndTouch(ctx, k, "ip"); return err }
-	renew := func(ctx context.Context, s *hashes) error { return s.Renew(ctx, k) }
+	persist := func(ctx context.Context, s *hashes) error { return s.PersistFields(ctx, k, "ip") }
+	touch := func(ctx context.Context, s *hashes) error { return s.TouchFields(ctx, k, "ip") }
+	getAndTouch := func(ctx context.Context, s *hashes) error { _, err := s.GetAndTouchFields(ctx, k, "ip"); return err }
+	renew := func(ctx context.Context, s *hashes) error { return s.Touch(ctx, k) }
 	anew := func(ctx context.Context, s *hashes) error { return errors.Join(remove(ctx, s), set(another)(ctx, s)) }
 	ended := before
 	ended.IP = ""
@@ -65,17 +65,17 @@ func fieldttlRows() (all []row) {
 		{name: "Set, then Delete", do: set(mine), later: remove, done: is(mine)},
 		{name: "SetFields, then SetFields", do: field(mine), later: field(another), done: is(visit{"before", mine.IP})},
 		{name: "SetFields, then DeleteFields", do: field(mine), later: removeField, done: is(visit{"before", mine.IP})},
-		{name: "SetFields, then Persist", do: field(mine), later: persist, done: is(visit{"before", mine.IP})},
+		{name: "SetFields, then PersistFields", do: field(mine), later: persist, done: is(visit{"before", mine.IP})},
 		{name: "Delete, then Set", do: remove, later: set(another), done: is(visit{})},
 		{name: "DeleteFields, then SetFields", do: removeField, later: field(another), done: is(ended)},
-		{name: "Persist, then SetFields", do: persist, later: field(another), done: life("ip", 30*time.Minute, time.Hour)},
-		{name: "Persist, then Touch", do: persist, later: touch, done: life("ip", 30*time.Minute, time.Hour)},
-		{name: "Touch, then Persist", do: touch, later: persist, done: life("ip", 5*time.Minute, 10*time.Minute)},
-		{name: "Touch, then Delete and Set", do: touch, later: anew, renews: true},
-		{name: "GetAndTouch, then Persist", do: getAndTouch, later: persist, done: life("ip", 5*time.Minute, 10*time.Minute)},
-		{name: "GetAndTouch, then Delete and Set", do: getAndTouch, later: anew, renews: true},
-		{name: "Renew, then Delete", do: renew, later: remove, done: life("", 30*time.Minute, time.Hour)},
-		{name: "Renew, then Delete and Set", do: renew, later: anew, renews: true},
+		{name: "PersistFields, then SetFields", do: persist, later: field(another), done: life("ip", 30*time.Minute, time.Hour)},
+		{name: "PersistFields, then TouchFields", do: persist, later: touch, done: life("ip", 30*time.Minute, time.Hour)},
+		{name: "TouchFields, then PersistFields", do: touch, later: persist, done: life("ip", 5*time.Minute, 10*time.Minute)},
+		{name: "TouchFields, then Delete and Set", do: touch, later: anew, renews: true},
+		{name: "GetAndTouchFields, then PersistFields", do: getAndTouch, later: persist, done: life("ip", 5*time.Minute, 10*time.Minute)},
+		{name: "GetAndTouchFields, then Delete and Set", do: getAndTouch, later: anew, renews: true},
+		{name: "Touch, then Delete", do: renew, later: remove, done: life("", 30*time.Minute, time.Hour)},
+		{name: "Touch, then Delete and Set", do: renew, later: anew, renews: true},
 	} {
 		all = append(all, row{name: "fieldttl/" + act.name, unknown: true, open: func(w world) call {
 			s, others := open(w, w.through), open(w, w.direct)

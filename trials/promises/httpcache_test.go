@@ -45,9 +45,9 @@ func (s *site) commit(says string) { s.says.Store(&says) }
 // open returns the cache of another process. It is closed with the test.
 func (s *site) open(rdb redis.UniversalClient) *httpcache.Cache {
 	s.t.Helper()
-	c := mayfly.Must(httpcache.NewCache(httpcache.Options{Namespace: mayfly.Namespace[string, []byte]{
+	c := mayfly.Must(httpcache.New(mayfly.Namespace[string, []byte]{
 		Name: "pages", Redis: rdb, Prefix: s.prefix, TTL: time.Hour,
-	}, Faults: httpcache.Faults{RedisTimeout: s.redisTimeout(rdb)}}))
+	}, httpcache.Options{RedisTimeout: s.redisTimeout(rdb)}))
 	s.t.Cleanup(func() { c.Close(context.Background()) })
 	return c
 }
@@ -99,14 +99,14 @@ func httpcacheRows() (all []row) {
 			for range 2 { // a purge, and what is stored after it: all scripts
 				_, err := s.ask(warm, "GET", page)
 				s.must(err)
-				s.must(warm.Purge(w.ctx, httpcache.Tag("warm"), httpcache.URL(page)))
+				s.must(warm.Purge(w.ctx, httpcache.Target{Tag: "warm"}, httpcache.Target{URL: page}))
 			}
 			s.must(w.direct.Del(w.ctx, w.prefix+"purges").Err()) // as if there had been none
 			s.behind = s.open(w.through)
 			return open(s)
 		}})
 	}
-	prefix, tag := httpcache.Prefix("http://a.example/p"), httpcache.Tag("product")
+	prefix, tag := httpcache.Target{Prefix: "http://a.example/p"}, httpcache.Target{Tag: "product"}
 	purged := func(s *site, t httpcache.Target) {
 		s.commit("new")
 		s.must(s.open(s.direct).Purge(s.ctx, t))
@@ -122,7 +122,7 @@ func httpcacheRows() (all []row) {
 					prepare(s)
 					target := target // each row's own
 					if kind == "URL" {
-						target = httpcache.URL(s.url)
+						target = httpcache.Target{URL: s.url}
 					} else if kind == "tag" && s.tag == "" {
 						target = prefix
 					}
@@ -181,7 +181,7 @@ func httpcacheRows() (all []row) {
 	purge := func(t httpcache.Target) func(s *site) error {
 		return func(s *site) error { return s.behind.Purge(s.ctx, t) }
 	}
-	purges("Purge by URL", 0, purge(httpcache.URL(page)))
+	purges("Purge by URL", 0, purge(httpcache.Target{URL: page}))
 	purges("Purge by prefix", 0, purge(prefix))
 	for skip, write := range []string{"the version's claim", "the version", "the barrier"} {
 		purges("Purge by tag, "+write, skip, purge(tag))

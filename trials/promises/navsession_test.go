@@ -89,17 +89,17 @@ func navsessionRows() []row {
 			record()
 			return call{about: w.prefix + k, do: func() error { return c.End(w.ctx, k) }, later: record}
 		}},
-		{name: "navsession/Related.Count, then Count", unknown: true, open: func(w world) call {
+		{name: "navsession/Related.Record, then Record", unknown: true, open: func(w world) call {
 			r, others := related(w, w.through), related(w, w.direct)
 			return call{
 				about: w.prefix + k,
-				do:    func() error { return r.Count(w.ctx, k, "other") },
+				do:    func() error { return r.Record(w.ctx, k, "other") },
 				done: func() int {
 					n, err := w.direct.ZScore(w.ctx, w.prefix+k, "other").Result()
 					w.must(err)
 					return int(n)
 				},
-				later: func() { w.must(others.Count(w.ctx, k, "another")) },
+				later: func() { w.must(others.Record(w.ctx, k, "another")) },
 			}
 		}},
 	}

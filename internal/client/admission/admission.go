@@ -69,6 +69,9 @@ type Limiter struct {
 	closed bool
 }
 
+// Of returns what a *mayfly.Origin holds; nil if it was not made. The root package, which this one cannot import, sets it.
+var Of func(origin any) *Limiter
+
 // Stats are the figures of a limiter.
 type Stats struct {
 	Limit    int           // loads that may be in flight; negative: any number

@@ -138,6 +138,7 @@ func adaptive(timeout time.Duration) admitter { return NewPolicy(timeout) }
 
 // No origin stays collapsed behind the policy, and most recover in the time that loading takes anyway.
 func TestEveryOriginRecovers(t *testing.T) {
+	effort.Alone(t)
 	n, most := effort.Times(3, 60), effort.Times(400, 5000)
 	if *figures {
 		n, most = 60, 5000

@@ -20,6 +20,7 @@ func policy() admitter { return adaptive(2 * time.Second) }
 
 // An origin that is not overloaded does not feel the policy: the same arrivals and costs, with and without.
 func TestNobodyWaitsWithoutNeed(t *testing.T) {
+	effort.Alone(t)
 	misses := effort.Times(20_000, 340_000)
 	for name, cost := range map[string]costs{
 		"exponential": exponential(20 * time.Millisecond),
@@ -49,6 +50,7 @@ func TestNobodyWaitsWithoutNeed(t *testing.T) {
 
 // In front of an origin that can do anything, little is lost by a limit that has to grow.
 func TestAHugeOriginIsFoundSoon(t *testing.T) {
+	effort.Alone(t)
 	for _, procs := range []int{1, 8} {
 		filled := func(admit func() admitter) time.Duration { // until 99 % of the keys are there
 			w := newWorld(world{rand: rand.New(rand.NewPCG(1, 4)), keys: 20_000, gets: 100_000, wait: 500 * time.Millisecond,
@@ -68,6 +70,7 @@ func TestAHugeOriginIsFoundSoon(t *testing.T) {
 
 // More keys than the origin can load, none asked for twice: what it can do, it does for callers who are still there.
 func TestAnOverloadedOriginWorksForThoseWhoWait(t *testing.T) {
+	effort.Alone(t)
 	for _, wait := range []time.Duration{200 * time.Millisecond, 500 * time.Millisecond, 2 * time.Second} {
 		worst := 1.
 		for seed := range uint64(effort.Times(6, 60)) {
@@ -86,6 +89,7 @@ func TestAnOverloadedOriginWorksForThoseWhoWait(t *testing.T) {
 
 // An origin that becomes slower, but not by our doing, is given more loads at a time, not fewer.
 func TestASlowerOriginIsUnderstood(t *testing.T) {
+	effort.Alone(t)
 	for _, c := range []struct {
 		from, to time.Duration
 		workers  int

@@ -28,30 +28,30 @@ func To(observer mayfly.Observer, namespace string) Teller {
 
 // Backend tells that Redis could not be asked about key, or not as it should be.
 func (t Teller) Backend(ctx context.Context, key string, err error) {
-	e := mayfly.Event{Kind: mayfly.Backend, Outcome: mayfly.Failed, Key: key, Err: err}
+	e := mayfly.Event{Kind: mayfly.KindBackend, Outcome: mayfly.OutcomeFailed, Key: key, Err: err}
 	if errors.Is(err, nodes.ErrSlow) {
-		e.Outcome = mayfly.TimedOut
+		e.Outcome = mayfly.OutcomeTimedOut
 	}
 	t(ctx, e)
 }
 
 // Breaker tells that the breaker of a server opened or closed.
 func (t Teller) Breaker(server string, open bool) {
-	e := mayfly.Event{Kind: mayfly.Breaker, Outcome: mayfly.OK}
+	e := mayfly.Event{Kind: mayfly.KindBreaker, Outcome: mayfly.OutcomeOK}
 	if open {
-		e.Outcome, e.Err = mayfly.Failed, fmt.Errorf("%s is not asked for a while", server)
+		e.Outcome, e.Err = mayfly.OutcomeFailed, fmt.Errorf("%s is not asked for a while", server)
 	}
 	t(context.Background(), e)
 }
 
 // Waited tells that n calls have waited for others of this process, the first of them for so long, and in vain if there is an err.
 func (t Teller) Waited(ctx context.Context, took time.Duration, n int, err error) {
-	e := mayfly.Event{Kind: mayfly.Queue, Outcome: mayfly.OK, N: n, Took: took, Err: err}
+	e := mayfly.Event{Kind: mayfly.KindQueue, Outcome: mayfly.OutcomeOK, N: n, Took: took, Err: err}
 	switch {
 	case errors.Is(err, nodes.ErrOpen):
-		e.Outcome = mayfly.Refused
+		e.Outcome = mayfly.OutcomeRefused
 	case err != nil:
-		e.Outcome = mayfly.TimedOut
+		e.Outcome = mayfly.OutcomeTimedOut
 	}
 	t(ctx, e)
 }
@@ -59,20 +59,20 @@ func (t Teller) Waited(ctx context.Context, took time.Duration, n int, err error
 // Warnings tells what is dangerous in how a client is set up.
 func (t Teller) Warnings(of []string) {
 	for _, w := range of {
-		t(context.Background(), mayfly.Event{Kind: mayfly.Warning, Outcome: mayfly.OK, Err: errors.New(w)})
+		t(context.Background(), mayfly.Event{Kind: mayfly.KindWarning, Outcome: mayfly.OutcomeOK, Err: errors.New(w)})
 	}
 }
 
 // Dropped tells that n keys are forgotten though their removal failed.
 func (t Teller) Dropped(ctx context.Context, n int, why error) {
-	t(ctx, mayfly.Event{Kind: mayfly.Removal, Outcome: mayfly.Dropped, N: n, Err: why})
+	t(ctx, mayfly.Event{Kind: mayfly.KindRemoval, Outcome: mayfly.OutcomeDropped, N: n, Err: why})
 }
 
 // Done tells of e with the time that it has taken until now. An Err made it fail, unless it has another outcome.
 func (t Teller) Done(ctx context.Context, e mayfly.Event, begun time.Time) {
 	if e.Outcome == "" && e.Err != nil {
-		e.Outcome = mayfly.Failed
+		e.Outcome = mayfly.OutcomeFailed
 	}
-	e.Took, e.Outcome = time.Since(begun), cmp.Or(e.Outcome, mayfly.OK)
+	e.Took, e.Outcome = time.Since(begun), cmp.Or(e.Outcome, mayfly.OutcomeOK)
 	t(ctx, e)
 }

@@ -46,6 +46,9 @@ func Go[T any](work func() (T, error)) <-chan Result[T] {
 // Recover, deferred, turns a panic into an error.
 func Recover(err *error) {
 	if p := recover(); p != nil {
-		*err = &PanicError{p, debug.Stack()}
+		*err = Public(&PanicError{p, debug.Stack()})
 	}
 }
+
+// Public turns the error of a panic into one that users can name. The root package, which this one cannot import, sets it.
+var Public = func(p *PanicError) error { return p }

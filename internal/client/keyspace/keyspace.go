@@ -30,7 +30,7 @@ func Of[K comparable, V any](pattern string, ns mayfly.Namespace[K, V]) (Room[K,
 	err := ns.Validate()
 	c.Wrap(err)
 	if last, _ := utf8.DecodeLastRuneInString(ns.Prefix); err == nil && ns.Observer != nil && (unicode.IsLetter(last) || unicode.IsDigit(last)) {
-		ns.Observer.Observe(context.Background(), mayfly.Event{Kind: mayfly.Warning, Outcome: mayfly.OK, Namespace: ns.Name, Err: fmt.Errorf(
+		ns.Observer.Observe(context.Background(), mayfly.Event{Kind: mayfly.KindWarning, Outcome: mayfly.OutcomeOK, Namespace: ns.Name, Err: fmt.Errorf(
 			"%s: Namespace.Prefix %q ends without a separator: keys of a longer prefix look like its own; end it with one, as in %[2]q + \":\"", pattern, ns.Prefix)})
 	}
 	form, _ := keyform.Of(ns.Key) // its error is one of Validate's
@@ -57,7 +57,7 @@ func OneTTL[K comparable, V any](c *check.List, ns mayfly.Namespace[K, V]) {
 
 // CheckTTL returns an error if a value may not have a TTL of its own of this length.
 func (r Room[K, V]) CheckTTL(name string, ttl time.Duration) error {
-	if err := mayfly.CheckTTL(name, ttl); err != nil {
+	if err := check.TTL(name, ttl); err != nil {
 		return err
 	}
 	if most := cmp.Or(r.MaxTTL, r.TTL); ttl > most {
@@ -79,11 +79,6 @@ func Unused[K comparable, V any](c *check.List, ns mayfly.Namespace[K, V], why s
 		}
 		c.Refuse(!field.IsZero(), "Namespace.%s must be %s: %s", name, zero, why)
 	}
-}
-
-// Jittered reports whether the TTL changes from value to value.
-func (r Room[K, V]) Jittered() bool {
-	return r.Jitter.Fraction != 0 || r.Jitter.Floor != 0 || r.Jitter.Ceiling != 0
 }
 
 // FullKey returns the key as Redis knows it.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/mayflycache/mayfly/internal/client/localstore"
 	"github.com/mayflycache/mayfly/internal/expiry"
+	"github.com/mayflycache/mayfly/internal/testkit/effort"
 )
 
 // hitRatio asks a store of that many entries for n keys, and stores what is missing.
@@ -26,6 +27,7 @@ func hitRatio(t *testing.T, entries, n int, next func(i int) int) float64 {
 
 // What each workload needs is the opposite of what another needs; bench compares with peers.
 func TestPolicy(t *testing.T) {
+	effort.Alone(t)
 	r := rand.New(rand.NewPCG(1, 2))
 	zipf := rand.NewZipf(r, 1.1, 1, 99_999)
 	at := 0.0

@@ -76,6 +76,7 @@ func TestTooLargeIsRefusedAndTheOldValueIsGone(t *testing.T) {
 
 // One entry may take the whole budget, also that of the other shards.
 func TestALargeEntryEvictsFromEveryShard(t *testing.T) {
+	effort.Alone(t)
 	const budget = 64 << 20
 	s := newStore(t, localstore.Options{MaxBytes: budget})
 	small, large := localstore.NewValues[int](s), localstore.NewValues[string](s)
@@ -94,6 +95,7 @@ func TestALargeEntryEvictsFromEveryShard(t *testing.T) {
 }
 
 func TestBoundsHoldAtEveryStep(t *testing.T) {
+	effort.Alone(t)
 	for _, o := range []localstore.Options{
 		{MaxEntries: 1}, {MaxEntries: 2}, {MaxEntries: 77},
 		{MaxBytes: 3000}, {MaxBytes: 20_000, MaxEntries: 30}, {MaxBytes: 2 << 20},

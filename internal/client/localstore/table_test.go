@@ -6,11 +6,14 @@ import (
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/mayflycache/mayfly/internal/testkit/effort"
 )
 
 // TestTableUnderCollisions gives all keys a handful of hashes, so that most entries are far from home and the counts of
 // who went by run over, and compares with a map.
 func TestTableUnderCollisions(t *testing.T) {
+	effort.Alone(t)
 	for _, hashes := range []uint32{1, 3, 1 << 31} {
 		seed := uint64(time.Now().UnixNano())
 		t.Logf("seed %d", seed)

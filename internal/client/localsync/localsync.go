@@ -102,6 +102,9 @@ type Local struct {
 	given     bool // the first attempt to list the masters failed, and Open waits no longer
 }
 
+// Of returns what a *mayfly.Local holds. The root package, which this one cannot import, sets it.
+var Of func(local any) *Local
+
 // Open returns a Local that listens, or that tried to once, or when ctx ends. A Redis that cannot be reached is no error:
 // nothing is served until it can be.
 func Open(ctx context.Context, o Options) (*Local, error) {

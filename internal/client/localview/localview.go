@@ -35,7 +35,7 @@ func Of[C any, K comparable, V any](ns mayfly.Namespace[K, V], hits func() uint6
 		return nil
 	}
 	form, _ := keyform.Of(ns.Key) // its error is one of Validate's
-	local := ns.Local.Synced()
+	local := localsync.Of(ns.Local)
 	v := &View[K, C]{local, localstore.NewValues[C](local.Store()), ns.Prefix, form, ns.Key == nil}
 	if hits == nil {
 		hits = v.copies.Hits()

@@ -27,11 +27,10 @@ func newPageCache(ctx context.Context, s *Shop, rdb *redis.Client, local bool) (
 			return c, err
 		}
 	}
-	c.cache, err = httpcache.NewCache(httpcache.Options{
-		Namespace: mayfly.Namespace[string, []byte]{Name: "pages", Redis: rdb, Prefix: pagePrefix, TTL: keptAtMost, Local: c.local, Observer: s.opt.Observer},
-		Key:       httpcache.Key{AnyHost: true},      // the load's, and that of a browser
-		Stale:     httpcache.Stale{Background: true}, // the mux is inside
-		Faults:    httpcache.Faults{RedisTimeout: s.opt.RedisTimeout},
+	c.cache, err = httpcache.New(mayfly.Namespace[string, []byte]{Name: "pages", Redis: rdb, Prefix: pagePrefix, TTL: keptAtMost, Local: c.local, Observer: s.opt.Observer}, httpcache.Options{
+		Key:          httpcache.Key{AnyHost: true},      // the load's, and that of a browser
+		Stale:        httpcache.Stale{Background: true}, // the mux is inside
+		RedisTimeout: s.opt.RedisTimeout,
 	})
 	return c, err
 }

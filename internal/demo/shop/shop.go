@@ -283,11 +283,11 @@ func (h hits) and(p *process) hits {
 
 // observe counts what the caches tell.
 func (s *Shop) observe(_ context.Context, e mayfly.Event) {
-	if e.Kind != mayfly.Read || e.Namespace != "products" {
+	if e.Kind != mayfly.KindRead || e.Namespace != "products" {
 		return
 	}
 	switch e.Outcome {
-	case mayfly.HitRedis, mayfly.Stale:
+	case mayfly.OutcomeHitRedis, mayfly.OutcomeStale:
 		s.redisReads.Add(1)
 	default:
 		s.waited.Add(1)

@@ -80,6 +80,9 @@ func set(t *testing.T, s *shop.Shop, change func(*panel.Settings)) {
 
 // The main thing: under the stampede the database is asked at least ten times less, and nobody waits for long.
 func TestMayflyUnderTheStampede(t *testing.T) {
+	if effort.Race {
+		t.Skip("TestSwitches shows the race detector the same code")
+	}
 	inShop(t, func(s *panel.Settings) {
 		s.Mayfly, s.Shoppers, s.Pause, s.TTL = false, 240, 300*time.Millisecond, time.Minute
 	}, func(t *testing.T, s *shop.Shop) {

@@ -37,7 +37,7 @@ func newEndingVisits(rdb *redis.Client, seen mayfly.Observer) (visits, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := navsession.NewRelated(mayfly.Namespace[int, int]{Name: "related", Redis: rdb, Prefix: relatedPrefix, TTL: mayfly.Medium, Observer: seen}, navsession.RelatedOptions{PerVisit: 2, MinVisits: 1})
+	r, err := navsession.NewRelated(mayfly.Namespace[int, int]{Name: "related", Redis: rdb, Prefix: relatedPrefix, TTL: mayfly.MediumTTL, Observer: seen}, navsession.RelatedOptions{PerVisit: 2, MinVisits: 1})
 	return endingVisits{v, r}, err
 }
 
@@ -47,7 +47,7 @@ func (e endingVisits) record(ctx context.Context, shopper string, id int) error 
 		err = e.visits.Record(ctx, shopper, id)
 	}
 	if err == nil && !slices.Contains(earlier, id) {
-		err = e.others.Count(ctx, id, earlier...)
+		err = e.others.Record(ctx, id, earlier...)
 	}
 	return err
 }

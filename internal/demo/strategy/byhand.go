@@ -32,7 +32,7 @@ func (h *byHand[V]) get(ctx context.Context, key int) (v V, err error) {
 	full := h.o.Prefix + strconv.Itoa(key)
 	found, left, ok := h.look(ctx, full)
 	if ok && !(left > 0 && h.strategy.Early.Due(h.o.TTL, left, found.Cost, rand.Float64())) {
-		h.tell(ctx, full, mayfly.HitRedis, begun)
+		h.tell(ctx, full, mayfly.OutcomeHitRedis, begun)
 		return found.Value, nil
 	}
 	if v, err = h.load(ctx, key); err != nil {
@@ -41,7 +41,7 @@ func (h *byHand[V]) get(ctx context.Context, key int) (v V, err error) {
 	if text, err := json.Marshal(kept[V]{v, time.Since(begun)}); err == nil {
 		h.o.Redis.Set(ctx, full, text, h.strategy.Jitter.TTL(h.o.TTL))
 	}
-	h.tell(ctx, full, mayfly.Miss, begun)
+	h.tell(ctx, full, mayfly.OutcomeMiss, begun)
 	return v, nil
 }
 
@@ -63,6 +63,6 @@ func (h *byHand[V]) look(ctx context.Context, full string) (found kept[V], left 
 
 func (h *byHand[V]) tell(ctx context.Context, full string, how mayfly.Outcome, begun time.Time) {
 	if h.o.Observer != nil {
-		h.o.Observer.Observe(ctx, mayfly.Event{Kind: mayfly.Read, Outcome: how, Namespace: h.o.Name, Key: full, Took: time.Since(begun)})
+		h.o.Observer.Observe(ctx, mayfly.Event{Kind: mayfly.KindRead, Outcome: how, Namespace: h.o.Name, Key: full, Took: time.Since(begun)})
 	}
 }

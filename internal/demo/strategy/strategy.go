@@ -104,7 +104,7 @@ func Open[V any](ctx context.Context, s Strategy, o Options, load func(ctx conte
 	if s.Unbounded {
 		bounds.Limit = -1
 	}
-	c.aside, err = cacheaside.New(ns, load, cacheaside.Options{Early: s.Early, Load: bounds, Faults: cacheaside.Faults{RedisTimeout: o.RedisTimeout}})
+	c.aside, err = cacheaside.New(ns, load, cacheaside.Options{Early: s.Early, Load: bounds, RedisTimeout: o.RedisTimeout})
 	if err != nil {
 		c.Close(ctx)
 		return nil, fmt.Errorf("strategy: %w", err)

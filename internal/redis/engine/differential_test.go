@@ -123,6 +123,7 @@ func (r *dice) draw(f *family) []string {
 // end. What may differ stands in differences. Left to itself it plays the same scenes each time, so that a change which fails has done it; make diff
 // plays other ones, and more.
 func TestDifferential(t *testing.T) {
+	effort.Alone(t)
 	commands, seed := *differentialCommands, *differentialSeed
 	if seed == 0 {
 		seed = rand.Uint64N(1e9)

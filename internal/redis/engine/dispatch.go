@@ -38,7 +38,7 @@ func (e *Engine) endTurn(s *Session) {
 	e.flushInvalidations()
 	e.current = nil
 	if s.pushes.Len() > 0 {
-		s.Out.Raw(string(s.pushes.Bytes()))
+		s.Out.RawBytes(s.pushes.Bytes())
 		s.pushes.Rewind(resp.Mark{})
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+
+	"github.com/mayflycache/mayfly/internal/testkit/effort"
 )
 
 func TestWithoutAPolicyWritesAreRefused(t *testing.T) {
@@ -31,6 +33,7 @@ func TestVolatilePoliciesSpareKeysWithoutADeadline(t *testing.T) {
 
 // Each policy keeps what it is there to keep, and the data stay within the limit all along.
 func TestPolicies(t *testing.T) {
+	effort.Alone(t)
 	const keys, limit = 2000, 200 << 10
 	for policy, keeps := range map[string]func(i int) bool{
 		"allkeys-lru":  func(i int) bool { return i%10 == 0 }, // read again and again below

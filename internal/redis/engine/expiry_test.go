@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/mayflycache/mayfly/internal/testkit/effort"
 )
 
 // A key is there in the millisecond of its deadline and gone in the next, whoever looks: a command, the index, or both.
@@ -154,6 +156,7 @@ func TestTheDocumentedCycle(t *testing.T) {
 
 // A key that is there during a whole SCAN is met exactly once, whatever happens to others.
 func TestScanMeetsEveryKeyOnce(t *testing.T) {
+	effort.Alone(t)
 	const seed = 3
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))

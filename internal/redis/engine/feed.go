@@ -37,7 +37,7 @@ const (
 	backlogSize   = 1 << 20
 	pingEvery     = 10_000   // ms
 	backlogLife   = 3600_000 // ms without a replica
-	snapshotPiece = 64 << 10
+	snapshotPiece = 60 << 10 // and the key that goes beyond it: most fit into a chunk of output, which is used again
 )
 
 // replicaState is how far a session has come as a replica.
@@ -59,6 +59,7 @@ type replica struct {
 	snapshot *Snapshot
 	sum      rdb.Sum
 	mark     string // the end of the snapshot, if its length is not known
+	piece    []byte // of the snapshot, used again: a snapshot is no reason to collect garbage
 	whole    []byte // the snapshot, if its length must be known
 	held     []byte
 	acked    int64
@@ -139,22 +140,23 @@ func (e *Engine) SyncPiece(s *Session) {
 	if r.state != syncing {
 		return
 	}
-	b, more := r.snapshot.Next(nil, snapshotPiece)
+	b, more := r.snapshot.Next(r.piece[:0], snapshotPiece)
 	r.sum.Add(b)
 	if !more {
 		b = rdb.AppendEnd(b, r.sum)
 	}
+	r.piece = b
 	if r.mark != "" {
-		s.Out.Raw(string(b))
+		s.Out.RawBytes(b)
 	} else if r.whole = append(r.whole, b...); !more {
 		s.Out.Raw("$" + strconv.Itoa(len(r.whole)) + "\r\n")
-		s.Out.Raw(string(r.whole))
+		s.Out.RawBytes(r.whole)
 		r.whole = nil
 	}
 	if more {
 		return
 	}
-	r.snapshot, r.state = nil, loading
+	r.snapshot, r.piece, r.state = nil, nil, loading
 	if r.mark != "" {
 		s.Out.Raw(r.mark)
 	} else {
@@ -164,7 +166,7 @@ func (e *Engine) SyncPiece(s *Session) {
 
 // feedHeld lets s have what was held for it.
 func (e *Engine) feedHeld(s *Session) {
-	s.Out.Raw(string(s.replica.held))
+	s.Out.RawBytes(s.replica.held)
 	s.replica.held, s.replica.state = nil, online
 	e.markDirty(s)
 }
@@ -176,7 +178,7 @@ func (e *Engine) fed(b []byte) {
 	f.remember(b)
 	for _, s := range f.replicas {
 		if s.replica.state == online {
-			s.Out.Raw(string(b))
+			s.Out.RawBytes(b)
 			e.markDirty(s)
 		} else if s.replica.held = append(s.replica.held, b...); len(s.replica.held) > f.heldLimit {
 			e.kill(s)

@@ -3,6 +3,8 @@ package engine
 import (
 	"strconv"
 	"testing"
+
+	"github.com/mayflycache/mayfly/internal/testkit/effort"
 )
 
 func TestHyperLogLogs(t *testing.T) {
@@ -36,6 +38,7 @@ func TestHyperLogLogs(t *testing.T) {
 
 // The figures are those of Redis 8.0.2 for the same elements.
 func TestHyperLogLogsCountAsRedis(t *testing.T) {
+	effort.Alone(t)
 	s := newStage(Options{})
 	for i := range 100_000 {
 		s.do("", "PFADD", "h", strconv.Itoa(i))

@@ -9,6 +9,7 @@ import (
 
 // Keys that have all gone leave next to nothing behind, and those that stay are found as before.
 func TestMemoryOfKeysThatAreGoneIsGivenBack(t *testing.T) {
+	effort.Alone(t)
 	n := effort.Times(20_000, 1_000_000)
 	for _, kept := range []int{0, 3, 100} {
 		s := newStage(Options{Seed: 1, MaxMemory: 1 << 30})

@@ -54,6 +54,7 @@ func readRules(t *testing.T) []*rule {
 
 // TestExpiryRules plays every rule against the engine and, in the same run, against a real Redis.
 func TestExpiryRules(t *testing.T) {
+	effort.Alone(t)
 	rules := readRules(t)
 	if len(rules) != 171 {
 		t.Fatalf("%d rules", len(rules))

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"time"
 
 	"github.com/mayflycache/mayfly/internal/redis/engine"
 	"github.com/mayflycache/mayfly/internal/redis/rdb"
@@ -27,8 +28,13 @@ type compaction struct {
 	failed  error
 }
 
-// pieceSize is how much of a snapshot is taken while commands wait.
-const pieceSize = 32 << 10
+// Commands go on beside a compaction, on processors that it would keep busy: so it takes a snapshot in pieces, which is how long a command waits for it
+// at most, writes a few of them at a time, and rests between.
+const (
+	pieceSize = 32 << 10
+	burst     = 4 * pieceSize
+	breather  = time.Millisecond
+)
 
 // Begin lets the journal be compacted: do runs a function while no command does.
 func (j *Journal) Begin(do func(func(now int64, e *engine.Engine))) {
@@ -128,7 +134,7 @@ func (j *Journal) compactNow() error {
 	defer do(func(int64, *engine.Engine) { snapshot.End() })
 
 	// 3
-	size, err := j.writeBase(seq, do, snapshot)
+	size, err := j.writeBase(seq, do, breather, snapshot)
 	if err != nil {
 		return err
 	}
@@ -168,8 +174,8 @@ func (j *Journal) drop() {
 	j.changed.Broadcast()
 }
 
-// writeBase writes a snapshot as the base of this number, and returns how long it is.
-func (j *Journal) writeBase(seq int64, do func(func(int64, *engine.Engine)), snapshot *engine.Snapshot) (size int64, err error) {
+// writeBase writes a snapshot as the base of this number, and returns how long it is. It rests between bursts.
+func (j *Journal) writeBase(seq int64, do func(func(int64, *engine.Engine)), rest time.Duration, snapshot *engine.Snapshot) (size int64, err error) {
 	aside := filepath.Join(j.dir, asidePrefix+baseName(seq))
 	f, err := os.OpenFile(aside, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
 	if err != nil {
@@ -195,10 +201,11 @@ func (j *Journal) writeBase(seq int64, do func(func(int64, *engine.Engine)), sna
 			return 0, errStopped
 		}
 		do(func(int64, *engine.Engine) { b, more = snapshot.Next(b, pieceSize) })
-		if len(b) > 1<<20 || !more {
+		if len(b) >= burst || !more {
 			if err := write(); err != nil {
 				return 0, err
 			}
+			time.Sleep(rest)
 		}
 	}
 	b = rdb.AppendEnd(nil, sum)

@@ -161,6 +161,7 @@ func (r *rig) compacted() {
 
 // A journal that is cut at any byte opens as the state after the last unit that is whole, and says what it cut.
 func TestEveryPrefixIsAState(t *testing.T) {
+	effort.Alone(t)
 	dir := t.TempDir()
 	r := newRig(t, Options{Dir: dir, MinCompact: -1}, start)
 	dice := rand.New(rand.NewPCG(7, 7))
@@ -209,6 +210,7 @@ func TestEveryPrefixIsAState(t *testing.T) {
 // A byte that was changed anywhere is refused, with nothing changed and a position that is not behind it, unless it makes another journal
 // that can be read; and what was acknowledged behind it is never cut off.
 func TestDamageAtEveryByte(t *testing.T) {
+	effort.Alone(t)
 	dir := t.TempDir()
 	r := newRig(t, Options{Dir: dir, MinCompact: -1}, start)
 	for _, command := range []string{"SET a 1 EX 100", "RPUSH l a b c", "MULTI", "SET b 2", "INCR n", "EXEC", "HSET h f v", "SET c 3"} {

@@ -34,7 +34,7 @@ func (j *Journal) Replace(next *engine.Engine, adopt func(now int64, e *engine.E
 	if err != nil {
 		return err
 	}
-	size, err := j.writeBase(seq, func(f func(int64, *engine.Engine)) { f(j.clock(), next) }, next.Snapshot())
+	size, err := j.writeBase(seq, func(f func(int64, *engine.Engine)) { f(j.clock(), next) }, 0, next.Snapshot())
 	if err != nil {
 		file.Close()
 		os.Remove(file.Name())

@@ -9,6 +9,7 @@ import (
 	"testing/iotest"
 
 	"github.com/mayflycache/mayfly/internal/redis/rdb"
+	"github.com/mayflycache/mayfly/internal/testkit/effort"
 )
 
 // file is an RDB file of two databases.
@@ -49,6 +50,7 @@ func TestAFileIsReadInPiecesOfAnySize(t *testing.T) {
 
 // A file that was cut or changed anywhere is refused.
 func TestADamagedFileIsRefused(t *testing.T) {
+	effort.Alone(t)
 	whole := file()
 	for n := range whole {
 		if _, f := read(bytes.NewReader(whole[:n])); !errors.Is(f.Err(), io.ErrUnexpectedEOF) {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly/internal/redis/resp"
+	"github.com/mayflycache/mayfly/internal/testkit/effort"
 )
 
 // drawDouble draws a finite number: of any bits, or of few decimal digits, or near a power of two or ten.
@@ -33,6 +34,7 @@ func drawDouble(r *rand.Rand) float64 {
 }
 
 func TestDoublesReadBackAsThemselves(t *testing.T) {
+	effort.Alone(t)
 	seed := uint64(time.Now().UnixNano())
 	r := rand.New(rand.NewPCG(seed, 0))
 	var buf []byte

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly/internal/redis/resp"
+	"github.com/mayflycache/mayfly/internal/testkit/effort"
 )
 
 // parse feeds stream to a Parser in pieces of size bytes and returns what came out, one command or error a line.
@@ -106,6 +107,7 @@ var streams = []struct{ name, in, want string }{
 }
 
 func TestCommandsComeOutAsRedisReadsThem(t *testing.T) {
+	effort.Alone(t)
 	for _, s := range streams {
 		t.Run(s.name, func(t *testing.T) {
 			for _, size := range []int{1 << 20, 1, 2, 3, 5, 7, 4096} {
@@ -147,6 +149,7 @@ func TestCommandsMayBeCutAnywhere(t *testing.T) {
 
 // A stream longer than the buffer: what is left of a command moves to its front, and the buffer grows for long arguments.
 func TestLongStreams(t *testing.T) {
+	effort.Alone(t)
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
 	draw := rand.New(rand.NewPCG(seed, 0))

@@ -110,10 +110,10 @@ func (w *Writer) Verbatim(format, s string) {
 }
 
 // Raw writes frames that were built before, such as "+OK\r\n".
-func (w *Writer) Raw(frames string) {
-	w.room(len(frames))
-	w.buf = append(w.buf, frames...)
-}
+func (w *Writer) Raw(frames string) { raw(w, frames) }
+
+// RawBytes is Raw; frames is copied.
+func (w *Writer) RawBytes(frames []byte) { raw(w, frames) }
 
 // either writes the frame of the Writer's protocol.
 func (w *Writer) either(resp3, resp2 string) {
@@ -211,6 +211,11 @@ func (w *Writer) head(sigil byte, n int64) []byte {
 
 func appendHead(b []byte, sigil byte, n int64) []byte {
 	return append(strconv.AppendInt(append(b, sigil), n, 10), '\r', '\n')
+}
+
+func raw[T []byte | string](w *Writer, frames T) {
+	w.room(len(frames))
+	w.buf = append(w.buf, frames...)
 }
 
 // line writes a sigil and a text.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/mayflycache/mayfly/internal/redis/resp"
 	"github.com/mayflycache/mayfly/internal/redis/script"
+	"github.com/mayflycache/mayfly/internal/testkit/effort"
 )
 
 func eval(t testing.TB, source string, args ...string) string {
@@ -72,7 +73,7 @@ func FuzzDecode(f *testing.F) {
 // A script may do anything; it ends with a reply, and the next one finds the sandbox as it was.
 func FuzzScripts(f *testing.F) {
 	for _, s := range []string{"return 1", "return redis.call('x')", "error({})", "error(nil)", "return string.rep('x',10)", "local function f() return f() end",
-		"return setmetatable({},{__index=function() error('x') end}).y", "KEYS[1]=2 return KEYS", "for k in pairs(_G) do end", "local t={} t[1]=t return t", "local s='x' while true do s=s..s end", "local s='x' while true do s=s..3 end", "return #{string.byte(('x'):rep(9e6),1,-1)}",
+		"return setmetatable({},{__index=function() error('x') end}).y", "KEYS[1]=2 return KEYS", "for k in pairs(_G) do end", "local t={} t[1]=t return t", "local s='x' while true do s=s..s end", "local s='x' for i=1,99 do s=s..3 end return s", "return #{string.byte(('x'):rep(9e6),1,-1)}",
 		"return not not (1)..{}", "local t={} for i=1,1e9 do t[i]={i} end", "return ('a'):rep(9):gsub('(a-)%1','%0')", "return select('#',unpack({},1,7000))",
 		"return loadstring('return '..('not '):rep(999)..'1')", "local a,t=1,{} a,t[a],t.x=t,a", "return string.format('%5.3s%q%g',1,2,3)", "goto l ::l:: return table.concat({1,2},',',0,1e18)"} {
 		f.Add(s)
@@ -109,6 +110,7 @@ func TestGlobalsSurviveNothing(t *testing.T) {
 
 // However much one instruction copies or compares, a step is short: others have their turn, and can kill the script.
 func TestSteps(t *testing.T) {
+	effort.Alone(t)
 	for _, c := range []struct {
 		source      string
 		least, most int

@@ -12,6 +12,7 @@ import (
 
 // What ends other Lua machines, and with them the process. The replies are Redis 8's.
 func TestNoScriptEndsTheProcess(t *testing.T) {
+	effort.Alone(t)
 	times, many := strings.Repeat, effort.Times(20_000, 1_000_000)
 	const tooDeep = "ERR Error compiling script (new function): user_script:1: chunk has too many syntax levels"
 	for _, c := range []struct{ source, want string }{
@@ -84,6 +85,7 @@ func TestNoScriptEndsTheProcess(t *testing.T) {
 
 // A reply is written in one go, which nobody can interrupt: so it has an end also where little memory is taken.
 func TestLongReplies(t *testing.T) {
+	effort.Alone(t)
 	for _, c := range []struct{ source, want string }{
 		{"local t={} for i=1,300 do t[i]=1 end t[1]=t return t", "-ERR not enough memory script: "},
 		{"local t={} for i=1,300 do t[i]=i end t[1]={map=t} return {map=t}", "-ERR not enough memory script: "},
@@ -98,6 +100,7 @@ func TestLongReplies(t *testing.T) {
 
 // What takes this compiler long is refused before: it cannot be interrupted. Redis takes those that are noted as ours.
 func TestNoScriptIsLongInTheCompiler(t *testing.T) {
+	effort.Alone(t)
 	times := strings.Repeat
 	const refused = "-ERR Error compiling script (new function): user_script:1: "
 	var keys, calls, locals strings.Builder
@@ -133,6 +136,7 @@ func TestNoScriptIsLongInTheCompiler(t *testing.T) {
 
 // A list that is written out has all its elements, however many (25,550 fit this machine's instruction).
 func TestLongLists(t *testing.T) {
+	effort.Alone(t)
 	times := strings.Repeat
 	for _, c := range []struct{ source, want string }{
 		{"return #{" + times("1,", 25_550) + "}", ":25550\r\n"},

@@ -123,7 +123,7 @@ func (c *conn) drain() {
 				c.cut()
 				break
 			}
-			chunks[i] = nil
+			c.free, chunks[i] = b, nil
 			c.size -= len(b)
 			c.done.Broadcast()
 		}

@@ -8,10 +8,12 @@ import (
 	"testing"
 
 	"github.com/mayflycache/mayfly/internal/expiry"
+	"github.com/mayflycache/mayfly/internal/testkit/effort"
 )
 
 // TestHashAgreesWithAMap plays random changes on a hash and on a plain map of fields, in every form and across the limits.
 func TestHashAgreesWithAMap(t *testing.T) {
+	effort.Alone(t)
 	type want struct {
 		value    string
 		deadline int64

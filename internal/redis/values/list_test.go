@@ -6,10 +6,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/mayflycache/mayfly/internal/testkit/effort"
 )
 
 // TestListAgreesWithASlice plays random changes on a list and on a slice, with chunks of every size.
 func TestListAgreesWithASlice(t *testing.T) {
+	effort.Alone(t)
 	seed := rand.Uint64()
 	t.Logf("seed %d", seed)
 	r := rand.New(rand.NewPCG(seed, 0))

@@ -12,6 +12,15 @@ import (
 // Long reports whether tests run at their full length.
 func Long() bool { return !Race && os.Getenv("MAYFLY_LONG") == "1" }
 
+// Alone is for tests in which one goroutine does everything, or one caller asks one thing after the other: under the race detector,
+// which sees nothing new there, it skips them. The plain run has them, and .ci/run those that need a program of others.
+func Alone(t testing.TB) {
+	t.Helper()
+	if Race {
+		t.Skip("one goroutine does all of it")
+	}
+}
+
 // Times returns how often a test repeats something.
 func Times(plain, long int) int {
 	if Long() {

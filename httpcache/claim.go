@@ -1,0 +1,149 @@
+package httpcache
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/mayflycache/mayfly/internal/client/lease"
+)
+
+// What is done with a claim while its handler runs, and when it ends without being filled.
+
+// beat prolongs a claim until it is stopped.
+type beat struct {
+	claim *lease.Claim
+	among *beats
+
+	mu    sync.Mutex  // guards timer
+	timer *time.Timer // nil: stopped
+}
+
+// beats are those of handlers that run: their claims are handed back when the cache is closed, since nothing is stored after that.
+type beats struct {
+	mu     sync.Mutex // guards the rest
+	all    map[*beat]struct{}
+	closed bool
+}
+
+func (bs *beats) add(b *beat) (ok bool) {
+	bs.mu.Lock()
+	defer bs.mu.Unlock()
+	if bs.closed {
+		return false
+	}
+	if bs.all == nil {
+		bs.all = make(map[*beat]struct{})
+	}
+	bs.all[b] = struct{}{}
+	return true
+}
+
+// close takes no more, and returns all that there are.
+func (bs *beats) close() map[*beat]struct{} {
+	bs.mu.Lock()
+	defer bs.mu.Unlock()
+	all := bs.all
+	bs.all, bs.closed = nil, true
+	return all
+}
+
+// keep prolongs a claim while the handler runs, for at most as long as a handler may run for others. That of a closed cache it hands back.
+func (c *Cache) keep(ctx context.Context, claim *lease.Claim) *beat {
+	if claim == nil {
+		return nil
+	}
+	ends, b := time.Now().Add(c.opt.Shared.Timeout), &beat{claim: claim, among: &c.beats}
+	if !c.beats.add(b) {
+		c.release(ctx, claim)
+		return nil
+	}
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.timer = time.AfterFunc(lease.Beat, func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if b.timer == nil {
+			return
+		}
+		c.works.Start(func() { claim.Keep(c.works.Context()) })
+		if time.Now().Before(ends) {
+			b.timer.Reset(lease.Beat)
+		}
+	})
+	return b
+}
+
+// used says that the claim is about to be filled: it is kept on, and no more handed back by Close, which waits for that.
+func (b *beat) used() {
+	if b == nil {
+		return
+	}
+	b.among.mu.Lock()
+	defer b.among.mu.Unlock()
+	delete(b.among.all, b)
+}
+
+func (b *beat) stop() {
+	if b == nil {
+		return
+	}
+	b.used()
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.timer != nil {
+		b.timer.Stop()
+		b.timer = nil
+	}
+}
+
+// abandon gives up the claims of handlers that run, which go on, and whose answers are not stored.
+func (c *Cache) abandon() {
+	for b := range c.beats.close() {
+		b.stop()
+		c.release(context.Background(), b.claim)
+	}
+}
+
+// release gives a claim up behind the client's back. Nothing is lost if that fails: the lease ends by itself.
+func (c *Cache) release(ctx context.Context, claim *lease.Claim) {
+	if claim != nil {
+		c.behind(ctx, func(ctx context.Context) { claim.Release(ctx) })
+	}
+}
+
+// rest gives a claim up because the handler failed: nobody tries again for a while, where there is something to go on with.
+// The returned function waits until it is so.
+func (c *Cache) rest(ctx context.Context, claim *lease.Claim) (wait func()) {
+	done := make(chan struct{})
+	if claim == nil {
+		close(done)
+	} else {
+		c.behind(ctx, func(ctx context.Context) {
+			defer close(done)
+			claim.Rest(ctx, c.opt.Stale.Throttle)
+		})
+	}
+	return func() { <-done }
+}
+
+// behind does something in Redis that no client has to wait for. When the cache is closed it is done at once, so that others need not wait
+// for what this process holds.
+func (c *Cache) behind(ctx context.Context, do func(ctx context.Context)) {
+	ctx = context.WithoutCancel(ctx)
+	if c.works.Start(func() {
+		ctx, cancel := c.works.On(ctx)
+		defer cancel()
+		last, cancel := c.works.Last(ctx)
+		defer cancel()
+		do(last)
+	}) {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, handBackFor)
+	defer cancel()
+	do(ctx)
+}
+
+// handBackFor is how long it may take to hand back what a closed cache holds.
+const handBackFor = 250 * time.Millisecond

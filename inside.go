@@ -1,0 +1,15 @@
+package mayfly
+
+import (
+	"github.com/mayflycache/mayfly/internal/client/admission"
+	"github.com/mayflycache/mayfly/internal/client/flight"
+	"github.com/mayflycache/mayfly/internal/client/localsync"
+)
+
+// The patterns reach what is inside the types of this package by these functions, which users cannot name, and not by methods, which would
+// be part of the API.
+func init() {
+	localsync.Of = func(local any) *localsync.Local { return local.(*Local).local }
+	admission.Of = func(origin any) *admission.Limiter { return origin.(*Origin).limiter }
+	flight.Public = func(p *flight.PanicError) error { return (*PanicError)(p) }
+}

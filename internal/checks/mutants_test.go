@@ -1,0 +1,347 @@
+package checks
+
+import (
+	"context"
+	"encoding/json"
+	"flag"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+var play = flag.Bool("mutants", false, "build and test every mutant")
+
+// within is how soon a mutant must be caught once it is built.
+const within = 60 * time.Second
+
+// mutants break the protocol of the cache on purpose, one rule at a time, to show that a test notices:
+//
+//	make mutants
+//
+// Each replaces one piece of one file, by go's -overlay: the tree is not touched. Without the flag it is only checked that the
+// pieces are still there, once each, so that the list does not rot.
+var mutants = []struct {
+	name     string
+	file     string
+	old, new string
+	test     string // what catches it, of file's package or of the one named before a colon; and its flags
+}{
+	{"a fill without compare-and-set", "internal/client/lease/script.go",
+		"if v and #v == tonumber(ARGV[2]) and string.sub(v, 1, #ARGV[1]) == ARGV[1] then", "if true then",
+		"TestProtocol/redistest"},
+	{"a fill of a value that tells its end, without compare-and-set", "internal/client/lease/script.go",
+		"if v and string.sub(v, 1, #ARGV[1]) == ARGV[1] and #v == tonumber(ARGV[2]) then", "if true then",
+		"cacheaside: TestBackends/redistest/a_Get_after_Delete"},
+	{"a fill without an end", "internal/client/lease/script.go",
+		"	redis.call('SET', KEYS[1], ARGV[3], 'PX', ARGV[4])", "	redis.call('SET', KEYS[1], ARGV[3])",
+		"TestProtocol/redistest"},
+	{"a release without compare", "internal/client/lease/script.go",
+		"if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end", "if true then return redis.call('DEL', KEYS[1]) end",
+		"TestProtocol/redistest"},
+	{"a heart beat without compare", "internal/client/lease/script.go",
+		"if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end", "if true then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end",
+		"TestProtocol/redistest"},
+	{"tokens that are not unique", "internal/client/record/record.go",
+		"rand.Read(id[:]) // never fails", "_ = rand.Reader",
+		"internal/client/lease: TestProtocol/redistest"},
+	{"a claim that go-redis repeats", "internal/client/lease/claim.go",
+		"lost := node.AskOnce(ctx, cmds...)", "lost := node.Ask(ctx, cmds...)",
+		"TestTheWholeWayOfALateClaim"},
+	{"a claim that is asked again with the same token", "internal/client/lease/claim.go",
+		"second[n] = g.newClaim(wants[i])", "second[n] = claims[i]",
+		"TestTheWholeWayOfALateClaim"},
+	{"a claim that was done and is not known", "internal/client/lease/claim.go",
+		"string(a.Lease) == string(answers[i].Claim.token)", "len(a.Lease) == 1",
+		"TestAClaimWhoseReplyWasLostIsAskedAgain"},
+	{"a Set that go-redis repeats", "internal/client/lease/write.go",
+		"(*nodes.Node).AskOnce, func(ctx context.Context, node *nodes.Node, i int)", "(*nodes.Node).Ask, func(ctx context.Context, node *nodes.Node, i int)",
+		"TestASetIsSentOnce"},
+	{"a plain renewal that compares bytes only", "internal/client/lease/fill.go",
+		"return fillPlain.Call([]string{lock.lock, c.key}", "if c.renew {\n\t\t\treturn c.seen.swap(c.key, f.Value, f.TTL)\n\t\t}\n\t\treturn fillPlain.Call([]string{lock.lock, c.key}",
+		"TestAPlainRenewalEndsWithADelete"},
+	{"a lease that cannot end is awaited", "internal/client/lease/acquire.go",
+		"dead = time.Since(since) > 3*Beat", "dead = false",
+		"TestALeaseThatCannotEndIsTakenOver"},
+	{"who is late gets what was not stored", "cacheaside/load.go",
+		"if kept || got.err", "if true || got.err",
+		"TestAGetAfterDeleteJoinsNoOlderLoad"},
+	{"what is being stored is joined", "cacheaside/fill.go",
+		"l.flight.Stores()", "_ = l.flight",
+		"TestAGetAfterDeleteDoesNotJoinAFillThatWasSent"},
+	{"a value that a clock gave more time", "cacheaside/freshness.go",
+		"const clockSlack = time.Second", "const clockSlack = time.Hour",
+		"TestAClockThatIsSetBackGivesNoValueMoreTime"},
+	{"a purge by tag that does not reach who is late", "httpcache/store.go",
+		"late && c.stands(ctx, s, r)", "late",
+		"TestARequestAfterPurgeJoinsNoOlderOne"},
+	{"who waits is not asked what he wants", "httpcache/sharing.go",
+		"r.policy.Decide(x.q, r.policy.Received) != rfc9111.Revalidate", "true",
+		"TestWhoWaitsMayWantMore"},
+	{"a crowd waits for what must be validated", "httpcache/sharing.go",
+		"(stored == nil || stored.policy.Reusable()) &&", "true &&",
+		"TestWhatMustBeValidatedIsForWhoAsked"},
+	{"what was never fresh stands in for a failure", "internal/rfc9111/judge.go",
+		"if p.Lifetime > 0 { // what was never fresh", "if true { // what was never fresh",
+		"httpcache: TestWhatWasNeverFreshIsNotServedStale"},
+	{"the handler changes what the cache judges by", "httpcache/forward.go",
+		"theirs.Header = r.Header.Clone()", "theirs.Header = r.Header",
+		"TestAHandlerMayChangeItsRequest"},
+	{"mounts are one", "httpcache/lookup.go",
+		"(says.Inner == \"\" || byInner(r.fields))", "true",
+		"TestTenantsDoNotMerge"},
+	{"who reads nothing takes what he likes", "httpcache/inflight.go",
+		"if h.of.used+n > h.of.most {", "if false {",
+		"TestClientsThatNeverRead"},
+	{"other processes wait for a body that is not for them", "httpcache/forward.go",
+		"a.fill.stop()\n\tpassed := make", "if true {\n\t\treturn\n\t}\n\tpassed := make",
+		"TestOtherProcessesHearTheHeader"},
+	{"what was purged after its header is stored", "httpcache/store.go",
+		"fill.passed == nil || s.found.State == lease.Present", "true",
+		"TestWhatMustBeValidatedIsStoredInTheEnd"},
+	{"a closed cache keeps what its handlers hold", "httpcache/httpcache.go",
+		"c.abandon()", "",
+		"TestCloseHandsBackWhatHandlersHold"},
+	{"a circle is not known", "httpcache/circle.go",
+		"if w.holdsUp(inside, on) {", "if false {",
+		"TestPagesThatShowEachOther"},
+	{"by chance: who waits is not asked what he wants", "httpcache/sharing.go",
+		"r.policy.Decide(x.q, r.policy.Received) != rfc9111.Revalidate", "true",
+		"TestNobodyGetsAnothersPage$"},
+	{"by chance: what was never fresh stands in for a failure", "internal/rfc9111/judge.go",
+		"if p.Lifetime > 0 { // what was never fresh", "if true { // what was never fresh",
+		"httpcache: TestNobodyGetsAnothersPage$"},
+	{"by chance: the handler changes what the cache judges by", "httpcache/forward.go",
+		"theirs.Header = r.Header.Clone()", "theirs.Header = r.Header",
+		"TestNobodyGetsAnothersPage$"},
+	{"a barrier that is lowered", "httpcache/purge.go",
+		"c.guard.Raise(ctx, values)", "c.guard.Set(ctx, values)",
+		"TestABarrierIsNotLowered"},
+	{"a lock named by the key only", "internal/client/lease/names.go",
+		"hex.EncodeToString(fill)", "hex.EncodeToString(nil)",
+		"TestLocksOfTwoFillsDiffer"},
+	{"a renewal without lock", "internal/client/lease/claim.go",
+		"answers[i] = c.answer(sets[n], lost)", "if answers[i] = (Claimed{Claim: c}); !c.renew { answers[i] = c.answer(sets[n], lost) }",
+		"TestProtocol/redistest"},
+	{"Hold is ignored", "internal/client/lease/write.go",
+		"case g.hold > 0:", "case g.hold < 0:",
+		"cacheaside: TestBackends/redistest/Hold"},
+	{"Delete leaves the stale copy", "internal/client/lease/write.go",
+		`		return []redis.Cmder{redis.NewIntCmd(ctx, "del", keys[i])}`, `		return []redis.Cmder{redis.NewIntCmd(ctx, "exists", keys[i])}`,
+		"cacheaside: TestBackends/redistest/Delete_kills"},
+	{"who waits for a plain value does not see its lease", "internal/client/lease/wait.go",
+		"if !g.plain {", "if true {",
+		"cacheaside: TestWhoWaitsForAPlainValueAsksGently"},
+	{"a flight is not forgotten", "cacheaside/write.go",
+		"c.flights.Forget(full)", "_ = full",
+		"TestBackends/redistest/a_Get_after_Delete"},
+	{"a failed Delete is forgotten", "cacheaside/write.go",
+		"	c.deleteLater(ctx, err, again...)", "	_ = again",
+		"TestWhatWritesReturn"},
+	{"an absence is kept as a value", "cacheaside/entry.go",
+		"Flags: record.Negative, ", "",
+		"TestBackends/redistest/an_absence"},
+	{"another codec's bytes are read", "cacheaside/freshness.go",
+		"h.Format != c.format", "h.Format == c.format+1",
+		"TestBackends/redistest/what_cannot_be_read"},
+	{"the window counts as fresh", "cacheaside/freshness.go",
+		"s.entry.Fresh = f.Left - h.Window", "s.entry.Fresh = f.Left",
+		"TestBackends/redistest/stale"},
+	{"no heart beat", "cacheaside/supervise.go",
+		"c.guard.KeepMany(ctx, w.claims)", "_ = w.claims",
+		"TestWaitersHaveItSoonAfterTheLoad"},
+	{"a value that ends takes its renewal along", "cacheaside/supervise.go",
+		"heirs.inherit(ctx, time.Now())\n", "_ = heirs\n",
+		"TestAValueEndsWhileItIsRenewed"},
+	{"who leaves takes the load along", "internal/client/background/background.go",
+		"context.WithCancelCause(context.WithoutCancel(ctx))", "context.WithCancelCause(ctx)",
+		"cacheaside: TestBackends/redistest/who_leaves"},
+	{"a breaker that never opens", "internal/client/nodes/breaker.go",
+		"b.failures.Add(int32(n)) >= Threshold", "b.failures.Add(1) >= 1<<30",
+		"cacheaside: TestRedisIsGoneInTime/hung,_TunedOptions"},
+	{"a breaker that opens and releases nobody", "internal/client/nodes/breaker.go",
+		"n.line.Dismiss(ErrOpen)", "_ = n.line",
+		"TestASilentServerCostsTheBudget"},
+	{"a read that joins one that was sent", "internal/client/turns/line.go",
+		"delete(l.unsent, question{r.Key, r.TTL})", "_ = question{r.Key, r.TTL}",
+		"TestModel"},
+	{"callers who share their bytes", "internal/client/turns/line.go",
+		"c.answer.Raw = bytes.Clone(r.Raw)", "_ = bytes.Clone(nil)",
+		"TestModel"},
+	{"a wait for others that is the server's time", "internal/client/turns/turns.go",
+		"max(instant(since), g.heard.Load())", "instant(since)",
+		"internal/client/nodes: TestACrowdThatDoesNotEnd"},
+	{"a flight that lands late takes down its successor", "internal/client/flight/flight.go",
+		"if f.group.flights[f.key] == f {", "if f.group.flights[f.key] != nil {",
+		"Test"},
+	{"no ticket", "internal/client/localstore/ticket.go",
+		"return v.store.Ticket(key) == t", "return true",
+		"TestTickets"},
+	{"a change that does not void the tickets", "internal/client/localstore/ticket.go",
+		"s.changes[maphash.String(s.seed, key)%stripes].Add(1)", "_ = s.seed",
+		"internal/client/localsync: TestACopyIsNotOlder"},
+	{"a ticket that is drawn after the read", "cacheaside/get.go",
+		"c.keepCopy(full, ticket,", "_ = ticket; c.keepCopy(full, c.local.Begin(full),",
+		"TestWhatChangedWhileItWasRead"},
+	{"a copy is kept for all of Redis's time, not for what was left of it", "cacheaside/copies.go",
+		"heldCost+int64(size), left)", "heldCost+int64(size), f.Header.Fresh)",
+		"TestACopyLivesForWhatIsLeft"},
+	{"a copy's end counts from its insertion", "internal/client/localsync/lifetime.go",
+		"end := min(k.End(left), k.at+k.most-1)", "end := min(t.Now()+left.Milliseconds()-1, k.at+k.most-1)",
+		"TestACopyEndsBeforeTheOriginal"},
+	{"in histories: a claim that go-redis repeats", "internal/client/lease/claim.go",
+		"lost := node.AskOnce(ctx, cmds...)", "lost := node.Ask(ctx, cmds...)",
+		"trials/histories: TestCacheaside/(default|renewed),_double -for 40s"},
+	{"in histories: a claim that is asked again with the same token", "internal/client/lease/claim.go",
+		"second[n] = g.newClaim(wants[i])", "second[n] = claims[i]",
+		"trials/histories: TestCacheaside/(default|renewed),_double -for 40s"},
+	{"in histories: who is late gets what was not stored", "cacheaside/load.go",
+		"if kept || got.err", "if true || got.err",
+		"trials/histories: TestCacheaside/(default|renewed),_double -for 5s"},
+	{"in histories: what is being stored is joined", "cacheaside/fill.go",
+		"l.flight.Stores()", "_ = l.flight",
+		"trials/histories: TestCacheaside/(default|renewed),_double -for 40s"},
+	{"in histories: a Set that go-redis repeats", "internal/client/lease/write.go",
+		"(*nodes.Node).AskOnce, func(ctx context.Context, node *nodes.Node, i int)", "(*nodes.Node).Ask, func(ctx context.Context, node *nodes.Node, i int)",
+		"trials/histories: TestCacheaside/(default|renewed),_double -for 5s"},
+	{"in histories: a purge by tag that does not reach who is late", "httpcache/store.go",
+		"late && c.stands(ctx, s, r)", "late",
+		"trials/histories: TestHTTPCache/(one|renewed).*_double -for 40s"},
+	{"in histories: a barrier that is lowered", "httpcache/purge.go",
+		"c.guard.Raise(ctx, values)", "c.guard.Set(ctx, values)",
+		"trials/histories: TestHTTPCache/(one|renewed).*_double -for 40s"},
+	{"in histories: a write of sliding that go-redis repeats", "internal/client/sendonce/once.go",
+		"func (once) NoRetry() bool { return true }", "func (once) NoRetry() bool { return false }",
+		"trials/linear: TestSlidingIsLinearizable/.*double"},
+	{"in histories: a write that takes the work of others for its own", "sliding/write.go",
+		"if lost == nil && bytes.Equal(headOf(there), headOf(rec)) {", "if _, _ = there, bytes.Equal; lost == nil {",
+		"trials/linear: TestSlidingIsLinearizable/.*double"},
+	{"in histories: an update that was done is done again", "sliding/scripts.go",
+		"			return lost\n", "			return err\n",
+		"trials/linear: TestSlidingIsLinearizable/.*double -for 10s"},
+	{"in histories: a swap of whatever is there", "sliding/scripts.go",
+		"if #v ~= tonumber(ARGV[6]) or string.sub(v, 1, #ARGV[5]) ~= ARGV[5] then return 0 end", "",
+		"trials/linear: TestSlidingIsLinearizable/.*double"},
+	{"judged before calibration", "internal/client/nodes/clock.go",
+		"r := &reading{sent: sent, millis: millis, round: c.round}", "r := &reading{sent: sent, millis: millis, round: c.round, agrees: true}",
+		"cacheaside: TestNothingIsJudgedBeforeTheFirstLook"},
+	{"judged though records disagree", "internal/client/nodes/clock.go",
+		"r.agrees = max(off, -off) <= agreement.Milliseconds()", "r.agrees = true",
+		"cacheaside: TestWhoMovesTheClock"},
+	{"judged by an old look", "internal/client/nodes/clock.go",
+		"r == nil || !r.agrees || now-r.sent > int64(relied)", "r == nil || !r.agrees",
+		"TestALookIsGoodForTwoSeconds"},
+	{"offset of another node", "internal/client/nodes/budget.go",
+		"n.gate, n.clock = shared.gate, &shared.clock", "n.gate = shared.gate\n\t\tone, _ := servers.LoadOrStore(1, &server{})\n\t\tn.clock = &one.(*server).clock",
+		"cacheaside: TestServersOfAClusterHaveTheirOwnClocks"},
+	{"offset of the node that was asked first", "internal/client/nodes/node.go",
+		"n.clock.forget()", "_ = n.clock",
+		"cacheaside: TestASlotThatWasMovedHasAnotherClock"},
+	{"copy filled without PTTL", "cacheaside/copies.go",
+		"left := f.Left - f.Header.Window", "left := f.Header.Fresh",
+		"TestACopyLivesAsLongAsPTTLSays"},
+	{"done because a record says so", "cacheaside/get.go",
+		"if err == nil && c.doubts(l.found, l.draw) {", "if false {",
+		"TestWhoMovesTheClock"},
+	{"what Redis has is not handed out when it fails", "cacheaside/freshness.go",
+		"if now.Err == nil || f.Header.Window > 0 {", "if true {",
+		"TestRedisFailsBetweenTwoLooks"},
+	{"a second look that takes RedisTimeout again", "cacheaside/freshness.go",
+		"return context.WithTimeout(ctx, c.opt.RedisTimeout-f.Spent)", "return context.WithTimeout(ctx, 9*c.opt.RedisTimeout-f.Spent)",
+		"TestRedisFailsBetweenTwoLooks"},
+	{"an own write leaves the copy", "internal/client/localsync/announce.go",
+		"t.store.Invalidate(key)", "_ = key",
+		"cacheaside: TestOwnWritesAreSeenAtOnce"},
+	{"a refused probe proves that pushes are swallowed", "internal/client/localsync/probe.go",
+		"case accepted > 0 && s.pushed.Load() == 0:", "case accepted >= 0 && s.pushed.Load() == 0:",
+		"TestWritesAreRefused"},
+	{"a push has no time to arrive", "internal/client/localsync/probe.go",
+		"if beat > accepted {", "if beat > 0 {",
+		"TestAPushThatIsLate"},
+	{"a full Redis cannot be probed", "internal/client/localsync/probe.go",
+		"|| longAgo(now-p.heard.Load(), probeTTL.Milliseconds()/4)", "",
+		"TestRedisIsFull"},
+	{"what was not acknowledged is not announced again", "internal/client/localsync/announce.go",
+		"t.announcer.again(failed)", "_ = failed",
+		"TestAnAnnouncementFails"},
+}
+
+func TestMutantsApply(t *testing.T) {
+	for _, m := range mutants {
+		text, err := os.ReadFile(filepath.Join(root, m.file))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if n := strings.Count(string(text), m.old); n != 1 {
+			t.Errorf("%s: %s has %d times %q, want once", m.name, m.file, n, m.old)
+		}
+	}
+}
+
+func TestMutantsAreCaught(t *testing.T) {
+	if !*play {
+		t.Skip("run it with -mutants")
+	}
+	for _, m := range mutants {
+		t.Run(m.name, func(t *testing.T) {
+			dir, test := filepath.Dir(m.file), m.test
+			if other, its, ok := strings.Cut(m.test, ": "); ok {
+				dir, test = other, its
+			}
+			binary := filepath.Join(t.TempDir(), "test")
+			build := exec.Command("go", "test", "-c", "-overlay", overlay(t, m.file, m.old, m.new), "-o", binary, ".")
+			build.Dir = filepath.Join(root, dir)
+			if out, err := build.CombinedOutput(); err != nil {
+				t.Fatalf("it does not build: %.1000s", out)
+			}
+			ctx, cancel := context.WithTimeout(t.Context(), within)
+			defer cancel()
+			test, flags, _ := strings.Cut(test, " -")
+			args := []string{"-test.run", test, "-test.timeout", "55s"}
+			if flags != "" {
+				args = append(args, strings.Fields("-"+flags)...)
+			}
+			run := exec.CommandContext(ctx, binary, args...)
+			run.Dir = filepath.Join(root, dir)
+			if strings.HasPrefix(m.name, "by chance") { // it takes as many tries as there are
+				run.Env = append(os.Environ(), "MAYFLY_LONG=1")
+			}
+			begun := time.Now()
+			out, err := run.CombinedOutput()
+			if err == nil || ctx.Err() != nil {
+				t.Fatalf("%s does not notice (%v): %.300s", test, err, out)
+			}
+			if strings.Contains(string(out), "no tests to run") {
+				t.Fatalf("there is no %s", test)
+			}
+			t.Logf("caught by %s after %v", test, time.Since(begun).Round(time.Millisecond))
+		})
+	}
+}
+
+// overlay writes the mutated file, and the list of replacements that go build takes.
+func overlay(t *testing.T, file, from, to string) string {
+	t.Helper()
+	dir := t.TempDir()
+	original, err := filepath.Abs(filepath.Join(root, file))
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(original)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mutated, list := filepath.Join(dir, filepath.Base(file)), filepath.Join(dir, "overlay.json")
+	replace, err := json.Marshal(map[string]map[string]string{"Replace": {original: mutated}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, text := range map[string]string{mutated: strings.Replace(string(text), from, to, 1), list: string(replace)} {
+		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return list
+}

@@ -1,0 +1,121 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mayflycache/mayfly/internal/client/background"
+	"github.com/mayflycache/mayfly/internal/client/redelete"
+)
+
+var errDown = errors.New("down")
+
+// server is a Redis that can be down.
+type server struct {
+	down           atomic.Bool
+	tried, dropped atomic.Int32
+	during         func()
+}
+
+func (s *server) again(_ context.Context, keys []string) ([]string, error) {
+	s.tried.Add(1)
+	if s.during != nil {
+		s.during()
+	}
+	if s.down.Load() {
+		return nil, errDown
+	}
+	return keys, nil
+}
+
+func inDoubt(t *testing.T, test func(t *testing.T, d *redelete.Queue, s *server, w *background.Group)) {
+	synctest.Test(t, func(t *testing.T) {
+		s, w := &server{}, background.New(errors.New("closed"))
+		s.down.Store(true)
+		d := redelete.New(redelete.Options{Limit: 2, Works: w, Again: s.again, Dropped: func(_ context.Context, n int, _ error) { s.dropped.Add(int32(n)) }})
+		test(t, d, s, w)
+		w.Close(context.Background())
+	})
+}
+
+func TestWhatFailedIsTriedAgain(t *testing.T) {
+	inDoubt(t, func(t *testing.T, d *redelete.Queue, s *server, _ *background.Group) {
+		d.Add(t.Context(), errDown, "a", "b", "a", "c")
+		if got := []bool{d.Has("a"), d.Has("b"), d.Has("c")}; !slices.Equal(got, []bool{true, true, false}) || s.dropped.Load() != 1 {
+			t.Errorf("in doubt: %v, dropped: %d", got, s.dropped.Load())
+		}
+		time.Sleep(3*redelete.Every + time.Millisecond)
+		if s.tried.Load() != 3 || !d.Any() {
+			t.Errorf("tried %d times", s.tried.Load())
+		}
+		s.down.Store(false)
+		time.Sleep(redelete.Every)
+		if d.Any() || d.Has("a") {
+			t.Error("what was removed is still in doubt")
+		}
+		time.Sleep(time.Hour)
+		if s.tried.Load() != 4 {
+			t.Errorf("nothing was in doubt, and it was tried %d times", s.tried.Load())
+		}
+		d.Add(t.Context(), errDown, "c")
+		time.Sleep(redelete.Every + time.Millisecond)
+		if s.tried.Load() != 5 || d.Any() {
+			t.Errorf("the next doubt was tried %d times", s.tried.Load()-4)
+		}
+	})
+}
+
+// A removal that fails while an older one of the same key is being repeated is not settled by it.
+func TestWhatFailsAgainMeanwhileStaysInDoubt(t *testing.T) {
+	inDoubt(t, func(t *testing.T, d *redelete.Queue, s *server, _ *background.Group) {
+		s.down.Store(false)
+		s.during = func() {
+			s.during = nil
+			d.Add(t.Context(), errDown, "a")
+		}
+		d.Add(t.Context(), errDown, "a", "b")
+		time.Sleep(redelete.Every + time.Millisecond)
+		if !d.Has("a") || d.Has("b") {
+			t.Errorf("in doubt: a %v, b %v", d.Has("a"), d.Has("b"))
+		}
+		d.Remove(d.Mark(), "a")
+		if d.Any() {
+			t.Error("what was removed by hand is still in doubt")
+		}
+	})
+}
+
+func TestClosingTriesOnceMore(t *testing.T) {
+	inDoubt(t, func(t *testing.T, d *redelete.Queue, s *server, w *background.Group) {
+		d.Add(t.Context(), errDown, "a", "b")
+		w.Close(t.Context())
+		if s.tried.Load() != 1 || s.dropped.Load() != 2 {
+			t.Errorf("tried %d times, dropped %d", s.tried.Load(), s.dropped.Load())
+		}
+		d.Add(t.Context(), errDown, "a") // nobody is left to do it, and it stays in doubt
+		if !d.Has("a") {
+			t.Error("a doubt that came after the end is forgotten")
+		}
+	})
+}
+
+// A removal that was begun before another failed says nothing of that one: what it removed may have been stored again in between.
+func TestAnOlderRemovalDoesNotSettleALaterDoubt(t *testing.T) {
+	inDoubt(t, func(t *testing.T, d *redelete.Queue, s *server, _ *background.Group) {
+		before := d.Mark()
+		d.Add(t.Context(), errDown, "a")
+		d.Remove(before, "a")
+		if !d.Has("a") {
+			t.Error("it is settled by a removal that may be older")
+		}
+		d.Remove(d.Mark(), "a")
+		if d.Any() {
+			t.Error("it is not settled by a later one")
+		}
+	})
+}
