@@ -7,8 +7,8 @@ import (
 
 // Event is something that happened in a cache and that an operator may want to count, time or read.
 //
-// A hit in the local tier is not an Event, which would cost as much as the hit. Such hits are counted: see Stats and
-// [LocalObserver].
+// A hit in the local tier is not an Event, which would cost as much as the hit. Such hits are counted: see [LocalObserver],
+// and the Stats of caches and of [Local].
 type Event struct {
 	Kind      Kind          // what was done
 	Outcome   Outcome       // how it ended

@@ -4,13 +4,7 @@
 // A [Namespace] describes one kind of value: in which Redis it lives, under which prefix, for how long, and how it is
 // encoded. The constructors of the other packages take one:
 //
-//	users := mayfly.Namespace[int64, User]{
-//		Name:   "users",
-//		Redis:  rdb, // a single server, a cluster, a Sentinel group
-//		Prefix: "cache:user:",
-//		TTL:    time.Hour,
-//		Jitter: jitter.Default,
-//	}
+//	users := mayfly.Namespace[int64, User]{Redis: rdb, Prefix: "user:", TTL: time.Hour} // rdb: a single server, a cluster, a Sentinel group
 //	cache, err := cacheaside.New(users, db.QueryUser, cacheaside.Options{})
 //
 // Package cacheaside caches what a database answers, httpcache the responses of a handler; sliding, navsession and fieldttl

@@ -13,19 +13,21 @@ import (
 )
 
 // Namespace describes one kind of value with keys of type K. Fill it in and pass it to a constructor, which checks it with
-// [Namespace.Validate] and does no I/O. Name, Redis, Prefix and TTL are required; the zero value of every other field
+// [Namespace.Validate] and does no I/O. Redis, TTL, and Prefix or Name are required; the zero value of every other field
 // is a default that works.
 type Namespace[K comparable, V any] struct {
-	// Name appears in Events, metrics and errors. Only letters, digits, _, - and ., so that it can be a label.
+	// Name appears in Events, metrics and errors. Only letters, digits, _, - and ., so that it can be a label. Empty follows from Prefix:
+	// "users" from "users:", "cache.user" from "cache:user:".
 	Name string
 
-	// Redis is where the values live: a single server, a cluster, a Sentinel group. Set ContextTimeoutEnabled in its options, or
-	// take [TunedOptions]: without it the hooks of the client do not see a cache's commands.
+	// Redis is where the values live: a single server, a cluster, a Sentinel group. Any client will do; its hooks, such as tracing, see what
+	// is asked if ContextTimeoutEnabled is set in its options, as [CacheClient] does.
 	Redis redis.UniversalClient
 
 	// Prefix begins every key: the key in Redis is Prefix followed by the key's text, and nothing else. End it with a
 	// separator, as in "cache:user:", so that the keys of another prefix never look like its own; one that ends with a letter or a
 	// digit is told as a [KindWarning]. Two namespaces with the same Prefix share their values. "mayfly:" is reserved for locks and leases.
+	// Empty follows from Name: "users:" from "users".
 	Prefix string
 
 	// Key returns the text of a key; different keys must have different texts. Nil works for strings, integers and types with
@@ -71,12 +73,19 @@ type Namespace[K comparable, V any] struct {
 // Constructors call it, so there is rarely a need to.
 func (n Namespace[K, V]) Validate() error {
 	c := check.In("Namespace.")
-	c.Refuse(n.Name == "", "Name is empty: metrics and errors need one, such as \"users\"")
-	c.Refuse(strings.ContainsFunc(n.Name, notInNames), "Name must hold only letters, digits, '_', '-' and '.', got %q", n.Name)
+	given := n.Name
+	n.Name, n.Prefix = keyform.Names(n.Name, n.Prefix)
+	switch unfit := strings.ContainsFunc(n.Name, notInNames); {
+	case n.Name == "" && n.Prefix == "":
+		c.Refuse(true, "Prefix and Name are empty: keys, metrics and errors need one of them, such as the Prefix \"cache:user:\"")
+	case n.Name == "" || unfit && given == "":
+		c.Refuse(true, "Name is empty, and no name follows from Prefix %q, which must hold only letters, digits, '_', '-', '.' and ':': set one, such as \"users\"", n.Prefix)
+	case unfit:
+		c.Refuse(true, "Name must hold only letters, digits, '_', '-' and '.', got %q", n.Name)
+	}
 	c.Add(check.Client("Namespace.Redis", n.Redis))
 	switch {
-	case n.Prefix == "":
-		c.Refuse(true, "Prefix is empty: without one its keys could be anybody's; use one such as \"cache:user:\"")
+	case n.Prefix == "": // that was said
 	case keyform.Collides(n.Prefix):
 		c.Refuse(true, "Prefix %q leads into %q, where mayfly keeps its locks and leases: choose another", n.Prefix, keyform.Reserved)
 	case len(n.Prefix) >= keyform.MaxLen:
@@ -116,6 +125,7 @@ func (n Namespace[K, V]) FullKey(key K) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("mayfly: Namespace.Key: %w", err)
 	}
+	n.Name, n.Prefix = keyform.Names(n.Name, n.Prefix)
 	full, err := form([]byte(n.Prefix), key)
 	if err != nil {
 		return "", fmt.Errorf("mayfly: namespace %q: %w", n.Name, err)

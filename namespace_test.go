@@ -47,9 +47,11 @@ func TestBadNamespaces(t *testing.T) {
 		{"MaxTTL negative", func(n *namespace) { n.MaxTTL = -time.Second }, "Namespace.MaxTTL must be at least 1ms, got -1s"},
 		{"MaxTTL under TTL", func(n *namespace) { n.MaxTTL = time.Minute }, "Namespace.MaxTTL 1m0s is shorter than TTL 1h0m0s"},
 		{"MaxTTL beyond a century", func(n *namespace) { n.MaxTTL = math.MaxInt64 }, "Namespace.MaxTTL must be at most 876000h0m0s (100 years)"},
-		{"no name", func(n *namespace) { n.Name = "" }, "Namespace.Name is empty"},
+		{"no name and no prefix", func(n *namespace) { n.Name, n.Prefix = "", "" }, "Namespace.Prefix and Name are empty"},
+		{"a prefix that gives no name", func(n *namespace) { n.Name, n.Prefix = "", "{users}:" }, `Namespace.Name is empty, and no name follows from Prefix "{users}:"`},
+		{"a prefix of separators", func(n *namespace) { n.Name, n.Prefix = "", "::" }, `Namespace.Name is empty, and no name follows from Prefix "::"`},
 		{"a name that is no label", func(n *namespace) { n.Name = "all users" }, `Namespace.Name must hold only letters, digits, '_', '-' and '.', got "all users"`},
-		{"no prefix", func(n *namespace) { n.Prefix = "" }, "Namespace.Prefix is empty"},
+		{"a name that would be our own prefix", func(n *namespace) { n.Name, n.Prefix = "mayfly", "" }, `Namespace.Prefix "mayfly:" leads into "mayfly:"`},
 		{"our own prefix", func(n *namespace) { n.Prefix = "mayfly:lock:" }, `Namespace.Prefix "mayfly:lock:" leads into "mayfly:"`},
 		{"a prefix a key could complete to ours", func(n *namespace) { n.Prefix = "may" }, `Namespace.Prefix "may" leads into "mayfly:"`},
 		{"a prefix no key fits behind", func(n *namespace) { n.Prefix = unsafe.String(unsafe.SliceData(tooLong), len(tooLong)) }, "Namespace.Prefix has 536870912 bytes"},
@@ -84,9 +86,25 @@ func TestAKeyTypeWithoutAForm(t *testing.T) {
 
 func TestEveryMistakeIsNamedAtOnce(t *testing.T) {
 	err := mayfly.Namespace[string, user]{}.Validate()
-	for _, field := range []string{"Name", "Redis", "Prefix", "TTL"} {
+	for _, field := range []string{"Prefix and Name", "Redis", "TTL"} {
 		if err == nil || !strings.Contains(err.Error(), "Namespace."+field) {
 			t.Errorf("%s is not named in: %v", field, err)
+		}
+	}
+}
+
+// Name and Prefix follow from one another.
+func TestNameAndPrefix(t *testing.T) {
+	for _, c := range []struct{ name, prefix, key string }{
+		{"users", "", "users:7"}, {"", "users:", "users:7"}, {"", "cache:user:", "cache:user:7"}, {"", "a/b/", "a/b/7"}, {"all", "u-", "u-7"},
+	} {
+		n := users(t)
+		n.Name, n.Prefix = c.name, c.prefix
+		if err := n.Validate(); err != nil {
+			t.Errorf("%q, %q: %v", c.name, c.prefix, err)
+		}
+		if got, err := n.FullKey(7); got != c.key || err != nil {
+			t.Errorf("%q, %q: the key is %q, %v", c.name, c.prefix, got, err)
 		}
 	}
 }

@@ -75,6 +75,7 @@ type Cache[K comparable, V any] struct {
 	unremoved *redelete.Queue // whose removal failed
 	local     *localview.View[K, held[V]]
 	tell      events.Teller
+	counts    *counts // by what is told
 }
 
 // New returns a cache whose loader loads one key. The key alone must determine the value: it is shared by all who ask. The
@@ -128,6 +129,7 @@ func build[K comparable, V any](ns mayfly.Namespace[K, V], o Options, noLoader b
 	if err := wrong.Err(); err != nil {
 		return nil, err
 	}
+	ns = room.Namespace
 	o = o.withDefaults(ns.Plain)
 	c := &Cache[K, V]{
 		ns: room, opt: o, one: one,
@@ -146,7 +148,8 @@ func build[K comparable, V any](ns mayfly.Namespace[K, V], o Options, noLoader b
 	c.works = background.New(mayfly.ErrClosed)
 	c.works.Grace = handBack
 	c.quiet = recently.New(256)
-	c.tell = events.To(ns.Observer, ns.Name)
+	c.counts = new(counts)
+	c.tell = c.counts.counted(events.To(ns.Observer, ns.Name))
 	c.unremoved = redelete.New(redelete.Options{Limit: o.Unremoved, Works: c.works, Again: c.deleteAgain, Dropped: c.tell.Dropped})
 	lo := lease.Options{Redis: ns.Redis, Timeout: o.RedisTimeout, Plain: ns.Plain, Hold: o.Hold, Breaker: c.tell.Breaker, Start: c.works.Start, Closing: c.works.Closing(),
 		Wait: o.Load.Timeout, Waited: c.tell.Waited}

@@ -106,6 +106,27 @@ func ExampleNewBatch() {
 	// map[1:Ada 2:Grace] <nil>
 }
 
+// A cache counts what it does, for a page of figures or a test.
+func ExampleCache_Stats() {
+	rdb, stop := startRedis()
+	defer stop()
+	ctx := context.Background()
+
+	users := mayfly.Namespace[int64, string]{Redis: rdb, Prefix: "user:", TTL: time.Hour}
+	cache, err := cacheaside.New(users, func(context.Context, int64) (string, error) { return "Ada", nil }, cacheaside.Options{RedisTimeout: time.Second})
+	if err != nil {
+		panic(err)
+	}
+	defer cache.Close(ctx)
+
+	for range 3 {
+		cache.Get(ctx, 1001)
+	}
+	s := cache.Stats()
+	fmt.Println(s.Redis, "hits,", s.Missed, "miss,", s.Loads, "load")
+	// Output: 2 hits, 1 miss, 1 load
+}
+
 // With IfError a value that has expired is served if the origin fails.
 func ExampleStale() {
 	srv, err := redistest.Run() // a Redis whose clock can be moved

@@ -217,20 +217,17 @@ func (l *loading[K, V]) await(ctx context.Context, f *flight.Flight[outcome[V]],
 	return e, err, false
 }
 
-func (l *loading[K, V]) tellRead(ctx context.Context, from mayfly.Outcome, begun time.Time) {
-	if l.c.ns.Observer == nil {
+// tellRead tells and counts a read that ended well.
+func (l *loading[K, V]) tellRead(ctx context.Context, how mayfly.Outcome, begun time.Time) {
+	if how != mayfly.OutcomeStale && how != mayfly.OutcomeHitRedis {
+		how = mayfly.OutcomeMiss
+		if l.alone {
+			how = mayfly.OutcomeBypass
+		}
+	}
+	if l.c.ns.Observer == nil { // without asking the clock
+		l.c.counts.read(how)
 		return
 	}
-	e := mayfly.Event{Kind: mayfly.KindRead, Key: l.full, Took: time.Since(begun)}
-	switch {
-	case from == mayfly.OutcomeStale:
-		e.Outcome = mayfly.OutcomeStale
-	case from == mayfly.OutcomeHitRedis:
-		e.Outcome = mayfly.OutcomeHitRedis
-	case l.alone:
-		e.Outcome = mayfly.OutcomeBypass
-	default:
-		e.Outcome = mayfly.OutcomeMiss
-	}
-	l.c.tell(ctx, e)
+	l.c.tell(ctx, mayfly.Event{Kind: mayfly.KindRead, Outcome: how, Key: l.full, Took: time.Since(begun)})
 }

@@ -67,8 +67,8 @@ func TestDangerousSettingsAreTold(t *testing.T) {
 		client redis.UniversalClient
 		want   int
 	}{
-		{"go-redis's defaults", redis.NewClient(&redis.Options{}), 1},
-		{"a cluster client's defaults", redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}}), 1},
+		{"go-redis's defaults", redis.NewClient(&redis.Options{}), 0},
+		{"a cluster client's defaults", redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}}), 0},
 		{"a ring", redis.NewRing(&redis.RingOptions{}), 1},
 		{"no deadlines", redis.NewClient(&redis.Options{ContextTimeoutEnabled: true, ReadTimeout: -2}), 1},
 		{"TunedOptions", redis.NewUniversalClient(mayfly.TunedOptions()), 0},
@@ -120,7 +120,7 @@ func TestWithoutALoaderOrANamespace(t *testing.T) {
 		}
 	}
 	_, err := cacheaside.New(mayfly.Namespace[int, user]{}, load, cacheaside.Options{})
-	if err == nil || !strings.Contains(err.Error(), "Namespace.Prefix is empty") || !strings.Contains(err.Error(), "Namespace.TTL") {
+	if err == nil || !strings.Contains(err.Error(), "Namespace.Prefix and Name are empty") || !strings.Contains(err.Error(), "Namespace.TTL") {
 		t.Errorf("got error %v", err)
 	}
 }

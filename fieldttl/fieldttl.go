@@ -52,8 +52,8 @@ import (
 type Options struct {
 	// RedisTimeout is how long one question to Redis may take, whatever the client's own timeouts are. Waiting for the connections that
 	// other calls of this process have takes nothing of it. A server that left five in a row unanswered is not asked for half a second, and
-	// then by one caller at a time: until it answers, calls about its keys fail at once. Set ContextTimeoutEnabled in the client's
-	// options: without it the client's hooks do not see the commands. Zero is 150 ms.
+	// then by one caller at a time: until it answers, calls about its keys fail at once. Zero is
+	// 150 ms.
 	RedisTimeout time.Duration
 }
 
@@ -77,7 +77,7 @@ func New[K comparable, T any](ns mayfly.Namespace[K, T], o Options) (*Store[K, T
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
-	return &Store[K, T]{room: room, redis: sendonce.To(ns.Redis, ns.Observer, ns.Name, o.RedisTimeout), plan: plan}, nil
+	return &Store[K, T]{room: room, redis: sendonce.To(ns.Redis, ns.Observer, room.Name, o.RedisTimeout), plan: plan}, nil
 }
 
 // Entry is what Get found: a value, and which of its fields are there.

@@ -34,6 +34,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/background"
 	"github.com/mayflycache/mayfly/internal/client/events"
 	"github.com/mayflycache/mayfly/internal/client/flight"
+	"github.com/mayflycache/mayfly/internal/client/keyform"
 	"github.com/mayflycache/mayfly/internal/client/lease"
 	"github.com/mayflycache/mayfly/internal/client/localview"
 	"github.com/mayflycache/mayfly/internal/client/nodes"
@@ -81,6 +82,7 @@ func New(ns mayfly.Namespace[string, []byte], o Options) (*Cache, error) {
 	if err := o.validate(ns); err != nil {
 		return nil, fmt.Errorf("httpcache: %w", err)
 	}
+	ns.Name, ns.Prefix = keyform.Names(ns.Name, ns.Prefix)
 	c := &Cache{
 		opt: o, ns: ns, keys: o.rules(), prefix: ns.Prefix,
 		rules: rfc9111.Rules{

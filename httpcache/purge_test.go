@@ -15,6 +15,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/httpcache"
+	"github.com/mayflycache/mayfly/redistest"
 )
 
 // versions is an origin whose answers show which of its versions they are.
@@ -215,4 +216,23 @@ func TestAnInvalidationThatFailsIsMadeUpFor(t *testing.T) {
 		}
 		c.Close(context.Background())
 	})
+}
+
+// A Target that names nothing, or several things, is an error that says so, and nothing is purged.
+func TestTargets(t *testing.T) {
+	c := must(t)(options(t, redistest.Start(t).Client()).New())
+	for want, target := range map[string]httpcache.Target{
+		"the Target is empty":                     {},
+		`the group "g" has no URL`:                {Group: "g"},
+		"is several targets":                      {URL: "http://a.example/", Tag: "x"},
+		"{URL: Prefix:p Tag:t Group:} is several": {Prefix: "p", Tag: "t"},
+		"Group:g} is several targets":             {Prefix: "http://a.example/", Group: "g"},
+		`the tag "a b" has a space`:               {Tag: "a b"},
+		`purge "/relative"`:                       {URL: "/relative"},
+		`purge "http://a.example?x"`:              {Prefix: "http://a.example?x"},
+	} {
+		if found, err := c.PurgeFound(t.Context(), target); err == nil || found != 0 || !strings.Contains(err.Error(), want) {
+			t.Errorf("%+v: %d, %v; want %q", target, found, err, want)
+		}
+	}
 }

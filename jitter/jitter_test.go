@@ -139,6 +139,18 @@ func TestValidateNamesFieldAndValue(t *testing.T) {
 	}
 }
 
+// What IsZero calls zero leaves every TTL as it is, and nothing else does.
+func TestIsZero(t *testing.T) {
+	for _, s := range []jitter.Spread{{}, jitter.Spread{}.Seeded(1), jitter.Default, {Fraction: 1e-9}, {Floor: 1}, {Ceiling: time.Hour}} {
+		if want := s.Fraction == 0 && s.Floor == 0 && s.Ceiling == 0; s.IsZero() != want {
+			t.Errorf("%+v: IsZero is %v", s, s.IsZero())
+		}
+		if s.IsZero() && (s.TTL(time.Second) != time.Second || s.TTL(24*time.Hour) != 24*time.Hour) {
+			t.Errorf("%+v is zero and moves a TTL", s)
+		}
+	}
+}
+
 func TestTTLAllocatesNothing(t *testing.T) {
 	if n := testing.AllocsPerRun(1000, func() { jitter.Default.TTL(time.Hour) }); n != 0 {
 		t.Errorf("TTL allocates %v times", n)

@@ -29,8 +29,7 @@ type MiddlewareOptions struct {
 	// Queue is how many views may wait to be recorded, a million at most; what comes beyond is dropped. Zero is 1024.
 	Queue int
 
-	// Timeout is how long one recording may take. Zero is 1 s. A client without ContextTimeoutEnabled heeds its own timeouts
-	// instead once it has a connection.
+	// Timeout is how long one recording may take. Zero is 1 s.
 	Timeout time.Duration
 }
 

@@ -256,6 +256,14 @@ func TestLog(t *testing.T) {
 	}
 }
 
+func TestBadHz(t *testing.T) {
+	for _, hz := range []int{-1, 501} {
+		if _, err := redistest.RunCluster(1, redistest.Options{Hz: hz}); err == nil || !strings.Contains(err.Error(), fmt.Sprint("Options.Hz must be between 0 and 500, got ", hz)) {
+			t.Errorf("%d: got error %v", hz, err)
+		}
+	}
+}
+
 // With the documented cycle dead keys go in batches, up to a tenth of a second late.
 func TestDocumentedCycle(t *testing.T) {
 	late := func(hz int) (most int64) {

@@ -85,7 +85,7 @@ func NewLimiter[K comparable](ns mayfly.Namespace[K, int64], o LimiterOptions) (
 	case o.Strict:
 		script, whole = strictWindow, (whole+strictParts-1)/strictParts
 	}
-	return &Limiter[K]{room, sendonce.To(ns.Redis, ns.Observer, ns.Name, o.RedisTimeout), o, script, strconv.Itoa(o.Limit), strconv.FormatInt(whole, 10)}, nil
+	return &Limiter[K]{room, sendonce.To(ns.Redis, ns.Observer, room.Name, o.RedisTimeout), o, script, strconv.Itoa(o.Limit), strconv.FormatInt(whole, 10)}, nil
 }
 
 // Allow asks for n calls of key, all or none; n of 0 only looks. It is one round trip, sent once: if the reply is lost, the

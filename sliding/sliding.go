@@ -66,8 +66,7 @@ type Options struct {
 	// RedisTimeout is how long one question to Redis may take, whatever the client's own timeouts are. A server that left five in a row
 	// unanswered is not asked for half a second, and then by one caller at a time: until it answers, calls about its keys fail at
 	// once. A call asks once, or again to see what became of a write whose reply was lost; an Update, a Rotate and a call that is told to
-	// try again soon ask as often as it takes. Set ContextTimeoutEnabled in the client's options: without it, go-redis's default, a
-	// third of this time is for getting a connection, and the client's hooks do not see the commands. Zero is 150 ms; a
+	// try again soon ask as often as it takes. Zero is 150 ms; a
 	// site that would rather wait for its sessions than answer an error gives more.
 	RedisTimeout time.Duration
 }
@@ -109,6 +108,7 @@ func New[K comparable, V any](ns mayfly.Namespace[K, V], o Options) (*Store[K, V
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
+	ns = room.Namespace
 	s := &Store[K, V]{
 		room: room, redis: sendonce.To(ns.Redis, ns.Observer, ns.Name, o.RedisTimeout), opt: o,
 		format: record.FormatOf(room.Codec.Format()), local: localview.Of[V](ns, nil),

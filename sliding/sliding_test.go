@@ -235,7 +235,7 @@ func TestBadOptions(t *testing.T) {
 	good := namespace(rdb)
 	for says, change := range map[string]func(ns *mayfly.Namespace[string, cart], o *sliding.Options){
 		"Namespace.TTL":               func(ns *mayfly.Namespace[string, cart], _ *sliding.Options) { ns.TTL = 0 },
-		"Namespace.Prefix":            func(ns *mayfly.Namespace[string, cart], _ *sliding.Options) { ns.Prefix = "" },
+		"Namespace.Prefix":            func(ns *mayfly.Namespace[string, cart], _ *sliding.Options) { ns.Name, ns.Prefix = "", "" },
 		"Namespace.Jitter":            func(ns *mayfly.Namespace[string, cart], _ *sliding.Options) { ns.Jitter = jitter.Default },
 		"Options.MaxAge -1s":          func(_ *mayfly.Namespace[string, cart], o *sliding.Options) { o.MaxAge = -time.Second },
 		"shorter than Namespace.TTL":  func(_ *mayfly.Namespace[string, cart], o *sliding.Options) { o.MaxAge = time.Minute },

@@ -28,8 +28,12 @@ type Report struct {
 	Vanished int64         `json:"vanished"` // between SCAN and PTTL
 	Moved    int64         `json:"moved"`    // to another master, likewise
 
-	// Estimated is what all keys would have given, where the audit looked at some.
-	Estimated *Totals `json:"estimated,omitempty"`
+	// Estimated is what all keys would have given, where the audit looked at some; else it is zero.
+	Estimated struct {
+		Keys    int64    `json:"keys"` // by DBSIZE
+		NoTTL   Estimate `json:"no_ttl"`
+		TooLong Estimate `json:"too_long"`
+	} `json:"estimated,omitzero"`
 
 	// Bytes and NoTTLBytes are what the keys looked at take, by a sample; nil if sizes were not asked for.
 	Bytes      *Estimate `json:"bytes,omitempty"`
@@ -39,14 +43,16 @@ type Report struct {
 	TTLs     []TTLs           `json:"ttls"`     // times left, shortest first
 	Types    map[string]int64 `json:"types"`
 	Largest  []LargeKey       `json:"largest_no_ttl"` // of those whose size was asked for
-	Hashes   Hashes           `json:"hashes"`
-}
 
-// Totals are estimates of all keys there are.
-type Totals struct {
-	Keys    int64    `json:"keys"` // by DBSIZE
-	NoTTL   Estimate `json:"no_ttl"`
-	TooLong Estimate `json:"too_long"`
+	// Hashes is what some fields of the hashes said whose size was asked for. A field's TTL is not the key's: a hash all of
+	// whose fields end is gone with the last of them, and still counts as a key without TTL.
+	Hashes struct {
+		Looked      int64  `json:"looked_at"`
+		Fields      int64  `json:"fields"`
+		WithTTL     int64  `json:"fields_with_ttl"`
+		EndByFields int64  `json:"end_by_fields"`     // hashes without TTL all of whose fields looked at have one
+		Unknown     string `json:"unknown,omitempty"` // why fields could not be asked for
+	} `json:"hashes"`
 }
 
 // ServerReport is how far a server was covered.
@@ -83,16 +89,6 @@ type LargeKey struct {
 	Bytes int64  `json:"bytes"`
 }
 
-// Hashes are what some fields of the hashes said whose size was asked for. A field's TTL is not the key's: a hash all of
-// whose fields end is gone with the last of them, and still counts as a key without TTL.
-type Hashes struct {
-	Looked      int64  `json:"looked_at"`
-	Fields      int64  `json:"fields"`
-	WithTTL     int64  `json:"fields_with_ttl"`
-	EndByFields int64  `json:"end_by_fields"`     // hashes without TTL all of whose fields looked at have one
-	Unknown     string `json:"unknown,omitempty"` // why fields could not be asked for
-}
-
 // MarshalJSON writes durations as seconds.
 func (r Report) MarshalJSON() ([]byte, error) {
 	type plain Report
@@ -126,7 +122,7 @@ func (a *audit) report() *Report {
 		partly = partly || s.Quota > 0
 	}
 	if partly {
-		r.Estimated = &Totals{of, proportion(a.NoTTL, a.Keys, of), proportion(a.TooLong, a.Keys, of)}
+		r.Estimated.Keys, r.Estimated.NoTTL, r.Estimated.TooLong = of, proportion(a.NoTTL, a.Keys, of), proportion(a.TooLong, a.Keys, of)
 	}
 	a.patterns(&r)
 	return &r

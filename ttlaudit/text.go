@@ -49,7 +49,7 @@ func (r *Report) headline(b *strings.Builder) {
 	if r.Bytes != nil {
 		fmt.Fprintf(b, "%s in all, %s of it without TTL\n", about(r.Bytes), about(r.NoTTLBytes))
 	}
-	if e := r.Estimated; e != nil {
+	if e := r.Estimated; e.Keys > 0 {
 		fmt.Fprintf(b, "a sample: of all %s keys %s are without TTL, and %s have more than %s, with a probability of 95 %%\n",
 			number(e.Keys), interval(e.NoTTL), interval(e.TooLong), span(r.Longest))
 	}

@@ -228,3 +228,11 @@ func TestHooksNil(t *testing.T) {
 	expect.Panic(t, "ttlguard: ProcessHook got a nil hook", func() { g.ProcessHook(nil) })
 	expect.Panic(t, "ttlguard: ProcessPipelineHook got a nil hook", func() { g.ProcessPipelineHook(nil) })
 }
+
+func TestActionsAreWords(t *testing.T) {
+	for a, want := range map[ttlguard.Action]string{0: "default", ttlguard.ActionIgnore: "ignore", ttlguard.ActionReport: "report", ttlguard.ActionRefuse: "refuse", 7: "Action(7)"} {
+		if a.String() != want {
+			t.Errorf("%d is %q, want %q", int(a), a, want)
+		}
+	}
+}

@@ -61,7 +61,7 @@ func (h *handover) finish(ctx context.Context) error {
 		h.unpause(ctx)
 		failed = h.linked(ctx, addr)
 	}
-	h.say("your program's line is from now on:\n\n\trdb := redis.NewClient(&redis.Options{Addr: %q, ContextTimeoutEnabled: true})\n", h.toOptions.Addr)
+	h.say("your program's line is from now on:\n\n\trdb := redis.NewClient(&redis.Options{Addr: %q})\n", h.toOptions.Addr)
 	h.say("stop the source when nothing asks it any more")
 	if failed != nil {
 		return exit{fmt.Errorf("handover: done, but %w", failed), exitPartial}

@@ -45,7 +45,6 @@ func run(ctx context.Context, redisURL, token string) error {
 	if err != nil {
 		return fmt.Errorf("REDIS_URL: %w", err)
 	}
-	o.ContextTimeoutEnabled = true // so that the cache's short timeouts are kept by the client itself
 	rdb := redis.NewClient(o)
 	defer rdb.Close()
 	cache, err := newCache(rdb, 0)

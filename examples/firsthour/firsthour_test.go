@@ -38,7 +38,7 @@ func main() {
 const after = `
 	fmt.Println(u, err)
 	u, err = cache.Get(ctx, 1001)
-	left := rdb.PTTL(ctx, "cache:user:1001").Val()
+	left := rdb.PTTL(ctx, "user:1001").Val()
 	fmt.Println(u, err, left > 50*time.Minute && left < 70*time.Minute)
 }
 `

@@ -91,7 +91,6 @@ func connect(ctx context.Context, url string) (rdb redis.UniversalClient, stop f
 	if err != nil {
 		return nil, nil, fmt.Errorf("REDIS_URL: %w", err)
 	}
-	o.ContextTimeoutEnabled = true // so that the cache's short timeouts are kept by the client itself
 	client := redis.NewClient(o)
 	return client, func() { client.Close() }, nil
 }

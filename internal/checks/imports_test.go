@@ -69,7 +69,7 @@ var rooms = map[string]room{
 	"fieldttl":   {may: "(root) client/keyspace client/sendonce client/check go-redis"},
 	"cacheaside": {may: "(root) client/admission client/lease client/flight client/nodes client/localview client/localsync client/record client/keyspace " +
 		"client/background client/redelete client/recently client/events client/check earlyrefresh compress"},
-	"httpcache": {may: "(root) client/admission client/lease client/flight client/nodes client/localview client/localsync client/record " +
+	"httpcache": {may: "(root) client/admission client/keyform client/lease client/flight client/nodes client/localview client/localsync client/record " +
 		"client/background client/redelete client/recently client/events client/check rfc9111 sync"},
 
 	// The double: never knows go-redis, nor any pattern.

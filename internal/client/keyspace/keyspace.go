@@ -16,7 +16,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/keyform"
 )
 
-// Room is a namespace that was checked.
+// Room is a namespace that was checked, with what follows from what was given.
 type Room[K comparable, V any] struct {
 	mayfly.Namespace[K, V]
 	pattern string
@@ -29,6 +29,7 @@ func Of[K comparable, V any](pattern string, ns mayfly.Namespace[K, V]) (Room[K,
 	c := check.In(pattern + ": ")
 	err := ns.Validate()
 	c.Wrap(err)
+	ns.Name, ns.Prefix = keyform.Names(ns.Name, ns.Prefix)
 	if last, _ := utf8.DecodeLastRuneInString(ns.Prefix); err == nil && ns.Observer != nil && (unicode.IsLetter(last) || unicode.IsDigit(last)) {
 		ns.Observer.Observe(context.Background(), mayfly.Event{Kind: mayfly.KindWarning, Outcome: mayfly.OutcomeOK, Namespace: ns.Name, Err: fmt.Errorf(
 			"%s: Namespace.Prefix %q ends without a separator: keys of a longer prefix look like its own; end it with one, as in %[2]q + \":\"", pattern, ns.Prefix)})

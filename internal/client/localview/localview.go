@@ -26,6 +26,7 @@ type View[K comparable, C any] struct {
 	prefix string
 	form   keyform.Form[K]
 	plain  bool // the text of a key depends on its type alone
+	hits   func() uint64
 }
 
 // Of returns the view of a namespace, nil if that has no local tier. hits counts what is answered from it; nil counts the
@@ -36,14 +37,22 @@ func Of[C any, K comparable, V any](ns mayfly.Namespace[K, V], hits func() uint6
 	}
 	form, _ := keyform.Of(ns.Key) // its error is one of Validate's
 	local := localsync.Of(ns.Local)
-	v := &View[K, C]{local, localstore.NewValues[C](local.Store()), ns.Prefix, form, ns.Key == nil}
+	v := &View[K, C]{local, localstore.NewValues[C](local.Store()), ns.Prefix, form, ns.Key == nil, hits}
 	if hits == nil {
-		hits = v.copies.Hits()
+		v.hits = v.copies.Hits()
 	}
 	if o, ok := ns.Observer.(mayfly.LocalObserver); ok {
-		o.ObserveLocal(ns.Name, hits)
+		o.ObserveLocal(ns.Name, v.hits)
 	}
 	return v
+}
+
+// Hits returns what was answered from the view so far.
+func (v *View[K, C]) Hits() uint64 {
+	if v == nil {
+		return 0
+	}
+	return v.hits()
 }
 
 // At returns the copy under key, or nil, and the time by which copies live. It allocates nothing for keys of the commonest

@@ -124,17 +124,14 @@ func (l *limit) Err() error {
 
 // Warnings says what is dangerous in how rdb is set up.
 func Warnings(rdb redis.UniversalClient) (warnings []string) {
-	respects, endless := true, false
+	endless := false
 	switch c := rdb.(type) {
 	case *redis.Client:
-		respects, endless = c.Options().ContextTimeoutEnabled, noDeadlines(c.Options())
+		endless = noDeadlines(c.Options())
 	case *redis.ClusterClient:
-		respects, endless = c.Options().ContextTimeoutEnabled, c.Options().ReadTimeout < 0 || c.Options().WriteTimeout < 0
+		endless = c.Options().ReadTimeout < 0 || c.Options().WriteTimeout < 0
 	default:
 		return []string{"the client is neither a redis.Client nor a redis.ClusterClient: a Redis that hangs costs what its own timeouts allow"}
-	}
-	if !respects {
-		return []string{"the client's ContextTimeoutEnabled is false: a third of RedisTimeout is for getting a connection, and hooks such as tracing do not run; set it in the client's options"}
 	}
 	if endless {
 		return []string{"the client's ReadTimeout or WriteTimeout turns deadlines off: hooks such as tracing do not run; leave them out, ContextTimeoutEnabled does what they are for"}
@@ -150,12 +147,11 @@ func (ns *Nodes) newNode(client asker) *Node {
 	if c, ok := client.(*redis.Client); ok {
 		o := c.Options()
 		n.name, n.pool = o.Addr, c
-		switch {
-		case !o.ContextTimeoutEnabled:
-			n.fixed = n.budget - n.budget/3
-			n.client = c.WithTimeout(n.fixed)
-		case noDeadlines(o):
-			n.client = c.WithTimeout(n.budget)
+		if !o.ContextTimeoutEnabled || noDeadlines(o) {
+			// A clone on the same pool, whose options are its own: the user's client stays as it is. It has no hooks.
+			clone := c.WithTimeout(n.budget)
+			clone.Options().ContextTimeoutEnabled = true
+			n.client = clone
 		}
 		shared := serverOf(c)
 		n.gate, n.clock = shared.gate, &shared.clock

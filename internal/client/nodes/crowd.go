@@ -126,7 +126,7 @@ func (n *Node) turn(ctx context.Context, of turns.Owner, now time.Time) (t turn,
 		}
 		return t, err
 	}
-	t.limited = n.limits.begin(ctx, t.begun, n.share(within))
+	t.limited = n.limits.begin(ctx, t.begun, atLeast(within))
 	return t, nil
 }
 
@@ -148,10 +148,8 @@ func (t *turn) leave() {
 	}
 }
 
-// share is how much of a time a context gives, where the client's own timeouts have the rest.
-func (n *Node) share(within time.Duration) time.Duration {
-	return max(within-n.fixed, time.Millisecond)
-}
+// atLeast is within, or enough for an answer that is there already.
+func atLeast(within time.Duration) time.Duration { return max(within, time.Millisecond) }
 
 // unsent is the error of a call that was not sent. That a server answered nobody while it waited is one of the server's failures.
 func (n *Node) unsent(err error) error {

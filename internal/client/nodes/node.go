@@ -33,7 +33,6 @@ type Node struct {
 	ring    *redis.Ring          // of which it is a shard
 	limits  limits
 	budget  time.Duration
-	fixed   time.Duration // how much of the budget the client's own timeouts are
 	breaker Breaker
 	told    func(server string, open bool)
 	moved   func() // of the cluster

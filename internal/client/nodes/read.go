@@ -48,7 +48,7 @@ func (n *Node) Get(ctx context.Context, key string, ttl bool) Answer {
 // follow asks where a read was sent to, by itself.
 func (n *Node) follow(ctx context.Context, key string, ttl bool, was Answer) Answer {
 	begun := time.Now()
-	limited := n.limits.begin(ctx, begun, n.share(n.budget-min(was.Took, n.budget/2)))
+	limited := n.limits.begin(ctx, begun, atLeast(n.budget-min(was.Took, n.budget/2)))
 	defer n.limits.end(limited)
 	r, t := turns.Read{Key: key, TTL: ttl}, newTrip(n)
 	cmds := t.questions([]*turns.Read{&r})
@@ -66,7 +66,7 @@ func (n *Node) follow(ctx context.Context, key string, ttl bool, was Answer) Ans
 
 // send asks for all of reads in one trip, which has begun.
 func (n *Node) send(ctx context.Context, begun time.Time, within time.Duration, reads []*turns.Read) error {
-	limited := n.limits.begin(ctx, begun, n.share(within))
+	limited := n.limits.begin(ctx, begun, atLeast(within))
 	defer n.limits.end(limited)
 	t, _ := n.trips.Get().(*trip)
 	if t == nil {

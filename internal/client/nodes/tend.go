@@ -73,19 +73,15 @@ func (n *Node) ping(within time.Duration) {
 		return
 	}
 	defer t.leave()
-	asked := context.Context(ctx)
-	if n.fixed != 0 { // the client's own timeouts rule, which no end of a context cuts short
-		asked = t.limited
-	}
-	cmd := redis.NewStatusCmd(asked, "ping")
-	n.client.Process(asked, once{cmd})
-	t.end(n.settle(asked, cmd))
+	cmd := redis.NewStatusCmd(ctx, "ping")
+	n.client.Process(ctx, once{cmd})
+	t.end(n.settle(ctx, cmd))
 }
 
 // warm makes a connection in the background, one at a time, after a call that had no time to. Where one is idle none is needed, and
 // to ask by it would only keep it from a caller.
 func (n *Node) warm() {
-	if n.closing == nil || n.fixed != 0 || n.pool == nil || n.pool.PoolStats().IdleConns > 0 || !n.warming.CompareAndSwap(false, true) {
+	if n.closing == nil || n.pool == nil || n.pool.PoolStats().IdleConns > 0 || !n.warming.CompareAndSwap(false, true) {
 		return
 	}
 	if !n.start(func() { n.ping(far * n.budget); n.warming.Store(false) }) {
