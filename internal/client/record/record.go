@@ -5,7 +5,7 @@
 // cut, appended to or written by somebody else is never taken for one of ours:
 //
 //	0   4  magic C1 6D 66 79; C1 occurs nowhere in UTF-8, nor as the first byte of MessagePack or pickle
-//	4   1  version: 2 of a value, 1 of all others
+//	4   1  version: 2 of a value, 1 of all others, and of a value that does not say when it ends: its codec's bytes are at 44
 //	5   1  kind: 1 value, 2 lease, 3 tombstone, 4 session, 5 failure
 //	6   1  flags: 1 negative, 2 compressed, 4 a session with a life of its own
 //	7   1  zero
@@ -109,7 +109,7 @@ type Header struct {
 const (
 	magic        = "\xc1mfy"
 	version      = 1
-	valueVersion = 2 // with its end
+	valueVersion = 2 // with its end; those of version 1 are read for ever
 
 	// HeadLen is how many bytes of a record tell it from every other: they end with the id.
 	HeadLen = 24
@@ -129,9 +129,12 @@ func versionOf(k Kind) byte {
 	return version
 }
 
-// SetEnds writes into rec, which is the record of a value, when it ends. Nothing else is changed by it, and of other bytes nothing.
+// reads reports whether records of a kind and a version can be read.
+func reads(v byte, k Kind) bool { return v == versionOf(k) || v == version }
+
+// SetEnds writes into rec, which [Begin] has begun and [Seal] has ended, when it ends. Nothing else is changed by it, and of other bytes nothing.
 func SetEnds(rec []byte, ends int64) {
-	if k, _, _ := Parse(rec); k == Value && ends <= maxMillis {
+	if k, _, _ := Parse(rec); k == Value && rec[4] == valueVersion && ends <= maxMillis {
 		appendUint48(rec[:EndsFrom], clamp(ends, maxMillis))
 	}
 }
@@ -217,7 +220,7 @@ func Parse(b []byte) (k Kind, h Header, body []byte) {
 	if len(b) < len(magic) || string(b[:len(magic)]) != magic {
 		return Plain, Header{}, b
 	}
-	if len(b) < HeadLen || b[4] != versionOf(Kind(b[5])) || b[7] != 0 || uint64(binary.BigEndian.Uint32(b[8:])) != uint64(len(b)) {
+	if len(b) < HeadLen || !reads(b[4], Kind(b[5])) || b[7] != 0 || uint64(binary.BigEndian.Uint32(b[8:])) != uint64(len(b)) {
 		return Alien, Header{}, nil
 	}
 	k, h.Flags = Kind(b[5]), Flags(b[6])
@@ -233,13 +236,19 @@ func Parse(b []byte) (k Kind, h Header, body []byte) {
 	case k == Session && len(b) >= OwnLifeLen && h.Flags == OwnLife:
 		h.Format = binary.BigEndian.Uint32(b[24:])
 		return k, h, b[OwnLifeLen:]
-	case k == Value && len(b) >= EndsTo && h.Flags&^known == 0:
+	case k == Value && len(b) >= EndsFrom && h.Flags&^known == 0:
+		body = b[EndsFrom:]
+		if b[4] == valueVersion {
+			if len(b) < EndsTo {
+				break
+			}
+			h.Ends, body = int64(uint48(b[EndsFrom:])), b[EndsTo:]
+		}
 		h.Format = binary.BigEndian.Uint32(b[24:])
 		h.Cost = time.Duration(binary.BigEndian.Uint32(b[28:])) * time.Microsecond
 		h.Fresh = millis(b[32:])
 		h.Window = millis(b[38:])
-		h.Ends = int64(uint48(b[EndsFrom:]))
-		return Value, h, b[EndsTo:]
+		return Value, h, body
 	}
 	return Alien, Header{}, nil
 }

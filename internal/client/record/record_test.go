@@ -113,12 +113,17 @@ func TestDamageAndTheFutureAreAlien(t *testing.T) {
 		return damaged(func(b []byte) []byte { b[at] = to; return b })
 	}
 	for name, b := range map[string][]byte{
-		"the magic alone":        []byte("\xc1mfy"),
-		"cut":                    damaged(func(b []byte) []byte { return b[:len(b)-1] }),
-		"cut in the header":      damaged(func(b []byte) []byte { return b[:30] }),
-		"without its end":        damaged(func(b []byte) []byte { b = b[:record.EndsFrom]; record.Seal(b); return b }),
-		"appended to":            damaged(func(b []byte) []byte { return append(b, 'x') }),
-		"an earlier version":     set(4, 1),
+		"the magic alone":   []byte("\xc1mfy"),
+		"cut":               damaged(func(b []byte) []byte { return b[:len(b)-1] }),
+		"cut in the header": damaged(func(b []byte) []byte { return b[:30] }),
+		"without its end":   damaged(func(b []byte) []byte { b = b[:record.EndsFrom]; record.Seal(b); return b }),
+		"appended to":       damaged(func(b []byte) []byte { return append(b, 'x') }),
+		"version zero":      set(4, 0),
+		"version 1, cut": func() []byte {
+			b := damaged(func(b []byte) []byte { b[4] = 1; return b[:record.EndsFrom-1] })
+			record.Seal(b)
+			return b
+		}(),
 		"a later version":        set(4, 3),
 		"a lease of version 2":   func() []byte { b := record.AppendLease(nil, header.ID); b[4] = 2; return b }(),
 		"an unknown kind":        set(5, 9),
@@ -132,6 +137,28 @@ func TestDamageAndTheFutureAreAlien(t *testing.T) {
 	} {
 		if k, h, body := record.Parse(b); k != record.Alien || h != (record.Header{}) || body != nil {
 			t.Errorf("%s: came back as %v %+v %q", name, k, h, body)
+		}
+	}
+}
+
+// first is a record as version 1 has it.
+func first(h record.Header, body string) []byte {
+	b := record.Begin(nil, h)[:record.EndsFrom]
+	b = append(b, body...)
+	b[4] = 1
+	record.Seal(b)
+	return b
+}
+
+// What the version before wrote is read, so that processes of both can run side by side. It tells no end, and has no room for one.
+func TestVersion1IsRead(t *testing.T) {
+	h := header
+	h.Ends = 0
+	for _, body := range []string{"", "v", "a longer body"} {
+		b := first(header, body)
+		record.SetEnds(b, 1<<40)
+		if k, got, gotBody := record.Parse(b); k != record.Value || got != h || string(gotBody) != body {
+			t.Errorf("%q came back as %v %+v %q", body, k, got, gotBody)
 		}
 	}
 }
@@ -201,6 +228,7 @@ func TestAllocatesNothing(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add(value(header, "body"))
 	f.Add(value(record.Header{Flags: record.Negative}, ""))
+	f.Add(first(header, "body"))
 	f.Add(record.AppendLease(nil, header.ID))
 	f.Add(record.AppendTombstone(nil, header.ID))
 	f.Add(record.AppendFailure(nil, record.Failed{ID: header.ID, Text: "down"}))
@@ -216,6 +244,12 @@ func FuzzParse(f *testing.F) {
 		case record.Plain:
 			again = body
 		case record.Value:
+			if b[4] == 1 { // nobody writes it any more
+				if h.Ends != 0 || !bytes.Equal(body, b[record.EndsFrom:]) {
+					t.Errorf("%q is of version 1, and came back as %+v %q", b, h, body)
+				}
+				return
+			}
 			if h.Fresh == time.Duration(math.MaxInt64).Truncate(time.Millisecond) || h.Window == time.Duration(math.MaxInt64).Truncate(time.Millisecond) {
 				return // beyond what a Duration holds: read as the longest
 			}
