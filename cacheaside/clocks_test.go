@@ -153,6 +153,10 @@ func TestWhoMovesTheClock(t *testing.T) {
 		"of a clock ahead, and due":     {do: func(w *clocks) { w.end(24 * time.Hour); time.Sleep(31 * minute) }, first: seen{1, 2}, later: seen{2, 2}},
 		"a record of a clock behind":    {do: func(w *clocks) { w.end(-24 * time.Hour) }, first: seen{1, 1}, later: seen{1, 1}},
 		"of a clock behind, and due":    {do: func(w *clocks) { w.end(-24 * time.Hour); untilDue(w) }, first: seen{1, 2}, later: seen{2, 2}},
+		"of the version before":         {do: version1, first: seen{1, 1}, later: seen{1, 1}},
+		"of the version before, due":    {do: func(w *clocks) { version1(w); w.do("expire", w.full, 20*60) }, first: seen{1, 2}, later: seen{2, 2}},
+		"another program's":             {do: others(50 * minute), first: seen{1, 1}, later: seen{1, 1}},
+		"another program's, and due":    {do: others(20 * minute), first: seen{1, 2}, later: seen{2, 2}},
 		"SWAPDB, to what is due":        {do: swapped(20 * minute), first: seen{1, 1}, later: seen{1, 2}},
 		"SWAPDB, to nothing":            {do: func(w *clocks) { w.do("swapdb", 0, 1) }, first: seen{2, 2}, later: seen{2, 2}},
 		"its clock, until it is due":    {do: func(w *clocks) { w.server(31 * minute) }, first: seen{1, 1}, later: seen{1, 2}},
@@ -193,6 +197,20 @@ func untilDue(w *clocks) {
 	w.get() // looks
 	w.get() // has a connection for a single command
 	time.Sleep(200 * time.Millisecond)
+}
+
+// version1 stores the value as the version before would have it, which tells no end.
+func version1(w *clocks) {
+	raw := w.raw()
+	raw = append(raw[:record.EndsFrom], raw[record.EndsTo:]...)
+	raw[4] = 1
+	record.Seal(raw)
+	w.do("set", w.full, raw, "keepttl")
+}
+
+// others has another program store the value.
+func others(ttl time.Duration) func(w *clocks) {
+	return func(w *clocks) { w.do("set", w.full, `{"Version":1}`, "px", ttl.Milliseconds()) }
 }
 
 func (w *clocks) dump() string {
@@ -296,7 +314,7 @@ func TestRedisFailsBetweenTwoLooks(t *testing.T) {
 	for name, fail := range map[string]func(w *clocks){
 		"an error": func(w *clocks) { w.srv.FailNext("pttl", "ERR broken") },
 		"silence": func(w *clocks) {
-			w.srv.Latency(100 * time.Millisecond)
+			w.srv.Latency(40 * time.Millisecond)
 			w.rdb.AddHook(before{"pttl", w.srv.Hang})
 		},
 	} {

@@ -40,7 +40,11 @@ const clockSlack = time.Second
 func (c *Cache[K, V]) doubts(f lease.Found, draw float64) bool {
 	h, left := f.Header, f.Reckoned
 	switch {
-	case f.State != lease.Present || f.Kind != record.Value || f.Left != 0:
+	case f.State != lease.Present || f.Left != 0:
+		return false
+	case f.Kind == record.Plain: // tells nothing
+		return c.glance
+	case f.Kind != record.Value:
 		return false
 	case h.Window > 0: // stored by a process with a stale window: is it over?
 		return true
@@ -55,15 +59,25 @@ func (c *Cache[K, V]) doubts(f lease.Found, draw float64) bool {
 // ascertain asks for the TTL of what was found without it. If Redis does not answer that any more, what it had a moment ago is handed out, and
 // nothing is done because of it; but what a process with a stale window has stored may be over.
 func (c *Cache[K, V]) ascertain(ctx context.Context, full string, f lease.Found) (lease.Found, error) {
-	rest, cancel := c.rest(ctx, f)
+	rest, cancel, worth := c.rest(ctx, f)
 	defer cancel()
+	if !worth {
+		return f, nil
+	}
 	now, err := c.guard.Look(rest, full, true)
 	return c.ascertained(ctx, full, f, lease.Answer{Found: now, Err: err})
 }
 
-// rest is a context for what is left of RedisTimeout after f was found.
-func (c *Cache[K, V]) rest(ctx context.Context, f lease.Found) (context.Context, context.CancelFunc) {
-	return context.WithTimeout(ctx, c.opt.RedisTimeout-f.Spent)
+// rest is a context for what is left of RedisTimeout after f was found. worth is false where that is too little for a question which may be left out: a
+// question that is cut costs its connection. The next read asks all in one trip then: lease.Glance remembers that this one took long.
+func (c *Cache[K, V]) rest(ctx context.Context, f lease.Found) (rest context.Context, cancel context.CancelFunc, worth bool) {
+	left := c.opt.RedisTimeout - f.Spent
+	worth = left >= 2*f.Spent
+	if f.Header.Window > 0 { // nothing can be said of it without
+		left, worth = c.opt.RedisTimeout, true
+	}
+	rest, cancel = context.WithTimeout(ctx, left)
+	return rest, cancel, worth
 }
 
 func (c *Cache[K, V]) ascertained(ctx context.Context, full string, f lease.Found, now lease.Answer) (lease.Found, error) {

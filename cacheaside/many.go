@@ -158,18 +158,22 @@ func (c *Cache[K, V]) answers(ctx context.Context, asked []*loading[K, V], fulls
 	}
 	var doubted []string
 	var of []int
-	var spent lease.Found // the most
+	var most lease.Found // which leaves the least for a second trip
 	for n, a := range answers {
 		asked[n].draw = rand.Float64()
 		if a.Err == nil && c.doubts(a.Found, asked[n].draw) {
-			doubted, of, spent.Spent = append(doubted, fulls[n]), append(of, n), max(spent.Spent, a.Spent)
+			doubted, of = append(doubted, fulls[n]), append(of, n)
+			most.Spent, most.Header.Window = max(most.Spent, a.Spent), max(most.Header.Window, a.Header.Window)
 		}
 	}
 	if len(doubted) == 0 {
 		return answers
 	}
-	rest, cancel := c.rest(ctx, spent)
+	rest, cancel, worth := c.rest(ctx, most)
 	defer cancel()
+	if !worth {
+		return answers
+	}
 	for m, now := range c.guard.LookMany(rest, doubted, true) {
 		a := &answers[of[m]]
 		a.Found, a.Err = c.ascertained(ctx, doubted[m], a.Found, now)

@@ -34,7 +34,6 @@ import (
 	"context"
 	"crypto/sha256"
 	"errors"
-	"math"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -100,6 +99,7 @@ type Guard struct {
 	plain   bool
 	hold    time.Duration
 	pushes  func(key string) (<-chan struct{}, func())
+	glances habit
 }
 
 // New returns a Guard. It does no I/O.
@@ -189,156 +189,6 @@ func (f Found) id() record.ID {
 	}
 	sum := sha256.Sum256(f.Raw)
 	return record.ID(sum[:])
-}
-
-// Look reads key in one trip, which it may share with others. withTTL asks for the time left as well.
-func (g *Guard) Look(ctx context.Context, key string, withTTL bool) (Found, error) {
-	return g.look(ctx, key, withTTL, false)
-}
-
-// Glance is Look by one command, as a rule: the time left is Found.Reckoned. Once a second it asks for that, and for the server's time, and so
-// it does for as long as the server's clock is not known.
-func (g *Guard) Glance(ctx context.Context, key string) (Found, error) {
-	return g.look(ctx, key, false, true)
-}
-
-func (g *Guard) look(ctx context.Context, key string, withTTL, reckons bool) (Found, error) {
-	if nodes.Purse(ctx, g.timeout) == 0 {
-		return Found{}, nodes.ErrSpent
-	}
-	node, err := g.nodes.Of(ctx, key)
-	if err != nil {
-		return Found{}, err
-	}
-	var clock nodes.Clock
-	if reckons {
-		clock, reckons = node.Clock()
-		withTTL = !reckons
-	}
-	a := node.Get(ctx, key, withTTL)
-	nodes.Pay(ctx, a.Took, a.Err)
-	var f Found
-	if a.Err == nil && a.Found {
-		f = found(a.Raw, left(a.Left, withTTL))
-		if reckons {
-			f.reckon(clock)
-		} else {
-			node.Compare(f.Header.Ends, f.Left, a.Now)
-		}
-	}
-	f.Spent = a.Took
-	return f, a.Err
-}
-
-// reckon fills in what is left of f by what was known of the server's clock before it was asked.
-func (f *Found) reckon(c nodes.Clock) {
-	if f.Header.Ends == 0 {
-		return
-	}
-	if now, ok := c.Now(); ok {
-		f.Reckoned = time.Duration(min(f.Header.Ends-now, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
-	}
-}
-
-// left is what PTTL answered as Found.Left has it.
-func left(d time.Duration, asked bool) time.Duration {
-	if asked && d == 0 { // less than a millisecond
-		return Gone
-	}
-	return d
-}
-
-func read(get *redis.StringCmd, pttl *redis.DurationCmd) (Found, error) {
-	raw, err := get.Bytes()
-	if errors.Is(err, redis.Nil) {
-		return Found{}, nil
-	}
-	if err != nil {
-		return Found{}, err
-	}
-	if pttl == nil {
-		return found(raw, 0), nil
-	}
-	d, err := pttl.Result()
-	if err != nil {
-		return Found{}, err
-	}
-	return found(raw, left(d, true)), nil
-}
-
-// Answer is what one key of many held.
-type Answer struct {
-	Found
-	Err error
-}
-
-// LookMany reads keys in one trip per server. Each answer is its key's own.
-func (g *Guard) LookMany(ctx context.Context, keys []string, withTTL bool) []Answer {
-	return g.lookMany(ctx, keys, withTTL, false)
-}
-
-// GlanceMany is Glance for keys, in one trip per server.
-func (g *Guard) GlanceMany(ctx context.Context, keys []string) []Answer {
-	return g.lookMany(ctx, keys, false, true)
-}
-
-func (g *Guard) lookMany(ctx context.Context, keys []string, withTTL, reckons bool) []Answer {
-	answers := make([]Answer, len(keys))
-	most := nodes.Purse(ctx, g.timeout)
-	if most == 0 {
-		for i := range answers {
-			answers[i].Err = nodes.ErrSpent
-		}
-		return answers
-	}
-	g.nodes.Each(ctx, keys, func(node *nodes.Node, mine []int) {
-		withTTL, reckons := withTTL, reckons
-		var clock nodes.Clock
-		if reckons {
-			clock, reckons = node.Clock()
-			withTTL = !reckons
-		}
-		per := 1
-		if withTTL {
-			per = 2
-		}
-		cmds := make([]redis.Cmder, 0, per*len(mine))
-		for _, i := range mine {
-			cmds = append(cmds, redis.NewStringCmd(ctx, "get", keys[i]))
-			if withTTL {
-				cmds = append(cmds, redis.NewDurationCmd(ctx, time.Millisecond, "pttl", keys[i]))
-			}
-		}
-		allowance := nodes.Within(ctx, most)
-		var now int64
-		var err error
-		if withTTL {
-			now, err = node.AskTimed(allowance, cmds...)
-		} else {
-			err = node.Ask(allowance, cmds...)
-		}
-		spent := most - allowance.Left()
-		nodes.Pay(ctx, spent, err)
-		for n, i := range mine {
-			if err != nil {
-				answers[i].Err = err
-				continue
-			}
-			var pttl *redis.DurationCmd
-			if withTTL {
-				pttl = cmds[per*n+1].(*redis.DurationCmd)
-			}
-			f, err := read(cmds[per*n].(*redis.StringCmd), pttl)
-			if reckons {
-				f.reckon(clock)
-			} else {
-				node.Compare(f.Header.Ends, f.Left, now)
-			}
-			f.Spent = spent
-			answers[i] = Answer{f, err}
-		}
-	}, func(i int, err error) { answers[i].Err = err })
-	return answers
 }
 
 // millis is d as PX takes it: whole milliseconds, at least one.

@@ -18,8 +18,8 @@ type Value struct {
 	Bytes []byte
 	TTL   time.Duration
 
-	// Ends writes into Bytes, which are the record of a value, when that ends by its server's clock, as that was last heard. A server that
-	// was not heard of late is asked.
+	// Ends writes into Bytes, which are the record of a value, when that ends at the earliest by its server's clock, as that was last heard. A
+	// server that was not heard of late is asked, for which it has the time of a question of its own.
 	Ends bool
 }
 
@@ -98,14 +98,13 @@ func (g *Guard) DeleteFound(ctx context.Context, keys []string) (found int, errs
 func (g *Guard) write(ctx context.Context, keys []string, ask func(*nodes.Node, context.Context, ...redis.Cmder) error, commands func(ctx context.Context, node *nodes.Node, i int) []redis.Cmder) []error {
 	errs := make([]error, len(keys))
 	g.nodes.Each(ctx, keys, func(node *nodes.Node, mine []int) {
-		ctx := nodes.Within(ctx, g.timeout)
 		var cmds []redis.Cmder
 		of := make([][]redis.Cmder, len(mine)) // each key
 		for n, i := range mine {
 			of[n] = commands(ctx, node, i)
 			cmds = append(cmds, of[n]...)
 		}
-		lost := ask(node, ctx, cmds...)
+		lost := ask(node, nodes.Within(ctx, g.timeout), cmds...) // what it took to learn the time is none of that
 		for n, i := range mine {
 			if errs[i] = lost; lost == nil {
 				for _, cmd := range of[n] {

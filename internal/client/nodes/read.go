@@ -73,10 +73,10 @@ func (n *Node) send(ctx context.Context, begun time.Time, within time.Duration, 
 		t = newTrip(n)
 	}
 	cmds := t.questions(reads)
-	var at *redis.TimeCmd
+	var at *question
 	if len(cmds) > len(reads) { // somebody asks for a PTTL
 		if at = n.timeWanted(); at != nil {
-			cmds = append(cmds, at)
+			cmds = append(cmds, at.cmd)
 		}
 	}
 	var lost error
@@ -89,11 +89,11 @@ func (n *Node) send(ctx context.Context, begun time.Time, within time.Duration, 
 	lost = t.answers(reads, lost, at)
 	if lost == nil {
 		n.trips.Put(t) // what got no answer somebody may hold still
-		if at != nil {
-			now := n.heardTime(at, instant(begun))
-			for _, r := range reads {
-				r.Now = now
-			}
+	}
+	if at != nil {
+		now := n.heardTime(ctx, at, begun, lost)
+		for _, r := range reads {
+			r.Now = now
 		}
 	}
 	callers := 0
@@ -136,8 +136,8 @@ func (t *trip) questions(reads []*turns.Read) []redis.Cmder {
 
 // answers reads what was answered, and returns why somebody was not. failed is what the pipeline said: a hook that ends it may tell nobody
 // else. at, if it is not nil, was asked along.
-func (t *trip) answers(reads []*turns.Read, failed error, at *redis.TimeCmd) (lost error) {
-	told := at != nil && at.Err() != nil
+func (t *trip) answers(reads []*turns.Read, failed error, at *question) (lost error) {
+	told := at != nil && at.cmd.Err() != nil
 	for i, r := range reads {
 		err := t.answer(i, r)
 		if told = told || err != nil; !r.Answered {
