@@ -14,20 +14,20 @@ import (
 
 var play = flag.Bool("mutants", false, "build and test every mutant")
 
-// within is how soon a mutant must be caught once it is built.
+// within is how soon a mutant must be caught after it was built.
 const within = 60 * time.Second
 
 // mutants break the protocol of the cache on purpose, one rule at a time, to show that a test notices:
 //
 //	make mutants
 //
-// Each replaces one piece of one file, by go's -overlay: the tree is not touched. Without the flag it is only checked that the
-// pieces are still there, once each, so that the list does not rot.
+// Each replaces one piece of one file, through go's -overlay: the tree is not touched. Without the flag the test only checks that each piece
+// still occurs exactly once, so that the list does not rot.
 var mutants = []struct {
 	name     string
 	file     string
 	old, new string
-	test     string // what catches it, of file's package or of the one named before a colon; and its flags
+	test     string // the test that catches it, in file's package or in the one named before a colon; and its flags
 }{
 	{"a fill without compare-and-set", "internal/client/lease/script.go",
 		"if v and #v == tonumber(ARGV[2]) and string.sub(v, 1, #ARGV[1]) == ARGV[1] then", "if true then",
@@ -35,7 +35,7 @@ var mutants = []struct {
 	{"a fill of a value that tells its end, without compare-and-set", "internal/client/lease/script.go",
 		"if v and string.sub(v, 1, #ARGV[1]) == ARGV[1] and #v == tonumber(ARGV[2]) then", "if true then",
 		"cacheaside: TestBackends/redistest/a_Get_after_Delete"},
-	{"a fill without an end", "internal/client/lease/script.go",
+	{"a fill without a TTL", "internal/client/lease/script.go",
 		"	redis.call('SET', KEYS[1], ARGV[3], 'PX', ARGV[4])", "	redis.call('SET', KEYS[1], ARGV[3])",
 		"TestProtocol/redistest"},
 	{"a release without compare", "internal/client/lease/script.go",
@@ -53,7 +53,7 @@ var mutants = []struct {
 	{"a claim that is asked again with the same token", "internal/client/lease/claim.go",
 		"second[n] = g.newClaim(wants[i])", "second[n] = claims[i]",
 		"TestTheWholeWayOfALateClaim"},
-	{"a claim that was done and is not known", "internal/client/lease/claim.go",
+	{"a claim whose lost reply hides that it was done", "internal/client/lease/claim.go",
 		"string(a.Lease) == string(answers[i].Claim.token)", "len(a.Lease) == 1",
 		"TestAClaimWhoseReplyWasLostIsAskedAgain"},
 	{"a Set that go-redis repeats", "internal/client/lease/write.go",
@@ -62,58 +62,58 @@ var mutants = []struct {
 	{"a plain renewal that compares bytes only", "internal/client/lease/fill.go",
 		"return fillPlain.Call([]string{lock.lock, c.key}", "if c.renew {\n\t\t\treturn c.seen.swap(c.key, f.Value, f.TTL)\n\t\t}\n\t\treturn fillPlain.Call([]string{lock.lock, c.key}",
 		"TestAPlainRenewalEndsWithADelete"},
-	{"a lease that cannot end is awaited", "internal/client/lease/acquire.go",
+	{"waiting for a lease that cannot end", "internal/client/lease/acquire.go",
 		"dead = time.Since(since) > 3*Beat", "dead = false",
 		"TestALeaseThatCannotEndIsTakenOver"},
-	{"who is late gets what was not stored", "cacheaside/load.go",
+	{"a late caller gets a value that was not stored", "cacheaside/load.go",
 		"if kept || got.err", "if true || got.err",
 		"TestAGetAfterDeleteJoinsNoOlderLoad"},
-	{"what is being stored is joined", "cacheaside/fill.go",
+	{"a caller joins a flight that is being stored", "cacheaside/fill.go",
 		"l.flight.Stores()", "_ = l.flight",
 		"TestAGetAfterDeleteDoesNotJoinAFillThatWasSent"},
-	{"a value that a clock gave more time", "cacheaside/freshness.go",
+	{"a clock that was set back gives a value more time", "cacheaside/freshness.go",
 		"const clockSlack = time.Second", "const clockSlack = time.Hour",
 		"TestAClockThatIsSetBackGivesNoValueMoreTime"},
-	{"a purge by tag that does not reach who is late", "httpcache/store.go",
+	{"a purge by tag that misses late callers", "httpcache/store.go",
 		"late && c.stands(ctx, s, r)", "late",
 		"TestARequestAfterPurgeJoinsNoOlderOne"},
-	{"who waits is not asked what he wants", "httpcache/sharing.go",
+	{"waiters get a shared answer without a check", "httpcache/sharing.go",
 		"r.policy.Decide(x.q, r.policy.Received) != rfc9111.Revalidate", "true",
 		"TestWhoWaitsMayWantMore"},
-	{"a crowd waits for what must be validated", "httpcache/sharing.go",
+	{"a crowd waits for an answer that must be revalidated", "httpcache/sharing.go",
 		"(stored == nil || stored.policy.Reusable()) &&", "true &&",
 		"TestWhatMustBeValidatedIsForWhoAsked"},
-	{"what was never fresh stands in for a failure", "internal/rfc9111/judge.go",
-		"if p.Lifetime > 0 { // what was never fresh", "if true { // what was never fresh",
+	{"an answer that was never fresh is served after a failure", "internal/rfc9111/judge.go",
+		"if p.Lifetime > 0 { // else only its own", "if true { // what was never fresh",
 		"httpcache: TestWhatWasNeverFreshIsNotServedStale"},
-	{"the handler changes what the cache judges by", "httpcache/forward.go",
+	{"the handler edits the request that the cache judges by", "httpcache/forward.go",
 		"theirs.Header = r.Header.Clone()", "theirs.Header = r.Header",
 		"TestAHandlerMayChangeItsRequest"},
-	{"mounts are one", "httpcache/lookup.go",
+	{"mounts share their entries", "httpcache/lookup.go",
 		"(says.Inner == \"\" || byInner(r.fields))", "true",
 		"TestTenantsDoNotMerge"},
-	{"who reads nothing takes what he likes", "httpcache/inflight.go",
+	{"clients that never read take unlimited memory", "httpcache/inflight.go",
 		"if h.of.used+n > h.of.most {", "if false {",
 		"TestClientsThatNeverRead"},
-	{"other processes wait for a body that is not for them", "httpcache/forward.go",
+	{"other processes wait for a body that they cannot use", "httpcache/forward.go",
 		"a.fill.stop()\n\tpassed := make", "if true {\n\t\treturn\n\t}\n\tpassed := make",
 		"TestOtherProcessesHearTheHeader"},
-	{"what was purged after its header is stored", "httpcache/store.go",
+	{"an answer purged after its header is stored", "httpcache/store.go",
 		"fill.passed == nil || s.found.State == lease.Present", "true",
 		"TestWhatMustBeValidatedIsStoredInTheEnd"},
 	{"a closed cache keeps what its handlers hold", "httpcache/httpcache.go",
 		"c.abandon()", "",
 		"TestCloseHandsBackWhatHandlersHold"},
-	{"a circle is not known", "httpcache/circle.go",
+	{"a circle of pages is not detected", "httpcache/circle.go",
 		"if w.holdsUp(inside, on) {", "if false {",
 		"TestPagesThatShowEachOther"},
-	{"by chance: who waits is not asked what he wants", "httpcache/sharing.go",
+	{"by chance: waiters get a shared answer without a check", "httpcache/sharing.go",
 		"r.policy.Decide(x.q, r.policy.Received) != rfc9111.Revalidate", "true",
 		"TestNobodyGetsAnothersPage$"},
-	{"by chance: what was never fresh stands in for a failure", "internal/rfc9111/judge.go",
-		"if p.Lifetime > 0 { // what was never fresh", "if true { // what was never fresh",
+	{"by chance: an answer that was never fresh is served after a failure", "internal/rfc9111/judge.go",
+		"if p.Lifetime > 0 { // else only its own", "if true { // what was never fresh",
 		"httpcache: TestNobodyGetsAnothersPage$"},
-	{"by chance: the handler changes what the cache judges by", "httpcache/forward.go",
+	{"by chance: the handler edits the request that the cache judges by", "httpcache/forward.go",
 		"theirs.Header = r.Header.Clone()", "theirs.Header = r.Header",
 		"TestNobodyGetsAnothersPage$"},
 	{"a barrier that is lowered", "httpcache/purge.go",
@@ -131,7 +131,7 @@ var mutants = []struct {
 	{"Delete leaves the stale copy", "internal/client/lease/write.go",
 		`		return []redis.Cmder{redis.NewIntCmd(ctx, "del", keys[i])}`, `		return []redis.Cmder{redis.NewIntCmd(ctx, "exists", keys[i])}`,
 		"cacheaside: TestBackends/redistest/Delete_kills"},
-	{"who waits for a plain value does not see its lease", "internal/client/lease/wait.go",
+	{"waiters for a plain value do not see its lease", "internal/client/lease/wait.go",
 		"if !g.plain {", "if true {",
 		"cacheaside: TestWhoWaitsForAPlainValueAsksGently"},
 	{"a flight is not forgotten", "cacheaside/write.go",
@@ -152,25 +152,25 @@ var mutants = []struct {
 	{"no heart beat", "cacheaside/supervise.go",
 		"c.guard.KeepMany(ctx, w.claims)", "_ = w.claims",
 		"TestWaitersHaveItSoonAfterTheLoad"},
-	{"a value that ends takes its renewal along", "cacheaside/supervise.go",
+	{"a value that ends also ends its renewal", "cacheaside/supervise.go",
 		"heirs.inherit(ctx, time.Now())\n", "_ = heirs\n",
 		"TestAValueEndsWhileItIsRenewed"},
-	{"who leaves takes the load along", "internal/client/background/background.go",
+	{"a caller that leaves ends the load", "internal/client/background/background.go",
 		"context.WithCancelCause(context.WithoutCancel(ctx))", "context.WithCancelCause(ctx)",
 		"cacheaside: TestBackends/redistest/who_leaves"},
 	{"a breaker that never opens", "internal/client/nodes/breaker.go",
 		"b.failures.Add(int32(n)) >= Threshold", "b.failures.Add(1) >= 1<<30",
 		"cacheaside: TestRedisIsGoneInTime/hung,_TunedOptions"},
-	{"a breaker that opens and releases nobody", "internal/client/nodes/breaker.go",
+	{"a breaker that opens without releasing waiters", "internal/client/nodes/breaker.go",
 		"n.line.Dismiss(ErrOpen)", "_ = n.line",
 		"TestASilentServerCostsTheBudget"},
 	{"a read that joins one that was sent", "internal/client/turns/line.go",
 		"delete(l.unsent, question{r.Key, r.TTL})", "_ = question{r.Key, r.TTL}",
 		"TestModel"},
-	{"callers who share their bytes", "internal/client/turns/line.go",
+	{"callers that share their bytes", "internal/client/turns/line.go",
 		"c.answer.Raw = bytes.Clone(r.Raw)", "_ = bytes.Clone(nil)",
 		"TestModel"},
-	{"a wait for others that is the server's time", "internal/client/turns/turns.go",
+	{"waiting for other callers counts as the server's time", "internal/client/turns/turns.go",
 		"max(instant(since), g.heard.Load())", "instant(since)",
 		"internal/client/nodes: TestACrowdThatDoesNotEnd"},
 	{"a flight that lands late takes down its successor", "internal/client/flight/flight.go",
@@ -197,16 +197,16 @@ var mutants = []struct {
 	{"in histories: a claim that is asked again with the same token", "internal/client/lease/claim.go",
 		"second[n] = g.newClaim(wants[i])", "second[n] = claims[i]",
 		"trials/histories: TestCacheaside/(default|renewed),_double -for 40s"},
-	{"in histories: who is late gets what was not stored", "cacheaside/load.go",
+	{"in histories: a late caller gets a value that was not stored", "cacheaside/load.go",
 		"if kept || got.err", "if true || got.err",
 		"trials/histories: TestCacheaside/(default|renewed),_double -for 5s"},
-	{"in histories: what is being stored is joined", "cacheaside/fill.go",
+	{"in histories: a caller joins a flight that is being stored", "cacheaside/fill.go",
 		"l.flight.Stores()", "_ = l.flight",
 		"trials/histories: TestCacheaside/(default|renewed),_double -for 40s"},
 	{"in histories: a Set that go-redis repeats", "internal/client/lease/write.go",
 		"(*nodes.Node).AskOnce, func(ctx context.Context, node *nodes.Node, i int)", "(*nodes.Node).Ask, func(ctx context.Context, node *nodes.Node, i int)",
 		"trials/histories: TestCacheaside/(default|renewed),_double -for 5s"},
-	{"in histories: a purge by tag that does not reach who is late", "httpcache/store.go",
+	{"in histories: a purge by tag that misses late callers", "httpcache/store.go",
 		"late && c.stands(ctx, s, r)", "late",
 		"trials/histories: TestHTTPCache/(one|renewed).*_double -for 40s"},
 	{"in histories: a barrier that is lowered", "httpcache/purge.go",
@@ -215,7 +215,7 @@ var mutants = []struct {
 	{"in histories: a write of sliding that go-redis repeats", "internal/client/sendonce/once.go",
 		"func (once) NoRetry() bool { return true }", "func (once) NoRetry() bool { return false }",
 		"trials/linear: TestSlidingIsLinearizable/.*double"},
-	{"in histories: a write that takes the work of others for its own", "sliding/write.go",
+	{"in histories: a write that mistakes other writes for its own", "sliding/write.go",
 		"if lost == nil && bytes.Equal(headOf(there), headOf(rec)) {", "if _, _ = there, bytes.Equal; lost == nil {",
 		"trials/linear: TestSlidingIsLinearizable/.*double"},
 	{"in histories: an update that was done is done again", "sliding/scripts.go",
@@ -323,7 +323,7 @@ func TestMutantsAreCaught(t *testing.T) {
 			}
 			run := exec.CommandContext(ctx, binary, args...)
 			run.Dir = filepath.Join(root, dir)
-			if strings.HasPrefix(m.name, "by chance") { // it takes as many tries as there are
+			if strings.HasPrefix(m.name, "by chance") { // as many tries as there are
 				run.Env = append(os.Environ(), "MAYFLY_LONG=1")
 			}
 			begun := time.Now()

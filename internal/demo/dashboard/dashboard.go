@@ -41,8 +41,9 @@ type Options struct {
 	// Until ends the streams of events and tours, so that a server can shut down. Nil goes on.
 	Until context.Context
 
-	// Host is the name under which the page may be opened, beside localhost and addresses: buttons work under no other, as any site's page
-	// can have a name of its own lead here.
+	// Host is the name or address that the server listens at: requests for it are served, beside those for localhost and loopback
+	// addresses. Empty, or the address that stands for all, such as 0.0.0.0, serves those for any address. Requests for other names
+	// are refused, as any site's page can have a name of its own lead here.
 	Host string
 
 	// Metrics is served at /metrics.
@@ -91,7 +92,7 @@ func Handler(s Shop, r *Recorder, o Options) http.Handler {
 	mux.HandleFunc("GET /{$}", func(w http.ResponseWriter, _ *http.Request) {
 		w.Header().Set("Content-Type", "text/html; charset=utf-8")
 		w.Header().Set("Cache-Control", "no-cache")
-		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; img-src data:")
+		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; img-src data:; frame-ancestors 'none'")
 		page(w, about{Redis: o.Redis, Fields: s.HasFields(), Processes: panel.MostProcesses})
 	})
 	mux.HandleFunc("GET /events", func(w http.ResponseWriter, q *http.Request) { events(w, q, r, o.Until.Done()) })
@@ -124,18 +125,30 @@ func Handler(s Shop, r *Recorder, o Options) http.Handler {
 	return http.NewCrossOriginProtection().Handler(known(o.Host, mux)) // other sites' pages press no buttons here
 }
 
-// known lets only requests change something that came for an address, localhost or name: a name of somebody else's, which he has led here
-// when his page was open already, counts as its own site for a browser (DNS rebinding).
+// known serves requests for the names that are known to be ours, and refuses others, those that only read too. A name of somebody else's, which
+// leads here since his page was opened, counts as the page's own site for a browser (DNS rebinding).
 func known(name string, next http.Handler) http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		host := (&url.URL{Host: r.Host}).Hostname()
-		_, err := netip.ParseAddr(host)
-		if r.Method == http.MethodPost && err != nil && !strings.EqualFold(host, "localhost") && (name == "" || !strings.EqualFold(host, name)) {
-			http.Error(w, fmt.Sprintf("open this page by its address, or start it with --addr %.100s:PORT: buttons do not work under other names", host), http.StatusForbidden)
+		if !ours(host, name) {
+			http.Error(w, fmt.Sprintf("this is the demo of mayfly, which does not answer to the name %.100q: open it by its address, or start it with --addr NAME:PORT", host), http.StatusForbidden)
 			return
 		}
 		next.ServeHTTP(w, r)
 	})
+}
+
+// ours reports whether a request for host is meant for a server that listens at name.
+func ours(host, name string) bool {
+	if strings.EqualFold(host, "localhost") || name != "" && strings.EqualFold(host, name) {
+		return true
+	}
+	asked, err := netip.ParseAddr(host)
+	if err != nil {
+		return false
+	}
+	at, err := netip.ParseAddr(name)
+	return asked.IsLoopback() || asked == at || name == "" || err == nil && at.IsUnspecified()
 }
 
 // tourLasts is how long the tour takes in a browser.

@@ -25,7 +25,7 @@ func Example() {
 	defer s.Close(ctx)
 
 	page := httptest.NewRecorder()
-	dashboard.Handler(s, dashboard.NewRecorder(s), dashboard.Options{Redis: "an embedded Redis"}).ServeHTTP(page, httptest.NewRequest("GET", "/", nil))
+	dashboard.Handler(s, dashboard.NewRecorder(s), dashboard.Options{Redis: "an embedded Redis"}).ServeHTTP(page, httptest.NewRequest("GET", "http://localhost/", nil))
 	fmt.Println(strings.Contains(page.Body.String(), "<title>mayfly demo</title>"))
 	// Output: true
 }

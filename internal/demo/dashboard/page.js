@@ -15,6 +15,9 @@ const mean = (of, n = 4) => last(n).reduce((sum, m) => sum + of(m), 0) / Math.ma
 const most = (of, n = 8) => Math.max(0, ...last(n).map(of));
 const growth = (of, n) => { const l = last(n + 1); return l.length < 2 ? 0 : (of(l.at(-1)) - of(l[0])) / ((l.at(-1).at - l[0].at) / 1000) };
 
+// All that pages were asked for: what came of each is one of five things.
+const got = m => m.fromMemory + m.fromRedis + m.stale + m.waited + m.failed;
+
 const figures = {
 	lease: () => count(most(m => m.worst)),
 	early: () => count(mean(m => m.waited, 20)),
@@ -30,7 +33,7 @@ const figures = {
 // Charts: what is drawn, from what. A stack is drawn as shares.
 const charts = {
 	queries: { lines: [["queries", "asked", "bad"]], format: count, floor: 20 },
-	tiers: { stack: true, lines: [["fromPages", "page cache", "page"], ["fromLocal", "local copy", "good"], ["fromRedis", "Redis", "redis"], ["waited", "database", "bad"]], format: n => n + " %" },
+	tiers: { stack: true, lines: [["fromMemory", "memory", "good"], ["fromRedis", "Redis", "redis"], ["stale", "stale", "page"], ["waited", "waited for the database", "bad"], ["failed", "failed", "ink"]], format: n => n + " %" },
 	latency: { log: true, lines: [["p99", "p99", "bad"], ["p50", "median", "good"]], format: millis },
 	keys: { lines: [["keys", "keys", "redis"], ["endless", "without an end", "bad"], ["dead", "% dead", "page"]], format: count, floor: 20 },
 	crowd: { lines: [["answered", "answered a second", "good"], ["givenUp", "given up", "bad"], ["atDatabase", "queries at its database", "redis"], ["queued", "loads that wait", "page"]], format: count, floor: 20 },
@@ -94,11 +97,11 @@ function legends() {
 
 function show() {
 	if (!moments.length) return;
-	const queries = mean(m => m.queries, 8), p99 = most(m => m.p99, 2), answered = mean(m => m.fromPages + m.fromLocal + m.fromRedis), waited = mean(m => m.waited);
+	const queries = mean(m => m.queries, 8), p99 = most(m => m.p99, 2), cached = mean(m => m.fromMemory + m.fromRedis), all = mean(got);
 	const put = (id, text, bad) => { const o = $(id); o.textContent = text; o.className = bad ? "bad" : "good" };
 	put("#queries", count(queries), queries > 40);
 	put("#p99", millis(p99), p99 > 100);
-	put("#ratio", answered + waited ? (100 * answered / (answered + waited)).toFixed(1) + " %" : "–", answered < 20 * waited);
+	put("#ratio", all ? (100 * cached / all).toFixed(1) + " %" : "–", cached < .95 * all);
 	for (const o of $$("[data-figure]")) o.textContent = figures[o.dataset.figure]();
 	for (const svg of $$("[data-chart]")) draw(svg, charts[svg.dataset.chart]);
 	const { redis, atDatabase, limit, queued } = moments.at(-1);

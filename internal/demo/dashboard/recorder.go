@@ -20,21 +20,23 @@ const (
 
 // moment is what the page draws: rates are per second.
 type moment struct {
-	At        int64   `json:"at"` // ms since the beginning
-	Pages     float64 `json:"pages"`
-	Failed    float64 `json:"failed"`
-	Rendered  float64 `json:"rendered"`
-	Queries   float64 `json:"queries"`
-	Asked     int64   `json:"asked"` // queries since the beginning
-	Worst     int     `json:"worst"`
-	FromPages float64 `json:"fromPages"`
-	FromLocal float64 `json:"fromLocal"`
-	FromRedis float64 `json:"fromRedis"`
-	Waited    float64 `json:"waited"`
-	P50       float64 `json:"p50"` // ms
-	P99       float64 `json:"p99"`
-	Answered  float64 `json:"answered"`
-	GivenUp   float64 `json:"givenUp"`
+	At       int64   `json:"at"` // ms since the beginning
+	Pages    float64 `json:"pages"`
+	Rendered float64 `json:"rendered"`
+	Queries  float64 `json:"queries"`
+	Asked    int64   `json:"asked"` // queries since the beginning
+	Worst    int     `json:"worst"`
+	// What those who asked for pages got, each counted once.
+	FromMemory float64 `json:"fromMemory"`
+	FromRedis  float64 `json:"fromRedis"`
+	Stale      float64 `json:"stale"`
+	Waited     float64 `json:"waited"`
+	Failed     float64 `json:"failed"`
+
+	P50      float64 `json:"p50"` // ms
+	P99      float64 `json:"p99"`
+	Answered float64 `json:"answered"`
+	GivenUp  float64 `json:"givenUp"`
 	panel.State
 	panel.Loads
 	Lost     int64            `json:"lost"` // carts, since the beginning
@@ -115,9 +117,9 @@ func (r *Recorder) momentLocked(f panel.Figures, set panel.Settings) moment {
 	r.asked += f.Queries
 	r.lost += f.Lost
 	m := moment{
-		At: time.Since(r.begun).Milliseconds(), Pages: per(f.Pages), Failed: per(f.Failed), Rendered: per(f.Rendered),
+		At: time.Since(r.begun).Milliseconds(), Pages: per(f.Pages), Rendered: per(f.Rendered),
 		Queries: per(f.Queries), Asked: r.asked, Worst: f.Worst,
-		FromPages: per(f.FromPages), FromLocal: per(f.FromLocal), FromRedis: per(f.FromRedis), Waited: per(f.FromDatabase),
+		FromMemory: per(f.FromMemory), FromRedis: per(f.FromRedis), Stale: per(f.Stale), Waited: per(f.Waited), Failed: per(f.Failed),
 		P50: ms(f.P50), P99: ms(f.P99), Answered: per(f.Answered), GivenUp: per(f.GivenUp), State: f.State, Loads: f.Loads, Lost: r.lost, Redis: string(f.Redis), Mark: r.marks,
 	}
 	r.marks = ""

@@ -6,13 +6,16 @@ import "time"
 type Figures struct {
 	For time.Duration // since when
 
-	Pages, Failed, Rendered int64 // product pages: served, of these with an error, and made by a handler
-	Queries                 int64 // that the database was asked
-	Worst                   int   // most queries of one product that ran or waited at once
-	// Who answered when a product page was asked for.
-	FromPages, FromLocal, FromRedis, FromDatabase int64
+	// Pages are the product pages that shoppers asked for. Each is counted in one of Got.
+	Pages int64
+	Got
 
-	P50, P99 time.Duration // of a product page, in the last second or so
+	Rendered int64 // pages that a handler made
+	Queries  int64 // that the database was asked
+	Worst    int   // most queries of one product that ran or waited at once
+
+	Took     Took          // each of Pages
+	P50, P99 time.Duration // of those in the last second or so
 
 	Carts, Lost, Unavailable int64 // carts begun, carts that ended while in use; times that shoppers could not see theirs
 
@@ -20,7 +23,18 @@ type Figures struct {
 
 	State
 	Redis Health
+	Slow  time.Duration // for how much longer the databases are slow
 	Loads Loads
+}
+
+// Got is what those who asked for product pages got, each counted once: by whether it came from a cache, and from which,
+// or whether somebody had to wait for the database.
+type Got struct {
+	FromMemory int64 // a copy in the process, of the page or of the product
+	FromRedis  int64 // a fresh copy in Redis, of the page or of the product
+	Stale      int64 // a copy past its time, while a new one is made
+	Waited     int64 // for the database: for a query of their own, or somebody else's
+	Failed     int64 // an error
 }
 
 // State is what is in Redis. It is looked at less often than figures are asked for.

@@ -3,6 +3,7 @@ package shop
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strconv"
 	"sync"
 	"time"
@@ -21,9 +22,25 @@ const (
 type look struct {
 	mu      sync.Mutex // guards what follows
 	at      time.Time
-	hits    hits
+	lately  []tookAt // the latest, the oldest first
 	state   panel.State
 	stateAt time.Time
+}
+
+// tookAt is how long pages took that were there at some moment, or shortly before.
+type tookAt struct {
+	at   time.Time
+	took panel.Took
+}
+
+// percentiles returns how long the pages took that were there lately, with those that just were.
+func (l *look) percentiles(now time.Time, just panel.Took) (p50, p99 time.Duration) {
+	l.lately = append(slices.DeleteFunc(l.lately, func(t tookAt) bool { return now.Sub(t.at) >= lately }), tookAt{now, just})
+	all := make(panel.Took)
+	for _, t := range l.lately {
+		all.AddAll(t.took)
+	}
+	return all.At(0.50), all.At(0.99)
 }
 
 // Figures returns what happened since it was last called. It is meant for a single caller that polls.
@@ -32,31 +49,20 @@ func (s *Shop) Figures(ctx context.Context) panel.Figures {
 	defer s.look.mu.Unlock()
 	now := time.Now()
 	f := panel.Figures{
-		Pages: s.pages.Swap(0), Failed: s.failed.Swap(0), Rendered: s.rendered.Swap(0),
-		FromRedis: s.redisReads.Swap(0), FromDatabase: s.waited.Swap(0),
+		Got: s.got.take(), Rendered: s.rendered.Swap(0), Took: s.took.take(),
 		Carts: s.carts.Swap(0), Lost: s.lost.Swap(0), Unavailable: s.unavailable.Swap(0),
 		Redis: s.line.is(),
 	}
+	f.Pages = f.FromMemory + f.FromRedis + f.Stale + f.Waited + f.Failed
+	f.P50, f.P99 = s.look.percentiles(now, f.Took)
 	f.Queries, f.Worst = s.database.figures()
 	f.Answered, f.GivenUp, f.Loads = s.catalogue.figures(now)
-	s.mu.Lock()
-	hits := s.retired
-	for _, p := range s.processes {
-		hits = hits.and(p)
-	}
-	settings := s.settings
-	s.mu.Unlock()
-	f.FromPages = max(0, hits.pages-s.look.hits.pages)
-	f.FromLocal = max(0, hits.local-s.look.hits.local)
-	f.FromRedis += max(0, hits.redisPages-s.look.hits.redisPages)
-	s.look.hits = hits
-	f.P50, f.P99 = s.took.since(now.Add(-lately))
 	if !s.look.at.IsZero() {
 		f.For = now.Sub(s.look.at)
 	}
 	s.look.at = now
 	if now.Sub(s.look.stateAt) >= lookEvery {
-		s.look.state, s.look.stateAt = s.state(ctx, settings, now), now
+		s.look.state, s.look.stateAt = s.state(ctx, s.Settings(), now), now
 	}
 	f.State = s.look.state
 	return f

@@ -1,44 +1,32 @@
 package shop
 
 import (
-	"slices"
 	"sync"
 	"time"
+
+	"github.com/mayflycache/mayfly/internal/demo/panel"
 )
 
-// latency keeps how long the latest pages took.
+// latency keeps how long pages took.
 type latency struct {
-	mu     sync.Mutex // guards what follows
-	latest [1 << 14]tookAt
-	next   int
-}
-
-// tookAt is a page that was there at some moment, and how long it took.
-type tookAt struct {
-	at   time.Time
-	took time.Duration
+	mu   sync.Mutex // guards what follows
+	took panel.Took
 }
 
 func (l *latency) add(took time.Duration) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.latest[l.next] = tookAt{time.Now(), took}
-	l.next = (l.next + 1) % len(l.latest)
+	if l.took == nil {
+		l.took = make(panel.Took)
+	}
+	l.took.Add(took)
 }
 
-// since returns percentiles of the pages after a moment, 0 if there were none.
-func (l *latency) since(moment time.Time) (p50, p99 time.Duration) {
-	var took []time.Duration
+// take returns how long pages took since it was last called.
+func (l *latency) take() panel.Took {
 	l.mu.Lock()
-	for i := range l.latest {
-		if p := &l.latest[i]; p.at.After(moment) {
-			took = append(took, p.took)
-		}
-	}
-	l.mu.Unlock()
-	if len(took) == 0 {
-		return 0, 0
-	}
-	slices.Sort(took)
-	return took[len(took)/2], took[len(took)*99/100]
+	defer l.mu.Unlock()
+	took := l.took
+	l.took = nil
+	return took
 }

@@ -43,16 +43,6 @@ func (c pageCache) decorate(next http.Handler) http.Handler {
 	return c.cache.Handler(next)
 }
 
-// answered returns how many requests were answered without the handler, by copies in the process (or those who waited for the same
-// page) and by Redis.
-func (c pageCache) answered() (here, redis int64) {
-	if c.cache == nil {
-		return 0, 0
-	}
-	s := c.cache.Stats()
-	return int64(s.Local + s.Collapsed + s.Stale), int64(s.Redis)
-}
-
 func (c pageCache) close(ctx context.Context) {
 	if c.cache != nil {
 		c.cache.Close(ctx)

@@ -43,12 +43,14 @@ func (p *process) productPage(w http.ResponseWriter, r *http.Request) {
 		http.NotFound(w, r)
 		return
 	}
-	found, err := p.products.Get(r.Context(), id)
+	ctx, way := embark(r.Context())
+	found, err := p.products.Get(ctx, id)
 	if err != nil {
 		http.Error(w, "the shop cannot say: "+err.Error(), http.StatusServiceUnavailable)
 		return
 	}
 	w.Header().Set("Cache-Control", pageLives)
+	w.Header().Set(productHeader, string(way.product()))
 	p.shop.rendered.Add(1)
 	page(w, func(w io.Writer) { renderProduct(w, found) })
 }

@@ -145,9 +145,6 @@ func (s *Shop) Set(ctx context.Context, next panel.Settings) error {
 	}
 	s.mu.Lock()
 	s.settings, s.processes = next, processes
-	for _, p := range old {
-		s.retired = s.retired.and(p)
-	}
 	if others && len(old) > 0 {
 		s.generation++
 		s.addresses.Clear() // those who logged in before did so as it was then
@@ -265,31 +262,8 @@ func (s *Shop) Close(ctx context.Context) error {
 
 // counters are what the figures are made of.
 type counters struct {
-	pages, failed, rendered  atomic.Int64
-	redisReads, waited       atomic.Int64 // products that Redis answered; that the database did, after a wait
+	got
+	rendered                 atomic.Int64
 	carts, lost, unavailable atomic.Int64
 	took                     latency
-	retired                  hits // of processes that are gone; guarded by Shop.mu
-}
-
-// hits are answers that the caches count themselves.
-type hits struct{ pages, redisPages, local int64 }
-
-// and adds those of a process.
-func (h hits) and(p *process) hits {
-	here, redis := p.pages.answered()
-	return hits{h.pages + here, h.redisPages + redis, h.local + int64(p.products.LocalHits())}
-}
-
-// observe counts what the caches tell.
-func (s *Shop) observe(_ context.Context, e mayfly.Event) {
-	if e.Kind != mayfly.KindRead || e.Namespace != "products" {
-		return
-	}
-	switch e.Outcome {
-	case mayfly.OutcomeHitRedis, mayfly.OutcomeStale:
-		s.redisReads.Add(1)
-	default:
-		s.waited.Add(1)
-	}
 }

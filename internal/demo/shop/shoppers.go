@@ -53,26 +53,27 @@ func (s *Shop) visit(ctx context.Context) bool {
 		}
 		id := int(choice.Uint64())
 		if look == 0 {
-			v.do(http.MethodPost, "/login")
+			v.do(v.ctx, http.MethodPost, "/login")
 		}
 		begun := time.Now()
-		status, _, _ := v.do(http.MethodGet, "/product/"+strconv.Itoa(id))
-		s.took.add(time.Since(begun))
-		s.pages.Add(1)
-		if status >= 500 {
-			s.failed.Add(1)
+		page, way := embark(v.ctx)
+		status, _, header := v.do(page, http.MethodGet, "/product/"+strconv.Itoa(id))
+		if status == 0 {
+			return false
 		}
+		s.took.add(time.Since(begun))
+		s.got.add(way.page(status, header))
 		if look%mineEvery != 0 {
 			continue
 		}
 		if look > 0 && !v.has {
-			if status, generation, _ := v.do(http.MethodPost, "/cart/"+strconv.Itoa(id)); status < 400 {
+			if status, generation, _ := v.do(v.ctx, http.MethodPost, "/cart/"+strconv.Itoa(id)); status < 400 {
 				v.has, v.generation = true, generation
 				s.carts.Add(1)
 			}
 			continue
 		}
-		status, generation, header := v.do(http.MethodGet, "/mine?viewed="+strconv.Itoa(id))
+		status, generation, header := v.do(v.ctx, http.MethodGet, "/mine?viewed="+strconv.Itoa(id))
 		switch {
 		case status >= 500:
 			s.unavailable.Add(1)
@@ -106,14 +107,14 @@ func sleep(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-// do is a request to one of the processes.
-func (v *visitor) do(method, target string) (status, generation int, h http.Header) {
+// do is a request to one of the processes. The status of a shopper who was sent home meanwhile is 0.
+func (v *visitor) do(ctx context.Context, method, target string) (status, generation int, h http.Header) {
 	p, generation := v.shop.borrow()
 	if p == nil {
 		return http.StatusServiceUnavailable, generation, nil
 	}
 	defer p.using.Done()
-	r, err := http.NewRequestWithContext(v.ctx, method, "http://shop.example"+target, nil)
+	r, err := http.NewRequestWithContext(ctx, method, "http://shop.example"+target, nil)
 	if err != nil {
 		return http.StatusBadRequest, generation, nil
 	}
@@ -121,7 +122,7 @@ func (v *visitor) do(method, target string) (status, generation int, h http.Head
 	r.AddCookie(&http.Cookie{Name: "shopper", Value: v.name})
 	w := answer{header: make(http.Header)}
 	p.serve.ServeHTTP(&w, r)
-	if v.ctx.Err() != nil { // a shopper who was sent home does not complain
+	if ctx.Err() != nil {
 		w.status = 0
 	}
 	return w.status, generation, w.header

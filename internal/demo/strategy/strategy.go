@@ -116,14 +116,6 @@ func Open[V any](ctx context.Context, s Strategy, o Options, load func(ctx conte
 // Get returns key's value: the kept one, or what load answers.
 func (c *Cache[V]) Get(ctx context.Context, key int) (V, error) { return c.get(ctx, key) }
 
-// LocalHits returns how many Gets a copy in the process has answered.
-func (c *Cache[V]) LocalHits() uint64 {
-	if c.local == nil {
-		return 0
-	}
-	return c.local.Stats().Hits
-}
-
 // Loads returns how many loads run, how many may, and how many wait for their turn. Code by hand knows of no limit, and does not count.
 func (c *Cache[V]) Loads() mayfly.OriginStats {
 	if c.aside == nil {
