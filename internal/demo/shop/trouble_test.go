@@ -20,7 +20,7 @@ import (
 func TestTwoMoreProcesses(t *testing.T) {
 	inShop(t, nil, func(t *testing.T, s *shop.Shop) {
 		press(t, s, panel.TwoMore, "4 processes")
-		f := during(t, s, 2*time.Second, larger)
+		f := during(t, s, 2*time.Second)
 		if s.Settings().Processes != 4 || f.Failed > 0 || f.Pages == 0 {
 			t.Errorf("%+v", f)
 		}

@@ -45,6 +45,19 @@ func (h *byHand[V]) get(ctx context.Context, key int) (v V, err error) {
 	return v, nil
 }
 
+func (h *byHand[V]) fill(ctx context.Context, values map[int]V) error {
+	pipe := h.o.Redis.Pipeline()
+	for key, v := range values {
+		text, err := json.Marshal(kept[V]{Value: v})
+		if err != nil {
+			return err
+		}
+		pipe.Set(ctx, h.o.Prefix+strconv.Itoa(key), text, h.strategy.Jitter.TTL(h.o.TTL))
+	}
+	_, err := pipe.Exec(ctx)
+	return err
+}
+
 // look asks for the value, and for what is left of it only if that matters.
 func (h *byHand[V]) look(ctx context.Context, full string) (found kept[V], left time.Duration, ok bool) {
 	var get *redis.StringCmd

@@ -75,6 +75,7 @@ type Options struct {
 // Cache keeps values of one strategy for one process.
 type Cache[V any] struct {
 	get   func(ctx context.Context, key int) (V, error)
+	fill  func(ctx context.Context, values map[int]V) error
 	aside *cacheaside.Cache[int, V] // nil without a lease
 	local *mayfly.Local             // nil without copies
 }
@@ -89,7 +90,7 @@ func Open[V any](ctx context.Context, s Strategy, o Options, load func(ctx conte
 			return nil, errors.New("strategy: Local needs Lease: nothing would tell the copies of a change")
 		}
 		h := &byHand[V]{s, o, load}
-		return &Cache[V]{get: h.get}, nil
+		return &Cache[V]{get: h.get, fill: h.fill}, nil
 	}
 	c := new(Cache[V])
 	var err error
@@ -109,12 +110,15 @@ func Open[V any](ctx context.Context, s Strategy, o Options, load func(ctx conte
 		c.Close(ctx)
 		return nil, fmt.Errorf("strategy: %w", err)
 	}
-	c.get = c.aside.Get
+	c.get, c.fill = c.aside.Get, c.aside.SetMany
 	return c, nil
 }
 
 // Get returns key's value: the kept one, or what load answers.
 func (c *Cache[V]) Get(ctx context.Context, key int) (V, error) { return c.get(ctx, key) }
+
+// Fill stores values as a job does that writes a whole table into the cache: all in one moment, without a load.
+func (c *Cache[V]) Fill(ctx context.Context, values map[int]V) error { return c.fill(ctx, values) }
 
 // Loads returns how many loads run, how many may, and how many wait for their turn. Code by hand knows of no limit, and does not count.
 func (c *Cache[V]) Loads() mayfly.OriginStats {
