@@ -12,3 +12,6 @@ const (
 	SlowDatabase     Button = "slow"      // queries take four times as long, for ten seconds
 	TwoMore          Button = "processes" // two more processes
 )
+
+// RedisIsBack is what Press says that ends what KillRedis or HangRedis began.
+const RedisIsBack = "Redis is back"

@@ -183,7 +183,7 @@ func (s *Shop) Press(ctx context.Context, b panel.Button) (string, error) {
 // toggle breaks the line to Redis, or mends it if it is broken so, and returns what it did.
 func (s *Shop) toggle(to panel.Health, says string) string {
 	if s.line.is() == to {
-		to, says = panel.Up, "Redis is back"
+		to, says = panel.Up, panel.RedisIsBack
 	}
 	s.line.set(to)
 	return says
@@ -235,7 +235,11 @@ func (s *Shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer p.using.Done()
-	p.serve.ServeHTTP(w, r)
+	if forPerson(r) {
+		p.withParts(w, r)
+	} else {
+		p.serve.ServeHTTP(w, r)
+	}
 }
 
 // borrow returns one of the processes, which stays open until using.Done, and its generation.
