@@ -3,6 +3,7 @@ package dashboard_test
 import (
 	"flag"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mayflycache/mayfly/internal/demo/dashboard"
 	"github.com/mayflycache/mayfly/internal/demo/panel"
 	"github.com/mayflycache/mayfly/internal/demo/shop"
 	"github.com/mayflycache/mayfly/internal/testkit/chromium"
@@ -321,7 +323,15 @@ func TestPictures(t *testing.T) {
 		t.Skip("with -screenshots=DIR it takes pictures")
 	}
 	browser := chromium.Start(t)
-	url := open(t, panel.Default)
+	h, s, r := opened(t, shop.Options{Settings: panel.Default, RedisTimeout: 20 * time.Second, Own: true, Catalogue: small})
+	mux := http.NewServeMux()
+	mux.Handle("/", h)
+	mux.HandleFunc("/report", func(w http.ResponseWriter, _ *http.Request) {
+		dashboard.Report(w, s, r, dashboard.Options{Redis: "an embedded Redis"})
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.CloseClientConnections)
+	url := server.URL
 	desk, phone := chromium.Screen{Width: 1180, Height: 1060}, chromium.Screen{Width: 390, Height: 844, Scale: 2, Mobile: true}
 	page := browser.Open(t, url, desk)
 	take := func(name string) {
@@ -368,4 +378,10 @@ func TestPictures(t *testing.T) {
 		page.Show(t, phone)
 		take(name + "-phone")
 	}
+	page = browser.Open(t, url+"/report", desk)
+	page.Eval(t, `document.querySelector("#charts").scrollIntoView()`, nil)
+	take("demo-report")
+	page.Show(t, phone)
+	page.Eval(t, `document.querySelector("#trials").scrollIntoView()`, nil)
+	take("demo-report-phone")
 }

@@ -108,6 +108,9 @@ func (r *Recorder) Pressed(b panel.Button, says string) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
+	if r.event != "" {
+		says = r.event + ", " + says
+	}
 	r.event = says
 }
 
