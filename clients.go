@@ -13,8 +13,8 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/check"
 )
 
-// CacheClient returns a client for what Redis holds copies of: cacheaside, httpcache, [OpenLocal]. It connects as o says, and what o
-// leaves at zero of timeouts and retries is as in [TunedOptions]. It does no I/O; close it when you are done.
+// CacheClient returns a client for packages that keep copies in Redis: cacheaside, httpcache, [OpenLocal]. It connects as o says, and takes
+// timeouts and retries that are zero in o from [TunedOptions]. It does no I/O; close it when you are done.
 //
 //	o := &redis.UniversalOptions{Addrs: []string{"redis:6379"}, Password: os.Getenv("REDIS_PASSWORD")}
 //	caches, err := mayfly.CacheClient(o)
@@ -23,9 +23,9 @@ func CacheClient(o *redis.UniversalOptions) (redis.UniversalClient, error) {
 	return client("CacheClient", o, TunedOptions())
 }
 
-// DurableClient is [CacheClient] for what Redis has the only copy of: sliding, navsession, fieldttl. It is more patient. A call ends with
-// its context. Without a deadline it waits up to a second each for a connection and for the answer; reads, and whatever may be
-// repeated, are tried three times more, as go-redis does by default. (sliding, navsession and fieldttl give a question a RedisTimeout of their own, whatever the client.)
+// DurableClient is [CacheClient] for packages whose only copy is in Redis: sliding, navsession, fieldttl. It is more patient. A call ends with
+// its context. Without a deadline it waits up to a second for a connection and another for the answer; reads and repeatable
+// commands are retried three times, as go-redis does by default. (sliding, navsession and fieldttl bound each call by their own RedisTimeout, whatever the client.)
 func DurableClient(o *redis.UniversalOptions) (redis.UniversalClient, error) {
 	return client("DurableClient", o, &redis.UniversalOptions{
 		DialTimeout:      time.Second,
@@ -70,7 +70,7 @@ func client(name string, o, defaults *redis.UniversalOptions) (redis.UniversalCl
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
-	of := *o // the caller may go on to use its own
+	of := *o // the caller may go on using its options
 	of.ContextTimeoutEnabled = true
 	of.DialTimeout = cmp.Or(o.DialTimeout, defaults.DialTimeout)
 	of.DialerRetries = cmp.Or(o.DialerRetries, defaults.DialerRetries)
@@ -82,7 +82,7 @@ func client(name string, o, defaults *redis.UniversalOptions) (redis.UniversalCl
 	return redis.NewUniversalClient(&of), nil
 }
 
-// checkAddr refuses what is not a host and a port, or the path of a socket. What stands before an @ is not shown: it may be a password.
+// checkAddr rejects anything but a host and a port, or the path of a socket. It does not show text before an @, which may be a password.
 func checkAddr(c *check.List, field, addr string) {
 	shown := addr
 	if at := strings.LastIndexByte(shown, '@'); at >= 0 {

@@ -19,11 +19,11 @@ type Codec[V any] interface {
 	Decode(src []byte) (V, error)
 
 	// Format names what the bytes are, schema included, such as "json" or "msgpack/2". Bytes stored under another
-	// format are a miss and are loaded anew, so a change that old bytes do not survive is a new name.
+	// format are a miss and are loaded anew: an incompatible change needs a new name.
 	Format() string
 }
 
-// DefaultCodec returns the codec of a namespace that names none, for a codec that wraps it, to encrypt say: string and []byte as they
+// DefaultCodec returns the codec of a namespace without one, for codecs that wrap it, such as to encrypt: string and []byte as they
 // are, [JSON] for the rest.
 func DefaultCodec[V any]() Codec[V] {
 	for _, c := range []any{text{}, raw{}} {
@@ -34,14 +34,14 @@ func DefaultCodec[V any]() Codec[V] {
 	return JSON[V]{}
 }
 
-// JSON is encoding/json. What it writes is what json.dumps and json.loads of other languages understand.
+// JSON uses encoding/json. Other languages read and write the same bytes with their JSON libraries.
 type JSON[V any] struct {
-	// Schema is a number to raise when V changed so that old bytes must not be read again. Zero is a number too.
+	// Schema is a number to raise when V has changed so that old bytes must not be read any more. Zero is a number too.
 	Schema int
 }
 
-// Validate returns an error if encoding/json cannot carry every V: it has a channel, say, or nothing that is exported, so that it would come
-// back empty. [Namespace.Validate] calls it, as it does a Validate() error of any codec that has one.
+// Validate returns an error if encoding/json cannot carry every V: it contains a channel, say, or has no exported field and would come back
+// empty. [Namespace.Validate] calls it, as it calls the method Validate() error of any codec that has one.
 func (JSON[V]) Validate() error {
 	if err := check.JSON(reflect.TypeFor[V](), false); err != nil {
 		return fmt.Errorf("JSON cannot carry a %v: %w: leave the field out by `json:\"-\"`, or use another codec", reflect.TypeFor[V](), err)

@@ -28,8 +28,8 @@ type Count struct {
 	Kind      string        `json:"kind"`
 	Outcome   Outcome       `json:"outcome"`
 	Events    uint64        `json:"events"`
-	N         uint64        `json:"n,omitempty"`       // keys, values or bytes, where they were told
-	Took      time.Duration `json:"took_ns,omitempty"` // all together, where that was measured
+	N         uint64        `json:"n,omitempty"`       // keys, values or bytes, if the Events had them
+	Took      time.Duration `json:"took_ns,omitempty"` // total, if it was measured
 }
 
 type countKey struct {

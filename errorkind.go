@@ -10,15 +10,15 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// replies are kinds of errors that Redis answers, by their first word.
+// replies are the kinds of Redis's error replies, by their first word.
 var replies = map[string]string{
 	"OOM": "oom", "READONLY": "readonly", "LOADING": "loading", "NOPERM": "auth", "NOAUTH": "auth", "WRONGPASS": "auth", "MOVED": "cluster",
 	"ASK": "cluster", "CLUSTERDOWN": "cluster", "TRYAGAIN": "cluster", "CROSSSLOT": "cluster", "MASTERDOWN": "replication", "NOREPLICAS": "replication",
 	"WRONGTYPE": "wrong_type", "MISCONF": "misconf", "BUSY": "busy", "NOSCRIPT": "script",
 }
 
-// ErrorKind returns which kind of error of Redis's err is, whatever is said around it: one of few words, fit for a label, such as "timeout",
-// "network", "oom" or "auth". It is "other" for nil and for what is not Redis's.
+// ErrorKind classifies an error of Redis, however it is wrapped: one of a few words, fit for a label, such as "timeout", "network", "oom"
+// or "auth". It is "other" for nil and for errors that are not from Redis.
 func ErrorKind(err error) string {
 	var reply redis.Error
 	var network net.Error

@@ -5,9 +5,9 @@ import (
 	"time"
 )
 
-// Event is something that happened in a cache and that an operator may want to count, time or read.
+// Event is something that happened in a cache, for an operator to count, time or read.
 //
-// A hit in the local tier is not an Event, which would cost as much as the hit. Such hits are counted: see [LocalObserver],
+// A hit in the local tier is not an Event, since an Event would cost as much as the hit. Such hits are counted: see [LocalObserver],
 // and the Stats of caches and of [Local].
 type Event struct {
 	Kind      Kind          // what was done
@@ -15,11 +15,11 @@ type Event struct {
 	Namespace string        // Namespace.Name: bounded, fit for a label
 	Key       string        // the key in Redis, if the Event is about one: for logs and traces, never for a label
 	Took      time.Duration // how long it took, if that was measured
-	N         int           // how many keys, values or bytes it was about, if not one
+	N         int           // how many keys, values or bytes, if not one
 	Err       error         // why it failed
 }
 
-// Observer sees Events. Observe runs on the caller's path, or behind it: it must be quick, must not block or panic, and is called from many
+// Observer sees Events. Observe runs on the caller's path, or in the background: it must be quick, must not block or panic, and is called from many
 // goroutines at once. ctx is the context of the operation, for trace ids; it may already be done.
 type Observer interface {
 	Observe(ctx context.Context, e Event)
@@ -42,15 +42,15 @@ const (
 	KindRefresh                   // a value was renewed before it expired
 	KindWrite                     // a value was set by the caller
 	KindRemoval                   // keys were deleted by the caller
-	KindBackend                   // Redis did not answer, or with an error
+	KindBackend                   // Redis did not answer, or answered with an error
 	KindBreaker                   // the breaker of a node opened, probed or closed
 	KindCoherence                 // the local tier changed its [Rung], whose name is Outcome
 	KindWarning                   // the configuration is accepted, but dangerous: Err says why
 	KindLimit                     // a limiter was asked
 	KindJoin                      // a caller waits for a load that another caller of this process began
-	KindLag                       // how long after a change in Redis the local tier heard of it: Took. Measured several times a second
-	KindQueue                     // N calls waited for others of this process to give a connection to Redis back, the first of them for Took
-	KindAdmission                 // a load waited for its turn at the origin: Took; dropped is one that nobody wanted any more
+	KindLag                       // Took is the delay from a change in Redis until the local tier heard of it, measured several times a second
+	KindQueue                     // N calls waited until other calls of this process gave a connection to Redis back, the first of them for Took
+	KindAdmission                 // a load waited for its turn at the origin, for Took; outcome dropped: all its callers had left
 )
 
 var kinds = [...]string{KindRead: "read", KindLoad: "load", KindWait: "wait", KindFill: "fill", KindRefresh: "refresh", KindWrite: "write",
@@ -72,11 +72,11 @@ const (
 	OutcomeOK       Outcome = "ok"
 	OutcomeFailed   Outcome = "failed"
 	OutcomeHitRedis Outcome = "hit_redis" // read: fresh from Redis
-	OutcomeStale    Outcome = "stale"     // read: past its TTL and within its window
+	OutcomeStale    Outcome = "stale"     // read: past its TTL, within its stale window
 	OutcomeNegative Outcome = "negative"  // read: remembered as absent at the origin
 	OutcomeMiss     Outcome = "miss"      // read: had to be loaded
 	OutcomeBypass   Outcome = "bypass"    // read: Redis could not be asked, or not for this request: Err says why
-	OutcomeRefused  Outcome = "refused"   // fill: somebody deleted or replaced the key meanwhile
+	OutcomeRefused  Outcome = "refused"   // fill: the key was deleted or replaced meanwhile
 	OutcomeTimedOut Outcome = "timed_out"
 	OutcomeDropped  Outcome = "dropped" // a bound was reached
 	OutcomeDenied   Outcome = "denied"  // limit: there were too many calls

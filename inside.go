@@ -6,8 +6,8 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/localsync"
 )
 
-// The patterns reach what is inside the types of this package by these functions, which users cannot name, and not by methods, which would
-// be part of the API.
+// The patterns reach the internals of this package's types by these functions, which users cannot name; methods would be part of the
+// API.
 func init() {
 	localsync.Of = func(local any) *localsync.Local { return local.(*Local).local }
 	admission.Of = func(origin any) *admission.Limiter { return origin.(*Origin).limiter }

@@ -17,12 +17,12 @@ import (
 
 // LocalOptions set up a [Local]. Redis and Prefixes are required, and so is a bound, MaxBytes or MaxEntries.
 type LocalOptions struct {
-	// Redis is the client of the namespaces: a redis.Client, also of a Sentinel group, or a redis.ClusterClient. The tier opens
+	// Redis is the client of the namespaces: a redis.Client (Sentinel included) or a redis.ClusterClient. The tier opens
 	// connections of its own beside the client's pool, one per master.
 	Redis redis.UniversalClient
 
 	// Prefixes say which keys may be copied: for each namespace its Prefix, or the beginning of it. Redis reports every change
-	// of a key under them, so choose them such that few other keys begin like that. None may be the beginning of another.
+	// of a key under them, so choose prefixes that few other keys share. None may be the beginning of another.
 	Prefixes []string
 
 	// MaxBytes bounds the memory of all copies together, keys and bookkeeping included; Namespace.Cost tells the size of a
@@ -32,8 +32,8 @@ type LocalOptions struct {
 	// MaxEntries bounds the number of copies. Zero is no bound.
 	MaxEntries int
 
-	// MaxTTL bounds the age of a copy by this process's monotonic clock, whatever Redis says is left of the value: also when
-	// Redis's clock was set back, and for changes that are never told of, such as SWAPDB. Zero keeps it as long as Redis keeps the value.
+	// MaxTTL bounds the age of a copy by this process's monotonic clock, whatever time Redis says is left: it covers a Redis clock
+	// that was set back, and changes that are never reported, such as SWAPDB. Zero keeps it as long as Redis keeps the value.
 	MaxTTL time.Duration
 
 	// Silence is how long copies are served after Redis was last heard: the most that a copy can be behind if the network
@@ -44,10 +44,10 @@ type LocalOptions struct {
 	// keeps no copies in that case.
 	ShortTTL time.Duration
 
-	// Outage is for how long copies are served on when Redis cannot be heard any more, each within its own TTL, so that an outage
-	// of Redis does not empty the tier just when it is needed most. They may be old by that time and Silence, whatever others have
-	// changed; what this process changes it does not serve. When Redis is heard again all are dropped. It holds for all namespaces of the
-	// tier: do not set it where sessions are among them, as one that was ended elsewhere would go on. Zero serves none.
+	// Outage is how long copies are still served when Redis cannot be heard any more, each within its own TTL, so that an outage
+	// of Redis does not empty the tier when it is needed most. They may be out of date by Outage plus Silence, except that this process
+	// never serves what it has changed itself. When Redis is heard again all copies are dropped. Outage applies to all namespaces of the
+	// tier: do not set it if sessions are among them, since one that was ended elsewhere would live on. Zero serves none.
 	Outage time.Duration
 
 	// Observer sees an Event of Kind [KindCoherence] at each change of the rung, whose Outcome is the rung's name and whose Err is the

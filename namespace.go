@@ -20,13 +20,13 @@ type Namespace[K comparable, V any] struct {
 	// "users" from "users:", "cache.user" from "cache:user:".
 	Name string
 
-	// Redis is where the values live: a single server, a cluster, a Sentinel group. Any client will do; its hooks, such as tracing, see what
-	// is asked if ContextTimeoutEnabled is set in its options, as [CacheClient] does.
+	// Redis is where the values live: a single server, a cluster, a Sentinel group. Any client will do; its hooks, such as tracing, see the
+	// commands if ContextTimeoutEnabled is set in its options, as [CacheClient] does.
 	Redis redis.UniversalClient
 
 	// Prefix begins every key: the key in Redis is Prefix followed by the key's text, and nothing else. End it with a
 	// separator, as in "cache:user:", so that the keys of another prefix never look like its own; one that ends with a letter or a
-	// digit is told as a [KindWarning]. Two namespaces with the same Prefix share their values. "mayfly:" is reserved for locks and leases.
+	// digit is reported as a [KindWarning]. Two namespaces with the same Prefix share their values. "mayfly:" is reserved for locks and leases.
 	// Empty follows from Name: "users:" from "users".
 	Prefix string
 
@@ -39,7 +39,7 @@ type Namespace[K comparable, V any] struct {
 	TTL time.Duration
 
 	// MaxTTL is the longest TTL that a call may give a single value, as sliding's CreateFor and cacheaside's SetFor do: a session that
-	// is to be remembered for a month among others that end after half an hour. Zero is TTL.
+	// is remembered for a month, say, among others that end after half an hour. Zero is TTL.
 	MaxTTL time.Duration
 
 	// Jitter changes each TTL by a random share, so that values stored together do not expire together. Zero changes nothing;

@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// LocalObserver is an Observer that also counts hits in the local tier, which are no Events. ObserveLocal is called once by each
+// LocalObserver is an Observer that also counts hits in the local tier, which are not Events. ObserveLocal is called once by each
 // cache that has a local tier, when it is made; hits returns how many hits it has had so far, at any time, also
 // after the cache was closed.
 type LocalObserver interface {

@@ -9,19 +9,19 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/check"
 )
 
-// OriginOptions set up an [Origin]. The zero OriginOptions find the limit.
+// OriginOptions set up an [Origin]. The zero value finds the limit.
 type OriginOptions struct {
 	// Limit is how many loads may ask the origin at once from this process. Zero: as many as it can work on, which is found while they
-	// run. Negative: any number.
+	// run. Negative: no bound.
 	Limit int
 
-	// Timeout is how long a load of the origin may take: Load.Timeout of the caches, the longest of several. The limit that is found keeps
-	// loads well below it. Zero is 10 s.
+	// Timeout is how long a load may take: the longest Load.Timeout of the caches. The limit that is found keeps loads well below
+	// it. Zero is 10 s.
 	Timeout time.Duration
 }
 
-// Origin is what loaders ask, such as a database, and how much of it may be asked at a time. Every cache has one of its own; caches that ask
-// the same database should share one, as each finds its limit beside the others' otherwise:
+// Origin stands for what loaders ask, such as a database, and bounds the loads that ask it at once. By default every cache has its own; caches
+// that ask the same database should share one, otherwise each finds a limit of its own:
 //
 //	db, err := mayfly.NewOrigin(mayfly.OriginOptions{})
 //	users, err := cacheaside.New(users, loadUser, cacheaside.Options{Load: cacheaside.Load{Origin: db}})
@@ -31,7 +31,7 @@ type OriginOptions struct {
 // docs/overload.md tells how the limit is found. It is safe for concurrent use, starts no goroutine and needs no Close.
 type Origin struct{ limiter *admission.Limiter }
 
-// maxLimit is beyond what one process can have in flight.
+// maxLimit is more than one process can have in flight.
 const maxLimit = 1_000_000
 
 // NewOrigin returns an origin. It does no I/O.
@@ -49,15 +49,15 @@ func NewOrigin(o OriginOptions) (*Origin, error) {
 	return &Origin{l}, nil
 }
 
-// OriginStats say how busy an origin is kept.
+// OriginStats say how busy an origin is.
 type OriginStats struct {
 	Limit    int // loads that may be in flight; negative: any number
-	InFlight int // loads that run; more than Limit for a moment where loads wait for each other
-	Queued   int // loads that wait for their turn
+	InFlight int // running loads; briefly more than Limit when loads wait for each other
+	Queued   int // loads waiting for their turn
 
 	Entered uint64        // loads that began
-	Refused uint64        // loads that left the queue without a turn, and renewals that were left out
-	Waited  time.Duration // in the queue, in all, by loads that began
+	Refused uint64        // loads that left the queue without a turn, and skipped renewals
+	Waited  time.Duration // total time in the queue, of loads that began
 }
 
 // Stats returns what the origin is doing now, and the sums since it was made.

@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// slogEvery is the time in which failures of one kind are summed up to one line.
+// slogEvery is the time over which failures of one kind are summed up in one line.
 const slogEvery = time.Second
 
 // Slog returns an Observer that writes Events to l, for people: an outage is a handful of lines, however many calls it fails.
 //
-//   - A failure is written at level Warn when it is the first of its namespace and kind. Those that follow are counted, and summed up
-//     once a second: how many, and the last of them. (At level Debug each is written too.)
-//   - A change of a breaker, or of the local tier's coherence, is written when it happens: at level Info if all is well then, and else
-//     at Warn. Where something changes back and forth, repetitions are summed up as failures are.
+//   - The first failure of a namespace and kind is written at level Warn. Later ones are counted, and summed up once a second: how many,
+//     and the last of them. (At level Debug each is written too.)
+//   - A change of a breaker, or of the local tier's coherence, is written when it happens: at level Info if all is well afterwards,
+//     otherwise at Warn. Repetitions, as of a state that flaps, are summed up as failures are.
 //   - A [KindWarning] is written once.
-//   - Everything else is written at level Debug, also that something was not found. What l does not log is not put together.
+//   - Everything else is written at level Debug, including values that were not found. Events that l does not log are not formatted.
 //
-// A sum is written from a timer, up to a second after the last Event: so l is used that long. Nil is [slog.Default].
+// A sum is written by a timer up to a second after the last Event, so l may be used that long. Nil is [slog.Default].
 func Slog(l *slog.Logger) Observer {
 	if l == nil {
 		l = slog.Default()
@@ -36,14 +36,14 @@ type sums struct {
 	warned map[warning]bool
 }
 
-// topic is what is summed up together.
+// topic identifies Events that are summed up together.
 type topic struct {
 	namespace string
 	kind      Kind
-	state     Outcome // into which something changed; empty for failures
+	state     Outcome // the new state of a change; empty for failures
 }
 
-// sum is what was not written of a topic since its last line.
+// sum counts the Events of a topic since its last line.
 type sum struct {
 	n    int
 	last Event
@@ -51,7 +51,7 @@ type sum struct {
 
 type warning struct{ namespace, text string }
 
-// maxWarned bounds what is remembered. A program has a few configurations, so that is more than enough; beyond it warnings are repeated.
+// maxWarned bounds the remembered warnings, far above what a program needs; beyond it warnings are repeated.
 const maxWarned = 1000
 
 // Observe writes e or counts it.
@@ -67,7 +67,7 @@ func (s *sums) Observe(ctx context.Context, e Event) {
 	}
 }
 
-// slogLevel says how loud e is, and what it is summed up with.
+// slogLevel returns e's level and the topic it is summed up under.
 func slogLevel(e Event) (slog.Level, topic) {
 	about := topic{namespace: e.Namespace, kind: e.Kind}
 	switch {
@@ -83,7 +83,7 @@ func slogLevel(e Event) (slog.Level, topic) {
 	return slog.LevelDebug, about
 }
 
-// counted reports whether e is not to be written, but counted, or known already.
+// counted reports whether e must not be written, as it was counted or is known already.
 func (s *sums) counted(e Event, level slog.Level, about topic) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -19,10 +19,10 @@ const (
 )
 
 const (
-	// MinTTL is the shortest TTL taken: Redis counts in milliseconds. A part of a millisecond beyond it is dropped.
+	// MinTTL is the shortest valid TTL: Redis counts in milliseconds. Fractions of a millisecond are dropped.
 	MinTTL = check.MinTTL
 
-	// MaxTTL is the longest TTL taken. Redis and time.Duration would overflow at about 292 years; a TTL over a
+	// MaxTTL is the longest valid TTL. Redis and time.Duration would overflow at about 292 years; a TTL over a
 	// century, with room left for jitter and a stale window, is a unit that was multiplied twice.
 	MaxTTL = check.MaxTTL
 )

@@ -14,10 +14,10 @@ import (
 //	o.Addrs = []string{"redis:6379"}
 //	rdb := redis.NewUniversalClient(o) // or redis.NewClient(o.Simple()), for a cluster redis.NewClusterClient(o.Cluster())
 //
-// A call ends with its context, tries once, and fails after at most 200 ms for a new connection and 100 ms for the answer. Where all
-// connections are in use it waits for up to a second, as many callers are no failure of Redis; the calls of a cache wait by their own rules
+// A call ends with its context, tries once, and fails after at most 200 ms for a new connection and 100 ms for the answer. If all
+// connections are in use it waits for up to a second, since many callers are not a failure of Redis; the calls of a cache wait by their own rules
 // (see [ErrCrowded]), and not at all while the cache's breaker is open. [CacheClient] makes such a client in one line, and [DurableClient]
-// one for what Redis has the only copy of.
+// one for data whose only copy is in Redis.
 func TunedOptions() *redis.UniversalOptions {
 	return &redis.UniversalOptions{
 		ContextTimeoutEnabled: true,

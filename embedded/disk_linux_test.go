@@ -13,7 +13,8 @@ import (
 	"github.com/mayflycache/mayfly/internal/testkit/expect"
 )
 
-// smallDisk returns a directory on a disk of its own with room for 8 MiB: all that may be written before the first write is refused. It takes root.
+// smallDisk returns a directory on a disk of its own with room for 8 MiB, which limits what can be written before the first refusal. It
+// requires root.
 func smallDisk(t *testing.T) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -30,7 +31,7 @@ func smallDisk(t *testing.T) string {
 
 const misconf = "MISCONF Errors writing to the AOF file: "
 
-// On a disk that is full writes are refused in Redis's words and reads go on; when there is room again writes go on. Nothing that was acknowledged is lost.
+// On a full disk writes are refused in Redis's words and reads go on; when there is room again, writes go on. Nothing acknowledged is lost.
 func TestASmallDiskThatIsFull(t *testing.T) {
 	for _, fsync := range []string{"always", "everysec"} {
 		t.Run(fsync, func(t *testing.T) {
@@ -84,15 +85,15 @@ func TestASmallDiskThatIsFull(t *testing.T) {
 	}
 }
 
-// A directory in which nothing can be written is an error of Open that names it. One that becomes so later fails the compaction, which INFO tells, and writes go on
-// in the file that is open.
+// A directory that cannot be written to is an error of Open that names it. One that becomes so later fails the compaction, which INFO
+// reports, and writes go on in the open file.
 func TestADirectoryThatCannotBeWritten(t *testing.T) {
 	dir := smallDisk(t)
 	db := open(t, embedded.Options{Dir: filepath.Join(dir, "data")})
 	rdb, ctx := db.Client(), t.Context()
 	rdb.Set(ctx, "k", "v", time.Hour)
 	files := filepath.Join(dir, "data", "appendonlydir")
-	if err := os.Rename(files, files+".away"); err != nil { // nobody can make a file there, root included
+	if err := os.Rename(files, files+".away"); err != nil { // nobody can create a file there, not even root
 		t.Fatal(err)
 	}
 	if err := rdb.BgRewriteAOF(ctx).Err(); err != nil {

@@ -29,7 +29,7 @@ func TestMain(m *testing.M) { os.Exit(processes.Main(m, "journal.(*")) }
 
 func init() { processes.Roles["durable"] = durableWriter }
 
-// durableWriter writes from several goroutines to a DB in the directory MAYFLY_TEST_DIR, and prints the key of each write that was acknowledged.
+// durableWriter writes from several goroutines to a DB in the directory MAYFLY_TEST_DIR, and prints the key of each acknowledged write.
 func durableWriter() int {
 	db, err := embedded.Open(embedded.Options{Dir: os.Getenv("MAYFLY_TEST_DIR"), Fsync: os.Getenv("MAYFLY_TEST_FSYNC")})
 	if err != nil {
@@ -62,8 +62,8 @@ func durableWriter() int {
 	}
 }
 
-// A process is killed again and again in the middle of its writes and of compactions, which go on all the time. Nothing that "always" acknowledged is lost, with
-// "everysec" nothing that was acknowledged more than a second before; and no transaction is there by halves.
+// A process is killed again and again in the middle of writes and compactions, which go on all the time. Nothing that "always" acknowledged
+// is lost; with "everysec", nothing acknowledged more than a second before; and no transaction is half there.
 func TestKilledInTheMiddleOfWrites(t *testing.T) {
 	for _, fsync := range []string{"always", "everysec"} {
 		t.Run(fsync, func(t *testing.T) {
@@ -117,7 +117,7 @@ func TestKilledInTheMiddleOfWrites(t *testing.T) {
 				if err := db.Close(ctx); err != nil {
 					t.Error(err)
 				}
-				for key := range acknowledged { // what is lost once is not asked for again
+				for key := range acknowledged { // a lost key is not checked again
 					if !listed[key] {
 						delete(acknowledged, key)
 					}
@@ -127,7 +127,7 @@ func TestKilledInTheMiddleOfWrites(t *testing.T) {
 	}
 }
 
-// fill writes something of every type, with and without ends.
+// fill writes something of every type, with and without a TTL.
 func fill(t *testing.T, rdb *redis.Client, fields bool) {
 	t.Helper()
 	ctx := t.Context()
@@ -173,7 +173,7 @@ func fill(t *testing.T, rdb *redis.Client, fields bool) {
 	}
 }
 
-// contents is all that a server holds, a line for each key: its end to the millisecond, and its value.
+// contents is all that a server holds, a line for each key: its deadline to the millisecond, and its value.
 func contents(t *testing.T, o *redis.Options) string {
 	t.Helper()
 	var lines []string
@@ -233,13 +233,14 @@ func same(t *testing.T, what, got, want string) {
 	t.Fatalf("%s: %d keys, want %d", what, len(g), len(w))
 }
 
-// clientOptions are those of a DB's own client.
+// clientOptions are the options of a DB's own client.
 func clientOptions(db *embedded.DB) *redis.Options {
 	o := *db.Client().Options()
 	return &o
 }
 
-// Redis 8.0 and 8.6 start on the directory that the engine wrote and hold the same; redis-check-aof finds nothing; and the engine starts on what that Redis then wrote.
+// Redis 8.0 and 8.6 start on the directory that the engine wrote and hold the same data; redis-check-aof finds no fault; and the engine
+// starts on what that Redis then wrote.
 func TestRedisReadsTheJournalAndWritesIt(t *testing.T) {
 	for _, flavour := range []realredis.Flavour{realredis.Redis8, realredis.Redis86} {
 		for _, compacted := range []bool{false, true} {
@@ -288,7 +289,7 @@ func testJournalAtRedis(t *testing.T, flavour realredis.Flavour, compacted bool)
 	}
 }
 
-// The engine opens what Redis 7, Redis 8 and Valkey wrote: with a base in RDB and as commands, before a rewrite and after.
+// The engine opens what Redis 7, Redis 8 and Valkey wrote: with a base in RDB format and as commands, before and after a rewrite.
 func TestTheEngineReadsWhatServersWrote(t *testing.T) {
 	for _, flavour := range []realredis.Flavour{realredis.Redis8, realredis.Redis86, realredis.Redis7, realredis.Valkey} {
 		for _, config := range []string{"aof-use-rdb-preamble yes", "aof-use-rdb-preamble no", "aof-timestamp-enabled yes", "rdbcompression no"} {

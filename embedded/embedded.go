@@ -5,8 +5,8 @@
 //	defer db.Close(ctx)
 //	rdb := db.Client() // a *redis.Client, to be used like any other
 //
-// Code that uses the client works unchanged on a real Redis later. When the program ends the data is lost, unless Options.Dir names a place
-// for it; other programs reach it only by Serve. docs/growing.md is about the way from here to Redis.
+// Code that uses the client works unchanged on a real Redis later. The data is lost when the program ends, unless Options.Dir names a place
+// for it; other programs reach it only through Serve. docs/growing.md describes the way from here to Redis.
 package embedded
 
 import (
@@ -29,31 +29,31 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/server"
 )
 
-// Options set up a DB. The zero value has no password and no limit of memory.
+// Options set up a DB. The zero value has no password and no memory limit.
 type Options struct {
-	// Password is what the connections of Serve must AUTH with, as with Redis's requirepass; empty: nothing. Client knows it.
+	// Password is what connections through Serve must send with AUTH, as with Redis's requirepass; empty: none. Client sends it by itself.
 	Password string
 
-	// MaxMemory is how many bytes the data may take, by Redis's way to count, as with Redis's maxmemory; 0: no limit.
+	// MaxMemory limits the data in bytes, as Redis's maxmemory counts them; 0: no limit.
 	MaxMemory int64
 
-	// Policy says which keys make room when MaxMemory is reached, as with Redis's maxmemory-policy: noeviction (the default: writes
-	// that need memory are answered with -OOM), allkeys-lru, allkeys-lfu, allkeys-random, volatile-ttl, volatile-lru, volatile-lfu,
+	// Policy says which keys are evicted when MaxMemory is reached, as with Redis's maxmemory-policy: noeviction (the default: writes that
+	// need memory are answered with -OOM), allkeys-lru, allkeys-lfu, allkeys-random, volatile-ttl, volatile-lru, volatile-lfu,
 	// volatile-random.
 	Policy string
 
-	// Hz, if not 0, removes dead keys that nobody asks for in Redis's documented cycle, so many times a second, 1 to 500, instead
-	// of each at its deadline. Either way nobody can read a dead key.
+	// Hz, if not 0, removes expired keys in Redis's documented cycle, this many times a second, 1 to 500, instead of each at its deadline.
+	// Either way an expired key cannot be read.
 	Hz int
 
-	// Dir, if not empty, keeps the data in files of this directory, which is made if it is missing: what was written is there when the
-	// program starts again, but for what has ended meanwhile. The files are those of Redis with appendonly yes, and a Redis 7 or later
-	// can be started on them, or have written them. One process at a time can open a directory. Empty: the data end with the DB.
+	// Dir, if not empty, keeps the data in files of this directory, which is created if missing: everything written is there when the program
+	// starts again, except what has expired meanwhile. The files are those of Redis with appendonly yes: a Redis 7 or later can be started on
+	// them, or may have written them. Only one process at a time can open a directory. Empty: the data are lost at Close.
 	Dir string
 
-	// Fsync says when what was written outlasts a crash of the machine, as with Redis's appendfsync: always (before it is acknowledged),
-	// everysec (within a second; the default), no (when the system likes). What the program was acknowledged outlasts its own death
-	// with always, and but for the last instant, a second at the most, with the others.
+	// Fsync says when writes are safe from a crash of the machine, as with Redis's appendfsync: always (before they are acknowledged),
+	// everysec (within a second; the default), no (when the operating system decides). If only the program dies, always loses nothing that
+	// was acknowledged, and the others lose the last moment, at most a second.
 	Fsync string
 
 	// ReplicaOf, if its Addr is not empty, makes the DB a replica of a Redis 7 or later, or of another DB that is served: see Master.
@@ -71,7 +71,7 @@ func (o Options) validate() error {
 	case o.Fsync != "" && !slices.Contains(journal.Policies, o.Fsync):
 		return fmt.Errorf("embedded: Options.Fsync must be one of %s, got %q", strings.Join(journal.Policies, ", "), o.Fsync)
 	case o.Fsync != "" && o.Dir == "":
-		return fmt.Errorf("embedded: Options.Fsync is %q, and there is no Options.Dir to write to", o.Fsync)
+		return fmt.Errorf("embedded: Options.Fsync is %q, but there is no Options.Dir to write to", o.Fsync)
 	case o.ReplicaOf.validate() != nil:
 		return o.ReplicaOf.validate()
 	case len(o.Password) > 512:
@@ -92,8 +92,8 @@ type DB struct {
 	closed  error
 }
 
-// Open opens a database: an empty one, or with Options.Dir what was kept there. A file there that was damaged is an error, which says where,
-// and nothing is changed then; the end of a write that a crash cut short is removed, and Recovered tells of it. A Dir that is open
+// Open opens a database: an empty one or, with Options.Dir, the data kept there. A damaged file is an error that says where, and nothing is
+// changed; the incomplete end of a write that a crash cut short is removed, and Recovered reports it. The error for a Dir that is open
 // already, in this process or another, is [mayfly.ErrLocked].
 func Open(o Options) (*DB, error) {
 	if err := o.validate(); err != nil {
@@ -135,7 +135,7 @@ func Open(o Options) (*DB, error) {
 	return db, nil
 }
 
-// public is an error of the journal's, by which callers can tell that a directory is locked.
+// public makes an error of the journal match [mayfly.ErrLocked] if the directory is locked.
 type public struct{ error }
 
 func (p public) Is(target error) bool {
@@ -153,10 +153,10 @@ func (db *DB) closeJournal() error {
 
 // Recovered says what Open found in Options.Dir.
 type Recovered struct {
-	Keys  int // that are there now
-	Ended int // that expired while nothing ran, and are gone
+	Keys  int // present now
+	Ended int // expired while nothing ran, and removed
 
-	// What a crash left of a write that was never acknowledged as safe, and was cut off: how many bytes, of which file, at which position.
+	// What a crash left of a write that was never acknowledged as safe. It was cut off: how many bytes, of which file, at which position.
 	Cut     int64
 	CutFile string
 	CutAt   int64
@@ -165,11 +165,11 @@ type Recovered struct {
 // Recovered returns what Open found.
 func (db *DB) Recovered() Recovered { return Recovered(db.recovered) }
 
-// poolSize is more than the callers of most programs: a connection over memory is cheap, waiting for one is not, and in a synctest bubble
-// go-redis would wait with a timer that belongs to another.
+// poolSize exceeds the callers of most programs: an in-memory connection is cheap, but waiting for one is not, and in a synctest bubble
+// go-redis would wait on a timer that belongs to another bubble.
 const poolSize = 500
 
-// Client returns the program's own client, over memory, the same at every call. Close closes it.
+// Client returns the program's own in-memory client, the same at every call. Close closes it.
 func (db *DB) Client() *redis.Client { return db.client }
 
 // Serve lets other programs in: it accepts connections from l, TCP or a unix socket, until the DB or l is closed, and closes l. It returns
@@ -184,8 +184,8 @@ func (db *DB) Serve(l net.Listener) error {
 	return nil
 }
 
-// Stats says what the DB holds, and what it has done since it was opened. It is for now and then, not for every request: without a
-// MaxMemory it weighs every key.
+// Stats says what the DB holds, and what it has done since it was opened. Call it now and then, not for every request: without a MaxMemory
+// it weighs every key.
 func (db *DB) Stats() mayfly.EngineStats {
 	f, cycle := db.server.Figures()
 	return mayfly.EngineStats{
@@ -194,10 +194,10 @@ func (db *DB) Stats() mayfly.EngineStats {
 	}
 }
 
-// Close closes the client, lets commands of others that have arrived finish, and closes their connections; if ctx ends before that, they are cut, and
-// Close returns ctx's error. With Options.Dir all that was written is safe on disk then, or the error says that it is not. When Close returns, no
-// goroutine is left, and without Dir the data is gone. Closing again returns what the first Close did.
-// Without a context nothing is closed.
+// Close closes the client, lets other clients' commands that have arrived finish, and closes their connections; if ctx ends first, they are
+// cut, and Close returns ctx's error. With Options.Dir all writes are then safe on disk, or the error says that they are not. When Close
+// returns, no goroutine is left, and without Dir the data is gone. Closing again returns what the first Close did. A nil context is an error,
+// and nothing is closed.
 func (db *DB) Close(ctx context.Context) error {
 	if ctx == nil {
 		return errors.New("embedded: Close needs a context, got nil: context.Background() waits as long as it takes")

@@ -106,9 +106,9 @@ func TestHz(t *testing.T) {
 		if got := rdb.ConfigGet(t.Context(), "hz").Val()["hz"]; got != "2" {
 			t.Errorf("hz is %s", got)
 		}
-		// One key at a time: a cycle draws as often as there are keys, and may miss one of two.
+		// One key at a time: a cycle draws as many times as there are keys, and may miss one of two.
 		rdb.Set(t.Context(), "a", "v", time.Second)
-		time.Sleep(time.Second + 10*time.Millisecond) // a cycle ran, when a was due
+		time.Sleep(time.Second + 10*time.Millisecond) // a cycle ran when a was due
 		rdb.Set(t.Context(), "b", "v", 10*time.Millisecond)
 		time.Sleep(400 * time.Millisecond)
 		synctest.Wait()

@@ -16,7 +16,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/testkit/realredis"
 )
 
-// master is what a DB follows in a test: an engine, or a real Redis.
+// master is the master of a DB in a test: an engine, or a real Redis.
 type master struct {
 	name   string
 	addr   string
@@ -25,14 +25,14 @@ type master struct {
 	rdb    *redis.Client
 }
 
-// masters calls test with an engine, and with each real server that there is.
+// masters calls test with an engine, and with each available real server.
 func masters(t *testing.T, test func(t *testing.T, m master)) {
 	t.Run("engine", func(t *testing.T) {
 		db, port := served(t, embedded.Options{})
 		test(t, master{"engine", "127.0.0.1:" + port, true, clientOptions(db), db.Client()})
 	})
 	for _, flavour := range []realredis.Flavour{realredis.Redis8, realredis.Redis86, realredis.Redis7, realredis.Valkey} {
-		for _, form := range []string{"yes", "no"} { // the snapshot with a mark at its end, or with its length before it
+		for _, form := range []string{"yes", "no"} { // the snapshot with a mark at its end, or with its length at the beginning
 			t.Run(flavour.String()+" diskless="+form, func(t *testing.T) {
 				srv := realredis.Start(t, realredis.Options{Flavour: flavour, Config: []string{"repl-diskless-sync " + form, "repl-diskless-sync-delay 0", "repl-backlog-size 10mb"}})
 				test(t, master{flavour.String(), srv.Addr(), flavour.HasFieldTTL(), srv.Options(), srv.Client()})
@@ -41,7 +41,7 @@ func masters(t *testing.T, test func(t *testing.T, m master)) {
 	}
 }
 
-// plug returns the address of a cable to addr, and what cuts all connections of now.
+// plug returns the address of a cable to addr, and a function that cuts all present connections.
 func plug(t *testing.T, addr string) (string, func() int) {
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
@@ -93,7 +93,7 @@ func copyTo(to, from net.Conn) {
 	}
 }
 
-// caughtUp waits until db has done all that m did.
+// caughtUp waits until db has carried out everything that m did.
 func caughtUp(t *testing.T, db *embedded.DB, m master) {
 	t.Helper()
 	expect.Eventually(t, "the replica has caught up", func() bool {
@@ -103,8 +103,8 @@ func caughtUp(t *testing.T, db *embedded.DB, m master) {
 	})
 }
 
-// A DB that follows has its master's keys, values and ends to the millisecond: after the synchronisation, after what was written then, after its link was
-// cut in the middle of writes, and when it is promoted. On the way it removes nothing of itself, and refuses writes.
+// A DB that follows has its master's keys, values and deadlines to the millisecond: after the synchronisation, after later writes, after its
+// link was cut in the middle of writes, and after its promotion. Until then it removes nothing on its own, and refuses writes.
 func TestFollowing(t *testing.T) {
 	masters(t, func(t *testing.T, m master) {
 		ctx := t.Context()
@@ -177,7 +177,7 @@ func TestFollowing(t *testing.T) {
 	})
 }
 
-// What is dead is hidden at once, and gone when the master says so.
+// Expired keys are hidden at once, and removed when the master says so.
 func TestAReplicaHidesAndDoesNotDelete(t *testing.T) {
 	masters(t, func(t *testing.T, m master) {
 		ctx := t.Context()
@@ -196,7 +196,7 @@ func TestAReplicaHidesAndDoesNotDelete(t *testing.T) {
 		if n := rdb.DBSize(ctx).Val(); n != 1 {
 			t.Errorf("%d keys: the replica removed one of itself", n)
 		}
-		m.rdb.Get(ctx, "short") // the master meets it, and says so
+		m.rdb.Get(ctx, "short") // the master finds it, and says so
 		expect.Eventually(t, "it is gone", func() bool { return rdb.DBSize(ctx).Val() == 0 })
 	})
 }

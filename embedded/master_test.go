@@ -16,7 +16,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/testkit/expect"
 )
 
-// The link goes over TLS where that is asked for, with the master's name checked, and a wrong password or certificate is what InStep complains of.
+// The link uses TLS if requested, with the master's name verified, and InStep reports a wrong password or certificate.
 func TestAMasterWithTLSAndAPassword(t *testing.T) {
 	web := httptest.NewTLSServer(nil)
 	defer web.Close()
@@ -36,7 +36,7 @@ func TestAMasterWithTLSAndAPassword(t *testing.T) {
 		says string
 	}{
 		{"right", embedded.Master{Addr: addr, Password: "sesame", TLS: &tls.Config{RootCAs: roots}}, ""},
-		{"no password", embedded.Master{Addr: addr, TLS: &tls.Config{RootCAs: roots}}, "it wants a password, and there is none"},
+		{"no password", embedded.Master{Addr: addr, TLS: &tls.Config{RootCAs: roots}}, "the master requires a password"},
 		{"a wrong password", embedded.Master{Addr: addr, Password: "open", TLS: &tls.Config{RootCAs: roots}}, "WRONGPASS"},
 		{"an unknown certificate", embedded.Master{Addr: addr, Password: "sesame", TLS: &tls.Config{}}, "certificate"},
 	} {
@@ -73,14 +73,14 @@ func TestWrongMastersNameTheField(t *testing.T) {
 		{embedded.Master{Addr: ":6379"}, "embedded: Options.ReplicaOf.Addr must name a host"},
 		{embedded.Master{Addr: "x:y"}, "embedded: Options.ReplicaOf.Addr must be host:port"},
 		{embedded.Master{Password: "p"}, "embedded: Options.ReplicaOf has no Addr"},
-		{embedded.Master{Addr: "x:1", Username: "u"}, "embedded: Options.ReplicaOf has a Username and no Password"},
+		{embedded.Master{Addr: "x:1", Username: "u"}, "embedded: Options.ReplicaOf has a Username but no Password"},
 	} {
 		if _, err := embedded.Open(embedded.Options{ReplicaOf: test.m}); err == nil || !strings.HasPrefix(err.Error(), test.says) {
 			t.Errorf("%+v: %v", test.m, err)
 		}
 	}
 	db := open(t, embedded.Options{})
-	if err := db.Promote(); err == nil || !strings.Contains(err.Error(), "it is a master already") {
+	if err := db.Promote(); err == nil || !strings.Contains(err.Error(), "follows no master") {
 		t.Errorf("Promote of a master: %v", err)
 	}
 	if err := db.InStep(t.Context()); err == nil {

@@ -14,18 +14,19 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/server"
 )
 
-// Master is whom a DB follows. The replica has all keys, values and ends of its master, and from then on what the master does; it hides what is dead and
-// removes it when the master does; writes to it are refused with READONLY. The link is made again when it breaks, and what was missed comes from
-// the master's backlog, if that is long enough, else all data come again. With Options.Dir they are kept on disk as well.
+// Master is the Redis that a DB follows. The replica gets all keys and values with their deadlines, and then everything that the master does.
+// It hides expired keys, and removes them when the master does; writes to it are refused with READONLY. A broken link is made again: what was
+// missed comes from the master's backlog if that reaches back far enough, otherwise all data are sent again. With Options.Dir the data are
+// also kept on disk.
 //
-// A master that holds what the engine does not know (streams, modules, functions) cannot be followed: the DB keeps what it has, and Replication
-// and InStep say why.
+// A master with data that the engine does not support (streams, modules, functions) cannot be followed: the DB keeps what it has, and
+// Replication and InStep say why.
 type Master struct {
 	Addr     string // host:port; empty: none
-	Username string // with Password: what AUTH tells the master; empty: the default user
+	Username string // sent with Password by AUTH; empty: the default user
 	Password string
 
-	// TLS, if not nil, is how the link is secured. Empty ServerName: the host of Addr. It holds for masters that REPLICAOF names, too.
+	// TLS, if not nil, secures the link. An empty ServerName means the host of Addr. It also applies to masters named by REPLICAOF.
 	TLS *tls.Config
 }
 
@@ -43,7 +44,7 @@ func (m Master) validate() error {
 	case host == "":
 		return fmt.Errorf("embedded: Options.ReplicaOf.Addr must name a host before the port, got %q", m.Addr)
 	case m.Username != "" && m.Password == "":
-		return errors.New("embedded: Options.ReplicaOf has a Username and no Password")
+		return errors.New("embedded: Options.ReplicaOf has a Username but no Password")
 	}
 	return nil
 }
@@ -54,12 +55,12 @@ func (m Master) split() (host string, port int, err error) {
 		return "", 0, err
 	}
 	if port, err = strconv.Atoi(text); err != nil || port < 1 || port > 65535 {
-		return "", 0, fmt.Errorf("%q is no port", text)
+		return "", 0, fmt.Errorf("%q is not a port", text)
 	}
 	return host, port, nil
 }
 
-// dial returns how masters are reached; nil: by TCP.
+// dial returns the dialer for masters; nil: plain TCP.
 func (m Master) dial() func(ctx context.Context, addr string) (net.Conn, error) {
 	if m.TLS == nil {
 		return nil
@@ -70,7 +71,7 @@ func (m Master) dial() func(ctx context.Context, addr string) (net.Conn, error) 
 	}
 }
 
-// follow begins to follow m, if it is anybody.
+// follow begins to follow m, unless it is empty.
 func (m Master) follow(s *server.Server, link *replica.Link) {
 	if m.Addr == "" {
 		return
@@ -80,21 +81,21 @@ func (m Master) follow(s *server.Server, link *replica.Link) {
 	link.Follow(host, port)
 }
 
-// Replication says how a replica stands.
+// Replication describes a replica.
 type Replication struct {
-	Of      string    // host:port of the master; empty: it is none, or none any more
-	InStep  bool      // the link is up, and what the master sends is done at once
-	Synced  bool      // it has been in step at least once: there is something to promote
-	Offset  int64     // how far in the master's stream it has come
-	Heard   time.Time // when the master was heard last; zero: never
+	Of      string    // host:port of the master; empty: the DB follows none
+	InStep  bool      // the link is up, and the master's effects are carried out as they come
+	Synced  bool      // it has been in step at least once, so it can be promoted
+	Offset  int64     // its position in the master's stream
+	Heard   time.Time // when the master was last heard from; zero: never
 	Problem error     // why there is no link, or why the last one ended; nil: there is one, or it is being made
 }
 
-// Replication returns how the DB stands as a replica. The zero value: it is none.
+// Replication returns the state of the DB as a replica. The zero value means that it is none.
 func (db *DB) Replication() Replication { return Replication(db.link.Status()) }
 
-// InStep waits until a replica has all that its master had when it came to it, and gets what the master does from then on. If ctx ends before that, the error
-// is ctx's and says what stands in the way. It is an error for a DB that is no replica.
+// InStep waits until a replica has all data that its master had at the start, and receives what the master does from then on. If ctx ends
+// first, the error is ctx's and says what stands in the way. It is an error for a DB that is not a replica.
 func (db *DB) InStep(ctx context.Context) error {
 	if err := db.link.InStep(ctx); err != nil {
 		return fmt.Errorf("embedded: InStep: %w", err)
@@ -102,12 +103,12 @@ func (db *DB) InStep(ctx context.Context) error {
 	return nil
 }
 
-// Promote makes a replica a master of its own. When it returns, nothing that the old master says is done any more; writes are done; and what is dead
-// expires, each key at the deadline that its master gave it. Whoever wrote to the old master meanwhile wrote to it alone: stop them first, as
-// docs/growing.md shows. It is an error for a DB that is no replica, and for one that never got anything.
+// Promote turns a replica into a master. When it returns, no more effects of the old master are carried out, writes are accepted, and keys
+// expire at the deadlines that the old master gave them. Writes sent to the old master from then on stay there alone: stop the writers first,
+// as docs/growing.md shows. It is an error for a DB that is not a replica, and for one that never received any data.
 func (db *DB) Promote() error {
 	if s := db.link.Status(); s.Of != "" && !s.Synced && db.Stats().Keys == 0 {
-		err := fmt.Errorf("embedded: Promote: nothing has come from %s yet, so there is nothing to go on with", s.Of)
+		err := fmt.Errorf("embedded: Promote: nothing has come from %s yet, so there is no data to serve", s.Of)
 		if s.Problem != nil {
 			err = fmt.Errorf("%w: %w", err, s.Problem)
 		}

@@ -28,7 +28,7 @@ func served(t *testing.T, o embedded.Options) (*embedded.DB, string) {
 	return db, port
 }
 
-// attach makes srv a replica of what listens at port, and waits until it is in step.
+// attach makes srv a replica of the server at port, and waits until it is in step.
 func attach(t *testing.T, db *embedded.DB, srv *realredis.Server, port string) {
 	t.Helper()
 	if err := srv.Client().Do(t.Context(), "REPLICAOF", "127.0.0.1", port).Err(); err != nil {
@@ -37,7 +37,7 @@ func attach(t *testing.T, db *embedded.DB, srv *realredis.Server, port string) {
 	inStep(t, db, srv)
 }
 
-// inStep waits until srv has done all that db did.
+// inStep waits until srv has carried out everything that db did.
 func inStep(t *testing.T, db *embedded.DB, srv *realredis.Server) {
 	t.Helper()
 	rdb := srv.Client()
@@ -54,8 +54,8 @@ func field(info, name string) string {
 	return value
 }
 
-// A real Redis that replicates the engine has its keys, values and ends, is told what expires, goes on from the backlog after its link was cut, and is what the
-// engine was once it is promoted.
+// A real Redis that replicates the engine has its keys, values and deadlines, is told what expires, continues from the backlog after its link
+// was cut, and takes the engine's place once it is promoted.
 func TestRedisReplicatesTheEngine(t *testing.T) {
 	for _, flavour := range []realredis.Flavour{realredis.Redis8, realredis.Redis86, realredis.Redis7, realredis.Valkey} {
 		t.Run(flavour.String(), func(t *testing.T) {
@@ -117,7 +117,7 @@ func replicaID(t *testing.T, rdb *redis.Client) string {
 	return ""
 }
 
-// Commands go on while a replica is sent a snapshot.
+// Commands go on while a snapshot is sent to a replica.
 func TestRedisSynchronisesBesideWrites(t *testing.T) {
 	srv := realredis.Start(t, realredis.Options{})
 	db, port := served(t, embedded.Options{})

@@ -12,7 +12,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/check"
 )
 
-// A form is how a field's value is text, as go-redis writes and scans it where go-redis can. Values are addressable.
+// A form converts a field's value to text and back, as go-redis writes and scans it if it can. Values are addressable.
 type form struct {
 	append func(dst []byte, v reflect.Value) ([]byte, error)
 	parse  func(text string, v reflect.Value) error
@@ -80,7 +80,7 @@ func formOf(t reflect.Type) (form, error) {
 	return form{append: appendJSON, parse: parseJSON}, nil
 }
 
-// scalar is the form of a type whose values always have a text.
+// scalar is the form of a type whose values all have a text.
 func scalar[S any](write func(dst []byte, v reflect.Value) []byte, parse func(text string) (S, error), set func(v reflect.Value, to S)) form {
 	return form{
 		append: func(dst []byte, v reflect.Value) ([]byte, error) { return write(dst, v), nil },

@@ -13,14 +13,14 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/sendonce"
 )
 
-// TouchFields gives fields their whole TTL again. Where one has ended, or the hash has, it returns [mayfly.ErrNotFound], and the others are
+// TouchFields gives fields their whole TTL again. If one of them, or the hash, has expired, it returns [mayfly.ErrNotFound]; the others are
 // touched. It never makes a field longer-lived than the key: see [Store.Touch].
 func (s *Store[K, T]) TouchFields(ctx context.Context, key K, fields ...string) error {
 	return s.each(ctx, "touch fields of", key, fields, s.plan.volatile, s.plan.byTTL, s.plan.hpexpire)
 }
 
-// PersistFields takes the TTL away from fields, which then live as long as the key, until they are set again. Where one has ended, or the
-// hash has, it returns [mayfly.ErrNotFound], and the others are persisted.
+// PersistFields removes the TTL of fields, which then live as long as the key, until they are set again. If one of them, or the hash, has
+// expired, it returns [mayfly.ErrNotFound]; the others are persisted.
 func (s *Store[K, T]) PersistFields(ctx context.Context, key K, fields ...string) error {
 	return s.each(ctx, "persist fields of", key, fields, s.plan.find, atOnce, func(full string, _ time.Duration, fields []int) []any {
 		return append([]any{"hpersist", full, "fields", len(fields)}, s.plan.namesOf(fields)...)
@@ -116,7 +116,7 @@ func (s *Store[K, T]) Delete(ctx context.Context, key K) error {
 	})
 }
 
-// remove is DEL, which would delete anything, of a hash.
+// remove deletes key if it is a hash; a plain DEL would delete anything.
 const remove = `redis.call('HLEN', KEYS[1])
 return redis.call('DEL', KEYS[1])`
 

@@ -43,14 +43,14 @@ func (s *server) way(ctx context.Context, rdb sendonce.Bounded, full string) (wa
 	return f.way, f.err
 }
 
-// forget makes the next use ask again, if err says that the server is another one now, as after a failover during an upgrade.
+// forget makes the next use ask again if err shows that the server has changed, as after a failover during an upgrade.
 func (s *server) forget(err error) {
 	if err != nil && strings.Contains(err.Error(), "unknown command") {
 		s.found.Store(nil)
 	}
 }
 
-// ask sends commands without their arguments: what a server has it refuses for that, whatever the key and the rights.
+// ask sends commands without arguments: a server that knows a command complains about that, whatever the key and the user's rights.
 func ask(ctx context.Context, rdb sendonce.Bounded, full string) (*finding, error) {
 	hsetex, hpexpire := redis.NewCmd(ctx, "hsetex", full), redis.NewCmd(ctx, "hpexpire", full)
 	rdb.Ask(ctx, full, hsetex, hpexpire)

@@ -10,9 +10,9 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/sendonce"
 )
 
-// Set stores value under key, whole: every field is written with its TTL, the key gets the namespace's, and of what was there before
-// nothing is left, not even fields of an older T. (Those go in a second trip, if there are any.) A nil pointer leaves its field out,
-// and a value of which nothing remains is no hash at all.
+// Set replaces key's hash by value: every field is written with its TTL, the key gets the namespace's, and nothing of the old hash is left, not
+// even fields of an older T. (A second trip removes those, if there are any.) A nil pointer leaves its field out, and a value without
+// any field leaves no hash.
 func (s *Store[K, T]) Set(ctx context.Context, key K, value T) error {
 	return s.do(ctx, "set", key, func(full string, way way) error {
 		old := redis.NewStringSliceCmd(ctx, "hkeys", full)

@@ -13,10 +13,10 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/sendonce"
 )
 
-// Update replaces the named fields of key's hash by what change makes of them, each with its whole TTL. The other fields are left as they
-// are, and so is the key's end. If somebody else wrote to one of the named fields meanwhile, change is called again with what
-// they made of it, so no update is lost; it must not have other effects. It sees the named fields alone, and those of them that are
-// there are alive; of the value that it returns the named ones are stored. An error of change ends it, and nothing is stored.
+// Update replaces the named fields of key's hash by the result of change, each with its whole TTL. The other fields and the key's TTL are
+// left as they are. If another writer changed a named field meanwhile, change is called again with the new value, so no update is lost;
+// change must therefore have no side effects. It sees only the named fields, of which those present are alive, and only these are stored from
+// its result. If change returns an error, Update returns it and stores nothing.
 // Update returns what was stored, and [mayfly.ErrNotFound] if there is no hash to change. It is sent once: if its reply is lost, the
 // error is [mayfly.ErrUnknownOutcome].
 func (s *Store[K, T]) Update(ctx context.Context, key K, change func(Entry[T]) (T, error), fields ...string) (stored T, err error) {

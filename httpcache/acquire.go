@@ -12,17 +12,17 @@ import (
 	"github.com/mayflycache/mayfly/internal/rfc9111"
 )
 
-// filling is the right to store an answer, and those who wait for it.
+// filling is the right to store an answer, with the requests that wait for it.
 type filling struct {
 	claim  *lease.Claim            // may be nil
-	renews bool                    // what is there is still of use, whatever comes of it
-	over   bool                    // without a claim, the answer may still replace what was seen in the slot
-	flight *flight.Flight[outcome] // of those who wait; nil: nobody does
-	beat   *beat                   // keeps the claim
-	passed <-chan lease.Found      // brings what has taken the claim's place, which the answer may replace; nil: nothing has
+	renews bool                    // the stored response stays usable, whatever the result
+	over   bool                    // without a claim, the answer may still replace what was seen in the slot, which was something
+	flight *flight.Flight[outcome] // the waiters' flight; nil: there are none
+	beat   *beat                   // prolongs the claim
+	passed <-chan lease.Found      // delivers the record that replaced the claim, which the answer may replace in turn; nil: none did
 }
 
-// stop ends the keeping of the claim.
+// stop stops prolonging the claim.
 func (f filling) stop() { f.beat.stop() }
 
 // wanted reports whether anybody beside the client wants the answer.
@@ -31,7 +31,7 @@ func (f filling) wanted() bool { return f.stores() || f.flight != nil }
 // stores reports whether an answer can be stored.
 func (f filling) stores() bool { return f.claim != nil || f.passed != nil || f.over }
 
-// brings are what others wait for who wait for the answer.
+// brings is what the flights that wait for the answer are waiting for.
 func (f filling) brings() (all []any) {
 	if f.flight != nil {
 		all = append(all, f.flight)
@@ -49,11 +49,11 @@ func (f filling) reads() {
 	}
 }
 
-// closes says that the answer is about to be stored, and reports whether somebody waits to know whether it was.
+// closes marks the answer as about to be stored, and reports whether a waiter needs to know the result.
 func (f filling) closes() (late bool) { return f.flight != nil && f.flight.Stores() }
 
-// land tells those who wait what came of it. Those who came when the handler had been asked already get a response only if it is
-// kept: stored, and not purged since.
+// land gives the waiters the outcome. Those who joined after the handler was called get the response only if it was kept: stored, and not
+// purged since.
 func (f filling) land(o outcome, kept bool) {
 	switch {
 	case f.flight == nil:
@@ -64,7 +64,7 @@ func (f filling) land(o outcome, kept bool) {
 	}
 }
 
-// alone asks the handler for this request only. What is remembered as not fit for others may have become so.
+// alone calls the handler for this request only. The answer may be shareable now even if an earlier one was not.
 func (x *exchange) alone() {
 	if err := x.enter(nil); err != nil {
 		x.turnedAway(err)
@@ -75,9 +75,17 @@ func (x *exchange) alone() {
 	case x.s.unasked != nil || x.s.flooded || x.r.Header["Range"] != nil:
 	case x.r.Method == http.MethodHead: // it may learn that what is stored is still good
 		fill.over = x.s.response != nil
-	case x.s.pass, x.s.response != nil && !x.s.response.policy.Reusable():
+	case (x.s.pass || x.s.response != nil && !x.s.response.policy.Reusable()) && x.s.found.State == lease.Present:
 		fill.over = true
-	case x.s.response != nil && x.status.Fwd == rfc9111.FwdRequest: // somebody wants it newer than fresh: so it may be, for all
+	case x.s.pass && x.s.found.State == lease.Absent: // only this process remembers. A purge while the handler runs must have something to void.
+		ctx, cancel := x.cache.within(x.r.Context(), x.asked)
+		defer cancel()
+		a := x.cache.guard.Claim(ctx, x.s.slot, x.s.found)
+		if fill.claim = a.Claim; a.Err != nil {
+			x.cache.release(x.r.Context(), a.Claim)
+			fill.claim = nil
+		}
+	case x.s.response != nil && x.status.Fwd == rfc9111.FwdRequest: // the client wants a newer one than the fresh copy: everybody may have it
 		ctx, cancel := x.cache.within(x.r.Context(), x.asked)
 		defer cancel()
 		fill.claim = x.cache.guard.Renew(ctx, x.s.slot, x.s.found).Claim
@@ -85,18 +93,18 @@ func (x *exchange) alone() {
 	x.forward(fill)
 }
 
-// lead asks the handler for all who wait on f, unless another process does: then it waits for that. It reports false if
-// the request has not been answered, and is to look again.
+// lead calls the handler for all waiters of f, or waits if another process is already calling it. It reports false if the
+// request has not been answered and should look again.
 func (x *exchange) lead(f *flight.Flight[outcome]) (answered bool) {
 	fill := filling{flight: f}
-	handed := false // to who stores the answer
+	handed := false // over to the code that stores the answer
 	defer func() {
 		if !handed {
 			fill.land(outcome{}, false)
 		}
 	}()
 	asks := x.s.unasked == nil && !x.s.flooded
-	if !asks || x.s.found.State != lease.Loading { // who waits for another process takes no turn
+	if !asks || x.s.found.State != lease.Loading { // waiting for another process takes no turn
 		found := x.s.found.Raw
 		begun := time.Now()
 		if err := x.enter(f); err != nil {
@@ -104,7 +112,7 @@ func (x *exchange) lead(f *flight.Flight[outcome]) (answered bool) {
 			x.turnedAway(err)
 			return true
 		}
-		// What was found so long ago may have been renewed since, and its lock says nothing any more.
+		// The record was read too long ago: it may have been renewed since, and its lock is out of date.
 		if asks && x.s.response != nil && time.Since(begun) > lease.TTL/2 {
 			if x.look(x.r.Context()); string(x.s.found.Raw) != string(found) {
 				x.yields()
@@ -130,7 +138,7 @@ func (x *exchange) lead(f *flight.Flight[outcome]) (answered bool) {
 			return true
 		default:
 			left := x.r.Context().Err()
-			fill.land(outcome{again: left != nil}, false) // then one of the others leads
+			fill.land(outcome{again: left != nil}, false) // then a waiter leads
 			if left != nil {
 				x.turnedAway(left)
 			} else {
@@ -144,7 +152,7 @@ func (x *exchange) lead(f *flight.Flight[outcome]) (answered bool) {
 	return true
 }
 
-// errResting says that a renewal failed lately, and that nobody tries again yet.
+// errResting says that a renewal failed recently and none is tried for now.
 var errResting = errors.New("the handler failed lately")
 
 // acquire asks for the right to store the answer, or waits for another process to bring what it has claimed, for as long as a
@@ -160,7 +168,7 @@ func (x *exchange) acquire(fill filling) lease.Acquired {
 	case lease.Changed:
 		if a.Waited > 0 {
 			c.tell(ctx, mayfly.Event{Kind: mayfly.KindWait, Outcome: mayfly.OutcomeOK, Key: x.s.slot, Took: a.Waited})
-			c.local.Forget(x.s.slot) // a copy of what was there before, if the server's word is still on its way
+			c.local.Forget(x.s.slot) // drop an old copy whose invalidation has not arrived yet
 		}
 	case lease.Late:
 		c.tell(ctx, mayfly.Event{Kind: mayfly.KindWait, Outcome: mayfly.OutcomeTimedOut, Key: x.s.slot, Took: a.Waited, Err: a.Err})
@@ -174,8 +182,8 @@ func (x *exchange) acquire(fill filling) lease.Acquired {
 	return a
 }
 
-// ask asks for the claim. While it waits for somebody else's load it has no turn. Where that load waits for this one, in a handler of this
-// process, the answer is that of a tombstone: load, and do not store.
+// ask asks for the claim. While it waits for another load it holds no turn. If that load waits for this one, in a handler of this process,
+// the result is that of a tombstone: load, but do not store.
 func (x *exchange) ask(ctx, wait context.Context, fill filling) lease.Acquired {
 	c, w := x.cache, lease.Want{Key: x.s.slot, Seen: x.s.found, Renew: x.s.response != nil}
 	holder := w.Seen.Holder()
@@ -203,7 +211,7 @@ func (x *exchange) ask(ctx, wait context.Context, fill filling) lease.Acquired {
 		defer leave()
 	}
 	a := c.guard.Outwait(ctx, wait, w, nil)
-	if a.Standing == lease.Mine && x.queues() && !x.tryTurn(ctx) { // taken over from one who died
+	if a.Standing == lease.Mine && x.queues() && !x.tryTurn(ctx) { // taken over from a dead process
 		c.release(ctx, a.Claim)
 		return lease.Acquired{Standing: lease.Changed}
 	}

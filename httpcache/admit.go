@@ -17,15 +17,15 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/recently"
 )
 
-// Only a request whose answer may be for others has to wait for its turn at the handler. One that is known to be for its client
-// never queues, and one that turns out to be gives its turn back at once: so a slow answer for one client, such as a long poll, holds up
-// nobody for long.
+// Only a request whose answer may be shared waits for its turn at the handler. A request known to be for its client alone never
+// queues, and one that turns out to be gives its turn back at once: so a slow answer for one client, such as a long poll, delays nobody
+// for long.
 
 // Origin is what the cache's handlers ask: Load.Origin, or one of its own. Its Stats tell how many requests run and wait.
 func (c *Cache) Origin() *mayfly.Origin { return c.origin }
 
-// turn is the right to ask the handler. It ends once, whoever ends it: the handler's return, what the answer proves to be, or time.
-// A nil one is none.
+// turn is the right to call the handler. It ends once: when the handler returns, when the answer cannot be shared, or when its time is
+// up. A nil turn is none.
 type turn struct {
 	mu     sync.Mutex // guards permit: the timer ends it too
 	permit admission.Permit
@@ -40,7 +40,7 @@ func newTurn(p admission.Permit, most time.Duration, after admission.Outcome) *t
 	return t
 }
 
-// end gives the turn back, and says what is known of the handler. Only the first call counts.
+// end gives the turn back, with a sample of the handler's load. Only the first call counts.
 func (t *turn) end(how admission.Outcome) {
 	if t == nil {
 		return
@@ -51,7 +51,7 @@ func (t *turn) end(how admission.Outcome) {
 	t.permit.Done(how, time.Now())
 }
 
-// inside is ctx for a handler: caches of the same origin that it asks take no second permit.
+// inside returns the handler's context, with which caches of the same origin take no second permit.
 func (t *turn) inside(ctx context.Context) context.Context {
 	if t == nil {
 		return ctx
@@ -61,7 +61,7 @@ func (t *turn) inside(ctx context.Context) context.Context {
 	return t.permit.Inside(ctx)
 }
 
-// queues reports whether x has to wait for its turn. Trials do not, as they change nothing for clients, nor does who asks a closed cache.
+// queues reports whether x has to wait for its turn. Trials do not, as they change nothing for clients, nor do requests to a closed cache.
 func (x *exchange) queues() bool {
 	c := x.cache
 	return !x.lone && !c.opt.Report && c.works.Err() == nil && x.r.Header["Range"] == nil && x.shareable() && c.audiences.of(x.r) != one
@@ -84,10 +84,10 @@ func (x *exchange) enter(f *flight.Flight[outcome]) error {
 	}
 	p, err := limiter.Enter(ctx, wish)
 	waited := time.Since(begun)
-	x.asked = x.asked.Add(waited) // which was not Redis's fault
+	x.asked = x.asked.Add(waited) // waiting for a turn is not waiting for Redis
 	e := mayfly.Event{Kind: mayfly.KindAdmission, Outcome: mayfly.OutcomeOK, Key: x.s.slot, N: 1, Took: waited, Err: err}
 	switch {
-	case errors.Is(err, admission.ErrClosed): // whoever comes later goes to the handler, too
+	case errors.Is(err, admission.ErrClosed): // later requests go to the handler too
 		return nil
 	case err != nil && ctx.Err() != nil:
 		return ctx.Err()
@@ -106,17 +106,17 @@ func (x *exchange) enter(f *flight.Flight[outcome]) error {
 func (x *exchange) begins(p admission.Permit) {
 	most, after := x.cache.opt.Load.Timeout, admission.TimedOut
 	if at, _ := placeOf(x.r); !x.cache.audiences.paths.others.Has(at) {
-		// It may be a long poll. A page that takes so long says nothing either: the limit aims at no more.
+		// It may be a long poll. A page this slow is no sample either: the limit aims below that.
 		most, after = most/4, admission.NoSample
 	}
 	x.turn = newTurn(p, most, after)
 }
 
-// turnedAway answers a request that got no turn, or whose deadline ended while it waited for the answer to another: with what is stored,
-// where that may stand in for a handler that fails, or with a 503.
+// turnedAway answers a request that got no turn, or whose deadline passed while it waited for another request's answer: with the stored response,
+// if that may stand in for a failing handler, or with a 503.
 func (x *exchange) turnedAway(why error) {
 	if errors.Is(x.r.Context().Err(), context.Canceled) {
-		return // nobody is there to be answered
+		return // the client has left
 	}
 	detail, again := "overloaded", x.cache.opt.Load.Timeout
 	if !errors.Is(why, mayfly.ErrOverloaded) {
@@ -157,7 +157,7 @@ func (a *attempt) ended() admission.Outcome {
 	return admission.OK
 }
 
-// eventStream reports whether a header is that of a stream without an end, which no cache should be told to keep.
+// eventStream reports whether a header announces an event stream, which never ends.
 func eventStream(h http.Header) bool {
 	kind, _, _ := strings.Cut(h.Get("Content-Type"), ";")
 	return strings.EqualFold(strings.TrimSpace(kind), "text/event-stream")
@@ -171,16 +171,16 @@ func notShared(failed bool) admission.Outcome {
 	return admission.NoSample
 }
 
-// audience is for whom the answers of a path or a route are.
+// audience says whether the answers of a path or a route can be shared.
 type audience uint8
 
 const (
-	unheard audience = iota // nothing was answered yet
-	others                  // some are for others
-	one                     // all, lately, were for the client who asked
+	unheard audience = iota // no answer yet
+	others                  // some can be shared
+	one                     // all recent ones were for the requesting client alone
 )
 
-// audiences remember that, so that what is for one client need not queue to find out. A path knows better than its route.
+// audiences remember the audience of paths and routes, so that requests for one client alone need not queue. A path's own audience takes precedence over its route's.
 type audiences struct {
 	paths, routes struct{ others, one *recently.Keys }
 }
@@ -193,14 +193,14 @@ func newAudiences() *audiences {
 	return a
 }
 
-// For how long it is remembered. That there are answers for others is forgotten later: while they are hits nobody says so again, and it is
-// after them, when Redis is emptied, that it has to be known.
+// How long an audience is remembered. Shareable answers are remembered longer: hits do not refresh the memory, and it is needed when they
+// stop, because Redis was emptied.
 const (
 	forOthers = 24 * time.Hour
 	forOne    = 10 * time.Minute
 )
 
-// placeOf is what r is remembered by. The query does not count: that of a long poll is new each time.
+// placeOf returns the key under which r's audience is remembered, without the query: a long poll has a new one each time.
 func placeOf(r *http.Request) (at, route string) {
 	return r.Host + r.URL.Path, r.Host + path.Dir(r.URL.Path)
 }
@@ -220,7 +220,7 @@ func (a *audiences) of(r *http.Request) audience {
 	return unheard
 }
 
-// learn remembers for whom the answer to r is.
+// learn remembers the audience of the answer to r.
 func (a *audiences) learn(r *http.Request, is audience) {
 	at, route := placeOf(r)
 	if is == others {

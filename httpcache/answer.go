@@ -10,8 +10,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/rfc9111"
 )
 
-// answer writes a stored response to the client of r: as it is, the part that a range asks for, or that the client has it
-// already.
+// answer writes a stored response to the client of r: the whole, the part that a range asks for, or a 304.
 func (c *Cache) answer(w http.ResponseWriter, r *http.Request, resp *response, now time.Time, s rfc9111.CacheStatus) {
 	p := &resp.policy
 	age := p.Age(now)
@@ -23,14 +22,14 @@ func (c *Cache) answer(w http.ResponseWriter, r *http.Request, resp *response, n
 	if status == http.StatusOK && (rfc9111.Conditional(r.Header) || r.Header["Range"] != nil) {
 		status, body = resp.part(r, into)
 	}
-	for _, f := range resp.trailer { // known before, or net/http would send a length and no trailers
+	for _, f := range resp.trailer { // announced first, or net/http would send a length and no trailers
 		if strings.HasPrefix(f.name, http.TrailerPrefix) {
 			into[f.name] = slices.Clone(f.values)
 		}
 	}
 	w.WriteHeader(status)
 	if r.Method != http.MethodHead && len(body) > 0 { // a 304 has none
-		w.Write(body) // a client that has left is no news to anybody
+		w.Write(body) // an error means that the client has left
 	}
 	for _, f := range resp.trailer { // those that the header announces
 		if !strings.HasPrefix(f.name, http.TrailerPrefix) {
@@ -39,7 +38,7 @@ func (c *Cache) answer(w http.ResponseWriter, r *http.Request, resp *response, n
 	}
 }
 
-// copyHeader writes the stored header to h: copies, as whoever is around the cache may change what is in h.
+// copyHeader copies the stored header to h, whose values handlers around the cache may change.
 func (r *response) copyHeader(h http.Header, age int64, status string) {
 	n := 2
 	for i := range r.header {
@@ -93,13 +92,13 @@ func (r *response) part(req *http.Request, h http.Header) (status int, body []by
 	return http.StatusOK, r.body
 }
 
-// said is what the handler itself has said in a header.
+// said is the part of a header that the handler itself has set.
 type said struct {
 	header http.Header
 	added  map[string]bool // to what handlers around the cache had set in these fields, and will set again
 }
 
-// saidIn returns what is to be stored of a header: all of it without what the handlers around the cache had set.
+// saidIn returns the fields of a header to store: all except those set by handlers around the cache.
 func saidIn(header, outer http.Header) said {
 	s := said{header: header}
 	if len(outer) == 0 {

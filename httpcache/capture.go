@@ -39,31 +39,31 @@ type capture struct {
 	bodies *bodies         // those in flight
 	held   *held           // this one, where it is counted
 
-	// decide says, once, what to do with a final answer. It may change header, which goes to the client next; with another
-	// status than the handler's, it is that one which the client gets, and nothing of the body.
+	// decide says, once, what to do with a final answer. It may change header, which is sent next. If it returns another status than
+	// the handler's, the client gets that one, and no body.
 	decide func(status int, header http.Header) (do mode, instead int)
 
-	// drop is told that what is written is not kept any more, and why: errTooLarge, errNoRoom or errHijacked.
+	// drop is called when the body is no longer kept, with the reason: errTooLarge, errNoRoom or errHijacked.
 	drop func(why error)
 
-	// yield, of an attempt, is told that the handler is about to wait for its client.
+	// yield is called when the handler of an attempt is about to wait for its client.
 	yield func()
 
-	// leave is told that the handler has returned without an answer. It may change header, which the client may get.
+	// leave is called when the handler has returned without an answer. It may change header, which the client may get.
 	leave func(header http.Header)
 
 	mode     mode
-	left     bool // the handler has returned without an answer: what is written from now on is somebody else's
+	left     bool // the handler has returned without an answer: later writes come from another handler
 	status   int
 	hidden   bool // the client gets another status, and no body
 	body     []byte
 	length   int64 // that the handler has declared, or -1
 	written  int64
 	broken   bool // more was written than declared
-	flushed  bool // by the handler, while a body is kept,
-	first    int  // for the first time when it was so long
+	flushed  bool // by the handler, while a body is kept
+	first    int  // length of the body at the first flush
 	hijacked bool
-	over     atomic.Bool // the handler has returned: what it still writes is dropped
+	over     atomic.Bool // the handler has returned: its later writes are dropped
 	delivery *delivery
 }
 
@@ -92,10 +92,10 @@ func (c *capture) Header() http.Header {
 	return c.header
 }
 
-// Unwrap is for [http.ResponseController], which so finds deadlines and whatever else the server's own writer can do.
+// Unwrap lets [http.ResponseController] find deadlines and other abilities of the server's own writer.
 func (c *capture) Unwrap() http.ResponseWriter { return c.w }
 
-// WriteHeader passes interim answers on at once, and has the final one decided about. A second final one is ignored.
+// WriteHeader passes interim answers on at once, and decides about the final one. A second final one is ignored.
 func (c *capture) WriteHeader(status int) {
 	if c.left {
 		c.w.WriteHeader(status)
@@ -104,7 +104,7 @@ func (c *capture) WriteHeader(status int) {
 	if c.mode != undecided || c.over.Load() {
 		return
 	}
-	if status < 100 || status > 999 { // before it is decided about: as net/http does
+	if status < 100 || status > 999 { // panics as net/http does, before anything is decided
 		panic(fmt.Sprintf("invalid WriteHeader code %v", status))
 	}
 	if status < 200 && status != http.StatusSwitchingProtocols {
@@ -115,7 +115,7 @@ func (c *capture) WriteHeader(status int) {
 	c.status, c.length = status, -1
 	if n, err := strconv.ParseInt(c.header.Get("Content-Length"), 10, 64); err == nil && n >= 0 {
 		c.length = n
-		c.header["Content-Length"] = c.header["Content-Length"][:1] // several are a message without an end, or with two
+		c.header["Content-Length"] = c.header["Content-Length"][:1] // several lengths would make the end of the message ambiguous
 	} else {
 		delete(c.header, "Content-Length") // a malformed one reaches neither the client nor the store
 	}
@@ -126,7 +126,7 @@ func (c *capture) WriteHeader(status int) {
 	}
 	c.hidden = instead != status
 	into := c.w.Header()
-	clear(into) // what the handler has taken away goes
+	clear(into) // fields that the handler removed must not be sent
 	maps.Copy(into, c.header)
 	if do == storing {
 		c.delivery = newDelivery(c.w)
@@ -134,7 +134,7 @@ func (c *capture) WriteHeader(status int) {
 	c.w.WriteHeader(instead)
 }
 
-// interim passes a 1xx on. What was in the client's header before is there after it.
+// interim passes a 1xx on, and then restores the client's header.
 func (c *capture) interim(status int) {
 	into := c.w.Header()
 	before := into.Clone()
@@ -144,7 +144,7 @@ func (c *capture) interim(status int) {
 	maps.Copy(into, before)
 }
 
-// Write is the handler's: it never waits for the client of an answer that is kept.
+// Write is called by the handler. It never waits for the client of an answer that is kept.
 func (c *capture) Write(b []byte) (int, error) {
 	if c.left {
 		return c.w.Write(b)
@@ -172,7 +172,7 @@ func (c *capture) Write(b []byte) (int, error) {
 	if c.mode == swallow {
 		return len(b), nil
 	}
-	if why := c.keep(b); why != nil { // from here on it is only passed on, at the client's pace
+	if why := c.keep(b); why != nil { // from here on the body is only passed on, at the client's pace
 		c.body, c.mode = nil, through
 		c.drop(why)
 		err := c.delivery.wait()
@@ -213,8 +213,8 @@ func (c *capture) keep(b []byte) (why error) {
 	return nil
 }
 
-// sniffed returns what net/http found the Content-Type in, where the handler did not give one: the first bytes that it has,
-// when its own buffer is full, which is more than it looks at, or is flushed.
+// sniffed returns the bytes in which net/http detected the Content-Type, if the handler gave none: those before the first flush, or the
+// whole body. (net/http's buffer holds more than it examines.)
 func (c *capture) sniffed() []byte {
 	if c.flushed {
 		return c.body[:c.first]
@@ -280,8 +280,8 @@ func (c *capture) Hijack() (net.Conn, *bufio.ReadWriter, error) {
 	return conn, rw, err
 }
 
-// CloseNotify is for frameworks that still ask for it: it tells the end of the handler's context, which a client's leaving is
-// only where the answer is for that client alone.
+// CloseNotify is for frameworks that still use it: it signals the end of the handler's context, which ends with the client only if
+// the answer is for that client alone.
 func (c *capture) CloseNotify() <-chan bool {
 	closed := make(chan bool, 1)
 	context.AfterFunc(c.ctx, func() { closed <- true })
@@ -296,8 +296,8 @@ func (c *capture) Push(target string, o *http.PushOptions) error {
 	return http.ErrNotSupported
 }
 
-// returned is called when the handler has returned. One that has written nothing has not answered: net/http would take that for an
-// empty 200, but frameworks whose handlers return errors answer after it, on this writer or on their own.
+// returned is called when the handler has returned. A handler that has written nothing has not answered: net/http would send an
+// empty 200, but frameworks whose handlers return errors answer afterwards, on this writer or on their own.
 func (c *capture) returned() {
 	if c.mode == undecided && !c.hijacked {
 		c.leave(c.header)
@@ -309,7 +309,7 @@ func (c *capture) returned() {
 	c.over.Store(true)
 }
 
-// deliver returns when everything has gone to the client, or cannot. The handler has returned, or will not.
+// deliver returns when everything has gone to the client, or cannot. The handler has returned, or never will.
 func (c *capture) deliver() {
 	c.over.Store(true)
 	if c.delivery != nil {
@@ -325,7 +325,7 @@ func (c *capture) finish() {
 	}
 }
 
-// flaw says why the body must not be stored, if it must not.
+// flaw returns why the body must not be stored, or nil.
 func (c *capture) flaw() error {
 	switch {
 	case c.hijacked:
@@ -334,7 +334,7 @@ func (c *capture) flaw() error {
 		return errLonger
 	case !c.head && c.length > c.written && c.status != http.StatusNotModified:
 		return errShorter
-	case c.ctx.Err() != nil: // a handler that is told to stop may return as if it were done
+	case c.ctx.Err() != nil: // a cancelled handler may return as if it were done
 		return errStopped
 	}
 	return nil

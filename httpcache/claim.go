@@ -8,7 +8,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/lease"
 )
 
-// What is done with a claim while its handler runs, and when it ends without being filled.
+// How a claim is prolonged while its handler runs, and given up if it is not filled.
 
 // beat prolongs a claim until it is stopped.
 type beat struct {
@@ -19,7 +19,7 @@ type beat struct {
 	timer *time.Timer // nil: stopped
 }
 
-// beats are those of handlers that run: their claims are handed back when the cache is closed, since nothing is stored after that.
+// beats are the beats of running handlers: Close hands their claims back, since nothing is stored after it.
 type beats struct {
 	mu     sync.Mutex // guards the rest
 	all    map[*beat]struct{}
@@ -39,7 +39,7 @@ func (bs *beats) add(b *beat) (ok bool) {
 	return true
 }
 
-// close takes no more, and returns all that there are.
+// close refuses new beats, and returns the current ones.
 func (bs *beats) close() map[*beat]struct{} {
 	bs.mu.Lock()
 	defer bs.mu.Unlock()
@@ -48,7 +48,7 @@ func (bs *beats) close() map[*beat]struct{} {
 	return all
 }
 
-// keep prolongs a claim while the handler runs, for at most as long as a handler may run for others. That of a closed cache it hands back.
+// keep prolongs a claim while the handler runs, for at most as long as a handler may run for others. If the cache is closed it hands the claim back.
 func (c *Cache) keep(ctx context.Context, claim *lease.Claim) *beat {
 	if claim == nil {
 		return nil
@@ -74,7 +74,7 @@ func (c *Cache) keep(ctx context.Context, claim *lease.Claim) *beat {
 	return b
 }
 
-// used says that the claim is about to be filled: it is kept on, and no more handed back by Close, which waits for that.
+// used marks the claim as about to be filled: it is still prolonged, but Close waits for that instead of handing it back.
 func (b *beat) used() {
 	if b == nil {
 		return
@@ -97,7 +97,7 @@ func (b *beat) stop() {
 	}
 }
 
-// abandon gives up the claims of handlers that run, which go on, and whose answers are not stored.
+// abandon gives up the claims of running handlers, which continue; their answers are not stored.
 func (c *Cache) abandon() {
 	for b := range c.beats.close() {
 		b.stop()
@@ -112,8 +112,8 @@ func (c *Cache) release(ctx context.Context, claim *lease.Claim) {
 	}
 }
 
-// rest gives a claim up because the handler failed: nobody tries again for a while, where there is something to go on with.
-// The returned function waits until it is so.
+// rest gives a claim up because the handler failed: if there is a stored response, nobody tries again for a while.
+// The returned function waits until that is done.
 func (c *Cache) rest(ctx context.Context, claim *lease.Claim) (wait func()) {
 	done := make(chan struct{})
 	if claim == nil {
@@ -127,8 +127,8 @@ func (c *Cache) rest(ctx context.Context, claim *lease.Claim) (wait func()) {
 	return func() { <-done }
 }
 
-// behind does something in Redis that no client has to wait for. When the cache is closed it is done at once, so that others need not wait
-// for what this process holds.
+// behind does work in Redis without making a client wait. Once the cache is closed the work is done at once, so that other processes need not
+// wait for what this one holds.
 func (c *Cache) behind(ctx context.Context, do func(ctx context.Context)) {
 	ctx = context.WithoutCancel(ctx)
 	if c.works.Start(func() {

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// delivery sends a body to its client while the handler still writes it: the handler is as fast as memory, and a client that
-// is slow, stands still or has left holds up nobody but itself.
+// delivery sends a body to its client while the handler still writes it: the handler runs at the speed of memory, and a client that
+// is slow, stalls or has left delays only itself.
 type delivery struct {
 	w http.ResponseWriter
 
@@ -22,7 +22,7 @@ type delivery struct {
 	panicked any   // what w panicked with
 }
 
-// What first is before it is known, and when it does not matter any more.
+// Values of first before it is known, and when it no longer matters.
 const (
 	notYet = -1
 	done   = -2
@@ -34,10 +34,10 @@ func newDelivery(w http.ResponseWriter) *delivery {
 	return d
 }
 
-// send has the rest of body sent, which begins with what was sent before. The caller may append to it.
+// send queues the rest of body, which begins with what was sent before. The caller may append to it.
 func (d *delivery) send(body []byte) { d.do(func() { d.body = body }) }
 
-// push has what was sent before flushed to the client.
+// push flushes what was sent before to the client.
 func (d *delivery) push() {
 	d.do(func() {
 		if d.flush = true; d.first == notYet {
@@ -115,7 +115,7 @@ func (d *delivery) write(b []byte, flush bool) (panicked any, err error) {
 		}
 	}
 	if flush {
-		http.NewResponseController(d.w).Flush() // one that cannot be flushed could not be without us either
+		http.NewResponseController(d.w).Flush() // a writer that cannot flush could not without us either
 	}
 	return nil, nil
 }

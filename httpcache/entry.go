@@ -14,8 +14,8 @@ import (
 	"github.com/mayflycache/mayfly/internal/rfc9111"
 )
 
-// What stands in Redis, after the header of internal/client/record, is one of five things, told by its first byte. Numbers are
-// varints, texts and lists have their length before them:
+// A record in Redis, after the header of internal/client/record, is one of five kinds, given by its first byte. Numbers are
+// varints; texts and lists are preceded by their length:
 //
 //	'r'  ends, head, body    a response; head is everything but the body, with its length before it
 //	'v'  ends, generation, fields, variants    an index: the answer varies, by these fields of a request
@@ -23,13 +23,13 @@ import (
 //	's'  ends, generation, rule    a path: which parameters of its queries count
 //	'b'  ends, version    a barrier: what was loaded before this version is void. The version is eight bytes, the last
 //
-// ends is when the record is of no more use, in unix milliseconds. Redis's TTL says the same; it is repeated here for the
-// local tier, so that a hit need not ask for the time left.
+// ends is when the record expires, in unix milliseconds. It repeats Redis's TTL for the local tier, so that a hit need not ask
+// for the time left.
 
-// format is what records of this package carry, so that nothing else is taken for one. Change it with the layout.
+// format marks records of this package, so that nothing else is mistaken for one. Change it with the layout.
 var format = record.FormatOf("httpcache/2")
 
-// item is what was found under one key. At most one of the pointers is set. Nothing of it is ever changed.
+// item is what was found under one key. At most one of the pointers is set. An item is never modified.
 type item struct {
 	found    lease.Found
 	ends     int64
@@ -40,7 +40,7 @@ type item struct {
 	barrier  int64
 }
 
-// weight is about what a copy takes in memory: an item whose header is many short fields is far larger than its record.
+// weight estimates the memory of a copy: an item with many short header fields is far larger than its record.
 func (it *item) weight() int64 {
 	const base, perField, perText = 800, 40, 16
 	n := base + len(it.found.Raw)
@@ -78,9 +78,9 @@ type field struct {
 	added  bool // to those of handlers around the cache; else in their place
 }
 
-// index says how the answers of one resource are told apart.
+// index lists the variants of a resource and the fields that select them.
 type index struct {
-	generation string   // a part of the variants' keys: those of another generation are out of reach
+	generation string   // part of the variants' keys: variants of another generation cannot be reached
 	fields     []string // canonical, sorted
 	variants   []string // the names of those that are stored, the oldest first
 }
@@ -128,7 +128,7 @@ func headerOf(list []field) http.Header {
 	return h
 }
 
-// encode returns a record of what decode reads as it, and that is of use for ttl.
+// encode returns the record that decode reads back as it, and that is of use for ttl.
 func (it item) encode(id record.ID, ttl time.Duration) ([]byte, error) {
 	begin := func(kind byte) []byte {
 		h := record.Header{ID: id, Format: format, Fresh: ttl}
@@ -174,12 +174,12 @@ func (r *response) encodeHead() []byte {
 	return head
 }
 
-// maxHead is far more than the head of a response takes, or an index. What claims to be longer was not written by this package, and
-// reading it could take many times its length.
+// maxHead is far above the size of a response's head, or an index. A longer one was not written by this package, and decoding it could
+// take many times its length.
 const maxHead = 4 << 20
 
-// decode reads what was found under a key. What is no record of this package, or a damaged one, is an item without
-// anything: to be replaced.
+// decode reads what was found under a key. A foreign or damaged record becomes an empty item, to
+// be replaced.
 func decode(f lease.Found) item {
 	it := item{found: f}
 	if f.State != lease.Present || f.Kind != record.Value || f.Header.Format != format || f.Header.Flags != 0 || len(f.Body) == 0 {
@@ -267,7 +267,7 @@ func appendTexts(dst []byte, list []string) []byte {
 	return dst
 }
 
-// added begins the name of a field that was added to others: no name begins so.
+// added precedes the name of a field that was added to others: no name begins with it.
 const added = " "
 
 func appendFields(dst []byte, list []field) []byte {
@@ -339,7 +339,7 @@ func (s *scanner) texts() []string {
 
 func (s *scanner) fields() []field {
 	n := s.count()
-	list := make([]field, 0, min(n, 64)) // it grows with what is really there
+	list := make([]field, 0, min(n, 64)) // a lying count must not allocate more
 	for len(list) < n && !s.failed {
 		name, plus := strings.CutPrefix(s.text(), added)
 		list = append(list, field{name, s.texts(), plus})

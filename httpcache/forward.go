@@ -25,18 +25,18 @@ type attempt struct {
 	out    *capture
 	outer  http.Header // what handlers around the cache had set
 	leaves *leaving    // of the client
-	asked  *response   // what the handler was asked to find unchanged; nil: nothing
+	asked  *response   // the stored response that the handler is asked to revalidate; nil: none
 	sent   time.Time
 	epoch  int64         // of the purges, when the handler was asked
 	spent  time.Duration // of RedisTimeout, before the handler was asked
 
 	end    ending
-	given  bool      // up: the answer is not shared
+	given  bool      // given up: the answer is not shared
 	answer *response // what is to be stored, but for its body
 	reason error     // why, where the end is failure
 }
 
-// ending is what became of an attempt.
+// ending is the result of an attempt.
 type ending uint8
 
 const (
@@ -79,9 +79,9 @@ func (x *exchange) forward(fill filling) {
 
 	a.call(true)
 	if a.end == notModified && !rfc9111.Selects(headerOf(a.asked.header), a.out.header) {
-		a.call(false) // it is about another response than the stored one
+		a.call(false) // the 304 is about another response than the stored one
 	}
-	x.turn.end(a.ended()) // before the client, who may be slow, has it all
+	x.turn.end(a.ended()) // before a slow client has received everything
 	stored := func() {}
 	a.tellLoad()
 	switch a.end {
@@ -101,9 +101,8 @@ func (x *exchange) forward(fill filling) {
 	stored()
 }
 
-// call calls the handler, which is asked whether the stored response is still good if validate. Where it panics or exits
-// before the client has got anything, a stored response may stand in; else the client has got what was written, and the panic
-// goes on.
+// call calls the handler, with validate to revalidate the stored response. If the handler panics or exits before the client got
+// anything, a stored response may stand in; otherwise the client has got what was written, and the panic goes on.
 func (a *attempt) call(validate bool) {
 	a.out = a.cache.newCapture(a.w, a.r, a.ctx)
 	a.out.decide, a.out.drop, a.out.leave = a.decide, a.drop, a.leave
@@ -136,8 +135,8 @@ func (a *attempt) call(validate bool) {
 	returned = true
 }
 
-// request is what the handler sees: conditions are ours if there is something to be found unchanged, and nobody's if the
-// whole answer is wanted for others.
+// request returns the handler's request: with the cache's conditions if there is a stored response to revalidate, and without conditions
+// if the whole answer is wanted for others.
 func (a *attempt) request(validate bool) *http.Request {
 	r, stored := own(a.r, a.ctx), a.s.response
 	if stored == nil && !(a.fill.wanted() && rfc9111.Conditional(r.Header)) {
@@ -153,7 +152,7 @@ func (a *attempt) request(validate bool) *http.Request {
 	return r
 }
 
-// own is a request for the handler to change as it likes: what the cache decides by, it takes from the client's.
+// own returns a copy that the handler may change: the cache decides by the client's request.
 func own(r *http.Request, ctx context.Context) *http.Request {
 	theirs := r.WithContext(ctx)
 	theirs.Header = r.Header.Clone()
@@ -164,8 +163,8 @@ func own(r *http.Request, ctx context.Context) *http.Request {
 	return theirs
 }
 
-// handBack gives a request what the handler has parsed of its own: handlers around the cache may want to know, and net/http removes
-// the files of a form.
+// handBack copies what the handler has parsed into the original request: handlers around the cache may need it, and net/http removes the
+// files of a form.
 func handBack(r, theirs *http.Request) {
 	r.Pattern, r.Form, r.PostForm, r.MultipartForm = theirs.Pattern, theirs.Form, theirs.PostForm, theirs.MultipartForm
 }
@@ -176,8 +175,8 @@ func (a *attempt) standsIn() bool {
 	return stored != nil && stored.policy.OnError(a.q, time.Now())
 }
 
-// fails reports whether a status counts as failure: those of Stale.On, and where the stored response itself allows to be
-// stale on error, the four of RFC 5861.
+// fails reports whether a status counts as failure: one of Stale.On, or, if the stored response has stale-if-error, one of the
+// four of RFC 5861.
 func (a *attempt) fails(status int) bool {
 	if status < 500 || !a.standsIn() {
 		return false
@@ -230,14 +229,14 @@ func (a *attempt) decide(status int, header http.Header) (mode, int) {
 		} else {
 			c.audiences.learn(x.r, others)
 		}
-		if eventStream(header) { // which may go on for ever
+		if eventStream(header) { // which may never end
 			a.turn.end(admission.NoSample)
 		}
 		x.status.Stored = a.fill.stores()
 		x.status.TTL, x.status.HasTTL = a.answer.policy.Left(now), true
 	}
 	header["Cache-Status"] = append(header["Cache-Status"], c.say(x.status))
-	// The client may have had a condition that the handler was not shown.
+	// The client may have sent a condition that the handler did not see.
 	conditions := rfc9111.Conditional(x.r.Header) && (a.fill.wanted() || x.s.response != nil)
 	if status == http.StatusOK && conditions && rfc9111.NotModified(x.r.Header, rfc9111.Canonical(header), now) {
 		rfc9111.StripBody(header)
@@ -287,10 +286,10 @@ func (a *attempt) give(failed bool, why string) {
 	a.turn.end(notShared(failed))
 	switch {
 	case a.fill.claim == nil:
-	case failed && (a.exchange.s.response != nil || a.fill.renews): // which is no worse than before
+	case failed && (a.exchange.s.response != nil || a.fill.renews): // the stored response is still there
 		c.rest(a.r.Context(), a.fill.claim)
 	case a.exchange.s.index != nil:
-		// Of a variant this process alone remembers it: in Redis, clients could make as many keys as they can think of values.
+		// For a variant only this process remembers it: in Redis, clients could create any number of keys by inventing values.
 		c.passes.Add(a.exchange.s.slot, c.opt.Shared.Pass)
 		c.release(a.r.Context(), a.fill.claim)
 	default:
@@ -302,11 +301,11 @@ func (a *attempt) give(failed bool, why string) {
 	}
 }
 
-// lone tells those who wait, in whatever process, that the answer is for its client alone, as soon as its header does: in Redis a pass
-// takes the place of the claim, and what is stored in the end that of the pass.
+// lone releases the waiters of all processes as soon as the header shows that the answer is for its client alone: in Redis a pass
+// replaces the claim, and a stored answer later replaces the pass.
 func (a *attempt) lone() {
 	c, slot, claim := a.cache, a.exchange.s.slot, a.fill.claim
-	c.passes.Add(slot, c.opt.Shared.Pass) // until it is stored and says so itself
+	c.passes.Add(slot, c.opt.Shared.Pass) // until the stored record says so itself
 	a.fill.land(outcome{lone: true}, false)
 	a.turn.end(admission.NoSample)
 	c.audiences.learn(a.r, one)
@@ -358,7 +357,7 @@ func (r *response) complete(out *capture, rules rfc9111.Rules) {
 	}
 }
 
-// tellLoad tells how long the handler took, and whether it failed.
+// tellLoad reports how long the handler took, and whether it failed.
 func (a *attempt) tellLoad() {
 	a.cache.tell.Done(a.r.Context(), mayfly.Event{Kind: mayfly.KindLoad, Key: a.s.slot, N: 1, Err: a.reason}, a.sent)
 }

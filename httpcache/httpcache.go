@@ -10,19 +10,19 @@
 //
 // What it promises:
 //
-//   - Nothing is stored that does not say so: by its freshness, a validator, or [Options.Override]. What sets a cookie, is
-//     private, or answers a request with Authorization (unless it says that it is for all) is never stored.
-//   - Requests that miss together, in any process, are one to the handler; those who share it never wait for what turns out not
-//     to be for them. With stale-while-revalidate nobody waits.
-//   - Handlers are asked for no more at once than they can work on ([Load].Limit), however much is missing. What is for one client only does
-//     not queue.
-//   - A client gets a response while the handler writes it. One that is slow or leaves neither holds up nor ends what others
-//     wait for. What was cut short is never stored.
-//   - After Purge returned nil, nothing that the handler was asked for before is stored, nor served to a request that comes later,
+//   - A response is stored only if it says so, by its freshness or a validator, or if [Options.Override] does. By default one that sets a cookie,
+//     is private, or answers a request with Authorization (unless it says that it is for all) is never stored.
+//   - Requests that miss at the same time, in any process, cause one call of the handler. They stop waiting as soon as its answer turns out not
+//     to be for others. With stale-while-revalidate nobody waits.
+//   - Handlers get no more requests at once than they can work on ([Load].Limit), however much is missing. Requests whose answers are for one
+//     client only do not queue.
+//   - A client gets a response while the handler writes it. A client that is slow or leaves neither delays nor ends what others
+//     wait for. A response that was cut short is never stored.
+//   - After Purge returned nil, no answer that the handler was asked for earlier is stored, or served to a later request,
 //     by any process that can hear Redis.
 //   - Redis holds a copy. One that is slow or gone costs a request at most [Options].RedisTimeout, and soon nothing.
 //
-// What it did is told to clients in Cache-Status (RFC 9211), and to the namespace's Observer. docs/http.md has the rest.
+// It reports what it did in Cache-Status (RFC 9211), and to the namespace's Observer. docs/http.md has the rest.
 package httpcache
 
 import (
@@ -62,21 +62,21 @@ type Cache struct {
 	renewing   chan struct{} // holds one element per renewal that runs
 	epochs     epochs
 	unremoved  *redelete.Queue
-	quiet      *recently.Keys // renewals that others do, or that failed
+	quiet      *recently.Keys // renewals that another process makes, or that failed
 	passes     *recently.Keys // slots whose answers were not for others, where Redis does not say so
-	crowded    *recently.Keys // resources that lately had no room to be read
+	crowded    *recently.Keys // resources for which there was no room lately
 	bodies     bodies
 	reports    reports
-	left       *recently.Keys // how many variants of a resource left lately
+	left       *recently.Keys // how many variants of a resource were dropped lately
 	selections selections
 	tell       events.Teller
-	stats      *counters // by itself: who counts local hits keeps nothing else of a closed cache
+	stats      *counters // separate, so that an observer of local hits keeps nothing else of a closed cache
 }
 
 // New returns a cache of responses, whose method [Cache.Handler] is the middleware. It does no I/O.
 //
 // ns says where responses are kept; its TTL bounds for how long, whatever a response says of itself. Local and Observer are used if set. Key,
-// Codec, Clone, Cost, Plain and Jitter have no meaning here and must be zero, and so must MaxTTL: what it would bound, TTL does.
+// Codec, Clone, Cost, Plain and Jitter have no meaning here and must be zero. So must MaxTTL, since TTL is the bound already.
 func New(ns mayfly.Namespace[string, []byte], o Options) (*Cache, error) {
 	o = o.withDefaults()
 	if err := o.validate(ns); err != nil {
@@ -104,7 +104,7 @@ func New(ns mayfly.Namespace[string, []byte], o Options) (*Cache, error) {
 	c.works.Grace = handBackFor
 	c.unremoved = redelete.New(redelete.Options{Limit: o.Unremoved, Works: c.works, Again: c.purgeAgain, Dropped: c.tell.Dropped})
 	lo := lease.Options{Redis: c.ns.Redis, Timeout: o.RedisTimeout, Breaker: c.tell.Breaker, Start: c.works.Start, Closing: c.works.Closing(), Waited: c.tell.Waited}
-	// To the tier itself, what is answered from a copy is two or three reads.
+	// The tier itself would count two or three reads for one answer from a copy.
 	if c.local = localview.Of[item](c.ns, c.stats.local.Load); c.local != nil {
 		lo.Pushes, lo.Moved = c.local.Watch, c.local.Moved
 	}
@@ -122,9 +122,9 @@ func (c *Cache) Handler(next http.Handler) http.Handler {
 	return &handler{c, next}
 }
 
-// Close waits for what runs in the background, cancels it when ctx ends, and then returns its error. Handlers that run go on, and their
-// clients get what they answer, which is not stored: other processes need not wait for it any more. Requests that come
-// later go to their handlers. Closing again is fine. The Redis client stays open: it is the caller's.
+// Close waits for background work; when ctx ends it cancels the rest and returns ctx's error. Running handlers continue and their
+// clients get the answers, which are not stored, so other processes stop waiting for them. Later requests go
+// to their handlers. Closing again is fine. The Redis client stays open: it is the caller's.
 func (c *Cache) Close(ctx context.Context) error {
 	c.abandon()
 	err := c.works.Close(ctx)

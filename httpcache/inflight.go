@@ -9,13 +9,13 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/record"
 )
 
-// A body is in memory while its handler writes it, until it is stored, and for as long as clients take to read it, which is theirs to
-// choose. So all bodies of a cache have one budget, Options.MaxInFlight. What has no room is written to its client as the handler
-// writes it, at the client's pace, and is not stored; what is stored and has no room to be read is asked of the handler. A body that
-// several clients read is there once, and counts once.
+// A body is in memory while its handler writes it, until it is stored, and for as long as its clients take to read it, which they
+// control. So all bodies of a cache share one budget, Options.MaxInFlight. A body without room is written to its client as the handler
+// writes it, at the client's pace, and is not stored; a stored body without room to read it is requested from the handler. A body with
+// several readers is in memory once, and counts once.
 
-// uncounted is how long a body may be that is not counted: about what a connection takes by itself. So whoever holds all the room,
-// small answers are stored and served.
+// uncounted is the size up to which bodies are not counted, about what a connection takes anyway. So small answers are stored and served
+// even when there is no room.
 const uncounted = 64 << 10
 
 var errNoRoom = errors.New("the bodies in flight take all the memory that they may (MaxInFlight)")
@@ -29,7 +29,7 @@ type bodies struct {
 	read map[record.ID]*held // those that were read from Redis, or are copies of the local tier
 }
 
-// held is one body, for as long as somebody uses it. A nil one is not counted.
+// held is one body while it has users. A nil held is not counted.
 type held struct {
 	of    *bodies
 	size  int64 // guarded by of.mu, as are the others
@@ -49,7 +49,7 @@ func (h *held) grow(n int64) bool {
 	return true
 }
 
-// use adds a user of a body, who must call done. The body is in memory already: it is not a question of room.
+// use adds a user to a body; the user must call done. It needs no room, since the body is in memory already.
 func (h *held) use() {
 	if h == nil {
 		return
@@ -61,7 +61,7 @@ func (h *held) use() {
 	}
 }
 
-// done says that a user needs the body no more.
+// done removes a user.
 func (h *held) done() {
 	if h == nil {
 		return
@@ -79,8 +79,8 @@ func (h *held) done() {
 // new returns a body of no size yet, with one user.
 func (b *bodies) new() *held { return &held{of: b, users: 1} }
 
-// hold makes room for what was read, or lets it be what another request has read already. It reports false if there is no room;
-// what is a copy of the local tier is in memory anyway.
+// hold makes room for an item that was read, or shares what another request has read already. It reports false if there is no room;
+// a copy of the local tier is in memory anyway.
 func (b *bodies) hold(it *item, copied bool) (h *held, ok bool) {
 	if it.response == nil || len(it.response.body) <= uncounted {
 		return nil, true
@@ -122,7 +122,7 @@ func (c *Cache) encode(it item, id record.ID, ttl time.Duration) (rec []byte, do
 	return rec, done, nil
 }
 
-// crowdedFor is for how long a resource is not read from Redis that lately had no room: to read it only to find that out takes memory,
+// crowdedFor is how long a resource is not read from Redis after there was no room for it: reading it only to find that out takes memory
 // too.
 const crowdedFor = time.Second
 

@@ -21,14 +21,14 @@ type sight struct {
 	name     string // of the variant that the request asks for
 	unasked  error  // why Redis could not be asked
 	unlisted bool   // there are other variants, and not this one,
-	flooded  bool   // and so many new ones lately that none is stored
+	flooded  bool   // and too many new ones lately: none is stored
 
 	path   string // the key of the record of its path, where that was looked for,
 	search item   // and what it holds
 	unled  bool   // what was found is not for this query
 }
 
-// appendSlot appends to the key of a resource, which holds no space, what precedes the name in the key of a variant.
+// appendSlot appends to a resource's key, which contains no space, what precedes the name in a variant's key.
 func (ix *index) appendSlot(key []byte) []byte {
 	return append(append(append(key, ' '), ix.generation...), ' ')
 }
@@ -66,16 +66,16 @@ func (c *Cache) atHand(key []byte, says *rfc9111.Selectors) *item {
 	return it
 }
 
-// fits reports whether a response is the variant that a request asks for, and for its query. One that was stored for the client's own URL is none for a
-// request whose handler sees another.
+// fits reports whether a response is the variant for a request and its query. One stored for the client's own URL does not fit a request
+// whose handler sees another URL.
 func (r *response) fits(variant string, says *rfc9111.Selectors) bool {
 	return r.variant == variant && (says.Inner == "" || byInner(r.fields)) && r.search.fits(says.Query)
 }
 
-// byInner reports whether what a handler sees of the URL is among the fields that tell variants apart, where it sorts before all others.
+// byInner reports whether the handler's URL is among the fields that select a variant. It sorts before all others.
 func byInner(fields []string) bool { return len(fields) > 0 && fields[0] == rfc9111.InnerURL }
 
-// selectors are what a request says that may choose between variants.
+// selectors returns the parts of a request that may select a variant.
 func (c *Cache) selectors(r *http.Request, key []byte, inner string) rfc9111.Selectors {
 	says := rfc9111.Selectors{Header: r.Header, Host: r.Host, Inner: inner, AnyOrder: c.opt.Key.AnyLanguageOrder}
 	if c.opt.NoVarySearch {
@@ -85,13 +85,13 @@ func (c *Cache) selectors(r *http.Request, key []byte, inner string) rfc9111.Sel
 	return says
 }
 
-// within is for what follows the first trip of a request to Redis: all of them together take RedisTimeout at most.
+// within bounds the later trips of a request to Redis: together with the first they take RedisTimeout at most.
 func (c *Cache) within(ctx context.Context, begun time.Time) (context.Context, context.CancelFunc) {
 	return context.WithDeadline(ctx, begun.Add(c.opt.RedisTimeout))
 }
 
 // look finds what there is for a request, here or in Redis. It began at begun.
-// alone says that only what lies under its own key is of use.
+// With alone only what is stored under the URL's own key is of use.
 func (c *Cache) look(ctx context.Context, key string, says *rfc9111.Selectors, begun time.Time, alone bool) sight {
 	s := sight{own: key, key: key, slot: key}
 	if c.unremoved.Has(key) {
@@ -165,7 +165,7 @@ func (c *Cache) see(ctx context.Context, key string) (it item, local bool, err e
 	return it, false, nil
 }
 
-// keepCopy keeps a copy of what was read under ticket t at now, in unix milliseconds, if that says anything.
+// keepCopy keeps a copy of what was read under ticket t at now, in unix milliseconds, unless nothing was found.
 func (c *Cache) keepCopy(key string, t localsync.Ticket, it item, now int64) {
 	if it.response != nil || it.index != nil || it.pass || it.search != nil || it.barrier != 0 {
 		c.local.Insert(key, t, it, it.weight(), time.Duration(it.ends-now)*time.Millisecond)

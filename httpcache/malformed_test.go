@@ -63,14 +63,14 @@ func oddities() []oddity {
 		w.Write([]byte(strings.Repeat("half", 1000))) // which net/http passes on as it is
 	}
 	return []oddity{
-		{"a number that is none", answers(header("Cache-Control: max-age=abc")), false, "expired: Cache-Control has a number that is none"},
-		{"a negative number", answers(header("Cache-Control: max-age=-1")), false, "expired: Cache-Control has a number that is none"},
+		{"a number that is none", answers(header("Cache-Control: max-age=abc")), false, "expired: Cache-Control has a malformed number"},
+		{"a negative number", answers(header("Cache-Control: max-age=-1")), false, "expired: Cache-Control has a malformed number"},
 		{"a number beyond all measure", answers(header("Cache-Control: max-age=99999999999999999999")), true, ""},
 		{"no directive at all", answers(header("Cache-Control: \x00\xff, =, ;;")), false, "no-freshness: Cache-Control has what is not a directive"},
 		{"a quote that never closes", answers(header(`Cache-Control: max-age=60, private="`)), false, ""},
 		{"a megabyte of Cache-Control", answers(header("Cache-Control: " + strings.Repeat("a,", 1<<19) + fresh)), false, "larger than what is stored"},
 		{"many lines of Cache-Control", answers(with("Cache-Control", append(strings.Split(strings.Repeat("x ", 1000), " "), fresh))), true, ""},
-		{"lines within a line", answers(header("Cache-Control: max-age=60\r\nno-store: x")), false, "expired: Cache-Control has a number that is none"},
+		{"lines within a line", answers(header("Cache-Control: max-age=60\r\nno-store: x")), false, "expired: Cache-Control has a malformed number"},
 		{"Expires is no date", answers(header("Expires: next week")), false, "expired: Expires is not a date"},
 		{"several Expires", answers(with("Expires", []string{"Fri, 21 Nov 2036 12:00:00 GMT", "Fri, 21 Nov 2036 12:00:00 GMT"})), false, "expired: Expires has several lines"},
 		{"Age is no number", answers(header(keep, "Age: -x")), true, ""},

@@ -242,7 +242,7 @@ func TestAPurgeKnowsDefaultPorts(t *testing.T) {
 func TestTargetsThatAreNone(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
 		c := opened(t, options(t, rdb))
-		for target, says := range map[string]string{"ftp://a.example/x": "its scheme is ftp", "/x": "no absolute URL"} {
+		for target, says := range map[string]string{"ftp://a.example/x": "its scheme is ftp", "/x": "not an absolute URL"} {
 			if err := c.Purge(t.Context(), httpcache.Target{URL: target}); err == nil || !strings.Contains(err.Error(), says) {
 				t.Errorf("%s: %v", target, err)
 			}

@@ -17,88 +17,88 @@ import (
 // Options adjust a cache. The zero value of every field is a default that works.
 type Options struct {
 	// Override gives routes a Cache-Control that their handlers do not send: the key is a pattern of [http.ServeMux], the value
-	// is what is taken, and sent to the client, where a success has no Cache-Control, no Expires and no targeted field. It
-	// holds for the path as it is, not as it would be cleaned, and for no request with Authorization.
+	// is used, and sent to the client, if a success has no Cache-Control, no Expires and no targeted field. It applies to the
+	// path as it is, not cleaned, and never to a request with Authorization.
 	//
 	//	Override: map[string]string{"/assets/": "public, max-age=31536000, immutable", "GET /feed": "s-maxage=60"}
 	Override map[string]string
 
-	// OverrideOn are statuses for which Override holds beside the successes: any of 301, 308, 404 and 410, which are about a URL, not about
-	// one moment of it. Nil is none.
+	// OverrideOn are statuses to which Override applies besides successes: any of 301, 308, 404 and 410, which are properties of a URL rather than
+	// of a moment. Nil is none.
 	OverrideOn []int
 
 	// Targeted are the fields of RFC 9213 that speak to this cache, such as "CDN-Cache-Control", the most specific first.
-	// The first that a response has replaces its Cache-Control and Expires wholly.
+	// The first one present in a response replaces its Cache-Control and Expires completely.
 	Targeted []string
 
 	// NoVarySearch lets answers say by No-Vary-Search (draft-ietf-httpbis-no-vary-search) which parameters of the query do not count, so that
-	// they are served to requests with other ones: No-Vary-Search: key-order, params=("utm_source"). Without it the field is passed on, and
-	// any difference counts. It costs a look at what is known of the path: free with a local tier, one more trip without.
+	// they also serve requests that differ in these: No-Vary-Search: key-order, params=("utm_source"). Without it the field is passed on, and
+	// any difference counts. It costs a lookup of the path's rule: free with a local tier, one more round trip without.
 	NoVarySearch bool
 
-	// NoHeuristic keeps the cache from guessing: by default a response without freshness of its own is taken as fresh for a
-	// tenth of the time since its Last-Modified, if its status allows that.
+	// NoHeuristic turns guessing off: by default a response without freshness of its own counts as fresh for a tenth of the
+	// time since its Last-Modified, if its status allows that.
 	NoHeuristic bool
 
-	// StoreSetCookie stores responses that set cookies, as the letter of RFC 9111 allows. Everybody gets the cookies then.
+	// StoreSetCookie stores responses that set cookies, as RFC 9111 allows. Everybody then gets the cookies.
 	StoreSetCookie bool
 
-	// Report lets the cache decide, store and tell, but serve nothing: the handler answers each request, and what the cache would have
-	// served is compared with that. [Cache.Report] counts by route; an answer that would have been a hit says so by a second
+	// Report lets the cache decide, store and report, but serve nothing: the handler answers each request, and the cache compares that answer
+	// with what it would have served. [Cache.Report] counts by route; an answer that would have been a hit says so by a second
 	// element of Cache-Status, and one that differs is an Event of the kind Warning. It is for a day before the cache is turned on.
 	Report bool
 
 	// Key says which requests are the same.
 	Key Key
 
-	// MaxBody is the size of the largest body that is stored; larger ones pass. Zero is 8 MiB.
+	// MaxBody is the size of the largest body that is stored; larger ones are passed through. Zero is 8 MiB.
 	MaxBody int64
 
 	// MaxInFlight is how many bytes of bodies are held in memory at once: while handlers write them, until they are stored, which takes a
-	// copy, and until clients have read them. What has no room goes to its client as the handler writes it, at the client's
-	// pace, and is not stored. Bodies of up to 64 KiB are not counted, and those of many readers once. Beside it each connection to
-	// Redis may just be reading one body. Zero is 256 MiB, or four times MaxBody if that is more.
+	// copy, and until clients have read them. A body without room goes to its client as the handler writes it, at the
+	// client's pace, and is not stored. Bodies of up to 64 KiB are not counted, and a body with many readers counts once. In addition each
+	// connection to Redis may be reading one body. Zero is 256 MiB, or four times MaxBody if that is more.
 	MaxInFlight int64
 
-	// MaxVariants is how many answers are kept of one URL that Vary tells apart; the one stored first leaves. Zero is 64.
+	// MaxVariants is how many answers are kept of one URL that Vary tells apart; the one stored first is dropped. Zero is 64.
 	MaxVariants int
 
-	// RedisTimeout is what one request may wait for Redis, whatever the client's own timeouts are, as in cacheaside.Options. Zero is 150 ms.
+	// RedisTimeout is how long one request may wait for Redis, whatever the client's own timeouts are, as in cacheaside.Options. Zero is 150 ms.
 	RedisTimeout time.Duration
 
-	// Unremoved is how many resources are remembered that could not be invalidated, to be removed when Redis is back. Until then
-	// they are not served. Zero is 1024.
+	// Unremoved bounds the resources whose invalidation failed and is retried when Redis is back. Until then they are not
+	// served. Zero is 1024.
 	Unremoved int
 
 	Stale  Stale
 	Shared Shared
 	Load   Load
 
-	// Renew, if set, is the outermost handler of the site, to which what stale-while-revalidate serves sends its renewals: in the
-	// background, as a request of its own, so that routers and middlewares around the cache do for it what they do for
-	// clients. The cache knows it again; middlewares do by [Cache.Renews]. What does not arrive at the cache as the same request is
-	// not stored. By default renewals are on the request that found the response stale: see [Stale].Background.
+	// Renew, if set, is the outermost handler of the site, which gets the renewals of stale-while-revalidate: in the background,
+	// as separate requests, so that routers and middlewares around the cache treat them like requests of clients. Middlewares
+	// recognize them by [Cache.Renews]. A renewal that does not arrive at the cache as the same request is not stored. By default
+	// a renewal runs on the request that found the response stale: see [Stale].Background.
 	Renew http.Handler
 
-	// TagFields are the response fields that name the tags by which a response may be purged, each a list with spaces or
-	// commas between. Nil is Surrogate-Key and Cache-Tag; empty is none, and then Cache-Groups (RFC 9875) does not count either.
+	// TagFields are the response fields that name the tags by which a response may be purged, each a list separated by
+	// spaces or commas. Nil is Surrogate-Key and Cache-Tag; empty is none, and then Cache-Groups (RFC 9875) is ignored too.
 	TagFields []string
 
 	// Server is what the cache calls itself in Cache-Status. Empty is "mayfly".
 	Server string
 }
 
-// Key says which requests ask for the same. By default scheme, host, path and the query as it is tell them apart: of the URL that the
-// client asked for. Where a handler around the cache gives the handler another one to see, as [http.StripPrefix] does, that is told
-// apart too, as a variant of the client's.
+// Key says which requests ask for the same. By default these are requests for the same URL: scheme, host, path, and the query as it is, as the
+// client asked for it. If a handler around the cache changes the URL that the handler sees, as [http.StripPrefix] does, the
+// changed one is told apart too, as a variant of the client's.
 type Key struct {
-	AnyHost   bool     // the host does not count: the handler answers all alike
-	Scheme    string   // "http" or "https", where a proxy in front ends TLS. Empty is what the connection says
+	AnyHost   bool     // the host does not count: the handler answers the same for all hosts
+	Scheme    string   // "http" or "https", if a proxy in front ends TLS. Empty is the connection's
 	SortQuery bool     // the order of different query parameters does not count; not in a query with a bare ";" or "%"
 	DropQuery []string // query parameters that do not count; a last * matches any rest, as in "utm_*"
 
-	// AnyLanguageOrder makes the order of languages of one weight not count, where an answer varies by Accept-Language. RFC 9110
-	// says that it means nothing; but many handlers take the first.
+	// AnyLanguageOrder ignores the order of languages of equal weight if an answer varies by Accept-Language. RFC 9110 gives
+	// that order no meaning, but many handlers take the first.
 	AnyLanguageOrder bool
 }
 
@@ -107,68 +107,68 @@ func (o Options) rules() rfc9111.Keys {
 	return rfc9111.Keys{AnyHost: k.AnyHost, Scheme: k.Scheme, SortQuery: k.SortQuery, DropQuery: k.DropQuery, SearchApart: o.NoVarySearch}
 }
 
-// Stale says what happens past the end of freshness, beside what responses say of themselves by stale-while-revalidate and
-// stale-if-error.
+// Stale says what happens past the end of freshness, in addition to what responses themselves say by stale-while-revalidate
+// and stale-if-error.
 type Stale struct {
-	// Keep is for how long past its freshness a response with a validator is kept, to be found unchanged by the origin.
+	// Keep is how long past its freshness a response with a validator is kept, so that the origin can confirm it as unchanged.
 	// Zero is an hour; negative keeps none.
 	Keep time.Duration
 
-	// IfError is for how long past its freshness a response that does not say stands in for a handler that fails. None does
-	// that forbids it (must-revalidate, proxy-revalidate, no-cache, s-maxage). Zero is 10 minutes; negative is not at all.
+	// IfError is how long past its freshness a response without stale-if-error stands in for a failing handler, unless it
+	// forbids that (must-revalidate, proxy-revalidate, no-cache, s-maxage). Zero is 10 minutes; negative is not at all.
 	IfError time.Duration
 
-	// On are the statuses that count as failure, beside a handler that panics or aborts. Nil is 502 and 504, by which a proxy
+	// On are the statuses that count as failure, besides a panic or an abort of the handler. Nil is 502 and 504, by which a proxy
 	// says that it cannot reach the origin. For a response with stale-if-error 500 and 503 count as well.
 	On []int
 
-	// Throttle is for how long, after a renewal failed, no process tries again. Zero is 1 s.
+	// Throttle is how long no process tries again after a renewal failed. Zero is 1 s.
 	Throttle time.Duration
 
-	// Background lets stale-while-revalidate renew in a goroutine of its own, by a request without the values of this one's
-	// context. It is for a cache around a whole site, whose mux is inside it. By default the renewal is on the request that
-	// found the response stale, when that has been answered: routers and middlewares around the cache have put into its
-	// context what the handler needs, and take it back when the request is over. The client has its answer by then, but for
-	// one whose answers a middleware holds back until the handler returns, such as http.TimeoutHandler.
+	// Background lets stale-while-revalidate renew in a goroutine of its own, with a request that lacks the original one's
+	// context values. It is for a cache around a whole site, whose mux is inside it. By default the renewal runs on the request
+	// that found the response stale, after that was answered: routers and middlewares around the cache have put what the handler
+	// needs into its context, and reuse it when the request is over. The client has its answer by then, unless a middleware such as
+	// http.TimeoutHandler holds it back until the handler returns.
 	Background bool
 }
 
-// Shared says how requests that miss together share one answer.
+// Shared says how requests that miss at the same time share one answer.
 type Shared struct {
 	// Wait is how long a request waits for another's answer before it asks the handler itself. Zero is 10 s.
 	Wait time.Duration
 
-	// Timeout is how long a handler may go on for others when the client it answers has left, and how long a renewal in the
-	// background may take. Zero is 30 s.
+	// Timeout is how long a handler may continue for others after its own client has left, and how long a background renewal
+	// may take. Zero is 30 s.
 	Timeout time.Duration
 
-	// Pass is for how long it is remembered that an answer was not fit for others: meanwhile requests for it do not wait for
-	// each other. Zero is 10 s.
+	// Pass is how long the cache remembers that an answer could not be shared: during that time requests for it do not wait
+	// for each other. Zero is 10 s.
 	Pass time.Duration
 
-	// Renewals is how many run in the background at once; what is due beyond that waits for a later request. Zero is 16.
+	// Renewals bounds the background renewals that run at once; those beyond it wait for a later request. Zero is 16.
 	Renewals int
 }
 
-// Load says how many requests ask the handler at once, of those whose answers may be for others: docs/overload.md. All others never
+// Load bounds how many requests call the handler at once, among those whose answers may be shared: docs/overload.md. All others never
 // wait: other methods than GET, ranges, upgrades, event streams, and paths whose answers lately were for their client.
 type Load struct {
-	// Limit is how many do in this process; the others wait in a queue. Zero: as many as the handler can work on, which is found while
-	// they run. Negative: any number. One that gets no turn within Timeout is answered with what is stale, where that may stand in for a handler
-	// that fails, or with a 503.
+	// Limit is the bound for this process; the others wait in a queue. Zero: as many as the handler can work on, which is found while
+	// they run. Negative: no bound. A request that gets no turn within Timeout is answered with a stale response, if that may stand in for a
+	// failing handler, or else with a 503.
 	Limit int
 
-	// Origin is what this cache shares with others, of pages or of values, that ask the same database: one limit for all of them. Its own
-	// limit holds then, and Limit must be zero. A cache of values that the handler asks with its request's context takes no second
+	// Origin is shared by all caches, of pages or values, that use the same database: one limit for all of them. The Origin's limit then
+	// applies, and Limit must be zero. A cache of values that the handler calls with its request's context takes no second
 	// place. Nil is an origin of its own. Cache.Origin has the figures.
 	Origin *mayfly.Origin
 
-	// Timeout is how long a request waits for its turn, and how long a handler keeps one: what takes longer goes on without, and
-	// counts as a sign of overload. On a path that has never brought an answer for others it keeps it for a quarter of that. Zero is 10 s.
+	// Timeout is how long a request waits for its turn, and how long a handler keeps it: a slower one continues without a turn and
+	// counts as a sign of overload. On a path that has never had a shareable answer the handler keeps its turn for a quarter of that. Zero is 10 s.
 	Timeout time.Duration
 }
 
-// validate is asked after withDefaults.
+// validate expects withDefaults to have run.
 func (o Options) validate(ns mayfly.Namespace[string, []byte]) error {
 	c := check.In("Options.")
 	c.Add(ns.Validate())

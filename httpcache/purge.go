@@ -20,13 +20,13 @@ import (
 	"github.com/mayflycache/mayfly/internal/rfc9111"
 )
 
-// Target is what a purge is about: one of URL, Prefix and Tag, or a Group of a URL's origin.
+// Target is what a purge voids: one of URL, Prefix and Tag, or a Group of a URL's origin.
 type Target struct {
-	// URL is one resource with all its variants: an absolute URL, as clients ask for it. It is http and https alike.
+	// URL is one resource with all its variants: an absolute URL, as clients ask for it. Both http and https are purged.
 	URL string
 
-	// Prefix is every resource whose URL begins so: "https://example.com/blog/". It is found by a SCAN of all keys of the
-	// database, which takes its time: use tags for what is purged often.
+	// Prefix is every resource whose URL begins with it: "https://example.com/blog/". It is found by a SCAN of all keys of the
+	// database, which is slow: use tags for frequent purges.
 	Prefix string
 
 	// Tag is every response that named it in one of Options.TagFields.
@@ -56,18 +56,17 @@ func (t Target) validate() error {
 	return nil
 }
 
-// Purge voids what is stored of the targets. Once it returned nil, nothing of them that the handler had been asked for
-// before is served again by any process that hears Redis, nor stored. On an error some may be void and others not: purge
-// again.
+// Purge voids what is stored for the targets. Once it returned nil, no answer for them that the handler was asked for earlier is
+// stored, or served by any process that hears Redis. After an error some targets may be void and others not: purge again.
 func (c *Cache) Purge(ctx context.Context, targets ...Target) error {
 	_, err := c.PurgeFound(ctx, targets...)
 	return err
 }
 
-// PurgeFound is Purge, and tells how many keys it has removed from Redis: none, if nothing was stored of these URLs, or they are not
-// spelled as clients do. A URL is one key, whatever its variants, and is also counted while it is being loaded; under a prefix
-// each variant is one more. Of tags none is counted: what has them is void from now on, and nobody looks for it. Where the network
-// lost a reply, found may be too small.
+// PurgeFound is Purge, and returns how many keys it removed from Redis: none if nothing was stored for these URLs, or if they are not
+// spelled as clients spell them. A URL is one key, whatever its variants, and is also counted while it is being loaded; under a prefix
+// each variant is one more. Tags add nothing: responses that have them are void from now on, but are not searched for. If the
+// network lost a reply, found may be too small.
 func (c *Cache) PurgeFound(ctx context.Context, targets ...Target) (found int, err error) {
 	if c.works.Err() != nil {
 		return 0, fmt.Errorf("httpcache: purge: %w", mayfly.ErrClosed)
@@ -108,15 +107,15 @@ func (c *Cache) PurgeFound(ctx context.Context, targets ...Target) (found int, e
 	return found + below, nil
 }
 
-// keysOf returns the keys of a URL, or what they begin with, under both schemes. A port that is the scheme's own is none, and a client of
-// the other scheme may have spelled it all the same, where a proxy in between speaks another scheme than the cache's.
+// keysOf returns the keys of a URL, or their common beginnings, under both schemes. A scheme's default port is left out, but the other
+// scheme's key may contain it, if a proxy in front speaks another scheme than the cache.
 func (c *Cache) keysOf(text string, isPrefix bool) (keys []string, err error) {
 	u, err := url.Parse(text)
 	if err != nil {
 		return nil, err
 	}
 	if u.Host == "" && (u.Scheme == "" || u.Path == "") && !c.opt.Key.AnyHost || u.Path == "" && isPrefix && u.RawQuery != "" {
-		return nil, errors.New("it is no absolute URL")
+		return nil, errors.New("it is not an absolute URL")
 	}
 	switch strings.ToLower(u.Scheme) {
 	case "http", "https", "":
@@ -140,8 +139,8 @@ func (c *Cache) keysOf(text string, isPrefix bool) (keys []string, err error) {
 	return keys, nil
 }
 
-// purgeKeys removes resources. Their flights are forgotten before, so that nobody joins what was asked for before, and
-// after, for those that began meanwhile. The variants are out of reach without their index.
+// purgeKeys removes resources. Their flights are forgotten before the removal, so that nobody joins an earlier request, and after it,
+// for flights that began meanwhile. Variants cannot be reached without their index.
 func (c *Cache) purgeKeys(ctx context.Context, keys []string) (found int, err error) {
 	if len(keys) == 0 {
 		return 0, nil
@@ -195,7 +194,7 @@ func (c *Cache) invalidate(ctx context.Context, keys []string) {
 	for i, key := range keys {
 		keys[i] = c.prefix + key
 	}
-	ctx = context.WithoutCancel(ctx) // it has happened, whoever has left
+	ctx = context.WithoutCancel(ctx) // the change has happened, even if the client has left
 	begun := time.Now()
 	_, err := c.purgeKeys(ctx, keys)
 	if err != nil {
@@ -232,7 +231,7 @@ func (c *Cache) appendTagKey(dst []byte, tag string) []byte {
 	return append(append(append(dst, c.prefix...), "tag "...), tag...)
 }
 
-// barrierTTL is longer than anything lives that was asked for before the barrier.
+// barrierTTL is longer than the life of any response requested before the barrier.
 func (c *Cache) barrierTTL() time.Duration { return c.ns.TTL + 2*c.opt.Shared.Timeout }
 
 func (c *Cache) purgeTags(ctx context.Context, tags []string) error {
@@ -273,7 +272,18 @@ func (c *Cache) raise(ctx context.Context) (version int64, err error) {
 			return 0, err
 		}
 		version = max(decode(f).barrier+1, time.Now().UnixMilli())
-		if done, err := c.fill(ctx, key, f, nil, item{barrier: version}, c.barrierTTL()); done || err != nil {
+		var claim *lease.Claim
+		if f.State != lease.Present {
+			a := c.guard.Claim(ctx, key, f)
+			if claim = a.Claim; claim == nil || a.Err != nil {
+				c.release(ctx, claim)
+				if a.Err != nil {
+					return version, a.Err
+				}
+				continue
+			}
+		}
+		if done, err := c.write(ctx, key, f, claim, item{barrier: version}, c.barrierTTL()); done || err != nil {
 			return version, err
 		}
 	}
@@ -333,8 +343,8 @@ func (c *Cache) lookTags(ctx context.Context, keys []string) []lease.Answer {
 	return answers
 }
 
-// epochs is the last version of the purges that this process knows of. An old one is no harm: what carries it is void
-// too soon, not too late.
+// epochs is the latest version of the purges that this process knows. An outdated one is harmless: a response that carries it is void
+// too early, never too late.
 type epochs struct {
 	reads   singleflight.Group
 	version atomic.Int64

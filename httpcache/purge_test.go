@@ -5,7 +5,9 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -15,6 +17,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/httpcache"
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/redistest"
 )
 
@@ -188,6 +191,130 @@ func TestAPurgeBeatsALoadInFlight(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// The same after an answer that was for its client alone: for a while the process remembers that, and Redis, which was purged or emptied, does not.
+func TestAPurgeBeatsALoadThatNobodyWaitsFor(t *testing.T) {
+	const url = "http://a.example/"
+	for _, first := range []string{"no-cache", "max-age=0, must-revalidate", "private", "max-age=600"} {
+		for _, second := range []string{"no-cache", "max-age=600"} {
+			for _, empty := range []bool{false, true} {
+				inBubble(t, func(t *testing.T, rdb *redis.Client) {
+					data, policy, takes := "old", first, time.Duration(0)
+					var mu sync.Mutex
+					o := &origin{serve: func(w http.ResponseWriter, r *http.Request) {
+						mu.Lock()
+						now, wait := data, takes
+						set(w.Header(), []string{"Cache-Control: " + policy, `Etag: "the same"`})
+						mu.Unlock()
+						if r.Header.Get("If-None-Match") != "" {
+							w.WriteHeader(http.StatusNotModified)
+							return
+						}
+						w.(http.Flusher).Flush()
+						time.Sleep(wait)
+						io.WriteString(w, now)
+					}}
+					c := opened(t, options(t, rdb))
+					h := c.Handler(o)
+					purge := func() {
+						if err := c.Purge(t.Context(), httpcache.Target{URL: url}); err != nil {
+							t.Fatal(err)
+						}
+					}
+					get(t, h, url)
+					synctest.Wait()
+					if empty {
+						rdb.FlushAll(t.Context())
+					} else {
+						purge()
+					}
+					mu.Lock()
+					policy, takes = second, 2*time.Second
+					mu.Unlock()
+					var loads sync.WaitGroup
+					loads.Go(func() { get(t, h, url) })
+					time.Sleep(time.Second)
+					mu.Lock()
+					data, takes = "new", 0
+					mu.Unlock()
+					purge()
+					loads.Wait()
+					synctest.Wait()
+					for range 2 {
+						if body, status := get(t, h, url); body != "new" {
+							t.Errorf("%s, then %s, emptied %t: %q, %s", first, second, empty, body, status)
+						}
+					}
+				})
+			}
+		}
+	}
+}
+
+// The body of what the handler found unchanged is as old as it was: a purge of its tag that came before the handler said so voids it.
+func TestAPurgeBeatsAnAnswerThatNothingChanged(t *testing.T) {
+	inBubble(t, func(t *testing.T, rdb *redis.Client) {
+		opt := options(t, rdb)
+		client := redis.NewClient(rdb.Options())
+		defer client.Close()
+		first, second := opened(t, opt), opened(t, options(t, client))
+		body := "old"
+		o := &origin{serve: func(w http.ResponseWriter, r *http.Request) {
+			set(w.Header(), []string{"Cache-Control: max-age=10", "Cache-Tag: x", "Last-Modified: Sat, 01 Jan 2000 00:00:00 GMT"})
+			if r.Header.Get("If-Modified-Since") != "" { // it was changed within the second
+				w.WriteHeader(http.StatusNotModified)
+				return
+			}
+			io.WriteString(w, body)
+		}}
+		h := second.Handler(o)
+		get(t, h, "http://a.example/")
+		time.Sleep(20 * time.Second)
+		// The request has found the old page, and that it was not purged; then it is, and then it asks for the version of the purges.
+		var purged bool
+		client.AddHook(reading{opt.Namespace.Prefix + "purges", func() {
+			if !purged {
+				purged, body = true, "new"
+				expect.OK(t, first.Purge(t.Context(), httpcache.Target{Tag: "x"}))
+			}
+		}})
+		get(t, h, "http://a.example/")
+		synctest.Wait()
+		if got, status := get(t, h, "http://a.example/"); got != "new" || !purged {
+			t.Errorf("purged %t: %q, %s", purged, got, status)
+		}
+	})
+}
+
+// reading does something before each read of a key.
+type reading struct {
+	key string
+	do  func()
+}
+
+func (r reading) DialHook(next redis.DialHook) redis.DialHook { return next }
+
+func (r reading) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		r.before(cmd)
+		return next(ctx, cmd)
+	}
+}
+
+func (r reading) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		for _, cmd := range cmds {
+			r.before(cmd)
+		}
+		return next(ctx, cmds)
+	}
+}
+
+func (r reading) before(cmd redis.Cmder) {
+	if cmd.Name() == "get" && slices.Contains(cmd.Args(), any(r.key)) {
+		r.do()
 	}
 }
 

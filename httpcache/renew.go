@@ -13,20 +13,20 @@ import (
 	"github.com/mayflycache/mayfly/internal/rfc9111"
 )
 
-// renewAfter renews the response that x found, when the client has been answered, if nobody does so already and there is room. The
-// handler is called with x's request, which routers and middlewares still own.
+// renewAfter renews the response that x found, after the client was answered, unless another renewal runs or too many do. The handler is
+// called with x's request, which routers and middlewares still own.
 func (x *exchange) renewAfter() {
 	f, end := x.leadRenewal()
 	if f == nil {
 		return
 	}
 	defer end()
-	http.NewResponseController(x.w).Flush() // what cannot be flushed is sent when this returns
+	http.NewResponseController(x.w).Flush() // if that fails, the answer is sent when this returns
 	x.copy(x.r.Context()).renewNow(f)
 }
 
-// renewBehind renews it in the background, and never waits. The handler is called with a request that is a copy: this one's ends with
-// it.
+// renewBehind renews it in the background, and never waits. The handler is called with a copy of the request, since the
+// original ends with its own handler.
 func (x *exchange) renewBehind() {
 	f, end := x.leadRenewal()
 	if f == nil {
@@ -43,7 +43,7 @@ func (x *exchange) renewBehind() {
 	}
 }
 
-// leadRenewal returns the flight of a renewal that is x's to make, and what ends it; nil if somebody else makes it, or if too many run.
+// leadRenewal returns the flight of a renewal that x should make, and the function that ends it; nil if another request makes it, or if too many run.
 func (x *exchange) leadRenewal() (f *flight.Flight[outcome], end func()) {
 	c := x.cache
 	if c.quiet.Has(x.s.slot) {
@@ -66,7 +66,7 @@ func (x *exchange) leadRenewal() (f *flight.Flight[outcome], end func()) {
 	}
 }
 
-// copy returns an exchange of the same on another context, whose answer nobody listens to.
+// copy returns the same exchange with another context, whose answer is discarded.
 func (x *exchange) copy(ctx context.Context) *exchange {
 	c, r := x.cache, x.r.Clone(ctx)
 	r.Method, r.Body, r.ContentLength, r.TransferEncoding, r.Trailer = http.MethodGet, http.NoBody, 0, nil, nil
@@ -75,7 +75,7 @@ func (x *exchange) copy(ctx context.Context) *exchange {
 	return &exchange{handler: x.handler, w: &sink{header: make(http.Header)}, r: r, says: c.selectors(r, []byte(x.key), x.says.Inner), key: x.key, begun: x.begun, s: x.s, status: status}
 }
 
-// withoutConditions takes out of a header what makes an answer less than the whole, or another one.
+// withoutConditions removes the header fields that make an answer partial or conditional.
 func withoutConditions(h http.Header) {
 	for _, name := range []string{"Range", "If-Range", "If-None-Match", "If-Modified-Since", "Cache-Control", "Pragma"} {
 		delete(h, name)
@@ -102,7 +102,7 @@ func (x *exchange) renewNow(f *flight.Flight[outcome]) {
 	defer cancelRun()
 	x.r = x.r.WithContext(ctx)
 	begun := time.Now()
-	x.asked = begun.Add(c.opt.RedisTimeout) // nobody waits: each trip may take its time
+	x.asked = begun.Add(c.opt.RedisTimeout) // nobody waits: each trip gets the full timeout
 	e := mayfly.Event{Kind: mayfly.KindRefresh, Outcome: mayfly.OutcomeOK, Key: x.s.slot}
 	ended := false
 	defer func() {
@@ -117,7 +117,7 @@ func (x *exchange) renewNow(f *flight.Flight[outcome]) {
 		e.Took = time.Since(begun)
 		c.tell(ctx, e)
 	}()
-	if !x.tryTurn(ctx) { // the handler has enough to do with what clients wait for
+	if !x.tryTurn(ctx) { // the handler is busy with requests that clients wait for
 		e.Outcome, ended = mayfly.OutcomeDropped, true
 		return
 	}
@@ -139,10 +139,10 @@ func (x *exchange) renewNow(f *flight.Flight[outcome]) {
 	ended = true
 }
 
-// quietFor is for how long a process that lost a renewal does not ask for it again.
+// quietFor is how long a process that did not get a renewal does not ask for it again.
 const quietFor = lease.TTL / 4
 
-// sink is the client of a renewal: nobody.
+// sink discards the answer of a renewal.
 type sink struct{ header http.Header }
 
 func (s *sink) Header() http.Header         { return s.header }

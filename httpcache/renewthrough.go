@@ -17,7 +17,7 @@ type renewal struct {
 	cache  *Cache
 	of     *exchange // that found the response stale
 	flight *flight.Flight[outcome]
-	same   atomic.Bool // it arrived as what was asked for
+	same   atomic.Bool // it arrived at the cache as the same request
 }
 
 type renewalKey struct{}
@@ -52,7 +52,7 @@ func (x *exchange) renewThrough() {
 		defer done()
 		begun := time.Now()
 		defer func() {
-			p := recover() // of a handler around the cache: those inside are renewNow's
+			p := recover() // from a handler around the cache: renewNow handles those inside
 			if m.same.Load() && p == nil {
 				return
 			}
@@ -67,7 +67,7 @@ func (x *exchange) renewThrough() {
 	}
 }
 
-// outermost is x's request as its client has sent it, as far as that is known, without conditions; nil if it is not known.
+// outermost returns x's request as its client sent it, without conditions; nil if that is not known.
 func (x *exchange) outermost(ctx context.Context) *http.Request {
 	u := rfc9111.ClientURL(x.r)
 	if u == nil {
@@ -81,7 +81,7 @@ func (x *exchange) outermost(ctx context.Context) *http.Request {
 	return r.WithContext(ctx)
 }
 
-// renewMarked renews on the request that has come through Options.Renew, if it is still what was asked for.
+// renewMarked renews on the request that came through Options.Renew, if it is still the same request.
 func (h *handler) renewMarked(w http.ResponseWriter, r *http.Request, m *renewal) {
 	x, c := m.of, h.cache
 	key, inner, ok := c.keys.AppendKey([]byte(c.prefix), r)
@@ -92,7 +92,7 @@ func (h *handler) renewMarked(w http.ResponseWriter, r *http.Request, m *renewal
 	says := c.selectors(r, key, inner)
 	stored := x.s.response
 	if !ok || string(key) != x.key || r.Method != http.MethodGet || !stored.fits(rfc9111.Variant(stored.fields, says), &says) {
-		http.Error(w, errNotArrived.Error(), http.StatusMisdirectedRequest) // which nobody reads
+		http.Error(w, errNotArrived.Error(), http.StatusMisdirectedRequest) // the client is a sink
 		return
 	}
 	m.same.Store(true)

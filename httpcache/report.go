@@ -17,21 +17,21 @@ import (
 	"github.com/mayflycache/mayfly/internal/rfc9111"
 )
 
-// With Options.Report the cache decides and stores as always, and the handler answers every request. What the cache would have served is
-// compared with what the handler did answer: from the store, and, for requests at once, the answer that they would have waited for.
+// With Options.Report the cache decides and stores as always, and the handler answers every request. The handler's answer is
+// compared with what the cache would have served: from the store, or, for simultaneous requests, the answer they would have waited for.
 
 // RouteReport says what the cache would have shared on one route.
 type RouteReport struct {
 	Route    string // the pattern of an [http.ServeMux], or the first segment of the path where there is none
 	Requests int    // that the cache could have answered
 	Shared   int    // that it would have answered with what was made for another request
-	Differ   int    // of which the handler answered something else: another status, or another body
+	Differ   int    // of these, to which the handler's answer had another status or body
 	Example  string // the URL of the latest that differs
 }
 
-// Report returns what was seen with [Options].Report since the cache was made, the routes that differ most first. A page that changes with
-// time differs from what was stored earlier; one that differs for requests at once is somebody's own, and must say so before the
-// cache is turned on.
+// Report returns the counts of [Options].Report since the cache was made, the routes that differ most first. A page that changes with time
+// differs from what was stored earlier. A page that differs between simultaneous requests is personal, and must say so before the cache
+// is turned on.
 func (c *Cache) Report() []RouteReport { return c.reports.list() }
 
 // reports are counted by route.
@@ -40,7 +40,7 @@ type reports struct {
 	routes map[string]*RouteReport
 }
 
-// maxRoutes bounds what is counted apart; the others are one.
+// maxRoutes bounds the routes that are counted separately; the others are counted as one.
 const maxRoutes = 1000
 
 func (rs *reports) add(route string, count func(r *RouteReport)) {
@@ -85,7 +85,7 @@ func routeOf(r *http.Request) string {
 
 var errDiffers = errors.New("the handler answered something else than what the cache would have served: see Report")
 
-// seen is a client's writer that notes what it gets.
+// seen is a response writer that records what the client gets.
 type seen struct {
 	http.ResponseWriter
 	says   string // in Cache-Status
@@ -112,7 +112,7 @@ func (s *seen) Write(b []byte) (int, error) {
 	return s.ResponseWriter.Write(b)
 }
 
-// differs reports whether a response is another than what was seen. A part, and what a condition made of it, are not to be compared.
+// differs reports whether a response differs from what was seen. Partial and conditional answers are not compared.
 func (s *seen) differs(method string, r *response) bool {
 	switch cmp.Or(s.status, http.StatusOK) {
 	case http.StatusPartialContent, http.StatusNotModified, http.StatusPreconditionFailed, http.StatusRequestedRangeNotSatisfiable:
@@ -158,10 +158,10 @@ func (x *exchange) report() {
 			cancel()
 		}
 	}
-	x.w, x.s.response = s, nil // the handler is not asked to find anything unchanged
+	x.w, x.s.response = s, nil // the handler is not asked to revalidate anything
 	done := false
 	defer func() {
-		if !done && joined != nil { // the handler panicked: who has joined must wait, but not here
+		if !done && joined != nil { // the handler panicked: a joined request must still wait, but not here
 			c.works.Start(func() { joined.Wait(canceled, x.began) })
 		}
 	}()

@@ -20,11 +20,11 @@ import (
 //	<path> ?                        the record: a rule; or that there is none yet
 //	<path> ?<generation><query>     what URLs that are one by the rule have in common, in place of their own keys
 //
-// The rule only leads there. Whether an answer may be reused is judged by what that answer itself has said, for each request: for what is
-// stored, and for who waits. Who finds an answer that is not for its query goes on with the key of its own URL.
+// The rule only locates an answer. Whether it may be reused is decided for each request by what that answer itself says, both for stored
+// answers and for waiters. A request that finds an answer for another query continues with the key of its own URL.
 //
-// What has a rule of its own is stored nowhere else, so a purge finds it by any URL that is one with it: it removes what lies under the
-// URL's own key and where the path's rule leads. The answer that brings the first rule was asked for before there was one. It is stored
+// An answer with a rule is stored nowhere else, so a purge finds it by any equivalent URL: it removes what is stored under the URL's own
+// key and where the path's rule leads. The answer that brings the first rule was asked for before there was one. It is stored
 // if the record of its path, which was there before the handler was asked, still is: a purge of any URL of the path takes that
 // away. A path has one rule at a time, the latest, and changes it once in Shared.Pass at most.
 
@@ -34,10 +34,10 @@ type searching struct {
 	rule       rfc9111.Search
 }
 
-// unruled is for how long a path without a rule has a record.
+// unruled is how long a path without a rule keeps a record.
 const unruled = time.Minute
 
-// searched is what a response says of queries, and the one that it was made for.
+// searched is what a response says about queries, with the query it was made for.
 type searched struct {
 	rule  rfc9111.Search
 	query string // with its "?", or empty
@@ -64,10 +64,10 @@ func (c *Cache) queryAt(key string) int {
 // pathKey returns the key of the record of the path of a URL, whose key is given.
 func (c *Cache) pathKey(key string) string { return key[:c.queryAt(key)] + " ?" }
 
-// maxSame is how long a query may be to stand in a key as it is.
+// maxSame is the longest query that is part of a key as it is.
 const maxSame = 200
 
-// under returns the key to which a record leads a URL, whose own key is given: that, if there is no rule.
+// under returns the key to which a record leads the URL with the given key: the same key if there is no rule.
 func (s *searching) under(pathKey, query, key string) string {
 	if s == nil || s.generation == "" {
 		return key
@@ -80,7 +80,7 @@ func (s *searching) under(pathKey, query, key string) string {
 	return pathKey + s.generation + same
 }
 
-// followAtHand is follow by the copies of this process; ok is false where they do not say.
+// followAtHand is follow with this process's copies only; ok is false if they are not enough.
 func (c *Cache) followAtHand(key []byte, says *rfc9111.Selectors) (to []byte, ok bool) {
 	path := c.pathKey(string(key))
 	at := c.local.AtFull([]byte(path))
@@ -120,14 +120,14 @@ func (c *Cache) follow(ctx context.Context, s *sight, says *rfc9111.Selectors) (
 	return local
 }
 
-// prepare gives the path of s a record, if it has none, before the handler is asked: what is missing when the answer is there
-// says that something of the path was purged meanwhile.
+// prepare gives the path of s a record, if it has none, before the handler is called: if the record is gone when the answer arrives,
+// something of the path was purged meanwhile.
 func (c *Cache) prepare(ctx context.Context, s *sight) {
 	if s.path == "" || s.search.search != nil {
 		return
 	}
 	a := c.guard.Claim(ctx, s.path, s.search.found)
-	if a.Claim == nil || a.Err != nil { // somebody else does it, or Redis does not answer: no rule is learnt this time
+	if a.Claim == nil || a.Err != nil { // another process does it, or Redis does not answer: no rule is learned this time
 		c.release(ctx, a.Claim)
 		return
 	}
@@ -159,7 +159,7 @@ func (c *Cache) ledElsewhere(ctx context.Context, s sight, r *response, ttl time
 		return true, false, nil
 	}
 	next := newSearching(r.search.rule)
-	if seen.generation != "" { // what was asked for under another rule may have been purged by a URL that this one makes the same
+	if seen.generation != "" { // an answer requested under another rule may have been purged by a URL that is equivalent under this one
 		written := s.search.ends - c.ns.TTL.Milliseconds()
 		if time.Now().UnixMilli()-written >= c.opt.Shared.Pass.Milliseconds() {
 			_, err = c.write(ctx, s.path, s.search.found, nil, item{search: next}, c.ns.TTL)
@@ -203,7 +203,7 @@ func (c *Cache) putFirst(ctx context.Context, key string, r *response, ttl time.
 	return c.guard.Set(ctx, []lease.Value{{Key: key, Bytes: rec, TTL: ttl}})[0]
 }
 
-// prolong writes the record of a path that is in use again before it ends. If that fails, what it leads to is asked of the handler once more.
+// prolong rewrites the record of a path in use before it expires. If that fails, the handler is asked once more for what it leads to.
 func (c *Cache) prolong(ctx context.Context, s sight) {
 	if left := s.search.ends - time.Now().UnixMilli(); left < c.ns.TTL.Milliseconds()/2 {
 		c.write(ctx, s.path, s.search.found, nil, item{search: s.search.search}, c.ns.TTL)
@@ -211,8 +211,8 @@ func (c *Cache) prolong(ctx context.Context, s sight) {
 	}
 }
 
-// purgePaths makes ready for the removal of URLs, whose own keys are given. It returns where the rules of their paths lead, which is to be
-// removed as well, and removes records without a rule: what is being loaded under those then brings none.
+// purgePaths prepares the removal of URLs with the given keys. It returns the keys to which the rules of their paths lead, which must be
+// removed too, and removes records without a rule: loads that run under those then establish none.
 func (c *Cache) purgePaths(ctx context.Context, keys []string) (more []string, err error) {
 	if !c.opt.NoVarySearch {
 		return nil, nil

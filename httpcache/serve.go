@@ -20,7 +20,7 @@ type handler struct {
 	next  http.Handler
 }
 
-// ServeHTTP answers from the cache where it may, and else from the handler.
+// ServeHTTP answers from the cache if it may, otherwise from the handler.
 func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if h.cache.opt.Renew != nil {
 		if m := renewalOf(r); m != nil && m.cache == h.cache {
@@ -32,14 +32,14 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		h.pass(w, r, rfc9111.FwdMethod)
 		return
 	}
-	if to := r.Header["Upgrade"]; len(to) > 0 && to[0] != "" && !strings.EqualFold(to[0], "h2c") { // another protocol: not even the writer is ours
+	if to := r.Header["Upgrade"]; len(to) > 0 && to[0] != "" && !strings.EqualFold(to[0], "h2c") { // another protocol: the handler needs the original writer
 		h.next.ServeHTTP(w, r)
 		return
 	}
 	c := h.cache
 	var room [256]byte
 	key, inner, ok := c.keys.AppendKey(append(room[:0], c.prefix...), r)
-	if ok = ok && len(key) <= rfc9111.MaxURL; !ok { // also where only the prefix makes it too long
+	if ok = ok && len(key) <= rfc9111.MaxURL; !ok { // also if only the prefix makes it too long
 		c.tellTarget(r)
 	}
 	if !ok || past(r) {
@@ -68,7 +68,7 @@ func (h *handler) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	x.run()
 }
 
-// tellTarget tells of a request whose URL has no key.
+// tellTarget reports a request whose URL has no key.
 func (c *Cache) tellTarget(r *http.Request) {
 	if c.ns.Observer != nil {
 		err := fmt.Errorf("no URL to be cached: %.100q of host %.100q", r.RequestURI, r.Host)
@@ -76,14 +76,14 @@ func (c *Cache) tellTarget(r *http.Request) {
 	}
 }
 
-// past reports whether a request goes past the cache: its conditions are for the origin, it has a body, which may mean
-// something to the handler, or it wants a stream of events.
+// past reports whether a request bypasses the cache: its conditions are for the origin, it has a body, which may matter to the
+// handler, or it wants an event stream.
 func past(r *http.Request) bool {
 	accept := r.Header["Accept"]
 	return rfc9111.ForOrigin(r.Header) || r.ContentLength != 0 || len(accept) > 0 && accept[0] == "text/event-stream"
 }
 
-// hit answers from this process's memory. It is the way that has to be short.
+// hit answers from this process's memory. This path must be fast.
 func (h *handler) hit(w http.ResponseWriter, r *http.Request, key []byte, says *rfc9111.Selectors, q rfc9111.Directives) bool {
 	c := h.cache
 	it := c.atHand(key, says)
@@ -124,21 +124,21 @@ type exchange struct {
 	held   *held // the body of what was found
 	turn   *turn // at the handler
 	unled  bool  // an answer to which the rule of its path led was not for x's query: x goes by its own URL
-	lone   bool  // what x waited for turned out to be for its client, or to wait for x: x's answer is for x
+	lone   bool  // the answer x waited for is for another client alone, or waits for x: x's answer is for x only
 }
 
-// outcome is what a flight brings to those who waited for it: a response, if it fits them; or that they are to look again;
-// or neither, as it was not for others, and each asks the handler itself.
+// outcome is what the waiters of a flight get: a response, if it fits them; or the hint to look again; or neither, if the answer
+// cannot be shared: then each calls the handler itself.
 type outcome struct {
 	response *response
 	held     *held
 	failed   bool // the response stands in for a handler that failed
 	again    bool
 	lone     bool // the answer was for its client alone
-	refused  bool // the handler was not asked: it has too much to do
+	refused  bool // the handler was not called: it is overloaded
 }
 
-// maxLooks bounds how often a request looks again, because what it waited for was not for it, or did not come.
+// maxLooks bounds how often a request looks again because the answer it waited for did not fit it, or did not come.
 const maxLooks = 16
 
 // run answers the request:
@@ -148,8 +148,8 @@ const maxLooks = 16
 //	there, not good      ask the handler whether it still is
 //	not there            ask the handler
 //
-// where all who ask the handler for the same are one, and the others wait for its answer, unless that turned out lately
-// not to be for others.
+// Requests for the same answer cause one call of the handler, and the others wait for it, unless a recent answer could not be
+// shared.
 func (x *exchange) run() {
 	c, ctx := x.cache, x.r.Context()
 	for looks := 1; ; looks++ {
@@ -190,7 +190,7 @@ func (x *exchange) run() {
 			x.turnedAway(ctx.Err())
 			return
 		case err != nil && circle:
-			x.lone = true // and in no queue either: who holds a turn there may wait for x
+			x.lone = true // and must not queue: a request that holds a turn may wait for x
 			x.alone()
 			return
 		case err != nil:
@@ -290,7 +290,7 @@ func (x *exchange) serveInstead(why error, detail string) {
 	c.answer(x.w, x.r, x.s.response, now, x.status)
 }
 
-// refuse answers a request that wants only what is cached.
+// refuse answers an only-if-cached request that is not cached.
 func (x *exchange) refuse() {
 	x.status.Fwd = ""
 	x.status.Detail = "only-if-cached"
@@ -305,7 +305,7 @@ func (c *Cache) say(s rfc9111.CacheStatus) string {
 	return string(s.Append(room[:0]))
 }
 
-// pass hands a request to the handler that the cache cannot answer. A request that changes something voids what was stored.
+// pass sends a request that the cache cannot answer to the handler. A request that changes something voids what was stored.
 func (h *handler) pass(w http.ResponseWriter, r *http.Request, why rfc9111.Forward) {
 	c := h.cache
 	c.stats.passed.Add(1)

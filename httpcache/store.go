@@ -15,7 +15,7 @@ import (
 )
 
 // keepAnswer begins to store r while the client still gets it, and releases the waiters. The returned function waits until r is
-// stored, so that a request that follows the answer finds it, but not longer than RedisTimeout less what was spent of it.
+// stored, so that a request sent after the answer finds it, but for no longer than the rest of RedisTimeout.
 func (c *Cache) keepAnswer(ctx context.Context, s sight, fill filling, r *response, body *held, spent time.Duration) (wait func()) {
 	out := outcome{response: r, held: body}
 	if !fill.stores() {
@@ -40,7 +40,7 @@ func (c *Cache) keepAnswer(ctx context.Context, s sight, fill filling, r *respon
 		if fill.passed != nil {
 			s.found = <-fill.passed
 		}
-		if fill.passed == nil || s.found.State == lease.Present { // else it was voided
+		if fill.passed == nil || s.found.State == lease.Present { // otherwise it was voided
 			stored, err = c.put(ctx, s, fill.claim, r)
 		}
 		e := mayfly.Event{Kind: mayfly.KindFill, Key: s.slot, N: len(r.body), Err: err}
@@ -49,7 +49,7 @@ func (c *Cache) keepAnswer(ctx context.Context, s sight, fill filling, r *respon
 			if errors.Is(err, errNoRoom) {
 				e.Outcome = mayfly.OutcomeDropped
 			}
-			defer c.drop(ctx, fill.claim) // whatever became of it, nobody is to wait for our lease
+			defer c.drop(ctx, fill.claim) // whatever happened, nobody should wait for our lease
 		case !stored:
 			e.Outcome = mayfly.OutcomeRefused
 		default:
@@ -114,12 +114,12 @@ func (c *Cache) put(ctx context.Context, s sight, claim *lease.Claim, r *respons
 	}
 	switch {
 	case s.index == nil && len(r.fields) == 0:
-		return c.fill(ctx, s.key, s.found, claim, item{response: r}, ttl)
+		return c.write(ctx, s.key, s.found, claim, item{response: r}, ttl)
 	case s.index != nil && slices.Equal(s.index.index.fields, r.fields):
 		if ok, err := c.list(ctx, &s, ttl); !ok {
 			return false, errors.Join(err, c.drop(ctx, claim))
 		}
-		return c.fill(ctx, s.slot, s.found, claim, item{response: r}, ttl)
+		return c.write(ctx, s.slot, s.found, claim, item{response: r}, ttl)
 	}
 	seen, onKey := s.found, claim
 	var old, next *index
@@ -141,7 +141,7 @@ func (c *Cache) put(ctx context.Context, s sight, claim *lease.Claim, r *respons
 	return stored, err
 }
 
-// settle removes the variants that nobody finds any more: those of the old index, if it was replaced, or else of the next.
+// settle removes variants that nothing leads to any more: those of the old index if it was replaced, or else of the new one.
 func (c *Cache) settle(ctx context.Context, key string, replaced bool, old, next *index) {
 	gone := next
 	if replaced {
@@ -163,7 +163,7 @@ func (c *Cache) remove(ctx context.Context, keys ...string) error {
 	return err
 }
 
-// drop gives up a claim on what is not stored there.
+// drop gives up a claim whose place was not filled.
 func (c *Cache) drop(ctx context.Context, claim *lease.Claim) error {
 	if claim == nil {
 		return nil
@@ -171,21 +171,12 @@ func (c *Cache) drop(ctx context.Context, claim *lease.Claim) error {
 	return claim.Release(ctx)
 }
 
-// fill stores it under key, in place of the claim or of what was seen. Where nothing was seen, it claims the key first.
-func (c *Cache) fill(ctx context.Context, key string, seen lease.Found, claim *lease.Claim, it item, ttl time.Duration) (bool, error) {
-	if claim == nil && seen.State == lease.Absent {
-		a := c.guard.Claim(ctx, key, seen)
-		if a.Claim == nil || a.Err != nil {
-			c.release(ctx, a.Claim)
-			return false, a.Err
-		}
-		claim = a.Claim
-	}
-	return c.write(ctx, key, seen, claim, it, ttl)
-}
-
-// write stores it under key, in place of the claim or, without one, of what was seen.
+// write stores it under key, in place of the claim or, without one, of what was seen. Where that was nothing it stores nothing: what was loaded
+// without a claim cannot be told from what was purged since.
 func (c *Cache) write(ctx context.Context, key string, seen lease.Found, claim *lease.Claim, it item, ttl time.Duration) (bool, error) {
+	if claim == nil && seen.State != lease.Present {
+		return false, nil
+	}
 	id := record.NewID()
 	if claim != nil {
 		id = claim.ID()
@@ -215,15 +206,15 @@ func (c *Cache) putVariant(ctx context.Context, key string, r *response, ttl tim
 	return ix, c.guard.Set(ctx, []lease.Value{{Key: ix.slot(key, name), Bytes: rec, TTL: ttl}})[0]
 }
 
-// listTries bounds how often an index is written again because somebody else was faster, and listPause the pause before that, which is random
-// and at first a millisecond at most: variants that are stored at once would else be in each other's way again and again.
+// listTries bounds the retries after another process changed the index first. listPause bounds the random pause before a retry, a
+// millisecond at first: without it variants stored at the same time would collide again and again.
 const (
 	listTries = 24
 	listPause = 128 * time.Millisecond
 )
 
-// list sees to it that the index of s knows of its variant, and outlives it. The oldest variant leaves if there is no room.
-// It reports false if there is another index by now, or none.
+// list adds the variant of s to its index, and makes the index outlive it. If there is no room the oldest variant is dropped.
+// It reports false if the index was replaced or removed.
 func (c *Cache) list(ctx context.Context, s *sight, ttl time.Duration) (ok bool, err error) {
 	it, until := *s.index, time.Now().Add(ttl).UnixMilli()
 	for try := range listTries {
@@ -277,7 +268,7 @@ func (c *Cache) storePass(ctx context.Context, slot string, claim *lease.Claim, 
 	}
 	if err != nil {
 		claim.Release(ctx)
-		c.passes.Add(slot, ttl) // this process need not wait for a lease that nobody keeps
+		c.passes.Add(slot, ttl) // this process need not wait for a lease that nobody prolongs
 	}
 	if !stored {
 		return lease.Found{}

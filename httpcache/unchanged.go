@@ -8,9 +8,9 @@ import (
 	"github.com/mayflycache/mayfly/internal/rfc9111"
 )
 
-// What the handler found unchanged, by a 304 or by the header of an answer to HEAD, stays with a new header.
+// A response confirmed as unchanged, by a 304 or by the header of an answer to HEAD, is kept with a new header.
 
-// refresh answers with the stored response that the handler found unchanged, and stores what is new of it.
+// refresh answers with the stored response that the handler confirmed as unchanged, and stores its new header.
 func (a *attempt) refresh() {
 	x, c, now := a.exchange, a.cache, time.Now()
 	x.status.FwdStatus = http.StatusNotModified
@@ -30,16 +30,17 @@ func (a *attempt) refresh() {
 	stored()
 }
 
-// renewed is the stored response with a new header, of which own is new.
+// renewed is the stored response with a new header, of which own is new. Its body is as old as it was: a purge of its tags since then voids it, also
+// one that came before the handler said that it is unchanged.
 func (a *attempt) renewed(header http.Header, own said, now time.Time) (*response, rfc9111.Reason) {
 	stored, as := a.s.response, *a.r
 	added := addedOf(stored.header)
 	for name := range rfc9111.Canonical(own.header) {
 		added[name] = own.added[name]
 	}
-	as.Method = http.MethodGet // whatever found it unchanged
+	as.Method = http.MethodGet // whichever method confirmed it
 	answered := rfc9111.Exchange{Request: &as, Status: stored.status, Header: header, Sent: a.sent, Received: now}
-	r, reason := a.cache.newResponse(answered, &a.says, a.exchange.s.index, said{header, added}, a.epoch)
+	r, reason := a.cache.newResponse(answered, &a.says, a.exchange.s.index, said{header, added}, min(a.epoch, stored.epoch))
 	if r != nil {
 		r.body, r.trailer = stored.body, stored.trailer
 	}

@@ -12,7 +12,7 @@ import (
 // backend is the kind whose sum the hook adds to.
 const backend = mayfly.KindBackend
 
-// figure is one metric that is read from stats of type S when it is asked for.
+// figure is one metric that is read from stats of type S at collection.
 type figure[S any] struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType
@@ -20,7 +20,7 @@ type figure[S any] struct {
 	also []string // the value of a second label
 }
 
-// figures collects the figures of some sources, each of which is asked once.
+// figures collects the figures of some sources; each is read once per collection.
 type figures[S any] struct {
 	label   string // for the name of a source
 	all     []figure[S]
@@ -52,7 +52,7 @@ const (
 	counter = prometheus.CounterValue
 )
 
-// watch adds a source, or takes away the one of that name.
+// watch adds a source, replaces the one of that name, or removes it if nil.
 func watch[S any](sources *sync.Map, name string, stats func() S) {
 	name = strings.ToValidUTF8(name, "?")
 	if stats == nil {

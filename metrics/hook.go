@@ -15,8 +15,8 @@ import (
 //
 //	rdb.AddHook(observer.Hook("cache"))
 //
-// The name stands where errors have a namespace. With a client whose ContextTimeoutEnabled is false a cache's own commands are not
-// seen by hooks.
+// Errors are counted under the name in place of a namespace. If the client's ContextTimeoutEnabled is false, hooks do not see the
+// caches' own commands.
 func (m *Observer) Hook(name string) redis.Hook { return hook{m, m.bounded(name)} }
 
 type hook struct {
@@ -63,7 +63,7 @@ func (h hook) saw(ctx context.Context, operation string, took time.Duration, err
 	}
 }
 
-// answer reports whether err says nothing of Redis's health: there is no such key, or a server has not seen a script yet, which is sent whole then.
+// answer reports whether err says nothing about Redis's health: there is no such key, or the server lacks a script, which is then sent whole.
 func answer(err error) bool {
 	return err == nil || errors.Is(err, redis.Nil) || redis.HasErrorPrefix(err, "NOSCRIPT")
 }

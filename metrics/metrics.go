@@ -4,7 +4,7 @@
 //	observer, err := metrics.New(prometheus.DefaultRegisterer, metrics.Options{})
 //	users := mayfly.Namespace[int64, User]{ ..., Observer: observer}
 //
-// What is not an Event is read when Prometheus asks: local hits, and what is watched of local tiers, origins, the embedded engine
+// Figures that are not Events are read when Prometheus scrapes: local hits, and the watched local tiers, origins, the embedded engine
 // and HTTP caches (see [Observer.WatchLocal]). Every name begins with mayfly_; docs/metrics.md lists them. Labels are names of namespaces and outcomes, never
 // keys.
 //
@@ -73,10 +73,10 @@ type Observer struct {
 
 var _ mayfly.LocalObserver = (*Observer)(nil)
 
-// mostNamespaces bounds the labels: what comes after so many names is counted as "other".
+// mostNamespaces bounds the labels: further namespaces are counted as "other".
 const mostNamespaces = 200
 
-// sums are the counters of Events: name, help, and what the outcome is called there.
+// sums are the counters of Events: name, help, and the name of the outcome's label.
 var sums = map[mayfly.Kind][3]string{
 	mayfly.KindRead:      {"mayfly_requests_total", "Reads of cached values, by outcome; hit_local is one that cost no trip to Redis.", "outcome"},
 	mayfly.KindLoad:      {"mayfly_loads_total", "Keys that the loader was asked for, by result.", "result"},

@@ -23,7 +23,7 @@ type MiddlewareOptions struct {
 	Failure    func(status int) bool
 
 	// Page names the page of a request that was answered. Its Time, if zero, is set to when the request came. Nil names it by its path,
-	// without the query, which may hold what is nobody's business.
+	// without the query, which may be private.
 	Page func(*http.Request) Page
 
 	// Queue is how many views may wait to be recorded, a million at most; what comes beyond is dropped. Zero is 1024.
@@ -64,8 +64,8 @@ type view[K comparable] struct {
 	page Page
 }
 
-// NewMiddleware returns a Middleware that records in visits. user tells whose view a request is, and false if nobody's: that
-// is not recorded. It is asked after the handler, on its goroutine. The Middleware runs four goroutines until Close.
+// NewMiddleware returns a Middleware that records in visits. user returns whose view a request is, or false if it should
+// not be recorded. It is called after the handler, on its goroutine. The Middleware runs four goroutines until Close.
 func NewMiddleware[K comparable](visits *Visits[K, Page], user func(*http.Request) (K, bool), o MiddlewareOptions) (*Middleware[K], error) {
 	c := check.In("navsession: ")
 	c.Refuse(visits == nil, "NewMiddleware needs visits to record in, got nil")

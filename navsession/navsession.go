@@ -1,5 +1,5 @@
-// Package navsession keeps the latest N pages of each user's visit, such that each was viewed at most so long after the one before:
-// the navigation session of the documentation of EXPIRE.
+// Package navsession keeps the latest N pages of each user's visit. A visit ends when the user is idle for longer than the TTL: this is the
+// navigation session of the documentation of EXPIRE.
 //
 //	visits, err := navsession.New(mayfly.Namespace[int64, navsession.Page]{
 //		Name: "visits", Redis: rdb, Prefix: "pageviews.user:", TTL: 60 * time.Second,
@@ -70,10 +70,9 @@ type Visits[K comparable, P any] struct {
 	room room[K, P]
 	// The arguments of each page view.
 	first, idle any
-	// ours are the keys that this process wrote within their idle gap. What was our list then is one still, or is gone: so the
-	// next page of a visit need not ask what else the key may hold. (Unless somebody deletes the list and puts something
-	// else in its place while the visit lasts. That would keep its value, and get the visit's end.) A key that was forgotten is
-	// asked again, which costs some 3 us.
+	// ours are the keys that this process wrote within their idle gap. Such a key is still our list, or gone: so the next page of
+	// a visit need not check what the key holds. (Unless somebody replaces the list by something else during the visit. That
+	// would keep its value, but get the visit's TTL.) A key that was forgotten is checked again, which costs some 3 us.
 	ours *recently.Keys
 }
 
@@ -97,7 +96,7 @@ func idle[K comparable, V any](c *check.List, room keyspace.Room[K, V], local bo
 	c.Refuse(local, notLocal)
 }
 
-// noCopies refuses what is about copies, and a Plain: what lists and sets hold is what the codec writes anyway.
+// noCopies rejects options about copies, and Plain: lists and sets hold the codec's bytes anyway.
 func noCopies[K comparable, V any](c *check.List, ns mayfly.Namespace[K, V]) {
 	keyspace.OneTTL(c, ns)
 	keyspace.Unused(c, ns, "pages are not copied, and always what the codec writes", "Plain", "Clone", "Cost")

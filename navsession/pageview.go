@@ -15,7 +15,7 @@ type Page struct {
 	Time  time.Time `json:"time,omitzero"`
 }
 
-// What is a page view? The answers of a [Middleware] that was given none, for programs that want to add to them.
+// The defaults by which a [Middleware] tells page views apart, for programs that want to add to them.
 
 // IsBot reports whether no human waits for the answer, as far as the request tells: its User-Agent names a crawler, a monitor
 // or a command line tool, or is missing, or a browser fetches the page ahead of time.
@@ -52,5 +52,5 @@ func isFailure(status int) bool {
 	return status != http.StatusOK && status != http.StatusPartialContent && status != http.StatusNotModified
 }
 
-// pathOf is the page named by its path. The query is left out: it may hold what is nobody's business.
+// pathOf is the page named by its path. The query is left out: it may be private.
 func pathOf(r *http.Request) Page { return Page{URL: r.URL.Path} }

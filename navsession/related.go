@@ -20,11 +20,11 @@ type RelatedOptions struct {
 	// Kept is how many others are kept of each page, those seen with it most often. Zero is 100.
 	Kept int
 
-	// MinVisits is in how many visits a page must have been seen with another before Top shows it. What fewer have seen may be one user's own,
+	// MinVisits is in how many visits two pages must have been seen together before Top shows them. Fewer visits may all be of one user,
 	// who came back or clicked twice. Zero is 3; 1 shows everything to everybody, for pages that are all public.
 	MinVisits int
 
-	// PerVisit is with how many others of a visit, at most, a page is counted. Zero is 8.
+	// PerVisit bounds the other pages of a visit with which a page is counted. Zero is 8.
 	PerVisit int
 
 	// RedisTimeout is how long one question to Redis may take, as in [Options]. Zero is 150 ms.
@@ -32,8 +32,8 @@ type RelatedOptions struct {
 }
 
 // Related counts which pages are seen in the same visits, "so that you can recommend related products". P is what is recommended,
-// such as the number of a product. Do not count what is one user's own, such as the page of an order or a search: what is counted is shown to
-// everybody who sees the other page, once it was seen in [RelatedOptions].MinVisits visits, be they of one user. It is safe for concurrent use, starts no goroutine and needs no Close.
+// such as the number of a product. Do not count personal pages, such as an order or a search: a counted page is shown to
+// everybody who sees the other one, once it was seen in [RelatedOptions].MinVisits visits, be they of one user. It is safe for concurrent use, starts no goroutine and needs no Close.
 //
 // Each page has a sorted set of the others, by the number of visits in which both were seen. A set is bounded and has the
 // namespace's TTL, counted from the last visit that saw its page, so that what nobody looks at any more is forgotten. Every write is

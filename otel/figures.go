@@ -12,7 +12,7 @@ import (
 	"github.com/mayflycache/mayfly"
 )
 
-// figure is one metric that is read from stats of type S when somebody collects.
+// figure is one metric that is read from stats of type S at collection.
 type figure[S any] struct {
 	whole metric.Int64Observable   // either
 	real  metric.Float64Observable // or
@@ -20,7 +20,7 @@ type figure[S any] struct {
 	also  []attribute.KeyValue
 }
 
-// maker makes instruments that are asked.
+// maker makes asynchronous instruments.
 type maker struct {
 	metric.Meter
 	check func(error)
@@ -149,7 +149,7 @@ func share(part, of int) float64 {
 	return float64(part) / float64(of)
 }
 
-// collect tells what is counted elsewhere, when somebody collects.
+// collect reports, at collection, what is counted elsewhere.
 func (m *Observer) collect(_ context.Context, to metric.Observer) error {
 	read := func(namespace, outcome string, n int64) {
 		to.ObserveInt64(m.make.requests, n, metric.WithAttributes(attribute.String("namespace", namespace), attribute.String("outcome", outcome)))
@@ -174,7 +174,7 @@ func (m *Observer) collect(_ context.Context, to metric.Observer) error {
 	return nil
 }
 
-// observe tells the figures of some sources, each of which is asked once.
+// observe reports the figures of some sources; each is read once.
 func observe[S any](to metric.Observer, sources *sync.Map, label string, all []figure[S]) {
 	for name, ask := range sources.Range {
 		stats := ask.(func() S)()

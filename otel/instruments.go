@@ -11,8 +11,8 @@ import (
 	"github.com/mayflycache/mayfly"
 )
 
-// An exporter to Prometheus makes a name of these by replacing dots, and adds the unit and "total", "ratio" where that is the custom:
-// TestNamesOfPrometheus holds the outcome to the package metrics.
+// An exporter to Prometheus derives names from these: it replaces dots, and adds the unit, "total" or "ratio" by convention.
+// TestNamesOfPrometheus compares the result with the package metrics.
 
 // sums are the counters of Events, and what the outcome is called there. Reads are not among them: local hits count under the same
 // name, and are asked for.
@@ -46,7 +46,7 @@ var times = map[mayfly.Kind][2]string{
 // buckets are those of metrics.Buckets. A View of the SDK replaces them, by exponential ones for example.
 var buckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 
-// instruments are what the meter made.
+// instruments are the meter's instruments.
 type instruments struct {
 	sums  map[mayfly.Kind]metric.Int64Counter
 	times map[mayfly.Kind]metric.Float64Histogram
@@ -62,7 +62,7 @@ type instruments struct {
 	asked    []metric.Observable // all whose figures are asked for
 }
 
-// newInstruments makes them, and hands over what goes wrong.
+// newInstruments makes them, and returns the errors.
 func newInstruments(meter metric.Meter, check func(error)) instruments {
 	made := instruments{sums: map[mayfly.Kind]metric.Int64Counter{}, times: map[mayfly.Kind]metric.Float64Histogram{}}
 	var err error

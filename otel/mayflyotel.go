@@ -75,7 +75,7 @@ func New(o Options) (*Observer, error) {
 	return m, nil
 }
 
-// seriesKey is what the attributes of an Event are made of.
+// seriesKey holds what an Event's attributes are made of.
 type seriesKey struct {
 	namespace string
 	kind      mayfly.Kind
@@ -171,7 +171,7 @@ func (m *Observer) seriesOf(key seriesKey) *series {
 	return s
 }
 
-// mostNamespaces bounds the attributes: what comes after so many names is counted as "other".
+// mostNamespaces bounds the attributes: further names are counted as "other".
 const mostNamespaces = 200
 
 // bounded returns the attribute of a namespace, or of what else has a name.
@@ -229,7 +229,7 @@ func (m *Observer) ObserveAudit(server string, keys, noTTL int64) {
 	m.audited(m.bounded(server), keys, noTTL)
 }
 
-// register makes the instruments and has them read when somebody collects.
+// register makes the instruments and registers the function that reads them at collection.
 func (m *Observer) register(meter metric.Meter) error {
 	var wrong []error
 	m.make = newInstruments(meter, func(err error) {

@@ -50,7 +50,7 @@ func (s *Server) CheckSet(t T, key string, expected ...string) {
 	}
 }
 
-// Dump returns the data of the selected database as text, for people.
+// Dump returns the data of the selected database as text for people.
 func (s *Server) Dump() string {
 	var b strings.Builder
 	line := func(format string, args ...any) { fmt.Fprintf(&b, "   "+format+"\n", args...) }

@@ -16,14 +16,15 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/engine"
 )
 
-// Cluster is a Redis Cluster of masters that is as strict as Redis's: a key is served by the node that has its slot, commands and
-// transactions keep to one slot, scripts to their node's, and who errs is told MOVED or CROSSSLOT.
+// Cluster is a Redis Cluster of masters that is as strict as Redis: a key is served by the node that has its slot, commands and transactions
+// keep to one slot, scripts to their node's, and violations are answered with MOVED or CROSSSLOT.
 //
 //	cluster := redistest.StartCluster(t, 3)
-//	rdb := cluster.Client() // a *redis.ClusterClient over memory; closed with the test
+//	rdb := cluster.Client() // an in-memory *redis.ClusterClient; closed with the test
 //
-// A node is a Server, with its own clock, faults and log. Where one hangs or refuses, as behind a broken network, the others do not know that; one
-// that was closed is down for them at once, and a cluster that lacks slots answers CLUSTERDOWN, until that node is restarted or its slots were moved.
+// A node is a Server, with its own clock, faults and log. When one hangs or refuses connections, as behind a broken network, the others do
+// not notice. A node that was closed is down for them at once, and a cluster with unserved slots answers CLUSTERDOWN until that node is
+// restarted or its slots are moved.
 type Cluster struct {
 	shared *engine.Cluster
 	nodes  []*Server
@@ -34,7 +35,8 @@ type Cluster struct {
 	client *redis.ClusterClient
 }
 
-// StartCluster starts a cluster of so many masters, at least one, among which the slots are divided evenly and in order. It stops when the test ends.
+// StartCluster starts a cluster of the given number of masters, at least one, with the slots divided evenly and in order. It stops when the
+// test ends.
 func StartCluster(tb testing.TB, masters int, o ...Options) *Cluster {
 	tb.Helper()
 	c, err := newCluster(tb, masters, o)
@@ -45,7 +47,7 @@ func StartCluster(tb testing.TB, masters int, o ...Options) *Cluster {
 	return c
 }
 
-// RunCluster returns a cluster that runs outside of any test, and that the caller has to Close.
+// RunCluster returns a cluster outside of any test. The caller has to Close it.
 func RunCluster(masters int, o ...Options) (*Cluster, error) { return newCluster(nil, masters, o) }
 
 func newCluster(tb Tester, masters int, o []Options) (*Cluster, error) {
@@ -66,13 +68,13 @@ func newCluster(tb Tester, masters int, o []Options) (*Cluster, error) {
 	return c, nil
 }
 
-// announce tells clients where a node is.
+// announce tells clients the address of a node.
 func (c *Cluster) announce(node int, addr string) {
-	at := netip.MustParseAddrPort(addr) // of a listener, or memoryAddr's
+	at := netip.MustParseAddrPort(addr) // the address of a listener, or memoryAddr's
 	c.shared.Announce(node, at.Addr().String(), int(at.Port()))
 }
 
-// Client returns a client over memory, the same at every call. It works in the synctest bubble in which the cluster was started, and is closed
+// Client returns an in-memory client, the same at every call. It works in the synctest bubble in which the cluster was started, and is closed
 // when the test ends. Make others with redis.NewClusterClient(cluster.Options()).
 func (c *Cluster) Client() *redis.ClusterClient {
 	c.mu.Lock()
@@ -90,8 +92,8 @@ func (c *Cluster) Client() *redis.ClusterClient {
 	return c.client
 }
 
-// letReloadEnd waits, in a synctest bubble, until a client that was told MOVED and then closed is gone: it reloads its map in a goroutine that
-// lingers for 200 ms, and a bubble must not end before. There, and only there, the clock stands still while one looks.
+// letReloadEnd waits, in a synctest bubble, for a client that was told MOVED and then closed: it reloads its map in a goroutine that lingers
+// for 200 ms, and a bubble must not end before that. Only in a bubble does the clock stand still between two readings.
 func letReloadEnd() {
 	began := time.Now()
 	for range 100 {
@@ -102,7 +104,7 @@ func letReloadEnd() {
 	time.Sleep(time.Second)
 }
 
-// Options returns options for a client of your own over memory, as Server.Options does.
+// Options returns options for an in-memory client of your own, like Server.Options.
 func (c *Cluster) Options() *redis.ClusterOptions {
 	var addrs []string
 	for i := range c.nodes {
@@ -111,8 +113,8 @@ func (c *Cluster) Options() *redis.ClusterOptions {
 	return c.nodes[0].clientOptions(c.Dial, addrs...).Cluster()
 }
 
-// Dial returns the client's end of a new connection over memory, to the node whose address it is given: one that the cluster itself tells. The network
-// is ignored.
+// Dial returns the client's end of a new in-memory connection to the node with this address, as the cluster announces it. The network is
+// ignored.
 func (c *Cluster) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	for i, s := range c.nodes {
 		if addr == memoryAddr(i) || addr == s.port() {
@@ -122,20 +124,20 @@ func (c *Cluster) Dial(ctx context.Context, network, addr string) (net.Conn, err
 	return nil, fmt.Errorf("redistest: no node of the cluster is at %s", addr)
 }
 
-// port returns the server's address over TCP, empty if it has none.
+// port returns the server's TCP address, empty if it has none.
 func (s *Server) port() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.addr
 }
 
-// Addrs returns "127.0.0.1:port" of every node, for clients that need TCP. The ports are opened by the first call, and are what the cluster tells clients
-// from then on; those over memory find their way by them too. Not for synctest bubbles.
+// Addrs returns "127.0.0.1:port" of every node, for clients that need TCP. The first call opens the ports, and from then on the cluster
+// announces these addresses; in-memory clients find the nodes by them too. Not for synctest bubbles.
 func (c *Cluster) Addrs() []string {
 	var all []string
 	for i, s := range c.nodes {
 		addr := s.mustListen()
-		if addr != "" { // a node that was closed has none yet
+		if addr != "" { // a closed node has none yet
 			c.announce(i, addr)
 		}
 		all = append(all, addr)
@@ -143,7 +145,7 @@ func (c *Cluster) Addrs() []string {
 	return all
 }
 
-// Nodes returns the nodes, in the order of the slots that they had at first.
+// Nodes returns the nodes, in the order of their original slots.
 func (c *Cluster) Nodes() []*Server { return slices.Clone(c.nodes) }
 
 // Slot returns the slot of a key.
@@ -152,9 +154,9 @@ func Slot(key string) int { return hashslot.Of(key) }
 // Owner returns the node that serves a key.
 func (c *Cluster) Owner(key string) *Server { return c.nodes[c.shared.Owner(hashslot.Of(key))] }
 
-// MoveSlots makes a node serve the slots from first to last, which have the keys that they had: as when a resharding is over that no client has heard of yet.
-// Clients with an old map of the cluster are told MOVED, and so are those who wait for one of the keys; shard channels lose their subscribers, who
-// are told. It is done at once: no client ever is told ASK. The slots of a node that is closed can be moved too.
+// MoveSlots makes a node serve the slots from first to last, with their keys, like a finished resharding that clients have not noticed yet.
+// Clients with an old map of the cluster are told MOVED, and so are clients blocked on one of the keys; subscribers of shard channels are
+// unsubscribed and told so. The move is instantaneous: no client is ever told ASK. The slots of a closed node can be moved too.
 func (c *Cluster) MoveSlots(first, last int, to *Server) {
 	if first < 0 || last >= hashslot.Count || first > last || to.cluster != c {
 		c.nodes[0].fatal(fmt.Errorf("redistest: MoveSlots takes slots from 0 to %d and a node of the cluster, got %d to %d", hashslot.Count-1, first, last))
@@ -180,14 +182,14 @@ func (c *Cluster) Advance(d time.Duration) {
 	}
 }
 
-// Close stops all nodes: see Server.Close. A test closes its cluster by itself.
+// Close stops all nodes: see Server.Close. A test closes its cluster automatically.
 func (c *Cluster) Close() {
 	for _, s := range c.nodes {
 		s.Close()
 	}
 }
 
-// broadcast brings a message that was published at one node to the others.
+// broadcast passes a message published at one node to the others.
 func (c *Cluster) broadcast(from *Server, m engine.Message) {
 	for _, s := range c.nodes {
 		if s != from {

@@ -24,7 +24,7 @@ func inCluster(t *testing.T, f func(t *testing.T, cluster *redistest.Cluster, rd
 	})
 }
 
-// A cluster client that knows nothing of us does what it does with a real cluster.
+// An unmodified cluster client works as with a real cluster.
 func TestClusterClientWorksUnmodified(t *testing.T) {
 	inCluster(t, func(t *testing.T, cluster *redistest.Cluster, rdb *redis.ClusterClient) {
 		ctx := t.Context()
@@ -93,7 +93,7 @@ func TestClusterClientWorksUnmodified(t *testing.T) {
 	})
 }
 
-// Messages go to subscribers at any node; those of a shard to the node that has the channel's slot.
+// Messages reach subscribers at every node; those of a shard channel only at the node with the channel's slot.
 func TestClusterPubSub(t *testing.T) {
 	inCluster(t, func(t *testing.T, cluster *redistest.Cluster, rdb *redis.ClusterClient) {
 		ctx := t.Context()
@@ -135,7 +135,7 @@ func TestClusterPubSub(t *testing.T) {
 	})
 }
 
-// However many publish at a node at once, subscribers at other nodes hear it in the order in which those at that node do.
+// However many clients publish at a node at once, subscribers at other nodes get the messages in the same order as those at that node.
 func TestClusterMessagesKeepTheirOrder(t *testing.T) {
 	cluster := redistest.StartCluster(t, 2)
 	ctx := t.Context()
@@ -173,7 +173,7 @@ func TestClusterMessagesKeepTheirOrder(t *testing.T) {
 	}
 }
 
-// Every node pushes the invalidations of its own keys, to those who track at that node.
+// Every node pushes the invalidations of its own keys to the clients that track there.
 func TestClusterTracksPerNode(t *testing.T) {
 	inCluster(t, func(t *testing.T, cluster *redistest.Cluster, rdb *redis.ClusterClient) {
 		for i, s := range cluster.Nodes() {
@@ -223,9 +223,9 @@ func TestMoveSlots(t *testing.T) {
 			t.Error(err)
 		}
 		if err := <-waits; err != nil {
-			t.Errorf("who waited for a key that moved: %v", err)
+			t.Errorf("a client blocked on a key that moved: %v", err)
 		}
-		// All of a node's slots at once; it stays, with nothing to do.
+		// All of a node's slots at once; the node stays, with nothing to do.
 		cluster.MoveSlots(0, 16383, to)
 		for i := range 100 {
 			set(t, rdb, fmt.Sprint("key:", i), time.Hour)
@@ -256,7 +256,7 @@ func TestAClosedNodeTakesTheClusterDown(t *testing.T) {
 		dead.Close()
 		cluster.MoveSlots(0, 16383, alive) // as when a replica takes over
 		time.Sleep(time.Minute)
-		for _, key := range []string{"foo", "k"} { // the first makes the client ask for a map that is newer than its own
+		for _, key := range []string{"foo", "k"} { // the first makes the client fetch a map newer than its own
 			if err := rdb.Get(ctx, key).Err(); err != nil {
 				t.Errorf("after its slots were moved: %s: %v", key, err)
 			}
@@ -265,7 +265,7 @@ func TestAClosedNodeTakesTheClusterDown(t *testing.T) {
 	})
 }
 
-// The nodes behind a network that is broken do not take the others down.
+// Nodes behind a broken network do not take the others down.
 func TestAHungNodeIsNobodyElsesTrouble(t *testing.T) {
 	inCluster(t, func(t *testing.T, cluster *redistest.Cluster, rdb *redis.ClusterClient) {
 		set(t, rdb, "k", time.Hour)
@@ -285,7 +285,7 @@ func TestAHungNodeIsNobodyElsesTrouble(t *testing.T) {
 
 func TestClusterOverTCP(t *testing.T) {
 	cluster := redistest.StartCluster(t, 3, redistest.Options{Password: "sesame"})
-	before := cluster.Client() // has the addresses that there were before the ports
+	before := cluster.Client() // has the addresses from before the ports were opened
 	set(t, before, "foo", time.Hour)
 	rdb := redis.NewClusterClient(&redis.ClusterOptions{Addrs: cluster.Addrs()[:1], Password: "sesame"})
 	defer rdb.Close()
@@ -306,7 +306,7 @@ func TestClusterOverTCP(t *testing.T) {
 	}
 }
 
-// A cluster of one owns all slots, and is as strict.
+// A cluster of one node owns all slots, and is just as strict.
 func TestAClusterOfOne(t *testing.T) {
 	cluster := redistest.StartCluster(t, 1)
 	rdb := cluster.Client()

@@ -9,7 +9,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/resp"
 )
 
-// Errors of what is no number, and of a number that would be too large.
+// Errors for values that are not numbers or do not fit, and for overflows.
 var (
 	ErrIntValueError         = errors.New("ERR value is not an integer or out of range")
 	ErrIntValueOverflowError = errors.New("ERR increment or decrement would overflow")
@@ -34,7 +34,7 @@ func (d *data) float(args ...string) (float64, error) {
 	return f, failure(v)
 }
 
-// of returns the reply to a command about a key that must be there and of the type.
+// of returns the reply to a command about a key that must exist and have the given type.
 func (d *data) of(kind string, args ...string) (resp.Value, error) {
 	if err := d.expect(args[1], kind); err != nil {
 		return resp.Value{}, err
@@ -56,29 +56,29 @@ func (d *data) Type(k string) string {
 // Unlink is Del.
 func (d *data) Unlink(k string) bool { return d.Del(k) }
 
-// Incr adds to a number, and returns it.
+// Incr adds to a number, and returns the sum.
 func (d *data) Incr(k string, delta int) (int, error) {
 	return d.number("INCRBY", k, strconv.Itoa(delta))
 }
 
-// Incrfloat adds to a number, and returns it.
+// Incrfloat adds to a number, and returns the sum.
 func (d *data) Incrfloat(k string, delta float64) (float64, error) {
 	return d.float("INCRBYFLOAT", k, formatFloat(delta))
 }
 
-// Lpop takes the first of a list, and returns it.
+// Lpop removes and returns the first element of a list.
 func (d *data) Lpop(k string) (string, error) {
 	v, err := d.of("list", "LPOP", k)
 	return v.Text, err
 }
 
-// Pop takes the last of a list, and returns it.
+// Pop removes and returns the last element of a list.
 func (d *data) Pop(k string) (string, error) {
 	v, err := d.of("list", "RPOP", k)
 	return v.Text, err
 }
 
-// SetAdd adds to a set, and returns how many were new.
+// SetAdd adds members to a set, and returns how many were new.
 func (d *data) SetAdd(k string, elems ...string) (int, error) {
 	if len(elems) == 0 {
 		return 0, nil
@@ -86,25 +86,25 @@ func (d *data) SetAdd(k string, elems ...string) (int, error) {
 	return d.number(append([]string{"SADD", k}, elems...)...)
 }
 
-// Members returns a set, sorted.
+// Members returns the members of a set, sorted.
 func (d *data) Members(k string) ([]string, error) {
 	v, err := d.of("set", "SMEMBERS", k)
 	return slices.Sorted(slices.Values(texts(v))), err
 }
 
-// IsMember reports whether a set has v.
+// IsMember reports whether v is a member of a set.
 func (d *data) IsMember(k, v string) (bool, error) {
 	is, err := d.of("set", "SISMEMBER", k, v)
 	return is.Int == 1, err
 }
 
-// SCard returns how many a set has.
+// SCard returns the number of members of a set.
 func (d *data) SCard(key string) (int, error) { return d.number("SCARD", key) }
 
-// SRandMember returns one of a set, "" if it has none.
+// SRandMember returns a random member of a set, "" if it is empty.
 func (d *data) SRandMember(key string) (string, error) { return d.text("SRANDMEMBER", key) }
 
-// SRem removes from a set, and returns how many were there.
+// SRem removes members from a set, and returns how many were there.
 func (d *data) SRem(k string, fields ...string) (int, error) {
 	if len(fields) == 0 {
 		return 0, d.expect(k, "set")
@@ -119,32 +119,32 @@ func (d *data) HKeys(k string) ([]string, error) {
 	return slices.Sorted(slices.Values(texts(v))), err
 }
 
-// HDel removes a field.
+// HDel removes a field of a hash.
 func (d *data) HDel(k, f string) { d.do("HDEL", k, f) }
 
-// HIncr adds to a field, and returns it.
+// HIncr adds to a field of a hash, and returns the sum.
 func (d *data) HIncr(k, f string, delta int) (int, error) {
 	return d.number("HINCRBY", k, f, strconv.Itoa(delta))
 }
 
-// HIncrfloat adds to a field, and returns it.
+// HIncrfloat adds to a field of a hash, and returns the sum.
 func (d *data) HIncrfloat(k, f string, delta float64) (float64, error) {
 	return d.float("HINCRBYFLOAT", k, f, formatFloat(delta))
 }
 
-// HExpire gives a field so long to live, and reports whether there is one.
+// HExpire gives a field a TTL, and reports whether the field exists.
 func (d *data) HExpire(key, field string, ttl time.Duration) bool {
 	v := d.do("HPEXPIRE", key, milliseconds(ttl), "FIELDS", "1", field)
 	return len(v.List) == 1 && v.List[0].Int > 0
 }
 
-// HPersist takes the TTL of a field away, and reports whether it had one.
+// HPersist removes the TTL of a field, and reports whether it had one.
 func (d *data) HPersist(key, field string) bool {
 	v := d.do("HPERSIST", key, "FIELDS", "1", field)
 	return len(v.List) == 1 && v.List[0].Int == 1
 }
 
-// HTTL returns how long a field has left; 0 if it has no TTL, or does not exist.
+// HTTL returns the remaining TTL of a field; 0 if it has none, or does not exist.
 func (d *data) HTTL(key, field string) time.Duration {
 	v := d.do("HPTTL", key, "FIELDS", "1", field)
 	if len(v.List) != 1 {
@@ -153,7 +153,7 @@ func (d *data) HTTL(key, field string) time.Duration {
 	return time.Duration(max(v.List[0].Int, 0)) * time.Millisecond
 }
 
-// HSetEX sets fields that live so long to the values that follow them.
+// HSetEX sets fields to the values that follow them, with a TTL.
 func (d *data) HSetEX(key string, ttl time.Duration, fv ...string) {
 	d.HSet(key, fv...)
 	for pair := range slices.Chunk(fv, 2) {
@@ -192,7 +192,7 @@ func (d *data) ZRem(k, member string) (bool, error) {
 	return v.Int == 1, err
 }
 
-// ZScore returns the score of a member, 0 if it is not there.
+// ZScore returns the score of a member, 0 if it does not exist.
 func (d *data) ZScore(k, member string) (float64, error) {
 	v, err := d.of("zset", "ZSCORE", k, member)
 	f, _ := strconv.ParseFloat(v.Text, 64)
@@ -211,22 +211,22 @@ func (d *data) zmscore(k string, members []string) ([]float64, error) {
 	return scores, nil
 }
 
-// ZMScore returns the scores of members, 0 for one that is not there.
+// ZMScore returns the scores of members, 0 for those that do not exist.
 func (db *RedisDB) ZMScore(k string, members []string) ([]float64, error) {
 	return db.zmscore(k, members)
 }
 
-// HllAdd adds to a HyperLogLog, and returns 1 if its estimate may have changed.
+// HllAdd adds elements to a HyperLogLog, and returns 1 if its estimate may have changed.
 func (d *data) HllAdd(k string, elems ...string) (int, error) {
 	return d.number(append([]string{"PFADD", k}, elems...)...)
 }
 
-// HllCount returns the estimate of how many were added.
+// HllCount returns the estimated number of different elements of all keys.
 func (d *data) HllCount(keys ...string) (int, error) {
 	return d.number(append([]string{"PFCOUNT"}, keys...)...)
 }
 
-// HllMerge makes destKey the union of all.
+// HllMerge makes destKey the union of itself and the sources.
 func (d *data) HllMerge(destKey string, sourceKeys ...string) error {
 	return failure(d.do(append([]string{"PFMERGE", destKey}, sourceKeys...)...))
 }

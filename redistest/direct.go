@@ -12,7 +12,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/resp"
 )
 
-// data is the direct access to one database, past connections, faults and the password: what Server and RedisDB have in common.
+// data is direct access to one database, bypassing connections, faults and the password: what Server and RedisDB have in common.
 type data struct {
 	srv *Server
 	db  atomic.Int64
@@ -47,12 +47,12 @@ func (d *data) Set(k, v string) error {
 	return failure(d.do("SET", k, v))
 }
 
-// TTL returns how long a key has left, to the millisecond; 0 if it has no deadline, or does not exist.
+// TTL returns the remaining TTL of a key, to the millisecond; 0 if it has no deadline, or does not exist.
 func (d *data) TTL(k string) time.Duration {
 	return time.Duration(max(d.do("PTTL", k).Int, 0)) * time.Millisecond
 }
 
-// SetTTL gives a key so long to live; 0: for ever.
+// SetTTL gives a key a TTL; 0: none.
 func (d *data) SetTTL(k string, ttl time.Duration) {
 	if ttl == 0 {
 		d.do("PERSIST", k)
@@ -61,7 +61,7 @@ func (d *data) SetTTL(k string, ttl time.Duration) {
 	d.do("PEXPIRE", k, strconv.FormatInt(ttl.Milliseconds(), 10))
 }
 
-// Del removes a key, and reports whether there was one.
+// Del removes a key, and reports whether it existed.
 func (d *data) Del(k string) bool { return d.do("DEL", k).Int == 1 }
 
 // Keys returns all keys, sorted.
@@ -74,7 +74,7 @@ func (d *data) Keys() []string {
 // FlushAll removes all keys of all databases.
 func (s *Server) FlushAll() { s.do("FLUSHALL") }
 
-// HGet returns a field of a hash, "" if there is none.
+// HGet returns a field of a hash, "" if it does not exist.
 func (d *data) HGet(k, f string) string {
 	if d.expect(k, "hash") != nil {
 		return ""
@@ -90,7 +90,7 @@ func (d *data) HSet(k string, fv ...string) {
 	d.do(append([]string{"HSET", k}, fv...)...)
 }
 
-// List returns a list.
+// List returns the elements of a list.
 func (d *data) List(k string) ([]string, error) {
 	if err := d.expect(k, "list"); err != nil {
 		return nil, err
@@ -108,13 +108,13 @@ func (d *data) Push(k string, v ...string) (int, error) {
 	return int(reply.Int), failure(reply)
 }
 
-// Lpush puts v before the first of a list, and returns its length.
+// Lpush inserts v at the front of a list, and returns its length.
 func (d *data) Lpush(k, v string) (int, error) {
 	reply := d.do("LPUSH", k, v)
 	return int(reply.Int), failure(reply)
 }
 
-// expect returns an error unless the key exists and is of the type.
+// expect returns an error unless the key exists and has this type.
 func (d *data) expect(k, kind string) error {
 	switch d.do("TYPE", k).Text {
 	case kind:
@@ -125,7 +125,7 @@ func (d *data) expect(k, kind string) error {
 	return ErrWrongType
 }
 
-// do runs one command, past connections, faults, the log and the password.
+// do runs one command, bypassing connections, faults, the log and the password.
 func (d *data) do(args ...string) resp.Value {
 	words := make([][]byte, len(args))
 	for i, a := range args {
@@ -145,7 +145,7 @@ func (d *data) do(args ...string) resp.Value {
 	return reply
 }
 
-// failure returns the error that a reply is.
+// failure returns the error in a reply, or nil.
 func failure(v resp.Value) error {
 	switch {
 	case v.Kind != '-':

@@ -6,36 +6,36 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/server"
 )
 
-// Hang makes the server silent: it accepts connections and reads, but answers nothing, and nothing expires. Thaw ends that; what was sent
-// meanwhile is run then, as by a process that was stopped and continued.
+// Hang makes the server silent: it accepts connections and reads, but answers nothing, and nothing expires. Thaw ends that, and then the
+// commands sent meanwhile are run, as by a process that was stopped and continued.
 func (s *Server) Hang() { s.faults().Hang() }
 
 // Thaw ends Hang.
 func (s *Server) Thaw() { s.faults().Thaw() }
 
-// Refuse makes the server turn new connections away, or take them again. Those that are open stay: KillConnections cuts them.
+// Refuse makes the server turn new connections away, or accept them again. Open connections stay: KillConnections cuts them.
 func (s *Server) Refuse(on bool) { s.faults().Refuse(on) }
 
-// Latency makes every command wait for so long before it runs, each of a pipeline too; 0 ends that. Other connections' commands wait at the same time.
+// Latency delays every command by d before it runs, each command of a pipeline too; 0 ends that. Connections wait at the same time, not one
+// after the other.
 func (s *Server) Latency(d time.Duration) { s.faults().Latency(d) }
 
-// FailNext answers the next command of this name with an error, such as "LOADING Redis is loading the dataset in memory", instead of
-// running it. The name is a command's ("get"), a command's and its subcommand's ("client tracking"), or empty for any. Calls add up: two of
-// the same name fail two commands.
+// FailNext answers the next command of this name with an error, such as "LOADING Redis is loading the dataset in memory", instead of running
+// it. The name is that of a command ("get"), of a command and its subcommand ("client tracking"), or empty for any command. Calls add up: two
+// with the same name fail two commands.
 func (s *Server) FailNext(command, err string) { s.faults().FailNext(command, err) }
 
 // DropReply runs the next command of this name, and cuts its connection instead of replying: the client cannot know whether it ran.
 func (s *Server) DropReply(command string) { s.faults().DropReply(command) }
 
-// DropInvalidations loses the invalidation messages of CLIENT TRACKING from now on, or delivers them again.
+// DropInvalidations drops the invalidation messages of CLIENT TRACKING from now on, or delivers them again.
 func (s *Server) DropInvalidations(on bool) { s.faults().DropInvalidations(on) }
 
-// KillConnections cuts every connection. New ones are welcome.
+// KillConnections cuts every connection. New ones are accepted.
 func (s *Server) KillConnections() { s.faults().KillConnections() }
 
-// Restart makes a running server crash and come back at once, on the same port: connections are cut, and all data is lost, as by a Redis
-// that saves nothing. A server that was closed is started again with the data it had. Faults and the clock stay as they are over a crash; a
-// Close ends the faults.
+// Restart makes a running server crash and come back at once, on the same port: connections are cut, and all data is lost, as with a Redis
+// that saves nothing. A closed server is started again with its old data. Faults and the clock survive a crash; Close ends the faults.
 func (s *Server) Restart() error {
 	if _, running := s.state(); !running {
 		return s.reopen()
@@ -66,7 +66,7 @@ func (s *Server) reopen() error {
 
 func (s *Server) faults() *server.Faults { return s.current().Faults() }
 
-// current is the server as it runs, or ran last.
+// current is the server that runs, or ran last.
 func (s *Server) current() *server.Server {
 	srv, _ := s.state()
 	if srv == nil {
@@ -75,7 +75,7 @@ func (s *Server) current() *server.Server {
 	return srv
 }
 
-// state returns the server as it runs, or ran last, and whether it runs; it is nil before the first start.
+// state returns the server that runs, or ran last, and whether it runs; it is nil before the first start.
 func (s *Server) state() (srv *server.Server, running bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

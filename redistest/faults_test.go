@@ -13,7 +13,7 @@ import (
 	"github.com/mayflycache/mayfly/redistest"
 )
 
-// inBubble runs f in a bubble with a server and a client that does not try again.
+// inBubble runs f in a bubble with a server and a client that does not retry.
 func inBubble(t *testing.T, f func(t *testing.T, srv *redistest.Server, rdb *redis.Client)) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)
@@ -56,7 +56,7 @@ func TestRefuseAndKillConnections(t *testing.T) {
 		}
 		srv.KillConnections()
 		synctest.Wait()
-		for range 2 { // the pool's dead connection, a new one
+		for range 2 { // the pool's dead connection, then a new one
 			if err := rdb.Ping(t.Context()).Err(); err == nil {
 				t.Error("a server that refuses answered")
 			}
@@ -77,7 +77,7 @@ func TestLatency(t *testing.T) {
 			p.Ping(t.Context())
 			return nil
 		})
-		// A pipeline has its own connection, which greets first.
+		// A pipeline has its own connection, which begins with a greeting.
 		if d := time.Since(began); d < 60*time.Millisecond || d%(30*time.Millisecond) != 0 {
 			t.Errorf("two commands took %v", d)
 		}

@@ -8,23 +8,23 @@ import (
 	"sync"
 )
 
-// Log returns the commands that clients sent and the server began to run, oldest first, each as a line: the words as they were sent, in Go's quotes if they are
-// empty or hold anything but printable ASCII without spaces and quotes. Words longer than a kilobyte are cut. What every client says
-// about itself when it connects is left out: HELLO, AUTH, CLIENT SETINFO, SETNAME and MAINT_NOTIFICATIONS. Of a long log the latest half
-// megabyte, at least, is kept.
+// Log returns the commands that clients sent and the server began to run, oldest first, each as a line. Words are shown as they were sent,
+// quoted as in Go if they are empty or contain anything but printable ASCII without spaces and quotes. Words longer than a kilobyte are cut.
+// The commands by which every client introduces itself are left out: HELLO, AUTH, CLIENT SETINFO, SETNAME and MAINT_NOTIFICATIONS. Of a long
+// log, at least the latest half megabyte is kept.
 //
 //	set user:7 "Ada Lovelace" ex 60
 func (s *Server) Log() []string { return s.log.lines() }
 
-// ClearLog forgets what Log would return.
+// ClearLog empties the log.
 func (s *Server) ClearLog() { s.log.clear() }
 
 const (
 	logPage = 512 << 10 // bytes
-	logWord = 1 << 10   // bytes of a word
+	logWord = 1 << 10   // bytes kept of a word
 )
 
-// commandLog keeps lines of text, the latest two pages of them.
+// commandLog keeps lines of text, at most the latest two pages.
 type commandLog struct {
 	mu        sync.Mutex
 	old, page []byte
@@ -64,7 +64,7 @@ func (l *commandLog) clear() {
 	l.old, l.page = nil, nil
 }
 
-// greets reports whether a command is one with which clients introduce themselves.
+// greets reports whether a command is one by which clients introduce themselves.
 func greets(args [][]byte) bool {
 	is := func(i int, word string) bool { return i < len(args) && strings.EqualFold(string(args[i]), word) }
 	return is(0, "hello") || is(0, "auth") || is(0, "client") && (is(1, "setinfo") || is(1, "setname") || is(1, "maint_notifications"))

@@ -15,7 +15,7 @@ import (
 
 // TestMain fails if a test left a goroutine of this module or of go-redis behind.
 func TestMain(m *testing.M) {
-	redis.SetLogger(silence{}) // it tells of every fault
+	redis.SetLogger(silence{}) // it logs every fault
 	code := m.Run()
 	if stacks := left(); len(stacks) > 0 && code == 0 {
 		fmt.Printf("%d goroutines are left:\n%s\n", len(stacks), strings.Join(stacks, "\n\n"))
@@ -28,7 +28,7 @@ type silence struct{}
 
 func (silence) Printf(context.Context, string, ...any) {}
 
-// left returns the stacks of goroutines that should have ended, once those that are about to end have done so.
+// left returns the stacks of goroutines that should have ended, after those about to end have done so.
 func left() (stacks []string) {
 	for range 3000 {
 		buf := make([]byte, 1<<20)

@@ -12,24 +12,24 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/engine"
 )
 
-// What follows, and the access to data in direct.go, is for tests that were written for miniredis: they swap by changing one import, to
+// What follows, and the direct access to data in direct.go, is for tests written for miniredis: they switch by changing one import, to
 //
 //	import miniredis "github.com/mayflycache/mayfly/redistest"
 //
-// docs/testing.md says what maps to what, and where behaviour differs.
+// docs/testing.md says what maps to what, and where the behaviour differs.
 
-// Miniredis is the name that miniredis has for Server.
+// Miniredis is miniredis's name for Server.
 type Miniredis = Server
 
-// Tester is what RunT needs of a test.
+// Tester is what RunT needs from a test.
 type Tester interface {
 	Fatalf(string, ...any)
 	Cleanup(func())
 	Logf(format string, args ...any)
 }
 
-// NewMiniRedis returns a server that is not started. As with Run and RunT, a cluster client that comes to it finds one node that has all slots,
-// where one that Start started is no cluster and says so. New tests use Start.
+// NewMiniRedis returns a server that is not started. As with Run and RunT, a cluster client finds in it one node with all slots, whereas a
+// server from Start says that it is not a cluster. New tests use Start.
 func NewMiniRedis() *Server {
 	s := newServer(nil, Options{})
 	s.seeming = engine.NewCluster(1, 0)
@@ -37,7 +37,7 @@ func NewMiniRedis() *Server {
 	return s
 }
 
-// Run returns a server that runs outside of any test, and that the caller has to Close.
+// Run returns a server outside of any test. The caller has to Close it.
 func Run() (*Server, error) {
 	s := NewMiniRedis()
 	return s, s.Start()
@@ -56,7 +56,7 @@ func RunTLS(cfg *tls.Config) (*Server, error) {
 	return s, s.StartTLS(cfg)
 }
 
-// StartTLS is Start, and connections to Addr speak TLS. Those of Client and Dial, over memory, do not.
+// StartTLS is Start, with TLS for connections to Addr. The in-memory connections of Client and Dial stay plain.
 func (s *Server) StartTLS(cfg *tls.Config) error {
 	if cfg == nil {
 		return errors.New("redistest: StartTLS needs a tls.Config with a certificate, got nil")
@@ -67,7 +67,7 @@ func (s *Server) StartTLS(cfg *tls.Config) error {
 	return s.open()
 }
 
-// StartAddrTLS is StartAddr, and connections to it speak TLS.
+// StartAddrTLS is StartAddr with TLS.
 func (s *Server) StartAddrTLS(addr string, cfg *tls.Config) error {
 	if err := s.StartTLS(cfg); err != nil {
 		return err
@@ -75,10 +75,10 @@ func (s *Server) StartAddrTLS(addr string, cfg *tls.Config) error {
 	return s.listenOrClose(addr)
 }
 
-// Start starts a server that NewMiniRedis made. Its port is opened by Addr.
+// Start starts a server made by NewMiniRedis. Addr opens its port.
 func (s *Server) Start() error { return s.open() }
 
-// StartAddr starts a server that NewMiniRedis made, with a port at addr: "127.0.0.1:6379", ":6379" or "127.0.0.1:0".
+// StartAddr starts a server made by NewMiniRedis, with a port at addr: "127.0.0.1:6379", ":6379" or "127.0.0.1:0".
 func (s *Server) StartAddr(addr string) error {
 	if err := s.open(); err != nil {
 		return err
@@ -106,8 +106,8 @@ func (s *Server) Port() string {
 	return port
 }
 
-// FastForward moves the clock forward, and a millisecond further than Advance does: a key lives through the millisecond of its deadline, and
-// tests written for miniredis expect that FastForward by its TTL ends it. The longest duration there is stays what it is.
+// FastForward moves the clock forward, a millisecond further than Advance does: a key lives through the millisecond of its deadline, but
+// tests written for miniredis expect that FastForward by its TTL ends it. The longest possible duration is not extended.
 func (s *Server) FastForward(d time.Duration) {
 	if 0 <= d && d <= math.MaxInt64-deadlineItself {
 		d += deadlineItself
@@ -117,16 +117,17 @@ func (s *Server) FastForward(d time.Duration) {
 
 const deadlineItself = time.Millisecond
 
-// SetError answers every command with an error, until it is called with "".
+// SetError answers every command with an error, until SetError("").
 func (s *Server) SetError(msg string) { s.faults().FailAll(msg) }
 
-// RequireAuth sets the password that new connections must AUTH with; "" removes it. Connections that are open stay as they are, as with
-// Redis's CONFIG SET requirepass.
+// RequireAuth sets the password that new connections must send with AUTH; "" removes it. Open connections stay authenticated, as with Redis's
+// CONFIG SET requirepass.
 func (s *Server) RequireAuth(pw string) {
 	s.RequireUserAuth("default", pw)
 }
 
-// RequireUserAuth makes new connections AUTH with a name and a password; "" takes the name away. Client and Options know the latest.
+// RequireUserAuth requires new connections to send a name and a password with AUTH; an empty password removes the name. Client and Options
+// use the latest.
 func (s *Server) RequireUserAuth(username, pw string) {
 	s.current().Do(func(_ int64, e *engine.Engine) { e.SetUser(username, pw) })
 	s.mu.Lock()
@@ -134,7 +135,7 @@ func (s *Server) RequireUserAuth(username, pw string) {
 	s.username, s.options.Password = username, pw
 }
 
-// Select chooses the database that direct access is to: Get, Set, Keys and so on. It is 0 at first.
+// Select chooses the database for direct access: Get, Set, Keys and so on. It is 0 at first.
 func (s *Server) Select(i int) { s.db.Store(int64(s.database(i))) }
 
 // DB returns a database for direct access, 0 to 15.
@@ -153,12 +154,12 @@ func (s *Server) database(i int) int {
 	return i
 }
 
-// SwapDB exchanges what two databases hold.
+// SwapDB exchanges the contents of two databases.
 func (s *Server) SwapDB(i, j int) bool {
 	return s.do("SWAPDB", strconv.Itoa(s.database(i)), strconv.Itoa(s.database(j))).Kind != '-'
 }
 
-// Copy copies a key into a database, where it replaces another.
+// Copy copies a key into a database, replacing any key of that name.
 func (s *Server) Copy(srcDB int, src string, destDB int, dest string) error {
 	reply := s.DB(srcDB).do("COPY", src, dest, "DB", strconv.Itoa(s.database(destDB)), "REPLACE")
 	if reply.Kind == ':' && reply.Int == 0 {
@@ -167,7 +168,7 @@ func (s *Server) Copy(srcDB int, src string, destDB int, dest string) error {
 	return failure(reply)
 }
 
-// Publish sends a message to the subscribers of a channel, and returns how many those are.
+// Publish sends a message to the subscribers of a channel, and returns their number.
 func (s *Server) Publish(channel, message string) int {
 	return int(s.do("PUBLISH", channel, message).Int)
 }
@@ -180,7 +181,7 @@ func (s *Server) PubSubChannels(pattern string) []string {
 	return texts(s.do("PUBSUB", "CHANNELS", pattern))
 }
 
-// PubSubNumSub returns how many subscribers channels have.
+// PubSubNumSub returns the number of subscribers of each channel.
 func (s *Server) PubSubNumSub(channels ...string) map[string]int {
 	all := make(map[string]int)
 	for _, channel := range channels {
@@ -189,13 +190,13 @@ func (s *Server) PubSubNumSub(channels ...string) map[string]int {
 	return all
 }
 
-// PubSubNumPat returns how many patterns are subscribed to.
+// PubSubNumPat returns the number of subscribed patterns.
 func (s *Server) PubSubNumPat() int { return int(s.do("PUBSUB", "NUMPAT").Int) }
 
 // ClockTTL does nothing: the clock always runs.
 func (s *Server) ClockTTL(bool) {}
 
-// Seed begins the random choices anew: those of SPOP, RANDOMKEY and so on.
+// Seed restarts the random choices, such as those of SPOP and RANDOMKEY, from a seed.
 func (s *Server) Seed(seed int) {
 	s.current().Do(func(_ int64, e *engine.Engine) { e.Seed(uint64(seed)) })
 }
@@ -203,13 +204,13 @@ func (s *Server) Seed(seed int) {
 // IsReadOnlyCommand reports whether a command only reads.
 func (s *Server) IsReadOnlyCommand(cmd string) bool { return engine.ReadsOnly(cmd) }
 
-// CommandCount returns how many commands ran.
+// CommandCount returns the number of commands run.
 func (s *Server) CommandCount() int { return int(s.figures().Commands) }
 
-// CurrentConnectionCount returns how many connections are open.
+// CurrentConnectionCount returns the number of open connections.
 func (s *Server) CurrentConnectionCount() int { return s.figures().Connected }
 
-// TotalConnectionCount returns how many connections there ever were.
+// TotalConnectionCount returns the number of connections ever opened.
 func (s *Server) TotalConnectionCount() int { return int(s.figures().Connections) }
 
 func (s *Server) figures() engine.Figures {
@@ -217,7 +218,7 @@ func (s *Server) figures() engine.Figures {
 	return f
 }
 
-// The other names that miniredis has for the same.
+// Other names of miniredis for the same methods.
 
 // IncrByFloat is Incrfloat.
 func (s *Server) IncrByFloat(k string, delta float64) (float64, error) { return s.Incrfloat(k, delta) }
@@ -256,7 +257,7 @@ func (s *Server) PfMerge(destKey string, sourceKeys ...string) error {
 	return s.HllMerge(destKey, sourceKeys...)
 }
 
-// ZMScore returns the scores of members, 0 for one that is not there.
+// ZMScore returns the scores of members, 0 for those that do not exist.
 func (s *Server) ZMScore(k string, members ...string) ([]float64, error) {
 	return s.zmscore(k, members)
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/mayflycache/mayfly/redistest"
 )
 
-// migrated is the direct access that TestDirectAccessIsMiniredis compares. TestEveryMethodOfMiniredis looks for the rest.
+// migrated is the direct access compared by TestDirectAccessIsMiniredis. TestEveryMethodOfMiniredis covers the rest.
 type migrated interface {
 	FastForward(time.Duration)
 	FlushAll()
@@ -82,7 +82,7 @@ var (
 	_ redistest.T                       = miniredis.T(nil)
 )
 
-// The names taken over from miniredis do what they do there. Only errors' identities are each package's own.
+// The names taken over from miniredis do what they do there. Only the identities of errors are each package's own.
 func TestDirectAccessIsMiniredis(t *testing.T) {
 	script := func(m migrated) (out []string) {
 		say := func(v ...any) { out = append(out, fmt.Sprintf("%q", v)) }
@@ -224,7 +224,7 @@ func TestRequireAuth(t *testing.T) {
 	if err := srv.Client().Ping(t.Context()).Err(); err != nil {
 		t.Error(err)
 	}
-	srv.Set("k", "v") // past the password
+	srv.Set("k", "v") // bypassing the password
 	srv.RequireAuth("")
 	if err := c.Get(t.Context(), "k").Err(); err != nil {
 		t.Error(err)
@@ -251,7 +251,7 @@ func TestRunAndStartAddr(t *testing.T) {
 	}
 }
 
-// leftOut is what miniredis has and redistest has not, on purpose; docs/testing.md says why.
+// leftOut is what miniredis has and redistest deliberately lacks; docs/testing.md says why.
 var leftOut = map[string]string{
 	"Dial":          "has the signature of a dialer here",
 	"Server":        "is the server of miniredis itself, for commands of one's own",
@@ -260,10 +260,10 @@ var leftOut = map[string]string{
 	"XAdd":          "there are no streams",
 }
 
-// mutex is what both types of miniredis embed.
+// mutex are methods that both types of miniredis embed.
 var mutex = map[string]bool{"Lock": true, "Unlock": true, "TryLock": true}
 
-// One missing method stops a whole package compiling. So every method of miniredis's types is here, with its signature, or in leftOut.
+// One missing method breaks the build of a whole package. So every method of miniredis's types is here, with its signature, or in leftOut.
 func TestEveryMethodOfMiniredis(t *testing.T) {
 	for _, pair := range []struct{ theirs, ours reflect.Type }{
 		{reflect.TypeFor[*miniredis.Miniredis](), reflect.TypeFor[*redistest.Miniredis]()},
@@ -295,7 +295,7 @@ func TestEveryMethodOfMiniredis(t *testing.T) {
 	}
 }
 
-// signature is what a method takes and returns, without its receiver, by names that both packages have.
+// signature is a method's parameters and results, without its receiver, by names that both packages have.
 func signature(m reflect.Method) string {
 	var b strings.Builder
 	for i := 1; i < m.Type.NumIn(); i++ {
@@ -335,7 +335,7 @@ func TestFastForwardByTheTTLEndsTheKey(t *testing.T) {
 	}
 }
 
-// As with miniredis, a cluster client finds one node that has all slots; a server of Start says that it is no cluster.
+// As with miniredis, a cluster client finds one node with all slots; a server from Start says that it is not in a cluster.
 func TestAClusterClientOfOneNode(t *testing.T) {
 	for _, overTCP := range []bool{false, true} {
 		srv := redistest.RunT(t)

@@ -1,31 +1,31 @@
 // Package redistest is a Redis 8.0 for tests, in the test's own process, in the spirit of net/http/httptest.
 //
 //	srv := redistest.Start(t)
-//	rdb := srv.Client() // a *redis.Client over memory; closed with the test
+//	rdb := srv.Client() // an in-memory *redis.Client; closed with the test
 //
 //	rdb.Set(ctx, "session", "s1", time.Hour)
 //	srv.Advance(time.Hour + time.Millisecond)
 //	rdb.Get(ctx, "session") // redis.Nil
 //
-// Data is reached through the protocol: every reply is Redis's, and a command that the double does not have is answered with
-// Redis's "ERR unknown command". There is no port until Addr asks for one.
+// Data is reached through the protocol: every reply is Redis's, and a command that the double does not implement is answered with Redis's
+// "ERR unknown command". There is no port until Addr is called.
 //
 // # Time
 //
-// The server's clock runs: it is time.Now, and in a testing/synctest bubble the bubble's time. There time.Sleep is all a test needs; a week of
-// it costs milliseconds, since the server has no timer but the one for its next deadline. Where there is no bubble, Advance moves the clock.
-// A key can be read in the millisecond of its deadline, and not in the next.
+// The server's clock runs: it is time.Now, and in a testing/synctest bubble the bubble's time. In a bubble time.Sleep is all a test needs; a
+// week of it costs milliseconds, since the server's only timer is the one for its next deadline. Elsewhere Advance moves the clock. A key can
+// be read in the millisecond of its deadline, but not in the next.
 //
 // # Faults
 //
 // Hang, Refuse, Latency, FailNext, DropReply, DropInvalidations, KillConnections and Restart make the server misbehave, as servers and
-// networks do. Log shows what was asked of it.
+// networks do. Log shows the commands that it received.
 //
 // # Clusters
 //
 // StartCluster starts several masters that divide the keys among them, as strictly as Redis does.
 //
-// Tests written for miniredis find its functions here by its names: see docs/testing.md.
+// Tests written for miniredis find its functions here under the same names: see docs/testing.md.
 package redistest
 
 import (
@@ -54,36 +54,36 @@ const patience = 5 * time.Second
 
 // Options set up a Server. The zero value is a Redis without a password.
 type Options struct {
-	Password string // what clients must AUTH with; empty: nothing
+	Password string // what clients must send with AUTH; empty: none
 
-	// Hz, if not 0, removes dead keys that nobody asks for in Redis's documented cycle, so many times a second, 1 to 500, and Redis does 10:
-	// removal and announcement may be late then. 0 removes each, and announces that it expired, in the millisecond after its deadline. Either
-	// way nobody can read a dead key. With Hz the server has a timer that runs while any key has a deadline.
+	// Hz, if not 0, removes expired keys in Redis's documented cycle, this many times a second, 1 to 500, where Redis's default is 10: removal
+	// and announcement may then be late. 0 removes and announces each in the millisecond after its deadline. Either way an expired key cannot
+	// be read. With Hz the server has a timer that runs while any key has a deadline.
 	Hz int
 
-	Seed uint64 // of every random choice (RANDOMKEY, SPOP, eviction ...); 0: a different one for every server
+	Seed uint64 // of every random choice (RANDOMKEY, SPOP, eviction ...); 0: different for every server
 }
 
 // Server is a running double. Its methods are safe for concurrent use.
 type Server struct {
 	data    // direct access to the selected database
 	options Options
-	tb      Tester       // nil: it runs in no test
+	tb      Tester       // nil: it runs outside of a test
 	offset  atomic.Int64 // microseconds by which the clock is ahead of time.Now
 	log     commandLog
 	ports   sync.WaitGroup  // goroutines that accept connections
-	cluster *Cluster        // nil: it is no node of one
-	node    int             // which one it is
-	seeming *engine.Cluster // what it tells a cluster client, as miniredis does; nil: that it is no cluster
+	cluster *Cluster        // nil: it is not a node of a cluster
+	node    int             // its index in the cluster
+	seeming *engine.Cluster // the cluster it pretends to be, as miniredis does; nil: it says that it is not one
 
 	mu       sync.Mutex // guards what follows
 	server   *server.Server
 	engine   *engine.Engine
 	running  bool
-	addr     string // host:port, once there is one. It is kept over a Close, for Restart.
+	addr     string // host:port, once there is one. It survives Close, for Restart.
 	client   *redis.Client
-	tls      *tls.Config // of the port; nil: it is plain
-	username string      // what Options gives with the password; empty: nothing
+	tls      *tls.Config // of the port; nil: plain TCP
+	username string      // what Options gives with the password; empty: none
 }
 
 func newServer(t Tester, o Options) *Server {
@@ -118,7 +118,7 @@ func (s *Server) open() error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.running {
-		return errors.New("redistest: the server runs already")
+		return errors.New("redistest: the server is already running: Close it first")
 	}
 	if s.engine == nil {
 		e, err := s.newEngine()
@@ -158,14 +158,14 @@ func (s *Server) newEngine() (*engine.Engine, error) {
 	return engine.New(o), nil
 }
 
-// announce is where a cluster client is told that it finds this server.
+// announce sets the address at which a cluster client is told to find this server.
 func (s *Server) announce(addr string) {
 	at := netip.MustParseAddrPort(addr)
 	s.seeming.Announce(0, at.Addr().Unmap().String(), int(at.Port()))
 }
 
-// Client returns a client over memory, the same at every call. It works in the synctest bubble in which the server was started, and is closed when
-// the test ends. Make others, as of other processes, with redis.NewClient(srv.Options()).
+// Client returns an in-memory client, the same at every call. It works in the synctest bubble in which the server was started, and is closed
+// when the test ends. Make others, as if in other processes, with redis.NewClient(srv.Options()).
 func (s *Server) Client() *redis.Client {
 	o := s.Options()
 	s.mu.Lock()
@@ -180,13 +180,14 @@ func (s *Server) Client() *redis.Client {
 	return s.client
 }
 
-// Options returns options for a client of your own over memory: with the server's password, context deadlines obeyed, small buffers, and without what
-// makes a connection slow to begin and tells a test nothing: the client's name and version, the notices of maintenance of Redis's cloud.
+// Options returns options for an in-memory client of your own, with the server's password, context deadlines obeyed and small buffers. They
+// leave out what makes connecting slow and is of no use in a test: the client's name and version, and maintenance notifications of Redis's
+// cloud.
 func (s *Server) Options() *redis.Options {
 	return s.clientOptions(s.Dial, memoryAddr(s.node)).Simple()
 }
 
-// clientOptions returns those that clients of a server and of a cluster share.
+// clientOptions returns the options shared by clients of a server and of a cluster.
 func (s *Server) clientOptions(dial func(ctx context.Context, network, addr string) (net.Conn, error), addrs ...string) *redis.UniversalOptions {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -204,18 +205,18 @@ func (s *Server) clientOptions(dial func(ctx context.Context, network, addr stri
 	}
 }
 
-// poolSize is more than the callers of most tests, so that nobody waits for a connection: go-redis waits with timers that it shares between
-// all clients of a process, and a timer of one synctest bubble must not come into another.
+// poolSize exceeds the callers of most tests, so that none waits for a connection: go-redis waits on timers shared by all clients of a
+// process, and a timer of one synctest bubble must not get into another.
 const poolSize = 200
 
-// bufferSize is an eighth of go-redis's, which are most of what a client of a few commands costs.
+// bufferSize is an eighth of go-redis's default; buffers are most of the cost of a client that sends few commands.
 const bufferSize = 4 << 10
 
-// memoryAddr is what a client over memory takes for the address of a node, or of a server that is none. Nobody listens there: the Dialer is
-// asked. A name would be looked up.
+// memoryAddr is the address of a node, or of a single server, as an in-memory client sees it. Nobody listens there: the Dialer is asked. A
+// name would be looked up.
 func memoryAddr(node int) string { return "127.0.0.1:" + strconv.Itoa(6379+node) }
 
-// Dial returns the client's end of a new connection over memory. Network and address are ignored.
+// Dial returns the client's end of a new in-memory connection. Network and address are ignored.
 func (s *Server) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	srv, _ := s.state()
 	if srv == nil {
@@ -224,8 +225,8 @@ func (s *Server) Dial(ctx context.Context, network, addr string) (net.Conn, erro
 	return srv.Dial(ctx, network, addr)
 }
 
-// Addr returns "127.0.0.1:port", for clients that need TCP. The port is opened by the first call. Not for synctest bubbles: there time stands
-// still while somebody waits for the network.
+// Addr returns "127.0.0.1:port", for clients that need TCP. The first call opens the port. Not for synctest bubbles: there time stands still
+// while a goroutine waits for the network.
 func (s *Server) Addr() string {
 	if s.cluster != nil {
 		return s.cluster.Addrs()[s.node]
@@ -233,7 +234,7 @@ func (s *Server) Addr() string {
 	return s.mustListen()
 }
 
-// mustListen opens a TCP port of the system's choice, if there is none, and returns its address.
+// mustListen opens a TCP port chosen by the system, unless one is open, and returns its address.
 func (s *Server) mustListen() string {
 	addr, err := s.listen("127.0.0.1:0")
 	if err != nil {
@@ -242,7 +243,7 @@ func (s *Server) mustListen() string {
 	return addr
 }
 
-// listen opens a TCP port, if there is none, and returns its address.
+// listen opens a TCP port, unless one is open, and returns its address.
 func (s *Server) listen(addr string) (string, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -255,8 +256,8 @@ func (s *Server) listen(addr string) (string, error) {
 	return s.addr, nil
 }
 
-// accept accepts connections at addr until the server is closed; s.mu is held. It goes without what TCP does for connections that leave the
-// machine: an eighth of a test server's cost.
+// accept accepts connections at addr until the server is closed; s.mu is held. It turns off what TCP does for connections that leave the
+// machine, an eighth of a test server's cost.
 func (s *Server) accept(addr string) error {
 	config := net.ListenConfig{KeepAlive: -1}
 	config.SetMultipathTCP(false)
@@ -290,8 +291,9 @@ func (s *Server) URL() string {
 	return u.String()
 }
 
-// Close stops the server: commands that have arrived are run and answered, then connections and the port are closed. It returns when every goroutine
-// of the server has ended. Closing twice is fine, and a test closes its server by itself. Restart starts it again, with the data it had.
+// Close stops the server: commands that have arrived are run and answered, then the connections and the port are closed. It returns when
+// every goroutine of the server has ended. Closing twice is fine, and a test closes its server automatically. Restart starts it again, with
+// its old data.
 func (s *Server) Close() {
 	s.mu.Lock()
 	srv := s.server
@@ -302,17 +304,17 @@ func (s *Server) Close() {
 	}
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()
-	srv.Close(ctx) // an error says that clients did not read their replies, which is theirs to say
+	srv.Close(ctx) // an error means that clients did not read their replies, which is their concern
 	s.ports.Wait()
 	if s.cluster != nil {
 		s.cluster.shared.SetDown(s.node, true)
 	}
 }
 
-// Advance moves the clock forward, and does what is then due: keys and fields expire, waits end, pushes go out. When it returns, those who listen
-// over memory have dealt with the pushes: a client that waits for pushes (go-redis's PubSub, say, or a tracking connection that subscribed)
-// has read them and waits for the next. Of a listener over TCP nobody can know that, nor of a connection that is idle in a pool.
-// A listener that takes more than five seconds is not waited for; the test's log says so.
+// Advance moves the clock forward, and does what is then due: keys and fields expire, waits end, pushes are sent. When it returns, in-memory
+// listeners have handled the pushes: a client that waits for pushes (go-redis's PubSub, say, or a tracking connection that is subscribed) has
+// read them and waits for the next. For listeners over TCP, and for connections that are idle in a pool, this cannot be known. A listener
+// that takes more than five seconds is not waited for; the test's log says so.
 func (s *Server) Advance(d time.Duration) {
 	if d < 0 {
 		s.fatal(fmt.Errorf("redistest: Advance moves forward, got %v; SetTime sets the clock back", d))
@@ -326,11 +328,11 @@ func (s *Server) Advance(d time.Duration) {
 	s.catchUp()
 }
 
-// lastTime is the latest that the clock can be set to: with a TTL of centuries it is still a time that clients can write down.
+// lastTime is the latest time that the clock can be set to: even with a TTL of centuries, clients can still format the result.
 var lastTime = time.Date(9999, time.December, 31, 23, 59, 59, 0, time.UTC)
 
-// SetTime sets the clock to the millisecond after t, from where it runs on, so that what ends at t has ended. It may be set back: what is dead remains so. The zero time is the present. Times
-// before 1970, which Redis does not know, and after the year 9999 end the test.
+// SetTime sets the clock to the millisecond after t, so that what ends at t has ended, and it runs on from there. The clock may be set back:
+// dead keys stay dead. The zero time is the present. Times before 1970, which Redis does not know, and after the year 9999 end the test.
 func (s *Server) SetTime(t time.Time) {
 	now := time.Now()
 	switch {
@@ -356,7 +358,7 @@ func (s *Server) catchUp() {
 	}
 }
 
-// fatal ends the test, or panics where there is none.
+// fatal ends the test, or panics outside of one.
 func (s *Server) fatal(err error) {
 	if s.tb == nil {
 		panic(err)

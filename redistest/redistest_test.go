@@ -17,7 +17,7 @@ import (
 	"github.com/mayflycache/mayfly/redistest"
 )
 
-// A key is readable in the millisecond of its deadline, gone in the next, and announced and removed then without being asked for.
+// A key is readable in the millisecond of its deadline and gone in the next, when it is removed and announced without any command.
 func TestAKeyLivesToTheMillisecond(t *testing.T) {
 	for _, ttl := range []time.Duration{time.Millisecond, 1500 * time.Millisecond, 24 * time.Hour} {
 		for _, move := range []string{"sleep", "advance"} {
@@ -63,7 +63,7 @@ func wantAlive(t *testing.T, rdb *redis.Client, when string, want bool) {
 	}
 }
 
-// That the week costs nothing either is shown in internal/redis/server, where the looks at the clock can be counted.
+// That the week costs nothing either is tested in internal/redis/server, where reads of the clock can be counted.
 func TestAWeekOfSleep(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)
@@ -79,7 +79,7 @@ func TestAWeekOfSleep(t *testing.T) {
 	})
 }
 
-// The timer is set by the clock as Advance left it.
+// The timer follows the clock as Advance left it.
 func TestAfterAdvanceKeysStillEndByThemselves(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)
@@ -117,8 +117,8 @@ func TestSetTimeMovesBothWays(t *testing.T) {
 	})
 }
 
-// Options of one's own with the server's Dialer, in one bubble after the other: as docs/testing.md has them. Without an Addr go-redis would look up
-// "localhost", with timers that the first bubble keeps.
+// A user's own options with the server's Dialer, in one bubble after another, as docs/testing.md shows. Without an Addr go-redis would look
+// up "localhost", with timers that belong to the first bubble.
 func TestADialerInManyBubbles(t *testing.T) {
 	for range 3 {
 		synctest.Test(t, func(t *testing.T) {
@@ -136,7 +136,7 @@ func TestADialerInManyBubbles(t *testing.T) {
 	}
 }
 
-// When Advance returns, a tracking reader has dealt with what expired, however long that takes it.
+// When Advance returns, a tracking client has handled the expirations, however long that takes.
 func TestAdvanceReturnsWhenTrackingReadersHaveSeenIt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)
@@ -156,7 +156,7 @@ func TestAdvanceReturnsWhenTrackingReadersHaveSeenIt(t *testing.T) {
 				if err != nil {
 					return
 				}
-				time.Sleep(time.Second) // it is slow
+				time.Sleep(time.Second) // a slow client
 				mu.Lock()
 				seen += string(buf[:n])
 				mu.Unlock()
@@ -176,7 +176,7 @@ func TestAdvanceReturnsWhenTrackingReadersHaveSeenIt(t *testing.T) {
 	})
 }
 
-// track returns the keys that a tracking client hears of.
+// track returns the keys that a tracking client is told about.
 func track(t *testing.T, srv *redistest.Server) (keys <-chan []string, stop func()) {
 	t.Helper()
 	o := srv.Options()
@@ -264,7 +264,7 @@ func TestBadHz(t *testing.T) {
 	}
 }
 
-// With the documented cycle dead keys go in batches, up to a tenth of a second late.
+// With the documented cycle dead keys are removed in batches, up to a tenth of a second late.
 func TestDocumentedCycle(t *testing.T) {
 	late := func(hz int) (most int64) {
 		synctest.Test(t, func(t *testing.T) {
@@ -316,7 +316,7 @@ func TestServersAreGoneAfterTheirTests(t *testing.T) {
 	}
 }
 
-// What no clock can say is an error, and leaves the clock as it was.
+// A time that the clock cannot represent is an error, and leaves the clock unchanged.
 func TestTimesThatNoClockCanSay(t *testing.T) {
 	srv := redistest.RunT(quiet{t})
 	for _, bad := range []func(){

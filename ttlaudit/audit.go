@@ -26,10 +26,10 @@ type Options struct {
 	Match string
 
 	// MaxRate is how many keys a second are looked at, in pages so small that other clients hardly notice. Zero is
-	// 10,000; negative is as fast as it goes.
+	// 10,000; negative is no limit.
 	MaxRate int
 
-	// Keys stops after so many, dealt out to the servers by their sizes, and estimates the rest. SCAN's order has nothing to do
+	// Keys stops the audit after this many keys, divided among the servers by their sizes, and estimates the rest. SCAN's order has nothing to do
 	// with names, so the first keys are a sample; on a cluster they are whole slots, and keys that share a hash tag come
 	// together. Zero is all keys. Not with Match.
 	Keys int64
@@ -81,14 +81,14 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Run audits: it looks at the keys of rdb, on a cluster those of every master, and reports which of them do not end. It reads with SCAN, in
+// Run audits: it looks at the keys of rdb, on a cluster those of every master, and reports which of them have no TTL. It reads with SCAN, in
 // small pages and at a bounded rate, with memory that does not grow with the keys; it writes nothing.
 //
-// The end of ctx is noticed between two pages; while a server's answer is awaited, when the client gives that up.
+// Run notices the end of ctx between two pages; while it waits for a server's answer, when the client gives up.
 //
-// Keys that are there all the time are counted once; those that come or go meanwhile are counted or not, and one that vanishes
-// between SCAN and PTTL is not. Beside an error the report says what was covered, unless it is nil, as when the options are
-// wrong or nothing could be asked at all.
+// Keys that exist during the whole audit are counted once. Keys that appear or vanish meanwhile may be counted or not; one that vanishes
+// between SCAN and PTTL is not. With an error the report says what was covered; it is nil if the options are wrong or no server
+// could be asked at all.
 func Run(ctx context.Context, rdb redis.UniversalClient, o Options) (*Report, error) {
 	if err := o.validate(); err != nil {
 		return nil, err

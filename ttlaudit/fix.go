@@ -40,7 +40,7 @@ type Give struct {
 
 	TTL time.Duration
 
-	// Jitter spreads the ends of keys that get their TTL together. Nil is [jitter.Default].
+	// Jitter spreads the expiry of keys that get their TTL at the same time. Nil is [jitter.Default].
 	Jitter *jitter.Spread
 }
 
@@ -92,12 +92,12 @@ type GiveCount struct {
 
 // Fix gives a TTL to the keys of rdb that have none and that the plan names. A TTL that is there is never changed: that is
 // decided by the server (EXPIRE ... NX, Redis 7.0), not by what was seen before. Fix can be cancelled and run again at any
-// time. Beside an error the report says what was done, unless it is nil. The end of ctx is noticed between two keys; while a server's answer is awaited,
-// when the client gives that up.
+// time. Beside an error the report says what was done, unless it is nil. Fix notices the end of ctx between two keys; while it waits for a server's answer,
+// when the client gives up.
 //
-// What gives a TTL is sent once, so that no copy of it arrives late and gives an end to a key that somebody made permanent since. A lost
-// reply ends the fix of that server with an error; of the keys of that page, those that have no TTL when the lost request arrives may
-// still be given theirs.
+// Each command that sets a TTL is sent once, so that no late copy of it gives a TTL to a key that was made permanent since. A lost reply
+// ends the fix of that server with an error; keys of that page without a TTL may still get theirs when the lost request
+// arrives.
 func Fix(ctx context.Context, rdb redis.UniversalClient, p Plan) (*FixReport, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err

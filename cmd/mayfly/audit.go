@@ -21,9 +21,9 @@ import (
 	"github.com/mayflycache/mayfly/ttlaudit"
 )
 
-// What mayfly audit exits with, beside 0, and 1 for a Redis that could not be audited at all and 2 for wrong arguments.
+// Exit statuses of mayfly audit besides 0, 1 (Redis could not be audited at all) and 2 (wrong arguments).
 const (
-	exitPartial = 3 // something was not covered, and what was covered fails nothing
+	exitPartial = 3 // part of the keys was not covered, and no --fail-on condition holds in the rest
 	exitFails   = 4 // a condition of --fail-on holds
 )
 
@@ -33,13 +33,15 @@ type exit struct {
 	code int
 }
 
-const aboutAudit = `Audit looks at the keys of a Redis, on a cluster at those of all masters, and says which of them have no TTL. It reads with SCAN in
-small pages, at a rate that other clients hardly notice, and writes nothing but what --fix with --yes tells it to. It goes on
-without keys that vanish meanwhile. The report is written to the standard output, how far it is to the standard error.
+const aboutAudit = `Audit looks at all keys of a Redis, or of all masters of a cluster, and reports which have no TTL. It reads with SCAN in small pages, at
+a rate that other clients hardly notice, and writes nothing unless you give both --fix and --yes. Keys that vanish during the audit
+are skipped. The report goes to standard output, the progress to standard error.
 
-In the names of patterns * stands for an id or a name. --fix takes them as they are reported: a * there ends at the next : / or |.
+In reported patterns * stands for an id or a name. --fix takes patterns as they are reported: its * ends at the next : / or |.`
 
-It exits with 3 if a part was not covered, which the report says, also if it was told to end (SIGTERM, Ctrl-C), and with 4 if a condition of --fail-on holds.`
+// statusAudit follows the statuses of every command.
+const statusAudit = `3 when only a part was covered, as the report says: a server failed, or audit was interrupted (Ctrl-C, SIGTERM).
+4 when a condition of --fail-on holds.`
 
 // auditing is what the flags of mayfly audit say.
 type auditing struct {
@@ -57,7 +59,7 @@ func audit(ctx context.Context, args []string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
-	logging.Disable() // what went wrong is said once, by us
+	logging.Disable() // we report each error once ourselves
 	rdb, err := connect(ctx, a.url)
 	if err != nil && ctx.Err() != nil {
 		return noReport(errToldToEnd)
@@ -78,25 +80,26 @@ func auditFlags(args []string, out io.Writer) (*auditing, error) {
 	a := new(auditing)
 	o := &a.options
 	flags := newFlags("audit", aboutAudit, "redis://[user:password@]host:port[/db]")
+	flags.statuses = statusAudit
 	flags.BoolVar(&a.json, "json", false, "write the report as JSON")
-	flags.Func("fail-on", "exit with 4 if a `condition` holds, such as 'no-ttl>0', 'no-ttl>=5%' or 'too-long>0'; may be given again", func(text string) error {
+	flags.Func("fail-on", "exit with status 4 if a `condition` holds, such as 'no-ttl>0', 'no-ttl>=5%' or 'too-long>0'; may be repeated", func(text string) error {
 		c, err := parseCondition(text)
 		a.failOn = append(a.failOn, c)
 		return err
 	})
-	flags.Func("fix", "give keys that have no TTL one, spread by 10 %, instead of the audit: a `pattern=ttl` such as 'cache:user:*=1h'; may be\ngiven again; without --yes nothing is written", func(text string) error {
+	flags.Func("fix", "instead of an audit, give keys without a TTL one, spread by 10 %: a `pattern=ttl` such as 'cache:user:*=1h';\nmay be repeated; without --yes nothing is written", func(text string) error {
 		g, err := parseGive(text)
 		a.fixes = append(a.fixes, g)
 		return err
 	})
-	flags.BoolVar(&a.yes, "yes", false, "with --fix: write")
-	flags.IntVar(&o.MaxRate, "max-rate", 10_000, "look at so many `keys` a second; 0: as many as it goes, which other clients notice")
+	flags.BoolVar(&a.yes, "yes", false, "with --fix: write the TTLs")
+	flags.IntVar(&o.MaxRate, "max-rate", 10_000, "look at this many `keys` a second at most; 0 means no limit, which slows other clients down")
 	flags.StringVar(&o.Match, "match", "", "look only at keys that match a Redis `pattern`, such as 'cache:*'")
-	flags.Int64Var(&o.Keys, "sample", 0, "stop after so many `keys`, and estimate the rest")
-	flags.BoolVar(&a.noSizes, "no-sizes", false, "do not ask for sizes, for a user who may not run MEMORY USAGE")
-	flags.DurationVar(&o.TooLong, "too-long", 28*24*time.Hour, "the longest TTL that is not too long")
-	flags.IntVar(&o.Largest, "largest", 10, "how many of the largest keys without TTL to name")
-	flags.StringVar(&a.resume, "resume", "", "keep the state in a `file`, and go on from there if it exists; it is removed at the end")
+	flags.Int64Var(&o.Keys, "sample", 0, "stop after this many `keys`, and estimate the rest")
+	flags.BoolVar(&a.noSizes, "no-sizes", false, "do not ask for sizes, for a Redis user without permission for MEMORY USAGE")
+	flags.DurationVar(&o.TooLong, "too-long", 28*24*time.Hour, "report a TTL above this as too long")
+	flags.IntVar(&o.Largest, "largest", 10, "list this `number` of the largest keys without a TTL")
+	flags.StringVar(&a.resume, "resume", "", "keep the progress in a `file`, and resume from it if it exists; a complete audit removes it")
 	var urls []string
 	for rest := args; ; rest = flags.Args()[1:] { // flags may follow the URL
 		if flags.Parse(rest) != nil {
@@ -108,7 +111,7 @@ func auditFlags(args []string, out io.Writer) (*auditing, error) {
 		urls = append(urls, flags.Arg(0))
 	}
 	if len(urls) != 1 {
-		return nil, usage("audit", "it takes one URL, redis://host:port, got %d", len(urls))
+		return nil, usage("audit", "audit needs exactly one URL such as redis://host:port, got %d", len(urls))
 	}
 	a.url = urls[0]
 	if a.noSizes {
@@ -120,11 +123,11 @@ func auditFlags(args []string, out io.Writer) (*auditing, error) {
 	}{
 		{o.MaxRate < 0, "--max-rate must not be negative"},
 		{o.Keys < 0, "--sample must not be negative"},
-		{o.Keys > 0 && o.Match != "", "--sample cannot be used with --match: nobody knows how many keys there are that match"},
+		{o.Keys > 0 && o.Match != "", "--sample cannot be used with --match: the number of matching keys is unknown"},
 		{o.TooLong < time.Millisecond, "--too-long must be 1ms or more"},
 		{o.Largest < 1, "--largest must be 1 or more"},
-		{a.yes && len(a.fixes) == 0, "--yes says that --fix may write, and there is no --fix"},
-		{len(a.fixes) > 0 && (len(a.failOn) > 0 || a.resume != "" || o.Match != "" || o.Keys > 0), "--fix goes with --yes, --max-rate and --json only"},
+		{a.yes && len(a.fixes) == 0, "--yes needs --fix: it allows --fix to write"},
+		{len(a.fixes) > 0 && (len(a.failOn) > 0 || a.resume != "" || o.Match != "" || o.Keys > 0), "--fix can be combined only with --yes, --max-rate and --json"},
 	} {
 		if wrong.is {
 			return nil, usage("audit", "%s", wrong.about)
@@ -162,7 +165,7 @@ func (a *auditing) audit(ctx context.Context, rdb redis.UniversalClient, out io.
 	}
 	if err == nil && a.resume != "" {
 		err = os.Remove(a.resume)
-		if errors.Is(err, os.ErrNotExist) { // it was over in less than a second
+		if errors.Is(err, os.ErrNotExist) { // the audit ended before its first checkpoint
 			err = nil
 		}
 	}
@@ -197,19 +200,19 @@ func (a *auditing) fix(ctx context.Context, rdb redis.UniversalClient, out io.Wr
 			fmt.Fprintf(out, "%s: of %d keys %d %s a TTL of about %v, %d were left alone\n", g.Pattern, g.Matched, g.Given, did, a.fixes[i].TTL, g.Had)
 		}
 		if r.Unknown > 0 {
-			fmt.Fprintf(out, "%d keys were to be given a TTL, and no answer came: they may get it; run this again\n", r.Unknown)
+			fmt.Fprintf(out, "no answer came for %d keys: they may or may not have got their TTL; run this again\n", r.Unknown)
 		}
 		if r.Moved > 0 {
-			fmt.Fprintf(out, "%d keys moved to another master meanwhile: run this again\n", r.Moved)
+			fmt.Fprintf(out, "%d keys moved to another master in the meantime: run this again\n", r.Moved)
 		}
 		if !r.Applied {
-			fmt.Fprintln(out, "nothing was written: --yes writes")
+			fmt.Fprintln(out, "nothing was written: give --yes to write")
 		}
 		return nil
 	}, err)
 }
 
-// noReport is the error of an audit or a fix that has nothing to report.
+// noReport returns the error of an audit or a fix without a report.
 func noReport(err error) error {
 	if errors.Is(err, errToldToEnd) {
 		return exit{fmt.Errorf("partial: nothing was looked at: %w", err), exitPartial}
@@ -217,7 +220,7 @@ func noReport(err error) error {
 	return errors.New(oneLine(err))
 }
 
-// write writes a report as JSON, or as text. Its error says also what ended the audit or the fix early: that much is reported.
+// write writes a report as JSON or as text. If the audit or fix ended early, the report is partial and early becomes the error.
 func (a *auditing) write(out io.Writer, report any, text func(io.Writer) error, early error) (err error) {
 	if a.json {
 		e := json.NewEncoder(out)
@@ -232,10 +235,10 @@ func (a *auditing) write(out io.Writer, report any, text func(io.Writer) error, 
 	return nil
 }
 
-// patience is how long a server may take to answer at first, or to a page.
+// patience is how long a server may take for its first answer, and for each page of keys.
 const patience = 10 * time.Second
 
-// connect returns a client of the server at url, or of the cluster that it is a node of.
+// connect returns a client for the server at url, or for its cluster if it is a node of one.
 func connect(ctx context.Context, url string) (redis.UniversalClient, error) {
 	o, err := parseURL("the URL", url)
 	if err != nil {
@@ -246,7 +249,7 @@ func connect(ctx context.Context, url string) (redis.UniversalClient, error) {
 	o.DisableIdentity = true // a user may not be allowed to
 	endsWith(ctx, o)
 	rdb := redis.NewClient(o)
-	hello := redis.NewMapStringInterfaceCmd(ctx, "HELLO") // any user may, once it is known
+	hello := redis.NewMapStringInterfaceCmd(ctx, "HELLO") // any authenticated user may send it
 	if err := rdb.Process(ctx, hello); err != nil {
 		rdb.Close()
 		return nil, fmt.Errorf("%s: %w", o.Addr, err)
@@ -267,11 +270,11 @@ func oneLine(err error) string {
 	return strings.ReplaceAll(text, "\n", "; ")
 }
 
-// condition is one of --fail-on.
+// condition is a condition of --fail-on.
 type condition struct {
 	text    string
 	of      func(*ttlaudit.Report) int64
-	share   bool // in percent of all keys
+	share   bool // bound is a percentage of all keys
 	orEqual bool
 	bound   float64
 }
@@ -288,11 +291,11 @@ var (
 func parseCondition(text string) (condition, error) {
 	m := conditionForm.FindStringSubmatch(text)
 	if m == nil || figures[m[1]] == nil || m[4] == "%" && m[1] == "no-ttl-bytes" {
-		return condition{}, errors.New("it takes no-ttl, too-long or no-ttl-bytes, > or >=, and a number, or a share as 5% of the keys")
+		return condition{}, errors.New("want no-ttl, too-long or no-ttl-bytes, then > or >=, then a number, or a share of the keys such as 5% (not for bytes)")
 	}
 	bound, err := strconv.ParseFloat(m[3], 64)
 	if err != nil {
-		return condition{}, fmt.Errorf("%q is no number", m[3])
+		return condition{}, fmt.Errorf("%q is not a number", m[3])
 	}
 	return condition{text, figures[m[1]], m[4] == "%", m[2] == ">=", bound}, nil
 }
@@ -311,16 +314,16 @@ func (c condition) holds(r *ttlaudit.Report) (found string, holds bool) {
 func parseGive(text string) (g ttlaudit.Give, err error) {
 	i := strings.LastIndexByte(text, '=')
 	if i < 1 {
-		return g, errors.New("it takes pattern=ttl, such as 'cache:user:*=1h'")
+		return g, errors.New("want pattern=ttl, such as 'cache:user:*=1h'")
 	}
 	g.Pattern = text[:i]
 	if g.TTL, err = time.ParseDuration(text[i+1:]); err != nil {
-		return g, fmt.Errorf("%q is no TTL, such as 1h30m", text[i+1:])
+		return g, fmt.Errorf("%q is not a TTL such as 1h30m", text[i+1:])
 	}
 	return g, ttlaudit.Plan{Give: []ttlaudit.Give{g}}.Validate()
 }
 
-// replaceFile writes data to name, or leaves what was there.
+// replaceFile replaces the content of name with data, or leaves the file as it was.
 func replaceFile(name string, data []byte) error {
 	f, err := os.CreateTemp(filepath.Dir(name), filepath.Base(name)+".*")
 	if err != nil {

@@ -108,7 +108,7 @@ func TestAuditResumes(t *testing.T) {
 	cancelling := &cancelOnWrite{cancel: cancel}
 	p.to = cancelling
 	err = a.audit(ctx, rdb, &out, p)
-	if err == nil || !strings.Contains(err.Error(), "partial: it was told to end") || !strings.Contains(out.String(), "PARTIAL: 0 of 1") {
+	if err == nil || !strings.Contains(err.Error(), "partial: interrupted") || !strings.Contains(out.String(), "PARTIAL: 0 of 1") {
 		t.Errorf("%v; %s", err, &out)
 	}
 	if _, err := os.Stat(file); err != nil {
@@ -146,21 +146,21 @@ func TestAuditComplainsInOneLine(t *testing.T) {
 		code int
 		says string
 	}{
-		"":                                      {2, "it takes one URL"},
-		url + " " + url:                         {2, "it takes one URL, redis://host:port, got 2"},
+		"":                                      {2, "audit needs exactly one URL"},
+		url + " " + url:                         {2, "such as redis://host:port, got 2"},
 		"redis://u:sesame@127.0.0.1:xx":         {2, "the URL cannot be used: invalid port"},
 		"http://u:sesame@h":                     {2, "invalid URL scheme"},
 		"redis://127.0.0.1:1":                   {1, "connection refused"},
-		url + " --fail-on no-ttl":               {2, "it takes no-ttl"},
-		url + " --fail-on keys>1":               {2, "it takes no-ttl"},
-		url + " --fail-on no-ttl-bytes>1%":      {2, "it takes no-ttl"},
-		url + " --fail-on no-ttl>1.1.1":         {2, `"1.1.1" is no number`},
-		url + " --fix a:*":                      {2, "it takes pattern=ttl"},
-		url + " --fix a:*=soon":                 {2, `"soon" is no TTL`},
+		url + " --fail-on no-ttl":               {2, "want no-ttl"},
+		url + " --fail-on keys>1":               {2, "want no-ttl"},
+		url + " --fail-on no-ttl-bytes>1%":      {2, "want no-ttl"},
+		url + " --fail-on no-ttl>1.1.1":         {2, `"1.1.1" is not a number`},
+		url + " --fix a:*":                      {2, "want pattern=ttl"},
+		url + " --fix a:*=soon":                 {2, `"soon" is not a TTL`},
 		url + " --fix a:*=1ms":                  {2, "TTL must be at least 1s"},
 		url + " --fix *=1h":                     {2, "would be about any key"},
-		url + " --yes":                          {2, "there is no --fix"},
-		url + " --fix a:*=1h --match a*":        {2, "--fix goes with"},
+		url + " --yes":                          {2, "--yes needs --fix"},
+		url + " --fix a:*=1h --match a*":        {2, "--fix can be combined only with"},
 		url + " --max-rate -1":                  {2, "--max-rate must not be negative"},
 		url + " --sample -1":                    {2, "--sample must not be negative"},
 		url + " --sample 1 --match a*":          {2, "--sample cannot be used with --match"},

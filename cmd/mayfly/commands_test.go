@@ -17,7 +17,7 @@ import (
 	"github.com/mayflycache/mayfly/redistest"
 )
 
-// Each command has a page of help in the manner of man, each of its flags is on it, and the shells complete them.
+// Each command has a page of help in the style of man, each of its flags is on it, and the shells complete them.
 func TestEachCommandSaysWhatItDoes(t *testing.T) {
 	for _, c := range commands() {
 		var page bytes.Buffer
@@ -39,6 +39,16 @@ func TestEachCommandSaysWhatItDoes(t *testing.T) {
 					t.Errorf("%s does not complete %s %s", shell, c.name, word)
 				}
 			}
+		}
+	}
+}
+
+func TestAuditHelpListsItsExitStatuses(t *testing.T) {
+	var page bytes.Buffer
+	run(t.Context(), []string{"audit", "--help"}, &page, io.Discard)
+	for _, status := range []string{"\n       0 on ", "\n       3 when ", "\n       4 when "} {
+		if !strings.Contains(page.String(), status) {
+			t.Errorf("mayfly audit --help does not say %q:\n%s", status, &page)
 		}
 	}
 }
@@ -98,9 +108,9 @@ func TestWhatTheNewcomersComplainOf(t *testing.T) {
 		{"lab --callers 0", 2, "--callers must be 1 to 10000"},
 		{"lab --expiries 0", 2, "--expiries must be 1 or more"},
 		{"lab --load 1us", 2, "must be 1ms or more"},
-		{"lab --only otter", 2, `--only "otter" is in no way's name`},
+		{"lab --only otter", 2, `no way contains "otter"`},
 		{"lab --svg /no/such/dir/x.svg", 2, "there is no directory"},
-		{"completion", 2, "it takes one of bash, zsh, fish"},
+		{"completion", 2, "want one argument: bash, zsh, fish"},
 		{"completion tcsh", 2, `got "tcsh"`},
 		{"version 1", 2, `unexpected argument "1"`},
 		{"help nosuch", 2, `unknown command "nosuch"`},

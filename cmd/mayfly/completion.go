@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-const aboutCompletion = `Completion prints what makes a shell complete mayfly's commands and flags:
+const aboutCompletion = `Completion prints a script with which a shell completes mayfly's commands and flags:
 
 bash   source <(mayfly completion bash)
 zsh    source <(mayfly completion zsh)
@@ -55,7 +55,7 @@ func completion(ctx context.Context, args []string, out io.Writer) error {
 			}
 		}
 	default:
-		return usage("completion", "it takes one of bash, zsh, fish, got %q", flags.Arg(0))
+		return usage("completion", "want bash, zsh or fish, got %q", flags.Arg(0))
 	}
 	return nil
 }

@@ -18,18 +18,19 @@ import (
 	"github.com/mayflycache/mayfly/internal/demo/shop"
 )
 
-const aboutDemo = `Demo opens a small shop: product pages, carts and logins in several processes over a slow database, and shoppers who look around. The
-page that it prints the address of shows what the database is asked, live, and has a switch for each thing that mayfly does, and buttons
-that make trouble. It begins by hand, as the TTL guide writes it; press the red button, switch mayfly on, and press it again.
+const aboutDemo = `Demo runs a small shop: product pages, carts and logins, served by several processes over a slow database, and simulated shoppers. It
+prints the address of a dashboard that shows the load on the database live, with a switch for each feature of mayfly and buttons that
+cause trouble. The shop starts with caching by hand, as the TTL guide writes it: press the red button, switch mayfly on, and press it again.
 
-Empty Redis empties the embedded Redis; of one that --redis names it removes only what the demo has put there. A crowd comes, for a minute,
-that wants 2,000 articles of a database which can do a quarter of what is asked for then: switch the admission of loads off and on.
+The button Empty Redis empties the embedded Redis; on a Redis named by --redis it removes only the demo's own keys. Then, for a minute, a
+crowd asks for 2,000 articles, four times what the database can answer: switch the admission of loads off and on to compare.
 
-What the shop keeps in its Redis outlasts it: end it with Ctrl-C and run it again within a minute, and carts and logins are there, but for those
-that have ended meanwhile.
+The shop's data outlives it: end it with Ctrl-C and run it again within a minute, and the carts and logins that have not expired
+are still there.
 
-With --load nothing is served: the shop runs by hand for half of that time and with mayfly for the other half, everything expires in the
-middle of both, and the figures are printed; --report keeps the charts as a page. Ctrl-C ends it, with the figures so far.`
+With --load there is no dashboard: the shop runs by hand for the first half of that time and with mayfly for the second. Everything expires
+once in the middle of each half, and the figures are printed at the end; --report writes the charts to a page. Ctrl-C ends the run early
+and prints the figures so far.`
 
 // demo is mayfly demo.
 func demo(ctx context.Context, args []string, out io.Writer) error {
@@ -38,19 +39,19 @@ func demo(ctx context.Context, args []string, out io.Writer) error {
 	var addr, report string
 	var r reached
 	flags := newFlags("demo", aboutDemo)
-	flags.StringVar(&addr, "addr", "127.0.0.1:8379", "`host:port` of the page")
-	flags.DurationVar(&load, "load", 0, "run for so long without the page, and print what was seen")
-	flags.DurationVar(&runs, "for", 0, "end after so long")
-	flags.StringVar(&report, "report", "", "a `file` to write the charts to, as a page that stands alone")
-	flags.BoolVar(&set.Mayfly, "mayfly", false, "begin with mayfly on")
-	flags.IntVar(&set.Shoppers, "shoppers", set.Shoppers, "`how many` shoppers there are, 0 to 2000")
-	flags.DurationVar(&set.Pause, "pause", set.Pause, "of a shopper between two pages, on average")
-	flags.DurationVar(&set.Query, "query", set.Query, "what the database takes for a query")
-	flags.IntVar(&set.Connections, "connections", set.Connections, "`how many` queries it answers at once")
+	flags.StringVar(&addr, "addr", "127.0.0.1:8379", "`host:port` of the dashboard")
+	flags.DurationVar(&load, "load", 0, "run for this long without the dashboard, and print the figures")
+	flags.DurationVar(&runs, "for", 0, "stop after this long")
+	flags.StringVar(&report, "report", "", "write the charts to this `file`, as a self-contained page")
+	flags.BoolVar(&set.Mayfly, "mayfly", false, "start with mayfly on")
+	flags.IntVar(&set.Shoppers, "shoppers", set.Shoppers, "the `number` of shoppers, 0 to 2000")
+	flags.DurationVar(&set.Pause, "pause", set.Pause, "average pause of a shopper between two pages")
+	flags.DurationVar(&set.Query, "query", set.Query, "how long the database takes for a query")
+	flags.IntVar(&set.Connections, "connections", set.Connections, "the `number` of queries the database answers at once")
 	flags.DurationVar(&set.TTL, "ttl", set.TTL, "how long products are cached")
-	flags.IntVar(&set.Processes, "processes", set.Processes, "`how many` processes serve the shop, 1 to 12")
+	flags.IntVar(&set.Processes, "processes", set.Processes, "the `number` of processes that serve the shop, 1 to 12")
 	r.flag(flags)
-	flags.StringVar(&r.dir, "dir", "", "a `directory` to keep the data of the embedded Redis in; none keeps nothing\n(default mayfly/demo in $XDG_STATE_HOME or ~/.local/state; with --load: none)")
+	flags.StringVar(&r.dir, "dir", "", "the `directory` where the embedded Redis keeps its data, or none to keep nothing\n(default mayfly/demo in $XDG_STATE_HOME or ~/.local/state; with --load: none)")
 	if err := flags.parse(args, out); err != nil {
 		return err
 	}
@@ -66,7 +67,7 @@ func demo(ctx context.Context, args []string, out io.Writer) error {
 		}
 	}
 	if load > 0 && runs > 0 {
-		return usage("demo", "--load says how long already: leave --for out")
+		return usage("demo", "--load sets the duration already: leave --for out")
 	}
 	if err := hasRoom("demo", report); err != nil {
 		return err
@@ -143,7 +144,7 @@ func serveUntil(ctx context.Context, l net.Listener, h http.Handler) error {
 	return nil
 }
 
-// shownAddr is an address that a browser can open: nobody can ask for "everywhere".
+// shownAddr returns an address that a browser can open: localhost for a listener on all interfaces.
 func shownAddr(a net.Addr) string {
 	host, port, err := net.SplitHostPort(a.String())
 	if ip := net.ParseIP(host); err == nil && ip.IsUnspecified() {
@@ -152,7 +153,7 @@ func shownAddr(a net.Addr) string {
 	return a.String()
 }
 
-// hasRoom checks now, and not after a minute, that a file can be written where it shall be.
+// hasRoom checks before the run that the file's directory exists.
 func hasRoom(command, file string) error {
 	if file == "" {
 		return nil

@@ -36,7 +36,7 @@ func ownState(t *testing.T) (dir string) {
 // The demo's carts and logins are there when it is run again, but for what has ended meanwhile, and none of its keys stays for ever.
 func TestTheDemoSurvivesItsRestart(t *testing.T) {
 	dir := ownState(t)
-	if out := demonstrating(t); !strings.Contains(out, "carts and logins outlast Ctrl-C: they are kept in "+dir) {
+	if out := demonstrating(t); !strings.Contains(out, "carts and logins survive Ctrl-C: they are kept in "+dir) {
 		t.Errorf("at first: %s", out)
 	}
 	db, err := embedded.Open(embedded.Options{Dir: dir})
@@ -59,7 +59,7 @@ func TestTheDemoSurvivesItsRestart(t *testing.T) {
 	}
 	var keys, ended int
 	out := demonstrating(t, "--mayfly")
-	if n, _ := fmt.Sscanf(out, "mayfly: %d keys of the last time go on, and %d have ended since", &keys, &ended); n != 2 || keys < logins {
+	if n, _ := fmt.Sscanf(out, "mayfly: %d keys of the last run are still there, and %d have expired since", &keys, &ended); n != 2 || keys < logins {
 		t.Errorf("%d logins were there; then: %s", logins, out)
 	}
 }
@@ -72,7 +72,7 @@ func TestADemoThatKeepsNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer db.Close(t.Context())
-	if out := demonstrating(t); !strings.Contains(out, "nothing outlasts this run: another demo keeps its data in "+dir) {
+	if out := demonstrating(t); !strings.Contains(out, "nothing survives this run: another demo keeps its data in "+dir) {
 		t.Errorf("the second at a time: %s", out)
 	}
 	if out := demonstrating(t, "--dir", "none"); strings.Contains(out, "outlast") || strings.Contains(out, "last time") {

@@ -9,10 +9,10 @@ import (
 	"strings"
 )
 
-// errUsage is wrapped by errors that are the caller's: the program ends with 2, not 1.
+// errUsage is wrapped by errors in the command line: the program exits with 2 instead of 1.
 var errUsage = errors.New("see mayfly help")
 
-// usage is an error of how a command was called.
+// usage returns an error about how a command was called.
 func usage(command, format string, args ...any) error {
 	return fmt.Errorf("%s: %s (%w)", command, fmt.Sprintf(format, args...), errUsage)
 }
@@ -22,16 +22,17 @@ type flagSet struct {
 	*flag.FlagSet
 	command   string
 	about     string   // what the command does, in paragraphs
-	arguments []string // what may stand after the flags: one of these. None: nothing may
+	arguments []string // alternatives for the one argument after the flags; empty: the command takes none
+	statuses  string   // exit statuses of its own, a line each
 }
 
 func newFlags(command, about string, arguments ...string) *flagSet {
 	flags := flag.NewFlagSet("mayfly "+command, flag.ContinueOnError)
 	flags.SetOutput(io.Discard)
-	return &flagSet{flags, command, about, arguments}
+	return &flagSet{FlagSet: flags, command: command, about: about, arguments: arguments}
 }
 
-// parse reads the command line. The error is flag.ErrHelp if that was asked for, and written to out.
+// parse reads the command line. If it asks for help, parse writes that to out and returns flag.ErrHelp.
 func (f *flagSet) parse(args []string, out io.Writer) error {
 	switch err := f.Parse(args); {
 	case errors.Is(err, flag.ErrHelp):
@@ -42,18 +43,18 @@ func (f *flagSet) parse(args []string, out io.Writer) error {
 	case len(f.arguments) == 0 && f.NArg() > 0:
 		return usage(f.command, "unexpected argument %q", f.Arg(0))
 	case len(f.arguments) > 0 && f.NArg() != 1:
-		return usage(f.command, "it takes one of %s", strings.Join(f.arguments, ", "))
+		return usage(f.command, "want one argument: %s", strings.Join(f.arguments, ", "))
 	}
 	return nil
 }
 
-// help writes a page in the manner of man.
+// help writes a page in the style of man.
 func (f *flagSet) help(out io.Writer) {
 	var flags bytes.Buffer
 	f.VisitAll(func(fl *flag.Flag) {
 		value, about := flag.UnquoteUsage(fl)
 		if b, ok := fl.Value.(interface{ IsBoolFlag() bool }); ok && b.IsBoolFlag() {
-			value = strings.TrimPrefix("[="+value+"]", "[=]") // it may be left out
+			value = strings.TrimPrefix("[="+value+"]", "[=]") // the value is optional
 		} else {
 			value = " " + value
 		}
@@ -77,7 +78,10 @@ func (f *flagSet) help(out io.Writer) {
 	if flags.Len() > 0 {
 		fmt.Fprintf(out, "\nOPTIONS\n%s", &flags)
 	}
-	fmt.Fprintf(out, "\nEXIT STATUS\n       0 when it did what it was asked, 1 when it could not, 2 when it was called wrongly.\n")
+	fmt.Fprintf(out, "\nEXIT STATUS\n       0 on success, 1 on failure, 2 when the command line is wrong.\n")
+	if f.statuses != "" {
+		fmt.Fprintln(out, "       "+strings.ReplaceAll(f.statuses, "\n", "\n       "))
+	}
 }
 
 // given reports whether a flag was on the command line.
@@ -86,5 +90,5 @@ func given(f *flagSet, name string) (is bool) {
 	return is
 }
 
-// asOne is an error of several lines as one.
+// asOne joins the lines of an error.
 func asOne(err error) string { return strings.ReplaceAll(err.Error(), "\n", "; ") }

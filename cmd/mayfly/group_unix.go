@@ -7,7 +7,7 @@ import (
 	"syscall"
 )
 
-// endsWhole makes the end of cmd's context end also what cmd has started: go test leaves its tests running when it alone is killed.
+// endsWhole kills cmd's child processes along with it when its context ends: killing go test alone leaves its tests running.
 func endsWhole(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }

@@ -14,18 +14,20 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 )
 
-const aboutHandover = `Handover moves all data from an embedded engine that is served (mayfly serve, or a program with embedded.DB.Serve) to a Redis of its own, while
-programs go on: keys, values, and the end of each to the millisecond.
+const aboutHandover = `Handover moves all data from a served embedded engine (mayfly serve, or a program with embedded.DB.Serve) to a separate Redis while its
+clients keep running: keys, values, and each key's deadline to the millisecond.
 
-1. It looks at both. The target must be empty, and large enough.
-2. The target follows the source (REPLICAOF), until it has everything.
-3. Writes to the source wait (CLIENT PAUSE), and the target catches up.
-4. Counts, and the ends of a sample of keys, are compared.
-5. The target is promoted (REPLICAOF NO ONE), and the source follows it: it refuses writes with READONLY, and its reads see what is
-   written to the target. It prints the line to change in your program.
+1. Check both servers. The target must be empty and large enough.
+2. Make the target replicate the source (REPLICAOF) until it has everything.
+3. Hold back writes to the source (CLIENT PAUSE) until the target has caught up.
+4. Compare the number of keys, and the deadlines of a sample.
+5. Promote the target (REPLICAOF NO ONE) and make the source its replica: it refuses writes with READONLY, and reads from it see what is
+   written to the target. Handover prints the line to change in your program.
 
-Whatever goes wrong before 5 leaves the source as it was, taking writes, and the target on its own: the exit status is
-then 1. It is 3 if the target is promoted, but the source does not follow it. --dry-run only does 1.`
+A failure before step 5 leaves the source as it was and taking writes, and the target detached. --dry-run does step 1 only.`
+
+// statusHandover follows the statuses of every command.
+const statusHandover = "3 when the target is promoted but the source does not follow it."
 
 // handover is one run of the command.
 type handover struct {
@@ -48,20 +50,21 @@ func handOver(ctx context.Context, args []string, out io.Writer) error {
 	h := &handover{out: out}
 	var from, to string
 	flags := newFlags("handover", aboutHandover)
-	flags.StringVar(&from, "from", "", "the `URL` of the source, as redis://localhost:6379")
+	flags.statuses = statusHandover
+	flags.StringVar(&from, "from", "", "the `URL` of the source, such as redis://localhost:6379")
 	flags.StringVar(&to, "to", "", "the `URL` of the target, a Redis 7.0 or newer, or Valkey")
-	flags.StringVar(&h.reach, "reach", "", "`host:port` at which the target finds the source, if that is not the one of --from")
-	flags.StringVar(&h.back, "reach-back", "", "`host:port` at which the source finds the target, if that is not the one of --to")
-	flags.DurationVar(&h.pause, "pause", 30*time.Second, "how long writes may wait at the most. When it is over they go on at the source, whatever has become of this")
-	flags.DurationVar(&h.within, "within", 10*time.Minute, "how long the target may take to get everything")
-	flags.IntVar(&h.sample, "sample", 1000, "of `how many` keys of each database the ends are compared")
-	flags.BoolVar(&h.overwrite, "overwrite", false, "the target may hold keys: they are lost")
-	flags.BoolVar(&h.dry, "dry-run", false, "only look, and say what would be done")
+	flags.StringVar(&h.reach, "reach", "", "`host:port` at which the target reaches the source, if it differs from that of --from")
+	flags.StringVar(&h.back, "reach-back", "", "`host:port` at which the source reaches the target, if it differs from that of --to")
+	flags.DurationVar(&h.pause, "pause", 30*time.Second, "how long writes may be held back at most; then they go on at the source, whatever the state of the handover")
+	flags.DurationVar(&h.within, "within", 10*time.Minute, "how long the target may take to copy everything")
+	flags.IntVar(&h.sample, "sample", 1000, "the `number` of keys in each database whose deadlines are compared")
+	flags.BoolVar(&h.overwrite, "overwrite", false, "allow a target that holds keys, and discard them")
+	flags.BoolVar(&h.dry, "dry-run", false, "only check both servers; change nothing")
 	if err := flags.parse(args, out); err != nil {
 		return err
 	}
 	if from == "" || to == "" {
-		return usage("handover", "it needs --from and --to: where the data are, and where they shall be")
+		return usage("handover", "it needs --from and --to: the server that has the data, and the one to move it to")
 	}
 	for name, addr := range map[string]string{"reach": h.reach, "reach-back": h.back} {
 		if _, port, err := net.SplitHostPort(addr); addr != "" && (err != nil || port == "") {
@@ -79,16 +82,16 @@ func handOver(ctx context.Context, args []string, out io.Writer) error {
 		return fmt.Errorf("handover: %w", err)
 	}
 	for _, o := range []*redis.Options{h.fromOptions, h.toOptions} {
-		o.MaxRetries = -1 // what was sent is not sent again behind our back
+		o.MaxRetries = -1 // go-redis must not send a command twice on its own
 	}
-	logging.Disable() // what fails is told here
+	logging.Disable() // handover reports errors itself
 	h.from, h.to = redis.NewClient(h.fromOptions), redis.NewClient(h.toOptions)
 	defer h.from.Close()
 	defer h.to.Close()
 	return h.run(ctx)
 }
 
-// run takes the steps. The error says how far it came, and what is so now.
+// run takes the steps. The error says how far it came, and what state the servers are in.
 func (h *handover) run(ctx context.Context) error {
 	steps := []func(context.Context) error{h.look, h.attach, h.catchUp, h.hold, h.compare, h.promote}
 	for i, step := range steps {
@@ -108,14 +111,14 @@ func (h *handover) say(format string, args ...any) {
 	fmt.Fprintf(h.out, "mayfly: "+format+"\n", args...)
 }
 
-// side is what INFO says of one of the two.
+// side is what INFO says about the source or the target.
 type side struct {
 	name, info string
 	keys       map[string]string // by database: keys=...,expires=...
 	total      int
 }
 
-// ask asks a server what it is.
+// ask reads a server's INFO.
 func (h *handover) ask(ctx context.Context, rdb *redis.Client, what string) (*side, error) {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
@@ -141,7 +144,7 @@ func (s *side) number(name string) int64 {
 	return n
 }
 
-// look finds out whether it can be done.
+// look checks whether the handover is possible, without changing anything.
 func (h *handover) look(ctx context.Context) error {
 	from, err := h.ask(ctx, h.from, "source")
 	if err != nil {
@@ -167,12 +170,12 @@ func (h *handover) look(ctx context.Context) error {
 	case major < oldest:
 		return fmt.Errorf("%s is Redis %s: it must be 7.0 or newer", to.name, field(to.info, "redis_version"))
 	case to.total > 0 && !h.overwrite:
-		return fmt.Errorf("%s holds %d keys, which would be lost: empty it, or say --overwrite", to.name, to.total)
+		return fmt.Errorf("%s holds %d keys, which would be lost: empty it, or give --overwrite to discard them", to.name, to.total)
 	case room > 0 && memory > room:
 		return fmt.Errorf("%s may take %d bytes (maxmemory), and the data take %d at the source", to.name, room, memory)
 	}
 	if fields := timedFields(from.info); fields > 0 && (major == 7 && minor < 4 || field(to.info, "valkey_version") != "") {
-		return fmt.Errorf("%d hashes have fields with an end, and %s does not know such: Redis 7.4 or newer does", fields, to.name)
+		return fmt.Errorf("%d hashes have fields with an end, which %s does not support: it takes Redis 7.4 or newer", fields, to.name)
 	}
 	h.say("%s holds %d keys; %s is Redis %s and holds %d", from.name, from.total, to.name, field(to.info, "redis_version"), to.total)
 	return nil
@@ -190,7 +193,7 @@ func timedFields(info string) (n int) {
 	return n
 }
 
-// follow makes one server a replica of another, whose options say how it lets one in.
+// follow makes rdb a replica of the server at addr; o has that server's user and password.
 func follow(ctx context.Context, rdb *redis.Client, addr string, o *redis.Options) error {
 	ctx, cancel := context.WithTimeout(ctx, 10*time.Second)
 	defer cancel()
@@ -214,7 +217,7 @@ func follow(ctx context.Context, rdb *redis.Client, addr string, o *redis.Option
 	return nil
 }
 
-// attach has the target follow the source, and waits until it has everything.
+// attach makes the target replicate the source, and waits until it has copied everything.
 func (h *handover) attach(ctx context.Context) error {
 	addr := h.reach
 	if addr == "" {
@@ -249,7 +252,7 @@ func (h *handover) attach(ctx context.Context) error {
 	}, "the target was not in step within "+h.within.String()+": can it reach "+addr+"? --reach says another address")
 }
 
-// poll asks until done, ctx ends or the time is up.
+// poll calls done until it succeeds or fails, ctx ends, or the time is up, whose error is late.
 func (h *handover) poll(ctx context.Context, within time.Duration, done func(context.Context) (bool, error), late string) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, within, errors.New(late))
 	defer cancel()
@@ -269,7 +272,7 @@ func (h *handover) poll(ctx context.Context, within time.Duration, done func(con
 	}
 }
 
-// behind returns how many bytes of the source's stream the target has not done.
+// behind returns how many bytes of the source's replication stream the target has not applied.
 func (h *handover) behind(ctx context.Context) (int64, error) {
 	from, err := h.ask(ctx, h.from, "source")
 	if err != nil {
@@ -285,7 +288,7 @@ func (h *handover) behind(ctx context.Context) (int64, error) {
 	return from.number("master_repl_offset") - to.number("slave_repl_offset"), nil
 }
 
-// catchUp waits until the target is nearly there: so that writes need not wait for long.
+// catchUp waits until the target is nearly in step, so that writes are held back only briefly.
 func (h *handover) catchUp(ctx context.Context) error {
 	h.reached = "the target had got everything once, and follows"
 	const near = 1 << 20
@@ -295,7 +298,7 @@ func (h *handover) catchUp(ctx context.Context) error {
 	}, "the target stays behind the writes of the source")
 }
 
-// hold has writes to the source wait, and waits until the target has all that was written.
+// hold pauses writes to the source and waits until the target has applied all earlier ones.
 func (h *handover) hold(ctx context.Context) error {
 	h.held = true
 	if err := h.from.Do(ctx, "CLIENT", "PAUSE", h.pause.Milliseconds(), "WRITE").Err(); err != nil {

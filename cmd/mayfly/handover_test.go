@@ -177,7 +177,7 @@ func TestHandOverGivesUp(t *testing.T) {
 		{"no time", []string{"--to", "redis://" + other, "--pause", "1s"}, 2, "--pause must be 2s or more"},
 		{"nobody there", []string{"--to", "redis://" + nobody}, 1, "connection refused. Nothing was changed"},
 		{"itself", []string{"--to", "redis://" + addr}, 1, "are the same server. Nothing was changed"},
-		{"not empty", []string{"--to", "redis://" + full}, 1, "holds 1 keys, which would be lost: empty it, or say --overwrite. Nothing was changed"},
+		{"not empty", []string{"--to", "redis://" + full}, 1, "holds 1 keys, which would be lost: empty it, or give --overwrite to discard them. Nothing was changed"},
 		{"too small", []string{"--to", "redis://" + small}, 1, "(maxmemory), and the data take"},
 		{"a cluster", []string{"--to", "redis://" + cluster}, 1, "is a node of a cluster"},
 		{"cannot be reached", []string{"--to", "redis://" + other, "--reach", nobody, "--within", "1s"}, 1,

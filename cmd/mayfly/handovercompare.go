@@ -11,7 +11,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// compare compares counts, and a sample of ends.
+// compare compares the number of keys of each database, and the deadlines of a sample.
 func (h *handover) compare(ctx context.Context) error {
 	ctx, cancel := context.WithTimeoutCause(ctx, h.pause/4, errors.New("the comparison took too long: give a longer --pause, or a smaller --sample"))
 	defer cancel()
@@ -47,7 +47,7 @@ func (h *handover) compare(ctx context.Context) error {
 	return nil
 }
 
-// compareEnds compares the ends of some keys of a database.
+// compareEnds compares the deadlines of up to sample keys of a database, or slightly more: SCAN returns pages.
 func (h *handover) compareEnds(ctx context.Context, db int) (n int, err error) {
 	at := func(o *redis.Options) *redis.Client {
 		o2 := *o
@@ -83,7 +83,7 @@ func (h *handover) compareEnds(ctx context.Context, db int) (n int, err error) {
 	return n, nil
 }
 
-// ends asks for the absolute ends of keys, as PEXPIRETIME replies them.
+// ends returns the deadlines of keys as PEXPIRETIME replies them: unix ms, or negative.
 func ends(ctx context.Context, rdb *redis.Client, keys []string) ([]int64, error) {
 	pipe := rdb.Pipeline()
 	var cmds []*redis.Cmd

@@ -6,9 +6,9 @@ import (
 	"time"
 )
 
-// promote makes the target a master, as long as writes to the source are held back for long enough: what is written to the source after it would be lost.
+// promote makes the target a master while writes to the source are held back: a write to the source after the promotion would be lost.
 func (h *handover) promote(ctx context.Context) error {
-	// The pause begins anew, so that it lasts until the source is a replica. Had the first one ended meanwhile, the target gets what was written then.
+	// Pause again, so that the pause lasts until the source is a replica. If the first one has ended, the target first gets what was written since.
 	if err := h.from.Do(ctx, "CLIENT", "PAUSE", h.pause.Milliseconds(), "WRITE").Err(); err != nil {
 		return fmt.Errorf("CLIENT PAUSE at the source: %w", err)
 	}
@@ -40,11 +40,11 @@ func (h *handover) promote(ctx context.Context) error {
 	return nil
 }
 
-// linkWithin is how long the source may take to reach the target. It is a variable for a test that waits for its end.
+// linkWithin is how long the source may take to connect to the target. It is a variable so that a test can shorten it.
 var linkWithin = 5 * time.Second
 
-// finish has the source follow the target, so that nobody's write is lost there, and says what to change. Its error is about the source alone: the
-// data are at the target.
+// finish makes the source a replica of the target, so that no write is lost there, and prints what to change. An error concerns the source only:
+// the data is at the target.
 func (h *handover) finish(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 20*time.Second)
 	defer cancel()
@@ -69,7 +69,7 @@ func (h *handover) finish(ctx context.Context) error {
 	return nil
 }
 
-// linked waits until the source, which follows addr now, has reached it. A server that answers OK to REPLICAOF has only noted the address.
+// linked waits until the source has connected to addr, its new master. A server that answers OK to REPLICAOF has only noted the address.
 func (h *handover) linked(ctx context.Context, addr string) error {
 	syncs := false
 	err := h.poll(ctx, linkWithin, func(ctx context.Context) (bool, error) {
@@ -92,7 +92,7 @@ func (h *handover) linked(ctx context.Context, addr string) error {
 	return err
 }
 
-// restore gives the target back what it told its masters before.
+// restore gives the target back the credentials it had for its masters.
 func (h *handover) restore(ctx context.Context) {
 	for name, value := range h.before {
 		h.to.ConfigSet(ctx, name, value)
@@ -106,7 +106,7 @@ func (h *handover) unpause(ctx context.Context) error {
 	return nil
 }
 
-// giveUp leaves the source taking writes and the target on its own, and says what is so.
+// giveUp detaches the target, lets the source take writes again, and describes the state of both.
 func (h *handover) giveUp(ctx context.Context) string {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 10*time.Second)
 	defer cancel()

@@ -11,14 +11,14 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// untilToldToEnd returns a context that ends when the program is told to end. The second time it is told, it ends at once.
+// untilToldToEnd returns a context that ends at the first SIGINT or SIGTERM. The second one ends the program at once.
 func untilToldToEnd() (context.Context, func()) {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGINT, syscall.SIGTERM)
 	context.AfterFunc(ctx, stop)
 	return ctx, stop
 }
 
-// lastWords is how long a command may take to clear up when it is told to end.
+// lastWords is how long an interrupted command may take to clean up.
 const lastWords = 300 * time.Millisecond
 
 // shortlyAfter returns a context that ends lastWords after ctx.
@@ -28,13 +28,13 @@ func shortlyAfter(ctx context.Context) context.Context {
 	return late
 }
 
-var errToldToEnd = errors.New("it was told to end")
+var errToldToEnd = errors.New("interrupted")
 
-// endsWith makes the connections of a client break when ctx ends. While go-redis waits for an answer it heeds the deadline of a context, and not its
-// end: a server that hangs would keep a command that was told to end.
+// endsWith breaks a client's connections when ctx ends. While go-redis waits for a reply it heeds the deadline of a context but not its
+// cancellation: without this a hanging server would keep an interrupted command from ending.
 func endsWith(ctx context.Context, o *redis.Options) {
 	dial := redis.NewDialer(o)
-	o.DialerRetries = 1 // each further one waits, and is in vain when ctx has ended
+	o.DialerRetries = 1 // retries wait, even when ctx has ended and they cannot succeed
 	o.Dialer = func(dialing context.Context, network, addr string) (net.Conn, error) {
 		dialing, cancel := context.WithCancel(dialing)
 		defer cancel()

@@ -42,7 +42,7 @@ func audited300(t *testing.T) *proxy.Proxy {
 // atOnce is less than any timeout that a command has: what ended within it was not waiting for one, on a machine that is busy too.
 const atOnce = 2500 * time.Millisecond
 
-// A command that is told to end while Redis does not answer does so at once, and says what it has.
+// A command that is interrupted while Redis hangs ends at once, and reports what it has.
 func TestToldToEndWhileRedisHangs(t *testing.T) {
 	for _, c := range []struct {
 		args       string
@@ -52,15 +52,15 @@ func TestToldToEndWhileRedisHangs(t *testing.T) {
 		out        string
 		complaints string
 	}{
-		{"audit URL", "hello", 0, exitPartial, "", "partial: nothing was looked at: it was told to end"},
-		{"audit URL", "dbsize", 0, exitPartial, "0 keys", "partial: it was told to end"},
-		{"audit URL --max-rate=9000", "pttl", 100, exitPartial, " without TTL", "partial: it was told to end"},
-		{"audit URL --max-rate=9000 --json", "scan", 1, exitPartial, `"complete": false`, "partial: it was told to end"},
+		{"audit URL", "hello", 0, exitPartial, "", "partial: nothing was looked at: interrupted"},
+		{"audit URL", "dbsize", 0, exitPartial, "0 keys", "partial: interrupted"},
+		{"audit URL --max-rate=9000", "pttl", 100, exitPartial, " without TTL", "partial: interrupted"},
+		{"audit URL --max-rate=9000 --json", "scan", 1, exitPartial, `"complete": false`, "partial: interrupted"},
 		{"audit URL --max-rate=9000 --fail-on no-ttl>0", "pttl", 100, exitFails, "without TTL", "no-ttl>0"},
-		{"audit URL --max-rate=9000 --fix=key:*=1h", "pttl", 100, exitPartial, "would be given", "partial: it was told to end"},
-		{"audit URL --max-rate=9000 --fix=key:*=1h --yes", "pexpire", 100, exitPartial, "and no answer came", "partial: it was told to end"},
-		{"lab --redis URL", "hello", 0, 1, "", "it was told to end"},
-		{"demo --addr 127.0.0.1:0 --redis URL", "info", 0, 1, "", "it was told to end"},
+		{"audit URL --max-rate=9000 --fix=key:*=1h", "pttl", 100, exitPartial, "would be given", "partial: interrupted"},
+		{"audit URL --max-rate=9000 --fix=key:*=1h --yes", "pexpire", 100, exitPartial, "no answer came for", "partial: interrupted"},
+		{"lab --redis URL", "hello", 0, 1, "", "interrupted"},
+		{"demo --addr 127.0.0.1:0 --redis URL", "info", 0, 1, "", "interrupted"},
 	} {
 		t.Run(c.args+" at "+c.at, func(t *testing.T) {
 			p := audited300(t)
@@ -110,7 +110,7 @@ func TestToldToEndInTheMiddle(t *testing.T) {
 	}
 }
 
-// A tool that is told to end takes along what it has started.
+// An interrupted tool takes its child processes along.
 func TestAToolEndsWhole(t *testing.T) {
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no sh")

@@ -11,8 +11,8 @@ import (
 	lib "github.com/mayflycache/mayfly" // mayfly is the command here
 )
 
-// openKept is open for a demo, whose embedded Redis keeps its data from one run to the next, and says where. A short run keeps nothing unless it
-// was told to. Where the usual directory cannot be used the demo runs all the same.
+// openKept opens the Redis of a demo and says where it keeps its data from one run to the next. A short run keeps nothing unless a directory
+// was chosen. If the default directory cannot be used, the demo runs without one.
 func (r *reached) openKept(ctx context.Context, short bool, out io.Writer) error {
 	chosen := r.dir != ""
 	switch {
@@ -27,18 +27,18 @@ func (r *reached) openKept(ctx context.Context, short bool, out io.Writer) error
 	err := r.open(ctx)
 	switch {
 	case errors.Is(err, lib.ErrLocked):
-		err = fmt.Errorf("another demo keeps its data in %s: --dir names another directory", r.dir)
+		err = fmt.Errorf("another demo keeps its data in %s: choose another directory with --dir", r.dir)
 	case err == nil && r.dir != "":
 		if found := r.db.Recovered(); found.Keys+found.Ended > 0 {
-			fmt.Fprintf(out, "mayfly: %d keys of the last time go on, and %d have ended since (%s)\n", found.Keys, found.Ended, r.dir)
+			fmt.Fprintf(out, "mayfly: %d keys of the last run are still there, and %d have expired since (%s)\n", found.Keys, found.Ended, r.dir)
 		} else {
-			fmt.Fprintf(out, "mayfly: carts and logins outlast Ctrl-C: they are kept in %s (--dir says where)\n", r.dir)
+			fmt.Fprintf(out, "mayfly: carts and logins survive Ctrl-C: they are kept in %s (choose another directory with --dir)\n", r.dir)
 		}
 	}
 	if err == nil || chosen {
 		return err
 	}
-	fmt.Fprintf(out, "mayfly: nothing outlasts this run: %v\n", err)
+	fmt.Fprintf(out, "mayfly: nothing survives this run: %v\n", err)
 	r.dir = ""
 	return r.open(ctx)
 }

@@ -15,12 +15,12 @@ import (
 	"github.com/mayflycache/mayfly/internal/demo/strategy"
 )
 
-const aboutLab = `Lab runs six ways to keep a hot value in Redis side by side: by hand, with the TTL guide's jitter, with its early refresh, with
-XFetch, with mayfly's lease alone, and with all of mayfly. Many callers in several processes ask for one key, over many ends of its
-life; a process is a client, a cache and local copies of its own. It prints how often the origin was asked per TTL, how many loads
-ran at once, how long a Get took, and how old the oldest value was. Ctrl-C ends it with what was found so far.
+const aboutLab = `Lab compares six ways to keep a hot value in Redis: by hand, with the TTL guide's jitter, with its early refresh, with XFetch, with
+mayfly's lease alone, and with all of mayfly. Many callers in several processes read one key while it expires again and again; each
+simulated process has its own client, cache and local copies. Lab prints how often the origin was asked per TTL, how many loads ran
+at once, how long a Get took, and how old the oldest value was. Ctrl-C ends it and prints the results so far.
 
-The picture in the README is that of: mayfly lab --svg stampede.svg`
+The picture in the README was drawn by: mayfly lab --svg stampede.svg`
 
 // runLab is mayfly lab.
 func runLab(ctx context.Context, args []string, out io.Writer) error {
@@ -28,15 +28,15 @@ func runLab(ctx context.Context, args []string, out io.Writer) error {
 	var only, svg, page string
 	var r reached
 	flags := newFlags("lab", aboutLab)
-	flags.IntVar(&s.Processes, "processes", 8, "`how many` processes, 1 to 100")
-	flags.IntVar(&s.Callers, "callers", 64, "`how many` goroutines in each, 1 to 10000")
-	flags.DurationVar(&s.Pause, "pause", 100*time.Millisecond, "of a caller between two Gets, on average")
-	flags.DurationVar(&s.Load, "load", 100*time.Millisecond, "what a load takes")
+	flags.IntVar(&s.Processes, "processes", 8, "the `number` of processes, 1 to 100")
+	flags.IntVar(&s.Callers, "callers", 64, "the `number` of goroutines in each process that read the key, 1 to 10000")
+	flags.DurationVar(&s.Pause, "pause", 100*time.Millisecond, "average pause of a caller between two Gets")
+	flags.DurationVar(&s.Load, "load", 100*time.Millisecond, "how long a load takes")
 	flags.DurationVar(&s.TTL, "ttl", time.Second, "how long a value lives")
-	flags.IntVar(&s.Expiries, "expiries", 5, "`how many` TTLs each way runs for")
-	flags.StringVar(&only, "only", "", "only the ways whose name has this `word`, as mayfly")
-	flags.StringVar(&svg, "svg", "", "a `file` to draw the figures in")
-	flags.StringVar(&page, "html", "", "a `file` to write them to as a page")
+	flags.IntVar(&s.Expiries, "expiries", 5, "the `number` of TTLs each way runs for")
+	flags.StringVar(&only, "only", "", "run only the ways whose name contains this `word`, such as mayfly")
+	flags.StringVar(&svg, "svg", "", "write the results to this `file` as an SVG picture")
+	flags.StringVar(&page, "html", "", "write the results to this `file` as an HTML page")
 	r.flag(flags)
 	if err := flags.parse(args, out); err != nil {
 		return err
@@ -59,7 +59,7 @@ func runLab(ctx context.Context, args []string, out io.Writer) error {
 			}
 		}
 		if len(s.Strategies) == 0 {
-			return usage("lab", "--only %q is in no way's name", only)
+			return usage("lab", "--only: the name of no way contains %q", only)
 		}
 	}
 	if err := errors.Join(hasRoom("lab", svg), hasRoom("lab", page)); err != nil {
@@ -83,7 +83,7 @@ func runLab(ctx context.Context, args []string, out io.Writer) error {
 		written("lab", page, out, func(w io.Writer) error { return lab.HTML(w, found) }))
 }
 
-// written writes a file, if it has a name.
+// written writes a file, unless its name is empty.
 func written(command, name string, out io.Writer, write func(io.Writer) error) error {
 	if name == "" {
 		return nil
@@ -99,7 +99,7 @@ func written(command, name string, out io.Writer, write func(io.Writer) error) e
 	return nil
 }
 
-// progressBar returns what draws a bar on a terminal, and what removes it. Elsewhere both do nothing.
+// progressBar returns functions that draw and remove a progress bar. If out is no terminal, progress is nil and clear does nothing.
 func progressBar(out io.Writer, lasts time.Duration) (progress func(float64, string), clear func()) {
 	if !isTerminal(out) {
 		return nil, func() {}

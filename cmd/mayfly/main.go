@@ -1,12 +1,12 @@
-// Mayfly shows what the library does, compares it with what is written by hand, and serves the embedded Redis engine to redis-cli and other
+// Mayfly shows what the library does, compares it with handwritten caching, and serves the embedded Redis engine to redis-cli and other
 // languages.
 //
 //	mayfly demo                  a shop with a live dashboard
-//	mayfly lab                   ways against a stampede, side by side
-//	mayfly audit redis://...     which keys never end
+//	mayfly lab                   ways to prevent a stampede, compared
+//	mayfly audit redis://...     which keys never expire
 //	mayfly serve [--cluster] ... a Redis in memory, for development
-//	mayfly handover ...          from the embedded engine to a Redis of its own
-//	mayfly swap ./...            from miniredis to redistest, tried out
+//	mayfly handover ...          move from the embedded engine to a separate Redis
+//	mayfly swap ./...            try redistest in place of miniredis
 package main
 
 import (
@@ -19,7 +19,7 @@ import (
 	"strings"
 )
 
-// command is one of mayfly's own.
+// command is a subcommand of mayfly.
 type command struct {
 	name, summary string
 	run           func(ctx context.Context, args []string, out io.Writer) error
@@ -27,18 +27,18 @@ type command struct {
 
 func commands() []command {
 	return []command{
-		{"demo", "a small shop with a live dashboard: what caching by hand does, and what mayfly does", demo},
-		{"lab", "ways against a stampede, side by side, as a table and as a picture", runLab},
-		{"audit", "find the keys of a Redis that never end, and give them an end", audit},
+		{"demo", "run a small shop with a live dashboard: caching by hand against mayfly", demo},
+		{"lab", "compare ways to prevent a cache stampede, in a table and a picture", runLab},
+		{"audit", "find the keys of a Redis that never expire, and give them a TTL", audit},
 		{"serve", "serve an empty Redis in memory, for development and tests", serve},
-		{"handover", "move the data of mayfly serve, or of a program, to a Redis, while it goes on", handOver},
-		{"swap", "try a module's tests on redistest instead of miniredis, and say what differs", swap},
-		{"completion", "print what makes a shell complete mayfly's commands and flags", completion},
+		{"handover", "move the data of mayfly serve, or of a program, to a Redis while it keeps running", handOver},
+		{"swap", "run a module's tests on redistest instead of miniredis, and report the differences", swap},
+		{"completion", "print the shell script that completes mayfly's commands and flags", completion},
 		{"version", "print the version", version},
 	}
 }
 
-// commandNamed returns the command of this name, if there is one.
+// commandNamed looks a command up by its name.
 func commandNamed(name string) (c command, ok bool) {
 	for _, c := range commands() {
 		if c.name == name {
@@ -54,7 +54,7 @@ func main() {
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// run is the program; it returns what it exits with.
+// run runs the program and returns its exit status.
 func run(ctx context.Context, args []string, out, complaints io.Writer) int {
 	err := dispatch(ctx, args, out)
 	if err == nil || errors.Is(err, flag.ErrHelp) {
@@ -97,5 +97,5 @@ func help(out io.Writer) {
 	for _, c := range commands() {
 		fmt.Fprintf(out, "  %-11s %s\n", c.name, c.summary)
 	}
-	fmt.Fprintln(out, "mayfly help <command> says more.")
+	fmt.Fprintln(out, "Run mayfly help <command> for details.")
 }

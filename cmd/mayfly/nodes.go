@@ -24,8 +24,8 @@ type nodes struct {
 	serving   sync.WaitGroup
 }
 
-// open makes a server, or as many as the cluster has masters, and listens for each: at addr, and for the further ones at the ports that follow.
-// A single one keeps its data as kept says, if that names a directory, and follows another server if of names one.
+// open makes one server, or one for each master of a cluster, and listens at addr and the ports after it. A single server keeps its data if kept
+// names a directory, and follows another server if of names one.
 func open(addr string, masters int, o engine.Options, kept journal.Options, of followed) (n *nodes, err error) {
 	n = new(nodes)
 	defer func() {
@@ -88,7 +88,7 @@ func (n *nodes) abandon() {
 	}
 }
 
-// listen listens at addr, or so many ports above; port 0 is any free one.
+// listen listens above ports higher than addr; port 0 stays 0, any free one.
 func listen(addr string, above int) (net.Listener, error) {
 	host, port, err := net.SplitHostPort(addr)
 	if err != nil {
@@ -104,7 +104,8 @@ func listen(addr string, above int) (net.Listener, error) {
 	return net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(n)))
 }
 
-// announced is the host at which clients are told to find a node: none if it listens everywhere, for the one that they came by.
+// announced returns the host that clients are told for a node. If the node listens on all interfaces it is empty: clients use the host they
+// connected to.
 func announced(l net.Listener) string {
 	if ip := l.Addr().(*net.TCPAddr).IP; !ip.IsUnspecified() {
 		return ip.String()

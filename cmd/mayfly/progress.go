@@ -10,13 +10,13 @@ import (
 	"github.com/mayflycache/mayfly/ttlaudit"
 )
 
-// progress tells how far an audit has come: on a terminal by one line that changes, elsewhere by a line now and then.
+// progress shows how far an audit has come: on a terminal in one line that it rewrites, elsewhere in a new line now and then.
 type progress struct {
 	to       io.Writer
 	terminal bool
 	every    time.Duration
 	shown    time.Time
-	first    ttlaudit.Progress // when it was told first: rates are since then
+	first    ttlaudit.Progress // the first one shown: rates count from there
 	began    bool
 }
 
@@ -37,7 +37,7 @@ func isTerminal(w io.Writer) bool {
 	return err == nil && info.Mode()&os.ModeCharDevice != 0
 }
 
-// show tells of p, if it is time.
+// show prints the progress, at most once in p.every.
 func (p *progress) show(now ttlaudit.Progress) {
 	if !p.began {
 		p.first, p.began = now, true
@@ -54,7 +54,7 @@ func (p *progress) show(now ttlaudit.Progress) {
 	fmt.Fprintln(p.to, line)
 }
 
-// line is what is shown: a bar, if it is known how many keys there are, how many were looked at, how fast, for how long yet.
+// line formats the progress: a bar if the number of keys is known, the keys done, the rate, and the time left.
 func (p *progress) line(now ttlaudit.Progress) string {
 	rate := 0.0
 	if took := now.Took - p.first.Took; took > 0 {
@@ -86,7 +86,7 @@ func (p *progress) line(now ttlaudit.Progress) string {
 	return b.String()
 }
 
-// clear takes the line away.
+// clear removes the line from a terminal.
 func (p *progress) clear() {
 	if p.terminal && p.began {
 		fmt.Fprint(p.to, "\r\033[K")

@@ -19,26 +19,26 @@ import (
 	"github.com/mayflycache/mayfly/metrics"
 )
 
-// reached is the Redis that a command works on: the one of --redis, else an embedded one.
+// reached is the Redis that a command uses: the one named by --redis, else an embedded one.
 type reached struct {
 	url      string
 	dir      string // where an embedded one keeps its data; empty: nowhere
 	options  *redis.Options
 	db       *embedded.DB // nil with a real one
 	version  string       // of a real one
-	noFields bool         // it has no TTL for the fields of hashes
+	noFields bool         // the server does not support TTLs of hash fields
 }
 
 func (r *reached) flag(flags *flagSet) {
-	flags.StringVar(&r.url, "redis", "", "the `URL` of a Redis 7.0 or newer, as redis://localhost:6379; without it an embedded one")
+	flags.StringVar(&r.url, "redis", "", "the `URL` of a Redis 7.0 or newer, such as redis://localhost:6379 (default an embedded one)")
 }
 
-// oldest is the major version of Redis that is needed.
+// oldest is the lowest major version of Redis that mayfly supports.
 const oldest = 7
 
 // open finds out whether the server answers and is new enough.
 func (r *reached) open(ctx context.Context) error {
-	logging.Disable() // what fails is told by who asked
+	logging.Disable() // the command reports errors itself
 	if r.url == "" {
 		db, err := embedded.Open(embedded.Options{Dir: r.dir})
 		if err != nil {
@@ -105,18 +105,18 @@ func parseURL(name, url string) (*redis.Options, error) {
 		return nil, fmt.Errorf("%s cannot be used: %s; it must be like redis://user:password@host:6379/0 (%w)", name, why, errUsage)
 	}
 	o.ContextTimeoutEnabled = true
-	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled} // a user may not be allowed to
+	o.MaintNotificationsConfig = &maintnotifications.Config{Mode: maintnotifications.ModeDisabled} // the user may lack the permission
 	return o, nil
 }
 
-// client returns a client of its own, with so many connections.
+// client returns a new client with room for this many connections.
 func (r *reached) client(connections int) *redis.Client {
 	o := *r.options
 	o.PoolSize = max(o.PoolSize, connections)
 	return redis.NewClient(&o)
 }
 
-// metrics returns an observer, and what serves its figures to Prometheus, those of an embedded Redis among them.
+// metrics returns an observer and the handler that serves its figures to Prometheus, including those of an embedded Redis.
 func (r *reached) metrics() (*metrics.Observer, http.Handler, error) {
 	registry := prometheus.NewRegistry()
 	observer, err := metrics.New(registry, metrics.Options{})

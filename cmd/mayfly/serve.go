@@ -16,8 +16,9 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/journal"
 )
 
-const aboutServe = `Serve is a Redis 8.0 in this process's memory, for redis-cli and for programs in any language: its commands, its errors, and above all its
-expiry. All data ends with the process, unless --dir keeps it: it is for development and tests, no replacement for Redis in production.`
+const aboutServe = `Serve runs an in-memory server that behaves like Redis 8.0, for redis-cli and programs in any language: same commands, same errors, and
+above all the same expiry. The data is lost when the process ends, unless --dir keeps it. It is for development and tests, and does not
+replace Redis in production.`
 
 // serve is mayfly serve: it serves until ctx ends.
 func serve(ctx context.Context, args []string, out io.Writer) error {
@@ -25,28 +26,28 @@ func serve(ctx context.Context, args []string, out io.Writer) error {
 	flags := newFlags("serve", aboutServe)
 	addr := flags.String("addr", "127.0.0.1:6379", "`host:port` to listen on")
 	flags.StringVar(&o.Password, "requirepass", "", "`password` that clients must AUTH with")
-	protected := flags.String("protected-mode", "yes", "yes or `no`: whether other hosts are turned away while there is no password")
-	flags.IntVar(&o.Hz, "hz", 0, "expire in Redis's documented cycle, so many times a second, 1 to 500;\n0 removes each key at its deadline")
-	flags.Func("maxmemory", "`size` that the data of each server may take, as 100mb or 1gb; without it there is no limit", func(text string) (err error) {
+	protected := flags.String("protected-mode", "yes", "yes or `no`: refuse connections from other hosts while no password is set")
+	flags.IntVar(&o.Hz, "hz", 0, "run Redis's documented expiry cycle this many times a second, 1 to 500;\n0 removes each key at its deadline")
+	flags.Func("maxmemory", "the `size` that the data of each server may take, such as 100mb or 1gb (default no limit)", func(text string) (err error) {
 		o.MaxMemory, err = size(text)
 		return err
 	})
-	flags.StringVar(&o.Policy, "maxmemory-policy", "", "which keys make room: a `policy` of Redis's, as allkeys-lru (default noeviction)")
+	flags.StringVar(&o.Policy, "maxmemory-policy", "", "which keys to evict when memory is full: a Redis `policy` such as allkeys-lru (default noeviction)")
 	var kept journal.Options
-	flags.StringVar(&kept.Dir, "dir", "", "a `directory` to keep the data in, in the files of Redis with appendonly yes")
-	flags.StringVar(&kept.Fsync, "appendfsync", "", "with --dir: when what is written outlasts a crash of the machine: always, everysec or no (default everysec)")
+	flags.StringVar(&kept.Dir, "dir", "", "keep the data in this `directory`, in the file format that Redis uses with appendonly yes")
+	flags.StringVar(&kept.Fsync, "appendfsync", "", "with --dir: when to sync writes to disk, so that they survive a crash of the machine: always, everysec or no (default everysec)")
 	var of followed
-	flags.Func("replicaof", "follow the server at this `host:port`, or redis://user:password@host:port, rediss:// with TLS:\nits data, until REPLICAOF NO ONE", func(text string) (err error) {
+	flags.Func("replicaof", "replicate the server at this `host:port`, or redis://user:password@host:port (rediss:// for TLS),\nuntil REPLICAOF NO ONE", func(text string) (err error) {
 		of, err = parseFollowed(text)
 		return err
 	})
 	var masters int
-	flags.BoolFunc("cluster", "a Redis Cluster of 3 masters, or with -cluster=`n` of so many: the others listen on the ports that follow", func(text string) (err error) {
+	flags.BoolFunc("cluster", "run a Redis Cluster of 3 masters, or of n with --cluster=`n`; they listen on consecutive ports, the first on that of --addr", func(text string) (err error) {
 		if text == "true" { // there was no "=n"
 			text = "3"
 		}
 		if masters, err = strconv.Atoi(text); err != nil || masters < 1 || masters > 1000 {
-			return errors.New("it takes a number between 1 and 1000")
+			return errors.New("want a number between 1 and 1000")
 		}
 		return nil
 	})
@@ -58,13 +59,13 @@ func serve(ctx context.Context, args []string, out io.Writer) error {
 	case *protected != "yes" && *protected != "no":
 		return usage("serve", "--protected-mode must be yes or no, got %q", *protected)
 	case kept.Fsync != "" && kept.Dir == "":
-		return usage("serve", "--appendfsync says when --dir is written, and there is no --dir")
+		return usage("serve", "--appendfsync needs --dir")
 	case kept.Fsync != "" && !slices.Contains(journal.Policies, kept.Fsync):
 		return usage("serve", "--appendfsync must be one of %s, got %q", strings.Join(journal.Policies, ", "), kept.Fsync)
 	case kept.Dir != "" && masters > 0:
-		return usage("serve", "--dir keeps the data of one server: leave --cluster out")
+		return usage("serve", "--dir works with a single server only: leave --cluster out")
 	case of.host != "" && masters > 0:
-		return usage("serve", "--replicaof is for one server: leave --cluster out")
+		return usage("serve", "--replicaof works with a single server only: leave --cluster out")
 	case o.Hz < 0 || o.Hz > 500:
 		return usage("serve", "--hz must be between 0 and 500, got %d", o.Hz)
 	case o.Policy != "" && !slices.Contains(engine.Policies, o.Policy):
@@ -126,14 +127,14 @@ func serve(ctx context.Context, args []string, out io.Writer) error {
 	return err
 }
 
-// size reads a number of bytes as Redis's configuration has it: 1k is 1000, 1kb is 1024.
+// size parses a number of bytes as in Redis's configuration: 1k is 1000, 1kb is 1024.
 func size(text string) (int64, error) {
 	units := map[string]int64{"": 1, "b": 1, "k": 1e3, "kb": 1 << 10, "m": 1e6, "mb": 1 << 20, "g": 1e9, "gb": 1 << 30}
 	digits := strings.TrimRight(strings.ToLower(text), "bkmg")
 	unit := units[strings.ToLower(text)[len(digits):]]
 	n, err := strconv.ParseInt(digits, 10, 64)
 	if unit == 0 || err != nil || n < 0 || n > (1<<62)/unit {
-		return 0, fmt.Errorf("%q is no size, such as 100mb", text)
+		return 0, fmt.Errorf("%q is not a size such as 100mb", text)
 	}
 	return n * unit, nil
 }

@@ -13,9 +13,9 @@ import (
 	"strings"
 )
 
-const aboutSwap = `Swap tries the tests of a module on redistest instead of miniredis, which is one import. In a copy of the module that it throws away it runs
-the tests of the packages that import miniredis, changes the import, runs them again, and says what differs, and why, by the rows of
-docs/testing.md. With --write it then changes the imports and the go.mod of the module itself.`
+const aboutSwap = `Swap tries a module's tests on redistest instead of miniredis, which is a change of one import. In a temporary copy of the module it runs
+the tests of the packages that import miniredis, changes the import, and runs them again. It then reports each difference, with the row of
+docs/testing.md that explains it. With --write it also changes the imports and the go.mod of the module itself.`
 
 // swapping is one run of mayfly swap.
 type swapping struct {
@@ -34,16 +34,16 @@ type swapping struct {
 func swap(ctx context.Context, args []string, out io.Writer) error {
 	s := &swapping{out: out, goTool: goTool}
 	flags := newFlags("swap", aboutSwap, "<packages>, such as ./...")
-	write := flags.Bool("write", false, "change the module itself, once the tests ran; without it nothing of it is changed")
-	flags.StringVar(&s.version, "version", "", "which `version` of mayfly to require (default that of this program, or latest)")
-	flags.StringVar(&s.with, "with", "", "a `directory` with mayfly's source, to use instead of a version")
-	flags.StringVar(&s.timeout, "timeout", "10m", "how `long` the tests of a package may take")
+	write := flags.Bool("write", false, "change the module itself after the tests ran (default only its copy)")
+	flags.StringVar(&s.version, "version", "", "the `version` of mayfly to require (default this program's own, or latest)")
+	flags.StringVar(&s.with, "with", "", "use mayfly's source in this `directory` instead of a version")
+	flags.StringVar(&s.timeout, "timeout", "10m", "the `duration` that the tests of a package may take")
 	if err := flags.parse(args, out); err != nil {
 		return err
 	}
 	s.pattern = flags.Arg(0)
 	if s.with != "" && s.version != "" {
-		return usage("swap", "it takes --with or --version, not both")
+		return usage("swap", "--with and --version exclude each other: give one of them")
 	}
 	if s.version == "" {
 		s.version = ownVersion()
@@ -60,7 +60,7 @@ func swap(ctx context.Context, args []string, out io.Writer) error {
 		return fmt.Errorf("swap: %w", err)
 	}
 	if !*write {
-		fmt.Fprintln(out, "nothing was changed: --write changes the module")
+		fmt.Fprintln(out, "nothing was changed: give --write to change the module")
 	} else if err := s.change(ctx, root); ctx.Err() != nil {
 		return fmt.Errorf("swap: %w: the module may be changed in part", errToldToEnd)
 	} else if err != nil {
@@ -80,12 +80,12 @@ func ownVersion() string {
 	return "latest"
 }
 
-// goTool runs the go command in a directory and returns what it wrote; of the error, too.
+// goTool runs the go command in a directory and returns its output, standard error included.
 func goTool(ctx context.Context, dir string, args ...string) ([]byte, error) {
 	return tool(ctx, dir, "go", args...)
 }
 
-// tool is goTool of any program. It ends soon after ctx, with all that it has started.
+// tool is goTool for any program. When ctx ends, the program ends soon after, with all its child processes.
 func tool(ctx context.Context, dir, program string, args ...string) ([]byte, error) {
 	cmd := exec.CommandContext(ctx, program, args...)
 	cmd.Dir = dir
@@ -96,7 +96,7 @@ func tool(ctx context.Context, dir, program string, args ...string) ([]byte, err
 	return out, err
 }
 
-// moduleRoot returns the directory of the module that the packages are of.
+// moduleRoot returns the root directory of the module that contains the packages.
 func (s *swapping) moduleRoot(ctx context.Context) (string, error) {
 	out, err := s.goTool(ctx, ".", "env", "GOMOD")
 	file := strings.TrimSpace(string(out))
@@ -106,7 +106,7 @@ func (s *swapping) moduleRoot(ctx context.Context) (string, error) {
 	return filepath.Dir(file), nil
 }
 
-// try runs the tests before and after in a copy, and returns how many passed only before.
+// try runs the tests before and after the change in a copy of the module, and returns how many passed only before.
 func (s *swapping) try(ctx context.Context, root string) (different int, err error) {
 	work, err := os.MkdirTemp("", "mayfly-swap")
 	if err != nil {
@@ -145,7 +145,7 @@ func (s *swapping) try(ctx context.Context, root string) (different int, err err
 	return different, nil
 }
 
-// packages returns those of the pattern that are in the directories of users, as paths from the module's root.
+// packages returns the packages of the pattern whose directories are in users, as paths relative to the module's root.
 func (s *swapping) packages(ctx context.Context, users []string) (packages []string, err error) {
 	out, err := s.goTool(ctx, s.dir, "list", "-e", "-f", "{{.ImportPath}} {{.Dir}}", s.pattern)
 	if err != nil {

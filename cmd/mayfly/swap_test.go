@@ -220,8 +220,8 @@ func TestSwapExplains(t *testing.T) {
 func TestSwapWhereThereIsNothing(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for args, want := range map[string]string{
-		"swap":                            "it takes one of",
-		"swap --with x --version y ./...": "not both",
+		"swap":                            "want one argument",
+		"swap --with x --version y ./...": "exclude each other",
 		"swap --nosuch ./...":             "nosuch",
 	} {
 		var complaints bytes.Buffer

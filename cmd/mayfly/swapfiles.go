@@ -19,7 +19,7 @@ const (
 // miniredisPaths are the import paths of miniredis, which the double replaces.
 var miniredisPaths = []string{"github.com/alicebob/miniredis/v2", "github.com/alicebob/miniredis"}
 
-// goFiles calls do with each Go file of a module: not those of modules within it, of vendor, testdata and hidden directories.
+// goFiles calls do with each Go file of a module, except in nested modules, vendor, testdata and hidden directories.
 func goFiles(root string, do func(path string) error) error {
 	return filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {
@@ -40,7 +40,7 @@ func goFiles(root string, do func(path string) error) error {
 	})
 }
 
-// usersOf returns the directories, from the root, whose files import miniredis.
+// usersOf returns the directories, relative to root, with files that import miniredis.
 func usersOf(root string) (dirs []string, err error) {
 	err = goFiles(root, func(path string) error {
 		source, err := os.ReadFile(path)
@@ -61,7 +61,7 @@ func usersOf(root string) (dirs []string, err error) {
 	return dirs, err
 }
 
-// rewriteModule changes the imports in all files but those of some directories, and returns the files it changed, as paths from the root.
+// rewriteModule changes the imports in all files except in the directories of but, and returns the changed files relative to root.
 func rewriteModule(root string, but map[string]bool) (changed []string, err error) {
 	err = goFiles(root, func(path string) error {
 		source, err := os.ReadFile(path)
@@ -82,8 +82,8 @@ func rewriteModule(root string, but map[string]bool) (changed []string, err erro
 	return changed, err
 }
 
-// rewrite changes the imports of miniredis in a file, which keeps the name by which it calls the package, and returns how many there were. All
-// else stays as it is, byte by byte. A file that is no Go has none.
+// rewrite replaces the imports of miniredis in a file and returns how many there were. The file goes on calling the package by the same name, and
+// all other bytes stay. A file that does not parse as Go has no imports.
 func rewrite(source []byte) (after []byte, n int) {
 	fset := token.NewFileSet()
 	file, err := parser.ParseFile(fset, "", source, parser.ImportsOnly)
@@ -108,7 +108,7 @@ func rewrite(source []byte) (after []byte, n int) {
 	return append(after, source[at:]...), n
 }
 
-// copyModule copies a module without what version control and tools keep beside it.
+// copyModule copies a module without .git and node_modules.
 func copyModule(to, from string) error {
 	return filepath.WalkDir(from, func(path string, d fs.DirEntry, err error) error {
 		if err != nil {

@@ -12,7 +12,7 @@ import (
 	"strings"
 )
 
-// results are what became of the tests of some packages.
+// results are the outcomes of the tests of some packages.
 type results struct {
 	tests map[string]string   // pass, fail or skip, by "package test"; of a package itself by "package "
 	said  map[string][]string // what each wrote
@@ -21,11 +21,11 @@ type results struct {
 // test runs the tests of packages.
 func (s *swapping) test(ctx context.Context, packages []string, flags ...string) results {
 	args := slices.Concat([]string{"test", "-json", "-count=1", "-timeout=" + s.timeout}, flags, packages)
-	out, _ := s.goTool(ctx, s.dir, args...) // what fails is in the results
+	out, _ := s.goTool(ctx, s.dir, args...) // failures are in the results
 	return parseResults(out)
 }
 
-// goOn runs the tests that did not run because another one ended their package with a panic, without that one, and adds what became of them.
+// goOn reruns packages that a panic ended early, skipping the test that panicked, and adds the outcomes of the tests that had not run.
 func (s *swapping) goOn(ctx context.Context, packages []string, before, after results) {
 	for skip := ""; ; {
 		ended := after.ended()
@@ -84,7 +84,7 @@ type reason struct {
 	why  string
 }
 
-// reasons are asked one after the other; the first that matches is told.
+// reasons are tried in order; the first match is reported.
 var reasons = []reason{
 	{regexp.MustCompile(`minisentinel|miniredis/v2/server|\.Server undefined|no field or method Server\b`), "miniredis's own server", "it needs miniredis's own type: leave this package on miniredis"},
 	{regexp.MustCompile(`NewSubscriber`), "subscribe with a client", "subscribe with a client"},
@@ -92,7 +92,7 @@ var reasons = []reason{
 	{regexp.MustCompile(`(not enough arguments in call to .*Dial|Dial .*func\(\) \(net\.Conn|Dial\(\))`), "has a dialer's signature", "Dial has a dialer's signature here"},
 	{regexp.MustCompile(`requires go >= |go\.mod requires go|toolchain not available`), "What the swap raises", "the swap raises the module's Go"},
 	{regexp.MustCompile(`go-redis.*(cannot use|undefined|ambiguous|does not implement)|(cannot use|undefined|does not implement).*redis\.`), "What the swap raises", "the swap raises go-redis, whose API changed"},
-	{regexp.MustCompile(`undefined: miniredis\.|\.\w+ undefined \(type \*?(miniredis|redistest)|has no field or method`), "From miniredis, in five minutes", "a name that redistest has not"},
+	{regexp.MustCompile(`undefined: miniredis\.|\.\w+ undefined \(type \*?(miniredis|redistest)|has no field or method`), "From miniredis, in five minutes", "redistest does not have this name"},
 	{regexp.MustCompile(`unknown command`), "answered `ERR unknown command`", "redistest does not have the command"},
 	{regexp.MustCompile(`\d+(\.\d+)?(ms|s|m)\b.*\d+\.\d{3,}(ms|s|m)\b|\d+m59\.9\d*s|\b\d?9\.99\d*s|(?i:\bttl\b)[^\n]*\d`), "Time flows", "time flows: compare TTLs with a tolerance, or run the test in a synctest bubble"},
 	{regexp.MustCompile(`(?s)ERR |WRONGTYPE|NOAUTH|WRONGPASS|MOVED|CROSSSLOT|EXECABORT|syntax error`), "Replies are Redis's", "the test expects what only miniredis answers"},
@@ -107,7 +107,7 @@ func explain(said string) (reason, bool) {
 	return reasons[at], true
 }
 
-// report writes what differs, and returns how many tests passed before and do not after, and the packages that are to stay as they are.
+// report writes the differences. It returns how many tests passed before but not after, and the packages that should stay on miniredis.
 func report(out io.Writer, before, after results) (different int, stay []string) {
 	var passed, stayed, failing, fixed int
 	var worse []string
@@ -117,7 +117,7 @@ func report(out io.Writer, before, after results) (different int, stay []string)
 		}
 		is := after.tests[name]
 		if parent, _, within := cutLast(name, "/"); within && is == "" && strings.Contains(parent, " ") {
-			is = after.tests[parent] // tests within others may be called otherwise each time
+			is = after.tests[parent] // names of subtests may differ between runs
 		}
 		switch {
 		case was == "pass" && is == "pass":
@@ -159,7 +159,7 @@ func report(out io.Writer, before, after results) (different int, stay []string)
 	return len(worse), stay
 }
 
-// saidBy is what a test and those within it wrote.
+// saidBy returns the output of a test and its subtests.
 func (r results) saidBy(name string) (said []string) {
 	said = append(said, r.said[name]...)
 	for other, lines := range r.said {
@@ -170,7 +170,7 @@ func (r results) saidBy(name string) (said []string) {
 	return said
 }
 
-// outermost leaves out the tests that are within others which are there.
+// outermost drops subtests whose parent is in names.
 func outermost(names []string) (outer []string) {
 	for _, name := range names {
 		parent, _, within := cutLast(name, "/")
@@ -188,7 +188,7 @@ func cutLast(s, sep string) (before, after string, found bool) {
 	return s, "", false
 }
 
-// excerpt is the lines that say most: not what go test itself writes, and twelve at most.
+// excerpt returns the first twelve lines that go test did not add itself.
 func excerpt(said string) string {
 	var lines []string
 	for line := range strings.Lines(said) {

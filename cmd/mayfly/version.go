@@ -8,9 +8,9 @@ import (
 	"runtime/debug"
 )
 
-// version is mayfly version: the module's, where the program was installed as one, else the commit it was built from.
+// version prints the module's version if the program was installed as a module, else the commit it was built from.
 func version(_ context.Context, args []string, out io.Writer) error {
-	flags := newFlags("version", "Version prints the version of mayfly, the Go it was built with, and the Redis that its engine is like.")
+	flags := newFlags("version", "Version prints the version of mayfly, the Go it was built with, and the version of Redis that its engine follows.")
 	if err := flags.parse(args, out); err != nil {
 		return err
 	}

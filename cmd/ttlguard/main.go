@@ -4,7 +4,7 @@
 //	ttlguard ./...
 //	go vet -vettool=$(which ttlguard) ./...
 //
-// The package ttlvet says what it finds, and docs/ttlguard.md how to come to terms with it.
+// The package ttlvet says what it finds, and docs/ttlguard.md how to adopt it in an existing program.
 package main
 
 import (

@@ -24,8 +24,8 @@ import (
 	"github.com/mayflycache/mayfly/ttlaudit"
 )
 
-// The rules of docs/operations.md are what each package needs, all of it and no more: as a user who has them everything works and
-// Redis's ACL LOG is empty, and without any one of the commands it is not.
+// The rules of docs/operations.md are exactly what each package needs: for a user with these rules everything works and Redis's ACL LOG stays
+// empty, and without any one of the commands it does not.
 func TestACLRules(t *testing.T) {
 	users := aclUsers(t)
 	for name, use := range uses {
@@ -40,7 +40,7 @@ func TestACLRules(t *testing.T) {
 				t.Fatalf("denied %v, %v", denied, err)
 			}
 			for i, rule := range rules {
-				if !strings.HasPrefix(rule, "+") || name == "plain" && slices.Contains(users["aside"], rule) { // which shows it
+				if !strings.HasPrefix(rule, "+") || name == "plain" && slices.Contains(users["aside"], rule) { // the user aside shows it
 					continue
 				}
 				load := time.Duration(0)
@@ -60,10 +60,10 @@ func TestACLRules(t *testing.T) {
 	}
 }
 
-// heartbeat is longer than a lease lives without being prolonged.
+// heartbeat is longer than a lease lives without renewal.
 const heartbeat = 400 * time.Millisecond
 
-// aclUsers are the users of the page on operations, and their rules.
+// aclUsers are the users in docs/operations.md, with their rules.
 func aclUsers(t *testing.T) map[string][]string {
 	users := map[string][]string{}
 	for _, line := range read(t, filepath.Join(root, "docs/operations.md")).lines {
@@ -75,16 +75,16 @@ func aclUsers(t *testing.T) map[string][]string {
 	return users
 }
 
-// use does with a package all that it can do.
+// use does everything that a package can do.
 type use func(ctx context.Context, rdb redis.UniversalClient, during scene) error
 
-// scene is what goes on around a use.
+// scene is the surroundings of a use.
 type scene struct {
 	load  time.Duration        // what a load takes
-	until func(command string) // waits until somebody asked for it, or something was denied
+	until func(command string) // waits until the command was sent, or something was denied
 }
 
-// useAs returns what Redis denied to a user of these rules.
+// useAs returns what Redis denied to a user with these rules.
 func useAs(t *testing.T, srv *realredis.Server, rules []string, use use, load time.Duration) (denied []string, err error) {
 	ctx, admin := t.Context(), srv.Client()
 	defer admin.Close()
@@ -147,7 +147,7 @@ var uses = map[string]use{
 			return err
 		}
 		defer local.Close(ctx)
-		during.until("set") // the probe that follows when nothing was heard for a while
+		during.until("set") // the probe that follows after a while of silence
 		return nil
 	},
 	"sessions": useSliding,
@@ -178,7 +178,8 @@ var uses = map[string]use{
 	},
 }
 
-// foreign puts what is somebody else's under keys of the packages: hashes, but a string where a hash is wanted; one has an end, one none.
+// foreign stores data of other programs under keys of the packages: hashes, but a string where a hash is expected; one has a TTL, one has
+// none.
 func foreign(ctx context.Context, admin redis.UniversalClient) error {
 	_, err := admin.Pipelined(ctx, func(p redis.Pipeliner) error {
 		for _, prefix := range []string{"session:0:", "pageviews.user:", "views:", "related:", "login:"} {
@@ -196,7 +197,7 @@ func foreign(ctx context.Context, admin redis.UniversalClient) error {
 	return err
 }
 
-// leftAlone is a step that meets what is somebody else's, and is told so.
+// leftAlone is a step that finds another program's data, and must get the error for that.
 func leftAlone(call func() error) func() error {
 	return func() error {
 		if err := call(); err == nil || !strings.Contains(err.Error(), "somebody else's, and was left alone") || strings.Contains(err.Error(), "could not be restored") {
@@ -206,7 +207,7 @@ func leftAlone(call func() error) func() error {
 	}
 }
 
-// User is what is cached.
+// User is the cached type.
 type User struct{ Name string }
 
 func useCacheaside(ctx context.Context, during scene, ns mayfly.Namespace[int64, User]) error {
@@ -259,7 +260,7 @@ func useSliding(ctx context.Context, rdb redis.UniversalClient, _ scene) error {
 			func() error { _, err := s.Get(ctx, "a"); return err },
 			func() error { _, err := s.Peek(ctx, "a"); return err },
 			func() error { _, err := s.TTL(ctx, "a"); return err },
-			func() error { <-time.After(5 * time.Millisecond); return nil }, // by which there is something to renew
+			func() error { <-time.After(5 * time.Millisecond); return nil }, // after which there is something to renew
 			func() error { return s.Touch(ctx, "a") },
 			func() error { _, err := s.TouchMany(ctx, "a", "b"); return err },
 			func() error { return s.Set(ctx, "a", User{"Bob"}) },

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// least is how many lines of code in a row may not stand anywhere else. Blank lines, comments, lone brackets, tables of data and
-// the idioms of errors do not count.
+// least is how many consecutive lines of code must not occur anywhere else. Blank lines, comments, lone brackets, tables of data and the
+// usual error handling do not count.
 const least = 6
 
 var idioms = []string{"if err != nil {", "if !ok {", "return", "return err", "t.Fatal(err)", "panic(err)", "t.Helper()", "default:", "case !ok:"}
@@ -36,7 +36,7 @@ func TestNoBlockStandsTwice(t *testing.T) {
 			}
 		}
 	})
-	told := make(map[string]bool) // of the windows of one longer block, the first is enough
+	told := make(map[string]bool) // by window; of a longer block the first window is enough
 	for _, key := range order {
 		first, second := blocks[key][0], blocks[key][1]
 		pair := first.file + " " + second.file
@@ -54,7 +54,7 @@ func eachFunction(files []goFile, visit func(lines []line)) {
 		at := func(p token.Pos) int { return f.Position(p).Line }
 		for _, decl := range f.syntax.Decls {
 			fn, ok := decl.(*ast.FuncDecl)
-			if !ok || fn.Body == nil || strings.HasPrefix(fn.Name.Name, "Example") { // an example is read by itself
+			if !ok || fn.Body == nil || strings.HasPrefix(fn.Name.Name, "Example") { // an example is read on its own
 				continue
 			}
 			data := dataLines(fn.Body, at)
@@ -70,7 +70,7 @@ func eachFunction(files []goFile, visit func(lines []line)) {
 	}
 }
 
-// dataLines are the lines of tables: of literals with several rows.
+// dataLines are the lines of tables: literals with several rows.
 func dataLines(body *ast.BlockStmt, at func(token.Pos) int) map[int]bool {
 	data := make(map[int]bool)
 	ast.Inspect(body, func(n ast.Node) bool {

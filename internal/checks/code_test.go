@@ -17,16 +17,16 @@ import (
 	"testing"
 )
 
-// Every block of Go in the documents compiles. The convention is light:
+// Every block of Go in the documents compiles. The convention:
 //
 //   - A block that begins with "package" is a file.
-//   - Declarations that need it, imports and functions, stand by themselves.
-//   - Everything else stands in one function, each block in the scope of those above it: a page is read from its top to its end, and
-//     may begin a name anew.
-//   - testdata/prelude.go is around it all: the imports, and a few names that need no explanation, such as ctx and rdb.
+//   - Declarations that must be at the top level, imports and functions, are blocks of their own.
+//   - Everything else is in one function, each block in the scope of those above it: a page is read from top to bottom, and
+//     may redeclare a name.
+//   - testdata/prelude.go surrounds it all: the imports, and a few names that need no explanation, such as ctx and rdb.
 //   - "...," in a literal stands for what the reader has seen before. A name may be declared and not used.
 func TestGoBlocksCompile(t *testing.T) {
-	files, fset := map[string][]*ast.File{}, token.NewFileSet() // by what is a package: a page, or a block of it
+	files, fset := map[string][]*ast.File{}, token.NewFileSet() // by package: a page, or a block of it
 	prelude, err := os.ReadFile("testdata/prelude.go")
 	if err != nil {
 		t.Fatal(err)
@@ -90,7 +90,7 @@ func isStatements(text string) bool {
 	return err == nil
 }
 
-// check returns what the compiler would, but for what is declared or imported and not used.
+// check returns the compiler's errors, except for names declared or imported and not used.
 func check(fset *token.FileSet, name string, files []*ast.File, packages types.Importer) (errs []error) {
 	config := types.Config{Importer: packages, Error: func(err error) {
 		if e, ok := err.(types.Error); !ok || !e.Soft {
@@ -101,7 +101,7 @@ func check(fset *token.FileSet, name string, files []*ast.File, packages types.I
 	return errs
 }
 
-// exports returns an importer of all that the files import, as the go command has compiled it.
+// exports returns an importer of everything that the files import, as compiled by the go command.
 func exports(t *testing.T, files map[string][]*ast.File) types.Importer {
 	t.Helper()
 	wanted := map[string]bool{}

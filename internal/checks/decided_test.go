@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// Each answer of docs/where-is-it-decided.md names a file that declares what it says.
+// Each answer in docs/where-is-it-decided.md names a file and a name declared in it.
 func TestWhereItIsDecided(t *testing.T) {
 	text, err := os.ReadFile(filepath.Join(root, "docs/where-is-it-decided.md"))
 	if err != nil {

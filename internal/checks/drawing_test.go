@@ -21,7 +21,7 @@ var (
 
 const begin, end = "<!-- drawn: rooms -->\n", "<!-- end -->"
 
-// docs/house.md shows the rooms as they are: it is drawn by this test with -update.
+// docs/house.md shows the rooms as they are: this test draws it with -update.
 func TestTheDrawingIsTheHouse(t *testing.T) {
 	if *prints {
 		all, err := goFiles(*house)
@@ -53,8 +53,8 @@ func TestTheDrawingIsTheHouse(t *testing.T) {
 	}
 }
 
-// draw lists the rooms wing by wing, each with its floor (one above the highest room that it imports) and the rooms that it
-// imports, and if wanted with its lines, which change too often for a page.
+// draw lists the rooms wing by wing, each with its floor (one above the highest room that it imports) and the rooms that it imports.
+// withLines adds the numbers of lines, which change too often for a page.
 func draw(files []goFile, withLines bool) string {
 	imports, lines := make(map[string][]string), make(map[string]int)
 	for _, f := range files {

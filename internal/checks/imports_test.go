@@ -9,13 +9,13 @@ import (
 	"testing"
 )
 
-// room is what one package may do. Imports of the standard library are free but for never.
+// room says what one package may do. Imports of the standard library are free except those in never.
 type room struct {
-	may   string   // rooms, as the table calls them, and modules of others
+	may   string   // rooms, by their names in the table, and third-party modules
 	never []string // standard packages ("net") and functions ("time.Now") that would break the room's promise
 }
 
-// others are the modules of others, as the table calls them.
+// others are third-party modules, by their names in the table.
 var others = map[string]string{
 	"go-redis":   "github.com/redis/go-redis/v9",
 	"miniredis":  "github.com/alicebob/miniredis/v2",
@@ -26,11 +26,11 @@ var others = map[string]string{
 	"httpsfv":    "github.com/dunglas/httpsfv",
 }
 
-// pure rooms have no clock, no chance of their own beyond math/rand, no network and no lock to wait for.
+// pure rooms have no clock, no randomness beyond math/rand, no network and no blocking locks.
 var pure = []string{"net", "os", "context", "time.Now", "time.Sleep", "time.NewTimer", "time.AfterFunc", "time.Since"}
 
-// rooms is the whole house, from the ground up. A package that is not in it fails the test: say here who may enter. Those of
-// internal go by their names without it, as in docs/house.md.
+// rooms is the whole house, from the ground up. A package that is not listed fails the test: add it with what it may import. Rooms in
+// internal are named without that prefix, as in docs/house.md.
 var rooms = map[string]room{
 	// Pure rules, which several wings stand on.
 	"jitter":       {never: pure},
@@ -76,7 +76,7 @@ var rooms = map[string]room{
 	"redis/resp":    {never: pure},
 	"redis/values":  {may: "expiry", never: pure},
 	"redis/rdb":     {never: pure},
-	"redis/script":  {may: "redis/resp lua", never: []string{"net", "os", "time.Sleep"}}, // asks the clock how long a step has been at work, nothing else
+	"redis/script":  {may: "redis/resp lua", never: []string{"net", "os", "time.Sleep"}}, // reads the clock only to see how long a step has taken
 	"redis/engine":  {may: "redis/values redis/rdb redis/script redis/resp expiry glob hashslot", never: []string{"net", "time.Now", "time.Sleep"}},
 	"redis/server":  {may: "redis/engine redis/resp"},
 	"redis/journal": {may: "redis/engine redis/rdb"},
@@ -86,12 +86,12 @@ var rooms = map[string]room{
 	"redistest": {may: "redis/engine redis/server redis/resp hashslot go-redis"},
 	"embedded":  {may: "(root) redis/engine redis/journal redis/replica redis/server go-redis"},
 
-	// Operations: watch it, enforce it, find what does not keep to it.
+	// Operations: watch it, enforce it, find what violates it.
 	"metrics":  {may: "(root) prometheus go-redis"},
 	"ttlguard": {may: "(root) client/check go-redis"},
 	"ttlaudit": {may: "client/again client/check jitter go-redis"},
 
-	// What the command shows: ways to keep a value, compared.
+	// What the command shows: a comparison of ways to keep a value.
 	"demo/strategy":  {may: "(root) cacheaside jitter earlyrefresh go-redis"},
 	"demo/lab":       {may: "demo/strategy go-redis"},
 	"demo/panel":     {}, // without go-redis: the dashboard is built while that still is
@@ -100,7 +100,7 @@ var rooms = map[string]room{
 	"cmd/mayfly": {may: "(root) demo/strategy demo/lab demo/panel demo/shop demo/dashboard embedded metrics ttlaudit " +
 		"redis/engine redis/journal redis/replica redis/server prometheus go-redis"},
 
-	// Tests only: nobody else may import them but from a test.
+	// Tests only: nothing but tests may import them.
 	"testkit/effort":    {},
 	"testkit/expect":    {may: "(root)"},
 	"testkit/foreign":   {},
@@ -112,7 +112,7 @@ var rooms = map[string]room{
 	"testkit/backends":  {may: "testkit/realredis redistest miniredis go-redis"},
 }
 
-// roomOf is what the table calls the package in a folder.
+// roomOf is the name in the table for the package in a folder.
 func roomOf(dir string) string {
 	if dir == "" || dir == "." {
 		return "(root)"
@@ -154,7 +154,7 @@ func TestImports(t *testing.T) {
 	}
 }
 
-// permits returns what the table calls an import, or why it is not permitted.
+// permits returns the name in the table for an import, or why it is not permitted.
 func (r room) permits(imported string) (string, error) {
 	may := strings.Fields(r.may)
 	if inside, ok := strings.CutPrefix(imported, module); ok {
@@ -198,8 +198,8 @@ func selector(s *ast.SelectorExpr) string {
 	return ""
 }
 
-// No test waits for time to pass: it sleeps in a synctest bubble, on the double's clock, or not at all. A file in
-// which every sleep is in a bubble says so by importing testing/synctest.
+// Tests do not wait for time to pass: they sleep in a synctest bubble, on the double's clock, or not at all. A file in which every sleep is
+// in a bubble shows it by importing testing/synctest.
 func TestNoTestWaits(t *testing.T) {
 	for _, f := range files(t) {
 		if !f.test {

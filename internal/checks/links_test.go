@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// Every link inside the repository leads to a file, and its anchor to a heading. A link whose text is the name of a test leads
-// to the file that has this test.
+// Every link inside the repository leads to a file, and its anchor to a heading. A link whose text is the name of a test leads to the file
+// with this test.
 func TestLinks(t *testing.T) {
 	all := pages(t)
 	anchors := map[string]map[string]bool{}

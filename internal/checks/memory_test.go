@@ -11,7 +11,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/testkit/realredis"
 )
 
-// The formula of docs/operations.md is a bound of what a real Redis uses, and no wild one.
+// The formula in docs/operations.md is an upper bound of what a real Redis uses, and not far above it.
 func TestMemoryFormula(t *testing.T) {
 	rdb := realredis.Start(t, realredis.Options{}).Client()
 	ctx := t.Context()
@@ -26,7 +26,7 @@ func TestMemoryFormula(t *testing.T) {
 		}
 		return n
 	}
-	const keys, prefix = 8200, "cache:user:" // a little more than a power of 2: Redis's tables are at their emptiest, or both of them there
+	const keys, prefix = 8200, "cache:user:" // a little more than a power of 2: Redis's tables are then at their emptiest, or it has two
 	for _, size := range []int{10, 100, 1000, 5000} {
 		if err := rdb.FlushAll(ctx).Err(); err != nil {
 			t.Fatal(err)

@@ -1,6 +1,6 @@
-// Package checks holds tests about the repository itself: who may import whom and that docs/house.md draws it, that no block of code
-// stands twice, that the documents compile, lead somewhere and name what is there, and that each rule of the cache's protocol has a
-// test that notices when it is broken. They are one program, which reads the module once.
+// Package checks has tests about the repository itself: which package may import which, and that docs/house.md draws it; that no block of
+// code occurs twice; that the documents' Go compiles, their links lead somewhere, and what they name exists; and that a test notices when a
+// rule of the cache's protocol is broken. They are one program, which reads the module once.
 package checks
 
 import (
@@ -20,20 +20,20 @@ import (
 
 const (
 	module = "github.com/mayflycache/mayfly"
-	root   = "../.." // of the checkout
+	root   = "../.." // the root of the module
 )
 
-// goFile is one file of the module, parsed with the comments left out.
+// goFile is one file of the module, parsed without its comments.
 type goFile struct {
-	dir    string // from the root, with slashes; "" is the root's own
-	name   string // from the root
+	dir    string // relative to the root, with slashes; "" is the root itself
+	name   string // relative to the root
 	test   bool
 	source []byte
 	syntax *ast.File
 	*token.FileSet
 }
 
-// this is the module that is tested.
+// this is the module under test.
 var this = sync.OnceValues(func() ([]goFile, error) { return goFiles(root) })
 
 // files returns the files of this module.
@@ -47,7 +47,7 @@ func files(t *testing.T) []goFile {
 	return all
 }
 
-// goFiles parses the files of the module in a folder. Folders with a go.mod of their own are other modules.
+// goFiles parses the files of the module at root, leaving out folders with a go.mod of their own, which are other modules.
 func goFiles(root string) (all []goFile, err error) {
 	fset := token.NewFileSet()
 	err = filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {

@@ -22,7 +22,7 @@ var (
 	rule        = regexp.MustCompile(`\brules? ([A-Z]\d\d)(?: to ([A-Z]\d\d)|((?:, [A-Z]\d\d)*)(?: and ([A-Z]\d\d))?)`)
 )
 
-// What the documents name is there: tests, targets of make, commands of mayfly, scripts and folders, rules of expiry.
+// Whatever the documents name exists: tests, targets of make, commands of mayfly, scripts and folders, rules of expiry.
 func TestNames(t *testing.T) {
 	effort.Alone(t)
 	tests, targets, commands := declared(t), targets(t), commands(t)
@@ -73,7 +73,7 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// The README is read to its end.
+// The README is short enough to be read to its end.
 func TestReadmeIsShort(t *testing.T) {
 	if n := len(read(t, filepath.Join(root, "README.md")).lines); n >= 150 {
 		t.Errorf("README.md has %d lines", n)
@@ -93,7 +93,7 @@ func TestTheIndexIsComplete(t *testing.T) {
 	}
 }
 
-// code is a span of code, or a line of a block that is not Go.
+// code is a code span, or a line of a block that is not Go.
 type code struct{ where, text string }
 
 func (p page) code() (all []code) {
@@ -115,7 +115,7 @@ func (p page) code() (all []code) {
 	return all
 }
 
-// declared are all tests of the repository, also those of its other modules.
+// declared are all tests of the repository, including its other modules.
 func declared(t *testing.T) map[string]bool {
 	names := map[string]bool{}
 	err := filepath.WalkDir(root, func(name string, d fs.DirEntry, err error) error {

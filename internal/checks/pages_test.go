@@ -17,7 +17,7 @@ type page struct {
 	lines []string
 }
 
-// block is what stands between two fences.
+// block is a fenced block.
 type block struct {
 	page     string
 	line     int // of the first line inside, from 1
@@ -56,10 +56,10 @@ func read(t *testing.T, name string) page {
 	return page{filepath.ToSlash(rel), strings.Split(string(text), "\n")}
 }
 
-// split parts a page into its fenced blocks and the rest, whose lines keep their numbers: those of blocks are empty.
+// split divides a page into its fenced blocks and the rest, whose lines keep their numbers: lines of blocks are empty there.
 func (p page) split() (prose []string, blocks []block) {
 	prose = make([]string, len(p.lines))
-	fence := "" // that ends the block we are in
+	fence := "" // ends the current block
 	for i, line := range p.lines {
 		trimmed := strings.TrimSpace(line)
 		switch {
@@ -107,7 +107,7 @@ func (p page) links() (all []link) {
 	return all
 }
 
-// anchors are the names that the page's headings have on GitHub.
+// anchors are the anchors of the page's headings on GitHub.
 func (p page) anchors() map[string]bool {
 	all := map[string]bool{}
 	prose, _ := p.split()
@@ -118,7 +118,7 @@ func (p page) anchors() map[string]bool {
 		}
 		heading = inlineLink.ReplaceAllString(strings.TrimSpace(heading), "$1")
 		name := strings.ReplaceAll(notInAnchor.ReplaceAllString(strings.ToLower(heading), ""), " ", "-")
-		for n := 1; all[name]; n++ { // the second of a name is name-1
+		for n := 1; all[name]; n++ { // the second heading of a name is name-1
 			name = fmt.Sprintf("%s-%d", strings.TrimSuffix(name, fmt.Sprintf("-%d", n-1)), n)
 		}
 		all[name] = true

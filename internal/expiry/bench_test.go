@@ -12,7 +12,7 @@ import (
 
 var lives = []struct {
 	name string
-	mean float64 // ms, with which the clock of a benchmark goes
+	mean float64 // ms, by which the clock of a benchmark advances
 	draw func(*rand.Rand) int64
 }{
 	{"1to10s", 5500, func(r *rand.Rand) int64 { return 1000 + r.Int64N(9000) }},
@@ -23,7 +23,7 @@ var lives = []struct {
 
 const epoch = int64(1) << 40
 
-// stopwatch takes the processor time of this process, which does not count what others do on the machine meanwhile.
+// stopwatch measures the processor time of this process, which excludes other processes on the machine.
 type stopwatch struct{ since, sum time.Duration }
 
 func processorTime() time.Duration {
@@ -41,11 +41,11 @@ func (s *stopwatch) report(b *testing.B, n int) {
 	b.ReportMetric(float64(s.sum)/float64(n), "cpu-ns/op")
 }
 
-// BenchmarkIndex takes the time of one operation among n entries.
+// BenchmarkIndex measures the time of one operation among n entries.
 //
 //	insert   Set of a new id, ids in order, the arrays growing
-//	churn    one Set of a free id and the reaping of one, the clock going so that n are held
-//	touch    Set of a random id to a new life from now; the clock goes a tenth as fast
+//	churn    one Set of a free id and the reaping of one, the clock advancing so that there are n
+//	touch    Set of a random id to a new life from now; the clock advances a tenth as fast
 //	replace  Remove and Set of a random id; the clock as for touch
 //	burst    reaping one of n that are dead all at once, in calls of 100
 //	ask      Deadline of a random id
@@ -57,7 +57,7 @@ func BenchmarkIndex(b *testing.B) {
 			for i := range ttl {
 				ttl[i] = life.draw(r)
 			}
-			order := make([]uint32, n) // memory as a running program has it: ids in no order
+			order := make([]uint32, n) // memory as in a running program: ids in no order
 			for i, id := range r.Perm(n) {
 				order[i] = uint32(id)
 			}
@@ -171,7 +171,7 @@ func deadline(now, ttl int64) int64 {
 	return now + ttl
 }
 
-// BenchmarkMemory reports the live bytes of a million entries, for each.
+// BenchmarkMemory reports the live bytes per entry, with a million entries.
 func BenchmarkMemory(b *testing.B) {
 	const n = 1_000_000
 	heapNow := func() float64 {

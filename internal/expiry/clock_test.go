@@ -6,15 +6,15 @@ import (
 	"time"
 )
 
-// The owner of a timer wakes at Next and reaps. For a deadline far away, or after the nearest one was taken back, it may
-// wake in vain, but not often.
+// The owner of a timer wakes at Next and reaps. For a deadline far away, or after the nearest one was removed, it may wake in vain, but not
+// often.
 func TestATimerWakesAFewTimesForAFarDeadline(t *testing.T) {
 	const start = 1_700_000_000_123
 	for _, far := range []int64{1, 63, 64, 5_000, 3_600_000, 7 * 24 * 3_600_000, 10 * 365 * 24 * 3_600_000} {
 		for _, taken := range []int64{0, 1, far / 2, far - 1} {
 			var x Index
 			x.Set(1, start+far)
-			if taken > 0 { // a nearer one, taken back: the bound it leaves behind is wrong
+			if taken > 0 { // a nearer one, removed again: it leaves a wrong bound behind
 				x.Set(2, start+taken)
 				x.Remove(2)
 			}
@@ -35,13 +35,13 @@ func TestATimerWakesAFewTimesForAFarDeadline(t *testing.T) {
 	}
 }
 
-// An owner as it is meant: one timer, armed for Next, parked when there is none.
+// An owner as intended: one timer, armed for Next, and parked when there is none.
 func TestAWeekInABubbleTakesNoTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var x Index
 		end := time.Now().Add(7 * 24 * time.Hour)
 		x.Set(0, end.UnixMilli())
-		for id := range uint32(100) { // nearer ones that are taken back
+		for id := range uint32(100) { // nearer ones, removed again
 			x.Set(1+id, end.Add(-time.Duration(id)*time.Hour).UnixMilli())
 			x.Remove(1 + id)
 		}
@@ -80,7 +80,7 @@ func TestTheClockJumpsAhead(t *testing.T) {
 			t.Fatalf("a call for 100 reaped %d", k)
 		}
 	}
-	// A call reaps its 100 or moves 16 for each of them; each of the living is moved at most once per level.
+	// A call reaps its 100 or moves 16 for each of them; each living entry is moved at most once per level.
 	if limit := want/100 + (n-want)*len(x.levels)/(effort*100) + 2; calls > limit {
 		t.Errorf("%d calls, want at most %d", calls, limit)
 	}
@@ -92,7 +92,7 @@ func TestTheClockJumpsAhead(t *testing.T) {
 	}
 }
 
-// One call is bounded, whatever it meets: here everything in one wide bucket, nearly all of it alive.
+// One call is bounded, whatever it finds: here everything is in one wide bucket, and nearly all of it is alive.
 func TestACallMovesNoMoreThanItMay(t *testing.T) {
 	const start, n, wide = 1 << 40, 10_000, 1 << 30
 	for _, c := range []struct {
@@ -104,13 +104,13 @@ func TestACallMovesNoMoreThanItMay(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var x Index
-			x.Set(n, c.focus) // brings the focus there
+			x.Set(n, c.focus) // moves the focus there
 			x.Set(0, start+wide+1)
 			for id := range uint32(n - 1) {
 				x.Set(id+1, start+wide+100+int64(id))
 			}
 			x.Set(n+1, c.focus+1)
-			moved := func() (count int) { // to where they can be reaped from
+			moved := func() (count int) { // to buckets they can be reaped from
 				for id := range uint32(n) {
 					if b := x.bucketOf(id); b/slots < height(start, start+wide) {
 						count++
@@ -132,7 +132,7 @@ func TestACallMovesNoMoreThanItMay(t *testing.T) {
 func TestAnEntryMovesAFewTimesInItsLife(t *testing.T) {
 	for _, c := range []struct {
 		shortest, longest int64
-		most              float64 // moves, in the mean
+		most              float64 // average number of moves
 	}{
 		{1_000, 10_000, 2.6},
 		{3_240_000, 3_960_000, 3.8},
@@ -143,7 +143,7 @@ func TestAnEntryMovesAFewTimesInItsLife(t *testing.T) {
 		now, moves := int64(1_700_000_000_000), 0
 		places := map[uint32]uint32{}
 		for set, reaped := uint32(0), 0; reaped < n; {
-			if now++; set < n { // one born each ms
+			if now++; set < n { // a new one each ms
 				x.Set(set, now+c.shortest+r.Int64N(c.longest-c.shortest))
 				places[set] = x.bucketOf(set)
 				set++
@@ -167,7 +167,7 @@ func TestAnEntryMovesAFewTimesInItsLife(t *testing.T) {
 	}
 }
 
-// bucketOf finds the bucket in which id stands, from the head of its list.
+// bucketOf finds the bucket of id by going to the head of its list.
 func (x *Index) bucketOf(id uint32) uint32 {
 	n := x.node(id)
 	for n.prev&marked == 0 {
@@ -202,7 +202,7 @@ func TestTheClockFallsBack(t *testing.T) {
 	reap(start + 3_600_000)
 	back := int64(start + 600_000) // 50 minutes back; what was reaped stays so
 	reap(back)
-	for id := range uint32(n) { // life goes on around the old time
+	for id := range uint32(n) { // entries come and go around the old time
 		if _, ok := alive[id]; !ok && id%2 == 0 {
 			alive[id] = back + r.Int64N(60_000)
 			x.Set(id, alive[id])

@@ -9,7 +9,7 @@ import (
 
 const cycleNow = 1_700_000_000_000
 
-// mortals returns an index of n entries of which the first dead are over at cycleNow.
+// mortals returns an index of n entries, the first dead of which are over at cycleNow.
 func mortals(n, dead uint32) *Index {
 	x := new(Index)
 	for id := range n {
@@ -22,7 +22,7 @@ func mortals(n, dead uint32) *Index {
 	return x
 }
 
-// drawing returns draws that pick these ids in this order from an index of n of which nothing was struck off.
+// drawing returns draws that pick these ids, in this order, from an index of n entries without stale ones.
 func drawing(n uint32, ids ...uint32) func() uint64 {
 	return func() uint64 {
 		id := ids[0]
@@ -43,7 +43,7 @@ func from(first, n uint32) (ids []uint32) {
 func still() time.Duration { return 0 }
 
 func TestCycleStepByStep(t *testing.T) {
-	// sample draws d dead ones and a alive ones, each only once: 300 are held, the first 100 dead.
+	// sample draws d dead and a living entries, each only once, of 300 entries whose first 100 are dead.
 	const held, over = 300, 100
 	var deads, alives uint32
 	sample := func(d, a uint32) []uint32 {
@@ -54,8 +54,8 @@ func TestCycleStepByStep(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		cycle   Cycle
-		samples [][2]uint32 // dead and alive in each
-		steps   int         // that are taken; the next would draw from nothing and panic
+		samples [][2]uint32 // dead and living in each
+		steps   int         // steps taken; another one would have nothing to draw and panic
 	}{
 		{"a run that meets no dead is one step", Cycle{}, [][2]uint32{{0, 20}}, 1},
 		{"a quarter dead is not more than a quarter", Cycle{}, [][2]uint32{{5, 15}}, 1},
@@ -129,8 +129,8 @@ func TestCycle(t *testing.T) {
 			return Cycle{Bound: 3 * time.Millisecond}.Run(mortals(5000, 5000), cycleNow, random(t), clock, func(uint32) {})
 		}, 60},
 		{"left to end by itself it leaves about a quarter dead", func(t *testing.T) any {
-			// It stops at the first sample of 20 with at most 5 dead. From half dead that comes early or late by chance,
-			// but not above a half and not below a twentieth.
+			// It stops at the first sample of 20 with at most 5 dead. Starting from half dead, that comes early or late at random, but
+			// neither above a half nor below a twentieth.
 			x := mortals(100_000, 50_000)
 			Cycle{}.Run(x, cycleNow, random(t), still, func(uint32) {})
 			f := x.Figures(cycleNow)

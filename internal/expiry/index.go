@@ -1,10 +1,10 @@
 package expiry
 
-// Index finds the entries whose deadline has passed without looking at the others. Its zero value is empty and ready.
-// It must not be used from two goroutines at once.
+// Index finds the entries whose deadline has passed without looking at the others. Its zero value is empty and ready to use. It must not be
+// used from two goroutines at once.
 //
-// Entries are slot numbers of the owner's, below 1<<31, small and dense: the memory is 16 bytes for each number up to
-// the largest ever used, in pages without pointers, so that a collection does not look into them.
+// Entries are slot numbers of the owner's, below 1<<31, small and dense: the memory is 16 bytes for each number up to the largest ever used,
+// in pages without pointers, which the garbage collector does not scan.
 type Index struct {
 	pages  []*page // the nodes, by id
 	held   int
@@ -12,22 +12,22 @@ type Index struct {
 	focus  int64   // where the wheel is finest
 	listed []uint32
 	reaped Figures // without Held and Dead
-	last   int64   // the deadline of the entry that was reaped last
+	last   int64   // the deadline of the entry reaped last
 }
 
-// node is one entry. It stands in a list of its bucket.
+// node is one entry, in a list of its bucket.
 type node struct {
 	deadline int64  // None: absent
-	next     uint32 // id plus one of the node behind; 0 at the end
-	prev     uint32 // id plus one of the node before; for the first the number of its bucket, marked; absent: see sample.go
+	next     uint32 // id plus one of the next node; 0 at the end
+	prev     uint32 // id plus one of the previous node; for the first node the number of its bucket, marked; absent: see sample.go
 }
 
-// page holds pageLen nodes. Growing by a page copies nothing, so no Set takes long, and a small index is small.
+// page holds pageLen nodes. Adding a page copies nothing, so no Set takes long, and a small index is small.
 type page [pageLen]node
 
 const pageLen = 512
 
-// node returns the node of id, which there must be room for. Nobody may write to one whose page was given back: see Release.
+// node returns the node of id, which must be below room(). The node of a released page must not be written to: see Release.
 func (x *Index) node(id uint32) *node {
 	if p := x.pages[id/pageLen]; p != nil {
 		return &p[id%pageLen]
@@ -38,7 +38,7 @@ func (x *Index) node(id uint32) *node {
 // room returns how many ids have a node.
 func (x *Index) room() int { return len(x.pages) * pageLen }
 
-// Set gives id this deadline, or moves it there. None removes it. It takes constant time.
+// Set sets or moves the deadline of id. None removes it. It takes constant time.
 func (x *Index) Set(id uint32, deadline int64) {
 	if deadline == None {
 		x.Remove(id)
@@ -59,7 +59,7 @@ func (x *Index) Set(id uint32, deadline int64) {
 		x.held++
 		x.list(id, n)
 	case old <= deadline && x.bucket(old) == x.bucket(deadline):
-		// It may stay where it stands, and a later deadline is below no floor. A touch of a sliding life often ends here.
+		// The entry may stay in its bucket, since a later deadline is not below its floor. Renewals of a sliding TTL often end here.
 		n.deadline = deadline
 		return
 	default:
@@ -69,7 +69,7 @@ func (x *Index) Set(id uint32, deadline int64) {
 	x.link(id, n, x.bucket(deadline))
 }
 
-// Remove forgets id. Removing what is absent does nothing. It takes constant time.
+// Remove removes id. Removing an absent id does nothing. It takes constant time.
 func (x *Index) Remove(id uint32) {
 	if int(id) >= x.room() {
 		return
@@ -80,7 +80,7 @@ func (x *Index) Remove(id uint32) {
 	}
 }
 
-// clear makes n, which stands in no list, absent.
+// clear makes n, which is in no list, absent.
 func (x *Index) clear(n *node) {
 	n.deadline = None
 	n.next, n.prev = 0, 0
@@ -98,19 +98,19 @@ func (x *Index) Deadline(id uint32) int64 {
 	return x.node(id).deadline
 }
 
-// Len returns how many entries there are, dead ones included.
+// Len returns the number of entries, dead ones included.
 func (x *Index) Len() int { return x.held }
 
-// effort is how many living entries Reap may move to a finer bucket for each dead one that it may reap. More than the
-// wheel has levels, so that reaping once for each Set keeps up with anything.
+// effort is how many living entries Reap may move to finer buckets for each dead one that it may reap. It is more than the wheel has levels,
+// so that one Reap for each Set always keeps up.
 const effort = 16
 
-// Reap removes up to max entries that are dead at now, about earliest first, and calls reap for each after it was
-// removed. It returns how many. reap must not change the Index; removing the same id again is harmless.
+// Reap removes up to max entries that are dead at now, roughly the earliest first, and returns how many. It calls reap for each after its
+// removal. reap must not change the Index; removing the same id again is harmless.
 //
-// A call does a bounded amount of work, also when the clock has jumped past a million deadlines at once or has fallen
-// back: at most max are reaped and 16 times max are moved. Therefore fewer than max does not say that nothing dead is
-// left; Next does, by a time in the future. A max of at least Len leaves nothing dead.
+// A call does a bounded amount of work, even when the clock has jumped past a million deadlines at once or has gone back: it reaps at most
+// max entries and moves at most 16 times max. So a result below max does not mean that nothing dead is left; a Next in the future means that.
+// A max of at least Len leaves nothing dead.
 func (x *Index) Reap(now int64, max int, reap func(id uint32)) int {
 	max = min(max, x.held)
 	reaped, moves := 0, effort*max
@@ -120,7 +120,7 @@ func (x *Index) Reap(now int64, max int, reap func(id uint32)) int {
 			break
 		}
 		if span(b, floor) == span(b, now) && span(b, floor) != span(b, x.focus) {
-			// Some of this bucket may be alive. Finer buckets for them are to be had only around the focus.
+			// Some entries of this bucket may be alive. Finer buckets for them exist only around the focus.
 			moves -= x.coarsen(b, moves)
 			if !x.refocus(now) {
 				break
@@ -150,19 +150,18 @@ func (x *Index) Reap(now int64, max int, reap func(id uint32)) int {
 	return reaped
 }
 
-// end counts an entry that is reaped at now.
+// end counts an entry reaped at now.
 func (x *Index) end(deadline, now int64) {
 	x.last = deadline
 	x.reaped.reap(now - deadline)
 }
 
-// Last returns the deadline of the entry that was reaped last: for reap, that of the entry at hand.
+// Last returns the deadline of the entry reaped last; inside reap, that of the current entry.
 func (x *Index) Last() int64 { return x.last }
 
-// Next returns the time at which to call Reap: the first millisecond after the earliest deadline. ok is false when
-// there is none, and the owner can park its timer. It is never late. After the earliest entry was removed or moved back
-// it may be early; each Reap at an early time brings it nearer, some ten times at most however far the deadline, and
-// most often once.
+// Next returns the time at which to call Reap: the first millisecond after the earliest deadline. ok is false if there is none, and the owner
+// can park its timer. Next is never late. After the earliest entry was removed or moved to a later time it may be early; each Reap at an
+// early time corrects it, usually at once, and in about ten calls at most, however far the deadline.
 func (x *Index) Next() (at int64, ok bool) {
 	_, floor, ok := x.first()
 	if !ok {
@@ -171,8 +170,8 @@ func (x *Index) Next() (at int64, ok bool) {
 	return after(floor), true
 }
 
-// Figures returns the figures at now. It counts the dead by walking over them: free while reaping keeps up, and as much
-// as there are entries where nobody reaps.
+// Figures returns the figures at now. It counts the dead by walking over them: this is cheap while reaping keeps up, and takes time
+// proportional to the entries if nothing is reaped.
 func (x *Index) Figures(now int64) Figures {
 	f := x.reaped
 	f.Held, f.Dead = x.held, x.dead(now)

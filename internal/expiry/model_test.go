@@ -6,14 +6,14 @@ import (
 	"testing"
 )
 
-// pair is an Index and the list of deadlines that says what it must do.
+// pair is an Index and the list of deadlines that it is compared with.
 type pair struct {
 	x    Index
 	list map[uint32]int64
 	now  int64
 }
 
-// Operations of the model: a byte that says which, one for the id, two of argument.
+// Operations of the model: one byte for the operation, one for the id, two for the argument.
 const (
 	set     = iota // in argument << scale milliseconds
 	setPast        // argument milliseconds ago
@@ -99,7 +99,7 @@ func (p *pair) reap(max int) (n int, err error) {
 	return n, err
 }
 
-// check compares what can be asked.
+// check compares all that can be observed.
 func (p *pair) check(id uint32) error {
 	if p.x.Len() != len(p.list) {
 		return fmt.Errorf("Len %d, want %d", p.x.Len(), len(p.list))
@@ -126,7 +126,7 @@ func (p *pair) check(id uint32) error {
 	return nil
 }
 
-// verify checks the two rules of the wheel, and that its lists are whole.
+// verify checks the two invariants of the wheel, and that its lists are intact.
 func verify(x *Index) error {
 	found := 0
 	for l := range x.levels {

@@ -15,7 +15,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// nowMs begins a script. Time stands still in a script, so it is the time by which the commands in it decide.
+// nowMs begins a script. Time stands still in a script, so this is the time that its commands use.
 const nowMs = "local t = redis.call('TIME') local now = t[1]*1000 + math.floor(t[2]/1000) "
 
 func eval(t testing.TB, rdb *redis.Client, script string, args ...any) string {
@@ -34,8 +34,7 @@ func debug(t testing.TB, rdb *redis.Client, active int) {
 	}
 }
 
-// What a reader of a real Redis sees is what Dead says; what a command does with a deadline of this very millisecond
-// depends on the command.
+// A reader of a real Redis sees what Dead says; what a command does with a deadline in the present millisecond depends on the command.
 func TestDeadIsWhatAReaderOfRedisSees(t *testing.T) {
 	rdb := realredis.Start(t, realredis.Options{Config: []string{"hz 500"}}).Client()
 	debug(t, rdb, 0)
@@ -95,8 +94,8 @@ func TestDeadIsWhatAReaderOfRedisSees(t *testing.T) {
 	}
 }
 
-// Redis 7.0's cycle asks as its readers do. That of Redis 8.0 deletes in the last millisecond already: a key
-// that nobody reads ends up to a millisecond before it would for a reader. Ours is the readers' side in both.
+// Redis 7.0's cycle decides like its readers. That of Redis 8.0 already deletes in the last millisecond, so a key that nobody reads ends up
+// to a millisecond earlier than for a reader. Ours decides like the readers of both.
 func TestTheCycleOfRedis8DeletesInTheLastMillisecond(t *testing.T) {
 	for _, f := range []realredis.Flavour{realredis.Redis8, realredis.Redis7} {
 		t.Run(f.String(), func(t *testing.T) {
@@ -125,8 +124,8 @@ func TestTheCycleOfRedis8DeletesInTheLastMillisecond(t *testing.T) {
 	}
 }
 
-// BenchmarkRedisCycle reports the processor time that the active cycle of a real server takes for a key that it finds
-// dead and for one that it finds alive: the costs in the simulation of deadplot. The least of some rounds counts.
+// BenchmarkRedisCycle reports the processor time that the active cycle of a real server takes for each key found dead and for each found
+// alive: the costs in the simulation of deadplot. The lowest of several rounds counts.
 func BenchmarkRedisCycle(b *testing.B) {
 	const keys = 200_000
 	ctx := context.Background()
@@ -144,7 +143,7 @@ func BenchmarkRedisCycle(b *testing.B) {
 			eval(b, rdb, "for i = 1, 10000 do redis.call('SET', 'k'..(ARGV[1]+i), 'v', 'PXAT', now+ARGV[2]) end return 1", from, ttl)
 		}
 	}
-	wait := func() { rdb.BLPop(ctx, time.Second, "nothing") } // looking all the time would cost more than the cycle
+	wait := func() { rdb.BLPop(ctx, time.Second, "nothing") } // polling would cost more than the cycle
 	dead, alive := math.Inf(1), math.Inf(1)
 	for b.Loop() {
 		debug(b, rdb, 0)
@@ -158,14 +157,14 @@ func BenchmarkRedisCycle(b *testing.B) {
 
 		write(3_600_000)
 		rdb.ConfigSet(ctx, "hz", "500")
-		turn := func(active int) float64 { // of the event loop, mostly for the 500 runs a second
+		turn := func(active int) float64 { // processor time of the event loop, mostly for the 500 runs a second
 			debug(b, rdb, active)
 			us, turns := spent(), figure("stats", "eventloop_cycles")
 			wait()
 			wait()
 			return (spent() - us) / (figure("stats", "eventloop_cycles") - turns)
 		}
-		alive = min(alive, (turn(1)-turn(0))/20) // 20 tested a run
+		alive = min(alive, (turn(1)-turn(0))/20) // 20 tested in each run
 		rdb.ConfigSet(ctx, "hz", "10")
 		rdb.FlushAll(ctx)
 	}
@@ -173,8 +172,8 @@ func BenchmarkRedisCycle(b *testing.B) {
 	b.ReportMetric(alive, "us/alive")
 }
 
-// BenchmarkRedisHoldsDeadKeys is the burst of docs/decisions/0003 on a real server: a million keys whose lives are uniform in
-// 1 to 10 s, nobody reading, one client writing. It takes half a minute and reports what was held beyond its deadline.
+// BenchmarkRedisHoldsDeadKeys is the burst of docs/decisions/0003 on a real server: a million keys with lives uniform in 1 to 10 s, no
+// readers, one writing client. It takes half a minute and reports how many keys were held beyond their deadline.
 func BenchmarkRedisHoldsDeadKeys(b *testing.B) {
 	const keys, batch = 1_000_000, 5000
 	for _, f := range []realredis.Flavour{realredis.Redis8, realredis.Redis7} {
@@ -198,7 +197,7 @@ func BenchmarkRedisHoldsDeadKeys(b *testing.B) {
 				}
 				begun := time.Now()
 				write(0, begun.UnixMilli()+1e6)
-				// The lives begin when all is written: after three times what the first batch took for each.
+				// The lives begin when all keys are written: after three times as long as the first batch predicts.
 				start := begun.Add(time.Second + 3*keys/batch*time.Since(begun)).UnixMilli()
 				for from := 0; from < keys; from += batch {
 					write(from, start)
@@ -228,7 +227,7 @@ func BenchmarkRedisHoldsDeadKeys(b *testing.B) {
 						continue
 					}
 					writes += 100
-					over, _ := slices.BinarySearch(ttls, now-start) // so many deadlines are before now
+					over, _ := slices.BinarySearch(ttls, now-start) // that many deadlines are before now
 					dead := float64(left) - float64(keys-over)
 					if dead > worst {
 						worst, share = dead, dead/float64(left)

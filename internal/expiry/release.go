@@ -1,8 +1,8 @@
 package expiry
 
-// Release gives back the memory of pages without an entry. It takes as long as there are ids, so call it when most of them are gone.
+// Release frees pages without an entry. It takes time proportional to the ids, so call it when most of them are gone.
 func (x *Index) Release() {
-	x.listed = nil // and with it the marks of those that it still has
+	x.listed = nil // this drops the stale marks of its entries too
 	for i, p := range x.pages {
 		if p == nil {
 			continue
@@ -26,5 +26,5 @@ func (x *Index) Release() {
 	x.pages = append([]*page(nil), x.pages[:last]...)
 }
 
-// absent is what node returns of ids whose page was given back.
+// absent is what node returns for ids whose page was released.
 var absent = node{deadline: None}

@@ -2,14 +2,14 @@ package expiry
 
 import "math/bits"
 
-// stale, in node.prev of an absent entry, says that its id is still in Index.listed.
+// stale, in node.prev of an absent entry, means that its id is still in Index.listed.
 const stale = 1
 
-// Sample returns one of the entries, each with the same probability; draw is a uniform 64-bit number.
+// Sample returns a random entry, each with the same probability; draw is a uniform 64-bit number.
 //
-// It takes constant time, amortised. It draws from a list of all entries, which the first call makes and which costs 4 bytes
-// an entry from then on; who never samples pays nothing. Remove leaves its entry in the list, and a draw that meets
-// one that is gone strikes it off and draws again: each removal is paid for once.
+// It takes constant time, amortised. It draws from a list of all entries, which the first call makes and which costs 4 bytes an entry from
+// then on; without sampling it costs nothing. Remove leaves its entry in the list; a draw that finds a removed entry takes it off the list
+// and draws again, so each removal is paid for once.
 func (x *Index) Sample(draw uint64) (id uint32, ok bool) {
 	if x.listed == nil {
 		for id := range uint32(x.room()) {
@@ -34,7 +34,7 @@ func (x *Index) Sample(draw uint64) (id uint32, ok bool) {
 	return 0, false
 }
 
-// list puts id, which is about to get a deadline, into the list if there is one.
+// list adds id, which is about to get a deadline, to the list if there is one.
 func (x *Index) list(id uint32, n *node) {
 	if x.listed != nil && n.prev != stale {
 		x.listed = append(x.listed, id)

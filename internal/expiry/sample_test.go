@@ -15,12 +15,12 @@ func TestSampleDrawsEachEntryAlike(t *testing.T) {
 	x.Sample(r.Uint64()) // from here on the list is kept
 	for id := range uint32(4 * n) {
 		if x.Remove(id); id%8 == 0 {
-			x.Set(id, 77) // gone and back
+			x.Set(id, 77) // removed and set again
 		}
 	}
 	for id := range uint32(4 * n) {
 		if id%8 == 4 {
-			x.Set(id, 78) // gone, struck off, and back
+			x.Set(id, 78) // removed, taken off the list, and set again
 		}
 		x.Sample(r.Uint64())
 	}
@@ -43,7 +43,7 @@ func TestSampleDrawsEachEntryAlike(t *testing.T) {
 	}
 }
 
-// What is struck off must not hand its chance to the one that takes its place in the list.
+// An entry taken off the list must not pass its chance on to the one that takes its place.
 func TestSampleIsEvenAmongTheGone(t *testing.T) {
 	r := chance(t)
 	const trials = 20_000

@@ -5,26 +5,24 @@ import (
 	"math/bits"
 )
 
-// The wheel: buckets of entries, narrow where the next deaths are expected and wide far from there.
+// The wheel: buckets of entries, narrow where the next deadlines are expected and wide far from there.
 //
-// Write a deadline as eleven digits of six bits. Compare it with the focus, a moment near now: the highest digit in
-// which the two differ is its level, and the value of that digit is its slot there. A bucket of level 0 is one
-// millisecond, of level 1 64 ms, of level 2 4 s, and so on until level 10 reaches the end of time in both directions.
-// No deadline is out of range, none is beyond an edge that has to be waited for, and the past has its buckets as the
-// future has.
+// Write a deadline as eleven digits of six bits. Compare it with the focus, a moment near now: the highest digit in which the two differ is
+// its level, and the value of that digit is its slot there. A bucket of level 0 is one millisecond, of level 1 64 ms, of level 2 4 s, and so
+// on until level 10 reaches the end of time in both directions. No deadline is out of range, no edge has to be waited for, and the past has
+// buckets as the future has.
 //
-// Each bucket knows a floor, a time before which none of its entries ends. Within a level the first occupied bucket has
-// the least floor; so the least over the levels is the wheel's, at most eleven looks away. When the clock passes that
-// floor, the bucket is emptied: the dead are reaped, the living spread over finer buckets after the focus was moved to
-// now. An entry is moved in this way at most once per level: twice in a life of seconds, three times in one of hours.
-// Nothing turns when nothing dies: a deadline next week costs one or two looks, not one for every bucket in between.
+// Each bucket knows a floor, a time before which none of its entries ends. Within a level the first occupied bucket has the lowest floor; so
+// the lowest floor over the levels is the wheel's, at most eleven looks away. When the clock passes that floor, the bucket is emptied: the
+// dead are reaped, and the living are spread over finer buckets after the focus was moved to now. An entry is moved in this way at most once
+// per level: twice in a life of seconds, three times in one of hours. Nothing turns when nothing ends: a deadline next week costs one or two
+// looks, not one for every bucket in between.
 //
-// A bucket is four lists, its lanes, by the last two bits of the id. Emptying it walks them in turn, so that the
-// processor waits for four nodes at once instead of for one after the other: a million entries do not fit its caches.
+// A bucket is four lists, its lanes, by the last two bits of the id. Emptying it walks the lanes in turn, so that the processor waits for
+// four nodes at once instead of one after another: a million entries do not fit into its caches.
 //
-// Two rules hold at all times. An entry stands in a bucket whose span, at the present focus, contains its deadline (not
-// necessarily the narrowest such bucket: a bucket half emptied is in order). And no floor is above a deadline in its
-// bucket.
+// Two invariants hold at all times. The span of an entry's bucket, at the present focus, contains its deadline (the bucket need not be the
+// narrowest one: a half-emptied bucket is valid). And no floor is above a deadline in its bucket.
 
 const (
 	digit  = 6
@@ -50,13 +48,13 @@ func height(s, t int64) uint32 {
 	return uint32(63-bits.LeadingZeros64(uint64(s^t)|1)) / digit
 }
 
-// ordered is t with the sign turned, so that the past before 1970 sorts first.
+// ordered is t with the sign bit flipped, so that times before 1970 sort first.
 func ordered(t int64) uint64 { return uint64(t) ^ 1<<63 }
 
 // span returns a number that is the same for all times in one bucket as wide as b.
 func span(b uint32, t int64) uint64 { return ordered(t) >> (b / slots * digit) }
 
-// link puts id first in its lane of bucket b.
+// link puts id at the front of its lane in bucket b.
 func (x *Index) link(id uint32, n *node, b uint32) {
 	l, slot := b/slots, b%slots
 	if int(l) >= len(x.levels) {
@@ -92,7 +90,7 @@ func (x *Index) unlink(id uint32, n *node) {
 	}
 }
 
-// first returns the bucket with the least floor.
+// first returns the bucket with the lowest floor.
 func (x *Index) first() (b uint32, floor int64, ok bool) {
 	for l := range x.levels {
 		v := &x.levels[l]
@@ -107,9 +105,8 @@ func (x *Index) first() (b uint32, floor int64, ok bool) {
 	return b, floor, ok
 }
 
-// refocus moves the focus to now and reports true, if no bucket changes its meaning by that: those of the levels below
-// the highest digit in which now differs from the focus must be empty. They are when the clock has gone forward and the dead
-// between are gone.
+// refocus moves the focus to now and reports true, if that does not change the meaning of any bucket: all levels below the highest digit in
+// which now differs from the focus must be empty. They are when the clock has gone forward and the dead entries in between have been reaped.
 func (x *Index) refocus(now int64) bool {
 	l := int(height(now, x.focus))
 	for i := range x.levels[:min(l, len(x.levels))] {
@@ -121,8 +118,8 @@ func (x *Index) refocus(now int64) bool {
 	return true
 }
 
-// coarsen makes room for moving the focus into b: it moves up to max entries from the levels below b's to the bucket
-// beside b that holds them all. It returns how many it moved. There are any only if the clock has fallen back.
+// coarsen prepares for moving the focus into b: it moves up to max entries from the levels below b's to the one bucket beside b that covers
+// them all, and returns how many it moved. There are such entries only if the clock has gone back.
 func (x *Index) coarsen(b uint32, max int) int {
 	l, moved := b/slots, 0
 	wide := l*slots | uint32(span(b, x.focus))%slots
@@ -146,7 +143,7 @@ func (x *Index) coarsen(b uint32, max int) int {
 	return moved
 }
 
-// dead counts the dead at now.
+// dead counts the dead entries at now.
 func (x *Index) dead(now int64) int {
 	count := 0
 	for l := range x.levels {
@@ -168,7 +165,7 @@ func (x *Index) dead(now int64) int {
 	return count
 }
 
-// after returns the first millisecond at which deadline has passed. The last one of an int64 never passes.
+// after returns the first millisecond at which deadline has passed. The largest int64 never passes.
 func after(deadline int64) int64 {
 	if deadline == math.MaxInt64 {
 		return deadline

@@ -1,31 +1,31 @@
-// Package glob matches names with Redis's patterns, as KEYS, SCAN and PSUBSCRIBE take them, in time that an adversary cannot stretch.
+// Package glob matches names with Redis's patterns, as in KEYS, SCAN and PSUBSCRIBE, in time that an adversary cannot stretch.
 //
 //	p := glob.Compile([]byte("user:*:[0-9]?"))
 //	p.Match([]byte("user:ada:42"))
 //
-// The rules: * any bytes, ? one byte, [a-z] one of these, [^a-z] one of the others, a backslash takes the next byte as it is. A class that is
-// never closed ends with the pattern. Nothing but an empty pattern matches an empty name, not even "*" (util.c, stringmatchlen): KEYS and SCAN
-// know "*" themselves.
+// The rules: * matches any bytes, ? one byte, [a-z] one of these, [^a-z] one of the others, and a backslash makes the next byte literal. A
+// class that is never closed ends with the pattern. Only an empty pattern matches an empty name; not even "*" does (util.c, stringmatchlen):
+// KEYS and SCAN handle "*" themselves.
 //
-// The stars cut a pattern into pieces of fixed length. The first and the last stand at the ends of the name, and each of the others is taken
-// where it fits first, which leaves the most for those behind it, so none is tried twice. A piece of plain bytes is found as bytes.Index finds
-// it. A piece with ? or a class is found with one bit for each of its bytes, 64 of them in a step: a name of n bytes costs n steps for every
-// 64 bytes of the piece.
+// The stars cut a pattern into pieces of fixed length. The first and the last must match at the ends of the name. Each of the others is
+// matched at the first place where it fits, which leaves the most room for those behind it, so no piece is tried twice. A piece of plain
+// bytes is found by bytes.Index. A piece with ? or a class is found with one bit for each of its positions, 64 of them in a step: a name of n
+// bytes costs n steps for every 64 positions of the piece.
 package glob
 
 import "bytes"
 
-// Pattern is a compiled pattern. It does not change, so any number of goroutines may match with it.
+// Pattern is a compiled pattern. It does not change, so any number of goroutines may use it.
 type Pattern struct {
-	pieces []piece // one more than there are stars; a run of stars is one
-	least  int     // length of the shortest name that fits
-	empty  bool    // the pattern has no byte at all
+	pieces []piece // one more than there are stars; a run of stars counts as one
+	least  int     // length of the shortest matching name
+	empty  bool    // the pattern is empty
 }
 
 // Match reports whether pattern matches the whole of name. To match many names, Compile the pattern once.
 func Match(pattern, name []byte) bool { return Compile(pattern).Match(name) }
 
-// Compile reads a pattern, of which it keeps nothing. Any bytes are a pattern.
+// Compile reads a pattern and keeps nothing of its bytes. Any bytes are a valid pattern.
 func Compile(pattern []byte) *Pattern {
 	p := &Pattern{empty: len(pattern) == 0}
 	for rest := pattern; ; {

@@ -61,7 +61,7 @@ func TestRules(t *testing.T) {
 	}
 }
 
-// slow is the definition, as an oracle: what a star takes is tried in every way.
+// slow is the definition, used as an oracle: it tries every length for each star.
 func slow(p, s string) bool {
 	if len(p) > 0 && p[0] == '*' {
 		return slow(p[1:], s) || len(s) > 0 && slow(p, s[1:])
@@ -80,7 +80,7 @@ func slow(p, s string) bool {
 	return glob.Match([]byte(p[:n]), []byte(s[:1])) && slow(p[n:], s[1:])
 }
 
-// FuzzMatch compares with the definition, where that ends soon.
+// FuzzMatch compares with the definition, where that finishes soon.
 func FuzzMatch(f *testing.F) {
 	for _, p := range []string{"", "*", "a*b", "*a?b*", "[a-c]*[^b]", `\**`, "*ab*?*a", "[", "*[a-b]?[ab]*b"} {
 		f.Add(p, "abcab")
@@ -100,7 +100,7 @@ func FuzzMatch(f *testing.F) {
 	})
 }
 
-// Pieces of more than 64 places use several words.
+// Pieces of more than 64 positions use several words.
 func TestLongPieces(t *testing.T) {
 	for _, n := range []int{63, 64, 65, 127, 128, 129, 200} {
 		p := glob.Compile([]byte("*" + strings.Repeat("?", n-1) + "b*"))

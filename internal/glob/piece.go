@@ -2,29 +2,29 @@ package glob
 
 import "bytes"
 
-// piece is what stands between two stars: a choice of bytes for each of its places.
+// piece is the part of a pattern between two stars: a set of bytes for each position.
 type piece struct {
-	plain []byte   // its bytes, if each place has only one
-	sets  []set    // else one for each place
+	plain []byte   // its bytes, if each position allows only one
+	sets  []set    // otherwise one for each position
 	masks []uint64 // for find: see prepare
 }
 
-// set is a choice of bytes.
+// set is a set of bytes.
 type set [4]uint64
 
 func (s *set) add(b byte)      { s[b>>6] |= 1 << (b & 63) }
 func (s *set) has(b byte) bool { return s[b>>6]>>(b&63)&1 == 1 }
 
-// not is every byte but those of s.
+// not is every byte except those in s.
 func (s set) not() set { return set{^s[0], ^s[1], ^s[2], ^s[3]} }
 
-// every is what ? takes.
+// every is what ? matches.
 var every = set{}.not()
 
-// length is how many bytes of a name the piece takes.
+// length is how many bytes of a name the piece matches.
 func (p *piece) length() int { return len(p.plain) + len(p.sets) }
 
-// read adds what pattern begins with, which is no star, and returns the pattern behind it.
+// read adds the first item of pattern, which is not a star, and returns the rest of the pattern.
 func (p *piece) read(pattern []byte) (rest []byte) {
 	switch {
 	case pattern[0] == '?':
@@ -64,7 +64,7 @@ func (p *piece) choice(s set) {
 	p.sets = append(p.sets, s)
 }
 
-// readClass reads the class that pattern begins with, and returns its length.
+// readClass reads the class at the beginning of pattern, and returns its length.
 func readClass(pattern []byte) (s set, n int) {
 	i, not := 1, false
 	if i < len(pattern) && pattern[i] == '^' {
@@ -91,7 +91,7 @@ func readClass(pattern []byte) (s set, n int) {
 	return s, min(i+1, len(pattern))
 }
 
-// fits reports whether the piece matches what name begins with, which is long enough.
+// fits reports whether the piece matches the beginning of name, which is long enough.
 func (p *piece) fits(name []byte) bool {
 	if p.sets == nil {
 		return bytes.HasPrefix(name, p.plain)
@@ -104,10 +104,10 @@ func (p *piece) fits(name []byte) bool {
 	return true
 }
 
-// words is how many words hold a bit for each place.
+// words is how many words hold one bit for each position.
 func (p *piece) words() int { return (len(p.sets) + 63) / 64 }
 
-// prepare makes a piece ready for find: for each byte, the places that take it, as bits.
+// prepare makes a piece ready for find: for each byte, the positions that allow it, as bits.
 func (p *piece) prepare() {
 	words := p.words()
 	p.masks = make([]uint64, 256*words)
@@ -120,10 +120,10 @@ func (p *piece) prepare() {
 	}
 }
 
-// find returns where the first match of the piece in name ends, -1 if there is none.
+// find returns the end of the first match of the piece in name, -1 if there is none.
 //
-// A bit of the state says that the name's latest bytes fit the piece up to that place. A byte moves every bit on by one, begins a match at the
-// first place, and leaves the bits of the places that take it. As Baeza-Yates and Gonnet describe it (shift-and).
+// A bit of the state says that the latest bytes of the name match the piece up to that position. Each byte shifts all bits by one, starts a
+// match at the first position, and keeps the bits of the positions that allow it. This is the shift-and algorithm of Baeza-Yates and Gonnet.
 func (p *piece) find(name []byte) int {
 	if p.sets == nil {
 		if at := bytes.Index(name, p.plain); at >= 0 {

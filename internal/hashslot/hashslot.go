@@ -1,8 +1,8 @@
-// Package hashslot tells which of a Redis Cluster's 16384 slots a key belongs to, and which short text belongs to a
-// slot, so that a second key can be placed beside any first one.
+// Package hashslot tells which of a Redis Cluster's 16384 slots a key belongs to, and finds a short text for each slot, so that a second key
+// can be placed in the slot of any first one.
 //
-// The rule is the cluster specification's: CRC16 (XMODEM) of the key modulo 16384, of the part between the first {
-// and the first } after it where that part is not empty.
+// The rule is the cluster specification's: CRC16 (XMODEM) modulo 16384, of the part of the key between the first { and the first } after it
+// if that part is not empty, otherwise of the whole key.
 package hashslot
 
 import (
@@ -26,11 +26,11 @@ func Hashed(key string) string {
 	return key
 }
 
-// Tag returns a text of at most four lower-case letters and digits whose slot is slot, the same one in every process.
-// It panics if slot is not in [0, Count).
+// Tag returns a text of at most four lower-case letters and digits whose slot is slot. It is the same in every process. It panics if slot is
+// not in [0, Count).
 func Tag(slot int) string { return tags()[slot] }
 
-// tags is made at the first use: about 170,000 short checksums.
+// tags is computed at the first use: about 170,000 short checksums.
 var tags = sync.OnceValue(func() *[Count]string {
 	const digits = "0123456789abcdefghijklmnopqrstuvwxyz"
 	var table [Count]string
@@ -59,7 +59,7 @@ func crc16(s string) uint16 {
 	return crc
 }
 
-// crcTable is CRC16's for the polynomial x^16 + x^12 + x^5 + 1.
+// crcTable is CRC16's table for the polynomial x^16 + x^12 + x^5 + 1.
 var crcTable = func() (table [256]uint16) {
 	for i := range table {
 		crc := uint16(i) << 8

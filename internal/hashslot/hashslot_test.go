@@ -7,7 +7,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/hashslot"
 )
 
-// The slots are CLUSTER KEYSLOT's answers of a real Redis.
+// The slots are the answers of a real Redis to CLUSTER KEYSLOT.
 func TestOf(t *testing.T) {
 	for key, want := range map[string]int{
 		"":                     0,

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Directives are what a Cache-Control says, of a request or of a response (RFC 9111, section 5.2; RFC 5861; RFC 8246).
-// Of a directive that comes twice the first counts; those that this cache does not know do not.
+// Directives are the content of a request's or a response's Cache-Control (RFC 9111, section 5.2; RFC 5861; RFC 8246).
+// If a directive comes twice, the first counts; unknown ones are ignored.
 type Directives struct {
 	MaxAge               Delta
 	SMaxAge              Delta
@@ -21,22 +21,22 @@ type Directives struct {
 	MustRevalidate, ProxyRevalidate         bool
 	MustUnderstand, Immutable, OnlyIfCached bool
 
-	// Fields are the header fields that a qualified private="..." or no-cache="..." lists, in canonical form: nobody else
-	// gets them. Unqualified, and where the list is none, the directive is about the whole response.
+	// Fields are the header fields that a qualified private="..." or no-cache="..." lists, in canonical form: they are
+	// not stored. Without a list, or with a malformed one, the directive is about the whole response.
 	Fields []string
 }
 
-// Delta is a number of seconds that may not have been given. It is at most 2^31, and 0 where it was given and is not a
-// number: stale, RFC 9111, section 4.2.1.
+// Delta is an optional number of seconds, at most 2^31. A malformed number counts as 0, which means stale (RFC 9111, section
+// 4.2.1).
 type Delta struct {
 	Seconds int64
 	Given   bool
 }
 
-// Duration is the number as one.
+// Duration returns d as a time.Duration.
 func (d Delta) Duration() time.Duration { return time.Duration(d.Seconds) * time.Second }
 
-// maxDelta stands for every number that is greater (RFC 9111, section 1.2.2).
+// maxDelta replaces greater numbers (RFC 9111, section 1.2.2).
 const maxDelta = 1 << 31
 
 // ParseCacheControl returns the directives of a request, or of a response that has no targeted field: see [Rules.Judge].
@@ -48,8 +48,8 @@ func ParseCacheControl(h http.Header) (d Directives) {
 	return d
 }
 
-// CheckCacheControl returns an error for a Cache-Control of a response that does not say what its writer meant: a directive that is
-// none, or whose number is none.
+// CheckCacheControl returns an error for a response's Cache-Control that does not say what its author meant: it has a malformed directive
+// or a malformed number.
 func CheckCacheControl(value string) error {
 	for e := range elements([]string{value}) {
 		name, arg, has, _ := cutDirective(e)
@@ -79,7 +79,7 @@ func cutDirective(e string) (name, arg string, has, quoted bool) {
 	return name, arg, has, false
 }
 
-// add takes one directive. Whitespace about "=" is not allowed, and makes of max-age an invalid one.
+// add adds one directive. Whitespace around "=" is not allowed, and makes a max-age invalid.
 func (d *Directives) add(name, arg string, has, quoted bool) {
 	if bare := trim(name); bare != name {
 		name, arg = bare, " "
@@ -121,8 +121,8 @@ func (d *Directives) add(name, arg string, has, quoted bool) {
 	}
 }
 
-// list takes the fields of a qualified directive. It reports whether there were any, and nothing else: a directive
-// that names what cannot be a field is about everything.
+// list adds the fields of a qualified directive. It reports whether there were any and all of them were valid names: otherwise the
+// directive is about everything.
 func (d *Directives) list(arg string, quoted bool) bool {
 	if !quoted {
 		return false
@@ -144,5 +144,5 @@ func (d *Delta) set(arg string) {
 	}
 }
 
-// delta returns the number of seconds that s says, at most 2^31.
+// delta parses s as a number of seconds, at most 2^31.
 func delta(s string) (n int64, ok bool) { return digits(s, maxDelta) }

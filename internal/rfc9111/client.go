@@ -6,11 +6,11 @@ import (
 	"strings"
 )
 
-// A resource is named by the URL that the client asked for. Handlers around the cache may have changed the one that the handler sees:
-// http.StripPrefix, middlewares that tell tenants apart, proxies that believe X-Forwarded-Proto. What differs is a variant of
-// the client's URL, as if Vary had named it: so mounts and tenants do not merge, and a purge of the client's URL reaches all of it.
+// A resource is named by the URL that the client asked for. Handlers around the cache may have changed the URL that the handler sees:
+// http.StripPrefix, middlewares that separate tenants, proxies that trust X-Forwarded-Proto. A changed URL is a variant of the
+// client's, as if Vary had named it: so mounts and tenants do not merge, and a purge of the client's URL reaches all variants.
 
-// ClientURL returns a copy of the URL that the client of r asked for; nil if it is none.
+// ClientURL returns a copy of the URL that the client of r asked for; nil if that is not a URL.
 func ClientURL(r *http.Request) *url.URL {
 	u, _, ok := clientURL(r)
 	if !ok {
@@ -33,7 +33,7 @@ func clientURL(r *http.Request) (u *url.URL, same, ok bool) {
 	return u, *u == *r.URL, true
 }
 
-// spelledAs reports whether a URL is what a target is parsed to, for those that have one spelling only. It allocates nothing.
+// spelledAs reports whether target parses to the URL u, for URLs with a single spelling. It allocates nothing.
 func spelledAs(u *url.URL, target string) bool {
 	if u.RawPath != "" || u.Opaque != "" || u.User != nil || u.Fragment != "" || u.ForceQuery {
 		return false
@@ -57,8 +57,8 @@ func spelledAs(u *url.URL, target string) bool {
 	return target[n] == '?' && u.RawQuery != "" && target[n+1:] == u.RawQuery
 }
 
-// inner returns what the handler sees in place of the client's URL, in a normal form in which what does not count does not
-// count either. ok is false for a query that no URL holds.
+// inner returns the URL that the handler sees in place of the client's, in a normal form without the parts that do not count. ok is
+// false for a malformed query.
 func (k Keys) inner(r *http.Request, u *url.URL) (inner string, ok bool) {
 	var b []byte
 	ours := strings.EqualFold(u.Scheme, k.scheme(r)) && (k.AnyHost || strings.EqualFold(u.Host, r.Host))
@@ -66,29 +66,29 @@ func (k Keys) inner(r *http.Request, u *url.URL) (inner string, ok bool) {
 		b = append(b, (&url.URL{Scheme: u.Scheme, Opaque: u.Opaque, User: u.User, Host: u.Host}).String()...)
 		b = append(b, ' ')
 	}
-	if b, ok = k.appendQuery(appendPath(b, spelling(u)), u); len(b) == 0 { // a path that was cut to nothing: no other is one space
+	if b, ok = k.appendQuery(appendPath(b, spelling(u)), u); len(b) == 0 { // the path was cut to nothing; no other path is a single space
 		b = append(b, ' ')
 	}
 	return string(b), ok
 }
 
-// Selectors are what of a request may choose between the variants of a response.
+// Selectors are the parts of a request that may select a variant of a response.
 type Selectors struct {
 	Header http.Header
-	Host   string // which net/http does not leave in the header
+	Host   string // net/http removes it from the header
 	Inner  string // the URL that the handler sees; "" if it is the client's
-	Query  string // what counts of the client's query, with its "?"; set where [Search] is asked
+	Query  string // what counts of the client's query, with its "?"; set if [Search] is used
 
-	// AnyOrder makes the order of languages of one weight not count. RFC 9110 says that it means nothing; handlers take the first.
+	// AnyOrder ignores the order of languages of equal weight. RFC 9110 gives it no meaning, but handlers take the first.
 	AnyOrder bool
 }
 
-// InnerURL stands in for Selectors.Inner among the fields by which a response varies. No field is called so.
+// InnerURL stands for Selectors.Inner among the fields by which a response varies. No real field has this name.
 const InnerURL = ":url"
 
 const host = "Host"
 
-// Lines returns what a request says in a field, and whether it does. room is for a field that is not in the header.
+// Lines returns the lines of a field of the request, and whether it is present. room holds a value that is not in the header.
 func (s Selectors) Lines(name string, room *[1]string) (lines []string, present bool) {
 	switch name {
 	case InnerURL:

@@ -12,7 +12,7 @@ func Conditional(request http.Header) bool {
 }
 
 // ForOrigin reports whether the request has a condition that only the origin may answer (RFC 9111, section 4.3.2:
-// If-Match, If-Unmodified-Since): it goes there, past the cache.
+// If-Match, If-Unmodified-Since): such a request bypasses the cache.
 func ForOrigin(request http.Header) bool {
 	return request["If-Match"] != nil || request["If-Unmodified-Since"] != nil
 }
@@ -35,8 +35,8 @@ func NotModified(request, stored http.Header, received time.Time) bool {
 	return !modified.After(since)
 }
 
-// anyMatches compares weakly (RFC 9110, section 8.8.3.2): W/ does not count. What is not an entity tag matches what is
-// spelled the same.
+// anyMatches compares weakly (RFC 9110, section 8.8.3.2): W/ does not count. A malformed entity tag matches its
+// own spelling.
 func anyMatches(lines []string, tag string) bool {
 	for e := range elements(lines) {
 		if e == "*" || tag != "" && strings.TrimPrefix(e, "W/") == strings.TrimPrefix(tag, "W/") {
@@ -51,7 +51,7 @@ func etag(h http.Header) string { return trim(only(h["Etag"])) }
 
 func strong(tag string) bool { return tag != "" && !strings.HasPrefix(tag, "W/") }
 
-// StripBody takes out of the header of a 304 or a 416 what describes a body (RFC 9110, section 15.4.5).
+// StripBody removes the fields that describe a body from the header of a 304 or a 416 (RFC 9110, section 15.4.5).
 func StripBody(h http.Header) {
 	for _, name := range []string{"Content-Type", "Content-Length", "Content-Encoding", "Content-Language", "Content-Range",
 		"Content-Md5", "Content-Digest", "Content-Disposition", "Accept-Ranges"} {
@@ -59,9 +59,9 @@ func StripBody(h http.Header) {
 	}
 }
 
-// AskValid makes the header of a request to the origin one that revalidates the stored response (RFC 9111, section
-// 4.3.1): its validators take the place of the client's conditions, and of its range, as the answer is to be a whole one.
-// It reports whether there was a validator; without one the request is for a new response.
+// AskValid changes a request's header to revalidate the stored response at the origin (RFC 9111, section 4.3.1): the stored
+// validators replace the client's conditions and its range, since a complete answer is wanted. It reports whether there
+// was a validator; without one the request asks for a new response.
 func AskValid(request, stored http.Header) bool {
 	for _, name := range []string{"If-None-Match", "If-Modified-Since", "If-Range", "Range"} {
 		delete(request, name)

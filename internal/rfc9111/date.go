@@ -11,7 +11,7 @@ import (
 // The three forms of an HTTP date after the day's name.
 const (
 	imfFixdate = " 02 Jan 2006 15:04:05 GMT"
-	rfc850     = " 02-Jan-2006 15:04:05 GMT" // with two digits of the year on the wire
+	rfc850     = " 02-Jan-2006 15:04:05 GMT" // the year has two digits on the wire
 	asctime    = " Jan _2 15:04:05 2006"     // also with a zero for the space
 )
 
@@ -23,8 +23,8 @@ var days = []string{"Sunday", "Monday", "Tuesday", "Wednesday", "Thursday", "Fri
 //	Sunday, 06-Nov-94 08:49:37 GMT
 //	Sun Nov  6 08:49:37 1994
 //
-// Everything else is not a date: other zones, other separators, digits too few or too many. The day's name must be one,
-// not the right one. Two digits of a year are of the century that is not more than 50 years past now.
+// Everything else is not a date: other zones or separators, too few or too many digits. The day's name must be a valid one, but
+// not the right one. A two-digit year is taken from the century that puts it at most 50 years after now.
 func ParseDate(s string, now time.Time) (time.Time, bool) {
 	s = trim(s)
 	name, rest, comma := strings.Cut(s, ",")

@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// Flaw says what is wrong with the header of a response that is not stored for this reason, in words for those who can mend it;
-// "" if the header is as it should be, and only not for a cache.
+// Flaw says, for the handler's author, what is wrong with the header of a response that is not stored for this reason. It returns "" if the
+// header is well formed and merely not meant for a cache.
 func (r Rules) Flaw(reason Reason, x Exchange) (what string) {
 	h := Canonical(x.Header)
 	switch reason {
@@ -46,7 +46,7 @@ func (r Rules) freshnessFlaw(h http.Header, received time.Time) string {
 		switch _, number := delta(arg); strings.ToLower(trim(name)) {
 		case "max-age", "s-maxage", "stale-while-revalidate", "stale-if-error":
 			if !number || trim(name) != name {
-				return "Cache-Control has a number that is none"
+				return "Cache-Control has a malformed number"
 			}
 		default:
 			if !token(name) {
@@ -57,7 +57,7 @@ func (r Rules) freshnessFlaw(h http.Header, received time.Time) string {
 	for _, field := range []string{"Expires", "Date", "Last-Modified"} {
 		line := only(h[field])
 		_, isDate := ParseDate(line, received)
-		past := field == "Expires" && (trim(line) == "0" || trim(line) == "-1") // a sender may say so
+		past := field == "Expires" && (trim(line) == "0" || trim(line) == "-1") // allowed: both mean "already expired"
 		switch n := len(h[field]); {
 		case n > 1:
 			return field + " has several lines"

@@ -15,9 +15,9 @@ func TestFlaw(t *testing.T) {
 		reason rfc9111.Reason
 		want   string
 	}{
-		{[]string{"Cache-Control: max-age=abc"}, rfc9111.Expired, "Cache-Control has a number that is none"},
-		{[]string{"Cache-Control: max-age"}, rfc9111.Expired, "Cache-Control has a number that is none"},
-		{[]string{"Cache-Control: max-age =60"}, rfc9111.Expired, "Cache-Control has a number that is none"},
+		{[]string{"Cache-Control: max-age=abc"}, rfc9111.Expired, "Cache-Control has a malformed number"},
+		{[]string{"Cache-Control: max-age"}, rfc9111.Expired, "Cache-Control has a malformed number"},
+		{[]string{"Cache-Control: max-age =60"}, rfc9111.Expired, "Cache-Control has a malformed number"},
 		{[]string{"Cache-Control: @\x00, a/b"}, rfc9111.NoFreshness, "Cache-Control has what is not a directive"},
 		{[]string{"CDN-Cache-Control: max-age=60,,"}, rfc9111.NoFreshness, "CDN-Cache-Control is not a dictionary"},
 		{[]string{"Expires: tomorrow"}, rfc9111.Expired, "Expires is not a date"},

@@ -2,14 +2,14 @@ package rfc9111
 
 import "time"
 
-// Policy is all that the rules want to know of a stored response: plain values, to be stored beside it, so that nothing
-// is parsed again for a hit.
+// Policy is all that the rules need to know about a stored response: plain values that are stored with it, so that a hit
+// parses nothing.
 type Policy struct {
 	Received   time.Time     // when it arrived, or was last found valid
 	InitialAge time.Duration // corrected_initial_age: how old it was at Received
 	Lifetime   time.Duration // freshness_lifetime; 0: stale at once
 
-	// Windows past the end of freshness, 0 where the response forbids it.
+	// Periods after the end of freshness, 0 if the response forbids that use.
 	StaleWhileRevalidate time.Duration // serve and renew in the background
 	StaleIfError         time.Duration // serve if the origin fails
 	Validate             time.Duration // keep for a revalidation
@@ -17,13 +17,13 @@ type Policy struct {
 	Flags Flags
 }
 
-// Flags are what a Policy knows in one bit each.
+// Flags are the yes-or-no properties of a Policy.
 type Flags uint8
 
 const (
 	NoCache   Flags = 1 << iota // never without revalidation
 	Strict                      // never stale: must-revalidate, proxy-revalidate or s-maxage
-	Immutable                   // a reload does not ask while it is fresh
+	Immutable                   // a reload is served from the cache while it is fresh
 )
 
 // Age is the current_age of RFC 9111, section 4.2.3.
@@ -32,16 +32,16 @@ func (p Policy) Age(now time.Time) time.Duration {
 	return min(p.InitialAge+max(0, now.Sub(p.Received)), maxDelta*time.Second)
 }
 
-// Left is how long it will stay fresh; negative for how long it has been stale. It is what Cache-Status calls ttl.
+// Left is how long the response will stay fresh, or, negative, how long it has been stale. Cache-Status calls it ttl.
 func (p Policy) Left(now time.Time) time.Duration { return p.Lifetime - p.Age(now) }
 
-// Keep is for how long from now it is of any use: what is left of freshness and the longest of the windows.
+// Keep is how long from now the response is of any use: its remaining freshness plus the longest of the periods above.
 func (p Policy) Keep(now time.Time) time.Duration {
 	return p.Left(now) + max(p.StaleWhileRevalidate, p.StaleIfError, p.Validate)
 }
 
-// Reusable reports whether the response can ever answer another request without asking the origin: it was fresh when it came, or
-// says that it may be served stale. Only such an answer is one for those who wait for it (RFC 9111, section 4).
+// Reusable reports whether the response may ever answer another request without asking the origin: it was fresh on arrival, or
+// says that it may be served stale. Only such a response may go to the waiters of a collapsed request (RFC 9111, section 4).
 func (p Policy) Reusable() bool {
 	return p.Flags&NoCache == 0 && (p.Lifetime > p.InitialAge || p.StaleWhileRevalidate > 0)
 }
@@ -65,7 +65,7 @@ func (p Policy) Decide(q Directives, now time.Time) Verdict {
 	age := p.Age(now)
 	left := p.Lifetime - age
 	if q.MaxAge.Given && (age > q.MaxAge.Duration() || q.MaxAge.Seconds == 0) {
-		// A reload asks with max-age=0: of what is immutable only the forced one, no-cache, gets another (RFC 8246).
+		// A plain reload sends max-age=0: an immutable response still answers it. Only a forced reload, no-cache, gets a new one (RFC 8246).
 		if p.Flags&Immutable == 0 || left <= 0 {
 			return Revalidate
 		}
@@ -85,7 +85,7 @@ func (p Policy) Decide(q Directives, now time.Time) Verdict {
 	return Revalidate
 }
 
-// OnError says whether it may answer a request with the directives q at now in place of an origin that failed (RFC 9111,
+// OnError reports whether the response may answer a request with the directives q at now in place of a failed origin (RFC 9111,
 // section 4.2.4; RFC 5861, section 4). A max-age of the request is a wish, no-cache and min-fresh are demands.
 func (p Policy) OnError(q Directives, now time.Time) bool {
 	left := p.Left(now)
@@ -98,7 +98,7 @@ func (p Policy) OnError(q Directives, now time.Time) bool {
 		return true
 	case p.Flags&Strict != 0:
 		return false
-	case p.Lifetime == 0: // it was never fresh: only what it says itself counts
+	case p.Lifetime == 0: // it was never fresh: only its own stale-if-error counts
 		return -left < max(p.StaleIfError, p.StaleWhileRevalidate)
 	}
 	return -left < max(p.StaleIfError, p.StaleWhileRevalidate, q.StaleIfError.Duration())

@@ -45,7 +45,7 @@ func groups(key string, lines []string) (all []string) {
 	return all
 }
 
-// Group names a group of the origin of a key. No tag is called so: it has spaces.
+// Group names a group of the origin of a key. No tag has such a name: it contains spaces.
 func Group(key, name string) string {
 	scheme, rest, _ := strings.Cut(key, "://")
 	host, _, _ := strings.Cut(rest, "/")

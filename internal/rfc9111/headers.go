@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// Stored returns what is stored of the header of a response that came at received: all of it, unknown fields too, minus
-// what belongs to one connection (RFC 9111, section 3.1), what a qualified private or no-cache keeps from others, and Age,
-// which is made anew. It has a Date, if need be of when it came (RFC 9110, section 6.6.1). Names that a handler has spelled in other
-// letters stay so, but for those by which a message is framed. The argument is not changed.
+// Stored returns the part of a header to store for a response that came at received: all fields, unknown ones included, except those
+// of a single connection (RFC 9111, section 3.1), those that a qualified private or no-cache withholds, and Age, which each hit computes
+// anew. A missing Date is set to received (RFC 9110, section 6.6.1). Names keep the handler's spelling, except those that frame a
+// message. The argument is not changed.
 func (r Rules) Stored(response http.Header, received time.Time) http.Header {
 	h := Canonical(response)
 	d, _ := r.directives(h)
@@ -42,8 +42,8 @@ func (r Rules) Stored(response http.Header, received time.Time) http.Header {
 	return out
 }
 
-// StoresTrailer reports whether a trailer of a response may be stored that may be stored itself: what its header may not have,
-// its trailers may not either.
+// StoresTrailer reports whether a trailer of a storable response may be stored: a field that is not stored from the header is not
+// stored from the trailers either.
 func (r Rules) StoresTrailer(response http.Header, name string) bool {
 	d, _ := r.directives(Canonical(response))
 	name = http.CanonicalHeaderKey(name)
@@ -59,13 +59,13 @@ func hop(name string) bool {
 	return strings.HasPrefix(name, "Proxy-")
 }
 
-// frames reports whether net/http, or a cache that answers with a part, looks at a field of a response by its canonical name.
+// frames reports whether net/http, or a cache that answers with a part, reads this response field by its canonical name.
 func frames(name string) bool {
 	return strings.HasPrefix(name, "Content-") || name == "Date" || name == "Cache-Status" || name == "Accept-Ranges"
 }
 
-// Canonical returns h with the names of its fields in canonical form, h itself if they are: a handler may have put others
-// into the map, and net/http sends them. Lines of one field are in the order in which it does, by the names as they are spelled.
+// Canonical returns h with canonical field names, and h itself if they are: a handler may have put other spellings into the map,
+// and net/http sends them. The lines of a field have the order in which net/http sends them: sorted by the spelling of their names.
 func Canonical(h http.Header) http.Header {
 	for name := range h {
 		if http.CanonicalHeaderKey(name) != name {
@@ -80,11 +80,11 @@ func Canonical(h http.Header) http.Header {
 	return h
 }
 
-// Frame puts the fields of a response that frame it, or are about its connection, under their canonical names. net/http looks at no
-// others, and would send fields of its own beside those of a handler that spells them in other letters.
+// Frame moves the fields that frame a response, or are about its connection, to their canonical names. net/http reads only
+// those, and would add fields of its own beside a handler's other spelling.
 func Frame(h http.Header) {
 	canonical := Canonical(h)
-	for name := range h { // all of it, if h is as it should be
+	for name := range h { // covers everything if all names are canonical
 		key := http.CanonicalHeaderKey(name)
 		if key == name || !frames(key) && !hop(key) {
 			continue

@@ -27,8 +27,8 @@ func (k Keys) Invalidated(r *http.Request, status int, response http.Header) (ke
 	return keys
 }
 
-// located returns the key of the URL that a field of a response names, if it is of the same origin as the request: another
-// host's entries are not this one's to void (section 4.4).
+// located returns the key of the URL that a field of a response names, if it has the same origin as the request: a host
+// may not void another host's entries (section 4.4).
 func (k Keys) located(r *http.Request, lines []string) (key string, ok bool) {
 	if len(lines) != 1 {
 		return "", false

@@ -1,8 +1,8 @@
-// Package rfc9111 holds the rules of a shared HTTP cache: RFC 9111 and what it leans on, conditionals and ranges of
+// Package rfc9111 holds the rules of a shared HTTP cache: RFC 9111 and what it builds on: conditions and ranges of
 // RFC 9110, 5861 (stale while revalidating, stale on error), 8246 (immutable), 9211 (Cache-Status) and 9213 (targeted
 // cache control).
 //
-// It decides and does nothing: no store, no clock, no goroutine, no handler. A cache asks it in this order:
+// It only decides: it has no store, clock, goroutine or handler. A cache calls it in this order:
 //
 //	key := keys.Key(r)                          // whose answer this is
 //	q := rfc9111.ParseCacheControl(r.Header)         // what the client wants
@@ -10,8 +10,8 @@
 //	verdict := policy.Decide(q, now)            // may the stored one be used
 //	policy, reason := rules.Judge(exchange)     // may the origin's answer be stored
 //
-// Nothing in a header makes it panic or allocate beyond the header's own size, and where a header is broken the answer is
-// the careful one: stale, not stored, not a match.
+// Nothing in a header makes it panic or allocate beyond the header's own size, and a malformed header gets the
+// careful answer: stale, not stored, not a match.
 package rfc9111
 
 import (
@@ -24,7 +24,7 @@ import (
 // Rules are the choices that the RFCs leave to a cache. The zero value is a careful shared cache.
 type Rules struct {
 	// Targeted are the fields of RFC 9213 that speak to this cache, the most specific first ("CDN-Cache-Control"). The
-	// first that is present and well formed replaces Cache-Control and Expires wholly.
+	// first that is present and well formed replaces Cache-Control and Expires completely.
 	Targeted []string
 
 	// NoHeuristic refuses to guess a lifetime from Last-Modified.
@@ -36,8 +36,8 @@ type Rules struct {
 	// Validate is how long a response with a validator is kept past its freshness, so that it can be revalidated.
 	Validate time.Duration
 
-	// StaleIfError is for how long past its freshness a response may stand in for an origin that fails, if the response
-	// itself neither says (RFC 5861) nor forbids. It holds for no response that was never fresh.
+	// StaleIfError is how long past its freshness a response may stand in for a failing origin if the response itself
+	// neither sets that time (RFC 5861) nor forbids it. It does not apply to a response that was never fresh.
 	StaleIfError time.Duration
 }
 
@@ -49,7 +49,7 @@ type Exchange struct {
 	Sent     time.Time   // when the request went to the origin
 	Received time.Time   // when the response's header came
 
-	// Self says of the answer to a POST that its Content-Location is the request's own URL: then, with explicit freshness, it
+	// Self says that the Content-Location of the answer to a POST is the request's own URL: with explicit freshness, that
 	// answers later GETs (RFC 9110, section 9.3.3). See [Keys.Self].
 	Self bool
 }
@@ -67,14 +67,14 @@ const (
 	Private        Reason = "private"
 	Authorization  Reason = "authorization" // and no public, must-revalidate or s-maxage
 	SetCookie      Reason = "set-cookie"
-	VaryAny        Reason = "vary"            // by "*", or by more than this cache tells apart
-	NotUnderstood  Reason = "must-understand" // with a status that it does not
+	VaryAny        Reason = "vary"            // "*", or more fields than this cache tells apart
+	NotUnderstood  Reason = "must-understand" // with a status that this cache does not understand
 	NoFreshness    Reason = "no-freshness"    // no explicit freshness, nothing to guess it from, and no validator
 	Expired        Reason = "expired"         // stale on arrival, no validator, no stale window
 )
 
-// Judge says whether a shared cache may store the response (RFC 9111, section 3), with everything that it will have to know
-// to reuse it; the reason is Storable or says why not.
+// Judge decides whether a shared cache may store the response (RFC 9111, section 3), and returns the policy for reusing it.
+// The reason is Storable, or says why not.
 func (r Rules) Judge(x Exchange) (Policy, Reason) {
 	h := Canonical(x.Header)
 	d, targeted := r.directives(h)
@@ -106,7 +106,7 @@ func (r Rules) Judge(x Exchange) (Policy, Reason) {
 	return p, Storable
 }
 
-// windows sets for how long the response is of use when it is no longer fresh, and reports whether it said so itself.
+// windows sets how long the response is useful after its freshness, and reports whether the response itself said so.
 func (p *Policy) windows(r Rules, x Exchange, d Directives) (promised bool) {
 	if d.NoCache { // never without revalidation, however fresh
 		p.Flags |= NoCache
@@ -119,8 +119,8 @@ func (p *Policy) windows(r Rules, x Exchange, d Directives) (promised bool) {
 		return false
 	}
 	p.StaleWhileRevalidate = d.StaleWhileRevalidate.Duration()
-	if x.Status < 500 { // one failure does not stand in for another
-		if p.Lifetime > 0 { // what was never fresh is not for others, but where it says so itself
+	if x.Status < 500 { // an error does not stand in for another error
+		if p.Lifetime > 0 { // else only its own stale-if-error counts
 			p.StaleIfError = r.StaleIfError
 		}
 		if d.StaleIfError.Given {
@@ -130,7 +130,7 @@ func (p *Policy) windows(r Rules, x Exchange, d Directives) (promised bool) {
 	return p.StaleWhileRevalidate > 0 || d.StaleIfError.Seconds > 0
 }
 
-// forbids says what speaks against storing, apart from time.
+// forbids returns the reason against storing, freshness aside.
 func (r Rules) forbids(x Exchange, d Directives, h http.Header, explicit bool) Reason {
 	asked := Canonical(x.Request.Header)
 	switch method := x.Request.Method; {
@@ -138,15 +138,15 @@ func (r Rules) forbids(x Exchange, d Directives, h http.Header, explicit bool) R
 		return Interim
 	case method != http.MethodGet && !(method == http.MethodPost && x.Self && explicit):
 		return Method
-	case coded(h): // a hit would not say so
+	case coded(h): // a hit would not send the Transfer-Encoding
 		return Partial
-	case x.Status == 206, x.Status == 304, x.Status == 412, x.Status == 416: // what they are depends on more than the URL
+	case x.Status == 206, x.Status == 304, x.Status == 412, x.Status == 416: // they depend on more than the URL
 		return Partial
 	case ParseCacheControl(asked).NoStore:
 		return RequestNoStore
 	case d.MustUnderstand && http.StatusText(x.Status) == "":
 		return NotUnderstood
-	case d.NoStore && !d.MustUnderstand: // section 5.2.2.3: who understands the status ignores no-store
+	case d.NoStore && !d.MustUnderstand: // section 5.2.2.3: a cache that understands the status ignores no-store
 		return NoStore
 	case d.Private:
 		return Private
@@ -163,7 +163,7 @@ func (r Rules) forbids(x Exchange, d Directives, h http.Header, explicit bool) R
 	return Storable
 }
 
-// coded reports whether a handler has put its body into a transfer coding by itself: what was written is then not what the message says.
+// coded reports whether a handler applied a transfer coding itself: the bytes written are then not the content.
 func coded(h http.Header) bool {
 	for coding := range elements(h["Transfer-Encoding"]) {
 		if !strings.EqualFold(coding, "chunked") && !strings.EqualFold(coding, "identity") {

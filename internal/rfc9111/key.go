@@ -7,13 +7,13 @@ import (
 	"strings"
 )
 
-// Keys says which requests ask for the same resource. The zero value tells apart what RFC 9110 does: scheme, host, path,
+// Keys says which requests ask for the same resource. The zero value distinguishes what RFC 9110 does: scheme, host, path,
 // and the query as it is.
 type Keys struct {
 	// AnyHost leaves the host out: the handler answers all of them alike.
 	AnyHost bool
 
-	// Scheme stands in for what the connection says, as behind a proxy that ends TLS. "" believes the connection.
+	// Scheme replaces the connection's scheme, as behind a proxy that ends TLS. "" uses the connection's.
 	Scheme string
 
 	// SortQuery makes the order of different query parameters not count.
@@ -22,17 +22,17 @@ type Keys struct {
 	// DropQuery are query parameters that do not count; a last "*" matches any rest ("utm_*").
 	DropQuery []string
 
-	// SearchApart leaves out of what a handler sees of the URL a query that is the client's: somebody else compares it.
+	// SearchApart leaves the client's query out of the handler's URL: it is compared elsewhere, by [Search].
 	SearchApart bool
 }
 
 // Key returns the key of a request's resource: its URL, normalised as RFC 3986, section 6.2.2, does for letter case and
-// percent-encoding, but dots in the path, encoded or not, are left to the handler, who may see them otherwise. Requests
-// for different resources have different keys, whatever they hold. ok is false where a cache leaves a request alone: its
-// host or path is not one, its target says another scheme than the connection or names a user, or it is longer than MaxURL.
-// The URL is that of RequestURI, which handlers around the cache leave as it is; only where that is empty it is r.URL.
+// percent-encoding, but dots in the path stay, encoded or not, since handlers may interpret them differently. Requests
+// for different resources have different keys, whatever they contain. ok is false for a request that bypasses the cache: its
+// host or path is malformed, its target says another scheme than the connection or names a user, or it is longer than MaxURL.
+// The URL is RequestURI, which handlers around the cache do not change, or r.URL if that is empty.
 //
-// The method is not in it: only what a GET gets is stored, for GET and HEAD.
+// The method is not part of it: only answers to GET are stored, and they serve GET and HEAD.
 func (k Keys) Key(r *http.Request) (key string, ok bool) {
 	var room [256]byte
 	b, _, ok := k.AppendKey(room[:0], r)
@@ -72,8 +72,8 @@ func withoutQuery(u *url.URL) *url.URL {
 // appendURL appends the key of a request for u.
 func (k Keys) appendURL(dst []byte, r *http.Request, u *url.URL) ([]byte, bool) {
 	scheme := k.scheme(r)
-	// A target in absolute form is taken for what a client of this host and scheme would have asked. One without a path is
-	// not: a handler may send it elsewhere, as ServeMux does.
+	// A target in absolute form counts as the request of a client of this host and scheme, unless it has no path:
+	// a handler may redirect that one, as ServeMux does.
 	if u.Scheme != "" && (!strings.EqualFold(u.Scheme, scheme) || u.Host == "") || u.User != nil || u.Path == "" {
 		return dst, false
 	}
@@ -103,7 +103,7 @@ func (k Keys) scheme(r *http.Request) string {
 	return "http"
 }
 
-// MaxURL is the length of the longest host, path and query, together, that have a key.
+// MaxURL is the longest host, path and query, together, that have a key.
 const MaxURL = 8 << 10
 
 func (k Keys) append(dst []byte, scheme, host string, u *url.URL) ([]byte, bool) {
@@ -132,7 +132,7 @@ func (k Keys) append(dst []byte, scheme, host string, u *url.URL) ([]byte, bool)
 	return dst, true
 }
 
-// spelling is the path as the client spelled it, unless somebody has changed Path since.
+// spelling returns the path as the client spelled it, unless a handler has changed Path since.
 func spelling(u *url.URL) string {
 	if decoded, err := url.PathUnescape(u.RawPath); err == nil && decoded == u.Path {
 		return u.RawPath
@@ -140,7 +140,7 @@ func spelling(u *url.URL) string {
 	return u.EscapedPath()
 }
 
-// WithoutPort cuts the port that the scheme implies.
+// WithoutPort cuts off the scheme's default port.
 func WithoutPort(scheme, host string) string {
 	if scheme == "https" {
 		return strings.TrimSuffix(host, ":443")
@@ -148,8 +148,8 @@ func WithoutPort(scheme, host string) string {
 	return strings.TrimSuffix(host, ":80")
 }
 
-// validHost reports whether a host can be one: a name or an address in brackets, and at most one port. So no two of them are
-// the same without the scheme's port, and none of its bytes could be taken for what follows.
+// validHost reports whether a host is well formed: a name or an address in brackets, and at most one port. So different hosts stay
+// different without the default port, and no byte of a host can be mistaken for what follows it in the key.
 func validHost(host string) bool {
 	name := host
 	if strings.HasPrefix(host, "[") {
@@ -163,7 +163,7 @@ func validHost(host string) bool {
 		}
 	}
 	name, port, ported := strings.Cut(name, ":")
-	if ported && name == "" && host[0] == ':' { // which without its port would be no host at all
+	if ported && name == "" && host[0] == ':' { // without its port nothing would be left
 		return false
 	}
 	for i := range len(name) {
@@ -175,7 +175,7 @@ func validHost(host string) bool {
 }
 
 // appendPath writes an escaped path with one spelling of what RFC 3986 takes for the same: unreserved octets as they are, what
-// no path may hold as %XX. The others count as they came, encoded or not, and so does a dot.
+// no path may hold as %XX. All others stay as they came, encoded or not, and so do dots.
 func appendPath(dst []byte, path string) []byte {
 	for i := 0; i < len(path); i++ {
 		c := path[i]
@@ -198,8 +198,8 @@ const hexDigits = "0123456789ABCDEF"
 
 func appendHex(dst []byte, c byte) []byte { return append(dst, '%', hexDigits[c>>4], hexDigits[c&15]) }
 
-// appendQuery writes what counts of a query, with its "?" if there is one. One with a space or a control character, which
-// no URL holds, is none.
+// appendQuery writes what counts of a query, with its "?" if there is one. It rejects a space or a control character, which no
+// URL may contain.
 func (k Keys) appendQuery(dst []byte, u *url.URL) ([]byte, bool) {
 	query := u.RawQuery
 	if strings.ContainsFunc(query, func(c rune) bool { return c <= ' ' || c == 0x7f }) {
@@ -207,7 +207,7 @@ func (k Keys) appendQuery(dst []byte, u *url.URL) ([]byte, bool) {
 	}
 	if query != "" && (k.SortQuery || len(k.DropQuery) > 0) && !ambiguous(query) {
 		params := slices.DeleteFunc(strings.Split(query, "&"), k.drops)
-		if k.SortQuery { // those of one name keep their order: it may count
+		if k.SortQuery { // parameters of one name keep their order: it may matter
 			slices.SortStableFunc(params, func(a, b string) int { return strings.Compare(paramName(a), paramName(b)) })
 		}
 		query = strings.Join(params, "&")
@@ -228,7 +228,7 @@ func (k Keys) drops(param string) bool {
 	})
 }
 
-// paramName is the name of a parameter, decoded if it can be.
+// paramName returns the name of a parameter, decoded if possible.
 func paramName(param string) string {
 	name, _, _ := strings.Cut(param, "=")
 	if s, err := url.QueryUnescape(name); err == nil {

@@ -8,10 +8,10 @@ import (
 	"time"
 )
 
-// Span is a part of a body: its first and last byte, both in it.
+// Span is a part of a body: its first and last byte, inclusive.
 type Span struct{ First, Last int64 }
 
-// Part says what a request with a Range gets of a stored 200.
+// Part says how much of a stored 200 a request with a Range gets.
 type Part uint8
 
 const (
@@ -21,7 +21,7 @@ const (
 )
 
 // Range returns the part of a stored 200 of size bytes, which came at received, that a GET asks for (RFC 9110, section
-// 14.2). A server may ignore Range, and this one does where it is broken or lists several.
+// 14.2). A server may ignore Range; this one does if it is malformed or lists several.
 func Range(request, stored http.Header, size int64, received time.Time) (Span, Part) {
 	unit, spec, ok := strings.Cut(only(request["Range"]), "=")
 	if !ok || !strings.EqualFold(trim(unit), "bytes") || !ifRange(request["If-Range"], stored, received) {
@@ -35,7 +35,7 @@ func Range(request, stored http.Header, size int64, received time.Time) (Span, P
 		return Span{}, Whole
 	case first == "" && to == 0, first != "" && from >= size:
 		return Span{}, Unsatisfiable
-	case size == 0: // of nothing, the last bytes: there is no way to say so in a Content-Range
+	case size == 0: // a Content-Range cannot express the last bytes of an empty body
 		return Span{}, Whole
 	case first == "":
 		return Span{max(0, size-to), size - 1}, Single
@@ -45,11 +45,11 @@ func Range(request, stored http.Header, size int64, received time.Time) (Span, P
 	return Span{from, min(to, size-1)}, Single
 }
 
-// maxPosition is greater than every position in a body; a greater one counts as this.
+// maxPosition is greater than every position in a body; greater numbers are cut to it.
 const maxPosition = math.MaxInt64/10 - 1
 
-// ifRange reports whether a range may be had of the stored response (RFC 9110, section 13.1.5): there is no If-Range, or
-// it is exactly its ETag, a strong one, or its Last-Modified, if that is at least a second older than its Date.
+// ifRange reports whether If-Range allows a part of the stored response (RFC 9110, section 13.1.5): it is absent, or equals the
+// response's strong ETag, or its Last-Modified if that is at least a second older than its Date.
 func ifRange(lines []string, stored http.Header, received time.Time) bool {
 	if lines == nil {
 		return true

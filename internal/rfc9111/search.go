@@ -10,22 +10,22 @@ import (
 	"github.com/dunglas/httpsfv"
 )
 
-// Search says which parameters of a query tell the answers of a path apart: what the field No-Vary-Search says
+// Search says which parameters of a query distinguish the answers of a path, as given by the field No-Vary-Search
 // (draft-ietf-httpbis-no-vary-search). The zero Search is its default: any difference counts.
 type Search struct {
 	anyOrder bool     // of parameters with different names
-	only     bool     // names are those that count; else those that do not
+	only     bool     // names lists the parameters that count, instead of those that do not
 	names    []string // decoded, sorted, each once
 }
 
-// What a server needs is far below these; a longer field is taken for a malformed one.
+// Bounds far above what servers need; a longer field counts as malformed.
 const (
 	maxSearch      = 4 << 10
 	maxSearchNames = 64
 )
 
-// ParseSearch returns what a response says. It is the zero Search if the response says nothing, or anything that the draft does not
-// know: then fewer requests share an answer, and none gets another's.
+// ParseSearch returns the Search of a response. It is the zero Search if the field is absent or has anything that the draft does not
+// define: fewer requests then share an answer, and none gets a wrong one.
 func ParseSearch(response http.Header) Search {
 	lines := Canonical(response)["No-Vary-Search"]
 	if len(lines) == 0 || len(strings.Join(lines, ", ")) > maxSearch {
@@ -80,7 +80,7 @@ func keys(m httpsfv.Member) (names []string, ok bool) {
 	return slices.Compact(names), true
 }
 
-// Counts reports whether every difference counts, as where a response says nothing.
+// Counts reports whether every difference counts, which is the default.
 func (s Search) Counts() bool { return !s.anyOrder && !s.only && len(s.names) == 0 }
 
 // Equal reports whether two say the same.
@@ -113,10 +113,10 @@ func SearchOf(texts []string) (s Search, ok bool) {
 	return s, kind == "+" || kind == "-"
 }
 
-// Same returns one text for all queries that ask for the same. query is as in a key: with its "?", or empty.
+// Same returns the same text for all equivalent queries. query is as in a key: with its "?", or empty.
 //
-// Names and values are decoded as a form's are, so "?a=%78&" is "?a=x", but for bytes that are not UTF-8: the draft takes all of them for
-// one, and a handler need not. A query that handlers read differently is only the same as itself: see ambiguous.
+// Names and values are decoded as a form's are, so "?a=%78&" is "?a=x", except for bytes that are not UTF-8: the draft treats
+// them all alike, which a handler need not. A query that handlers may parse differently is equivalent only to itself: see ambiguous.
 func (s Search) Same(query string) string {
 	if s.Counts() || ambiguous(query) {
 		return query
@@ -133,10 +133,10 @@ func (s Search) Same(query string) string {
 			list = append(list, parameter{name, formDecode(value)})
 		}
 	}
-	if s.anyOrder { // those of one name keep their order
+	if s.anyOrder { // parameters of one name keep their order
 		slices.SortStableFunc(list, func(a, b parameter) int { return cmp.Compare(a.name, b.name) })
 	}
-	b := []byte{'&'} // which no query begins with that has its "?"
+	b := []byte{'&'} // no query begins like this: they all have their "?"
 	for i, p := range list {
 		if i > 0 {
 			b = append(b, '&')
@@ -146,8 +146,8 @@ func (s Search) Same(query string) string {
 	return string(b)
 }
 
-// ambiguous reports whether handlers read different parameters in a query. Some take a bare ";" for a "&", and then what does not
-// count would hide what does. Where a "%" begins no escape, some keep it as it is, and others drop the parameter, as net/url does,
+// ambiguous reports whether handlers may parse a query differently. Some treat a bare ";" as "&": a parameter that does not count
+// could then hide one that does. A "%" that begins no escape is kept by some; others drop the parameter, as net/url does,
 // or refuse the request.
 func ambiguous(query string) bool {
 	if strings.IndexByte(query, ';') >= 0 {
@@ -165,7 +165,7 @@ func ambiguous(query string) bool {
 	}
 }
 
-// formDecode decodes a name or a value of a query. What is no escape stays as it is.
+// formDecode decodes a name or a value of a query. Malformed escapes stay as they are.
 func formDecode(s string) string {
 	if strings.IndexByte(s, '%') < 0 && strings.IndexByte(s, '+') < 0 {
 		return s

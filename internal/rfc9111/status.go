@@ -13,8 +13,8 @@ const (
 	FwdMethod   Forward = "method"    // its method is not one a cache answers
 	FwdURIMiss  Forward = "uri-miss"  // nothing stored for the URI
 	FwdVaryMiss Forward = "vary-miss" // nothing stored for this variant
-	FwdMiss     Forward = "miss"      // one of the two
-	FwdRequest  Forward = "request"   // there was a fresh response, but the request's directives forbade it
+	FwdMiss     Forward = "miss"      // uri-miss or vary-miss
+	FwdRequest  Forward = "request"   // there was a fresh response, but the request's directives forbade its use
 	FwdStale    Forward = "stale"     // there was a stale one
 )
 
@@ -23,7 +23,7 @@ type CacheStatus struct {
 	Cache     string // its name
 	Hit       bool
 	Fwd       Forward // unless it was a hit
-	FwdStatus int     // what the origin answered, if not what the client gets; 0: nothing to say
+	FwdStatus int     // what the origin answered, if the client gets another status; 0: not sent
 	TTL       time.Duration
 	HasTTL    bool
 	Stored    bool
@@ -32,7 +32,7 @@ type CacheStatus struct {
 	Detail    string
 }
 
-// maxText is how much of a key or a detail is told.
+// maxText bounds the length of a key or a detail.
 const maxText = 512
 
 // Append appends it as one member of the field's list.
@@ -64,7 +64,7 @@ func (s CacheStatus) Append(dst []byte) []byte {
 	return dst
 }
 
-// floorSeconds rounds down: what is stale is at least a second stale.
+// floorSeconds rounds down, so that a stale response is stale by at least a second.
 func floorSeconds(d time.Duration) int64 {
 	n := int64(d / time.Second)
 	if d%time.Second < 0 {
@@ -86,11 +86,11 @@ func appendToken(dst []byte, s string) []byte {
 	return append(dst, s...)
 }
 
-// appendString writes s as a string, what is not printable ASCII as in a URL, and no more than maxText of it.
+// appendString writes s as a string of at most maxText bytes, percent-encoding all but printable ASCII.
 func appendString(dst []byte, s string) []byte {
 	dst = append(dst, '"')
 	text, from := s[:min(len(s), maxText)], 0
-	for i := range len(text) { // what needs no care goes in one piece
+	for i := range len(text) { // fast path: nothing to escape
 		c := text[i]
 		switch {
 		case c < ' ' || c > '~':

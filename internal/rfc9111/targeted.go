@@ -8,7 +8,7 @@ import (
 )
 
 // directives returns what a response says to this cache: the first of the targeted fields that is there and well formed,
-// or else Cache-Control (RFC 9213, section 2.2). targeted says which; Expires then counts no more than Cache-Control.
+// or else Cache-Control (RFC 9213, section 2.2). If targeted is true, neither Cache-Control nor Expires counts.
 func (r Rules) directives(h http.Header) (d Directives, targeted bool) {
 	for _, name := range r.Targeted {
 		if d, ok := parseTargeted(h[http.CanonicalHeaderKey(name)]); ok {
@@ -18,8 +18,8 @@ func (r Rules) directives(h http.Header) (d Directives, targeted bool) {
 	return ParseCacheControl(h), false
 }
 
-// parseTargeted reads a dictionary of RFC 8941, whose keys are lower case. One that is empty or not well formed is as good
-// as absent, as a whole; a directive whose value is of another type than it should be is invalid, as in Cache-Control.
+// parseTargeted reads a dictionary of RFC 8941, whose keys are lower case. An empty or malformed one counts as
+// absent as a whole; a directive whose value has the wrong type is invalid, as in Cache-Control.
 func parseTargeted(lines []string) (d Directives, ok bool) {
 	if len(lines) == 0 {
 		return d, false
@@ -30,7 +30,7 @@ func parseTargeted(lines []string) (d Directives, ok bool) {
 	}
 	for _, name := range dict.Names() {
 		member, _ := dict.Get(name)
-		item, _ := member.(httpsfv.Item) // an inner list has no meaning here: its value is none
+		item, _ := member.(httpsfv.Item) // an inner list has no meaning here: its value is nil
 		switch v := item.Value.(type) {
 		case bool:
 			if v {

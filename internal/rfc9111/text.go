@@ -11,8 +11,8 @@ import (
 // trim cuts optional whitespace off both ends.
 func trim(s string) string { return strings.Trim(s, " \t") }
 
-// elements are those of a comma-separated list, over all lines of a field, trimmed; empty ones are skipped, commas in quoted
-// strings do not separate. A quote that never closes is an ordinary character, so that nothing hides behind it.
+// elements yields the trimmed elements of a comma-separated list over all lines of a field. Empty ones are skipped, and commas in
+// quoted strings do not separate. A quote that never closes is an ordinary character, so that nothing hides behind it.
 func elements(lines []string) iter.Seq[string] {
 	return func(yield func(string) bool) {
 		for _, line := range lines {
@@ -28,8 +28,8 @@ func elements(lines []string) iter.Seq[string] {
 	}
 }
 
-// element cuts the first element off a list. quotes says whether a quote may close: after one that does not, all that follow
-// in the line were escaped in it, and so do not either. Else a line of them would be read once for each.
+// element cuts the first element off a list. quotes says whether a quote may still close: after one that does not, no later quote of
+// the line can, as they were all escaped in it. This avoids quadratic time on a line of quotes.
 func element(s string, quotes bool) (first, rest string, still bool) {
 	for i := 0; i < len(s); i++ {
 		switch s[i] {
@@ -78,7 +78,7 @@ func unquote(s string) (text string, ok bool) {
 	return b.String(), true
 }
 
-// digits returns the number that s says, at most most; ok is false where s is anything but digits.
+// digits parses s, capped at most; ok is false if s is not all digits.
 func digits(s string, most int64) (n int64, ok bool) {
 	for i := range len(s) {
 		if s[i] < '0' || s[i] > '9' {
@@ -89,7 +89,7 @@ func digits(s string, most int64) (n int64, ok bool) {
 	return n, s != ""
 }
 
-// only returns the one line that a field has, "" if it has none or several.
+// only returns a field's line, or "" if it has none or several.
 func only(lines []string) string {
 	if len(lines) != 1 {
 		return ""
@@ -97,7 +97,7 @@ func only(lines []string) string {
 	return lines[0]
 }
 
-// token reports whether s is one: a name of a field, a method, a directive.
+// token reports whether s is a token, such as the name of a field, a method or a directive.
 func token(s string) bool {
 	return s != "" && !strings.ContainsFunc(s, func(c rune) bool { return c >= utf8.RuneSelf || !tchar(byte(c)) })
 }

@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// Selects reports whether a 304 speaks of the stored response (RFC 9111, section 4.3.4): the validator that it has is the
-// stored one, a strong one exactly so. One without any answers what was asked.
+// Selects reports whether a 304 is about the stored response (RFC 9111, section 4.3.4): its validator is the stored one, compared
+// exactly if strong. A 304 without a validator is about the response that the request asked to revalidate.
 func Selects(stored, notModified http.Header) bool {
 	notModified = Canonical(notModified)
 	if tag := etag(notModified); tag != "" {
@@ -23,9 +23,9 @@ func Selects(stored, notModified http.Header) bool {
 	return true
 }
 
-// Freshens reports whether the 200 that answered a HEAD speaks of a stored GET (RFC 9111, section 4.3.5): the validators
-// and the length that it has are the stored ones, and it is not older. It then updates the stored response, as a 304 would, or else
-// voids it. Where it has nothing to compare, no Date either, known is false, and it does neither. length is that of the stored body.
+// Freshens reports whether the 200 that answered a HEAD is about a stored GET (RFC 9111, section 4.3.5): its validators and length,
+// if present, are the stored ones, and it is not older. It then updates the stored response as a 304 would; otherwise it voids it. If it
+// has nothing to compare, not even a Date, known is false and it does neither. length is the length of the stored body.
 func Freshens(stored, head http.Header, length string) (same, known bool) {
 	head, same = Canonical(head), true
 	for name, is := range map[string][]string{"Etag": stored["Etag"], "Last-Modified": stored["Last-Modified"], "Content-Length": {length}} {
@@ -42,9 +42,9 @@ func Freshens(stored, head http.Header, length string) (same, known bool) {
 
 func equal(a, b []string) bool { return strings.Join(a, ",") == strings.Join(b, ",") }
 
-// Update returns the stored header with what a 304 renews (RFC 9111, section 3.2): each field that it has replaces the
-// stored one, but for those that frame the stored body or say how it is coded. The times of the old answer go: what came
-// without a Date came now. Neither argument is changed.
+// Update returns the stored header updated by a 304 (RFC 9111, section 3.2): each of its fields replaces the stored one, except
+// those that frame the stored body or describe its coding. The old answer's times are dropped: a 304 without a Date counts as
+// made now. Neither argument is changed.
 func Update(stored, notModified http.Header) http.Header {
 	out := make(http.Header, len(stored)+1)
 	for name, lines := range stored {

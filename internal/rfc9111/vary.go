@@ -10,12 +10,12 @@ import (
 	"strings"
 )
 
-// maxVary is how many fields may choose between variants: more than anybody needs, few enough to look at for each request.
+// maxVary bounds the fields that select a variant: more than anybody needs, few enough to compare for each request.
 const maxVary = 16
 
 // ParseVary returns the names of the request fields that choose between the variants of a response, in canonical form,
-// sorted, each once. ok is false where no request ever matches (RFC 9111, section 4.1): "*" anywhere, what is not a name,
-// or more fields than a cache should tell apart.
+// sorted, each once. ok is false if no request can match (RFC 9111, section 4.1): a "*" anywhere, an invalid name,
+// or more than maxVary fields.
 func ParseVary(response http.Header) (fields []string, ok bool) {
 	for name := range elements(response["Vary"]) {
 		if name == "*" || !token(name) {
@@ -35,9 +35,9 @@ func ParseVary(response http.Header) (fields []string, ok bool) {
 // maxVariant is how long a selection may be before its hash takes its place.
 const maxVariant = 128
 
-// Variant returns what a request says in those fields, normalised, in a form in which no two different selections meet:
+// Variant returns what a request says in those fields, normalised so that different selections never coincide:
 // an absent field differs from an empty one; several lines are one list; whitespace folds; of languages and codings
-// the case does not count, nor the order of different weights (RFC 9111, section 4.1), nor that of codings of one weight. What is long is there as its SHA-256.
+// the case does not count, nor the order of different weights (RFC 9111, section 4.1), nor that of codings of one weight. A long selection is replaced by its SHA-256.
 func Variant(fields []string, request Selectors) string {
 	if len(fields) == 0 {
 		return ""
@@ -63,7 +63,7 @@ func Variant(fields []string, request Selectors) string {
 // maxPreferences is how long a list of languages or codings may be to be sorted: longer than any browser's.
 const maxPreferences = 4 << 10
 
-// selecting is the normal form of the value of a field that selects.
+// selecting returns the normal form of a selecting field's value.
 func selecting(name string, lines []string, anyOrder bool) string {
 	if name == host {
 		return strings.ToLower(lines[0])
@@ -86,8 +86,8 @@ func selecting(name string, lines []string, anyOrder bool) string {
 	return b.String()
 }
 
-// fold writes s without whitespace at its ends and about commas, and elsewhere with one space for each run of it. What is
-// quoted stays as it is.
+// fold writes s without whitespace at its ends and around commas, and with every other run of whitespace as one space. Quoted
+// strings stay as they are.
 func fold(b *strings.Builder, s string) {
 	space, first, quotes := false, true, true
 	for i, n := 0, 1; i < len(s); i += n {
@@ -103,7 +103,7 @@ func fold(b *strings.Builder, s string) {
 		case '"':
 			if quotes {
 				n = max(quoted(s[i:]), 1)
-				quotes = n > 1 // else no later one closes: see element
+				quotes = n > 1 // if this one does not close, no later one does: see element
 			}
 		}
 		if space && !first {
@@ -114,8 +114,8 @@ func fold(b *strings.Builder, s string) {
 	}
 }
 
-// preferences writes a list of what a client would have (RFC 9110, section 12.4.2), the dearest first: letter case, order,
-// and the spelling of a weight do not count; but unless anyOrder, the order of what weighs the same does.
+// preferences writes a list of a client's preferences (RFC 9110, section 12.4.2), highest weight first. Letter case, order and
+// the spelling of a weight do not count, except that without anyOrder the order among equal weights does.
 func preferences(lines []string, anyOrder bool) string {
 	type preference struct {
 		name   string

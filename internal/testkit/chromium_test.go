@@ -6,7 +6,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/testkit/chromium"
 )
 
-// A page is a URL, and what a person does there: keys, and looking.
+// A page is opened by its URL, and used as a person would: by keys and by looking.
 func TestAPage(t *testing.T) {
 	browser := chromium.Start(t)
 	page := browser.Open(t, `data:text/html,<title>hi</title><button onclick="document.title='pressed'">press</button>`, chromium.Screen{Width: 300, Height: 200, Dark: true})

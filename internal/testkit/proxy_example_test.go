@@ -38,7 +38,7 @@ func Example_proxy() {
 	// GET: old
 }
 
-// A cluster's client reaches each node by a proxy of its own.
+// A cluster's client reaches each node through a proxy address of its own.
 func Example_proxyDial() {
 	cluster, _ := redistest.RunCluster(3)
 	defer cluster.Close()

@@ -9,7 +9,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/testkit/proxy"
 )
 
-// The same seed does the same, and another one something else.
+// The same seed does the same, and another seed something else.
 func TestChanceRepeats(t *testing.T) {
 	run := func(seed uint64) string {
 		p, rdb, direct := through(t)
@@ -23,7 +23,7 @@ func TestChanceRepeats(t *testing.T) {
 			}
 		}
 		p.Random(seed, proxy.Odds{})
-		p.Close() // what is late is dropped, or has arrived
+		p.Close() // late requests are dropped, or have arrived
 		return fmt.Sprint(saw, direct.Exists(t.Context(), "n").Val())
 	}
 	one, same, other := run(1), run(1), run(2)
@@ -35,7 +35,7 @@ func TestChanceRepeats(t *testing.T) {
 	}
 }
 
-// Each kind of thing happens about as often as the odds say.
+// Each kind of fault happens about as often as the odds say.
 func TestOdds(t *testing.T) {
 	p, rdb, _ := through(t)
 	p.Random(7, proxy.Odds{CutBefore: 0.5})
@@ -50,7 +50,7 @@ func TestOdds(t *testing.T) {
 	}
 }
 
-// A reply that is delayed by chance comes, after the server has executed; and a command may have odds of its own.
+// A randomly delayed reply comes after the server has executed; and a command may have odds of its own.
 func TestOddsOfACommand(t *testing.T) {
 	p, rdb, direct := through(t)
 	p.Random(7, proxy.Odds{CutBefore: 1, Most: 100 * time.Millisecond, Of: map[string]proxy.Odds{"incr": {DelayReply: 1}}})

@@ -1,5 +1,5 @@
-// Package testkit_test holds the tests of this wing but those of realredis, which look inside. They are one program, as it takes
-// longer to link a program than to run them.
+// Package testkit_test has the tests of this wing, except those of realredis, which use unexported names. They are one program, because
+// linking a program takes longer than running them.
 package testkit_test
 
 import (
@@ -24,7 +24,7 @@ import (
 
 func TestMain(m *testing.M) { os.Exit(processes.Main(m, "testkit/proxy.(*")) }
 
-// through returns a proxy of an empty double, a client that goes through it and sends nothing twice, and one that does not.
+// through returns a proxy of an empty double, a client that goes through it and repeats nothing, and a direct client.
 func through(t *testing.T) (p *proxy.Proxy, rdb, direct *redis.Client) {
 	srv := redistest.Start(t)
 	p = proxy.Start(t, srv.Addr())
@@ -37,7 +37,7 @@ func client(t *testing.T, p *proxy.Proxy, retries int) *redis.Client {
 	return rdb
 }
 
-// in runs f elsewhere, and returns what it will return.
+// in runs f in a goroutine, and returns a channel for its result.
 func in(f func() error) <-chan error {
 	done := make(chan error, 1)
 	go func() { done <- f() }()
@@ -105,7 +105,7 @@ func TestLate(t *testing.T) {
 			p := proxy.Start(t, srv.Addr())
 			rdb := redis.NewClient(&redis.Options{Addr: p.Addr(), MaxRetries: -1, ReadTimeout: time.Minute})
 			defer rdb.Close()
-			expect.OK(t, rdb.Ping(t.Context()).Err()) // what is hurried is not to make the connection
+			expect.OK(t, rdb.Ping(t.Context()).Err()) // so that the short timeout does not hit the making of the connection
 			held := p.Hold("set", "k")
 			set := in(func() error { return rdb.WithTimeout(20*time.Millisecond).Set(t.Context(), "k", "late", 0).Err() })
 			<-held.Arrived()
@@ -123,7 +123,7 @@ func TestLate(t *testing.T) {
 	}
 }
 
-// A transaction of which one command is held is not executed, and arrives as a whole.
+// A transaction with a held command is not executed, and arrives as a whole.
 func TestALateTransaction(t *testing.T) {
 	for _, command := range []string{"multi", "rpush", "exec"} {
 		t.Run(command, func(t *testing.T) {
@@ -153,14 +153,14 @@ func TestALateTransaction(t *testing.T) {
 	}
 }
 
-// What is behind a held request on its connection is a part of it, which no other fault takes; a repetition is what comes by another.
+// What follows a held request on its connection belongs to it, and meets no other fault; a repetition comes on another connection.
 func TestRepetitions(t *testing.T) {
 	srv := redistest.Start(t)
 	p := proxy.Start(t, srv.Addr())
 	rdb := client(t, p, 1)
 	lost := p.CutAfter("incr", "n")
 	again := lost.HoldAgain()
-	other := p.Hold("incr", "m").Skip(1) // of the first try
+	other := p.Hold("incr", "m").Skip(1) // of the first attempt
 	done := in(func() error {
 		pipe := rdb.Pipeline()
 		pipe.Incr(t.Context(), "n")
@@ -187,12 +187,12 @@ func TestRepetitions(t *testing.T) {
 	other.Release()
 }
 
-// Of the ways to lose an answer each leaves executed what the server got, and nothing else.
+// Each way to lose a reply leaves executed what reached the server, and nothing else.
 func TestLostReplies(t *testing.T) {
 	for name, c := range map[string]struct {
 		fault  func(p *proxy.Proxy) *proxy.Fault
-		counts string        // by the server
-		waits  time.Duration // the client, for the second
+		counts string        // at the server
+		waits  time.Duration // the client, on the second command
 		fails  func(error) bool
 	}{
 		"cut before": {func(p *proxy.Proxy) *proxy.Fault { return p.CutBefore("incr", "n") }, "1", time.Minute, func(err error) bool { return errors.Is(err, io.EOF) }},
@@ -253,7 +253,7 @@ func TestWhatIsReleasedBeforeItCameIsNotHeld(t *testing.T) {
 	expect.OK(t, rdb.Set(t.Context(), "k", "v", 0).Err())
 }
 
-// What is held when the server dies never arrives, and nobody waits for it.
+// What is held when the server dies never arrives, and nothing waits for it.
 func TestTheServerDies(t *testing.T) {
 	srv := redistest.Start(t)
 	p := proxy.Start(t, srv.Addr())
@@ -271,7 +271,7 @@ func TestTheServerDies(t *testing.T) {
 	}
 }
 
-// A connection to the server ends with its client's, when nothing is held.
+// A connection to the server ends with its client's, if nothing is held.
 func TestServersAreLeft(t *testing.T) {
 	p, rdb, direct := through(t)
 	held := p.Hold("set", "k")
@@ -311,7 +311,7 @@ func TestCloseLeavesNothing(t *testing.T) {
 	expect.Eventually(t, "no goroutine is left", func() bool { return runtime.NumGoroutine() <= before })
 }
 
-// Real servers, and a cluster of them, whose nodes the client finds by itself.
+// Real servers, and a cluster whose nodes the client finds by itself.
 func TestRealServers(t *testing.T) {
 	t.Run("one", func(t *testing.T) {
 		p := proxy.Start(t, realredis.Start(t, realredis.Options{}).Addr())
@@ -327,7 +327,7 @@ func TestRealServers(t *testing.T) {
 	})
 }
 
-// lateOn has a SET of each of some keys arrive a second time.
+// lateOn makes a SET of each of several keys arrive a second time.
 func lateOn(t *testing.T, p *proxy.Proxy, rdb redis.UniversalClient) {
 	for range effort.Times(1, 20) {
 		for _, key := range []string{"a", "b", "c", "d"} { // on several nodes

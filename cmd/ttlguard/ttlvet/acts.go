@@ -12,20 +12,20 @@ import (
 	"golang.org/x/tools/go/types/typeutil"
 )
 
-// act is something that a call does to the TTL of keys.
+// act is what a call does to the TTL of its keys.
 type act struct {
 	call *ast.CallExpr
 	name string // as a reader knows it: "Set", "Do INCR"
 	does verdict
-	keys []form // any of these; none if nobody knows
-	all  []form // of a helper: what its key is made of
-	new  bool   // of ends: it also creates the key, so that what alters it later finds a TTL
+	keys []form // any of these; empty if unknown
+	all  []form // of a helper: the parts of its key
+	new  bool   // with ends: the call also creates the key, so later changes find a TTL
 	why  string // what is wrong with the expiration
 
-	taken takes // of a helper: which argument it takes the expiration from
+	taken takes // of a helper: the argument it uses as the expiration
 }
 
-// at is where to point.
+// at returns the position to report.
 func (a act) at() token.Pos {
 	if sel, ok := ast.Unparen(a.call.Fun).(*ast.SelectorExpr); ok {
 		return sel.Sel.Pos()
@@ -44,7 +44,7 @@ func (a act) message() string {
 	return fmt.Sprintf("%s leaves a key without a TTL, and no Expire of it follows in this function: add one, %s", a.name, way)
 }
 
-// goRedis is where the types of go-redis come from.
+// goRedis is the prefix of go-redis's import paths.
 const goRedis = "github.com/redis/go-redis/v"
 
 func fromGoRedis(t types.Type) bool {
@@ -55,8 +55,8 @@ func fromGoRedis(t types.Type) bool {
 	return ok && n.Obj().Pkg() != nil && strings.HasPrefix(n.Obj().Pkg().Path(), goRedis)
 }
 
-// method returns the name of the method of go-redis that is called. One of somebody else's type counts if it looks the same, as those of
-// interfaces that name what a program needs: a context first, and a *redis.Cmd of some kind as its result.
+// method returns the name of the go-redis method that is called, or "". A method of another type counts too if it takes a context first and returns
+// some *redis.Cmd: programs declare interfaces with just the methods they need.
 func method(info *types.Info, call *ast.CallExpr) string {
 	f, ok := typeutil.Callee(info, call).(*types.Func)
 	if !ok {
@@ -87,7 +87,7 @@ func (u *unit) actOf(call *ast.CallExpr) (act, bool) {
 		if field := fieldOf(call.Args[c.key], c.field); field != nil {
 			a.keys = []form{u.form(field)}
 		}
-	case c.many > 0 && call.Ellipsis.IsValid(): // nobody knows
+	case c.many > 0 && call.Ellipsis.IsValid(): // unknown
 	case c.many > 0:
 		for i := c.key; i < len(call.Args); i += c.many {
 			a.keys = append(a.keys, u.form(call.Args[i]))
@@ -109,10 +109,10 @@ func (u *unit) actOf(call *ast.CallExpr) (act, bool) {
 	return a, a.does != harmless
 }
 
-// keeps says that an expiration is what the key has already.
+// keeps marks an expiration that leaves the key's TTL unchanged.
 const keeps = "KeepTTL"
 
-// wrong returns what is wrong with an expiration; nothing if it is right, or computed.
+// wrong returns what is wrong with an expiration, and "" if it is right or computed at run time.
 func (u *unit) wrong(name string, e ast.Expr) string {
 	if tv := u.info.Types[e]; tv.Value != nil && tv.Value.Kind() == constant.Int {
 		n, exact := constant.Int64Val(tv.Value)

@@ -8,19 +8,19 @@ type verdict int
 const (
 	harmless   verdict = iota
 	depends            // the key has a TTL if it had one before: a new one has none
-	leavesNone         // whatever it had before
-	ends               // it has one afterwards
-	removes            // it is gone
-	scripted           // whoever wrote the script knows
+	leavesNone         // in any case, whatever the key had before
+	ends               // the key has a TTL afterwards
+	removes            // the key is gone
+	scripted           // unknown: the script may do anything
 )
 
-// command is what is known of a method of go-redis. The index of an argument counts ctx, which is 0.
+// command describes a method of go-redis. Indexes of arguments count from ctx, which is 0.
 type command struct {
-	does  verdict // without an expiration, if it takes one
-	key   int     // the argument that is its key, or holds it
-	ttl   int     // the argument that says how long: a Duration, or a struct; 0 if none does
-	field string  // of a struct at key, which is the key
-	many  int     // from key on each many-th argument is a key
+	does  verdict // what the call does if it gets no expiration
+	key   int     // the argument that is the key, or contains it
+	ttl   int     // the argument with the expiration, a Duration or a struct; 0 if there is none
+	field string  // the field with the key, if the argument is a struct
+	many  int     // if not 0: every many-th argument from key on is a key
 }
 
 // methods are those that write keys or give them a TTL. TestEveryMethod holds them to what ttlguard knows of commands.
@@ -35,7 +35,7 @@ var methods = []struct {
 	{command{does: leavesNone, key: 2, ttl: 1, many: 2}, "MSetEX"},
 	{command{does: depends, key: 1, ttl: 2}, "IncrEXInt IncrEXFloat"},
 
-	// None is: the value is replaced, and the TTL with it, or the TTL alone is taken.
+	// No expiration: the value is replaced and its TTL lost, or only the TTL is removed.
 	{command{does: leavesNone, key: 1}, "SetFromBuffer GetSet Persist SDiffStore SInterStore SUnionStore ZDiffStore ZInterStore ZUnionStore ZRangeStore"},
 	{command{does: leavesNone, key: 1}, "BitOpAnd BitOpOr BitOpXor BitOpNot BitOpDiff BitOpDiff1 BitOpAndOr BitOpOne"},
 	{command{does: leavesNone, key: 1, many: 2}, "MSet MSetNX"},
@@ -51,7 +51,7 @@ var methods = []struct {
 	{command{does: depends, key: 2}, "SMove LMove LMoveM BLMove BLMoveM RPopLPush BRPopLPush"},
 	{command{does: depends, key: 1, field: "Stream"}, "XAdd"},
 
-	// A TTL is given. ExpireXX and ExpireGT are not here: they leave a key alone that has none.
+	// The key gets a TTL. ExpireXX and ExpireGT are missing on purpose: they do nothing to a key without one.
 	{command{does: ends, key: 1}, "Expire PExpire ExpireAt PExpireAt ExpireNX ExpireLT"},
 	{command{does: removes, key: 1, many: 1}, "Del Unlink"},
 

@@ -13,6 +13,6 @@ func Example() {
 	ttlvet.Analyzer.Flags.VisitAll(func(f *flag.Flag) { fmt.Printf("-%s: %s\n", f.Name, f.Usage) })
 	// Output:
 	// ttlguard
-	// -intests: report calls in _test.go files, too
-	// -sure: report only calls that leave a key without a TTL whatever it had before: Set with 0, not Incr
+	// -intests: also report calls in _test.go files
+	// -sure: report only calls that leave a key without a TTL in any case, such as Set with 0, and not those that keep one, such as Incr
 }

@@ -9,14 +9,14 @@ import (
 	"golang.org/x/tools/go/analysis"
 )
 
-// excuses are the comments of a file that let calls be.
+// excuses are the comments of a file that excuse calls.
 type excuses struct {
 	pass   *analysis.Pass
 	file   *ast.File
 	all    []*excuse
-	at     map[int]*excuse           // by the line they speak for
+	at     map[int]*excuse           // by the line they excuse
 	whole  map[*ast.FuncDecl]*excuse // functions
-	above  *excuse                   // of the whole file: it stands above "package"
+	above  *excuse                   // for the whole file: above the package clause
 	faults []fault
 }
 
@@ -30,7 +30,7 @@ type fault struct {
 	says string
 }
 
-// directive is what begins like an excuse, also if it is none.
+// directive matches comments that begin like an excuse, valid or not.
 var directive = regexp.MustCompile(`^/[/*]\s*ttlguard:(\w+)(.*)`)
 
 const excuseForm = "//ttlguard:ok reason"
@@ -38,7 +38,7 @@ const excuseForm = "//ttlguard:ok reason"
 // excusesOf reads the comments of a file.
 func excusesOf(pass *analysis.Pass, f *ast.File) *excuses {
 	x := &excuses{pass: pass, file: f, at: map[int]*excuse{}, whole: map[*ast.FuncDecl]*excuse{}}
-	var code map[int]bool // lines that something but a comment stands on
+	var code map[int]bool // lines with anything but comments
 	doc := map[*ast.CommentGroup]*ast.FuncDecl{}
 	for _, d := range f.Decls {
 		if fn, ok := d.(*ast.FuncDecl); ok && fn.Doc != nil {
@@ -64,7 +64,7 @@ func excusesOf(pass *analysis.Pass, f *ast.File) *excuses {
 				code = x.code()
 			}
 			line := x.line(c.Pos())
-			if !code[line] { // it stands alone, for what follows
+			if !code[line] { // the comment has a line of its own: it excuses the next one
 				line = x.line(group.End()) + 1
 			}
 			x.at[line] = e
@@ -73,7 +73,7 @@ func excusesOf(pass *analysis.Pass, f *ast.File) *excuses {
 	return x
 }
 
-// read returns the excuse that a comment is.
+// read parses a comment, and returns nil if it is not a valid excuse.
 func (x *excuses) read(c *ast.Comment) *excuse {
 	m := directive.FindStringSubmatch(c.Text)
 	if m == nil {
@@ -108,7 +108,7 @@ func (x *excuses) code() map[int]bool {
 	return lines
 }
 
-// excused says whether a call is let be.
+// excused reports whether a call is excused.
 func (x *excuses) excused(c *ast.CallExpr) bool {
 	for line := x.line(c.Pos()); line <= x.line(c.End()); line++ {
 		if e := x.at[line]; e != nil {
@@ -128,7 +128,7 @@ func (x *excuses) excused(c *ast.CallExpr) bool {
 	return x.above != nil
 }
 
-// complain reports comments that are no excuses, and, if everything was looked at, those that excuse nothing.
+// complain reports malformed excuses, and with unused also those that excuse no call.
 func (x *excuses) complain(unused bool) {
 	for _, f := range x.faults {
 		x.pass.ReportRangef(f.at, "%s", f.says)

@@ -13,10 +13,10 @@ import (
 	"golang.org/x/tools/go/types/typeutil"
 )
 
-// program is the package that is looked at.
+// program is the package under analysis.
 type program struct{ pass *analysis.Pass }
 
-// unit is a function with the closures in it, or a declaration of the package: what is read as one, in the order in which it is written.
+// unit is a function with its closures, or another top-level declaration. Its calls are read in source order.
 type unit struct {
 	info *types.Info
 	file *ast.File
@@ -25,20 +25,20 @@ type unit struct {
 	vars map[types.Object]assigned
 }
 
-// helps is what callers should know of a function: which of its parameters it gives a TTL, and which it takes one from. The receiver
-// is parameter -1.
+// helps is what callers need to know about a function: which parameters make up a key that it gives a TTL, and which parameter is that TTL. The
+// receiver is parameter -1.
 type helps struct {
-	Ends  [][]int // each the parameters that a key with a TTL is made of
+	Ends  [][]int // for each key that gets a TTL, the parameters it is made of
 	Takes []takes
 }
 
 type takes struct {
-	Param int    // handed on as an expiration, and used for nothing else
+	Param int    // passed on as an expiration, and not used otherwise
 	Name  string // to which method
 	Key   []int  // the parameters that the key is made of
 }
 
-// AFact marks helps as what analyzers tell each other.
+// AFact marks helps as an analysis.Fact.
 func (*helps) AFact() {}
 
 func (h *helps) String() string {
@@ -77,7 +77,7 @@ func (p *program) units() (all []*unit) {
 	return all
 }
 
-// acts are what the calls of a unit do, in the order in which they are written; what is deferred comes at the end of its function.
+// acts returns what the calls of a unit do, in source order; deferred calls come at the end of their function.
 func (p *program) acts(u *unit) (all []act) {
 	when := u.deferred()
 	ast.Inspect(u.body, func(n ast.Node) bool {
@@ -123,7 +123,7 @@ func (p *program) acts(u *unit) (all []act) {
 	return all
 }
 
-// moment is when a call runs, as far as the order of the source tells.
+// moment is when a call runs, as far as source order tells.
 type moment struct {
 	at    token.Pos // of the call, or the end of the function that defers it
 	since token.Pos
@@ -131,10 +131,10 @@ type moment struct {
 }
 
 func (m moment) compare(n moment) int {
-	return cmp.Or(int(m.at-n.at), int(n.since-m.since), int(m.call-n.call)) // what is deferred last runs first
+	return cmp.Or(int(m.at-n.at), int(n.since-m.since), int(m.call-n.call)) // the last deferred call runs first
 }
 
-// deferred returns what tells when a call of the unit runs.
+// deferred returns a function that tells when a call of the unit runs.
 func (u *unit) deferred() func(*ast.CallExpr) moment {
 	type span struct {
 		of  *ast.DeferStmt
@@ -170,7 +170,7 @@ func (u *unit) deferred() func(*ast.CallExpr) moment {
 	}
 }
 
-// each returns a write of several keys as one write of each.
+// each splits a write of several keys into one write per key.
 func (a act) each() (all []act) {
 	if len(a.keys) < 2 || a.does != depends && a.does != leavesNone {
 		return []act{a}
@@ -183,7 +183,7 @@ func (a act) each() (all []act) {
 	return all
 }
 
-// arguments are the forms of what is given for some parameters.
+// arguments returns the forms of a call's arguments for some parameters.
 func (u *unit) arguments(call *ast.CallExpr, params []int) (all []form) {
 	for _, i := range params {
 		switch sel, ok := ast.Unparen(call.Fun).(*ast.SelectorExpr); {
@@ -198,7 +198,7 @@ func (u *unit) arguments(call *ast.CallExpr, params []int) (all []form) {
 	return all
 }
 
-// unended are the writes of a unit whose keys have no end in it.
+// unended returns the writes of a unit whose keys get no TTL in it.
 func (p *program) unended(u *unit) (out []act) {
 	all := p.acts(u)
 	for i, w := range all {
@@ -214,7 +214,7 @@ func (p *program) unended(u *unit) (out []act) {
 	return out
 }
 
-// endedBy says whether a gives the key of w its end, or may: only what surely does not, leaves w to be reported.
+// endedBy reports whether a gives, or may give, the key of w a TTL: w is reported only if no call can.
 func (w act) endedBy(a act) bool {
 	switch a.does {
 	case ends, removes, scripted:
@@ -227,14 +227,14 @@ func (w act) endedBy(a act) bool {
 	if len(w.keys) == 0 || len(a.keys) == 0 {
 		return a.does != removes && !a.new
 	}
-	need := equal // a SET or DEL is there for its own key
+	need := equal // a SET or DEL concerns its own key only
 	if a.does != removes && !a.new {
 		need = perhaps
 	}
 	return slices.ContainsFunc(a.keys, func(k form) bool { return compare(w.keys[0], k) >= need })
 }
 
-// mayShare says whether the key that a helper makes of its arguments may be that of the other.
+// mayShare reports whether w and a, of which at least one is a helper's call, may have the same key.
 func (w act) mayShare(a act) bool {
 	if len(w.all) > 0 && len(a.all) > 0 {
 		return slices.EqualFunc(w.all, a.all, func(x, y form) bool { return x.text == y.text })
@@ -248,7 +248,7 @@ func (w act) mayShare(a act) bool {
 	})
 }
 
-// learn finds out what callers of a unit should know, and reports whether that is more than before.
+// learn records what callers need to know about a unit, and reports whether that is more than before.
 func (p *program) learn(u *unit) bool {
 	if u.fn == nil {
 		return false
@@ -289,7 +289,7 @@ func (p *program) learn(u *unit) bool {
 	return true
 }
 
-// parameters are those that an expression is made of.
+// parameters returns the parameters that an expression is made of.
 func (u *unit) parameters(e ast.Expr, params map[types.Object]int) (all []int) {
 	if e == nil {
 		return nil
@@ -320,7 +320,7 @@ func (u *unit) parameters(e ast.Expr, params map[types.Object]int) (all []int) {
 	return all
 }
 
-// takenFrom returns the parameter that a call takes its expiration from, if the function uses it for nothing else, and the method that gets it.
+// takenFrom returns the parameter that a call uses as its expiration, if the function does not use it otherwise, and the method that receives it.
 func (u *unit) takenFrom(a act, params map[types.Object]int) (int, string) {
 	at, name := commands[a.name].ttl, a.name
 	if a.taken.Name != "" {

@@ -7,27 +7,27 @@
 //   - an expiration below a millisecond, which is most often a number of seconds;
 //   - calls that take no expiration and leave a new key without one: Incr, HSet, LPush, SAdd, ZAdd, XAdd, MSet, the *Store, and so on;
 //
-// of clients, pipelines, transactions and interfaces that have these methods, and of Do where the command is a constant. It keeps silent where an Expire, a
-// SET with an expiration or a script follows in the same function with the same key, or may: the key is compared as it is written, constants and
-// variables that are assigned once by their values. A function of yours that calls Expire with a key made of its parameters counts as Expire, and
-// one that hands a parameter on as the expiration counts as the call it makes, also in other packages. What is deferred comes at the end of its
-// function, the last first.
+// on clients, pipelines, transactions and interfaces that have these methods, and in Do with a constant command. It stays silent if an Expire, a SET
+// with an expiration or a script follows in the same function for a key that is, or may be, the same. Keys are compared by their source text,
+// constants and variables that are assigned once by their values. A function of yours that calls Expire with a key made from its parameters
+// counts as Expire, and one that passes a parameter on as the expiration counts as the call it makes, in other packages too. Deferred calls run
+// at the end of their function, the last one first.
 //
 // # What it does not see
 //
-// It reads calls in the order in which they are written, and follows neither values nor branches. So it is silent about
+// It reads calls in source order, and follows neither values nor branches. So it is silent about
 //
 //   - an Expire that is not reached: in a branch that is not taken, after a return, or when the write before it has failed;
 //   - an expiration that is computed, or comes from a field, a flag or a configuration, and is zero when the program runs;
-//   - a key of which it cannot say that it is another: elements of slices and maps, results of calls, variables that are assigned again;
-//   - an Expire with a time that is over, which deletes at once;
-//   - what a script does: each counts as an end of the keys that it is given;
-//   - Do with a command that is no constant, or with its arguments in a slice, Process with a command that was made before, and what is written by
-//     methods whose results are not go-redis's, as those of wrappers;
-//   - commands that take a key's TTL along, Rename and Copy, and those of modules, such as JSON.
+//   - a key that it cannot tell from another: elements of slices and maps, results of calls, variables that are assigned again;
+//   - an Expire with a time in the past, which deletes at once;
+//   - what a script does: each script counts as giving its keys a TTL;
+//   - Do with a command that is not a constant or with its arguments in a slice, Process with a command made earlier, and writes by methods
+//     whose results are not go-redis types, such as those of wrappers;
+//   - commands that carry a key's TTL over, Rename and Copy, and commands of modules, such as JSON.
 //
-// And it reports what another function gives an end: a caller after the call, one that is called by an interface or a function value, or
-// what a goroutine does that is written before the write. Excuse these.
+// And it reports a key that gets its TTL elsewhere: from the caller after the call, from a function called through an interface or a function
+// value, or in a goroutine that is written before the write. Excuse these.
 //
 // A key that may stay is excused with its reason, at the call, on a line of its own above it, for a whole function in its comment, or for a
 // file above its package clause:
@@ -44,13 +44,13 @@ import (
 	"golang.org/x/tools/go/analysis"
 )
 
-// Analyzer is ttlguard.
+// Analyzer reports calls of go-redis that leave a key without a TTL.
 var Analyzer = &analysis.Analyzer{
 	Name: "ttlguard",
 	Doc: `find calls of go-redis that leave a key without a TTL
 
-Reported are an expiration of 0, as in Set(ctx, key, value, 0), and calls that create a key without one, as Incr and HSet do, where
-no Expire of that key follows in the function. Excuse a key that may stay by its reason:
+It reports an expiration of 0, as in Set(ctx, key, value, 0), and calls that create a key without one, such as Incr and HSet, unless an
+Expire of that key follows in the same function. To excuse a key that may stay, say why:
 
 	rdb.SAdd(ctx, "shops", name) //ttlguard:ok one of a few dozen, and deleted with the shop`,
 	URL:       "https://pkg.go.dev/github.com/mayflycache/mayfly/cmd/ttlguard/ttlvet",
@@ -64,8 +64,8 @@ var (
 )
 
 func init() {
-	Analyzer.Flags.BoolVar(&sure, "sure", false, "report only calls that leave a key without a TTL whatever it had before: Set with 0, not Incr")
-	Analyzer.Flags.BoolVar(&inTests, "intests", false, "report calls in _test.go files, too")
+	Analyzer.Flags.BoolVar(&sure, "sure", false, "report only calls that leave a key without a TTL in any case, such as Set with 0, and not those that keep one, such as Incr")
+	Analyzer.Flags.BoolVar(&inTests, "intests", false, "also report calls in _test.go files")
 }
 
 func run(pass *analysis.Pass) (any, error) {

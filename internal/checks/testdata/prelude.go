@@ -1,4 +1,4 @@
-// Package prelude is what the documents' blocks of Go may use without having said so: these imports, and these names.
+// Package prelude has the imports and names that the documents' blocks of Go may use without declaring them.
 package prelude
 
 import (

@@ -25,11 +25,11 @@ func (n *Node) tend() {
 	}
 }
 
-// probe asks until the server answers, nobody wants to know, or the owner is closed.
+// probe asks until the server answers, nobody wants to know, or the owner is closed. It asks as long as a call would, so that it soon asks again; what
+// takes longer goes on beside it.
 func (n *Node) probe() {
 	next := time.NewTimer(Open)
 	defer next.Stop()
-	within := n.budget
 	for open := true; open; open = n.breaker.until.Load() != 0 {
 		select {
 		case <-n.closing:
@@ -42,8 +42,9 @@ func (n *Node) probe() {
 			return
 		}
 		if n.breaker.until.Load() != 0 {
-			n.ping(within)
-			within = min(2*within, far*n.budget)
+			if n.ping(n.budget); n.breaker.until.Load() != 0 {
+				n.reach()
+			}
 		}
 		next.Reset(Open)
 	}
@@ -81,7 +82,15 @@ func (n *Node) ping(within time.Duration) {
 // warm makes a connection in the background, one at a time, after a call that had no time to. Where one is idle none is needed, and
 // to ask by it would only keep it from a caller.
 func (n *Node) warm() {
-	if n.closing == nil || n.pool == nil || n.pool.PoolStats().IdleConns > 0 || !n.warming.CompareAndSwap(false, true) {
+	if n.closing == nil || n.pool == nil || n.pool.PoolStats().IdleConns > 0 {
+		return
+	}
+	n.reach()
+}
+
+// reach asks a server that may be far away, in the background, one question at a time.
+func (n *Node) reach() {
+	if !n.warming.CompareAndSwap(false, true) {
 		return
 	}
 	if !n.start(func() { n.ping(far * n.budget); n.warming.Store(false) }) {

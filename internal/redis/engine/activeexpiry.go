@@ -7,11 +7,12 @@ import (
 	"github.com/mayflycache/mayfly/internal/expiry"
 )
 
-// A Tick does at most so much, so that a burst of deadlines does not keep commands waiting; NextWake then says "at once".
+// tickWork bounds the work of one Tick, so that a burst of deadlines does not keep commands waiting; NextWake then returns a time that has
+// been reached.
 const tickWork = 4096
 
-// Tick does what is due at now, in unix microseconds, without anybody asking: it reaps dead keys and fields, and replies to blocked sessions
-// whose time is up. One call does a bounded amount; NextWake tells when the next is needed.
+// Tick does what is due at now, in unix microseconds: it reaps dead keys and fields, and replies to blocked sessions whose timeout has
+// passed. One call does a bounded amount of work; NextWake says when the next one is needed.
 func (e *Engine) Tick(now int64) {
 	if e.scripts.busy() {
 		return
@@ -38,8 +39,8 @@ func (e *Engine) Tick(now int64) {
 	e.serveReady()
 }
 
-// NextWake returns when Tick is needed next, in unix microseconds. ok is false when nothing is due ever: the owner can park its timer until
-// the next command.
+// NextWake returns when Tick is needed next, in unix microseconds. ok is false when nothing will ever become due: the owner can park its
+// timer until the next command.
 func (e *Engine) NextWake() (at int64, ok bool) {
 	if e.scripts.busy() {
 		return 0, false
@@ -69,13 +70,13 @@ func (e *Engine) NextWake() (at int64, ok bool) {
 	return at * 1000, ok
 }
 
-// reapKeys removes up to max dead keys of d, as the configured cycle finds them, and returns how many.
+// reapKeys removes up to max dead keys of d, found by the configured cycle, and returns how many it removed.
 func (e *Engine) reapKeys(d *db, max int) int {
 	if d.deadlines.Len() == 0 || max <= 0 {
 		return 0
 	}
 	e.due = e.due[:0]
-	var ended []int64 // a snapshot that is being taken wants to know
+	var ended []int64 // for a snapshot in progress
 	found := func(id uint32) {
 		e.due = append(e.due, id)
 		if len(d.parts) > 0 {
@@ -97,7 +98,8 @@ func (e *Engine) reapKeys(d *db, max int) int {
 	return len(e.due)
 }
 
-// workClock is a clock for a cycle's bound that does not depend on the machine: a step, which looks at 20 keys, is taken to last 10 microseconds.
+// workClock is a clock for the cycle's time limit that does not depend on the machine: a step, which looks at 20 keys, counts as 10
+// microseconds.
 func workClock() func() time.Duration {
 	const step = 10 * time.Microsecond
 	t := -step
@@ -107,5 +109,5 @@ func workClock() func() time.Duration {
 	}
 }
 
-// cycle is the documented cycle, hz times a second.
+// cycle is the cycle that Redis documents, run hz times a second.
 func (e *Engine) cycle() expiry.Cycle { return expiry.Cycle{Hz: e.settings.hz} }

@@ -46,7 +46,7 @@ func command(words ...string) [][]byte {
 	return args
 }
 
-// hot are commands on one of many keys, with the most allocations that each may cost.
+// hot are commands on one of many keys, with the most allocations allowed for each.
 var hot = []struct {
 	name   string
 	args   [][]byte // "k" is replaced by a key
@@ -65,7 +65,7 @@ var hot = []struct {
 
 const hotKeys = 100_000
 
-// hotKey writes the name of one of the keys into buf, as a connection's buffer holds it: the memory is warm, the key's own is not.
+// hotKey writes the name of a key into buf, as a connection's buffer would hold it: buf is in the processor's cache, the key itself is not.
 func hotKey(buf []byte, i int) []byte {
 	buf = append(buf[:0], "key:0000000"...)
 	for at := len(buf) - 1; i > 0; at, i = at-1, i/10 {
@@ -82,7 +82,7 @@ func hotDriver() *driver {
 	return d
 }
 
-// next puts the next key in the place of the "k" of a hot command.
+// next replaces the "k" of a hot command with the next key.
 func (d *driver) next(args, pattern [][]byte) {
 	if len(args) > 1 && string(pattern[1]) == "k" {
 		d.at = (d.at + 7919) % hotKeys
@@ -129,7 +129,7 @@ func TestHotCommandsDoNotAllocate(t *testing.T) {
 	}
 }
 
-// bytesPerKey is the live heap of a key of 11 bytes with a value of 100 and a deadline. Redis 8 takes 225.
+// bytesPerKey is the live heap for a key of 11 bytes with a value of 100 bytes and a deadline. Redis 8 takes 225.
 const bytesPerKey = 270
 
 func TestBytesPerKey(t *testing.T) {
@@ -159,7 +159,7 @@ func heap() uint64 {
 	return m.HeapAlloc
 }
 
-// An engine that was used a little and let go leaves next to nothing: tests start thousands.
+// A small engine that was used a little and dropped leaves next to nothing: tests start thousands of them.
 func TestSmallEngineIsSmall(t *testing.T) {
 	const engines = 1000
 	before := heap()

@@ -15,33 +15,33 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/values"
 )
 
-// beside is an engine and a real Redis that get the same commands. The clock runs; nothing is reaped, so that dead keys and fields are met by
-// commands on both sides.
+// beside is an engine and a real Redis that get the same commands. The clock runs, but nothing is reaped, so that commands find dead keys and
+// fields on both sides.
 type beside struct {
 	engine   *Engine
-	now      int64            // the engine's: real time, unless it had to wait for it
-	sessions map[int]*Session // by protocol; and those two below
+	now      int64            // the engine's: real time, or later if a command had to wait
+	sessions map[int]*Session // by protocol, and the two below
 	conns    map[int]*wire
-	strict   bool // no set becomes a table, so that the order of small ones, some of which may come out of a table, is defined
+	strict   bool // no set becomes a table, so the order of small ones, which may come from a table, is defined
 
-	batch  []*exchange  // sent to the engine, and not yet to Redis
+	batch  []*exchange  // sent to the engine, but not to Redis yet
 	who    int          // whose batch it is
-	timely map[int]bool // of a session: the open transaction asks for times
+	timely map[int]bool // by session: its open transaction asks for times
 
-	dump, realDump string // what DUMP replied last
+	dump, realDump string // the last replies to DUMP
 	seen           func(*exchange)
 
-	out    []byte       // of a session
+	out    []byte       // of one session
 	buffer bufio.Reader // of out
 }
 
-// Sessions that are not named by their protocol.
+// Sessions not named after their protocol.
 const (
 	subscriber = 0
 	checker    = 1
 )
 
-// exchange is a command and what came of it.
+// exchange is a command and its outcome.
 type exchange struct {
 	args       []string
 	proto      int
@@ -49,14 +49,14 @@ type exchange struct {
 	got, want  resp.Value
 	events     []string // the engine's
 	wantEvents []string
-	marked     bool // events are complete; those of commands before that are not marked among them
-	aside      bool // not drawn
+	marked     bool // events are complete; earlier exchanges without a mark have theirs here too
+	aside      bool // not drawn, but added
 }
 
 // mismatch is an exchange in which the two differ.
 type mismatch struct {
 	*exchange
-	acts int // how many had been played
+	acts int // how many acts had been played
 	what string
 }
 
@@ -77,7 +77,7 @@ func (w *wire) add(args []string) {
 	}
 }
 
-// flush sends what was added.
+// flush sends the added commands.
 func (w *wire) flush() error {
 	w.SetDeadline(time.Now().Add(time.Minute))
 	_, err := w.Write(w.buf)
@@ -85,7 +85,7 @@ func (w *wire) flush() error {
 	return err
 }
 
-// lowLimits let small values take both forms.
+// lowLimits make both forms of each structure appear with small values.
 var lowLimits = values.Limits{
 	HashMaxListpackEntries: 4, HashMaxListpackValue: 64, ListMaxListpackSize: 4,
 	SetMaxIntsetEntries: 6, SetMaxListpackEntries: 8, SetMaxListpackValue: 12,
@@ -150,13 +150,13 @@ func (b *beside) close() error {
 	return nil
 }
 
-// clock is real time that does not go back to before what the engine has seen.
+// clock is real time, but never earlier than the engine's time so far.
 func (b *beside) clock() int64 {
 	b.now = max(b.now, time.Now().UnixMicro())
 	return b.now
 }
 
-// do runs a command on the engine, to its end.
+// do runs a command on the engine to its end.
 func (b *beside) do(s *Session, args []string) resp.Value {
 	raw := make([][]byte, len(args))
 	for i, a := range args {
@@ -166,7 +166,7 @@ func (b *beside) do(s *Session, args []string) resp.Value {
 	for outcome == Yielded {
 		outcome = b.engine.Resume(b.clock(), s)
 	}
-	for _, a := range raw { // nothing of the arguments may be kept
+	for _, a := range raw { // overwritten, because the engine may keep nothing of the arguments
 		for i := range a {
 			a[i] = '!'
 		}
@@ -182,7 +182,7 @@ func (b *beside) do(s *Session, args []string) resp.Value {
 	return v
 }
 
-// taken empties the Out of a session and returns what was in it, to be read before the next is taken.
+// taken empties the Out of a session and returns its contents, which must be read before the next call.
 func (b *beside) taken(s *Session) *resp.Reader {
 	b.out = append(b.out[:0], s.Out.Bytes()...)
 	s.Out.Take(nil)
@@ -190,7 +190,7 @@ func (b *beside) taken(s *Session) *resp.Reader {
 	return resp.NewReader(&b.buffer)
 }
 
-// turn ends the batch of another.
+// turn ends the batch if it is another session's.
 func (b *beside) turn(who int) *mismatch {
 	if who == b.who {
 		return nil
@@ -200,8 +200,8 @@ func (b *beside) turn(who int) *mismatch {
 	return m
 }
 
-// send gives a command to the engine, and puts it into the batch for Redis together with what must follow it. A command that cannot be
-// compared where it stands is left out.
+// send runs a command on the engine, and adds it to the batch for Redis with the commands that must follow it. A command whose reply cannot
+// be compared here is left out.
 func (b *beside) send(args ...string) {
 	args = b.filled(args)
 	s := b.sessions[b.who]
@@ -210,7 +210,7 @@ func (b *beside) send(args ...string) {
 	if inside && j.how != same && j.how != near {
 		return
 	}
-	if isName(innermost(args), "SCAN", "SSCAN", "HSCAN", "ZSCAN") && j.how == unordered { // where it stops is not defined
+	if isName(innermost(args), "SCAN", "SSCAN", "HSCAN", "ZSCAN") && j.how == unordered { // where the scan stops is not defined
 		args = append(slices.Clone(args), "COUNT", "5000")
 	}
 	for _, line := range j.before {
@@ -235,14 +235,14 @@ func (b *beside) send(args ...string) {
 	}
 }
 
-// aside puts a command into the batch that was not drawn.
+// aside adds a command to the batch that was not drawn.
 func (b *beside) aside(line []string, how tolerance) {
 	x := b.ask(line, how)
 	x.aside = true
 	b.batch = append(b.batch, x)
 }
 
-// ask has a command answered by the engine.
+// ask runs a command on the engine.
 func (b *beside) ask(args []string, how tolerance) *exchange {
 	s, sub := b.sessions[b.who], b.sessions[subscriber]
 	x := &exchange{args: args, proto: b.who, how: how, got: b.do(s, args)}
@@ -260,7 +260,7 @@ func (b *beside) ask(args []string, how tolerance) *exchange {
 	return x
 }
 
-// filled puts a payload where the draw asks for one.
+// filled inserts a payload where the draw asks for one.
 func (b *beside) filled(args []string) []string {
 	for i, a := range args {
 		switch a {
@@ -320,7 +320,7 @@ func (b *beside) flush() *mismatch {
 	return nil
 }
 
-// eventName is a database, an event in it and its key, or nothing for the mark of an end.
+// eventName is the database, the event and the key, or empty for the mark that ends the events.
 func eventName(v resp.Value) string {
 	if len(v.List) < 4 {
 		return notation(v)
@@ -332,7 +332,7 @@ func eventName(v resp.Value) string {
 	return strings.Replace(event, "__:", " ", 1) + " " + v.List[3].Text
 }
 
-// check compares what keys hold, in the databases that commands use.
+// check compares the contents of keys in the databases that commands use.
 func (b *beside) check(keys []string) *mismatch {
 	if m := b.turn(checker); m != nil {
 		return m
@@ -356,7 +356,7 @@ func (b *beside) check(keys []string) *mismatch {
 	return b.flush()
 }
 
-// questions are the commands that tell all of a key.
+// questions are commands that together show everything about a key.
 func questions(key string, o *object) [][]string {
 	lines := [][]string{{"OBJECT", "ENCODING", key}, {"PEXPIRETIME", key}, {"EXPIRETIME", key}}
 	switch v := o.coll.(type) {

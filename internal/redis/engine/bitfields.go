@@ -12,7 +12,7 @@ type bitfieldOp struct {
 	overflow values.Overflow
 }
 
-// apply returns what a SET or INCRBY makes of the field that holds old; ok is false if nothing is to be written.
+// apply returns the new value of a field that holds old after a SET or INCRBY; ok is false if nothing is to be written.
 func (o bitfieldOp) apply(old int64) (next int64, ok bool) {
 	if o.verb == 's' {
 		return o.field.Fit(o.operand, o.overflow)
@@ -74,7 +74,7 @@ func bitfieldCommand(c *call) {
 	}
 }
 
-// bitfieldOps reads the subcommands of BITFIELD. last is the last bit that they write, -1 if they only read.
+// bitfieldOps reads the subcommands of BITFIELD. last is the last bit they write, -1 if they only read.
 func (c *call) bitfieldOps() (ops []bitfieldOp, last int64) {
 	last = -1
 	overflow := values.Wrap

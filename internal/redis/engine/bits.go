@@ -4,7 +4,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/values"
 )
 
-// bitCommands are the strings seen as arrays of bits. BITFIELD is in bitfields.go.
+// bitCommands treat strings as arrays of bits. BITFIELD is in bitfields.go.
 var bitCommands = []Command{
 	{Name: "setbit", Arity: 4, Flags: Write | DenyOOM, Cats: CatBitmap, Keys: oneKey, run: setbitCommand},
 	{Name: "getbit", Arity: 3, Flags: ReadOnly | Fast, Cats: CatBitmap, Keys: oneKey, run: getbitCommand},
@@ -20,8 +20,8 @@ const (
 	errBitOffset = "ERR bit offset is not an integer or out of range"
 )
 
-// bitOffset reads argument i as the place of a bit, which must lie in the longest string there may be. In a BITFIELD of width bits, "#3" is
-// the third field.
+// bitOffset reads argument i as a bit's position, which must lie within the longest allowed string. In a BITFIELD "#3" is the field with
+// index 3: bit 3*width.
 func (c *call) bitOffset(i, width int) int64 {
 	text, unit := c.args[i], int64(1)
 	if width > 0 && len(text) > 1 && text[0] == '#' {
@@ -35,7 +35,7 @@ func (c *call) bitOffset(i, width int) int64 {
 	return n
 }
 
-// bitsFor returns the object of key for writing bits up to last: it is made, or grown with zeros, where need be.
+// bitsFor returns the object of key for writing bits up to last, and creates it or pads it with zeros as needed.
 func (c *call) bitsFor(o *object, key []byte, last int64) *object {
 	if o == nil {
 		o = c.addString(key, nil, raw)
@@ -61,7 +61,7 @@ func setbitCommand(c *call) {
 	grows := o == nil || int64(len(o.str)) <= at>>3
 	o = c.bitsFor(o, key, at)
 	old := values.Bit(o.str, at)
-	if grows || old != byte(bit) { // otherwise nothing changes, and nobody is told
+	if grows || old != byte(bit) { // otherwise nothing changes, and nobody is notified
 		values.PutBit(o.str, at, byte(bit))
 		c.wrote(key, 1, notifyString, "setbit")
 	}
@@ -76,14 +76,14 @@ func getbitCommand(c *call) {
 	}
 }
 
-// bitRange is the part of a string that BITCOUNT and BITPOS look at, as sent: inclusive, from the end where negative.
+// bitRange is the part of a string that BITCOUNT and BITPOS look at, as sent: inclusive, and counted from the end where negative.
 type bitRange struct {
 	from, to   int64
 	bits       bool // counted in bits, not bytes
 	toWasGiven bool
 }
 
-// bitRange reads start, end and unit from argument i on. The end may be missing where BITPOS says so.
+// bitRange reads start, end and unit from argument i on. BITPOS may leave out the end (openEnd).
 func (c *call) bitRange(i int, openEnd bool) (r bitRange) {
 	r.to = -1
 	n := len(c.args) - i
@@ -96,7 +96,7 @@ func (c *call) bitRange(i int, openEnd bool) (r bitRange) {
 	r.from = c.int(i)
 	r.bits = n > 2 && c.is(i+2, "BIT")
 	wrongUnit := n > 2 && !r.bits && !c.is(i+2, "BYTE")
-	if wrongUnit && openEnd { // BITPOS looks at the unit first
+	if wrongUnit && openEnd { // BITPOS checks the unit first
 		c.fail(errSyntax)
 	}
 	if n > 1 {
@@ -109,7 +109,7 @@ func (c *call) bitRange(i int, openEnd bool) (r bitRange) {
 	return r
 }
 
-// of returns the half-open range of bits of a string of n bytes, with its bounds understood by span.
+// of returns the half-open range of bits in a string of n bytes; span resolves negative and excessive bounds.
 func (r bitRange) of(n int, span func(from, to int64, n int) (lo, hi int)) (lo, hi int64) {
 	if r.bits {
 		a, b := span(r.from, r.to, n*8)
@@ -138,7 +138,7 @@ func bitposCommand(c *call) {
 	if c.failed {
 		return
 	}
-	if o == nil { // as if it were all zeros, without end
+	if o == nil { // a missing key counts as endless zeros
 		c.out.Int(-bit)
 		return
 	}
@@ -148,7 +148,7 @@ func bitposCommand(c *call) {
 		return
 	}
 	at := values.FindBit(o.str, byte(bit), lo, hi)
-	if at < 0 && bit == 0 && !r.toWasGiven { // the first of the zeros that follow the string
+	if at < 0 && bit == 0 && !r.toWasGiven { // the first of the zeros assumed after the string
 		at = int64(len(o.str)) * 8
 	}
 	c.out.Int(at)
@@ -175,7 +175,7 @@ func bitopCommand(c *call) {
 		c.setString(c.write(target), target, result, false).setEncoding(raw)
 		c.wrote(target, 1, notifyString, "set")
 	} else {
-		c.delete(target) // a dead one like any other
+		c.delete(target) // a dead key too
 	}
 	c.number(len(result))
 }

@@ -11,9 +11,9 @@ import (
 
 // waiter is a command that found nothing to work on and waits for one of its keys.
 //
-// A handler that finds nothing calls call.park and returns. When one of the keys comes to hold a value of the right kind, the same handler
-// runs again with the same arguments, in the order in which the sessions came, after the command, transaction or script that made the key
-// has ended. It may find the key empty again (another was first) and then parks again: at the end of the line, with its old deadline.
+// A handler that finds nothing calls call.park and returns. When one of the keys gets a value of the right kind, the same handler runs again
+// with the same arguments, after the command, transaction or script that made the key has ended. Sessions are served in order of arrival. A
+// handler that finds the key empty again (another session was first) parks again: at the end of the line, with its old deadline.
 type waiter struct {
 	s        *Session
 	cmd      *Command
@@ -21,20 +21,20 @@ type waiter struct {
 	db       *db
 	keys     []string
 	kind     values.Kind
-	deadline int64                // unix milliseconds; 0 waits for ever
-	late     func(w *resp.Writer) // replies when the time is up; nil: a null array
+	deadline int64                // unix milliseconds; 0 waits forever
+	late     func(w *resp.Writer) // replies on timeout; nil: a null array
 	replicas int64                // of WAIT: how many must have acknowledged
 	slot     uint32               // in Engine.waiters
 }
 
-// readyKey is a key that somebody waits for and that has a value now.
+// readyKey is a key that sessions wait for and that now has a value.
 type readyKey struct {
 	db  *db
 	key string
 }
 
-// park makes the session wait until one of keys holds a value of this kind, or the deadline (unix milliseconds, 0 for none) has passed;
-// then the reply is a null array. Inside a transaction or a script it replies that at once.
+// park makes the session wait until one of keys holds a value of this kind. The reply is a null array when the deadline (unix milliseconds, 0
+// for none) passes, and at once inside a transaction or a script.
 func (c *call) park(keys [][]byte, kind values.Kind, deadline int64) {
 	if c.s.noBlock {
 		c.out.NullArray()
@@ -59,7 +59,7 @@ func (c *call) park(keys [][]byte, kind values.Kind, deadline int64) {
 	c.outcome = Blocked
 }
 
-// waitUntil reads argument i as a timeout in seconds and returns the unix millisecond in which it ends; 0 for a timeout of 0, which never does.
+// waitUntil reads argument i as a timeout in seconds and returns when it ends in unix milliseconds; 0, for a timeout of 0, means never.
 func (c *call) waitUntil(i int) (ms int64) {
 	seconds, ok := values.ParseBigFloat(c.args[i])
 	span := math.Ceil(seconds.Double() * 1000)
@@ -76,7 +76,7 @@ func (c *call) waitUntil(i int) (ms int64) {
 	return 0
 }
 
-// waiterSlot returns a free place in waiters.
+// waiterSlot returns a free slot in waiters.
 func (e *Engine) waiterSlot() uint32 {
 	if i := slices.Index(e.waiters, nil); i >= 0 {
 		return uint32(i)
@@ -100,7 +100,7 @@ func (e *Engine) unpark(s *Session) {
 	}
 }
 
-// release ends the wait of s with the reply of a timeout, or with an error if one is given: CLIENT UNBLOCK.
+// release ends the wait of s as a timeout does or, for CLIENT UNBLOCK, with the error given in text.
 func (e *Engine) release(s *Session, text string) {
 	if s.waiting == nil {
 		return
@@ -123,7 +123,7 @@ func (e *Engine) release(s *Session, text string) {
 	e.markDirty(s)
 }
 
-// signal notes that o has a value that waiting sessions may want. The keyspace calls it for every key that gets a new value.
+// signal notes that o has a value that blocked sessions may want. The keyspace calls it for every key that gets a new value.
 func (e *Engine) signal(d *db, o *object) {
 	if len(d.blocked) == 0 || d.blocked[o.key] == nil {
 		return
@@ -134,7 +134,7 @@ func (e *Engine) signal(d *db, o *object) {
 	}
 }
 
-// signalAll is signal for all keys of d: after SWAPDB.
+// signalAll is signal for all keys of d, needed after SWAPDB.
 func (e *Engine) signalAll(d *db) {
 	for _, key := range slices.Sorted(maps.Keys(d.blocked)) {
 		if o := d.find([]byte(key)); o != nil {
@@ -143,7 +143,7 @@ func (e *Engine) signalAll(d *db) {
 	}
 }
 
-// serveReady serves the sessions that wait for keys which became ready. A served command may make further keys ready.
+// serveReady serves the sessions blocked on keys that became ready. A served command may make further keys ready.
 func (e *Engine) serveReady() {
 	for len(e.ready) > 0 && !e.scripts.busy() {
 		k := e.ready[0]
@@ -159,7 +159,7 @@ func (e *Engine) serveReady() {
 	}
 }
 
-// reapWaits replies to the sessions whose time is up.
+// reapWaits replies to the sessions whose timeout has passed.
 func (e *Engine) reapWaits() {
 	e.due = e.due[:0]
 	e.waits.Reap(e.ms, tickWork, func(slot uint32) { e.due = append(e.due, slot) })

@@ -6,10 +6,10 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/values"
 )
 
-// Blocking commands do what their other form does, and park when there is nothing to take. In a transaction or a script they reply at once
-// that there was nothing.
+// Blocking commands do the same as their plain forms, and park when there is nothing to take. In a transaction or a script they do not wait:
+// they reply at once that they found nothing.
 
-// blockingPop is BLPOP: it replies the key and the element.
+// blockingPop is BLPOP or BRPOP: it replies with the key and the element.
 func (c *call) blockingPop(where end) {
 	waitFor(c, func(key []byte, l *values.ListValue) {
 		c.rewrite(popped[where], key)
@@ -20,7 +20,7 @@ func (c *call) blockingPop(where end) {
 	})
 }
 
-// waitFor calls take with the first of the keys before the timeout, the last argument, that holds a value, or parks.
+// waitFor calls take with the first of the keys that holds a value, or parks. The timeout is the last argument, behind the keys.
 func waitFor[T values.Value](c *call, take func(key []byte, v T)) {
 	last := len(c.args) - 1
 	keys := c.args[1:last]

@@ -7,10 +7,10 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/values"
 )
 
-// call is one command at work: what a handler gets. It is reused; a handler keeps neither it nor args.
+// call is one running command: what a handler gets. It is reused, so a handler must keep neither it nor args.
 type call struct {
 	e    *Engine
-	s    *Session // who asked; of a script, the script's own session
+	s    *Session // the caller; for a script's commands, the script's own session
 	db   *db
 	cmd  *Command
 	args [][]byte // args[0] is the command's name as sent
@@ -19,13 +19,13 @@ type call struct {
 	retry   *waiter // set when a parked command is run again
 	outcome Outcome
 	failed  bool     // an error was replied
-	silent  bool     // what it did is not recorded
+	silent  bool     // its effect is not recorded
 	effect  [][]byte // what is recorded instead of args
-	words   phrase   // the memory of effect
+	words   phrase   // holds the memory of effect
 }
 
-// fail replies an error, given with its code. Only the first one of a command is replied, and no key is looked up after it: a handler reads
-// its arguments and its key one after the other and asks once whether one of them failed.
+// fail replies with an error text, which begins with its code. Only the first error of a command is sent, and no key is looked up after it: a
+// handler can read its arguments and its key one after the other and then check failed once.
 func (c *call) fail(text string) {
 	if !c.failed {
 		c.failed = true
@@ -36,13 +36,13 @@ func (c *call) fail(text string) {
 
 func (c *call) failf(format string, args ...any) { c.fail(fmt.Sprintf(format, args...)) }
 
-// ok replies +OK.
+// ok replies with +OK.
 func (c *call) ok() { c.out.Simple("OK") }
 
-// number replies n.
+// number replies with n.
 func (c *call) number(n int) { c.out.Int(int64(n)) }
 
-// yes replies 1 or 0.
+// yes replies with 1 or 0.
 func (c *call) yes(b bool) { c.number(oneIf(b)) }
 
 func oneIf(b bool) int {
@@ -52,7 +52,7 @@ func oneIf(b bool) int {
 	return 0
 }
 
-// bulk replies b, or null if nothing was found.
+// bulk replies with b, or null if nothing was found.
 func (c *call) bulk(b []byte, found bool) {
 	if found {
 		c.out.Bulk(b)
@@ -61,7 +61,7 @@ func (c *call) bulk(b []byte, found bool) {
 	}
 }
 
-// int reads argument i as a number; if it is none, the command fails.
+// int reads argument i as an integer; the command fails if it is not one.
 func (c *call) int(i int) int64 { return c.intOr(i, errNotInteger) }
 
 // intOr is int with another error.
@@ -73,7 +73,7 @@ func (c *call) intOr(i int, text string) int64 {
 	return n
 }
 
-// intFrom reads argument i as a number that is at least low; whatever else it is, the command fails with text.
+// intFrom reads argument i as an integer of at least low; anything else fails the command with text.
 func (c *call) intFrom(i int, low int64, text string) int64 {
 	n := c.intOr(i, text)
 	if n < low {
@@ -82,7 +82,7 @@ func (c *call) intFrom(i int, low int64, text string) int64 {
 	return n
 }
 
-// texts replies an array of texts.
+// texts replies with an array of strings.
 func (c *call) texts(all []string) {
 	c.out.Array(len(all))
 	for _, text := range all {
@@ -90,7 +90,7 @@ func (c *call) texts(all []string) {
 	}
 }
 
-// is reports whether argument i is this word, given in upper case, in whatever case it was sent.
+// is reports whether argument i is this word, given in upper case; the case in which it was sent does not matter.
 func (c *call) is(i int, word string) bool { return is(c.args[i], word) }
 
 func is(b []byte, word string) bool {
@@ -108,8 +108,8 @@ func is(b []byte, word string) bool {
 	return true
 }
 
-// read finds the object of key for a command that reads it: the figures of hits and misses and the object's last use are kept.
-// nil: there is none, or it has expired.
+// read finds the object of key for a command that reads it, counts the hit or miss and updates the object's last use. It returns nil for a
+// missing or expired key.
 func (c *call) read(key []byte) *object {
 	o := c.peek(key)
 	if o != nil {
@@ -118,7 +118,7 @@ func (c *call) read(key []byte) *object {
 	return o
 }
 
-// peek is read for commands that ask about a key and do not use it (TTL, EXISTS): its last use stays as it is.
+// peek is read for commands that ask about a key without using it (TTL, EXISTS): the last use stays as it is.
 func (c *call) peek(key []byte) *object {
 	if c.failed {
 		return nil
@@ -145,7 +145,7 @@ func (c *call) write(key []byte) *object {
 	return o
 }
 
-// live finds the object of key and keeps no figures. A dead one is removed.
+// live finds the object of key and counts nothing. A dead one is removed.
 func (c *call) live(key []byte) *object {
 	o := c.e.live(c.db, key)
 	if o != nil && len(c.db.parts) > 0 && c.cmd.Flags&(ReadOnly|MayReplicate) != ReadOnly {
@@ -154,20 +154,20 @@ func (c *call) live(key []byte) *object {
 	return o
 }
 
-// touch notes that o was used now.
+// touch marks o as used now.
 func (c *call) touch(o *object) {
 	if !c.s.noTouch || c.cmd.Name == "touch" {
 		o.use(c.e)
 	}
 }
 
-// readString returns the string at key to read; nil if there is none, or if it is no string, and then the command fails.
+// readString returns the string at key for reading, or nil if it is missing. The command fails if the key holds another type.
 func (c *call) readString(key []byte) *object { return c.typed(c.read(key), values.String) }
 
-// writeString is readString for a command that will change it.
+// writeString is readString for a command that will change the string.
 func (c *call) writeString(key []byte) *object { return c.typed(c.write(key), values.String) }
 
-// typed passes an object of this kind or nil, and fails for another.
+// typed returns o if it is nil or of this kind; otherwise the command fails.
 func (c *call) typed(o *object, kind values.Kind) *object {
 	if o != nil && o.kind() != kind {
 		c.fail(errWrongType)
@@ -176,8 +176,8 @@ func (c *call) typed(o *object, kind values.Kind) *object {
 	return o
 }
 
-// readAs returns the value at key to read: its type is the type parameter. A missing key reads as an empty value. If the value is of another
-// type, the command fails. So every handler of a family begins:
+// readAs returns the value at key for reading; the type parameter is its type. A missing key reads as an empty value. If the value is of
+// another type, the command fails. So every handler of a family begins:
 //
 //	s := readAs[*values.SetValue](c, c.args[1])
 //	if c.failed {
@@ -185,7 +185,7 @@ func (c *call) typed(o *object, kind values.Kind) *object {
 //	}
 func readAs[T values.Value](c *call, key []byte) T { return orEmpty[T](c, c.read(key)) }
 
-// takeAs is readAs for a command that takes elements out.
+// takeAs is readAs for a command that removes elements.
 func takeAs[T values.Value](c *call, key []byte) T { return orEmpty[T](c, c.write(key)) }
 
 func orEmpty[T values.Value](c *call, o *object) T {
@@ -195,7 +195,7 @@ func orEmpty[T values.Value](c *call, o *object) T {
 	return emptyAs[T]()
 }
 
-// emptyValues are what missing keys read as. Nobody changes them.
+// emptyValues are what missing keys read as. They are never changed.
 var emptyValues = []values.Value{values.NewHash(), values.NewList(), values.NewSet(), values.NewZSet()}
 
 func emptyAs[T values.Value]() T {
@@ -207,7 +207,7 @@ func emptyAs[T values.Value]() T {
 	panic("engine: no empty value of this type")
 }
 
-// writeAs returns the value at key for a command that may put elements in; nil if there is none.
+// writeAs returns the value at key for a command that may add elements; nil if there is none.
 func writeAs[T values.Value](c *call, key []byte) T { return valueAs[T](c, c.write(key)) }
 
 func valueAs[T values.Value](c *call, o *object) (v T) {
@@ -220,15 +220,15 @@ func valueAs[T values.Value](c *call, o *object) (v T) {
 	return v
 }
 
-// replyLen replies the length of a value, 0 if there is none: LLEN, SCARD, ZCARD and HLEN.
+// replyLen replies with the length of a value, 0 if there is none: LLEN, SCARD, ZCARD and HLEN.
 func replyLen[T values.Value](c *call) {
 	if v := readAs[T](c, c.args[1]); !c.failed {
 		c.number(v.Len())
 	}
 }
 
-// changed tells the rest of the engine that key was changed by this command, n times over in the figure of changes: watchers,
-// tracking. Call it once for each key after the change.
+// changed tells watchers and tracking that this command changed key, and adds n to INFO's count of changes. Call it once for each key after
+// the change.
 func (c *call) changed(key []byte, n int) {
 	c.e.changes += int64(n)
 	if c.e.settings.maxMemory > 0 {
@@ -239,7 +239,7 @@ func (c *call) changed(key []byte, n int) {
 	c.e.touched(c.db, key, c.s)
 }
 
-// wrote is changed and the keyspace event of the change: what follows nearly every write.
+// wrote is changed plus the keyspace event: what follows nearly every write.
 func (c *call) wrote(key []byte, n int, class notifyClass, event string) {
 	c.changed(key, n)
 	c.notify(class, event, key)

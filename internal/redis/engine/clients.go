@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// clientFlags are what nearly all of CLIENT's subcommands have; those about other connections are Admin too.
+// clientFlags are the flags of nearly all subcommands of CLIENT; those about other connections are Admin too.
 const clientFlags = NoScript | Loading | Stale
 
 // clientCommands are CLIENT and its subcommands.
@@ -100,7 +100,7 @@ func clientSetinfoCommand(c *call) {
 	c.ok()
 }
 
-// onOff sets what the third argument says.
+// onOff sets flag as the third argument says.
 func (c *call) onOff(flag *bool) {
 	switch {
 	case c.is(2, "ON"):
@@ -152,7 +152,7 @@ func clientUnblockCommand(c *call) {
 	c.yes(waits)
 }
 
-// killFilter is what CLIENT KILL and CLIENT LIST select sessions by; the zero value selects all.
+// killFilter selects sessions for CLIENT KILL and CLIENT LIST; the zero value selects all.
 type killFilter struct {
 	id, maxAge  int64
 	addr, laddr string
@@ -173,7 +173,7 @@ func (f *killFilter) selects(e *Engine, s *Session) bool {
 	return true
 }
 
-// class is the type of a connection as CLIENT LIST and KILL name it. Masters and replicas there are none.
+// class is the type of a connection as CLIENT LIST and KILL name it. No session is listed as a master's or a replica's.
 func (s *Session) class() string {
 	if s.Subscribed() {
 		return "pubsub"
@@ -196,7 +196,7 @@ func (c *call) classArg(i int) string {
 
 func clientKillCommand(c *call) {
 	f := killFilter{skip: c.s}
-	if len(c.args) == 3 { // the form of old: an address, which may be the caller's own
+	if len(c.args) == 3 { // the old form: an address, which may be the caller's own
 		f = killFilter{addr: string(c.args[2])}
 	} else if c.killOptions(&f); c.failed {
 		return
@@ -256,7 +256,7 @@ func (c *call) killOptions(f *killFilter) {
 	}
 }
 
-// describe writes the line of CLIENT LIST about s. Sizes of buffers, which are not kept, are zero.
+// describe returns the line of CLIENT LIST about s. Buffer sizes, which are not kept, are zero.
 func (e *Engine) describe(s *Session) string {
 	multi := -1
 	if s.queue != nil {

@@ -1,6 +1,6 @@
 package engine
 
-// The subcommands of CLIENT that set tracking up; what tracking does is in tracking.go.
+// The subcommands of CLIENT that set up tracking; tracking itself is in tracking.go.
 
 func clientTrackingCommand(c *call) {
 	var flags trackFlag
@@ -48,7 +48,7 @@ func clientTrackingCommand(c *call) {
 	c.ok()
 }
 
-// refusesTracking returns the error for options that do not go together or not with what is on; empty if all is well.
+// refusesTracking returns the error for options that contradict each other or the tracking already on; empty if there is none.
 func (s *Session) refusesTracking(flags trackFlag, prefixes []string) string {
 	switch was := s.track; {
 	case flags&trackBcast == 0 && len(prefixes) > 0:
@@ -117,7 +117,7 @@ func clientTrackinginfoCommand(c *call) {
 	c.texts(c.s.prefixes)
 }
 
-// redirection is the session that is told instead, as CLIENT GETREDIR replies it: -1 without tracking.
+// redirection is the session told instead, as CLIENT GETREDIR replies it: -1 without tracking.
 func (t *trackingState) redirection() int64 {
 	if !t.has(trackOn) {
 		return -1

@@ -10,19 +10,19 @@ import (
 	"github.com/mayflycache/mayfly/internal/hashslot"
 )
 
-// Cluster is what the nodes of one cluster have in common: who they are, and which slots each of them serves. All nodes see a change at
-// once, where Redis's nodes tell each other in time. Its methods are safe for concurrent use.
+// Cluster is what the nodes of one cluster share: who they are, and which slots each one serves. All nodes see a change at once, whereas
+// Redis's nodes learn of it by and by. Its methods are safe for concurrent use.
 type Cluster struct {
 	mu    sync.Mutex // held to make the next view
 	views atomic.Pointer[view]
 }
 
-// view is a Cluster at a time. It does not change.
+// view is the state of a Cluster at one time. It does not change.
 type view struct {
 	nodes []node
 	owner [hashslot.Count]uint16 // the node that serves each slot, an index of nodes
 	epoch int
-	down  bool // a node that serves slots is: then no node serves anything
+	down  bool // a node that serves slots is down, so no node serves anything
 }
 
 type node struct {
@@ -33,8 +33,8 @@ type node struct {
 	down      bool
 }
 
-// NewCluster returns a cluster of so many nodes, to which the slots are dealt out evenly and in order. The seed is that of the nodes' names;
-// 0: others in every cluster.
+// NewCluster returns a cluster of the given number of nodes, with the slots distributed evenly and in order. The seed determines the nodes'
+// names; 0 makes them random.
 func NewCluster(nodes int, seed uint64) *Cluster {
 	if seed == 0 {
 		seed = rand.Uint64()
@@ -70,13 +70,13 @@ func (c *Cluster) change(f func(v *view)) {
 	c.views.Store(&next)
 }
 
-// Announce sets the address at which clients are told to find a node. An empty host is the one at which they found the node they ask.
+// Announce sets the address that clients are given for a node. An empty host stands for the one at which the client reached the node it asks.
 func (c *Cluster) Announce(node int, host string, port int) {
 	c.change(func(v *view) { v.nodes[node].host, v.nodes[node].port = host, port })
 }
 
-// SetDown says that a node is down, or up again. While one is down that serves slots, the others refuse commands: a Redis that was not
-// configured otherwise requires that all slots are covered.
+// SetDown says that a node is down, or up again. While a node that serves slots is down, the others refuse commands, as Redis does by
+// default: it requires that all slots are covered.
 func (c *Cluster) SetDown(node int, down bool) {
 	c.change(func(v *view) { v.nodes[node].down = down })
 }
@@ -89,7 +89,7 @@ func (c *Cluster) serves(node, first, last int) bool {
 	return slices.Contains(c.views.Load().owner[first:last+1], uint16(node))
 }
 
-// give makes a node serve those of the slots from first to last that another served.
+// give moves the slots from first to last that node from serves to node to.
 func (c *Cluster) give(first, last, from, to int) {
 	c.change(func(v *view) {
 		v.epoch++
@@ -102,13 +102,13 @@ func (c *Cluster) give(first, last, from, to int) {
 	})
 }
 
-// addr is a node's as MOVED and CLUSTER NODES write it.
+// addr is the node's address as MOVED and CLUSTER NODES write it.
 func (n *node) addr() string { return n.host + ":" + strconv.Itoa(n.port) }
 
-// span is consecutive slots that one node serves.
+// span is a run of consecutive slots that one node serves.
 type span struct{ first, last, node int }
 
-// spans are all slots, in order.
+// spans covers all slots, in order.
 func (v *view) spans() (all []span) {
 	for slot, owner := range v.owner {
 		if n := len(all); n > 0 && all[n-1].node == int(owner) {
@@ -123,21 +123,21 @@ func (v *view) spans() (all []span) {
 // ClusterOptions make the engine a node of a cluster.
 type ClusterOptions struct {
 	Cluster *Cluster
-	Node    int // which one it is
+	Node    int // the index of this node
 }
 
-// place is whether the keys of a command are where it came.
+// place says whether the keys of a command are on this node.
 type place uint8
 
 const (
 	here place = iota
 	twoSlots
-	covered // here, but the cluster is down
+	covered // on this node, but the cluster is down
 	elsewhere
 )
 
-// locate returns the slot of a command's keys, -1 if it has none, and whether it may run on this node. Of EXEC it is that of all that was
-// queued.
+// locate returns the slot of a command's keys, -1 if it has none, and whether the command may run on this node. For EXEC it covers all queued
+// commands.
 func (e *Engine) locate(s *Session, cmd *Command, args [][]byte) (slot int, at place) {
 	slot, one := -1, true
 	if cmd.Name != "exec" {
@@ -163,7 +163,7 @@ func (e *Engine) locate(s *Session, cmd *Command, args [][]byte) (slot int, at p
 	return slot, here
 }
 
-// slot returns the slot of the command's keys, which must be the one given unless that is -1.
+// slot returns the slot of the command's keys, which must be the given one unless that is -1.
 func (c *Command) slot(args [][]byte, slot int) (_ int, one bool) {
 	for _, i := range c.positions(args) {
 		switch of := hashslot.Of(string(args[i])); slot {
@@ -183,7 +183,7 @@ const (
 	errNoCluster   = "ERR This instance has cluster support disabled"
 )
 
-// wrongNode returns the error for a command whose keys another node of the cluster holds, or which lie in several slots; empty if all is well.
+// wrongNode returns the error for a command whose keys are on another node of the cluster, or in several slots; empty if there is none.
 func (e *Engine) wrongNode(s *Session, cmd *Command, args [][]byte) string {
 	if e.options.Cluster == nil || s.opened.Trusted {
 		return ""
@@ -199,14 +199,14 @@ func (e *Engine) wrongNode(s *Session, cmd *Command, args [][]byte) string {
 	return ""
 }
 
-// moved is the error that sends a client to the node that serves slot.
+// moved is the error that redirects a client to the node that serves slot.
 func (e *Engine) moved(slot int) string {
 	v := e.options.Cluster.Cluster.views.Load()
 	return "MOVED " + strconv.Itoa(slot) + " " + v.nodes[v.owner[slot]].addr()
 }
 
-// wrongNodeInScript is wrongNode for a command of the running script. Scripts of the new form, with a first line, must keep to one slot
-// unless they say otherwise.
+// wrongNodeInScript is wrongNode for a command of the running script. A script with a #! line must keep to one slot unless that line allows
+// otherwise.
 func (e *Engine) wrongNodeInScript(cmd *Command, args [][]byte) string {
 	if e.options.Cluster == nil {
 		return ""
@@ -231,8 +231,8 @@ func (e *Engine) wrongNodeInScript(cmd *Command, args [][]byte) string {
 	return ""
 }
 
-// strays reports whether the keys that a pattern of SORT makes up may be in another slot than the key that is sorted: unless the pattern has a
-// hash tag before anything that can match variously.
+// strays reports whether keys made from a pattern of SORT may be in another slot than the sorted key. They cannot stray if a hash tag comes
+// before the first wildcard and is in that slot.
 func (c *call) strays(pattern []byte) bool {
 	if c.e.options.Cluster == nil {
 		return false

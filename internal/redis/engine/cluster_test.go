@@ -8,7 +8,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/hashslot"
 )
 
-// nodes are engines that are a cluster.
+// nodes are engines that form a cluster.
 type nodes struct {
 	*Cluster
 	stages []*stage
@@ -29,7 +29,7 @@ func (c *nodes) handOver(first, last, from, to int) {
 	a.HandOver(a.now, first, last, b.Engine, b.now)
 }
 
-// What HandOver moves is what a resharding would have moved, and those who waited or listened for it hear of that.
+// HandOver moves what a resharding would move, and sessions blocked on or subscribed to something that moved are told.
 func TestSlotsMoveWithTheirKeys(t *testing.T) {
 	c := newNodes(2)
 	a, b := c.stages[0], c.stages[1]
@@ -90,7 +90,7 @@ func TestSlotsMoveWithTheirKeys(t *testing.T) {
 	}
 }
 
-// The slots are dealt out to any number of nodes, each a run of them, no two of which differ by more than one slot.
+// The slots are distributed over any number of nodes, each a consecutive run; no two runs differ by more than one slot.
 func TestSlotsAreDealtOut(t *testing.T) {
 	for _, n := range []int{1, 2, 3, 7, 100} {
 		spans := NewCluster(n, 0).views.Load().spans()
@@ -105,7 +105,7 @@ func TestSlotsAreDealtOut(t *testing.T) {
 	}
 }
 
-// What is published at one node is for all of them; what is published for a shard, and keyspace events, are not.
+// A message published at one node reaches all of them; shard messages and keyspace events do not.
 func TestPublishedMessagesAreForAllNodes(t *testing.T) {
 	a := newNodes(2).stages[0]
 	for _, line := range []string{"PUBLISH news 1", "SPUBLISH b 2", `EVAL "return redis.call('publish','news','3')" 0`, "CONFIG SET notify-keyspace-events EA", "SET b v"} {
@@ -128,7 +128,7 @@ func TestPublishedMessagesAreForAllNodes(t *testing.T) {
 	}
 }
 
-// A server that is no cluster's says so.
+// A server outside of a cluster says so.
 func TestNoCluster(t *testing.T) {
 	play(t, Options{}, `
 		CLUSTER SLOTS          -ERR This instance has cluster support disabled

@@ -12,8 +12,8 @@ import (
 	"github.com/mayflycache/mayfly/internal/testkit/realredis"
 )
 
-// Of three nodes the first serves b (slot 3300) and f (3168), the second k (7629), the third foo (12182). What @0, @1 and @2 are told is compared
-// with a Redis Cluster in the same run; a name after the node's number is a further connection to it.
+// Of three nodes the first serves b (slot 3300) and f (3168), the second k (7629), the third foo (12182). The commands to @0, @1 and @2 are
+// compared with a Redis Cluster in the same run; a name after the node's number is another connection to it.
 const clusterScript = `
 @0 GET b
 @0 GET k
@@ -164,7 +164,7 @@ const clusterScript = `
 @0three GET k
 `
 
-// downScript is played when the third node is down and the cluster has found that out.
+// downScript is played when the third node is down and the cluster has noticed.
 const downScript = `
 @0 GET b
 @0 GET foo
@@ -211,7 +211,7 @@ func TestClusterBesideRedis(t *testing.T) {
 			at := int(who[1] - '0')
 			want := theirs[at].do(who[2:], words(command)...)
 			got := mine.stages[at].do(who[2:], words(command)...)
-			if strings.Contains(command, "SUBSCRIBE") { // one reply for each channel, and they need not come together
+			if strings.Contains(command, "SUBSCRIBE") { // one reply per channel, which need not arrive together
 				for tries := 0; strings.Count(want, "[") < strings.Count(got, "[") && tries < 1000; tries++ {
 					want = strings.TrimSpace(want + " " + theirs[at].take(who[2:]))
 				}
@@ -240,7 +240,7 @@ func TestClusterBesideRedis(t *testing.T) {
 	play(downScript)
 }
 
-// names replaces what is a cluster's own: the ids and ports of its nodes.
+// names replaces what differs between clusters: the ids and ports of the nodes.
 func (c *nodes) names() *strings.Replacer {
 	var pairs []string
 	for i, n := range c.views.Load().nodes {
@@ -254,11 +254,11 @@ func nodeNames(i int, id, shard, port, bus string) []string {
 	return []string{id, "id" + n, shard, "shard" + n, "@" + bus, "@bus" + n, port, "port" + n}
 }
 
-// figures are what no two clusters have in common: times, messages that were counted, the number of a connection and what follows its
-// greeting's mode.
+// figures match what no two clusters have in common: times, message counts, the number of a connection and what follows the mode in its
+// greeting.
 var figures = regexp.MustCompile(`( - )\d+ \d+( \d+ \w*connected)|cluster_stats_messages_\w+:\d+\\r\\n|:\d+(, "mode", "cluster").*`)
 
-// sameWords returns a reply without figures, and what Redis lists in an order of chance sorted.
+// sameWords returns a reply without figures, and sorts what Redis lists in random order.
 func sameWords(command, reply string) string {
 	reply = figures.ReplaceAllString(reply, "$1$2$3")
 	var parts []string

@@ -2,7 +2,7 @@ package engine
 
 import "bytes"
 
-// Message is what PUBLISH sent at one node of a cluster: subscribers hear it at whichever node they are.
+// Message is a PUBLISH sent to one node of a cluster, to be heard by subscribers at every node.
 type Message struct{ Channel, Message []byte }
 
 // broadcast keeps a published message for the other nodes.
@@ -12,12 +12,12 @@ func (e *Engine) broadcast(channel, message []byte) {
 	}
 }
 
-// Broadcasts returns the messages that were published here since it was called last, for the owner to Deliver to the other nodes.
+// Broadcasts returns the messages published here since the last call, for the owner to Deliver to the other nodes.
 func (e *Engine) Broadcasts() []Message {
 	all := e.broadcasts
 	e.broadcasts = nil
 	return all
 }
 
-// Deliver sends a message of another node to those who subscribed here.
+// Deliver sends a message from another node to the subscribers here.
 func (e *Engine) Deliver(m Message) { e.publish(m.Channel, m.Message) }

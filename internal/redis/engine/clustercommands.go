@@ -8,8 +8,8 @@ import (
 	"github.com/mayflycache/mayfly/internal/hashslot"
 )
 
-// clusterCommands are CLUSTER, as far as it asks, and what a connection says of itself to a cluster. Nodes and slots are the owner's to
-// change, not a client's.
+// clusterCommands are the subcommands of CLUSTER that ask, and the commands by which a connection states its part in a cluster. Nodes and
+// slots are the owner's to change, not a client's.
 var clusterCommands = []Command{
 	{Name: "cluster", Arity: -2, Sub: []Command{
 		{Name: "cluster|countkeysinslot", Arity: 3, Flags: Stale, run: clustered(countkeysinslotCommand)},
@@ -55,7 +55,7 @@ SHARDS
     Return information about slot range mappings and the nodes associated with them.
 `
 
-// clustered is run where there is a cluster, or the engine seems to be one.
+// clustered runs a handler only where there is a cluster, or the engine pretends to be one.
 func clustered(run func(*call)) func(*call) {
 	return func(c *call) {
 		if c.e.options.Cluster == nil && c.e.options.Seeming == nil {
@@ -66,7 +66,7 @@ func clustered(run func(*call)) func(*call) {
 	}
 }
 
-// view is the cluster as it is now.
+// view is the current state of the cluster.
 func (c *call) view() *view {
 	if c.e.options.Cluster == nil {
 		return c.e.options.Seeming.views.Load()
@@ -74,7 +74,7 @@ func (c *call) view() *view {
 	return c.e.options.Cluster.Cluster.views.Load()
 }
 
-// selfAt is which node this engine is.
+// selfAt is the index of this engine's node.
 func (c *call) selfAt() int {
 	if c.e.options.Cluster == nil {
 		return 0
@@ -84,7 +84,7 @@ func (c *call) selfAt() int {
 
 func (c *call) self() *node { return &c.view().nodes[c.selfAt()] }
 
-// keysInSlot returns up to most keys of a slot, dead ones included. It looks at all keys that there are.
+// keysInSlot returns up to most keys of a slot, dead ones included. It looks at every key of the engine.
 func (c *call) keysInSlot(slot, most int64) (keys []string) {
 	c.db.each(func(o *object) {
 		if int64(len(keys)) < most && int64(hashslot.Of(o.key)) == slot {
@@ -114,7 +114,7 @@ func getkeysinslotCommand(c *call) {
 	}
 }
 
-// clusterInfoCommand has no messages to count: there is no bus.
+// clusterInfoCommand counts no messages: there is no bus.
 func clusterInfoCommand(c *call) {
 	v := c.view()
 	lost, serving := 0, map[uint16]bool{}
@@ -144,7 +144,7 @@ func clusterInfoCommand(c *call) {
 	c.out.Verbatim("txt", w.String())
 }
 
-// clusterNodesCommand names a bus port by Redis's rule, ten thousand above, where nobody listens.
+// clusterNodesCommand gives each node a bus port by Redis's rule, ten thousand above its port, although nothing listens there.
 func clusterNodesCommand(c *call) {
 	v, spans := c.view(), c.view().spans()
 	var w strings.Builder

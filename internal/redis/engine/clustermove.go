@@ -7,9 +7,9 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/rdb"
 )
 
-// HandOver gives those of the slots from first to last that e serves to another node, with their keys, as a resharding does that is over: keys are
-// deleted here and restored there, who waits for one of them is redirected, and who listens to a shard channel is told that it is no longer
-// subscribed. The owner of both engines lets nobody run meanwhile; now and theirs are their times, in unix microseconds.
+// HandOver gives the slots from first to last that e serves to another node, with their keys, as a finished resharding would: keys are
+// deleted here and restored there, sessions blocked on one of them are redirected, and subscribers of a shard channel are told that they are
+// no longer subscribed. The owner of both engines runs nothing else meanwhile; now and theirs are the engines' times, in unix microseconds.
 func (e *Engine) HandOver(now int64, first, last int, to *Engine, theirs int64) {
 	o := e.options.Cluster
 	if !o.Cluster.serves(o.Node, first, last) {
@@ -68,14 +68,14 @@ func (e *Engine) pass(mine *Session, key []byte, to *Engine, other *Session) {
 	e.runAlone(mine, "del", key)
 }
 
-// runAlone runs a command of nobody's, past all checks.
+// runAlone runs a command on nobody's behalf, past all checks.
 func (e *Engine) runAlone(s *Session, name string, args ...[]byte) {
 	s.Out.Take(nil)
 	e.run(s, commands[name], append([][]byte{[]byte(name)}, args...), &s.Out, nil)
 	e.endTurn(s)
 }
 
-// endShardChannel tells the subscribers of a shard channel that it is elsewhere.
+// endShardChannel ends the subscriptions to a shard channel that moved to another node.
 func (e *Engine) endShardChannel(name string) {
 	for _, s := range slices.Clone(e.pubsub[shards][name]) {
 		e.unsubscribe(s, shards, name)

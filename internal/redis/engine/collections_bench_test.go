@@ -5,10 +5,10 @@ import (
 	"testing"
 )
 
-// collectionCommands are hot commands on a small set or sorted set and on one of many members, with the most allocations that each may cost.
+// collectionCommands are hot commands on a small and on a large set or sorted set, with the most allocations allowed for each.
 var collectionCommands = []struct {
 	name   string
-	args   [][]byte // "m" is replaced by a member that is there, "new" by one that is not
+	args   [][]byte // "m" is replaced by an existing member, "new" by a new one
 	allocs float64
 }{
 	{"SADD", command("SADD", "s", "new"), 1},
@@ -25,7 +25,7 @@ var collectionCommands = []struct {
 	{"ZRANGEBYSCORE", command("ZRANGEBYSCORE", "z", "(10", "+inf", "LIMIT", "0", "10"), 4},
 }
 
-// collections returns a driver whose set s and sorted set z have n members, and what makes command i of a row.
+// collections returns a driver whose set s and sorted set z have n members, and a function that prepares command i of a row.
 func collections(n int) (d *driver, prepare func(args [][]byte, i int)) {
 	d = newDriver()
 	member := func(i int) []byte { return strconv.AppendInt([]byte("member:"), int64(i), 10) }

@@ -4,12 +4,12 @@ import "strings"
 
 // Command is one row of the command table, or one subcommand.
 type Command struct {
-	Name  string // lower case; of a subcommand the whole of it, as "client|id"
-	Arity int    // arguments with the name; negative: at least so many
+	Name  string // lower case; a subcommand's full name, as "client|id"
+	Arity int    // number of arguments, the name included; negative: at least that many
 	Flags Flag
-	Cats  Category // those that do not follow from Flags
+	Cats  Category // those that Flags do not imply
 	Keys  Keys
-	Sub   []Command // of a container; it has no run of its own unless it can be called bare
+	Sub   []Command // of a container; without a run of its own it cannot be called bare
 
 	run  func(*call)
 	subs map[string]*Command // by the second word
@@ -33,16 +33,16 @@ const (
 	SkipSlowlog
 	Fast
 	NoAuth
-	MayReplicate // not printed: it reads, and others must know
+	MayReplicate // not printed: it reads, but must be replicated
 	MovableKeys
 	AllowBusy
-	NoMulti // is refused in a transaction
+	NoMulti // refused in a transaction
 )
 
 // Category is an ACL category.
 type Category uint32
 
-// The categories that are given, not implied by a flag.
+// The categories that are listed in the table, not implied by a flag.
 const (
 	CatKeyspace Category = 1 << iota
 	CatString
@@ -56,24 +56,24 @@ const (
 	CatTransaction
 	CatScripting
 	CatDangerous
-	CatAdmin // of a command that is not marked Admin
+	CatAdmin // for a command not marked Admin
 )
 
-// Keys say which arguments of a command are keys. Last may count from the end, -1 being the last argument. Find, if given,
-// returns the positions instead, and nil for arguments that make no sense.
+// Keys say which arguments of a command are keys. Last may count from the end, -1 being the last argument. Find, if set, returns the
+// positions instead, and nil for invalid arguments.
 type Keys struct {
 	First, Last, Step int
 	Find              func(args [][]byte) []int
 }
 
-// oneKey is the first argument; allKeys every one.
+// oneKey is the first argument; allKeys is every argument.
 var (
 	oneKey  = Keys{First: 1, Last: 1, Step: 1}
 	twoKeys = Keys{First: 1, Last: 2, Step: 1}
 	allKeys = Keys{First: 1, Last: -1, Step: 1}
 )
 
-// tables are the families, one file each.
+// tables are the command families, one file each.
 var tables = [][]Command{}
 
 // commands is the table by name, built once.
@@ -102,7 +102,7 @@ func init() {
 	}
 }
 
-// lookup finds the command that args call; sub is true when only its container was found, which was given a second word that it does not know.
+// lookup finds the command that args call. If only its container was found, because the second word is unknown, unknownSub is true.
 func lookup(args [][]byte) (cmd *Command, unknownSub bool) {
 	var buf [32]byte
 	cmd = commands[string(lower(buf[:0], args[0]))]
@@ -116,7 +116,7 @@ func lookup(args [][]byte) (cmd *Command, unknownSub bool) {
 	return sub, false
 }
 
-// lower appends b in lower case to dst, but no more than dst has room for and one byte: no name is that long.
+// lower returns b in lower case, in the memory of dst. What is too long for it becomes a zero byte, which names no command.
 func lower(dst, b []byte) []byte {
 	for _, c := range b {
 		if len(dst) == cap(dst) {
@@ -130,7 +130,7 @@ func lower(dst, b []byte) []byte {
 	return dst
 }
 
-// positions returns where in args the keys are.
+// positions returns the indexes of the keys in args.
 func (c *Command) positions(args [][]byte) []int {
 	if c.Keys.Find != nil {
 		return c.Keys.Find(args)
@@ -149,7 +149,7 @@ func (c *Command) positions(args [][]byte) []int {
 	return at
 }
 
-// takes reports whether n arguments, the name included, are a number that the command takes.
+// takes reports whether the command accepts n arguments, the name included.
 func (c *Command) takes(n int) bool {
 	return n == c.Arity || c.Arity < 0 && n >= -c.Arity
 }

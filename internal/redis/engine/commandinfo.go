@@ -41,7 +41,7 @@ var (
 	}
 )
 
-// flagList are the names of the flags of c.
+// flagList returns the names of the flags of c.
 func (c *Command) flagList() (names []string) {
 	for bit, name := range flagNames {
 		if c.Flags>>bit&1 == 1 && name != "" {
@@ -51,7 +51,7 @@ func (c *Command) flagList() (names []string) {
 	return names
 }
 
-// categories are the names of the ACL categories of c: those that are given and those that follow from its flags.
+// categories returns the names of the ACL categories of c: the listed ones and those its flags imply.
 func (c *Command) categories() (names []string) {
 	add := func(is bool, name string) {
 		if is && !slices.Contains(names, name) {
@@ -72,8 +72,8 @@ func (c *Command) categories() (names []string) {
 	return names
 }
 
-// describe writes what COMMAND INFO says of cmd: name, arity, flags, first and last key and step, categories; tips and key
-// specifications are left empty; subcommands.
+// describe writes what COMMAND INFO says about cmd: name, arity, flags, first and last key and step, categories, empty tips and key
+// specifications, and the subcommands.
 func (c *call) describe(cmd *Command) {
 	c.out.Array(10)
 	c.out.BulkString(cmd.Name)
@@ -91,7 +91,7 @@ func (c *call) describe(cmd *Command) {
 	}
 }
 
-// names writes a set of statuses.
+// names writes a set of simple strings.
 func (c *call) names(names []string) {
 	c.out.Set(len(names))
 	for _, name := range names {

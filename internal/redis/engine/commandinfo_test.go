@@ -8,10 +8,10 @@ import (
 	"testing"
 )
 
-// missingFlags are those of Redis's flags that say nothing to a client: notes for its own documentation and modules.
+// missingFlags are the flags of Redis that mean nothing to a client: notes for its own documentation and modules.
 var missingFlags = []string{"+no_mandatory_keys", "+skip_monitor", "+skip_slowlog", "+no_async_loading"}
 
-// Every command of the table is described as Redis 8.0.2 describes it: arity, flags, keys, categories.
+// Every command of the table is described as in Redis 8.0.2: arity, flags, keys, categories.
 func TestCommandInfoIsRedis(t *testing.T) {
 	r := newRealTarget(t, realServer(t))
 	defer r.close()

@@ -11,7 +11,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/values"
 )
 
-// configCommands are CONFIG.
+// configCommands are CONFIG and its subcommands.
 var configCommands = []Command{{Name: "config", Arity: -2, Sub: []Command{
 	{Name: "config|get", Arity: -3, Flags: Admin | NoScript | Loading | Stale, run: configGetCommand},
 	{Name: "config|set", Arity: -4, Flags: Admin | NoScript | Loading | Stale, run: configSetCommand},
@@ -30,15 +30,15 @@ REWRITE
 	}},
 }}}
 
-// parameter is one name that CONFIG knows. parse checks a value and returns how to set it, or Redis's words for what is wrong; it is nil
-// for a parameter that stands still.
+// parameter is one name that CONFIG knows. parse checks a value and returns how to set it, or Redis's words for what is wrong; it is nil for
+// a parameter that cannot be changed.
 type parameter struct {
 	get   func(e *Engine) string
 	parse func(value string) (set func(e *Engine), wrong string)
-	check func(e *Engine, value string) (wrong string) // instead of parse: takes what changes nothing
+	check func(e *Engine, value string) (wrong string) // instead of parse: accepts only the present value
 }
 
-// parameters are what CONFIG GET shows: what the engine does by, and what clients are known to ask for.
+// parameters are what CONFIG GET shows: the settings that the engine obeys, and those that clients are known to ask for.
 var parameters = map[string]parameter{
 	"maxmemory":               {get: func(e *Engine) string { return decimalText(e.settings.maxMemory) }, parse: parseMemory(0, (*Engine).limitMemory)},
 	"maxmemory-policy":        {get: func(e *Engine) string { return Policies[e.settings.policy] }, parse: parsePolicy},
@@ -78,7 +78,7 @@ var parameters = map[string]parameter{
 	"zset-max-ziplist-entries":  counted(0, math.MaxInt64, func(e *Engine) *int { return &e.limits.ZSetMaxListpackEntries }),
 	"zset-max-ziplist-value":    sized(0, func(e *Engine) *int { return &e.limits.ZSetMaxListpackValue }),
 
-	// What stands still here.
+	// What cannot be changed here.
 	"cluster-enabled": {get: func(e *Engine) string { return yesOrNo(e.options.Cluster != nil) }},
 	"databases": {get: func(e *Engine) string {
 		if e.options.Cluster != nil {
@@ -97,7 +97,7 @@ var parameters = map[string]parameter{
 	"client-output-buffer-limit": fixed("normal 0 0 0 slave 268435456 67108864 60 pubsub 33554432 8388608 60"),
 }
 
-// text is any string.
+// text is a parameter that takes any string.
 func text(at func(e *Engine) *string) parameter {
 	return parameter{
 		get:   func(e *Engine) string { return *at(e) },
@@ -115,7 +115,7 @@ func between(low, high int64) string {
 	return "argument must be between " + decimalText(low) + " and " + decimalText(high) + " inclusive"
 }
 
-// counted is a whole number between two bounds.
+// counted is a parameter that takes a whole number between two bounds.
 func counted[T int | int64](low, high int64, at func(e *Engine) *T) parameter {
 	return parameter{
 		get: func(e *Engine) string { return decimalText(int64(*at(e))) },
@@ -126,7 +126,7 @@ func counted[T int | int64](low, high int64, at func(e *Engine) *T) parameter {
 	}
 }
 
-// sized is a number of bytes, of which there must be at least low.
+// sized is a parameter that takes a number of bytes, at least low.
 func sized[T int | int64](low int64, at func(e *Engine) *T) parameter {
 	return parameter{
 		get:   func(e *Engine) string { return decimalText(int64(*at(e))) },
@@ -145,7 +145,7 @@ func parseNumber(value string, low, high int64) (n int64, wrong string) {
 	return n, ""
 }
 
-// parseHz takes any number from 0 on and stays within what Redis does.
+// parseHz accepts any number from 0 on and clamps it as Redis does.
 func parseHz(value string) (func(*Engine), string) {
 	n, wrong := parseNumber(value, 0, math.MaxInt32)
 	return func(e *Engine) { e.settings.hz = int(min(max(n, 1), 500)) }, wrong
@@ -171,7 +171,7 @@ func yesNo(at func(e *Engine) *bool) parameter {
 	}
 }
 
-// parseMemory reads a number of bytes with or without a unit: 1k is 1000, 1kb is 1024. Nothing at all is 0, as in Redis.
+// parseMemory reads a number of bytes with or without a unit: 1k is 1000, 1kb is 1024. An empty value is 0, as in Redis.
 func parseMemory(low int64, set func(e *Engine, n int64)) func(string) (func(*Engine), string) {
 	units := map[string]int64{"": 1, "b": 1, "k": 1000, "kb": 1 << 10, "m": 1000_000, "mb": 1 << 20, "g": 1000_000_000, "gb": 1 << 30}
 	return func(value string) (func(*Engine), string) {
@@ -204,7 +204,7 @@ func parseNotify(value string) (func(*Engine), string) {
 	return func(e *Engine) { e.settings.notify = class }, ""
 }
 
-// configGetCommand shows each parameter once, under the name that it was asked for first.
+// configGetCommand shows each parameter once, under the first name that matched it.
 func configGetCommand(c *call) {
 	var found []string
 	show := func(name string) {
@@ -239,7 +239,7 @@ func configSetCommand(c *call) {
 		c.fail(errSyntax)
 		return
 	}
-	changes := make(map[string]func(*Engine)) // by parameter
+	changes := make(map[string]func(*Engine)) // by parameter name
 	for i := 2; i < len(c.args); i += 2 {
 		name := strings.ToLower(string(c.args[i]))
 		p, ok := parameters[name]

@@ -18,7 +18,7 @@ var connectionCommands = []Command{
 	{Name: "time", Arity: 1, Flags: Loading | Stale | Fast, run: timeCommand},
 }
 
-// Version is the Redis whose replies these are.
+// Version is the version of Redis that the engine's replies follow.
 const Version = "8.0.2"
 
 const (
@@ -85,7 +85,7 @@ func authCommand(c *call) {
 	}
 }
 
-// login authenticates the session if the password is right; with none configured, any is.
+// login authenticates the session if the password is right; without a configured password, any is.
 func (c *call) login(user, password string) bool {
 	want, known := c.e.settings.users[user]
 	if user == "default" {
@@ -136,7 +136,7 @@ func helloCommand(c *call) {
 	c.greet()
 }
 
-// greet replies what HELLO tells of the server.
+// greet replies with what HELLO says about the server.
 func (c *call) greet() {
 	c.out.Map(7)
 	c.pair("server", "redis")
@@ -151,13 +151,13 @@ func (c *call) greet() {
 	c.out.Array(0)
 }
 
-// pair replies a name and a text.
+// pair replies with a name and a string.
 func (c *call) pair(name, text string) {
 	c.out.BulkString(name)
 	c.out.BulkString(text)
 }
 
-// validName reports whether a connection may be called so: nothing that would break a line of CLIENT LIST.
+// validName reports whether name can name a connection: it must not contain anything that would break a line of CLIENT LIST.
 func validName(name []byte) bool {
 	return !slices.ContainsFunc(name, func(b byte) bool { return b < '!' || b > '~' })
 }
@@ -173,7 +173,7 @@ func resetCommand(c *call) {
 	c.out.Simple("RESET")
 }
 
-// smallInt reads argument i as a number of 32 bits, as Redis does where it has a C int.
+// smallInt reads argument i as a 32-bit integer, where Redis has a C int.
 func (c *call) smallInt(i int) int64 {
 	n := c.int(i)
 	if n != int64(int32(n)) {
@@ -182,7 +182,7 @@ func (c *call) smallInt(i int) int64 {
 	return n
 }
 
-// help replies the lines of a HELP subcommand.
+// help replies with the lines of a HELP subcommand.
 func (c *call) help(lines string) {
 	all := strings.Split(strings.TrimSpace(lines), "\n")
 	name, _, _ := strings.Cut(c.cmd.Name, "|")

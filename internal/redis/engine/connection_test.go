@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// Conversations of new connections, each line beside a real Redis with the password "p".
+// Conversations on new connections, compared line by line with a real Redis with the password "p".
 func TestConnectionsAreRedis(t *testing.T) {
 	real := newRealTarget(t, realServer(t))
 	defer real.close()
@@ -27,7 +27,7 @@ func TestConnectionsAreRedis(t *testing.T) {
 		for line := range strings.SplitSeq(talk, ";") {
 			args := words(strings.TrimSpace(line))
 			got, want := ours.do(who, args...), real.first(who, args...)
-			if strings.Contains(want, `"server"`) && strings.Contains(got, `"server"`) { // ids and modules are their own
+			if strings.Contains(want, `"server"`) && strings.Contains(got, `"server"`) { // ids and modules differ
 				continue
 			}
 			if got != want {

@@ -80,7 +80,7 @@ func incrbyfloatCommand(c *call) {
 	c.reply(o)
 }
 
-// float reads text as a number of any size, or fails.
+// float reads text as a number of any size; the command fails with wrong if it is not one.
 func (c *call) float(text []byte, wrong string) values.Float {
 	f, ok := values.ParseBigFloat(text)
 	if !ok {

@@ -9,7 +9,7 @@ import (
 	"testing"
 )
 
-// coverage counts what was compared: so many times, and so many of them without an error.
+// coverage counts the commands compared: in total, and without an error.
 type coverage struct {
 	mu       sync.Mutex // guards the rest
 	total    int
@@ -64,7 +64,7 @@ func at(m map[string]*tally, name string) *tally {
 	return m[name]
 }
 
-// assert fails the test if a family has less than 1 % of all draws, or a command or option was not drawn, or never without an error.
+// assert fails the test if a family has less than 1 % of all draws, or if a command or option was never drawn, or never without an error.
 func (c *coverage) assert(t *testing.T) {
 	for _, f := range families {
 		if c.families[f.name]*100 < c.total {
@@ -96,7 +96,7 @@ func (c *coverage) assert(t *testing.T) {
 	}
 }
 
-// String is the table of what was drawn: of each command and option how often, and how often without an error.
+// String is a table of the draws: how often each command and option was drawn, and how often without an error.
 func (c *coverage) String() string {
 	var b strings.Builder
 	for _, f := range families {
@@ -115,7 +115,7 @@ func (c *coverage) String() string {
 	return b.String()
 }
 
-// optionsOf are the words that commands take, which must all be drawn.
+// optionsOf are the option words of each command; all of them must be drawn.
 var optionsOf = func() map[string][]string {
 	m := map[string][]string{}
 	for names, options := range map[string]string{
@@ -169,10 +169,10 @@ var optionsOf = func() map[string][]string {
 	return m
 }()
 
-// alwaysFails are the commands that a draw can only have errors of.
+// alwaysFails are the commands for which a draw can only get errors.
 var alwaysFails = map[string]bool{"script|kill": true}
 
-// undrawn are the commands that this comparison leaves to others, with the reason.
+// undrawn are the commands that other tests compare, with the reason.
 var undrawn = func() map[string]string {
 	m := map[string]string{}
 	for names, why := range map[string]string{

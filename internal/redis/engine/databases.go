@@ -2,7 +2,7 @@ package engine
 
 import "github.com/mayflycache/mayfly/internal/redis/values"
 
-// databaseCommands are about databases as a whole.
+// databaseCommands are about whole databases.
 var databaseCommands = []Command{
 	{Name: "dbsize", Arity: 1, Flags: ReadOnly | Fast, Cats: CatKeyspace, run: dbsizeCommand},
 	{Name: "flushall", Arity: -1, Flags: Write, Cats: CatKeyspace | CatDangerous, run: func(c *call) { c.flush(c.e.dbs[:]) }},
@@ -10,10 +10,10 @@ var databaseCommands = []Command{
 	{Name: "swapdb", Arity: 3, Flags: Write | Fast, Cats: CatKeyspace | CatDangerous, run: swapdbCommand},
 }
 
-// dbsizeCommand counts dead keys that nobody has met yet, as Redis does.
+// dbsizeCommand counts dead keys that have not been removed yet, as Redis does.
 func dbsizeCommand(c *call) { c.number(c.db.len()) }
 
-// flush empties databases. SYNC and ASYNC are the same here: the collector does the work.
+// flush empties databases. SYNC and ASYNC are the same here: the garbage collector does the work.
 func (c *call) flush(dbs []*db) {
 	if len(c.args) > 2 || len(c.args) == 2 && !c.is(1, "SYNC") && !c.is(1, "ASYNC") {
 		c.fail(errSyntax)
@@ -44,7 +44,7 @@ func swapdbCommand(c *call) {
 	}
 }
 
-// swap exchanges what two databases hold. Watchers and waiters stay with the number.
+// swap exchanges the contents of two databases. Watchers and waiters stay with the number.
 func (e *Engine) swap(a, b *db) {
 	if a == b {
 		return
@@ -58,7 +58,7 @@ func (e *Engine) swap(a, b *db) {
 	e.signalAll(b)
 }
 
-// debugCommands are what tests of clients need of DEBUG.
+// debugCommands are the subcommands of DEBUG that tests of clients need.
 var debugCommands = []Command{
 	{Name: "debug", Arity: -2, Flags: Admin | NoScript | Loading | Stale, run: debugCommand},
 }

@@ -5,35 +5,35 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/values"
 )
 
-// db is one database. Only the verbs below change its keyspace, so that slots, deadlines and waiting sessions stay in step.
+// db is one database. Only the verbs below change its keyspace, which keeps slots, deadlines and blocked sessions in step.
 type db struct {
 	index int
 	keyspace
-	watched map[string][]*Session // by key, who watches it
-	blocked map[string][]*waiter  // by key, who waits for it, first come first
+	watched map[string][]*Session // by key, the sessions watching it
+	blocked map[string][]*waiter  // by key, the sessions blocked on it, first come first
 }
 
-// keyspace is what SWAPDB swaps and FLUSHDB drops: objects in slots. A slot number stays the object's for life; it is the cursor of SCAN,
-// what RANDOMKEY draws, and the id in both indexes.
+// keyspace is what SWAPDB swaps and FLUSHDB drops: objects in slots. An object keeps its slot number for life; the number is the cursor of
+// SCAN, what RANDOMKEY draws, and the object's id in both indexes.
 type keyspace struct {
 	names     names
 	pages     []*page
 	slots     uint32   // slots ever used
-	free      []uint32 // those of them without an object, the latest last
+	free      []uint32 // slots without an object, the latest last
 	deadlines expiry.Index
-	fields    expiry.Index // of hashes: the earliest deadline of a field
-	scales                 // of objects, if there is a limit to their weight
-	parts     []*part      // of snapshots that are being taken of it
+	fields    expiry.Index // by hash: the earliest deadline of its fields
+	scales                 // used only with a memory limit
+	parts     []*part      // of snapshots in progress
 	live      uint32       // pages that have not been given back
-	patience  int          // keys that go before release is thought of
+	patience  int          // how many more keys go before release is considered
 }
 
-// page keeps objects at a fixed place while the keyspace grows.
+// page keeps its objects at a fixed address while the keyspace grows.
 type page [pageSize]object
 
 const pageSize = 128
 
-// at returns the object in a slot, which there must be; see release.go.
+// at returns the object in a slot, which must exist; see release.go.
 func (k *keyspace) at(id uint32) *object {
 	if p := k.pages[id/pageSize]; p != nil {
 		return &p[id%pageSize]
@@ -43,22 +43,22 @@ func (k *keyspace) at(id uint32) *object {
 
 func (k *keyspace) len() int { return k.names.count }
 
-// deadline returns when o ends, or expiry.None.
+// deadline returns when o expires, or expiry.None.
 func (k *keyspace) deadline(o *object) int64 { return k.deadlines.Deadline(o.id) }
 
 // dead reports whether o has expired and must be hidden.
 func (d *db) dead(o *object, ms int64) bool { return expiry.Dead(d.deadlines.Deadline(o.id), ms) }
 
-// each calls do with every object, dead ones included. do must not add keys; it may remove the one it was given.
+// each calls do with every object, dead ones included. do must not add keys; it may remove the object it was given.
 func (k *keyspace) each(do func(o *object)) {
-	for id := uint32(0); id < k.slots; id++ { // do may make slots fewer
+	for id := uint32(0); id < k.slots; id++ { // do may reduce slots
 		if o := k.at(id); o.kind() != values.Missing {
 			do(o)
 		}
 	}
 }
 
-// insert gives key, which must be absent, a slot and an object that holds nothing yet.
+// insert gives key, which must be absent, a slot and an object without a value.
 func (k *keyspace) insert(key []byte) *object {
 	var id uint32
 	if n := len(k.free); n > 0 {
@@ -83,7 +83,7 @@ func (k *keyspace) insert(key []byte) *object {
 	return o
 }
 
-// drop takes o out and frees its slot.
+// drop removes o and frees its slot.
 func (k *keyspace) drop(o *object) {
 	k.preserve(o)
 	k.unweigh(o)
@@ -95,7 +95,7 @@ func (k *keyspace) drop(o *object) {
 	k.dropped()
 }
 
-// rename gives o the key to, which must be absent. It stays in its slot, with its deadline.
+// rename changes o's key to to, which must be absent. o stays in its slot, with its deadline.
 func (k *keyspace) rename(o *object, to []byte) {
 	k.preserve(o)
 	k.names.remove(o.tag(), o.id)
@@ -103,7 +103,7 @@ func (k *keyspace) rename(o *object, to []byte) {
 	k.names.add(o.tag(), o.id)
 }
 
-// live returns the object of key in d, or nil. A dead one is removed here, unless the engine hides it: this is lazy expiry.
+// live returns the object of key in d, or nil. A dead one is removed here, unless the engine hides dead keys: this is lazy expiry.
 func (e *Engine) live(d *db, key []byte) *object {
 	o := d.find(key)
 	if o != nil && d.dead(o, e.ms) {
@@ -115,13 +115,13 @@ func (e *Engine) live(d *db, key []byte) *object {
 	return o
 }
 
-// expire removes a dead object: reaped, or met by a command.
+// expire removes a dead object, whether reaped or found by a command.
 func (e *Engine) expire(d *db, o *object) {
 	e.stats.expiredKeys++
 	e.lose(d, o, notifyExpired, "expired")
 }
 
-// lose removes an object of which no command said so: it expired or was evicted.
+// lose removes an object that no command asked to remove: it expired or was evicted.
 func (e *Engine) lose(d *db, o *object, class notifyClass, event string) {
 	e.keyBuf = append(e.keyBuf[:0], o.key...)
 	d.drop(o)
@@ -130,7 +130,7 @@ func (e *Engine) lose(d *db, o *object, class notifyClass, event string) {
 	e.record(d, e.removalVerb(), e.keyBuf)
 }
 
-// The verbs of handlers. None of them says that the key was changed: that is call.changed, once, when the command is through.
+// The verbs of handlers. None of them announces the change: the handler calls call.changed once, at the end.
 
 // addString makes key, which must be absent, hold a copy of b.
 func (c *call) addString(key, b []byte, enc encoding) *object {
@@ -155,8 +155,8 @@ func (c *call) born(o *object, key []byte) {
 	c.e.signal(c.db, o)
 }
 
-// setString makes key hold a copy of b, whatever it held before, and takes its deadline away unless keepTTL. o is what the command
-// found at key, or nil.
+// setString makes key hold a copy of b, whatever it held before, and removes its deadline unless keepTTL. o is what the command found at key,
+// or nil.
 func (c *call) setString(o *object, key, b []byte, keepTTL bool) *object {
 	if o == nil {
 		return c.addString(key, b, encodingOf(b))
@@ -171,7 +171,7 @@ func (c *call) setString(o *object, key, b []byte, keepTTL bool) *object {
 	return o
 }
 
-// set makes key hold v, whatever it held before, without a deadline: what the *STORE commands do. The key must not be dead.
+// set makes key hold v, whatever it held before, without a deadline, as the *STORE commands do. The key must not be dead.
 func (c *call) set(key []byte, v values.Value) *object {
 	o := c.db.find(key)
 	if o == nil {
@@ -185,7 +185,7 @@ func (c *call) set(key []byte, v values.Value) *object {
 	return o
 }
 
-// remove takes key out and reports whether it was there. Who must treat a dead key as absent calls live before.
+// remove takes key out and reports whether it was there. A caller that must treat a dead key as absent calls live first.
 func (c *call) remove(key []byte) bool {
 	o := c.db.find(key)
 	if o == nil {
@@ -195,7 +195,7 @@ func (c *call) remove(key []byte) bool {
 	return true
 }
 
-// delete is remove, and tells everybody.
+// delete is remove plus the notifications of a change.
 func (c *call) delete(key []byte) bool {
 	if !c.remove(key) {
 		return false
@@ -204,7 +204,7 @@ func (c *call) delete(key []byte) bool {
 	return true
 }
 
-// removeIfEmpty takes the key of an emptied value out, and publishes that: call it after the event of the change itself.
+// removeIfEmpty removes the key of an emptied value and publishes that: call it after the event of the change itself.
 func (c *call) removeIfEmpty(key []byte, v values.Value) bool {
 	if v.Len() > 0 || !c.remove(key) {
 		return false
@@ -213,7 +213,7 @@ func (c *call) removeIfEmpty(key []byte, v values.Value) bool {
 	return true
 }
 
-// took tells everybody that a command took n elements out of the value at key, which ends with the last of them.
+// took announces that a command took n elements out of the value at key, and removes the key with the last of them.
 func (c *call) took(key []byte, v values.Value, n int, class notifyClass, event string) {
 	if n > 0 {
 		c.wrote(key, n, class, event)
@@ -244,7 +244,7 @@ func removeMembers[T interface {
 // setDeadline gives o a deadline in unix milliseconds; expiry.None takes it away.
 func (c *call) setDeadline(o *object, ms int64) { c.db.deadlines.Set(o.id, ms) }
 
-// rearm brings the index of field deadlines in step with o after a change. Only hashes have such.
+// rearm brings the index of field deadlines in step with o after a change. Only hashes have field deadlines.
 func (c *call) rearm(o *object) {
 	if h, ok := o.coll.(*values.HashValue); ok {
 		c.db.fields.Set(o.id, h.NextDeadline())

@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// dice draw commands. Keys and members are few, so that commands meet what others left.
+// dice draw commands. Keys and members are few, so that commands often find what earlier ones left.
 type dice struct {
 	*rand.Rand
-	mixed bool // commands of all families meet at the same keys
+	mixed bool // commands of all families share their keys
 	brief bool // a deadline of a millisecond was drawn: what follows must come after it
 	lives int  // drawn so far
-	rest  int  // commands until a transaction ends
+	rest  int  // commands left in the transaction
 }
 
 func newDice(seed uint64) *dice {
@@ -21,7 +21,7 @@ func newDice(seed uint64) *dice {
 	return r
 }
 
-// shared are the keys at which families meet.
+// shared are the keys that families have in common.
 var shared = []string{"h0", "h1", "s0", "s1", "b0", "k0", "k1", "l0", "l1", "z0", "z1", "lex", "p0", "list", "set", "zset", "dst", "w_1"}
 
 // key returns one of n keys of a family.
@@ -32,8 +32,8 @@ func (r *dice) key(family string, n int) string {
 	return family + strconv.Itoa(r.IntN(n))
 }
 
-// seconds returns a life of a quarter of an hour to some days. No two are the same nor nearly so: whether one ends later than another does not
-// depend on two servers' clocks.
+// seconds returns a TTL of a quarter of an hour to some days. No two are nearly the same, so which of two ends first does not depend on the
+// servers' clocks.
 func (r *dice) seconds() int {
 	r.lives++
 	return 1000 + r.lives*618_033%999_983
@@ -48,7 +48,7 @@ func (r *dice) moment() string {
 // one returns one of the words.
 func one(r *dice, words ...string) string { return words[r.IntN(len(words))] }
 
-// some returns one of the words, or mostly none.
+// some returns one of the words, or usually none.
 func some(r *dice, words ...string) []string {
 	if r.IntN(3) > 0 {
 		return nil
@@ -56,7 +56,7 @@ func some(r *dice, words ...string) []string {
 	return []string{one(r, words...)}
 }
 
-// pair returns a name and one of the words, or mostly nothing.
+// pair returns a name and one of the words, or usually nothing.
 func pair(r *dice, name string, words ...string) []string {
 	if r.IntN(3) > 0 {
 		return nil
@@ -71,7 +71,7 @@ func cat(lists ...[]string) (all []string) {
 	return all
 }
 
-// long returns a value that just fits a small hash, or just not.
+// long returns a value that just fits into a small hash, or just does not.
 func long(r *dice) string {
 	size := 64
 	if r.IntN(8) == 0 {
@@ -105,7 +105,7 @@ func unixMilliseconds(r *dice) string {
 	return one(r, "33177117420000", "33177117420001", "33177117420499", "33177117420500", "33177117421000", "70368744177663", "70368744177664", "1", "0", "-5", "x")
 }
 
-// lifetime is one of the options that SETEX and its like take, or the other word, or nothing.
+// lifetime is one of the options of GETEX and its relatives, or the other word, or nothing.
 func lifetime(r *dice, other string) []string {
 	switch r.IntN(7) {
 	case 0:

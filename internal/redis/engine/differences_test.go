@@ -9,11 +9,11 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/values"
 )
 
-// A knownDifference is one in which the engine and Redis 8.0.2 are known to differ. docs/differences.md lists the same.
+// A knownDifference is a known difference between the engine and Redis 8.0.2. docs/differences.md lists the same.
 type knownDifference struct {
 	name, reason string
-	// Where draws come to it: when says that a command does, how its reply is compared then. Commands before it make the two alike where they
-	// would not be; those after it clear away what they may have been left with.
+	// How draws that can show it are handled: when selects the commands, how is the comparison of their replies. The commands of before make
+	// the two servers alike where they might not be; those of after remove what may differ.
 	when          func(c drawn) bool
 	how           tolerance
 	before, after func(c drawn) [][]string
@@ -24,13 +24,13 @@ type tolerance uint8
 
 const (
 	same      tolerance = iota
-	near                // numbers that are times, by drift
-	unordered           // the order of elements, and of events
-	shape               // what texts and numbers say
+	near                // numbers that are times, which may drift
+	unordered           // the order of elements and of events may differ
+	shape               // the contents of texts and numbers may differ
 	anything
 )
 
-// differences are all that are known.
+// differences are all known differences.
 var differences = []knownDifference{
 	{name: "ties in SORT ALPHA", how: anything, when: tiesInSort, after: clearStored,
 		reason: "Redis leaves the order of elements with equal weights to its sorting algorithm, which LIMIT changes, and to the order of a table"},
@@ -56,15 +56,15 @@ var differences = []knownDifference{
 	{name: "parameters and commands that are not there", reason: "CONFIG knows the parameters that change something here or that clients ask for; COMMAND lists what the engine has"},
 }
 
-// drawn is a command where it is about to run.
+// drawn is a command about to be run.
 type drawn struct {
 	*beside
 	args   []string
-	inside bool // a transaction: what its keys will hold is not known yet
-	mapped bool // by a script that makes Lua tables of maps
+	inside bool // in a transaction: the keys' contents when it runs are not known yet
+	mapped bool // a script that makes Lua tables of maps
 }
 
-// judgement says how the replies to a command are compared, and what is played before and after it.
+// judgement says how the replies to a command are compared, and which commands are played before and after it.
 type judgement struct {
 	how           tolerance
 	before, after [][]string
@@ -90,12 +90,12 @@ func (b *beside) judge(args []string, inside bool) (j judgement) {
 	return j
 }
 
-// times reports whether a reply is about times, of which each server has its own.
+// times reports whether a reply is about times, which differ between servers.
 func times(c drawn) bool {
 	return isName(c.args, "TTL", "PTTL", "EXPIRETIME", "PEXPIRETIME", "HTTL", "HPTTL", "HEXPIRETIME", "HPEXPIRETIME")
 }
 
-// called returns the command that a drawn script calls.
+// called returns the command called by a drawn script.
 func called(args []string) []string {
 	if !isName(args, "EVAL", "EVAL_RO") || len(args) < 3 || !strings.Contains(args[1], "unpack(ARGV)") {
 		return nil
@@ -107,7 +107,7 @@ func called(args []string) []string {
 	return args[3+n:]
 }
 
-// innermost returns what is called in the end.
+// innermost returns the command that is finally called.
 func innermost(args []string) []string {
 	if inner := called(args); inner != nil {
 		return inner
@@ -124,12 +124,12 @@ func (c drawn) has(word string) bool {
 	return slices.ContainsFunc(c.args[1:], func(a string) bool { return strings.EqualFold(a, word) })
 }
 
-// find returns what the argument names, or nil.
+// find returns the object that the argument names, or nil.
 func (c drawn) find(key string) *object {
 	return c.engine.dbs[c.sessions[c.who].db].find([]byte(key))
 }
 
-// holds reports whether one of the arguments names something with one of these encodings.
+// holds reports whether one of the arguments names an object with one of these encodings.
 func (c drawn) holds(encodings ...string) bool {
 	return c.inside || slices.ContainsFunc(c.args[1:], func(a string) bool {
 		o := c.find(a)
@@ -145,7 +145,7 @@ func (c drawn) sorted() bool {
 	})
 }
 
-// table reports whether a reply has the order of a table, or may have come out of one.
+// table reports whether a reply has the order of a table, or may come from one.
 func (c drawn) table() bool {
 	fromTable := func() bool { return !c.strict && c.holds("listpack") }
 	if c.mapped && !times(c) {
@@ -179,10 +179,10 @@ func tiesInSort(c drawn) bool {
 	if c.has("ALPHA") {
 		return c.has("LIMIT") || c.table()
 	}
-	return c.has("LIMIT") && c.table() // by something without a star, which does not sort
+	return c.has("LIMIT") && c.table() // BY something without a star, which does not sort
 }
 
-// clearStored removes what SORT stored.
+// clearStored removes what SORT has stored.
 func clearStored(c drawn) (lines [][]string) {
 	for i, a := range c.args[:len(c.args)-1] {
 		if strings.EqualFold(a, "STORE") {
@@ -196,7 +196,7 @@ func chance(c drawn) bool {
 	return isName(c.args, "SPOP", "RANDOMKEY", "SRANDMEMBER", "HRANDFIELD", "ZRANDMEMBER")
 }
 
-// meetDead lets both servers meet the dead keys that RANDOMKEY may meet, and remove.
+// meetDead makes both servers remove the dead keys that RANDOMKEY may find.
 func meetDead(c drawn) [][]string {
 	if !isName(c.args, "RANDOMKEY") {
 		return nil
@@ -234,7 +234,7 @@ func unequal(z *values.ZSetValue) bool {
 	return len(scores) > 1
 }
 
-// clearRange removes what was stored, or what something was removed from.
+// clearRange removes what was stored, and what something was removed from.
 func clearRange(c drawn) [][]string {
 	if isName(c.args, "ZRANGESTORE", "ZREMRANGEBYLEX") && len(c.args) > 1 {
 		return [][]string{{"DEL", c.args[1]}}
@@ -246,7 +246,7 @@ func sizes(c drawn) bool {
 	return isName(c.args, "MEMORY", "TIME") || isName(c.args, "OBJECT") && (c.has("IDLETIME") || c.has("FREQ") || c.has("REFCOUNT") && c.inside)
 }
 
-// payloads are of collections, and of texts that are long enough to be compressed.
+// payloads reports whether a command is about payloads of collections, or of texts long enough to be compressed.
 func payloads(c drawn) bool {
 	if !isName(c.args, "DUMP") || len(c.args) < 2 {
 		return false
@@ -255,7 +255,7 @@ func payloads(c drawn) bool {
 	return c.inside || o != nil && (o.coll != nil || len(o.str) > 20)
 }
 
-// compare returns in what the two differ, or nil.
+// compare returns the difference between the two replies, or nil.
 func (x *exchange) compare() *mismatch {
 	if x.how == anything {
 		return nil
@@ -295,10 +295,10 @@ func equal(a, b resp.Value) bool {
 	return a.Kind == b.Kind && a.Text == b.Text && a.Int == b.Int && a.Null == b.Null && slices.EqualFunc(a.List, b.List, equal)
 }
 
-// drift is how far the two clocks may be apart, in milliseconds: a machine may be busy between the one command and the other.
+// drift is how far the two clocks may be apart, in milliseconds: a busy machine may pause between the two commands.
 const drift = 5000
 
-// nearby compares leaves but for times.
+// nearby compares leaves, and allows times to drift.
 func nearby(a, b string) bool {
 	if a == b {
 		return true
@@ -308,13 +308,13 @@ func nearby(a, b string) bool {
 	return errX == nil && errY == nil && x > 0 && y > 0 && !wasDrawn(x) && max(x-y, y-x) <= drift
 }
 
-// wasDrawn reports whether n is a time that was drawn as such, by unixSeconds or unixMilliseconds: that both servers tell alike.
+// wasDrawn reports whether n is a time drawn by unixSeconds or unixMilliseconds, which both servers must return exactly.
 func wasDrawn(n int64) bool {
 	const second = 33_177_117_420
 	return second <= n && n < second+10 || second*1000 <= n && n < (second+10)*1000
 }
 
-// leaves are what is in a reply.
+// leaves are the texts and numbers in a reply.
 func leaves(v resp.Value) (all []string) {
 	if len(v.List) == 0 {
 		return []string{notation(v)}
@@ -325,7 +325,7 @@ func leaves(v resp.Value) (all []string) {
 	return all
 }
 
-// outline is a reply without the texts in it, and of its numbers only the sign.
+// outline is a reply without its texts, and with only the signs of its numbers.
 func outline(v resp.Value) string {
 	parts := []string{string(v.Kind)}
 	switch {

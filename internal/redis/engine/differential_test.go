@@ -21,12 +21,12 @@ var (
 type family struct {
 	name  string
 	draw  func(*dice) []string
-	mixed bool // is about what others make: all families are drawn with it, at the keys that they share
+	mixed bool // works on what other families make: all are drawn, at shared keys
 }
 
 var families []family
 
-func init() { // scripts draw from all
+func init() { // scripts call commands of all families
 	families = []family{
 		{name: "strings", draw: drawStrings},
 		{name: "bits", draw: drawBits},
@@ -44,7 +44,7 @@ func init() { // scripts draw from all
 	}
 }
 
-// universe are all keys that commands are drawn for.
+// universe are all keys used by draws.
 var universe = func() (all []string) {
 	for _, of := range []struct {
 		prefix string
@@ -57,7 +57,7 @@ var universe = func() (all []string) {
 	return append(all, "lex", "nolex", "list", "set", "zset", "none", "dst", "k")
 }()
 
-// A scene is a thousand commands on empty servers, drawn from one seed: of one family, or of all. Half of the scenes are played with low limits.
+// A scene is a thousand commands on empty servers, drawn from one seed: of one family, or of all. Half of the scenes have low limits.
 type scene struct {
 	seed  uint64
 	low   bool
@@ -67,18 +67,18 @@ type scene struct {
 
 const sceneActs = 1000
 
-// lanes is how many scenes are played at the same time, each with a Redis of its own: most of the time is waiting.
+// lanes is how many scenes are played at a time, each with its own Redis: most of the time is spent waiting.
 const lanes = 2
 
 // act is one drawn command.
 type act struct {
 	proto  int
 	args   []string
-	brief  bool // it gives a deadline of a millisecond
+	brief  bool // it sets a deadline of a millisecond
 	family *family
 }
 
-// newScene draws a scene. The family follows from the seed, so that successive seeds play all.
+// newScene draws a scene. The seed determines the family, so that successive seeds play all families.
 func newScene(seed uint64) *scene {
 	r := newDice(seed)
 	s := &scene{seed: seed, low: r.IntN(2) == 0}
@@ -96,7 +96,7 @@ func newScene(seed uint64) *scene {
 			f = &families[r.IntN(len(families))]
 		}
 		args := r.draw(f)
-		if !s.low && len(args) > 100 && strings.HasPrefix(args[0], "S") { // no set becomes a table
+		if !s.low && len(args) > 100 && strings.HasPrefix(args[0], "S") { // so that no set becomes a table
 			continue
 		}
 		s.acts = append(s.acts, act{proto: proto, args: args, brief: r.brief, family: f})
@@ -105,7 +105,7 @@ func newScene(seed uint64) *scene {
 	return s
 }
 
-// draw returns a command of f, or the next of a transaction that was begun.
+// draw returns a command of f, or the next one of an open transaction.
 func (r *dice) draw(f *family) []string {
 	if r.rest > 0 {
 		if r.rest--; r.rest == 0 {
@@ -119,9 +119,9 @@ func (r *dice) draw(f *family) []string {
 	return args
 }
 
-// TestDifferential plays scenes at the engine and at a real Redis 8, and compares every reply, every keyspace event and what is left in the
-// end. What may differ stands in differences. Left to itself it plays the same scenes each time, so that a change which fails has done it; make diff
-// plays other ones, and more.
+// TestDifferential plays scenes on the engine and on a real Redis 8, and compares every reply, every keyspace event and the final contents.
+// differences lists what may differ. By default it plays the same scenes each time, so that a failure is caused by a change; make diff plays
+// other scenes, and more of them.
 func TestDifferential(t *testing.T) {
 	effort.Alone(t)
 	commands, seed := *differentialCommands, *differentialSeed
@@ -151,7 +151,7 @@ func TestDifferential(t *testing.T) {
 			})
 		}
 	})
-	if c.total == 0 { // there is no real Redis
+	if c.total == 0 { // no real Redis
 		return
 	}
 	t.Logf("%d commands in %v\n%s", c.total, time.Since(start).Round(time.Millisecond), c)
@@ -160,14 +160,14 @@ func TestDifferential(t *testing.T) {
 	}
 }
 
-// play plays acts on empty servers and returns the first difference.
+// play plays acts on empty servers and returns the first mismatch.
 func (s *scene) play(t *testing.T, addr string, acts []act, seen func(family *family, x *exchange)) *mismatch {
 	b, err := newBeside(addr, s.low)
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer b.close()
-	var of []*family // of the exchanges in the batch
+	var of []*family // of each exchange in the batch
 	b.seen = func(x *exchange) {
 		if seen != nil {
 			seen(of[0], x)
@@ -175,7 +175,7 @@ func (s *scene) play(t *testing.T, addr string, acts []act, seen func(family *fa
 		of = of[1:]
 	}
 	r := rand.New(rand.NewPCG(s.seed, 1))
-	waits := map[int]bool{} // of a session: its open transaction gives a deadline of a millisecond
+	waits := map[int]bool{} // by session: its open transaction sets a deadline of a millisecond
 	for i, a := range acts {
 		m := b.turn(a.proto)
 		if m == nil {
@@ -209,7 +209,7 @@ func (s *scene) play(t *testing.T, addr string, acts []act, seen func(family *fa
 // batchSize is how many commands are sent to Redis at once.
 const batchSize = 64
 
-// rest ends the batch when it is long enough, or when what comes next must find a deadline over.
+// rest ends the batch when it is long enough, or when the next act needs a deadline to have passed.
 func (b *beside) rest(a act, waits map[int]bool) *mismatch {
 	wait := a.brief
 	if open := b.sessions[b.who].queue != nil; open {

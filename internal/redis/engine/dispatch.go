@@ -6,8 +6,8 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/resp"
 )
 
-// turn runs one command as a turn of s: CLIENT REPLY may silence it, and what is pushed to s meanwhile follows the reply. w is the wait
-// that is taken up again, and then there are no checks: they were passed when the session parked.
+// turn runs one command as a turn of s: CLIENT REPLY may silence it, and what is pushed to s meanwhile follows the reply. w is non-nil when a
+// parked command runs again; the checks are skipped then, because it passed them before it parked.
 func (e *Engine) turn(s *Session, args [][]byte, w *waiter) (outcome Outcome) {
 	start, skip := s.Out.Mark(), s.reply == replySkip
 	if skip {
@@ -33,7 +33,7 @@ func (e *Engine) turn(s *Session, args [][]byte, w *waiter) (outcome Outcome) {
 	return outcome
 }
 
-// endTurn sends what was held back while a command of s ran.
+// endTurn sends the pushes held back while a command of s ran.
 func (e *Engine) endTurn(s *Session) {
 	e.flushInvalidations()
 	e.current = nil
@@ -43,7 +43,7 @@ func (e *Engine) endTurn(s *Session) {
 	}
 }
 
-// process takes one command through the checks, in Redis's order, and runs or queues it.
+// process takes one command through the checks, in Redis's order, then runs or queues it.
 func (e *Engine) process(s *Session, args [][]byte) Outcome {
 	cmd, unknownSub := lookup(args)
 	switch {
@@ -62,7 +62,7 @@ func (e *Engine) process(s *Session, args [][]byte) Outcome {
 	s.last, s.lastUse = cmd, e.now
 	if text := e.wrongNode(s, cmd, args); text != "" {
 		if cmd.Name == "exec" {
-			e.discard(s) // and the reply is the bare error
+			e.discard(s) // and the reply is just the error
 		}
 		return e.reject(s, cmd, text)
 	}
@@ -112,7 +112,7 @@ func (e *Engine) run(s *Session, cmd *Command, args [][]byte, out *resp.Writer, 
 	return outcome
 }
 
-// takeCall returns a call to use; giveBack takes it back. Calls nest in transactions, scripts and served waiters.
+// takeCall returns a call to use; giveBack returns it. Calls nest in transactions, scripts and served waiters.
 func (e *Engine) takeCall() *call {
 	if n := len(e.calls); n > 0 {
 		c := e.calls[n-1]
@@ -127,7 +127,7 @@ func (e *Engine) giveBack(c *call) {
 	e.calls = append(e.calls, c)
 }
 
-// reject answers a command that does not run. In a transaction it spoils EXEC.
+// reject answers a command that is not run. In a transaction it makes EXEC fail.
 func (e *Engine) reject(s *Session, cmd *Command, text string) Outcome {
 	if s.queue != nil {
 		s.queue.broken = true
@@ -151,7 +151,7 @@ func (e *Engine) countError(text string) {
 	e.stats.errorReplies++
 }
 
-// isHTTP recognises a request that a web page was tricked into sending; Redis closes such a connection without a word.
+// isHTTP recognises a request that a web page was tricked into sending; Redis closes such a connection without a reply.
 func isHTTP(name []byte) bool {
 	return len(name) == 4 && strings.EqualFold(string(name), "post") || len(name) == 5 && strings.EqualFold(string(name), "host:")
 }

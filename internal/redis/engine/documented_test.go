@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// docs/differences.md is a copy of differences, and says which rules of expiry are not played to their end.
+// docs/differences.md lists all differences, and the rules of expiry that are not played to the end.
 func TestDifferencesAreDocumented(t *testing.T) {
 	text, err := os.ReadFile("../../../docs/differences.md")
 	if err != nil {

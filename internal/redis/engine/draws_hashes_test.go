@@ -4,7 +4,7 @@ import (
 	"strconv"
 )
 
-// drawHashes returns a random command about hashes. It works on few keys and fields, so that commands meet what others left.
+// drawHashes returns a random command about hashes. Keys and fields are few, so that commands find what earlier ones left.
 func drawHashes(r *dice) []string {
 	key := r.key("h", 3)
 	field := func() string { return r.key("f", 5) }
@@ -113,7 +113,7 @@ func drawHashes(r *dice) []string {
 		}
 		return []string{"DEL", key}
 	}
-	// Too few arguments of anything.
+	// Too few arguments for any command.
 	name := one(r, "HSET", "HGET", "HDEL", "HEXPIRE", "HTTL", "HGETEX", "HSETEX", "HGETDEL", "HSCAN", "HINCRBY", "HRANDFIELD")
 	return cat([]string{name, key}, []string{field(), "1", "FIELDS"}[:r.IntN(4)])
 }

@@ -4,7 +4,7 @@ import (
 	"strconv"
 )
 
-// drawHyperLogLogs draws a command of the HyperLogLogs.
+// drawHyperLogLogs returns a random command about HyperLogLogs.
 func drawHyperLogLogs(r *dice) []string {
 	key := func() string { return r.key("p", 4) }
 	switch r.IntN(12) {

@@ -79,7 +79,7 @@ func drawKeys(r *dice) []string {
 	return cat([]string{name}, []string{key(), "7000", "8000", "9000"}[:r.IntN(5)])
 }
 
-// drawTransactions returns a random command that drawKeys would, or one that opens, watches, ends or aborts a transaction, or changes the database.
+// drawTransactions returns a command of drawKeys, or one that opens, watches, ends or aborts a transaction, or changes the database.
 func drawTransactions(r *dice) []string {
 	switch r.IntN(10) {
 	case 0:

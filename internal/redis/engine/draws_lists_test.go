@@ -45,7 +45,7 @@ func drawLists(r *dice) []string {
 		}
 		return strconv.Itoa(r.IntN(4))
 	}
-	// A list so that a blocking command need not wait, or a timeout that is refused, or one that is over at once.
+	// Either a list, so that a blocking command need not wait, or a timeout that is refused or over at once.
 	timeout := func() string {
 		return one(r, "0.001", "0.001", "0.001", "0.001", "-1", "x", "", "1e30", "inf", "-inf", "nan")
 	}

@@ -7,7 +7,7 @@ import (
 	"strings"
 )
 
-// Scripts that call the command that they are given.
+// Scripts that call the command given to them.
 var callingScripts = []string{
 	"return redis.call(unpack(ARGV))",
 	"return redis.pcall(unpack(ARGV))",
@@ -19,10 +19,10 @@ var callingScripts = []string{
 	"#!lua flags=no-writes\nreturn redis.call(unpack(ARGV))",
 }
 
-// drawScripts draws a script, most of them around a command of another family.
+// drawScripts draws a script, usually one around a command of another family.
 func drawScripts(r *dice) []string {
 	text := one(r, scriptsBeside...)
-	if _, apart := scriptsApart[text]; apart || strings.Contains(text, ".err") { // Lua's own words, by what is there
+	if _, apart := scriptsApart[text]; apart || strings.Contains(text, ".err") { // Lua's own messages, which depend on the machine
 		text = "return 1"
 	}
 	digest := fmt.Sprintf("%x", sha1.Sum([]byte(one(r, "return 1", "return {KEYS[1],ARGV[1],#KEYS,#ARGV}", "return redis.call('get',KEYS[1])"))))

@@ -1,6 +1,6 @@
 package engine
 
-// drawServer draws what asks and tells the server and its connection.
+// drawServer draws commands about the server and the connection.
 func drawServer(r *dice) []string {
 	word := func() string { return one(r, "a", "b", "", "a b", "\n") }
 	limit := func() string {

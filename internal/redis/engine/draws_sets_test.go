@@ -4,7 +4,7 @@ import (
 	"strconv"
 )
 
-// drawSets draws a command of the sets, with arguments that are often right: few keys and members, so that they meet.
+// drawSets returns a random command about sets, mostly with correct arguments, and with few keys and members, so that they meet.
 func drawSets(r *dice) []string {
 	key := func() string { return r.key("k", 6) }
 	keys := func() (some []string) {
@@ -70,7 +70,7 @@ func drawSets(r *dice) []string {
 	return []string{"DEL", key()}
 }
 
-// drawMember draws a member: an integer or not, seldom a long one.
+// drawMember draws a member: an integer or not, occasionally a long one.
 func drawMember(r *dice) string {
 	switch r.IntN(8) {
 	case 0, 1, 2:
@@ -85,7 +85,7 @@ func drawMember(r *dice) string {
 	return string(rune('a' + r.IntN(10)))
 }
 
-// drawCount draws a count, mostly a small one.
+// drawCount draws a count, usually a small one.
 func drawCount(r *dice) string {
 	if r.IntN(4) > 0 {
 		return strconv.Itoa(r.IntN(9))
@@ -93,7 +93,7 @@ func drawCount(r *dice) string {
 	return []string{"-1", "-5", "100", "x", "1.5", "", "9223372036854775807", "-9223372036854775808", "9223372036854775808"}[r.IntN(9)]
 }
 
-// drawOptional adds an argument or not, seldom one too many.
+// drawOptional may add an argument, occasionally one too many.
 func drawOptional(r *dice, args []string, arg string) []string {
 	switch n := r.IntN(30); {
 	case n == 0:
@@ -104,7 +104,7 @@ func drawOptional(r *dice, args []string, arg string) []string {
 	return args
 }
 
-// drawCounted adds keys and before them their number, seldom a wrong one.
+// drawCounted adds the number of keys, occasionally a wrong one, and the keys.
 func drawCounted(r *dice, args, keys []string) []string {
 	n := strconv.Itoa(len(keys))
 	if r.IntN(20) == 0 {
@@ -113,7 +113,7 @@ func drawCounted(r *dice, args, keys []string) []string {
 	return append(append(args, n), keys...)
 }
 
-// drawScan draws the scan of a small collection; of a large one only the end of the cursors is defined.
+// drawScan draws the scan of a small collection; with a large one only the end of the scan is defined.
 func drawScan(r *dice, command, key string) []string {
 	args := []string{command, key, []string{"0", "0", "0", "0", "0", "x", " 0", "1a", "-1"}[r.IntN(9)]}
 	for r.IntN(2) == 0 {
@@ -131,7 +131,7 @@ func drawScan(r *dice, command, key string) []string {
 	return args
 }
 
-// drawLife draws something about the life of a key.
+// drawLife draws a command about the lifetime of a key.
 func drawLife(r *dice, key string) []string {
 	switch r.IntN(6) {
 	case 0, 1, 2:

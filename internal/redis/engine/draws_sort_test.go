@@ -4,7 +4,7 @@ import (
 	"strconv"
 )
 
-// drawSort draws a command of SORT, or one that makes what it sorts and what it sorts by.
+// drawSort draws SORT, or a command that makes what it sorts or sorts by.
 func drawSort(r *dice) []string {
 	pick := func(words ...string) string { return words[r.IntN(len(words))] }
 	number := func() string { return strconv.Itoa(r.IntN(12)) }
@@ -54,7 +54,7 @@ func drawSorting(r *dice, pick func(...string) string, sources []string) []strin
 	return args
 }
 
-// pickLife is drawLife without what would end the key often.
+// pickLife is drawLife without the commands that often end the key.
 func pickLife(r *dice, key string) []string {
 	if r.IntN(4) == 0 {
 		return []string{"DEL", key}

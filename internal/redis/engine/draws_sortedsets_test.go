@@ -8,7 +8,7 @@ import (
 func drawSortedSets(r *dice) []string {
 	key := func() string {
 		if r.IntN(12) == 0 {
-			return r.key("k", 3) // mostly of another kind
+			return r.key("k", 3) // usually of another type
 		}
 		return r.key("z", 5)
 	}
@@ -110,7 +110,7 @@ func drawSortedSets(r *dice) []string {
 	case 42:
 		return append([]string{"SADD", "k" + strconv.Itoa(r.IntN(3))}, members()...)
 	}
-	// All scores of this one are equal, so that ranges of members are defined.
+	// All scores in this set are equal, so that ranges of members are defined.
 	args := []string{"ZADD", "lex"}
 	for _, m := range members() {
 		args = append(args, "0", m)
@@ -153,7 +153,7 @@ func drawRank(r *dice) string {
 	return strconv.Itoa(r.IntN(16) - 6)
 }
 
-// drawLexKey draws the key whose scores are equal. Where they are not, what a large sorted set replies depends on Redis's dice.
+// drawLexKey draws the key whose scores are equal. With different scores, the replies of a large sorted set depend on Redis's random choices.
 func drawLexKey(r *dice) string {
 	if r.IntN(20) > 0 {
 		return "lex"
@@ -175,7 +175,7 @@ func drawLexEnd(r *dice) string {
 	return "[" + drawMember(r)
 }
 
-// drawRange adds a key, two ends and options; all says that it is ZRANGE's way of options.
+// drawRange adds a key, two ends and options; all says that ZRANGE's options are allowed.
 func drawRange(r *dice, args []string, key func() string, all bool) []string {
 	by := []string{"", "BYSCORE", "BYLEX"}[r.IntN(3)]
 	switch args[0] {
@@ -212,7 +212,7 @@ func drawRange(r *dice, args []string, key func() string, all bool) []string {
 	return args
 }
 
-// drawCombination adds the options of ZUNION and its like.
+// drawCombination adds the options of ZUNION and its relatives.
 func drawCombination(r *dice, args []string, withScores bool) []string {
 	if r.IntN(4) == 0 {
 		args = append(args, "WEIGHTS")

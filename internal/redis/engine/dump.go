@@ -4,7 +4,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/rdb"
 )
 
-// dumpCommands are DUMP and RESTORE. What is between them is Redis's own form: each server takes the other's.
+// dumpCommands are DUMP and RESTORE. They use Redis's own format: each server can restore the other's dumps.
 var dumpCommands = []Command{
 	{Name: "dump", Arity: 2, Flags: ReadOnly, Cats: CatKeyspace, Keys: oneKey, run: dumpCommand},
 	{Name: "restore", Arity: -4, Flags: Write | DenyOOM, Cats: CatKeyspace | CatDangerous, Keys: oneKey, run: restoreCommand},
@@ -19,7 +19,7 @@ func dumpCommand(c *call) {
 	c.out.Bulk(rdb.Seal(appendValue(nil, o)))
 }
 
-// restoreOptions are those of RESTORE. idle and freq are -1 if not given.
+// restoreOptions are those of RESTORE. idle and freq are -1 unless given.
 type restoreOptions struct {
 	replace, absolute bool
 	idle, freq        int64
@@ -74,7 +74,7 @@ func restoreCommand(c *call) {
 	if ttl > 0 && !options.absolute {
 		ttl += c.e.ms
 	}
-	if ttl != 0 && ttl <= c.e.ms { // it is over already: no key is made
+	if ttl != 0 && ttl <= c.e.ms { // already over: no key is made
 		if replaced {
 			c.wrote(key, 1, notifyGeneric, "del")
 			c.rewrite("DEL", key)
@@ -97,7 +97,7 @@ func restoreCommand(c *call) {
 	c.ok()
 }
 
-// restoreUse sets when or how often o was used, if the options say so and the eviction policy keeps that figure.
+// restoreUse sets o's idle time or frequency, if the options give one and the eviction policy keeps that figure.
 func (c *call) restoreUse(o *object, options restoreOptions) {
 	lfu := c.e.settings.policy.lfu()
 	switch {

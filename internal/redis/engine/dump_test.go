@@ -10,7 +10,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/rdb"
 )
 
-// kept are values in every form, each made by commands on the key k, with the command that shows all of it.
+// kept are values in every form, each made by commands on the key k, with a command that shows all of it.
 func kept() []struct {
 	name, show string
 	make       []string
@@ -53,9 +53,8 @@ func kept() []struct {
 	}
 }
 
-// Each server takes the other's payloads, and its own.
-// What was short when it was dumped stays so, unless it has too many elements now, and keeps its order: Redis measures none of them. The payloads
-// are those of Redis 8.0.2.
+// Each server accepts the other's payloads, and its own. A form that was small when it was dumped stays small, and keeps its order, unless it
+// has too many elements now: Redis measures none of them. The payloads are those of Redis 8.0.2.
 func TestRestoredFormsAreThoseOfThePayload(t *testing.T) {
 	for _, c := range []struct{ what, payload, ask, want string }{
 		{"a small set whose one member is a number", "\x14\t\t\x00\x00\x00\x01\x00\x01\x01\xff\x0c\x00j,\xf2\xc1\xab\xc4&)", "OBJECT ENCODING k", `"listpack"`},
@@ -112,7 +111,7 @@ func TestPayloadsAreRedis(t *testing.T) {
 	}
 }
 
-// sorted makes replies comparable whose order is chance.
+// sorted makes replies in random order comparable.
 func sorted(reply string) string {
 	parts := strings.Split(strings.Trim(reply, "[]"), ", ")
 	slices.Sort(parts)
@@ -145,7 +144,7 @@ func FuzzRestore(f *testing.F) {
 		default:
 			t.Fatal(reply)
 		}
-		again, _ := strconv.Unquote(s.do("", "DUMP", "k")) // what was taken can be given
+		again, _ := strconv.Unquote(s.do("", "DUMP", "k")) // what was accepted can be dumped
 		if reply := s.do("", "RESTORE", "copy", "0", again); reply != "+OK" {
 			t.Fatalf("%q restored, but its dump %q: %s", payload, again, reply)
 		}

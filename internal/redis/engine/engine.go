@@ -8,29 +8,29 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/values"
 )
 
-// Databases is how many databases an engine has, as Redis has by default.
+// Databases is the number of databases of an engine, Redis's default.
 const Databases = 16
 
-// Options set up an engine. The zero value is a Redis without a password that reaps by the deadline index.
+// Options set up an engine. The zero value is a Redis without a password that reaps keys by the index of deadlines.
 type Options struct {
-	Password  string          // what AUTH and HELLO must give; empty: no authentication
-	Cycle     Cycle           // how dead keys that nobody asks for are found
-	Hz        int             // how often a second Documented looks for them, 1 to 500; 0: 10
-	Seed      uint64          // of every random choice; 0: a different one for every engine
+	Password  string          // what AUTH and HELLO must send; empty: no authentication
+	Cycle     Cycle           // how dead keys are found that no command touches
+	Hz        int             // cycles a second with Documented, 1 to 500; 0: 10
+	Seed      uint64          // of every random choice; 0: different for every engine
 	MaxMemory int64           // bytes; 0: no limit
-	Policy    string          // which keys make room then, one of Policies; empty: noeviction
+	Policy    string          // which keys to evict at the limit, one of Policies; empty: noeviction
 	Cluster   *ClusterOptions // non-nil: one node of a cluster
-	Seeming   *Cluster        // non-nil, without Cluster: CLUSTER answers as that of its first node, and nothing else is as in a cluster
-	Protected bool            // as Redis's protected-mode: without a password, other hosts are turned away
+	Seeming   *Cluster        // non-nil, without Cluster: CLUSTER answers as the first node of this one; nothing else behaves as in a cluster
+	Protected bool            // Redis's protected-mode: without a password, other hosts are turned away
 }
 
-// Cycle is a way of finding dead keys that nobody asks for.
+// Cycle is a way of finding dead keys that no command touches.
 type Cycle uint8
 
 const (
-	// ByDeadline reaps every key in the millisecond after its deadline: the index says which it is.
+	// ByDeadline reaps every key in the millisecond after its deadline, found by the index of deadlines.
 	ByDeadline Cycle = iota
-	// Documented samples, as the documentation of EXPIRE describes and Redis does: for those who want Redis's timing.
+	// Documented samples keys as the documentation of EXPIRE describes and Redis does, for callers who want Redis's timing.
 	Documented
 )
 
@@ -39,13 +39,13 @@ type Outcome uint8
 
 const (
 	Done    Outcome = iota // the reply is in the session's Out
-	Blocked                // the session waits; its reply will come, and Dirty will name it. Until then it may run nothing.
+	Blocked                // the session waits and may run nothing; Dirty will name it when its reply has come
 	Yielded                // a script ran out of its time slice; call Resume
-	Stalled                // DEBUG SLEEP: the reply is in Out, but nothing goes out and nothing runs until StalledUntil
+	Stalled                // DEBUG SLEEP: the reply is in Out, but nothing is sent or run until StalledUntil
 	Close                  // send Out, then close the connection
 )
 
-// Engine is the keyspace and everything around it. It is not safe for concurrent use: one lock of the owner surrounds every call.
+// Engine is the keyspace and everything around it. It is not safe for concurrent use: the owner holds one lock around every call.
 type Engine struct {
 	options  Options
 	settings settings
@@ -53,7 +53,7 @@ type Engine struct {
 	stats    stats
 	rng      rand.PCG
 
-	now int64 // unix microseconds: when the running command began. It does not move while one runs, a transaction or a script included.
+	now int64 // unix microseconds: when the running command began. It stands still during a command, a transaction or a script.
 	ms  int64 // the same in milliseconds, the unit of deadlines
 
 	dbs      [Databases]*db
@@ -61,7 +61,7 @@ type Engine struct {
 	lastID   int64
 	current  *Session // whose command runs
 	dirty    []*Session
-	handed   []*Session // the slice that Dirty returned last, to be used again
+	handed   []*Session // the slice that Dirty returned last, for reuse
 	calls    []*call    // free, for reuse
 
 	pause   pause
@@ -72,14 +72,14 @@ type Engine struct {
 	sink       Sink
 	feed       feed
 	words      phrase
-	unit       bool // the sink was told an effect and not yet that its unit is complete
+	unit       bool // the sink got an effect but not yet the End of its unit
 	log        Log
-	master     *Master       // whom it follows; nil: nobody. A replica hides what is dead and leaves its removal to the master
-	upstream   func(*Master) // is told of another master; nil: the engine cannot follow
-	refused    func() string // nil, or returns the error for writes if none may be done
-	began      int64         // unix microseconds: the first time that it was told; 0: none
-	port       int           // where connections come by TCP, as the owner says; 0: nowhere
-	peak       int64         // the most bytes that the data took when INFO looked
+	master     *Master       // the master it follows; nil: none. A replica hides dead keys and leaves their removal to the master
+	upstream   func(*Master) // called with a new master; nil: the engine cannot follow
+	refused    func() string // nil, or returns the error for writes while they are refused
+	began      int64         // unix microseconds: the first time it was given; 0: none yet
+	port       int           // the TCP port for connections, as the owner says; 0: none
+	peak       int64         // the most bytes that the data took at any INFO
 	changes    int64         // effects on the data since the start, as INFO counts them
 	activeOff  bool          // DEBUG SET-ACTIVE-EXPIRE 0
 	lastCycle  int64         // unix ms of the last documented cycle
@@ -93,7 +93,7 @@ type Engine struct {
 	broadcasts []Message
 	tracking   tracker
 	scripts    library
-	copies     []*Snapshot // that are not complete
+	copies     []*Snapshot // those in progress
 }
 
 // New returns an empty engine.
@@ -115,8 +115,8 @@ func New(o Options) *Engine {
 	return e
 }
 
-// Do runs one command of s at now, in unix microseconds, and appends its reply to s.Out. It keeps nothing of args.
-// A session that is blocked must not call it.
+// Do runs one command of s at now, in unix microseconds, and appends its reply to s.Out. It keeps nothing of args. It must not be called for
+// a blocked session.
 func (e *Engine) Do(now int64, s *Session, args [][]byte) Outcome {
 	if len(args) == 0 {
 		return Done
@@ -129,8 +129,8 @@ func (e *Engine) Do(now int64, s *Session, args [][]byte) Outcome {
 	return outcome
 }
 
-// Dirty returns the sessions, other than callers of Do, whose Out has grown or that must be closed, since it was called last.
-// The slice is good until the next call.
+// Dirty returns the sessions whose Out has grown or that must be closed since the last call, except callers of Do. The slice is valid until
+// the next call.
 func (e *Engine) Dirty() []*Session {
 	e.dirty, e.handed = e.handed[:0], e.dirty
 	for _, s := range e.handed {
@@ -139,7 +139,7 @@ func (e *Engine) Dirty() []*Session {
 	return e.handed
 }
 
-// StalledUntil returns the time, in unix microseconds, until which nobody's command may run nor a reply go out; 0: there is none.
+// StalledUntil returns the time, in unix microseconds, until which no command may run and no reply be sent; 0: none.
 func (e *Engine) StalledUntil() int64 {
 	if e.stallUntil <= e.now {
 		return 0
@@ -157,7 +157,7 @@ func (e *Engine) setNow(now int64) {
 // draw is the source of every random choice of the engine.
 func (e *Engine) draw() uint64 { return e.rng.Uint64() }
 
-// stats are the figures that INFO replies and CONFIG RESETSTAT clears.
+// stats are the figures that INFO reports and CONFIG RESETSTAT clears.
 type stats struct {
 	commands, connections      int64
 	hits, misses               int64
@@ -167,6 +167,6 @@ type stats struct {
 	rejected                   int64 // connections
 	errorReplies               int64
 	fullSyncs, partialSyncs    int64            // of replicas
-	refusedSyncs               int64            // replicas that wanted to go on where nobody knew how
+	refusedSyncs               int64            // replicas that asked to continue where the stream is no longer known
 	errors                     map[string]int64 // by code: the first word of an error
 }

@@ -6,7 +6,7 @@ import (
 	"strings"
 )
 
-// The texts that Redis replies, with their codes. One that a single command uses stands beside that command.
+// Redis's error texts, with their codes. A text that only one command uses stands beside that command.
 const (
 	errWrongType     = "WRONGTYPE Operation against a key holding the wrong kind of value"
 	errSyntax        = "ERR syntax error"
@@ -31,7 +31,7 @@ const (
 	errUnblocked     = "UNBLOCKED client unblocked via CLIENT UNBLOCK"
 )
 
-// clip is how much of what was sent an error repeats.
+// clip is how many bytes of the input an error repeats.
 const clip = 128
 
 func wrongArity(name string) string {
@@ -46,7 +46,7 @@ func onlySubscribe(name string) string {
 	return "ERR Can't execute '" + name + "': only (P|S)SUBSCRIBE / (P|S)UNSUBSCRIBE / PING / QUIT / RESET are allowed in this context"
 }
 
-// unknownCommand repeats the name and the arguments until 128 bytes of these are said.
+// unknownCommand repeats the name, and of the arguments the first 128 bytes.
 func unknownCommand(args [][]byte) string {
 	var said strings.Builder
 	for _, a := range args[1:] {
@@ -62,12 +62,12 @@ func unknownSubcommand(args [][]byte) string {
 	return fmt.Sprintf("ERR unknown subcommand '%s'. Try %s HELP.", shown(args[1], clip), strings.ToUpper(string(args[0])))
 }
 
-// wrongSubcommand is what a few subcommands say when they get too many arguments.
+// wrongSubcommand is what some subcommands reply to too many arguments.
 func wrongSubcommand(args [][]byte) string {
 	return fmt.Sprintf("ERR unknown subcommand or wrong number of arguments for '%s'. Try %s HELP.", shown(args[1], clip), strings.ToUpper(string(args[0])))
 }
 
-// shown is what C's printf shows of b in n bytes: nothing from a zero byte on.
+// shown is what C's printf shows of b in n bytes: it ends at the first zero byte.
 func shown(b []byte, n int) []byte {
 	if i := bytes.IndexByte(b, 0); i >= 0 {
 		b = b[:i]

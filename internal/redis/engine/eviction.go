@@ -2,16 +2,16 @@ package engine
 
 // Eviction: what happens when the data outgrow maxmemory.
 //
-// Memory is weighed, not measured: each object has the weight that size gives it, kept per slot and only while there is a limit, and
-// emptyWeight stands for the rest. Like Redis, the engine does not look for the one best victim but takes the best of a few that it draws.
+// Memory is estimated, not measured: each object has the weight that size gives it, kept per slot and only while there is a limit;
+// emptyWeight stands for the rest. Like Redis, the engine does not search for the best victim but takes the best of a small sample.
 
-// emptyWeight is what an engine without a key weighs.
+// emptyWeight is the weight of an engine without keys.
 const emptyWeight = 16 << 10
 
-// policy says which keys make room for others.
+// policy says which keys are evicted to make room for others.
 type policy uint8
 
-// The policies, in the order in which Redis lists them.
+// The policies, in Redis's order.
 const (
 	volatileLRU policy = iota
 	volatileLFU
@@ -29,10 +29,10 @@ var Policies = []string{"volatile-lru", "volatile-lfu", "volatile-random", "vola
 // lfu reports whether objects carry a frequency instead of the time of their last use.
 func (p policy) lfu() bool { return p == volatileLFU || p == allKeysLFU }
 
-// ages reports whether the policy goes by the use of each key, which must then have a record of its own.
+// ages reports whether the policy depends on the use of each key, so that each needs a record of its own.
 func (p policy) ages() bool { return p.lfu() || p == volatileLRU || p == allKeysLRU }
 
-// volatile reports whether only keys with a deadline may go.
+// volatile reports whether only keys with a deadline may be evicted.
 func (p policy) volatile() bool { return p <= volatileTTL }
 
 // makeRoom evicts keys until the data fit maxmemory, and reports whether they do.
@@ -68,7 +68,7 @@ func (e *Engine) victim() (from *db, best *object) {
 	return from, best
 }
 
-// candidate draws an object of d that the policy may evict.
+// candidate draws an object of d that the policy may evict; nil if it finds none.
 func (e *Engine) candidate(d *db) *object {
 	switch {
 	case e.settings.policy == noEviction || d.len() == 0:
@@ -82,7 +82,7 @@ func (e *Engine) candidate(d *db) *object {
 	return d.random(e.draw)
 }
 
-// worth says how good it would be to evict o, the most being the best.
+// worth rates o as a victim: the highest goes first.
 func (e *Engine) worth(d *db, o *object) uint64 {
 	switch e.settings.policy {
 	case volatileTTL:
@@ -95,7 +95,7 @@ func (e *Engine) worth(d *db, o *object) uint64 {
 	return 0
 }
 
-// weight returns about how many bytes the data take. Without a limit nothing is kept and every object is weighed anew.
+// weight returns roughly how many bytes the data take. Without a limit no weights are kept, and every object is weighed anew.
 func (e *Engine) weight() int64 {
 	sum := int64(emptyWeight)
 	for _, d := range e.dbs {
@@ -108,7 +108,7 @@ func (e *Engine) weight() int64 {
 	return sum
 }
 
-// limitMemory sets maxmemory; 0 is no limit. What is too much goes at once.
+// limitMemory sets maxmemory; 0 is no limit. Keys beyond the new limit are evicted at once.
 func (e *Engine) limitMemory(bytes int64) {
 	e.settings.maxMemory = bytes
 	e.weighAll()
@@ -127,7 +127,7 @@ func (e *Engine) weighAll() {
 	}
 }
 
-// scales know what the objects of a keyspace weigh, by slot.
+// scales hold the weights of a keyspace's objects, by slot.
 type scales struct {
 	weights []uint32
 	weight  int64 // their sum
@@ -143,7 +143,7 @@ func (w *scales) weigh(o *object) {
 	w.weights[o.id] = now
 }
 
-// unweigh takes the weight of o off, which goes.
+// unweigh subtracts the weight of o, which is being removed.
 func (w *scales) unweigh(o *object) {
 	if int(o.id) < len(w.weights) {
 		w.weight -= int64(w.weights[o.id])

@@ -31,14 +31,14 @@ func TestVolatilePoliciesSpareKeysWithoutADeadline(t *testing.T) {
 	}
 }
 
-// Each policy keeps what it is there to keep, and the data stay within the limit all along.
+// Each policy keeps the keys that it is meant to keep, and the data stay within the limit all the time.
 func TestPolicies(t *testing.T) {
 	effort.Alone(t)
 	const keys, limit = 2000, 200 << 10
 	for policy, keeps := range map[string]func(i int) bool{
-		"allkeys-lru":  func(i int) bool { return i%10 == 0 }, // read again and again below
+		"allkeys-lru":  func(i int) bool { return i%10 == 0 }, // read repeatedly below
 		"allkeys-lfu":  func(i int) bool { return i%10 == 0 },
-		"volatile-ttl": func(i int) bool { return i >= keys/2 }, // the later half lives longer
+		"volatile-ttl": func(i int) bool { return i >= keys/2 }, // the second half lives longer
 	} {
 		t.Run(policy, func(t *testing.T) {
 			s := newStage(Options{MaxMemory: limit, Policy: policy})
@@ -50,7 +50,7 @@ func TestPolicies(t *testing.T) {
 				if got := s.line(fmt.Sprintf("SET key:%d %s EX %d", i, strings.Repeat("v", 100), ttl)); got != "+OK" {
 					t.Fatal(got)
 				}
-				if s.weight() > limit+300 { // room is made before a write, so the last one may stand over
+				if s.weight() > limit+300 { // room is made before a write, so the last write may exceed the limit
 					t.Fatalf("%d bytes after %d keys, the limit is %d", s.weight(), i, limit)
 				}
 				if i%10 == 9 && policy != "volatile-ttl" {
@@ -93,7 +93,7 @@ func TestEvictionIsAnEvent(t *testing.T) {
 		"DBSIZE", ":0")
 }
 
-// The weight that is kept is the weight that a fresh look gives.
+// The stored weights equal freshly computed ones.
 func TestWeights(t *testing.T) {
 	s := newStage(Options{MaxMemory: 1 << 30})
 	for i := range 200 {

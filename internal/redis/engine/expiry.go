@@ -19,7 +19,7 @@ var expiryCommands = []Command{
 	{Name: "persist", Arity: 2, Flags: Write | Fast, Cats: CatKeyspace, Keys: oneKey, run: persistCommand},
 }
 
-// condition is NX, XX, GT or LT, in the order of the bits: when a deadline, or a score, may be set.
+// condition is NX, XX, GT or LT, in the order of the bits: when a deadline or a score may be set.
 type condition uint8
 
 const (
@@ -32,7 +32,7 @@ const (
 // has reports whether all of these are given.
 func (k condition) has(all condition) bool { return k&all == all }
 
-// conditionWord returns the condition that argument i is, 0 if none.
+// conditionWord returns the condition that argument i names, 0 if none.
 func (c *call) conditionWord(i int) condition {
 	for bit, word := range [...]string{"NX", "XX", "GT", "LT"} {
 		if c.is(i, word) {
@@ -42,7 +42,7 @@ func (c *call) conditionWord(i int) condition {
 	return 0
 }
 
-// allows reports whether a deadline may become next where it was old. None counts as later than any.
+// allows reports whether a deadline may change from old to next. None counts as later than any.
 func (k condition) allows(old, next int64) bool {
 	switch {
 	case k.has(ifNone) && old != expiry.None,
@@ -72,8 +72,8 @@ func (c *call) conditions() (k condition) {
 	return k
 }
 
-// expireAt is the EXPIRE family: the time counts from base, in milliseconds, and is given in units of so many. A time that has passed
-// removes the key at once, which is a DEL for everybody who watches or records it.
+// expireAt is the EXPIRE family: the time counts from base, in milliseconds, and is given in multiples of unit. A time in the past removes
+// the key at once, and watchers and the journal see a DEL.
 func (c *call) expireAt(base, unit int64) {
 	k := c.conditions()
 	ms := c.int(2)
@@ -127,7 +127,7 @@ func persistCommand(c *call) {
 	c.yes(o != nil && c.persist(o, c.args[1]))
 }
 
-// persist takes the deadline of o away, and reports whether it had one.
+// persist removes the deadline of o, and reports whether it had one.
 func (c *call) persist(o *object, key []byte) bool {
 	if c.db.deadline(o) == expiry.None {
 		return false

@@ -8,7 +8,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/testkit/effort"
 )
 
-// A key is there in the millisecond of its deadline and gone in the next, whoever looks: a command, the index, or both.
+// A key exists in the millisecond of its deadline and is gone in the next, whether a command, the index, or both find it.
 func TestDeadlinesAreExactToTheMillisecond(t *testing.T) {
 	for _, active := range []string{"0", "1"} {
 		s := newStage(Options{})
@@ -36,8 +36,8 @@ func TestDeadlinesAreExactToTheMillisecond(t *testing.T) {
 	}
 }
 
-// Nothing is done that nobody waits for, and nothing due is left: the engine says when to wake it.
-// A dead key that is the destination of an empty result is removed like one that lives; SCAN meets it, whatever type it asks for.
+// Nothing is done early, and nothing due is left: the engine says when to wake it. A dead key that is the destination of an empty result is
+// removed like a living one; SCAN finds it, whatever type it asks for.
 func TestDeadKeysThatAreNotLookedUp(t *testing.T) {
 	s := play(t, Options{}, `
 		DEBUG SET-ACTIVE-EXPIRE 0                    +OK
@@ -104,7 +104,7 @@ func TestAWeekCostsNoTicks(t *testing.T) {
 	}
 }
 
-// A burst is reaped in pieces, so that nobody waits long for one Tick.
+// A burst is reaped in pieces, so that commands never wait long for one Tick.
 func TestATickIsBounded(t *testing.T) {
 	s := newStage(Options{})
 	const keys = 3*tickWork + 1
@@ -123,7 +123,7 @@ func TestATickIsBounded(t *testing.T) {
 	}
 }
 
-// The documented cycle runs ten times a second while there is something volatile, finds the dead by lot, and is not in a hurry.
+// The documented cycle runs ten times a second while any key has a deadline, finds dead keys by sampling, and may be late.
 func TestTheDocumentedCycle(t *testing.T) {
 	s := newStage(Options{Cycle: Documented})
 	for i := range 1000 {
@@ -154,7 +154,7 @@ func TestTheDocumentedCycle(t *testing.T) {
 	}
 }
 
-// A key that is there during a whole SCAN is met exactly once, whatever happens to others.
+// A key that exists during a whole SCAN is returned exactly once, whatever happens to others.
 func TestScanMeetsEveryKeyOnce(t *testing.T) {
 	effort.Alone(t)
 	const seed = 3

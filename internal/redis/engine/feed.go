@@ -17,59 +17,59 @@ import (
 //	replica: PSYNC id next  --> +CONTINUE id, and the effects from there on, if the backlog still has them
 //	replica: REPLCONF ACK n     what it has done, once a second
 //
-// The effects are those of the journal, byte for byte one stream for all. A replica that is sent a snapshot gets them when it acknowledges
-// that: until then they are held for it, and counted against its limit.
+// The effects are those of the journal: the same bytes for every replica. A replica that loads a snapshot gets them once it has acknowledged
+// it; until then they are held for it and count against its limit.
 type feed struct {
-	id       string // of this stream; a new one for each start
-	on       bool   // effects are fed
+	id       string // names this stream; every start has a new one
+	on       bool   // effects are being fed
 	offset   int64  // bytes fed so far
 	stream   Stream
-	backlog  []byte // the last of them
+	backlog  []byte // the most recent bytes
 	replicas []*Session
-	pinged   int64 // unix ms of the last sign of life
+	pinged   int64 // unix ms of the last PING
 	left     int64 // unix ms when the last replica left
-	waits    int   // sessions that WAIT
+	waits    int   // sessions blocked by WAIT
 
-	heldLimit int // bytes that a replica may be behind while it loads a snapshot
+	heldLimit int // how many bytes may be held for a replica that loads a snapshot
 }
 
 const (
 	backlogSize   = 1 << 20
 	pingEvery     = 10_000   // ms
 	backlogLife   = 3600_000 // ms without a replica
-	snapshotPiece = 60 << 10 // and the key that goes beyond it: most fit into a chunk of output, which is used again
+	snapshotPiece = 60 << 10 // a piece ends with the key that passes this; most pieces fit into one reusable chunk of output
 )
 
-// replicaState is how far a session has come as a replica.
+// replicaState says how far a session has come as a replica.
 type replicaState uint8
 
 const (
 	noReplica replicaState = iota
 	syncing                // the snapshot is being written
-	loading                // it was sent; the replica has not acknowledged it yet
+	loading                // sent; the replica has not acknowledged it yet
 	online
 )
 
-// replica is what a session knows of the replica at its other end.
+// replica is what a session knows about the replica at the other end.
 type replica struct {
 	state    replicaState
-	capaEOF  bool // it takes a snapshot of unknown length
+	capaEOF  bool // accepts a snapshot of unknown length
 	address  string
 	port     string
 	snapshot *Snapshot
 	sum      rdb.Sum
-	mark     string // the end of the snapshot, if its length is not known
-	piece    []byte // of the snapshot, used again: a snapshot is no reason to collect garbage
-	whole    []byte // the snapshot, if its length must be known
+	mark     string // ends the snapshot, if its length is not known
+	piece    []byte // of the snapshot; reused, so that a snapshot makes no garbage
+	whole    []byte // the whole snapshot, if its length must be known
 	held     []byte
 	acked    int64
 	ackedAt  int64 // unix ms
 }
 
-// IsReplica reports whether the session is a replica's: it is fed, and its limits are others.
+// IsReplica reports whether the session is a replica's: it is fed, and has limits of its own.
 func (s *Session) IsReplica() bool { return s.replica.state != noReplica }
 
-// Syncing reports whether a snapshot is being written to s: the owner calls SyncPiece until it is not.
+// Syncing reports whether a snapshot is being written to s: the owner must call SyncPiece until it is false.
 func (s *Session) Syncing() bool { return s.replica.state == syncing }
 
 var feedCommands = []Command{
@@ -79,7 +79,7 @@ var feedCommands = []Command{
 	{Name: "role", Arity: 1, Flags: NoScript | Loading | Stale | Fast, Cats: CatAdmin | CatDangerous, run: roleCommand},
 }
 
-// psyncCommand makes the session a replica's. SYNC is the old form, without a word before the snapshot.
+// psyncCommand makes the session a replica's. SYNC is the old form, without a status line before the snapshot.
 func psyncCommand(c *call) {
 	e, s := c.e, c.s
 	switch {
@@ -90,7 +90,7 @@ func psyncCommand(c *call) {
 		c.fail("NOMASTERLINK Can't SYNC while not connected with my master")
 		return
 	case s.replica.state != noReplica:
-		c.fail("ERR this connection is a replica's already")
+		c.fail("ERR this connection is already a replica's")
 		return
 	}
 	c.silent = true
@@ -113,7 +113,7 @@ func psyncCommand(c *call) {
 	if !f.on {
 		f.on, f.pinged = true, e.ms
 		f.id = hexID(rand.NewPCG(rand.Uint64(), rand.Uint64()))
-		if e.master != nil { // the stream is the master's
+		if e.master != nil { // then its stream is the master's
 			f.id, f.offset = e.master.ID, e.master.Offset
 		}
 		f.stream.Write = e.fed
@@ -160,11 +160,11 @@ func (e *Engine) SyncPiece(s *Session) {
 	if r.mark != "" {
 		s.Out.Raw(r.mark)
 	} else {
-		e.feedHeld(s) // where the snapshot ends is known
+		e.feedHeld(s) // the end of the snapshot is announced
 	}
 }
 
-// feedHeld lets s have what was held for it.
+// feedHeld releases the effects held for s.
 func (e *Engine) feedHeld(s *Session) {
 	s.Out.RawBytes(s.replica.held)
 	s.replica.held, s.replica.state = nil, online
@@ -186,7 +186,7 @@ func (e *Engine) fed(b []byte) {
 	}
 }
 
-// remember keeps the last of what was fed: backlogSize of it, and up to as much again.
+// remember keeps the end of what was fed: at least backlogSize bytes of it, at most twice as many.
 func (f *feed) remember(b []byte) {
 	if len(b) >= backlogSize {
 		f.backlog = append(f.backlog[:0], b[len(b)-backlogSize:]...)
@@ -198,7 +198,7 @@ func (f *feed) remember(b []byte) {
 	f.backlog = append(f.backlog, b...)
 }
 
-// unfeed forgets the replica that s was.
+// unfeed forgets the replica at the other end of s.
 func (e *Engine) unfeed(s *Session) {
 	if s.replica.state == noReplica {
 		return
@@ -214,12 +214,12 @@ func (e *Engine) unfeed(s *Session) {
 	}
 }
 
-// tendFeed gives replicas a sign of life, and forgets the backlog when nobody has asked for long.
+// tendFeed pings the replicas, and forgets the backlog when there has been no replica for a long time.
 func (e *Engine) tendFeed() {
 	f := &e.feed
 	switch {
 	case !f.on:
-	case len(f.replicas) > 0 && e.master != nil: // its master gives signs of life
+	case len(f.replicas) > 0 && e.master != nil: // the master's PINGs are passed on
 	case len(f.replicas) > 0 && e.ms >= f.pinged+pingEvery:
 		f.pinged = e.ms
 		e.fed([]byte("*1\r\n$4\r\nPING\r\n"))
@@ -228,7 +228,7 @@ func (e *Engine) tendFeed() {
 	}
 }
 
-// nextFeed returns when tendFeed has something to do, in unix ms.
+// next returns when tendFeed has something to do, in unix ms.
 func (f *feed) next() (at int64, ok bool) {
 	if len(f.replicas) == 0 {
 		return f.left + backlogLife, f.on
@@ -273,7 +273,7 @@ func replconfCommand(c *call) {
 	c.ok()
 }
 
-// acknowledged counts the replicas that have done all up to offset.
+// acknowledged counts the replicas that have processed everything up to offset.
 func (f *feed) acknowledged(offset int64) (n int) {
 	for _, s := range f.replicas {
 		if s.replica.state == online && s.replica.acked >= offset {
@@ -283,7 +283,8 @@ func (f *feed) acknowledged(offset int64) (n int) {
 	return n
 }
 
-// waitCommand is WAIT: how many replicas have what this session wrote, once that are as many as it wants or the time is up.
+// waitCommand is WAIT: it replies how many replicas have what this session wrote, once there are as many as requested or the timeout has
+// passed.
 func waitCommand(c *call) {
 	wanted := c.int(1)
 	until := c.waitMilliseconds(2)
@@ -306,7 +307,7 @@ func waitCommand(c *call) {
 	}
 }
 
-// serveWaits replies to the sessions that wait for replicas and have enough of them now.
+// serveWaits replies to the sessions in WAIT that now have enough replicas.
 func (e *Engine) serveWaits() {
 	if e.feed.waits == 0 {
 		return
@@ -341,7 +342,7 @@ func roleCommand(c *call) {
 	}
 }
 
-// replicaHost is the host of a replica, as it said or as it came.
+// replicaHost is the host of a replica, as announced by it or as seen on its connection.
 func (s *Session) replicaHost() string {
 	if s.replica.address != "" {
 		return s.replica.address
@@ -349,7 +350,7 @@ func (s *Session) replicaHost() string {
 	return strings.Trim(s.opened.Addr[:max(strings.LastIndexByte(s.opened.Addr, ':'), 0)], "[]")
 }
 
-// replicationID names the stream that replicas are fed, or one that was never begun.
+// replicationID names the stream fed to replicas, even if it has not begun.
 func (e *Engine) replicationID() string {
 	if e.master != nil && e.master.ID != "" {
 		return e.master.ID
@@ -360,7 +361,7 @@ func (e *Engine) replicationID() string {
 	return hexID(rand.NewPCG(e.options.Seed, 3))
 }
 
-// streamOffset is how far that stream has come.
+// streamOffset is the length of that stream so far.
 func (e *Engine) streamOffset() int64 {
 	if e.master != nil {
 		return e.master.Offset

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// psync sends PSYNC as who, and returns the answer with the snapshot, when it is in step.
+// psync sends PSYNC as who, and returns the answer with the whole snapshot.
 func (s *stage) psync(who string, id string, next int64) string {
 	session := s.session(who)
 	s.Do(s.now, session, [][]byte{[]byte("REPLCONF"), []byte("capa"), []byte("eof")})
@@ -92,7 +92,8 @@ func TestWaitCountsAcknowledgements(t *testing.T) {
 	}
 }
 
-// A replica is given a sign of life every ten seconds. One that loads for too long is let go; when nobody was there for an hour nothing is fed any more.
+// A replica gets a PING every ten seconds. One that takes too long to load is dropped; after an hour without replicas nothing is fed any
+// more.
 func TestReplicasComeAndGo(t *testing.T) {
 	s := newStage(Options{})
 	s.psync("r", "?", -1)

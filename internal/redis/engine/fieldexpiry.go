@@ -4,7 +4,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/expiry"
 )
 
-// fieldCommands are about the deadlines of a hash's fields; see fieldvalues.go for those that also read or write values.
+// fieldCommands are about the deadlines of a hash's fields; those that also read or write values are in fieldvalues.go.
 var fieldCommands = []Command{
 	{Name: "hexpire", Arity: -6, Flags: Write | Fast, Cats: CatHash, Keys: oneKey, run: func(c *call) { c.expireNamed(1000, c.e.ms) }},
 	{Name: "hpexpire", Arity: -6, Flags: Write | Fast, Cats: CatHash, Keys: oneKey, run: func(c *call) { c.expireNamed(1, c.e.ms) }},
@@ -28,10 +28,10 @@ const (
 	errExpireNegative  = "ERR invalid expire time, must be >= 0"
 )
 
-// lastDeadline is the latest that a field can have: 46 bits of milliseconds.
+// lastDeadline is the latest deadline of a field: 46 bits of milliseconds.
 const lastDeadline = 1<<46 - 1
 
-// What the commands reply for each field.
+// The replies for each field.
 const (
 	fieldMissing   = -2
 	fieldNoTTL     = -1
@@ -40,7 +40,7 @@ const (
 	fieldDeleted   = 2 // the deadline was in the past
 )
 
-// fieldDeadline reads argument i as a deadline, given in units of so many milliseconds since a time.
+// fieldDeadline reads argument i as a deadline, given in multiples of unit milliseconds after since.
 func (c *call) fieldDeadline(i int, unit, since int64) (deadline int64) {
 	n := c.int(i)
 	switch {
@@ -52,7 +52,7 @@ func (c *call) fieldDeadline(i int, unit, since int64) (deadline int64) {
 	return n*unit + since
 }
 
-// fieldNames reads FIELDS, a number and so many fields, which must be all that is left at argument i.
+// fieldNames reads FIELDS, a number and that many fields, which must be all the arguments from i on.
 func (c *call) fieldNames(i int, errNumber string) (fields [][]byte) {
 	switch {
 	case i >= len(c.args) || !c.is(i, "FIELDS"):
@@ -67,8 +67,8 @@ func (c *call) fieldNames(i int, errNumber string) (fields [][]byte) {
 	return nil
 }
 
-// expireNamed is HEXPIRE and its three relatives: key, time, perhaps a condition, fields. A dead field that was not reaped is changed
-// like any other, and lives again.
+// expireNamed is HEXPIRE and its three relatives: key, time, an optional condition, fields. A dead field that was not reaped is changed like
+// any other, and comes back to life.
 func (c *call) expireNamed(unit, since int64) {
 	key := c.args[1]
 	h := c.writeHash(key)
@@ -117,14 +117,14 @@ func (c *call) expireNamed(unit, since int64) {
 	c.removeIfEmpty(key, h.HashValue)
 }
 
-// removedFields tells everybody that these fields were removed.
+// removedFields announces that these fields were removed.
 func (c *call) removedFields(key []byte, fields [][]byte) {
 	c.wrote(key, len(fields), notifyHash, "hdel")
 	c.rewrite("HDEL", key, fields)
 }
 
-// ttlNamed is HTTL and its three relatives: what is left since a time, in units rounded up. Dead fields are hidden and stay. In the small
-// form Redis hides a field from these commands a millisecond before it ends for the others (t_hash.c, httlGenericCommand).
+// ttlNamed is HTTL and its three relatives: the time left since a given time, in units, rounded up. Dead fields are hidden but not removed.
+// In a listpack Redis hides a field from these commands a millisecond before it expires for the others (t_hash.c, httlGenericCommand).
 func (c *call) ttlNamed(unit, since int64) {
 	h := c.readHash(c.args[1])
 	fields := c.fieldNames(2, errFieldsPositive)
@@ -149,7 +149,7 @@ func (c *call) ttlNamed(unit, since int64) {
 	}
 }
 
-// peekField returns a living field and leaves a dead one where it is.
+// peekField returns a living field; a dead one is hidden but not removed.
 func (c *call) peekField(h hash, field []byte) (value []byte, deadline int64, ok bool) {
 	value, deadline, ok = h.Get(field)
 	return value, deadline, ok && !expiry.Dead(deadline, c.e.ms)

@@ -49,7 +49,7 @@ func TestDeadFieldsGoWhenNamedAndStayWhenPassed(t *testing.T) {
 	}
 }
 
-// withDeadField returns a stage with a hash h whose field f is dead and was not reaped, and a subscriber "events".
+// withDeadField returns a stage with a hash h whose field f is dead but not reaped, and a subscriber "events".
 func withDeadField(create string, large bool) *stage {
 	s := newStage(Options{})
 	if large {
@@ -68,7 +68,7 @@ func withDeadField(create string, large bool) *stage {
 func TestTheLastDeadFieldTakesTheKeyWithIt(t *testing.T) {
 	for _, c := range []struct{ command, want, events string }{
 		{"HGET h f", "(nil)", "{hexpired h, del h}"},
-		{"HMGET h f g", "[(nil), (nil)]", "{}"}, // Redis says nothing here
+		{"HMGET h f g", "[(nil), (nil)]", "{}"}, // Redis publishes nothing here
 		{"HINCRBY h f 1", ":1", "{hexpired h, del h, hincrby h}"},
 		{"HSETNX h f 1", ":1", "{hexpired h, del h, hset h}"},
 		{"HRANDFIELD h", "(nil)", "{hexpired h, del h}"},
@@ -105,7 +105,7 @@ func TestAFieldIsReadableInItsLastMillisecondAndNotAfter(t *testing.T) {
 	}
 }
 
-// A Tick reaps a bounded number of fields, and as many Ticks as needed reap all, none of them idle.
+// A Tick reaps a bounded number of fields, and enough Ticks reap all of them, none being idle.
 func TestReapingFieldsIsBoundedAndComplete(t *testing.T) {
 	s := newStage(Options{})
 	const fields = 3*tickWork + 12 // a multiple of 100

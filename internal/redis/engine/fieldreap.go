@@ -5,11 +5,10 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/values"
 )
 
-// A field past its deadline ends in one of two ways. A command that looks at the field by its name takes it out: lazy expiry, field and
-// fieldQuietly here. Otherwise Tick reaps it. Until then it is hidden from every reader but counted by HLEN, and a hash
-// of nothing but dead fields exists.
+// A field past its deadline ends in one of two ways. A command that looks it up by name removes it (lazy expiry: field and fieldQuietly
+// here); otherwise Tick reaps it. Until then readers do not see it, but HLEN counts it, and a hash of nothing but dead fields exists.
 
-// field returns a living field of h. A dead one is removed and published; if it was the last, the key is gone and h missing.
+// field returns a living field of h. A dead one is removed and published; if it was the last, the key is removed and h becomes missing.
 func (c *call) field(h *hash, key, field []byte) (value []byte, deadline int64, ok bool) {
 	dropped := 0
 	value, deadline, ok = c.fieldQuietly(*h, key, field, &dropped)
@@ -22,7 +21,7 @@ func (c *call) field(h *hash, key, field []byte) (value []byte, deadline int64, 
 	return value, deadline, ok
 }
 
-// fieldQuietly is field for several fields in a row. It counts what it dropped; the caller publishes that once, and removes the key if
+// fieldQuietly is field for several fields in a row. It counts the fields it removed; the caller publishes that once, and removes the key if
 // the hash is empty.
 func (c *call) fieldQuietly(h hash, key, field []byte, dropped *int) (value []byte, deadline int64, ok bool) {
 	value, deadline, ok = h.Get(field)
@@ -30,7 +29,7 @@ func (c *call) fieldQuietly(h hash, key, field []byte, dropped *int) (value []by
 		return value, deadline, ok
 	}
 	if c.e.hides() {
-		return nil, expiry.None, false // somebody else says when it goes
+		return nil, expiry.None, false // removed only when the master says so, or after the pause
 	}
 	c.dropField(h, key, field)
 	c.e.touched(c.db, key, nil)
@@ -38,7 +37,7 @@ func (c *call) fieldQuietly(h hash, key, field []byte, dropped *int) (value []by
 	return nil, expiry.None, false
 }
 
-// dropField takes a dead field out and records that, without a word to anybody else.
+// dropField removes a dead field and records that, without notifying anybody.
 func (c *call) dropField(h hash, key, field []byte) {
 	c.db.preserve(h.o)
 	h.Remove(field)
@@ -47,8 +46,8 @@ func (c *call) dropField(h hash, key, field []byte) {
 	c.e.record(c.db, "HDEL", key, field)
 }
 
-// reapFields removes dead fields from the hashes of d that have some, up to max fields, and returns how much work it was. It is what Tick
-// calls; a hash that has more of them waits for the next one.
+// reapFields removes up to max dead fields from the hashes of d, and returns how much work that was. Tick calls it; a hash with more dead
+// fields waits for the next Tick.
 func (e *Engine) reapFields(d *db, max int) int {
 	if d.fields.Len() == 0 || max <= 0 {
 		return 0
@@ -64,8 +63,8 @@ func (e *Engine) reapFields(d *db, max int) int {
 	return work
 }
 
-// expireFields takes up to max dead fields out of h, the hash of o, publishes that once, and returns how many. An emptied hash goes with
-// its key. One with dead fields left is due at once.
+// expireFields removes up to max dead fields of h, the hash of o, publishes that once, and returns how many they were. An emptied hash is
+// removed with its key. A hash with dead fields left is due again at once.
 func (e *Engine) expireFields(d *db, o *object, h *values.HashValue, max int) int {
 	d.preserve(o)
 	e.keyBuf = append(e.keyBuf[:0], o.key...)

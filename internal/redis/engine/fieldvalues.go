@@ -2,9 +2,10 @@ package engine
 
 import "github.com/mayflycache/mayfly/internal/expiry"
 
-// The commands that read or write fields and their deadlines at once: HGETEX, HGETDEL, HSETEX.
+// The commands that handle fields together with their deadlines: HGETEX, HGETDEL, HSETEX.
 
-// hgetexCommand replies fields and, by its option, gives those that live another deadline or none. The option comes first, then FIELDS.
+// hgetexCommand replies with fields and, by its option, changes or removes the deadlines of those that live. The option comes first, then
+// FIELDS.
 func hgetexCommand(c *call) {
 	key := c.args[1]
 	h := c.writeHash(key)
@@ -52,8 +53,8 @@ func hgetexCommand(c *call) {
 	c.removeIfEmpty(key, h.HashValue)
 }
 
-// eachField replies these fields of h, null for one that does not live, calls do for those that do, with their deadlines, and returns those
-// that do says it changed.
+// eachField replies with these fields of h, null for one that does not live. It calls do for each living field and returns the fields for
+// which do reported a change.
 func (c *call) eachField(h hash, key []byte, fields [][]byte, do func(field []byte, deadline int64) bool) (changed [][]byte) {
 	dropped := 0
 	c.out.Array(len(fields))
@@ -71,7 +72,7 @@ func (c *call) eachField(h hash, key []byte, fields [][]byte, do func(field []by
 	return changed
 }
 
-// fieldEnd reads argument i as the time that an option asks for.
+// fieldEnd reads argument i as the time that option takes.
 func (c *call) fieldEnd(i int, option expireOption) int64 {
 	since := c.e.ms
 	if option.absolute() {
@@ -80,7 +81,7 @@ func (c *call) fieldEnd(i int, option expireOption) int64 {
 	return c.fieldDeadline(i, option.unit(), since)
 }
 
-// hgetdelCommand replies fields and removes them.
+// hgetdelCommand replies with fields and removes them.
 func hgetdelCommand(c *call) {
 	key := c.args[1]
 	h := c.writeHash(key)
@@ -95,7 +96,7 @@ func hgetdelCommand(c *call) {
 	c.removeIfEmpty(key, h.HashValue)
 }
 
-// setFields is what HSETEX was asked for.
+// setFields are the parsed arguments of HSETEX.
 type setFields struct {
 	pairs         [][]byte
 	ifAll, ifNone bool // FXX, FNX
@@ -103,7 +104,7 @@ type setFields struct {
 	deadline      int64
 }
 
-// hsetexCommand sets fields, all or none, together with a deadline. In the past, that removes them.
+// hsetexCommand sets all fields or none, together with a deadline. A deadline in the past removes them.
 func hsetexCommand(c *call) {
 	o := c.setFieldsOptions()
 	key := c.args[1]
@@ -153,7 +154,7 @@ func hsetexCommand(c *call) {
 	c.out.Int(1)
 }
 
-// setFieldsOptions parses HSETEX. Options stand in any order before FIELDS; the fields must be all that is left.
+// setFieldsOptions parses HSETEX. Options come in any order before FIELDS; nothing may follow the fields.
 func (c *call) setFieldsOptions() (o setFields) {
 	for words := c.options(2); words.more(); {
 		word := c.expireWord(words.at)
@@ -187,7 +188,7 @@ func (c *call) setFieldsOptions() (o setFields) {
 	return o
 }
 
-// fieldPairs reads a number at argument i, and so many fields and values.
+// fieldPairs reads a number at argument i, and that many fields and values.
 func (c *call) fieldPairs(i int) [][]byte {
 	const most = 1<<31 - 1
 	if i+2 >= len(c.args) {
@@ -205,7 +206,7 @@ func (c *call) fieldPairs(i int) [][]byte {
 	return pairs
 }
 
-// mayset checks FNX and FXX. Dead fields that it meets go without an event.
+// mayset checks FNX and FXX. Dead fields that it finds are removed without an event.
 func (c *call) mayset(h hash, key []byte, o setFields) bool {
 	if !o.ifAll && !o.ifNone {
 		return true

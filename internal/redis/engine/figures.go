@@ -1,16 +1,16 @@
 package engine
 
-// Figures say what an engine holds and what it has done.
+// Figures say what an engine holds and what it has done so far.
 type Figures struct {
 	Keys, Expires int   // keys, and those with a deadline, dead ones included
-	Dead          int   // of Expires: over, and not yet removed
-	Memory        int64 // bytes that the data takes, as maxmemory counts them
-	Expired       int64 // keys removed because they were over
-	Evicted       int64 // keys removed for want of memory
+	Dead          int   // of Expires: past their deadline, not yet removed
+	Memory        int64 // bytes of the data, as maxmemory counts them
+	Expired       int64 // keys removed because they expired
+	Evicted       int64 // keys removed to stay within maxmemory
 	Commands      int64 // processed
 	Hits, Misses  int64 // of reads
-	Connected     int   // connections that are open
-	Connections   int64 // that ever were
+	Connected     int   // open connections
+	Connections   int64 // accepted since the start
 }
 
 // Figures returns the figures at now, in unix microseconds.

@@ -8,7 +8,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/values"
 )
 
-// hashCommands are the hashes; see fieldexpiry.go and fieldvalues.go for those about deadlines of fields.
+// hashCommands are the hashes; commands about field deadlines are in fieldexpiry.go and fieldvalues.go.
 var hashCommands = []Command{
 	{Name: "hset", Arity: -4, Flags: Write | DenyOOM | Fast, Cats: CatHash, Keys: oneKey, run: hsetCommand},
 	{Name: "hmset", Arity: -4, Flags: Write | DenyOOM | Fast, Cats: CatHash, Keys: oneKey, run: hsetCommand},
@@ -28,20 +28,20 @@ var hashCommands = []Command{
 	{Name: "hscan", Arity: -3, Flags: ReadOnly, Cats: CatHash, Keys: oneKey, run: hscanCommand},
 }
 
-// hash is a hash that a command works on, and its object.
+// hash is a hash that a command works on, with its object.
 type hash struct {
 	*values.HashValue
 	o     *object
-	armed int64 // the earliest deadline of a field when the command found it, which the index knows
+	armed int64 // the earliest field deadline when the command began, as the index has it
 }
 
-// noHash is that of a missing key: it is empty, and nobody changes it.
+// noHash stands for a missing key: it is empty and never changed.
 var noHash = hash{HashValue: emptyAs[*values.HashValue]()}
 
-// readHash returns the hash at key to read; if something else is there, the command fails.
+// readHash returns the hash at key for reading; the command fails if the key holds another type.
 func (c *call) readHash(key []byte) hash { return c.asHash(c.read(key)) }
 
-// writeHash is readHash for a command that will change it.
+// writeHash is readHash for a command that will change the hash.
 func (c *call) writeHash(key []byte) hash { return c.asHash(c.write(key)) }
 
 func (c *call) asHash(o *object) hash {
@@ -53,7 +53,7 @@ func (c *call) asHash(o *object) hash {
 
 func (h hash) missing() bool { return h.o == nil }
 
-// orNewHash returns h or, if it is missing, an empty hash that key holds from now on.
+// orNewHash returns h or, if it is missing, an empty hash stored at key.
 func (c *call) orNewHash(h hash, key []byte) hash {
 	if h.missing() {
 		v := values.NewHash()
@@ -69,7 +69,7 @@ func (c *call) rearmed(h hash) {
 	}
 }
 
-// HMSET is HSET with another reply.
+// hsetCommand is HSET and HMSET, which differ only in their replies.
 func hsetCommand(c *call) {
 	if len(c.args)%2 != 0 {
 		c.fail(wrongArity(c.cmd.Name))
@@ -135,7 +135,7 @@ func hmgetCommand(c *call) {
 	switch {
 	case dropped == 0:
 	case dropped == 1 && h.Len() == 0:
-		c.remove(key) // Redis says nothing of a hash whose last field was the only one that HMGET dropped
+		c.remove(key) // Redis publishes nothing when HMGET drops a single field and it was the hash's last
 	default:
 		c.notify(notifyHash, "hexpired", key)
 		c.removeIfEmpty(key, h.HashValue)
@@ -149,7 +149,7 @@ func hgetallCommand(c *call) {
 	}
 }
 
-// column replies the fields of a hash, or else their values.
+// column replies with the fields of a hash, or with their values.
 func (c *call) column(fields bool) {
 	if h := c.readHash(c.args[1]); !c.failed {
 		c.out.Array(c.alive(h))
@@ -157,10 +157,10 @@ func (c *call) column(fields bool) {
 	}
 }
 
-// alive returns how many fields of h can be read.
+// alive returns how many fields of h are readable.
 func (c *call) alive(h hash) int { return h.Len() - h.Dead(c.e.ms) }
 
-// pairs replies the living fields of h, their values or both. The dead are hidden and stay.
+// pairs replies with the living fields of h, their values, or both. Dead fields are hidden but not removed.
 func (c *call) pairs(h hash, fields, vals bool) {
 	h.Each(func(field, value []byte, deadline int64) bool {
 		if expiry.Dead(deadline, c.e.ms) {
@@ -190,7 +190,7 @@ func hexistsCommand(c *call) {
 	}
 }
 
-// hdelCommand counts a dead field that was not yet reaped as one that it removed.
+// hdelCommand counts a dead, unreaped field as removed.
 func hdelCommand(c *call) {
 	key := c.args[1]
 	h := c.writeHash(key)
@@ -258,7 +258,7 @@ func hincrbyfloatCommand(c *call) {
 	c.setNumber(h, result, "hincrbyfloat")
 	if deadline == expiry.None {
 		c.rewrite("HSET", key, field, result)
-	} else { // Redis writes HSET here too, which takes the deadline away from whoever replays it
+	} else { // Redis records HSET here too, whose replay removes the deadline
 		c.rewrite("HSETEX", key, "KEEPTTL", "FIELDS", 1, field, result)
 	}
 	c.out.Bulk(result)

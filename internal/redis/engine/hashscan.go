@@ -7,7 +7,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/values"
 )
 
-// hscanCommand hides dead fields and leaves them where they are.
+// hscanCommand hides dead fields without removing them.
 func hscanCommand(c *call) {
 	h, o, ok := scanned[*values.HashValue](c)
 	if !ok {
@@ -30,7 +30,7 @@ func hscanCommand(c *call) {
 	}
 }
 
-// hrandfieldCommand reaps what is dead first, so that it need not draw around it.
+// hrandfieldCommand reaps dead fields first, so that it never draws one.
 func hrandfieldCommand(c *call) {
 	count, withValues := c.randomCount("WITHVALUES")
 	h := c.drawnHash(c.args[1])
@@ -41,7 +41,7 @@ func hrandfieldCommand(c *call) {
 	})
 }
 
-// replyRandom ends HRANDFIELD, SRANDMEMBER and ZRANDMEMBER: one replies an element that is drawn, sample replies count different ones.
+// replyRandom ends HRANDFIELD, SRANDMEMBER and ZRANDMEMBER: one replies with a random element, sample with count distinct ones.
 func (c *call) replyRandom(missing bool, count int, pairs bool, one, sample func()) {
 	single := len(c.args) == 2
 	switch {
@@ -62,8 +62,8 @@ func (c *call) replyRandom(missing bool, count int, pairs bool, one, sample func
 	}
 }
 
-// randomCount reads the count of HRANDFIELD, SRANDMEMBER and ZRANDMEMBER, and the word behind it that asks for more than names, if there
-// is such a word. A negative count asks for so many elements, each of which may come again.
+// randomCount reads the count of HRANDFIELD, SRANDMEMBER and ZRANDMEMBER, and the optional word after it that asks for values or scores. A
+// negative count allows repeated elements.
 func (c *call) randomCount(withWord string) (count int, with bool) {
 	if len(c.args) == 2 {
 		return 1, false
@@ -82,7 +82,7 @@ func (c *call) randomCount(withWord string) (count int, with bool) {
 	return count, with
 }
 
-// drawnHash is readHash without its dead fields.
+// drawnHash is readHash after reaping its dead fields.
 func (c *call) drawnHash(key []byte) hash {
 	h := c.readHash(key)
 	if !h.missing() && expiry.Dead(h.armed, c.e.ms) {

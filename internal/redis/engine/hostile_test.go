@@ -10,7 +10,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/testkit/effort"
 )
 
-// hostile are arguments that have broken servers, and a few that mean something.
+// hostile are arguments that have broken servers, and a few meaningful ones.
 var hostile = []string{
 	"", "k0", "k1", "k2", "a", "f", "0", "1", "-1", "2", "10", "9223372036854775807", "-9223372036854775808", "9223372036854775808",
 	"-9223372036854775807", "4294967296", "2147483648", "-2147483649", "1.5", "inf", "-inf", "nan", "1e308", "1e-400", "(1", "[a", "-", "+", "*",
@@ -20,7 +20,7 @@ var hostile = []string{
 	strings.Repeat("x", 100), strings.Repeat("ab", 3000),
 }
 
-// Whatever is sent, every command replies exactly once, or waits, or was told not to reply; nothing panics, and the test comes to its end.
+// Whatever is sent, every command replies exactly once, or waits, or was told not to reply; nothing panics, and the test ends.
 func TestNoCommandBreaks(t *testing.T) {
 	t.Run("alone", func(t *testing.T) { breakIt(t, Options{}) })
 	t.Run("in a cluster", func(t *testing.T) { breakIt(t, Options{Cluster: &ClusterOptions{Cluster: NewCluster(2, 1)}}) })
@@ -80,7 +80,7 @@ func breakIt(t *testing.T, o Options) {
 		for outcome == Yielded {
 			outcome = e.Resume(now, s)
 		}
-		if s.IsReplica() { // it has its say no more
+		if s.IsReplica() { // it does not run commands any more
 			for s.Syncing() {
 				e.SyncPiece(s)
 			}
@@ -99,12 +99,12 @@ func breakIt(t *testing.T, o Options) {
 	}
 }
 
-// shutsUp reports whether args would stop replies, or the clock, for what follows.
+// shutsUp reports whether args would silence later replies, or stop the clock.
 func shutsUp(args [][]byte) bool {
 	return len(args) > 1 && (is(args[1], "REPLY") || is(args[0], "DEBUG"))
 }
 
-// severalReplies reports whether args may be replied to several times, or not at all.
+// severalReplies reports whether args may get several replies, or none.
 func severalReplies(args [][]byte) bool {
 	name := strings.ToLower(string(args[0]))
 	return strings.HasSuffix(name, "subscribe") || name == "post" || name == "replconf"
@@ -128,7 +128,7 @@ func replies(t *testing.T, s *Session) (n int, text []byte) {
 	}
 }
 
-// FuzzArguments: what a client may send as the arguments of any command, cut at zero bytes. It is replied to once.
+// FuzzArguments sends what a client may send as the arguments of any command, split at zero bytes, and expects one reply.
 func FuzzArguments(f *testing.F) {
 	for _, seed := range []string{
 		"SET\x00k\x00v\x00PX\x0010", "ZRANGE\x00z\x00(1\x00+inf\x00BYSCORE\x00LIMIT\x000\x00-1", "BITFIELD\x00k\x00SET\x00u63\x00#1\x00-1", "SORT\x00k\x00BY\x00w*->f\x00GET\x00#",

@@ -2,7 +2,7 @@ package engine
 
 import "github.com/mayflycache/mayfly/internal/redis/values"
 
-// hyperLogLogCommands count different elements, about.
+// hyperLogLogCommands estimate how many distinct elements were added.
 var hyperLogLogCommands = []Command{
 	{Name: "pfadd", Arity: -2, Flags: Write | DenyOOM | Fast, Cats: CatHyperLogLog, Keys: oneKey, run: pfaddCommand},
 	{Name: "pfcount", Arity: -2, Flags: ReadOnly | MayReplicate, Cats: CatHyperLogLog, Keys: allKeys, run: pfcountCommand},
@@ -14,7 +14,7 @@ const (
 	errBrokenHyperLogLog = "INVALIDOBJ Corrupted HLL object detected"
 )
 
-// hyperLogLog returns what o holds; nil if o is nil, or if it holds something else, and then the command fails.
+// hyperLogLog returns what o holds, or nil if o is nil. The command fails if o holds something else.
 func (c *call) hyperLogLog(o *object) values.HyperLogLog {
 	h := values.HyperLogLog(textOf(c.typed(o, values.String)))
 	if o != nil && !h.Valid() {
@@ -39,7 +39,7 @@ func pfaddCommand(c *call) {
 	o.setEncoding(raw)
 	for _, element := range c.args[2:] {
 		next, changed, ok := h.Add(element)
-		if !ok { // what was added before stays, and nobody is told
+		if !ok { // elements already added stay, but nobody is notified
 			o.setString(h, raw)
 			c.fail(errBrokenHyperLogLog)
 			return
@@ -55,7 +55,7 @@ func pfaddCommand(c *call) {
 	c.yes(updates > 0)
 }
 
-// pfcountCommand keeps the count of a single key with it: for Redis that is a change, though the command is one that reads.
+// pfcountCommand stores the count of a single key with it. For Redis that is a change, although PFCOUNT is a read command.
 func pfcountCommand(c *call) {
 	if len(c.args) > 2 {
 		if r, _ := c.merged(c.args[1:]); !c.failed {
@@ -89,7 +89,7 @@ func pfcountCommand(c *call) {
 	c.out.Int(n)
 }
 
-// merged returns the registers of all HyperLogLogs at keys together, and whether one of them is dense.
+// merged returns the union of the HyperLogLogs at keys, and whether one of them is dense.
 func (c *call) merged(keys [][]byte) (r *values.Registers, dense bool) {
 	r = new(values.Registers)
 	for _, key := range keys {
@@ -105,7 +105,7 @@ func (c *call) merged(keys [][]byte) (r *values.Registers, dense bool) {
 	return r, dense
 }
 
-// pfmergeCommand adds to what is at the destination, which keeps its deadline.
+// pfmergeCommand adds to the destination, which keeps its deadline.
 func pfmergeCommand(c *call) {
 	key := c.args[1]
 	r, dense := c.merged(c.args[1:])

@@ -9,13 +9,14 @@ import (
 	"github.com/mayflycache/mayfly/internal/expiry"
 )
 
-// infoCommands are INFO.
+// infoCommands is INFO.
 var infoCommands = []Command{
 	{Name: "info", Arity: -1, Flags: Loading | Stale, Cats: CatDangerous, run: infoCommand},
 }
 
-// infoText are the sections and fields of INFO, in Redis 8's order. A field with a value always has that one, since what it counts does not happen
-// here: forks, defragmentation. The others are in infoFigures. What this engine cannot say truly (its C compiler, its threads) is left out.
+// infoText has the sections and fields of INFO, in Redis 8's order. A field with a value always has that value, since what it counts does not
+// happen here: forks, defragmentation. The others are in infoFigures. What this engine cannot say truthfully (its C compiler, its threads) is
+// left out.
 const infoText = `# Server
 redis_version
 redis_git_sha1:00000000
@@ -233,12 +234,12 @@ func infoCommand(c *call) {
 
 func line(w *strings.Builder, name string, value any) { fmt.Fprintf(w, "%s:%v\r\n", name, value) }
 
-// infoLines are the parts of INFO with as many lines as there is to say.
+// infoLines are the parts of INFO whose number of lines varies.
 var infoLines = map[string]func(e *Engine, w *strings.Builder){
 	"(errors)": infoErrors, "(keyspace)": infoKeyspace, "(log)": infoLog, "(master)": infoMaster, "(replicas)": infoReplicas,
 }
 
-// uptime is how many seconds the engine has been asked for anything.
+// uptime is the number of seconds since the engine first ran a command or a Tick.
 func (e *Engine) uptime() int64 {
 	if e.began == 0 {
 		return 0
@@ -246,7 +247,7 @@ func (e *Engine) uptime() int64 {
 	return max(e.now-e.began, 0) / 1e6
 }
 
-// mode is what Redis calls its way of running.
+// mode is the value of redis_mode.
 func (e *Engine) mode() string {
 	if e.options.Cluster != nil {
 		return "cluster"
@@ -269,7 +270,7 @@ func human(n int64) string {
 	return fmt.Sprintf("%dB", n)
 }
 
-// sampleDeadlines calls do with the deadlines of d, or with a thousand drawn where they are more.
+// sampleDeadlines calls do with the deadlines of d, or with a thousand random ones if there are more.
 func (e *Engine) sampleDeadlines(d *db, do func(ms int64)) {
 	for range min(d.deadlines.Len(), 1000) {
 		if id, ok := d.deadlines.Sample(e.draw()); ok {
@@ -278,7 +279,7 @@ func (e *Engine) sampleDeadlines(d *db, do func(ms int64)) {
 	}
 }
 
-// stalePercent is the share of keys with a deadline that are dead and not yet reaped.
+// stalePercent is the share of keys with a deadline that are dead but not yet reaped.
 func (e *Engine) stalePercent() float64 {
 	var looked, dead float64
 	for _, d := range e.dbs {

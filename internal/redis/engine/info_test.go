@@ -59,13 +59,13 @@ func TestStalePercent(t *testing.T) {
 	}
 }
 
-// notInInfo are the fields of Redis 8's INFO that this engine cannot say truly: of how Redis was built, of its threads and its event loop, and what
-// would have to be measured all the time.
+// notInInfo are the fields of Redis 8's INFO that this engine cannot give truthfully: how Redis was built, its threads and its event loop,
+// and what would have to be measured all the time.
 var notInInfo = regexp.MustCompile(`^(redis_build_id|monotonic_clock|multiplexing_api|atomicvar_api|gcc_version|executable|listener\d+|client_recent_|total_system_memory|` +
 	`used_memory_(lua|vm)|allocator_(frag|rss)|rss_overhead|mem_clients_normal|io_thread_|total_net_(repl|input|output)|aof_rewrites$|instantaneous_|expire_cycle_cpu|` +
 	`total_(reads|writes)_processed|client_(query|output)_buffer|reply_buffer|eventloop_|used_cpu_|module$|errorstat_|db0)`)
 
-// Every other field of a Redis 8 that has just started is here, in the same order, in the same form.
+// Every other field of a newly started Redis 8 is here, in the same order and form.
 func TestInfoHasRedisFields(t *testing.T) {
 	r := newRealTarget(t, realServer(t))
 	defer r.close()
@@ -93,7 +93,7 @@ func TestInfoHasRedisFields(t *testing.T) {
 	}
 }
 
-// There are no replicas: who waits for one waits in vain.
+// Without replicas, waiting for them ends by the timeout.
 func TestWaitingForReplicas(t *testing.T) {
 	play(t, Options{}, `
 		WAIT 0 0                 :0
@@ -126,7 +126,7 @@ func TestWaitingForReplicas(t *testing.T) {
 	`)
 }
 
-// Scripts that came with EVAL are forgotten when there are many, the one used longest ago first; those of SCRIPT LOAD stay.
+// Scripts from EVAL are dropped when there are many, the least recently used first; those from SCRIPT LOAD stay.
 func TestScriptsAreForgotten(t *testing.T) {
 	s := newStage(Options{})
 	kept := strings.Trim(s.do("", "SCRIPT", "LOAD", "return 'kept'"), `"`)

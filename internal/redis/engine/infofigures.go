@@ -8,7 +8,7 @@ import (
 	"runtime/metrics"
 )
 
-// counting is the engine with what is counted once for a whole INFO.
+// counting is the engine, with the figures that one INFO computes only once.
 type counting struct {
 	*Engine
 	used, scriptBytes                              int64
@@ -41,12 +41,12 @@ func (e *Engine) count() *counting {
 	return n
 }
 
-// percent writes a share as INFO does.
+// percent formats a share as INFO does.
 func percent(part, whole int64) string {
 	return fmt.Sprintf("%.2f%%", 100*float64(part)/float64(max(whole, 1)))
 }
 
-// infoFigures are the fields of INFO that are counted.
+// infoFigures are the fields of INFO that are computed.
 var infoFigures = map[string]func(n *counting) any{
 	"redis_version":     func(*counting) any { return Version },
 	"redis_mode":        func(n *counting) any { return n.mode() },

@@ -2,7 +2,7 @@ package engine
 
 import "github.com/mayflycache/mayfly/internal/redis/values"
 
-// inspectCommands tell how a key is held.
+// inspectCommands tell how a key is stored.
 var inspectCommands = []Command{
 	{Name: "object", Arity: -2, Sub: []Command{
 		{Name: "object|encoding", Arity: 3, Flags: ReadOnly, Cats: CatKeyspace, Keys: secondKey, run: inspect(func(c *call, o *object) { c.out.BulkString(o.encoding()) })},
@@ -25,7 +25,7 @@ const (
 	errLFU   = "ERR An LFU maxmemory policy is selected, idle time not tracked. Please note that when switching between policies at runtime LRU and LFU data will take some time to adjust."
 )
 
-// inspect is reply with the object of a subcommand's key, without any trace of having asked. Where there is none the reply is null.
+// inspect calls reply with the object of a subcommand's key, without counting as a use of it. The reply for a missing key is null.
 func inspect(reply func(c *call, o *object)) func(c *call) {
 	return func(c *call) {
 		o := c.live(c.args[2])
@@ -39,7 +39,7 @@ func inspect(reply func(c *call, o *object)) func(c *call) {
 	}
 }
 
-// Redis shares the objects of small numbers, and says so, unless each must carry a time of its own for eviction.
+// Redis shares the objects of small numbers, and reports it, unless eviction needs a time of use for each.
 const (
 	sharedInts     = 10000
 	sharedRefcount = 1<<31 - 1
@@ -86,7 +86,7 @@ REFCOUNT <key>
     Return the number of references of the value associated with the specified
     <key>.`
 
-// memoryUsageCommand replies what the key takes here, not what it would in Redis; that is about the same. A dead key takes it too.
+// memoryUsageCommand replies with the memory that the key takes here, which is roughly what it takes in Redis. A dead key counts too.
 func memoryUsageCommand(c *call) {
 	for words := c.options(3); words.more(); {
 		if !words.word("SAMPLES", 1) || c.int(words.next()) < 0 {

@@ -7,7 +7,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/values"
 )
 
-// keyCommands handle keys whatever they hold.
+// keyCommands handle keys of any type.
 var keyCommands = []Command{
 	{Name: "del", Arity: -2, Flags: Write, Cats: CatKeyspace, Keys: allKeys, run: delCommand},
 	{Name: "unlink", Arity: -2, Flags: Write | Fast, Cats: CatKeyspace, Keys: allKeys, run: delCommand},
@@ -20,7 +20,7 @@ var keyCommands = []Command{
 	{Name: "move", Arity: 3, Flags: Write | Fast, Cats: CatKeyspace, Keys: oneKey, run: moveCommand},
 }
 
-// delCommand is DEL and UNLINK: here there is nothing to do later.
+// delCommand is DEL and UNLINK, which are the same here: there is nothing to free later.
 func delCommand(c *call) {
 	n := 0
 	for _, key := range c.args[1:] {
@@ -31,7 +31,7 @@ func delCommand(c *call) {
 	c.number(n)
 }
 
-// count replies how many of the arguments are keys that find finds: EXISTS and TOUCH.
+// count replies with the number of arguments that are keys, as find finds them: EXISTS and TOUCH.
 func (c *call) count(find func(key []byte) *object) {
 	n := 0
 	for _, key := range c.args[1:] {
@@ -131,7 +131,7 @@ func copyCommand(c *call) {
 	c.out.Int(1)
 }
 
-// database reads argument i as a database.
+// database reads argument i as the number of a database.
 func (c *call) database(i int) *db {
 	id := c.smallInt(i)
 	if id < 0 || id >= Databases || id > 0 && c.e.options.Cluster != nil {

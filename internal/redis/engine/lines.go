@@ -2,10 +2,10 @@ package engine
 
 import "slices"
 
-// Sessions stand in lines, first come first: who watches a key, who waits for it, who subscribed to a channel. A name without a line is not
-// in the map.
+// Sessions stand in lines, first come first: those watching a key, blocked on a key, or subscribed to a channel. A name with an empty line is
+// not in the map.
 
-// join puts who at the end of the line of name.
+// join puts who at the end of name's line.
 func join[T any](lines *map[string][]T, name string, who T) {
 	if *lines == nil {
 		*lines = make(map[string][]T)
@@ -13,7 +13,7 @@ func join[T any](lines *map[string][]T, name string, who T) {
 	(*lines)[name] = append((*lines)[name], who)
 }
 
-// leave takes who out of the line of name.
+// leave removes who from name's line.
 func leave[T comparable](lines map[string][]T, name string, who T) {
 	line := slices.DeleteFunc(lines[name], func(o T) bool { return o == who })
 	if len(line) == 0 {

@@ -2,8 +2,8 @@ package engine
 
 import "github.com/mayflycache/mayfly/internal/redis/values"
 
-// Moving from list to list, and popping from the first of several: LMOVE, RPOPLPUSH, LMPOP. Their blocking forms do the same when there is
-// something to take.
+// Moving from list to list, and popping from the first of several: LMOVE, RPOPLPUSH, LMPOP. Their blocking forms do the same if there is
+// anything to take.
 
 // moveNow is LMOVE and RPOPLPUSH.
 func (c *call) moveNow(from, to end) {
@@ -17,7 +17,7 @@ func (c *call) ends(i int) (from, to end) {
 	return c.endWord(i, "LEFT", "RIGHT"), c.endWord(i+1, "LEFT", "RIGHT")
 }
 
-// endWord reads argument i as one of two words, the first of which means the left end.
+// endWord reads argument i as one of two words, the first of which names the left end.
 func (c *call) endWord(i int, first, second string) end {
 	switch {
 	case c.is(i, first):
@@ -28,8 +28,8 @@ func (c *call) endWord(i int, first, second string) end {
 	return right
 }
 
-// move takes an element from one end of the list at argument 1 to an end of the one at argument 2, and replies it. false: nothing was moved
-// nor, unless the command failed, replied.
+// move takes an element from one end of the list at argument 1 to an end of the one at argument 2, and replies with it. false: nothing was
+// moved, and nothing replied unless the command failed.
 func (c *call) move(from, to end) bool {
 	key, dest := c.args[1], c.args[2]
 	src := writeAs[*values.ListValue](c, key)
@@ -48,7 +48,7 @@ func (c *call) move(from, to end) bool {
 		c.add(dest, dst)
 	}
 	if _, number := values.ParseInt(b); number && long {
-		dst.Grow([][]byte{nil}, c.e.limits) // a quicklist hands a number over as such, and Redis adds up the lengths of strings only
+		dst.Grow([][]byte{nil}, c.e.limits) // a quicklist hands over a number as such, and Redis adds up only the lengths of strings
 	} else {
 		dst.Grow([][]byte{b}, c.e.limits)
 	}
@@ -62,8 +62,8 @@ func (c *call) move(from, to end) bool {
 // lmpopCommand is LMPOP and BLMPOP.
 func lmpopCommand(c *call) { popFirst(c, "LEFT", "RIGHT", popped, c.popCount) }
 
-// popFirst is LMPOP, ZMPOP and their blocking forms, whose keys come after the timeout. Of the first value that there is it replies the key and
-// what take takes from an end and replies. That is recorded as one of the single commands.
+// popFirst is LMPOP, ZMPOP and their blocking forms, where the timeout comes before the keys. It finds the first existing value, replies with
+// its key and has take pop elements from one end and reply with them. The effect is recorded as a command of single, by end.
 func popFirst[T values.Value](c *call, leftWord, rightWord string, single [2]string, take func(key []byte, v T, where end, n int)) {
 	var o multiPop
 	var deadline int64
@@ -90,14 +90,14 @@ func popFirst[T values.Value](c *call, leftWord, rightWord string, single [2]str
 	}
 }
 
-// multiPop is what LMPOP, ZMPOP and their blocking forms are asked for. In a sorted set the left end is the lowest.
+// multiPop holds the arguments of LMPOP, ZMPOP and their blocking forms. The left end of a sorted set is the lowest.
 type multiPop struct {
 	keys  [][]byte
 	where end
 	count int
 }
 
-// multiPop reads a number of keys at argument i, the keys, the word for an end, perhaps COUNT.
+// multiPop reads a number of keys at argument i, the keys, the word for an end, and an optional COUNT.
 func (c *call) multiPop(i int, leftWord, rightWord string) (o multiPop) {
 	n := c.intFrom(i, 1, "ERR numkeys should be greater than 0")
 	i++

@@ -2,10 +2,10 @@ package engine
 
 import "github.com/mayflycache/mayfly/internal/redis/values"
 
-// positions is what LPOS was asked for.
+// positions holds the arguments of LPOS.
 type positions struct {
-	rank    int   // which match is the first that counts; negative: from the end
-	count   int64 // how many to reply; 0: all; -1: one, not as an array
+	rank    int   // the first match that counts; negative: from the end
+	count   int64 // how many matches to reply; 0: all; -1: one, not as an array
 	looksAt int64 // MAXLEN; 0: all
 }
 
@@ -48,7 +48,7 @@ func (c *call) positionOptions() positions {
 	return o
 }
 
-// find returns the indexes that are asked for, in the direction of the search.
+// find returns the indexes of the matches, in the direction of the search.
 func (o positions) find(l *values.ListValue, b []byte) (found []int64) {
 	n := l.Len()
 	at, step, skip := 0, 1, o.rank-1

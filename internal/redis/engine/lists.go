@@ -2,7 +2,7 @@ package engine
 
 import "github.com/mayflycache/mayfly/internal/redis/values"
 
-// listCommands are about one list; see listmoves.go for those that take elements from one to another, and blockinglists.go for those that wait.
+// listCommands are about one list; moves between lists are in listmoves.go, blocking forms in blockinglists.go.
 var listCommands = []Command{
 	{Name: "lpush", Arity: -3, Flags: Write | DenyOOM | Fast, Cats: CatList, Keys: oneKey, run: func(c *call) { c.pushAll(left, false) }},
 	{Name: "rpush", Arity: -3, Flags: Write | DenyOOM | Fast, Cats: CatList, Keys: oneKey, run: func(c *call) { c.pushAll(right, false) }},
@@ -28,7 +28,7 @@ var listCommands = []Command{
 	{Name: "blmpop", Arity: -5, Flags: Write | Blocking | MovableKeys, Cats: CatList, Keys: Keys{Find: waitCountedKeys}, run: lmpopCommand},
 }
 
-// end is one of the two of a list.
+// end is one of the two ends of a list.
 type end uint8
 
 const (
@@ -36,7 +36,7 @@ const (
 	right
 )
 
-// pushed and popped are the events of each end, and the commands by which both are recorded.
+// pushed and popped are the events of each end, and the commands that record them.
 var (
 	pushed = [...]string{left: "lpush", right: "rpush"}
 	popped = [...]string{left: "lpop", right: "rpop"}
@@ -78,7 +78,7 @@ func pop(l *values.ListValue, where end) []byte {
 	return l.PopBack()
 }
 
-// lost ends a command that took n elements out of a list: the event, and the key's end with the last element.
+// lost ends a command that took n elements out of a list: it publishes the event, and removes an emptied key.
 func (c *call) lost(key []byte, l *values.ListValue, n int, event string) {
 	c.wrote(key, n, notifyList, event)
 	if !c.removeIfEmpty(key, l) {
@@ -107,7 +107,7 @@ func (c *call) popFrom(where end) {
 	}
 }
 
-// popCount replies an array of up to count elements.
+// popCount replies with an array of up to count elements.
 func (c *call) popCount(key []byte, l *values.ListValue, where end, count int) {
 	count = min(count, l.Len())
 	c.out.Array(count)
@@ -120,7 +120,7 @@ func (c *call) popCount(key []byte, l *values.ListValue, where end, count int) {
 	c.lost(key, l, count, popped[where])
 }
 
-// index turns an index that may count from the end into one from the start; not ok outside the list.
+// index turns an index that may count from the end into one from the start; ok is false outside the list.
 func index(i int64, l *values.ListValue) (at int, ok bool) {
 	if i < 0 {
 		i += int64(l.Len())
@@ -130,7 +130,7 @@ func index(i int64, l *values.ListValue) (at int, ok bool) {
 
 func lindexCommand(c *call) {
 	l := readAs[*values.ListValue](c, c.args[1])
-	if !c.failed && l.Len() == 0 { // whatever the index is
+	if !c.failed && l.Len() == 0 { // whatever the index
 		c.out.Null()
 		return
 	}
@@ -156,7 +156,7 @@ func lsetCommand(c *call) {
 		return
 	}
 	l.Grow(b, c.e.limits)
-	at, ok := index(int64(int32(i)), l) // Redis keeps 32 bits of it here: 9223372036854775807 is the last element
+	at, ok := index(int64(int32(i)), l) // Redis truncates it to 32 bits here: 9223372036854775807 is the last element
 	if !ok {
 		c.fail(errOutOfRange)
 		return
@@ -167,11 +167,10 @@ func lsetCommand(c *call) {
 	c.ok()
 }
 
-// span reads argument i and the next as the first and last index of a range.
+// span reads argument i and the next one as the first and last index of a range.
 func (c *call) span(i int) (first, last int64) { return c.int(i), c.int(i + 1) }
 
-// within turns the first and last index of a range, which count from the end if they are negative, into the first and the one behind the
-// last of n elements.
+// within turns the first and last index of a range, negative ones counting from the end, into a half-open range of n elements.
 func within(first, last int64, n int) (from, to int) {
 	size := int64(n)
 	if first < 0 {

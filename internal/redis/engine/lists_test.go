@@ -216,7 +216,7 @@ func TestListsAreRecordedByTheirEffects(t *testing.T) {
 	}
 }
 
-// effects keeps what it is told.
+// effects records the effects it receives.
 type effects []string
 
 func (*effects) End() {}
@@ -229,7 +229,7 @@ func (l *effects) Effect(_ int, args [][]byte) {
 	*l = append(*l, strings.Join(words, " "))
 }
 
-// runner returns how to run commands on one engine without counting their preparation: a line becomes a function that runs it.
+// runner returns a way to run commands on one engine without counting their preparation: it turns a line into a function that runs it.
 func runner() func(line string) func() {
 	e := New(Options{})
 	s := e.NewSession(SessionOptions{})

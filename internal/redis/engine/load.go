@@ -11,19 +11,19 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/values"
 )
 
-// Loaded says what Load found.
+// Loaded is what Load found.
 type Loaded struct {
-	Keys int // that are there now
-	Dead int // that were passed over since they had expired
+	Keys int // present now
+	Dead int // skipped because they had expired
 }
 
-// Load reads an RDB file into an engine that is empty, at now in unix microseconds. Keys that have expired are passed over, unless keepDead:
-// the base of a journal keeps them, since what follows it was written while they were there.
+// Load reads an RDB file into an empty engine, at now in unix microseconds. Expired keys are skipped unless keepDead: the base of a journal
+// needs them, since what follows it was written while they existed.
 func (e *Engine) Load(now int64, f *rdb.File, keepDead bool) (l Loaded, err error) {
 	e.setNow(now)
 	for f.Next() {
 		if f.DB >= Databases {
-			return l, fmt.Errorf("engine: key %q is in database %d, and there are %d", f.Key, f.DB, Databases)
+			return l, fmt.Errorf("engine: key %q is in database %d, but there are only %d databases", f.Key, f.DB, Databases)
 		}
 		var s []byte
 		var v values.Value
@@ -36,11 +36,11 @@ func (e *Engine) Load(now int64, f *rdb.File, keepDead bool) (l Loaded, err erro
 		})
 		switch d := e.dbs[f.DB]; {
 		case !known:
-			return l, fmt.Errorf("engine: key %q holds a value of RDB type %d, which is not known here: a stream, a module's, or of a later Redis", f.Key, f.Type)
+			return l, fmt.Errorf("engine: key %q holds a value of RDB type %d, which is not supported: a stream, a module's value, or a type of a later Redis", f.Key, f.Type)
 		case !whole:
 			return l, fmt.Errorf("engine: key %q: %w", f.Key, f.Err())
 		case d.find(f.Key) != nil:
-			return l, fmt.Errorf("engine: key %q is there twice", f.Key)
+			return l, fmt.Errorf("engine: key %q occurs twice", f.Key)
 		case !keepDead && expiry.Dead(f.Deadline, e.ms):
 			l.Dead++
 		default:
@@ -51,7 +51,7 @@ func (e *Engine) Load(now int64, f *rdb.File, keepDead bool) (l Loaded, err erro
 	return l, f.Err()
 }
 
-// readable reports whether values of this type of the RDB form can be read.
+// readable reports whether values of this RDB type can be read.
 func readable(kind byte) bool {
 	switch kind {
 	case rdb.TypeString, rdb.TypeList, rdb.TypeListQuicklist2, rdb.TypeSet, rdb.TypeSetIntset, rdb.TypeSetListpack, rdb.TypeZSet, rdb.TypeZSet2,
@@ -61,7 +61,7 @@ func readable(kind byte) bool {
 	return false
 }
 
-// restore puts a key that was read into d, without a word to anybody.
+// restore puts a key that was read into d, without notifying anybody.
 func (e *Engine) restore(d *db, key, s []byte, v values.Value, deadline int64) {
 	o := d.insert(key)
 	if v != nil {
@@ -79,14 +79,14 @@ func (e *Engine) restore(d *db, key, s []byte, v values.Value, deadline int64) {
 	}
 }
 
-// Obey runs a command that a journal or a master says, at now in unix microseconds, for a session that was opened with Obeys. Nothing is
-// dead to it: what has ended is removed when they say so. It returns what was wrong, in the words of the reply.
+// Obey runs a command from a journal or a master, at now in unix microseconds, for a session opened with Obeys. No key is dead to it: expired
+// keys are removed when the journal or the master says so. It returns the error of the reply.
 func (e *Engine) Obey(now int64, s *Session, args [][]byte) error {
 	if len(args) == 0 {
 		return nil
 	}
 	if hasRelativeTTL(args) {
-		return fmt.Errorf("%q has a relative time to live, which means nothing later on", args[0])
+		return fmt.Errorf("%q has a relative time to live, which is meaningless when it is replayed later: use an absolute time", args[0])
 	}
 	e.now, e.ms = now, 0
 	wrong := e.stats.errorReplies
@@ -106,17 +106,17 @@ func obeyed(reply []byte) error {
 		text, _, _ := bytes.Cut(reply[at+1:], []byte("\r\n"))
 		return errors.New(string(text))
 	}
-	return errors.New("it did not come to its end")
+	return errors.New("the command did not finish")
 }
 
-// Knows reports whether args are a command that there is, with as many arguments as it takes.
+// Knows reports whether args are a known command with an acceptable number of arguments.
 func Knows(args [][]byte) bool {
 	cmd, unknownSub := lookup(args)
 	return cmd != nil && !unknownSub && cmd.run != nil && cmd.takes(len(args))
 }
 
-// IsEffect reports whether args are what a master tells its replicas: a write, a message, or what says where and how writes are done. Whatever else
-// there is (REPLICAOF, QUIT, SCRIPT) is no business of a master's.
+// IsEffect reports whether args may come from a master to its replicas: a write, a message, or a command that says where and how writes are
+// done. Other commands (REPLICAOF, QUIT, SCRIPT) have no place in its stream.
 func IsEffect(args [][]byte) bool {
 	cmd, unknownSub := lookup(args)
 	if cmd == nil || unknownSub {
@@ -129,9 +129,9 @@ func IsEffect(args [][]byte) bool {
 	return cmd.Flags&Write != 0
 }
 
-// hasRelativeTTL reports whether a command gives a time to live that counts from when it is run.
+// hasRelativeTTL reports whether a command sets a time to live relative to when it is run.
 func hasRelativeTTL(args [][]byte) bool {
-	from := 0 // where options begin
+	from := 0 // where the options begin
 	switch name := args[0]; len(name) {
 	case 3:
 		if is(name, "SET") {
@@ -173,7 +173,7 @@ func hasRelativeTTL(args [][]byte) bool {
 	return false
 }
 
-// ReapAll removes all that is dead at now, in unix microseconds: what ended while nobody ran.
+// ReapAll removes everything dead at now, in unix microseconds: keys and fields that expired while the engine was not running.
 func (e *Engine) ReapAll(now int64) {
 	e.setNow(now)
 	for _, d := range e.dbs {
@@ -190,10 +190,10 @@ func (e *Engine) ReapAll(now int64) {
 	e.serveReady()
 }
 
-// Settled forgets the figures of what was done so far, when the data were loaded.
+// Settled resets the counters after the data have been loaded.
 func (e *Engine) Settled() { e.stats, e.changes = stats{}, 0 }
 
-// reload has the engine write its data down and read it again: DEBUG RELOAD and DEBUG LOADAOF.
+// reload has the engine write its data and read them back: DEBUG RELOAD and DEBUG LOADAOF.
 func (e *Engine) reload(keepDead bool) error {
 	s := e.Snapshot()
 	b, more := s.Next(nil, 1<<20)

@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// A Log is a journal as commands speak of it.
+// A Log is a journal, as far as commands need it.
 type Log interface {
 	Dir() string   // absolute, or as it was given
 	Fsync() string // always, everysec or no
 	SetFsync(policy string)
-	Compact() bool // in the background; false: it goes on already
+	Compact() bool // in the background; false: one is in progress
 	State() LogState
 }
 
@@ -22,7 +22,7 @@ type LogState struct {
 	WriteError   error // of the last write
 }
 
-// SetLog says where effects are kept, beside SetSink, which feeds it.
+// SetLog says where effects are kept. SetSink is what feeds it.
 func (e *Engine) SetLog(log Log) { e.log = log }
 
 var logCommands = []Command{
@@ -56,7 +56,7 @@ func (e *Engine) dir() string {
 	return e.log.Dir()
 }
 
-// checkAppendonly takes what is so already: a journal does not come or go while the server runs.
+// checkAppendonly accepts only the present state: a journal cannot be added or removed while the server runs.
 func checkAppendonly(e *Engine, value string) string {
 	switch {
 	case strings.EqualFold(value, yesOrNo(e.log != nil)):
@@ -64,7 +64,7 @@ func checkAppendonly(e *Engine, value string) string {
 	case e.log == nil:
 		return "it was started without a directory to keep the data in"
 	}
-	return "the journal cannot be left off while the server runs"
+	return "the journal cannot be turned off while the server runs"
 }
 
 func parseAppendfsync(value string) (func(*Engine), string) {
@@ -94,7 +94,7 @@ func logStatus(err error) string {
 	return "ok"
 }
 
-// infoLog is what INFO says only where there is a journal.
+// infoLog writes the fields of INFO that exist only with a journal.
 func infoLog(e *Engine, w *strings.Builder) {
 	if e.log != nil {
 		line(w, "aof_current_size", e.logState().Size)

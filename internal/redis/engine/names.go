@@ -2,14 +2,14 @@ package engine
 
 import "hash/maphash"
 
-// names find the slot of a key: a hash table of 8 bytes an entry, a third of what a Go map of strings takes, because the keys themselves are
-// in the objects.
+// names find the slot of a key: a hash table with 8 bytes an entry, a third of a Go map of strings, because the keys themselves are in the
+// objects.
 //
-// An entry is the key's tag, 32 bits of its hash, and its slot. The high bits of the tag choose a table of the directory, the low bits a place
-// in it, from where an entry is looked for until a free place comes. A table doubles until it has maxNames places and then splits in two, so
-// that no insertion moves more than that many.
+// An entry is the key's tag, 32 bits of its hash, and its slot. The high bits of the tag choose a table of the directory, the low bits a
+// place in it, where the search for the entry starts and goes on until a free place. A table doubles until it has maxNames places and then
+// splits in two, so no insertion moves more entries than that.
 type names struct {
-	tables []*nameTable // 1 << depth, by the high bits of a tag; one that has not split as deep stands there several times
+	tables []*nameTable // 1 << depth, by the high bits of a tag; a table of lower depth occurs several times
 	depth  uint
 	count  int
 }
@@ -17,7 +17,7 @@ type names struct {
 type nameTable struct {
 	entries []uint64 // tag << 32 | slot + 1; 0 is free
 	used    int
-	depth   uint // how many high bits all its tags have in common
+	depth   uint // how many high bits all its tags share
 }
 
 const (
@@ -51,10 +51,10 @@ func (k *keyspace) find(key []byte) *object {
 	}
 }
 
-// table returns where a tag belongs.
+// table returns the table of a tag.
 func (n *names) table(tag uint32) *nameTable { return n.tables[uint64(tag)>>(32-n.depth)] }
 
-// add makes slot the place of the key with this tag, which must be absent.
+// add records slot for the key with this tag, which must be absent.
 func (n *names) add(tag, slot uint32) {
 	if n.tables == nil {
 		n.tables = []*nameTable{{entries: make([]uint64, minNames)}}
@@ -72,7 +72,7 @@ func (n *names) add(tag, slot uint32) {
 	n.count++
 }
 
-// remove takes out the entry of slot, whose key has this tag. Entries behind it move up, so that none is cut off from its place.
+// remove deletes the entry of slot, whose key has this tag. Entries behind it move up, so that a search for them still succeeds.
 func (n *names) remove(tag, slot uint32) {
 	t := n.table(tag)
 	mask := len(t.entries) - 1
@@ -82,7 +82,7 @@ func (n *names) remove(tag, slot uint32) {
 	}
 	for j := (i + 1) & mask; t.entries[j] != 0; j = (j + 1) & mask {
 		home := int(t.entries[j]>>32) & mask
-		if (j-home)&mask >= (j-i)&mask { // the gap is on its way from home
+		if (j-home)&mask >= (j-i)&mask { // the gap lies between home and j
 			t.entries[i] = t.entries[j]
 			i = j
 		}
@@ -92,7 +92,7 @@ func (n *names) remove(tag, slot uint32) {
 	n.count--
 }
 
-// put stores an entry in the first free place from its own on.
+// put stores an entry in the first free place, starting from its own.
 func (t *nameTable) put(e uint64) {
 	mask := len(t.entries) - 1
 	i := int(e>>32) & mask
@@ -105,7 +105,7 @@ func (t *nameTable) put(e uint64) {
 
 func (t *nameTable) double() { t.resize(2 * len(t.entries)) }
 
-// resize gives t so many places, more than it has entries.
+// resize gives t this many places, more than it has entries.
 func (t *nameTable) resize(places int) {
 	old := t.entries
 	t.entries, t.used = make([]uint64, places), 0
@@ -116,7 +116,7 @@ func (t *nameTable) resize(places int) {
 	}
 }
 
-// split divides t, to which tag belongs, by the next bit of its tags.
+// split divides t, the table of tag, by the next bit of its tags.
 func (n *names) split(t *nameTable, tag uint32) {
 	if t.depth == n.depth {
 		wider := make([]*nameTable, 2*len(n.tables))

@@ -23,7 +23,7 @@ func TestKeyspaceAgreesWithAMap(t *testing.T) {
 			t.Fatalf("step %d: %s is %v, model %v %d", step, key, o, there, id)
 		}
 		switch p := r.IntN(100); {
-		case !there && p < 60-30*(step/300_000): // grows first, shrinks later
+		case !there && p < 60-30*(step/300_000): // grows at first, shrinks later
 			o := k.insert(key)
 			o.setString(key, embstr)
 			model[string(key)] = o.id

@@ -59,7 +59,7 @@ func parseClasses(letters string) (set notifyClass, ok bool) {
 	return set, true
 }
 
-// String returns the classes as CONFIG GET shows them: A for all changes, and then, as in Redis, no n.
+// String returns the classes as CONFIG GET shows them: A stands for all changes and, as in Redis, hides n.
 func (set notifyClass) String() string {
 	var letters []byte
 	if set&notifyAll == notifyAll {

@@ -6,11 +6,11 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/values"
 )
 
-// object is a key and what it holds: 64 bytes, at a fixed place while the key exists.
+// object is a key and its value: 64 bytes, at a fixed address while the key exists.
 type object struct {
 	key  string
-	str  []byte       // if it holds a string
-	coll values.Value // if it holds anything else
+	str  []byte       // its value, if a string
+	coll values.Value // its value, if not a string
 	id   uint32       // its slot, which is also its id in the indexes of deadlines
 	bits uint32
 }
@@ -24,20 +24,20 @@ const (
 	encMask    = 3 << encShift
 )
 
-// encoding is Redis's name for how it would hold a string. Here all are bytes; the name is what OBJECT ENCODING replies.
+// encoding is Redis's name for the way it would store a string. All strings are plain bytes here; OBJECT ENCODING replies with the name.
 type encoding uint32
 
 const (
 	raw encoding = iota
 	embstr
 	integer
-	lone // an integer that COPY made: Redis does not share it
+	lone // an integer made by COPY: Redis does not share it
 )
 
-// longestEmbstr is the longest string that Redis holds in one piece with its object.
+// longestEmbstr is the longest string that Redis allocates together with its object.
 const longestEmbstr = 44
 
-// encodingOf is the encoding that a string has when it is stored whole.
+// encodingOf is the encoding of a string that is stored whole.
 func encodingOf(b []byte) encoding {
 	if len(b) <= 20 {
 		if _, ok := values.ParseInt(b); ok {
@@ -47,7 +47,7 @@ func encodingOf(b []byte) encoding {
 	return shortOrRaw(b)
 }
 
-// shortOrRaw is encodingOf where Redis does not look for a number.
+// shortOrRaw is encodingOf where Redis does not try to parse a number.
 func shortOrRaw(b []byte) encoding {
 	if len(b) <= longestEmbstr {
 		return embstr
@@ -57,7 +57,7 @@ func shortOrRaw(b []byte) encoding {
 
 func (o *object) kind() values.Kind { return values.Kind(o.bits & kindMask >> kindShift) }
 
-// encoding returns the name that OBJECT ENCODING replies.
+// encoding returns the name that OBJECT ENCODING replies with.
 func (o *object) encoding() string {
 	if o.coll != nil {
 		return o.coll.Encoding()
@@ -68,7 +68,7 @@ func (o *object) encoding() string {
 // stringEncoding is the encoding of a string.
 func (o *object) stringEncoding() encoding { return encoding(o.bits & encMask >> encShift) }
 
-// setString makes o hold a copy of b, in the memory of the string it held if that fits well.
+// setString makes o hold a copy of b, reusing the memory of the old string if that fits well.
 func (o *object) setString(b []byte, enc encoding) {
 	o.str = append(o.room(len(b)), b...)
 	o.hold(values.String, nil, enc)
@@ -82,7 +82,7 @@ func (o *object) room(n int) []byte {
 	return nil
 }
 
-// textOf returns the string that o holds; nil has none.
+// textOf returns the string that o holds, or nil if o is nil.
 func textOf(o *object) []byte {
 	if o == nil {
 		return nil
@@ -101,7 +101,7 @@ func (o *object) hold(kind values.Kind, v values.Value, enc encoding) {
 	o.bits = o.bits&accessMask | uint32(kind)<<kindShift | uint32(enc)<<encShift
 }
 
-// setEncoding says how Redis would hold the string now.
+// setEncoding sets how Redis would store the string now.
 func (o *object) setEncoding(enc encoding) { o.bits = o.bits&^encMask | uint32(enc)<<encShift }
 
 // lfuStart is the frequency counter of a new key.
@@ -134,7 +134,7 @@ func (o *object) use(e *Engine) {
 
 func (o *object) setAccess(a uint32) { o.bits = o.bits&^accessMask | a&accessMask }
 
-// idle returns the seconds since o was used last.
+// idle returns the seconds since the last use of o.
 func (o *object) idle(e *Engine) int64 {
 	return int64((uint32(e.now/1e6) - o.bits) & accessMask)
 }
@@ -152,7 +152,7 @@ func (o *object) frequency(e *Engine) uint8 {
 
 func (e *Engine) minutes() uint32 { return uint32(e.now/60e6) & 0xffff }
 
-// size returns about how many bytes the key and what it holds take.
+// size returns roughly how many bytes the key and its value take.
 func (o *object) size() int {
 	n := len(o.key) + cap(o.str) + 64 + 40
 	if o.coll != nil {

@@ -1,6 +1,6 @@
 package engine
 
-// options walks over the options of a command, which stand in any order from some argument on:
+// options walks over a command's options, which may come in any order:
 //
 //	for o := c.options(3); o.more(); {
 //		switch {
@@ -14,23 +14,23 @@ package engine
 //	}
 type options struct {
 	c  *call
-	at int // the argument in hand
+	at int // the current argument
 }
 
 func (c *call) options(from int) options { return options{c, from - 1} }
 
-// more takes the next argument in hand; false if there is none, or the command has failed.
+// more advances to the next argument; it is false at the end or after an error.
 func (o *options) more() bool {
 	o.at++
 	return o.at < len(o.c.args) && !o.c.failed
 }
 
-// word reports whether the argument in hand is this word, given in upper case, and at least so many follow it.
+// word reports whether the current argument is this word, given in upper case, with at least follow arguments after it.
 func (o *options) word(word string, follow int) bool {
 	return o.at+follow < len(o.c.args) && o.c.is(o.at, word)
 }
 
-// next takes the next argument in hand and returns its index.
+// next advances to the next argument and returns its index.
 func (o *options) next() int {
 	o.at++
 	return o.at

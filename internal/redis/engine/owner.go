@@ -1,11 +1,11 @@
 package engine
 
-// What the owner of an engine, a server, asks it about its sessions.
+// What the owner of an engine, a server, asks and tells it.
 
-// Anonymous reports whether the session has still to authenticate: its commands must be small.
+// Anonymous reports whether the session has yet to authenticate: its commands must be small.
 func (s *Session) Anonymous() bool { return !s.authenticated && s.engine.settings.locked() }
 
-// SetUser makes AUTH take a name and a password, and every connection give some name; an empty password forgets the name.
+// SetUser makes AUTH accept a name and a password, so that every connection must authenticate; an empty password removes the name.
 func (e *Engine) SetUser(name, password string) {
 	if name == "default" {
 		e.settings.password = password
@@ -21,16 +21,16 @@ func (e *Engine) SetUser(name, password string) {
 	}
 }
 
-// Listening says at which TCP port connections come, for INFO.
+// Listening sets the TCP port that INFO shows.
 func (e *Engine) Listening(port int) { e.port = port }
 
 // Rejected counts a connection that was turned away.
 func (e *Engine) Rejected() { e.stats.rejected++ }
 
-// Seed begins the random choices anew.
+// Seed restarts the random choices from a seed.
 func (e *Engine) Seed(seed uint64) { e.rng.Seed(seed, 0) }
 
-// ReadsOnly reports whether there is a command of this name that reads and does not write.
+// ReadsOnly reports whether the command of this name exists and only reads.
 func ReadsOnly(name string) bool {
 	cmd, _ := lookup([][]byte{[]byte(name)})
 	return cmd != nil && cmd.Flags&ReadOnly != 0
@@ -39,11 +39,11 @@ func ReadsOnly(name string) bool {
 // MaxBulk returns the longest argument that a command may have: proto-max-bulk-len.
 func (e *Engine) MaxBulk() int { return int(e.settings.maxBulk) }
 
-// Protected reports whether connections from other hosts are turned away: there is no password, and protected-mode is on.
+// Protected reports whether connections from other hosts are turned away: protected-mode is on and there is no password.
 func (e *Engine) Protected() bool { return e.settings.protected && !e.settings.locked() }
 
-// Refuse answers a command of s, which is not run, with an error. As with any error a transaction cannot be executed after it, and it ends if
-// the command is EXEC.
+// Refuse answers a command of s with an error instead of running it. As with any error, an open transaction will fail; if the command is
+// EXEC, the transaction ends.
 func (e *Engine) Refuse(now int64, s *Session, args [][]byte, text string) {
 	e.setNow(now)
 	start, quiet := s.Out.Mark(), s.reply != replyOn

@@ -2,10 +2,10 @@ package engine
 
 import "github.com/mayflycache/mayfly/internal/redis/values"
 
-// A pause holds commands back, for as long as an operator needs: all of them, or those that write. They are not refused but wait, and are run when
-// the pause ends. Meanwhile nothing expires or is evicted either: what is dead is hidden.
+// A pause holds back all commands, or those that write, for as long as an operator needs. Commands are not refused: they wait and run when
+// the pause ends. Meanwhile nothing expires or is evicted; dead keys are only hidden.
 type pause struct {
-	until   int64 // unix ms; 0: there is none
+	until   int64 // unix ms; 0: not paused
 	all     bool  // reads wait too
 	waiting []*waiter
 }
@@ -29,7 +29,7 @@ func clientPauseCommand(c *call) {
 		return
 	}
 	p := &c.e.pause
-	if until == 0 { // no time at all, which is over when it begins
+	if until == 0 { // a pause of no length, over at once
 		until = c.e.ms
 	}
 	p.until, p.all = max(p.until, until), p.all && p.until > 0 || all
@@ -43,10 +43,10 @@ func clientUnpauseCommand(c *call) {
 	c.ok()
 }
 
-// paused reports whether a pause goes on.
+// paused reports whether a pause is in effect.
 func (e *Engine) paused() bool { return e.pause.until != 0 && e.ms < e.pause.until }
 
-// waitsOut reports whether a command of s is held back by a pause.
+// waitsOut reports whether a pause holds back a command of s.
 func (e *Engine) waitsOut(s *Session, cmd *Command) bool {
 	if !e.paused() || s.obeys || s.IsReplica() || cmd.Name == "psync" || cmd.Name == "replconf" {
 		return false
@@ -60,7 +60,7 @@ func (e *Engine) waitsOut(s *Session, cmd *Command) bool {
 	return e.pause.all || may != 0
 }
 
-// postpone has s wait for the end of the pause. What it asked for it asks for again then: see Resumed.
+// postpone makes s wait for the end of the pause. Its command is kept and runs then: see Resumed.
 func (e *Engine) postpone(s *Session, cmd *Command, args [][]byte) Outcome {
 	s.held = copyArgs(args)
 	s.waiting = &waiter{s: s, cmd: cmd, db: e.dbs[s.db], kind: values.Missing, slot: e.waiterSlot()}
@@ -69,7 +69,7 @@ func (e *Engine) postpone(s *Session, cmd *Command, args [][]byte) Outcome {
 	return Blocked
 }
 
-// endPause lets those go on who were held back, once the pause is over.
+// endPause releases the waiting sessions once the pause is over.
 func (e *Engine) endPause() {
 	if e.pause.until == 0 || e.paused() {
 		return
@@ -77,17 +77,17 @@ func (e *Engine) endPause() {
 	held := e.pause.waiting
 	e.pause = pause{}
 	for _, w := range held {
-		if w.s.waiting == w { // else it has left
+		if w.s.waiting == w { // otherwise it has left
 			e.unpark(w.s)
 			e.markDirty(w.s)
 		}
 	}
 }
 
-// Held reports whether a pause has kept a command of s from being run.
+// Held reports whether a pause holds back a command of s.
 func (s *Session) Held() bool { return s.held != nil }
 
-// Resumed returns the command that a pause kept from being run, when the pause is over: the owner runs it, before what came after it.
+// Resumed returns the command that a pause held back, once the pause is over: the owner runs it before those that came after it.
 func (s *Session) Resumed() [][]byte {
 	args := s.held
 	if s.waiting == nil {

@@ -15,8 +15,8 @@ func appendKeyed(b []byte, o *object) []byte {
 	return appendData(rdb.AppendString(append(b, rdbType(o)), values.Bytes(o.key)), o)
 }
 
-// rdbType is the type of the form in which appendData writes o. Collections have their plain forms, element by element, which Redis reads
-// and makes small again.
+// rdbType is the RDB type in which appendData writes o. Collections are written in their plain forms, element by element, which Redis reads
+// and compacts again.
 func rdbType(o *object) byte {
 	switch v := o.coll.(type) {
 	case *values.ListValue:
@@ -63,7 +63,7 @@ func appendData(b []byte, o *object) []byte {
 	panic("engine: no payload of a " + o.kind().String())
 }
 
-// appendHash appends a hash: if fields have deadlines, the earliest is written in full and each as one more than its distance from that.
+// appendHash appends a hash. If fields have deadlines, the earliest is written in full, and each deadline as its distance from that plus one.
 func appendHash(b []byte, h *values.HashValue) []byte {
 	first := h.NextDeadline()
 	if first != 0 {
@@ -84,19 +84,19 @@ func appendHash(b []byte, h *values.HashValue) []byte {
 	return b
 }
 
-// payload is what appendValue wrote, or Redis, on its way back into a value.
+// payload is a value as appendValue or Redis wrote it, while it is being read.
 type payload struct {
 	*rdb.Reader
 	limits values.Limits
 }
 
-// readValue reads the whole of it. A string is returned as such, anything else as a value.
+// readValue reads all of the payload. A string is returned in s, any other value in v.
 func (p payload) readValue() (s []byte, v values.Value, ok bool) {
 	s, v, ok = p.readData(p.Byte())
 	return s, v, ok && p.Done()
 }
 
-// readData reads a value in the form of this type.
+// readData reads a value of this RDB type.
 func (p payload) readData(kind byte) (s []byte, v values.Value, ok bool) {
 	switch kind {
 	case rdb.TypeString:
@@ -123,13 +123,13 @@ func (p payload) readData(kind byte) (s []byte, v values.Value, ok bool) {
 	case rdb.TypeHashListpack:
 		v, ok = p.anyLength().readSmallHash(2)
 	case rdb.TypeHashListpackEx:
-		p.Milliseconds() // the earliest of the deadlines that follow
+		p.Milliseconds() // skips the earliest of the deadlines that follow
 		v, ok = p.anyLength().readSmallHash(3)
 	}
 	return nil, v, ok && p.Err() == nil
 }
 
-// readStrings reads a number and so many strings, times each.
+// readStrings reads a number and that many groups of each strings.
 func readStrings(r *rdb.Reader, each int) [][]byte {
 	var list [][]byte
 	for range r.Len() * each {
@@ -141,7 +141,7 @@ func readStrings(r *rdb.Reader, each int) [][]byte {
 	return list
 }
 
-// What a payload holds is never empty, and no element is there twice.
+// A valid payload is never empty, and no element occurs twice.
 
 func (p payload) readList(elements [][]byte) (values.Value, bool) {
 	list := values.NewLongList()
@@ -152,7 +152,7 @@ func (p payload) readList(elements [][]byte) (values.Value, bool) {
 	return list, list.Len() > 0
 }
 
-// readQuicklist reads a list in nodes: each an element by itself, or a listpack of several.
+// readQuicklist reads a list of nodes, each a single element or a listpack of several.
 func (p payload) readQuicklist() (values.Value, bool) {
 	const single, packed = 1, 2
 	list := values.NewLongList()
@@ -173,7 +173,8 @@ func (p payload) readQuicklist() (values.Value, bool) {
 	return list, list.Len() > 0
 }
 
-// anyLength is p where Redis only counts elements: what was short before may have long ones, if the limits have changed since.
+// anyLength returns p without limits on the length of elements, where Redis checks only their number: the limits may have been lower when the
+// payload was written.
 func (p payload) anyLength() payload {
 	p.limits.HashMaxListpackValue, p.limits.SetMaxListpackValue, p.limits.ZSetMaxListpackValue = math.MaxInt, math.MaxInt, math.MaxInt
 	return p
@@ -181,13 +182,13 @@ func (p payload) anyLength() payload {
 
 func (p payload) readSet(members [][]byte) (values.Value, bool) {
 	set := values.NewSet()
-	if len(members) > p.limits.SetMaxIntsetEntries { // Redis asks for no other limit, whatever the members are
+	if len(members) > p.limits.SetMaxIntsetEntries { // Redis checks no other limit, whatever the members are
 		set = values.NewBigSet(len(members))
 	}
 	return p.fill(set, members)
 }
 
-// readSmallSet reads a set that is no set of integers any more, though it may have no other members.
+// readSmallSet reads a set kept as a listpack: not a set of integers, even if all its members are integers.
 func (p payload) readSmallSet() (values.Value, bool) {
 	members := p.Listpack()
 	return p.fill(values.NewSmallSet(len(members)), members)
@@ -233,7 +234,7 @@ func (p payload) readSmallZSet() (values.Value, bool) {
 	return z, z.Len() > 0
 }
 
-// rank adds a member to z, if it is new and its score is a number.
+// rank adds a member to z, and reports whether it is new and its score is a number.
 func (p payload) rank(z *values.ZSetValue, member []byte, score float64) bool {
 	if _, there := z.Score(member); there || math.IsNaN(score) {
 		return false
@@ -242,7 +243,7 @@ func (p payload) rank(z *values.ZSetValue, member []byte, score float64) bool {
 	return true
 }
 
-// readHash makes a hash of fields, each with a value and, if each is 3, a deadline as text.
+// readHash makes a hash of fields, each with a value and, if each is 3, a deadline as a string.
 func (p payload) readHash(list [][]byte, each int) (values.Value, bool) {
 	if len(list) == 0 || len(list)%each != 0 {
 		return nil, false
@@ -264,7 +265,7 @@ func (p payload) readSmallHash(each int) (values.Value, bool) {
 	}
 	h := v.(*values.HashValue)
 	h.Volatile()
-	for i := len(list) - each; i >= 0; i -= each { // a deadline goes before its equals
+	for i := len(list) - each; i >= 0; i -= each { // backwards: SetDeadline puts a field before others with the same deadline
 		ms, ok := values.ParseInt(list[i+2])
 		if !ok || ms < 0 {
 			return nil, false

@@ -19,9 +19,9 @@ import (
 //		@c2 GET k           (nil)
 //	`)
 //
-// Command and reply stand on one line with two spaces or more between them, the reply in the notation of testdata/expire-rules.md.
-// @cX runs on a session of its own; @sleep moves the clock by milliseconds, with everything that falls due on the way; @out X is what came
-// to session X unasked.
+// Command and reply stand on one line with two spaces or more between them, the reply in the notation of testdata/expire-rules.md. @cX runs
+// on a session of its own; @sleep moves the clock by milliseconds, doing everything that becomes due on the way; @out X shows what was pushed
+// to session X.
 func play(t *testing.T, o Options, script string) *stage {
 	t.Helper()
 	s := newStage(o)
@@ -47,7 +47,7 @@ type stage struct {
 	now      int64 // unix microseconds
 	sessions map[string]*Session
 	args     [][]byte
-	follower *stage // a replica; nil: none is needed yet
+	follower *stage // a replica; nil: not needed yet
 }
 
 func newStage(o Options) *stage {
@@ -57,7 +57,7 @@ func newStage(o Options) *stage {
 	return &stage{Engine: New(o), now: 1_800_000_000_000_000, sessions: map[string]*Session{}}
 }
 
-// ticks has the engine do what is due by now, step by step, and numbers the steps from 1.
+// ticks makes the engine do what is due now, step by step, and numbers the steps from 1.
 func (s *stage) ticks() iter.Seq[int] {
 	return func(yield func(int) bool) {
 		for n := 1; ; n++ {
@@ -97,7 +97,7 @@ func (s *stage) line(line string) string {
 	return s.do(who, args...)
 }
 
-// do runs one command and returns what it replied, "" if nothing yet. The clock moves by the time that this took.
+// do runs one command and returns its reply, "" if there is none yet. The clock moves by the time this took.
 func (s *stage) do(who string, args ...string) string {
 	session := s.session(who)
 	s.args = s.args[:0]
@@ -107,7 +107,7 @@ func (s *stage) do(who string, args ...string) string {
 	for out := s.Do(s.now, session, s.args); out == Yielded; out = s.Resume(s.now, session) {
 		s.now += 1000 // a slice of a script takes about a millisecond
 	}
-	for _, a := range s.args { // nothing of the arguments may be kept
+	for _, a := range s.args { // overwritten, because the engine may keep nothing of the arguments
 		for i := range a {
 			a[i] = '!'
 		}
@@ -115,7 +115,7 @@ func (s *stage) do(who string, args ...string) string {
 	return s.take(who)
 }
 
-// sleep moves the clock, stopping whenever the engine wants to be woken.
+// sleep moves the clock, stopping whenever the engine needs a Tick.
 func (s *stage) sleep(ms int) {
 	end := s.now + int64(ms)*1000
 	for range 100000 {
@@ -129,7 +129,7 @@ func (s *stage) sleep(ms int) {
 	s.now = end
 }
 
-// take returns what is in the Out of a session, and empties it.
+// take empties the Out of a session and returns its contents.
 func (s *stage) take(who string) string {
 	session := s.session(who)
 	r := resp.NewReader(bytes.NewReader(bytes.Clone(session.Out.Bytes())))
@@ -141,7 +141,7 @@ func (s *stage) take(who string) string {
 	return strings.Join(replies, " ")
 }
 
-// readOne returns the first reply in the Out of a session, and empties it.
+// readOne empties the Out of a session and returns its first reply.
 func readOne(session *Session) (resp.Value, error) {
 	v, err := resp.NewReader(bytes.NewReader(bytes.Clone(session.Out.Bytes()))).Read()
 	session.Out.Take(nil)
@@ -167,7 +167,7 @@ func (s *stage) stream() (string, int64) {
 	return propagated(s.readAll("feed")), now
 }
 
-// readAll returns what reads the values in the Out of a session, and empties it.
+// readAll empties the Out of a session and returns a function that reads its values.
 func (s *stage) readAll(who string) func() (resp.Value, error) {
 	session := s.session(who)
 	r := resp.NewReader(bytes.NewReader(bytes.Clone(session.Out.Bytes())))
@@ -217,7 +217,7 @@ func (s *stage) replica(args ...string) string {
 	return f.do("", args...)
 }
 
-// keeping is a Log that does nothing.
+// keeping is a Log that keeps nothing.
 type keeping struct{}
 
 func (keeping) Dir() string     { return "/" }

@@ -2,24 +2,24 @@ package engine
 
 import "strconv"
 
-// A Sink is told what changes the data: the effects of writes, as commands that can be replayed. They are deterministic, their times are
-// absolute, and what expired or was evicted is spelt out as DEL, UNLINK or HDEL. A journal and the feed of replicas are made of them.
+// A Sink receives what changes the data: the effects of writes, as commands that can be replayed. They are deterministic, their times are
+// absolute, and expired or evicted keys and fields appear as DEL, UNLINK or HDEL. The journal and the replicas' feed are made of them.
 type Sink interface {
-	// Effect is told one of them. args are good until it returns.
+	// Effect receives one effect. args are valid until it returns.
 	Effect(db int, args [][]byte)
 
-	// End says that what came since the last End is complete, and takes effect whole or not at all: the effects of one command, of one
-	// transaction, of one script.
+	// End says that the effects since the last End are complete and take effect together or not at all: those of one command, one transaction
+	// or one script.
 	End()
 }
 
-// SetSink gives the effects of later writes to sink; nil: to nobody.
+// SetSink sends the effects of later writes to sink; nil: nowhere.
 func (e *Engine) SetSink(sink Sink) { e.sink, e.unit = sink, false }
 
-// tells reports whether anybody is told of effects.
+// tells reports whether effects are sent anywhere.
 func (e *Engine) tells() bool { return e.sink != nil || e.feeds() }
 
-// feeds reports whether effects go to replicas. Those of a replica get its master's own words: see Advance.
+// feeds reports whether effects go to replicas. A replica's own replicas get its master's bytes instead: see Advance.
 func (e *Engine) feeds() bool { return e.feed.on && e.master == nil }
 
 func (e *Engine) tell(db int, args [][]byte) {
@@ -32,7 +32,7 @@ func (e *Engine) tell(db int, args [][]byte) {
 	}
 }
 
-// endUnit says that a command has come to its end, one that nobody sent included, unless it has only yielded.
+// endUnit ends the unit of a command, or of something that no client sent, unless it has only yielded.
 func (e *Engine) endUnit(outcome Outcome) {
 	if e.unit && outcome != Yielded {
 		e.unit = false
@@ -43,7 +43,7 @@ func (e *Engine) endUnit(outcome Outcome) {
 	}
 }
 
-// endTold is endUnit for what s asked for. It notes for WAIT how far s has written.
+// endTold is endUnit for a command of s. It records for WAIT how far s has written.
 func (e *Engine) endTold(s *Session, outcome Outcome) {
 	if e.unit && outcome != Yielded {
 		e.endUnit(outcome)
@@ -51,23 +51,23 @@ func (e *Engine) endTold(s *Session, outcome Outcome) {
 	}
 }
 
-// Stream is a Sink that makes of the effects the bytes that stand in Redis's append-only file and go to its replicas. A unit of several
-// effects is a transaction.
+// Stream is a Sink that turns effects into the bytes of Redis's append-only file and of its replication stream. A unit of several effects
+// becomes a transaction.
 type Stream struct {
-	Write func(unit []byte) // is given each unit whole; it is good until Write returns
+	Write func(unit []byte) // receives each unit whole, valid until Write returns
 
-	db    int    // which database the reader has selected, plus one; 0: it is to be told
+	db    int    // the database that the reader has selected, plus one; 0: not selected yet
 	was   int    // db before the unit
-	n     int    // effects in the unit
-	bytes []byte // multi and the effects of the unit
+	n     int    // number of effects in the unit
+	bytes []byte // MULTI and the effects of the unit
 }
 
 const multi, exec = "*1\r\n$5\r\nMULTI\r\n", "*1\r\n$4\r\nEXEC\r\n"
 
-// Reselect makes the next unit say which database it is about: another reader begins there.
+// Reselect makes the next unit select its database, because a new reader begins there.
 func (s *Stream) Reselect() { s.db, s.was = 0, 0 }
 
-// Effect adds to the unit.
+// Effect adds an effect to the unit.
 func (s *Stream) Effect(db int, args [][]byte) {
 	if s.n == 0 {
 		s.was, s.bytes = s.db, append(s.bytes[:0], multi...)
@@ -96,7 +96,7 @@ func (s *Stream) End() {
 	}
 }
 
-// AppendCommand appends a command as it is sent: an array of strings.
+// AppendCommand appends a command as a client sends it: an array of bulk strings.
 func AppendCommand(b []byte, args [][]byte) []byte {
 	b = append(strconv.AppendInt(append(b, '*'), int64(len(args)), 10), '\r', '\n')
 	for _, a := range args {

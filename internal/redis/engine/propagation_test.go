@@ -9,7 +9,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/resp"
 )
 
-// propagated reads the commands of a stream to a replica, as the rules write them: without SELECT and PING, and binary arguments by name.
+// propagated formats the commands of a stream to a replica as the rules do: without SELECT and PING, and binary arguments by name.
 func propagated(next func() (resp.Value, error)) string {
 	var said []string
 	for {
@@ -31,7 +31,7 @@ func propagated(next func() (resp.Value, error)) string {
 	}
 }
 
-// snapshotOf reads the answer to SYNC, which is a file behind its length, and returns what follows.
+// snapshotOf reads the answer to SYNC, a file preceded by its length, and returns the file and the rest.
 func snapshotOf(answer string) (file, rest string, err error) {
 	answer = strings.TrimLeft(answer, "\n")
 	head, rest, ok := strings.Cut(answer, "\r\n")
@@ -47,7 +47,7 @@ var (
 	decimals = regexp.MustCompile(`[0-9]{13}\b`)
 )
 
-// relative replaces times near now, in unix milliseconds, by their distance in seconds, rounded down, since the table was made a moment later.
+// relative replaces times near now, in unix milliseconds, by their distance in seconds, rounded down because a little time has passed since.
 func relative(stream string, now int64) string {
 	stream = stamp.ReplaceAllStringFunc(stream, func(m string) string {
 		ms, _ := strconv.ParseInt(stamp.FindStringSubmatch(m)[1], 10, 64)

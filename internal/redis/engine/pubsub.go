@@ -42,7 +42,7 @@ SHARDNUMSUB [<shardchannel> ...]
     Return the number of subscribers for the specified shard level channel(s)
 `
 
-// space is a kind of subscription. Channels and shard channels of one name are different things.
+// space is a kind of subscription. A channel and a shard channel of the same name are different.
 type space uint8
 
 const (
@@ -57,20 +57,21 @@ var (
 	unsubscribed = [...]string{"unsubscribe", "punsubscribe", "sunsubscribe"}
 )
 
-// hub knows who subscribed to what: for each space the sessions by name, first come first. A name without sessions is not in it.
+// hub knows who subscribed to what: for each space the sessions by name, in order of subscription. A name without sessions is not in the map.
 type hub [3]map[string][]*Session
 
-// subscriptions are what one session subscribed to.
+// subscriptions are what one session is subscribed to.
 type subscriptions struct {
 	to [3]map[string]struct{}
 }
 
-// Subscribed reports whether the session listens to a channel: RESP2 allows it little else, it may be idle, and what waits for it is limited.
+// Subscribed reports whether the session listens to a channel. In RESP2 it may then run little else; it may be idle, and its backlog of
+// output is limited.
 func (s *subscriptions) Subscribed() bool {
 	return len(s.to[channels])+len(s.to[patterns])+len(s.to[shards]) > 0
 }
 
-// count is the number that a reply to (un)subscribing carries: channels and patterns together, shard channels alone.
+// count is the number in replies to (un)subscribing: channels and patterns together, shard channels by themselves.
 func (s *subscriptions) count(in space) int {
 	if in == shards {
 		return len(s.to[shards])
@@ -78,7 +79,7 @@ func (s *subscriptions) count(in space) int {
 	return len(s.to[channels]) + len(s.to[patterns])
 }
 
-// allowedWhileSubscribed reports whether RESP2 allows cmd in that mode.
+// allowedWhileSubscribed reports whether RESP2 allows cmd to a subscribed session.
 func allowedWhileSubscribed(cmd *Command) bool {
 	switch cmd.Name {
 	case "ping", "subscribe", "ssubscribe", "psubscribe", "unsubscribe", "sunsubscribe", "punsubscribe", "quit", "reset":
@@ -94,7 +95,7 @@ func (c *call) subscribe(in space) {
 	}
 }
 
-// unsubscribe without names is from all there are, and says one thing even if there are none.
+// unsubscribe without names ends all subscriptions, and replies once even if there are none.
 func (c *call) unsubscribe(in space) {
 	names := c.args[1:]
 	if len(names) == 0 {
@@ -112,7 +113,7 @@ func (c *call) unsubscribe(in space) {
 	}
 }
 
-// confirm says what a session is subscribed to now. CLIENT REPLY OFF does not silence it, as it silences no push.
+// confirm tells the session what it is subscribed to now. CLIENT REPLY OFF does not silence it, just as it silences no push.
 func (c *call) confirm(word string, in space, name []byte) {
 	w := c.out
 	if c.s.reply == replyOff {
@@ -121,7 +122,7 @@ func (c *call) confirm(word string, in space, name []byte) {
 	c.s.confirm(w, word, in, name)
 }
 
-// confirm writes what s is subscribed to now; name is nil if it was to nothing.
+// confirm writes the confirmation of one subscription; name is nil if there was none.
 func (s *subscriptions) confirm(w *resp.Writer, word string, in space, name []byte) {
 	w.Push(3)
 	w.BulkString(word)
@@ -161,7 +162,7 @@ func (e *Engine) unsubscribe(s *Session, in space, name string) {
 	}
 }
 
-// unsubscribeAll forgets the subscriptions of s, without a word to it.
+// unsubscribeAll removes the subscriptions of s without telling it.
 func (e *Engine) unsubscribeAll(s *Session) {
 	for in := range s.to {
 		for name := range s.to[in] {
@@ -173,7 +174,7 @@ func (e *Engine) unsubscribeAll(s *Session) {
 func publishCommand(c *call) {
 	c.number(c.e.publish(c.args[1], c.args[2]))
 	c.e.broadcast(c.args[1], c.args[2])
-	if c.e.feed.on { // a replica's subscribers hear it too; the journal has nothing of it
+	if c.e.feed.on { // subscribers at replicas hear it too; the journal does not record it
 		c.e.unit = true
 		c.e.feed.stream.Effect(c.s.db, c.args)
 	}
@@ -183,8 +184,8 @@ func spublishCommand(c *call) {
 	c.number(c.e.say(c.e.pubsub[shards][string(c.args[1])], "smessage", c.args[1], c.args[2]))
 }
 
-// publish sends message to the subscribers of channel and then to those of patterns that match it, and returns how many messages that
-// were. Both are copied.
+// publish sends message to the subscribers of channel and then to those of matching patterns, and returns how many messages it sent. Both
+// arguments are copied.
 func (e *Engine) publish(channel, message []byte) int {
 	sent := e.say(e.pubsub[channels][string(channel)], "message", channel, message)
 	for pattern, to := range e.pubsub[patterns] {
@@ -202,7 +203,7 @@ func (e *Engine) publish(channel, message []byte) int {
 	return sent
 }
 
-// say sends a message of a channel to sessions, and returns how many they are.
+// say sends a message to the given sessions, and returns how many they are.
 func (e *Engine) say(to []*Session, word string, channel, message []byte) int {
 	for _, s := range to {
 		w := e.push(s, 3, word)

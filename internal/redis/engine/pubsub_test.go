@@ -46,7 +46,7 @@ func TestMessagesReachEverySubscriber(t *testing.T) {
 	`)
 }
 
-// In RESP3 a subscriber may do everything, and what it publishes itself follows the reply.
+// In RESP3 a subscriber may run any command, and its own messages follow the reply.
 func TestSubscribersInRESP3(t *testing.T) {
 	s := play(t, Options{}, ``)
 	s.line("HELLO 3")

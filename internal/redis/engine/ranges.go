@@ -14,7 +14,7 @@ var rangeCommands = []Command{
 	{Name: "lcs", Arity: -3, Flags: ReadOnly, Cats: CatString, Keys: twoKeys, run: lcsCommand},
 }
 
-// fits reports whether a string may become size+more bytes long; if not, it replies so.
+// fits reports whether a string may become size+more bytes long; if not, the command fails.
 func (c *call) fits(size, more int64) bool {
 	if total := size + more; total < size || total > c.e.settings.maxBulk {
 		c.fail(errStringTooLong)
@@ -58,7 +58,7 @@ func setrangeCommand(c *call) {
 	if c.failed {
 		return
 	}
-	if len(part) == 0 { // nothing is written, nor made
+	if len(part) == 0 { // nothing is written or created
 		c.number(len(textOf(o)))
 		return
 	}
@@ -132,7 +132,7 @@ func lcsCommand(c *call) {
 	}
 }
 
-// matches replies LCS's IDX form.
+// matches replies with LCS's IDX form.
 func (c *call) matches(all []values.Match, length int, minLen int64, withLen bool) {
 	c.out.Map(2)
 	c.out.BulkString("matches")

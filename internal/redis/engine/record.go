@@ -2,11 +2,11 @@ package engine
 
 import "strconv"
 
-// A command that changed something is recorded as it was sent. A handler whose command must not be replayed so (it has a relative time, or
-// a random choice) says c.rewrite; one whose parts record themselves sets c.silent.
+// A command that changed something is recorded as it was sent. If it must not be replayed that way, because of a relative time or a random
+// choice, its handler calls c.rewrite; a handler whose parts record themselves sets c.silent.
 
-// rewrite replaces what is recorded for this command by the parts of another one: words in any case, arguments, lists of arguments and
-// numbers.
+// rewrite replaces what is recorded for this command with another command, made of parts: words in any case, arguments, lists of arguments
+// and numbers.
 func (c *call) rewrite(parts ...any) {
 	if c.e.tells() {
 		c.effect = c.words.of(parts)
@@ -21,20 +21,20 @@ func (c *call) propagate() {
 	c.e.tell(c.s.db, c.effect) // not c.db: MOVE and COPY change that
 }
 
-// record records what no command asked for: an expiry or an eviction. The parts are those of rewrite.
+// record records an effect that no command asked for: an expiry or an eviction. The parts are those of rewrite.
 func (e *Engine) record(d *db, parts ...any) {
 	if e.tells() {
 		e.tell(d.index, e.words.of(parts))
 	}
 }
 
-// phrase is the arguments of an effect, in memory that is used again.
+// phrase holds the arguments of an effect in reusable memory.
 type phrase struct {
 	args [][]byte
 	text []byte
 }
 
-// of returns parts as arguments, which are good until the next call. No caller's parts escape to the heap.
+// of returns parts as arguments, valid until the next call. The caller's parts do not escape to the heap.
 func (w *phrase) of(parts []any) [][]byte {
 	if cap(w.text) > 64<<10 {
 		w.text = nil
@@ -71,7 +71,7 @@ func (w *phrase) of(parts []any) [][]byte {
 	return w.args
 }
 
-// removalVerb is the command that an expiry is recorded as.
+// removalVerb is the command that records an expiry.
 func (e *Engine) removalVerb() string {
 	if e.settings.lazyExpire {
 		return "UNLINK"

@@ -2,11 +2,11 @@ package engine
 
 const errReadOnly = "READONLY You can't write against a read only replica."
 
-// RefuseWrites has writes refused whenever why, which is asked before each, returns an error for them: in Redis's words, that the journal
+// RefuseWrites refuses writes whenever why, called before each, returns an error for them, in Redis's words. The journal uses it when it
 // cannot be written.
 func (e *Engine) RefuseWrites(why func() string) { e.refused = why }
 
-// RefusesWrites returns why writes are refused, in Redis's words: the journal cannot be written. Empty: they are not.
+// RefusesWrites returns the error with which writes are refused, in Redis's words; empty if they are accepted.
 func (e *Engine) RefusesWrites() string {
 	if e.refused == nil {
 		return ""
@@ -14,8 +14,7 @@ func (e *Engine) RefusesWrites() string {
 	return e.refused()
 }
 
-// refusal returns the error for a command that changes data when nothing may; empty if it may run. As in Redis, PING tells of a failing
-// disk too.
+// refusal returns the error for a command that may not change data now; empty if it may run. As in Redis, PING reports a failing disk too.
 func (e *Engine) refusal(s *Session, cmd *Command) string {
 	if e.refused == nil && e.master == nil || s.obeys {
 		return ""

@@ -2,17 +2,17 @@ package engine
 
 import "github.com/mayflycache/mayfly/internal/redis/values"
 
-// Memory that keys leave behind is given back when most of them are gone: of a keyspace with a million slots, a hundred bytes a slot. Slots keep
-// their numbers, so what is freed is whole pages without a key, and the numbers above the last key.
+// Memory of removed keys is given back once most keys are gone: in a keyspace with a million slots, a hundred bytes a slot. Slots keep their
+// numbers, so only pages without any key, and the numbers above the last key, can be freed.
 
-// releaseAt is how many slots a keyspace has at least when looking for empty pages pays.
+// releaseAt is the number of slots from which on looking for empty pages pays.
 const releaseAt = 8 * pageSize
 
-// vacant is the object in every slot of a page that was given back. Nobody writes to it.
+// vacant is the object in every slot of a released page. It is never written to.
 var vacant object
 
-// dropped is told of each key that goes. Looking takes as long as there are slots, so it is done when three of four are free, then once half of the
-// keys that were left are gone, or many, and when the last goes.
+// dropped is called for each key that goes. Looking for empty pages takes time proportional to the slots, so it is done when three of four
+// slots are free, again after half of the remaining keys, or at least a 64th of the slots, have gone, and when the last key goes.
 func (k *keyspace) dropped() {
 	if k.patience--; k.patience > 0 && k.len() > 0 || k.held() < releaseAt || 4*k.len() > k.held() {
 		return
@@ -38,7 +38,7 @@ func (k *keyspace) release() {
 	k.pages = append([]*page(nil), k.pages[:last]...)
 	k.slots = min(k.slots, uint32(last*pageSize))
 	free := make([]uint32, 0, int(k.slots)-k.len())
-	for id := k.slots; id > 0; id-- { // so that low slots are used first, and pages stay free
+	for id := k.slots; id > 0; id-- { // descending, so that low slots are used first and high pages stay free
 		if k.at(id-1).kind() == values.Missing {
 			free = append(free, id-1)
 		}
@@ -61,7 +61,7 @@ func (p *page) empty() bool {
 	return true
 }
 
-// release makes tables smaller that are mostly empty.
+// release shrinks tables that are mostly empty.
 func (n *names) release() {
 	if n.count == 0 {
 		*n = names{}

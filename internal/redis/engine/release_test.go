@@ -7,7 +7,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/testkit/effort"
 )
 
-// Keys that have all gone leave next to nothing behind, and those that stay are found as before.
+// After all keys are removed next to nothing is left, and keys that stay are found as before.
 func TestMemoryOfKeysThatAreGoneIsGivenBack(t *testing.T) {
 	effort.Alone(t)
 	n := effort.Times(20_000, 1_000_000)

@@ -7,8 +7,8 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/values"
 )
 
-// replicaCommands wait for replicas, see feed.go, and for the append-only files of replicas, which tell us nothing of theirs: whoever wants some
-// of those waits in vain.
+// replicaCommands wait for replicas (see feed.go) and for their append-only files. Replicas report nothing about those files, so waiting for
+// them ends only by the timeout.
 var replicaCommands = []Command{
 	{Name: "wait", Arity: 3, Flags: Blocking, Cats: CatConnection, run: waitCommand},
 	{Name: "waitaof", Arity: 4, Flags: Blocking, Cats: CatConnection, run: waitaofCommand},
@@ -47,7 +47,7 @@ func waitaofCommand(c *call) {
 	}
 }
 
-// waitMilliseconds reads argument i as a timeout in milliseconds, and returns the unix millisecond in which it ends; 0: never.
+// waitMilliseconds reads argument i as a timeout in milliseconds, and returns when it ends in unix milliseconds; 0: never.
 func (c *call) waitMilliseconds(i int) int64 {
 	n := c.intOr(i, "ERR timeout is not an integer or out of range")
 	switch {
@@ -61,7 +61,7 @@ func (c *call) waitMilliseconds(i int) int64 {
 	return 0
 }
 
-// parkUntil makes the session wait for what no key brings, unless that is there already or the session cannot wait.
+// parkUntil makes the session wait for something that no key brings, unless already is true or the session cannot wait.
 func (c *call) parkUntil(deadline int64, already bool, reply func(w *resp.Writer)) {
 	if already || c.s.noBlock {
 		reply(c.out)

@@ -12,14 +12,14 @@ import (
 	"github.com/mayflycache/mayfly/internal/testkit/effort"
 )
 
-// cutShort are the rules that are played only so many steps: then they need XADD, and streams are left to a later version.
+// cutShort are the rules of which only the first steps are played: the rest needs XADD, and streams are left to a later version.
 var cutShort = map[string]int{"E29": 10, "C03": 9}
 
-// either are the steps at which Redis has two right replies, by rule and step: the one of the table and this one.
+// either are the steps to which Redis has two correct replies, by rule and step: that of the table and this one.
 var either = map[string]string{
-	// The one thing that the engine refuses: to be without its journal from now on.
-	"L02/10": "-ERR CONFIG SET failed (possibly related to argument 'appendonly') - the journal cannot be left off while the server runs",
-	"H29/4":  ":0", // HDEL counts a field that is dead and not yet reaped; whether a cycle came by in 50 ms is chance
+	// The only thing that the engine refuses: to go on without its journal.
+	"L02/10": "-ERR CONFIG SET failed (possibly related to argument 'appendonly') - the journal cannot be turned off while the server runs",
+	"H29/4":  ":0", // HDEL counts a dead field that is not reaped yet; whether a cycle ran within 50 ms is random
 }
 
 type rule struct {
@@ -62,7 +62,7 @@ func TestExpiryRules(t *testing.T) {
 	var played, steps int
 	t.Run("engine", func(t *testing.T) {
 		for _, r := range rules {
-			if r.id == "A10" { // it counts for 20 ms and more on a Redis; here the clock stands, and a tenth will do
+			if r.id == "A10" { // it counts for over 20 ms on a Redis; here the clock stands still, and a tenth is enough
 				steps := slices.Clone(r.steps)
 				steps[0].command = strings.Replace(steps[0].command, "i=1,20000000", fmt.Sprintf("i=1,%d", effort.Times(2_000_000, 20_000_000)), 1)
 				r = &rule{r.id, r.title, steps}
@@ -106,10 +106,10 @@ func TestExpiryRules(t *testing.T) {
 	})
 }
 
-// attempts is how often a rule is played on a real Redis, whose clock goes on while a busy machine has no time for the test.
+// attempts is how often a rule is tried on a real Redis, whose clock runs on while a busy machine has no time for the test.
 const attempts = 20
 
-// playRule plays r and returns how many of its steps were played, the command that stopped it, if one did, and what was wrong.
+// playRule plays r. It returns how many steps it played, the unknown command that stopped it, if any, and what was wrong.
 func playRule(on target, r *rule) (n int, missing, wrong string) {
 	var dump string
 	for i, s := range r.steps {
@@ -128,7 +128,7 @@ func playRule(on target, r *rule) (n int, missing, wrong string) {
 // settle is how long an active cycle, an event or a push may take, in milliseconds.
 const settle = 150
 
-// playStep carries out one step and returns what came and what should have.
+// playStep carries out one step and returns the actual and the expected outcome.
 func playStep(on target, s step, dump *string) (got, want string) {
 	who, line := "", strings.ReplaceAll(s.command, `\|`, "|")
 	if rest, ok := strings.CutPrefix(line, "@c"); ok {
@@ -195,7 +195,7 @@ func events(messages string) string {
 	return "{" + strings.Join(list, ", ") + "}"
 }
 
-// agree compares a reply with what a rule wants: word by word, but for a number with a tolerance, HELLO's map, and RESP3's sets, which the
+// agree compares a reply with the one in a rule word by word, except for a number with a tolerance, HELLO's map, and RESP3's sets, which the
 // table writes as arrays.
 func agree(got, want string) bool {
 	got = strings.ReplaceAll(got, "~[", "[")

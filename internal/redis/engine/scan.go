@@ -8,14 +8,14 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/values"
 )
 
-// scanCommands walk over the keys.
+// scanCommands walk over the keyspace.
 var scanCommands = []Command{
 	{Name: "keys", Arity: 2, Flags: ReadOnly, Cats: CatKeyspace | CatDangerous, run: keysCommand},
 	{Name: "scan", Arity: -2, Flags: ReadOnly, Cats: CatKeyspace, run: scanCommand},
 	{Name: "randomkey", Arity: 1, Flags: ReadOnly, Cats: CatKeyspace, run: randomkeyCommand},
 }
 
-// keysCommand hides dead keys and leaves them where they are; SCAN and RANDOMKEY remove those they meet (rule A02).
+// keysCommand hides dead keys without removing them; SCAN and RANDOMKEY remove those they find (rule A02).
 func keysCommand(c *call) {
 	all := string(c.args[1]) == "*"
 	pattern := glob.Compile(c.args[1])
@@ -30,7 +30,7 @@ func keysCommand(c *call) {
 	c.out.ArrayAt(start, n)
 }
 
-// globKey matches a key, of which it makes no copy if it is short.
+// globKey matches a key without copying it, if it is short.
 func globKey(pattern *glob.Pattern, key string) bool {
 	var buf [64]byte
 	return pattern.Match(append(buf[:0], key...))
@@ -45,12 +45,12 @@ type scanOptions struct {
 	noValues bool          // HSCAN's NOVALUES
 }
 
-// matches reports whether an element is wanted.
+// matches reports whether an element matches the pattern.
 func (o *scanOptions) matches(name string) bool {
 	return o.pattern == nil || globKey(o.pattern, name)
 }
 
-// scanCursor reads a cursor at argument i. C's strtoull takes spaces and a plus sign in front of the digits.
+// scanCursor reads a cursor at argument i. Like C's strtoull it accepts spaces and a plus sign before the digits.
 func (c *call) scanCursor(i int) uint64 {
 	cursor, err := strconv.ParseUint(strings.TrimPrefix(strings.TrimLeft(string(c.args[i]), " \t\n\v\f\r"), "+"), 10, 64)
 	if err != nil {
@@ -89,8 +89,8 @@ func (c *call) scanOptions(i int) scanOptions {
 	return o
 }
 
-// scanned finds the value that HSCAN, SSCAN or ZSCAN walks over, and its options; not ok if the reply is written. The cursor is checked
-// before the key is looked for, and the options are read only if there is one.
+// scanned finds the value that HSCAN, SSCAN or ZSCAN walks over, and its options; ok is false if the reply has been written. The cursor is
+// checked before the key is looked up, and the options are read only if the key exists.
 func scanned[T values.Value](c *call) (v T, o scanOptions, ok bool) {
 	c.scanCursor(2)
 	obj := c.read(c.args[1])
@@ -113,8 +113,8 @@ func (c *call) cursor(cursor uint64) {
 	c.out.BulkString(strconv.FormatUint(cursor, 10))
 }
 
-// scanCommand walks the slots. A key that exists during the whole walk keeps its slot, so that it is met exactly once. A call looks at
-// about count keys, or at ten times as many slots where most are free.
+// scanCommand walks the slots. A key that exists during the whole walk keeps its slot, so it is returned exactly once. A call looks at about
+// count keys, or at ten times as many slots where most are free.
 func scanCommand(c *call) {
 	o := c.scanOptions(1)
 	if c.failed {
@@ -127,7 +127,7 @@ func scanCommand(c *call) {
 	for looks := o.count * 10; slot < slots && o.count > 0 && looks > 0; slot++ {
 		looks--
 		if d.pages[slot/pageSize] == nil {
-			slot |= pageSize - 1 // the whole page was given back
+			slot |= pageSize - 1 // skips a whole page that was released
 			continue
 		}
 		obj := d.at(uint32(slot))
@@ -137,7 +137,7 @@ func scanCommand(c *call) {
 		o.count--
 		switch {
 		case !o.matches(obj.key):
-		case d.dead(obj, c.e.ms): // of whatever type
+		case d.dead(obj, c.e.ms): // whatever its type
 			dead = append(dead, obj)
 		case o.kind == nil || is(o.kind, upperKind[obj.kind()]):
 			found = append(found, obj.key)
@@ -153,7 +153,7 @@ func scanCommand(c *call) {
 	c.texts(found)
 }
 
-// upperKind are the names of kinds for is.
+// upperKind are the names of kinds, as is needs them.
 var upperKind = [...]string{"NONE", "STRING", "LIST", "SET", "ZSET", "HASH"}
 
 func randomkeyCommand(c *call) {
@@ -168,14 +168,14 @@ func randomkeyCommand(c *call) {
 	c.out.Null()
 }
 
-// random returns an object, dead or alive, each with the same probability. There must be one.
+// random returns a random object, dead or alive, each with the same probability. There must be at least one.
 func (k *keyspace) random(draw func() uint64) *object {
 	for range 64 {
 		if o := k.at(uint32(draw() % uint64(k.slots))); o.kind() != values.Missing {
 			return o
 		}
 	}
-	// Most slots are free: walk to the one that the draw names.
+	// Most slots are free: walk to the object drawn by number.
 	skip := draw() % uint64(k.len())
 	for id := range k.slots {
 		if o := k.at(id); o.kind() != values.Missing {

@@ -7,30 +7,30 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/script"
 )
 
-// A script runs within one command, at one time, without anybody else's command in between. One that takes long yields: Do returns
-// Yielded, and the owner of the engine goes on with Resume until that returns something else. Once the script has run for
-// busy-reply-threshold, the owner should let others in between: they are told BUSY, and may say SCRIPT KILL.
+// A script runs within one command, at one time, without other clients' commands in between. A long one yields: Do returns Yielded, and the
+// owner of the engine calls Resume until that returns something else. Once the script has run for busy-reply-threshold, the owner should let
+// other clients in between: they are told BUSY, and may send SCRIPT KILL.
 
-// running is the script at work.
+// running is the script in progress.
 type running struct {
 	run      *script.Run
-	s        *Session // who asked for it
-	started  int64    // unix microseconds: the time for all that the script does
+	s        *Session // the caller
+	started  int64    // unix microseconds: the time during the whole script
 	readOnly bool
 	wrote    bool
 	slow     bool // it has passed the threshold
-	oneSlot  bool // in a cluster its keys must be in one slot,
-	slot     int  // this one; -1: no key was met yet
+	oneSlot  bool // in a cluster its keys must all be in
+	slot     int  // this slot; -1: no key seen yet
 	mute     bool // CLIENT REPLY silences the reply
 }
 
-// busy reports whether a script is at work that has yielded: nobody else may run.
+// busy reports whether a script has yielded: no other command may run.
 func (l *library) busy() bool { return l.running != nil }
 
-// Busy reports whether a script has passed its time limit and goes on: others should be let in to be told so.
+// Busy reports whether a script runs beyond its time limit: other clients should be let in to be told so.
 func (e *Engine) Busy() bool { return e.scripts.running != nil && e.scripts.running.slow }
 
-// startScript runs chunk until it ends or yields. In a transaction it runs to its end.
+// startScript runs chunk until it ends or yields. In a transaction it runs to the end.
 func (e *Engine) startScript(c *call, chunk *script.Chunk, readOnly bool, keys, args [][]byte) {
 	l := &e.scripts
 	if l.machine == nil {
@@ -61,7 +61,7 @@ func (e *Engine) endScript(out *resp.Writer) {
 	}
 }
 
-// Resume goes on with the script of s, for which Do returned Yielded, and returns Yielded again or, when the reply is in s.Out, Done.
+// Resume continues the script of s, for which Do returned Yielded. It returns Yielded again or, once the reply is in s.Out, Done.
 func (e *Engine) Resume(now int64, s *Session) Outcome {
 	r := e.scripts.running
 	if r == nil || r.s != s {
@@ -98,7 +98,7 @@ func (h host) Has(args [][]byte) bool {
 	return cmd != nil && !unknownSub || notInScripts[strings.ToLower(string(args[0]))]
 }
 
-// notInScripts are commands that no script may call and that the engine does not have.
+// notInScripts are commands that the engine does not have and that scripts may not call.
 var notInScripts = map[string]bool{"monitor": true, "shutdown": true, "sync": true, "psync": true, "acl": true}
 
 func (h host) SetProto(proto int) { h.e.scripts.session.Out.Proto = proto }

@@ -8,7 +8,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/script"
 )
 
-// scriptCommands are EVAL and its like, and SCRIPT.
+// scriptCommands are EVAL, its relatives, and SCRIPT.
 var scriptCommands = []Command{
 	{Name: "eval", Arity: -3, Flags: NoScript | MayReplicate | Stale | SkipMonitor | MovableKeys, Cats: CatScripting, Keys: scriptKeys, run: func(c *call) { c.eval(false, false) }},
 	{Name: "evalsha", Arity: -3, Flags: NoScript | MayReplicate | Stale | SkipMonitor | MovableKeys, Cats: CatScripting, Keys: scriptKeys, run: func(c *call) { c.eval(true, false) }},
@@ -36,14 +36,14 @@ LOAD <script>
 var scriptKeys = Keys{Find: func(args [][]byte) []int {
 	at := countedFrom(args, 2)
 	if at == nil {
-		at = []int{} // no key is no mistake
+		at = []int{} // having no keys is no error
 	}
 	return at
 }}
 
 const errNoScript = "NOSCRIPT No matching script. Please use EVAL."
 
-// eval runs the script that argument 1 is, or names by its SHA1.
+// eval runs the script in argument 1, or the one whose SHA1 it is.
 func (c *call) eval(bySum, readOnly bool) {
 	keys := c.int(2)
 	switch {
@@ -77,7 +77,7 @@ func (c *call) eval(bySum, readOnly bool) {
 	c.e.startScript(c, chunk, readOnly, c.args[3:at], c.args[at:])
 }
 
-// loadScript compiles a script, unless it is known; if that fails, the command does.
+// loadScript compiles a script, unless it is known; the command fails if that fails.
 func (c *call) loadScript(source []byte, eval bool) *script.Chunk {
 	chunk, err := c.e.scripts.load(source, eval)
 	if err != nil {
@@ -86,16 +86,16 @@ func (c *call) loadScript(source []byte, eval bool) *script.Chunk {
 	return chunk
 }
 
-// library is the scripts that are known, and the one that runs.
+// library holds the known scripts and the running one.
 type library struct {
 	chunks  map[string]*script.Chunk // by SHA1
-	evaled  []string                 // the SHA1s of those that EVAL brought, the one used longest ago first
+	evaled  []string                 // the SHA1s of scripts that came with EVAL, the least recently used first
 	machine *script.Machine
-	session *Session // that of every script's commands
+	session *Session // runs the commands of every script
 	running *running
 }
 
-// find returns the script with this SHA1, in either case, or nil.
+// find returns the script with this SHA1, given in either case, or nil.
 func (l *library) find(sum []byte) *script.Chunk {
 	if len(sum) != 2*sha1.Size {
 		return nil
@@ -103,10 +103,10 @@ func (l *library) find(sum []byte) *script.Chunk {
 	return l.chunks[string(lower(make([]byte, 0, 2*sha1.Size), sum))]
 }
 
-// maxEvaled is how many scripts are kept that came with EVAL. As with Redis 7.4 those that SCRIPT LOAD brought stay.
+// maxEvaled is how many scripts that came with EVAL are kept. As in Redis 7.4, those from SCRIPT LOAD are all kept.
 const maxEvaled = 500
 
-// use notes that a script was used, and forgets the one that was not for longest if they are too many; it returns how many that were.
+// use notes that a script was used, drops the least recently used ones beyond maxEvaled, and returns how many it dropped.
 func (l *library) use(sum string) (forgotten int) {
 	last := len(l.evaled) - 1
 	if last >= 0 && l.evaled[last] == sum && last < maxEvaled {
@@ -125,7 +125,7 @@ func (l *library) use(sum string) (forgotten int) {
 	return forgotten
 }
 
-// load compiles a script, unless it is known. One that EVAL brings may be forgotten.
+// load compiles a script, unless it is known. A script from EVAL may be dropped later.
 func (l *library) load(source []byte, eval bool) (*script.Chunk, error) {
 	digest := sha1.Sum(source)
 	var text [2 * sha1.Size]byte

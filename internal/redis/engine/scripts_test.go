@@ -204,7 +204,7 @@ var scriptsBeside = []string{
 	"return string.format('%d')",
 }
 
-// scriptsApart are those of them that this Lua machine answers otherwise, with what it says.
+// scriptsApart are the scripts that this Lua machine answers differently, with its answers.
 var scriptsApart = map[string]string{
 	"local t=nil return t.x": "-ERR user_script:1: attempt to index field 'x' (a nil value) script: a880d6559d35ef21d2f7f38d57f710c3835a5497, on @user_script:1.",
 	"return os.time()":       "-ERR user_script:1: attempt to call a nil value script: 13dea82ee9da896aebcd10f5e36f4a1eeb839b48, on @user_script:1.",
@@ -262,7 +262,7 @@ func TestEvalArguments(t *testing.T) {
 	`)
 }
 
-// An error that is no error object ends Redis 8.0.2 itself; here it is an error.
+// An error value that is not an error object crashes Redis 8.0.2; here it is an error.
 func TestErrorsThatKillRedis(t *testing.T) {
 	play(t, Options{}, `
 		EVAL "error({})" 0    -ERR unknown error script: 367bf7fe449ba40e54d99d9086aa3c2164008136, on @user_script:1.
@@ -285,7 +285,7 @@ func TestTimeStandsStillInAScript(t *testing.T) {
 	s.expect(t, "GET k", "(nil)")
 }
 
-// start runs a command and returns its outcome; finish resumes it until its reply is there.
+// start runs a command and returns its outcome; finish resumes it until the reply is complete.
 func (s *stage) start(args ...string) Outcome {
 	var all [][]byte
 	for _, a := range args {
@@ -340,7 +340,7 @@ func TestAScriptThatWroteIsNotKilled(t *testing.T) {
 	}
 }
 
-// What a script changes is told when it has ended, and waiting sessions are served then.
+// A script's changes are announced when it has ended, and blocked sessions are served then.
 func TestOthersSeeAScriptWhenItEnds(t *testing.T) {
 	s := newStage(Options{})
 	s.expect(t, "@ca BLPOP l 0", "", "@cb SUBSCRIBE c", `["subscribe", "c", :1]`,

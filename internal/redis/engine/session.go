@@ -4,9 +4,9 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/resp"
 )
 
-// Session is what the engine knows of one connection. Its fields belong to the engine, but for Out.
+// Session is what the engine knows about one connection. Its fields belong to the engine, except Out.
 type Session struct {
-	Out resp.Writer // replies and pushes, in the order in which they go out. The owner sends and empties it.
+	Out resp.Writer // replies and pushes, in order. The owner sends and empties it.
 
 	opened SessionOptions
 	id     int64
@@ -19,25 +19,25 @@ type Session struct {
 	noTouch       bool // CLIENT NO-TOUCH: reads leave LRU and LFU alone
 	noBlock       bool // blocking commands answer at once, as in a transaction: scripts
 	closing       bool
-	obeys         bool // it brings what a journal or a master says: to it nothing is dead, and nothing refused
+	obeys         bool // it carries out a journal or a master: no key is dead to it, and nothing is refused
 
-	queue   *queue // of an open MULTI; nil: none is open
+	queue   *queue // of an open MULTI; nil: none
 	watches []watch
 	spoiled bool // a watched key was changed
 
 	waiting *waiter  // what it is blocked on
-	held    [][]byte // a command that a pause has kept from being run
+	held    [][]byte // a command held back by a pause
 	dirty   bool     // is in Engine.dirty
 	pushes  resp.Writer
 
-	// What only CLIENT LIST shows.
+	// Only CLIENT LIST shows these.
 	library, libraryVersion string
 	last                    *Command
 	lastUse                 int64 // unix microseconds
 	noEvict                 bool
 
 	replica replica
-	wrote   int64 // the feed's offset behind what it wrote last
+	wrote   int64 // the feed's offset after its last write
 
 	subscriptions
 	trackingState
@@ -46,9 +46,9 @@ type Session struct {
 // SessionOptions describe a connection.
 type SessionOptions struct {
 	Addr, LocalAddr string // as CLIENT LIST shows them
-	Now             int64  // when it is opened, in unix microseconds
-	Trusted         bool   // needs no password, and no cluster sends it elsewhere: the owner's own
-	Obeys           bool   // is for Obey
+	Now             int64  // when it was opened, in unix microseconds
+	Trusted         bool   // the owner's own: needs no password and is never redirected in a cluster
+	Obeys           bool   // used for Obey
 }
 
 // NewSession opens a session.
@@ -64,7 +64,7 @@ func (e *Engine) NewSession(o SessionOptions) *Session {
 	return s
 }
 
-// Drop ends a session: whatever it waited for, watched or subscribed to is forgotten. Dropping twice does nothing.
+// Drop ends a session, with all that it waited for, watched or subscribed to. Dropping it again does nothing.
 func (e *Engine) Drop(s *Session) {
 	if e.sessions[s.id] != s {
 		return
@@ -81,7 +81,7 @@ func (e *Engine) Drop(s *Session) {
 // ID returns the number that CLIENT ID replies.
 func (s *Session) ID() int64 { return s.id }
 
-// Closing reports whether the owner must close the connection once Out is sent: CLIENT KILL by another session.
+// Closing reports whether the owner must close the connection once Out is sent, after CLIENT KILL by another session.
 func (s *Session) Closing() bool { return s.closing }
 
 // Waiting reports whether the session is blocked and must not run a command.
@@ -93,10 +93,10 @@ type replyMode uint8
 const (
 	replyOn replyMode = iota
 	replyOff
-	replySkip // the next command's reply only
+	replySkip // for the next command's reply only
 )
 
-// pushTo returns the writer for a push to s: its Out, or, while s itself runs a command, a side buffer that follows that command's reply.
+// pushTo returns the writer for a push to s: its Out, or, while s runs a command, a buffer that is sent after that command's reply.
 func (e *Engine) pushTo(s *Session) *resp.Writer {
 	if s == e.current {
 		s.pushes.Proto = s.Out.Proto
@@ -106,7 +106,7 @@ func (e *Engine) pushTo(s *Session) *resp.Writer {
 	return &s.Out
 }
 
-// push begins a push of n parts to s, of which this word is the first, and returns the writer for the others.
+// push begins a push of n parts to s, the first of which is word, and returns the writer for the rest.
 func (e *Engine) push(s *Session, n int, word string) *resp.Writer {
 	w := e.pushTo(s)
 	w.Push(n)
@@ -114,7 +114,7 @@ func (e *Engine) push(s *Session, n int, word string) *resp.Writer {
 	return w
 }
 
-// markDirty makes Dirty name s.
+// markDirty adds s to what Dirty returns.
 func (e *Engine) markDirty(s *Session) {
 	if !s.dirty {
 		s.dirty = true
@@ -122,7 +122,7 @@ func (e *Engine) markDirty(s *Session) {
 	}
 }
 
-// kill makes the owner of s close it.
+// kill makes the owner close the connection of s.
 func (e *Engine) kill(s *Session) {
 	s.closing = true
 	e.markDirty(s)

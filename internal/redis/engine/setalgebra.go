@@ -6,7 +6,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/values"
 )
 
-// setAlgebraCommands are those about several sets.
+// setAlgebraCommands are about several sets.
 var setAlgebraCommands = []Command{
 	{Name: "sinter", Arity: -2, Flags: ReadOnly, Cats: CatSet, Keys: allKeys, run: func(c *call) { c.combine(intersection) }},
 	{Name: "sintercard", Arity: -3, Flags: ReadOnly | MovableKeys, Cats: CatSet, Keys: Keys{Find: countedKeys}, run: sintercardCommand},
@@ -17,10 +17,10 @@ var setAlgebraCommands = []Command{
 	{Name: "sdiffstore", Arity: -3, Flags: Write | DenyOOM, Cats: CatSet, Keys: allKeys, run: func(c *call) { c.combineStore(difference) }},
 }
 
-// countedKeys finds the keys of commands that begin with how many there are.
+// countedKeys finds the keys of commands that begin with their number.
 func countedKeys(args [][]byte) []int { return countedFrom(args, 1) }
 
-// countedFrom is countedKeys where the number of keys is argument i.
+// countedFrom is countedKeys with the number at argument i.
 func countedFrom(args [][]byte, i int) []int {
 	if i >= len(args) {
 		return nil
@@ -44,7 +44,7 @@ func storedKeys(args [][]byte) []int {
 	return nil
 }
 
-// setOperation makes one set of several. stored says that it is for the keyspace, not for a reply.
+// setOperation combines several sets into one. stored says that the result is for the keyspace, not for a reply.
 type setOperation func(sets []*values.SetValue, stored bool, l values.Limits) *values.SetValue
 
 // combine is SINTER, SUNION and SDIFF.
@@ -54,7 +54,7 @@ func (c *call) combine(operation setOperation) {
 	}
 }
 
-// combineStore is combine into a destination.
+// combineStore is combine with a destination.
 func (c *call) combineStore(operation setOperation) {
 	if sets := c.sets(c.args[2:]); !c.failed {
 		c.storeAt(c.args[1], operation(sets, true, c.e.limits), 1, notifySet, c.cmd.Name)
@@ -94,7 +94,7 @@ func (c *call) cardLimit(i int) (limit int) {
 	return limit
 }
 
-// sets finds the sets at keys.
+// sets returns the sets at keys.
 func (c *call) sets(keys [][]byte) []*values.SetValue {
 	sets := make([]*values.SetValue, len(keys))
 	for i, key := range keys {
@@ -103,8 +103,8 @@ func (c *call) sets(keys [][]byte) []*values.SetValue {
 	return sets
 }
 
-// storeAt makes v the value of dst, whatever that held, which counts as n changes, and replies the length of v. If v is empty, dst is removed,
-// a dead one like any other, as in Redis.
+// storeAt makes v the value of dst, whatever dst held, counts that as n changes, and replies with the length of v. If v is empty, dst is
+// removed, even a dead one, as in Redis.
 func (c *call) storeAt(dst []byte, v values.Value, n int, class notifyClass, event string) {
 	if v.Len() == 0 {
 		c.delete(dst)
@@ -116,7 +116,7 @@ func (c *call) storeAt(dst []byte, v values.Value, n int, class notifyClass, eve
 	c.number(v.Len())
 }
 
-// common calls do for the members that are in all sets until it returns false: in the order of the smallest set, which it returns.
+// common calls do for the members that are in all sets until do returns false. Their order is that of the smallest set, which it returns.
 func common(sets []*values.SetValue, do func(member string) bool) (smallest *values.SetValue) {
 	sets = slices.Clone(sets)
 	slices.SortStableFunc(sets, func(a, b *values.SetValue) int { return a.Len() - b.Len() })
@@ -151,8 +151,8 @@ func intersection(sets []*values.SetValue, stored bool, l values.Limits) *values
 	return result
 }
 
-// emptyResult returns the set that Redis begins a union or a difference with: of integers when it is to be stored or all sets are of
-// integers, a table otherwise.
+// emptyResult returns the set with which Redis begins a union or a difference: an intset if it is to be stored or all sets are intsets,
+// otherwise a table.
 func emptyResult(sets []*values.SetValue, stored bool) *values.SetValue {
 	for _, s := range sets {
 		if s.Encoding() != "intset" && !stored {
@@ -177,8 +177,8 @@ func union(sets []*values.SetValue, stored bool, l values.Limits) *values.SetVal
 	return result
 }
 
-// difference returns what is in the first set and in no other. Like Redis it either looks up every member of the first set in the others,
-// or takes every member of the others out of a copy of the first, whichever is less work.
+// difference returns what is in the first set and in no other. Like Redis it either looks up every member of the first set in the others, or
+// removes every member of the others from a copy of the first, whichever is less work.
 func difference(sets []*values.SetValue, stored bool, l values.Limits) *values.SetValue {
 	first, others := sets[0], slices.DeleteFunc(slices.Clone(sets[1:]), func(s *values.SetValue) bool { return s.Len() == 0 })
 	if slices.Contains(others, first) {

@@ -6,7 +6,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/values"
 )
 
-// setCommands are those about one set; see setalgebra.go for several.
+// setCommands are about one set; see setalgebra.go for several.
 var setCommands = []Command{
 	{Name: "sadd", Arity: -3, Flags: Write | DenyOOM | Fast, Cats: CatSet, Keys: oneKey, run: saddCommand},
 	{Name: "srem", Arity: -3, Flags: Write | Fast, Cats: CatSet, Keys: oneKey, run: func(c *call) { removeMembers[*values.SetValue](c, notifySet) }},
@@ -67,7 +67,7 @@ func smembersCommand(c *call) {
 	}
 }
 
-// members replies all of s.
+// members replies with all members of s.
 func (c *call) members(s *values.SetValue) {
 	c.out.Set(s.Len())
 	if ints, ok := s.Ints(); ok {
@@ -109,7 +109,7 @@ func spopCommand(c *call) {
 	}
 }
 
-// countArg reads the count of SPOP, LPOP and ZPOPMIN at argument 2, which may be missing.
+// countArg reads the optional count of SPOP, LPOP and ZPOPMIN at argument 2.
 func (c *call) countArg() (n int, counted bool) {
 	if len(c.args) < 3 {
 		return 1, false
@@ -117,7 +117,7 @@ func (c *call) countArg() (n int, counted bool) {
 	return int(c.intFrom(2, 0, errPositive)), true
 }
 
-// popped finishes SPOP. Which members went was chance, so that their removal is recorded.
+// popped finishes SPOP. Its members were chosen at random, so their removal is what gets recorded.
 func (c *call) popped(key []byte, s *values.SetValue, members []string) {
 	c.wrote(key, len(members), notifySet, "spop")
 	if s.Len() == 0 {
@@ -128,7 +128,7 @@ func (c *call) popped(key []byte, s *values.SetValue, members []string) {
 	c.removeIfEmpty(key, s)
 }
 
-// signed reads argument i as the count of SRANDMEMBER and its like, which has no largest negative number.
+// signed reads argument i as the count of SRANDMEMBER and its relatives; the smallest integer is not allowed.
 func (c *call) signed(i int) int {
 	n := c.int(i)
 	if n == math.MinInt64 {
@@ -144,10 +144,10 @@ func srandmemberCommand(c *call) {
 	c.replyRandom(c.failed || s.Len() == 0, n, false, one, func() { c.texts(s.Sample(n, c.e.draw)) })
 }
 
-// mostRepeats bounds the replies that may hold elements more than once. Redis has no bound: it fills the memory and dies.
+// mostRepeats limits replies in which elements may repeat. Redis has no limit: it runs out of memory and dies.
 const mostRepeats = 1 << 26
 
-// repeats reports whether a reply may have n elements; if not, it replies so.
+// repeats reports whether a reply may have n elements; if not, the command fails.
 func (c *call) repeats(n int) bool {
 	if n > mostRepeats {
 		c.fail(errValueRange)

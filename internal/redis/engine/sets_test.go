@@ -28,7 +28,7 @@ func TestSetsHaveThreeForms(t *testing.T) {
 	`)
 }
 
-// The forms change where Redis's do: 512 integers, 128 others, or as many arguments at once.
+// The forms change where Redis's do: at 512 integers, 128 other members, or that many arguments at once.
 func TestSetsChangeFormAtRedisThresholds(t *testing.T) {
 	for _, c := range []struct {
 		name string
@@ -56,7 +56,7 @@ func TestSetsChangeFormAtRedisThresholds(t *testing.T) {
 	}
 }
 
-// numbered returns n members, so many on a line.
+// numbered returns n members, grouped into lines of each members.
 func numbered(prefix string, n, each int) (lines []string) {
 	for i := 0; i < n; i += each {
 		var line []string
@@ -155,7 +155,7 @@ func TestCountsNearTheEndOfTheNumbers(t *testing.T) {
 	`)
 }
 
-// A member that stays through a whole scan is met exactly once, while others come and go.
+// A member that stays during a whole scan is returned exactly once, while others come and go.
 func TestSscanMeetsEveryMemberThatStaysOnce(t *testing.T) {
 	s := newStage(Options{})
 	stays := numbered("stays", 1000, 1)

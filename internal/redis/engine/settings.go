@@ -5,11 +5,11 @@ import (
 	"slices"
 )
 
-// settings are what CONFIG SET changes and a running command asks. The thresholds of the data structures are in Engine.limits.
+// settings can be changed by CONFIG SET and are consulted by running commands. The thresholds of the data structures are in Engine.limits.
 type settings struct {
 	password                   string            // of the user "default"
-	users                      map[string]string // the passwords of others
-	masterUser, masterPassword string            // masteruser, masterauth: what a master is told
+	users                      map[string]string // passwords of the other users, by name
+	masterUser, masterPassword string            // masteruser, masterauth: how to log in at a master
 	notify                     notifyClass       // notify-keyspace-events
 	maxMemory                  int64             // set by limitMemory
 	policy                     policy            // maxmemory-policy
@@ -22,7 +22,7 @@ type settings struct {
 	lfuDecayTime               int   // minutes
 	trackingKeys               int   // tracking-table-max-keys; 0: no limit
 	protected                  bool  // protected-mode
-	busyAfter                  int64 // busy-reply-threshold: milliseconds that a script may take; 0: as long as it likes
+	busyAfter                  int64 // busy-reply-threshold: milliseconds that a script may take; 0: unlimited
 }
 
 // locked reports whether connections must authenticate.

@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// shrink leaves out acts as long as the two still differ, and describes what is left: the fewest commands that show it, nearly.
+// shrink removes acts while the servers still differ, and describes the rest: nearly the fewest commands that show the difference.
 func (s *scene) shrink(t *testing.T, addr string, first *mismatch) string {
 	acts := s.acts[:first.acts]
 	m := s.play(t, addr, acts, nil)

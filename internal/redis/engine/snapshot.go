@@ -8,31 +8,31 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/values"
 )
 
-// A Snapshot is the data as they were when it was begun, in the form of an RDB file, taken piece by piece while commands go on changing
-// them. What a command is about to change and the snapshot has not come to is written before the change (preserve); what is new is passed over.
-// Redis has a process forked for this; we pay with one look at each key that a write touches meanwhile.
+// A Snapshot is the data as they were when it began, in the form of an RDB file, taken piece by piece while commands go on changing the data.
+// Before a command changes a key that the snapshot has not reached, the snapshot writes that key (preserve); new keys are skipped. Redis
+// forks a process for this; our cost is one check of each key that a write touches meanwhile.
 type Snapshot struct {
 	e       *Engine
 	parts   []*part
-	version int  // of the form: the oldest that has what the data need
+	version int  // the oldest RDB version that can hold the data
 	head    bool // the header was written
-	stream  int  // which database the stream behind it begins in; -1: it says so itself
+	stream  int  // the database in which the stream behind it begins; -1: the stream says so itself
 }
 
-// part is what a snapshot has still to write of one keyspace.
+// part is what a snapshot still has to write of one keyspace.
 type part struct {
-	db     int       // its number at the beginning, whatever SWAPDB did since
-	of     *keyspace // it follows the keyspace through SWAPDB and beyond FLUSHDB
+	db     int       // its number at the beginning, regardless of later SWAPDBs
+	of     *keyspace // followed through SWAPDB, and kept after FLUSHDB
 	keys   int
 	timed  int    // keys with a deadline
-	slots  uint32 // those from here on are new
-	next   uint32 // those before are written
+	slots  uint32 // slots from here on are new
+	next   uint32 // slots before this are written
 	done   []uint64
-	early  []byte // keys that had to be written before their turn
+	early  []byte // keys written before their turn
 	opened bool   // the size was written
 }
 
-// Snapshot begins one. The caller calls Next until it says that all is written, or End.
+// Snapshot begins a snapshot. The caller calls Next until everything is written, or End.
 func (e *Engine) Snapshot() *Snapshot {
 	s := &Snapshot{e: e, version: rdb.Plain, stream: -1}
 	for _, d := range e.dbs {
@@ -52,8 +52,8 @@ func (e *Engine) Snapshot() *Snapshot {
 	return s
 }
 
-// Next appends about size bytes to b, and reports whether there is more to come. What is appended last ends with the checksum's place:
-// rdb.AppendEnd is the caller's.
+// Next appends about size bytes to b, and reports whether there is more to come. The last piece ends before the checksum, which the caller
+// adds with rdb.AppendEnd.
 func (s *Snapshot) Next(b []byte, size int) (_ []byte, more bool) {
 	if !s.head {
 		s.head = true
@@ -72,7 +72,7 @@ func (s *Snapshot) Next(b []byte, size int) (_ []byte, more bool) {
 	for len(s.parts) > 0 {
 		p := s.parts[0]
 		b = rdb.AppendSelect(b, p.db)
-		for p.next < min(p.slots, p.of.slots) { // pages at the end that are empty are given back
+		for p.next < min(p.slots, p.of.slots) { // empty pages at the end may have been released
 			if len(b) >= end {
 				return b, true
 			}
@@ -90,7 +90,7 @@ func (s *Snapshot) Next(b []byte, size int) (_ []byte, more bool) {
 	return b, false
 }
 
-// End forgets a snapshot, complete or not.
+// End drops a snapshot, complete or not.
 func (s *Snapshot) End() {
 	for _, p := range s.parts {
 		p.leave()
@@ -99,7 +99,7 @@ func (s *Snapshot) End() {
 	s.e.copies = slices.DeleteFunc(s.e.copies, func(other *Snapshot) bool { return other == s })
 }
 
-// open appends which database keys are of; before the first of them also how many there are.
+// open appends the database number of the keys and, before the first of them, how many there are.
 func (p *part) open(b []byte) []byte {
 	if p.opened && len(p.early) == 0 {
 		return b
@@ -112,7 +112,7 @@ func (p *part) open(b []byte) []byte {
 	return b
 }
 
-// append appends a key and what it holds.
+// append appends a key and its value.
 func (p *part) append(b []byte, o *object) []byte {
 	if deadline := p.of.deadline(o); deadline != 0 {
 		b = rdb.AppendDeadline(b, deadline)
@@ -124,19 +124,19 @@ func (p *part) leave() {
 	p.of.parts = slices.DeleteFunc(p.of.parts, func(other *part) bool { return other == p })
 }
 
-// has reports whether the object in this slot is written, or too new to be.
+// has reports whether the object in this slot is already written or too new to be.
 func (p *part) has(id uint32) bool {
 	return id < p.next || id >= p.slots || p.done[id/64]>>(id%64)&1 == 1
 }
 
-// skip says that what is in this slot from now on is not the snapshot's.
+// skip excludes whatever is in this slot from now on from the snapshot.
 func (p *part) skip(id uint32) {
 	if id < p.slots {
 		p.done[id/64] |= 1 << (id % 64)
 	}
 }
 
-// preserve is called before o is changed or dropped: snapshots that have not come to it write it now.
+// preserve is called before o is changed or dropped: snapshots that have not reached it write it now.
 func (k *keyspace) preserve(o *object) {
 	for _, p := range k.parts {
 		if o.kind() != values.Missing && !p.has(o.id) {
@@ -146,7 +146,7 @@ func (k *keyspace) preserve(o *object) {
 	}
 }
 
-// leave empties the keyspace of d. A snapshot goes on with what was there.
+// leave empties the keyspace of d. Snapshots continue with the old contents.
 func (d *db) leave() {
 	if len(d.parts) > 0 {
 		old := d.keyspace
@@ -155,7 +155,7 @@ func (d *db) leave() {
 	d.keyspace = keyspace{}
 }
 
-// settle tells the snapshots of a keyspace that it has another place in memory.
+// settle tells the snapshots of a keyspace that its struct has moved in memory.
 func (k *keyspace) settle() {
 	for _, p := range k.parts {
 		p.of = k

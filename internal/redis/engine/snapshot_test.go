@@ -14,7 +14,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/testkit/effort"
 )
 
-// holdings is all that an engine holds, dead things included, a line for each key.
+// holdings describes all that an engine holds, dead keys included, a line for each key.
 func holdings(e *Engine) string {
 	var lines []string
 	for _, d := range e.dbs {
@@ -54,7 +54,7 @@ func holdings(e *Engine) string {
 	return strings.Join(lines, "\n")
 }
 
-// obeyAll has e do what a stream of commands says, at now.
+// obeyAll makes e carry out a stream of commands, at now.
 func obeyAll(t *testing.T, e *Engine, now int64, stream []byte) {
 	t.Helper()
 	s := e.NewSession(SessionOptions{Trusted: true, Obeys: true})
@@ -105,7 +105,7 @@ func firstDifference(got, want string) string {
 	return "none"
 }
 
-// taking is a snapshot that is being taken, and what came after it began.
+// taking is a snapshot in progress, and the effects since it began.
 type taking struct {
 	of     *Snapshot
 	file   []byte
@@ -113,8 +113,8 @@ type taking struct {
 	stream *bytes.Buffer
 }
 
-// What a snapshot holds is what there was when it began, whatever came between its pieces; and that, with the effects of what came after, is what
-// there is. Random commands of all families are played, time passes, and snapshots are taken side by side.
+// A snapshot holds what there was when it began, whatever came between its pieces, and together with the later effects it makes the present
+// state. Random commands of all families are played, time passes, and several snapshots are taken at once.
 func TestSnapshotAndEffectsAreTheState(t *testing.T) {
 	for seed := range uint64(effort.Times(2, 300)) {
 		r := rand.New(rand.NewPCG(seed, 9))
@@ -157,7 +157,7 @@ func TestSnapshotAndEffectsAreTheState(t *testing.T) {
 			case 0:
 				s.now += int64(r.IntN(20)) * 1000
 			case 1:
-				s.now += int64(r.IntN(1e6)) * 1e6 // and what is dead lies there
+				s.now += int64(r.IntN(1e6)) * 1e6 // and dead keys are left lying
 			case 2:
 				s.sleep(r.IntN(1e8))
 			}

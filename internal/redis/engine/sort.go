@@ -16,7 +16,7 @@ var sortCommands = []Command{
 	{Name: "sort_ro", Arity: -2, Flags: ReadOnly | MovableKeys, Cats: CatSet | CatSortedSet | CatList | CatDangerous, Keys: oneKey, run: func(c *call) { sort(c, false) }},
 }
 
-// sortKeys are the key and the destination, of which the last given counts. Those that patterns make up are known to nobody beforehand.
+// sortKeys are the key and the destination; the last STORE counts. Keys made from patterns cannot be known beforehand.
 func sortKeys(args [][]byte) []int {
 	at := []int{1}
 	for i := 2; i < len(args); i++ {
@@ -35,22 +35,22 @@ func sortKeys(args [][]byte) []int {
 
 const errNotSortable = "ERR One or more scores can't be converted into double"
 
-// sorting is what SORT is asked for.
+// sorting holds the arguments of SORT.
 type sorting struct {
 	desc, alpha   bool
 	offset, count int64
 	by            pattern
-	unsorted      bool // BY a name without a star
+	unsorted      bool // BY a name without a star: keep the order
 	get           []pattern
 	store         []byte // nil: reply
 }
 
-// sortable is one element with what it is sorted by.
+// sortable is one element and what it is sorted by.
 type sortable struct {
 	element string
 	number  float64
 	text    []byte // ALPHA with BY
-	found   bool   // text was
+	found   bool   // whether text was found
 }
 
 func sort(c *call, storing bool) {
@@ -63,7 +63,7 @@ func sort(c *call, storing bool) {
 		return
 	}
 	if o != nil && o.kind() == values.Set && s.unsorted && (s.store != nil || c.s == c.e.scripts.session) {
-		s.unsorted, s.alpha, s.by = false, true, pattern{} // neither what is stored nor what a script does may depend on the order of a set
+		s.unsorted, s.alpha, s.by = false, true, pattern{} // what is stored, or what a script does, must not depend on the order of a set
 	}
 	all := elements(o, s.unsorted && s.desc)
 	if !s.unsorted {
@@ -82,7 +82,7 @@ func sort(c *call, storing bool) {
 	s.each(c, all, c.bulk)
 }
 
-// sorting reads the options.
+// sorting parses the options.
 func (c *call) sorting(storing bool) sorting {
 	s := sorting{count: -1}
 	for o := c.options(2); o.more(); {
@@ -118,7 +118,7 @@ func (c *call) sorting(storing bool) sorting {
 	return s
 }
 
-// elements returns what o holds in its order; backwards, a set aside, if so.
+// elements returns what o holds, in order; backwards reverses it, except for a set.
 func elements(o *object, backwards bool) (all []sortable) {
 	if o == nil {
 		return nil
@@ -143,7 +143,7 @@ func elements(o *object, backwards bool) (all []sortable) {
 	return all
 }
 
-// weigh finds out what each element is sorted by; false if one is no number and had to be one, which does not spare the others' look-up.
+// weigh looks up what each element is sorted by; ok is false if one should be a number and is not. The others are looked up even then.
 func (s *sorting) weigh(c *call, all []sortable) (ok bool) {
 	ok = true
 	for i := range all {
@@ -155,7 +155,7 @@ func (s *sorting) weigh(c *call, all []sortable) (ok bool) {
 			text = []byte(e.element)
 		}
 		if s.alpha {
-			e.text, e.found = bytes.Clone(text), found // looking up the next may end this key's life
+			e.text, e.found = bytes.Clone(text), found // cloned: looking up the next may remove an expired key and this text with it
 			continue
 		}
 		if found {
@@ -166,8 +166,8 @@ func (s *sorting) weigh(c *call, all []sortable) (ok bool) {
 	return ok
 }
 
-// compare is the order. Elements with the same number come in the order of their bytes. Texts that are not to be stored are compared as C
-// strings, which end at a zero byte.
+// compare orders two elements. Equal numbers are ordered by their bytes. Texts that are not to be stored are compared as C strings, which end
+// at a zero byte.
 func (s *sorting) compare(a, b sortable) (order int) {
 	switch {
 	case !s.alpha:
@@ -206,7 +206,7 @@ func (s *sorting) part(all []sortable) []sortable {
 	return all[from:to]
 }
 
-// each calls do for everything that the reply consists of: the elements, or what each GET finds for each.
+// each calls do for every part of the reply: the elements, or what each GET finds for each of them.
 func (s *sorting) each(c *call, all []sortable, do func(b []byte, found bool)) {
 	for i := range all {
 		if len(s.get) == 0 {
@@ -218,7 +218,7 @@ func (s *sorting) each(c *call, all []sortable, do func(b []byte, found bool)) {
 	}
 }
 
-// keep stores the result as a list and replies its length.
+// keep stores the result as a list and replies with its length.
 func (s *sorting) keep(c *call, all []sortable) {
 	list := values.NewList()
 	s.each(c, all, func(b []byte, _ bool) { list.PushBack(b, c.e.limits) })
@@ -226,8 +226,8 @@ func (s *sorting) keep(c *call, all []sortable) {
 	c.storeAt(s.store, list, list.Len(), notifyList, "sortstore")
 }
 
-// pattern is what BY and GET take: the name of a key whose first star stands for the element, after "->" that of a field; "#" for GET is
-// the element itself.
+// pattern is an argument of BY or GET: the name of a key in which the first star stands for the element, optionally followed by "->" and the
+// name of a field. "#" in GET is the element itself.
 type pattern struct {
 	text          []byte // nil: not given
 	starred       bool
@@ -244,7 +244,7 @@ func newPattern(text []byte) pattern {
 	return p
 }
 
-// lookup returns what the pattern means for element; not found if there is none, or something of another type.
+// lookup returns what the pattern yields for element; found is false if there is nothing or the value has another type.
 func (p *pattern) lookup(c *call, element string) (b []byte, found bool) {
 	if string(p.text) == "#" {
 		return []byte(element), true

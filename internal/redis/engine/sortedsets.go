@@ -6,8 +6,8 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/values"
 )
 
-// sortedSetCommands are those about the members of one sorted set. Ranges are in sortedsets_range.go, pops in sortedsets_pop.go, and what
-// combines several in zstore.go.
+// sortedSetCommands are about the members of one sorted set. Ranges are in sortedsets_range.go, pops in sortedsets_pop.go, and combinations
+// of several sets in zstore.go.
 var sortedSetCommands = []Command{
 	{Name: "zadd", Arity: -4, Flags: Write | DenyOOM | Fast, Cats: CatSortedSet, Keys: oneKey, run: zaddCommand},
 	{Name: "zincrby", Arity: 4, Flags: Write | DenyOOM | Fast, Cats: CatSortedSet, Keys: oneKey, run: func(c *call) { zadd(c, zaddOptions{increment: true}, 2) }},
@@ -23,10 +23,10 @@ var sortedSetCommands = []Command{
 
 const errScoreNaN = "ERR resulting score is not a number (NaN)"
 
-// zaddOptions are those of ZADD, and ZINCRBY, which is ZADD INCR.
+// zaddOptions are the options of ZADD and of ZINCRBY, which is ZADD INCR.
 type zaddOptions struct {
 	when      condition
-	changed   bool // CH: count the changed with the added
+	changed   bool // CH: count changed members as well as added ones
 	increment bool
 }
 
@@ -88,7 +88,7 @@ func zadd(c *call, o zaddOptions, at int) {
 			return
 		}
 		z = values.NewZSet()
-		z.Grow(len(scores), len(pairs[1]), c.e.limits) // Redis looks at the first member only
+		z.Grow(len(scores), len(pairs[1]), c.e.limits) // Redis considers only the first member
 		c.add(key, z)
 	} else {
 		z.Grow(len(scores), 0, c.e.limits)
@@ -127,7 +127,7 @@ func zadd(c *call, o zaddOptions, at int) {
 	}
 }
 
-// zaddResult is what became of one pair.
+// zaddResult is the outcome for one pair.
 type zaddResult uint8
 
 const (
@@ -138,7 +138,7 @@ const (
 	zaddNaN
 )
 
-// zaddOne adds one pair to z and returns the score that its member has then.
+// zaddOne adds one pair to z and returns the score that its member then has.
 func zaddOne(z *values.ZSetValue, member []byte, score float64, o zaddOptions, l values.Limits) (float64, zaddResult) {
 	old, found := z.Score(member)
 	if !found {
@@ -183,7 +183,7 @@ func zmscoreCommand(c *call) {
 	}
 }
 
-// score replies the score of member.
+// score replies with the score of member.
 func (c *call) score(z *values.ZSetValue, member []byte) {
 	if score, ok := z.Score(member); ok {
 		c.out.Double(score)

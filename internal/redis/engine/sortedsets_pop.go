@@ -2,7 +2,7 @@ package engine
 
 import "github.com/mayflycache/mayfly/internal/redis/values"
 
-// zpopCommands take members off the ends of sorted sets, or wait for some.
+// zpopCommands remove members from the ends of sorted sets; some wait for members.
 var zpopCommands = []Command{
 	{Name: "zpopmin", Arity: -2, Flags: Write | Fast, Cats: CatSortedSet, Keys: oneKey, run: func(c *call) { zpop(c, left) }},
 	{Name: "zpopmax", Arity: -2, Flags: Write | Fast, Cats: CatSortedSet, Keys: oneKey, run: func(c *call) { zpop(c, right) }},
@@ -12,7 +12,7 @@ var zpopCommands = []Command{
 	{Name: "bzmpop", Arity: -5, Flags: Write | Blocking | MovableKeys, Cats: CatSortedSet, Keys: Keys{Find: waitCountedKeys}, run: zmpopCommand},
 }
 
-// waitCountedKeys is countedKeys behind a timeout.
+// waitCountedKeys is countedKeys after a timeout.
 func waitCountedKeys(args [][]byte) []int { return countedFrom(args, 2) }
 
 func zpop(c *call, where end) {
@@ -36,17 +36,17 @@ func zpop(c *call, where end) {
 	}
 }
 
-// flat replies a member and its score, one after the other also in RESP3.
+// flat replies with a member and its score, one after the other in RESP3 too.
 func (c *call) flat(member string, score float64) bool {
 	c.out.BulkString(member)
 	c.out.Double(score)
 	return true
 }
 
-// zpopEvent are the events of taking members off the low and the high end, and the commands by which that is recorded.
+// zpopEvent are the events of removing members from the low and the high end, and the commands that record it.
 var zpopEvent = [...]string{left: "zpopmin", right: "zpopmax"}
 
-// zpopped takes n members off an end of z and hands them to reply, from the end inwards.
+// zpopped removes n members from an end of z and passes them to reply, from the end inwards.
 func (c *call) zpopped(key []byte, z *values.ZSetValue, n int, where end, reply func(member string, score float64) bool) {
 	from, to := 0, n
 	if where == right {

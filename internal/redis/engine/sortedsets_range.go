@@ -9,7 +9,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/values"
 )
 
-// zrangeCommands are those about a part of a sorted set.
+// zrangeCommands are about a part of a sorted set.
 var zrangeCommands = []Command{
 	{Name: "zcount", Arity: 4, Flags: ReadOnly | Fast, Cats: CatSortedSet, Keys: oneKey, run: func(c *call) { zcount(c, zrange{by: byScore, limit: -1}) }},
 	{Name: "zlexcount", Arity: 4, Flags: ReadOnly | Fast, Cats: CatSortedSet, Keys: oneKey, run: func(c *call) { zcount(c, zrange{by: byLex, limit: -1}) }},
@@ -30,7 +30,7 @@ const (
 	errLexRange   = "ERR min or max not valid string range item"
 )
 
-// rangeBy is what a range is a range of.
+// rangeBy says what the ends of a range are: ranks, scores or members.
 type rangeBy uint8
 
 const (
@@ -40,13 +40,13 @@ const (
 	byLex
 )
 
-// zrange is a range of a sorted set, in the vocabulary of ZRANGE: all others are ZRANGE with some of its options given.
+// zrange is a range of a sorted set, in the terms of ZRANGE: every other range command is ZRANGE with some options preset.
 type zrange struct {
 	by            rangeBy
 	reverse       bool
 	either        bool // the REV option may be given
 	withScores    bool
-	offset, limit int64 // LIMIT; a negative limit is none
+	offset, limit int64 // LIMIT; a negative limit means none
 
 	from, to int64 // by rank
 	score    values.ScoreRange
@@ -85,7 +85,7 @@ func (r *zrange) parse(c *call, i int, storing bool) {
 	r.ends(c, i)
 }
 
-// ends reads the two ends from argument i on: the high one first in a reversed range, unless it is one of ranks.
+// ends reads the two ends from argument i on: the high one first in a reversed range, unless the ends are ranks.
 func (r *zrange) ends(c *call, i int) {
 	low, high := c.args[i], c.args[i+1]
 	if r.reverse {
@@ -106,7 +106,7 @@ func (r *zrange) ends(c *call, i int) {
 	}
 }
 
-// span returns the ranks that the range has in z, from the first to before the last.
+// span returns the range as a half-open range of ranks of z.
 func (r *zrange) span(z *values.ZSetValue) (from, to int) {
 	switch r.by {
 	case byScore:
@@ -123,8 +123,8 @@ func (r *zrange) span(z *values.ZSetValue) (from, to int) {
 	return r.cut(from, to, z.Encoding() == "skiplist")
 }
 
-// cut applies LIMIT to the ranks from the first to before the last. A negative offset leaves nothing, but for a skip list: there Redis
-// counts it from the far end.
+// cut applies LIMIT to a half-open range of ranks. A negative offset leaves nothing, except in a skip list: there Redis counts it from the
+// far end.
 func (r *zrange) cut(from, to int, skiplist bool) (int, int) {
 	offset, n := r.offset, int64(max(to-from, 0))
 	if offset < 0 {
@@ -167,7 +167,7 @@ func (c *call) pairHead(n int, with bool) {
 	c.out.Array(n)
 }
 
-// scored returns what replies one of them.
+// scored returns a function that replies with one of them.
 func (c *call) scored(withScores bool) func(member string, score float64) bool {
 	if !withScores {
 		return func(member string, _ float64) bool {
@@ -228,7 +228,7 @@ func zremrange(c *call, r zrange) {
 	c.number(to - from)
 }
 
-// scanScore is a score as ZSCAN says it. Redis has two ways: what a listpack holds is the shortest text, what a skip list holds is printed
+// scanScore formats a score as ZSCAN does. Redis has two ways: a score from a listpack is its shortest text, one from a skip list is printed
 // as a long double of 17 digits.
 func scanScore(score float64, large bool) string {
 	var buf [40]byte
@@ -245,13 +245,13 @@ func appendG17(dst []byte, f float64) []byte {
 	e := bytes.LastIndexByte(dst, 'e')
 	exp, _ := strconv.Atoi(string(dst[e+1:]))
 	if exp < -4 || exp >= 17 {
-		tail := string(dst[e:]) // Go has two digits at least, as C
+		tail := string(dst[e:]) // Go and C both write at least two digits
 		return append(trimZeros(dst[:e]), tail...)
 	}
 	return trimZeros(strconv.AppendFloat(dst[:start], f, 'f', 16-exp, 64))
 }
 
-// trimZeros takes the zeros at the end of a decimal fraction away.
+// trimZeros removes the zeros at the end of a decimal fraction.
 func trimZeros(b []byte) []byte {
 	if bytes.IndexByte(b, '.') < 0 {
 		return b

@@ -73,7 +73,7 @@ func TestRanges(t *testing.T) {
 	`)
 }
 
-// Where scores differ, a small sorted set goes from member to member.
+// With different scores, a small sorted set is walked member by member.
 func TestRangesOfMembersWithDifferentScores(t *testing.T) {
 	play(t, Options{}, `
 		ZADD z 1 c 2 a 3 b                     :3

@@ -7,7 +7,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/values"
 )
 
-// stringCommands store and fetch whole strings. Parts of them are in ranges.go, numbers in counters.go, bits in bits.go.
+// stringCommands store and fetch whole strings. Parts of strings are in ranges.go, numbers in counters.go, bits in bits.go.
 var stringCommands = []Command{
 	{Name: "set", Arity: -3, Flags: Write | DenyOOM, Cats: CatString, Keys: oneKey, run: setCommand},
 	{Name: "setnx", Arity: 3, Flags: Write | DenyOOM | Fast, Cats: CatString, Keys: oneKey, run: setnxCommand},
@@ -25,7 +25,7 @@ var stringCommands = []Command{
 // pairKeys is every other argument.
 var pairKeys = Keys{First: 1, Last: -1, Step: 2}
 
-// expireOption is the one option of several that says when a value ends.
+// expireOption is the option, one of several, that says when a value expires.
 type expireOption uint8
 
 const (
@@ -40,7 +40,7 @@ const (
 
 var expireWords = [...]string{expireEX: "EX", expirePX: "PX", expireEXAT: "EXAT", expirePXAT: "PXAT", keepTTL: "KEEPTTL", persist: "PERSIST"}
 
-// expireWord returns the option that argument i is, noExpire if none.
+// expireWord returns the option that argument i names, noExpire if none.
 func (c *call) expireWord(i int) expireOption {
 	for o := expireEX; o <= persist; o++ {
 		if c.is(i, expireWords[o]) {
@@ -53,7 +53,7 @@ func (c *call) expireWord(i int) expireOption {
 // timed reports whether the option is followed by a time.
 func (o expireOption) timed() bool { return expireEX <= o && o <= expirePXAT }
 
-// unit is that of the time, in milliseconds.
+// unit is the unit of that time, in milliseconds.
 func (o expireOption) unit() int64 {
 	if o == expireEX || o == expireEXAT {
 		return 1000
@@ -68,10 +68,10 @@ func (o expireOption) absolute() bool { return o == expireEXAT || o == expirePXA
 type setOptions struct {
 	nx, xx, get bool
 	expire      expireOption
-	time        []byte // that follows expire
+	time        []byte // the argument of expire
 }
 
-// parseSetOptions reads the arguments from i on, as SET or, if getex, as GETEX takes them. Repeating an option is allowed, and the last counts.
+// parseSetOptions reads the arguments from i on as SET or, if getex, GETEX takes them. An option may be repeated, and the last one counts.
 func (c *call) parseSetOptions(i int, getex bool) (o setOptions) {
 	for words := c.options(i); words.more(); {
 		word, ok := c.expireWord(words.at), true
@@ -107,7 +107,7 @@ func (c *call) parseSetOptions(i int, getex bool) (o setOptions) {
 	return o
 }
 
-// deadline is the absolute time in milliseconds that o names, None if it names none.
+// deadline is the absolute time in milliseconds that o asks for, None if none.
 func (c *call) deadline(o setOptions) (ms int64) {
 	if c.failed || !o.expire.timed() {
 		return expiry.None
@@ -126,7 +126,7 @@ func (c *call) deadline(o setOptions) (ms int64) {
 	if !o.expire.absolute() {
 		n += c.e.ms
 	}
-	if n <= 0 { // it overflowed
+	if n <= 0 { // overflow
 		c.fail(invalidExpire(c.cmd.Name))
 	}
 	return n
@@ -145,7 +145,7 @@ func setCommand(c *call) {
 	}
 }
 
-// What became of a store. answered: there was an error, or GET asked for the old value; the reply is written.
+// The outcome of a store. answered: the reply is written, because of an error or because GET asked for the old value.
 const (
 	answered = iota
 	stored
@@ -154,8 +154,8 @@ const (
 
 // store is SET and its older forms.
 //
-// A deadline that has passed already is no reason not to store: the key is there, dead, and its expiry is an event like any other.
-// (Rules S08 and N06.)
+// A value is stored even if its deadline has already passed: the key exists, dead, and its expiry is an event like any other. (Rules S08 and
+// N06.)
 func (c *call) store(key, value []byte, o setOptions) int {
 	ms := c.deadline(o)
 	if c.failed {
@@ -202,7 +202,7 @@ func (c *call) setFor(unit expireOption) {
 	}
 }
 
-// get replies the string at key, or null. It returns false where the type is another, which was replied.
+// get replies with the string at key, or null. It returns false, with the error sent, if the key holds another type.
 func (c *call) get(key []byte) bool {
 	o := c.readString(key)
 	if c.failed {
@@ -212,7 +212,7 @@ func (c *call) get(key []byte) bool {
 	return true
 }
 
-// reply replies the string of o, null if it is nil.
+// reply replies with the string of o, null if o is nil.
 func (c *call) reply(o *object) { c.bulk(textOf(o), o != nil) }
 
 func getexCommand(c *call) {
@@ -263,7 +263,7 @@ func getsetCommand(c *call) {
 	}
 }
 
-// put stores value, without a deadline.
+// put stores value without a deadline.
 func (c *call) put(key, value []byte) {
 	c.setString(c.write(key), key, value, false)
 	c.wrote(key, 1, notifyString, "set")
@@ -298,7 +298,7 @@ func msetnxCommand(c *call) {
 	c.out.Int(1)
 }
 
-// paired reports whether every key has a value; if not, it replies so.
+// paired reports whether every key has a value; if not, the command fails.
 func (c *call) paired() bool {
 	if len(c.args)%2 == 0 {
 		c.fail(wrongArity(c.cmd.Name))

@@ -15,17 +15,17 @@ import (
 	"github.com/mayflycache/mayfly/internal/testkit/realredis"
 )
 
-// target is what a rule is played on: a stage, or a real Redis.
+// target plays rules: a stage, or a real Redis.
 type target interface {
 	name() string
-	do(who string, args ...string) string // a command on a connection; its reply
-	take(who string) string               // what came to a connection unasked
+	do(who string, args ...string) string // runs a command on a connection and returns the reply
+	take(who string) string               // what was pushed to a connection
 	sleep(ms int)
 	close()
 
-	attach()                          // a replica, of which only stream is asked
-	stream() (said string, now int64) // what was propagated to it since, and unix ms
-	replica(args ...string) string    // a command at a replica that has done all that was written
+	attach()                          // attaches a replica, which only stream needs
+	stream() (said string, now int64) // what was propagated to it since then, and unix ms
+	replica(args ...string) string    // a command at a replica that is up to date
 }
 
 // realTarget is a real server over TCP.
@@ -33,7 +33,7 @@ type realTarget struct {
 	t     *testing.T
 	addr  string
 	conns map[string]*realConn
-	other *realredis.Server // a replica; nil: none is needed yet
+	other *realredis.Server // a replica; nil: not needed yet
 }
 
 type realConn struct {
@@ -46,7 +46,7 @@ func realServer(t *testing.T) string {
 	return realredis.Start(t, realredis.Options{Config: []string{"enable-debug-command yes"}}).Addr()
 }
 
-// newRealTarget returns the server at addr as it was after its start, but for its figures.
+// newRealTarget returns the server at addr in its initial state, except for its statistics.
 func newRealTarget(t *testing.T, addr string) *realTarget {
 	r := &realTarget{t: t, addr: addr, conns: map[string]*realConn{}}
 	for _, line := range []string{
@@ -85,13 +85,13 @@ func (r *realTarget) do(who string, args ...string) string {
 		if err != nil {
 			r.t.Fatalf("%q: %v", args, err)
 		}
-		if v.Kind != '>' { // a push that was on its way is kept by nobody: rules take theirs first
+		if v.Kind != '>' { // pushes in between are dropped: rules take theirs first
 			return notation(v)
 		}
 	}
 }
 
-// send sends a command, and gives the reply some time to come.
+// send sends a command, and gives the reply some time to arrive.
 func (c *realConn) send(args []string) error {
 	w := bufio.NewWriter(c)
 	fmt.Fprintf(w, "*%d\r\n", len(args))
@@ -117,7 +117,7 @@ func (r *realTarget) take(who string) string {
 	}
 }
 
-// sleep is a rule's own @sleep: a real server's clock can only be waited for.
+// sleep is a rule's @sleep: a real server's clock can only be waited for.
 func (r *realTarget) sleep(ms int) { <-time.After(time.Duration(ms) * time.Millisecond) }
 
 func (r *realTarget) close() {
@@ -177,7 +177,7 @@ func (r *realTarget) replica(args ...string) string {
 	return r.do("R", args...)
 }
 
-// replicaServer is a Redis to be a replica, one for each test.
+// replicaServer is a Redis for use as a replica, one for each test.
 func replicaServer(t *testing.T) *realredis.Server {
 	return realredis.Start(t, realredis.Options{Config: []string{"enable-debug-command yes"}})
 }

@@ -10,33 +10,33 @@ import (
 
 // Tracking tells sessions that keep copies of keys when a copy is out of date: CLIENT TRACKING.
 //
-// In the default mode the engine remembers who read which key, and a change tells each of them once. With BCAST it remembers nothing: a
-// change tells every session one of whose prefixes the key has, and the keys that one command changed come in one message. Keys are
-// compared without the number of their database.
+// In the default mode the engine remembers which session read which key, and a change tells each of them once. With BCAST it remembers
+// nothing: a change tells every session with a prefix that the key has, and the keys changed by one command come in one message. Keys of all
+// databases are treated alike.
 
 // tracker knows which sessions keep copies of which keys.
 type tracker struct {
 	sessions int                // that track
-	readers  map[string][]int64 // default mode: the sessions, by id, that read a key. One may track no more.
-	items    int                // ids in readers
+	readers  map[string][]int64 // default mode: ids of the sessions that read a key; some may have stopped tracking
+	items    int                // total number of ids in readers
 	prefixes map[string]*broadcast
 	collects bool // some broadcast has changes to send
 }
 
-// broadcast is one prefix of the BCAST mode.
+// broadcast is one prefix of BCAST mode.
 type broadcast struct {
 	sessions []*Session
-	changes  map[string]*Session // since the last message: by key, who changed it last; nil: time did
+	changes  map[string]*Session // since the last message: by key, the session that changed it last; nil: it expired or was evicted
 }
 
-// trackingState is what one session set up.
+// trackingState is one session's setup of tracking.
 type trackingState struct {
 	track    trackFlag
-	redirect int64 // the session that is told instead; 0: this one
+	redirect int64 // the session to tell instead; 0: this one
 	prefixes []string
 }
 
-// trackFlag is a set of the properties that CLIENT TRACKINGINFO lists.
+// trackFlag is a set of the flags that CLIENT TRACKINGINFO lists.
 type trackFlag uint8
 
 const (
@@ -46,12 +46,12 @@ const (
 	trackOptOut
 	trackCaching // CLIENT CACHING, for the next command: yes with OPTIN, no with OPTOUT
 	trackNoLoop
-	trackBroken // the session that should be told is gone
+	trackBroken // the session to redirect to is gone
 )
 
 func (t *trackingState) has(f trackFlag) bool { return t.track&f != 0 }
 
-// tracksReads reports whether what the session reads now must be remembered.
+// tracksReads reports whether the keys that the session reads now must be remembered.
 func (t *trackingState) tracksReads() bool {
 	switch {
 	case !t.has(trackOn) || t.has(trackBcast):
@@ -64,7 +64,7 @@ func (t *trackingState) tracksReads() bool {
 	return true
 }
 
-// remember notes the keys that a finished command read, for the client that asked, be it through a script.
+// remember notes the keys that a finished command read for its client, even through a script.
 func (e *Engine) remember(c *call) {
 	s := e.current
 	if s == nil || !s.tracksReads() || c.cmd.Flags&PubSub != 0 {
@@ -83,7 +83,7 @@ func (e *Engine) remember(c *call) {
 	}
 }
 
-// shrinkReaders keeps the table within tracking-table-max-keys: some key, any, is taken for changed.
+// shrinkReaders keeps the table within tracking-table-max-keys by invalidating arbitrary keys.
 func (e *Engine) shrinkReaders() {
 	limit := e.settings.trackingKeys
 	if limit == 0 || len(e.tracking.readers) < limit {
@@ -95,14 +95,14 @@ func (e *Engine) shrinkReaders() {
 	}
 }
 
-// forgetCaching ends the effect of CLIENT CACHING, which is for one command or transaction. It is told after each command of s.
+// forgetCaching ends the effect of CLIENT CACHING, which lasts for one command or transaction. It is called after each command of s.
 func (e *Engine) forgetCaching(s *Session, args [][]byte) {
 	if s.has(trackCaching) && s.queue == nil && !is(args[0], "CLIENT") {
 		s.track &^= trackCaching
 	}
 }
 
-// invalidate is told that key was changed by s, or, if nil, by time.
+// invalidate is called when key was changed by s, or if s is nil, expired or was evicted.
 func (e *Engine) invalidate(key []byte, s *Session) {
 	for prefix, b := range e.tracking.prefixes {
 		if len(prefix) <= len(key) && string(key[:len(prefix)]) == prefix {
@@ -132,8 +132,8 @@ func (e *Engine) invalidateReaders(key []byte) {
 	}
 }
 
-// flushInvalidations sends what the BCAST mode collected while a command ran: the keys in their order, without a session's own if it
-// said NOLOOP.
+// flushInvalidations sends what BCAST mode collected while a command ran: the keys in sorted order, leaving out a session's own changes if it
+// set NOLOOP.
 func (e *Engine) flushInvalidations() {
 	if !e.tracking.collects {
 		return
@@ -164,7 +164,7 @@ func (e *Engine) flushInvalidations() {
 	}
 }
 
-// invalidateAll is told that a database was emptied: everybody forgets everything.
+// invalidateAll is called when a database was emptied: every tracking session must drop all its copies.
 func (e *Engine) invalidateAll() {
 	if e.tracking.sessions == 0 {
 		return
@@ -179,8 +179,8 @@ func (e *Engine) invalidateAll() {
 	e.tracking.items = 0
 }
 
-// sendInvalidation tells s, or the session it redirects to, about the keys that write writes. A session that speaks RESP2 can be told
-// only as a subscriber of a channel that exists for this.
+// sendInvalidation tells s, or the session it redirects to, about the keys that write writes. In RESP2 a session can be told only as a
+// subscriber of the channel reserved for this.
 func (e *Engine) sendInvalidation(s *Session, write func(*resp.Writer)) {
 	to := s
 	if s.redirect != 0 {
@@ -195,14 +195,14 @@ func (e *Engine) sendInvalidation(s *Session, write func(*resp.Writer)) {
 	switch {
 	case to.Out.Proto == 3:
 		write(e.push(to, 2, "invalidate"))
-	case s.redirect != 0 && to.Subscribed(): // also when it redirects to itself
+	case s.redirect != 0 && to.Subscribed(): // even when it redirects to itself
 		w := e.push(to, 3, "message")
 		w.BulkString("__redis__:invalidate")
 		write(w)
 	}
 }
 
-// track turns tracking on for s, or adds prefixes to what is on.
+// track turns tracking on for s, or adds prefixes.
 func (e *Engine) track(s *Session, flags trackFlag, redirect int64, prefixes []string) {
 	if !s.has(trackOn) {
 		e.tracking.sessions++
@@ -232,7 +232,7 @@ func (e *Engine) track(s *Session, flags trackFlag, redirect int64, prefixes []s
 	}
 }
 
-// untrack turns tracking off for s. What it read stays in the table until a change finds that nobody wants to know.
+// untrack turns tracking off for s. The keys it read stay in the table until a change finds that the session no longer tracks.
 func (e *Engine) untrack(s *Session) {
 	if !s.has(trackOn) {
 		return
@@ -250,8 +250,8 @@ func (e *Engine) untrack(s *Session) {
 	}
 }
 
-// clashing returns the first two of the prefixes that no session may have together, one being the start of the other: among those
-// given, or between one given and one that the session has.
+// clashing returns the first two prefixes that one session may not have together, because one begins with the other: both given, or one given and
+// one that the session has already.
 func (s *Session) clashing(given []string) (a, b string, existing, clash bool) {
 	overlap := func(a, b string) bool { return strings.HasPrefix(a, b) || strings.HasPrefix(b, a) }
 	for i, a := range given {

@@ -98,13 +98,13 @@ func TestBroadcast(t *testing.T) {
 	newStage(Options{}).expect(t,
 		"@ca HELLO 3", "", "@ca CLIENT TRACKING ON BCAST PREFIX c: PREFIX d:", "+OK",
 		"@cb HELLO 3", "", "@cb CLIENT TRACKING ON BCAST NOLOOP", "+OK",
-		// One message for a command, each key once, in the order of the keys.
+		// One message per command, each key once, in sorted order.
 		"MSET c:2 v c:1 v c:2 w e v", "+OK",
 		"@out a", `>["invalidate", ["c:1", "c:2"]]`,
 		"@out b", `>["invalidate", ["c:1", "c:2", "e"]]`,
 		"@cb SET d:1 v", "+OK",
 		"@out a", `>["invalidate", ["d:1"]]`, "@out b", "",
-		"SELECT 3", "+OK", "SET c:1 v", "+OK", "@out a", `>["invalidate", ["c:1"]]`, // no number of a database
+		"SELECT 3", "+OK", "SET c:1 v", "+OK", "@out a", `>["invalidate", ["c:1"]]`, // without the number of a database
 		"@out b", `>["invalidate", ["c:1"]]`,
 		"FLUSHDB", "+OK", "@out a", `>["invalidate", null]`, "@out b", `>["invalidate", null]`,
 		"@ca CLIENT TRACKING OFF", "+OK", "SET c:1 v", "+OK", "@out a", "",

@@ -8,10 +8,10 @@ var transactionCommands = []Command{
 	{Name: "unwatch", Arity: 1, Flags: NoScript | Loading | Stale | Fast | AllowBusy, Cats: CatTransaction, run: unwatchCommand},
 }
 
-// queue is what an open MULTI has collected.
+// queue holds the commands of an open MULTI.
 type queue struct {
 	commands []queued
-	broken   bool // one was refused: EXEC will be too
+	broken   bool // a command was refused, so EXEC will fail
 }
 
 type queued struct {
@@ -19,7 +19,7 @@ type queued struct {
 	args [][]byte
 }
 
-// copyArgs returns args in memory of their own.
+// copyArgs returns a copy of args in its own memory.
 func copyArgs(args [][]byte) [][]byte {
 	size := 0
 	for _, a := range args {
@@ -34,7 +34,7 @@ func copyArgs(args [][]byte) [][]byte {
 	return kept
 }
 
-// runsInMulti reports whether cmd is carried out, not queued, while MULTI is open.
+// runsInMulti reports whether cmd runs at once, rather than being queued, while MULTI is open.
 func runsInMulti(cmd *Command) bool {
 	switch cmd.Name {
 	case "exec", "discard", "multi", "watch", "quit", "reset":

@@ -62,7 +62,7 @@ func TestWatchSpoilsTransactions(t *testing.T) {
 	`)
 }
 
-// A watched key that is not there, and then is a dead one, has not changed.
+// A watched key that is absent at first and then dead has not changed.
 func TestSwappedDeadKeysAreNoChange(t *testing.T) {
 	play(t, Options{}, `
 		DEBUG SET-ACTIVE-EXPIRE 0    +OK

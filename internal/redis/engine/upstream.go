@@ -6,18 +6,18 @@ import (
 	"strings"
 )
 
-// Master is whom a replica follows, and how far it has come. The owner makes one for each master and keeps it up to date, between two
-// commands; the engine only reads it.
+// Master describes the master that a replica follows, and how far the replica has come. The owner makes one for each master and updates it
+// between commands; the engine only reads it.
 type Master struct {
 	Host string
 	Port int
 
 	State  string // as ROLE has it: connect, connecting, sync or connected
-	ID     string // of the master's stream; empty: nothing of it is here
-	Offset int64  // of that stream: what is behind it has been done
-	DB     int    // the database that the stream has selected there
-	Heard  int64  // unix ms when the master was heard last
-	Lost   int64  // unix ms since when there is no link
+	ID     string // names the master's stream; empty: none of it is here
+	Offset int64  // in that stream: everything before it has been carried out
+	DB     int    // the database selected at that point of the stream
+	Heard  int64  // unix ms when the master was last heard from
+	Lost   int64  // unix ms when the link was lost
 }
 
 // The states of a Master.
@@ -28,15 +28,15 @@ const (
 	LinkInOrder = "connected"
 )
 
-// SetUpstream says whom to tell, while the command runs, when the engine is to follow another master than before, or (nil) none. Without one the
-// engine cannot follow anybody.
+// SetUpstream sets the function that is called, while the command runs, when the engine is to follow another master, or none (nil). Without
+// it the engine cannot follow a master.
 func (e *Engine) SetUpstream(follow func(m *Master)) { e.upstream = follow }
 
-// Master returns whom the engine follows; nil: nobody.
+// Master returns the master that the engine follows; nil: none.
 func (e *Engine) Master() *Master { return e.master }
 
-// Follow makes the engine a replica of m, or with nil a master again. A replica hides what is dead, removes nothing of itself, and refuses writes
-// but those of its master, which Obey brings. What replicas it has itself have to begin anew.
+// Follow makes the engine a replica of m, or a master again if m is nil. A replica hides dead keys, removes nothing on its own, and refuses
+// writes except those of its master, which come through Obey. Its own replicas have to synchronise anew.
 func (e *Engine) Follow(m *Master) {
 	was := e.master
 	e.master = m
@@ -61,13 +61,13 @@ func (e *Engine) Follow(m *Master) {
 	}
 }
 
-// hides reports whether what is dead is only hidden, and stays until somebody else says that it goes: a master, or the end of a pause.
+// hides reports whether dead keys are hidden instead of removed, until the master removes them or a pause ends.
 func (e *Engine) hides() bool { return e.master != nil || e.paused() }
 
-// Idle reports whether Obey may be called: no script has been left in its middle.
+// Idle reports whether Obey may be called: no script is in progress.
 func (e *Engine) Idle() bool { return e.scripts.running == nil }
 
-// Advance says that the master's words, some whole effects, have been done. Replicas of this replica get the same.
+// Advance says that words from the master, one or more whole effects, have been carried out. Replicas of this replica get the same bytes.
 func (e *Engine) Advance(words []byte) {
 	e.master.Offset += int64(len(words))
 	if e.feed.on {
@@ -75,31 +75,31 @@ func (e *Engine) Advance(words []byte) {
 	}
 }
 
-// DB returns the database that a session has selected.
+// DB returns the session's selected database.
 func (s *Session) DB() int { return s.db }
 
-// Credentials are what a master is to be told: masteruser and masterauth.
+// Credentials are for logging in at a master: masteruser and masterauth.
 func (e *Engine) Credentials() (user, password string) {
 	return e.settings.masterUser, e.settings.masterPassword
 }
 
-// SetCredentials sets them.
+// SetCredentials sets masteruser and masterauth.
 func (e *Engine) SetCredentials(user, password string) {
 	e.settings.masterUser, e.settings.masterPassword = user, password
 }
 
-// Port returns where connections come by TCP; 0: nowhere.
+// Port returns the TCP port for connections; 0: none.
 func (e *Engine) Port() int { return e.port }
 
-// Sibling returns an empty engine with the settings of e: to load what Adopt then takes over.
+// Sibling returns an empty engine with the settings of e, to be loaded and then passed to Adopt.
 func (e *Engine) Sibling() *Engine {
 	other := New(e.options)
 	other.settings, other.limits = e.settings, e.limits
 	return other
 }
 
-// Adopt takes the data of other, a Sibling that is not used any more, instead of its own. Nobody is told of it as an effect; those who watch
-// keys or keep copies of them learn that they have changed.
+// Adopt replaces the engine's data with those of other, a Sibling that must not be used any more. This is not sent as an effect; sessions
+// that watch keys or keep copies of them are told that the keys have changed.
 func (e *Engine) Adopt(now int64, other *Engine) {
 	e.setNow(now)
 	for i, d := range e.dbs {
@@ -110,10 +110,10 @@ func (e *Engine) Adopt(now int64, other *Engine) {
 		d.settle()
 	}
 	e.invalidateAll()
-	if e.settings.maxMemory != other.settings.maxMemory { // it was set meanwhile
+	if e.settings.maxMemory != other.settings.maxMemory { // changed while the sibling was loading
 		e.weighAll()
 	}
-	for _, s := range e.feed.replicas { // the stream they know has ended
+	for _, s := range e.feed.replicas { // the stream they follow has ended
 		e.kill(s)
 	}
 	e.feed.on, e.feed.backlog = false, nil
@@ -172,7 +172,7 @@ func (c *call) roleOfReplica(m *Master) {
 	}
 }
 
-// infoMaster is what INFO says of whom the engine follows.
+// infoMaster writes what INFO says about the master.
 func infoMaster(e *Engine, w *strings.Builder) {
 	m := e.master
 	if m == nil {

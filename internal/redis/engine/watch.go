@@ -6,13 +6,13 @@ import "github.com/mayflycache/mayfly/internal/expiry"
 type watch struct {
 	db  *db
 	key string
-	// gone: the key was past its deadline but not yet reaped when WATCH came. For the transaction it was absent then, so that its
-	// reaping is no change.
+	// gone: the key was past its deadline but not yet reaped when WATCH came. The transaction counts it as absent, so reaping it is no
+	// change.
 	gone bool
 }
 
-// touched is told of every change of a key, by s or, if nil, by time: it spoils transactions that watch it and invalidates what tracking
-// sessions hold.
+// touched is called for every change of a key, by s or, if s is nil, by expiry or eviction. It fails transactions that watch the key, and
+// invalidates the copies of tracking sessions.
 func (e *Engine) touched(d *db, key []byte, s *Session) {
 	if len(d.watched) > 0 {
 		e.spoil(d, key)
@@ -37,8 +37,8 @@ func (e *Engine) spoil(d *db, key []byte) {
 	}
 }
 
-// spoilAll is spoil for every watched key that exists in d, or will once d holds with: FLUSHDB, FLUSHALL, SWAPDB. It is called before
-// the change.
+// spoilAll is spoil for every watched key that exists in d, or will once d holds the keyspace with: FLUSHDB, FLUSHALL, SWAPDB. It is called
+// before the change.
 func (e *Engine) spoilAll(d *db, with *keyspace) {
 	for key, sessions := range d.watched {
 		var next *object
@@ -58,7 +58,7 @@ func (e *Engine) spoilAll(d *db, with *keyspace) {
 				case w.gone && !will:
 					w.gone = false
 				case w.gone && dead:
-				case !was && dead: // it was absent, and is so still
+				case !was && dead: // absent before, and absent still
 					w.gone = true
 				default:
 					s.spoiled = true
@@ -68,7 +68,7 @@ func (e *Engine) spoilAll(d *db, with *keyspace) {
 	}
 }
 
-// watch adds a key of d to those that s watches.
+// watch adds a key of d to those watched by s.
 func (e *Engine) watch(s *Session, d *db, key []byte) {
 	for _, w := range s.watches {
 		if w.db == d && w.key == string(key) {
@@ -81,7 +81,7 @@ func (e *Engine) watch(s *Session, d *db, key []byte) {
 	join(&d.watched, name, s)
 }
 
-// unwatch forgets all that s watches.
+// unwatch ends all watches of s.
 func (e *Engine) unwatch(s *Session) {
 	for _, w := range s.watches {
 		leave(w.db.watched, w.key, s)
@@ -89,7 +89,7 @@ func (e *Engine) unwatch(s *Session) {
 	s.watches = nil
 }
 
-// watchesDead reports whether a key that s watches has expired since, reaped or not.
+// watchesDead reports whether a key that s watches has expired since WATCH, reaped or not.
 func (e *Engine) watchesDead(s *Session) bool {
 	for _, w := range s.watches {
 		if o := w.db.find([]byte(w.key)); o != nil && !w.gone && w.db.dead(o, e.ms) {

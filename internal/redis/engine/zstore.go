@@ -7,7 +7,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/values"
 )
 
-// zstoreCommands combine sorted sets, and sets, in which every member has the score 1.
+// zstoreCommands combine sorted sets and sets; a set's members all have the score 1.
 var zstoreCommands = []Command{
 	{Name: "zunion", Arity: -3, Flags: ReadOnly | MovableKeys, Cats: CatSortedSet, Keys: Keys{Find: countedKeys}, run: func(c *call) { zreply(c, (*zcombine).union) }},
 	{Name: "zinter", Arity: -3, Flags: ReadOnly | MovableKeys, Cats: CatSortedSet, Keys: Keys{Find: countedKeys}, run: func(c *call) { zreply(c, (*zcombine).inter) }},
@@ -18,7 +18,7 @@ var zstoreCommands = []Command{
 	{Name: "zdiffstore", Arity: -4, Flags: Write | DenyOOM | MovableKeys, Cats: CatSortedSet, Keys: Keys{First: 1, Last: 1, Step: 1, Find: storedKeys}, run: func(c *call) { zstore(c, (*zcombine).diff) }},
 }
 
-// zsource is one operand: a set or else a sorted set, which is empty where the key is missing.
+// zsource is one operand: a set or a sorted set, which is empty if the key is missing.
 type zsource struct {
 	set    *values.SetValue
 	zset   *values.ZSetValue
@@ -51,7 +51,7 @@ func (s *zsource) score(member string) (score float64, ok bool) {
 	return s.zset.Score(values.Bytes(member))
 }
 
-// weigh is score times the weight, 0 where that is not a number.
+// weigh is score times the weight, 0 if that is not a number.
 func (s *zsource) weigh(score float64) float64 { return number(s.weight * score) }
 
 func number(f float64) float64 {
@@ -61,14 +61,14 @@ func number(f float64) float64 {
 	return f
 }
 
-// zcombine is what such a command is asked for.
+// zcombine holds the arguments of such a command.
 type zcombine struct {
 	sources    []zsource
 	aggregate  func(a, b float64) float64
 	withScores bool
 }
 
-// The three ways of AGGREGATE. Infinity less infinity is 0 here.
+// The three ways of AGGREGATE. Infinity minus infinity is 0 here.
 func aggregateSum(a, b float64) float64 { return number(a + b) }
 
 func aggregateMin(a, b float64) float64 {
@@ -110,7 +110,7 @@ func (c *call) zcombine(i int) zcombine {
 	return z
 }
 
-// aggregate reads argument i as one of the three ways to add up scores.
+// aggregate reads argument i as one of the three ways to combine scores.
 func (c *call) aggregate(i int) func(a, b float64) float64 {
 	switch {
 	case c.is(i, "MIN"):
@@ -123,8 +123,8 @@ func (c *call) aggregate(i int) func(a, b float64) float64 {
 	return aggregateSum
 }
 
-// zsources reads the number of keys at argument i and the keys, and returns the argument behind them. The keys' types are checked before
-// anything that follows, as in Redis.
+// zsources reads the number of keys at argument i and the keys, and returns the index after them. As in Redis, the keys' types are checked
+// before anything that follows.
 func (c *call) zsources(i int) (sources []zsource, end int) {
 	n := c.int(i)
 	switch {
@@ -186,7 +186,7 @@ func zintercardCommand(c *call) {
 	c.number(count)
 }
 
-// sorted brings the sources in the order in which Redis adds them up: the smallest first. It matters for sums of fractions.
+// sorted puts the sources in the order in which Redis adds them up: the smallest first. The order affects sums of fractions.
 func (z *zcombine) sorted() []zsource {
 	sorted := slices.Clone(z.sources)
 	slices.SortStableFunc(sorted, func(a, b zsource) int { return a.len() - b.len() })
@@ -239,7 +239,7 @@ func (z *zcombine) common(do func(member string, score float64) bool) {
 					return true
 				}
 			}
-			if z.aggregate != nil { // ZINTERCARD only counts
+			if z.aggregate != nil { // nil for ZINTERCARD, which only counts
 				total = z.aggregate(total, s.weight*value)
 			}
 		}

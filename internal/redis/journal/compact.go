@@ -11,32 +11,34 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/rdb"
 )
 
-// Compaction: the log only grows, so from time to time all data are written down as they are at one moment, and the log goes on in a new file.
+// Compaction: the log only grows, so from time to time all data are written to a new base as they are at one moment, and the log continues in
+// a new file.
 //
-//  1. A new increment is made, and the manifest names it as the last.
-//  2. Between two commands a snapshot is begun, and what is recorded from there on goes to the new increment.
-//  3. The snapshot is written, piece by piece, to a file aside, which is synced and named as a base.
+//  1. A new increment is created, and the manifest names it as the last.
+//  2. Between two commands a snapshot is begun, and effects recorded from there on go to the new increment.
+//  3. The snapshot is written, piece by piece, to a temporary file, which is synced and renamed to a base.
 //  4. The manifest names this base and the new increment, and nothing else.
-//  5. The files before are removed.
+//  5. The old files are removed.
 //
-// A crash before 4 leaves the old base and all increments, one after it the new ones; what is named in neither is removed at the next start.
+// After a crash before step 4, the old base and all increments are valid; after a later one, the new base and increment. Files not named by
+// the manifest are removed at the next start.
 
-// compaction is what is known of the latest.
+// compaction describes the latest one.
 type compaction struct {
 	running bool
 	stop    bool
 	failed  error
 }
 
-// Commands go on beside a compaction, on processors that it would keep busy: so it takes a snapshot in pieces, which is how long a command waits for it
-// at most, writes a few of them at a time, and rests between.
+// Commands run during a compaction and need the same processors. So a compaction takes its snapshot in pieces, which bounds how long a
+// command waits for it, writes a few of them at a time, and rests in between.
 const (
 	pieceSize = 32 << 10
 	burst     = 4 * pieceSize
 	breather  = time.Millisecond
 )
 
-// Begin lets the journal be compacted: do runs a function while no command does.
+// Begin allows compactions: do runs a function while no command runs.
 func (j *Journal) Begin(do func(func(now int64, e *engine.Engine))) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -44,7 +46,7 @@ func (j *Journal) Begin(do func(func(now int64, e *engine.Engine))) {
 	j.changed.Broadcast()
 }
 
-// wantsCompaction reports whether enough was written since the last one; j.mu is held.
+// wantsCompaction reports whether enough was written since the last compaction; j.mu is held.
 func (j *Journal) wantsCompaction() bool {
 	if j.begin == nil || j.compact.running || j.closed || j.cause != nil && !j.unsure {
 		return false
@@ -55,7 +57,7 @@ func (j *Journal) wantsCompaction() bool {
 	return j.min > 0 && j.since >= j.min && j.since >= j.base && (j.compact.failed == nil || j.since >= 2*j.min)
 }
 
-// Compact compacts the journal in the background. It reports false if that goes on already.
+// Compact compacts the journal in the background. It reports false if that is already in progress.
 func (j *Journal) Compact() bool {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -82,7 +84,7 @@ func (j *Journal) startCompaction() {
 	}()
 }
 
-// stopCompaction ends a running one early.
+// stopCompaction ends a running compaction early.
 func (j *Journal) stopCompaction() {
 	j.mu.Lock()
 	defer j.mu.Unlock()
@@ -124,7 +126,7 @@ func (j *Journal) compactNow() error {
 		snapshot = e.Snapshot()
 		j.stream.Reselect()
 		j.mu.Lock()
-		if j.next != nil { // of a compaction that failed. Nothing was written to it, and nothing will be.
+		if j.next != nil { // left by a failed compaction. Nothing was written to it, and nothing will be.
 			j.next.Close()
 		}
 		j.files, j.next, j.nextAt = with, next, j.appended.Load()
@@ -139,7 +141,7 @@ func (j *Journal) compactNow() error {
 		return err
 	}
 
-	// 4. What was recorded before the snapshot is not needed any more, be it written or not.
+	//  4. What was recorded before the snapshot is not needed any more, whether written or not.
 	kept := manifest{base: &part{baseName(seq), seq, baseFile}, incrs: with.incrs[len(with.incrs)-1:]}
 	if err := j.name(kept); err != nil {
 		return err
@@ -156,7 +158,7 @@ func (j *Journal) compactNow() error {
 	return nil
 }
 
-// drop goes on with the next file at once: what is before it is in the base; j.mu is held.
+// drop moves to the next file at once, because everything before it is in the base; j.mu is held.
 func (j *Journal) drop() {
 	for j.writing || j.syncing {
 		j.changed.Wait()
@@ -174,7 +176,7 @@ func (j *Journal) drop() {
 	j.changed.Broadcast()
 }
 
-// writeBase writes a snapshot as the base of this number, and returns how long it is. It rests between bursts.
+// writeBase writes a snapshot as the base of this number, and returns its length. It rests between bursts.
 func (j *Journal) writeBase(seq int64, do func(func(int64, *engine.Engine)), rest time.Duration, snapshot *engine.Snapshot) (size int64, err error) {
 	aside := filepath.Join(j.dir, asidePrefix+baseName(seq))
 	f, err := os.OpenFile(aside, os.O_WRONLY|os.O_CREATE|os.O_TRUNC, 0o644)
@@ -218,7 +220,7 @@ func (j *Journal) writeBase(seq int64, do func(func(int64, *engine.Engine)), res
 	return size + int64(len(b)), os.Rename(aside, filepath.Join(j.dir, baseName(seq)))
 }
 
-// asidePrefix begins the names of files that are not complete.
+// asidePrefix begins the names of incomplete files.
 const asidePrefix = "temp-"
 
 // name writes the manifest.
@@ -231,7 +233,7 @@ func (j *Journal) name(m manifest) error {
 	_, err = f.WriteString(m.String())
 	err = errors.Join(err, f.Sync(), f.Close())
 	if err == nil {
-		err = syncDir(j.dir) // the files that it names
+		err = syncDir(j.dir) // for the names of the files that it lists
 	}
 	if err == nil {
 		err = os.Rename(aside, name)

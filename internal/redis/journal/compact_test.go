@@ -14,7 +14,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/testkit/effort"
 )
 
-// Commands run while the journal is compacted, again and again; what is read in the end is what there was.
+// Commands run while the journal is compacted again and again; reopening it gives the final state.
 func TestCompactionBesideWrites(t *testing.T) {
 	dir := t.TempDir()
 	r := newRig(t, Options{Dir: dir, MinCompact: -1}, start)
@@ -53,7 +53,7 @@ func TestCompactionBesideWrites(t *testing.T) {
 	}
 }
 
-// keysOf is every key's payload, in the order of keys.
+// keysOf returns every key's payload, in the order of keys.
 func keysOf(e *engine.Engine, now int64) string {
 	r := &rig{e: e, now: now, s: e.NewSession(engine.SessionOptions{Now: now})}
 	var all []string
@@ -84,8 +84,8 @@ func filesIn(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// A crash at any moment of a compaction leaves a directory that opens with everything. The directory is copied after every change that the compaction makes
-// to it.
+// A crash at any moment of a compaction leaves a directory that opens with all data. The test copies the directory after every change that
+// the compaction makes to it.
 func TestACrashWithinACompaction(t *testing.T) {
 	dir := t.TempDir()
 	r := newRig(t, Options{Dir: dir, MinCompact: -1}, start)
@@ -93,7 +93,7 @@ func TestACrashWithinACompaction(t *testing.T) {
 		r.play("SET", strconv.Itoa(i), strings.Repeat("v", 1000))
 	}
 	r.written()
-	r.do(func(int64, *engine.Engine) {}) // nothing runs
+	r.do(func(int64, *engine.Engine) {}) // waits until nothing runs
 	copies := 0
 	last := ""
 	begin := r.do

@@ -11,7 +11,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/testkit/effort"
 )
 
-// Damage to any byte of the base or of the manifest, to any other value, is refused with nothing changed; or it changes nothing that matters.
+// Damage to any byte of the base or of the manifest is refused with nothing changed, or has no effect on the data.
 func TestDamageToBaseAndManifest(t *testing.T) {
 	dir := t.TempDir()
 	r := newRig(t, Options{Dir: dir, MinCompact: -1}, start)

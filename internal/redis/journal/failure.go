@@ -7,14 +7,15 @@ import (
 	"time"
 )
 
-// When the disk does not take what is written, writes are refused until it does. What was recorded already stays pending, and is written first.
+// When a write to disk fails, commands that write are refused until it succeeds. What was recorded before stays pending, and is written
+// first.
 
-// syncError is a sync that failed. What the system still has of the file then, and whether another sync would tell, nobody knows.
+// syncError is a failed sync. After it the contents of the file are unknown, and another sync might hide the loss.
 type syncError struct{ error }
 
 func (e syncError) Unwrap() error { return e.error }
 
-// fail notes that the disk does not take what was written: writes are refused until it does; j.mu is held.
+// fail records that writing to disk failed: commands that write are refused until it succeeds; j.mu is held.
 func (j *Journal) fail(err error) {
 	j.cause = err
 	reason := err
@@ -31,7 +32,7 @@ func (j *Journal) fail(err error) {
 	j.retryLater()
 }
 
-// retryLater has retry called; j.mu is held.
+// retryLater schedules a retry; j.mu is held.
 func (j *Journal) retryLater() {
 	if j.closed {
 		return
@@ -45,7 +46,7 @@ func (j *Journal) retryLater() {
 	})
 }
 
-// retry has the writer try again; j.mu is held. After a sync that failed only a new base helps, written from memory.
+// retry makes the writer try again; j.mu is held. After a failed sync only a new base, written from memory, helps.
 func (j *Journal) retry() {
 	if j.cause == nil || j.closed {
 		return
@@ -58,7 +59,7 @@ func (j *Journal) retry() {
 	j.changed.Broadcast()
 }
 
-// mend lets writes be done again; j.mu is held.
+// mend allows writes again; j.mu is held.
 func (j *Journal) mend() {
 	j.cause, j.unsure = nil, false
 	j.broken.Store(nil)

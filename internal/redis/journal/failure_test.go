@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// full is a file that has no room, as Linux offers it.
+// full is a file on a full device, as Linux offers it.
 func full(t *testing.T) *os.File {
 	f, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -23,8 +23,8 @@ func full(t *testing.T) *os.File {
 	return f
 }
 
-// When the disk is full, writes are refused in Redis's words and reads go on; what waited for "always" is told that it failed. When there is room again
-// writes go on, and nothing of what was recorded is missing.
+// When the disk is full, writes are refused in Redis's words and reads go on; replies waiting for "always" fail. When there is room again,
+// writes go on, and nothing that was recorded is missing.
 func TestDiskFull(t *testing.T) {
 	for _, policy := range Policies {
 		t.Run(policy, func(t *testing.T) {
@@ -92,7 +92,7 @@ func TestDiskFull(t *testing.T) {
 	}
 }
 
-// After a sync that failed nobody knows what is in the file: writes are refused until all data stand in a new base.
+// After a failed sync the contents of the file are unknown: writes are refused until all data are in a new base.
 func TestAFailedSyncIsMendedByANewBase(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		dir := t.TempDir()

@@ -35,7 +35,7 @@ func FuzzReplay(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, log []byte) {
 		os.WriteFile(filepath.Join(dir, folder, incrName(1)), log, 0o644)
-		for range 2 { // what was cut once is whole
+		for range 2 { // a file that was cut once is whole
 			j := &Journal{dir: filepath.Join(dir, folder), clock: func() int64 { return start }}
 			report, err := j.open(Options{Dir: dir}, engine.New(engine.Options{Seed: 1}))
 			if err != nil {

@@ -1,22 +1,22 @@
-// Package journal keeps an engine's data on disk, in Redis's own form: an append-only log of effects in several files. A real Redis started
-// on the directory holds the same data, and the other way round.
+// Package journal keeps an engine's data on disk, in Redis's own format: an append-only log of effects in several files. A real Redis started
+// on the directory has the same data, and the other way round.
 //
-//	j, report, err := journal.Open(journal.Options{Dir: dir}, e, now) // e holds what was there, and its writes are recorded
-//	s, err := server.New(e, server.Options{Keeper: j})                // replies wait until what they tell is safe
-//	j.Begin(s.Do)                                                     // it is compacted from time to time
+//	j, report, err := journal.Open(journal.Options{Dir: dir}, e, now) // loads the data into e and records its writes
+//	s, err := server.New(e, server.Options{Keeper: j})                // replies wait until the writes they report are safe
+//	j.Begin(s.Do)                                                     // compacts from time to time
 //	...
 //	s.Close(ctx)
 //	j.Close()
 //
-// # The way of a write
+// # How a write gets to disk
 //
 //	engine, under the server's lock   Effect, End: a whole unit, as bytes      Stream.Write
 //	                                  is appended to what is pending           append
 //	the writer, a goroutine           writes what is pending, and syncs it     run
-//	the connection, without the lock  waits, if it must, and replies           Await
+//	the connection, without the lock  waits if it must, and replies            Await
 //
-// With "always" a reply waits for the sync that covers it, and so one sync serves all connections that wait. Otherwise nobody waits, unless
-// the disk is more than a second behind.
+// With "always" a reply waits for the sync that covers it, so one sync serves all connections that wait. Otherwise replies do not wait,
+// unless the disk is more than a second behind.
 package journal
 
 import (
@@ -33,14 +33,14 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/engine"
 )
 
-// Policies say when what was written is made to outlast a crash of the machine, as Redis's appendfsync does.
+// Policies say when writes are synced, so that they survive a crash of the machine, as Redis's appendfsync does.
 var Policies = []string{"always", "everysec", "no"}
 
 // Options set up a journal.
 type Options struct {
-	Dir        string // is made if it is missing
+	Dir        string // created if missing
 	Fsync      string // one of Policies; empty: everysec
-	MinCompact int64  // bytes that must be written since the last compaction, and as many as that had, for the next; 0: 64 MiB; negative: never
+	MinCompact int64  // compact after this many bytes, and at least as many as the last compaction left; 0: 64 MiB; negative: never
 }
 
 func (o *Options) validate() error {
@@ -61,45 +61,45 @@ func (o *Options) validate() error {
 
 const (
 	syncEvery  = time.Second
-	retryEvery = 100 * time.Millisecond // a write that failed
-	rest       = time.Millisecond       // of the writer, when nobody waits for it: what comes meanwhile is written at once
-	maxPending = 64 << 20               // bytes that wait to be written before commands do
+	retryEvery = 100 * time.Millisecond // after a failed write
+	rest       = time.Millisecond       // between two writes when no reply waits, so that one write takes all that comes meanwhile
+	maxPending = 64 << 20               // bytes; beyond this, commands wait
 )
 
-// Journal is an open journal. Its methods are safe for concurrent use, but for those of a Sink, which the engine calls.
+// Journal is an open journal. Its methods are safe for concurrent use, except those of a Sink, which the engine calls.
 type Journal struct {
-	dir    string // that of the files
+	dir    string // of the files
 	lock   *os.File
 	stream engine.Stream
 	clock  func() int64
 
 	appended atomic.Int64 // bytes recorded since it was opened: the position
-	safe     atomic.Int64 // up to which position they are as safe as the policy wants
+	safe     atomic.Int64 // up to this position bytes are as safe as the policy demands
 	held     atomic.Bool  // the disk is behind: Await waits
 	always   atomic.Bool
-	broken   atomic.Pointer[string] // why writes are refused, in Redis's words; nil: they are not
+	broken   atomic.Pointer[string] // why writes are refused, in Redis's words; nil: they are accepted
 
 	mu        sync.Mutex // guards what follows
-	changed   *sync.Cond // something of it that somebody waits for
+	changed   *sync.Cond // signals a change that goroutines wait for
 	policy    string
-	pending   []byte // to be written; of the bytes before position appended
+	pending   []byte // not yet taken by the writer; it ends at position appended
 	spare     []byte
-	writing   bool  // the writer has taken what was pending
-	wrote     int64 // position up to which it was written
+	writing   bool  // the writer is writing what it took
+	wrote     int64 // position up to which bytes are written
 	synced    int64
 	syncing   bool
-	due       bool // a sync is due
+	due       bool // a sync is overdue
 	timer     *time.Timer
-	cause     error // why the last write or sync failed
-	unsure    bool  // a sync failed: what is in the file now nobody knows
+	cause     error // the error of the last write or sync
+	unsure    bool  // a sync failed: the contents of the file are unknown
 	closed    bool
 	file      *os.File
 	size      int64 // of file
 	next      *os.File
-	nextAt    int64 // the position from which on next, if there is one, is written
+	nextAt    int64 // the position where next begins, if there is one
 	files     manifest
 	base      int64 // bytes of all files at the last compaction
-	since     int64 // bytes written since
+	since     int64 // bytes written since then
 	min       int64
 	begin     func(func(now int64, e *engine.Engine))
 	compact   compaction
@@ -108,17 +108,17 @@ type Journal struct {
 
 // Effect and End make a Journal the engine's Sink.
 
-// Effect is told an effect of a write.
+// Effect receives one effect of a write.
 func (j *Journal) Effect(db int, args [][]byte) { j.stream.Effect(db, args) }
 
-// End is told that what came since the last End is complete.
+// End says that the effects since the last End are complete.
 func (j *Journal) End() { j.stream.End() }
 
 // append records a unit.
 func (j *Journal) append(unit []byte) {
 	j.mu.Lock()
 	if len(j.pending) == 0 && !j.writing {
-		j.changed.Broadcast() // the writer sleeps
+		j.changed.Broadcast() // wakes the writer
 	}
 	j.pending = append(j.pending, unit...)
 	if len(j.pending) > maxPending {
@@ -128,17 +128,17 @@ func (j *Journal) append(unit []byte) {
 	j.mu.Unlock()
 }
 
-// Position returns the position behind all that was recorded so far.
+// Position returns the position after everything recorded so far.
 func (j *Journal) Position() int64 { return j.appended.Load() }
 
-// Safe reports whether a reply that tells of what was recorded up to a position need not wait. When the journal is broken none need: those
-// who wrote are told by Await.
+// Safe reports whether a reply about writes up to a position need not wait. With a broken journal no reply waits here: Await returns an error
+// to those about writes.
 func (j *Journal) Safe(position int64) bool {
 	return j.broken.Load() != nil || !j.always.Load() || j.safe.Load() >= position
 }
 
-// Await waits until a reply that tells of what was recorded up to a position may go out, and until the disk is not far behind. The error says
-// that this can never be: what was recorded may be lost, and nobody must be told that it was done.
+// Await waits until a reply about writes up to a position may be sent, and until the disk is not far behind. An error says that this will
+// never be: the writes may be lost, and no reply may say that they were done.
 func (j *Journal) Await(position int64) error {
 	if j.Safe(position) && j.broken.Load() == nil && !j.held.Load() {
 		return nil
@@ -180,7 +180,7 @@ func (j *Journal) run() {
 	}
 }
 
-// write takes what is pending and writes it, up to where another file begins; j.mu is held, but while it writes.
+// write takes what is pending and writes it, up to where the next file begins; j.mu is held, but released while writing.
 func (j *Journal) write() {
 	take := len(j.pending)
 	if j.next != nil {
@@ -227,7 +227,7 @@ func (j *Journal) write() {
 	j.changed.Broadcast()
 }
 
-// turn goes on with the next file, when all before it was written; j.mu is held, but while it syncs.
+// turn moves to the next file, once everything before it is written; j.mu is held, but released while syncing.
 func (j *Journal) turn() {
 	old, sync := j.file, j.policy != "no"
 	j.writing = true
@@ -247,18 +247,18 @@ func (j *Journal) turn() {
 		return
 	}
 	j.synced = max(j.synced, j.wrote)
-	if j.wrote >= j.nextAt { // else another compaction was begun meanwhile
+	if j.wrote >= j.nextAt { // otherwise another compaction has begun meanwhile
 		j.advance()
 	}
 }
 
-// advance goes on with the next file; j.mu is held.
+// advance moves to the next file; j.mu is held.
 func (j *Journal) advance() {
 	j.file.Close()
 	j.file, j.size, j.next = j.next, 0, nil
 }
 
-// release lets those go on whom the disk held up, and writes, once it has caught up; j.mu is held.
+// release lets replies and writes go on once the disk has caught up; j.mu is held.
 func (j *Journal) release() {
 	if j.cause == nil && len(j.pending) <= maxPending/2 {
 		if j.broken.Load() != nil {
@@ -270,7 +270,7 @@ func (j *Journal) release() {
 	}
 }
 
-// arm sees to a sync within a second; j.mu is held.
+// arm makes sure of a sync within a second; j.mu is held.
 func (j *Journal) arm() {
 	if j.policy != "everysec" || j.timer != nil || j.synced >= j.wrote || j.closed {
 		return
@@ -281,7 +281,7 @@ func (j *Journal) arm() {
 		j.mu.Lock()
 		defer j.mu.Unlock()
 		j.timer = nil
-		if j.syncing { // the one before takes more than a second: commands wait for it
+		if j.syncing { // the last sync takes more than a second: replies wait for it
 			j.due = true
 			j.held.Store(true)
 			return
@@ -290,7 +290,7 @@ func (j *Journal) arm() {
 	})
 }
 
-// sync makes what was written safe; j.mu is held, but meanwhile.
+// sync makes everything written safe; j.mu is held, but released meanwhile.
 func (j *Journal) sync() {
 	if j.synced >= j.wrote || j.unsure {
 		return
@@ -330,7 +330,7 @@ func (j *Journal) SetFsync(policy string) {
 	j.arm()
 }
 
-// Close writes and syncs what is pending and gives the directory back. The error says that some of it is lost.
+// Close writes and syncs what is pending and unlocks the directory. An error says that some of it is lost.
 func (j *Journal) Close() error {
 	j.mu.Lock()
 	if j.closed {
@@ -341,7 +341,7 @@ func (j *Journal) Close() error {
 	j.stopCompaction()
 	j.mu.Lock()
 	if j.cause != nil && !j.unsure {
-		j.cause = nil // once more
+		j.cause = nil // try once more
 	}
 	j.closed = true
 	if j.timer != nil && j.timer.Stop() {
@@ -363,7 +363,7 @@ func (j *Journal) Close() error {
 	return errors.Join(err, j.file.Close(), j.lock.Close())
 }
 
-// Dir returns the directory that was opened.
+// Dir returns the directory given to Open.
 func (j *Journal) Dir() string { return filepath.Dir(j.dir) }
 
 // Fsync returns the policy.
@@ -373,7 +373,7 @@ func (j *Journal) Fsync() string {
 	return j.policy
 }
 
-// State says how the journal is.
+// State describes the journal for INFO.
 func (j *Journal) State() engine.LogState {
 	j.mu.Lock()
 	defer j.mu.Unlock()

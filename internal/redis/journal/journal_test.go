@@ -71,7 +71,7 @@ func (r *rig) play(words ...string) (reply string) {
 	return reply
 }
 
-// holdings is all that the engine holds, as a snapshot without what a snapshot says of itself.
+// holdings is all that the engine holds: a snapshot without its metadata.
 func (r *rig) holdings() string {
 	var b []byte
 	r.do(func(now int64, e *engine.Engine) {
@@ -98,7 +98,7 @@ func (r *rig) file() string {
 	return filepath.Join(r.j.dir, r.j.files.incrs[len(r.j.files.incrs)-1].name)
 }
 
-// chance is a random write.
+// chance returns a random write.
 func chance(r *rand.Rand) []string {
 	key := func() string { return "k" + strconv.Itoa(r.IntN(6)) }
 	ttl := func() string { return strconv.Itoa(1 + r.IntN(5000)) }
@@ -138,7 +138,7 @@ func chance(r *rand.Rand) []string {
 	}
 }
 
-// written waits until all that was recorded is in the file.
+// written waits until everything recorded is in the file.
 func (r *rig) written() {
 	r.j.mu.Lock()
 	defer r.j.mu.Unlock()
@@ -159,7 +159,7 @@ func (r *rig) compacted() {
 	}
 }
 
-// A journal that is cut at any byte opens as the state after the last unit that is whole, and says what it cut.
+// A journal cut at any byte opens with the state after the last whole unit, and reports what it cut.
 func TestEveryPrefixIsAState(t *testing.T) {
 	effort.Alone(t)
 	dir := t.TempDir()
@@ -207,8 +207,8 @@ func TestEveryPrefixIsAState(t *testing.T) {
 	}
 }
 
-// A byte that was changed anywhere is refused, with nothing changed and a position that is not behind it, unless it makes another journal
-// that can be read; and what was acknowledged behind it is never cut off.
+// A changed byte anywhere is refused, with nothing changed and a reported position at or before it, unless the result is another readable
+// journal; and nothing acknowledged behind it is ever cut off.
 func TestDamageAtEveryByte(t *testing.T) {
 	effort.Alone(t)
 	dir := t.TempDir()
@@ -271,7 +271,7 @@ func TestZerosAtTheEndAreATornTail(t *testing.T) {
 	}
 }
 
-// Time goes on while nobody runs: what ended meanwhile is gone at the start, and nothing else; also when the clock was set back.
+// Time passes while nothing runs: what has expired meanwhile is gone at the start, and nothing else, even if the clock was set back.
 func TestTimeGoesOnWhileNobodyRuns(t *testing.T) {
 	dir := t.TempDir()
 	r := newRig(t, Options{Dir: dir}, start)
@@ -342,8 +342,8 @@ func TestWhatCannotBeOpened(t *testing.T) {
 		{Options{Dir: missing}, baseName(1)},
 		{Options{Dir: file}, "not a directory"},
 		{Options{Dir: relative}, "relative time to live"},
-		{Options{Dir: unknown}, `there is no command "FROB"`},
-		{Options{Dir: stream}, `there is no command "XADD"`},
+		{Options{Dir: unknown}, `unknown command "FROB"`},
+		{Options{Dir: stream}, `unknown command "XADD"`},
 	} {
 		if _, err := tryRig(t, test.o, start); err == nil || !strings.Contains(err.Error(), test.says) {
 			t.Errorf("%+v: %v", test.o, err)
@@ -351,7 +351,7 @@ func TestWhatCannotBeOpened(t *testing.T) {
 	}
 }
 
-// What is written is synced within a second, once, and nothing runs when nothing is written.
+// Writes are synced within a second, once, and nothing runs when nothing is written.
 func TestEverysec(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r := newRig(t, Options{Dir: t.TempDir()}, start)

@@ -8,7 +8,7 @@ import (
 	"runtime"
 )
 
-// tryLock would lock an open file for this process.
+// tryLock always fails: files cannot be locked on this system.
 func tryLock(*os.File) (bool, error) {
 	return false, fmt.Errorf("a journal cannot be locked on %s", runtime.GOOS)
 }

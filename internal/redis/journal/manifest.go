@@ -8,13 +8,13 @@ import (
 	"strings"
 )
 
-// A journal is several files, and a manifest that names them: a base, which is all data at one time, and the increments that were written
-// since, in their order. The names are Redis's.
+// A journal is several files and a manifest that names them: a base, which has all data at one time, and the increments written since, in
+// order. The names are Redis's.
 const (
 	folder       = "appendonlydir"
 	stem         = "appendonly.aof"
 	manifestName = stem + ".manifest"
-	singleName   = stem // of a Redis before 7, beside the folder
+	singleName   = stem // from a Redis before 7, beside the folder
 )
 
 // kind is the type of a file in a manifest.
@@ -33,7 +33,7 @@ type part struct {
 	kind kind
 }
 
-// manifest names the files of a journal. A journal of which nothing was ever written has no base.
+// manifest names the files of a journal. A journal to which nothing was ever written has no base.
 type manifest struct {
 	base  *part
 	incrs []part
@@ -51,7 +51,7 @@ func (m *manifest) lastSeq() int64 {
 	return m.incrs[len(m.incrs)-1].seq
 }
 
-// names returns the files that the data are in.
+// names returns the files that hold the data.
 func (m *manifest) names() (all []string) {
 	if m.base != nil {
 		all = append(all, m.base.name)
@@ -62,7 +62,7 @@ func (m *manifest) names() (all []string) {
 	return all
 }
 
-// String is the manifest as it stands in its file.
+// String is the manifest as it is written to its file.
 func (m *manifest) String() string {
 	var b strings.Builder
 	line := func(p part) { fmt.Fprintf(&b, "file %s seq %d type %c\n", p.name, p.seq, p.kind) }
@@ -75,7 +75,7 @@ func (m *manifest) String() string {
 	return b.String()
 }
 
-// parseManifest reads what String wrote, or Redis.
+// parseManifest reads a manifest that String or Redis wrote.
 func parseManifest(text []byte) (*manifest, error) {
 	m := new(manifest)
 	if len(bytes.TrimSpace(text)) == 0 {
@@ -96,7 +96,7 @@ func parseManifest(text []byte) (*manifest, error) {
 		case p.kind == history:
 			m.old = append(m.old, p)
 		case p.kind == baseFile && m.base != nil:
-			return nil, fmt.Errorf("the manifest, line %d: there is a base already, %s", n, m.base.name)
+			return nil, fmt.Errorf("the manifest, line %d: a second base, after %s", n, m.base.name)
 		case p.kind == baseFile:
 			m.base = &p
 		case p.seq <= m.lastSeq():
@@ -107,13 +107,13 @@ func parseManifest(text []byte) (*manifest, error) {
 	}
 	for _, p := range m.old {
 		if !m.outdates(p) {
-			return nil, fmt.Errorf("the manifest says that %s is history, and names nothing that came after it", p.name)
+			return nil, fmt.Errorf("the manifest marks %s as history, but names no file that replaced it", p.name)
 		}
 	}
 	return m, nil
 }
 
-// outdates reports whether something newer took the place of a file.
+// outdates reports whether a newer file has replaced this one.
 func (m *manifest) outdates(p part) bool {
 	if strings.Contains(p.name, ".base.") {
 		return m.base != nil && p.seq < m.base.seq
@@ -121,30 +121,30 @@ func (m *manifest) outdates(p part) bool {
 	return len(m.incrs) > 0 && p.seq < m.incrs[0].seq
 }
 
-// forgets returns why a data file that the manifest does not name is not what a crash in the middle of a compaction leaves, nor what one leaves
-// behind that removed what was compacted; empty: it is, and can be removed.
+// forgets returns why a data file that the manifest does not name must not be removed; empty if it can be. It can be if a crash during or
+// after a compaction may have left it behind.
 func (m *manifest) forgets(name string, size int64) string {
 	var seq int64
 	fmt.Sscanf(strings.TrimPrefix(name, stem+"."), "%d", &seq)
 	switch {
 	case strings.Contains(name, ".base.") && m.base == nil:
-		return "it names no base, and " + name + " is there"
+		return "it names no base, but " + name + " exists"
 	case !strings.Contains(name, ".base.") && size > 0 && (m.base == nil || seq >= m.base.seq):
-		return "it does not name " + name + ", in which there are data"
+		return "it does not name " + name + ", which holds data"
 	}
 	return ""
 }
 
-// parsePart reads a line: pairs of a name and a value. Pairs that only newer Redis knows (offsets of replication) are passed over.
+// parsePart reads a line of names and values. Pairs that only newer versions of Redis know (replication offsets) are ignored.
 func parsePart(line string) (p part, err error) {
 	words, ok := splitLine(line)
 	if !ok || len(words)%2 != 0 {
-		return p, fmt.Errorf("%q is not a line of pairs", line)
+		return p, fmt.Errorf("%q is not a list of names and values", line)
 	}
 	given := map[string]bool{}
 	for ; len(words) > 0; words = words[2:] {
 		if given[words[0]] {
-			return p, fmt.Errorf("%q says %s twice", line, words[0])
+			return p, fmt.Errorf("%q has %s twice", line, words[0])
 		}
 		given[words[0]] = true
 		switch value := words[1]; words[0] {
@@ -170,7 +170,7 @@ func parsePart(line string) (p part, err error) {
 	return p, nil
 }
 
-// splitLine splits a line at its spaces. Names with special characters stand in quotes.
+// splitLine splits a line at its spaces. Names with special characters are quoted.
 func splitLine(line string) (words []string, ok bool) {
 	for line = strings.TrimLeft(line, " "); line != ""; line = strings.TrimLeft(line, " ") {
 		word, rest, _ := strings.Cut(line, " ")

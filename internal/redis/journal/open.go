@@ -16,21 +16,21 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/rdb"
 )
 
-// Report says what Open found.
+// Report is what Open found.
 type Report struct {
-	Keys  int // that are there now
-	Ended int // that expired while nobody ran, and are gone
+	Keys  int // present now
+	Ended int // expired while the journal was closed, and removed
 
-	// What a crash left of a write that was never acknowledged as safe, and was cut off: how many bytes, of which file, at which position.
+	// What a crash left of a write that was never acknowledged as safe. It was cut off: how many bytes, of which file, at which position.
 	Cut     int64
 	CutFile string
 	CutAt   int64
 }
 
-// ErrLocked: another process has the directory open.
+// ErrLocked means that another process has opened the directory.
 var ErrLocked = errors.New("another process has it open")
 
-// Damaged is what Open returns for a journal that it cannot read. Nothing was changed.
+// Damaged is the error of Open for a journal that cannot be read. Nothing was changed.
 type Damaged struct {
 	File string // its path
 	At   int64  // the byte
@@ -48,8 +48,8 @@ func (d *Damaged) Error() string {
 
 func (d *Damaged) Unwrap() error { return d.Why }
 
-// Open reads the journal of a directory into e, which must be empty, and records what happens to e from then on. now returns the time in
-// unix microseconds.
+// Open reads the journal of a directory into e, which must be empty, and records what happens to e from then on. now returns the time in unix
+// microseconds.
 func Open(o Options, e *engine.Engine, now func() int64) (*Journal, Report, error) {
 	var report Report
 	if err := o.validate(); err != nil {
@@ -83,7 +83,7 @@ func Open(o Options, e *engine.Engine, now func() int64) (*Journal, Report, erro
 	return j, report, nil
 }
 
-// refusal is what the engine answers to writes; empty: they may be done.
+// refusal is the engine's error reply to writes; empty: they are accepted.
 func (j *Journal) refusal() string {
 	if text := j.broken.Load(); text != nil {
 		return *text
@@ -105,12 +105,12 @@ func lock(dir string) (*os.File, error) {
 		return nil, fmt.Errorf("journal: lock %s: %w", f.Name(), err)
 	case !ok:
 		f.Close()
-		return nil, fmt.Errorf("journal: %s: %w: close that first, or give this one a directory of its own", dir, ErrLocked)
+		return nil, fmt.Errorf("journal: %s: %w: stop that process first, or use a directory of its own", dir, ErrLocked)
 	}
 	return f, nil
 }
 
-// open finds the files, reads them, and opens the last for writing.
+// open finds the files, reads them, and opens the last one for writing.
 func (j *Journal) open(o Options, e *engine.Engine) (report Report, err error) {
 	text, err := os.ReadFile(filepath.Join(j.dir, manifestName))
 	switch {
@@ -156,10 +156,10 @@ func (j *Journal) open(o Options, e *engine.Engine) (report Report, err error) {
 	return report, nil
 }
 
-// mustBeNew refuses a directory in which there are data that no manifest names: they would be lost from sight.
+// mustBeNew refuses a directory with data that no manifest names: a new journal would hide them.
 func (j *Journal) mustBeNew(dir string) error {
 	if _, err := os.Stat(filepath.Join(dir, singleName)); err == nil {
-		return fmt.Errorf("journal: %s is the file of a Redis before 7: start a Redis 7 or later on the directory once, which makes a folder of it",
+		return fmt.Errorf("journal: %s is the file of a Redis before 7: start a Redis 7 or later on the directory once, to convert it to a folder",
 			filepath.Join(dir, singleName))
 	}
 	entries, err := os.ReadDir(j.dir)
@@ -168,13 +168,13 @@ func (j *Journal) mustBeNew(dir string) error {
 	}
 	for _, entry := range entries {
 		if numbered.MatchString(entry.Name()) {
-			return &Damaged{filepath.Join(j.dir, manifestName), 0, fmt.Errorf("it is missing, and %s is there", entry.Name())}
+			return &Damaged{filepath.Join(j.dir, manifestName), 0, fmt.Errorf("it is missing, but %s exists", entry.Name())}
 		}
 	}
 	return nil
 }
 
-// mustNameAll refuses a manifest that does not name all that there is: what it does not name is removed.
+// mustNameAll refuses a manifest that leaves out a file with data, because files that are not named get removed.
 func (j *Journal) mustNameAll() error {
 	entries, err := os.ReadDir(j.dir)
 	if err != nil {
@@ -200,7 +200,7 @@ func (j *Journal) mustNameAll() error {
 	return nil
 }
 
-// create makes the files of a journal without data.
+// create makes the files of an empty journal.
 func (j *Journal) create() error {
 	b := rdb.AppendHeader(nil, rdb.Plain, "redis-ver", engine.Version, "redis-bits", "64")
 	var sum rdb.Sum
@@ -215,10 +215,10 @@ func (j *Journal) create() error {
 	return j.name(j.files)
 }
 
-// numbered is the form of the names of data files.
+// numbered matches the names of data files.
 var numbered = regexp.MustCompile(`^appendonly\.aof\.[0-9]+\.(base\.rdb|base\.aof|incr\.aof)$`)
 
-// tidy removes what a crash during a compaction left, and what Redis marked for removal.
+// tidy removes what a crash during a compaction left behind, and what Redis marked for removal.
 func (j *Journal) tidy() {
 	names := j.files.names()
 	entries, _ := os.ReadDir(j.dir)
@@ -235,7 +235,7 @@ func (j *Journal) tidy() {
 	j.files.old = nil
 }
 
-// replay brings e to the state that the files hold.
+// replay brings e to the state that the files describe.
 func (j *Journal) replay(e *engine.Engine) (report Report, err error) {
 	names := j.files.names()
 	session := e.NewSession(engine.SessionOptions{Trusted: true, Obeys: true})
@@ -265,12 +265,12 @@ type replayer struct {
 	path    string
 	size    int64
 	end     int64 // of the last whole unit
-	cut     int64 // bytes behind it
+	cut     int64 // bytes behind it, to be cut off
 }
 
 func (r *replayer) damaged(at int64, why error) error { return &Damaged{r.path, at, why} }
 
-// file replays all of it. The last may end within a unit.
+// file replays a whole file. The last file may end within a unit.
 func (r *replayer) file(last bool) error {
 	f, err := os.Open(r.path)
 	if err != nil {
@@ -292,7 +292,7 @@ func (r *replayer) file(last bool) error {
 	return r.obey(f, start)
 }
 
-// preamble reads an RDB file, if that is what f begins with, and returns where it ends.
+// preamble reads an RDB file, if f begins with one, and returns where it ends.
 func (r *replayer) preamble(f *os.File) (int64, error) {
 	head := make([]byte, 5)
 	if n, err := io.ReadFull(f, head); err != nil || !bytes.Equal(head[:n], []byte("REDIS")) {
@@ -309,7 +309,7 @@ func (r *replayer) preamble(f *os.File) (int64, error) {
 	return file.Offset(), nil
 }
 
-// measure finds where the last whole unit ends, and refuses what is damaged before anything is done.
+// measure finds the end of the last whole unit. It refuses damaged files before any command is run.
 func (r *replayer) measure(f *os.File, start int64, last bool) error {
 	if _, err := f.Seek(start, io.SeekStart); err != nil {
 		return r.damaged(start, err)
@@ -326,16 +326,16 @@ func (r *replayer) measure(f *os.File, start int64, last bool) error {
 		case err == io.EOF:
 			err = errTorn
 		case err == nil && !engine.Knows(args):
-			return r.damaged(before, fmt.Errorf("%w: there is no command %.40q with %d arguments here", errDamaged, args[0], len(args)-1))
+			return r.damaged(before, fmt.Errorf("%w: unknown command %.40q with %d arguments", errDamaged, args[0], len(args)-1))
 		case err == nil && isWord(args[0], "MULTI"):
 			if inside {
-				return r.damaged(before, fmt.Errorf("%w: a transaction begins within another", errDamaged))
+				return r.damaged(before, fmt.Errorf("%w: a transaction begins inside another", errDamaged))
 			}
 			inside, r.end = true, before
 			continue
 		case err == nil && isWord(args[0], "EXEC"):
 			if !inside {
-				return r.damaged(before, fmt.Errorf("%w: a transaction ends that did not begin", errDamaged))
+				return r.damaged(before, fmt.Errorf("%w: a transaction ends without having begun", errDamaged))
 			}
 			inside = false
 			fallthrough
@@ -350,7 +350,7 @@ func (r *replayer) measure(f *os.File, start int64, last bool) error {
 		case readErr != nil:
 			return r.damaged(before, readErr)
 		case !last && errors.Is(err, errTorn):
-			return r.damaged(before, fmt.Errorf("%w, and is not the newest", err))
+			return r.damaged(before, fmt.Errorf("%w, but it is not the newest file", err))
 		case !last || !isTorn(rest, err):
 			return r.damaged(before, err)
 		}
@@ -363,7 +363,7 @@ func isWord(b []byte, word string) bool {
 	return len(b) == len(word) && bytes.EqualFold(b, []byte(word))
 }
 
-// obey has the engine do what stands between start and the end.
+// obey has the engine run the commands between start and the end.
 func (r *replayer) obey(f *os.File, start int64) error {
 	if _, err := f.Seek(start, io.SeekStart); err != nil {
 		return r.damaged(start, err)

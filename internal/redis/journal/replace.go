@@ -8,9 +8,9 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/engine"
 )
 
-// Replace makes the journal that of other data: those of next, which the engine is about to take over, as a replica does when its master has sent
-// all it has. They are written aside first, while commands go on. Then, between two commands, adopt is called: it may still refuse, or it calls
-// commit and takes the data over. A crash before commit leaves the journal as it was, one after it the new data.
+// Replace gives the journal other data: those of next, which the engine is about to adopt, as a replica does after a full synchronisation.
+// They are first written to new files, while commands go on. Then, between two commands, adopt is called: it may still refuse; otherwise it
+// calls commit and adopts the data. After a crash before commit the journal is as it was; after a later one it has the new data.
 func (j *Journal) Replace(next *engine.Engine, adopt func(now int64, e *engine.Engine, commit func() error) error) error {
 	j.mu.Lock()
 	for j.compact.running {
@@ -47,7 +47,7 @@ func (j *Journal) Replace(next *engine.Engine, adopt func(now int64, e *engine.E
 		}
 	})
 	if err != nil {
-		return errors.Join(err, file.Close()) // the files stay, as a manifest that was not synced may name them: tidy knows
+		return errors.Join(err, file.Close()) // keep the files: a manifest that was not synced may name them, and tidy decides
 	}
 	for _, name := range old.names() {
 		os.Remove(filepath.Join(j.dir, name))
@@ -55,12 +55,12 @@ func (j *Journal) Replace(next *engine.Engine, adopt func(now int64, e *engine.E
 	return nil
 }
 
-// goOnWith records in file what comes from now on. What was recorded before is of no interest any more.
+// goOnWith records in file from now on. What was recorded before is no longer needed.
 func (j *Journal) goOnWith(file *os.File, kept manifest, size int64) {
 	j.stream.Reselect()
 	j.mu.Lock()
 	defer j.mu.Unlock()
-	if j.next != nil { // of a compaction that failed
+	if j.next != nil { // left by a failed compaction
 		j.next.Close()
 	}
 	j.files, j.next, j.nextAt = kept, file, j.appended.Load()

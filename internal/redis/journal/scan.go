@@ -8,17 +8,17 @@ import (
 	"strconv"
 )
 
-// scanner takes commands out of a file, strictly: nothing but arrays of strings, and lines of comment. It holds one command in memory.
+// scanner reads commands from a file, strictly: only arrays of strings, and comment lines. It holds one command in memory.
 type scanner struct {
 	src    io.Reader
 	buf    []byte
-	pos    int // buf[pos:] was not consumed
+	pos    int // buf[pos:] is not consumed yet
 	eof    bool
 	offset int64 // of buf[pos] in the file
 	args   [][]byte
 }
 
-// errTorn: the file ends within a command. errDamaged: what stands there is no command.
+// errTorn means that the file ends within a command, errDamaged that what was read is not a command.
 var (
 	errTorn    = errors.New("the file ends within a command")
 	errDamaged = errors.New("damaged")
@@ -30,7 +30,8 @@ const (
 	maxArg     = 512 << 20
 )
 
-// next returns the next command, which is good until the call after; io.EOF at the end. offset is then behind it; after an error, before it.
+// next returns the next command, valid until the following call; io.EOF at the end. Afterwards offset is behind the command; after an error
+// it is before it.
 func (s *scanner) next() ([][]byte, error) {
 	for {
 		args, n, err := parseCommand(s.buf[s.pos:], s.args[:0])
@@ -54,7 +55,7 @@ func (s *scanner) next() ([][]byte, error) {
 	}
 }
 
-// fill reads more.
+// fill reads more bytes.
 func (s *scanner) fill() error {
 	if s.pos > 0 {
 		s.buf = s.buf[:copy(s.buf, s.buf[s.pos:])]
@@ -72,7 +73,7 @@ func (s *scanner) fill() error {
 	return err
 }
 
-// tail returns all that was not consumed.
+// tail returns everything not yet consumed.
 func (s *scanner) tail() ([]byte, error) {
 	for !s.eof {
 		if err := s.fill(); err != nil {
@@ -82,7 +83,7 @@ func (s *scanner) tail() ([]byte, error) {
 	return s.buf[s.pos:], nil
 }
 
-// parseCommand reads one command at the beginning of b, and returns how long it is. A line of comment is a command without arguments.
+// parseCommand reads one command at the beginning of b, and returns its length. A comment line is a command without arguments.
 func parseCommand(b []byte, args [][]byte) (_ [][]byte, n int, err error) {
 	if len(b) == 0 {
 		return args, 0, errTorn
@@ -91,7 +92,7 @@ func parseCommand(b []byte, args [][]byte) (_ [][]byte, n int, err error) {
 		end := bytes.IndexByte(b, '\n')
 		if end < 0 {
 			if len(b) > 4096 {
-				return args, 0, fmt.Errorf("%w: a comment does not end", errDamaged)
+				return args, 0, fmt.Errorf("%w: a comment without an end", errDamaged)
 			}
 			return args, 0, errTorn
 		}
@@ -125,7 +126,7 @@ func parseCommand(b []byte, args [][]byte) (_ [][]byte, n int, err error) {
 // parseNumber reads a sigil, a number and a line break.
 func parseNumber(b []byte, sigil byte, most int) (value, n int, err error) {
 	if len(b) > 0 && b[0] != sigil {
-		return 0, 0, fmt.Errorf("%w: %q stands where %q should", errDamaged, b[0], sigil)
+		return 0, 0, fmt.Errorf("%w: found %q instead of %q", errDamaged, b[0], sigil)
 	}
 	end := bytes.IndexByte(b[:min(len(b), 16)], '\r')
 	if end < 0 || end+1 == len(b) {
@@ -135,7 +136,7 @@ func parseNumber(b []byte, sigil byte, most int) (value, n int, err error) {
 		}
 		for _, c := range digits {
 			if c < '0' || c > '9' {
-				return 0, 0, fmt.Errorf("%w: %q is no number", errDamaged, digits)
+				return 0, 0, fmt.Errorf("%w: %q is not a number", errDamaged, digits)
 			}
 		}
 		if len(b) >= 16 && end < 0 {
@@ -145,14 +146,14 @@ func parseNumber(b []byte, sigil byte, most int) (value, n int, err error) {
 	}
 	value, err = strconv.Atoi(string(b[1:end]))
 	if err != nil || value < 0 || value > most || b[end+1] != '\n' || b[1] == '+' || b[1] == '-' {
-		return 0, 0, fmt.Errorf("%w: %q is no number that can stand there", errDamaged, b[:end+2])
+		return 0, 0, fmt.Errorf("%w: the number %q is malformed or out of range", errDamaged, b[:end+2])
 	}
 	return value, end + 2, nil
 }
 
-// isTorn reports whether what remains of the newest file, from where no command can be read, is what a crash leaves: the beginning of a
-// command, or nothing but zeros, which some file systems leave. Where whole commands follow, something in the middle is damaged, and what
-// follows was perhaps acknowledged.
+// isTorn reports whether the rest of the newest file, from the first unreadable command on, is what a crash leaves: the beginning of a
+// command, or nothing but zeros, which some file systems leave. If whole commands follow, the file is damaged in the middle, and those
+// commands may have been acknowledged.
 func isTorn(rest []byte, why error) bool {
 	if len(bytes.Trim(rest, "\x00")) == 0 {
 		return true
@@ -174,7 +175,7 @@ func isTorn(rest []byte, why error) bool {
 	return false
 }
 
-// commandsTo reports whether b is whole commands up to its end, or up to one that is torn: at least one.
+// commandsTo reports whether b is one or more whole commands, up to its end or a torn one.
 func commandsTo(b []byte) bool {
 	var args [][]byte
 	for whole := 0; ; whole++ {

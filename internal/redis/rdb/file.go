@@ -6,9 +6,9 @@ import (
 	"strconv"
 )
 
-// What stands between the keys of a file: one byte each, beyond the types of values.
+// The bytes between the keys of a file, other than the types of values.
 const (
-	opSlotInfo     = 244 // of a cluster: hints of sizes
+	opSlotInfo     = 244 // of a cluster: size hints
 	opFunctions    = 245
 	opOldFunctions = 246
 	opModule       = 247
@@ -28,7 +28,7 @@ const (
 	Timed = 12
 )
 
-// AppendHeader appends what a file begins with: its version, and pairs of a name and a value that tell of its origin.
+// AppendHeader appends the beginning of a file: its version, and pairs of a name and a value that describe its origin.
 func AppendHeader(b []byte, version int, aux ...string) []byte {
 	b = fmt.Appendf(b, "REDIS%04d", version)
 	for i := 0; i < len(aux); i += 2 {
@@ -37,24 +37,24 @@ func AppendHeader(b []byte, version int, aux ...string) []byte {
 	return b
 }
 
-// AppendSelect says which database the keys that follow are of.
+// AppendSelect appends the number of the database that the following keys belong to.
 func AppendSelect(b []byte, db int) []byte { return AppendLen(append(b, opSelect), uint64(db)) }
 
-// AppendSizes says how many keys the database has, and how many of them have a deadline: a hint for who makes room.
+// AppendSizes appends how many keys the database has, and how many of them have a deadline: a hint for readers that allocate.
 func AppendSizes(b []byte, keys, timed int) []byte {
 	return AppendLen(AppendLen(append(b, opSizes), uint64(keys)), uint64(timed))
 }
 
-// AppendDeadline gives the key that follows its end, in unix milliseconds.
+// AppendDeadline appends the deadline of the following key, in unix milliseconds.
 func AppendDeadline(b []byte, ms int64) []byte { return AppendMilliseconds(append(b, opDeadline), ms) }
 
-// A Sum is the checksum of a file of which the pieces were given to Add. Its zero value is that of nothing.
+// A Sum is the checksum of the pieces of a file given to Add. Its zero value is the checksum of nothing.
 type Sum uint64
 
-// Add takes the next piece in.
+// Add adds the next piece.
 func (s *Sum) Add(b []byte) { *s = Sum(update(uint64(*s), b)) }
 
-// AppendEnd ends a file: sum is that of all before.
+// AppendEnd ends a file: sum is the checksum of everything before.
 func AppendEnd(b []byte, sum Sum) []byte {
 	b = append(b, opEnd)
 	sum.Add(b[len(b)-1:])
@@ -65,10 +65,10 @@ func AppendEnd(b []byte, sum Sum) []byte {
 func version(head []byte) (int, error) {
 	n, err := strconv.Atoi(string(head[5:]))
 	if string(head[:5]) != "REDIS" || err != nil || n < 1 {
-		return 0, fmt.Errorf("%w: it begins with %q, and an RDB file with REDIS and its version", ErrFormat, head)
+		return 0, fmt.Errorf("%w: the file begins with %q instead of REDIS and a version", ErrFormat, head)
 	}
 	if n > latest {
-		return 0, fmt.Errorf("rdb: version %d of the form is newer than %d, the latest that can be read", n, latest)
+		return 0, fmt.Errorf("rdb: the file has version %d, and the newest that can be read is %d", n, latest)
 	}
 	return n, nil
 }

@@ -25,7 +25,7 @@ func file() []byte {
 	return rdb.AppendEnd(b, sum)
 }
 
-// read returns the keys of a file, and what was wrong with it.
+// read returns the keys of a file, and the error.
 func read(from io.Reader) (keys []string, f *rdb.File) {
 	f = rdb.NewFile(from)
 	for f.Next() {

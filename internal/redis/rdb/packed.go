@@ -5,8 +5,8 @@ import (
 	"math/bits"
 )
 
-// Listpack returns the elements of a listpack, which Redis serialises as it holds it: total bytes, number of elements, then each as a head
-// that tells type and length, the data, and its own length for walking back.
+// Listpack returns the elements of a listpack, which Redis serialises as it holds it: total bytes, number of elements, then the elements.
+// Each is a header with type and length, the data, and its own length for walking backwards.
 func (r *Reader) Listpack() (list [][]byte) {
 	b := r.Bytes()
 	if len(b) < 7 || int64(binary.LittleEndian.Uint32(b)) != int64(len(b)) || b[len(b)-1] != 0xff {
@@ -26,7 +26,7 @@ func (r *Reader) Listpack() (list [][]byte) {
 	return list
 }
 
-// listpackElement returns the next element. Its own length, which comes next, is not read.
+// listpackElement returns the next element. The element's own length, which follows, is not read.
 func (r *Reader) listpackElement() []byte {
 	head := r.Byte()
 	switch {
@@ -34,7 +34,7 @@ func (r *Reader) listpackElement() []byte {
 		return decimal(int64(head))
 	case head < 0xc0:
 		return r.take(uint64(head & 0x3f))
-	case head < 0xe0: // a number of 13 bits
+	case head < 0xe0: // a 13-bit number
 		return decimal(int64(int16(uint16(head)<<8|uint16(r.Byte()))<<3) >> 3)
 	case head < 0xf0:
 		return r.take(uint64(head&0x0f)<<8 | uint64(r.Byte()))
@@ -48,15 +48,15 @@ func (r *Reader) listpackElement() []byte {
 	return nil
 }
 
-// signed returns the little-endian number that b is; 0 if it is empty.
+// signed returns b as a little-endian number; 0 if b is empty.
 func signed(b []byte) int64 {
 	var wide [8]byte
 	copy(wide[8-len(b):], b)
 	return int64(binary.LittleEndian.Uint64(wide[:])) >> (8 * (8 - len(b)))
 }
 
-// backLength is how many bytes the length of an element of this size takes, behind it: one for each seven bits. Where they would just fit into two or
-// more, Redis takes one byte more.
+// backLength is how many bytes the length after an element of this size takes: one for each seven bits. If the length would just fit into two
+// or more bytes, Redis takes one byte more.
 func backLength(size int) uint64 {
 	n := uint64(bits.Len(uint(size)|1)+6) / 7
 	if n > 1 && size == 1<<(7*n)-1 {
@@ -65,7 +65,7 @@ func backLength(size int) uint64 {
 	return n
 }
 
-// Intset returns the elements of a set of integers: how wide they are, how many, and then each.
+// Intset returns the elements of a set of integers: their width, their number, and then each.
 func (r *Reader) Intset() (list [][]byte) {
 	b := r.Bytes()
 	if len(b) < 8 {

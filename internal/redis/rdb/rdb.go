@@ -1,5 +1,5 @@
-// Package rdb reads and writes the form in which Redis serialises one value: the payload of DUMP and RESTORE, a piece of an RDB file with a
-// version and a checksum behind it. It knows bytes, numbers and lists of bytes, not what a value is for.
+// Package rdb reads and writes Redis's serialised values: the payload of DUMP and RESTORE, which is a piece of an RDB file followed by a
+// version and a checksum, and whole RDB files. It handles bytes, numbers and lists of bytes, and does not know what values are for.
 package rdb
 
 import (
@@ -13,7 +13,7 @@ import (
 // Version is the RDB version of Redis 8.0.
 const Version = 12
 
-// Types of values, the first byte of a payload. Those up to HashMetadata's line are written as well as read.
+// Types of values, the first byte of a payload. Those up to HashMetadata are written as well as read.
 const (
 	TypeString       = 0
 	TypeList         = 1
@@ -31,13 +31,13 @@ const (
 	TypeHashListpackEx = 25 // triples of field, value, deadline
 )
 
-// ErrChecksum: the payload is no payload, or of a later version, or was damaged on the way. ErrFormat: it holds what cannot be read.
+// ErrChecksum means that a payload is malformed, of a later version or damaged; ErrFormat, that its content cannot be read.
 var (
-	ErrChecksum = errors.New("rdb: version or checksum")
+	ErrChecksum = errors.New("rdb: wrong version or checksum")
 	ErrFormat   = errors.New("rdb: bad data format")
 )
 
-// The checksum is Jones's CRC-64, which neither begins nor ends inverted, as Go's does.
+// The checksum is Jones's CRC-64, which is inverted neither at the beginning nor at the end, unlike Go's.
 var jones = crc64.MakeTable(0x95ac9329ac4bc9b5)
 
 func checksum(b []byte) uint64 { return update(0, b) }
@@ -50,7 +50,7 @@ func Seal(payload []byte) []byte {
 	return binary.LittleEndian.AppendUint64(payload, checksum(payload))
 }
 
-// Open checks version and checksum of a payload and returns a Reader of what is before them.
+// Open checks version and checksum of a payload and returns a Reader of what comes before them.
 func Open(payload []byte) (*Reader, error) {
 	n := len(payload) - 10
 	if n < 0 || binary.LittleEndian.Uint16(payload[n:]) > Version || binary.LittleEndian.Uint64(payload[n+2:]) != checksum(payload[:n+2]) {
@@ -59,7 +59,7 @@ func Open(payload []byte) (*Reader, error) {
 	return &Reader{b: payload[:n]}, nil
 }
 
-// AppendLen appends a number of things that follow.
+// AppendLen appends the number of things that follow.
 func AppendLen(b []byte, n uint64) []byte {
 	switch {
 	case n < 1<<6:
@@ -72,7 +72,7 @@ func AppendLen(b []byte, n uint64) []byte {
 	return binary.BigEndian.AppendUint64(append(b, 0x81), n)
 }
 
-// Encodings of a string that is no plain bytes: the low bits of a length's first byte whose high bits are both set.
+// Encodings of a string other than plain bytes: the low bits of a length's first byte if both its high bits are set.
 const (
 	encInt8  = 0
 	encInt16 = 1
@@ -81,7 +81,7 @@ const (
 	encoded  = 0xc0 // the high bits
 )
 
-// AppendString appends a string; one that is a number of 32 bits in its shortest decimal form as such.
+// AppendString appends a string. A 32-bit number in its shortest decimal form is stored as a number.
 func AppendString(b, s []byte) []byte {
 	if len(s) <= 11 {
 		if n, err := strconv.ParseInt(string(s), 10, 32); err == nil && strconv.FormatInt(n, 10) == string(s) {

@@ -45,13 +45,13 @@ func TestDamagedPayloadsAreRefused(t *testing.T) {
 	}
 }
 
-// What is behind a good checksum is not trusted either.
+// Data behind a correct checksum is not trusted either.
 func TestBadDataIsRefused(t *testing.T) {
 	for _, b := range []string{
 		"\x05abc",                              // five bytes promised, three there
 		"\x80\xff\xff\xff\xffabc",              // four gigabytes
 		"\xc0", "\xc1\x01", "\xc2\x01\x02\x03", // numbers cut short
-		"\xc4", "\x82", // no such encoding, no such length
+		"\xc4", "\x82", // unknown encoding, unknown length
 		"\xc3\x03\x05\x20\x00\x00", // LZF: a reference to before the beginning
 		"\xc3\x02\x05\x05a",        // LZF: cut short
 		"\xc3\x02\x40\x00a",        // LZF: less than promised
@@ -67,7 +67,7 @@ func TestBadDataIsRefused(t *testing.T) {
 		"\x08\x00\x00\x00\x01\x00\x81\xff",                 // a string cut short
 		"\x09\x00\x00\x00\x01\x00\xc0\x01\xff",             // no length behind
 		"\x0a\x00\x00\x00\x01\x00\xff\x01\xff\xff",         // something behind the end
-		"\x0a\x00\x00\x00\x01\x00\xf5\x01\x02\xff",         // no such type
+		"\x0a\x00\x00\x00\x01\x00\xf5\x01\x02\xff",         // unknown type
 		"\x0c\x00\x00\x00\x01\x00\xf0\xff\xff\xff\xff\xff", // a string of four gigabytes
 	} {
 		if got, err := unpack(b, (*Reader).Listpack); err != ErrFormat {
@@ -81,7 +81,7 @@ func TestBadDataIsRefused(t *testing.T) {
 	}
 }
 
-// unpack reads the elements of b as a payload holds it: behind its length.
+// unpack reads the elements of b as in a payload, after its length.
 func unpack(b string, read func(*Reader) [][]byte) ([][]byte, error) {
 	r := &Reader{b: append(AppendLen(nil, uint64(len(b))), b...)}
 	return read(r), r.Err()
@@ -105,7 +105,7 @@ func TestListpackElements(t *testing.T) {
 	}
 }
 
-// The length behind an element takes one byte for each seven bits, and one more where it would just fit: as Redis 8 dumps elements of these lengths.
+// The length after an element takes one byte for each seven bits, and one more where it would just fit, as in dumps of Redis 8.
 func TestTheLengthBehindAnElement(t *testing.T) {
 	for size, want := range map[int]uint64{
 		1: 1, 127: 1, 128: 2, 16382: 2, 16383: 3, 16384: 3, 2097150: 3, 2097151: 4, 268435454: 4, 268435455: 5, 1 << 30: 5,

@@ -6,18 +6,18 @@ import (
 	"strconv"
 )
 
-// Reader reads a payload from its beginning. After an error, or past the end, everything it returns is empty, and Err says so: it need be
-// asked only once, after the last. It trusts no length: memory grows with what is there.
+// Reader reads a payload from its beginning. After an error, or past the end, everything it returns is empty and Err says so, so it need be
+// checked only once, at the end. It trusts no length: memory grows with what is there.
 type Reader struct {
 	b     []byte
 	err   error
-	short bool // what failed would perhaps not, were there more bytes
+	short bool // the failed read might succeed with more bytes
 }
 
 // Err returns ErrFormat if anything could not be read.
 func (r *Reader) Err() error { return r.err }
 
-// Done reports whether everything was read, and well.
+// Done reports whether everything was read without an error.
 func (r *Reader) Done() bool { return r.err == nil && len(r.b) == 0 }
 
 func (r *Reader) fail() { r.b, r.err = nil, ErrFormat }
@@ -34,7 +34,7 @@ func (r *Reader) take(n uint64) []byte {
 	return b
 }
 
-// Byte returns the next byte: a type.
+// Byte returns the next byte, such as a type.
 func (r *Reader) Byte() byte {
 	if b := r.take(1); b != nil {
 		return b[0]
@@ -42,7 +42,7 @@ func (r *Reader) Byte() byte {
 	return 0
 }
 
-// length returns the next length; special instead of it the encoding of a string that has none.
+// length returns the next length. If special is set, n is instead the encoding of a string that has no length.
 func (r *Reader) length() (n uint64, special bool) {
 	first := r.Byte()
 	switch first >> 6 {
@@ -68,7 +68,7 @@ func (r *Reader) length() (n uint64, special bool) {
 	return 0, false
 }
 
-// Len returns a number of things that follow. It is never more than there are bytes left.
+// Len returns the number of things that follow. It is never larger than the number of bytes left.
 func (r *Reader) Len() int {
 	n, special := r.length()
 	if special || n > uint64(len(r.b)) {
@@ -79,7 +79,7 @@ func (r *Reader) Len() int {
 	return int(n)
 }
 
-// Number is Len for a number that is no count.
+// Number is Len for a number that is not a count.
 func (r *Reader) Number() uint64 {
 	n, special := r.length()
 	if special {
@@ -115,7 +115,7 @@ func (r *Reader) Bytes() []byte {
 // Double returns a score in binary.
 func (r *Reader) Double() float64 { return math.Float64frombits(uint64(signed(r.take(8)))) }
 
-// OldDouble returns a score as text with a length before it.
+// OldDouble returns a score stored as text after its length.
 func (r *Reader) OldDouble() float64 {
 	switch n := r.Byte(); n {
 	case 253:
@@ -138,8 +138,7 @@ func (r *Reader) Milliseconds() int64 { return signed(r.take(8)) }
 
 func decimal(n int64) []byte { return strconv.AppendInt(nil, n, 10) }
 
-// unpackLZF unpacks what LZF packed into size bytes: runs of up to 32 bytes as they are, and references of at least 3 bytes to what came
-// up to 8 KiB before.
+// unpackLZF unpacks size bytes packed by LZF: runs of up to 32 literal bytes, and references of at least 3 bytes to the previous 8 KiB.
 func unpackLZF(b []byte, size uint64) ([]byte, bool) {
 	if size > 300*uint64(len(b)) { // a reference of 3 bytes stands for 264
 		return nil, false
@@ -159,7 +158,7 @@ func unpackLZF(b []byte, size uint64) ([]byte, bool) {
 		if in.err != nil || from < 0 {
 			return nil, false
 		}
-		for i := range n + 2 { // byte by byte: the two may overlap
+		for i := range n + 2 { // byte by byte, because the two may overlap
 			out = append(out, out[from+i])
 		}
 	}

@@ -8,11 +8,10 @@ import (
 	"io"
 )
 
-// latest is the newest version of a file that is read: that of Redis 8.6. What its newer types mean is not known here, and is refused by
-// name when it comes.
+// latest is the newest version of a file that can be read: that of Redis 8.6. Its newer types are not supported, and are refused by name.
 const latest = 13
 
-// File reads a file key by key, from anything that can be read. It holds the key at hand in memory, and trusts no length.
+// File reads a file key by key, from any reader. It holds the current key in memory, and trusts no length.
 //
 //	f := rdb.NewFile(r)
 //	for f.Next() {
@@ -20,16 +19,16 @@ const latest = 13
 //	}
 //	return f.Err()
 type File struct {
-	// What Next found: the key, its database, its end in unix milliseconds (0: none), the type of its value.
+	// What Next found: the key, its database, its deadline in unix milliseconds (0: none), the type of its value.
 	Key      []byte
 	DB       int
 	Deadline int64
 	Type     byte
 
-	Aux map[string]string // what the file said of its origin so far
+	Aux map[string]string // what the file has said about its origin so far
 
 	src     io.Reader
-	buf     []byte // buf[pos:] was not consumed
+	buf     []byte // buf[pos:] is not consumed yet
 	pos     int
 	eof     bool
 	sum     Sum
@@ -42,7 +41,7 @@ type File struct {
 // NewFile returns a File that reads from r. It may read beyond the end of the file: see Rest.
 func NewFile(r io.Reader) *File { return &File{src: r, Aux: make(map[string]string)} }
 
-// Err returns what was wrong, with its position; nil at the end of a file that was read to its end.
+// Err returns the error with its position; nil after a file was read to its end.
 func (f *File) Err() error {
 	if f.err == io.EOF {
 		return nil
@@ -50,7 +49,7 @@ func (f *File) Err() error {
 	return f.err
 }
 
-// Offset returns the position behind what was read.
+// Offset returns the position after what was read.
 func (f *File) Offset() int64 { return f.offset }
 
 func (f *File) fail(err error) bool {
@@ -61,7 +60,7 @@ func (f *File) fail(err error) bool {
 // window is how much is read at a time.
 const window = 256 << 10
 
-// fill reads more, and reports whether there was any.
+// fill reads more bytes, and reports whether there were any.
 func (f *File) fill() bool {
 	if f.eof {
 		return false
@@ -84,8 +83,8 @@ func (f *File) fill() bool {
 	return n > 0 || !f.eof
 }
 
-// part calls read with what comes next, again with more of it as long as that was too short. It reports false if read could not make sense
-// of it.
+// part calls read with the bytes that come next, and again with more while they were too few. It reports false if read could not make sense
+// of them.
 func (f *File) part(read func(r *Reader) bool) bool {
 	for f.err == nil {
 		r := Reader{b: f.buf[f.pos:]}
@@ -107,7 +106,7 @@ func (f *File) part(read func(r *Reader) bool) bool {
 	return false
 }
 
-// Next goes on to the next key. It reports false at the end, and when Err has something to say. The value must be taken with Value.
+// Next advances to the next key. It reports false at the end or after an error, which Err returns. The value must be consumed with Value.
 func (f *File) Next() bool {
 	if !f.begun {
 		f.begun = true
@@ -151,9 +150,9 @@ func (f *File) Next() bool {
 			f.end()
 			return false
 		case opFunctions, opOldFunctions:
-			return f.fail(errors.New("rdb: the file holds functions (FUNCTION LOAD), which are not known here"))
+			return f.fail(errors.New("rdb: the file holds functions (FUNCTION LOAD), which are not supported"))
 		case opModule:
-			return f.fail(errors.New("rdb: the file holds data of a module, which is not known here"))
+			return f.fail(errors.New("rdb: the file holds data of a module, which is not supported"))
 		default:
 			f.Type = op
 			return f.part(func(r *Reader) bool { f.Key = append(f.Key[:0], r.Bytes()...); return true })
@@ -164,8 +163,8 @@ func (f *File) Next() bool {
 	}
 }
 
-// Value calls read with the value of the key that Next found. It may be called several times for one value, until all of it is in memory;
-// only what the last call made counts. read reports false if it cannot make sense of it, and that is the file's error.
+// Value calls read with the value of the key that Next found. It may call read several times, until all of the value is in memory; only the
+// last call counts. If read reports false, the value is malformed, and that becomes the file's error.
 func (f *File) Value(read func(r *Reader) bool) bool { return f.part(read) }
 
 func (f *File) header() bool {
@@ -191,7 +190,7 @@ func (f *File) end() {
 	want := uint64(f.sum)
 	f.part(func(r *Reader) bool {
 		if b := r.take(8); b != nil {
-			if got := binary.LittleEndian.Uint64(b); got != want && got != 0 { // 0: rdbchecksum no
+			if got := binary.LittleEndian.Uint64(b); got != want && got != 0 { // 0: written with rdbchecksum no
 				f.fail(fmt.Errorf("%w: the checksum is %x and should be %x", ErrChecksum, got, want))
 			}
 		}
@@ -202,5 +201,5 @@ func (f *File) end() {
 	}
 }
 
-// Rest returns what was read of the source beyond the file's end.
+// Rest returns what was read from the source beyond the end of the file.
 func (f *File) Rest() []byte { return f.buf[f.pos:] }

@@ -14,7 +14,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/replica"
 )
 
-// saying is a connection to a master that says what it is going to say, whatever it is asked.
+// saying is a connection to a master that sends a fixed stream, whatever it is asked.
 type saying struct {
 	net.Conn
 	io.Reader
@@ -26,7 +26,7 @@ func (s saying) Close() error                     { return nil }
 func (s saying) SetReadDeadline(time.Time) error  { return nil }
 func (s saying) SetWriteDeadline(time.Time) error { return nil }
 
-// Whatever a master sends, a replica goes on with its own data or with a whole snapshot of the master's, and can still be promoted.
+// Whatever a master sends, a replica keeps its own data or adopts a whole snapshot, and can still be promoted.
 func FuzzMaster(f *testing.F) {
 	good := snapshot(rdb.TypeString)
 	whole := fmt.Sprintf("$%d\r\n%s", len(good), good)

@@ -20,7 +20,7 @@ type wire struct {
 	net.Conn
 	in      *bufio.Reader
 	silence time.Duration
-	broken  error // of the last read
+	broken  error // the error of the last read
 
 	mu sync.Mutex // held to write
 }
@@ -31,7 +31,7 @@ func newWire(nc net.Conn, silence time.Duration) *wire {
 	return w
 }
 
-// Read reads, but not for ever.
+// Read reads, but waits only for a limited time.
 func (w *wire) Read(b []byte) (int, error) {
 	w.SetReadDeadline(time.Now().Add(w.silence))
 	n, err := w.Conn.Read(b)
@@ -39,7 +39,7 @@ func (w *wire) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// send sends a command, or whatever b is.
+// send writes b, usually a command.
 func (w *wire) send(b []byte) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -56,12 +56,12 @@ func (w *wire) command(words ...string) error {
 	return w.send(engine.AppendCommand(nil, args))
 }
 
-// line reads a line, without its end. Empty ones, which say that a master is still busy, are passed over.
+// line reads a line, without its end. Empty lines, which mean that the master is still busy, are skipped.
 func (w *wire) line() (string, error) {
 	for {
 		line, err := w.in.ReadSlice('\n')
 		if errors.Is(err, bufio.ErrBufferFull) {
-			return "", fmt.Errorf("it sent a line of more than %d bytes", len(line))
+			return "", fmt.Errorf("the master sent a line of more than %d bytes", len(line))
 		}
 		if err != nil {
 			return "", err
@@ -72,7 +72,7 @@ func (w *wire) line() (string, error) {
 	}
 }
 
-// ask sends a command and returns the reply, which must be a line.
+// ask sends a command and returns the reply, which must be a single line.
 func (w *wire) ask(words ...string) (string, error) {
 	if err := w.command(words...); err != nil {
 		return "", err
@@ -80,7 +80,7 @@ func (w *wire) ask(words ...string) (string, error) {
 	return w.line()
 }
 
-// once makes a link, and keeps it until it breaks, which is the error.
+// once makes a link, keeps it until it breaks, and returns the reason.
 func (l *Link) once(ctx context.Context, m *engine.Master) error {
 	addr := net.JoinHostPort(m.Host, strconv.Itoa(m.Port))
 	var user, password, id string
@@ -97,7 +97,7 @@ func (l *Link) once(ctx context.Context, m *engine.Master) error {
 	defer cancel()
 	nc, err := l.o.Dial(dialing, addr)
 	if err != nil {
-		return fmt.Errorf("no connection: %w", err)
+		return fmt.Errorf("cannot connect: %w", err)
 	}
 	defer nc.Close()
 	defer context.AfterFunc(ctx, func() { nc.Close() })()
@@ -120,30 +120,30 @@ func (l *Link) once(ctx context.Context, m *engine.Master) error {
 	case words[0] == "+FULLRESYNC" && len(words) == 3:
 		offset, err := strconv.ParseInt(words[2], 10, 64)
 		if err != nil {
-			return fmt.Errorf("its answer to PSYNC was %.100q", reply)
+			return fmt.Errorf("the master answered PSYNC with %.100q", reply)
 		}
 		if err := l.takeAll(ctx, m, w, words[1], offset); err != nil {
 			return err
 		}
 	case strings.HasPrefix(reply, "-NOMASTERLINK") || strings.HasPrefix(reply, "-LOADING") || strings.HasPrefix(reply, "-MASTERDOWN"):
-		return fmt.Errorf("it has no data to give yet: %s", reply[1:])
+		return fmt.Errorf("the master has no data yet: %s", reply[1:])
 	default:
-		return refused{fmt.Errorf("its answer to PSYNC was %.200q", reply)}
+		return refused{fmt.Errorf("the master answered PSYNC with %.200q", reply)}
 	}
 	return l.obey(ctx, m, w)
 }
 
-// greet says who we are, and how far we have come; it returns the answer to PSYNC.
+// greet introduces the replica and says how far it has come; it returns the answer to PSYNC.
 func (w *wire) greet(user, password string, port int, id string, offset int64) (reply string, err error) {
 	reply, err = w.ask("PING")
 	if err != nil {
 		return "", lost(err)
 	}
 	if strings.HasPrefix(reply, "-") && !strings.HasPrefix(reply, "-NOAUTH") && !strings.HasPrefix(reply, "-NOPERM") {
-		return "", refused{fmt.Errorf("its answer to PING was %.200q", reply)}
+		return "", refused{fmt.Errorf("the master answered PING with %.200q", reply)}
 	}
 	if strings.HasPrefix(reply, "-NOAUTH") && password == "" {
-		return "", refused{errors.New("it wants a password, and there is none: embedded.Master.Password, redis://:password@host:port, or CONFIG SET masterauth")}
+		return "", refused{errors.New("the master requires a password: set embedded.Master.Password, redis://:password@host:port, or CONFIG SET masterauth")}
 	}
 	steps := [][]string{}
 	switch {
@@ -159,7 +159,7 @@ func (w *wire) greet(user, password string, port int, id string, offset int64) (
 			return "", lost(err)
 		}
 		if strings.HasPrefix(reply, "-") {
-			return "", refused{fmt.Errorf("it refused %s: %.200s", step[0], reply[1:])}
+			return "", refused{fmt.Errorf("the master refused %s: %.200s", step[0], reply[1:])}
 		}
 	}
 	if id == "" {
@@ -170,13 +170,13 @@ func (w *wire) greet(user, password string, port int, id string, offset int64) (
 	return reply, lost(err)
 }
 
-// lost says of an error of the connection what it means.
+// lost explains an error of the connection.
 func lost(err error) error {
 	switch {
 	case err == nil:
 		return nil
 	case errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
-		return errors.New("it closed the connection")
+		return errors.New("the master closed the connection")
 	}
 	return fmt.Errorf("the connection broke: %w", err)
 }

@@ -1,5 +1,5 @@
-// Package replica keeps an engine in step with a master, a real Redis or another engine, as Redis's replicas do it: it asks for all data once, and
-// then does what the master did, with the master's own deadlines.
+// Package replica keeps an engine in step with a master, a real Redis or another engine, as Redis's replicas do: it fetches all data once,
+// and then carries out what the master does, with the master's own deadlines.
 //
 //	link, err := replica.New(replica.Options{Do: s.Do, Journal: j}) // REPLICAOF works from now on
 //	link.Follow("redis.internal", 6379)
@@ -7,18 +7,18 @@
 //	err = link.Promote()
 //	link.Close()
 //
-// # The way of a synchronisation
+// # How a synchronisation goes
 //
 //	link                                        master
 //	PING, AUTH, REPLCONF, PSYNC id offset   ->
 //	                                        <-  CONTINUE, and what was missed; or FULLRESYNC, and an RDB file
 //	the file is read into another engine, while the old data are served
-//	a journal writes it down
-//	between two commands the data are exchanged
+//	a journal writes it to disk
+//	between two commands the new data replace the old
 //	REPLCONF ACK offset, once a second      ->
 //	                                        <-  effects, which are obeyed unit by unit
 //
-// A file that cannot be read, since it holds streams or a module's data, changes nothing: the old data stay, and Status says why.
+// A file that cannot be read, because it holds streams or a module's data, changes nothing: the old data stay, and Status says why.
 package replica
 
 import (
@@ -37,39 +37,39 @@ import (
 
 // Options set up a Link.
 type Options struct {
-	Do      func(func(now int64, e *engine.Engine)) // runs a function while no command does: the server's
-	Journal *journal.Journal                        // of the engine; nil: nothing is kept
+	Do      func(func(now int64, e *engine.Engine)) // runs a function while no command runs: the server's Do
+	Journal *journal.Journal                        // the engine's journal; nil: none
 
 	Dial func(ctx context.Context, addr string) (net.Conn, error) // nil: TCP
 
-	Silence time.Duration // after so much of it from the master the link is made anew; 0: a minute, as Redis's repl-timeout
-	Retry   time.Duration // between two attempts; 0: a second. After what another attempt hardly mends it grows to 32 times as much.
+	Silence time.Duration // without word from the master for so long, the link is made anew; 0: a minute, as Redis's repl-timeout
+	Retry   time.Duration // pause between two attempts; 0: a second. After an error that is unlikely to mend itself it grows up to 32-fold.
 }
 
-// Link brings an engine what its master says. Its methods are safe for concurrent use, but for none inside of Do.
+// Link carries out in an engine what its master does. Its methods are safe for concurrent use, but must not be called inside Do.
 type Link struct {
 	o    Options
 	runs sync.WaitGroup
 
 	mu      sync.Mutex         // guards what follows; Do is never called while it is held
-	master  *engine.Master     // nil: the engine follows nobody
+	master  *engine.Master     // nil: the engine follows no master
 	stop    context.CancelFunc // ends the run for master
 	state   Status
 	changed chan struct{} // closed when state changes
 	closed  bool
 }
 
-// Status is how a replica stands.
+// Status describes a replica.
 type Status struct {
-	Of      string    // host:port of the master; empty: it is none, or none any more
-	InStep  bool      // the link is up, and what the master sends is done at once
-	Synced  bool      // it has been in step at least once: there is something to promote
-	Offset  int64     // how far in the master's stream it has come
-	Heard   time.Time // when the master was heard last; zero: never
+	Of      string    // host:port of the master; empty: the engine follows none
+	InStep  bool      // the link is up, and the master's effects are carried out as they come
+	Synced  bool      // it has been in step at least once, so it can be promoted
+	Offset  int64     // its position in the master's stream
+	Heard   time.Time // when the master was last heard from; zero: never
 	Problem error     // why there is no link, or why the last one ended; nil: there is one, or it is being made
 }
 
-// New returns a Link that follows nobody yet. REPLICAOF commands make it follow.
+// New returns a Link that follows no master yet. REPLICAOF commands make it follow one.
 func New(o Options) (*Link, error) {
 	if o.Do == nil {
 		return nil, errors.New("replica: Options.Do must run a function with the engine")
@@ -93,12 +93,12 @@ func (l *Link) Follow(host string, port int) {
 	})
 }
 
-// Promote makes the engine a master. When it returns nothing more of what the master said is done, and what is dead expires. It is an error
-// if the engine followed nobody.
+// Promote makes the engine a master. When it returns, no more of the old master's effects are carried out, and dead keys expire. It is an
+// error if the engine followed no master.
 func (l *Link) Promote() (err error) {
 	l.o.Do(func(_ int64, e *engine.Engine) {
 		if e.Master() == nil {
-			err = errors.New("it follows nobody: it is a master already")
+			err = errors.New("the engine follows no master: it is one itself")
 			return
 		}
 		e.Follow(nil)
@@ -106,7 +106,7 @@ func (l *Link) Promote() (err error) {
 	return err
 }
 
-// follow is what the engine calls, in the middle of a command or of Do.
+// follow is called by the engine during a command or Do.
 func (l *Link) follow(m *engine.Master) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -132,7 +132,7 @@ func (l *Link) setLocked(s Status) {
 	l.changed = make(chan struct{})
 }
 
-// note changes the status as long as m is followed.
+// note changes the status while m is still followed.
 func (l *Link) note(m *engine.Master, change func(s *Status)) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -144,7 +144,7 @@ func (l *Link) note(m *engine.Master, change func(s *Status)) {
 	l.setLocked(s)
 }
 
-// Status returns how the replica stands.
+// Status returns the replica's status.
 func (l *Link) Status() Status {
 	l.mu.Lock()
 	master, s := l.master, l.state
@@ -159,8 +159,8 @@ func (l *Link) Status() Status {
 	return s
 }
 
-// InStep waits until the replica has all data of its master and gets what the master does from then on. If ctx ends before that, the
-// error says what stands in the way.
+// InStep waits until the replica has all data of its master and receives its further effects. If ctx ends first, the error says what stands
+// in the way.
 func (l *Link) InStep(ctx context.Context) error {
 	for {
 		l.mu.Lock()
@@ -168,7 +168,7 @@ func (l *Link) InStep(ctx context.Context) error {
 		l.mu.Unlock()
 		switch {
 		case s.Of == "":
-			return errors.New("it follows nobody")
+			return errors.New("the engine follows no master")
 		case s.InStep:
 			return nil
 		}
@@ -183,7 +183,7 @@ func (l *Link) InStep(ctx context.Context) error {
 	}
 }
 
-// Close ends the link. The engine stays what it is: a replica, if it was one.
+// Close ends the link. The engine keeps its role: a replica stays one.
 func (l *Link) Close() {
 	l.mu.Lock()
 	l.closed = true
@@ -214,7 +214,7 @@ func (l *Link) run(ctx context.Context, m *engine.Master) {
 			}
 			m.State = engine.LinkWaits
 			if hopeless {
-				m.ID = "" // all of it again
+				m.ID = "" // fetch everything again
 			}
 		})
 		l.note(m, func(s *Status) { s.InStep, s.Problem = false, err })
@@ -229,14 +229,14 @@ func (l *Link) run(ctx context.Context, m *engine.Master) {
 	}
 }
 
-// refused is an error that another attempt hardly mends: data that cannot be read, a wrong password, a disk that is full.
+// refused is an error that another attempt is unlikely to mend: unreadable data, a wrong password, a full disk.
 type refused struct{ error }
 
 func (r refused) Unwrap() error { return r.error }
 
-var errGone = errors.New("replica: another master is followed")
+var errGone = errors.New("replica: the engine follows another master now")
 
-// with calls f with the engine as long as that follows m.
+// with calls f with the engine while it still follows m.
 func (l *Link) with(m *engine.Master, f func(now int64, e *engine.Engine)) error {
 	err := errGone
 	l.o.Do(func(now int64, e *engine.Engine) {

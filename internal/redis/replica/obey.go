@@ -11,23 +11,23 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/resp"
 )
 
-// follower does what a master says on one connection.
+// follower carries out what a master sends on one connection.
 type follower struct {
 	link    *Link
 	m       *engine.Master
 	w       *wire
 	parser  resp.Parser
 	session *engine.Session
-	unit    []byte // the words of what is not complete
-	inside  bool   // a transaction
+	unit    []byte // the bytes of an incomplete unit
+	inside  bool   // in a transaction
 	done    atomic.Int64
-	asked   bool // to say how far we are
+	asked   bool // the master has asked for our offset
 }
 
-// turnUnits is how many commands are obeyed while nobody else is served.
+// turnUnits is how many commands are carried out before other clients get a turn.
 const turnUnits = 256
 
-// obey does what the master says, until the connection breaks, which is the error.
+// obey carries out what the master sends until the connection breaks, and returns the reason.
 func (l *Link) obey(ctx context.Context, m *engine.Master, w *wire) error {
 	f := &follower{link: l, m: m, w: w}
 	err := l.with(m, func(now int64, e *engine.Engine) {
@@ -65,13 +65,13 @@ func (l *Link) obey(ctx context.Context, m *engine.Master, w *wire) error {
 	}
 }
 
-// acknowledge tells the master once a second how far we are, at once first: a master may wait for that.
+// acknowledge tells the master our offset at once, since the master may wait for that, and then every second.
 func (f *follower) acknowledge(ctx context.Context) {
 	every := time.NewTicker(time.Second)
 	defer every.Stop()
 	for {
 		if f.tell() != nil {
-			return // the reader learns of it
+			return // the reader gets an error too
 		}
 		select {
 		case <-ctx.Done():
@@ -85,14 +85,14 @@ func (f *follower) tell() error {
 	return f.w.command("REPLCONF", "ACK", strconv.FormatInt(f.done.Load(), 10))
 }
 
-// turn obeys all commands that have arrived.
+// turn carries out all commands that have arrived.
 func (f *follower) turn() (err error) {
 	for more := true; more; {
 		idle := true
 		gone := f.link.with(f.m, func(now int64, e *engine.Engine) {
 			f.m.Heard = now / 1000
 			if why := e.RefusesWrites(); why != "" {
-				err = fmt.Errorf("what it does cannot be kept: %s", why)
+				err = fmt.Errorf("the master's writes cannot be kept: %s", why)
 			} else if idle = e.Idle(); idle {
 				more, err = f.some(now, e)
 				f.m.DB = f.session.DB()
@@ -103,7 +103,7 @@ func (f *follower) turn() (err error) {
 			return gone
 		case err != nil:
 			return err
-		case !idle: // a script has the engine
+		case !idle: // a script is in progress
 			time.Sleep(time.Millisecond)
 		default:
 			f.done.Store(f.m.Offset)
@@ -112,12 +112,12 @@ func (f *follower) turn() (err error) {
 	return nil
 }
 
-// some obeys some commands, and reports whether there may be more.
+// some carries out a number of commands, and reports whether there may be more.
 func (f *follower) some(now int64, e *engine.Engine) (more bool, err error) {
 	for range turnUnits {
 		args, err := f.parser.Next()
 		if err != nil {
-			return false, fmt.Errorf("it sent what is no command: %w", err)
+			return false, fmt.Errorf("the master sent something that is not a command: %w", err)
 		}
 		if args == nil {
 			return false, nil
@@ -128,10 +128,10 @@ func (f *follower) some(now int64, e *engine.Engine) (more bool, err error) {
 			f.asked = f.asked || len(args) > 1 && is(string(args[1]), "GETACK")
 		case is(name, "PING"):
 		case !engine.IsEffect(args):
-			return false, refused{fmt.Errorf("what it did is not known here: %.40q with %d arguments", name, len(args)-1)}
+			return false, refused{fmt.Errorf("the master sent a command that is not supported: %.40q with %d arguments", name, len(args)-1)}
 		default:
 			if err := e.Obey(now, f.session, args); err != nil {
-				return false, refused{fmt.Errorf("what it did cannot be done here: %.40s: %w", name, err)}
+				return false, refused{fmt.Errorf("the master's command %.40s failed here: %w", name, err)}
 			}
 			f.inside = (f.inside || is(name, "MULTI")) && !is(name, "EXEC")
 		}

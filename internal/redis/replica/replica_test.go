@@ -29,7 +29,7 @@ type node struct {
 	in   *resp.Reader
 }
 
-// start starts a node whose masters are reached by dial.
+// start starts a node that reaches its masters through dial.
 func start(t *testing.T, dial func(ctx context.Context, addr string) (net.Conn, error)) *node {
 	t.Helper()
 	s, err := server.New(engine.New(engine.Options{}), server.Options{})
@@ -82,7 +82,8 @@ func (n *node) do(words ...string) string {
 	return v.Text
 }
 
-// A replica can have replicas: they get the master's own words, and see its offsets. When one in the middle is promoted those below begin anew with it.
+// A replica can have replicas: they get the master's own bytes, and its offsets. When one in the middle is promoted, those below it
+// synchronise anew.
 func TestAChain(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		top := start(t, nil)
@@ -93,7 +94,7 @@ func TestAChain(t *testing.T) {
 		top.do("SET", "k3", "v", "PX", "100000")
 		low.do("REPLICAOF", "middle", "1")
 		synctest.Wait()
-		if s := low.link.Status(); s.InStep { // the middle is a master of its own, still
+		if s := low.link.Status(); s.InStep { // the middle is still a master of its own
 			low.do("REPLICAOF", "NO", "ONE")
 		}
 		middle.do("REPLICAOF", "top", "1")
@@ -140,7 +141,7 @@ func TestAChain(t *testing.T) {
 		}
 		time.Sleep(100 * time.Second)
 		synctest.Wait()
-		if got := middle.do("DBSIZE") + low.do("DBSIZE"); got != "33" { // a, b, of: it expires by itself, and says so
+		if got := middle.do("DBSIZE") + low.do("DBSIZE"); got != "33" { // a, b, of: it expires keys by itself, and replicates that
 			t.Errorf("after 100 s: %s keys", got)
 		}
 	})
@@ -152,7 +153,7 @@ func offset(n *node) string {
 	return value
 }
 
-// fake is a master that a test plays.
+// fake is a master played by a test.
 type fake struct {
 	conns chan net.Conn
 	dials int
@@ -165,12 +166,12 @@ func (f *fake) dial(context.Context, string) (net.Conn, error) {
 	return client, nil
 }
 
-// greet answers until PSYNC, and returns what that said.
+// greet answers up to PSYNC, and returns its arguments.
 func greet(c net.Conn, in *bufio.Reader) []string {
 	for {
 		args, err := command(in)
 		if err != nil {
-			return nil // it has left
+			return nil // the replica has left
 		}
 		switch args[0] {
 		case "PING":
@@ -183,7 +184,7 @@ func greet(c net.Conn, in *bufio.Reader) []string {
 	}
 }
 
-// command reads what a replica sends; empty lines are passed over.
+// command reads a command from a replica, skipping empty lines.
 func command(in *bufio.Reader) (args []string, err error) {
 	var n, size int
 	line := "\n"
@@ -220,8 +221,8 @@ func snapshot(kind byte) string {
 
 const id = "0123456789012345678901234567890123456789"
 
-// Whatever goes wrong in a synchronisation, the data that were there stay, and Status says what it was. What another attempt may mend is tried again each
-// second, else the attempts get rarer.
+// Whatever goes wrong in a synchronisation, the old data stay, and Status says what it was. What another attempt may mend is tried again
+// every second; otherwise the attempts get rarer.
 func TestASynchronisationThatFails(t *testing.T) {
 	good := snapshot(rdb.TypeString)
 	const fullresync = "+FULLRESYNC " + id + " 100\r\n"
@@ -229,16 +230,16 @@ func TestASynchronisationThatFails(t *testing.T) {
 		name, sends, says string
 		seldom            bool
 	}{
-		{"a stream", fullresync + "$EOF:" + id + "\r\n" + snapshot(21) + id, `key "of the master" holds a value of RDB type 21, which is not known here`, true},
+		{"a stream", fullresync + "$EOF:" + id + "\r\n" + snapshot(21) + id, `key "of the master" holds a value of RDB type 21, which is not supported`, true},
 		{"functions", fullresync + fmt.Sprintf("$%d\r\n", 10) + "REDIS0011\xf5", "the file holds functions", true},
 		{"a later version", fullresync + fmt.Sprintf("$%d\r\n", 9) + "REDIS0099", "version 99", true},
-		{"a wrong mark", fullresync + "$EOF:" + id + "\r\n" + good + strings.Repeat("x", 40), "and not its mark", false},
+		{"a wrong mark", fullresync + "$EOF:" + id + "\r\n" + good + strings.Repeat("x", 40), "instead of its end mark", false},
 		{"a length that is too great", fullresync + fmt.Sprintf("$%d\r\n%sxx", len(good)+2, good), "were announced", false},
 		{"a damaged file", fullresync + fmt.Sprintf("$%d\r\n%sx", len(good), good[:len(good)-1]), "checksum", true},
-		{"no file", fullresync + "-ERR no disk\r\n", "it gave up the snapshot: ERR no disk", false},
-		{"something else", fullresync + "+OK\r\n", `instead of a snapshot it sent "+OK"`, false},
+		{"no file", fullresync + "-ERR no disk\r\n", "the master gave up the snapshot: ERR no disk", false},
+		{"something else", fullresync + "+OK\r\n", `the master sent "+OK" instead of a snapshot`, false},
 		{"cut", fullresync + fmt.Sprintf("$%d\r\n%s", len(good), good[:20]), "closed the connection", false},
-		{"no master", "-NOMASTERLINK Can't SYNC while not connected with my master\r\n", "no data to give yet", false},
+		{"no master", "-NOMASTERLINK Can't SYNC while not connected with my master\r\n", "the master has no data yet", false},
 		{"an error", "-ERR unknown command 'PSYNC'\r\n", "unknown command", true},
 		{"too long a line", "+" + strings.Repeat("x", 100_000), "a line of more than", false},
 	} {
@@ -281,8 +282,8 @@ func TestASynchronisationThatFails(t *testing.T) {
 	}
 }
 
-// What the master does that cannot be done here breaks the link, and all data come again. An answer is given when it is asked for and each second; after a
-// minute of silence, or a cut, the link goes on where it was, before a transaction that was not complete.
+// A command that the replica cannot carry out breaks the link, and all data are sent again. The replica acknowledges when asked and every
+// second; after a minute of silence, or a cut, the link continues where it was, before an incomplete transaction.
 func TestAStreamThatBreaks(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{conns: make(chan net.Conn, 100)}
@@ -335,7 +336,7 @@ func TestAStreamThatBreaks(t *testing.T) {
 		go io.Copy(io.Discard, in2)
 		io.WriteString(c2, "*3\r\n$9\r\nREPLICAOF\r\n$2\r\nNO\r\n$3\r\nONE\r\n")
 		synctest.Wait()
-		if s := n.link.Status(); s.Problem == nil || !strings.Contains(s.Problem.Error(), `what it did is not known here: "REPLICAOF"`) {
+		if s := n.link.Status(); s.Problem == nil || !strings.Contains(s.Problem.Error(), `the master sent a command that is not supported: "REPLICAOF"`) {
 			t.Errorf("%+v", s)
 		}
 		c3, in3 := begin("PSYNC ? -1", full)
@@ -353,7 +354,8 @@ func TestAStreamThatBreaks(t *testing.T) {
 	})
 }
 
-// Whoever waits for what only writers bring is told that no writer will come; and a replica refuses what a link could not follow.
+// Sessions waiting for what only writers bring are told that no writer will come; and a replica refuses commands that a link could not
+// follow.
 func TestBecomingAReplica(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fake{conns: make(chan net.Conn, 100)}

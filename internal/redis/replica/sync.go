@@ -15,8 +15,8 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/rdb"
 )
 
-// takeAll reads all data of the master, and has the engine take them over instead of its own. As long as they are not complete nothing of the
-// engine changes.
+// takeAll reads all data of the master, and has the engine adopt them instead of its own. Nothing in the engine changes until they are
+// complete.
 func (l *Link) takeAll(ctx context.Context, m *engine.Master, w *wire, id string, offset int64) error {
 	var next *engine.Engine
 	var clock int64
@@ -32,7 +32,7 @@ func (l *Link) takeAll(ctx context.Context, m *engine.Master, w *wire, id string
 		return lost(err)
 	}
 	if strings.HasPrefix(head, "-") {
-		return fmt.Errorf("it gave up the snapshot: %s", head[1:])
+		return fmt.Errorf("the master gave up the snapshot: %s", head[1:])
 	}
 	db, err := w.load(next, clock, head)
 	if err != nil {
@@ -56,13 +56,13 @@ func (l *Link) takeAll(ctx context.Context, m *engine.Master, w *wire, id string
 		return err
 	})
 	if err != nil && !errors.Is(err, errGone) {
-		err = refused{fmt.Errorf("its data cannot be written to the journal: %w", err)}
+		err = refused{fmt.Errorf("the master's data cannot be written to the journal: %w", err)}
 	}
 	return err
 }
 
-// load reads the file that head announces into next, whether its length is given or its end is marked, and returns which database the stream behind
-// it begins in.
+// load reads the file announced by head into next, whether its length is given or its end is marked, and returns the database selected at the
+// start of the stream behind it.
 func (w *wire) load(next *engine.Engine, clock int64, head string) (db int, err error) {
 	mark, marked := strings.CutPrefix(head, "$EOF:")
 	length := int64(-1)
@@ -74,7 +74,7 @@ func (w *wire) load(next *engine.Engine, clock int64, head string) (db int, err 
 		}
 		fallthrough
 	default:
-		return 0, fmt.Errorf("instead of a snapshot it sent %.100q", head)
+		return 0, fmt.Errorf("the master sent %.100q instead of a snapshot", head)
 	}
 	var src io.Reader = w.in
 	if !marked {
@@ -85,7 +85,7 @@ func (w *wire) load(next *engine.Engine, clock int64, head string) (db int, err 
 		if w.broken != nil || errors.Is(err, io.ErrUnexpectedEOF) {
 			return 0, lost(err)
 		}
-		return 0, refused{fmt.Errorf("its snapshot cannot be taken over, at byte %d: %w", file.Offset(), err)}
+		return 0, refused{fmt.Errorf("the master's snapshot cannot be read, at byte %d: %w", file.Offset(), err)}
 	}
 	if rest := file.Rest(); marked {
 		w.in = bufio.NewReaderSize(io.MultiReader(bytes.NewReader(bytes.Clone(rest)), w.in), 64<<10)
@@ -93,10 +93,10 @@ func (w *wire) load(next *engine.Engine, clock int64, head string) (db int, err 
 		if _, err := io.ReadFull(w.in, end); err != nil {
 			return 0, lost(err)
 		} else if string(end) != mark {
-			return 0, fmt.Errorf("behind its snapshot stands %q and not its mark", end)
+			return 0, fmt.Errorf("the master's snapshot is followed by %q instead of its end mark", end)
 		}
 	} else if file.Offset() != length {
-		return 0, fmt.Errorf("its snapshot has %d bytes, and %d were announced", file.Offset(), length)
+		return 0, fmt.Errorf("the master's snapshot has %d bytes, but %d were announced", file.Offset(), length)
 	}
 	if text, ok := file.Aux["repl-stream-db"]; ok {
 		if n, err := strconv.Atoi(text); err == nil && n >= 0 && n < engine.Databases {
@@ -106,7 +106,7 @@ func (w *wire) load(next *engine.Engine, clock int64, head string) (db int, err 
 	return db, nil
 }
 
-// reassure tells a master once a second, until the result is called, that its data are still being read: an empty line, as Redis does.
+// reassure sends the master an empty line every second, as Redis does, to say that its data are still being read. Calling stop ends that.
 func (w *wire) reassure(ctx context.Context) (stop func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	ended := make(chan struct{})

@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// AppendDouble appends f as Redis writes scores and RESP3 doubles: the digits of [grisu], integers without a
-// point, an exponent only for the very large and the very small. Redis: util.c, d2string.
+// AppendDouble appends f as Redis writes scores and RESP3 doubles: the digits of [grisu], integers without a point, an exponent only for very
+// large and very small numbers. Redis: util.c, d2string.
 func AppendDouble(dst []byte, f float64) []byte {
 	switch {
 	case math.IsNaN(f):
@@ -20,7 +20,7 @@ func AppendDouble(dst []byte, f float64) []byte {
 	case math.Abs(f) <= math.MaxInt64/2 && f == math.Trunc(f):
 		return strconv.AppendInt(dst, int64(f), 10)
 	}
-	const zeros = "0000000" // as many as are ever written before or behind the digits
+	const zeros = "0000000" // as many as are ever needed before or after the digits
 	var scratch [24]byte
 	digits, last := grisu(scratch[:0], math.Abs(f))
 	n := len(digits)

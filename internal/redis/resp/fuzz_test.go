@@ -9,7 +9,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/resp"
 )
 
-// However a stream is cut, the same commands and the same error come out.
+// However a stream is cut into pieces, the parser returns the same commands and the same error.
 func FuzzParser(f *testing.F) {
 	for _, s := range streams {
 		if len(s.in) < 1000 {
@@ -27,7 +27,7 @@ func FuzzParser(f *testing.F) {
 	})
 }
 
-// A reply that was read and is written again reads the same; nothing panics.
+// A reply that is read and written again reads the same; nothing panics.
 func FuzzReader(f *testing.F) {
 	for _, frame := range frames {
 		f.Add([]byte(frame.resp2))

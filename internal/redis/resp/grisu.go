@@ -7,9 +7,9 @@ import (
 	"sync"
 )
 
-// Redis prints doubles by Grisu2 (F. Loitsch, "Printing Floating-Point Numbers Quickly and Accurately with Integers", 2010). It always
-// finds digits that read back as the number; in about one of a thousand cases not the fewest, or not the nearest of the fewest, which
-// are those that strconv finds. So that replies are the same to the byte, the algorithm is done again here.
+// Redis prints doubles by Grisu2 (F. Loitsch, "Printing Floating-Point Numbers Quickly and Accurately with Integers", 2010). Its digits
+// always read back as the number, but in about one case of a thousand they are not the fewest digits, or not the closest of the fewest, which
+// strconv finds. The algorithm is repeated here to make replies the same to the byte.
 
 // extended is frac * 2^exp: the paper's do-it-yourself floating point.
 type extended struct {
@@ -30,7 +30,7 @@ func (x extended) normal() extended {
 	return extended{x.frac << n, x.exp - n}
 }
 
-// The powers of ten that are at hand: every eighth, so that one of them brings any number into the range where digits can be cut off.
+// The powers of ten in the table: every eighth, so that one of them brings any number into the range where digits can be cut off.
 const (
 	firstPower = -348
 	powerStep  = 8
@@ -59,7 +59,7 @@ func power(k int) extended {
 	return extended{frac, exp}
 }
 
-// scale returns a power of ten, and which it is, that brings a number with this exponent into range.
+// scale returns a power of ten, and its exponent, that brings a number with this binary exponent into range.
 func scale(exp int) (p extended, k int) {
 	all := powers()
 	i := (int(-float64(exp+powerCount)*math.Log10(2)) - firstPower) / powerStep
@@ -85,7 +85,7 @@ func grisu(dst []byte, f float64) (digits []byte, exp int) {
 	} else {
 		w.frac |= hidden
 	}
-	// The neighbours of f are as far as twice the distance of these boundaries: what is between them reads back as f.
+	// The boundaries lie halfway between f and its neighbours: whatever is between them reads back as f.
 	upper := extended{w.frac<<1 + 1, w.exp - 1}.normal()
 	lower := extended{w.frac<<1 - 1, w.exp - 1}
 	if w.frac == hidden {
@@ -100,7 +100,7 @@ func grisu(dst []byte, f float64) (digits []byte, exp int) {
 	return cutDigits(dst, w.frac, upper, lower.frac, -k)
 }
 
-// cutDigits takes digits off upper until what is left of it is within the boundaries.
+// cutDigits cuts digits off upper until the rest is within the boundaries.
 func cutDigits(dst []byte, w uint64, upper extended, lower uint64, exp int) ([]byte, int) {
 	shift := -upper.exp
 	one := uint64(1) << shift
@@ -134,7 +134,7 @@ func cutDigits(dst []byte, w uint64, upper extended, lower uint64, exp int) ([]b
 	}
 }
 
-// nearer lowers the last digit as long as that brings the digits nearer to the number and not out of the boundaries.
+// nearer lowers the last digit as long as that brings the result nearer to the number and keeps it within the boundaries.
 func nearer(digits []byte, delta, rest, unit, distance uint64) {
 	for rest < distance && delta-rest >= unit && (rest+unit < distance || distance-rest > rest+unit-distance) {
 		digits[len(digits)-1]--

@@ -11,7 +11,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/testkit/effort"
 )
 
-// drawDouble draws a finite number: of any bits, or of few decimal digits, or near a power of two or ten.
+// drawDouble draws a finite number: random bits, few decimal digits, or near a power of two or ten.
 func drawDouble(r *rand.Rand) float64 {
 	for {
 		var f float64

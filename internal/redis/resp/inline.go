@@ -5,12 +5,12 @@ import (
 	"strings"
 )
 
-// splitWords appends the words of an inline command to args, unquoting them in place: a word is never longer than what it was
-// written as. It reports false for a quote that is not closed, or that something other than a blank follows.
+// splitWords appends the words of an inline command to args, unquoting them in place: a word is never longer than its quoted form. It reports
+// false for a quote that is not closed, or that is followed by anything but a blank.
 //
-// The rules are those of redis-cli and redis.conf, sds.c: sdssplitargs. Blanks separate words. "..." may hold \xHH, \n \r \t
-// \b \a, and a backslash before anything else stands for that byte; '...' knows only \'. A quote may open within a word, and a
-// closed quote ends it.
+// The rules are those of redis-cli and redis.conf, sds.c: sdssplitargs. Blanks separate words. "..." may contain \xHH, \n \r \t \b \a, and a
+// backslash before any other byte stands for that byte; '...' knows only \'. A quote may open within a word, and a closing quote ends the
+// word.
 func splitWords(args [][]byte, line []byte) ([][]byte, bool) {
 	for i := 0; ; {
 		for i < len(line) && blank(line[i]) {
@@ -41,8 +41,8 @@ func splitWords(args [][]byte, line []byte) ([][]byte, bool) {
 	}
 }
 
-// unquote writes what stands before the closing quote in src to dst and returns how much that was and the place of the closing quote
-// relative to the opening one, or -1 for an error. Dst may lie over src, before it.
+// unquote writes what comes before the closing quote in src to dst. It returns how much that was, and the position of the closing quote
+// relative to the opening one, -1 for an error. dst may overlap src if it begins before it.
 func unquote(dst, src []byte, quote byte) (n, closing int) {
 	for i := 0; i < len(src); i++ {
 		c := src[i]
@@ -66,7 +66,7 @@ func unquote(dst, src []byte, quote byte) (n, closing int) {
 	return 0, -1
 }
 
-// unescape returns the byte that stands for what follows a backslash, and how many bytes of s that is.
+// unescape returns the byte that an escape after a backslash stands for, and the escape's length in s.
 func unescape(s []byte) (c byte, n int) {
 	if len(s) >= 3 && s[0] == 'x' {
 		if c, err := strconv.ParseUint(string(s[1:3]), 16, 8); err == nil {

@@ -1,6 +1,6 @@
-// Package resp is the wire of Redis without its meaning: a [Parser] that takes commands out of the bytes as they arrive, a
-// [Writer] that builds replies in RESP2 or RESP3, and a [Reader] for the other end, which tests and tools use. It knows
-// neither what a command does nor where bytes come from.
+// Package resp is Redis's wire format without its meaning: a [Parser] that extracts commands from the bytes as they arrive, a [Writer] that
+// builds replies in RESP2 or RESP3, and a [Reader] for the other end, used by tests and tools. It knows neither what commands do nor where
+// bytes come from.
 //
 //	var p resp.Parser
 //	for {
@@ -24,37 +24,37 @@ import (
 
 // Redis's limits: server.h, PROTO_*.
 const (
-	maxLine   = 64 << 10  // bytes of an inline command, or of a line that holds a length
+	maxLine   = 64 << 10  // bytes of an inline command, or of a line with a length
 	maxCount  = 1<<31 - 1 // arguments of one command
-	maxBulk   = 512 << 20 // bytes of one argument, unless MaxBulk says otherwise
+	maxBulk   = 512 << 20 // bytes of one argument, unless MaxBulk is set
 	anonCount = 10        // the same two before AUTH
 	anonBulk  = 16 << 10
 )
 
-// Sizes of the read buffer. It begins small, since most connections are idle, doubles when a read fills it, and is given
-// back once nothing is left in it and it is larger than keepRead.
+// Sizes of the read buffer. It starts small, since most connections are idle, doubles when a read fills it, and is released when it is empty
+// and larger than keepRead.
 const (
 	minRead  = 4 << 10
 	keepRead = 64 << 10
 	keepArgs = 1 << 10
 )
 
-// A ProtocolError is a breach of the protocol, in Redis's words. The connection it came from cannot be used any further.
+// A ProtocolError is a violation of the protocol, in Redis's words. Its connection cannot be used any further.
 type ProtocolError string
 
 func (e ProtocolError) Error() string { return "Protocol error: " + string(e) }
 
-// A Parser takes commands, multibulk or inline, out of bytes that arrive in pieces of any size: how they were cut never
-// changes what comes out. Its memory is bounded by a small multiple of what really arrived, whatever lengths were promised.
-// The zero value is ready. A Parser is not safe for concurrent use.
+// A Parser extracts commands, multibulk or inline, from bytes that arrive in pieces of any size: how they were cut does not affect the
+// result. Its memory is bounded by a small multiple of the bytes that arrived, whatever lengths were announced. The zero value is ready to
+// use. A Parser is not safe for concurrent use.
 type Parser struct {
-	Unauthenticated bool // apply the limits for clients that have still to send AUTH
+	Unauthenticated bool // apply the limits for clients that have not sent AUTH yet
 	MaxBulk         int  // longest argument, as proto-max-bulk-len; 0 means 512 MiB
 
 	buf   []byte
 	start int // the current command begins here
 	pos   int // parsed up to here
-	end   int // arrived up to here; start <= pos <= end
+	end   int // received up to here; start <= pos <= end
 
 	missing int    // arguments of the current command still to come; 0 between commands
 	bulk    int    // length of the argument at pos, if inBulk
@@ -64,7 +64,7 @@ type Parser struct {
 	err     error
 }
 
-// A span is the place of an argument, relative to the command's start: the buffer may move while a command is incomplete.
+// A span is the position of an argument, relative to the command's start, because the buffer may move while a command is incomplete.
 type span struct{ from, to int }
 
 // Next returns the next complete command, or nil when more bytes are needed, or a [ProtocolError], which is final. The
@@ -131,7 +131,7 @@ func (p *Parser) Next() ([][]byte, error) {
 	return args, nil
 }
 
-// Raw returns the command that Next returned last, as it came. It is good as long as the command is.
+// Raw returns the bytes of the command that Next returned last. They are valid as long as the command is.
 func (p *Parser) Raw() []byte { return p.buf[p.start:p.pos] }
 
 // Fill makes room and does a single Read from r into the buffer.
@@ -142,11 +142,11 @@ func (p *Parser) Fill(r io.Reader) (int, error) {
 	return n, err
 }
 
-// Buffered returns the bytes that arrived and were not yet returned as commands.
+// Buffered returns the number of bytes received but not yet returned as commands.
 func (p *Parser) Buffered() int { return p.end - p.start }
 
-// room leaves at least one free byte at the end of the buffer. It grows by doubling what arrived, and never past what the
-// argument being read needs.
+// room leaves at least one free byte at the end of the buffer. The buffer grows by doubling what has arrived, and never past the end of the
+// argument being read.
 func (p *Parser) room() {
 	if p.missing == 0 && p.pos == p.end {
 		p.start, p.pos, p.end = 0, 0, 0
@@ -173,15 +173,14 @@ func (p *Parser) room() {
 	}
 }
 
-// badLength is what length reports for a line that is no number: like any negative count it lies below 0, but unlike one
-// it is an error for a command, too.
+// badLength is what length reports for a malformed number. It is negative like any invalid count, but unlike others it is an error even for a
+// command.
 const badLength = -1 << 63
 
-// length reads the line at pos, which is a sigil and a number, and steps over it. It reports false if the line is not
-// complete.
+// length reads the line at pos, a sigil and a number, and steps over it. It reports false if the line is incomplete.
 func (p *Parser) length(tooBig ProtocolError, sigil byte) (n int, ok bool) {
 	b := p.buf[p.pos:p.end]
-	// Lengths below 100 are nearly all there are.
+	// Nearly all lengths are below 100.
 	if len(b) >= 4 && b[0] == sigil {
 		if d := b[1] - '0'; d <= 9 {
 			if b[2] == '\r' {
@@ -195,7 +194,7 @@ func (p *Parser) length(tooBig ProtocolError, sigil byte) (n int, ok bool) {
 		}
 	}
 	line, ok := p.line('\r', tooBig)
-	if !ok || len(b) < len(line)+2 { // the byte after \r must be there, but Redis does not look at it
+	if !ok || len(b) < len(line)+2 { // the byte after \r must have arrived, but Redis does not look at it
 		return 0, false
 	}
 	if b[0] != sigil {
@@ -206,8 +205,8 @@ func (p *Parser) length(tooBig ProtocolError, sigil byte) (n int, ok bool) {
 	return number(line[1:]), true
 }
 
-// line returns the bytes from pos up to the stop byte. Redis looks for it with strchr: a NUL before it hides it, so that such a
-// line is waited for until it is too long.
+// line returns the bytes from pos up to the stop byte. Redis searches with strchr, for which a NUL hides the stop byte, so such a line is
+// waited for until it is too long.
 func (p *Parser) line(stop byte, tooBig ProtocolError) ([]byte, bool) {
 	b := p.buf[p.pos:p.end]
 	b = b[:min(len(b), maxLine+1)]
@@ -220,17 +219,17 @@ func (p *Parser) line(stop byte, tooBig ProtocolError) ([]byte, bool) {
 	return nil, false
 }
 
-// fail makes the error final and gives the buffer back.
+// fail makes the error final and releases the buffer.
 func (p *Parser) fail(e ProtocolError) error {
 	*p = Parser{err: e}
 	return e
 }
 
-// number reads a decimal as Redis's string2ll: no sign but '-', no leading zero, no space.
+// number reads a decimal like Redis's string2ll: no sign but '-', no leading zero, no space.
 func number(b []byte) int {
 	digits, negative := bytes.CutPrefix(b, []byte("-"))
 	if len(digits) == 0 || len(digits) > 18 || digits[0] == '0' && len(b) > 1 {
-		return badLength // no length of 19 digits is acceptable, and so no overflow needs care
+		return badLength // no length of 19 digits is acceptable, so overflow needs no care
 	}
 	n := 0
 	for _, c := range digits {
@@ -245,7 +244,7 @@ func number(b []byte) int {
 	return n
 }
 
-// inline reads a line of words. It returns no arguments for a blank line, and more if the line is not complete.
+// inline reads a line of words. It returns no arguments for a blank line, and more if the line is incomplete.
 func (p *Parser) inline() (args [][]byte, more bool) {
 	line, ok := p.line('\n', "too big inline request")
 	if !ok {

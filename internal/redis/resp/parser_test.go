@@ -14,7 +14,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/testkit/effort"
 )
 
-// parse feeds stream to a Parser in pieces of size bytes and returns what came out, one command or error a line.
+// parse feeds stream to a Parser in pieces of size bytes and returns the results, one command or error a line.
 func parse(p *resp.Parser, stream string, size int) string {
 	var out strings.Builder
 	r := &pieces{rest: []byte(stream), size: size}
@@ -100,7 +100,7 @@ var streams = []struct{ name, in, want string }{
 	{"and of a length", "*1\x00\r\n$4\r\nPING\r\n", "waits with 15"},
 
 	{"a long line", strings.Repeat("a", 64<<10) + "\n", `"` + strings.Repeat("a", 64<<10) + `"` + "\n"},
-	// Of lines a little longer Redis takes those whose end came in the same read as the byte too many.
+	// Redis accepts slightly longer lines if their end came in the same read as the first byte too many.
 	{"a line that is too long", strings.Repeat("a", 64<<10+1), "Protocol error: too big inline request"},
 	{"a count that is too long", "*" + strings.Repeat("1", 64<<10), "Protocol error: too big mbulk count string"},
 	{"a length that is too long", "*1\r\n$" + strings.Repeat("1", 64<<10), "Protocol error: too big bulk count string"},
@@ -147,7 +147,7 @@ func TestCommandsMayBeCutAnywhere(t *testing.T) {
 	}
 }
 
-// A stream longer than the buffer: what is left of a command moves to its front, and the buffer grows for long arguments.
+// A stream longer than the buffer: the rest of a command moves to its front, and the buffer grows for long arguments.
 func TestLongStreams(t *testing.T) {
 	effort.Alone(t)
 	seed := uint64(time.Now().UnixNano())
@@ -190,7 +190,7 @@ func TestBeforeAuthOnlySmallCommands(t *testing.T) {
 	}
 }
 
-// allocated returns the bytes that one call of f allocates, as the mean of a few.
+// allocated returns the bytes allocated by one call of f, averaged over a few.
 func allocated(f func()) int64 {
 	const runs = 5
 	var before, after runtime.MemStats
@@ -213,7 +213,7 @@ func TestAPromisedLengthAllocatesNothing(t *testing.T) {
 	}
 }
 
-// The buffer grows by doubling what arrived, so all buffers together are some four times that, and the last one twice.
+// The buffer grows by doubling what has arrived, so all buffers together are about four times that, and the last one twice.
 func TestMemoryFollowsWhatArrives(t *testing.T) {
 	stream := "*1\r\n$500000000\r\n" + strings.Repeat("x", 1<<20)
 	got := allocated(func() {

@@ -9,21 +9,21 @@ import (
 	"strings"
 )
 
-// A Value is a reply as it came: its form is kept, so that two servers' replies can be compared.
+// A Value is a reply in its original form, so that the replies of two servers can be compared.
 type Value struct {
-	Kind byte    // the byte it began with: one of + - : $ * _ # , ( = ! % ~ >
-	Text string  // what + - $ ( = ! hold, and the digits of ,
-	Int  int64   // of : and, as 0 or 1, of #
+	Kind byte    // its first byte: one of + - : $ * _ # , ( = ! % ~ >
+	Text string  // the content of + - $ ( = ! and the digits of ,
+	Int  int64   // the content of : and, as 0 or 1, of #
 	Null bool    // $-1, *-1 or _
-	List []Value // the elements of * ~ >, and of % keys and values in turn
+	List []Value // the elements of * ~ >, and the alternating keys and values of %
 }
 
-// maxDepth bounds nesting: no reply of Redis comes near it, and a hostile one must not exhaust the stack.
+// maxDepth bounds nesting: no reply of Redis comes near it, and a hostile reply must not exhaust the stack.
 const maxDepth = 128
 
 var errReply = errors.New("resp: malformed reply")
 
-// A Reader reads replies of RESP2 and RESP3, pushes among them. It trusts no length: memory grows with what arrives.
+// A Reader reads replies in RESP2 and RESP3, including pushes. It trusts no length: memory grows with what arrives.
 type Reader struct{ r *bufio.Reader }
 
 // NewReader returns a Reader of r.
@@ -32,7 +32,7 @@ func NewReader(r io.Reader) *Reader { return &Reader{bufio.NewReader(r)} }
 // Read returns the next reply. Attributes are skipped.
 func (r *Reader) Read() (Value, error) { return r.value(0) }
 
-// Buffered returns the bytes that arrived and were not yet read.
+// Buffered returns the number of bytes received but not yet read.
 func (r *Reader) Buffered() int { return r.r.Buffered() }
 
 func (r *Reader) value(depth int) (Value, error) {

@@ -58,7 +58,7 @@ func TestWhatIsNoReplyIsRefused(t *testing.T) {
 	}
 }
 
-// encode writes v as it came.
+// encode writes v in its original form.
 func encode(b []byte, v resp.Value) []byte {
 	switch v.Kind {
 	case '+', '-', '(', ',':

@@ -15,8 +15,8 @@ import (
 	"github.com/mayflycache/mayfly/internal/testkit/realredis"
 )
 
-// The Parser reads what a real Redis reads: every command is one that Redis does not know, so that its error repeats the
-// arguments, and the error that ends a stream is compared too.
+// The Parser reads the same commands as a real Redis. The test sends commands that Redis does not know, whose errors repeat the arguments,
+// and compares the error that ends a stream too.
 func TestRedisReadsTheSameCommands(t *testing.T) {
 	addr := realredis.Start(t, realredis.Options{}).Addr()
 	for _, s := range streams {
@@ -77,7 +77,7 @@ func compare(t *testing.T, addr, stream string) {
 	}
 }
 
-// answer is Redis's reply to a command it does not know, or to a lone PING.
+// answer writes Redis's reply to an unknown command, or to a lone PING.
 func answer(w *resp.Writer, args [][]byte) {
 	if len(args) == 1 && strings.EqualFold(string(args[0]), "ping") {
 		w.Simple("PONG")
@@ -93,7 +93,7 @@ func answer(w *resp.Writer, args [][]byte) {
 	w.Error(fmt.Sprintf("ERR unknown command '%s', with args beginning with: %s", cut(args[0], 128), rest))
 }
 
-// cut is what C prints of b by %.*s.
+// cut is what C prints of b with %.*s.
 func cut(b []byte, n int) []byte {
 	b = b[:min(len(b), n)]
 	if i := strings.IndexByte(string(b), 0); i >= 0 {

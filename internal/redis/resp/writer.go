@@ -7,17 +7,17 @@ import (
 	"strings"
 )
 
-// Sizes of the output. A Writer never copies what it already holds to make room for more than a chunk: a reply of any size is a
-// list of chunks, which its owner writes out and drops one by one.
+// Sizes of the output. A Writer never copies more than a chunk to make room: a reply of any size is a list of chunks, which the owner writes
+// out and drops one by one.
 const (
 	minChunk  = 512
 	chunkSize = 64 << 10
-	bigBulk   = 16 << 10 // a bulk this long gets a chunk of its own size
-	lineRoom  = 32       // more than a sigil, a number and two line breaks need
+	bigBulk   = 16 << 10 // a bulk of at least this length gets a chunk of its own size
+	lineRoom  = 32       // enough for a sigil, a number and two line breaks
 )
 
-// A Writer builds replies. The forms that only RESP3 has fall back to RESP2 as Redis's do: a map is a flat array, a double a bulk
-// string. Writing to it cannot fail and does no I/O. The zero value writes RESP2.
+// A Writer builds replies. Types that only RESP3 has fall back to RESP2 as in Redis: a map becomes a flat array, a double a bulk string.
+// Writing cannot fail and does no I/O. The zero value writes RESP2.
 type Writer struct {
 	Proto int // 3 for RESP3, anything else is RESP2
 
@@ -26,7 +26,7 @@ type Writer struct {
 	held int      // bytes in full
 }
 
-// Simple writes a status such as +OK. It must not hold a line break.
+// Simple writes a status such as +OK. It must not contain a line break.
 func (w *Writer) Simple(s string) { line(w, '+', s) }
 
 // Error writes an error; s begins with its code: "ERR syntax error". Line breaks become spaces, as in Redis.
@@ -64,10 +64,10 @@ func (w *Writer) Array(n int) { w.announce('*', int64(n)) }
 // Map announces n pairs of a key and a value.
 func (w *Writer) Map(n int) { w.announce(w.aggregate('%', n)) }
 
-// Set announces n replies which are all different.
+// Set announces n distinct replies.
 func (w *Writer) Set(n int) { w.announce(w.aggregate('~', n)) }
 
-// Push announces n replies which nobody asked for. In RESP2 it is an array.
+// Push announces an unsolicited message of n replies. In RESP2 it is an array.
 func (w *Writer) Push(n int) { w.announce(w.aggregate('>', n)) }
 
 // Double writes a floating point number; see [AppendDouble].
@@ -90,7 +90,7 @@ func (w *Writer) Bool(b bool) {
 	}
 }
 
-// BigNumber writes an integer of any size, given as its digits.
+// BigNumber writes an integer of any size, given by its digits.
 func (w *Writer) BigNumber(digits string) {
 	if w.Proto == 3 {
 		line(w, '(', digits)
@@ -99,7 +99,7 @@ func (w *Writer) BigNumber(digits string) {
 	}
 }
 
-// Verbatim writes text with its format of three letters, "txt" or "mkd".
+// Verbatim writes text with its three-letter format, "txt" or "mkd".
 func (w *Writer) Verbatim(format, s string) {
 	if w.Proto != 3 {
 		w.BulkString(s)
@@ -109,13 +109,13 @@ func (w *Writer) Verbatim(format, s string) {
 	w.buf = append(append(append(append(w.head('=', int64(len(s)+4)), format...), ':'), s...), '\r', '\n')
 }
 
-// Raw writes frames that were built before, such as "+OK\r\n".
+// Raw writes prebuilt frames, such as "+OK\r\n".
 func (w *Writer) Raw(frames string) { raw(w, frames) }
 
 // RawBytes is Raw; frames is copied.
 func (w *Writer) RawBytes(frames []byte) { raw(w, frames) }
 
-// either writes the frame of the Writer's protocol.
+// either writes the frame for the Writer's protocol.
 func (w *Writer) either(resp3, resp2 string) {
 	if w.Proto == 3 {
 		w.Raw(resp3)
@@ -124,13 +124,13 @@ func (w *Writer) either(resp3, resp2 string) {
 	}
 }
 
-// A Mark is a place in the output.
+// A Mark is a position in the output.
 type Mark struct{ chunk, at int }
 
-// Mark returns the place where the next reply will begin.
+// Mark returns the position where the next reply will begin.
 func (w *Writer) Mark() Mark { return Mark{len(w.full), len(w.buf)} }
 
-// Rewind forgets what was written after m.
+// Rewind drops what was written after m.
 func (w *Writer) Rewind(m Mark) {
 	if m.chunk == len(w.full) {
 		w.buf = w.buf[:m.at]
@@ -147,8 +147,8 @@ func (w *Writer) Rewind(m Mark) {
 	w.full = w.full[:m.chunk]
 }
 
-// ArrayAt inserts the head of an array before what was written since m, for handlers that know the number only afterwards. Of
-// several marks the latest must be used first.
+// ArrayAt inserts the header of an array before what was written since m, for handlers that learn the number only afterwards. Of several
+// marks, the latest must be used first.
 func (w *Writer) ArrayAt(m Mark, n int) {
 	var scratch [24]byte
 	head := appendHead(scratch[:0], '*', int64(n))
@@ -164,10 +164,10 @@ func (w *Writer) ArrayAt(m Mark, n int) {
 	w.held += len(head)
 }
 
-// Len returns the bytes written and not taken.
+// Len returns the number of bytes written and not yet taken.
 func (w *Writer) Len() int { return w.held + len(w.buf) }
 
-// Bytes returns what was written and not taken. It aliases the Writer's buffer if it can.
+// Bytes returns what was written and not yet taken. It aliases the Writer's buffer if possible.
 func (w *Writer) Bytes() []byte {
 	if len(w.full) == 0 {
 		return w.buf
@@ -175,7 +175,7 @@ func (w *Writer) Bytes() []byte {
 	return append(bytes.Join(w.full, nil), w.buf...)
 }
 
-// Take appends the output to chunks and leaves the Writer without any, and without a buffer; see [Writer.Reuse].
+// Take appends the output to chunks and leaves the Writer empty and without a buffer; see [Writer.Reuse].
 func (w *Writer) Take(chunks [][]byte) [][]byte {
 	chunks = append(chunks, w.full...)
 	clear(w.full)
@@ -187,15 +187,14 @@ func (w *Writer) Take(chunks [][]byte) [][]byte {
 	return chunks
 }
 
-// Reuse gives the Writer a buffer to write to, if it has none: a chunk that was taken and written out. A large one is left to the
-// collector.
+// Reuse gives the Writer a buffer if it has none: a chunk that was taken and written out. A large one is left to the garbage collector.
 func (w *Writer) Reuse(b []byte) {
 	if cap(w.buf) == 0 && cap(b) <= chunkSize {
 		w.buf = b[:0]
 	}
 }
 
-// announce writes a line that holds a number.
+// announce writes a line with a number.
 func (w *Writer) announce(sigil byte, n int64) {
 	w.room(lineRoom)
 	w.buf = w.head(sigil, n)
@@ -224,7 +223,7 @@ func line[T []byte | string](w *Writer, sigil byte, s T) {
 	w.buf = append(append(append(w.buf, sigil), s...), '\r', '\n')
 }
 
-// aggregate returns the head that announces n elements, or pairs, in the Writer's protocol.
+// aggregate returns the header that announces n elements, or pairs, in the Writer's protocol.
 func (w *Writer) aggregate(sigil byte, n int) (byte, int64) {
 	switch {
 	case w.Proto == 3:

@@ -49,7 +49,7 @@ func TestRepliesInBothProtocols(t *testing.T) {
 	}
 }
 
-// What chunks the output is in changes nothing, wherever marks lie.
+// The division of the output into chunks changes nothing, wherever marks are.
 func TestLongRepliesAreTheSameAsShortOnes(t *testing.T) {
 	for _, before := range []int{0, 1, 1000, 20_000, 70_000} {
 		for _, bulk := range []int{0, 5, 16<<10 - 1, 16 << 10, 100_000} {
@@ -134,7 +134,7 @@ func TestReplyingAllocatesNothing(t *testing.T) {
 	}
 }
 
-// The right column was read from Redis 8.0.2: ZADD k <number> m; ZSCORE k m.
+// The right column comes from Redis 8.0.2: ZADD k <number> m; ZSCORE k m.
 var doubles = []struct {
 	f    float64
 	want string

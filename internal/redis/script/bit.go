@@ -8,7 +8,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// bitLibrary is the table bit: operations on 32 bits.
+// bitLibrary is the table bit: operations on 32-bit numbers.
 func (m *Machine) bitLibrary() *lua.LTable {
 	fold := func(op func(a, b uint32) uint32) lua.LGFunction {
 		return func(l *lua.LState) int {

@@ -6,7 +6,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// newChance is where the dice of a script begin: each draws the same, as in Redis, and none touches those of the process.
+// newChance is a script's random generator: the same for each script, as in Redis, and separate from the process's own.
 func newChance() *rand.Rand { return rand.New(rand.NewPCG(0, 0)) }
 
 // random is math.random.
@@ -28,7 +28,7 @@ func (m *Machine) random(l *lua.LState) int {
 	return give(l, lua.LNumber(from+m.chance.Int64N(to-from+1)))
 }
 
-// asInt is an argument as C's int, of 32 bits.
+// asInt converts an argument to a 32-bit C int.
 func asInt(l *lua.LState, n int) int64 {
 	if l.GetTop() < n {
 		l.ArgError(n, "number expected, got no value")

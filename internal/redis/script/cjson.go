@@ -11,7 +11,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// cjsonLibrary is the table cjson: JSON as the module of that name in Redis reads and writes it.
+// cjsonLibrary is the table cjson: JSON as Redis's module of that name reads and writes it.
 func (m *Machine) cjsonLibrary() *lua.LTable {
 	t := m.state.NewTable()
 	m.state.SetFuncs(t, map[string]lua.LGFunction{
@@ -43,14 +43,14 @@ func oneArgument(l *lua.LState, function string) {
 	}
 }
 
-// deepest is how many tables may lie in each other.
+// deepest is how deep tables may be nested.
 const deepest = 1000
 
 type encoder struct {
 	l     *lua.LState
 	null  *lua.LUserData
 	out   []byte
-	paid  int // bytes of out that were charged
+	paid  int // bytes of out that have been charged
 	spend func(n int)
 	work  func(n int)
 }
@@ -84,7 +84,7 @@ func (e *encoder) value(v lua.LValue, depth int) {
 	}
 }
 
-// pay charges for what is written from time to time: a table that stands in many places is written as often.
+// pay charges from time to time for what is written, because a table that occurs in many places is written as many times.
 func (e *encoder) pay() {
 	if len(e.out)-e.paid > 1<<20 {
 		e.spend(cap(e.out))
@@ -92,7 +92,7 @@ func (e *encoder) pay() {
 	}
 }
 
-// number writes 14 significant digits, as C's %.14g.
+// number writes 14 significant digits, like C's %.14g.
 func (e *encoder) number(f float64) {
 	if isSpecial(f) {
 		e.fail("number", "must not be NaN or Inf")
@@ -100,14 +100,14 @@ func (e *encoder) number(f float64) {
 	e.out = appendG14(e.out, f)
 }
 
-// appendG14 writes f as C's %.14g does.
+// appendG14 formats f like C's %.14g.
 func appendG14(dst []byte, f float64) []byte {
 	if isSpecial(f) {
 		return appendSpecial(dst, f)
 	}
 	start := len(dst)
 	dst = strconv.AppendFloat(dst, f, 'g', 14, 64)
-	// Go writes as many digits as were asked for only in the form without an exponent; C writes none that is a trailing zero.
+	// Go pads to the requested digits only in the form with an exponent; C drops trailing zeros.
 	mantissa, exponent := dst[start:], []byte(nil)
 	if at := bytes.IndexByte(mantissa, 'e'); at >= 0 {
 		mantissa, exponent = mantissa[:at], bytes.Clone(mantissa[at:])
@@ -118,7 +118,7 @@ func appendG14(dst []byte, f float64) []byte {
 	return append(dst[:start+len(mantissa)], exponent...)
 }
 
-// table writes a list if all keys are whole positive numbers and few are missing, else an object.
+// table writes a list if all keys are positive integers and few are missing, otherwise an object.
 func (e *encoder) table(t *lua.LTable, depth int) {
 	most, count, list := 0, 0, true
 	t.ForEach(func(k, _ lua.LValue) {
@@ -167,7 +167,7 @@ func (e *encoder) table(t *lua.LTable, depth int) {
 	e.out = append(e.out, '}')
 }
 
-// text writes a string. Bytes from 128 on are left as they are.
+// text writes a string. Bytes from 128 on are copied as they are.
 func (e *encoder) text(s string) {
 	e.out = append(e.out, '"')
 	for i := range len(s) {
@@ -187,13 +187,13 @@ func (e *encoder) text(s string) {
 	e.out = append(e.out, '"')
 }
 
-// A text is read and written byte by byte, some bytes in the time of an instruction; a stretch of them is counted at once.
+// Text is read and written byte by byte, several bytes in the time of one instruction; work is counted for a stretch of bytes at a time.
 const (
 	perByte = 8
 	stretch = 1 << 12
 )
 
-// What has an escape of one letter, and, in the same order, those letters.
+// The bytes with one-letter escapes and, in the same order, those letters.
 const (
 	escaped = "\"\\/\b\f\n\r\t"
 	escapes = `"\/bfnrt`
@@ -207,7 +207,7 @@ type decoder struct {
 	at   int
 }
 
-// fail raises what was expected, and what was found instead.
+// fail raises an error that says what was expected and what was found.
 func (d *decoder) fail(expected string) {
 	found := "invalid token"
 	if d.at >= len(d.text) {
@@ -226,7 +226,7 @@ func (d *decoder) space() {
 	}
 }
 
-// take passes c if it comes next.
+// take skips c if it comes next.
 func (d *decoder) take(c byte) bool {
 	d.space()
 	if d.at < len(d.text) && d.text[d.at] == c {
@@ -287,13 +287,13 @@ func (d *decoder) list(depth int) lua.LValue {
 	t, n := d.l.CreateTable(0, 0), 0
 	for more := !d.take(']'); more; more = d.more(']', "comma or array end") {
 		n++
-		d.m.spend(40) // a slice that grows is two for a while
+		d.m.spend(40) // a growing slice is two slices for a while
 		t.RawSetInt(n, d.value(depth))
 	}
 	return t
 }
 
-// more passes the comma before another element, or the end.
+// more skips the comma before another element, or the closing bracket.
 func (d *decoder) more(end byte, expected string) bool {
 	if d.take(end) {
 		return false
@@ -317,7 +317,7 @@ func (d *decoder) number() lua.LValue {
 	return lua.LNumber(f)
 }
 
-// str reads a string; expected is said if there is none.
+// str reads a string; the error for anything else says that expected was expected.
 func (d *decoder) str(expected string) string {
 	if d.at >= len(d.text) || d.text[d.at] != '"' {
 		d.fail(expected)
@@ -358,7 +358,7 @@ func (d *decoder) escape(out []byte) []byte {
 	return nil
 }
 
-// unicode reads the digits of \u, of two such for a rune beyond the first 65,536.
+// unicode reads the digits of \u, and those of a second \u for a rune above 65,535.
 func (d *decoder) unicode(out []byte) []byte {
 	unit := func() (rune, bool) {
 		if d.at+4 > len(d.text) {

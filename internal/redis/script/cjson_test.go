@@ -108,7 +108,7 @@ func TestGlobalsSurviveNothing(t *testing.T) {
 	}
 }
 
-// However much one instruction copies or compares, a step is short: others have their turn, and can kill the script.
+// However much one instruction copies or compares, a step is short: other clients get their turn, and can kill the script.
 func TestSteps(t *testing.T) {
 	effort.Alone(t)
 	for _, c := range []struct {

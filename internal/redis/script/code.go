@@ -6,14 +6,14 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// longList is how many elements an instruction of this machine can number. In a longer list that is written out another word follows the
-// instruction, which the compiler takes for an operator's operand; so fence puts a call between the list and its operator.
+// longList is how many elements of a list one instruction of this machine can number. In a longer literal list the instruction is followed by
+// an extra word, which the compiler mistakes for an operator's operand; so fence puts a call between the list and its operator.
 const longList = 25_550
 
-// mend corrects what the compiler wrote of lists that are longer than an instruction can say, and refuses loops that are: it would have lost
-// the elements from 25,551 on, and jumped anywhere.
+// mend corrects the compiled code of lists with more elements than an instruction can number, and refuses loops whose jump is too long: the
+// compiler would lose the elements from 25,551 on, and jump to a wrong place.
 func mend(proto *lua.FunctionProto) error {
-	blocks := make(map[uint32]uint32) // by the register of a list: how many blocks of it are filled
+	blocks := make(map[uint32]uint32) // by the register of a list: how many of its blocks are filled
 	for at := 0; at < len(proto.Code); at++ {
 		word := proto.Code[at]
 		register := word >> 18 & 0xff
@@ -23,7 +23,7 @@ func mend(proto *lua.FunctionProto) error {
 				blocks[register] = block
 				continue
 			}
-			at++ // the word after it is the block's number
+			at++ // the extra word is the block's number
 			blocks[register]++
 			proto.Code[at] = blocks[register]
 		case lua.OP_FORPREP:
@@ -43,5 +43,5 @@ func mend(proto *lua.FunctionProto) error {
 	return nil
 }
 
-// jump is how far an instruction jumps.
+// jump is the distance that an instruction jumps.
 func jump(word uint32) int { return int(word&0x3ffff) - 0x1ffff }

@@ -10,7 +10,7 @@ import (
 	"github.com/yuin/gopher-lua/parse"
 )
 
-// message is the error of a run as Redis replies it: what went wrong, then which script and where.
+// message is the error of a run as Redis replies with it: what went wrong, then in which script and where.
 func (r *Run) message() string {
 	if r.killed != "" {
 		return r.place("ERR " + r.killed)
@@ -35,18 +35,18 @@ func (r *Run) message() string {
 			text = "ERR " + object.String()
 		}
 	}
-	if text == "ERR stack overflow" { // the machine had no room left to say where
+	if text == "ERR stack overflow" { // there was no stack left to say where
 		text = fmt.Sprintf("ERR %s:%d: stack overflow", chunkName, max(r.line, 1))
 	}
 	return r.place(text)
 }
 
-// place adds to an error which script it is from, and which line.
+// place adds the script and the line to an error.
 func (r *Run) place(text string) string {
 	return fmt.Sprintf("%s script: %s, on @user_script:%d.", text, r.sum, max(r.line, 1))
 }
 
-// What this Lua machine says otherwise than the one in Redis, where the same can be said.
+// Messages that differ between this Lua machine and Redis's, where they can be translated.
 var (
 	indexNil = regexp.MustCompile(`attempt to index a non-table object\((\w+)\) with key '(.*)'`)
 	badArg   = regexp.MustCompile(`bad argument #(\d+) to (\w+) \(`)
@@ -70,7 +70,7 @@ func translate(text string) string {
 	return callNil.ReplaceAllString(text, "attempt to call a nil value")
 }
 
-// compileError says what Redis says of a script that is no Lua.
+// compileError returns what Redis says about a script that is not valid Lua.
 func compileError(err error) error {
 	var syntax *parse.Error
 	if errors.As(err, &syntax) {
@@ -83,7 +83,7 @@ func compileError(err error) error {
 	return err
 }
 
-// shebang reads the first line of a script if it begins with #!, and returns the script with an empty one instead.
+// shebang reads the first line of a script if it begins with #!, and returns the script with that line emptied.
 func (c *Chunk) shebang(source string) (body string, err error) {
 	if !strings.HasPrefix(source, "#!") {
 		return source, nil

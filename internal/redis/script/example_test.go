@@ -7,7 +7,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/script"
 )
 
-// echo is a host that replies with a command's name, or with the list that is the name.
+// echo is a host that replies with a command's name, or with the list that the name is.
 type echo struct{}
 
 func (echo) Version() string   { return "8.0.2" }

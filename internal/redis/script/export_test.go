@@ -1,4 +1,4 @@
 package script
 
-// LimitMemory lets the scripts of m hold so many bytes.
+// LimitMemory sets how many bytes the scripts of m may hold.
 func (m *Machine) LimitMemory(bytes int) { m.memory = bytes }

@@ -8,30 +8,30 @@ import (
 )
 
 // The Lua machine has no limits of its own: a deep expression overflows the stack of the Go process, and a concatenation or a list with one
-// large index takes all memory there is, both past any recover. So a script is fenced before it is compiled. Its depth is measured, and what
-// can take much memory in one instruction is turned into a call of a function here, which keeps account of it:
+// large index takes all memory there is; recover helps against neither. So a script is fenced before it is compiled: its depth is measured,
+// and operations that can take much memory in one instruction are turned into calls of functions here, which account for it:
 //
 //	a .. b .. c      (concat)(a, b, c)
 //	t[k] = v         (set)(t, k, v)
 //	{[k] = v}        {[(key)(k)] = v}
 //	{1, 2, ...}      (list)({1, 2, ...}), where a list is long: see mend
 //
-// No script can write those names.
+// Scripts cannot write those names.
 
 const (
-	maxLevels = 200    // expressions and blocks within each other, as Redis has it
-	maxDepth  = 10_000 // the same with what Redis does in a loop: a + b + c, else if, f()()
+	maxLevels = 200    // nested expressions and blocks, as in Redis
+	maxDepth  = 10_000 // also counting what Redis parses in a loop: a + b + c, else if, f()()
 	maxSource = 1 << 20
 )
 
-// tooDeep is what fence panics with.
+// tooDeep is the panic of fence for a script that is nested too deep.
 type tooDeep struct{ line int }
 
 func (e tooDeep) Error() string {
 	return fmt.Sprintf("%s:%d: chunk has too many syntax levels", chunkName, max(e.line, 1))
 }
 
-// fence changes a parsed script as described above.
+// fence rewrites a parsed script as described above.
 func fence(chunk []ast.Stmt) (fenced []ast.Stmt, err error) {
 	defer func() {
 		switch e := recover().(type) {
@@ -53,7 +53,7 @@ type fencer struct {
 	names
 }
 
-// enter goes one level deeper, or, where Redis has a loop, only one step; the caller calls leave with the same.
+// enter goes one level deeper, or only one step (level 0) where Redis parses in a loop; the caller calls leave with the same level.
 func (f *fencer) enter(at ast.PositionHolder, level int) {
 	f.levels += level
 	if f.depth++; f.levels > maxLevels || f.depth > maxDepth {
@@ -122,12 +122,12 @@ func (f *fencer) stmt(stmt ast.Stmt) ast.Stmt {
 	return stmt
 }
 
-// branches is an if with its elseifs, each of which the parser puts into the else of the one before.
+// branches is an if with its elseifs; the parser puts each elseif into the else of the one before.
 func (f *fencer) branches(s *ast.IfStmt) {
 	steps := 0
 	for {
 		f.enter(s, 0)
-		f.look(s, f.depth) // the compiler goes through those before
+		f.look(s, f.depth) // the compiler goes through all those before it
 		steps++
 		s.Condition, s.Then = f.expr(s.Condition), f.block(s.Then)
 		next, ok := (*ast.IfStmt)(nil), false
@@ -151,7 +151,7 @@ func (f *fencer) exprs(all []ast.Expr) {
 	}
 }
 
-// expr fences an expression one level below; first is for the first operand, which Redis reads in a loop.
+// expr fences an expression one level below; first is for the first operand, which Redis parses in a loop.
 func (f *fencer) expr(e ast.Expr) ast.Expr  { return f.within(e, 1) }
 func (f *fencer) first(e ast.Expr) ast.Expr { return f.within(e, 0) }
 
@@ -215,7 +215,7 @@ func (f *fencer) within(expr ast.Expr, level int) ast.Expr {
 	return expr
 }
 
-// concat makes a call of a chain of concatenations, which hangs to the right.
+// concat turns a chain of concatenations, which nests to the right, into a call.
 func (f *fencer) concat(e *ast.StringConcatOpExpr) ast.Expr {
 	f.ident(e, "(concat)")
 	var operands []ast.Expr
@@ -237,7 +237,7 @@ func (f *fencer) concat(e *ast.StringConcatOpExpr) ast.Expr {
 	return call(e, "concat", operands...)
 }
 
-// assign makes calls of assignments by an index that is no name.
+// assign turns assignments to an index that is not a plain name into calls.
 func (f *fencer) assign(s *ast.AssignStmt) ast.Stmt {
 	plain := true
 	for _, to := range s.Lhs {
@@ -255,7 +255,7 @@ func (f *fencer) assign(s *ast.AssignStmt) ast.Stmt {
 		to := s.Lhs[0].(*ast.AttrGetExpr)
 		return set(s, to.Object, to.Key, s.Rhs[0])
 	}
-	// Several at once: what they are assigned to is evaluated first, then the values, and the last is assigned first.
+	// A multiple assignment evaluates its targets first, then the values, and assigns the last one first.
 	var block, after []ast.Stmt
 	values := locals(s, nil, s.Rhs)
 	for i, to := range s.Lhs {
@@ -280,7 +280,7 @@ func (f *fencer) assign(s *ast.AssignStmt) ast.Stmt {
 	return do
 }
 
-// smallKey reports whether an index is written out and cannot make a list large.
+// smallKey reports whether an index is a literal that cannot make a list large.
 func smallKey(key ast.Expr) bool {
 	switch key := key.(type) {
 	case *ast.StringExpr:
@@ -310,20 +310,20 @@ func call(at ast.PositionHolder, function string, args ...ast.Expr) ast.Expr {
 	return c
 }
 
-// name is a variable that no script can name.
+// name is a variable that scripts cannot name.
 func name(at ast.PositionHolder, text string) ast.Expr {
 	e := &ast.IdentExpr{Value: "(" + text + ")"}
 	place(at, e)
 	return e
 }
 
-// place gives a new node the lines of the one that it stands for.
+// place gives a new node the line numbers of the node it replaces.
 func place(from, to ast.PositionHolder) {
 	to.SetLine(from.Line())
 	to.SetLastLine(max(from.Line(), from.LastLine()))
 }
 
-// one makes an operand of a call that returns several values: the first.
+// one limits an operand with several values, a call or "...", to the first.
 func one(e ast.Expr) ast.Expr {
 	switch e := e.(type) {
 	case *ast.FuncCallExpr:

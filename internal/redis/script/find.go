@@ -6,19 +6,19 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// newMatcher returns a matcher, and whether the pattern holds at the beginning only.
+// newMatcher returns a matcher, and whether the pattern is anchored at the beginning.
 func (m *Machine) newMatcher(text, pattern string) (g *matcher, anchored bool) {
 	pattern, anchored = strings.CutPrefix(pattern, "^")
 	return &matcher{text: text, pattern: pattern, work: m.work, raise: func(why string) { m.state.RaiseError("%s", why) }}, anchored
 }
 
-// at matches at s alone, and returns the end; -1: it does not match.
+// at matches only at s, and returns the end of the match or -1.
 func (g *matcher) at(s int) int {
 	g.captures = g.captures[:0]
 	return g.match(s, 0)
 }
 
-// push pushes the captures of a match, or the whole of it if there are none and whole is true, and returns how many those are.
+// push pushes the captures of a match, or the whole match if there are none and whole is true, and returns how many values it pushed.
 func (g *matcher) push(l *lua.LState, start, end int, whole bool) int {
 	if len(g.captures) == 0 && whole {
 		return give(l, lua.LString(g.text[start:end]))
@@ -41,7 +41,7 @@ func (g *matcher) capture(i int) lua.LValue {
 	}
 }
 
-// find is string.find, which returns where a pattern matches, and string.match, which returns what.
+// find is string.find, which returns the position of a match, and string.match, which returns its text.
 func (m *Machine) find(l *lua.LState, where bool) int {
 	text, pattern := l.CheckString(1), l.CheckString(2)
 	start := min(max(position(l.OptInt64(3, 1), len(text)), 1)-1, int64(len(text)))
@@ -71,10 +71,10 @@ func (m *Machine) find(l *lua.LState, where bool) int {
 	return give(l, lua.LNil)
 }
 
-// gmatch returns a function that returns one match after the other.
+// gmatch returns a function that returns one match after another.
 func (m *Machine) gmatch(l *lua.LState) int {
 	g, anchored := m.newMatcher(l.CheckString(1), l.CheckString(2))
-	if anchored { // here a "^" is a byte like others
+	if anchored { // in gmatch "^" is an ordinary byte
 		g.pattern = "^" + g.pattern
 	}
 	s := 0

@@ -7,7 +7,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// format is string.format, which writes as C does.
+// format is string.format, with C's output.
 func (m *Machine) format(l *lua.LState) int {
 	text, arg := l.CheckString(1), 1
 	var out []byte
@@ -40,7 +40,7 @@ func (m *Machine) format(l *lua.LState) int {
 	}
 }
 
-// layout is how a conversion is asked for: %-08.3f.
+// layout is the layout of a conversion: %-08.3f.
 type layout struct {
 	flags            string
 	width, precision int // -1: not given
@@ -76,7 +76,7 @@ func conversion(l *lua.LState, text string) (spec layout, verb byte, rest string
 	return spec, text[at], text[at+1:]
 }
 
-// pad writes s in the width.
+// pad pads s to the width.
 func (f layout) pad(out []byte, s string) []byte {
 	space := strings.Repeat(" ", max(f.width-len(s), 0))
 	if strings.Contains(f.flags, "-") {
@@ -95,7 +95,7 @@ func (f layout) text(out []byte, s string, verb byte) []byte {
 	return f.pad(out, s)
 }
 
-// number writes n. Go's verbs are C's but for the sign of those that C reads as unsigned, and for what is no number.
+// number writes n. Go's verbs are C's, except for negative numbers where C reads them as unsigned, and for infinities and NaN.
 func (f layout) number(out []byte, n float64, verb byte) []byte {
 	form := "%" + f.flags
 	if f.width >= 0 {
@@ -106,7 +106,7 @@ func (f layout) number(out []byte, n float64, verb byte) []byte {
 	}
 	switch verb {
 	case 'c':
-		padded, _, _ := strings.Cut(string(f.pad(nil, string([]byte{byte(whole(n))}))), "\x00") // where a string of C ends
+		padded, _, _ := strings.Cut(string(f.pad(nil, string([]byte{byte(whole(n))}))), "\x00") // a C string ends at the first zero byte
 		return append(out, padded...)
 	case 'd', 'i':
 		return fmt.Appendf(out, form+"d", whole(n))
@@ -131,7 +131,7 @@ func (f layout) number(out []byte, n float64, verb byte) []byte {
 	return fmt.Appendf(out, form+string(verb), n)
 }
 
-// quote writes a string that Lua can read again.
+// quote writes a string as a Lua literal.
 func quote(out []byte, s string) []byte {
 	out = append(out, '"')
 	for _, c := range []byte(s) {

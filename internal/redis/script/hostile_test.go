@@ -10,7 +10,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/testkit/effort"
 )
 
-// What ends other Lua machines, and with them the process. The replies are Redis 8's.
+// Scripts that crash other Lua machines, and with them the process. The replies are Redis 8's.
 func TestNoScriptEndsTheProcess(t *testing.T) {
 	effort.Alone(t)
 	times, many := strings.Repeat, effort.Times(20_000, 1_000_000)
@@ -75,7 +75,7 @@ func TestNoScriptEndsTheProcess(t *testing.T) {
 		{"return cjson.decode(string.rep('[',2000)..string.rep(']',2000))", "-ERR user_script:1: Found too many nested data structures (1001) at character 1001 script: "},
 	} {
 		if strings.Contains(c.want, "memory") {
-			runtime.GC() // how much the heap grows is looked at
+			runtime.GC() // the growth of the heap is checked
 		}
 		if got := eval(t, c.source); !strings.HasPrefix(got, c.want) {
 			t.Errorf("%.80s:\n got %.120q\nwant %.120q", c.source, got, c.want)
@@ -83,7 +83,7 @@ func TestNoScriptEndsTheProcess(t *testing.T) {
 	}
 }
 
-// A reply is written in one go, which nobody can interrupt: so it has an end also where little memory is taken.
+// A reply is written in one go, which cannot be interrupted, so its length is limited even if it takes little memory.
 func TestLongReplies(t *testing.T) {
 	effort.Alone(t)
 	for _, c := range []struct{ source, want string }{
@@ -98,7 +98,7 @@ func TestLongReplies(t *testing.T) {
 	}
 }
 
-// What takes this compiler long is refused before: it cannot be interrupted. Redis takes those that are noted as ours.
+// Scripts that this compiler would take long for are refused, because it cannot be interrupted. Redis accepts those marked as ours.
 func TestNoScriptIsLongInTheCompiler(t *testing.T) {
 	effort.Alone(t)
 	times := strings.Repeat
@@ -134,7 +134,7 @@ func TestNoScriptIsLongInTheCompiler(t *testing.T) {
 	}
 }
 
-// A list that is written out has all its elements, however many (25,550 fit this machine's instruction).
+// A list literal has all its elements, however many (an instruction of this machine can number 25,550).
 func TestLongLists(t *testing.T) {
 	effort.Alone(t)
 	times := strings.Repeat
@@ -153,7 +153,7 @@ func TestLongLists(t *testing.T) {
 	}
 }
 
-// Fencing changes how a script is written, and nothing that it does.
+// Fencing changes the form of a script, and nothing that it does.
 func TestFencedScriptsDoTheSame(t *testing.T) {
 	for _, c := range []struct{ source, want string }{
 		{"local a,b={},{} local i=1 i,a[i]=2,7 return {i,a[1] or -1,a[2] or -1}", "*3\r\n:2\r\n:7\r\n:-1\r\n"},
@@ -191,7 +191,7 @@ func TestFencedScriptsDoTheSame(t *testing.T) {
 	}
 }
 
-// A machine that was full serves the next script as if nothing had been.
+// A machine that ran out of memory serves the next script as if nothing had happened.
 func TestAFullMachineServesTheNext(t *testing.T) {
 	m := script.NewMachine(echo{})
 	m.LimitMemory(2 << 20)

@@ -7,7 +7,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// listLibrary replaces the functions of table that could take all memory in one instruction, or do otherwise than Redis's.
+// listLibrary replaces the functions of table that could take all memory in one instruction, or that differ from Redis's.
 func (m *Machine) listLibrary(t *lua.LTable) {
 	m.state.SetFuncs(t, map[string]lua.LGFunction{
 		"concat": m.listConcat,
@@ -30,7 +30,7 @@ func (m *Machine) listConcat(l *lua.LState) int {
 		m.spend(textSize(v))
 		out = appendText(out, v)
 		if i == to {
-			break // which may be the largest number there is
+			break // to may be the largest integer: do not count beyond it
 		}
 		out = append(out, sep...)
 		m.spend(cap(out) - before)
@@ -118,7 +118,7 @@ func unpack(l *lua.LState) int {
 	return int(to - from + 1)
 }
 
-// load is loadstring and load: it compiles a text, or what a function returns piece by piece, and returns nil and the error if it is no Lua.
+// load is loadstring and load: it compiles a text, or what a function returns piece by piece. For invalid Lua it returns nil and the error.
 func (m *Machine) load(l *lua.LState) int {
 	var text strings.Builder
 	if read, ok := l.Get(1).(*lua.LFunction); ok {

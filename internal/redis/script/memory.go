@@ -5,34 +5,34 @@ import (
 	"runtime/metrics"
 )
 
-// A script may hold so much memory, about as much as the longest string of Redis; Redis itself lets it have what the machine has.
+// A script may hold a limited amount of memory, about as much as Redis's longest string; Redis itself lets it have all of the machine's.
 //
-// What a script holds cannot be asked for. So it is charged for what it takes: the large things by their size before they are made, the small
-// by the number of instructions. What it gave back is not known, so the charge alone convicts nobody. Once it has grown by a step, the heap of
-// the process is looked at, and if that has grown by more than the limit since the script began, what is garbage is collected and the heap
-// looked at again: what is left cannot have passed the limit before the charge has grown by what is free.
+// The memory held by a script cannot be measured. So a script is charged for what it allocates: for large objects by their size before they
+// are made, for small ones by the number of instructions. What it has freed is unknown, so the charge alone ends no script. Each time the
+// charge has grown by a step, the process's heap is read. If that has grown by more than the limit since the script began, garbage is
+// collected and the heap is read again: what is left below the limit is how far the charge may grow before the next check.
 const (
 	maxMemory = 512 << 20
-	// perInstruction is the most that one may take uncharged: a table with its first element.
+	// perInstruction is the most that one instruction may allocate uncharged: a table with its first element.
 	perInstruction = 600
 )
 
-// What tables take that no instruction makes, by measure.
+// Measured sizes of tables that are not made by an instruction.
 const (
-	bareTable = 150 // and 16 bytes for each element that it has room for
+	bareTable = 150 // and 16 bytes for each element it has room for
 	tableSize = 800 // with its first element or field
 	entrySize = 250 // each further field
 )
 
 const outOfMemory = "not enough memory"
 
-// account is what a run was charged.
+// account is what a run has been charged.
 type account struct {
-	charged, due int64 // bytes: in all, and when the heap is looked at again; 0 before the first time
-	base         int64 // the heap then
+	charged, due int64 // bytes: in total, and when the heap is read again; 0 before the first time
+	base         int64 // the heap near the start of the run
 }
 
-// spend charges the script for n bytes, and ends it if they are too many.
+// spend charges the script for n bytes, and ends the script if they are too many.
 func (m *Machine) spend(n int) {
 	if n < 0 || n > m.memory {
 		m.fail(outOfMemory)
@@ -40,7 +40,7 @@ func (m *Machine) spend(n int) {
 	m.charge(n)
 }
 
-// charge charges for what is there already, however large it is. To make it took as long as some instructions.
+// charge charges for n bytes that exist already, however many, and counts the work of making them.
 func (m *Machine) charge(n int) {
 	m.run.heed(n)
 	m.run.charge(int64(n))
@@ -50,16 +50,16 @@ func (m *Machine) charge(n int) {
 	m.work(n / copied)
 }
 
-// copied is how many bytes are copied in the time of an instruction, new memory and its collection included.
+// copied is how many bytes are copied in the time of an instruction, allocation and garbage collection included.
 const copied = 64
 
-// fail ends the script with a message that no pcall keeps.
+// fail ends the script with a message that pcall does not catch.
 func (m *Machine) fail(message string) {
 	m.run.killed = message
 	m.state.RaiseError("%s", message)
 }
 
-// charge adds n bytes to the account, and looks at the heap when it is time.
+// charge adds n bytes to the account, and reads the heap when that is due.
 func (r *Run) charge(n int64) {
 	limit := int64(r.m.memory)
 	if r.charged += n; r.charged < max(r.due, limit/32) {
@@ -81,14 +81,14 @@ func (r *Run) charge(n int64) {
 	r.due = max(r.due, r.charged+left)
 }
 
-// heapInUse is how many bytes objects take, live or not yet collected.
+// heapInUse is the size of all objects in bytes, live or not yet collected.
 func heapInUse() int64 {
 	sample := [1]metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample[:])
 	return int64(sample[0].Value.Uint64())
 }
 
-// work counts what a function did as so many instructions: at the end of a slice others have their turn.
+// work counts a function's work as n instructions: at the end of a slice other clients get their turn.
 func (m *Machine) work(n int) {
 	r := m.run
 	asked := r.budget / askClock

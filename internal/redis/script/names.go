@@ -6,15 +6,15 @@ import (
 	"github.com/yuin/gopher-lua/ast"
 )
 
-// The compiler of this machine looks for a constant among all that its function has, and for a name among all locals in sight, one by one;
-// and it has no interrupt. So what it will look at is counted before, and a script for which that is too much is refused: it would keep every
-// client waiting for more than the tenth of a second or so that this takes. Redis's own limit is 262,143 constants in a function.
-const maxLooks = 20_000_000 // some 6,300 different constants in a function
+// This machine's compiler searches linearly: for a constant among all constants of its function, and for a name among all locals in scope;
+// and it cannot be interrupted. So its steps are counted beforehand, and a script that needs too many is refused: it would keep every client
+// waiting for more than about a tenth of a second. Redis's own limit is 262,143 constants in a function.
+const maxLooks = 20_000_000 // about 6,300 different constants in a function
 
-// foldable is how many operators of arithmetic may follow each other: the compiler tries at each of them whether all below are constants.
+// foldable is how many arithmetic operators may follow each other: at each one the compiler checks whether all operands below are constants.
 const foldable = 50
 
-// refused is what fence panics with where the language of Redis has no such thing, or this compiler no room.
+// refused is the panic of fence for what Redis's Lua does not have, or this compiler has no room for.
 type refused struct {
 	line int
 	why  string
@@ -22,14 +22,14 @@ type refused struct {
 
 func (e refused) Error() string { return fmt.Sprintf("%s:%d: %s", chunkName, max(e.line, 1), e.why) }
 
-// names counts what the compiler will look at.
+// names counts the steps of the compiler's searches.
 type names struct {
-	constants map[string]int // of the function, by their places
-	locals    int            // in sight, those of the functions around among them
+	constants map[string]int // of the function, with their positions
+	locals    int            // locals in scope, including those of the enclosing functions
 	looks     int
 }
 
-// look counts n looks.
+// look counts n steps.
 func (f *names) look(at ast.PositionHolder, n int) {
 	if f.looks += n; f.looks > maxLooks {
 		panic(refused{at.Line(), "constant table overflow"})
@@ -49,19 +49,19 @@ func (f *names) constant(at ast.PositionHolder, text string) {
 	f.look(at, place)
 }
 
-// ident counts a name, which is a constant unless it is a local's.
+// ident counts a name, as if it were both a local and a constant.
 func (f *names) ident(at ast.PositionHolder, name string) {
 	f.look(at, f.locals)
 	f.constant(at, "s"+name)
 }
 
-// scope notes the locals in sight, and returns what ends those that come after.
+// scope begins a scope, and returns a function that ends it with its locals.
 func (f *names) scope() (end func()) {
 	before := f.locals
 	return func() { f.locals = before }
 }
 
-// function begins a function within another, and returns what ends it.
+// function begins a nested function, and returns a function that ends it.
 func (f *names) function(e *ast.FunctionExpr) (end func()) {
 	around, locals := f.constants, f.locals
 	f.constants = nil
@@ -69,7 +69,7 @@ func (f *names) function(e *ast.FunctionExpr) (end func()) {
 	return func() { f.constants, f.locals = around, locals }
 }
 
-// unfolded is e where the compiler does not look for constants.
+// unfolded hides e from the compiler's search for constants.
 func unfolded(e *ast.ArithmeticOpExpr) ast.Expr {
 	yes, both := &ast.TrueExpr{}, &ast.LogicalOpExpr{Operator: "and", Rhs: e}
 	place(e, yes)

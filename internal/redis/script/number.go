@@ -8,24 +8,24 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// isSpecial reports whether f is infinite or no number.
+// isSpecial reports whether f is infinite or NaN.
 func isSpecial(f float64) bool { return math.IsNaN(f) || math.IsInf(f, 0) }
 
-// appendSpecial writes those as C does.
+// appendSpecial formats those as C does.
 func appendSpecial(dst []byte, f float64) []byte {
 	switch {
 	case math.IsNaN(f):
-		return append(dst, "-nan"...) // what dividing zero by zero gives in C
+		return append(dst, "-nan"...) // what dividing zero by zero prints in C
 	case f > 0:
 		return append(dst, "inf"...)
 	}
 	return append(dst, "-inf"...)
 }
 
-// blanks are what C takes for space around a number.
+// blanks are what C accepts as space around a number.
 const blanks = " \t\n\v\f\r"
 
-// tonumber is Lua's, which reads what C's strtod and strtoul do.
+// tonumber is Lua's function, which accepts what C's strtod and strtoul accept.
 func (m *Machine) tonumber(l *lua.LState) int {
 	if text, ok := l.Get(1).(lua.LString); ok {
 		m.spend(len(text))
@@ -60,16 +60,16 @@ func parseNumber(text string) (float64, bool) {
 		return 0, false
 	}
 	if strings.HasPrefix(digits, "0x") && !strings.Contains(digits, "p") {
-		text += "p0" // Go wants the exponent
+		text += "p0" // Go requires the exponent
 	}
 	f, err := strconv.ParseFloat(text, 64)
-	if err != nil && !math.IsInf(f, 0) { // what is too large is infinite
+	if err != nil && !math.IsInf(f, 0) { // a number that is too large is infinite
 		return 0, false
 	}
 	return f, true
 }
 
-// parseWhole reads a number in a base, as 64 bits without a sign: a negative one wraps.
+// parseWhole reads a number in a base, as an unsigned 64-bit integer: a negative one wraps around.
 func parseWhole(text string, base int) (float64, bool) {
 	text = strings.Trim(text, blanks)
 	digits, negative := strings.CutPrefix(text, "-")

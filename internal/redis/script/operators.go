@@ -6,9 +6,9 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// The functions that fenced scripts call instead of operators.
+// The functions that fenced scripts call in place of operators.
 
-// concat is "..": from the right, strings and numbers are joined, and of others the metatables are asked.
+// concat is "..": it joins strings and numbers from the right, and uses the metatables of other values.
 func (m *Machine) concat(l *lua.LState) int {
 	i := l.GetTop()
 	joined := l.Get(i)
@@ -54,7 +54,7 @@ func (m *Machine) concatOthers(l *lua.LState, a, b lua.LValue) lua.LValue {
 
 func isText(v lua.LValue) bool { return v.Type() == lua.LTString || v.Type() == lua.LTNumber }
 
-// textSize is how many bytes appendText appends at most.
+// textSize is the most bytes that appendText appends.
 func textSize(v lua.LValue) int {
 	if s, ok := v.(lua.LString); ok {
 		return len(s)
@@ -80,8 +80,8 @@ func (m *Machine) set(l *lua.LState) int {
 	return 0
 }
 
-// room refuses an index that no table takes, and charges for the list that a number makes longer: this machine keeps the elements between,
-// too.
+// room refuses an index that no table accepts, and charges for the growth of a list by a numeric index, since this machine also stores the
+// elements in between.
 func (m *Machine) room(t *lua.LTable, key lua.LValue) {
 	if key == lua.LNil {
 		m.state.RaiseError("table index is nil")
@@ -95,12 +95,12 @@ func (m *Machine) room(t *lua.LTable, key lua.LValue) {
 		m.state.RaiseError("table index is NaN")
 	case at > 1000 && at < float64(lua.MaxArrayIndex) && t.RawGetInt(int(at)-1) == lua.LNil:
 		if longer := int(at) - t.MaxN(); longer > 1 {
-			m.spend(longer * 40) // a slice that grows is two for a while
+			m.spend(longer * 40) // a growing slice is two slices for a while
 		}
 	}
 }
 
-// key is an index in a table that is written out.
+// key is an index in a table literal.
 func (m *Machine) key(l *lua.LState) int {
 	m.room(m.empty, l.Get(1))
 	return give(l, l.Get(1))

@@ -2,15 +2,15 @@ package script
 
 import "strings"
 
-// Patterns of Lua 5.1, as its manual has them (5.4.1). Each try of an item is a step of work, so that a pattern that takes an age can be
-// killed like any script; how deep tries lie in each other is limited.
+// Patterns of Lua 5.1, as described in its manual (5.4.1). Each attempt to match an item counts as work, so a pattern that takes forever can
+// be killed like any script; the nesting of attempts is limited.
 
 const (
 	maxCaptures = 32
-	maxTries    = 100_000 // within each other
+	maxTries    = 100_000 // nested attempts
 )
 
-// matcher matches one pattern with one text.
+// matcher matches one pattern against one text.
 type matcher struct {
 	text, pattern string
 	captures      []capture
@@ -20,7 +20,7 @@ type matcher struct {
 	raise         func(why string)
 }
 
-// capture is what stands between parentheses. A length of -1: still open; -2: a position, not a text.
+// capture is the match of a pair of parentheses. A length of -1: still open; -2: a position, not a text.
 type capture struct{ at, length int }
 
 const (
@@ -28,7 +28,7 @@ const (
 	positional  = -2
 )
 
-// match matches the pattern from p on with the text from s on, and returns where that ends; -1: it does not match.
+// match matches the pattern from p on against the text from s on, and returns the end of the match or -1.
 func (m *matcher) match(s, p int) int {
 	if m.tries++; m.tries > maxTries {
 		m.raise("pattern too complex")
@@ -119,7 +119,7 @@ func (m *matcher) step(n int) {
 	}
 }
 
-// longest takes as many as there are of an item, then fewer.
+// longest tries the most repetitions of an item first, then fewer.
 func (m *matcher) longest(s, p, end int, atLeastOne bool) int {
 	n := 0
 	for m.takes(s+n, p, end) {
@@ -138,7 +138,7 @@ func (m *matcher) longest(s, p, end int, atLeastOne bool) int {
 	return -1
 }
 
-// shortest takes as few of an item as will do.
+// shortest tries the fewest repetitions of an item first.
 func (m *matcher) shortest(s, p, end int) int {
 	for {
 		if at := m.match(s, end+1); at >= 0 {
@@ -181,7 +181,7 @@ func (m *matcher) close(s, p int) int {
 	return -1
 }
 
-// captured returns what the capture with this digit holds.
+// captured returns the text of the capture with this digit.
 func (m *matcher) captured(digit byte) string {
 	n := int(digit - '1')
 	if digit == '0' || n >= len(m.captures) || m.captures[n].length < 0 {
@@ -191,7 +191,7 @@ func (m *matcher) captured(digit byte) string {
 	return m.text[c.at : c.at+c.length]
 }
 
-// balance takes a text that begins with one byte and ends with the other that closes it: %b().
+// balance matches a text that begins with one byte and ends with the closing one that balances it: %b().
 func (m *matcher) balance(s, p int) int {
 	if p+1 >= len(m.pattern) {
 		m.raise("unbalanced pattern")
@@ -214,7 +214,7 @@ func (m *matcher) balance(s, p int) int {
 	return -1
 }
 
-// itemEnd returns where the item ends that begins at p: a byte, a class %a, a set [...].
+// itemEnd returns the end of the item that begins at p: a byte, a class %a, a set [...].
 func (m *matcher) itemEnd(p int) int {
 	c := m.pattern[p]
 	p++
@@ -244,7 +244,7 @@ func (m *matcher) itemEnd(p int) int {
 	}
 }
 
-// takes reports whether the item at p, which ends at end, takes the byte at s.
+// takes reports whether the item from p to end matches the byte at s.
 func (m *matcher) takes(s, p, end int) bool {
 	if s >= len(m.text) {
 		return false
@@ -262,7 +262,7 @@ func (m *matcher) takes(s, p, end int) bool {
 	return m.pattern[p] == b
 }
 
-// inClass reports whether b is in the set at p, which ends at end.
+// inClass reports whether b is in the set from p to end.
 func (m *matcher) inClass(b byte, p, end int) bool {
 	set := m.pattern[p+1 : end-1]
 	in := true
@@ -288,7 +288,7 @@ func (m *matcher) inClass(b byte, p, end int) bool {
 	return !in
 }
 
-// classTakes reports whether the class %c takes b: in upper case, those that the class does not.
+// classTakes reports whether the class %c contains b; an upper-case class is the complement.
 func classTakes(class, b byte) bool {
 	var in bool
 	letter := 'a' <= b|0x20 && b|0x20 <= 'z'

@@ -7,7 +7,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/script"
 )
 
-// The rules of Lua 5.1's manual, 5.4.1. Each line was asked of Redis 8.
+// The rules of Lua 5.1's manual, 5.4.1. Each line was checked with Redis 8.
 func TestPatterns(t *testing.T) {
 	for source, want := range map[string]string{
 		`{string.find('hello','l+')}`:                           "[3,4]",
@@ -78,7 +78,7 @@ func TestPatterns(t *testing.T) {
 	}
 }
 
-// A pattern that takes an age is a script that takes an age: others have their turn, and it can be killed.
+// A pattern that takes forever is a script that takes forever: other clients get their turn, and it can be killed.
 func TestAnEndlessPatternIsKilled(t *testing.T) {
 	chunk, err := script.Compile("sum", "return string.find(string.rep('a',50000), string.rep('a?',5000)..'b')")
 	if err != nil {
@@ -96,7 +96,7 @@ func TestAnEndlessPatternIsKilled(t *testing.T) {
 	}
 }
 
-// FuzzPatterns: what a client may send as a pattern. It ends, or can be killed.
+// FuzzPatterns tries what a client may send as a pattern. It must end, or be killable.
 func FuzzPatterns(f *testing.F) {
 	for _, p := range []string{"%a+", "[^%s]-", "(a*)%1", "%b()", "%f[%w]", "^a$", "(()", "[]-a]", "%", "[%", "a-b", ".-.-.-x"} {
 		f.Add("some text (a)", p, "%0%1")

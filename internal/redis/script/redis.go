@@ -39,7 +39,7 @@ func (m *Machine) redisLibrary() *lua.LTable {
 	return t
 }
 
-// versionNumber is a version as Redis counts it: a byte for each part.
+// versionNumber is a version as Redis encodes it: a byte for each part.
 func versionNumber(version string) (n int) {
 	for part := range strings.SplitSeq(version, ".") {
 		p, _ := strconv.Atoi(part)
@@ -48,10 +48,10 @@ func versionNumber(version string) (n int) {
 	return n
 }
 
-// perCall is how many instructions a command counts for: so many that the clock is asked after each, as it may have taken any time.
+// perCall is how many instructions a command counts for: enough that the clock is read after each command, since a command may take any time.
 const perCall = askClock
 
-// call runs a command. An error is raised, or returned as a table.
+// call runs a command. An error is raised or, in pcall, returned as a table.
 func (m *Machine) call(l *lua.LState, raise bool) int {
 	fail := func(message string) int {
 		if raise {
@@ -73,7 +73,7 @@ func (m *Machine) call(l *lua.LState, raise bool) int {
 	return give(l, value)
 }
 
-// arguments are those of a command, or what is wrong with them.
+// arguments returns the arguments of a command, or what is wrong with them.
 func (m *Machine) arguments(l *lua.LState) (args [][]byte, wrong string) {
 	n := l.GetTop()
 	if n == 0 {
@@ -94,7 +94,7 @@ func (m *Machine) arguments(l *lua.LState) (args [][]byte, wrong string) {
 	return args, ""
 }
 
-// aclCheck is redis.acl_check_cmd: everybody may run what there is.
+// aclCheck is redis.acl_check_cmd: every existing command is allowed.
 func (m *Machine) aclCheck(l *lua.LState) int {
 	args, wrong := m.arguments(l)
 	if wrong == "" && !m.host.Has(args) {
@@ -106,7 +106,7 @@ func (m *Machine) aclCheck(l *lua.LState) int {
 	return give(l, lua.LTrue)
 }
 
-// log is redis.log. There is no log; what Redis refuses to write there is refused.
+// log is redis.log. There is no log, but arguments that Redis refuses are refused.
 func (m *Machine) log(l *lua.LState) int {
 	level, isNumber := numberOf(l.Get(1))
 	switch {
@@ -120,7 +120,7 @@ func (m *Machine) log(l *lua.LState) int {
 	return 0
 }
 
-// setRepl is redis.set_repl, which changes nothing: all that a script writes goes to replicas and journal.
+// setRepl is redis.set_repl, which changes nothing: all writes of a script go to the replicas and the journal.
 func (m *Machine) setRepl(l *lua.LState) int {
 	if l.GetTop() != 1 {
 		m.raise(l, "ERR redis.set_repl() requires one argument.")
@@ -131,7 +131,7 @@ func (m *Machine) setRepl(l *lua.LState) int {
 	return 0
 }
 
-// numberOf is a value as a whole number, 0 if it is none.
+// numberOf is a value as an integer; ok is false if it is not one.
 func numberOf(v lua.LValue) (n int64, ok bool) {
 	switch v := v.(type) {
 	case lua.LNumber:
@@ -143,7 +143,7 @@ func numberOf(v lua.LValue) (n int64, ok bool) {
 	return 0, false
 }
 
-// appendNumber writes a number as an argument: whole ones without a point.
+// appendNumber formats a number as an argument: integers without a decimal point.
 func appendNumber(dst []byte, f float64) []byte {
 	if f == math.Trunc(f) && math.Abs(f) < 1<<63 {
 		return strconv.AppendInt(dst, int64(f), 10)
@@ -154,7 +154,7 @@ func appendNumber(dst []byte, f float64) []byte {
 	return strconv.AppendFloat(dst, f, 'g', -1, 64)
 }
 
-// single makes the table of redis.error_reply and redis.status_reply. An error without a code gets one.
+// single makes the table for redis.error_reply and redis.status_reply. An error without a code gets one.
 func single(l *lua.LState, field string) int {
 	text, ok := l.Get(1).(lua.LString)
 	if !ok || l.GetTop() != 1 {

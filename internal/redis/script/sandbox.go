@@ -7,7 +7,7 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// open makes the Lua state: the libraries that Redis allows, behind tables that cannot be written.
+// open makes the Lua state: the libraries that Redis allows, behind read-only tables.
 func (m *Machine) open() {
 	l := lua.NewState(lua.Options{SkipOpenLibs: true, MinimizeStackMemory: true, CallStackSize: 8192, RegistrySize: 1024, RegistryMaxSize: 1 << 20, RegistryGrowStep: 4096})
 	for _, lib := range []struct {
@@ -57,7 +57,7 @@ func (m *Machine) open() {
 	}
 	if meta, ok := l.GetMetatable(lua.LString("")).(*lua.LTable); ok {
 		meta.RawSetString("__index", m.globals.RawGetString("string"))
-		meta.RawSetString("__metatable", m.seal(meta)) // what getmetatable returns
+		meta.RawSetString("__metatable", m.seal(meta)) // the result of getmetatable
 	}
 	meta := l.NewTable()
 	meta.RawSetString("__index", l.NewFunction(func(l *lua.LState) int {
@@ -69,7 +69,7 @@ func (m *Machine) open() {
 	m.globals.RawSetString("_G", m.env)
 }
 
-// seal returns a table that reads like t and cannot be written.
+// seal returns a read-only view of t.
 func (m *Machine) seal(t *lua.LTable) *lua.LTable {
 	proxy, meta := m.state.NewTable(), m.state.NewTable()
 	meta.RawSetString("__index", t)
@@ -83,7 +83,7 @@ func (m *Machine) seal(t *lua.LTable) *lua.LTable {
 	return proxy
 }
 
-// guard makes a function that could write a sealed table refuse to.
+// guard makes a function that could write to a sealed table refuse to.
 func (m *Machine) guard(name string) {
 	plain := m.globals.RawGetString(name).(*lua.LFunction).GFunction
 	m.globals.RawSetString(name, m.state.NewFunction(func(l *lua.LState) int {
@@ -97,7 +97,7 @@ func (m *Machine) guard(name string) {
 	}))
 }
 
-// raise raises an error as redis.call does: a table with the message and the place.
+// raise raises an error as redis.call does: a table with the message and the position.
 func (m *Machine) raise(l *lua.LState, message string) {
 	t := l.NewTable()
 	t.RawSetString("err", lua.LString(message))
@@ -106,7 +106,7 @@ func (m *Machine) raise(l *lua.LState, message string) {
 	l.Error(t, 0)
 }
 
-// raiseValue is error: a text gets the place that its level says, if that is in the script.
+// raiseValue is error: a string gets the position that its level names, if that is in the script.
 func raiseValue(l *lua.LState) int {
 	value, level := l.Get(1), l.OptInt(2, 1)
 	if isText(value) && level > 0 {
@@ -120,10 +120,10 @@ func raiseValue(l *lua.LState) int {
 	return 0
 }
 
-// maxNested is how many pcalls may run within each other: as many as Redis's Lua calls C within C.
+// maxNested is how deep pcalls may be nested: as deep as Redis's Lua allows C calls.
 const maxNested = 195
 
-// pcall is Lua's, but for an error of redis.call, which it returns as its message.
+// pcall is Lua's function, except that an error of redis.call is returned as its message.
 func (m *Machine) pcall(l *lua.LState) int {
 	l.CheckAny(1)
 	if m.nested++; m.nested > maxNested {
@@ -150,7 +150,7 @@ func (m *Machine) pcall(l *lua.LState) int {
 	return l.GetTop()
 }
 
-// tostring writes a number with the 14 digits that Lua 5.1 does.
+// tostring formats a number with 14 digits, as Lua 5.1 does.
 func (m *Machine) tostring(l *lua.LState) int {
 	v := l.CheckAny(1)
 	switch n, isNumber := v.(lua.LNumber); {
@@ -162,7 +162,7 @@ func (m *Machine) tostring(l *lua.LState) int {
 	return give(l, l.ToStringMeta(v))
 }
 
-// clock stands still: a script sees no time but that of the command TIME.
+// clock stands still: a script gets the time only from the command TIME.
 func clock(l *lua.LState) int { return give(l, lua.LNumber(0)) }
 
 // list makes a Lua list of strings.

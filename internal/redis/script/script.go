@@ -1,8 +1,8 @@
-// Package script runs the Lua of EVAL: Redis's sandbox around a Lua 5.1 machine. It knows no keyspace; whoever runs a script is its [Host]
-// and answers its commands with replies in RESP.
+// Package script runs the Lua of EVAL: Redis's sandbox around a Lua 5.1 machine. It has no keyspace: the caller supplies a [Host], which
+// answers a script's commands with RESP replies.
 //
-// A script runs in steps. [Run.Step] returns when the script has ended, or when it has used its slice of instructions, so that whoever
-// holds a lock around it can let others see that it is busy, or kill it.
+// A script runs in steps. [Run.Step] returns when the script has ended or used up its slice of instructions, so that a caller that holds a
+// lock can let other clients see that it is busy, or kill it.
 package script
 
 import (
@@ -20,8 +20,8 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/resp"
 )
 
-// A step runs so many instructions, which take about a millisecond. Some take as long as their operands are large, so every so often the
-// clock is asked too.
+// A step runs a slice of instructions, which takes about a millisecond. Some instructions take longer with large operands, so the clock is
+// read from time to time too.
 const (
 	slice     = 50_000
 	sliceTime = 2 * time.Millisecond
@@ -29,15 +29,15 @@ const (
 	longText  = 1 << 18
 )
 
-// Host answers the commands of a script.
+// Host answers a script's commands.
 type Host interface {
-	// Call runs a command and returns its reply. Both are good until the next Call.
+	// Call runs a command and returns its reply. Both are valid until the next Call.
 	Call(args [][]byte) []byte
-	// Has reports whether there is a command, whatever its arguments.
+	// Has reports whether a command exists, whatever its arguments.
 	Has(args [][]byte) bool
 	// SetProto changes the protocol of the replies, 2 or 3, for the rest of the script.
 	SetProto(proto int)
-	// Version is what redis.REDIS_VERSION says.
+	// Version is the value of redis.REDIS_VERSION.
 	Version() string
 }
 
@@ -45,26 +45,26 @@ type Host interface {
 type Chunk struct {
 	Sum       string // its SHA1, in hex
 	Source    string
-	Flagged   bool // its first line says what it is: #!lua
-	NoWrites  bool // it says so there
-	NoCluster bool // it says so too
-	OneSlot   bool // it has such a line, which does not say allow-cross-slot-keys
+	Flagged   bool // its first line is a shebang: #!lua
+	NoWrites  bool // the shebang says no-writes
+	NoCluster bool // the shebang says no-cluster
+	OneSlot   bool // it has a shebang without allow-cross-slot-keys
 	proto     *lua.FunctionProto
 }
 
-// Machine runs one script at a time. It is made at its first use and costs nothing before.
+// Machine runs one script at a time. Its Lua state is made at the first use and costs nothing before.
 type Machine struct {
 	host    Host
 	state   *lua.LState
 	globals *lua.LTable // what a script may read
-	env     *lua.LTable // what it sees of them
+	env     *lua.LTable // the script's view of globals
 	sealed  map[*lua.LTable]bool
 	null    *lua.LUserData // cjson.null
 	empty   *lua.LTable
 	memory  int // bytes that a script may hold
 	proto   int
-	run     *Run // the one at work
-	nested  int  // its pcalls within each other
+	run     *Run // the one in progress
+	nested  int  // its current depth of pcalls
 	chance  *rand.Rand
 }
 
@@ -73,7 +73,7 @@ func NewMachine(host Host) *Machine { return &Machine{host: host, memory: maxMem
 
 const chunkName = "user_script"
 
-// Compile parses a script. The error is what Redis replies, without the position that only Redis knows.
+// Compile parses a script. The error is Redis's reply, without the position that only Redis knows.
 func Compile(sum, source string) (*Chunk, error) {
 	c := &Chunk{Sum: sum, Source: source}
 	body, err := c.shebang(source)
@@ -86,10 +86,10 @@ func Compile(sum, source string) (*Chunk, error) {
 	return c, nil
 }
 
-// compile returns the code of a text. The error says where it is no Lua.
+// compile returns the code of a text. The error says where it is not valid Lua.
 func compile(text string) (proto *lua.FunctionProto, err error) {
 	defer func() {
-		if p := recover(); p != nil { // this compiler's limits are not all errors
+		if p := recover(); p != nil { // the compiler panics at some of its limits
 			err = fmt.Errorf("%s:1: function or expression too complex", chunkName)
 		}
 	}()
@@ -112,12 +112,12 @@ func compile(text string) (proto *lua.FunctionProto, err error) {
 	return proto, nil
 }
 
-// Run is one script at work.
+// Run is one script in progress.
 type Run struct {
 	m      *Machine
 	budget int
-	began  time.Time // the step
-	long   bool      // it may hold long texts
+	began  time.Time // when the step began
+	long   bool      // it may hold long strings
 	killed string
 	next   func() (struct{}, bool)
 	stop   func()
@@ -151,7 +151,7 @@ func (m *Machine) Start(chunk *Chunk, keys, args [][]byte) *Run {
 	return r
 }
 
-// Step runs the script for a slice, and reports whether it has ended.
+// Step runs the script for one slice, and reports whether it has ended.
 func (r *Run) Step() (done bool) {
 	_, more := r.next()
 	return !more
@@ -164,7 +164,7 @@ func (r *Run) run(chunk *Chunk) {
 	l := r.m.state
 	whole := false // the machine can be used again
 	defer func() {
-		if p := recover(); p != nil { // the stack was full, also for what handles errors
+		if p := recover(); p != nil { // the stack was full, even for the error handler
 			r.err = fmt.Errorf("%v", p)
 		}
 		if !whole {
@@ -181,13 +181,13 @@ func (r *Run) run(chunk *Chunk) {
 	}
 	l.SetTop(0)
 	l.RemoveContext()
-	// What a script left behind that was killed, or was large, goes with its machine.
+	// After a script that was killed or was large, the machine's state is dropped, and with it what the script left behind.
 	var api *lua.ApiError
 	panicked := errors.As(r.err, &api) && api.Type == lua.ApiErrorPanic
 	whole = r.killed == "" && r.due == 0 && !panicked
 }
 
-// locate runs where an error is raised, before the stack is unwound: it notes the line.
+// locate runs where an error is raised, before the stack is unwound, and notes the line.
 func (r *Run) locate(l *lua.LState) int {
 	if r.line == 0 {
 		r.line = currentLine(l)
@@ -195,7 +195,7 @@ func (r *Run) locate(l *lua.LState) int {
 	return 1
 }
 
-// currentLine is the line that the innermost Lua function of the script is at.
+// currentLine is the current line of the innermost Lua function of the script.
 func currentLine(l *lua.LState) int {
 	for level := 0; ; level++ {
 		d, ok := l.GetStack(level)
@@ -208,7 +208,7 @@ func currentLine(l *lua.LState) int {
 	}
 }
 
-// A Run is the context of its Lua state, which asks for Done before each instruction. That is where a step ends.
+// A Run is the context of its Lua state, which calls Done before each instruction. That is where a step ends.
 var _ context.Context = (*Run)(nil)
 
 var closed = func() chan struct{} {
@@ -217,7 +217,7 @@ var closed = func() chan struct{} {
 	return c
 }()
 
-// Done counts instructions, and is closed once the script was killed.
+// Done counts instructions; its channel is closed once the script was killed.
 func (r *Run) Done() <-chan struct{} {
 	if r.budget--; r.budget <= 0 || (r.long || r.budget%askClock == 0) && r.late() {
 		r.pause()
@@ -228,11 +228,11 @@ func (r *Run) Done() <-chan struct{} {
 	return nil
 }
 
-// heed notes that the script has got n bytes. Once it may hold a long text, each comparison of its own can take as long as a step, and
-// the clock is asked after every instruction.
+// heed notes that the script has received n bytes. Once it may hold a long string, any of its comparisons can take as long as a step, so the
+// clock is read after every instruction.
 func (r *Run) heed(n int) { r.long = r.long || n >= longText }
 
-// late reports whether the step has had its time.
+// late reports whether the step has used up its time.
 func (r *Run) late() bool { return time.Since(r.began) > sliceTime }
 
 // pause ends a step.
@@ -242,7 +242,7 @@ func (r *Run) pause() {
 	r.budget, r.began = slice, time.Now()
 }
 
-// Err is why Done is closed.
+// Err is the reason why Done is closed.
 func (r *Run) Err() error {
 	if r.killed != "" {
 		return errors.New(r.killed)
@@ -254,7 +254,7 @@ func (r *Run) Err() error {
 func (r *Run) Deadline() (t time.Time, ok bool) { return t, false }
 func (r *Run) Value(any) any                    { return nil }
 
-// Reply writes what the script returned, or, if it failed, its error, which it also returns.
+// Reply writes the script's result or its error, which it also returns.
 func (r *Run) Reply(w *resp.Writer) (failure string) {
 	if r.err != nil {
 		failure = r.message()

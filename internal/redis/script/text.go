@@ -6,10 +6,10 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// maxResults is how many values a function may return, and take: Redis's Lua has room for 8000 with those of its callers.
+// maxResults is how many values a function may return or accept: Redis's Lua has room for 8000, including those of its callers.
 const maxResults = 7990
 
-// textLibrary replaces the functions of string that could take all memory, or never end, in one instruction.
+// textLibrary replaces the functions of string that could take all memory or run forever in one instruction.
 func (m *Machine) textLibrary(t *lua.LTable) {
 	m.state.SetFuncs(t, map[string]lua.LGFunction{
 		"byte":    m.textByte,
@@ -27,7 +27,7 @@ func (m *Machine) textLibrary(t *lua.LTable) {
 	})
 }
 
-// position is an index as Lua counts: from 1, or from the end if it is negative.
+// position is an index in Lua's counting: from 1, or from the end if negative.
 func position(n int64, length int) int64 {
 	if n < 0 {
 		return max(n+int64(length)+1, 0)

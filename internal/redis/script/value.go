@@ -11,8 +11,8 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/resp"
 )
 
-// value turns the first reply of b into a Lua value: statuses and errors are tables with ok and err, null is false in RESP2 and nil in
-// RESP3, and what only RESP3 has are tables with one field that names it.
+// value turns the first reply in b into a Lua value. Statuses and errors are tables with the field ok or err; null is false in RESP2 and nil
+// in RESP3; other types of RESP3 are tables with one field named after the type.
 func (m *Machine) value(b []byte) (v lua.LValue, rest []byte) {
 	l := m.state
 	end := bytes.IndexByte(b, '\r')
@@ -88,7 +88,7 @@ func (m *Machine) value(b []byte) (v lua.LValue, rest []byte) {
 	return lua.LNil, rest // '_'
 }
 
-// give returns v from a function that Lua called.
+// give returns v from a function called by Lua.
 func give(l *lua.LState, v lua.LValue) int {
 	l.Push(v)
 	return 1
@@ -101,17 +101,18 @@ func tableOf(l *lua.LState, name string, v lua.LValue) *lua.LTable {
 	return t
 }
 
-// replier writes what a script returned.
+// replier writes a script's result.
 type replier struct {
 	m        *Machine
 	w        *resp.Writer
-	elements int // of all its lists, sets and maps so far
+	elements int // of all lists, sets and maps so far
 }
 
-// longestReply is how many elements a reply may have. It is written when the script has ended, while nobody has a turn or can kill it.
+// longestReply is how many elements a reply may have. The reply is written after the script has ended, when no other client gets a turn and
+// nothing can kill it.
 const longestReply = 1_000_000
 
-// deepestReply is how many tables may lie in each other: Redis's Lua has no room for more.
+// deepestReply is how deep tables may be nested: Redis's Lua has no room for more.
 const deepestReply = 7995
 
 // value writes v: a list up to its first nil, a number without its fraction. It reports false if the reply is too long.
@@ -142,10 +143,10 @@ func (r *replier) value(v lua.LValue, depth int) bool {
 	return r.fits()
 }
 
-// fits reports whether the reply is not too long. A table may stand in many places, so that a small script has a reply without end.
+// fits reports whether the reply is short enough. A table may occur in many places, so even a small script can make an endless reply.
 func (r *replier) fits() bool { return r.elements <= longestReply && r.w.Len() < r.m.memory }
 
-// more counts n elements, before any is written: a list within itself is counted as often as it is written.
+// more counts n elements before they are written; a list that contains itself is counted every time.
 func (r *replier) more(n int) (fits bool) {
 	r.elements += n
 	return r.fits()
@@ -176,7 +177,7 @@ func (r *replier) table(t *lua.LTable, depth int) bool {
 	return r.fits()
 }
 
-// entries writes the keys of a table, and their values if those are wanted.
+// entries writes the keys of a table, and their values if wanted.
 func (r *replier) entries(t *lua.LTable, depth int, values bool) bool {
 	fits := true
 	t.ForEach(func(k, v lua.LValue) {
@@ -211,7 +212,7 @@ var lineBreaks = strings.NewReplacer("\r", " ", "\n", " ")
 
 func oneLine(s string) string { return lineBreaks.Replace(s) }
 
-// whole is C's conversion of a double to 64 bits: what does not fit is the smallest number.
+// whole is C's conversion of a double to 64 bits: what does not fit becomes the smallest integer.
 func whole(f float64) int64 {
 	if math.IsNaN(f) || f >= 1<<63 || f < -1<<63 {
 		return math.MinInt64

@@ -3,14 +3,14 @@ package server
 import "time"
 
 // alarm is the server's only timer. It is armed for the time at which the engine next has something to do by itself, and not at all when
-// nothing is due ever: a program may then sleep for a week, in a synctest bubble too, and the server costs nothing.
+// nothing will become due: a program may then sleep for a week, even in a synctest bubble, and the server costs nothing.
 type alarm struct {
 	timer *time.Timer
 	armed bool
 	at    int64 // unix microseconds
 }
 
-// arm sets the alarm for the engine's next wake or the end of a stall, if that is sooner than what it is set for. s.mu is held.
+// arm sets the alarm for the engine's next wake or the end of a stall, if that is sooner than its present time. s.mu is held.
 func (a *alarm) arm(s *Server) {
 	at, ok := s.engine.NextWake()
 	if s.frozenBy != 0 {
@@ -24,7 +24,7 @@ func (a *alarm) arm(s *Server) {
 	case a.timer == nil:
 		a.timer = time.AfterFunc(delay, func() { a.ring(s) })
 	case a.armed && !a.timer.Stop():
-		return // it rings already, and will arm itself
+		return // the timer is ringing already and will arm itself
 	default:
 		a.timer.Reset(delay)
 	}
@@ -34,7 +34,7 @@ func (a *alarm) arm(s *Server) {
 	a.armed, a.at = true, at
 }
 
-// until is the time from now to at, both in unix microseconds, within reason.
+// until is the time from now to at, both in unix microseconds, limited to between zero and a year.
 func until(at, now int64) time.Duration {
 	const year = 365 * 24 * time.Hour
 	return time.Duration(min(max(at-now, 0), year.Microseconds())) * time.Microsecond

@@ -14,7 +14,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/server"
 )
 
-// BenchmarkGoRedis is what a user's test pays for a command.
+// BenchmarkGoRedis is the cost of a command in a user's test.
 func BenchmarkGoRedis(b *testing.B) {
 	ctx := context.Background()
 	s := start(b, engine.Options{}, server.Options{})
@@ -73,7 +73,7 @@ func BenchmarkBatch(b *testing.B) {
 	tcp.Close()
 }
 
-// BenchmarkServer is a server's life: started, asked once, closed.
+// BenchmarkServer is the life of a server: it is started, asked once, and closed.
 func BenchmarkServer(b *testing.B) {
 	b.ReportAllocs()
 	reply := make([]byte, 10)

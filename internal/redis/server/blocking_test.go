@@ -29,7 +29,7 @@ func TestABlockedCommandIsServedAndThePipelineGoesOn(t *testing.T) {
 				t.Errorf("got %q, want %q", got, echo)
 			}
 		}
-		// And commands that arrive while it waits.
+		// Now commands that arrive while it waits.
 		waits.send("BLPOP l 0")
 		awaitBlocked(t, c, id)
 		waits.send("ECHO later", "PING")

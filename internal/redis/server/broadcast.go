@@ -2,10 +2,10 @@ package server
 
 import "github.com/mayflycache/mayfly/internal/redis/engine"
 
-// What is published at one node of a cluster is for subscribers at all of them. It leaves after the lock was given back, and before the
-// publisher gets its reply; Options.Broadcast brings it to the other servers' Receive.
+// A message published at one node of a cluster is for the subscribers at every node. It is sent on after the lock is released and before the
+// publisher gets its reply; Options.Broadcast passes it to the other servers' Receive.
 
-// broadcast hands out what was published, in the order in which it was.
+// broadcast sends out the published messages, in order.
 func (s *Server) broadcast() {
 	s.bus.Lock()
 	defer s.bus.Unlock()
@@ -18,8 +18,7 @@ func (s *Server) broadcast() {
 	}
 }
 
-// Receive delivers a message that another node of the cluster broadcast; a server that is frozen does so when it is not any more. A server
-// that is closed has nobody to tell.
+// Receive delivers a message that another node of the cluster broadcast. A frozen server delivers it after the thaw; a closed one drops it.
 func (s *Server) Receive(m engine.Message) {
 	s.mu.Lock()
 	if s.closed {
@@ -32,7 +31,7 @@ func (s *Server) Receive(m engine.Message) {
 	deliver(others)
 }
 
-// receive gives the engine what came from other nodes, and returns who is to be written to; s.mu is held.
+// receive passes the messages of other nodes to the engine, and returns the connections that must be written to; s.mu is held.
 func (s *Server) receive() []*conn {
 	if s.frozenBy != 0 || len(s.incoming) == 0 {
 		return nil

@@ -13,14 +13,14 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/server"
 )
 
-// goredis returns a go-redis client of s over memory. Its address must be a number: a name would be looked up.
+// goredis returns an in-memory go-redis client of s. Its address must be a number: a name would be looked up.
 func goredis(t testing.TB, s *server.Server) *redis.Client {
 	rdb := redis.NewClient(&redis.Options{Addr: "127.0.0.1:6379", Dialer: s.Dial})
 	t.Cleanup(func() { rdb.Close() })
 	return rdb
 }
 
-// A key is there during the last millisecond of its life, and gone after it, whether somebody asks or not.
+// A key exists during the last millisecond of its life, and is gone after it, whether it is read or not.
 func TestAKeyLivesToTheMillisecond(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, engine.Options{}, server.Options{})
@@ -47,7 +47,7 @@ func TestAKeyLivesToTheMillisecond(t *testing.T) {
 	})
 }
 
-// keys counts the keys that are kept, dead ones among them: DBSIZE does not look at deadlines.
+// keys counts the stored keys, dead ones included: DBSIZE does not look at deadlines.
 func keys(t *testing.T, s *server.Server) int64 {
 	t.Helper()
 	c := dial(t, s)
@@ -60,7 +60,7 @@ func keys(t *testing.T, s *server.Server) int64 {
 	return v.Int
 }
 
-// Who wakes up looks at the clock: once for a command, and a few times for each of 100 ends.
+// The server reads the clock only when it wakes up: once for a command, and a few times for each of 100 expirations.
 func TestAWeekOfSleepCostsNothing(t *testing.T) {
 	var looks atomic.Int64
 	synctest.Test(t, func(t *testing.T) {
@@ -105,7 +105,7 @@ func TestANearerDeadlineSetsTheAlarm(t *testing.T) {
 	})
 }
 
-// The clock that Options gives may run differently from the timers: CatchUp makes the server look.
+// The clock in Options may run differently from the timers: CatchUp makes the server look at it.
 func TestCatchUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		offset := time.Duration(0)
@@ -128,7 +128,7 @@ func TestCatchUp(t *testing.T) {
 	})
 }
 
-// When CatchUp returns, who listens has dealt with the pushes, however long that took.
+// When CatchUp returns, listeners have handled the pushes, however long that took.
 func TestCatchUpWaitsForListeners(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		offset := time.Duration(0)
@@ -168,7 +168,7 @@ func TestCatchUpWaitsForListeners(t *testing.T) {
 		if err := s.CatchUp(ctx); err != context.DeadlineExceeded {
 			t.Errorf("got %v", err)
 		}
-		time.Sleep(time.Second) // until it has dealt with it
+		time.Sleep(time.Second) // handling it takes a while
 	})
 }
 

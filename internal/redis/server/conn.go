@@ -12,29 +12,29 @@ import (
 )
 
 const (
-	turnCommands = 1024    // commands run at most before others get the lock
-	turnOutput   = 1 << 20 // bytes replied at most before they are written
-	maxInput     = 1 << 30 // bytes that may wait to be run: Redis's client-query-buffer-limit
+	turnCommands = 1024    // run at most before other connections get the lock
+	turnOutput   = 1 << 20 // bytes of replies at most before they are written
+	maxInput     = 1 << 30 // bytes of input at most that wait to be run: Redis's client-query-buffer-limit
 )
 
-// conn is one connection. Its goroutine reads, runs and writes; others may only post, flush, wake and cut it.
+// conn is one connection. Its goroutine reads, runs and writes; other goroutines may only post, flush, wake and cut it.
 type conn struct {
 	server *Server
 	nc     net.Conn
-	in     resp.Parser // of the connection's goroutine
+	in     resp.Parser // used only by the connection's goroutine
 
-	engine  *engine.Engine // the session's, for the connection's whole life: Restart gives the server another
+	engine  *engine.Engine // the session's engine for the connection's whole life, even after Restart
 	session *engine.Session
 	denied  string // why there is no session
-	unread  bool   // guarded by server.mu: the session waits, and commands have arrived after the one that made it wait
+	unread  bool   // guarded by server.mu: the session waits, and has commands to run afterwards
 
-	gone chan struct{} // closed when the connection was cut
+	gone chan struct{} // closed when the connection is cut
 	once sync.Once
 
 	outbox
-	woken   bool // guarded by outbox.mu: called back from reading
-	leaving bool // guarded by outbox.mu: the server closes
-	ending  bool // of the connection's goroutine: nothing more is to be read
+	woken   bool // guarded by outbox.mu: interrupted while reading
+	leaving bool // guarded by outbox.mu: the server is closing
+	ending  bool // used only by the connection's goroutine: nothing more will be read
 }
 
 func newConn(s *Server, nc net.Conn) *conn {
@@ -44,7 +44,7 @@ func newConn(s *Server, nc net.Conn) *conn {
 	return c
 }
 
-// open opens the session, unless there are too many, or the peer may not come in; server.mu is held.
+// open opens the session, unless there are too many or the peer is not allowed in; server.mu is held.
 func (c *conn) open() {
 	s := c.server
 	switch {
@@ -66,7 +66,7 @@ func (c *conn) open() {
 	s.conns[c.session] = c
 }
 
-// serve is the connection's goroutine. It returns when the connection is closed and nobody writes to it any more.
+// serve is the connection's goroutine. It returns when the connection is closed and no goroutine writes to it any more.
 func (c *conn) serve() {
 	if c.session == nil {
 		c.nc.Write([]byte("-" + c.denied + "\r\n"))
@@ -85,7 +85,7 @@ func (c *conn) serve() {
 	c.cut()
 }
 
-// read waits for more input, or to be woken. It reports false if the connection came to its end.
+// read waits for more input, or to be woken. It reports false when the connection has ended.
 func (c *conn) read() bool {
 	n, err := c.in.Fill(c.nc)
 	if n > 0 || err == nil {
@@ -102,7 +102,7 @@ func (c *conn) read() bool {
 	return woken
 }
 
-// wake calls the connection's goroutine back from reading: to run what arrived while the session waited, or to leave.
+// wake interrupts the connection's goroutine while it reads: to run what arrived while the session waited, or to leave.
 func (c *conn) wake(leave bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -127,7 +127,7 @@ func (c *conn) isCut() bool {
 	}
 }
 
-// turn is one stay of the connection at the engine: it runs commands that have arrived, and writes their replies.
+// turn is one turn of the connection at the engine: it runs the commands that have arrived, and writes their replies.
 func (c *conn) turn() next {
 	then := over
 	if c.server.enter(c) {
@@ -150,8 +150,8 @@ func (c *conn) turn() next {
 	return then
 }
 
-// leaveEngine gives the server's lock back and writes what was posted; or cuts the connection and reports false, if what was written cannot be
-// kept: it must not be told that it was done.
+// leaveEngine releases the server's lock and writes what was posted. If the writes cannot be kept, it cuts the connection, which must not be
+// told that they were done, and reports false.
 func (c *conn) leaveEngine() bool {
 	if !c.server.unlock() {
 		c.cut()
@@ -161,7 +161,7 @@ func (c *conn) leaveEngine() bool {
 	return true
 }
 
-// next is what follows a turn.
+// next says what follows a turn.
 type next uint8
 
 const (
@@ -170,7 +170,7 @@ const (
 	over              // close, once everything is written
 )
 
-// run runs commands until the input has no complete one, the session waits, or others should have a turn.
+// run runs commands until no complete one is left in the input, the session waits, or it is another connection's turn.
 func (c *conn) run() next {
 	c.in.MaxBulk = c.engine.MaxBulk()
 	for range turnCommands {
@@ -204,7 +204,7 @@ func (c *conn) run() next {
 	return again
 }
 
-// do runs one command to its end, or to the end of the connection, and then it reports false.
+// do runs one command until it is done. It reports false if the connection ends before that.
 func (c *conn) do(args [][]byte) (outcome engine.Outcome, ok bool) {
 	if f := c.server.faults.Load(); f != nil {
 		return f.do(c, args)
@@ -220,7 +220,7 @@ func (c *conn) runCommand(args [][]byte) (outcome engine.Outcome, ok bool) {
 	return outcome, true
 }
 
-// reset closes a connection that nobody serves, so that the peer's next read fails.
+// reset closes a connection that has no goroutine, so that the peer's next read fails.
 func reset(nc net.Conn) {
 	if tcp, ok := nc.(*net.TCPConn); ok {
 		tcp.SetLinger(0)

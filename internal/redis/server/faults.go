@@ -12,8 +12,8 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/resp"
 )
 
-// Faults make a server misbehave, for tests of what its clients do then, and let them watch: package redistest has the same methods for
-// users. A server whose Faults was never called pays one atomic load for each command.
+// Faults make a server misbehave, for tests of how its clients react, and let tests watch its commands: package redistest has the same
+// methods for users. A server whose Faults was never called pays one atomic load for each command.
 type Faults struct {
 	server *Server
 
@@ -23,24 +23,24 @@ type Faults struct {
 	mu      sync.Mutex
 	latency time.Duration
 	plans   []plan
-	always  string // what every command is answered with; empty: it runs
+	always  string // the error that answers every command; empty: commands run
 	watch   func(session int64, args [][]byte)
 }
 
-// plan is what will happen to the next command of a name.
+// plan is what will happen to the next command of a given name.
 type plan struct {
 	command string
-	err     string // what it is answered with, and it does not run; empty: it runs and its reply is lost
+	err     string // answers the command, which is not run; empty: the command runs and its reply is lost
 }
 
-// Faults returns the server's.
+// Faults returns the server's faults.
 func (s *Server) Faults() *Faults {
 	s.faults.CompareAndSwap(nil, &Faults{server: s})
 	return s.faults.Load()
 }
 
-// Hang makes the server silent: it still accepts and reads, but runs nothing and expires nothing. Thaw ends that, and what was sent
-// meanwhile is run then, as by a process that was stopped and continued.
+// Hang makes the server silent: it still accepts and reads, but runs and expires nothing. Thaw ends that, and then the commands that arrived
+// meanwhile are run, as by a process that was stopped and continued.
 func (f *Faults) Hang() { f.server.locked(func() { f.server.freeze(hung) }) }
 
 // Thaw ends Hang.
@@ -51,20 +51,21 @@ func (f *Faults) Thaw() {
 	s.unlock()
 }
 
-// Refuse makes the server turn new connections away, or take them again. Dial fails; a connection by a listener is reset.
+// Refuse makes the server turn new connections away, or accept them again. Dial fails; a connection through a listener is reset.
 func (f *Faults) Refuse(on bool) { f.refuse.Store(on) }
 
-// Latency makes every command wait for so long before it runs, each of a pipeline too. Commands of other connections wait at the same time.
+// Latency delays every command by d before it runs, each command of a pipeline too. Connections wait at the same time, not one after the
+// other.
 func (f *Faults) Latency(d time.Duration) { f.locked(func() { f.latency = d }) }
 
-// FailNext answers the next command of this name with an error instead of running it. The name is a command's ("get"), a command's and its
-// subcommand's ("client tracking"), or empty for any.
+// FailNext answers the next command of this name with an error instead of running it. The name is that of a command ("get"), of a command and
+// its subcommand ("client tracking"), or empty for any command.
 func (f *Faults) FailNext(command, err string) { f.plan(plan{command, err}) }
 
-// FailAll answers every command with an error instead of running it, until it is called with an empty one.
+// FailAll answers every command with an error instead of running it, until FailAll("").
 func (f *Faults) FailAll(err string) { f.locked(func() { f.always = err }) }
 
-// DropReply runs the next command of this name, and cuts its connection instead of replying. What was replied before arrives.
+// DropReply runs the next command of this name, and cuts its connection instead of replying. Earlier replies still arrive.
 func (f *Faults) DropReply(command string) { f.plan(plan{command, ""}) }
 
 // DropInvalidations swallows the pushes of CLIENT TRACKING, or stops doing so.
@@ -73,8 +74,8 @@ func (f *Faults) DropInvalidations(on bool) { f.deaf.Store(on) }
 // KillConnections cuts every connection.
 func (f *Faults) KillConnections() { f.server.locked(f.server.cutAll) }
 
-// Watch calls see with every command before it runs, one at a time, until Watch is called with nil. Args alias a buffer: see must copy what it
-// keeps, and call nothing of the server.
+// Watch calls see with every command before it runs, one at a time, until Watch(nil). Args alias a buffer: see must copy what it keeps, and
+// must not call the server.
 func (f *Faults) Watch(see func(session int64, args [][]byte)) {
 	f.locked(func() { f.watch = see })
 }
@@ -93,7 +94,7 @@ func (s *Server) refuses() bool {
 	return f != nil && f.refuse.Load()
 }
 
-// do is conn.do with the faults that concern a command. The server's lock is held, and is given back while the command is late.
+// do is conn.do with the faults applied. The server's lock is held, but released during a delay.
 func (f *Faults) do(c *conn, args [][]byte) (outcome engine.Outcome, ok bool) {
 	s := c.server
 	f.mu.Lock()
@@ -119,7 +120,7 @@ func (f *Faults) do(c *conn, args [][]byte) (outcome engine.Outcome, ok bool) {
 	return outcome, false
 }
 
-// delay sends what was replied so far and lets others run, for so long. It reports false if c was cut meanwhile.
+// delay sends the replies so far and lets other connections run for d. It reports false if c was cut meanwhile.
 func (f *Faults) delay(c *conn, d time.Duration) bool {
 	c.post()
 	c.leaveEngine()
@@ -130,7 +131,7 @@ func (f *Faults) delay(c *conn, d time.Duration) bool {
 	return c.server.enter(c)
 }
 
-// takePlan returns the first plan for this command, and forgets it; f.mu is held.
+// takePlan returns the first plan for this command, and removes it; f.mu is held.
 func (f *Faults) takePlan(args [][]byte) (plan, bool) {
 	if f.always != "" {
 		return plan{err: f.always}, true
@@ -171,7 +172,7 @@ func (f *Faults) filter(out *resp.Writer) {
 	}
 }
 
-// invalidates reports whether v is an invalidation, in RESP3's form or in that of a redirection to RESP2.
+// invalidates reports whether v is an invalidation, as a RESP3 push or as the message of a redirection to RESP2.
 func invalidates(v resp.Value) bool {
 	switch l := v.List; {
 	case v.Kind == '>' && len(l) > 0:

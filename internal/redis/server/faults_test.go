@@ -31,7 +31,7 @@ func TestAServerThatHangs(t *testing.T) {
 			t.Errorf("GET k: %q after %v", got, time.Since(began))
 		}
 		synctest.Wait()
-		c.want("GET left", "behind") // what was sent by a client that has gone
+		c.want("GET left", "behind") // sent by a client that has left
 	})
 }
 
@@ -190,7 +190,7 @@ func TestInvalidationsThatAreLost(t *testing.T) {
 	}
 	s.Faults().DropInvalidations(true)
 	touch()
-	c.send("GET k", "SET k w", "ECHO done") // its own write invalidates, too
+	c.send("GET k", "SET k w", "ECHO done") // its own write invalidates its copy too
 	if got := c.get() + c.get() + c.get(); got != "vOKdone" {
 		t.Errorf("got %q", got)
 	}

@@ -7,13 +7,13 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/engine"
 )
 
-// freezeReason is why the server is frozen: nobody's command runs, nothing expires by itself, nothing goes out.
+// freezeReason is why the server is frozen: no command runs, nothing expires by itself, nothing is sent.
 type freezeReason uint8
 
 const (
 	hung     freezeReason = 1 << iota // Faults.Hang
 	asleep                            // DEBUG SLEEP
-	scripted                          // a script goes on that has not yet run for busy-reply-threshold
+	scripted                          // a script is running that has not reached busy-reply-threshold
 )
 
 // freeze and thaw begin and end the freeze for one reason; s.mu is held.
@@ -33,13 +33,13 @@ func (s *Server) thaw(why freezeReason) {
 	}
 }
 
-// enter takes the lock for a turn of c, once the server is not frozen. It reports false if c was cut meanwhile.
+// enter takes the lock for a turn of c once the server is not frozen. It reports false if c was cut meanwhile.
 func (s *Server) enter(c *conn) bool {
 	s.mu.Lock()
 	return s.frozenBy == 0 || s.awaitThaw(c)
 }
 
-// awaitThaw gives the lock back while the server is frozen and c is not cut. It reports false if c was cut.
+// awaitThaw releases the lock while the server is frozen and c is not cut. It reports false if c was cut.
 func (s *Server) awaitThaw(c *conn) bool {
 	for s.frozenBy != 0 {
 		thawed := s.thawed
@@ -55,7 +55,7 @@ func (s *Server) awaitThaw(c *conn) bool {
 	return true
 }
 
-// sleep keeps c, and everybody, until the engine's stall is over. It reports false if c was cut meanwhile.
+// sleep stops c and all other connections until the engine's stall is over. It reports false if c was cut meanwhile.
 func (s *Server) sleep(c *conn) bool {
 	if s.stall = s.engine.StalledUntil(); s.stall == 0 {
 		return true
@@ -65,8 +65,8 @@ func (s *Server) sleep(c *conn) bool {
 	return s.awaitThaw(c)
 }
 
-// script goes on with a script of c that yielded, until it ends. Nobody else runs meanwhile, but once the engine is Busy others come in
-// between, to be told so and perhaps to kill the script. It reports false if c was cut and nobody is left whom the script concerns.
+// script continues a script of c that yielded, until it ends. No other command runs meanwhile; once the engine is Busy, other connections are
+// let in to be told so and perhaps to kill the script. It reports false if c was cut and the server has closed or restarted since.
 func (s *Server) script(c *conn) (engine.Outcome, bool) {
 	defer s.thaw(scripted)
 	for {
@@ -76,11 +76,11 @@ func (s *Server) script(c *conn) (engine.Outcome, bool) {
 			s.freeze(scripted)
 		}
 		before := s.options.Clock()
-		c.post() // what was replied before the script
+		c.post() // the replies before the script
 		c.leaveEngine()
 		runtime.Gosched()
 		if s.options.Clock() == before {
-			// A clock that stands still is that of a synctest bubble: it moves when everybody waits.
+			// A clock that stands still belongs to a synctest bubble: it moves only when all goroutines wait.
 			time.Sleep(time.Millisecond)
 		}
 		s.mu.Lock()

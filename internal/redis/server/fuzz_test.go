@@ -11,7 +11,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/server"
 )
 
-// Whatever a client sends, the server neither panics nor hangs, and what it replies is whole replies. In the bubble a hang is a panic.
+// Whatever a client sends, the server neither panics nor hangs, and it sends only whole replies. In the bubble a hang is a panic.
 func FuzzConnection(f *testing.F) {
 	for _, seed := range []string{
 		"*-10\r\n*1\r\n$4\r\nPING\r\n",

@@ -12,7 +12,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/server"
 )
 
-// A thousand servers that were started, asked and closed leave nothing: no goroutine, under 64 KiB.
+// A thousand servers that are started, asked and closed leave nothing: no goroutine, and less than 64 KiB.
 func TestServersLeaveNothing(t *testing.T) {
 	once := func() {
 		s, err := server.New(engine.New(engine.Options{}), server.Options{})
@@ -58,7 +58,7 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// A reply of 64 MB exists once, whether the client reads slowly or not: the value itself is not counted.
+// A reply of 64 MB exists only once, whether the client reads slowly or not, apart from the value itself.
 func TestALargeReplyIsHeldOnce(t *testing.T) {
 	const size = 16 << 20
 	s := start(t, engine.Options{}, server.Options{})
@@ -82,7 +82,7 @@ func TestALargeReplyIsHeldOnce(t *testing.T) {
 	c.want("PING", "PONG")
 }
 
-// leastAllocs is what f allocates, for a hundred times, when nobody else of the process allocates meanwhile.
+// leastAllocs is the average number of allocations of f, in the best of 21 rounds, since other goroutines of the process allocate too.
 func leastAllocs(f func()) float64 {
 	least := testing.AllocsPerRun(100, f)
 	for range 20 {

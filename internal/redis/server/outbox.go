@@ -5,27 +5,27 @@ import (
 	"time"
 )
 
-// outbox is what a connection has still to write, in order. Chunks are posted while the server's lock is held, so that their order is the
-// engine's, and written after it was given back.
+// outbox is the output that a connection still has to write, in order. Chunks are posted while the server's lock is held, which gives them
+// the engine's order, and written after it is released.
 //
-// Writing does not wait for the peer: flush hands over what the connection takes at once. If something is left, a goroutine writes it, and
-// whatever is posted meanwhile, and ends.
+// Writing does not wait for the peer: flush writes what the connection takes at once. If something is left, a goroutine writes it and
+// whatever is posted meanwhile, and then ends.
 type outbox struct {
-	try func([]byte) (int, error) // writes what can be written without waiting; nil if nc has no such way
+	try func([]byte) (int, error) // writes what can be written without waiting; nil if nc cannot do that
 
 	mu       sync.Mutex
 	queue    [][]byte
 	size     int        // bytes in queue
-	needs    int64      // the keeper's position that must be safe before any of it goes out
+	needs    int64      // the keeper's position that must be safe before the queue is sent
 	over     time.Time  // since when size exceeds the soft limit; zero: it does not
-	draining bool       // a goroutine writes; only it may
-	doomed   bool       // cut the connection when the queue was flushed once
-	done     *sync.Cond // draining became false
+	draining bool       // a goroutine is writing, and only it may write
+	doomed   bool       // cut the connection after the next flush
+	done     *sync.Cond // signals that draining became false
 	ended    bool
-	free     []byte // a chunk that was written and may be used again
+	free     []byte // a written chunk, for reuse
 }
 
-// post moves the session's output to the queue; server.mu is held. A subscriber that has not read for too long is marked to be cut.
+// post moves the session's output to the queue; server.mu is held. A subscriber or replica that is too far behind is marked to be cut.
 func (c *conn) post() {
 	out := &c.session.Out
 	if f := c.server.faults.Load(); f != nil {
@@ -46,7 +46,7 @@ func (c *conn) post() {
 		c.session.IsReplica() && c.exceeds(c.server.options.Replicas)
 }
 
-// exceeds reports whether too much is queued, or more than a little for too long.
+// exceeds reports whether the queue is above the hard limit, or has been above the soft limit for too long.
 func (c *conn) exceeds(limit Limit) bool {
 	switch {
 	case c.size > limit.Hard:
@@ -61,7 +61,7 @@ func (c *conn) exceeds(limit Limit) bool {
 	return false
 }
 
-// flush writes what is queued without waiting, and leaves the rest to a goroutine.
+// flush writes as much of the queue as it can without waiting, and leaves the rest to a goroutine.
 func (c *conn) flush() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -74,23 +74,23 @@ func (c *conn) flush() {
 		c.cut()
 	case len(c.queue) > 0 && !c.draining && !c.ended:
 		c.draining = true
-		c.server.work.Add(1) // the connection's own goroutine still counts, so the server is not waiting for none
+		c.server.work.Add(1) // work cannot be zero here: the connection's own goroutine still counts
 		go c.drain()
 	}
 }
 
-// awaitKeeper returns once what is queued tells of nothing that may still be lost; c.mu is held, but while it waits.
+// awaitKeeper returns once nothing in the queue reports a write that may still be lost; c.mu is held, but released while waiting.
 func (c *conn) awaitKeeper() {
 	k := c.server.options.Keeper
 	for k != nil && !k.Safe(c.needs) {
 		needs := c.needs
 		c.mu.Unlock()
-		k.Await(needs) // an error: who wrote was cut, and others may know
+		k.Await(needs) // an error needs no handling: the writer's connection was cut, and others may see the write
 		c.mu.Lock()
 	}
 }
 
-// writeSome writes as much of the queue as the connection takes without waiting; c.mu is held.
+// writeSome writes as much of the queue as the connection accepts without waiting; c.mu is held.
 func (c *conn) writeSome() {
 	for i, b := range c.queue {
 		n, err := c.try(b)
@@ -145,7 +145,7 @@ func (c *conn) awaitRoom() bool {
 	return !c.isCut()
 }
 
-// finish waits until everything is written, or the connection cut. Nothing is written after it.
+// finish waits until everything is written or the connection is cut. Nothing is written after it.
 func (c *conn) finish() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -155,7 +155,7 @@ func (c *conn) finish() {
 	c.ended = true
 }
 
-// spare returns a chunk that was written and may be used again, or nil.
+// spare returns a written chunk for reuse, or nil.
 func (c *conn) spare() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -10,7 +10,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/server"
 )
 
-// arrived returns the replies that have come.
+// arrived returns the replies received so far.
 func (c *client) arrived() string {
 	c.SetReadDeadline(time.Now().Add(time.Millisecond))
 	defer c.SetReadDeadline(time.Time{})
@@ -24,8 +24,8 @@ func (c *client) arrived() string {
 	}
 }
 
-// A pause keeps writes waiting while reads go on; nothing expires by itself or is removed. What was sent meanwhile is done when the pause ends, in its order
-// on each connection, transactions and scripts too; a client that has left is forgotten.
+// A pause holds back writes while reads go on; nothing expires or is removed. Held commands run when the pause ends, in order on each
+// connection, including transactions and scripts; the command of a client that has left is dropped.
 func TestAPause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := start(t, engine.Options{}, server.Options{})
@@ -36,7 +36,7 @@ func TestAPause(t *testing.T) {
 		operator.want("CLIENT PAUSE -1", "-ERR timeout is negative")
 		operator.want("CLIENT PAUSE 10 READ", "-ERR CLIENT PAUSE mode must be WRITE or ALL")
 		operator.want("CLIENT PAUSE 10000 WRITE", "OK")
-		operator.want("CLIENT PAUSE 1 WRITE", "OK") // the longer holds
+		operator.want("CLIENT PAUSE 1 WRITE", "OK") // the longer pause wins
 		writer.send("INCR n", "INCR n", "GET k")
 		script.send(`EVAL "return redis.call('INCR', 'n')" 0`)
 		transaction.send("MULTI", "INCR n", "EXEC")

@@ -11,21 +11,21 @@ import (
 	"time"
 )
 
-// pipeNetwork is the network of connections in memory, as net.Addr names it.
+// pipeNetwork is the network of in-memory connections, as net.Addr names it.
 const pipeNetwork = "pipe"
 
-// pipeSize is how much a pipe holds in each direction for a peer that does not read.
+// pipeSize is how many bytes a pipe buffers in each direction.
 const pipeSize = 64 << 10
 
-// pipe is one end of a connection in memory. It behaves as a TCP connection does where it can: it is buffered, so that a write does not
-// wait for the peer to read; deadlines work; closing one end lets the other read what was sent and then io.EOF, and its writes fail;
-// CloseWrite ends one direction only. All it waits with is sync.Cond, which is durably blocking in a testing/synctest bubble.
+// pipe is one end of an in-memory connection. It behaves like a TCP connection where it can: it is buffered, so that a write does not wait
+// for the peer to read; deadlines work; after one end is closed, the other reads what was sent and then io.EOF, and its writes fail;
+// CloseWrite ends only one direction. It waits only on sync.Cond, which is durably blocking in a testing/synctest bubble.
 type pipe struct {
 	in, out       *stream
 	local, remote net.Addr
 }
 
-// Pipe returns the two ends of a connection in memory; id tells connections apart.
+// Pipe returns the two ends of an in-memory connection; id tells connections apart.
 func Pipe(id int64) (client, server net.Conn) {
 	a, b := newStream(), newStream()
 	here := &net.UnixAddr{Net: pipeNetwork, Name: pipeNetwork + ":" + strconv.FormatInt(id, 10)}
@@ -43,7 +43,7 @@ func (p *pipe) Write(b []byte) (int, error) {
 	return n, p.wrap("write", err)
 }
 
-// tryWrite writes what fits, without waiting.
+// tryWrite writes as much of b as fits, without waiting.
 func (p *pipe) tryWrite(b []byte) (int, error) { return p.out.write(b, false) }
 
 func (p *pipe) Close() error {
@@ -52,7 +52,7 @@ func (p *pipe) Close() error {
 	return nil
 }
 
-// CloseWrite tells the peer that nothing more will come, as a TCP half-close.
+// CloseWrite tells the peer that nothing more will come, like a TCP half-close.
 func (p *pipe) CloseWrite() error {
 	p.out.closeWriter(syscall.EPIPE)
 	return nil
@@ -69,7 +69,7 @@ func (p *pipe) SetDeadline(t time.Time) error {
 	return p.out.writer.set(t)
 }
 
-// wrap dresses an error as package net does.
+// wrap wraps an error as package net does.
 func (p *pipe) wrap(op string, err error) error {
 	if err == nil || err == io.EOF {
 		return err
@@ -80,10 +80,10 @@ func (p *pipe) wrap(op string, err error) error {
 // stream is one direction of a pipe.
 type stream struct {
 	mu     sync.Mutex
-	buf    []byte // buf[from:] was written and not read
+	buf    []byte // buf[from:] is written but not yet read
 	from   int
-	shut   error // not nil: nothing more is written, and this is what Write says
-	gone   bool  // nobody reads any more
+	shut   error // non-nil after the writing side has ended: the error of further Writes
+	gone   bool  // the reading side has ended
 	reader side
 	writer side
 }
@@ -114,12 +114,12 @@ func (s *stream) read(b []byte) (int, error) {
 		case s.shut != nil:
 			return 0, io.EOF
 		}
-		s.writer.call() // awaitReader
+		s.writer.call() // wakes awaitReader
 		s.reader.wait()
 	}
 }
 
-// write writes b, or what fits of it if it must not wait.
+// write writes b or, unless wait, as much of it as fits.
 func (s *stream) write(b []byte, wait bool) (n int, err error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -154,7 +154,7 @@ func (s *stream) listened() bool {
 	return s.reader.waiting > 0 && s.from == len(s.buf)
 }
 
-// awaitReader waits until everything was read and, if again, the reader waits for more, or the reader is gone.
+// awaitReader waits until everything is read and, if again is set, the reader waits for more; or until the reader is gone.
 func (s *stream) awaitReader(ctx context.Context, again bool) error {
 	stop := context.AfterFunc(ctx, func() {
 		s.mu.Lock()
@@ -173,13 +173,13 @@ func (s *stream) awaitReader(ctx context.Context, again bool) error {
 	return nil
 }
 
-// closeReader ends reading; what was not read is lost.
+// closeReader ends the reading side; unread bytes are lost.
 func (s *stream) closeReader() { s.end(func() { s.gone, s.buf, s.from = true, nil, 0 }) }
 
-// closeWriter ends writing; what was written can still be read.
+// closeWriter ends the writing side; what was written can still be read.
 func (s *stream) closeWriter(err error) { s.end(func() { s.shut = err }) }
 
-// end notes that one side ended, and wakes both.
+// end marks one side as ended with note, and wakes both.
 func (s *stream) end(note func()) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -193,14 +193,15 @@ func (s *stream) end(note func()) {
 	}
 }
 
-// side is one end of a stream: who waits there, and how long. A deadline costs no timer until somebody has to wait, and a timer that rings
-// too early, since the deadline was moved, is set again only if somebody still waits: clients move their deadlines with every command.
+// side is one end of a stream: the goroutines waiting there, and their deadline. Clients move their deadlines with every command, so a
+// deadline sets a timer only once a goroutine waits, and a timer that rings too early, because the deadline was moved, is set again only if
+// one still waits.
 type side struct {
 	changed  sync.Cond
 	waiting  int
 	deadline time.Time
 	timer    *time.Timer
-	rings    time.Time // when the timer rings; zero: it is not set
+	rings    time.Time // when the timer rings; zero: not set
 }
 
 // set moves the deadline. It never fails.
@@ -214,7 +215,7 @@ func (d *side) set(t time.Time) error {
 
 func (d *side) expired() bool { return !d.deadline.IsZero() && !time.Now().Before(d.deadline) }
 
-// call makes those who wait look again.
+// call wakes the waiting goroutines, which check again.
 func (d *side) call() {
 	if d.waiting > 0 {
 		d.changed.Broadcast()

@@ -148,7 +148,7 @@ func TestDeadlinesOfAPipe(t *testing.T) {
 			t.Error(n, err)
 		}
 
-		// A deadline that moves while somebody waits, both ways.
+		// A deadline that moves in either direction during a wait.
 		start = time.Now()
 		a.SetReadDeadline(start.Add(time.Hour))
 		time.AfterFunc(time.Second, func() { a.SetReadDeadline(start.Add(3 * time.Second)) })
@@ -177,7 +177,7 @@ func TestDeadlinesOfAPipe(t *testing.T) {
 	})
 }
 
-// Clients set a deadline for every command: that must not set a timer each time.
+// Clients set a deadline for every command, which must not set a timer each time.
 func TestDeadlinesAllocateNothing(t *testing.T) {
 	a, b := server.Pipe(1)
 	defer a.Close()

@@ -2,7 +2,7 @@ package server
 
 import "net"
 
-// protectedMode is what Redis tells a peer that its protected mode turns away.
+// protectedMode is what Redis tells a peer that protected mode turns away.
 const protectedMode = "DENIED Redis is running in protected mode because protected mode is enabled and no password is set for the default user. " +
 	"In this mode connections are only accepted from the loopback interface. If you want to connect from external computers to Redis you may adopt " +
 	"one of the following solutions: 1) Just disable protected mode sending the command 'CONFIG SET protected-mode no' from the loopback interface " +
@@ -12,7 +12,7 @@ const protectedMode = "DENIED Redis is running in protected mode because protect
 	"for testing, restart it with the '--protected-mode no' option. 4) Set up an authentication password for the default user. NOTE: You only need " +
 	"to do one of the above things in order for the server to start accepting connections from the outside."
 
-// fromElsewhere reports whether the peer of c is not on this host's loopback, on a unix socket or in memory.
+// fromElsewhere reports whether the peer of c is on another host: not on the loopback, a unix socket or an in-memory pipe.
 func fromElsewhere(c net.Conn) bool {
 	addr, ok := c.RemoteAddr().(*net.TCPAddr)
 	return ok && !addr.IP.IsLoopback()

@@ -10,7 +10,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/server"
 )
 
-// from is a connection that seems to come from somewhere.
+// from is a connection with a made-up remote address.
 type from struct {
 	net.Conn
 	addr net.Addr
@@ -18,7 +18,7 @@ type from struct {
 
 func (f from) RemoteAddr() net.Addr { return f.addr }
 
-// As Redis does, whoever comes from another host is told why he may not come in, and cut, unless there is a password or protected-mode is off.
+// As in Redis, a client from another host is told why it is turned away, and cut, unless there is a password or protected-mode is off.
 func TestProtectedMode(t *testing.T) {
 	far, near := &net.TCPAddr{IP: net.ParseIP("192.0.2.7"), Port: 5}, &net.TCPAddr{IP: net.ParseIP("::ffff:127.0.0.1"), Port: 5}
 	for _, c := range []struct {

@@ -63,7 +63,7 @@ func TestASlowSubscriberIsCut(t *testing.T) {
 		time.Sleep(30 * time.Second)
 		c.want(message, "1")
 		time.Sleep(31 * time.Second)
-		c.want(message, "1") // is refused: over 200 KB for more than a minute
+		c.want(message, "1") // refused: over 200 KB for more than a minute
 		synctest.Wait()
 		c.want(message, "0")
 		io.Copy(io.Discard, soft.Conn)

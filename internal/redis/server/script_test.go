@@ -47,7 +47,7 @@ func TestAnEndlessScriptIsKilled(t *testing.T) {
 	t.Run("bubble", func(t *testing.T) { synctest.Test(t, test) })
 }
 
-// A script that goes on does not see keys vanish, and nobody sees it half done, whether others are told BUSY meanwhile or not.
+// A running script does not see keys vanish, and nobody sees its work half done, whether other clients are told BUSY meanwhile or not.
 func TestALongScriptIsAtomic(t *testing.T) {
 	for _, threshold := range []string{"0", "1"} {
 		s := start(t, engine.Options{}, server.Options{})

@@ -1,15 +1,15 @@
-// Package server brings connections to an engine: it reads commands, runs them one at a time under one lock, and writes the
-// replies. It knows nothing of what commands mean.
+// Package server connects clients to an engine: it reads commands, runs them one at a time under one lock, and writes the replies. It does
+// not know what commands mean.
 //
 //	s, err := server.New(engine.New(engine.Options{}), server.Options{})
 //	go s.Serve(listener)                               // TCP, unix, anything
 //	rdb := redis.NewClient(&redis.Options{Dialer: s.Dial}) // or in memory
 //	defer s.Close(ctx)
 //
-// A connection has one goroutine. It reads, takes the lock, runs every complete command that has arrived, gives the lock back, and writes:
-// a pipeline costs one read and one write. Replies never wait for a slow reader while the lock is held, and a client that sends without
-// reading is buffered, as Redis does: what the connection does not take at once is left to a second goroutine, which ends when it is done.
-// What others have to say to a connection (pushes, the end of a wait) is written by whoever caused it, or by that second goroutine.
+// A connection has one goroutine. It reads, takes the lock, runs every complete command that has arrived, releases the lock, and writes: a
+// pipeline costs one read and one write. A slow reader never holds up the lock, and for a client that sends without reading, replies are
+// buffered, as in Redis: what the connection does not accept at once is left to a second goroutine, which ends when it is done. Output caused
+// by other connections (pushes, the end of a wait) is written by the goroutine that caused it, or by that second goroutine.
 package server
 
 import (
@@ -28,34 +28,35 @@ import (
 
 // Options set up a Server. The zero value serves like a Redis without configuration.
 type Options struct {
-	// Clock returns the time in unix microseconds, and is asked once for every command. Nil is the wall clock. Tell [Server.CatchUp]
-	// when it was set.
+	// Clock returns the time in unix microseconds; it is read once for every command. Nil is the wall clock. Call [Server.CatchUp] after
+	// moving it.
 	Clock func() int64
 
 	MaxClients int // connections at a time; 0 means 10000
 
-	// Broadcast, if the engine is a node of a cluster, brings a message to every other node: it calls their Receive. It is called for one message at
-	// a time.
+	// Broadcast, if the engine is a node of a cluster, passes a message to every other node by calling their Receive. It is called for one
+	// message at a time.
 	Broadcast func(engine.Message)
 
-	// Keeper, if given, makes what commands write last. A reply waits for it.
+	// Keeper, if set, makes writes durable. Replies wait for it.
 	Keeper Keeper
 
-	// Subscribers limits what is kept for a subscriber that does not read. The zero value is Redis's 32mb 8mb 60.
+	// Subscribers limits what is buffered for a subscriber that does not read. The zero value is Redis's 32mb 8mb 60.
 	Subscribers Limit
 
-	// Replicas limits what is kept for a replica that does not read. The zero value is Redis's 256mb 64mb 60.
+	// Replicas limits what is buffered for a replica that does not read. The zero value is Redis's 256mb 64mb 60.
 	Replicas Limit
 }
 
-// A Keeper makes what was recorded of writes last. Its positions count what was recorded.
+// A Keeper makes recorded writes durable. Its positions count what was recorded.
 type Keeper interface {
-	Position() int64            // behind all that was recorded; called while no command runs
-	Safe(position int64) bool   // nobody need wait to tell what was recorded up to there
-	Await(position int64) error // waits until that is so; the error says that it never will
+	Position() int64            // after everything recorded; called while no command runs
+	Safe(position int64) bool   // a reply about writes up to position need not wait
+	Await(position int64) error // waits until that is so; an error says that it never will be
 }
 
-// A Limit says when a connection that does not read is cut: when more than Hard bytes wait for it, or more than Soft for longer than For.
+// A Limit says when a connection that does not read is cut: when more than Hard bytes are queued for it, or more than Soft for longer than
+// For.
 type Limit struct {
 	Hard, Soft int
 	For        time.Duration
@@ -84,7 +85,7 @@ type Server struct {
 	options Options
 	faults  atomic.Pointer[Faults]
 	dialed  atomic.Int64
-	bus     sync.Mutex     // held to broadcast; taken while no mu is held
+	bus     sync.Mutex     // held to broadcast; never taken while any server's mu is held
 	work    sync.WaitGroup // every goroutine of the server; grows only while mu is held and closed is false
 
 	mu        sync.Mutex // guards the engine and what follows
@@ -95,14 +96,14 @@ type Server struct {
 	alarm     alarm
 	ticked    time.Duration // spent in the engine's ticks
 	frozenBy  freezeReason
-	thawed    chan struct{} // closed when nothing freezes the server any more
-	told      int64         // the keeper's position when the lock was given back last
-	stall     int64         // DEBUG SLEEP lasts until then, in unix microseconds; 0: there is none
+	thawed    chan struct{} // closed when the server is no longer frozen
+	told      int64         // the keeper's position when the lock was last released
+	stall     int64         // when DEBUG SLEEP ends, in unix microseconds; 0: it is not running
 
 	outgoing, incoming []engine.Message // to and from the other nodes of a cluster
 }
 
-// New returns a server of e, which is the server's from now on. It serves nobody until Serve or Dial is called.
+// New returns a server of e, which belongs to the server from now on. Connections come by Serve, ServeConn or Dial.
 func New(e *engine.Engine, o Options) (*Server, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -134,7 +135,7 @@ func (s *Server) Serve(l net.Listener) error {
 		case err == nil:
 			s.ServeConn(nc)
 		case errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE):
-			// No file left for a connection: others will end. As net/http does.
+			// Out of file descriptors: wait for other connections to end, as net/http does.
 			time.Sleep(5 * time.Millisecond)
 		default:
 			if s.isClosed() {
@@ -145,7 +146,7 @@ func (s *Server) Serve(l net.Listener) error {
 	}
 }
 
-// ServeConn serves nc, and closes it in the end. It does not wait.
+// ServeConn serves nc, and closes it at the end. It does not wait.
 func (s *Server) ServeConn(nc net.Conn) {
 	c := newConn(s, nc)
 	if s.refuses() || !s.begin(c.open) {
@@ -158,8 +159,7 @@ func (s *Server) ServeConn(nc net.Conn) {
 	}()
 }
 
-// Dial returns the client's end of a new connection in memory. Network and address are ignored: it is a Dialer for
-// redis.Options.
+// Dial returns the client's end of a new in-memory connection. It ignores network and address: it is a Dialer for redis.Options.
 func (s *Server) Dial(_ context.Context, _, _ string) (net.Conn, error) {
 	client, server := Pipe(s.dialed.Add(1))
 	if s.isClosed() || s.refuses() {
@@ -169,25 +169,25 @@ func (s *Server) Dial(_ context.Context, _, _ string) (net.Conn, error) {
 	return client, nil
 }
 
-// Do calls f with the engine, while no command runs, and then delivers what came of it: pushes, ends of waits. f is given the clock's time.
+// Do calls f with the engine and the clock's time while no command runs, and then delivers what resulted: pushes and the ends of waits.
 func (s *Server) Do(f func(now int64, e *engine.Engine)) {
 	s.mu.Lock()
 	f(s.options.Clock(), s.engine)
 	s.unlock()
 }
 
-// Figures returns the engine's, and the time spent so far in what it did by itself: removing what is over, and ending waits.
+// Figures returns the engine's figures, and the time spent so far in its Tick: removing expired keys and ending waits.
 func (s *Server) Figures() (f engine.Figures, ticked time.Duration) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.engine.Figures(s.options.Clock()), s.ticked
 }
 
-// CatchUp does what is due at the clock's time: keys and fields that expired are reaped, waits ended. Call it when the clock was moved. When it
-// returns, those who listen in memory (who wait in Read for pushes) have read the pushes that came of it, and subscribers among them read on;
-// or ctx ended, and its error is returned. Of a connection through the kernel nobody can know that.
+// CatchUp does what is due at the clock's time: it reaps expired keys and fields, and ends waits. Call it after moving the clock. When it
+// returns nil, in-memory peers that were waiting in Read have read the resulting pushes, and subscribers among them are reading again. If ctx
+// ends first, its error is returned. For connections through the kernel this cannot be known.
 func (s *Server) CatchUp(ctx context.Context) error {
-	// The peers that waited for something to read when a push came, and whether they subscribed: such a peer always reads again.
+	// The peers that were waiting in Read when a push came, and whether they are subscribers, which always read again.
 	listeners := make(map[*stream]bool)
 	for more := true; more; {
 		s.mu.Lock()
@@ -198,7 +198,7 @@ func (s *Server) CatchUp(ctx context.Context) error {
 				listeners[p.out] = c.session.Subscribed()
 			}
 		}
-		s.alarm.stop(s) // it was set by the clock as it was
+		s.alarm.stop(s) // it was set for the old time
 		s.alarm.arm(s)
 		s.mu.Unlock()
 		deliver(others)
@@ -211,7 +211,7 @@ func (s *Server) CatchUp(ctx context.Context) error {
 	return nil
 }
 
-// Restart cuts every connection and goes on with another engine.
+// Restart cuts every connection and continues with another engine.
 func (s *Server) Restart(e *engine.Engine) {
 	s.mu.Lock()
 	s.cutAll()
@@ -220,9 +220,9 @@ func (s *Server) Restart(e *engine.Engine) {
 	s.unlock()
 }
 
-// Close stops the server: no connection is accepted any more, commands that have arrived are still run and their replies written, then
-// connections are closed. If ctx ends before that, they are cut. Close returns when every goroutine of the server has ended; the error is
-// ctx's if connections had to be cut. Closing twice is fine.
+// Close stops the server: it accepts no more connections, runs the commands that have arrived, writes their replies, and closes the
+// connections. If ctx ends first, they are cut. Close returns when every goroutine of the server has ended; the error is ctx's if connections
+// had to be cut. Closing twice is fine.
 func (s *Server) Close(ctx context.Context) error {
 	s.mu.Lock()
 	s.closed = true
@@ -233,7 +233,7 @@ func (s *Server) Close(ctx context.Context) error {
 		c.wake(true)
 	}
 	s.alarm.stop(s)
-	if s.frozenBy&(hung|asleep) != 0 { // nobody will run anything any more
+	if s.frozenBy&(hung|asleep) != 0 { // no more commands will run
 		s.cutAll()
 	}
 	s.mu.Unlock()
@@ -253,7 +253,7 @@ func (s *Server) Close(ctx context.Context) error {
 	}
 }
 
-// begin counts a goroutine that will call work.Done, and calls f locked; it reports false if the server is closed.
+// begin counts a goroutine that will call work.Done, and calls f under the lock; it reports false if the server is closed.
 func (s *Server) begin(f func()) bool {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -284,15 +284,15 @@ func (s *Server) cutAll() {
 	}
 }
 
-// unlock gives the lock back after the engine was used, arms the alarm, and delivers what other sessions got meanwhile. It reports false if
-// what was written cannot be kept: then nobody who might think that it was done is told anything, and those others are cut.
+// unlock releases the lock after the engine was used, arms the alarm, and delivers the output of other sessions. If a write cannot be kept,
+// it reports false, and cuts those sessions instead: none of them may be told that it was done.
 func (s *Server) unlock() (kept bool) {
 	var room [8]*conn
 	others := s.collect(room[:0])
 	s.alarm.arm(s)
 	var published []engine.Message
 	if s.options.Broadcast != nil {
-		others = append(others, s.receive()...) // what came while the server was frozen
+		others = append(others, s.receive()...) // messages that came while the server was frozen
 		published = s.engine.Broadcasts()
 		s.outgoing = append(s.outgoing, published...)
 	}
@@ -305,13 +305,13 @@ func (s *Server) unlock() (kept bool) {
 		return false
 	}
 	deliver(others)
-	if len(published) > 0 { // others hand out their own
+	if len(published) > 0 { // other goroutines hand out their own
 		s.broadcast()
 	}
 	return true
 }
 
-// position returns the keeper's, and whether it has moved since the lock was given back last; s.mu is held.
+// position returns the keeper's position, and whether it has moved since the lock was last released; s.mu is held.
 func (s *Server) position() (at int64, moved bool) {
 	if s.options.Keeper == nil {
 		return 0, false
@@ -322,7 +322,7 @@ func (s *Server) position() (at int64, moved bool) {
 	return at, moved
 }
 
-// collect takes the output of the sessions that got something unasked, and appends their connections to others.
+// collect takes the output of sessions other than the caller's, and appends their connections to others.
 func (s *Server) collect(others []*conn) []*conn {
 	for _, session := range s.engine.Dirty() {
 		c := s.conns[session]
@@ -339,7 +339,7 @@ func (s *Server) collect(others []*conn) []*conn {
 	return others
 }
 
-// deliver writes what collect took, without waiting for anybody.
+// deliver flushes the connections from collect; it does not wait for their peers.
 func deliver(conns []*conn) {
 	for _, c := range conns {
 		c.flush()

@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// left returns the stacks of the servers' goroutines, once those that are about to end have ended.
+// left returns the stacks of the servers' goroutines, after those about to end have ended.
 func left() (stacks []string) {
 	for range 3000 {
 		buf := make([]byte, 1<<20)
@@ -53,7 +53,7 @@ func start(t testing.TB, eo engine.Options, so server.Options) *server.Server {
 	return s
 }
 
-// closeNow closes s and cuts whoever is still connected.
+// closeNow closes s and cuts the remaining connections.
 func closeNow(t testing.TB, s *server.Server) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
@@ -142,7 +142,7 @@ func (c *client) want(line, reply string) {
 	}
 }
 
-// ended reads until the connection ends and returns what came.
+// ended reads until the connection ends and returns what was received.
 func (c *client) ended() string {
 	c.t.Helper()
 	c.Conn.SetReadDeadline(time.Now().Add(time.Minute))
@@ -159,7 +159,7 @@ func (c *client) ended() string {
 	}
 }
 
-// eachNetwork runs a test over TCP, a unix socket and memory, and a connection of a type that the server does not know.
+// eachNetwork runs a test over TCP, a unix socket and memory, and over a connection of a type that the server does not know.
 func eachNetwork(t *testing.T, test func(t *testing.T, s *server.Server, dial func() net.Conn)) {
 	for _, network := range []string{"tcp", "unix", "pipe", "foreign"} {
 		t.Run(network, func(t *testing.T) {
@@ -205,7 +205,7 @@ func TestPipelines(t *testing.T) {
 	})
 }
 
-// Redis buffers replies without bound: a client may send all its commands before it reads.
+// Redis buffers replies without limit: a client may send all its commands before it reads.
 func TestAClientMaySendALotBeforeItReads(t *testing.T) {
 	eachNetwork(t, func(t *testing.T, s *server.Server, dial func() net.Conn) {
 		c := newClient(t, dial())

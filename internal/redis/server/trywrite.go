@@ -2,8 +2,8 @@ package server
 
 import "net"
 
-// tryWriter returns a function that writes what nc takes without waiting, and nil if nc cannot be asked that. Only connections of known
-// types can: another type may change what passes through its Write.
+// tryWriter returns a function that writes what nc accepts without waiting, or nil if nc cannot do that. It knows a few types of connections;
+// any other type may change what passes through its Write.
 func tryWriter(nc net.Conn) func([]byte) (int, error) {
 	switch nc := nc.(type) {
 	case *pipe:

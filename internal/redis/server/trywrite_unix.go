@@ -19,7 +19,7 @@ func rawTryWriter(c syscall.Conn) func([]byte) (int, error) {
 		for {
 			n, failed = syscall.Write(int(fd), b)
 			if failed != syscall.EINTR {
-				return true // also when the socket's buffer is full: RawConn must not wait
+				return true // even when the socket's buffer is full: RawConn must not wait
 			}
 		}
 	}

@@ -5,14 +5,14 @@ import (
 	"math/bits"
 )
 
-// Bitfield is an integer of Width bits inside a string, from bit At on, the highest bit first.
+// Bitfield is an integer of Width bits inside a string, starting at bit At, the highest bit first.
 type Bitfield struct {
 	At     int64
 	Width  int // 1 to 64, to 63 if unsigned
 	Signed bool
 }
 
-// Overflow says what becomes of a number that its field cannot hold.
+// Overflow says what happens to a number that does not fit its field.
 type Overflow uint8
 
 const (
@@ -51,7 +51,7 @@ func (f Bitfield) Put(s []byte, v int64) {
 	}
 }
 
-// fit returns the number that the low Width bits of v are.
+// fit returns the number that the low Width bits of v represent.
 func (f Bitfield) fit(v uint64) int64 {
 	unused := 64 - f.Width
 	if f.Signed {
@@ -60,8 +60,8 @@ func (f Bitfield) fit(v uint64) int64 {
 	return int64(v << unused >> unused)
 }
 
-// Fit returns v as o makes it fit the field; ok is false where it does not, and o is Fail. As in Redis, an unsigned field takes a negative
-// number for a large one, and a signed one a number that is more than an int64 below the most it holds.
+// Fit returns v, adjusted to the field by o; ok is false if it does not fit and o is Fail. As in Redis, an unsigned field treats a negative
+// number as a large one, and a signed field does the same with a number more than an int64 below its maximum.
 func (f Bitfield) Fit(v int64, o Overflow) (fitted int64, ok bool) {
 	_, most := f.bounds()
 	if v < 0 && (!f.Signed || f.Width < 64 && v < most-math.MaxInt64) {
@@ -73,7 +73,7 @@ func (f Bitfield) Fit(v int64, o Overflow) (fitted int64, ok bool) {
 // Sum is Fit for a + b.
 func (f Bitfield) Sum(a, b int64, o Overflow) (sum int64, ok bool) {
 	low, carry := bits.Add64(uint64(a), uint64(b), 0)
-	high := a>>63 + b>>63 + int64(carry) // the sum in 128 bits: high, low
+	high := a>>63 + b>>63 + int64(carry) // high and low are the sum in 128 bits
 	least, most := f.bounds()
 	switch {
 	case high < -1 || high == -1 && (int64(low) >= 0 || int64(low) < least):
@@ -84,7 +84,7 @@ func (f Bitfield) Sum(a, b int64, o Overflow) (sum int64, ok bool) {
 	return int64(low), true
 }
 
-// settle is what o makes of a number that does not fit: low are its low bits, bound is the nearest number that fits.
+// settle adjusts a number that does not fit: low are its low bits, bound is the nearest number that fits.
 func (f Bitfield) settle(low uint64, bound int64, o Overflow) (int64, bool) {
 	switch o {
 	case Wrap:
@@ -95,7 +95,7 @@ func (f Bitfield) settle(low uint64, bound int64, o Overflow) (int64, bool) {
 	return 0, false
 }
 
-// bounds returns the least and the most that the field can hold.
+// bounds returns the smallest and the largest number that the field can hold.
 func (f Bitfield) bounds() (least, most int64) {
 	if f.Signed {
 		return -1 << (f.Width - 1), int64(1<<(f.Width-1) - 1)

@@ -8,7 +8,7 @@ import (
 	"strings"
 )
 
-// Strings as arrays of bits: bit 0 is the highest of the first byte. What lies behind the end reads as 0.
+// Strings as arrays of bits: bit 0 is the highest bit of the first byte. Bits beyond the end read as 0.
 
 // Bit returns the bit at i.
 func Bit(s []byte, i int64) byte {
@@ -27,7 +27,7 @@ func PutBit(s []byte, i int64, bit byte) {
 	}
 }
 
-// CountBits returns how many of the bits from lo up to hi are 1.
+// CountBits returns how many of the bits from lo up to hi, which is excluded, are 1.
 func CountBits(s []byte, lo, hi int64) (n int64) {
 	for ; lo < hi && lo&7 != 0; lo++ {
 		n += int64(Bit(s, lo))
@@ -45,9 +45,9 @@ func CountBits(s []byte, lo, hi int64) (n int64) {
 	return n
 }
 
-// FindBit returns the place of the first such bit from lo up to hi, -1 if there is none.
+// FindBit returns the position of the first bit with this value from lo up to hi, which is excluded; -1 if there is none.
 func FindBit(s []byte, bit byte, lo, hi int64) int64 {
-	skip := byte(0xff) // a byte without the bit
+	skip := byte(0xff) // a byte without such a bit
 	if bit == 1 {
 		skip = 0
 	}
@@ -64,7 +64,7 @@ func FindBit(s []byte, bit byte, lo, hi int64) int64 {
 	return -1
 }
 
-// run returns how many bytes at the beginning of s are b.
+// run returns how many bytes at the beginning of s equal b.
 func run(s []byte, b byte) int {
 	eight := bytes.Repeat([]byte{b}, 8)
 	i := 0
@@ -86,13 +86,13 @@ const (
 	Not
 )
 
-// BitOpNamed returns the operation of this name, in any case.
+// BitOpNamed returns the operation with this name, in any case.
 func BitOpNamed(name []byte) (BitOp, bool) {
 	op := slices.Index([]string{"and", "or", "xor", "not"}, strings.ToLower(string(name)))
 	return BitOp(op), op >= 0
 }
 
-// Apply returns what op makes of the strings, each as if it were as long as the longest. Not takes one string.
+// Apply returns the result of op; shorter strings are padded with zeros to the longest. Not takes a single string.
 func (op BitOp) Apply(strings [][]byte) []byte {
 	size := 0
 	for _, s := range strings {

@@ -8,14 +8,14 @@ import (
 	"github.com/mayflycache/mayfly/internal/expiry"
 )
 
-// HashValue maps fields to values. A field may have a deadline of its own. A field that is past it is dead, but stays and counts in Len until
-// Expire or Remove takes it out: the methods show dead fields together with their deadlines, and who reads hides them.
+// HashValue maps fields to values. A field may have a deadline of its own. A field past its deadline is dead, but stays and counts in Len
+// until Expire or Remove removes it: the methods return dead fields with their deadlines, and the caller hides them.
 //
-// A small hash is one piece of memory (pack), in the order of insertion, or of deadlines once it had one. A large one is a table.
+// A small hash is one piece of memory (pack), in insertion order, or in the order of deadlines once it has had one. A large one is a table.
 type HashValue struct {
 	small pack
 	large *table[[]byte] // nil: the fields are in small
-	ends  fieldEnds      // of large, by slot
+	ends  fieldEnds      // deadlines of large, by slot
 }
 
 // NewHash returns an empty hash.
@@ -24,7 +24,7 @@ func NewHash() *HashValue { return &HashValue{} }
 // Kind returns Hash.
 func (h *HashValue) Kind() Kind { return Hash }
 
-// Encoding returns Redis's name of the form. A small hash that was ever to have a deadline is called listpackex for good.
+// Encoding returns Redis's name of the form. A small hash that was once prepared for deadlines stays a listpackex.
 func (h *HashValue) Encoding() string {
 	switch {
 	case h.large != nil:
@@ -35,7 +35,7 @@ func (h *HashValue) Encoding() string {
 	return "listpack"
 }
 
-// Len returns how many fields there are, dead ones included.
+// Len returns the number of fields, dead ones included.
 func (h *HashValue) Len() int {
 	if h.large != nil {
 		return h.large.len()
@@ -55,11 +55,11 @@ func (h *HashValue) Clone() Value {
 	return c
 }
 
-// Size returns about how many bytes the hash takes.
+// Size returns roughly how many bytes the hash takes.
 func (h *HashValue) Size() int {
 	n := int(unsafe.Sizeof(*h)) + cap(h.small.b)
 	if h.large != nil {
-		const overhead = 48 + 40 // of a slot and of its entry in the map
+		const overhead = 48 + 40 // of a slot and its entry in the map
 		n += cap(h.large.items)*overhead + h.ends.size()
 		for _, it := range h.large.each {
 			n += len(it.name) + cap(it.data)
@@ -68,8 +68,8 @@ func (h *HashValue) Size() int {
 	return n
 }
 
-// Fit prepares for the fields and values to come, all in one call: if they are too many or one is too long for the small form, the hash
-// becomes large at once.
+// Fit prepares for the fields and values to be added: if they are too many, or one is too long for the small form, the hash becomes large at
+// once.
 func (h *HashValue) Fit(fieldsAndValues [][]byte, lim Limits) {
 	switch {
 	case h.large != nil:
@@ -96,7 +96,7 @@ func (h *HashValue) Get(field []byte) (value []byte, deadline int64, ok bool) {
 	return h.small.value(e), h.small.deadline(e), true
 }
 
-// Set gives field this value, and reports whether the field is new. A deadline that the field had is taken away, unless keep.
+// Set gives field this value, and reports whether the field is new. It removes the field's deadline unless keep is set.
 func (h *HashValue) Set(field, value []byte, keep bool, lim Limits) (added bool) {
 	if h.large == nil {
 		if len(field) <= lim.HashMaxListpackValue && len(value) <= lim.HashMaxListpackValue {
@@ -124,7 +124,7 @@ func (h *HashValue) Set(field, value []byte, keep bool, lim Limits) (added bool)
 	return false
 }
 
-// Remove takes a field out and reports whether it was there.
+// Remove removes a field and reports whether it was there.
 func (h *HashValue) Remove(field []byte) bool {
 	if h.large == nil {
 		e, ok := h.small.find(field)
@@ -160,8 +160,7 @@ func (h *HashValue) Each(do func(field, value []byte, deadline int64) bool) {
 	}
 }
 
-// Scan calls do with the fields from cursor on and returns the cursor to go on with, 0 at the end: about count of a large hash, all of a
-// small one.
+// Scan calls do with the fields from cursor on, about count of a large hash or all of a small one, and returns the next cursor, 0 at the end.
 func (h *HashValue) Scan(cursor uint64, count int, do func(field, value []byte, deadline int64)) uint64 {
 	if h.large == nil {
 		h.Each(func(field, value []byte, deadline int64) bool {
@@ -183,5 +182,5 @@ func (h *HashValue) enlarge(more int) {
 	h.large, h.small = t, pack{}
 }
 
-// Bytes returns the bytes of a name that a value handed out. They must not be changed.
+// Bytes returns the bytes of a name that a value returned. They must not be changed.
 func Bytes(s string) []byte { return unsafe.Slice(unsafe.StringData(s), len(s)) }

@@ -2,14 +2,14 @@ package values
 
 import "github.com/mayflycache/mayfly/internal/expiry"
 
-// Volatile makes the hash ready for deadlines: what Redis does in each command that could give one, also if it then gives none.
+// Volatile prepares the hash for deadlines. Redis does this in each command that may set one, even if it then sets none.
 func (h *HashValue) Volatile() {
 	if h.large == nil {
 		h.small.time()
 	}
 }
 
-// SetDeadline gives a field, which must exist, a deadline in unix milliseconds; expiry.None takes it away.
+// SetDeadline gives a field, which must exist, a deadline in unix milliseconds; expiry.None removes it.
 func (h *HashValue) SetDeadline(field []byte, deadline int64) {
 	if h.large != nil {
 		h.ends.set(h.large.slots[string(field)], deadline)
@@ -21,7 +21,7 @@ func (h *HashValue) SetDeadline(field []byte, deadline int64) {
 	}
 }
 
-// NextDeadline returns the earliest deadline of any field in unix milliseconds, expiry.None if none has one.
+// NextDeadline returns the earliest deadline of any field in unix milliseconds, expiry.None if there is none.
 func (h *HashValue) NextDeadline() int64 {
 	switch {
 	case h.large != nil:
@@ -32,7 +32,8 @@ func (h *HashValue) NextDeadline() int64 {
 	return expiry.None
 }
 
-// Dead returns how many fields are dead at now. It looks at no more than one of the others for each of them, and four in a large hash.
+// Dead returns how many fields are dead at now. Besides the dead fields it looks at one more in a small hash, and at up to four for each dead
+// one in a large hash.
 func (h *HashValue) Dead(now int64) int {
 	if h.large != nil {
 		return h.ends.dead(0, now)
@@ -50,8 +51,8 @@ func (h *HashValue) Dead(now int64) int {
 	return n
 }
 
-// Expire removes up to max fields that are dead at now, the earliest first, and calls each with the name of every one of them before it
-// goes. It returns how many.
+// Expire removes up to max fields that are dead at now, the earliest first, and returns how many. It calls each with the name of a field
+// before removing it.
 func (h *HashValue) Expire(now int64, max int, each func(field []byte)) int {
 	n := 0
 	for n < max && expiry.Dead(h.NextDeadline(), now) {
@@ -68,11 +69,11 @@ func (h *HashValue) Expire(now int64, max int, each func(field []byte)) int {
 	return n
 }
 
-// fieldEnds are the deadlines of a large hash's fields by slot: a 4-ary heap, and for every slot its place there. It is exact, and costs
-// nothing in a hash without deadlines.
+// fieldEnds are the deadlines of a large hash's fields by slot: a 4-ary heap, and every slot's position in it. It is exact, and costs nothing
+// in a hash without deadlines.
 type fieldEnds struct {
 	heap  []fieldEnd
-	place []uint32 // by slot: place in the heap plus one; 0 or beyond the end: no deadline
+	place []uint32 // by slot: position in the heap plus one; 0 or beyond the end: no deadline
 }
 
 type fieldEnd struct {
@@ -90,7 +91,7 @@ func (x *fieldEnds) get(slot uint32) int64 {
 	return x.heap[x.place[slot]-1].deadline
 }
 
-// set gives slot a deadline; expiry.None takes it away.
+// set gives slot a deadline; expiry.None removes it.
 func (x *fieldEnds) set(slot uint32, deadline int64) {
 	if int(slot) >= len(x.place) {
 		if deadline == expiry.None {
@@ -157,7 +158,7 @@ func (x *fieldEnds) first() int64 {
 	return x.heap[0].deadline
 }
 
-// dead counts the dead at i and below it.
+// dead counts the dead entries at i and below it.
 func (x *fieldEnds) dead(i int, now int64) int {
 	if i >= len(x.heap) || !expiry.Dead(x.heap[i].deadline, now) {
 		return 0

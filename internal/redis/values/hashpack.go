@@ -7,16 +7,16 @@ import (
 	"github.com/mayflycache/mayfly/internal/expiry"
 )
 
-// pack is the small form of a hash: its entries one after another in one piece of memory, searched from the front. Each is a length and a
-// field, a length and a value; in a timed pack also a deadline, eight bytes. A timed pack is in the order of deadlines, those without at
-// the end, so that the dead are always at the front; any other is in the order of insertion.
+// pack is the small form of a hash: its entries one after another in one piece of memory, searched from the front. Each entry is a length and
+// a field, then a length and a value; in a timed pack also an eight-byte deadline. A timed pack is in the order of deadlines, fields without
+// one at the end, so dead fields are always at the front; any other pack is in insertion order.
 type pack struct {
 	b     []byte
 	n     int
 	timed bool
 }
 
-// entry says where in a pack one entry is.
+// entry holds the positions of one entry in a pack.
 type entry struct{ start, field, fieldEnd, value, valueEnd, end int }
 
 func (p *pack) clone() pack {
@@ -36,7 +36,7 @@ func (p *pack) entry(at int) entry {
 	return e
 }
 
-// tail is what an entry has after its value.
+// tail is the size of what follows an entry's value.
 func (p *pack) tail() int {
 	if p.timed {
 		return 8
@@ -44,7 +44,7 @@ func (p *pack) tail() int {
 	return 0
 }
 
-// length reads a length and returns where it ends.
+// length reads a length and returns the position after it.
 func (p *pack) length(at int) (n, next int) {
 	if c := p.b[at]; c < 0x80 {
 		return int(c), at + 1
@@ -80,7 +80,7 @@ func (p *pack) find(field []byte) (e entry, ok bool) {
 	return e, false
 }
 
-// nth returns entry number i.
+// nth returns entry i.
 func (p *pack) nth(i int) entry {
 	e := p.entry(0)
 	for range i {
@@ -119,7 +119,7 @@ func (p *pack) remove(e entry) {
 	p.n--
 }
 
-// resize makes the bytes from i to j be n bytes of whatever content.
+// resize replaces the bytes from i to j with n bytes of arbitrary content.
 func (p *pack) resize(i, j, n int) {
 	old := len(p.b)
 	if more := n - (j - i); more > 0 {
@@ -131,8 +131,8 @@ func (p *pack) resize(i, j, n int) {
 	}
 }
 
-// setDeadline changes the deadline of an entry of a timed pack and moves it to where it then belongs: before all that end at the same time
-// or later; without a deadline, to the end.
+// setDeadline changes the deadline of an entry of a timed pack and moves the entry: before all with the same or a later deadline or, without
+// a deadline, to the end.
 func (p *pack) setDeadline(e entry, deadline int64) {
 	binary.LittleEndian.PutUint64(p.b[e.valueEnd:], uint64(deadline))
 	to := len(p.b)
@@ -159,7 +159,7 @@ func (p *pack) setDeadline(e entry, deadline int64) {
 	copy(p.b[to:], moved)
 }
 
-// time makes the pack a timed one.
+// time turns the pack into a timed one.
 func (p *pack) time() {
 	if p.timed {
 		return

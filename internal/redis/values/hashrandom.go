@@ -1,6 +1,6 @@
 package values
 
-// Random returns one field, each with the same probability. draw returns uniform 64-bit numbers. The hash must not be empty.
+// Random returns a random field, each with the same probability. draw returns uniform 64-bit numbers. The hash must not be empty.
 func (h *HashValue) Random(draw func() uint64) (field, value []byte) {
 	if h.large != nil {
 		it := h.large.random(draw)
@@ -10,7 +10,7 @@ func (h *HashValue) Random(draw func() uint64) (field, value []byte) {
 	return h.small.field(e), h.small.value(e)
 }
 
-// Sample calls do with count different fields, or all if there are no more; each such choice has the same probability.
+// Sample calls do with count different random fields, or with all if there are no more; each choice is equally likely.
 func (h *HashValue) Sample(count int, draw func() uint64, do func(field, value []byte)) {
 	if h.large != nil && count < h.Len()/3 {
 		h.large.sampleFew(count, draw, func(it *item[[]byte]) { do(Bytes(it.name), it.data) })

@@ -7,8 +7,8 @@ import (
 	"slices"
 )
 
-// A HyperLogLog estimates how many different elements it was given, from 16384 registers of 6 bits. It is a string in Redis's two
-// published forms, which are read and written here: after a head of 16 bytes either all registers (dense), or runs of equal ones (sparse).
+// A HyperLogLog estimates how many different elements it was given, from 16384 registers of 6 bits. It is a string in one of Redis's two
+// published forms: after a header of 16 bytes come either all registers (dense), or runs of equal ones (sparse).
 //
 //	"HYLL"  form  0 0 0  cardinality as last counted, 8 bytes little-endian; the highest bit says that it is out of date
 //
@@ -20,52 +20,52 @@ const (
 	hllBits      = 6
 	hllHead      = 16
 	hllDenseSize = hllHead + hllRegisters*hllBits/8
-	hllRanks     = 64 - 14 + 1 // values of a register above 0
+	hllRanks     = 64 - 14 + 1 // register values above 0
 
 	hllDense  = 0
 	hllSparse = 1
 
-	hllSparseMax    = 3000 // bytes, with the head, beyond which the sparse form is given up: hll-sparse-max-bytes
-	hllSparseValue  = 32   // the largest value of a run
-	hllSparseLength = 4    // the longest run of a value
+	hllSparseMax    = 3000 // largest size of the sparse form in bytes, header included: hll-sparse-max-bytes
+	hllSparseValue  = 32   // largest value in a run
+	hllSparseLength = 4    // longest run of a value
 )
 
-// NewHyperLogLog returns one that was given nothing.
+// NewHyperLogLog returns an empty one.
 func NewHyperLogLog() HyperLogLog {
 	h := append(make(HyperLogLog, 0, 32), "HYLL\x01\x00\x00\x00\x00\x00\x00\x00\x00\x00\x00\x80"...)
 	return appendRun(h, 0, hllRegisters)
 }
 
-// Valid reports whether b has the head and the size of a HyperLogLog. Its runs may still be broken, which the other functions find.
+// Valid reports whether b has the header and size of a HyperLogLog. Its runs may still be broken, which the other functions detect.
 func (h HyperLogLog) Valid() bool {
 	return len(h) >= hllHead && string(h[:4]) == "HYLL" && (h[4] == hllSparse || h[4] == hllDense && len(h) == hllDenseSize)
 }
 
-// Dense reports the form.
+// Dense reports whether h has the dense form.
 func (h HyperLogLog) Dense() bool { return h[4] == hllDense }
 
-// Cached returns the cardinality that was counted last, if nothing was added since.
+// Cached returns the last counted cardinality, if nothing was added since.
 func (h HyperLogLog) Cached() (n int64, ok bool) {
 	n = int64(binary.LittleEndian.Uint64(h[8:]))
 	return n, n >= 0
 }
 
-// Cache keeps the cardinality.
+// Cache stores the cardinality.
 func (h HyperLogLog) Cache(n int64) { binary.LittleEndian.PutUint64(h[8:], uint64(n)) }
 
-// outdated says that the kept cardinality is not right any more.
+// outdated marks the stored cardinality as out of date.
 func (h HyperLogLog) outdated() HyperLogLog {
 	h[15] |= 0x80
 	return h
 }
 
-// Add gives it an element. It returns the string to keep from now on, h or another, and whether it changed; ok is false if h is broken.
+// Add adds an element. It returns the string to keep from now on, h or another one, and whether it changed; ok is false if h is broken.
 func (h HyperLogLog) Add(element []byte) (next HyperLogLog, changed, ok bool) {
 	return h.raise(hllPlace(element))
 }
 
-// raise gives a register a value if what it has is less. What becomes of the runs, and when they are given up, is Redis's way to the byte:
-// a string that got the same elements in the same order is the same.
+// raise sets a register to value unless it is already as high. The runs are changed, and given up, exactly as Redis does it, so that the same
+// elements in the same order make the same string.
 func (h HyperLogLog) raise(at int, value uint8) (next HyperLogLog, changed, ok bool) {
 	if h.Dense() {
 		if h.register(at) >= value {
@@ -74,7 +74,7 @@ func (h HyperLogLog) raise(at int, value uint8) (next HyperLogLog, changed, ok b
 		h.setRegister(at, value)
 		return h.outdated(), true, true
 	}
-	before, here, first := hllHead, hllHead, 0 // where the run before and the one of at are; its first register
+	before, here, first := hllHead, hllHead, 0 // where the previous run and the run of at are, and its first register
 	old, n, size := h.run(here)
 	for ; size > 0 && at >= first+n; old, n, size = h.run(here) {
 		before, here, first = here, here+size, first+n
@@ -103,8 +103,8 @@ func (h HyperLogLog) raise(at int, value uint8) (next HyperLogLog, changed, ok b
 	return h.joined(before).outdated(), true, true
 }
 
-// joined makes one of neighbours that have the same value, among the five runs from before on: as few runs as possible would be another string
-// than Redis's.
+// joined merges neighbours with the same value among the five runs from position at on, like Redis: merging more would make a different
+// string.
 func (h HyperLogLog) joined(at int) HyperLogLog {
 	for range 5 {
 		value, n, size := h.run(at)
@@ -120,7 +120,7 @@ func (h HyperLogLog) joined(at int) HyperLogLog {
 	return h
 }
 
-// run returns the value and the length of the run at an offset, and its size in bytes: 0 if there is none.
+// run returns the value and the length of the run at an offset, and its size in bytes; a size of 0 means there is none.
 func (h HyperLogLog) run(at int) (value uint8, n, size int) {
 	switch {
 	case at >= len(h):
@@ -135,7 +135,7 @@ func (h HyperLogLog) run(at int) (value uint8, n, size int) {
 	return 0, 0, 0
 }
 
-// appendRun appends n registers of a value.
+// appendRun appends n registers with this value.
 func appendRun(b []byte, value uint8, n int) []byte {
 	switch {
 	case n == 0:
@@ -168,10 +168,10 @@ func (h HyperLogLog) setRegister(i int, value uint8) {
 	}
 }
 
-// Registers are those of a HyperLogLog, or of several together.
+// Registers are the registers of one HyperLogLog, or of several merged.
 type Registers [hllRegisters]uint8
 
-// Merge makes r as if it had been given what h was as well; false if h is broken.
+// Merge adds the elements of h to r; it reports false if h is broken.
 func (r *Registers) Merge(h HyperLogLog) bool {
 	if h.Dense() {
 		for i := range r {
@@ -193,8 +193,8 @@ func (r *Registers) Merge(h HyperLogLog) bool {
 	return at == hllRegisters && i == len(h)
 }
 
-// MergeInto raises the registers of h, which may be nil, to those of r. It is dense if asked for, or if the runs grow too long on the way; its
-// cardinality has to be counted. It is nil if h is broken.
+// MergeInto raises the registers of h, which may be nil, to those of r, and marks its cardinality as out of date. The result is dense if
+// asked for, or if the runs grow too long. It is nil if h is broken.
 func (r *Registers) MergeInto(h HyperLogLog, dense bool) HyperLogLog {
 	if h == nil {
 		h = NewHyperLogLog()
@@ -215,7 +215,7 @@ func (r *Registers) MergeInto(h HyperLogLog, dense bool) HyperLogLog {
 	return h.outdated()
 }
 
-// dense returns r as the successor of h.
+// dense returns r in the dense form, with the header of h.
 func (r *Registers) dense(h HyperLogLog) HyperLogLog {
 	next := append(make(HyperLogLog, 0, hllDenseSize), h[:hllHead]...)[:hllDenseSize]
 	next[4] = hllDense
@@ -225,7 +225,7 @@ func (r *Registers) dense(h HyperLogLog) HyperLogLog {
 	return next
 }
 
-// Count estimates how many elements it was: the improved estimator of O. Ertl, "New cardinality estimation algorithms for HyperLogLog
+// Count estimates the number of elements with the improved estimator of O. Ertl, "New cardinality estimation algorithms for HyperLogLog
 // sketches" (2017), which Redis uses.
 func (r *Registers) Count() int64 {
 	var having [hllRanks + 1]int
@@ -273,7 +273,7 @@ func hllTau(x float64) float64 {
 	}
 }
 
-// hllPlace returns the register that an element counts in, and the value that it proposes: how many zeros its hash ends in, and one.
+// hllPlace returns the register of an element, and the value that it proposes: the number of trailing zeros of its hash, plus one.
 func hllPlace(element []byte) (at int, value uint8) {
 	h := murmur64(element, 0xadc83b19)
 	return int(h % hllRegisters), uint8(bits.TrailingZeros64(h>>14|1<<(hllRanks-1))) + 1

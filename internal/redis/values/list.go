@@ -2,11 +2,10 @@ package values
 
 import "unsafe"
 
-// ListValue is a sequence of byte strings, cheap at both ends: chunks of a few kilobytes (chunk), linked to their neighbours.
+// ListValue is a sequence of byte strings, cheap at both ends: a linked list of chunks of a few kilobytes.
 //
-// A short list is one chunk, which Redis calls a listpack; a longer one is a quicklist. Where one chunk ends and the next begins follows
-// Redis's rules, so that OBJECT ENCODING changes at the same commands. A list that is changed must be prepared with Grow before elements
-// come in, and Shrink is called after some went.
+// A short list is one chunk, which Redis calls a listpack; a longer one is a quicklist. Chunks are divided by Redis's rules, so that OBJECT
+// ENCODING changes at the same commands. Call Grow before adding elements, and Shrink after removing some.
 type ListValue struct {
 	head, tail *chunk // nil when empty
 	n          int
@@ -16,7 +15,7 @@ type ListValue struct {
 // NewList returns an empty list.
 func NewList() *ListValue { return &ListValue{} }
 
-// NewLongList returns an empty list in the long form: Settle it when it is filled.
+// NewLongList returns an empty list in the long form: call Settle once it is filled.
 func NewLongList() *ListValue { return &ListValue{quick: true} }
 
 // Kind returns List.
@@ -42,7 +41,7 @@ func (l *ListValue) Clone() Value {
 	return copied
 }
 
-// Size returns about how many bytes the list takes.
+// Size returns roughly how many bytes the list takes.
 func (l *ListValue) Size() int {
 	n := int(unsafe.Sizeof(*l))
 	for c := l.head; c != nil; c = c.next {
@@ -51,7 +50,7 @@ func (l *ListValue) Size() int {
 	return n
 }
 
-// Grow prepares for elements that are about to come in: if they do not fit the short form, the list takes the long one.
+// Grow prepares for elements about to be added: if they do not fit the short form, the list switches to the long one.
 func (l *ListValue) Grow(elements [][]byte, lim Limits) {
 	if l.quick {
 		return
@@ -66,8 +65,7 @@ func (l *ListValue) Grow(elements [][]byte, lim Limits) {
 	l.quick = tooBig(lim.ListMaxListpackSize, size, l.n+len(elements))
 }
 
-// Shrink gives a list that has become short the short form again: at half the size at which it left it, so that it does not go
-// to and fro.
+// Shrink returns a short list to the short form: at half the size at which it left it, so that it does not switch back and forth.
 func (l *ListValue) Shrink(lim Limits) {
 	if !l.quick || l.head == nil || l.head.next != nil || l.head.alone {
 		return
@@ -76,8 +74,7 @@ func (l *ListValue) Shrink(lim Limits) {
 	l.quick = l.head.size > size/2 || l.n > count/2
 }
 
-// Settle gives a list that was filled without Grow the form for what it holds: the long one if it outgrew the short one, the short one if it
-// would fit.
+// Settle gives a list that was filled without Grow the right form for its size.
 func (l *ListValue) Settle(lim Limits) {
 	switch {
 	case l.head == nil || l.head.next != nil || l.head.alone:
@@ -89,8 +86,8 @@ func (l *ListValue) Settle(lim Limits) {
 	}
 }
 
-// PushChunk puts elements after all others of a list in the long form, together in a chunk, however many they are; alone, it is one and stays
-// the only one there.
+// PushChunk appends elements to a list in the long form, all in one chunk, however many they are. If alone is set, it is a single element
+// that shares its chunk with no other.
 func (l *ListValue) PushChunk(elements [][]byte, alone bool) {
 	if len(elements) == 0 {
 		return
@@ -103,7 +100,7 @@ func (l *ListValue) PushChunk(elements [][]byte, alone bool) {
 	l.link(c, l.tail)
 }
 
-// PushFront puts an element before all others.
+// PushFront adds an element at the front.
 func (l *ListValue) PushFront(b []byte, lim Limits) {
 	l.n++
 	if l.quick && !l.head.takes(b, lim) || l.head == nil {
@@ -113,7 +110,7 @@ func (l *ListValue) PushFront(b []byte, lim Limits) {
 	l.head.pushFront(b)
 }
 
-// PushBack puts an element after all others.
+// PushBack adds an element at the back.
 func (l *ListValue) PushBack(b []byte, lim Limits) {
 	l.n++
 	if l.quick && !l.tail.takes(b, lim) || l.tail == nil {
@@ -123,10 +120,10 @@ func (l *ListValue) PushBack(b []byte, lim Limits) {
 	l.tail.pushBack(b)
 }
 
-// PopFront takes the first element out of a list that has one.
+// PopFront removes and returns the first element. The list must not be empty.
 func (l *ListValue) PopFront() []byte { return l.pop(l.head, l.head.first()) }
 
-// PopBack takes the last element out of a list that has one.
+// PopBack removes and returns the last element. The list must not be empty.
 func (l *ListValue) PopBack() []byte { return l.pop(l.tail, l.tail.last()) }
 
 func (l *ListValue) pop(c *chunk, e element) []byte {
@@ -136,7 +133,7 @@ func (l *ListValue) pop(c *chunk, e element) []byte {
 	return b
 }
 
-// At returns the element at index i, counted from 0, which there must be.
+// At returns the element at index i, counted from 0, which must exist.
 func (l *ListValue) At(i int) []byte {
 	c, e := l.find(i)
 	return c.bytes(e)
@@ -181,7 +178,7 @@ func (l *ListValue) EachBack(i int, do func(b []byte) bool) {
 	}
 }
 
-// Trim removes so many elements from the front and from the back; there must be as many.
+// Trim removes this many elements from the front and from the back; the list must have that many.
 func (l *ListValue) Trim(front, back int) {
 	for front > 0 && l.head.n <= front {
 		front -= l.head.n
@@ -199,7 +196,7 @@ func (l *ListValue) Trim(front, back int) {
 	}
 }
 
-// find returns the chunk and the place of element i, from the nearer end.
+// find returns the chunk and the position of element i, searching from the nearer end.
 func (l *ListValue) find(i int) (*chunk, element) {
 	if i < l.n/2 {
 		c := l.head
@@ -222,7 +219,7 @@ func (l *ListValue) newChunk(b []byte, lim Limits) *chunk {
 	return c
 }
 
-// link puts c after prev, or first.
+// link puts c after prev, or first if prev is nil.
 func (l *ListValue) link(c, prev *chunk) {
 	next := l.head
 	if prev != nil {
@@ -233,7 +230,7 @@ func (l *ListValue) link(c, prev *chunk) {
 	l.join(c, next)
 }
 
-// unlink takes c out of the chain.
+// unlink removes c from the chain.
 func (l *ListValue) unlink(c *chunk) { l.join(c.prev, c.next) }
 
 // join makes b follow a. Nil stands for the end of the list on that side.
@@ -250,13 +247,13 @@ func (l *ListValue) join(a, b *chunk) {
 	}
 }
 
-// drop takes c out with its elements.
+// drop removes c with its elements.
 func (l *ListValue) drop(c *chunk) {
 	l.n -= c.n
 	l.unlink(c)
 }
 
-// removed notes that n elements of c went.
+// removed notes that n elements of c were removed.
 func (l *ListValue) removed(c *chunk, n int) {
 	l.n -= n
 	if c.n == 0 {

@@ -100,7 +100,7 @@ func TestListAgreesWithASlice(t *testing.T) {
 	}
 }
 
-// compareList walks a list both ways, and checks what its chunks say of themselves.
+// compareList walks a list in both directions, and checks its chunks' bookkeeping.
 func compareList(t *testing.T, l *ListValue, model []string) {
 	t.Helper()
 	for from := range min(3, len(model)) {
@@ -174,7 +174,7 @@ func TestALongListIsCompact(t *testing.T) {
 	}
 }
 
-// A queue must not grow by moving.
+// A queue must not grow as it moves.
 func TestAQueueKeepsItsSize(t *testing.T) {
 	l := NewList()
 	b := []byte("job")

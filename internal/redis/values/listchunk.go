@@ -6,23 +6,23 @@ import (
 	"math/bits"
 )
 
-// chunk is a run of elements in one piece of memory, with room at the end where it grows. An element is its length, its bytes and its length
-// again, the latter to be read from behind, so that a chunk can be walked both ways.
+// chunk is a run of elements in one piece of memory, with free room at the end where it grows. An element is its length, its bytes and its
+// length again, so that a chunk can be walked in both directions.
 type chunk struct {
 	prev, next *chunk
 	buf        []byte
 	from, to   int // the elements are buf[from:to]
 	n          int
-	size       int  // in bytes, if Redis held it
+	size       int  // in bytes, as Redis would count them
 	alone      bool // one element, too big to share a chunk
 }
 
-// element says where in buf one is: all of it, and its bytes.
+// element holds the positions of one element in buf: all of it, and its bytes.
 type element struct{ start, data, dataEnd, end int }
 
 func (c *chunk) bytes(e element) []byte { return c.buf[e.data:e.dataEnd:e.dataEnd] }
 
-// element returns the one that begins at at.
+// element returns the element that begins at at.
 func (c *chunk) element(at int) element {
 	if n := int(c.buf[at]); n < 0x80 {
 		return element{at, at + 1, at + 1 + n, at + 2 + n}
@@ -100,7 +100,7 @@ func (c *chunk) pushFront(b []byte) {
 	c.put(c.from, b)
 }
 
-// insert puts b in at a place between two elements.
+// insert inserts b between two elements.
 func (c *chunk) insert(at int, b []byte) {
 	need := len(b) + 2*width(len(b))
 	if cap(c.buf)-c.to < need {
@@ -113,7 +113,7 @@ func (c *chunk) insert(at int, b []byte) {
 	c.to += need
 }
 
-// cut takes out n whole elements, from i to j, which Redis would hold in size bytes.
+// cut removes n whole elements, from i to j, which take size bytes in Redis.
 func (c *chunk) cut(i, j, n, size int) {
 	switch {
 	case i == c.from:
@@ -130,14 +130,14 @@ func (c *chunk) cut(i, j, n, size int) {
 
 func (c *chunk) cutElement(e element) { c.cut(e.start, e.end, 1, packedSize(c.bytes(e))) }
 
-// room makes room for so many bytes at the front or at the back: by moving the elements if much is free at the other end, as in a queue, or
-// in a buffer of up to twice the size.
+// room makes room for front bytes at the front and back bytes at the back: by moving the elements if much is free at the other end, as in a
+// queue, or with a buffer of up to twice the size.
 func (c *chunk) room(front, back int) {
 	used := c.to - c.from
 	need := front + back
 	buf, from := c.buf[:cap(c.buf)], 0
 	if free := len(buf) - used; free < need || free < used/2 {
-		const full = 8 << 10 // what a chunk comes to under the usual limit, or a little more
+		const full = 8 << 10 // about the size of a full chunk under the usual limit
 		buf = make([]byte, used+max(need, min(max(used, 24), max(full-used, used/4))))
 	}
 	if front > 0 {
@@ -155,16 +155,16 @@ func (c *chunk) clone() *chunk {
 	return &d
 }
 
-// takes reports whether Redis would put b into this chunk. It takes b and what comes with it for 8 bytes more than it is.
+// takes reports whether Redis would put b into this chunk. Like Redis it allows 8 bytes of overhead for an element.
 func (c *chunk) takes(b []byte, lim Limits) bool {
 	const allowance = 8
 	fill := lim.ListMaxListpackSize
 	return c != nil && !c.alone && !giant(fill, len(b)) && !tooBig(fill, c.size+len(b)+allowance, c.n+1)
 }
 
-// The limits of a chunk: list-max-listpack-size is the most elements, or, negative, names a size.
+// The limits of a chunk: list-max-listpack-size is the most elements or, if negative, names a size.
 
-// bounds returns the most bytes and the most elements; a fill bounds one of them.
+// bounds returns the largest size and number of elements; fill limits one of them.
 func bounds(fill int) (size, count int) {
 	if fill < 0 {
 		return 2048 << min(-fill, 5), math.MaxInt
@@ -172,7 +172,7 @@ func bounds(fill int) (size, count int) {
 	return math.MaxInt, max(fill, 1)
 }
 
-// mostBytes is the most bytes of a chunk: where elements are counted, bytes are bounded too.
+// mostBytes is the largest size of a chunk; a limit on the number of elements comes with one on the size.
 func mostBytes(fill int) int {
 	if size, _ := bounds(fill); fill < 0 {
 		return size
@@ -180,19 +180,20 @@ func mostBytes(fill int) int {
 	return 8 << 10
 }
 
-// tooBig reports whether a chunk may not have so many bytes and elements.
+// tooBig reports whether this size and number of elements exceed a chunk's limits.
 func tooBig(fill, size, count int) bool {
 	_, most := bounds(fill)
 	return size > mostBytes(fill) || count > most
 }
 
-// giant reports whether an element of n bytes gets a chunk of its own.
+// giant reports whether an element of n bytes gets its own chunk.
 func giant(fill, n int) bool { return n > mostBytes(fill) }
 
-// emptySize is what an empty listpack takes.
+// emptySize is the size of an empty listpack.
 const emptySize = 7
 
-// packedSize returns how many bytes b takes in a listpack of Redis: an integer by its size, a string with a length; then the length of all that.
+// packedSize returns the size of b in a listpack of Redis: an integer depending on its value, a string with its length; then the length of
+// all that.
 func packedSize(b []byte) int {
 	size := 5 + len(b)
 	switch {
@@ -209,7 +210,7 @@ func packedSize(b []byte) int {
 	if size < 1<<7 {
 		return size + 1
 	}
-	return size + width(size+1) // of 16383 already three bytes: listpack.c, lpEncodeBacklenBytes
+	return size + width(size+1) // 16383 takes three bytes already: listpack.c, lpEncodeBacklenBytes
 }
 
 func packedIntSize(n int64) int {

@@ -1,6 +1,6 @@
 package values
 
-// Insert puts b before or after the first element that equals pivot; false: there is none.
+// Insert puts b before or after the first element that equals pivot; it reports false if there is none.
 func (l *ListValue) Insert(pivot, b []byte, after bool, lim Limits) bool {
 	for c := l.head; c != nil; c = c.next {
 		for at := c.from; at < c.to; {
@@ -16,7 +16,7 @@ func (l *ListValue) Insert(pivot, b []byte, after bool, lim Limits) bool {
 	return false
 }
 
-// insertAt puts b beside element e of c. Where c is full a neighbour takes it, or c is split.
+// insertAt puts b beside element e of c. If c is full, a neighbour takes b, or c is split.
 func (l *ListValue) insertAt(c *chunk, e element, b []byte, after bool, lim Limits) {
 	at, edge, neighbour := e.start, e.start == c.from, c.prev
 	if after {
@@ -48,7 +48,7 @@ func (l *ListValue) insertAt(c *chunk, e element, b []byte, after bool, lim Limi
 	}
 }
 
-// split moves the elements of c from at on to a new chunk behind it.
+// split moves the elements of c from at on to a new chunk after it.
 func (l *ListValue) split(c *chunk, at int) *chunk {
 	rest := &chunk{size: emptySize, buf: append([]byte(nil), c.buf[at:c.to]...)}
 	rest.buf = rest.buf[:cap(rest.buf)]
@@ -66,7 +66,7 @@ func (l *ListValue) split(c *chunk, at int) *chunk {
 	return rest
 }
 
-// mergeAround joins neighbours near c that are small enough together, in Redis's order (quicklist.c, _quicklistMergeNodes).
+// mergeAround joins chunks near c that are small enough to share one, in Redis's order (quicklist.c, _quicklistMergeNodes).
 func (l *ListValue) mergeAround(c *chunk, lim Limits) {
 	if c.prev != nil {
 		l.merge(c.prev.prev, c.prev, lim)
@@ -80,7 +80,7 @@ func (l *ListValue) mergeAround(c *chunk, lim Limits) {
 	l.merge(c, c.next, lim)
 }
 
-// merge moves the elements of b to a, the chunk before it, if they may share one.
+// merge moves the elements of b to a, the chunk before it, if they fit into one.
 func (l *ListValue) merge(a, b *chunk, lim Limits) bool {
 	if a == nil || b == nil || a.alone || b.alone || tooBig(lim.ListMaxListpackSize, a.size+b.size-emptySize, a.n+b.n) {
 		return false
@@ -95,12 +95,12 @@ func (l *ListValue) merge(a, b *chunk, lim Limits) bool {
 	return true
 }
 
-// Set replaces element i, which there must be.
+// Set replaces element i, which must exist.
 func (l *ListValue) Set(i int, b []byte, lim Limits) {
 	c, e := l.find(i)
 	big := l.quick && giant(lim.ListMaxListpackSize, len(b))
 	switch {
-	case c.alone: // whatever comes instead stands beside it first
+	case c.alone: // the replacement first goes into a chunk beside it
 		l.insertAt(c, e, b, true, lim)
 		l.unlink(c)
 	case big:
@@ -122,9 +122,10 @@ func (l *ListValue) Set(i int, b []byte, lim Limits) {
 	}
 }
 
-// Remove takes out elements that equal b: the first count of them, of a negative count the last, of 0 all. It returns how many.
+// Remove removes elements that equal b: the first count of them, the last -count if count is negative, or all if it is 0. It returns how many
+// it removed.
 func (l *ListValue) Remove(b []byte, count int) int {
-	spare := 0 // how many to pass before the first that goes
+	spare := 0 // how many matches to keep before the first removal
 	if count < 0 {
 		for c := l.head; c != nil; c = c.next {
 			spare += c.count(b)
@@ -159,7 +160,7 @@ func (c *chunk) count(b []byte) (n int) {
 	return n
 }
 
-// remove takes out up to most elements that equal b, all if most is not positive, after it spared some.
+// remove removes up to most elements that equal b, or all if most is not positive, after sparing the first *spare.
 func (c *chunk) remove(b []byte, most int, spare *int) int {
 	removed, kept := 0, c.from
 	for at := c.from; at < c.to; {

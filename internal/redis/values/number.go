@@ -9,8 +9,8 @@ import (
 	"strings"
 )
 
-// ParseInt reads b as Redis reads an integer: decimal digits, a minus sign only before a number that is not 0, no leading zero, no plus
-// sign, no space, 64 bits. ("01" is a string, not a number: string2ll.)
+// ParseInt reads b as Redis reads an integer of 64 bits: decimal digits, with a minus sign unless the number is 0, without leading zeros,
+// plus sign or spaces. ("01" is a string, not a number: string2ll.)
 func ParseInt(b []byte) (n int64, ok bool) {
 	if len(b) == 0 {
 		return 0, false
@@ -41,8 +41,8 @@ func ParseInt(b []byte) (n int64, ok bool) {
 	return int64(u), u <= math.MaxInt64
 }
 
-// ParseFloat reads b as Redis reads a double: the whole of it, no space before or after, "inf" and "-inf" in any case, never NaN,
-// and neither too large for a double nor so small that nothing is left.
+// ParseFloat reads b as Redis reads a double: no space before or after, "inf" and "-inf" in any case, never NaN, and neither overflow nor
+// underflow.
 func ParseFloat(b []byte) (f float64, ok bool) {
 	text, ok := cNumber(b)
 	if !ok {
@@ -55,19 +55,19 @@ func ParseFloat(b []byte) (f float64, ok bool) {
 	return f, true
 }
 
-// cNumber returns b as Go's parsers want to have what C's takes, and refuses what only Go's would take.
+// cNumber returns b in the form that Go's parsers need for what C's accept, and refuses what only Go's accept.
 func cNumber(b []byte) (string, bool) {
 	text := string(b)
 	if text == "" || strings.Contains(text, "_") {
 		return "", false
 	}
 	if strings.ContainsAny(text, "xX") && !strings.ContainsAny(text, "pP") {
-		text += "p0" // C does not ask for the exponent of a hexadecimal number
+		text += "p0" // C does not require the exponent of a hexadecimal number
 	}
 	return text, true
 }
 
-// zero reports whether the number that text writes is 0.
+// zero reports whether text is a way of writing 0.
 func zero(text string) bool {
 	exponent := "e"
 	if strings.ContainsAny(text, "xX") {
@@ -77,13 +77,13 @@ func zero(text string) bool {
 	return !strings.ContainsAny(mantissa, "123456789abcdef")
 }
 
-// Float is a number of the precision that Redis does its INCRBYFLOAT and HINCRBYFLOAT in: an x87 long double, 64 bits of mantissa.
+// Float is a number with the precision that Redis has in INCRBYFLOAT and HINCRBYFLOAT: an x87 long double, with a mantissa of 64 bits.
 type Float struct{ f big.Float }
 
 const (
 	floatBits  = 64
-	floatMax   = 16384    // binary exponents of a long double: the largest,
-	floatMin   = -16444   // and that of the smallest
+	floatMax   = 16384    // binary exponents of a long double: the largest
+	floatMin   = -16444   // and the smallest
 	floatChars = 5 * 1024 // Redis reads no longer text
 )
 
@@ -98,7 +98,7 @@ func ParseBigFloat(b []byte) (x Float, ok bool) {
 		return x, false
 	}
 	x.f.SetPrec(floatBits).SetMode(big.ToNearestEven)
-	if math.IsInf(f, 0) && err == nil { // it was written so
+	if math.IsInf(f, 0) && err == nil { // written as "inf"
 		x.f.SetInf(f < 0)
 		return x, true
 	}
@@ -106,7 +106,7 @@ func ParseBigFloat(b []byte) (x Float, ok bool) {
 		return x, true
 	}
 	if _, exponent, _ := strings.Cut(strings.ToLower(text), "e"); len(exponent) > 6 && !strings.ContainsAny(text, "xX") {
-		return x, false // far out of range, and not worth computing
+		return x, false // far out of range: do not compute it
 	}
 	if _, _, err := x.f.Parse(strings.TrimPrefix(text, "+"), 0); err != nil {
 		return x, false
@@ -114,7 +114,7 @@ func ParseBigFloat(b []byte) (x Float, ok bool) {
 	return x, !x.huge() && x.f.MantExp(nil) >= floatMin
 }
 
-// Double is the double nearest to x, but 0 only for 0.
+// Double is the double nearest to x, but 0 only if x is 0.
 func (x Float) Double() float64 {
 	f, _ := x.f.Float64()
 	if f == 0 && x.f.Sign() != 0 {
@@ -134,7 +134,7 @@ func (x Float) Add(y Float) (sum Float, ok bool) {
 	return sum, !sum.huge()
 }
 
-// Append appends x as Redis writes it for people: 17 digits after the point at most, no exponent, no trailing zeros.
+// Append appends x as Redis prints it: at most 17 digits after the point, no exponent, no trailing zeros.
 func (x Float) Append(dst []byte) []byte {
 	start := len(dst)
 	dst = bytes.TrimRight(x.f.Append(dst, 'f', 17), "0")

@@ -76,7 +76,7 @@ func TestFloatsAddAsLongDoubles(t *testing.T) {
 	}
 }
 
-// FuzzNumbers: what a client may send as a number. What is taken is one, and one way to write it only is an integer.
+// FuzzNumbers tries what a client may send as a number. Whatever is accepted is a number, and every integer has only one accepted notation.
 func FuzzNumbers(f *testing.F) {
 	for _, s := range []string{"0", "-0", "1", "-9223372036854775808", "9223372036854775808", "1e400", "nan", "-inf", "0x10", " 1", "1_0", "1.5e-3", "+1", ""} {
 		f.Add(s)

@@ -5,8 +5,8 @@ import (
 	"strconv"
 )
 
-// SetValue is a collection of distinct byte strings. It has one of three forms: integers in ascending order, members in the order in which
-// they came, or a table. What it is asked for goes one way: only Pop makes a table small again, as Redis does.
+// SetValue is a collection of distinct byte strings. It has one of three forms: integers in ascending order, members in insertion order, or a
+// table. The form only ever grows; only Pop can make a table small again, as in Redis.
 type SetValue struct {
 	form  setForm
 	ints  []int64
@@ -22,10 +22,10 @@ const (
 	hashtable
 )
 
-// NewSet returns an empty set, which is one of integers until told otherwise.
+// NewSet returns an empty set, which holds integers until other members come.
 func NewSet() *SetValue { return &SetValue{} }
 
-// NewSetFor returns an empty set in the form that Redis begins with when it is going to add n members, this one first.
+// NewSetFor returns an empty set in the form that Redis chooses before it adds n members, this one first.
 func NewSetFor(member []byte, n int, l Limits) *SetValue {
 	_, integer := ParseInt(member)
 	switch {
@@ -37,12 +37,12 @@ func NewSetFor(member []byte, n int, l Limits) *SetValue {
 	return NewBigSet(n)
 }
 
-// NewSmallSet returns an empty set that keeps the order of its members, with room for n.
+// NewSmallSet returns an empty set in insertion order, with room for n members.
 func NewSmallSet(n int) *SetValue {
 	return &SetValue{form: listpack, small: make([]string, 0, n)}
 }
 
-// NewBigSet returns an empty set that is a table from the start, with room for n.
+// NewBigSet returns an empty set that is a table from the start, with room for n members.
 func NewBigSet(n int) *SetValue {
 	return &SetValue{form: hashtable, big: newTable[struct{}](n)}
 }
@@ -82,20 +82,20 @@ func (s *SetValue) Size() int {
 	return n
 }
 
-// Add puts member in and reports whether it was absent.
+// Add adds member and reports whether it was absent.
 func (s *SetValue) Add(member []byte, l Limits) bool { return add(s, member, l) }
 
-// AddName is Add for a member handed out by another set, which it shares.
+// AddName is Add for a member returned by another set; its memory is shared.
 func (s *SetValue) AddName(member string, l Limits) bool { return add(s, member, l) }
 
-// Grow prepares for n calls of Add: where n alone is more than a small form holds, Redis makes the table at once.
+// Grow prepares for n calls of Add: if n alone exceeds a small form, Redis makes the table at once.
 func (s *SetValue) Grow(n int, l Limits) {
 	if s.form == listpack && n > l.SetMaxListpackEntries || s.form == intset && n > l.SetMaxIntsetEntries {
 		s.enlarge(n)
 	}
 }
 
-// Ints returns the members if all are integers and kept as such. They must not be changed.
+// Ints returns the members if they are kept as integers. They must not be changed.
 func (s *SetValue) Ints() ([]int64, bool) { return s.ints, s.form == intset }
 
 // Each calls do for every member until do returns false. do must not change the set.
@@ -122,8 +122,8 @@ func (s *SetValue) Each(do func(member string) bool) {
 	}
 }
 
-// Scan calls do for members from cursor on, about count of them, and returns the cursor to go on with, 0 at the end: SSCAN.
-// A small set is told whole.
+// Scan calls do for members from cursor on, about count of them, and returns the next cursor, 0 at the end: SSCAN. A small set is scanned
+// whole.
 func (s *SetValue) Scan(cursor uint64, count int, do func(member string)) uint64 {
 	if s.form == hashtable {
 		return s.big.scan(cursor, count, func(_ uint32, it *item[struct{}]) { do(it.name) })
@@ -134,7 +134,7 @@ func (s *SetValue) Scan(cursor uint64, count int, do func(member string)) uint64
 	return 0
 }
 
-// TryInts makes the set one of integers if it can be: what Redis does with some results.
+// TryInts turns the set into one of integers if possible, as Redis does with some results.
 func (s *SetValue) TryInts(l Limits) {
 	if s.form == intset || s.Len() > l.SetMaxIntsetEntries {
 		return
@@ -151,7 +151,7 @@ func (s *SetValue) TryInts(l Limits) {
 	*s = SetValue{ints: ints}
 }
 
-// name is a member as it comes: from a command or from another set.
+// name is a member, either from a command or from another set.
 type name interface{ []byte | string }
 
 // Has reports whether member is in the set.
@@ -198,7 +198,7 @@ func add[N name](s *SetValue, member N, l Limits) bool {
 	return true
 }
 
-// Remove takes member out and reports whether it was there.
+// Remove removes member and reports whether it was there.
 func (s *SetValue) Remove(member []byte) bool {
 	switch s.form {
 	case intset:
@@ -221,7 +221,7 @@ func (s *SetValue) Remove(member []byte) bool {
 	return s.big.remove(member)
 }
 
-// find returns the place of member in the small form, -1 if it is absent.
+// find returns the index of member in the small form, -1 if it is absent.
 func find[N name](s *SetValue, member N) int {
 	return slices.IndexFunc(s.small, func(m string) bool { return m == string(member) })
 }
@@ -238,7 +238,7 @@ func (s *SetValue) addInt(n int64, l Limits) bool {
 	return true
 }
 
-// fitsSmall reports whether the integers and one more member, of this length, can be kept in order of arrival.
+// fitsSmall reports whether the integers and one more member, of this length, fit the form in insertion order.
 func (s *SetValue) fitsSmall(length int, l Limits) bool {
 	if n := len(s.ints); n > 0 {
 		length = max(length, len(strconv.FormatInt(s.ints[0], 10)), len(strconv.FormatInt(s.ints[n-1], 10)))
@@ -246,7 +246,7 @@ func (s *SetValue) fitsSmall(length int, l Limits) bool {
 	return len(s.ints) < l.SetMaxListpackEntries && length <= l.SetMaxListpackValue
 }
 
-// enlarge changes the set into a table with room for n members.
+// enlarge turns the set into a table with room for n members.
 func (s *SetValue) enlarge(n int) {
 	big := newTable[struct{}](max(n, s.Len()))
 	for m := range s.Each {

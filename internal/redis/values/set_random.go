@@ -6,7 +6,7 @@ import (
 	"strconv"
 )
 
-// Random returns one member, each with the same probability. draw returns uniform 64-bit numbers. The set must not be empty.
+// Random returns a random member, each with the same probability. draw returns uniform 64-bit numbers. The set must not be empty.
 func (s *SetValue) Random(draw func() uint64) string {
 	switch s.form {
 	case intset:
@@ -17,7 +17,7 @@ func (s *SetValue) Random(draw func() uint64) string {
 	return s.big.random(draw).name
 }
 
-// Sample returns n different members, each choice with the same probability; all, if the set has no more.
+// Sample returns n different random members, or all if the set has no more; each choice is equally likely.
 func (s *SetValue) Sample(n int, draw func() uint64) []string {
 	n = min(n, s.Len())
 	sample := make([]string, 0, n)
@@ -25,7 +25,7 @@ func (s *SetValue) Sample(n int, draw func() uint64) []string {
 		s.big.sampleFew(n, draw, func(it *item[struct{}]) { sample = append(sample, it.name) })
 		return sample
 	}
-	// Every member is taken with the probability that is left for it, so that exactly n are.
+	// Each member is taken with the probability (still needed / still to come), so that exactly n are taken.
 	rest := s.Len()
 	s.Each(func(m string) bool {
 		if draw()%uint64(rest) < uint64(n-len(sample)) {
@@ -37,8 +37,8 @@ func (s *SetValue) Sample(n int, draw func() uint64) []string {
 	return sample
 }
 
-// Pop takes out n different members by chance and returns them. When it leaves but a few of a table, these move into a small set: Redis
-// does so because it is cheaper to take the few that stay than the many that go.
+// Pop removes n different random members and returns them. If it leaves only few in a table, these move to a small set, as in Redis: moving
+// the few that stay is cheaper than removing the many that go.
 func (s *SetValue) Pop(n int, draw func() uint64, l Limits) []string {
 	popped := s.Sample(n, draw)
 	if stay := s.Len() - len(popped); s.form != hashtable || stay*moveFactor > len(popped) {
@@ -58,10 +58,10 @@ func (s *SetValue) Pop(n int, draw func() uint64, l Limits) []string {
 	return popped
 }
 
-// moveFactor: a set is rebuilt when what leaves it is this many times what stays.
+// moveFactor is how many times more members must go than stay for a set to be rebuilt.
 const moveFactor = 5
 
-// ranks returns n different numbers below size by chance, ascending.
+// ranks returns n different random numbers below size, ascending.
 func ranks(n, size int, draw func() uint64) []int {
 	n = min(n, size)
 	chosen := make(map[int]bool, n)

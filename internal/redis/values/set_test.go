@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// A set in any form holds, after any changes, what it was given and still has.
+// A set in any form holds, after any changes, exactly the members of the model.
 func TestSetsAgainstAMap(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -65,7 +65,7 @@ func TestSetsAgainstAMap(t *testing.T) {
 	}
 }
 
-// Every member has the same chance, in every form and also where most slots of a table are empty.
+// Every member has the same chance, in every form and even if most slots of a table are empty.
 func TestChoicesAreFair(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 0))
 	sparse := NewBigSet(0)

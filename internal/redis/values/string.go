@@ -1,6 +1,6 @@
 package values
 
-// What can be done to the bytes of a string.
+// Operations on the bytes of a string.
 
 // Range turns Redis's inclusive bounds, which count from the end when negative, into the half-open range of a string of n bytes.
 // An empty range is 0, 0.
@@ -11,7 +11,7 @@ func Range(from, to int64, n int) (lo, hi int) {
 	return Span(from, to, n)
 }
 
-// Span is Range as BITPOS has it: bounds before the beginning are first moved there, and only then compared.
+// Span is Range as BITPOS needs it: bounds before the beginning are moved there before they are compared.
 func Span(from, to int64, n int) (lo, hi int) {
 	size := int64(n)
 	if from < 0 {
@@ -27,7 +27,7 @@ func Span(from, to int64, n int) (lo, hi int) {
 	return int(from), int(to + 1)
 }
 
-// Overwrite puts part into s at offset, with zero bytes up to there if s is shorter, and returns the string. It reuses the memory of s.
+// Overwrite puts part into s at offset, padding s with zero bytes up to there, and returns the string. It reuses the memory of s.
 func Overwrite(s []byte, offset int, part []byte) []byte {
 	if need := offset + len(part); need > len(s) {
 		s = Grow(s, need)
@@ -41,11 +41,11 @@ func Grow(s []byte, n int) []byte {
 	return append(s, make([]byte, n-len(s))...)
 }
 
-// Match is a part that two strings have in common: Len bytes, from A in the one and from B in the other.
+// Match is a substring common to two strings: Len bytes, from A in the one and from B in the other.
 type Match struct{ A, B, Len int }
 
-// LCS returns the longest common subsequence of a and b, and the parts it is made of, the last first. Where there are several of the same
-// length it returns the one that Redis does: on the way back, b is shortened unless that loses.
+// LCS returns the longest common subsequence of a and b, and its parts, the last one first. Of several equally long ones it returns Redis's:
+// on the way back, b is shortened unless that loses.
 func LCS(a, b []byte) (common []byte, matches []Match) {
 	width := len(b) + 1
 	best := make([]uint32, (len(a)+1)*width)

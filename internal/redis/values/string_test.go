@@ -31,7 +31,7 @@ func TestGrowLeavesNoOldBytes(t *testing.T) {
 	}
 }
 
-// naive does bit by bit what the functions do in words.
+// The naive versions do bit by bit what the functions do word by word.
 func TestBitsAgreeWithTheNaive(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 1))
 	for range 20000 {

@@ -6,9 +6,9 @@ import (
 	"unsafe"
 )
 
-// table is the large form that sets, hashes and sorted sets share: elements by name, each in a slot that it keeps for life.
-// The slot number is the cursor of SSCAN, HSCAN and ZSCAN: an element present during a whole scan is met exactly once, whatever comes and
-// goes around it. Random choice draws slots.
+// table is the large form shared by sets, hashes and sorted sets: elements by name, each in a slot that it keeps for life. The slot number is
+// the cursor of SSCAN, HSCAN and ZSCAN: an element present during a whole scan is returned exactly once, whatever is added or removed around
+// it. Random choices draw slots.
 type table[T any] struct {
 	slots map[string]uint32
 	items []item[T]
@@ -28,7 +28,7 @@ func newTable[T any](size int) *table[T] {
 
 func (t *table[T]) len() int { return len(t.slots) }
 
-// add puts in an element that is absent and returns its slot.
+// add adds an element, which must be absent, and returns its slot.
 func (t *table[T]) add(name []byte, data T) uint32 { return t.put(string(name), data) }
 
 // put is add for a name that need not be copied.
@@ -47,7 +47,7 @@ func (t *table[T]) put(name string, data T) uint32 {
 	return slot
 }
 
-// remove takes name out and reports whether it was there.
+// remove removes name and reports whether it was there.
 func (t *table[T]) remove(name []byte) bool {
 	slot, ok := t.slots[string(name)]
 	if !ok {
@@ -65,9 +65,9 @@ func (t *table[T]) clone() *table[T] {
 	return &table[T]{slots: maps.Clone(t.slots), items: slices.Clone(t.items), free: slices.Clone(t.free), bytes: t.bytes}
 }
 
-// size returns about how many bytes the table takes.
+// size returns roughly how many bytes the table takes.
 func (t *table[T]) size() int {
-	const entry = 24 // of the map, with its empty places
+	const entry = 24 // of the map, including its empty places
 	return 80 + cap(t.items)*int(unsafe.Sizeof(item[T]{})) + len(t.slots)*entry + t.bytes
 }
 
@@ -80,8 +80,8 @@ func (t *table[T]) each(yield func(slot uint32, it *item[T]) bool) {
 	}
 }
 
-// scan calls do for the elements of the slots from cursor on, until it has looked at count slots and more (ten times as many
-// where most are empty). It returns the cursor to go on with, 0 when it came to the end.
+// scan calls do for the elements of the slots from cursor on, until it has looked at more than count slots (ten times as many where most are
+// empty). It returns the next cursor, 0 at the end.
 func (t *table[T]) scan(cursor uint64, count int, do func(slot uint32, it *item[T])) uint64 {
 	looks := count * 10
 	for ; cursor < uint64(len(t.items)); cursor++ {
@@ -97,7 +97,7 @@ func (t *table[T]) scan(cursor uint64, count int, do func(slot uint32, it *item[
 	return 0
 }
 
-// random returns one element, each with the same probability. draw returns uniform 64-bit numbers. The table must not be empty.
+// random returns a random element, each with the same probability. draw returns uniform 64-bit numbers. The table must not be empty.
 func (t *table[T]) random(draw func() uint64) *item[T] {
 	n := uint64(len(t.items))
 	for range 64 {
@@ -105,7 +105,7 @@ func (t *table[T]) random(draw func() uint64) *item[T] {
 			return it
 		}
 	}
-	// Mostly empty slots: walk to the one that the draw names.
+	// Most slots are empty: walk to the element drawn by number.
 	skip := draw() % uint64(len(t.slots))
 	for _, it := range t.each {
 		if skip == 0 {
@@ -116,7 +116,7 @@ func (t *table[T]) random(draw func() uint64) *item[T] {
 	panic("values: random element of an empty table")
 }
 
-// sampleFew calls do with count different elements, far fewer than there are: what was drawn before is drawn again.
+// sampleFew calls do with count different elements, far fewer than there are; when it draws an element again, it draws another.
 func (t *table[T]) sampleFew(count int, draw func() uint64, do func(it *item[T])) {
 	seen := make(map[*item[T]]bool, count)
 	for len(seen) < count {

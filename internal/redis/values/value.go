@@ -1,15 +1,14 @@
-// Package values holds the data structures behind the engine's keys: what a list, a hash, a set or a sorted set is and costs.
-// It knows nothing of commands, replies, keys or clocks. A time, where one is needed, is an argument in unix milliseconds.
+// Package values holds the data structures behind the engine's keys: what lists, hashes, sets and sorted sets are and cost. It knows nothing
+// of commands, replies, keys or clocks. A time, where needed, is an argument in unix milliseconds.
 //
-// A string is a plain []byte of its key (see string.go for what can be done to one); everything else is a [Value]. Each structure has
-// the small and the large form that Redis has, changes from one to the other at the same [Limits], reports the form's name as its Encoding,
-// and lists its elements in the order in which Redis does where Redis's order is defined: insertion order while small, sorted for a set of
-// integers, by score for a sorted set.
+// A string is a plain []byte of its key (string.go has its operations); everything else is a [Value]. Each structure has Redis's small and
+// large form, switches between them at the same [Limits], reports the form's name as its Encoding, and lists its elements in Redis's order
+// where that is defined: insertion order while small, ascending for a set of integers, by score for a sorted set.
 //
-// Elements handed in are copied; elements handed out are the structure's own and good until its next change.
+// Elements passed in are copied; elements returned belong to the structure and are valid until its next change.
 package values
 
-// Kind is the type of what a key holds.
+// Kind is the type of a key's value.
 type Kind uint8
 
 // The kinds, in the order of Redis's own numbers. Missing is the kind of a key that does not exist.
@@ -31,12 +30,12 @@ func (k Kind) String() string {
 type Value interface {
 	Kind() Kind
 	Encoding() string // as OBJECT ENCODING replies it
-	Len() int         // elements; a key whose value has none is removed
+	Len() int         // number of elements; a key with an empty value is removed
 	Clone() Value     // a copy that shares nothing
-	Size() int        // bytes held, about
+	Size() int        // bytes held, roughly
 }
 
-// Limits are the sizes at which the small form of a structure becomes the large one, under the names of Redis's configuration.
+// Limits are the sizes at which the small form of a structure becomes the large one, named as in Redis's configuration.
 type Limits struct {
 	HashMaxListpackEntries int // 512
 	HashMaxListpackValue   int // 64
@@ -48,7 +47,7 @@ type Limits struct {
 	ZSetMaxListpackValue   int // 64
 }
 
-// DefaultLimits are those of Redis 8.0.
+// DefaultLimits are Redis 8.0's.
 var DefaultLimits = Limits{
 	HashMaxListpackEntries: 512,
 	HashMaxListpackValue:   64,

@@ -2,8 +2,8 @@ package values
 
 import "slices"
 
-// ZSetValue is a set of byte strings, each with a score, ordered by the score, then by their bytes. A place in that order is a rank, from 0.
-// Its small form is a sorted slice, its large one a [ranking]; only Shrink makes it small again.
+// ZSetValue is a set of byte strings, each with a score, ordered by score and then by bytes. A position in that order is a rank, from 0. Its
+// small form is a sorted slice, its large one a [ranking]; only Shrink makes it small again.
 type ZSetValue struct {
 	small []scored
 	large *ranking // nil while small
@@ -55,22 +55,22 @@ func (z *ZSetValue) Size() int {
 	return n
 }
 
-// Grow prepares for n calls of Set, one of them with a member of length bytes: where that alone is more than a small form holds, Redis
-// makes the large one at once.
+// Grow prepares for n calls of Set, one of them with a member of length bytes: if that alone exceeds the small form, Redis makes the large
+// one at once.
 func (z *ZSetValue) Grow(n, length int, l Limits) {
 	if z.large == nil && (n > l.ZSetMaxListpackEntries || length > l.ZSetMaxListpackValue) {
 		z.enlarge(n)
 	}
 }
 
-// Enlarge changes to the large form: what Redis does before it sorts.
+// Enlarge switches to the large form, as Redis does before it sorts.
 func (z *ZSetValue) Enlarge() {
 	if z.large == nil {
 		z.enlarge(0)
 	}
 }
 
-// Shrink changes to the small form if the members fit there: what Redis does with the results of ZUNIONSTORE and its like.
+// Shrink switches to the small form if the members fit, as Redis does with the results of ZUNIONSTORE and its relatives.
 func (z *ZSetValue) Shrink(l Limits) {
 	if z.large == nil || z.Len() > l.ZSetMaxListpackEntries {
 		return
@@ -103,10 +103,10 @@ func (z *ZSetValue) Score(member []byte) (score float64, ok bool) {
 	return 0, false
 }
 
-// Set gives member this score, which must not be NaN, and puts it in if it is absent.
+// Set gives member this score, which must not be NaN, and adds it if it is absent.
 func (z *ZSetValue) Set(member []byte, score float64, l Limits) { setScore(z, member, score, l) }
 
-// SetOf is Set for a member handed out by another value, which it shares.
+// SetOf is Set for a member returned by another value; its memory is shared.
 func (z *ZSetValue) SetOf(member string, score float64, l Limits) { setScore(z, member, score, l) }
 
 func setScore[N name](z *ZSetValue, member N, score float64, l Limits) {
@@ -134,7 +134,7 @@ func setScore[N name](z *ZSetValue, member N, score float64, l Limits) {
 	z.large.link(slot)
 }
 
-// Remove takes member out and reports whether it was there.
+// Remove removes member and reports whether it was there.
 func (z *ZSetValue) Remove(member []byte) bool {
 	if z.large != nil {
 		slot, ok := z.large.slots[string(member)]
@@ -151,7 +151,7 @@ func (z *ZSetValue) Remove(member []byte) bool {
 	return i >= 0
 }
 
-// RemoveRanks takes the members of the ranks from to to-1 out.
+// RemoveRanks removes the members with ranks from up to to, which is excluded.
 func (z *ZSetValue) RemoveRanks(from, to int) {
 	if z.large != nil {
 		z.large.cut(from, to)
@@ -176,7 +176,7 @@ func (z *ZSetValue) Rank(member []byte) (rank int, score float64, ok bool) {
 	return i, z.small[i].score, true
 }
 
-// At returns the member of a rank, which must exist.
+// At returns the member with this rank, which must exist.
 func (z *ZSetValue) At(rank int) (member string, score float64) {
 	if z.large != nil {
 		it := z.large.nth(rank)
@@ -185,8 +185,8 @@ func (z *ZSetValue) At(rank int) (member string, score float64) {
 	return z.small[rank].member, z.small[rank].score
 }
 
-// Each calls do for the members of the ranks from to to-1, in ascending order or the reverse, until it returns false. do must not change
-// the sorted set.
+// Each calls do for the members with ranks from up to to, which is excluded, in ascending or reverse order, until it returns false. do must
+// not change the sorted set.
 func (z *ZSetValue) Each(from, to int, reverse bool, do func(member string, score float64) bool) {
 	switch {
 	case z.large != nil:
@@ -200,7 +200,7 @@ func (z *ZSetValue) Each(from, to int, reverse bool, do func(member string, scor
 	}
 }
 
-// All calls do for every member, in whatever order is the quickest.
+// All calls do for every member, in whatever order is fastest.
 func (z *ZSetValue) All(do func(member string, score float64)) {
 	if z.large != nil {
 		for _, it := range z.large.each {
@@ -213,8 +213,8 @@ func (z *ZSetValue) All(do func(member string, score float64)) {
 	}
 }
 
-// Scan calls do for members from cursor on, about count of them, and returns the cursor to go on with, 0 at the end: ZSCAN.
-// A small sorted set is told whole.
+// Scan calls do for members from cursor on, about count of them, and returns the next cursor, 0 at the end: ZSCAN. A small sorted set is
+// scanned whole.
 func (z *ZSetValue) Scan(cursor uint64, count int, do func(member string, score float64)) uint64 {
 	if z.large != nil {
 		return z.large.scan(cursor, count, func(_ uint32, it *item[node]) { do(it.name, it.data.score) })
@@ -223,15 +223,15 @@ func (z *ZSetValue) Scan(cursor uint64, count int, do func(member string, score 
 	return 0
 }
 
-// Sample returns the ranks of n different members by chance, ascending; of all, if there are no more.
+// Sample returns the ranks of n different random members, ascending, or all ranks if there are no more.
 func (z *ZSetValue) Sample(n int, draw func() uint64) []int { return ranks(n, z.Len(), draw) }
 
-// findScored returns the place of member in the small form, -1 if it is absent.
+// findScored returns the index of member in the small form, -1 if it is absent.
 func findScored[N name](z *ZSetValue, member N) int {
 	return slices.IndexFunc(z.small, func(s scored) bool { return s.member == string(member) })
 }
 
-// noNegativeZero is what becomes of a score in the small form: Redis's listpack keeps -0 as the integer 0.
+// noNegativeZero turns -0 into 0, as the small form does: Redis's listpack stores it as the integer 0.
 func noNegativeZero(score float64) float64 {
 	if score == 0 {
 		return 0
@@ -239,14 +239,14 @@ func noNegativeZero(score float64) float64 {
 	return score
 }
 
-// insert puts a member into its place in the small form.
+// insert inserts a member at its place in the small form.
 func (z *ZSetValue) insert(member string, score float64) {
 	score = noNegativeZero(score)
 	i := z.search(func(s float64, m string) bool { return before(s, m, score, member) })
 	z.small = slices.Insert(z.small, i, scored{member, score})
 }
 
-// enlarge changes to the large form with room for n members.
+// enlarge switches to the large form with room for n members.
 func (z *ZSetValue) enlarge(n int) {
 	z.large = newRanking(max(n, len(z.small)))
 	for _, s := range z.small {

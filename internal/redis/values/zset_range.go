@@ -10,19 +10,19 @@ import (
 	"strings"
 )
 
-// ScoreRange is what ZCOUNT and ZRANGEBYSCORE take, LexRange what ZLEXCOUNT and ZRANGEBYLEX take.
+// ScoreRange is the range of ZCOUNT and ZRANGEBYSCORE, LexRange that of ZLEXCOUNT and ZRANGEBYLEX.
 type (
 	ScoreRange = Ends[float64]
 	LexRange   = Ends[string]
 )
 
-// Ends are the two of a range.
+// Ends are the two ends of a range.
 type Ends[T cmp.Ordered] struct{ Min, Max End[T] }
 
-// End is a score or a member, or beyond all of them where Infinite is -1 or 1.
+// End is a score or a member, or beyond all of them if Infinite is -1 or 1.
 type End[T cmp.Ordered] struct {
 	At       T
-	Without  bool // At itself is left out
+	Without  bool // At itself is excluded
 	Infinite int
 }
 
@@ -36,10 +36,10 @@ func (r *Ends[T]) belowMax(v T) bool {
 	return e.Infinite > 0 || e.Infinite == 0 && (v < e.At || v == e.At && !e.Without)
 }
 
-// ParseScoreRange reads the two ends as Redis writes them: a number, or "(" and a number that is left out.
+// ParseScoreRange reads the two ends in Redis's notation: a number, or "(" and an excluded number.
 func ParseScoreRange(min, max []byte) (ScoreRange, bool) { return parseEnds(min, max, parseScoreEnd) }
 
-// ParseLexRange reads the two ends as Redis writes them: "[" or, without it, "(" and a member, "-" or "+".
+// ParseLexRange reads the two ends in Redis's notation: "[" and a member, "(" and an excluded member, "-" or "+".
 func ParseLexRange(min, max []byte) (LexRange, bool) { return parseEnds(min, max, parseLexEnd) }
 
 func parseEnds[T cmp.Ordered](min, max []byte, parse func([]byte) (End[T], bool)) (r Ends[T], ok bool) {
@@ -69,8 +69,8 @@ func parseLexEnd(b []byte) (e End[string], ok bool) {
 	return e, true
 }
 
-// ParseLoose reads b as Redis reads the ends of score ranges and the weights of SORT. It takes what ParseFloat takes but for hexadecimal
-// numbers, and besides nothing at all for 0, and what is too large or too small as the next there is. A zero byte ends the text.
+// ParseLoose reads b as Redis reads the ends of score ranges and the weights of SORT. It accepts what ParseFloat does except hexadecimal
+// numbers; an empty text is 0, and numbers out of range become the nearest possible. A zero byte ends the text.
 func ParseLoose(b []byte) (f float64, ok bool) {
 	b, _, _ = bytes.Cut(b, []byte{0})
 	if len(b) == 0 {
@@ -84,15 +84,15 @@ func ParseLoose(b []byte) (f float64, ok bool) {
 	return f, (err == nil || errors.Is(err, strconv.ErrRange)) && !math.IsNaN(f)
 }
 
-// ScoreSpan returns the ranks of the members in a range: from the first to before the last. No member: from is not less than to.
+// ScoreSpan returns the half-open range of ranks of the members in r. It is empty if from is not less than to.
 func (z *ZSetValue) ScoreSpan(r ScoreRange) (from, to int) {
 	from = z.search(func(score float64, _ string) bool { return !r.aboveMin(score) })
 	to = z.search(func(score float64, _ string) bool { return r.belowMax(score) })
 	return from, to
 }
 
-// LexSpan is ScoreSpan for a range of members. It means something where all scores are equal; where they are not, the small form goes
-// from member to member as Redis's does, from the end if reverse, and the large one finds something, as Redis's does.
+// LexSpan is ScoreSpan for a range of members. It is meaningful only if all scores are equal. If they are not, the result is Redis's all the
+// same: the small form is walked member by member, from the end if reverse, and the large one is searched.
 func (z *ZSetValue) LexSpan(r LexRange, reverse bool) (from, to int) {
 	if z.large != nil {
 		from = z.search(func(_ float64, member string) bool { return !r.aboveMin(member) })
@@ -118,7 +118,7 @@ func (z *ZSetValue) LexSpan(r LexRange, reverse bool) (from, to int) {
 	return from, to
 }
 
-// search returns how many members come before the first of which early is false; early is true up to some rank and false from there on.
+// search returns how many members come before the first for which early is false; early must be true up to some rank and false from there on.
 func (z *ZSetValue) search(early func(score float64, member string) bool) int {
 	if z.large != nil {
 		return z.large.search(early)

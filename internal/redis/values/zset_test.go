@@ -10,7 +10,7 @@ import (
 	"time"
 )
 
-// A sorted set in either form is, after any changes, the sorted list of what it was given.
+// A sorted set in either form equals, after any changes, the sorted list of its members.
 func TestSortedSetsAgainstASortedList(t *testing.T) {
 	seed := uint64(time.Now().UnixNano())
 	t.Logf("seed %d", seed)
@@ -97,7 +97,7 @@ func compareWithModel(t *testing.T, z *ZSetValue, want []scored, r *rand.Rand) {
 	}
 }
 
-// Whatever the order in which members come, the tree stays low: a rank is found in some tens of steps.
+// The tree stays low whatever the order of insertion: a rank is found in some tens of steps.
 func TestTheTreeIsBalanced(t *testing.T) {
 	const n = 1 << 16
 	for name, score := range map[string]func(i int) float64{

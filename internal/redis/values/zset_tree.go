@@ -2,9 +2,9 @@ package values
 
 import "math/rand/v2"
 
-// ranking is the large form of a sorted set: a table whose slots are at the same time the nodes of a treap, a search tree by score and
-// member that is balanced because every node has a random weight and none is heavier than its parent. Each node knows the size of its
-// subtree, so that the way from a rank to a member and back takes as long as a search: O(log n).
+// ranking is the large form of a sorted set: a table whose slots are also the nodes of a treap, a search tree by score and member that is
+// balanced because every node has a random weight and none is heavier than its parent. Each node knows the size of its subtree, so converting
+// between a rank and a member takes as long as a search: O(log n).
 type ranking struct {
 	table[node]
 	root link
@@ -16,13 +16,13 @@ type node struct {
 	count       uint32 // nodes of this subtree
 }
 
-// link is a slot of the table plus one; 0 leads nowhere.
+// link is a slot of the table plus one; 0 is nil.
 type link uint32
 
-// weightSeed is drawn once for a process, so that nobody can choose members that make a tall tree. No reply depends on it.
+// weightSeed is drawn once per process, so that an attacker cannot choose members that make a tall tree. No reply depends on it.
 var weightSeed = rand.Uint64()
 
-// weight is the random weight of a node: a hash of its slot need not be stored.
+// weight is the random weight of a node: a hash of its slot, which need not be stored.
 func (n link) weight() uint64 {
 	x := (uint64(n) + weightSeed) * 0x9e3779b97f4a7c15
 	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
@@ -53,7 +53,7 @@ func (r *ranking) before(a, b link) bool {
 	return before(x.data.score, x.name, y.data.score, y.name)
 }
 
-// link puts the element of a slot into the tree.
+// link adds the element in a slot to the tree.
 func (r *ranking) link(slot uint32) {
 	n := link(slot + 1)
 	d := &r.at(n).data
@@ -61,7 +61,7 @@ func (r *ranking) link(slot uint32) {
 	r.root = r.insert(r.root, n)
 }
 
-// unlink takes it out again. Its score must not have changed in between.
+// unlink removes it from the tree. Its score must not have changed in between.
 func (r *ranking) unlink(slot uint32) { r.root = r.delete(r.root, link(slot+1)) }
 
 func (r *ranking) insert(root, n link) link {
@@ -98,7 +98,7 @@ func (r *ranking) delete(root, n link) link {
 	return root
 }
 
-// split parts a tree into the first k nodes and the rest.
+// split divides a tree into the first k nodes and the rest.
 func (r *ranking) split(root link, k uint32) (low, high link) {
 	if root == 0 {
 		return 0, 0
@@ -115,7 +115,7 @@ func (r *ranking) split(root link, k uint32) (low, high link) {
 	return low, high
 }
 
-// merge joins two trees, all of low being before all of high.
+// merge joins two trees; all of low must come before all of high.
 func (r *ranking) merge(low, high link) link {
 	switch {
 	case low == 0:
@@ -139,7 +139,7 @@ func (r *ranking) recount(n link) {
 	d.count = r.count(d.left) + r.count(d.right) + 1
 }
 
-// rank returns how many elements of a subtree are before n, which may be one of them.
+// rank returns how many elements of a subtree come before n, which may be one of them.
 func (r *ranking) rank(root, n link) (rank uint32) {
 	for at := root; at != 0; {
 		d := &r.at(at).data
@@ -156,7 +156,7 @@ func (r *ranking) rank(root, n link) (rank uint32) {
 	return rank
 }
 
-// nth returns the element of a rank, which must exist.
+// nth returns the element with this rank, which must exist.
 func (r *ranking) nth(rank int) *item[node] {
 	k := uint32(rank)
 	for at := r.root; ; {
@@ -174,8 +174,8 @@ func (r *ranking) nth(rank int) *item[node] {
 	}
 }
 
-// search returns how many elements come before the first of which early is false; early must be true up to some place and false from
-// there on.
+// search returns how many elements come before the first for which early is false; early must be true up to some place and false from there
+// on.
 func (r *ranking) search(early func(score float64, member string) bool) int {
 	rank := uint32(0)
 	for at := r.root; at != 0; {
@@ -190,13 +190,13 @@ func (r *ranking) search(early func(score float64, member string) bool) int {
 	return int(rank)
 }
 
-// stretch is the ranks from to to-1 of a subtree.
+// stretch is a subtree's half-open range of ranks.
 type stretch struct {
 	root     link
 	from, to int
 }
 
-// walk calls do for the elements of a stretch, ascending or the reverse, until do returns false, which it then returns too.
+// walk calls do for the elements of a stretch, in ascending or reverse order, until do returns false; walk then returns false too.
 func (r *ranking) walk(s stretch, reverse bool, do func(member string, score float64) bool) bool {
 	if s.root == 0 || s.from >= s.to {
 		return true
@@ -213,7 +213,7 @@ func (r *ranking) walk(s stretch, reverse bool, do func(member string, score flo
 		r.walk(last, reverse, do)
 }
 
-// cut takes the elements of the ranks from to to-1 out.
+// cut removes the elements with ranks from up to to, which is excluded.
 func (r *ranking) cut(from, to int) {
 	low, rest := r.split(r.root, uint32(from))
 	middle, high := r.split(rest, uint32(to-from))
@@ -221,7 +221,7 @@ func (r *ranking) cut(from, to int) {
 	r.forget(middle)
 }
 
-// forget removes the elements of a subtree, which no longer belongs to the tree, from the table.
+// forget removes the elements of a detached subtree from the table.
 func (r *ranking) forget(root link) {
 	if root == 0 {
 		return

@@ -1,4 +1,4 @@
-// Package backends is for tests only: the servers on which what the library promises must hold.
+// Package backends is for tests only: the servers on which the library's promises must hold.
 package backends
 
 import (
@@ -21,10 +21,10 @@ type Backend struct {
 	Open func(t testing.TB) redis.UniversalClient
 }
 
-// Miniredis is the backend that lacks most: what a suite cannot ask of it is skipped by this name.
+// Miniredis is the backend with the fewest features: suites use this name to skip what it cannot do.
 const Miniredis = "miniredis"
 
-// All are the backends. Those that need a real server are skipped loudly where there is none; see realredis.
+// All are the backends. Those that need a real server are skipped, with a line that says so, if there is none; see realredis.
 var All = append([]Backend{
 	{"redistest", func(t testing.TB) redis.UniversalClient { return redistest.Start(t).Client() }},
 	{Miniredis, func(t testing.TB) redis.UniversalClient {
@@ -40,8 +40,8 @@ var All = append([]Backend{
 	}},
 }, given(os.Getenv("MAYFLY_REDIS_URL"))...)
 
-// given is the server at url, of any version, if one is given. It is emptied for each test, and so these must not run side by side:
-// go test -p 1 -parallel 1.
+// given is the server at url, of any version, if a URL is set. It is emptied for each test, so these must not run in parallel: go test -p 1
+// -parallel 1.
 func given(url string) []Backend {
 	if url == "" {
 		return nil
@@ -60,10 +60,10 @@ func given(url string) []Backend {
 	}}}
 }
 
-// DoubleCluster is the double's own cluster, for suites that only need what it has.
+// DoubleCluster is the double's own cluster, for suites that need no more than that.
 var DoubleCluster = Backend{"cluster of redistest", func(t testing.TB) redis.UniversalClient { return redistest.StartCluster(t, 3).Client() }}
 
-// Only returns the backends of these names.
+// Only returns the backends with these names.
 func Only(names ...string) []Backend {
 	return slices.DeleteFunc(slices.Clone(All), func(b Backend) bool { return !slices.Contains(names, b.Name) })
 }
@@ -74,7 +74,7 @@ func real(f realredis.Flavour) func(t testing.TB) redis.UniversalClient {
 	}
 }
 
-// Each runs test on every backend but those named.
+// Each runs test on every backend except those named in but.
 func Each(t *testing.T, test func(t *testing.T, rdb redis.UniversalClient), but ...string) {
 	for _, b := range All {
 		t.Run(b.Name, func(t *testing.T) {
@@ -86,18 +86,18 @@ func Each(t *testing.T, test func(t *testing.T, rdb redis.UniversalClient), but 
 	}
 }
 
-// Mini returns a client of a miniredis that works in bubbles, and on their time. It is no place for long pipelines: a
-// net.Pipe has no buffer, and miniredis answers the first command before it has read the last.
+// Mini returns a client of a miniredis that works in bubbles, and on their time. It is not suitable for long pipelines: a net.Pipe has no
+// buffer, and miniredis answers the first command before it has read the last.
 func Mini(t testing.TB) *redis.Client {
 	m := miniredis.NewMiniRedis()
 	m.ClockTTL(true)
 	t.Cleanup(m.Close)
 	rdb := redis.NewClient(&redis.Options{
-		Addr:   "127.0.0.1:1", // a name would be looked up, which no bubble survives
+		Addr:   "127.0.0.1:1", // a name would be looked up, which does not work in a bubble
 		Dialer: func(context.Context, string, string) (net.Conn, error) { return m.Dial() },
 
 		ContextTimeoutEnabled: true,
-		PoolSize:              1000, // who waits in go-redis's pool shares channels with other bubbles
+		PoolSize:              1000, // a caller waiting in go-redis's pool shares channels with other bubbles
 	})
 	t.Cleanup(func() { rdb.Close() })
 	return rdb

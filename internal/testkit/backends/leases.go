@@ -8,20 +8,20 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// LongLeases returns a client of rdb's servers on which a lease, which is a second's, is a minute's: for tests that are not about time, on
-// machines that stand still for a second now and then. What leases do in time is for bubbles.
+// LongLeases returns a client of rdb's servers on which leases last a minute instead of a second: for tests that are not about time, on
+// machines that stall for a second now and then. The timing of leases is tested in bubbles.
 func LongLeases(t testing.TB, rdb redis.UniversalClient) redis.UniversalClient {
 	long := LongLeasesOf(rdb)
 	t.Cleanup(func() { long.Close() })
 	return long
 }
 
-// LongLeasesOf is [LongLeases] for a process that is no test.
+// LongLeasesOf is [LongLeases] for a process that is not a test.
 func LongLeasesOf(rdb redis.UniversalClient) redis.UniversalClient {
 	switch c := rdb.(type) {
 	case *redis.ClusterClient:
 		o := *c.Options()
-		o.ContextTimeoutEnabled = true // or no hook sees what the guard sends
+		o.ContextTimeoutEnabled = true // otherwise no hook sees what the guard sends
 		cluster := redis.NewClusterClient(&o)
 		cluster.OnNewNode(func(node *redis.Client) { node.AddHook(longer{}) })
 		return cluster

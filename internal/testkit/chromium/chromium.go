@@ -1,5 +1,5 @@
-// Package chromium drives a headless Chromium, for the tests of pages. It speaks the DevTools protocol over two pipes and needs nothing beyond
-// the standard library and the browser, which .ci/chromium fetches.
+// Package chromium drives a headless Chromium for tests of pages. It speaks the DevTools protocol over two pipes and needs only the standard
+// library and the browser, which .ci/chromium fetches.
 //
 //	browser := chromium.Start(t) // skips the test where there is none
 //	page := browser.Open(t, url, chromium.Screen{Width: 1200, Height: 900})
@@ -41,7 +41,7 @@ type reply struct {
 	} `json:"error"`
 }
 
-// patience is how long the browser may take to answer, on a machine that is busy.
+// patience is how long the browser may take to answer on a busy machine.
 const patience = 60 * time.Second
 
 // Start starts the browser of MAYFLY_CHROMIUM_BIN, which ends with the test. Without one the test is skipped; see package foreign.
@@ -50,14 +50,14 @@ func Start(tb testing.TB) *Browser {
 	program := foreign.Named(tb, "MAYFLY_CHROMIUM_BIN", ".ci/chromium")
 	toBrowser, write, toErr := os.Pipe()
 	read, fromBrowser, fromErr := os.Pipe()
-	// A profile that the browser may still write to when it is killed: not a directory that must be empty in the end.
+	// The browser may still write to its profile when it is killed, so this is not t.TempDir, which must be removable at the end.
 	profile, profileErr := os.MkdirTemp("", "mayfly-chromium-")
 	if err := errors.Join(toErr, fromErr, profileErr); err != nil {
 		tb.Fatal(err)
 	}
 	cmd := exec.Command(program, "--headless", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--hide-scrollbars", "--no-first-run",
 		"--disable-background-networking", "--disable-extensions", "--remote-debugging-pipe", "--user-data-dir="+profile)
-	cmd.ExtraFiles = []*os.File{toBrowser, fromBrowser} // file 3 and 4, by the protocol
+	cmd.ExtraFiles = []*os.File{toBrowser, fromBrowser} // files 3 and 4 by the protocol
 	if err := cmd.Start(); err != nil {
 		tb.Fatal(err)
 	}
@@ -75,7 +75,7 @@ func Start(tb testing.TB) *Browser {
 	return b
 }
 
-// listen hands replies to their callers. Events are not looked at.
+// listen passes replies to their callers. Events are ignored.
 func (b *Browser) listen(from *os.File) {
 	in := bufio.NewReaderSize(from, 1<<20)
 	for {
@@ -103,7 +103,7 @@ func (b *Browser) listen(from *os.File) {
 	}
 }
 
-// call calls a method of the protocol, of a session if there is one.
+// call calls a method of the protocol, in a session if one is given.
 func (b *Browser) call(tb testing.TB, session, method string, params, result any) {
 	tb.Helper()
 	if err := b.try(session, method, params, result); err != nil {
@@ -148,7 +148,7 @@ func (b *Browser) try(session, method string, params, result any) error {
 	}
 }
 
-// Screen is what a page is shown on.
+// Screen is the screen that a page is shown on.
 type Screen struct {
 	Width, Height int
 	Scale         float64 // pixels of a screenshot per pixel of CSS; 0 is 1
@@ -188,8 +188,8 @@ func (p *Page) Show(tb testing.TB, s Screen) {
 		"features": []any{map[string]any{"name": "prefers-color-scheme", "value": scheme}}}, nil)
 }
 
-// Eval evaluates JavaScript, waits for its promise if it is one, and stores what it returns, which JSON can carry, in result if that is
-// not nil.
+// Eval evaluates JavaScript, waits if the result is a promise, and stores the result, which must be representable in JSON, in result if that
+// is not nil.
 func (p *Page) Eval(tb testing.TB, js string, result any) {
 	tb.Helper()
 	var answer struct {
@@ -210,7 +210,7 @@ func (p *Page) Eval(tb testing.TB, js string, result any) {
 	}
 }
 
-// Await asks again and again until js is true, and fails the test if it is not after a while.
+// Await evaluates js repeatedly until it is true, and fails the test if that takes longer than most.
 func (p *Page) Await(tb testing.TB, most time.Duration, js string) {
 	tb.Helper()
 	again := time.NewTicker(100 * time.Millisecond)
@@ -247,7 +247,7 @@ func (p *Page) Press(tb testing.TB, key string) {
 	p.browser.call(tb, p.session, "Input.dispatchKeyEvent", params, nil)
 }
 
-// Screenshot returns what is seen, as a PNG.
+// Screenshot returns the visible part of the page as a PNG.
 func (p *Page) Screenshot(tb testing.TB) []byte {
 	tb.Helper()
 	var shot struct{ Data string }

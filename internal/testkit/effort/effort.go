@@ -1,6 +1,6 @@
-// Package effort says how much work a test does. A plain go test repeats as often as a defect needs to show; with MAYFLY_LONG=1, as
-// make long and .ci/run have it, tests run at their full length; under the race detector, which makes each step about ten times
-// as dear, always at the plain one.
+// Package effort says how much work a test does. A plain go test repeats things as often as a defect needs to show; with MAYFLY_LONG=1, as
+// set by make long and .ci/run, tests run at their full length. Under the race detector, which makes each step about ten times as expensive,
+// they always run at the plain length.
 package effort
 
 import (
@@ -12,8 +12,8 @@ import (
 // Long reports whether tests run at their full length.
 func Long() bool { return !Race && os.Getenv("MAYFLY_LONG") == "1" }
 
-// Alone is for tests in which one goroutine does everything, or one caller asks one thing after the other: under the race detector,
-// which sees nothing new there, it skips them. The plain run has them, and .ci/run those that need a program of others.
+// Alone skips a test under the race detector: for tests in which one goroutine does everything, or one caller sends one request after
+// another, so that there is no race to detect. The plain run includes them, and .ci/run those that need third-party programs.
 func Alone(t testing.TB) {
 	t.Helper()
 	if Race {
@@ -29,8 +29,7 @@ func Times(plain, long int) int {
 	return plain
 }
 
-// Seed returns the seed that was given, or draws one where that is zero, and tells it: what a test that plays by chance needs to play the
-// same again.
+// Seed returns the given seed, or draws one if that is zero, and logs it: a random test needs it to repeat a run.
 func Seed(t testing.TB, given uint64) uint64 {
 	if given == 0 {
 		given = rand.Uint64()

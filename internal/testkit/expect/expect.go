@@ -1,5 +1,4 @@
-// Package expect has what tests of several packages expect in the same way: a call without an error, something that happens in time,
-// and events.
+// Package expect has expectations shared by the tests of several packages: a call without an error, something that happens in time, and events.
 //
 //	n := expect.Value(visits.Len(ctx, "ada"))(t)
 //	expect.Eventually(t, "the copy is gone", func() bool { return local.Stats().Entries == 0 })
@@ -17,7 +16,7 @@ import (
 	"github.com/mayflycache/mayfly"
 )
 
-// OK ends the test if err is one.
+// OK ends the test if err is not nil.
 func OK(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -25,7 +24,7 @@ func OK(t testing.TB, err error) {
 	}
 }
 
-// Value returns a function that returns v, or ends the test if err is one.
+// Value returns a function that returns v, or ends the test if err is not nil.
 func Value[V any](v V, err error) func(testing.TB) V {
 	return func(t testing.TB) V {
 		t.Helper()
@@ -34,7 +33,7 @@ func Value[V any](v V, err error) func(testing.TB) V {
 	}
 }
 
-// Panic runs do, which must panic with a text that has want in it.
+// Panic runs do, which must panic with a text that contains want.
 func Panic(t testing.TB, want string, do func()) {
 	t.Helper()
 	defer func() {
@@ -46,7 +45,8 @@ func Panic(t testing.TB, want string, do func()) {
 	do()
 }
 
-// Eventually asks until ok, as other goroutines and processes do not tell us. It ends the test after a minute.
+// Eventually calls ok repeatedly until it returns true, for what other goroutines and processes do without telling us. It ends the test after
+// a minute.
 func Eventually(t testing.TB, what string, ok func() bool) {
 	t.Helper()
 	tick := time.NewTicker(2 * time.Millisecond)
@@ -60,7 +60,7 @@ func Eventually(t testing.TB, what string, ok func() bool) {
 	}
 }
 
-// Events is an observer that keeps what it is told.
+// Events is an observer that keeps all events.
 type Events struct {
 	mu  sync.Mutex
 	all []mayfly.Event // guarded by mu
@@ -80,7 +80,7 @@ func (s *Events) All() []mayfly.Event {
 	return slices.Clone(s.all)
 }
 
-// Count says how many events of a kind and outcome there were.
+// Count returns the number of events of a kind and outcome.
 func (s *Events) Count(k mayfly.Kind, o mayfly.Outcome) (n int) {
 	for _, e := range s.All() {
 		if e.Kind == k && e.Outcome == o {

@@ -1,5 +1,5 @@
-// Package foreign finds the programs of others that a test needs: a browser, a Prometheus, a Python. Only an environment variable
-// names one. Nothing is looked for, so that a plain go test runs the same tests on every machine.
+// Package foreign finds third-party programs that a test needs: a browser, a Prometheus, a Python. They are named only by environment
+// variables and never searched for, so that a plain go test runs the same tests on every machine.
 package foreign
 
 import (
@@ -7,8 +7,8 @@ import (
 	"testing"
 )
 
-// Named returns the value of the variable, the path of what the test needs. Without one the test is skipped with a line that begins
-// SKIPPED-FOREIGN and can be counted. get is the command that prints a path.
+// Named returns the value of the variable, the path of a program. If it is not set, the test is skipped with a line that begins
+// SKIPPED-FOREIGN and can be counted. get is the command that prints the path.
 func Named(t testing.TB, variable, get string) string {
 	t.Helper()
 	path := os.Getenv(variable)

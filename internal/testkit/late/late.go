@@ -25,12 +25,12 @@ import (
 // Dial makes connections.
 type Dial func(ctx context.Context, network, addr string) (net.Conn, error)
 
-// Conns makes connections on which requests can be held. A request is what the client writes at once.
+// Conns makes connections on which requests can be held. A request is what the client writes in one call.
 type Conns struct {
 	dial Dial
 
 	mu   sync.Mutex // guards what follows
-	hold string     // the command that is held next, in lower case
+	hold string     // the command to hold next, in lower case
 	held []request
 }
 
@@ -51,7 +51,7 @@ func Client(tb testing.TB, srv *redistest.Server) (*Conns, *redis.Client) {
 	return c, rdb
 }
 
-// Dial is for the client's options.
+// Dial is a dialer for the client's options.
 func (c *Conns) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	to, err := c.dial(ctx, network, addr)
 	if err != nil {
@@ -67,14 +67,14 @@ func (c *Conns) Hold(command string) {
 	c.hold = strings.ToLower(command)
 }
 
-// Held is how many requests are held.
+// Held returns the number of held requests.
 func (c *Conns) Held() int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return len(c.held)
 }
 
-// Deliver sends what is held, on new connections, and waits until the server has answered. It fails the test if nothing is.
+// Deliver sends the held requests on new connections, and waits until the server has answered. It fails the test if none is held.
 func (c *Conns) Deliver(tb testing.TB) {
 	tb.Helper()
 	c.mu.Lock()
@@ -101,8 +101,8 @@ func (c *Conns) Deliver(tb testing.TB) {
 	}
 }
 
-// Check delivers what is held, and complains if a call that returned nil had sent it and it changes what the server holds, which
-// dump shows. A call whose request was held may return what want is, and nothing else.
+// Check delivers the held requests. It fails the test if the call that sent them returned nil and they now change what the server holds, as
+// dump shows it. A call whose request was held may return an error like want, and no other.
 func (c *Conns) Check(tb testing.TB, dump func() string, got, want error) {
 	tb.Helper()
 	was := dump()
@@ -115,7 +115,7 @@ func (c *Conns) Check(tb testing.TB, dump func() string, got, want error) {
 	}
 }
 
-// takes reports whether p is held.
+// takes reports whether to hold p.
 func (c *Conns) takes(on *conn, p []byte) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -143,7 +143,7 @@ func (c *conn) Write(p []byte) (int, error) {
 
 func (c *conn) Read(p []byte) (int, error) {
 	n, err := c.Conn.Read(p)
-	if err != nil { // the client's own Close is another error, but it does not read then
+	if err != nil { // the client's own Close gives another error, but the client does not read then
 		err = io.EOF
 	}
 	return n, err

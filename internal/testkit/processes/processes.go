@@ -1,5 +1,5 @@
-// Package processes runs a test program once more, as another process in another role: for tests of what several processes
-// do to one Redis, and of what one leaves behind that is killed.
+// Package processes runs a test program again, as another process in another role: for tests of what several processes do to one Redis, and
+// of what a killed process leaves behind.
 //
 //	func TestMain(m *testing.M) { os.Exit(processes.Main(m)) }
 //	func init()                 { processes.Roles["writer"] = writer }
@@ -29,24 +29,24 @@ import (
 	"github.com/redis/go-redis/v9/logging"
 )
 
-// Roles are what a process can be; what one returns is its exit code. They are set before [Main] runs.
+// Roles are the possible roles of a process; each returns the exit code. They must be set before [Main] runs.
 var Roles = map[string]func() int{}
 
 const role, servers = "MAYFLY_TEST_ROLE", "MAYFLY_TEST_REDIS"
 
-// Main runs the role that this process was started in, and the tests if it was not. It returns the exit code. After the tests
-// no goroutine may be left in code whose name has one of owners in it, as "mayfly/cacheaside.(*". What go-redis says about
-// servers that tests break is dropped.
+// Main runs the role that this process was started in, or the tests if there is none, and returns the exit code. After the tests no goroutine
+// may be left in code whose name contains one of owners, such as "mayfly/cacheaside.(*". go-redis's log messages about servers that tests
+// break are dropped.
 func Main(m *testing.M, owners ...string) int {
 	logging.Disable()
-	debug.SetGCPercent(400) // tests are short: a tenth of their time was collecting garbage
+	debug.SetGCPercent(400) // tests are short: collecting garbage took a tenth of their time
 	name := os.Getenv(role)
 	if name == "" {
 		return tests(m, owners)
 	}
 	play, ok := Roles[name]
 	if !ok {
-		fmt.Fprintf(os.Stderr, "processes: there is no role %q\n", name)
+		fmt.Fprintf(os.Stderr, "processes: unknown role %q\n", name)
 		return 1
 	}
 	return play()
@@ -57,7 +57,7 @@ func tests(m *testing.M, owners []string) int {
 	for _, owner := range owners {
 		left := Stacks(owner)
 		for end := time.Now().Add(time.Minute); len(left) > 0 && time.Now().Before(end); left = Stacks(owner) {
-			<-time.After(10 * time.Millisecond) // one that was told to end may not have had its turn yet
+			<-time.After(10 * time.Millisecond) // a goroutine that was told to end may not have run yet
 		}
 		if code == 0 && len(left) > 0 {
 			fmt.Fprintf(os.Stderr, "goroutines that outlived their owner:\n%s\n", strings.Join(left, "\n\n"))
@@ -67,7 +67,7 @@ func tests(m *testing.M, owners []string) int {
 	return code
 }
 
-// Stacks returns the stacks of the goroutines that run something whose name has part in it.
+// Stacks returns the stacks of the goroutines that run a function whose name contains part.
 func Stacks(part string) (found []string) {
 	buf := make([]byte, 1<<20)
 	for stack := range strings.SplitSeq(string(buf[:runtime.Stack(buf, true)]), "\n\n") {
@@ -85,8 +85,8 @@ type Process struct {
 	out *bufio.Scanner
 }
 
-// Start starts a process in a role, which finds the servers at addrs, separated by commas, by [Dial]. env is as for
-// exec.Cmd. It is killed when the test ends.
+// Start starts a process in a role. The process finds the servers at addrs, separated by commas, with [Dial]. env is as for exec.Cmd. The
+// process is killed when the test ends.
 func Start(t testing.TB, name, addrs string, env ...string) *Process {
 	t.Helper()
 	cmd := exec.Command(os.Args[0])
@@ -112,10 +112,10 @@ func (p *Process) Line() (string, error) {
 // Say writes a line to the process's standard input.
 func (p *Process) Say(line string) { io.WriteString(p.in, line+"\n") }
 
-// Hush closes the process's standard input, for one that goes on until then.
+// Hush closes the process's standard input, for a role that runs until then.
 func (p *Process) Hush() { p.in.Close() }
 
-// End closes the process's standard input and returns how it ended.
+// End closes the process's standard input, waits for the process and returns its result.
 func (p *Process) End() error {
 	p.Hush()
 	return p.Cmd.Wait()
@@ -126,13 +126,13 @@ func Dial() redis.UniversalClient {
 	addrs := strings.Split(os.Getenv(servers), ",")
 	return redis.NewUniversalClient(&redis.UniversalOptions{
 		Addrs: addrs, IsClusterMode: len(addrs) > 1, ContextTimeoutEnabled: true,
-		// Tests are not about these, and the machine may be busy with others.
+		// Tests are not about these, and the machine may be busy.
 		DialTimeout: time.Minute, ReadTimeout: time.Minute, WriteTimeout: time.Minute, PoolTimeout: time.Minute,
 	})
 }
 
-// Forever does something from several goroutines all the time, and writes a line once there is something to look at: the role of a
-// process that [Kill] kills.
+// Forever calls do from several goroutines without end, and writes a line once there is something to look at: the role of a process that
+// [Kill] kills.
 func Forever(do func()) int {
 	for range 4 {
 		go func() {
@@ -141,14 +141,14 @@ func Forever(do func()) int {
 			}
 		}()
 	}
-	for range 5 { // whatever the others come to
+	for range 5 { // whatever the other goroutines have done
 		do()
 	}
 	fmt.Println("at work")
 	select {}
 }
 
-// Kill starts a process again and again, and kills it within 20 ms after it wrote a line: anywhere in what it does.
+// Kill starts a process again and again, and kills it within 20 ms after it wrote a line: at any point of its work.
 func Kill(t *testing.T, times int, name, addrs string, env ...string) {
 	t.Helper()
 	seed := rand.Uint64()
@@ -167,8 +167,8 @@ func Kill(t *testing.T, times int, name, addrs string, env ...string) {
 	}
 }
 
-// EachKey calls see with every key of rdb, reports those that have no end, and fails the test if there are fewer than
-// least: that would show nothing.
+// EachKey calls see with every key of rdb, and fails the test for keys without a TTL, and if there are fewer keys than least, because the
+// test would prove nothing.
 func EachKey(t *testing.T, rdb *redis.Client, least int, see func(key string)) {
 	t.Helper()
 	ctx, keys := context.Background(), 0

@@ -8,23 +8,23 @@ import (
 	"time"
 )
 
-// Fault is something that is done to one request: the next one, when the fault is made, whose command is one of the given names, with
-// spaces between them, and one of whose arguments contains the given text. Empty is any. A transaction is one request, its EXEC, and fits
-// where one of its commands does. Of several faults that fit, the oldest takes the request. What follows a held request on its
-// connection is a part of it, and meets no fault of its own.
+// Fault is something that happens to one request: the next one after the fault is made that has one of the given command names, separated by
+// spaces, and one argument that contains the given text. Empty matches any. A transaction counts as one request, its EXEC, and matches if one
+// of its commands does. If several faults match, the oldest takes the request. What follows a held request on its connection belongs to it,
+// and meets no fault of its own.
 type Fault struct {
 	p                 *Proxy
 	command, mentions string
 	does              deed
-	bytes             int           // of the reply that get through
-	delay             time.Duration // until it is released by itself
-	again             *Fault        // of whose request this one's is a repetition
+	bytes             int           // how much of the reply gets through
+	delay             time.Duration // until it is released automatically
+	again             *Fault        // the fault whose request this one's repeats
 
 	released      atomic.Bool
 	arrived, done chan struct{}
 	ended         sync.Once
 
-	skip  int // requests that fit and are left alone; guarded by p.mu
+	skip  int // matching requests still to be left alone; guarded by p.mu
 	link  *link
 	words []string // written once, before arrived is closed
 	reply string   // written once, before done is closed
@@ -35,7 +35,7 @@ type deed uint8
 
 const (
 	hold deed = iota
-	late      // held, and its client cut at once
+	late      // held, and its client is cut at once
 	cutBefore
 	cutAfter
 	dropReply
@@ -47,16 +47,16 @@ func (d deed) String() string {
 	return [...]string{"held", "held, its client cut", "cut before it was sent on", "cut after it was answered", "its reply dropped", "its reply held", "its reply truncated"}[d]
 }
 
-// Hold keeps a request from the server until [Fault.Release], and with it what follows on its connection. The client gets no answer, and
-// when it has given up and closed, or was cut, the request is delivered all the same.
+// Hold keeps a request from the server until [Fault.Release], and with it what follows on its connection. The client gets no answer; the
+// request is delivered even after the client has given up and closed, or was cut.
 func (p *Proxy) Hold(command, mentions string) *Fault {
 	return p.add(&Fault{command: command, mentions: mentions, does: hold})
 }
 
-// HoldAgain holds the repetition of f's request: the next one that begins with the same two words, and comes by another connection.
+// HoldAgain holds the repetition of f's request: the next one that begins with the same two words and comes on another connection.
 func (f *Fault) HoldAgain() *Fault { return f.p.add(&Fault{does: hold, again: f}) }
 
-// Delay is a Hold that is released by itself, d after the request came.
+// Delay is a Hold that is released automatically, d after the request came.
 func (p *Proxy) Delay(command, mentions string, d time.Duration) *Fault {
 	return p.add(&Fault{command: command, mentions: mentions, does: hold, delay: d})
 }
@@ -66,12 +66,12 @@ func (p *Proxy) CutBefore(command, mentions string) *Fault {
 	return p.add(&Fault{command: command, mentions: mentions, does: cutBefore})
 }
 
-// CutAfter cuts the client's connection when the server has answered a request: it was executed, and its reply is lost.
+// CutAfter cuts the client's connection once the server has answered a request: it was executed, and its reply is lost.
 func (p *Proxy) CutAfter(command, mentions string) *Fault {
 	return p.add(&Fault{command: command, mentions: mentions, does: cutAfter})
 }
 
-// DropReply loses the reply to a request, and all that would follow it on the connection, which stays open: the client waits.
+// DropReply drops the reply to a request, and everything after it on the connection, which stays open: the client waits.
 func (p *Proxy) DropReply(command, mentions string) *Fault {
 	return p.add(&Fault{command: command, mentions: mentions, does: dropReply})
 }
@@ -99,7 +99,7 @@ func (f *Fault) prepare(p *Proxy) {
 	f.arrived, f.done = make(chan struct{}), make(chan struct{})
 }
 
-// Skip leaves the next n requests that fit alone, and returns f.
+// Skip leaves the next n matching requests alone, and returns f.
 func (f *Fault) Skip(n int) *Fault {
 	f.p.mu.Lock()
 	defer f.p.mu.Unlock()
@@ -107,27 +107,27 @@ func (f *Fault) Skip(n int) *Fault {
 	return f
 }
 
-// Arrived is closed when the request has come.
+// Arrived returns a channel that is closed when the request has come.
 func (f *Fault) Arrived() <-chan struct{} { return f.arrived }
 
-// Done is closed when the server has answered the request, and what was held behind it, and when it is certain that it never will. Of a
-// reply that was lost on purpose: when it was.
+// Done returns a channel that is closed when the server has answered the request and what was held behind it, or when it is certain that it
+// never will. For a reply that is dropped on purpose, it is closed when that happens.
 func (f *Fault) Done() <-chan struct{} { return f.done }
 
-// Words returns the request, when it has arrived; of a transaction the words of all its commands between MULTI and EXEC. The first
-// word is in lower case.
+// Words returns the request once it has arrived; for a transaction, the words of all its commands between MULTI and EXEC. The first word is
+// in lower case.
 func (f *Fault) Words() []string {
 	<-f.arrived
 	return f.words
 }
 
-// Reply returns what the server answered, as it was on the wire, when it is done; empty if it never answered.
+// Reply returns the server's answer in wire format once the request is done; empty if it never answered.
 func (f *Fault) Reply() string {
 	<-f.done
 	return f.reply
 }
 
-// Release lets a request, or a reply, go that was held. One that has not come yet will not be held. Releasing twice is fine.
+// Release releases a held request or reply. A request that has not come yet will not be held. Releasing twice is fine.
 func (f *Fault) Release() {
 	f.released.Store(true)
 	f.p.mu.Lock()
@@ -145,7 +145,7 @@ func (f *Fault) Cut() {
 	f.link.client.Close()
 }
 
-// end is called when nothing more will become of the request.
+// end is called when nothing more can happen to the request.
 func (f *Fault) end() { f.ended.Do(func() { close(f.done) }) }
 
 // blocks reports whether the request, or its reply, has to wait.
@@ -153,8 +153,7 @@ func (f *Fault) blocks(does ...deed) bool {
 	return f != nil && !f.released.Load() && slices.Contains(does, f.does)
 }
 
-// meet returns the fault that a request meets, nil as a rule, and always behind another that is held. A transaction has several
-// commands.
+// meet returns the fault for a request: usually nil, and always nil for a request behind a held one. A transaction has several commands.
 func (p *Proxy) meet(l *link, commands [][]string, behind bool) (f *Fault) {
 	p.mu.Lock()
 	if !behind {

@@ -11,8 +11,8 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/resp"
 )
 
-// link is the connection of one client, and the one to the server that was made for it. The second ends when the client is gone and
-// all that it sent has been delivered and answered.
+// link is the connection of one client, and the connection to the server that was made for it. The latter ends when the client is gone and
+// everything it sent has been delivered and answered.
 type link struct {
 	p      *Proxy
 	number int
@@ -20,25 +20,25 @@ type link struct {
 	server net.Conn
 
 	mu     sync.Mutex // guards the rest, and writing to both ends
-	out    []*request // that the client sent and the server did not get, in their order: the first is held
-	asked  []*request // that the server has got and did not answer
-	back   []*request // whose replies the client did not get: the first is held
-	gone   bool       // the client
-	dead   bool       // the server
+	out    []*request // sent by the client and not yet passed to the server, in order: the first is held
+	asked  []*request // passed to the server and not yet answered
+	back   []*request // answered, and the reply not yet passed to the client: the first is held
+	gone   bool       // the client has gone
+	dead   bool       // the server has gone
 	silent bool       // the client gets nothing more
-	opaque bool       // it has subscribed: what comes is no reply to what was asked
+	opaque bool       // it has subscribed: replies cannot be matched with requests any more
 
-	transaction [][]string // the commands since MULTI, MULTI included; nil outside. Of requests alone
+	transaction [][]string // the commands since MULTI, MULTI included; nil outside. Used only by requests
 }
 
-// request is one command, and later its reply; or a push, which nobody asked for.
+// request is one command, and later its reply; or a push, which answers no command.
 type request struct {
 	bytes []byte
-	fault *Fault   // nil as a rule
-	ends  []*Fault // that are done when this one is answered
+	fault *Fault   // usually nil
+	ends  []*Fault // done when this one is answered
 }
 
-// requests reads what the client sends, until it is gone.
+// requests reads what the client sends until it is gone.
 func (l *link) requests() {
 	var in resp.Parser
 	for {
@@ -79,7 +79,7 @@ func (l *link) take(args [][]byte) {
 	}
 }
 
-// fault returns what is to be done to a command. Those of a transaction pass, and what is about them is done to its EXEC.
+// fault returns the fault for a command. The commands of a transaction pass; their faults apply to its EXEC.
 func (l *link) fault(words []string) *Fault {
 	commands := [][]string{words}
 	switch {
@@ -100,7 +100,7 @@ func (l *link) fault(words []string) *Fault {
 	return l.p.meet(l, commands, behind)
 }
 
-// advance passes on what is not held any more, in both directions.
+// advance passes on what is no longer held, in both directions.
 func (l *link) advance() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -125,13 +125,13 @@ func (l *link) advance() {
 		send = append(send, r.bytes...)
 	}
 	if len(send) > 0 {
-		l.server.Write(send) // an error shows where replies are read
+		l.server.Write(send) // an error shows up where replies are read
 	}
 	l.answerLocked()
 	l.settleLocked()
 }
 
-// settleLocked ends a link for which there is nothing left to do.
+// settleLocked ends a link that has nothing left to do.
 func (l *link) settleLocked() {
 	if l.dead {
 		endAll(l.out, l.asked, l.back)
@@ -142,9 +142,9 @@ func (l *link) settleLocked() {
 	}
 }
 
-// replies reads what the server answers, until it is gone.
+// replies reads the server's answers until it is gone.
 func (l *link) replies() {
-	var raw bytes.Buffer // that was read, from the beginning of the next reply on
+	var raw bytes.Buffer // what was read since the beginning of the next reply
 	in := resp.NewReader(io.TeeReader(l.server, &raw))
 	for {
 		v, err := in.Read()
@@ -179,7 +179,7 @@ func (l *link) answered(push bool, bytes []byte) {
 	l.settleLocked()
 }
 
-// answerLocked gives the client the replies that are not held.
+// answerLocked passes the replies that are not held to the client.
 func (l *link) answerLocked() {
 	for len(l.back) > 0 && !l.back[0].fault.blocks(holdReply) {
 		r := l.back[0]
@@ -196,7 +196,7 @@ func (l *link) answerLocked() {
 			}
 		}
 		if !l.silent {
-			l.client.Write(r.bytes) // an error means that it has left
+			l.client.Write(r.bytes) // an error means that the client has left
 		}
 		if cut {
 			l.client.Close()
@@ -210,7 +210,7 @@ func (l *link) answerLocked() {
 	}
 }
 
-// endAll ends the faults of requests that nothing more becomes of.
+// endAll ends the faults of requests that will not get any further.
 func endAll(lists ...[]*request) {
 	for _, list := range lists {
 		for _, r := range list {

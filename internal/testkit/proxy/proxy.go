@@ -1,5 +1,5 @@
-// Package proxy stands between a client and its Redis, and does to single requests what networks do: holds them back after their client
-// gave up, delays them, cuts connections before or after the server executed, loses or truncates replies. It is for tests only.
+// Package proxy stands between a client and its Redis, and does to single requests what networks do: it holds them back after their client
+// gave up, delays them, cuts connections before or after the server executed them, drops or truncates replies. It is for tests only.
 //
 //	p := proxy.Start(t, srv.Addr())
 //	rdb := redis.NewClient(&redis.Options{Addr: p.Addr()})
@@ -12,18 +12,19 @@
 //	held.Release() // now the first one arrives at the server
 //	<-held.Done()  // which has answered it
 //
-// A request is one command, or a transaction. What follows a held one on its connection waits behind it, as bytes of TCP do. A late request is delivered on the connection to the server that it came for, which
-// outlives the client's, so what was said on it before, such as SELECT, still counts.
+// A request is one command, or a transaction. What follows a held request on its connection waits behind it, as bytes of TCP do. A late
+// request is delivered on the server connection that it was meant for, which outlives the client's, so earlier commands there, such as
+// SELECT, still apply.
 //
-// One Proxy stands in front of any number of servers, with an address for each. [Proxy.Dial] is the dialer of a client that finds servers
-// by itself, as that of a cluster does:
+// One Proxy stands in front of any number of servers, with an address for each. [Proxy.Dial] is the dialer for a client that finds servers by
+// itself, such as a cluster client:
 //
 //	p := proxy.Start(t)
 //	o := cluster.Options()
 //	o.Dialer = p.Dial
 //
-// Faults are about requests, whichever server they are for. Replies are counted, so the answer of a certain request can be lost; on a
-// connection that has subscribed to channels they cannot be told apart, and pass untouched from then on.
+// Faults apply to requests, whichever server they are for. Replies are matched with requests by counting, so the answer to a certain request
+// can be dropped; on a connection that has subscribed to channels this is impossible, and replies pass untouched from then on.
 package proxy
 
 import (
@@ -37,23 +38,23 @@ import (
 	"time"
 )
 
-// Proxy passes requests on, but for those that faults are about. It is safe for concurrent use.
+// Proxy passes requests on, except those that meet a fault. It is safe for concurrent use.
 type Proxy struct {
 	first string // the server of Addr
 	works sync.WaitGroup
 
 	mu     sync.Mutex              // guards the rest
-	nodes  map[string]net.Listener // by the address of the server
+	nodes  map[string]net.Listener // by server address
 	links  map[*link]bool
-	faults []*Fault // that have not met their request, oldest first
-	random *random  // nil: nothing happens by chance
+	faults []*Fault // faults still waiting for their request, oldest first
+	random *random  // nil: no random faults
 	timers map[*time.Timer]bool
 	log    []string
-	made   int // links so far
+	made   int // number of links so far
 	closed bool
 }
 
-// Start starts a proxy of servers, which is closed with the test. When the test fails, it shows what passed through.
+// Start starts a proxy for servers; it is closed with the test. When the test fails, it shows the requests that passed through.
 func Start(t testing.TB, servers ...string) *Proxy {
 	t.Helper()
 	p, err := Run(servers...)
@@ -69,7 +70,7 @@ func Start(t testing.TB, servers ...string) *Proxy {
 	return p
 }
 
-// Run returns a proxy that runs outside of any test, and that the caller has to Close.
+// Run returns a proxy outside of any test. The caller has to Close it.
 func Run(servers ...string) (*Proxy, error) {
 	p := &Proxy{nodes: map[string]net.Listener{}, links: map[*link]bool{}, timers: map[*time.Timer]bool{}}
 	for _, server := range servers {
@@ -84,14 +85,14 @@ func Run(servers ...string) (*Proxy, error) {
 	return p, nil
 }
 
-// Addr returns the proxy's address for the first server that it was started with.
+// Addr returns the proxy's address for the first of its servers.
 func (p *Proxy) Addr() string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return p.nodes[p.first].Addr().String()
 }
 
-// Dial connects to the proxy of the server at addr, which is made if there is none yet. It is a dialer for go-redis's options.
+// Dial connects to the proxy's address for the server at addr, which it opens if needed. It is a dialer for go-redis's options.
 func (p *Proxy) Dial(ctx context.Context, network, addr string) (net.Conn, error) {
 	l, err := p.node(addr)
 	if err != nil {
@@ -128,7 +129,7 @@ func (p *Proxy) node(addr string) (net.Listener, error) {
 	return l, nil
 }
 
-// serve passes on what one client sends and gets.
+// serve passes on the requests and replies of one client.
 func (p *Proxy) serve(client net.Conn, addr string) {
 	defer client.Close()
 	server, err := net.DialTimeout("tcp", addr, 10*time.Second)
@@ -155,7 +156,7 @@ func (p *Proxy) serve(client net.Conn, addr string) {
 	l.replies()
 }
 
-// Cut cuts all clients' connections. New ones are welcome, and requests that are held still arrive when they are released.
+// Cut cuts all clients' connections. New ones are accepted, and held requests still arrive when they are released.
 func (p *Proxy) Cut() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -164,15 +165,15 @@ func (p *Proxy) Cut() {
 	}
 }
 
-// Log returns the requests so far that were not a connection's first words, the latest 500, each with the number of its connection and
-// what was done to it.
+// Log returns the latest 500 requests, without the commands by which connections begin, each with the number of its connection and what was
+// done to it.
 func (p *Proxy) Log() []string {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	return slices.Clone(p.log)
 }
 
-// ClearLog forgets what Log would return.
+// ClearLog empties the log.
 func (p *Proxy) ClearLog() {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -196,7 +197,7 @@ func (p *Proxy) noteLocked(l *link, commands [][]string, f *Fault) {
 	p.log = p.log[max(len(p.log)-logged, 0):]
 }
 
-// handshake are the commands by which clients introduce themselves and find their way, which nothing happens to by chance.
+// handshake are the commands by which clients introduce themselves and find their way; random faults do not apply to them.
 var handshake = map[string]bool{"hello": true, "auth": true, "select": true, "client": true, "cluster": true, "command": true, "readonly": true}
 
 // later calls f after d, unless the proxy is closed before.
@@ -218,7 +219,7 @@ func (p *Proxy) later(d time.Duration, f func()) {
 	p.timers[timer] = true
 }
 
-// Close cuts everything, drops what is held, and returns when no goroutine is left. Closing twice is fine.
+// Close cuts all connections, drops held requests, and returns when no goroutine is left. Closing twice is fine.
 func (p *Proxy) Close() {
 	p.mu.Lock()
 	p.closed = true

@@ -7,26 +7,26 @@ import (
 	"time"
 )
 
-// Odds say what happens to requests by chance: each is a share from 0 to 1, and together they are at most 1. What happens to the n-th GET
-// depends on the seed and on n alone, whatever other commands come in between.
+// Odds say what happens to requests at random: each is a share from 0 to 1, and together they are at most 1. What happens to the n-th GET
+// depends only on the seed and on n, whatever other commands come in between.
 type Odds struct {
-	Delay     float64 // it comes later, and is answered
-	Late      float64 // its client is cut at once, and it comes later
-	CutBefore float64 // as the methods of Proxy
+	Delay     float64 // it arrives later, and is answered
+	Late      float64 // its client is cut at once, and it arrives later
+	CutBefore float64 // like the methods of Proxy
 	CutAfter  float64
 	DropReply float64
 	Truncate  float64 // in the middle of the reply
 
-	DelayReply float64 // it is answered at once, and the reply comes later
+	DelayReply float64 // it is executed at once, and the reply comes later
 
-	// Most is the longest delay, and the longest by which a request is late. Zero is 20 ms.
+	// Most is the longest delay, of a delayed and of a late request. Zero is 20 ms.
 	Most time.Duration
 
-	// Of are the odds of single commands, in lower case, instead of these. Their Most is not read.
+	// Of has the odds of single commands, in lower case, which replace these. Their Most is not used.
 	Of map[string]Odds
 }
 
-// random draws what happens.
+// random draws the random faults.
 type random struct {
 	seed  uint64
 	odds  Odds
@@ -34,8 +34,8 @@ type random struct {
 	drawn int               // faults
 }
 
-// Random makes things happen by chance from now on, to requests that no other fault takes, and not to those by which a client introduces
-// itself. A test that fails shows the seed; zero draws one. Odds of zero end it.
+// Random applies random faults from now on, to requests that meet no other fault, except those by which clients introduce themselves. A
+// failing test shows the seed; zero draws one. Zero odds end it.
 func (p *Proxy) Random(seed uint64, o Odds) {
 	if seed == 0 {
 		seed = rand.Uint64()
@@ -57,7 +57,7 @@ func (p *Proxy) seed() string {
 	return fmt.Sprintf("\nthe seed was %d; %d faults by chance", p.random.seed, p.random.drawn)
 }
 
-// draw returns what happens to the next request of this command, nil for nothing.
+// draw returns the fault for the next request of this command, nil for none.
 func (r *random) draw(command string) *Fault {
 	h := fnv.New64a()
 	h.Write([]byte(command))

@@ -12,7 +12,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A Cluster is a Redis Cluster. The methods of its nodes break it; a node that is killed or paused is failed over by the others.
+// A Cluster is a Redis Cluster. The methods of its nodes break it; the other nodes fail over a node that is killed or paused.
 type Cluster struct {
 	t     testing.TB
 	nodes []*Server
@@ -20,8 +20,8 @@ type Cluster struct {
 
 const slots = 16384
 
-// StartCluster starts a cluster of masters (at least 3) and replicas, dealt out to the masters in turn, and returns when
-// every node finds it complete. That takes some 2 s: so long a new master refuses to serve, whatever its peers say.
+// StartCluster starts a cluster of masters (at least 3) and replicas, distributed over the masters in turn, and returns when every node
+// considers it complete. That takes about 2 s, during which a new master refuses to serve, whatever its peers say.
 func StartCluster(t testing.TB, masters, replicas int, o Options) *Cluster {
 	t.Helper()
 	if masters < 3 || replicas < 0 {
@@ -46,13 +46,13 @@ func StartCluster(t testing.TB, masters, replicas int, o Options) *Cluster {
 	return c
 }
 
-// build deals out the slots to the first nodes, makes all acquainted, and has the others replicate the first ones in turn.
+// build distributes the slots to the first nodes, introduces all nodes to each other, and makes the others replicate the first ones in turn.
 func (c *Cluster) build(ctx context.Context, masters int) error {
 	ids := make([]string, len(c.nodes))
 	for i, s := range c.nodes {
 		rdb := s.admin()
-		// Every pair is introduced, where gossip would take its rounds. Epochs differ from the start, so that no two
-		// masters have to settle who is the newer.
+		// Every pair is introduced, because gossip would need several rounds. Epochs differ from the start, so that no two masters have to
+		// settle which is newer.
 		pipe := rdb.Pipeline()
 		id := pipe.Do(ctx, "CLUSTER", "MYID")
 		pipe.Do(ctx, "CLUSTER", "SET-CONFIG-EPOCH", i+1)
@@ -77,8 +77,8 @@ func (c *Cluster) build(ctx context.Context, masters int) error {
 	return nil
 }
 
-// complete reports what is still wrong: every node that is up must serve, be in step with its master, and tell clients
-// the same about who has which slots: each range at a master that is up, and so many replicas in all, or more.
+// complete returns what is still wrong: every node that is up must serve, be in step with its master, and give clients the same view of the
+// slots: each range at a master that is up, with at least this many replicas in total.
 func (c *Cluster) complete(ctx context.Context, replicas int) error {
 	var first string
 	for _, s := range c.nodes {
@@ -122,7 +122,7 @@ func (c *Cluster) complete(ctx context.Context, replicas int) error {
 	return nil
 }
 
-// A shard is a range of slots and who has it, the master first.
+// A shard is a range of slots and the nodes that have it, the master first.
 type shard struct {
 	start, end int
 	servers    []*Server
@@ -136,7 +136,7 @@ func (s shard) String() string {
 	return fmt.Sprintf("%d-%d at %v", s.start, s.end, addrs)
 }
 
-// shards is what s tells clients, in one order.
+// shards returns what s tells clients, in a fixed order.
 func (c *Cluster) shards(ctx context.Context, s *Server) ([]shard, error) {
 	//lint:ignore SA1019 clients ask for CLUSTER SLOTS, and some nodes CLUSTER SHARDS names are not in it yet
 	ranges, err := s.admin().ClusterSlots(ctx).Result()
@@ -163,7 +163,7 @@ func (c *Cluster) shards(ctx context.Context, s *Server) ([]shard, error) {
 	return shards, nil
 }
 
-// Options returns what connects a go-redis cluster client, for the caller to change.
+// Options returns options for a go-redis cluster client, for the caller to change.
 func (c *Cluster) Options() *redis.ClusterOptions {
 	o := &redis.ClusterOptions{}
 	for _, s := range c.nodes {
@@ -179,10 +179,10 @@ func (c *Cluster) Client() *redis.ClusterClient {
 	return rdb
 }
 
-// Nodes returns all nodes, those that began as masters first.
+// Nodes returns all nodes, the original masters first.
 func (c *Cluster) Nodes() []*Server { return slices.Clone(c.nodes) }
 
-// Owner is the master that now serves key, as the first node that is up sees it.
+// Owner returns the master that now serves key, according to the first node that is up.
 func (c *Cluster) Owner(key string) *Server {
 	c.t.Helper()
 	servers, err := c.serving(context.Background(), key)
@@ -212,8 +212,8 @@ func (c *Cluster) serving(ctx context.Context, key string) ([]*Server, error) {
 	return nil, fmt.Errorf("nobody serves slot %d of %q", slot, key)
 }
 
-// Failover has a replica take over from the master that serves key, and returns the new master when all nodes know it.
-// Of a master that is up nothing is lost; for one that is down it is what the cluster would do by itself a little later.
+// Failover makes a replica take over from the master that serves key, and returns the new master when all nodes know it. If the old master is
+// up, nothing is lost; if it is down, the cluster would do the same by itself a little later.
 func (c *Cluster) Failover(key string) *Server {
 	c.t.Helper()
 	ctx := context.Background()
@@ -226,7 +226,7 @@ func (c *Cluster) Failover(key string) *Server {
 	next := servers[1+i]
 	args := []any{"CLUSTER", "FAILOVER"}
 	if !servers[0].up() {
-		args = append(args, "FORCE") // without the consent of the old master
+		args = append(args, "FORCE") // without the old master's consent
 	}
 	must(c.t, next.admin().Do(ctx, args...).Err())
 	must(c.t, until(func(ctx context.Context) error {
@@ -239,15 +239,15 @@ func (c *Cluster) Failover(key string) *Server {
 	return next
 }
 
-// Settle returns when the nodes that are up serve all slots and agree on how: after a master was killed or paused, when one
-// of its replicas has taken over; after a restart, when the node has caught up.
+// Settle waits until the nodes that are up serve all slots and agree on how: after a master was killed or paused, until one of its replicas
+// has taken over; after a restart, until the node has caught up.
 func (c *Cluster) Settle() {
 	c.t.Helper()
 	must(c.t, until(func(ctx context.Context) error { return c.complete(ctx, 0) }))
 }
 
-// Migrate moves the slot of key to another master while clients use it, key by key, as an operator would, and returns its new
-// master when all nodes know it. Nothing is lost.
+// Migrate moves the slot of key to another master while clients use it, key by key, as an operator would, and returns the new master when all
+// nodes know it. Nothing is lost.
 func (c *Cluster) Migrate(key string) *Server {
 	c.t.Helper()
 	ctx := context.Background()
@@ -301,7 +301,7 @@ func (c *Cluster) migrate(ctx context.Context, slot int64, from, to *Server) err
 			}
 		}
 	}
-	for _, s := range []*Server{to, from} { // first who has the keys: a client that is told of it finds them
+	for _, s := range []*Server{to, from} { // first the node with the keys: a client redirected there finds them
 		if err := s.admin().Do(ctx, "CLUSTER", "SETSLOT", slot, "NODE", ids[to]).Err(); err != nil {
 			return err
 		}

@@ -43,7 +43,7 @@ func TestCluster(t *testing.T) {
 		}
 
 		if o.Flavour != Redis8 {
-			return // the others prove that they start and fail over
+			return // the others have shown that they start and fail over
 		}
 		now.Pause()
 		if c.Failover("key1") != old { // without consent

@@ -10,13 +10,13 @@ import (
 	"testing"
 )
 
-// A Flavour is the kind of server a test is about.
+// A Flavour is the kind of server that a test is about.
 type Flavour int
 
 const (
 	Redis8  Flavour = iota // Redis 8.0 or newer, the default
-	Redis86                // Redis 8.6, or what comes next to it: not everywhere to be had, so that no test insists on it
-	Redis7                 // Redis 7.0, the oldest that is supported; it has no field TTL
+	Redis86                // Redis 8.6 or a close successor: not available everywhere, so no test insists on it
+	Redis7                 // Redis 7.0, the oldest version supported; it has no field TTL
 	Valkey                 // Valkey 8, which has no field TTL either
 )
 
@@ -25,7 +25,7 @@ var flavours = [...]struct {
 	variable string // names the directory of its programs
 	get      string // prints that directory
 	fits     func(Version) bool
-	optional bool // MAYFLY_REQUIRE_REDIS does not ask for it
+	optional bool // MAYFLY_REQUIRE_REDIS does not require it
 }{
 	Redis8:  {"Redis 8.0 or newer", "MAYFLY_REDIS_BIN", ".ci/redis", func(v Version) bool { return v.Name == "Redis" && v.Major >= 8 }, false},
 	Redis86: {"Redis 8.6", "MAYFLY_REDIS86_BIN", ".ci/redis 8.6", func(v Version) bool { return v.Name == "Redis" && v.Major == 8 && v.Minor >= 2 }, true},
@@ -35,10 +35,10 @@ var flavours = [...]struct {
 
 func (f Flavour) String() string { return flavours[f].name }
 
-// HasFieldTTL reports whether fields of hashes can have a TTL there.
+// HasFieldTTL reports whether the flavour supports TTLs of hash fields.
 func (f Flavour) HasFieldTTL() bool { return f == Redis8 || f == Redis86 }
 
-// Version says which server it is.
+// Version identifies a server.
 type Version struct {
 	Name                string // Redis or Valkey
 	Major, Minor, Patch int
@@ -50,7 +50,7 @@ func (v Version) String() string {
 
 var versionLine = regexp.MustCompile(`(Redis|Valkey) server v=(\d+)\.(\d+)\.(\d+)`)
 
-// parseVersion reads the version from what redis-server --version prints.
+// parseVersion reads the version from the output of redis-server --version.
 func parseVersion(text string) (Version, error) {
 	m := versionLine.FindStringSubmatch(text)
 	if m == nil {
@@ -69,8 +69,8 @@ type binary struct {
 	version Version
 }
 
-// need returns the redis-server that the environment names for the flavour. Without one it skips the test on a line that can be
-// found and counted, or fails it where Redis is required. A directory that does not hold the flavour fails the test.
+// need returns the redis-server that the environment names for the flavour. Without one it skips the test with a line that can be found and
+// counted, or fails it if Redis is required. A directory with another flavour fails the test.
 func need(t testing.TB, f Flavour) binary {
 	t.Helper()
 	flavour := flavours[f]
@@ -94,8 +94,8 @@ func need(t testing.TB, f Flavour) binary {
 	return binary{path, version}
 }
 
-// Tool returns the path of a program that comes with the flavour's server: redis-cli, redis-benchmark or redis-check-aof.
-// Without a server the test is skipped.
+// Tool returns the path of a program that comes with the flavour's server: redis-cli, redis-benchmark or redis-check-aof. Without a server
+// the test is skipped.
 func Tool(t testing.TB, f Flavour, name string) string {
 	t.Helper()
 	path := filepath.Join(filepath.Dir(need(t, f).path), name)

@@ -12,7 +12,7 @@ import (
 func TestParseVersion(t *testing.T) {
 	for _, test := range []struct {
 		text string
-		want string // "" where it is an error
+		want string // "" for an error
 	}{
 		{"Redis server v=8.0.2 sha=00000000:0 malloc=jemalloc-5.3.0 bits=64 build=b52b02bf0759f5b4", "Redis 8.0.2"},
 		{"Redis server v=7.0.15 sha=00000000:0", "Redis 7.0.15"},
@@ -53,7 +53,7 @@ func TestFlavoursTakeTheirOwnServersOnly(t *testing.T) {
 	}
 }
 
-// fakeServer makes a directory with a redis-server that knows its version and nothing else.
+// fakeServer makes a directory with a redis-server that can only print its version.
 func fakeServer(t *testing.T, dir, version string) string {
 	t.Helper()
 	if err := os.MkdirAll(dir, 0o755); err != nil {
@@ -66,7 +66,7 @@ func fakeServer(t *testing.T, dir, version string) string {
 	return dir
 }
 
-// Only the variable counts: a server that is merely there is not used.
+// Only the variable counts: a server that merely happens to be there is not used.
 func TestOnlyTheNamedServerIsUsed(t *testing.T) {
 	path := fakeServer(t, t.TempDir(), "Redis server v=8.2.0")
 	t.Setenv("PATH", path+":/bin")
@@ -90,14 +90,14 @@ func TestOnlyTheNamedServerIsUsed(t *testing.T) {
 	}
 }
 
-// A verdict is how a test ended that we watch.
+// A verdict is how a watched test ended.
 type verdict struct {
 	testing.TB
 	skipped, failed, logged string
 	cleanups                []func()
 }
 
-// watch runs f with a test that can be skipped and failed without harm to t.
+// watch runs f with a test that can be skipped and failed without affecting t.
 func watch(t *testing.T, f func(testing.TB)) (v *verdict) {
 	v = &verdict{TB: t}
 	defer func() {

@@ -10,11 +10,11 @@ import (
 	"time"
 )
 
-// A process is one run of a server. It ends with the test process at the latest, however that ends: on Linux the
-// kernel sees to it, elsewhere only the tests' cleanup does.
+// A process is one run of a server. It ends with the test process at the latest: on Linux the kernel guarantees that, elsewhere only the
+// tests' cleanup does.
 type process struct {
 	cmd    *exec.Cmd
-	ended  chan struct{} // closed once it has been waited for
+	ended  chan struct{} // closed once the process has been waited for
 	paused bool
 }
 
@@ -31,22 +31,21 @@ func run(log, program string, args ...string) (*process, error) {
 
 	started := make(chan error)
 	go func() {
-		// To the kernel the parent is the thread that forked, and Go ends threads: when a goroutine that is locked to
-		// its thread returns. So this goroutine, which has to wait for the child anyway, forks it too, and keeps its
-		// thread to itself until the child is gone.
+		// For the kernel the parent is the thread that forked, and Go ends the thread of a goroutine that returns while locked to it. So this
+		// goroutine, which has to wait for the child anyway, also forks it, and keeps its thread until the child is gone.
 		runtime.LockOSThread()
 		defer runtime.UnlockOSThread()
 		defer close(p.ended)
 		err := p.cmd.Start()
 		started <- err
 		if err == nil {
-			p.cmd.Wait() // its error is the way a server ends here: by signal
+			p.cmd.Wait() // ignore the error: servers here end by a signal
 		}
 	}()
 	return p, <-started
 }
 
-// alive reports whether p has been started and has not ended.
+// alive reports whether p has started and not ended.
 func (p *process) alive() bool {
 	if p == nil {
 		return false
@@ -59,12 +58,12 @@ func (p *process) alive() bool {
 	}
 }
 
-// signal sends a signal by its name, for those that the standard library has on some systems only.
+// signal sends a signal given by its name, for signals that the standard library has only on some systems.
 func (p *process) signal(name string) error {
 	return exec.Command("sh", "-c", fmt.Sprintf("kill -%s %d", name, p.cmd.Process.Pid)).Run()
 }
 
-// end sends s and waits until the process is gone. One that is gone already is fine.
+// end sends s and waits until the process is gone. It does nothing if the process is gone already.
 func (p *process) end(s os.Signal) error {
 	if !p.alive() {
 		return nil
@@ -80,12 +79,12 @@ func (p *process) end(s os.Signal) error {
 	}
 }
 
-// patience is how long a server may take for what takes it milliseconds, on a machine that is busy with other tests. It only
-// bounds a failure: who waits asks again and again.
+// patience is how long a server may take, on a machine busy with other tests, for what normally takes milliseconds. It only bounds a failure:
+// waiting code polls.
 const patience = 2 * time.Minute
 
-// until asks, less and less often, whether ok finds nothing wrong any more, and returns what it last found when patience ends.
-// Other processes do not tell us when they are ready, so they have to be asked.
+// until calls ok, less and less often, until it finds nothing wrong, and returns its last error when patience ends. Other processes do not
+// tell us when they are ready, so we have to poll.
 func until(ok func(ctx context.Context) error) error {
 	ctx, cancel := context.WithTimeout(context.Background(), patience)
 	defer cancel()

@@ -10,7 +10,7 @@ func dieWithParent(cmd *exec.Cmd) {
 	cmd.SysProcAttr = &syscall.SysProcAttr{Pdeathsig: syscall.SIGKILL}
 }
 
-// awaitStopped returns when all threads of p have stopped: the signal itself is delivered a little after kill returns.
+// awaitStopped returns when all threads of p have stopped: the signal takes effect a little after kill returns.
 func awaitStopped(p *os.Process) {
 	const idIsPID = 1 // P_PID
 	for {

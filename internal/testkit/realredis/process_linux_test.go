@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// onDyingThread runs f on a thread that Go then ends, as it does with the thread of a goroutine that returns while locked
-// to it. The first thread of a process is the exception, so it is kept busy.
+// onDyingThread runs f on a thread that Go then ends, as it does with the thread of a goroutine that returns while locked to it. The first
+// thread of a process is never ended, so it is kept busy.
 func onDyingThread(f func()) {
 	done := make(chan struct{})
 	go func() {
@@ -27,7 +27,7 @@ func onDyingThread(f func()) {
 	<-done
 }
 
-// To the kernel, which kills the server with its parent, the parent is a thread.
+// For the kernel, which kills the server with its parent, the parent is a thread.
 func TestAServerOutlivesTheThreadThatAskedForIt(t *testing.T) {
 	need(t, Redis8)
 	var s *Server

@@ -13,8 +13,8 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// A Sentinel is a master with its replicas, watched by three sentinels. The methods of its nodes break it; a master that
-// is killed or paused is failed over.
+// A Sentinel is a master with its replicas, watched by three sentinels. The methods of its nodes break it; a master that is killed or paused
+// is failed over.
 type Sentinel struct {
 	t         testing.TB
 	nodes     []*Server
@@ -27,11 +27,10 @@ type watcher struct {
 	rdb *redis.SentinelClient
 }
 
-// masterName is what the sentinels call the one they watch.
+// masterName is the sentinels' name for the master.
 const masterName = "mayfly"
 
-// StartSentinel starts a master with replicas (at least one) and three sentinels, and returns when each of them knows all
-// others.
+// StartSentinel starts a master with replicas (at least one) and three sentinels, and returns when each of them knows all others.
 func StartSentinel(t testing.TB, replicas int, o Options) *Sentinel {
 	t.Helper()
 	if replicas < 1 {
@@ -48,7 +47,7 @@ func StartSentinel(t testing.TB, replicas int, o Options) *Sentinel {
 	}
 	startAll(t, s.nodes[1:]...)
 
-	must(t, until(func(ctx context.Context) error { return s.replicated(ctx, master) })) // or the sentinels see replicas with their next look, in 10 s
+	must(t, until(func(ctx context.Context) error { return s.replicated(ctx, master) })) // otherwise the sentinels see the replicas only at their next look, in 10 s
 
 	var watchers []*Server
 	for range 3 {
@@ -69,23 +68,23 @@ func StartSentinel(t testing.TB, replicas int, o Options) *Sentinel {
 		must(t, s.sentinels[len(s.sentinels)-1].tune(200*time.Millisecond))
 	}
 	must(t, until(func(ctx context.Context) error { return s.agreed(ctx, master, replicas) }))
-	// Now that they have met they take their time again, which they measure their trust by: after 3 periods a replica that
-	// has said nothing is no candidate, and one that has been a master for 4, of no failover they know, is turned back.
+	// Once they have met, they go back to their normal period, which also decides whom they trust: after 3 periods of silence a replica is no
+	// candidate, and one that has been a master for 4 periods without a known failover is turned back.
 	for _, w := range s.sentinels {
 		must(t, w.tune(time.Second))
 	}
 	return s
 }
 
-// tune sets how often a sentinel looks and tells; of itself some every second, some every 10 s. One that was held up by a
-// busy machine mistrusts its clock for 1 s, not 30.
+// tune sets how often a sentinel looks and tells; by default it does some things every second, some every 10 s. After a stall on a busy
+// machine it mistrusts its clock for 1 s instead of 30.
 func (w watcher) tune(period time.Duration) error {
 	ms := period.Milliseconds()
 	return w.admin().Do(context.Background(), "SENTINEL", "DEBUG", "PING-PERIOD", ms, "ASK-PERIOD", ms, "PUBLISH-PERIOD", ms, "INFO-PERIOD", ms,
 		"TILT-PERIOD", 1000).Err()
 }
 
-// replicated reports what is wrong with the nodes that are up: master must be one, the others in step with one.
+// replicated returns what is wrong with the nodes that are up: master must be one, and the others in step with one.
 func (s *Sentinel) replicated(ctx context.Context, master *Server) error {
 	for _, node := range s.nodes {
 		if !node.up() {
@@ -106,8 +105,7 @@ func (s *Sentinel) replicated(ctx context.Context, master *Server) error {
 	return nil
 }
 
-// agreed reports what the sentinels that are up lack to know: master, with so many replicas that could take over, and
-// each other.
+// agreed returns what the sentinels that are up do not know yet: the master, this many replicas that could take over, and each other.
 func (s *Sentinel) agreed(ctx context.Context, master *Server, replicas int) error {
 	for _, w := range s.sentinels {
 		if !w.up() {
@@ -140,7 +138,7 @@ func (s *Sentinel) agreed(ctx context.Context, master *Server, replicas int) err
 	return nil
 }
 
-// Options returns what connects a go-redis failover client, for the caller to change.
+// Options returns options for a go-redis failover client, for the caller to change.
 func (s *Sentinel) Options() *redis.FailoverOptions {
 	o := &redis.FailoverOptions{MasterName: masterName}
 	for _, w := range s.sentinels {
@@ -149,7 +147,7 @@ func (s *Sentinel) Options() *redis.FailoverOptions {
 	return o
 }
 
-// Client returns a new client of the master, whichever that is, which is closed at the end of the test.
+// Client returns a new client of the current master; it is closed at the end of the test.
 func (s *Sentinel) Client() *redis.Client {
 	rdb := redis.NewFailoverClient(s.Options())
 	s.t.Cleanup(func() { rdb.Close() })
@@ -168,7 +166,7 @@ func (s *Sentinel) Sentinels() []*Server {
 	return servers
 }
 
-// Master is what the first sentinel that is up takes for the master.
+// Master returns the master according to the first sentinel that is up.
 func (s *Sentinel) Master() *Server {
 	s.t.Helper()
 	master, err := s.master(context.Background())
@@ -192,7 +190,7 @@ func (s *Sentinel) master(ctx context.Context) (*Server, error) {
 	return s.nodes[i], nil
 }
 
-// anyUp is a sentinel that is up.
+// anyUp returns a sentinel that is up.
 func (s *Sentinel) anyUp() (watcher, error) {
 	i := slices.IndexFunc(s.sentinels, func(w watcher) bool { return w.up() })
 	if i < 0 {
@@ -201,15 +199,15 @@ func (s *Sentinel) anyUp() (watcher, error) {
 	return s.sentinels[i], nil
 }
 
-// Failover has a replica take over from the master, and returns the new master once it is settled.
+// Failover makes a replica take over from the master, and returns the new master once it is settled.
 func (s *Sentinel) Failover() *Server {
 	s.t.Helper()
 	old, err := s.master(context.Background())
 	must(s.t, err)
 	w, err := s.anyUp()
 	must(s.t, err)
-	// It is asked for again and again: refused while one is going on, or while no replica has been heard of lately, and
-	// given up for the same reason.
+	// The request is repeated: it is refused while a failover is in progress or while no replica has been heard of lately, and given up for
+	// the same reason.
 	return s.settle(func(ctx context.Context, master *Server) error {
 		if master != old {
 			return nil
@@ -219,14 +217,14 @@ func (s *Sentinel) Failover() *Server {
 	})
 }
 
-// Settle returns the master when the sentinels that are up agree on one that is up, and its replicas are in step: after
-// the master was killed or paused, when one of its replicas has taken over.
+// Settle returns the master once the sentinels that are up agree on one that is up, and its replicas are in step: after the master was killed
+// or paused, when one of its replicas has taken over.
 func (s *Sentinel) Settle() *Server {
 	s.t.Helper()
 	return s.settle(func(context.Context, *Server) error { return nil })
 }
 
-// settle waits for a master that is accepted.
+// settle waits for a master that accept accepts.
 func (s *Sentinel) settle(accept func(ctx context.Context, master *Server) error) *Server {
 	s.t.Helper()
 	var master *Server

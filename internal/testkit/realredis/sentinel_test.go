@@ -21,7 +21,7 @@ func TestSentinel(t *testing.T) {
 		holds(t, s.Client())
 
 		if o.Flavour != Redis8 {
-			return // the others prove that they start and fail over
+			return // the others have shown that they start and fail over
 		}
 		s.Sentinels()[0].Kill() // two are a quorum
 		second.Kill()

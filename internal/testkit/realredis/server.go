@@ -1,17 +1,16 @@
-// Package realredis starts real Redis servers for tests, on their own or as a cluster or sentinels, and breaks them: stops,
-// kills, pauses and fails them over. Only tests import it.
+// Package realredis starts real Redis servers for tests, alone, as a cluster or with sentinels, and breaks them: it stops, kills, pauses and
+// fails them over. Only tests import it.
 //
 //	srv := realredis.Start(t, realredis.Options{})
 //	rdb := srv.Client()
 //	srv.Kill() // what does the code under test do now?
 //
-// Every server listens on a free loopback port, saves nothing, and ends with the test, at the latest with the test
-// process; when the test failed, its log is shown.
+// Every server listens on a free loopback port, saves nothing, and ends with the test, or with the test process at the latest; if the test
+// failed, its log is shown.
 //
-// The environment names the servers, and nothing else is looked for: MAYFLY_REDIS_BIN, MAYFLY_REDIS7_BIN and MAYFLY_VALKEY_BIN are
-// directories that hold redis-server, as .ci/redis prints them. Without the one it needs a test is skipped, or fails when
-// MAYFLY_REQUIRE_REDIS=1. The lines "SKIPPED-NO-REDIS test: why" and "REAL-REDIS started version", which go test -v shows, can be
-// counted.
+// Only the environment names the servers: MAYFLY_REDIS_BIN, MAYFLY_REDIS7_BIN and MAYFLY_VALKEY_BIN are directories that hold redis-server,
+// as printed by .ci/redis. A test without the server that it needs is skipped, or fails if MAYFLY_REQUIRE_REDIS=1. The lines
+// "SKIPPED-NO-REDIS test: why" and "REAL-REDIS started version", which go test -v shows, can be counted.
 package realredis
 
 import (
@@ -31,14 +30,14 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Options says what to start. The zero value is Redis 8.
+// Options say what to start. The zero value is Redis 8.
 type Options struct {
 	Flavour Flavour
 	Config  []string // further lines of redis.conf, e.g. "maxmemory 1mb"
 }
 
-// A Server is one redis-server on 127.0.0.1. Its methods end the test where they fail, and are for one goroutine at a
-// time, that of the test.
+// A Server is one redis-server on 127.0.0.1. Its methods end the test if they fail, and must be called from one goroutine at a time, the
+// test's.
 type Server struct {
 	t       testing.TB
 	binary  binary
@@ -46,9 +45,9 @@ type Server struct {
 	config  []string
 	dir     string
 	port    int
-	busPort int // of a cluster node, else 0
+	busPort int // of a cluster node, otherwise 0
 	process *process
-	own     *redis.Client // for commands of our own, made by admin
+	own     *redis.Client // for our own commands, made by admin
 }
 
 // Start starts a single server.
@@ -59,7 +58,7 @@ func Start(t testing.TB, o Options) *Server {
 	return s
 }
 
-// startAll starts servers side by side.
+// startAll starts servers in parallel.
 func startAll(t testing.TB, servers ...*Server) {
 	t.Helper()
 	errs := make([]error, len(servers))
@@ -74,22 +73,22 @@ func startAll(t testing.TB, servers ...*Server) {
 	}
 }
 
-// prepare makes a server that will be started, and sees to its end.
+// prepare makes a server to be started later, and arranges for its end.
 func prepare(t testing.TB, b binary, config ...string) *Server {
 	t.Helper()
 	s := &Server{t: t, binary: b, dir: scratch(t), config: append([]string{
 		`save ""`,
 		"appendonly no",
 		"enable-debug-command local",
-		"repl-diskless-sync-delay 0", // a replica is there at once, not after 5 s
+		"repl-diskless-sync-delay 0", // a replica is synchronised at once, not after 5 s
 		"repl-diskless-load on-empty-db",
 	}, config...)}
 	t.Cleanup(s.cleanup)
 	return s
 }
 
-// scratch is a directory for what a server writes, in memory where the system has such a place: sentinels and cluster
-// nodes fsync what they learn, and one that waits for a busy disk is taken for dead by its peers.
+// scratch is a directory for a server's files, in memory if the system has such a place: sentinels and cluster nodes fsync what they learn,
+// and one that waits for a busy disk is taken for dead by its peers.
 func scratch(t testing.TB) string {
 	dir, err := os.MkdirTemp("/dev/shm", "mayfly-realredis-")
 	if err != nil {
@@ -121,7 +120,7 @@ func (s *Server) log() string {
 
 func (s *Server) logFile() string { return filepath.Join(s.dir, "log") }
 
-// must ends the test if err is one.
+// must ends the test if err is not nil.
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
@@ -129,7 +128,7 @@ func must(t testing.TB, err error) {
 	}
 }
 
-// start chooses free ports and starts the server there, on others if somebody was faster.
+// start chooses free ports and starts the server there; if a port was taken meanwhile, it tries others.
 func (s *Server) start() error {
 	const tries = 10
 	var err error
@@ -155,17 +154,17 @@ func (s *Server) start() error {
 		if err = s.run(); !errors.Is(err, errPortTaken) {
 			return err
 		}
-		os.Remove(s.logFile()) // or it would explain the next failure too
+		os.Remove(s.logFile()) // otherwise the old log would explain the next failure too
 	}
 	return err
 }
 
 func (s *Server) configFile() string { return filepath.Join(s.dir, "redis.conf") }
 
-// anyPort asks start for a bus port.
+// anyPort asks start to choose a bus port.
 const anyPort = -1
 
-var errPortTaken = errors.New("somebody took the port meanwhile")
+var errPortTaken = errors.New("the port was taken meanwhile")
 
 // run starts the process and returns when it answers.
 func (s *Server) run() error {
@@ -192,7 +191,7 @@ func (s *Server) run() error {
 	return fmt.Errorf("%v did not start: %v", s.binary.version, s.process.cmd.ProcessState)
 }
 
-// answers asks the server for a PONG, and who it is: where two wanted one port, the answer may come from the other.
+// answers checks that the server answers PING, and that it is this one: if two servers wanted one port, the answer may come from the other.
 func (s *Server) answers(ctx context.Context) error {
 	rdb := redis.NewClient(s.adminOptions())
 	defer rdb.Close()
@@ -206,8 +205,8 @@ func (s *Server) answers(ctx context.Context) error {
 	return err
 }
 
-// freePort returns a port that nobody listens on. It keeps below the ports that systems give to outgoing connections,
-// so that a server which is down finds its port free when it restarts.
+// freePort returns a port that nobody listens on. It is below the range for outgoing connections, so that a server which is down finds its
+// port free when it restarts.
 func freePort() (int, error) {
 	const first, end, tries = 15000, 32768, 100
 	var err error
@@ -221,10 +220,10 @@ func freePort() (int, error) {
 	return 0, fmt.Errorf("no free port: %w", err)
 }
 
-// Addr is the server's address, the same for its whole life.
+// Addr returns the server's address, which never changes.
 func (s *Server) Addr() string { return net.JoinHostPort("127.0.0.1", strconv.Itoa(s.port)) }
 
-// Options returns what connects a go-redis client to the server, for the caller to change.
+// Options returns options for a go-redis client of the server, for the caller to change.
 func (s *Server) Options() *redis.Options { return &redis.Options{Addr: s.Addr()} }
 
 // Client returns a new client of the server, which is closed at the end of the test.
@@ -234,10 +233,10 @@ func (s *Server) Client() *redis.Client {
 	return rdb
 }
 
-// Version is the server's own.
+// Version returns the server's version.
 func (s *Server) Version() Version { return s.binary.version }
 
-// Stop ends the server as an operator would. What it held is gone: it saves nothing.
+// Stop ends the server as an operator would. Its data are lost, since it saves nothing.
 func (s *Server) Stop() {
 	s.t.Helper()
 	if s.process.paused {
@@ -252,8 +251,8 @@ func (s *Server) Kill() {
 	must(s.t, s.process.end(os.Kill))
 }
 
-// Restart starts the server again at its old address, empty; if it is still running it is stopped first. A cluster
-// node still knows its cluster, a sentinel whom it watches.
+// Restart starts the server again at its old address, empty; a running server is stopped first. A cluster node still knows its cluster, a
+// sentinel its master.
 func (s *Server) Restart() {
 	s.t.Helper()
 	s.Stop()
@@ -268,14 +267,14 @@ func (s *Server) Pause() {
 	s.process.paused = true
 }
 
-// Resume lets a paused server go on; it then answers what it was asked meanwhile.
+// Resume continues a paused server; it then answers the commands received meanwhile.
 func (s *Server) Resume() {
 	s.t.Helper()
 	must(s.t, s.process.signal("CONT"))
 	s.process.paused = false
 }
 
-// admin is a client for commands of our own.
+// admin returns a client for our own commands.
 func (s *Server) admin() *redis.Client {
 	if s.own == nil {
 		s.own = redis.NewClient(s.adminOptions())
@@ -283,7 +282,7 @@ func (s *Server) admin() *redis.Client {
 	return s.own
 }
 
-// adminOptions leave it to until to try again.
+// adminOptions disable retries, which are until's job.
 func (s *Server) adminOptions() *redis.Options {
 	return &redis.Options{Addr: s.Addr(), MaxRetries: -1, DialerRetries: 1, DisableIdentity: true}
 }

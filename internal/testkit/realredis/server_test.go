@@ -16,7 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// eachFlavour runs f for every kind of server, side by side.
+// eachFlavour runs f for every kind of server, in parallel.
 func eachFlavour(t *testing.T, f func(t *testing.T, o Options)) {
 	for flavour := Redis8; flavour <= Valkey; flavour++ {
 		t.Run(flavour.String(), func(t *testing.T) {
@@ -45,7 +45,7 @@ func testServer(t *testing.T, o Options) {
 	opts := s.Options()
 	opts.MaxRetries = -1
 	opts.DialerRetries = 1
-	opts.ReadTimeout = 50 * time.Millisecond // of who asks a server that surely does not answer
+	opts.ReadTimeout = 50 * time.Millisecond // for asking a server that surely does not answer
 	hasty := redis.NewClient(opts)
 	defer hasty.Close()
 	var timeout net.Error
@@ -65,7 +65,7 @@ func testServer(t *testing.T, o Options) {
 			t.Errorf("after %s somebody still listens at %s", name, addr)
 		}
 		end = s.Kill
-		end() // once more is fine
+		end() // a second call is fine
 		s.Restart()
 		if s.Addr() != addr {
 			t.Errorf("after a restart it is at %s, was at %s", s.Addr(), addr)
@@ -99,8 +99,8 @@ func TestAWrongConfigurationIsShownWithTheLog(t *testing.T) {
 	}
 }
 
-// The port is free when it is chosen, and may be somebody else's when the server wants it: then Start takes another one. It
-// must not take the other's PONG for its own server's.
+// The port is free when it is chosen, but may be taken when the server wants it: then Start takes another one. It must not mistake another
+// server's PONG for its own.
 func TestAnotherServerAtThePortIsNoticed(t *testing.T) {
 	eachFlavour(t, testPortTaken)
 }
