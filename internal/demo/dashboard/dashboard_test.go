@@ -43,6 +43,12 @@ func opened(t *testing.T, o shop.Options) (http.Handler, *shop.Shop, *dashboard.
 	return dashboard.Handler(s, r, dashboard.Options{Redis: "an embedded Redis", Until: until, Host: "demo.example"}), s, r
 }
 
+// pass lets time pass, which it does in a bubble only.
+func pass(d time.Duration) {
+	synctest.Wait() // panics outside of one
+	time.Sleep(d)
+}
+
 // inBubble opens a small shop and its dashboard in a bubble.
 func inBubble(t *testing.T, f func(t *testing.T, h http.Handler, s *shop.Shop, r *dashboard.Recorder)) {
 	t.Helper()

@@ -103,9 +103,9 @@ func TestWhatLasts(t *testing.T) {
 				t.Fatal(err)
 			}
 			r.Pressed(b, says)
-			time.Sleep(then)
+			pass(then)
 		}
-		time.Sleep(13 * time.Second)
+		pass(13 * time.Second)
 		pressed(panel.KillRedis, 7*time.Second)
 		pressed(panel.KillRedis, 13*time.Second)
 		pressed(panel.SlowDatabase, 21*time.Second)

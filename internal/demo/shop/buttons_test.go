@@ -23,7 +23,7 @@ func TestFillAtOnce(t *testing.T) {
 					t.Helper()
 					set(t, s, func(s *panel.Settings) { s.Jitter = jitter })
 					press(t, s, panel.FillAtOnce, "all is filled at once")
-					time.Sleep(time.Second / 2)
+					pass(time.Second / 2)
 					f := s.Figures(t.Context())
 					if len(f.Ends) != 8 {
 						t.Errorf("%d products are kept", len(f.Ends))
@@ -67,7 +67,7 @@ func TestSlowDatabase(t *testing.T) {
 			return n / len(percent)
 		}
 		press(t, s, panel.SlowDatabase, "the database is slow")
-		time.Sleep(12 * time.Second)
+		pass(12 * time.Second)
 		for _, admission := range []bool{true, false} {
 			set(t, s, func(s *panel.Settings) { s.Admission = admission })
 			before, _ := answered(t, s, 3)
@@ -85,7 +85,7 @@ func TestSlowDatabase(t *testing.T) {
 			if got := sum(slow); admission != (got >= 20) || admission != (sum(after) > 90) {
 				t.Errorf("admission %v: %v %%, then %v %%", admission, slow, after)
 			}
-			time.Sleep(15 * time.Second)
+			pass(15 * time.Second)
 		}
 	})
 }
@@ -95,14 +95,14 @@ func TestSlowQueries(t *testing.T) {
 	inShop(t, func(s *panel.Settings) { s.Mayfly, s.Shoppers, s.Query = false, 1, 100*time.Millisecond }, func(t *testing.T, s *shop.Shop) {
 		longest := func() time.Duration {
 			s.Figures(t.Context())
-			time.Sleep(9 * time.Second)
+			pass(9 * time.Second)
 			return s.Figures(t.Context()).Took.At(1)
 		}
 		press(t, s, panel.SlowDatabase, "the database is slow")
 		if took := longest(); took < 380*time.Millisecond || took > 420*time.Millisecond {
 			t.Errorf("a query of 100 ms took %v", took)
 		}
-		time.Sleep(2 * time.Second)
+		pass(2 * time.Second)
 		if took := longest(); took > 110*time.Millisecond {
 			t.Errorf("and then %v", took)
 		}

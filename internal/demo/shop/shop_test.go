@@ -12,6 +12,12 @@ import (
 	"github.com/mayflycache/mayfly/redistest"
 )
 
+// pass lets time pass, which it does in a bubble only.
+func pass(d time.Duration) {
+	synctest.Wait() // panics outside of one
+	time.Sleep(d)
+}
+
 // inShop opens a shop on an engine of its own in a bubble, where its figures are of the protocols and not of the machine.
 func inShop(t *testing.T, change func(*panel.Settings), f func(t *testing.T, s *shop.Shop)) {
 	t.Helper()

@@ -99,7 +99,7 @@ func TestWhereAPageCameFrom(t *testing.T) {
 			q.Header.Set("If-Modified-Since", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat))
 			w := httptest.NewRecorder()
 			s.ServeHTTP(w, q)
-			time.Sleep(100 * time.Millisecond) // until the process has been told of its own change
+			pass(100 * time.Millisecond) // until the process has been told of its own change
 			return w.Body.String(), w.Header()
 		}
 		rows := func(body string) string { // as text
@@ -119,7 +119,7 @@ func TestWhereAPageCameFrom(t *testing.T) {
 				t.Errorf("%d: %q, want %q; %v", i, got, want, h)
 			}
 		}
-		time.Sleep(10 * time.Second)
+		pass(10 * time.Second)
 		if body, _ := get("/product/1", browser); !strings.HasPrefix(rows(body), "the page|its handler|–|–; teapot|memory|") && !strings.HasPrefix(rows(body), "the page|its handler|–|–; teapot|Redis|") {
 			t.Errorf("of a page that has ended: %q", rows(body))
 		}
