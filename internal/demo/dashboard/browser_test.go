@@ -346,7 +346,6 @@ func TestPictures(t *testing.T) {
 	}
 	wait(30)
 	page.Await(t, soon, "moments.slice(-8).every(m => m.queries < 20)") // between two ends
-	take("demo-before")
 	page.Press(t, "e")
 	page.Await(t, soon, "moments.slice(-3).some(m => m.queries > 100) && moments.at(-1).mark === undefined")
 	wait(1)
