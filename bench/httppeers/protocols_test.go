@@ -148,14 +148,6 @@ func TestServeContentWithRanges(t *testing.T) {
 }
 
 func TestTimeoutHandler(t *testing.T) {
-	slow := make(chan bool)
-	h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("Cache-Control", "max-age=60")
-		if r.URL.Path == "/slow" {
-			<-slow
-		}
-		io.WriteString(w, "page")
-	})
 	for name, put := range map[string]func(h http.Handler, cached func(http.Handler) http.Handler) http.Handler{
 		"outside": func(h http.Handler, cached func(http.Handler) http.Handler) http.Handler {
 			return http.TimeoutHandler(cached(h), 50*time.Millisecond, "late")
@@ -165,7 +157,14 @@ func TestTimeoutHandler(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			slow = make(chan bool)
+			slow := make(chan bool)
+			h := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+				w.Header().Set("Cache-Control", "max-age=60")
+				if r.URL.Path == "/slow" {
+					<-slow
+				}
+				io.WriteString(w, "page")
+			})
 			srv := serveOn(t, put(h, newCache(t, nil).Handler))
 			for n := range 3 {
 				if body, res := get(t, srv.URL+"/fast"); body != "page" && body != "late" || n == 2 && body == "page" && !isHit(res) {
