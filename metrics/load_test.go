@@ -34,6 +34,7 @@ type program struct {
 
 	slow    atomic.Int64 // ns that the loader takes longer
 	fails   atomic.Bool  // the loader
+	both    atomic.Bool  // both processes miss the same keys at once
 	churn   atomic.Bool  // keys are deleted as fast as they are read
 	wide    atomic.Bool  // more keys are asked for than there is room for
 	flood   atomic.Bool  // calls beyond the limit, and pages that are not cached
@@ -143,6 +144,16 @@ func running(t *testing.T) *program {
 	often(16, 40*time.Millisecond, func(i int) {
 		if !p.away.Load() {
 			ones[i%2].Get(ctx, rand.IntN(3))
+		}
+	})
+	often(1, 40*time.Millisecond, func(int) {
+		if p.both.Load() {
+			var gets sync.WaitGroup
+			key := rand.IntN(1 << 30)
+			for _, c := range ones {
+				gets.Go(func() { c.Get(ctx, key) })
+			}
+			gets.Wait()
 		}
 	})
 	often(12, 100*time.Millisecond, func(int) {
