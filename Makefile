@@ -20,6 +20,9 @@ modules: ## the Observer for OpenTelemetry, and the analyzer: modules of their o
 	@set -e; for module in otel cmd/ttlguard; do echo "module $$module"; \
 		(cd $$module && go vet ./... && go tool -modfile=$(CURDIR)/tools/go.mod staticcheck ./... && go test ./...); done
 
+jsonv2: ## the codec JSON as a build with encoding/json/v2 has it
+	GOEXPERIMENT=jsonv2 go test -count=1 -run 'JSON|Codec|Format' .
+
 ttlguard: ## our own calls of go-redis, by our own analyzer
 	@set -e; out=$$(mktemp -d); trap 'rm -rf "$$out"' EXIT; (cd cmd/ttlguard && go build -o "$$out/ttlguard" .); \
 		for module in . examples trials; do (cd $$module && go vet -vettool="$$out/ttlguard" ./...); done

@@ -1,8 +1,6 @@
 package mayfly
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"reflect"
 
@@ -34,7 +32,8 @@ func DefaultCodec[V any]() Codec[V] {
 	return JSON[V]{}
 }
 
-// JSON uses encoding/json. Other languages read and write the same bytes with their JSON libraries.
+// JSON uses encoding/json. Other languages read and write the same bytes with their JSON libraries. Built with GOEXPERIMENT=jsonv2, it uses
+// encoding/json/v2, which decodes faster, by the same rules and to the same bytes.
 type JSON[V any] struct {
 	// Schema is a number to raise when V has changed so that old bytes must not be read any more. Zero is a number too.
 	Schema int
@@ -49,20 +48,12 @@ func (JSON[V]) Validate() error {
 	return nil
 }
 
-// Append appends v as JSON, without the line end that json.Encoder adds and without escaping <, > and &.
-func (JSON[V]) Append(dst []byte, v V) ([]byte, error) {
-	buf := bytes.NewBuffer(dst)
-	enc := json.NewEncoder(buf)
-	enc.SetEscapeHTML(false)
-	if err := enc.Encode(v); err != nil {
-		return dst, err
-	}
-	return bytes.TrimSuffix(buf.Bytes(), []byte("\n")), nil
-}
+// Append appends v as JSON in one line, without escaping <, > and &.
+func (JSON[V]) Append(dst []byte, v V) ([]byte, error) { return appendJSON(dst, v) }
 
 // Decode parses src.
 func (JSON[V]) Decode(src []byte) (v V, err error) {
-	err = json.Unmarshal(src, &v)
+	err = parseJSON(src, &v)
 	return v, err
 }
 

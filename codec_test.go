@@ -2,7 +2,10 @@ package mayfly_test
 
 import (
 	"bytes"
+	"encoding/json"
+	"reflect"
 	"testing"
+	"time"
 
 	"github.com/mayflycache/mayfly"
 )
@@ -74,5 +77,51 @@ func TestPassThroughAllocatesNothing(t *testing.T) {
 		codec.Decode(out)
 	}); n != 0 {
 		t.Errorf("%v allocations", n)
+	}
+}
+
+// However the program was built, JSON has the bytes and the rules of encoding/json: see codec_jsonv2.go.
+func TestJSONIsThatOfEncodingJSON(t *testing.T) {
+	type inner struct {
+		Text  string `json:"text,omitempty"`
+		Count int    `json:",string"`
+	}
+	type outer struct {
+		inner
+		List  []int
+		Map   map[string]int
+		Raw   []byte
+		Time  time.Time
+		For   time.Duration
+		Ptr   *inner `json:",omitempty"`
+		Any   any
+		Float float64
+	}
+	for _, v := range []outer{
+		{},
+		{inner: inner{Text: "<b>&\u2028\xff", Count: 3}, List: []int{}, Map: map[string]int{"b": 1, "a": 2}, Raw: []byte{0, 255},
+			Time: time.Unix(1, 5).UTC(), For: time.Second, Ptr: &inner{}, Any: []any{1.5, nil, "x", map[string]any{}}, Float: 1e21},
+	} {
+		var want bytes.Buffer
+		enc := json.NewEncoder(&want)
+		enc.SetEscapeHTML(false)
+		if err := enc.Encode(v); err != nil {
+			t.Fatal(err)
+		}
+		got, err := mayfly.JSON[outer]{}.Append([]byte("head "), v)
+		if err != nil || "head "+want.String() != string(got)+"\n" {
+			t.Errorf("got %q, %v, want %q", got, err, want.String())
+		}
+	}
+	for _, text := range []string{
+		`{"list":[1],"MAP":{"a":1},"unknown":{}}`, `{"List":[1],"List":[2]}`, `{"Raw":null,"Ptr":{"text":"x"}}`, `{"text":"` + "\xff" + `"}`,
+		`{"Count":"7"}`, `{"Count":7}`, `null`, ` {} `, `{} {}`, `[1]`, `{"Float":1e999}`, ``, `{"For":"1s"}`,
+	} {
+		var want outer
+		wrong := json.Unmarshal([]byte(text), &want)
+		got, err := mayfly.JSON[outer]{}.Decode([]byte(text))
+		if (err == nil) != (wrong == nil) || err == nil && !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: got %+v, %v, want %+v, %v", text, got, err, want, wrong)
+		}
 	}
 }

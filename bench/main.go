@@ -62,6 +62,7 @@ var measurements = []measurement{
 	{"fieldttl", []string{performance}, func(w []io.Writer, o settings) { fieldCosts(w[0], o) }},
 	{"remote hits", []string{performance}, func(w []io.Writer, o settings) { remoteHits(w[0], o) }},
 	{"crowd", []string{performance}, func(w []io.Writer, o settings) { crowd(w[0], o) }},
+	{"codecs", []string{performance}, func(w []io.Writer, o settings) { codecs(w[0], o) }},
 	{"local hits", []string{performance}, func(w []io.Writer, o settings) { localHits(w[0], o) }},
 	{"many", []string{performance}, func(w []io.Writer, o settings) { manyHits(w[0], o) }},
 	{"stampede", []string{performance}, func(w []io.Writer, o settings) { stampede(w[0], o) }},

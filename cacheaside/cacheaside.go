@@ -60,6 +60,7 @@ type Cache[K comparable, V any] struct {
 	opt    Options // with the defaults filled in
 	format uint32  // of the codec, as records carry it
 	askTTL bool    // whether a read needs to know the time left
+	glance bool    // whether it may reckon it, and asks only if something is to be done because of it
 
 	one  loader[K, V]
 	many func(ctx context.Context, keys []K) (map[K]V, error) // nil: one loads keys one by one
@@ -141,6 +142,7 @@ func build[K comparable, V any](ns mayfly.Namespace[K, V], o Options, noLoader b
 			return nil, fmt.Errorf("cacheaside: %w", err)
 		}
 	}
+	c.glance = c.askTTL && o.Stale.window() == 0 && ns.Local == nil && !ns.Plain
 	c.format = record.FormatOf(room.Codec.Format())
 	c.flights.Abandon = o.Load.Abandon
 	c.works = background.New(mayfly.ErrClosed)

@@ -118,7 +118,7 @@ func (l *loading[K, V]) toStore(got *loaded[V], claim *lease.Claim) (lease.Fill,
 		share := c.ns.Jitter
 		share.Floor, share.Ceiling = 0, 0 // which are about values
 		ttl := share.TTL(c.opt.MissTTL)
-		return lease.Fill{Claim: claim, Value: c.encodeMiss(claim.ID(), ttl, got.cost), TTL: ttl}, nil
+		return lease.Fill{Claim: claim, Value: c.encodeMiss(claim.ID(), ttl, got.cost), TTL: ttl, Ends: true}, nil
 	}
 	if got.NotModified {
 		got.Value = l.seen.entry.Value
@@ -131,7 +131,7 @@ func (l *loading[K, V]) toStore(got *loaded[V], claim *lease.Claim) (lease.Fill,
 		ttl = c.ns.Jitter.TTL(c.ns.TTL)
 	}
 	value, err := c.encode(got.Value, claim.ID(), ttl, got.cost)
-	return lease.Fill{Claim: claim, Value: value, TTL: ttl + c.opt.Stale.window()}, err
+	return lease.Fill{Claim: claim, Value: value, TTL: ttl + c.opt.Stale.window(), Ends: !c.ns.Plain}, err
 }
 
 // forgetValue ends a claim for a value that is not, or must not be, kept.

@@ -1,7 +1,7 @@
 package cacheaside
 
 import (
-	"math/rand/v2"
+	"context"
 	"time"
 
 	"github.com/mayflycache/mayfly"
@@ -34,8 +34,66 @@ const (
 // clockSlack is how much longer than it was given a value may seem to live.
 const clockSlack = time.Second
 
-// see judges what was found.
-func (c *Cache[K, V]) see(f lease.Found) (s sight[V]) {
+// doubts reports whether PTTL is to be asked before f, which was found without it, is judged: its header may be wrong. Another program may have given
+// the key another TTL, or the server another clock. That nothing is left is for Redis to say, by not having the key; so what has time left and is not
+// due is handed out, and for all else Redis is asked first. draw is that of the judgement that follows.
+func (c *Cache[K, V]) doubts(f lease.Found, draw float64) bool {
+	h, left := f.Header, f.Reckoned
+	switch {
+	case f.State != lease.Present || f.Left != 0:
+		return false
+	case f.Kind == record.Plain: // tells nothing
+		return c.glance
+	case f.Kind != record.Value:
+		return false
+	case h.Window > 0: // stored by a process with a stale window: is it over?
+		return true
+	case !c.glance:
+		return false
+	case left <= 0 || left > h.Fresh+clockSlack:
+		return true
+	}
+	return h.Flags&record.Negative == 0 && c.opt.Early.Due(h.Fresh, left, h.Cost, draw)
+}
+
+// ascertain asks for the TTL of what was found without it. If Redis does not answer that any more, what it had a moment ago is handed out, and
+// nothing is done because of it; but what a process with a stale window has stored may be over.
+func (c *Cache[K, V]) ascertain(ctx context.Context, full string, f lease.Found) (lease.Found, error) {
+	rest, cancel, worth := c.rest(ctx, f)
+	defer cancel()
+	if !worth {
+		return f, nil
+	}
+	now, err := c.guard.Look(rest, full, true)
+	return c.ascertained(ctx, full, f, lease.Answer{Found: now, Err: err})
+}
+
+// rest is a context for what is left of RedisTimeout after f was found. worth is false where that is too little for a question which may be left out: a
+// question that is cut costs its connection. The next read asks all in one trip then: lease.Glance remembers that this one took long.
+func (c *Cache[K, V]) rest(ctx context.Context, f lease.Found) (rest context.Context, cancel context.CancelFunc, worth bool) {
+	left := c.opt.RedisTimeout - f.Spent
+	worth = left >= 2*f.Spent
+	if f.Header.Window > 0 { // nothing can be said of it without
+		left, worth = c.opt.RedisTimeout, true
+	}
+	rest, cancel = context.WithTimeout(ctx, left)
+	return rest, cancel, worth
+}
+
+func (c *Cache[K, V]) ascertained(ctx context.Context, full string, f lease.Found, now lease.Answer) (lease.Found, error) {
+	now.Spent += f.Spent
+	if now.Err == nil || f.Header.Window > 0 {
+		return now.Found, now.Err
+	}
+	if ctx.Err() == nil {
+		c.tell.Backend(ctx, full, now.Err)
+	}
+	f.Spent = now.Spent
+	return f, nil
+}
+
+// see judges what was found. draw decides whether it is due.
+func (c *Cache[K, V]) see(f lease.Found, draw float64) (s sight[V]) {
 	if f.State != lease.Present {
 		return s
 	}
@@ -74,7 +132,7 @@ func (c *Cache[K, V]) see(f lease.Found) (s sight[V]) {
 	}
 	switch late := -s.entry.Fresh; {
 	case late < 0:
-		s.due = c.opt.Early.Due(h.Fresh, s.entry.Fresh, h.Cost, rand.Float64())
+		s.due = c.opt.Early.Due(h.Fresh, s.entry.Fresh, h.Cost, draw)
 	case late < c.opt.Stale.While:
 		s.standing, s.entry.Outcome = stale, mayfly.OutcomeStale
 	case late < c.opt.Stale.IfError:

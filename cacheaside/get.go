@@ -3,13 +3,13 @@ package cacheaside
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
 	"time"
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/client/admission"
 	"github.com/mayflycache/mayfly/internal/client/flight"
 	"github.com/mayflycache/mayfly/internal/client/localview"
-	"github.com/mayflycache/mayfly/internal/client/record"
 )
 
 // Get returns the stored value of key, or else loads and stores it. It returns when ctx ends; the load goes on. The error is
@@ -70,7 +70,7 @@ func (c *Cache[K, V]) Lookup(ctx context.Context, key K) (e Entry[V], ok bool, e
 	if err != nil {
 		return e, false, c.ns.Fail("lookup", full, err)
 	}
-	s := c.see(f)
+	s := c.see(f, 0)
 	if s.negative {
 		return e, false, c.ns.Fail("lookup", full, mayfly.ErrNotFound)
 	}
@@ -159,12 +159,16 @@ func (c *Cache[K, V]) look(ctx context.Context, key K, full string) (l loading[K
 		return l, nil
 	}
 	begun := time.Now()
-	l.found, err = c.guard.Look(ctx, full, c.askTTL)
-	l.spent = l.found.Spent
-	if err == nil && !c.askTTL && l.found.Kind == record.Value && l.found.Header.Window > 0 {
-		l.found, err = c.guard.Look(ctx, full, true) // stored by a process with a stale window: is it over?
-		l.spent += l.found.Spent
+	l.draw = rand.Float64()
+	if c.glance {
+		l.found, err = c.guard.Glance(ctx, full)
+	} else {
+		l.found, err = c.guard.Look(ctx, full, c.askTTL)
 	}
+	if err == nil && c.doubts(l.found, l.draw) {
+		l.found, err = c.ascertain(ctx, full, l.found)
+	}
+	l.spent = l.found.Spent
 	if err != nil {
 		if ctx.Err() != nil {
 			return l, ctx.Err()

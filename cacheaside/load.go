@@ -25,6 +25,7 @@ type loading[K comparable, V any] struct {
 
 	found  lease.Found   // what the key held
 	seen   sight[V]      // what that is worth to this cache
+	draw   float64       // whether that is due is drawn once, before it is known for sure
 	copied *record.ID    // what is to be renewed is a copy of this fill, and Redis has yet to be asked; nil: it was
 	alone  bool          // Redis cannot be asked: load, and do not store
 	ends   time.Time     // when what was found will be gone from Redis; zero if that is not known
@@ -77,7 +78,7 @@ func (l *loading[K, V]) land(got *loaded[V], kept bool) {
 
 // judge sees what was found, in a reply to what was asked at begun.
 func (l *loading[K, V]) judge(ctx context.Context, begun time.Time) {
-	if l.seen = l.c.see(l.found); l.seen.err != nil {
+	if l.seen = l.c.see(l.found, l.draw); l.seen.err != nil {
 		l.c.tell(ctx, mayfly.Event{Kind: mayfly.KindBackend, Outcome: mayfly.OutcomeFailed, Key: l.full, Err: l.seen.err})
 	}
 	if l.ends = (time.Time{}); l.found.Left > 0 {
@@ -173,7 +174,7 @@ func (l *loading[K, V]) outwait(ctx context.Context) (landed bool) {
 	}
 	wait, cancel := context.WithDeadlineCause(ctx, l.since.Add(l.patience()), mayfly.ErrLoadTimeout)
 	defer cancel()
-	a := l.c.guard.Outwait(ctx, wait, l.want(), func(now lease.Found) bool { return l.c.see(now).standing != unusable })
+	a := l.c.guard.Outwait(ctx, wait, l.want(), func(now lease.Found) bool { return l.c.see(now, 0).standing != unusable })
 	l.spent, l.past = 0, true
 	if a.Standing != lease.Mine { // taken over from one who died, with a clock that was set back
 		if l.turnTo(ctx, a) {

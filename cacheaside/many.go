@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"time"
@@ -129,7 +130,7 @@ func (c *Cache[K, V]) lookMany(ctx context.Context, keys []K, failed map[K]error
 		ls = append(ls, l)
 	}
 	begun := time.Now()
-	for n, a := range c.guard.LookMany(ctx, fulls, c.askTTL) {
+	for n, a := range c.answers(ctx, asked, fulls) {
 		l := asked[n]
 		l.spent = a.Spent
 		switch {
@@ -145,6 +146,39 @@ func (c *Cache[K, V]) lookMany(ctx context.Context, keys []K, failed map[K]error
 		}
 	}
 	return slices.DeleteFunc(ls, func(l *loading[K, V]) bool { return failed[l.key] != nil })
+}
+
+// answers asks Redis for keys: in one trip, and in a second one for what the first left in doubt.
+func (c *Cache[K, V]) answers(ctx context.Context, asked []*loading[K, V], fulls []string) []lease.Answer {
+	var answers []lease.Answer
+	if c.glance {
+		answers = c.guard.GlanceMany(ctx, fulls)
+	} else {
+		answers = c.guard.LookMany(ctx, fulls, c.askTTL)
+	}
+	var doubted []string
+	var of []int
+	var most lease.Found // which leaves the least for a second trip
+	for n, a := range answers {
+		asked[n].draw = rand.Float64()
+		if a.Err == nil && c.doubts(a.Found, asked[n].draw) {
+			doubted, of = append(doubted, fulls[n]), append(of, n)
+			most.Spent, most.Header.Window = max(most.Spent, a.Spent), max(most.Header.Window, a.Header.Window)
+		}
+	}
+	if len(doubted) == 0 {
+		return answers
+	}
+	rest, cancel, worth := c.rest(ctx, most)
+	defer cancel()
+	if !worth {
+		return answers
+	}
+	for m, now := range c.guard.LookMany(rest, doubted, true) {
+		a := &answers[of[m]]
+		a.Found, a.Err = c.ascertained(ctx, doubted[m], a.Found, now)
+	}
+	return answers
 }
 
 // atOnce is how many keys a loader of single keys is asked for at once, by one call about many.

@@ -356,5 +356,12 @@ func (b before) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 }
 
 func (b before) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
-	return next
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		for _, cmd := range cmds {
+			if cmd.Name() == b.name {
+				b.do()
+			}
+		}
+		return next(ctx, cmds)
+	}
 }

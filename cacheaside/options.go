@@ -35,7 +35,8 @@ type Options struct {
 
 	// RedisTimeout is how long one call waits for Redis, whatever the client's own timeouts are. Waiting for a connection that other calls
 	// of this process have is none of that as long as Redis answers them: it ends with the caller's context, or at Load.Timeout with
-	// mayfly.ErrCrowded, after which a Get takes Redis for one that cannot be asked. Zero is 150 ms.
+	// mayfly.ErrCrowded, after which a Get takes Redis for one that cannot be asked. A Set of a process that has not heard of Redis for two
+	// seconds asks for its time first, and waits for that as long at most. Zero is 150 ms.
 	RedisTimeout time.Duration
 
 	// Unremoved is how many keys are remembered whose Delete failed, to be deleted when Redis is back. Until then each Get loads

@@ -18,7 +18,9 @@ import (
 )
 
 // always renews at every hit.
-const always = 0.999999
+type always struct{}
+
+func (always) Due(time.Duration, time.Duration, time.Duration, float64) bool { return true }
 
 func aRenewalInTheBackground(t *testing.T, rdb redis.UniversalClient) {
 	ns := namespace(t, rdb)
@@ -32,13 +34,12 @@ func aRenewalInTheBackground(t *testing.T, rdb redis.UniversalClient) {
 		}
 		return user{Version: int(n)}, nil
 	}
-	early := must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{Early: earlyrefresh.Window(always), RedisTimeout: patient}))
-	other := must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{Early: earlyrefresh.Window(always), RedisTimeout: patient}))
+	early := must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{Early: always{}, RedisTimeout: patient}))
+	other := must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{Early: always{}, RedisTimeout: patient}))
 	never := must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{Early: earlyrefresh.Never, RedisTimeout: patient}))
 	ctx := t.Context()
 	early.Get(ctx, 7)
 	<-loading
-	rdb.PExpire(ctx, ns.Prefix+"7", 59*time.Minute) // some of its time has passed
 	for range 3 {
 		if u, err := early.Get(ctx, 7); u.Version != 1 || err != nil {
 			t.Errorf("who asks while it is renewed: %+v, %v", u, err)

@@ -23,14 +23,15 @@ prints the address of a dashboard that shows the load on the database live, with
 cause trouble. The shop starts with caching by hand, as the TTL guide writes it: press the red button, switch mayfly on, and press it again.
 
 The button Empty Redis empties the embedded Redis; on a Redis named by --redis it removes only the demo's own keys. Then, for a minute, a
-crowd asks for 2,000 articles, four times what the database can answer: switch the admission of loads off and on to compare.
+crowd asks for 2,000 articles, four times what the database can answer: switch the admission of loads off and on to compare. Slow database makes
+queries take four times as long for ten seconds, with a crowd that asks for what no cache has.
 
 The shop's data outlives it: end it with Ctrl-C and run it again within a minute, and the carts and logins that have not expired
 are still there.
 
 With --load there is no dashboard: the shop runs by hand for the first half of that time and with mayfly for the second. Everything expires
-once in the middle of each half, and the figures are printed at the end; --report writes the charts to a page. Ctrl-C ends the run early
-and prints the figures so far.`
+once in the middle of each half, and the figures before, during and after that are printed at the end; --report writes them and the charts to a
+page. Ctrl-C ends the run early and prints the figures so far.`
 
 // demo is mayfly demo.
 func demo(ctx context.Context, args []string, out io.Writer) error {

@@ -33,6 +33,7 @@ var protocol = []struct {
 	{"A tombstone refuses fills", aTombstoneRefusesFills},
 	{"Many keys in one trip", manyKeysInOneTrip},
 	{"Scripts that a server forgot", scriptsThatAServerForgot},
+	{"A record tells when it ends", aRecordTellsWhenItEnds},
 }
 
 func TestProtocol(t *testing.T) {
@@ -42,6 +43,11 @@ func TestProtocol(t *testing.T) {
 			for _, p := range protocol {
 				t.Run(p.name, func(t *testing.T) {
 					t.Run("records", func(t *testing.T) { p.test(t, rdb, lease.Options{Redis: rdb, Timeout: 5 * time.Second}) })
+					t.Run("records that tell their end", func(t *testing.T) {
+						ending = true
+						defer func() { ending = false }()
+						p.test(t, rdb, lease.Options{Redis: rdb, Timeout: 5 * time.Second})
+					})
 					t.Run("plain", func(t *testing.T) { p.test(t, rdb, lease.Options{Redis: rdb, Timeout: 5 * time.Second, Plain: true}) })
 				})
 			}

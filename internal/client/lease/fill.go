@@ -5,13 +5,14 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly/internal/client/nodes"
+	"github.com/mayflycache/mayfly/internal/client/record"
 )
 
 // Fill stores value for ttl if nobody deleted or replaced meanwhile what the claim was for, and says whether it did.
 // The claim ends with it; the lock of a renewal is left to expire, so that a process
 // which still holds the older value cannot renew it a second time.
 func (c *Claim) Fill(ctx context.Context, value []byte, ttl time.Duration) (stored bool, err error) {
-	return c.guard.nodes.Run1(ctx, Fill{c, value, ttl}.call())
+	return c.guard.nodes.Run1(ctx, Fill{Claim: c, Value: value, TTL: ttl}.call())
 }
 
 // FillMany stores values as [Claim.Fill] does, in one trip per server.
@@ -39,6 +40,9 @@ type Fill struct {
 	Claim *Claim
 	Value []byte
 	TTL   time.Duration
+
+	// Ends has Redis write into Value, which is the record of a value, when that ends.
+	Ends bool
 }
 
 func (f Fill) call() nodes.Call {
@@ -54,7 +58,15 @@ func (f Fill) call() nodes.Call {
 		}
 		return fillPlain.Call([]string{lock.lock, c.key}, c.token, was, f.Value, millis(f.TTL))
 	case c.renew:
-		return c.seen.swap(c.key, f.Value, f.TTL)
+		return f.over(c.seen.head(), len(c.seen.Raw))
 	}
-	return swapCall(c.key, c.token, len(c.token), f.Value, f.TTL)
+	return f.over(c.token, len(c.token))
+}
+
+// over puts the value in place of what has this head and length.
+func (f Fill) over(head []byte, length int) nodes.Call {
+	if !f.Ends {
+		return swapCall(f.Claim.key, head, length, f.Value, f.TTL)
+	}
+	return fill.Call([]string{f.Claim.key}, head, length, f.Value[:record.EndsFrom], f.Value[record.EndsTo:], millis(f.TTL))
 }

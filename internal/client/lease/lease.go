@@ -6,6 +6,7 @@
 // fill it. The way of a key through the package:
 //
 //	Look    one GET (with PTTL in the same trip where asked): Absent, Present, Loading or Held
+//	Glance  one GET, with the time left as reckoned from what the record says of its end
 //	Claim   Absent:  SET k <lease> NX GET PX 1s
 //	        Present, and the caller cannot use it:  the lease in place of just these bytes
 //	        Present, and the caller wants a newer one:  Renew, a lock beside the value, which stays
@@ -98,6 +99,7 @@ type Guard struct {
 	plain   bool
 	hold    time.Duration
 	pushes  func(key string) (<-chan struct{}, func())
+	glances habit
 }
 
 // New returns a Guard. It does no I/O.
@@ -135,6 +137,10 @@ type Found struct {
 	// Left is the TTL at the time of the reply, where it was asked for: NoTTL if there is none, and Gone if the value
 	// ended between its reading and this question.
 	Left time.Duration
+
+	// Reckoned is the TTL as reckoned from when the record says that it ends, where Left was not asked for; zero if it is not known. It may be wrong: good
+	// for handing out what is there, and nothing else is to be done because of it.
+	Reckoned time.Duration
 
 	// Spent is how much of Options.Timeout it took to read it. Waiting for other calls is none of that.
 	Spent time.Duration
@@ -183,99 +189,6 @@ func (f Found) id() record.ID {
 	}
 	sum := sha256.Sum256(f.Raw)
 	return record.ID(sum[:])
-}
-
-// Look reads key in one trip, which it may share with others. withTTL asks for the time left as well.
-func (g *Guard) Look(ctx context.Context, key string, withTTL bool) (Found, error) {
-	if nodes.Purse(ctx, g.timeout) == 0 {
-		return Found{}, nodes.ErrSpent
-	}
-	node, err := g.nodes.Of(ctx, key)
-	if err != nil {
-		return Found{}, err
-	}
-	a := node.Get(ctx, key, withTTL)
-	nodes.Pay(ctx, a.Took, a.Err)
-	var f Found
-	if a.Err == nil && a.Found {
-		f = found(a.Raw, left(a.Left, withTTL))
-	}
-	f.Spent = a.Took
-	return f, a.Err
-}
-
-// left is what PTTL answered as Found.Left has it.
-func left(d time.Duration, asked bool) time.Duration {
-	if asked && d == 0 { // less than a millisecond
-		return Gone
-	}
-	return d
-}
-
-func read(get *redis.StringCmd, pttl *redis.DurationCmd) (Found, error) {
-	raw, err := get.Bytes()
-	if errors.Is(err, redis.Nil) {
-		return Found{}, nil
-	}
-	if err != nil {
-		return Found{}, err
-	}
-	if pttl == nil {
-		return found(raw, 0), nil
-	}
-	d, err := pttl.Result()
-	if err != nil {
-		return Found{}, err
-	}
-	return found(raw, left(d, true)), nil
-}
-
-// Answer is what one key of many held.
-type Answer struct {
-	Found
-	Err error
-}
-
-// LookMany reads keys in one trip per server. Each answer is its key's own.
-func (g *Guard) LookMany(ctx context.Context, keys []string, withTTL bool) []Answer {
-	answers := make([]Answer, len(keys))
-	most := nodes.Purse(ctx, g.timeout)
-	if most == 0 {
-		for i := range answers {
-			answers[i].Err = nodes.ErrSpent
-		}
-		return answers
-	}
-	g.nodes.Each(ctx, keys, func(node *nodes.Node, mine []int) {
-		per := 1
-		if withTTL {
-			per = 2
-		}
-		cmds := make([]redis.Cmder, 0, per*len(mine))
-		for _, i := range mine {
-			cmds = append(cmds, redis.NewStringCmd(ctx, "get", keys[i]))
-			if withTTL {
-				cmds = append(cmds, redis.NewDurationCmd(ctx, time.Millisecond, "pttl", keys[i]))
-			}
-		}
-		allowance := nodes.Within(ctx, most)
-		err := node.Ask(allowance, cmds...)
-		spent := most - allowance.Left()
-		nodes.Pay(ctx, spent, err)
-		for n, i := range mine {
-			if err != nil {
-				answers[i].Err = err
-				continue
-			}
-			var pttl *redis.DurationCmd
-			if withTTL {
-				pttl = cmds[per*n+1].(*redis.DurationCmd)
-			}
-			answers[i].Found, answers[i].Err = read(cmds[per*n].(*redis.StringCmd), pttl)
-			answers[i].Spent = spent
-		}
-	}, func(i int, err error) { answers[i].Err = err })
-	return answers
 }
 
 // millis is d as PX takes it: whole milliseconds, at least one.

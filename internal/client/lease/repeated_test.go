@@ -40,7 +40,9 @@ func (twice) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPi
 }
 
 func TestWhatIsRepeatedKnowsItsOwnToken(t *testing.T) {
-	for _, plain := range []bool{false, true} {
+	defer func() { ending = false }()
+	for i, plain := range []bool{false, true, false} {
+		ending = i == 2
 		rdb := backends.LongLeases(t, mini(t)).(*redis.Client)
 		rdb.AddHook(twice{})
 		o := lease.Options{Redis: rdb, Timeout: 5 * time.Second, Plain: plain}

@@ -12,6 +12,19 @@ if v and #v == tonumber(ARGV[2]) and string.sub(v, 1, #ARGV[1]) == ARGV[1] then
 end
 return v == ARGV[3] and 1 or 0`)
 
+	// fill  k, head, length, before, after, ms: a record in place of what has this head and length. What stands before and after its end is
+	// given, and its end between them is this server's time and ms, or zero if that may not be asked. Repeated, it knows its own work.
+	fill = nodes.NewScript(`local v, before, after = redis.call('GET', KEYS[1]), ARGV[3], ARGV[4]
+if v and string.sub(v, 1, #ARGV[1]) == ARGV[1] and #v == tonumber(ARGV[2]) then
+	local t, ends, text = redis.pcall('TIME'), 0, ''
+	if t[1] then ends = t[1] * 1000 + math.floor(t[2] / 1000) + ARGV[5] end
+	if ends >= 2^48 then ends = 0 end
+	for i = 1, 6 do text = string.char(ends % 256) .. text; ends = math.floor(ends / 256) end
+	redis.call('SET', KEYS[1], before .. text .. after, 'PX', ARGV[5])
+	return 1
+end
+return v and #v == #before + 6 + #after and string.sub(v, 1, #before) == before and 1 or 0`)
+
 	// keep  k, token, ms: prolongs it if it is still this one.
 	keep = nodes.NewScript(`if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 return 0`)

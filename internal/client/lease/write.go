@@ -17,6 +17,10 @@ type Value struct {
 	Key   string
 	Bytes []byte
 	TTL   time.Duration
+
+	// Ends writes into Bytes, which are the record of a value, when that ends at the earliest by its server's clock, as that was last heard. A
+	// server that was not heard of late is asked, for which it has the time of a question of its own.
+	Ends bool
 }
 
 // Set stores values, in one trip per server; the last writer wins, and loads in flight are not stored. It returns
@@ -26,8 +30,11 @@ func (g *Guard) Set(ctx context.Context, values []Value) []error {
 	for i, v := range values {
 		keys[i] = v.Key
 	}
-	return g.write(ctx, keys, (*nodes.Node).AskOnce, func(i int) []redis.Cmder {
+	return g.write(ctx, keys, (*nodes.Node).AskOnce, func(ctx context.Context, node *nodes.Node, i int) []redis.Cmder {
 		v := values[i]
+		if v.Ends {
+			record.SetEnds(v.Bytes, node.Ends(ctx, v.TTL))
+		}
 		cmds := []redis.Cmder{redis.NewStatusCmd(ctx, "set", v.Key, v.Bytes, "px", millis(v.TTL))}
 		if g.plain {
 			cmds = append(cmds, redis.NewIntCmd(ctx, "del", SiblingName(v.Key)))
@@ -60,7 +67,7 @@ func (g *Guard) Replace(ctx context.Context, key string, seen Found, value []byt
 // Delete removes keys and ends the right to fill them, in one trip per server. With Hold it leaves tombstones. It
 // returns one error per key; where that is not nil, the key may or may not have been removed.
 func (g *Guard) Delete(ctx context.Context, keys []string) []error {
-	return g.write(ctx, keys, (*nodes.Node).Ask, func(i int) []redis.Cmder {
+	return g.write(ctx, keys, (*nodes.Node).Ask, func(_ context.Context, _ *nodes.Node, i int) []redis.Cmder {
 		switch {
 		case g.plain:
 			return []redis.Cmder{redis.NewIntCmd(ctx, "del", SiblingName(keys[i]), keys[i])}
@@ -76,7 +83,7 @@ func (g *Guard) Delete(ctx context.Context, keys []string) []error {
 // lost may have been repeated, and then found nothing.
 func (g *Guard) DeleteFound(ctx context.Context, keys []string) (found int, errs []error) {
 	dels := make([]*redis.IntCmd, len(keys))
-	errs = g.write(ctx, keys, (*nodes.Node).Ask, func(i int) []redis.Cmder {
+	errs = g.write(ctx, keys, (*nodes.Node).Ask, func(_ context.Context, _ *nodes.Node, i int) []redis.Cmder {
 		dels[i] = redis.NewIntCmd(ctx, "del", keys[i])
 		return []redis.Cmder{dels[i]}
 	})
@@ -88,16 +95,16 @@ func (g *Guard) DeleteFound(ctx context.Context, keys []string) (found int, errs
 	return found, errs
 }
 
-func (g *Guard) write(ctx context.Context, keys []string, ask func(*nodes.Node, context.Context, ...redis.Cmder) error, commands func(i int) []redis.Cmder) []error {
+func (g *Guard) write(ctx context.Context, keys []string, ask func(*nodes.Node, context.Context, ...redis.Cmder) error, commands func(ctx context.Context, node *nodes.Node, i int) []redis.Cmder) []error {
 	errs := make([]error, len(keys))
 	g.nodes.Each(ctx, keys, func(node *nodes.Node, mine []int) {
 		var cmds []redis.Cmder
 		of := make([][]redis.Cmder, len(mine)) // each key
 		for n, i := range mine {
-			of[n] = commands(i)
+			of[n] = commands(ctx, node, i)
 			cmds = append(cmds, of[n]...)
 		}
-		lost := ask(node, ctx, cmds...)
+		lost := ask(node, nodes.Within(ctx, g.timeout), cmds...) // what it took to learn the time is none of that
 		for n, i := range mine {
 			if errs[i] = lost; lost == nil {
 				for _, cmd := range of[n] {

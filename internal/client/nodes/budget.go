@@ -153,7 +153,8 @@ func (ns *Nodes) newNode(client asker) *Node {
 			clone.Options().ContextTimeoutEnabled = true
 			n.client = clone
 		}
-		n.gate = gateOf(c)
+		shared := serverOf(c)
+		n.gate, n.clock = shared.gate, &shared.clock
 		n.line = turns.NewLine(turns.Options{
 			Gate: n.gate, Patience: n.patience(), Send: n.send, Refused: n.refused, Start: ns.start, Closed: errClosed, Waited: n.waited,
 		})

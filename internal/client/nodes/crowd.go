@@ -34,24 +34,30 @@ type leftError struct{ error }
 
 func (e leftError) Unwrap() error { return e.error }
 
-// gates are before the connections of clients, one for all caches of a client: weak.Pointer[redis.Client] to *turns.Gate.
-var gates sync.Map
+// server is what all caches of a client share: the gate before its connections, and what is known of the clock behind them.
+type server struct {
+	gate  *turns.Gate
+	clock clock
+}
 
-// gateOf returns the gate before the connections of c.
-func gateOf(c *redis.Client) *turns.Gate {
+// servers are those of all clients: weak.Pointer[redis.Client] to *server.
+var servers sync.Map
+
+// serverOf returns what is shared by all caches of c.
+func serverOf(c *redis.Client) *server {
 	of := weak.Make(c)
-	if g, ok := gates.Load(of); ok {
-		return g.(*turns.Gate)
+	if s, ok := servers.Load(of); ok {
+		return s.(*server)
 	}
 	size := c.Options().PoolSize
 	if most := c.Options().MaxActiveConns; most > 0 {
 		size = min(size, most)
 	}
-	g, known := gates.LoadOrStore(of, turns.New(size))
+	s, known := servers.LoadOrStore(of, &server{gate: turns.New(size)})
 	if !known {
-		runtime.AddCleanup(c, func(of weak.Pointer[redis.Client]) { gates.Delete(of) }, of)
+		runtime.AddCleanup(c, func(of weak.Pointer[redis.Client]) { servers.Delete(of) }, of)
 	}
-	return g.(*turns.Gate)
+	return s.(*server)
 }
 
 func (n *Node) patience() turns.Patience { return turns.Patience{Most: n.wait, Silent: n.budget} }

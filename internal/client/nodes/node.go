@@ -43,6 +43,7 @@ type Node struct {
 	pool   *redis.Client // whose connections they are; nil if that is not known
 	gate   *turns.Gate   // before them; nil if they are not known
 	line   *turns.Line   // of the reads that wait; nil without a gate
+	clock  *clock        // nil if nobody knows which server would tell its time
 	wait   time.Duration
 	waited func(ctx context.Context, took time.Duration, n int, err error)
 	trips  sync.Pool     // of *trip
@@ -73,9 +74,15 @@ func (n *Node) Ask(ctx context.Context, cmds ...redis.Cmder) error {
 	if len(cmds) == 1 {
 		return n.Ask1(ctx, cmds[0])
 	}
+	_, err := n.ask(ctx, cmds...)
+	return err
+}
+
+// ask is Ask in a pipeline, and tells when the turn came and it was sent.
+func (n *Node) ask(ctx context.Context, cmds ...redis.Cmder) (sent time.Time, err error) {
 	t, err := n.enter(ctx)
 	if err != nil {
-		return err
+		return t.begun, err
 	}
 	defer t.leave()
 	pipe := n.client.Pipeline()
@@ -83,10 +90,10 @@ func (n *Node) Ask(ctx context.Context, cmds ...redis.Cmder) error {
 	pipe.Exec(t.limited)
 	for _, cmd := range cmds {
 		if err := n.settle(t.limited, cmd); err != nil {
-			return t.end(err)
+			return t.begun, t.end(err)
 		}
 	}
-	return t.end(nil)
+	return t.begun, t.end(nil)
 }
 
 // AskOnce is Ask for writes: what was sent is not sent again, so that nothing of it is left on the way when this returns nil. Only
@@ -207,8 +214,11 @@ func (n *Node) elsewhere(err error) bool {
 	return false
 }
 
-// goOn asks elsewhere.
+// goOn asks elsewhere, where there is another clock. Of this server's it says nothing.
 func (n *Node) goOn(ctx context.Context, cmd redis.Cmder) {
+	if n.clock != nil {
+		n.clock.detours.Add(1)
+	}
 	if n.ring != nil {
 		cmd.SetErr(nil)
 		n.ring.Process(ctx, cmd)

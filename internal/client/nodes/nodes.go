@@ -3,6 +3,7 @@
 //
 //	node.go     one server: how it is asked, and how redirections are followed
 //	read.go     reads, which travel together where many wait
+//	clock.go    what is known of a server's clock, so that a read need not ask for PTTL
 //	crowd.go    how long a call waits for others of its own, and what is not the server's fault
 //	budget.go   what a question may cost
 //	breaker.go  what counts as a failure, and when a server that failed is asked again

@@ -10,7 +10,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/turns"
 )
 
-// Answer is what a read found. Left is what PTTL answered, in its own way: -1 and -2 are -1ns and -2ns.
+// Answer is what a read found. Left is what PTTL answered, in its own way: -1 and -2 are -1ns and -2ns. Now is what TIME answered on the same trip.
 type Answer = turns.Answer
 
 // Get reads the string under key, and with ttl the time that is left of it. Where several are asked for at the same time, they travel
@@ -73,6 +73,12 @@ func (n *Node) send(ctx context.Context, begun time.Time, within time.Duration, 
 		t = newTrip(n)
 	}
 	cmds := t.questions(reads)
+	var at *question
+	if len(cmds) > len(reads) { // somebody asks for a PTTL
+		if at = n.timeWanted(); at != nil {
+			cmds = append(cmds, at.cmd)
+		}
+	}
 	var lost error
 	if len(cmds) == 1 {
 		n.client.Process(limited, cmds[0])
@@ -80,9 +86,15 @@ func (n *Node) send(ctx context.Context, begun time.Time, within time.Duration, 
 		t.pipe.BatchProcess(limited, cmds...)
 		_, lost = t.pipe.Exec(limited)
 	}
-	lost = t.answers(reads, lost)
+	lost = t.answers(reads, lost, at)
 	if lost == nil {
 		n.trips.Put(t) // what got no answer somebody may hold still
+	}
+	if at != nil {
+		now := n.heardTime(ctx, at, begun, lost)
+		for _, r := range reads {
+			r.Now = now
+		}
 	}
 	callers := 0
 	for _, r := range reads {
@@ -123,9 +135,9 @@ func (t *trip) questions(reads []*turns.Read) []redis.Cmder {
 }
 
 // answers reads what was answered, and returns why somebody was not. failed is what the pipeline said: a hook that ends it may tell nobody
-// else.
-func (t *trip) answers(reads []*turns.Read, failed error) (lost error) {
-	told := false
+// else. at, if it is not nil, was asked along.
+func (t *trip) answers(reads []*turns.Read, failed error, at *question) (lost error) {
+	told := at != nil && at.cmd.Err() != nil
 	for i, r := range reads {
 		err := t.answer(i, r)
 		if told = told || err != nil; !r.Answered {

@@ -5,7 +5,7 @@
 // cut, appended to or written by somebody else is never taken for one of ours:
 //
 //	0   4  magic C1 6D 66 79; C1 occurs nowhere in UTF-8, nor as the first byte of MessagePack or pickle
-//	4   1  version, 1
+//	4   1  version: 2 of a value, 1 of all others, and of a value that does not say when it ends: its codec's bytes are at 44
 //	5   1  kind: 1 value, 2 lease, 3 tombstone, 4 session, 5 failure
 //	6   1  flags: 1 negative, 2 compressed, 4 a session with a life of its own
 //	7   1  zero
@@ -15,7 +15,8 @@
 //	28  4  cost: how long the load took, in microseconds
 //	32  6  fresh: for how long the value is fresh, in milliseconds
 //	38  6  window: for how long it may be served stale after that, in milliseconds
-//	44     the codec's bytes
+//	44  6  ends: when fresh and window are over by the clock of its Redis, in milliseconds since 1970; zero is not known
+//	50     the codec's bytes
 //
 // A session, which lives while it is used, has instead, from 24 on:
 //
@@ -99,18 +100,44 @@ type Header struct {
 
 	// Fresh and Window add up to the TTL the record was written with. Kept to the millisecond, at most 8,900 years.
 	Fresh, Window time.Duration
+
+	// Ends is when that TTL is over, in milliseconds since 1970 by the clock of the Redis that keeps the record; zero if it was not known.
+	// PTTL says what is so: another program may have changed the TTL since.
+	Ends int64
 }
 
 const (
-	magic   = "\xc1mfy"
-	version = 1
+	magic        = "\xc1mfy"
+	version      = 1
+	valueVersion = 2 // with its end; those of version 1 are read for ever
 
 	// HeadLen is how many bytes of a record tell it from every other: they end with the id.
 	HeadLen = 24
 
-	headerLen = 44
+	// EndsFrom and EndsTo are where in a value's record it stands when that ends, for scripts.
+	EndsFrom = 44
+	EndsTo   = 50
+
 	maxMillis = 1<<48 - 1
 )
+
+// versionOf is the version of the form that records of a kind have.
+func versionOf(k Kind) byte {
+	if k == Value {
+		return valueVersion
+	}
+	return version
+}
+
+// reads reports whether records of a kind and a version can be read.
+func reads(v byte, k Kind) bool { return v == versionOf(k) || v == version }
+
+// SetEnds writes into rec, which [Begin] has begun and [Seal] has ended, when it ends. Nothing else is changed by it, and of other bytes nothing.
+func SetEnds(rec []byte, ends int64) {
+	if k, _, _ := Parse(rec); k == Value && rec[4] == valueVersion && ends <= maxMillis {
+		appendUint48(rec[:EndsFrom], clamp(ends, maxMillis))
+	}
+}
 
 // FormatOf returns the hash under which a codec's format is stored.
 func FormatOf(format string) uint32 {
@@ -125,7 +152,8 @@ func Begin(dst []byte, h Header) []byte {
 	dst = binary.BigEndian.AppendUint32(dst, h.Format)
 	dst = binary.BigEndian.AppendUint32(dst, uint32(clamp(h.Cost.Microseconds(), math.MaxUint32)))
 	dst = appendUint48(dst, clamp(h.Fresh.Milliseconds(), maxMillis))
-	return appendUint48(dst, clamp(h.Window.Milliseconds(), maxMillis))
+	dst = appendUint48(dst, clamp(h.Window.Milliseconds(), maxMillis))
+	return appendUint48(dst, clamp(h.Ends, maxMillis))
 }
 
 // SessionLen is the length of a session's header, and EndAt where in it its end stands; OwnLifeLen is the length where there is room for a
@@ -181,7 +209,7 @@ func appendShort(dst []byte, k Kind, id ID) []byte {
 
 func appendHead(dst []byte, k Kind, f Flags, id ID) []byte {
 	dst = append(dst, magic...)
-	dst = append(dst, version, byte(k), byte(f), 0, 0, 0, 0, 0)
+	dst = append(dst, versionOf(k), byte(k), byte(f), 0, 0, 0, 0, 0)
 	return append(dst, id[:]...)
 }
 
@@ -192,7 +220,7 @@ func Parse(b []byte) (k Kind, h Header, body []byte) {
 	if len(b) < len(magic) || string(b[:len(magic)]) != magic {
 		return Plain, Header{}, b
 	}
-	if len(b) < HeadLen || b[4] != version || b[7] != 0 || uint64(binary.BigEndian.Uint32(b[8:])) != uint64(len(b)) {
+	if len(b) < HeadLen || !reads(b[4], Kind(b[5])) || b[7] != 0 || uint64(binary.BigEndian.Uint32(b[8:])) != uint64(len(b)) {
 		return Alien, Header{}, nil
 	}
 	k, h.Flags = Kind(b[5]), Flags(b[6])
@@ -208,12 +236,19 @@ func Parse(b []byte) (k Kind, h Header, body []byte) {
 	case k == Session && len(b) >= OwnLifeLen && h.Flags == OwnLife:
 		h.Format = binary.BigEndian.Uint32(b[24:])
 		return k, h, b[OwnLifeLen:]
-	case k == Value && len(b) >= headerLen && h.Flags&^known == 0:
+	case k == Value && len(b) >= EndsFrom && h.Flags&^known == 0:
+		body = b[EndsFrom:]
+		if b[4] == valueVersion {
+			if len(b) < EndsTo {
+				break
+			}
+			h.Ends, body = int64(uint48(b[EndsFrom:])), b[EndsTo:]
+		}
 		h.Format = binary.BigEndian.Uint32(b[24:])
 		h.Cost = time.Duration(binary.BigEndian.Uint32(b[28:])) * time.Microsecond
 		h.Fresh = millis(b[32:])
 		h.Window = millis(b[38:])
-		return Value, h, b[headerLen:]
+		return Value, h, body
 	}
 	return Alien, Header{}, nil
 }
@@ -225,8 +260,11 @@ func appendUint48(dst []byte, n uint64) []byte {
 	return binary.BigEndian.AppendUint32(dst, uint32(n))
 }
 
+func uint48(b []byte) uint64 {
+	return uint64(binary.BigEndian.Uint16(b))<<32 | uint64(binary.BigEndian.Uint32(b[2:]))
+}
+
 // millis reads 48 bits of milliseconds; what a Duration cannot hold is the longest one.
 func millis(b []byte) time.Duration {
-	n := uint64(binary.BigEndian.Uint16(b))<<32 | uint64(binary.BigEndian.Uint32(b[2:]))
-	return time.Duration(min(n, math.MaxInt64/uint64(time.Millisecond))) * time.Millisecond
+	return time.Duration(min(uint48(b), math.MaxInt64/uint64(time.Millisecond))) * time.Millisecond
 }

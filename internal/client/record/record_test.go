@@ -19,6 +19,7 @@ var header = record.Header{
 	Cost:   1500 * time.Microsecond,
 	Fresh:  time.Hour,
 	Window: 90 * time.Second,
+	Ends:   1753000000123,
 }
 
 func value(h record.Header, body string) []byte {
@@ -38,14 +39,35 @@ func TestAValueComesBack(t *testing.T) {
 
 // The bytes are a contract with every other version of this package that reads them: they change with the version.
 func TestTheBytesAreThese(t *testing.T) {
-	want := "\xc1mfy\x01\x01\x02\x00\x00\x00\x00\x2d" + "\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c" +
-		"\x36\xa1\xa2\x43" + "\x00\x00\x05\xdc" + "\x00\x00\x00\x36\xee\x80" + "\x00\x00\x00\x01\x5f\x90" + "x"
+	want := "\xc1mfy\x02\x01\x02\x00\x00\x00\x00\x33" + "\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c" +
+		"\x36\xa1\xa2\x43" + "\x00\x00\x05\xdc" + "\x00\x00\x00\x36\xee\x80" + "\x00\x00\x00\x01\x5f\x90" + "\x01\x98\x26\xf1\x3a\x7b" + "x"
 	if diff := cmp.Diff([]byte(want), value(header, "x")); diff != "" {
 		t.Error(diff)
 	}
 	want = "\xc1mfy\x01\x02\x00\x00\x00\x00\x00\x18\x01\x02\x03\x04\x05\x06\x07\x08\x09\x0a\x0b\x0c"
 	if diff := cmp.Diff([]byte(want), record.AppendLease(nil, header.ID)); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// What a Set knows only when it is sent is written into the record then, and into nothing that is no record of a value.
+func TestTheEndIsWrittenLater(t *testing.T) {
+	want := header
+	rec := value(want, "body")
+	want.Ends = 7
+	record.SetEnds(rec, 7)
+	if k, h, body := record.Parse(rec); k != record.Value || h != want || string(body) != "body" {
+		t.Errorf("came back as %v %q %+v", k, body, h)
+	}
+	record.SetEnds(rec, 1<<48) // is not known, rather than another time
+	if _, h, _ := record.Parse(rec); h != want {
+		t.Errorf("came back as %+v", h)
+	}
+	for _, other := range [][]byte{[]byte(strings.Repeat("plain ", 20)), record.AppendLease(nil, header.ID), nil} {
+		was := string(other)
+		if record.SetEnds(other, 7); string(other) != was {
+			t.Errorf("%q became %q", was, other)
+		}
 	}
 }
 
@@ -91,11 +113,19 @@ func TestDamageAndTheFutureAreAlien(t *testing.T) {
 		return damaged(func(b []byte) []byte { b[at] = to; return b })
 	}
 	for name, b := range map[string][]byte{
-		"the magic alone":        []byte("\xc1mfy"),
-		"cut":                    damaged(func(b []byte) []byte { return b[:len(b)-1] }),
-		"cut in the header":      damaged(func(b []byte) []byte { return b[:30] }),
-		"appended to":            damaged(func(b []byte) []byte { return append(b, 'x') }),
-		"a later version":        set(4, 2),
+		"the magic alone":   []byte("\xc1mfy"),
+		"cut":               damaged(func(b []byte) []byte { return b[:len(b)-1] }),
+		"cut in the header": damaged(func(b []byte) []byte { return b[:30] }),
+		"without its end":   damaged(func(b []byte) []byte { b = b[:record.EndsFrom]; record.Seal(b); return b }),
+		"appended to":       damaged(func(b []byte) []byte { return append(b, 'x') }),
+		"version zero":      set(4, 0),
+		"version 1, cut": func() []byte {
+			b := damaged(func(b []byte) []byte { b[4] = 1; return b[:record.EndsFrom-1] })
+			record.Seal(b)
+			return b
+		}(),
+		"a later version":        set(4, 3),
+		"a lease of version 2":   func() []byte { b := record.AppendLease(nil, header.ID); b[4] = 2; return b }(),
 		"an unknown kind":        set(5, 9),
 		"a session with flags":   set(5, 4),
 		"kind zero":              set(5, 0),
@@ -107,6 +137,28 @@ func TestDamageAndTheFutureAreAlien(t *testing.T) {
 	} {
 		if k, h, body := record.Parse(b); k != record.Alien || h != (record.Header{}) || body != nil {
 			t.Errorf("%s: came back as %v %+v %q", name, k, h, body)
+		}
+	}
+}
+
+// first is a record as version 1 has it.
+func first(h record.Header, body string) []byte {
+	b := record.Begin(nil, h)[:record.EndsFrom]
+	b = append(b, body...)
+	b[4] = 1
+	record.Seal(b)
+	return b
+}
+
+// What the version before wrote is read, so that processes of both can run side by side. It tells no end, and has no room for one.
+func TestVersion1IsRead(t *testing.T) {
+	h := header
+	h.Ends = 0
+	for _, body := range []string{"", "v", "a longer body"} {
+		b := first(header, body)
+		record.SetEnds(b, 1<<40)
+		if k, got, gotBody := record.Parse(b); k != record.Value || got != h || string(gotBody) != body {
+			t.Errorf("%q came back as %v %+v %q", body, k, got, gotBody)
 		}
 	}
 }
@@ -176,6 +228,7 @@ func TestAllocatesNothing(t *testing.T) {
 func FuzzParse(f *testing.F) {
 	f.Add(value(header, "body"))
 	f.Add(value(record.Header{Flags: record.Negative}, ""))
+	f.Add(first(header, "body"))
 	f.Add(record.AppendLease(nil, header.ID))
 	f.Add(record.AppendTombstone(nil, header.ID))
 	f.Add(record.AppendFailure(nil, record.Failed{ID: header.ID, Text: "down"}))
@@ -191,6 +244,12 @@ func FuzzParse(f *testing.F) {
 		case record.Plain:
 			again = body
 		case record.Value:
+			if b[4] == 1 { // nobody writes it any more
+				if h.Ends != 0 || !bytes.Equal(body, b[record.EndsFrom:]) {
+					t.Errorf("%q is of version 1, and came back as %+v %q", b, h, body)
+				}
+				return
+			}
 			if h.Fresh == time.Duration(math.MaxInt64).Truncate(time.Millisecond) || h.Window == time.Duration(math.MaxInt64).Truncate(time.Millisecond) {
 				return // beyond what a Duration holds: read as the longest
 			}
@@ -227,13 +286,14 @@ func FuzzParse(f *testing.F) {
 }
 
 func FuzzRoundTrip(f *testing.F) {
-	f.Add([]byte("id"), uint8(1), uint32(7), int64(5), int64(6), int64(7), []byte("body"))
-	f.Fuzz(func(t *testing.T, id []byte, flags uint8, format uint32, cost, fresh, window int64, body []byte) {
+	f.Add([]byte("id"), uint8(1), uint32(7), int64(5), int64(6), int64(7), uint32(8), []byte("body"))
+	f.Fuzz(func(t *testing.T, id []byte, flags uint8, format uint32, cost, fresh, window int64, ends uint32, body []byte) {
 		want := record.Header{
 			Flags: record.Flags(flags) & (record.Negative | record.Compressed), Format: format,
 			Cost:   time.Duration(uint32(cost)) * time.Microsecond,
 			Fresh:  time.Duration(uint64(fresh)>>24) * time.Millisecond,
 			Window: time.Duration(uint64(window)>>24) * time.Millisecond,
+			Ends:   int64(ends) << 15,
 		}
 		copy(want.ID[:], id)
 		k, got, gotBody := record.Parse(value(want, string(body)))

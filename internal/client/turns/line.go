@@ -89,6 +89,7 @@ type Answer struct {
 	Raw   []byte
 	Found bool
 	Left  time.Duration // as PTTL has it
+	Now   int64         // the server's time in milliseconds since 1970, where that was asked for too
 	Err   error         // the server's, or why there is no answer
 
 	// Took is how long the server and the way took. What went before was waiting.

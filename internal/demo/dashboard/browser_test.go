@@ -3,6 +3,7 @@ package dashboard_test
 import (
 	"flag"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"os"
 	"slices"
@@ -11,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/mayflycache/mayfly/internal/demo/dashboard"
 	"github.com/mayflycache/mayfly/internal/demo/panel"
 	"github.com/mayflycache/mayfly/internal/demo/shop"
 	"github.com/mayflycache/mayfly/internal/testkit/chromium"
@@ -30,7 +32,7 @@ func open(t *testing.T, set panel.Settings) string {
 }
 
 // small is a catalogue that leaves the machine to the others.
-var small = shop.Catalogue{Articles: 240, Rate: 120, Workers: 3, Query: 100 * time.Millisecond}
+var small = shop.Catalogue{Articles: 240, Rate: 120, Workers: 1, Query: 30 * time.Millisecond}
 
 const soon = 2 * time.Minute // for what happens in seconds on a machine that is not busy
 
@@ -86,14 +88,14 @@ func (p tab) stampede() (queries int) {
 	return after - queries
 }
 
-// afterPressing has everything expire, until js is so soon after, ten times at most: a busy machine may spread what was to be loaded at
-// once, chance may put together what jitter is to spread, and both stay as they are until all is loaded anew.
-func (p tab) afterPressing(js string) (is bool) {
+// afterPressing presses a key for a button that has everything loaded anew, until js is so soon after, ten times at most: a busy machine may
+// spread what was to be loaded at once, chance may put together what jitter is to spread.
+func (p tab) afterPressing(key, js string) (is bool) {
 	p.t.Helper()
 	for range 10 {
 		p.idle()
 		p.later(time.Second)
-		p.Press(p.t, "e")
+		p.Press(p.t, key)
 		p.later(2 * time.Second)
 		for range 8 {
 			if p.Eval(p.t, js, &is); is {
@@ -149,17 +151,17 @@ func TestTheDashboard(t *testing.T) {
 	})
 	groups.Wait() // the stampede is alone: beside the others it failed on a busy machine with -race
 	for name, switches := range map[string][]flipped{
-		"misses": {{"lease", []string{"shoppers=100", "early=0", "local=0"}, true, "FIGURE >= 8", "FIGURE <= 2 && FIGURE > 0"}},
-		"ends":   {{"jitter", []string{"shoppers=60", "early=0", "query=200"}, true, "FIGURE >= 6", "FIGURE <= 4"}},
-		"carts":  {{"sliding", []string{"shoppers=40", "query=200"}, false, "FIGURE > 0", "FIGURE == 0"}},
+		"misses": {{"lease", []string{"shoppers=100", "early=0", "local=0"}, "e", "FIGURE >= 8", "FIGURE <= 2 && FIGURE > 0"}},
+		"ends":   {{"jitter", []string{"shoppers=60", "early=0", "query=200"}, "f", "FIGURE == 8", "FIGURE <= 5"}},
+		"carts":  {{"sliding", []string{"shoppers=40", "query=200"}, "", "FIGURE > 0", "FIGURE == 0"}},
 		"reads": {
-			{"early", []string{"shoppers=80", "local=0", "query=200", "ttl=4000"}, false, "FIGURE >= 1", "FIGURE <= .3"},
-			{"local", []string{"early=1", "ttl=20000"}, false, "FIGURE >= 50", "FIGURE <= 10"},
-			{"pages", nil, false, "FIGURE >= 50", "FIGURE <= 20 && FIGURE > 0"},
+			{"early", []string{"shoppers=80", "local=0", "query=200", "ttl=4000"}, "", "FIGURE >= 1", "FIGURE <= .3"},
+			{"local", []string{"early=1", "ttl=20000"}, "", "FIGURE >= 50", "FIGURE <= 10"},
+			{"pages", nil, "", "FIGURE >= 50", "FIGURE <= 20 && FIGURE > 0"},
 		},
 		"sessions": {
-			{"fields", []string{"shoppers=60", "query=200", "pause=200"}, false, "FIGURE >= 10", "FIGURE == 0"},
-			{"visits", nil, false, "FIGURE >= 20", "moments.length > 12 && moments.slice(-12).every(m => m.endless <= moments.at(-12).endless)"},
+			{"fields", []string{"shoppers=60", "query=200", "pause=200"}, "", "FIGURE >= 10", "FIGURE == 0"},
+			{"visits", nil, "", "FIGURE >= 20", "moments.length > 12 && moments.slice(-12).every(m => m.endless <= moments.at(-12).endless)"},
 		},
 	} {
 		group(name, true, func(p tab) {
@@ -186,7 +188,7 @@ func TestTheDashboard(t *testing.T) {
 type flipped struct {
 	name   string
 	before []string // settings
-	press  bool     // the red button, in either state
+	press  string   // the key of a button, in either state
 	off    string   // what becomes so
 	on     string
 }
@@ -199,7 +201,7 @@ func (s flipped) try(p tab) {
 	}{{false, s.off}, {true, s.on}} {
 		p.flip(s.name, state.on)
 		becomes := strings.ReplaceAll(state.becomes, "FIGURE", figure(s.name))
-		if s.press && p.afterPressing(becomes) {
+		if s.press != "" && p.afterPressing(s.press, becomes) {
 			continue
 		}
 		p.later(2 * time.Second)
@@ -221,6 +223,11 @@ func people(p tab) {
 			p.Eval(t, at+".click()", nil)
 			p.Await(t, soon, "moments.at(-1).redis == 'up' && "+at+".ariaPressed == 'false'")
 		}
+		p.Press(t, "d")
+		p.Await(t, soon, "moments.at(-1).slow > 0 && document.querySelector('[data-button=slow]').ariaPressed == 'true'")
+		p.Await(t, soon, "moments.at(-1).slow == 0 && document.querySelector('[data-button=slow]').ariaPressed == 'false'")
+		p.Press(t, "f")
+		p.Await(t, soon, `document.querySelectorAll(".ends circle").length == 8`)
 		p.Press(t, "p")
 		p.Await(t, soon, `document.querySelector("#intro [data-setting=processes]").textContent == "4"`)
 		p.Press(t, "s") // the tour begins by hand
@@ -241,7 +248,7 @@ func people(p tab) {
 			p.Eval(t, `(d => d.switch ?? d.button ?? d.slider ?? "")(document.activeElement.dataset)`, &is)
 			reached = append(reached, is)
 		}
-		for _, want := range []string{"mayfly", "expire", "empty", "kill", "hang", "processes", "tour", "shoppers", "query"} {
+		for _, want := range []string{"mayfly", "expire", "fill", "empty", "kill", "hang", "slow", "processes", "tour", "shoppers", "query"} {
 			if !slices.Contains(reached, want) {
 				t.Errorf("Tab does not come to %q: %q", want, reached)
 			}
@@ -253,12 +260,19 @@ func people(p tab) {
 		p.Await(t, soon, fmt.Sprintf("!!settings.mayfly == %v", !was))
 	})
 	t.Run("phone, light and dark", func(t *testing.T) {
-		for _, screen := range []chromium.Screen{{Width: 360, Height: 740, Mobile: true}, {Width: 360, Height: 740, Mobile: true, Dark: true}, {Width: 1400, Height: 900, Dark: true}} {
+		for _, screen := range []chromium.Screen{{Width: 390, Height: 844, Mobile: true}, {Width: 360, Height: 740, Mobile: true}, {Width: 360, Height: 740, Mobile: true, Dark: true}, {Width: 1400, Height: 900, Dark: true}} {
 			p.Show(t, screen)
 			p.Await(t, soon, fmt.Sprintf("innerWidth == %d && matchMedia('(prefers-color-scheme: dark)').matches == %v", screen.Width, screen.Dark))
 			var wide int
 			if p.Eval(t, "document.documentElement.scrollWidth", &wide); wide > screen.Width {
 				t.Errorf("on %d pixels the page is %d wide", screen.Width, wide)
+			}
+			if hidden := false; screen.Mobile { // the figures, and the charts of queries and of p99, beside the buttons
+				p.Eval(t, `(scrollTo(0, 0), ["#now", "[data-chart=queries]", "[data-chart=latency]"].some(s => document.querySelector(s).getBoundingClientRect().bottom > document.querySelector("#buttons").getBoundingClientRect().top)
+					|| document.querySelector("#buttons").getBoundingClientRect().bottom > innerHeight)`, &hidden)
+				if hidden {
+					t.Errorf("on %dx%d what the buttons change is not seen with them", screen.Width, screen.Height)
+				}
 			}
 			var faint []string
 			if p.Eval(t, contrast, &faint); len(faint) > 0 {
@@ -309,8 +323,16 @@ func TestPictures(t *testing.T) {
 		t.Skip("with -screenshots=DIR it takes pictures")
 	}
 	browser := chromium.Start(t)
-	url := open(t, panel.Default)
-	desk := chromium.Screen{Width: 1180, Height: 1060}
+	h, s, r := opened(t, shop.Options{Settings: panel.Default, RedisTimeout: 20 * time.Second, Own: true, Catalogue: small})
+	mux := http.NewServeMux()
+	mux.Handle("/", h)
+	mux.HandleFunc("/report", func(w http.ResponseWriter, _ *http.Request) {
+		dashboard.Report(w, s, r, dashboard.Options{Redis: "an embedded Redis"})
+	})
+	server := httptest.NewServer(mux)
+	t.Cleanup(server.CloseClientConnections)
+	url := server.URL
+	desk, phone := chromium.Screen{Width: 1180, Height: 1060}, chromium.Screen{Width: 390, Height: 844, Scale: 2, Mobile: true}
 	page := browser.Open(t, url, desk)
 	take := func(name string) {
 		if err := os.WriteFile(*screenshots+"/"+name+".png", page.Screenshot(t), 0o644); err != nil {
@@ -324,7 +346,6 @@ func TestPictures(t *testing.T) {
 	}
 	wait(30)
 	page.Await(t, soon, "moments.slice(-8).every(m => m.queries < 20)") // between two ends
-	take("demo-before")
 	page.Press(t, "e")
 	page.Await(t, soon, "moments.slice(-3).some(m => m.queries > 100) && moments.at(-1).mark === undefined")
 	wait(1)
@@ -336,8 +357,30 @@ func TestPictures(t *testing.T) {
 	wait(2)
 	take("demo-mayfly")
 	page.Show(t, chromium.Screen{Width: 1180, Height: 1060, Dark: true})
+	wait(1)
 	take("demo-dark")
-	page.Show(t, chromium.Screen{Width: 390, Height: 844, Scale: 2, Mobile: true})
+	page.Show(t, phone)
 	wait(1)
 	take("demo-phone")
+	page.Show(t, desk)
+	for _, button := range []string{"f", "r"} { // a good deal at once
+		page.Press(t, button)
+	}
+	wait(12)
+	page.Press(t, "d")
+	wait(9)
+	take("demo-crowd")
+	for name, path := range map[string]string{"demo-shop": "/shop/", "demo-product": "/shop/product/1"} {
+		page = browser.Open(t, url+path, chromium.Screen{Width: 1000, Height: 720})
+		page.Await(t, soon, `!document.querySelector("#mine") || document.querySelector("#mine table")`)
+		take(name)
+		page.Show(t, phone)
+		take(name + "-phone")
+	}
+	page = browser.Open(t, url+"/report", desk)
+	page.Eval(t, `document.querySelector("#charts").scrollIntoView()`, nil)
+	take("demo-report")
+	page.Show(t, phone)
+	page.Eval(t, `document.querySelector("#trials").scrollIntoView()`, nil)
+	take("demo-report-phone")
 }

@@ -31,6 +31,8 @@ var (
 	style string
 	//go:embed page.js
 	script string
+	//go:embed icon.svg
+	icon string
 )
 
 // Options set up a Handler.
@@ -56,6 +58,7 @@ type about struct {
 	Fields    bool     `json:"fields"`    // the switch can be used
 	Processes int      `json:"processes"` // at most
 	Recorded  []moment `json:"recorded,omitempty"`
+	Trials    []trial  `json:"trials,omitempty"`
 	When      string   `json:"when,omitempty"`
 }
 
@@ -63,7 +66,7 @@ type about struct {
 func page(w io.Writer, a about) error {
 	knows, err := json.Marshal(a) // which escapes what could end a script
 	if err == nil {
-		_, err = strings.NewReplacer("/*STYLE*/", style, "/*SCRIPT*/", script, "/*ABOUT*/{}", string(knows)).WriteString(w, markup)
+		_, err = strings.NewReplacer("/*STYLE*/", style, "/*ICON*/", url.PathEscape(icon), "/*SCRIPT*/", script, "/*ABOUT*/{}", string(knows)).WriteString(w, markup)
 	}
 	if err != nil {
 		return fmt.Errorf("dashboard: %w", err)
@@ -82,7 +85,7 @@ type Shop interface {
 	HasFields() bool // whether the switch for fields can be on
 }
 
-// Handler serves the page at /, the shop at /shop/, and what the page needs.
+// Handler serves the page at /, the shop at /shop/, and what both need: their style is the same.
 func Handler(s Shop, r *Recorder, o Options) http.Handler {
 	if o.Until == nil {
 		o.Until = context.Background()
@@ -95,6 +98,13 @@ func Handler(s Shop, r *Recorder, o Options) http.Handler {
 		w.Header().Set("Content-Security-Policy", "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; img-src data:; frame-ancestors 'none'")
 		page(w, about{Redis: o.Redis, Fields: s.HasFields(), Processes: panel.MostProcesses})
 	})
+	for path, file := range map[string][2]string{"/page.css": {"text/css; charset=utf-8", style}, "/favicon.ico": {"image/svg+xml", icon}} {
+		mux.HandleFunc("GET "+path, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Content-Type", file[0])
+			w.Header().Set("Cache-Control", "no-cache")
+			io.WriteString(w, file[1])
+		})
+	}
 	mux.HandleFunc("GET /events", func(w http.ResponseWriter, q *http.Request) { events(w, q, r, o.Until.Done()) })
 	mux.HandleFunc("POST /set", func(w http.ResponseWriter, q *http.Request) {
 		next := s.Settings()
@@ -102,11 +112,12 @@ func Handler(s Shop, r *Recorder, o Options) http.Handler {
 		if err == nil {
 			err = s.Set(q.Context(), next)
 		}
-		answer(w, r, says, err)
+		answer(w, err, func() { r.Mark(says) })
 	})
 	mux.HandleFunc("POST /press", func(w http.ResponseWriter, q *http.Request) {
-		says, err := s.Press(q.Context(), panel.Button(q.FormValue("button")))
-		answer(w, r, says, err)
+		b := panel.Button(q.FormValue("button"))
+		says, err := s.Press(q.Context(), b)
+		answer(w, err, func() { r.Pressed(b, says) })
 	})
 	mux.HandleFunc("POST /tour", func(w http.ResponseWriter, _ *http.Request) {
 		if touring.CompareAndSwap(false, true) {
@@ -154,13 +165,13 @@ func ours(host, name string) bool {
 // tourLasts is how long the tour takes in a browser.
 const tourLasts = 40 * time.Second
 
-// answer tells what came of what was asked for.
-func answer(w http.ResponseWriter, r *Recorder, says string, err error) {
+// answer tells what came of what was asked for, and records it if it was done.
+func answer(w http.ResponseWriter, err error, record func()) {
 	if err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	r.Mark(says)
+	record()
 	w.WriteHeader(http.StatusNoContent)
 }
 
@@ -194,7 +205,7 @@ func events(w http.ResponseWriter, q *http.Request, r *Recorder, done <-chan str
 // Report writes what was recorded as a page that stands alone.
 func Report(w io.Writer, s Shop, r *Recorder, o Options) error {
 	r.mu.Lock()
-	history := r.historyLocked(most)
+	history, tried := r.historyLocked(most), r.trialsLocked()
 	r.mu.Unlock()
-	return page(w, about{Redis: o.Redis, Fields: s.HasFields(), Processes: panel.MostProcesses, Recorded: history, When: time.Now().UTC().Format("2006-01-02 15:04 UTC")})
+	return page(w, about{Redis: o.Redis, Fields: s.HasFields(), Processes: panel.MostProcesses, Recorded: history, Trials: tried, When: time.Now().UTC().Format("2006-01-02 15:04 UTC")})
 }

@@ -7,6 +7,7 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"net/url"
+	"regexp"
 	"strings"
 	"sync"
 	"testing"
@@ -40,6 +41,12 @@ func opened(t *testing.T, o shop.Options) (http.Handler, *shop.Shop, *dashboard.
 		}
 	})
 	return dashboard.Handler(s, r, dashboard.Options{Redis: "an embedded Redis", Until: until, Host: "demo.example"}), s, r
+}
+
+// pass lets time pass, which it does in a bubble only.
+func pass(d time.Duration) {
+	synctest.Wait() // panics outside of one
+	time.Sleep(d)
 }
 
 // inBubble opens a small shop and its dashboard in a bubble.
@@ -188,6 +195,40 @@ func TestWhoIsServed(t *testing.T) {
 	})
 }
 
+// What the pages ask for is there, and what browsers ask for unasked.
+func TestNoPageAsksForWhatIsNotThere(t *testing.T) {
+	inBubble(t, func(t *testing.T, h http.Handler, s *shop.Shop, r *dashboard.Recorder) {
+		get := func(path string) *httptest.ResponseRecorder {
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Second) // a stream of events goes on
+			defer cancel()
+			q := httptest.NewRequestWithContext(ctx, "GET", "http://localhost"+path, nil)
+			q.Header.Set("Accept", "text/html")
+			w := httptest.NewRecorder()
+			if h.ServeHTTP(w, q); w.Code != http.StatusOK {
+				t.Errorf("%s: %d", path, w.Code)
+			}
+			return w
+		}
+		asked := regexp.MustCompile(`(?:href=|src=|fetch\(|EventSource\()"(/[^"]*)"`)
+		for _, page := range []string{"/", "/shop/", "/shop/product/1"} {
+			all := asked.FindAllStringSubmatch(get(page).Body.String(), -1)
+			if len(all) == 0 {
+				t.Errorf("%s asks for nothing", page)
+			}
+			for _, a := range all {
+				if a[1] != "/metrics" { // there are none here
+					get(a[1])
+				}
+			}
+		}
+		for path, kind := range map[string]string{"/favicon.ico": "image/svg+xml", "/page.css": "text/css; charset=utf-8"} {
+			if w := get(path); w.Header().Get("Content-Type") != kind || w.Body.Len() == 0 {
+				t.Errorf("%s: %d bytes of %s", path, w.Body.Len(), w.Header().Get("Content-Type"))
+			}
+		}
+	})
+}
+
 // A report is the page, with figures in it, and needs no server.
 func TestReport(t *testing.T) {
 	var report bytes.Buffer
@@ -214,12 +255,46 @@ func TestReport(t *testing.T) {
 	var seen struct {
 		Charts, Marks, Enabled int
 		Crowd                  bool // the chart of what did not happen
+		Rows, Columns          int  // of the table
+		Way                    string
 	}
 	page.Eval(t, `({ Charts: [...document.querySelectorAll("svg")].filter(s => s.querySelector("path[d*=L]")).length,
 		Marks: document.querySelectorAll("[data-chart=queries] .mark").length, Enabled: document.querySelectorAll("input[role]:enabled").length,
-		Crowd: !document.querySelector("[data-chart=crowd]").parentElement.hidden })`, &seen)
-	if seen.Charts != 5 || seen.Marks != 4 || seen.Enabled != 0 || seen.Crowd {
+		Crowd: !document.querySelector("[data-chart=crowd]").parentElement.hidden,
+		Rows: document.querySelectorAll("#trials tbody tr").length, Columns: document.querySelectorAll("#trials thead th").length,
+		Way: [...document.querySelectorAll("#trials th[rowspan]")].map(t => t.textContent).join() })`, &seen)
+	if seen.Charts != 5 || seen.Marks != 4 || seen.Enabled != 0 || seen.Crowd || seen.Rows != 6 || seen.Columns != 10 || seen.Way != "by hand,mayfly" {
 		t.Errorf("%+v", seen)
+	}
+	labelsAreApart(t, page)
+}
+
+// labelsAreApart draws a chart with marks here and there, again and again, and looks whether a label covers another, a line, or leaves the roof.
+func labelsAreApart(t *testing.T, page *chromium.Page) {
+	var wrong []string
+	page.Eval(t, `(() => {
+		const wrong = [], svg = document.querySelector("[data-chart=queries]"), texts = ["mayfly on", "everything expires", "Redis is back", "ttl 7s", "the database is slow", "all is filled at once"];
+		let seed = 7, shown = 0;
+		const draws = n => (seed = seed * 1103515245 + 12345 & 0x7fffffff) % n;
+		for (let round = 0; round < 150; round++) {
+			moments.forEach(m => delete m.mark);
+			for (let n = draws(14); n > 0; n--) moments[draws(moments.length)].mark = texts[draws(texts.length)];
+			draw(svg, charts.queries);
+			const boxes = [...svg.querySelectorAll(".said")].map(e => e.getBBox()), lines = [...svg.querySelectorAll(".mark")].map(e => e.getBBox());
+			shown += boxes.length;
+			if (lines.length != moments.filter(m => m.mark).length) wrong.push("a line is missing");
+			if (lines.length && !boxes.length) wrong.push("nothing is said");
+			boxes.forEach((a, i) => {
+				if (a.y < -1 || a.y + a.height > roof || a.x < 0 || a.x + a.width > svg.clientWidth + 1) wrong.push("out of the roof");
+				if (boxes.some((b, j) => i < j && a.x < b.x + b.width && b.x < a.x + a.width && a.y + 2 < b.y + b.height && b.y + 2 < a.y + a.height)) wrong.push("over another");
+				if (lines.some(l => a.x < l.x && l.x < a.x + a.width && l.y + 1 < a.y + a.height - 2)) wrong.push("over a line");
+			});
+		}
+		if (shown < 300) wrong.push("only " + shown + " were shown");
+		return wrong;
+	})()`, &wrong)
+	if len(wrong) > 0 {
+		t.Errorf("%d labels are not where they should be, such as %s", len(wrong), wrong[0])
 	}
 }
 
@@ -244,7 +319,7 @@ func TestTheSummaryTellsOfTheCrowd(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Second)
-		with := "the crowd after Empty Redis, its loads admitted: "
+		with := "the crowd, its loads admitted: "
 		if text := summary(); !strings.Contains(text, with) || strings.Contains(text, "without admission") {
 			t.Errorf("with admission: %s", text)
 		}
@@ -254,7 +329,7 @@ func TestTheSummaryTellsOfTheCrowd(t *testing.T) {
 		}
 		time.Sleep(time.Second)
 		text := summary()
-		_, row, _ := strings.Cut(text, "the crowd after Empty Redis, without admission: ")
+		_, row, _ := strings.Cut(text, "the crowd, without admission: ")
 		var answered, of int
 		if n, err := fmt.Sscanf(row, "%d of %d answered", &answered, &of); n != 2 || answered == 0 || answered >= of || !strings.Contains(text, with) {
 			t.Errorf("without admission: %s, %v", text, err)

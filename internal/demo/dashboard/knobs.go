@@ -21,6 +21,9 @@ func knobs(s *panel.Settings) map[string]any {
 	}
 }
 
+// switches are the patterns, in the order of the page.
+var switches = []string{"lease", "early", "local", "jitter", "pages", "sliding", "fields", "visits", "admission"}
+
 // values returns all settings as the page has them: switches are 0 or 1, durations milliseconds.
 func values(s panel.Settings) map[string]int64 {
 	all := make(map[string]int64)

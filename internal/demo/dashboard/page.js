@@ -38,7 +38,29 @@ const charts = {
 	keys: { lines: [["keys", "keys", "redis"], ["endless", "without an end", "bad"], ["dead", "% dead", "page"]], format: count, floor: 20 },
 	crowd: { lines: [["answered", "answered a second", "good"], ["givenUp", "given up", "bad"], ["atDatabase", "queries at its database", "redis"], ["queued", "loads that wait", "page"]], format: count, floor: 20 },
 };
-const left = 44, bottom = 18, roof = 16;
+const left = 44, bottom = 18, line = 13, roof = 2 * line + 6; // the roof has two lines, for what was done
+
+// labels lays out what was done in the lines of the roof: [text, all of it, marks, line, right of the first mark or left of the last]
+// each. No label covers another, nor the way down from one above. What finds no room is said together with what is next to it.
+function labels(marks, wide) {
+	for (let near = 10; ; near *= 2) {
+		const groups = [];
+		for (const m of marks) groups.length && m.x - groups.at(-1).at(-1).x < near ? groups.at(-1).push(m) : groups.push([m]);
+		const clash = (a, b) => a.row == b.row ? a.from < b.to && b.from < a.to : [[a, b], [b, a]].some(([low, high]) => low.row == 1 && high.row == 0 && high.marks.some(m => low.from < m.x && m.x < low.to));
+		const place = put => {
+			const marks = groups[put.length];
+			if (!marks) return put;
+			const all = marks.map(m => m.mark).join(", "), text = all.length <= 32 ? all : marks[0].mark.slice(0, 26) + (marks.length > 1 ? `, +${marks.length - 1}` : "…"), long = 6.4 * text.length + 8;
+			for (const [row, right] of [[1, true], [0, true], [1, false], [0, false]]) {
+				const from = right ? marks[0].x : marks.at(-1).x - long, next = { text, all, marks, row, right, from, to: from + long };
+				const done = from >= 0 && next.to <= wide && !put.some(p => clash(p, next)) && place([...put, next]);
+				if (done) return done;
+			}
+		};
+		const done = groups.length > 8 ? undefined : place([]);
+		if (done || groups.length < 2) return done ?? [];
+	}
+}
 
 function draw(svg, chart) {
 	const wide = svg.clientWidth || 480, tall = svg.clientHeight || 170;
@@ -74,20 +96,22 @@ function draw(svg, chart) {
 			out += `<path fill="none" stroke="var(--${color})" stroke-width="1.8" stroke-linejoin="round" d="M${points}"/>`;
 		}
 	}
-	const said = []; // where there is text already: line, from, to
-	for (const m of all.filter(m => m.mark)) {
-		const at = x(m.at), text = m.mark.length > 24 ? m.mark.slice(0, 23) + "…" : m.mark, long = 6.6 * text.length + 6;
-		out += `<path class="mark" d="M${at} ${roof - 4}V${tall - bottom}"/>`;
-		const room = [[0, at], [0, at - long], [1, at], [1, at - long], [2, at], [2, at - long]].find(([line, from]) => from >= left && from + long <= wide && !said.some(([l, a, b]) => l == line && from < b && a < from + long));
-		if (!room) continue;
-		const [line, from] = room;
-		said.push([line, from, from + long]);
-		out += `<text class="said" x="${from < at ? at - 3 : at + 3}" y="${roof - 5 + 13 * line}" text-anchor="${from < at ? "end" : "start"}">${safe(text)}</text>`;
+	const marks = all.filter(m => m.mark).map(m => ({ x: x(m.at), mark: m.mark }));
+	for (const { text, all, marks: group, row, right } of labels(marks, wide)) {
+		const from = right ? group[0] : group.at(-1), at = right ? from.x + 3 : from.x - 3; // others begin below the text
+		out += group.map(m => `<path class="mark" d="M${m.x.toFixed(1)} ${m == from ? line * row + 3 : line * (row + 1) + 2}V${tall - bottom}"/>`).join("") + `<text class="said" x="${at.toFixed(1)}" y="${line * (row + 1) - 2}" text-anchor="${right ? "start" : "end"}">${safe(text)}<title>${safe(all)}</title></text>`;
 	}
 	svg.setAttribute("viewBox", `0 0 ${wide} ${tall}`);
 	svg.innerHTML = out;
 	const now = moments.at(-1);
 	if (now) svg.setAttribute("aria-label", chart.lines.map(([k, name]) => `${name} ${chart.format == millis ? millis(now[k]) : count(now[k])}`).join(", "));
+}
+// drawEnds draws when each product ends: a dot each, from now to a tenth more than a TTL.
+function drawEnds(svg, ends) {
+	const wide = svg.clientWidth || 240, most = 1.1 * (settings.ttl || 1), x = ms => 6 + Math.min(1, ms / most) * (wide - 12);
+	svg.setAttribute("viewBox", `0 0 ${wide} 30`);
+	svg.setAttribute("aria-label", `products end in ${ends.map(ms => (ms / 1000).toFixed(1)).join(", ")} s`);
+	svg.innerHTML = `<path class="grid" d="M6 9H${wide - 6}"/><text x="6" y="27">now</text><text x="${x(settings.ttl)}" y="27" text-anchor="middle">${shown.ttl(settings.ttl)}</text>` + ends.map(ms => `<circle cx="${x(ms).toFixed(1)}" cy="9" r="5"/>`).join("");
 }
 const safe = s => s.replace(/[&<>"]/g, c => `&#${c.charCodeAt()};`);
 
@@ -103,13 +127,15 @@ function show() {
 	put("#p99", millis(p99), p99 > 100);
 	put("#ratio", all ? (100 * cached / all).toFixed(1) + " %" : "–", cached < .95 * all);
 	for (const o of $$("[data-figure]")) o.textContent = figures[o.dataset.figure]();
+	const { redis, slow, ends, atDatabase, limit, queued } = moments.at(-1);
+	$("[data-chart=crowd]").parentElement.hidden = !moments.some(m => m.limit);
 	for (const svg of $$("[data-chart]")) draw(svg, charts[svg.dataset.chart]);
-	const { redis, atDatabase, limit, queued } = moments.at(-1);
+	drawEnds($(".ends"), ends ?? []);
 	$("#loads").textContent = !limit ? "nobody asks" : limit < 0 ? `${atDatabase} queries at its database` : `${atDatabase} loads of ${limit} run, ${queued} wait`;
-	for (const [button, state, verb, back] of [["kill", "killed", "Kill Redis", "Start Redis again"], ["hang", "hung", "Hang Redis", "Let Redis go on"]]) {
+	for (const [button, state, verb, back] of [["kill", redis == "killed", "Kill Redis", "Start Redis again"], ["hang", redis == "hung", "Hang Redis", "Let Redis go on"], ["slow", slow > 0, "Slow database", `Slow for ${Math.ceil(slow)} s`]]) {
 		const b = $(`[data-button=${button}]`);
-		b.setAttribute("aria-pressed", redis == state);
-		b.firstElementChild.textContent = redis == state ? back : verb;
+		b.setAttribute("aria-pressed", state);
+		b.firstElementChild.textContent = state ? back : verb;
 	}
 }
 
@@ -150,7 +176,7 @@ function live() {
 		i.addEventListener("change", () => ask("/set", { name: i.dataset.slider, value: i.value }));
 	}
 	for (const b of $$("[data-button]")) b.addEventListener("click", () => b.dataset.button == "tour" ? ask("/tour", {}) : ask("/press", { button: b.dataset.button }));
-	const keys = { e: "expire", k: "kill", h: "hang", p: "processes", r: "empty", s: "tour" };
+	const keys = { e: "expire", f: "fill", k: "kill", h: "hang", d: "slow", p: "processes", r: "empty", s: "tour" };
 	addEventListener("keydown", e => {
 		if (e.ctrlKey || e.metaKey || e.altKey || e.repeat) return;
 		if (e.key == "m") $("[data-switch=mayfly]").click();
@@ -168,12 +194,24 @@ function live() {
 	stream.onerror = () => $("#says").textContent = "The demo does not answer: has it ended?";
 }
 
+// tell writes the table of what was done: for each strategy how it was before, during and after.
+function tell(trials) {
+	if (!trials.length) return;
+	const percent = n => n.toFixed(1) + " %", row = (p, way) => `<tr>${way ? `<th scope="rowgroup" rowspan="3" class="words">${safe(way)}</th>` : ""}<th scope="row">${p.name} <small>${p.seconds} s</small></th>` + (p.pages
+		? `<td>${percent(p.fresh)}<td>${percent(p.stale)}<td class="${p.waited > 5 ? "bad" : ""}">${percent(p.waited)}<td class="${p.errors ? "bad" : ""}">${percent(p.failed)}<td class="${p.queries > 40 * p.seconds ? "bad" : ""}">${p.queries}<td>${count(p.queries / p.seconds)}<td>${millis(p.p50)}<td class="${p.p99 > 100 ? "bad" : ""}">${millis(p.p99)}`
+		: `<td class="words" colspan="8">nobody asked for a page`);
+	const head = `<thead><tr><th scope="col">strategy<th scope="col" class="words">when<th scope="col">memory or Redis<th scope="col">stale<th scope="col">waited<th scope="col">failed<th scope="col">queries<th scope="col">a second<th scope="col">p50<th scope="col">p99</thead>`;
+	const events = [...new Set(trials.map(t => t.event))];
+	$("#trials").innerHTML = `<h2>Before, during and after</h2><p>What callers got of the pages that they asked for: fresh from memory or Redis, stale, after waiting for the database, or an error. It adds up to 100 %.</p>` + events.map(e => `<h2>${safe(e)}</h2><div class="wide"><table>${head}${trials.filter(t => t.event == e).map(t => `<tbody>${t.phases.map((p, i) => row(p, i ? "" : t.way)).join("")}</tbody>`).join("")}</table></div>`).join("");
+	$("#trials").hidden = false;
+}
+
 legends();
 $("#redis").textContent = about.redis;
 if (recorded) {
 	document.body.className = "report";
 	$("#links").innerHTML = `Recorded ${safe(about.when)} by <code>mayfly demo --report</code>.`;
 	recorded.forEach(take);
-	$("[data-chart=crowd]").parentElement.hidden = !recorded.some(m => m.limit);
+	tell(about.trials ?? []);
 	show();
 } else live();

@@ -41,8 +41,13 @@ type moment struct {
 	panel.Loads
 	Lost     int64            `json:"lost"` // carts, since the beginning
 	Redis    string           `json:"redis"`
+	Slow     float64          `json:"slow"`               // s for which the databases are slow
 	Settings map[string]int64 `json:"settings,omitempty"` // when they changed
 	Mark     string           `json:"mark,omitempty"`     // what somebody did
+
+	figures panel.Figures // all of it
+	event   string        // what was done to the shop, if something was
+	way     string        // the strategy, when settings changed
 }
 
 // Recorder takes figures of a shop, four times a second, keeps them, and hands them to its listeners.
@@ -53,6 +58,7 @@ type Recorder struct {
 	begun     time.Time
 	moments   []moment
 	marks     string
+	event     string
 	set       panel.Settings // of the last moment; no valid settings are zero
 	asked     int64          // queries so far
 	lost      int64          // carts so far
@@ -94,6 +100,20 @@ func (r *Recorder) Mark(text string) {
 	r.marks = text
 }
 
+// Pressed says that a button was pressed, and what came of it.
+func (r *Recorder) Pressed(b panel.Button, says string) {
+	r.Mark(says)
+	if b == panel.TwoMore || says == panel.RedisIsBack {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.event != "" {
+		says = r.event + ", " + says
+	}
+	r.event = says
+}
+
 func (r *Recorder) take(ctx context.Context) {
 	f, set := r.shop.Figures(ctx), r.shop.Settings()
 	r.mu.Lock()
@@ -113,7 +133,6 @@ func (r *Recorder) take(ctx context.Context) {
 
 func (r *Recorder) momentLocked(f panel.Figures, set panel.Settings) moment {
 	per := func(n int64) float64 { return math.Round(10*float64(n)/max(f.For.Seconds(), 0.01)) / 10 }
-	ms := func(d time.Duration) float64 { return math.Round(1000*d.Seconds()*1000) / 1000 }
 	r.asked += f.Queries
 	r.lost += f.Lost
 	m := moment{
@@ -121,11 +140,12 @@ func (r *Recorder) momentLocked(f panel.Figures, set panel.Settings) moment {
 		Queries: per(f.Queries), Asked: r.asked, Worst: f.Worst,
 		FromMemory: per(f.FromMemory), FromRedis: per(f.FromRedis), Stale: per(f.Stale), Waited: per(f.Waited), Failed: per(f.Failed),
 		P50: ms(f.P50), P99: ms(f.P99), Answered: per(f.Answered), GivenUp: per(f.GivenUp), State: f.State, Loads: f.Loads, Lost: r.lost, Redis: string(f.Redis), Mark: r.marks,
+		Slow: math.Round(10*f.Slow.Seconds()) / 10, figures: f, event: r.event,
 	}
-	r.marks = ""
+	r.marks, r.event = "", ""
 	if set != r.set {
 		r.set = set
-		m.Settings = values(set)
+		m.Settings, m.way = values(set), strategyOf(set)
 	}
 	return m
 }

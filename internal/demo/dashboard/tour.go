@@ -29,7 +29,7 @@ func (r *Recorder) Tour(ctx context.Context, lasts time.Duration) error {
 		if err != nil {
 			return err
 		}
-		r.Mark(says)
+		r.Pressed(panel.ExpireEverything, says)
 		if !pause(ctx, lasts/4) {
 			return nil
 		}
@@ -49,7 +49,8 @@ func pause(ctx context.Context, d time.Duration) bool {
 // settling is how many moments after a change are still about the way before: who had asked by then waits for an answer.
 const settling = int(2 * time.Second / Every)
 
-// Summary writes what was seen by hand and with mayfly, a row for each that was tried, and what became of the crowd if there was one.
+// Summary writes what was seen by hand and with mayfly, a row for each that was tried, how it was before, during and after what was done, and
+// what became of the crowd if there was one.
 func (r *Recorder) Summary(w io.Writer) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -99,9 +100,10 @@ func (r *Recorder) Summary(w io.Writer) {
 		fmt.Fprintf(w, "%-36s %7.0f %8.0f %14.1f %14d %10s %10s %7.0f\n", ways[i], n.pages, n.queries, n.queries/(float64(n.moments)*Every.Seconds()),
 			n.worst, ms(n.p99/float64(n.moments)), ms(n.longest), n.failed)
 	}
+	writeTrials(w, r.trialsLocked())
 	for i, c := range crowd {
 		if c.asked > 0 {
-			fmt.Fprintf(w, "the crowd after Empty Redis, %s: %.0f of %.0f answered\n", [...]string{"its loads admitted", "without admission"}[i], c.answered, c.asked)
+			fmt.Fprintf(w, "the crowd, %s: %.0f of %.0f answered\n", [...]string{"its loads admitted", "without admission"}[i], c.answered, c.asked)
 		}
 	}
 }

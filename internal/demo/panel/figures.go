@@ -43,7 +43,7 @@ type State struct {
 	Endless   int     `json:"endless"`   // keys without a TTL
 	Dead      float64 `json:"dead"`      // per cent of the keys with a TTL that are dead and take memory, as Redis estimates it
 	Together  int     `json:"together"`  // products whose copies end within a twentieth of a TTL, at most
-	Kept      int     `json:"kept"`      // products that Redis has copies of
+	Ends      []int64 `json:"ends"`      // of the products that Redis has: in how many ms each ends
 	Addresses int     `json:"addresses"` // that are kept longer than they should be
 }
 

@@ -26,14 +26,15 @@ func (t Took) AddAll(o Took) {
 	}
 }
 
-// At returns the duration that a share of them did not exceed, 0.99 for the 99th percentile. It is 0 if there are none.
+// At returns the duration that a share of them did not exceed: 0.99 for the 99th percentile, 1 for the longest. It is 0 if
+// there are none.
 func (t Took) At(share float64) time.Duration {
 	all, seen := 0, 0
 	for _, n := range t {
 		all += n
 	}
 	for _, d := range slices.Sorted(maps.Keys(t)) {
-		if seen += t[d]; float64(seen) > share*float64(all) {
+		if seen += t[d]; float64(seen) > share*float64(all) || seen == all {
 			return d
 		}
 	}

@@ -24,9 +24,12 @@ type carts interface {
 	Set(ctx context.Context, shopper string, c cart) error
 }
 
+// slidingCartPrefix is where carts are that live while they are used.
+const slidingCartPrefix = byMayfly + "cart:"
+
 // newSlidingCarts returns carts that live while they are used.
 func newSlidingCarts(rdb *redis.Client, seen mayfly.Observer) (carts, error) {
-	return sliding.New(mayfly.Namespace[string, cart]{Name: "carts", Redis: rdb, Prefix: byMayfly + "cart:", TTL: cartLives, Observer: seen}, sliding.Options{})
+	return sliding.New(mayfly.Namespace[string, cart]{Name: "carts", Redis: rdb, Prefix: slidingCartPrefix, TTL: cartLives, Observer: seen}, sliding.Options{})
 }
 
 // cartOf returns a shopper's cart, an empty one where there is none.

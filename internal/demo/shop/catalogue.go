@@ -36,6 +36,7 @@ func (c Catalogue) validate() error {
 
 const (
 	articleLives = 10 * time.Minute
+	slowLasts    = 10 * time.Second
 	articleLoad  = 2 * time.Second        // Load.Timeout
 	crowdWaits   = 500 * time.Millisecond // for an answer
 	crowdStays   = time.Minute            // after Redis was emptied last, or a switch was turned
@@ -53,6 +54,7 @@ type catalogue struct {
 
 	mu     sync.Mutex // guards what follows
 	stock  *stock     // nil: no crowd
+	news   bool       // the crowd asks for what is in no cache yet
 	leaves time.Time  // when the crowd does
 }
 
@@ -109,7 +111,7 @@ func (s *Shop) emptyRedis(ctx context.Context) (err error) {
 		err = s.each(ctx, prefix+"*", func(p redis.Pipeliner, key string) { p.Unlink(ctx, key) })
 	}
 	if err == nil {
-		err = s.letCrowdIn()
+		err = s.letCrowdIn(false)
 	}
 	if err != nil {
 		return fmt.Errorf("shop: empty Redis: %w", err)
@@ -117,12 +119,29 @@ func (s *Shop) emptyRedis(ctx context.Context) (err error) {
 	return nil
 }
 
-// letCrowdIn lets the crowd in, or has it stay longer; s.changing is held.
-func (s *Shop) letCrowdIn() error {
+// slowDatabase makes both databases slow for a while, and lets a crowd in that asks for what no cache has: three quarters of what the
+// catalogue's database can do while it is not slow. Redis is no help against that; it is a matter of what the database is given to do.
+func (s *Shop) slowDatabase() error {
+	s.changing.Lock()
+	defer s.changing.Unlock()
+	if s.closed {
+		return fmt.Errorf("shop: %w", mayfly.ErrClosed)
+	}
+	until := time.Now().Add(slowLasts)
+	s.database.slowUntil(until)
+	s.catalogue.origin.slowUntil(until)
+	if err := s.letCrowdIn(true); err != nil {
+		return fmt.Errorf("shop: slow database: %w", err)
+	}
+	return nil
+}
+
+// letCrowdIn lets a crowd in, or has the one that is there stay longer; s.changing is held.
+func (s *Shop) letCrowdIn(news bool) error {
 	c := s.catalogue
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.leaves = time.Now().Add(crowdStays)
+	c.leaves, c.news = time.Now().Add(crowdStays), news
 	if c.stock != nil {
 		return nil
 	}

@@ -1,14 +1,12 @@
 package shop_test
 
 import (
-	"errors"
 	"net/http/httptest"
 	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
 
-	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/demo/panel"
 	"github.com/mayflycache/mayfly/internal/demo/shop"
 	"github.com/mayflycache/mayfly/internal/testkit/effort"
@@ -160,14 +158,6 @@ func TestTheCatalogueIsChecked(t *testing.T) {
 	_, err := shop.Open(t.Context(), shop.Options{Redis: rdb.Options(), Catalogue: shop.Catalogue{Rate: -1}})
 	if err == nil || !strings.Contains(err.Error(), "Options.Catalogue: Rate must not be negative, got -1") {
 		t.Error(err)
-	}
-	s, err := shop.Open(t.Context(), shop.Options{Redis: rdb.Options()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	s.Close(t.Context())
-	if _, err := s.Press(t.Context(), panel.EmptyRedis); !errors.Is(err, mayfly.ErrClosed) {
-		t.Errorf("a closed shop: %v", err)
 	}
 }
 

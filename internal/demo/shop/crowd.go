@@ -14,24 +14,36 @@ func (s *Shop) crowd() {
 	c := s.catalogue
 	tick := time.NewTicker(10 * time.Millisecond)
 	defer tick.Stop()
-	begun, asked := time.Now(), 0
+	last, asked := time.Now(), 0.0
 	for {
 		select {
 		case <-tick.C:
 		case <-s.ctx.Done():
 		}
 		now := time.Now()
-		due := int(now.Sub(begun).Seconds()*float64(c.Rate)) - asked
-		asked += due
-		due = min(due, max(1, c.Rate/10)) // after the machine stood still nobody catches up
+		rate, article := c.wants()
+		asked += min(now.Sub(last).Seconds(), 0.1) * rate // after the machine stood still nobody catches up
+		last = now
+		due := int(asked)
+		asked -= float64(due)
 		k := c.take(now, due, s.ctx.Err() != nil)
 		if k == nil {
 			return
 		}
 		for range due {
-			go s.ask(k)
+			go s.ask(k, article())
 		}
 	}
+}
+
+// wants returns how many articles the crowd asks for in a second, and which.
+func (c *catalogue) wants() (rate float64, article func() int) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.news {
+		return 0.75 * float64(c.Workers) / c.Query.Seconds(), func() int { return c.Articles + rand.IntN(1<<30) }
+	}
+	return float64(c.Rate), func() int { return rand.IntN(c.Articles) }
 }
 
 // take returns the stock for so many, each of whom is done with it after using.Done. When it is time to leave, it closes it and returns nil.
@@ -49,8 +61,8 @@ func (c *catalogue) take(now time.Time, n int, leaving bool) *stock {
 	return nil
 }
 
-// ask is one of the crowd.
-func (s *Shop) ask(k *stock) {
+// ask is one of the crowd, who asks for an article.
+func (s *Shop) ask(k *stock, article int) {
 	defer k.using.Done()
 	c := s.catalogue
 	defer c.asking.Add(-1)
@@ -60,7 +72,7 @@ func (s *Shop) ask(k *stock) {
 	}
 	ctx, cancel := context.WithTimeout(s.ctx, crowdWaits)
 	defer cancel()
-	if _, err := k.cache.Get(ctx, rand.IntN(c.Articles)); err != nil {
+	if _, err := k.cache.Get(ctx, article); err != nil {
 		c.givenUp.Add(1)
 	} else {
 		c.answered.Add(1)

@@ -42,6 +42,7 @@ func productOf(id int) product {
 type database struct {
 	mu      sync.Mutex // guards what follows
 	takes   time.Duration
+	slow    time.Time // until when a query takes slower times as long
 	limit   int
 	busy    int
 	waiting []chan struct{} // queries without a connection, in order of arrival
@@ -58,6 +59,23 @@ func (d *database) set(takes time.Duration, limit int) {
 	defer d.mu.Unlock()
 	d.takes, d.limit = takes, limit
 	d.admitLocked()
+}
+
+// slower is how many times as long a query takes that begins while its database is slow.
+const slower = 4
+
+// slowUntil makes queries that begin before then slow.
+func (d *database) slowUntil(then time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.slow = then
+}
+
+// slowFor returns for how much longer it is slow.
+func (d *database) slowFor(now time.Time) time.Duration {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return max(0, d.slow.Sub(now))
 }
 
 func (d *database) admitLocked() {
@@ -77,10 +95,15 @@ func (d *database) product(ctx context.Context, id int) (product, error) {
 	d.worst = max(d.worst, d.asking[id])
 	d.waiting = append(d.waiting, turn)
 	d.admitLocked()
-	takes := d.takes
 	d.mu.Unlock()
 
 	<-turn // also if the caller has left: a database does not notice that
+	d.mu.Lock()
+	takes := d.takes
+	if time.Now().Before(d.slow) {
+		takes *= slower
+	}
+	d.mu.Unlock()
 	sleep(ctx, takes)
 	d.mu.Lock()
 	defer d.mu.Unlock()

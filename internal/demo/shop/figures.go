@@ -51,7 +51,7 @@ func (s *Shop) Figures(ctx context.Context) panel.Figures {
 	f := panel.Figures{
 		Got: s.got.take(), Rendered: s.rendered.Swap(0), Took: s.took.take(),
 		Carts: s.carts.Swap(0), Lost: s.lost.Swap(0), Unavailable: s.unavailable.Swap(0),
-		Redis: s.line.is(),
+		Redis: s.line.is(), Slow: s.database.slowFor(now),
 	}
 	f.Pages = f.FromMemory + f.FromRedis + f.Stale + f.Waited + f.Failed
 	f.P50, f.P99 = s.look.percentiles(now, f.Took)
@@ -86,27 +86,29 @@ func (s *Shop) state(ctx context.Context, set panel.Settings, now time.Time) (st
 	fmt.Sscanf(keyspace.Item("Keyspace", fmt.Sprint("db", s.opt.Redis.DB)), "keys=%d,expires=%d", &keys, &expires)
 	st.Keys, st.Endless = keys, keys-expires
 	fmt.Sscanf(stats.Item("Stats", "expired_stale_perc"), "%f", &st.Dead)
-	st.Together, st.Kept = together(ttls, set.TTL/20)
+	st.Ends = nil
+	for _, ttl := range ttls {
+		if ttl.Val() > 0 {
+			st.Ends = append(st.Ends, ttl.Val().Milliseconds())
+		}
+	}
+	st.Together = together(st.Ends, (set.TTL / 20).Milliseconds())
 	st.Addresses = s.keptTooLong(ctx, now)
 	return st
 }
 
-// together returns how many of the keys end within so short a time, at most, and how many there are.
-func together(ttls []*redis.DurationCmd, within time.Duration) (most, all int) {
-	for _, first := range ttls {
-		if first.Val() <= 0 {
-			continue
-		}
-		all++
+// together returns how many of the ends come within so short a time, at most.
+func together(ends []int64, within int64) (most int) {
+	for _, first := range ends {
 		n := 0
-		for _, other := range ttls {
-			if d := other.Val() - first.Val(); d >= 0 && d <= within {
+		for _, other := range ends {
+			if d := other - first; d >= 0 && d <= within {
 				n++
 			}
 		}
 		most = max(most, n)
 	}
-	return most, all
+	return most
 }
 
 // keptTooLong returns how many of the shoppers' addresses are known longer than they should be: it asks about a hundred at most.

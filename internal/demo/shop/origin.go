@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 )
@@ -18,8 +19,10 @@ var errFull = errors.New("the catalogue's database has too many queries in line"
 type origin struct {
 	takes time.Duration // a query
 
-	mu   sync.Mutex  // guards what follows
-	free []time.Time // when each worker has done what it was given: as all queries take as long, that is all there is to know
+	mu     sync.Mutex  // guards what follows
+	free   []time.Time // when each worker has done what it was given
+	slow   time.Time   // until when a query takes slower times as long
+	inLine []time.Time // when each query is done that is not yet, in no order
 }
 
 func newOrigin(workers int, takes time.Duration) *origin {
@@ -43,8 +46,25 @@ func (o *origin) begin(now time.Time) (done time.Time, err error) {
 	if at.Sub(now) > lineOf {
 		return at, errFull
 	}
-	o.free[first] = at.Add(o.takes)
+	takes := o.takes
+	if at.Before(o.slow) {
+		takes *= slower
+	}
+	o.free[first] = at.Add(takes)
+	o.inLine = append(o.doneLocked(now), o.free[first])
 	return o.free[first], nil
+}
+
+// slowUntil makes queries that a worker begins before then slow.
+func (o *origin) slowUntil(then time.Time) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	o.slow = then
+}
+
+// doneLocked returns inLine without what is done.
+func (o *origin) doneLocked(now time.Time) []time.Time {
+	return slices.DeleteFunc(o.inLine, func(done time.Time) bool { return !done.After(now) })
 }
 
 // query returns an article.
@@ -60,11 +80,9 @@ func (o *origin) query(ctx context.Context, id int) (string, error) {
 }
 
 // unfinished returns how many queries are worked on or in line.
-func (o *origin) unfinished(now time.Time) (n int) {
+func (o *origin) unfinished(now time.Time) int {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for _, at := range o.free {
-		n += int((max(0, at.Sub(now)) + o.takes - 1) / o.takes)
-	}
-	return n
+	o.inLine = o.doneLocked(now)
+	return len(o.inLine)
 }

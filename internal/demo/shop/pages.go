@@ -2,10 +2,13 @@ package shop
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"strconv"
+	"strings"
+	"sync"
 	"time"
 )
 
@@ -33,8 +36,23 @@ func productID(text string) (id int, ok bool) {
 }
 
 func (p *process) frontPage(w http.ResponseWriter, r *http.Request) {
+	all, ways, errs := make([]product, products), make([]string, products), make([]error, products)
+	var asking sync.WaitGroup
+	for id := range all {
+		asking.Go(func() {
+			ctx, way := embark(r.Context())
+			all[id], errs[id] = p.products.Get(ctx, id)
+			ways[id] = string(way.product())
+		})
+	}
+	asking.Wait()
+	if err := errors.Join(errs...); err != nil {
+		http.Error(w, "the shop cannot say: "+err.Error(), http.StatusServiceUnavailable)
+		return
+	}
 	w.Header().Set("Cache-Control", pageLives)
-	page(w, renderFront)
+	w.Header().Set(productHeader, strings.Join(ways, ", "))
+	page(w, func(w io.Writer) { renderFront(w, all) })
 }
 
 func (p *process) productPage(w http.ResponseWriter, r *http.Request) {
@@ -76,7 +94,8 @@ func shopperOf(w http.ResponseWriter, r *http.Request) string {
 // cartHeader tells how many things are in the cart, for the shoppers of the load.
 const cartHeader = "X-Cart"
 
-// mine is what only one shopper sees: cart, what was viewed, and what else there is. With ?viewed=7 product 7 was viewed.
+// mine is what only one shopper sees: cart, what was viewed, and what else there is. With ?viewed=7 product 7 was viewed; with parts=1 it says
+// where all this is kept, and how long.
 func (p *process) mine(w http.ResponseWriter, r *http.Request) {
 	shopper, ctx := shopperOf(w, r), r.Context()
 	w.Header().Set("Cache-Control", "private, no-store")
@@ -97,7 +116,26 @@ func (p *process) mine(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set(cartHeader, strconv.Itoa(len(in)))
-	page(w, func(w io.Writer) { renderMine(w, in, latest, related) })
+	var parts []part
+	if r.URL.Query().Has("parts") {
+		for _, own := range [][2]string{{"your cart", p.cartPrefix}, {"what you looked at", visitPrefix}} {
+			left := p.rdb.PTTL(ctx, own[1]+shopper).Val()
+			one := part{own[0], "nowhere", "–", seconds(left)}
+			switch {
+			case left > 0:
+				one.from = "Redis"
+			case left == -1:
+				one.from = "Redis, for ever"
+			}
+			parts = append(parts, one)
+		}
+	}
+	page(w, func(w io.Writer) {
+		renderMine(w, in, latest, related)
+		if parts != nil {
+			renderParts(w, "Only yours, in no page that is kept", parts)
+		}
+	})
 }
 
 func (p *process) putInCart(w http.ResponseWriter, r *http.Request) {

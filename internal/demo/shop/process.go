@@ -56,15 +56,16 @@ func needsOthers(now, next panel.Settings) bool {
 // process is one server of the shop, as there would be one per machine: clients, caches and local copies of its own. That all are in one
 // program is their only secret.
 type process struct {
-	shop     *Shop
-	rdb      *redis.Client
-	products *strategy.Cache[product]
-	carts    carts
-	logins   logins
-	visits   visits
-	pages    pageCache
-	serve    http.Handler
-	using    sync.WaitGroup // requests that it serves; grows only while Shop.mu is held
+	shop       *Shop
+	rdb        *redis.Client
+	products   *strategy.Cache[product]
+	carts      carts
+	cartPrefix string
+	logins     logins
+	visits     visits
+	pages      pageCache
+	serve      http.Handler
+	using      sync.WaitGroup // requests that it serves; grows only while Shop.mu is held
 }
 
 // patience is what one shopper's own things may take, where mayfly has a say.
@@ -87,8 +88,9 @@ func (s *Shop) startProcess(ctx context.Context, set panel.Settings) (p *process
 	if err != nil {
 		return nil, err
 	}
-	p.carts, p.logins, p.visits = fixedCarts{rdb}, wholeLogins{rdb}, endlessVisits{rdb}
+	p.carts, p.logins, p.visits, p.cartPrefix = fixedCarts{rdb}, wholeLogins{rdb}, endlessVisits{rdb}, fixedCartPrefix
 	if set.Sliding {
+		p.cartPrefix = slidingCartPrefix
 		p.carts, err = newSlidingCarts(rdb, s.opt.Observer)
 	}
 	if set.Fields && err == nil {

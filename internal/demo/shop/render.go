@@ -7,21 +7,30 @@ import (
 	"strings"
 )
 
-// There are three pages, so they are written out; what is not ours is escaped.
+// There are few pages, so they are written out; what is not ours is escaped. Their style is the dashboard's, which has the same address.
 
-const style = `body { font: 17px/1.5 -apple-system, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; margin: 1.5rem auto; max-width: 44rem; padding: 0 1rem }
-a { color: inherit } nav, #mine { color: #777 } .price { font-size: 1.4em } li { margin: .3em 0 } button { font: inherit; padding: .3em 1em }`
+const style = `#shop { display: grid; grid-template-columns: repeat(auto-fill, minmax(min(45%, 13rem), 1fr)); gap: .8rem; padding: 0; list-style: none }
+#shop .card { text-decoration: none; padding: 1rem } .price { grid-column: 1 / -1; font-size: 1.35rem; font-weight: 650 } main > .card { display: block; margin: 1rem 0 } .stars { color: var(--bad); letter-spacing: .1em }
+.card p { margin: .3rem 0 } .reviews { padding-left: 1.1rem; columns: 22rem } .reviews li { margin: .2rem 0 } header nav { color: var(--quiet); margin: .3rem 0 1rem }`
 
 // begin writes what every page begins with.
 func begin(w io.Writer, title string) {
 	fmt.Fprintf(w, `<!doctype html>
 <html lang="en"><meta charset="utf-8"><meta name="viewport" content="width=device-width, initial-scale=1"><meta name="color-scheme" content="light dark">
 <title>%s - the mayfly shop</title>
+<link rel="icon" href="/favicon.ico" type="image/svg+xml"><link rel="stylesheet" href="/page.css">
 <style>%s</style>
-<nav><a href="/shop/">the shop</a> · <a href="/">the dashboard</a></nav>
-<h1>%[1]s</h1>
+<body class="plain">
+<header><h1>%[1]s</h1><nav><a href="/shop/">the shop</a> · <a href="/">the dashboard</a></nav></header>
+<main>
 `, html.EscapeString(title), style)
 }
+
+// What every page ends with, and where it has room for what is told of this one answer.
+const (
+	end  = "</main>\n</html>\n"
+	room = "<!-- parts -->"
+)
 
 // link is a product's name, which leads to its page.
 func link(id int) string {
@@ -37,31 +46,33 @@ func list(w io.Writer, before string, ids []int) {
 	fmt.Fprintf(w, "%s%s.\n", before, strings.Join(links, ", "))
 }
 
-func renderFront(w io.Writer) {
+func price(cents int) string { return fmt.Sprintf("%d.%02d €", cents/100, cents%100) }
+
+func renderFront(w io.Writer, all []product) {
 	begin(w, "All we have")
-	io.WriteString(w, "<ul>")
-	for id := range names {
-		io.WriteString(w, "<li>"+link(id))
+	io.WriteString(w, `<ul id="shop">`)
+	for _, p := range all {
+		fmt.Fprintf(w, `<li><a class="card" href="/shop/product/%d"><b>%s</b><span class="price">%s</span><span class="about">%d in stock</span></a>`+"\n",
+			p.ID, html.EscapeString(p.Name), price(p.Price), p.Stock)
 	}
-	io.WriteString(w, "</ul>\n</html>\n")
+	io.WriteString(w, "</ul>\n"+room+end)
 }
 
 func renderProduct(w io.Writer, p product) {
 	begin(w, p.Name)
-	fmt.Fprintf(w, `<p class="price">%d.%02d €, %d in stock</p>
-<form method="post" action="/shop/cart/%d"><button>Put it in the cart</button></form>
-<div id="mine">…</div>
-<h2>What customers say</h2>
-<ul>
-`, p.Price/100, p.Price%100, p.Stock, p.ID)
+	fmt.Fprintf(w, `<form class="card" method="post" action="/shop/cart/%d"><p><span class="price">%s</span> <small>%d in stock</small></p><button>Put it in the cart</button></form>
+<div class="card" id="mine">…</div>
+%s
+<div class="card"><h2>What customers say</h2>
+<ul class="reviews">
+`, p.ID, price(p.Price), p.Stock, room)
 	for _, r := range p.Reviews {
-		fmt.Fprintf(w, "<li><b title=\"%d of 5\">%s%s</b> %s <i>%s</i>\n", r.Stars, strings.Repeat("★", r.Stars), strings.Repeat("☆", 5-r.Stars),
+		fmt.Fprintf(w, "<li><span class=\"stars\" title=\"%d of 5\">%s%s</span> %s <small>%s</small>\n", r.Stars, strings.Repeat("★", r.Stars), strings.Repeat("☆", 5-r.Stars),
 			html.EscapeString(r.Text), html.EscapeString(r.By))
 	}
-	fmt.Fprintf(w, `</ul>
-<script>fetch("/shop/mine?viewed=%d").then(r => r.text()).then(t => document.getElementById("mine").innerHTML = t)</script>
-</html>
-`, p.ID)
+	fmt.Fprintf(w, `</ul></div>
+<script>fetch("/shop/mine?viewed=%d&parts=1").then(r => r.text()).then(t => document.getElementById("mine").innerHTML = t)</script>
+%s`, p.ID, end)
 }
 
 func renderMine(w io.Writer, in cart, latest, related []int) {
@@ -74,4 +85,16 @@ func renderMine(w io.Writer, in cart, latest, related []int) {
 	if len(related) > 0 {
 		list(w, "<p>Seen with it: ", related)
 	}
+}
+
+// part is something that a page is made of, where it came from, and how long it has been kept and will be.
+type part struct{ name, from, age, left string }
+
+// renderParts writes where the parts of a page came from.
+func renderParts(w io.Writer, title string, parts []part) {
+	fmt.Fprintf(w, `<h2>%s</h2><div class="wide"><table><thead><tr><th scope="col"><th scope="col" class="words">came from<th scope="col">age<th scope="col">ends in</thead><tbody>`, html.EscapeString(title))
+	for _, p := range parts {
+		fmt.Fprintf(w, "<tr><th scope=\"row\">%s<td class=\"words\">%s<td>%s<td>%s\n", html.EscapeString(p.name), html.EscapeString(p.from), p.age, p.left)
+	}
+	io.WriteString(w, "</tbody></table></div>\n")
 }

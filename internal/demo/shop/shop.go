@@ -162,6 +162,10 @@ func (s *Shop) Press(ctx context.Context, b panel.Button) (string, error) {
 	switch b {
 	case panel.ExpireEverything:
 		return "everything expires", s.expireEverything(ctx)
+	case panel.FillAtOnce:
+		return "all is filled at once", s.fillAtOnce(ctx)
+	case panel.SlowDatabase:
+		return "the database is slow", s.slowDatabase()
 	case panel.EmptyRedis:
 		return "Redis is emptied", s.emptyRedis(ctx)
 	case panel.KillRedis:
@@ -179,7 +183,7 @@ func (s *Shop) Press(ctx context.Context, b panel.Button) (string, error) {
 // toggle breaks the line to Redis, or mends it if it is broken so, and returns what it did.
 func (s *Shop) toggle(to panel.Health, says string) string {
 	if s.line.is() == to {
-		to, says = panel.Up, "Redis is back"
+		to, says = panel.Up, panel.RedisIsBack
 	}
 	s.line.set(to)
 	return says
@@ -191,6 +195,23 @@ func (s *Shop) expireEverything(ctx context.Context) error {
 		if err := s.each(ctx, match, func(p redis.Pipeliner, key string) { p.PExpire(ctx, key, time.Millisecond) }); err != nil {
 			return fmt.Errorf("shop: %w", err)
 		}
+	}
+	return nil
+}
+
+// fillAtOnce stores every product anew, as a job does at night, or a deployment: what TTLs make of that shows when they end.
+func (s *Shop) fillAtOnce(ctx context.Context) error {
+	p, _ := s.borrow()
+	if p == nil {
+		return fmt.Errorf("shop: %w", mayfly.ErrClosed)
+	}
+	defer p.using.Done()
+	all := make(map[int]product)
+	for id := range products {
+		all[id] = productOf(id)
+	}
+	if err := p.products.Fill(ctx, all); err != nil {
+		return fmt.Errorf("shop: %w", err)
 	}
 	return nil
 }
@@ -214,7 +235,11 @@ func (s *Shop) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	defer p.using.Done()
-	p.serve.ServeHTTP(w, r)
+	if forPerson(r) {
+		p.withParts(w, r)
+	} else {
+		p.serve.ServeHTTP(w, r)
+	}
 }
 
 // borrow returns one of the processes, which stays open until using.Done, and its generation.

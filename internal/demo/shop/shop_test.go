@@ -12,6 +12,12 @@ import (
 	"github.com/mayflycache/mayfly/redistest"
 )
 
+// pass lets time pass, which it does in a bubble only.
+func pass(d time.Duration) {
+	synctest.Wait() // panics outside of one
+	time.Sleep(d)
+}
+
 // inShop opens a shop on an engine of its own in a bubble, where its figures are of the protocols and not of the machine.
 func inShop(t *testing.T, change func(*panel.Settings), f func(t *testing.T, s *shop.Shop)) {
 	t.Helper()
@@ -36,9 +42,8 @@ func inShop(t *testing.T, change func(*panel.Settings), f func(t *testing.T, s *
 	})
 }
 
-// during returns the figures of a while, added up; of what is looked at, the last, and the worst of the worst. best is which of two
-// figures of Together is taken.
-func during(t *testing.T, s *shop.Shop, d time.Duration, best func(int, int) int) (sum panel.Figures) {
+// during returns the figures of a while, added up; of what is looked at, the last, and the worst of the worst.
+func during(t *testing.T, s *shop.Shop, d time.Duration) (sum panel.Figures) {
 	t.Helper()
 	s.Figures(t.Context()) // what was before
 	for range d / (250 * time.Millisecond) {
@@ -57,16 +62,10 @@ func during(t *testing.T, s *shop.Shop, d time.Duration, best func(int, int) int
 		f.Unavailable += sum.Unavailable
 		f.Worst = max(f.Worst, sum.Worst)
 		f.P99 = max(f.P99, sum.P99)
-		if sum.For > 0 {
-			f.Together = best(f.Together, sum.Together)
-		}
 		sum = f
 	}
 	return sum
 }
-
-func larger(a, b int) int { return max(a, b) }
-func plus(a, b int) int   { return a + b }
 
 // set changes one thing.
 func set(t *testing.T, s *shop.Shop, change func(*panel.Settings)) {
@@ -92,7 +91,7 @@ func TestMayflyUnderTheStampede(t *testing.T) {
 			if _, err := s.Press(t.Context(), panel.ExpireEverything); err != nil {
 				t.Fatal(err)
 			}
-			return during(t, s, 2*time.Second, larger)
+			return during(t, s, 2*time.Second)
 		}
 		hand := stampede()
 		set(t, s, func(s *panel.Settings) { s.Mayfly = true })
@@ -111,8 +110,7 @@ func TestMayflyUnderTheStampede(t *testing.T) {
 func TestSwitches(t *testing.T) {
 	for _, test := range []struct {
 		name   string
-		times  int           // that everything is made to expire
-		lasts  time.Duration // after each
+		lasts  time.Duration
 		before func(*panel.Settings)
 		off    func(*panel.Settings)
 		on     func(*panel.Settings)
@@ -120,7 +118,6 @@ func TestSwitches(t *testing.T) {
 	}{
 		{
 			"the lease: one query of a product at a time",
-			1,
 			6 * time.Second,
 			func(s *panel.Settings) {
 				s.Pause, s.Early, s.Local, s.Processes, s.TTL = 200*time.Millisecond, false, false, 4, 2*time.Second
@@ -130,7 +127,6 @@ func TestSwitches(t *testing.T) {
 		},
 		{
 			"early refresh: readers do not wait",
-			1,
 			8 * time.Second,
 			func(s *panel.Settings) { s.Pause, s.Local = 200*time.Millisecond, false },
 			func(s *panel.Settings) { s.Early = false }, func(s *panel.Settings) { s.Early = true },
@@ -138,7 +134,6 @@ func TestSwitches(t *testing.T) {
 		},
 		{
 			"the local tier: Redis is asked seldom",
-			1,
 			6 * time.Second,
 			nil,
 			func(s *panel.Settings) { s.Local = false }, func(s *panel.Settings) { s.Local = true },
@@ -148,7 +143,6 @@ func TestSwitches(t *testing.T) {
 		},
 		{
 			"the page cache: handlers make few pages",
-			1,
 			4 * time.Second,
 			nil,
 			func(s *panel.Settings) { s.Pages = false }, func(s *panel.Settings) { s.Pages = true },
@@ -157,16 +151,7 @@ func TestSwitches(t *testing.T) {
 			},
 		},
 		{
-			"jitter: what was kept together does not end together",
-			12, // eight products are few: once, chance may put their ends together
-			time.Second,
-			func(s *panel.Settings) { s.Early, s.Connections = false, 100 },
-			func(s *panel.Settings) { s.Jitter = false }, func(s *panel.Settings) { s.Jitter = true },
-			func(off, on panel.Figures) bool { return 17*off.Together > 20*on.Together && on.Together > 0 },
-		},
-		{
 			"sliding: no cart ends while it is used",
-			1,
 			15 * time.Second,
 			nil,
 			func(s *panel.Settings) { s.Sliding = false }, func(s *panel.Settings) { s.Sliding = true },
@@ -174,7 +159,6 @@ func TestSwitches(t *testing.T) {
 		},
 		{
 			"field TTLs: no address is kept too long",
-			1,
 			10 * time.Second,
 			nil,
 			func(s *panel.Settings) { s.Fields = false }, func(s *panel.Settings) { s.Fields = true },
@@ -182,7 +166,6 @@ func TestSwitches(t *testing.T) {
 		},
 		{
 			"visits: every key has an end",
-			1,
 			12 * time.Second,
 			func(s *panel.Settings) { s.Visits = true },
 			func(s *panel.Settings) { s.Visits = false }, func(s *panel.Settings) { s.Visits = true },
@@ -190,28 +173,21 @@ func TestSwitches(t *testing.T) {
 		},
 	} {
 		if effort.Race {
-			test.times, test.lasts = 1, time.Second
+			test.lasts = time.Second
 		}
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
 			inShop(t, test.before, func(t *testing.T, s *shop.Shop) {
-				look := func(change func(*panel.Settings), best func(int, int) int) panel.Figures {
+				look := func(change func(*panel.Settings)) panel.Figures {
 					set(t, s, change)
 					time.Sleep(2 * time.Second)
-					var f panel.Figures
-					together := 0
-					for range test.times {
-						if _, err := s.Press(t.Context(), panel.ExpireEverything); err != nil {
-							t.Fatal(err)
-						}
-						time.Sleep(time.Second) // the stampede itself is another test's
-						f = during(t, s, test.lasts, best)
-						together += f.Together
+					if _, err := s.Press(t.Context(), panel.ExpireEverything); err != nil {
+						t.Fatal(err)
 					}
-					f.Together = together
-					return f
+					time.Sleep(time.Second) // the stampede itself is another test's
+					return during(t, s, test.lasts)
 				}
-				off, on := look(test.off, plus), look(test.on, plus)
+				off, on := look(test.off), look(test.on)
 				if !effort.Race && !test.holds(off, on) {
 					t.Errorf("off %+v\non  %+v", off, on)
 				}
@@ -242,8 +218,8 @@ func TestRedisInTrouble(t *testing.T) {
 			inShop(t, func(s *panel.Settings) { s.Pages = true }, func(t *testing.T, s *shop.Shop) {
 				time.Sleep(3 * time.Second)
 				press(t, s, test.button, test.says)
-				during(t, s, time.Second, larger) // until it is noticed
-				f := during(t, s, 5*time.Second, larger)
+				during(t, s, time.Second) // until it is noticed
+				f := during(t, s, 5*time.Second)
 				if f.Redis != test.is || f.Failed > 0 || f.Pages < 100 || f.P99 >= 2*time.Second { // the slowest page of all, a slow query or two of the database included
 					t.Errorf("with mayfly %+v", f)
 				}
@@ -251,8 +227,8 @@ func TestRedisInTrouble(t *testing.T) {
 					t.Error("carts are there without a Redis")
 				}
 				press(t, s, test.button, "Redis is back")
-				during(t, s, 5*time.Second, larger) // until a probe has found it
-				if f := during(t, s, 5*time.Second, larger); f.Redis != panel.Up || f.Unavailable > 0 || f.FromMemory+f.FromRedis < f.Pages/2 {
+				during(t, s, 5*time.Second) // until a probe has found it
+				if f := during(t, s, 5*time.Second); f.Redis != panel.Up || f.Unavailable > 0 || f.FromMemory+f.FromRedis < f.Pages/2 {
 					t.Errorf("it is back, and %+v", f)
 				}
 				if test.hand > 0 {
@@ -260,7 +236,7 @@ func TestRedisInTrouble(t *testing.T) {
 					time.Sleep(3 * time.Second)
 					press(t, s, test.button, test.says)
 					time.Sleep(20 * time.Second)
-					if f := during(t, s, 20*time.Second, larger); f.P99 < test.hand {
+					if f := during(t, s, 20*time.Second); f.P99 < test.hand {
 						t.Errorf("by hand %+v", f)
 					}
 				}

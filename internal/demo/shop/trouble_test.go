@@ -4,6 +4,7 @@ import (
 	"errors"
 	"net/http"
 	"net/http/httptest"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -20,7 +21,7 @@ import (
 func TestTwoMoreProcesses(t *testing.T) {
 	inShop(t, nil, func(t *testing.T, s *shop.Shop) {
 		press(t, s, panel.TwoMore, "4 processes")
-		f := during(t, s, 2*time.Second, larger)
+		f := during(t, s, 2*time.Second)
 		if s.Settings().Processes != 4 || f.Failed > 0 || f.Pages == 0 {
 			t.Errorf("%+v", f)
 		}
@@ -82,6 +83,60 @@ func TestAPersonShops(t *testing.T) {
 			if status, body := get(step.method, step.path); status != step.status || !strings.Contains(body, step.says) {
 				t.Errorf("%s %s: %d %.400q", step.method, step.path, status, body)
 			}
+		}
+	})
+}
+
+// A browser is told where each part of a page came from, and how long it is kept; those who do not ask as a browser get the page as it is kept.
+func TestWhereAPageCameFrom(t *testing.T) {
+	inShop(t, func(s *panel.Settings) {
+		s.Shoppers, s.Processes, s.Pages, s.TTL, s.Early = 0, 1, true, time.Minute, false
+	}, func(t *testing.T, s *shop.Shop) {
+		get := func(path, accept string) (string, http.Header) {
+			t.Helper()
+			q := httptest.NewRequestWithContext(t.Context(), "GET", path, nil)
+			q.Header.Set("Accept", accept)
+			q.Header.Set("If-Modified-Since", time.Now().Add(time.Hour).UTC().Format(http.TimeFormat))
+			w := httptest.NewRecorder()
+			s.ServeHTTP(w, q)
+			pass(100 * time.Millisecond) // until the process has been told of its own change
+			return w.Body.String(), w.Header()
+		}
+		rows := func(body string) string { // as text
+			_, table, _ := strings.Cut(body, "Where this page came from")
+			table, _, _ = strings.Cut(table, "</table>")
+			_, table, _ = strings.Cut(table, "<tbody>")
+			return strings.TrimSpace(regexp.MustCompile(`<[^>]*>`).ReplaceAllString(strings.ReplaceAll(strings.ReplaceAll(table, "<td", "|<td"), "\n", "; "), ""))
+		}
+		const browser = "text/html,application/xhtml+xml"
+		for i, want := range []string{
+			`^the page\|its handler\|–\|–; teapot\|the database\|–\|(5\d|6\d)\.\d s;$`,
+			`^the page\|(Redis|memory)\|under 1 s\|under 1 s; teapot\|the database, when the page was made; now in (Redis|memory)\|0\.1 s\|`,
+			`^the page\|memory\|under 1 s\|under 1 s; teapot\|the database, when the page was made; now in (Redis|memory)\|0\.2 s\|`,
+		} {
+			body, h := get("/product/1", browser)
+			if got := rows(body); !regexp.MustCompile(want).MatchString(got) || !strings.HasSuffix(body, "</html>\n") || h.Get("Cache-Control") != "private, no-store" {
+				t.Errorf("%d: %q, want %q; %v", i, got, want, h)
+			}
+		}
+		pass(10 * time.Second)
+		if body, _ := get("/product/1", browser); !strings.HasPrefix(rows(body), "the page|its handler|–|–; teapot|memory|") && !strings.HasPrefix(rows(body), "the page|its handler|–|–; teapot|Redis|") {
+			t.Errorf("of a page that has ended: %q", rows(body))
+		}
+		if body, _ := get("/", browser); strings.Count(rows(body), ";") != 9 || !strings.Contains(body, "10.37 €") {
+			t.Errorf("the front page: %q", rows(body))
+		}
+		if body, h := get("/product/1", "*/*"); strings.Contains(body, "came from") || strings.Contains(h.Get("Cache-Control"), "private") {
+			t.Errorf("of who is no browser: %v %.200s", h, body)
+		}
+		if body, _ := get("/mine?viewed=1&parts=1", "*/*"); !strings.Contains(body, `what you looked at<td class="words">Redis<td>–<td>10.0 s`) || !strings.Contains(body, `your cart<td class="words">nowhere`) {
+			t.Errorf("what is one's own: %s", body)
+		}
+		if body, _ := get("/mine?viewed=1", "*/*"); strings.Contains(body, "<table") {
+			t.Errorf("a shopper of the load is told where it is kept: %s", body)
+		}
+		if body, h := get("/product/99", browser); !strings.Contains(body, "404") || strings.Contains(h.Get("Cache-Control"), "no-store") {
+			t.Errorf("a page that is not there: %v %s", h, body)
 		}
 	})
 }

@@ -21,8 +21,8 @@ type byHand[V any] struct {
 	load     func(ctx context.Context, key int) (V, error)
 }
 
-// kept is what it stores: the value, and what a load of it took, without which nobody can tell when to renew it.
-type kept[V any] struct {
+// stored is what it stores: the value, and what a load of it took, without which nobody can tell when to renew it.
+type stored[V any] struct {
 	Value V
 	Cost  time.Duration
 }
@@ -38,15 +38,35 @@ func (h *byHand[V]) get(ctx context.Context, key int) (v V, err error) {
 	if v, err = h.load(ctx, key); err != nil {
 		return v, err
 	}
-	if text, err := json.Marshal(kept[V]{v, time.Since(begun)}); err == nil {
+	if text, err := json.Marshal(stored[V]{v, time.Since(begun)}); err == nil {
 		h.o.Redis.Set(ctx, full, text, h.strategy.Jitter.TTL(h.o.TTL))
 	}
 	h.tell(ctx, full, mayfly.OutcomeMiss, begun)
 	return v, nil
 }
 
+func (h *byHand[V]) fill(ctx context.Context, values map[int]V) error {
+	pipe := h.o.Redis.Pipeline()
+	for key, v := range values {
+		text, err := json.Marshal(stored[V]{Value: v})
+		if err != nil {
+			return err
+		}
+		pipe.Set(ctx, h.o.Prefix+strconv.Itoa(key), text, h.strategy.Jitter.TTL(h.o.TTL))
+	}
+	_, err := pipe.Exec(ctx)
+	return err
+}
+
+func (h *byHand[V]) kept(ctx context.Context, key int) Kept {
+	if left := h.o.Redis.PTTL(ctx, h.o.Prefix+strconv.Itoa(key)).Val(); left > 0 {
+		return Kept{In: mayfly.OutcomeHitRedis, Left: left}
+	}
+	return Kept{}
+}
+
 // look asks for the value, and for what is left of it only if that matters.
-func (h *byHand[V]) look(ctx context.Context, full string) (found kept[V], left time.Duration, ok bool) {
+func (h *byHand[V]) look(ctx context.Context, full string) (found stored[V], left time.Duration, ok bool) {
 	var get *redis.StringCmd
 	if h.strategy.Early == earlyrefresh.Never {
 		get = h.o.Redis.Get(ctx, full)

@@ -75,6 +75,8 @@ type Options struct {
 // Cache keeps values of one strategy for one process.
 type Cache[V any] struct {
 	get   func(ctx context.Context, key int) (V, error)
+	fill  func(ctx context.Context, values map[int]V) error
+	kept  func(ctx context.Context, key int) Kept
 	aside *cacheaside.Cache[int, V] // nil without a lease
 	local *mayfly.Local             // nil without copies
 }
@@ -89,7 +91,7 @@ func Open[V any](ctx context.Context, s Strategy, o Options, load func(ctx conte
 			return nil, errors.New("strategy: Local needs Lease: nothing would tell the copies of a change")
 		}
 		h := &byHand[V]{s, o, load}
-		return &Cache[V]{get: h.get}, nil
+		return &Cache[V]{get: h.get, fill: h.fill, kept: h.kept}, nil
 	}
 	c := new(Cache[V])
 	var err error
@@ -109,12 +111,32 @@ func Open[V any](ctx context.Context, s Strategy, o Options, load func(ctx conte
 		c.Close(ctx)
 		return nil, fmt.Errorf("strategy: %w", err)
 	}
-	c.get = c.aside.Get
+	c.get, c.fill, c.kept = c.aside.Get, c.aside.SetMany, c.lookup
 	return c, nil
 }
 
 // Get returns key's value: the kept one, or what load answers.
 func (c *Cache[V]) Get(ctx context.Context, key int) (V, error) { return c.get(ctx, key) }
+
+// Fill stores values as a job does that writes a whole table into the cache: all in one moment, without a load.
+func (c *Cache[V]) Fill(ctx context.Context, values map[int]V) error { return c.fill(ctx, values) }
+
+// Kept is where a copy is. The zero value is nowhere.
+type Kept struct {
+	In   mayfly.Outcome // as if it were read now; empty: nowhere
+	Age  time.Duration  // since it was stored, if that is known
+	Left time.Duration  // until it ends
+}
+
+// Kept returns where key's copy is, without a load.
+func (c *Cache[V]) Kept(ctx context.Context, key int) Kept { return c.kept(ctx, key) }
+
+func (c *Cache[V]) lookup(ctx context.Context, key int) Kept {
+	if e, ok, err := c.aside.Lookup(ctx, key); ok && err == nil {
+		return Kept{e.Outcome, e.Age, e.TTL}
+	}
+	return Kept{}
+}
 
 // Loads returns how many loads run, how many may, and how many wait for their turn. Code by hand knows of no limit, and does not count.
 func (c *Cache[V]) Loads() mayfly.OriginStats {

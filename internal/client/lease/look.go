@@ -1,0 +1,173 @@
+package lease
+
+import (
+	"context"
+	"errors"
+	"math"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly/internal/client/nodes"
+)
+
+// Look reads key in one trip, which it may share with others. withTTL asks for the time left as well.
+func (g *Guard) Look(ctx context.Context, key string, withTTL bool) (Found, error) {
+	return g.look(ctx, key, withTTL, false)
+}
+
+// Glance is Look by one command, as a rule: the time left is Found.Reckoned. Once a second it asks for that, and for the server's time. For as long as
+// the server's clock is not known, or glances do not pay, it is Look with the TTL.
+func (g *Guard) Glance(ctx context.Context, key string) (Found, error) {
+	return g.look(ctx, key, false, true)
+}
+
+func (g *Guard) look(ctx context.Context, key string, withTTL, reckons bool) (Found, error) {
+	if nodes.Purse(ctx, g.timeout) == 0 {
+		return Found{}, nodes.ErrSpent
+	}
+	node, err := g.nodes.Of(ctx, key)
+	if err != nil {
+		return Found{}, err
+	}
+	glances := reckons
+	reckons, withTTL, clock := g.how(node, reckons, withTTL)
+	a := node.Get(ctx, key, withTTL)
+	nodes.Pay(ctx, a.Took, a.Err)
+	var f Found
+	if a.Err == nil && a.Found {
+		f = found(a.Raw, left(a.Left, withTTL))
+		if reckons {
+			f.reckon(clock)
+		} else {
+			clock.Compare(f.Header.Ends, f.Left, a.Now)
+		}
+		if glances {
+			g.glances.met(f)
+		}
+	}
+	g.glances.took(a.Took, g.timeout)
+	f.Spent = a.Took
+	return f, a.Err
+}
+
+// how decides whether what is read at node is reckoned, and else whether PTTL is asked.
+func (g *Guard) how(node *nodes.Node, reckons, withTTL bool) (reckoned, asked bool, clock nodes.Clock) {
+	if !reckons {
+		return false, withTTL, clock
+	}
+	clock, reckoned = node.Clock() // also where that is not used: it has the time asked for along with PTTL
+	reckoned = reckoned && g.glances.pay()
+	return reckoned, !reckoned, clock
+}
+
+// reckon fills in what is left of f by what was known of the server's clock before it was asked.
+func (f *Found) reckon(c nodes.Clock) {
+	if f.Header.Ends == 0 {
+		return
+	}
+	if now, ok := c.Now(); ok {
+		f.Reckoned = time.Duration(min(f.Header.Ends-now, math.MaxInt64/int64(time.Millisecond))) * time.Millisecond
+	}
+}
+
+// left is what PTTL answered as Found.Left has it.
+func left(d time.Duration, asked bool) time.Duration {
+	if asked && d == 0 { // less than a millisecond
+		return Gone
+	}
+	return d
+}
+
+func read(get *redis.StringCmd, pttl *redis.DurationCmd) (Found, error) {
+	raw, err := get.Bytes()
+	if errors.Is(err, redis.Nil) {
+		return Found{}, nil
+	}
+	if err != nil {
+		return Found{}, err
+	}
+	if pttl == nil {
+		return found(raw, 0), nil
+	}
+	d, err := pttl.Result()
+	if err != nil {
+		return Found{}, err
+	}
+	return found(raw, left(d, true)), nil
+}
+
+// Answer is what one key of many held.
+type Answer struct {
+	Found
+	Err error
+}
+
+// LookMany reads keys in one trip per server. Each answer is its key's own.
+func (g *Guard) LookMany(ctx context.Context, keys []string, withTTL bool) []Answer {
+	return g.lookMany(ctx, keys, withTTL, false)
+}
+
+// GlanceMany is Glance for keys, in one trip per server.
+func (g *Guard) GlanceMany(ctx context.Context, keys []string) []Answer {
+	return g.lookMany(ctx, keys, false, true)
+}
+
+func (g *Guard) lookMany(ctx context.Context, keys []string, withTTL, reckons bool) []Answer {
+	answers := make([]Answer, len(keys))
+	most := nodes.Purse(ctx, g.timeout)
+	if most == 0 {
+		for i := range answers {
+			answers[i].Err = nodes.ErrSpent
+		}
+		return answers
+	}
+	g.nodes.Each(ctx, keys, func(node *nodes.Node, mine []int) {
+		glances := reckons
+		reckons, withTTL, clock := g.how(node, reckons, withTTL)
+		per := 1
+		if withTTL {
+			per = 2
+		}
+		cmds := make([]redis.Cmder, 0, per*len(mine))
+		for _, i := range mine {
+			cmds = append(cmds, redis.NewStringCmd(ctx, "get", keys[i]))
+			if withTTL {
+				cmds = append(cmds, redis.NewDurationCmd(ctx, time.Millisecond, "pttl", keys[i]))
+			}
+		}
+		allowance := nodes.Within(ctx, most)
+		var now int64
+		var err error
+		if withTTL {
+			now, err = node.AskTimed(allowance, cmds...)
+		} else {
+			err = node.Ask(allowance, cmds...)
+		}
+		spent := most - allowance.Left()
+		nodes.Pay(ctx, spent, err)
+		g.glances.took(spent, g.timeout)
+		for n, i := range mine {
+			if err != nil {
+				answers[i].Err = err
+				continue
+			}
+			var pttl *redis.DurationCmd
+			if withTTL {
+				pttl = cmds[per*n+1].(*redis.DurationCmd)
+			}
+			f, err := read(cmds[per*n].(*redis.StringCmd), pttl)
+			if reckons {
+				f.reckon(clock)
+			} else {
+				clock.Compare(f.Header.Ends, f.Left, now)
+			}
+			if glances {
+				g.glances.met(f)
+			}
+			f.Spent = spent
+			answers[i] = Answer{f, err}
+		}
+	}, func(i int, err error) { answers[i].Err = err })
+	return answers
+}
