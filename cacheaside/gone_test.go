@@ -123,7 +123,7 @@ func isGone(t *testing.T, gone, back func(*network), later time.Duration, set fu
 		defer running.Add(-1)
 		time.Sleep(takes)
 		return user{Version: key}, nil
-	}, cacheaside.Options{Load: cacheaside.Load{Limit: atOnce}}))
+	}, cacheaside.Options{LoadLimit: atOnce}))
 	worst := func() (worst time.Duration) {
 		var mu sync.Mutex
 		var wg sync.WaitGroup
