@@ -72,8 +72,8 @@ func TestDangerousSettingsAreTold(t *testing.T) {
 		{"a cluster client's defaults", redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}}), 0},
 		{"a ring", redis.NewRing(&redis.RingOptions{}), 1},
 		{"no deadlines", redis.NewClient(&redis.Options{ContextTimeoutEnabled: true, ReadTimeout: -2}), 1},
-		{"TunedOptions", redis.NewUniversalClient(mayfly.TunedOptions()), 0},
-		{"TunedOptions of a cluster", redis.NewClusterClient(mayfly.TunedOptions().Cluster()), 0},
+		{"CacheClient", mayfly.Must(mayfly.CacheClient(&redis.UniversalOptions{Addrs: []string{"127.0.0.1:1"}})), 0},
+		{"CacheClient of a cluster", mayfly.Must(mayfly.CacheClient(&redis.UniversalOptions{Addrs: []string{"127.0.0.1:1"}, IsClusterMode: true})), 0},
 	} {
 		var events expect.Events
 		ns := namespace(t, x.client)
