@@ -12,14 +12,14 @@ import (
 // The claim ends with it; the lock of a renewal is left to expire, so that a process
 // which still holds the older value cannot renew it a second time.
 func (c *Claim) Fill(ctx context.Context, value []byte, ttl time.Duration) (stored bool, err error) {
-	return c.guard.nodes.Run1(ctx, Fill{Claim: c, Value: value, TTL: ttl}.call())
+	return c.guard.nodes.Run1(ctx, Fill{Claim: c, Value: value, TTL: ttl}.call(ctx))
 }
 
 // FillMany stores values as [Claim.Fill] does, in one trip per server.
 func (g *Guard) FillMany(ctx context.Context, fills []Fill) []Filled {
 	calls := make([]nodes.Call, len(fills))
 	for i, f := range fills {
-		calls[i] = f.call()
+		calls[i] = f.call(ctx)
 	}
 	filled := make([]Filled, len(fills))
 	did, errs := g.nodes.Run(ctx, calls...)
@@ -45,7 +45,7 @@ type Fill struct {
 	Ends bool
 }
 
-func (f Fill) call() nodes.Call {
+func (f Fill) call(ctx context.Context) nodes.Call {
 	c := f.Claim
 	switch {
 	case c.guard.plain:
@@ -58,15 +58,19 @@ func (f Fill) call() nodes.Call {
 		}
 		return fillPlain.Call([]string{lock.lock, c.key}, c.token, was, f.Value, millis(f.TTL))
 	case c.renew:
-		return f.over(c.seen.head(), len(c.seen.Raw))
+		return f.over(ctx, c.seen.head(), len(c.seen.Raw))
 	}
-	return f.over(c.token, len(c.token))
+	return f.over(ctx, c.token, len(c.token))
 }
 
 // over puts the value in place of what has this head and length.
-func (f Fill) over(head []byte, length int) nodes.Call {
+func (f Fill) over(ctx context.Context, head []byte, length int) nodes.Call {
 	if !f.Ends {
 		return swapCall(f.Claim.key, head, length, f.Value, f.TTL)
 	}
-	return fill.Call([]string{f.Claim.key}, head, length, f.Value[:record.EndsFrom], f.Value[record.EndsTo:], millis(f.TTL))
+	tells := 0 // who may not ask for the time would be refused each time, which Redis writes into a log
+	if node, err := f.Claim.guard.nodes.Of(ctx, f.Claim.key); err == nil && node.TellsTime() {
+		tells = 1
+	}
+	return fill.Call([]string{f.Claim.key}, head, length, f.Value[:record.EndsFrom], f.Value[record.EndsTo:], millis(f.TTL), tells)
 }

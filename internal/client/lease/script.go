@@ -12,11 +12,11 @@ if v and #v == tonumber(ARGV[2]) and string.sub(v, 1, #ARGV[1]) == ARGV[1] then
 end
 return v == ARGV[3] and 1 or 0`)
 
-	// fill  k, head, length, before, after, ms: a record in place of what has this head and length. What stands before and after its end is
-	// given, and its end between them is this server's time and ms, or zero if that may not be asked. Repeated, it knows its own work.
+	// fill  k, head, length, before, after, ms, time: a record in place of what has this head and length. What stands before and after its end is
+	// given, and its end between them is this server's time and ms, or zero if that may not be asked or time is not 1. Repeated, it knows its own work.
 	fill = nodes.NewScript(`local v, before, after = redis.call('GET', KEYS[1]), ARGV[3], ARGV[4]
 if v and string.sub(v, 1, #ARGV[1]) == ARGV[1] and #v == tonumber(ARGV[2]) then
-	local t, ends, text = redis.pcall('TIME'), 0, ''
+	local t, ends, text = ARGV[6] == '1' and redis.pcall('TIME') or {}, 0, ''
 	if t[1] then ends = t[1] * 1000 + math.floor(t[2] / 1000) + ARGV[5] end
 	if ends >= 2^48 then ends = 0 end
 	for i = 1, 6 do text = string.char(ends % 256) .. text; ends = math.floor(ends / 256) end

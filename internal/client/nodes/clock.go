@@ -24,6 +24,7 @@ const (
 	tooLate     = 5 * time.Millisecond  // the same for one that ends before it says so
 	firstRetry  = 10 * time.Millisecond // after a calibration that met no record
 	silence     = time.Minute           // for how long a server that does not tell its time is left alone
+	wary        = 10                    // how many looks in a row must meet records that agree, after one that met a record which ends before it says so
 )
 
 // clock is what is known of one server's clock. The zero clock knows nothing.
@@ -35,6 +36,7 @@ type clock struct {
 
 	mu     sync.Mutex // guards what follows, and the writing of known
 	vain   int        // calibrations in a row that met no record
+	wary   int        // how many looks must still agree before records are believed again
 	silent int64      // until this instant the server is not asked for its time by itself, as it did not tell it; zero is past
 	lost   int        // questions for the time in a row that had no answer, nor had what went along
 	proven bool       // since then the time was asked for by itself, and told
@@ -46,8 +48,7 @@ type reading struct {
 	heard  int64 // the same, after the answer
 	millis int64 // the server's time at the answer, in milliseconds since 1970
 	met    bool  // it has met a record
-	late   bool  // one that says its end too late
-	agrees bool  // it has met one that agrees, and none that is late; before it meets any, as the one before it
+	agrees bool  // it has met one that agrees, and none of the looks before it one that is late; before it meets any, as the one before it
 }
 
 // latest is the latest that the server's time can be at an instant, and earliest the earliest, for as long as nobody moves the clock.
@@ -98,8 +99,12 @@ func (c *clock) compared(off int64) {
 		return
 	}
 	r := *was
-	r.late = was.late || off > tooLate.Milliseconds()
-	r.agrees = !r.late && (off >= -tooEarly.Milliseconds() || was.met && was.agrees)
+	if off > tooLate.Milliseconds() {
+		c.wary = wary
+	} else if c.wary > 0 && !was.met {
+		c.wary--
+	}
+	r.agrees = c.wary == 0 && (off >= -tooEarly.Milliseconds() || was.met && was.agrees)
 	r.met = true
 	c.vain = 0
 	c.known.Store(&r)
@@ -220,12 +225,19 @@ func (n *Node) Ends(ctx context.Context, ttl time.Duration) int64 {
 	return r.earliest(instant(time.Now())) + ttl.Milliseconds()
 }
 
+// TellsTime reports whether the server may be asked for its time: not while it is left alone because it did not tell it.
+func (n *Node) TellsTime() bool {
+	if n.clock == nil {
+		return false
+	}
+	n.clock.mu.Lock()
+	defer n.clock.mu.Unlock()
+	return n.clock.silent == 0 || instant(time.Now()) >= n.clock.silent
+}
+
 // askTime asks for the time by itself, unless the server is to be left alone.
 func (n *Node) askTime(ctx context.Context) *reading {
-	n.clock.mu.Lock()
-	silent := n.clock.silent
-	n.clock.mu.Unlock()
-	if silent != 0 && instant(time.Now()) < silent {
+	if !n.TellsTime() {
 		return nil
 	}
 	at := n.newQuestion(true)
