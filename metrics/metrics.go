@@ -32,12 +32,11 @@ type Options struct {
 	TraceID func(ctx context.Context) string
 
 	// Buckets are upper bounds, in seconds, of classic histograms beside the native ones, for a Prometheus that does not take
-	// native histograms. [Buckets] are a choice that fits; nil has none.
+	// native histograms; nil has none. From 100 microseconds to 10 seconds fits:
+	//
+	//	prometheus.ExponentialBucketsRange(100e-6, 10, 16)
 	Buckets []float64
 }
-
-// Buckets are classic ones from 100 microseconds to 10 seconds.
-var Buckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 
 func (o Options) validate() error {
 	var wrong []error

@@ -44,7 +44,7 @@ func TestNamesOfPrometheus(t *testing.T) { synctest.Test(t, testNamesOfPrometheu
 
 func testNamesOfPrometheus(t *testing.T) {
 	theirs := prometheus.NewPedanticRegistry()
-	want := mayfly.Must(metrics.New(theirs, metrics.Options{Buckets: metrics.Buckets}))
+	want := mayfly.Must(metrics.New(theirs, metrics.Options{Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}}))
 	ours := prometheus.NewPedanticRegistry()
 	got := mayfly.Must(mayflyotel.New(mayflyotel.Options{MeterProvider: exported(t, ours)}))
 	words := replyWords(t)
