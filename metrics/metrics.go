@@ -260,13 +260,15 @@ func (m *Observer) make(key seriesKey) *series {
 
 // outcomes are those that become labels; others are "other".
 var outcomes = []mayfly.Outcome{
-	mayfly.OutcomeOK, mayfly.OutcomeFailed, mayfly.OutcomeHitRedis, mayfly.OutcomeStale, mayfly.OutcomeNegative, mayfly.OutcomeMiss, mayfly.OutcomeBypass, mayfly.OutcomeRefused, mayfly.OutcomeTimedOut, mayfly.OutcomeDropped, mayfly.OutcomeDenied,
+	mayfly.OutcomeOK, mayfly.OutcomeFailed, mayfly.OutcomeHitRedis, mayfly.OutcomeStale, mayfly.OutcomeNegative, mayfly.OutcomeMiss, mayfly.OutcomeBypass, mayfly.OutcomeRefused, mayfly.OutcomeTimedOut, mayfly.OutcomeDropped,
 }
 
 func outcome(k mayfly.Kind, o mayfly.Outcome) string {
 	switch {
 	case k == mayfly.KindLimit && o == mayfly.OutcomeOK:
 		return "allowed"
+	case k == mayfly.KindLimit && o == mayfly.OutcomeRefused:
+		return "denied"
 	case k == mayfly.KindLoad && o == mayfly.OutcomeNegative:
 		return "not_found"
 	case !slices.Contains(outcomes, o):

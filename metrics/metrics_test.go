@@ -81,7 +81,7 @@ func TestEvents(t *testing.T) {
 	see(2, mayfly.Event{Kind: mayfly.KindBreaker, Outcome: mayfly.OutcomeFailed})
 	see(1, mayfly.Event{Kind: mayfly.KindBreaker, Outcome: mayfly.OutcomeOK})
 	see(1, mayfly.Event{Kind: mayfly.KindLimit, Outcome: mayfly.OutcomeOK})
-	see(2, mayfly.Event{Kind: mayfly.KindLimit, Outcome: mayfly.OutcomeDenied})
+	see(2, mayfly.Event{Kind: mayfly.KindLimit, Outcome: mayfly.OutcomeRefused})
 	see(1, mayfly.Event{Kind: mayfly.KindWarning, Outcome: mayfly.OutcomeOK})
 	see(1, mayfly.Event{Kind: mayfly.KindLag, Outcome: mayfly.OutcomeOK, Took: 200 * time.Microsecond})
 	see(1, mayfly.Event{Kind: mayfly.KindCoherence, Outcome: "tracking"})

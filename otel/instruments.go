@@ -99,7 +99,7 @@ func (m *Observer) audited(server string, keys, noTTL int64) {
 
 // outcomes are those that become attributes of metrics; others are "other".
 var outcomes = []mayfly.Outcome{
-	mayfly.OutcomeOK, mayfly.OutcomeFailed, mayfly.OutcomeHitRedis, mayfly.OutcomeStale, mayfly.OutcomeNegative, mayfly.OutcomeMiss, mayfly.OutcomeBypass, mayfly.OutcomeRefused, mayfly.OutcomeTimedOut, mayfly.OutcomeDropped, mayfly.OutcomeDenied,
+	mayfly.OutcomeOK, mayfly.OutcomeFailed, mayfly.OutcomeHitRedis, mayfly.OutcomeStale, mayfly.OutcomeNegative, mayfly.OutcomeMiss, mayfly.OutcomeBypass, mayfly.OutcomeRefused, mayfly.OutcomeTimedOut, mayfly.OutcomeDropped,
 }
 
 func bounded(k mayfly.Kind, o mayfly.Outcome) string {
@@ -114,6 +114,8 @@ func outcome(k mayfly.Kind, o mayfly.Outcome) string {
 	switch {
 	case k == mayfly.KindLimit && o == mayfly.OutcomeOK:
 		return "allowed"
+	case k == mayfly.KindLimit && o == mayfly.OutcomeRefused:
+		return "denied"
 	case k == mayfly.KindLoad && o == mayfly.OutcomeNegative:
 		return "not_found"
 	}

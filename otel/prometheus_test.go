@@ -71,7 +71,7 @@ func testNamesOfPrometheus(t *testing.T) {
 func everything(ctx context.Context, o observer, words []string) {
 	outcomes := []mayfly.Outcome{
 		mayfly.OutcomeOK, mayfly.OutcomeFailed, mayfly.OutcomeHitRedis, mayfly.OutcomeStale, mayfly.OutcomeNegative, mayfly.OutcomeMiss, mayfly.OutcomeBypass, mayfly.OutcomeRefused, mayfly.OutcomeTimedOut,
-		mayfly.OutcomeDropped, mayfly.OutcomeDenied, "new one", mayfly.OutcomeHitLocal, "",
+		mayfly.OutcomeDropped, "new one", mayfly.OutcomeHitLocal, "",
 	}
 	for kind := mayfly.Kind(0); kind < 20; kind++ { // a few that do not exist yet
 		for i, outcome := range outcomes {
