@@ -74,39 +74,33 @@ func (s *Store[K, T]) Touch(ctx context.Context, key K) error {
 	})
 }
 
-// Lives says how long a hash and its fields have left.
-type Lives struct {
-	Key    time.Duration            // negative: somebody took the key's end away
-	Fields map[string]time.Duration // of the fields that are alive, by name; no longer than the key has left
-}
-
-// TTLs returns how long the hash and its fields have left, or [mayfly.ErrNotFound].
-func (s *Store[K, T]) TTLs(ctx context.Context, key K) (Lives, error) {
-	var l Lives
-	err := s.do(ctx, "read the TTLs of", key, func(full string, _ way) error {
-		ofKey := redis.NewIntCmd(ctx, "pttl", full)
-		ofFields := redis.NewIntSliceCmd(ctx, append([]any{"hpttl", full, "fields", len(s.plan.names)}, s.plan.names...)...)
-		if err := sendonce.Snapshot(ctx, s.redis, full, ofKey, ofFields); err != nil {
+// TTLs returns how long the hash has left, and each of its fields that are alive, by name: no longer than the hash. ofKey is negative if
+// somebody took the key's end away. If there is no hash, the error is [mayfly.ErrNotFound].
+func (s *Store[K, T]) TTLs(ctx context.Context, key K) (ofKey time.Duration, ofFields map[string]time.Duration, err error) {
+	err = s.do(ctx, "read the TTLs of", key, func(full string, _ way) error {
+		hash := redis.NewIntCmd(ctx, "pttl", full)
+		fields := redis.NewIntSliceCmd(ctx, append([]any{"hpttl", full, "fields", len(s.plan.names)}, s.plan.names...)...)
+		if err := sendonce.Snapshot(ctx, s.redis, full, hash, fields); err != nil {
 			return err
 		}
-		if ofKey.Val() == notThere {
+		if hash.Val() == notThere {
 			return mayfly.ErrNotFound
 		}
-		l.Key = time.Duration(ofKey.Val()) * time.Millisecond
-		l.Fields = make(map[string]time.Duration, len(s.plan.fields))
-		for i, ms := range ofFields.Val() {
+		ofKey = time.Duration(hash.Val()) * time.Millisecond
+		ofFields = make(map[string]time.Duration, len(s.plan.fields))
+		for i, ms := range fields.Val() {
 			left := time.Duration(ms) * time.Millisecond
 			switch {
 			case ms == notThere:
 				continue
-			case ms < 0 || l.Key >= 0 && left > l.Key:
-				left = l.Key
+			case ms < 0 || ofKey >= 0 && left > ofKey:
+				left = ofKey
 			}
-			l.Fields[s.plan.fields[i].name] = left
+			ofFields[s.plan.fields[i].name] = left
 		}
 		return nil
 	})
-	return l, err
+	return ofKey, ofFields, err
 }
 
 // Delete removes the hash. To remove none is no error.

@@ -32,12 +32,11 @@ type Options struct {
 	TraceID func(ctx context.Context) string
 
 	// Buckets are upper bounds, in seconds, of classic histograms beside the native ones, for a Prometheus that does not take
-	// native histograms. [Buckets] are a choice that fits; nil has none.
+	// native histograms; nil has none. From 100 microseconds to 10 seconds fits:
+	//
+	//	prometheus.ExponentialBucketsRange(100e-6, 10, 16)
 	Buckets []float64
 }
-
-// Buckets are classic ones from 100 microseconds to 10 seconds.
-var Buckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 
 func (o Options) validate() error {
 	var wrong []error
@@ -261,13 +260,15 @@ func (m *Observer) make(key seriesKey) *series {
 
 // outcomes are those that become labels; others are "other".
 var outcomes = []mayfly.Outcome{
-	mayfly.OutcomeOK, mayfly.OutcomeFailed, mayfly.OutcomeHitRedis, mayfly.OutcomeStale, mayfly.OutcomeNegative, mayfly.OutcomeMiss, mayfly.OutcomeBypass, mayfly.OutcomeRefused, mayfly.OutcomeTimedOut, mayfly.OutcomeDropped, mayfly.OutcomeDenied,
+	mayfly.OutcomeOK, mayfly.OutcomeFailed, mayfly.OutcomeHitRedis, mayfly.OutcomeStale, mayfly.OutcomeNegative, mayfly.OutcomeMiss, mayfly.OutcomeBypass, mayfly.OutcomeRefused, mayfly.OutcomeTimedOut, mayfly.OutcomeDropped,
 }
 
 func outcome(k mayfly.Kind, o mayfly.Outcome) string {
 	switch {
 	case k == mayfly.KindLimit && o == mayfly.OutcomeOK:
 		return "allowed"
+	case k == mayfly.KindLimit && o == mayfly.OutcomeRefused:
+		return "denied"
 	case k == mayfly.KindLoad && o == mayfly.OutcomeNegative:
 		return "not_found"
 	case !slices.Contains(outcomes, o):

@@ -17,10 +17,17 @@ import (
 
 // MiddlewareOptions say what a page view is and how many may wait. Every zero is a default that works.
 type MiddlewareOptions struct {
-	// Bot, Asset and Failure tell what is no page view. Nil is [IsBot], [IsAsset], and every
-	// status but 200, 206 and 304.
-	Bot, Asset func(*http.Request) bool
-	Failure    func(status int) bool
+	// Bot reports whether no human waits for the answer, which is then no page view. guess is what the request tells: its User-Agent names a
+	// crawler, a monitor or a command line tool, or is missing, or a browser fetches the page ahead of time. Nil is the guess.
+	Bot func(r *http.Request, guess bool) bool
+
+	// Asset reports whether the request is for a part of a page, which is no page view. guess is what the request tells: the browser says so
+	// by Sec-Fetch-Dest, or, if it says nothing, the path ends as that of a style sheet, a script, an image, a font, a medium or data; or it
+	// changes the protocol, as for a websocket. Nil is the guess.
+	Asset func(r *http.Request, guess bool) bool
+
+	// Failure reports whether an answer of this status showed no page. Nil is every status but 200, 206 and 304.
+	Failure func(status int) bool
 
 	// Page names the page of a request that was answered. Its Time, if zero, is set to when the request came. Nil names it by its path,
 	// without the query, which may be private.
@@ -86,11 +93,12 @@ func NewMiddleware[K comparable](visits *Visits[K, Page], user func(*http.Reques
 }
 
 func (o MiddlewareOptions) withDefaults() MiddlewareOptions {
+	guessed := func(_ *http.Request, guess bool) bool { return guess }
 	if o.Bot == nil {
-		o.Bot = IsBot
+		o.Bot = guessed
 	}
 	if o.Asset == nil {
-		o.Asset = IsAsset
+		o.Asset = guessed
 	}
 	if o.Failure == nil {
 		o.Failure = isFailure
@@ -121,7 +129,7 @@ func (m *Middleware[K]) Wrap(next http.Handler) http.Handler {
 // candidate reports whether the request could be a page view.
 func (m *Middleware[K]) candidate(r *http.Request) (is bool) {
 	defer m.recovers(r)
-	return !m.opt.Bot(r) && !m.opt.Asset(r)
+	return !m.opt.Bot(r, isBot(r)) && !m.opt.Asset(r, isAsset(r))
 }
 
 // saw queues the view of a request that was answered, if it is one.

@@ -15,11 +15,8 @@ type Page struct {
 	Time  time.Time `json:"time,omitzero"`
 }
 
-// The defaults by which a [Middleware] tells page views apart, for programs that want to add to them.
-
-// IsBot reports whether no human waits for the answer, as far as the request tells: its User-Agent names a crawler, a monitor
-// or a command line tool, or is missing, or a browser fetches the page ahead of time.
-func IsBot(r *http.Request) bool {
+// isBot is the guess of [MiddlewareOptions].Bot.
+func isBot(r *http.Request) bool {
 	prefetched := func(header string) bool { return strings.HasPrefix(r.Header.Get(header), "prefetch") }
 	if slices.ContainsFunc([]string{"Sec-Purpose", "Purpose", "X-Moz"}, prefetched) {
 		return true
@@ -31,10 +28,8 @@ func IsBot(r *http.Request) bool {
 var botSigns = []string{"bot", "crawl", "spider", "slurp", "preview", "facebookexternalhit", "monitor", "pingdom", "lighthouse",
 	"headless", "curl/", "wget/", "python-", "go-http-client", "java/", "libwww"}
 
-// IsAsset reports whether the request is for a part of a page: the browser says so by Sec-Fetch-Dest, or, if it says
-// nothing, the path ends as that of a style sheet, a script, an image, a font, a medium or data. A request that changes the
-// protocol, as for a websocket, is for a part, too.
-func IsAsset(r *http.Request) bool {
+// isAsset is the guess of [MiddlewareOptions].Asset.
+func isAsset(r *http.Request) bool {
 	if r.Header.Get("Upgrade") != "" {
 		return true
 	}

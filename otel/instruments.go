@@ -43,7 +43,7 @@ var times = map[mayfly.Kind][2]string{
 	mayfly.KindLag:       {"mayfly.invalidation.lag", "How long it took to hear of a change in Redis, tried several times a second."},
 }
 
-// buckets are those of metrics.Buckets. A View of the SDK replaces them, by exponential ones for example.
+// buckets go from 100 microseconds to 10 seconds. A View of the SDK replaces them, by exponential ones for example.
 var buckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 
 // instruments are the meter's instruments.
@@ -99,7 +99,7 @@ func (m *Observer) audited(server string, keys, noTTL int64) {
 
 // outcomes are those that become attributes of metrics; others are "other".
 var outcomes = []mayfly.Outcome{
-	mayfly.OutcomeOK, mayfly.OutcomeFailed, mayfly.OutcomeHitRedis, mayfly.OutcomeStale, mayfly.OutcomeNegative, mayfly.OutcomeMiss, mayfly.OutcomeBypass, mayfly.OutcomeRefused, mayfly.OutcomeTimedOut, mayfly.OutcomeDropped, mayfly.OutcomeDenied,
+	mayfly.OutcomeOK, mayfly.OutcomeFailed, mayfly.OutcomeHitRedis, mayfly.OutcomeStale, mayfly.OutcomeNegative, mayfly.OutcomeMiss, mayfly.OutcomeBypass, mayfly.OutcomeRefused, mayfly.OutcomeTimedOut, mayfly.OutcomeDropped,
 }
 
 func bounded(k mayfly.Kind, o mayfly.Outcome) string {
@@ -114,6 +114,8 @@ func outcome(k mayfly.Kind, o mayfly.Outcome) string {
 	switch {
 	case k == mayfly.KindLimit && o == mayfly.OutcomeOK:
 		return "allowed"
+	case k == mayfly.KindLimit && o == mayfly.OutcomeRefused:
+		return "denied"
 	case k == mayfly.KindLoad && o == mayfly.OutcomeNegative:
 		return "not_found"
 	}

@@ -211,7 +211,7 @@ func (l *Limiter[K]) tell(ctx context.Context, full string, d Decision, err erro
 	case err != nil:
 		e.Outcome = mayfly.OutcomeFailed
 	case !d.Allowed:
-		e.Outcome = mayfly.OutcomeDenied
+		e.Outcome = mayfly.OutcomeRefused
 	}
 	l.room.Observer.Observe(ctx, e)
 }

@@ -74,20 +74,19 @@ func (p Plan) Validate() error {
 
 // FixReport is what Fix did, or would do.
 type FixReport struct {
-	Applied  bool        `json:"applied"`  // else it was a dry run
-	Complete bool        `json:"complete"` // every server was walked to its end
-	Keys     int64       `json:"keys"`     // looked at
-	Moved    int64       `json:"moved"`    // to another master meanwhile, and counted nowhere else: run the fix again
-	Unknown  int64       `json:"unknown"`  // were to be given a TTL, and no answer came: they have it, get it, or do not. Run the fix again
-	Gives    []GiveCount `json:"gives"`    // as in the plan
-}
+	Applied  bool  `json:"applied"`  // else it was a dry run
+	Complete bool  `json:"complete"` // every server was walked to its end
+	Keys     int64 `json:"keys"`     // looked at
+	Moved    int64 `json:"moved"`    // to another master meanwhile, and counted nowhere else: run the fix again
+	Unknown  int64 `json:"unknown"`  // were to be given a TTL, and no answer came: they have it, get it, or do not. Run the fix again
 
-// GiveCount is what became of the keys of one pattern.
-type GiveCount struct {
-	Pattern string `json:"pattern"`
-	Matched int64  `json:"matched"`
-	Given   int64  `json:"given"`   // a TTL; of a dry run: would be
-	Had     int64  `json:"had_one"` // already, or are gone: left alone
+	// Gives is what became of the keys of each pattern, as in the plan.
+	Gives []struct {
+		Pattern string `json:"pattern"`
+		Matched int64  `json:"matched"`
+		Given   int64  `json:"given"`   // a TTL; of a dry run: would be
+		Had     int64  `json:"had_one"` // already, or are gone: left alone
+	} `json:"gives"`
 }
 
 // Fix gives a TTL to the keys of rdb that have none and that the plan names. A TTL that is there is never changed: that is
@@ -107,8 +106,9 @@ func Fix(ctx context.Context, rdb redis.UniversalClient, p Plan) (*FixReport, er
 		return nil, fmt.Errorf("ttlaudit: fix: %w", err)
 	}
 	r := &FixReport{Applied: p.Apply, Complete: true}
-	for _, g := range p.Give {
-		r.Gives = append(r.Gives, GiveCount{Pattern: g.Pattern})
+	r.Gives = slices.Grow(r.Gives, len(p.Give))[:len(p.Give)]
+	for i, g := range p.Give {
+		r.Gives[i].Pattern = g.Pattern
 	}
 	f := fixing{plan: p, report: r, walker: newWalker("", p.MaxRate), begun: time.Now(), far: Progress{Servers: len(all)}}
 	for _, g := range p.Give {
@@ -162,7 +162,7 @@ func (f *fixing) server(ctx context.Context, n *node) error {
 
 // give does what the plan says with the keys of a page.
 func (f *fixing) give(ctx context.Context, n *node, keys []string) error {
-	var counts []*GiveCount // by command
+	var gives []int // of the plan, by command
 	var cmds []*redis.Cmd
 	for _, key := range keys {
 		if ctx.Err() != nil { // who ends a fix does not wait for the rest of a page
@@ -172,7 +172,7 @@ func (f *fixing) give(ctx context.Context, n *node, keys []string) error {
 		if i < 0 {
 			continue
 		}
-		counts = append(counts, &f.report.Gives[i])
+		gives = append(gives, i)
 		if f.plan.Apply {
 			g := f.plan.Give[i]
 			cmds = append(cmds, redis.NewCmd(ctx, "PEXPIRE", key, cmp.Or(g.Jitter, &jitter.Default).TTL(g.TTL).Milliseconds(), "NX"))
@@ -198,11 +198,12 @@ func (f *fixing) give(ctx context.Context, n *node, keys []string) error {
 			f.report.Moved++
 			continue
 		}
-		counts[i].Matched++
+		count := &f.report.Gives[gives[i]]
+		count.Matched++
 		if n, _ := cmd.Int64(); n == given {
-			counts[i].Given++
+			count.Given++
 		} else {
-			counts[i].Had++
+			count.Had++
 		}
 	}
 	return wrong

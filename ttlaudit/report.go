@@ -40,9 +40,14 @@ type Report struct {
 	NoTTLBytes *Estimate `json:"no_ttl_bytes,omitempty"`
 
 	Patterns []Pattern        `json:"patterns"` // those with the most keys without TTL first
-	TTLs     []TTLs           `json:"ttls"`     // times left, shortest first
 	Types    map[string]int64 `json:"types"`
 	Largest  []LargeKey       `json:"largest_no_ttl"` // of those whose size was asked for
+
+	// TTLs are the times left, the shortest first: how many keys have at most UpTo, and more than that of the entry before.
+	TTLs []struct {
+		UpTo time.Duration // zero, in the last entry: any
+		Keys int64
+	} `json:"-"` // ttls, with up_to_seconds
 
 	// Hashes is what some fields of the hashes said whose size was asked for. A field's TTL is not the key's: a hash all of
 	// whose fields end is gone with the last of them, and still counts as a key without TTL.
@@ -76,12 +81,6 @@ type Pattern struct {
 	Example    string    `json:"example_no_ttl,omitempty"`
 }
 
-// TTLs are the keys whose time left is at most UpTo, and more than that of the entry before.
-type TTLs struct {
-	UpTo time.Duration `json:"-"` // up_to_seconds; zero: any
-	Keys int64         `json:"keys"`
-}
-
 // LargeKey is one of the largest keys without TTL.
 type LargeKey struct {
 	Key   string `json:"key"`
@@ -92,20 +91,20 @@ type LargeKey struct {
 // MarshalJSON writes durations as seconds.
 func (r Report) MarshalJSON() ([]byte, error) {
 	type plain Report
+	type upTo struct {
+		Seconds float64 `json:"up_to_seconds,omitempty"`
+		Keys    int64   `json:"keys"`
+	}
+	ttls := make([]upTo, len(r.TTLs))
+	for i, t := range r.TTLs {
+		ttls[i] = upTo{t.UpTo.Seconds(), t.Keys}
+	}
 	return json.Marshal(struct {
 		plain
 		Took    float64 `json:"took_seconds"`
 		Longest float64 `json:"too_long_seconds"`
-	}{plain(r), r.Took.Seconds(), r.Longest.Seconds()})
-}
-
-// MarshalJSON writes UpTo as seconds, or not at all.
-func (t TTLs) MarshalJSON() ([]byte, error) {
-	type plain TTLs
-	return json.Marshal(struct {
-		UpTo float64 `json:"up_to_seconds,omitempty"`
-		plain
-	}{t.UpTo.Seconds(), plain(t)})
+		TTLs    []upTo  `json:"ttls"`
+	}{plain(r), r.Took.Seconds(), r.Longest.Seconds(), ttls})
 }
 
 // report draws up what was counted.

@@ -42,10 +42,10 @@ const mostPatterns = 2000
 
 func newState(o Options) auditState {
 	r := Report{Began: time.Now(), Match: o.Match, Longest: o.TooLong, Types: map[string]int64{}}
-	for _, b := range bounds {
-		r.TTLs = append(r.TTLs, TTLs{UpTo: b})
+	r.TTLs = slices.Grow(r.TTLs, len(bounds)+1)[:len(bounds)+1] // the last is what is longer
+	for i, b := range bounds {
+		r.TTLs[i].UpTo = b
 	}
-	r.TTLs = append(r.TTLs, TTLs{}) // what is longer
 	return auditState{Version: version, Terms: termsOf(o), Report: r, Forest: newForest(mostPatterns)}
 }
 
