@@ -39,7 +39,7 @@ func (t Teller) Backend(ctx context.Context, key string, err error) {
 func (t Teller) Breaker(server string, open bool) {
 	e := mayfly.Event{Kind: mayfly.KindBreaker, Outcome: mayfly.OutcomeOK}
 	if open {
-		e.Outcome, e.Err = mayfly.OutcomeFailed, fmt.Errorf("%s is not asked for a while", server)
+		e.Outcome, e.Err = mayfly.OutcomeFailed, fmt.Errorf("%s will not be asked for a while", server)
 	}
 	t(context.Background(), e)
 }

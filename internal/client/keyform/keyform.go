@@ -54,7 +54,7 @@ func Of[K any](custom func(K) string) (Form[K], error) {
 		case len(out) == start:
 			return dst, ErrEmpty
 		case len(out) > MaxLen:
-			return dst, fmt.Errorf("the key has %d bytes, Redis takes %d", len(out), MaxLen)
+			return dst, fmt.Errorf("the key has %d bytes, but Redis takes at most %d", len(out), MaxLen)
 		}
 		return out, nil
 	}, nil

@@ -62,7 +62,7 @@ func (r Room[K, V]) CheckTTL(name string, ttl time.Duration) error {
 		return err
 	}
 	if most := cmp.Or(r.MaxTTL, r.TTL); ttl > most {
-		return fmt.Errorf("%s is %v, and Namespace.MaxTTL allows %v at most (zero allows TTL): set MaxTTL to the longest that a value may have", name, ttl, most)
+		return fmt.Errorf("%s is %v, but Namespace.MaxTTL allows at most %v (if zero, the limit is TTL): set MaxTTL to the longest TTL that a value may have", name, ttl, most)
 	}
 	return nil
 }

@@ -15,7 +15,7 @@ import (
 )
 
 // ErrOpen says that a server was not asked because it has not answered recently.
-var ErrOpen = errors.New("redis is not asked: its breaker is open")
+var ErrOpen = errors.New("redis was not asked: its breaker is open")
 
 // ErrSlow says that a server did not answer within Options.Timeout.
 var ErrSlow = errors.New("redis did not answer in time")

@@ -122,7 +122,7 @@ func (ns *Nodes) node(client *redis.Client) *Node {
 	return known.(*Node)
 }
 
-var errClosed = errors.New("who asks is closed")
+var errClosed = errors.New("the caller is closed")
 
 // discover reads the cluster's slots within the budget; go-redis would read them on the first command, in its own time. Concurrent callers
 // share one reading.

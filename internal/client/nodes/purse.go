@@ -11,7 +11,7 @@ import (
 // this wait in total. Only waiting in vain is charged: a Redis that answers may be asked any number of times.
 
 // ErrSpent says that Redis was not asked because this request has already waited for it in vain for as long as it may.
-var ErrSpent = errors.New("redis is not asked: this request has waited for it long enough")
+var ErrSpent = errors.New("redis was not asked: this request has already waited for it long enough")
 
 type purse struct{ left atomic.Int64 }
 

@@ -129,7 +129,7 @@ func answeredOne(cmd *redis.Cmd) (bool, error) {
 	}
 	n, ok := reply.(int64)
 	if !ok {
-		return false, fmt.Errorf("a script answered %T", reply)
+		return false, fmt.Errorf("a script returned %T, not an integer", reply)
 	}
 	return n == 1, nil
 }

@@ -82,7 +82,7 @@ func giveBack(ctx context.Context, rdb Bounded, full string, is Kind, before *re
 	}
 	args := append([]any{end}, is...)
 	if err := restore.RunOnce(context.WithoutCancel(ctx), rdb, full, args...).Err(); err != nil {
-		return fmt.Errorf("the key of somebody else's ends early now, its end (PEXPIRETIME %d) could not be restored: %w", end, err)
+		return fmt.Errorf("a key of another kind now expires too early: its former PEXPIRETIME, %d, could not be restored: %w", end, err)
 	}
 	return nil
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // ErrCrowded says that a caller has waited for its turn for as long as it may.
-var ErrCrowded = errors.New("too many calls wait for a connection to redis: the client is crowded, by its own callers")
+var ErrCrowded = errors.New("too many calls of this process are waiting for a connection to redis")
 
 // ErrSilent says that a caller gave up waiting for its turn because the server answered nobody.
 var ErrSilent = errors.New("redis answered nobody")
