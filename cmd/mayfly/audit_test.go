@@ -125,7 +125,7 @@ func TestAuditResumes(t *testing.T) {
 		t.Error("the state is still there")
 	}
 	os.WriteFile(file, []byte("nonsense"), 0o600)
-	if code, _, said := mayfly(t, url, "--resume", file); code != 1 || !strings.Contains(said, "is no state of an audit") {
+	if code, _, said := mayfly(t, url, "--resume", file); code != 1 || !strings.Contains(said, "is not the state of an audit") {
 		t.Errorf("exit %d, %s", code, said)
 	}
 }
@@ -158,7 +158,7 @@ func TestAuditComplainsInOneLine(t *testing.T) {
 		url + " --fix a:*":                      {2, "want pattern=ttl"},
 		url + " --fix a:*=soon":                 {2, `"soon" is not a TTL`},
 		url + " --fix a:*=1ms":                  {2, "TTL must be at least 1s"},
-		url + " --fix *=1h":                     {2, "would be about any key"},
+		url + " --fix *=1h":                     {2, "would match any key"},
 		url + " --yes":                          {2, "--yes needs --fix"},
 		url + " --fix a:*=1h --match a*":        {2, "--fix can be combined only with"},
 		url + " --max-rate -1":                  {2, "--max-rate must not be negative"},
