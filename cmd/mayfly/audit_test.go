@@ -76,11 +76,11 @@ func TestAuditFixes(t *testing.T) {
 	rdb, url := audited(t)
 	left := func() time.Duration { return rdb.TTL(t.Context(), "session:7").Val() }
 	code, out, _ := mayfly(t, url, "--fix", "session:*=1h")
-	if code != 0 || !strings.Contains(out, "of 30 keys 30 would be given") || !strings.Contains(out, "nothing was written") || left() != -1 {
+	if code != 0 || !strings.Contains(out, "30 keys matched, 30 would be given") || !strings.Contains(out, "nothing was written") || left() != -1 {
 		t.Errorf("exit %d, %s", code, out)
 	}
 	code, out, _ = mayfly(t, url, "--fix", "session:*=1h", "--fix", "cache:**=2h", "--yes")
-	if code != 0 || !strings.Contains(out, "of 30 keys 30 were given") || !strings.Contains(out, "of 100 keys 0 were given") || left() < 50*time.Minute {
+	if code != 0 || !strings.Contains(out, "30 keys matched, 30 were given") || !strings.Contains(out, "100 keys matched, 0 were given") || left() < 50*time.Minute {
 		t.Errorf("exit %d, %s", code, out)
 	}
 	if code, out, _ = mayfly(t, url, "--fix", "session:*=1h", "--json"); code != 0 || !strings.Contains(out, `"had_one": 30`) {
