@@ -27,7 +27,7 @@ func (e *ManyError[K]) Error() string {
 		if len(e.Errs) == 1 {
 			return fmt.Sprintf("cacheaside: key %v failed: %v", key, err)
 		}
-		return fmt.Sprintf("cacheaside: %d keys failed, such as %v: %v", len(e.Errs), key, err)
+		return fmt.Sprintf("cacheaside: %d keys failed; one of them is %v: %v", len(e.Errs), key, err)
 	}
 	return "cacheaside: no key failed"
 }

@@ -53,7 +53,7 @@ func TestErrorsSayWhatWasAsked(t *testing.T) {
 	if got, want := one.Error(), "cacheaside: key 7 failed: not found"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got, want := two.Error(), "cacheaside: 2 keys failed, such as "; !strings.HasPrefix(got, want) {
+	if got, want := two.Error(), "cacheaside: 2 keys failed; one of them is "; !strings.HasPrefix(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if err := check.TTL("Namespace.TTL", 3600); err == nil || !strings.Contains(err.Error(), "a bare number counts nanoseconds") {

@@ -41,7 +41,7 @@ func TestSetFor(t *testing.T) {
 	for says, ttl := range map[string]time.Duration{
 		"the ttl must be at least 1ms, got 0s":                            0,
 		"the ttl must be at least 1ms, got -1h0m0s":                       -time.Hour,
-		"the ttl is 49h0m0s, and Namespace.MaxTTL allows 48h0m0s at most": 49 * time.Hour,
+		"the ttl is 49h0m0s, but Namespace.MaxTTL allows at most 48h0m0s": 49 * time.Hour,
 	} {
 		if err := c.SetFor(ctx, 99, user{}, ttl); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v: %v", ttl, err)
@@ -49,7 +49,7 @@ func TestSetFor(t *testing.T) {
 	}
 	ns.MaxTTL = 0
 	c = must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{}))
-	if err := c.SetFor(ctx, 99, user{}, 2*time.Hour); err == nil || !strings.Contains(err.Error(), "allows 1h0m0s at most (zero allows TTL)") {
+	if err := c.SetFor(ctx, 99, user{}, 2*time.Hour); err == nil || !strings.Contains(err.Error(), "allows at most 1h0m0s (if zero, the limit is TTL)") {
 		t.Errorf("without MaxTTL: %v", err)
 	}
 	expect.OK(t, c.SetFor(ctx, 99, user{}, time.Minute))

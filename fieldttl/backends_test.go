@@ -72,7 +72,7 @@ func TestUnsupported(t *testing.T) {
 			rdb := redis.NewClient(&redis.Options{Addr: miniredis.RunT(t).Addr()})
 			t.Cleanup(func() { rdb.Close() })
 			return rdb
-		}, "not supported by this server: a server that does not tell its version has no field TTL"},
+		}, "not supported by this server: a server that does not tell its version has no field TTLs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rdb, ctx := c.open(t), t.Context()
@@ -366,7 +366,7 @@ func aFieldThatCannotBeRead(t *testing.T, o opened) {
 	expect.OK(t, s.Set(ctx, "a", ada))
 	expect.OK(t, o.rdb.HSet(ctx, ns[session](t, o.rdb).Prefix+"a", "user_id", "ten").Err())
 	e, err := s.Get(ctx, "a")
-	if err == nil || !strings.Contains(err.Error(), `fieldttl: get "a": field "user_id" holds what is no int64`) || e.Alive("ip") {
+	if err == nil || !strings.Contains(err.Error(), `fieldttl: get "a": field "user_id" cannot be read as int64`) || e.Alive("ip") {
 		t.Errorf("got %+v, %v", e, err)
 	}
 }
@@ -375,12 +375,12 @@ func namesThatAreNone(t *testing.T, o opened) {
 	s, ctx := store[session](t, o), t.Context()
 	expect.OK(t, s.Set(ctx, "a", ada))
 	for want, err := range map[string]error{
-		`there is no field "UserID"`:                  s.SetFields(ctx, "a", ada, "UserID"),
-		`no field is named`:                           s.SetFields(ctx, "a", ada),
-		`field "user_id" has no ttl in its tag`:       s.TouchFields(ctx, "a", "user_id"),
-		`delete fields of "a": no field is named`:     s.DeleteFields(ctx, "a"),
-		`persist fields of "a": there is no field ""`: s.PersistFields(ctx, "a", ""),
-		`the key is empty`:                            s.Set(ctx, "", ada),
+		`there is no field "UserID"`:                    s.SetFields(ctx, "a", ada, "UserID"),
+		`name at least one field`:                       s.SetFields(ctx, "a", ada),
+		`field "user_id" has no ttl in its tag`:         s.TouchFields(ctx, "a", "user_id"),
+		`delete fields of "a": name at least one field`: s.DeleteFields(ctx, "a"),
+		`persist fields of "a": there is no field ""`:   s.PersistFields(ctx, "a", ""),
+		`the key is empty`:                              s.Set(ctx, "", ada),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got error %v, want %q", err, want)

@@ -14,7 +14,7 @@ import (
 )
 
 // TouchFields gives fields their whole TTL again. If one of them, or the hash, has expired, it returns [mayfly.ErrNotFound]; the others are
-// touched. It never makes a field longer-lived than the key: see [Store.Touch].
+// touched. It never lets a field outlive the key: see [Store.Touch].
 func (s *Store[K, T]) TouchFields(ctx context.Context, key K, fields ...string) error {
 	return s.each(ctx, "touch fields of", key, fields, s.plan.volatile, s.plan.byTTL, s.plan.hpexpire)
 }
@@ -27,8 +27,8 @@ func (s *Store[K, T]) PersistFields(ctx context.Context, key K, fields ...string
 	})
 }
 
-// each sends a command for each group of the fields that find finds by their names, in one transaction. The command answers -2 for a field that
-// is not there.
+// each sends a command for each group of the fields that find finds by name, in one transaction. The command answers -2 for a field that
+// does not exist.
 func (s *Store[K, T]) each(ctx context.Context, doing string, key K, names []string, find func([]string) ([]int, error), groups func([]int) iter.Seq2[time.Duration, []int], command func(string, time.Duration, []int) []any) error {
 	return s.do(ctx, doing, key, func(full string, _ way) error {
 		some, err := find(names)
@@ -60,9 +60,10 @@ func (s *Store[K, T]) each(ctx context.Context, doing string, key K, names []str
 	})
 }
 
-const notThere = -2 // of a field, or a key
+const notThere = -2 // for a field or a key
 
-// Touch gives the key the namespace's TTL again. The fields' own ends stay as they are. It returns [mayfly.ErrNotFound] if there is no hash.
+// Touch gives the key the namespace's TTL again. The TTLs of its fields stay as they are. It returns [mayfly.ErrNotFound] if there is no
+// hash.
 func (s *Store[K, T]) Touch(ctx context.Context, key K) error {
 	return s.do(ctx, "touch", key, func(full string, _ way) error {
 		renewed := redis.NewIntCmd(ctx, "pexpire", full, s.ttl())
@@ -103,7 +104,7 @@ func (s *Store[K, T]) TTLs(ctx context.Context, key K) (ofKey time.Duration, ofF
 	return ofKey, ofFields, err
 }
 
-// Delete removes the hash. To remove none is no error.
+// Delete removes the hash. Removing no hash is not an error.
 func (s *Store[K, T]) Delete(ctx context.Context, key K) error {
 	return s.do(ctx, "delete", key, func(full string, _ way) error {
 		return sendonce.Write(ctx, s.redis, full, "eval", remove, 1, full)
@@ -114,7 +115,7 @@ func (s *Store[K, T]) Delete(ctx context.Context, key K) error {
 const remove = `redis.call('HLEN', KEYS[1])
 return redis.call('DEL', KEYS[1])`
 
-// DeleteFields removes fields. With the last one the hash is gone. To remove what is not there is no error.
+// DeleteFields removes fields. With the last one the hash is gone. Removing what does not exist is not an error.
 func (s *Store[K, T]) DeleteFields(ctx context.Context, key K, fields ...string) error {
 	return s.do(ctx, "delete fields of", key, func(full string, _ way) error {
 		some, err := s.plan.find(fields)

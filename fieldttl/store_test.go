@@ -244,7 +244,7 @@ func TestBadTypes(t *testing.T) {
 		A string `redis:",ttl=1h"`
 		B string `redis:""`
 	}
-	bad(t, ns[nameless](t, rdb), "nameless.A `redis:\",ttl=1h\"`: it begins with the field's name in Redis, which is missing", "nameless.B `redis:\"\"`: it begins")
+	bad(t, ns[nameless](t, rdb), "nameless.A `redis:\",ttl=1h\"`: the field's name in Redis is missing: it comes first", "nameless.B `redis:\"\"`: the field's name in Redis is missing")
 	type options struct {
 		A string `redis:"a,omitempty"`
 		B string `redis:"b,ttl=1h,ttl=2h"`

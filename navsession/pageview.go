@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Page is one page view, for a [Visits] whose program has no type of its own.
+// Page is one page view, for [Visits] in a program that has no type of its own.
 type Page struct {
 	URL   string    `json:"url"`
 	Title string    `json:"title,omitempty"`
@@ -21,7 +21,7 @@ func isBot(r *http.Request) bool {
 	if slices.ContainsFunc([]string{"Sec-Purpose", "Purpose", "X-Moz"}, prefetched) {
 		return true
 	}
-	agent := strings.ReplaceAll(strings.ToLower(r.UserAgent()), "cubot", "") // makes telephones
+	agent := strings.ReplaceAll(strings.ToLower(r.UserAgent()), "cubot", "") // a maker of phones
 	return agent == "" || slices.ContainsFunc(botSigns, func(sign string) bool { return strings.Contains(agent, sign) })
 }
 
@@ -42,10 +42,10 @@ func isAsset(r *http.Request) bool {
 var assets = strings.Fields(`.css .js .mjs .map .wasm .json .xml .txt .rss .atom .webmanifest
 	.png .jpg .jpeg .gif .svg .ico .webp .avif .bmp .woff .woff2 .ttf .otf .eot .mp3 .mp4 .m4a .webm .ogg .wav .mov .zip .gz`)
 
-// isFailure reports whether a response of this status showed no page: a redirect, an error, or one without content.
+// isFailure reports whether a response with this status showed no page: a redirect, an error, or a response without content.
 func isFailure(status int) bool {
 	return status != http.StatusOK && status != http.StatusPartialContent && status != http.StatusNotModified
 }
 
-// pathOf is the page named by its path. The query is left out: it may be private.
+// pathOf names the page by its path, without the query, which may be private.
 func pathOf(r *http.Request) Page { return Page{URL: r.URL.Path} }

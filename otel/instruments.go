@@ -11,11 +11,11 @@ import (
 	"github.com/mayflycache/mayfly"
 )
 
-// An exporter to Prometheus derives names from these: it replaces dots, and adds the unit, "total" or "ratio" by convention.
-// TestNamesOfPrometheus compares the result with the package metrics.
+// An exporter to Prometheus derives names from these: it replaces dots, and by convention adds the unit, "total" or "ratio".
+// TestNamesOfPrometheus compares the result with package metrics.
 
-// sums are the counters of Events, and what the outcome is called there. Reads are not among them: local hits count under the same
-// name, and are asked for.
+// sums are the counters of Events, and what the outcome is called there. Reads are not among them: local hits count under the same name,
+// and are read at collection.
 var sums = map[mayfly.Kind]struct{ name, unit, help, label string }{
 	mayfly.KindLoad:      {"mayfly.loads", "{key}", "Keys that the loader was asked for, by result.", "result"},
 	mayfly.KindJoin:      {"mayfly.coalesced_waiters", "{caller}", "Callers who waited for a load that another caller of their process had begun.", ""},
@@ -59,10 +59,10 @@ type instruments struct {
 	engines  []figure[mayfly.EngineStats]
 	https    []figure[mayfly.HTTPStats]
 	origins  []figure[mayfly.OriginStats]
-	asked    []metric.Observable // all whose figures are asked for
+	asked    []metric.Observable // the asynchronous ones
 }
 
-// newInstruments makes them, and returns the errors.
+// newInstruments makes the instruments. It returns all errors.
 func newInstruments(meter metric.Meter, check func(error)) instruments {
 	made := instruments{sums: map[mayfly.Kind]metric.Int64Counter{}, times: map[mayfly.Kind]metric.Float64Histogram{}}
 	var err error
@@ -109,7 +109,7 @@ func bounded(k mayfly.Kind, o mayfly.Outcome) string {
 	return outcome(k, o)
 }
 
-// outcome is what metrics and traces call an outcome.
+// outcome returns the name of an outcome in metrics and traces.
 func outcome(k mayfly.Kind, o mayfly.Outcome) string {
 	switch {
 	case k == mayfly.KindLimit && o == mayfly.OutcomeOK:

@@ -135,12 +135,12 @@ func TestAFixWhoseReplyIsLost(t *testing.T) {
 // The first pattern that fits a key counts, so one that no key is left for is a mistake.
 func TestPlansWhosePatternsOverlap(t *testing.T) {
 	for _, c := range []struct{ first, then, says string }{
-		{"a:*", "a:*", `Plan.Give[1].Pattern "a:*" is that of Give[0] already: leave one out`},
-		{"a:**", "a:*", `Plan.Give[1].Pattern "a:*" has no keys of its own, as Give[0], "a:**", fits them all before: put the narrower one first`},
-		{"a:**", "a:b:*:c", "has no keys of its own"},
-		{"a:*", "a:b", "has no keys of its own"},
-		{"a:*b*", "a:x*b", "has no keys of its own"},
-		{"a:*", `a:\*`, "has no keys of its own"},
+		{"a:*", "a:*", `Plan.Give[1].Pattern "a:*" is the same as that of Give[0]: remove one`},
+		{"a:**", "a:*", `Plan.Give[1].Pattern "a:*" can never match, since Give[0], "a:**", matches all its keys first: put the narrower pattern first`},
+		{"a:**", "a:b:*:c", "can never match"},
+		{"a:*", "a:b", "can never match"},
+		{"a:*b*", "a:x*b", "can never match"},
+		{"a:*", `a:\*`, "can never match"},
 		{"a:*", "a:*:b", ""},
 		{"a:*", "a:**", ""},
 		{"a:b", "a:*", ""},

@@ -37,13 +37,13 @@ func swap(ctx context.Context, args []string, out io.Writer) error {
 	write := flags.Bool("write", false, "change the module itself after the tests ran (default only its copy)")
 	flags.StringVar(&s.version, "version", "", "the `version` of mayfly to require (default this program's own, or latest)")
 	flags.StringVar(&s.with, "with", "", "use mayfly's source in this `directory` instead of a version")
-	flags.StringVar(&s.timeout, "timeout", "10m", "the `duration` that the tests of a package may take")
+	flags.StringVar(&s.timeout, "timeout", "10m", "stop the tests of a package after this `duration`")
 	if err := flags.parse(args, out); err != nil {
 		return err
 	}
 	s.pattern = flags.Arg(0)
 	if s.with != "" && s.version != "" {
-		return usage("swap", "--with and --version exclude each other: give one of them")
+		return usage("swap", "--with and --version cannot be combined: give one of them")
 	}
 	if s.version == "" {
 		s.version = ownVersion()

@@ -221,7 +221,7 @@ func TestSwapWhereThereIsNothing(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for args, want := range map[string]string{
 		"swap":                            "want one argument",
-		"swap --with x --version y ./...": "exclude each other",
+		"swap --with x --version y ./...": "cannot be combined",
 		"swap --nosuch ./...":             "nosuch",
 	} {
 		var complaints bytes.Buffer

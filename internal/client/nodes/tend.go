@@ -7,14 +7,14 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// While a server does not answer, it is asked again each [Open] in the background, so that no caller pays for the question. That goes on
-// for as long as somebody wants to know: who comes a minute after all others is the probe itself, as is everybody where no owner ends what
-// runs in the background.
+// A server that does not answer is asked again every [Open], in the background, so that no caller pays for the question. That goes on while
+// there are callers: the first caller after a minute without any is the probe itself. So is any caller if no owner would end the background
+// work.
 
-// unasked is how long after the latest call a server is no longer probed in the background.
+// unasked is how long after the latest call background probing ends.
 const unasked = time.Minute
 
-// tend sees to it that a server whose breaker is open is probed, unless somebody does already.
+// tend makes sure that a server with an open breaker is probed, by one goroutine.
 func (n *Node) tend() {
 	if n.closing == nil || !n.breaker.tended.CompareAndSwap(false, true) {
 		return
@@ -25,8 +25,8 @@ func (n *Node) tend() {
 	}
 }
 
-// probe asks until the server answers, nobody wants to know, or the owner is closed. It asks as long as a call would, so that it soon asks again; what
-// takes longer goes on beside it.
+// probe asks until the server answers, callers stay away, or the owner is closed. Each question takes no longer than a call would, so that
+// the next can follow soon. A slower question runs beside it.
 func (n *Node) probe() {
 	next := time.NewTimer(Open)
 	defer next.Stop()
@@ -48,17 +48,17 @@ func (n *Node) probe() {
 		}
 		next.Reset(Open)
 	}
-	if n.breaker.tended.Store(false); n.breaker.until.Load() != 0 { // it failed again meanwhile, and found this one
+	if n.breaker.tended.Store(false); n.breaker.until.Load() != 0 { // it failed again meanwhile, and found this goroutine still tending
 		n.tend()
 	}
 }
 
-// far is by how much longer than a call a question may take for which nobody waits. To make a connection takes about four trips: a server
-// that is so far away that they are more than a call may take would else never be found to answer, since each caller leaves a connection
-// half made, and that one is thrown away.
+// far is how many times longer than a call a background question may take. Making a connection takes about four round trips. If a server is
+// so far away that a call has no time for these, every call would leave behind a half-made connection, which is thrown away, and the server
+// would never be found to answer.
 const far = 8
 
-// ping asks for nothing but an answer, within a time, or until the owner is closed.
+// ping asks for nothing but an answer. It ends after a time, or when the owner is closed.
 func (n *Node) ping(within time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
@@ -79,8 +79,8 @@ func (n *Node) ping(within time.Duration) {
 	t.end(n.settle(ctx, cmd))
 }
 
-// warm makes a connection in the background, one at a time, after a call that had no time to. Where one is idle none is needed, and
-// to ask by it would only keep it from a caller.
+// warm makes a connection in the background, one at a time, after a call that had no time to make it. If a connection is idle, none is
+// needed, and pinging on it would only keep it from a caller.
 func (n *Node) warm() {
 	if n.closing == nil || n.pool == nil || n.pool.PoolStats().IdleConns > 0 {
 		return
