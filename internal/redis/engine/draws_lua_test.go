@@ -137,7 +137,7 @@ func (w *luaWriter) stmt(depth int) {
 	case 14:
 		w.line("L(%s)", w.list(1+w.IntN(3)))
 	case 15:
-		w.line("%s", w.pick("table.insert("+w.name('t')+","+w.expr('n', 2)+")", "table.insert("+w.name('t')+",1,"+w.expr('n', 1)+")",
+		w.line("%s", w.pick("table.insert("+w.name('t')+",("+w.expr('n', 2)+"))", "table.insert("+w.name('t')+",1,("+w.expr('n', 1)+"))",
 			"table.sort("+w.name('t')+",function(a,b) return tostring(a)<tostring(b) end)", "L(table.remove("+w.name('t')+"))", w.name('f')+"("+w.list(2)+")"))
 	case 16:
 		if w.loop {
@@ -340,7 +340,7 @@ func (w *luaWriter) expr(kind byte, depth int) string {
 			func() string { return "{" + n() + ",a=" + s() + ",b=" + w.name('t') + "}" },
 			func() string { t := w.name('t'); return "{" + t + "[1] or 1," + t + "}" },
 			func() string { return "{" + w.name('f') + "(" + n() + ")}" },
-			func() string { return "{[1]=" + n() + ",[2]=" + s() + ",[" + s() + "]=1}" },
+			func() string { return "{[1]=" + n() + ",[2]=" + s() + ",[ " + s() + "]=1}" },
 		}[w.IntN(5)]()
 	case 'f':
 		if !strings.Contains(w.b.String(), "f1") || w.IntN(3) == 0 {

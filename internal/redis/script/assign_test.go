@@ -82,6 +82,16 @@ func TestWhatRedisComputes(t *testing.T) {
 		{"return {}<{}", "-ERR user_script:1: attempt to compare two table values script: sum, on @user_script:1.\r\n"},
 		{"local ok,e=pcall(function() return true<false end) return e", "$52\r\nuser_script:1: attempt to compare two boolean values\r\n"},
 		{"local ok,e=pcall(function() return 1<'2' end) return e", "$52\r\nuser_script:1: attempt to compare number with string\r\n"},
+		{"return string.format(\"%s|\",\"a\\0b\")", "$2\r\na|\r\n"},
+		{"return string.format(\"%5s|\",\"a\\0b\")", "$6\r\n    a|\r\n"},
+		{"return #string.format(\"%s\",string.rep(\"a\\0b\",50))", ":150\r\n"},
+		{"return #string.format(\"%5s\",string.rep(\"a\\0b\",50))", ":150\r\n"},
+		{"return #string.format(\"%.200s\",string.rep(\"a\\0b\",50))", "-ERR user_script:1: invalid format (width or precision too long) script: sum, on @user_script:1.\r\n"},
+		{"x=function()\nend", "-ERR user_script:2: Attempt to modify a readonly table script: sum, on @user_script:2.\r\n"},
+		{"return select('#',pcall(error,{}))", ":3\r\n"},
+		{"return {select(2,pcall(error,{err=5}))}", "*1\r\n:5\r\n"},
+		{"local s='' local function f(x) s=s..x return {} end f('a')[f('b')],f('c')[f('d')]=f('e'),f('f') return s", "$6\r\nabcdef\r\n"},
+		{"local t local ok,e=pcall(function() t[1],t=t.x,2 end) return type(t)", "$3\r\nnil\r\n"},
 	} {
 		if got := eval(t, c.source); got != c.want {
 			t.Errorf("%s\n got %q\nwant %q", c.source, got, c.want)

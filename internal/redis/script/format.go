@@ -89,6 +89,10 @@ func (f layout) text(out []byte, s string, verb byte) []byte {
 	if verb == 'q' {
 		return quote(out, s)
 	}
+	if f.precision < 0 && len(s) >= 100 { // as Redis's Lua does it: the string itself
+		return append(out, s...)
+	}
+	s, _, _ = strings.Cut(s, "\x00") // a C string ends at the first zero byte
 	if f.precision >= 0 {
 		s = s[:min(f.precision, len(s))]
 	}

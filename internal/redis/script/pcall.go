@@ -131,14 +131,20 @@ func (m *Machine) pcall(l *lua.LState) int {
 	if !failed {
 		return giveAll(l, results)
 	}
-	if t, ok := value.(*lua.LTable); ok {
-		if message, ok := t.RawGetString("err").(lua.LString); ok {
-			value = message
-		}
-	}
 	l.Push(lua.LFalse)
+	t, ok := value.(*lua.LTable)
+	if !ok {
+		l.Push(value)
+		return 2
+	}
+	message := l.GetField(t, "err")
+	if isText(message) {
+		l.Push(message)
+		return 2
+	}
 	l.Push(value)
-	return 2
+	l.Push(message) // as Redis leaves it
+	return 3
 }
 
 // xpcall is Lua's function. The error has ended the functions when it calls the handler, which could not look at them anyway.
