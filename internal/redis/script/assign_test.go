@@ -92,6 +92,8 @@ func TestWhatRedisComputes(t *testing.T) {
 		{"return {select(2,pcall(error,{err=5}))}", "*1\r\n:5\r\n"},
 		{"local s='' local function f(x) s=s..x return {} end f('a')[f('b')],f('c')[f('d')]=f('e'),f('f') return s", "$6\r\nabcdef\r\n"},
 		{"local t local ok,e=pcall(function() t[1],t=t.x,2 end) return type(t)", "$3\r\nnil\r\n"},
+		{"return {math.abs('010'),math.max('011','2'),#string.rep('x','010'),('abcdefghijkl'):sub('010'),string.format('%d','010'),table.concat({1,2,3},'-','02')}", "*6\r\n:10\r\n:11\r\n:10\r\n$3\r\njkl\r\n$2\r\n10\r\n$3\r\n2-3\r\n"},
+		{"return {string.len(1e15),string.upper(1/3),string.format('%s|%s',1e15,0.1+0.2),string.rep(1e15,2),(string.gsub(1e15,'e',0.5)),table.concat({1,2},1e15)}", "*6\r\n:5\r\n$16\r\n0.33333333333333\r\n$9\r\n1e+15|0.3\r\n$10\r\n1e+151e+15\r\n$7\r\n10.5+15\r\n$7\r\n11e+152\r\n"},
 	} {
 		if got := eval(t, c.source); got != c.want {
 			t.Errorf("%s\n got %q\nwant %q", c.source, got, c.want)

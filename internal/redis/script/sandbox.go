@@ -51,6 +51,9 @@ func (m *Machine) open() {
 	m.globals.RawSetString("tonumber", l.NewFunction(m.tonumber))
 	m.textLibrary(m.globals.RawGetString("string").(*lua.LTable))
 	m.listLibrary(m.globals.RawGetString("table").(*lua.LTable))
+	for _, name := range []string{"math", "string", "table"} {
+		m.coerceAll(m.globals.RawGetString(name).(*lua.LTable), name == "math")
+	}
 	for _, name := range []string{"rawset", "setmetatable"} {
 		m.guard(name)
 	}
