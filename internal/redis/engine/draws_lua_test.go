@@ -319,7 +319,9 @@ func (w *luaWriter) expr(kind byte, depth int) string {
 		return []func() string{
 			func() string { return s() + ".." + s() },
 			func() string { return s() + "..tostring(" + n() + ").." + s() },
-			func() string { return "(" + s() + "):sub(" + w.pick("1", "2", "-2", "0") + "," + w.pick("2", "-1", "3") + ")" },
+			func() string {
+				return "(" + s() + "):sub(" + w.pick("1", "2", "-2", "0") + "," + w.pick("2", "-1", "3") + ")"
+			},
 			func() string { return "(" + s() + "):" + w.pick("upper()", "lower()", "reverse()", "rep(2)") },
 			func() string { return "string.format('" + w.pick("%5.1f", "%g", "%.3f", "%e") + "'," + n() + ")" },
 			func() string { return "string.format('" + w.pick("%s", "%5s", "%q", "%-4s|") + "'," + s() + ")" },
@@ -330,7 +332,9 @@ func (w *luaWriter) expr(kind byte, depth int) string {
 			func() string {
 				return "((" + s() + "):gsub(" + w.pick("'%w'", "'(%a)(%d*)'", "'[a-k]'", "''", "'.-o'", "'%s*$'") + "," + w.pick("'%0%0'", "'-'", "{a='1',k=2}", "string.upper", "function(c) return c..'.' end") + "))"
 			},
-			func() string { return "((" + s() + "):match('" + w.pick("(%w+)=", "^.", "%d+", "(.)$") + "') or " + s() + ")" },
+			func() string {
+				return "((" + s() + "):match('" + w.pick("(%w+)=", "^.", "%d+", "(.)$") + "') or " + s() + ")"
+			},
 			func() string { return "tostring((" + t() + ").a)" },
 			func() string { return "string.char(65+math.abs(math.floor(" + w.name('n') + "))%26)" },
 		}[w.IntN(14)]()

@@ -143,6 +143,22 @@ func (a *assignment) done() ast.Stmt {
 	return do
 }
 
+// decided returns what e is if its first operand is written as true, false or nil: of those the compiler makes jumps to wrong places.
+func decided(e *ast.LogicalOpExpr) ast.Expr {
+	truth := false
+	switch e.Lhs.(type) {
+	case *ast.TrueExpr:
+		truth = true
+	case *ast.FalseExpr, *ast.NilExpr:
+	default:
+		return e
+	}
+	if truth == (e.Operator == "and") {
+		return one(e.Rhs)
+	}
+	return e.Lhs
+}
+
 // nested reports whether e is an "and" or "or" of others. In those the compiler puts what is only a condition into the local.
 func nested(e ast.Expr) bool {
 	top, ok := e.(*ast.LogicalOpExpr)

@@ -94,6 +94,8 @@ func TestWhatRedisComputes(t *testing.T) {
 		{"local t local ok,e=pcall(function() t[1],t=t.x,2 end) return type(t)", "$3\r\nnil\r\n"},
 		{"return {math.abs('010'),math.max('011','2'),#string.rep('x','010'),('abcdefghijkl'):sub('010'),string.format('%d','010'),table.concat({1,2,3},'-','02')}", "*6\r\n:10\r\n:11\r\n:10\r\n$3\r\njkl\r\n$2\r\n10\r\n$3\r\n2-3\r\n"},
 		{"return {string.len(1e15),string.upper(1/3),string.format('%s|%s',1e15,0.1+0.2),string.rep(1e15,2),(string.gsub(1e15,'e',0.5)),table.concat({1,2},1e15)}", "*6\r\n:5\r\n$16\r\n0.33333333333333\r\n$9\r\n1e+15|0.3\r\n$10\r\n1e+151e+15\r\n$7\r\n10.5+15\r\n$7\r\n11e+152\r\n"},
+		{"local N=0 local function T() N=N+1 return N>9 end local n1,n2=1,2 repeat local n4=(false and n2 or n1) until T() or not n4 return N", ":10\r\n"},
+		{"local function f() return 1,2 end return {select('#',(true and f())),select('#',false or f()),tostring(nil and f()),tostring(false and f()),true or f()}", "*5\r\n:1\r\n:1\r\n$3\r\nnil\r\n$5\r\nfalse\r\n:1\r\n"},
 	} {
 		if got := eval(t, c.source); got != c.want {
 			t.Errorf("%s\n got %q\nwant %q", c.source, got, c.want)
