@@ -55,18 +55,17 @@ func (h *held[V]) entry(now int64) Entry[V] {
 
 func millis(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
-// atHand returns the copy of key's value, or nil, and the time by which it lives. The copy may be in room.
-func (c *Cache[K, V]) atHand(key K, room *held[V]) (h *held[V], now int64) {
+// atHand returns the copy of key's value, or nil, and the time by which it lives.
+func (c *Cache[K, V]) atHand(key K) (h *held[V], now int64) {
 	if c.works.Err() != nil {
 		return nil, 0
 	}
-	return c.local.At(key, room)
+	return c.local.At(key)
 }
 
 // hit returns the copy of key's value, and has it renewed if it is time, which is asked in the second half of its life.
 func (c *Cache[K, V]) hit(ctx context.Context, key K, load loader[K, V]) (v V, negative, ok bool) {
-	var room held[V]
-	h, now := c.atHand(key, &room)
+	h, now := c.atHand(key)
 	if h == nil || h.negative {
 		return v, h != nil, h != nil
 	}

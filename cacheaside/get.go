@@ -53,8 +53,7 @@ func (c *Cache[K, V]) Lookup(ctx context.Context, key K) (e Entry[V], ok bool, e
 		return e, false, err
 	}
 	if c.local != nil {
-		var room held[V]
-		switch h, now := c.atHand(key, &room); {
+		switch h, now := c.atHand(key); {
 		case h == nil:
 		case h.negative:
 			return e, false, c.ns.Fail("lookup", full, mayfly.ErrNotFound)

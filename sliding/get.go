@@ -22,8 +22,7 @@ import (
 // the second of the default's two commands has by then changed it, as Atomic's does with bytes; MaxAge and a TouchBelow under 1 look first.
 func (s *Store[K, V]) Get(ctx context.Context, key K) (v V, err error) {
 	if s.local != nil {
-		var room V
-		if c, _ := s.local.At(key, &room); c != nil {
+		if c, _ := s.local.At(key); c != nil {
 			return localview.Cloned(s.room.Clone, *c), nil
 		}
 	}

@@ -28,13 +28,13 @@ func Example_localview() {
 
 	t := view.Begin("user:7") // before Redis is read
 	view.Insert("user:7", t, "Ada", 3, time.Hour)
-	c, _ := view.At(7, nil)
+	c, _ := view.At(7)
 	fmt.Println(*c)
 
 	t = view.Begin("user:7")
 	view.Forget("user:7")                         // a write begins while Redis is read:
 	view.Insert("user:7", t, "Ada", 3, time.Hour) // what was read is not kept
-	c, _ = view.At(7, nil)
+	c, _ = view.At(7)
 	fmt.Println(c)
 
 	none := localview.Of[string](mayfly.Namespace[int, string]{Prefix: "user:"}, nil)

@@ -8,11 +8,10 @@
 //	users.Set("user:7", u, cost, now+60_000, now)
 //	u, deadline, ok := users.Get("user:7", now)
 //
-// How one budget serves many types without boxing a value in an interface: a view has hash tables of its own, whose entries all begin
-// alike, and goes on from there by its type. The store knows an entry by a slot, a small number; its books (the queues of
-// the policy, the index of deadlines) are arrays of numbers, without a pointer in them, so that the garbage collector
-// does not walk them. The few times the store has to touch an entry, it asks the view to. In a store of many, short entries without
-// pointers lie in pages, which the collector does not look into.
+// How one budget serves many types without boxing a value: a view has hash tables of its own, whose entries are generic
+// (entry[V], one allocation with the value inside). The store knows an entry by a slot, a small number; its books (the
+// queues of the policy, the index of deadlines) are arrays of numbers, without a pointer in them, so that the garbage
+// collector does not walk them. The few times the store has to touch an entry, it asks the view to.
 //
 // A read takes no lock. It loads the table, compares, and writes at most the use counter of the entry, which
 // stops at three: an entry that is read all the time is soon not written at all. Writers take the lock of one shard.
@@ -44,7 +43,6 @@ type Options struct {
 // Store holds the entries of all its views within one budget. It is safe for concurrent use.
 type Store struct {
 	maxBytes, maxEntries int64
-	packFrom             int64        // the constant, but for tests
 	bytes, entries       atomic.Int64 // reserved before an entry is visible: what readers can see never exceeds the bounds
 	seed                 maphash.Seed
 	shift                uint // hash >> shift is the shard
@@ -82,7 +80,7 @@ func New(o Options) (*Store, error) {
 	if o.MaxBytes == 0 && o.MaxEntries == 0 {
 		return nil, fmt.Errorf("localstore: Options.MaxBytes or Options.MaxEntries must be set")
 	}
-	s := &Store{maxBytes: o.MaxBytes, maxEntries: int64(o.MaxEntries), packFrom: packFrom, seed: maphash.MakeSeed()}
+	s := &Store{maxBytes: o.MaxBytes, maxEntries: int64(o.MaxEntries), seed: maphash.MakeSeed()}
 	if s.maxBytes == 0 {
 		s.maxBytes = math.MaxInt64
 	}

@@ -5,7 +5,18 @@ import (
 	"sync/atomic"
 )
 
-// table is a hash table of entries, the same for values of all types. It is read without a lock and written under the lock of its shard.
+// entry is one key of a view. All but uses is written before the entry is published and never after: who changes
+// a value publishes a new entry.
+type entry[V any] struct {
+	key      string
+	deadline int64 // unix ms; expiry.None lives until evicted
+	cost     int64
+	id       uint32        // its slot
+	uses     atomic.Uint32 // reads since the policy looked last, at most maxUses
+	value    V
+}
+
+// table is a hash table that is read without a lock and written under the lock of its shard.
 //
 // It is made of buckets of one cache line: seven entries, and a word with a byte for each of them that holds eight bits
 // of its hash (0: free). A reader finds the candidates of a bucket by that word alone, so that a hit costs
@@ -14,8 +25,8 @@ import (
 //
 // An entry never moves within a table. Growth fills a new table and publishes it when it is complete; who still reads
 // the old one sees the moment before.
-type table struct {
-	buckets []bucket
+type table[V any] struct {
+	buckets []bucket[V]
 	len     int
 }
 
@@ -25,21 +36,21 @@ const (
 	passedMax = 1<<8 - 1 // a count that got here stays here until the table is rebuilt
 )
 
-type bucket struct {
+type bucket[V any] struct {
 	tags    atomic.Uint64
-	entries [perBucket]atomic.Pointer[entry]
+	entries [perBucket]atomic.Pointer[entry[V]]
 }
 
-func newTable(buckets int) *table {
-	return &table{buckets: make([]bucket, buckets)}
+func newTable[V any](buckets int) *table[V] {
+	return &table[V]{buckets: make([]bucket[V], buckets)}
 }
 
 // home is the bucket where the search for hash begins.
-func (t *table) home(hash uint32) int {
+func (t *table[V]) home(hash uint32) int {
 	return int(uint64(hash) * uint64(len(t.buckets)) >> 32)
 }
 
-func (t *table) next(b int) int {
+func (t *table[V]) next(b int) int {
 	if b++; b < len(t.buckets) {
 		return b
 	}
@@ -67,14 +78,14 @@ func matching(tags, tag uint64) uint64 {
 }
 
 // find returns the entry of key, or nil.
-func find[K string | []byte](t *table, hash uint32, key K) *entry {
+func find[V any, K string | []byte](t *table[V], hash uint32, key K) *entry[V] {
 	b := t.home(hash)
 	tag := tagOf(hash)
 	for range t.buckets {
 		bucket := &t.buckets[b]
 		tags := bucket.tags.Load()
 		for m := matching(tags, tag); m != 0; m &= m - 1 {
-			if e := bucket.entries[bits.TrailingZeros64(m)>>3].Load(); e != nil && e.key() == string(key) {
+			if e := bucket.entries[bits.TrailingZeros64(m)>>3].Load(); e != nil && e.key == string(key) {
 				return e
 			}
 		}
@@ -87,7 +98,7 @@ func find[K string | []byte](t *table, hash uint32, key K) *entry {
 }
 
 // place returns where the entry of slot id is, or nil.
-func (t *table) place(hash, id uint32) (b, i int) {
+func (t *table[V]) place(hash, id uint32) (b, i int) {
 	tag := tagOf(hash)
 	b = t.home(hash)
 	for range t.buckets {
@@ -95,7 +106,7 @@ func (t *table) place(hash, id uint32) (b, i int) {
 		tags := bucket.tags.Load()
 		for m := matching(tags, tag); m != 0; m &= m - 1 {
 			i := bits.TrailingZeros64(m) >> 3
-			if e := bucket.entries[i].Load(); e != nil && e.id() == id {
+			if e := bucket.entries[i].Load(); e != nil && e.id == id {
 				return b, i
 			}
 		}
@@ -108,10 +119,10 @@ func (t *table) place(hash, id uint32) (b, i int) {
 }
 
 // full reports whether the table should grow before another insert.
-func (t *table) full() bool { return t.len >= len(t.buckets)*perBucket*6/7 }
+func (t *table[V]) full() bool { return t.len >= len(t.buckets)*perBucket*6/7 }
 
 // insert adds e, whose key is not in the table. The table is not full.
-func (t *table) insert(hash uint32, e *entry) {
+func (t *table[V]) insert(hash uint32, e *entry[V]) {
 	b := t.home(hash)
 	for {
 		bucket := &t.buckets[b]
@@ -132,7 +143,7 @@ func (t *table) insert(hash uint32, e *entry) {
 
 // passBy adds n to the counts of the buckets that an entry in bucket b did not find room in. It is called after the entry is in
 // its bucket, so that a reader who goes on to b finds it there.
-func (t *table) passBy(hash uint32, b, n int) {
+func (t *table[V]) passBy(hash uint32, b, n int) {
 	for p := t.home(hash); p != b; p = t.next(p) {
 		if tags := t.buckets[p].tags.Load(); tags>>passedBy < passedMax {
 			t.buckets[p].tags.Store(tags + uint64(n)<<passedBy)
@@ -141,13 +152,13 @@ func (t *table) passBy(hash uint32, b, n int) {
 }
 
 // replace puts e where the entry of its slot is.
-func (t *table) replace(hash uint32, e *entry) {
-	b, i := t.place(hash, e.id())
+func (t *table[V]) replace(hash uint32, e *entry[V]) {
+	b, i := t.place(hash, e.id)
 	t.buckets[b].entries[i].Store(e)
 }
 
 // remove takes the entry of slot id out and returns it.
-func (t *table) remove(hash, id uint32) *entry {
+func (t *table[V]) remove(hash, id uint32) *entry[V] {
 	b, i := t.place(hash, id)
 	bucket := &t.buckets[b]
 	e := bucket.entries[i].Load()
@@ -158,18 +169,18 @@ func (t *table) remove(hash, id uint32) *entry {
 	return e
 }
 
-// grown returns a copy with room for more. hashOf tells the hash of a slot, moved the entry that takes an entry's place.
-func (t *table) grown(hashOf func(id uint32) uint32, moved func(e *entry) *entry) *table {
-	g := newTable(len(t.buckets) + len(t.buckets)/2 + 1)
-	t.each(func(e *entry) bool {
-		g.insert(hashOf(e.id()), moved(e))
+// grown returns a copy with room for more. hashOf tells the hash of a slot.
+func (t *table[V]) grown(hashOf func(id uint32) uint32) *table[V] {
+	g := newTable[V](len(t.buckets) + len(t.buckets)/2 + 1)
+	t.each(func(e *entry[V]) bool {
+		g.insert(hashOf(e.id), e)
 		return true
 	})
 	return g
 }
 
 // each calls f for the entries until it returns false.
-func (t *table) each(f func(e *entry) bool) {
+func (t *table[V]) each(f func(e *entry[V]) bool) {
 	for b := range t.buckets {
 		for i := range perBucket {
 			if e := t.buckets[b].entries[i].Load(); e != nil && !f(e) {

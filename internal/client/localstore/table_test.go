@@ -18,8 +18,8 @@ func TestTableUnderCollisions(t *testing.T) {
 		seed := uint64(time.Now().UnixNano())
 		t.Logf("seed %d", seed)
 		r := rand.New(rand.NewPCG(seed, 0))
-		table := newTable(1)
-		want := map[string]*entry{}
+		table := newTable[int](1)
+		want := map[string]*entry[int]{}
 		hashOf := func(id uint32) uint32 { return id % hashes * 0x9e3779b1 }
 		for step := range 20_000 {
 			id := r.Uint32N(700)
@@ -28,13 +28,11 @@ func TestTableUnderCollisions(t *testing.T) {
 			if e != want[key] {
 				t.Fatalf("step %d: found %v, want %v", step, e, want[key])
 			}
-			boxed := &boxed[int]{keyed: keyed{key: key}, value: step}
-			boxed.slot = id
-			next := &boxed.entry
+			next := &entry[int]{key: key, id: id, value: step}
 			switch {
 			case e == nil:
 				if table.full() {
-					table = table.grown(hashOf, func(e *entry) *entry { return e })
+					table = table.grown(hashOf)
 				}
 				table.insert(hash, next)
 				want[key] = next
@@ -51,12 +49,12 @@ func TestTableUnderCollisions(t *testing.T) {
 				t.Fatalf("step %d: %d entries, want %d", step, table.len, len(want))
 			}
 		}
-		table.each(func(e *entry) bool {
-			if want[e.key()] != e {
-				t.Errorf("%q is %v, want %v", e.key(), e, want[e.key()])
+		table.each(func(e *entry[int]) bool {
+			if want[e.key] != e {
+				t.Errorf("%q is %v, want %v", e.key, e, want[e.key])
 			}
-			delete(want, e.key())
-			table.remove(hashOf(e.id()), e.id())
+			delete(want, e.key)
+			table.remove(hashOf(e.id), e.id)
 			return true
 		})
 		if len(want) != 0 {

@@ -14,22 +14,14 @@ type Values[V any] struct {
 	store  *Store
 	number uint16
 	reads  readCounters
-	tables []atomic.Pointer[table] // by shard
-	packing
-	pages []pages // by shard; nil where packing is not possible
+	tables []atomic.Pointer[table[V]] // by shard
 }
 
 // NewValues opens a view of s. It lasts as long as the store.
 func NewValues[V any](s *Store) *Values[V] {
-	v := &Values[V]{store: s, reads: newReadCounters(runtime.GOMAXPROCS(0)), tables: make([]atomic.Pointer[table], len(s.shards)), packing: packingOf[V]()}
+	v := &Values[V]{store: s, reads: newReadCounters(runtime.GOMAXPROCS(0)), tables: make([]atomic.Pointer[table[V]], len(s.shards))}
 	for i := range v.tables {
-		v.tables[i].Store(newTable(1))
-	}
-	if v.packing.size >= 0 {
-		v.pages = make([]pages, len(s.shards))
-		for i := range v.pages {
-			v.pages[i].init(v.packing.rest())
-		}
+		v.tables[i].Store(newTable[V](1))
 	}
 	v.number = s.add(v)
 	return v
@@ -37,32 +29,28 @@ func NewValues[V any](s *Store) *Values[V] {
 
 // Get returns the value of key and its deadline, expiry.None if it has none. A value that is dead at now is absent.
 //
-// It allocates nothing, takes no lock and does not keep key. The value is the one that was stored, or its text is in the store's
-// memory: who changes what it points to changes it for everybody, and who keeps a short text for long keeps the page that it lies in.
+// It allocates nothing, takes no lock and does not keep key. The value is the one that was stored: who changes what it
+// points to changes it for everybody.
 func (v *Values[V]) Get(key string, now int64) (value V, deadline int64, ok bool) {
 	h := maphash.String(v.store.seed, key)
 	if e := find(v.tables[h>>v.store.shift].Load(), uint32(h), key); v.alive(e, now) {
-		return *v.valueOf(e, &value), e.deadline, true
+		return e.value, e.deadline, true
 	}
 	return value, 0, false
 }
 
-// At is Get for a key that was built in a buffer, and for large values: it returns where the value is, nil if it is absent. That is in
-// room, which may be nil, or where the store has it: there it stays as it is, also when the key gets another value, and
-// must not be changed.
-func (v *Values[V]) At(key []byte, now int64, room *V) *V {
+// At is Get for a key that was built in a buffer, and for large values: it returns where the store has the value, nil if it is
+// absent. What is there stays as it is, also when the key gets another value, and must not be changed.
+func (v *Values[V]) At(key []byte, now int64) *V {
 	h := maphash.Bytes(v.store.seed, key)
 	if e := find(v.tables[h>>v.store.shift].Load(), uint32(h), key); v.alive(e, now) {
-		if room == nil && e.isPacked() {
-			room = new(V)
-		}
-		return v.valueOf(e, room)
+		return &e.value
 	}
 	return nil
 }
 
 // alive reports whether a reader has found something, and counts that.
-func (v *Values[V]) alive(e *entry, now int64) bool {
+func (v *Values[V]) alive(e *entry[V], now int64) bool {
 	if e == nil || expiry.Dead(e.deadline, now) {
 		v.reads.miss()
 		return false
@@ -117,7 +105,7 @@ func (v *Values[V]) put(key string, value V, cost, deadline, now int64, current 
 		v.store.release(reserved, entries)
 		return Outdated
 	}
-	v.publish(sh, hash, old, v.entryOf(sh, old, key, value, deadline, cost))
+	v.publish(sh, hash, old, &entry[V]{key: key, deadline: deadline, cost: cost, value: value})
 	return Stored
 }
 
@@ -125,7 +113,7 @@ func (v *Values[V]) put(key string, value V, cost, deadline, now int64, current 
 // go of the lock of the shard on the way, but not after it looked for that entry. So between room and publish is the
 // place to ask whether the value may be stored at all: nobody can come between the answer and the entry. After a no,
 // what was reserved must be released.
-func (v *Values[V]) room(sh *shard, hash uint32, key string, cost, now int64) (old *entry, reserved, entries int64) {
+func (v *Values[V]) room(sh *shard, hash uint32, key string, cost, now int64) (old *entry[V], reserved, entries int64) {
 	for {
 		var had int64
 		entries = 1
@@ -139,40 +127,24 @@ func (v *Values[V]) room(sh *shard, hash uint32, key string, cost, now int64) (o
 	}
 }
 
-// entryOf makes the entry of key, which has no slot yet.
-func (v *Values[V]) entryOf(sh *shard, old *entry, key string, value V, deadline, cost int64) *entry {
-	if v.packs() {
-		if e := v.packedOf(sh, key, &value, deadline, cost); e != nil {
-			return e
-		}
-	}
-	if old != nil && !old.isPacked() {
-		key = old.key()
-	}
-	b := &boxed[V]{value: value}
-	b.key, b.deadline, b.cost = key, deadline, cost
-	return &b.entry
-}
-
 // publish puts e, for which there is room, in the place of old or in a new one.
-func (v *Values[V]) publish(sh *shard, hash uint32, old, e *entry) {
+func (v *Values[V]) publish(sh *shard, hash uint32, old, e *entry[V]) {
 	if old != nil {
-		e.slot |= old.id()
+		e.key, e.id = old.key, old.id
 		e.uses.Store(old.uses.Load())
 		v.tables[sh.number].Load().replace(hash, e)
-		v.lose(sh.number, old)
 	} else {
-		e.slot |= sh.claim(v.number, hash)
+		e.id = sh.claim(v.number, hash)
 		v.insert(sh, hash, e)
-		sh.policy.admit(e.id())
+		sh.policy.admit(e.id)
 	}
-	sh.deadlines.Set(e.id(), e.deadline)
+	sh.deadlines.Set(e.id, e.deadline)
 }
 
-func (v *Values[V]) insert(sh *shard, hash uint32, e *entry) {
+func (v *Values[V]) insert(sh *shard, hash uint32, e *entry[V]) {
 	t := v.tables[sh.number].Load()
 	if t.full() {
-		t = t.grown(func(id uint32) uint32 { return sh.policy.slots[id].hash }, v.packer(sh))
+		t = t.grown(func(id uint32) uint32 { return sh.policy.slots[id].hash })
 		v.tables[sh.number].Store(t)
 	}
 	t.insert(hash, e)
@@ -215,9 +187,7 @@ func (v *Values[V]) take(shard int, hash, id, most uint32) uint32 {
 }
 
 func (v *Values[V]) drop(shard int, hash, id uint32) int64 {
-	e := v.tables[shard].Load().remove(hash, id)
-	v.lose(shard, e)
-	return e.cost
+	return v.tables[shard].Load().remove(hash, id).cost
 }
 
 func (v *Values[V]) dropKey(shard int, hash uint32, key string) (id uint32, cost int64, ok bool) {
@@ -226,11 +196,10 @@ func (v *Values[V]) dropKey(shard int, hash uint32, key string) (id uint32, cost
 	if e == nil {
 		return 0, 0, false
 	}
-	t.remove(hash, e.id())
-	v.lose(shard, e)
-	return e.id(), e.cost, true
+	t.remove(hash, e.id)
+	return e.id, e.cost, true
 }
 
 func (v *Values[V]) each(shard int, f func(key string, id uint32) bool) {
-	v.tables[shard].Load().each(func(e *entry) bool { return f(e.key(), e.id()) })
+	v.tables[shard].Load().each(func(e *entry[V]) bool { return f(e.key, e.id) })
 }

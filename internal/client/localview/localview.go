@@ -55,27 +55,27 @@ func (v *View[K, C]) Hits() uint64 {
 	return v.hits()
 }
 
-// At returns the copy under key, or nil, and the time by which copies live. The copy may be in room. It allocates nothing for keys of
-// the commonest types, and tells nobody: the view counts its hits.
-func (v *View[K, C]) At(key K, room *C) (c *C, now int64) {
+// At returns the copy under key, or nil, and the time by which copies live. It allocates nothing for keys of the commonest
+// types, and tells nobody: the view counts its hits.
+func (v *View[K, C]) At(key K) (c *C, now int64) {
 	now = v.Now()
 	if !v.Trusted(now) {
 		return nil, now
 	}
 	if v.plain {
-		var buffer [96]byte
-		if full, ok := keyform.AppendPlain(append(buffer[:0], v.prefix...), key); ok {
-			return v.copies.At(full, now, room), now
+		var room [96]byte
+		if full, ok := keyform.AppendPlain(append(room[:0], v.prefix...), key); ok {
+			return v.copies.At(full, now), now
 		}
 	}
 	full, err := v.form([]byte(v.prefix), key)
 	if err != nil {
 		return nil, now
 	}
-	return v.copies.At(full, now, room), now
+	return v.copies.At(full, now), now
 }
 
-// AtFull is At by the key as Redis knows it. It is for copies with pointers, which need no room.
+// AtFull is At by the key as Redis knows it.
 func (v *View[K, C]) AtFull(full []byte) *C {
 	if v == nil {
 		return nil
@@ -84,7 +84,7 @@ func (v *View[K, C]) AtFull(full []byte) *C {
 	if !v.Trusted(now) {
 		return nil
 	}
-	return v.copies.At(full, now, nil)
+	return v.copies.At(full, now)
 }
 
 // Begin draws a ticket for the read of full that follows.
