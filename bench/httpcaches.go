@@ -12,6 +12,7 @@ import (
 	"runtime"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 
 	chistampede "github.com/go-chi/stampede"
@@ -56,7 +57,7 @@ var cachedPages = []struct {
 	{"/victorspringer/memory", "victorspringer/http-cache, memory", 0, "/handler"},
 	{"/stampede", "go-chi/stampede", 0, "/handler"},
 	{"/redis", "a handler that GETs the page by go-redis", 0, "/redis"},
-	{"/mayfly/redis", "mayfly, Redis only", 1.1, "/redis"},
+	{"/mayfly/redis", "mayfly, Redis only", 1, "/redis"},
 	{"/victorspringer/redis", "victorspringer/http-cache, an adapter over go-redis", 0, "/redis"},
 }
 
@@ -160,29 +161,56 @@ func httpCaches(w io.Writer, o settings) {
 	}
 	defer func() { stdin.Close(); cmd.Wait() }()
 	addr := strings.TrimSpace(must(out.ReadString('\n')))
-	conn := must(net.Dial("tcp", addr))
-	defer conn.Close()
-	b := &browser{conn, bufio.NewReader(conn)}
-
+	browsers := make([]*browser, 32)
+	for i := range browsers {
+		conn := must(net.Dial("tcp", addr))
+		defer conn.Close()
+		browsers[i] = &browser{conn, bufio.NewReader(conn)}
+	}
 	for _, p := range cachedPages {
 		for range 20 { // a miss, a hit in Redis that fills the tier, local hits
-			if b.get(p.path) != string(thePage) {
+			if browsers[0].get(p.path) != string(thePage) {
 				panic("another page from " + p.path)
 			}
 		}
 	}
-	rounds, turns, turn := o.scale(15, 2), o.scale(8, 1), o.scale(500, 200)
-	cpu := map[string][]float64{}
-	allocs := map[string]float64{}
+	rounds, turns, turn := o.scale(15, 2), o.scale(8, 1), o.scale(512, 192)
+	fmt.Fprintf(w, `A page of 10 KiB over loopback: processor time of the server per request, net/http included, median of %d interleaved rounds of
+%d requests; the ratio is the median of those in one round. The handlers that they are measured by send the same header as a hit of mayfly. What the
+peers send is less: neither has Age or Cache-Status, and neither asks whether the page may be cached at all.
+`, rounds, turns*turn)
+	for _, n := range []int{1, len(browsers)} {
+		fmt.Fprintf(w, "\n| %d at once | bound | CPU | ratio | allocations more |\n| --- | --- | --- | --- | --- |\n", n)
+		cpu, allocs := compare(browsers[:n], rounds, turns, turn)
+		for _, p := range cachedPages {
+			bound := "-"
+			if p.bound > 0 {
+				bound = fmt.Sprint(p.bound)
+			}
+			fmt.Fprintf(w, "| %s | %s | %.1f us | %s | %+.0f |\n", p.name, bound, median(cpu[p.path])/1e3,
+				verdict(ratio(cpu[p.path], cpu[p.base]), p.bound, false), allocs[p.path]-allocs[p.base])
+		}
+	}
+}
+
+// compare has all browsers ask at once, way by way, and returns what each round cost the server, a request, and what the last turn allocated.
+func compare(browsers []*browser, rounds, turns, turn int) (cpu map[string][]float64, allocs map[string]float64) {
+	cpu, allocs = map[string][]float64{}, map[string]float64{}
 	for range rounds {
 		spent := map[string]float64{}
 		for range turns { // short turns, so that who else uses the machine disturbs all alike
 			for _, p := range cachedPages {
-				began, mallocs := b.spent("?gc")
-				for range turn {
-					b.get(p.path)
+				began, mallocs := browsers[0].spent("?gc")
+				var asked sync.WaitGroup
+				for _, b := range browsers {
+					asked.Go(func() {
+						for range turn / len(browsers) {
+							b.get(p.path)
+						}
+					})
 				}
-				ended, after := b.spent("")
+				asked.Wait()
+				ended, after := browsers[0].spent("")
 				spent[p.path] += ended - began
 				allocs[p.path] = (after - mallocs) / float64(turn)
 			}
@@ -191,19 +219,5 @@ func httpCaches(w io.Writer, o settings) {
 			cpu[path] = append(cpu[path], ns/float64(turns*turn))
 		}
 	}
-	fmt.Fprintf(w, `A page of 10 KiB over loopback, one connection: processor time of the server per request, net/http included, median of %d interleaved rounds of
-%d requests; the ratio is the median of those in one round. The handlers that they are measured by send the same header as a hit of mayfly. What the
-peers send is less: neither has Age or Cache-Status, and neither asks whether the page may be cached at all.
-
-| | bound | CPU | ratio | allocations more |
-| --- | --- | --- | --- | --- |
-`, rounds, turns*turn)
-	for _, p := range cachedPages {
-		bound := "-"
-		if p.bound > 0 {
-			bound = fmt.Sprint(p.bound)
-		}
-		fmt.Fprintf(w, "| %s | %s | %.1f us | %s | %+.0f |\n", p.name, bound, median(cpu[p.path])/1e3,
-			verdict(ratio(cpu[p.path], cpu[p.base]), p.bound, false), allocs[p.path]-allocs[p.base])
-	}
+	return cpu, allocs
 }

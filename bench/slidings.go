@@ -9,8 +9,6 @@ import (
 	"runtime"
 	"time"
 
-	"github.com/go-redis/redis_rate/v10"
-
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/sliding"
 )
@@ -76,20 +74,7 @@ func slidings(w io.Writer, o settings) {
 		{"sliding.Get, MaxAge", 0, get(store(sliding.Options{MaxAge: 24 * time.Hour}, "d:"))},
 	})
 
-	calls := func(o sliding.LimiterOptions, prefix string) func(context.Context) error {
-		l := mayfly.Must(sliding.NewLimiter(mayfly.Namespace[string, int64]{Name: "calls", Redis: rdb, Prefix: prefix, TTL: time.Hour}, o))
-		return func(ctx context.Context) error { _, err := l.Allow(ctx, "ada", 1); return err }
-	}
-	const limit = 1 << 30
-	rate := redis_rate.NewLimiter(rdb)
-	compete(w, o, server, []way{
-		{"redis_rate.Allow", 0, func(ctx context.Context) error {
-			_, err := rate.Allow(ctx, "ada", redis_rate.PerHour(limit))
-			return err
-		}},
-		{"sliding.Limiter.Allow", 0.8, calls(sliding.LimiterOptions{Limit: limit}, "e:")},
-		{"sliding.Limiter.Allow, Sliding", 0, calls(sliding.LimiterOptions{Limit: limit, Sliding: true}, "f:")},
-	})
+	limiters(w, o, server)
 }
 
 // compete measures ways in rounds, in which they take turns, and writes a table of them, each beside the first.
@@ -135,10 +120,18 @@ func compete(w io.Writer, o settings, server *contender, ways []way) {
 		if r.bound > 0 {
 			bound = fmt.Sprint(r.bound)
 		}
-		fmt.Fprintf(w, "| %s | %.1f us | %s | %.1f us | %.2f | %s | %.0f |\n", r.name, median(client[i])/1e3,
-			verdict(ratio(client[i], client[0]), r.bound, false), median(whole[i])/1e3, ratio(whole[i], whole[0]), bound, allocs[i])
+		fmt.Fprintf(w, "| %s | %s | %s | %s | %.2f | %s | %.0f |\n", r.name, perCall(median(client[i])),
+			verdict(ratio(client[i], client[0]), r.bound, false), perCall(median(whole[i])), ratio(whole[i], whole[0]), bound, allocs[i])
 	}
 	fmt.Fprintln(w)
+}
+
+// perCall is a time, in nanoseconds where microseconds would say little.
+func perCall(ns float64) string {
+	if ns < 2000 {
+		return fmt.Sprintf("%.0f ns", ns)
+	}
+	return fmt.Sprintf("%.1f us", ns/1e3)
 }
 
 // mainThread is what the server's main thread has spent, to the nanosecond: all there is to Redis.

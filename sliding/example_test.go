@@ -58,6 +58,49 @@ func ExampleLimiter() {
 	// false 0 <nil>
 }
 
+// A limit for all processes of a site, of which each takes shares, so that few calls need a round trip.
+func ExampleLimiter_lease() {
+	db := mayfly.Must(embedded.Open(embedded.Options{}))
+	ctx := context.Background()
+	defer db.Close(ctx)
+
+	searches := mayfly.Must(sliding.NewLimiter(mayfly.Namespace[string, int64]{
+		Name: "searches", Redis: db.Client(), Prefix: "limit:search:", TTL: time.Minute,
+	}, sliding.LimiterOptions{Limit: 1_000_000, Lease: 50 * time.Millisecond}))
+	defer searches.Close(ctx) // gives back what is unused
+
+	for range 3 {
+		d, err := searches.Allow(ctx, "all", 1)
+		fmt.Println(d.Allowed, d.Remaining, err)
+	}
+	// Output:
+	// true 999999 <nil>
+	// true 999998 <nil>
+	// true 999997 <nil>
+}
+
+// A limit a second and one a day, and both or none count.
+func ExampleAllowAll() {
+	db := mayfly.Must(embedded.Open(embedded.Options{}))
+	ctx := context.Background()
+	defer db.Close(ctx)
+	limiter := func(name string, window time.Duration, limit int) *sliding.Limiter[string] {
+		return mayfly.Must(sliding.NewLimiter(mayfly.Namespace[string, int64]{
+			Name: name, Redis: db.Client(), Prefix: "limit:" + name + ":", TTL: window,
+		}, sliding.LimiterOptions{Limit: limit}))
+	}
+	burst, daily := limiter("burst", time.Minute, 2), limiter("daily", 24*time.Hour, 100)
+
+	for range 3 {
+		allowed, each, err := sliding.AllowAll(ctx, burst.Ask("{ada}", 1), daily.Ask("{ada}", 1))
+		fmt.Println(allowed, each[0].Allowed, each[1].Remaining, err)
+	}
+	// Output:
+	// true true 99 <nil>
+	// true true 98 <nil>
+	// false false 98 <nil>
+}
+
 // Sessions over HTTP: an id that nobody guesses, in a cookie that scripts and other sites do not get; renewed by each
 // request, another after a login, and gone after a logout.
 func Example_cookies() {

@@ -168,9 +168,9 @@ func (s *Store[K, V]) TouchMany(ctx context.Context, keys ...K) (alive map[K]boo
 	}
 	var cmds []*redis.Cmd
 	if s.scripted() {
-		cmds = touch.Each(ctx, s.redis, fulls, s.touchArgs(false)...)
+		cmds = touch.Each(ctx, s.redis, fulls, func(int) []any { return s.touchArgs(false) })
 	} else {
-		cmds = renew.Each(ctx, s.redis, fulls, s.ttl, s.room.Plain)
+		cmds = renew.Each(ctx, s.redis, fulls, func(int) []any { return []any{s.ttl, s.room.Plain} })
 	}
 	var wrong []error
 	for i, cmd := range cmds {

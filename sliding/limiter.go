@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
 	"time"
 
 	"github.com/mayflycache/mayfly"
@@ -34,6 +33,11 @@ type LimiterOptions struct {
 	// up to a 16th of one longer. Not with Sliding.
 	Strict bool
 
+	// Lease lets processes take shares of the limit for that long, and admit calls by themselves: an Allow without a round trip. It pays where
+	// each process has a hundred calls of a key in that time, as with 50 ms and 2,000 calls a second. At most a 20th of the window. Zero asks
+	// Redis at each call. See [Limiter] for what is promised then, and close the limiter at the end.
+	Lease time.Duration
+
 	// FailOpen allows everything while Redis cannot be asked, and for a key that holds what no limiter wrote (mayfly.ErrForeign: another type or text,
 	// or a count without a TTL), which is left alone until somebody deletes it. Without FailOpen nothing is allowed then. Allow returns
 	// the error either way.
@@ -46,12 +50,32 @@ type LimiterOptions struct {
 
 // Limiter counts calls in Redis, for all processes together. Counting and the counter's end are one step: there is no
 // counter without a TTL. It is safe for concurrent use.
+//
+// # Shares
+//
+// With [LimiterOptions.Lease] a process takes a share of what is left in one trip, as large as its own calls of late, and admits from it by itself until
+// the lease ends. Redis counts a share when it gives it, in the window that runs then, and a share ends no later than that window (of a strict one,
+// its 16th). So each promise of LimiterOptions about windows holds for what all processes admit together, with a Lease as without one: fixed
+// windows admit at most the limit each, a part y of a sliding one 1+y times the limit, any stretch of a strict one the limit. An Allow
+// admits at an instant between its beginning and its end.
+//
+// What is unused comes back when the share ends, or the limiter is closed. A process that is killed takes along what it had not used of one share of each
+// key, which counts until its window ends; all shares of a key together are a 32nd of the limit at most. A key that is deleted, or lost at a
+// failover, or whose clock jumps forward, begins anew, and the shares that are out then come on top, until their leases end. While Redis
+// is away shares are used up.
+//
+// Where nothing is left a process refuses by itself for up to the length of a lease, or a second if nobody has a share that may come back.
+// Remaining, ResetAfter and RetryAfter are what the last trip saw, less what this process has admitted since.
+//
+// Limits that allow less than 100 calls in the time of a lease are asked for call by call, and so are calls for which no share is left.
 type Limiter[K comparable] struct {
 	room         keyspace.Room[K, int64]
 	redis        sendonce.Bounded
 	opt          LimiterOptions
 	script       sendonce.Script
-	limit, whole any // as the script takes them: whole is the window, or a part of a strict one
+	limit, whole any        // as the script takes them: whole is the window, or a part of a strict one
+	numbers      int        // that a counter is
+	leases       *leases[K] // nil if each call is a trip
 }
 
 // Decision is what [Limiter.Allow] says.
@@ -70,6 +94,10 @@ func NewLimiter[K comparable](ns mayfly.Namespace[K, int64], o LimiterOptions) (
 	c.Refuse((o.Sliding || o.Strict) && 0 < ns.TTL && ns.TTL < time.Second, "Namespace.TTL must be at least 1s for a window that slides, got %v", ns.TTL)
 	c.Refuse(o.Sliding && o.Strict, "LimiterOptions.Sliding and Strict are two ways to count: set one")
 	c.Refuse(o.Limit < 1 || o.Limit > math.MaxInt32, "LimiterOptions.Limit must be 1 to %d, got %d", math.MaxInt32, o.Limit)
+	if o.Lease != 0 {
+		c.Wrap(check.TTL("LimiterOptions.Lease", o.Lease))
+		c.Refuse(o.Lease > ns.TTL/20, "LimiterOptions.Lease must be at most a 20th of Namespace.TTL, %v, got %v: shares that are out for longer would hold too much of the limit", ns.TTL/20, o.Lease)
+	}
 	c.Refuse(!ns.Jitter.IsZero(), "Namespace.Jitter must be zero: a window has one length")
 	c.Refuse(ns.Local != nil, "Namespace.Local must be nil: a counter has no copies")
 	if o.RedisTimeout != 0 {
@@ -78,37 +106,100 @@ func NewLimiter[K comparable](ns mayfly.Namespace[K, int64], o LimiterOptions) (
 	if err := c.Err(); err != nil {
 		return nil, err
 	}
-	script, whole := fixedWindow, ns.TTL.Milliseconds()
+	by, whole := fixedWindow, ns.TTL.Milliseconds()
 	switch {
 	case o.Sliding:
-		script = slidingWindow
+		by = slidingWindow
 	case o.Strict:
-		script, whole = strictWindow, (whole+strictParts-1)/strictParts
+		by, whole = strictWindow, (whole+strictParts-1)/strictParts
 	}
-	return &Limiter[K]{room, sendonce.To(ns.Redis, ns.Observer, room.Name, o.RedisTimeout), o, script, strconv.Itoa(o.Limit), strconv.FormatInt(whole, 10)}, nil
+	l := &Limiter[K]{
+		room: room, redis: sendonce.To(ns.Redis, ns.Observer, room.Name, o.RedisTimeout), opt: o, script: by.script(),
+		limit: strconv.Itoa(o.Limit), whole: strconv.FormatInt(whole, 10), numbers: by.numbers,
+	}
+	if fits(int64(o.Limit), o.Lease, ns.TTL) {
+		l.leases = newLeases[K](by.leaseScript(), o.Lease, l.giveBack)
+	}
+	return l, nil
 }
 
-// Allow asks for n calls of key, all or none; n of 0 only looks. It is one round trip, sent once: if the reply is lost, the
-// calls may have been counted, but never twice; the error is then mayfly.ErrUnknownOutcome. Whatever the error, the
-// decision is what [LimiterOptions.FailOpen] says.
+// Allow asks for n calls of key, all or none; n of 0 only looks. It is one round trip, sent once, or none with
+// [LimiterOptions.Lease]: if the reply is lost, the calls may have been counted, but never twice; the error is then
+// mayfly.ErrUnknownOutcome. Whatever the error, the decision is what [LimiterOptions.FailOpen] says.
 func (l *Limiter[K]) Allow(ctx context.Context, key K, n int) (Decision, error) {
-	d := Decision{Limit: l.opt.Limit}
-	full, err := l.room.FullKey(key)
-	if err == nil && (n < 0 || n > l.opt.Limit) {
-		err = fmt.Errorf("asked for %d calls, where the limit is %d", n, l.opt.Limit)
-	}
-	if err != nil { // the caller's fault, not Redis's
-		return d, l.room.Fail("allow", key, err)
-	}
-	if d, err = l.ask(ctx, full, n); err != nil {
-		d.Limit, d.Allowed = l.opt.Limit, l.opt.FailOpen
-		if !errors.Is(err, mayfly.ErrForeign) {
-			err = sendonce.Outcome(ctx, l.redis, full, err)
+	if l.leases != nil && 0 <= n && n <= l.opt.Limit {
+		if d, e, known := l.leases.decide(key, n); known {
+			l.tell(ctx, e.full, d, nil)
+			return d, nil
 		}
+	}
+	full, err := l.full(key, n)
+	if err != nil { // the caller's fault, not Redis's
+		return Decision{Limit: l.opt.Limit}, l.room.Fail("allow", key, err)
+	}
+	var d Decision
+	if l.leases != nil {
+		d, err = l.lease(ctx, key, full, n)
+	} else {
+		d, err = l.direct(ctx, full, n)
+	}
+	if err != nil {
+		d = Decision{Limit: l.opt.Limit, Allowed: l.opt.FailOpen}
 		err = l.room.Fail("allow", key, err)
 	}
 	l.tell(ctx, full, d, err)
 	return d, err
+}
+
+// Close gives back what the process has leased of the limits of keys, with [LimiterOptions.Lease], and ends the limiter's background work. Redis gets
+// [LimiterOptions.RedisTimeout] for that; what could not be given back is lost to the others until its window ends. Calls that come later are one
+// round trip each. Without a Lease there is nothing to close.
+func (l *Limiter[K]) Close(ctx context.Context) error {
+	if l.leases == nil {
+		return nil
+	}
+	return l.leases.close(ctx)
+}
+
+// full returns the full name of key, if n calls of it may be asked for.
+func (l *Limiter[K]) full(key K, n int) (string, error) {
+	full, err := l.room.FullKey(key)
+	if err == nil && (n < 0 || n > l.opt.Limit) {
+		err = fmt.Errorf("asked for %d calls, where the limit is %d", n, l.opt.Limit)
+	}
+	return full, err
+}
+
+// direct asks for n calls in one trip of their own.
+func (l *Limiter[K]) direct(ctx context.Context, full string, n int) (Decision, error) {
+	reply, err := l.script.IntsOnce(ctx, l.redis, full, n, l.limit, l.whole)
+	if err == nil && len(reply) != 4 {
+		err = l.odd(full, reply)
+	}
+	if err != nil {
+		return Decision{}, l.failure(ctx, full, err)
+	}
+	return l.read(n, reply), nil
+}
+
+// failure is what the error of a trip means.
+func (l *Limiter[K]) failure(ctx context.Context, full string, err error) error {
+	if errors.Is(err, mayfly.ErrForeign) {
+		return err
+	}
+	return sendonce.Outcome(ctx, l.redis, full, err)
+}
+
+// odd is what a reply means that is no decision.
+func (l *Limiter[K]) odd(full string, reply []int64) error {
+	if len(reply) != 1 {
+		return fmt.Errorf("a script answered %v", reply)
+	}
+	holds := "a text"
+	if reply[0] == endless {
+		holds = "a count without a TTL, or a text without one,"
+	}
+	return fmt.Errorf("the key %q holds %s of %w: delete it, or give the limiter a prefix of its own", full, holds, mayfly.ErrForeign)
 }
 
 func (l *Limiter[K]) tell(ctx context.Context, full string, d Decision, err error) {
@@ -125,48 +216,39 @@ func (l *Limiter[K]) tell(ctx context.Context, full string, d Decision, err erro
 	l.room.Observer.Observe(ctx, e)
 }
 
-func (l *Limiter[K]) ask(ctx context.Context, full string, n int) (Decision, error) {
-	reply, err := l.script.IntsOnce(ctx, l.redis, full, n, l.limit, l.whole)
-	if err != nil {
-		return Decision{}, err
-	}
-	if len(reply) == 1 {
-		holds := "a text"
-		if reply[0] == endless {
-			holds = "a count without a TTL, or a text without one,"
-		}
-		return Decision{}, fmt.Errorf("the key %q holds %s of %w: delete it, or give the limiter a prefix of its own", full, holds, mayfly.ErrForeign)
-	}
-	if len(reply) != 4 {
-		return Decision{}, fmt.Errorf("a script answered %v", reply)
-	}
+// read makes a decision of a script's answer for n calls.
+func (l *Limiter[K]) read(n int, reply []int64) Decision {
 	d := Decision{Allowed: reply[0] == 1, Limit: l.opt.Limit}
 	if l.opt.Sliding {
-		l.slide(&d, n, reply)
-		return d, nil
+		l.slide(&d, reply)
+	} else {
+		d.Remaining, d.ResetAfter = max(l.opt.Limit-int(reply[1]), 0), millis(reply[2])
 	}
-	d.Remaining, d.ResetAfter = max(l.opt.Limit-int(reply[1]), 0), millis(reply[2])
 	if !d.Allowed {
-		d.RetryAfter = max(millis(reply[3]), time.Millisecond) // the last millisecond of a window has none left
+		d.RetryAfter = l.retry(n, reply)
 	}
-	return d, nil
+	return d
 }
 
 // slide reads a sliding window: what was admitted in this one and in the one before, and how much of this one is over.
-func (l *Limiter[K]) slide(d *Decision, n int, reply []int64) {
+func (l *Limiter[K]) slide(d *Decision, reply []int64) {
 	used, before, over, window := reply[1], reply[2], reply[3], l.room.TTL.Milliseconds()
-	limit := int64(l.opt.Limit)
 	weighed := used + (before*(window-over)+window-1)/window
-	d.Remaining = int(max(limit-weighed, 0))
+	d.Remaining = int(max(int64(l.opt.Limit)-weighed, 0))
 	switch {
 	case used > 0:
 		d.ResetAfter = millis(2*window - over)
 	case before > 0:
 		d.ResetAfter = millis(window - over)
 	}
-	if !d.Allowed {
-		d.RetryAfter = millis(roomIn(int64(n), limit, used, before, over, window))
+}
+
+// retry is in how long n calls fit, if nobody else calls.
+func (l *Limiter[K]) retry(n int, reply []int64) time.Duration {
+	if l.opt.Sliding {
+		return millis(roomIn(int64(n), int64(l.opt.Limit), reply[1], reply[2], reply[3], l.room.TTL.Milliseconds()))
 	}
+	return max(millis(reply[3]), time.Millisecond) // the last millisecond of a window has none left
 }
 
 // roomIn returns in how many milliseconds n calls fit, if nobody else calls.
@@ -185,65 +267,3 @@ func roomIn(n, limit, used, before, over, window int64) int64 {
 }
 
 func millis(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
-
-// counter returns the script of a limiter whose counts are so many numbers. It begins with what k holds of them, and how long, or answers with one
-// number that they are somebody else's. What another way to count wrote, which this prefix had before, counts for nothing.
-func counter(numbers int, source string) sendonce.Script {
-	return sendonce.NewScript(strings.NewReplacer("$numbers", strconv.Itoa(numbers), "$endless", strconv.Itoa(endless)).Replace(
-		`local held, left = redis.call('GET', KEYS[1]), redis.call('PTTL', KEYS[1])
-if held then
-	if left == -1 then return {$endless} end
-	local _, numbers = string.gsub(held, '%d+', '')
-	if not string.find(held, '^[%d ]+$') or numbers ~= 1 and numbers ~= 3 and numbers ~= 18 or numbers == 1 and #held > 10 then return {0} end
-	if numbers ~= $numbers then held, left = false, -2 end
-end
-` + source))
-}
-
-// endless is the answer of a counter that finds a key without a TTL.
-const endless = 1
-
-// fixedWindow  k, n, limit, window: admits n if they fit. It answers with whether, what is used, and what is left of the window.
-// What ends later than a window from now was begun before the clock went back.
-var fixedWindow = counter(1, `local n, used = tonumber(ARGV[1]), tonumber(held or 0)
-if left > tonumber(ARGV[3]) then
-	left = tonumber(ARGV[3])
-	redis.call('SET', KEYS[1], used, 'PX', left)
-end
-local ok = used + n <= tonumber(ARGV[2]) and 1 or 0
-if ok == 1 and n > 0 then
-	if left < 0 then
-		left = tonumber(ARGV[3])
-		redis.call('SET', KEYS[1], used + n, 'PX', left)
-	else
-		redis.call('INCRBY', KEYS[1], n)
-	end
-	used = used + n
-end
-left = math.max(left, 0)
-return {ok, used, left, left}`)
-
-// slidingWindow  k, n, limit, window: the same for windows that begin at multiples of their length. k holds which
-// window it is, and what was admitted in it and in the one before. A clock that went back, as at a failover, by little, waits for the
-// window to begin; by more, all that was admitted counts in the window that it went back to.
-var slidingWindow = counter(3, `local n, limit, window = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
-local t = redis.call('TIME')
-local now = t[1] * 1000 + math.floor(t[2] / 1000)
-local index, over = math.floor(now / window), now % window
-local used, before, back = 0, 0, false
-local at, u, b = string.match(held or '', '^(%d+) (%d+) (%d+)$')
-at = tonumber(at)
-if at == index + 1 then index, over = at, 0 end
-if at == index then
-	used, before = tonumber(u), tonumber(b)
-elseif at == index - 1 then
-	before = tonumber(u)
-elseif at and at > index then
-	used, back = tonumber(u) + tonumber(b), true
-end
-local ok = used + n + math.ceil(before * (window - over) / window) <= limit and 1 or 0
-if ok == 1 then used = used + n end
-if ok == 1 and n > 0 or back then
-	redis.call('SET', KEYS[1], string.format('%d %d %d', index, used, before), 'PX', 2 * window - over)
-end
-return {ok, used, before, over}`)

@@ -64,7 +64,7 @@ var rooms = map[string]room{
 	"client/sendonce":  {may: "(root) client/again client/events client/nodes go-redis"},
 
 	// The patterns. Redis holds the only copy of the first three's values.
-	"sliding":    {may: "(root) client/keyspace client/sendonce client/nodes client/localview client/check client/keyform client/record go-redis"},
+	"sliding":    {may: "(root) client/background client/keyspace client/sendonce client/nodes client/localview client/check client/keyform client/record hashslot go-redis"},
 	"navsession": {may: "(root) client/keyspace client/sendonce client/check client/recently go-redis"},
 	"fieldttl":   {may: "(root) client/keyspace client/sendonce client/check go-redis"},
 	"cacheaside": {may: "(root) client/admission client/lease client/flight client/nodes client/localview client/localsync client/record client/keyspace " +

@@ -21,8 +21,9 @@ var given = []string{"DumpMaxLineLen", "ErrFloatValueError", "ErrIntValueError",
 	"ErrWrongType", "Miniredis", "NewMiniRedis", "RedisDB", "Run", "RunT", "RunTLS", "T", "Tester"}
 
 // mostNames is how many exported names the packages have at most: types, functions, constants and variables, each by itself; not methods and
-// fields, and not those of miniredis. A name more needs a reason.
-const mostNames = 180
+// fields, and not those of miniredis. A name more needs a reason: sliding.AllowAll and Ask
+// ask limiters with keys of different types in one trip, which no method of one of them can.
+const mostNames = 163
 
 func TestTheSurface(t *testing.T) {
 	all := 0

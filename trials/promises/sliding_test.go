@@ -182,18 +182,32 @@ func warm(w world, s *carts) {
 	w.must(s.Delete(w.ctx, "to"))
 }
 
-// limiterRows count calls in windows of both kinds.
+// limiterRows count calls in windows of both kinds, and as one of several limits. What shares promise is tested where they are: a share whose reply was
+// lost counts until it is given back.
 func limiterRows() (all []row) {
-	for name, slides := range map[string]bool{"fixed": false, "sliding": true} {
-		open := func(w world, rdb redis.UniversalClient) *sliding.Limiter[string] {
+	type limiter = *sliding.Limiter[string]
+	alone := func(w world, l limiter, key string, n int) (sliding.Decision, error) { return l.Allow(w.ctx, key, n) }
+	together := func(w world, l limiter, key string, n int) (sliding.Decision, error) {
+		_, each, err := sliding.AllowAll(w.ctx, l.Ask(key, n))
+		return each[0], err
+	}
+	for name, v := range map[string]struct {
+		o     sliding.LimiterOptions
+		allow func(w world, l limiter, key string, n int) (sliding.Decision, error)
+	}{
+		"Allow, fixed":   {sliding.LimiterOptions{Limit: 100}, alone},
+		"Allow, sliding": {sliding.LimiterOptions{Limit: 100, Sliding: true}, alone},
+		"AllowAll":       {sliding.LimiterOptions{Limit: 100}, together},
+	} {
+		open := func(w world, rdb redis.UniversalClient) limiter {
 			ns := mayfly.Namespace[string, int64]{Name: "limit", Redis: rdb, Prefix: w.prefix, TTL: time.Hour}
-			return mayfly.Must(sliding.NewLimiter(ns, sliding.LimiterOptions{Limit: 100, Sliding: slides, RedisTimeout: busy}))
+			o := v.o
+			o.RedisTimeout = busy
+			return mayfly.Must(sliding.NewLimiter(ns, o))
 		}
-		all = append(all, row{name: "Limiter/Allow, " + name, unknown: true, open: func(w world) call {
+		all = append(all, row{name: "Limiter/" + name, unknown: true, open: func(w world) call {
 			l, others := open(w, w.through), open(w, w.direct)
-			allow := func(l *sliding.Limiter[string], key string, n int) (sliding.Decision, error) {
-				return l.Allow(w.ctx, key, n)
-			}
+			allow := func(l limiter, key string, n int) (sliding.Decision, error) { return v.allow(w, l, key, n) }
 			_, err := allow(others, "warm", 1)
 			w.must(err)
 			return call{

@@ -9,7 +9,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/nodes"
 )
 
-// Script is a Lua script about one key.
+// Script is a Lua script about one key, or several that one server has.
 type Script struct{ nodes.Script }
 
 // NewScript returns the script of a Lua source.
@@ -17,7 +17,7 @@ func NewScript(source string) Script { return Script{nodes.NewScript(source)} }
 
 // Run runs the script, which go-redis may repeat: for reads, and renewals that may come late.
 func (s Script) Run(ctx context.Context, rdb Bounded, key string, args ...any) *redis.Cmd {
-	return run(ctx, rdb, s, key, args, redis.NewCmd, func(all []any) *redis.Cmd {
+	return run(ctx, rdb, s, []string{key}, args, redis.NewCmd, func(all []any) *redis.Cmd {
 		cmd := redis.NewCmd(ctx, all...)
 		rdb.Process(ctx, cmd)
 		return cmd
@@ -27,20 +27,25 @@ func (s Script) Run(ctx context.Context, rdb Bounded, key string, args ...any) *
 // RunOnce runs the script. It is sent once, and again only if the server answers that it did not execute it: it does not know it, or see
 // [again.NotExecuted].
 func (s Script) RunOnce(ctx context.Context, rdb Bounded, key string, args ...any) *redis.Cmd {
-	return run(ctx, rdb, s, key, args, redis.NewCmd, func(all []any) *redis.Cmd { return do(ctx, rdb, all...) })
+	return run(ctx, rdb, s, []string{key}, args, redis.NewCmd, func(all []any) *redis.Cmd { return do(ctx, rdb, all...) })
 }
 
 // IntsOnce is RunOnce for a script that answers with integers.
 func (s Script) IntsOnce(ctx context.Context, rdb Bounded, key string, args ...any) ([]int64, error) {
-	return run(ctx, rdb, s, key, args, redis.NewIntSliceCmd, func(all []any) *redis.IntSliceCmd { return doAs(ctx, rdb, redis.NewIntSliceCmd, all) }).Result()
+	return s.IntsOnceOf(ctx, rdb, []string{key}, args...)
 }
 
-func run[C redis.Cmder](ctx context.Context, rdb Bounded, s Script, key string, args []any, blank func(context.Context, ...any) C, send func(all []any) C) (cmd C) {
+// IntsOnceOf is IntsOnce for keys that one server has, and of a cluster one slot.
+func (s Script) IntsOnceOf(ctx context.Context, rdb Bounded, keys []string, args ...any) ([]int64, error) {
+	return run(ctx, rdb, s, keys, args, redis.NewIntSliceCmd, func(all []any) *redis.IntSliceCmd { return doAs(ctx, rdb, redis.NewIntSliceCmd, all) }).Result()
+}
+
+func run[C redis.Cmder](ctx context.Context, rdb Bounded, s Script, keys []string, args []any, blank func(context.Context, ...any) C, send func(all []any) C) (cmd C) {
 	var sent bool
-	node, err := rdb.node(ctx, key)
+	node, err := rdb.node(ctx, keys[0])
 	if err == nil {
 		err = node.Named(ctx, []nodes.Script{s.Script}, func(mine []int, whole func(int) bool) (unknown []int) {
-			sent, cmd = true, send(s.command(key, args, whole(0)))
+			sent, cmd = true, send(s.command(keys, args, whole(0)))
 			if nodes.IsUnknown(cmd.Err()) {
 				return mine
 			}
@@ -56,21 +61,26 @@ func run[C redis.Cmder](ctx context.Context, rdb Bounded, s Script, key string, 
 	return cmd
 }
 
-func (s Script) command(key string, args []any, whole bool) []any {
+func (s Script) command(keys []string, args []any, whole bool) []any {
 	name, script := s.By(whole)
-	return slices.Concat([]any{name, script, 1, key}, args)
+	all := make([]any, 0, 3+len(keys)+len(args))
+	all = append(all, name, script, len(keys))
+	for _, key := range keys {
+		all = append(all, key)
+	}
+	return append(all, args...)
 }
 
-// Each runs the script for each of the keys fulls, on a cluster in one trip for each node, at the same time. go-redis may repeat it. Each has its own
-// error.
-func (s Script) Each(ctx context.Context, rdb Bounded, fulls []string, args ...any) []*redis.Cmd {
+// Each runs the script for each of the keys fulls, with the arguments of each, on a cluster in one trip for each node, at the same time. go-redis may
+// repeat it. Each has its own error.
+func (s Script) Each(ctx context.Context, rdb Bounded, fulls []string, args func(i int) []any) []*redis.Cmd {
 	cmds := make([]*redis.Cmd, len(fulls))
 	rdb.Nodes.Each(ctx, fulls, func(node *nodes.Node, mine []int) {
 		err := node.Named(ctx, slices.Repeat([]nodes.Script{s.Script}, len(mine)), func(some []int, whole func(int) bool) (unknown []int) {
 			trip := make([]redis.Cmder, len(some))
 			for n, k := range some {
 				i := mine[k]
-				cmds[i] = redis.NewCmd(ctx, s.command(fulls[i], args, whole(k))...)
+				cmds[i] = redis.NewCmd(ctx, s.command(fulls[i:i+1], args(i), whole(k))...)
 				trip[n] = cmds[i]
 			}
 			unanswered(node.Ask(ctx, trip...), trip)

@@ -1,0 +1,188 @@
+package sliding_test
+
+import (
+	"context"
+	"errors"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/redis/go-redis/v9"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/testkit/backends"
+	"github.com/mayflycache/mayfly/redistest"
+	"github.com/mayflycache/mayfly/sliding"
+)
+
+// limiterOf returns a limiter of its own prefix.
+func limiterOf(rdb redis.UniversalClient, prefix string, o sliding.LimiterOptions) *sliding.Limiter[string] {
+	ns := calls(rdb, time.Hour)
+	ns.Prefix = prefix + ":"
+	return mayfly.Must(sliding.NewLimiter(ns, o))
+}
+
+// All limits admit their calls, or none is counted, of whatever kinds they are.
+func TestAllowAll(t *testing.T) {
+	backends.Each(t, func(t *testing.T, rdb redis.UniversalClient) {
+		fixed := limiterOf(rdb, "fixed", sliding.LimiterOptions{Limit: 10, RedisTimeout: patient})
+		slides := limiterOf(rdb, "slides", sliding.LimiterOptions{Limit: 5, RedisTimeout: patient, Sliding: true})
+		strict := limiterOf(rdb, "strict", sliding.LimiterOptions{Limit: 3, RedisTimeout: patient, Strict: true})
+		ask := func(a, b, c int) (bool, []sliding.Decision) {
+			t.Helper()
+			allowed, each, err := sliding.AllowAll(t.Context(), fixed.Ask("{ada}", a), slides.Ask("{ada}", b), strict.Ask("{ada}", c))
+			if err != nil {
+				t.Fatal(err)
+			}
+			return allowed, each
+		}
+		left := func(fix, slide, strict int) {
+			t.Helper()
+			if ok, d := ask(0, 0, 0); !ok || d[0].Remaining != fix || d[1].Remaining != slide || d[2].Remaining != strict {
+				t.Errorf("%v: %+v", ok, d)
+			}
+		}
+		left(10, 5, 3)
+		if ok, d := ask(2, 2, 2); !ok || d[0].Remaining != 8 || d[1].Remaining != 3 || d[2].Remaining != 1 || d[0].Limit != 10 {
+			t.Errorf("%v: %+v", ok, d)
+		}
+		if ok, d := ask(2, 2, 2); ok || !d[0].Allowed || !d[1].Allowed || d[2].Allowed || d[2].RetryAfter <= 0 || d[0].RetryAfter != 0 {
+			t.Errorf("one denies: %v: %+v", ok, d)
+		}
+		left(8, 3, 1)
+		if d, err := slides.Allow(t.Context(), "{ada}", 0); d.Remaining != 3 || err != nil {
+			t.Errorf("%+v, %v", d, err)
+		}
+		want(t, rdb.Set(t.Context(), "slides:{bob}", "a text", time.Hour).Err(), nil)
+		ok, d, err := sliding.AllowAll(t.Context(), fixed.Ask("{bob}", 1), slides.Ask("{bob}", 1))
+		if ok || d[0].Allowed || !errors.Is(err, mayfly.ErrForeign) || !strings.Contains(err.Error(), "slides:{bob}") {
+			t.Errorf("%v, %+v, %v", ok, d, err)
+		}
+		if d, _ := fixed.Allow(t.Context(), "{bob}", 0); d.Remaining != 10 {
+			t.Errorf("it was counted beside a foreign key: %+v", d)
+		}
+	})
+}
+
+func TestBadAllowAll(t *testing.T) {
+	rdb, other := redistest.Start(t).Client(), redistest.Start(t).Client()
+	cluster := redistest.StartCluster(t, 3).Client()
+	o := sliding.LimiterOptions{Limit: 10, FailOpen: true}
+	a, b := limiterOf(rdb, "a", o), limiterOf(rdb, "b", o)
+	here, there := limiterOf(cluster, "a", o), limiterOf(cluster, "b", o)
+	for says, asks := range map[string][]sliding.Ask{
+		"nothing to ask":                    nil,
+		"ask 2 of AllowAll is empty":        {a.Ask("ada", 1), {}},
+		"asked for 11 calls":                {a.Ask("ada", 11), b.Ask("ada", 1)},
+		"have different clients":            {a.Ask("ada", 1), limiterOf(other, "b", o).Ask("ada", 1)},
+		"asks twice for \"a:ada\"":          {a.Ask("ada", 1), b.Ask("ada", 1), a.Ask("ada", 2)},
+		"put what the keys share in braces": {here.Ask("ada", 1), there.Ask("ada", 1)},
+	} {
+		if ok, _, err := sliding.AllowAll(t.Context(), asks...); ok || err == nil || !strings.Contains(err.Error(), says) {
+			t.Errorf("%s: %v, %v", says, ok, err)
+		}
+	}
+	if ok, d, err := sliding.AllowAll(t.Context(), here.Ask("{ada}", 1), there.Ask("{ada}", 1)); !ok || d[1].Remaining != 9 || err != nil {
+		t.Errorf("%v, %+v, %v", ok, d, err)
+	}
+}
+
+// When Redis is down all that fail open are allowed, and all together if each does. A lost reply is an unknown outcome. Each limiter's observer is told.
+func TestAllowAllWithoutRedis(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := redistest.Start(t)
+		var events []mayfly.Event
+		ns := calls(srv.Client(), time.Hour)
+		ns.Observer = mayfly.ObserverFunc(func(_ context.Context, e mayfly.Event) { events = append(events, e) })
+		open := mayfly.Must(sliding.NewLimiter(ns, sliding.LimiterOptions{Limit: 10, FailOpen: true}))
+		wide := limiterOf(srv.Client(), "wide", sliding.LimiterOptions{Limit: 10, FailOpen: true})
+		shut := limiterOf(srv.Client(), "shut", sliding.LimiterOptions{Limit: 10})
+		sliding.AllowAll(t.Context(), open.Ask("ada", 1), wide.Ask("ada", 1))
+		srv.DropReply("evalsha")
+		ok, d, err := sliding.AllowAll(t.Context(), open.Ask("ada", 1), wide.Ask("ada", 1))
+		if !ok || !d[0].Allowed || d[0].Limit != 10 || !errors.Is(err, mayfly.ErrUnknownOutcome) {
+			t.Errorf("%v, %+v, %v", ok, d, err)
+		}
+		srv.DropReply("evalsha")
+		ok, d, err = sliding.AllowAll(t.Context(), open.Ask("ada", 1), shut.Ask("ada", 1))
+		if ok || !d[0].Allowed || d[1].Allowed || err == nil {
+			t.Errorf("%v, %+v, %v", ok, d, err)
+		}
+		if d, _ := open.Allow(t.Context(), "ada", 0); d.Remaining != 7 {
+			t.Errorf("each was counted once: %+v", d)
+		}
+		if len(events) != 4 || events[0].Err != nil || events[1].Err == nil {
+			t.Errorf("%+v", events)
+		}
+	})
+}
+
+// leased100 asks for 100 calls, so that there is a share, and returns what asks for one more and tells how many are left.
+func leased100(t *testing.T, l *sliding.Limiter[string]) (left func() int) {
+	left = func() int {
+		d, err := l.Allow(t.Context(), "ada", 1)
+		want(t, err, nil)
+		return d.Remaining
+	}
+	for range 100 {
+		left()
+	}
+	return left
+}
+
+// AllowAll takes from shares that the process has, without a trip if they have all the calls, and puts back what was not admitted.
+func TestAllowAllOfShares(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := redistest.Start(t)
+		var count trips
+		rdb := srv.Client()
+		rdb.AddHook(&count)
+		o := sliding.LimiterOptions{Limit: 1e7, Lease: time.Minute}
+		a, b, none := limiterOf(rdb, "a", o), limiterOf(rdb, "b", o), limiterOf(rdb, "none", sliding.LimiterOptions{Limit: 1})
+		defer a.Close(t.Context())
+		defer b.Close(t.Context())
+		left := leased100(t, a)
+		leased100(t, b)
+		was, before := left(), count.Load()
+		for range 5 {
+			if ok, _, err := sliding.AllowAll(t.Context(), a.Ask("ada", 1), b.Ask("ada", 1)); !ok || err != nil {
+				t.Error(ok, err)
+			}
+		}
+		if n := count.Load() - before; n != 0 {
+			t.Errorf("%d trips", n)
+		}
+		if now := left(); now != was-6 {
+			t.Errorf("%d were left, now %d", was, now)
+		}
+		for i := range 3 {
+			ok, d, err := sliding.AllowAll(t.Context(), a.Ask("ada", 1), none.Ask("ada", 1))
+			if ok != (i == 0) || !d[0].Allowed || err != nil {
+				t.Error(ok, d, err)
+			}
+		}
+		if now := left(); now != was-8 {
+			t.Errorf("%d were left, now %d: what one denied was counted", was, now)
+		}
+	})
+}
+
+// What is allowed because limiters fail open was made, and counts where it can be counted.
+func TestAllowAllOfSharesThatFailsOpen(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := redistest.Start(t)
+		a := limiterOf(srv.Client(), "a", sliding.LimiterOptions{Limit: 1e7, Lease: time.Minute, FailOpen: true})
+		open, shut := limiterOf(srv.Client(), "open", sliding.LimiterOptions{Limit: 10, FailOpen: true}), limiterOf(srv.Client(), "shut", sliding.LimiterOptions{Limit: 10})
+		defer a.Close(t.Context())
+		left := leased100(t, a)
+		for other, takes := range map[*sliding.Limiter[string]]int{open: 2, shut: 0} {
+			was := left()
+			srv.FailNext("evalsha", "ERR not now")
+			ok, _, err := sliding.AllowAll(t.Context(), a.Ask("ada", 2), other.Ask("ada", 1))
+			if now := left(); ok != (takes > 0) || err == nil || now != was-1-takes {
+				t.Errorf("%v, %v: %d were left, and now %d", ok, err, was, now)
+			}
+		}
+	})
+}

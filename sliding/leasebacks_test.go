@@ -1,0 +1,145 @@
+package sliding_test
+
+import (
+	"context"
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/redistest"
+	"github.com/mayflycache/mayfly/sliding"
+)
+
+// What a process has not used of a share comes back: when it closes the limiter, and else when the share has ended. What a process had that
+// was killed does not, and it is no more than a 32nd of the limit.
+func TestSharesComeBack(t *testing.T) {
+	for name, c := range map[string]struct {
+		end  func(l *sliding.Limiter[string], rdb *redistest.Server)
+		lost bool
+	}{
+		"closed": {func(l *sliding.Limiter[string], _ *redistest.Server) { l.Close(context.Background()) }, false},
+		"idle":   {func(*sliding.Limiter[string], *redistest.Server) { time.Sleep(200 * time.Millisecond) }, false},
+		"killed": {func(l *sliding.Limiter[string], srv *redistest.Server) {
+			srv.FailNext("evalsha", "ERR the give-back does not arrive")
+			l.Close(context.Background())
+		}, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			leased(t, func(t *testing.T, srv *redistest.Server, _ *trips, a, _ *sliding.Limiter[string]) {
+				n := spend(t, a, 1003)
+				out := counted(t, srv) - n
+				if out < 50 || out > 100_000/32 {
+					t.Errorf("%d are out in a share", out)
+				}
+				c.end(a, srv)
+				if left := counted(t, srv) - n; c.lost && left != out || !c.lost && left != 0 {
+					t.Errorf("%d were out, and %d are counted too much", out, left)
+				}
+				if n := spend(t, a, 10); n != 10 {
+					t.Errorf("then %d of 10 were admitted", n)
+				}
+			})
+		})
+	}
+}
+
+// A counter that was deleted begins anew, and gets nothing back of shares from before.
+func TestAShareOfACounterThatWasDeleted(t *testing.T) {
+	leased(t, func(t *testing.T, srv *redistest.Server, _ *trips, a, b *sliding.Limiter[string]) {
+		spend(t, a, 1003)
+		srv.FlushAll()
+		n := spend(t, b, 203)
+		a.Close(t.Context())
+		b.Close(t.Context())
+		if got := counted(t, srv); got != n {
+			t.Errorf("%d are counted, where %d were admitted", got, n)
+		}
+	})
+}
+
+// A share whose reply was lost is nobody's, and comes back. The calls that were asked for with it may have been counted.
+func TestAShareWhoseReplyWasLost(t *testing.T) {
+	leased(t, func(t *testing.T, srv *redistest.Server, _ *trips, a, _ *sliding.Limiter[string]) {
+		n, lost := spend(t, a, 1003), 0
+		for lost < 2 { // more would open the breaker
+			srv.DropReply("evalsha")
+			var err error
+			for err == nil {
+				time.Sleep(100 * time.Microsecond)
+				if _, err = a.Allow(t.Context(), "ada", 1); err == nil {
+					n++
+				}
+			}
+			want(t, err, mayfly.ErrUnknownOutcome)
+			lost++
+		}
+		time.Sleep(300 * time.Millisecond)
+		if got := counted(t, srv); got != n+lost {
+			t.Errorf("%d are counted, where %d were admitted, and %d replies lost", got, n, lost)
+		}
+	})
+}
+
+// What is unused comes back once, however often Redis is told.
+func TestAGiveBackThatComesTwice(t *testing.T) {
+	leased(t, func(t *testing.T, srv *redistest.Server, count *trips, a, _ *sliding.Limiter[string]) {
+		n := spend(t, a, 1003)
+		a.Close(t.Context())
+		said := count.last.Load().([]any)
+		if fmt.Sprint(said[4]) != "0" {
+			t.Errorf("%v asks for calls: this shows nothing", said)
+		}
+		for range 2 {
+			want(t, srv.Client().Do(t.Context(), said...).Err(), nil)
+		}
+		if got := counted(t, srv); got != n {
+			t.Errorf("%d are counted, where %d were admitted", got, n)
+		}
+	})
+}
+
+// What is unused comes back to the part of a strict window in which it was counted, not to the one that runs.
+func TestSharesOfPartsThatWere(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const window, part = 16 * time.Second, time.Second
+		rdb := redistest.Start(t).Client()
+		l := mayfly.Must(sliding.NewLimiter(calls(rdb, window), sliding.LimiterOptions{Limit: 1e6, Lease: 50 * time.Millisecond, Strict: true}))
+		defer l.Close(t.Context())
+		direct := mayfly.Must(sliding.NewLimiter(calls(rdb, window), sliding.LimiterOptions{Limit: 1e6, Strict: true}))
+		ends := time.Now().Truncate(part).Add(2 * part)
+		time.Sleep(time.Until(ends) - 110*time.Millisecond)
+		n := spend(t, l, 1000)
+		time.Sleep(time.Until(ends))
+		used := func(n int) int {
+			d, err := direct.Allow(t.Context(), "ada", n)
+			want(t, err, nil)
+			return 1e6 - d.Remaining
+		}
+		if out := used(5000) - 5000 - n; out <= 0 {
+			t.Errorf("%d are out: this shows nothing", out)
+		}
+		time.Sleep(part / 2)
+		if got := used(0); got != n+5000 {
+			t.Errorf("%d are counted, where %d were admitted", got, n+5000)
+		}
+		time.Sleep(window)
+		if got := used(0); got != 5000 {
+			t.Errorf("then %d are counted, where 5000 were admitted", got)
+		}
+	})
+}
+
+// Processes whose leases differ, as during a deployment, leave each other's shares what they are.
+func TestAShareBesideShorterOnes(t *testing.T) {
+	leased(t, func(t *testing.T, srv *redistest.Server, _ *trips, a, _ *sliding.Limiter[string]) {
+		brief := mayfly.Must(sliding.NewLimiter(calls(srv.Client(), 10*time.Second), sliding.LimiterOptions{Limit: 100_000, Lease: 10 * time.Millisecond}))
+		n := spend(t, a, 1003) + spend(t, brief, 203)
+		brief.Close(t.Context())
+		a.Close(t.Context())
+		if got := counted(t, srv); got != n {
+			t.Errorf("%d are counted, where %d were admitted", got, n)
+		}
+	})
+}

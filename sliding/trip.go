@@ -1,0 +1,225 @@
+package sliding
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strconv"
+	"time"
+
+	"github.com/mayflycache/mayfly"
+)
+
+// trip is one that is under way for several callers: one of them, whose calls it asks for, and others who wait for the share.
+type trip struct {
+	done chan struct{}
+	n    int
+	left bool // guarded by lessee.mu: the caller has left whose calls these are
+
+	d        Decision
+	err, why error // why is what err is for those whose calls were not sent
+}
+
+// lease asks for n calls of key where no share has them. One caller at a time goes, for all who wait: it is one trip for many calls. That caller may leave
+// and the trip goes on.
+func (l *Limiter[K]) lease(ctx context.Context, key K, full string, n int) (Decision, error) {
+	for try := 0; n > 0 && try < tries; try++ { // a look at a key that is not in use is not worth a share
+		e := l.leases.enter(key, full, int64(l.opt.Limit))
+		if e == nil {
+			break
+		}
+		e.mu.Lock()
+		if e.dropped {
+			e.mu.Unlock()
+			continue
+		}
+		now := time.Now()
+		if d, known := e.share.Load().decide(n, now); known {
+			e.mu.Unlock()
+			return d, nil
+		}
+		if try == 0 {
+			e.asked += int64(n)
+		}
+		t := e.trip
+		if t == nil && now.Before(e.alone) {
+			e.mu.Unlock()
+			break
+		}
+		mine := t == nil
+		if mine {
+			t = &trip{done: make(chan struct{}), n: n}
+			if !l.leases.works.Start(l.begin(context.WithoutCancel(ctx), e, t, now)) {
+				e.mu.Unlock()
+				break
+			}
+			e.trip = t
+		}
+		e.mu.Unlock()
+		select {
+		case <-t.done:
+		case <-ctx.Done():
+			if mine && e.leave(t) {
+				return Decision{}, fmt.Errorf("%w: %w", mayfly.ErrUnknownOutcome, ctx.Err())
+			}
+			if !mine {
+				return Decision{}, ctx.Err()
+			}
+			<-t.done
+		}
+		switch {
+		case mine:
+			return t.d, t.err
+		case t.why != nil:
+			return Decision{}, t.why
+		}
+	}
+	return l.direct(ctx, full, n)
+}
+
+// tries is how often a caller waits for a share in vain before it asks by itself.
+const tries = 3
+
+// leave tells a trip that its caller has left, so that the calls are others', and reports false if the trip is over.
+func (e *lessee) leave(t *trip) bool {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	t.left = e.trip == t
+	return t.left
+}
+
+// begin returns what makes a trip for e, whose mutex is held.
+func (l *Limiter[K]) begin(ctx context.Context, e *lessee, t *trip, now time.Time) func() {
+	e.endLocked(now)
+	want := e.wants.next(e.asked, now.Sub(e.since))
+	e.asked, e.since = 0, now
+	wants, s, debts := e.wants, &share{begun: now, id: rand.Uint64()}, slices.Clone(e.debts)
+	return func() {
+		reply, err := l.leases.ask(ctx, l, e.full, t.n, want, wants.calls, s.id, debts)
+		if err != nil {
+			t.why, t.err = err, l.failure(ctx, e.full, err)
+		} else {
+			t.d = l.bring(s, wants, t.n, reply)
+		}
+		e.mu.Lock()
+		if err == nil {
+			e.paidLocked(debts)
+			switch {
+			case reply[5] < 0: // others have all that may be out in shares
+				e.alone = now.Add(l.opt.Lease / 8)
+			case s.size > 0 && s.age(time.Now()) >= max(s.length, l.opt.Lease/8): // Redis is further away than a lease
+				e.alone = time.Now().Add(8 * l.opt.Lease)
+			}
+			if t.left && t.d.Allowed {
+				s.size += int64(t.n)
+				s.calls.Add(int64(t.n))
+			}
+			e.share.Store(s)
+		} else if want > 0 {
+			e.debts = append(e.debts, debt{s.id, int64(l.opt.Limit), time.Now()}) // if Redis gave the share, it is nobody's
+		}
+		e.trip = nil
+		e.mu.Unlock()
+		close(t.done)
+	}
+}
+
+// ask makes the trip.
+func (ls *leases[K]) ask(ctx context.Context, l *Limiter[K], full string, n int, want int64, calls float64, id uint64, debts []debt) ([]int64, error) {
+	reply, err := ls.script.IntsOnce(ctx, l.redis, full, l.leaseArgs(n, want, calls, id, debts)...)
+	if err == nil && len(reply) != 8 {
+		err = l.odd(full, reply)
+	}
+	return reply, err
+}
+
+func (l *Limiter[K]) leaseArgs(n int, want int64, calls float64, id uint64, debts []debt) []any {
+	args := []any{n, l.limit, l.whole, want, int64(math.Ceil(calls)), l.opt.Lease.Milliseconds(), l.opt.Limit / 32, strconv.FormatUint(id, 10)}
+	for _, d := range debts {
+		args = append(args, strconv.FormatUint(d.id, 10), d.unused)
+	}
+	return args
+}
+
+// bring makes a share of a reply, and the decision of the n calls that it was asked with.
+func (l *Limiter[K]) bring(s *share, wants appetite, n int, reply []int64) Decision {
+	d := l.read(n, reply[:4])
+	room, size, length, others := max(reply[4], 0), max(reply[5], 0), time.Duration(reply[6])*time.Microsecond, reply[7] > 0
+	s.size, s.length = size, length-length/128
+	s.calls.Store(size)
+	s.said = d
+	s.said.Remaining = int(room)
+	s.said.RetryAfter = 0
+	if !d.Allowed || room == 0 {
+		s.said.RetryAfter = l.retry(max(n, 1), reply)
+		s.again = wants.again(s.said.RetryAfter, others, l.opt.Sliding)
+	}
+	d.Remaining = int(room + size)
+	if !d.Allowed {
+		d.RetryAfter = max(d.RetryAfter, s.again)
+	}
+	return d
+}
+
+// giveBack gives back what is unused of shares that have ended, or of all, and drops keys that nobody asks for.
+func (l *Limiter[K]) giveBack(ctx context.Context, all bool) {
+	now := time.Now()
+	var lessees []*lessee
+	var owed [][]debt
+	for i := range l.leases.shards {
+		sh := &l.leases.shards[i]
+		sh.mu.Lock()
+		for key, e := range sh.keys {
+			debts, idle := e.owes(now, all)
+			switch {
+			case len(debts) > 0:
+				lessees, owed = append(lessees, e), append(owed, debts)
+			case idle:
+				delete(sh.keys, key)
+				l.leases.mu.Lock()
+				l.leases.keys--
+				l.leases.mu.Unlock()
+			}
+		}
+		sh.mu.Unlock()
+	}
+	if len(owed) == 0 {
+		return
+	}
+	fulls := make([]string, len(lessees))
+	for i, e := range lessees {
+		fulls[i] = e.full
+	}
+	// Each id gives back once, however often this is sent, and however late it comes.
+	for i, cmd := range l.leases.script.Each(ctx, l.redis, fulls, func(i int) []any { return l.leaseArgs(0, 0, 0, 0, owed[i]) }) {
+		if cmd.Err() == nil {
+			lessees[i].mu.Lock()
+			lessees[i].paidLocked(owed[i])
+			lessees[i].mu.Unlock()
+		}
+	}
+}
+
+// owes returns what is to be given back now, or else reports whether the key is idle, and then is dropped. While a trip is under way it does neither.
+func (e *lessee) owes(now time.Time, all bool) (debts []debt, idle bool) {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	if e.trip != nil {
+		return nil, false
+	}
+	s := e.share.Load()
+	if s != nil && (all || s.age(now) >= s.length+e.wants.lease/8) {
+		e.endLocked(now)
+	}
+	if all {
+		e.share.Store(nil) // which may refuse for longer than it lasts
+	}
+	e.debts = slices.DeleteFunc(e.debts, func(d debt) bool { return d.unused == 0 || now.Sub(d.ended) > 8*e.wants.lease })
+	if len(e.debts) > 0 {
+		return slices.Clone(e.debts), false
+	}
+	e.dropped = s.over(now) && now.Sub(e.since) >= 2*e.wants.lease && !now.Before(e.alone)
+	return nil, e.dropped
+}
