@@ -51,8 +51,8 @@ import (
 // Options adjust a store. The zero value works.
 type Options struct {
 	// RedisTimeout is how long one question to Redis may take, whatever the client's own timeouts are. Waiting for the connections that
-	// other calls of this process have takes nothing of it. A server that left five in a row unanswered is not asked for half a second, and
-	// then by one caller at a time: until it answers, calls about its keys fail at once. Zero is
+	// other calls of this process have takes nothing of it. A server that left five of this store in a row unanswered is not
+	// asked for half a second, and then by one caller at a time: until it answers, calls about its keys fail at once. Zero is
 	// 150 ms.
 	RedisTimeout time.Duration
 }
