@@ -27,7 +27,7 @@ type Breaker struct {
 	failures atomic.Int32
 	until    atomic.Int64 // the instant of the next probe; zero while closed
 	tended   atomic.Bool  // somebody probes in the background
-	refused  atomic.Int64 // the instant of the latest Refuse, to the second, while tended
+	refused  atomic.Int64 // the instant of the latest call that found it open, to the second
 }
 
 // instant is t as a number that a change of the wall clock does not move, and that is never zero.
@@ -48,13 +48,14 @@ const (
 // neither, because its own context ended first, reports nothing.
 func (b *Breaker) Allow(now time.Time) Verdict {
 	until := b.until.Load()
-	switch {
-	case until == 0:
+	if until == 0 {
 		return Pass
+	}
+	if at := instant(now); at-b.refused.Load() > int64(time.Second) {
+		b.refused.Store(at)
+	}
+	switch {
 	case b.tended.Load():
-		if at := instant(now); at-b.refused.Load() > int64(time.Second) {
-			b.refused.Store(at)
-		}
 		return Refuse
 	case instant(now) < until || !b.until.CompareAndSwap(until, instant(now.Add(Open))):
 		return Refuse
@@ -75,6 +76,9 @@ func (b *Breaker) Success() (closed bool) {
 func (b *Breaker) Failure(now time.Time, n int) (opened bool) {
 	return b.failures.Add(int32(n)) >= Threshold && b.until.CompareAndSwap(0, instant(now.Add(Open)))
 }
+
+// Rest closes it without a success: the next failure opens it again. It tells whether that closed it.
+func (b *Breaker) Rest() (closed bool) { return b.until.Swap(0) != 0 }
 
 // end tells the breaker how it went. A caller who left says nothing about the server, unless the caller was patient,
 // its own deadline merely was the earlier one, and the server has answered nobody for as long as a call may take. Nor does one who had little time, or who waited for a connection while others got one.
@@ -119,16 +123,13 @@ func (n *Node) end(ctx context.Context, begun time.Time, callers int, err error)
 // fail tells the breaker of calls that the server did not answer, and releases those who wait when that opened it.
 func (n *Node) fail(now time.Time, callers int) {
 	opened := n.breaker.Failure(now, callers)
+	if opened && n.told != nil {
+		n.told(n.name, true)
+	}
 	if n.breaker.until.Load() != 0 {
 		n.tend()
 	}
-	if !opened {
-		return
-	}
-	if n.told != nil {
-		n.told(n.name, true)
-	}
-	if n.line != nil {
+	if opened && n.line != nil {
 		n.line.Dismiss(ErrOpen)
 	}
 }

@@ -38,6 +38,7 @@ type Node struct {
 	moved   func() // of the cluster
 	start   func(func()) bool
 	closing <-chan struct{} // nil: nobody ends what runs in the background
+	watched atomic.Bool     // without an owner: a timer waits for the end of the calls
 	warming atomic.Bool     // a connection is being made there
 
 	pool   *redis.Client // whose connections they are; nil if that is not known

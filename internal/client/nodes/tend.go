@@ -8,47 +8,100 @@ import (
 )
 
 // While a server does not answer, it is asked again each [Open] in the background, so that no caller pays for the question. That goes on
-// for as long as somebody wants to know: who comes a minute after all others is the probe itself, as is everybody where no owner ends what
-// runs in the background.
+// for as long as somebody wants to know. Where no owner ends what runs in the background nothing is asked there: a caller is the probe.
+//
+// When nobody has called for a while the breaker rests in both cases: it refuses nobody, which is told, and the next failure opens it again. Else
+// what was told of it would stay so until the next call, hours after the server was back.
 
-// unasked is how long after the latest call a server is no longer probed in the background.
-const unasked = time.Minute
+const (
+	unasked = 5 * time.Minute  // since the latest call: then nobody probes any more
+	unowned = 30 * time.Second // the same, where callers are the probes
+)
 
 // tend sees to it that a server whose breaker is open is probed, unless somebody does already.
 func (n *Node) tend() {
-	if n.closing == nil || !n.breaker.tended.CompareAndSwap(false, true) {
+	if n.closing == nil {
+		n.watch()
+		return
+	}
+	if !n.breaker.tended.CompareAndSwap(false, true) {
 		return
 	}
 	n.breaker.refused.Store(instant(time.Now()))
 	if !n.start(n.probe) {
-		n.breaker.tended.Store(false)
+		n.rest()
 	}
 }
 
-// probe asks until the server answers, nobody wants to know, or the owner is closed. It asks as long as a call would, so that it soon asks again; what
-// takes longer goes on beside it.
+// watch sees to it that an open breaker without an owner rests when nobody calls. It needs a timer, and no goroutine that would have to be
+// ended.
+func (n *Node) watch() {
+	if n.watched.CompareAndSwap(false, true) {
+		n.breaker.refused.Store(instant(time.Now()))
+		n.watchFor(unowned)
+	}
+}
+
+func (n *Node) watchFor(d time.Duration) {
+	time.AfterFunc(d, func() {
+		left := unowned - time.Duration(instant(time.Now())-n.breaker.refused.Load())
+		if left > 0 && n.breaker.until.Load() != 0 {
+			n.watchFor(left)
+			return
+		}
+		n.rest()
+	})
+}
+
+// probe asks until the server answers, nobody wants to know, or the owner is closed.
 func (n *Node) probe() {
 	next := time.NewTimer(Open)
 	defer next.Stop()
-	for open := true; open; open = n.breaker.until.Load() != 0 {
+	for {
 		select {
 		case <-n.closing:
-			n.breaker.tended.Store(false)
+			n.rest()
 			return
 		case <-next.C:
 		}
-		if instant(time.Now())-n.breaker.refused.Load() > int64(unasked) {
-			n.breaker.tended.Store(false)
+		if !n.probeOnce() {
 			return
-		}
-		if n.breaker.until.Load() != 0 {
-			if n.ping(n.budget); n.breaker.until.Load() != 0 {
-				n.reach()
-			}
 		}
 		next.Reset(Open)
 	}
-	if n.breaker.tended.Store(false); n.breaker.until.Load() != 0 { // it failed again meanwhile, and found this one
+}
+
+// probeOnce reports whether the server is to be asked again. It asks as long as a call would, so that it soon asks again; what takes
+// longer goes on beside it.
+func (n *Node) probeOnce() (again bool) {
+	b := &n.breaker
+	switch {
+	case b.until.Load() == 0: // somebody who asked before it opened was answered
+	case instant(time.Now())-b.refused.Load() > int64(unasked):
+		n.rest()
+		return false
+	default:
+		if n.ping(n.budget); b.until.Load() != 0 {
+			n.reach()
+			return true
+		}
+	}
+	n.untended()
+	return false
+}
+
+// rest refuses nobody any more, if the breaker is open: nobody asks, or nobody probes.
+func (n *Node) rest() {
+	if n.breaker.Rest() && n.told != nil {
+		n.told(n.name, false)
+	}
+	n.untended()
+}
+
+// untended is the end of the probing, or its beginning if the server failed again meanwhile, and found that somebody probes.
+func (n *Node) untended() {
+	n.watched.Store(false)
+	if n.breaker.tended.Store(false); n.breaker.until.Load() != 0 {
 		n.tend()
 	}
 }
