@@ -34,12 +34,12 @@ type Namespace[K comparable, V any] struct {
 	// MarshalText. Other types, such as structs, need it.
 	Key func(K) string
 
-	// TTL is how long a value lives, from [MinTTL] to [MaxTTL]. It has no default: only you know for how long your data may
+	// TTL is how long a value lives, from a millisecond to a hundred years; fractions of a millisecond are dropped. It has no default: only you know for how long your data may
 	// be out of date.
 	TTL time.Duration
 
-	// MaxTTL is the longest TTL that a call may give a single value, as sliding's CreateFor and cacheaside's SetFor do: a session that
-	// is remembered for a month, say, among others that end after half an hour. Zero is TTL.
+	// MaxTTL is the longest TTL that a single value may be given, by sliding's CreateFor, cacheaside's SetFor and its loaders (Loaded.TTL): a
+	// session that is remembered for a month, say, among others that end after half an hour. Zero is TTL.
 	MaxTTL time.Duration
 
 	// Jitter changes each TTL by a random share, so that values stored together do not expire together. Zero changes nothing;
@@ -100,9 +100,9 @@ func (n Namespace[K, V]) Validate() error {
 	}
 	if err := n.Jitter.Validate(); err != nil {
 		c.Wrap(err)
-	} else if n.TTL <= MaxTTL && n.MaxTTL <= MaxTTL {
-		longest := n.Jitter.At(max(n.TTL, n.MaxTTL), 1) // beyond MaxTTL, there is room for a stale window
-		c.Refuse(longest > MaxTTL+MaxTTL/2, "Jitter can make the TTL %v: set its Ceiling", longest)
+	} else if n.TTL <= check.MaxTTL && n.MaxTTL <= check.MaxTTL {
+		longest := n.Jitter.At(max(n.TTL, n.MaxTTL), 1) // beyond the longest, there is room for a stale window
+		c.Refuse(longest > check.MaxTTL+check.MaxTTL/2, "Jitter can make the TTL %v: set its Ceiling", longest)
 	}
 	codec := n.Codec
 	if codec == nil {

@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/mayflycache/mayfly/internal/client/localsync"
 )
 
 // slogEvery is the time over which failures of one kind are summed up in one line.
@@ -71,7 +73,7 @@ func (s *sums) Observe(ctx context.Context, e Event) {
 func slogLevel(e Event) (slog.Level, topic) {
 	about := topic{namespace: e.Namespace, kind: e.Kind}
 	switch {
-	case e.Kind == KindBreaker && e.Outcome == OutcomeOK, e.Kind == KindCoherence && e.Outcome == Outcome(RungTracking.String()):
+	case e.Kind == KindBreaker && e.Outcome == OutcomeOK, e.Kind == KindCoherence && e.Outcome == Outcome(localsync.Tracking.String()):
 		about.state = e.Outcome
 		return slog.LevelInfo, about
 	case e.Kind == KindBreaker, e.Kind == KindCoherence:

@@ -140,7 +140,7 @@ func (l *loading[K, V]) toStore(ctx context.Context, got *loaded[V], claim *leas
 			"cacheaside: Loaded.TTL is longer than Namespace.MaxTTL allows, %v (zero allows TTL): such values are stored for that; set MaxTTL to the longest that a value may have", most)})
 	}
 	value, err := c.encode(got.Value, claim.ID(), ttl, got.cost)
-	return lease.Fill{Claim: claim, Value: value, TTL: ttl + c.opt.Stale.window(), Ends: !c.ns.Plain}, err
+	return lease.Fill{Claim: claim, Value: value, TTL: ttl + c.opt.window(), Ends: !c.ns.Plain}, err
 }
 
 // forgetValue ends a claim for a value that is not, or must not be, kept.

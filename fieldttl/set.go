@@ -37,7 +37,7 @@ func (s *Store[K, T]) Set(ctx context.Context, key K, value T) error {
 }
 
 // SetFields stores some of value's fields, by the names of their tags, each with its whole TTL. The others are left as they are,
-// and so is the key's end. Like HSET it begins a hash where there is none, of these fields alone, which then has the namespace's TTL.
+// and so is the key's end. A nil pointer deletes its field. Like HSET it begins a hash where there is none, of these fields alone, which then has the namespace's TTL.
 func (s *Store[K, T]) SetFields(ctx context.Context, key K, value T, fields ...string) error {
 	return s.do(ctx, "set fields of", key, func(full string, way way) error {
 		some, err := s.plan.find(fields)

@@ -16,7 +16,7 @@ import (
 // Update replaces the named fields of key's hash by the result of change, each with its whole TTL. The other fields and the key's TTL are
 // left as they are. If another writer changed a named field meanwhile, change is called again with the new value, so no update is lost;
 // change must therefore have no side effects. It sees only the named fields, of which those present are alive, and only these are stored from
-// its result. If change returns an error, Update returns it and stores nothing.
+// its result. A nil pointer deletes its field. If change returns an error, Update returns it and stores nothing.
 // Update returns what was stored, and [mayfly.ErrNotFound] if there is no hash to change. It is sent once: if its reply is lost, the
 // error is [mayfly.ErrUnknownOutcome].
 func (s *Store[K, T]) Update(ctx context.Context, key K, change func(Entry[T]) (T, error), fields ...string) (stored T, err error) {
