@@ -50,7 +50,7 @@ const (
 	KindWrite                     // a value was set by the caller
 	KindRemoval                   // keys were deleted by the caller
 	KindBackend                   // Redis did not answer, or answered with an error
-	KindBreaker                   // the breaker of a node opened, probed or closed
+	KindBreaker                   // a server is not asked any more, as it does not answer (failed), or is again (ok)
 	KindCoherence                 // the local tier changed its rung, which is Outcome: see [LocalStats]
 	KindWarning                   // the configuration is accepted, but dangerous: Err says why
 	KindLimit                     // a limiter was asked

@@ -40,6 +40,7 @@ func TestErrorsSayWhatWasAsked(t *testing.T) {
 		want("Set", cache.Set(ctx, 7, user{}), append(slow, `cacheaside: set "`+full+`": `)...)
 		want("Delete", cache.Delete(ctx, 7), append(slow, `cacheaside: delete "`+full+`": `)...)
 		srv.Thaw()
+		want("SetFor", cache.SetFor(ctx, 7, user{}, time.Hour), `cacheaside: set "`+full+`": the ttl is 1h0m0s`)
 		if err := cache.Close(ctx); err != nil {
 			t.Fatal(err)
 		}

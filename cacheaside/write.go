@@ -26,8 +26,12 @@ func (c *Cache[K, V]) Set(ctx context.Context, key K, v V) error {
 // SetFor is Set with a TTL for this value alone, at most the namespace's MaxTTL, and jittered as others are. What a loader stores later under
 // the key has the namespace's TTL again, or the loader's own ([Loaded].TTL).
 func (c *Cache[K, V]) SetFor(ctx context.Context, key K, v V, ttl time.Duration) error {
+	full, err := c.begin(key)
+	if err != nil {
+		return err
+	}
 	if err := c.ns.CheckTTL("the ttl", ttl); err != nil {
-		return c.ns.Fail("set", key, err)
+		return c.ns.Fail("set", full, err)
 	}
 	return c.set(ctx, map[K]V{key: v}, ttl)
 }

@@ -223,7 +223,7 @@ func touch(t *testing.T, o opened) {
 
 	expect.OK(t, s.DeleteFields(ctx, "a", "csrf_token"))
 	expect.OK(t, o.rdb.HExpire(ctx, full, time.Minute, "ip").Err())
-	if err := s.TouchFields(ctx, "a", "csrf_token", "ip"); !errors.Is(err, mayfly.ErrNotFound) || !strings.Contains(err.Error(), `touch fields of "a": csrf_token: not found`) {
+	if err := s.TouchFields(ctx, "a", "csrf_token", "ip"); !errors.Is(err, mayfly.ErrNotFound) || !strings.Contains(err.Error(), `touch fields of "`+full+`": csrf_token: not found`) {
 		t.Errorf("a field that has ended: %v", err)
 	}
 	left(t, s, "a", day, fields{"user_id": day, "ip": time.Hour})
@@ -366,7 +366,7 @@ func aFieldThatCannotBeRead(t *testing.T, o opened) {
 	expect.OK(t, s.Set(ctx, "a", ada))
 	expect.OK(t, o.rdb.HSet(ctx, ns[session](t, o.rdb).Prefix+"a", "user_id", "ten").Err())
 	e, err := s.Get(ctx, "a")
-	if err == nil || !strings.Contains(err.Error(), `fieldttl: get "a": field "user_id" cannot be read as int64`) || e.Alive("ip") {
+	if err == nil || !strings.Contains(err.Error(), `fieldttl: get "`+ns[session](t, o.rdb).Prefix+`a": field "user_id" cannot be read as int64`) || e.Alive("ip") {
 		t.Errorf("got %+v, %v", e, err)
 	}
 }
@@ -374,13 +374,14 @@ func aFieldThatCannotBeRead(t *testing.T, o opened) {
 func namesThatAreNone(t *testing.T, o opened) {
 	s, ctx := store[session](t, o), t.Context()
 	expect.OK(t, s.Set(ctx, "a", ada))
+	full := ns[session](t, o.rdb).Prefix + "a"
 	for want, err := range map[string]error{
-		`there is no field "UserID"`:                    s.SetFields(ctx, "a", ada, "UserID"),
-		`name at least one field`:                       s.SetFields(ctx, "a", ada),
-		`field "user_id" has no ttl in its tag`:         s.TouchFields(ctx, "a", "user_id"),
-		`delete fields of "a": name at least one field`: s.DeleteFields(ctx, "a"),
-		`persist fields of "a": there is no field ""`:   s.PersistFields(ctx, "a", ""),
-		`the key is empty`:                              s.Set(ctx, "", ada),
+		`there is no field "UserID"`:                               s.SetFields(ctx, "a", ada, "UserID"),
+		`name at least one field`:                                  s.SetFields(ctx, "a", ada),
+		`field "user_id" has no ttl in its tag`:                    s.TouchFields(ctx, "a", "user_id"),
+		`delete fields of "` + full + `": name at least one field`: s.DeleteFields(ctx, "a"),
+		`persist fields of "` + full + `": there is no field ""`:   s.PersistFields(ctx, "a", ""),
+		`the key is empty`:                                         s.Set(ctx, "", ada),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got error %v, want %q", err, want)

@@ -37,7 +37,7 @@ func (s *Store[K, T]) Set(ctx context.Context, key K, value T) error {
 }
 
 // SetFields stores some of value's fields, by the names in their tags, each with its whole TTL. It leaves the other fields and the key's
-// TTL as they are. Like HSET it creates a missing hash, with these fields only and the namespace's TTL.
+// TTL as they are. A nil pointer deletes its field. Like HSET it creates a missing hash, with these fields only and the namespace's TTL.
 func (s *Store[K, T]) SetFields(ctx context.Context, key K, value T, fields ...string) error {
 	return s.do(ctx, "set fields of", key, func(full string, way way) error {
 		some, err := s.plan.find(fields)

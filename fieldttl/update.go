@@ -16,8 +16,9 @@ import (
 // Update replaces the named fields of key's hash with the result of change, each with its whole TTL. It leaves the other fields and the
 // key's TTL as they are. If another writer has changed a named field meanwhile, Update calls change again with the new value, so no update
 // is lost; change must therefore have no side effects. It sees only the named fields, of which those present are alive, and only those are
-// stored from its result. If change returns an error, Update returns it and stores nothing. Update returns what was stored, and
-// [mayfly.ErrNotFound] if there is no hash to change. It is sent once: if its reply is lost, the error is [mayfly.ErrUnknownOutcome].
+// stored from its result. A nil pointer deletes its field. If change returns an error, Update returns it and stores nothing. Update returns
+// what was stored, and [mayfly.ErrNotFound] if there is no hash to change. It is sent once: if its reply is lost, the error is
+// [mayfly.ErrUnknownOutcome].
 func (s *Store[K, T]) Update(ctx context.Context, key K, change func(Entry[T]) (T, error), fields ...string) (stored T, err error) {
 	err = s.do(ctx, "update fields of", key, func(full string, _ way) error {
 		some, err := s.plan.find(fields)

@@ -49,8 +49,8 @@ type Options struct {
 	Pages int
 
 	// RedisTimeout is how long one question to Redis may take, whatever the client's own timeouts are. Waiting for a connection that other
-	// calls of this process hold does not count. A server that has left five questions in a row unanswered is not asked for half a second,
-	// and after that by one caller at a time. Until it answers, calls about its keys fail at once. Zero is 150 ms.
+	// calls of this process hold does not count. A server that has left five questions in a row unanswered is not asked for
+	// half a second, and after that by one caller at a time. Until it answers, calls about its keys fail at once. Zero is 150 ms.
 	RedisTimeout time.Duration
 }
 
@@ -133,11 +133,11 @@ func (v *Visits[K, P]) Record(ctx context.Context, user K, page P) error {
 func write[K comparable, V any](ctx context.Context, room room[K, V], doing string, key K, f func(full string, now time.Time) error) error {
 	full, err := room.FullKey(key)
 	if err != nil {
-		return room.Fail(doing, key, err)
+		return room.Nameless(doing, key, err)
 	}
 	begun, outcome := time.Now(), mayfly.OutcomeOK
 	if err = f(full, begun); err != nil {
-		err, outcome = room.Fail(doing, key, err), mayfly.OutcomeFailed
+		err, outcome = room.Fail(doing, full, err), mayfly.OutcomeFailed
 	}
 	if room.Observer != nil {
 		room.Observer.Observe(ctx, mayfly.Event{Kind: mayfly.KindWrite, Outcome: outcome, Namespace: room.Name, Key: full, Took: time.Since(begun), Err: err})
@@ -158,10 +158,10 @@ func (v *Visits[K, P]) Recent(ctx context.Context, user K, n int) ([]P, error) {
 
 // read decodes the pages, at most n, that ask finds under key.
 func read[K comparable, P any](ctx context.Context, room room[K, P], doing string, key K, n int, ask func(full string) ([]string, error)) (pages []P, err error) {
-	if n < 1 {
-		return nil, room.Fail(doing, key, fmt.Errorf("n must be at least 1, got %d", n))
-	}
 	err = room.Do(doing, key, func(full string) error {
+		if n < 1 {
+			return fmt.Errorf("n must be at least 1, got %d", n)
+		}
 		held, err := ask(full)
 		if err != nil {
 			return sendonce.Answer(ctx, room.redis, full, err)

@@ -145,7 +145,7 @@ func TestBadLives(t *testing.T) {
 	ns.MaxTTL = day
 	s := mayfly.Must(sliding.New(ns, sliding.Options{RedisTimeout: patient, MaxAge: 12 * time.Hour}))
 	for says, err := range map[string]error{
-		`create "a": Namespace.MaxTTL is zero`:                                none.CreateFor(ctx, "a", cart{}, sliding.Life{TTL: time.Minute}),
+		`create "cart:a": Namespace.MaxTTL is zero`:                           none.CreateFor(ctx, "a", cart{}, sliding.Life{TTL: time.Minute}),
 		"Life.TTL must be at least 1ms, got -1s":                              s.SetFor(ctx, "a", cart{}, sliding.Life{TTL: -time.Second}),
 		"Life.TTL is 48h0m0s, but Namespace.MaxTTL allows at most 24h0m0s":    s.SetFor(ctx, "a", cart{}, sliding.Life{TTL: 2 * day}),
 		"Life.MaxAge is 48h0m0s, but Namespace.MaxTTL allows at most 24h0m0s": s.CreateFor(ctx, "a", cart{}, sliding.Life{MaxAge: 2 * day}),

@@ -61,11 +61,14 @@ func (r Room[K, V]) CheckTTL(name string, ttl time.Duration) error {
 	if err := check.TTL(name, ttl); err != nil {
 		return err
 	}
-	if most := cmp.Or(r.MaxTTL, r.TTL); ttl > most {
+	if most := r.Longest(); ttl > most {
 		return fmt.Errorf("%s is %v, but Namespace.MaxTTL allows at most %v (if zero, the limit is TTL): set MaxTTL to the longest TTL that a value may have", name, ttl, most)
 	}
 	return nil
 }
+
+// Longest is the longest TTL that a value may have.
+func (r Room[K, V]) Longest() time.Duration { return cmp.Or(r.MaxTTL, r.TTL) }
 
 // none is the codec of a pattern that does not use one.
 type none[V any] struct{ mayfly.Codec[V] }
@@ -90,7 +93,7 @@ func (r Room[K, V]) FullKeys(doing string, keys []K) (fulls []string, err error)
 	fulls = make([]string, len(keys))
 	for i, key := range keys {
 		if fulls[i], err = r.FullKey(key); err != nil {
-			return nil, r.Fail(doing, key, err)
+			return nil, r.Nameless(doing, key, err)
 		}
 	}
 	return fulls, nil
@@ -99,19 +102,21 @@ func (r Room[K, V]) FullKeys(doing string, keys []K) (fulls []string, err error)
 // Do runs f with the full name of key. Its error says what the caller was doing.
 func (r Room[K, V]) Do(doing string, key K, f func(full string) error) error {
 	full, err := r.FullKey(key)
-	if err == nil {
-		err = f(full)
+	if err != nil {
+		return r.Nameless(doing, key, err)
 	}
-	if err == nil {
-		return nil // return here, so that the key is not boxed
-	}
-	return r.Fail(doing, key, err)
+	return r.Fail(doing, full, f(full))
 }
 
-// Fail wraps err once, with what was being done to which key. Nil stays nil.
-func (r Room[K, V]) Fail(doing string, key any, err error) error {
+// Fail wraps err once, with what was being done to which key, by its full name: that is what an operator looks for in Redis. Nil stays nil.
+func (r Room[K, V]) Fail(doing, full string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s: %s %q: %w", r.pattern, doing, fmt.Sprint(key), err)
+	return fmt.Errorf("%s: %s %q: %w", r.pattern, doing, full, err)
+}
+
+// Nameless is Fail for a key that has no full name, for the reason err.
+func (r Room[K, V]) Nameless(doing string, key K, err error) error {
+	return r.Fail(doing, fmt.Sprint(key), err)
 }

@@ -27,7 +27,7 @@ type Breaker struct {
 	failures atomic.Int32
 	until    atomic.Int64 // when the next probe is due, as an instant; zero: closed
 	tended   atomic.Bool  // a goroutine probes in the background
-	refused  atomic.Int64 // when Refuse was last returned, as an instant, to the second; while tended
+	refused  atomic.Int64 // when a call last found it open, as an instant, to the second
 }
 
 // instant returns t as a number that changes of the wall clock do not move and that is never zero.
@@ -48,13 +48,14 @@ const (
 // because its own context ended first, reports nothing.
 func (b *Breaker) Allow(now time.Time) Verdict {
 	until := b.until.Load()
-	switch {
-	case until == 0:
+	if until == 0 {
 		return Pass
+	}
+	if at := instant(now); at-b.refused.Load() > int64(time.Second) {
+		b.refused.Store(at)
+	}
+	switch {
 	case b.tended.Load():
-		if at := instant(now); at-b.refused.Load() > int64(time.Second) {
-			b.refused.Store(at)
-		}
 		return Refuse
 	case instant(now) < until || !b.until.CompareAndSwap(until, instant(now.Add(Open))):
 		return Refuse
@@ -75,6 +76,9 @@ func (b *Breaker) Success() (closed bool) {
 func (b *Breaker) Failure(now time.Time, n int) (opened bool) {
 	return b.failures.Add(int32(n)) >= Threshold && b.until.CompareAndSwap(0, instant(now.Add(Open)))
 }
+
+// Rest closes the breaker without a success, so that the next failure opens it again. It reports whether that closed it.
+func (b *Breaker) Rest() (closed bool) { return b.until.Swap(0) != 0 }
 
 // end reports to the breaker how a trip went. A caller that left says nothing about the server, unless it was patient, its own deadline
 // merely came first, and the server has answered nobody for as long as a call may take. Nor does a caller that had little time, or one that
@@ -120,16 +124,13 @@ func (n *Node) end(ctx context.Context, begun time.Time, callers int, err error)
 // fail reports to the breaker that the server did not answer these calls. If that opens the breaker, it releases the waiters.
 func (n *Node) fail(now time.Time, callers int) {
 	opened := n.breaker.Failure(now, callers)
+	if opened && n.told != nil {
+		n.told(n.name, true)
+	}
 	if n.breaker.until.Load() != 0 {
 		n.tend()
 	}
-	if !opened {
-		return
-	}
-	if n.told != nil {
-		n.told(n.name, true)
-	}
-	if n.line != nil {
+	if opened && n.line != nil {
 		n.line.Dismiss(ErrOpen)
 	}
 }

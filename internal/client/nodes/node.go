@@ -37,6 +37,7 @@ type Node struct {
 	moved   func() // tells the owner that a slot of the cluster has moved
 	start   func(func()) bool
 	closing <-chan struct{} // nil: nothing would end background work
+	watched atomic.Bool     // without an owner: a timer waits until calls end
 	warming atomic.Bool     // a connection is being made in the background
 
 	pool   *redis.Client // has the connections; nil if they are not known
