@@ -5,9 +5,13 @@ import (
 	"fmt"
 	"net/http"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/httpcache"
@@ -17,8 +21,12 @@ import (
 
 // outages are ways in which Redis does not do a purge, each with its end.
 var outages = map[string]func(srv *redistest.Server) (over func()){
-	"hung":    func(srv *redistest.Server) func() { srv.Hang(); return srv.Thaw },
-	"refuses": func(srv *redistest.Server) func() { srv.Refuse(true); srv.KillConnections(); return func() { srv.Refuse(false) } },
+	"hung": func(srv *redistest.Server) func() { srv.Hang(); return srv.Thaw },
+	"refuses": func(srv *redistest.Server) func() {
+		srv.Refuse(true)
+		srv.KillConnections()
+		return func() { srv.Refuse(false) }
+	},
 }
 
 const failedURL = "http://shop.example/p/1"
@@ -36,8 +44,8 @@ var failedTargets = map[string][]httpcache.Target{
 func TestAPurgeThatFailsIsMadeUpFor(t *testing.T) {
 	for outage, begin := range outages {
 		for name, targets := range failedTargets {
-			for _, local := range []bool{false, true} {
-				for _, vary := range []string{"", "X-Color"} {
+			for vary, local := range map[string]bool{"": true, "X-Color": false} {
+				{
 					t.Run(fmt.Sprintf("%s, %s, local tier %v, Vary %q", outage, name, local, vary), func(t *testing.T) {
 						synctest.Test(t, func(t *testing.T) {
 							srv, opt, _ := impatient(t)
@@ -96,4 +104,194 @@ func TestAPurgeThatFailsIsMadeUpFor(t *testing.T) {
 			}
 		}
 	}
+}
+
+// What runs while a purge fails may be stored later, and is not served: a load that began before it, and a renewal.
+func TestALoadBesideAPurgeThatFails(t *testing.T) {
+	for outage, begin := range outages {
+		for name, targets := range failedTargets {
+			for _, renewal := range []bool{false, true} {
+				synctest.Test(t, func(t *testing.T) {
+					srv, opt, _ := impatient(t)
+					opt.Stale.Background = true
+					var version atomic.Int64
+					page := slowPage(&version, "Cache-Control: max-age=60, stale-while-revalidate=600", "Surrogate-Key: p-1", `Cache-Groups: "g-1"`)
+					c := opened(t, opt)
+					h := c.Handler(page)
+					if renewal {
+						get(t, h, failedURL)
+						time.Sleep(2 * time.Minute)
+					}
+					var all sync.WaitGroup
+					all.Go(func() { get(t, h, failedURL) })
+					time.Sleep(500 * time.Millisecond)
+					over := begin(srv)
+					version.Add(1)
+					if c.Purge(t.Context(), targets...) == nil {
+						t.Error("it did not fail")
+					}
+					over()
+					for range 8 {
+						time.Sleep(200 * time.Millisecond)
+						if body, status := get(t, h, failedURL); body != "v1" {
+							t.Errorf("%s, %s, renewal %v: %s: %s", outage, name, renewal, body, status)
+						}
+					}
+					all.Wait()
+				})
+			}
+		}
+	}
+}
+
+// Groups that an answer voids are remembered as well, and so is what a closing cache has not done yet.
+func TestCloseDoesWhatFailed(t *testing.T) {
+	for name, void := range map[string]func(c *httpcache.Cache, h http.Handler){
+		"an answer's groups": func(_ *httpcache.Cache, h http.Handler) {
+			ask(h, "POST", "http://shop.example/change", `X-Voids: "g-1"`)
+		},
+		"a purge": func(c *httpcache.Cache, _ http.Handler) {
+			if c.Purge(context.Background(), httpcache.Target{Tag: "p-1"}, httpcache.Target{Prefix: "http://shop.example/none"}) == nil {
+				t.Error("it did not fail")
+			}
+		},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			srv, opt, events := impatient(t)
+			page := &origin{serve: func(w http.ResponseWriter, r *http.Request) {
+				set(w.Header(), []string{"Cache-Control: max-age=600", "Surrogate-Key: p-1", `Cache-Groups: "g-1"`})
+				if r.Method == "POST" {
+					w.Header().Set("Cache-Group-Invalidation", r.Header.Get("X-Voids"))
+				}
+			}}
+			c, other := opened(t, opt), opened(t, options(t, srv.Client()))
+			h, theirs := c.Handler(page), other.Handler(page)
+			get(t, h, failedURL)
+			srv.FailNext("get", "ERR not now")
+			void(c, h)
+			if _, status := get(t, h, failedURL); isHit(status) {
+				t.Errorf("%s: it is served: %s", name, status)
+			}
+			expect.OK(t, c.Close(t.Context()))
+			if _, status := get(t, theirs, failedURL); isHit(status) {
+				t.Errorf("%s: another process serves it after Close: %s", name, status)
+			}
+			if n := events.Count(mayfly.KindRemoval, mayfly.OutcomeDropped); n != 0 {
+				t.Errorf("%s: %d are forgotten", name, n)
+			}
+		})
+	}
+}
+
+// What there is no room for is forgotten, and the error and an event say so.
+func TestMorePurgesFailThanAreRemembered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv, opt, events := impatient(t)
+		opt.Unremoved = 5
+		c := opened(t, opt)
+		srv.Refuse(true)
+		for i, want := range []string{"is repeated", "is repeated", "4 of its keys are not remembered, since Options.Unremoved (5) are already: purge again"} {
+			err := c.Purge(t.Context(), []httpcache.Target{{Tag: "x"}, {URL: "http://a.example/"}, {URL: "http://b.example/"}}[i])
+			if err == nil || !strings.Contains(err.Error(), want) {
+				t.Errorf("%d: %v", i, err)
+			}
+		}
+		for _, e := range events.All() {
+			if e.Kind == mayfly.KindRemoval && e.Outcome == mayfly.OutcomeDropped && e.N != 4 {
+				t.Errorf("%+v", e)
+			}
+		}
+		if n := events.Count(mayfly.KindRemoval, mayfly.OutcomeDropped); n != 1 {
+			t.Errorf("%d events say that something is forgotten", n)
+		}
+		srv.Refuse(false)
+		time.Sleep(2 * time.Second)
+		expect.OK(t, c.Purge(t.Context(), httpcache.Target{Tag: "x"}))
+	})
+}
+
+// A part of a query may be anywhere in another that is one with it.
+func TestAPurgeOfAQueryThatFails(t *testing.T) {
+	for name, target := range map[string]httpcache.Target{"URL": {URL: "http://a.example/p?b=2&a=1"}, "Prefix": {Prefix: "http://a.example/p?b"}} {
+		synctest.Test(t, func(t *testing.T) {
+			srv, opt, _ := impatient(t)
+			opt.NoVarySearch = true
+			v := newVersions("Cache-Control: max-age=600", "No-Vary-Search: key-order")
+			h := func() http.Handler {
+				c := opened(t, opt)
+				h := c.Handler(v)
+				for range 2 {
+					get(t, h, "http://a.example/p?a=1&b=2")
+				}
+				srv.Hang()
+				v.version++
+				if c.Purge(t.Context(), target) == nil {
+					t.Error("it did not fail")
+				}
+				return h
+			}()
+			for range 3 {
+				if body, status := get(t, h, "http://a.example/p?a=1&b=2"); body != "/p v1 " {
+					t.Errorf("%s: %s, %s", name, body, status)
+				}
+				srv.Thaw()
+			}
+			time.Sleep(3 * time.Second)
+			for range 2 {
+				if body, status := get(t, h, "http://a.example/p?a=1&b=2"); body != "/p v1 " {
+					t.Errorf("%s: %s, %s", name, body, status)
+				}
+			}
+		})
+	}
+}
+
+// While Redis does not answer, pages with tags are shared by those who ask together, as others are, and nothing is said of their tags.
+func TestTaggedPagesInAnOutage(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv, opt, events := impatient(t)
+		var version atomic.Int64
+		page := slowPage(&version, "Cache-Control: max-age=600", "Surrogate-Key: p-1")
+		h := opened(t, opt).Handler(page)
+		srv.Hang()
+		var all sync.WaitGroup
+		for range 10 {
+			all.Go(func() { get(t, h, failedURL) })
+		}
+		all.Wait()
+		if n := page.called(); n != 1 {
+			t.Errorf("the handler was asked %d times", n)
+		}
+		if n := events.Count(mayfly.KindFill, mayfly.OutcomeDropped); n != 0 {
+			t.Errorf("%d events", n)
+		}
+		srv.Thaw()
+	})
+}
+
+// Redis answers, but not which purges there were: that is said, once for all pages.
+func TestWhichPurgesThereWereIsNotKnown(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv, opt, events := impatient(t)
+		client := redis.NewClient(srv.Options())
+		defer client.Close()
+		client.AddHook(reading{opt.Namespace.Prefix + "purges", func() { srv.Hang(); time.AfterFunc(time.Second, srv.Thaw) }})
+		opt.Namespace.Redis = client
+		h := opened(t, opt).Handler(says("page", "Cache-Control: max-age=600", "Surrogate-Key: p-1"))
+		for i := range 3 {
+			if _, status := get(t, h, fmt.Sprint(failedURL, i)); !strings.Contains(status, "detail=purges-unknown") {
+				t.Error(status)
+			}
+			time.Sleep(2 * time.Second)
+		}
+		told := 0
+		for _, e := range events.All() {
+			if e.Kind == mayfly.KindFill && e.Outcome == mayfly.OutcomeDropped && strings.Contains(e.Err.Error(), "redis did not say") {
+				told++
+			}
+		}
+		if told != 1 {
+			t.Errorf("it was told %d times", told)
+		}
+	})
 }

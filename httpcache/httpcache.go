@@ -63,9 +63,9 @@ type Cache struct {
 	epochs     epochs
 	unremoved  *redelete.Queue // resources and tags
 	unswept    *redelete.Queue // what lies under common beginnings
-	quiet      *recently.Keys // renewals that another process makes, or that failed
-	passes     *recently.Keys // slots whose answers were not for others, where Redis does not say so
-	crowded    *recently.Keys // resources for which there was no room lately
+	quiet      *recently.Keys  // renewals that another process makes, or that failed
+	passes     *recently.Keys  // slots whose answers were not for others, where Redis does not say so
+	crowded    *recently.Keys  // resources for which there was no room lately
 	bodies     bodies
 	reports    reports
 	left       *recently.Keys // how many variants of a resource were dropped lately

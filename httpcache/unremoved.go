@@ -123,7 +123,9 @@ func (c *Cache) isUnremoved(key string) bool {
 }
 
 // isTagUnremoved reports whether a tag, whose key is given, is to be purged yet.
-func (c *Cache) isTagUnremoved(key []byte) bool { return c.unremoved.Any() && c.unremoved.Has(string(key)) }
+func (c *Cache) isTagUnremoved(key []byte) bool {
+	return c.unremoved.Any() && c.unremoved.Has(string(key))
+}
 
 // isAllRemoved reports that nothing is to be removed yet.
 func (c *Cache) isAllRemoved() bool { return !c.unremoved.Any() && !c.unswept.Any() }
