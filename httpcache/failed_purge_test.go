@@ -16,6 +16,7 @@ import (
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/httpcache"
 	"github.com/mayflycache/mayfly/internal/testkit/expect"
+	"github.com/mayflycache/mayfly/internal/testkit/realredis"
 	"github.com/mayflycache/mayfly/redistest"
 )
 
@@ -288,4 +289,61 @@ func TestWhichPurgesThereWereIsNotKnown(t *testing.T) {
 			t.Errorf("it was told %d times", told)
 		}
 	})
+}
+
+// The same with real servers, of which one is stopped and goes on: it then gets what it was sent meanwhile.
+func TestAPurgeOfAServerThatIsStopped(t *testing.T) {
+	for name, start := range map[string]func(t *testing.T) (rdb redis.UniversalClient, owner func(key string) *realredis.Server){
+		"single": func(t *testing.T) (redis.UniversalClient, func(string) *realredis.Server) {
+			srv := realredis.Start(t, realredis.Options{})
+			return srv.Client(), func(string) *realredis.Server { return srv }
+		},
+		"cluster": func(t *testing.T) (redis.UniversalClient, func(string) *realredis.Server) {
+			cluster := realredis.StartCluster(t, 3, 0, realredis.Options{Config: []string{"cluster-node-timeout 60000"}})
+			return cluster.Client(), cluster.Owner
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			rdb, owner := start(t)
+			for kind, targets := range failedTargets {
+				opt := options(t, rdb)
+				opt.RedisTimeout = 300 * time.Millisecond
+				opt.Namespace.Prefix += kind + ":"
+				page := newVersions("Cache-Control: max-age=600", "Surrogate-Key: p-1", `Cache-Groups: "g-1"`)
+				c, other := must(t)(opt.New()), must(t)(opt.New())
+				h, theirs := c.Handler(page), other.Handler(page)
+				expect.Eventually(t, "a hit", func() bool { _, status := get(t, h, failedURL); return isHit(status) })
+				stopped := map[string]string{
+					"Tag":   opt.Namespace.Prefix + "tag p-1",
+					"Group": opt.Namespace.Prefix + "purges",
+				}[kind]
+				if stopped == "" {
+					stopped = opt.Namespace.Prefix + failedURL
+				}
+				srv := owner(stopped)
+				srv.Pause()
+				page.version++
+				begun := time.Now()
+				err := c.Purge(t.Context(), targets...)
+				if took := time.Since(begun); err == nil || took > time.Second {
+					t.Errorf("%s: after %v: %v", kind, took, err)
+				}
+				if body, status := get(t, h, failedURL); body != "/p/1 v1 " {
+					t.Errorf("%s: while it is stopped: %s: %s", kind, body, status)
+				}
+				srv.Resume()
+				expect.Eventually(t, "another process serves what is new", func() bool {
+					if body, status := get(t, h, failedURL); body != "/p/1 v1 " {
+						t.Errorf("%s: %s: %s", kind, body, status)
+					}
+					body, _ := get(t, theirs, failedURL)
+					return body == "/p/1 v1 "
+				})
+				expect.Eventually(t, "a hit of what is new", func() bool {
+					body, status := get(t, h, failedURL)
+					return body == "/p/1 v1 " && isHit(status)
+				})
+			}
+		})
+	}
 }

@@ -29,17 +29,13 @@ func (r removal) len() int { return len(r.urls) + len(r.tags) + len(r.under) }
 var errUnremoved = errors.New("a removal has not been done yet")
 
 // void voids what r names, and returns how many keys were removed, and of r what has to be repeated. Its parts run at the same time, so that a Redis
-// that does not answer costs one of them.
-func (c *Cache) void(ctx context.Context, r removal) (found int, left removal, err error) {
+// that does not answer costs one of them. The trips of each get what within returns.
+func (c *Cache) void(ctx context.Context, r removal, within func(context.Context) context.Context) (found int, left removal, err error) {
 	var errs [3]error
 	below := 0
 	parts := []func(){
-		func() {
-			found, left.urls, errs[0] = c.purgeKeys(nodes.Within(ctx, c.opt.RedisTimeout), r.urls)
-		},
-		func() {
-			left.tags, errs[1] = c.purgeTags(nodes.Within(ctx, c.opt.RedisTimeout), r.tags)
-		},
+		func() { found, left.urls, errs[0] = c.purgeKeys(within(ctx), r.urls) },
+		func() { left.tags, errs[1] = c.purgeTags(within(ctx), r.tags) },
 		func() { below, left.under, errs[2] = c.purgePrefixes(ctx, r.under) },
 	}
 	if r.len() == max(len(r.urls), len(r.tags), len(r.under)) { // of one kind
@@ -59,7 +55,7 @@ func (c *Cache) void(ctx context.Context, r removal) (found int, left removal, e
 // removed is void for a caller who is told of the error: what failed is remembered, and the error says so.
 func (c *Cache) removed(ctx context.Context, r removal) (found int, err error) {
 	resources, beginnings := c.unremoved.Mark(), c.unswept.Mark()
-	found, left, err := c.void(ctx, r)
+	found, left, err := c.void(ctx, r, func(ctx context.Context) context.Context { return nodes.Within(ctx, c.opt.RedisTimeout) })
 	if err == nil {
 		c.unremoved.Remove(resources, slices.Concat(r.urls, c.tagKeys(r.tags))...)
 		c.unswept.Remove(beginnings, r.under...)
@@ -154,7 +150,7 @@ func (c *Cache) sweepAgain(ctx context.Context, beginnings []string) (done []str
 
 func (c *Cache) voidAgain(ctx context.Context, r removal, keys []string) (done []string, err error) {
 	begun := time.Now()
-	_, left, err := c.void(ctx, r)
+	_, left, err := c.void(ctx, r, func(ctx context.Context) context.Context { return ctx }) // nobody waits: each trip gets the full timeout
 	undone := slices.Concat(left.urls, c.tagKeys(left.tags), left.under)
 	done = slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return slices.Contains(undone, key) })
 	if len(done) > 0 {
