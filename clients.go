@@ -14,13 +14,27 @@ import (
 )
 
 // CacheClient returns a client for packages that keep copies in Redis: cacheaside, httpcache, [OpenLocal]. It connects as o says, and takes
-// timeouts and retries that are zero in o from [TunedOptions]. It does no I/O; close it when you are done.
+// timeouts and retries that are zero in o so that a call waits no longer than a copy is worth. It does no I/O; close it when you are done.
 //
 //	o := &redis.UniversalOptions{Addrs: []string{"redis:6379"}, Password: os.Getenv("REDIS_PASSWORD")}
 //	caches, err := mayfly.CacheClient(o)
 //	sessions, err := mayfly.DurableClient(o) // connections of its own: a crowd of one does not hold up the other
+//
+// A call ends with its context, tries once, and fails after at most 200 ms for a new connection (DialTimeout, DialerRetries 1) and 100 ms for the
+// answer (ReadTimeout, WriteTimeout, MaxRetries -1). go-redis's own settings are for a Redis that must answer, and let one call on a server
+// that hangs take 20 s, on one that cannot be reached 100 s. If all connections are in use a call waits for up to a second (PoolTimeout), since
+// many callers are not a failure of Redis; the calls of a cache wait by their own rules (see [ErrCrowded]), and not at all while the cache's
+// breaker is open. Set in o what does not fit. Where go-redis takes options of another type, the client's Options method has all of them.
 func CacheClient(o *redis.UniversalOptions) (redis.UniversalClient, error) {
-	return client("CacheClient", o, TunedOptions())
+	return client("CacheClient", o, &redis.UniversalOptions{
+		DialTimeout:      200 * time.Millisecond,
+		DialerRetries:    1,
+		MaxRetries:       -1, // none
+		ReadTimeout:      100 * time.Millisecond,
+		WriteTimeout:     100 * time.Millisecond,
+		PoolTimeout:      time.Second,
+		PipelinePoolSize: -1, // a pipeline of two needs no connections of its own, nor a second attempt on others
+	})
 }
 
 // DurableClient is [CacheClient] for packages whose only copy is in Redis: sliding, navsession, fieldttl. It is more patient. A call ends with
@@ -33,7 +47,7 @@ func DurableClient(o *redis.UniversalOptions) (redis.UniversalClient, error) {
 		ReadTimeout:      time.Second,
 		WriteTimeout:     time.Second,
 		PoolTimeout:      time.Second,
-		PipelinePoolSize: -1, // as in TunedOptions
+		PipelinePoolSize: -1, // as in CacheClient
 	})
 }
 

@@ -40,7 +40,7 @@ type countKey struct {
 
 type counter struct{ events, n, took atomic.Uint64 }
 
-// OutcomeHitLocal is the outcome of reads that found a copy in the local tier. No Event has it: see [LocalObserver].
+// OutcomeHitLocal is the outcome of reads that found a copy in the local tier. No Event has it: see [Observer].
 const OutcomeHitLocal Outcome = "hit_local"
 
 // Observe counts e.

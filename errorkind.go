@@ -17,9 +17,10 @@ var replies = map[string]string{
 	"WRONGTYPE": "wrong_type", "MISCONF": "misconf", "BUSY": "busy", "NOSCRIPT": "script",
 }
 
-// ErrorKind classifies an error of Redis, however it is wrapped: one of a few words, fit for a label, such as "timeout", "network", "oom"
-// or "auth". It is "other" for nil and for errors that are not from Redis.
-func ErrorKind(err error) string {
+// ErrorKind classifies Err where it is an error of Redis, however it is wrapped: one of a few words, fit for a label, such as "timeout",
+// "network", "oom" or "auth". It is "other" for nil and for errors that are not from Redis.
+func (e Event) ErrorKind() string {
+	err := e.Err
 	var reply redis.Error
 	var network net.Error
 	switch {

@@ -14,8 +14,9 @@ import (
 	"github.com/mayflycache/mayfly"
 )
 
-func ExampleErrorKind() {
-	fmt.Println(mayfly.ErrorKind(fmt.Errorf("load the page: %w", context.DeadlineExceeded)))
+func ExampleEvent_ErrorKind() {
+	e := mayfly.Event{Kind: mayfly.KindBackend, Err: fmt.Errorf("load the page: %w", context.DeadlineExceeded)}
+	fmt.Println(e.ErrorKind())
 	// Output: timeout
 }
 
@@ -51,10 +52,10 @@ func TestErrorKind(t *testing.T) {
 			if err != nil {
 				wrapped = fmt.Errorf("sliding: get %q: %w", "LOADING 7", err)
 			}
-			if got := mayfly.ErrorKind(wrapped); got != kind {
+			if got := (mayfly.Event{Err: wrapped}).ErrorKind(); got != kind {
 				t.Errorf("%v is %q, not %q", wrapped, got, kind)
 			}
-			if got := mayfly.ErrorKind(err); got != kind {
+			if got := (mayfly.Event{Err: err}).ErrorKind(); got != kind {
 				t.Errorf("%v is %q, not %q", err, got, kind)
 			}
 		}

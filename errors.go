@@ -25,7 +25,7 @@ var (
 	// Origin.
 	ErrOverloaded = admission.ErrOverloaded
 
-	// ErrLoadTimeout says that a load took longer than Load.Timeout, here or in another process.
+	// ErrLoadTimeout says that a load took longer than LoadTimeout, here or in another process.
 	ErrLoadTimeout = errors.New("the load took too long")
 
 	// ErrFailedElsewhere says that the load a call waited for failed, as the call learned from Redis: another process's load, or one of this
@@ -33,7 +33,7 @@ var (
 	// find that error. A later call loads by itself.
 	ErrFailedElsewhere = errors.New("the load failed elsewhere")
 
-	// ErrCrowded says that a call was not sent because no connection of its client became free in time: Load.Timeout, in
+	// ErrCrowded says that a call was not sent because no connection of its client became free in time: LoadTimeout, in
 	// cacheaside. Other calls of this process used them all that time; Redis may be fine.
 	ErrCrowded = turns.ErrCrowded
 

@@ -7,7 +7,7 @@ import (
 
 // Event is something that happened in a cache, for an operator to count, time or read.
 //
-// A hit in the local tier is not an Event, since an Event would cost as much as the hit. Such hits are counted: see [LocalObserver],
+// A hit in the local tier is not an Event, since an Event would cost as much as the hit. Such hits are counted: see [Observer],
 // and the Stats of caches and of [Local].
 type Event struct {
 	Kind      Kind          // what was done
@@ -21,6 +21,13 @@ type Event struct {
 
 // Observer sees Events. Observe runs on the caller's path, or in the background: it must be quick, must not block or panic, and is called from many
 // goroutines at once. ctx is the context of the operation, for trace ids; it may already be done.
+//
+// An Observer that also counts hits in the local tier has a second method, which [Counters] has:
+//
+//	ObserveLocal(namespace string, hits func() uint64)
+//
+// It is called once by each cache that has a local tier, when the cache is made; hits returns how many hits it has had so far, at any time,
+// also after the cache was closed.
 type Observer interface {
 	Observe(ctx context.Context, e Event)
 }
@@ -44,7 +51,7 @@ const (
 	KindRemoval                   // keys were deleted by the caller
 	KindBackend                   // Redis did not answer, or answered with an error
 	KindBreaker                   // the breaker of a node opened, probed or closed
-	KindCoherence                 // the local tier changed its [Rung], whose name is Outcome
+	KindCoherence                 // the local tier changed its rung, which is Outcome: see [LocalStats]
 	KindWarning                   // the configuration is accepted, but dangerous: Err says why
 	KindLimit                     // a limiter was asked
 	KindJoin                      // a caller waits for a load that another caller of this process began

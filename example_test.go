@@ -2,6 +2,7 @@ package mayfly_test
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/redis/go-redis/v9"
 
@@ -20,7 +21,7 @@ func Example() {
 		Name:   "users",
 		Redis:  rdb,
 		Prefix: "cache:user:",
-		TTL:    mayfly.MediumTTL,
+		TTL:    time.Hour,
 		Jitter: jitter.Default,
 	}
 	fmt.Println(ns.Validate())

@@ -40,7 +40,7 @@ type LocalOptions struct {
 	// fails silently. Redis is asked four times in that time. At least 100 ms; zero is 2 s.
 	Silence time.Duration
 
-	// ShortTTL bounds the age of a copy if Redis allows no way to hear of changes (see [RungShortTTL]). Zero is 1 s; negative
+	// ShortTTL bounds the age of a copy if Redis allows no way to hear of changes (the rung "short_ttl": see [LocalStats]). Zero is 1 s; negative
 	// keeps no copies in that case.
 	ShortTTL time.Duration
 
@@ -50,33 +50,11 @@ type LocalOptions struct {
 	// tier: do not set it if sessions are among them, since one that was ended elsewhere would live on. Zero serves none.
 	Outage time.Duration
 
-	// Observer sees an Event of Kind [KindCoherence] at each change of the rung, whose Outcome is the rung's name and whose Err is the
-	// cause, and another when the rung stays [RungOff] because Redis now refuses writes. It sees one of Kind [KindLag] at each
+	// Observer sees an Event of Kind [KindCoherence] at each change of the rung, whose Outcome is the rung (see [LocalStats]) and whose Err
+	// is the cause, and another when the rung stays "off" because Redis now refuses writes. It sees one of Kind [KindLag] at each
 	// measurement. Nil costs nothing.
 	Observer Observer
 }
-
-// Rung is a way in which a [Local] hears of changes in Redis, from the best, [RungTracking], to none. docs/coherence.md says what each
-// promises.
-type Rung uint8
-
-const (
-	// RungOff: it is not known that changes are heard, so no copy is served. There is no connection now, or Redis refuses the writes
-	// that would show it.
-	RungOff = Rung(localsync.Off)
-
-	// RungShortTTL: the server allows no way to hear of changes, so copies live for LocalOptions.ShortTTL.
-	RungShortTTL = Rung(localsync.ShortTTL)
-
-	// RungPubSub: processes that use this library tell each other what they write. Changes by others are not heard.
-	RungPubSub = Rung(localsync.PubSub)
-
-	// RungTracking: the server tells of every change, whoever makes it.
-	RungTracking = Rung(localsync.Tracking)
-)
-
-// String returns the rung's stable name, fit for a label.
-func (r Rung) String() string { return localsync.Rung(r).String() }
 
 // Local is a tier of copies in this process's memory, in front of Redis, and kept in step with it. One serves many
 // namespaces, within one budget; each names it as its Local. It is safe for concurrent use. Close it after the caches.
@@ -142,8 +120,16 @@ func (o LocalOptions) validate() error {
 
 // LocalStats says what a [Local] holds and what happened since it was opened.
 type LocalStats struct {
-	Rung    Rung
-	Why     error // why Rung is not RungTracking; nil if it is
+	// Rung is the way in which changes in Redis are heard now, a stable word, fit for a label. docs/coherence.md says what each promises.
+	//
+	//   - "tracking": the server tells of every change, whoever makes it.
+	//   - "pubsub": processes that use this library tell each other what they write. Changes by others are not heard.
+	//   - "short_ttl": the server allows no way to hear of changes, so copies live for LocalOptions.ShortTTL.
+	//   - "off": it is not known that changes are heard, so no copy is served. There is no connection now, or Redis refuses the writes
+	//     that would show it.
+	Rung string
+
+	Why     error // why Rung is not "tracking"; nil if it is
 	Entries int
 	Bytes   int64 // of MaxBytes
 	Dead    int   // entries that are over and whose memory was not taken back yet
@@ -161,7 +147,7 @@ type LocalStats struct {
 func (l *Local) Stats() LocalStats {
 	s := l.local.Stats()
 	return LocalStats{
-		Rung: Rung(s.Rung), Why: s.Why, Entries: s.Entries, Bytes: s.Bytes, Dead: s.Dead,
+		Rung: s.Rung.String(), Why: s.Why, Entries: s.Entries, Bytes: s.Bytes, Dead: s.Dead,
 		Hits: s.Hits, Misses: s.Misses, Evictions: s.Evictions, Expired: s.Expired, TooLarge: s.Refused,
 		Outdated: s.Outdated, Changes: s.Heard, Flushes: s.Flushes,
 	}

@@ -115,7 +115,7 @@ func TestEachChangeOfTheRungIsOneEvent(t *testing.T) {
 		srv.FailNext("client tracking", "NOPERM not any more")
 		srv.Thaw()
 		time.Sleep(10 * time.Second)
-		if s := l.Stats(); s.Rung != mayfly.RungPubSub {
+		if s := l.Stats(); s.Rung != "pubsub" {
 			t.Errorf("the rung is %v", s.Rung)
 		}
 		mu.Lock()

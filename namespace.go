@@ -34,7 +34,7 @@ type Namespace[K comparable, V any] struct {
 	// MarshalText. Other types, such as structs, need it.
 	Key func(K) string
 
-	// TTL is how long a value lives, from [MinTTL] to [MaxTTL]. It has no default: only you know for how long your data may
+	// TTL is how long a value lives, from a millisecond to a hundred years; fractions of a millisecond are dropped. It has no default: only you know for how long your data may
 	// be out of date.
 	TTL time.Duration
 
@@ -100,9 +100,9 @@ func (n Namespace[K, V]) Validate() error {
 	}
 	if err := n.Jitter.Validate(); err != nil {
 		c.Wrap(err)
-	} else if n.TTL <= MaxTTL && n.MaxTTL <= MaxTTL {
-		longest := n.Jitter.At(max(n.TTL, n.MaxTTL), 1) // beyond MaxTTL, there is room for a stale window
-		c.Refuse(longest > MaxTTL+MaxTTL/2, "Jitter can make the TTL %v: set its Ceiling", longest)
+	} else if n.TTL <= check.MaxTTL && n.MaxTTL <= check.MaxTTL {
+		longest := n.Jitter.At(max(n.TTL, n.MaxTTL), 1) // beyond the longest, there is room for a stale window
+		c.Refuse(longest > check.MaxTTL+check.MaxTTL/2, "Jitter can make the TTL %v: set its Ceiling", longest)
 	}
 	codec := n.Codec
 	if codec == nil {

@@ -120,17 +120,16 @@ func TestFullKey(t *testing.T) {
 	}
 }
 
-func TestThePresetsLieInTheirRanges(t *testing.T) {
-	for _, c := range []struct {
-		name           string
-		low, ttl, high time.Duration
-	}{
-		{"short", 60 * time.Second, mayfly.ShortTTL, 300 * time.Second},
-		{"medium", time.Hour, mayfly.MediumTTL, 24 * time.Hour},
-		{"long", 24 * time.Hour, mayfly.LongTTL, 4 * 7 * 24 * time.Hour},
+func TestTheGuidesStrategiesAreValid(t *testing.T) {
+	for name, bounds := range map[string][2]time.Duration{
+		"short": {60 * time.Second, 300 * time.Second}, "medium": {time.Hour, 24 * time.Hour}, "long": {24 * time.Hour, 4 * 7 * 24 * time.Hour},
 	} {
-		if c.ttl < c.low || c.ttl > c.high {
-			t.Errorf("%s: %v lies outside the guide's %v to %v", c.name, c.ttl, c.low, c.high)
+		for _, ttl := range bounds {
+			ns := users(t)
+			ns.TTL = ttl
+			if err := ns.Validate(); err != nil {
+				t.Errorf("%s: %v", name, err)
+			}
 		}
 	}
 }

@@ -5,14 +5,6 @@ import (
 	"slices"
 )
 
-// LocalObserver is an Observer that also counts hits in the local tier, which are not Events. ObserveLocal is called once by each
-// cache that has a local tier, when it is made; hits returns how many hits it has had so far, at any time, also
-// after the cache was closed.
-type LocalObserver interface {
-	Observer
-	ObserveLocal(namespace string, hits func() uint64)
-}
-
 // Tee returns an Observer that passes each Event to all of observers in order, and local hits to those that count them. Nils
 // are left out; Tee of none is nil, which costs nothing.
 func Tee(observers ...Observer) Observer {
@@ -36,7 +28,9 @@ func (t tee) Observe(ctx context.Context, e Event) {
 
 func (t tee) ObserveLocal(namespace string, hits func() uint64) {
 	for _, o := range t {
-		if local, ok := o.(LocalObserver); ok {
+		if local, ok := o.(interface {
+			ObserveLocal(namespace string, hits func() uint64)
+		}); ok {
 			local.ObserveLocal(namespace, hits)
 		}
 	}

@@ -15,7 +15,7 @@ type OriginOptions struct {
 	// run. Negative: no bound.
 	Limit int
 
-	// Timeout is how long a load may take: the longest Load.Timeout of the caches. The limit that is found keeps loads well below
+	// Timeout is how long a load may take: the longest LoadTimeout of the caches. The limit that is found keeps loads well below
 	// it. Zero is 10 s.
 	Timeout time.Duration
 }
@@ -24,8 +24,8 @@ type OriginOptions struct {
 // that ask the same database should share one, otherwise each finds a limit of its own:
 //
 //	db, err := mayfly.NewOrigin(mayfly.OriginOptions{})
-//	users, err := cacheaside.New(users, loadUser, cacheaside.Options{Load: cacheaside.Load{Origin: db}})
-//	posts, err := cacheaside.New(posts, loadPost, cacheaside.Options{Load: cacheaside.Load{Origin: db}})
+//	users, err := cacheaside.New(users, loadUser, cacheaside.Options{Origin: db})
+//	posts, err := cacheaside.New(posts, loadPost, cacheaside.Options{Origin: db})
 //
 // Loads beyond the limit wait in a queue, in order, and cost the origin nothing; so an empty Redis cannot bring the origin down.
 // docs/overload.md tells how the limit is found. It is safe for concurrent use, starts no goroutine and needs no Close.

@@ -38,7 +38,7 @@ func ExampleNewOrigin() {
 	db := mayfly.Must(mayfly.NewOrigin(mayfly.OriginOptions{Limit: 8}))
 	load := func(_ context.Context, id int) (string, error) { return fmt.Sprint("user ", id), nil }
 	users := mayfly.Must(cacheaside.New(mayfly.Namespace[int, string]{Name: "users", Redis: srv.Client(), Prefix: "user:", TTL: time.Hour},
-		load, cacheaside.Options{Load: cacheaside.Load{Origin: db}}))
+		load, cacheaside.Options{Origin: db}))
 	defer users.Close(context.Background())
 	users.Get(context.Background(), 7)
 	s := db.Stats()

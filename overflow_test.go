@@ -10,16 +10,19 @@ import (
 	"github.com/mayflycache/mayfly/redistest"
 )
 
+// century is the longest TTL.
+const century = 100 * 365 * 24 * time.Hour
+
 // What jitter makes of a TTL must leave room for a stale window: a sum that overflowed would be a TTL of a millisecond.
 func TestJitterThatMakesATTLTooLong(t *testing.T) {
-	ns := mayfly.Namespace[int, string]{Name: "users", Redis: redistest.Start(t).Client(), Prefix: "user:", TTL: mayfly.MaxTTL}
-	for _, j := range []jitter.Spread{{Fraction: 0.99}, {Floor: 2 * mayfly.MaxTTL}} {
+	ns := mayfly.Namespace[int, string]{Name: "users", Redis: redistest.Start(t).Client(), Prefix: "user:", TTL: century}
+	for _, j := range []jitter.Spread{{Fraction: 0.99}, {Floor: 2 * century}} {
 		ns.Jitter = j
 		if err := ns.Validate(); err == nil || !strings.Contains(err.Error(), "Namespace.Jitter") {
 			t.Errorf("%+v: %v", j, err)
 		}
 	}
-	for _, j := range []jitter.Spread{jitter.Default, jitter.Spread{}, {Floor: time.Hour, Ceiling: mayfly.MaxTTL}, {Fraction: 0.99, Ceiling: mayfly.MaxTTL}} {
+	for _, j := range []jitter.Spread{jitter.Default, jitter.Spread{}, {Floor: time.Hour, Ceiling: century}, {Fraction: 0.99, Ceiling: century}} {
 		ns.Jitter = j
 		if err := ns.Validate(); err != nil {
 			t.Errorf("%+v: %v", j, err)

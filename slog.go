@@ -6,6 +6,8 @@ import (
 	"log/slog"
 	"sync"
 	"time"
+
+	"github.com/mayflycache/mayfly/internal/client/localsync"
 )
 
 // slogEvery is the time over which failures of one kind are summed up in one line.
@@ -74,7 +76,7 @@ func slogLevel(e Event) (slog.Level, topic) {
 		about.namespace = e.Key // of several local tiers
 	}
 	switch {
-	case e.Kind == KindBreaker && e.Outcome == OutcomeOK, e.Kind == KindCoherence && e.Outcome == Outcome(RungTracking.String()):
+	case e.Kind == KindBreaker && e.Outcome == OutcomeOK, e.Kind == KindCoherence && e.Outcome == Outcome(localsync.Tracking.String()):
 		about.state = e.Outcome
 		return slog.LevelInfo, about
 	case e.Kind == KindBreaker, e.Kind == KindCoherence:

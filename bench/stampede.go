@@ -86,13 +86,13 @@ var getters = []struct {
 		return stampedeCache(rdb, ttl, load, false, cacheaside.Options{})
 	}},
 	{"mayfly, stale while revalidate", func(rdb *redis.Client, ttl time.Duration, load loader) loader {
-		return stampedeCache(rdb, ttl, load, false, cacheaside.Options{Early: earlyrefresh.Never, Stale: cacheaside.Stale{While: ttl}})
+		return stampedeCache(rdb, ttl, load, false, cacheaside.Options{Early: earlyrefresh.Never, StaleWhile: ttl})
 	}},
 	{earlyWay + ", with a local tier", func(rdb *redis.Client, ttl time.Duration, load loader) loader {
 		return stampedeCache(rdb, ttl, load, true, cacheaside.Options{})
 	}},
 	{"mayfly, stale while revalidate, with a local tier", func(rdb *redis.Client, ttl time.Duration, load loader) loader {
-		return stampedeCache(rdb, ttl, load, true, cacheaside.Options{Early: earlyrefresh.Never, Stale: cacheaside.Stale{While: ttl}})
+		return stampedeCache(rdb, ttl, load, true, cacheaside.Options{Early: earlyrefresh.Never, StaleWhile: ttl})
 	}},
 }
 

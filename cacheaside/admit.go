@@ -10,14 +10,14 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/lease"
 )
 
-// Origin is what the cache's loads ask: Load.Origin, or one of its own. Its Stats tell how many loads run and wait.
+// Origin is what the cache's loads ask: Options.Origin, or one of its own. Its Stats tell how many loads run and wait.
 func (c *Cache[K, V]) Origin() *mayfly.Origin { return c.origin }
 
 // enter waits for the permit of one query about ls, until wait ends. Their flights are queued from now on: one that all its callers
 // leave is abandoned, which [flight.Flight.Turn] tells.
 func (c *Cache[K, V]) enter(ctx, wait context.Context, ls ...*loading[K, V]) (p admission.Permit, err error) {
 	limiter := admission.Of(c.origin)
-	wish := admission.Wish{Place: limiter.Place(), Abandoned: ls[0].flight.Abandoned(), Closing: c.works.Closing(), Patience: c.opt.Load.Timeout}
+	wish := admission.Wish{Place: limiter.Place(), Abandoned: ls[0].flight.Abandoned(), Closing: c.works.Closing(), Patience: c.opt.LoadTimeout}
 	if at, ok := wait.Deadline(); ok {
 		wish.Patience = max(time.Until(at), 1)
 	}

@@ -93,7 +93,7 @@ func (r *results) get(ctx context.Context, w *workbench, keys ...int) {
 }
 
 func limit(n int) cacheaside.Options {
-	return cacheaside.Options{Load: cacheaside.Load{Limit: n}, RedisTimeout: patient}
+	return cacheaside.Options{LoadLimit: n, RedisTimeout: patient}
 }
 
 func TestAQueuedLoadIsNotBegunWhenAllItsCallersLeave(t *testing.T) {
@@ -150,8 +150,8 @@ func TestARunningLoadGoesOnWhenItsCallersLeave(t *testing.T) {
 
 func TestNoTurnWithinTheTimeout(t *testing.T) {
 	o := limit(1)
-	o.Load.Timeout = 3500 * time.Millisecond
-	o.Stale.IfError = time.Hour
+	o.LoadTimeout = 3500 * time.Millisecond
+	o.StaleIfError = time.Hour
 	admitted(t, o, nil, func(t *testing.T, w *workbench) {
 		w.Set(t.Context(), 9, user{Version: 9})
 		w.rdb.PExpire(t.Context(), t.Name()+":9", 30*time.Minute) // stale
@@ -176,7 +176,7 @@ func TestNoTurnWithinTheTimeout(t *testing.T) {
 
 func TestRenewalsOnlyTry(t *testing.T) {
 	o := limit(1)
-	o.Stale.While = time.Hour
+	o.StaleWhile = time.Hour
 	admitted(t, o, nil, func(t *testing.T, w *workbench) {
 		w.Set(t.Context(), 9, user{Version: 1})
 		w.rdb.PExpire(t.Context(), t.Name()+":9", 30*time.Minute)
@@ -328,7 +328,7 @@ func TestCachesShareAnOrigin(t *testing.T) {
 			c := must[int, user](t)(cacheaside.New(ns, func(context.Context, int) (user, error) {
 				atOnce.during(time.Second)
 				return user{}, nil
-			}, cacheaside.Options{Load: cacheaside.Load{Origin: origin}, RedisTimeout: patient}))
+			}, cacheaside.Options{Origin: origin, RedisTimeout: patient}))
 			if c.Origin() != origin {
 				t.Error("the cache has another origin")
 			}
@@ -353,7 +353,7 @@ func TestPermitsComeBack(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := limit(1)
-			o.Load.Timeout = 3 * time.Second
+			o.LoadTimeout = 3 * time.Second
 			admitted(t, o, func(w *workbench) func(context.Context, int) (user, error) {
 				return func(ctx context.Context, key int) (user, error) {
 					if key == 1 && bad != nil {

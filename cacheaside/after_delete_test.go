@@ -166,12 +166,12 @@ func (s *slowReplies) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.
 	}
 }
 
-// Others are always faster to claim a key, and somebody always deletes it before they have it: a call waits for Load.Timeout at most.
+// Others are always faster to claim a key, and somebody always deletes it before they have it: a call waits for LoadTimeout at most.
 func TestDeletesDoNotKeepACallWaiting(t *testing.T) {
 	inBubbles(t, func(t *testing.T, rdb *redis.Client) {
 		var d slowRow
 		ns := namespace(t, rdb)
-		c := must[int, user](t)(cacheaside.New(ns, d.load, cacheaside.Options{Load: cacheaside.Load{Timeout: 3 * time.Second}}))
+		c := must[int, user](t)(cacheaside.New(ns, d.load, cacheaside.Options{LoadTimeout: 3 * time.Second}))
 		ctx, stop := context.WithCancel(t.Context())
 		lease := func() {
 			expect.OK(t, rdb.Set(t.Context(), ns.Prefix+"7", record.AppendLease(nil, record.NewID()), time.Second).Err())
@@ -199,7 +199,7 @@ func TestReadersAmongDeletes(t *testing.T) {
 	inBubbles(t, func(t *testing.T, rdb *redis.Client) {
 		var d slowRow
 		open := func() *cacheaside.Cache[int, user] {
-			return must[int, user](t)(cacheaside.New(namespace(t, rdb), d.load, cacheaside.Options{Load: cacheaside.Load{Timeout: time.Minute}}))
+			return must[int, user](t)(cacheaside.New(namespace(t, rdb), d.load, cacheaside.Options{LoadTimeout: time.Minute}))
 		}
 		caches, writer := []*cacheaside.Cache[int, user]{open(), open(), open(), open()}, open()
 		ctx, stop := context.WithTimeout(t.Context(), 10*time.Second)

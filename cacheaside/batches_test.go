@@ -23,7 +23,7 @@ func TestABatchThatIsTooLateIsNotRead(t *testing.T) {
 		c := must[int, user](t)(cacheaside.NewBatch(namespace(t, rdb), func(ctx context.Context, keys []int) (map[int]user, error) {
 			<-ctx.Done()
 			return map[int]user{1: {Version: 1}}, nil
-		}, cacheaside.Options{Load: cacheaside.Load{Timeout: time.Second}}))
+		}, cacheaside.Options{LoadTimeout: time.Second}))
 		got, err := c.GetMany(t.Context(), []int{1, 2})
 		if !errors.Is(err, mayfly.ErrLoadTimeout) && len(got) != 1 { // the two are ready at once
 			t.Errorf("%v, %v", got, err)
@@ -40,7 +40,7 @@ func TestABatchThatGivesUpIsALoadTimeout(t *testing.T) {
 		c := must[int, user](t)(cacheaside.NewBatch(ns, func(ctx context.Context, keys []int) (map[int]user, error) {
 			<-ctx.Done()
 			return nil, ctx.Err()
-		}, cacheaside.Options{Load: cacheaside.Load{Timeout: time.Second}}))
+		}, cacheaside.Options{LoadTimeout: time.Second}))
 		if _, err := c.GetMany(t.Context(), []int{1, 2}); !errors.Is(err, mayfly.ErrLoadTimeout) {
 			t.Error(err)
 		}
@@ -50,7 +50,7 @@ func TestABatchThatGivesUpIsALoadTimeout(t *testing.T) {
 	})
 }
 
-// Load.Soft is what a call waits, about however many keys it is.
+// LoadSoftTimeout is what a call waits, about however many keys it is.
 func TestSoftIsOfTheWholeCall(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		rdb := redistest.Start(t).Client()
@@ -61,7 +61,7 @@ func TestSoftIsOfTheWholeCall(t *testing.T) {
 			}
 			return user{Version: key}, ctx.Err()
 		}, cacheaside.Options{
-			Early: earlyrefresh.Never, Stale: cacheaside.Stale{IfError: time.Hour}, Load: cacheaside.Load{Soft: 50 * time.Millisecond},
+			Early: earlyrefresh.Never, StaleIfError: time.Hour, LoadSoftTimeout: 50 * time.Millisecond,
 		}))
 		keys := make([]int, 20)
 		for i := range keys {
@@ -119,7 +119,7 @@ func TestABatchOfWhatIsToBeRenewed(t *testing.T) {
 				found[key] = user{Version: int(version.Load())}
 			}
 			return found, nil
-		}, cacheaside.Options{Early: earlyrefresh.Never, Stale: cacheaside.Stale{IfError: time.Hour, Throttle: time.Minute}}))
+		}, cacheaside.Options{Early: earlyrefresh.Never, StaleIfError: time.Hour, RenewThrottle: time.Minute}))
 		keys := make([]int, 50)
 		for i := range keys {
 			keys[i] = i

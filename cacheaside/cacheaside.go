@@ -16,14 +16,14 @@
 //     process, but for local copies until Redis tells of the change. There are two exceptions, which the TTL bounds: a
 //     Redis failover that loses the deletion, and a loader that reads a database replica which lags (see [Options.Hold]).
 //     However often a key is deleted, a call of it waits for at most the load that runs in its own process and one more, and
-//     for [Load].Timeout at most for those of other processes that live.
+//     for [Options].LoadTimeout at most for those of other processes that live.
 //   - A Set or Delete that returned nil leaves nothing on the way that could still take effect. One that returned an error may
 //     still take effect, once, as late as the network delivers it: docs/redis-keys.md says what that can do.
 //   - Readers of a busy key do not wait when it expires: it is renewed before that, in the background ([Options.Early]).
 //   - A Redis that is slow, full, read-only or gone costs a call at most [Options].RedisTimeout, and soon nothing, since it is
 //     not asked again until a probe is answered. Meanwhile the loader answers. Get never returns a Redis error; Set, Delete, Clear and Lookup do.
-//   - The origin is asked for no more at once than it can work on ([Load].Limit), however many keys are missing: also when Redis is
-//     empty or gone. What exceeds that waits, for Load.Timeout at most.
+//   - The origin is asked for no more at once than it can work on ([Options].LoadLimit), however many keys are missing: also when Redis is
+//     empty or gone. What exceeds that waits, for LoadTimeout at most.
 //   - More callers than connections wait for one another, which is no failure of Redis; their reads travel together.
 //
 // An error of the loader is returned by Get, wrapped with the key. A loader returns [mayfly.ErrNotFound] for what the origin
@@ -79,7 +79,7 @@ type Cache[K comparable, V any] struct {
 }
 
 // New returns a cache whose loader loads one key. The key alone must determine the value: it is shared by all who ask. The
-// loader's context ends at [Load].Timeout or when the cache is closed; it carries the values, not the end, of
+// loader's context ends at [Options].LoadTimeout or when the cache is closed; it carries the values, not the end, of
 // the context of the caller who was first.
 func New[K comparable, V any](ns mayfly.Namespace[K, V], load func(ctx context.Context, key K) (V, error), o Options) (*Cache[K, V], error) {
 	return build(ns, o, load == nil, func(ctx context.Context, key K, _ *Entry[V]) (Loaded[V], error) {
@@ -133,18 +133,18 @@ func build[K comparable, V any](ns mayfly.Namespace[K, V], o Options, noLoader b
 	o = o.withDefaults(ns.Plain)
 	c := &Cache[K, V]{
 		ns: room, opt: o, one: one,
-		askTTL:   o.Early != earlyrefresh.Never || o.Stale.window() > 0 || ns.Local != nil,
-		renewing: make(chan struct{}, o.Load.Renewals),
+		askTTL:   o.Early != earlyrefresh.Never || o.window() > 0 || ns.Local != nil,
+		renewing: make(chan struct{}, o.RenewLimit),
 	}
-	if c.origin = o.Load.Origin; c.origin == nil {
+	if c.origin = o.Origin; c.origin == nil {
 		var err error
-		if c.origin, err = mayfly.NewOrigin(mayfly.OriginOptions{Limit: o.Load.Limit, Timeout: o.Load.Timeout}); err != nil {
+		if c.origin, err = mayfly.NewOrigin(mayfly.OriginOptions{Limit: o.LoadLimit, Timeout: o.LoadTimeout}); err != nil {
 			return nil, fmt.Errorf("cacheaside: %w", err)
 		}
 	}
-	c.glance = c.askTTL && o.Stale.window() == 0 && ns.Local == nil && !ns.Plain
+	c.glance = c.askTTL && o.window() == 0 && ns.Local == nil && !ns.Plain
 	c.format = record.FormatOf(room.Codec.Format())
-	c.flights.Abandon = o.Load.Abandon
+	c.flights.Abandon = o.LoadAbandon
 	c.works = background.New(mayfly.ErrClosed)
 	c.works.Grace = handBack
 	c.quiet = recently.New(256)
@@ -152,7 +152,7 @@ func build[K comparable, V any](ns mayfly.Namespace[K, V], o Options, noLoader b
 	c.tell = c.counts.counted(events.To(ns.Observer, ns.Name))
 	c.unremoved = redelete.New(redelete.Options{Limit: o.Unremoved, Works: c.works, Again: c.deleteAgain, Dropped: c.tell.Dropped})
 	lo := lease.Options{Redis: ns.Redis, Timeout: o.RedisTimeout, Plain: ns.Plain, Hold: o.Hold, Breaker: c.tell.Breaker, Start: c.works.Start, Closing: c.works.Closing(),
-		Wait: o.Load.Timeout, Waited: c.tell.Waited}
+		Wait: o.LoadTimeout, Waited: c.tell.Waited}
 	if c.local = localview.Of[held[V]](ns, nil); c.local != nil {
 		lo.Pushes, lo.Moved = c.local.Watch, c.local.Moved
 	}

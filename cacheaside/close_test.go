@@ -41,7 +41,7 @@ func TestCloseHandsLeasesBack(t *testing.T) {
 					return must[int, user](t)(cacheaside.New(ns, func(ctx context.Context, key int) (user, error) {
 						load(ctx)
 						return user{Version: key}, ctx.Err()
-					}, cacheaside.Options{Load: cacheaside.Load{Timeout: 4 * time.Second}}))
+					}, cacheaside.Options{LoadTimeout: 4 * time.Second}))
 				}
 				var loaded time.Time
 				one, other := open(x.load), open(func(context.Context) { loaded = time.Now() })

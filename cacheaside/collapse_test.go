@@ -46,18 +46,19 @@ type played struct {
 }
 
 // manyProcesses returns as many caches, each with a client of its own, whose loads ask one origin.
-func manyProcesses(t *testing.T, srv *redistest.Server, n int, load cacheaside.Load, query func(context.Context) error) []*cacheaside.Cache[int, user] {
+func manyProcesses(t *testing.T, srv *redistest.Server, n int, o cacheaside.Options, query func(context.Context) error) []*cacheaside.Cache[int, user] {
+	o.RedisTimeout = patient
 	caches := make([]*cacheaside.Cache[int, user], n)
 	for i := range caches {
-		o := srv.Options()
-		o.PoolSize = 5000
-		rdb := redis.NewClient(o)
+		connect := srv.Options()
+		connect.PoolSize = 5000
+		rdb := redis.NewClient(connect)
 		t.Cleanup(func() { rdb.Close() })
 		ns := namespace(t, rdb)
 		ns.TTL = time.Hour
 		caches[i] = must[int, user](t)(cacheaside.New(ns, func(ctx context.Context, key int) (user, error) {
 			return user{Version: key}, query(ctx)
-		}, cacheaside.Options{Load: load, RedisTimeout: patient}))
+		}, o))
 	}
 	return caches
 }
@@ -75,7 +76,7 @@ func play(t *testing.T, limit, processes int, full bool) (p played) {
 		srv := redistest.Start(t)
 		d := &crowded{workers: make(chan struct{}, 4), takes: 4 * time.Second / capacity}
 		var mu sync.Mutex
-		caches := manyProcesses(t, srv, processes, cacheaside.Load{Timeout: 2 * time.Second, Limit: limit}, func(ctx context.Context) error {
+		caches := manyProcesses(t, srv, processes, cacheaside.Options{LoadTimeout: 2 * time.Second, LoadLimit: limit}, func(ctx context.Context) error {
 			mu.Lock()
 			p.queries++
 			mu.Unlock()

@@ -77,7 +77,7 @@ func deleteKillsTheStaleCopyToo(t *testing.T, rdb redis.UniversalClient) {
 			return user{}, errors.New("down")
 		}
 		return user{Version: 1}, nil
-	}, cacheaside.Options{Stale: cacheaside.Stale{While: time.Hour, IfError: time.Hour}, RedisTimeout: patient}))
+	}, cacheaside.Options{StaleWhile: time.Hour, StaleIfError: time.Hour, RedisTimeout: patient}))
 	c.Get(t.Context(), 7)
 	down = true
 	c.Delete(t.Context(), 7)
@@ -95,7 +95,7 @@ func TestDeleteWhileTheValueIsRenewed(t *testing.T) {
 			read := int(version.Load())
 			time.Sleep(time.Second)
 			return user{Version: read}, nil
-		}, cacheaside.Options{Stale: cacheaside.Stale{While: time.Hour}}))
+		}, cacheaside.Options{StaleWhile: time.Hour}))
 		c.Get(t.Context(), 7)
 		time.Sleep(61 * time.Second)
 		c.Get(t.Context(), 7) // stale: its renewal reads version 1

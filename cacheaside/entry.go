@@ -47,7 +47,7 @@ func (c *Cache[K, V]) encode(v V, id record.ID, ttl, cost time.Duration) ([]byte
 	if c.ns.Plain {
 		return c.bytes(nil, v)
 	}
-	h := record.Header{ID: id, Format: c.format, Cost: cost, Fresh: ttl, Window: c.opt.Stale.window()}
+	h := record.Header{ID: id, Format: c.format, Cost: cost, Fresh: ttl, Window: c.opt.window()}
 	rec := record.Begin(nil, h)
 	head := len(rec)
 	rec, err := c.bytes(rec, v)

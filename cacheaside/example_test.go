@@ -127,8 +127,8 @@ func ExampleCache_Stats() {
 	// Output: 2 hits, 1 miss, 1 load
 }
 
-// With IfError a value that has expired is served if the origin fails.
-func ExampleStale() {
+// With StaleIfError a value that has expired is served if the origin fails.
+func ExampleOptions_staleIfError() {
 	srv, err := redistest.Run() // a Redis whose clock can be moved
 	if err != nil {
 		panic(err)
@@ -144,7 +144,7 @@ func ExampleStale() {
 	cache, err := cacheaside.New(mayfly.Namespace[string, float64]{
 		Name: "rates", Redis: srv.Client(), Prefix: "cache:rate:", TTL: time.Minute,
 	}, rate, cacheaside.Options{
-		Stale:        cacheaside.Stale{IfError: time.Hour},
+		StaleIfError: time.Hour,
 		RedisTimeout: time.Second, // how long a call waits for Redis; the default is 150 ms
 	})
 	if err != nil {

@@ -47,7 +47,7 @@ func TestRedisIsGone(t *testing.T) {
 				defer running.Add(-1)
 				<-time.After(time.Millisecond)
 				return user{Version: key}, nil
-			}, cacheaside.Options{Load: cacheaside.Load{Limit: 16}}))
+			}, cacheaside.Options{LoadLimit: 16}))
 			for range 2 { // once with Redis to be found dead, and once with its death known
 				var wg sync.WaitGroup
 				for i := range callers {
@@ -174,7 +174,7 @@ func TestABoundOnLoadsIsAQueueNotARefusal(t *testing.T) {
 			func(_ context.Context, key int) (int, error) {
 				atOnce.during(time.Second)
 				return key, nil
-			}, cacheaside.Options{Load: cacheaside.Load{Timeout: 4500 * time.Millisecond, Limit: 2}}))
+			}, cacheaside.Options{LoadTimeout: 4500 * time.Millisecond, LoadLimit: 2}))
 		var served, refused atomic.Int32
 		var wg sync.WaitGroup
 		for i := range 20 {

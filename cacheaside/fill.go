@@ -131,7 +131,7 @@ func (l *loading[K, V]) toStore(got *loaded[V], claim *lease.Claim) (lease.Fill,
 		ttl = c.ns.Jitter.TTL(c.ns.TTL)
 	}
 	value, err := c.encode(got.Value, claim.ID(), ttl, got.cost)
-	return lease.Fill{Claim: claim, Value: value, TTL: ttl + c.opt.Stale.window(), Ends: !c.ns.Plain}, err
+	return lease.Fill{Claim: claim, Value: value, TTL: ttl + c.opt.window(), Ends: !c.ns.Plain}, err
 }
 
 // forgetValue ends a claim for a value that is not, or must not be, kept.

@@ -138,7 +138,7 @@ func aLoadThatNobodyWantsAnyMore(t *testing.T, rdb redis.UniversalClient) {
 		<-ctx.Done()
 		stopped.Store(true)
 		return user{}, ctx.Err()
-	}, cacheaside.Options{Load: cacheaside.Load{Abandon: true}, RedisTimeout: patient}))
+	}, cacheaside.Options{LoadAbandon: true, RedisTimeout: patient}))
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-loading; cancel() }()
 	if _, err := c.Get(ctx, 7); !errors.Is(err, context.Canceled) {
@@ -257,7 +257,7 @@ func TestALoaderPastItsTimeout(t *testing.T) {
 		c := must[int, user](t)(cacheaside.New(namespace(t, rdb), func(context.Context, int) (user, error) {
 			<-release // heeds nothing
 			return user{}, nil
-		}, cacheaside.Options{Load: cacheaside.Load{Timeout: 3 * time.Second}}))
+		}, cacheaside.Options{LoadTimeout: 3 * time.Second}))
 		begun := time.Now()
 		_, err := c.Get(t.Context(), 7)
 		if took := time.Since(begun); !errors.Is(err, mayfly.ErrLoadTimeout) || took > 3200*time.Millisecond {

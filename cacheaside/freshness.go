@@ -133,9 +133,9 @@ func (c *Cache[K, V]) see(f lease.Found, draw float64) (s sight[V]) {
 	switch late := -s.entry.Fresh; {
 	case late < 0:
 		s.due = c.opt.Early.Due(h.Fresh, s.entry.Fresh, h.Cost, draw)
-	case late < c.opt.Stale.While:
+	case late < c.opt.StaleWhile:
 		s.standing, s.entry.Outcome = stale, mayfly.OutcomeStale
-	case late < c.opt.Stale.IfError:
+	case late < c.opt.StaleIfError:
 		s.standing, s.entry.Outcome = fallback, mayfly.OutcomeStale
 	default:
 		s.standing = unusable

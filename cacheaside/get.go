@@ -195,12 +195,12 @@ func (c *Cache[K, V]) serve(ctx context.Context, l loading[K, V], begun time.Tim
 	return l.seen.entry, nil
 }
 
-// await waits for a flight, but with something to fall back on not longer than Load.Soft since a time. again is true if
+// await waits for a flight, but with something to fall back on not longer than LoadSoftTimeout since a time. again is true if
 // nothing came of the flight and the caller is to look again.
 func (l *loading[K, V]) await(ctx context.Context, f *flight.Flight[outcome[V]], since time.Time) (e Entry[V], err error, again bool) {
 	patient, cancel := ctx, context.CancelFunc(func() {})
-	if l.fallback() && l.c.opt.Load.Soft > 0 {
-		patient, cancel = context.WithDeadline(ctx, since.Add(l.c.opt.Load.Soft))
+	if l.fallback() && l.c.opt.LoadSoftTimeout > 0 {
+		patient, cancel = context.WithDeadline(ctx, since.Add(l.c.opt.LoadSoftTimeout))
 	}
 	defer cancel()
 	out, again, err := f.Wait(patient, l.began)

@@ -98,7 +98,7 @@ func TestAnothersStaleWindowFarAway(t *testing.T) {
 					ns := namespace(t, rdb)
 					var loads atomic.Int32
 					load := func(context.Context, int) (user, error) { return user{Version: int(loads.Add(1))}, nil }
-					stale := must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{Stale: cacheaside.Stale{While: time.Hour}}))
+					stale := must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{StaleWhile: time.Hour}))
 					c := must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{Early: early}))
 					get(t, stale, i)
 					synctest.Wait()

@@ -83,10 +83,10 @@ var settings = []struct {
 	{"go-redis's defaults", func(o *redis.Options) { o.ContextTimeoutEnabled = false }},
 	{"ContextTimeoutEnabled", func(o *redis.Options) {}},
 	{"no deadlines", func(o *redis.Options) { o.ReadTimeout, o.WriteTimeout = -2, -2 }},
-	{"TunedOptions", func(o *redis.Options) {
-		dial, notices := o.Dialer, o.MaintNotificationsConfig
-		*o = *mayfly.TunedOptions().Simple()
-		o.Addr, o.Dialer, o.MaintNotificationsConfig = "127.0.0.1:1", dial, notices
+	{"CacheClient", func(o *redis.Options) {
+		rdb := mayfly.Must(mayfly.CacheClient(&redis.UniversalOptions{Addrs: []string{"127.0.0.1:1"}, Dialer: o.Dialer, MaintNotificationsConfig: o.MaintNotificationsConfig}))
+		*o = *rdb.(*redis.Client).Options()
+		rdb.Close()
 	}},
 }
 
@@ -123,7 +123,7 @@ func isGone(t *testing.T, gone, back func(*network), later time.Duration, set fu
 		defer running.Add(-1)
 		time.Sleep(takes)
 		return user{Version: key}, nil
-	}, cacheaside.Options{Load: cacheaside.Load{Limit: atOnce}}))
+	}, cacheaside.Options{LoadLimit: atOnce}))
 	worst := func() (worst time.Duration) {
 		var mu sync.Mutex
 		var wg sync.WaitGroup
@@ -165,7 +165,7 @@ func isGone(t *testing.T, gone, back func(*network), later time.Duration, set fu
 		t.Error("Set succeeded")
 	}
 
-	// Some ten probes, or twenty: each at most two attempts with TunedOptions, as it may take longer than a call, and with others whatever go-redis makes of one.
+	// Some ten probes, or twenty: each at most two attempts of a CacheClient, as it may take longer than a call, and with others whatever go-redis makes of one.
 	events.Forget()
 	asking := time.Now()
 	wire.dials.Store(0)

@@ -111,7 +111,7 @@ func (c cell) play(t *testing.T) (recovered time.Duration, queries int) {
 		srv := redistest.Start(t)
 		d := &kindOfOrigin{kind: c.kind, count: c.count, cost: time.Duration(c.count) * time.Second / time.Duration(c.capacity), workers: make(chan struct{}, c.count), rand: rand.New(rand.NewPCG(1, 2))}
 		var mu sync.Mutex
-		caches := manyProcesses(t, srv, c.processes, cacheaside.Load{Timeout: c.timeout, Limit: c.limit}, func(ctx context.Context) error {
+		caches := manyProcesses(t, srv, c.processes, cacheaside.Options{LoadTimeout: c.timeout, LoadLimit: c.limit}, func(ctx context.Context) error {
 			mu.Lock()
 			queries++
 			mu.Unlock()

@@ -48,7 +48,7 @@ func TestAHolderThatDiesLeadsToOneLoadAtATime(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := slowOrigin{processes: 6, lasts: 6 * time.Second, ttl: time.Minute, held: c.held, ends: c.ends, load: patiently(c.takes),
-				options: cacheaside.Options{Load: cacheaside.Load{Timeout: c.timeout}}}
+				options: cacheaside.Options{LoadTimeout: c.timeout}}
 			s.play(t)
 			if s.loads != 1 || s.most != 1 || len(s.errs) > 0 {
 				t.Errorf("%d loads, %d at once, errors %v; want one load and no error", s.loads, s.most, s.errs)
@@ -60,11 +60,11 @@ func TestAHolderThatDiesLeadsToOneLoadAtATime(t *testing.T) {
 	}
 }
 
-// A key that is deleted all the time keeps nobody for longer than Load.Timeout and one load: who has waited so long does not wait for
+// A key that is deleted all the time keeps nobody for longer than LoadTimeout and one load: who has waited so long does not wait for
 // another load after the next Delete.
 func TestAKeyThatIsDeletedAllTheTime(t *testing.T) {
 	s := slowOrigin{processes: 6, lasts: 8 * time.Second, ttl: time.Minute, load: patiently(time.Second),
-		options: cacheaside.Options{Load: cacheaside.Load{Timeout: 2 * time.Second}},
+		options: cacheaside.Options{LoadTimeout: 2 * time.Second},
 		redis: func(srv *redistest.Server) {
 			for range 32 {
 				<-time.After(250 * time.Millisecond)

@@ -96,7 +96,7 @@ func (l *loading[K, V]) judge(ctx context.Context, begun time.Time) {
 //	held, alone         load, and do not store
 //
 // Someone who deletes the key meanwhile takes the claim away: the value goes to those whose calls began before it was loaded,
-// and to nobody else. How long a call can take does not depend on how often that happens: once it has waited for Load.Timeout, the next
+// and to nobody else. How long a call can take does not depend on how often that happens: once it has waited for LoadTimeout, the next
 // Delete lets it load by itself. A load that it has waited for that long fails the call: it takes longer than a load may take. One whose
 // process died or gave it up counts for nothing, as the next is no slower for it.
 func (l *loading[K, V]) fly(caller context.Context) {
@@ -108,10 +108,10 @@ func (l *loading[K, V]) fly(caller context.Context) {
 	}
 }
 
-// steps takes steps for Load.Timeout at most, but for the load that they end with, and reports whether the flight has landed. If not, it
+// steps takes steps for LoadTimeout at most, but for the load that they end with, and reports whether the flight has landed. If not, it
 // has waited for somebody else's load.
 func (l *loading[K, V]) steps(ctx context.Context) (landed bool) {
-	wait, cancel := context.WithTimeoutCause(ctx, l.c.opt.Load.Timeout, mayfly.ErrLoadTimeout)
+	wait, cancel := context.WithTimeoutCause(ctx, l.c.opt.LoadTimeout, mayfly.ErrLoadTimeout)
 	defer cancel()
 	landed, l.past = !l.waitOverdue(wait), false
 	for !landed && !l.past {
@@ -180,7 +180,7 @@ func (l *loading[K, V]) outwait(ctx context.Context) (landed bool) {
 		if l.turnTo(ctx, a) {
 			return true
 		}
-		l.alone = l.alone || a.Voided && time.Since(l.begun) >= l.c.opt.Load.Timeout // it is deleted all the time
+		l.alone = l.alone || a.Voided && time.Since(l.begun) >= l.c.opt.LoadTimeout // it is deleted all the time
 		return false
 	}
 	permit, ok := admission.Of(l.c.origin).Try(ctx)
@@ -197,7 +197,7 @@ func (l *loading[K, V]) outwait(ctx context.Context) (landed bool) {
 // patience is how long l waits for the load that it is behind: as long as that may take, and until the lease of a process that was killed
 // meanwhile has ended. A load that is known to be over its time gets no more than a load may take.
 func (l *loading[K, V]) patience() time.Duration {
-	patience := l.c.opt.Load.Timeout
+	patience := l.c.opt.LoadTimeout
 	if l.found.Failure.ID != l.behind {
 		patience += lease.TTL * 3 / 2
 	}

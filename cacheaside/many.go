@@ -190,7 +190,7 @@ const atOnce = 32
 func (c *Cache[K, V]) flyMany(caller context.Context, ls []*loading[K, V]) {
 	ctx, cancel := c.works.On(caller)
 	defer cancel()
-	wait, cancel := context.WithTimeoutCause(ctx, c.opt.Load.Timeout, mayfly.ErrLoadTimeout)
+	wait, cancel := context.WithTimeoutCause(ctx, c.opt.LoadTimeout, mayfly.ErrLoadTimeout)
 	defer cancel()
 	var group sync.WaitGroup
 	defer group.Wait()
@@ -321,7 +321,7 @@ func (c *Cache[K, V]) loadGroup(ctx context.Context, permit *admission.Permit, l
 		err    error
 	}
 	var abandoned <-chan struct{}
-	if c.opt.Load.Abandon {
+	if c.opt.LoadAbandon {
 		abandoned = c.allAbandoned(ctx, ls)
 	}
 	cost, runs, err := c.supervise(permit.Inside(ctx), watch{abandoned, claims, ends}, func(ctx context.Context) error {

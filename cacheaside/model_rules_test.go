@@ -111,7 +111,7 @@ func (m *model) checkVersion(process, key, version, atLeast int) {
 		m.wrong("process %d, key %d: version %d after Delete for version %d", process, key, version, atLeast)
 	case version < len(r.versions):
 		const load = 20 * time.Second // with what it waits for
-		if age := time.Since(r.versions[version]); age > modelTTL+max(m.o.Stale.While, m.o.Stale.IfError)+m.o.MissTTL+load {
+		if age := time.Since(r.versions[version]); age > modelTTL+max(m.o.StaleWhile, m.o.StaleIfError)+m.o.MissTTL+load {
 			m.wrong("key %d: version %d was replaced %v ago", key, version, age)
 		}
 	}

@@ -115,11 +115,11 @@ func playModel(t *testing.T, seed uint64) {
 	}
 	m.rdb = m.srv.Client()
 	m.plain = m.rng.IntN(4) == 0
-	m.o = cacheaside.Options{Load: cacheaside.Load{Timeout: time.Minute}}
+	m.o = cacheaside.Options{LoadTimeout: time.Minute}
 	if !m.plain {
 		m.o.MissTTL = []time.Duration{0, 5 * time.Second}[m.rng.IntN(2)]
-		m.o.Stale.While = []time.Duration{0, 10 * time.Second}[m.rng.IntN(2)]
-		m.o.Stale.IfError = []time.Duration{0, 10 * time.Second}[m.rng.IntN(2)]
+		m.o.StaleWhile = []time.Duration{0, 10 * time.Second}[m.rng.IntN(2)]
+		m.o.StaleIfError = []time.Duration{0, 10 * time.Second}[m.rng.IntN(2)]
 		m.o.Hold = []time.Duration{0, 0, 2 * time.Second}[m.rng.IntN(3)]
 	}
 	m.o.Early = []earlyrefresh.Policy{nil, earlyrefresh.Never, earlyrefresh.Window(0.3)}[m.rng.IntN(3)]

@@ -64,7 +64,7 @@ func (f policyFunc) Due(ttl, remaining, cost time.Duration, draw float64) bool {
 func TestWhatIsStaleIsNotLocal(t *testing.T) {
 	inTheNear(t, nil, func(t *testing.T, n *nearby) {
 		c := must[int, user](t)(cacheaside.New(n.ns, n.load, cacheaside.Options{
-			Early: earlyrefresh.Never, Stale: cacheaside.Stale{While: time.Minute},
+			Early: earlyrefresh.Never, StaleWhile: time.Minute,
 		}))
 		got(t, c, 1)
 		got(t, c, 1)

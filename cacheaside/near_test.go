@@ -40,7 +40,7 @@ func TestALocalHit(t *testing.T) {
 		srv := redistest.Start(t)
 		ns := namespace(t, srv.Client())
 		l := withLocal(t, &ns, mayfly.LocalOptions{})
-		if r := l.Stats().Rung; r != mayfly.RungTracking {
+		if r := l.Stats().Rung; r != "tracking" {
 			t.Fatalf("the rung is %v", r)
 		}
 		var loads atomic.Int32
@@ -270,7 +270,7 @@ func TestWithoutTracking(t *testing.T) {
 		var caches [2]*cacheaside.Cache[int, user] // as two processes
 		for i := range caches {
 			ns := ns
-			if l := withLocal(t, &ns, mayfly.LocalOptions{}); l.Stats().Rung != mayfly.RungPubSub {
+			if l := withLocal(t, &ns, mayfly.LocalOptions{}); l.Stats().Rung != "pubsub" {
 				t.Fatalf("the rung is %v", l.Stats().Rung)
 			}
 			version := 0

@@ -34,7 +34,7 @@ type Options struct {
 	Compress int
 
 	// RedisTimeout is how long one call waits for Redis, whatever the client's own timeouts are. Waiting for a connection that other calls
-	// of this process have is none of that as long as Redis answers them: it ends with the caller's context, or at Load.Timeout with
+	// of this process have is none of that as long as Redis answers them: it ends with the caller's context, or at LoadTimeout with
 	// mayfly.ErrCrowded, after which a Get takes Redis for one that cannot be asked. A Set of a process that has not heard of Redis for two
 	// seconds asks for its time first, and waits for that as long at most. Zero is 150 ms.
 	RedisTimeout time.Duration
@@ -43,71 +43,63 @@ type Options struct {
 	// them. Zero is 1024.
 	Unremoved int
 
-	Load  Load
-	Stale Stale
-}
-
-// Load says how loads run.
-type Load struct {
-	// Timeout bounds a load: after it the loader's context ends, and callers get mayfly.ErrLoadTimeout, even if the loader ignores
-	// its context. Such a load still is the one load of its key until it ends, for ten times Timeout at most: callers wait for it
-	// up to Timeout, and get mayfly.ErrLoadTimeout. Who waits for a load of another process that is killed waits for another load, a second
+	// LoadTimeout bounds a load: after it the loader's context ends, and callers get mayfly.ErrLoadTimeout, even if the loader ignores
+	// its context. Such a load still is the one load of its key until it ends, for ten times LoadTimeout at most: callers wait for it
+	// up to LoadTimeout, and get mayfly.ErrLoadTimeout. Who waits for a load of another process that is killed waits for another load, a second
 	// later. Zero is 10 s.
-	Timeout time.Duration
+	LoadTimeout time.Duration
 
-	// Soft is how long a caller waits for a load if there is a stale value to return instead (see Stale.IfError); the load
-	// goes on. Zero waits until Timeout.
-	Soft time.Duration
+	// LoadSoftTimeout is how long a caller waits for a load if there is a stale value to return instead (see StaleIfError); the load
+	// goes on. Zero waits until LoadTimeout.
+	LoadSoftTimeout time.Duration
 
-	// Abandon cancels a load when the contexts of all callers who wait for it have ended. By default it goes on.
-	Abandon bool
+	// LoadAbandon cancels a load when the contexts of all callers who wait for it have ended. By default it goes on.
+	LoadAbandon bool
 
-	// Limit is how many loads run at once in this process; the others wait in a queue. Zero: as many as the origin can work on, which
-	// is found while they run (docs/overload.md). Negative: any number. A load that gets no turn within Timeout fails with
+	// LoadLimit is how many loads run at once in this process; the others wait in a queue. Zero: as many as the origin can work on, which
+	// is found while they run (docs/overload.md). Negative: any number. A load that gets no turn within LoadTimeout fails with
 	// mayfly.ErrOverloaded; one whose callers have all left in the meantime is not begun.
-	Limit int
+	LoadLimit int
 
 	// Origin is what this cache shares with others that ask the same database: one limit for all of them. Its own limit holds then, and
-	// Limit must be zero. Nil is an origin of its own. Cache.Origin has the figures.
+	// LoadLimit must be zero. Nil is an origin of its own. Cache.Origin has the figures.
 	Origin *mayfly.Origin
 
-	// Renewals is how many renewals run in the background at once; beyond that a renewal is left to a later reader. Zero
+	// StaleWhile is how long after its TTL a value is still returned, at once, while it is renewed in the background: one load per TTL, and
+	// no reader waits. Redis keeps the value that much longer. Zero returns none.
+	StaleWhile time.Duration
+
+	// StaleIfError is how long after its TTL a value is still returned when the load failed, or took longer than LoadSoftTimeout. Redis keeps
+	// the value that much longer. Zero returns none.
+	StaleIfError time.Duration
+
+	// RenewLimit is how many renewals run in the background at once; beyond that a renewal is left to a later reader. Zero
 	// is 16.
-	Renewals int
+	RenewLimit int
+
+	// RenewThrottle is how long no process tries again after a renewal failed. Zero is 1 s; negative tries at once.
+	RenewThrottle time.Duration
 }
 
-// Stale says how long after its TTL a value may still be served. Redis keeps it that much longer. Zero durations serve
-// nothing stale.
-type Stale struct {
-	// While is how long a stale value is returned at once while it is renewed in the background: one load per TTL, and no
-	// reader waits.
-	While time.Duration
-
-	// IfError is how long a stale value is returned when the load failed, or took longer than Load.Soft.
-	IfError time.Duration
-
-	// Throttle is how long no process tries again after a renewal failed. Zero is 1 s; negative tries at once.
-	Throttle time.Duration
-}
-
-func (s Stale) window() time.Duration { return max(s.While, s.IfError) }
+// window is how long a value stays in Redis after its TTL.
+func (o Options) window() time.Duration { return max(o.StaleWhile, o.StaleIfError) }
 
 func (o Options) validate(plain bool) error {
 	c := check.In("Options.")
 	c.TTL("MissTTL", o.MissTTL)
 	c.TTL("Hold", o.Hold)
-	c.TTL("Stale.While", o.Stale.While)
-	c.TTL("Stale.IfError", o.Stale.IfError)
-	c.TTL("Load.Timeout", o.Load.Timeout)
-	c.TTL("Load.Soft", o.Load.Soft)
+	c.TTL("StaleWhile", o.StaleWhile)
+	c.TTL("StaleIfError", o.StaleIfError)
+	c.TTL("LoadTimeout", o.LoadTimeout)
+	c.TTL("LoadSoftTimeout", o.LoadSoftTimeout)
 	c.TTL("RedisTimeout", o.RedisTimeout)
 	c.Refuse(o.Compress < 0, "Compress must not be negative, got %d", o.Compress)
-	c.Refuse(o.Load.Renewals < 0, "Load.Renewals must not be negative, got %d; earlyrefresh.Never renews nothing", o.Load.Renewals)
-	c.Refuse(o.Load.Origin != nil && o.Load.Limit != 0, "Load.Limit is %d, and Load.Origin has a limit of its own: give that to mayfly.NewOrigin", o.Load.Limit)
-	c.Refuse(o.Load.Origin != nil && admission.Of(o.Load.Origin) == nil, "Load.Origin was not made: use mayfly.NewOrigin")
-	if o.Load.Origin == nil {
-		_, err := mayfly.NewOrigin(mayfly.OriginOptions{Limit: o.Load.Limit})
-		c.Refuse(err != nil, "Load.Limit must be at most 1000000, got %d: a negative one is no limit", o.Load.Limit)
+	c.Refuse(o.RenewLimit < 0, "RenewLimit must not be negative, got %d; earlyrefresh.Never renews nothing", o.RenewLimit)
+	c.Refuse(o.Origin != nil && o.LoadLimit != 0, "LoadLimit is %d, and Origin has a limit of its own: give that to mayfly.NewOrigin", o.LoadLimit)
+	c.Refuse(o.Origin != nil && admission.Of(o.Origin) == nil, "Origin was not made: use mayfly.NewOrigin")
+	if o.Origin == nil {
+		_, err := mayfly.NewOrigin(mayfly.OriginOptions{Limit: o.LoadLimit})
+		c.Refuse(err != nil, "LoadLimit must be at most 1000000, got %d: a negative one is no limit", o.LoadLimit)
 	}
 	c.Refuse(o.Unremoved < 0, "Unremoved must not be negative, got %d", o.Unremoved)
 	if early, ok := o.Early.(interface{ Validate() error }); ok {
@@ -119,7 +111,8 @@ func (o Options) validate(plain bool) error {
 		c.Refuse(o.MissTTL != 0, "MissTTL "+room)
 		c.Refuse(o.Hold != 0, "Hold "+room)
 		c.Refuse(o.Compress != 0, "Compress "+room)
-		c.Refuse(o.Stale.window() != 0, "Stale "+room)
+		c.Refuse(o.StaleWhile != 0, "StaleWhile "+room)
+		c.Refuse(o.StaleIfError != 0, "StaleIfError "+room)
 		c.Refuse(needsCost(o.Early), "Early weighs the cost of a load, which "+room)
 	}
 	return c.Err()
@@ -138,9 +131,9 @@ func (o Options) withDefaults(plain bool) Options {
 			o.Early = earlyrefresh.Never
 		}
 	}
-	o.Load.Timeout = cmp.Or(o.Load.Timeout, 10*time.Second)
-	o.Load.Renewals = cmp.Or(o.Load.Renewals, 16)
-	o.Stale.Throttle = cmp.Or(o.Stale.Throttle, time.Second)
+	o.LoadTimeout = cmp.Or(o.LoadTimeout, 10*time.Second)
+	o.RenewLimit = cmp.Or(o.RenewLimit, 16)
+	o.RenewThrottle = cmp.Or(o.RenewThrottle, time.Second)
 	o.RedisTimeout = cmp.Or(o.RedisTimeout, 150*time.Millisecond)
 	o.Unremoved = cmp.Or(o.Unremoved, 1024)
 	return o

@@ -27,22 +27,23 @@ func TestWrongOptionsAreNamed(t *testing.T) {
 	}{
 		{want: "Options.MissTTL must be at least 1ms, got -1s", o: cacheaside.Options{MissTTL: -time.Second}},
 		{want: "Options.Hold must be at least 1ms, got 1ns", o: cacheaside.Options{Hold: 1}},
-		{want: "Options.Stale.While must be at least 1ms", o: cacheaside.Options{Stale: cacheaside.Stale{While: -1}}},
-		{want: "Options.Stale.IfError must be at most", o: cacheaside.Options{Stale: cacheaside.Stale{IfError: math.MaxInt64}}},
-		{want: "Options.Load.Timeout must be at least 1ms", o: cacheaside.Options{Load: cacheaside.Load{Timeout: -1}}},
-		{want: "Options.Load.Soft must be at least 1ms", o: cacheaside.Options{Load: cacheaside.Load{Soft: -1}}},
-		{want: "Options.Load.Renewals must not be negative, got -1", o: cacheaside.Options{Load: cacheaside.Load{Renewals: -1}}},
+		{want: "Options.StaleWhile must be at least 1ms", o: cacheaside.Options{StaleWhile: -1}},
+		{want: "Options.StaleIfError must be at most", o: cacheaside.Options{StaleIfError: math.MaxInt64}},
+		{want: "Options.LoadTimeout must be at least 1ms", o: cacheaside.Options{LoadTimeout: -1}},
+		{want: "Options.LoadSoftTimeout must be at least 1ms", o: cacheaside.Options{LoadSoftTimeout: -1}},
+		{want: "Options.RenewLimit must not be negative, got -1", o: cacheaside.Options{RenewLimit: -1}},
 		{want: "Options.RedisTimeout must be at least 1ms", o: cacheaside.Options{RedisTimeout: -1}},
-		{want: "Options.Load.Limit must be at most 1000000, got 1000001: a negative one is no limit", o: cacheaside.Options{Load: cacheaside.Load{Limit: 1_000_001}}},
-		{want: "Options.Load.Limit is 3, and Load.Origin has a limit of its own", o: cacheaside.Options{Load: cacheaside.Load{Limit: 3, Origin: mayfly.Must(mayfly.NewOrigin(mayfly.OriginOptions{}))}}},
-		{want: "Options.Load.Origin was not made: use mayfly.NewOrigin", o: cacheaside.Options{Load: cacheaside.Load{Origin: &mayfly.Origin{}}}},
+		{want: "Options.LoadLimit must be at most 1000000, got 1000001: a negative one is no limit", o: cacheaside.Options{LoadLimit: 1_000_001}},
+		{want: "Options.LoadLimit is 3, and Origin has a limit of its own", o: cacheaside.Options{LoadLimit: 3, Origin: mayfly.Must(mayfly.NewOrigin(mayfly.OriginOptions{}))}},
+		{want: "Options.Origin was not made: use mayfly.NewOrigin", o: cacheaside.Options{Origin: &mayfly.Origin{}}},
 		{want: "Options.Unremoved must not be negative, got -1", o: cacheaside.Options{Unremoved: -1}},
 		{want: "Options.Compress must not be negative, got -1", o: cacheaside.Options{Compress: -1}},
 		{want: "Options.Early: earlyrefresh.XFetch: beta must be positive", o: cacheaside.Options{Early: earlyrefresh.XFetch(0)}},
 		{want: "Options.MissTTL needs a header", o: cacheaside.Options{MissTTL: time.Second}, plain: true},
 		{want: "Options.Hold needs a header", o: cacheaside.Options{Hold: time.Second}, plain: true},
 		{want: "Options.Compress needs a header", o: cacheaside.Options{Compress: 1}, plain: true},
-		{want: "Options.Stale needs a header", o: cacheaside.Options{Stale: cacheaside.Stale{While: time.Second}}, plain: true},
+		{want: "Options.StaleWhile needs a header", o: cacheaside.Options{StaleWhile: time.Second}, plain: true},
+		{want: "Options.StaleIfError needs a header", o: cacheaside.Options{StaleIfError: time.Second}, plain: true},
 		{want: "Options.Early weighs the cost", o: cacheaside.Options{Early: earlyrefresh.XFetch(2)}, plain: true},
 	} {
 		ns := namespace(t, rdb)
@@ -71,8 +72,8 @@ func TestDangerousSettingsAreTold(t *testing.T) {
 		{"a cluster client's defaults", redis.NewClusterClient(&redis.ClusterOptions{Addrs: []string{"127.0.0.1:1"}}), 0},
 		{"a ring", redis.NewRing(&redis.RingOptions{}), 1},
 		{"no deadlines", redis.NewClient(&redis.Options{ContextTimeoutEnabled: true, ReadTimeout: -2}), 1},
-		{"TunedOptions", redis.NewUniversalClient(mayfly.TunedOptions()), 0},
-		{"TunedOptions of a cluster", redis.NewClusterClient(mayfly.TunedOptions().Cluster()), 0},
+		{"CacheClient", mayfly.Must(mayfly.CacheClient(&redis.UniversalOptions{Addrs: []string{"127.0.0.1:1"}})), 0},
+		{"CacheClient of a cluster", mayfly.Must(mayfly.CacheClient(&redis.UniversalOptions{Addrs: []string{"127.0.0.1:1"}, IsClusterMode: true})), 0},
 	} {
 		var events expect.Events
 		ns := namespace(t, x.client)

@@ -85,7 +85,7 @@ func TestAnothersStaleWindowIsNotOurs(t *testing.T) {
 					ns := namespace(t, redistest.Start(t).Client())
 					var loads atomic.Int32
 					load := func(context.Context, int) (user, error) { return user{Version: int(loads.Add(1))}, nil }
-					stale := must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{Stale: cacheaside.Stale{While: time.Hour}}))
+					stale := must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{StaleWhile: time.Hour}))
 					c := must[int, user](t)(cacheaside.New(ns, load, cacheaside.Options{Early: early}))
 					get(t, stale, i)
 					for range 3 {

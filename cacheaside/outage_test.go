@@ -70,7 +70,7 @@ func TestLocalCopiesOutliveAnOutage(t *testing.T) {
 			}
 			time.Sleep(100 * time.Millisecond)
 		}
-		if local.Stats().Rung != mayfly.RungOff {
+		if local.Stats().Rung != "off" {
 			t.Errorf("the rung is %v", local.Stats().Rung)
 		}
 		long.Delete(t.Context(), 2)
@@ -106,7 +106,7 @@ func TestLocalCopiesOutliveAnOutage(t *testing.T) {
 		}
 		cut.Store(false)
 		time.Sleep(5 * time.Second)
-		if local.Stats().Rung != mayfly.RungTracking || flat(long, 3) {
+		if local.Stats().Rung != "tracking" || flat(long, 3) {
 			t.Errorf("on %v: a copy of before the outage is served", local.Stats().Rung)
 		}
 	})

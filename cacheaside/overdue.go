@@ -15,7 +15,7 @@ import (
 // origin does. It still counts as the one load of its key, in this process and in all others, until it ends, or its process dies, or
 // overdueFor has passed. Those who wait for it get its error.
 
-// overdueFor is how many times Load.Timeout a load that was given up still counts.
+// overdueFor is how many times LoadTimeout a load that was given up still counts.
 const overdueFor = 10
 
 // overdue are the keys whose loads go on. The zero value is ready.
@@ -99,7 +99,7 @@ func (c *Cache[K, V]) failed(ctx context.Context, ls []*loading[K, V], claims []
 		defer c.works.Done()
 		ctx, cancel := c.works.On(ctx)
 		defer cancel()
-		bound := time.NewTimer(overdueFor * c.opt.Load.Timeout)
+		bound := time.NewTimer(overdueFor * c.opt.LoadTimeout)
 		defer bound.Stop()
 		beat := time.NewTimer(lease.Beat / 32) // most end as soon as their context does
 		defer beat.Stop()
@@ -127,9 +127,9 @@ func (c *Cache[K, V]) giveUp(ctx context.Context, claims []*lease.Claim, err err
 	defer cancel()
 	if errors.Is(err, mayfly.ErrClosed) || errors.Is(err, errAbandoned) || errors.Is(err, mayfly.ErrOverloaded) {
 		for _, claim := range claims {
-			claim.GiveUp(ctx, c.opt.Stale.Throttle)
+			claim.GiveUp(ctx, c.opt.RenewThrottle)
 		}
 		return
 	}
-	c.guard.Fail(ctx, claims, err.Error(), c.opt.Stale.Throttle)
+	c.guard.Fail(ctx, claims, err.Error(), c.opt.RenewThrottle)
 }

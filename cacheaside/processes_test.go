@@ -43,7 +43,7 @@ func loaded(rdb redis.UniversalClient, load func(context.Context) error, schema 
 	return mayfly.Must(cacheaside.New(ns, func(ctx context.Context, key int) (user, error) {
 		rdb.Incr(ctx, "loads")
 		return user{Version: key}, load(ctx)
-	}, cacheaside.Options{Early: earlyrefresh.Never, Load: cacheaside.Load{Timeout: time.Hour}, RedisTimeout: patient}))
+	}, cacheaside.Options{Early: earlyrefresh.Never, LoadTimeout: time.Hour, RedisTimeout: patient}))
 }
 
 // holder claims a key, says so, and never comes back.
@@ -144,7 +144,7 @@ func slowly() int {
 		<-time.After(2200 * time.Millisecond)
 		rdb.Decr(ctx, "running")
 		return user{Version: key}, nil
-	}, cacheaside.Options{Load: cacheaside.Load{Timeout: 3 * time.Second}, RedisTimeout: patient}))
+	}, cacheaside.Options{LoadTimeout: 3 * time.Second, RedisTimeout: patient}))
 	if u, err := c.Get(ctx, 7); u.Version != 7 || err != nil {
 		fmt.Fprintf(os.Stderr, "slowly: got %+v, %v\n", u, err)
 		return 1

@@ -44,7 +44,7 @@ func raced(rdb redis.UniversalClient, o mayfly.Observer) *cacheaside.Cache[int, 
 	return mayfly.Must(cacheaside.New(ns, func(ctx context.Context, key int) (int64, error) { return slowDatabase(ctx, rdb, key) },
 		cacheaside.Options{
 			Early:        earlyrefresh.Linear(1), // renews often
-			Stale:        cacheaside.Stale{While: time.Second},
+			StaleWhile:   time.Second,
 			RedisTimeout: patient,
 		}))
 }

@@ -157,7 +157,7 @@ func aLoaderThatDecidesForItself(t *testing.T, rdb redis.UniversalClient) {
 	c := must[int, user](t)(cacheaside.NewEntry(ns, func(_ context.Context, _ int, previous *cacheaside.Entry[user]) (cacheaside.Loaded[user], error) {
 		shown.Store(previous)
 		return answer, nil
-	}, cacheaside.Options{Stale: cacheaside.Stale{While: time.Minute}, RedisTimeout: patient}))
+	}, cacheaside.Options{StaleWhile: time.Minute, RedisTimeout: patient}))
 	ctx := t.Context()
 
 	answer = cacheaside.Loaded[user]{Value: user{Version: 1}, TTL: 30 * time.Second}

@@ -58,7 +58,7 @@ func aRenewalInTheBackground(t *testing.T, rdb redis.UniversalClient) {
 	}
 }
 
-// What is due beyond Load.Renewals waits for a later reader, and that is told.
+// What is due beyond RenewLimit waits for a later reader, and that is told.
 func renewalsAreBounded(t *testing.T, rdb redis.UniversalClient) {
 	ns := namespace(t, rdb)
 	var events expect.Events
@@ -76,7 +76,7 @@ func renewalsAreBounded(t *testing.T, rdb redis.UniversalClient) {
 		defer running.Add(-1)
 		<-goOn
 		return user{Version: key}, nil
-	}, cacheaside.Options{Load: cacheaside.Load{Renewals: 2}, Stale: cacheaside.Stale{While: time.Minute}, RedisTimeout: patient}))
+	}, cacheaside.Options{RenewLimit: 2, StaleWhile: time.Minute, RedisTimeout: patient}))
 	keys := []int{0, 1, 2, 3, 4, 5, 6, 7}
 	c.GetMany(t.Context(), keys)
 	renew.Store(true)
@@ -148,7 +148,7 @@ func (o *slowAfterTheFirst) load(context.Context, int) (user, error) {
 func TestAValueEndsWhileItIsRenewed(t *testing.T) {
 	inBubbles(t, func(t *testing.T, rdb *redis.Client) {
 		var origin slowAfterTheFirst
-		o := cacheaside.Options{Early: earlyrefresh.Window(0.1), Load: cacheaside.Load{Timeout: time.Minute}}
+		o := cacheaside.Options{Early: earlyrefresh.Window(0.1), LoadTimeout: time.Minute}
 		a := must[int, user](t)(cacheaside.New(namespace(t, rdb), origin.load, o))
 		b := must[int, user](t)(cacheaside.New(namespace(t, rdb), origin.load, o))
 		a.Get(t.Context(), 7)
@@ -179,7 +179,7 @@ func TestAValueEndsWhileRedisStandsStill(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				srv := redistest.Start(t)
 				var origin slowAfterTheFirst
-				o := cacheaside.Options{Early: earlyrefresh.Never, Stale: cacheaside.Stale{IfError: time.Minute}, Load: cacheaside.Load{Timeout: time.Minute}}
+				o := cacheaside.Options{Early: earlyrefresh.Never, StaleIfError: time.Minute, LoadTimeout: time.Minute}
 				open := func() *cacheaside.Cache[int, user] {
 					rdb := srv.Client()
 					if !batch {

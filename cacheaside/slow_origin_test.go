@@ -127,7 +127,7 @@ func patiently(takes time.Duration) func(ctx context.Context) error {
 // However slow the origin is, a key is loaded by one caller at a time, over all processes, but where it is documented otherwise.
 func TestOneLoadAtATimeOfASlowOrigin(t *testing.T) {
 	down := errors.New("the database is down")
-	second := cacheaside.Options{Load: cacheaside.Load{Timeout: time.Second}}
+	second := cacheaside.Options{LoadTimeout: time.Second}
 	held := second
 	held.Hold = time.Minute
 	for _, c := range []struct {
@@ -136,14 +136,14 @@ func TestOneLoadAtATimeOfASlowOrigin(t *testing.T) {
 		atOnce   int // documented
 		mostEver int // loads
 	}{
-		{"loads take longer than Load.Timeout", slowOrigin{processes: 10, lasts: 10 * time.Second, options: second, load: patiently(3 * time.Second)}, 1, 11},
-		{"a loader that fails after a second", slowOrigin{processes: 12, lasts: 10 * time.Second, options: cacheaside.Options{Load: cacheaside.Load{Timeout: 5 * time.Second}},
+		{"loads take longer than LoadTimeout", slowOrigin{processes: 10, lasts: 10 * time.Second, options: second, load: patiently(3 * time.Second)}, 1, 11},
+		{"a loader that fails after a second", slowOrigin{processes: 12, lasts: 10 * time.Second, options: cacheaside.Options{LoadTimeout: 5 * time.Second},
 			load: func(ctx context.Context) error { return errors.Join(patiently(time.Second)(ctx), down) }}, 1, 11},
 		{"a loader that ignores its context", slowOrigin{processes: 3, lasts: 6 * time.Second, options: second,
 			load: func(context.Context) error { time.Sleep(time.Minute); return nil }}, 1, 1},
 		{"the same, and Redis is gone", slowOrigin{processes: 1, lasts: 6 * time.Second, options: second, redis: func(srv *redistest.Server) { srv.Hang(); time.Sleep(6 * time.Second); srv.Thaw() },
 			load: func(context.Context) error { time.Sleep(time.Minute); return nil }}, 1, 1},
-		{"a Redis that stalls", slowOrigin{processes: 12, lasts: 11 * time.Second, options: cacheaside.Options{Load: cacheaside.Load{Timeout: 5 * time.Second}},
+		{"a Redis that stalls", slowOrigin{processes: 12, lasts: 11 * time.Second, options: cacheaside.Options{LoadTimeout: 5 * time.Second},
 			load: func(ctx context.Context) error { return errors.Join(patiently(time.Second)(ctx), down) }, redis: stalls(11)}, 1, 12},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -163,7 +163,7 @@ func TestOneLoadAtATimeOfASlowOrigin(t *testing.T) {
 
 // Hold is where it is documented otherwise: what is loaded may not be stored, so each process loads for itself, one load at a time.
 func TestWhileHoldLastsEachProcessLoadsForItself(t *testing.T) {
-	s := slowOrigin{processes: 6, lasts: 5 * time.Second, ttl: time.Minute, options: cacheaside.Options{Hold: time.Hour, Load: cacheaside.Load{Timeout: 5 * time.Second}},
+	s := slowOrigin{processes: 6, lasts: 5 * time.Second, ttl: time.Minute, options: cacheaside.Options{Hold: time.Hour, LoadTimeout: 5 * time.Second},
 		load: patiently(time.Second), deleted: true}
 	s.play(t)
 	if s.most > s.processes || s.most < 2 {
@@ -205,7 +205,7 @@ func TestAFailureElsewhereIsToldToThoseWhoWait(t *testing.T) {
 							return user{}, x.fail(ctx)
 						}
 						return user{Version: key}, nil
-					}, cacheaside.Options{Load: cacheaside.Load{Timeout: 3 * time.Second}, RedisTimeout: patient}))
+					}, cacheaside.Options{LoadTimeout: 3 * time.Second, RedisTimeout: patient}))
 				}
 				one, other := open(), open()
 				begun := time.Now()
@@ -241,9 +241,9 @@ func TestAFailureElsewhereIsToldToThoseWhoWait(t *testing.T) {
 	}
 }
 
-// A load that never ends keeps others from its key for eleven times Load.Timeout, and no longer.
+// A load that never ends keeps others from its key for eleven times LoadTimeout, and no longer.
 func TestALoadThatNeverEndsIsBounded(t *testing.T) {
-	s := slowOrigin{processes: 2, lasts: 25 * time.Second, ttl: time.Minute, options: cacheaside.Options{Load: cacheaside.Load{Timeout: time.Second}},
+	s := slowOrigin{processes: 2, lasts: 25 * time.Second, ttl: time.Minute, options: cacheaside.Options{LoadTimeout: time.Second},
 		load: func(context.Context) error { time.Sleep(time.Hour); return nil }}
 	s.play(t)
 	if s.loads != 3 {

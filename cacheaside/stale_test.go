@@ -30,7 +30,7 @@ func staleWhileRevalidate(t *testing.T, rdb redis.UniversalClient) {
 			return user{Version: n}, nil
 		}
 		return user{}, errors.New("down")
-	}, cacheaside.Options{Stale: cacheaside.Stale{While: 30 * time.Second, Throttle: time.Hour}, RedisTimeout: patient}))
+	}, cacheaside.Options{StaleWhile: 30 * time.Second, RenewThrottle: time.Hour, RedisTimeout: patient}))
 	ctx, full := t.Context(), ns.Prefix+"7"
 	c.Get(ctx, 7)
 	if ttl := rdb.PTTL(ctx, full).Val(); ttl <= 80*time.Second || ttl > 90*time.Second {
@@ -72,7 +72,7 @@ func TestStaleWhileRevalidateInTime(t *testing.T) {
 				return user{}, errors.New("down")
 			}
 			return user{Version: n}, nil
-		}, cacheaside.Options{Early: earlyrefresh.Never, Stale: cacheaside.Stale{While: 30 * time.Second, Throttle: 5 * time.Second}}))
+		}, cacheaside.Options{Early: earlyrefresh.Never, StaleWhile: 30 * time.Second, RenewThrottle: 5 * time.Second}))
 		ctx := t.Context()
 		get := func(want int, waits bool) {
 			t.Helper()
@@ -119,7 +119,7 @@ func staleIfError(t *testing.T, rdb redis.UniversalClient) {
 		}
 		return user{}, errors.New("down")
 	}
-	o := cacheaside.Options{Early: earlyrefresh.Never, Stale: cacheaside.Stale{IfError: time.Hour, Throttle: time.Hour}, RedisTimeout: patient}
+	o := cacheaside.Options{Early: earlyrefresh.Never, StaleIfError: time.Hour, RenewThrottle: time.Hour, RedisTimeout: patient}
 	a := must[int, user](t)(cacheaside.New(ns, load, o))
 	b := must[int, user](t)(cacheaside.New(ns, load, o))
 	ctx := t.Context()
@@ -146,8 +146,8 @@ func TestStaleIfErrorAndSoftTimeout(t *testing.T) {
 			}
 			return user{Version: n}, nil
 		}
-		o := cacheaside.Options{Early: earlyrefresh.Never, Load: cacheaside.Load{Soft: 200 * time.Millisecond},
-			Stale: cacheaside.Stale{IfError: time.Hour, Throttle: 10 * time.Second}}
+		o := cacheaside.Options{Early: earlyrefresh.Never, LoadSoftTimeout: 200 * time.Millisecond,
+			StaleIfError: time.Hour, RenewThrottle: 10 * time.Second}
 		a := must[int, user](t)(cacheaside.New(namespace(t, rdb), load, o))
 		b := must[int, user](t)(cacheaside.New(namespace(t, rdb), load, o))
 		ctx := t.Context()
@@ -190,7 +190,7 @@ func theOriginForgot(t *testing.T, rdb redis.UniversalClient) {
 			return user{}, mayfly.ErrNotFound
 		}
 		return user{Version: 1}, nil
-	}, cacheaside.Options{Stale: cacheaside.Stale{While: time.Hour}, RedisTimeout: patient}))
+	}, cacheaside.Options{StaleWhile: time.Hour, RedisTimeout: patient}))
 	c.Get(t.Context(), 7)
 	gone.Store(true)
 	rdb.PExpire(t.Context(), ns.Prefix+"7", 30*time.Minute) // stale
@@ -208,7 +208,7 @@ func TestThePreviousValueIsTheLoadersOwn(t *testing.T) {
 			}
 			previous.Value.Name = "scratch"
 			return cacheaside.Loaded[user]{NotModified: true}, nil
-		}, cacheaside.Options{Stale: cacheaside.Stale{While: time.Hour}}))
+		}, cacheaside.Options{StaleWhile: time.Hour}))
 		c.Get(t.Context(), 1)
 		time.Sleep(70 * time.Second)
 		c.Get(t.Context(), 1) // stale, and renewed
@@ -230,7 +230,7 @@ func TestALockIsNoValue(t *testing.T) {
 				return user{}, errors.New("down")
 			}
 			return user{Name: "right"}, nil
-		}, cacheaside.Options{Early: earlyrefresh.Never, Stale: cacheaside.Stale{IfError: time.Hour}, Load: cacheaside.Load{Timeout: 3 * time.Second}}))
+		}, cacheaside.Options{Early: earlyrefresh.Never, StaleIfError: time.Hour, LoadTimeout: 3 * time.Second}))
 		c.Get(t.Context(), 1)
 		full, _ := ns.FullKey(1)
 		raw, _ := srv.Get(full)

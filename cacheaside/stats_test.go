@@ -35,7 +35,7 @@ func TestStats(t *testing.T) {
 				}
 				return user{Version: key}, nil
 			}
-			o := cacheaside.Options{MissTTL: time.Minute, Stale: cacheaside.Stale{While: time.Hour}}
+			o := cacheaside.Options{MissTTL: time.Minute, StaleWhile: time.Hour}
 			near, far := must[int, user](t)(cacheaside.New(ns, fails, o)), must[int, user](t)(cacheaside.New(inRedis, fails, o))
 			get := func(c *cacheaside.Cache[int, user], key int) { c.Get(ctx, key); synctest.Wait() }
 

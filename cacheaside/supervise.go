@@ -67,11 +67,11 @@ func (h heirs) inherit(ctx context.Context, now time.Time) {
 	}
 }
 
-// supervise runs load in a goroutine of its own, keeps claims alive meanwhile, and gives up on it after Load.Timeout, when
+// supervise runs load in a goroutine of its own, keeps claims alive meanwhile, and gives up on it after LoadTimeout, when
 // the cache is closed, or when nobody wants it any more. What load wrote may be read only if it returned nil. runs, if not nil, is
 // where a load that was given up ends.
 func (c *Cache[K, V]) supervise(ctx context.Context, w watch, load func(ctx context.Context) error) (cost time.Duration, runs <-chan flight.Result[struct{}], err error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, c.opt.Load.Timeout, mayfly.ErrLoadTimeout)
+	ctx, cancel := context.WithTimeoutCause(ctx, c.opt.LoadTimeout, mayfly.ErrLoadTimeout)
 	defer cancel()
 	begun := time.Now()
 	c.works.More()

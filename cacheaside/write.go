@@ -52,7 +52,7 @@ func (c *Cache[K, V]) set(ctx context.Context, values map[K]V, each time.Duratio
 			return c.ns.Fail("set", full, err)
 		}
 		keys, fulls = append(keys, key), append(fulls, full)
-		sets = append(sets, lease.Value{Key: full, Bytes: bytes, TTL: ttl + c.opt.Stale.window(), Ends: c.glance})
+		sets = append(sets, lease.Value{Key: full, Bytes: bytes, TTL: ttl + c.opt.window(), Ends: c.glance})
 	}
 	return c.written(ctx, "set", mayfly.KindWrite, keys, fulls, func() []error { return c.guard.Set(ctx, sets) })
 }

@@ -161,7 +161,7 @@ func (x *exchange) acquire(fill filling) lease.Acquired {
 	c, ctx := x.cache, x.r.Context()
 	within, cancel := c.within(ctx, x.asked)
 	defer cancel()
-	wait, cancel := context.WithTimeout(ctx, c.opt.Shared.Wait-time.Since(x.begun))
+	wait, cancel := context.WithTimeout(ctx, c.opt.SharedWait-time.Since(x.begun))
 	defer cancel()
 	a := x.ask(within, wait, fill)
 	switch a.Standing {

@@ -21,7 +21,7 @@ import (
 // queues, and one that turns out to be gives its turn back at once: so a slow answer for one client, such as a long poll, delays nobody
 // for long.
 
-// Origin is what the cache's handlers ask: Load.Origin, or one of its own. Its Stats tell how many requests run and wait.
+// Origin is what the cache's handlers ask: Options.Origin, or one of its own. Its Stats tell how many requests run and wait.
 func (c *Cache) Origin() *mayfly.Origin { return c.origin }
 
 // turn is the right to call the handler. It ends once: when the handler returns, when the answer cannot be shared, or when its time is
@@ -75,7 +75,7 @@ func (x *exchange) enter(f *flight.Flight[outcome]) error {
 	}
 	c, ctx, begun := x.cache, x.r.Context(), time.Now()
 	limiter := admission.Of(c.origin)
-	wish := admission.Wish{Closing: c.works.Closing(), Patience: c.opt.Load.Timeout}
+	wish := admission.Wish{Closing: c.works.Closing(), Patience: c.opt.LoadTimeout}
 	wish.Until, _ = ctx.Deadline()
 	if f != nil {
 		wish.Place = limiter.Place()
@@ -104,7 +104,7 @@ func (x *exchange) enter(f *flight.Flight[outcome]) error {
 
 // begins gives x its turn.
 func (x *exchange) begins(p admission.Permit) {
-	most, after := x.cache.opt.Load.Timeout, admission.TimedOut
+	most, after := x.cache.opt.LoadTimeout, admission.TimedOut
 	if at, _ := placeOf(x.r); !x.cache.audiences.paths.others.Has(at) {
 		// It may be a long poll. A page this slow is no sample either: the limit aims below that.
 		most, after = most/4, admission.NoSample
@@ -118,7 +118,7 @@ func (x *exchange) turnedAway(why error) {
 	if errors.Is(x.r.Context().Err(), context.Canceled) {
 		return // the client has left
 	}
-	detail, again := "overloaded", x.cache.opt.Load.Timeout
+	detail, again := "overloaded", x.cache.opt.LoadTimeout
 	if !errors.Is(why, mayfly.ErrOverloaded) {
 		detail, again = "deadline", time.Second
 	}

@@ -70,7 +70,7 @@ func at(t testing.TB, c *httpcache.Cache, inFlight, queued int) {
 // oneAtATime is a cache that lets in one request at a time, before byPath.
 func oneAtATime(t *testing.T, rdb *redis.Client) (*httpcache.Cache, http.Handler, *expect.Events) {
 	opt, events := options(t, rdb), new(expect.Events)
-	opt.Load.Limit, opt.Namespace.Observer = 1, events
+	opt.LoadLimit, opt.Namespace.Observer = 1, events
 	c := opened(t, opt)
 	return c, c.Handler(http.HandlerFunc(byPath)), events
 }
@@ -138,7 +138,7 @@ func TestATurnEndsWithItsHandler(t *testing.T) {
 		at(t, c, 0, 0)
 		poll := queued(t, t.Context(), h, "http://a.example/poll")
 		at(t, c, 1, 0)
-		time.Sleep(2500 * time.Millisecond) // a quarter of Load.Timeout
+		time.Sleep(2500 * time.Millisecond) // a quarter of LoadTimeout
 		at(t, c, 0, 0)
 		<-poll
 		at(t, c, 0, 0)
@@ -149,7 +149,7 @@ func TestATurnEndsWithItsHandler(t *testing.T) {
 func TestARangeOfWhatIsStaleDoesNotQueue(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
 		opt := options(t, rdb)
-		opt.Load.Limit = 1
+		opt.LoadLimit = 1
 		h := opened(t, opt).Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			set(w.Header(), []string{"Cache-Control: max-age=10", "Etag: \"a\""})
 			if r.URL.Path == "/busy" {
@@ -206,7 +206,7 @@ func TestAHijackedConnectionHoldsNoTurn(t *testing.T) {
 func TestASlowClientHoldsNoTurn(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
 		opt := options(t, rdb)
-		opt.Load.Limit = 1
+		opt.LoadLimit = 1
 		c := opened(t, opt)
 		h := c.Handler(says("body", "Cache-Control: max-age=60"))
 		w := &unread{ResponseRecorder: httptest.NewRecorder(), read: make(chan struct{})}
@@ -237,7 +237,7 @@ func (s *unread) Write(b []byte) (int, error) {
 func TestWhoGetsNoTurnIsToldOrGetsWhatIsStale(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
 		opt, events := options(t, rdb), new(expect.Events)
-		opt.Load, opt.Namespace.Observer = httpcache.Load{Limit: 1, Timeout: time.Second}, events
+		opt.LoadLimit, opt.LoadTimeout, opt.Namespace.Observer = 1, time.Second, events
 		slow := false
 		h := opened(t, opt).Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Cache-Control", "max-age=60")
@@ -283,10 +283,10 @@ func TestValuesInsideAPageTakeNoSecondTurn(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
 		db := mayfly.Must(mayfly.NewOrigin(mayfly.OriginOptions{Limit: 1}))
 		ns := mayfly.Namespace[int, string]{Name: "v", Redis: rdb, Prefix: "v:", TTL: time.Minute}
-		values := mayfly.Must(cacheaside.New(ns, func(context.Context, int) (string, error) { return "value", nil }, cacheaside.Options{Load: cacheaside.Load{Origin: db}}))
+		values := mayfly.Must(cacheaside.New(ns, func(context.Context, int) (string, error) { return "value", nil }, cacheaside.Options{Origin: db}))
 		defer values.Close(context.Background())
 		opt := options(t, rdb)
-		opt.Load.Origin = db
+		opt.Origin = db
 		h := opened(t, opt).Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Cache-Control", "max-age=60")
 			v, err := values.Get(r.Context(), 1)
@@ -306,7 +306,7 @@ func TestValuesInsideAPageTakeNoSecondTurn(t *testing.T) {
 func TestWhoHasWaitedLongEnoughQueuesToo(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
 		opt := options(t, rdb)
-		opt.Load.Limit, opt.Shared.Wait = 1, time.Second
+		opt.LoadLimit, opt.SharedWait = 1, time.Second
 		o := &origin{serve: func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Cache-Control", "max-age=60")
 			time.Sleep(2 * time.Second)
@@ -334,7 +334,7 @@ func TestWhoHasWaitedLongEnoughQueuesToo(t *testing.T) {
 func TestARenewalDoesNotQueue(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
 		opt, events := options(t, rdb), new(expect.Events)
-		opt.Load.Limit, opt.Stale.Background, opt.Namespace.Observer = 1, true, events
+		opt.LoadLimit, opt.RenewBackground, opt.Namespace.Observer = 1, true, events
 		var renewed int
 		h := opened(t, opt).Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Cache-Control", "max-age=10, stale-while-revalidate=600")
@@ -374,16 +374,16 @@ func TestCloseReleasesWhoWaitsForATurn(t *testing.T) {
 
 func TestALimitOfPagesIsValid(t *testing.T) {
 	db := mayfly.Must(mayfly.NewOrigin(mayfly.OriginOptions{}))
-	for want, l := range map[string]httpcache.Load{
-		"Load.Limit must be at most": {Limit: 2_000_000},
-		"Load.Limit is 3":            {Limit: 3, Origin: db},
-		"Load.Origin was not made":   {Origin: new(mayfly.Origin)},
-		"Load.Timeout":               {Timeout: -time.Second},
+	for want, l := range map[string]httpcache.Options{
+		"Options.LoadLimit must be at most": {LoadLimit: 2_000_000},
+		"Options.LoadLimit is 3":            {LoadLimit: 3, Origin: db},
+		"Options.Origin was not made":       {Origin: new(mayfly.Origin)},
+		"Options.LoadTimeout":               {LoadTimeout: -time.Second},
 	} {
 		opt := options(t, redis.NewClient(&redis.Options{}))
-		opt.Load = l
+		opt.LoadLimit, opt.LoadTimeout, opt.Origin = l.LoadLimit, l.LoadTimeout, l.Origin
 		if _, err := opt.New(); err == nil || !strings.Contains(err.Error(), want) {
-			t.Errorf("%+v: %v", l, err)
+			t.Errorf("%q: %v", want, err)
 		}
 	}
 }

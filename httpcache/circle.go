@@ -7,7 +7,7 @@ import (
 
 // Pages whose handlers show each other, all of them missing, would wait in a circle: the load of one for a page that another loads, which
 // waits for the first. Who would close it asks the handler by itself. What a request is inside of its context says, so this knows
-// circles within a process, through all its caches. Where other processes are in it too, it ends with Shared.Wait.
+// circles within a process, through all its caches. Where other processes are in it too, it ends with SharedWait.
 
 // waits are those of requests that handlers make.
 type waits struct {

@@ -88,7 +88,7 @@ func TestPagesThatShowEachOther(t *testing.T) {
 func TestACircleAndAQueue(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
 		opt := options(t, rdb)
-		opt.Load.Limit = 1
+		opt.LoadLimit = 1
 		var site http.Handler
 		known := false
 		site = opened(t, opt).Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -53,7 +53,7 @@ func (c *Cache) keep(ctx context.Context, claim *lease.Claim) *beat {
 	if claim == nil {
 		return nil
 	}
-	ends, b := time.Now().Add(c.opt.Shared.Timeout), &beat{claim: claim, among: &c.beats}
+	ends, b := time.Now().Add(c.opt.SharedTimeout), &beat{claim: claim, among: &c.beats}
 	if !c.beats.add(b) {
 		c.release(ctx, claim)
 		return nil
@@ -121,7 +121,7 @@ func (c *Cache) rest(ctx context.Context, claim *lease.Claim) (wait func()) {
 	} else {
 		c.behind(ctx, func(ctx context.Context) {
 			defer close(done)
-			claim.Rest(ctx, c.opt.Stale.Throttle)
+			claim.Rest(ctx, c.opt.RenewThrottle)
 		})
 	}
 	return func() { <-done }

@@ -126,7 +126,7 @@ func TestCloseHandsBackWhatHandlersHold(t *testing.T) {
 			})
 		}
 		opt := options(t, rdb)
-		opt.Shared.Wait = time.Minute
+		opt.SharedWait = time.Minute
 		closes, at := opened(t, opt), new(time.Duration)
 		first, second := closes.Handler(page("first", at)), opened(t, opt).Handler(page("second", new(time.Duration)))
 		get(t, first, "http://a.example/expired")

@@ -204,7 +204,7 @@ func TestAFloodEnds(t *testing.T) {
 			inColor(fresh)(w, r)
 		}
 		opt := options(t, rdb)
-		opt.MaxVariants, opt.Shared.Pass = 4, 5*time.Second
+		opt.MaxVariants, opt.SharedPass = 4, 5*time.Second
 		h := opened(t, opt).Handler(o)
 		for i := range 261 {
 			get(t, h, "http://a.example/", fmt.Sprint("X-Color: ", i))

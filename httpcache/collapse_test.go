@@ -12,7 +12,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"github.com/mayflycache/mayfly/httpcache"
 	"github.com/mayflycache/mayfly/internal/testkit/effort"
 	"github.com/mayflycache/mayfly/redistest"
 )
@@ -37,8 +36,8 @@ func (d workers) query(ctx context.Context) error {
 func empty(t *testing.T, limit, keys, seconds int, url string) (share float64) {
 	synctest.Test(t, func(t *testing.T) {
 		opt := options(t, redistest.Start(t).Client())
-		opt.Load = httpcache.Load{Limit: limit, Timeout: 2 * time.Second}
-		opt.Shared.Timeout = 2 * time.Second
+		opt.LoadLimit, opt.LoadTimeout = limit, 2*time.Second
+		opt.SharedTimeout = 2 * time.Second
 		d := make(workers, 4)
 		h := opened(t, opt).Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			ctx, cancel := context.WithTimeout(r.Context(), 2*time.Second)

@@ -15,7 +15,7 @@ func TestConformanceControl(t *testing.T) {
 
 func TestConformanceStale(t *testing.T) {
 	play(t, httpcache.Options{}, stale)
-	play(t, httpcache.Options{Stale: httpcache.Stale{On: []int{500, 503}}}, []behaviour{
+	play(t, httpcache.Options{StaleOn: []int{500, 503}}, []behaviour{
 		{name: "stale-503", rfc: "4.2.4", play: []step{becomesStale, {status: 503, want: hit, code: 200}}},
 		{name: "stale-500", rfc: "4.2.4", play: []step{becomesStale, {status: 500, want: hit, code: 200}}},
 		{name: "stale-504, which is not in the list", rfc: "4.2.4", play: []step{becomesStale, {status: 504, want: miss}}},

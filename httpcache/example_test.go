@@ -49,14 +49,14 @@ func Example() {
 }
 
 // Two reports are missing, and the handler does one at a time: the second waits for its turn, and is a 503 if it gets none within
-// the time that its client has, or within Load.Timeout. Without Load, how many run at once is found while they run.
-func ExampleLoad() {
+// the time that its client has, or within LoadTimeout. Without LoadLimit, how many run at once is found while they run.
+func ExampleOptions_loadLimit() {
 	db := mayfly.Must(embedded.Open(embedded.Options{}))
 	ctx := context.Background()
 	defer db.Close(ctx)
 
 	cache := mayfly.Must(httpcache.New(mayfly.Namespace[string, []byte]{Name: "reports", Redis: db.Client(), Prefix: "reports:", TTL: time.Hour}, httpcache.Options{
-		Load: httpcache.Load{Limit: 1},
+		LoadLimit: 1,
 	}))
 	defer cache.Close(ctx)
 	begun, goOn := make(chan struct{}), make(chan struct{})

@@ -67,7 +67,7 @@ func (x *exchange) forward(fill filling) {
 		why = errNoRoom
 	}
 	a.tell(mayfly.KindRead, found, why)
-	a.ctx, a.leaves = newLeaving(c.asking(nodes.WithPurse(x.turn.inside(x.r.Context()), x.purse()), x.key, fill), c.opt.Shared.Timeout)
+	a.ctx, a.leaves = newLeaving(c.asking(nodes.WithPurse(x.turn.inside(x.r.Context()), x.purse()), x.key, fill), c.opt.SharedTimeout)
 	defer a.leaves.end()
 	if !fill.wanted() {
 		a.leaves.endsHandler()
@@ -175,13 +175,13 @@ func (a *attempt) standsIn() bool {
 	return stored != nil && stored.policy.OnError(a.q, time.Now())
 }
 
-// fails reports whether a status counts as failure: one of Stale.On, or, if the stored response has stale-if-error, one of the
+// fails reports whether a status counts as failure: one of StaleOn, or, if the stored response has stale-if-error, one of the
 // four of RFC 5861.
 func (a *attempt) fails(status int) bool {
 	if status < 500 || !a.standsIn() {
 		return false
 	}
-	return slices.Contains(a.cache.opt.Stale.On, status) || slices.Contains([]int{500, 502, 503, 504}, status) &&
+	return slices.Contains(a.cache.opt.StaleOn, status) || slices.Contains([]int{500, 502, 503, 504}, status) &&
 		rfc9111.ParseCacheControl(headerOf(a.s.response.header)).StaleIfError.Given
 }
 
@@ -213,7 +213,7 @@ func (a *attempt) decide(status int, header http.Header) (mode, int) {
 	if err == nil && n > c.opt.MaxBody && (reason == rfc9111.Storable || reason == tooManyTags || reason == purgesUnknown) {
 		reason = tooLarge
 	}
-	if a.fill.renews && slices.Contains(c.opt.Stale.On, status) {
+	if a.fill.renews && slices.Contains(c.opt.StaleOn, status) {
 		reason = failedRenewal
 	}
 	do := through
@@ -296,12 +296,12 @@ func (a *attempt) give(failed bool, why string) {
 		c.rest(a.r.Context(), a.fill.claim)
 	case a.exchange.s.index != nil:
 		// For a variant only this process remembers it: in Redis, clients could create any number of keys by inventing values.
-		c.passes.Add(a.exchange.s.slot, c.opt.Shared.Pass)
+		c.passes.Add(a.exchange.s.slot, c.opt.SharedPass)
 		c.release(a.r.Context(), a.fill.claim)
 	default:
-		ttl, claim := c.opt.Shared.Pass, a.fill.claim
+		ttl, claim := c.opt.SharedPass, a.fill.claim
 		if failed {
-			ttl = min(ttl, c.opt.Stale.Throttle)
+			ttl = min(ttl, c.opt.RenewThrottle)
 		}
 		c.behind(a.r.Context(), func(ctx context.Context) { c.storePass(ctx, a.exchange.s.slot, claim, ttl) })
 	}
@@ -311,7 +311,7 @@ func (a *attempt) give(failed bool, why string) {
 // replaces the claim, and a stored answer later replaces the pass.
 func (a *attempt) lone() {
 	c, slot, claim := a.cache, a.exchange.s.slot, a.fill.claim
-	c.passes.Add(slot, c.opt.Shared.Pass) // until the stored record says so itself
+	c.passes.Add(slot, c.opt.SharedPass) // until the stored record says so itself
 	a.fill.land(outcome{lone: true}, false)
 	a.turn.end(admission.NoSample)
 	c.audiences.learn(a.r, one)
@@ -321,7 +321,7 @@ func (a *attempt) lone() {
 	a.fill.stop()
 	passed := make(chan lease.Found, 1)
 	a.fill.claim, a.fill.passed = nil, passed
-	c.behind(a.r.Context(), func(ctx context.Context) { passed <- c.storePass(ctx, slot, claim, c.opt.Shared.Pass) })
+	c.behind(a.r.Context(), func(ctx context.Context) { passed <- c.storePass(ctx, slot, claim, c.opt.SharedPass) })
 }
 
 // store stores what was captured, and releases the waiters.

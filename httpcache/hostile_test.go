@@ -273,7 +273,7 @@ func TestHostileQueriesSorted(t *testing.T) {
 		w.Header().Set("Content-Type", "text/plain")
 		w.Header().Set("Content-Length", fmt.Sprint(len(body)))
 		io.WriteString(w, body)
-	}), func(o *setup) { o.Key.SortQuery = true })
+	}), func(o *setup) { o.SortQuery = true })
 	for range 2 {
 		for _, query := range []string{"a=1&b=2", "b=2&a=1", "a=2&b=1", "a=1&a=2", "a=2&a=1", "%61=1&b=2", "a=1;b=2", "b=2;a=1", "a=%26b&c", "c&a=%26b", "a&&b", "&", strings.Repeat("b&a&", 1<<18)} {
 			request := "GET /?" + query + " HTTP/1.1\r\nHost: a.example\r\nConnection: close\r\n\r\n"

@@ -14,7 +14,7 @@
 //     is private, or answers a request with Authorization (unless it says that it is for all) is never stored.
 //   - Requests that miss at the same time, in any process, cause one call of the handler. They stop waiting as soon as its answer turns out not
 //     to be for others. With stale-while-revalidate nobody waits.
-//   - Handlers get no more requests at once than they can work on ([Load].Limit), however much is missing. Requests whose answers are for one
+//   - Handlers get no more requests at once than they can work on ([Options].LoadLimit), however much is missing. Requests whose answers are for one
 //     client only do not queue.
 //   - A client gets a response while the handler writes it. A client that is slow or leaves neither delays nor ends what others
 //     wait for. A response that was cut short is never stored.
@@ -88,15 +88,15 @@ func New(ns mayfly.Namespace[string, []byte], o Options) (*Cache, error) {
 		opt: o, ns: ns, keys: o.rules(), prefix: ns.Prefix,
 		rules: rfc9111.Rules{
 			Targeted: o.Targeted, NoHeuristic: o.NoHeuristic, StoreSetCookie: o.StoreSetCookie,
-			Validate: max(o.Stale.Keep, 0), StaleIfError: max(o.Stale.IfError, 0),
+			Validate: max(o.StaleKeep, 0), StaleIfError: max(o.StaleIfError, 0),
 		},
-		renewing: make(chan struct{}, o.Shared.Renewals), stats: new(counters), tell: events.To(ns.Observer, ns.Name),
+		renewing: make(chan struct{}, o.RenewLimit), stats: new(counters), tell: events.To(ns.Observer, ns.Name),
 		quiet: recently.New(1024), passes: recently.New(1024), left: recently.New(256), crowded: recently.New(1024),
 		bodies: bodies{most: o.MaxInFlight}, audiences: newAudiences(),
 	}
-	if c.origin = o.Load.Origin; c.origin == nil {
+	if c.origin = o.Origin; c.origin == nil {
 		var err error
-		if c.origin, err = mayfly.NewOrigin(mayfly.OriginOptions{Limit: o.Load.Limit, Timeout: o.Load.Timeout}); err != nil {
+		if c.origin, err = mayfly.NewOrigin(mayfly.OriginOptions{Limit: o.LoadLimit, Timeout: o.LoadTimeout}); err != nil {
 			return nil, fmt.Errorf("httpcache: %w", err)
 		}
 	}

@@ -77,7 +77,7 @@ func byInner(fields []string) bool { return len(fields) > 0 && fields[0] == rfc9
 
 // selectors returns the parts of a request that may select a variant.
 func (c *Cache) selectors(r *http.Request, key []byte, inner string) rfc9111.Selectors {
-	says := rfc9111.Selectors{Header: r.Header, Host: r.Host, Inner: inner, AnyOrder: c.opt.Key.AnyLanguageOrder}
+	says := rfc9111.Selectors{Header: r.Header, Host: r.Host, Inner: inner, AnyOrder: c.opt.AnyLanguageOrder}
 	if c.opt.NoVarySearch {
 		key := string(key)
 		says.Query = key[c.queryAt(key):]

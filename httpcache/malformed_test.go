@@ -341,7 +341,7 @@ func TestARenewalThatPanics(t *testing.T) {
 				set(w.Header(), []string{"Cache-Control: max-age=10, stale-while-revalidate=1000", "Age: 20"})
 				io.WriteString(w, "good")
 			}
-			s := serve(t, o.ServeHTTP, func(opt *setup) { opt.Stale.Throttle = time.Minute })
+			s := serve(t, o.ServeHTTP, func(opt *setup) { opt.RenewThrottle = time.Minute })
 			for i := range 3 {
 				if _, body, err := s.fetch(t, "/"); err != nil || body != "good" {
 					t.Errorf("answer %d: %q, %v", i, body, err)

@@ -158,7 +158,7 @@ func TestTenantsAtOnce(t *testing.T) {
 func TestDroppedParametersBelowAMount(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
 		opt := options(t, rdb)
-		opt.Key = httpcache.Key{SortQuery: true, DropQuery: []string{"utm_*"}}
+		opt.SortQuery, opt.DropQuery = true, []string{"utm_*"}
 		h := http.StripPrefix("/blog", opened(t, opt).Handler(names("blog")))
 		get(t, h, "/blog/list?b=1&a=2")
 		for _, url := range []string{"/blog/list?a=2&b=1&utm_x=1", "http://example.com/blog/list?utm_y&a=2&b=1", "/blog/l%69st?b=1&a=2"} {
@@ -172,7 +172,7 @@ func TestDroppedParametersBelowAMount(t *testing.T) {
 // With any host one, a handler that says that it looks at the host is told them apart.
 func TestVaryHost(t *testing.T) {
 	localOrNot(t, func(t *testing.T, opt setup) {
-		opt.Key.AnyHost = true
+		opt.AnyHost = true
 		h := opened(t, opt).Handler(&origin{serve: func(w http.ResponseWriter, r *http.Request) {
 			set(w.Header(), []string{"Cache-Control: " + fresh, "Vary: Host"})
 			fmt.Fprint(w, "page of ", strings.ToLower(r.Host))
@@ -211,7 +211,7 @@ func TestAPurgeKnowsDefaultPorts(t *testing.T) {
 	inBubble(t, func(t *testing.T, rdb *redis.Client) {
 		for _, scheme := range []string{"http", "https"} {
 			opt := options(t, rdb)
-			opt.Key.Scheme = scheme
+			opt.Scheme = scheme
 			c := opened(t, opt)
 			h := c.Handler(says("page", "Cache-Control: "+fresh, `Cache-Groups: "g"`))
 			for _, host := range []string{"a.example", "a.example:80", "a.example:443"} {

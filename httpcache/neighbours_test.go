@@ -302,7 +302,7 @@ func TestCacheBehindCache(t *testing.T) {
 	visit(t, func(t town) {
 		site := says("text", "Cache-Control: max-age=60")
 		o := options(t, redistest.Start(t).Client())
-		o.Server, o.Key.AnyHost = "inner", true
+		o.Server, o.AnyHost = "inner", true
 		inner := t.net.serve("inner", must(t)(o.New()).Handler(site))
 		outer := t.net.serve("outer", t.cached(t.net.proxy(inner)))
 		t.get(inner, "/")

@@ -32,8 +32,8 @@ func front() int {
 	rdb, ctx := processes.Dial(), context.Background()
 	local := mayfly.Must(mayfly.OpenLocal(ctx, mayfly.LocalOptions{Redis: rdb, Prefixes: []string{"http:"}, MaxBytes: 16 << 20}))
 	cache := mayfly.Must(httpcache.New(mayfly.Namespace[string, []byte]{Name: "pages", Redis: rdb, Prefix: "http:", TTL: time.Hour, Local: local}, httpcache.Options{
-		Key:          httpcache.Key{AnyHost: true},
-		Load:         httpcache.Load{Timeout: 4 * time.Second},
+		AnyHost:      true,
+		LoadTimeout:  4 * time.Second,
 		RedisTimeout: patient,
 	}))
 	to := mayfly.Must(url.Parse(os.Getenv("MAYFLY_TEST_ORIGIN")))
@@ -124,7 +124,7 @@ func TestAThousandRequestsAreOne(t *testing.T) {
 }
 
 // An empty Redis, four processes, and an origin that works on four requests at a time: it is asked once for each page, everybody is
-// answered, and at once it has no more than it works off in a quarter of Load.Timeout, which is what the limiters allow at most.
+// answered, and at once it has no more than it works off in a quarter of LoadTimeout, which is what the limiters allow at most.
 func TestAnEmptyRedisAndFourProcesses(t *testing.T) {
 	const pages, takes = 600, 10 * time.Millisecond
 	srv := realredis.Start(t, realredis.Options{})

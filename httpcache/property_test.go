@@ -126,7 +126,7 @@ func playSite(t testing.TB, rdb redis.UniversalClient, seed uint64, n int, slack
 	m := newModel(t, rng, slack)
 	opt := options(t, rdb)
 	opt.Namespace.Prefix = fmt.Sprint(opt.Namespace.Prefix, seed, ":")
-	opt.Stale.Background, opt.NoVarySearch = rng.IntN(2) == 0, rng.IntN(2) == 0
+	opt.RenewBackground, opt.NoVarySearch = rng.IntN(2) == 0, rng.IntN(2) == 0
 	m.searches = opt.NoVarySearch
 	rewrites, localTier := rng.IntN(3) == 0, rng.IntN(2) == 0
 	caches, sites := make([]*httpcache.Cache, 2), make([]http.Handler, 2)

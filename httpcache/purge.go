@@ -116,7 +116,7 @@ func (c *Cache) keysOf(text string, isPrefix bool) (keys []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	if u.Host == "" && (u.Scheme == "" || u.Path == "") && !c.opt.Key.AnyHost || u.Path == "" && isPrefix && u.RawQuery != "" {
+	if u.Host == "" && (u.Scheme == "" || u.Path == "") && !c.opt.AnyHost || u.Path == "" && isPrefix && u.RawQuery != "" {
 		return nil, errors.New("it is not an absolute URL")
 	}
 	switch strings.ToLower(u.Scheme) {
@@ -127,7 +127,7 @@ func (c *Cache) keysOf(text string, isPrefix bool) (keys []string, err error) {
 	u.Host = rfc9111.WithoutPort(strings.ToLower(u.Scheme), u.Host)
 	own := u.Host
 	spellings := [][2]string{{"http", own}, {"https", own}}
-	if u.Port() == "" && own != "" && !c.opt.Key.AnyHost {
+	if u.Port() == "" && own != "" && !c.opt.AnyHost {
 		spellings = append(spellings, [2]string{"http", own + ":443"}, [2]string{"https", own + ":80"})
 	}
 	for _, s := range spellings {
@@ -211,7 +211,7 @@ func (c *Cache) appendTagKey(dst []byte, tag string) []byte {
 }
 
 // barrierTTL is longer than the life of any response requested before the barrier.
-func (c *Cache) barrierTTL() time.Duration { return c.ns.TTL + 2*c.opt.Shared.Timeout }
+func (c *Cache) barrierTTL() time.Duration { return c.ns.TTL + 2*c.opt.SharedTimeout }
 
 // purgeTags purges tags, and returns which it has not.
 func (c *Cache) purgeTags(ctx context.Context, tags []string) (left []string, err error) {

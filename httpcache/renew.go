@@ -98,7 +98,7 @@ func (x *exchange) renewNow(f *flight.Flight[outcome]) {
 	c := x.cache
 	ctx, cancel := c.works.On(x.r.Context())
 	defer cancel()
-	ctx, cancelRun := context.WithTimeout(ctx, c.opt.Shared.Timeout)
+	ctx, cancelRun := context.WithTimeout(ctx, c.opt.SharedTimeout)
 	defer cancelRun()
 	x.r = x.r.WithContext(ctx)
 	begun := time.Now()

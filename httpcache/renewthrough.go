@@ -56,7 +56,7 @@ func (x *exchange) renewThrough() {
 			if m.same.Load() && p == nil {
 				return
 			}
-			c.quiet.Add(x.s.slot, c.opt.Stale.Throttle)
+			c.quiet.Add(x.s.slot, c.opt.RenewThrottle)
 			c.tell.Done(r.Context(), mayfly.Event{Kind: mayfly.KindRefresh, Key: x.s.slot, Err: errNotArrived}, begun)
 		}()
 		ctx, cancel := c.works.On(r.Context())

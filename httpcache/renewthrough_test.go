@@ -112,8 +112,8 @@ func TestARenewalThroughTheOutermostHandler(t *testing.T) {
 func TestOneWayToRenew(t *testing.T) {
 	opt := options(t, nil)
 	opt.Namespace.Redis = redis.NewClient(&redis.Options{})
-	opt.Renew, opt.Stale.Background = http.NotFoundHandler(), true
-	if _, err := opt.New(); err == nil || !strings.Contains(err.Error(), "Stale.Background") {
+	opt.Renew, opt.RenewBackground = http.NotFoundHandler(), true
+	if _, err := opt.New(); err == nil || !strings.Contains(err.Error(), "RenewBackground") {
 		t.Errorf("%v", err)
 	}
 }

@@ -176,7 +176,7 @@ func (x *exchange) report() {
 		return
 	}
 	wait := func() {
-		ctx, cancel := context.WithTimeout(c.works.Context(), c.opt.Shared.Wait)
+		ctx, cancel := context.WithTimeout(c.works.Context(), c.opt.SharedWait)
 		defer cancel()
 		out, _, err := joined.Wait(ctx, x.began)
 		if err == nil && out.response != nil && x.takes(out) {

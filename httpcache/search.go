@@ -26,7 +26,7 @@ import (
 // An answer with a rule is stored nowhere else, so a purge finds it by any equivalent URL: it removes what is stored under the URL's own
 // key and where the path's rule leads. The answer that brings the first rule was asked for before there was one. It is stored
 // if the record of its path, which was there before the handler was asked, still is: a purge of any URL of the path takes that
-// away. A path has one rule at a time, the latest, and changes it once in Shared.Pass at most.
+// away. A path has one rule at a time, the latest, and changes it once in SharedPass at most.
 
 // searching is the record of a path.
 type searching struct {
@@ -161,7 +161,7 @@ func (c *Cache) ledElsewhere(ctx context.Context, s sight, r *response, ttl time
 	next := newSearching(r.search.rule)
 	if seen.generation != "" { // an answer requested under another rule may have been purged by a URL that is equivalent under this one
 		written := s.search.ends - c.ns.TTL.Milliseconds()
-		if time.Now().UnixMilli()-written >= c.opt.Shared.Pass.Milliseconds() {
+		if time.Now().UnixMilli()-written >= c.opt.SharedPass.Milliseconds() {
 			_, err = c.write(ctx, s.path, s.search.found, nil, item{search: next}, c.ns.TTL)
 			c.local.Changed(ctx, s.path)
 		}

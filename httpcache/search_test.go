@@ -233,7 +233,7 @@ func TestPurgesWhileARuleIsLearnt(t *testing.T) {
 // Requests at once are one to the handler where they are one by the rule, and nobody waits for what is not for him.
 func TestNoVarySearchTogether(t *testing.T) {
 	searching(t, func(t *testing.T, opt setup) {
-		opt.Load.Limit, opt.Shared.Pass = -1, time.Hour
+		opt.LoadLimit, opt.SharedPass = -1, time.Hour
 		rule := `params=("utm")`
 		o := &origin{serve: func(w http.ResponseWriter, r *http.Request) {
 			set(w.Header(), []string{"Cache-Control: max-age=5", "No-Vary-Search: " + rule})
@@ -300,7 +300,7 @@ func TestNoVarySearchInAMount(t *testing.T) {
 // What DropQuery and SortQuery leave out does not count before an answer says anything.
 func TestNoVarySearchAndDropQuery(t *testing.T) {
 	searching(t, func(t *testing.T, opt setup) {
-		opt.Key.DropQuery, opt.Key.SortQuery = []string{"fb_*"}, true
+		opt.DropQuery, opt.SortQuery = []string{"fb_*"}, true
 		o := searched(`params=("utm")`)
 		h := opened(t, opt).Handler(o)
 		for _, query := range []string{"?a=1&b=2", "?fb_1=1&b=2&a=1", "?utm=1&fb_2=1&b=2&a=1"} {

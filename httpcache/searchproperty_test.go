@@ -24,7 +24,7 @@ func TestNobodyGetsAnothersQuery(t *testing.T) {
 			rng := rand.New(rand.NewPCG(seed, 1))
 			var mu sync.Mutex
 			pick := func(n int) int { mu.Lock(); defer mu.Unlock(); return rng.IntN(n) }
-			opt.Shared.Pass = time.Second
+			opt.SharedPass = time.Second
 			rules := []string{"", `key-order`, `params`, `params, except=("id")`, `params=("a" "%61")`, `params=("`, `key-order, params=("id")`, `params, except=()`, "\x00", `params=("` + strings.Repeat("%41", 900) + `")`}
 			pieces := []string{"id=1", "id=2", "a=1", "a=2", "%61=1", "a=1;id=2", "&&", "%zz", "id", "=", "id=%00", "i%64=1", "+=+", strings.Repeat("y", 300), "id=1%26a=2"}
 			h := opened(t, opt).Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

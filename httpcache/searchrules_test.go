@@ -165,7 +165,7 @@ func TestValidationUnderARule(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			for _, vary := range []string{"", "X-Color"} {
 				searching(t, func(t *testing.T, opt setup) {
-					opt.Stale.Throttle = time.Millisecond
+					opt.RenewThrottle = time.Millisecond
 					o := &origin{serve: func(w http.ResponseWriter, r *http.Request) {
 						set(w.Header(), []string{"Cache-Control: " + x.control, `Etag: "1"`, "Vary: " + vary})
 						switch {

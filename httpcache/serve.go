@@ -177,7 +177,7 @@ func (x *exchange) run() {
 			return
 		}
 		leave, circle := nested.enter(inside(ctx), f)
-		patience := c.opt.Shared.Wait - time.Since(x.begun)
+		patience := c.opt.SharedWait - time.Since(x.begun)
 		if circle {
 			patience = 0
 		}
@@ -253,7 +253,7 @@ func (x *exchange) serve() bool {
 		switch {
 		case c.opt.Renew != nil:
 			x.renewThrough()
-		case c.opt.Stale.Background:
+		case c.opt.RenewBackground:
 			x.renewBehind()
 		default:
 			due = true

@@ -104,7 +104,7 @@ func TestStaleWhileRevalidate(t *testing.T) {
 		var events expect.Events
 		opt := options(t, rdb)
 		opt.Namespace.Observer = &events
-		opt.Stale.Background = true
+		opt.RenewBackground = true
 		o := &origin{}
 		o.serve = func(w http.ResponseWriter, r *http.Request) {
 			if o.called() > 1 {
@@ -146,7 +146,7 @@ func TestTheOriginFails(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			for header, stands := range map[string]bool{
-				"max-age=10":                     true, // by Stale.IfError
+				"max-age=10":                     true, // by StaleIfError
 				"max-age=10, stale-if-error=100": true,
 				"max-age=10, must-revalidate":    false,
 				"max-age=10, proxy-revalidate":   false,
@@ -223,7 +223,7 @@ func TestAnIndexOutlivesItsVariants(t *testing.T) {
 		o := says("body", "Cache-Control: max-age=60", "Vary: X-Color")
 		opt := options(t, rdb)
 		opt.Namespace.TTL = 100 * time.Second
-		opt.Stale.IfError, opt.Stale.Keep = -1, -1
+		opt.StaleIfError, opt.StaleKeep = -1, -1
 		h := opened(t, opt).Handler(o)
 		get(t, h, "http://a.example/", "X-Color: red")
 		time.Sleep(55 * time.Second)

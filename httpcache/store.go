@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/client/check"
 	"github.com/mayflycache/mayfly/internal/client/lease"
 	"github.com/mayflycache/mayfly/internal/client/record"
 )
@@ -105,7 +106,7 @@ func (c *Cache) stands(ctx context.Context, s sight, r *response) bool {
 //	it varies otherwise      under a new index in place of the old, whose variants go with it
 func (c *Cache) put(ctx context.Context, s sight, claim *lease.Claim, r *response) (stored bool, err error) {
 	ttl := min(r.policy.Keep(time.Now()), c.ns.TTL)
-	if ttl < mayfly.MinTTL {
+	if ttl < check.MinTTL {
 		return false, c.drop(ctx, claim)
 	}
 	defer func() { c.local.Changed(ctx, s.key, s.slot) }()

@@ -160,7 +160,7 @@ func TestWhatAHandlerWasToldToStopIsNotStored(t *testing.T) {
 		<-w.(interface{ CloseNotify() <-chan bool }).CloseNotify() // as frameworks do
 		<-r.Context().Done()
 		close(stopped)
-	}, func(o *setup) { o.Shared.Timeout = 50 * time.Millisecond })
+	}, func(o *setup) { o.SharedTimeout = 50 * time.Millisecond })
 	ctx, cancel := context.WithCancel(t.Context())
 	req, _ := http.NewRequestWithContext(ctx, "GET", s.URL, nil)
 	if _, err := s.Client().Do(req); err != nil {

@@ -105,13 +105,13 @@ func localFigures() *figures[mayfly.LocalStats] {
 	f.add(counter, "mayfly_local_changes_total", "Keys heard to have changed.", func(s mayfly.LocalStats) float64 { return float64(s.Changes) })
 	f.add(counter, "mayfly_local_flushes_total", "Times that all copies were dropped, as when a link was lost.", func(s mayfly.LocalStats) float64 { return float64(s.Flushes) })
 	rung := prometheus.NewDesc("mayfly_local_coherence_rung", "1 for the way in which changes are heard now: tracking, pubsub, short_ttl, or off, when none is.", []string{"local", "rung"}, nil)
-	for _, r := range []mayfly.Rung{mayfly.RungOff, mayfly.RungShortTTL, mayfly.RungPubSub, mayfly.RungTracking} {
+	for _, r := range []string{"off", "short_ttl", "pubsub", "tracking"} {
 		f.all = append(f.all, figure[mayfly.LocalStats]{rung, gauge, func(s mayfly.LocalStats) float64 {
 			if s.Rung == r {
 				return 1
 			}
 			return 0
-		}, []string{r.String()}})
+		}, []string{r}})
 	}
 	return f
 }

@@ -59,7 +59,7 @@ func (h hook) saw(ctx context.Context, operation string, took time.Duration, err
 	}
 	h.m.observe(ctx, found.(*series).time, took)
 	if !answer(err) {
-		h.m.sums[backend].WithLabelValues(h.name, mayfly.ErrorKind(err)).Inc()
+		h.m.sums[backend].WithLabelValues(h.name, mayfly.Event{Err: err}.ErrorKind()).Inc()
 	}
 }
 

@@ -85,11 +85,11 @@ func running(t *testing.T) *program {
 		c := mayfly.Must(cacheaside.New(n, load, o))
 		return c
 	}
-	stale := cacheaside.Options{Stale: cacheaside.Stale{While: 10 * time.Second}}
+	stale := cacheaside.Options{StaleWhile: 10 * time.Second}
 	near, old := cache("near", "near:", local, cacheaside.Options{}), cache("old", "old:", nil, stale)
 	late := cacheaside.Options{Early: earlyrefresh.Never} // so that readers wait when a value has ended
 	ones := []*cacheaside.Cache[int, string]{cache("shared", "shared:", nil, late), cache("shared", "shared:", nil, late)}
-	crowd := cache("crowd", "crowd:", nil, cacheaside.Options{Load: cacheaside.Load{Limit: 4}})
+	crowd := cache("crowd", "crowd:", nil, cacheaside.Options{LoadLimit: 4})
 	p.observer.WatchOrigin("crowd", crowd.Origin().Stats)
 	p.observer.WatchOrigin("shared", ones[0].Origin().Stats)
 	ns.Name, ns.Prefix = "calls", "calls:"

@@ -71,7 +71,10 @@ type Observer struct {
 	local map[string][]func() uint64 // hits
 }
 
-var _ mayfly.LocalObserver = (*Observer)(nil)
+var _ interface {
+	mayfly.Observer
+	ObserveLocal(namespace string, hits func() uint64)
+} = (*Observer)(nil)
 
 // mostNamespaces bounds the labels: further namespaces are counted as "other".
 const mostNamespaces = 200
@@ -189,7 +192,7 @@ func (m *Observer) Observe(ctx context.Context, e mayfly.Event) {
 	case e.Kind == mayfly.KindBackend && e.Outcome == mayfly.OutcomeTimedOut:
 		key.of = "timeout"
 	case e.Kind == mayfly.KindBackend:
-		key.of = mayfly.ErrorKind(e.Err)
+		key.of = e.ErrorKind()
 	}
 	found, ok := m.series.Load(key)
 	if !ok {

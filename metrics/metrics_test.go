@@ -168,7 +168,7 @@ func TestStatsOfOthers(t *testing.T) {
 	m.WatchEngine("main", db.Stats)
 	m.WatchHTTP("pages", func() mayfly.HTTPStats { return mayfly.HTTPStats{Local: 3, Collapsed: 2} })
 	m.WatchLocal("main", func() mayfly.LocalStats {
-		return mayfly.LocalStats{Rung: mayfly.RungPubSub, Entries: 4, Dead: 1, Bytes: 999, Evictions: 5}
+		return mayfly.LocalStats{Rung: "pubsub", Entries: 4, Dead: 1, Bytes: 999, Evictions: 5}
 	})
 	m.WatchOrigin("db", func() mayfly.OriginStats {
 		return mayfly.OriginStats{Limit: 8, InFlight: 7, Queued: 6, Entered: 5, Refused: 4, Waited: 3 * time.Second}

@@ -100,7 +100,7 @@ func ExampleRelated() {
 		Name: "visits", Redis: rdb, Prefix: "products.user:", TTL: 60 * time.Second,
 	}, navsession.Options{Pages: 20}))
 	related := mayfly.Must(navsession.NewRelated(mayfly.Namespace[int, int]{
-		Name: "related", Redis: rdb, Prefix: "related:", TTL: mayfly.LongTTL,
+		Name: "related", Redis: rdb, Prefix: "related:", TTL: 7 * 24 * time.Hour,
 	}, navsession.RelatedOptions{}))
 
 	look := func(user string, product int) {

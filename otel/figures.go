@@ -82,8 +82,8 @@ func localFigures(m maker) []figure[mayfly.LocalStats] {
 		{whole: m.counter("mayfly.local.flushes", "{flush}", "Times that all copies were dropped, as when a link was lost."), of: func(s S) float64 { return float64(s.Flushes) }},
 	}
 	rung := m.gauge("mayfly.local.coherence_rung", "{rung}", "1 for the way in which changes are heard now: tracking, pubsub, short_ttl, or off, when none is.")
-	for _, r := range []mayfly.Rung{mayfly.RungOff, mayfly.RungShortTTL, mayfly.RungPubSub, mayfly.RungTracking} {
-		all = append(all, figure[S]{whole: rung, also: []attribute.KeyValue{attribute.String("rung", r.String())}, of: func(s S) float64 {
+	for _, r := range []string{"off", "short_ttl", "pubsub", "tracking"} {
+		all = append(all, figure[S]{whole: rung, also: []attribute.KeyValue{attribute.String("rung", r)}, of: func(s S) float64 {
 			if s.Rung == r {
 				return 1
 			}

@@ -61,7 +61,10 @@ type Observer struct {
 	local map[string][]func() uint64 // hits
 }
 
-var _ mayfly.LocalObserver = (*Observer)(nil)
+var _ interface {
+	mayfly.Observer
+	ObserveLocal(namespace string, hits func() uint64)
+} = (*Observer)(nil)
 
 // New returns an Observer whose metrics the MeterProvider makes.
 func New(o Options) (*Observer, error) {
@@ -249,5 +252,5 @@ func kindOf(e mayfly.Event) string {
 	if e.Outcome == mayfly.OutcomeTimedOut {
 		return "timeout"
 	}
-	return mayfly.ErrorKind(e.Err)
+	return e.ErrorKind()
 }

@@ -30,7 +30,8 @@ import (
 
 // observer is what both Observers can do.
 type observer interface {
-	mayfly.LocalObserver
+	mayfly.Observer
+	ObserveLocal(namespace string, hits func() uint64)
 	WatchLocal(string, func() mayfly.LocalStats)
 	WatchEngine(string, func() mayfly.EngineStats)
 	WatchHTTP(string, func() mayfly.HTTPStats)
@@ -95,7 +96,7 @@ func everything(ctx context.Context, o observer, words []string) {
 	o.ObserveLocal("users", func() uint64 { return 2 })
 	o.ObserveLocal("carts", func() uint64 { return 0 })
 	o.WatchLocal("main", func() mayfly.LocalStats {
-		return mayfly.LocalStats{Rung: mayfly.RungPubSub, Entries: 4, Dead: 1, Bytes: 999, Hits: 5, Misses: 6, Evictions: 7, Expired: 8, Changes: 9, Flushes: 10}
+		return mayfly.LocalStats{Rung: "pubsub", Entries: 4, Dead: 1, Bytes: 999, Hits: 5, Misses: 6, Evictions: 7, Expired: 8, Changes: 9, Flushes: 10}
 	})
 	o.WatchLocal("empty", func() mayfly.LocalStats { return mayfly.LocalStats{} })
 	o.WatchEngine("main", func() mayfly.EngineStats {

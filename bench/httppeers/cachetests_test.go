@@ -124,7 +124,7 @@ func playSuite(t *testing.T, rdb redis.UniversalClient, cookies bool, node, suit
 	cache := newCache(t, func(o *setup) {
 		o.Namespace.Redis, o.Namespace.TTL = rdb, 24*time.Hour
 		o.Targeted, o.StoreSetCookie = []string{"CDN-Cache-Control", "Surrogate-Control"}, cookies
-		o.Key.AnyLanguageOrder = true
+		o.AnyLanguageOrder = true
 	})
 	front := httptest.NewServer(cache.Handler(proxy))
 	defer front.Close()

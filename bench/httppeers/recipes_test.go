@@ -191,7 +191,7 @@ func TestRecipes(t *testing.T) {
 					fmt.Fprintf(w, "user %s, %d", id, made.Add(1))
 				}
 				site = mount(page, newCache(t, func(o *setup) {
-					o.Stale.Background = renew == "behind"
+					o.RenewBackground = renew == "behind"
 					if renew == "through" {
 						o.Renew = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { site.ServeHTTP(w, r) })
 					}

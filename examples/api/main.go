@@ -73,8 +73,8 @@ func run(ctx context.Context, redisURL, token string) error {
 // newCache returns a cache of the API's answers. A request waits for Redis for redisTimeout at most; zero is 150 ms.
 func newCache(rdb redis.UniversalClient, redisTimeout time.Duration) (*httpcache.Cache, error) {
 	return httpcache.New(mayfly.Namespace[string, []byte]{Name: "api", Redis: rdb, Prefix: "api:http:", TTL: 24 * time.Hour}, httpcache.Options{
-		Key:          httpcache.Key{AnyHost: true, DropQuery: []string{"utm_*"}}, // one API, whatever it is called
-		Stale:        httpcache.Stale{Background: true},                          // the router is inside
-		RedisTimeout: redisTimeout,
+		AnyHost: true, DropQuery: []string{"utm_*"}, // one API, whatever it is called
+		RenewBackground: true, // the router is inside
+		RedisTimeout:    redisTimeout,
 	})
 }

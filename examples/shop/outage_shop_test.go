@@ -30,7 +30,7 @@ type business struct {
 	Query        time.Duration // that each query takes
 	Keys         int
 	Gets         int           // a second
-	Limit        int           // Load.Limit
+	Limit        int           // LoadLimit
 	RedisTimeout time.Duration // RedisTimeout
 }
 
@@ -80,7 +80,7 @@ func serve(b business, in *bufio.Reader) error {
 		return v, err
 	}
 	cache, err := cacheaside.New(mayfly.Namespace[int, int]{Name: "rows", Redis: rdb, Prefix: "shop:row:", TTL: time.Hour}, load, cacheaside.Options{
-		Load:         cacheaside.Load{Timeout: loadTimeout, Limit: b.Limit},
+		LoadTimeout: loadTimeout, LoadLimit: b.Limit,
 		RedisTimeout: b.RedisTimeout,
 	})
 	if err != nil {

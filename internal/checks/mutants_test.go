@@ -160,7 +160,7 @@ var mutants = []struct {
 		"cacheaside: TestBackends/redistest/who_leaves"},
 	{"a breaker that never opens", "internal/client/nodes/breaker.go",
 		"b.failures.Add(int32(n)) >= Threshold", "b.failures.Add(1) >= 1<<30",
-		"cacheaside: TestRedisIsGoneInTime/hung,_TunedOptions"},
+		"cacheaside: TestRedisIsGoneInTime/hung,_CacheClient"},
 	{"a breaker that opens without releasing waiters", "internal/client/nodes/breaker.go",
 		"n.line.Dismiss(ErrOpen)", "_ = n.line",
 		"TestASilentServerCostsTheBudget"},

@@ -86,7 +86,7 @@ func aside(world string, rdb redis.UniversalClient, d *truth) *cache {
 	ns := mayfly.Namespace[int, padded]{Name: world, Redis: rdb, Prefix: "cache:", TTL: fresh}
 	cached := mayfly.Must(cacheaside.New(ns, func(ctx context.Context, n int) (padded, error) {
 		return padded{c.loading(ctx, d, n), padding}, nil
-	}, cacheaside.Options{Early: earlyrefresh.Linear(0.5), Stale: cacheaside.Stale{While: stale}}))
+	}, cacheaside.Options{Early: earlyrefresh.Linear(0.5), StaleWhile: stale}))
 	c.get = func(ctx context.Context, n int) (int64, error) {
 		p, err := cached.Get(ctx, n)
 		return p.Version, err

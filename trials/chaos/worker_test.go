@@ -43,14 +43,10 @@ func worker() int {
 		addrs = append(addrs, server)
 	}
 	open := func(addrs ...string) redis.UniversalClient {
-		o := mayfly.TunedOptions()
-		o.Addrs, o.IsClusterMode = addrs, len(addrs) > 1
-		o.PoolTimeout, o.MaxRetries = time.Second, 0
-		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
+		return mayfly.Must(mayfly.CacheClient(&redis.UniversalOptions{Addrs: addrs, IsClusterMode: len(addrs) > 1, MaxRetries: 3, Dialer: func(ctx context.Context, network, addr string) (net.Conn, error) {
 			var dialer net.Dialer
 			return dialer.DialContext(ctx, network, proxies[addr])
-		}
-		return redis.NewUniversalClient(o)
+		}}))
 	}
 	one, many := open(addrs[0]), open(addrs[1:]...)
 	caches := []*cache{aside(solo, one, d), pages(solo, one, d), aside(cluster, many, d)}

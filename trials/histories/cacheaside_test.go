@@ -30,11 +30,11 @@ type aside struct {
 func TestCacheaside(t *testing.T) {
 	for name, way := range map[string]aside{
 		"default": {ttl: time.Minute},
-		"renewed": {ttl: 100 * time.Millisecond, options: cacheaside.Options{Early: earlyrefresh.Linear(1), Stale: cacheaside.Stale{While: 50 * time.Millisecond}}},
+		"renewed": {ttl: 100 * time.Millisecond, options: cacheaside.Options{Early: earlyrefresh.Linear(1), StaleWhile: 50 * time.Millisecond}},
 		"plain":   {ttl: time.Minute, plain: true},
 		"held":    {ttl: time.Minute, options: cacheaside.Options{Hold: 20 * time.Millisecond}},
 		"absent":  {ttl: time.Minute, absences: true, options: cacheaside.Options{MissTTL: time.Minute}},
-		"failing": {ttl: 50 * time.Millisecond, failing: true, options: cacheaside.Options{Stale: cacheaside.Stale{IfError: time.Minute, Throttle: 20 * time.Millisecond}}},
+		"failing": {ttl: 50 * time.Millisecond, failing: true, options: cacheaside.Options{StaleIfError: time.Minute, RenewThrottle: 20 * time.Millisecond}},
 		"batch":   {ttl: time.Minute, batch: true},
 		"local":   {ttl: time.Minute, local: true},
 	} {

@@ -20,6 +20,8 @@ type client struct {
 	tune func(*redis.UniversalOptions)
 	cut  bool // it is cut; else its own timeout ends
 
+	tuned bool // by mayfly.CacheClient
+
 	long bool // for the long form, or a real server
 }
 
@@ -34,11 +36,7 @@ var clients = []client{
 	{name: "no retries, short timeouts", long: true, tune: func(o *redis.UniversalOptions) {
 		o.MaxRetries, o.ReadTimeout = -1, short
 	}},
-	{name: "tuned", long: true, tune: func(o *redis.UniversalOptions) {
-		tuned := mayfly.TunedOptions()
-		tuned.Addrs, tuned.Dialer = o.Addrs, o.Dialer
-		*o = *tuned
-	}},
+	{name: "tuned", long: true, tuned: true},
 }
 
 // short is a timeout that ends what is held back, and nothing else: a machine that is busy, and the race detector, take their time.
@@ -109,8 +107,13 @@ func each(t *testing.T, late bool, rows []row, try func(t *testing.T, c client, 
 func (c client) open(t *testing.T, p *proxy.Proxy, addrs []string) redis.UniversalClient {
 	o := &redis.UniversalOptions{Addrs: addrs, Dialer: p.Dial, MinRetryBackoff: time.Millisecond, MaxRetryBackoff: 2 * time.Millisecond,
 		ReadBufferSize: 4096, WriteBufferSize: 4096, DisableIdentity: true}
-	c.tune(o)
-	rdb := redis.NewUniversalClient(o)
+	var rdb redis.UniversalClient
+	if c.tuned {
+		rdb = mayfly.Must(mayfly.CacheClient(&redis.UniversalOptions{Addrs: addrs, Dialer: p.Dial}))
+	} else {
+		c.tune(o)
+		rdb = redis.NewUniversalClient(o)
+	}
 	t.Cleanup(func() { rdb.Close() })
 	return rdb
 }

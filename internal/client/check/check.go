@@ -45,9 +45,12 @@ func (l *List) Add(err error) { l.wrong = append(l.wrong, err) }
 // Err returns all errors as one, and nil if there is none.
 func (l *List) Err() error { return errors.Join(l.wrong...) }
 
-// The bounds of a TTL. mayfly.MinTTL and MaxTTL say why.
 const (
+	// MinTTL is the shortest valid TTL: Redis counts in milliseconds.
 	MinTTL = time.Millisecond
+
+	// MaxTTL is the longest valid TTL. Redis and time.Duration would overflow at about 292 years; a TTL over a
+	// century, with room left for jitter and a stale window, is a unit that was multiplied twice.
 	MaxTTL = 100 * 365 * 24 * time.Hour
 )
 

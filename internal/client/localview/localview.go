@@ -41,7 +41,9 @@ func Of[C any, K comparable, V any](ns mayfly.Namespace[K, V], hits func() uint6
 	if hits == nil {
 		v.hits = v.copies.Hits()
 	}
-	if o, ok := ns.Observer.(mayfly.LocalObserver); ok {
+	if o, ok := ns.Observer.(interface {
+		ObserveLocal(namespace string, hits func() uint64)
+	}); ok {
 		o.ObserveLocal(ns.Name, v.hits)
 	}
 	return v

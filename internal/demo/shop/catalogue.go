@@ -37,7 +37,7 @@ func (c Catalogue) validate() error {
 const (
 	articleLives = 10 * time.Minute
 	slowLasts    = 10 * time.Second
-	articleLoad  = 2 * time.Second        // Load.Timeout
+	articleLoad  = 2 * time.Second        // LoadTimeout
 	crowdWaits   = 500 * time.Millisecond // for an answer
 	crowdStays   = time.Minute            // after Redis was emptied last, or a switch was turned
 	crowdIs      = 1000                   // who ask at once, at most: beyond that one gives up at once

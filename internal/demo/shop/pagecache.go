@@ -28,9 +28,9 @@ func newPageCache(ctx context.Context, s *Shop, rdb *redis.Client, local bool) (
 		}
 	}
 	c.cache, err = httpcache.New(mayfly.Namespace[string, []byte]{Name: "pages", Redis: rdb, Prefix: pagePrefix, TTL: keptAtMost, Local: c.local, Observer: s.opt.Observer}, httpcache.Options{
-		Key:          httpcache.Key{AnyHost: true},      // the load's, and that of a browser
-		Stale:        httpcache.Stale{Background: true}, // the mux is inside
-		RedisTimeout: s.opt.RedisTimeout,
+		AnyHost:         true, // the load's, and that of a browser
+		RenewBackground: true, // the mux is inside
+		RedisTimeout:    s.opt.RedisTimeout,
 	})
 	return c, err
 }

@@ -140,7 +140,9 @@ func (s *Shop) client(tuned bool) *redis.Client {
 	o.Dialer = s.line.Dial
 	o.PoolSize = max(o.PoolSize, 600)
 	if tuned {
-		t := mayfly.TunedOptions()
+		like := mayfly.Must(mayfly.CacheClient(&redis.UniversalOptions{Addrs: []string{"127.0.0.1:6379"}})).(*redis.Client)
+		like.Close() // it has connected to nothing
+		t := like.Options()
 		o.ContextTimeoutEnabled, o.DialTimeout, o.DialerRetries, o.MaxRetries = t.ContextTimeoutEnabled, t.DialTimeout, t.DialerRetries, t.MaxRetries
 		o.ReadTimeout, o.WriteTimeout, o.PoolTimeout, o.PipelinePoolSize = t.ReadTimeout, t.WriteTimeout, t.PoolTimeout, t.PipelinePoolSize
 		if s.opt.RedisTimeout > 0 {

@@ -37,7 +37,7 @@ func newEndingVisits(rdb *redis.Client, seen mayfly.Observer) (visits, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := navsession.NewRelated(mayfly.Namespace[int, int]{Name: "related", Redis: rdb, Prefix: relatedPrefix, TTL: mayfly.MediumTTL, Observer: seen}, navsession.RelatedOptions{PerVisit: 2, MinVisits: 1})
+	r, err := navsession.NewRelated(mayfly.Namespace[int, int]{Name: "related", Redis: rdb, Prefix: relatedPrefix, TTL: time.Hour, Observer: seen}, navsession.RelatedOptions{PerVisit: 2, MinVisits: 1})
 	return endingVisits{v, r}, err
 }
 

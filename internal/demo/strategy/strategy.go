@@ -102,11 +102,11 @@ func Open[V any](ctx context.Context, s Strategy, o Options, load func(ctx conte
 		}
 	}
 	ns := mayfly.Namespace[int, V]{Name: o.Name, Redis: o.Redis, Prefix: o.Prefix, TTL: o.TTL, Jitter: s.Jitter, Local: c.local, Observer: o.Observer}
-	bounds := cacheaside.Load{Timeout: o.LoadTimeout}
+	aside := cacheaside.Options{Early: s.Early, LoadTimeout: o.LoadTimeout, RedisTimeout: o.RedisTimeout}
 	if s.Unbounded {
-		bounds.Limit = -1
+		aside.LoadLimit = -1
 	}
-	c.aside, err = cacheaside.New(ns, load, cacheaside.Options{Early: s.Early, Load: bounds, RedisTimeout: o.RedisTimeout})
+	c.aside, err = cacheaside.New(ns, load, aside)
 	if err != nil {
 		c.Close(ctx)
 		return nil, fmt.Errorf("strategy: %w", err)

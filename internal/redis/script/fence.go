@@ -2,7 +2,6 @@ package script
 
 import (
 	"fmt"
-	"strconv"
 
 	"github.com/yuin/gopher-lua/ast"
 )
@@ -15,6 +14,13 @@ import (
 //	t[k] = v         (set)(t, k, v)
 //	{[k] = v}        {[(key)(k)] = v}
 //	{1, 2, ...}      (list)({1, 2, ...}), where a list is long: see mend
+//
+// What this compiler gets wrong, or this machine computes differently from Redis's, is written in another way too:
+//
+//	a, b = b, a      do local (v0) = b b = a a = (v0) end: see assign
+//	a % b            (mod)(a, b)
+//	for i = a, b     for i = (bound)(a, 1), (bound)(b, 2), unless a number is written there
+//	local f = function: see declare; break: see body
 //
 // Scripts cannot write those names.
 
@@ -50,6 +56,8 @@ func fence(chunk []ast.Stmt) (fenced []ast.Stmt, err error) {
 
 type fencer struct {
 	levels, depth int
+	method        bool  // the next function is one: it has a parameter self
+	inside        *loop // the innermost one of the function
 	names
 }
 
@@ -87,33 +95,39 @@ func (f *fencer) stmt(stmt ast.Stmt) ast.Stmt {
 		return f.assign(s)
 	case *ast.LocalAssignStmt:
 		f.exprs(s.Exprs)
-		f.locals += len(s.Names)
+		f.declare(s)
 	case *ast.FuncCallStmt:
 		s.Expr = f.expr(s.Expr)
 	case *ast.DoBlockStmt:
 		s.Stmts = f.block(s.Stmts)
 	case *ast.WhileStmt:
-		s.Condition, s.Stmts = f.expr(s.Condition), f.block(s.Stmts)
+		s.Condition, s.Stmts = f.expr(s.Condition), f.body(s, s.Stmts)
 	case *ast.RepeatStmt:
-		s.Stmts, s.Condition = f.block(s.Stmts), f.expr(s.Condition)
+		s.Stmts, s.Condition = f.body(s, s.Stmts), f.expr(s.Condition)
 	case *ast.IfStmt:
 		f.branches(s)
 	case *ast.NumberForStmt:
-		s.Init, s.Limit, s.Step = f.expr(s.Init), f.expr(s.Limit), f.expr(s.Step)
+		s.Init, s.Limit, s.Step = f.bound(s.Init, 1), f.bound(s.Limit, 2), f.bound(s.Step, 3)
 		defer f.scope()()
-		f.locals += 4
-		s.Stmts = f.block(s.Stmts)
+		f.local("", "", "", s.Name)
+		s.Stmts = f.body(s, s.Stmts)
 	case *ast.GenericForStmt:
 		f.exprs(s.Exprs)
 		defer f.scope()()
-		f.locals += 3 + len(s.Names)
-		s.Stmts = f.block(s.Stmts)
+		f.local("", "", "")
+		f.local(s.Names...)
+		s.Stmts = f.body(s, s.Stmts)
 	case *ast.FuncDefStmt:
 		f.exprs([]ast.Expr{s.Name.Func, s.Name.Receiver})
 		f.constant(s, "s"+s.Name.Method)
+		f.method = s.Name.Func == nil
 		s.Func = f.expr(s.Func).(*ast.FunctionExpr)
 	case *ast.ReturnStmt:
 		f.exprs(s.Exprs)
+	case *ast.BreakStmt:
+		if f.inside != nil {
+			f.inside.breaks = true
+		}
 	case *ast.GotoStmt:
 		panic(refused{s.Line(), "'=' expected near '" + s.Label + "'"})
 	case *ast.LabelStmt:
@@ -197,6 +211,10 @@ func (f *fencer) within(expr ast.Expr, level int) ast.Expr {
 		e.Lhs, e.Rhs = f.first(e.Lhs), f.expr(e.Rhs)
 	case *ast.ArithmeticOpExpr:
 		e.Lhs, e.Rhs = f.first(e.Lhs), f.expr(e.Rhs)
+		if e.Operator == "%" {
+			f.ident(e, "(mod)")
+			return call(e, "mod", one(e.Lhs), one(e.Rhs))
+		}
 		if f.depth%foldable == 0 {
 			return unfolded(e)
 		}
@@ -209,7 +227,9 @@ func (f *fencer) within(expr ast.Expr, level int) ast.Expr {
 	case *ast.UnaryLenOpExpr:
 		e.Expr = f.expr(e.Expr)
 	case *ast.FunctionExpr:
-		defer f.function(e)()
+		defer f.outside()()
+		defer f.function(e, f.method)()
+		f.method = false
 		e.Stmts = f.block(e.Stmts)
 	}
 	return expr
@@ -235,61 +255,6 @@ func (f *fencer) concat(e *ast.StringConcatOpExpr) ast.Expr {
 		f.leave(1)
 	}
 	return call(e, "concat", operands...)
-}
-
-// assign turns assignments to an index that is not a plain name into calls.
-func (f *fencer) assign(s *ast.AssignStmt) ast.Stmt {
-	plain := true
-	for _, to := range s.Lhs {
-		if at, ok := to.(*ast.AttrGetExpr); ok && !smallKey(at.Key) {
-			plain = false
-		}
-	}
-	if plain {
-		return s
-	}
-	for range s.Lhs {
-		f.ident(s, "(set)")
-	}
-	if len(s.Lhs) == 1 && len(s.Rhs) == 1 {
-		to := s.Lhs[0].(*ast.AttrGetExpr)
-		return set(s, to.Object, to.Key, s.Rhs[0])
-	}
-	// A multiple assignment evaluates its targets first, then the values, and assigns the last one first.
-	var block, after []ast.Stmt
-	values := locals(s, nil, s.Rhs)
-	for i, to := range s.Lhs {
-		number := strconv.Itoa(i)
-		values.Names = append(values.Names, "(v"+number+")")
-		value := name(s, "v"+number)
-		if at, ok := to.(*ast.AttrGetExpr); ok {
-			block = append(block, locals(s, []string{"(t" + number + ")", "(k" + number + ")"}, []ast.Expr{at.Object, at.Key}))
-			after = append(after, set(s, name(s, "t"+number), name(s, "k"+number), value))
-			continue
-		}
-		assigned := &ast.AssignStmt{Lhs: []ast.Expr{to}, Rhs: []ast.Expr{value}}
-		place(s, assigned)
-		after = append(after, assigned)
-	}
-	block = append(block, values)
-	for i := range after {
-		block = append(block, after[len(after)-1-i])
-	}
-	do := &ast.DoBlockStmt{Stmts: block}
-	place(s, do)
-	return do
-}
-
-// smallKey reports whether an index is a literal that cannot make a list large.
-func smallKey(key ast.Expr) bool {
-	switch key := key.(type) {
-	case *ast.StringExpr:
-		return true
-	case *ast.NumberExpr:
-		n, err := strconv.Atoi(key.Value)
-		return err == nil && n < 1000
-	}
-	return false
 }
 
 func locals(at ast.PositionHolder, names []string, values []ast.Expr) *ast.LocalAssignStmt {

@@ -46,10 +46,18 @@ func (m *Machine) listInsert(l *lua.LState) int {
 	case 2:
 		t.Append(l.Get(2))
 	case 3:
-		at := l.CheckInt(2)
+		at, n := l.CheckInt(2), t.Len()
 		m.room(t, lua.LNumber(at))
-		m.work(max(t.Len()-at, 0) / 16)
-		t.Insert(at, l.Get(3))
+		if 1 <= at && at <= n {
+			m.work((n - at) / 16)
+			t.Insert(at, l.Get(3))
+			break
+		}
+		for i := n + 1; i > at; i-- { // a place before the first element moves all up to it, too
+			m.work(1)
+			t.RawSet(lua.LNumber(i), t.RawGet(lua.LNumber(i-1)))
+		}
+		t.RawSet(lua.LNumber(at), l.Get(3))
 	default:
 		l.RaiseError("wrong number of arguments to 'insert'")
 	}

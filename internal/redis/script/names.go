@@ -2,6 +2,7 @@ package script
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/yuin/gopher-lua/ast"
 )
@@ -25,7 +26,8 @@ func (e refused) Error() string { return fmt.Sprintf("%s:%d: %s", chunkName, max
 // names counts the steps of the compiler's searches.
 type names struct {
 	constants map[string]int // of the function, with their positions
-	locals    int            // locals in scope, including those of the enclosing functions
+	locals    []string       // those in scope, including those of the enclosing functions
+	own       int            // where those of the innermost function begin
 	looks     int
 }
 
@@ -51,22 +53,37 @@ func (f *names) constant(at ast.PositionHolder, text string) {
 
 // ident counts a name, as if it were both a local and a constant.
 func (f *names) ident(at ast.PositionHolder, name string) {
-	f.look(at, f.locals)
+	f.look(at, len(f.locals))
 	f.constant(at, "s"+name)
+}
+
+// local declares locals. Those that the compiler adds have no name.
+func (f *names) local(names ...string) { f.locals = append(f.locals, names...) }
+
+// isLocal reports whether e is the name of a local of the innermost function.
+func (f *names) isLocal(e ast.Expr) bool {
+	i, ok := e.(*ast.IdentExpr)
+	return ok && slices.Contains(f.locals[f.own:], i.Value)
 }
 
 // scope begins a scope, and returns a function that ends it with its locals.
 func (f *names) scope() (end func()) {
-	before := f.locals
-	return func() { f.locals = before }
+	before := len(f.locals)
+	return func() { f.locals = f.locals[:before] }
 }
 
 // function begins a nested function, and returns a function that ends it.
-func (f *names) function(e *ast.FunctionExpr) (end func()) {
-	around, locals := f.constants, f.locals
-	f.constants = nil
-	f.locals += len(e.ParList.Names) + 1
-	return func() { f.constants, f.locals = around, locals }
+func (f *names) function(e *ast.FunctionExpr, method bool) (end func()) {
+	around, locals, own := f.constants, f.locals, f.own
+	f.constants, f.own = nil, len(f.locals)
+	if method {
+		f.local("self")
+	}
+	f.local(e.ParList.Names...)
+	if e.ParList.HasVargs {
+		f.local("arg")
+	}
+	return func() { f.constants, f.locals, f.own = around, locals, own }
 }
 
 // unfolded hides e from the compiler's search for constants.

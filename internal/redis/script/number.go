@@ -14,8 +14,10 @@ func isSpecial(f float64) bool { return math.IsNaN(f) || math.IsInf(f, 0) }
 // appendSpecial formats those as C does.
 func appendSpecial(dst []byte, f float64) []byte {
 	switch {
-	case math.IsNaN(f):
+	case math.IsNaN(f) && math.Signbit(f):
 		return append(dst, "-nan"...) // what dividing zero by zero prints in C
+	case math.IsNaN(f):
+		return append(dst, "nan"...)
 	case f > 0:
 		return append(dst, "inf"...)
 	}

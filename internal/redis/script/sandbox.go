@@ -41,6 +41,8 @@ func (m *Machine) open() {
 	m.globals.RawSetString("(concat)", l.NewFunction(m.concat))
 	m.globals.RawSetString("(set)", l.NewFunction(m.set))
 	m.globals.RawSetString("(key)", l.NewFunction(m.key))
+	m.globals.RawSetString("(mod)", l.NewFunction(m.mod))
+	m.globals.RawSetString("(bound)", l.NewFunction(m.bound))
 	m.globals.RawSetString("(list)", l.NewFunction(func(l *lua.LState) int { return give(l, l.Get(1)) }))
 	numbers := m.globals.RawGetString("math").(*lua.LTable)
 	numbers.RawSetString("huge", lua.LNumber(math.Inf(1)))
@@ -57,6 +59,7 @@ func (m *Machine) open() {
 	}
 	if meta, ok := l.GetMetatable(lua.LString("")).(*lua.LTable); ok {
 		meta.RawSetString("__index", m.globals.RawGetString("string"))
+		m.textArithmetic(meta)
 		meta.RawSetString("__metatable", m.seal(meta)) // the result of getmetatable
 	}
 	meta := l.NewTable()
@@ -93,7 +96,9 @@ func (m *Machine) guard(name string) {
 			}
 			m.room(t, l.Get(2))
 		}
-		return plain(l)
+		plain(l)
+		l.SetTop(1)
+		return 1 // the table
 	}))
 }
 

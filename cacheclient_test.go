@@ -16,13 +16,13 @@ import (
 )
 
 // More callers than connections wait for one another.
-func TestTunedOptionsLetACrowdWait(t *testing.T) {
+func TestACacheClientLetsACrowdWait(t *testing.T) {
 	srv := redistest.Start(t)
 	srv.Latency(5 * time.Millisecond)
-	o := mayfly.TunedOptions()
-	o.Addrs, o.Dialer, o.PoolSize = []string{"127.0.0.1:1"}, srv.Dial, 1
-	o.ReadTimeout, o.WriteTimeout = time.Minute, time.Minute // the machine may be busy
-	rdb := redis.NewUniversalClient(o)
+	rdb := mayfly.Must(mayfly.CacheClient(&redis.UniversalOptions{
+		Addrs: []string{"127.0.0.1:1"}, Dialer: srv.Dial, PoolSize: 1,
+		ReadTimeout: time.Minute, WriteTimeout: time.Minute, // the machine may be busy
+	}))
 	defer rdb.Close()
 	var callers sync.WaitGroup
 	for range 15 { // the last of them for 70 ms
@@ -36,7 +36,7 @@ func TestTunedOptionsLetACrowdWait(t *testing.T) {
 }
 
 // A call on a server that hangs, or that cannot be reached, is over within 200 ms, without any context.
-func TestTunedOptionsBoundACall(t *testing.T) {
+func TestACacheClientBoundsACall(t *testing.T) {
 	for name, dial := range map[string]func(ctx context.Context, network, addr string) (net.Conn, error){
 		"hangs": func(context.Context, string, string) (net.Conn, error) {
 			client, _ := net.Pipe()
@@ -49,9 +49,7 @@ func TestTunedOptionsBoundACall(t *testing.T) {
 		"is closed": func(context.Context, string, string) (net.Conn, error) { return nil, errors.New("refused") },
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			o := mayfly.TunedOptions()
-			o.Addrs, o.Dialer = []string{"127.0.0.1:1"}, dial
-			rdb := redis.NewUniversalClient(o)
+			rdb := mayfly.Must(mayfly.CacheClient(&redis.UniversalOptions{Addrs: []string{"127.0.0.1:1"}, Dialer: dial}))
 			defer rdb.Close()
 			begun := time.Now()
 			err := rdb.Get(context.Background(), "k").Err()
