@@ -114,7 +114,7 @@ func TestALoadBesideAPurgeThatFails(t *testing.T) {
 			for _, renewal := range []bool{false, true} {
 				synctest.Test(t, func(t *testing.T) {
 					srv, opt, _ := impatient(t)
-					opt.Stale.Background = true
+					opt.RenewBackground = true
 					var version atomic.Int64
 					page := slowPage(&version, "Cache-Control: max-age=60, stale-while-revalidate=600", "Surrogate-Key: p-1", `Cache-Groups: "g-1"`)
 					c := opened(t, opt)

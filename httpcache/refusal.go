@@ -41,7 +41,7 @@ func (a *attempt) refused(reason rfc9111.Reason, x rfc9111.Exchange) {
 		a.tell(mayfly.KindFill, mayfly.OutcomeDropped, errTags)
 	case purgesUnknown: // it is not about this page, so one is told of for all
 		if c := a.cache; !c.passes.Has(c.epochKey()) {
-			c.passes.Add(c.epochKey(), c.opt.Shared.Pass)
+			c.passes.Add(c.epochKey(), c.opt.SharedPass)
 			a.tell(mayfly.KindFill, mayfly.OutcomeDropped, errPurgesUnknown)
 		}
 	default:
