@@ -13,7 +13,7 @@ type Event struct {
 	Kind      Kind          // what was done
 	Outcome   Outcome       // how it ended
 	Namespace string        // Namespace.Name: bounded, fit for a label
-	Key       string        // the key in Redis, if the Event is about one: for logs and traces, never for a label
+	Key       string        // the key in Redis, if the Event is about one, or the prefixes of the local tier: for logs and traces, never for a label
 	Took      time.Duration // how long it took, if that was measured
 	N         int           // how many keys, values or bytes, if not one
 	Err       error         // why it failed

@@ -127,7 +127,8 @@ func (c *Cache[K, V]) written(ctx context.Context, doing string, kind mayfly.Kin
 }
 
 // Clear removes every key of the namespace, by SCAN and UNLINK on every master: never FLUSH, and nothing of other
-// namespaces. It takes time in proportion to all keys of the database. Values stored while it runs may stay.
+// namespaces. It takes time in proportion to all keys of the database. Values stored while it runs may stay. If it fails, some keys are removed
+// and others not, and unlike after Delete nothing is remembered: call it again.
 func (c *Cache[K, V]) Clear(ctx context.Context) error {
 	if err := c.works.Err(); err != nil {
 		return c.ns.Fail("clear", c.ns.Name, err)

@@ -133,6 +133,14 @@ func (g *Guard) Clear(ctx context.Context, prefix string, removed func(n int)) e
 	})
 }
 
+// Reach returns nil if every master answers a step of a search.
+func (g *Guard) Reach(ctx context.Context) error {
+	return g.nodes.Masters(ctx, func(ctx context.Context, node *nodes.Node) error {
+		scan := redis.NewScanCmd(ctx, nil, "scan", 0, "count", 1)
+		return errors.Join(node.Ask1(ctx, scan), scan.Err())
+	})
+}
+
 func clear(ctx context.Context, node *nodes.Node, pattern string, removed func(n int)) error {
 	const step = 500
 	cursor := uint64(0)

@@ -165,18 +165,32 @@ func (ns *Nodes) newNode(client asker) *Node {
 // Allowance is a context for questions that share one budget: each may take what earlier questions have left. Waiting for turns is free.
 type Allowance struct {
 	context.Context
-	left atomic.Int64
+	left  atomic.Int64
+	outer *Allowance // of which it is a part; nil: of none
 }
 
-// Within returns a context for questions that may take d in total.
+// Within returns a context for questions that may take d in total. What they take is also taken from the allowance that ctx is, if it is one.
 func Within(ctx context.Context, d time.Duration) *Allowance {
 	a := &Allowance{Context: ctx}
 	a.left.Store(int64(d))
+	a.outer, _ = ctx.Value(allowanceKey{}).(*Allowance)
 	return a
 }
 
 // Left returns what is left of the budget.
-func (a *Allowance) Left() time.Duration { return time.Duration(a.left.Load()) }
+func (a *Allowance) Left() time.Duration {
+	left := time.Duration(a.left.Load())
+	if a.outer != nil {
+		left = min(left, a.outer.Left())
+	}
+	return left
+}
+
+func (a *Allowance) spend(d time.Duration) {
+	for ; a != nil; a = a.outer {
+		a.left.Add(-int64(d))
+	}
+}
 
 type allowanceKey struct{}
 

@@ -144,7 +144,7 @@ func (t *turn) leave() {
 		t.n.gate.Leave()
 	}
 	if t.allowance != nil {
-		t.allowance.left.Add(-int64(time.Since(t.begun)))
+		t.allowance.spend(time.Since(t.begun))
 	}
 }
 

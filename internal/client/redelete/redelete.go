@@ -59,15 +59,33 @@ func (q *Queue) Has(key string) bool {
 	return ok
 }
 
-// Add takes keys whose removal failed, and makes sure that they are removed.
-func (q *Queue) Add(ctx context.Context, why error, keys ...string) {
+// Find reports whether a key is queued that match accepts. match must not use the queue.
+func (q *Queue) Find(match func(key string) bool) bool {
+	if !q.Any() {
+		return false
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for key := range q.keys {
+		if match(key) {
+			return true
+		}
+	}
+	return false
+}
+
+// Add takes keys whose removal failed, and makes sure that they are removed. It returns how many will not be, because there is no room for
+// them or the queue is closed; Dropped is told of them.
+func (q *Queue) Add(ctx context.Context, why error, keys ...string) (dropped int) {
 	dropped, idle := q.add(keys)
+	if idle && !q.opt.Works.Start(q.settle) {
+		q.stop()
+		dropped = len(keys)
+	}
 	if dropped > 0 {
 		q.opt.Dropped(ctx, dropped, why)
 	}
-	if idle && !q.opt.Works.Start(q.settle) {
-		q.stop()
-	}
+	return dropped
 }
 
 func (q *Queue) add(keys []string) (dropped int, idle bool) {
@@ -131,8 +149,7 @@ func (q *Queue) settle() {
 			return
 		}
 		if last {
-			q.opt.Dropped(ctx, len(keys)-len(done), err)
-			q.stop()
+			q.opt.Dropped(ctx, q.stop(), err)
 		}
 	}
 }
@@ -154,8 +171,10 @@ func (q *Queue) settled(keys []string, until uint64) bool {
 	return !q.running
 }
 
-func (q *Queue) stop() {
+// stop says that nobody settles any more, and returns how many keys are left.
+func (q *Queue) stop() (left int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.running = false
+	return len(q.keys)
 }
