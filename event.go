@@ -13,7 +13,7 @@ type Event struct {
 	Kind      Kind          // what was done
 	Outcome   Outcome       // how it ended
 	Namespace string        // Namespace.Name: bounded, fit for a label
-	Key       string        // the key in Redis, if the Event is about one: for logs and traces, never for a label
+	Key       string        // the key in Redis, if the Event is about one, or the prefixes of the local tier: for logs and traces, never for a label
 	Took      time.Duration // how long it took, if that was measured
 	N         int           // how many keys, values or bytes, if not one
 	Err       error         // why it failed
@@ -50,7 +50,7 @@ const (
 	KindWrite                     // a value was set by the caller
 	KindRemoval                   // keys were deleted by the caller
 	KindBackend                   // Redis did not answer, or answered with an error
-	KindBreaker                   // the breaker of a node opened, probed or closed
+	KindBreaker                   // a server is not asked any more, as it does not answer (failed), or is again (ok)
 	KindCoherence                 // the local tier changed its rung, which is Outcome: see [LocalStats]
 	KindWarning                   // the configuration is accepted, but dangerous: Err says why
 	KindLimit                     // a limiter was asked
@@ -83,8 +83,7 @@ const (
 	OutcomeNegative Outcome = "negative"  // read: remembered as absent at the origin
 	OutcomeMiss     Outcome = "miss"      // read: had to be loaded
 	OutcomeBypass   Outcome = "bypass"    // read: Redis could not be asked, or not for this request: Err says why
-	OutcomeRefused  Outcome = "refused"   // fill: the key was deleted or replaced meanwhile
+	OutcomeRefused  Outcome = "refused"   // fill: the key was deleted or replaced meanwhile; limit: there were too many calls
 	OutcomeTimedOut Outcome = "timed_out"
 	OutcomeDropped  Outcome = "dropped" // a bound was reached
-	OutcomeDenied   Outcome = "denied"  // limit: there were too many calls
 )

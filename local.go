@@ -74,11 +74,12 @@ func OpenLocal(ctx context.Context, o LocalOptions) (*Local, error) {
 		MaxTTL: o.MaxTTL, Silence: cmp.Or(o.Silence, 2*time.Second), ShortTTL: cmp.Or(o.ShortTTL, time.Second), Outage: o.Outage,
 	}
 	if o.Observer != nil {
+		prefixes := strings.Join(o.Prefixes, " ")
 		co.RungChanged = func(to localsync.Rung, why error) {
-			o.Observer.Observe(context.Background(), Event{Kind: KindCoherence, Outcome: Outcome(to.String()), Err: why})
+			o.Observer.Observe(context.Background(), Event{Kind: KindCoherence, Outcome: Outcome(to.String()), Key: prefixes, Err: why})
 		}
 		co.Lag = func(took time.Duration) {
-			o.Observer.Observe(context.Background(), Event{Kind: KindLag, Outcome: OutcomeOK, Took: took})
+			o.Observer.Observe(context.Background(), Event{Kind: KindLag, Outcome: OutcomeOK, Key: prefixes, Took: took})
 		}
 	}
 	t, err := localsync.Open(ctx, co)

@@ -38,8 +38,8 @@ type Namespace[K comparable, V any] struct {
 	// be out of date.
 	TTL time.Duration
 
-	// MaxTTL is the longest TTL that a call may give a single value, as sliding's CreateFor and cacheaside's SetFor do: a session that
-	// is remembered for a month, say, among others that end after half an hour. Zero is TTL.
+	// MaxTTL is the longest TTL that a single value may be given, by sliding's CreateFor, cacheaside's SetFor and its loaders (Loaded.TTL): a
+	// session that is remembered for a month, say, among others that end after half an hour. Zero is TTL.
 	MaxTTL time.Duration
 
 	// Jitter changes each TTL by a random share, so that values stored together do not expire together. Zero changes nothing;

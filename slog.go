@@ -40,7 +40,7 @@ type sums struct {
 
 // topic identifies Events that are summed up together.
 type topic struct {
-	namespace string
+	namespace string // or the prefixes of a local tier
 	kind      Kind
 	state     Outcome // the new state of a change; empty for failures
 }
@@ -72,6 +72,9 @@ func (s *sums) Observe(ctx context.Context, e Event) {
 // slogLevel returns e's level and the topic it is summed up under.
 func slogLevel(e Event) (slog.Level, topic) {
 	about := topic{namespace: e.Namespace, kind: e.Kind}
+	if e.Kind == KindCoherence {
+		about.namespace = e.Key // of several local tiers
+	}
 	switch {
 	case e.Kind == KindBreaker && e.Outcome == OutcomeOK, e.Kind == KindCoherence && e.Outcome == Outcome(localsync.Tracking.String()):
 		about.state = e.Outcome
@@ -126,7 +129,10 @@ func (s *sums) sumUp(about topic, level slog.Level) {
 // write writes e, as the last of times events if those are summed up.
 func (s *sums) write(ctx context.Context, level slog.Level, e Event, times int) {
 	attrs := make([]slog.Attr, 0, 8)
-	attrs = append(attrs, slog.String("namespace", e.Namespace), slog.String("outcome", string(e.Outcome)))
+	if e.Namespace != "" {
+		attrs = append(attrs, slog.String("namespace", e.Namespace))
+	}
+	attrs = append(attrs, slog.String("outcome", string(e.Outcome)))
 	if times > 0 {
 		attrs = append(attrs, slog.Int("times", times), slog.Duration("within", slogEvery))
 	}

@@ -148,7 +148,7 @@ func TestTheLogOfAnOutage(t *testing.T) {
 		c.Get(t.Context(), 1)
 		time.Sleep(time.Second)
 		synctest.Wait()
-		if got := out.take(); strings.Contains(got, "WARN") || strings.Count(got, "\n") != 1 || !strings.Contains(got, "level=INFO msg=\"mayfly: coherence\" namespace=\"\" outcome=tracking") {
+		if got := out.take(); strings.Contains(got, "WARN") || strings.Count(got, "\n") != 1 || !strings.Contains(got, "level=INFO msg=\"mayfly: coherence\" outcome=tracking key=cache:") {
 			t.Errorf("a healthy start says\n%s", got)
 		}
 		srv.Hang()

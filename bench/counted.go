@@ -30,7 +30,7 @@ func counted(w io.Writer, o settings) {
 		return func() { must(c.Get(ctx, 7)) }
 	}
 	registry := prometheus.NewRegistry()
-	m := must(metrics.New(registry, metrics.Options{Buckets: metrics.Buckets}))
+	m := must(metrics.New(registry, metrics.Options{Buckets: prometheus.ExponentialBucketsRange(100e-6, 10, 16)}))
 	fmt.Fprintln(w, "A local hit, and a hit in Redis, without Observer and with that of metrics. A local hit is counted in any case; Prometheus reads it.")
 	fmt.Fprintln(w)
 	tellPaired(w, []asked{{"a local hit", 0, get("a", local, nil)}, {"a local hit, with metrics", 1.25, get("b", local, m)}}, o.scale(15, 1), o.scale(400_000, 5000))

@@ -3,6 +3,8 @@ package cacheaside_test
 import (
 	"context"
 	"errors"
+	"slices"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -146,4 +148,79 @@ func TestABatchOfWhatIsToBeRenewed(t *testing.T) {
 		time.Sleep(2 * time.Minute)
 		ask("stale, the origin is back", 2, 1)
 	})
+}
+
+// A batch loader decides about each value as a loader of one does: by Get, by GetMany, and where Redis cannot be asked.
+func TestABatchLoaderThatDecidesForItself(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := redistest.Start(t)
+		ctx, rdb := t.Context(), srv.Client()
+		ns := namespace(t, rdb)
+		ns.MaxTTL = time.Hour
+		var shown map[int]cacheaside.Entry[user]
+		answers := map[int]cacheaside.Loaded[user]{}
+		c := must[int, user](t)(cacheaside.NewBatchEntry(ns, func(_ context.Context, keys []int, previous map[int]cacheaside.Entry[user]) (map[int]cacheaside.Loaded[user], error) {
+			shown = previous
+			return answers, nil
+		}, cacheaside.Options{Early: earlyrefresh.Never, StaleIfError: time.Hour}))
+		answers[1] = cacheaside.Loaded[user]{Value: user{Version: 1}, TTL: 30 * time.Second}
+		answers[2] = cacheaside.Loaded[user]{Value: user{Version: 2}, TTL: 30 * time.Minute}
+		answers[3] = cacheaside.Loaded[user]{Value: user{Version: 3}, NoStore: true}
+		answers[4] = cacheaside.Loaded[user]{NotModified: true}
+		answers[5] = cacheaside.Loaded[user]{TTL: -time.Second}
+		got, err := c.GetMany(ctx, []int{1, 2, 3, 4, 5, 6})
+		var failed *cacheaside.ManyError[int]
+		if !errors.As(err, &failed) || len(failed.Errs) != 2 || failed.Errs[4] == nil || failed.Errs[5] == nil || !strings.Contains(failed.Errs[5].Error(), "Loaded.TTL must be") {
+			t.Errorf("what is wrong: %v", err)
+		}
+		if len(got) != 3 || got[1].Version != 1 || got[2].Version != 2 || got[3].Version != 3 || len(shown) != 0 {
+			t.Errorf("%v, and it was shown %v", got, shown)
+		}
+		for key, want := range map[int]time.Duration{1: 30 * time.Second, 2: 30 * time.Minute, 3: 0, 6: 0} {
+			if e, _, err := c.Lookup(ctx, key); e.Fresh.Round(time.Second) != want || err != nil {
+				t.Errorf("%d is fresh for %v, %v, want %v", key, e.Fresh, err, want)
+			}
+		}
+		time.Sleep(time.Minute) // the first is stale
+		answers[1] = cacheaside.Loaded[user]{NotModified: true}
+		for what, ask := range map[string]func() (user, error){
+			"GetMany": func() (user, error) { got, err := c.GetMany(ctx, []int{1, 2}); return got[1], err },
+			"Get":     func() (user, error) { return c.Get(ctx, 1) },
+		} {
+			if u, err := ask(); u.Version != 1 || err != nil || len(shown) != 1 || shown[1].Value.Version != 1 || shown[1].Age < time.Minute {
+				t.Errorf("%s of what is not modified: %v, %v, and it was shown %v", what, u, err, shown)
+			}
+			if e, _, _ := c.Lookup(ctx, 1); e.Fresh < 50*time.Second {
+				t.Errorf("%s: it is fresh for %v", what, e.Fresh)
+			}
+			time.Sleep(90 * time.Second)
+		}
+		srv.Hang()
+		answers[1] = cacheaside.Loaded[user]{Value: user{Version: 9}}
+		if got, err := c.GetMany(ctx, []int{1, 3}); got[1].Version != 9 || got[3].Version != 3 || err != nil {
+			t.Errorf("without Redis: %v, %v", got, err)
+		}
+		srv.Thaw()
+		if _, err := cacheaside.NewBatchEntry(ns, nil, cacheaside.Options{}); err == nil || !strings.Contains(err.Error(), "the loader is nil") {
+			t.Errorf("without a loader: %v", err)
+		}
+	})
+}
+
+// A loader may do with its keys what it likes, such as sort them for the database: each value is that of its own key.
+func TestABatchLoaderThatSortsItsKeys(t *testing.T) {
+	c := must[int, user](t)(cacheaside.NewBatch(namespace(t, redistest.Start(t).Client()), func(_ context.Context, keys []int) (map[int]user, error) {
+		slices.Sort(keys)
+		found := make(map[int]user)
+		for _, key := range keys {
+			found[key] = user{Version: key}
+		}
+		return found, nil
+	}, cacheaside.Options{}))
+	for range 2 { // loaded, and stored
+		got, err := c.GetMany(t.Context(), []int{3, 1, 2})
+		if err != nil || got[1].Version != 1 || got[2].Version != 2 || got[3].Version != 3 {
+			t.Errorf("%v, %v", got, err)
+		}
+	}
 }

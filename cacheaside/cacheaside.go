@@ -63,7 +63,7 @@ type Cache[K comparable, V any] struct {
 	glance bool    // whether it may reckon it, and asks only if something is to be done because of it
 
 	one  loader[K, V]
-	many func(ctx context.Context, keys []K) (map[K]V, error) // nil: one loads keys one by one
+	many batch[K, V] // nil: one loads keys one by one
 
 	guard     *lease.Guard
 	flights   flight.Group[outcome[V]]
@@ -92,12 +92,35 @@ func New[K comparable, V any](ns mayfly.Namespace[K, V], load func(ctx context.C
 // nobody else loads, each once. A key that the map lacks is one the origin does not have; if there is also an
 // error, the map's values are taken and the error is that of the other keys.
 func NewBatch[K comparable, V any](ns mayfly.Namespace[K, V], load func(ctx context.Context, keys []K) (map[K]V, error), o Options) (*Cache[K, V], error) {
-	c, err := build(ns, o, load == nil, func(ctx context.Context, key K, _ *Entry[V]) (Loaded[V], error) {
-		found, err := load(ctx, []K{key})
-		v, ok := found[key]
+	return buildBatch(ns, o, load == nil, func(ctx context.Context, keys []K, _ map[K]Entry[V]) (func(K) (Loaded[V], bool), error) {
+		found, err := load(ctx, keys)
+		return func(key K) (Loaded[V], bool) { v, ok := found[key]; return Loaded[V]{Value: v}, ok }, err
+	})
+}
+
+// NewBatchEntry is NewBatch with a loader that decides about each value as that of [NewEntry] does: how long it lives, whether it is
+// kept, whether the previous one is still right. previous has those of keys for which there is something to compare with.
+func NewBatchEntry[K comparable, V any](ns mayfly.Namespace[K, V], load func(ctx context.Context, keys []K, previous map[K]Entry[V]) (map[K]Loaded[V], error), o Options) (*Cache[K, V], error) {
+	return buildBatch(ns, o, load == nil, func(ctx context.Context, keys []K, previous map[K]Entry[V]) (func(K) (Loaded[V], bool), error) {
+		found, err := load(ctx, keys, previous)
+		return func(key K) (Loaded[V], bool) { answer, ok := found[key]; return answer, ok }, err
+	})
+}
+
+// batch is how many keys are loaded. It returns a function that finds their values.
+type batch[K comparable, V any] func(ctx context.Context, keys []K, previous map[K]Entry[V]) (func(K) (Loaded[V], bool), error)
+
+func buildBatch[K comparable, V any](ns mayfly.Namespace[K, V], o Options, noLoader bool, many batch[K, V]) (*Cache[K, V], error) {
+	c, err := build(ns, o, noLoader, func(ctx context.Context, key K, previous *Entry[V]) (Loaded[V], error) {
+		var shown map[K]Entry[V]
+		if previous != nil {
+			shown = map[K]Entry[V]{key: *previous}
+		}
+		found, err := many(ctx, []K{key}, shown)
+		answer, ok := found(key)
 		switch {
 		case ok:
-			return Loaded[V]{Value: v}, nil
+			return answer, nil
 		case err == nil:
 			err = mayfly.ErrNotFound
 		}
@@ -106,13 +129,13 @@ func NewBatch[K comparable, V any](ns mayfly.Namespace[K, V], load func(ctx cont
 	if err != nil {
 		return nil, err
 	}
-	c.many = load
+	c.many = many
 	return c, nil
 }
 
 // NewEntry returns a cache whose loader decides, value by value, how long it lives and whether it is kept, and which is
 // shown what is being renewed, so that it can ask the origin whether that has changed. previous is nil if there is
-// nothing to compare with.
+// nothing to compare with. GetMany calls it key by key, 32 at once: [NewBatchEntry] loads several with one call.
 func NewEntry[K comparable, V any](ns mayfly.Namespace[K, V], load func(ctx context.Context, key K, previous *Entry[V]) (Loaded[V], error), o Options) (*Cache[K, V], error) {
 	return build(ns, o, load == nil, load)
 }

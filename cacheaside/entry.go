@@ -28,11 +28,13 @@ type Entry[V any] struct {
 	Fresh, TTL time.Duration
 }
 
-// Loaded is what a loader of [NewEntry] returns.
+// Loaded is what a loader of [NewEntry] returns, and one of [NewBatchEntry] for each key.
 type Loaded[V any] struct {
 	Value V
 
-	// TTL is how long the value is fresh, without jitter. Zero is the namespace's TTL, with its jitter.
+	// TTL is how long the value is fresh, without jitter. Zero is the namespace's TTL, with its jitter. The longest is Namespace.MaxTTL, or
+	// TTL where that is zero: what is to live longer is stored for that, and the Observer is told by a KindWarning. Less than
+	// mayfly.MinTTL, as of what has ended already, fails the load: such a value is NoStore.
 	TTL time.Duration
 
 	// NoStore returns the value to the callers who wait for it, does not store it, and removes what is stored.

@@ -3,6 +3,7 @@ package cacheaside
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/mayflycache/mayfly"
@@ -15,7 +16,7 @@ import (
 func (c *Cache[K, V]) store(ctx context.Context, ls []*loading[K, V], got []loaded[V], claims []*lease.Claim) {
 	encoded, wrong := make([]lease.Fill, len(ls)), make([]error, len(ls))
 	for i, l := range ls {
-		encoded[i], wrong[i] = l.toStore(&got[i], claims[i])
+		encoded[i], wrong[i] = l.toStore(ctx, &got[i], claims[i])
 	}
 	kept := make([]bool, len(ls))
 	defer func() {
@@ -96,20 +97,26 @@ func (c *Cache[K, V]) fill(ctx context.Context, fills []lease.Fill) []lease.Fill
 // fillPause is the time between two attempts to store.
 const fillPause = lease.TTL / 10
 
-// giveUpSome ends the claims of loads that failed: together those of one query, which has one error.
+// giveUpSome ends the claims of loads that failed: together those that failed alike, as a query fails for all its keys.
 func (c *Cache[K, V]) giveUpSome(ctx context.Context, ls []*loading[K, V], got []loaded[V], claims []*lease.Claim, bad []int) {
-	if len(bad) == 0 {
-		return
+	for len(bad) > 0 {
+		first, others := &got[bad[0]], []int(nil)
+		var failed []*loading[K, V]
+		var theirs []*lease.Claim
+		for _, i := range bad {
+			if got[i].err.Error() != first.err.Error() {
+				others = append(others, i)
+				continue
+			}
+			failed, theirs = append(failed, ls[i]), append(theirs, claims[i])
+		}
+		c.failed(ctx, failed, theirs, first.runs, first.err)
+		bad = others
 	}
-	failed, theirs := make([]*loading[K, V], len(bad)), make([]*lease.Claim, len(bad))
-	for n, i := range bad {
-		failed[n], theirs[n] = ls[i], claims[i]
-	}
-	c.failed(ctx, failed, theirs, got[bad[0]].runs, got[bad[0]].err)
 }
 
 // toStore says what to store of a load, for how long; without a Value, nothing.
-func (l *loading[K, V]) toStore(got *loaded[V], claim *lease.Claim) (lease.Fill, error) {
+func (l *loading[K, V]) toStore(ctx context.Context, got *loaded[V], claim *lease.Claim) (lease.Fill, error) {
 	c := l.c
 	if got.err != nil {
 		if !errors.Is(got.err, mayfly.ErrNotFound) || c.opt.MissTTL == 0 {
@@ -120,15 +127,17 @@ func (l *loading[K, V]) toStore(got *loaded[V], claim *lease.Claim) (lease.Fill,
 		ttl := share.TTL(c.opt.MissTTL)
 		return lease.Fill{Claim: claim, Value: c.encodeMiss(claim.ID(), ttl, got.cost), TTL: ttl, Ends: true}, nil
 	}
-	if got.NotModified {
-		got.Value = l.seen.entry.Value
-	}
 	if got.NoStore {
 		return lease.Fill{}, nil
 	}
 	ttl := got.TTL
-	if ttl == 0 {
+	switch most := c.ns.Longest(); {
+	case ttl == 0:
 		ttl = c.ns.Jitter.TTL(c.ns.TTL)
+	case ttl > most: // without the key and its length, so that a log has it once
+		ttl = most
+		c.tell(ctx, mayfly.Event{Kind: mayfly.KindWarning, Outcome: mayfly.OutcomeOK, Key: l.full, Err: fmt.Errorf(
+			"cacheaside: Loaded.TTL is longer than Namespace.MaxTTL allows, %v (zero allows TTL): such values are stored for that; set MaxTTL to the longest that a value may have", most)})
 	}
 	value, err := c.encode(got.Value, claim.ID(), ttl, got.cost)
 	return lease.Fill{Claim: claim, Value: value, TTL: ttl + c.opt.window(), Ends: !c.ns.Plain}, err

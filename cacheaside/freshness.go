@@ -57,7 +57,8 @@ func (c *Cache[K, V]) doubts(f lease.Found, draw float64) bool {
 }
 
 // ascertain asks for the TTL of what was found without it. If Redis does not answer that any more, what it had a moment ago is handed out, and
-// nothing is done because of it; but what a process with a stale window has stored may be over.
+// nothing is done because of it; but what a process with a stale window has stored may be over. What has come to its end in between is handed
+// out too, as the caller was there in time; it is the next reader who loads.
 func (c *Cache[K, V]) ascertain(ctx context.Context, full string, f lease.Found) (lease.Found, error) {
 	rest, cancel, worth := c.rest(ctx, f)
 	defer cancel()
@@ -82,6 +83,10 @@ func (c *Cache[K, V]) rest(ctx context.Context, f lease.Found) (rest context.Con
 
 func (c *Cache[K, V]) ascertained(ctx context.Context, full string, f lease.Found, now lease.Answer) (lease.Found, error) {
 	now.Spent += f.Spent
+	if now.Err == nil && now.State == lease.Absent && f.Header.Window == 0 { // it came to its end between the two: good for this once
+		f.Left, f.Spent = lease.Gone, now.Spent
+		return f, nil
+	}
 	if now.Err == nil || f.Header.Window > 0 {
 		return now.Found, now.Err
 	}

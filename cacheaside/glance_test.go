@@ -2,6 +2,7 @@ package cacheaside_test
 
 import (
 	"context"
+	"fmt"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -86,6 +87,35 @@ func TestARedisThatIsFarAway(t *testing.T) {
 	}
 }
 
+// Who asks in time does not wait for a load because the value came to its end between two trips. The next reader loads it.
+func TestAnEndBetweenTwoTrips(t *testing.T) {
+	for i, reader := range []string{"Get", "GetMany"} {
+		t.Run(reader, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				way, w := new(distant), on(t, true)
+				w.rdb.AddHook(way)
+				end := time.Now().Add(w.rdb.PTTL(t.Context(), w.full).Val())
+				time.Sleep(time.Until(end) - 100*time.Millisecond)
+				for range 3 { // a look at the clock, by another key
+					_, err := w.c.Get(t.Context(), 8)
+					expect.OK(t, err)
+					time.Sleep(10 * time.Millisecond)
+				}
+				time.Sleep(time.Until(end) - 25*time.Millisecond)
+				way.takes.Store(int64(20 * time.Millisecond))
+				loads := w.loads.Load()
+				begun := time.Now()
+				if v := get(t, w.c, i); v != 1 || time.Since(begun) != 40*time.Millisecond {
+					t.Errorf("got version %d after %v, want the one that was there in time", v, time.Since(begun))
+				}
+				if v := get(t, w.c, i); v != int(loads)+1 {
+					t.Errorf("then got version %d", v)
+				}
+			})
+		})
+	}
+}
+
 // What a process with a stale window has stored is asked for anew before it is served, and that question has its own time.
 func TestAnothersStaleWindowFarAway(t *testing.T) {
 	for name, early := range map[string]earlyrefresh.Policy{"never early": earlyrefresh.Never, "by default": nil} {
@@ -112,6 +142,28 @@ func TestAnothersStaleWindowFarAway(t *testing.T) {
 			})
 		}
 	}
+}
+
+// A user who may not ask for the time is refused once, and not by each script that fills: Redis keeps a log of what was refused.
+func TestFillsOfAUserWithoutTIME(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := redistest.Start(t)
+		c := must[int, user](t)(cacheaside.New(namespace(t, srv.Client()), func(context.Context, int) (user, error) { return user{Version: 1}, nil },
+			cacheaside.Options{}))
+		srv.FailNext("time", "NOPERM this user has no permissions to run the 'time' command")
+		for key := range 20 {
+			_, err := c.Get(t.Context(), key)
+			expect.OK(t, err)
+		}
+		synctest.Wait()
+		for key := range 20 {
+			raw, err := srv.Client().Get(t.Context(), fmt.Sprint(t.Name(), ":", key)).Bytes()
+			expect.OK(t, err)
+			if _, h, _ := record.Parse(raw); h.Ends != 0 {
+				t.Errorf("the fill of %d asked for the time", key)
+			}
+		}
+	})
 }
 
 // Records that do not tell when they end cost a second trip each, until they are many: then PTTL is asked at once. When they are few again, it is not.

@@ -298,9 +298,6 @@ func (l *loading[K, V]) loadAlone(ctx context.Context, permit *admission.Permit)
 	if got.runs != nil {
 		l.c.failed(ctx, []*loading[K, V]{l}, nil, got.runs, got.err)
 	}
-	if got.err == nil && got.NotModified {
-		got.Value = l.seen.entry.Value
-	}
 	l.land(&got, false)
 }
 
@@ -337,8 +334,7 @@ func (l *loading[K, V]) run(ctx context.Context, permit *admission.Permit, claim
 	})
 	got := loaded[V]{err: err, cost: cost, runs: runs}
 	if err == nil {
-		got.Loaded = answer
-		got.err = l.check(answer)
+		got.Loaded, got.err = l.take(answer)
 	}
 	got.err, _ = l.c.notFound(got.err)
 	permit.Done(ended(got.err), time.Now())
@@ -346,15 +342,18 @@ func (l *loading[K, V]) run(ctx context.Context, permit *admission.Permit, claim
 	return got
 }
 
-// check refuses what no loader may answer.
-func (l *loading[K, V]) check(answer Loaded[V]) error {
-	if answer.NotModified && !l.comparable() {
-		return errors.New("the loader answered NotModified, and there was no previous value")
+// take returns what a loader answered, with the previous value if that is still right, and refuses what no loader may answer.
+func (l *loading[K, V]) take(answer Loaded[V]) (Loaded[V], error) {
+	if answer.NotModified {
+		if !l.comparable() {
+			return answer, errors.New("the loader answered NotModified, and there was no previous value")
+		}
+		answer.Value = l.seen.entry.Value
 	}
 	if answer.TTL != 0 {
-		return check.TTL("Loaded.TTL", answer.TTL)
+		return answer, check.TTL("Loaded.TTL", answer.TTL)
 	}
-	return nil
+	return answer, nil
 }
 
 func (c *Cache[K, V]) tellLoad(ctx context.Context, key string, n int, err error, cost time.Duration) {

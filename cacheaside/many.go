@@ -27,7 +27,7 @@ func (e *ManyError[K]) Error() string {
 		if len(e.Errs) == 1 {
 			return fmt.Sprintf("cacheaside: key %v failed: %v", key, err)
 		}
-		return fmt.Sprintf("cacheaside: %d keys failed, such as %v: %v", len(e.Errs), key, err)
+		return fmt.Sprintf("cacheaside: %d keys failed; one of them is %v: %v", len(e.Errs), key, err)
 	}
 	return "cacheaside: no key failed"
 }
@@ -312,37 +312,44 @@ func (c *Cache[K, V]) loadGroup(ctx context.Context, permit *admission.Permit, l
 		return
 	}
 	keys, ends := make([]K, len(ls)), make([]time.Time, len(ls))
+	var previous map[K]Entry[V]
 	for i, l := range ls {
 		keys[i], ends[i] = l.key, l.ends
+		if l.comparable() {
+			if previous == nil {
+				previous = make(map[K]Entry[V])
+			}
+			previous[l.key] = l.seen.entry
+		}
 		l.flight.Reads()
 	}
 	var answer struct { // by the loader, which may still run if it was given up
-		values map[K]V
-		err    error
+		find func(K) (Loaded[V], bool)
+		err  error
 	}
 	var abandoned <-chan struct{}
 	if c.opt.LoadAbandon {
 		abandoned = c.allAbandoned(ctx, ls)
 	}
 	cost, runs, err := c.supervise(permit.Inside(ctx), watch{abandoned, claims, ends}, func(ctx context.Context) error {
-		answer.values, answer.err = c.many(ctx, keys)
+		answer.find, answer.err = c.many(ctx, keys, previous)
 		answer.err = because(ctx, answer.err)
 		return nil
 	})
-	var found map[K]V
-	part := err
+	find, part := func(K) (answer Loaded[V], ok bool) { return }, err
 	if err == nil {
-		found, part = answer.values, answer.err
+		find, part = answer.find, answer.err
 	}
 	part, _ = c.notFound(part)
 	permit.Done(ended(part), time.Now())
 	c.tellLoad(ctx, "", len(ls), part, cost)
 	got := make([]loaded[V], len(ls))
-	for i, key := range keys {
-		v, ok := found[key]
-		got[i] = loaded[V]{Loaded: Loaded[V]{Value: v}, cost: cost, runs: runs}
+	for i, l := range ls {
+		answer, ok := find(l.key) // keys may have been sorted by the loader
+		got[i] = loaded[V]{cost: cost, runs: runs}
 		switch {
 		case ok:
+			got[i].Loaded, got[i].err = l.take(answer)
 		case part != nil:
 			got[i].err = part
 		default:

@@ -40,6 +40,7 @@ func TestErrorsSayWhatWasAsked(t *testing.T) {
 		want("Set", cache.Set(ctx, 7, user{}), append(slow, `cacheaside: set "`+full+`": `)...)
 		want("Delete", cache.Delete(ctx, 7), append(slow, `cacheaside: delete "`+full+`": `)...)
 		srv.Thaw()
+		want("SetFor", cache.SetFor(ctx, 7, user{}, time.Hour), `cacheaside: set "`+full+`": the ttl is 1h0m0s`)
 		if err := cache.Close(ctx); err != nil {
 			t.Fatal(err)
 		}
@@ -53,7 +54,7 @@ func TestErrorsSayWhatWasAsked(t *testing.T) {
 	if got, want := one.Error(), "cacheaside: key 7 failed: not found"; got != want {
 		t.Errorf("got %q, want %q", got, want)
 	}
-	if got, want := two.Error(), "cacheaside: 2 keys failed, such as "; !strings.HasPrefix(got, want) {
+	if got, want := two.Error(), "cacheaside: 2 keys failed; one of them is "; !strings.HasPrefix(got, want) {
 		t.Errorf("got %q, want %q", got, want)
 	}
 	if err := check.TTL("Namespace.TTL", 3600); err == nil || !strings.Contains(err.Error(), "a bare number counts nanoseconds") {

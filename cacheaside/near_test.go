@@ -342,7 +342,7 @@ func TestALocalTierOnACluster(t *testing.T) {
 			t.Errorf("got %v, %v", m, err)
 		}
 		// The slot moves behind everybody's back. Who is told MOVED drops everything, and copies again when all is heard.
-		slot := redistest.Slot(ns.Prefix + "8")
+		slot := cluster.Slot(ns.Prefix + "8")
 		for _, node := range cluster.Nodes() {
 			if node != cluster.Owner(ns.Prefix+"8") {
 				cluster.MoveSlots(slot, slot, node)

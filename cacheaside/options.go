@@ -12,8 +12,8 @@ import (
 
 // Options adjust a cache. The zero value of every field is a default that works.
 type Options struct {
-	// MissTTL is how long it is remembered that the origin does not have a key. Zero remembers nothing: each Get asks the
-	// origin again.
+	// MissTTL is how long it is remembered that the origin does not have a key, jittered as the namespace's TTL is. Zero remembers nothing:
+	// each Get asks the origin again.
 	MissTTL time.Duration
 
 	// NotFound reports whether an error of the loader means that the origin does not have the key, as in

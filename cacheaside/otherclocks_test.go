@@ -62,7 +62,7 @@ func TestASlotThatWasMovedHasAnotherClock(t *testing.T) {
 				to = servers.Nodes()[1]
 			}
 			to.SetTime(time.Now().Add(31 * time.Minute)) // by which it is due at once
-			slot := redistest.Slot("users:" + "7")
+			slot := servers.Slot("users:7")
 			servers.MoveSlots(slot, slot, to)
 			was := w.loads.Load()
 			get(t, c, i)

@@ -26,8 +26,12 @@ func (c *Cache[K, V]) Set(ctx context.Context, key K, v V) error {
 // SetFor is Set with a TTL for this value alone, at most the namespace's MaxTTL, and jittered as others are. What a loader stores later under
 // the key has the namespace's TTL again, or the loader's own ([Loaded].TTL).
 func (c *Cache[K, V]) SetFor(ctx context.Context, key K, v V, ttl time.Duration) error {
+	full, err := c.begin(key)
+	if err != nil {
+		return err
+	}
 	if err := c.ns.CheckTTL("the ttl", ttl); err != nil {
-		return c.ns.Fail("set", key, err)
+		return c.ns.Fail("set", full, err)
 	}
 	return c.set(ctx, map[K]V{key: v}, ttl)
 }
@@ -123,7 +127,8 @@ func (c *Cache[K, V]) written(ctx context.Context, doing string, kind mayfly.Kin
 }
 
 // Clear removes every key of the namespace, by SCAN and UNLINK on every master: never FLUSH, and nothing of other
-// namespaces. It takes time in proportion to all keys of the database. Values stored while it runs may stay.
+// namespaces. It takes time in proportion to all keys of the database. Values stored while it runs may stay. If it fails, some keys are removed
+// and others not, and unlike after Delete nothing is remembered: call it again.
 func (c *Cache[K, V]) Clear(ctx context.Context) error {
 	if err := c.works.Err(); err != nil {
 		return c.ns.Fail("clear", c.ns.Name, err)

@@ -11,6 +11,7 @@ package embedded
 
 import (
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -56,8 +57,20 @@ type Options struct {
 	// was acknowledged, and the others lose the last moment, at most a second.
 	Fsync string
 
-	// ReplicaOf, if its Addr is not empty, makes the DB a replica of a Redis 7 or later, or of another DB that is served: see Master.
-	ReplicaOf Master
+	// ReplicaOf, host:port, makes the DB a replica of a Redis 7 or later, or of another DB that is served. Empty follows none. The replica gets
+	// all keys and values with their deadlines, and then everything that the master does. It hides expired keys, and removes them when the
+	// master does; writes to it are refused with READONLY. A broken link is made again: what was missed comes from the master's backlog if that
+	// reaches back far enough, otherwise all data are sent again. With Dir the data are also kept on disk.
+	//
+	// A master with data that the engine does not support (streams, modules, functions) cannot be followed: the DB keeps what it has, and
+	// Replication and InStep say why.
+	ReplicaOf string
+
+	// MasterUsername and MasterPassword are sent to the master by AUTH. An empty name is the default user.
+	MasterUsername, MasterPassword string
+
+	// MasterTLS, if not nil, secures the link. An empty ServerName means the host of ReplicaOf. It also applies to masters named by REPLICAOF.
+	MasterTLS *tls.Config
 }
 
 func (o Options) validate() error {
@@ -72,8 +85,8 @@ func (o Options) validate() error {
 		return fmt.Errorf("embedded: Options.Fsync must be one of %s, got %q", strings.Join(journal.Policies, ", "), o.Fsync)
 	case o.Fsync != "" && o.Dir == "":
 		return fmt.Errorf("embedded: Options.Fsync is %q, but there is no Options.Dir to write to", o.Fsync)
-	case o.ReplicaOf.validate() != nil:
-		return o.ReplicaOf.validate()
+	case o.checkMaster() != nil:
+		return o.checkMaster()
 	case len(o.Password) > 512:
 		return fmt.Errorf("embedded: Options.Password must have at most 512 bytes, got %d", len(o.Password))
 	}
@@ -119,11 +132,11 @@ func Open(o Options) (*DB, error) {
 	if db.journal != nil {
 		db.journal.Begin(s.Do)
 	}
-	lo := replica.Options{Do: s.Do, Journal: db.journal, Dial: o.ReplicaOf.dial()}
+	lo := replica.Options{Do: s.Do, Journal: db.journal, Dial: o.dialMaster()}
 	if db.link, err = replica.New(lo); err != nil {
 		return nil, errors.Join(fmt.Errorf("embedded: %w", err), db.closeJournal())
 	}
-	o.ReplicaOf.follow(s, db.link)
+	o.follow(s, db.link)
 	db.server, db.client = s, redis.NewClient(&redis.Options{
 		Addr:                     "127.0.0.1:6379", // nobody listens there: Dialer is asked. A name would be looked up.
 		Dialer:                   s.Dial,

@@ -111,7 +111,7 @@ func TestFollowing(t *testing.T) {
 		fill(t, m.rdb, m.fields)
 		addr, cut := plug(t, m.addr)
 		dir := t.TempDir()
-		db := open(t, embedded.Options{Dir: dir, ReplicaOf: embedded.Master{Addr: addr}})
+		db := open(t, embedded.Options{Dir: dir, ReplicaOf: addr})
 		if err := db.InStep(ctx); err != nil {
 			t.Fatal(err)
 		}
@@ -182,7 +182,7 @@ func TestAReplicaHidesAndDoesNotDelete(t *testing.T) {
 	masters(t, func(t *testing.T, m master) {
 		ctx := t.Context()
 		m.rdb.Do(ctx, "DEBUG", "SET-ACTIVE-EXPIRE", "0")
-		db := open(t, embedded.Options{ReplicaOf: embedded.Master{Addr: m.addr}})
+		db := open(t, embedded.Options{ReplicaOf: m.addr})
 		if err := db.InStep(ctx); err != nil {
 			t.Fatal(err)
 		}

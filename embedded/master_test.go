@@ -32,16 +32,16 @@ func TestAMasterWithTLSAndAPassword(t *testing.T) {
 	addr := l.Addr().String()
 	for _, test := range []struct {
 		name string
-		m    embedded.Master
+		o    embedded.Options
 		says string
 	}{
-		{"right", embedded.Master{Addr: addr, Password: "sesame", TLS: &tls.Config{RootCAs: roots}}, ""},
-		{"no password", embedded.Master{Addr: addr, TLS: &tls.Config{RootCAs: roots}}, "the master requires a password"},
-		{"a wrong password", embedded.Master{Addr: addr, Password: "open", TLS: &tls.Config{RootCAs: roots}}, "WRONGPASS"},
-		{"an unknown certificate", embedded.Master{Addr: addr, Password: "sesame", TLS: &tls.Config{}}, "certificate"},
+		{"right", embedded.Options{ReplicaOf: addr, MasterPassword: "sesame", MasterTLS: &tls.Config{RootCAs: roots}}, ""},
+		{"no password", embedded.Options{ReplicaOf: addr, MasterTLS: &tls.Config{RootCAs: roots}}, "the master requires a password"},
+		{"a wrong password", embedded.Options{ReplicaOf: addr, MasterPassword: "open", MasterTLS: &tls.Config{RootCAs: roots}}, "WRONGPASS"},
+		{"an unknown certificate", embedded.Options{ReplicaOf: addr, MasterPassword: "sesame", MasterTLS: &tls.Config{}}, "certificate"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			replica := open(t, embedded.Options{ReplicaOf: test.m})
+			replica := open(t, test.o)
 			inStep := func(within time.Duration) error {
 				ctx, cancel := context.WithTimeout(t.Context(), within)
 				defer cancel()
@@ -66,17 +66,17 @@ func TestAMasterWithTLSAndAPassword(t *testing.T) {
 
 func TestWrongMastersNameTheField(t *testing.T) {
 	for _, test := range []struct {
-		m    embedded.Master
+		o    embedded.Options
 		says string
 	}{
-		{embedded.Master{Addr: "here"}, "embedded: Options.ReplicaOf.Addr must be host:port, got \"here\""},
-		{embedded.Master{Addr: ":6379"}, "embedded: Options.ReplicaOf.Addr must name a host"},
-		{embedded.Master{Addr: "x:y"}, "embedded: Options.ReplicaOf.Addr must be host:port"},
-		{embedded.Master{Password: "p"}, "embedded: Options.ReplicaOf has no Addr"},
-		{embedded.Master{Addr: "x:1", Username: "u"}, "embedded: Options.ReplicaOf has a Username but no Password"},
+		{embedded.Options{ReplicaOf: "here"}, "embedded: Options.ReplicaOf must be host:port, got \"here\""},
+		{embedded.Options{ReplicaOf: ":6379"}, "embedded: Options.ReplicaOf must name a host"},
+		{embedded.Options{ReplicaOf: "x:y"}, "embedded: Options.ReplicaOf must be host:port"},
+		{embedded.Options{MasterPassword: "p"}, "embedded: Options.ReplicaOf is empty"},
+		{embedded.Options{ReplicaOf: "x:1", MasterUsername: "u"}, "embedded: Options.MasterUsername is set, but no MasterPassword"},
 	} {
-		if _, err := embedded.Open(embedded.Options{ReplicaOf: test.m}); err == nil || !strings.HasPrefix(err.Error(), test.says) {
-			t.Errorf("%+v: %v", test.m, err)
+		if _, err := embedded.Open(test.o); err == nil || !strings.HasPrefix(err.Error(), test.says) {
+			t.Errorf("%+v: %v", test.o, err)
 		}
 	}
 	db := open(t, embedded.Options{})
@@ -105,7 +105,7 @@ func ExampleDB_Promote() {
 	go first.Serve(l)
 	first.Client().Set(ctx, "session:7", "mary", time.Hour)
 
-	second, err := embedded.Open(embedded.Options{ReplicaOf: embedded.Master{Addr: l.Addr().String()}})
+	second, err := embedded.Open(embedded.Options{ReplicaOf: l.Addr().String()})
 	if err != nil {
 		panic(err)
 	}

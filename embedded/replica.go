@@ -14,43 +14,29 @@ import (
 	"github.com/mayflycache/mayfly/internal/redis/server"
 )
 
-// Master is the Redis that a DB follows. The replica gets all keys and values with their deadlines, and then everything that the master does.
-// It hides expired keys, and removes them when the master does; writes to it are refused with READONLY. A broken link is made again: what was
-// missed comes from the master's backlog if that reaches back far enough, otherwise all data are sent again. With Options.Dir the data are
-// also kept on disk.
-//
-// A master with data that the engine does not support (streams, modules, functions) cannot be followed: the DB keeps what it has, and
-// Replication and InStep say why.
-type Master struct {
-	Addr     string // host:port; empty: none
-	Username string // sent with Password by AUTH; empty: the default user
-	Password string
-
-	// TLS, if not nil, secures the link. An empty ServerName means the host of Addr. It also applies to masters named by REPLICAOF.
-	TLS *tls.Config
-}
-
-func (m Master) validate() error {
-	if m.Addr == "" {
-		if m.Username != "" || m.Password != "" || m.TLS != nil {
-			return errors.New("embedded: Options.ReplicaOf has no Addr: it must be host:port of the master")
+// checkMaster returns an error if the options of a replica are wrong.
+func (o Options) checkMaster() error {
+	if o.ReplicaOf == "" {
+		if o.MasterUsername != "" || o.MasterPassword != "" || o.MasterTLS != nil {
+			return errors.New("embedded: Options.ReplicaOf is empty, and MasterUsername, MasterPassword or MasterTLS is set: ReplicaOf must be host:port of the master")
 		}
 		return nil
 	}
-	host, _, err := m.split()
+	host, _, err := o.master()
 	switch {
 	case err != nil:
-		return fmt.Errorf("embedded: Options.ReplicaOf.Addr must be host:port, got %q: %w", m.Addr, err)
+		return fmt.Errorf("embedded: Options.ReplicaOf must be host:port, got %q: %w", o.ReplicaOf, err)
 	case host == "":
-		return fmt.Errorf("embedded: Options.ReplicaOf.Addr must name a host before the port, got %q", m.Addr)
-	case m.Username != "" && m.Password == "":
-		return errors.New("embedded: Options.ReplicaOf has a Username but no Password")
+		return fmt.Errorf("embedded: Options.ReplicaOf must name a host before the port, got %q", o.ReplicaOf)
+	case o.MasterUsername != "" && o.MasterPassword == "":
+		return errors.New("embedded: Options.MasterUsername is set, but no MasterPassword")
 	}
 	return nil
 }
 
-func (m Master) split() (host string, port int, err error) {
-	host, text, err := net.SplitHostPort(m.Addr)
+// master splits ReplicaOf.
+func (o Options) master() (host string, port int, err error) {
+	host, text, err := net.SplitHostPort(o.ReplicaOf)
 	if err != nil {
 		return "", 0, err
 	}
@@ -60,24 +46,24 @@ func (m Master) split() (host string, port int, err error) {
 	return host, port, nil
 }
 
-// dial returns the dialer for masters; nil: plain TCP.
-func (m Master) dial() func(ctx context.Context, addr string) (net.Conn, error) {
-	if m.TLS == nil {
+// dialMaster returns the dialer for masters; nil: plain TCP.
+func (o Options) dialMaster() func(ctx context.Context, addr string) (net.Conn, error) {
+	if o.MasterTLS == nil {
 		return nil
 	}
-	config := m.TLS.Clone()
+	config := o.MasterTLS.Clone()
 	return func(ctx context.Context, addr string) (net.Conn, error) {
 		return (&tls.Dialer{Config: config}).DialContext(ctx, "tcp", addr)
 	}
 }
 
-// follow begins to follow m, unless it is empty.
-func (m Master) follow(s *server.Server, link *replica.Link) {
-	if m.Addr == "" {
+// follow begins to follow the master, if there is one.
+func (o Options) follow(s *server.Server, link *replica.Link) {
+	if o.ReplicaOf == "" {
 		return
 	}
-	s.Do(func(_ int64, e *engine.Engine) { e.SetCredentials(m.Username, m.Password) })
-	host, port, _ := m.split()
+	s.Do(func(_ int64, e *engine.Engine) { e.SetCredentials(o.MasterUsername, o.MasterPassword) })
+	host, port, _ := o.master()
 	link.Follow(host, port)
 }
 

@@ -72,14 +72,14 @@ func TestUnsupported(t *testing.T) {
 			rdb := redis.NewClient(&redis.Options{Addr: miniredis.RunT(t).Addr()})
 			t.Cleanup(func() { rdb.Close() })
 			return rdb
-		}, "not supported by this server: a server that does not tell its version has no field TTL"},
+		}, "not supported by this server: a server that does not tell its version has no field TTLs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rdb, ctx := c.open(t), t.Context()
 			s := expect.Value(fieldttl.New(ns[session](t, rdb), fieldttl.Options{RedisTimeout: patient}))(t)
 			_, get := s.Get(ctx, "a")
 			_, getAndTouch := s.GetAndTouchFields(ctx, "a", "ip")
-			_, ttls := s.TTLs(ctx, "a")
+			_, _, ttls := s.TTLs(ctx, "a")
 			_, update := s.Update(ctx, "a", func(e fieldttl.Entry[session]) (session, error) { return e.Value, nil }, "ip")
 			for i, err := range []error{get, s.Set(ctx, "a", ada), s.SetFields(ctx, "a", ada, "ip"), getAndTouch, ttls,
 				s.TouchFields(ctx, "a", "ip"), s.PersistFields(ctx, "a", "ip"), s.Touch(ctx, "a"), s.Delete(ctx, "a"), s.DeleteFields(ctx, "a", "ip"), update} {
@@ -121,15 +121,16 @@ func absent(t *testing.T, s *fieldttl.Store[string, session], key string) {
 }
 
 // left compares TTLs, with a minute's patience.
-func left(t *testing.T, s *fieldttl.Store[string, session], key string, want fieldttl.Lives) {
+func left(t *testing.T, s *fieldttl.Store[string, session], key string, wantKey time.Duration, want fields) {
 	t.Helper()
-	got := expect.Value(s.TTLs(t.Context(), key))(t)
+	ofKey, got, err := s.TTLs(t.Context(), key)
+	expect.OK(t, err)
 	near := func(got, want time.Duration) bool { return got <= want && got > want-time.Minute }
-	if !near(got.Key, want.Key) || len(got.Fields) != len(want.Fields) {
-		t.Errorf("TTLs are %v, want %v", got, want)
+	if !near(ofKey, wantKey) || len(got) != len(want) {
+		t.Errorf("TTLs are %v and %v, want %v and %v", ofKey, got, wantKey, want)
 	}
-	for name, ttl := range want.Fields {
-		if !near(got.Fields[name], ttl) {
+	for name, ttl := range want {
+		if !near(got[name], ttl) {
 			t.Errorf("TTLs are %v, want %v of %s", got, ttl, name)
 		}
 	}
@@ -144,12 +145,12 @@ func setAndGet(t *testing.T, o opened) {
 	absent(t, s, "a")
 	expect.OK(t, s.Set(ctx, "a", ada))
 	gets(t, s, "a", ada, "user_id ip csrf_token")
-	left(t, s, "a", fieldttl.Lives{Key: day, Fields: whole})
+	left(t, s, "a", day, whole)
 	expect.OK(t, s.Set(ctx, "a", session{CSRF: "new"}))
 	gets(t, s, "a", session{CSRF: "new"}, "user_id ip csrf_token")
-	left(t, s, "a", fieldttl.Lives{Key: day, Fields: whole})
+	left(t, s, "a", day, whole)
 	absent(t, s, "b")
-	if _, err := s.TTLs(ctx, "b"); !errors.Is(err, mayfly.ErrNotFound) {
+	if _, _, err := s.TTLs(ctx, "b"); !errors.Is(err, mayfly.ErrNotFound) {
 		t.Errorf("TTLs of nothing: %v", err)
 	}
 }
@@ -164,7 +165,7 @@ func setLeavesNothing(t *testing.T, o opened) {
 	expect.OK(t, before.Set(t.Context(), "a", older{"dark", "7,12", "u1"}))
 	expect.OK(t, s.Set(t.Context(), "a", ada))
 	gets(t, s, "a", ada, "user_id ip csrf_token")
-	left(t, s, "a", fieldttl.Lives{Key: day, Fields: whole})
+	left(t, s, "a", day, whole)
 	if got := o.rdb.HLen(t.Context(), ns[session](t, o.rdb).Prefix+"a").Val(); got != 3 {
 		t.Errorf("the hash has %d fields, want 3", got)
 	}
@@ -201,13 +202,13 @@ func setFields(t *testing.T, o opened) {
 	expect.OK(t, o.rdb.HExpire(ctx, full, time.Minute, "ip", "csrf_token").Err())
 	expect.OK(t, s.SetFields(ctx, "a", session{CSRF: "new", IP: "left out"}, "csrf_token", "csrf_token"))
 	gets(t, s, "a", session{1001, "192.168.1.1", "new"}, "user_id ip csrf_token")
-	left(t, s, "a", fieldttl.Lives{Key: 2 * time.Hour, Fields: fields{"user_id": 2 * time.Hour, "ip": time.Minute, "csrf_token": 15 * time.Minute}})
+	left(t, s, "a", 2*time.Hour, fields{"user_id": 2 * time.Hour, "ip": time.Minute, "csrf_token": 15 * time.Minute})
 
 	expect.OK(t, s.SetFields(ctx, "b", ada, "ip", "user_id"))
 	gets(t, s, "b", session{UserID: 1001, IP: "192.168.1.1"}, "user_id ip")
-	left(t, s, "b", fieldttl.Lives{Key: day, Fields: fields{"user_id": day, "ip": time.Hour}})
+	left(t, s, "b", day, fields{"user_id": day, "ip": time.Hour})
 	expect.OK(t, s.SetFields(ctx, "c", ada, "ip"))
-	left(t, s, "c", fieldttl.Lives{Key: day, Fields: fields{"ip": time.Hour}})
+	left(t, s, "c", day, fields{"ip": time.Hour})
 }
 
 func touch(t *testing.T, o opened) {
@@ -216,16 +217,16 @@ func touch(t *testing.T, o opened) {
 	expect.OK(t, s.Set(ctx, "a", ada))
 	expect.OK(t, o.rdb.HExpire(ctx, full, time.Minute, "ip", "csrf_token").Err())
 	expect.OK(t, s.TouchFields(ctx, "a", "csrf_token"))
-	left(t, s, "a", fieldttl.Lives{Key: day, Fields: fields{"user_id": day, "ip": time.Minute, "csrf_token": 15 * time.Minute}})
+	left(t, s, "a", day, fields{"user_id": day, "ip": time.Minute, "csrf_token": 15 * time.Minute})
 	expect.OK(t, s.TouchFields(ctx, "a", "ip", "csrf_token"))
-	left(t, s, "a", fieldttl.Lives{Key: day, Fields: whole})
+	left(t, s, "a", day, whole)
 
 	expect.OK(t, s.DeleteFields(ctx, "a", "csrf_token"))
 	expect.OK(t, o.rdb.HExpire(ctx, full, time.Minute, "ip").Err())
-	if err := s.TouchFields(ctx, "a", "csrf_token", "ip"); !errors.Is(err, mayfly.ErrNotFound) || !strings.Contains(err.Error(), `touch fields of "a": csrf_token: not found`) {
+	if err := s.TouchFields(ctx, "a", "csrf_token", "ip"); !errors.Is(err, mayfly.ErrNotFound) || !strings.Contains(err.Error(), `touch fields of "`+full+`": csrf_token: not found`) {
 		t.Errorf("a field that has ended: %v", err)
 	}
-	left(t, s, "a", fieldttl.Lives{Key: day, Fields: fields{"user_id": day, "ip": time.Hour}})
+	left(t, s, "a", day, fields{"user_id": day, "ip": time.Hour})
 	if err := s.TouchFields(ctx, "b", "ip"); !errors.Is(err, mayfly.ErrNotFound) {
 		t.Errorf("a hash that is not there: %v", err)
 	}
@@ -247,7 +248,7 @@ func getAndTouch(t *testing.T, o opened) {
 		if e := expect.Value(s.GetAndTouchFields(ctx, "a", c.touched...))(t); e.Value != ada || names(e) != "user_id ip csrf_token" {
 			t.Errorf("got %+v", e)
 		}
-		left(t, s, "a", fieldttl.Lives{Key: day, Fields: c.want})
+		left(t, s, "a", day, c.want)
 	}
 	expect.OK(t, s.DeleteFields(ctx, "a", "ip"))
 	if e := expect.Value(s.GetAndTouchFields(ctx, "a", "ip"))(t); e.Alive("ip") || e.Value.IP != "" || !e.Alive("user_id") {
@@ -262,9 +263,9 @@ func persist(t *testing.T, o opened) {
 	s, ctx := store[session](t, o), t.Context()
 	expect.OK(t, s.Set(ctx, "a", ada))
 	expect.OK(t, s.PersistFields(ctx, "a", "ip", "user_id"))
-	left(t, s, "a", fieldttl.Lives{Key: day, Fields: fields{"user_id": day, "ip": day, "csrf_token": 15 * time.Minute}})
+	left(t, s, "a", day, fields{"user_id": day, "ip": day, "csrf_token": 15 * time.Minute})
 	expect.OK(t, s.SetFields(ctx, "a", ada, "ip"))
-	left(t, s, "a", fieldttl.Lives{Key: day, Fields: whole})
+	left(t, s, "a", day, whole)
 	expect.OK(t, s.DeleteFields(ctx, "a", "ip"))
 	if err := s.PersistFields(ctx, "a", "ip"); !errors.Is(err, mayfly.ErrNotFound) {
 		t.Errorf("a field that is not there: %v", err)
@@ -275,9 +276,9 @@ func renew(t *testing.T, o opened) {
 	s, ctx := store[session](t, o), t.Context()
 	expect.OK(t, s.Set(ctx, "a", ada))
 	expect.OK(t, o.rdb.PExpire(ctx, ns[session](t, o.rdb).Prefix+"a", 30*time.Minute).Err())
-	left(t, s, "a", fieldttl.Lives{Key: 30 * time.Minute, Fields: fields{"user_id": 30 * time.Minute, "ip": 30 * time.Minute, "csrf_token": 15 * time.Minute}})
+	left(t, s, "a", 30*time.Minute, fields{"user_id": 30 * time.Minute, "ip": 30 * time.Minute, "csrf_token": 15 * time.Minute})
 	expect.OK(t, s.Touch(ctx, "a"))
-	left(t, s, "a", fieldttl.Lives{Key: day, Fields: whole})
+	left(t, s, "a", day, whole)
 	if err := s.Touch(ctx, "b"); !errors.Is(err, mayfly.ErrNotFound) {
 		t.Errorf("a hash that is not there: %v", err)
 	}
@@ -301,9 +302,9 @@ func trapHSet(t *testing.T, o opened) {
 	s, ctx := store[session](t, o), t.Context()
 	expect.OK(t, s.Set(ctx, "a", ada))
 	expect.OK(t, o.rdb.HSet(ctx, ns[session](t, o.rdb).Prefix+"a", "csrf_token", "by hand").Err())
-	left(t, s, "a", fieldttl.Lives{Key: day, Fields: fields{"user_id": day, "ip": time.Hour, "csrf_token": day}})
+	left(t, s, "a", day, fields{"user_id": day, "ip": time.Hour, "csrf_token": day})
 	expect.OK(t, s.SetFields(ctx, "a", ada, "csrf_token"))
-	left(t, s, "a", fieldttl.Lives{Key: day, Fields: whole})
+	left(t, s, "a", day, whole)
 }
 
 func trapHDel(t *testing.T, o opened) {
@@ -312,7 +313,7 @@ func trapHDel(t *testing.T, o opened) {
 	expect.OK(t, s.Set(ctx, "a", ada))
 	expect.OK(t, o.rdb.HDel(ctx, full, "csrf_token").Err())
 	expect.OK(t, o.rdb.HSet(ctx, full, "csrf_token", "by hand").Err())
-	left(t, s, "a", fieldttl.Lives{Key: day, Fields: fields{"user_id": day, "ip": time.Hour, "csrf_token": day}})
+	left(t, s, "a", day, fields{"user_id": day, "ip": time.Hour, "csrf_token": day})
 }
 
 func trapLastField(t *testing.T, o opened) {
@@ -340,7 +341,7 @@ func aKeyOfAnotherKind(t *testing.T, o opened) {
 		"TouchFields":   func(key string) error { return s.TouchFields(ctx, key, "ip") },
 		"PersistFields": func(key string) error { return s.PersistFields(ctx, key, "ip") },
 		"Touch":         func(key string) error { return s.Touch(ctx, key) },
-		"TTLs":          func(key string) error { _, err := s.TTLs(ctx, key); return err },
+		"TTLs":          func(key string) error { _, _, err := s.TTLs(ctx, key); return err },
 		"Delete":        func(key string) error { return s.Delete(ctx, key) },
 		"DeleteFields":  func(key string) error { return s.DeleteFields(ctx, key, "ip") },
 	} {
@@ -365,7 +366,7 @@ func aFieldThatCannotBeRead(t *testing.T, o opened) {
 	expect.OK(t, s.Set(ctx, "a", ada))
 	expect.OK(t, o.rdb.HSet(ctx, ns[session](t, o.rdb).Prefix+"a", "user_id", "ten").Err())
 	e, err := s.Get(ctx, "a")
-	if err == nil || !strings.Contains(err.Error(), `fieldttl: get "a": field "user_id" holds what is no int64`) || e.Alive("ip") {
+	if err == nil || !strings.Contains(err.Error(), `fieldttl: get "`+ns[session](t, o.rdb).Prefix+`a": field "user_id" cannot be read as int64`) || e.Alive("ip") {
 		t.Errorf("got %+v, %v", e, err)
 	}
 }
@@ -373,13 +374,14 @@ func aFieldThatCannotBeRead(t *testing.T, o opened) {
 func namesThatAreNone(t *testing.T, o opened) {
 	s, ctx := store[session](t, o), t.Context()
 	expect.OK(t, s.Set(ctx, "a", ada))
+	full := ns[session](t, o.rdb).Prefix + "a"
 	for want, err := range map[string]error{
-		`there is no field "UserID"`:                  s.SetFields(ctx, "a", ada, "UserID"),
-		`no field is named`:                           s.SetFields(ctx, "a", ada),
-		`field "user_id" has no ttl in its tag`:       s.TouchFields(ctx, "a", "user_id"),
-		`delete fields of "a": no field is named`:     s.DeleteFields(ctx, "a"),
-		`persist fields of "a": there is no field ""`: s.PersistFields(ctx, "a", ""),
-		`the key is empty`:                            s.Set(ctx, "", ada),
+		`there is no field "UserID"`:                               s.SetFields(ctx, "a", ada, "UserID"),
+		`name at least one field`:                                  s.SetFields(ctx, "a", ada),
+		`field "user_id" has no ttl in its tag`:                    s.TouchFields(ctx, "a", "user_id"),
+		`delete fields of "` + full + `": name at least one field`: s.DeleteFields(ctx, "a"),
+		`persist fields of "` + full + `": there is no field ""`:   s.PersistFields(ctx, "a", ""),
+		`the key is empty`:                                         s.Set(ctx, "", ada),
 	} {
 		if err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got error %v, want %q", err, want)

@@ -40,7 +40,7 @@ func TestACrowd(t *testing.T) {
 					{"TouchFields", func() error { return s.TouchFields(ctx, key, "ip") }},
 					{"PersistFields", func() error { return s.PersistFields(ctx, key, "ip") }},
 					{"Touch", func() error { return s.Touch(ctx, key) }},
-					{"TTLs", func() error { _, err := s.TTLs(ctx, key); return err }},
+					{"TTLs", func() error { _, _, err := s.TTLs(ctx, key); return err }},
 					{"Update", func() error {
 						_, err := s.Update(ctx, key, func(e fieldttl.Entry[session]) (session, error) { return e.Value, nil }, "ip")
 						return err

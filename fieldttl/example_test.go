@@ -51,7 +51,7 @@ func Example() {
 	// {UserID:1001 IP:192.168.1.1 CSRF:xyz123} true <nil>
 	// {UserID:1001 IP:192.168.1.1 CSRF:} false <nil>
 	// {UserID:1001 IP: CSRF:} false <nil>
-	// {UserID:0 IP: CSRF:} false fieldttl: get "abc": not found
+	// {UserID:0 IP: CSRF:} false fieldttl: get "session:abc": not found
 }
 
 type Basket struct {

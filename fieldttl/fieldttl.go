@@ -1,6 +1,6 @@
 // Package fieldttl keeps structs as Redis hashes whose fields can have TTLs of their own. It needs Redis 7.4 or newer. Of two concurrent
-// Sets of one field the later wins, and what the earlier one wrote is lost; [Store.Update] changes fields by what they were, and loses
-// nothing.
+// Sets of a field the later one wins, and what the earlier one wrote is lost. [Store.Update] changes fields depending on their current
+// values, and loses nothing.
 //
 //	type Session struct {
 //		UserID int64  `redis:"user_id"`
@@ -15,27 +15,27 @@
 //	e, err := sessions.Get(ctx, "abc")
 //	e.Value.UserID, e.Value.CSRF, e.Alive("csrf_token") // after 20 minutes: 1001, "", false
 //
-// A field with a ttl expires after it, or with the key if that is earlier; a field without one lives as long as the key. The
-// key has the namespace's TTL, with its jitter, from the Set on; [Store.Touch] resets it.
+// A field with a ttl expires after it, or with the key if that is earlier. A field without one lives as long as the key. The key has the
+// namespace's TTL, with its jitter, from the Set on; [Store.Touch] resets it.
 //
-// Every exported field needs a tag, or `redis:"-"`. Strings, numbers, bools and []byte are written the way go-redis writes and
-// scans them, so HGetAll(...).Scan reads the same hash: a bool is 1 or 0, a time.Duration is in nanoseconds. Types with
-// MarshalText and UnmarshalText, such as time.Time, are written as that text, all others as JSON. A nil pointer is a
-// field that the hash does not have. A number that comes back in an any is a float64, but an integer that no float64 is comes back as an
-// int64, a uint64 or, if it is greater still, a json.Number.
+// Every exported field needs a tag, or `redis:"-"`. Strings, numbers, bools and []byte are written the way go-redis writes and scans them,
+// so HGetAll(...).Scan reads the same hash: a bool is 1 or 0, a time.Duration is in nanoseconds. Types with MarshalText and UnmarshalText,
+// such as time.Time, are written as that text, all others as JSON. A nil pointer is a field that the hash does not have. A number read into
+// an any is a float64. An integer that a float64 cannot represent exactly becomes an int64, a uint64 or, if it is too large for these, a
+// json.Number.
 //
 // # Redis
 //
-// Redis holds the only copy, so a failure of Redis is an error of the call; [mayfly.ErrNotFound] means that there is no such
-// hash. A write is one transaction that sets the values and the TTLs of key and fields. It is sent once, so one that returned nil leaves
-// nothing behind that could still take effect. If its reply is lost the error is [mayfly.ErrUnknownOutcome]: it was done, or it was not, or
-// it will be, once, when it arrives. Redis 8.0 gets HSETEX, 7.4 gets HSET and HPEXPIRE. On other servers (Redis before 7.4,
-// Valkey before 9, miniredis) every call returns [mayfly.ErrUnsupported], with the server's version; nothing is emulated.
+// Redis holds the only copy, so a failure of Redis is an error of the call; [mayfly.ErrNotFound] means that there is no such hash. A write
+// is one transaction that sets the values and the TTLs of key and fields. It is sent once, so a write that returned nil leaves nothing
+// behind that could still take effect. If its reply is lost, the error is [mayfly.ErrUnknownOutcome]: the write took effect, or it did not,
+// or it will, once, when it arrives. Redis 8.0 gets HSETEX, 7.4 gets HSET and HPEXPIRE. On other servers (Redis before 7.4, Valkey before
+// 9, miniredis) every call returns [mayfly.ErrUnsupported] with the server's version; nothing is emulated.
 //
 // # Traps
 //
-// If other programs write the hash: HSET removes a field's TTL, so that it lives as long as the key, and so does HDEL followed
-// by HSET; [Store.SetFields] sets it again. When the last field expires, the key is gone.
+// If other programs write the hash: HSET removes a field's TTL, so the field lives as long as the key. So does HDEL followed by HSET.
+// [Store.SetFields] sets the TTL again. When the last field expires, the key is gone.
 package fieldttl
 
 import (
@@ -50,10 +50,9 @@ import (
 
 // Options adjust a store. The zero value works.
 type Options struct {
-	// RedisTimeout is how long one question to Redis may take, whatever the client's own timeouts are. Waiting for the connections that
-	// other calls of this process have takes nothing of it. A server that left five in a row unanswered is not asked for half a second, and
-	// then by one caller at a time: until it answers, calls about its keys fail at once. Zero is
-	// 150 ms.
+	// RedisTimeout is how long one question to Redis may take, whatever the client's own timeouts are. Waiting for a connection that other
+	// calls of this process hold does not count. A server that has left five questions of this store in a row unanswered is not asked for
+	// half a second, and after that by one caller at a time. Until it answers, calls about its keys fail at once. Zero is 150 ms.
 	RedisTimeout time.Duration
 }
 
@@ -65,9 +64,8 @@ type Store[K comparable, T any] struct {
 	server server
 }
 
-// New returns a store of ns, whose TTL is that of the keys. It reads T's tags and does no I/O. An error about a tag names the
-// field and the tag. The namespace has no Codec, Plain, Clone, Cost and Local: each field has its own
-// form, and hashes are not copied.
+// New returns a store of ns. The namespace's TTL is the TTL of the keys. New reads T's tags and does no I/O. An error about a tag names the
+// field and the tag. The namespace must have no Codec, Plain, Clone, Cost or Local: each field has its own form, and hashes are not copied.
 func New[K comparable, T any](ns mayfly.Namespace[K, T], o Options) (*Store[K, T], error) {
 	room, c := keyspace.OwnForm("fieldttl", ns, "each field is written in its own form, and hashes are not copied")
 	c.Refuse(ns.Local != nil, "Namespace.Local must be nil: a copy would not know when its fields end")
@@ -80,7 +78,7 @@ func New[K comparable, T any](ns mayfly.Namespace[K, T], o Options) (*Store[K, T
 	return &Store[K, T]{room: room, redis: sendonce.To(ns.Redis, ns.Observer, room.Name, o.RedisTimeout), plan: plan}, nil
 }
 
-// Entry is what Get found: a value, and which of its fields are there.
+// Entry is what Get found: a value, and which of its fields were there.
 type Entry[T any] struct {
 	// Value has the fields that are alive. The others are zero.
 	Value T
@@ -89,8 +87,8 @@ type Entry[T any] struct {
 	alive [maxFields / 64]uint64
 }
 
-// Alive reports whether the field of this name, as the tag has it, was there: it had been set and its time had not come. A zero
-// that is alive was set as zero. A name that T does not have is not alive.
+// Alive reports whether the field with this name in its tag was there: it had been set and had not expired. A zero that is alive was set as
+// zero. A name that T does not have is not alive.
 func (e Entry[T]) Alive(field string) bool {
 	if e.plan == nil {
 		return false
@@ -99,7 +97,7 @@ func (e Entry[T]) Alive(field string) bool {
 	return ok && e.alive[i/64]>>(i%64)&1 == 1
 }
 
-// do runs f with the full key and the way of its server, and says what failed.
+// do runs f with the full key and the way of its server. Its error says what failed.
 func (s *Store[K, T]) do(ctx context.Context, doing string, key K, f func(full string, way way) error) error {
 	return s.room.Do(doing, key, func(full string) error {
 		way, err := s.server.way(ctx, s.redis, full)

@@ -12,15 +12,15 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/check"
 )
 
-// A form converts a field's value to text and back, as go-redis writes and scans it if it can. Values are addressable.
+// A form converts a field's value to text and back, as go-redis writes and scans it where it can. Values are addressable.
 type form struct {
 	append func(dst []byte, v reflect.Value) ([]byte, error)
 	parse  func(text string, v reflect.Value) error
-	// optional is set for a pointer: nil is a field that is not there.
+	// optional is set for a pointer: nil is a field that the hash does not have.
 	optional bool
 }
 
-// formOf chooses by the type, once.
+// formOf chooses a form by the type, once.
 func formOf(t reflect.Type) (form, error) {
 	if t.Kind() == reflect.Pointer {
 		inner, err := formOf(t.Elem())
@@ -70,7 +70,7 @@ func formOf(t reflect.Type) (form, error) {
 			func(text string) (float64, error) { return strconv.ParseFloat(text, t.Bits()) },
 			reflect.Value.SetFloat), nil
 	}
-	// JSON for the rest, if it can have any.
+	// JSON for the rest, if encoding/json can carry it.
 	if err := check.JSON(t, true); err != nil {
 		return form{}, fmt.Errorf("%w: leave it out by `redis:\"-\"`", err)
 	}
@@ -80,7 +80,7 @@ func formOf(t reflect.Type) (form, error) {
 	return form{append: appendJSON, parse: parseJSON}, nil
 }
 
-// scalar is the form of a type whose values all have a text.
+// scalar is the form of a type that has a text for every value.
 func scalar[S any](write func(dst []byte, v reflect.Value) []byte, parse func(text string) (S, error), set func(v reflect.Value, to S)) form {
 	return form{
 		append: func(dst []byte, v reflect.Value) ([]byte, error) { return write(dst, v), nil },
@@ -92,7 +92,7 @@ func scalar[S any](write func(dst []byte, v reflect.Value) []byte, parse func(te
 	}
 }
 
-// isText reports whether a t writes itself as text and reads it back, as time.Time does.
+// isText reports whether t writes itself as text and reads itself back, as time.Time does.
 func isText(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
 	return p.Implements(reflect.TypeFor[encoding.TextMarshaler]()) && p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
@@ -109,7 +109,7 @@ func appendText(dst []byte, v reflect.Value) ([]byte, error) {
 }
 
 func parseText(text string, v reflect.Value) error {
-	if t, is := v.Addr().Interface().(*time.Time); is { // the common one, without a copy of the text
+	if t, is := v.Addr().Interface().(*time.Time); is { // the common case, without a copy of the text
 		var err error
 		*t, err = time.Parse(time.RFC3339, text)
 		return err

@@ -12,8 +12,8 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/sendonce"
 )
 
-// Get returns the value of key as it is now, or [mayfly.ErrNotFound]: it was never set, was deleted, its time came, or all its
-// fields have ended.
+// Get returns the current value of key. It returns [mayfly.ErrNotFound] if the hash was never set, was deleted or has expired, or if all
+// its fields have expired.
 func (s *Store[K, T]) Get(ctx context.Context, key K) (Entry[T], error) {
 	return s.read(ctx, "get", key, func(full string, _ way, e *Entry[T]) error {
 		cmd := redis.NewSliceCmd(ctx, slices.Concat([]any{"hmget", full}, s.plan.names)...)
@@ -24,7 +24,7 @@ func (s *Store[K, T]) Get(ctx context.Context, key K) (Entry[T], error) {
 	})
 }
 
-// GetAndTouchFields is Get, and Touch of the named fields, in one step: fields that are alive get their whole TTL again. It is a write.
+// GetAndTouchFields is Get and TouchFields in one step: the named fields that are alive get their whole TTL again. It is a write.
 func (s *Store[K, T]) GetAndTouchFields(ctx context.Context, key K, fields ...string) (Entry[T], error) {
 	return s.read(ctx, "get and touch", key, func(full string, way way, e *Entry[T]) error {
 		touched, err := s.plan.volatile(fields)
@@ -77,7 +77,7 @@ func (s *Store[K, T]) read(ctx context.Context, doing string, key K, f func(full
 	return e, nil
 }
 
-// fill sets fields to what Redis holds: a string each, or nil.
+// fill sets fields to what Redis holds: for each a string, or nil.
 func (e *Entry[T]) fill(fields []int, held []any) error {
 	v := reflect.ValueOf(&e.Value).Elem()
 	for n, i := range fields {
@@ -88,7 +88,7 @@ func (e *Entry[T]) fill(fields []int, held []any) error {
 		f := &e.plan.fields[i]
 		to := v.FieldByIndex(f.index)
 		if err := f.form.parse(text, to); err != nil {
-			return fmt.Errorf("field %q holds what is no %v: %w", f.name, to.Type(), err)
+			return fmt.Errorf("field %q cannot be read as %v: %w", f.name, to.Type(), err)
 		}
 		e.alive[i/64] |= 1 << (i % 64)
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // TouchFields gives fields their whole TTL again. If one of them, or the hash, has expired, it returns [mayfly.ErrNotFound]; the others are
-// touched. It never makes a field longer-lived than the key: see [Store.Touch].
+// touched. It never lets a field outlive the key: see [Store.Touch].
 func (s *Store[K, T]) TouchFields(ctx context.Context, key K, fields ...string) error {
 	return s.each(ctx, "touch fields of", key, fields, s.plan.volatile, s.plan.byTTL, s.plan.hpexpire)
 }
@@ -27,8 +27,8 @@ func (s *Store[K, T]) PersistFields(ctx context.Context, key K, fields ...string
 	})
 }
 
-// each sends a command for each group of the fields that find finds by their names, in one transaction. The command answers -2 for a field that
-// is not there.
+// each sends a command for each group of the fields that find finds by name, in one transaction. The command answers -2 for a field that
+// does not exist.
 func (s *Store[K, T]) each(ctx context.Context, doing string, key K, names []string, find func([]string) ([]int, error), groups func([]int) iter.Seq2[time.Duration, []int], command func(string, time.Duration, []int) []any) error {
 	return s.do(ctx, doing, key, func(full string, _ way) error {
 		some, err := find(names)
@@ -60,9 +60,10 @@ func (s *Store[K, T]) each(ctx context.Context, doing string, key K, names []str
 	})
 }
 
-const notThere = -2 // of a field, or a key
+const notThere = -2 // for a field or a key
 
-// Touch gives the key the namespace's TTL again. The fields' own ends stay as they are. It returns [mayfly.ErrNotFound] if there is no hash.
+// Touch gives the key the namespace's TTL again. The TTLs of its fields stay as they are. It returns [mayfly.ErrNotFound] if there is no
+// hash.
 func (s *Store[K, T]) Touch(ctx context.Context, key K) error {
 	return s.do(ctx, "touch", key, func(full string, _ way) error {
 		renewed := redis.NewIntCmd(ctx, "pexpire", full, s.ttl())
@@ -74,42 +75,36 @@ func (s *Store[K, T]) Touch(ctx context.Context, key K) error {
 	})
 }
 
-// Lives says how long a hash and its fields have left.
-type Lives struct {
-	Key    time.Duration            // negative: somebody took the key's end away
-	Fields map[string]time.Duration // of the fields that are alive, by name; no longer than the key has left
-}
-
-// TTLs returns how long the hash and its fields have left, or [mayfly.ErrNotFound].
-func (s *Store[K, T]) TTLs(ctx context.Context, key K) (Lives, error) {
-	var l Lives
-	err := s.do(ctx, "read the TTLs of", key, func(full string, _ way) error {
-		ofKey := redis.NewIntCmd(ctx, "pttl", full)
-		ofFields := redis.NewIntSliceCmd(ctx, append([]any{"hpttl", full, "fields", len(s.plan.names)}, s.plan.names...)...)
-		if err := sendonce.Snapshot(ctx, s.redis, full, ofKey, ofFields); err != nil {
+// TTLs returns how long the hash has left, and each of its fields that are alive, by name: no longer than the hash. ofKey is negative if
+// somebody took the key's end away. If there is no hash, the error is [mayfly.ErrNotFound].
+func (s *Store[K, T]) TTLs(ctx context.Context, key K) (ofKey time.Duration, ofFields map[string]time.Duration, err error) {
+	err = s.do(ctx, "read the TTLs of", key, func(full string, _ way) error {
+		hash := redis.NewIntCmd(ctx, "pttl", full)
+		fields := redis.NewIntSliceCmd(ctx, append([]any{"hpttl", full, "fields", len(s.plan.names)}, s.plan.names...)...)
+		if err := sendonce.Snapshot(ctx, s.redis, full, hash, fields); err != nil {
 			return err
 		}
-		if ofKey.Val() == notThere {
+		if hash.Val() == notThere {
 			return mayfly.ErrNotFound
 		}
-		l.Key = time.Duration(ofKey.Val()) * time.Millisecond
-		l.Fields = make(map[string]time.Duration, len(s.plan.fields))
-		for i, ms := range ofFields.Val() {
+		ofKey = time.Duration(hash.Val()) * time.Millisecond
+		ofFields = make(map[string]time.Duration, len(s.plan.fields))
+		for i, ms := range fields.Val() {
 			left := time.Duration(ms) * time.Millisecond
 			switch {
 			case ms == notThere:
 				continue
-			case ms < 0 || l.Key >= 0 && left > l.Key:
-				left = l.Key
+			case ms < 0 || ofKey >= 0 && left > ofKey:
+				left = ofKey
 			}
-			l.Fields[s.plan.fields[i].name] = left
+			ofFields[s.plan.fields[i].name] = left
 		}
 		return nil
 	})
-	return l, err
+	return ofKey, ofFields, err
 }
 
-// Delete removes the hash. To remove none is no error.
+// Delete removes the hash. Removing no hash is not an error.
 func (s *Store[K, T]) Delete(ctx context.Context, key K) error {
 	return s.do(ctx, "delete", key, func(full string, _ way) error {
 		return sendonce.Write(ctx, s.redis, full, "eval", remove, 1, full)
@@ -120,7 +115,7 @@ func (s *Store[K, T]) Delete(ctx context.Context, key K) error {
 const remove = `redis.call('HLEN', KEYS[1])
 return redis.call('DEL', KEYS[1])`
 
-// DeleteFields removes fields. With the last one the hash is gone. To remove what is not there is no error.
+// DeleteFields removes fields. With the last one the hash is gone. Removing what does not exist is not an error.
 func (s *Store[K, T]) DeleteFields(ctx context.Context, key K, fields ...string) error {
 	return s.do(ctx, "delete fields of", key, func(full string, _ way) error {
 		some, err := s.plan.find(fields)

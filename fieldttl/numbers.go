@@ -10,10 +10,10 @@ import (
 	"strings"
 )
 
-// A number that is read into an any is a float64, as encoding/json has it, unless it is an integer that no float64 is: those are an
-// int64, or a uint64, or, if they are greater still, a json.Number. So no digit is lost.
+// A number that is read into an any becomes a float64, as in encoding/json, unless it is an integer that a float64 cannot represent
+// exactly. Then it becomes an int64, a uint64 or, if it is too large for these, a json.Number. So no digit is lost.
 
-// anyIn reports whether values of t can hold an any that encoding/json fills.
+// anyIn reports whether values of t can contain an any that encoding/json fills.
 func anyIn(t reflect.Type, within []reflect.Type) bool {
 	if slices.Contains(within, t) || readsItself(t) {
 		return false
@@ -34,7 +34,7 @@ func anyIn(t reflect.Type, within []reflect.Type) bool {
 	return false
 }
 
-// readsItself reports whether encoding/json leaves it to a t to read itself.
+// readsItself reports whether a t unmarshals itself.
 func readsItself(t reflect.Type) bool {
 	return reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) || isText(t)
 }
@@ -46,13 +46,13 @@ func parseJSONWithAny(text string, v reflect.Value) error {
 		return err
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return errors.New("there is more behind the value")
+		return errors.New("unexpected data after the value")
 	}
 	settle(v)
 	return nil
 }
 
-// settle replaces the json.Numbers of all any in v.
+// settle replaces the json.Numbers in every any in v.
 func settle(v reflect.Value) {
 	if readsItself(v.Type()) {
 		return
@@ -75,7 +75,7 @@ func settle(v reflect.Value) {
 	case reflect.Map:
 		if anyIn(v.Type().Elem(), nil) {
 			for _, key := range v.MapKeys() {
-				held := reflect.New(v.Type().Elem()).Elem() // what a map holds cannot be changed in place
+				held := reflect.New(v.Type().Elem()).Elem() // the values of a map cannot be changed in place
 				held.Set(v.MapIndex(key))
 				settle(held)
 				v.SetMapIndex(key, held)
@@ -90,12 +90,12 @@ func settle(v reflect.Value) {
 	}
 }
 
-// settled is what an any holds, with its numbers settled.
+// settled returns what an any holds, with its numbers settled.
 func settled(v reflect.Value) reflect.Value {
 	if n, is := v.Interface().(json.Number); is {
 		return reflect.ValueOf(number(n))
 	}
-	settle(v) // a map's or a slice's elements
+	settle(v) // the elements of a map or slice
 	return v
 }
 
@@ -119,7 +119,7 @@ func number(n json.Number) any {
 	return f
 }
 
-// exact reports whether a float64 is i.
+// exact reports whether a float64 can represent i exactly.
 func exact(i int64) bool {
 	f := float64(i)
 	return -1<<63 <= f && f < 1<<63 && int64(f) == i

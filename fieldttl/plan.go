@@ -12,15 +12,15 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/check"
 )
 
-// A plan is how a struct is a hash, found out once.
+// A plan says how a struct maps to a hash. It is made once.
 type plan struct {
 	fields []field
 	byName map[string]int
 	every  []int // all fields
-	names  []any // theirs, as arguments of commands
+	names  []any // their names, as arguments of commands
 }
 
-// A field is one of the struct and of the hash.
+// A field is a field of both the struct and the hash.
 type field struct {
 	name  string
 	index []int // for reflect.Value.FieldByIndex
@@ -28,9 +28,9 @@ type field struct {
 	form  form
 }
 
-const maxFields = 256 // the bits of alive
+const maxFields = 256 // the number of bits of alive
 
-// planOf reads the tags of T. Its errors name field and tag.
+// planOf reads the tags of T. Its errors name the field and the tag.
 func planOf(t reflect.Type) (*plan, error) {
 	if t.Kind() != reflect.Struct {
 		return nil, fmt.Errorf("the values must be structs whose fields have redis tags, got %v", t)
@@ -48,7 +48,7 @@ func planOf(t reflect.Type) (*plan, error) {
 	return p, nil
 }
 
-// add adds the fields of t, which is root or embedded in it at index.
+// add adds the fields of t, which is root or is embedded in root at index.
 func (p *plan) add(root, t reflect.Type, index []int) error {
 	var wrong []error
 	for i := range t.NumField() {
@@ -96,7 +96,7 @@ func (p *plan) add(root, t reflect.Type, index []int) error {
 	return errors.Join(wrong...)
 }
 
-// hasTags reports whether t, or what it points to, is a struct with redis tags, perhaps of what is embedded in it.
+// hasTags reports whether t, or what it points to, is a struct with redis tags, perhaps those of an embedded struct.
 func hasTags(t reflect.Type, within []reflect.Type) bool {
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -117,7 +117,7 @@ func hasTags(t reflect.Type, within []reflect.Type) bool {
 func parseTag(tag string) (name string, ttl time.Duration, err error) {
 	name, options, more := strings.Cut(tag, ",")
 	if name == "" {
-		return "", 0, errors.New("it begins with the field's name in Redis, which is missing")
+		return "", 0, errors.New("the field's name in Redis is missing: it comes first")
 	}
 	for more {
 		var option string
@@ -125,7 +125,7 @@ func parseTag(tag string) (name string, ttl time.Duration, err error) {
 		text, isTTL := strings.CutPrefix(option, "ttl=")
 		switch {
 		case !isTTL:
-			return "", 0, fmt.Errorf("unknown option %q: there is ttl=15m and no other", option)
+			return "", 0, fmt.Errorf("unknown option %q: the only option is ttl, as in ttl=15m", option)
 		case ttl != 0:
 			return "", 0, errors.New("it has two TTLs")
 		}
@@ -139,10 +139,10 @@ func parseTag(tag string) (name string, ttl time.Duration, err error) {
 	return name, ttl, nil
 }
 
-// find returns the fields of these names.
+// find returns the fields with these names.
 func (p *plan) find(names []string) ([]int, error) {
 	if len(names) == 0 {
-		return nil, errors.New("no field is named")
+		return nil, errors.New("name at least one field")
 	}
 	found := make([]int, 0, len(names))
 	for _, name := range names {
@@ -157,7 +157,7 @@ func (p *plan) find(names []string) ([]int, error) {
 	return found, nil
 }
 
-// volatile returns the fields of these names, which have a TTL each.
+// volatile returns the fields with these names, each of which must have a TTL.
 func (p *plan) volatile(names []string) ([]int, error) {
 	fields, err := p.find(names)
 	for _, i := range fields {
@@ -177,17 +177,17 @@ func (p *plan) namesOf(fields []int) []any {
 	return names
 }
 
-// hpexpire is HPEXPIRE of fields.
+// hpexpire returns an HPEXPIRE of fields.
 func (p *plan) hpexpire(full string, ttl time.Duration, fields []int) []any {
 	return append([]any{"hpexpire", full, ttl.Milliseconds(), "fields", len(fields)}, p.namesOf(fields)...)
 }
 
-// atOnce yields all fields, for what needs no TTL.
+// atOnce yields all fields as one group, for commands that need no TTL.
 func atOnce(fields []int) iter.Seq2[time.Duration, []int] {
 	return func(yield func(time.Duration, []int) bool) { yield(0, fields) }
 }
 
-// byTTL yields each TTL among fields, zero included, with the fields that have it.
+// byTTL yields each TTL that fields have, including zero, with the fields that have it.
 func (p *plan) byTTL(fields []int) iter.Seq2[time.Duration, []int] {
 	return func(yield func(time.Duration, []int) bool) {
 		for rest := fields; len(rest) > 0; {

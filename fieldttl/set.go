@@ -10,9 +10,9 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/sendonce"
 )
 
-// Set replaces key's hash by value: every field is written with its TTL, the key gets the namespace's, and nothing of the old hash is left, not
-// even fields of an older T. (A second trip removes those, if there are any.) A nil pointer leaves its field out, and a value without
-// any field leaves no hash.
+// Set replaces key's hash with value. Every field is written with its TTL, and the key gets the namespace's TTL. Nothing of the old hash is
+// left, not even fields of an older T. (A second trip removes those, if there are any.) A nil pointer leaves its field out, and a value
+// without any field leaves no hash.
 func (s *Store[K, T]) Set(ctx context.Context, key K, value T) error {
 	return s.do(ctx, "set", key, func(full string, way way) error {
 		old := redis.NewStringSliceCmd(ctx, "hkeys", full)
@@ -30,14 +30,14 @@ func (s *Store[K, T]) Set(ctx context.Context, key K, value T) error {
 			return nil
 		}
 		if err := sendonce.Write(ctx, s.redis, full, remove...); err != nil {
-			return fmt.Errorf("fields of an older struct are left: %w", err)
+			return fmt.Errorf("could not remove the fields of an older struct: %w", err)
 		}
 		return nil
 	})
 }
 
-// SetFields stores some of value's fields, by the names of their tags, each with its whole TTL. The others are left as they are,
-// and so is the key's end. Like HSET it begins a hash where there is none, of these fields alone, which then has the namespace's TTL.
+// SetFields stores some of value's fields, by the names in their tags, each with its whole TTL. It leaves the other fields and the key's
+// TTL as they are. A nil pointer deletes its field. Like HSET it creates a missing hash, with these fields only and the namespace's TTL.
 func (s *Store[K, T]) SetFields(ctx context.Context, key K, value T, fields ...string) error {
 	return s.do(ctx, "set fields of", key, func(full string, way way) error {
 		some, err := s.plan.find(fields)
@@ -51,7 +51,7 @@ func (s *Store[K, T]) SetFields(ctx context.Context, key K, value T, fields ...s
 // write stores fields of value, in one transaction that begins with first and ends with end.
 func (s *Store[K, T]) write(ctx context.Context, full string, way way, value *T, fields []int, end redis.Cmder, first ...redis.Cmder) error {
 	v, cmds := reflect.ValueOf(value).Elem(), first
-	var here []int // but for the nil pointers
+	var here []int // all but nil pointers
 	absent := []any{"hdel", full}
 	for _, i := range fields {
 		if f := s.plan.fields[i]; f.form.optional && v.FieldByIndex(f.index).IsNil() {
@@ -84,5 +84,5 @@ func (s *Store[K, T]) write(ctx context.Context, full string, way way, value *T,
 	return sendonce.Transact(ctx, s.redis, full, sendonce.Hash, append(cmds, end)...)
 }
 
-// ttl is that of a key, in milliseconds.
+// ttl returns the TTL for a key, in milliseconds.
 func (s *Store[K, T]) ttl() int64 { return s.room.Jitter.TTL(s.room.TTL).Milliseconds() }

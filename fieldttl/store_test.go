@@ -60,8 +60,8 @@ func TestNoFieldOutlivesItsKey(t *testing.T) {
 		s := store[long](t, o)
 		expect.OK(t, s.Set(t.Context(), "x", long{"a", "b"}))
 		expect.OK(t, s.PersistFields(t.Context(), "x", "b"))
-		if l := expect.Value(s.TTLs(t.Context(), "x"))(t); l.Key != day || l.Fields["a"] != day || l.Fields["b"] != day {
-			t.Errorf("TTLs are %v", l)
+		if ofKey, left, err := s.TTLs(t.Context(), "x"); err != nil || ofKey != day || left["a"] != day || left["b"] != day {
+			t.Errorf("TTLs are %v and %v, %v", ofKey, left, err)
 		}
 		time.Sleep(day)
 		if e := expect.Value(s.Get(t.Context(), "x"))(t); e.Value != (long{"a", "b"}) {
@@ -198,10 +198,11 @@ func TestJitter(t *testing.T) {
 	ends := map[time.Duration]bool{}
 	for _, key := range []string{"a", "b", "c", "d"} {
 		expect.OK(t, s.Set(t.Context(), key, ada))
-		l := expect.Value(s.TTLs(t.Context(), key))(t)
-		ends[l.Key.Truncate(time.Minute)] = true
-		if l.Key < day*9/10-time.Minute || l.Key > day*11/10 || l.Fields["ip"] > time.Hour || l.Fields["ip"] < 59*time.Minute {
-			t.Errorf("TTLs are %v", l)
+		ofKey, left, err := s.TTLs(t.Context(), key)
+		expect.OK(t, err)
+		ends[ofKey.Truncate(time.Minute)] = true
+		if ofKey < day*9/10-time.Minute || ofKey > day*11/10 || left["ip"] > time.Hour || left["ip"] < 59*time.Minute {
+			t.Errorf("TTLs are %v and %v", ofKey, left)
 		}
 	}
 	if len(ends) < 4 {
@@ -243,7 +244,7 @@ func TestBadTypes(t *testing.T) {
 		A string `redis:",ttl=1h"`
 		B string `redis:""`
 	}
-	bad(t, ns[nameless](t, rdb), "nameless.A `redis:\",ttl=1h\"`: it begins with the field's name in Redis, which is missing", "nameless.B `redis:\"\"`: it begins")
+	bad(t, ns[nameless](t, rdb), "nameless.A `redis:\",ttl=1h\"`: the field's name in Redis is missing: it comes first", "nameless.B `redis:\"\"`: the field's name in Redis is missing")
 	type options struct {
 		A string `redis:"a,omitempty"`
 		B string `redis:"b,ttl=1h,ttl=2h"`

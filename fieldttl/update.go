@@ -13,12 +13,12 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/sendonce"
 )
 
-// Update replaces the named fields of key's hash by the result of change, each with its whole TTL. The other fields and the key's TTL are
-// left as they are. If another writer changed a named field meanwhile, change is called again with the new value, so no update is lost;
-// change must therefore have no side effects. It sees only the named fields, of which those present are alive, and only these are stored from
-// its result. If change returns an error, Update returns it and stores nothing.
-// Update returns what was stored, and [mayfly.ErrNotFound] if there is no hash to change. It is sent once: if its reply is lost, the
-// error is [mayfly.ErrUnknownOutcome].
+// Update replaces the named fields of key's hash with the result of change, each with its whole TTL. It leaves the other fields and the
+// key's TTL as they are. If another writer has changed a named field meanwhile, Update calls change again with the new value, so no update
+// is lost; change must therefore have no side effects. It sees only the named fields, of which those present are alive, and only those are
+// stored from its result. A nil pointer deletes its field. If change returns an error, Update returns it and stores nothing. Update returns
+// what was stored, and [mayfly.ErrNotFound] if there is no hash to change. It is sent once: if its reply is lost, the error is
+// [mayfly.ErrUnknownOutcome].
 func (s *Store[K, T]) Update(ctx context.Context, key K, change func(Entry[T]) (T, error), fields ...string) (stored T, err error) {
 	err = s.do(ctx, "update fields of", key, func(full string, _ way) error {
 		some, err := s.plan.find(fields)
@@ -26,7 +26,7 @@ func (s *Store[K, T]) Update(ctx context.Context, key K, change func(Entry[T]) (
 			return err
 		}
 		if change == nil {
-			return errors.New("change is nil: give it a function that says what becomes of the fields")
+			return errors.New("change is nil: pass a function that returns the fields' new values")
 		}
 		for try := 0; ; try++ {
 			e, held, err := s.see(ctx, full, some)
@@ -52,7 +52,7 @@ func (s *Store[K, T]) Update(ctx context.Context, key K, change func(Entry[T]) (
 	return stored, err
 }
 
-// see reads fields, and returns also what Redis holds of each: a string, or nil.
+// see reads fields, and also returns what Redis holds for each: a string, or nil.
 func (s *Store[K, T]) see(ctx context.Context, full string, fields []int) (e Entry[T], held []any, err error) {
 	get := redis.NewSliceCmd(ctx, append([]any{"hmget", full}, s.plan.namesOf(fields)...)...)
 	size := redis.NewIntCmd(ctx, "hlen", full)
@@ -67,7 +67,7 @@ func (s *Store[K, T]) see(ctx context.Context, full string, fields []int) (e Ent
 	return e, get.Val(), e.fill(fields, get.Val())
 }
 
-// swap stores fields of value if Redis still holds of them what was read, and reports whether it does.
+// swap stores fields of value if Redis still holds for them what was read, and reports whether it does.
 func (s *Store[K, T]) swap(ctx context.Context, full string, fields []int, held []any, value *T) (done bool, err error) {
 	v := reflect.ValueOf(value).Elem()
 	args := make([]any, 0, len(fields)*6)
@@ -91,7 +91,7 @@ func (s *Store[K, T]) swap(ctx context.Context, full string, fields []int, held 
 	return answer == 1, sendonce.Outcome(ctx, s.redis, full, err)
 }
 
-// update  k, and of each field its name, whether and what it was, whether and what it will be, and its TTL or 0. It answers 1, or 0 if a
+// update  k, and for each field its name, whether and what it was, whether and what it will be, and its TTL or 0. It returns 1, or 0 if a
 // field is not what it was, or -1 if there is no hash.
 var update = sendonce.NewScript(`if redis.call('HLEN', KEYS[1]) == 0 then return -1 end
 for i = 1, #ARGV, 6 do

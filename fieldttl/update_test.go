@@ -49,10 +49,11 @@ func update(t *testing.T, o opened) {
 	if e.Value.User != 7 || !slices.Equal(e.Value.Items, want) || e.Value.Note == nil || *e.Value.Note != note {
 		t.Errorf("got %+v", e.Value)
 	}
-	l := expect.Value(s.TTLs(ctx, "u"))(t)
+	ofKey, ofFields, err := s.TTLs(ctx, "u")
+	expect.OK(t, err)
 	for name, want := range map[string]time.Duration{"items": time.Hour, "note": 15 * time.Minute, "user": day} {
-		if got := l.Fields[name]; got > want || got < want-time.Minute || l.Key < day-time.Minute {
-			t.Errorf("%s has %v left, the key %v", name, got, l.Key)
+		if got := ofFields[name]; got > want || got < want-time.Minute || ofKey < day-time.Minute {
+			t.Errorf("%s has %v left, the key %v", name, got, ofKey)
 		}
 	}
 

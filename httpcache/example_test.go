@@ -137,3 +137,53 @@ func ExampleOptions_noVarySearch() {
 	// product 7 true
 	// product 8 false
 }
+
+// Reads of clients that are logged in go around the cache: what was stored for anonymous clients is not for them. Everything else goes through it,
+// as requests that change something void what they change.
+func Example_loggedIn() {
+	db := mayfly.Must(embedded.Open(embedded.Options{})) // stands for a redis.NewClient
+	ctx := context.Background()
+	defer db.Close(ctx)
+
+	site := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		who := "everybody"
+		if c, err := r.Cookie("session"); err == nil {
+			who = c.Value
+			w.Header().Set("Cache-Control", "private")
+		} else {
+			w.Header().Set("Cache-Control", "max-age=60")
+		}
+		fmt.Fprint(w, "hello, ", who)
+	})
+	cache := mayfly.Must(httpcache.New(mayfly.Namespace[string, []byte]{Name: "pages", Redis: db.Client(), Prefix: "http:", TTL: 24 * time.Hour}, httpcache.Options{}))
+	defer cache.Close(ctx)
+	cached := cache.Handler(site)
+
+	loggedIn := func(r *http.Request) bool {
+		_, err := r.Cookie("session")
+		return err == nil
+	}
+	front := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if loggedIn(r) && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
+			site.ServeHTTP(w, r)
+			return
+		}
+		cached.ServeHTTP(w, r)
+	})
+
+	get := func(cookie string) {
+		r := httptest.NewRequest("GET", "https://shop.example/", nil)
+		r.Header.Set("Cookie", cookie)
+		w := httptest.NewRecorder()
+		front.ServeHTTP(w, r)
+		how, _, _ := strings.Cut(w.Header().Get("Cache-Status"), "; ttl")
+		fmt.Println(w.Body, "-", how)
+	}
+	get("analytics=1")
+	get("analytics=2")
+	get("analytics=3; session=ada")
+	// Output:
+	// hello, everybody - mayfly; fwd=uri-miss
+	// hello, everybody - mayfly; hit
+	// hello, ada -
+}

@@ -204,9 +204,13 @@ func (a *attempt) decide(status int, header http.Header) (mode, int) {
 	}
 	var reason rfc9111.Reason
 	answered := rfc9111.Exchange{Request: x.r, Status: status, Header: header, Sent: a.sent, Received: now}
-	a.answer, reason = c.newResponse(answered, &x.says, x.s.index, saidIn(header, a.outer), a.epoch)
+	epoch := a.epoch
+	if !a.fill.stores() { // those who wait get it all the same: a purge lets nobody join them
+		epoch = max(epoch, 0)
+	}
+	a.answer, reason = c.newResponse(answered, &x.says, x.s.index, saidIn(header, a.outer), epoch)
 	n, err := strconv.ParseInt(header.Get("Content-Length"), 10, 64)
-	if err == nil && n > c.opt.MaxBody && (reason == rfc9111.Storable || reason == tooManyTags) {
+	if err == nil && n > c.opt.MaxBody && (reason == rfc9111.Storable || reason == tooManyTags || reason == purgesUnknown) {
 		reason = tooLarge
 	}
 	if a.fill.renews && slices.Contains(c.opt.StaleOn, status) {
@@ -266,8 +270,10 @@ func (c *Cache) newResponse(x rfc9111.Exchange, says *rfc9111.Selectors, index *
 	switch {
 	case sizeOf(s.header) > maxHeader:
 		return nil, tooLarge
-	case len(s.tags) > maxTags, len(s.tags) > 0 && epoch == unknown:
+	case len(s.tags) > maxTags:
 		return nil, tooManyTags
+	case len(s.tags) > 0 && epoch == unknown:
+		return nil, purgesUnknown
 	}
 	return s, rfc9111.Storable
 }

@@ -61,10 +61,11 @@ type Cache struct {
 	beats      beats
 	renewing   chan struct{} // holds one element per renewal that runs
 	epochs     epochs
-	unremoved  *redelete.Queue
-	quiet      *recently.Keys // renewals that another process makes, or that failed
-	passes     *recently.Keys // slots whose answers were not for others, where Redis does not say so
-	crowded    *recently.Keys // resources for which there was no room lately
+	unremoved  *redelete.Queue // resources and tags
+	unswept    *redelete.Queue // what lies under common beginnings
+	quiet      *recently.Keys  // renewals that another process makes, or that failed
+	passes     *recently.Keys  // slots whose answers were not for others, where Redis does not say so
+	crowded    *recently.Keys  // resources for which there was no room lately
 	bodies     bodies
 	reports    reports
 	left       *recently.Keys // how many variants of a resource were dropped lately
@@ -102,7 +103,8 @@ func New(ns mayfly.Namespace[string, []byte], o Options) (*Cache, error) {
 	c.routes, _ = newRoutes(o.Override, o.OverrideOn) // its error was one of validate's
 	c.works = background.New(mayfly.ErrClosed)
 	c.works.Grace = handBackFor
-	c.unremoved = redelete.New(redelete.Options{Limit: o.Unremoved, Works: c.works, Again: c.purgeAgain, Dropped: c.tell.Dropped})
+	c.unremoved = redelete.New(redelete.Options{Limit: o.Unremoved, Works: c.works, Again: c.removeAgain, Dropped: c.tell.Dropped})
+	c.unswept = redelete.New(redelete.Options{Limit: o.Unremoved, Works: c.works, Again: c.sweepAgain, Dropped: c.tell.Dropped})
 	lo := lease.Options{Redis: c.ns.Redis, Timeout: o.RedisTimeout, Breaker: c.tell.Breaker, Start: c.works.Start, Closing: c.works.Closing(), Waited: c.tell.Waited}
 	// The tier itself would count two or three reads for one answer from a copy.
 	if c.local = localview.Of[item](c.ns, c.stats.local.Load); c.local != nil {

@@ -2,6 +2,7 @@ package httpcache_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -48,11 +49,10 @@ func Example_pagesOverValues() {
 	}))
 
 	change := func(id, row string) error {
-		table.Store(id, row)                             // 1. commit
-		if err := products.Delete(ctx, id); err != nil { // 2. the value
-			return err
-		}
-		return pages.Purge(ctx, httpcache.Target{Tag: "product-" + id}) // 3. what was made of it
+		table.Store(id, row)                                             // 1. commit
+		value := products.Delete(ctx, id)                                // 2. the value
+		made := pages.Purge(ctx, httpcache.Target{Tag: "product-" + id}) // 3. what was made of it, even if 2 failed
+		return errors.Join(value, made)
 	}
 	get := func() {
 		w := httptest.NewRecorder()

@@ -94,7 +94,7 @@ func (c *Cache) within(ctx context.Context, begun time.Time) (context.Context, c
 // With alone only what is stored under the URL's own key is of use.
 func (c *Cache) look(ctx context.Context, key string, says *rfc9111.Selectors, begun time.Time, alone bool) sight {
 	s := sight{own: key, key: key, slot: key}
-	if c.unremoved.Has(key) {
+	if c.isUnremoved(key) {
 		s.unasked = errUnremoved
 		return s
 	}

@@ -83,8 +83,11 @@ type Options struct {
 	// RedisTimeout is how long one request may wait for Redis, whatever the client's own timeouts are, as in cacheaside.Options. Zero is 150 ms.
 	RedisTimeout time.Duration
 
-	// Unremoved bounds the resources whose invalidation failed and is retried when Redis is back. Until then they are not
-	// served. Zero is 1024.
+	// Unremoved bounds the keys whose removal failed, by a request that has changed them or by [Cache.Purge]. They are remembered, and removed when
+	// Redis is back, which is tried twice a second and once more by Close; until then this process does not serve them. A tag is one key, and
+	// a URL or a group that was purged is four, under both schemes, with and without the other's port; prefixes have as much room of their own.
+	// What there is no room for is not remembered: Purge's error says so, and so does an Event, a Removal that was dropped. A process
+	// that ends forgets all of it. Zero is 1024.
 	Unremoved int
 
 	// StaleKeep is how long past its freshness a response with a validator is kept, so that the origin can confirm it as unchanged.

@@ -57,7 +57,11 @@ func (t Target) validate() error {
 }
 
 // Purge voids what is stored for the targets. Once it returned nil, no answer for them that the handler was asked for earlier is
-// stored, or served by any process that hears Redis. After an error some targets may be void and others not: purge again.
+// stored, or served by any process that hears Redis. If it fails, what may not be void is remembered and purged again when Redis is back, as
+// [Options].Unremoved says; until then this process serves none of it, and others go on serving it. Purging again does no harm.
+//
+// A Redis that does not answer is waited for as long as one request may wait (Options.RedisTimeout), however many targets there are, and after
+// that at once for as long as its breaker is open. Only the search for a Prefix takes longer, while Redis answers.
 func (c *Cache) Purge(ctx context.Context, targets ...Target) error {
 	_, err := c.PurgeFound(ctx, targets...)
 	return err
@@ -71,40 +75,38 @@ func (c *Cache) PurgeFound(ctx context.Context, targets ...Target) (found int, e
 	if c.works.Err() != nil {
 		return 0, fmt.Errorf("httpcache: purge: %w", mayfly.ErrClosed)
 	}
-	var urls, prefixes, tags []string
+	var r removal
 	for _, t := range targets {
 		var keys []string
 		switch err = t.validate(); {
 		case err != nil:
 			return 0, fmt.Errorf("httpcache: purge: %w", err)
 		case t.Tag != "":
-			tags = append(tags, t.Tag)
+			r.tags = append(r.tags, t.Tag)
 			continue
 		case t.Prefix != "":
 			keys, err = c.keysOf(t.Prefix, true)
-			prefixes = append(prefixes, keys...)
+			r.under = append(r.under, keys...)
 		case t.Group != "":
 			keys, err = c.keysOf(t.URL, false)
 			for _, key := range keys {
-				tags = append(tags, rfc9111.Group(strings.TrimPrefix(key, c.prefix), t.Group))
+				r.tags = append(r.tags, rfc9111.Group(strings.TrimPrefix(key, c.prefix), t.Group))
 			}
 		default:
 			keys, err = c.keysOf(t.URL, false)
-			urls = append(urls, keys...)
+			r.urls = append(r.urls, keys...)
 		}
 		if err != nil {
 			return 0, fmt.Errorf("httpcache: purge %q: %w", cmp.Or(t.Prefix, t.URL), err)
 		}
 	}
 	begun := time.Now()
-	found, err = c.purgeKeys(ctx, urls)
-	below, failed := c.purgePrefixes(ctx, prefixes)
-	err = errors.Join(err, failed, c.purgeTags(ctx, tags))
+	found, err = c.removed(ctx, r)
 	c.tell.Done(ctx, mayfly.Event{Kind: mayfly.KindRemoval, N: len(targets), Err: err}, begun)
 	if err != nil {
-		return found + below, fmt.Errorf("httpcache: purge: %w", err)
+		return found, fmt.Errorf("httpcache: purge: %w", err)
 	}
-	return found + below, nil
+	return found, nil
 }
 
 // keysOf returns the keys of a URL, or their common beginnings, under both schemes. A scheme's default port is left out, but the other
@@ -139,85 +141,62 @@ func (c *Cache) keysOf(text string, isPrefix bool) (keys []string, err error) {
 	return keys, nil
 }
 
-// purgeKeys removes resources. Their flights are forgotten before the removal, so that nobody joins an earlier request, and after it,
-// for flights that began meanwhile. Variants cannot be reached without their index.
-func (c *Cache) purgeKeys(ctx context.Context, keys []string) (found int, err error) {
+// purgeKeys removes resources, and returns which it has not. Their flights are forgotten before the removal, so that nobody joins an earlier
+// request, and after it, for flights that began meanwhile. Variants cannot be reached without their index.
+func (c *Cache) purgeKeys(ctx context.Context, keys []string) (found int, left []string, err error) {
 	if len(keys) == 0 {
-		return 0, nil
+		return 0, nil, nil
 	}
-	forget := func() {
-		for _, key := range keys {
-			c.flights.Forget(key)
-		}
-	}
-	forget()
+	mine := removal{urls: keys}
+	c.forget(mine)
 	also, err := c.purgePaths(ctx, keys)
 	if err != nil {
-		return 0, err
+		return 0, keys, err
 	}
-	keys = append(slices.Clip(keys), also...)
-	forget()
-	c.local.Forget(keys...)
-	found, errs := c.guard.DeleteFound(ctx, keys)
-	forget() // those that began meanwhile
-	c.local.Changed(ctx, keys...)
-	return found, errors.Join(errs...)
+	all := append(slices.Clip(keys), also...)
+	c.forget(removal{urls: all})
+	found, errs := c.guard.DeleteFound(ctx, all)
+	c.forget(mine) // those that began meanwhile
+	c.local.Changed(ctx, all...)
+	if slices.ContainsFunc(errs[len(keys):], func(err error) bool { return err != nil }) {
+		return found, keys, errors.Join(errs...) // it is not known which of them leads where
+	}
+	for i, key := range keys {
+		if errs[i] != nil {
+			left = append(left, key)
+		}
+	}
+	return found, left, errors.Join(errs...)
 }
 
-func (c *Cache) purgePrefixes(ctx context.Context, prefixes []string) (found int, err error) {
+// purgePrefixes removes what lies under common beginnings of keys, and returns those under which something may be left: after one that
+// failed the next is not tried.
+func (c *Cache) purgePrefixes(ctx context.Context, prefixes []string) (found int, left []string, err error) {
+	c.forget(removal{under: prefixes})
 	var n atomic.Int64 // of all masters
-	for _, prefix := range prefixes {
-		c.flights.ForgetAll()
-		if at := c.queryAt(prefix); c.opt.NoVarySearch && at < len(prefix) { // a part of a query may be anywhere in another that is one with it
-			err = errors.Join(err, c.remove(ctx, c.pathKey(prefix)))
+	for i, prefix := range prefixes {
+		if path, ofPath := c.underQuery(prefix); ofPath {
+			err = c.remove(ctx, path)
 		}
-		c.local.ForgetAll(prefix)
-		err = errors.Join(err, c.guard.Clear(ctx, prefix, func(removed int) { n.Add(int64(removed)) }))
+		if err == nil {
+			err = c.guard.Clear(ctx, prefix, func(removed int) { n.Add(int64(removed)) })
+		}
 		c.flights.ForgetAll()
 		c.local.ChangedAll(ctx, prefix)
-	}
-	return int(n.Load()), err
-}
-
-// invalidateGroups voids the groups that a request has changed.
-func (c *Cache) invalidateGroups(ctx context.Context, groups []string) {
-	if len(groups) == 0 || len(c.opt.TagFields) == 0 {
-		return
-	}
-	begun := time.Now()
-	err := c.purgeTags(context.WithoutCancel(ctx), groups)
-	c.tell.Done(ctx, mayfly.Event{Kind: mayfly.KindRemoval, N: len(groups), Err: err}, begun)
-}
-
-// invalidate removes resources that a request has changed. Those that cannot be removed are not served until they are.
-func (c *Cache) invalidate(ctx context.Context, keys []string) {
-	for i, key := range keys {
-		keys[i] = c.prefix + key
-	}
-	ctx = context.WithoutCancel(ctx) // the change has happened, even if the client has left
-	begun := time.Now()
-	_, err := c.purgeKeys(ctx, keys)
-	if err != nil {
-		for _, key := range keys {
-			if c.opt.NoVarySearch { // where else its answer lies is not known
-				keys = append(keys, c.pathKey(key))
-			}
+		if err != nil {
+			return int(n.Load()), prefixes[i:], err
 		}
-		c.unremoved.Add(ctx, err, keys...)
-		c.local.Forget(keys...) // what was read between the attempt and now
 	}
-	c.tell.Done(ctx, mayfly.Event{Kind: mayfly.KindRemoval, Key: keys[0], N: len(keys), Err: err}, begun)
+	return int(n.Load()), nil, nil
 }
 
-// errUnremoved says that Redis may still hold under a key what must not be served.
-var errUnremoved = errors.New("a removal has not been done yet")
-
-// purgeAgain removes keys whose removal failed, all or none.
-func (c *Cache) purgeAgain(ctx context.Context, keys []string) (done []string, err error) {
-	if _, err := c.purgeKeys(ctx, keys); err != nil {
-		return nil, err
+// underQuery returns the key of the record of a path, where a common beginning ends in a query: a part of one may be anywhere in another query
+// that is one with it, so all that the rule of the path leads to is voided.
+func (c *Cache) underQuery(prefix string) (path string, ofPath bool) {
+	if !c.opt.NoVarySearch || c.queryAt(prefix) == len(prefix) {
+		return "", false
 	}
-	return keys, nil
+	return c.pathKey(prefix), true
 }
 
 // Tags are purged by a barrier: the purge draws a version, greater than every one before, and writes it beside each tag. A
@@ -234,29 +213,33 @@ func (c *Cache) appendTagKey(dst []byte, tag string) []byte {
 // barrierTTL is longer than the life of any response requested before the barrier.
 func (c *Cache) barrierTTL() time.Duration { return c.ns.TTL + 2*c.opt.SharedTimeout }
 
-func (c *Cache) purgeTags(ctx context.Context, tags []string) error {
+// purgeTags purges tags, and returns which it has not.
+func (c *Cache) purgeTags(ctx context.Context, tags []string) (left []string, err error) {
 	if len(tags) == 0 {
-		return nil
+		return nil, nil
 	}
 	version, err := c.raise(ctx)
 	if err != nil {
-		return err
+		return tags, err
 	}
-	keys, values, ttl := make([]string, len(tags)), make([]lease.Value, len(tags)), c.barrierTTL()
-	for i, tag := range tags {
+	keys, values, ttl := c.tagKeys(tags), make([]lease.Value, len(tags)), c.barrierTTL()
+	for i, key := range keys {
 		rec, err := item{barrier: version}.encode(record.NewID(), ttl)
 		if err != nil {
-			return err
+			return tags, err
 		}
-		keys[i] = string(c.appendTagKey(nil, tag))
-		values[i] = lease.Value{Key: keys[i], Bytes: rec, TTL: ttl}
+		values[i] = lease.Value{Key: key, Bytes: rec, TTL: ttl}
 	}
-	c.flights.ForgetAll()
-	c.local.Forget(keys...)
-	err = errors.Join(c.guard.Raise(ctx, values)...)
+	c.forget(removal{tags: tags})
+	errs := c.guard.Raise(ctx, values)
 	c.flights.ForgetAll()
 	c.local.Changed(ctx, keys...)
-	return err
+	for i, err := range errs {
+		if err != nil {
+			left = append(left, tags[i])
+		}
+	}
+	return left, errors.Join(errs...)
 }
 
 // raise draws a version.
@@ -267,7 +250,13 @@ func (c *Cache) raise(ctx context.Context) (version int64, err error) {
 		c.epochs.until.Store(0)
 	}()
 	for range 50 { // more purges at once than this many would be an error
-		f, err := c.guard.Await(ctx, key, func(f lease.Found) bool { return f.State != lease.Loading })
+		a := c.guard.LookMany(ctx, []string{key}, false)[0] // within what is left for all of the purge
+		f, err := a.Found, a.Err
+		if err == nil && f.State == lease.Loading { // another purge draws the first one
+			wait, cancel := context.WithTimeout(ctx, c.opt.RedisTimeout)
+			f, err = c.guard.Await(wait, key, func(f lease.Found) bool { return f.State != lease.Loading })
+			cancel()
+		}
 		if err != nil {
 			return 0, err
 		}
@@ -296,6 +285,9 @@ func (c *Cache) barriersAtHand(r *response) (void bool, missing []string) {
 	for _, tag := range r.tags {
 		var room [256]byte
 		key := c.appendTagKey(room[:0], tag)
+		if c.isTagUnremoved(key) {
+			return true, nil
+		}
 		switch at := c.local.AtFull(key); {
 		case at == nil:
 			missing = append(missing, string(key))

@@ -14,14 +14,18 @@ const (
 	maxTags   = 1 << 10   // of one: each is looked up for a hit
 )
 
-var errTags = errors.New("it has more tags than are looked up, or it is not known which were purged")
+var (
+	errTags          = errors.New("it has more tags than are looked up for a hit")
+	errPurgesUnknown = errors.New("redis did not say in time which purges there were, and a page with tags is not stored without that")
+)
 
 // What the RFCs do not speak of, as a cache has no bounds there.
 const (
 	tooLarge      rfc9111.Reason = "too-large" // its body, or its header
 	noRoom        rfc9111.Reason = "in-flight" // for its body, among those of other requests
 	failedRenewal rfc9111.Reason = "failed"    // in a report: a cache that serves would have gone on with what is there
-	tooManyTags   rfc9111.Reason = "tags"      // or a purge of one might have been missed
+	tooManyTags   rfc9111.Reason = "tags"
+	purgesUnknown rfc9111.Reason = "purges-unknown" // one of a tag might be missed
 )
 
 // refused tells why an answer is not stored, if that is not what its handler wanted: a bound was reached, or its header is
@@ -35,6 +39,11 @@ func (a *attempt) refused(reason rfc9111.Reason, x rfc9111.Exchange) {
 		a.tell(mayfly.KindFill, mayfly.OutcomeDropped, errTooLarge)
 	case tooManyTags:
 		a.tell(mayfly.KindFill, mayfly.OutcomeDropped, errTags)
+	case purgesUnknown: // it is not about this page, so one is told of for all
+		if c := a.cache; !c.passes.Has(c.epochKey()) {
+			c.passes.Add(c.epochKey(), c.opt.SharedPass)
+			a.tell(mayfly.KindFill, mayfly.OutcomeDropped, errPurgesUnknown)
+		}
 	default:
 		if flaw := a.cache.rules.Flaw(reason, x); flaw != "" {
 			a.tell(mayfly.KindFill, mayfly.OutcomeDropped, fmt.Errorf("%s: %s", reason, flaw))

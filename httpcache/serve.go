@@ -91,7 +91,7 @@ func (h *handler) hit(w http.ResponseWriter, r *http.Request, key []byte, says *
 		return false
 	}
 	now := time.Now()
-	if it.response.policy.Decide(q, now) != rfc9111.Serve || c.unremoved.Any() {
+	if it.response.policy.Decide(q, now) != rfc9111.Serve || !c.isAllRemoved() {
 		return false
 	}
 	if void, missing := c.barriersAtHand(it.response); void || len(missing) > 0 {

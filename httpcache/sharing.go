@@ -41,6 +41,11 @@ func (x *exchange) takes(o outcome) bool {
 	if !r.fits(rfc9111.Variant(r.fields, x.says), &x.says) {
 		return false
 	}
+	if o.failed && !x.cache.isAllRemoved() { // it was found before it was to be removed
+		if void, _ := x.cache.barriersAtHand(r); void || x.cache.isUnremoved(x.key) {
+			return false
+		}
+	}
 	return r.policy.Decide(x.q, r.policy.Received) != rfc9111.Revalidate || o.failed && r.policy.OnError(x.q, time.Now())
 }
 

@@ -5,8 +5,8 @@ import (
 	"time"
 )
 
-// ObserveAudit shows what an audit found of the server, or servers, of that name: how many keys were looked at, and how many of them had
-// no TTL. A program that runs [ttlaudit.Run] now and then hands its figures here.
+// ObserveAudit shows the results of an audit under a name for its server or servers: how many keys were looked at, and how many of them had
+// no TTL. A program that runs [ttlaudit.Run] regularly passes the report's figures here.
 //
 // [ttlaudit.Run]: https://pkg.go.dev/github.com/mayflycache/mayfly/ttlaudit#Run
 func (m *Observer) ObserveAudit(server string, keys, noTTL int64) {

@@ -17,12 +17,12 @@ type figure[S any] struct {
 	desc *prometheus.Desc
 	kind prometheus.ValueType
 	of   func(S) float64
-	also []string // the value of a second label
+	also []string // values of a second label
 }
 
-// figures collects the figures of some sources; each is read once per collection.
+// figures collects the figures of several sources; each source is read once per collection.
 type figures[S any] struct {
-	label   string // for the name of a source
+	label   string // for the names of sources
 	all     []figure[S]
 	sources sync.Map // func() S by name
 }
@@ -52,7 +52,7 @@ const (
 	counter = prometheus.CounterValue
 )
 
-// watch adds a source, replaces the one of that name, or removes it if nil.
+// watch adds a source or replaces the one with that name; nil removes it.
 func watch[S any](sources *sync.Map, name string, stats func() S) {
 	name = strings.ToValidUTF8(name, "?")
 	if stats == nil {
@@ -62,7 +62,7 @@ func watch[S any](sources *sync.Map, name string, stats func() S) {
 	sources.Store(name, stats)
 }
 
-// WatchLocal shows the stats of a local tier, local.Stats, by a name for it. Another one of the same name takes its place, and nil ends it.
+// WatchLocal shows the stats of a local tier, local.Stats, under a name. It replaces an earlier one of the same name; nil removes it.
 func (m *Observer) WatchLocal(name string, stats func() mayfly.LocalStats) {
 	watch(&m.locals.sources, name, stats)
 }
@@ -77,7 +77,7 @@ func (m *Observer) WatchHTTP(name string, stats func() mayfly.HTTPStats) {
 	watch(&m.https.sources, name, stats)
 }
 
-// WatchOrigin shows the stats of an origin, origin.Stats or cache.Origin().Stats, by a name for it. Caches that share an origin are one.
+// WatchOrigin shows the stats of an origin, origin.Stats or cache.Origin().Stats, under a name. Caches that share an origin count as one.
 func (m *Observer) WatchOrigin(name string, stats func() mayfly.OriginStats) {
 	watch(&m.origins.sources, name, stats)
 }

@@ -10,12 +10,11 @@ import (
 	"github.com/mayflycache/mayfly"
 )
 
-// Hook returns a go-redis hook that times the commands of a client, as mayfly_redis_operation_duration_seconds, and counts
-// their errors:
+// Hook returns a go-redis hook that times the commands of a client, as mayfly_redis_operation_duration_seconds, and counts their errors:
 //
 //	rdb.AddHook(observer.Hook("cache"))
 //
-// Errors are counted under the name in place of a namespace. If the client's ContextTimeoutEnabled is false, hooks do not see the
+// Errors are counted under the given name in place of a namespace. If the client's ContextTimeoutEnabled is false, hooks do not see the
 // caches' own commands.
 func (m *Observer) Hook(name string) redis.Hook { return hook{m, m.bounded(name)} }
 
@@ -40,7 +39,7 @@ func (h hook) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessP
 		begun := time.Now()
 		err := next(ctx, cmds)
 		failed := err
-		for _, cmd := range cmds { // the pipeline's is that of the first, which may be an answer like others
+		for _, cmd := range cmds { // a pipeline's error is that of its first command, which may be a normal answer
 			if !answer(failed) {
 				break
 			}
@@ -63,12 +62,13 @@ func (h hook) saw(ctx context.Context, operation string, took time.Duration, err
 	}
 }
 
-// answer reports whether err says nothing about Redis's health: there is no such key, or the server lacks a script, which is then sent whole.
+// answer reports whether err says nothing about Redis's health: the key does not exist, or the server lacks a script, whose source is then
+// sent.
 func answer(err error) bool {
 	return err == nil || errors.Is(err, redis.Nil) || redis.HasErrorPrefix(err, "NOSCRIPT")
 }
 
-// operations are the commands with a label of their own; the others are "other".
+// operations are the commands with their own label; the others are "other".
 var operations = map[string]bool{
 	"get": true, "mget": true, "set": true, "getex": true, "getset": true, "del": true, "unlink": true, "expire": true, "pexpire": true, "pttl": true, "ttl": true,
 	"eval": true, "evalsha": true, "evalsha_ro": true, "eval_ro": true, "incr": true, "incrby": true, "hget": true, "hmget": true, "hgetall": true, "hset": true,

@@ -52,7 +52,7 @@ func running(t *testing.T) *program {
 	p.srv.Latency(trip)
 	db := mayfly.Must(embedded.Open(embedded.Options{Hz: 1}))
 	p.db = db
-	p.observer = mayfly.Must(metrics.New(p.registry, metrics.Options{Buckets: metrics.Buckets}))
+	p.observer = mayfly.Must(metrics.New(p.registry, metrics.Options{Buckets: buckets}))
 	p.observer.WatchEngine("main", func() mayfly.EngineStats {
 		s := db.Stats()
 		s.Cycle = time.Duration(s.Expired) * time.Microsecond // in a bubble work takes no time

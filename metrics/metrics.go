@@ -1,14 +1,14 @@
-// Package metrics counts and times for Prometheus what a mayfly cache does. [New] returns an Observer for any number of
-// namespaces and local tiers:
+// Package metrics counts and times for Prometheus what a mayfly cache does. [New] returns an Observer for any number of namespaces and
+// local tiers:
 //
 //	observer, err := metrics.New(prometheus.DefaultRegisterer, metrics.Options{})
 //	users := mayfly.Namespace[int64, User]{ ..., Observer: observer}
 //
-// Figures that are not Events are read when Prometheus scrapes: local hits, and the watched local tiers, origins, the embedded engine
-// and HTTP caches (see [Observer.WatchLocal]). Every name begins with mayfly_; docs/metrics.md lists them. Labels are names of namespaces and outcomes, never
-// keys.
+// Figures that are not Events are read when Prometheus scrapes: local hits, and the watched local tiers, origins, embedded engine and HTTP
+// caches (see [Observer.WatchLocal]). Every name begins with mayfly_; docs/metrics.md lists them. Labels are names of namespaces and
+// outcomes, never keys.
 //
-// grafana.json is a dashboard of them, alerts.yml has rules for alerts.
+// grafana.json is a dashboard for them; alerts.yml has alerting rules.
 package metrics
 
 import (
@@ -27,17 +27,16 @@ import (
 
 // Options say how to measure. The zero value is fine.
 type Options struct {
-	// TraceID returns the id of the trace that ctx belongs to, or nothing; what is timed then carries it as an exemplar, as
-	// trace_id. Nil is none.
+	// TraceID returns the ID of the trace that ctx belongs to, or "". Timed events then carry it as an exemplar named trace_id. Nil: no
+	// exemplars.
 	TraceID func(ctx context.Context) string
 
 	// Buckets are upper bounds, in seconds, of classic histograms beside the native ones, for a Prometheus that does not take
-	// native histograms. [Buckets] are a choice that fits; nil has none.
+	// native histograms; nil has none. From 100 microseconds to 10 seconds fits:
+	//
+	//	prometheus.ExponentialBucketsRange(100e-6, 10, 16)
 	Buckets []float64
 }
-
-// Buckets are classic ones from 100 microseconds to 10 seconds.
-var Buckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 
 func (o Options) validate() error {
 	var wrong []error
@@ -64,9 +63,9 @@ type Observer struct {
 	https   *figures[mayfly.HTTPStats]
 	origins *figures[mayfly.OriginStats]
 
-	series sync.Map // *series by seriesKey, so that labels are not looked up again and again
+	series sync.Map // *series by seriesKey, so that labels are looked up only once
 
-	mu    sync.Mutex                 // guards what follows
+	mu    sync.Mutex                 // guards the fields below
 	names map[string]bool            // of namespaces
 	local map[string][]func() uint64 // hits
 }
@@ -76,7 +75,7 @@ var _ interface {
 	ObserveLocal(namespace string, hits func() uint64)
 } = (*Observer)(nil)
 
-// mostNamespaces bounds the labels: further namespaces are counted as "other".
+// mostNamespaces bounds the number of labels: further namespaces are counted as "other".
 const mostNamespaces = 200
 
 // sums are the counters of Events: name, help, and the name of the outcome's label.
@@ -175,10 +174,10 @@ type seriesKey struct {
 	namespace string
 	kind      mayfly.Kind
 	outcome   mayfly.Outcome
-	of        string // of an error
+	of        string // the kind of the error
 }
 
-// series is where an Event is counted; nil where it is not.
+// series is where an Event is counted; nil where it is not counted.
 type series struct {
 	sum  prometheus.Counter
 	time prometheus.Observer
@@ -214,7 +213,7 @@ func (m *Observer) Observe(ctx context.Context, e mayfly.Event) {
 	}
 }
 
-// count is how much an Event counts.
+// count returns how much an Event counts.
 func count(e mayfly.Event) float64 {
 	if (e.Kind == mayfly.KindLoad || e.Kind == mayfly.KindRemoval || e.Kind == mayfly.KindWrite || e.Kind == mayfly.KindQueue) && e.N > 0 {
 		return float64(e.N)
@@ -261,13 +260,15 @@ func (m *Observer) make(key seriesKey) *series {
 
 // outcomes are those that become labels; others are "other".
 var outcomes = []mayfly.Outcome{
-	mayfly.OutcomeOK, mayfly.OutcomeFailed, mayfly.OutcomeHitRedis, mayfly.OutcomeStale, mayfly.OutcomeNegative, mayfly.OutcomeMiss, mayfly.OutcomeBypass, mayfly.OutcomeRefused, mayfly.OutcomeTimedOut, mayfly.OutcomeDropped, mayfly.OutcomeDenied,
+	mayfly.OutcomeOK, mayfly.OutcomeFailed, mayfly.OutcomeHitRedis, mayfly.OutcomeStale, mayfly.OutcomeNegative, mayfly.OutcomeMiss, mayfly.OutcomeBypass, mayfly.OutcomeRefused, mayfly.OutcomeTimedOut, mayfly.OutcomeDropped,
 }
 
 func outcome(k mayfly.Kind, o mayfly.Outcome) string {
 	switch {
 	case k == mayfly.KindLimit && o == mayfly.OutcomeOK:
 		return "allowed"
+	case k == mayfly.KindLimit && o == mayfly.OutcomeRefused:
+		return "denied"
 	case k == mayfly.KindLoad && o == mayfly.OutcomeNegative:
 		return "not_found"
 	case !slices.Contains(outcomes, o):
@@ -278,7 +279,7 @@ func outcome(k mayfly.Kind, o mayfly.Outcome) string {
 
 // bounded returns the label of a namespace.
 func (m *Observer) bounded(namespace string) string {
-	namespace = strings.ToValidUTF8(namespace, "?") // as labels are
+	namespace = strings.ToValidUTF8(namespace, "?") // labels must be valid UTF-8
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if !m.names[namespace] {
@@ -301,7 +302,7 @@ func (m *Observer) ObserveLocal(namespace string, hits func() uint64) {
 	m.local[namespace] = append(m.local[namespace], hits)
 }
 
-// requests collects mayfly_requests_total: what Events said, and local hits, which are counted elsewhere.
+// requests collects mayfly_requests_total: what Events reported, and local hits, which are counted elsewhere.
 type requests struct{ m *Observer }
 
 var localHits = prometheus.NewDesc(sums[mayfly.KindRead][0], sums[mayfly.KindRead][1], []string{"namespace", "outcome"}, nil)

@@ -40,6 +40,9 @@ func scraped(t testing.TB, r *prometheus.Registry) map[string]string {
 	return all
 }
 
+// buckets are classic ones, for all that is timed.
+var buckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
+
 func observer(t testing.TB, o metrics.Options) (*metrics.Observer, *prometheus.Registry) {
 	t.Helper()
 	r := prometheus.NewPedanticRegistry()
@@ -52,7 +55,7 @@ func observer(t testing.TB, o metrics.Options) (*metrics.Observer, *prometheus.R
 
 // Each kind of Event is counted under its name.
 func TestEvents(t *testing.T) {
-	m, r := observer(t, metrics.Options{Buckets: metrics.Buckets})
+	m, r := observer(t, metrics.Options{Buckets: buckets})
 	see := func(n int, e mayfly.Event) {
 		for range n {
 			if e.Namespace == "" && e.Kind != mayfly.KindLag {
@@ -78,7 +81,7 @@ func TestEvents(t *testing.T) {
 	see(2, mayfly.Event{Kind: mayfly.KindBreaker, Outcome: mayfly.OutcomeFailed})
 	see(1, mayfly.Event{Kind: mayfly.KindBreaker, Outcome: mayfly.OutcomeOK})
 	see(1, mayfly.Event{Kind: mayfly.KindLimit, Outcome: mayfly.OutcomeOK})
-	see(2, mayfly.Event{Kind: mayfly.KindLimit, Outcome: mayfly.OutcomeDenied})
+	see(2, mayfly.Event{Kind: mayfly.KindLimit, Outcome: mayfly.OutcomeRefused})
 	see(1, mayfly.Event{Kind: mayfly.KindWarning, Outcome: mayfly.OutcomeOK})
 	see(1, mayfly.Event{Kind: mayfly.KindLag, Outcome: mayfly.OutcomeOK, Took: 200 * time.Microsecond})
 	see(1, mayfly.Event{Kind: mayfly.KindCoherence, Outcome: "tracking"})
@@ -148,7 +151,7 @@ func TestLabelsAreBounded(t *testing.T) {
 
 func TestExemplars(t *testing.T) {
 	type key struct{}
-	m, r := observer(t, metrics.Options{Buckets: metrics.Buckets, TraceID: func(ctx context.Context) string { id, _ := ctx.Value(key{}).(string); return id }})
+	m, r := observer(t, metrics.Options{Buckets: buckets, TraceID: func(ctx context.Context) string { id, _ := ctx.Value(key{}).(string); return id }})
 	m.Observe(context.WithValue(t.Context(), key{}, "4bf92f3577b34da6"), mayfly.Event{Kind: mayfly.KindLoad, Namespace: "users", Took: 30 * time.Millisecond})
 	m.Observe(t.Context(), mayfly.Event{Kind: mayfly.KindLoad, Namespace: "users", Took: 3 * time.Second})
 	got := scraped(t, r)

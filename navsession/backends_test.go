@@ -56,7 +56,7 @@ func theLatestPages(t *testing.T, rdb redis.UniversalClient) {
 		t.Errorf("the latest two are %v", got)
 	}
 	for _, n := range []int{0, -1} {
-		if _, err := v.Recent(ctx, "ada", n); err == nil || !strings.Contains(err.Error(), fmt.Sprintf(`read the pages of "ada": n must be at least 1, got %d`, n)) {
+		if _, err := v.Recent(ctx, "ada", n); err == nil || !strings.Contains(err.Error(), fmt.Sprintf(`:ada": n must be at least 1, got %d`, n)) {
 			t.Errorf("n of %d: %v", n, err)
 		}
 	}

@@ -18,15 +18,15 @@ type CounterOptions struct {
 	RedisTimeout time.Duration
 }
 
-// Counter counts the page views of each user's visit and keeps none of them: the documentation's variant with INCR instead of
-// RPUSH. It is safe for concurrent use, starts no goroutine and needs no Close.
+// Counter counts the page views of each user's visit and keeps no pages: the documentation's variant with INCR instead of RPUSH. It is safe
+// for concurrent use, starts no goroutine and needs no Close.
 type Counter[K comparable] struct {
 	room room[K, int64]
 	idle any
 }
 
-// NewCounter returns the counters of ns, whose TTL is how long a user may be idle between two views of the same visit. It
-// does no I/O. The namespace has no Codec, Plain, Clone and Cost, since INCR needs a number in decimal, no Jitter and no Local tier.
+// NewCounter returns the counters of ns. Its TTL is how long a user may be idle between two views of the same visit. NewCounter does no
+// I/O. The namespace must have no Codec, Plain, Clone or Cost, since INCR needs a decimal number, and no Jitter or Local tier.
 func NewCounter[K comparable](ns mayfly.Namespace[K, int64], o CounterOptions) (*Counter[K], error) {
 	room, c := keyspace.OwnForm("navsession", ns, "INCR writes numbers in decimal, and they are not copied")
 	idle(c, room, ns.Local != nil)
@@ -37,8 +37,8 @@ func NewCounter[K comparable](ns mayfly.Namespace[K, int64], o CounterOptions) (
 	return &Counter[K]{roomOf(room, o.RedisTimeout), ns.TTL.Milliseconds()}, nil
 }
 
-// Record counts a page view, gives the visit its whole TTL again, and returns the views of the visit so far, this one included:
-// 1 begins one. After [mayfly.ErrUnknownOutcome] it may have been counted.
+// Record counts a page view, gives the visit its whole TTL again, and returns the number of views of the visit so far, including this one:
+// 1 begins a visit. After [mayfly.ErrUnknownOutcome] the view may have been counted.
 func (c *Counter[K]) Record(ctx context.Context, user K) (views int64, err error) {
 	err = write(ctx, c.room, "count a page of", user, func(full string, _ time.Time) error {
 		incr := redis.NewIntCmd(ctx, "incr", full)
@@ -49,7 +49,7 @@ func (c *Counter[K]) Record(ctx context.Context, user K) (views int64, err error
 	return views, err
 }
 
-// Len returns the views of the user's visit: 0 without a visit.
+// Len returns the number of views of the user's visit: 0 without a visit.
 func (c *Counter[K]) Len(ctx context.Context, user K) (views int64, err error) {
 	err = c.room.Do("count the pages of", user, func(full string) error {
 		counted := redis.NewStringCmd(ctx, "get", full)
@@ -60,10 +60,10 @@ func (c *Counter[K]) Len(ctx context.Context, user K) (views int64, err error) {
 	return views, err
 }
 
-// End ends the user's visit. To end none is no error.
+// End ends the user's visit. Ending no visit is not an error.
 func (c *Counter[K]) End(ctx context.Context, user K) error {
 	return c.room.Do("end the visit of", user, func(full string) error {
-		return noneIsFine(sendonce.Write(ctx, c.room.redis, full, "getdel", full)) // unlike DEL it fails where a key is no string
+		return noneIsFine(sendonce.Write(ctx, c.room.redis, full, "getdel", full)) // unlike DEL, this fails if the key does not hold a string
 	})
 }
 

@@ -17,41 +17,48 @@ import (
 
 // MiddlewareOptions say what a page view is and how many may wait. Every zero is a default that works.
 type MiddlewareOptions struct {
-	// Bot, Asset and Failure tell what is no page view. Nil is [IsBot], [IsAsset], and every
-	// status but 200, 206 and 304.
-	Bot, Asset func(*http.Request) bool
-	Failure    func(status int) bool
+	// Bot reports whether no human waits for the answer, which is then no page view. guess is what the request tells: its User-Agent names a
+	// crawler, a monitor or a command line tool, or is missing, or a browser fetches the page ahead of time. Nil is the guess.
+	Bot func(r *http.Request, guess bool) bool
 
-	// Page names the page of a request that was answered. Its Time, if zero, is set to when the request came. Nil names it by its path,
-	// without the query, which may be private.
+	// Asset reports whether the request is for a part of a page, which is no page view. guess is what the request tells: the browser says so
+	// by Sec-Fetch-Dest, or, if it says nothing, the path ends as that of a style sheet, a script, an image, a font, a medium or data; or it
+	// changes the protocol, as for a websocket. Nil is the guess.
+	Asset func(r *http.Request, guess bool) bool
+
+	// Failure reports whether an answer of this status showed no page. Nil is every status but 200, 206 and 304.
+	Failure func(status int) bool
+
+	// Page names the page of a request that was answered. If its Time is zero, it is set to when the request arrived. Nil names the page by
+	// its path, without the query, which may be private.
 	Page func(*http.Request) Page
 
-	// Queue is how many views may wait to be recorded, a million at most; what comes beyond is dropped. Zero is 1024.
+	// Queue is how many views may wait to be recorded, at most a million; views beyond that are dropped. Zero is 1024.
 	Queue int
 
 	// Timeout is how long one recording may take. Zero is 1 s.
 	Timeout time.Duration
 }
 
-// Middleware records the page views of handlers, in the background: a request waits for nothing, and fails for nothing that
-// happens here. A view that cannot be recorded is lost, and an Event of the namespace's observer of kind [mayfly.KindWrite]: with outcome
-// [mayfly.OutcomeDropped] if too many wait or the Middleware is closed, [mayfly.OutcomeFailed] if Redis, or a function of the options, failed.
-// The views of one user are recorded in their order.
+// Middleware records the page views of handlers in the background. A request never waits for it, and never fails because of it. A view that
+// cannot be recorded is lost, and reported to the namespace's observer as an Event of kind [mayfly.KindWrite]: with outcome
+// [mayfly.OutcomeDropped] if too many views wait or the Middleware is closed, and [mayfly.OutcomeFailed] if Redis or a function of the
+// options failed. The views of one user are recorded in order.
 type Middleware[K comparable] struct {
 	visits *Visits[K, Page]
 	user   func(*http.Request) (K, bool)
 	opt    MiddlewareOptions
 	seed   maphash.Seed
-	queues [recorders]chan view[K] // a user's views are all in the same one
+	queues [recorders]chan view[K] // all views of a user are in the same queue
 
 	ctx     context.Context // of the recordings
 	cancel  context.CancelFunc
 	running sync.WaitGroup
 
-	mu     sync.RWMutex // guards closed: held to send, so that nothing is sent later
+	mu     sync.RWMutex // guards closed: held while sending, so that nothing is sent after Close
 	closed bool
 
-	gaveUp atomic.Bool // Close did, on something
+	gaveUp atomic.Bool // Close gave up on something
 }
 
 const (
@@ -64,8 +71,8 @@ type view[K comparable] struct {
 	page Page
 }
 
-// NewMiddleware returns a Middleware that records in visits. user returns whose view a request is, or false if it should
-// not be recorded. It is called after the handler, on its goroutine. The Middleware runs four goroutines until Close.
+// NewMiddleware returns a Middleware that records in visits. user returns whose view a request is, or false if it should not be recorded.
+// user is called after the handler, on its goroutine. The Middleware runs four goroutines until Close.
 func NewMiddleware[K comparable](visits *Visits[K, Page], user func(*http.Request) (K, bool), o MiddlewareOptions) (*Middleware[K], error) {
 	c := check.In("navsession: ")
 	c.Refuse(visits == nil, "NewMiddleware needs visits to record in, got nil")
@@ -86,11 +93,12 @@ func NewMiddleware[K comparable](visits *Visits[K, Page], user func(*http.Reques
 }
 
 func (o MiddlewareOptions) withDefaults() MiddlewareOptions {
+	guessed := func(_ *http.Request, guess bool) bool { return guess }
 	if o.Bot == nil {
-		o.Bot = IsBot
+		o.Bot = guessed
 	}
 	if o.Asset == nil {
-		o.Asset = IsAsset
+		o.Asset = guessed
 	}
 	if o.Failure == nil {
 		o.Failure = isFailure
@@ -102,7 +110,7 @@ func (o MiddlewareOptions) withDefaults() MiddlewareOptions {
 	return o
 }
 
-// Wrap returns next, whose page views are recorded. It panics if next is nil, as [http.ServeMux.Handle] does.
+// Wrap returns a handler that calls next and records its page views. It panics if next is nil, as [http.ServeMux.Handle] does.
 func (m *Middleware[K]) Wrap(next http.Handler) http.Handler {
 	if f, ok := next.(http.HandlerFunc); next == nil || ok && f == nil {
 		panic("navsession: Wrap got a nil handler: give it the one whose page views are to be recorded")
@@ -121,10 +129,10 @@ func (m *Middleware[K]) Wrap(next http.Handler) http.Handler {
 // candidate reports whether the request could be a page view.
 func (m *Middleware[K]) candidate(r *http.Request) (is bool) {
 	defer m.recovers(r)
-	return !m.opt.Bot(r) && !m.opt.Asset(r)
+	return !m.opt.Bot(r, isBot(r)) && !m.opt.Asset(r, isAsset(r))
 }
 
-// saw queues the view of a request that was answered, if it is one.
+// saw queues the view of an answered request, if it is one.
 func (m *Middleware[K]) saw(r *http.Request, came time.Time, status int) {
 	defer m.recovers(r)
 	if m.opt.Failure(status) {
@@ -157,7 +165,7 @@ func (m *Middleware[K]) enqueue(v view[K]) bool {
 	}
 }
 
-// recovers keeps a panic of a function of the options from the request.
+// recovers keeps the panic of a function of the options away from the request.
 func (m *Middleware[K]) recovers(r *http.Request) {
 	if p := recover(); p != nil {
 		m.lost(r.Context(), mayfly.OutcomeFailed, fmt.Errorf("navsession: a function of the Middleware panicked: %v", p))
@@ -170,7 +178,7 @@ func (m *Middleware[K]) lost(ctx context.Context, how mayfly.Outcome, err error)
 	}
 }
 
-// record records what is in the queue until it is closed and empty. Once Close has given up, the rest is dropped.
+// record records the views of a queue until it is closed and empty. Once Close has given up, it drops the rest.
 func (m *Middleware[K]) record(queue <-chan view[K]) {
 	for v := range queue {
 		if m.ctx.Err() != nil {
@@ -179,16 +187,16 @@ func (m *Middleware[K]) record(queue <-chan view[K]) {
 			continue
 		}
 		ctx, cancel := context.WithTimeout(m.ctx, m.opt.Timeout)
-		if err := m.visits.Record(ctx, v.user, v.page); err != nil && m.ctx.Err() != nil { // the Event is Record's
+		if err := m.visits.Record(ctx, v.user, v.page); err != nil && m.ctx.Err() != nil { // Record reports the Event
 			m.gaveUp.Store(true)
 		}
 		cancel()
 	}
 }
 
-// Close records what waits, until ctx ends: what waits then is dropped, which is an error. It returns when the goroutines
-// have ended, or with ctx, when a recording that runs ends in the time that the client gives it. Requests are served as before,
-// and not recorded. Closing twice is fine.
+// Close records the waiting views until ctx ends. It drops those left then, which is an error. It returns when the goroutines have ended, or
+// when ctx ends; a recording that is still running then stops in the time that its client gives it. Requests are still served, but not
+// recorded. It is safe to call Close again.
 func (m *Middleware[K]) Close(ctx context.Context) error {
 	m.mu.Lock()
 	if !m.closed {
@@ -223,5 +231,5 @@ func (m *Middleware[K]) Close(ctx context.Context) error {
 	return nil
 }
 
-// closeGrace is what a recording that is cancelled may take to say so, where its client heeds contexts.
+// closeGrace is how long a cancelled recording may take to return, if its client heeds contexts.
 const closeGrace = 20 * time.Millisecond

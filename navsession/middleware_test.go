@@ -7,6 +7,7 @@ import (
 	"io"
 	"net/http"
 	"net/http/httptest"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -130,19 +131,26 @@ func TestWhatAPageViewIs(t *testing.T) {
 
 func TestOptionsOfAMiddleware(t *testing.T) {
 	s := newSite(t, redistest.Start(t), answer, navsession.MiddlewareOptions{
-		Bot:     func(r *http.Request) bool { return r.URL.Path == "/bot" },
-		Asset:   func(r *http.Request) bool { return r.URL.Path == "/asset" },
+		Bot: func(r *http.Request, guess bool) bool { return guess || r.URL.Path == "/bot" },
+		Asset: func(r *http.Request, guess bool) bool {
+			return guess && r.URL.Path != "/feed.xml" || r.URL.Path == "/asset"
+		},
 		Failure: func(status int) bool { return status == http.StatusTeapot },
 		Page: func(r *http.Request) navsession.Page {
 			return navsession.Page{URL: r.URL.RequestURI(), Title: "T", Time: time.Unix(1, 0).UTC()}
 		},
 	})
-	for _, path := range []string{"/bot", "/asset", "/status/418", "/status/404?q=1"} {
+	for _, path := range []string{"/bot", "/asset", "/style.css", "/status/418", "/status/404?q=1", "/feed.xml"} {
 		s.get(path)
 	}
+	s.get("/fetched", func(r *http.Request) { r.Header.Set("User-Agent", "curl/8.9.1") })
 	s.close(t)
 	pages := expect.Value(s.visits.Recent(t.Context(), "ada", 10))(t)
-	if want := (navsession.Page{URL: "/status/404?q=1", Title: "T", Time: time.Unix(1, 0).UTC()}); len(pages) != 1 || pages[0] != want {
+	var want []navsession.Page
+	for _, url := range []string{"/feed.xml", "/status/404?q=1"} {
+		want = append(want, navsession.Page{URL: url, Title: "T", Time: time.Unix(1, 0).UTC()})
+	}
+	if !slices.Equal(pages, want) {
 		t.Errorf("recorded %+v", pages)
 	}
 }
@@ -226,7 +234,7 @@ func TestPanics(t *testing.T) {
 		}
 		io.WriteString(w, "hello")
 	}, navsession.MiddlewareOptions{
-		Bot:  func(r *http.Request) bool { return r.URL.Path == "/bot" && r.Header["None"][0] == "" },
+		Bot:  func(r *http.Request, _ bool) bool { return r.URL.Path == "/bot" && r.Header["None"][0] == "" },
 		Page: func(r *http.Request) navsession.Page { panic("no page") },
 	})
 	for _, path := range []string{"/bot", "/page"} {

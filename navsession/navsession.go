@@ -1,5 +1,5 @@
 // Package navsession keeps the latest N pages of each user's visit. A visit ends when the user is idle for longer than the TTL: this is the
-// navigation session of the documentation of EXPIRE.
+// navigation session from the documentation of EXPIRE.
 //
 //	visits, err := navsession.New(mayfly.Namespace[int64, navsession.Page]{
 //		Name: "visits", Redis: rdb, Prefix: "pageviews.user:", TTL: 60 * time.Second,
@@ -16,16 +16,16 @@
 //	PEXPIRE pageviews.user:1001 60000
 //	EXEC
 //
-// The first page of a visit has a PEXPIRETIME before these, so that a key that holds something else is left as it was, its
-// end included. The list ends by itself when the user is idle: the page after that begins a new one. It holds what the
-// codec writes, so that of pages that are strings it is the documentation's list of URLs.
+// The first page of a visit has a PEXPIRETIME before these commands, so that a key that holds something else is left as it was, with its
+// TTL. The list expires when the user is idle, and the next page begins a new one. The list holds what the codec writes: if pages are
+// strings, it is the documentation's list of URLs.
 //
-// [Counter] only counts. [Middleware] records the page views of an http.Handler. [Related] learns which pages are seen in the same
-// visits, to recommend them.
+// [Counter] only counts. [Middleware] records the page views of an http.Handler. [Related] learns which pages are seen in the same visits,
+// for recommendations.
 //
-// Redis holds the only copy, so its failure is the caller's error and never an answer. A page whose reply was lost is
-// [mayfly.ErrUnknownOutcome]: it is not sent again, since it could then be there twice. It may still arrive, once; and so may an End
-// whose reply was lost, which then ends the visit that there is by then.
+// Redis holds the only copy, so a failure of Redis is the caller's error and never an answer. If the reply for a page is lost, the error is
+// [mayfly.ErrUnknownOutcome]. The page is not sent again, since it could then be recorded twice. It may still arrive, once. So may an End
+// whose reply was lost, which then ends the visit of that moment.
 package navsession
 
 import (
@@ -43,19 +43,18 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/sendonce"
 )
 
-// Options set up a Visits.
+// Options configure Visits.
 type Options struct {
-	// Pages is how many pages of a visit are kept, the latest. At least 1; there is no default, for it bounds the memory.
+	// Pages is how many of a visit's latest pages are kept, at least 1. There is no default, since it bounds the memory.
 	Pages int
 
-	// RedisTimeout is how long one question to Redis may take, whatever the client's own timeouts are. Waiting for the connections that
-	// other calls of this process have takes nothing of it. A server that left five in a row unanswered is not asked for half a second, and
-	// then by one caller at a time: until it answers, calls about its keys fail at once. Zero is
-	// 150 ms.
+	// RedisTimeout is how long one question to Redis may take, whatever the client's own timeouts are. Waiting for a connection that other
+	// calls of this process hold does not count. A server that has left five questions in a row unanswered is not asked for
+	// half a second, and after that by one caller at a time. Until it answers, calls about its keys fail at once. Zero is 150 ms.
 	RedisTimeout time.Duration
 }
 
-// room is a namespace and how its Redis is asked.
+// room is a namespace and the way to its Redis.
 type room[K comparable, V any] struct {
 	keyspace.Room[K, V]
 	redis sendonce.Bounded
@@ -68,16 +67,16 @@ func roomOf[K comparable, V any](of keyspace.Room[K, V], timeout time.Duration) 
 // Visits keeps one visit per user. It is safe for concurrent use, starts no goroutine and needs no Close.
 type Visits[K comparable, P any] struct {
 	room room[K, P]
-	// The arguments of each page view.
+	// arguments of every page view
 	first, idle any
-	// ours are the keys that this process wrote within their idle gap. Such a key is still our list, or gone: so the next page of
-	// a visit need not check what the key holds. (Unless somebody replaces the list by something else during the visit. That
-	// would keep its value, but get the visit's TTL.) A key that was forgotten is checked again, which costs some 3 us.
+	// ours are the keys that this process wrote within their idle gap. Such a key still holds our list or is gone, so the next page of a
+	// visit need not check what it holds. (If somebody replaces the list with something else during the visit, that keeps its value but
+	// gets the visit's TTL.) A key that was forgotten is checked again, which costs about 3 us.
 	ours *recently.Keys
 }
 
-// New returns the visits of ns, whose TTL is how long a user may be idle between two pages of the same visit. It does no I/O.
-// The namespace has no Jitter, since the gap is meant, no Local tier, and no Plain, Clone and Cost, which would mean nothing.
+// New returns the visits of ns. Its TTL is how long a user may be idle between two pages of the same visit. New does no I/O. The namespace
+// must have no Jitter, since the TTL is an exact gap, no Local tier, and no Plain, Clone or Cost, which would mean nothing.
 func New[K comparable, P any](ns mayfly.Namespace[K, P], o Options) (*Visits[K, P], error) {
 	room, c := keyspace.Of("navsession", ns)
 	idle(c, room, ns.Local != nil)
@@ -96,7 +95,7 @@ func idle[K comparable, V any](c *check.List, room keyspace.Room[K, V], local bo
 	c.Refuse(local, notLocal)
 }
 
-// noCopies rejects options about copies, and Plain: lists and sets hold the codec's bytes anyway.
+// noCopies rejects options for copies, and Plain: lists and sets hold the codec's bytes anyway.
 func noCopies[K comparable, V any](c *check.List, ns mayfly.Namespace[K, V]) {
 	keyspace.OneTTL(c, ns)
 	keyspace.Unused(c, ns, "pages are not copied, and always what the codec writes", "Plain", "Clone", "Cost")
@@ -104,8 +103,8 @@ func noCopies[K comparable, V any](c *check.List, ns mayfly.Namespace[K, V]) {
 
 const notLocal = "Namespace.Local must be nil: what changes with each page is not worth a copy"
 
-// Record adds a page to the user's visit, or begins one, and gives the visit its whole TTL again. If the visit has more than
-// Options.Pages pages then, the oldest go. After [mayfly.ErrUnknownOutcome] the page may be there: [Visits.Recent] tells.
+// Record adds a page to the user's visit, or begins a visit, and gives the visit its whole TTL again. If the visit then has more than
+// Options.Pages pages, the oldest are dropped. After [mayfly.ErrUnknownOutcome] the page may have been recorded: [Visits.Recent] shows it.
 func (v *Visits[K, P]) Record(ctx context.Context, user K, page P) error {
 	return write(ctx, v.room, "record a page of", user, func(full string, now time.Time) error {
 		bytes, err := v.room.Codec.Append(nil, page)
@@ -130,15 +129,15 @@ func (v *Visits[K, P]) Record(ctx context.Context, user K, page P) error {
 	})
 }
 
-// write runs f, which writes under key and is told when it began, and tells the observer how that ended.
+// write runs f, which writes under key and receives the time it began, and reports the outcome to the observer.
 func write[K comparable, V any](ctx context.Context, room room[K, V], doing string, key K, f func(full string, now time.Time) error) error {
 	full, err := room.FullKey(key)
 	if err != nil {
-		return room.Fail(doing, key, err)
+		return room.Nameless(doing, key, err)
 	}
 	begun, outcome := time.Now(), mayfly.OutcomeOK
 	if err = f(full, begun); err != nil {
-		err, outcome = room.Fail(doing, key, err), mayfly.OutcomeFailed
+		err, outcome = room.Fail(doing, full, err), mayfly.OutcomeFailed
 	}
 	if room.Observer != nil {
 		room.Observer.Observe(ctx, mayfly.Event{Kind: mayfly.KindWrite, Outcome: outcome, Namespace: room.Name, Key: full, Took: time.Since(begun), Err: err})
@@ -146,7 +145,7 @@ func write[K comparable, V any](ctx context.Context, room room[K, V], doing stri
 	return err
 }
 
-// Recent returns the latest pages of the user's visit, n at most, the newest first. A user without a visit has none, which is no error.
+// Recent returns the latest pages of the user's visit, at most n, newest first. A user without a visit has none; that is not an error.
 func (v *Visits[K, P]) Recent(ctx context.Context, user K, n int) ([]P, error) {
 	return read(ctx, v.room, "read the pages of", user, n, func(full string) ([]string, error) {
 		kept := redis.NewStringSliceCmd(ctx, "lrange", full, -n, -1)
@@ -157,12 +156,12 @@ func (v *Visits[K, P]) Recent(ctx context.Context, user K, n int) ([]P, error) {
 	})
 }
 
-// read decodes the pages, n at most, that ask finds under key.
+// read decodes the pages, at most n, that ask finds under key.
 func read[K comparable, P any](ctx context.Context, room room[K, P], doing string, key K, n int, ask func(full string) ([]string, error)) (pages []P, err error) {
-	if n < 1 {
-		return nil, room.Fail(doing, key, fmt.Errorf("n must be at least 1, got %d", n))
-	}
 	err = room.Do(doing, key, func(full string) error {
+		if n < 1 {
+			return fmt.Errorf("n must be at least 1, got %d", n)
+		}
 		held, err := ask(full)
 		if err != nil {
 			return sendonce.Answer(ctx, room.redis, full, err)
@@ -192,9 +191,9 @@ func (v *Visits[K, P]) Len(ctx context.Context, user K) (int, error) {
 	return int(n.Val()), err
 }
 
-// End ends the user's visit, as at a logout. To end none is no error.
+// End ends the user's visit, for example at a logout. Ending no visit is not an error.
 func (v *Visits[K, P]) End(ctx context.Context, user K) error {
 	return v.room.Do("end the visit of", user, func(full string) error {
-		return sendonce.Write(ctx, v.room.redis, full, "ltrim", full, 1, 0) // to nothing: unlike DEL it fails where a key is no list
+		return sendonce.Write(ctx, v.room.redis, full, "ltrim", full, 1, 0) // an empty range: unlike DEL, this fails if the key does not hold a list
 	})
 }

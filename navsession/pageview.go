@@ -8,33 +8,28 @@ import (
 	"time"
 )
 
-// Page is one page view, for a [Visits] whose program has no type of its own.
+// Page is one page view, for [Visits] in a program that has no type of its own.
 type Page struct {
 	URL   string    `json:"url"`
 	Title string    `json:"title,omitempty"`
 	Time  time.Time `json:"time,omitzero"`
 }
 
-// The defaults by which a [Middleware] tells page views apart, for programs that want to add to them.
-
-// IsBot reports whether no human waits for the answer, as far as the request tells: its User-Agent names a crawler, a monitor
-// or a command line tool, or is missing, or a browser fetches the page ahead of time.
-func IsBot(r *http.Request) bool {
+// isBot is the guess of [MiddlewareOptions].Bot.
+func isBot(r *http.Request) bool {
 	prefetched := func(header string) bool { return strings.HasPrefix(r.Header.Get(header), "prefetch") }
 	if slices.ContainsFunc([]string{"Sec-Purpose", "Purpose", "X-Moz"}, prefetched) {
 		return true
 	}
-	agent := strings.ReplaceAll(strings.ToLower(r.UserAgent()), "cubot", "") // makes telephones
+	agent := strings.ReplaceAll(strings.ToLower(r.UserAgent()), "cubot", "") // a maker of phones
 	return agent == "" || slices.ContainsFunc(botSigns, func(sign string) bool { return strings.Contains(agent, sign) })
 }
 
 var botSigns = []string{"bot", "crawl", "spider", "slurp", "preview", "facebookexternalhit", "monitor", "pingdom", "lighthouse",
 	"headless", "curl/", "wget/", "python-", "go-http-client", "java/", "libwww"}
 
-// IsAsset reports whether the request is for a part of a page: the browser says so by Sec-Fetch-Dest, or, if it says
-// nothing, the path ends as that of a style sheet, a script, an image, a font, a medium or data. A request that changes the
-// protocol, as for a websocket, is for a part, too.
-func IsAsset(r *http.Request) bool {
+// isAsset is the guess of [MiddlewareOptions].Asset.
+func isAsset(r *http.Request) bool {
 	if r.Header.Get("Upgrade") != "" {
 		return true
 	}
@@ -47,10 +42,10 @@ func IsAsset(r *http.Request) bool {
 var assets = strings.Fields(`.css .js .mjs .map .wasm .json .xml .txt .rss .atom .webmanifest
 	.png .jpg .jpeg .gif .svg .ico .webp .avif .bmp .woff .woff2 .ttf .otf .eot .mp3 .mp4 .m4a .webm .ogg .wav .mov .zip .gz`)
 
-// isFailure reports whether a response of this status showed no page: a redirect, an error, or one without content.
+// isFailure reports whether a response with this status showed no page: a redirect, an error, or a response without content.
 func isFailure(status int) bool {
 	return status != http.StatusOK && status != http.StatusPartialContent && status != http.StatusNotModified
 }
 
-// pathOf is the page named by its path. The query is left out: it may be private.
+// pathOf names the page by its path, without the query, which may be private.
 func pathOf(r *http.Request) Page { return Page{URL: r.URL.Path} }

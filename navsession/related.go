@@ -17,46 +17,47 @@ import (
 
 // RelatedOptions bound what a Related keeps and writes. Every zero is a default that works.
 type RelatedOptions struct {
-	// Kept is how many others are kept of each page, those seen with it most often. Zero is 100.
+	// Kept is how many others are kept for each page: those seen with it most often. Zero is 100.
 	Kept int
 
-	// MinVisits is in how many visits two pages must have been seen together before Top shows them. Fewer visits may all be of one user,
-	// who came back or clicked twice. Zero is 3; 1 shows everything to everybody, for pages that are all public.
+	// MinVisits is in how many visits two pages must have been seen together before Top shows them. A smaller number of visits may come
+	// from a single user who came back or clicked twice. Zero is 3. 1 shows everything to everybody, which is fine if all pages are public.
 	MinVisits int
 
-	// PerVisit bounds the other pages of a visit with which a page is counted. Zero is 8.
+	// PerVisit bounds how many other pages of a visit a page is counted with. Zero is 8.
 	PerVisit int
 
 	// RedisTimeout is how long one question to Redis may take, as in [Options]. Zero is 150 ms.
 	RedisTimeout time.Duration
 }
 
-// Related counts which pages are seen in the same visits, "so that you can recommend related products". P is what is recommended,
-// such as the number of a product. Do not count personal pages, such as an order or a search: a counted page is shown to
-// everybody who sees the other one, once it was seen in [RelatedOptions].MinVisits visits, be they of one user. It is safe for concurrent use, starts no goroutine and needs no Close.
+// Related counts which pages are seen in the same visits, "so that you can recommend related products". P is what is recommended, such as a
+// product number. Do not count personal pages, such as an order or a search: once a page was seen in [RelatedOptions].MinVisits visits,
+// perhaps all of one user, it is shown to everybody who sees the other page. Related is safe for concurrent use, starts no goroutine and
+// needs no Close.
 //
-// Each page has a sorted set of the others, by the number of visits in which both were seen. A set is bounded and has the
-// namespace's TTL, counted from the last visit that saw its page, so that what nobody looks at any more is forgotten. Every write is
-// MULTI, ZINCRBY, ZREMRANGEBYRANK, PEXPIRE, EXEC about one key, which a cluster has on one node. When a set is full, a newcomer takes
-// the place of another that was seen once, or is not kept.
+// Each page has a sorted set of the other pages, scored by the number of visits that saw both. A set is bounded. It has the namespace's
+// TTL, counted from the last visit that saw its page, so pages that nobody looks at any more are forgotten. Every write is MULTI, ZINCRBY,
+// ZREMRANGEBYRANK, PEXPIRE, EXEC on one key, and so on one node of a cluster. When a set is full, a new page takes the place of one that
+// was seen once, or is not kept.
 //
 // # Memory
 //
-// A set takes, of Redis 8, at most
+// In Redis 8, a set takes at most
 //
 //	200 + len(key) + Kept x (1.25 x len(member) + 10) bytes  if Kept + PerVisit <= 128 and members have 64 bytes at most
 //	300 + len(key) + Kept x (len(member) + 120) bytes        otherwise
 //
-// so 100 others of 8 bytes take 2.2 kB a page at most, and those of 100,000 products 220 MB.
+// so 100 others of 8 bytes take at most 2.2 kB for a page, and 220 MB for 100,000 products.
 type Related[P comparable] struct {
 	room     room[P, P]
 	perVisit int
 	least    float64
-	last     any // the rank of the last that is not kept
+	last     any // the rank of the last one that is not kept
 }
 
-// NewRelated returns the related pages of ns, under whose keys a page's sets are; its members are what the codec writes. It does no I/O.
-// The namespace has no Local tier, and no Plain, Clone and Cost, which would mean nothing.
+// NewRelated returns the related pages of ns. Its keys are the pages, and the members of a page's set are written by the codec. NewRelated
+// does no I/O. The namespace must have no Local tier, and no Plain, Clone or Cost, which would mean nothing.
 func NewRelated[P comparable](ns mayfly.Namespace[P, P], o RelatedOptions) (*Related[P], error) {
 	room, c := keyspace.Of("navsession", ns)
 	c.Refuse(ns.Local != nil, notLocal)
@@ -71,9 +72,10 @@ func NewRelated[P comparable](ns mayfly.Namespace[P, P], o RelatedOptions) (*Rel
 	return &Related[P]{roomOf(room, o.RedisTimeout), cmp.Or(o.PerVisit, 8), float64(cmp.Or(o.MinVisits, 3)), -cmp.Or(o.Kept, 100) - 1}, nil
 }
 
-// Record counts a page that was seen after earlier ones of the same visit, the newest first as [Visits.Recent] returns them. A page
-// that is among the earlier was counted when it was seen first, and is not again. At most PerVisit of them are counted, so
-// at most PerVisit + 1 sets are written, side by side; where that matters, count in the background. After an error some may have been.
+// Record counts a page that was seen after earlier pages of the same visit, given newest first as [Visits.Recent] returns them. A page that
+// is among the earlier ones was already counted, and is not counted again. Record counts at most PerVisit of the earlier pages, so it
+// writes at most PerVisit + 1 sets, concurrently. If that takes too long for a request, record in the background. After an error some of
+// the sets may have been written.
 func (r *Related[P]) Record(ctx context.Context, page P, earlier ...P) error {
 	if slices.Contains(earlier, page) {
 		return nil
@@ -115,8 +117,8 @@ func (r *Related[P]) count(ctx context.Context, page P, others []P) error {
 	})
 }
 
-// Top returns the pages that were seen most often in the same visits as page, n at most, the most often seen first, and none that was seen in
-// fewer than [RelatedOptions].MinVisits. A page that was seen with no other has none, which is no error.
+// Top returns the pages that were most often seen in the same visits as page, at most n, the most frequent first, without those seen in
+// fewer than [RelatedOptions].MinVisits visits. A page that was seen with no other has none; that is not an error.
 func (r *Related[P]) Top(ctx context.Context, page P, n int) ([]P, error) {
 	return read(ctx, r.room, "read pages seen with", page, n, func(full string) ([]string, error) {
 		top := redis.NewZSliceCmd(ctx, "zrevrange", full, 0, n-1, "withscores")

@@ -142,7 +142,7 @@ func TestALostReply(t *testing.T) {
 	expect.OK(t, v.Record(ctx, "ada", "/1"))
 
 	srv.DropReply("exec")
-	if err := v.Record(ctx, "ada", "/2"); !errors.Is(err, mayfly.ErrUnknownOutcome) || !strings.Contains(err.Error(), `record a page of "ada"`) {
+	if err := v.Record(ctx, "ada", "/2"); !errors.Is(err, mayfly.ErrUnknownOutcome) || !strings.Contains(err.Error(), `record a page of "TestALostReply:ada"`) {
 		t.Errorf("a lost reply is %v", err)
 	}
 	wants(t, v, "ada", "/2 /1") // it was done, once

@@ -38,14 +38,14 @@ func (m maker) counter(name, unit, help string) metric.Int64Observable {
 	return made
 }
 
-// ratio is a gauge of a share.
+// ratio makes a gauge of a share.
 func (m maker) ratio(name, help string) metric.Float64Observable {
 	made, err := m.Float64ObservableGauge(name, metric.WithUnit("1"), metric.WithDescription(help))
 	m.check(err)
 	return made
 }
 
-// figures makes those of what is watched.
+// figures makes the instruments of what is watched.
 func (i *instruments) figures(m maker) {
 	i.locals = localFigures(m)
 	i.engines = engineFigures(m)
@@ -174,7 +174,7 @@ func (m *Observer) collect(_ context.Context, to metric.Observer) error {
 	return nil
 }
 
-// observe reports the figures of some sources; each is read once.
+// observe reports the figures of several sources; each source is read once.
 func observe[S any](to metric.Observer, sources *sync.Map, label string, all []figure[S]) {
 	for name, ask := range sources.Range {
 		stats := ask.(func() S)()

@@ -11,11 +11,11 @@ import (
 	"github.com/mayflycache/mayfly"
 )
 
-// An exporter to Prometheus derives names from these: it replaces dots, and adds the unit, "total" or "ratio" by convention.
-// TestNamesOfPrometheus compares the result with the package metrics.
+// An exporter to Prometheus derives names from these: it replaces dots, and by convention adds the unit, "total" or "ratio".
+// TestNamesOfPrometheus compares the result with package metrics.
 
-// sums are the counters of Events, and what the outcome is called there. Reads are not among them: local hits count under the same
-// name, and are asked for.
+// sums are the counters of Events, and what the outcome is called there. Reads are not among them: local hits count under the same name,
+// and are read at collection.
 var sums = map[mayfly.Kind]struct{ name, unit, help, label string }{
 	mayfly.KindLoad:      {"mayfly.loads", "{key}", "Keys that the loader was asked for, by result.", "result"},
 	mayfly.KindJoin:      {"mayfly.coalesced_waiters", "{caller}", "Callers who waited for a load that another caller of their process had begun.", ""},
@@ -43,7 +43,7 @@ var times = map[mayfly.Kind][2]string{
 	mayfly.KindLag:       {"mayfly.invalidation.lag", "How long it took to hear of a change in Redis, tried several times a second."},
 }
 
-// buckets are those of metrics.Buckets. A View of the SDK replaces them, by exponential ones for example.
+// buckets go from 100 microseconds to 10 seconds. A View of the SDK replaces them, by exponential ones for example.
 var buckets = []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}
 
 // instruments are the meter's instruments.
@@ -59,10 +59,10 @@ type instruments struct {
 	engines  []figure[mayfly.EngineStats]
 	https    []figure[mayfly.HTTPStats]
 	origins  []figure[mayfly.OriginStats]
-	asked    []metric.Observable // all whose figures are asked for
+	asked    []metric.Observable // the asynchronous ones
 }
 
-// newInstruments makes them, and returns the errors.
+// newInstruments makes the instruments. It returns all errors.
 func newInstruments(meter metric.Meter, check func(error)) instruments {
 	made := instruments{sums: map[mayfly.Kind]metric.Int64Counter{}, times: map[mayfly.Kind]metric.Float64Histogram{}}
 	var err error
@@ -99,7 +99,7 @@ func (m *Observer) audited(server string, keys, noTTL int64) {
 
 // outcomes are those that become attributes of metrics; others are "other".
 var outcomes = []mayfly.Outcome{
-	mayfly.OutcomeOK, mayfly.OutcomeFailed, mayfly.OutcomeHitRedis, mayfly.OutcomeStale, mayfly.OutcomeNegative, mayfly.OutcomeMiss, mayfly.OutcomeBypass, mayfly.OutcomeRefused, mayfly.OutcomeTimedOut, mayfly.OutcomeDropped, mayfly.OutcomeDenied,
+	mayfly.OutcomeOK, mayfly.OutcomeFailed, mayfly.OutcomeHitRedis, mayfly.OutcomeStale, mayfly.OutcomeNegative, mayfly.OutcomeMiss, mayfly.OutcomeBypass, mayfly.OutcomeRefused, mayfly.OutcomeTimedOut, mayfly.OutcomeDropped,
 }
 
 func bounded(k mayfly.Kind, o mayfly.Outcome) string {
@@ -109,11 +109,13 @@ func bounded(k mayfly.Kind, o mayfly.Outcome) string {
 	return outcome(k, o)
 }
 
-// outcome is what metrics and traces call an outcome.
+// outcome returns the name of an outcome in metrics and traces.
 func outcome(k mayfly.Kind, o mayfly.Outcome) string {
 	switch {
 	case k == mayfly.KindLimit && o == mayfly.OutcomeOK:
 		return "allowed"
+	case k == mayfly.KindLimit && o == mayfly.OutcomeRefused:
+		return "denied"
 	case k == mayfly.KindLoad && o == mayfly.OutcomeNegative:
 		return "not_found"
 	}

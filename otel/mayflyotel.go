@@ -1,14 +1,14 @@
-// Package mayflyotel shows OpenTelemetry what a mayfly cache does, by its API alone: your program chooses the SDK and where it exports to.
-// [New] returns an Observer for any number of namespaces and local tiers:
+// Package mayflyotel shows OpenTelemetry what a mayfly cache does. It uses only OpenTelemetry's API: your program chooses the SDK and where
+// it exports to. [New] returns an Observer for any number of namespaces and local tiers:
 //
 //	observer, err := mayflyotel.New(mayflyotel.Options{})
 //	users := mayfly.Namespace[int64, User]{ ..., Observer: observer}
 //
-// Every Event becomes an event of the span in its context, if that span is recorded, and is counted and timed. The metrics are those of the
-// package metrics under OpenTelemetry's names: mayfly.requests is mayfly_requests_total. An exporter to Prometheus gives them the same names
-// and labels, so the dashboard and the alerts of that package work with either. docs/metrics.md lists them.
+// Every Event becomes an event of the span in its context, if that span is recorded, and is counted and timed. The metrics are those of
+// package metrics under OpenTelemetry's names: mayfly.requests is mayfly_requests_total. An exporter to Prometheus produces the same names
+// and labels, so that package's dashboard and alerts work with either. docs/metrics.md lists them.
 //
-// It is a module of its own, so that programs without OpenTelemetry do not download it.
+// It is a separate module, so that programs without OpenTelemetry do not download it.
 package mayflyotel
 
 import (
@@ -31,18 +31,18 @@ const scope = "github.com/mayflycache/mayfly/otel"
 
 // Options say what to show. The zero value shows everything but keys.
 type Options struct {
-	// MeterProvider makes the metrics. Nil is the global one, which may be set later. With that of go.opentelemetry.io/otel/metric/noop there
-	// are span events alone.
+	// MeterProvider makes the metrics. Nil is the global one, which may be set later. With the one of go.opentelemetry.io/otel/metric/noop
+	// there are only span events.
 	MeterProvider metric.MeterProvider
 
-	// SpanEvents chooses the Events that become events of spans. Nil is all of them. An SDK keeps a bounded number per span, 128 if
-	// nobody says otherwise, and a request that reads many keys may want its misses alone:
+	// SpanEvents chooses which Events become events of spans. Nil chooses all of them. An SDK keeps a limited number per span, 128 by
+	// default, so a request that reads many keys may want only its misses:
 	//
 	//	SpanEvents: func(e mayfly.Event) bool { return e.Outcome != mayfly.OutcomeHitRedis },
 	SpanEvents func(e mayfly.Event) bool
 
-	// Keys puts the key into span events, and leaves it in the texts of errors. It is off by default, since keys hold ids of users and of
-	// sessions, and traces are read by many. Metrics never have keys.
+	// Keys adds the key to span events, and leaves it in the texts of errors. It is off by default, since keys contain IDs of users and
+	// sessions, and many people read traces. Metrics never have keys.
 	Keys bool
 }
 
@@ -51,12 +51,12 @@ type Observer struct {
 	opt  Options
 	make instruments
 
-	series sync.Map // *series by seriesKey: attributes are not put together again for each Event
+	series sync.Map // *series by seriesKey, so that attributes are built only once
 	reads  sync.Map // *atomic.Int64 by readKey
 
 	locals, engines, https, origins sync.Map // functions that return stats, by name
 
-	mu    sync.Mutex                 // guards what follows
+	mu    sync.Mutex                 // guards the fields below
 	names map[string]bool            // of namespaces
 	local map[string][]func() uint64 // hits
 }
@@ -66,7 +66,7 @@ var _ interface {
 	ObserveLocal(namespace string, hits func() uint64)
 } = (*Observer)(nil)
 
-// New returns an Observer whose metrics the MeterProvider makes.
+// New returns an Observer whose metrics come from the MeterProvider.
 func New(o Options) (*Observer, error) {
 	if o.MeterProvider == nil {
 		o.MeterProvider = otel.GetMeterProvider()
@@ -78,7 +78,7 @@ func New(o Options) (*Observer, error) {
 	return m, nil
 }
 
-// seriesKey holds what an Event's attributes are made of.
+// seriesKey identifies the attributes of an Event.
 type seriesKey struct {
 	namespace string
 	kind      mayfly.Kind
@@ -86,14 +86,14 @@ type seriesKey struct {
 	err       string // its kind
 }
 
-// readKey is the attributes of a read.
+// readKey identifies the attributes of a read.
 type readKey struct{ namespace, outcome string }
 
-// series is where an Event is counted; nil where it is not.
+// series is where an Event is counted; nil where it is not counted.
 type series struct {
 	sum     metric.Int64Counter
 	sumOf   []metric.AddOption
-	reads   *atomic.Int64 // instead of sum
+	reads   *atomic.Int64 // used instead of sum
 	time    metric.Float64Histogram
 	timeOf  []metric.RecordOption
 	breaker []metric.AddOption
@@ -135,7 +135,7 @@ func (m *Observer) measure(ctx context.Context, e mayfly.Event) {
 	}
 }
 
-// count is how much an Event counts.
+// count returns how much an Event counts.
 func count(e mayfly.Event) int64 {
 	if (e.Kind == mayfly.KindLoad || e.Kind == mayfly.KindRemoval || e.Kind == mayfly.KindWrite || e.Kind == mayfly.KindQueue) && e.N > 0 {
 		return int64(e.N)
@@ -174,10 +174,10 @@ func (m *Observer) seriesOf(key seriesKey) *series {
 	return s
 }
 
-// mostNamespaces bounds the attributes: further names are counted as "other".
+// mostNamespaces bounds the number of attributes: further names are counted as "other".
 const mostNamespaces = 200
 
-// bounded returns the attribute of a namespace, or of what else has a name.
+// bounded returns the attribute for the name of a namespace, or of anything else that has one.
 func (m *Observer) bounded(name string) string {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -198,7 +198,7 @@ func (m *Observer) ObserveLocal(namespace string, hits func() uint64) {
 	m.local[namespace] = append(m.local[namespace], hits)
 }
 
-// WatchLocal shows the stats of a local tier, local.Stats, by a name for it. Another one of the same name takes its place, and nil ends it.
+// WatchLocal shows the stats of a local tier, local.Stats, under a name. It replaces an earlier one of the same name; nil removes it.
 func (m *Observer) WatchLocal(name string, stats func() mayfly.LocalStats) {
 	watch(&m.locals, name, stats)
 }
@@ -213,7 +213,8 @@ func (m *Observer) WatchHTTP(name string, stats func() mayfly.HTTPStats) {
 	watch(&m.https, name, stats)
 }
 
-// WatchOrigin shows the stats of an origin, origin.Stats or cache.Origin().Stats, as WatchLocal does. Caches that share an origin are one.
+// WatchOrigin shows the stats of an origin, origin.Stats or cache.Origin().Stats, as WatchLocal does. Caches that share an origin count as
+// one.
 func (m *Observer) WatchOrigin(name string, stats func() mayfly.OriginStats) {
 	watch(&m.origins, name, stats)
 }
@@ -226,13 +227,13 @@ func watch[S any](sources *sync.Map, name string, stats func() S) {
 	sources.Store(name, stats)
 }
 
-// ObserveAudit shows what an audit found of the server, or servers, of that name: how many keys were looked at, and how many of them had
-// no TTL. A program that runs ttlaudit.Run now and then hands its figures here.
+// ObserveAudit shows the results of an audit under a name for its server or servers: how many keys were looked at, and how many of them had
+// no TTL. A program that runs ttlaudit.Run regularly passes the report's figures here.
 func (m *Observer) ObserveAudit(server string, keys, noTTL int64) {
 	m.audited(m.bounded(server), keys, noTTL)
 }
 
-// register makes the instruments and registers the function that reads them at collection.
+// register makes the instruments, and registers the function that reads them at collection.
 func (m *Observer) register(meter metric.Meter) error {
 	var wrong []error
 	m.make = newInstruments(meter, func(err error) {
@@ -247,7 +248,7 @@ func (m *Observer) register(meter metric.Meter) error {
 	return err
 }
 
-// kindOf returns which kind of error e tells of.
+// kindOf returns the kind of the error that e reports.
 func kindOf(e mayfly.Event) string {
 	if e.Outcome == mayfly.OutcomeTimedOut {
 		return "timeout"

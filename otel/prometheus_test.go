@@ -44,7 +44,7 @@ func TestNamesOfPrometheus(t *testing.T) { synctest.Test(t, testNamesOfPrometheu
 
 func testNamesOfPrometheus(t *testing.T) {
 	theirs := prometheus.NewPedanticRegistry()
-	want := mayfly.Must(metrics.New(theirs, metrics.Options{Buckets: metrics.Buckets}))
+	want := mayfly.Must(metrics.New(theirs, metrics.Options{Buckets: []float64{.0001, .00025, .0005, .001, .0025, .005, .01, .025, .05, .1, .25, .5, 1, 2.5, 5, 10}}))
 	ours := prometheus.NewPedanticRegistry()
 	got := mayfly.Must(mayflyotel.New(mayflyotel.Options{MeterProvider: exported(t, ours)}))
 	words := replyWords(t)
@@ -71,7 +71,7 @@ func testNamesOfPrometheus(t *testing.T) {
 func everything(ctx context.Context, o observer, words []string) {
 	outcomes := []mayfly.Outcome{
 		mayfly.OutcomeOK, mayfly.OutcomeFailed, mayfly.OutcomeHitRedis, mayfly.OutcomeStale, mayfly.OutcomeNegative, mayfly.OutcomeMiss, mayfly.OutcomeBypass, mayfly.OutcomeRefused, mayfly.OutcomeTimedOut,
-		mayfly.OutcomeDropped, mayfly.OutcomeDenied, "new one", mayfly.OutcomeHitLocal, "",
+		mayfly.OutcomeDropped, "new one", mayfly.OutcomeHitLocal, "",
 	}
 	for kind := mayfly.Kind(0); kind < 20; kind++ { // a few that do not exist yet
 		for i, outcome := range outcomes {

@@ -149,7 +149,7 @@ func (c *Cluster) Addrs() []string {
 func (c *Cluster) Nodes() []*Server { return slices.Clone(c.nodes) }
 
 // Slot returns the slot of a key.
-func Slot(key string) int { return hashslot.Of(key) }
+func (c *Cluster) Slot(key string) int { return hashslot.Of(key) }
 
 // Owner returns the node that serves a key.
 func (c *Cluster) Owner(key string) *Server { return c.nodes[c.shared.Owner(hashslot.Of(key))] }

@@ -209,7 +209,7 @@ func TestMoveSlots(t *testing.T) {
 		waits := make(chan error)
 		go func() { waits <- rdb.BLPop(ctx, 0, "{k}list").Err() }()
 		synctest.Wait()
-		cluster.MoveSlots(redistest.Slot("k"), redistest.Slot("k"), to)
+		cluster.MoveSlots(cluster.Slot("k"), cluster.Slot("k"), to)
 		if cluster.Owner("k") != to || from.Exists("k") || !to.Exists("k") {
 			t.Error("the key is where it was")
 		}
@@ -295,7 +295,7 @@ func TestClusterOverTCP(t *testing.T) {
 			t.Errorf("over memory: %v", err)
 		}
 	}
-	cluster.MoveSlots(redistest.Slot("k"), redistest.Slot("k"), cluster.Nodes()[0])
+	cluster.MoveSlots(cluster.Slot("k"), cluster.Slot("k"), cluster.Nodes()[0])
 	for _, c := range []*redis.ClusterClient{rdb, before} {
 		if err := c.Get(t.Context(), "k").Err(); err != nil {
 			t.Error(err)

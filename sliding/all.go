@@ -67,7 +67,7 @@ func (s *Store[K, V]) page(ctx context.Context, node redis.UniversalClient, keys
 		}
 		item := Item[V]{Key: strings.TrimPrefix(keys[i], s.room.Prefix)}
 		item.Value, err = s.decode(raw)
-		if !yield(item, s.room.Fail("read", item.Key, err)) {
+		if !yield(item, s.room.Fail("read", keys[i], err)) {
 			return errStop
 		}
 	}

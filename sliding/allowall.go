@@ -36,7 +36,7 @@ type Ask struct {
 func (l *Limiter[K]) Ask(key K, n int) Ask {
 	full, err := l.full(key, n)
 	if err != nil {
-		return Ask{err: l.room.Fail("allow", key, err)}
+		return Ask{err: err}
 	}
 	return Ask{
 		redis: l.redis, rdb: l.room.Redis, full: full, limit: l.opt.Limit, n: n, args: []any{n, l.limit, l.whole, l.numbers}, open: l.opt.FailOpen,

@@ -27,11 +27,11 @@ func (s *Store[K, V]) Get(ctx context.Context, key K) (v V, err error) {
 		}
 	}
 	full, err := s.room.FullKey(key)
-	if err == nil {
-		v, err = s.get(ctx, full)
-	}
 	if err != nil {
-		return v, s.room.Fail("get", key, sendonce.Answer(ctx, s.redis, full, err))
+		return v, s.room.Nameless("get", key, err)
+	}
+	if v, err = s.get(ctx, full); err != nil {
+		return v, s.room.Fail("get", full, sendonce.Answer(ctx, s.redis, full, err))
 	}
 	return v, nil
 }
@@ -153,10 +153,10 @@ func (s *Store[K, V]) TTL(ctx context.Context, key K) (left time.Duration, err e
 // else is an error, and is left alone.
 func (s *Store[K, V]) Touch(ctx context.Context, key K) error {
 	alive, err := s.TouchMany(ctx, key)
-	if err == nil && !alive[key] {
-		err = s.room.Fail("touch", key, mayfly.ErrNotFound)
+	if err != nil || alive[key] {
+		return err
 	}
-	return err
+	return s.room.Do("touch", key, func(string) error { return mayfly.ErrNotFound })
 }
 
 // TouchMany renews the values of keys in one round trip (on a cluster, one per node, at once), and tells which there are.
@@ -182,7 +182,7 @@ func (s *Store[K, V]) TouchMany(ctx context.Context, keys ...K) (alive map[K]boo
 		}
 		alive[keys[i]] = err == nil
 		if err != nil && !errors.Is(err, redis.Nil) {
-			wrong = append(wrong, s.room.Fail("touch", keys[i], sendonce.Answer(ctx, s.redis, fulls[i], err)))
+			wrong = append(wrong, s.room.Fail("touch", fulls[i], sendonce.Answer(ctx, s.redis, fulls[i], err)))
 		}
 	}
 	return alive, errors.Join(wrong...)

@@ -16,6 +16,7 @@ import (
 	"github.com/redis/go-redis/v9"
 
 	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/testkit/effort"
 	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/internal/testkit/realredis"
 	"github.com/mayflycache/mayfly/redistest"
@@ -266,5 +267,44 @@ func TestWhoHasLeftSendsNothing(t *testing.T) {
 				t.Errorf("%s, %s: %v", way.name, what, err)
 			}
 		}
+	}
+}
+
+// What is told of a server that hung does not depend on the next call: nobody logs in at night.
+func TestARecoveryIsToldWithoutACall(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := redistest.Start(t)
+		var events expect.Events
+		ns := calls(srv.Client(), time.Hour)
+		ns.Observer = &events
+		l := mayfly.Must(sliding.NewLimiter(ns, sliding.LimiterOptions{Limit: 5}))
+		srv.Hang()
+		for range 5 {
+			l.Allow(t.Context(), "ada", 1)
+		}
+		time.Sleep(20 * time.Second)
+		if opened, closed := events.Count(mayfly.KindBreaker, mayfly.OutcomeFailed), events.Count(mayfly.KindBreaker, mayfly.OutcomeOK); opened != 1 || closed != 0 {
+			t.Errorf("of a Redis that hangs: opened %d times, closed %d times", opened, closed)
+		}
+		srv.Thaw()
+		time.Sleep(11 * time.Second)
+		if closed := events.Count(mayfly.KindBreaker, mayfly.OutcomeOK); closed != 1 {
+			t.Errorf("half a minute after the latest call: closed %d times", closed)
+		}
+	})
+}
+
+// A limiter has no Close, so a bubble may end at any moment of an outage: nothing is left there that waits.
+func TestABubbleMayEndInAnOutage(t *testing.T) {
+	for ms := range effort.Times(20, 400) {
+		synctest.Test(t, func(t *testing.T) {
+			srv := redistest.Start(t)
+			l := mayfly.Must(sliding.NewLimiter(calls(srv.Client(), time.Hour), sliding.LimiterOptions{Limit: 5}))
+			srv.Hang()
+			for range 5 {
+				l.Allow(t.Context(), "ada", 1)
+			}
+			time.Sleep(time.Duration(ms) * time.Second / 27)
+		})
 	}
 }

@@ -136,7 +136,7 @@ func (l *Limiter[K]) Allow(ctx context.Context, key K, n int) (Decision, error) 
 	}
 	full, err := l.full(key, n)
 	if err != nil { // the caller's fault, not Redis's
-		return Decision{Limit: l.opt.Limit}, l.room.Fail("allow", key, err)
+		return Decision{Limit: l.opt.Limit}, err
 	}
 	var d Decision
 	if l.leases != nil {
@@ -146,7 +146,7 @@ func (l *Limiter[K]) Allow(ctx context.Context, key K, n int) (Decision, error) 
 	}
 	if err != nil {
 		d = Decision{Limit: l.opt.Limit, Allowed: l.opt.FailOpen}
-		err = l.room.Fail("allow", key, err)
+		err = l.room.Fail("allow", full, err)
 	}
 	l.tell(ctx, full, d, err)
 	return d, err
@@ -165,10 +165,13 @@ func (l *Limiter[K]) Close(ctx context.Context) error {
 // full returns the full name of key, if n calls of it may be asked for.
 func (l *Limiter[K]) full(key K, n int) (string, error) {
 	full, err := l.room.FullKey(key)
-	if err == nil && (n < 0 || n > l.opt.Limit) {
-		err = fmt.Errorf("asked for %d calls, where the limit is %d", n, l.opt.Limit)
+	if err != nil {
+		return "", l.room.Nameless("allow", key, err)
 	}
-	return full, err
+	if n < 0 || n > l.opt.Limit {
+		return "", l.room.Fail("allow", full, fmt.Errorf("asked for %d calls, where the limit is %d", n, l.opt.Limit))
+	}
+	return full, nil
 }
 
 // direct asks for n calls in one trip of their own.
@@ -212,7 +215,7 @@ func (l *Limiter[K]) tell(ctx context.Context, full string, d Decision, err erro
 	case err != nil:
 		e.Outcome = mayfly.OutcomeFailed
 	case !d.Allowed:
-		e.Outcome = mayfly.OutcomeDenied
+		e.Outcome = mayfly.OutcomeRefused
 	}
 	l.room.Observer.Observe(ctx, e)
 }

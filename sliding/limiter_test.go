@@ -273,7 +273,7 @@ func TestMiddleware(t *testing.T) {
 		if got := get(two, ""); got.StatusCode != 200 || got.Header.Get("RateLimit-Limit") != "" || served != 3 {
 			t.Errorf("not limited: %d: %v, served %d", got.StatusCode, got.Header, served)
 		}
-		if n := len(events); n != 3 || events[1].Outcome != mayfly.OutcomeOK || events[2].Outcome != mayfly.OutcomeDenied {
+		if n := len(events); n != 3 || events[1].Outcome != mayfly.OutcomeOK || events[2].Outcome != mayfly.OutcomeRefused {
 			t.Errorf("%v", events)
 		}
 		srv.Refuse(true)

@@ -145,10 +145,10 @@ func TestBadLives(t *testing.T) {
 	ns.MaxTTL = day
 	s := mayfly.Must(sliding.New(ns, sliding.Options{RedisTimeout: patient, MaxAge: 12 * time.Hour}))
 	for says, err := range map[string]error{
-		`create "a": Namespace.MaxTTL is zero`:                                none.CreateFor(ctx, "a", cart{}, sliding.Life{TTL: time.Minute}),
+		`create "cart:a": Namespace.MaxTTL is zero`:                           none.CreateFor(ctx, "a", cart{}, sliding.Life{TTL: time.Minute}),
 		"Life.TTL must be at least 1ms, got -1s":                              s.SetFor(ctx, "a", cart{}, sliding.Life{TTL: -time.Second}),
-		"Life.TTL is 48h0m0s, and Namespace.MaxTTL allows 24h0m0s at most":    s.SetFor(ctx, "a", cart{}, sliding.Life{TTL: 2 * day}),
-		"Life.MaxAge is 48h0m0s, and Namespace.MaxTTL allows 24h0m0s at most": s.CreateFor(ctx, "a", cart{}, sliding.Life{MaxAge: 2 * day}),
+		"Life.TTL is 48h0m0s, but Namespace.MaxTTL allows at most 24h0m0s":    s.SetFor(ctx, "a", cart{}, sliding.Life{TTL: 2 * day}),
+		"Life.MaxAge is 48h0m0s, but Namespace.MaxTTL allows at most 24h0m0s": s.CreateFor(ctx, "a", cart{}, sliding.Life{MaxAge: 2 * day}),
 		"Life.MaxAge must be at least 1ms, got 1ns":                           s.CreateFor(ctx, "a", cart{}, sliding.Life{MaxAge: 1}),
 		"the value would live for 20h0m0s and be 12h0m0s old at most":         s.CreateFor(ctx, "a", cart{}, sliding.Life{TTL: 20 * time.Hour}),
 		"the value would live for 30m0s and be 1m0s old at most":              s.CreateFor(ctx, "a", cart{}, sliding.Life{MaxAge: time.Minute}),

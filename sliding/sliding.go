@@ -63,9 +63,9 @@ type Options struct {
 	// command may be executed. GETEX is a write, which matters for ACLs and for tools that route reads.
 	Atomic bool
 
-	// RedisTimeout is how long one question to Redis may take, whatever the client's own timeouts are. A server that left five in a row
-	// unanswered is not asked for half a second, and then by one caller at a time: until it answers, calls about its keys fail at
-	// once. A call asks once, or again to see what became of a write whose reply was lost; an Update, a Rotate and a call that is told to
+	// RedisTimeout is how long one question to Redis may take, whatever the client's own timeouts are. A server that left five of
+	// this store in a row unanswered is not asked for half a second, and then by one caller at a time: until it answers, calls about its keys
+	// fail at once. A call asks once, or again to see what became of a write whose reply was lost; an Update, a Rotate and a call that is told to
 	// try again soon ask as often as it takes. Zero is 150 ms; a
 	// site that would rather wait for its sessions than answer an error gives more.
 	RedisTimeout time.Duration
@@ -175,7 +175,7 @@ func (s *Store[K, V]) Delete(ctx context.Context, keys ...K) error {
 	}
 	var wrong []error
 	for i, cmd := range s.redis.Many(ctx, fulls, unlinks) {
-		wrong = append(wrong, s.room.Fail("delete", keys[i], sendonce.Outcome(ctx, s.redis, fulls[i], cmd.Err())))
+		wrong = append(wrong, s.room.Fail("delete", fulls[i], sendonce.Outcome(ctx, s.redis, fulls[i], cmd.Err())))
 	}
 	return errors.Join(wrong...)
 }

@@ -1,11 +1,11 @@
-// Package ttlaudit finds the keys of a Redis that have no TTL, and gives them one if a plan says so. [Run] looks at the keys of any
-// go-redis client, on a cluster at those of every master, at a bounded rate, and writes nothing:
+// Package ttlaudit finds the keys of a Redis that have no TTL, and gives them one according to a plan. [Run] looks at the keys of any
+// go-redis client (on a cluster: of every master) at a bounded rate, and writes nothing:
 //
 //	report, err := ttlaudit.Run(ctx, rdb, ttlaudit.Options{Match: "cache:*"})
 //	report.WriteText(os.Stdout)
 //
-// [Fix] gives a TTL to the keys of the patterns that a [Plan] names. The hook of package ttlguard stops new keys without a TTL.
-// docs/audit.md says what an audit asks and what that costs; mayfly audit is its command line.
+// [Fix] gives a TTL to keys that match the patterns of a [Plan]. The hook of package ttlguard stops new keys without a TTL. docs/audit.md
+// says what an audit asks and what that costs. The command mayfly audit does the same from a shell.
 package ttlaudit
 
 import (
@@ -22,52 +22,52 @@ import (
 
 // Options say what an audit looks at, and how fast. The zero value looks at all keys, at the default rate.
 type Options struct {
-	// Match is a pattern of Redis's, such as "cache:*": other keys are not looked at. Empty is all keys.
+	// Match is a Redis pattern, such as "cache:*": the audit looks only at keys that match. Empty means all keys.
 	Match string
 
-	// MaxRate is how many keys a second are looked at, in pages so small that other clients hardly notice. Zero is
-	// 10,000; negative is no limit.
+	// MaxRate is how many keys a second the audit looks at, in pages so small that other clients hardly notice. Zero is 10,000; negative
+	// means no limit.
 	MaxRate int
 
-	// Keys stops the audit after this many keys, divided among the servers by their sizes, and estimates the rest. SCAN's order has nothing to do
-	// with names, so the first keys are a sample; on a cluster they are whole slots, and keys that share a hash tag come
-	// together. Zero is all keys. Not with Match.
+	// Keys stops the audit after this many keys, divided among the servers by their sizes, and estimates the rest. SCAN's order has nothing
+	// to do with names, so the first keys are a sample. On a cluster they are whole slots, and keys that share a hash tag come together.
+	// Zero means all keys. It cannot be used with Match.
 	Keys int64
 
-	// Sizes is the share of keys whose size is asked for, beside the first hundred of each pattern. Zero is 0.01, negative
-	// is none, for a user who may not run MEMORY USAGE.
+	// Sizes is the share of keys whose size the audit asks for, besides the first hundred of each pattern. Zero is 0.01; negative is none,
+	// for a user who may not run MEMORY USAGE.
 	Sizes float64
 
-	// TooLong is the longest TTL left that is not too long. Zero is four weeks.
+	// TooLong is the longest remaining TTL that is not too long. Zero is four weeks.
 	TooLong time.Duration
 
-	// Largest is how many of the largest keys without TTL are named, of those whose size was asked for. Zero is 10.
+	// Largest is how many of the largest keys without a TTL the report names, among those whose size was asked for. Zero is 10.
 	Largest int
 
-	// Progress is told after each page, by the audit's goroutine. Nil costs nothing.
+	// Progress is called after each page, by the audit's goroutine. Nil costs nothing.
 	Progress func(Progress)
 
-	// Checkpoint is given the audit's state about every second, and when it ends early. With a state as Resume a later
-	// audit with the same options goes on from there, and finds what this one would have found. An error ends the audit.
+	// Checkpoint receives the audit's state about once a second, and when the audit ends early. A later audit with the same options and
+	// this state as Resume continues from there, and finds what this one would have found. If Checkpoint returns an error, the audit ends.
 	Checkpoint func(state []byte) error
 	Resume     []byte
 }
 
-// Progress is how far an audit, or a fix, has come.
+// Progress says how far an audit or a fix has come.
 type Progress struct {
-	Server  string        // the one that is walked
+	Server  string        // the server being walked
 	Servers int           // all of them
-	Done    int           // those that were walked
-	Keys    int64         // looked at
-	NoTTL   int64         // of them
+	Done    int           // those completed
+	Keys    int64         // keys looked at
+	NoTTL   int64         // those without a TTL
 	Of      int64         // keys there were at the beginning, or that will be looked at; 0: not known
-	Took    time.Duration // so far, with what was resumed
+	Took    time.Duration // so far, including what was resumed
 }
 
 func (o Options) validate() error {
 	c := check.In("ttlaudit: Options.")
 	c.Refuse(o.Keys < 0, "Keys must not be negative, got %d", o.Keys)
-	c.Refuse(o.Keys > 0 && o.Match != "", "Keys cannot be used with Match: nobody knows how many keys there are that match")
+	c.Refuse(o.Keys > 0 && o.Match != "", "Keys cannot be used with Match: the number of matching keys is unknown")
 	c.Refuse(o.Sizes > 1 || o.Sizes != o.Sizes, "Sizes must be at most 1, got %v", o.Sizes)
 	c.Refuse(o.TooLong < 0, "TooLong must not be negative, got %v", o.TooLong)
 	c.Refuse(o.Largest < 0, "Largest must not be negative, got %d", o.Largest)
@@ -81,14 +81,14 @@ func (o Options) withDefaults() Options {
 	return o
 }
 
-// Run audits: it looks at the keys of rdb, on a cluster those of every master, and reports which of them have no TTL. It reads with SCAN, in
-// small pages and at a bounded rate, with memory that does not grow with the keys; it writes nothing.
+// Run audits the keys of rdb (on a cluster: of every master) and reports which of them have no TTL. It reads with SCAN, in small pages and
+// at a bounded rate, with memory that does not grow with the number of keys. It writes nothing.
 //
-// Run notices the end of ctx between two pages; while it waits for a server's answer, when the client gives up.
+// Run notices the end of ctx between two pages; if it is waiting for a server's answer, only when the client gives up.
 //
 // Keys that exist during the whole audit are counted once. Keys that appear or vanish meanwhile may be counted or not; one that vanishes
-// between SCAN and PTTL is not. With an error the report says what was covered; it is nil if the options are wrong or no server
-// could be asked at all.
+// between SCAN and PTTL is not. With an error the report says what was covered; it is nil if the options are wrong or no server could be
+// asked at all.
 func Run(ctx context.Context, rdb redis.UniversalClient, o Options) (*Report, error) {
 	if err := o.validate(); err != nil {
 		return nil, err
@@ -125,12 +125,12 @@ func Run(ctx context.Context, rdb redis.UniversalClient, o Options) (*Report, er
 	return r, errors.Join(errs...)
 }
 
-// audit is one that runs.
+// audit is an audit in progress.
 type audit struct {
 	opt Options
 	auditState
 	walker *walker
-	begun  time.Time // this part of it
+	begun  time.Time // when this part of it began
 	saved  time.Time
 }
 
@@ -140,7 +140,7 @@ func (a *audit) begin(ctx context.Context, all []*node) error {
 	for _, n := range all {
 		n.greet(ctx)
 		if n.keys < 0 && a.opt.Keys > 0 {
-			return errors.New("DBSIZE is not allowed to this user: without it Options.Keys cannot be dealt out to the servers")
+			return errors.New("DBSIZE is not allowed to this user: without it Options.Keys cannot be divided among the servers")
 		}
 		sum += max(n.keys, 0)
 	}
@@ -161,7 +161,7 @@ func (a *audit) begin(ctx context.Context, all []*node) error {
 	return nil
 }
 
-// server walks one server from where it was left.
+// server walks one server from where the audit had left it.
 func (a *audit) server(ctx context.Context, n *node, s *walked) error {
 	s.Error = ""
 	if n.unreached != nil || s.Done {
@@ -204,7 +204,7 @@ func (a *audit) progress(s *walked) Progress {
 			p.Done++
 		}
 	}
-	if a.opt.Match != "" { // how many match is not known
+	if a.opt.Match != "" { // it is not known how many match
 		p.Of = 0
 	}
 	return p

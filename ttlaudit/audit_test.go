@@ -240,10 +240,10 @@ func TestWhatCannotBeResumed(t *testing.T) {
 		rdb redis.UniversalClient
 		o   ttlaudit.Options
 	}{
-		"no state of an audit": {rdb, ttlaudit.Options{Resume: []byte("state")}},
-		"No state of an audit": {rdb, ttlaudit.Options{Resume: []byte{}}},
-		"with other options":   {rdb, ttlaudit.Options{Resume: state, Match: "a*"}},
-		"was restarted since":  {restarted, ttlaudit.Options{Resume: state}},
+		"not the state of an audit": {rdb, ttlaudit.Options{Resume: []byte("state")}},
+		"Not the state of an audit": {rdb, ttlaudit.Options{Resume: []byte{}}},
+		"with other options":        {rdb, ttlaudit.Options{Resume: state, Match: "a*"}},
+		"was restarted since":       {restarted, ttlaudit.Options{Resume: state}},
 	} {
 		if r, err := ttlaudit.Run(t.Context(), test.rdb, test.o); r != nil || err == nil || !strings.Contains(err.Error(), strings.ToLower(says)) {
 			t.Errorf("%s: %v, %v", says, r, err)

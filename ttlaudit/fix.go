@@ -16,26 +16,26 @@ import (
 	"github.com/mayflycache/mayfly/jitter"
 )
 
-// Plan says which keys without a TTL are given one. It is explicit: nothing else is touched, and nothing at all without Apply.
+// Plan says which keys without a TTL get one. It is explicit: Fix touches no other keys, and none at all without Apply.
 type Plan struct {
-	// Give are the patterns and their TTLs; the first that fits a key counts, so put the narrower before the wider. One that could never count, as an
-	// earlier one fits all its keys, is an error.
+	// Give are the patterns and their TTLs. The first pattern that fits a key counts, so put narrower ones before wider ones. A pattern
+	// that can never count, because an earlier one fits all its keys, is an error.
 	Give []Give
 
-	// Apply writes. Without it Fix is a dry run, which counts what would be written.
+	// Apply writes the TTLs. Without it Fix is a dry run that counts what it would write.
 	Apply bool
 
-	// MaxRate is how many keys a second are looked at, as in [Options].
+	// MaxRate is how many keys a second Fix looks at, as in [Options].
 	MaxRate int
 
-	// Progress is told after each page, by Fix's goroutine. Nil costs nothing.
+	// Progress is called after each page, by Fix's goroutine. Nil costs nothing.
 	Progress func(Progress)
 }
 
 // Give is a TTL for the keys of one pattern.
 type Give struct {
-	// Pattern is one as an audit reports it: "cache:user:*". Unlike in Redis's own patterns, "*" stands for anything
-	// up to the next ':', '/' or '|', "**" at the end for any rest, and a backslash makes the character that follows plain.
+	// Pattern is a pattern as an audit reports it: "cache:user:*". Unlike in Redis's own patterns, "*" stands for anything up to the next
+	// ':', '/' or '|', "**" at the end stands for any rest, and a backslash makes the next character literal.
 	Pattern string
 
 	TTL time.Duration
@@ -51,7 +51,7 @@ func (p Plan) Validate() error {
 	for i, g := range p.Give {
 		give := check.In(fmt.Sprintf("ttlaudit: Plan.Give[%d].", i))
 		give.Refuse(g.Pattern == "", "Pattern is empty: name the keys, as in %q", "cache:user:*")
-		give.Refuse(g.Pattern != "" && strings.Trim(g.Pattern, "*"+separators) == "", "Pattern %q would be about any key: begin it with what the keys begin with", g.Pattern)
+		give.Refuse(g.Pattern != "" && strings.Trim(g.Pattern, "*"+separators) == "", "Pattern %q would match any key: begin it with a prefix of the keys", g.Pattern)
 		give.Refuse(strings.Contains(strings.TrimSuffix(g.Pattern, "**"), "**"), "Pattern %q has ** before its end", g.Pattern)
 		give.Refuse(g.TTL < time.Second, "TTL must be at least 1s, got %v", g.TTL)
 		give.Refuse(g.TTL > check.MaxTTL, "TTL must be at most 100 years, got %v", g.TTL)
@@ -62,9 +62,9 @@ func (p Plan) Validate() error {
 			switch {
 			case g.Pattern == "" || before.Pattern == "":
 			case before.Pattern == g.Pattern:
-				give.Refuse(true, "Pattern %q is that of Give[%d] already: leave one out", g.Pattern, j)
+				give.Refuse(true, "Pattern %q is the same as that of Give[%d]: remove one", g.Pattern, j)
 			case readPattern(before.Pattern).covers(g.Pattern):
-				give.Refuse(true, "Pattern %q has no keys of its own, as Give[%d], %q, fits them all before: put the narrower one first", g.Pattern, j, before.Pattern)
+				give.Refuse(true, "Pattern %q can never match, since Give[%d], %q, matches all its keys first: put the narrower pattern first", g.Pattern, j, before.Pattern)
 			}
 		}
 		c.Add(give.Err())
@@ -74,30 +74,28 @@ func (p Plan) Validate() error {
 
 // FixReport is what Fix did, or would do.
 type FixReport struct {
-	Applied  bool        `json:"applied"`  // else it was a dry run
-	Complete bool        `json:"complete"` // every server was walked to its end
-	Keys     int64       `json:"keys"`     // looked at
-	Moved    int64       `json:"moved"`    // to another master meanwhile, and counted nowhere else: run the fix again
-	Unknown  int64       `json:"unknown"`  // were to be given a TTL, and no answer came: they have it, get it, or do not. Run the fix again
-	Gives    []GiveCount `json:"gives"`    // as in the plan
+	Applied  bool  `json:"applied"`  // else it was a dry run
+	Complete bool  `json:"complete"` // every server was walked to its end
+	Keys     int64 `json:"keys"`     // looked at
+	Moved    int64 `json:"moved"`    // to another master meanwhile, and counted nowhere else: run the fix again
+	Unknown  int64 `json:"unknown"`  // were to be given a TTL, and no answer came: they have it, get it, or do not. Run the fix again
+
+	// Gives is what became of the keys of each pattern, as in the plan.
+	Gives []struct {
+		Pattern string `json:"pattern"`
+		Matched int64  `json:"matched"`
+		Given   int64  `json:"given"`   // a TTL; of a dry run: would be
+		Had     int64  `json:"had_one"` // already, or are gone: left alone
+	} `json:"gives"`
 }
 
-// GiveCount is what became of the keys of one pattern.
-type GiveCount struct {
-	Pattern string `json:"pattern"`
-	Matched int64  `json:"matched"`
-	Given   int64  `json:"given"`   // a TTL; of a dry run: would be
-	Had     int64  `json:"had_one"` // already, or are gone: left alone
-}
-
-// Fix gives a TTL to the keys of rdb that have none and that the plan names. A TTL that is there is never changed: that is
-// decided by the server (EXPIRE ... NX, Redis 7.0), not by what was seen before. Fix can be cancelled and run again at any
-// time. Beside an error the report says what was done, unless it is nil. Fix notices the end of ctx between two keys; while it waits for a server's answer,
-// when the client gives up.
+// Fix gives a TTL to the keys of rdb that have none and that the plan names. It never changes an existing TTL: the server ensures that
+// (EXPIRE ... NX, Redis 7.0), not what Fix saw before. Fix can be cancelled and run again at any time. With an error, the report says what
+// was done, unless it is nil. Fix notices the end of ctx between two keys; if it is waiting for a server's answer, only when the client
+// gives up.
 //
-// Each command that sets a TTL is sent once, so that no late copy of it gives a TTL to a key that was made permanent since. A lost reply
-// ends the fix of that server with an error; keys of that page without a TTL may still get theirs when the lost request
-// arrives.
+// Each command that sets a TTL is sent once, so that no late copy of it can give a TTL to a key that was made permanent since. A lost reply
+// ends the fix of that server with an error. Keys of that page without a TTL may still get theirs when the lost request arrives.
 func Fix(ctx context.Context, rdb redis.UniversalClient, p Plan) (*FixReport, error) {
 	if err := p.Validate(); err != nil {
 		return nil, err
@@ -107,8 +105,9 @@ func Fix(ctx context.Context, rdb redis.UniversalClient, p Plan) (*FixReport, er
 		return nil, fmt.Errorf("ttlaudit: fix: %w", err)
 	}
 	r := &FixReport{Applied: p.Apply, Complete: true}
-	for _, g := range p.Give {
-		r.Gives = append(r.Gives, GiveCount{Pattern: g.Pattern})
+	r.Gives = slices.Grow(r.Gives, len(p.Give))[:len(p.Give)]
+	for i, g := range p.Give {
+		r.Gives[i].Pattern = g.Pattern
 	}
 	f := fixing{plan: p, report: r, walker: newWalker("", p.MaxRate), begun: time.Now(), far: Progress{Servers: len(all)}}
 	for _, g := range p.Give {
@@ -160,19 +159,19 @@ func (f *fixing) server(ctx context.Context, n *node) error {
 	return nil
 }
 
-// give does what the plan says with the keys of a page.
+// give applies the plan to the keys of a page.
 func (f *fixing) give(ctx context.Context, n *node, keys []string) error {
-	var counts []*GiveCount // by command
+	var gives []int // of the plan, by command
 	var cmds []*redis.Cmd
 	for _, key := range keys {
-		if ctx.Err() != nil { // who ends a fix does not wait for the rest of a page
+		if ctx.Err() != nil { // a cancelled fix does not finish the page
 			return ctx.Err()
 		}
 		i := slices.IndexFunc(f.patterns, func(p pattern) bool { return p.fits(key) })
 		if i < 0 {
 			continue
 		}
-		counts = append(counts, &f.report.Gives[i])
+		gives = append(gives, i)
 		if f.plan.Apply {
 			g := f.plan.Give[i]
 			cmds = append(cmds, redis.NewCmd(ctx, "PEXPIRE", key, cmp.Or(g.Jitter, &jitter.Default).TTL(g.TTL).Milliseconds(), "NX"))
@@ -181,9 +180,9 @@ func (f *fixing) give(ctx context.Context, n *node, keys []string) error {
 		}
 	}
 	send(ctx, n.rdb, cmds, f.plan.Apply)
-	given := int64(-1) // what PTTL says of a key that would be given a TTL
+	given := int64(-1) // PTTL's answer for a key that would get a TTL
 	if f.plan.Apply {
-		given = 1 // what PEXPIRE says of a key that was given one
+		given = 1 // PEXPIRE's answer for a key that got one
 	}
 	var wrong error
 	for i, cmd := range cmds {
@@ -198,22 +197,23 @@ func (f *fixing) give(ctx context.Context, n *node, keys []string) error {
 			f.report.Moved++
 			continue
 		}
-		counts[i].Matched++
+		count := &f.report.Gives[gives[i]]
+		count.Matched++
 		if n, _ := cmd.Int64(); n == given {
-			counts[i].Given++
+			count.Given++
 		} else {
-			counts[i].Had++
+			count.Had++
 		}
 	}
 	return wrong
 }
 
-// once is a command that go-redis does not repeat, nor the pipeline that it is in.
+// once is a command that go-redis does not repeat, nor the pipeline that contains it.
 type once struct{ *redis.Cmd }
 
 func (once) NoRetry() bool { return true }
 
-// send sends commands in one trip, and again what the server says that it did not execute. Writes are else sent once.
+// send sends commands in one trip. It sends again only commands that the server replies it did not execute.
 func send(ctx context.Context, rdb *redis.Client, cmds []*redis.Cmd, writes bool) {
 	sent := false
 	again.Until(ctx, func() (refused bool) {

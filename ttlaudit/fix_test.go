@@ -27,13 +27,11 @@ func TestFixDoesWhatThePlanSays(t *testing.T) {
 				{Pattern: "queue:3", TTL: time.Minute, Jitter: &jitter.Spread{}},
 				{Pattern: "nosuch:**", TTL: time.Minute},
 			}}
-			want := []ttlaudit.GiveCount{
-				{Pattern: "cache:user:*", Matched: 3000, Given: 1000, Had: 2000}, {Pattern: "queue:3", Matched: 1, Given: 1}, {Pattern: "nosuch:**"},
-			}
-			check := func(applied bool, want []ttlaudit.GiveCount) {
+			const want = "[{cache:user:* 3000 1000 2000} {queue:3 1 1 0} {nosuch:** 0 0 0}]" // matched, given, had one
+			check := func(applied bool, want string) {
 				t.Helper()
 				r, err := ttlaudit.Fix(ctx, rdb, plan)
-				if err != nil || r.Applied != applied || !r.Complete || r.Keys != 3048 || fmt.Sprint(r.Gives) != fmt.Sprint(want) {
+				if err != nil || r.Applied != applied || !r.Complete || r.Keys != 3048 || fmt.Sprint(r.Gives) != want {
 					t.Errorf("%+v, %v", r, err)
 				}
 			}
@@ -64,8 +62,7 @@ func TestFixDoesWhatThePlanSays(t *testing.T) {
 			if len(ends) < 50 {
 				t.Errorf("100 keys end in %d different minutes", len(ends))
 			}
-			want[0].Given, want[0].Had, want[1].Given, want[1].Had = 0, 3000, 0, 1
-			check(true, want)
+			check(true, "[{cache:user:* 3000 0 3000} {queue:3 1 0 1} {nosuch:** 0 0 0}]")
 		})
 	}
 }
@@ -138,12 +135,12 @@ func TestAFixWhoseReplyIsLost(t *testing.T) {
 // The first pattern that fits a key counts, so one that no key is left for is a mistake.
 func TestPlansWhosePatternsOverlap(t *testing.T) {
 	for _, c := range []struct{ first, then, says string }{
-		{"a:*", "a:*", `Plan.Give[1].Pattern "a:*" is that of Give[0] already: leave one out`},
-		{"a:**", "a:*", `Plan.Give[1].Pattern "a:*" has no keys of its own, as Give[0], "a:**", fits them all before: put the narrower one first`},
-		{"a:**", "a:b:*:c", "has no keys of its own"},
-		{"a:*", "a:b", "has no keys of its own"},
-		{"a:*b*", "a:x*b", "has no keys of its own"},
-		{"a:*", `a:\*`, "has no keys of its own"},
+		{"a:*", "a:*", `Plan.Give[1].Pattern "a:*" is the same as that of Give[0]: remove one`},
+		{"a:**", "a:*", `Plan.Give[1].Pattern "a:*" can never match, since Give[0], "a:**", matches all its keys first: put the narrower pattern first`},
+		{"a:**", "a:b:*:c", "can never match"},
+		{"a:*", "a:b", "can never match"},
+		{"a:*b*", "a:x*b", "can never match"},
+		{"a:*", `a:\*`, "can never match"},
 		{"a:*", "a:*:b", ""},
 		{"a:*", "a:**", ""},
 		{"a:b", "a:*", ""},

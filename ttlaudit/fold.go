@@ -2,36 +2,36 @@ package ttlaudit
 
 import "strings"
 
-// A forest tells keys by their patterns. A key is cut into parts at the separators, and a part that looks like an id is "*";
-// so is every part of a place at which more different ones came than the fan-out allows, as with names. What a key's pattern is
-// follows from the set of all keys, not from their order. There are never more patterns than most: beyond that the fan-out is
-// halved, until they fit; only when that is depends on the order.
+// A forest groups keys by their patterns. A key is split into parts at the separators. A part that looks like an ID becomes "*". So does
+// every part in a place where more different parts occur than the fan-out allows, such as names. A key's pattern follows from the set of
+// all keys, not from their order. There are never more patterns than most: when there would be, the fan-out is halved until they fit; only
+// the moment at which that happens depends on the order.
 //
-// Fields are exported, here and below, for the state of an audit.
+// Fields are exported, here and below, so that an audit's state can be saved.
 type forest struct {
 	Root   branch
-	Leaves int // tallies held
-	Inner  int // fan-out of parts that others follow
+	Leaves int // number of tallies
+	Inner  int // fan-out of parts that are followed by others
 	Last   int // fan-out of last parts
 	Most   int
 }
 
 const (
 	separators = ":/|"
-	deepest    = 6 // parts; what follows is "**"
+	deepest    = 6 // number of parts; what follows them is "**"
 )
 
 func newForest(most int) *forest { return &forest{Inner: 128, Last: 32, Most: most} }
 
-// branch is a place in keys. By the separator that ends them, or none, it has the parts that can come next.
+// branch is a place in keys. For each separator, and for the end of the key, it has the parts that can come next.
 type branch struct {
-	Tally *tally // of the keys that end here; nil: none do
+	Tally *tally // of the keys that end here; nil: no key does
 	Next  [len(separators) + 1]parts
 }
 
 type parts struct {
 	Of     map[string]*branch
-	Folded bool // into "*"
+	Folded bool // the parts are merged into "*"
 }
 
 // at returns the tally of key's pattern.
@@ -61,7 +61,7 @@ func (f *forest) at(key string) *tally {
 	return t.latest()
 }
 
-// at returns the branch of a part, which it makes if there is none.
+// at returns the branch of a part, which it creates if there is none.
 func (p *parts) at(part string) *branch {
 	if p.Folded && part != "" && part != "**" {
 		part = "*"
@@ -93,7 +93,7 @@ func (f *forest) fold(p *parts) {
 	}
 }
 
-// merge moves what is in from to into.
+// merge moves the contents of from into to.
 func (f *forest) merge(into, from *branch) {
 	switch {
 	case from.Tally == nil:
@@ -115,7 +115,7 @@ func (f *forest) merge(into, from *branch) {
 	}
 }
 
-// narrow halves the fan-out until the patterns are few enough.
+// narrow halves the fan-out until there are few enough patterns.
 func (f *forest) narrow() {
 	for f.Leaves > f.Most && f.Inner > 1 {
 		f.Inner, f.Last = max(f.Inner/2, 1), max(f.Last/2, 1)
@@ -141,7 +141,7 @@ func (b *branch) each(pattern string, visit func(string, *tally)) {
 	}
 }
 
-// cut returns key's first part, which separator ends it, from 1, and the rest; or all of it, and 0.
+// cut returns the first part of key, the separator that ends it, numbered from 1, and the rest; or all of key and 0.
 func cut(key string) (part string, group int, rest string) {
 	if i := strings.IndexAny(key, separators); i >= 0 {
 		return key[:i], 1 + strings.IndexByte(separators, key[i]), key[i+1:]
@@ -149,8 +149,8 @@ func cut(key string) (part string, group int, rest string) {
 	return key, 0, ""
 }
 
-// shape returns a part with what looks like an id as "*": a number, a date, a UUID, a token, a number in a word of its own. A
-// cluster's hash tag keeps its braces, and a "*" or a backslash of the key's own is escaped.
+// shape returns a part with everything that looks like an ID replaced by "*": a number, a date, a UUID, a token, or a number within a word.
+// A cluster's hash tag keeps its braces. A "*" or backslash in the key itself is escaped.
 func shape(part string) string {
 	if len(part) == 0 || isWord(part) {
 		return part
@@ -168,7 +168,7 @@ func shape(part string) string {
 	return b.String()
 }
 
-// plainShape is shape of what has no hash tag.
+// plainShape is shape for a part without a hash tag.
 func plainShape(part string) string {
 	switch {
 	case len(part) == 0, isWord(part):
@@ -200,17 +200,17 @@ func plainShape(part string) string {
 	return b.String()
 }
 
-// isWord reports that nothing in a part is to be looked at: most are.
+// isWord reports that a part has nothing to look at, which is true of most.
 func isWord(part string) bool {
 	return len(part) < longest && !strings.ContainsAny(part, `0123456789{*\`)
 }
 
-// longest is how long a word can be that is no token.
+// longest is how long a word can be without being a token.
 const longest = 40
 
 func isDigit(c byte) bool { return c >= '0' && c <= '9' }
 
-// isID reports whether all of a part is an id.
+// isID reports whether a part as a whole is an ID.
 func isID(part string) bool {
 	digits, hex, letters := 0, 0, 0
 	for i := range len(part) {
@@ -232,7 +232,7 @@ func isID(part string) bool {
 		return len(part) >= longest
 	case hex == 0 && letters == 0: // 1001, 2026-11-21, 52.52,13.40
 		return true
-	case letters == 0: // of a hash, or a UUID
+	case letters == 0: // part of a hash or a UUID
 		return digits+hex >= 8
 	}
 	return digits+hex+letters >= 16 && digits*12 >= len(part) // a token

@@ -11,21 +11,21 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// seen is what a server says of a key.
+// seen is what a server says about a key.
 type seen struct {
 	key     string
 	tally   *tally
 	ttl     *redis.DurationCmd
 	kind    *redis.StatusCmd
-	size    *redis.IntCmd // nil: not asked
+	size    *redis.IntCmd // nil: not asked for
 	fields  *redis.StringSliceCmd
 	endings *redis.IntSliceCmd
 }
 
-// firstSizes are asked for of each pattern, whatever the share is.
+// firstSizes is how many sizes are asked for of each pattern, whatever the share is.
 const firstSizes = 100
 
-// look asks what there is to know of the keys of a page, and counts it. A page that fails is not counted at all.
+// look asks everything about the keys of a page, and counts them. A page that fails is not counted at all.
 func (a *audit) look(ctx context.Context, n *node, s *walked, keys []string) error {
 	if len(keys) == 0 {
 		return nil
@@ -51,12 +51,12 @@ func (a *audit) look(ctx context.Context, n *node, s *walked, keys []string) err
 	return nil
 }
 
-// sizes reports whether key's size is to be asked for. It depends on the key, so that it is the same after a resumption.
+// sizes reports whether to ask for key's size. That depends on the key, so it is the same after a resumption.
 func (a *audit) sizes(key string, t *tally) bool {
 	return a.opt.Sizes > 0 && (t.All.N < firstSizes || float64(hash(key)>>11)/(1<<53) < a.opt.Sizes)
 }
 
-// failed sends what is in pipe, and returns the first command that fails for another reason than its key; nil if none does.
+// failed sends what is in pipe. It returns the first command that fails for a reason other than its key, or nil.
 func failed(ctx context.Context, pipe redis.Pipeliner) redis.Cmder {
 	cmds, _ := pipe.Exec(ctx) // each has its own error
 	if i := slices.IndexFunc(cmds, serious); i >= 0 {
@@ -65,7 +65,8 @@ func failed(ctx context.Context, pipe redis.Pipeliner) redis.Cmder {
 	return nil
 }
 
-// serious reports whether a command failed, and not because its key is gone, is of another type by now, or has moved to another master.
+// serious reports whether a command failed for a reason other than that its key is gone, has another type by now, or has moved to another
+// master.
 func serious(cmd redis.Cmder) bool {
 	err := cmd.Err()
 	return err != nil && !errors.Is(err, redis.Nil) && !moved(err) && !strings.Contains(err.Error(), "WRONGTYPE")
@@ -90,7 +91,7 @@ func (a *audit) count(s *walked, k *seen) {
 	a.Keys++
 	s.Keys++
 	t.Keys++
-	if kind := k.kind.Val(); kind != "none" && kind != "" { // it may have ended since
+	if kind := k.kind.Val(); kind != "none" && kind != "" { // it may have expired in between
 		a.Types[kind]++
 	}
 	endless := ttl == -1
@@ -119,7 +120,7 @@ func (a *audit) count(s *walked, k *seen) {
 	a.countFields(k, endless)
 }
 
-// enlarge puts k among the largest keys, if it is one.
+// enlarge adds k to the largest keys, if it is one.
 func (a *audit) enlarge(k LargeKey) {
 	at, _ := slices.BinarySearchFunc(a.Largest, k, func(l, k LargeKey) int {
 		return cmp.Or(cmp.Compare(k.Bytes, l.Bytes), strings.Compare(l.Key, k.Key))
@@ -131,16 +132,16 @@ func (a *audit) enlarge(k LargeKey) {
 	}
 }
 
-// bounds of the times left that are told apart.
+// bounds of the groups of remaining TTLs.
 var bounds = [...]time.Duration{
 	time.Minute, 10 * time.Minute, time.Hour, 6 * time.Hour, 24 * time.Hour, 7 * 24 * time.Hour, 28 * 24 * time.Hour, 365 * 24 * time.Hour,
 }
 
-// someFields are how many fields of a hash are asked for their ends.
+// someFields is how many fields of a hash are asked for their TTLs.
 const someFields = 16
 
-// lookAtFields asks, of the hashes whose size was asked for, when some of the fields end. A server that has no field TTL, or does not
-// allow to ask, is not asked again.
+// lookAtFields asks when some fields end, of the hashes whose size was asked for. A server without field TTLs, or one that does not allow
+// the question, is not asked again.
 func (a *audit) lookAtFields(ctx context.Context, n *node, page []seen) error {
 	if a.Hashes.Unknown != "" {
 		return nil
@@ -165,7 +166,7 @@ func (a *audit) lookAtFields(ctx context.Context, n *node, page []seen) error {
 	return nil
 }
 
-// unable notes why fields cannot be asked for, if that is how cmd failed; any other failure is its error.
+// unable notes why fields cannot be asked about, if cmd shows that; for any other failure it returns the error.
 func (a *audit) unable(cmd redis.Cmder) error {
 	why := cmd.Err().Error()
 	if strings.HasPrefix(why, "NOPERM") || strings.HasPrefix(why, "ERR unknown command") {

@@ -5,10 +5,10 @@ import (
 	"strings"
 )
 
-// pattern is one of a plan, taken apart: by the separators into parts, and those by their stars into pieces. A star stands for nothing
-// beyond its part, so the parts of a key fit those of the pattern one by one. Within a part the first and the last piece stand at the ends,
-// and each of the others is taken where it is found first, which leaves the most for those behind it: so nothing is tried twice, and a
-// key costs what it takes to look through it.
+// pattern is a parsed pattern of a plan: split into parts by the separators, and the parts into pieces by their stars. A star never extends
+// beyond its part, so the parts of a key match those of the pattern one by one. Within a part, the first and the last piece stand at the
+// ends, and each other piece is taken where it first occurs, which leaves the most for the pieces after it. So no alternative is ever
+// tried, and matching a key takes linear time.
 type pattern struct {
 	parts []shaped
 	rest  bool // it ends with "**"
@@ -16,7 +16,7 @@ type pattern struct {
 
 type shaped struct {
 	pieces []string // one more than there are stars
-	group  int      // the separator that ends it, as cut numbers them
+	group  int      // the separator that ends it, numbered as in cut
 }
 
 func readPattern(text string) (p pattern) {
@@ -52,7 +52,8 @@ func readPattern(text string) (p pattern) {
 	return p
 }
 
-// covers reports whether p fits all keys that the pattern narrower fits: it does if it fits one whose stars stand for what no text has.
+// covers reports whether p fits all keys that the pattern narrower fits: true if p fits narrower with its stars replaced by a character
+// that occurs in no text.
 func (p pattern) covers(narrower string) bool {
 	const some = "\x00"
 	var key strings.Builder
@@ -72,13 +73,13 @@ func (p pattern) covers(narrower string) bool {
 	return p.fits(key.String())
 }
 
-// fits reports whether key is one of the pattern's.
+// fits reports whether key matches the pattern.
 func (p pattern) fits(key string) bool {
 	for i, s := range p.parts {
 		part, group, after := cut(key)
 		if i == len(p.parts)-1 && p.rest {
 			n, ok := s.begins(part)
-			return ok && n < len(key) // ** is at least a byte
+			return ok && n < len(key) // ** stands for at least one byte
 		}
 		if group != s.group || !s.is(part) {
 			return false
@@ -88,7 +89,7 @@ func (p pattern) fits(key string) bool {
 	return true
 }
 
-// begins reports whether a part begins with what s describes, and how many bytes that takes at the least.
+// begins reports whether a part begins with what s describes, and the smallest number of bytes that takes.
 func (s shaped) begins(part string) (n int, ok bool) {
 	if n = len(s.pieces[0]); !strings.HasPrefix(part, s.pieces[0]) {
 		return 0, false
@@ -103,7 +104,7 @@ func (s shaped) begins(part string) (n int, ok bool) {
 	return n, true
 }
 
-// is reports whether s describes all of a part.
+// is reports whether s describes the whole part.
 func (s shaped) is(part string) bool {
 	last := s.pieces[len(s.pieces)-1]
 	if len(s.pieces) == 1 {

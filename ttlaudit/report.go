@@ -8,41 +8,46 @@ import (
 	"time"
 )
 
-// Report is what an audit found. As JSON its names are stable; [Report.WriteText] is for people.
+// Report is the result of an audit. Its names in JSON are stable; [Report.WriteText] is for people.
 type Report struct {
 	Began time.Time     `json:"began"`
 	Took  time.Duration `json:"-"` // took_seconds
 
-	// Complete is that every server was walked to its end, or to its share of Options.Keys.
+	// Complete says that every server was walked to its end, or to its share of Options.Keys.
 	Complete bool           `json:"complete"`
 	Servers  []ServerReport `json:"servers"`
 
-	// Resharded is that slots moved meanwhile: keys may have been missed, or counted twice.
+	// Resharded says that slots moved meanwhile: keys may have been missed, or counted twice.
 	Resharded bool `json:"resharded,omitempty"`
 
 	Match    string        `json:"match,omitempty"`
-	Keys     int64         `json:"keys"`     // looked at, and there
-	NoTTL    int64         `json:"no_ttl"`   // of them
-	TooLong  int64         `json:"too_long"` // of them: their TTL left is longer than
+	Keys     int64         `json:"keys"`     // keys looked at that existed
+	NoTTL    int64         `json:"no_ttl"`   // those without a TTL
+	TooLong  int64         `json:"too_long"` // those whose remaining TTL is longer than Longest
 	Longest  time.Duration `json:"-"`        // too_long_seconds
 	Vanished int64         `json:"vanished"` // between SCAN and PTTL
-	Moved    int64         `json:"moved"`    // to another master, likewise
+	Moved    int64         `json:"moved"`    // to another master in between
 
-	// Estimated is what all keys would have given, where the audit looked at some; else it is zero.
+	// Estimated is the estimate for all keys, if the audit looked at only some; else it is zero.
 	Estimated struct {
 		Keys    int64    `json:"keys"` // by DBSIZE
 		NoTTL   Estimate `json:"no_ttl"`
 		TooLong Estimate `json:"too_long"`
 	} `json:"estimated,omitzero"`
 
-	// Bytes and NoTTLBytes are what the keys looked at take, by a sample; nil if sizes were not asked for.
+	// Bytes and NoTTLBytes are the memory of the keys looked at, estimated from a sample; nil if no sizes were asked for.
 	Bytes      *Estimate `json:"bytes,omitempty"`
 	NoTTLBytes *Estimate `json:"no_ttl_bytes,omitempty"`
 
 	Patterns []Pattern        `json:"patterns"` // those with the most keys without TTL first
-	TTLs     []TTLs           `json:"ttls"`     // times left, shortest first
 	Types    map[string]int64 `json:"types"`
-	Largest  []LargeKey       `json:"largest_no_ttl"` // of those whose size was asked for
+	Largest  []LargeKey       `json:"largest_no_ttl"` // among those whose size was asked for
+
+	// TTLs are the times left, the shortest first: how many keys have at most UpTo, and more than that of the entry before.
+	TTLs []struct {
+		UpTo time.Duration // zero, in the last entry: any
+		Keys int64
+	} `json:"-"` // ttls, with up_to_seconds
 
 	// Hashes is what some fields of the hashes said whose size was asked for. A field's TTL is not the key's: a hash all of
 	// whose fields end is gone with the last of them, and still counts as a key without TTL.
@@ -50,22 +55,22 @@ type Report struct {
 		Looked      int64  `json:"looked_at"`
 		Fields      int64  `json:"fields"`
 		WithTTL     int64  `json:"fields_with_ttl"`
-		EndByFields int64  `json:"end_by_fields"`     // hashes without TTL all of whose fields looked at have one
-		Unknown     string `json:"unknown,omitempty"` // why fields could not be asked for
+		EndByFields int64  `json:"end_by_fields"`     // hashes without a TTL whose fields looked at all have one
+		Unknown     string `json:"unknown,omitempty"` // why fields could not be asked about
 	} `json:"hashes"`
 }
 
-// ServerReport is how far a server was covered.
+// ServerReport says how far a server was covered.
 type ServerReport struct {
 	Addr    string `json:"addr"`
-	Keys    int64  `json:"keys"`            // looked at
-	Of      int64  `json:"of"`              // there were at the beginning; 0: not known
+	Keys    int64  `json:"keys"`            // keys looked at
+	Of      int64  `json:"of"`              // keys there were at the beginning; 0: not known
 	Covered bool   `json:"covered"`         // to its end, or its share of Options.Keys
-	Error   string `json:"error,omitempty"` // why not
+	Error   string `json:"error,omitempty"` // why it was not covered
 }
 
-// Pattern is the keys that differ in their ids only. In its name "*" stands for an id or a name, and "**" for more of such
-// parts; the same names choose the keys of a [Plan].
+// Pattern is a group of keys that differ only in their IDs. In its name "*" stands for an ID or a name, and "**" for any number of such
+// parts. The same names select the keys of a [Plan].
 type Pattern struct {
 	Name       string    `json:"pattern"`
 	Keys       int64     `json:"keys"`
@@ -74,12 +79,6 @@ type Pattern struct {
 	Bytes      *Estimate `json:"bytes,omitempty"`
 	NoTTLBytes *Estimate `json:"no_ttl_bytes,omitempty"`
 	Example    string    `json:"example_no_ttl,omitempty"`
-}
-
-// TTLs are the keys whose time left is at most UpTo, and more than that of the entry before.
-type TTLs struct {
-	UpTo time.Duration `json:"-"` // up_to_seconds; zero: any
-	Keys int64         `json:"keys"`
 }
 
 // LargeKey is one of the largest keys without TTL.
@@ -92,23 +91,23 @@ type LargeKey struct {
 // MarshalJSON writes durations as seconds.
 func (r Report) MarshalJSON() ([]byte, error) {
 	type plain Report
+	type upTo struct {
+		Seconds float64 `json:"up_to_seconds,omitempty"`
+		Keys    int64   `json:"keys"`
+	}
+	ttls := make([]upTo, len(r.TTLs))
+	for i, t := range r.TTLs {
+		ttls[i] = upTo{t.UpTo.Seconds(), t.Keys}
+	}
 	return json.Marshal(struct {
 		plain
 		Took    float64 `json:"took_seconds"`
 		Longest float64 `json:"too_long_seconds"`
-	}{plain(r), r.Took.Seconds(), r.Longest.Seconds()})
+		TTLs    []upTo  `json:"ttls"`
+	}{plain(r), r.Took.Seconds(), r.Longest.Seconds(), ttls})
 }
 
-// MarshalJSON writes UpTo as seconds, or not at all.
-func (t TTLs) MarshalJSON() ([]byte, error) {
-	type plain TTLs
-	return json.Marshal(struct {
-		UpTo float64 `json:"up_to_seconds,omitempty"`
-		plain
-	}{t.UpTo.Seconds(), plain(t)})
-}
-
-// report draws up what was counted.
+// report builds the report from what was counted.
 func (a *audit) report() *Report {
 	r := a.Report
 	r.Took, r.Complete, r.Patterns = a.took(), true, []Pattern{}
@@ -128,7 +127,7 @@ func (a *audit) report() *Report {
 	return &r
 }
 
-// patterns adds the patterns, and the sizes of all.
+// patterns adds the patterns, and the sizes of all keys.
 func (a *audit) patterns(r *Report) {
 	var sum, variance, endless, endlessVariance float64
 	a.Forest.Root.each("", func(name string, t *tally) {

@@ -2,15 +2,15 @@ package ttlaudit
 
 import "math"
 
-// tally is what is counted of the keys of one pattern. Its fields are exported for the state of an audit.
+// tally counts the keys of one pattern. Its fields are exported so that an audit's state can be saved.
 type tally struct {
 	Keys, NoTTL, TooLong int64
-	All, Endless         moments // the sizes of some of the keys, and of some of those without TTL
-	Example              string  // of a key without TTL: the first in the alphabet
-	heir                 *tally  // what it was added to
+	All, Endless         moments // sizes of some of the keys, and of some of those without a TTL
+	Example              string  // a key without a TTL: the first alphabetically
+	heir                 *tally  // the tally it was merged into
 }
 
-// latest is the tally that t was added to, or t.
+// latest returns the tally that t was merged into, or t.
 func (t *tally) latest() *tally {
 	for t.heir != nil {
 		t = t.heir
@@ -29,7 +29,7 @@ func (t *tally) add(o *tally) {
 	}
 }
 
-// moments are what is kept of a sample.
+// moments are what is kept of a sample: enough for its mean and variance.
 type moments struct {
 	N          int64
 	Sum, Sumsq float64
@@ -47,9 +47,9 @@ func (m *moments) add(o moments) {
 	m.Sumsq += o.Sumsq
 }
 
-// total estimates the sum over so many keys from the sample m, or from like if m is empty, and the variance of that estimate.
+// total estimates the sum over this many keys from the sample m, or from like if m is empty, and the variance of the estimate.
 func (m moments) total(of int64, like moments) (sum, variance float64) {
-	left := 1.0 // share of the keys that m does not know
+	left := 1.0 // share of the keys that are not in m
 	switch {
 	case of == 0:
 		return 0, 0
@@ -70,7 +70,7 @@ func (m moments) total(of int64, like moments) (sum, variance float64) {
 	return sum, variance
 }
 
-// Estimate is a figure, and between which two it is with a probability of 95 %. All three are the same where it was counted.
+// Estimate is a figure with its 95 % confidence interval. If the figure was counted, all three are the same.
 type Estimate struct {
 	Value int64 `json:"value"`
 	Low   int64 `json:"low"`
@@ -80,7 +80,7 @@ type Estimate struct {
 // Exact reports whether the figure was counted.
 func (e Estimate) Exact() bool { return e.Low == e.High }
 
-// z is how many standard deviations hold 95 %.
+// z is how many standard deviations contain 95 %.
 const z = 1.96
 
 func normal(sum, variance float64) *Estimate {
@@ -88,8 +88,8 @@ func normal(sum, variance float64) *Estimate {
 	return &Estimate{int64(math.Round(sum)), int64(math.Round(max(sum-d, 0))), int64(math.Round(sum + d))}
 }
 
-// proportion estimates how many of all keys have a property that hits of the seen ones have: Wilson's interval, narrower as seen comes
-// near all, and never outside what was seen.
+// proportion estimates how many of all keys have a property that hits of the seen ones have. It is Wilson's interval, which narrows as seen
+// approaches all and never contradicts what was seen.
 func proportion(hits, seen, all int64) Estimate {
 	if seen == 0 {
 		return Estimate{0, 0, all}
@@ -98,7 +98,7 @@ func proportion(hits, seen, all int64) Estimate {
 		return Estimate{hits, hits, hits}
 	}
 	n, p, N := float64(seen), float64(hits)/float64(seen), float64(all)
-	n *= (N - 1) / (N - float64(seen)) // the correction for a finite number
+	n *= (N - 1) / (N - float64(seen)) // the correction for a finite population
 	middle := (p + z*z/(2*n)) / (1 + z*z/n)
 	d := z / (1 + z*z/n) * math.Sqrt(p*(1-p)/n+z*z/(4*n*n))
 	within := func(x float64) int64 {

@@ -13,10 +13,10 @@ import (
 	"unicode/utf8"
 )
 
-// mostRows bounds a table for people; the JSON has all rows.
+// mostRows bounds the rows of a table for people; the JSON has all rows.
 const mostRows = 20
 
-// WriteText writes the report for people: what was covered, tables with bars, the largest keys without TTL.
+// WriteText writes the report for people: what was covered, tables with bars, and the largest keys without a TTL.
 func (r *Report) WriteText(w io.Writer) error {
 	var b strings.Builder
 	r.headline(&b)
@@ -119,7 +119,7 @@ func (r *Report) lengths(b *strings.Builder) {
 	fmt.Fprintf(b, "\nTYPES: %s\n", strings.Join(types, ", "))
 }
 
-// bar draws n of most in ten places; anything above zero shows.
+// bar draws n out of most in ten places; anything above zero shows.
 func bar(n, most int64) string {
 	const places = 10
 	eighths := 0
@@ -136,7 +136,7 @@ func bar(n, most int64) string {
 	return text + strings.Repeat(" ", places-utf8.RuneCountInString(text))
 }
 
-// number writes thousands apart.
+// number separates thousands.
 func number(n int64) string {
 	text := strconv.FormatInt(n, 10)
 	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
@@ -189,7 +189,7 @@ func span(d time.Duration) string {
 	return d.String()
 }
 
-// printable quotes what a terminal must not see.
+// printable quotes characters that must not reach a terminal.
 func printable(s string) string {
 	if strings.ContainsFunc(s, func(r rune) bool { return !unicode.IsPrint(r) || r == unicode.ReplacementChar }) {
 		return strconv.Quote(s)

@@ -21,12 +21,12 @@ type node struct {
 	addr string
 	rdb  *redis.Client
 
-	unreached error  // why it could not be asked for what follows
-	keys      int64  // at the beginning; -1: it may not tell
-	life      string // another after a restart, when cursors mean nothing any more. Empty: it may not tell
+	unreached error  // why it could not be asked
+	keys      int64  // at the beginning; -1: not allowed to know
+	life      string // the run ID: it changes with a restart, after which cursors are meaningless. Empty: not allowed to know
 }
 
-// nodes are the servers that hold rdb's keys: the one, or the masters of a cluster, or the shards of a ring.
+// nodes returns the servers that hold rdb's keys: the only one, the masters of a cluster, or the shards of a ring.
 func nodes(ctx context.Context, rdb redis.UniversalClient) (all []*node, err error) {
 	if err := check.Client("the client", rdb); err != nil {
 		return nil, err
@@ -52,7 +52,7 @@ func nodes(ctx context.Context, rdb redis.UniversalClient) (all []*node, err err
 	return all, err
 }
 
-// slotMap says which master has which slots; empty if rdb is no cluster, or does not tell.
+// slotMap says which master has which slots; empty if rdb is not a cluster, or does not tell.
 func slotMap(ctx context.Context, rdb redis.UniversalClient) string {
 	c, ok := rdb.(*redis.ClusterClient)
 	if !ok {
@@ -73,7 +73,7 @@ func slotMap(ctx context.Context, rdb redis.UniversalClient) string {
 	return fmt.Sprint(masters) // in the order of the slots
 }
 
-// greet asks how many keys a server has, and who it is.
+// greet asks how many keys a server has, and which server it is.
 func (n *node) greet(ctx context.Context) {
 	n.keys, n.unreached = n.rdb.DBSize(ctx).Result()
 	if n.unreached != nil && strings.HasPrefix(n.unreached.Error(), "NOPERM") {
@@ -93,18 +93,18 @@ func (n *node) runID(ctx context.Context) string {
 	return ""
 }
 
-// walker goes through the keys of a server, page by page, at a pace.
+// walker walks the keys of a server, page by page, at a bounded rate.
 type walker struct {
 	match   string
 	count   int64   // of SCAN
-	rate    float64 // keys/s; 0: no bound
+	rate    float64 // keys/s; 0: no limit
 	next    time.Time
 	skipped recent
 }
 
 // page is a reply of SCAN.
 type page struct {
-	keys []string // that no page before had
+	keys []string // keys that no earlier page had
 	next uint64   // cursor of the next page, 0 after the last
 }
 
@@ -115,8 +115,8 @@ const (
 	pagesPerSec = 100
 )
 
-// newWalker returns one that looks at up to rate keys a second; negative is no bound, and zero the default. At a bounded rate
-// the pages are so small that none keeps others waiting for long.
+// newWalker returns a walker that looks at up to rate keys a second. Negative means no limit, and zero the default. At a bounded rate its
+// pages are so small that none makes other clients wait for long.
 func newWalker(match string, rate int) *walker {
 	rate = cmp.Or(rate, defaultRate)
 	if rate < 0 {
@@ -125,7 +125,8 @@ func newWalker(match string, rate int) *walker {
 	return &walker{match: match, rate: float64(rate), count: int64(min(max(rate/pagesPerSec, 10), fullCount))}
 }
 
-// pages yields the pages of a server from cursor on, to the last one or an error. At full speed it asks for the next page before it yields one.
+// pages yields the pages of a server from cursor on, up to the last one or an error. Without a limit it requests the next page before it
+// yields one.
 func (w *walker) pages(ctx context.Context, n *node, cursor uint64) iter.Seq2[page, error] {
 	scan := func(cursor uint64) *redis.ScanCmd { return n.rdb.Scan(ctx, cursor, w.match, w.count) }
 	return func(yield func(page, error) bool) {
@@ -151,7 +152,7 @@ func (w *walker) pages(ctx context.Context, n *node, cursor uint64) iter.Seq2[pa
 				yield(page{}, explain(cmd))
 				return
 			}
-			if w.rate > 0 { // a page costs the server what it looked at, also where little matched
+			if w.rate > 0 { // a page costs the server what it looked at, even if little matched
 				looked := float64(max(len(keys), int(w.count)))
 				w.next = time.Now().Add(time.Duration(looked / w.rate * float64(time.Second)))
 			} else if next != 0 {
@@ -176,10 +177,10 @@ func (w *walker) wait(ctx context.Context) error {
 	return ctx.Err()
 }
 
-// recent remembers about the latest 100,000 keys. SCAN returns a key twice only if the server's table shrinks between two pages, and
-// then only keys of the few buckets at the cursor. Those came in the latest pages, so exact totals do not need a memory of all keys.
+// recent remembers about the latest 100,000 keys. SCAN returns a key twice only if the server's table shrinks between two pages, and then
+// only keys of the few buckets at the cursor. Those were in the latest pages, so exact totals do not require remembering all keys.
 type recent struct {
-	Last []uint64 // the very latest, for a state
+	Last []uint64 // the very latest, saved in a state
 	sets [][8]uint64
 }
 
@@ -188,7 +189,7 @@ const (
 	saved = 1 << 12
 )
 
-// seen reports whether key is remembered, and remembers it.
+// seen remembers key, and reports whether it was already remembered.
 func (r *recent) seen(key string) bool {
 	if r.sets == nil {
 		r.sets = make([][8]uint64, sets)
@@ -199,7 +200,7 @@ func (r *recent) seen(key string) bool {
 	return !r.remember(hash(key))
 }
 
-// keep adds the keys of a page that was counted to what a state remembers. A page that was not counted is walked again.
+// keep adds the keys of a counted page to what a state remembers. A page that was not counted will be walked again.
 func (r *recent) keep(keys []string) {
 	for _, key := range keys {
 		r.Last = append(r.Last, hash(key))
@@ -207,7 +208,7 @@ func (r *recent) keep(keys []string) {
 	r.Last = r.Last[max(len(r.Last)-saved, 0):]
 }
 
-// remember puts h in its set, in the place of the oldest there. It reports false if h was there already.
+// remember puts h in its set, in place of the oldest entry. It reports false if h was already there.
 func (r *recent) remember(h uint64) bool {
 	set := &r.sets[h%sets]
 	if slices.Contains(set[:], h) {
@@ -218,7 +219,7 @@ func (r *recent) remember(h uint64) bool {
 	return true
 }
 
-// hash is FNV-1a with its bits mixed: the same in every process.
+// hash is FNV-1a with its bits mixed. It is the same in every process.
 func hash(key string) uint64 {
 	h := uint64(14695981039346656037)
 	for i := range len(key) {
@@ -229,7 +230,7 @@ func hash(key string) uint64 {
 	return h ^ h>>29
 }
 
-// explain says how a command failed, and what is to be done about it, where that is known.
+// explain says how a command failed and, if known, what to do about it.
 func explain(cmd redis.Cmder) error {
 	err, name := cmd.Err(), cmd.Name()
 	if name == "memory" {

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// caller returns where the program called go-redis: the first place on the stack that is neither of this package nor go-redis's, its hooks for
-// tracing included. It costs some microseconds, and is asked for only if there is something to report.
+// caller returns where the program called go-redis: the first function on the stack that belongs neither to this package nor to go-redis
+// and its tracing hooks. It costs some microseconds, so it is called only when there is something to report.
 func caller() string {
 	var at [64]uintptr
 	frames := runtime.CallersFrames(at[:runtime.Callers(2, at[:])])
@@ -22,5 +22,5 @@ func caller() string {
 	}
 }
 
-// here begins the names of this package's functions.
+// here is how the names of this package's functions begin.
 const here = "github.com/mayflycache/mayfly/ttlguard."

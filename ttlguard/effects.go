@@ -5,27 +5,27 @@ import "strings"
 // effect says what a command does to its keys.
 type effect func(w words, r *ruling)
 
-// effects are the commands that can create a key, or take its TTL, or give it one. Whatever is not here reads, or removes parts
-// of what is there, or alters what must be there already: none of that leaves a key without an end that had one.
+// effects are the commands that can create a key, or give or remove its TTL. All other commands read, remove parts of a value, or change a
+// value that must already exist: none of them leaves a key without a TTL that had one.
 var effects = map[string]effect{
-	// Replaces the value, and the TTL with it.
+	// These replace the value, and the TTL with it.
 	"set": set, "setnx": func(w words, r *ruling) { r.createdWith(w.text(1), none) },
 	"setex": timed, "psetex": timed,
 	"getset": storesFirst, "restore": restore, "restore-asking": restore, "msetex": msetex,
 	"mset":   every(2, func(r *ruling, key string) { r.replaced(key, none) }),
 	"msetnx": every(2, func(r *ruling, key string) { r.createdWith(key, none) }),
 
-	// *STORE: the destination is a new key, or none.
+	// *STORE: the destination is a new key, or no key.
 	"sdiffstore": storesFirst, "sinterstore": storesFirst, "sunionstore": storesFirst,
 	"zdiffstore": storesFirst, "zinterstore": storesFirst, "zunionstore": storesFirst, "zrangestore": storesFirst,
 	"geosearchstore": storesFirst, "bitop": func(w words, r *ruling) { r.stored(w.text(2)) },
 	"sort": sortStore, "georadius": stores(6, "store", "storedist"), "georadiusbymember": stores(5, "store", "storedist"),
 
-	// Alters the value, or creates it, and leaves the TTL.
+	// These change the value or create it, and keep the TTL.
 	"append": alters, "incr": alters, "decr": alters, "pfadd": alters,
 	"hset": alters, "hmset": alters, "hsetnx": alters, "lpush": alters, "rpush": alters, "sadd": alters,
 
-	// The same, unless an argument is wrong, a condition is not met, or there is nothing to take.
+	// The same, but they do nothing if an argument is wrong, a condition is not met, or there is nothing to take.
 	"incrby": mayAlter, "incrbyfloat": mayAlter, "decrby": mayAlter, "setrange": mayAlter, "setbit": mayAlter, "bitfield": mayAlter,
 	"hincrby": mayAlter, "hincrbyfloat": mayAlter, "hsetex": mayAlter, "zadd": mayAlter, "zincrby": mayAlter, "geoadd": mayAlter,
 	"xadd": mayAlter, "vadd": mayAlter, "pfmerge": mayAlter, "pfdebug": mayAlter,
@@ -36,7 +36,7 @@ var effects = map[string]effect{
 		}
 	},
 
-	// Moves a key, and its TTL with it.
+	// These move a key, and its TTL with it.
 	"rename":   func(w words, r *ruling) { r.inherited(w.text(1), w.text(2), false); r.removed(w.text(1)) },
 	"renamenx": func(w words, r *ruling) { r.inherited(w.text(1), w.text(2), true); r.doubted(w.text(1)) },
 	"copy": func(w words, r *ruling) {
@@ -48,15 +48,15 @@ var effects = map[string]effect{
 	},
 	"move": doubts,
 
-	// Takes keys away.
-	"del": removes, "unlink": removes, "getdel": doubts, // if it is no string it stays
+	// These remove keys.
+	"del": removes, "unlink": removes, "getdel": doubts, // a key that is not a string stays
 	"lpop": doubts, "rpop": doubts, "blpop": doubts, "brpop": doubts, "lmpop": doubts, "blmpop": doubts, "lrem": doubts, "ltrim": doubts,
 	"spop": doubts, "srem": doubts, "zrem": doubts, "zpopmin": doubts, "zpopmax": doubts, "bzpopmin": doubts, "bzpopmax": doubts,
 	"zmpop": doubts, "bzmpop": doubts, "zremrangebyrank": doubts, "zremrangebyscore": doubts, "zremrangebylex": doubts,
 	"hdel": doubts, "hgetdel": doubts, "hgetex": doubts, "hexpire": doubts, "hpexpire": doubts, "hexpireat": doubts, "hpexpireat": doubts,
 	"vrem": doubts, "flushdb": doubtsAll, "flushall": doubtsAll, "swapdb": doubtsAll,
 
-	// Gives a TTL, or takes it.
+	// These give or remove a TTL.
 	"expire": limits, "pexpire": limits, "expireat": limits, "pexpireat": limits,
 	"persist": func(w words, r *ruling) { r.persisted(w.text(1)) },
 	"getex": func(w words, r *ruling) {
@@ -69,10 +69,10 @@ var effects = map[string]effect{
 		}
 	},
 
-	// Whatever a script does with its keys.
+	// A script may do anything with its keys.
 	"eval": scripted, "evalsha": scripted, "fcall": scripted,
 
-	// Says where, or whether, what follows is done.
+	// These say where, or whether, later commands take effect.
 	"select":  func(w words, r *ruling) { r.db = w.text(1) },
 	"multi":   func(_ words, r *ruling) { r.begin() },
 	"exec":    func(_ words, r *ruling) { r.commit() },
@@ -93,11 +93,11 @@ func mayAlter(w words, r *ruling)       { r.altered(w.text(1), true) }
 func mayAlterSecond(w words, r *ruling) { r.doubted(w.text(1)); r.altered(w.text(2), true) }
 
 var (
-	doubts  = every(1, (*ruling).doubted) // of whichever keys are named
+	doubts  = every(1, (*ruling).doubted) // of all keys named
 	removes = every(1, (*ruling).removed)
 )
 
-// every does the same to every step-th word from the first after the command's name on.
+// every does the same to every step-th argument, starting with the first one after the command's name.
 func every(step int, do func(r *ruling, key string)) effect {
 	return func(w words, r *ruling) {
 		for i := 1; i < len(w); i += step {
@@ -107,14 +107,14 @@ func every(step int, do func(r *ruling, key string)) effect {
 }
 
 func doubtsAll(_ words, r *ruling) {
-	for i := range r.keys { // of all databases
+	for i := range r.keys { // in all databases
 		if s := &r.keys[i].state; s.there == surely {
 			s.there = maybe
 		}
 	}
 }
 
-// stores is a command whose options, from word from on, may name where its result is stored. The last one counts.
+// stores is for a command whose options, starting at argument from, may name the key that receives the result. The last such option counts.
 func stores(from int, options ...string) effect {
 	return func(w words, r *ruling) {
 		to := 0
@@ -127,7 +127,8 @@ func stores(from int, options ...string) effect {
 	}
 }
 
-// sortStore  key [BY pattern] [LIMIT offset count] [GET pattern]... [ASC | DESC] [ALPHA] [STORE destination]: a pattern may be any word.
+// sortStore  key [BY pattern] [LIMIT offset count] [GET pattern]... [ASC | DESC] [ALPHA] [STORE destination]. A pattern may be any word,
+// even STORE.
 func sortStore(w words, r *ruling) {
 	to := 0
 	for i := 2; i < len(w); i++ {
@@ -154,7 +155,7 @@ func set(w words, r *ruling) {
 	}
 	r.perhaps(o.odd, key, func() {
 		switch {
-		case o.has["get"] && o.ttl != none: // fails if what is there is no string
+		case o.has["get"] && o.ttl != none: // fails if the key does not hold a string
 			r.limitedIfString(key, until)
 		case o.has["keepttl"]:
 			r.altered(key, true)
@@ -172,7 +173,7 @@ func set(w words, r *ruling) {
 	})
 }
 
-// msetex  numkeys key value [key value]... [NX | XX] [a TTL | KEEPTTL]: all or none (Redis 8.4).
+// msetex  numkeys key value [key value]... [NX | XX] [a TTL | KEEPTTL]: sets all keys or none (Redis 8.4).
 func msetex(w words, r *ruling) {
 	n, ok := w.number(1)
 	if !ok || n < 1 || n > int64(len(w)) {
@@ -192,8 +193,7 @@ func msetex(w words, r *ruling) {
 	}
 }
 
-// restore  key ttl payload [REPLACE] [ABSTTL]: a ttl of 0 is none. Without REPLACE it fails where something
-// is.
+// restore  key ttl payload [REPLACE] [ABSTTL]: a ttl of 0 means none. Without REPLACE it fails if the key exists.
 func restore(w words, r *ruling) {
 	ttl := none
 	if n, ok := w.number(2); ok && n > 0 {
@@ -208,12 +208,12 @@ func restore(w words, r *ruling) {
 		r.createdWith(w.text(1), ttl)
 	case ttl == none:
 		r.stored(w.text(1))
-	default: // it fails if the payload is not one
+	default: // fails if the payload is invalid
 		r.limitedIfString(w.text(1), ttl)
 	}
 }
 
-// limits is the EXPIRE family. XX and GT leave a key alone that has no TTL; a time that is over removes it.
+// limits is the EXPIRE family. XX and GT leave a key without a TTL alone; a time in the past removes the key.
 func limits(w words, r *ruling) {
 	key, l := w.text(1), some
 	if strings.HasSuffix(strings.ToLower(w.text(0)), "at") {
@@ -222,7 +222,7 @@ func limits(w words, r *ruling) {
 	o := w.options(3, "nx", "xx", "gt", "lt")
 	n, ok := w.number(2)
 	gt, lt, nx, xx := o.has["gt"], o.has["lt"], o.has["nx"], o.has["xx"]
-	if !ok || xx || gt || nx && lt { // without effect on a key that has none, or refused
+	if !ok || xx || gt || nx && lt { // refused, or without effect on a key that has no TTL
 		r.change(key, same)
 		return
 	}

@@ -1,20 +1,20 @@
-// Package ttlguard prevents keys without a TTL. [New] returns a hook for any go-redis client, which judges each write to the keys
-// it watches before it is sent:
+// Package ttlguard prevents keys without a TTL. [New] returns a hook for any go-redis client. It judges each write to the keys it watches
+// before the write is sent:
 //
 //	guard, err := ttlguard.New(ttlguard.Options{Prefixes: []string{"cache:"}})
 //	rdb.AddHook(guard)
 //	rdb.Set(ctx, "cache:user:1001", data, 0) // refused: mayfly.ErrNoTTL, naming command and key
 //
-// In a program that runs already begin with OnNone: ttlguard.ActionReport, so that nothing is refused before you have seen what would be, and then go
-// over to refusing prefix by prefix ([Options].Enforced).
+// In an existing program, begin with OnNone: ttlguard.ActionReport, so that nothing is refused before you have seen what would be. Then
+// switch to refusing, prefix by prefix ([Options].Enforced).
 //
-// docs/ttlguard.md lists what each command does to a TTL. The guard looks at what is sent together: RPUSH followed by EXPIRE in one
-// pipeline or transaction is fine. It never changes a command.
+// docs/ttlguard.md lists what each command does to a TTL. The guard judges commands that are sent together as one: RPUSH followed by EXPIRE
+// in one pipeline or transaction is fine. It never changes a command.
 //
-// A hook sees what is sent by the client that it was added to. What [redis.Client.WithTimeout] returns has no hooks: add the guard to
-// it, too.
+// A hook sees only what is sent by the client it was added to. A client that [redis.Client.WithTimeout] returns has no hooks: add the guard
+// to it too.
 //
-// Package ttlaudit finds the keys without a TTL that are in Redis already.
+// Package ttlaudit finds keys without a TTL that are already in Redis.
 package ttlguard
 
 import (
@@ -32,7 +32,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/check"
 )
 
-// Action is what is done about a write. The zero Action is the default of its field.
+// Action is what the guard does about a write. The zero Action is the default of its field.
 type Action int
 
 const (
@@ -49,44 +49,44 @@ func (a Action) String() string {
 	return [...]string{"default", "ignore", "report", "refuse"}[a]
 }
 
-// Options say what is watched, and what is done. Prefixes is required.
+// Options say what the guard watches, and what it does. Prefixes is required.
 type Options struct {
-	// Prefixes are those of the keys that must end. Others cost next to nothing.
+	// Prefixes are the prefixes of the keys that must have a TTL. Commands about other keys cost next to nothing.
 	Prefixes []string
 
-	// Exempt are keys under the prefixes that need no end, as patterns of [path.Match]: "cache:config:*".
+	// Exempt are keys under the prefixes that need no TTL, as patterns of [path.Match]: "cache:config:*".
 	Exempt []string
 
-	// OnNone is what is done about a write that leaves a key without TTL. Zero is ActionRefuse. In a program that runs already begin
-	// with ActionReport, and go over to ActionRefuse prefix by prefix: see Enforced.
+	// OnNone is what to do about a write that leaves a key without a TTL. Zero is ActionRefuse. In an existing program begin with
+	// ActionReport, and switch to ActionRefuse prefix by prefix: see Enforced.
 	OnNone Action
 
-	// Enforced are those of the prefixes, or longer ones, for which OnNone is ActionRefuse where it is ActionReport, or ActionIgnore, for
-	// the others.
+	// Enforced are prefixes for which OnNone counts as ActionRefuse although it is ActionReport or ActionIgnore for the others. Each must
+	// be one of Prefixes, or begin with one.
 	Enforced []string
 
-	// OnDepends is what is done about a write that keeps the TTL a key has and creates one without it: INCR, HSET, RPUSH alone.
-	// Zero is ActionReport.
+	// OnDepends is what to do about a write that keeps the TTL of an existing key, but creates a missing key without one: INCR, HSET or
+	// RPUSH alone. Zero is ActionReport.
 	OnDepends Action
 
-	// Verify asks, after a write that depends, whether the key has a TTL, and reports it only if not: one PTTL more, in one
-	// trip for all keys of a pipeline.
+	// Verify makes the guard ask, after a write that depends, whether the key has a TTL, and report the key only if it has none. This costs
+	// one more PTTL, in one trip for all keys of a pipeline.
 	Verify bool
 
-	// Report is told of what was found. It is called by the goroutine of the command, and must be quick.
+	// Report is told of findings. It is called by the command's goroutine, and must be quick.
 	Report func(ctx context.Context, f Finding)
 }
 
-// Finding is one key that a command, or several sent together, leave without a TTL, or may.
+// Finding is one key that a command, or several commands sent together, leave without a TTL, or may.
 type Finding struct {
-	Depends bool   // the key has a TTL after it if it had one before; else it has none
-	Command string // the one that decided, in lower case
+	Depends bool   // the key has a TTL afterwards if it had one before; false: it has none
+	Command string // the command that decided it, in lower case
 	Key     string
 	Refused bool
-	Caller  string // file:line of the program, where it called go-redis to send this; empty if it is not on the stack
+	Caller  string // file:line where the program called go-redis to send this; empty if it is not on the stack
 }
 
-// String is the finding in a line, for logs.
+// String returns the finding as one line, for logs.
 func (f Finding) String() string {
 	verdict := leavesNone
 	if f.Depends {
@@ -104,9 +104,9 @@ func (f Finding) String() string {
 
 func (o Options) validate() error {
 	c := check.In("ttlguard: Options.")
-	c.Refuse(len(o.Prefixes) == 0, "Prefixes is empty: name what the keys begin with that must end")
+	c.Refuse(len(o.Prefixes) == 0, "Prefixes is empty: name the prefixes of the keys that must have a TTL")
 	for i, p := range o.Prefixes {
-		c.Refuse(p == "", "Prefixes[%d] is empty: it would be all keys; name what they begin with", i)
+		c.Refuse(p == "", "Prefixes[%d] is empty, which would mean all keys: name a prefix", i)
 	}
 	for i, p := range o.Exempt {
 		_, err := path.Match(p, "")
@@ -114,15 +114,15 @@ func (o Options) validate() error {
 	}
 	for i, p := range o.Enforced {
 		under := slices.ContainsFunc(o.Prefixes, func(prefix string) bool { return strings.HasPrefix(p, prefix) })
-		c.Refuse(len(o.Prefixes) > 0 && !under, "Enforced[%d] %q begins with none of Prefixes: what it names is not watched; add it there", i, p)
+		c.Refuse(len(o.Prefixes) > 0 && !under, "Enforced[%d] %q begins with none of Prefixes, so its keys are not watched: add it to Prefixes", i, p)
 	}
-	c.Refuse(len(o.Enforced) > 0 && (o.OnNone == 0 || o.OnNone == ActionRefuse), "Enforced is set, and OnNone refuses for all prefixes: set OnNone to ActionReport, or leave Enforced out")
+	c.Refuse(len(o.Enforced) > 0 && (o.OnNone == 0 || o.OnNone == ActionRefuse), "Enforced is set, but OnNone already refuses for all prefixes: set OnNone to ActionReport, or leave Enforced out")
 	const oneOf = " must be zero, ActionIgnore, ActionReport or ActionRefuse, got %d"
 	c.Refuse(o.OnNone < 0 || o.OnNone > ActionRefuse, "OnNone"+oneOf, o.OnNone)
 	c.Refuse(o.OnDepends < 0 || o.OnDepends > ActionRefuse, "OnDepends"+oneOf, o.OnDepends)
-	c.Refuse(o.OnNone == ActionReport && o.Report == nil, "OnNone is ActionReport, and Options.Report is nil: nobody would be told")
-	c.Refuse(o.OnDepends == ActionReport && o.Report == nil, "OnDepends is ActionReport, and Options.Report is nil: nobody would be told")
-	c.Refuse(o.Verify && o.Report == nil, "Verify is set, and Options.Report is nil: nobody would be told")
+	c.Refuse(o.OnNone == ActionReport && o.Report == nil, "OnNone is ActionReport, but Options.Report is nil: set it to receive the findings")
+	c.Refuse(o.OnDepends == ActionReport && o.Report == nil, "OnDepends is ActionReport, but Options.Report is nil: set it to receive the findings")
+	c.Refuse(o.Verify && o.Report == nil, "Verify is set, but Options.Report is nil: set it to receive the findings")
 	return c.Err()
 }
 
@@ -142,16 +142,16 @@ func New(o Options) (*Guard, error) {
 	return &Guard{o, [...]Action{safe: ActionIgnore, depends: cmp.Or(o.OnDepends, ActionReport), leavesNone: cmp.Or(o.OnNone, ActionRefuse)}}, nil
 }
 
-// DialHook leaves dialling alone.
+// DialHook does nothing.
 func (g *Guard) DialHook(next redis.DialHook) redis.DialHook {
 	mustGo(next == nil, "DialHook")
 	return next
 }
 
-// mustGo panics where a hook has nothing to go on with: when it is mounted, not at the first command.
+// mustGo panics if the next hook is nil: when the hook is added, not at the first command.
 func mustGo(isNil bool, hook string) {
 	if isNil {
-		panic("ttlguard: " + hook + " got a nil hook: a Guard goes on with what it has judged; give it to a client's AddHook, which names the next")
+		panic("ttlguard: " + hook + " got a nil hook, so a Guard has nothing to send commands with: add it with a client's AddHook")
 	}
 }
 
@@ -171,7 +171,7 @@ func (g *Guard) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
 	}
 }
 
-// ProcessPipelineHook judges what is sent together.
+// ProcessPipelineHook judges commands that are sent together.
 func (g *Guard) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
 	mustGo(next == nil, "ProcessPipelineHook")
 	return func(ctx context.Context, cmds []redis.Cmder) error {
@@ -184,7 +184,7 @@ func (g *Guard) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.Proces
 	}
 }
 
-// guarded sends cmds unless one of them is refused, and verifies afterwards what depends.
+// guarded sends cmds unless one of them is refused, and afterwards verifies those that depend.
 func (g *Guard) guarded(ctx context.Context, cmds []redis.Cmder, send func([]redis.Cmder) error) error {
 	findings, doubts := g.judge(cmds)
 	if err := g.tell(ctx, findings); err != nil {
@@ -196,7 +196,7 @@ func (g *Guard) guarded(ctx context.Context, cmds []redis.Cmder, send func([]red
 	err := send(cmds)
 	if len(doubts) > 0 {
 		g.verify(ctx, doubts, func(asked []redis.Cmder) {
-			if cmds[0].Name() == "multi" { // the hook of a transaction takes transactions, as they are sent
+			if cmds[0].Name() == "multi" { // the hook of a transaction expects whole transactions
 				asked = slices.Concat([]redis.Cmder{redis.NewStatusCmd(ctx, "multi")}, asked, []redis.Cmder{redis.NewSliceCmd(ctx, "exec")})
 			}
 			send(asked)
@@ -205,12 +205,12 @@ func (g *Guard) guarded(ctx context.Context, cmds []redis.Cmder, send func([]red
 	return err
 }
 
-// concerns reports whether cmd may write a key that is watched.
+// concerns reports whether cmd may write a watched key.
 func (g *Guard) concerns(cmd redis.Cmder) bool {
 	if effects[cmd.Name()] == nil {
 		return false
 	}
-	for _, arg := range cmd.Args()[1:] { // any argument: which ones are keys takes longer to say
+	for _, arg := range cmd.Args()[1:] { // any argument: finding out which ones are keys would take longer
 		for _, p := range g.opt.Prefixes {
 			if hasPrefix(arg, p) {
 				return true
@@ -220,19 +220,19 @@ func (g *Guard) concerns(cmd redis.Cmder) bool {
 	return false
 }
 
-// watches reports whether key must end.
+// watches reports whether key must have a TTL.
 func (g *Guard) watches(key string) bool {
 	exempt := func(pattern string) bool { is, _ := path.Match(pattern, key); return is }
 	prefixes := func(prefix string) bool { return strings.HasPrefix(key, prefix) }
 	return slices.ContainsFunc(g.opt.Prefixes, prefixes) && !slices.ContainsFunc(g.opt.Exempt, exempt)
 }
 
-// enforces reports whether a write that leaves key without TTL is refused, whatever is done about others.
+// enforces reports whether a write that leaves key without a TTL is refused, whatever OnNone says.
 func (g *Guard) enforces(key string) bool {
 	return slices.ContainsFunc(g.opt.Enforced, func(prefix string) bool { return strings.HasPrefix(key, prefix) })
 }
 
-// judge returns what cmds, sent together, do to the watched keys: what is to be told before, and what is to be asked after.
+// judge returns what cmds, sent together, do to the watched keys: findings to report before sending, and doubts to verify afterwards.
 func (g *Guard) judge(cmds []redis.Cmder) (findings, doubts []Finding) {
 	for _, k := range judge(cmds) {
 		action := g.on[k.verdict]
@@ -251,7 +251,7 @@ func (g *Guard) judge(cmds []redis.Cmder) (findings, doubts []Finding) {
 	return findings, doubts
 }
 
-// tell reports findings. Its error is that of the first that is refused.
+// tell reports findings. It returns an error for the first one that is refused.
 func (g *Guard) tell(ctx context.Context, findings []Finding) (err error) {
 	for _, f := range findings {
 		if g.opt.Report != nil {
@@ -265,7 +265,7 @@ func (g *Guard) tell(ctx context.Context, findings []Finding) (err error) {
 	return err
 }
 
-// verify asks for the TTLs of doubts, and reports those that have none.
+// verify asks for the TTLs of doubts, and reports those without one.
 func (g *Guard) verify(ctx context.Context, doubts []Finding, ask func([]redis.Cmder)) {
 	asked := make([]redis.Cmder, len(doubts))
 	for i, f := range doubts {

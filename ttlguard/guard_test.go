@@ -174,17 +174,17 @@ func TestWithTimeout(t *testing.T) {
 
 func TestBadOptions(t *testing.T) {
 	for says, o := range map[string]ttlguard.Options{
-		"Prefixes is empty":                   {},
-		"Prefixes[1] is empty":                {Prefixes: []string{"a:", ""}},
-		"Exempt[0] \"[\"":                     {Prefixes: []string{"a:"}, Exempt: []string{"["}},
-		"OnNone must be":                      {Prefixes: []string{"a:"}, OnNone: 9},
-		"OnNone is ActionReport":              {Prefixes: []string{"a:"}, OnNone: ttlguard.ActionReport},
-		"OnDepends is ActionReport":           {Prefixes: []string{"a:"}, OnDepends: ttlguard.ActionReport},
-		"Verify is set":                       {Prefixes: []string{"a:"}, Verify: true},
-		"OnDepends must be zero":              {Prefixes: []string{"a:"}, OnDepends: -1},
-		"Enforced[0] \"b:\" begins with none": {Prefixes: []string{"a:"}, OnNone: ttlguard.ActionIgnore, Enforced: []string{"b:"}},
-		"Enforced[1] \"\" begins with none":   {Prefixes: []string{"a:"}, OnNone: ttlguard.ActionIgnore, Enforced: []string{"a:b:", ""}},
-		"Enforced is set, and OnNone refuses": {Prefixes: []string{"a:"}, Enforced: []string{"a:"}},
+		"Prefixes is empty":                           {},
+		"Prefixes[1] is empty":                        {Prefixes: []string{"a:", ""}},
+		"Exempt[0] \"[\"":                             {Prefixes: []string{"a:"}, Exempt: []string{"["}},
+		"OnNone must be":                              {Prefixes: []string{"a:"}, OnNone: 9},
+		"OnNone is ActionReport":                      {Prefixes: []string{"a:"}, OnNone: ttlguard.ActionReport},
+		"OnDepends is ActionReport":                   {Prefixes: []string{"a:"}, OnDepends: ttlguard.ActionReport},
+		"Verify is set":                               {Prefixes: []string{"a:"}, Verify: true},
+		"OnDepends must be zero":                      {Prefixes: []string{"a:"}, OnDepends: -1},
+		"Enforced[0] \"b:\" begins with none":         {Prefixes: []string{"a:"}, OnNone: ttlguard.ActionIgnore, Enforced: []string{"b:"}},
+		"Enforced[1] \"\" begins with none":           {Prefixes: []string{"a:"}, OnNone: ttlguard.ActionIgnore, Enforced: []string{"a:b:", ""}},
+		"Enforced is set, but OnNone already refuses": {Prefixes: []string{"a:"}, Enforced: []string{"a:"}},
 	} {
 		if _, err := ttlguard.New(o); err == nil || !strings.Contains(err.Error(), "Options."+says) {
 			t.Errorf("%s: %v", says, err)

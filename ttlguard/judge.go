@@ -7,13 +7,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// verdict says whether a key ends after what is done to it.
+// verdict says whether a key has a TTL after the commands.
 type verdict int
 
 const (
-	safe       verdict = iota // it has a TTL, or is not there, or had none before and was not changed
+	safe       verdict = iota // it has a TTL, or does not exist, or had none before and was not changed
 	depends                   // it has a TTL if it had one before
-	leavesNone                // it has none
+	leavesNone                // it has no TTL
 )
 
 func (v verdict) String() string { return [...]string{"safe", "depends", "leaves none"}[v] }
@@ -22,11 +22,11 @@ func (v verdict) String() string { return [...]string{"safe", "depends", "leaves
 type judgement struct {
 	key     string
 	verdict verdict
-	command string // the last one that made it so
+	command string // the last one that decided it
 }
 
-// judge returns what cmds, sent in one pipeline or transaction and all done, do to each key that they may write, in the
-// order of their first appearance. It knows nothing of what is in Redis.
+// judge returns what cmds, sent in one pipeline or transaction and all executed, do to each key that they may write, in order of first
+// appearance. It does not know what is in Redis.
 func judge(cmds []redis.Cmder) []judgement {
 	r := ruling{at: map[place]int{}}
 	for _, cmd := range cmds {
@@ -35,7 +35,7 @@ func judge(cmds []redis.Cmder) []judgement {
 			effect(words(cmd.Args()), &r)
 		}
 	}
-	if r.within != nil { // what was queued is done later, or never
+	if r.within != nil { // the queued commands are executed later, or never
 		r.commit()
 	}
 	var out []judgement
@@ -45,14 +45,14 @@ func judge(cmds []redis.Cmder) []judgement {
 		if i, known := at[k.key]; !known {
 			at[k.key] = len(out)
 			out = append(out, j)
-		} else if j.verdict > out[i].verdict { // of another database
+		} else if j.verdict > out[i].verdict { // in another database
 			out[i] = j
 		}
 	}
 	return out
 }
 
-// state is what is known of a key. Its zero is nothing.
+// state is what is known of a key. The zero state: nothing.
 type state struct {
 	ttl   ttl
 	there presence
@@ -62,7 +62,7 @@ type ttl int
 
 const (
 	asEver   ttl = iota // nothing was done to it
-	has                 // it has one, if it is there
+	has                 // it has one, if the key exists
 	asBefore            // it has one if it had one before
 	hasNone
 )
@@ -82,16 +82,16 @@ func (s state) verdict() verdict {
 	return [...]verdict{asEver: safe, has: safe, asBefore: depends, hasNone: leavesNone}[s.ttl]
 }
 
-// ruling is what the commands so far have made of the keys.
+// ruling is what the commands so far have done to the keys.
 type ruling struct {
 	at      map[place]int // in keys
 	keys    []ruled
 	command string
-	db      string  // that was selected; empty: the one that the connection had
-	within  *ruling // what was known when the transaction began that runs
+	db      string  // the selected database; empty: the one the connection had
+	within  *ruling // the state at the beginning of the current transaction
 }
 
-// place is a key in one database. Which one "" is nobody knows: if it is one of those that were selected, too, each of its two places is
+// place is a key in one database. Nobody knows which database "" is. If it is also one of those selected, each of the key's two places is
 // judged as if nothing had been done in the other, which is worse for the key.
 type place struct{ db, key string }
 
@@ -108,8 +108,8 @@ func (r *ruling) begin() {
 	}
 }
 
-// commit ends a transaction that was executed, or was not: a command that is refused before it is queued undoes the others, and so does a
-// watched key. So what is worse for a key counts.
+// commit ends a transaction that may or may not have been executed: a command that is refused before it is queued undoes the others, and so
+// does a watched key. So the worse state of each key counts.
 func (r *ruling) commit() {
 	before := r.within
 	if before == nil {
@@ -137,7 +137,7 @@ func (r *ruling) discard() {
 	}
 }
 
-// worse is what is known of a key that is in one of two states.
+// worse returns what is known of a key that is in one of two states.
 func worse(a, b state) state {
 	if a.there != b.there {
 		b.there = maybe
@@ -145,7 +145,7 @@ func worse(a, b state) state {
 	return state{max(a.ttl, b.ttl), b.there}
 }
 
-// perhaps does something to key that the server may refuse.
+// perhaps does something to key that the server may refuse to do.
 func (r *ruling) perhaps(mayFail bool, key string, do func()) {
 	var before state
 	if i, known := r.at[place{r.db, key}]; known {
@@ -156,7 +156,7 @@ func (r *ruling) perhaps(mayFail bool, key string, do func()) {
 	}
 }
 
-// change says what the command does to key, by the state it was in.
+// change sets the state of key after the command, computed from the state before it.
 func (r *ruling) change(key string, to func(state) state) {
 	at := place{r.db, key}
 	i, known := r.at[at]
@@ -176,32 +176,32 @@ type length int
 
 const (
 	none    length = iota
-	some           // so much time
-	until          // up to a time, which may be over
-	refused        // a time that Redis refuses, and the command with it
+	some           // a duration
+	until          // a point in time, which may be past
+	refused        // a time that Redis refuses, together with the command
 )
 
 func same(s state) state { return s }
 
-// The things that commands do to a key's TTL. Where a command may fail or do nothing, the worse outcome for the key counts.
+// What commands do to a key's TTL. If a command may fail or do nothing, the outcome that is worse for the key counts.
 
-// replaced is a key with a new value, whatever it was.
+// replaced: the key has a new value, whatever it held.
 func (r *ruling) replaced(key string, l length) {
 	r.change(key, func(s state) state {
 		return [...]state{none: {hasNone, surely}, some: {has, surely}, until: {has, maybe}, refused: s}[l]
 	})
 }
 
-// became is a key whose state says nothing of what it was.
+// became: the key has a state that does not depend on what it was.
 func (r *ruling) became(key string, s state) { r.change(key, func(state) state { return s }) }
 
-// stored is a key with a new value, or gone if there was nothing to store.
+// stored: the key has a new value, or is gone if there was nothing to store.
 func (r *ruling) stored(key string) { r.became(key, state{hasNone, maybe}) }
 
 func (r *ruling) removed(key string) { r.became(key, state{there: gone}) }
 
-// altered is a value that was changed, or created if there was none. With mayFail the command may have refused its other arguments, and
-// done neither.
+// altered: the value was changed, or created if the key did not exist. With mayFail the command may have refused its arguments and done
+// neither.
 func (r *ruling) altered(key string, mayFail bool) {
 	r.change(key, func(s state) state {
 		to := state{s.ttl, surely}
@@ -218,7 +218,7 @@ func (r *ruling) altered(key string, mayFail bool) {
 	})
 }
 
-// limited is a key that was given a TTL, if it is there.
+// limited: the key was given a TTL, if it exists.
 func (r *ruling) limited(key string, l length) {
 	r.change(key, func(s state) state {
 		switch {
@@ -231,7 +231,7 @@ func (r *ruling) limited(key string, l length) {
 	})
 }
 
-// limitedIfString is limited by a command that fails if the key holds anything but a string.
+// limitedIfString: the same, by a command that fails if the key holds anything but a string.
 func (r *ruling) limitedIfString(key string, l length) {
 	r.change(key, func(s state) state {
 		if l != refused && (s.there == gone || s.ttl == asEver || s.ttl == has) {
@@ -241,7 +241,7 @@ func (r *ruling) limitedIfString(key string, l length) {
 	})
 }
 
-// createdWith is a key that was created if it was not there, and else left alone, perhaps with others.
+// createdWith: the key was created if it did not exist. Otherwise it was left alone, perhaps together with other keys.
 func (r *ruling) createdWith(key string, l length) {
 	r.change(key, func(s state) state {
 		switch {
@@ -256,7 +256,7 @@ func (r *ruling) createdWith(key string, l length) {
 	})
 }
 
-// persisted is a key that lost its TTL, if it is there.
+// persisted: the key lost its TTL, if it exists.
 func (r *ruling) persisted(key string) {
 	r.change(key, func(s state) state {
 		if s.there == gone {
@@ -266,11 +266,11 @@ func (r *ruling) persisted(key string) {
 	})
 }
 
-// inherited is a key that was replaced by another with that one's TTL; or was not, if the command may fail, as it does
-// without a source.
+// inherited: another key replaced this one and brought its own TTL. With mayFail the command may also have done nothing; without a source
+// it fails.
 func (r *ruling) inherited(from, to string, mayFail bool) { r.inheritedIn(r.db, from, to, mayFail) }
 
-// inheritedIn is inherited where the other key is in the database db.
+// inheritedIn is inherited for a key to in the database db.
 func (r *ruling) inheritedIn(db, from, to string, mayFail bool) {
 	var source state
 	if i, known := r.at[place{r.db, from}]; known {
@@ -299,7 +299,7 @@ func (r *ruling) inheritedIn(db, from, to string, mayFail bool) {
 	})
 }
 
-// doubted is a key that may be gone: the last of it was taken.
+// doubted: the key may be gone, since its last element may have been taken.
 func (r *ruling) doubted(key string) {
 	if _, known := r.at[place{r.db, key}]; known {
 		r.change(key, func(s state) state {

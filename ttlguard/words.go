@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// words are a command as it was given to go-redis.
+// words are the arguments of a command as they were given to go-redis.
 type words []any
 
 // text returns a word as go-redis writes it.
@@ -55,13 +55,13 @@ func text(word any) string {
 		}
 	}
 	if m, marshals := word.(encoding.BinaryMarshaler); marshals {
-		bytes, _ := m.MarshalBinary() // an error is the command's
+		bytes, _ := m.MarshalBinary() // if it fails, so does the command
 		return string(bytes)
 	}
 	return fmt.Sprint(word)
 }
 
-// hasPrefix reports whether a word as go-redis writes it begins with prefix. It copies nothing of what a program commonly gives.
+// hasPrefix reports whether a word as go-redis writes it begins with prefix. It makes no copy of the common types.
 func hasPrefix(word any, prefix string) bool {
 	switch word := word.(type) {
 	case string:
@@ -78,7 +78,7 @@ func hasPrefix(word any, prefix string) bool {
 	return false
 }
 
-// number returns a word as a number, and reports false if it is none.
+// number returns a word as a number, or false if it is not one.
 func (w words) number(i int) (int64, bool) {
 	n, err := strconv.ParseInt(w.text(i), 10, 64)
 	return n, err == nil && n < beyond
@@ -87,7 +87,7 @@ func (w words) number(i int) (int64, bool) {
 // beyond is greater than any time that Redis accepts: 100,000 years in milliseconds.
 const beyond = 1 << 52
 
-// find returns where one of options stands, from i on; 0 if nowhere.
+// find returns the position of the first of options, from i on; 0 if there is none.
 func (w words) find(i int, options ...string) int {
 	for ; i < len(w); i++ {
 		if slices.ContainsFunc(options, func(o string) bool { return strings.EqualFold(w.text(i), o) }) {
@@ -97,7 +97,7 @@ func (w words) find(i int, options ...string) int {
 	return 0
 }
 
-// span is l if word i is a number that Redis takes for it.
+// span returns l if word i is a number that Redis accepts for it, else refused.
 func (w words) span(i int, l length) length {
 	if n, ok := w.number(i); !ok || n <= 0 {
 		return refused
@@ -105,15 +105,15 @@ func (w words) span(i int, l length) length {
 	return l
 }
 
-// options are those of a command that can have a TTL.
+// options are the options of a command that can set a TTL.
 type options struct {
 	ttl   length
 	has   map[string]bool
-	odd   bool // there is one that we do not know: a newer server may
-	wrong bool // the server refuses the command for them
+	odd   bool // one of them is unknown to us; a newer server may know it
+	wrong bool // the server refuses the command because of them
 }
 
-// options reads those from word i on. Known are those of known that have no argument, and the TTLs.
+// options reads the options from word i on. It knows the TTLs, and those in known, which have no argument.
 func (w words) options(i int, known ...string) options {
 	o := options{has: map[string]bool{}}
 	for ; i < len(w); i++ {

@@ -57,7 +57,7 @@ func TestFrameworksBehindVisits(t *testing.T) {
 	visits := mayfly.Must(navsession.New(mayfly.Namespace[string, navsession.Page]{
 		Name: "visits", Redis: redistest.Start(t).Client(), Prefix: "visits:", TTL: time.Minute,
 	}, navsession.Options{Pages: 10}))
-	everything := func(*http.Request) bool { return false } // also what a Middleware would pass by
+	everything := func(*http.Request, bool) bool { return false } // also what a Middleware would pass by
 	m := mayfly.Must(navsession.NewMiddleware(visits, func(*http.Request) (string, bool) { return "ada", true }, navsession.MiddlewareOptions{Bot: everything, Asset: everything}))
 	defer m.Close(context.Background())
 	web := httptest.NewServer(m.Wrap(handler))

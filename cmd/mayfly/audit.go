@@ -197,13 +197,13 @@ func (a *auditing) fix(ctx context.Context, rdb redis.UniversalClient, out io.Wr
 			did = "were given"
 		}
 		for i, g := range r.Gives {
-			fmt.Fprintf(out, "%s: of %d keys %d %s a TTL of about %v, %d were left alone\n", g.Pattern, g.Matched, g.Given, did, a.fixes[i].TTL, g.Had)
+			fmt.Fprintf(out, "%s: %d keys matched, %d %s a TTL of about %v, %d were left alone\n", g.Pattern, g.Matched, g.Given, did, a.fixes[i].TTL, g.Had)
 		}
 		if r.Unknown > 0 {
-			fmt.Fprintf(out, "no answer came for %d keys: they may or may not have got their TTL; run this again\n", r.Unknown)
+			fmt.Fprintf(out, "no answer came for %d keys, which may or may not have got their TTL: run this again\n", r.Unknown)
 		}
 		if r.Moved > 0 {
-			fmt.Fprintf(out, "%d keys moved to another master in the meantime: run this again\n", r.Moved)
+			fmt.Fprintf(out, "%d keys moved to another master meanwhile: run this again\n", r.Moved)
 		}
 		if !r.Applied {
 			fmt.Fprintln(out, "nothing was written: give --yes to write")

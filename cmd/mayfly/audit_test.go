@@ -76,11 +76,11 @@ func TestAuditFixes(t *testing.T) {
 	rdb, url := audited(t)
 	left := func() time.Duration { return rdb.TTL(t.Context(), "session:7").Val() }
 	code, out, _ := mayfly(t, url, "--fix", "session:*=1h")
-	if code != 0 || !strings.Contains(out, "of 30 keys 30 would be given") || !strings.Contains(out, "nothing was written") || left() != -1 {
+	if code != 0 || !strings.Contains(out, "30 keys matched, 30 would be given") || !strings.Contains(out, "nothing was written") || left() != -1 {
 		t.Errorf("exit %d, %s", code, out)
 	}
 	code, out, _ = mayfly(t, url, "--fix", "session:*=1h", "--fix", "cache:**=2h", "--yes")
-	if code != 0 || !strings.Contains(out, "of 30 keys 30 were given") || !strings.Contains(out, "of 100 keys 0 were given") || left() < 50*time.Minute {
+	if code != 0 || !strings.Contains(out, "30 keys matched, 30 were given") || !strings.Contains(out, "100 keys matched, 0 were given") || left() < 50*time.Minute {
 		t.Errorf("exit %d, %s", code, out)
 	}
 	if code, out, _ = mayfly(t, url, "--fix", "session:*=1h", "--json"); code != 0 || !strings.Contains(out, `"had_one": 30`) {
@@ -125,7 +125,7 @@ func TestAuditResumes(t *testing.T) {
 		t.Error("the state is still there")
 	}
 	os.WriteFile(file, []byte("nonsense"), 0o600)
-	if code, _, said := mayfly(t, url, "--resume", file); code != 1 || !strings.Contains(said, "is no state of an audit") {
+	if code, _, said := mayfly(t, url, "--resume", file); code != 1 || !strings.Contains(said, "is not the state of an audit") {
 		t.Errorf("exit %d, %s", code, said)
 	}
 }
@@ -158,7 +158,7 @@ func TestAuditComplainsInOneLine(t *testing.T) {
 		url + " --fix a:*":                      {2, "want pattern=ttl"},
 		url + " --fix a:*=soon":                 {2, `"soon" is not a TTL`},
 		url + " --fix a:*=1ms":                  {2, "TTL must be at least 1s"},
-		url + " --fix *=1h":                     {2, "would be about any key"},
+		url + " --fix *=1h":                     {2, "would match any key"},
 		url + " --yes":                          {2, "--yes needs --fix"},
 		url + " --fix a:*=1h --match a*":        {2, "--fix can be combined only with"},
 		url + " --max-rate -1":                  {2, "--max-rate must not be negative"},

@@ -68,13 +68,13 @@ func demo(ctx context.Context, args []string, out io.Writer) error {
 		}
 	}
 	if load > 0 && runs > 0 {
-		return usage("demo", "--load sets the duration already: leave --for out")
+		return usage("demo", "--load already sets the duration: leave out --for")
 	}
 	if err := hasRoom("demo", report); err != nil {
 		return err
 	}
 	if r.url != "" && r.dir != "" {
-		return usage("demo", "--redis keeps its own data: leave --dir out")
+		return usage("demo", "a Redis named by --redis keeps its own data: leave out --dir")
 	}
 	if err := r.openKept(ctx, load > 0, out); err != nil {
 		return fmt.Errorf("demo: %w", err)

@@ -64,7 +64,7 @@ func handOver(ctx context.Context, args []string, out io.Writer) error {
 		return err
 	}
 	if from == "" || to == "" {
-		return usage("handover", "it needs --from and --to: the server that has the data, and the one to move it to")
+		return usage("handover", "--from and --to are required: the server that has the data, and the one to move it to")
 	}
 	for name, addr := range map[string]string{"reach": h.reach, "reach-back": h.back} {
 		if _, port, err := net.SplitHostPort(addr); addr != "" && (err != nil || port == "") {
@@ -172,10 +172,10 @@ func (h *handover) look(ctx context.Context) error {
 	case to.total > 0 && !h.overwrite:
 		return fmt.Errorf("%s holds %d keys, which would be lost: empty it, or give --overwrite to discard them", to.name, to.total)
 	case room > 0 && memory > room:
-		return fmt.Errorf("%s may take %d bytes (maxmemory), and the data take %d at the source", to.name, room, memory)
+		return fmt.Errorf("%s may use %d bytes (maxmemory), but the data takes %d at the source", to.name, room, memory)
 	}
 	if fields := timedFields(from.info); fields > 0 && (major == 7 && minor < 4 || field(to.info, "valkey_version") != "") {
-		return fmt.Errorf("%d hashes have fields with an end, which %s does not support: it takes Redis 7.4 or newer", fields, to.name)
+		return fmt.Errorf("%d hashes have fields with a TTL, which %s does not support: that needs Redis 7.4 or newer", fields, to.name)
 	}
 	h.say("%s holds %d keys; %s is Redis %s and holds %d", from.name, from.total, to.name, field(to.info, "redis_version"), to.total)
 	return nil

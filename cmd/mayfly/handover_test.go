@@ -171,14 +171,14 @@ func TestHandOverGivesUp(t *testing.T) {
 		code  int
 		says  string
 	}{
-		{"nothing to do", nil, 2, "it needs --from and --to"},
+		{"nothing to do", nil, 2, "--from and --to are required"},
 		{"no URL", []string{"--to", "x"}, 2, "--to cannot be used"},
 		{"no address", []string{"--to", "redis://" + other, "--reach", "x"}, 2, "--reach must be host:port"},
 		{"no time", []string{"--to", "redis://" + other, "--pause", "1s"}, 2, "--pause must be 2s or more"},
 		{"nobody there", []string{"--to", "redis://" + nobody}, 1, "connection refused. Nothing was changed"},
 		{"itself", []string{"--to", "redis://" + addr}, 1, "are the same server. Nothing was changed"},
 		{"not empty", []string{"--to", "redis://" + full}, 1, "holds 1 keys, which would be lost: empty it, or give --overwrite to discard them. Nothing was changed"},
-		{"too small", []string{"--to", "redis://" + small}, 1, "(maxmemory), and the data take"},
+		{"too small", []string{"--to", "redis://" + small}, 1, "(maxmemory), but the data takes"},
 		{"a cluster", []string{"--to", "redis://" + cluster}, 1, "is a node of a cluster"},
 		{"cannot be reached", []string{"--to", "redis://" + other, "--reach", nobody, "--within", "1s"}, 1,
 			"not in step within 1s: can it reach " + nobody + "? --reach says another address. So far: the target was told to follow, and has not got everything. The source takes writes"},

@@ -59,7 +59,7 @@ func runLab(ctx context.Context, args []string, out io.Writer) error {
 			}
 		}
 		if len(s.Strategies) == 0 {
-			return usage("lab", "--only: the name of no way contains %q", only)
+			return usage("lab", "--only: no way has %q in its name", only)
 		}
 	}
 	if err := errors.Join(hasRoom("lab", svg), hasRoom("lab", page)); err != nil {

@@ -26,8 +26,8 @@ func serve(ctx context.Context, args []string, out io.Writer) error {
 	flags := newFlags("serve", aboutServe)
 	addr := flags.String("addr", "127.0.0.1:6379", "`host:port` to listen on")
 	flags.StringVar(&o.Password, "requirepass", "", "`password` that clients must AUTH with")
-	protected := flags.String("protected-mode", "yes", "yes or `no`: refuse connections from other hosts while no password is set")
-	flags.IntVar(&o.Hz, "hz", 0, "run Redis's documented expiry cycle this many times a second, 1 to 500;\n0 removes each key at its deadline")
+	protected := flags.String("protected-mode", "yes", "refuse connections from other hosts while no password is set: `yes or no`")
+	flags.IntVar(&o.Hz, "hz", 0, "run Redis's documented expiry cycle this many `times` a second, 1 to 500;\n0 removes each key at its deadline")
 	flags.Func("maxmemory", "the `size` that the data of each server may take, such as 100mb or 1gb (default no limit)", func(text string) (err error) {
 		o.MaxMemory, err = size(text)
 		return err
@@ -35,7 +35,7 @@ func serve(ctx context.Context, args []string, out io.Writer) error {
 	flags.StringVar(&o.Policy, "maxmemory-policy", "", "which keys to evict when memory is full: a Redis `policy` such as allkeys-lru (default noeviction)")
 	var kept journal.Options
 	flags.StringVar(&kept.Dir, "dir", "", "keep the data in this `directory`, in the file format that Redis uses with appendonly yes")
-	flags.StringVar(&kept.Fsync, "appendfsync", "", "with --dir: when to sync writes to disk, so that they survive a crash of the machine: always, everysec or no (default everysec)")
+	flags.StringVar(&kept.Fsync, "appendfsync", "", "with --dir: the `policy` for syncing writes to disk, so that they survive a crash of the machine: always, everysec or no (default everysec)")
 	var of followed
 	flags.Func("replicaof", "replicate the server at this `host:port`, or redis://user:password@host:port (rediss:// for TLS),\nuntil REPLICAOF NO ONE", func(text string) (err error) {
 		of, err = parseFollowed(text)
@@ -91,18 +91,18 @@ func serve(ctx context.Context, args []string, out io.Writer) error {
 		fmt.Fprintf(out, "mayfly: speaks Redis 8.0 on %s\n", l.Addr())
 	}
 	if tcp, ok := n.listeners[0].Addr().(*net.TCPAddr); ok && !tcp.IP.IsLoopback() && o.Protected && o.Password == "" {
-		fmt.Fprintln(out, "mayfly: other hosts are turned away: let them in with --requirepass, or with --protected-mode no")
+		fmt.Fprintln(out, "mayfly: connections from other hosts are refused: allow them with --requirepass or --protected-mode no")
 	}
 	if of.host != "" {
-		fmt.Fprintf(out, "mayfly: follows %s: writes are refused until REPLICAOF NO ONE; INFO replication says how it stands\n", of)
+		fmt.Fprintf(out, "mayfly: follows %s: writes are refused until REPLICAOF NO ONE; INFO replication shows the state\n", of)
 	}
 	if n.journal == nil {
-		fmt.Fprintln(out, "mayfly: all data is in memory and ends with this process: for development and tests, no replacement for Redis in production")
+		fmt.Fprintln(out, "mayfly: all data is in memory and is lost when this process ends: for development and tests, not a replacement for Redis in production")
 	} else {
 		if r := n.recovered; r.Cut > 0 {
-			fmt.Fprintf(out, "mayfly: the last %d bytes of %s, from %d on, were a write that a crash had cut short: they are removed\n", r.Cut, r.CutFile, r.CutAt)
+			fmt.Fprintf(out, "mayfly: removed the last %d bytes of %s, from %d on: a write that a crash had cut short\n", r.Cut, r.CutFile, r.CutAt)
 		}
-		fmt.Fprintf(out, "mayfly: %d keys were in %s, and %d have ended since: for development and tests, no replacement for Redis in production\n",
+		fmt.Fprintf(out, "mayfly: found %d keys in %s; %d have expired since: for development and tests, not a replacement for Redis in production\n",
 			n.recovered.Keys, kept.Dir, n.recovered.Ended)
 	}
 	watch, end := context.WithCancel(ctx)

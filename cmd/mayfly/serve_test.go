@@ -30,7 +30,7 @@ func started(t *testing.T, flags ...string) (banner string, stop func() (int, st
 	lines := bufio.NewScanner(out)
 	for lines.Scan() {
 		banner += lines.Text() + "\n"
-		if strings.Contains(banner, "no replacement for Redis in production") {
+		if strings.Contains(banner, "not a replacement for Redis in production") {
 			break
 		}
 	}
@@ -178,7 +178,7 @@ func TestSize(t *testing.T) {
 }
 
 func TestServeTellsWhomItTurnsAway(t *testing.T) {
-	const turned = "other hosts are turned away"
+	const turned = "connections from other hosts are refused"
 	for _, c := range []struct {
 		flags []string
 		want  bool
@@ -204,7 +204,7 @@ func TestServeKeepsItsData(t *testing.T) {
 	dir := t.TempDir()
 	flags := []string{"--addr", "127.0.0.1:0", "--dir", dir, "--appendfsync", "always"}
 	banner, stop := started(t, flags...)
-	if !strings.Contains(banner, "0 keys were in "+dir) {
+	if !strings.Contains(banner, "found 0 keys in "+dir) {
 		t.Errorf("at first: %s", banner)
 	}
 	rdb := redis.NewClient(&redis.Options{Addr: addresses.FindString(banner)})
@@ -223,7 +223,7 @@ func TestServeKeepsItsData(t *testing.T) {
 	}
 	banner, stop = started(t, flags...)
 	defer stop()
-	if !strings.Contains(banner, "1 keys were in "+dir) {
+	if !strings.Contains(banner, "found 1 keys in "+dir) {
 		t.Errorf("then: %s", banner)
 	}
 	rdb = redis.NewClient(&redis.Options{Addr: addresses.FindString(banner)})

@@ -22,7 +22,7 @@ type swapping struct {
 	dir     string            // the module, or its copy
 	pattern string            // the packages
 	with    string            // a directory with mayfly's source, or ""
-	version string            // of mayfly
+	version string            // of mayfly, or "": see steps
 	timeout string            // of each run of the tests
 	dirs    map[string]string // of the packages, from the module's root, by import path
 	stay    map[string]bool   // the directories of those that need miniredis itself
@@ -35,18 +35,15 @@ func swap(ctx context.Context, args []string, out io.Writer) error {
 	s := &swapping{out: out, goTool: goTool}
 	flags := newFlags("swap", aboutSwap, "<packages>, such as ./...")
 	write := flags.Bool("write", false, "change the module itself after the tests ran (default only its copy)")
-	flags.StringVar(&s.version, "version", "", "the `version` of mayfly to require (default this program's own, or latest)")
+	flags.StringVar(&s.version, "version", "", "the `version` of mayfly to require (default what go.mod says; else this program's own, or latest)")
 	flags.StringVar(&s.with, "with", "", "use mayfly's source in this `directory` instead of a version")
-	flags.StringVar(&s.timeout, "timeout", "10m", "the `duration` that the tests of a package may take")
+	flags.StringVar(&s.timeout, "timeout", "10m", "stop the tests of a package after this `duration`")
 	if err := flags.parse(args, out); err != nil {
 		return err
 	}
 	s.pattern = flags.Arg(0)
 	if s.with != "" && s.version != "" {
-		return usage("swap", "--with and --version exclude each other: give one of them")
-	}
-	if s.version == "" {
-		s.version = ownVersion()
+		return usage("swap", "--with and --version cannot be combined: give one of them")
 	}
 	root, err := s.moduleRoot(ctx)
 	if err != nil {
@@ -117,6 +114,9 @@ func (s *swapping) try(ctx context.Context, root string) (different int, err err
 		return 0, err
 	}
 	s.dir = work
+	if err := s.pinNeighbours(ctx, root); err != nil {
+		return 0, err
+	}
 	users, err := usersOf(work)
 	if err != nil {
 		return 0, err
@@ -176,13 +176,9 @@ func (s *swapping) change(ctx context.Context, root string) error {
 	if err != nil {
 		return err
 	}
-	steps := [][]string{{"get", doubleModule + "@" + s.version}, {"mod", "tidy", "-e"}}
-	if s.with != "" {
-		with, err := filepath.Abs(s.with)
-		if err != nil {
-			return err
-		}
-		steps = [][]string{{"mod", "edit", "-require=" + doubleModule + "@v0.0.0", "-replace=" + doubleModule + "=" + with}, {"mod", "tidy", "-e"}}
+	steps, err := s.steps(ctx, root)
+	if err != nil {
+		return err
 	}
 	for _, step := range steps {
 		if out, err := s.goTool(ctx, root, step...); err != nil {

@@ -72,6 +72,10 @@ func fakeGo(t *testing.T, root string, results ...string) (func(ctx context.Cont
 		case "list":
 			real, err := filepath.EvalSymlinks(dir)
 			return []byte("m/a " + filepath.Join(real, "a") + "\nm/b " + filepath.Join(real, "b") + "\n"), err
+		case "mod":
+			if args[len(args)-1] == "-json" {
+				return exec.Command("go", "mod", "edit", "-json", filepath.Join(dir, "go.mod")).Output()
+			}
 		case "test":
 			if args[len(args)-1] != "./a" {
 				t.Errorf("go %q", args)
@@ -136,6 +140,35 @@ func TestSwapTellsWhatDiffers(t *testing.T) {
 		if got, _ := os.ReadFile(filepath.Join(root, name)); strings.Contains(string(got), doublePackage) != want {
 			t.Errorf("%s is %q", name, got)
 		}
+	}
+}
+
+// A module of a monorepo has its neighbours' directories in its go.mod, which are not beside the copy; and what it says of mayfly holds.
+func TestSwapInAMonorepo(t *testing.T) {
+	for what, c := range map[string]struct{ version, mod, want, not string }{
+		"neighbours": {"", "replace (\n\texample.test/lib => ../lib\n\texample.test/old v1.0.0 => ./old\n\texample.test/fork => example.test/other v1.0.0\n)\n",
+			"mod edit -replace=example.test/lib=BESIDE/lib -replace=example.test/old@v1.0.0=ROOT/old\n", "example.test/other"},
+		"mayfly is required":          {"", "require github.com/mayflycache/mayfly v0.3.0\n", "mod tidy -e", "get github.com"},
+		"mayfly is replaced":          {"", "replace github.com/mayflycache/mayfly => ../mayfly\n", "mod edit -replace=github.com/mayflycache/mayfly=BESIDE/mayfly\n", "get github.com"},
+		"mayfly is unknown":           {"", "", "get github.com/mayflycache/mayfly@" + ownVersion(), "-replace"},
+		"another version is asked of": {"v9.9.9", "require github.com/mayflycache/mayfly v0.3.0\n", "get github.com/mayflycache/mayfly@v9.9.9", "-replace"},
+	} {
+		t.Run(what, func(t *testing.T) {
+			root := inModule(t)
+			if err := os.WriteFile(filepath.Join(root, "go.mod"), []byte(module["go.mod"]+c.mod), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			s := &swapping{pattern: "./...", version: c.version, timeout: "1m", out: io.Discard}
+			var asked *[]string
+			s.goTool, asked = fakeGo(t, root, before, before)
+			if _, err := s.try(t.Context(), root); err != nil {
+				t.Fatal(err)
+			}
+			paths := strings.NewReplacer("ROOT", root, "BESIDE", filepath.Dir(root))
+			if all := strings.Join(*asked, "\n"); !strings.Contains(all, paths.Replace(c.want)) || strings.Contains(all, c.not) {
+				t.Errorf("asked go for\n%s\nwant %s", all, paths.Replace(c.want))
+			}
+		})
 	}
 }
 
@@ -221,7 +254,7 @@ func TestSwapWhereThereIsNothing(t *testing.T) {
 	t.Chdir(t.TempDir())
 	for args, want := range map[string]string{
 		"swap":                            "want one argument",
-		"swap --with x --version y ./...": "exclude each other",
+		"swap --with x --version y ./...": "cannot be combined",
 		"swap --nosuch ./...":             "nosuch",
 	} {
 		var complaints bytes.Buffer

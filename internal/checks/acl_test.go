@@ -344,7 +344,7 @@ func useFieldttl(ctx context.Context, rdb redis.UniversalClient, _ scene) error 
 			return err
 		},
 		func() error { return s.Touch(ctx, "a") },
-		func() error { _, err := s.TTLs(ctx, "a"); return err },
+		func() error { _, _, err := s.TTLs(ctx, "a"); return err },
 		func() error { return s.DeleteFields(ctx, "a", "csrf") },
 		func() error { return s.Delete(ctx, "a") },
 		leftAlone(func() error { return s.Set(ctx, "foreign", login{"ada", "x"}) }),

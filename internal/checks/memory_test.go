@@ -45,7 +45,7 @@ func TestMemoryFormula(t *testing.T) {
 			t.Fatal(err)
 		}
 		key := len(prefix) + 5
-		got, most := (used()-before)/keys, 160+key+(44+size)*5/4
+		got, most := (used()-before)/keys, 160+key+(50+size)*5/4
 		t.Logf("values of %d bytes: %d bytes a key, of %d", size, got, most)
 		if got > most || got < most*3/5 {
 			t.Errorf("values of %d bytes: %d bytes a key, where the formula says %d at most", size, got, most)

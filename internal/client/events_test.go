@@ -27,6 +27,6 @@ func Example_events() {
 	// Output:
 	// users backend timed_out redis did not answer in time
 	// users backend failed connection refused
-	// users breaker failed redis:6379 is not asked for a while
+	// users breaker failed redis:6379 will not be asked for a while
 	// users breaker ok <nil>
 }

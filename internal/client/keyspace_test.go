@@ -78,3 +78,25 @@ type own struct{}
 func (own) Append(dst []byte, _ secret) ([]byte, error) { return dst, nil }
 func (own) Decode([]byte) (secret, error)               { return secret{}, nil }
 func (own) Format() string                              { return "own" }
+
+// An error names the key as Redis knows it, and one without a name there as the caller wrote it.
+func TestErrorsNameTheKeyInRedis(t *testing.T) {
+	room, c := keyspace.Of("pattern", namespace[int](client(t)))
+	if c.Err() != nil {
+		t.Fatal(c.Err())
+	}
+	_, nameless := room.FullKeys("delete", []string{"ada", ""})
+	for want, err := range map[string]error{
+		`pattern: get "thing:ada": closed`:     room.Do("get", "ada", func(string) error { return mayfly.ErrClosed }),
+		`pattern: touch "thing:ada": closed`:   room.Fail("touch", "thing:ada", mayfly.ErrClosed),
+		`pattern: get "": the key is empty`:    room.Do("get", "", func(string) error { return nil }),
+		`pattern: delete "": the key is empty`: nameless,
+	} {
+		if err == nil || err.Error() != want {
+			t.Errorf("got %v, want %s", err, want)
+		}
+	}
+	if err := room.Do("get", "ada", func(string) error { return nil }); err != nil {
+		t.Error(err)
+	}
+}

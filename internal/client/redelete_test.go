@@ -49,6 +49,11 @@ func TestWhatFailedIsTriedAgain(t *testing.T) {
 		if got := []bool{d.Has("a"), d.Has("b"), d.Has("c")}; !slices.Equal(got, []bool{true, true, false}) || s.dropped.Load() != 1 {
 			t.Errorf("in doubt: %v, dropped: %d", got, s.dropped.Load())
 		}
+		for key, want := range map[string]bool{"b": true, "c": false} {
+			if d.Find(func(queued string) bool { return queued == key }) != want {
+				t.Errorf("found %s: %v", key, !want)
+			}
+		}
 		time.Sleep(3*redelete.Every + time.Millisecond)
 		if s.tried.Load() != 3 || !d.Any() {
 			t.Errorf("tried %d times", s.tried.Load())
@@ -97,9 +102,12 @@ func TestClosingTriesOnceMore(t *testing.T) {
 		if s.tried.Load() != 1 || s.dropped.Load() != 2 {
 			t.Errorf("tried %d times, dropped %d", s.tried.Load(), s.dropped.Load())
 		}
-		d.Add(t.Context(), errDown, "a") // nobody is left to do it, and it stays in doubt
+		n := d.Add(t.Context(), errDown, "a") // nobody is left to do it, and it stays in doubt
 		if !d.Has("a") {
 			t.Error("a doubt that came after the end is forgotten")
+		}
+		if n != 1 || s.dropped.Load() != 3 {
+			t.Errorf("that it will not be done is told as %d, %d in all", n, s.dropped.Load())
 		}
 	})
 }

@@ -29,6 +29,6 @@ func Example_sendonce() {
 	// false false <nil>
 	// true false not found
 	// false true outcome unknown: the write was sent, its reply was lost: EOF
-	// false false too many calls wait for a connection to redis: the client is crowded, by its own callers
+	// false false too many calls of this process are waiting for a connection to redis
 	// false false dial tcp: connection refused
 }

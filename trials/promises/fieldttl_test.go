@@ -33,10 +33,9 @@ func fieldttlRows() (all []row) {
 	// life counts as done if the field, or the key for "", has so long to live.
 	life := func(field string, least, most time.Duration) func(ctx context.Context, others *hashes) bool {
 		return func(ctx context.Context, others *hashes) bool {
-			lives, _ := others.TTLs(ctx, k)
-			left := lives.Key
+			left, fields, _ := others.TTLs(ctx, k)
 			if field != "" {
-				left = lives.Fields[field]
+				left = fields[field]
 			}
 			return least < left && left <= most
 		}

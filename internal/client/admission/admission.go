@@ -1,8 +1,7 @@
-// Package admission bounds the loads in flight by what their origin can work on, and finds that out by itself.
+// Package admission limits the loads in flight to what their origin can handle, and finds that limit by itself.
 //
-// An origin that is asked for more than it can do takes longer, until every load times out. If it finishes what was abandoned, it never
-// recovers: it works for nobody. A [Limiter] lets in what the origin can do and keeps the rest in a queue, whose waiters cost the
-// origin nothing.
+// An overloaded origin slows down until every load times out. If it also finishes work that its callers have given up on, it never
+// recovers. A [Limiter] lets in as many loads as the origin can handle and queues the rest. Waiting in the queue costs the origin nothing.
 //
 //	permit, err := limiter.Enter(ctx, admission.Wish{})
 //	if err != nil {
@@ -12,21 +11,21 @@
 //	how := load(permit.Inside(ctx))
 //	permit.Done(how, time.Now())
 //
-// [Policy] decides how many, see there. A limiter belongs to an origin, not to a cache: caches that ask the same database share one.
+// [Policy] decides how many loads that is. A limiter belongs to an origin, not to a cache: caches that query the same database share one.
 //
 // # Who goes first
 //
-// First come, first served, among those who can still be answered in time. A load that is unlikely to end before its callers leave
-// ([Wish.Until]) goes behind all others, also in order. Without this an overloaded origin works on nothing but loads whose callers have
-// just waited in vain. They are still loaded if there is room, as what they bring may be wanted by others.
+// Loads whose callers can still be answered in time go first, in order of arrival. A load that is unlikely to end before its callers leave
+// ([Wish.Until]) goes behind all others, also in order. Without this rule an overloaded origin would only work on loads whose callers have
+// just given up. Late loads still run if there is room, since others may want their result.
 //
-// A caller that joins a load in the queue may wait longer than those before: [Place.Joined] tells.
+// A caller that joins a queued load may wait longer than the callers before it: report it with [Place.Joined].
 //
 // # Loads within loads
 //
-// A loader that asks a cache of the same limiter holds a permit already. With the context of [Permit.Inside] it enters at
-// once; if it waited, loads that wait for each other could hold all permits. A loader that joins a load in the queue takes it out of
-// there, beyond the limit, for the same reason; as the loader waits meanwhile, the origin has no more to do.
+// A loader that asks a cache with the same limiter already holds a permit. With the context of [Permit.Inside] it enters at once: if it
+// queued, loads that wait for each other could hold all permits. If it joins a load in the queue, that load is let in beyond the limit, for
+// the same reason. The origin gets no extra work, since the loader itself waits meanwhile.
 package admission
 
 import (
@@ -37,49 +36,50 @@ import (
 	"time"
 )
 
-// ErrOverloaded is returned to a load that has waited for a permit as long as it was willing to.
+// ErrOverloaded is returned to a load that has waited for a permit for as long as it was willing to.
 var ErrOverloaded = errors.New("the origin is overloaded: no permit in time")
 
-// ErrAbandoned is returned to a load that left the queue because nobody wants it any more.
+// ErrAbandoned is returned to a load that left the queue because nobody wants its result any more.
 var ErrAbandoned = errors.New("nobody wants the load any more")
 
 // ErrClosed is returned once the limiter is closed.
 var ErrClosed = errors.New("the limiter is closed")
 
-// Options describe a limiter. The zero Options are not complete: Timeout has no default unless Limit is set.
+// Options describe a limiter. The zero Options are not enough: Timeout is required unless Limit is set.
 type Options struct {
-	// Limit is how many loads may be in flight. Zero: what the origin can do, found by [Policy]. Negative: any number.
+	// Limit is how many loads may be in flight. Zero: as many as the origin can handle, found by [Policy]. Negative: any number.
 	Limit int
-	// Timeout is how long a load may take. Policy needs it: the origin is given up to a half of it.
+	// Timeout is how long a load may take. Policy needs it: it accepts delays of up to half of it.
 	Timeout time.Duration
 }
 
-// maxQueued bounds the queue: each that waits there is some memory, and behind so many nobody is answered in time.
+// maxQueued bounds the queue: each waiter takes some memory, and behind this many nobody is answered in time.
 const maxQueued = 100_000
 
 // Limiter admits loads. It is safe for concurrent use and starts no goroutine.
 type Limiter struct {
-	begun time.Time // times are counted from here
+	begun time.Time // all times are relative to this
 
 	mu     sync.Mutex // guards the rest
-	fixed  int        // 0: policy decides; negative: no limit
+	fixed  int        // 0: the policy decides; negative: no limit
 	policy Policy
 	queue  queue
 	stats  Stats
 	closed bool
 }
 
-// Of returns what a *mayfly.Origin holds; nil if it was not made. The root package, which this one cannot import, sets it.
+// Of returns the limiter that a *mayfly.Origin holds, or nil for an Origin that its constructor did not make. The root package sets it,
+// since this package cannot import the root.
 var Of func(origin any) *Limiter
 
 // Stats are the figures of a limiter.
 type Stats struct {
 	Limit    int           // loads that may be in flight; negative: any number
-	InFlight int           // permits that are held
-	Queued   int           // loads that wait
-	Entered  uint64        // permits given, those of nested loads not counted
-	Refused  uint64        // loads that left the queue without a permit, and Try that found none
-	Waited   time.Duration // in the queue, by those who got a permit
+	InFlight int           // permits held
+	Queued   int           // loads waiting
+	Entered  uint64        // permits given, except to nested loads
+	Refused  uint64        // loads that left the queue without a permit, and calls of Try that found none
+	Waited   time.Duration // time in the queue of the loads that got a permit
 }
 
 // New returns a limiter.
@@ -90,21 +90,21 @@ func New(o Options) (*Limiter, error) {
 	return &Limiter{begun: time.Now(), fixed: o.Limit, policy: *NewPolicy(o.Timeout)}, nil
 }
 
-// Wish is what a load wants of its place in the queue. The zero Wish waits until ctx ends.
+// Wish is what a load asks for when it enters the queue. The zero Wish waits until ctx ends.
 type Wish struct {
-	// Until is when the load's callers leave. Zero: that is not known, and what the load brings is never too late.
+	// Until is when the load's callers leave. Zero: this is not known, and the load is never too late.
 	Until time.Time
-	// Place hears of callers that join later. May be nil.
+	// Place is told of callers that join later. May be nil.
 	Place *Place
-	// Patience is how long the load waits at most. Zero: as long as ctx.
+	// Patience is how long the load waits at most. Zero: until ctx ends.
 	Patience time.Duration
-	// Abandoned, once closed, takes the load out of the queue: nobody wants it any more. May be nil.
+	// Abandoned, once closed, takes the load out of the queue: nobody wants its result any more. May be nil.
 	Abandoned <-chan struct{}
-	// Closing, once closed, does so too, with ErrClosed: who would run the load is closed. May be nil.
+	// Closing, once closed, takes the load out of the queue with ErrClosed: the owner of the load is closed. May be nil.
 	Closing <-chan struct{}
 }
 
-// Enter waits for a permit. Its errors are the cause of ctx's end, [ErrAbandoned], [ErrOverloaded] and [ErrClosed].
+// Enter waits for a permit. It fails with the cause of ctx's end, [ErrAbandoned], [ErrOverloaded] or [ErrClosed].
 func (l *Limiter) Enter(ctx context.Context, wish Wish) (Permit, error) {
 	if l.Inside(ctx) {
 		return Permit{}, nil
@@ -144,7 +144,6 @@ func (l *Limiter) Enter(ctx context.Context, wish Wish) (Permit, error) {
 	return l.wait(ctx, wish, w)
 }
 
-// wait waits in the queue.
 func (l *Limiter) wait(ctx context.Context, wish Wish, w *waiter) (Permit, error) {
 	var patience <-chan time.Time
 	if wish.Patience > 0 {
@@ -176,7 +175,7 @@ func (l *Limiter) wait(ctx context.Context, wish Wish, w *waiter) (Permit, error
 		return Permit{}, why
 	}
 	l.mu.Unlock()
-	p, ok := <-w.granted // it was granted, or the limiter closed, just now
+	p, ok := <-w.granted // between the select and the lock, the permit was granted or the limiter was closed
 	if !ok {
 		return Permit{}, ErrClosed
 	}
@@ -184,7 +183,7 @@ func (l *Limiter) wait(ctx context.Context, wish Wish, w *waiter) (Permit, error
 	return Permit{}, why
 }
 
-// Try returns a permit only if one is free and nobody waits. It is for loads that can be left out, as the renewal of a value that is
+// Try returns a permit only if one is free and nobody is waiting. It is for loads that can be skipped, such as renewing a value that is
 // still good.
 func (l *Limiter) Try(ctx context.Context) (Permit, bool) {
 	if l.Inside(ctx) {
@@ -204,7 +203,8 @@ func (l *Limiter) Try(ctx context.Context) (Permit, bool) {
 	return p, ok
 }
 
-// takeLocked takes a permit if one is free. Then nobody waits: the limit changes only in done, which gives away what is free.
+// takeLocked takes a permit if one is free. A free permit implies an empty queue: the limit changes only in done, which hands free permits
+// to waiters.
 func (l *Limiter) takeLocked(now time.Time) (Permit, bool) {
 	if !l.freeLocked() {
 		return Permit{}, false
@@ -230,7 +230,7 @@ func (l *Limiter) giveLocked(now time.Time) Permit {
 	return Permit{of: l, begun: now.Sub(l.begun)}
 }
 
-// done takes a permit back and gives the free ones to those who wait.
+// done takes a permit back and hands free permits to waiters.
 func (l *Limiter) done(begun time.Duration, how Outcome, now time.Time) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -244,7 +244,7 @@ func (l *Limiter) done(begun time.Duration, how Outcome, now time.Time) {
 	}
 }
 
-// grantLocked gives a permit to a load that has left the queue for it.
+// grantLocked gives a permit to a load that was just taken off the queue.
 func (l *Limiter) grantLocked(w *waiter, now time.Time) {
 	p := l.giveLocked(now)
 	p.queued = max(now.Sub(w.since), 1)
@@ -261,7 +261,7 @@ func (l *Limiter) Stats() Stats {
 	return s
 }
 
-// Close sends everybody in the queue away and lets nobody in any more. Permits that are held stay good. Closing again is fine.
+// Close turns away every waiter in the queue and every later caller. Permits already held stay valid. It is safe to call Close again.
 func (l *Limiter) Close() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

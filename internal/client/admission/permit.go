@@ -6,16 +6,16 @@ import (
 	"time"
 )
 
-// Permit is the right to one load. Do not copy it: a permit is given back once, by Done or Drop, whichever comes first. The zero Permit,
-// which nested loads get, gives nothing back.
+// Permit is the right to one load. Do not copy it. It is given back once, by the first call of Done or Drop. Nested loads get the zero
+// Permit, which gives nothing back.
 type Permit struct {
 	of     *Limiter
 	begun  time.Duration
 	queued time.Duration
-	held   *atomic.Bool // what contexts of Inside see; nil: there is none
+	held   *atomic.Bool // shared with the contexts of Inside; nil: there are none
 }
 
-// Queued is how long the permit was waited for; zero if one was free.
+// Queued is how long the load waited for the permit; zero if a permit was free.
 func (p *Permit) Queued() time.Duration { return p.queued }
 
 // Done gives the permit back and says how the load ended. Only the first call counts.
@@ -31,17 +31,18 @@ func (p *Permit) Done(how Outcome, now time.Time) {
 	l.done(p.begun, how, now)
 }
 
-// Drop, deferred, gives the permit back if Done was not reached: the load panicked or ended its goroutine, and counts as failed.
+// Drop, when deferred, gives the permit back if Done was not reached because the load panicked or ended its goroutine. The load counts as
+// failed.
 func (p *Permit) Drop() {
 	if p.of != nil {
 		p.Done(Failed, time.Now())
 	}
 }
 
-// insideKey is the key of contexts of loads that hold a permit of a limiter.
+// insideKey is the context key under which a load finds that it holds a permit of a limiter.
 type insideKey struct{ of *Limiter }
 
-// Inside returns ctx for the load itself: until the permit is given back, nested loads with this context take no permit of the same
+// Inside returns the context for the load itself. Until the permit is given back, nested loads with this context need no permit of the same
 // limiter.
 func (p *Permit) Inside(ctx context.Context) context.Context {
 	if p.of == nil {
@@ -54,7 +55,7 @@ func (p *Permit) Inside(ctx context.Context) context.Context {
 	return context.WithValue(ctx, insideKey{p.of}, p.held)
 }
 
-// Inside reports whether ctx is that of a load that holds a permit of l.
+// Inside reports whether ctx belongs to a load that holds a permit of l.
 func (l *Limiter) Inside(ctx context.Context) bool {
 	held, _ := ctx.Value(insideKey{l}).(*atomic.Bool)
 	return held != nil && held.Load()

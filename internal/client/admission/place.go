@@ -2,23 +2,23 @@ package admission
 
 import "time"
 
-// Place is a load's place in the queue, for those who join the load while it waits, or before. It is made by [Limiter.Place], and is for
-// one Enter.
+// Place is a load's place in the queue. It takes word of callers that join the load before or while it queues. Make it with [Limiter.Place]
+// and use it for one Enter.
 type Place struct {
 	of *Limiter
 
 	// Guarded by of.mu.
 	waiter *waiter   // nil: not in the queue yet
-	told   bool      // somebody joined
-	until  time.Time // when the last of them leaves; zero: never
-	hurry  bool      // one of them holds a permit
+	told   bool      // somebody has joined
+	until  time.Time // when the last of the callers leaves; zero: never
+	hurry  bool      // one of the callers holds a permit
 }
 
 // Place returns a place for a load that will Enter.
 func (l *Limiter) Place() *Place { return &Place{of: l} }
 
-// Joined says until when somebody who joined waits, where zero is as long as it takes. One that holds a permit of the limiter is in a
-// hurry: the load is let in at once, beyond the limit.
+// Joined says until when a caller that joined will wait; zero means as long as it takes. A caller that holds a permit of the limiter is in
+// a hurry: the load is let in at once, beyond the limit.
 func (p *Place) Joined(until time.Time, hurry bool) {
 	p.of.mu.Lock()
 	defer p.of.mu.Unlock()
@@ -32,8 +32,8 @@ func (p *Place) Joined(until time.Time, hurry bool) {
 	p.applyLocked(time.Now())
 }
 
-// applyLocked lets what is known have its effect on who waits. A load that seemed too late and is not any more goes to the end of those
-// who are in time: it has lost its place, but not its turn.
+// applyLocked updates a queued load with what is known of its callers. A load that was late and no longer is moves to the end of those in
+// time: it has lost its place, but gets a turn.
 func (p *Place) applyLocked(now time.Time) {
 	w, l := p.waiter, p.of
 	if !p.told || w == nil || w.in == nil {

@@ -5,14 +5,14 @@ import "time"
 // waiter is a load in the queue.
 type waiter struct {
 	since   time.Time
-	until   time.Time   // when its callers leave; zero: never
+	until   time.Time   // when the load's callers leave; zero: never
 	granted chan Permit // receives its permit, or is closed
 
-	in         *list // nil: it is not in the queue
+	in         *list // nil: not in the queue
 	prev, next *waiter
 }
 
-// queue is in order, but those who can hardly be answered in time come last.
+// queue is in order of arrival, except that loads unlikely to be answered in time come last.
 type queue struct {
 	early, late list
 }
@@ -20,7 +20,7 @@ type queue struct {
 func (q *queue) len() int       { return q.early.len + q.late.len }
 func (q *queue) push(w *waiter) { q.early.push(w) }
 
-// pop takes out who is next, and must not be called on an empty queue. A nil inTime means that everybody can be answered.
+// pop removes and returns the next load. The queue must not be empty. With a nil inTime every load counts as in time.
 func (q *queue) pop(now time.Time, inTime func(left time.Duration) bool) *waiter {
 	for w := q.early.first; w != nil; w = q.early.first {
 		q.early.remove(w)
@@ -34,7 +34,7 @@ func (q *queue) pop(now time.Time, inTime func(left time.Duration) bool) *waiter
 	return w
 }
 
-// list is a list of waiters, each in at most one.
+// list is a linked list of waiters. A waiter is in at most one list.
 type list struct {
 	first, last *waiter
 	len         int

@@ -1,5 +1,5 @@
-// Package again repeats what a server says that it did not execute, as go-redis does with commands that may be repeated. Others, which
-// go-redis sends once, need it: a failover, or a slot on its way, is no reason to fail.
+// Package again repeats commands that a server refused for now. go-redis repeats commands that are safe to repeat; this package is for
+// those that go-redis sends only once, which should not fail merely because of a failover or a moving slot.
 package again
 
 import (
@@ -13,27 +13,28 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// refusals begin the replies of a server that did not execute a command, and may in a moment: it reads its data, a slot of its is on
-// the way or without an owner, or a failover goes on.
+// refusals begin the replies of a server that did not execute a command and may be able to in a moment: it is loading its data, a slot is
+// being migrated or has no owner, or a failover is under way.
 var refusals = []string{"LOADING ", "READONLY ", "MASTERDOWN ", "CLUSTERDOWN ", "TRYAGAIN ", "NOREPLICAS "}
 
-// NotExecuted reports whether err is the reply that a command was not executed now, and may be soon. So it can be sent again.
+// NotExecuted reports whether err is a server's reply that it did not execute the command now but may do so soon. Such a command is safe to
+// send again.
 func NotExecuted(err error) bool {
 	answer, is := errors.AsType[redis.Error](err)
 	return is && Refusal(answer.Error())
 }
 
-// Refusal is NotExecuted of a reply's text.
+// Refusal is NotExecuted for the text of a reply.
 func Refusal(reply string) bool {
 	return slices.ContainsFunc(refusals, func(code string) bool { return strings.HasPrefix(reply, code) })
 }
 
-// tries is how often a command is sent that is not executed: with the pauses between, for about a quarter of a second, which a
-// slot's migration and the end of a failover take. (What got no connection is not repeated here: the pool has waited for one,
-// and dialled again, as the client's options say.)
+// tries is how often Until sends a command that keeps being refused. With the pauses in between it takes about a quarter of a second,
+// enough for a slot's migration or the end of a failover. (Until does not repeat a command that got no connection: the pool has already
+// waited for one and redialled, as the client's options say.)
 const tries = 6
 
-// Until calls send until it does not report that what it sent was refused, [tries] times at most.
+// Until calls send, at most [tries] times, until it reports that the server did not refuse what it sent.
 func Until(ctx context.Context, send func() (refused bool)) {
 	for try := range tries {
 		if refused := send(); !refused || try == tries-1 {
@@ -45,7 +46,7 @@ func Until(ctx context.Context, send func() (refused bool)) {
 	}
 }
 
-// Sleep waits for d, or until ctx is done, which is its error.
+// Sleep waits for d. If ctx is done first, it returns ctx's error.
 func Sleep(ctx context.Context, d time.Duration) error {
 	select {
 	case <-time.After(d):

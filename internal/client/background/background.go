@@ -1,5 +1,4 @@
-// Package background keeps the books of the goroutines of something that can be closed: each is counted, and Close waits for all
-// of them.
+// Package background tracks the goroutines of something that can be closed, so that its Close can wait for all of them.
 package background
 
 import (
@@ -11,27 +10,27 @@ import (
 
 // Group is the background work of one owner.
 type Group struct {
-	// Grace, set before use, is how much longer Close waits for what runs when it has ended its context. Zero is not at all.
+	// Grace is how much longer Close waits for running work after it has ended its context. Set it before use. Zero: not at all.
 	Grace time.Duration
 
-	ended   error // what is returned, and the cause of contexts, once it is closed
+	ended   error // the error after Close, and the cause of its contexts' end
 	ctx     context.Context
 	cancel  context.CancelCauseFunc
 	closing chan struct{}
 
 	works  sync.WaitGroup
-	mu     sync.Mutex  // guards closed: nothing starts while it is set
+	mu     sync.Mutex  // guards closed: nothing starts once it is set
 	closed atomic.Bool // written under mu
 }
 
-// New returns a group that says ended when it is closed.
+// New returns a group whose error, once closed, is ended.
 func New(ended error) *Group {
 	g := &Group{ended: ended, closing: make(chan struct{})}
 	g.ctx, g.cancel = context.WithCancelCause(context.Background())
 	return g
 }
 
-// Start runs f in a goroutine, unless the group is closed: then it does not, and reports false.
+// Start runs f in a goroutine. If the group is closed it reports false and does not run f.
 func (g *Group) Start(f func()) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -42,13 +41,14 @@ func (g *Group) Start(f func()) bool {
 	return true
 }
 
-// More counts a goroutine that running work starts, so that it may start when the group is already closed. Its end calls Done.
+// More counts a goroutine that running work is about to start, which is allowed even when the group is already closed. That goroutine calls
+// Done at its end.
 func (g *Group) More() { g.works.Add(1) }
 
-// Done is the end of what More has counted.
+// Done ends what More has counted.
 func (g *Group) Done() { g.works.Done() }
 
-// Err returns an error if the group is closed.
+// Err returns the group's error if it is closed.
 func (g *Group) Err() error {
 	if g.closed.Load() {
 		return g.ended
@@ -56,21 +56,21 @@ func (g *Group) Err() error {
 	return nil
 }
 
-// Closing is closed when Close is called: what could go on for long ends soon then.
+// Closing is closed by Close: work that could run for long should end soon.
 func (g *Group) Closing() <-chan struct{} { return g.closing }
 
-// Context ends when the group is closed and its work is done, or Close has waited long enough.
+// Context ends when the group is closed and its work is done, or when Close has waited long enough.
 func (g *Group) Context() context.Context { return g.ctx }
 
-// On returns ctx's values with the life of the group instead of the caller's.
+// On returns a context with ctx's values that lives as long as the group instead of the caller.
 func (g *Group) On(ctx context.Context) (context.Context, context.CancelFunc) {
 	ctx, cancel := context.WithCancelCause(context.WithoutCancel(ctx))
 	stop := context.AfterFunc(g.ctx, func() { cancel(g.ended) })
 	return ctx, func() { stop(); cancel(nil) }
 }
 
-// Last returns ctx for the last thing that work does, such as to give back what it holds: the end of the group does not end it, but it
-// has Group.Grace.
+// Last returns a context for the last step of running work, such as giving back what it holds. The end of the group does not end it; from
+// then on it has Group.Grace.
 func (g *Group) Last(ctx context.Context) (context.Context, context.CancelFunc) {
 	if g.ctx.Err() == nil {
 		return ctx, func() {}
@@ -78,8 +78,8 @@ func (g *Group) Last(ctx context.Context) (context.Context, context.CancelFunc) 
 	return context.WithTimeout(context.WithoutCancel(ctx), g.Grace)
 }
 
-// Close lets nothing more start and waits for what runs, but not longer than ctx; what still runs then finds its context
-// ended, has Grace to do its last thing, and the error is ctx's. Closing again is fine.
+// Close stops new work from starting and waits for running work until ctx ends. Then it ends the context of what still runs, allows it
+// Grace for its last step, and returns ctx's error. It is safe to call Close again.
 func (g *Group) Close(ctx context.Context) error {
 	g.mu.Lock()
 	if !g.closed.Swap(true) {

@@ -1,4 +1,4 @@
-// Package check collects what is wrong with the options of a constructor, so that its one error names every field:
+// Package check collects what is wrong with the options of a constructor and returns it as one error that names every field:
 //
 //	c := check.In("Options.")
 //	c.TTL("Hold", o.Hold)
@@ -13,13 +13,13 @@ import (
 	"time"
 )
 
-// List is what is wrong so far.
+// List is the list of errors so far.
 type List struct {
 	place string
 	wrong []error
 }
 
-// In returns an empty list. Each error that it makes begins with place, such as "Options.".
+// In returns an empty list. Each of its errors begins with place, such as "Options.".
 func In(place string) *List { return &List{place: place} }
 
 // Refuse adds an error if bad.
@@ -29,20 +29,20 @@ func (l *List) Refuse(bad bool, format string, args ...any) {
 	}
 }
 
-// TTL refuses a ttl that [TTL] refuses. Zero stands for a default, and is fine.
+// TTL adds an error for a ttl that [TTL] refuses. Zero is fine: it stands for a default.
 func (l *List) TTL(field string, ttl time.Duration) {
 	if ttl != 0 {
 		l.Add(TTL(l.place+field, ttl))
 	}
 }
 
-// Wrap adds err behind the place. Nil adds nothing.
+// Wrap adds err with the place in front. Nil adds nothing.
 func (l *List) Wrap(err error) { l.Refuse(err != nil, "%w", err) }
 
 // Add adds err as it is. Nil adds nothing.
 func (l *List) Add(err error) { l.wrong = append(l.wrong, err) }
 
-// Err returns all errors as one, and nil if there is none.
+// Err returns all errors as one, or nil if there are none.
 func (l *List) Err() error { return errors.Join(l.wrong...) }
 
 const (
@@ -54,7 +54,7 @@ const (
 	MaxTTL = 100 * 365 * 24 * time.Hour
 )
 
-// TTL returns an error that names field and value if ttl is zero, negative, under [MinTTL] or over [MaxTTL].
+// TTL returns an error that names the field and the value if ttl is zero, negative, below [MinTTL] or above [MaxTTL].
 func TTL(field string, ttl time.Duration) error {
 	switch {
 	case 0 < ttl && ttl < MinTTL:
@@ -67,7 +67,7 @@ func TTL(field string, ttl time.Duration) error {
 	return nil
 }
 
-// Client returns an error if rdb is nil, or a client that was not made by its constructor: &redis.Client{}, which panics when it is asked.
+// Client returns an error if rdb is nil or was not made by its constructor, such as &redis.Client{}, which panics when used.
 func Client(field string, rdb any) error {
 	if IsNil(rdb) {
 		return fmt.Errorf("%s is nil: give it a client, such as redis.NewClient", field)
@@ -78,7 +78,7 @@ func Client(field string, rdb any) error {
 	return nil
 }
 
-// IsNil reports whether v is nil, or an interface with a nil pointer inside: var c *redis.Client handed over before it was made.
+// IsNil reports whether v is nil or an interface that holds a nil pointer, such as a var c *redis.Client passed before it was set.
 func IsNil(v any) bool {
 	p := reflect.ValueOf(v)
 	return !p.IsValid() || p.Kind() == reflect.Pointer && p.IsNil()

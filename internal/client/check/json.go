@@ -7,16 +7,16 @@ import (
 	"reflect"
 )
 
-// JSON returns an error if encoding/json cannot write values of t, or read back what it writes: channels, functions, complex
-// numbers, interfaces with methods, maps whose keys have no text, and structs that would come back empty, as nothing in them is exported.
-// What writes itself is taken at its word, and so is a field that is a pointer to what would come back empty: url.URL
-// has one, which is nil nearly always. addressable says whether the values are, as those behind a pointer: else methods of a pointer
-// to t are not called.
+// JSON returns an error if encoding/json cannot write values of t or read back what it writes. That holds for channels, functions, complex
+// numbers, interfaces with methods, maps whose keys have no text, and structs that would come back empty because they export nothing. It
+// trusts types that marshal themselves. It also accepts a field that points to a type that would come back empty: url.URL has one, which is
+// nearly always nil. addressable says whether the values can be addressed, as those behind a pointer can; otherwise encoding/json does not
+// call methods of a pointer to t.
 func JSON(t reflect.Type, addressable bool) error {
 	return carried{}.check(t, addressable, "")
 }
 
-// carried are the types that were looked at.
+// carried are the types checked so far.
 type carried map[seen]bool
 
 type seen struct {
@@ -55,7 +55,7 @@ func (c carried) check(t reflect.Type, addressable bool, where string) error {
 	return nil
 }
 
-// fields checks what encoding/json sees of a struct.
+// fields checks the fields of a struct that encoding/json sees.
 func (c carried) fields(t reflect.Type, addressable bool) error {
 	for i := range t.NumField() {
 		f := t.Field(i)
@@ -67,7 +67,7 @@ func (c carried) fields(t reflect.Type, addressable bool) error {
 			inner = inner.Elem()
 		}
 		if inner.Kind() == reflect.Struct && (f.Anonymous || f.Type != inner) && comesBackEmpty(inner, addressable || f.Type != inner) {
-			continue // a lock that is embedded, an url.URL's Userinfo
+			continue // an embedded lock, or the Userinfo of a url.URL
 		}
 		if !f.IsExported() && inner.Kind() != reflect.Struct {
 			continue
@@ -79,7 +79,7 @@ func (c carried) fields(t reflect.Type, addressable bool) error {
 	return nil
 }
 
-// comesBackEmpty reports whether a struct that does not write itself has fields, and encoding/json sees none of them.
+// comesBackEmpty reports whether a struct does not marshal itself and has fields, none of which encoding/json sees.
 func comesBackEmpty(t reflect.Type, addressable bool) bool {
 	if writesItself(t, addressable) {
 		return false
@@ -104,13 +104,13 @@ var (
 	textReader    = reflect.TypeFor[encoding.TextUnmarshaler]()
 )
 
-// writesItself reports whether encoding/json calls a method of t's to write it.
+// writesItself reports whether encoding/json calls a method of t to write it.
 func writesItself(t reflect.Type, addressable bool) bool {
 	is := func(t reflect.Type) bool { return t.Implements(marshaler) || t.Implements(textMarshaler) }
 	return is(t) || addressable && is(reflect.PointerTo(t))
 }
 
-// isKey reports whether encoding/json takes t for the keys of maps, and reads them back.
+// isKey reports whether encoding/json accepts t as the key of a map and can read it back.
 func isKey(t reflect.Type) bool {
 	k := t.Kind()
 	return k == reflect.String || reflect.Int <= k && k <= reflect.Uintptr || t.Implements(textMarshaler) && reflect.PointerTo(t).Implements(textReader)

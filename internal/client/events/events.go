@@ -1,4 +1,4 @@
-// Package events tells a namespace's Observer what the patterns do.
+// Package events reports to a namespace's Observer what the patterns do.
 package events
 
 import (
@@ -12,10 +12,10 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/nodes"
 )
 
-// Teller hands an event to the observer of one namespace, under the namespace's name.
+// Teller hands an event to the observer of one namespace, with the namespace's name.
 type Teller func(ctx context.Context, e mayfly.Event)
 
-// To returns the teller of a namespace. Without an observer it does nothing.
+// To returns the Teller of a namespace. Without an observer it does nothing.
 func To(observer mayfly.Observer, namespace string) Teller {
 	if observer == nil {
 		return func(context.Context, mayfly.Event) {}
@@ -26,7 +26,7 @@ func To(observer mayfly.Observer, namespace string) Teller {
 	}
 }
 
-// Backend tells that Redis could not be asked about key, or not as it should be.
+// Backend reports that a question to Redis about key failed.
 func (t Teller) Backend(ctx context.Context, key string, err error) {
 	e := mayfly.Event{Kind: mayfly.KindBackend, Outcome: mayfly.OutcomeFailed, Key: key, Err: err}
 	if errors.Is(err, nodes.ErrSlow) {
@@ -35,16 +35,16 @@ func (t Teller) Backend(ctx context.Context, key string, err error) {
 	t(ctx, e)
 }
 
-// Breaker tells that the breaker of a server opened or closed.
+// Breaker reports that the breaker of a server opened or closed.
 func (t Teller) Breaker(server string, open bool) {
 	e := mayfly.Event{Kind: mayfly.KindBreaker, Outcome: mayfly.OutcomeOK}
 	if open {
-		e.Outcome, e.Err = mayfly.OutcomeFailed, fmt.Errorf("%s is not asked for a while", server)
+		e.Outcome, e.Err = mayfly.OutcomeFailed, fmt.Errorf("%s will not be asked for a while", server)
 	}
 	t(context.Background(), e)
 }
 
-// Waited tells that n calls have waited for others of this process, the first of them for so long, and in vain if there is an err.
+// Waited reports that n calls have waited for other calls of this process, the first one for took. With an err they waited in vain.
 func (t Teller) Waited(ctx context.Context, took time.Duration, n int, err error) {
 	e := mayfly.Event{Kind: mayfly.KindQueue, Outcome: mayfly.OutcomeOK, N: n, Took: took, Err: err}
 	switch {
@@ -56,19 +56,19 @@ func (t Teller) Waited(ctx context.Context, took time.Duration, n int, err error
 	t(ctx, e)
 }
 
-// Warnings tells what is dangerous in how a client is set up.
+// Warnings reports what is dangerous in how a client is set up.
 func (t Teller) Warnings(of []string) {
 	for _, w := range of {
 		t(context.Background(), mayfly.Event{Kind: mayfly.KindWarning, Outcome: mayfly.OutcomeOK, Err: errors.New(w)})
 	}
 }
 
-// Dropped tells that n keys are forgotten though their removal failed.
+// Dropped reports that n keys were given up although their removal failed.
 func (t Teller) Dropped(ctx context.Context, n int, why error) {
 	t(ctx, mayfly.Event{Kind: mayfly.KindRemoval, Outcome: mayfly.OutcomeDropped, N: n, Err: why})
 }
 
-// Done tells of e with the time that it has taken until now. An Err made it fail, unless it has another outcome.
+// Done reports e, which began at begun and ends now. With an Err and no outcome of its own it has failed.
 func (t Teller) Done(ctx context.Context, e mayfly.Event, begun time.Time) {
 	if e.Outcome == "" && e.Err != nil {
 		e.Outcome = mayfly.OutcomeFailed

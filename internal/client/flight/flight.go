@@ -1,8 +1,8 @@
 // Package flight lets many callers share one piece of work per key, each on its own context.
 //
-// The first caller of [Group.Join] leads: it sees to it that the work is done somewhere, in a goroutine that belongs to
-// whoever owns the work, and that the flight lands. Everybody waits, the leader too, and leaves when its own context
-// ends; that changes nothing for the others, nor for the work.
+// The first caller of [Group.Join] leads: it makes sure that somebody does the work, in a goroutine that belongs to the owner of the work,
+// and that the flight lands. Every caller waits, the leader too, and leaves when its own context ends. That affects neither the other
+// callers nor the work.
 //
 //	began := group.Now()
 //	f, lead := group.Join(key, began)
@@ -11,28 +11,27 @@
 //	}
 //	v, again, err := f.Wait(ctx, began)
 //
-// # Whom a landing serves
+// # Which calls a landing serves
 //
-// Between the moment at which the work read its origin and the landing, the origin may have changed, and somebody may have
-// been promised that the old is not seen any more. What counts is when a call began:
+// The origin may change after the work has read it and before the flight lands, and somebody may have been promised that the old value will
+// not be seen any more. What counts is when a call began:
 //
-//   - Before the work read its origin: whatever it brings is good for the call.
-//   - After it: such a call is late. It gets an error, as everybody does, and a value only if it is known that nothing was
-//     voided meanwhile ([Flight.Land]). Else ([Flight.LandEarly]) it is told to look again.
-//   - After [Flight.Stores]: nobody joins any more, as the reply that proves it may itself be under way for long.
+//   - Before the work read its origin: the call may have whatever the work brings.
+//   - After it: the call is late. It gets an error like everybody else. It gets a value only if it is known that nothing was voided
+//     meanwhile ([Flight.Land]). Otherwise ([Flight.LandEarly]) it must look again.
+//   - After [Flight.Stores]: no call joins any more, since the reply that proves the store may itself take long.
 //
-// The flight that a late call finds next began after the call did, so nobody is late twice.
+// A late call that looks again finds a flight that began after the call, so no call is late twice.
 //
 // # Work that waits for its turn
 //
-// Work that has to queue before it may begin says so ([Flight.Queue]), and when its turn has come ([Flight.Turn]). Queued work that nobody
-// waits for any more is abandoned in every group: it has cost nothing yet. Whoever joins tells how long it waits
-// ([Flight.Wanted]), and the queue hears of it.
+// Work that has to queue before it may begin reports this ([Flight.Queue]), and then that its turn has come ([Flight.Turn]). Queued work
+// without waiters is abandoned in every group, since it has cost nothing yet. Each caller that joins says how long it waits
+// ([Flight.Wanted]), and the queue is told.
 //
-// It is golang.org/x/sync/singleflight with four differences: no caller runs the work, so no caller's cancellation
-// can end it; who is late is known, which takes the counting and the joining under one lock; [Group.Forget] is by identity,
-// so a forgotten flight that lands late does not take down its successor; and work that nobody waits for any more can be told
-// so, by [Group.Abandon].
+// This is golang.org/x/sync/singleflight with four differences. No caller runs the work, so no caller's cancellation can end it. It knows
+// which calls are late, which requires counting and joining under one lock. Flights are forgotten by identity, so a forgotten flight that
+// lands late does not remove its successor. And work without waiters can be told, with [Group.Abandon].
 package flight
 
 import (
@@ -44,46 +43,46 @@ import (
 
 // Group keeps the flights of one kind of work. The zero Group is ready.
 type Group[T any] struct {
-	// Abandon, set before use, makes a group forget a flight whose last waiter has left, and close its Abandoned.
-	// Without it the work goes on, and who comes next joins it.
+	// Abandon makes the group forget a flight when its last waiter has left, and close its Abandoned channel. Set it before use. Without it
+	// the work goes on, and the next caller joins it.
 	Abandon bool
 
-	clock atomic.Uint64 // how often an origin was about to be read
+	clock atomic.Uint64 // how many times work was about to read an origin
 
-	mu      sync.Mutex // guards flights and what is said to be guarded in Flight
+	mu      sync.Mutex // guards flights, and the fields of Flight that say so
 	flights map[string]*Flight[T]
 }
 
-// Moment orders the beginnings of calls and the readings of origins of one group.
+// Moment orders, within one group, when calls begin and when origins are read.
 type Moment uint64
 
-// Now is for the beginning of a call.
+// Now returns the current moment: call it when a call begins.
 func (g *Group[T]) Now() Moment { return Moment(g.clock.Load()) }
 
-// Flight is one piece of work and those who wait for it.
+// Flight is one piece of work and its waiters.
 type Flight[T any] struct {
 	group *Group[T]
 	key   string
 
-	waiting   int           // guarded by group.mu: joined and not yet back from Wait
-	late      bool          // guarded by group.mu: somebody who joined is late
-	reads     Moment        // guarded by group.mu until the landing: calls that began at it or later are late; 0: none is
-	abandoned chan struct{} // closed when waiting is back at zero before the landing, in a group that abandons or while it is queued
+	waiting   int           // guarded by group.mu: callers that joined and have not returned from Wait
+	late      bool          // guarded by group.mu: a late call has joined
+	reads     Moment        // guarded by group.mu until the landing: calls that began then or later are late; 0: no call is
+	abandoned chan struct{} // closed when waiting drops to zero before the landing, if the group abandons or the work is queued
 	left      bool          // guarded by group.mu: abandoned is closed
 
-	until  time.Time                         // guarded by group.mu: when the last of those who said so leaves
-	stays  bool                              // guarded by group.mu: somebody never leaves
-	hurry  bool                              // guarded by group.mu: somebody must not wait in the queue
-	queued func(until time.Time, hurry bool) // guarded by group.mu: told of who joins; nil: it is not queued
+	until  time.Time                         // guarded by group.mu: when the last of the waiters that said so leaves
+	stays  bool                              // guarded by group.mu: a waiter never leaves
+	hurry  bool                              // guarded by group.mu: a waiter must not wait in the queue
+	queued func(until time.Time, hurry bool) // guarded by group.mu: is told of callers that join; nil: the work is not queued
 
-	landed chan struct{} // closed when the rest is final
+	landed chan struct{} // closed when the fields below are final
 	early  bool          // late calls get nothing
 	value  T
 	err    error
 }
 
-// Join returns the flight of key for a call that began then, and whether the caller has to see to its landing because it did
-// not exist. Whoever joined must call Wait, once.
+// Join returns the flight of key for a call that began at began. lead reports that the flight is new, and that the caller must make sure
+// that it lands. Every caller that joined must call Wait once.
 func (g *Group[T]) Join(key string, began Moment) (f *Flight[T], lead bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -93,8 +92,8 @@ func (g *Group[T]) Join(key string, began Moment) (f *Flight[T], lead bool) {
 	return f, lead
 }
 
-// Lead returns a new flight of key for work that is wanted although nobody waits for it: it is never abandoned, and
-// the caller does not Wait. If key has a flight already, Lead reports false.
+// Lead returns a new flight of key for background work without waiters: it is never abandoned, and the caller does not call Wait. If key
+// already has a flight, Lead reports false.
 func (g *Group[T]) Lead(key string) (f *Flight[T], ok bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -102,7 +101,7 @@ func (g *Group[T]) Lead(key string) (f *Flight[T], ok bool) {
 		return nil, false
 	}
 	f, ok = g.joinLocked(key)
-	f.waiting++ // the work itself, which never leaves
+	f.waiting++ // the work itself counts as a waiter that never leaves
 	return f, ok
 }
 
@@ -118,7 +117,7 @@ func (g *Group[T]) joinLocked(key string) (f *Flight[T], lead bool) {
 	return f, true
 }
 
-// Forget lets the next Join of key begin a new flight. Those who wait for the old one still get what it brings.
+// Forget makes the next Join of key begin a new flight. The waiters of the old one still get what it brings.
 func (g *Group[T]) Forget(key string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -132,7 +131,7 @@ func (g *Group[T]) ForgetAll() {
 	clear(g.flights)
 }
 
-// Reads says that the work is about to read its origin: calls that begin from now on are late. The last time counts.
+// Reads says that the work is about to read its origin: calls that begin from now on are late. The last call of Reads counts.
 func (f *Flight[T]) Reads() {
 	f.group.mu.Lock()
 	defer f.group.mu.Unlock()
@@ -143,8 +142,8 @@ func (f *Flight[T]) Reads() {
 	}
 }
 
-// Stores says that what was brought is about to be stored: nobody joins any more. It reports whether somebody is late, and so
-// waits to know whether it was stored.
+// Stores says that the result is about to be stored, and lets no more callers join. It reports whether a late call has joined, which then
+// needs to know whether the result was stored.
 func (f *Flight[T]) Stores() (late bool) {
 	f.group.mu.Lock()
 	defer f.group.mu.Unlock()
@@ -154,9 +153,8 @@ func (f *Flight[T]) Stores() (late bool) {
 
 func (f *Flight[T]) isLate(began Moment) bool { return f.reads != 0 && began >= f.reads }
 
-// Wait returns what the flight brought to a call that began then, or ctx's error if that ends first. again is true if the flight
-// brought nothing that such a call may have: it is to look again. A flight that has landed is returned even if ctx is
-// done as well.
+// Wait returns what the flight brought for a call that began at began, or ctx's error if ctx ends first. again is true if the flight
+// brought nothing that this call may have: it must look again. If the flight has landed, Wait returns its result even if ctx is done too.
 func (f *Flight[T]) Wait(ctx context.Context, began Moment) (value T, again bool, err error) {
 	select {
 	case <-f.landed:
@@ -171,7 +169,7 @@ func (f *Flight[T]) Wait(ctx context.Context, began Moment) (value T, again bool
 	return f.value, false, f.err
 }
 
-// leave takes a waiter off an unlanded flight. It reports false if the flight landed meanwhile.
+// leave removes a waiter from a flight that has not landed. It reports false if the flight landed meanwhile.
 func (f *Flight[T]) leave() bool {
 	f.group.mu.Lock()
 	defer f.group.mu.Unlock()
@@ -186,7 +184,7 @@ func (f *Flight[T]) leave() bool {
 	return true
 }
 
-// abandonLocked tells the work that nobody waits for it. Who comes now would find work that is stopping: it begins its own.
+// abandonLocked tells the work that it has no waiters. The next caller begins its own flight instead of joining work that is stopping.
 func (f *Flight[T]) abandonLocked() {
 	if f.forgetLocked(); !f.left {
 		f.left = true
@@ -194,8 +192,8 @@ func (f *Flight[T]) abandonLocked() {
 	}
 }
 
-// Wanted says how long a caller that has joined waits, where zero is as long as it takes. hurry says that it must not wait in the queue:
-// the caller itself holds what the others there wait for.
+// Wanted says how long a caller that has joined will wait; zero means as long as it takes. With hurry it must not wait in the queue,
+// because it holds what the others in the queue wait for.
 func (f *Flight[T]) Wanted(until time.Time, hurry bool) {
 	f.group.mu.Lock()
 	defer f.group.mu.Unlock()
@@ -217,14 +215,14 @@ func (f *Flight[T]) tellLocked() {
 	}
 }
 
-// Queue says that the work waits for its turn. Until [Flight.Turn] it is abandoned when its last caller leaves, and joined is told, now
-// and whenever somebody joins, when the last caller leaves (zero: never) and whether one is in a hurry. It must be quick and may not
-// call the group.
+// Queue says that the work waits for its turn. Until [Flight.Turn], the work is abandoned when its last caller leaves. joined is told, now
+// and whenever a caller joins, when the last caller leaves (zero: never) and whether one is in a hurry. It must be quick and must not call
+// the group.
 func (f *Flight[T]) Queue(joined func(until time.Time, hurry bool)) {
 	f.group.mu.Lock()
 	defer f.group.mu.Unlock()
 	f.queued = joined
-	if f.waiting == 0 { // they left before the work came here
+	if f.waiting == 0 { // all callers left before the work was queued
 		f.abandonLocked()
 	}
 	if f.stays || f.hurry || !f.until.IsZero() {
@@ -232,7 +230,7 @@ func (f *Flight[T]) Queue(joined func(until time.Time, hurry bool)) {
 	}
 }
 
-// Turn says that the work has its turn, and reports false if it was abandoned before: then it need not begin.
+// Turn says that the work's turn has come. It reports false if the work was abandoned before, and then need not begin.
 func (f *Flight[T]) Turn() bool {
 	f.group.mu.Lock()
 	defer f.group.mu.Unlock()
@@ -240,12 +238,11 @@ func (f *Flight[T]) Turn() bool {
 	return !f.left
 }
 
-// Land ends the flight with what it brought, for all who wait: an error, or a value that was stored after the last of them had
-// joined, in the place that it was loaded for. Every flight must land; once it has, another landing changes nothing.
+// Land ends the flight and gives all waiters what it brought: an error, or a value that was stored after the last of them had joined, in
+// the place it was loaded for. Every flight must land. Landing again changes nothing.
 func (f *Flight[T]) Land(value T, err error) { f.land(value, err, false) }
 
-// LandEarly ends the flight with what it brought for those whose calls began before the origin was read. The others are to look
-// again.
+// LandEarly ends the flight and gives what it brought only to calls that began before the origin was read. The others must look again.
 func (f *Flight[T]) LandEarly(value T, err error) { f.land(value, err, true) }
 
 func (f *Flight[T]) land(value T, err error, early bool) {
@@ -261,10 +258,10 @@ func (f *Flight[T]) land(value T, err error, early bool) {
 	close(f.landed)
 }
 
-// Abandoned is closed when the last one who waited has left before the landing, in a group that abandons, or while the work is queued.
+// Abandoned is closed when the last waiter leaves before the landing, if the group abandons or the work is queued.
 func (f *Flight[T]) Abandoned() <-chan struct{} { return f.abandoned }
 
-// forgetLocked takes f out of its group, unless another flight of the key has taken its place.
+// forgetLocked removes f from its group, unless another flight of the key has taken its place.
 func (f *Flight[T]) forgetLocked() {
 	if f.group.flights[f.key] == f {
 		delete(f.group.flights, f.key)

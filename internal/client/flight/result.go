@@ -6,7 +6,7 @@ import (
 	"runtime/debug"
 )
 
-// Result is what work brought.
+// Result is what work returned.
 type Result[T any] struct {
 	Value T
 	Err   error
@@ -14,11 +14,11 @@ type Result[T any] struct {
 
 // PanicError is the error of work that panicked.
 type PanicError struct {
-	Value any    // what it panicked with
-	Stack []byte // where
+	Value any    // the value of the panic
+	Stack []byte // where it happened
 }
 
-// Error names the value; the stack is left to who wants it.
+// Error names the value and leaves out the stack.
 func (e *PanicError) Error() string { return fmt.Sprintf("panic: %v", e.Value) }
 
 // Unwrap returns the value if it is an error.
@@ -30,8 +30,8 @@ func (e *PanicError) Unwrap() error {
 // ErrGoexit is the error of work that ended its goroutine with runtime.Goexit, as testing.T.FailNow does.
 var ErrGoexit = errors.New("runtime.Goexit was called")
 
-// Go runs work in a goroutine of its own and delivers one Result, however the work ends: by returning, by a panic
-// (a [*PanicError]) or by runtime.Goexit ([ErrGoexit]). Nobody needs to receive it.
+// Go runs work in its own goroutine and delivers one Result, however the work ends: by returning, by a panic (a [*PanicError]) or by
+// runtime.Goexit ([ErrGoexit]). It does not matter if nobody receives it.
 func Go[T any](work func() (T, error)) <-chan Result[T] {
 	done := make(chan Result[T], 1)
 	go func() {
@@ -50,5 +50,5 @@ func Recover(err *error) {
 	}
 }
 
-// Public turns the error of a panic into one that users can name. The root package, which this one cannot import, sets it.
+// Public turns the error of a panic into one that users can name. The root package sets it, since this package cannot import the root.
 var Public = func(p *PanicError) error { return p }

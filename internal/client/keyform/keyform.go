@@ -1,8 +1,8 @@
-// Package keyform turns a typed key into the text that stands behind a namespace's prefix.
+// Package keyform turns a typed key into the text that follows a namespace's prefix.
 //
-// The form is chosen once, from the key's type, when a namespace is checked: string kinds as they are, types with
-// MarshalText or AppendText by that method, integer kinds in decimal. Any other type needs a function of the user's.
-// Two different keys of a string or integer kind never have the same text.
+// The form is chosen once, from the key's type, when a namespace is checked: string kinds as they are, types with MarshalText or AppendText
+// by that method, integer kinds in decimal. Any other type needs a function from the user. Two different keys of a string or integer kind
+// never have the same text.
 package keyform
 
 import (
@@ -17,7 +17,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/check"
 )
 
-// MaxLen is the longest key Redis takes, prefix included.
+// MaxLen is the length of the longest key that Redis takes, prefix included.
 const MaxLen = 512 << 20
 
 // Form appends the text of a key to dst and returns the extended buffer. It is safe for concurrent use. For string
@@ -31,15 +31,15 @@ func (f Form[K]) Full(prefix string, key K) (string, error) {
 	return unsafe.String(unsafe.SliceData(full), len(full)), err // nobody writes to full again
 }
 
-// Glob is the pattern of SCAN that matches what begins with prefix.
+// Glob returns the SCAN pattern that matches every name beginning with prefix.
 func Glob(prefix string) string {
 	return strings.NewReplacer(`\`, `\\`, "*", `\*`, "?", `\?`, "[", `\[`, "]", `\]`).Replace(prefix) + "*"
 }
 
-// ErrEmpty is returned for a key without text: the name left would be the prefix alone.
+// ErrEmpty is returned for a key without text: its name would be the prefix alone.
 var ErrEmpty = errors.New("the key is empty")
 
-// Of returns the form of K; custom, if not nil, decides instead of the type.
+// Of returns the form of K. If custom is not nil, it decides instead of the type.
 func Of[K any](custom func(K) string) (Form[K], error) {
 	form, err := choose(custom)
 	if err != nil {
@@ -54,13 +54,13 @@ func Of[K any](custom func(K) string) (Form[K], error) {
 		case len(out) == start:
 			return dst, ErrEmpty
 		case len(out) > MaxLen:
-			return dst, fmt.Errorf("the key has %d bytes, Redis takes %d", len(out), MaxLen)
+			return dst, fmt.Errorf("the key has %d bytes, but Redis takes at most %d", len(out), MaxLen)
 		}
 		return out, nil
 	}, nil
 }
 
-// AppendPlain appends the text of a key of the commonest types as [Of] would without a custom function, and reports false for
+// AppendPlain appends the text of a key of one of the most common types, as [Of] would without a custom function. It reports false for
 // every other type and for a key without text. Unlike a Form it lets dst stay on the caller's stack.
 func AppendPlain[K any](dst []byte, key K) ([]byte, bool) {
 	switch key := any(key).(type) {

@@ -2,8 +2,8 @@ package keyform
 
 import "strings"
 
-// Names returns the name and the prefix of a namespace. One that is empty follows from the other: the name "users" from the prefix "users:",
-// "cache.user" from "cache:user:", and the prefix "users:" from the name "users".
+// Names returns the name and the prefix of a namespace. If one is empty it follows from the other: the name "users" from the prefix "users:",
+// the name "cache.user" from the prefix "cache:user:", and the prefix "users:" from the name "users".
 func Names(name, prefix string) (string, string) {
 	switch {
 	case name == "":

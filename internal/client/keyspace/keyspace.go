@@ -1,5 +1,5 @@
-// Package keyspace is a namespace as a pattern uses it: checked, with a codec, the full names of its keys, and errors that
-// name the pattern and the key.
+// Package keyspace is a namespace as a pattern uses it: checked, with a codec, with the full names of its keys, and with errors that name
+// the pattern and the key.
 package keyspace
 
 import (
@@ -16,15 +16,15 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/keyform"
 )
 
-// Room is a namespace that was checked, with what follows from what was given.
+// Room is a checked namespace, with its defaults filled in.
 type Room[K comparable, V any] struct {
 	mayfly.Namespace[K, V]
 	pattern string
 	form    keyform.Form[K]
 }
 
-// Of checks ns for a pattern of this name, which begins its errors. The pattern adds its own checks to the list. What can be used, and
-// is dangerous, it tells the namespace's observer.
+// Of checks ns for a pattern of this name, which its errors begin with. The pattern adds its own checks to the list. Of reports settings
+// that are allowed but dangerous to the namespace's observer.
 func Of[K comparable, V any](pattern string, ns mayfly.Namespace[K, V]) (Room[K, V], *check.List) {
 	c := check.In(pattern + ": ")
 	err := ns.Validate()
@@ -41,7 +41,7 @@ func Of[K comparable, V any](pattern string, ns mayfly.Namespace[K, V]) (Room[K,
 	return Room[K, V]{ns, pattern, form}, c
 }
 
-// OwnForm is Of for a pattern that writes its values in a form of its own, for which why is the reason.
+// OwnForm is Of for a pattern that writes its values in a form of its own. why tells the user the reason.
 func OwnForm[K comparable, V any](pattern string, ns mayfly.Namespace[K, V], why string) (Room[K, V], *check.List) {
 	given := ns
 	ns.Codec = none[V]{}
@@ -51,26 +51,29 @@ func OwnForm[K comparable, V any](pattern string, ns mayfly.Namespace[K, V], why
 	return room, c
 }
 
-// OneTTL refuses a MaxTTL, for a pattern that gives no value a TTL of its own.
+// OneTTL refuses a MaxTTL, for a pattern that gives all values the same TTL.
 func OneTTL[K comparable, V any](c *check.List, ns mayfly.Namespace[K, V]) {
 	c.Refuse(ns.MaxTTL != 0, "Namespace.MaxTTL must be zero: all its keys have Namespace.TTL")
 }
 
-// CheckTTL returns an error if a value may not have a TTL of its own of this length.
+// CheckTTL returns an error if a value may not have this TTL of its own.
 func (r Room[K, V]) CheckTTL(name string, ttl time.Duration) error {
 	if err := check.TTL(name, ttl); err != nil {
 		return err
 	}
-	if most := cmp.Or(r.MaxTTL, r.TTL); ttl > most {
-		return fmt.Errorf("%s is %v, and Namespace.MaxTTL allows %v at most (zero allows TTL): set MaxTTL to the longest that a value may have", name, ttl, most)
+	if most := r.Longest(); ttl > most {
+		return fmt.Errorf("%s is %v, but Namespace.MaxTTL allows at most %v (if zero, the limit is TTL): set MaxTTL to the longest TTL that a value may have", name, ttl, most)
 	}
 	return nil
 }
 
-// none is the codec of a pattern that uses none.
+// Longest is the longest TTL that a value may have.
+func (r Room[K, V]) Longest() time.Duration { return cmp.Or(r.MaxTTL, r.TTL) }
+
+// none is the codec of a pattern that does not use one.
 type none[V any] struct{ mayfly.Codec[V] }
 
-// Unused refuses those of the named fields that are set, as they mean nothing to the pattern.
+// Unused refuses each of the named fields that is set, since it means nothing to the pattern.
 func Unused[K comparable, V any](c *check.List, ns mayfly.Namespace[K, V], why string, fields ...string) {
 	for _, name := range fields {
 		zero := "nil"
@@ -85,33 +88,35 @@ func Unused[K comparable, V any](c *check.List, ns mayfly.Namespace[K, V], why s
 // FullKey returns the key as Redis knows it.
 func (r Room[K, V]) FullKey(key K) (string, error) { return r.form.Full(r.Prefix, key) }
 
-// FullKeys returns keys as Redis knows them. Its error says what was being done.
+// FullKeys returns keys as Redis knows them. Its error says what the caller was doing.
 func (r Room[K, V]) FullKeys(doing string, keys []K) (fulls []string, err error) {
 	fulls = make([]string, len(keys))
 	for i, key := range keys {
 		if fulls[i], err = r.FullKey(key); err != nil {
-			return nil, r.Fail(doing, key, err)
+			return nil, r.Nameless(doing, key, err)
 		}
 	}
 	return fulls, nil
 }
 
-// Do runs f with the full name of key. Its error says what was being done.
+// Do runs f with the full name of key. Its error says what the caller was doing.
 func (r Room[K, V]) Do(doing string, key K, f func(full string) error) error {
 	full, err := r.FullKey(key)
-	if err == nil {
-		err = f(full)
+	if err != nil {
+		return r.Nameless(doing, key, err)
 	}
-	if err == nil {
-		return nil // without boxing the key
-	}
-	return r.Fail(doing, key, err)
+	return r.Fail(doing, full, f(full))
 }
 
-// Fail wraps err, once, with what was done to which key. Nil stays nil.
-func (r Room[K, V]) Fail(doing string, key any, err error) error {
+// Fail wraps err once, with what was being done to which key, by its full name: that is what an operator looks for in Redis. Nil stays nil.
+func (r Room[K, V]) Fail(doing, full string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return fmt.Errorf("%s: %s %q: %w", r.pattern, doing, fmt.Sprint(key), err)
+	return fmt.Errorf("%s: %s %q: %w", r.pattern, doing, full, err)
+}
+
+// Nameless is Fail for a key that has no full name, for the reason err.
+func (r Room[K, V]) Nameless(doing string, key K, err error) error {
+	return r.Fail(doing, fmt.Sprint(key), err)
 }

@@ -9,19 +9,20 @@ import (
 type Want struct {
 	Key string
 
-	// Seen is what the caller found there and cannot use, or wants a newer one of.
+	// Seen is what the caller found there. The caller cannot use it, or wants a newer value.
 	Seen Found
 
-	// Renew leaves what was seen in place until the fill.
+	// Renew leaves in place what was seen until the fill.
 	Renew bool
 
-	// WithTTL asks for the time left of what comes while the caller waits.
+	// WithTTL also asks for the TTL of the value that appears while the caller waits.
 	WithTTL bool
 
-	// Spent is how much of Options.Timeout the caller has spent on reading it: the claim has the rest. Of several the first one's counts.
+	// Spent is how much of Options.Timeout the caller has spent on reading the key. The claim may take the rest. With several Wants the
+	// first one's Spent counts.
 	Spent time.Duration
 
-	// Reading is called before each question whose answer the caller may be given as Found. May be nil.
+	// Reading is called before each request whose answer the caller may receive as Found. May be nil.
 	Reading func()
 }
 
@@ -31,34 +32,34 @@ func (w *Want) reading() {
 	}
 }
 
-// Standing says how a caller stands to a key, and so what it does next.
+// Standing says how a caller stands with a key, and so what it does next.
 type Standing uint8
 
 const (
-	Mine    Standing = iota // Claim is the caller's: load, and fill
+	Mine    Standing = iota // Claim is the caller's: load and fill
 	Theirs                  // somebody else loads it: wait, or ask again after a lease's life
-	Changed                 // Found is there by now: it may be another's lease
+	Changed                 // the key holds Found by now, which may be another caller's lease
 	Void                    // a tombstone: load, and do not store
 	Resting                 // a renewal failed lately, and nobody tries again yet
-	Late                    // the wait's context ended first: Err is its cause
-	Ruined                  // the load that was waited for has failed: Failure says how
-	Down                    // Redis could not be asked: Err says why. A Claim, if there is one, is to be released
+	Late                    // the context of the wait ended first: Err is its cause
+	Ruined                  // the load that the caller waited for has failed: Failure says how
+	Down                    // Redis could not be asked: Err says why. If there is a Claim, release it
 )
 
 // Acquired is the answer to a Want.
 type Acquired struct {
 	Claimed
 	Standing Standing
-	Waited   time.Duration // for somebody else's load; zero if the caller did not wait
+	Waited   time.Duration // for another caller's load; zero if the caller did not wait
 
-	// Voided says that the lease that was waited for ended before its time, and that its holder neither failed nor gave up: the key was
-	// deleted, or what came of the load is of no use to the caller. Else, where there is no value, the holder has died.
+	// Voided reports that the lease the caller waited for ended before its time although its holder neither failed nor gave up. Then the key
+	// was deleted, or the result of the load is of no use to the caller. If Voided is false and there is no value, the holder has died.
 	Voided bool
 }
 
-// Acquire gets the caller the right to load w.Key, or waits, on the context wait, until one holder has finished or died. For a
-// renewal it waits for a lease's life at most, and then answers Theirs. usable ends the wait for a plain value that is good
-// enough although it is being loaded; nil takes any.
+// Acquire gets the caller the right to load w.Key. Otherwise it waits, on the context wait, until the holder has finished or died. For a
+// renewal it waits for at most the life of a lease, and then answers Theirs. usable ends the wait when a plain value that is being loaded
+// is good enough; a nil usable accepts any value.
 func (g *Guard) Acquire(ctx, wait context.Context, w Want, usable func(Found) bool) Acquired {
 	switch w.Seen.State {
 	case Held:
@@ -76,7 +77,7 @@ func (g *Guard) Acquire(ctx, wait context.Context, w Want, usable func(Found) bo
 	return g.Outwait(ctx, wait, w, usable)
 }
 
-// Outwait waits as Acquire does, where w.Seen is somebody's lease, or what somebody renews.
+// Outwait waits as Acquire does. w.Seen is another caller's lease, or the value that another caller is renewing.
 func (g *Guard) Outwait(ctx, wait context.Context, w Want, usable func(Found) bool) Acquired {
 	begun := time.Now()
 	var a Acquired
@@ -89,7 +90,7 @@ func (g *Guard) Outwait(ctx, wait context.Context, w Want, usable func(Found) bo
 	return a
 }
 
-// awaitRenewal waits until what was seen has been replaced: a renewal that fails leaves it as it is.
+// awaitRenewal waits until the value that was seen has been replaced. A renewal that fails leaves it in place.
 func (g *Guard) awaitRenewal(wait context.Context, w Want) Acquired {
 	while, cancel := context.WithTimeout(wait, TTL)
 	defer cancel()
@@ -104,12 +105,12 @@ func (g *Guard) awaitRenewal(wait context.Context, w Want) Acquired {
 	return a
 }
 
-// awaitHolder waits until a lease is gone, or somebody else's. One that cannot end is taken over. Redis ends a lease that is not kept,
-// by its own clock; where that was set back, a lease has more left than any holder gives it. The next beat of a holder that lives
-// puts that right, so after three of them there is none.
+// awaitHolder waits until a lease is gone or belongs to another caller. It takes over a lease that cannot end. Redis ends a lease that
+// nobody keeps, by its own clock. If that clock was set back, a lease has more time left than any holder gives it. The next beat of a live
+// holder corrects that, so a lease that is still wrong after three beats has no holder.
 func (g *Guard) awaitHolder(ctx, wait context.Context, w Want, lease string, usable func(Found) bool) Acquired {
-	var since time.Time // when the lease was first seen to have too much left; zero: it has not
-	var lives time.Time // until then the lease is there unless somebody removes it
+	var since time.Time // when the lease first had too much time left; zero: it does not
+	var lives time.Time // until then the lease exists unless somebody removes it
 	dead, ruined, voided := false, false, false
 	f, err := g.await(wait, w, func(now Found, asked time.Time, left time.Duration) bool {
 		if ruined = now.Failure.Is() && !now.Failure.GivenUp && now.Failure.ID != w.Seen.Failure.ID && now.State != Present; ruined {
@@ -147,7 +148,7 @@ func (g *Guard) awaitHolder(ctx, wait context.Context, w Want, lease string, usa
 	case err != nil:
 		return Acquired{Standing: Down, Claimed: Claimed{Claim: c, Err: err}}
 	case mine:
-		c.seen = Found{} // but for a plain value, which stands beside its lease
+		c.seen = Found{} // a plain value keeps what was seen: it stands beside its lease
 		if g.plain {
 			c.seen = f
 		}
@@ -156,7 +157,7 @@ func (g *Guard) awaitHolder(ctx, wait context.Context, w Want, lease string, usa
 	return a
 }
 
-// ended is how a wait ended.
+// ended returns how a wait ended.
 func ended(wait context.Context, f Found, err error) Acquired {
 	a := Acquired{Standing: Down, Claimed: Claimed{Found: f, Err: err}}
 	switch {
@@ -168,7 +169,7 @@ func ended(wait context.Context, f Found, err error) Acquired {
 	return a
 }
 
-// Ask asks for the right to load each of several keys, and waits for nobody.
+// Ask requests the right to load each of several keys. It does not wait for other callers.
 func (g *Guard) Ask(ctx context.Context, wants []Want) []Acquired {
 	acquired := make([]Acquired, len(wants))
 	for i, a := range g.claim(ctx, wants) {
@@ -187,7 +188,7 @@ func (a Claimed) standing(renew bool) Standing {
 		return Resting
 	case a.State == Held:
 		return Void
-	case a.State == Loading || renew: // whatever the lock of a renewal holds, it is no value
+	case a.State == Loading || renew: // what the lock of a renewal holds is never a value
 		return Theirs
 	}
 	return Changed

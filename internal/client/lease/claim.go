@@ -12,27 +12,27 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/record"
 )
 
-// Claim is the right to load one key and to store what was loaded. It is for one goroutine at a time.
+// Claim is the right to load one key and to store the result. Only one goroutine may use it at a time.
 type Claim struct {
 	guard *Guard
 	key   string
 	id    record.ID
 	token []byte // as stored under lock
 	lock  string // where the token lives: the key itself, its sibling, or the lock of a renewal
-	seen  Found  // what a fill of a plain value or a renewal replaces
+	seen  Found  // what the fill of a plain value or of a renewal replaces
 	renew bool
 
-	// beside is the lease of a plain value that a renewal also holds, since Delete takes it away: that a plain value has
-	// the same bytes as before does not mean that it has not changed.
+	// beside is the lease of a plain value, which a renewal also holds because Delete removes it. That a plain value has the same bytes as
+	// before does not prove that it was not changed in between.
 	beside *Claim
 
-	outlasts bool // the load is over its time: see Outlast
+	outlasts bool // the load has overrun its time: see Outlast
 }
 
-// ID is the id that the value's record must carry.
+// ID is the ID that the value's record must carry.
 func (c *Claim) ID() record.ID { return c.id }
 
-// Key is what is claimed.
+// Key is the key that is claimed.
 func (c *Claim) Key() string { return c.key }
 
 func (g *Guard) newClaim(w Want) *Claim {
@@ -48,7 +48,7 @@ func (g *Guard) newClaim(w Want) *Claim {
 	return c
 }
 
-// leaseAfter is the token of a claim that knows of a failure, or of none.
+// leaseAfter returns the token of a claim that may know of a failure.
 func leaseAfter(id record.ID, f record.Failed) []byte {
 	if f.Is() {
 		return record.AppendLeaseAfter(nil, id, f)
@@ -56,28 +56,26 @@ func leaseAfter(id record.ID, f record.Failed) []byte {
 	return record.AppendLease(nil, id)
 }
 
-// Claimed is the answer to one claim. Without a Claim, Found is what somebody else put there meanwhile. With a Claim
-// and an Err, the outcome is unknown, and there was no time to ask again: the claim is to be released when Redis answers.
+// Claimed is the answer to one claim. Without a Claim, Found is what another caller has put there meanwhile. With both a Claim and an Err
+// the outcome is unknown and there was no time to ask again: the caller must release the claim when Redis answers.
 type Claimed struct {
 	Claim *Claim
 	Found
 	Err error
 }
 
-// Claim asks for the right to load key, where seen is what the caller found and cannot use: Absent, or bytes that
-// are to be replaced.
+// Claim requests the right to load key. seen is what the caller found and cannot use: Absent, or bytes to replace.
 func (g *Guard) Claim(ctx context.Context, key string, seen Found) Claimed {
 	return g.Ask(ctx, []Want{{Key: key, Seen: seen}})[0].Claimed
 }
 
-// Renew asks for the right to load a newer value in place of seen, which stays until the fill. Without a claim, the
-// state is Loading if somebody else renews it or did so just now, and Held if a renewal failed lately.
+// Renew requests the right to load a newer value in place of seen, which stays until the fill. Without a claim, the state is Loading if
+// another caller renews it or has just done so, and Held if a renewal failed recently.
 func (g *Guard) Renew(ctx context.Context, key string, seen Found) Claimed {
 	return g.Ask(ctx, []Want{{Key: key, Seen: seen, Renew: true}})[0].Claimed
 }
 
-// claim asks for the claims of wants. Those of which nobody knows what became of them are asked for again, with new tokens, in the
-// time that is left.
+// claim sends the claims of wants. It sends those with an unknown outcome again, with new tokens, in the time that is left.
 func (g *Guard) claim(ctx context.Context, wants []Want) []Claimed {
 	if len(wants) == 0 {
 		return nil
@@ -120,7 +118,7 @@ func (g *Guard) claim(ctx context.Context, wants []Want) []Claimed {
 	}
 	for n, a := range g.send(allowance, second) {
 		i := unknown[n]
-		if a.Claim == nil && string(a.Lease) == string(answers[i].Claim.token) { // it was done, and will not be done again: it was sent once
+		if a.Claim == nil && string(a.Lease) == string(answers[i].Claim.token) { // it took effect, and cannot again: it was sent once
 			a = Claimed{Claim: answers[i].Claim}
 		}
 		answers[i] = a
@@ -128,7 +126,7 @@ func (g *Guard) claim(ctx context.Context, wants []Want) []Claimed {
 	return answers
 }
 
-// send sends claims, in one trip per server, in two or three where bytes are to be replaced or plain values renewed.
+// send sends claims in one trip per server; in two or three where bytes must be replaced or plain values are renewed.
 func (g *Guard) send(ctx context.Context, claims []*Claim) []Claimed {
 	answers := g.sendLocks(ctx, claims)
 	if !g.plain {
@@ -169,8 +167,7 @@ func (g *Guard) sendLocks(ctx context.Context, claims []*Claim) []Claimed {
 	return answers
 }
 
-// replace puts leases in place of bytes that are to be replaced, and returns the other claims, with those whose keys hold
-// something else by now.
+// replace puts leases in place of bytes to replace. It returns the other claims, and those whose keys hold something else by now.
 func replace(ctx context.Context, node *nodes.Node, claims []*Claim, mine []int, answers []Claimed) (others []int) {
 	var present []int
 	var calls []nodes.Call
@@ -200,8 +197,8 @@ func replace(ctx context.Context, node *nodes.Node, claims []*Claim, mine []int,
 	return others
 }
 
-// take puts tokens where no lock is. Beside a sibling it looks in the same trip whether the plain value came meanwhile: its
-// writer would have taken the lease away with it.
+// take stores tokens where there is no lock. For a lease beside a plain value, the same trip also checks whether the value has appeared:
+// its writer would have removed the lease.
 func take(ctx context.Context, node *nodes.Node, claims []*Claim, mine []int, answers []Claimed) {
 	if len(mine) == 0 {
 		return
@@ -233,7 +230,7 @@ func take(ctx context.Context, node *nodes.Node, claims []*Claim, mine []int, an
 	}
 }
 
-// answer reads what was there where the token should be put.
+// answer interprets what was there when the token was to be stored.
 func (c *Claim) answer(set *redis.StringCmd, lost error) Claimed {
 	if lost != nil {
 		if nodes.Unsent(lost) {
@@ -251,7 +248,7 @@ func (c *Claim) answer(set *redis.StringCmd, lost error) Claimed {
 	return Claimed{Found: found(there, 0)}
 }
 
-// Keep prolongs the claim to [TTL] from now. It reports false if the claim is lost, and then the fill will be refused.
+// Keep extends the claim to [TTL] from now. It reports false if the claim is lost; the fill will then be refused.
 func (c *Claim) Keep(ctx context.Context) (bool, error) {
 	did, errs := c.guard.nodes.Run(ctx, c.keep(nil)...)
 	return !slices.Contains(did, false), errors.Join(errs...)
@@ -264,7 +261,7 @@ func (c *Claim) keep(calls []nodes.Call) []nodes.Call {
 	return append(calls, keep.Call([]string{c.lock}, c.token, millis(TTL)))
 }
 
-// KeepMany prolongs claims in one trip per server. What is lost will show at the fill.
+// KeepMany extends claims in one trip per server. Lost claims show up at the fill.
 func (g *Guard) KeepMany(ctx context.Context, claims []*Claim) {
 	calls := make([]nodes.Call, 0, len(claims))
 	for _, c := range claims {
@@ -273,8 +270,8 @@ func (g *Guard) KeepMany(ctx context.Context, claims []*Claim) {
 	g.nodes.Run(ctx, calls...)
 }
 
-// Inherit turns the claim on a renewal into one on the key, whose value is about to end: the lease takes its place, so
-// that nobody misses the key and loads what is being loaded. Without success, the claim is what it was.
+// Inherit turns the claim on a renewal into a claim on the key itself, whose value is about to expire. The lease takes the place of the
+// value, so that no caller misses the key and loads it again. If that fails, the claim is unchanged.
 func (c *Claim) Inherit(ctx context.Context) error {
 	if !c.renew || c.guard.plain {
 		return nil
@@ -286,7 +283,7 @@ func (c *Claim) Inherit(ctx context.Context) error {
 	return err
 }
 
-// Release gives the claim up, so that the next caller need not wait for its end.
+// Release gives up the claim, so that the next caller need not wait for it to expire.
 func (c *Claim) Release(ctx context.Context) error {
 	if c.beside != nil {
 		defer c.beside.Release(ctx)
@@ -295,7 +292,8 @@ func (c *Claim) Release(ctx context.Context) error {
 	return err
 }
 
-// GiveUp gives the claim up as Rest does, and leaves a note for those who wait for its load, so that they do not take this for a Delete.
+// GiveUp gives up the claim as Rest does, and leaves a note for those who wait for its load, so that they do not take the missing lease for
+// a Delete.
 func (c *Claim) GiveUp(ctx context.Context, rest time.Duration) error {
 	if c.renew {
 		return c.Rest(ctx, rest)
@@ -305,7 +303,7 @@ func (c *Claim) GiveUp(ctx context.Context, rest time.Duration) error {
 	return err
 }
 
-// Rest gives a renewal up and lets nobody else try for d.
+// Rest gives up a renewal and keeps others from trying for d.
 func (c *Claim) Rest(ctx context.Context, d time.Duration) error {
 	if !c.renew || d <= 0 {
 		return c.Release(ctx)
@@ -317,7 +315,7 @@ func (c *Claim) Rest(ctx context.Context, d time.Duration) error {
 	return err
 }
 
-// swap puts value in place of just what was found under key.
+// swap puts value in place of exactly what was found under key.
 func (f Found) swap(key string, value []byte, ttl time.Duration) nodes.Call {
 	return swapCall(key, f.head(), len(f.Raw), value, ttl)
 }

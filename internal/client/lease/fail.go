@@ -9,11 +9,11 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/record"
 )
 
-// Note is how long it can be read that a load failed: longer than the pause between two looks of those who wait.
+// Note is how long the note of a failed load can be read: longer than the pause between two polls of a waiter.
 const Note = TTL
 
-// Fail ends claims whose load failed with why, in one trip per server, and leaves a note for those who wait. Renewals rest for a time
-// instead: the value that they would have replaced is good.
+// Fail ends claims whose load failed with why, in one trip per server, and leaves a note for the waiters. Renewals rest for a while
+// instead: the value that they would have replaced is still good.
 func (g *Guard) Fail(ctx context.Context, claims []*Claim, why string, rest time.Duration) {
 	var calls []nodes.Call
 	for _, c := range claims {
@@ -27,11 +27,11 @@ func (g *Guard) Fail(ctx context.Context, claims []*Claim, why string, rest time
 			c.beside.Release(ctx)
 		}
 	}
-	g.nodes.Run(ctx, calls...) // what fails ends by itself
+	g.nodes.Run(ctx, calls...) // a lease that could not be ended expires
 }
 
-// Outlast keeps claims whose load is over its time and goes on all the same, and tells those who wait why they need not any more. It is
-// to be repeated like [Guard.KeepMany], until [Guard.Fail].
+// Outlast keeps claims whose load has overrun its time but goes on, and tells the waiters why they need not wait any longer. Repeat it like
+// [Guard.KeepMany], until [Guard.Fail].
 func (g *Guard) Outlast(ctx context.Context, claims []*Claim, why string) {
 	var calls []nodes.Call
 	for _, c := range claims {
@@ -58,7 +58,8 @@ func (g *Guard) Outlast(ctx context.Context, claims []*Claim, why string) {
 	}
 }
 
-// outlasting is the token of a claim whose load is over its time. For a renewal nobody needs to wait, and nobody is to try.
+// outlasting returns the token of a claim whose load has overrun its time. For a renewal it is a tombstone: nobody needs to wait for it,
+// and nobody should try again.
 func (c *Claim) outlasting(why string) []byte {
 	if c.renew {
 		return record.AppendTombstone(nil, c.id)
@@ -66,8 +67,8 @@ func (c *Claim) outlasting(why string) []byte {
 	return record.AppendLeaseAfter(nil, c.id, record.Failed{ID: c.id, Text: why})
 }
 
-// overFailures claims what only the note of a failed load keeps from being claimed: who asks came after that. Where somebody else was
-// faster, it is his.
+// overFailures claims the keys that are blocked only by the note of a failed load: these callers came after the failure. If another caller
+// was faster, the claim is that caller's.
 func (g *Guard) overFailures(ctx context.Context, wants []Want, answers []Claimed) {
 	var of []int
 	var claims []*Claim

@@ -8,18 +8,17 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/record"
 )
 
-// Fill stores value for ttl if nobody deleted or replaced meanwhile what the claim was for, and says whether it did.
-// The claim ends with it; the lock of a renewal is left to expire, so that a process
-// which still holds the older value cannot renew it a second time.
+// Fill stores value for ttl unless what the claim was for has been deleted or replaced meanwhile, and reports whether it stored it. The
+// claim ends. The lock of a renewal is left to expire, so that a process that still holds the older value cannot renew it a second time.
 func (c *Claim) Fill(ctx context.Context, value []byte, ttl time.Duration) (stored bool, err error) {
-	return c.guard.nodes.Run1(ctx, Fill{Claim: c, Value: value, TTL: ttl}.call())
+	return c.guard.nodes.Run1(ctx, Fill{Claim: c, Value: value, TTL: ttl}.call(ctx))
 }
 
 // FillMany stores values as [Claim.Fill] does, in one trip per server.
 func (g *Guard) FillMany(ctx context.Context, fills []Fill) []Filled {
 	calls := make([]nodes.Call, len(fills))
 	for i, f := range fills {
-		calls[i] = f.call()
+		calls[i] = f.call(ctx)
 	}
 	filled := make([]Filled, len(fills))
 	did, errs := g.nodes.Run(ctx, calls...)
@@ -29,7 +28,7 @@ func (g *Guard) FillMany(ctx context.Context, fills []Fill) []Filled {
 	return filled
 }
 
-// Filled says what became of a Fill. With an Err it is unknown.
+// Filled is the result of a Fill. With an Err it is unknown whether the value was stored.
 type Filled struct {
 	Stored bool
 	Err    error
@@ -41,32 +40,36 @@ type Fill struct {
 	Value []byte
 	TTL   time.Duration
 
-	// Ends has Redis write into Value, which is the record of a value, when that ends.
+	// Ends makes Redis write the time at which the value ends into Value, which must be the record of a value.
 	Ends bool
 }
 
-func (f Fill) call() nodes.Call {
+func (f Fill) call(ctx context.Context) nodes.Call {
 	c := f.Claim
 	switch {
 	case c.guard.plain:
 		was, lock := []byte{'-'}, c
 		switch {
-		case c.beside != nil: // what is renewed may have come to its end
+		case c.beside != nil: // the value being renewed may have expired
 			was, lock = append([]byte{'?'}, c.seen.Raw...), c.beside
 		case c.seen.State == Present:
 			was = append([]byte{'+'}, c.seen.Raw...)
 		}
 		return fillPlain.Call([]string{lock.lock, c.key}, c.token, was, f.Value, millis(f.TTL))
 	case c.renew:
-		return f.over(c.seen.head(), len(c.seen.Raw))
+		return f.over(ctx, c.seen.head(), len(c.seen.Raw))
 	}
-	return f.over(c.token, len(c.token))
+	return f.over(ctx, c.token, len(c.token))
 }
 
-// over puts the value in place of what has this head and length.
-func (f Fill) over(head []byte, length int) nodes.Call {
+// over returns the call that puts the value in place of what has this head and length.
+func (f Fill) over(ctx context.Context, head []byte, length int) nodes.Call {
 	if !f.Ends {
 		return swapCall(f.Claim.key, head, length, f.Value, f.TTL)
 	}
-	return fill.Call([]string{f.Claim.key}, head, length, f.Value[:record.EndsFrom], f.Value[record.EndsTo:], millis(f.TTL))
+	tells := 0 // who may not ask for the time would be refused each time, which Redis writes into a log
+	if node, err := f.Claim.guard.nodes.Of(ctx, f.Claim.key); err == nil && node.TellsTime() {
+		tells = 1
+	}
+	return fill.Call([]string{f.Claim.key}, head, length, f.Value[:record.EndsFrom], f.Value[record.EndsTo:], millis(f.TTL), tells)
 }

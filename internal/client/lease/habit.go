@@ -7,14 +7,14 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/record"
 )
 
-// habit says whether glances pay: a glance that leaves its caller in doubt costs a second trip, and from then on a first trip with PTTL is cheaper.
-// The zero habit says that they do.
+// habit decides whether glances pay off. A glance that leaves its caller in doubt costs a second trip, and then a first trip with PTTL is
+// cheaper. The zero habit says that they do.
 type habit struct {
-	blind atomic.Int32 // rises with what tells no end, and falls with what does
-	slow  atomic.Bool  // the last trip took so long that a second one would be too late
+	blind atomic.Int32 // rises with each record that does not tell its end, and falls with each that does
+	slow  atomic.Bool  // the last trip took so long that there would be no time for a second one
 }
 
-// Glances pay as long as three records in four tell when they end, and a trip takes no more than a third of what it may.
+// Glances pay off while three records in four tell when they end, and a trip takes no more than a third of its limit.
 const (
 	blindStep = 3
 	blindFrom = 15
@@ -24,7 +24,7 @@ const (
 
 func (h *habit) pay() bool { return !h.slow.Load() && h.blind.Load() < blindFrom }
 
-// met takes what a glance found. The usual case writes nothing that others share.
+// met takes into account what a glance found. In the usual case it writes nothing, so goroutines share no write.
 func (h *habit) met(f Found) {
 	if f.State != Present || f.Kind != record.Plain && f.Kind != record.Value {
 		return
@@ -40,13 +40,14 @@ func (h *habit) met(f Found) {
 	}
 }
 
-// tells reports whether f says of itself how much it has left, for a caller without a stale window. What another program has stored does not, nor what a
-// version did that wrote no end, or a user who may not ask for the time; nor what has a stale window, or was made to outlive its end.
+// tells reports whether f itself says how much time it has left, to a caller without a stale window. What another program stored does not.
+// Nor does what was stored without an end, by an older version or by a Redis user who may not ask for the time, nor a value with a stale
+// window or one made to outlive its end.
 func (f Found) tells() bool {
 	return f.Header.Ends != 0 && f.Header.Window == 0 && f.Reckoned >= 0 && f.Left != NoTTL
 }
 
-// took takes how long a trip took, and how long it may.
+// took takes into account how long a trip took, and how long it may take.
 func (h *habit) took(took, most time.Duration) {
 	if slow := took > most/slowPart; slow != h.slow.Load() {
 		h.slow.Store(slow)

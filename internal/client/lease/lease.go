@@ -1,33 +1,20 @@
-// Package lease is the one stampede guard: it decides, on bytes, who loads a missing key and whether what was loaded
-// may still be stored.
+// Package lease is the one stampede guard: it decides, on bytes, who loads a missing key and whether the result may still be stored.
 //
-// The right to load is a lease that lives where the value will: in the value's own key. So it needs no second key in the
-// same slot, and whatever removes the key, by whichever program (DEL, expiry, eviction, FLUSHDB), also ends the right to
-// fill it. The way of a key through the package:
+// The right to load is a lease that lives where the value will be: in the value's own key. So it needs no second key in the same slot, and
+// whatever removes the key (DEL, expiry, eviction, FLUSHDB), from any program, also ends the right to fill it. A key passes through these
+// steps:
 //
-//	Look    one GET (with PTTL in the same trip where asked): Absent, Present, Loading or Held
-//	Glance  one GET, with the time left as reckoned from what the record says of its end
-//	Claim   Absent:  SET k <lease> NX GET PX 1s
-//	        Present, and the caller cannot use it:  the lease in place of just these bytes
-//	        Present, and the caller wants a newer one:  Renew, a lock beside the value, which stays
-//	        the answer is a *Claim, or what somebody else put there meanwhile
-//	Acquire one step of all this: claims, renews or awaits, as what was seen asks for, and says how the caller stands
-//	Keep    every third of a second the lease is prolonged, so that it can be short: a killed holder costs others a second
-//	Fill    the value in place of the claim's own lease, or nothing at all
-//	Fail    the load failed: a note in place of the lease, so that those who wait for it, in whatever process, fail with it. It is for
-//	        nobody else: who comes later claims over it, and the new lease carries the note on, for those who have yet to see it
-//	Outlast the load is over its time and cannot be ended: the lease stays, with the note, until it ends or its process dies
-//	Await   those without the claim ask again, gently, until there is something
+//	Await   callers without the claim poll, gently, until there is something
 //
 // A read writes nothing; only a miss does.
 //
-// A request may reach Redis long after its client gave up on it. So a claim is sent once: if its reply is lost, it is asked again
-// with a new token, and the old one, whenever it arrives, is a lease of nobody, which costs readers [TTL] at most. All that follows
-// a claim compares the token, and so may be repeated. Set is sent once. A DEL may be repeated, since one that comes late costs
-// a load and no truth.
+// A request may reach Redis long after its client gave up on it. So a claim is sent only once. If its reply is lost, it is sent again with
+// a new token; the old one, whenever it arrives, is a lease without an owner, which costs readers [TTL] at most. Every step after a claim
+// compares the token, and so may be repeated. Set is sent once. A DEL may be repeated: one that arrives late costs a load, but never
+// correctness.
 //
-// What a Redis that cannot take part means (down, hung, read-only, out of memory, the key holds a list) is that every
-// method returns the error, and the caller loads without storing. Nothing here knows codecs or loaders.
+// If Redis cannot take part (it is down, hung, read-only or out of memory, or the key holds a list), every method returns the error, and
+// the caller loads without storing. Nothing here knows codecs or loaders.
 package lease
 
 import (
@@ -53,34 +40,34 @@ type Options struct {
 	// Redis is where the values are.
 	Redis redis.UniversalClient
 
-	// Timeout is what one method may wait for Redis, whatever the client's own settings. Clear takes it per command.
+	// Timeout is how long one method may wait for Redis, whatever the client's own settings. For Clear it applies to each command.
 	Timeout time.Duration
 
-	// Plain keeps leases in a key beside the value, for values that other programs read. Then a DEL by another
-	// program does not end the right to fill.
+	// Plain keeps leases in a key beside the value, for values that other programs read. Then a DEL by another program does not end the
+	// right to fill.
 	Plain bool
 
-	// Hold, if not zero, is for how long Delete leaves a tombstone that refuses fills.
+	// Hold is how long a tombstone that Delete leaves refuses fills. Zero: Delete leaves none.
 	Hold time.Duration
 
 	// Breaker is told when the breaker of a server opens and closes. May be nil.
 	Breaker func(server string, open bool)
 
-	// Wait and Waited are about calls that wait for others of this process: see nodes.Options.
+	// Wait and Waited apply to calls that wait for other calls of this process: see nodes.Options.
 	Wait   time.Duration
 	Waited func(ctx context.Context, took time.Duration, n int, err error)
 
-	// Moved is told, before anything else is done about it, that a slot of a cluster is somewhere else. May be nil.
+	// Moved is called when a slot of a cluster turns out to have moved, before anything else is done about it. May be nil.
 	Moved func()
 
-	// Start runs what go-redis ends in its own time, and reports false if the owner is closed. May be nil: see nodes.Options.
+	// Start runs calls that go-redis ends in its own time. It reports false if the owner is closed. May be nil: see nodes.Options.
 	Start func(func()) bool
 
-	// Closing is closed when the owner is: see nodes.Options. May be nil.
+	// Closing is closed when the owner is closed: see nodes.Options. May be nil.
 	Closing <-chan struct{}
 
-	// Pushes returns a channel that is signalled when key has changed, and its end, or nil if nothing is pushed now; what the
-	// local tier hears is faster than any polling. May be nil.
+	// Pushes returns a channel that is signalled when key has changed, and a function that ends this. It returns nil if changes are not
+	// pushed now. What the local tier hears is faster than any polling. May be nil.
 	Pushes func(key string) (changed <-chan struct{}, stop func())
 }
 
@@ -92,7 +79,7 @@ func CanGuard(rdb redis.UniversalClient, plain bool) error {
 	return nil
 }
 
-// Guard is the stampede guard of one kind of values. It holds no goroutine, but for reads that travel together, as long as somebody waits.
+// Guard is the stampede guard for one kind of value. It starts no goroutine, except for reads that travel together, while a caller waits.
 type Guard struct {
 	nodes   *nodes.Nodes
 	timeout time.Duration
@@ -107,46 +94,46 @@ func New(o Options) *Guard {
 	return &Guard{nodes: nodes.New(nodes.Options{Redis: o.Redis, Timeout: o.Timeout, Wait: o.Wait, Breaker: o.Breaker, Waited: o.Waited, Moved: o.Moved, Start: o.Start, Closing: o.Closing}), timeout: o.Timeout, plain: o.Plain, hold: o.Hold, pushes: o.Pushes}
 }
 
-// State says what a key holds, as far as the guard is concerned.
+// State says what a key holds from the guard's point of view.
 type State uint8
 
 const (
-	Absent  State = iota // nothing: to be claimed
+	Absent  State = iota // nothing: claim it
 	Present              // bytes, which the caller may be able to use
-	Loading              // somebody's lease: to be awaited
-	Held                 // a tombstone: to be loaded and not stored
-	Failed               // the latest load failed: to be claimed by whoever asks later
+	Loading              // another caller's lease: await it
+	Held                 // a tombstone: load and do not store
+	Failed               // the latest load failed: a later caller claims it
 )
 
 // Found is what a key held.
 type Found struct {
 	State State
 
-	// Raw is what was stored, and Kind, Header and Body are what it says, where State is Present.
+	// If State is Present, Raw is what was stored; Kind, Header and Body are its parts.
 	Raw    []byte
 	Kind   record.Kind
 	Header record.Header
 	Body   []byte
 
-	// Lease is somebody's token: the key's own where State is Loading, or that beside a plain value, which only Await sees.
+	// Lease is the holder's token: the key's own if State is Loading, or the one beside a plain value, which only Await sees.
 	Lease []byte
 
-	// Failure is the load of this key that failed last, where State is Failed, or where it is Loading and the holder knows.
+	// Failure is the latest failed load of this key: if State is Failed, or if it is Loading and the holder knows of one.
 	Failure record.Failed
 
-	// Left is the TTL at the time of the reply, where it was asked for: NoTTL if there is none, and Gone if the value
-	// ended between its reading and this question.
+	// Left is the TTL at the time of the reply, if it was asked for: NoTTL if there is none, and Gone if the value expired between the two
+	// commands.
 	Left time.Duration
 
-	// Reckoned is the TTL as reckoned from when the record says that it ends, where Left was not asked for; zero if it is not known. It may be wrong: good
-	// for handing out what is there, and nothing else is to be done because of it.
+	// Reckoned is the TTL computed from the end that the record states, when Left was not asked for; zero if it is not known. It may be
+	// wrong: use it to decide whether to hand out what is there, and for nothing else.
 	Reckoned time.Duration
 
-	// Spent is how much of Options.Timeout it took to read it. Waiting for other calls is none of that.
+	// Spent is how much of Options.Timeout the read took, without the time it waited for other calls.
 	Spent time.Duration
 }
 
-// Holder names the load that f's lease is for; zero if there is none.
+// Holder returns the ID of the load that f's lease belongs to; zero if there is none.
 func (f Found) Holder() (id record.ID) {
 	if len(f.Lease) >= record.HeadLen {
 		copy(id[:], f.Lease[record.HeadLen-len(id):])
@@ -154,7 +141,7 @@ func (f Found) Holder() (id record.ID) {
 	return id
 }
 
-// What Found.Left says beside a time. Zero is "not asked".
+// Values of Found.Left that are not times. Zero means "not asked".
 const (
 	NoTTL time.Duration = -1
 	Gone  time.Duration = -2
@@ -173,8 +160,7 @@ func found(raw []byte, left time.Duration) Found {
 	return f
 }
 
-// head returns the bytes by which f is told from everything else that may be stored: up to the id where there is
-// one. Together with the length they are all that a comparison needs.
+// head returns the bytes that identify f: everything up to the ID if it has one. The head and the length are all that a comparison needs.
 func (f Found) head() []byte {
 	if f.Kind == record.Value || f.Kind == record.Failure {
 		return f.Raw[:record.HeadLen]
@@ -182,7 +168,7 @@ func (f Found) head() []byte {
 	return f.Raw
 }
 
-// id names what was found: the fill, or what the bytes of another program hash to.
+// id identifies what was found: the ID of its fill, or a hash of the bytes of another program.
 func (f Found) id() record.ID {
 	if f.Kind == record.Value {
 		return f.Header.ID
@@ -191,5 +177,5 @@ func (f Found) id() record.ID {
 	return record.ID(sum[:])
 }
 
-// millis is d as PX takes it: whole milliseconds, at least one.
+// millis returns d for PX: in whole milliseconds, at least one.
 func millis(d time.Duration) int64 { return max(d.Milliseconds(), 1) }

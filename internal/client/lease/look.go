@@ -11,13 +11,13 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/nodes"
 )
 
-// Look reads key in one trip, which it may share with others. withTTL asks for the time left as well.
+// Look reads key in one trip, which it may share with other reads. withTTL also asks for the time left.
 func (g *Guard) Look(ctx context.Context, key string, withTTL bool) (Found, error) {
 	return g.look(ctx, key, withTTL, false)
 }
 
-// Glance is Look by one command, as a rule: the time left is Found.Reckoned. Once a second it asks for that, and for the server's time. For as long as
-// the server's clock is not known, or glances do not pay, it is Look with the TTL.
+// Glance is Look with a single command, as a rule: the time left is Found.Reckoned. Once a second it asks for the TTL and for the server's
+// time. While the server's clock is not known, or glances do not pay off, it is Look with the TTL.
 func (g *Guard) Glance(ctx context.Context, key string) (Found, error) {
 	return g.look(ctx, key, false, true)
 }
@@ -51,17 +51,17 @@ func (g *Guard) look(ctx context.Context, key string, withTTL, reckons bool) (Fo
 	return f, a.Err
 }
 
-// how decides whether what is read at node is reckoned, and else whether PTTL is asked.
+// how decides whether a read at node computes the time left, and if not, whether it asks for PTTL.
 func (g *Guard) how(node *nodes.Node, reckons, withTTL bool) (reckoned, asked bool, clock nodes.Clock) {
 	if !reckons {
 		return false, withTTL, clock
 	}
-	clock, reckoned = node.Clock() // also where that is not used: it has the time asked for along with PTTL
+	clock, reckoned = node.Clock() // even if the clock is not used: this makes PTTL ask for the time as well
 	reckoned = reckoned && g.glances.pay()
 	return reckoned, !reckoned, clock
 }
 
-// reckon fills in what is left of f by what was known of the server's clock before it was asked.
+// reckon computes the time that f has left from what was known of the server's clock before the read.
 func (f *Found) reckon(c nodes.Clock) {
 	if f.Header.Ends == 0 {
 		return
@@ -71,7 +71,7 @@ func (f *Found) reckon(c nodes.Clock) {
 	}
 }
 
-// left is what PTTL answered as Found.Left has it.
+// left turns the answer to PTTL into Found.Left.
 func left(d time.Duration, asked bool) time.Duration {
 	if asked && d == 0 { // less than a millisecond
 		return Gone
@@ -97,18 +97,18 @@ func read(get *redis.StringCmd, pttl *redis.DurationCmd) (Found, error) {
 	return found(raw, left(d, true)), nil
 }
 
-// Answer is what one key of many held.
+// Answer is what one of many keys held.
 type Answer struct {
 	Found
 	Err error
 }
 
-// LookMany reads keys in one trip per server. Each answer is its key's own.
+// LookMany reads keys in one trip per server. Each key has its own answer.
 func (g *Guard) LookMany(ctx context.Context, keys []string, withTTL bool) []Answer {
 	return g.lookMany(ctx, keys, withTTL, false)
 }
 
-// GlanceMany is Glance for keys, in one trip per server.
+// GlanceMany is Glance for many keys, in one trip per server.
 func (g *Guard) GlanceMany(ctx context.Context, keys []string) []Answer {
 	return g.lookMany(ctx, keys, false, true)
 }

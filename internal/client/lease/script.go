@@ -2,9 +2,9 @@ package lease
 
 import "github.com/mayflycache/mayfly/internal/client/nodes"
 
-// The scripts: each reads one key, decides, and writes it. All a comparison needs is the bytes up to the id, and the length.
+// Each script reads one key, decides, and writes. A comparison needs only the bytes up to the ID, and the length.
 var (
-	// swap  k, head, length, new, ms: new in place of what has this head and length. Repeated, it knows its own work.
+	// swap  k, head, length, new, ms: stores new if k holds something with this head and length. When repeated, it recognizes its own work.
 	swap = nodes.NewScript(`local v = redis.call('GET', KEYS[1])
 if v and #v == tonumber(ARGV[2]) and string.sub(v, 1, #ARGV[1]) == ARGV[1] then
 	redis.call('SET', KEYS[1], ARGV[3], 'PX', ARGV[4])
@@ -12,11 +12,12 @@ if v and #v == tonumber(ARGV[2]) and string.sub(v, 1, #ARGV[1]) == ARGV[1] then
 end
 return v == ARGV[3] and 1 or 0`)
 
-	// fill  k, head, length, before, after, ms: a record in place of what has this head and length. What stands before and after its end is
-	// given, and its end between them is this server's time and ms, or zero if that may not be asked. Repeated, it knows its own work.
+	// fill  k, head, length, before, after, ms, time: stores a record if k holds something with this head and length. The arguments have the
+	// record's bytes before and after its end. The end itself is this server's time plus ms, or zero if time is not 1 or the user may not ask
+	// for it. When repeated, it recognizes its own work.
 	fill = nodes.NewScript(`local v, before, after = redis.call('GET', KEYS[1]), ARGV[3], ARGV[4]
 if v and string.sub(v, 1, #ARGV[1]) == ARGV[1] and #v == tonumber(ARGV[2]) then
-	local t, ends, text = redis.pcall('TIME'), 0, ''
+	local t, ends, text = ARGV[6] == '1' and redis.pcall('TIME') or {}, 0, ''
 	if t[1] then ends = t[1] * 1000 + math.floor(t[2] / 1000) + ARGV[5] end
 	if ends >= 2^48 then ends = 0 end
 	for i = 1, 6 do text = string.char(ends % 256) .. text; ends = math.floor(ends / 256) end
@@ -25,15 +26,15 @@ if v and string.sub(v, 1, #ARGV[1]) == ARGV[1] and #v == tonumber(ARGV[2]) then
 end
 return v and #v == #before + 6 + #after and string.sub(v, 1, #before) == before and 1 or 0`)
 
-	// keep  k, token, ms: prolongs it if it is still this one.
+	// keep  k, token, ms: extends the TTL if k still holds token.
 	keep = nodes.NewScript(`if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('PEXPIRE', KEYS[1], ARGV[2]) end
 return 0`)
 
-	// drop  k, token: removes it if it is still this one.
+	// drop  k, token: removes k if it still holds token.
 	drop = nodes.NewScript(`if redis.call('GET', KEYS[1]) == ARGV[1] then return redis.call('DEL', KEYS[1]) end
 return 0`)
 
-	// raise  k, new, ms: new, unless k holds the same form with a greater number in its last eight bytes.
+	// raise  k, new, ms: stores new, unless k holds the same form with a greater number in its last eight bytes.
 	raise = nodes.NewScript(`local v, new = redis.call('GET', KEYS[1]), ARGV[1]
 local function part(s) return string.sub(s, 1, 12) .. string.sub(s, 25, 28) end
 if v and #v == #new and part(v) == part(new) then
@@ -46,8 +47,8 @@ end
 redis.call('SET', KEYS[1], new, 'PX', ARGV[2])
 return 1`)
 
-	// fillPlain  sibling, k, token, what k held ('-' nothing, '+' these bytes, '?' these or by now nothing), new, ms: ends the
-	// lease, and puts new if the lease was still ours and k holds what it held.
+	// fillPlain  sibling, k, token, what k held ('-' nothing, '+' these bytes, '?' these bytes or by now nothing), new, ms: ends the lease,
+	// and stores new if the lease was still ours and k still holds what it held.
 	fillPlain = nodes.NewScript(`local v = redis.call('GET', KEYS[2])
 local mine = redis.call('GET', KEYS[1]) == ARGV[1]
 if mine then redis.call('DEL', KEYS[1]) end

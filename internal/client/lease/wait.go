@@ -11,15 +11,16 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/nodes"
 )
 
-// How often those without the claim ask: soon at first, as many loads are quick, then rarely. Where changes are pushed the
-// asking is only for what a push can miss: a holder that died.
+// How often callers without the claim poll: soon at first, since many loads are quick, then rarely. If changes are pushed, polling only
+// covers what a push can miss: a holder that died.
 const (
 	firstPoll  = 5 * time.Millisecond
 	lastPoll   = 100 * time.Millisecond
 	pushedPoll = 250 * time.Millisecond
 )
 
-// lookLeased is Look, which also tells who loads the key, of a plain value in a key beside, and how long his lease has left.
+// lookLeased is Look that also returns who loads the key and how long that lease has left. For a plain value it reads the lease from the
+// key beside it.
 func (g *Guard) lookLeased(ctx context.Context, key string, withTTL bool) (f Found, left time.Duration, err error) {
 	if !g.plain {
 		f, err = g.Look(ctx, key, true)
@@ -32,7 +33,7 @@ func (g *Guard) lookLeased(ctx context.Context, key string, withTTL bool) (f Fou
 	get, sibling := redis.NewStringCmd(ctx, "get", key), SiblingName(key)
 	lease := redis.NewStringCmd(ctx, "get", sibling)
 	ends := redis.NewDurationCmd(ctx, time.Millisecond, "pttl", sibling)
-	cmds := []redis.Cmder{lease, ends, get} // in this order: a lease that is gone has left its value
+	cmds := []redis.Cmder{lease, ends, get} // in this order: if the lease is gone, its value is already there
 	var pttl *redis.DurationCmd
 	if withTTL {
 		pttl = redis.NewDurationCmd(ctx, time.Millisecond, "pttl", key)
@@ -56,13 +57,13 @@ func (g *Guard) lookLeased(ctx context.Context, key string, withTTL bool) (f Fou
 	return f, ends.Val(), err
 }
 
-// Await asks for key until there is an end to wait for, and returns what it found then. It ends with ctx at the latest, and when Redis
-// has not answered for a lease's life: until then whoever loads the key still has the right to.
+// Await polls key until the condition until holds, and returns what it found then. It ends with ctx at the latest, or when Redis has not
+// answered for the life of a lease: up to then the holder still has the right to load.
 func (g *Guard) Await(ctx context.Context, key string, until func(Found) bool) (Found, error) {
 	return g.await(ctx, Want{Key: key}, func(f Found, _ time.Time, _ time.Duration) bool { return until(f) })
 }
 
-// await is Await for a Want. until is also told what is left of the lease that was found, since when it was asked.
+// await is Await for a Want. until also receives when the question was asked and how much time the lease then had left.
 func (g *Guard) await(ctx context.Context, w Want, until func(f Found, asked time.Time, left time.Duration) bool) (Found, error) {
 	var changed <-chan struct{}
 	pause := firstPoll
@@ -94,7 +95,7 @@ func (g *Guard) await(ctx context.Context, w Want, until func(f Found, asked tim
 		case nodes.Answered(err), ctx.Err() != nil, time.Since(heard) > TTL:
 			return f, err
 		}
-		timer.Reset(pause + rand.N(pause/2)) // so that many who wait do not ask in step
+		timer.Reset(pause + rand.N(pause/2)) // spread out, so that many waiters do not poll in step
 		if changed == nil {
 			pause = min(pause*3/2, lastPoll)
 		}

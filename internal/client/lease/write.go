@@ -12,19 +12,19 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/record"
 )
 
-// Value is one value to be set, whatever is there.
+// Value is one value to set, whatever the key holds.
 type Value struct {
 	Key   string
 	Bytes []byte
 	TTL   time.Duration
 
-	// Ends writes into Bytes, which are the record of a value, when that ends at the earliest by its server's clock, as that was last heard. A
-	// server that was not heard of late is asked, for which it has the time of a question of its own.
+	// Ends makes Set write into Bytes, which must be the record of a value, the earliest time at which the value ends by its server's
+	// clock, as that clock was last heard. If the clock was not heard recently, the server is asked first, with the time limit of a
+	// separate question.
 	Ends bool
 }
 
-// Set stores values, in one trip per server; the last writer wins, and loads in flight are not stored. It returns
-// one error per value.
+// Set stores values in one trip per server. The last writer wins, and loads in flight are not stored. It returns one error per value.
 func (g *Guard) Set(ctx context.Context, values []Value) []error {
 	keys := make([]string, len(values))
 	for i, v := range values {
@@ -43,7 +43,7 @@ func (g *Guard) Set(ctx context.Context, values []Value) []error {
 	})
 }
 
-// Raise stores values whose last eight bytes are a number, each unless a greater one is there: in whatever order they arrive, the
+// Raise stores values whose last eight bytes are a number, each unless the key holds a greater one: in whatever order they arrive, the
 // greatest stays. It returns one error per value.
 func (g *Guard) Raise(ctx context.Context, values []Value) []error {
 	calls := make([]nodes.Call, len(values))
@@ -54,7 +54,7 @@ func (g *Guard) Raise(ctx context.Context, values []Value) []error {
 	return errs
 }
 
-// Replace stores value in place of just the bytes that were seen, and says whether they were still there.
+// Replace stores value if the key still holds exactly the bytes that were seen, and reports whether it did.
 func (g *Guard) Replace(ctx context.Context, key string, seen Found, value []byte, ttl time.Duration) (bool, error) {
 	node, err := g.nodes.Of(ctx, key)
 	if err != nil {
@@ -64,23 +64,23 @@ func (g *Guard) Replace(ctx context.Context, key string, seen Found, value []byt
 	return did[0], errs[0]
 }
 
-// Delete removes keys and ends the right to fill them, in one trip per server. With Hold it leaves tombstones. It
-// returns one error per key; where that is not nil, the key may or may not have been removed.
+// Delete removes keys and ends the right to fill them, in one trip per server. With Hold it leaves tombstones. It returns one error per
+// key; if that is not nil, the key may or may not have been removed.
 func (g *Guard) Delete(ctx context.Context, keys []string) []error {
 	return g.write(ctx, keys, (*nodes.Node).Ask, func(_ context.Context, _ *nodes.Node, i int) []redis.Cmder {
 		switch {
 		case g.plain:
 			return []redis.Cmder{redis.NewIntCmd(ctx, "del", SiblingName(keys[i]), keys[i])}
 		case g.hold > 0:
-			// Removed first: a server out of memory refuses the tombstone.
+			// The DEL comes first: a server that is out of memory refuses the tombstone.
 			return []redis.Cmder{redis.NewIntCmd(ctx, "del", keys[i]), redis.NewStatusCmd(ctx, "set", keys[i], record.AppendTombstone(nil, record.NewID()), "px", millis(g.hold))}
 		}
 		return []redis.Cmder{redis.NewIntCmd(ctx, "del", keys[i])}
 	})
 }
 
-// DeleteFound is Delete of a guard that is neither plain nor holds, and tells how many of the keys held anything. A DEL whose reply was
-// lost may have been repeated, and then found nothing.
+// DeleteFound is Delete for a guard with neither Plain nor Hold, and returns how many of the keys existed. A DEL whose reply was lost may
+// have been repeated, and found nothing the second time.
 func (g *Guard) DeleteFound(ctx context.Context, keys []string) (found int, errs []error) {
 	dels := make([]*redis.IntCmd, len(keys))
 	errs = g.write(ctx, keys, (*nodes.Node).Ask, func(_ context.Context, _ *nodes.Node, i int) []redis.Cmder {
@@ -88,7 +88,7 @@ func (g *Guard) DeleteFound(ctx context.Context, keys []string) (found int, errs
 		return []redis.Cmder{dels[i]}
 	})
 	for _, del := range dels {
-		if del != nil { // else no server was found for it
+		if del != nil { // nil: no server was found for it
 			found += int(del.Val())
 		}
 	}
@@ -104,7 +104,7 @@ func (g *Guard) write(ctx context.Context, keys []string, ask func(*nodes.Node, 
 			of[n] = commands(ctx, node, i)
 			cmds = append(cmds, of[n]...)
 		}
-		lost := ask(node, nodes.Within(ctx, g.timeout), cmds...) // what it took to learn the time is none of that
+		lost := ask(node, nodes.Within(ctx, g.timeout), cmds...) // the time spent on learning the clock does not count
 		for n, i := range mine {
 			if errs[i] = lost; lost == nil {
 				for _, cmd := range of[n] {
@@ -116,11 +116,11 @@ func (g *Guard) write(ctx context.Context, keys []string, ask func(*nodes.Node, 
 	return errs
 }
 
-// Clear removes every key that begins with prefix, and with it every lease, from every master, and tells removed how
-// many after each step, from several goroutines on a cluster. A key written while it runs may stay.
+// Clear removes every key that begins with prefix, and every lease with it, from every master. After each step it reports to removed how
+// many it removed, on a cluster from several goroutines. A key written while it runs may stay.
 func (g *Guard) Clear(ctx context.Context, prefix string, removed func(n int)) error {
 	patterns := []string{keyform.Glob(prefix)}
-	if g.plain { // first the leases: a load that ends between the two is then not stored
+	if g.plain { // leases first: a load that ends in between is then not stored
 		patterns = []string{keyform.Glob(keyform.Reserved+"lease:{") + "}:" + keyform.Glob(prefix), keyform.Glob(prefix)}
 	}
 	return g.nodes.Masters(ctx, func(ctx context.Context, node *nodes.Node) error {
@@ -130,6 +130,14 @@ func (g *Guard) Clear(ctx context.Context, prefix string, removed func(n int)) e
 			}
 		}
 		return nil
+	})
+}
+
+// Reach returns nil if every master answers a step of a search.
+func (g *Guard) Reach(ctx context.Context) error {
+	return g.nodes.Masters(ctx, func(ctx context.Context, node *nodes.Node) error {
+		scan := redis.NewScanCmd(ctx, nil, "scan", 0, "count", 1)
+		return errors.Join(node.Ask1(ctx, scan), scan.Err())
 	})
 }
 

@@ -10,14 +10,13 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// What processes tell each other on the rung PubSub.
+// Kinds of messages that processes send each other on the rung PubSub.
 const (
 	toldKey    = 'k' // this key has changed
-	toldPrefix = 'p' // everything under this prefix may have
+	toldPrefix = 'p' // everything under this prefix may have changed
 )
 
-// Forget drops the copies of keys, which this process is about to change, and makes what is being read of them
-// uninsertable.
+// Forget drops the copies of keys, which this process is about to change, and makes reads of them that are under way uninsertable.
 func (t *Local) Forget(keys ...string) {
 	for _, key := range keys {
 		t.store.Invalidate(key)
@@ -27,13 +26,13 @@ func (t *Local) Forget(keys ...string) {
 // ForgetAll is Forget for everything under prefix.
 func (t *Local) ForgetAll(prefix string) { t.store.InvalidateAll(prefix) }
 
-// Changed drops the copies of keys that this process has changed, and has other processes told unless the server does it. It
-// does not wait for that. Whatever goes wrong costs others copies, and never leaves them one: what was not acknowledged, or is
-// too much to name, is announced as everything under its prefix, until that is acknowledged, refused for good, or
-// Close has waited long enough.
+// Changed drops the copies of keys that this process has changed, and announces the change to other processes unless the server does. It
+// does not wait for that. If anything goes wrong, other processes lose copies they could have kept, but never keep one they should drop: a
+// change that was not acknowledged, or too many to name, is announced as a change of everything under its prefix, until that is
+// acknowledged, refused for good, or Close has waited long enough.
 func (t *Local) Changed(keys ...string) {
 	t.Forget(keys...)
-	if t.rung() != Tracking { // others may listen, whether this process can or not
+	if t.rung() != Tracking { // others may listen, whether or not this process can
 		t.announce(func(a *announcer) { a.addKeys(keys) })
 	}
 }
@@ -46,19 +45,19 @@ func (t *Local) ChangedAll(prefix string) {
 	}
 }
 
-// announcer has what waits to be told to other processes. One goroutine tells it, which lives while there is something to tell.
+// announcer queues changes for other processes. One goroutine announces them; it runs only while there are any.
 type announcer struct {
-	of []string // the prefixes of all that is copied
+	of []string // the prefixes of all keys that are copied
 
 	mu       sync.Mutex // guards the rest
 	running  bool
 	keys     map[string]bool
-	prefixes map[string]bool // what is under them need not be named
+	prefixes map[string]bool // the keys under them need not be named
 }
 
 const (
-	mostWaiting = 4096 // more keys, or prefixes, are told of by what they have in common
-	batch       = 1024 // in one pipeline
+	mostWaiting = 4096 // with more keys or prefixes, only what they have in common is announced
+	batch       = 1024 // messages in one pipeline
 )
 
 func (a *announcer) addKeys(keys []string) {
@@ -87,7 +86,7 @@ func (a *announcer) addPrefix(prefix string) {
 	a.prefixes[prefix] = true
 }
 
-// cover returns the prefix that name is copied under: the empty one, which is everything, if there is none.
+// cover returns the prefix that name is copied under; if there is none, the empty prefix, which stands for everything.
 func (a *announcer) cover(name string) string {
 	for _, p := range a.of {
 		if strings.HasPrefix(name, p) {
@@ -97,7 +96,7 @@ func (a *announcer) cover(name string) string {
 	return ""
 }
 
-// next takes some of what waits, as messages. If nothing does, the goroutine that asks is no longer wanted.
+// next takes some of the queue as messages. If the queue is empty, the calling goroutine must end.
 func (a *announcer) next() (messages []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -116,7 +115,7 @@ func (a *announcer) next() (messages []string) {
 	return messages
 }
 
-// again puts back what was not acknowledged.
+// again puts back messages that were not acknowledged.
 func (a *announcer) again(messages []string) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -125,7 +124,7 @@ func (a *announcer) again(messages []string) {
 	}
 }
 
-// giveUp forgets all that waits.
+// giveUp empties the queue.
 func (a *announcer) giveUp() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
@@ -134,7 +133,7 @@ func (a *announcer) giveUp() {
 	a.running = false
 }
 
-// announce adds to what waits, and sees to it that somebody tells it.
+// announce adds to the queue and makes sure that a goroutine announces it.
 func (t *Local) announce(add func(a *announcer)) {
 	a := &t.announcer
 	a.mu.Lock()
@@ -142,13 +141,13 @@ func (t *Local) announce(add func(a *announcer)) {
 	add(a)
 	if !a.running {
 		if a.running = t.works.Start(t.tell); !a.running {
-			clear(a.keys) // it is closed
+			clear(a.keys) // the Local is closed
 			clear(a.prefixes)
 		}
 	}
 }
 
-// tell publishes what waits, until nothing does or Close has waited long enough.
+// tell publishes the queue until it is empty or Close has waited long enough.
 func (t *Local) tell() {
 	pause := firstPause
 	for messages := t.announcer.next(); len(messages) > 0; messages = t.announcer.next() {
@@ -158,7 +157,7 @@ func (t *Local) tell() {
 			continue
 		}
 		t.announcer.again(failed)
-		closing := t.ctx.Done() // which ends the pause
+		closing := t.ctx.Done() // ends the pause
 		if t.Closed() {
 			closing = nil
 		}
@@ -171,7 +170,7 @@ func (t *Local) tell() {
 	}
 }
 
-// publish returns the messages that were not acknowledged, and may be if they are sent again.
+// publish returns the messages that were not acknowledged and are worth sending again.
 func (t *Local) publish(messages []string) (failed []string) {
 	asker := t.anyAsker()
 	if asker == nil {
@@ -194,8 +193,8 @@ func (t *Local) publish(messages []string) (failed []string) {
 	return failed
 }
 
-// anyAsker returns a client to publish by: any will do, as a cluster passes messages on to all nodes. It is nil while no master
-// is known.
+// anyAsker returns a client to publish with. Any client will do, since a cluster passes messages on to all nodes. It returns nil while no
+// master is known.
 func (t *Local) anyAsker() *redis.Client {
 	t.mu.Lock()
 	defer t.mu.Unlock()

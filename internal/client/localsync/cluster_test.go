@@ -66,7 +66,7 @@ func TestEveryMasterIsHeard(t *testing.T) {
 
 func TestASlotThatMoves(t *testing.T) {
 	move := func(cluster *redistest.Cluster, key string, to *redistest.Server) {
-		cluster.MoveSlots(redistest.Slot(key), redistest.Slot(key), to)
+		cluster.MoveSlots(cluster.Slot(key), cluster.Slot(key), to)
 	}
 	clustered(t, func(t *testing.T, cluster *redistest.Cluster, n *near, other *redis.ClusterClient) {
 		// To a node that nobody knew as a master: go-redis notices when it asks next, and so do we.

@@ -1,20 +1,20 @@
 package localsync
 
-// drop drops the copies under prefix, all if it is empty, and makes what is being read uninsertable.
+// drop drops the copies under prefix (all if it is empty), and makes reads under way uninsertable.
 func (t *Local) drop(prefix string) {
 	t.counts.flushes.Add(1)
 	t.store.InvalidateAll(prefix)
 	t.watched.all()
 }
 
-// heard drops what is known to have changed.
+// heard drops the copy of a key that has changed.
 func (t *Local) heard(key string) {
 	t.counts.heard.Add(1)
 	t.store.Invalidate(key)
 	t.watched.one(key)
 }
 
-// told is the other end of tell.
+// told handles a message that tell has sent.
 func (t *Local) told(message string) {
 	switch {
 	case message == "":

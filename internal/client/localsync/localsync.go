@@ -1,33 +1,27 @@
-// Package localsync keeps copies in this process in step with Redis: it hears of every change, and knows when it does
-// not.
+// Package localsync keeps copies in this process in step with Redis: it hears of every change, and it knows when it does not.
 //
-// A [Local] owns the store of the copies and one link to each master. What it rests on is an order of steps (internal/client/localstore
+// A [Local] owns the store of the copies and one link to each master. Correctness rests on an order of steps (internal/client/localstore
 // has the proof):
 //
-//	t := Begin(k)            before Redis is read; not ok while changes cannot be heard
-//	view.Insert(k, t, v)     after it: refused if k has changed in between, or everything was dropped
-//	Changed(k)               around a write of this process, which so reads what it wrote
+//	Changed(k)               around a write of this process, which therefore reads what it wrote
 //
 // # How changes are heard
 //
-// By the best of three rungs that the server allows:
+// On the best of three rungs that the server allows:
 //
-//	Tracking  CLIENT TRACKING BCAST on a connection of its own: Redis pushes the name of every key under the prefixes that
-//	          changes, by whoever's hand, expiry and eviction included
-//	PubSub    this library's processes tell each other what they write
-//	ShortTTL  nothing is heard, and a copy lives a second or so
+//	ShortTTL  nothing is heard, and a copy lives for about a second
 //
-// # How it is known that changes are heard
+// # How it knows that changes are heard
 //
-// A link is trusted for Options.Silence from the time a beat was sent, once that beat has come back. A beat is published
-// through the caller's own client and received on the link, so it proves that the link leads to the server that the
-// caller's commands go to, that the link is alive, and, as messages keep their order, that all changes before the
-// beat have been heard. It does not prove that changes are pushed at all: for that some push must have been heard,
-// too. Where nobody writes for a while, one process of all writes a probe, which all hear. Where Redis refuses the probe nothing is
-// proved, so nothing is served; and only a probe that Redis acknowledged shows that pushes get lost on the way.
+// Once a beat has come back, a link is trusted for Options.Silence from the time the beat was sent. The beat is published through the
+// caller's own client and received on the link. So it proves that the link leads to the server that receives the caller's commands, that
+// the link is alive, and, since messages keep their order, that all changes before the beat have been heard. It does not prove that changes
+// are pushed at all: for that, a push must have been heard too. If nobody writes for a while, one of all the processes writes a probe,
+// which all of them hear. If Redis refuses the probe, nothing is proved and nothing is served. Only a probe that Redis acknowledged can
+// show that pushes get lost on the way.
 //
-// Trust is a time, which every read compares with the clock: a process that was stopped and goes on serves nothing that
-// it held before. A link that falls silent or breaks is made again, and everything is dropped before it is trusted.
+// Trust is a time that every read compares with the clock: a process that was stopped and resumes serves nothing that it held before. A
+// link that falls silent or breaks is made again, and everything is dropped before the link is trusted.
 package localsync
 
 import (
@@ -43,26 +37,26 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/localstore"
 )
 
-// Options say what a Local holds and whom it listens to. The caller has checked them.
+// Options say what a Local holds and which servers it listens to. The caller has checked them.
 type Options struct {
 	Redis      redis.UniversalClient // a *redis.Client or a *redis.ClusterClient
-	Prefixes   []string              // of the keys that are copied; none begins another
+	Prefixes   []string              // of the keys that are copied; no prefix begins with another
 	MaxBytes   int64
 	MaxEntries int
 	MaxTTL     time.Duration // of a copy; 0: as long as Redis keeps the value
-	Silence    time.Duration // for how long a link is trusted that is not heard
+	Silence    time.Duration // how long a link is trusted without being heard
 	ShortTTL   time.Duration // of a copy while nothing is heard; negative: no copies then
-	Outage     time.Duration // for how much longer copies are served when nothing can be heard any more
+	Outage     time.Duration // how much longer copies are served once changes are no longer heard
 
-	// RungChanged is told when the rung changed, and why; and when writes began to be refused, so that the rung remains
-	// Off. May be nil.
+	// RungChanged is called when the rung has changed, with the reason, and when writes begin to be refused, so that the rung stays Off.
+	// May be nil.
 	RungChanged func(to Rung, why error)
 
-	// Lag is told how long it took to hear of something that happened in Redis, whenever that was tried. May be nil.
+	// Lag is told how long it took to hear of an event in Redis, whenever that was measured. May be nil.
 	Lag func(time.Duration)
 }
 
-// Local is a store of copies that is kept in step with Redis. It is safe for concurrent use.
+// Local is a store of copies that stays in step with Redis. It is safe for concurrent use.
 type Local struct {
 	opt     Options
 	cluster *redis.ClusterClient // nil: a single server
@@ -70,19 +64,19 @@ type Local struct {
 	clock   localstore.Clock
 
 	until  atomic.Int64 // copies are in step up to this time, unix ms
-	served atomic.Int64 // and served up to this one: later by Options.Outage
+	served atomic.Int64 // copies are served up to this time, later by Options.Outage
 	most   atomic.Int64 // how long a copy may live, ms
 	rungs  atomic.Uint32
 	asleep atomic.Bool
-	begun  atomic.Uint64 // Begins, so that a reader is noticed who is served nothing
+	begun  atomic.Uint64 // Begins, to notice a reader that is served nothing
 
 	ctx     context.Context // ends with Close
 	cancel  context.CancelFunc
 	works   *background.Group
-	recheck chan struct{} // who the masters are has to be asked
+	recheck chan struct{} // asks followMasters to list the masters again
 
 	announcer announcer
-	telling   context.Context // of the announcer: it outlives ctx a little
+	telling   context.Context // of the announcer: it outlives ctx by a little
 	hush      context.CancelFunc
 
 	watched watched
@@ -90,23 +84,23 @@ type Local struct {
 
 	mu        sync.Mutex // guards the rest
 	links     map[string]*link
-	outage    bool          // copies are kept that may be out of step, until it is known again that changes are heard
-	unsure    bool          // who the masters are is not known
-	noMasters error         // why not, when they were asked for last
-	reads     uint64        // of the store, when sleepy looked last
+	outage    bool          // copies that may be out of step are kept until changes are heard again
+	unsure    bool          // it is not known who the masters are
+	noMasters error         // why the last attempt to list them failed
+	reads     uint64        // of the store, when sleepy last looked
 	readAt    int64         // when it last looked and reads had grown
-	awake     chan struct{} // closed when it is no longer asleep
-	opened    chan struct{} // closed when every first link was tried
+	awake     chan struct{} // closed when the Local wakes up
+	opened    chan struct{} // closed when every first link has been tried
 	isOpened  bool
-	retell    bool // a link has another cause for the rung that it is on
-	given     bool // the first attempt to list the masters failed, and Open waits no longer
+	retell    bool // a link has a new reason for the rung it is on
+	given     bool // the first attempt to list the masters failed, so Open need not wait
 }
 
-// Of returns what a *mayfly.Local holds. The root package, which this one cannot import, sets it.
+// Of returns the Local that a *mayfly.Local holds. The root package sets it, since this package cannot import the root.
 var Of func(local any) *Local
 
-// Open returns a Local that listens, or that tried to once, or when ctx ends. A Redis that cannot be reached is no error:
-// nothing is served until it can be.
+// Open returns a Local once it listens, or has tried once, or ctx ends. A Redis that cannot be reached is not an error: the Local serves
+// nothing until it can be.
 func Open(ctx context.Context, o Options) (*Local, error) {
 	store, err := localstore.New(localstore.Options{MaxBytes: o.MaxBytes, MaxEntries: o.MaxEntries})
 	if err != nil {
@@ -136,8 +130,8 @@ func Open(ctx context.Context, o Options) (*Local, error) {
 	return t, nil
 }
 
-// Close ends the links and drops everything; from then on nothing is served. It waits for what it started until ctx
-// ends, and then returns its error: up to Silence for changes to be announced. Closing again is fine.
+// Close ends the links and drops everything; from then on nothing is served. It waits until ctx ends, and then returns its error, for what
+// it started: announcing changes takes up to Silence. It is safe to call Close again.
 func (t *Local) Close(ctx context.Context) error {
 	t.cancel()
 	defer time.AfterFunc(t.opt.Silence, t.hush).Stop()
@@ -152,29 +146,29 @@ func (t *Local) Close(ctx context.Context) error {
 // Closed reports whether Close was called.
 func (t *Local) Closed() bool { return t.ctx.Err() != nil }
 
-// Redis is the client that Local listens beside.
+// Redis is the caller's client.
 func (t *Local) Redis() redis.UniversalClient { return t.opt.Redis }
 
-// Prefixes are those of the keys that may be copied.
+// Prefixes are the prefixes of the keys that may be copied.
 func (t *Local) Prefixes() []string { return t.opt.Prefixes }
 
-// Store is where the copies are, for views of it.
+// Store is the store of the copies, for making views.
 func (t *Local) Store() *localstore.Store { return t.store }
 
 // Stats says how Local is doing.
 type Stats struct {
 	localstore.Stats
 	Rung     Rung
-	Why      error // the rung is not Tracking; nil if it is
+	Why      error // why the rung is not Tracking; nil if it is
 	Entries  int
 	Bytes    int64
-	Dead     int    // entries that are over and still take memory
+	Dead     int    // expired entries that still take memory
 	Heard    uint64 // keys that changed
-	Flushes  uint64 // times that everything was dropped
+	Flushes  uint64 // how often everything was dropped
 	Outdated uint64 // copies not kept because the key changed while it was read
 }
 
-// Stats adds up the counters. It is for now and then, not for every request.
+// Stats adds up the counters. Do not call it on every request.
 func (t *Local) Stats() Stats {
 	t.mu.Lock()
 	rung, why := t.rung(), t.whyLocked()
@@ -185,5 +179,5 @@ func (t *Local) Stats() Stats {
 	}
 }
 
-// forever is a time or a length, in ms, that does not come and can still be added to.
+// forever is a time or a duration, in ms, that is never reached but can still be added to.
 const forever = math.MaxInt64 / 4

@@ -10,8 +10,8 @@ import (
 	"github.com/mayflycache/mayfly/internal/hashslot"
 )
 
-// Moved says that a slot is somewhere else than it was: nothing is served before it is known who the masters are, and all
-// of them are listened to. It does no I/O.
+// Moved says that a slot has moved to another server. From then on nothing is served until the masters are known again and a link listens
+// to each of them. It does no I/O.
 func (t *Local) Moved() {
 	if t.cluster == nil || t.Closed() {
 		return
@@ -24,10 +24,10 @@ func (t *Local) Moved() {
 	}
 }
 
-// followMasters keeps one link to each master of a cluster. go-redis decides who is one, as it decides where reads go.
+// followMasters keeps one link to each master of a cluster. go-redis decides which nodes are masters, as it decides where reads go.
 //
-// It is enough to hear every master, whoever has which slot: a key that moves is deleted on the old one, which tells. A
-// master that was demoted is still worth listening to, too: it hears, as a replica, what the new one does.
+// Hearing every master is enough, whichever slots each has: a key that moves is deleted on the old master, which reports that. A demoted
+// master is still worth listening to: as a replica it hears what the new master does.
 func (t *Local) followMasters() {
 	tick := time.NewTicker(t.opt.Silence)
 	defer tick.Stop()
@@ -37,7 +37,7 @@ func (t *Local) followMasters() {
 	for first := true; ; first = false {
 		err := t.relink()
 		if err != nil {
-			t.settle(err, func() { t.given, t.noMasters = t.given || first, err }) // Open need not wait for more
+			t.settle(err, func() { t.given, t.noMasters = t.given || first, err }) // Open need not wait any longer
 		}
 		if awake, asleep := t.sleepy(); asleep {
 			wait(t.ctx, awake, nil)
@@ -54,7 +54,7 @@ func (t *Local) followMasters() {
 	}
 }
 
-// relink asks who the masters are, and listens to all of them and to nobody else.
+// relink lists the masters and listens to exactly those.
 func (t *Local) relink() error {
 	ctx, cancel := context.WithTimeout(t.ctx, t.opt.Silence)
 	defer cancel()
@@ -70,7 +70,7 @@ func (t *Local) relink() error {
 		return err
 	}
 	t.mu.Lock()
-	had := make(map[string]*redis.Client) // a copy: go-redis calls Moved with locks of its own held
+	had := make(map[string]*redis.Client) // a copy, since go-redis calls Moved with its own locks held
 	for tag, l := range t.links {
 		had[tag] = l.node
 	}

@@ -11,22 +11,22 @@ import (
 	"github.com/redis/go-redis/v9/maintnotifications"
 )
 
-// link hears what changes on one master, by the best rung that this allows.
+// link hears what changes on one master, on the best rung that the master allows.
 type link struct {
 	local *Local
 	node  *redis.Client // the master, as the caller's client reaches it
-	asker *redis.Client // the same, with timeouts of ours and without hooks
-	tag   string        // of a slot that the master has, in a cluster
+	asker *redis.Client // the same client, with our timeouts and without hooks
+	tag   string        // in a cluster: the hash tag of a slot of this master
 	stop  context.CancelFunc
 
 	// Guarded by local.mu.
 	rung  Rung
-	until int64 // trusted up to here, unix ms; 0: not
-	why   error // it is on no higher rung
-	tried bool  // at least one attempt to listen has ended, or stands
+	until int64 // trusted up to here, unix ms; 0: not trusted
+	why   error // why it is on no higher rung
+	tried bool  // at least one attempt to listen has succeeded or ended
 }
 
-// addLinkLocked starts to listen to a master.
+// addLinkLocked starts listening to a master.
 func (t *Local) addLinkLocked(name string, node *redis.Client, tag string) {
 	ctx, stop := context.WithCancel(t.ctx)
 	l := &link{local: t, node: node, asker: node.WithTimeout(t.opt.Silence / 2), tag: tag, stop: stop}
@@ -34,13 +34,13 @@ func (t *Local) addLinkLocked(name string, node *redis.Client, tag string) {
 	t.works.Start(func() { l.run(ctx) })
 }
 
-// Between attempts to listen.
+// Pauses between attempts to listen.
 const (
 	firstPause = 20 * time.Millisecond
 	lastPause  = time.Second
 )
 
-// climbEvery is how often a link on a lower rung tries to get higher.
+// climbEvery is how often a link on a lower rung tries to climb.
 const climbEvery = time.Minute
 
 var (
@@ -51,12 +51,12 @@ var (
 	errNotHeard = errors.New("neither CLIENT TRACKING nor SUBSCRIBE is allowed")
 )
 
-// refused is what a server answered that will not do what a rung needs.
+// refused is the answer of a server that will not do what a rung needs.
 type refused struct{ error }
 
 func (r refused) Unwrap() error { return r.error }
 
-// run listens until ctx ends: again and again from the top of the ladder, a rung down where the server refuses.
+// run listens until ctx ends. Each attempt starts on the top rung and goes down a rung when the server refuses.
 func (l *link) run(ctx context.Context) {
 	pause := firstPause
 	for ctx.Err() == nil {
@@ -97,26 +97,26 @@ func (r Rung) String() string {
 	return [...]string{Off: "off", ShortTTL: "short_ttl", PubSub: "pubsub", Tracking: "tracking"}[r]
 }
 
-// lose ends the trust in the link, and then drops everything: what was inserted under it, and what is being read.
+// lose ends the trust in the link, and then drops everything: what was inserted under that trust, and reads under way.
 func (l *link) lose(why error) {
 	l.local.settle(why, func() { l.until, l.rung, l.tried = 0, Off, true; l.blameLocked(why) })
 	l.local.lost()
 }
 
-// doubt is for a link that listens and is not trusted, as it may be any moment.
+// doubt notes why a link that listens is not trusted yet. It may be trusted at any moment.
 func (l *link) doubt(why unproved) {
 	l.local.settle(why, func() { l.tried = true; l.blameLocked(why) })
 }
 
-// blameLocked notes why the link is not trusted. That writes began to be refused is told, though the rung may stay Off.
+// blameLocked notes why the link is not trusted. That writes began to be refused is reported even if the rung stays Off.
 func (l *link) blameLocked(why error) {
 	var is, was unproved
 	l.local.retell = errors.As(why, &is) && !errors.As(l.why, &was)
 	l.why = why
 }
 
-// trust trusts the link up to until. It reports false if the trust had run out meanwhile: then somebody may have changed
-// what we did not hear of, and the link has to be made anew.
+// trust trusts the link up to until. It reports false if the previous trust had already run out: then changes may have been missed, and the
+// link must be made anew.
 func (l *link) trust(rung Rung, until int64, why error) (still bool) {
 	l.local.settle(why, func() {
 		if still = l.until == 0 || l.local.clock.Now() <= l.until; still {
@@ -126,8 +126,8 @@ func (l *link) trust(rung Rung, until int64, why error) (still bool) {
 	return still
 }
 
-// listen listens by one rung. It returns a refused error if the server does not allow it, and another when the link has
-// broken or fallen silent.
+// listen listens on one rung. It returns a refused error if the server does not allow the rung, and another error when the link has broken
+// or fallen silent.
 func (l *link) listen(ctx context.Context, rung Rung, why error) error {
 	if rung == ShortTTL {
 		return l.doWithout(ctx, why)
@@ -135,7 +135,7 @@ func (l *link) listen(ctx context.Context, rung Rung, why error) error {
 	return newSession(l, rung, why).run(ctx)
 }
 
-// doWithout lives without hearing anything, until it may be worth trying again.
+// doWithout gets by without hearing anything, until it is worth trying again.
 func (l *link) doWithout(ctx context.Context, why error) error {
 	if l.local.opt.ShortTTL > 0 {
 		l.trust(ShortTTL, forever, errors.Join(errNotHeard, why))
@@ -156,14 +156,14 @@ func (l *link) doWithout(ctx context.Context, why error) error {
 	}
 }
 
-// couldTrack reports whether the server would allow tracking now.
+// couldTrack reports whether the server allows tracking now.
 func (l *link) couldTrack(ctx context.Context) bool {
 	client := redis.NewClient(l.options(Tracking))
 	defer client.Close()
 	return client.Ping(ctx).Err() == nil
 }
 
-// options are the caller's, for a connection that listens.
+// options are the caller's, adapted for a connection that listens.
 func (l *link) options(rung Rung) *redis.Options {
 	o := *l.node.Options()
 	silence := l.local.opt.Silence
@@ -189,8 +189,8 @@ func (l *link) options(rung Rung) *redis.Options {
 	return &o
 }
 
-// startTracking has conn told of changes. HELLO is asked again, as go-redis goes on with RESP2 where that is refused, and
-// Redis accepts tracking there without a way to tell anything.
+// startTracking makes Redis push changes to conn. It sends HELLO itself because go-redis falls back to RESP2 if HELLO is refused, where
+// Redis accepts tracking but has no way to push.
 func (l *link) startTracking(ctx context.Context, conn *redis.Conn) error {
 	if err := conn.Do(ctx, "hello", 3).Err(); err != nil {
 		return refusal(err)
@@ -202,7 +202,7 @@ func (l *link) startTracking(ctx context.Context, conn *redis.Conn) error {
 	return refusal(conn.Do(ctx, args...).Err())
 }
 
-// refusal tells an answer that means no from one that means not now, and from none.
+// refusal distinguishes an answer that means never from one that means not now, and from no answer.
 func refusal(err error) error {
 	var reply redis.Error
 	if !errors.As(err, &reply) || errors.Is(err, redis.Nil) {
@@ -219,11 +219,11 @@ func refusal(err error) error {
 	return refused{err}
 }
 
-// Rung says how changes are heard. A higher one promises more.
+// Rung says how changes are heard. A higher rung promises more.
 type Rung uint8
 
 const (
-	Off      Rung = iota // not at all now: nothing is served
+	Off      Rung = iota // not at all for now: nothing is served
 	ShortTTL             // not at all: copies are short-lived
 	PubSub               // from the processes that use this library
 	Tracking             // from the server

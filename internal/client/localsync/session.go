@@ -18,7 +18,7 @@ import (
 
 // Names under the reserved prefix.
 const (
-	beatName    = keyform.Reserved + "beat:"   // channels, one per session
+	beatName    = keyform.Reserved + "beat:"   // of channels, one per session
 	changesName = keyform.Reserved + "changed" // the channel of the rung PubSub
 )
 
@@ -26,19 +26,19 @@ const (
 type session struct {
 	link    *link
 	rung    Rung
-	why     error  // why it is on no higher rung
-	beat    string // its channel
+	why     error  // why it is not on a higher rung
+	beat    string // its channel for beats
 	probe   probe
 	begun   int64
-	ready   chan struct{} // closed when the server has confirmed
-	failed  chan error    // what a beat was answered that ends the session
+	ready   chan struct{} // closed when the server has confirmed the subscription
+	failed  chan error    // receives an answer to a beat that ends the session
 	beating atomic.Bool
 
-	sent   atomic.Int64 // the latest beat, as it is on the wire,
-	sentAt atomic.Int64 // and when that was, to the nanosecond, since the session was made
+	sent   atomic.Int64 // the latest beat, as sent,
+	sentAt atomic.Int64 // and when it was sent: nanoseconds since made
 	made   time.Time
-	echoed atomic.Int64 // when the latest beat was sent that came back, unix ms
-	pushed atomic.Int64 // when anything was pushed last
+	echoed atomic.Int64 // when the latest beat that came back was sent, unix ms
+	pushed atomic.Int64 // when anything was last pushed
 	over   atomic.Bool  // the trust has run out
 }
 
@@ -88,7 +88,7 @@ func (s *session) subscribe(ctx context.Context, ps *redis.PubSub) error {
 	return ps.Subscribe(ctx, changesName, s.beat) // confirmed in this order
 }
 
-// receive hears until the connection ends. What it hears it deals with at once and in order.
+// receive handles what the connection delivers, at once and in order, until it ends.
 func (s *session) receive(ctx context.Context, ps *redis.PubSub) error {
 	for {
 		m, err := ps.Receive(ctx)
@@ -117,14 +117,14 @@ func (s *session) receive(ctx context.Context, ps *redis.PubSub) error {
 	}
 }
 
-// tellLag tells how long a beat was under way.
+// tellLag reports how long a beat took.
 func (s *session) tellLag(beat int64) {
 	if lag := s.link.local.opt.Lag; lag != nil && beat == s.sent.Load() {
 		lag(time.Since(s.made) - time.Duration(s.sentAt.Load()))
 	}
 }
 
-// HandlePushNotification hears what the server pushes: keys that have changed, or none, which is all of them.
+// HandlePushNotification handles what the server pushes: the keys that have changed, or nil for all of them.
 func (s *session) HandlePushNotification(_ context.Context, _ push.NotificationHandlerContext, n []any) error {
 	t := s.link.local
 	s.pushed.Store(t.clock.Now())
@@ -145,7 +145,7 @@ func (s *session) HandlePushNotification(_ context.Context, _ push.NotificationH
 	return nil
 }
 
-// extend trusts the link for as long as what has been heard is good for.
+// extend extends the trust in the link by what has been heard.
 func (s *session) extend() {
 	heard := s.echoed.Load()
 	if s.rung == Tracking {
@@ -159,7 +159,7 @@ func (s *session) extend() {
 	}
 }
 
-// watch sends beats and sees to it that they come back. It returns when the link is no longer worth anything.
+// watch sends beats and checks that they come back. It returns when the link is of no more use.
 func (s *session) watch(ctx context.Context, broken <-chan error) error {
 	t := s.link.local
 	tick := time.NewTicker(t.opt.Silence / 4)
@@ -218,7 +218,7 @@ func (s *session) silent() error {
 	t.mu.Unlock()
 	now, silence := t.clock.Now(), t.opt.Silence.Milliseconds()
 	switch {
-	case s.over.Load() || until != 0 && now > until: // what changed since was perhaps not heard
+	case s.over.Load() || until != 0 && now > until: // changes since then may have been missed
 		if why := s.notHeard(now); why != nil {
 			return why
 		}

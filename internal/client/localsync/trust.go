@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// Now returns the time by which copies live, in unix milliseconds.
+// Now returns the time that deadlines of copies are compared with, in unix milliseconds.
 func (t *Local) Now() int64 { return t.clock.Now() }
 
-// Trusted reports whether copies may be served at now. It is asked on every read.
+// Trusted reports whether copies may be served at now. Every read asks it.
 func (t *Local) Trusted(now int64) bool { return now <= t.served.Load() }
 
-// inStep reports whether every change is heard at now, so that what is read may be copied.
+// inStep reports whether every change is heard at now, so that a value read now may be copied.
 func (t *Local) inStep(now int64) bool { return now <= t.until.Load() }
 
 func (t *Local) rung() Rung { return Rung(t.rungs.Load()) }
 
-// settleLocked works out what the links together are worth: as much as the worst. It returns how the rung changed.
+// settleLocked works out what all links together are worth: as much as the worst one. It returns the rung, and whether it changed.
 func (t *Local) settleLocked() (to Rung, changed bool) {
 	until, rung := int64(forever), Tracking
 	for _, l := range t.links {
@@ -45,8 +45,8 @@ func (t *Local) settleLocked() (to Rung, changed bool) {
 	return rung, changed && !t.Closed()
 }
 
-// servedLocked returns up to when copies are served that are in step up to until. When that ends they stay for Options.Outage, and when
-// changes are heard again they are dropped first, as nobody knows what was not heard.
+// servedLocked returns the time up to which copies are served, if they are in step up to until. When they are no longer in step they are
+// served for Options.Outage more. When changes are heard again they are dropped first, since nobody knows which changes were missed.
 func (t *Local) servedLocked(until int64) int64 {
 	switch more := t.opt.Outage.Milliseconds(); {
 	case more == 0:
@@ -69,7 +69,7 @@ func (t *Local) servedLocked(until int64) int64 {
 	}
 }
 
-// lost drops all copies, as it is not known any more that changes are heard, or leaves that to the end of an outage.
+// lost drops all copies, since changes may no longer be heard. During an outage it leaves that to the outage's end.
 func (t *Local) lost() {
 	t.mu.Lock()
 	keep := t.outage
@@ -79,7 +79,7 @@ func (t *Local) lost() {
 	}
 }
 
-// settle runs change under the lock, works out the trust and the rung anew, and tells if the rung has changed, or if change has set
+// settle runs change under the lock and works out the trust and the rung anew. It reports the rung if it has changed or if change has set
 // retell.
 func (t *Local) settle(why error, change func()) {
 	t.mu.Lock()
@@ -98,7 +98,7 @@ func (t *Local) settle(why error, change func()) {
 	}
 }
 
-// whyLocked says why the rung is not Tracking: each link's cause, and why it is not known which links there should be.
+// whyLocked says why the rung is not Tracking: the reason of each link, and why it is not known which links there should be.
 func (t *Local) whyLocked() error {
 	if t.rung() == Tracking {
 		return nil
@@ -119,12 +119,11 @@ func (t *Local) triedLocked() bool {
 	return !t.unsure || t.given
 }
 
-// sleepAfter is how long nobody may read before the links stop beating. It is not a matter of truth but of timers: a
-// process that reads nothing should do nothing.
+// sleepAfter is how long after the last read the links stop beating. This is not for correctness but to save timers: a process that reads
+// nothing should do nothing.
 const sleepAfter = time.Minute
 
-// sleepy reports whether nobody has read for long. Then everything is dropped, and the links may rest until awake is
-// closed.
+// sleepy reports whether nothing has been read for sleepAfter. Then everything is dropped, and the links may rest until awake is closed.
 func (t *Local) sleepy() (awake <-chan struct{}, asleep bool) {
 	now, reads := t.clock.Now(), t.store.Reads()+t.begun.Load()
 	t.mu.Lock()
@@ -145,13 +144,13 @@ func (t *Local) sleepy() (awake <-chan struct{}, asleep bool) {
 			l.until = 0
 		}
 	}
-	t.unsure = t.cluster != nil // and is asked for when it wakes
+	t.unsure = t.cluster != nil // the masters are listed again on waking
 	t.settleLocked()
 	t.drop("")
 	return t.awake, true
 }
 
-// wake ends the sleep, if it sleeps.
+// wake ends the sleep, if there is one.
 func (t *Local) wake() {
 	if !t.asleep.Load() {
 		return

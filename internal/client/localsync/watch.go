@@ -5,15 +5,15 @@ import (
 	"sync/atomic"
 )
 
-// watched are the keys that somebody waits for.
+// watched are the keys that callers wait for.
 type watched struct {
-	n  atomic.Int64 // of them, for the usual case that there is none
+	n  atomic.Int64 // the number of waiters: usually there are none
 	mu sync.Mutex
 	by map[string]map[chan struct{}]bool
 }
 
-// Watch returns a channel that is signalled when key has changed or everything was dropped, and the end of it. Both are nil
-// if the server does not tell of changes now.
+// Watch returns a channel that is signalled when key has changed or everything was dropped, and a function that ends this. Both are nil if
+// the server does not push changes now.
 func (t *Local) Watch(key string) (changed <-chan struct{}, stop func()) {
 	if t.rung() != Tracking {
 		return nil, nil

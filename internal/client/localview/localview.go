@@ -1,12 +1,9 @@
-// Package localview is one namespace's part of the local tier: its copies, by its own keys. Every pattern that keeps copies keeps
-// to this order:
+// Package localview is one namespace's part of the local tier: its copies, under its own keys. Every pattern that keeps copies follows this
+// order:
 //
-//	t := view.Begin(k)          before Redis is read
-//	view.Insert(k, t, copy, …)  after it: refused if k has changed in between, by anyone. Never after a write: the change that
-//	                            a write is would be heard later, and take the copy away again
 //	view.Forget(k)              before a write is sent, and view.Changed(k) after its reply
 //
-// So a copy is never older than the last change that this process has heard of, and it has heard of its own.
+// So a copy is never older than the last change that this process has heard of, and the process has heard of its own changes.
 package localview
 
 import (
@@ -19,18 +16,18 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/localsync"
 )
 
-// View holds the copies, of type C, of a namespace with keys of type K. A nil View has none and takes none.
+// View holds the copies, of type C, of a namespace with keys of type K. A nil View holds none and accepts none.
 type View[K comparable, C any] struct {
 	*localsync.Local
 	copies *localstore.Values[C]
 	prefix string
 	form   keyform.Form[K]
-	plain  bool // the text of a key depends on its type alone
+	plain  bool // the text of a key depends only on its type
 	hits   func() uint64
 }
 
-// Of returns the view of a namespace, nil if that has no local tier. hits counts what is answered from it; nil counts the
-// copies that are found.
+// Of returns the view of a namespace, or nil if the namespace has no local tier. hits counts the answers from it; nil counts the copies
+// that are found.
 func Of[C any, K comparable, V any](ns mayfly.Namespace[K, V], hits func() uint64) *View[K, C] {
 	if ns.Local == nil {
 		return nil
@@ -49,7 +46,7 @@ func Of[C any, K comparable, V any](ns mayfly.Namespace[K, V], hits func() uint6
 	return v
 }
 
-// Hits returns what was answered from the view so far.
+// Hits returns the number of answers from the view so far.
 func (v *View[K, C]) Hits() uint64 {
 	if v == nil {
 		return 0
@@ -57,8 +54,8 @@ func (v *View[K, C]) Hits() uint64 {
 	return v.hits()
 }
 
-// At returns the copy under key, or nil, and the time by which copies live. It allocates nothing for keys of the commonest
-// types, and tells nobody: the view counts its hits.
+// At returns the copy under key, or nil, and the time that deadlines of copies are compared with. It allocates nothing for keys of the most
+// common types and emits no event: the view counts its hits.
 func (v *View[K, C]) At(key K) (c *C, now int64) {
 	now = v.Now()
 	if !v.Trusted(now) {
@@ -77,7 +74,7 @@ func (v *View[K, C]) At(key K) (c *C, now int64) {
 	return v.copies.At(full, now), now
 }
 
-// AtFull is At by the key as Redis knows it.
+// AtFull is At for the key as Redis knows it.
 func (v *View[K, C]) AtFull(full []byte) *C {
 	if v == nil {
 		return nil
@@ -89,7 +86,7 @@ func (v *View[K, C]) AtFull(full []byte) *C {
 	return v.copies.At(full, now)
 }
 
-// Begin draws a ticket for the read of full that follows.
+// Begin draws a ticket for a read of full that follows.
 func (v *View[K, C]) Begin(full string) localsync.Ticket {
 	if v == nil {
 		return localsync.Ticket{}
@@ -97,8 +94,8 @@ func (v *View[K, C]) Begin(full string) localsync.Ticket {
 	return v.Local.Begin(full)
 }
 
-// Insert keeps a copy of what was read under ticket t and had left to live, of cost bytes. What Redis says is left grows when its
-// clock is set back, so a pattern that knows how long its values live at most passes no more than that.
+// Insert keeps a copy, of cost bytes, of what was read under ticket t with left to live. When the clock of Redis is set back, the time left
+// that it reports grows. So a pattern that knows how long its values live at most passes no more than that.
 func (v *View[K, C]) Insert(full string, t localsync.Ticket, c C, cost int64, left time.Duration) {
 	if v != nil && left > 0 {
 		localsync.Insert(v.Local, v.copies, full, t, c, cost, left)
@@ -112,7 +109,7 @@ func (v *View[K, C]) Forget(fulls ...string) {
 	}
 }
 
-// Changed drops what was copied during a write, and tells other processes where the server does not.
+// Changed drops what was copied during a write, and announces the change to other processes if the server does not.
 func (v *View[K, C]) Changed(_ context.Context, fulls ...string) {
 	if v != nil {
 		v.Local.Changed(fulls...)

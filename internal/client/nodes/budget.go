@@ -11,11 +11,11 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/turns"
 )
 
-// limits makes contexts that end after a time, as context.WithTimeout does, for the way of every read: two
-// allocations instead of five, and as a rule no timer is touched. Arming one for each command wakes a second thread of
-// the runtime, which costs more than all the rest of a read does beyond go-redis.
+// limits makes contexts that end after a time, like context.WithTimeout, for the path of every read: with two allocations instead of five,
+// and usually without touching a timer. Arming a timer for each command wakes a second thread of the runtime, which costs more than
+// everything else that a read does beyond go-redis.
 type limits struct {
-	alarms sync.Pool // of *alarm that are for nobody
+	alarms sync.Pool // of *alarm that belong to no limit
 }
 
 // limit is one such context.
@@ -23,23 +23,23 @@ type limit struct {
 	context.Context // the caller's
 	at              time.Time
 	alarm           *alarm
-	unlink          func() bool // from the caller's context; nil if that has no end
+	unlink          func() bool // detaches it from the caller's context; nil if that never ends
 
 	done  chan struct{}
 	ended atomic.Pointer[error] // written once, before done is closed
 }
 
-// alarm is a timer, and the limit that it is for. A timer that is armed stays so when its limit is given back: as a rule it is not
-// armed for later than the next limit's end, and when it rings too early it is armed for the rest.
+// alarm is a timer and the limit it serves. A timer that is armed stays armed when its limit is given back. Usually it rings before the
+// next limit ends, and when it rings too early it is armed for the rest.
 type alarm struct {
 	mu    sync.Mutex
 	of    *limit
 	armed bool
-	rings time.Time // if it is armed
+	rings time.Time // when it rings, if armed
 	timer *time.Timer
 }
 
-// begin returns a context on ctx that ends after a time. It must be ended.
+// begin returns a context based on ctx that ends after the given time. The caller must end it.
 func (ls *limits) begin(ctx context.Context, now time.Time, after time.Duration) *limit {
 	l := &limit{Context: ctx, at: now.Add(after), done: make(chan struct{})}
 	if ctx.Done() != nil {
@@ -53,7 +53,7 @@ func (ls *limits) begin(ctx context.Context, now time.Time, after time.Duration)
 	return l
 }
 
-// end gives the context back: whoever still holds it finds it cancelled.
+// end gives the context back. Whoever still holds it finds it cancelled.
 func (ls *limits) end(l *limit) {
 	if l.unlink != nil {
 		l.unlink()
@@ -88,7 +88,7 @@ func (a *alarm) ring() {
 	if a.of == nil {
 		return
 	}
-	if left := time.Until(a.of.at); left > 0 { // it was armed for a limit before this one
+	if left := time.Until(a.of.at); left > 0 { // it was armed for an earlier limit
 		a.arm(left, a.of.at)
 		return
 	}
@@ -103,7 +103,7 @@ func (l *limit) end(err *error) {
 	}
 }
 
-// Deadline, Done and Err are a context's.
+// Deadline, Done and Err implement context.Context.
 func (l *limit) Deadline() (time.Time, bool) {
 	if at, ok := l.Context.Deadline(); ok && at.Before(l.at) {
 		return at, true
@@ -122,7 +122,7 @@ func (l *limit) Err() error {
 	}
 }
 
-// Warnings says what is dangerous in how rdb is set up.
+// Warnings returns what is dangerous about rdb's settings.
 func Warnings(rdb redis.UniversalClient) (warnings []string) {
 	endless := false
 	switch c := rdb.(type) {
@@ -139,7 +139,7 @@ func Warnings(rdb redis.UniversalClient) (warnings []string) {
 	return nil
 }
 
-// noDeadlines reports whether a client sets no deadlines for its connections, not even a context's.
+// noDeadlines reports whether a client sets no deadlines on its connections, not even those of contexts.
 func noDeadlines(o *redis.Options) bool { return o.ReadTimeout < 0 || o.WriteTimeout < 0 }
 
 func (ns *Nodes) newNode(client asker) *Node {
@@ -148,7 +148,7 @@ func (ns *Nodes) newNode(client asker) *Node {
 		o := c.Options()
 		n.name, n.pool = o.Addr, c
 		if !o.ContextTimeoutEnabled || noDeadlines(o) {
-			// A clone on the same pool, whose options are its own: the user's client stays as it is. It has no hooks.
+			// The clone uses the same pool but has its own options, so the user's client stays as it is. The clone has no hooks.
 			clone := c.WithTimeout(n.budget)
 			clone.Options().ContextTimeoutEnabled = true
 			n.client = clone
@@ -162,25 +162,39 @@ func (ns *Nodes) newNode(client asker) *Node {
 	return n
 }
 
-// Allowance is a context of questions that share one budget: each may take what those before it left. Waiting for turns takes nothing of it.
+// Allowance is a context for questions that share one budget: each may take what earlier questions have left. Waiting for turns is free.
 type Allowance struct {
 	context.Context
-	left atomic.Int64
+	left  atomic.Int64
+	outer *Allowance // of which it is a part; nil: of none
 }
 
-// Within returns a context of questions that may take d in all.
+// Within returns a context for questions that may take d in total. What they take is also taken from the allowance that ctx is, if it is one.
 func Within(ctx context.Context, d time.Duration) *Allowance {
 	a := &Allowance{Context: ctx}
 	a.left.Store(int64(d))
+	a.outer, _ = ctx.Value(allowanceKey{}).(*Allowance)
 	return a
 }
 
-// Left is what is left.
-func (a *Allowance) Left() time.Duration { return time.Duration(a.left.Load()) }
+// Left returns what is left of the budget.
+func (a *Allowance) Left() time.Duration {
+	left := time.Duration(a.left.Load())
+	if a.outer != nil {
+		left = min(left, a.outer.Left())
+	}
+	return left
+}
+
+func (a *Allowance) spend(d time.Duration) {
+	for ; a != nil; a = a.outer {
+		a.left.Add(-int64(d))
+	}
+}
 
 type allowanceKey struct{}
 
-// Value is a context's.
+// Value implements context.Context.
 func (a *Allowance) Value(key any) any {
 	if key == (allowanceKey{}) {
 		return a

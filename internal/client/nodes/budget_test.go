@@ -66,3 +66,16 @@ func TestALimitOfALaterUseKeepsItsCallersEarlierDeadline(t *testing.T) {
 		}
 	})
 }
+
+// What the questions of a part take is taken from the whole.
+func TestAnAllowanceOfAnAllowance(t *testing.T) {
+	whole := Within(t.Context(), 100*time.Millisecond)
+	part := Within(whole, time.Second)
+	part.spend(60 * time.Millisecond)
+	if whole.Left() != 40*time.Millisecond || part.Left() != 40*time.Millisecond {
+		t.Errorf("%v of the whole and %v of the part are left", whole.Left(), part.Left())
+	}
+	if small := Within(whole, 10*time.Millisecond); small.Left() != 10*time.Millisecond {
+		t.Errorf("%v of the small part are left", small.Left())
+	}
+}

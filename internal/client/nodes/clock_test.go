@@ -155,7 +155,7 @@ func TestAnEndIsReckonedByWhatWasHeardOfLate(t *testing.T) {
 }
 
 // A record may say that it ends a while before it does, as one that has waited for its turn. One that says it later is not to be reckoned by, and
-// is enough for a second, whatever others are met with it.
+// is enough, whatever others are met with it.
 func TestWhichRecordsAgree(t *testing.T) {
 	for name, row := range map[string]struct {
 		offs   []int64
@@ -183,6 +183,26 @@ func TestWhichRecordsAgree(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Behind a proxy of several servers with different clocks, one look meets a record of the server that told its time, and the next look one of
+// another. So one record that says its end too late outweighs the looks of ten seconds.
+func TestALateRecordIsRemembered(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		n := node(t, redistest.Start(t).Client())
+		for second, off := range []int64{0, 6, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0} {
+			c, ok := n.Clock()
+			if ok {
+				t.Errorf("second %d: nobody looks", second)
+			}
+			now := n.Get(t.Context(), "k", true).Now
+			c.Compare(now+1000+off, time.Second, now)
+			if _, ok := n.Clock(); ok != (second < 1 || second > 10) {
+				t.Errorf("second %d: reckons: %v", second, ok)
+			}
+			time.Sleep(time.Second)
+		}
+	})
 }
 
 // An answer from elsewhere is not judged by this server's clock, and says nothing of it: a slot that moves key by key does not make all ask for the time.

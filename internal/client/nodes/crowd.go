@@ -14,36 +14,36 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/turns"
 )
 
-// ErrCrowded says that a call was not sent, as it has waited for others of its own as long as it may.
+// ErrCrowded says that a call was not sent because it waited for other calls of its process for as long as it may.
 var ErrCrowded = turns.ErrCrowded
 
-// Unsent reports whether err says that a call was certainly not sent: its turn did not come.
+// Unsent reports whether err proves that a call was not sent: it never got a turn.
 func Unsent(err error) bool {
 	_, left := errors.AsType[leftError](err)
 	return left || errors.Is(err, ErrOpen) || errors.Is(err, ErrCrowded) || errors.Is(err, turns.ErrSilent)
 }
 
-// Left is the error of a caller who was gone, or could not go on, before anything was sent.
+// Left returns the error of a caller that left, or could not go on, before anything was sent.
 func Left(err error) error { return leftError{err} }
 
-// neverSent reports whether err says that go-redis had sent nothing: a context's own error, as it is, comes from the waits for a connection and between
-// two attempts, and from nowhere else. So it is of no use for what may have been sent before.
+// neverSent reports whether err proves that go-redis sent nothing. go-redis returns a context's own error, unwrapped, only from waiting for
+// a connection and from pauses between attempts. So it says nothing about an earlier attempt, which may have been sent.
 func neverSent(err error) bool { return err == context.Canceled || err == context.DeadlineExceeded }
 
 type leftError struct{ error }
 
 func (e leftError) Unwrap() error { return e.error }
 
-// server is what all caches of a client share: the gate before its connections, and what is known of the clock behind them.
+// server is what all caches of a client share: the gate in front of its connections, and what is known of the clock behind them.
 type server struct {
 	gate  *turns.Gate
 	clock clock
 }
 
-// servers are those of all clients: weak.Pointer[redis.Client] to *server.
+// servers has the server of every client: weak.Pointer[redis.Client] to *server.
 var servers sync.Map
 
-// serverOf returns what is shared by all caches of c.
+// serverOf returns what all caches of c share.
 func serverOf(c *redis.Client) *server {
 	of := weak.Make(c)
 	if s, ok := servers.Load(of); ok {
@@ -62,7 +62,7 @@ func serverOf(c *redis.Client) *server {
 
 func (n *Node) patience() turns.Patience { return turns.Patience{Most: n.wait, Silent: n.budget} }
 
-// refused says why the node is not asked now.
+// refused returns why the node must not be asked now, or nil.
 func (n *Node) refused() error {
 	if n.breaker.until.Load() != 0 {
 		return ErrOpen
@@ -74,12 +74,12 @@ func (n *Node) refused() error {
 type turn struct {
 	n         *Node
 	ctx       context.Context // the caller's
-	limited   *limit          // what is left of the budget
-	begun     time.Time       // since when it is the server's time
+	limited   *limit          // ends when the rest of the budget is used up
+	begun     time.Time       // since when the server is to blame for the time
 	allowance *Allowance
 }
 
-// enter waits for the turn of a call that is sent by itself, unless the breaker is open.
+// enter waits for the turn of a single call, unless the breaker is open.
 func (n *Node) enter(ctx context.Context) (t turn, err error) {
 	now := time.Now()
 	if err := ctx.Err(); err != nil {
@@ -95,7 +95,7 @@ func (n *Node) enter(ctx context.Context) (t turn, err error) {
 	return n.turn(ctx, of, now)
 }
 
-// turn is enter, whether or not the breaker is open. Where of is nil, its opening does not release the call.
+// turn is enter regardless of the breaker. If of is nil, the call is not released when the breaker opens.
 func (n *Node) turn(ctx context.Context, of turns.Owner, now time.Time) (t turn, err error) {
 	t = turn{n: n, ctx: ctx, begun: now}
 	within := n.budget
@@ -130,7 +130,7 @@ func (n *Node) turn(ctx context.Context, of turns.Owner, now time.Time) (t turn,
 	return t, nil
 }
 
-// end tells how it went.
+// end reports how the call went.
 func (t *turn) end(err error) error {
 	if err == nil && t.n.gate != nil {
 		t.n.gate.Heard(time.Now())
@@ -144,14 +144,15 @@ func (t *turn) leave() {
 		t.n.gate.Leave()
 	}
 	if t.allowance != nil {
-		t.allowance.left.Add(-int64(time.Since(t.begun)))
+		t.allowance.spend(time.Since(t.begun))
 	}
 }
 
-// atLeast is within, or enough for an answer that is there already.
+// atLeast returns within, or else enough time for an answer that has already arrived.
 func atLeast(within time.Duration) time.Duration { return max(within, time.Millisecond) }
 
-// unsent is the error of a call that was not sent. That a server answered nobody while it waited is one of the server's failures.
+// unsent returns the error of a call that was not sent. If the server answered nobody while the call waited, that counts as a failure of
+// the server.
 func (n *Node) unsent(err error) error {
 	if errors.Is(err, turns.ErrSilent) {
 		n.fail(time.Now(), 1)
@@ -163,8 +164,8 @@ func (n *Node) unsent(err error) error {
 	return err
 }
 
-// crowded reports whether err says that a call waited in vain for a connection that others had, while connections came back: those of the
-// program's own calls, which do not go through the gate. That is no failure of the server.
+// crowded reports whether a call waited in vain for a connection while other calls kept getting and returning connections. Those are the
+// program's own calls, which do not pass the gate, so this is no failure of the server.
 func (n *Node) crowded(err error) bool {
 	if left, is := err.(leftError); is {
 		err = left.error

@@ -5,16 +5,16 @@ import (
 	"sync"
 )
 
-// load is how a script comes to a server that has forgotten it, or has never seen it. One call brings the source, and others wait for that
-// one: they need not send it too.
+// load is how a script reaches a server that has forgotten it or never seen it. One call brings the source; others wait for that call, so
+// that they need not send the source too.
 type load struct {
-	mu    sync.Mutex // guards what follows
+	mu    sync.Mutex // guards the fields below
 	done  uint64     // how often it was brought
 	under chan struct{}
 }
 
-// Named sends scripts by their names, and by their sources what the server does not know. send is given the indices of those to be sent, in one
-// trip and in this order, and reports which of those that go by name the server does not know. The error is that of a context that ended
+// Named sends scripts by name, and by source if the server does not know them. send receives the indices of the scripts to send, in one
+// trip and in this order, and reports which of those sent by name the server does not know. Named returns an error if the context ended
 // before the rest was sent.
 func (n *Node) Named(ctx context.Context, scripts []Script, send func(mine []int, whole func(i int) bool) (unknown []int)) error {
 	loads, seen, all := make([]*load, len(scripts)), make([]uint64, len(scripts)), make([]int, len(scripts))
@@ -33,7 +33,7 @@ func (n *Node) Named(ctx context.Context, scripts []Script, send func(mine []int
 	if len(unknown) == 0 {
 		return nil
 	}
-	brings := make(map[int]bool) // the first of each script brings it, and those behind it on the same trip find it there
+	brings := make(map[int]bool) // the first call of each script brings it, and later ones in the same trip find it there
 	met := make(map[*load]bool)
 	defer func() {
 		for i := range brings {
@@ -53,12 +53,12 @@ func (n *Node) Named(ctx context.Context, scripts []Script, send func(mine []int
 		}
 	}
 	if unknown = send(unknown, func(i int) bool { return brings[i] }); len(unknown) > 0 {
-		send(unknown, func(int) bool { return true }) // who was to bring it could not, or it is gone again
+		send(unknown, func(int) bool { return true }) // the call that was to bring it failed, or the script is gone again
 	}
 	return nil
 }
 
-// await waits for whoever brings the script now, and returns how often it was brought.
+// await waits for the call that is bringing the script now, and returns how often it was brought.
 func (l *load) await(ctx context.Context) (done uint64, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -82,8 +82,8 @@ func (l *load) awaitLocked(ctx context.Context) error {
 	return nil
 }
 
-// begin reports whether the caller is to bring the script, and must end. It is not if somebody has brought it since the caller has seen that, or does
-// so now; it waits for that one if it may.
+// begin reports whether the caller must bring the script, and then call end. It need not if another call has brought the script since seen,
+// or is bringing it; with waits, begin waits for that call.
 func (l *load) begin(ctx context.Context, seen uint64, waits bool) (mine bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()

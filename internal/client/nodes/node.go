@@ -14,51 +14,51 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/turns"
 )
 
-// ErrOpen says that a server was not asked because it did not answer lately.
-var ErrOpen = errors.New("redis is not asked: its breaker is open")
+// ErrOpen says that a server was not asked because it has not answered recently.
+var ErrOpen = errors.New("redis was not asked: its breaker is open")
 
 // ErrSlow says that a server did not answer within Options.Timeout.
 var ErrSlow = errors.New("redis did not answer in time")
 
 // Node is one Redis server: how to ask it within the budget, and whether to ask it at all.
 //
-// A client that respects contexts is asked on a context of the whole budget. One that does not (go-redis's default)
-// heeds a context while it waits for a connection, and its own timeouts from then on; for it a third of the budget is
-// for the connection, and a clone on the same pool with the other two thirds as timeout is asked. One that sets no deadlines
-// (ReadTimeout -2) is asked by a clone too. Such a clone runs no hooks: see Warnings.
+// A client that respects contexts is asked with a context of the whole budget. A client that does not (go-redis's default) heeds a context
+// while it waits for a connection, and after that its own timeouts. It is asked through a clone on the same pool that respects contexts. So
+// is a client that sets no deadlines (ReadTimeout -2). Such a clone runs no hooks: see Warnings.
 type Node struct {
 	name    string
 	client  asker
-	cluster *redis.ClusterClient // knows where else a key may be; nil if there is nowhere else
-	ring    *redis.Ring          // of which it is a shard
+	cluster *redis.ClusterClient // knows where else a key may be; nil: nowhere else
+	ring    *redis.Ring          // the ring that it is a shard of
 	limits  limits
 	budget  time.Duration
 	breaker Breaker
 	told    func(server string, open bool)
-	moved   func() // of the cluster
+	moved   func() // tells the owner that a slot of the cluster has moved
 	start   func(func()) bool
-	closing <-chan struct{} // nil: nobody ends what runs in the background
-	warming atomic.Bool     // a connection is being made there
+	closing <-chan struct{} // nil: nothing would end background work
+	watched atomic.Bool     // without an owner: a timer waits until calls end
+	warming atomic.Bool     // a connection is being made in the background
 
-	pool   *redis.Client // whose connections they are; nil if that is not known
-	gate   *turns.Gate   // before them; nil if they are not known
-	line   *turns.Line   // of the reads that wait; nil without a gate
-	clock  *clock        // nil if nobody knows which server would tell its time
+	pool   *redis.Client // has the connections; nil if they are not known
+	gate   *turns.Gate   // in front of the connections; nil if they are not known
+	line   *turns.Line   // for reads that wait; nil without a gate
+	clock  *clock        // nil if it is not known which server would tell its time
 	wait   time.Duration
 	waited func(ctx context.Context, took time.Duration, n int, err error)
 	trips  sync.Pool     // of *trip
-	loads  sync.Map      // by the name of a script: *load
-	hits   atomic.Uint32 // of the pool, when a call last waited for it in vain
+	loads  sync.Map      // by a script's name: *load
+	hits   atomic.Uint32 // of the pool, when a call last waited for a connection in vain
 }
 
-// asker is what a server needs of a client.
+// asker is what Node needs of a client.
 type asker interface {
 	Process(ctx context.Context, cmd redis.Cmder) error
 	Pipeline() redis.Pipeliner
 	TxPipeline() redis.Pipeliner
 }
 
-// Ask1 is Ask for one command, without the slice for several.
+// Ask1 is Ask for one command, without allocating a slice.
 func (n *Node) Ask1(ctx context.Context, cmd redis.Cmder) error {
 	t, err := n.enter(ctx)
 	if err != nil {
@@ -69,7 +69,7 @@ func (n *Node) Ask1(ctx context.Context, cmd redis.Cmder) error {
 	return t.end(n.settle(t.limited, cmd))
 }
 
-// Ask sends commands in one trip. Its error says that there was no answer; an answer that is an error is its command's.
+// Ask sends commands in one trip. Its error says that there was no answer. If the answer is an error, its command has it.
 func (n *Node) Ask(ctx context.Context, cmds ...redis.Cmder) error {
 	if len(cmds) == 1 {
 		return n.Ask1(ctx, cmds[0])
@@ -78,7 +78,7 @@ func (n *Node) Ask(ctx context.Context, cmds ...redis.Cmder) error {
 	return err
 }
 
-// ask is Ask in a pipeline, and tells when the turn came and it was sent.
+// ask is Ask in a pipeline. It also returns when it got its turn and sent the commands.
 func (n *Node) ask(ctx context.Context, cmds ...redis.Cmder) (sent time.Time, err error) {
 	t, err := n.enter(ctx)
 	if err != nil {
@@ -96,8 +96,8 @@ func (n *Node) ask(ctx context.Context, cmds ...redis.Cmder) (sent time.Time, er
 	return t.begun, t.end(nil)
 }
 
-// AskOnce is Ask for writes: what was sent is not sent again, so that nothing of it is left on the way when this returns nil. Only
-// what a server answered that it has not done is repeated, within the budget.
+// AskOnce is Ask for writes. It never sends again what may have been executed, so when it returns nil no copy of a write is still on its
+// way. It repeats only commands that the server replied it has not executed, within the budget.
 func (n *Node) AskOnce(ctx context.Context, cmds ...redis.Cmder) error {
 	t, err := n.enter(ctx)
 	if err != nil {
@@ -138,18 +138,19 @@ func (n *Node) AskOnce(ctx context.Context, cmds ...redis.Cmder) error {
 	}
 }
 
-// Between writes that a server has not done: as go-redis waits, which would repeat them too if they were not sent once.
+// Pauses between repetitions of writes that a server refused: as long as go-redis pauses, which would repeat them too if they were not sent
+// once.
 const (
 	firstPause = 8 * time.Millisecond
 	lastPause  = 32 * time.Millisecond
 )
 
-// once is a command that go-redis does not repeat when the reply is lost.
+// once is a command that go-redis does not repeat when its reply is lost.
 type once struct{ redis.Cmder }
 
 func (once) NoRetry() bool { return true }
 
-// settle returns an error if cmd got no answer. An answer that sends the caller elsewhere is followed.
+// settle returns an error if cmd got no answer. It follows an answer that points to another server.
 func (n *Node) settle(ctx context.Context, cmd redis.Cmder) error {
 	err := cmd.Err()
 	if err == nil || errors.Is(err, redis.Nil) {
@@ -170,8 +171,9 @@ func (n *Node) settle(ctx context.Context, cmd redis.Cmder) error {
 	return err
 }
 
-// Transact sends commands in one trip between MULTI and EXEC, and never twice: go-redis repeats a transaction only if it could not send all of
-// it, and what lacks its EXEC is not done. Its error is that of EXEC, or the first of a command, or says that there was no answer.
+// Transact sends commands in one trip between MULTI and EXEC. They are never executed twice: go-redis repeats a transaction only if it
+// could not send all of it, and without its EXEC a transaction does nothing. Transact returns the error of EXEC or the first error of a
+// command, or says that there was no answer.
 func (n *Node) Transact(ctx context.Context, cmds ...redis.Cmder) error {
 	t, err := n.enter(ctx)
 	if err != nil {
@@ -201,8 +203,8 @@ func (n *Node) Transact(ctx context.Context, cmds ...redis.Cmder) error {
 	return t.end(err)
 }
 
-// elsewhere reports whether somebody else may have an answer: the server that a cluster's sends to, or, where a connection to a shard
-// of a ring broke off, that which the ring now takes.
+// elsewhere reports whether another server may have the answer: the one that a cluster's server points to or, if the connection to a shard
+// of a ring broke, the shard that the ring uses now.
 func (n *Node) elsewhere(err error) bool {
 	switch {
 	case n.cluster != nil:
@@ -214,7 +216,7 @@ func (n *Node) elsewhere(err error) bool {
 	return false
 }
 
-// goOn asks elsewhere, where there is another clock. Of this server's it says nothing.
+// goOn asks another server. That one has another clock, so the answer says nothing about this server's clock.
 func (n *Node) goOn(ctx context.Context, cmd redis.Cmder) {
 	if n.clock != nil {
 		n.clock.detours.Add(1)
@@ -229,7 +231,7 @@ func (n *Node) goOn(ctx context.Context, cmd redis.Cmder) {
 	n.cluster.Process(ctx, cmd)
 }
 
-// reload has the cluster's slots read again.
+// reload makes the cluster client read its slots again.
 func (n *Node) reload(ctx context.Context) {
 	if n.moved != nil {
 		n.moved()

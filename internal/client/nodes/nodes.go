@@ -1,15 +1,7 @@
-// Package nodes asks the servers behind a client: each question within one budget of time, on the node that has the key, and
-// not at all while that node does not answer.
+// Package nodes asks the servers behind a client. Each question goes to the node that has the key and has a time budget. A node that does
+// not answer is not asked for a while.
 //
-//	node.go     one server: how it is asked, and how redirections are followed
-//	read.go     reads, which travel together where many wait
-//	clock.go    what is known of a server's clock, so that a read need not ask for PTTL
-//	crowd.go    how long a call waits for others of its own, and what is not the server's fault
-//	budget.go   what a question may cost
-//	breaker.go  what counts as a failure, and when a server that failed is asked again
-//	tend.go     how it is asked again without a caller
-//	script.go   scripts, by name where the server knows them
-//	loading.go  who brings a script that it does not know
+//	loading.go  who brings a script that the server does not know
 package nodes
 
 import (
@@ -29,36 +21,36 @@ type Options struct {
 	// Redis is the client.
 	Redis redis.UniversalClient
 
-	// Timeout is what one question may take, whatever the client's own settings.
+	// Timeout is how long one question may take, whatever the client's own settings.
 	Timeout time.Duration
 
 	// Breaker is told when the breaker of a server opens and closes. May be nil.
 	Breaker func(server string, open bool)
 
-	// Wait is how long a question may wait for others of this process to give a connection back, which is not part of Timeout. Zero is
+	// Wait is how long a question may wait for other calls of this process to return a connection. This time is not part of Timeout. Zero:
 	// 10 s.
 	Wait time.Duration
 
-	// Waited is told that n calls have waited for that, the first of them for so long; with an err they were not sent. Waits of less than
-	// a millisecond are not told. May be nil.
+	// Waited is told that n calls have waited for a connection, the first one for took; with an err they were not sent. It is not told of
+	// waits under a millisecond. May be nil.
 	Waited func(ctx context.Context, took time.Duration, n int, err error)
 
-	// Moved is told, before anything else is done about it, that a slot of a cluster is somewhere else. May be nil.
+	// Moved is called when a slot of a cluster turns out to have moved, before anything else is done about it. May be nil.
 	Moved func()
 
-	// Start runs a function in a goroutine that its owner's Close waits for, and reports false if the owner is closed. Nil starts
-	// goroutines that nobody counts.
+	// Start runs a function in a goroutine that its owner's Close waits for, and reports false if the owner is closed. With nil, goroutines
+	// are started that nothing waits for.
 	Start func(func()) bool
 
-	// Closing is closed when the owner's Close is called. With it, servers that do not answer are probed in the background, and nil lets one
-	// call in half a second be the probe.
+	// Closing is closed by the owner's Close. With it, servers that do not answer are probed in the background. With nil, one call every
+	// half second is the probe.
 	Closing <-chan struct{}
 }
 
-// Nodes are the servers of one client. They hold no goroutine, but for reads that travel together, which last as long as somebody waits,
-// for the reading of a cluster's slots, which go-redis ends in its own time, and for the probing of a server that does not answer.
+// Nodes are the servers of one client. They start goroutines only for reads that travel together, while a caller waits; for reading a
+// cluster's slots, which go-redis ends in its own time; and for probing a server that does not answer.
 type Nodes struct {
-	only    *Node // of a client that is one server, or one that is not known
+	only    *Node // of a client for one server, or of a kind that is not known
 	ring    *redis.Ring
 	cluster *redis.ClusterClient
 	budget  time.Duration
@@ -67,9 +59,9 @@ type Nodes struct {
 	waited  func(context.Context, time.Duration, int, error)
 	moved   func()
 
-	nodes sync.Map    // *redis.Client: *Node; as many as there ever were masters
-	known atomic.Bool // the cluster's slots have been read once, so asking for a key's master does not block
-	slots Breaker     // of the reading of the slots
+	nodes sync.Map    // *redis.Client: *Node; it keeps every master there ever was
+	known atomic.Bool // the cluster's slots were read once, so finding a key's master does not block
+	slots Breaker     // for reading the slots
 	reads singleflight.Group
 	start func(func()) bool
 
@@ -130,10 +122,10 @@ func (ns *Nodes) node(client *redis.Client) *Node {
 	return known.(*Node)
 }
 
-var errClosed = errors.New("who asks is closed")
+var errClosed = errors.New("the caller is closed")
 
-// discover reads the cluster's slots, within the budget: go-redis does it on the first command, in its own time. Those who ask at the
-// same time share one reading.
+// discover reads the cluster's slots within the budget; go-redis would read them on the first command, in its own time. Concurrent callers
+// share one reading.
 func (ns *Nodes) discover(ctx context.Context, key string) error {
 	begun := time.Now()
 	if ns.slots.Allow(begun) == Refuse {
@@ -171,8 +163,8 @@ func (ns *Nodes) discover(ctx context.Context, key string) error {
 	return err
 }
 
-// Each calls ask once per server with the indices of the keys that are its, at the same time if there are several
-// servers, and returns when all are done. A key whose server is not known goes to lost.
+// Each calls ask once per server, with the indices of its keys, and returns when all calls have returned. Several servers are asked
+// concurrently. For a key whose server is not known it calls lost.
 func (ns *Nodes) Each(ctx context.Context, keys []string, ask func(n *Node, mine []int), lost func(i int, err error)) {
 	if len(keys) == 0 {
 		return
@@ -213,7 +205,7 @@ func (ns *Nodes) Each(ctx context.Context, keys []string, ask func(n *Node, mine
 	wg.Wait()
 }
 
-// Masters calls do for every server that holds keys, one after another or at the same time.
+// Masters calls do for every server that holds keys, one after another or concurrently.
 func (ns *Nodes) Masters(ctx context.Context, do func(ctx context.Context, n *Node) error) error {
 	switch {
 	case ns.cluster != nil:
@@ -226,8 +218,8 @@ func (ns *Nodes) Masters(ctx context.Context, do func(ctx context.Context, n *No
 	return do(ctx, ns.only)
 }
 
-// eachMaster does it for the masters of a cluster. Who they are go-redis asks in its own time: here within the budget, and then what
-// it still finds out is not used.
+// eachMaster calls do for the masters of a cluster. go-redis looks them up in its own time. eachMaster waits for that within the budget,
+// and ignores masters that are found later.
 func (ns *Nodes) eachMaster(ctx context.Context, do func(ctx context.Context, n *Node) error) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()

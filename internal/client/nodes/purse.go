@@ -7,17 +7,17 @@ import (
 	"time"
 )
 
-// A request may pass several caches, each of which would wait for a Redis that does not answer. A purse in its context is what it may wait for that
-// in all. Only waiting in vain is paid for: a Redis that answers may be asked as often as one likes.
+// A request may pass several caches, each of which would wait for a Redis that does not answer. A purse in the request's context limits
+// this wait in total. Only waiting in vain is charged: a Redis that answers may be asked any number of times.
 
-// ErrSpent says that Redis is not asked, because this request has waited for it in vain as long as it may.
-var ErrSpent = errors.New("redis is not asked: this request has waited for it long enough")
+// ErrSpent says that Redis was not asked because this request has already waited for it in vain for as long as it may.
+var ErrSpent = errors.New("redis was not asked: this request has already waited for it long enough")
 
 type purse struct{ left atomic.Int64 }
 
 type purseKey struct{}
 
-// WithPurse returns a context that may wait in vain for d in all. One that has a purse already keeps it.
+// WithPurse returns a context that may wait in vain for d in total. A context that already has a purse keeps it.
 func WithPurse(ctx context.Context, d time.Duration) context.Context {
 	if ctx.Value(purseKey{}) != nil {
 		return ctx
@@ -27,7 +27,7 @@ func WithPurse(ctx context.Context, d time.Duration) context.Context {
 	return context.WithValue(ctx, purseKey{}, p)
 }
 
-// Purse returns what ctx may still wait in vain, d at most: zero if nothing is left.
+// Purse returns how long ctx may still wait in vain, up to d; zero if nothing is left.
 func Purse(ctx context.Context, d time.Duration) time.Duration {
 	if p, _ := ctx.Value(purseKey{}).(*purse); p != nil {
 		return max(0, min(d, time.Duration(p.left.Load())))
@@ -35,7 +35,7 @@ func Purse(ctx context.Context, d time.Duration) time.Duration {
 	return d
 }
 
-// Pay takes what a question has spent out of the purse of ctx, if it had no answer.
+// Pay charges the purse of ctx for the time of a question that got no answer.
 func Pay(ctx context.Context, spent time.Duration, err error) {
 	if p, _ := ctx.Value(purseKey{}).(*purse); p != nil && err != nil && !Answered(err) {
 		p.left.Add(-int64(spent))

@@ -10,11 +10,12 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/turns"
 )
 
-// Answer is what a read found. Left is what PTTL answered, in its own way: -1 and -2 are -1ns and -2ns. Now is what TIME answered on the same trip.
+// Answer is what a read found. Left is the answer to PTTL, in its own encoding: -1 and -2 are -1ns and -2ns. Now is the answer to TIME on
+// the same trip.
 type Answer = turns.Answer
 
-// Get reads the string under key, and with ttl the time that is left of it. Where several are asked for at the same time, they travel
-// together: such a trip has the values of the context of the first caller, and a command of the pipeline is not one caller's alone. The bytes are.
+// Get reads the string under key and, with ttl, the time it has left. Concurrent reads travel together: such a trip has the values of the
+// first caller's context, and its commands are shared. The bytes returned are the caller's own.
 func (n *Node) Get(ctx context.Context, key string, ttl bool) Answer {
 	now := time.Now()
 	if err := ctx.Err(); err != nil {
@@ -45,7 +46,7 @@ func (n *Node) Get(ctx context.Context, key string, ttl bool) Answer {
 	return a
 }
 
-// follow asks where a read was sent to, by itself.
+// follow sends a read, by itself, to the server that the answer pointed to.
 func (n *Node) follow(ctx context.Context, key string, ttl bool, was Answer) Answer {
 	begun := time.Now()
 	limited := n.limits.begin(ctx, begun, atLeast(n.budget-min(was.Took, n.budget/2)))
@@ -64,7 +65,7 @@ func (n *Node) follow(ctx context.Context, key string, ttl bool, was Answer) Ans
 	return r.Answer
 }
 
-// send asks for all of reads in one trip, which has begun.
+// send asks for all reads in one trip, which has begun.
 func (n *Node) send(ctx context.Context, begun time.Time, within time.Duration, reads []*turns.Read) error {
 	limited := n.limits.begin(ctx, begun, atLeast(within))
 	defer n.limits.end(limited)
@@ -74,7 +75,7 @@ func (n *Node) send(ctx context.Context, begun time.Time, within time.Duration, 
 	}
 	cmds := t.questions(reads)
 	var at *question
-	if len(cmds) > len(reads) { // somebody asks for a PTTL
+	if len(cmds) > len(reads) { // a read asks for a PTTL
 		if at = n.timeWanted(); at != nil {
 			cmds = append(cmds, at.cmd)
 		}
@@ -88,7 +89,7 @@ func (n *Node) send(ctx context.Context, begun time.Time, within time.Duration, 
 	}
 	lost = t.answers(reads, lost, at)
 	if lost == nil {
-		n.trips.Put(t) // what got no answer somebody may hold still
+		n.trips.Put(t) // if there was no answer, something may still hold the commands
 	}
 	if at != nil {
 		now := n.heardTime(ctx, at, begun, lost)
@@ -103,7 +104,7 @@ func (n *Node) send(ctx context.Context, begun time.Time, within time.Duration, 
 	return n.end(ctx, begun, callers, lost)
 }
 
-// trip is what reads are sent with: one after another has it, as soon as all are answered.
+// trip has the commands for a trip of reads. It is reused once all of them are answered.
 type trip struct {
 	n    *Node
 	pipe redis.Pipeliner
@@ -116,14 +117,14 @@ func newTrip(n *Node) *trip { return &trip{n: n, pipe: n.client.Pipeline()} }
 
 // questions returns the commands of reads.
 func (t *trip) questions(reads []*turns.Read) []redis.Cmder {
-	ctx := context.Background() // a trip's is given when it is sent
+	ctx := context.Background() // the trip's context is given when it is sent
 	t.cmds = t.cmds[:0]
 	for i, r := range reads {
 		if i == len(t.gets) {
 			t.gets = append(t.gets, redis.NewStringCmd(ctx, "get", nil))
 			t.ttls = append(t.ttls, redis.NewDurationCmd(ctx, time.Millisecond, "pttl", nil))
 		}
-		key := any(r.Key) // once for both
+		key := any(r.Key) // boxed once for both
 		t.gets[i].Args()[1] = key
 		t.cmds = append(t.cmds, t.gets[i])
 		if r.TTL {
@@ -134,8 +135,8 @@ func (t *trip) questions(reads []*turns.Read) []redis.Cmder {
 	return t.cmds
 }
 
-// answers reads what was answered, and returns why somebody was not. failed is what the pipeline said: a hook that ends it may tell nobody
-// else. at, if it is not nil, was asked along.
+// answers stores the answers in reads, and returns why a read got none. failed is the error of the pipeline: a hook that ends it may report
+// that nowhere else. at is the question for the time on the same trip, or nil.
 func (t *trip) answers(reads []*turns.Read, failed error, at *question) (lost error) {
 	told := at != nil && at.cmd.Err() != nil
 	for i, r := range reads {
@@ -153,7 +154,7 @@ func (t *trip) answers(reads []*turns.Read, failed error, at *question) (lost er
 	return lost
 }
 
-// answer reads what was answered to one read, and returns its error.
+// answer stores the answer to one read, and returns its error.
 func (t *trip) answer(i int, r *turns.Read) error {
 	get := t.gets[i]
 	raw, err := get.Bytes()
@@ -174,7 +175,7 @@ func (t *trip) answer(i int, r *turns.Read) error {
 	case Answered(err) || t.n.elsewhere(err):
 		r.Answered, r.Err = true, err
 	}
-	get.SetVal("") // the bytes are the reader's alone
+	get.SetVal("") // the bytes belong to the reader alone
 	get.SetErr(nil)
 	t.ttls[i].SetErr(nil)
 	return err

@@ -9,7 +9,7 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// Script is Lua and the name under which a server that has seen it knows it.
+// Script is Lua source and the name by which a server that has seen it knows it.
 type Script struct{ source, sha string }
 
 // NewScript returns the script of a Lua source.
@@ -18,7 +18,7 @@ func NewScript(source string) Script {
 	return Script{source, hex.EncodeToString(sum[:])}
 }
 
-// By returns the command that runs the script, whole or by its name, and its first argument.
+// By returns the command that runs the script, by its source if whole and else by its name, and the command's first argument.
 func (s Script) By(whole bool) (command, arg string) {
 	if whole {
 		return "eval", s.source
@@ -26,10 +26,10 @@ func (s Script) By(whole bool) (command, arg string) {
 	return "evalsha", s.sha
 }
 
-// IsUnknown reports whether err says that a server does not know a script, and so has not run it.
+// IsUnknown reports whether err says that a server does not know a script, and so did not run it.
 func IsUnknown(err error) bool { return redis.HasErrorPrefix(err, "NOSCRIPT") }
 
-// Call is one script with what it is about.
+// Call is a script with its keys and arguments.
 type Call struct {
 	script Script
 	keys   []string
@@ -48,8 +48,8 @@ func (c Call) command(ctx context.Context, name, script string) *redis.Cmd {
 	return redis.NewCmd(ctx, append(args, c.args...)...)
 }
 
-// Run runs scripts in one trip, and in a second one those that the server does not know. It returns for each whether it
-// answered 1. go-redis may repeat them.
+// Run runs scripts in one trip, and those that the server does not know in a second one. It returns for each script whether it answered 1.
+// go-redis may repeat them.
 func (n *Node) Run(ctx context.Context, calls ...Call) ([]bool, []error) {
 	return n.run(ctx, n.Ask, calls)
 }
@@ -129,7 +129,7 @@ func answeredOne(cmd *redis.Cmd) (bool, error) {
 	}
 	n, ok := reply.(int64)
 	if !ok {
-		return false, fmt.Errorf("a script answered %T", reply)
+		return false, fmt.Errorf("a script returned %T, not an integer", reply)
 	}
 	return n == 1, nil
 }

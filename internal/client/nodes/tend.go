@@ -7,58 +7,110 @@ import (
 	"github.com/redis/go-redis/v9"
 )
 
-// While a server does not answer, it is asked again each [Open] in the background, so that no caller pays for the question. That goes on
-// for as long as somebody wants to know: who comes a minute after all others is the probe itself, as is everybody where no owner ends what
-// runs in the background.
+// A server that does not answer is asked again every [Open], in the background, so that no caller pays for the question. That goes on while
+// there are callers. If no owner would end the background work, nothing is asked there, and a caller is the probe.
+//
+// When nobody has called for a while the breaker rests, in both cases: it refuses nobody, says so, and opens again at the next failure.
+// Otherwise what it last said would stand until the next call, hours after the server was back.
 
-// unasked is how long after the latest call a server is no longer probed in the background.
-const unasked = time.Minute
+const (
+	unasked = 5 * time.Minute  // how long after the latest call background probing ends
+	unowned = 30 * time.Second // the same if callers are the probes
+)
 
-// tend sees to it that a server whose breaker is open is probed, unless somebody does already.
+// tend makes sure that a server with an open breaker is probed, by one goroutine.
 func (n *Node) tend() {
-	if n.closing == nil || !n.breaker.tended.CompareAndSwap(false, true) {
+	if n.closing == nil {
+		n.watch()
+		return
+	}
+	if !n.breaker.tended.CompareAndSwap(false, true) {
 		return
 	}
 	n.breaker.refused.Store(instant(time.Now()))
 	if !n.start(n.probe) {
-		n.breaker.tended.Store(false)
+		n.rest()
 	}
 }
 
-// probe asks until the server answers, nobody wants to know, or the owner is closed. It asks as long as a call would, so that it soon asks again; what
-// takes longer goes on beside it.
+// watch makes an open breaker without an owner rest when calls end. It needs a timer, and no goroutine that somebody would have to end.
+func (n *Node) watch() {
+	if n.watched.CompareAndSwap(false, true) {
+		n.breaker.refused.Store(instant(time.Now()))
+		n.watchFor(unowned)
+	}
+}
+
+func (n *Node) watchFor(d time.Duration) {
+	time.AfterFunc(d, func() {
+		left := unowned - time.Duration(instant(time.Now())-n.breaker.refused.Load())
+		if left > 0 && n.breaker.until.Load() != 0 {
+			n.watchFor(left)
+			return
+		}
+		n.rest()
+	})
+}
+
+// probe asks until the server answers, callers stay away, or the owner is closed.
 func (n *Node) probe() {
 	next := time.NewTimer(Open)
 	defer next.Stop()
-	for open := true; open; open = n.breaker.until.Load() != 0 {
+	for {
 		select {
 		case <-n.closing:
-			n.breaker.tended.Store(false)
+			n.rest()
 			return
 		case <-next.C:
 		}
-		if instant(time.Now())-n.breaker.refused.Load() > int64(unasked) {
-			n.breaker.tended.Store(false)
+		if !n.probeOnce() {
 			return
-		}
-		if n.breaker.until.Load() != 0 {
-			if n.ping(n.budget); n.breaker.until.Load() != 0 {
-				n.reach()
-			}
 		}
 		next.Reset(Open)
 	}
-	if n.breaker.tended.Store(false); n.breaker.until.Load() != 0 { // it failed again meanwhile, and found this one
+}
+
+// probeOnce reports whether the server should be asked again. The question takes no longer than a call would, so that the next can follow
+// soon. A slower question runs beside it.
+func (n *Node) probeOnce() (again bool) {
+	b := &n.breaker
+	switch {
+	case b.until.Load() == 0: // a caller that asked before it opened got an answer
+	case instant(time.Now())-b.refused.Load() > int64(unasked):
+		n.rest()
+		return false
+	default:
+		if n.ping(n.budget); b.until.Load() != 0 {
+			n.reach()
+			return true
+		}
+	}
+	n.untended()
+	return false
+}
+
+// rest closes an open breaker because nobody asks, or nobody probes.
+func (n *Node) rest() {
+	if n.breaker.Rest() && n.told != nil {
+		n.told(n.name, false)
+	}
+	n.untended()
+}
+
+// untended ends the probing, or begins it anew if the server failed again meanwhile and found this goroutine still tending.
+func (n *Node) untended() {
+	n.watched.Store(false)
+	if n.breaker.tended.Store(false); n.breaker.until.Load() != 0 {
 		n.tend()
 	}
 }
 
-// far is by how much longer than a call a question may take for which nobody waits. To make a connection takes about four trips: a server
-// that is so far away that they are more than a call may take would else never be found to answer, since each caller leaves a connection
-// half made, and that one is thrown away.
+// far is how many times longer than a call a background question may take. Making a connection takes about four round trips. If a server is
+// so far away that a call has no time for these, every call would leave behind a half-made connection, which is thrown away, and the server
+// would never be found to answer.
 const far = 8
 
-// ping asks for nothing but an answer, within a time, or until the owner is closed.
+// ping asks for nothing but an answer. It ends after a time, or when the owner is closed.
 func (n *Node) ping(within time.Duration) {
 	ctx, cancel := context.WithTimeout(context.Background(), within)
 	defer cancel()
@@ -79,8 +131,8 @@ func (n *Node) ping(within time.Duration) {
 	t.end(n.settle(ctx, cmd))
 }
 
-// warm makes a connection in the background, one at a time, after a call that had no time to. Where one is idle none is needed, and
-// to ask by it would only keep it from a caller.
+// warm makes a connection in the background, one at a time, after a call that had no time to make it. If a connection is idle, none is
+// needed, and pinging on it would only keep it from a caller.
 func (n *Node) warm() {
 	if n.closing == nil || n.pool == nil || n.pool.PoolStats().IdleConns > 0 {
 		return

@@ -23,6 +23,8 @@ type tended struct {
 	node  *nodes.Node
 	works *background.Group
 	dials atomic.Int32
+	open  atomic.Int32 // told to be open, less told to be closed
+	times atomic.Int32 // told to be open
 }
 
 func inTending(t *testing.T, owned bool, play func(t *testing.T, s *tended)) {
@@ -36,9 +38,9 @@ func inTending(t *testing.T, owned bool, play func(t *testing.T, s *tended)) {
 		}
 		rdb := redis.NewClient(o)
 		defer func() { rdb.Close(); time.Sleep(time.Minute) }()
-		no := nodes.Options{Redis: rdb, Timeout: 100 * time.Millisecond, Start: s.works.Start}
+		no := nodes.Options{Redis: rdb, Timeout: 100 * time.Millisecond, Breaker: s.told}
 		if owned {
-			no.Closing = s.works.Closing()
+			no.Start, no.Closing = s.works.Start, s.works.Closing()
 		}
 		s.node, _ = nodes.New(no).Of(t.Context(), "k")
 		s.ask(t, 1)
@@ -53,7 +55,25 @@ func inTending(t *testing.T, owned bool, play func(t *testing.T, s *tended)) {
 		if err := s.works.Close(t.Context()); err != nil || time.Since(begun) > 100*time.Millisecond {
 			t.Errorf("Close took %v: %v", time.Since(begun), err)
 		}
+		if owned && s.open.Load() != 0 {
+			t.Error("after Close it is still told to be open")
+		}
 	})
+}
+
+func (s *tended) told(_ string, open bool) {
+	if !open {
+		s.open.Add(-1)
+		return
+	}
+	s.open.Add(1)
+	s.times.Add(1)
+}
+
+// either plays with an owner who ends what runs in the background, and without.
+func either(t *testing.T, play func(t *testing.T, s *tended)) {
+	t.Run("owned", func(t *testing.T) { inTending(t, true, play) })
+	t.Run("not owned", func(t *testing.T) { inTending(t, false, play) })
 }
 
 // ask asks so often, a millisecond apart, and returns the last error. It stops at the first answer.
@@ -94,22 +114,6 @@ func TestNobodyPaysForTheProbe(t *testing.T) {
 	})
 }
 
-// Nobody asks, so it is not probed for longer than a minute; who comes then is the probe.
-func TestWhoComesLateIsTheProbe(t *testing.T) {
-	inTending(t, true, func(t *testing.T, s *tended) {
-		time.Sleep(2 * time.Minute)
-		before := s.dials.Load()
-		time.Sleep(time.Minute)
-		if n := s.dials.Load(); n != before || n < 10 {
-			t.Errorf("%d probes before, and %d in a minute in which nobody asked", before, n-before)
-		}
-		s.srv.Thaw()
-		if err := s.ask(t, 1); err != nil {
-			t.Errorf("who comes late: %v", err)
-		}
-	})
-}
-
 // Without an owner nothing runs in the background: one call in half a second is the probe.
 func TestWithoutAnOwnerACallIsTheProbe(t *testing.T) {
 	inTending(t, false, func(t *testing.T, s *tended) {
@@ -117,6 +121,52 @@ func TestWithoutAnOwnerACallIsTheProbe(t *testing.T) {
 		begun := time.Now()
 		if err := s.ask(t, 1); errors.Is(err, nodes.ErrOpen) || time.Since(begun) < 100*time.Millisecond {
 			t.Errorf("%v after %v", err, time.Since(begun))
+		}
+		for range 100 { // who calls now and then is refused, or the probe
+			time.Sleep(20 * time.Second)
+			s.ask(t, 1)
+		}
+		if s.open.Load() != 1 || s.times.Load() != 1 {
+			t.Errorf("of a server that hangs all the time it is told %d, after %d changes", s.open.Load(), s.times.Load())
+		}
+	})
+}
+
+// That a server answers again is told soon after, also when nobody asks it.
+func TestWhatIsToldNeedsNoCaller(t *testing.T) {
+	either(t, func(t *testing.T, s *tended) {
+		time.Sleep(25 * time.Second)
+		if n := s.open.Load(); n != 1 {
+			t.Errorf("of a server that hangs it is told %d", n)
+		}
+		s.srv.Thaw()
+		time.Sleep(6 * time.Second)
+		if n := s.open.Load(); n != 0 {
+			t.Errorf("of one that answers again it is told %d", n)
+		}
+	})
+}
+
+// Nobody asks, so it is not probed for longer than five minutes. No call is refused then, and that is what is told; the next failure
+// opens it again.
+func TestWhoComesLateIsTheProbe(t *testing.T) {
+	either(t, func(t *testing.T, s *tended) {
+		time.Sleep(6 * time.Minute)
+		before := s.dials.Load()
+		time.Sleep(time.Minute)
+		if n := s.dials.Load(); n != before || s.open.Load() != 0 {
+			t.Errorf("%d probes before, and %d in a minute in which nobody asked; it is told to be open: %d", before, n-before, s.open.Load())
+		}
+		if err := s.ask(t, 1); err == nil || errors.Is(err, nodes.ErrOpen) || s.open.Load() != 1 {
+			t.Errorf("who comes late: %v; it is told to be open: %d", err, s.open.Load())
+		}
+		if err := s.ask(t, 1); !errors.Is(err, nodes.ErrOpen) || s.times.Load() != 2 {
+			t.Errorf("who comes next: %v; it is told %d times to be open", err, s.times.Load())
+		}
+		s.srv.Thaw()
+		time.Sleep(time.Second)
+		if err := s.ask(t, 1); err != nil {
+			t.Errorf("after it answers: %v", err)
 		}
 	})
 }

@@ -274,7 +274,7 @@ func TestReadsThatMoved(t *testing.T) {
 		if c.Owner(key) == to {
 			to = c.Nodes()[1]
 		}
-		slot := redistest.Slot(key)
+		slot := c.Slot(key)
 		c.MoveSlots(slot, slot, to)
 		var callers sync.WaitGroup
 		for range 30 {

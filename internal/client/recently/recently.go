@@ -1,7 +1,7 @@
 // Package recently remembers keys for a while, in a fixed space.
 //
-// Two keys that meet in one place push each other out, so a key may be forgotten early but is never remembered too long, and
-// never taken for another but by a collision of 64-bit hashes. It fits where forgetting costs a question and nothing else.
+// Two keys that share a place push each other out. So a key may be forgotten early, but is never remembered too long, and is mistaken for
+// another only if their 64-bit hashes collide. Use it where forgetting costs one more question and nothing else.
 package recently
 
 import (
@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// Keys are keys that were remembered lately. It is safe for concurrent use.
+// Keys are keys that were recently remembered. It is safe for concurrent use.
 type Keys struct {
 	seed   maphash.Seed
-	begun  time.Time // times are counted from here, so that a change of the wall clock does not move them
+	begun  time.Time // times are relative to this, so that changes of the wall clock do not matter
 	places []place
 }
 
@@ -62,7 +62,7 @@ func (k *Keys) CountIn(key string, n int, d time.Duration) int {
 	return p.n
 }
 
-// Count returns the count of key: zero when it is over or was forgotten.
+// Count returns the count of key: zero if its time is over or it was forgotten.
 func (k *Keys) Count(key string) int {
 	p, hash := k.locked(key)
 	defer p.mu.Unlock()

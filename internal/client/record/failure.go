@@ -5,23 +5,22 @@ import (
 	"unicode/utf8"
 )
 
-// Failed says which load failed, by its lease, and why.
+// Failed says which load failed, by the ID of its lease, and why.
 type Failed struct {
 	ID   ID
 	Text string
 
-	// GivenUp is set, and Text empty, where the load did not fail: its process gave it up for reasons of its own, and somebody else may
-	// load at once.
+	// GivenUp is set, and Text empty, if the load did not fail: its process gave it up for reasons of its own, and others may load at once.
 	GivenUp bool
 }
 
-// MaxText is how many bytes of the text are kept.
+// MaxText is how many bytes of the text are kept at most.
 const MaxText = 200
 
 // Is reports whether there was a failure at all.
 func (f Failed) Is() bool { return f.ID != ID{} }
 
-// bounded is text as it is stored: valid, never empty, and cut where a character ends.
+// bounded returns text as it is stored: valid, never empty, and cut at the end of a character.
 func bounded(text string) string {
 	if text == "" {
 		return "no reason"
@@ -37,7 +36,7 @@ func bounded(text string) string {
 	return text[:cut]
 }
 
-// stored is f's text as it is stored: none says that the load was given up.
+// stored returns f's text as it is stored: empty if the load was given up.
 func (f Failed) stored() string {
 	if f.GivenUp {
 		return ""
@@ -52,7 +51,7 @@ func failedWith(id ID, text []byte) Failed {
 	return Failed{ID: id, Text: bounded(string(text))}
 }
 
-// AppendFailure appends the note that the load under a lease failed.
+// AppendFailure appends a note that the load under a lease has failed.
 func AppendFailure(dst []byte, f Failed) []byte {
 	start := len(dst)
 	dst = append(appendHead(dst, Failure, 0, f.ID), f.stored()...)
@@ -60,7 +59,7 @@ func AppendFailure(dst []byte, f Failed) []byte {
 	return dst
 }
 
-// AppendLeaseAfter appends a lease that also tells of the load that failed last.
+// AppendLeaseAfter appends a lease that also carries the load that failed last.
 func AppendLeaseAfter(dst []byte, token ID, f Failed) []byte {
 	start := len(dst)
 	dst = appendHead(dst, Lease, 0, token)
@@ -69,7 +68,7 @@ func AppendLeaseAfter(dst []byte, token ID, f Failed) []byte {
 	return dst
 }
 
-// FailureOf returns the failure that a Failure or a Lease tells of, from what [Parse] returned.
+// FailureOf returns the failure that a Failure or a Lease carries, from the results of [Parse].
 func FailureOf(k Kind, h Header, body []byte) Failed {
 	switch {
 	case k == Failure:

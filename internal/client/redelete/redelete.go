@@ -1,5 +1,5 @@
-// Package redelete remembers the removals that Redis did not do, and does them when it is back. Until then what Redis holds under
-// those keys is not to be served.
+// Package redelete remembers removals that Redis did not do, and does them when Redis is back. Until then, nothing that Redis holds under
+// those keys may be served.
 package redelete
 
 import (
@@ -13,33 +13,33 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/background"
 )
 
-// Every is how often removals are tried again: no oftener than a breaker would let it.
+// Every is how often removals are tried again: no more often than a breaker would let them through.
 const Every = 500 * time.Millisecond
 
-// Options say how removals are made up for.
+// Options say how failed removals are repeated.
 type Options struct {
 	// Limit is how many keys are remembered.
 	Limit int
 
-	// Works runs what settles them. When it is closed they are tried once more.
+	// Works runs the goroutine that repeats them. When Works is closed, they are tried once more.
 	Works *background.Group
 
-	// Again removes keys, and returns those that it has, and why it has not the others.
+	// Again removes keys. It returns those it has removed, and why it has not removed the others.
 	Again func(ctx context.Context, keys []string) (done []string, err error)
 
-	// Dropped is told of n keys that are forgotten though they have not been removed.
+	// Dropped is told that n keys were forgotten although they were not removed.
 	Dropped func(ctx context.Context, n int, why error)
 }
 
-// Queue are keys whose removal failed. They are safe for concurrent use.
+// Queue holds keys whose removal failed. It is safe for concurrent use.
 type Queue struct {
 	opt Options
-	n   atomic.Int64 // of keys, for readers in the usual case that there is none
+	n   atomic.Int64 // number of keys, for readers in the usual case that there are none
 
 	mu      sync.Mutex        // guards the rest
-	keys    map[string]uint64 // the last failure of each, by number
+	keys    map[string]uint64 // the number of each key's last failure
 	failure uint64
-	running bool // somebody settles them
+	running bool // a goroutine repeats the removals
 }
 
 // New returns an empty queue.
@@ -59,15 +59,33 @@ func (q *Queue) Has(key string) bool {
 	return ok
 }
 
-// Add takes in keys whose removal failed, and sees to it that they are removed.
-func (q *Queue) Add(ctx context.Context, why error, keys ...string) {
+// Find reports whether a key is queued that match accepts. match must not use the queue.
+func (q *Queue) Find(match func(key string) bool) bool {
+	if !q.Any() {
+		return false
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for key := range q.keys {
+		if match(key) {
+			return true
+		}
+	}
+	return false
+}
+
+// Add takes keys whose removal failed, and makes sure that they are removed. It returns how many will not be, because there is no room for
+// them or the queue is closed; Dropped is told of them.
+func (q *Queue) Add(ctx context.Context, why error, keys ...string) (dropped int) {
 	dropped, idle := q.add(keys)
+	if idle && !q.opt.Works.Start(q.settle) {
+		q.stop()
+		dropped = len(keys)
+	}
 	if dropped > 0 {
 		q.opt.Dropped(ctx, dropped, why)
 	}
-	if idle && !q.opt.Works.Start(q.settle) {
-		q.stop()
-	}
+	return dropped
 }
 
 func (q *Queue) add(keys []string) (dropped int, idle bool) {
@@ -87,15 +105,15 @@ func (q *Queue) add(keys []string) (dropped int, idle bool) {
 	return dropped, idle
 }
 
-// Mark returns the number of the last failure. A removal that begins now clears, when it succeeds, only the keys that failed up to
-// that number: one that failed meanwhile may have been the later of the two.
+// Mark returns the number of the last failure. A removal that begins now and succeeds takes out only keys that failed up to that number: a
+// removal that failed in the meantime may have been the later one.
 func (q *Queue) Mark() (until uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.failure
 }
 
-// Remove takes out what has been removed after all, by a removal that was begun at a mark.
+// Remove takes out keys that have been removed after all, by a removal that began at the mark until.
 func (q *Queue) Remove(until uint64, keys ...string) {
 	if !q.Any() {
 		return
@@ -114,7 +132,7 @@ func (q *Queue) removeLocked(keys []string, until uint64) {
 	q.n.Store(int64(len(q.keys)))
 }
 
-// settle tries again and again until nothing is left, or all is closed: then once more.
+// settle tries again until nothing is left. When Works is closed it tries once more.
 func (q *Queue) settle() {
 	tick := time.NewTicker(Every)
 	defer tick.Stop()
@@ -131,21 +149,20 @@ func (q *Queue) settle() {
 			return
 		}
 		if last {
-			q.opt.Dropped(ctx, len(keys)-len(done), err)
-			q.stop()
+			q.opt.Dropped(ctx, q.stop(), err)
 		}
 	}
 }
 
-// list returns the keys and up to which failure they are known.
+// list returns the keys, and the number of the last failure among them.
 func (q *Queue) list() (keys []string, until uint64) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return slices.Collect(maps.Keys(q.keys)), q.failure
 }
 
-// settled takes out what has been removed, but not what failed again after list, and reports whether that was all; then
-// nobody settles any more.
+// settled takes out keys that have been removed, except those that failed again after list. It reports whether none are left; then settle
+// must end.
 func (q *Queue) settled(keys []string, until uint64) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -154,8 +171,10 @@ func (q *Queue) settled(keys []string, until uint64) bool {
 	return !q.running
 }
 
-func (q *Queue) stop() {
+// stop says that nobody settles any more, and returns how many keys are left.
+func (q *Queue) stop() (left int) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	q.running = false
+	return len(q.keys)
 }

@@ -15,22 +15,22 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/nodes"
 )
 
-// Bounded is a client whose questions take a budget of time at most, and none where the server did not answer lately: see package
-// nodes. Each is about one key, and goes to the master that has it.
+// Bounded is a client whose questions each have a time budget, and are not asked of a server that has not answered recently: see package
+// nodes. Each question is about one key, and goes to the master that has it.
 type Bounded struct{ *nodes.Nodes }
 
-// To returns how the Redis of a namespace is asked, each question within timeout, and tells the namespace's observer what is dangerous about the client. A
-// zero timeout is [Timeout].
+// To returns the Bounded for the Redis of a namespace. Each question may take timeout; zero means [Timeout]. To reports what is dangerous
+// about the client to the namespace's observer.
 func To(rdb redis.UniversalClient, observer mayfly.Observer, namespace string, timeout time.Duration) Bounded {
 	tell := events.To(observer, namespace)
 	tell.Warnings(nodes.Warnings(rdb))
 	return Bounded{nodes.New(nodes.Options{Redis: rdb, Timeout: cmp.Or(timeout, Timeout), Breaker: tell.Breaker, Waited: tell.Waited})}
 }
 
-// Timeout is what a question may take where nothing else is said.
+// Timeout is how long a question may take by default.
 const Timeout = 150 * time.Millisecond
 
-// Process sends cmd, whose key is its first argument, or, of a script, the first of its keys.
+// Process sends cmd. Its key is the first argument or, for a script, the first of the script's keys.
 func (b Bounded) Process(ctx context.Context, cmd redis.Cmder) error {
 	b.Ask(ctx, keyOf(cmd), cmd)
 	return cmd.Err()
@@ -54,7 +54,7 @@ func (b Bounded) Ask(ctx context.Context, full string, cmds ...redis.Cmder) {
 	unanswered(err, cmds)
 }
 
-// node returns the server that has the key full. Its error is one of what was never sent.
+// node returns the server that has the key full. Its error says that nothing was sent.
 func (b Bounded) node(ctx context.Context, full string) (*nodes.Node, error) {
 	node, err := b.Of(ctx, full)
 	if err != nil {
@@ -63,7 +63,7 @@ func (b Bounded) node(ctx context.Context, full string) (*nodes.Node, error) {
 	return node, nil
 }
 
-// Each sends a command for each of the keys fulls, on a cluster in one trip for each node, at the same time. Each has its own error.
+// Each sends a command for each of the keys fulls: on a cluster concurrently, in one trip for each node. Each command has its own error.
 func (b Bounded) Each(ctx context.Context, fulls []string, cmds []redis.Cmder) {
 	b.Nodes.Each(ctx, fulls, func(node *nodes.Node, mine []int) {
 		theirs := make([]redis.Cmder, len(mine))
@@ -74,7 +74,7 @@ func (b Bounded) Each(ctx context.Context, fulls []string, cmds []redis.Cmder) {
 	}, func(i int, err error) { cmds[i].SetErr(nodes.Left(err)) })
 }
 
-// Many sends a write for each of the keys fulls, each at most once, as [Bounded.Each] does. For what the error of one means see [Outcome].
+// Many sends a write for each of the keys fulls as [Bounded.Each] does, each at most once. See [Outcome] for what the error of one means.
 func (b Bounded) Many(ctx context.Context, fulls []string, writes [][]any) []*redis.Cmd {
 	sent := make([]*redis.Cmd, len(writes))
 	again.Until(ctx, func() (refused bool) {
@@ -92,7 +92,7 @@ func (b Bounded) Many(ctx context.Context, fulls []string, writes [][]any) []*re
 	return sent
 }
 
-// unanswered gives commands the error of a trip that was not made, or was too slow.
+// unanswered sets the error of commands whose trip was not made or was too slow.
 func unanswered(err error, cmds []redis.Cmder) {
 	if err == nil {
 		return

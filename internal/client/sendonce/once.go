@@ -1,6 +1,6 @@
-// Package sendonce sends commands about a value whose only copy is in Redis, and says what their errors mean. A command that must
-// not be repeated is sent once. "Absent" and "down" are different answers, and a write whose reply was lost is neither: the
-// caller is told that nobody knows.
+// Package sendonce sends commands about a value whose only copy is in Redis, and says what their errors mean. It sends a command that must
+// not be repeated only once. "Absent" and "down" are different answers. A write whose reply was lost is neither: the caller learns that the
+// outcome is unknown.
 package sendonce
 
 import (
@@ -11,19 +11,19 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/again"
 )
 
-// once is a command that go-redis does not repeat when the reply is lost. In [redis.ClusterClient.Process] it is one only if it names
-// no two keys, and is not DEL, UNLINK, TOUCH, EXISTS or MSET: those go-redis takes apart and sends as commands of its own, which it
-// repeats. In a pipeline they are sent as they are: see [Bounded.Many].
+// once is a command that go-redis does not repeat when its reply is lost. In [redis.ClusterClient.Process] that holds only if the command
+// has a single key and is not DEL, UNLINK, TOUCH, EXISTS or MSET: go-redis splits those into commands of its own, which it repeats. In a
+// pipeline it sends them as they are: see [Bounded.Many].
 type once struct{ redis.Cmder }
 
 func (once) NoRetry() bool { return true }
 
-// do sends a command at most once, whatever the client's retries, and again only if the server answers that it was not executed.
+// do sends a command at most once, whatever the client's retries. It sends it again only if the server replies that it was not executed.
 func do(ctx context.Context, rdb Bounded, args ...any) (cmd *redis.Cmd) {
 	return doAs(ctx, rdb, redis.NewCmd, args)
 }
 
-// doAs is do with a reply of a kind of its own.
+// doAs is do for a reply of type C.
 func doAs[C redis.Cmder](ctx context.Context, rdb Bounded, make func(ctx context.Context, args ...any) C, args []any) (cmd C) {
 	again.Until(ctx, func() (refused bool) {
 		cmd = make(ctx, args...)
@@ -32,7 +32,7 @@ func doAs[C redis.Cmder](ctx context.Context, rdb Bounded, make func(ctx context
 	return cmd
 }
 
-// Write sends a command that writes the key full, at most once. For its error see [Outcome].
+// Write sends a command that writes the key full, at most once. See [Outcome] for its error.
 func Write(ctx context.Context, rdb Bounded, full string, args ...any) error {
 	return Outcome(ctx, rdb, full, do(ctx, rdb, args...).Err())
 }

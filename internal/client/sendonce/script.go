@@ -9,13 +9,13 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/nodes"
 )
 
-// Script is a Lua script about one key, or several that one server has.
+// Script is a Lua script that accesses one key, or several keys of one server.
 type Script struct{ nodes.Script }
 
 // NewScript returns the script of a Lua source.
 func NewScript(source string) Script { return Script{nodes.NewScript(source)} }
 
-// Run runs the script, which go-redis may repeat: for reads, and renewals that may come late.
+// Run runs the script. go-redis may repeat it, so it is for reads, and for renewals that may come late.
 func (s Script) Run(ctx context.Context, rdb Bounded, key string, args ...any) *redis.Cmd {
 	return run(ctx, rdb, s, []string{key}, args, redis.NewCmd, func(all []any) *redis.Cmd {
 		cmd := redis.NewCmd(ctx, all...)
@@ -24,8 +24,8 @@ func (s Script) Run(ctx context.Context, rdb Bounded, key string, args ...any) *
 	})
 }
 
-// RunOnce runs the script. It is sent once, and again only if the server answers that it did not execute it: it does not know it, or see
-// [again.NotExecuted].
+// RunOnce runs the script. It sends it once, and again only if the server replies that it did not execute it, because it does not know the
+// script or because of [again.NotExecuted].
 func (s Script) RunOnce(ctx context.Context, rdb Bounded, key string, args ...any) *redis.Cmd {
 	return run(ctx, rdb, s, []string{key}, args, redis.NewCmd, func(all []any) *redis.Cmd { return do(ctx, rdb, all...) })
 }
@@ -35,7 +35,7 @@ func (s Script) IntsOnce(ctx context.Context, rdb Bounded, key string, args ...a
 	return s.IntsOnceOf(ctx, rdb, []string{key}, args...)
 }
 
-// IntsOnceOf is IntsOnce for keys that one server has, and of a cluster one slot.
+// IntsOnceOf is IntsOnce for several keys of one server, or of one slot of a cluster.
 func (s Script) IntsOnceOf(ctx context.Context, rdb Bounded, keys []string, args ...any) ([]int64, error) {
 	return run(ctx, rdb, s, keys, args, redis.NewIntSliceCmd, func(all []any) *redis.IntSliceCmd { return doAs(ctx, rdb, redis.NewIntSliceCmd, all) }).Result()
 }
@@ -71,8 +71,8 @@ func (s Script) command(keys []string, args []any, whole bool) []any {
 	return append(all, args...)
 }
 
-// Each runs the script for each of the keys fulls, with the arguments of each, on a cluster in one trip for each node, at the same time. go-redis may
-// repeat it. Each has its own error.
+// Each runs the script for each of the keys fulls, with the arguments that args returns for it: on a cluster concurrently, in one trip for
+// each node. go-redis may repeat it. Each command has its own error.
 func (s Script) Each(ctx context.Context, rdb Bounded, fulls []string, args func(i int) []any) []*redis.Cmd {
 	cmds := make([]*redis.Cmd, len(fulls))
 	rdb.Nodes.Each(ctx, fulls, func(node *nodes.Node, mine []int) {

@@ -13,28 +13,28 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/nodes"
 )
 
-// Kind is what the keys of a pattern hold, told by a command that answers an error for any other, and changes nothing.
+// Kind is what the keys of a pattern hold. It is a command that changes nothing, and fails for a key of another type.
 type Kind []any
 
 var (
 	List      = Kind{"llen"}
 	Hash      = Kind{"hlen"}
 	SortedSet = Kind{"zcard"}
-	Counter   = Kind{"incrby", 0} // the key is its first argument, as of the others
+	Counter   = Kind{"incrby", 0} // the key is its first argument, as with the others
 )
 
-// Exec sends MULTI, cmds, EXEC in one trip, and never twice: see [nodes.Node.Transact]. It is sent again if the server answers that none of it
-// was executed. For the error see [Outcome].
+// Exec sends MULTI, cmds and EXEC in one trip, and they are never executed twice: see [nodes.Node.Transact]. It sends them again if the
+// server replies that it executed none of them. See [Outcome] for the error.
 func Exec(ctx context.Context, rdb Bounded, full string, cmds ...redis.Cmder) error {
 	return Outcome(ctx, rdb, full, rdb.exec(ctx, full, cmds))
 }
 
-// Snapshot reads by commands that see the same moment.
+// Snapshot reads with commands that all see the same moment.
 func Snapshot(ctx context.Context, rdb Bounded, full string, reads ...redis.Cmder) error {
 	return Answer(ctx, rdb, full, rdb.exec(ctx, full, reads))
 }
 
-// exec is Exec with the error as it came.
+// exec is Exec with the error as it is.
 func (b Bounded) exec(ctx context.Context, full string, cmds []redis.Cmder) (err error) {
 	again.Until(ctx, func() (refused bool) {
 		var node *nodes.Node
@@ -46,7 +46,7 @@ func (b Bounded) exec(ctx context.Context, full string, cmds []redis.Cmder) (err
 	return err
 }
 
-// aborted reports whether a transaction was not executed for what one of its commands was answered, or EXEC itself.
+// aborted reports whether a transaction was not executed because of the reply to one of its commands, or to EXEC itself.
 func aborted(err error, cmds []redis.Cmder) bool {
 	if !redis.HasErrorPrefix(err, "EXECABORT") {
 		return again.NotExecuted(err)
@@ -55,12 +55,11 @@ func aborted(err error, cmds []redis.Cmder) bool {
 	return again.Refusal(why) || slices.ContainsFunc(cmds, func(cmd redis.Cmder) bool { return again.NotExecuted(cmd.Err()) })
 }
 
-// Transact is [Exec] of commands that are about one key and write it as a kind. One of them is a PEXPIRE, so that there is no moment at
-// which the key has no end.
+// Transact is [Exec] for commands that write one key of this kind. One of them is a PEXPIRE, so that the key is never without a TTL.
 //
-// Transactions know no conditions. A write of another kind's key fails and leaves the value alone, but the PEXPIRE is done all
-// the same, and would end what belongs to somebody else. So the transaction asks for the end that was there before,
-// and a key of another kind gets it back. It does not ask where is is nil, for a key that is known to be of the kind.
+// Transactions have no conditions. Writing a key of another kind fails and leaves its value alone. But the PEXPIRE takes effect all the
+// same, and would expire somebody else's data. So the transaction also asks when the key ended before, and a key of another kind gets that
+// back. If is is nil, the key is known to be of the kind, and Transact does not ask.
 func Transact(ctx context.Context, rdb Bounded, full string, is Kind, cmds ...redis.Cmder) error {
 	var before *redis.IntCmd
 	if is != nil {
@@ -74,21 +73,21 @@ func Transact(ctx context.Context, rdb Bounded, full string, is Kind, cmds ...re
 	return err
 }
 
-// giveBack gives a key of another kind the end that it had before a transaction. Between the two it may have been deleted, and
-// made anew by its owner or by us: if it is of our kind now, it is left as it is.
+// giveBack restores the end that a key of another kind had before a transaction. In between the key may have been deleted and created anew,
+// by its owner or by us: if it is of our kind now, giveBack leaves it alone.
 func giveBack(ctx context.Context, rdb Bounded, full string, is Kind, before *redis.IntCmd) error {
 	end, err := before.Result()
 	if err != nil || end < noEnd {
-		return nil // it was not run, or found nothing
+		return nil // the transaction did not run, or the key did not exist
 	}
 	args := append([]any{end}, is...)
 	if err := restore.RunOnce(context.WithoutCancel(ctx), rdb, full, args...).Err(); err != nil {
-		return fmt.Errorf("the key of somebody else's ends early now, its end (PEXPIRETIME %d) could not be restored: %w", end, err)
+		return fmt.Errorf("a key of another kind now expires too early: its former PEXPIRETIME, %d, could not be restored: %w", end, err)
 	}
 	return nil
 }
 
-const noEnd = -1 // PEXPIRETIME of a key without one
+const noEnd = -1 // the PEXPIRETIME of a key without a TTL
 
 // restore  k, PEXPIRETIME before, the kind's command.
 var restore = NewScript(`if redis.call('EXISTS', KEYS[1]) == 0 then return 0 end

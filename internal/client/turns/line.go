@@ -8,57 +8,58 @@ import (
 	"time"
 )
 
-// What travels together at most. Bytes are those of the keys and, as they were lately, of the replies; one read is never too much.
+// The most that travels together. Bytes count the keys and the expected replies, judged by recent ones. One read always fits.
 const (
 	mostReads = 256
 	mostBytes = 256 << 10
 )
 
-// company is how long a read waits for company on average: there may be as many trips at a time as it goes into one.
+// company is how long a read waits for company on average: as many trips may be under way as company fits into the time of one trip.
 const company = 100 * time.Microsecond
 
-// patience is how long a read waits for the trips under way to come back before it begins another, if there is a turn for it.
+// patience is how long a read waits for the trips under way to return before it starts another, if there is a turn for it.
 const patience = 5 * time.Millisecond
 
-// Options say who is in a line, and for what.
+// Options say which reads a line sends, and how.
 type Options struct {
-	// Gate is what each trip needs a turn of.
+	// Gate gives each trip its turn.
 	Gate *Gate
 
-	// Patience is how long a read may wait. Silent is also what a trip may take.
+	// Patience is how long a read may wait. Silent is also how long a trip may take.
 	Patience Patience
 
-	// Send asks the server at now: it sets what each of reads is answered. Its error says that some have no answer. A read that goes
-	// alone is sent on its caller's context; reads that go together on one that has the values of the first one's context and no end.
+	// Send asks the server at now and stores the answer in each read. Its error says that some reads have no answer. A read alone is sent
+	// with its caller's context. Reads that travel together are sent with a context that has the values of the first one's and never ends.
 	Send func(ctx context.Context, now time.Time, within time.Duration, reads []*Read) error
 
-	// Refused says why nobody is sent now, or nothing.
+	// Refused returns why nothing may be sent now, or nil.
 	Refused func() error
 
-	// Start runs what sends for others in a goroutine, and reports false if the owner is closed. Those who wait then get Closed.
+	// Start runs in a goroutine a function that sends reads for others, and reports false if the owner is closed. Waiting reads then get
+	// Closed.
 	Start  func(func()) bool
 	Closed error
 
-	// Waited is told that n calls have waited, the first for so long, and with an err that they wait in vain. May be nil.
+	// Waited is told that n calls have waited, the first one for took; with an err they waited in vain. May be nil.
 	Waited func(ctx context.Context, took time.Duration, n int, err error)
 }
 
-// Line is where the reads of one asker wait for one server. The first few go at once, each alone, in the goroutine of their callers.
-// As many trips may be under way as fit into the time that one takes, [company] apart; the reads that come meanwhile wait, and go together
-// with the next. A read of what is asked for already joins that, as long as it has not been sent.
+// Line is where one asker's reads wait for one server. The first few go at once, each alone, in their callers' goroutines. As many trips
+// may be under way as fit into the time of one trip, [company] apart. Reads that arrive meanwhile wait, and go together on the next trip. A
+// read of a key that another waiting read asks for joins that one, until it is sent.
 type Line struct {
 	opt   Options
-	reads sync.Pool // of *Read: of this line only, as the channels of one synctest bubble must not come into another
+	reads sync.Pool // of *Read. Not shared between lines: the channels of one synctest bubble must not get into another
 	calls sync.Pool // of *call
 
-	mu          sync.Mutex // guards what follows
-	first, last *Read      // that wait, in the order of arrival
+	mu          sync.Mutex // guards the fields below
+	first, last *Read      // the waiting reads, in order of arrival
 	unsent      map[question]*Read
-	lanes       int // trips under way, and those that wait at the gate
-	gating      int // those that wait at the gate
+	lanes       int // trips under way, including those waiting at the gate
+	gating      int // trips waiting at the gate
 	armed       bool
 	alarm       *time.Timer
-	reply       int // bytes of a reply, of late
+	reply       int // bytes of a reply, recently
 
 	pace pace
 }
@@ -68,17 +69,17 @@ type question struct {
 	ttl bool
 }
 
-// Read is a question to the server, and its answer.
+// Read is a question to the server and its answer.
 type Read struct {
 	Key string
-	TTL bool // the time left is asked for too
+	TTL bool // also asks for the time left
 
 	Answer
 
-	// Answered is set by Send once Answer is right.
+	// Answered is set by Send when Answer is valid.
 	Answered bool
 
-	calls      []*call // in the order of arrival
+	calls      []*call // in order of arrival
 	ctx        context.Context
 	prev, next *Read
 	self       [1]*Read
@@ -88,19 +89,19 @@ type Read struct {
 type Answer struct {
 	Raw   []byte
 	Found bool
-	Left  time.Duration // as PTTL has it
-	Now   int64         // the server's time in milliseconds since 1970, where that was asked for too
-	Err   error         // the server's, or why there is no answer
+	Left  time.Duration // as PTTL returns it
+	Now   int64         // the server's time in milliseconds since 1970, if it was asked for too
+	Err   error         // the server's error, or why there is no answer
 
-	// Took is how long the server and the way took. What went before was waiting.
+	// Took is how long the server and the network took. Time before that was waiting.
 	Took time.Duration
 }
 
-// call is a caller who waits.
+// call is a caller that waits.
 type call struct {
 	answer Answer
 	at     time.Time // since when it waits
-	read   *Read     // while it is not sent
+	read   *Read     // its read, until that is sent
 	done   chan struct{}
 }
 
@@ -115,10 +116,10 @@ func NewLine(o Options) *Line {
 	return l
 }
 
-// Refused says why nobody is sent now, or nothing. It makes a line the [Owner] of the writes beside it too.
+// Refused returns why nothing may be sent now, or nil. It also lets a line be the [Owner] of the writes beside it.
 func (l *Line) Refused() error { return l.opt.Refused() }
 
-// Ask reads key for a caller who has begun at now. The bytes are the caller's own. A probe is sent whatever Refused says, and alone.
+// Ask reads key for a caller that began at now. The returned bytes are the caller's own. A probe is sent alone, whatever Refused says.
 func (l *Line) Ask(ctx context.Context, key string, ttl, probe bool, now time.Time) Answer {
 	if probe {
 		return l.alone(ctx, key, ttl, nil, now)
@@ -130,7 +131,7 @@ func (l *Line) Ask(ctx context.Context, key string, ttl, probe bool, now time.Ti
 		defer l.back()
 		return l.alone(ctx, key, ttl, l, now)
 	}
-	if err := l.opt.Refused(); err != nil { // now, as a Dismiss that comes later finds who waits
+	if err := l.opt.Refused(); err != nil { // under mu: a later Dismiss finds the waiter
 		l.mu.Unlock()
 		return Answer{Err: err}
 	}
@@ -141,7 +142,7 @@ func (l *Line) Ask(ctx context.Context, key string, ttl, probe bool, now time.Ti
 	}
 	r.calls, c.read, c.at = append(r.calls, c), r, now
 	l.arm(patience)
-	more := l.lanes < l.pace.lanes(l.opt.Gate.size) // it has grown
+	more := l.lanes < l.pace.lanes(l.opt.Gate.size) // the number of lanes has grown
 	if more {
 		l.lanes++
 	}
@@ -162,10 +163,10 @@ func (l *Line) Ask(ctx context.Context, key string, ttl, probe bool, now time.Ti
 		l.calls.Put(c)
 		l.waited(ctx, time.Since(now), 1, ctx.Err())
 	}
-	return Answer{Err: ctx.Err()} // an answer that comes now is for nobody
+	return Answer{Err: ctx.Err()} // an answer that arrives now goes to nobody
 }
 
-// append makes a read the last. The caller holds mu.
+// append makes a new read the last of the line. The caller holds mu.
 func (l *Line) append(ctx context.Context, key string, ttl bool) *Read {
 	r := l.reads.Get().(*Read)
 	r.Key, r.TTL, r.ctx, r.prev = key, ttl, ctx, l.last
@@ -179,7 +180,7 @@ func (l *Line) append(ctx context.Context, key string, ttl bool) *Read {
 	return r
 }
 
-// remove takes r out of those that wait. The caller holds mu.
+// remove takes r out of the line. The caller holds mu.
 func (l *Line) remove(r *Read) {
 	if r.prev == nil {
 		l.first = r.next
@@ -198,7 +199,7 @@ func (l *Line) remove(r *Read) {
 	}
 }
 
-// leave takes a caller out of those who wait. It reports false if it has been sent for.
+// leave takes a caller out of the line. It reports false if its read has been sent.
 func (l *Line) leave(c *call) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -216,14 +217,14 @@ func (l *Line) leave(c *call) bool {
 	return true
 }
 
-// recycle keeps a read for another use. Nobody may hold it any more.
+// recycle keeps a read for reuse. Nobody may hold it any more.
 func (l *Line) recycle(r *Read) {
 	clear(r.calls)
 	*r = Read{calls: r.calls[:0], self: r.self}
 	l.reads.Put(r)
 }
 
-// Dismiss ends the waiting of all who have not been sent, here and at the gate.
+// Dismiss ends the waiting of all reads that have not been sent, here and at the gate.
 func (l *Line) Dismiss(why error) {
 	l.opt.Gate.Dismiss(l, why)
 	l.mu.Lock()
@@ -232,7 +233,7 @@ func (l *Line) Dismiss(why error) {
 	l.fail(sent, why)
 }
 
-// takeAll takes all that wait. The caller holds mu.
+// takeAll takes all waiting reads. The caller holds mu.
 func (l *Line) takeAll() (all []*Read) {
 	for l.first != nil {
 		r := l.first
@@ -242,7 +243,7 @@ func (l *Line) takeAll() (all []*Read) {
 	return all
 }
 
-// fail ends the waiting of reads that were taken and not sent.
+// fail ends the waiting of reads that were taken off the line without being sent.
 func (l *Line) fail(reads []*Read, why error) {
 	if len(reads) == 0 {
 		return
@@ -256,14 +257,14 @@ func (l *Line) fail(reads []*Read, why error) {
 	l.waited(ctx, longest, n, why)
 }
 
-// waited tells of a wait that is worth telling of. Shorter ones are how reads travel together.
+// waited reports a wait, if it is worth reporting. Shorter waits are how reads get to travel together.
 func (l *Line) waited(ctx context.Context, took time.Duration, n int, err error) {
 	if took >= time.Millisecond {
 		l.opt.Waited(ctx, took, n, err)
 	}
 }
 
-// deliver hands r's answer to all who wait for it, and each its own bytes.
+// deliver gives r's answer to all its callers, and each its own bytes.
 func (l *Line) deliver(r *Read) {
 	for i, c := range r.calls {
 		c.answer = r.Answer
@@ -277,7 +278,7 @@ func (l *Line) deliver(r *Read) {
 	l.recycle(r)
 }
 
-// arm has ring called after d, unless it will be anyway. The caller holds mu.
+// arm makes ring run after d, unless it is already armed. The caller holds mu.
 func (l *Line) arm(d time.Duration) {
 	switch {
 	case l.armed:
@@ -290,8 +291,8 @@ func (l *Line) arm(d time.Duration) {
 	l.armed = true
 }
 
-// ring looks after those that wait: one that waits too long for the trips under way begins another, and one that has waited as long as
-// it may is told so.
+// ring looks after the waiting reads. One that has waited too long for the trips under way starts another, and one that has waited for as
+// long as it may fails.
 func (l *Line) ring() {
 	now := time.Now()
 	l.mu.Lock()
@@ -321,16 +322,16 @@ func (l *Line) ring() {
 	}
 }
 
-// Callers is how many wait for the answer.
+// Callers returns how many callers wait for the answer.
 func (r *Read) Callers() int { return max(len(r.calls), 1) }
 
-// since is how long a read waits.
+// since returns when the first caller began to wait.
 func (r *Read) since() time.Time { return r.calls[0].at }
 
-// lateReads are those that have waited as long as they may, by the reason.
+// lateReads are reads that have waited for as long as they may, by the reason.
 type lateReads struct{ crowded, silent []*Read }
 
-// part takes from r the callers who have waited as long as they may, and reports whether any are left. The caller holds mu.
+// part removes from r the callers that have waited for as long as they may, and reports whether any are left. The caller holds mu.
 func (l *Line) part(r *Read, now time.Time, late *lateReads) (any bool) {
 	n := 0
 	var why error

@@ -8,7 +8,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/flight"
 )
 
-// alone sends one read in the goroutine of its caller, and on the caller's context.
+// alone sends one read in its caller's goroutine, with the caller's context.
 func (l *Line) alone(ctx context.Context, key string, ttl bool, of Owner, now time.Time) Answer {
 	gate, within := l.opt.Gate, l.opt.Patience.Silent
 	waited, err := gate.Enter(ctx, of, l.opt.Patience)
@@ -35,7 +35,7 @@ func (l *Line) alone(ctx context.Context, key string, ttl bool, of Owner, now ti
 	return a
 }
 
-// book notes how a trip went that was sent at a time.
+// book records how a trip sent at sent went.
 func (l *Line) book(reads []*Read, sent time.Time, err error) {
 	now := time.Now()
 	took := now.Sub(sent)
@@ -52,14 +52,14 @@ func (l *Line) book(reads []*Read, sent time.Time, err error) {
 	}
 }
 
-// start has a goroutine send for those who wait. The caller has counted its lane.
+// start starts a goroutine that sends the waiting reads. The caller has counted its lane.
 func (l *Line) start() {
 	if !l.opt.Start(l.run) {
 		l.giveUp(l.opt.Closed)
 	}
 }
 
-// giveUp gives a lane up, with all who wait.
+// giveUp gives up a lane and fails all waiting reads.
 func (l *Line) giveUp(why error) {
 	l.mu.Lock()
 	l.lanes--
@@ -68,7 +68,7 @@ func (l *Line) giveUp(why error) {
 	l.fail(all, why)
 }
 
-// back gives a lane back, or has it taken over for those who wait.
+// back gives a lane back, or starts a goroutine that takes it over if reads are waiting.
 func (l *Line) back() {
 	l.mu.Lock()
 	more := l.first != nil && l.lanes <= l.pace.lanes(l.opt.Gate.size)
@@ -81,14 +81,14 @@ func (l *Line) back() {
 	}
 }
 
-// run makes trips until nobody waits.
+// run makes trips until no read waits.
 func (l *Line) run() {
 	var reads []*Read
 	for l.trip(&reads) {
 	}
 }
 
-// trip sends what waits once there is a turn: who comes until then comes along. It reports whether there may be more.
+// trip waits for a turn and then sends the waiting reads, including those that arrive until then. It reports whether there may be more.
 func (l *Line) trip(scratch *[]*Read) (more bool) {
 	l.mu.Lock()
 	if l.first == nil {
@@ -98,10 +98,10 @@ func (l *Line) trip(scratch *[]*Read) (more bool) {
 	}
 	l.gating++
 	l.mu.Unlock()
-	_, err := l.opt.Gate.Enter(context.Background(), l, Patience{}) // ring looks after those who wait
+	_, err := l.opt.Gate.Enter(context.Background(), l, Patience{}) // ring looks after the waiting reads
 	l.mu.Lock()
 	l.gating--
-	if err != nil { // refused: nobody will be sent
+	if err != nil { // refused: nothing will be sent
 		l.mu.Unlock()
 		l.giveUp(err)
 		return false
@@ -117,7 +117,7 @@ func (l *Line) trip(scratch *[]*Read) (more bool) {
 	}
 
 	err = flight.ErrGoexit
-	defer func() { // also if a hook ended the goroutine
+	defer func() { // even if a hook ended the goroutine
 		l.opt.Gate.Leave()
 		l.book(reads, now, err)
 		l.landed(reads, now)
@@ -132,8 +132,8 @@ func (l *Line) trip(scratch *[]*Read) (more bool) {
 	return true
 }
 
-// take takes what goes on one trip, in the order of arrival, and tells how long that may take: what is left to the one who waits for a
-// silent server the longest. Who has waited too long is too late for it. The caller holds mu.
+// take takes the reads for one trip, in order of arrival, and returns how long the trip may take: what is left of the patience of the read
+// that has waited longest for a silent server. Reads that have waited too long are returned as late. The caller holds mu.
 func (l *Line) take(into []*Read, now time.Time) (reads []*Read, late lateReads, within time.Duration) {
 	size, oldest := 0, now
 	for l.first != nil && len(into) < mostReads {
@@ -153,7 +153,7 @@ func (l *Line) take(into []*Read, now time.Time) (reads []*Read, late lateReads,
 	return into, late, l.opt.Gate.Left(l.opt.Patience.Silent, oldest, now)
 }
 
-// landed hands out what a trip brought that was sent at a time.
+// landed hands out the answers of a trip sent at sent.
 func (l *Line) landed(reads []*Read, sent time.Time) {
 	n, bytes, longest, ctx := 0, 0, sent.Sub(reads[0].since()), reads[0].ctx
 	for _, r := range reads {
@@ -170,10 +170,10 @@ func (l *Line) landed(reads []*Read, sent time.Time) {
 	l.waited(context.WithoutCancel(ctx), longest, n, nil)
 }
 
-// pace is how long a trip takes at the least, of late: what it takes longer is the crowd's doing, and no reason for more trips.
+// pace is the shortest time that a trip took recently. Longer trips are the crowd's doing, and no reason for more trips.
 type pace struct {
-	this, last atomic.Int64 // the shortest trip of this window and the one before; zero: there was none
-	ends       atomic.Int64 // of this window
+	this, last atomic.Int64 // the shortest trip of this window and of the previous one; zero: there was none
+	ends       atomic.Int64 // when this window ends
 }
 
 const paceWindow = 2 * time.Second
@@ -189,7 +189,7 @@ func (p *pace) add(took time.Duration, now time.Time) {
 	}
 }
 
-// lanes is how many trips may be under way.
+// lanes returns how many trips may be under way.
 func (p *pace) lanes(size int) int {
 	low, before := p.this.Load(), p.last.Load()
 	if low == 0 || before != 0 && before < low {

@@ -1,12 +1,10 @@
-// Package turns decides who is sent to a server, and when, where more want to be than a client has connections. Waiting for
-// others of one's own is no failure of the server.
+// Package turns decides who is sent to a server, and when, if more calls want to go than a client has connections. Waiting for one's own
+// calls is not a failure of the server.
 //
-//	turns.go  the gate: as many turns as there are connections, in the order of arrival
-//	line.go   the line of those who only want to read: they wait together, and travel together
-//	trip.go   a trip: who goes on it, and how it ends
+//	trip.go   a trip: which reads go on it, and how it ends
 //
-// What a server that is silent may cost is counted from the moment at which somebody last heard it: who waits while others are
-// answered waits for them, and who waits while nobody is waits for the server.
+// The time that a silent server may cost counts from the moment it was last heard. A caller that waits while others are answered waits for
+// them. A caller that waits while nobody is answered waits for the server.
 package turns
 
 import (
@@ -18,39 +16,39 @@ import (
 	"time"
 )
 
-// ErrCrowded says that a caller has waited for its turn as long as it may.
-var ErrCrowded = errors.New("too many calls wait for a connection to redis: the client is crowded, by its own callers")
+// ErrCrowded says that a caller has waited for its turn for as long as it may.
+var ErrCrowded = errors.New("too many calls of this process are waiting for a connection to redis")
 
-// ErrSilent says that a caller who waited for its turn gave the server up, as it answered nobody.
+// ErrSilent says that a caller gave up waiting for its turn because the server answered nobody.
 var ErrSilent = errors.New("redis answered nobody")
 
-// Patience is what a wait may cost. Zeros are without end.
+// Patience is how long a caller may wait. Zero: no limit.
 type Patience struct {
-	Most   time.Duration // in all: then it ends with ErrCrowded
-	Silent time.Duration // while the server answers nobody: then it ends with ErrSilent
+	Most   time.Duration // in total: then the wait ends with ErrCrowded
+	Silent time.Duration // while the server answers nobody: then the wait ends with ErrSilent
 }
 
-// Gate lets as many in as there are turns. Those who wait come in the order of arrival, as soon as somebody leaves.
+// Gate lets in as many callers as there are turns. The others wait, and enter in order of arrival when somebody leaves.
 type Gate struct {
 	size  int
-	heard atomic.Int64 // the instant at which the server last answered anybody
+	heard atomic.Int64 // when the server last answered anybody, as an instant
 
-	mu          sync.Mutex // guards what follows
+	mu          sync.Mutex // guards the fields below
 	free        int
 	first, last *waiter
 }
 
-// Owner is who waits at a gate, and may be sent away by [Gate.Dismiss]. Refused says why it need not wait at all, or nothing.
+// Owner is the owner of a waiting call, whose waiting [Gate.Dismiss] can end. Refused returns why its calls need not even wait, or nil.
 type Owner interface{ Refused() error }
 
 type waiter struct {
 	of         Owner
-	ready      chan error // gets one: nil is a turn
+	ready      chan error // receives one error: nil is a turn
 	queued     bool
 	prev, next *waiter
 }
 
-// New returns a gate of so many turns.
+// New returns a gate with this many turns.
 func New(size int) *Gate {
 	size = max(size, 1)
 	g := &Gate{size: size, free: size}
@@ -58,8 +56,8 @@ func New(size int) *Gate {
 	return g
 }
 
-// Enter waits for a turn, as long as p allows, and tells how long that took. Whoever got one must Leave. The other errors are ctx's, and
-// what of was refused or dismissed with; without an owner nobody can be.
+// Enter waits for a turn, for as long as p allows, and returns how long that took. A caller that gets a turn must call Leave. Besides those
+// of p, the errors are ctx's and those with which of refused or was dismissed; a call without an owner cannot be dismissed.
 func (g *Gate) Enter(ctx context.Context, of Owner, p Patience) (waited time.Duration, err error) {
 	g.mu.Lock()
 	if g.free > 0 {
@@ -68,7 +66,7 @@ func (g *Gate) Enter(ctx context.Context, of Owner, p Patience) (waited time.Dur
 		return 0, nil
 	}
 	if of != nil {
-		if err := of.Refused(); err != nil { // now, as a Dismiss that comes later finds who waits
+		if err := of.Refused(); err != nil { // under mu: a later Dismiss finds the waiter
 			g.mu.Unlock()
 			return 0, err
 		}
@@ -121,7 +119,7 @@ func (g *Gate) await(ctx context.Context, w *waiter, p Patience, begun time.Time
 	return why
 }
 
-// left is how much longer somebody may wait who waits since then, or why not.
+// left returns how much longer a caller that began to wait at since may wait, or why it may not.
 func (g *Gate) left(p Patience, since, now time.Time) (time.Duration, error) {
 	left := time.Duration(math.MaxInt64)
 	if p.Most > 0 {
@@ -137,7 +135,7 @@ func (g *Gate) left(p Patience, since, now time.Time) (time.Duration, error) {
 	return left, nil
 }
 
-// Leave gives a turn back, or to who has waited longest.
+// Leave gives a turn back. The caller that has waited longest gets it.
 func (g *Gate) Leave() {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -150,7 +148,7 @@ func (g *Gate) Leave() {
 	w.ready <- nil
 }
 
-// Dismiss ends the waiting of all that is of's.
+// Dismiss ends the waiting of all calls of an owner.
 func (g *Gate) Dismiss(of Owner, why error) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -164,7 +162,7 @@ func (g *Gate) Dismiss(of Owner, why error) {
 	}
 }
 
-// remove takes w out of those who wait. The caller holds mu.
+// remove takes w out of the queue. The caller holds mu.
 func (g *Gate) remove(w *waiter) {
 	if w.prev == nil {
 		g.first = w.next
@@ -185,13 +183,13 @@ func (g *Gate) Heard(now time.Time) { g.heard.Store(instant(now)) }
 // HeardSince reports whether the server has answered anybody since then.
 func (g *Gate) HeardSince(t time.Time) bool { return g.heard.Load() >= instant(t) }
 
-// Left is what is left at now of a budget for a server's silence, for who waits since then. It is less than the budget only if the
-// server has answered nobody meanwhile.
+// Left returns what is left, at now, of a budget for a server's silence, for a caller that began to wait at since. It is less than the
+// budget only if the server has answered nobody meanwhile.
 func (g *Gate) Left(budget time.Duration, since, now time.Time) time.Duration {
 	return budget - time.Duration(instant(now)-max(instant(since), g.heard.Load()))
 }
 
-// instant is t as a number that a change of the wall clock does not move.
+// instant returns t as a number that changes of the wall clock do not move.
 func instant(t time.Time) int64 { return int64(t.Sub(epoch)) }
 
 var epoch = time.Now()

@@ -54,13 +54,14 @@ func (f *fencer) assign(s *ast.AssignStmt) ast.Stmt {
 // assignOne writes the assignment of one value to one target.
 func (f *fencer) assignOne(s *ast.AssignStmt) ast.Stmt {
 	to, value := s.Lhs[0], s.Rhs[0]
+	to.SetLine(max(to.Line(), value.Line(), value.LastLine()))
 	at, ok := to.(*ast.AttrGetExpr)
 	switch {
 	case !ok && (!f.isLocal(to) || !nested(value)), ok && smallKey(at.Key):
 		return s
 	case ok && !(calls(value) && (f.isLocal(at.Object) || f.isLocal(at.Key))):
 		f.ident(s, "(set)")
-		return set(s, at.Object, at.Key, value)
+		return set(at, at.Object, at.Key, value)
 	}
 	a := f.newAssignment(s)
 	a.target(0, to, nil)
@@ -92,11 +93,10 @@ func (a *assignment) target(i int, to ast.Expr, later []ast.Expr) {
 	call := ok && !smallKey(at.Key)
 	if ok {
 		number := strconv.Itoa(i)
-		key := at.Key
+		indexed := &ast.AttrGetExpr{Object: a.part("t"+number, at.Object, later), Key: at.Key}
 		if call {
-			key = a.part("k"+number, key, later)
+			indexed.Key = a.part("k"+number, at.Key, later)
 		}
-		indexed := &ast.AttrGetExpr{Object: a.part("t"+number, at.Object, later), Key: key}
 		place(&a.end, indexed)
 		to = indexed
 	}
@@ -141,6 +141,22 @@ func (a *assignment) done() ast.Stmt {
 	do := &ast.DoBlockStmt{Stmts: a.block}
 	place(a.s, do)
 	return do
+}
+
+// decided returns what e is if its first operand is written as true, false or nil: of those the compiler makes jumps to wrong places.
+func decided(e *ast.LogicalOpExpr) ast.Expr {
+	truth := false
+	switch e.Lhs.(type) {
+	case *ast.TrueExpr:
+		truth = true
+	case *ast.FalseExpr, *ast.NilExpr:
+	default:
+		return e
+	}
+	if truth == (e.Operator == "and") {
+		return one(e.Rhs)
+	}
+	return e.Lhs
 }
 
 // nested reports whether e is an "and" or "or" of others. In those the compiler puts what is only a condition into the local.

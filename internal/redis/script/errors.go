@@ -48,18 +48,26 @@ func (r *Run) place(text string) string {
 
 // Messages that differ between this Lua machine and Redis's, where they can be translated.
 var (
-	indexNil = regexp.MustCompile(`attempt to index a non-table object\((\w+)\) with key '(.*)'`)
-	badArg   = regexp.MustCompile(`bad argument #(\d+) to (\w+) \(`)
-	overflow = regexp.MustCompile(`(lua callstack|registry) overflow`)
-	callNil  = regexp.MustCompile(`attempt to call a non-function object`)
-	addText  = regexp.MustCompile(`cannot perform \w+ operation between (\w+) and (\w+)`)
+	indexNil    = regexp.MustCompile(`attempt to index a non-table object\((\w+)\) with key '(.*)'`)
+	badArg      = regexp.MustCompile(`bad argument #(\d+) to (\w+) \(`)
+	overflow    = regexp.MustCompile(`(lua callstack|registry) overflow`)
+	compareSame = regexp.MustCompile(`attempt to compare (\w+) with (\w+)`)
+	callNil     = regexp.MustCompile(`attempt to call a non-function object`)
+	addText     = regexp.MustCompile(`cannot perform \w+ operation between (\w+) and (\w+)`)
 )
 
 func translate(text string) string {
 	text = badArg.ReplaceAllString(text, "bad argument #$1 to '$2' (")
+	text = strings.Replace(text, " to main chunk (", " to '?' (", 1) // it was called by pcall
 	text = overflow.ReplaceAllString(text, "stack overflow")
 	text = strings.Replace(text, "too many recursions in gettable", "loop in gettable", 1)
 	text = indexNil.ReplaceAllString(text, "attempt to index field '$2' (a $1 value)")
+	text = compareSame.ReplaceAllStringFunc(text, func(said string) string {
+		if types := compareSame.FindStringSubmatch(said); types[1] == types[2] {
+			return "attempt to compare two " + types[1] + " values"
+		}
+		return said
+	})
 	text = addText.ReplaceAllStringFunc(text, func(said string) string {
 		types := addText.FindStringSubmatch(said)[1:]
 		if types[0] == "number" {

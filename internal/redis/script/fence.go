@@ -207,6 +207,7 @@ func (f *fencer) within(expr ast.Expr, level int) ast.Expr {
 		f.exprs(e.Args)
 	case *ast.LogicalOpExpr:
 		e.Lhs, e.Rhs = f.first(e.Lhs), f.expr(e.Rhs)
+		return decided(e)
 	case *ast.RelationalOpExpr:
 		e.Lhs, e.Rhs = f.first(e.Lhs), f.expr(e.Rhs)
 	case *ast.ArithmeticOpExpr:

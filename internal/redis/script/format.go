@@ -28,7 +28,7 @@ func (m *Machine) format(l *lua.LState) int {
 		spec, verb, after := conversion(l, rest)
 		text = after
 		if verb == 's' || verb == 'q' {
-			s := l.CheckString(arg)
+			s := textArgument(l, arg)
 			m.spend(2*len(out) + 4*len(s))
 			out = spec.text(out, s, verb)
 			continue
@@ -36,8 +36,20 @@ func (m *Machine) format(l *lua.LState) int {
 		if strings.IndexByte("cdiouxXeEfgG", verb) < 0 {
 			l.RaiseError("invalid option '%%%c' to 'format'", verb)
 		}
-		out = spec.number(out, float64(l.CheckNumber(arg)), verb)
+		n, ok := asNumber(l.Get(arg))
+		if !ok {
+			n = float64(l.CheckNumber(arg)) // which fails
+		}
+		out = spec.number(out, n, verb)
 	}
+}
+
+// textArgument is a string, or a number as Lua writes it.
+func textArgument(l *lua.LState, arg int) string {
+	if n, ok := l.Get(arg).(lua.LNumber); ok {
+		return string(appendG14(nil, float64(n)))
+	}
+	return l.CheckString(arg)
 }
 
 // layout is the layout of a conversion: %-08.3f.
@@ -89,6 +101,10 @@ func (f layout) text(out []byte, s string, verb byte) []byte {
 	if verb == 'q' {
 		return quote(out, s)
 	}
+	if f.precision < 0 && len(s) >= 100 { // as Redis's Lua does it: the string itself
+		return append(out, s...)
+	}
+	s, _, _ = strings.Cut(s, "\x00") // a C string ends at the first zero byte
 	if f.precision >= 0 {
 		s = s[:min(f.precision, len(s))]
 	}

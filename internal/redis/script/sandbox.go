@@ -1,7 +1,6 @@
 package script
 
 import (
-	"fmt"
 	"math"
 
 	lua "github.com/yuin/gopher-lua"
@@ -33,6 +32,7 @@ func (m *Machine) open() {
 	m.globals.RawSetString("cjson", m.cjsonLibrary())
 	m.globals.RawSetString("bit", m.bitLibrary())
 	m.globals.RawSetString("pcall", l.NewFunction(m.pcall))
+	m.globals.RawSetString("xpcall", l.NewFunction(m.xpcall))
 	m.globals.RawSetString("tostring", l.NewFunction(m.tostring))
 	m.globals.RawSetString("unpack", l.NewFunction(unpack))
 	m.globals.RawSetString("load", l.NewFunction(m.load))
@@ -47,10 +47,13 @@ func (m *Machine) open() {
 	numbers := m.globals.RawGetString("math").(*lua.LTable)
 	numbers.RawSetString("huge", lua.LNumber(math.Inf(1)))
 	l.SetFuncs(numbers, map[string]lua.LGFunction{"random": m.random, "randomseed": m.randomseed})
-	m.globals.RawSetString("error", l.NewFunction(raiseValue))
+	m.globals.RawSetString("error", l.NewFunction(m.raiseValue))
 	m.globals.RawSetString("tonumber", l.NewFunction(m.tonumber))
 	m.textLibrary(m.globals.RawGetString("string").(*lua.LTable))
 	m.listLibrary(m.globals.RawGetString("table").(*lua.LTable))
+	for _, name := range []string{"math", "string", "table"} {
+		m.coerceAll(m.globals.RawGetString(name).(*lua.LTable), name == "math")
+	}
 	for _, name := range []string{"rawset", "setmetatable"} {
 		m.guard(name)
 	}
@@ -107,52 +110,8 @@ func (m *Machine) raise(l *lua.LState, message string) {
 	t := l.NewTable()
 	t.RawSetString("err", lua.LString(message))
 	t.RawSetString("source", lua.LString("@"+chunkName))
-	t.RawSetString("line", lua.LNumber(currentLine(l)))
+	t.RawSetString("line", lua.LNumber(m.currentLine()))
 	l.Error(t, 0)
-}
-
-// raiseValue is error: a string gets the position that its level names, if that is in the script.
-func raiseValue(l *lua.LState) int {
-	value, level := l.Get(1), l.OptInt(2, 1)
-	if isText(value) && level > 0 {
-		if d, ok := l.GetStack(level); ok {
-			if _, err := l.GetInfo("Sl", d, nil); err == nil && d.CurrentLine > 0 {
-				value = lua.LString(appendText(fmt.Appendf(nil, "%s:%d: ", chunkName, d.CurrentLine), value))
-			}
-		}
-	}
-	l.Error(value, 0)
-	return 0
-}
-
-// maxNested is how deep pcalls may be nested: as deep as Redis's Lua allows C calls.
-const maxNested = 195
-
-// pcall is Lua's function, except that an error of redis.call is returned as its message.
-func (m *Machine) pcall(l *lua.LState) int {
-	l.CheckAny(1)
-	if m.nested++; m.nested > maxNested {
-		m.nested--
-		l.Error(lua.LString("C stack overflow"), 0)
-	}
-	defer func() { m.nested-- }()
-	if err := l.PCall(l.GetTop()-1, lua.MultRet, nil); err != nil {
-		value := lua.LValue(lua.LString(err.Error()))
-		if api, ok := err.(*lua.ApiError); ok {
-			value = api.Object
-		}
-		if t, ok := value.(*lua.LTable); ok {
-			if message, ok := t.RawGetString("err").(lua.LString); ok {
-				value = message
-			}
-		}
-		l.SetTop(0)
-		l.Push(lua.LFalse)
-		l.Push(value)
-		return 2
-	}
-	l.Insert(lua.LTrue, 1)
-	return l.GetTop()
 }
 
 // tostring formats a number with 14 digits, as Lua 5.1 does.

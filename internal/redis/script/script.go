@@ -55,16 +55,18 @@ type Chunk struct {
 // Machine runs one script at a time. Its Lua state is made at the first use and costs nothing before.
 type Machine struct {
 	host    Host
-	state   *lua.LState
-	globals *lua.LTable // what a script may read
-	env     *lua.LTable // the script's view of globals
+	state   *lua.LState   // the one that runs: see protected
+	waiting []*lua.LState // those that called it, the innermost last
+	spare   []*lua.LState // for pcalls
+	globals *lua.LTable   // what a script may read
+	env     *lua.LTable   // the script's view of globals
 	sealed  map[*lua.LTable]bool
 	null    *lua.LUserData // cjson.null
 	empty   *lua.LTable
 	memory  int // bytes that a script may hold
 	proto   int
 	run     *Run // the one in progress
-	nested  int  // its current depth of pcalls
+	nested  int  // the current depth of pcalls
 	chance  *rand.Rand
 }
 
@@ -168,7 +170,7 @@ func (r *Run) run(chunk *Chunk) {
 			r.err = fmt.Errorf("%v", p)
 		}
 		if !whole {
-			r.m.state = nil
+			r.m.state, r.m.waiting, r.m.spare = nil, nil, nil
 		}
 	}()
 	l.SetContext(r)
@@ -190,22 +192,9 @@ func (r *Run) run(chunk *Chunk) {
 // locate runs where an error is raised, before the stack is unwound, and notes the line.
 func (r *Run) locate(l *lua.LState) int {
 	if r.line == 0 {
-		r.line = currentLine(l)
+		r.line = r.m.currentLine()
 	}
 	return 1
-}
-
-// currentLine is the current line of the innermost Lua function of the script.
-func currentLine(l *lua.LState) int {
-	for level := 0; ; level++ {
-		d, ok := l.GetStack(level)
-		if !ok {
-			return 1
-		}
-		if _, err := l.GetInfo("Sl", d, nil); err == nil && d.CurrentLine > 0 {
-			return d.CurrentLine
-		}
-	}
 }
 
 // A Run is the context of its Lua state, which calls Done before each instruction. That is where a step ends.

@@ -1,0 +1,183 @@
+package httpcache
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+
+	"github.com/mayflycache/mayfly"
+	"github.com/mayflycache/mayfly/internal/client/nodes"
+)
+
+// A removal that Redis did not do, or of which it is not known whether it did, is remembered and repeated until it is done: a purge, and what a
+// request has changed. Until then this process serves nothing that it would have removed, neither from Redis nor of its copies. What is
+// repeated voids too much, never too little: also what was stored meanwhile.
+//
+// Resources and tags are remembered by their keys, which differ: no resource's key has a space where a tag's has one. What lies under a common
+// beginning is remembered by that, in a queue of its own, since it is found by comparison.
+
+// removal is what is to be voided: resources by their keys, tags and groups by their names, and what lies under common beginnings of keys.
+type removal struct{ urls, tags, under []string }
+
+func (r removal) len() int { return len(r.urls) + len(r.tags) + len(r.under) }
+
+// errUnremoved says that Redis may still hold under a key what must not be served.
+var errUnremoved = errors.New("a removal has not been done yet")
+
+// void voids what r names, and returns how many keys were removed, and of r what has to be repeated. Its parts run at the same time, so that a Redis
+// that does not answer costs one of them. The trips of each get what within returns.
+func (c *Cache) void(ctx context.Context, r removal, within func(context.Context) context.Context) (found int, left removal, err error) {
+	var errs [3]error
+	below := 0
+	parts := []func(){
+		func() { found, left.urls, errs[0] = c.purgeKeys(within(ctx), r.urls) },
+		func() { left.tags, errs[1] = c.purgeTags(within(ctx), r.tags) },
+		func() { below, left.under, errs[2] = c.purgePrefixes(ctx, r.under) },
+	}
+	if r.len() == max(len(r.urls), len(r.tags), len(r.under)) { // of one kind
+		for _, part := range parts {
+			part()
+		}
+	} else {
+		var works sync.WaitGroup
+		for _, part := range parts {
+			works.Go(part)
+		}
+		works.Wait()
+	}
+	return found + below, left, errors.Join(errs[:]...)
+}
+
+// removed is void for a caller who is told of the error: what failed is remembered, and the error says so.
+func (c *Cache) removed(ctx context.Context, r removal) (found int, err error) {
+	resources, beginnings := c.unremoved.Mark(), c.unswept.Mark()
+	found, left, err := c.void(ctx, r, func(ctx context.Context) context.Context { return nodes.Within(ctx, c.opt.RedisTimeout) })
+	if err == nil {
+		c.unremoved.Remove(resources, slices.Concat(r.urls, c.tagKeys(r.tags))...)
+		c.unswept.Remove(beginnings, r.under...)
+		return found, nil
+	}
+	forgotten := c.remember(ctx, left, err)
+	switch {
+	case c.works.Err() != nil:
+		return found, fmt.Errorf("%w: the cache is closed, and does not repeat it", err)
+	case forgotten > 0:
+		return found, fmt.Errorf("%w: %d of its keys are not remembered, since Options.Unremoved (%d) are already: purge again", err, forgotten, c.opt.Unremoved)
+	}
+	return found, fmt.Errorf("%w: it is repeated until Redis does it, and until then this process serves none of it", err)
+}
+
+// remember has what could not be voided voided later, and returns how much of it there is no room for.
+func (c *Cache) remember(ctx context.Context, left removal, why error) (forgotten int) {
+	keys := slices.Concat(left.urls, c.tagKeys(left.tags))
+	if c.opt.NoVarySearch { // where else an answer lies is not known
+		for _, key := range left.urls {
+			keys = append(keys, c.pathKey(key))
+		}
+	}
+	ctx = context.WithoutCancel(ctx)
+	forgotten = c.unremoved.Add(ctx, why, keys...) + c.unswept.Add(ctx, why, left.under...)
+	c.forget(left) // what was read between the attempt and now
+	return forgotten
+}
+
+// forget lets nobody join a request that began earlier, for what r names, nor get a copy.
+func (c *Cache) forget(r removal) {
+	if len(r.tags) > 0 || len(r.under) > 0 {
+		c.flights.ForgetAll()
+	}
+	for _, key := range r.urls {
+		c.flights.Forget(key)
+	}
+	c.local.Forget(slices.Concat(r.urls, c.tagKeys(r.tags))...)
+	for _, beginning := range r.under {
+		c.local.ForgetAll(beginning)
+	}
+}
+
+func (c *Cache) tagKeys(tags []string) []string {
+	keys := make([]string, len(tags))
+	for i, tag := range tags {
+		keys[i] = string(c.appendTagKey(nil, tag))
+	}
+	return keys
+}
+
+// isUnremoved reports whether a resource is to be removed yet.
+func (c *Cache) isUnremoved(key string) bool {
+	return c.unremoved.Has(key) || c.unswept.Find(func(beginning string) bool {
+		if strings.HasPrefix(key, beginning) {
+			return true
+		}
+		_, ofPath := c.underQuery(beginning)
+		return ofPath && c.pathKey(key) == c.pathKey(beginning)
+	})
+}
+
+// isTagUnremoved reports whether a tag, whose key is given, is to be purged yet.
+func (c *Cache) isTagUnremoved(key []byte) bool {
+	return c.unremoved.Any() && c.unremoved.Has(string(key))
+}
+
+// isAllRemoved reports that nothing is to be removed yet.
+func (c *Cache) isAllRemoved() bool { return !c.unremoved.Any() && !c.unswept.Any() }
+
+// removeAgain voids resources and tags whose removal failed.
+func (c *Cache) removeAgain(ctx context.Context, keys []string) (done []string, err error) {
+	var r removal
+	tags := string(c.appendTagKey(nil, ""))
+	for _, key := range keys {
+		if tag, ok := strings.CutPrefix(key, tags); ok {
+			r.tags = append(r.tags, tag)
+		} else {
+			r.urls = append(r.urls, key)
+		}
+	}
+	return c.voidAgain(ctx, r, keys)
+}
+
+// sweepAgain voids what lies under common beginnings. A cluster is not searched in vain, over and over, while one of its masters does not answer.
+func (c *Cache) sweepAgain(ctx context.Context, beginnings []string) (done []string, err error) {
+	if err := c.guard.Reach(ctx); err != nil {
+		return nil, err
+	}
+	return c.voidAgain(ctx, removal{under: beginnings}, beginnings)
+}
+
+func (c *Cache) voidAgain(ctx context.Context, r removal, keys []string) (done []string, err error) {
+	begun := time.Now()
+	_, left, err := c.void(ctx, r, func(ctx context.Context) context.Context { return ctx }) // nobody waits: each trip gets the full timeout
+	undone := slices.Concat(left.urls, c.tagKeys(left.tags), left.under)
+	done = slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return slices.Contains(undone, key) })
+	if len(done) > 0 {
+		c.tell.Done(ctx, mayfly.Event{Kind: mayfly.KindRemoval, N: len(done)}, begun)
+	}
+	return done, err
+}
+
+// invalidateGroups voids the groups that a request has changed.
+func (c *Cache) invalidateGroups(ctx context.Context, groups []string) {
+	if len(groups) > 0 && len(c.opt.TagFields) > 0 {
+		c.changed(ctx, removal{tags: groups}, mayfly.Event{N: len(groups)})
+	}
+}
+
+// invalidate removes resources that a request has changed.
+func (c *Cache) invalidate(ctx context.Context, keys []string) {
+	for i, key := range keys {
+		keys[i] = c.prefix + key
+	}
+	c.changed(ctx, removal{urls: keys}, mayfly.Event{Key: keys[0], N: len(keys)})
+}
+
+// changed voids what a request has changed, whether or not its client is still there.
+func (c *Cache) changed(ctx context.Context, r removal, e mayfly.Event) {
+	ctx, begun := context.WithoutCancel(ctx), time.Now()
+	_, e.Err = c.removed(ctx, r)
+	e.Kind = mayfly.KindRemoval
+	c.tell.Done(ctx, e, begun)
+}

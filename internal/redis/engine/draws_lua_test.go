@@ -1,0 +1,363 @@
+package engine
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"strings"
+)
+
+// A luaWriter writes random Lua programs that end and, mostly, do not fail. The first letter of a name is its type: number, string, table,
+// function. There are few names, so that locals hide others and functions share them.
+type luaWriter struct {
+	*rand.Rand
+	b      strings.Builder
+	names  []string // in scope
+	indent int
+	loop   bool // break is allowed
+	vararg bool
+	size   int // statements that may still be written
+}
+
+// luaFrame surrounds each program: L notes what is done, in order, T counts the calls, after too many of which functions return at once.
+const luaFrame = `local N,P=0,{}
+local function S(v,d) if type(v)=='table' then if d>2 then return '{}' end local r={} for i=1,#v do r[i]=S(v[i],d+1) end return '{'..table.concat(r,',')..';'..S(v.a,d+1)..S(v.b,d+1)..'}' end
+if type(v)=='function' then return 'f' end return tostring(v) end
+local function L(...) if #P<400 then for i=1,select('#',...) do P[#P+1]=S((select(i,...)),0) end P[#P+1]='|' end return ... end
+local function T() N=N+1 return N>150 end
+local function M(...)
+%s end
+local r={pcall(M,1,'x',3)} for i=1,4 do P[#P+1]=i==2 and not r[1] and type(r[2])=='string' and 'E'..r[2]:sub(1,16) or S(r[i],0) end return table.concat(P,' ')`
+
+// drawLua returns a program.
+func drawLua(r *rand.Rand) string {
+	w := &luaWriter{Rand: r, size: 8 + r.IntN(14), vararg: true}
+	w.line("local n1,n2,s1,t1=1,2.5,'a',{7,8,9,a='k'}")
+	w.line("local function f1(...) if T() then return 1 end n1=n1+1 return n1,... end")
+	w.names = []string{"n1", "n2", "s1", "t1", "f1"}
+	for w.size > 0 {
+		w.stmt(3)
+	}
+	w.line("L(%s)", strings.Join(w.seen(), ","))
+	w.line("return %s", w.list(1+w.IntN(3)))
+	return fmt.Sprintf(luaFrame, w.b.String())
+}
+
+func (w *luaWriter) line(format string, args ...any) {
+	w.b.WriteString(strings.Repeat(" ", w.indent))
+	fmt.Fprintf(&w.b, format, args...)
+	w.b.WriteByte('\n')
+}
+
+func (w *luaWriter) pick(of ...string) string { return of[w.IntN(len(of))] }
+
+// seen are the visible names, each once.
+func (w *luaWriter) seen() []string {
+	var all []string
+	once := map[string]bool{}
+	for _, n := range w.names {
+		if !once[n] {
+			once[n] = true
+			all = append(all, n)
+		}
+	}
+	return all
+}
+
+// name returns a visible name of a type.
+func (w *luaWriter) name(kind byte) string {
+	for range 30 {
+		if n := w.names[w.IntN(len(w.names))]; n[0] == kind {
+			return n
+		}
+	}
+	return string(kind) + "1"
+}
+
+func (w *luaWriter) fresh(kind byte) string { return fmt.Sprintf("%c%d", kind, 1+w.IntN(4)) }
+func (w *luaWriter) kind() byte             { return "nnnssttf"[w.IntN(8)] }
+
+// body writes a block with some statements.
+func (w *luaWriter) body(depth int, before ...string) {
+	outer := len(w.names)
+	w.names = append(w.names, before...)
+	w.indent++
+	for range 1 + w.IntN(3) {
+		w.stmt(depth - 1)
+	}
+	w.indent--
+	w.names = w.names[:outer]
+}
+
+// inLoop writes the body of a loop, which a break may end.
+func (w *luaWriter) inLoop(depth int, before ...string) {
+	outer := w.loop
+	w.loop = true
+	w.body(depth, before...)
+	w.loop = outer
+}
+
+func (w *luaWriter) stmt(depth int) {
+	w.size--
+	choice := w.IntN(34)
+	if depth <= 0 {
+		choice = w.IntN(18)
+	}
+	switch choice {
+	case 0, 1, 2:
+		k := w.kind()
+		n, e := w.fresh(k), w.expr(k, 3)
+		w.line("local %s=%s", n, e)
+		w.names = append(w.names, n)
+	case 3, 4:
+		var names, values []string
+		for range 1 + w.IntN(3) {
+			k := w.kind()
+			names, values = append(names, w.fresh(k)), append(values, w.expr(k, 2))
+		}
+		w.line("local %s=%s", strings.Join(names, ","), strings.Join(values, ","))
+		w.names = append(w.names, names...)
+	case 5, 6, 7:
+		k := w.kind()
+		w.line("%s=%s", w.name(k), w.expr(k, 3))
+	case 8, 9, 10, 11:
+		var to, values []string
+		for range 2 + w.IntN(2) {
+			k := w.kind()
+			to, values = append(to, w.target(k)), append(values, w.expr(k, 2))
+		}
+		switch w.IntN(8) {
+		case 0:
+			values = append(values, w.expr(w.kind(), 1))
+		case 1:
+			to, values = []string{w.name('n'), w.target('n')}, []string{w.name('f') + "(" + w.expr('n', 1) + "," + w.expr('n', 1) + ")"}
+		}
+		w.line("%s=%s", strings.Join(to, ","), strings.Join(values, ","))
+	case 12, 13:
+		w.line("%s=%s", w.target('n'), w.expr('n', 3))
+	case 14:
+		w.line("L(%s)", w.list(1+w.IntN(3)))
+	case 15:
+		w.line("%s", w.pick("table.insert("+w.name('t')+",("+w.expr('n', 2)+"))", "table.insert("+w.name('t')+",1,("+w.expr('n', 1)+"))",
+			"table.sort("+w.name('t')+",function(a,b) return tostring(a)<tostring(b) end)", "L(table.remove("+w.name('t')+"))", w.name('f')+"("+w.list(2)+")"))
+	case 16:
+		if w.loop {
+			w.line("if %s then local %s=%s local f1=function() return n1 end %s.f=f1 break end", w.expr('b', 2), w.fresh('n'), w.expr('n', 1), w.name('t'))
+		} else {
+			w.line("L(pcall(%s,%s))", w.name('f'), w.list(1))
+		}
+	case 17:
+		w.line("if %s then %s.f=%s L(%s.f(1)) end", w.expr('b', 2), "t1", w.name('f'), "t1")
+	case 18, 19:
+		w.line("if %s then", w.expr('b', 3))
+		w.body(depth)
+		if w.IntN(3) == 0 {
+			w.line("elseif %s then", w.expr('b', 2))
+			w.body(depth)
+		}
+		if w.IntN(2) == 0 {
+			w.line("else")
+			w.body(depth)
+		}
+		w.line("end")
+	case 20:
+		w.line("do")
+		w.body(depth)
+		w.line("end")
+	case 21, 22:
+		n := w.fresh('n')
+		w.line("for %s=%s,%s%s do if T() then break end", n, w.pick("1", "'2'", "n1%4", "#t1", "0.5"), w.pick("3", "'3'", "1+2", "#s1%4", "2"), w.pick("", "", ",1", ",0.7", ",'1'", ",-1"))
+		w.inLoop(depth, n)
+		w.line("end")
+	case 23:
+		n, v := w.fresh('n'), w.fresh('n')
+		w.line("for %s,%s in ipairs({%s}) do if T() then break end", n, v, w.list1('n', 3))
+		w.inLoop(depth, n, v)
+		w.line("end")
+	case 24:
+		s := w.fresh('s')
+		w.line("for %s in (%s):gmatch('%%w') do if T() then break end", s, w.expr('s', 1))
+		w.inLoop(depth, s)
+		w.line("end")
+	case 25, 26:
+		w.line("while not T() and %s do", w.expr('b', 2))
+		w.inLoop(depth)
+		w.line("end")
+	case 27, 28:
+		w.line("repeat local n4,s4=%s,%s", w.expr('n', 1), w.expr('s', 1))
+		outer := len(w.names)
+		w.names = append(w.names, "n4", "s4")
+		w.inLoop(depth)
+		w.line("until T() or %s", w.expr('b', 2))
+		w.names = w.names[:outer]
+	case 29:
+		n := w.name('t')
+		w.line("local q={} for i=1,3 do local n3=i q[i]=function(...) if T() then return 1 end n3=n3+%s return n3,... end end L(q[1](),q[2](),q[1]()) %s.f=q[2]", w.expr('n', 1), n)
+	case 30:
+		w.line("L(pcall(function() if T() then return 1 end")
+		outer, varargs := w.loop, w.vararg
+		w.loop, w.vararg = false, false
+		w.body(depth)
+		w.line(" %s end))", w.pick("", "error(s1)", "error({})", "error(s1,0)", "return "+w.list(2), "return t1.zz.y", "return n1<s1", "return n1..{}"))
+		w.loop, w.vararg = outer, varargs
+	default:
+		n := w.fresh('f')
+		form := w.pick("local function %s(%s)", "local %s=function(%s)", "%s=function(%s)")
+		if form[0] == '%' {
+			n = w.name('f')
+		}
+		w.function(n, form, depth)
+		if form[0] != '%' {
+			w.names = append(w.names, n)
+		}
+	}
+}
+
+// function writes a function that returns numbers.
+func (w *luaWriter) function(n, form string, depth int) {
+	params := w.pick("", "n1", "n2,s2", "...", "n3,...")
+	w.line(form+" if T() then return 1 end", n, params)
+	var own []string
+	for p := range strings.SplitSeq(params, ",") {
+		if p != "" && p != "..." {
+			own = append(own, p)
+			w.line(" %s=%s or %s", p, p, w.pick("1", "n1", "2"))
+			if p[0] == 's' {
+				w.line(" s2=tostring(s2)")
+			} else {
+				w.line(" %s=tonumber(%s) or 3", p, p)
+			}
+		}
+	}
+	outer, varargs := w.loop, w.vararg
+	w.loop, w.vararg = false, strings.HasSuffix(params, "...")
+	w.body(depth, own...)
+	names := len(w.names)
+	w.names = append(w.names, own...)
+	w.line(" return %s end", w.list1('n', 1+w.IntN(3)))
+	w.names = w.names[:names]
+	w.loop, w.vararg = outer, varargs
+}
+
+// target is what can be assigned a value of a type. No list gets a hole: what its length is then depends on how the machine keeps it.
+func (w *luaWriter) target(kind byte) string {
+	if w.IntN(3) > 0 {
+		return w.name(kind)
+	}
+	t := w.name('t')
+	if kind == 'n' {
+		return t + w.pick("[1]", "[#"+t+"+1]", "[(L(1))]", ".a", "[s1]", "["+w.name('s')+"]", "[1+math.floor(n1)%#"+t+"]")
+	}
+	return t + w.pick(".a", ".b", "['a']", "[s1]", "["+w.name('s')+"]")
+}
+
+func (w *luaWriter) list(n int) string {
+	var all []string
+	for range n {
+		all = append(all, w.expr(w.kind(), 2))
+	}
+	return strings.Join(all, ",")
+}
+
+func (w *luaWriter) list1(kind byte, n int) string {
+	var all []string
+	for range n {
+		all = append(all, w.expr(kind, 2))
+	}
+	return strings.Join(all, ",")
+}
+
+// expr returns an expression of a type: one of the names', or 'b', a condition.
+func (w *luaWriter) expr(kind byte, depth int) string {
+	if depth <= 0 || w.IntN(6) == 0 {
+		switch {
+		case kind == 'b':
+			return w.pick("true", "false", "nil", w.name('n'), "not "+w.name('s'))
+		case kind == 'n' && w.IntN(3) == 0:
+			return w.pick("0", "1", "2", "-3", "10", "0.1", "1e3", "0x1F", "7.25", "1e15", "'010'", "' 0x10 '", "'2'")
+		case kind == 's' && w.IntN(2) == 0:
+			return w.pick("''", "'b'", `"x\065\n"`, "[[long]]", "[==[a]]]==]", "'Hello World'", "'k=v, w=z'", `'\0z'`, "'12'")
+		}
+		return w.name(kind)
+	}
+	d := depth - 1
+	if w.IntN(5) == 0 && kind != 'b' { // conditions of values
+		return w.pick("("+w.expr('b', d)+" and "+w.expr(kind, d)+" or "+w.expr(kind, d)+")", "("+w.name(kind)+" or "+w.expr(kind, d)+")",
+			"(("+w.expr(kind, d)+" or "+w.expr(kind, d)+") and "+w.expr(kind, d)+")", "("+w.name(kind)+" and ("+w.name(kind)+" and "+w.expr(kind, d)+"))",
+			"L("+w.expr(kind, d)+")")
+	}
+	n, s, t := func() string { return w.expr('n', d) }, func() string { return w.expr('s', d) }, func() string { return w.expr('t', d) }
+	switch kind {
+	case 'n':
+		return []func() string{
+			func() string { return n() + w.pick("+", " - ", "*", "/", "%") + n() },
+			func() string { return "(" + n() + w.pick("+", " - ", "*") + n() + ")" + w.pick("+", "%", "/") + n() },
+			func() string { return " -(" + n() + ")" },
+			func() string { return "(" + n() + ")^" + w.pick("2", "0", "1", "'2'") },
+			func() string { return "#" + w.name('t') },
+			func() string { return "#(" + s() + ")" },
+			func() string { return w.name('f') + "(" + n() + ")" },
+			func() string { return "(" + w.name('f') + "())" },
+			func() string { return w.pick("math.floor", "math.abs", "math.ceil") + "(" + n() + ")" },
+			func() string { return w.pick("math.max", "math.min") + "(" + n() + "," + n() + ")" },
+			func() string {
+				return "(tonumber(" + s() + w.pick("", ",16", ",2", ",36", ",10") + ") or " + n() + ")"
+			},
+			func() string { return "(tonumber(" + w.name('t') + "[" + n() + "]) or 4)" },
+			func() string {
+				if !w.vararg {
+					return "1"
+				}
+				return w.pick("select('#',...)", "(tonumber((...)) or 5)", "#{...}")
+			},
+			func() string { return "(" + s() + "):byte() or 0" },
+			func() string { return "select(2,(" + s() + "):gsub('%a','%0'))" },
+			func() string { return "((" + s() + "):find('o',1,true) or 0)" },
+			func() string { return "(select(-1," + n() + "," + n() + "))" },
+			func() string { return "unpack({" + n() + "," + n() + "})" },
+		}[w.IntN(18)]()
+	case 's':
+		return []func() string{
+			func() string { return s() + ".." + s() },
+			func() string { return s() + "..tostring(" + n() + ").." + s() },
+			func() string {
+				return "(" + s() + "):sub(" + w.pick("1", "2", "-2", "0") + "," + w.pick("2", "-1", "3") + ")"
+			},
+			func() string { return "(" + s() + "):" + w.pick("upper()", "lower()", "reverse()", "rep(2)") },
+			func() string { return "string.format('" + w.pick("%5.1f", "%g", "%.3f", "%e") + "'," + n() + ")" },
+			func() string { return "string.format('" + w.pick("%s", "%5s", "%q", "%-4s|") + "'," + s() + ")" },
+			func() string { return "string.format('" + w.pick("%d", "%03d", "%x") + "',math.abs(" + n() + ")%1000)" },
+			func() string { return "tostring(" + n() + ")" },
+			func() string { return "type(" + w.expr(w.kind(), d) + ")" },
+			func() string { return "table.concat({" + n() + "," + s() + "}," + w.pick("','", "''", "s1") + ")" },
+			func() string {
+				return "((" + s() + "):gsub(" + w.pick("'%w'", "'(%a)(%d*)'", "'[a-k]'", "''", "'.-o'", "'%s*$'") + "," + w.pick("'%0%0'", "'-'", "{a='1',k=2}", "string.upper", "function(c) return c..'.' end") + "))"
+			},
+			func() string {
+				return "((" + s() + "):match('" + w.pick("(%w+)=", "^.", "%d+", "(.)$") + "') or " + s() + ")"
+			},
+			func() string { return "tostring((" + t() + ").a)" },
+			func() string { return "string.char(65+math.abs(math.floor(" + w.name('n') + "))%26)" },
+		}[w.IntN(14)]()
+	case 't':
+		return []func() string{
+			func() string { return "{" + n() + "," + n() + "," + n() + "}" },
+			func() string { return "{" + n() + ",a=" + s() + ",b=" + w.name('t') + "}" },
+			func() string { t := w.name('t'); return "{" + t + "[1] or 1," + t + "}" },
+			func() string { return "{" + w.name('f') + "(" + n() + ")}" },
+			func() string { return "{[1]=" + n() + ",[2]=" + s() + ",[ " + s() + "]=1}" },
+		}[w.IntN(5)]()
+	case 'f':
+		if !strings.Contains(w.b.String(), "f1") || w.IntN(3) == 0 {
+			return w.name('f')
+		}
+		return "function(" + w.pick("", "n1", "...") + ") if T() then return 1 end " + w.pick("", w.name('n')+"="+w.name('n')+"+1 ") + "return " + w.pick("n1", w.name('n'), "n1+1,2", "#t1") + " end"
+	}
+	return []func() string{
+		func() string { return n() + w.pick("<", "<=", ">", ">=", "==", "~=") + n() },
+		func() string { return s() + w.pick("<", "<=", ">", ">=", "==", "~=") + s() },
+		func() string { return w.expr(w.kind(), d) + w.pick("==", "~=") + w.expr(w.kind(), d) },
+		func() string { return "not (" + w.expr('b', d) + ")" },
+		func() string { return "(" + w.expr('b', d) + w.pick(" and ", " or ") + w.expr('b', d) + ")" },
+		func() string { return "(" + w.expr('b', d) + " and " + w.expr('b', d) + " or " + w.expr('b', d) + ")" },
+	}[w.IntN(6)]()
+}

@@ -1,0 +1,80 @@
+package engine
+
+import (
+	"flag"
+	"math/rand/v2"
+	"regexp"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/mayflycache/mayfly/internal/testkit/effort"
+)
+
+var luaTime = flag.Duration("lua", 0, "how long TestLuaBesideRedis compares programs")
+
+// What may differ in the result of a program: the words of errors, which have no place here, and the sign of what is not a number.
+var (
+	luaWords = regexp.MustCompile(`attempt to[^|"]*|'for'[^|"]*|__len undefined|__unm undefined|cannot perform[^|"]*`)
+	luaSign  = strings.NewReplacer("-nan", "nan", "-NAN", "NAN")
+)
+
+func luaResult(reply string) string {
+	return luaSign.Replace(luaWords.ReplaceAllString(reply, "words"))
+}
+
+// TestLuaBesideRedis runs random programs on the engine and on a real Redis 8, each time other ones, and prints the first that differs.
+// It still finds kinds of programs that do, so it runs only where it is asked to: -lua=1m.
+func TestLuaBesideRedis(t *testing.T) {
+	effort.Alone(t)
+	if *luaTime == 0 {
+		t.Skip("a search, not a proof: -lua=1m")
+	}
+	r := newRealTarget(t, realServer(t))
+	defer r.close()
+	seed := effort.Seed(t, *differentialSeed&^1) // 1, the default, is no seed here
+	s := newStage(Options{})
+	differ := func(text string) (got, want string, ok bool) {
+		got, want = luaResult(s.do("", "EVAL", text, "0")), luaResult(r.do("", "EVAL", text, "0"))
+		return got, want, got != want
+	}
+	programs, failed := 0, 0
+	for end := time.Now().Add(*luaTime); time.Now().Before(end); programs++ {
+		text := drawLua(rand.New(rand.NewPCG(seed, uint64(programs))))
+		_, want, ok := differ(text)
+		if strings.HasPrefix(want, "-") {
+			failed++
+			if strings.Contains(want, "Error compiling") {
+				t.Fatalf("the program is not valid: %s\n%s", want, text)
+			}
+		}
+		if !ok {
+			continue
+		}
+		text = shrinkLua(text, func(text string) bool {
+			got, want, ok := differ(text)
+			return ok && !strings.Contains(got+want, "Error compiling")
+		})
+		got, want, _ := differ(text)
+		t.Fatalf("program %d\n%s\n   got %s\n Redis %s", programs, text, got, want)
+	}
+	t.Logf("%d programs, %d of them failed", programs, failed)
+}
+
+// shrinkLua removes lines from a program while it stays as interesting.
+func shrinkLua(text string, interesting func(string) bool) string {
+	for lines := strings.Split(text, "\n"); ; {
+		smaller := false
+		for n := min(len(lines), 12); n > 0 && !smaller; n-- {
+			for at := 0; at+n <= len(lines) && !smaller; at++ {
+				rest := append(append([]string{}, lines[:at]...), lines[at+n:]...)
+				if interesting(strings.Join(rest, "\n")) {
+					lines, smaller = rest, true
+				}
+			}
+		}
+		if !smaller {
+			return strings.Join(lines, "\n")
+		}
+	}
+}
