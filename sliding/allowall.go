@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -24,10 +26,10 @@ type Ask struct {
 	args  []any
 	open  bool // FailOpen
 
-	local func() (s *share, d Decision, ok bool) // from a share
-	read  func(reply []int64) Decision
-	odd   func(reply []int64) error
-	tell  func(ctx context.Context, d Decision, err error)
+	find func() *lessee // what the process has of the key, or nil
+	read func(reply []int64) Decision
+	odd  func(reply []int64) error
+	tell func(ctx context.Context, d Decision, err error)
 }
 
 // Ask is n calls of key, for [AllowAll]. It does no I/O.
@@ -38,14 +40,11 @@ func (l *Limiter[K]) Ask(key K, n int) Ask {
 	}
 	return Ask{
 		redis: l.redis, rdb: l.room.Redis, full: full, limit: l.opt.Limit, n: n, args: []any{n, l.limit, l.whole, l.numbers}, open: l.opt.FailOpen,
-		local: func() (s *share, d Decision, ok bool) {
-			if l.leases != nil {
-				if e := l.leases.find(key); e != nil {
-					s = e.share.Load()
-					d, ok = s.admit(n, time.Now())
-				}
+		find: func() *lessee {
+			if l.leases == nil {
+				return nil
 			}
-			return s, d, ok
+			return l.leases.find(key)
 		},
 		read: func(reply []int64) Decision { return l.read(n, reply) },
 		odd:  func(reply []int64) error { return l.odd(full, reply) },
@@ -54,8 +53,8 @@ func (l *Limiter[K]) Ask(key K, n int) Ask {
 }
 
 // AllowAll asks several limits at once, such as one a second and one a day, or one of an account and one of an address: all admit their calls, or
-// none is counted. It is one round trip, sent once, and none if shares of the process have all the calls; see [LimiterOptions.Lease]. It takes no
-// shares itself.
+// none is counted. It is one round trip, sent once, and none if shares of the process have the calls of each limit; see [LimiterOptions.Lease]. The
+// trip takes no shares, and uses none.
 //
 // It returns whether all was admitted, and what each limit says, in the order of asks: Allowed is then whether that limit had room for its calls,
 // which were counted only if all had. With an error each is allowed that has [LimiterOptions.FailOpen], and all are if each is. If the reply
@@ -68,17 +67,8 @@ func AllowAll(ctx context.Context, asks ...Ask) (allowed bool, each []Decision, 
 	if err := together(asks); err != nil {
 		return false, each, err
 	}
-	var far []int // those that need the trip
-	taken := make([]*share, len(asks))
-	for i, a := range asks {
-		var ok bool
-		if taken[i], each[i], ok = a.local(); !ok {
-			taken[i], far = nil, append(far, i)
-		}
-	}
-	allowed = true
-	if len(far) > 0 {
-		allowed, err = askAll(ctx, asks, far, each)
+	if allowed = admitAll(asks, each); !allowed {
+		allowed, err = askAll(ctx, asks, each)
 	}
 	if err != nil {
 		allowed = true
@@ -88,14 +78,38 @@ func AllowAll(ctx context.Context, asks ...Ask) (allowed bool, each []Decision, 
 		}
 	}
 	for i, a := range asks {
-		if taken[i] != nil && !allowed {
-			taken[i].calls.Add(int64(a.n)) // of a share that was closed meanwhile they are lost
-		}
 		if allowed || err != nil || !each[i].Allowed {
 			a.tell(ctx, each[i], err)
 		}
 	}
 	return allowed, each, err
+}
+
+// admitAll admits all asks from shares, and tells what each limit says, or admits none. It holds the keys' locks, so no share is ended or replaced
+// meanwhile, and what was taken from one can be put back if another has too few calls.
+func admitAll(asks []Ask, each []Decision) bool {
+	keys := make([]*lessee, len(asks))
+	for i, a := range asks {
+		if keys[i] = a.find(); keys[i] == nil {
+			return false
+		}
+	}
+	inOrder := slices.SortedFunc(slices.Values(keys), func(a, b *lessee) int { return strings.Compare(a.full, b.full) }) // so that no two callers wait for each other
+	for _, e := range inOrder {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+	}
+	now := time.Now()
+	for i, a := range asks {
+		var ok bool
+		if each[i], ok = keys[i].share.Load().admit(a.n, now); !ok {
+			for k, back := range asks[:i] {
+				keys[k].share.Load().calls.Add(int64(back.n))
+			}
+			return false
+		}
+	}
+	return true
 }
 
 // together returns why asks cannot be asked together.
@@ -108,7 +122,7 @@ func together(asks []Ask) error {
 		switch {
 		case a.err != nil:
 			return a.err
-		case a.local == nil:
+		case a.find == nil:
 			return fmt.Errorf("sliding: ask %d of AllowAll is empty: make it with Limiter.Ask", i+1)
 		case a.rdb != first.rdb:
 			return fmt.Errorf("sliding: AllowAll of %q and %q: their limiters have different clients, and so no trip in common: give them one", first.full, a.full)
@@ -164,18 +178,19 @@ for i = 1, #KEYS do
 end
 return answer`)
 
-// askAll makes the trip for those of asks that are far, and writes what each limit says. They have one server.
-func askAll(ctx context.Context, asks []Ask, far []int, each []Decision) (allowed bool, err error) {
-	keys, args := make([]string, len(far)), make([]any, 0, 4*len(far))
-	for n, i := range far {
-		keys[n], args = asks[i].full, append(args, asks[i].args...)
+// askAll makes the trip, and writes what each limit says. The asks have one server. It takes nothing from shares: if a limit denied, the calls would have
+// to be put back after the trip, and by then the share may have ended and been given back.
+func askAll(ctx context.Context, asks []Ask, each []Decision) (allowed bool, err error) {
+	keys, args := make([]string, len(asks)), make([]any, 0, 4*len(asks))
+	for i, a := range asks {
+		keys[i], args = a.full, append(args, a.args...)
 	}
-	rdb := asks[far[0]].redis
+	rdb := asks[0].redis
 	reply, err := allAsked.IntsOnceOf(ctx, rdb, keys, args...)
 	switch {
 	case err == nil && len(reply) == 2:
-		err = asks[far[reply[1]-1]].odd(reply[:1])
-	case err == nil && len(reply) != 4*len(far):
+		err = asks[reply[1]-1].odd(reply[:1])
+	case err == nil && len(reply) != 4*len(asks):
 		err = fmt.Errorf("a script answered %v", reply)
 	}
 	if err != nil {
@@ -185,8 +200,8 @@ func askAll(ctx context.Context, asks []Ask, far []int, each []Decision) (allowe
 		return false, fmt.Errorf("sliding: allow all of %q: %w", keys, err)
 	}
 	allowed = true
-	for n, i := range far {
-		each[i] = asks[i].read(reply[4*n : 4*n+4])
+	for i, a := range asks {
+		each[i] = a.read(reply[4*i : 4*i+4])
 		allowed = allowed && each[i].Allowed
 	}
 	return allowed, nil

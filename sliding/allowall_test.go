@@ -3,7 +3,11 @@ package sliding_test
 import (
 	"context"
 	"errors"
+	"math/rand/v2"
+	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -12,6 +16,7 @@ import (
 
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/testkit/backends"
+	"github.com/mayflycache/mayfly/internal/testkit/effort"
 	"github.com/mayflycache/mayfly/redistest"
 	"github.com/mayflycache/mayfly/sliding"
 )
@@ -131,7 +136,7 @@ func leased100(t *testing.T, l *sliding.Limiter[string]) (left func() int) {
 	return left
 }
 
-// AllowAll takes from shares that the process has, without a trip if they have all the calls, and puts back what was not admitted.
+// AllowAll takes from shares that the process has, without a trip, if they have all the calls. Else the trip counts them, and shares are left alone.
 func TestAllowAllOfShares(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)
@@ -162,13 +167,23 @@ func TestAllowAllOfShares(t *testing.T) {
 				t.Error(ok, d, err)
 			}
 		}
+		if now := left(); now != was-7 {
+			t.Errorf("%d were left, now %d: what a trip was for was taken from a share", was, now)
+		}
+		if ok, _, err := sliding.AllowAll(t.Context(), a.Ask("ada", 1), b.Ask("ada", 1e7)); ok || err != nil {
+			t.Error(ok, err)
+		}
 		if now := left(); now != was-8 {
-			t.Errorf("%d were left, now %d: what one denied was counted", was, now)
+			t.Errorf("%d were left, now %d: what one share lacked was not put back into the other", was, now)
+		}
+		want(t, a.Close(t.Context()), nil)
+		if d, err := limiterOf(rdb, "a", sliding.LimiterOptions{Limit: 1e7}).Allow(t.Context(), "ada", 0); d.Remaining != 1e7-110 || err != nil {
+			t.Errorf("%+v, %v, where 110 calls were admitted", d, err)
 		}
 	})
 }
 
-// What is allowed because limiters fail open was made, and counts where it can be counted.
+// A trip that fails uses nothing of shares, whether the calls are allowed or not.
 func TestAllowAllOfSharesThatFailsOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		srv := redistest.Start(t)
@@ -176,13 +191,103 @@ func TestAllowAllOfSharesThatFailsOpen(t *testing.T) {
 		open, shut := limiterOf(srv.Client(), "open", sliding.LimiterOptions{Limit: 10, FailOpen: true}), limiterOf(srv.Client(), "shut", sliding.LimiterOptions{Limit: 10})
 		defer a.Close(t.Context())
 		left := leased100(t, a)
-		for other, takes := range map[*sliding.Limiter[string]]int{open: 2, shut: 0} {
+		for other, opens := range map[*sliding.Limiter[string]]bool{open: true, shut: false} {
 			was := left()
 			srv.FailNext("evalsha", "ERR not now")
 			ok, _, err := sliding.AllowAll(t.Context(), a.Ask("ada", 2), other.Ask("ada", 1))
-			if now := left(); ok != (takes > 0) || err == nil || now != was-1-takes {
+			if now := left(); ok != opens || err == nil || now != was-1 {
 				t.Errorf("%v, %v: %d were left, and now %d", ok, err, was, now)
 			}
+		}
+	})
+}
+
+// What AllowAll asked of a limit with shares, and another limit denied, is not counted, whatever ends the share while the trip is under way.
+func TestADeniedAllowAllTakesNothing(t *testing.T) {
+	for name, meanwhile := range map[string]func(site *sliding.Limiter[string], cancel func()) (admitted int){
+		"another share is taken": func(site *sliding.Limiter[string], _ func()) int {
+			d, _ := site.Allow(context.Background(), "ada", 1)
+			return map[bool]int{true: 1}[d.Allowed]
+		},
+		"the limiter is closed": func(site *sliding.Limiter[string], _ func()) int { site.Close(context.Background()); return 0 },
+		"the share ends":        func(*sliding.Limiter[string], func()) int { time.Sleep(80 * time.Millisecond); return 0 },
+		"the caller leaves": func(site *sliding.Limiter[string], cancel func()) int {
+			cancel()
+			site.Close(context.Background())
+			return 0
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				srv := redistest.Start(t)
+				rdb := srv.Client()
+				ns := calls(rdb, 10*time.Second)
+				site := mayfly.Must(sliding.NewLimiter(ns, sliding.LimiterOptions{Limit: 100_000, Lease: 50 * time.Millisecond}))
+				user := limiterOf(rdb, "user", sliding.LimiterOptions{Limit: 3})
+				user.Allow(t.Context(), "ada", 3)
+				n := spend(t, site, 1003)
+				srv.Latency(100 * time.Millisecond)
+				ctx, cancel := context.WithCancel(t.Context())
+				defer cancel()
+				var all sync.WaitGroup
+				all.Go(func() {
+					if ok, _, err := sliding.AllowAll(ctx, site.Ask("ada", 20), user.Ask("ada", 1)); ok || (err != nil) != (name == "the caller leaves") {
+						t.Error(ok, err)
+					}
+				})
+				synctest.Wait()
+				n += meanwhile(site, cancel)
+				all.Wait()
+				srv.Latency(0)
+				want(t, site.Close(t.Context()), nil)
+				time.Sleep(200 * time.Millisecond)
+				if got := counted(t, srv); got != n {
+					t.Errorf("%d are counted, where %d were admitted", got, n)
+				}
+			})
+		})
+	}
+}
+
+// What crowds are admitted by AllowAll of two limits with shares, of which one's are small, and by Allow of the other, is what counts in the end.
+func TestWhatAllowAllAdmitsIsCounted(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		srv := redistest.Start(t)
+		rdb := srv.Client()
+		o := sliding.LimiterOptions{Limit: 100_000, Lease: 50 * time.Millisecond}
+		site := mayfly.Must(sliding.NewLimiter(calls(rdb, 10*time.Second), o))
+		ns := calls(rdb, 10*time.Second)
+		ns.Prefix, o.Limit = "tenant:", 20_000
+		tenant := mayfly.Must(sliding.NewLimiter(ns, o))
+		srv.Latency(time.Millisecond)
+		var admitted atomic.Int64
+		var all sync.WaitGroup
+		for i := range 8 {
+			all.Go(func() {
+				for range effort.Times(60, 600) {
+					if d, err := site.Allow(t.Context(), "ada", 1); err != nil || !d.Allowed {
+						t.Error(d, err)
+					}
+					tenant.Allow(t.Context(), "ada", 1)
+					admitted.Add(1)
+					asks := []sliding.Ask{site.Ask("ada", 2), tenant.Ask("ada", 3)}
+					if i%2 == 0 {
+						slices.Reverse(asks)
+					}
+					ok, _, err := sliding.AllowAll(t.Context(), asks...)
+					want(t, err, nil)
+					if ok {
+						admitted.Add(2)
+					}
+					time.Sleep(time.Duration(rand.Int64N(int64(time.Millisecond))))
+				}
+			})
+		}
+		all.Wait()
+		site.Close(t.Context())
+		tenant.Close(t.Context())
+		if got := counted(t, srv); got != int(admitted.Load()) {
+			t.Errorf("%d are counted, where %d were admitted", got, admitted.Load())
 		}
 	})
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // A counter is one short string per key: the numbers of its way to count and, behind a semicolon, the shares that processes have leased of it,
-// each as id, calls, which window, and end. One number is a fixed window, three a sliding one, eighteen a strict one.
+// each as id, calls, which window, end, and the lease it was taken with. One number is a fixed window, three a sliding one, eighteen a strict one.
 
 // way is a way to count: how many numbers it has, and pieces of Lua that all scripts about it are made of. They are put together as text, with local
 // variables and no functions, as most of what a script costs the server is its Lua.
@@ -21,6 +21,7 @@ type way struct {
 	weigh   string // sets room, the calls that fit now
 	put     string // counts as many calls as take says, and writes that, or only what changed
 	says    string // the three numbers that the Go side makes a [Decision] of
+	adds    string // more numbers for a process that is going to refuse calls
 
 	stamp string // which window this is
 	stays string // for how many ms what is counted now is in it
@@ -44,7 +45,7 @@ return {ok and 1 or 0, $says}`))
 func (w way) fill(script string) string {
 	first, _, _ := strings.Cut(w.names, ",")
 	pieces := strings.NewReplacer("$names", w.names, "$first", first, "$match", w.match, "$numbers", strconv.Itoa(w.numbers), "$endless", strconv.Itoa(endless))
-	return strings.NewReplacer("$look", pieces.Replace(look)+w.read, "$clock", w.clock, "$weigh", w.weigh, "$put", w.put, "$says", w.says, "$stamp", w.stamp, "$stays", w.stays,
+	return strings.NewReplacer("$look", pieces.Replace(look)+w.read, "$clock", w.clock, "$weigh", w.weigh, "$put", w.put, "$says", w.says, "$adds", w.adds, "$stamp", w.stamp, "$stays", w.stays,
 		"$give", w.give, "$fades", strconv.FormatBool(w.fades), "$numbers", strconv.Itoa(w.numbers), "$stride", strconv.Itoa(stride)).Replace(script)
 }
 
@@ -73,14 +74,15 @@ const clock = `local time = redis.call('TIME')
 local now = time[1] * 1000 + math.floor(time[2] / 1000)
 `
 
-// fixedWindow begins with its first call, and ends with the key. What ends later than a window from now was begun before the clock went back.
+// fixedWindow begins with its first call, and ends with the key, which is there for one more millisecond than its TTL says. What ends later than a window
+// from now was begun before the clock went back.
 var fixedWindow = way{
 	numbers: 1, names: "used", match: "(%d+)",
 	read: `if used and #used > 10 then return {0} end
 used = tonumber(used or 0)
 `,
 	weigh: `local begun, longer = left >= 0, left > window
-if longer or not begun then left = window end
+if longer or not begun then left = math.max(window - 1, 1) end
 local room = limit - used
 `,
 	put: `used = used + take
@@ -93,10 +95,10 @@ elseif changed or take > 0 and leases ~= '' then
 elseif take > 0 then
 	redis.call('INCRBY', key, take)
 end
-if not begun and take == 0 then left = 0 end
+if begun or take > 0 then left = left + 1 else left = 0 end
 `,
 	says:  "used, left, left",
-	stamp: "0", stays: "left - 1", fades: true,
+	stamp: "0", stays: "left", fades: true,
 	give: "used = math.max(used - unused, 0)",
 }
 
@@ -178,7 +180,11 @@ for p = 17, 1, -1 do
 	end
 end
 `,
-	says:  "used, reset, retry",
+	says: "used, reset, retry",
+	adds: `if not ok or room <= take then
+	answer[9] = over
+	for p = 1, 17 do answer[9 + p] = counts[p] end
+end`,
 	stamp: "index", stays: "window - over - time[2] % 1000 / 1000",
 	give: `local p = at - stamp + 1
 		if p >= 1 and counts[p] then counts[p] = math.max(counts[p] - unused, 0) end`,

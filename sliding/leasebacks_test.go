@@ -7,6 +7,8 @@ import (
 	"testing/synctest"
 	"time"
 
+	"github.com/redis/go-redis/v9"
+
 	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/redistest"
 	"github.com/mayflycache/mayfly/sliding"
@@ -133,13 +135,26 @@ func TestSharesOfPartsThatWere(t *testing.T) {
 
 // Processes whose leases differ, as during a deployment, leave each other's shares what they are.
 func TestAShareBesideShorterOnes(t *testing.T) {
-	leased(t, func(t *testing.T, srv *redistest.Server, _ *trips, a, _ *sliding.Limiter[string]) {
-		brief := mayfly.Must(sliding.NewLimiter(calls(srv.Client(), 10*time.Second), sliding.LimiterOptions{Limit: 100_000, Lease: 10 * time.Millisecond}))
-		n := spend(t, a, 1003) + spend(t, brief, 203)
-		brief.Close(t.Context())
-		a.Close(t.Context())
-		if got := counted(t, srv); got != n {
-			t.Errorf("%d are counted, where %d were admitted", got, n)
-		}
-	})
+	for kind, o := range windows {
+		synctest.Test(t, func(t *testing.T) {
+			const limit = 1e6
+			srv := redistest.Start(t)
+			open := func(lease time.Duration) *sliding.Limiter[string] {
+				o.Limit, o.Lease = limit, lease
+				rdb := redis.NewClient(srv.Options())
+				t.Cleanup(func() { rdb.Close() })
+				return mayfly.Must(sliding.NewLimiter(calls(rdb, 10*time.Second), o))
+			}
+			time.Sleep(time.Until(time.Now().Truncate(10 * time.Second).Add(10 * time.Second)))
+			long, brief, none := open(500*time.Millisecond), open(5*time.Millisecond), open(0)
+			n := spend(t, long, 1003) + spend(t, brief, 203)
+			brief.Close(t.Context())
+			long.Close(t.Context())
+			d, err := none.Allow(t.Context(), "ada", 0)
+			want(t, err, nil)
+			if got := limit - d.Remaining; got != n {
+				t.Errorf("%s: %d are counted, where %d were admitted", kind, got, n)
+			}
+		})
+	}
 }

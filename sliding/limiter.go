@@ -65,7 +65,7 @@ type LimiterOptions struct {
 // is away shares are used up.
 //
 // Where nothing is left a process refuses by itself for up to the length of a lease, or a second if nobody has a share that may come back.
-// Remaining, ResetAfter and RetryAfter are what the last trip saw, less what this process has admitted since.
+// Remaining, ResetAfter and RetryAfter are what the last trip saw, less what this process has admitted since. RetryAfter is that of the calls asked for.
 //
 // Limits that allow less than 100 calls in the time of a lease are asked for call by call, and so are calls for which no share is left.
 type Limiter[K comparable] struct {
@@ -74,6 +74,7 @@ type Limiter[K comparable] struct {
 	opt          LimiterOptions
 	script       sendonce.Script
 	limit, whole any        // as the script takes them: whole is the window, or a part of a strict one
+	part         int64      // the same in ms
 	numbers      int        // that a counter is
 	leases       *leases[K] // nil if each call is a trip
 }
@@ -84,7 +85,7 @@ type Decision struct {
 	Limit      int
 	Remaining  int           // calls that would still be allowed now
 	ResetAfter time.Duration // until all the limit is there again, if nobody calls
-	RetryAfter time.Duration // zero if allowed; else when to ask for as much again
+	RetryAfter time.Duration // zero if allowed; else when as much is admitted, if nobody else asks
 }
 
 // NewLimiter returns a limiter whose counters live in ns. It does no I/O. The namespace's TTL is the window, and at least a
@@ -115,7 +116,7 @@ func NewLimiter[K comparable](ns mayfly.Namespace[K, int64], o LimiterOptions) (
 	}
 	l := &Limiter[K]{
 		room: room, redis: sendonce.To(ns.Redis, ns.Observer, room.Name, o.RedisTimeout), opt: o, script: by.script(),
-		limit: strconv.Itoa(o.Limit), whole: strconv.FormatInt(whole, 10), numbers: by.numbers,
+		limit: strconv.Itoa(o.Limit), whole: strconv.FormatInt(whole, 10), part: whole, numbers: by.numbers,
 	}
 	if fits(int64(o.Limit), o.Lease, ns.TTL) {
 		l.leases = newLeases[K](by.leaseScript(), o.Lease, l.giveBack)
@@ -246,12 +247,15 @@ func (l *Limiter[K]) slide(d *Decision, reply []int64) {
 	}
 }
 
-// retry is in how long n calls fit, if nobody else calls.
+// retry is in how long n calls fit, if nobody else calls. A strict window's reply says it of the calls it was asked for, unless it has the counts.
 func (l *Limiter[K]) retry(n int, reply []int64) time.Duration {
 	if l.opt.Sliding {
 		return millis(roomIn(int64(n), int64(l.opt.Limit), reply[1], reply[2], reply[3], l.room.TTL.Milliseconds()))
 	}
-	return max(millis(reply[3]), time.Millisecond) // the last millisecond of a window has none left
+	if len(reply) > leaseReply {
+		return millis(partsIn(int64(n), int64(l.opt.Limit), reply[1], reply[leaseReply+1:], l.part) - reply[leaseReply])
+	}
+	return millis(reply[3])
 }
 
 // roomIn returns in how many milliseconds n calls fit, if nobody else calls.
@@ -267,6 +271,16 @@ func roomIn(n, limit, used, before, over, window int64) int64 {
 		return max(fits(used, before)-over, 1)
 	}
 	return window - over + max(fits(0, used), 0)
+}
+
+// partsIn returns in how many milliseconds from the beginning of its part n calls fit into a strict window, if nobody else calls.
+func partsIn(n, limit, used int64, counts []int64, part int64) (fit int64) {
+	for p := len(counts) - 1; p >= 0 && used+n > limit; p-- {
+		if counts[p] > 0 {
+			used, fit = used-counts[p], int64(len(counts)-p)*part
+		}
+	}
+	return fit
 }
 
 func millis(n int64) time.Duration { return time.Duration(n) * time.Millisecond }

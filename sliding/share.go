@@ -18,9 +18,14 @@ type share struct {
 	size   int64
 	calls  atomic.Int64 // that are left; far below zero once the share was closed
 
-	said    Decision      // Remaining is without the share's calls
-	again   time.Duration // until then what does not fit is refused without asking
+	heard   time.Time     // after the trip
+	said    Decision      // then; Remaining is without the share's calls
+	again   time.Duration // until then, from begun on, the calls of the trip are refused without asking, if they do not fit
 	refused atomic.Int64  // calls
+
+	// refuses returns, of n calls that do not fit, in how long they will, from heard on, and until when they are refused without asking, from begun on.
+	// It is nil if the trip found room.
+	refuses func(n int) (retry, again time.Duration)
 }
 
 // closed is below zero, whatever is put back to it.
@@ -54,7 +59,7 @@ func (s *share) admit(n int, now time.Time) (d Decision, ok bool) {
 	}
 	age := s.age(now)
 	left, ok := s.take(int64(n), age)
-	return s.decision(left, age), ok
+	return s.decision(left, now), ok
 }
 
 // decide answers n calls, if that needs no trip: it admits or refuses them.
@@ -64,20 +69,27 @@ func (s *share) decide(n int, now time.Time) (d Decision, known bool) {
 	}
 	age := s.age(now)
 	left, ok := s.take(int64(n), age)
-	switch d = s.decision(left, age); {
-	case ok:
-	case age >= s.again || n > 0 && left+int64(s.said.Remaining) >= int64(n):
+	d = s.decision(left, now)
+	if ok {
+		return d, true
+	}
+	if s.refuses == nil || n > 0 && left+int64(s.said.Remaining) >= int64(n) {
 		return d, false
-	case n > 0:
+	}
+	retry, again := s.refuses(max(n, 1))
+	if age >= again {
+		return d, false
+	}
+	if n > 0 {
 		s.refused.Add(int64(n))
-		d.Allowed, d.RetryAfter = false, max(s.said.RetryAfter, s.again)-age
+		d.Allowed, d.RetryAfter = false, max(retry-now.Sub(s.heard), again-age)
 	}
 	return d, true
 }
 
 // decision is what an admission is told when so many calls are left.
-func (s *share) decision(left int64, age time.Duration) Decision {
-	return Decision{Allowed: true, Limit: s.said.Limit, Remaining: s.said.Remaining + int(left), ResetAfter: max(s.said.ResetAfter-age, 0)}
+func (s *share) decision(left int64, now time.Time) Decision {
+	return Decision{Allowed: true, Limit: s.said.Limit, Remaining: s.said.Remaining + int(left), ResetAfter: max(s.said.ResetAfter-now.Sub(s.heard), 0)}
 }
 
 // over reports whether nothing is decided by the share any more.

@@ -129,7 +129,7 @@ func (l *Limiter[K]) begin(ctx context.Context, e *lessee, t *trip, now time.Tim
 // ask makes the trip.
 func (ls *leases[K]) ask(ctx context.Context, l *Limiter[K], full string, n int, want int64, calls float64, id uint64, debts []debt) ([]int64, error) {
 	reply, err := ls.script.IntsOnce(ctx, l.redis, full, l.leaseArgs(n, want, calls, id, debts)...)
-	if err == nil && len(reply) != 8 {
+	if err == nil && len(reply) < leaseReply {
 		err = l.odd(full, reply)
 	}
 	return reply, err
@@ -152,9 +152,13 @@ func (l *Limiter[K]) bring(s *share, wants appetite, n int, reply []int64) Decis
 	s.said = d
 	s.said.Remaining = int(room)
 	s.said.RetryAfter = 0
+	s.heard = time.Now()
 	if !d.Allowed || room == 0 {
-		s.said.RetryAfter = l.retry(max(n, 1), reply)
-		s.again = wants.again(s.said.RetryAfter, others, l.opt.Sliding)
+		s.refuses = func(n int) (retry, again time.Duration) {
+			retry = l.retry(n, reply)
+			return retry, wants.again(retry, others, l.opt.Sliding)
+		}
+		_, s.again = s.refuses(max(n, 1))
 	}
 	d.Remaining = int(room + size)
 	if !d.Allowed {
