@@ -8,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -353,16 +354,23 @@ func useFieldttl(ctx context.Context, rdb redis.UniversalClient, _ scene) error 
 }
 
 func usePages(ctx context.Context, rdb redis.UniversalClient, during scene) error {
-	cache, err := httpcache.New(mayfly.Namespace[string, []byte]{Name: "pages", Redis: rdb, Prefix: "http:", TTL: time.Hour}, httpcache.Options{
-		RedisTimeout: 10 * time.Second,
-	})
+	ns := mayfly.Namespace[string, []byte]{Name: "pages", Redis: rdb, Prefix: "http:", TTL: time.Hour}
+	cache, err := httpcache.New(ns, httpcache.Options{RedisTimeout: 10 * time.Second})
 	if err != nil {
 		return err
 	}
 	defer cache.Close(ctx)
-	site := cache.Handler(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if r.URL.Path == "/slow" {
+	another, err := httpcache.New(ns, httpcache.Options{RedisTimeout: 10 * time.Second}) // as in another process
+	if err != nil {
+		return err
+	}
+	defer another.Close(ctx)
+	origin := http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch r.URL.Path {
+		case "/slow":
 			<-time.After(during.load)
+		case "/both":
+			<-time.After(50 * time.Millisecond)
 		}
 		w.Header().Set("Cache-Control", "max-age=60")
 		w.Header().Set("Vary", "Accept-Language")
@@ -371,14 +379,25 @@ func usePages(ctx context.Context, rdb redis.UniversalClient, during scene) erro
 			w.Header().Set("Cache-Control", "max-age=0, stale-while-revalidate=60")
 		}
 		fmt.Fprint(w, "page")
-	}))
+	})
+	site, theirs := cache.Handler(origin), another.Handler(origin)
+	ask := func(site http.Handler, method, path string) {
+		site.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, method, "http://example.com"+path, nil))
+	}
 	get := func(method, path string) func() error {
 		return func() error {
-			site.ServeHTTP(httptest.NewRecorder(), httptest.NewRequestWithContext(ctx, method, "http://example.com"+path, nil))
+			ask(site, method, path)
 			return nil
 		}
 	}
 	return all([]func() error{
+		func() error { // one of them waits for the other
+			var both sync.WaitGroup
+			both.Go(func() { ask(site, "GET", "/both") })
+			both.Go(func() { ask(theirs, "GET", "/both") })
+			both.Wait()
+			return nil
+		},
 		get("GET", "/slow"), get("GET", "/a"), get("GET", "/a"), get("GET", "/stale"), get("GET", "/stale"), get("POST", "/a"), get("GET", "/b"),
 		func() error { return cache.Purge(ctx, httpcache.Target{URL: "http://example.com/b"}) },
 		func() error { return cache.Purge(ctx, httpcache.Target{Tag: "t"}) },
