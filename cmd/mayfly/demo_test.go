@@ -14,11 +14,11 @@ import (
 	"github.com/mayflycache/mayfly/internal/testkit/effort"
 )
 
-// demonstrating runs the demo for a second and returns what it printed.
+// demonstrating runs the demo for a moment and returns what it printed.
 func demonstrating(t *testing.T, more ...string) string {
 	t.Helper()
 	var out, complaints bytes.Buffer
-	flags := append([]string{"demo", "--addr", "127.0.0.1:0", "--for", "1s", "--shoppers", "20", "--pause", "100ms", "--query", "1ms"}, more...)
+	flags := append([]string{"demo", "--addr", "127.0.0.1:0", "--for", "300ms", "--shoppers", "20", "--pause", "50ms", "--query", "1ms"}, more...)
 	if code := run(t.Context(), flags, &out, &complaints); code != 0 {
 		t.Fatalf("exit %d: %s", code, &complaints)
 	}

@@ -151,6 +151,7 @@ func TestHandOver(t *testing.T) {
 
 // Whatever goes wrong, the source takes writes afterwards, and the complaint says how far it came.
 func TestHandOverGivesUp(t *testing.T) {
+	t.Parallel() // it waits for what does not come
 	addr, rdb := serving(t)
 	some(t, rdb)
 	other, _ := serving(t)

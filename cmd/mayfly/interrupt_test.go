@@ -44,6 +44,7 @@ const atOnce = 2500 * time.Millisecond
 
 // A command that is interrupted while Redis hangs ends at once, and reports what it has.
 func TestToldToEndWhileRedisHangs(t *testing.T) {
+	t.Parallel()
 	for _, c := range []struct {
 		args       string
 		at         string // the command that is not answered
@@ -89,6 +90,7 @@ func TestToldToEndWhileRedisHangs(t *testing.T) {
 
 // What a command clears up on a Redis that hangs is given up soon.
 func TestToldToEndInTheMiddle(t *testing.T) {
+	t.Parallel()
 	srv := redistest.Start(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
@@ -112,6 +114,7 @@ func TestToldToEndInTheMiddle(t *testing.T) {
 
 // An interrupted tool takes its child processes along.
 func TestAToolEndsWhole(t *testing.T) {
+	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no sh")
 	}
@@ -141,6 +144,7 @@ func TestAToolEndsWhole(t *testing.T) {
 
 // The program hears SIGTERM, and SIGINT, while Redis does not answer.
 func TestSignals(t *testing.T) {
+	t.Parallel()
 	for _, s := range []os.Signal{syscall.SIGTERM, syscall.SIGINT} {
 		p := audited300(t)
 		held := p.Hold("pexpire", "").Skip(100)
