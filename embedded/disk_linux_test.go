@@ -33,6 +33,7 @@ const misconf = "MISCONF Errors writing to the AOF file: "
 
 // On a full disk writes are refused in Redis's words and reads go on; when there is room again, writes go on. Nothing acknowledged is lost.
 func TestASmallDiskThatIsFull(t *testing.T) {
+	t.Parallel()
 	for _, fsync := range []string{"always", "everysec"} {
 		t.Run(fsync, func(t *testing.T) {
 			dir := smallDisk(t)

@@ -106,6 +106,7 @@ func caughtUp(t *testing.T, db *embedded.DB, m master) {
 // A DB that follows has its master's keys, values and deadlines to the millisecond: after the synchronisation, after later writes, after its
 // link was cut in the middle of writes, and after its promotion. Until then it removes nothing on its own, and refuses writes.
 func TestFollowing(t *testing.T) {
+	t.Parallel()
 	masters(t, func(t *testing.T, m master) {
 		ctx := t.Context()
 		fill(t, m.rdb, m.fields)

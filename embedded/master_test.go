@@ -18,6 +18,7 @@ import (
 
 // The link uses TLS if requested, with the master's name verified, and InStep reports a wrong password or certificate.
 func TestAMasterWithTLSAndAPassword(t *testing.T) {
+	t.Parallel()
 	web := httptest.NewTLSServer(nil)
 	defer web.Close()
 	roots := x509.NewCertPool()
