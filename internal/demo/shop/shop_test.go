@@ -118,7 +118,7 @@ func TestSwitches(t *testing.T) {
 	}{
 		{
 			"the lease: one query of a product at a time",
-			6 * time.Second,
+			4 * time.Second,
 			func(s *panel.Settings) {
 				s.Pause, s.Early, s.Local, s.Processes, s.TTL = 200*time.Millisecond, false, false, 4, 2*time.Second
 			},
@@ -127,7 +127,7 @@ func TestSwitches(t *testing.T) {
 		},
 		{
 			"early refresh: readers do not wait",
-			8 * time.Second,
+			5 * time.Second,
 			func(s *panel.Settings) { s.Pause, s.Local = 200*time.Millisecond, false },
 			func(s *panel.Settings) { s.Early = false }, func(s *panel.Settings) { s.Early = true },
 			func(off, on panel.Figures) bool { return off.Waited > 5*on.Waited },
@@ -152,7 +152,7 @@ func TestSwitches(t *testing.T) {
 		},
 		{
 			"sliding: no cart ends while it is used",
-			15 * time.Second,
+			10 * time.Second,
 			nil,
 			func(s *panel.Settings) { s.Sliding = false }, func(s *panel.Settings) { s.Sliding = true },
 			func(off, on panel.Figures) bool { return off.Lost > 20 && on.Lost == 0 && on.Carts > 0 },
