@@ -12,21 +12,25 @@ import (
 )
 
 // limits makes contexts that end after a time, like context.WithTimeout, for the path of every read: with two allocations instead of five,
-// and usually without touching a timer. Arming a timer for each command wakes a second thread of the runtime, which costs more than
-// everything else that a read does beyond go-redis.
+// whether or not the caller's context can end, and usually without touching a timer. Arming a timer for each command wakes a second thread of
+// the runtime, which costs more than everything else that a read does beyond go-redis.
 type limits struct {
 	alarms sync.Pool // of *alarm that belong to no limit
 }
 
-// limit is one such context.
+// limit is one such context. It ends with its own time, and with the caller's context once somebody waits for that: see Done.
 type limit struct {
 	context.Context // the caller's
 	at              time.Time
 	alarm           *alarm
-	unlink          func() bool // detaches it from the caller's context; nil if that never ends
 
 	done  chan struct{}
 	ended atomic.Pointer[error] // written once, before done is closed
+
+	mu     sync.Mutex
+	asked  bool        // Done was called
+	over   bool        // it was given back
+	unlink func() bool // detaches it from the caller's context; nil if it was not attached
 }
 
 // alarm is a timer and the limit it serves. A timer that is armed stays armed when its limit is given back. Usually it rings before the
@@ -42,9 +46,6 @@ type alarm struct {
 // begin returns a context based on ctx that ends after the given time. The caller must end it.
 func (ls *limits) begin(ctx context.Context, now time.Time, after time.Duration) *limit {
 	l := &limit{Context: ctx, at: now.Add(after), done: make(chan struct{})}
-	if ctx.Done() != nil {
-		l.unlink = context.AfterFunc(ctx, func() { err := ctx.Err(); l.end(&err) })
-	}
 	l.alarm, _ = ls.alarms.Get().(*alarm)
 	if l.alarm == nil {
 		l.alarm = &alarm{}
@@ -55,9 +56,12 @@ func (ls *limits) begin(ctx context.Context, now time.Time, after time.Duration)
 
 // end gives the context back. Whoever still holds it finds it cancelled.
 func (ls *limits) end(l *limit) {
+	l.mu.Lock()
+	l.over = true
 	if l.unlink != nil {
 		l.unlink()
 	}
+	l.mu.Unlock()
 	l.alarm.set(nil, time.Time{})
 	l.end(&canceled)
 	ls.alarms.Put(l.alarm)
@@ -103,7 +107,7 @@ func (l *limit) end(err *error) {
 	}
 }
 
-// Deadline, Done and Err implement context.Context.
+// Deadline implements context.Context.
 func (l *limit) Deadline() (time.Time, bool) {
 	if at, ok := l.Context.Deadline(); ok && at.Before(l.at) {
 		return at, true
@@ -111,15 +115,48 @@ func (l *limit) Deadline() (time.Time, bool) {
 	return l.at, true
 }
 
-func (l *limit) Done() <-chan struct{} { return l.done }
-
-func (l *limit) Err() error {
-	select {
-	case <-l.done:
-		return *l.ended.Load()
-	default:
-		return nil
+// Done implements context.Context, but for one thing: who calls it first learns of the caller's end only if that came before. go-redis calls it
+// once before each command without waiting, and again where it has to wait: only then is the link to the caller's context worth its five
+// allocations. Whoever waits on the first channel nevertheless waits until the limit ends.
+func (l *limit) Done() <-chan struct{} {
+	l.mu.Lock()
+	again := l.asked
+	l.asked = true
+	l.mu.Unlock()
+	if again {
+		l.link()
+	} else {
+		l.Err()
 	}
+	return l.done
+}
+
+// link makes the limit end as soon as the caller's context does.
+func (l *limit) link() {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.unlink == nil && !l.over && l.Context.Done() != nil {
+		l.unlink = context.AfterFunc(l.Context, l.leave)
+	}
+}
+
+// Err implements context.Context.
+func (l *limit) Err() error {
+	if err := l.ended.Load(); err != nil {
+		<-l.done // it is being closed
+		return *err
+	}
+	if l.Context.Err() != nil {
+		l.leave()
+		return l.Err()
+	}
+	return nil
+}
+
+// leave ends the limit as the caller's context ended.
+func (l *limit) leave() {
+	err := l.Context.Err()
+	l.end(&err)
 }
 
 // Warnings returns what is dangerous about rdb's settings.

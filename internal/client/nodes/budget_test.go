@@ -30,6 +30,45 @@ func TestEveryLimitEndsAtItsOwnTime(t *testing.T) {
 	})
 }
 
+// Whoever asks a second time waits, and is told when the caller has gone; so is whoever asks afterwards for the first time.
+func TestAWaiterLearnsThatItsCallerHasGone(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ls := limits{}
+		ctx, cancel := context.WithCancelCause(t.Context())
+		begun := time.Now()
+		waits, asksLate := ls.begin(ctx, begun, time.Second), ls.begin(ctx, begun, time.Second)
+		waits.Done()
+		time.AfterFunc(time.Millisecond, func() { cancel(errors.New("gone")) })
+		<-waits.Done()
+		if took := time.Since(begun); took != time.Millisecond || !errors.Is(waits.Err(), context.Canceled) {
+			t.Errorf("ended after %v with %v", took, waits.Err())
+		}
+		select {
+		case <-asksLate.Done():
+		default:
+			t.Error("the caller had gone before")
+		}
+		ls.end(waits)
+		ls.end(asksLate)
+		ls.begin(ctx, begun, time.Second).Done() // nothing waits for it: the bubble ends
+	})
+}
+
+// A read has a caller who can go, in a server of requests always: this is what it costs.
+func TestWhatALimitAllocates(t *testing.T) {
+	ls, now := limits{}, time.Now()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	if n := testing.AllocsPerRun(100, func() {
+		l := ls.begin(ctx, now, time.Hour)
+		l.Done()
+		l.Err()
+		ls.end(l)
+	}); n > 2 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
 func TestALimitEndsWithItsCaller(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ls := limits{}
@@ -60,6 +99,7 @@ func TestALimitOfALaterUseKeepsItsCallersEarlierDeadline(t *testing.T) {
 		begun := time.Now()
 		l := ls.begin(ctx, begun, time.Second)
 		defer ls.end(l)
+		l.Done() // it is the second who waits
 		<-l.Done()
 		if took := time.Since(begun); took != 10*time.Millisecond || !errors.Is(l.Err(), context.DeadlineExceeded) {
 			t.Errorf("ended after %v with %v", took, l.Err())

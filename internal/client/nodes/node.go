@@ -128,6 +128,7 @@ func (n *Node) AskOnce(ctx context.Context, cmds ...redis.Cmder) error {
 		if len(undone) == 0 {
 			return t.end(nil)
 		}
+		t.limited.link()
 		if pause > lastPause || again.Sleep(t.limited, pause) != nil {
 			return t.end(n.settle(t.limited, undone[0]))
 		}
