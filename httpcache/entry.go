@@ -287,6 +287,7 @@ func appendFields(dst []byte, list []field) []byte {
 type scanner struct {
 	rest   string
 	failed bool
+	room   []string // for the values of fields, most of which have one
 }
 
 func (s *scanner) done() bool { return !s.failed && s.rest == "" }
@@ -330,16 +331,21 @@ func (s *scanner) texts() []string {
 	if n == 0 {
 		return nil
 	}
-	list := make([]string, n)
-	for i := range list {
-		list[i] = s.text()
+	if n > cap(s.room)-len(s.room) {
+		s.room = make([]string, 0, n)
 	}
-	return list
+	start := len(s.room)
+	for range n {
+		s.room = append(s.room, s.text())
+	}
+	return s.room[start:len(s.room):len(s.room)]
 }
 
 func (s *scanner) fields() []field {
 	n := s.count()
-	list := make([]field, 0, min(n, 64)) // a lying count must not allocate more
+	most := min(n, 64) // a lying count must not allocate more
+	list := make([]field, 0, most)
+	s.room = make([]string, 0, most)
 	for len(list) < n && !s.failed {
 		name, plus := strings.CutPrefix(s.text(), added)
 		list = append(list, field{name, s.texts(), plus})
