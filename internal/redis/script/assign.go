@@ -156,11 +156,11 @@ func alone(e ast.Expr) ast.Expr {
 	return e
 }
 
-// decided returns what e is if its first operand is written as true, false or nil: of those the compiler makes jumps to wrong places.
+// decided returns what e is if its first operand is written as a value: of those the compiler makes jumps to wrong places.
 func decided(e *ast.LogicalOpExpr) ast.Expr {
 	truth := false
 	switch e.Lhs.(type) {
-	case *ast.TrueExpr:
+	case *ast.TrueExpr, *ast.NumberExpr, *ast.StringExpr:
 		truth = true
 	case *ast.FalseExpr, *ast.NilExpr:
 	default:
