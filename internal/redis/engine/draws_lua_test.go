@@ -186,7 +186,7 @@ func (w *luaWriter) stmt(depth int) {
 		w.inLoop(depth, s)
 		w.line("end")
 	case 25, 26:
-		w.line("while not T() and %s do", w.expr('b', 2))
+		w.line("while not T() and (%s) do", w.expr('b', 2))
 		w.inLoop(depth)
 		w.line("end")
 	case 27, 28:
