@@ -18,16 +18,6 @@ type luaWriter struct {
 	size   int // statements that may still be written
 }
 
-// luaFrame surrounds each program: L notes what is done, in order, T counts the calls, after too many of which functions return at once.
-const luaFrame = `local N,P=0,{}
-local function S(v,d) if type(v)=='table' then if d>2 then return '{}' end local r={} for i=1,#v do r[i]=S(v[i],d+1) end return '{'..table.concat(r,',')..';'..S(v.a,d+1)..S(v.b,d+1)..'}' end
-if type(v)=='function' then return 'f' end return tostring(v) end
-local function L(...) if #P<400 then for i=1,select('#',...) do P[#P+1]=S((select(i,...)),0) end P[#P+1]='|' end return ... end
-local function T() N=N+1 return N>150 end
-local function M(...)
-%s end
-local r={pcall(M,1,'x',3)} for i=1,4 do P[#P+1]=i==2 and not r[1] and type(r[2])=='string' and 'E'..r[2]:sub(1,16) or S(r[i],0) end return table.concat(P,' ')`
-
 // drawLua returns a program.
 func drawLua(r *rand.Rand) string {
 	w := &luaWriter{Rand: r, size: 8 + r.IntN(14), vararg: true}
@@ -96,11 +86,23 @@ func (w *luaWriter) inLoop(depth int, before ...string) {
 	w.loop = outer
 }
 
+// cut shortens what was assigned to those targets that hold texts.
+func (w *luaWriter) cut(targets ...string) {
+	for _, to := range targets {
+		if to[0] == 's' || strings.Contains(to, ".") || strings.Contains(to, "[") {
+			w.line("%s=C(%s)", to, to)
+		}
+	}
+}
+
 func (w *luaWriter) stmt(depth int) {
 	w.size--
-	choice := w.IntN(34)
+	choice := w.IntN(42)
 	if depth <= 0 {
-		choice = w.IntN(18)
+		choice = w.IntN(18 + 4)
+		if choice >= 18 {
+			choice += 16
+		}
 	}
 	switch choice {
 	case 0, 1, 2:
@@ -108,6 +110,7 @@ func (w *luaWriter) stmt(depth int) {
 		n, e := w.fresh(k), w.expr(k, 3)
 		w.line("local %s=%s", n, e)
 		w.names = append(w.names, n)
+		w.cut(n)
 	case 3, 4:
 		var names, values []string
 		for range 1 + w.IntN(3) {
@@ -116,9 +119,12 @@ func (w *luaWriter) stmt(depth int) {
 		}
 		w.line("local %s=%s", strings.Join(names, ","), strings.Join(values, ","))
 		w.names = append(w.names, names...)
+		w.cut(names...)
 	case 5, 6, 7:
 		k := w.kind()
-		w.line("%s=%s", w.name(k), w.expr(k, 3))
+		n := w.name(k)
+		w.line("%s=%s", n, w.expr(k, 3))
+		w.cut(n)
 	case 8, 9, 10, 11:
 		var to, values []string
 		for range 2 + w.IntN(2) {
@@ -132,6 +138,7 @@ func (w *luaWriter) stmt(depth int) {
 			to, values = []string{w.name('n'), w.target('n')}, []string{w.name('f') + "(" + w.expr('n', 1) + "," + w.expr('n', 1) + ")"}
 		}
 		w.line("%s=%s", strings.Join(to, ","), strings.Join(values, ","))
+		w.cut(to...)
 	case 12, 13:
 		w.line("%s=%s", w.target('n'), w.expr('n', 3))
 	case 14:
@@ -179,11 +186,11 @@ func (w *luaWriter) stmt(depth int) {
 		w.inLoop(depth, s)
 		w.line("end")
 	case 25, 26:
-		w.line("while not T() and %s do", w.expr('b', 2))
+		w.line("while not T() and (%s) do", w.expr('b', 2))
 		w.inLoop(depth)
 		w.line("end")
 	case 27, 28:
-		w.line("repeat local n4,s4=%s,%s", w.expr('n', 1), w.expr('s', 1))
+		w.line("repeat local n4,s4=%s,C(%s)", w.expr('n', 1), w.expr('s', 1))
 		outer := len(w.names)
 		w.names = append(w.names, "n4", "s4")
 		w.inLoop(depth)
@@ -199,6 +206,36 @@ func (w *luaWriter) stmt(depth int) {
 		w.body(depth)
 		w.line(" %s end))", w.pick("", "error(s1)", "error({})", "error(s1,0)", "return "+w.list(2), "return t1.zz.y", "return n1<s1", "return n1..{}"))
 		w.loop, w.vararg = outer, varargs
+	case 34: // values change their places
+		a, b := w.name('n'), w.name('n')
+		w.line("%s", w.pick(a+","+b+"="+b+","+a, a+","+b+"="+b, "local "+a+","+b+"="+b+","+a, a+","+b+"=f1("+b+"),"+a+"%5"))
+	case 35:
+		t := w.name('t')
+		w.line("%s.a,%s.b=%s.b,%s.a", t, t, t, t)
+	case 36: // what fails, and what an error carries
+		w.line("L(pcall(function() return %s end))", w.pick("1+{}", "{}<{}", "'a'<1", "nil..'x'", "#n1", "n1()", "s1.x.y", "zz", "-{}", "('x'):rep({})", "tonumber(1,99)", "error(n1)",
+			"error(nil)", "error(s1,2)", "setmetatable(1,2)", "ipairs()", "math.floor('x')", "table.concat({{}})", "'x'+1", "{}^2", "s1:nope()", "string.rep()", "select(0)", "error({err=s1})"))
+	case 37:
+		w.line("L(%s)", w.pick("1/0", "-1/0", "0/-1", "2^53+1", "1e308*10", "-0", "1e-320", "math.huge==1/0", "5%-3", "-5%3", "5.5%-2", "2^0.5", "0.1+0.2", "1e100", "123456789012345678", "1e14", "-1e15+0.5",
+			"math.floor(-0.5)", "math.fmod(-5,3)", "math.sqrt(2)", "math.modf(-3.7)", "select(-2,1,2,3)", "tonumber('z',36)", "tonumber('8',8)", "tonumber('')", "tonumber('1e')", "tonumber('0x')",
+			"string.format('%5.2s|%-5d|%+d','abc',n1%99,3)", "string.format('%c%o%X%i',65,8,255,3)", "('a,b,,c'):find(',',-3)", "('x y z'):gsub('%s','_',1)", "('abc'):byte(1,-1)", "unpack({1,2,3},2)",
+			"table.remove({1,2,3},1)", "('key=val'):match('(%w+)=(%w+)')", "('f(a(b)c)d'):match('%b()')", "('THE (quick) fox'):find('%((%a+)%)')", "('abc'):find('b()')", "rawequal(t1,t1),rawget(t1,1)",
+			"#'\\z\\065\\10'", "next({})", "type(next)", "('x'):rep(0)", "('x'):rep(-1)", "('abc'):sub(0,-2)", "('%d'):format('12')", "('hello'):gsub('l+',{ll='L'})", "('abc'):gsub('%w','%%%0')"))
+	case 38:
+		n, e := w.name('t'), w.expr('n', 2)
+		varargs := w.vararg
+		w.vararg = false
+		w.line("local t2=setmetatable({%s},{__index=%s,__add=function(a,b) if T() then return 1 end return n1 end,__call=function(self,...) return select('#',...),... end,", e, n)
+		w.line(" __concat=function(a,b) return type(a)..type(b) end,__eq=function() return true end,__lt=function(a,b) return %s end,__unm=function() return %s end,", w.expr('b', 1), w.expr('n', 1))
+		w.line(" __newindex=function(t,k,v) if type(k)~='string' or #k<9 then rawset(t,k,v) end end}) L(t2+1,2+t2,t2(%s),t2..'x','y'..t2,t2<t2,-t2,t2.a,t2==setmetatable({},getmetatable(t2)))", w.list(2))
+		w.vararg = varargs
+	case 39:
+		w.line("function t1:m(n3,...) if T() then return 1 end n3=n3 or 1 n3=n3%%7 n3=(%s) self.c=n3 return n3,... end L(t1:m(%s))", w.expr('n', 2), w.list(2))
+	case 40:
+		w.line("local function f2(n3) if T() then return 1 end n3=tonumber(n3) or 1 if n3<2 then return 1 end local n4=n3 n3=(n3 - 1) return %s end L(f2(%d))", w.pick("n4*f2(n3)", "f2(n3)+f2(n4-2)", "f2(n3)", "(f2(n3)),n4"), 1+w.IntN(6))
+		w.names = append(w.names, "f2")
+	case 41:
+		w.line("local n4=0 for k,v in pairs(%s) do n4=n4+(type(k)=='number' and k or #k) end L(n4) L((loadstring(%s) or type)(1))", w.name('t'), w.pick("'return ...'", "'return 1,2'", "'return ('", "[[local a,b=1,2 a,b=b,a return a..b]]"))
 	default:
 		n := w.fresh('f')
 		form := w.pick("local function %s(%s)", "local %s=function(%s)", "%s=function(%s)")
@@ -222,7 +259,7 @@ func (w *luaWriter) function(n, form string, depth int) {
 			own = append(own, p)
 			w.line(" %s=%s or %s", p, p, w.pick("1", "n1", "2"))
 			if p[0] == 's' {
-				w.line(" s2=tostring(s2)")
+				w.line(" s2=C(tostring(s2))")
 			} else {
 				w.line(" %s=tonumber(%s) or 3", p, p)
 			}

@@ -19,6 +19,19 @@ var (
 	luaSign  = strings.NewReplacer("-nan", "nan", "-NAN", "NAN")
 )
 
+// luaFrame surrounds each program: L notes what is done, in order, T counts the calls, after too many of which functions return at once, and C
+// cuts texts, which would else double in each turn of a loop, and the words of errors. A program sees no address: tostring gives tables and functions none.
+const luaFrame = `local N,P,plain=0,{},tostring
+local function tostring(v) local y=type(v) if y=='table' or y=='function' then return y end return plain(v) end
+local function C(s) if type(s)=='string' and s:sub(1,12)=='user_script:' then return s:sub(1,15) end if type(s)=='string' and #s>60 then return s:sub(1,50) end return s end
+local function S(v,d) if type(v)=='table' then if d>2 then return '{}' end local r={} for i=1,#v do r[i]=S(v[i],d+1) end return '{'..table.concat(r,',')..';'..S(v.a,d+1)..S(v.b,d+1)..'}' end
+if type(v)=='function' then return 'f' end return tostring(v) end
+local function L(...) if #P<300 then for i=1,select('#',...) do P[#P+1]=C(S((select(i,...)),0)) end P[#P+1]='|' end return ... end
+local function T() N=N+1 return N>99 end
+local function M(...)
+%s end
+local r={pcall(M,1,'x',3)} for i=1,4 do P[#P+1]=i==2 and not r[1] and type(r[2])=='string' and 'E'..r[2]:sub(1,16) or S(r[i],0) end return table.concat(P,' ')`
+
 func luaResult(reply string) string {
 	return luaSign.Replace(luaWords.ReplaceAllString(reply, "words"))
 }

@@ -58,6 +58,7 @@ func (f *fencer) assignOne(s *ast.AssignStmt) ast.Stmt {
 	at, ok := to.(*ast.AttrGetExpr)
 	switch {
 	case !ok && (!f.isLocal(to) || !nested(value)), ok && smallKey(at.Key):
+		s.Rhs[0] = alone(value)
 		return s
 	case ok && !(calls(value) && (f.isLocal(at.Object) || f.isLocal(at.Key))):
 		f.ident(s, "(set)")
@@ -132,7 +133,7 @@ func (a *assignment) store(i int, value ast.Expr) {
 		a.block = append(a.block, set(&a.end, at.Object, at.Key, value))
 		return
 	}
-	assigned := &ast.AssignStmt{Lhs: []ast.Expr{a.targets[i]}, Rhs: []ast.Expr{value}}
+	assigned := &ast.AssignStmt{Lhs: []ast.Expr{a.targets[i]}, Rhs: []ast.Expr{alone(value)}}
 	place(&a.end, assigned)
 	a.block = append(a.block, assigned)
 }
@@ -143,11 +144,23 @@ func (a *assignment) done() ast.Stmt {
 	return do
 }
 
-// decided returns what e is if its first operand is written as true, false or nil: of those the compiler makes jumps to wrong places.
+// alone returns e as the only value that is assigned to one target. The compiler puts a call in parentheses, as ours are, with its arguments into
+// the last parameter and the locals after it, if that parameter is the target. Without them a call has one value here just as well.
+func alone(e ast.Expr) ast.Expr {
+	switch e := e.(type) {
+	case *ast.FuncCallExpr:
+		e.AdjustRet = false
+	case *ast.Comma3Expr:
+		e.AdjustRet = false
+	}
+	return e
+}
+
+// decided returns what e is if its first operand is written as a value: of those the compiler makes jumps to wrong places.
 func decided(e *ast.LogicalOpExpr) ast.Expr {
 	truth := false
 	switch e.Lhs.(type) {
-	case *ast.TrueExpr:
+	case *ast.TrueExpr, *ast.NumberExpr, *ast.StringExpr:
 		truth = true
 	case *ast.FalseExpr, *ast.NilExpr:
 	default:

@@ -95,6 +95,16 @@ func TestWhatRedisComputes(t *testing.T) {
 		{"return {math.abs('010'),math.max('011','2'),#string.rep('x','010'),('abcdefghijkl'):sub('010'),string.format('%d','010'),table.concat({1,2,3},'-','02')}", "*6\r\n:10\r\n:11\r\n:10\r\n$3\r\njkl\r\n$2\r\n10\r\n$3\r\n2-3\r\n"},
 		{"return {string.len(1e15),string.upper(1/3),string.format('%s|%s',1e15,0.1+0.2),string.rep(1e15,2),(string.gsub(1e15,'e',0.5)),table.concat({1,2},1e15)}", "*6\r\n:5\r\n$16\r\n0.33333333333333\r\n$9\r\n1e+15|0.3\r\n$10\r\n1e+151e+15\r\n$7\r\n10.5+15\r\n$7\r\n11e+152\r\n"},
 		{"local N=0 local function T() N=N+1 return N>9 end local n1,n2=1,2 repeat local n4=(false and n2 or n1) until T() or not n4 return N", ":10\r\n"},
+		{"local function g(s) local b,c,d=7,8,9 s=s..'x'..b return {s,b,c,d} end return g(5)", "*4\r\n$3\r\n5x7\r\n:7\r\n:8\r\n:9\r\n"},
+		{"local function g(n) local b,c,d=7,8,9 n=n%4 return {n,b,c,d} end return g(5)", "*4\r\n:1\r\n:7\r\n:8\r\n:9\r\n"},
+		{"local function f() return 1,2,3,4 end local function g(n) local b,c,d=7,8,9 n=(f(b,c)) return {n,b,c,d} end return g(5)", "*4\r\n:1\r\n:7\r\n:8\r\n:9\r\n"},
+		{"local function g(s,...) local b,c,d=7,8,9 s=(...) return {s,b,c,d} end return g(5,1,2,3)", "*4\r\n:1\r\n:7\r\n:8\r\n:9\r\n"},
+		{"local function g(n) local b,c,d=7,8,9 b,n=n,n%4 return {n,b,c,d} end return g(5)", "*4\r\n:1\r\n:5\r\n:8\r\n:9\r\n"},
+		{"local function g(s) local b,c,d=7,8,9 s=b and s..'x' return {s,b,c,d} end return g(5)", "*4\r\n$2\r\n5x\r\n:7\r\n:8\r\n:9\r\n"},
+		{"local function g(n) local b,c,d=7,8,9 n=not b and c or n%4 return {n,b,c,d} end return g(5)", "*4\r\n:1\r\n:7\r\n:8\r\n:9\r\n"},
+		{"local function g(n) for i=1,3 do n=n%4+i n=(n%3) end return n end return g(5)", ":1\r\n"},
+		{"local N,n=0,1 local function T() N=N+1 return N>9 end if N then n=n+1 repeat local a=((0 or 1) and '2') until T() end return {N,n}", "*2\r\n:10\r\n:2\r\n"},
+		{"return {(5 and 6) and 7,('' or 2) or 3,tostring(1 and nil),(1 and false) or 8}", "*4\r\n:7\r\n$0\r\n\r\n$3\r\nnil\r\n:8\r\n"},
 		{"local function f() return 1,2 end return {select('#',(true and f())),select('#',false or f()),tostring(nil and f()),tostring(false and f()),true or f()}", "*5\r\n:1\r\n:1\r\n$3\r\nnil\r\n$5\r\nfalse\r\n:1\r\n"},
 	} {
 		if got := eval(t, c.source); got != c.want {
