@@ -13,7 +13,7 @@ import (
 
 // A record that claims to be made of nothing but empty texts costs its reader a small multiple of its bytes.
 func TestARecordOfEmptyTexts(t *testing.T) {
-	const size = 4 << 20
+	const size = 16 << 20
 	rdb := redistest.Start(t).Client()
 	opt := options(t, rdb)
 	h := opened(t, opt).Handler(says("page", "Cache-Control: max-age=60"))
