@@ -207,13 +207,19 @@ func (l *loading[K, V]) patience() time.Duration {
 // lookAgain finds what there is by now, and reports whether that is something else than was to be renewed.
 func (l *loading[K, V]) lookAgain(ctx context.Context) (changed bool) {
 	l.flight.Reads()
-	begun, was := time.Now(), l.found
+	begun := time.Now()
 	f, err := l.c.guard.Look(ctx, l.full, true)
+	return l.sees(ctx, f, err, begun)
+}
+
+// sees judges what was found by a second look, and reports whether that is something else than was to be renewed.
+func (l *loading[K, V]) sees(ctx context.Context, f lease.Found, err error, begun time.Time) (changed bool) {
 	if err != nil {
 		l.c.tell.Backend(ctx, l.full, err)
 		l.alone = true
 		return false
 	}
+	was := l.found
 	l.found = f
 	l.judge(ctx, begun)
 	return string(f.Raw) != string(was.Raw)
