@@ -235,7 +235,9 @@ func (c *Cache[K, V]) loadGroup(ctx context.Context, permit *admission.Permit, l
 	if c.opt.LoadAbandon {
 		abandoned = c.allAbandoned(ctx, ls)
 	}
+	var loader stay
 	cost, runs, err := c.supervise(permit.Inside(ctx), watch{abandoned, claims, ends}, func(ctx context.Context) error {
+		defer loader.left()
 		answer.find, answer.err = c.many(ctx, keys, previous)
 		answer.err = because(ctx, answer.err)
 		return nil
@@ -245,7 +247,7 @@ func (c *Cache[K, V]) loadGroup(ctx context.Context, permit *admission.Permit, l
 		find, part = answer.find, answer.err
 	}
 	part, _ = c.notFound(part)
-	permit.Done(ended(part), time.Now())
+	leave(permit, &loader, ended(part), runs != nil)
 	c.tellLoad(ctx, "", len(ls), part, cost)
 	got := make([]loaded[V], len(ls))
 	for i, l := range ls {

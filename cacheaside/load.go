@@ -331,7 +331,9 @@ func (l *loading[K, V]) loadAndFill(ctx context.Context, permit *admission.Permi
 func (l *loading[K, V]) run(ctx context.Context, permit *admission.Permit, claims []*lease.Claim) loaded[V] {
 	var answer Loaded[V]
 	l.flight.Reads()
+	var loader stay
 	cost, runs, err := l.c.supervise(permit.Inside(ctx), watch{l.flight.Abandoned(), claims, []time.Time{l.ends}}, func(ctx context.Context) (err error) {
+		defer loader.left()
 		a, err := l.loader(ctx, l.key, l.previous())
 		if err == nil {
 			answer = a
@@ -343,7 +345,7 @@ func (l *loading[K, V]) run(ctx context.Context, permit *admission.Permit, claim
 		got.Loaded, got.err = l.take(answer)
 	}
 	got.err, _ = l.c.notFound(got.err)
-	permit.Done(ended(got.err), time.Now())
+	leave(permit, &loader, ended(got.err), runs != nil)
 	l.c.tellLoad(ctx, l.full, 1, got.err, cost)
 	return got
 }
