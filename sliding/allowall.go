@@ -195,7 +195,7 @@ func askAll(ctx context.Context, asks []Ask, each []Decision) (allowed bool, err
 	}
 	if err != nil {
 		if !errors.Is(err, mayfly.ErrForeign) {
-			err = sendonce.Outcome(ctx, rdb, keys[0], err)
+			err = sendonce.OutcomeOf(ctx, rdb, keys, err)
 		}
 		return false, fmt.Errorf("sliding: allow all of %q: %w", keys, err)
 	}
