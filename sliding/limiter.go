@@ -40,7 +40,7 @@ type LimiterOptions struct {
 
 	// FailOpen allows everything while Redis cannot be asked, and for a key that holds what no limiter wrote (mayfly.ErrForeign: another type or text,
 	// or a count without a TTL), which is left alone until somebody deletes it. Without FailOpen nothing is allowed then. Allow returns
-	// the error either way.
+	// the error either way. A call that is wrong in itself, as one for more than Limit, is never allowed.
 	FailOpen bool
 
 	// RedisTimeout is how long a call waits for Redis at most, whatever the client's own timeouts are; and soon nothing, as for a store's:
@@ -126,7 +126,10 @@ func NewLimiter[K comparable](ns mayfly.Namespace[K, int64], o LimiterOptions) (
 
 // Allow asks for n calls of key, all or none; n of 0 only looks. It is one round trip, sent once, or none with
 // [LimiterOptions.Lease]: if the reply is lost, the calls may have been counted, but never twice; the error is then
-// mayfly.ErrUnknownOutcome. Whatever the error, the decision is what [LimiterOptions.FailOpen] says.
+// mayfly.ErrUnknownOutcome. The decision is then what [LimiterOptions.FailOpen] says, as with every error of Redis and of what the key holds.
+//
+// The caller's mistakes allow nothing, whatever FailOpen says, and are not asked of Redis: n below 0 or above the limit, and a key that can have no
+// name in Redis, such as an empty one.
 func (l *Limiter[K]) Allow(ctx context.Context, key K, n int) (Decision, error) {
 	if l.leases != nil && 0 <= n && n <= l.opt.Limit {
 		if d, e, known := l.leases.decide(key, n); known {
