@@ -155,9 +155,12 @@ func (l *Limiter[K]) Allow(ctx context.Context, key K, n int) (Decision, error) 
 	return d, err
 }
 
-// Close gives back what the process has leased of the limits of keys, with [LimiterOptions.Lease], and ends the limiter's background work. Redis gets
-// [LimiterOptions.RedisTimeout] for that; what could not be given back is lost to the others until its window ends. Calls that come later are one
-// round trip each. Without a Lease there is nothing to close.
+// Close gives back what the process has leased of the limits of keys, with [LimiterOptions.Lease], and ends the limiter's background work. It sends
+// trips for 500 keys each, and Redis gets [LimiterOptions.RedisTimeout] for each. If some could not be given back the error says how many calls of how
+// many keys may stay counted, and for how long at most, and wraps why. Another Close tries again, as long as Redis takes shares back, for eight leases
+// after their end; then it returns nil. The error also wraps that of ctx, if that ended while trips were under way.
+//
+// Calls that come after a Close are one round trip each. Without a Lease there is nothing to close.
 func (l *Limiter[K]) Close(ctx context.Context) error {
 	if l.leases == nil {
 		return nil
