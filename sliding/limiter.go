@@ -65,7 +65,8 @@ type LimiterOptions struct {
 // is away shares are used up.
 //
 // Where nothing is left a process refuses by itself for up to the length of a lease, or a second if nobody has a share that may come back.
-// Remaining, ResetAfter and RetryAfter are what the last trip saw, less what this process has admitted since. RetryAfter is that of the calls asked for.
+// Remaining, ResetAfter and RetryAfter are what the last trip saw, less what this process has admitted since. RetryAfter is that of the calls asked for;
+// after a refusal without a trip it may be too short, by what other processes were admitted since that trip.
 //
 // Limits that allow less than 100 calls in the time of a lease are asked for call by call, and so are calls for which no share is left.
 type Limiter[K comparable] struct {
@@ -85,7 +86,7 @@ type Decision struct {
 	Limit      int
 	Remaining  int           // calls that would still be allowed now
 	ResetAfter time.Duration // until all the limit is there again, if nobody calls
-	RetryAfter time.Duration // zero if allowed; else when as much is admitted, if nobody else asks
+	RetryAfter time.Duration // zero if allowed; else when as much is admitted, if nobody else asks (see [Limiter] for a Lease)
 }
 
 // NewLimiter returns a limiter whose counters live in ns. It does no I/O. The namespace's TTL is the window, and at least a
