@@ -28,7 +28,7 @@ func (l *Limiter[K]) giveBack(ctx context.Context, all bool) error {
 	if lost.keys == 0 {
 		return nil
 	}
-	return fmt.Errorf("sliding: close: up to %d unused calls of %d keys, such as %q, may stay counted, for %v at most: %w",
+	return fmt.Errorf("sliding: close: up to %d unused calls of %d key(s), such as %q, may stay counted, for %v at most: %w",
 		lost.calls, lost.keys, lost.first, l.counts(), l.failure(ctx, lost.first, lost.err))
 }
 

@@ -169,7 +169,7 @@ func TestCloseSaysWhatItCouldNotGiveBack(t *testing.T) {
 		unused := counted(t, srv) - n
 		srv.Hang()
 		err := a.Close(t.Context())
-		says := fmt.Sprintf(`up to %d unused calls of 1 keys, such as "calls:ada", may stay counted, for 10s at most`, unused)
+		says := fmt.Sprintf(`up to %d unused calls of 1 key(s), such as "calls:ada", may stay counted, for 10s at most`, unused)
 		if err == nil || !strings.Contains(err.Error(), says) || !errors.Is(err, mayfly.ErrUnknownOutcome) {
 			t.Errorf("%v, want %q", err, says)
 		}
