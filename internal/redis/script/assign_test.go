@@ -106,6 +106,10 @@ func TestWhatRedisComputes(t *testing.T) {
 		{"local N,n=0,1 local function T() N=N+1 return N>9 end if N then n=n+1 repeat local a=((0 or 1) and '2') until T() end return {N,n}", "*2\r\n:10\r\n:2\r\n"},
 		{"return {(5 and 6) and 7,('' or 2) or 3,tostring(1 and nil),(1 and false) or 8}", "*4\r\n:7\r\n$0\r\n\r\n$3\r\nnil\r\n:8\r\n"},
 		{"local function f() return 1,2 end return {select('#',(true and f())),select('#',false or f()),tostring(nil and f()),tostring(false and f()),true or f()}", "*5\r\n:1\r\n:1\r\n$3\r\nnil\r\n$5\r\nfalse\r\n:1\r\n"},
+		{"return {redis.call('ECHO',1700000000.5),redis.call('ECHO',1700000000000.123),redis.call('ECHO',1700000000/3),redis.call('ECHO',0.00001)}", "*4\r\n$12\r\n1700000000.5\r\n$17\r\n1700000000000.123\r\n$20\r\n5.666666666666666e+8\r\n$7\r\n0.00001\r\n"},
+		{"return {redis.call('ECHO',-4924876359256392704),redis.call('ECHO',5e18),redis.call('ECHO',2^62),redis.call('ECHO',-2^62),redis.call('ECHO',2^62+1024),redis.call('ECHO',1e17)}", "*6\r\n$20\r\n-4924876359256393000\r\n$5\r\n5e+18\r\n$19\r\n4611686018427387904\r\n$20\r\n-4611686018427387904\r\n$19\r\n4611686018427389000\r\n$18\r\n100000000000000000\r\n"},
+		{"return {redis.call('ECHO',1709482033324649.75),redis.call('ECHO',6.7379555e19),redis.call('ECHO',-1.5e-7),redis.call('ECHO',1e300),redis.call('ECHO',0.1+0.2)}", "*5\r\n$18\r\n1709482033324649.7\r\n$20\r\n67379555000000004000\r\n$7\r\n-1.5e-7\r\n$6\r\n1e+300\r\n$19\r\n0.30000000000000004\r\n"},
+		{"local z=0 return {redis.call('ECHO',z*-1),redis.call('ECHO',z/z),redis.call('ECHO',-(z/z)),redis.call('ECHO',1/z),redis.call('ECHO',-1/z)}", "*5\r\n$1\r\n0\r\n$4\r\n-nan\r\n$3\r\nnan\r\n$3\r\ninf\r\n$4\r\n-inf\r\n"},
 	} {
 		if got := eval(t, c.source); got != c.want {
 			t.Errorf("%s\n got %q\nwant %q", c.source, got, c.want)
