@@ -110,6 +110,17 @@ func TestWhatRedisComputes(t *testing.T) {
 		{"return {redis.call('ECHO',-4924876359256392704),redis.call('ECHO',5e18),redis.call('ECHO',2^62),redis.call('ECHO',-2^62),redis.call('ECHO',2^62+1024),redis.call('ECHO',1e17)}", "*6\r\n$20\r\n-4924876359256393000\r\n$5\r\n5e+18\r\n$19\r\n4611686018427387904\r\n$20\r\n-4611686018427387904\r\n$19\r\n4611686018427389000\r\n$18\r\n100000000000000000\r\n"},
 		{"return {redis.call('ECHO',1709482033324649.75),redis.call('ECHO',6.7379555e19),redis.call('ECHO',-1.5e-7),redis.call('ECHO',1e300),redis.call('ECHO',0.1+0.2)}", "*5\r\n$18\r\n1709482033324649.7\r\n$20\r\n67379555000000004000\r\n$7\r\n-1.5e-7\r\n$6\r\n1e+300\r\n$19\r\n0.30000000000000004\r\n"},
 		{"local z=0 return {redis.call('ECHO',z*-1),redis.call('ECHO',z/z),redis.call('ECHO',-(z/z)),redis.call('ECHO',1/z),redis.call('ECHO',-1/z)}", "*5\r\n$1\r\n0\r\n$4\r\n-nan\r\n$3\r\nnan\r\n$3\r\ninf\r\n$4\r\n-inf\r\n"},
+		{"local h=2166136261 local s='user:1234' for i=1,#s do h=bit.bxor(h,s:byte(i)) h=bit.tobit(h*16777619) end return h", ":-617410132\r\n"},
+		{"local r={} for i,x in ipairs({2^51,2^51+1,2^52+0.5,2^52+3,2^53,2^53+2,-2^51-1,-2^52-3,2^63,1e300,-1e300,1.5,2.5,-0.5,-1.5,2^31,2^32+7,-2^31-1,3689348814741.5}) do r[i]=bit.tobit(x) end return r", "*19\r\n:0\r\n:0\r\n:0\r\n:2\r\n:0\r\n:1\r\n:-2\r\n:-12\r\n:0\r\n:-2013235812\r\n:-2013235812\r\n:2\r\n:2\r\n:0\r\n:-2\r\n:-2147483648\r\n:7\r\n:2147483647\r\n:-28092522\r\n"},
+		{"local z=0 return {bit.tobit(1/z),bit.tobit(-1/z),bit.tobit(z/z),bit.tohex(1/z),bit.bnot(1/z),bit.tobit('0x10'),bit.tobit('7.5')}", "*7\r\n:0\r\n:0\r\n:0\r\n$8\r\n00000000\r\n:-1\r\n:16\r\n:8\r\n"},
+		{"return {bit.lshift(1,33),bit.rshift(-1,28),bit.arshift(-256,36),bit.rol(2^40+1,1),bit.ror(1,2^52),bit.lshift(1,-1),bit.bor(2^52,1,2^53+2)}", "*7\r\n:2\r\n:15\r\n:-16\r\n:2\r\n:1\r\n:-2147483648\r\n:1\r\n"},
+		{"return {bit.tohex(2^52+255),bit.tohex(-1,-4),bit.tohex(255,2^33),bit.tohex(255,0),bit.tohex(255,-100),bit.tohex(255,'3')}", "*6\r\n$8\r\n00000080\r\n$4\r\nFFFF\r\n$0\r\n\r\n$0\r\n\r\n$8\r\n000000FF\r\n$3\r\n0ff\r\n"},
+		{"return bit.tobit()", "-ERR user_script:1: bad argument #1 to 'tobit' (number expected, got no value) script: sum, on @user_script:1.\r\n"},
+		{"return bit.band(1,{})", "-ERR user_script:1: bad argument #2 to 'band' (number expected, got table) script: sum, on @user_script:1.\r\n"},
+		{"return bit.tohex(1,{})", "-ERR user_script:1: bad argument #2 to 'tohex' (number expected, got table) script: sum, on @user_script:1.\r\n"},
+		{"return bit.lshift(1)", "-ERR user_script:1: bad argument #2 to 'lshift' (number expected, got no value) script: sum, on @user_script:1.\r\n"},
+		{"return {bit.tohex(1,-2^31),bit.tohex(1,nil),bit.tohex('010'),bit.tobit('010'),bit.tobit(' 0x1p4 ')}", "-ERR user_script:1: bad argument #2 to 'tohex' (number expected, got nil) script: sum, on @user_script:1.\r\n"},
+		{"return {bit.tohex(1,-2^31),bit.tohex('010'),bit.tobit('010'),bit.tobit(' 0x1p4 ')}", "*4\r\n$8\r\n00000001\r\n$8\r\n0000000a\r\n:10\r\n:16\r\n"},
 	} {
 		if got := eval(t, c.source); got != c.want {
 			t.Errorf("%s\n got %q\nwant %q", c.source, got, c.want)
