@@ -55,13 +55,14 @@ type Chunk struct {
 // Machine runs one script at a time. Its Lua state is made at the first use and costs nothing before.
 type Machine struct {
 	host    Host
-	state   *lua.LState   // the one that runs: see protected
-	waiting []*lua.LState // those that called it, the innermost last
-	spare   []*lua.LState // for pcalls
-	globals *lua.LTable   // what a script may read
-	env     *lua.LTable   // the script's view of globals
-	sealed  map[*lua.LTable]bool
-	null    *lua.LUserData // cjson.null
+	state   *lua.LState                 // the one that runs: see protected
+	waiting []*lua.LState               // those that called it, the innermost last
+	spare   []*lua.LState               // for pcalls
+	globals *lua.LTable                 // what a script may read
+	env     *lua.LTable                 // the script's view of globals
+	strict  *lua.LTable                 // the metatable of the globals, as scripts see it
+	sealed  map[*lua.LTable]*lua.LTable // what is behind the read-only tables
+	null    *lua.LUserData              // cjson.null
 	empty   *lua.LTable
 	memory  int // bytes that a script may hold
 	proto   int
