@@ -43,13 +43,10 @@ type Host interface {
 
 // Chunk is a compiled script.
 type Chunk struct {
-	Sum       string // its SHA1, in hex
-	Source    string
-	Flagged   bool // its first line is a shebang: #!lua
-	NoWrites  bool // the shebang says no-writes
-	NoCluster bool // the shebang says no-cluster
-	OneSlot   bool // it has a shebang without allow-cross-slot-keys
-	proto     *lua.FunctionProto
+	Sum    string // its SHA1, in hex
+	Source string
+	Flags
+	proto *lua.FunctionProto
 }
 
 // Machine runs one script at a time. Its Lua state is made at the first use and costs nothing before.
@@ -78,12 +75,12 @@ const chunkName = "user_script"
 
 // Compile parses a script. The error is Redis's reply, without the position that only Redis knows.
 func Compile(sum, source string) (*Chunk, error) {
-	c := &Chunk{Sum: sum, Source: source}
-	body, err := c.shebang(source)
+	flags, err := ReadFlags(source)
 	if err != nil {
 		return nil, err
 	}
-	if c.proto, err = compile(body); err != nil {
+	c := &Chunk{Sum: sum, Source: source, Flags: flags}
+	if c.proto, err = compile(withoutFlags(source)); err != nil {
 		return nil, fmt.Errorf("ERR Error compiling script (new function): %w", err)
 	}
 	return c, nil
