@@ -154,6 +154,7 @@ func TestWhatRedisComputes(t *testing.T) {
 		{"local ok,e=pcall(next,{a=1},'b') return e", "$21\r\ninvalid key to 'next'\r\n"},
 		{"return next()", "-ERR user_script:1: bad argument #1 to 'next' (table expected, got no value) script: sum, on @user_script:1.\r\n"},
 		{"return pairs()", "-ERR user_script:1: bad argument #1 to 'pairs' (table expected, got no value) script: sum, on @user_script:1.\r\n"},
+		{"local s=string.rep('attempt to call a non-function object ',200) local ok,e=pcall(error,s) local ok,f=pcall(function() error(s) end) return {e==s,f=='user_script:1: '..s,#f}", "*3\r\n:1\r\n:1\r\n:7615\r\n"},
 	} {
 		if got := eval(t, c.source); got != c.want {
 			t.Errorf("%s\n got %q\nwant %q", c.source, got, c.want)

@@ -56,7 +56,14 @@ var (
 	addText     = regexp.MustCompile(`cannot perform \w+ operation between (\w+) and (\w+)`)
 )
 
+// longMessage is longer than any message of the machine whose words are translated. A script's own may have any length, and its cleaning would keep
+// all clients waiting.
+const longMessage = 1 << 12
+
 func translate(text string) string {
+	if len(text) > longMessage {
+		return text
+	}
 	text = badArg.ReplaceAllString(text, "bad argument #$1 to '$2' (")
 	text = strings.Replace(text, " to main chunk (", " to '?' (", 1) // it was called by pcall
 	text = overflow.ReplaceAllString(text, "stack overflow")
