@@ -43,13 +43,7 @@ func (m *Machine) bitLibrary() *lua.LTable {
 // word reads an argument modulo 2^32. The library adds 2^52 + 2^51 and takes the low bits of the double, which rounds numbers that are not whole,
 // and also those from 2^51 on: the result then is not the remainder, but it is Redis's.
 func word(l *lua.LState, i int) uint32 {
-	n, ok := asNumber(l.Get(i))
-	if !ok && i > l.GetTop() {
-		l.ArgError(i, "number expected, got no value")
-	} else if !ok {
-		l.TypeError(i, lua.LTNumber)
-	}
-	return uint32(math.Float64bits(n + 3<<51))
+	return uint32(math.Float64bits(number(l, i) + 3<<51))
 }
 
 func push(l *lua.LState, n uint32) int { return give(l, lua.LNumber(int32(n))) }

@@ -41,13 +41,21 @@ func (m *Machine) open() {
 	m.globals.RawSetString("(concat)", l.NewFunction(m.concat))
 	m.globals.RawSetString("(set)", l.NewFunction(m.set))
 	m.globals.RawSetString("(key)", l.NewFunction(m.key))
-	m.globals.RawSetString("(mod)", l.NewFunction(m.mod))
+	for _, function := range computed {
+		m.globals.RawSetString("("+function+")", l.NewFunction(operator("__"+function)))
+	}
 	m.globals.RawSetString("(bound)", l.NewFunction(m.bound))
 	m.globals.RawSetString("(list)", l.NewFunction(func(l *lua.LState) int { return give(l, l.Get(1)) }))
 	m.globals.RawGetString("string").(*lua.LTable).RawSetString("__index", lua.LNil)
 	numbers := m.globals.RawGetString("math").(*lua.LTable)
 	numbers.RawSetString("huge", lua.LNumber(math.Inf(1)))
-	l.SetFuncs(numbers, map[string]lua.LGFunction{"random": m.random, "randomseed": m.randomseed})
+	l.SetFuncs(numbers, map[string]lua.LGFunction{"random": m.random, "randomseed": m.randomseed,
+		"pow": func(l *lua.LState) int {
+			return give(l, lua.LNumber(pow(number(l, 1), number(l, 2))))
+		}})
+	for name, compute := range computedByC {
+		l.SetFuncs(numbers, map[string]lua.LGFunction{name: func(l *lua.LState) int { return give(l, lua.LNumber(compute(number(l, 1)))) }})
+	}
 	m.globals.RawSetString("error", l.NewFunction(m.raiseValue))
 	m.globals.RawSetString("tonumber", l.NewFunction(m.tonumber))
 	m.textLibrary(m.globals.RawGetString("string").(*lua.LTable))
