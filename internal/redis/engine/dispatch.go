@@ -66,10 +66,11 @@ func (e *Engine) process(s *Session, args [][]byte) Outcome {
 		}
 		return e.reject(s, cmd, text)
 	}
-	if e.settings.maxMemory > 0 && !s.obeys && !e.hides() && !e.makeRoom() && (cmd.Flags&DenyOOM != 0 || s.queue != nil && !runsInMulti(cmd)) {
+	flags := e.flags(s, cmd, args)
+	if e.full(s) && flags&DenyOOM != 0 {
 		return e.reject(s, cmd, errOOM)
 	}
-	if text := e.refusal(s, cmd); text != "" {
+	if text := e.refusal(s, cmd, flags); text != "" {
 		return e.reject(s, cmd, text)
 	}
 	if s.Out.Proto != 3 && s.Subscribed() && !allowedWhileSubscribed(cmd) {
@@ -81,7 +82,7 @@ func (e *Engine) process(s *Session, args [][]byte) Outcome {
 	if s.queue != nil && cmd.Flags&NoMulti != 0 {
 		return e.reject(s, cmd, "ERR Command not allowed inside a transaction")
 	}
-	if e.pause.until != 0 && e.waitsOut(s, cmd) {
+	if e.pause.until != 0 && e.waitsOut(s, cmd, flags) {
 		return e.postpone(s, cmd, args)
 	}
 	if s.queue != nil && !runsInMulti(cmd) {

@@ -35,6 +35,11 @@ func (p policy) ages() bool { return p.lfu() || p == volatileLRU || p == allKeys
 // volatile reports whether only keys with a deadline may be evicted.
 func (p policy) volatile() bool { return p <= volatileTTL }
 
+// full reports whether the data do not fit maxmemory, and commands of s that need memory are refused.
+func (e *Engine) full(s *Session) bool {
+	return e.settings.maxMemory > 0 && !s.obeys && !e.hides() && !e.makeRoom()
+}
+
 // makeRoom evicts keys until the data fit maxmemory, and reports whether they do.
 func (e *Engine) makeRoom() bool {
 	for e.weight() > e.settings.maxMemory {

@@ -47,17 +47,11 @@ func clientUnpauseCommand(c *call) {
 func (e *Engine) paused() bool { return e.pause.until != 0 && e.ms < e.pause.until }
 
 // waitsOut reports whether a pause holds back a command of s.
-func (e *Engine) waitsOut(s *Session, cmd *Command) bool {
+func (e *Engine) waitsOut(s *Session, cmd *Command, flags Flag) bool {
 	if !e.paused() || s.obeys || s.IsReplica() || cmd.Name == "psync" || cmd.Name == "replconf" {
 		return false
 	}
-	may := cmd.Flags & (Write | MayReplicate)
-	if cmd.Name == "exec" && s.queue != nil {
-		for _, q := range s.queue.commands {
-			may |= q.cmd.Flags & (Write | MayReplicate)
-		}
-	}
-	return e.pause.all || may != 0
+	return e.pause.all || flags&(Write|MayReplicate) != 0
 }
 
 // postpone makes s wait for the end of the pause. Its command is kept and runs then: see Resumed.

@@ -13,15 +13,16 @@ import (
 
 // running is the script in progress.
 type running struct {
-	run      *script.Run
-	s        *Session // the caller
-	started  int64    // unix microseconds: the time during the whole script
-	readOnly bool
-	wrote    bool
-	slow     bool // it has passed the threshold
-	oneSlot  bool // in a cluster its keys must all be in
-	slot     int  // this slot; -1: no key seen yet
-	mute     bool // CLIENT REPLY silences the reply
+	run       *script.Run
+	s         *Session // the caller
+	started   int64    // unix microseconds: the time during the whole script
+	readOnly  bool
+	wrote     bool
+	mayBeFull bool // it said that it runs although memory is full
+	slow      bool // it has passed the threshold
+	oneSlot   bool // in a cluster its keys must all be in
+	slot      int  // this slot; -1: no key seen yet
+	mute      bool // CLIENT REPLY silences the reply
 }
 
 // busy reports whether a script has yielded: no other command may run.
@@ -38,7 +39,7 @@ func (e *Engine) startScript(c *call, chunk *script.Chunk, readOnly bool, keys, 
 		l.session = &Session{engine: e, authenticated: true, noBlock: true}
 	}
 	l.session.db, l.session.noTouch, l.session.Out.Proto = c.s.db, c.s.noTouch, 2
-	r := &running{s: c.s, started: e.now, readOnly: readOnly || chunk.NoWrites, run: l.machine.Start(chunk, keys, args)}
+	r := &running{s: c.s, started: e.now, readOnly: readOnly || chunk.NoWrites, mayBeFull: chunk.AllowOOM, run: l.machine.Start(chunk, keys, args)}
 	if r.oneSlot = chunk.OneSlot; r.oneSlot {
 		r.slot, _ = c.cmd.slot(c.args, -1)
 	}
@@ -133,10 +134,10 @@ func (e *Engine) refuseInScript(args [][]byte) string {
 		return "ERR This Redis command is not allowed from script"
 	case cmd.Flags&(Write|MayReplicate) != 0 && r.readOnly:
 		return "ERR Write commands are not allowed from read-only scripts."
-	case cmd.Flags&DenyOOM != 0 && !r.wrote && e.settings.maxMemory > 0 && !e.makeRoom():
+	case cmd.Flags&DenyOOM != 0 && !r.wrote && !r.mayBeFull && e.full(r.s):
 		return errOOM
 	}
-	if text := e.refusal(e.scripts.running.s, cmd); text != "" && cmd.Flags&Write != 0 {
+	if text := e.refusal(e.scripts.running.s, cmd, cmd.Flags); text != "" && cmd.Flags&Write != 0 {
 		return text
 	}
 	return e.wrongNodeInScript(cmd, args)

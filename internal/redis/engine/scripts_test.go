@@ -262,6 +262,44 @@ func TestEvalArguments(t *testing.T) {
 	`)
 }
 
+// What a script says about itself counts before it runs: the replies are Redis 8's.
+func TestFlagsOfScripts(t *testing.T) {
+	const oom, no = "-OOM command not allowed when used memory > 'maxmemory'.", "-READONLY You can't write against a read only replica."
+	s := newStage(Options{})
+	s.expect(t,
+		`SET a v`, `+OK`,
+		`SCRIPT LOAD "#!lua\nreturn 1"`, `"cb70127618f0b0be70c53cf6bfcfa54a29d9b0c0"`,
+		`EVAL "#!lua flags=allow-oom,\nreturn 1" 0`, `-ERR Unexpected flag in script shebang:`,
+		`EVAL "#!lua flags=\nreturn 1" 0`, `:1`,
+		`MULTI`, `+OK`,
+		`EVAL "#!lua\nreturn 1" 0`, `+QUEUED`,
+		`@cb CONFIG SET maxmemory 1`, `+OK`,
+		`EXEC`, `-EXECABORT Transaction discarded because of: OOM command not allowed when used memory > 'maxmemory'.`,
+		`EVAL "return 1" 0`, `:1`,
+		`EVAL "#!lua\nreturn 1" 0`, oom,
+		`EVAL_RO "#!lua\nreturn 1" 0`, oom,
+		`EVAL "#!lua flags=allow-stale\nif then" x`, oom,
+		`EVALSHA CB70127618F0B0BE70C53CF6BFCFA54A29D9B0C0 0`, oom,
+		`EVAL "#!lua flags=allow-oom\nreturn redis.call('SET','a','b')" 0`, `+OK`,
+		`EVAL "#!lua flags=no-writes\nreturn redis.call('GET','a')" 0`, `"b"`,
+		`EVAL "return redis.call('SET','a','b')" 0`, `-OOM command not allowed when used memory > 'maxmemory'. script: 0a9f75e991483d02789696e4c90d26c10395863e, on @user_script:1.`,
+		`EVAL "#!lua flags=bad\n" 0`, `-ERR Unexpected flag in script shebang: bad`,
+		`MULTI`, `+OK`,
+		`GET a`, `+QUEUED`,
+		`EVAL "#!lua flags=allow-oom\nreturn redis.call('SET','a','c')" 0`, `+QUEUED`,
+		`EXEC`, `["b", +OK]`,
+		`MULTI`, `+OK`,
+		`EVAL "#!lua\nreturn 1" 0`, oom,
+		`EXEC`, `-EXECABORT Transaction discarded because of previous errors.`,
+		`CONFIG SET maxmemory 0`, `+OK`,
+	)
+	const write, read = `EVAL "#!lua\nreturn 1" 0`, `EVAL "#!lua flags=no-writes\nreturn 1" 0`
+	s = newStage(Options{})
+	s.expect(t, "CLIENT PAUSE 100000 WRITE", "+OK", read, ":1", "@cb EVAL 'return 1' 0", "", "@cc "+write, "", "CLIENT UNPAUSE", "+OK")
+	s.Follow(&Master{})
+	s.expect(t, write, no, read, ":1", "EVAL 'return 1' 0", ":1", "MULTI", "+OK", write, no, "EXEC", "-EXECABORT Transaction discarded because of previous errors.")
+}
+
 // An error value that is not an error object crashes Redis 8.0.2; here it is an error.
 func TestErrorsThatKillRedis(t *testing.T) {
 	play(t, Options{}, `

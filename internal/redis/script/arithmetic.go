@@ -13,21 +13,24 @@ var arithmetic = map[string]func(a, b float64) float64{
 	"__mul": func(a, b float64) float64 { return a * b },
 	"__div": func(a, b float64) float64 { return a / b },
 	"__mod": modulo,
-	"__pow": math.Pow,
+	"__pow": pow,
 	"__unm": func(a, _ float64) float64 { return -a },
 }
 
 // modulo is "%" as Lua defines it. The division is rounded, so what is left is not always the exact remainder, and not a number for infinite b.
 func modulo(a, b float64) float64 { return a - float64(math.Floor(a/b)*b) }
 
-// mod is a % b.
-func (m *Machine) mod(l *lua.LState) int {
-	a, ok := l.Get(1).(lua.LNumber)
-	b, also := l.Get(2).(lua.LNumber)
-	if ok && also {
-		return give(l, lua.LNumber(modulo(float64(a), float64(b))))
+// operator is the function that a fenced script calls in place of an operator.
+func operator(event string) lua.LGFunction {
+	compute := arithmetic[event]
+	return func(l *lua.LState) int {
+		a, ok := l.Get(1).(lua.LNumber)
+		b, also := l.Get(2).(lua.LNumber)
+		if ok && also {
+			return give(l, lua.LNumber(compute(float64(a), float64(b))))
+		}
+		return operate(l, event)
 	}
-	return operate(l, "__mod")
 }
 
 // textArithmetic gives strings the operators: this machine would take "010" for 8.
@@ -75,6 +78,17 @@ func asNumber(v lua.LValue) (float64, bool) {
 		return parseNumber(string(v))
 	}
 	return 0, false
+}
+
+// number is an argument that must be a number, or a string that is one.
+func number(l *lua.LState, i int) float64 {
+	n, ok := asNumber(l.Get(i))
+	if !ok && i > l.GetTop() {
+		l.ArgError(i, "number expected, got no value")
+	} else if !ok {
+		l.TypeError(i, lua.LTNumber)
+	}
+	return n
 }
 
 // bound is a number that a numeric for begins with, ends at, or adds.

@@ -40,19 +40,22 @@ func (m *Machine) bitLibrary() *lua.LTable {
 	return t
 }
 
-// word reads an argument modulo 2^32.
+// word reads an argument modulo 2^32. The library adds 2^52 + 2^51 and takes the low bits of the double, which rounds numbers that are not whole,
+// and also those from 2^51 on: the result then is not the remainder, but it is Redis's.
 func word(l *lua.LState, i int) uint32 {
-	f := math.Mod(math.RoundToEven(float64(l.CheckNumber(i))), 1<<32)
-	return uint32(int64(f))
+	return uint32(math.Float64bits(number(l, i) + 3<<51))
 }
 
 func push(l *lua.LState, n uint32) int { return give(l, lua.LNumber(int32(n))) }
 
 func tohex(l *lua.LState) int {
-	digits, format := l.OptInt(2, 8), "%08x"
+	n, digits, format := word(l, 1), 8, "%08x"
+	if l.GetTop() > 1 {
+		digits = int(int32(word(l, 2)))
+	}
 	if digits < 0 {
 		digits, format = -digits, "%08X"
 	}
-	s := fmt.Sprintf(format, word(l, 1))
+	s := fmt.Sprintf(format, n)
 	return give(l, lua.LString(s[8-min(digits, 8):]))
 }

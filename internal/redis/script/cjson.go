@@ -17,7 +17,7 @@ func (m *Machine) cjsonLibrary() *lua.LTable {
 	m.state.SetFuncs(t, map[string]lua.LGFunction{
 		"encode": func(l *lua.LState) int {
 			oneArgument(l, "encode")
-			e := encoder{l: l, null: m.null, spend: m.spend, work: m.work}
+			e := encoder{m: m, l: l}
 			e.value(l.Get(1), 0)
 			m.spend(len(e.out))
 			return give(l, lua.LString(e.out))
@@ -47,12 +47,10 @@ func oneArgument(l *lua.LState, function string) {
 const deepest = 1000
 
 type encoder struct {
-	l     *lua.LState
-	null  *lua.LUserData
-	out   []byte
-	paid  int // bytes of out that have been charged
-	spend func(n int)
-	work  func(n int)
+	m    *Machine
+	l    *lua.LState
+	out  []byte
+	paid int // bytes of out that have been charged
 }
 
 func (e *encoder) fail(what, why string) {
@@ -60,7 +58,7 @@ func (e *encoder) fail(what, why string) {
 }
 
 func (e *encoder) value(v lua.LValue, depth int) {
-	e.work(1)
+	e.m.work(1)
 	e.pay()
 	switch v := v.(type) {
 	case *lua.LNilType:
@@ -75,9 +73,9 @@ func (e *encoder) value(v lua.LValue, depth int) {
 		if depth++; depth > deepest {
 			e.l.RaiseError("Cannot serialise, excessive nesting (%d)", depth)
 		}
-		e.table(v, depth)
+		e.table(e.m.behind(v), depth)
 	default:
-		if v != lua.LValue(e.null) {
+		if v != lua.LValue(e.m.null) {
 			e.fail(v.Type().String(), "type not supported")
 		}
 		e.out = append(e.out, "null"...)
@@ -87,7 +85,7 @@ func (e *encoder) value(v lua.LValue, depth int) {
 // pay charges from time to time for what is written, because a table that occurs in many places is written as many times.
 func (e *encoder) pay() {
 	if len(e.out)-e.paid > 1<<20 {
-		e.spend(cap(e.out))
+		e.m.spend(cap(e.out))
 		e.paid = len(e.out)
 	}
 }
@@ -173,7 +171,7 @@ func (e *encoder) text(s string) {
 	for i := range len(s) {
 		c := s[i]
 		if i%stretch == stretch-1 {
-			e.work(stretch / perByte)
+			e.m.work(stretch / perByte)
 			e.pay()
 		}
 		if at := strings.IndexByte(escaped, c); at >= 0 {

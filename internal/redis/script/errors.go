@@ -56,7 +56,14 @@ var (
 	addText     = regexp.MustCompile(`cannot perform \w+ operation between (\w+) and (\w+)`)
 )
 
+// longMessage is longer than any message of the machine whose words are translated. A script's own may have any length, and its cleaning would keep
+// all clients waiting.
+const longMessage = 1 << 12
+
 func translate(text string) string {
+	if len(text) > longMessage {
+		return text
+	}
 	text = badArg.ReplaceAllString(text, "bad argument #$1 to '$2' (")
 	text = strings.Replace(text, " to main chunk (", " to '?' (", 1) // it was called by pcall
 	text = overflow.ReplaceAllString(text, "stack overflow")
@@ -89,40 +96,4 @@ func compileError(err error) error {
 		return fmt.Errorf("%s:%d: unexpected symbol near '%s'", chunkName, max(syntax.Pos.Line, 1), near)
 	}
 	return err
-}
-
-// shebang reads the first line of a script if it begins with #!, and returns the script with that line emptied.
-func (c *Chunk) shebang(source string) (body string, err error) {
-	if !strings.HasPrefix(source, "#!") {
-		return source, nil
-	}
-	first, rest, found := strings.Cut(source, "\n")
-	if !found {
-		return "", errors.New("ERR Invalid script shebang")
-	}
-	words := strings.Fields(first)
-	if words[0] != "#!lua" {
-		return "", fmt.Errorf("ERR Unexpected engine in script shebang: %s", words[0])
-	}
-	c.Flagged, c.OneSlot = true, true
-	for _, word := range words[1:] {
-		flags, ok := strings.CutPrefix(word, "flags=")
-		if !ok {
-			return "", fmt.Errorf("ERR Unknown lua shebang option: %s", word)
-		}
-		for flag := range strings.SplitSeq(flags, ",") {
-			switch flag {
-			case "no-writes":
-				c.NoWrites = true
-			case "no-cluster":
-				c.NoCluster = true
-			case "allow-cross-slot-keys":
-				c.OneSlot = false
-			case "", "allow-oom", "allow-stale":
-			default:
-				return "", fmt.Errorf("ERR Unexpected flag in script shebang: %s", flag)
-			}
-		}
-	}
-	return "\n" + rest, nil
 }

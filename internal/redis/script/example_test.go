@@ -14,8 +14,11 @@ func (echo) Version() string   { return "8.0.2" }
 func (echo) Has([][]byte) bool { return true }
 func (echo) SetProto(int)      {}
 func (echo) Call(args [][]byte) []byte {
-	if args[0][0] == '*' {
+	switch {
+	case args[0][0] == '*':
 		return args[0]
+	case string(args[0]) == "ECHO":
+		return fmt.Appendf(nil, "$%d\r\n%s\r\n", len(args[1]), args[1])
 	}
 	return []byte("+" + string(args[0]) + "\r\n")
 }

@@ -18,7 +18,7 @@ import (
 // What this compiler gets wrong, or this machine computes differently from Redis's, is written in another way too:
 //
 //	a, b = b, a      do local (v0) = b b = a a = (v0) end: see assign
-//	a % b            (mod)(a, b)
+//	a % b, a ^ b     (mod)(a, b), (pow)(a, b)
 //	for i = a, b     for i = (bound)(a, 1), (bound)(b, 2), unless a number is written there
 //	local f = function: see declare; break: see body
 //
@@ -53,6 +53,9 @@ func fence(chunk []ast.Stmt) (fenced []ast.Stmt, err error) {
 	f := &fencer{}
 	return f.block(chunk), nil
 }
+
+// computed are the functions that fenced scripts call in place of operators.
+var computed = map[string]string{"%": "mod", "^": "pow"}
 
 type fencer struct {
 	levels, depth int
@@ -212,9 +215,9 @@ func (f *fencer) within(expr ast.Expr, level int) ast.Expr {
 		e.Lhs, e.Rhs = f.first(e.Lhs), f.expr(e.Rhs)
 	case *ast.ArithmeticOpExpr:
 		e.Lhs, e.Rhs = f.first(e.Lhs), f.expr(e.Rhs)
-		if e.Operator == "%" {
-			f.ident(e, "(mod)")
-			return call(e, "mod", one(e.Lhs), one(e.Rhs))
+		if function := computed[e.Operator]; function != "" {
+			f.ident(e, "("+function+")")
+			return call(e, function, one(e.Lhs), one(e.Rhs))
 		}
 		if f.depth%foldable == 0 {
 			return unfolded(e)

@@ -42,6 +42,7 @@ func (m *Machine) listConcat(l *lua.LState) int {
 
 func (m *Machine) listInsert(l *lua.LState) int {
 	t := l.CheckTable(1)
+	m.writable(l, t)
 	switch l.GetTop() {
 	case 2:
 		t.Append(l.Get(2))

@@ -15,6 +15,7 @@ func (m *Machine) raiseValue(l *lua.LState) int {
 	value, level := l.Get(1), l.OptInt(2, 1)
 	if isText(value) && level > 0 {
 		if line := m.lineAt(level); line > 0 {
+			m.spend(2 * textSize(value))
 			value = lua.LString(appendText(fmt.Appendf(nil, "%s:%d: ", chunkName, line), value))
 		}
 	}

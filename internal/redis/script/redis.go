@@ -9,6 +9,8 @@ import (
 	"strings"
 
 	lua "github.com/yuin/gopher-lua"
+
+	"github.com/mayflycache/mayfly/internal/redis/resp"
 )
 
 // redisLibrary is the table redis.
@@ -143,15 +145,12 @@ func numberOf(v lua.LValue) (n int64, ok bool) {
 	return 0, false
 }
 
-// appendNumber formats a number as an argument: integers without a decimal point.
+// appendNumber formats a number as an argument: as Redis writes doubles, except for zero, which has no sign, and for what is not a number.
 func appendNumber(dst []byte, f float64) []byte {
-	if f == math.Trunc(f) && math.Abs(f) < 1<<63 {
-		return strconv.AppendInt(dst, int64(f), 10)
-	}
-	if isSpecial(f) {
+	if math.IsNaN(f) {
 		return appendSpecial(dst, f)
 	}
-	return strconv.AppendFloat(dst, f, 'g', -1, 64)
+	return resp.AppendDouble(dst, f+0) // -0 + 0 is 0
 }
 
 // single makes the table for redis.error_reply and redis.status_reply. An error without a code gets one.

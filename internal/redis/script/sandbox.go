@@ -19,7 +19,7 @@ func (m *Machine) open() {
 		l.Push(lua.LString(lib.name))
 		l.Call(1, 0)
 	}
-	m.state, m.sealed = l, make(map[*lua.LTable]bool)
+	m.state, m.sealed = l, make(map[*lua.LTable]*lua.LTable)
 	m.null, m.empty = l.NewUserData(), l.NewTable()
 	m.globals = l.G.Global
 	for _, name := range []string{"dofile", "loadfile", "print", "module", "require", "newproxy", "setfenv", "getfenv", "_printregs", "_GOPHER_LUA_VERSION"} {
@@ -41,12 +41,21 @@ func (m *Machine) open() {
 	m.globals.RawSetString("(concat)", l.NewFunction(m.concat))
 	m.globals.RawSetString("(set)", l.NewFunction(m.set))
 	m.globals.RawSetString("(key)", l.NewFunction(m.key))
-	m.globals.RawSetString("(mod)", l.NewFunction(m.mod))
+	for _, function := range computed {
+		m.globals.RawSetString("("+function+")", l.NewFunction(operator("__"+function)))
+	}
 	m.globals.RawSetString("(bound)", l.NewFunction(m.bound))
 	m.globals.RawSetString("(list)", l.NewFunction(func(l *lua.LState) int { return give(l, l.Get(1)) }))
+	m.globals.RawGetString("string").(*lua.LTable).RawSetString("__index", lua.LNil)
 	numbers := m.globals.RawGetString("math").(*lua.LTable)
 	numbers.RawSetString("huge", lua.LNumber(math.Inf(1)))
-	l.SetFuncs(numbers, map[string]lua.LGFunction{"random": m.random, "randomseed": m.randomseed})
+	l.SetFuncs(numbers, map[string]lua.LGFunction{"random": m.random, "randomseed": m.randomseed,
+		"pow": func(l *lua.LState) int {
+			return give(l, lua.LNumber(pow(number(l, 1), number(l, 2))))
+		}})
+	for name, compute := range computedByC {
+		l.SetFuncs(numbers, map[string]lua.LGFunction{name: func(l *lua.LState) int { return give(l, lua.LNumber(compute(number(l, 1)))) }})
+	}
 	m.globals.RawSetString("error", l.NewFunction(m.raiseValue))
 	m.globals.RawSetString("tonumber", l.NewFunction(m.tonumber))
 	m.textLibrary(m.globals.RawGetString("string").(*lua.LTable))
@@ -54,55 +63,25 @@ func (m *Machine) open() {
 	for _, name := range []string{"math", "string", "table"} {
 		m.coerceAll(m.globals.RawGetString(name).(*lua.LTable), name == "math")
 	}
-	for _, name := range []string{"rawset", "setmetatable"} {
-		m.guard(name)
-	}
+	m.sealedLibrary()
 	for _, name := range []string{"redis", "cjson", "bit", "os", "table", "math", "string"} {
 		m.globals.RawSetString(name, m.seal(m.globals.RawGetString(name).(*lua.LTable)))
 	}
-	if meta, ok := l.GetMetatable(lua.LString("")).(*lua.LTable); ok {
-		meta.RawSetString("__index", m.globals.RawGetString("string"))
-		m.textArithmetic(meta)
-		meta.RawSetString("__metatable", m.seal(meta)) // the result of getmetatable
+	texts, shown := l.NewTable(), l.NewTable() // the metatable of strings, and what getmetatable shows of it
+	for _, t := range []*lua.LTable{texts, shown} {
+		t.RawSetString("__index", m.globals.RawGetString("string"))
 	}
+	m.textArithmetic(texts)
+	texts.RawSetString("__metatable", m.seal(shown))
+	l.SetMetatable(lua.LString(""), texts)
 	meta := l.NewTable()
 	meta.RawSetString("__index", l.NewFunction(func(l *lua.LState) int {
 		l.RaiseError("Script attempted to access nonexistent global variable '%s'", l.ToStringMeta(l.Get(2)).String())
 		return 0
 	}))
-	m.globals.Metatable = meta
+	m.globals.Metatable, m.strict = meta, m.seal(meta)
 	m.env = m.seal(m.globals)
 	m.globals.RawSetString("_G", m.env)
-}
-
-// seal returns a read-only view of t.
-func (m *Machine) seal(t *lua.LTable) *lua.LTable {
-	proxy, meta := m.state.NewTable(), m.state.NewTable()
-	meta.RawSetString("__index", t)
-	meta.RawSetString("__newindex", m.state.NewFunction(func(l *lua.LState) int {
-		l.RaiseError("Attempt to modify a readonly table")
-		return 0
-	}))
-	meta.RawSetString("__metatable", lua.LFalse)
-	proxy.Metatable = meta
-	m.sealed[proxy] = true
-	return proxy
-}
-
-// guard makes a function that could write to a sealed table refuse to.
-func (m *Machine) guard(name string) {
-	plain := m.globals.RawGetString(name).(*lua.LFunction).GFunction
-	m.globals.RawSetString(name, m.state.NewFunction(func(l *lua.LState) int {
-		if t, ok := l.Get(1).(*lua.LTable); ok {
-			if m.sealed[t] {
-				m.raise(l, "ERR Attempt to modify a readonly table")
-			}
-			m.room(t, l.Get(2))
-		}
-		plain(l)
-		l.SetTop(1)
-		return 1 // the table
-	}))
 }
 
 // raise raises an error as redis.call does: a table with the message and the position.

@@ -43,25 +43,23 @@ type Host interface {
 
 // Chunk is a compiled script.
 type Chunk struct {
-	Sum       string // its SHA1, in hex
-	Source    string
-	Flagged   bool // its first line is a shebang: #!lua
-	NoWrites  bool // the shebang says no-writes
-	NoCluster bool // the shebang says no-cluster
-	OneSlot   bool // it has a shebang without allow-cross-slot-keys
-	proto     *lua.FunctionProto
+	Sum    string // its SHA1, in hex
+	Source string
+	Flags
+	proto *lua.FunctionProto
 }
 
 // Machine runs one script at a time. Its Lua state is made at the first use and costs nothing before.
 type Machine struct {
 	host    Host
-	state   *lua.LState   // the one that runs: see protected
-	waiting []*lua.LState // those that called it, the innermost last
-	spare   []*lua.LState // for pcalls
-	globals *lua.LTable   // what a script may read
-	env     *lua.LTable   // the script's view of globals
-	sealed  map[*lua.LTable]bool
-	null    *lua.LUserData // cjson.null
+	state   *lua.LState                 // the one that runs: see protected
+	waiting []*lua.LState               // those that called it, the innermost last
+	spare   []*lua.LState               // for pcalls
+	globals *lua.LTable                 // what a script may read
+	env     *lua.LTable                 // the script's view of globals
+	strict  *lua.LTable                 // the metatable of the globals, as scripts see it
+	sealed  map[*lua.LTable]*lua.LTable // what is behind the read-only tables
+	null    *lua.LUserData              // cjson.null
 	empty   *lua.LTable
 	memory  int // bytes that a script may hold
 	proto   int
@@ -77,12 +75,12 @@ const chunkName = "user_script"
 
 // Compile parses a script. The error is Redis's reply, without the position that only Redis knows.
 func Compile(sum, source string) (*Chunk, error) {
-	c := &Chunk{Sum: sum, Source: source}
-	body, err := c.shebang(source)
+	flags, err := ReadFlags(source)
 	if err != nil {
 		return nil, err
 	}
-	if c.proto, err = compile(body); err != nil {
+	c := &Chunk{Sum: sum, Source: source, Flags: flags}
+	if c.proto, err = compile(withoutFlags(source)); err != nil {
 		return nil, fmt.Errorf("ERR Error compiling script (new function): %w", err)
 	}
 	return c, nil
