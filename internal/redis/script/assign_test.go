@@ -106,6 +106,13 @@ func TestWhatRedisComputes(t *testing.T) {
 		{"local N,n=0,1 local function T() N=N+1 return N>9 end if N then n=n+1 repeat local a=((0 or 1) and '2') until T() end return {N,n}", "*2\r\n:10\r\n:2\r\n"},
 		{"return {(5 and 6) and 7,('' or 2) or 3,tostring(1 and nil),(1 and false) or 8}", "*4\r\n:7\r\n$0\r\n\r\n$3\r\nnil\r\n:8\r\n"},
 		{"local function f() return 1,2 end return {select('#',(true and f())),select('#',false or f()),tostring(nil and f()),tostring(false and f()),true or f()}", "*5\r\n:1\r\n:1\r\n$3\r\nnil\r\n$5\r\nfalse\r\n:1\r\n"},
+		{"local n=0/0 return {string.char(65+n)=='\\0',string.byte('abc',n) or 'x',('abc'):sub(n),('abc'):sub(1,n),('ab'):rep(n),(('abcb'):gsub('b','x',n))}", "*6\r\n:1\r\n$1\r\nx\r\n$3\r\nabc\r\n$0\r\n\r\n$0\r\n\r\n$4\r\nabcb\r\n"},
+		{"local n=1/0 return {string.char(n)=='\\0',string.byte('abc',n) or 'x',('abc'):sub(n),('abc'):sub(1,n),('ab'):rep(n),('abc'):find('b',n)}", "*7\r\n:1\r\n$1\r\nx\r\n$3\r\nabc\r\n$0\r\n\r\n$0\r\n\r\n:2\r\n:2\r\n"},
+		{"return {string.char(2^32+65),('x'):rep(2^32+1),('abc'):sub(2^32+2),select(2^32+1,5),(unpack({5,6},2^32+2)),tonumber('11',2^32+2),table.concat({1,2},',',2^32+1)}", "*7\r\n$1\r\nA\r\n$1\r\nx\r\n$0\r\n\r\n:5\r\n:6\r\n:3\r\n$3\r\n1,2\r\n"},
+		{"local t={1,2} table.insert(t,0/0,5) return {t[0],t[2],t[3]}", "*3\r\n:5\r\n:1\r\n:2\r\n"},
+		{"return string.format('%d %x %x %x %u %c|%c',1/0,1/0,0/0,2^64-2048,-5,2^32+65,321)", "$80\r\n-9223372036854775808 0 8000000000000000 fffffffffffff800 18446744073709551611 |A\r\n"},
+		{"local t={1,2} table.insert(t,'2','x') return {t[2],select('2',5,6),select('#x',5),tonumber('ff','16')}", "*4\r\n$1\r\nx\r\n:6\r\n:1\r\n:255\r\n"},
+		{"return select(0/0,1,2)", "-ERR user_script:1: bad argument #1 to 'select' (index out of range) script: sum, on @user_script:1.\r\n"},
 	} {
 		if got := eval(t, c.source); got != c.want {
 			t.Errorf("%s\n got %q\nwant %q", c.source, got, c.want)

@@ -32,7 +32,7 @@ func (m *Machine) tonumber(l *lua.LState) int {
 	if text, ok := l.Get(1).(lua.LString); ok {
 		m.spend(len(text))
 	}
-	base := l.OptInt(2, 10)
+	base := intOr(l, 2, 10)
 	if base == 10 {
 		switch v := l.CheckAny(1).(type) {
 		case lua.LNumber:

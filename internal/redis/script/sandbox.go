@@ -35,6 +35,7 @@ func (m *Machine) open() {
 	m.globals.RawSetString("xpcall", l.NewFunction(m.xpcall))
 	m.globals.RawSetString("tostring", l.NewFunction(m.tostring))
 	m.globals.RawSetString("unpack", l.NewFunction(unpack))
+	m.globals.RawSetString("select", l.NewFunction(choose))
 	m.globals.RawSetString("load", l.NewFunction(m.load))
 	m.globals.RawSetString("loadstring", l.NewFunction(m.load))
 	m.globals.RawSetString("collectgarbage", l.NewFunction(func(l *lua.LState) int { return give(l, lua.LNumber(0)) }))
