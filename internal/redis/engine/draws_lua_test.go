@@ -24,7 +24,7 @@ type luaWriter struct {
 func drawLua(r *rand.Rand, drawn map[uintptr][]int) string {
 	w := &luaWriter{Rand: r, size: 8 + r.IntN(14), vararg: true, drawn: drawn}
 	w.line("local n1,n2,s1,t1=1,2.5,'a',{7,8,9,a='k'}")
-	w.line("local function f1(...) if T() then return 1 end n1=n1+1 return n1,... end")
+	w.line("local function f1(...) if T() then return 1 end n1=(n1 or 1)+1 return n1,... end")
 	w.names = []string{"n1", "n2", "s1", "t1", "f1"}
 	for w.size > 0 {
 		w.stmt(3)
@@ -150,16 +150,20 @@ func (w *luaWriter) stmt(depth int) {
 		case 0:
 			values = append(values, w.expr(w.kind(), 1))
 		case 1:
-			to, values = []string{w.name('n'), w.target('n')}, []string{w.name('f') + "(" + w.expr('n', 1) + "," + w.expr('n', 1) + ")"}
+			to, values = []string{w.name('n'), w.name('t') + ".a"}, []string{w.name('f') + "(" + w.expr('n', 1) + "," + w.expr('n', 1) + ")"}
+		}
+		for i := range to {
+			values[min(i, len(values)-1)] = full(to[i], values[min(i, len(values)-1)])
 		}
 		w.line("%s=%s", strings.Join(to, ","), strings.Join(values, ","))
 		w.cut(to...)
 	case 12, 13:
-		w.line("%s=%s", w.target('n'), w.expr('n', 3))
+		to := w.target('n')
+		w.line("%s=%s", to, full(to, w.expr('n', 3)))
 	case 14:
 		w.line("L(%s)", w.list(1+w.IntN(3)))
 	case 15:
-		w.line("%s", w.pick("table.insert("+w.name('t')+",("+w.expr('n', 2)+"))", "table.insert("+w.name('t')+",1,("+w.expr('n', 1)+"))",
+		w.line("%s", w.pick("table.insert("+w.name('t')+",("+w.expr('n', 2)+" or 2))", "table.insert("+w.name('t')+",1,("+w.expr('n', 1)+" or 3))",
 			"table.sort("+w.name('t')+",function(a,b) return tostring(a)<tostring(b) end)", "L(table.remove("+w.name('t')+"))", w.name('f')+"("+w.list(2)+")"))
 	case 16:
 		if w.loop {
@@ -192,7 +196,7 @@ func (w *luaWriter) stmt(depth int) {
 		w.line("end")
 	case 23:
 		n, v := w.fresh('n'), w.fresh('n')
-		w.line("for %s,%s in ipairs({%s}) do if T() then break end", n, v, w.list1('n', 3))
+		w.line("for %s,%s in ipairs({%s}) do if T() then break end", n, v, w.list1('n', 3, ""))
 		w.inLoop(depth, n, v)
 		w.line("end")
 	case 24:
@@ -285,7 +289,7 @@ func (w *luaWriter) function(n, form string, depth int) {
 	w.body(depth, own...)
 	names := len(w.names)
 	w.names = append(w.names, own...)
-	w.line(" return %s end", w.list1('n', 1+w.IntN(3)))
+	w.line(" return %s or 4 end", w.list1('n', 1+w.IntN(3), " or 5"))
 	w.names = w.names[:names]
 	w.loop, w.vararg = outer, varargs
 }

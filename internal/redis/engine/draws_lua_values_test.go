@@ -25,12 +25,21 @@ func (w *luaWriter) list(n int) string {
 	return strings.Join(all, ",")
 }
 
-func (w *luaWriter) list1(kind byte, n int) string {
+// list1 is a list of values of one type; between them stands what is given, before the comma.
+func (w *luaWriter) list1(kind byte, n int, after string) string {
 	var all []string
 	for range n {
 		all = append(all, w.expr(kind, 2))
 	}
-	return strings.Join(all, ",")
+	return strings.Join(all, after+",")
+}
+
+// full makes what is assigned to an element of a list a value, if it is none.
+func full(to, value string) string {
+	if strings.Contains(to, "[") && !strings.HasSuffix(to, "']") {
+		return "(" + value + " or 6)"
+	}
+	return value
 }
 
 // expr returns an expression of a type: one of the names', or 'b', a condition.
@@ -75,13 +84,13 @@ func (w *luaWriter) expr(kind byte, depth int) string {
 				if !w.vararg {
 					return "1"
 				}
-				return w.pick("select('#',...)", "(tonumber((...)) or 5)", "#{...}")
+				return w.pick("select('#',...)", "(tonumber((...)) or 5)", "#{(...) or 1,2}")
 			},
 			func() string { return "(" + s() + "):byte() or 0" },
 			func() string { return "select(2,(" + s() + "):gsub('%a','%0'))" },
 			func() string { return "((" + s() + "):find('o',1,true) or 0)" },
 			func() string { return "(select(-1," + n() + "," + n() + "))" },
-			func() string { return "unpack({" + n() + "," + n() + "})" },
+			func() string { return "unpack({" + n() + " or 1," + n() + "})" },
 		}[w.among(19)]()
 	case 's':
 		return []func() string{
@@ -108,11 +117,11 @@ func (w *luaWriter) expr(kind byte, depth int) string {
 		}[w.among(14)]()
 	case 't':
 		return []func() string{
-			func() string { return "{" + n() + "," + n() + "," + n() + "}" },
-			func() string { return "{" + n() + ",a=" + s() + ",b=" + w.name('t') + "}" },
+			func() string { return "{" + n() + " or 1," + n() + " or 2," + n() + " or 3}" },
+			func() string { return "{(" + n() + "),a=" + s() + ",b=" + w.name('t') + "}" },
 			func() string { t := w.name('t'); return "{" + t + "[1] or 1," + t + "}" },
 			func() string { return "{" + w.name('f') + "(" + n() + ")}" },
-			func() string { return "{[1]=" + n() + ",[2]=" + s() + ",[ " + s() + "]=1}" },
+			func() string { return "{[1]=" + n() + " or 1,[2]=" + s() + ",[ " + s() + "]=1}" },
 		}[w.among(5)]()
 	case 'f':
 		if !strings.Contains(w.b.String(), "f1") || w.IntN(3) == 0 {

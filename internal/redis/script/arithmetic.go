@@ -30,6 +30,15 @@ func (m *Machine) mod(l *lua.LState) int {
 	return operate(l, "__mod")
 }
 
+// rem is b % a, of operands that were computed in that order.
+func (m *Machine) rem(l *lua.LState) int {
+	a, b := l.Get(1), l.Get(2)
+	l.SetTop(0)
+	l.Push(b)
+	l.Push(a)
+	return m.mod(l)
+}
+
 // textArithmetic gives strings the operators: this machine would take "010" for 8.
 func (m *Machine) textArithmetic(meta *lua.LTable) {
 	for event := range arithmetic {

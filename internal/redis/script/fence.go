@@ -18,7 +18,7 @@ import (
 // What this compiler gets wrong, or this machine computes differently from Redis's, is written in another way too:
 //
 //	a, b = b, a      do local (v0) = b b = a a = (v0) end: see assign
-//	a % b            (mod)(a, b)
+//	a % b            (mod)(a, b), or (rem)(b, a) where a is a local and b a call
 //	for i = a, b     for i = (bound)(a, 1), (bound)(b, 2), unless a number is written there
 //	local f = function: see declare; break: see body
 //
@@ -206,14 +206,18 @@ func (f *fencer) within(expr ast.Expr, level int) ast.Expr {
 		}
 		f.exprs(e.Args)
 	case *ast.LogicalOpExpr:
+		inner, _ := e.Lhs.(*ast.LogicalOpExpr)
 		e.Lhs, e.Rhs = f.first(e.Lhs), f.expr(e.Rhs)
-		return decided(e)
+		return f.decided(e, inner)
 	case *ast.RelationalOpExpr:
 		e.Lhs, e.Rhs = f.first(e.Lhs), f.expr(e.Rhs)
 	case *ast.ArithmeticOpExpr:
 		e.Lhs, e.Rhs = f.first(e.Lhs), f.expr(e.Rhs)
 		if e.Operator == "%" {
 			f.ident(e, "(mod)")
+			if f.isLocal(e.Lhs) && calls(e.Rhs) { // which may change it first
+				return call(e, "rem", one(e.Rhs), e.Lhs)
+			}
 			return call(e, "mod", one(e.Lhs), one(e.Rhs))
 		}
 		if f.depth%foldable == 0 {
@@ -225,6 +229,7 @@ func (f *fencer) within(expr ast.Expr, level int) ast.Expr {
 		e.Expr = f.expr(e.Expr)
 	case *ast.UnaryNotOpExpr:
 		e.Expr = f.expr(e.Expr)
+		return negated(e)
 	case *ast.UnaryLenOpExpr:
 		e.Expr = f.expr(e.Expr)
 	case *ast.FunctionExpr:

@@ -43,6 +43,7 @@ func (m *Machine) open() {
 	m.globals.RawSetString("(set)", l.NewFunction(m.set))
 	m.globals.RawSetString("(key)", l.NewFunction(m.key))
 	m.globals.RawSetString("(mod)", l.NewFunction(m.mod))
+	m.globals.RawSetString("(rem)", l.NewFunction(m.rem))
 	m.globals.RawSetString("(bound)", l.NewFunction(m.bound))
 	m.globals.RawSetString("(list)", l.NewFunction(func(l *lua.LState) int { return give(l, l.Get(1)) }))
 	numbers := m.globals.RawGetString("math").(*lua.LTable)
