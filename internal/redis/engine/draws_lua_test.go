@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"math/rand/v2"
+	"runtime"
 	"strings"
 )
 
@@ -15,14 +16,15 @@ type luaWriter struct {
 	indent int
 	loop   bool // break is allowed
 	vararg bool
-	size   int // statements that may still be written
+	size   int               // statements that may still be written
+	drawn  map[uintptr][]int // by place: how often each of its choices was drawn; nil if nobody counts
 }
 
 // drawLua returns a program.
-func drawLua(r *rand.Rand) string {
-	w := &luaWriter{Rand: r, size: 8 + r.IntN(14), vararg: true}
+func drawLua(r *rand.Rand, drawn map[uintptr][]int) string {
+	w := &luaWriter{Rand: r, size: 8 + r.IntN(14), vararg: true, drawn: drawn}
 	w.line("local n1,n2,s1,t1=1,2.5,'a',{7,8,9,a='k'}")
-	w.line("local function f1(...) if T() then return 1 end n1=n1+1 return n1,... end")
+	w.line("local function f1(...) if T() then return 1 end n1=(n1 or 1)+1 return n1,... end")
 	w.names = []string{"n1", "n2", "s1", "t1", "f1"}
 	for w.size > 0 {
 		w.stmt(3)
@@ -38,7 +40,20 @@ func (w *luaWriter) line(format string, args ...any) {
 	w.b.WriteByte('\n')
 }
 
-func (w *luaWriter) pick(of ...string) string { return of[w.IntN(len(of))] }
+// pick draws one of some texts, and among a number below n. Both count what they draw by the place they are called from.
+func (w *luaWriter) pick(of ...string) string { return of[w.count(w.IntN(len(of)), len(of))] }
+func (w *luaWriter) among(n int) int          { return w.count(w.IntN(n), n) }
+
+func (w *luaWriter) count(drawn, of int) int {
+	if w.drawn != nil {
+		pc, _, _, _ := runtime.Caller(2)
+		if w.drawn[pc] == nil {
+			w.drawn[pc] = make([]int, of)
+		}
+		w.drawn[pc][drawn]++
+	}
+	return drawn
+}
 
 // seen are the visible names, each once.
 func (w *luaWriter) seen() []string {
@@ -104,7 +119,7 @@ func (w *luaWriter) stmt(depth int) {
 			choice += 16
 		}
 	}
-	switch choice {
+	switch w.count(choice, 42) {
 	case 0, 1, 2:
 		k := w.kind()
 		n, e := w.fresh(k), w.expr(k, 3)
@@ -131,20 +146,24 @@ func (w *luaWriter) stmt(depth int) {
 			k := w.kind()
 			to, values = append(to, w.target(k)), append(values, w.expr(k, 2))
 		}
-		switch w.IntN(8) {
+		switch w.among(8) {
 		case 0:
 			values = append(values, w.expr(w.kind(), 1))
 		case 1:
-			to, values = []string{w.name('n'), w.target('n')}, []string{w.name('f') + "(" + w.expr('n', 1) + "," + w.expr('n', 1) + ")"}
+			to, values = []string{w.name('n'), w.name('t') + ".a"}, []string{w.name('f') + "(" + w.expr('n', 1) + "," + w.expr('n', 1) + ")"}
+		}
+		for i := range to {
+			values[min(i, len(values)-1)] = full(to[i], values[min(i, len(values)-1)])
 		}
 		w.line("%s=%s", strings.Join(to, ","), strings.Join(values, ","))
 		w.cut(to...)
 	case 12, 13:
-		w.line("%s=%s", w.target('n'), w.expr('n', 3))
+		to := w.target('n')
+		w.line("%s=%s", to, full(to, w.expr('n', 3)))
 	case 14:
 		w.line("L(%s)", w.list(1+w.IntN(3)))
 	case 15:
-		w.line("%s", w.pick("table.insert("+w.name('t')+",("+w.expr('n', 2)+"))", "table.insert("+w.name('t')+",1,("+w.expr('n', 1)+"))",
+		w.line("%s", w.pick("table.insert("+w.name('t')+",("+w.expr('n', 2)+" or 2))", "table.insert("+w.name('t')+",1,("+w.expr('n', 1)+" or 3))",
 			"table.sort("+w.name('t')+",function(a,b) return tostring(a)<tostring(b) end)", "L(table.remove("+w.name('t')+"))", w.name('f')+"("+w.list(2)+")"))
 	case 16:
 		if w.loop {
@@ -177,7 +196,7 @@ func (w *luaWriter) stmt(depth int) {
 		w.line("end")
 	case 23:
 		n, v := w.fresh('n'), w.fresh('n')
-		w.line("for %s,%s in ipairs({%s}) do if T() then break end", n, v, w.list1('n', 3))
+		w.line("for %s,%s in ipairs({%s}) do if T() then break end", n, v, w.list1('n', 3, ""))
 		w.inLoop(depth, n, v)
 		w.line("end")
 	case 24:
@@ -216,7 +235,7 @@ func (w *luaWriter) stmt(depth int) {
 		w.line("L(pcall(function() return %s end))", w.pick("1+{}", "{}<{}", "'a'<1", "nil..'x'", "#n1", "n1()", "s1.x.y", "zz", "-{}", "('x'):rep({})", "tonumber(1,99)", "error(n1)",
 			"error(nil)", "error(s1,2)", "setmetatable(1,2)", "ipairs()", "math.floor('x')", "table.concat({{}})", "'x'+1", "{}^2", "s1:nope()", "string.rep()", "select(0)", "error({err=s1})"))
 	case 37:
-		w.line("L(%s)", w.pick("1/0", "-1/0", "0/-1", "2^53+1", "1e308*10", "-0", "1e-320", "math.huge==1/0", "5%-3", "-5%3", "5.5%-2", "2^0.5", "0.1+0.2", "1e100", "123456789012345678", "1e14", "-1e15+0.5",
+		w.line("L(%s)", w.pick("1/0", "-1/0", "2^53+1", "1e308*10", "1e-320", "math.huge==1/0", "5%-3", "-5%3", "5.5%-2", "2^0.5", "0.1+0.2", "1e100", "123456789012345678", "1e14", "-1e15+0.5",
 			"math.floor(-0.5)", "math.fmod(-5,3)", "math.sqrt(2)", "math.modf(-3.7)", "select(-2,1,2,3)", "tonumber('z',36)", "tonumber('8',8)", "tonumber('')", "tonumber('1e')", "tonumber('0x')",
 			"string.format('%5.2s|%-5d|%+d','abc',n1%99,3)", "string.format('%c%o%X%i',65,8,255,3)", "('a,b,,c'):find(',',-3)", "('x y z'):gsub('%s','_',1)", "('abc'):byte(1,-1)", "unpack({1,2,3},2)",
 			"table.remove({1,2,3},1)", "('key=val'):match('(%w+)=(%w+)')", "('f(a(b)c)d'):match('%b()')", "('THE (quick) fox'):find('%((%a+)%)')", "('abc'):find('b()')", "rawequal(t1,t1),rawget(t1,1)",
@@ -270,131 +289,7 @@ func (w *luaWriter) function(n, form string, depth int) {
 	w.body(depth, own...)
 	names := len(w.names)
 	w.names = append(w.names, own...)
-	w.line(" return %s end", w.list1('n', 1+w.IntN(3)))
+	w.line(" return %s or 4 end", w.list1('n', 1+w.IntN(3), " or 5"))
 	w.names = w.names[:names]
 	w.loop, w.vararg = outer, varargs
-}
-
-// target is what can be assigned a value of a type. No list gets a hole: what its length is then depends on how the machine keeps it.
-func (w *luaWriter) target(kind byte) string {
-	if w.IntN(3) > 0 {
-		return w.name(kind)
-	}
-	t := w.name('t')
-	if kind == 'n' {
-		return t + w.pick("[1]", "[#"+t+"+1]", "[(L(1))]", ".a", "[s1]", "["+w.name('s')+"]", "[1+math.floor(n1)%#"+t+"]")
-	}
-	return t + w.pick(".a", ".b", "['a']", "[s1]", "["+w.name('s')+"]")
-}
-
-func (w *luaWriter) list(n int) string {
-	var all []string
-	for range n {
-		all = append(all, w.expr(w.kind(), 2))
-	}
-	return strings.Join(all, ",")
-}
-
-func (w *luaWriter) list1(kind byte, n int) string {
-	var all []string
-	for range n {
-		all = append(all, w.expr(kind, 2))
-	}
-	return strings.Join(all, ",")
-}
-
-// expr returns an expression of a type: one of the names', or 'b', a condition.
-func (w *luaWriter) expr(kind byte, depth int) string {
-	if depth <= 0 || w.IntN(6) == 0 {
-		switch {
-		case kind == 'b':
-			return w.pick("true", "false", "nil", w.name('n'), "not "+w.name('s'))
-		case kind == 'n' && w.IntN(3) == 0:
-			return w.pick("0", "1", "2", "-3", "10", "0.1", "1e3", "0x1F", "7.25", "1e15", "'010'", "' 0x10 '", "'2'")
-		case kind == 's' && w.IntN(2) == 0:
-			return w.pick("''", "'b'", `"x\065\n"`, "[[long]]", "[==[a]]]==]", "'Hello World'", "'k=v, w=z'", `'\0z'`, "'12'")
-		}
-		return w.name(kind)
-	}
-	d := depth - 1
-	if w.IntN(5) == 0 && kind != 'b' { // conditions of values
-		return w.pick("("+w.expr('b', d)+" and "+w.expr(kind, d)+" or "+w.expr(kind, d)+")", "("+w.name(kind)+" or "+w.expr(kind, d)+")",
-			"(("+w.expr(kind, d)+" or "+w.expr(kind, d)+") and "+w.expr(kind, d)+")", "("+w.name(kind)+" and ("+w.name(kind)+" and "+w.expr(kind, d)+"))",
-			"L("+w.expr(kind, d)+")")
-	}
-	n, s, t := func() string { return w.expr('n', d) }, func() string { return w.expr('s', d) }, func() string { return w.expr('t', d) }
-	switch kind {
-	case 'n':
-		return []func() string{
-			func() string { return n() + w.pick("+", " - ", "*", "/", "%") + n() },
-			func() string { return "(" + n() + w.pick("+", " - ", "*") + n() + ")" + w.pick("+", "%", "/") + n() },
-			func() string { return " -(" + n() + ")" },
-			func() string { return "(" + n() + ")^" + w.pick("2", "0", "1", "'2'") },
-			func() string { return "#" + w.name('t') },
-			func() string { return "#(" + s() + ")" },
-			func() string { return w.name('f') + "(" + n() + ")" },
-			func() string { return "(" + w.name('f') + "())" },
-			func() string { return w.pick("math.floor", "math.abs", "math.ceil") + "(" + n() + ")" },
-			func() string { return w.pick("math.max", "math.min") + "(" + n() + "," + n() + ")" },
-			func() string {
-				return "(tonumber(" + s() + w.pick("", ",16", ",2", ",36", ",10") + ") or " + n() + ")"
-			},
-			func() string { return "(tonumber(" + w.name('t') + "[" + n() + "]) or 4)" },
-			func() string {
-				if !w.vararg {
-					return "1"
-				}
-				return w.pick("select('#',...)", "(tonumber((...)) or 5)", "#{...}")
-			},
-			func() string { return "(" + s() + "):byte() or 0" },
-			func() string { return "select(2,(" + s() + "):gsub('%a','%0'))" },
-			func() string { return "((" + s() + "):find('o',1,true) or 0)" },
-			func() string { return "(select(-1," + n() + "," + n() + "))" },
-			func() string { return "unpack({" + n() + "," + n() + "})" },
-		}[w.IntN(18)]()
-	case 's':
-		return []func() string{
-			func() string { return s() + ".." + s() },
-			func() string { return s() + "..tostring(" + n() + ").." + s() },
-			func() string {
-				return "(" + s() + "):sub(" + w.pick("1", "2", "-2", "0") + "," + w.pick("2", "-1", "3") + ")"
-			},
-			func() string { return "(" + s() + "):" + w.pick("upper()", "lower()", "reverse()", "rep(2)") },
-			func() string { return "string.format('" + w.pick("%5.1f", "%g", "%.3f", "%e") + "'," + n() + ")" },
-			func() string { return "string.format('" + w.pick("%s", "%5s", "%q", "%-4s|") + "'," + s() + ")" },
-			func() string { return "string.format('" + w.pick("%d", "%03d", "%x") + "',math.abs(" + n() + ")%1000)" },
-			func() string { return "tostring(" + n() + ")" },
-			func() string { return "type(" + w.expr(w.kind(), d) + ")" },
-			func() string { return "table.concat({" + n() + "," + s() + "}," + w.pick("','", "''", "s1") + ")" },
-			func() string {
-				return "((" + s() + "):gsub(" + w.pick("'%w'", "'(%a)(%d*)'", "'[a-k]'", "''", "'.-o'", "'%s*$'") + "," + w.pick("'%0%0'", "'-'", "{a='1',k=2}", "string.upper", "function(c) return c..'.' end") + "))"
-			},
-			func() string {
-				return "((" + s() + "):match('" + w.pick("(%w+)=", "^.", "%d+", "(.)$") + "') or " + s() + ")"
-			},
-			func() string { return "tostring((" + t() + ").a)" },
-			func() string { return "string.char(65+math.abs(math.floor(" + w.name('n') + "))%26)" },
-		}[w.IntN(14)]()
-	case 't':
-		return []func() string{
-			func() string { return "{" + n() + "," + n() + "," + n() + "}" },
-			func() string { return "{" + n() + ",a=" + s() + ",b=" + w.name('t') + "}" },
-			func() string { t := w.name('t'); return "{" + t + "[1] or 1," + t + "}" },
-			func() string { return "{" + w.name('f') + "(" + n() + ")}" },
-			func() string { return "{[1]=" + n() + ",[2]=" + s() + ",[ " + s() + "]=1}" },
-		}[w.IntN(5)]()
-	case 'f':
-		if !strings.Contains(w.b.String(), "f1") || w.IntN(3) == 0 {
-			return w.name('f')
-		}
-		return "function(" + w.pick("", "n1", "...") + ") if T() then return 1 end " + w.pick("", w.name('n')+"="+w.name('n')+"+1 ") + "return " + w.pick("n1", w.name('n'), "n1+1,2", "#t1") + " end"
-	}
-	return []func() string{
-		func() string { return n() + w.pick("<", "<=", ">", ">=", "==", "~=") + n() },
-		func() string { return s() + w.pick("<", "<=", ">", ">=", "==", "~=") + s() },
-		func() string { return w.expr(w.kind(), d) + w.pick("==", "~=") + w.expr(w.kind(), d) },
-		func() string { return "not (" + w.expr('b', d) + ")" },
-		func() string { return "(" + w.expr('b', d) + w.pick(" and ", " or ") + w.expr('b', d) + ")" },
-		func() string { return "(" + w.expr('b', d) + " and " + w.expr('b', d) + " or " + w.expr('b', d) + ")" },
-	}[w.IntN(6)]()
 }

@@ -33,6 +33,20 @@ func operator(event string) lua.LGFunction {
 	}
 }
 
+// swapped follows the name of an operator's function that gets the second operand first.
+const swapped = " of"
+
+// inTurn gives operands to an operator that were computed in the other order.
+func inTurn(compute lua.LGFunction) lua.LGFunction {
+	return func(l *lua.LState) int {
+		b, a := l.Get(1), l.Get(2)
+		l.SetTop(0)
+		l.Push(a)
+		l.Push(b)
+		return compute(l)
+	}
+}
+
 // textArithmetic gives strings the operators: this machine would take "010" for 8.
 func (m *Machine) textArithmetic(meta *lua.LTable) {
 	for event := range arithmetic {

@@ -156,20 +156,57 @@ func alone(e ast.Expr) ast.Expr {
 	return e
 }
 
-// decided returns what e is if its first operand is written as a value: of those the compiler makes jumps to wrong places.
-func decided(e *ast.LogicalOpExpr) ast.Expr {
-	truth := false
-	switch e.Lhs.(type) {
+// truth reports whether e is written as a value, and as a true one.
+func truth(e ast.Expr) (value, known bool) {
+	switch e := e.(type) {
 	case *ast.TrueExpr, *ast.NumberExpr, *ast.StringExpr:
-		truth = true
+		return true, true
+	case *ast.UnaryMinusOpExpr:
+		_, number := e.Expr.(*ast.NumberExpr)
+		return true, number
+	case *ast.ArithmeticOpExpr:
+		_, number := e.Lhs.(*ast.NumberExpr)
+		_, both := e.Rhs.(*ast.NumberExpr)
+		return true, number && both
 	case *ast.FalseExpr, *ast.NilExpr:
-	default:
+		return false, true
+	}
+	return false, false
+}
+
+// decided returns what e is if its first operand is written as a value: of those the compiler makes jumps to wrong places. In Redis a local is
+// then read where it is used, as if it stood there alone; but if the first operand is an inner "and" or "or" that needs a jump, it is read at once.
+func (f *fencer) decided(e, inner *ast.LogicalOpExpr) ast.Expr {
+	value, known := truth(e.Lhs)
+	if !known {
 		return e
 	}
-	if truth == (e.Operator == "and") {
-		return one(e.Rhs)
+	if value != (e.Operator == "and") {
+		return e.Lhs
 	}
-	return e.Lhs
+	if inner != nil && f.isLocal(e.Rhs) {
+		if last, known := truth(inner.Rhs); known && last == value {
+			return e.Rhs
+		}
+		now := &ast.LogicalOpExpr{Operator: "or", Lhs: e.Rhs, Rhs: e.Rhs}
+		place(e, now)
+		return now
+	}
+	return one(e.Rhs)
+}
+
+// negated returns "not" of a written value as the value that it is, as Redis's compiler does.
+func negated(e *ast.UnaryNotOpExpr) ast.Expr {
+	value, known := truth(e.Expr)
+	if !known {
+		return e
+	}
+	var not ast.Expr = &ast.TrueExpr{}
+	if value {
+		not = &ast.FalseExpr{}
+	}
+	place(e, not)
+	return not
 }
 
 // nested reports whether e is an "and" or "or" of others. In those the compiler puts what is only a condition into the local.

@@ -163,6 +163,17 @@ func TestWhatRedisComputes(t *testing.T) {
 		{"local t=setmetatable({},{__pow=function(a,b) return 'p' end}) return {t^2,2^t,-2^2,2^3^2,2^-1*4}", "*5\r\n$1\r\np\r\n$1\r\np\r\n:-4\r\n:512\r\n:2\r\n"},
 		{"return {}^2", "-ERR user_script:1: attempt to perform arithmetic on a table value script: sum, on @user_script:1.\r\n"},
 		{"return math.log()", "-ERR user_script:1: bad argument #1 to 'log' (number expected, got no value) script: sum, on @user_script:1.\r\n"},
+		{"local n=0/0 return {string.char(65+n)=='\\0',string.byte('abc',n) or 'x',('abc'):sub(n),('abc'):sub(1,n),('ab'):rep(n),(('abcb'):gsub('b','x',n))}", "*6\r\n:1\r\n$1\r\nx\r\n$3\r\nabc\r\n$0\r\n\r\n$0\r\n\r\n$4\r\nabcb\r\n"},
+		{"local n=1/0 return {string.char(n)=='\\0',string.byte('abc',n) or 'x',('abc'):sub(n),('abc'):sub(1,n),('ab'):rep(n),('abc'):find('b',n)}", "*7\r\n:1\r\n$1\r\nx\r\n$3\r\nabc\r\n$0\r\n\r\n$0\r\n\r\n:2\r\n:2\r\n"},
+		{"return {string.char(2^32+65),('x'):rep(2^32+1),('abc'):sub(2^32+2),select(2^32+1,5),(unpack({5,6},2^32+2)),tonumber('11',2^32+2),table.concat({1,2},',',2^32+1)}", "*7\r\n$1\r\nA\r\n$1\r\nx\r\n$0\r\n\r\n:5\r\n:6\r\n:3\r\n$3\r\n1,2\r\n"},
+		{"local t={1,2} table.insert(t,0/0,5) return {t[0],t[2],t[3]}", "*3\r\n:5\r\n:1\r\n:2\r\n"},
+		{"return string.format('%d %x %x %x %u %c|%c',1/0,1/0,0/0,2^64-2048,-5,2^32+65,321)", "$80\r\n-9223372036854775808 0 8000000000000000 fffffffffffff800 18446744073709551611 |A\r\n"},
+		{"local t={1,2} table.insert(t,'2','x') return {t[2],select('2',5,6),select('#x',5),tonumber('ff','16')}", "*4\r\n$1\r\nx\r\n:6\r\n:1\r\n:255\r\n"},
+		{"return select(0/0,1,2)", "-ERR user_script:1: bad argument #1 to 'select' (index out of range) script: sum, on @user_script:1.\r\n"},
+		{"local n=1 local function f() n=n+1 return n end return {(nil and n or n)*f(),((1 or 2) and n)*f(),(nil or n)*f(),(true and n)*f(),(not nil and n)*f(),(not 1 or n)*f(),(false and 1 or n)*f(),(false or nil or n)*f()}", "*8\r\n:2\r\n:9\r\n:16\r\n:25\r\n:36\r\n:49\r\n:56\r\n:81\r\n"},
+		{"local n=1 local function f() n=n+1 return n end return {(1+2 and n)*f(),(-1 and n)*f(),(true and true and n)*f(),(nil or false or n)*f(),((nil or false) or n)*f()}", "*5\r\n:4\r\n:9\r\n:16\r\n:25\r\n:36\r\n"},
+		{"local n=1 local function f() n=n+1 return n end return {n%f(),n%(f()+1),f()%n,(n+0)%f()}", "*4\r\n:0\r\n:3\r\n:0\r\n:4\r\n"},
+		{"return {tonumber('12\\0z'),tonumber('12\\0z',36),'3\\0'+1,tostring(tonumber('\\0 1'))}", "*4\r\n:12\r\n:38\r\n:4\r\n$3\r\nnil\r\n"},
 	} {
 		if got := eval(t, c.source); got != c.want {
 			t.Errorf("%s\n got %q\nwant %q", c.source, got, c.want)

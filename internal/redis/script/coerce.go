@@ -4,14 +4,10 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// numeric are the arguments that functions take for numbers, the first and the last one, and textual those that they take for strings. The
-// machine would read "010" as 8, and write 1e15 in all its digits.
-var (
-	numeric = map[string][2]int{"rep": {2, 2}, "sub": {2, 3}, "byte": {2, 3}, "char": {1, maxResults}, "find": {3, 3}, "match": {3, 3}, "gsub": {4, 4},
-		"concat": {3, 4}, "remove": {2, 2}}
-	textual = map[string][2]int{"len": {1, 1}, "rep": {1, 1}, "sub": {1, 1}, "byte": {1, 1}, "lower": {1, 1}, "upper": {1, 1}, "reverse": {1, 1},
-		"find": {1, 2}, "match": {1, 2}, "gmatch": {1, 2}, "gsub": {1, 3}, "concat": {2, 2}}
-)
+// textual are the arguments that functions take for strings, the first and the last one. The machine would write 1e15 in all its digits. In the
+// functions of math it would read "010" as 8.
+var textual = map[string][2]int{"len": {1, 1}, "rep": {1, 1}, "sub": {1, 1}, "byte": {1, 1}, "lower": {1, 1}, "upper": {1, 1}, "reverse": {1, 1},
+	"find": {1, 2}, "match": {1, 2}, "gmatch": {1, 2}, "gsub": {1, 3}, "concat": {2, 2}}
 
 // coerceAll makes the functions of a library read strings as numbers, and write numbers as strings, as Redis's Lua does.
 func (m *Machine) coerceAll(t *lua.LTable, isMath bool) {
@@ -26,7 +22,7 @@ func (m *Machine) coerceAll(t *lua.LTable, isMath bool) {
 		}
 	})
 	for _, f := range all {
-		numbers, texts := numeric[f.name], textual[f.name]
+		numbers, texts := [2]int{}, textual[f.name]
 		if isMath {
 			numbers, texts = [2]int{1, maxResults}, [2]int{}
 		}

@@ -18,7 +18,7 @@ import (
 // What this compiler gets wrong, or this machine computes differently from Redis's, is written in another way too:
 //
 //	a, b = b, a      do local (v0) = b b = a a = (v0) end: see assign
-//	a % b, a ^ b     (mod)(a, b), (pow)(a, b)
+//	a % b, a ^ b     (mod)(a, b), (pow)(a, b), or (mod of)(b, a) where a is a local and b a call
 //	for i = a, b     for i = (bound)(a, 1), (bound)(b, 2), unless a number is written there
 //	local f = function: see declare; break: see body
 //
@@ -209,14 +209,18 @@ func (f *fencer) within(expr ast.Expr, level int) ast.Expr {
 		}
 		f.exprs(e.Args)
 	case *ast.LogicalOpExpr:
+		inner, _ := e.Lhs.(*ast.LogicalOpExpr)
 		e.Lhs, e.Rhs = f.first(e.Lhs), f.expr(e.Rhs)
-		return decided(e)
+		return f.decided(e, inner)
 	case *ast.RelationalOpExpr:
 		e.Lhs, e.Rhs = f.first(e.Lhs), f.expr(e.Rhs)
 	case *ast.ArithmeticOpExpr:
 		e.Lhs, e.Rhs = f.first(e.Lhs), f.expr(e.Rhs)
 		if function := computed[e.Operator]; function != "" {
 			f.ident(e, "("+function+")")
+			if f.isLocal(e.Lhs) && calls(e.Rhs) { // which may change it first
+				return call(e, function+swapped, one(e.Rhs), e.Lhs)
+			}
 			return call(e, function, one(e.Lhs), one(e.Rhs))
 		}
 		if f.depth%foldable == 0 {
@@ -228,6 +232,7 @@ func (f *fencer) within(expr ast.Expr, level int) ast.Expr {
 		e.Expr = f.expr(e.Expr)
 	case *ast.UnaryNotOpExpr:
 		e.Expr = f.expr(e.Expr)
+		return negated(e)
 	case *ast.UnaryLenOpExpr:
 		e.Expr = f.expr(e.Expr)
 	case *ast.FunctionExpr:

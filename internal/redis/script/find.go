@@ -44,7 +44,7 @@ func (g *matcher) capture(i int) lua.LValue {
 // find is string.find, which returns the position of a match, and string.match, which returns its text.
 func (m *Machine) find(l *lua.LState, where bool) int {
 	text, pattern := l.CheckString(1), l.CheckString(2)
-	start := min(max(position(l.OptInt64(3, 1), len(text)), 1)-1, int64(len(text)))
+	start := min(max(position(longOr(l, 3, 1), len(text)), 1)-1, int64(len(text)))
 	if where && (lua.LVAsBool(l.Get(4)) || !strings.ContainsAny(pattern, "^$*+?.([%-")) {
 		at := strings.Index(text[start:], pattern)
 		if at < 0 {
@@ -102,7 +102,7 @@ func (m *Machine) gsub(l *lua.LState) int {
 	default:
 		l.ArgError(3, "string/function/table expected")
 	}
-	limit := l.OptInt64(4, int64(len(text))+1)
+	limit := int64(intOr(l, 4, len(text)+1))
 	var out []byte
 	s, n := 0, int64(0)
 	for more := true; more && n < limit; more = more && !anchored {

@@ -122,14 +122,18 @@ func (f layout) number(out []byte, n float64, verb byte) []byte {
 	}
 	switch verb {
 	case 'c':
-		padded, _, _ := strings.Cut(string(f.pad(nil, string([]byte{byte(whole(n))}))), "\x00") // a C string ends at the first zero byte
+		code := byte(whole(n))
+		if n >= 1<<31 || n < -1<<31 { // here C converts to 32 bits
+			code = 0
+		}
+		padded, _, _ := strings.Cut(string(f.pad(nil, string([]byte{code}))), "\x00") // a C string ends at the first zero byte
 		return append(out, padded...)
 	case 'd', 'i':
 		return fmt.Appendf(out, form+"d", whole(n))
 	case 'u':
-		return fmt.Appendf(out, form+"d", uint64(whole(n)))
+		return fmt.Appendf(out, form+"d", unsigned(n))
 	case 'o', 'x', 'X':
-		return fmt.Appendf(out, form+string(verb), uint64(whole(n)))
+		return fmt.Appendf(out, form+string(verb), unsigned(n))
 	}
 	if isSpecial(n) {
 		s := string(appendSpecial(nil, n))

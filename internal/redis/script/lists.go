@@ -19,7 +19,7 @@ func (m *Machine) listLibrary(t *lua.LTable) {
 
 func (m *Machine) listConcat(l *lua.LState) int {
 	t, sep := l.CheckTable(1), l.OptString(2, "")
-	from, to := l.OptInt64(3, 1), l.OptInt64(4, int64(t.Len()))
+	from, to := int64(intOr(l, 3, 1)), int64(intOr(l, 4, t.Len()))
 	var out []byte
 	for i := from; i <= to; i++ {
 		v := t.RawGet(lua.LNumber(i))
@@ -30,7 +30,7 @@ func (m *Machine) listConcat(l *lua.LState) int {
 		m.spend(textSize(v))
 		out = appendText(out, v)
 		if i == to {
-			break // to may be the largest integer: do not count beyond it
+			break
 		}
 		out = append(out, sep...)
 		m.spend(cap(out) - before)
@@ -47,7 +47,7 @@ func (m *Machine) listInsert(l *lua.LState) int {
 	case 2:
 		t.Append(l.Get(2))
 	case 3:
-		at, n := l.CheckInt(2), t.Len()
+		at, n := intArgument(l, 2), t.Len()
 		m.room(t, lua.LNumber(at))
 		if 1 <= at && at <= n {
 			m.work((n - at) / 16)
@@ -68,7 +68,7 @@ func (m *Machine) listInsert(l *lua.LState) int {
 func listRemove(l *lua.LState) int {
 	t := l.CheckTable(1)
 	n := t.Len()
-	at := l.OptInt(2, n)
+	at := intOr(l, 2, n)
 	if at < 1 || at > n {
 		return 0
 	}
@@ -114,17 +114,33 @@ func textLength(v lua.LValue) int {
 // unpack returns the elements of a list.
 func unpack(l *lua.LState) int {
 	t := l.CheckTable(1)
-	from, to := l.OptInt64(2, 1), l.OptInt64(3, int64(t.Len()))
+	from, to := intOr(l, 2, 1), intOr(l, 3, t.Len())
 	if from > to {
 		return 0
 	}
-	if n := to - from; n < 0 || n >= maxResults {
+	if to-from >= maxResults {
 		l.RaiseError("too many results to unpack")
 	}
 	for i := from; i <= to; i++ {
 		l.Push(t.RawGet(lua.LNumber(i)))
 	}
-	return int(to - from + 1)
+	return to - from + 1
+}
+
+// choose is select: the arguments from a number on, or "#", how many there are.
+func choose(l *lua.LState) int {
+	n := l.GetTop()
+	if text, ok := l.Get(1).(lua.LString); ok && strings.HasPrefix(string(text), "#") {
+		return give(l, lua.LNumber(n-1))
+	}
+	from := intArgument(l, 1)
+	if from < 0 {
+		from += n
+	}
+	if from < 1 {
+		l.ArgError(1, "index out of range")
+	}
+	return n - min(from, n)
 }
 
 // load is loadstring and load: it compiles a text, or what a function returns piece by piece. For invalid Lua it returns nil and the error.

@@ -32,7 +32,7 @@ func (m *Machine) tonumber(l *lua.LState) int {
 	if text, ok := l.Get(1).(lua.LString); ok {
 		m.spend(len(text))
 	}
-	base := l.OptInt(2, 10)
+	base := intOr(l, 2, 10)
 	if base == 10 {
 		switch v := l.CheckAny(1).(type) {
 		case lua.LNumber:
@@ -54,8 +54,9 @@ func (m *Machine) tonumber(l *lua.LState) int {
 	return give(l, lua.LNil)
 }
 
-// parseNumber reads a number: 12, 1e400, 0x1p4, inf, nan.
+// parseNumber reads a number: 12, 1e400, 0x1p4, inf, nan. As in C, a text ends at its first zero byte.
 func parseNumber(text string) (float64, bool) {
+	text, _, _ = strings.Cut(text, "\x00")
 	text = strings.Trim(text, blanks)
 	digits := strings.ToLower(strings.TrimLeft(text, "+-"))
 	if strings.Contains(text, "_") || len(text)-len(digits) > 1 {
@@ -73,6 +74,7 @@ func parseNumber(text string) (float64, bool) {
 
 // parseWhole reads a number in a base, as an unsigned 64-bit integer: a negative one wraps around.
 func parseWhole(text string, base int) (float64, bool) {
+	text, _, _ = strings.Cut(text, "\x00")
 	text = strings.Trim(text, blanks)
 	digits, negative := strings.CutPrefix(text, "-")
 	if !negative {

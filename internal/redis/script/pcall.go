@@ -12,7 +12,7 @@ const maxNested = 195
 
 // raiseValue is error: a string gets the position that its level names, if that is in the script.
 func (m *Machine) raiseValue(l *lua.LState) int {
-	value, level := l.Get(1), l.OptInt(2, 1)
+	value, level := l.Get(1), intOr(l, 2, 1)
 	if isText(value) && level > 0 {
 		if line := m.lineAt(level); line > 0 {
 			m.spend(2 * textSize(value))

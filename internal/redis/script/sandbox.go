@@ -35,6 +35,7 @@ func (m *Machine) open() {
 	m.globals.RawSetString("xpcall", l.NewFunction(m.xpcall))
 	m.globals.RawSetString("tostring", l.NewFunction(m.tostring))
 	m.globals.RawSetString("unpack", l.NewFunction(unpack))
+	m.globals.RawSetString("select", l.NewFunction(choose))
 	m.globals.RawSetString("load", l.NewFunction(m.load))
 	m.globals.RawSetString("loadstring", l.NewFunction(m.load))
 	m.globals.RawSetString("collectgarbage", l.NewFunction(func(l *lua.LState) int { return give(l, lua.LNumber(0)) }))
@@ -42,7 +43,9 @@ func (m *Machine) open() {
 	m.globals.RawSetString("(set)", l.NewFunction(m.set))
 	m.globals.RawSetString("(key)", l.NewFunction(m.key))
 	for _, function := range computed {
-		m.globals.RawSetString("("+function+")", l.NewFunction(operator("__"+function)))
+		compute := operator("__" + function)
+		m.globals.RawSetString("("+function+")", l.NewFunction(compute))
+		m.globals.RawSetString("("+function+swapped+")", l.NewFunction(inTurn(compute)))
 	}
 	m.globals.RawSetString("(bound)", l.NewFunction(m.bound))
 	m.globals.RawSetString("(list)", l.NewFunction(func(l *lua.LState) int { return give(l, l.Get(1)) }))

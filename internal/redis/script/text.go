@@ -9,12 +9,13 @@ import (
 // maxResults is how many values a function may return or accept: Redis's Lua has room for 8000, including those of its callers.
 const maxResults = 7990
 
-// textLibrary replaces the functions of string that could take all memory or run forever in one instruction.
+// textLibrary replaces the functions of string that could take all memory or run forever in one instruction, or that differ from Redis's.
 func (m *Machine) textLibrary(t *lua.LTable) {
 	m.state.SetFuncs(t, map[string]lua.LGFunction{
 		"byte":    m.textByte,
 		"char":    textChar,
 		"rep":     m.textRep,
+		"sub":     m.textSub,
 		"lower":   func(l *lua.LState) int { return m.eachByte(l, lowerByte) },
 		"upper":   func(l *lua.LState) int { return m.eachByte(l, upperByte) },
 		"reverse": m.textReverse,
@@ -37,8 +38,8 @@ func position(n int64, length int) int64 {
 
 func (m *Machine) textByte(l *lua.LState) int {
 	s := l.CheckString(1)
-	from := position(l.OptInt64(2, 1), len(s))
-	to := min(position(l.OptInt64(3, from), len(s)), int64(len(s)))
+	from := position(longOr(l, 2, 1), len(s))
+	to := min(position(longOr(l, 3, from), len(s)), int64(len(s)))
 	from = max(from, 1)
 	if from > to {
 		return 0
@@ -55,7 +56,7 @@ func (m *Machine) textByte(l *lua.LState) int {
 func textChar(l *lua.LState) int {
 	b := make([]byte, l.GetTop())
 	for i := range b {
-		n := whole(float64(l.CheckNumber(i + 1)))
+		n := intArgument(l, i+1)
 		if n < 0 || n > 255 {
 			l.ArgError(i+1, "invalid value")
 		}
@@ -65,16 +66,25 @@ func textChar(l *lua.LState) int {
 }
 
 func (m *Machine) textRep(l *lua.LState) int {
-	s, n := l.CheckString(1), max(float64(l.CheckNumber(2)), 0)
-	size := n * float64(len(s))
-	if !(size <= float64(m.memory)) {
-		m.fail(outOfMemory)
-	}
+	s, n := l.CheckString(1), max(intArgument(l, 2), 0)
 	if s == "" {
 		n = 0
 	}
-	m.spend(int(size))
-	return give(l, lua.LString(strings.Repeat(s, int(n))))
+	if n > m.memory {
+		m.fail(outOfMemory)
+	}
+	m.spend(n * len(s))
+	return give(l, lua.LString(strings.Repeat(s, n)))
+}
+
+func (m *Machine) textSub(l *lua.LState) int {
+	s := l.CheckString(1)
+	from := max(position(longArgument(l, 2), len(s)), 1)
+	to := min(position(longOr(l, 3, -1), len(s)), int64(len(s)))
+	if from > to {
+		return give(l, lua.LString(""))
+	}
+	return give(l, lua.LString(s[from-1:to]))
 }
 
 func (m *Machine) eachByte(l *lua.LState, change func(byte) byte) int {

@@ -2,7 +2,6 @@ package script
 
 import (
 	"bytes"
-	"math"
 	"strconv"
 	"strings"
 
@@ -211,11 +210,3 @@ func length(t *lua.LTable) (n int) {
 var lineBreaks = strings.NewReplacer("\r", " ", "\n", " ")
 
 func oneLine(s string) string { return lineBreaks.Replace(s) }
-
-// whole is C's conversion of a double to 64 bits: what does not fit becomes the smallest integer.
-func whole(f float64) int64 {
-	if math.IsNaN(f) || f >= 1<<63 || f < -1<<63 {
-		return math.MinInt64
-	}
-	return int64(f)
-}
