@@ -168,11 +168,14 @@ func TestCloseDoesWhatFailed(t *testing.T) {
 			c, other := opened(t, opt), opened(t, options(t, srv.Client()))
 			h, theirs := c.Handler(page), other.Handler(page)
 			get(t, h, failedURL)
-			srv.FailNext("get", "ERR not now")
+			rdb, key := srv.Client(), opt.Namespace.Prefix+"purges"
+			rdb.Del(t.Context(), key)
+			expect.OK(t, rdb.LPush(t.Context(), key, "not a version").Err())
 			void(c, h)
 			if _, status := get(t, h, failedURL); isHit(status) {
 				t.Errorf("%s: it is served: %s", name, status)
 			}
+			rdb.Del(t.Context(), key)
 			expect.OK(t, c.Close(t.Context()))
 			if _, status := get(t, theirs, failedURL); isHit(status) {
 				t.Errorf("%s: another process serves it after Close: %s", name, status)

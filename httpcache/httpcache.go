@@ -76,8 +76,9 @@ type Cache struct {
 
 // New returns a cache of responses, whose method [Cache.Handler] is the middleware. It does no I/O.
 //
-// ns says where responses are kept; its TTL bounds for how long, whatever a response says of itself. Local and Observer are used if set. Key,
-// Codec, Clone, Cost, Plain and Jitter have no meaning here and must be zero. So must MaxTTL, since TTL is the bound already.
+// ns says where responses are kept; its TTL bounds for how long, whatever a response says of itself, and for how long one
+// is served that another process stored for longer. Local and Observer are used if set. Key, Codec, Clone, Cost, Plain and Jitter have no meaning
+// here and must be zero. So must MaxTTL, since TTL is the bound already.
 func New(ns mayfly.Namespace[string, []byte], o Options) (*Cache, error) {
 	o = o.withDefaults()
 	if err := o.validate(ns); err != nil {

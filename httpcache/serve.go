@@ -91,7 +91,7 @@ func (h *handler) hit(w http.ResponseWriter, r *http.Request, key []byte, says *
 		return false
 	}
 	now := time.Now()
-	if it.response.policy.Decide(q, now) != rfc9111.Serve || !c.isAllRemoved() {
+	if it.response.policy.Decide(q, now) != rfc9111.Serve || c.isTooOld(it.response, now) || !c.isAllRemoved() {
 		return false
 	}
 	if void, missing := c.barriersAtHand(it.response); void || len(missing) > 0 {
@@ -215,6 +215,9 @@ func (x *exchange) look(ctx context.Context) {
 	c := x.cache
 	x.asked = time.Now()
 	x.lookWithRoom(ctx)
+	if x.s.response != nil && c.isTooOld(x.s.response, x.asked) {
+		x.s.response = nil
+	}
 	if r := x.s.response; r != nil && len(r.tags) > 0 && x.s.unasked == nil {
 		within, cancel := c.within(ctx, x.asked)
 		purged, err := c.purged(within, r)

@@ -105,7 +105,8 @@ func (c *Cache) stands(ctx context.Context, s sight, r *response) bool {
 //	one more variant         in the place of the claim, when the index has room for it
 //	it varies otherwise      under a new index in place of the old, whose variants go with it
 func (c *Cache) put(ctx context.Context, s sight, claim *lease.Claim, r *response) (stored bool, err error) {
-	ttl := min(r.policy.Keep(time.Now()), c.ns.TTL)
+	now := time.Now()
+	ttl := min(r.policy.Keep(now), c.ns.TTL-now.Sub(r.policy.Received))
 	if ttl < check.MinTTL {
 		return false, c.drop(ctx, claim)
 	}

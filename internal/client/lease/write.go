@@ -2,7 +2,9 @@ package lease
 
 import (
 	"context"
+	"encoding/binary"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/redis/go-redis/v9"
@@ -52,6 +54,30 @@ func (g *Guard) Raise(ctx context.Context, values []Value) []error {
 	}
 	_, errs := g.nodes.Run(ctx, calls...)
 	return errs
+}
+
+// Drawn is a number that a key counts, and how long the key lives.
+type Drawn struct {
+	Number int64
+	Left   time.Duration
+}
+
+// Draw makes the number at the end of a record greater than it was, and not less than the one at the end of form, which is the record if there
+// is none. Of draws at the same time, from any process, each gets a number of its own. With only it does not draw, but tells the number. Either
+// way the record lives for least afterwards: if it would not, it gets form's TTL.
+func (g *Guard) Draw(ctx context.Context, form Value, least time.Duration, only bool) (Drawn, error) {
+	draws := 1
+	if only {
+		draws = 0
+	}
+	number, left, err := g.nodes.Pair(ctx, draw.Call([]string{form.Key}, form.Bytes, millis(form.TTL), millis(least), draws))
+	if err == nil && len(number) != 8 {
+		err = fmt.Errorf("the number drawn has %d bytes", len(number))
+	}
+	if err != nil {
+		return Drawn{}, err
+	}
+	return Drawn{int64(binary.BigEndian.Uint64([]byte(number))), time.Duration(left) * time.Millisecond}, nil
 }
 
 // Replace stores value if the key still holds exactly the bytes that were seen, and reports whether it did.

@@ -60,7 +60,17 @@ func (n *Node) RunOnce(ctx context.Context, calls ...Call) ([]bool, []error) {
 }
 
 func (n *Node) run(ctx context.Context, ask func(context.Context, ...redis.Cmder) error, calls []Call) ([]bool, []error) {
-	did, errs := make([]bool, len(calls)), make([]error, len(calls))
+	did := make([]bool, len(calls))
+	errs := n.answer(ctx, ask, calls, func(i int, cmd *redis.Cmd) (err error) {
+		did[i], err = answeredOne(cmd)
+		return err
+	})
+	return did, errs
+}
+
+// answer runs scripts and has read take the answer of each.
+func (n *Node) answer(ctx context.Context, ask func(context.Context, ...redis.Cmder) error, calls []Call, read func(i int, cmd *redis.Cmd) error) []error {
+	errs := make([]error, len(calls))
 	scripts := make([]Script, len(calls))
 	for i, c := range calls {
 		scripts[i] = c.script
@@ -75,8 +85,8 @@ func (n *Node) run(ctx context.Context, ask func(context.Context, ...redis.Cmder
 		}
 		lost := ask(ctx, cmds...)
 		for k, i := range mine {
-			if did[i], errs[i] = false, lost; lost == nil {
-				did[i], errs[i] = answeredOne(cmds[k].(*redis.Cmd))
+			if errs[i] = lost; lost == nil {
+				errs[i] = read(i, cmds[k].(*redis.Cmd))
 			}
 			if IsUnknown(errs[i]) {
 				unknown = append(unknown, i)
@@ -89,7 +99,7 @@ func (n *Node) run(ctx context.Context, ask func(context.Context, ...redis.Cmder
 			errs[i] = err
 		}
 	}
-	return did, errs
+	return errs
 }
 
 // Run runs scripts as [Node.Run] does, each on the server of its first key.
@@ -120,6 +130,30 @@ func (ns *Nodes) Run1(ctx context.Context, c Call) (bool, error) {
 	}
 	did, errs := node.Run(ctx, c)
 	return did[0], errs[0]
+}
+
+// Pair runs a script that answers with a text and a number, on the server of its first key. go-redis may repeat it.
+func (ns *Nodes) Pair(ctx context.Context, c Call) (text string, number int64, err error) {
+	node, err := ns.Of(ctx, c.keys[0])
+	if err != nil {
+		return "", 0, err
+	}
+	errs := node.answer(ctx, node.Ask, []Call{c}, func(_ int, cmd *redis.Cmd) error {
+		reply, err := cmd.Slice()
+		if err != nil {
+			return err
+		}
+		var isText, isNumber bool
+		if len(reply) == 2 {
+			text, isText = reply[0].(string)
+			number, isNumber = reply[1].(int64)
+		}
+		if !isText || !isNumber {
+			return fmt.Errorf("a script returned %v, not a text and a number", reply)
+		}
+		return nil
+	})
+	return text, number, errs[0]
 }
 
 func answeredOne(cmd *redis.Cmd) (bool, error) {
