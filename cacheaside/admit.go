@@ -117,5 +117,8 @@ func ended(err error) admission.Outcome {
 // giveBack gives back a permit that was not needed.
 func giveBack(p *admission.Permit) { p.Done(admission.NoSample, time.Now()) }
 
-// outdated reports whether what is to be renewed was found so long ago that its lock says nothing any more.
-func outdated(p *admission.Permit) bool { return p.Queued() > lease.TTL/2 }
+// outdated reports whether what is to be renewed was found so long ago that its lock says nothing any more. The lock stays after the fill
+// for as long as it has left then, two beats at least; the fill and the claim may each be late by RedisTimeout.
+func (l *loading[K, V]) outdated() bool {
+	return l.fallback() && !l.alone && time.Since(l.looked) > lease.TTL/4
+}

@@ -60,14 +60,7 @@ func (c *Cache[K, V]) flyMany(caller context.Context, ls []*loading[K, V]) {
 // brought nothing for LoadTimeout is not asked for the rest. A key that others have asked for meanwhile comes in the next round: who asks for
 // one key waits for the loads that run, and not for all of somebody else's list.
 func (c *Cache[K, V]) flyFree(ctx context.Context, free []*loading[K, V], alone *[]*loading[K, V], group *sync.WaitGroup) {
-	looked := time.Now()
-	for brought := looked; len(free) > 0; {
-		if time.Since(looked) > lease.TTL/2 {
-			looked = time.Now()
-			if free = c.lookAgainMany(ctx, free, group); len(free) == 0 {
-				return
-			}
-		}
+	for brought := time.Now(); len(free) > 0; {
 		left := c.opt.LoadTimeout - time.Since(brought)
 		if left <= 0 {
 			c.tell(ctx, mayfly.Event{Kind: mayfly.KindAdmission, Outcome: mayfly.OutcomeTimedOut, N: len(free), Took: time.Since(brought), Err: admission.ErrOverloaded})
@@ -100,7 +93,7 @@ func (c *Cache[K, V]) lookAgainMany(ctx context.Context, ls []*loading[K, V], gr
 	var old []*loading[K, V]
 	var fulls []string
 	for _, l := range ls {
-		if l.alone || !l.fallback() {
+		if !l.outdated() {
 			still = append(still, l)
 			continue
 		}
@@ -137,9 +130,7 @@ func (c *Cache[K, V]) flySome(ctx, wait context.Context, free []*loading[K, V], 
 		}
 	}()
 	if c.many != nil {
-		if outdated(&permit) {
-			free = c.lookAgainMany(ctx, free, group)
-		}
+		free = c.lookAgainMany(ctx, free, group)
 		claimed, claims, lost := c.claimMany(ctx, turns(free), group)
 		*alone = append(*alone, lost...)
 		c.loadGroup(ctx, &permit, claimed, claims)
@@ -153,7 +144,9 @@ func (c *Cache[K, V]) flySome(ctx, wait context.Context, free []*loading[K, V], 
 		permits = append(permits, &more)
 	}
 	some, others := free[:len(permits)], free[len(permits):]
-	claimed, claims, lost := c.claimMany(ctx, turns(some), group)
+	still := c.lookAgainMany(ctx, some, group)
+	brought = len(still) < len(some)
+	claimed, claims, lost := c.claimMany(ctx, turns(still), group)
 	*alone = append(*alone, lost...)
 	var loads sync.WaitGroup
 	var answered atomic.Bool
@@ -170,7 +163,7 @@ func (c *Cache[K, V]) flySome(ctx, wait context.Context, free []*loading[K, V], 
 		giveBack(p)
 	}
 	loads.Wait()
-	return others, answered.Load()
+	return others, brought || answered.Load()
 }
 
 // turns returns those whose callers have not left. The others have landed.

@@ -24,6 +24,7 @@ type loading[K comparable, V any] struct {
 	flight *flight.Flight[outcome[V]] // those who wait; nil before it is joined
 
 	found  lease.Found   // what the key held
+	looked time.Time     // when Redis was asked for that
 	seen   sight[V]      // what that is worth to this cache
 	draw   float64       // whether that is due is drawn once, before it is known for sure
 	copied *record.ID    // what is to be renewed is a copy of this fill, and Redis has yet to be asked; nil: it was
@@ -78,6 +79,7 @@ func (l *loading[K, V]) land(got *loaded[V], kept bool) {
 
 // judge sees what was found, in a reply to what was asked at begun.
 func (l *loading[K, V]) judge(ctx context.Context, begun time.Time) {
+	l.looked = begun
 	if l.seen = l.c.see(l.found, l.draw); l.seen.err != nil {
 		l.c.tell(ctx, mayfly.Event{Kind: mayfly.KindBackend, Outcome: mayfly.OutcomeFailed, Key: l.full, Err: l.seen.err})
 	}
@@ -136,7 +138,7 @@ func (l *loading[K, V]) step(ctx, wait context.Context) (landed bool) {
 		giveBack(&permit)
 		return true
 	}
-	if l.fallback() && outdated(&permit) && !l.alone && l.lookAgain(ctx) {
+	if l.outdated() && l.lookAgain(ctx) {
 		giveBack(&permit)
 		return l.landIfServable()
 	}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -137,5 +138,65 @@ func TestALongListIsRenewedOnce(t *testing.T) {
 				})
 			})
 		}
+	}
+}
+
+// What another process renewed while a renewal stood in the queue is not renewed again, whoever asks for it and however many keys.
+func TestWhatIsRenewedMeanwhileIsNotRenewedAgain(t *testing.T) {
+	for _, way := range []string{"Get", "GetMany", "GetMany of a batch loader"} {
+		t.Run(way, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				srv := redistest.Start(t)
+				var loads atomic.Int32 // of key 1
+				open := func() *cacheaside.Cache[int, user] {
+					ns, o := namespace(t, srv.Client()), cacheaside.Options{StaleIfError: time.Hour, LoadLimit: 1, Early: earlyrefresh.Never}
+					ns.TTL = time.Minute
+					load := func(_ context.Context, key int) (user, error) {
+						if key == 1 {
+							loads.Add(1)
+							return user{Version: 2}, nil
+						}
+						time.Sleep(3 * time.Second)
+						return user{}, nil
+					}
+					if way != "GetMany of a batch loader" {
+						return must[int, user](t)(cacheaside.New(ns, load, o))
+					}
+					return must[int, user](t)(cacheaside.NewBatch(ns, func(ctx context.Context, keys []int) (map[int]user, error) {
+						u, err := load(ctx, keys[0])
+						return map[int]user{keys[0]: u}, err
+					}, o))
+				}
+				busy, other := open(), open()
+				if err := busy.Set(t.Context(), 1, user{Version: 1}); err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(70 * time.Second) // stale, whatever the jitter
+				var all sync.WaitGroup
+				all.Go(func() { busy.Get(t.Context(), 0) })
+				synctest.Wait()
+				all.Go(func() {
+					var u user
+					var err error
+					if way == "Get" {
+						u, err = busy.Get(t.Context(), 1)
+					} else {
+						var got map[int]user
+						got, err = busy.GetMany(t.Context(), []int{1})
+						u = got[1]
+					}
+					if err != nil || u.Version != 2 {
+						t.Errorf("%+v, %v", u, err)
+					}
+				})
+				synctest.Wait()
+				if u, err := other.Get(t.Context(), 1); err != nil || u.Version != 2 {
+					t.Errorf("the other: %+v, %v", u, err)
+				}
+				if all.Wait(); loads.Load() != 1 {
+					t.Errorf("%d loads", loads.Load())
+				}
+			})
+		})
 	}
 }
