@@ -189,13 +189,16 @@ const handBack = 250 * time.Millisecond
 
 // Close ends the cache's background work: it waits for loads and renewals that run, cancels them when ctx ends, and
 // then returns its error. What is cancelled hands its leases back, so that other processes load at once: that takes a round trip, a
-// quarter of a second at most where Redis does not answer or a loader ignores its context. Calls that come later, and those whose load was cancelled, get [mayfly.ErrClosed]. Closing again
-// is fine. The Redis client stays open: it is the caller's.
+// quarter of a second at most where Redis does not answer or a loader ignores its context. Calls that come later, and those whose load was cancelled, get [mayfly.ErrClosed].
+// It tries once more what a failed Delete left, and if that fails again the error counts it. Closing again is fine. The Redis client stays open: it is the caller's.
 func (c *Cache[K, V]) Close(ctx context.Context) error {
 	err := c.works.Close(ctx)
 	c.local.Clear()
 	if err != nil {
 		return fmt.Errorf("cacheaside: close: %w", err)
+	}
+	if n := c.unremoved.Len(); n > 0 {
+		return fmt.Errorf("cacheaside: close: %d removals that had failed were not done, and are forgotten: other processes may serve those values until they expire", n)
 	}
 	return nil
 }

@@ -73,7 +73,9 @@ type response struct {
 
 // isTooOld reports whether a response was received, or confirmed, longer ago than this process's TTL: another process, whose TTL is greater,
 // has stored it.
-func (c *Cache) isTooOld(r *response, now time.Time) bool { return now.Sub(r.policy.Received) >= c.ns.TTL }
+func (c *Cache) isTooOld(r *response, now time.Time) bool {
+	return now.Sub(r.policy.Received) >= c.ns.TTL
+}
 
 // field is a header field as its handler has spelled it, with its values in the order in which they came.
 type field struct {

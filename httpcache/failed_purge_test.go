@@ -75,7 +75,7 @@ func TestAPurgeThatFailsIsMadeUpFor(t *testing.T) {
 							if took := time.Since(begun); took > opt.RedisTimeout+10*time.Millisecond {
 								t.Errorf("took %v", took)
 							}
-							if err == nil || !strings.Contains(err.Error(), "until then this process serves none of it") {
+							if err == nil || !strings.Contains(err.Error(), "until then this Cache serves none of it") {
 								t.Errorf("the error is %v", err)
 							}
 							fresh := func(when string) {

@@ -125,15 +125,18 @@ func (c *Cache) Handler(next http.Handler) http.Handler {
 	return &handler{c, next}
 }
 
-// Close waits for background work; when ctx ends it cancels the rest and returns ctx's error. Running handlers continue and their
-// clients get the answers, which are not stored, so other processes stop waiting for them. Later requests go
-// to their handlers. Closing again is fine. The Redis client stays open: it is the caller's.
+// Close waits for background work; when ctx ends it cancels the rest and returns ctx's error. It tries once more what a
+// failed [Cache.Purge] left, and if some of it fails again the error counts that. Running handlers continue and their clients get the answers, which
+// are not stored, so other processes stop waiting for them. Later requests go to their handlers. Closing again is fine. The Redis client stays open: it is the caller's.
 func (c *Cache) Close(ctx context.Context) error {
 	c.abandon()
 	err := c.works.Close(ctx)
 	c.local.Clear()
 	if err != nil {
 		return fmt.Errorf("httpcache: close: %w", err)
+	}
+	if n := c.unremoved.Len() + c.unswept.Len(); n > 0 {
+		return fmt.Errorf("httpcache: close: %d removals that had failed were not done, and are forgotten: other processes may serve what they name until it expires", n)
 	}
 	return nil
 }

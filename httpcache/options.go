@@ -84,10 +84,10 @@ type Options struct {
 	RedisTimeout time.Duration
 
 	// Unremoved bounds the keys whose removal failed, by a request that has changed them or by [Cache.Purge]. They are remembered, and removed when
-	// Redis is back, which is tried twice a second and once more by Close; until then this process does not serve them. A tag is one key, and
-	// a URL or a group that was purged is four, under both schemes, with and without the other's port; prefixes have as much room of their own.
-	// What there is no room for is not remembered: Purge's error says so, and so does an Event, a Removal that was dropped. A process
-	// that ends forgets all of it. Zero is 1024.
+	// Redis is back, which is tried twice a second and once more by Close; until then this Cache does not serve them. A tag is one key, and
+	// a URL, prefix or group that was purged is four, under both schemes, with and without the other's port; prefixes have as much room of their
+	// own. What there is no room for is not remembered, nor what Redis refuses for good: Purge's error says so, and so does an Event, a Removal
+	// that was dropped. A process that ends forgets all of it, and Close returns an error. Zero is 1024.
 	Unremoved int
 
 	// StaleKeep is how long past its freshness a response with a validator is kept, so that the origin can confirm it as unchanged.

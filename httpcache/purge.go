@@ -53,7 +53,9 @@ func (t Target) validate() error {
 
 // Purge voids what is stored for the targets. Once it returned nil, no answer for them that the handler was asked for earlier is
 // stored, or served by any process that hears Redis. If it fails, what may not be void is remembered and purged again when Redis is back, as
-// [Options].Unremoved says; until then this process serves none of it, and others go on serving it. Purging again does no harm.
+// [Options].Unremoved says; until then this Cache serves none of it. Others go on serving it, in this process too. Purging again does no harm. What Redis refuses for
+// good is not remembered, and served again: a command that its user may not use (NOPERM), or that it does not know. A malformed target is an error
+// of the whole call: nothing was purged.
 //
 // A Redis that does not answer is waited for as long as one request may wait (Options.RedisTimeout), however many targets there are, and after
 // that at once for as long as its breaker is open. Only the search for a Prefix takes longer, while Redis answers.
@@ -75,7 +77,7 @@ func (c *Cache) PurgeFound(ctx context.Context, targets ...Target) (found int, e
 		var keys []string
 		switch err = t.validate(); {
 		case err != nil:
-			return 0, fmt.Errorf("httpcache: purge: %w", err)
+			return 0, fmt.Errorf("httpcache: purge: %w: nothing was purged", err)
 		case t.Tag != "":
 			r.tags = append(r.tags, t.Tag)
 			continue
@@ -92,7 +94,7 @@ func (c *Cache) PurgeFound(ctx context.Context, targets ...Target) (found int, e
 			r.urls = append(r.urls, keys...)
 		}
 		if err != nil {
-			return 0, fmt.Errorf("httpcache: purge %q: %w", cmp.Or(t.Prefix, t.URL), err)
+			return 0, fmt.Errorf("httpcache: purge %q: %w: nothing was purged", cmp.Or(t.Prefix, t.URL), err)
 		}
 	}
 	begun := time.Now()
@@ -154,14 +156,14 @@ func (c *Cache) purgeKeys(ctx context.Context, keys []string) (found int, left [
 	c.forget(mine) // those that began meanwhile
 	c.local.Changed(ctx, all...)
 	if slices.ContainsFunc(errs[len(keys):], func(err error) bool { return err != nil }) {
-		return found, keys, errors.Join(errs...) // it is not known which of them leads where
+		return found, keys, summary(errs) // it is not known which of them leads where
 	}
 	for i, key := range keys {
 		if errs[i] != nil {
 			left = append(left, key)
 		}
 	}
-	return found, left, errors.Join(errs...)
+	return found, left, summary(errs)
 }
 
 // purgePrefixes removes what lies under common beginnings of keys, and returns those under which something may be left: after one that

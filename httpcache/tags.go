@@ -2,7 +2,6 @@ package httpcache
 
 import (
 	"context"
-	"errors"
 	"sync/atomic"
 	"time"
 
@@ -73,7 +72,7 @@ func (c *Cache) purgeTags(ctx context.Context, tags []string) (left []string, er
 			left = append(left, tags[i])
 		}
 	}
-	return left, errors.Join(errs...)
+	return left, summary(errs)
 }
 
 // barriersAtHand says what this process knows of the barriers of r's tags: whether one voids r, or else the keys of those

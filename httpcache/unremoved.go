@@ -14,7 +14,7 @@ import (
 )
 
 // A removal that Redis did not do, or of which it is not known whether it did, is remembered and repeated until it is done: a purge, and what a
-// request has changed. Until then this process serves nothing that it would have removed, neither from Redis nor of its copies. What is
+// request has changed. Until then this Cache serves nothing that it would have removed, neither from Redis nor of its copies. What is
 // repeated voids too much, never too little: also what was stored meanwhile.
 //
 // Resources and tags are remembered by their keys, which differ: no resource's key has a space where a tag's has one. What lies under a common
@@ -28,9 +28,9 @@ func (r removal) len() int { return len(r.urls) + len(r.tags) + len(r.under) }
 // errUnremoved says that Redis may still hold under a key what must not be served.
 var errUnremoved = errors.New("a removal has not been done yet")
 
-// void voids what r names, and returns how many keys were removed, and of r what has to be repeated. Its parts run at the same time, so that a Redis
+// void voids what r names, and returns how many keys were removed, and of r what has to be repeated, and what the server refuses for good. Its parts run at the same time, so that a Redis
 // that does not answer costs one of them. The trips of each get what within returns.
-func (c *Cache) void(ctx context.Context, r removal, within func(context.Context) context.Context) (found int, left removal, err error) {
+func (c *Cache) void(ctx context.Context, r removal, within func(context.Context) context.Context) (found int, left, refused removal, err error) {
 	var errs [3]error
 	below := 0
 	parts := []func(){
@@ -49,26 +49,39 @@ func (c *Cache) void(ctx context.Context, r removal, within func(context.Context
 		}
 		works.Wait()
 	}
-	return found + below, left, errors.Join(errs[:]...)
+	for i, part := range [][2]*[]string{{&left.urls, &refused.urls}, {&left.tags, &refused.tags}, {&left.under, &refused.under}} {
+		if nodes.RefusedForGood(errs[i]) {
+			*part[0], *part[1] = nil, *part[0]
+		}
+	}
+	return found + below, left, refused, errors.Join(errs[:]...)
 }
 
 // removed is void for a caller who is told of the error: what failed is remembered, and the error says so.
 func (c *Cache) removed(ctx context.Context, r removal) (found int, err error) {
 	resources, beginnings := c.unremoved.Mark(), c.unswept.Mark()
-	found, left, err := c.void(ctx, r, func(ctx context.Context) context.Context { return nodes.Within(ctx, c.opt.RedisTimeout) })
+	found, left, refused, err := c.void(ctx, r, func(ctx context.Context) context.Context { return nodes.Within(ctx, c.opt.RedisTimeout) })
 	if err == nil {
 		c.unremoved.Remove(resources, slices.Concat(r.urls, c.tagKeys(r.tags))...)
 		c.unswept.Remove(beginnings, r.under...)
 		return found, nil
 	}
 	forgotten := c.remember(ctx, left, err)
+	if n := refused.len(); n > 0 {
+		c.unremoved.Remove(resources, slices.Concat(refused.urls, c.tagKeys(refused.tags))...)
+		c.unswept.Remove(beginnings, refused.under...)
+		c.tell.Dropped(ctx, n, err)
+		err = fmt.Errorf("%w: the server refuses %d of its keys for good, which is not repeated: allow what docs/operations.md lists, and purge again", err, n)
+	}
 	switch {
+	case left.len() == 0:
+		return found, err
 	case c.works.Err() != nil:
 		return found, fmt.Errorf("%w: the cache is closed, and does not repeat it", err)
 	case forgotten > 0:
 		return found, fmt.Errorf("%w: %d of its keys are not remembered, since Options.Unremoved (%d) are already: purge again", err, forgotten, c.opt.Unremoved)
 	}
-	return found, fmt.Errorf("%w: it is repeated until Redis does it, and until then this process serves none of it", err)
+	return found, fmt.Errorf("%w: it is repeated until Redis does it, and until then this Cache serves none of it", err)
 }
 
 // remember has what could not be voided voided later, and returns how much of it there is no room for.
@@ -143,6 +156,10 @@ func (c *Cache) removeAgain(ctx context.Context, keys []string) (done []string, 
 // sweepAgain voids what lies under common beginnings. A cluster is not searched in vain, over and over, while one of its masters does not answer.
 func (c *Cache) sweepAgain(ctx context.Context, beginnings []string) (done []string, err error) {
 	if err := c.guard.Reach(ctx); err != nil {
+		if nodes.RefusedForGood(err) {
+			c.tell.Dropped(ctx, len(beginnings), err)
+			return beginnings, nil
+		}
 		return nil, err
 	}
 	return c.voidAgain(ctx, removal{under: beginnings}, beginnings)
@@ -150,11 +167,14 @@ func (c *Cache) sweepAgain(ctx context.Context, beginnings []string) (done []str
 
 func (c *Cache) voidAgain(ctx context.Context, r removal, keys []string) (done []string, err error) {
 	begun := time.Now()
-	_, left, err := c.void(ctx, r, func(ctx context.Context) context.Context { return ctx }) // nobody waits: each trip gets the full timeout
+	_, left, refused, err := c.void(ctx, r, func(ctx context.Context) context.Context { return ctx }) // nobody waits: each trip gets the full timeout
 	undone := slices.Concat(left.urls, c.tagKeys(left.tags), left.under)
 	done = slices.DeleteFunc(slices.Clone(keys), func(key string) bool { return slices.Contains(undone, key) })
-	if len(done) > 0 {
-		c.tell.Done(ctx, mayfly.Event{Kind: mayfly.KindRemoval, N: len(done)}, begun)
+	if n := refused.len(); n > 0 {
+		c.tell.Dropped(ctx, n, err)
+	}
+	if n := len(done) - refused.len(); n > 0 {
+		c.tell.Done(ctx, mayfly.Event{Kind: mayfly.KindRemoval, N: n}, begun)
 	}
 	return done, err
 }

@@ -143,6 +143,28 @@ func Answered(err error) bool {
 		!redis.IsLoadingError(err) && !redis.IsClusterDownError(err) && !redis.IsMasterDownError(err)
 }
 
+// RefusedForGood reports whether err is only replies by which a server says that it will never do what it was asked: the user
+// may not, or it does not know the command. Repeating that is in vain.
+func RefusedForGood(err error) bool {
+	switch e := err.(type) {
+	case nil:
+		return false
+	case interface{ Unwrap() []error }:
+		for _, err := range e.Unwrap() {
+			if !RefusedForGood(err) {
+				return false
+			}
+		}
+		return true
+	}
+	for _, says := range []string{"NOPERM", "unknown command", "ACL failure in script"} {
+		if redis.HasErrorPrefix(err, says) {
+			return true
+		}
+	}
+	return false
+}
+
 func isTimeout(err error) bool {
 	var t interface{ Timeout() bool }
 	return errors.As(err, &t) && t.Timeout()

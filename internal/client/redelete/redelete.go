@@ -48,6 +48,9 @@ func New(o Options) *Queue { return &Queue{opt: o, keys: make(map[string]uint64)
 // Any reports whether any key is queued.
 func (q *Queue) Any() bool { return q.n.Load() != 0 }
 
+// Len returns how many keys are queued. After Works was closed these are the ones that were not removed.
+func (q *Queue) Len() int { return int(q.n.Load()) }
+
 // Has reports whether key is queued.
 func (q *Queue) Has(key string) bool {
 	if !q.Any() {
