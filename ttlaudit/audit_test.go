@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"sort"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -108,7 +109,7 @@ func TestTotalsAreExact(t *testing.T) {
 		if err != nil || p.Example != "cache:user:0" || p.NoTTLBytes.Low > truth+slack || p.NoTTLBytes.High < truth-slack {
 			t.Errorf("%+v, %+v, not %d; %v", p, p.NoTTLBytes, truth, err)
 		}
-		if len(r.Largest) != 10 || !slices.IsSortedFunc(r.Largest, func(a, b ttlaudit.LargeKey) int { return int(b.Bytes - a.Bytes) }) {
+		if len(r.Largest) != 10 || !sort.SliceIsSorted(r.Largest, func(i, j int) bool { return r.Largest[i].Bytes > r.Largest[j].Bytes }) {
 			t.Errorf("%v", r.Largest)
 		}
 		r, err = ttlaudit.Run(t.Context(), rdb, ttlaudit.Options{MaxRate: -1, Match: "session:*", Sizes: -1})
