@@ -401,3 +401,14 @@ func TestFiguresAddUp(t *testing.T) {
 		t.Errorf("%d keys, %d without TTL, %d bytes; %+v", keys, none, bytes, rep)
 	}
 }
+
+func TestTheLargestAreKept(t *testing.T) {
+	keys, bytes := []string{"d", "a", "f", "b", "e", "c"}, []int64{20, 50, 10, 40, 20, 30}
+	for most, want := range [][]string{1: {"a"}, 3: {"a", "b", "c"}, 4: {"a", "b", "c", "d"}, 5: {"a", "b", "c", "d", "e"}, 9: {"a", "b", "c", "d", "e", "f"}} {
+		if want != nil || most == 0 {
+			if got := ttlaudit.Largest(most, keys, bytes); !slices.Equal(got, want) {
+				t.Errorf("the largest %d: %v, want %v", most, got, want)
+			}
+		}
+	}
+}
