@@ -44,9 +44,6 @@ var (
 	// read nor changed. Delete it, or give the namespace a prefix of its own.
 	ErrForeign = errors.New("somebody else's, and was left alone")
 
-	// ErrUnsupported says that the server lacks a command; the text around it names the server's version.
-	ErrUnsupported = errors.New("not supported by this server")
-
 	// ErrNoTTL is the error of a write that ttlguard refused because it would leave a key without a TTL. Nothing was sent.
 	ErrNoTTL = errors.New("the key would have no TTL")
 

@@ -79,8 +79,8 @@ func TestASmallDiskThatIsFull(t *testing.T) {
 			if n := again.Client().Exists(ctx, append(acknowledged, "after")...).Val(); n != int64(len(acknowledged)+1) {
 				t.Errorf("%d of %d keys", n, len(acknowledged)+1)
 			}
-			if again.Recovered().Cut != 0 {
-				t.Errorf("%+v", again.Recovered())
+			if again.Recovered.Cut != 0 {
+				t.Errorf("%+v", again.Recovered)
 			}
 		})
 	}

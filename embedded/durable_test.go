@@ -284,7 +284,7 @@ func testJournalAtRedis(t *testing.T, flavour realredis.Flavour, compacted bool)
 	srv.Stop()
 	back := open(t, embedded.Options{Dir: dir})
 	same(t, "the engine on Redis's files", contents(t, clientOptions(back)), want)
-	if r := back.Recovered(); r.Keys == 0 || r.Cut != 0 {
+	if r := back.Recovered; r.Keys == 0 || r.Cut != 0 {
 		t.Errorf("%+v", r)
 	}
 }

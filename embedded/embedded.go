@@ -95,18 +95,28 @@ func (o Options) validate() error {
 
 // DB is an open database. Its methods are safe for concurrent use.
 type DB struct {
-	server    *server.Server
-	client    *redis.Client
-	journal   *journal.Journal // nil: nothing is kept
-	recovered journal.Report
-	link      *replica.Link
+	// Recovered says what Open found in Options.Dir.
+	Recovered struct {
+		Keys  int // present at the end of Open
+		Ended int // expired while nothing ran, and removed
+
+		// What a crash left of a write that was never acknowledged as safe. It was cut off: how many bytes, of which file, at which position.
+		Cut     int64
+		CutFile string
+		CutAt   int64
+	}
+
+	server  *server.Server
+	client  *redis.Client
+	journal *journal.Journal // nil: nothing is kept
+	link    *replica.Link
 
 	closing sync.Once
 	closed  error
 }
 
 // Open opens a database: an empty one or, with Options.Dir, the data kept there. A damaged file is an error that says where, and nothing is
-// changed; the incomplete end of a write that a crash cut short is removed, and Recovered reports it. The error for a Dir that is open
+// changed; the incomplete end of a write that a crash cut short is removed, and DB.Recovered reports it. The error for a Dir that is open
 // already, in this process or another, is [mayfly.ErrLocked].
 func Open(o Options) (*DB, error) {
 	if err := o.validate(); err != nil {
@@ -119,7 +129,7 @@ func Open(o Options) (*DB, error) {
 	db, e, so := &DB{}, engine.New(eo), server.Options{}
 	if o.Dir != "" {
 		var err error
-		db.journal, db.recovered, err = journal.Open(journal.Options{Dir: o.Dir, Fsync: o.Fsync}, e, func() int64 { return time.Now().UnixMicro() })
+		db.journal, db.Recovered, err = journal.Open(journal.Options{Dir: o.Dir, Fsync: o.Fsync}, e, func() int64 { return time.Now().UnixMicro() })
 		if err != nil {
 			return nil, fmt.Errorf("embedded: %w", public{err})
 		}
@@ -163,20 +173,6 @@ func (db *DB) closeJournal() error {
 	}
 	return db.journal.Close()
 }
-
-// Recovered says what Open found in Options.Dir.
-type Recovered struct {
-	Keys  int // present now
-	Ended int // expired while nothing ran, and removed
-
-	// What a crash left of a write that was never acknowledged as safe. It was cut off: how many bytes, of which file, at which position.
-	Cut     int64
-	CutFile string
-	CutAt   int64
-}
-
-// Recovered returns what Open found.
-func (db *DB) Recovered() Recovered { return Recovered(db.recovered) }
 
 // poolSize exceeds the callers of most programs: an in-memory connection is cheap, but waiting for one is not, and in a synctest bubble
 // go-redis would wait on a timer that belongs to another bubble.

@@ -65,6 +65,6 @@ func ExampleOptions_dir() {
 		panic(err)
 	}
 	defer db.Close(ctx)
-	fmt.Println(db.Client().Get(ctx, "session:7").Val(), db.Recovered().Keys)
+	fmt.Println(db.Client().Get(ctx, "session:7").Val(), db.Recovered.Keys)
 	// Output: mary 1
 }

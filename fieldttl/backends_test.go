@@ -64,15 +64,15 @@ func TestUnsupported(t *testing.T) {
 	}{
 		"redis 7.0": {func(t *testing.T) redis.UniversalClient {
 			return realredis.Start(t, realredis.Options{Flavour: realredis.Redis7}).Client()
-		}, "not supported by this server: Redis 7.0."},
+		}, "unsupported operation: Redis 7.0."},
 		"valkey": {func(t *testing.T) redis.UniversalClient {
 			return realredis.Start(t, realredis.Options{Flavour: realredis.Valkey}).Client()
-		}, "not supported by this server: Valkey 8."},
+		}, "unsupported operation: Valkey 8."},
 		"miniredis": {func(t *testing.T) redis.UniversalClient {
 			rdb := redis.NewClient(&redis.Options{Addr: miniredis.RunT(t).Addr()})
 			t.Cleanup(func() { rdb.Close() })
 			return rdb
-		}, "not supported by this server: a server that does not tell its version has no field TTLs"},
+		}, "unsupported operation: a server that does not tell its version has no field TTLs"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			rdb, ctx := c.open(t), t.Context()
@@ -83,7 +83,7 @@ func TestUnsupported(t *testing.T) {
 			_, update := s.Update(ctx, "a", func(e fieldttl.Entry[session]) (session, error) { return e.Value, nil }, "ip")
 			for i, err := range []error{get, s.Set(ctx, "a", ada), s.SetFields(ctx, "a", ada, "ip"), getAndTouch, ttls,
 				s.TouchFields(ctx, "a", "ip"), s.PersistFields(ctx, "a", "ip"), s.Touch(ctx, "a"), s.Delete(ctx, "a"), s.DeleteFields(ctx, "a", "ip"), update} {
-				if !errors.Is(err, mayfly.ErrUnsupported) || !strings.Contains(err.Error(), c.want) {
+				if !errors.Is(err, errors.ErrUnsupported) || !strings.Contains(err.Error(), c.want) {
 					t.Errorf("call %d: got error %v, want %q", i, err, c.want)
 				}
 			}

@@ -30,7 +30,7 @@
 // is one transaction that sets the values and the TTLs of key and fields. It is sent once, so a write that returned nil leaves nothing
 // behind that could still take effect. If its reply is lost, the error is [mayfly.ErrUnknownOutcome]: the write took effect, or it did not,
 // or it will, once, when it arrives. Redis 8.0 gets HSETEX, 7.4 gets HSET and HPEXPIRE. On other servers (Redis before 7.4, Valkey before
-// 9, miniredis) every call returns [mayfly.ErrUnsupported] with the server's version; nothing is emulated.
+// 9, miniredis) every call returns [errors.ErrUnsupported] with the server's version; nothing is emulated.
 //
 // # Traps
 //

@@ -10,7 +10,6 @@ import (
 
 	"github.com/redis/go-redis/v9"
 
-	"github.com/mayflycache/mayfly"
 	"github.com/mayflycache/mayfly/internal/client/sendonce"
 )
 
@@ -73,7 +72,7 @@ func ask(ctx context.Context, rdb sendonce.Bounded, full string) (*finding, erro
 	if err != nil {
 		return nil, err
 	}
-	return &finding{err: fmt.Errorf("%w: %s has no field TTLs, which need Redis 7.4 or newer", mayfly.ErrUnsupported, version)}, nil
+	return &finding{err: fmt.Errorf("%w: %s has no field TTLs, which need Redis 7.4 or newer", errors.ErrUnsupported, version)}, nil
 }
 
 var versions = regexp.MustCompile(`(?m)^(redis|valkey)_version:(\S+)`)

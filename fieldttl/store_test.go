@@ -141,7 +141,7 @@ func TestAServerThatIsReplaced(t *testing.T) {
 		srv.Refuse(true)
 		srv.KillConnections()
 		fresh := store[session](t, opened{rdb: srv.Client()})
-		if _, err := fresh.Get(t.Context(), "a"); err == nil || errors.Is(err, mayfly.ErrUnsupported) || errors.Is(err, mayfly.ErrNotFound) {
+		if _, err := fresh.Get(t.Context(), "a"); err == nil || errors.Is(err, errors.ErrUnsupported) || errors.Is(err, mayfly.ErrNotFound) {
 			t.Errorf("a server that cannot be asked: %v", err)
 		}
 		srv.Refuse(false)

@@ -152,7 +152,7 @@ func (a *audit) begin(ctx context.Context, all []*node) error {
 	}
 	a.auditState = newState(a.opt)
 	for _, n := range all {
-		s := &walked{ServerReport: ServerReport{Addr: n.addr, Of: max(n.keys, 0)}, Life: n.life}
+		s := &walked{Addr: n.addr, Of: max(n.keys, 0), Life: n.life}
 		if a.opt.Keys > 0 && a.opt.Keys < sum {
 			s.Quota = max(int64(float64(s.Of)/float64(sum)*float64(a.opt.Keys)+0.5), 1)
 		}

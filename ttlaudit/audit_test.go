@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"reflect"
 	"slices"
+	"sort"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -108,7 +109,7 @@ func TestTotalsAreExact(t *testing.T) {
 		if err != nil || p.Example != "cache:user:0" || p.NoTTLBytes.Low > truth+slack || p.NoTTLBytes.High < truth-slack {
 			t.Errorf("%+v, %+v, not %d; %v", p, p.NoTTLBytes, truth, err)
 		}
-		if len(r.Largest) != 10 || !slices.IsSortedFunc(r.Largest, func(a, b ttlaudit.LargeKey) int { return int(b.Bytes - a.Bytes) }) {
+		if len(r.Largest) != 10 || !sort.SliceIsSorted(r.Largest, func(i, j int) bool { return r.Largest[i].Bytes > r.Largest[j].Bytes }) {
 			t.Errorf("%v", r.Largest)
 		}
 		r, err = ttlaudit.Run(t.Context(), rdb, ttlaudit.Options{MaxRate: -1, Match: "session:*", Sizes: -1})
@@ -398,5 +399,16 @@ func TestFiguresAddUp(t *testing.T) {
 	}
 	if keys != rep.Keys || none != rep.NoTTL || bytes != rep.Bytes.Value || keys != rdb.DBSize(ctx).Val() {
 		t.Errorf("%d keys, %d without TTL, %d bytes; %+v", keys, none, bytes, rep)
+	}
+}
+
+func TestTheLargestAreKept(t *testing.T) {
+	keys, bytes := []string{"d", "a", "f", "b", "e", "c"}, []int64{20, 50, 10, 40, 20, 30}
+	for most, want := range [][]string{1: {"a"}, 3: {"a", "b", "c"}, 4: {"a", "b", "c", "d"}, 5: {"a", "b", "c", "d", "e"}, 9: {"a", "b", "c", "d", "e", "f"}} {
+		if want != nil || most == 0 {
+			if got := ttlaudit.Largest(most, keys, bytes); !slices.Equal(got, want) {
+				t.Errorf("the largest %d: %v, want %v", most, got, want)
+			}
+		}
 	}
 }

@@ -23,3 +23,15 @@ func Total(sizes []float64, of int64) *Estimate {
 	}
 	return normal(m.total(of, m))
 }
+
+// Largest is what a report names of keys without a TTL that are seen in this order, each of so many bytes.
+func Largest(most int, keys []string, bytes []int64) (all []string) {
+	a := &audit{opt: Options{Largest: most}}
+	for i, key := range keys {
+		a.enlarge(key, "string", bytes[i])
+	}
+	for _, l := range a.Largest {
+		all = append(all, l.Key)
+	}
+	return all
+}

@@ -1,10 +1,10 @@
 package ttlaudit
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"slices"
+	"sort"
 	"strings"
 	"time"
 
@@ -114,22 +114,27 @@ func (a *audit) count(s *walked, k *seen) {
 		t.All.see(float64(size))
 		if endless {
 			t.Endless.see(float64(size))
-			a.enlarge(LargeKey{Key: k.key, Type: k.kind.Val(), Bytes: size})
+			a.enlarge(k.key, k.kind.Val(), size)
 		}
 	}
 	a.countFields(k, endless)
 }
 
-// enlarge adds k to the largest keys, if it is one.
-func (a *audit) enlarge(k LargeKey) {
-	at, _ := slices.BinarySearchFunc(a.Largest, k, func(l, k LargeKey) int {
-		return cmp.Or(cmp.Compare(k.Bytes, l.Bytes), strings.Compare(l.Key, k.Key))
+// enlarge adds a key to the largest, if it is one.
+func (a *audit) enlarge(key, kind string, size int64) {
+	at := sort.Search(len(a.Largest), func(i int) bool {
+		l := a.Largest[i]
+		return l.Bytes < size || l.Bytes == size && l.Key >= key
 	})
-	if at < a.opt.Largest {
-		k.Key = strings.Clone(k.Key)
-		a.Largest = slices.Insert(a.Largest, at, k)
-		a.Largest = a.Largest[:min(len(a.Largest), a.opt.Largest)]
+	if at >= a.opt.Largest {
+		return
 	}
+	if len(a.Largest) < a.opt.Largest {
+		added(&a.Largest)
+	}
+	copy(a.Largest[at+1:], a.Largest[at:])
+	l := &a.Largest[at]
+	l.Key, l.Type, l.Bytes = strings.Clone(key), kind, size
 }
 
 // bounds of the groups of remaining TTLs.

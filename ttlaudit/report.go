@@ -3,7 +3,7 @@ package ttlaudit
 import (
 	"cmp"
 	"encoding/json"
-	"slices"
+	"sort"
 	"strings"
 	"time"
 )
@@ -14,8 +14,16 @@ type Report struct {
 	Took  time.Duration `json:"-"` // took_seconds
 
 	// Complete says that every server was walked to its end, or to its share of Options.Keys.
-	Complete bool           `json:"complete"`
-	Servers  []ServerReport `json:"servers"`
+	Complete bool `json:"complete"`
+
+	// Servers says of each server how far it was covered.
+	Servers []struct {
+		Addr    string `json:"addr"`
+		Keys    int64  `json:"keys"`            // keys looked at
+		Of      int64  `json:"of"`              // keys there were at the beginning; 0: not known
+		Covered bool   `json:"covered"`         // to its end, or its share of Options.Keys
+		Error   string `json:"error,omitempty"` // why it was not covered
+	} `json:"servers"`
 
 	// Resharded says that slots moved meanwhile: keys may have been missed, or counted twice.
 	Resharded bool `json:"resharded,omitempty"`
@@ -39,9 +47,26 @@ type Report struct {
 	Bytes      *Estimate `json:"bytes,omitempty"`
 	NoTTLBytes *Estimate `json:"no_ttl_bytes,omitempty"`
 
-	Patterns []Pattern        `json:"patterns"` // those with the most keys without TTL first
-	Types    map[string]int64 `json:"types"`
-	Largest  []LargeKey       `json:"largest_no_ttl"` // among those whose size was asked for
+	// Patterns are groups of keys that differ only in their IDs, those with the most keys without TTL first. In a name "*" stands for an ID
+	// or a name, and "**" for any number of such parts. The same names select the keys of a [Plan].
+	Patterns []struct {
+		Name       string    `json:"pattern"`
+		Keys       int64     `json:"keys"`
+		NoTTL      int64     `json:"no_ttl"`
+		TooLong    int64     `json:"too_long"`
+		Bytes      *Estimate `json:"bytes,omitempty"`
+		NoTTLBytes *Estimate `json:"no_ttl_bytes,omitempty"`
+		Example    string    `json:"example_no_ttl,omitempty"`
+	} `json:"patterns"`
+
+	Types map[string]int64 `json:"types"`
+
+	// Largest are the largest keys without TTL, among those whose size was asked for.
+	Largest []struct {
+		Key   string `json:"key"`
+		Type  string `json:"type"`
+		Bytes int64  `json:"bytes"`
+	} `json:"largest_no_ttl"`
 
 	// TTLs are the times left, the shortest first: how many keys have at most UpTo, and more than that of the entry before.
 	TTLs []struct {
@@ -58,34 +83,6 @@ type Report struct {
 		EndByFields int64  `json:"end_by_fields"`     // hashes without a TTL whose fields looked at all have one
 		Unknown     string `json:"unknown,omitempty"` // why fields could not be asked about
 	} `json:"hashes"`
-}
-
-// ServerReport says how far a server was covered.
-type ServerReport struct {
-	Addr    string `json:"addr"`
-	Keys    int64  `json:"keys"`            // keys looked at
-	Of      int64  `json:"of"`              // keys there were at the beginning; 0: not known
-	Covered bool   `json:"covered"`         // to its end, or its share of Options.Keys
-	Error   string `json:"error,omitempty"` // why it was not covered
-}
-
-// Pattern is a group of keys that differ only in their IDs. In its name "*" stands for an ID or a name, and "**" for any number of such
-// parts. The same names select the keys of a [Plan].
-type Pattern struct {
-	Name       string    `json:"pattern"`
-	Keys       int64     `json:"keys"`
-	NoTTL      int64     `json:"no_ttl"`
-	TooLong    int64     `json:"too_long"`
-	Bytes      *Estimate `json:"bytes,omitempty"`
-	NoTTLBytes *Estimate `json:"no_ttl_bytes,omitempty"`
-	Example    string    `json:"example_no_ttl,omitempty"`
-}
-
-// LargeKey is one of the largest keys without TTL.
-type LargeKey struct {
-	Key   string `json:"key"`
-	Type  string `json:"type"`
-	Bytes int64  `json:"bytes"`
 }
 
 // MarshalJSON writes durations as seconds.
@@ -110,12 +107,14 @@ func (r Report) MarshalJSON() ([]byte, error) {
 // report builds the report from what was counted.
 func (a *audit) report() *Report {
 	r := a.Report
-	r.Took, r.Complete, r.Patterns = a.took(), true, []Pattern{}
+	r.Took, r.Complete = a.took(), true
+	empty(&r.Patterns)
 	var of int64
 	partly := false
 	for _, s := range a.Servers {
 		s.Covered = s.Done && s.Error == ""
-		r.Servers = append(r.Servers, s.ServerReport)
+		to := added(&r.Servers)
+		to.Addr, to.Keys, to.Of, to.Covered, to.Error = s.Addr, s.Keys, s.Of, s.Covered, s.Error
 		r.Complete = r.Complete && s.Covered
 		of += max(s.Of, s.Keys)
 		partly = partly || s.Quota > 0
@@ -134,19 +133,30 @@ func (a *audit) patterns(r *Report) {
 		if t.Keys == 0 {
 			return
 		}
-		p := Pattern{Name: name, Keys: t.Keys, NoTTL: t.NoTTL, TooLong: t.TooLong, Example: t.Example}
+		p := added(&r.Patterns)
+		p.Name, p.Keys, p.NoTTL, p.TooLong, p.Example = name, t.Keys, t.NoTTL, t.TooLong, t.Example
 		if a.opt.Sizes > 0 {
 			s, v := t.All.total(t.Keys, t.All)
 			es, ev := t.Endless.total(t.NoTTL, t.All)
 			p.Bytes, p.NoTTLBytes = normal(s, v), normal(es, ev)
 			sum, variance, endless, endlessVariance = sum+s, variance+v, endless+es, endlessVariance+ev
 		}
-		r.Patterns = append(r.Patterns, p)
 	})
 	if a.opt.Sizes > 0 {
 		r.Bytes, r.NoTTLBytes = normal(sum, variance), normal(endless, endlessVariance)
 	}
-	slices.SortFunc(r.Patterns, func(p, q Pattern) int {
-		return cmp.Or(cmp.Compare(q.NoTTL, p.NoTTL), cmp.Compare(q.Keys, p.Keys), strings.Compare(p.Name, q.Name))
+	sort.Slice(r.Patterns, func(i, j int) bool {
+		p, q := r.Patterns[i], r.Patterns[j]
+		return cmp.Or(cmp.Compare(q.NoTTL, p.NoTTL), cmp.Compare(q.Keys, p.Keys), strings.Compare(p.Name, q.Name)) < 0
 	})
 }
+
+// added appends a zero element to a list of a report and returns it. It spares the types of these lists a name.
+func added[T any](list *[]T) *T {
+	var zero T
+	*list = append(*list, zero)
+	return &(*list)[len(*list)-1]
+}
+
+// empty makes list empty, and [] in JSON.
+func empty[T any](list *[]T) { *list = []T{} }

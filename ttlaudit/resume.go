@@ -21,7 +21,12 @@ type auditState struct {
 
 // walked is a server, and how far it was walked.
 type walked struct {
-	ServerReport
+	Addr    string `json:"addr"`
+	Keys    int64  `json:"keys"`
+	Of      int64  `json:"of"`
+	Covered bool   `json:"covered"`
+	Error   string `json:"error,omitempty"`
+
 	Life   string // its run ID; empty: it did not tell
 	Quota  int64  // how many keys to look at; 0: all
 	Cursor uint64

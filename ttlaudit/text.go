@@ -54,9 +54,17 @@ func (r *Report) headline(b *strings.Builder) {
 			number(e.Keys), interval(e.NoTTL), interval(e.TooLong), span(r.Longest))
 	}
 	if !r.Complete {
-		lacking := slices.DeleteFunc(slices.Clone(r.Servers), func(s ServerReport) bool { return s.Covered })
-		fmt.Fprintf(b, "PARTIAL: %d of %d servers were covered\n", len(r.Servers)-len(lacking), len(r.Servers))
-		for _, s := range lacking {
+		covered := 0
+		for _, s := range r.Servers {
+			if s.Covered {
+				covered++
+			}
+		}
+		fmt.Fprintf(b, "PARTIAL: %d of %d servers were covered\n", covered, len(r.Servers))
+		for _, s := range r.Servers {
+			if s.Covered {
+				continue
+			}
 			of := ""
 			if s.Of > 0 {
 				of = " of about " + number(s.Of)

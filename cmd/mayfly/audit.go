@@ -10,7 +10,6 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -169,7 +168,10 @@ func (a *auditing) audit(ctx context.Context, rdb redis.UniversalClient, out io.
 			err = nil
 		}
 	}
-	looked := slices.ContainsFunc(r.Servers, func(s ttlaudit.ServerReport) bool { return s.Covered || s.Keys > 0 })
+	looked := false
+	for _, s := range r.Servers {
+		looked = looked || s.Covered || s.Keys > 0
+	}
 	if err != nil && !looked && ctx.Err() == nil {
 		return errors.New(oneLine(err))
 	}

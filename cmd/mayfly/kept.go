@@ -29,7 +29,7 @@ func (r *reached) openKept(ctx context.Context, short bool, out io.Writer) error
 	case errors.Is(err, lib.ErrLocked):
 		err = fmt.Errorf("another demo keeps its data in %s: choose another directory with --dir", r.dir)
 	case err == nil && r.dir != "":
-		if found := r.db.Recovered(); found.Keys+found.Ended > 0 {
+		if found := r.db.Recovered; found.Keys+found.Ended > 0 {
 			fmt.Fprintf(out, "mayfly: %d keys of the last run are still there, and %d have expired since (%s)\n", found.Keys, found.Ended, r.dir)
 		} else {
 			fmt.Fprintf(out, "mayfly: carts and logins survive Ctrl-C: they are kept in %s (choose another directory with --dir)\n", r.dir)

@@ -24,7 +24,7 @@ var given = []string{"DumpMaxLineLen", "ErrFloatValueError", "ErrIntValueError",
 // fields, and not those of miniredis. A name more needs a reason: sliding.AllowAll and Ask
 // ask limiters with keys of different types in one trip, which no method of one of them can; cacheaside.NewBatchEntry takes a batch loader that
 // decides value by value, for which Go cannot overload NewBatch.
-const mostNames = 155
+const mostNames = 150
 
 func TestTheSurface(t *testing.T) {
 	all := 0
