@@ -100,7 +100,8 @@ func (h host) Has(args [][]byte) bool {
 }
 
 // notInScripts are commands that the engine does not have and that scripts may not call.
-var notInScripts = map[string]bool{"monitor": true, "shutdown": true, "sync": true, "psync": true, "acl": true}
+var notInScripts = map[string]bool{"monitor": true, "shutdown": true, "sync": true, "psync": true, "acl": true, "save": true, "bgsave": true,
+	"function": true, "fcall": true, "fcall_ro": true, "latency": true, "module": true, "failover": true}
 
 func (h host) SetProto(proto int) { h.e.scripts.session.Out.Proto = proto }
 

@@ -202,6 +202,13 @@ var scriptsBeside = []string{
 	"return string.format('%')",
 	"return string.format('%',1)",
 	"return string.format('%d')",
+	"return redis.pcall('nosuch').ignore_error_stats_update",
+	"redis.call('SET','k','v') return redis.pcall('INCR','k').ignore_error_stats_update",
+	"return redis.call('SAVE')",
+	"return redis.call('BGSAVE')",
+	"return redis.call('FUNCTION','LIST')",
+	"return redis.call('FCALL','f',0)",
+	"return redis.acl_check_cmd('bgsave')",
 }
 
 // scriptsApart are the scripts that this Lua machine answers differently, with its answers.

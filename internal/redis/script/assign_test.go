@@ -175,6 +175,15 @@ func TestWhatRedisComputes(t *testing.T) {
 		{"local n=1 local function f() n=n+1 return n end return {n%f(),n%(f()+1),f()%n,(n+0)%f()}", "*4\r\n:0\r\n:3\r\n:0\r\n:4\r\n"},
 		{"local n=2 local function f() n=n+1 return n end return {n^f(),n^(f()+1),f()^n,(n+0)^f()}", "*4\r\n:27\r\n:1024\r\n:3125\r\n:15625\r\n"},
 		{"return {tonumber('12\\0z'),tonumber('12\\0z',36),'3\\0'+1,tostring(tonumber('\\0 1'))}", "*4\r\n:12\r\n:38\r\n:4\r\n$3\r\nnil\r\n"},
+		{"return {select('#',unpack({},1,7996)),select('#',unpack({},1,7997)),select('#',string.byte(string.rep('x',7997),1,-1))}", "*3\r\n:7996\r\n:7997\r\n:7997\r\n"},
+		{"return {select(2,pcall(unpack,{},1,7998)),select(2,pcall(string.byte,string.rep('x',7998),1,-1))}", "*2\r\n$26\r\ntoo many results to unpack\r\n$38\r\nstack overflow (string slice too long)\r\n"},
+		{"local t={} for i=1,7995 do t[i]=65 end return #string.char(unpack(t))", ":7995\r\n"},
+		{"return {collectgarbage('count')>0,collectgarbage(),collectgarbage('collect'),collectgarbage('stop'),type(gcinfo()),type(collectgarbage('step')),select(2,pcall(collectgarbage,'xx'))}", "*7\r\n:1\r\n:0\r\n:0\r\n:0\r\n$6\r\nnumber\r\n$7\r\nboolean\r\n$44\r\nbad argument #1 to '?' (invalid option 'xx')\r\n"},
+		{"return {cjson.decode('[+5,-5,+1.5e+2]')[1],cjson.decode('+5'),cjson._NAME..cjson._VERSION}", "*3\r\n:5\r\n:5\r\n$10\r\ncjson2.1.0\r\n"},
+		{"return {select(2,pcall(cjson.decode,'+')),select(2,pcall(cjson.decode,'++5')),select(2,pcall(cjson.decode,'[1 2]')),select(2,pcall(cjson.decode,'\"\\\\u12\"')),select(2,pcall(cjson.decode,'\"ab\\\\ud800\\\\u12\"'))}", "*5\r\n$54\r\nExpected value but found invalid number at character 1\r\n$54\r\nExpected value but found invalid number at character 1\r\n$61\r\nExpected comma or array end but found T_NUMBER at character 4\r\n$67\r\nExpected value but found invalid unicode escape code at character 2\r\n$67\r\nExpected value but found invalid unicode escape code at character 4\r\n"},
+		{"return {select(2,pcall(string.find,'a','[^\\0]')),select(2,pcall(string.match,'abc','[a\\0b]')),select(2,pcall(string.find,'a','%\\0')),string.gsub('a\\0b','\\0','x')}", "*5\r\n$31\r\nmalformed pattern (missing ']')\r\n$31\r\nmalformed pattern (missing ']')\r\n$33\r\nmalformed pattern (ends with '%')\r\n$7\r\nxax\x00xbx\r\n:4\r\n"},
+		{"return {string.find('ab','b$\\0c'),string.find('a\\0b','a%z'),string.find('xa\\0b','a\\0b'),string.find('xa\\0b','a\\0b',1,true),string.match('ab','a\\0%')}", "*5\r\n:2\r\n:1\r\n:2\r\n:2\r\n$1\r\na\r\n"},
+		{"return {select(2,pcall(assert,false,5)),select(2,pcall(assert)),select(2,pcall(assert,nil)),select(2,pcall(function() assert(false,'msg') end)),select(2,pcall(assert,false,{})),assert(1,2,3)}", "*8\r\n$1\r\n5\r\n$39\r\nbad argument #1 to '?' (value expected)\r\n$17\r\nassertion failed!\r\n$18\r\nuser_script:1: msg\r\n$51\r\nbad argument #2 to '?' (string expected, got table)\r\n:1\r\n:2\r\n:3\r\n"},
 	} {
 		if got := eval(t, c.source); got != c.want {
 			t.Errorf("%s\n got %q\nwant %q", c.source, got, c.want)

@@ -34,6 +34,8 @@ func (m *Machine) cjsonLibrary() *lua.LTable {
 		},
 	})
 	t.RawSetString("null", m.null)
+	t.RawSetString("_NAME", lua.LString("cjson"))
+	t.RawSetString("_VERSION", lua.LString("2.1.0"))
 	return t
 }
 
@@ -210,11 +212,16 @@ func (d *decoder) fail(expected string) {
 	found := "invalid token"
 	if d.at >= len(d.text) {
 		found = "T_END"
-	} else if name, ok := tokens[d.text[d.at]]; ok {
+	} else if c := d.text[d.at]; startsNumber(c) {
+		found = "T_NUMBER"
+	} else if name, ok := tokens[c]; ok {
 		found = name
 	}
 	d.l.RaiseError("Expected %s but found %s at character %d", expected, found, d.at+1)
 }
+
+// startsNumber reports whether a number may begin with c: also "+5", as the C library reads it.
+func startsNumber(c byte) bool { return c == '-' || c == '+' || '0' <= c && c <= '9' }
 
 var tokens = map[byte]string{'{': "T_OBJ_BEGIN", '}': "T_OBJ_END", '[': "T_ARR_BEGIN", ']': "T_ARR_END", ',': "T_COMMA", ':': "T_COLON", '"': "T_STRING"}
 
@@ -252,7 +259,7 @@ func (d *decoder) value(depth int) lua.LValue {
 		return d.list(depth)
 	case c == '"':
 		return lua.LString(d.str("value"))
-	case c == '-' || '0' <= c && c <= '9':
+	case startsNumber(c):
 		return d.number()
 	}
 	for word, v := range map[string]lua.LValue{"true": lua.LTrue, "false": lua.LFalse, "null": d.null} {
@@ -366,6 +373,7 @@ func (d *decoder) unicode(out []byte) []byte {
 		d.at += 4
 		return rune(n), err == nil
 	}
+	backslash := d.at - 1 // counted from 1
 	r, ok := unit()
 	if ok && 0xd800 <= r && r < 0xdc00 {
 		var low rune
@@ -377,7 +385,7 @@ func (d *decoder) unicode(out []byte) []byte {
 		}
 	}
 	if !ok {
-		d.l.RaiseError("Expected value but found invalid unicode escape code at character %d", d.at)
+		d.l.RaiseError("Expected value but found invalid unicode escape code at character %d", backslash)
 	}
 	return utf8.AppendRune(out, r)
 }

@@ -51,7 +51,7 @@ func TestJSON(t *testing.T) {
 		{`return cjson.encode({[true]=1})`, "-ERR user_script:1: Cannot serialise table: table key must be a number or string script: sum, on @user_script:1.\r\n"},
 		{`return cjson.encode(0/0)`, "-ERR user_script:1: Cannot serialise number: must not be NaN or Inf script: sum, on @user_script:1.\r\n"},
 		{`return cjson.decode('[1,2')`, "-ERR user_script:1: Expected comma or array end but found T_END at character 5 script: sum, on @user_script:1.\r\n"},
-		{`return cjson.decode('{"a" 1}')`, "-ERR user_script:1: Expected colon but found invalid token at character 6 script: sum, on @user_script:1.\r\n"},
+		{`return cjson.decode('{"a" 1}')`, "-ERR user_script:1: Expected colon but found T_NUMBER at character 6 script: sum, on @user_script:1.\r\n"},
 	} {
 		if got := eval(t, c.source, "[1, 2, [{}]]"); got != c.want {
 			t.Errorf("%s\n got %q\nwant %q", c.source, got, c.want)

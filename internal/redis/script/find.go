@@ -8,6 +8,7 @@ import (
 
 // newMatcher returns a matcher, and whether the pattern is anchored at the beginning.
 func (m *Machine) newMatcher(text, pattern string) (g *matcher, anchored bool) {
+	pattern, _, _ = strings.Cut(pattern, "\x00") // where it ends in C
 	pattern, anchored = strings.CutPrefix(pattern, "^")
 	return &matcher{text: text, pattern: pattern, work: m.work, raise: func(why string) { m.state.RaiseError("%s", why) }}, anchored
 }
@@ -45,7 +46,8 @@ func (g *matcher) capture(i int) lua.LValue {
 func (m *Machine) find(l *lua.LState, where bool) int {
 	text, pattern := l.CheckString(1), l.CheckString(2)
 	start := min(max(position(longOr(l, 3, 1), len(text)), 1)-1, int64(len(text)))
-	if where && (lua.LVAsBool(l.Get(4)) || !strings.ContainsAny(pattern, "^$*+?.([%-")) {
+	special, _, _ := strings.Cut(pattern, "\x00")
+	if where && (lua.LVAsBool(l.Get(4)) || !strings.ContainsAny(special, "^$*+?.([%-")) {
 		at := strings.Index(text[start:], pattern)
 		if at < 0 {
 			return give(l, lua.LNil)

@@ -3,6 +3,8 @@ package script
 import (
 	"runtime"
 	"runtime/metrics"
+
+	lua "github.com/yuin/gopher-lua"
 )
 
 // A script may hold a limited amount of memory, about as much as Redis's longest string; Redis itself lets it have all of the machine's.
@@ -86,6 +88,25 @@ func heapInUse() int64 {
 	sample := [1]metrics.Sample{{Name: "/memory/classes/heap/objects:bytes"}}
 	metrics.Read(sample[:])
 	return int64(sample[0].Value.Uint64())
+}
+
+// held is what collectgarbage says that a script holds, in KB: what it was charged for, and what Redis's Lua begins with.
+func (m *Machine) held() float64 { return 32 + float64(m.run.charged)/1024 }
+
+// collectgarbage is Lua's function. There is nothing to collect: the process does that.
+func (m *Machine) collectgarbage(l *lua.LState) int {
+	switch option := l.OptString(1, "collect"); option {
+	case "collect", "stop", "restart":
+	case "count":
+		return give(l, lua.LNumber(m.held()))
+	case "step":
+		return give(l, lua.LFalse)
+	case "setpause", "setstepmul":
+		return give(l, lua.LNumber(200))
+	default:
+		l.ArgError(1, "invalid option '"+option+"'")
+	}
+	return give(l, lua.LNumber(0))
 }
 
 // work counts a function's work as n instructions: at the end of a slice other clients get their turn.

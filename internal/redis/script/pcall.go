@@ -23,6 +23,20 @@ func (m *Machine) raiseValue(l *lua.LState) int {
 	return 0
 }
 
+// assert raises its second argument, which may be a number, if the first is nil or false.
+func assert(l *lua.LState) int {
+	switch {
+	case l.GetTop() == 0:
+		l.ArgError(1, "value expected")
+	case lua.LVAsBool(l.Get(1)):
+		return l.GetTop()
+	case l.Get(2) == lua.LNil:
+		l.RaiseError("assertion failed!")
+	}
+	l.RaiseError("%s", textArgument(l, 2))
+	return 0
+}
+
 // functions are the running functions, the innermost first.
 func (m *Machine) functions(yield func(l *lua.LState, d *lua.Debug) bool) {
 	l := m.state

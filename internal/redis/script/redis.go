@@ -59,7 +59,9 @@ func (m *Machine) call(l *lua.LState, raise bool) int {
 		if raise {
 			m.raise(l, message)
 		}
-		return give(l, tableOf(l, "err", lua.LString(message)))
+		t := tableOf(l, "err", lua.LString(message))
+		t.RawSetString("ignore_error_stats_update", lua.LTrue) // as Redis marks it, so that it counts the error once
+		return give(l, t)
 	}
 	args, wrong := m.arguments(l)
 	if wrong != "" {

@@ -6,8 +6,8 @@ import (
 	lua "github.com/yuin/gopher-lua"
 )
 
-// maxResults is how many values a function may return or accept: Redis's Lua has room for 8000, including those of its callers.
-const maxResults = 7990
+// maxResults is how many values a function may return or accept, its arguments included.
+const maxResults = 8000
 
 // textLibrary replaces the functions of string that could take all memory or run forever in one instruction, or that differ from Redis's.
 func (m *Machine) textLibrary(t *lua.LTable) {
@@ -44,7 +44,7 @@ func (m *Machine) textByte(l *lua.LState) int {
 	if from > to {
 		return 0
 	}
-	if to-from >= maxResults {
+	if to-from >= int64(maxResults-l.GetTop()) {
 		l.RaiseError("stack overflow (string slice too long)")
 	}
 	for _, b := range []byte(s[from-1 : to]) {
