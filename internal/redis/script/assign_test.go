@@ -117,6 +117,8 @@ func TestWhatRedisComputes(t *testing.T) {
 		{"local n=1 local function f() n=n+1 return n end return {(1+2 and n)*f(),(-1 and n)*f(),(true and true and n)*f(),(nil or false or n)*f(),((nil or false) or n)*f()}", "*5\r\n:4\r\n:9\r\n:16\r\n:25\r\n:36\r\n"},
 		{"local n=1 local function f() n=n+1 return n end return {n%f(),n%(f()+1),f()%n,(n+0)%f()}", "*4\r\n:0\r\n:3\r\n:0\r\n:4\r\n"},
 		{"return {tonumber('12\\0z'),tonumber('12\\0z',36),'3\\0'+1,tostring(tonumber('\\0 1'))}", "*4\r\n:12\r\n:38\r\n:4\r\n$3\r\nnil\r\n"},
+		{"local n,a=1,5 local function f() n=n+1 return n end return {((a or 1) and n)*f(),((a and nil) or n)*f()}", "*2\r\n:4\r\n:9\r\n"},
+		{"return {tostring(tonumber('zzzzzzzzzzzzzzzzzzzz.5',36)),tostring(tonumber('zzzzzzzzzzzzzzzzzzzz',36))}", "*2\r\n$3\r\nnil\r\n$18\r\n1.844674407371e+19\r\n"},
 	} {
 		if got := eval(t, c.source); got != c.want {
 			t.Errorf("%s\n got %q\nwant %q", c.source, got, c.want)

@@ -216,6 +216,7 @@ func (f *fencer) within(expr ast.Expr, level int) ast.Expr {
 		if e.Operator == "%" {
 			f.ident(e, "(mod)")
 			if f.isLocal(e.Lhs) && calls(e.Rhs) { // which may change it first
+				f.ident(e, "(rem)")
 				return call(e, "rem", one(e.Rhs), e.Lhs)
 			}
 			return call(e, "mod", one(e.Lhs), one(e.Rhs))
