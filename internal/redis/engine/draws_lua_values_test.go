@@ -69,7 +69,7 @@ func (w *luaWriter) expr(kind byte, depth int) string {
 			func() string { return "(" + n() + w.pick("+", " - ", "*") + n() + ")" + w.pick("+", "%", "*") + n() },
 			func() string { return n() + "/(" + n() + "+0)" },
 			func() string { return " -(" + n() + ")" },
-			func() string { return "(" + n() + ")^" + w.pick("2", "0", "1", "'2'") },
+			func() string { return "(math.floor(" + n() + ")%50)^" + w.pick("2", "0", "1", "'2'") },
 			func() string { return "#" + w.name('t') },
 			func() string { return "#(" + s() + ")" },
 			func() string { return w.name('f') + "(" + n() + ")" },
