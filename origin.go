@@ -52,7 +52,7 @@ func NewOrigin(o OriginOptions) (*Origin, error) {
 // OriginStats say how busy an origin is.
 type OriginStats struct {
 	Limit    int // loads that may be in flight; negative: any number
-	InFlight int // running loads; briefly more than Limit when loads wait for each other
+	InFlight int // running loads; more than Limit when loads wait for each other, or run on after they were given up
 	Queued   int // loads waiting for their turn
 
 	Entered uint64        // loads that began

@@ -3,6 +3,7 @@ package cacheaside
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"github.com/mayflycache/mayfly"
@@ -45,6 +46,38 @@ func (c *Cache[K, V]) enter(ctx, wait context.Context, ls ...*loading[K, V]) (p 
 	}
 	c.tell(ctx, e)
 	return p, err
+}
+
+// stay is a loader's at the origin: from its call to its return, which may be long after it was given up.
+type stay struct {
+	mu   sync.Mutex
+	over bool
+	then func() // called at its end
+}
+
+// left says that the loader has returned.
+func (s *stay) left() {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.over = true; s.then != nil {
+		s.then()
+	}
+}
+
+// leave gives a permit back. A loader that was given up and runs on is counted until it returns.
+func leave(p *admission.Permit, loader *stay, how admission.Outcome, runs bool) {
+	if !runs {
+		p.Done(how, time.Now())
+		return
+	}
+	ended := p.Outlived(how, time.Now())
+	loader.mu.Lock()
+	defer loader.mu.Unlock()
+	if loader.over {
+		ended()
+		return
+	}
+	loader.then = ended
 }
 
 // failAll lands flights with the error of their queue.

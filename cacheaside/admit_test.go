@@ -375,10 +375,17 @@ func TestPermitsComeBack(t *testing.T) {
 				if r.all.Wait(); r.errs[2] != nil {
 					t.Errorf("the next: %v", r.errs[2])
 				}
-				if s := w.Origin().Stats(); s.InFlight != 0 || s.Queued != 0 {
+				runsOn := 0
+				if name == "no end" {
+					runsOn = 1
+				}
+				if s := w.Origin().Stats(); s.InFlight != runsOn || s.Queued != 0 {
 					t.Errorf("%+v", s)
 				}
 				time.Sleep(2 * time.Hour)
+				if n := w.Origin().Stats().InFlight; n != 0 {
+					t.Errorf("in the end %d are in flight", n)
+				}
 			})
 		})
 	}

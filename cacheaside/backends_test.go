@@ -61,6 +61,7 @@ var behaviours = []struct {
 }
 
 func TestBackends(t *testing.T) {
+	t.Parallel()
 	for _, b := range backends.All {
 		t.Run(b.Name, func(t *testing.T) {
 			rdb := backends.LongLeases(t, b.Open(t))

@@ -20,6 +20,7 @@ import (
 
 // However Redis is gone, all callers are served, also with go-redis's defaults. What it costs them is TestRedisIsGoneInTime's.
 func TestRedisIsGone(t *testing.T) {
+	t.Parallel()
 	const callers = 200
 	for name, gone := range map[string]func(t *testing.T) *redis.Options{
 		"closed": func(t *testing.T) *redis.Options {

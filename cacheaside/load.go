@@ -207,13 +207,19 @@ func (l *loading[K, V]) patience() time.Duration {
 // lookAgain finds what there is by now, and reports whether that is something else than was to be renewed.
 func (l *loading[K, V]) lookAgain(ctx context.Context) (changed bool) {
 	l.flight.Reads()
-	begun, was := time.Now(), l.found
+	begun := time.Now()
 	f, err := l.c.guard.Look(ctx, l.full, true)
+	return l.sees(ctx, f, err, begun)
+}
+
+// sees judges what was found by a second look, and reports whether that is something else than was to be renewed.
+func (l *loading[K, V]) sees(ctx context.Context, f lease.Found, err error, begun time.Time) (changed bool) {
 	if err != nil {
 		l.c.tell.Backend(ctx, l.full, err)
 		l.alone = true
 		return false
 	}
+	was := l.found
 	l.found = f
 	l.judge(ctx, begun)
 	return string(f.Raw) != string(was.Raw)
@@ -325,7 +331,9 @@ func (l *loading[K, V]) loadAndFill(ctx context.Context, permit *admission.Permi
 func (l *loading[K, V]) run(ctx context.Context, permit *admission.Permit, claims []*lease.Claim) loaded[V] {
 	var answer Loaded[V]
 	l.flight.Reads()
+	var loader stay
 	cost, runs, err := l.c.supervise(permit.Inside(ctx), watch{l.flight.Abandoned(), claims, []time.Time{l.ends}}, func(ctx context.Context) (err error) {
+		defer loader.left()
 		a, err := l.loader(ctx, l.key, l.previous())
 		if err == nil {
 			answer = a
@@ -337,7 +345,7 @@ func (l *loading[K, V]) run(ctx context.Context, permit *admission.Permit, claim
 		got.Loaded, got.err = l.take(answer)
 	}
 	got.err, _ = l.c.notFound(got.err)
-	permit.Done(ended(got.err), time.Now())
+	leave(permit, &loader, ended(got.err), runs != nil)
 	l.c.tellLoad(ctx, l.full, 1, got.err, cost)
 	return got
 }

@@ -58,7 +58,8 @@ type Options struct {
 
 	// LoadLimit is how many loads run at once in this process; the others wait in a queue. Zero: as many as the origin can work on, which
 	// is found while they run (docs/overload.md). Negative: any number. A load that gets no turn within LoadTimeout fails with
-	// mayfly.ErrOverloaded; one whose callers have all left in the meantime is not begun.
+	// mayfly.ErrOverloaded; one whose callers have all left in the meantime is not begun. A load that was given up after LoadTimeout gives
+	// its place back even if its loader ignores its context and runs on: then more run than this. Cache.Origin counts them.
 	LoadLimit int
 
 	// Origin is what this cache shares with others that ask the same database: one limit for all of them. Its own limit holds then, and

@@ -36,7 +36,7 @@ type Ask struct {
 func (l *Limiter[K]) Ask(key K, n int) Ask {
 	full, err := l.full(key, n)
 	if err != nil {
-		return Ask{err: err}
+		return Ask{err: err, limit: l.opt.Limit}
 	}
 	return Ask{
 		redis: l.redis, rdb: l.room.Redis, full: full, limit: l.opt.Limit, n: n, args: []any{n, l.limit, l.whole, l.numbers}, open: l.opt.FailOpen,
@@ -64,11 +64,16 @@ func (l *Limiter[K]) Ask(key K, n int) Ask {
 // braces, as the key "{ada}" for limiters with the prefixes "second:" and "day:". Two asks cannot be of one key.
 func AllowAll(ctx context.Context, asks ...Ask) (allowed bool, each []Decision, err error) {
 	each = make([]Decision, len(asks))
-	if err := together(asks); err != nil {
+	for i, a := range asks {
+		each[i].Limit = a.limit
+	}
+	if err := mistake(asks); err != nil {
 		return false, each, err
 	}
-	if allowed = admitAll(asks, each); !allowed {
-		allowed, err = askAll(ctx, asks, each)
+	if err = apart(asks); err == nil {
+		if allowed = admitAll(asks, each); !allowed {
+			allowed, err = askAll(ctx, asks, each)
+		}
 	}
 	if err != nil {
 		allowed = true
@@ -112,8 +117,8 @@ func admitAll(asks []Ask, each []Decision) bool {
 	return true
 }
 
-// together returns why asks cannot be asked together.
-func together(asks []Ask) error {
+// mistake returns what of asks is wrong whatever their keys' slots are.
+func mistake(asks []Ask) error {
 	if len(asks) == 0 {
 		return errors.New("sliding: AllowAll got nothing to ask: give it what Limiter.Ask returns")
 	}
@@ -132,6 +137,14 @@ func together(asks []Ask) error {
 				return fmt.Errorf("sliding: AllowAll asks twice for %q: ask once for all its calls, and give each limiter a prefix of its own", a.full)
 			}
 		}
+	}
+	return nil
+}
+
+// apart returns that no trip can ask for all keys of asks.
+func apart(asks []Ask) error {
+	first := asks[0]
+	for _, a := range asks[1:] {
 		apart := false
 		switch a.rdb.(type) {
 		case *redis.ClusterClient:
@@ -195,7 +208,7 @@ func askAll(ctx context.Context, asks []Ask, each []Decision) (allowed bool, err
 	}
 	if err != nil {
 		if !errors.Is(err, mayfly.ErrForeign) {
-			err = sendonce.Outcome(ctx, rdb, keys[0], err)
+			err = sendonce.OutcomeOf(ctx, rdb, keys, err)
 		}
 		return false, fmt.Errorf("sliding: allow all of %q: %w", keys, err)
 	}

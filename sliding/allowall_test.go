@@ -77,12 +77,11 @@ func TestBadAllowAll(t *testing.T) {
 	a, b := limiterOf(rdb, "a", o), limiterOf(rdb, "b", o)
 	here, there := limiterOf(cluster, "a", o), limiterOf(cluster, "b", o)
 	for says, asks := range map[string][]sliding.Ask{
-		"nothing to ask":                    nil,
-		"ask 2 of AllowAll is empty":        {a.Ask("ada", 1), {}},
-		"asked for 11 calls":                {a.Ask("ada", 11), b.Ask("ada", 1)},
-		"have different clients":            {a.Ask("ada", 1), limiterOf(other, "b", o).Ask("ada", 1)},
-		"asks twice for \"a:ada\"":          {a.Ask("ada", 1), b.Ask("ada", 1), a.Ask("ada", 2)},
-		"put what the keys share in braces": {here.Ask("ada", 1), there.Ask("ada", 1)},
+		"nothing to ask":             nil,
+		"ask 2 of AllowAll is empty": {a.Ask("ada", 1), {}},
+		"asked for 11 calls":         {a.Ask("ada", 11), b.Ask("ada", 1)},
+		"have different clients":     {a.Ask("ada", 1), limiterOf(other, "b", o).Ask("ada", 1)},
+		"asks twice for \"a:ada\"":   {a.Ask("ada", 1), b.Ask("ada", 1), a.Ask("ada", 2)},
 	} {
 		if ok, _, err := sliding.AllowAll(t.Context(), asks...); ok || err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%s: %v, %v", says, ok, err)
@@ -90,6 +89,51 @@ func TestBadAllowAll(t *testing.T) {
 	}
 	if ok, d, err := sliding.AllowAll(t.Context(), here.Ask("{ada}", 1), there.Ask("{ada}", 1)); !ok || d[1].Remaining != 9 || err != nil {
 		t.Errorf("%v, %+v, %v", ok, d, err)
+	}
+}
+
+// Keys of two slots may be so by their data: what fails open is allowed then, and the observers are told.
+func TestAllowAllOfTwoSlots(t *testing.T) {
+	cluster := redistest.StartCluster(t, 3).Client()
+	var events []mayfly.Event
+	ns := calls(cluster, time.Hour)
+	ns.Observer = mayfly.ObserverFunc(func(_ context.Context, e mayfly.Event) { events = append(events, e) })
+	open := mayfly.Must(sliding.NewLimiter(ns, sliding.LimiterOptions{Limit: 10, FailOpen: true}))
+	wide := limiterOf(cluster, "wide", sliding.LimiterOptions{Limit: 20, FailOpen: true})
+	shut := limiterOf(cluster, "shut", sliding.LimiterOptions{Limit: 30})
+	ok, d, err := sliding.AllowAll(t.Context(), open.Ask("ada", 1), wide.Ask("ada", 1))
+	if !ok || !d[0].Allowed || !d[1].Allowed || d[1].Limit != 20 || err == nil || !strings.Contains(err.Error(), "put what the keys share in braces") {
+		t.Errorf("%v, %+v, %v", ok, d, err)
+	}
+	ok, d, err = sliding.AllowAll(t.Context(), open.Ask("ada", 1), shut.Ask("ada", 1))
+	if ok || !d[0].Allowed || d[1].Allowed || d[1].Limit != 30 || err == nil {
+		t.Errorf("%v, %+v, %v", ok, d, err)
+	}
+	if len(events) != 2 || events[0].Err == nil || events[0].Outcome != mayfly.OutcomeFailed {
+		t.Errorf("%+v", events)
+	}
+	if d, err := open.Allow(t.Context(), "ada", 0); d.Remaining != 10 || err != nil {
+		t.Errorf("it was counted: %+v, %v", d, err)
+	}
+}
+
+// The caller's mistakes allow nothing, also where everything fails open, and the decision says the limit.
+func TestACallThatIsWrongIsNeverAllowed(t *testing.T) {
+	l := limiterOf(redistest.Start(t).Client(), "a", sliding.LimiterOptions{Limit: 10, FailOpen: true})
+	for _, ask := range []struct {
+		key string
+		n   int
+	}{{"ada", -1}, {"ada", 11}, {"", 1}} {
+		if d, err := l.Allow(t.Context(), ask.key, ask.n); d != (sliding.Decision{Limit: 10}) || err == nil {
+			t.Errorf("%v: %+v, %v", ask, d, err)
+		}
+		ok, d, err := sliding.AllowAll(t.Context(), l.Ask("bob", 1), l.Ask(ask.key, ask.n))
+		if ok || d[0] != (sliding.Decision{Limit: 10}) || d[1] != d[0] || err == nil {
+			t.Errorf("%v: %v, %+v, %v", ask, ok, d, err)
+		}
+	}
+	if d, _ := l.Allow(t.Context(), "bob", 0); d.Remaining != 10 {
+		t.Errorf("%+v", d)
 	}
 }
 

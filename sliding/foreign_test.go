@@ -1,7 +1,9 @@
 package sliding_test
 
 import (
+	"context"
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -126,4 +128,83 @@ func TestAKeyOfSomebodyElsesIsNotRenewed(t *testing.T) {
 			}
 		}
 	})
+}
+
+// An error names the key that holds another type, among several that the call was about.
+func TestTheKeyThatIsSomebodyElsesIsNamed(t *testing.T) {
+	backends.Each(t, func(t *testing.T, rdb redis.UniversalClient) {
+		o := sliding.LimiterOptions{Limit: 10, RedisTimeout: patient}
+		a, b := limiterOf(rdb, "a", o), limiterOf(rdb, "b", o)
+		check := func(what string, err error, says string) {
+			t.Helper()
+			if !errors.Is(err, mayfly.ErrForeign) || !strings.Contains(err.Error(), says) {
+				t.Errorf("%s: %v, want %q", what, err, says)
+			}
+		}
+		all := func() error {
+			_, _, err := sliding.AllowAll(t.Context(), a.Ask("{ada}", 1), b.Ask("{ada}", 1))
+			return err
+		}
+		a.Allow(t.Context(), "{ada}", 1)
+		want(t, rdb.LPush(t.Context(), "b:{ada}", "1").Err(), nil)
+		check("the second of two", all(), `the key "b:{ada}" holds a list of somebody else's`)
+		want(t, rdb.Del(t.Context(), "a:{ada}").Err(), nil)
+		check("the second, where the first is not there", all(), `: the key "b:{ada}" holds a list of somebody else's`)
+		want(t, rdb.HSet(t.Context(), "a:{ada}", "f", "1").Err(), nil)
+		check("both", all(), `the key "a:{ada}" holds a hash, and the key "b:{ada}" holds a list of somebody else's`)
+
+		s := mayfly.Must(sliding.New(namespace(rdb), sliding.Options{MaxAge: time.Hour, RedisTimeout: patient}))
+		want(t, s.Create(t.Context(), "{old}", cart{}), nil)
+		to := namespace(rdb).Prefix + "{old}new"
+		want(t, rdb.LPush(t.Context(), to, "1").Err(), nil)
+		check("Rotate", s.Rotate(t.Context(), "{old}", "{old}new"), fmt.Sprintf("the key %q holds a list", to))
+	})
+}
+
+// deletes deletes a key before its type is asked for.
+type deletes struct {
+	trips
+	rdb redis.UniversalClient
+	key string
+}
+
+func (d *deletes) ProcessPipelineHook(next redis.ProcessPipelineHook) redis.ProcessPipelineHook {
+	return func(ctx context.Context, cmds []redis.Cmder) error {
+		if cmds[0].Name() == "type" {
+			d.rdb.Del(ctx, d.key)
+		}
+		return next(ctx, cmds)
+	}
+}
+
+func (d *deletes) ProcessHook(next redis.ProcessHook) redis.ProcessHook {
+	return func(ctx context.Context, cmd redis.Cmder) error {
+		if cmd.Name() == "type" {
+			d.rdb.Del(ctx, d.key)
+		}
+		return next(ctx, cmd)
+	}
+}
+
+// A key of another type that ends before its type is asked for does not hold "a none".
+func TestAKeyOfSomebodyElsesThatEnds(t *testing.T) {
+	srv := redistest.Start(t)
+	rdb := srv.Client()
+	rdb.AddHook(&deletes{rdb: redis.NewClient(srv.Options()), key: "b:ada"})
+	a, b := limiterOf(rdb, "a", sliding.LimiterOptions{Limit: 10}), limiterOf(rdb, "b", sliding.LimiterOptions{Limit: 10})
+	for says, ask := range map[string]func() error{
+		`the key "b:ada" held another type, and no longer does`: func() error {
+			_, err := b.Allow(t.Context(), "ada", 1)
+			return err
+		},
+		`one of the keys ["a:ada" "b:ada"] held another type, and no longer does`: func() error {
+			_, _, err := sliding.AllowAll(t.Context(), a.Ask("ada", 1), b.Ask("ada", 1))
+			return err
+		},
+	} {
+		want(t, rdb.LPush(t.Context(), "b:ada", "1").Err(), nil)
+		if err := ask(); !errors.Is(err, mayfly.ErrForeign) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%v, want %q", err, says)
+		}
+	}
 }

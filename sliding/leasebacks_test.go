@@ -2,7 +2,10 @@ package sliding_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -157,4 +160,56 @@ func TestAShareBesideShorterOnes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// Close says what it could not give back, and another one tries again.
+func TestCloseSaysWhatItCouldNotGiveBack(t *testing.T) {
+	leased(t, func(t *testing.T, srv *redistest.Server, _ *trips, a, _ *sliding.Limiter[string]) {
+		n := spend(t, a, 1003)
+		unused := counted(t, srv) - n
+		srv.Hang()
+		err := a.Close(t.Context())
+		says := fmt.Sprintf(`up to %d unused calls of 1 key(s), such as "calls:ada", may stay counted, for 10s at most`, unused)
+		if err == nil || !strings.Contains(err.Error(), says) || !errors.Is(err, mayfly.ErrUnknownOutcome) {
+			t.Errorf("%v, want %q", err, says)
+		}
+		srv.Thaw()
+		want(t, a.Close(t.Context()), nil)
+		if got := counted(t, srv); unused == 0 || got != n {
+			t.Errorf("%d are counted, where %d were admitted, and %d were unused", got, n, unused)
+		}
+	})
+	leased(t, func(t *testing.T, srv *redistest.Server, _ *trips, a, _ *sliding.Limiter[string]) {
+		spend(t, a, 1003)
+		srv.FlushAll()
+		_, err := srv.Client().LPush(t.Context(), "calls:ada", "somebody else's").Result()
+		want(t, err, nil)
+		want(t, a.Close(t.Context()), nil) // nothing of it counts
+		want(t, a.Close(t.Context()), nil)
+	})
+}
+
+// More keys than Redis can serve within RedisTimeout come back all the same, and a closed limiter remembers none.
+func TestManyKeysComeBack(t *testing.T) {
+	leased(t, func(t *testing.T, srv *redistest.Server, count *trips, a, _ *sliding.Limiter[string]) {
+		const keys = 1600
+		key := func(i int) string { return strconv.Itoa(i) }
+		for i := range keys {
+			if d, err := a.Allow(t.Context(), key(i), 1); !d.Allowed || err != nil {
+				t.Fatal(d, err)
+			}
+		}
+		srv.Latency(200 * time.Microsecond) // of each command: 320 ms in all
+		want(t, a.Close(t.Context()), nil)
+		srv.Latency(0)
+		for i := range keys {
+			if held := srv.Client().Get(t.Context(), "calls:"+key(i)).Val(); held != "1" {
+				t.Fatalf("%d: %q is counted", i, held)
+			}
+		}
+		a.Allow(t.Context(), "new", 1)
+		if n := a.Keys(); n != 0 {
+			t.Errorf("%d keys are remembered", n)
+		}
+	})
 }

@@ -2,6 +2,7 @@ package sliding
 
 import (
 	"context"
+	"errors"
 	"hash/maphash"
 	"slices"
 	"sync"
@@ -19,7 +20,7 @@ type leases[K comparable] struct {
 	script sendonce.Script
 	lease  time.Duration
 	works  *background.Group
-	give   func(ctx context.Context, all bool)
+	give   func(ctx context.Context, all bool) error
 
 	seed   maphash.Seed
 	shards [16]shard[K]
@@ -56,7 +57,7 @@ type debt struct {
 	ended  time.Time
 }
 
-func newLeases[K comparable](script sendonce.Script, lease time.Duration, give func(ctx context.Context, all bool)) *leases[K] {
+func newLeases[K comparable](script sendonce.Script, lease time.Duration, give func(ctx context.Context, all bool) error) *leases[K] {
 	ls := &leases[K]{script: script, lease: lease, works: background.New(mayfly.ErrClosed), give: give, seed: maphash.MakeSeed()}
 	for i := range ls.shards {
 		ls.shards[i].keys = make(map[K]*lessee)
@@ -137,9 +138,12 @@ func (ls *leases[K]) sweep() {
 		select {
 		case <-tick.C:
 		case <-ls.works.Closing():
+			ls.mu.Lock()
+			ls.sweeping = false // so that no key enters any more
+			ls.mu.Unlock()
 			return
 		}
-		ls.give(ls.works.Context(), false)
+		ls.give(ls.works.Context(), false) // what fails is tried again
 		ls.mu.Lock()
 		ls.sweeping = ls.keys > 0
 		goesOn := ls.sweeping
@@ -152,7 +156,5 @@ func (ls *leases[K]) sweep() {
 
 // close ends the work in the background, and gives back all shares.
 func (ls *leases[K]) close(ctx context.Context) error {
-	err := ls.works.Close(ctx)
-	ls.give(ctx, true)
-	return err
+	return errors.Join(ls.works.Close(ctx), ls.give(ctx, true))
 }

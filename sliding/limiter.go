@@ -40,7 +40,7 @@ type LimiterOptions struct {
 
 	// FailOpen allows everything while Redis cannot be asked, and for a key that holds what no limiter wrote (mayfly.ErrForeign: another type or text,
 	// or a count without a TTL), which is left alone until somebody deletes it. Without FailOpen nothing is allowed then. Allow returns
-	// the error either way.
+	// the error either way. A call that is wrong in itself, as one for more than Limit, is never allowed.
 	FailOpen bool
 
 	// RedisTimeout is how long a call waits for Redis at most, whatever the client's own timeouts are; and soon nothing, as for a store's:
@@ -65,7 +65,8 @@ type LimiterOptions struct {
 // is away shares are used up.
 //
 // Where nothing is left a process refuses by itself for up to the length of a lease, or a second if nobody has a share that may come back.
-// Remaining, ResetAfter and RetryAfter are what the last trip saw, less what this process has admitted since. RetryAfter is that of the calls asked for.
+// Remaining, ResetAfter and RetryAfter are what the last trip saw, less what this process has admitted since. RetryAfter is that of the calls asked for;
+// after a refusal without a trip it may be too short, by what other processes were admitted since that trip.
 //
 // Limits that allow less than 100 calls in the time of a lease are asked for call by call, and so are calls for which no share is left.
 type Limiter[K comparable] struct {
@@ -85,7 +86,7 @@ type Decision struct {
 	Limit      int
 	Remaining  int           // calls that would still be allowed now
 	ResetAfter time.Duration // until all the limit is there again, if nobody calls
-	RetryAfter time.Duration // zero if allowed; else when as much is admitted, if nobody else asks
+	RetryAfter time.Duration // zero if allowed; else when as much is admitted, if nobody else asks (see [Limiter] for a Lease)
 }
 
 // NewLimiter returns a limiter whose counters live in ns. It does no I/O. The namespace's TTL is the window, and at least a
@@ -126,7 +127,10 @@ func NewLimiter[K comparable](ns mayfly.Namespace[K, int64], o LimiterOptions) (
 
 // Allow asks for n calls of key, all or none; n of 0 only looks. It is one round trip, sent once, or none with
 // [LimiterOptions.Lease]: if the reply is lost, the calls may have been counted, but never twice; the error is then
-// mayfly.ErrUnknownOutcome. Whatever the error, the decision is what [LimiterOptions.FailOpen] says.
+// mayfly.ErrUnknownOutcome. The decision is then what [LimiterOptions.FailOpen] says, as with every error of Redis and of what the key holds.
+//
+// The caller's mistakes allow nothing, whatever FailOpen says, and are not asked of Redis: n below 0 or above the limit, and a key that can have no
+// name in Redis, such as an empty one.
 func (l *Limiter[K]) Allow(ctx context.Context, key K, n int) (Decision, error) {
 	if l.leases != nil && 0 <= n && n <= l.opt.Limit {
 		if d, e, known := l.leases.decide(key, n); known {
@@ -152,9 +156,12 @@ func (l *Limiter[K]) Allow(ctx context.Context, key K, n int) (Decision, error) 
 	return d, err
 }
 
-// Close gives back what the process has leased of the limits of keys, with [LimiterOptions.Lease], and ends the limiter's background work. Redis gets
-// [LimiterOptions.RedisTimeout] for that; what could not be given back is lost to the others until its window ends. Calls that come later are one
-// round trip each. Without a Lease there is nothing to close.
+// Close gives back what the process has leased of the limits of keys, with [LimiterOptions.Lease], and ends the limiter's background work. It sends
+// trips for 500 keys each, and Redis gets [LimiterOptions.RedisTimeout] for each. If some could not be given back the error says how many calls of how
+// many keys may stay counted, and for how long at most, and wraps why. Another Close tries again, as long as Redis takes shares back, for eight leases
+// after their end; then it returns nil. The error also wraps that of ctx, if that ended while trips were under way.
+//
+// Calls that come after a Close are one round trip each. Without a Lease there is nothing to close.
 func (l *Limiter[K]) Close(ctx context.Context) error {
 	if l.leases == nil {
 		return nil

@@ -10,7 +10,7 @@ import (
 // Middleware limits the requests of a handler. key names whose limit a request counts against, an account or an address; what
 // it reports false for is not limited. Answers carry RateLimit-Limit, -Remaining and -Reset; a request too many is
 // answered 429 with Retry-After, and the handler does not see it. If Redis cannot be asked, the request passes with
-// FailOpen, and is else answered 503. A nil key, and a nil handler, is a panic when it is mounted, as in [http.ServeMux.Handle].
+// FailOpen, and is else answered 503, as is a key that can have no name in Redis: see [Limiter.Allow]. A nil key, and a nil handler, is a panic when it is mounted, as in [http.ServeMux.Handle].
 func (l *Limiter[K]) Middleware(key func(*http.Request) (K, bool)) func(http.Handler) http.Handler {
 	if key == nil {
 		panic("sliding: Middleware got a nil key: give it the function that names whose limit a request counts against")

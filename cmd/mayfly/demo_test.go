@@ -6,6 +6,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,29 +15,22 @@ import (
 	"github.com/mayflycache/mayfly/internal/testkit/effort"
 )
 
-// demonstrating runs the demo for a moment and returns what it printed.
+// demonstrating runs the demo for a second and returns what it printed.
 func demonstrating(t *testing.T, more ...string) string {
 	t.Helper()
 	var out, complaints bytes.Buffer
-	flags := append([]string{"demo", "--addr", "127.0.0.1:0", "--for", "300ms", "--shoppers", "20", "--pause", "50ms", "--query", "1ms"}, more...)
+	flags := append([]string{"demo", "--addr", "127.0.0.1:0", "--for", "1s", "--shoppers", "20", "--pause", "100ms", "--query", "1ms"}, more...)
 	if code := run(t.Context(), flags, &out, &complaints); code != 0 {
-		t.Fatalf("exit %d: %s", code, &complaints)
+		t.Errorf("exit %d: %s", code, &complaints)
 	}
 	return out.String()
 }
 
-// ownState gives the demo a place of its own for its data, and returns the directory that it keeps them in.
-func ownState(t *testing.T) (dir string) {
-	t.Helper()
-	state := t.TempDir()
-	t.Setenv("XDG_STATE_HOME", state)
-	return filepath.Join(state, "mayfly", "demo")
-}
-
 // The demo's carts and logins are there when it is run again, but for what has ended meanwhile, and none of its keys stays for ever.
 func TestTheDemoSurvivesItsRestart(t *testing.T) {
-	dir := ownState(t)
-	if out := demonstrating(t); !strings.Contains(out, "carts and logins survive Ctrl-C: they are kept in "+dir) {
+	t.Parallel()
+	dir := t.TempDir()
+	if out := demonstrating(t, "--dir", dir); !strings.Contains(out, "carts and logins survive Ctrl-C: they are kept in "+dir) {
 		t.Errorf("at first: %s", out)
 	}
 	db, err := embedded.Open(embedded.Options{Dir: dir})
@@ -58,7 +52,7 @@ func TestTheDemoSurvivesItsRestart(t *testing.T) {
 		t.Fatal(err)
 	}
 	var keys, ended int
-	out := demonstrating(t, "--mayfly")
+	out := demonstrating(t, "--dir", dir, "--mayfly")
 	if n, _ := fmt.Sscanf(out, "mayfly: %d keys of the last run are still there, and %d have expired since", &keys, &ended); n != 2 || keys < logins {
 		t.Errorf("%d logins were there; then: %s", logins, out)
 	}
@@ -66,18 +60,26 @@ func TestTheDemoSurvivesItsRestart(t *testing.T) {
 
 // A second one at the same time, or one without a place of its own, runs all the same.
 func TestADemoThatKeepsNothing(t *testing.T) {
-	dir := ownState(t)
+	state := t.TempDir()
+	t.Setenv("XDG_STATE_HOME", state)
+	dir := filepath.Join(state, "mayfly", "demo")
 	db, err := embedded.Open(embedded.Options{Dir: dir})
 	if err != nil {
 		t.Fatal(err)
 	}
 	defer db.Close(t.Context())
-	if out := demonstrating(t); !strings.Contains(out, "nothing survives this run: another demo keeps its data in "+dir) {
-		t.Errorf("the second at a time: %s", out)
-	}
-	if out := demonstrating(t, "--dir", "none"); strings.Contains(out, "outlast") || strings.Contains(out, "last time") {
-		t.Errorf("without a directory: %s", out)
-	}
+	var demos sync.WaitGroup
+	demos.Go(func() {
+		if out := demonstrating(t); !strings.Contains(out, "nothing survives this run: another demo keeps its data in "+dir) {
+			t.Errorf("the second at a time: %s", out)
+		}
+	})
+	demos.Go(func() {
+		if out := demonstrating(t, "--dir", "none"); strings.Contains(out, "survive") || strings.Contains(out, "last run") {
+			t.Errorf("without a directory: %s", out)
+		}
+	})
+	demos.Wait()
 }
 
 func TestDemoWithoutAPage(t *testing.T) {

@@ -5,12 +5,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -112,34 +112,35 @@ func TestToldToEndInTheMiddle(t *testing.T) {
 	}
 }
 
-// An interrupted tool takes its child processes along.
+// An interrupted tool takes its child processes along: the pipe that only the child can write to ends.
 func TestAToolEndsWhole(t *testing.T) {
 	t.Parallel()
 	if runtime.GOOS == "windows" {
 		t.Skip("there is no sh")
 	}
 	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe")
 	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
 	ended := make(chan error)
 	go func() {
-		_, err := tool(ctx, dir, "sh", "-c", "sleep 100 & echo $! > pid.new && mv pid.new pid; wait")
+		_, err := tool(ctx, dir, "sh", "-c", "mkfifo new && mv new pipe && (exec sleep 100 >pipe) & wait")
 		ended <- err
 	}()
-	var child *os.Process
-	expect.Eventually(t, "a child", func() bool {
-		text, err := os.ReadFile(filepath.Join(dir, "pid"))
-		if err == nil {
-			pid, _ := strconv.Atoi(strings.TrimSpace(string(text)))
-			child, _ = os.FindProcess(pid)
-		}
-		return err == nil
-	})
+	expect.Eventually(t, "a pipe", func() bool { _, err := os.Stat(pipe); return err == nil })
+	child, err := os.Open(pipe) // when the child has opened it too
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer child.Close()
 	begun := time.Now()
 	cancel()
 	if err := <-ended; err == nil || time.Since(begun) > atOnce {
 		t.Errorf("%v after %v", err, time.Since(begun))
 	}
-	expect.Eventually(t, "its end", func() bool { return child.Signal(syscall.Signal(0)) != nil })
+	if _, err := io.ReadAll(child); err != nil || time.Since(begun) > atOnce {
+		t.Errorf("the child ended after %v: %v", time.Since(begun), err)
+	}
 }
 
 // The program hears SIGTERM, and SIGINT, while Redis does not answer.

@@ -52,6 +52,7 @@ func TestOdds(t *testing.T) {
 
 // A randomly delayed reply comes after the server has executed; and a command may have odds of its own.
 func TestOddsOfACommand(t *testing.T) {
+	t.Parallel()
 	p, rdb, direct := through(t)
 	p.Random(7, proxy.Odds{CutBefore: 1, Most: 100 * time.Millisecond, Of: map[string]proxy.Odds{"incr": {DelayReply: 1}}})
 	if rdb.Ping(t.Context()).Err() == nil {

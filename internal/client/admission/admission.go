@@ -65,6 +65,7 @@ type Limiter struct {
 	policy Policy
 	queue  queue
 	stats  Stats
+	beyond int // loads that run on without a permit
 	closed bool
 }
 
@@ -75,7 +76,7 @@ var Of func(origin any) *Limiter
 // Stats are the figures of a limiter.
 type Stats struct {
 	Limit    int           // loads that may be in flight; negative: any number
-	InFlight int           // permits held
+	InFlight int           // permits held, and loads that run on after they were given up
 	Queued   int           // loads waiting
 	Entered  uint64        // permits given, except to nested loads
 	Refused  uint64        // loads that left the queue without a permit, and calls of Try that found none
@@ -244,6 +245,13 @@ func (l *Limiter) done(begun time.Duration, how Outcome, now time.Time) {
 	}
 }
 
+// outlived counts loads that run on without a permit.
+func (l *Limiter) outlived(n int) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.beyond += n
+}
+
 // grantLocked gives a permit to a load that was just taken off the queue.
 func (l *Limiter) grantLocked(w *waiter, now time.Time) {
 	p := l.giveLocked(now)
@@ -257,7 +265,7 @@ func (l *Limiter) Stats() Stats {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	s := l.stats
-	s.Limit, s.Queued = l.limitLocked(), l.queue.len()
+	s.Limit, s.Queued, s.InFlight = l.limitLocked(), l.queue.len(), s.InFlight+l.beyond
 	return s
 }
 

@@ -2,6 +2,7 @@ package admission
 
 import (
 	"context"
+	"sync"
 	"sync/atomic"
 	"time"
 )
@@ -29,6 +30,18 @@ func (p *Permit) Done(how Outcome, now time.Time) {
 		p.held.Store(false)
 	}
 	l.done(p.begun, how, now)
+}
+
+// Outlived is Done for a load that was given up and goes on, because it ignores its context. It gives the permit back all the same, as one
+// load that never ends must not close the origin to all others. Until ended is called, Stats counts the load as in flight.
+func (p *Permit) Outlived(how Outcome, now time.Time) (ended func()) {
+	l := p.of
+	if l == nil {
+		return func() {}
+	}
+	p.Done(how, now)
+	l.outlived(1)
+	return sync.OnceFunc(func() { l.outlived(-1) })
 }
 
 // Drop, when deferred, gives the permit back if Done was not reached because the load panicked or ended its goroutine. The load counts as

@@ -65,6 +65,7 @@ type Flight[T any] struct {
 	key   string
 
 	waiting   int           // guarded by group.mu: callers that joined and have not returned from Wait
+	joined    bool          // guarded by group.mu: somebody has joined after the first caller
 	late      bool          // guarded by group.mu: a late call has joined
 	reads     Moment        // guarded by group.mu until the landing: calls that began then or later are late; 0: no call is
 	abandoned chan struct{} // closed when waiting drops to zero before the landing, if the group abandons or the work is queued
@@ -88,6 +89,7 @@ func (g *Group[T]) Join(key string, began Moment) (f *Flight[T], lead bool) {
 	defer g.mu.Unlock()
 	f, lead = g.joinLocked(key)
 	f.waiting++
+	f.joined = f.joined || !lead
 	f.late = f.late || f.isLate(began)
 	return f, lead
 }
@@ -228,6 +230,13 @@ func (f *Flight[T]) Queue(joined func(until time.Time, hurry bool)) {
 	if f.stays || f.hurry || !f.until.IsZero() {
 		f.tellLocked()
 	}
+}
+
+// Joined reports whether anybody has joined after the first caller.
+func (f *Flight[T]) Joined() bool {
+	f.group.mu.Lock()
+	defer f.group.mu.Unlock()
+	return f.joined
 }
 
 // Turn says that the work's turn has come. It reports false if the work was abandoned before, and then need not begin.

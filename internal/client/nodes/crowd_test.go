@@ -195,6 +195,7 @@ func TestACrowdThatDoesNotEnd(t *testing.T) {
 
 // A program that has all connections for itself makes our calls fail in time. As long as connections come back that is not the server's fault.
 func TestTheProgramsOwnCrowd(t *testing.T) {
+	t.Parallel()
 	srv := redistest.Start(t)
 	a := ask(t, srv, 2)
 	a.known(t)

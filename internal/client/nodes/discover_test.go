@@ -18,6 +18,7 @@ import (
 // A cluster whose only node accepts and never answers: who asks waits for the budget, all share one reading of the slots, and who
 // waits for what was started finds nothing left.
 func TestSlotsThatNobodyTellsAreReadOnce(t *testing.T) {
+	t.Parallel()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -128,7 +128,9 @@ func (n *Node) ping(within time.Duration) {
 	defer t.leave()
 	cmd := redis.NewStatusCmd(ctx, "ping")
 	n.client.Process(ctx, once{cmd})
-	t.end(n.settle(ctx, cmd))
+	if err := n.settle(ctx, cmd); err == nil || n.breaker.until.Load() != 0 { // what was asked before the breaker went to rest does not open it again
+		t.end(err)
+	}
 }
 
 // warm makes a connection in the background, one at a time, after a call that had no time to make it. If a connection is idle, none is

@@ -27,11 +27,14 @@ type tended struct {
 	times atomic.Int32 // told to be open
 }
 
-func inTending(t *testing.T, owned bool, play func(t *testing.T, s *tended)) {
+func inTending(t *testing.T, owned bool, play func(t *testing.T, s *tended), set ...func(*redis.Options)) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &tended{srv: redistest.Start(t), works: background.New(errors.New("closed"))}
 		o := s.srv.Options()
 		o.ContextTimeoutEnabled, o.MaxRetries = true, -1
+		for _, f := range set {
+			f(o)
+		}
 		o.Dialer = func(ctx context.Context, network, addr string) (net.Conn, error) {
 			s.dials.Add(1)
 			return s.srv.Dial(ctx, network, addr)
@@ -169,6 +172,20 @@ func TestWhoComesLateIsTheProbe(t *testing.T) {
 			t.Errorf("after it answers: %v", err)
 		}
 	})
+}
+
+// A background question that ends after the breaker went to rest does not open it again, however long the client waits for an answer.
+func TestABreakerThatRestsIsNotOpenedByAQuestionOfBefore(t *testing.T) {
+	for late := range 8 { // rest comes at another moment of the questions
+		inTending(t, true, func(t *testing.T, s *tended) {
+			time.Sleep(time.Duration(late) * 170 * time.Millisecond)
+			s.ask(t, 1)
+			time.Sleep(15 * time.Minute)
+			if s.open.Load() != 0 || s.times.Load() != 1 {
+				t.Errorf("a quarter of an hour without a call: it is told to be open: %d, after %d times", s.open.Load(), s.times.Load())
+			}
+		}, func(o *redis.Options) { o.ReadTimeout = 3 * time.Second })
+	}
 }
 
 // A server to which a connection takes longer to make than a call may take is used all the same: connections are made in the background.

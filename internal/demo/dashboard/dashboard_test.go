@@ -18,6 +18,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/demo/panel"
 	"github.com/mayflycache/mayfly/internal/demo/shop"
 	"github.com/mayflycache/mayfly/internal/testkit/chromium"
+	"github.com/mayflycache/mayfly/internal/testkit/expect"
 	"github.com/mayflycache/mayfly/redistest"
 )
 
@@ -62,6 +63,9 @@ func inBubble(t *testing.T, f func(t *testing.T, h http.Handler, s *shop.Shop, r
 
 func TestFiguresComeFourTimesASecond(t *testing.T) {
 	inBubble(t, func(t *testing.T, h http.Handler, s *shop.Shop, r *dashboard.Recorder) {
+		set := s.Settings()
+		set.Shoppers = 1
+		expect.OK(t, s.Set(t.Context(), set))
 		time.Sleep(70*time.Second + dashboard.Every/2) // between two moments, at the end too
 		ctx, cancel := context.WithCancel(t.Context())
 		w := httptest.NewRecorder()
