@@ -160,6 +160,8 @@ func (w *luaWriter) stmt(depth int) {
 	case 12, 13:
 		to := w.target('n')
 		w.line("%s=%s", to, full(to, w.expr('n', 3)))
+		t := w.name('t')
+		w.line("%s[%s]=%s or 6", t, w.pick("#"+t+"+1", "1+math.floor(tonumber(n1) or 2)%(#"+t+"+1)"), w.name('n'))
 	case 14:
 		w.line("L(%s)", w.list(1+w.IntN(3)))
 	case 15:
@@ -235,7 +237,7 @@ func (w *luaWriter) stmt(depth int) {
 		w.line("L(pcall(function() return %s end))", w.pick("1+{}", "{}<{}", "'a'<1", "nil..'x'", "#n1", "n1()", "s1.x.y", "zz", "-{}", "('x'):rep({})", "tonumber(1,99)", "error(n1)",
 			"error(nil)", "error(s1,2)", "setmetatable(1,2)", "ipairs()", "math.floor('x')", "table.concat({{}})", "'x'+1", "{}^2", "s1:nope()", "string.rep()", "select(0)", "error({err=s1})"))
 	case 37:
-		w.line("L(%s)", w.pick("1/0", "-1/0", "2^53+1", "1e308*10", "1e-320", "math.huge==1/0", "5%-3", "-5%3", "5.5%-2", "2^0.5", "0.1+0.2", "1e100", "123456789012345678", "1e14", "-1e15+0.5",
+		w.line("L(%s)", w.pick("math.huge", "2^53+1", "1e308*10", "1e-320", "math.huge==-math.huge", "5%-3", "-5%3", "5.5%-2", "0.1+0.2", "1e100", "123456789012345678", "1e14", "-1e15+0.5",
 			"math.floor(-0.5)", "math.fmod(-5,3)", "math.sqrt(2)", "math.modf(-3.7)", "select(-2,1,2,3)", "tonumber('z',36)", "tonumber('8',8)", "tonumber('')", "tonumber('1e')", "tonumber('0x')",
 			"string.format('%5.2s|%-5d|%+d','abc',n1%99,3)", "string.format('%c%o%X%i',65,8,255,3)", "('a,b,,c'):find(',',-3)", "('x y z'):gsub('%s','_',1)", "('abc'):byte(1,-1)", "unpack({1,2,3},2)",
 			"table.remove({1,2,3},1)", "('key=val'):match('(%w+)=(%w+)')", "('f(a(b)c)d'):match('%b()')", "('THE (quick) fox'):find('%((%a+)%)')", "('abc'):find('b()')", "rawequal(t1,t1),rawget(t1,1)",

@@ -12,7 +12,7 @@ func (w *luaWriter) target(kind byte) string {
 	}
 	t := w.name('t')
 	if kind == 'n' {
-		return t + w.pick("[1]", "[#"+t+"+1]", "[(L(1))]", ".a", "[s1]", "["+w.name('s')+"]", "[1+math.floor(n1)%#"+t+"]")
+		return t + w.pick("[1]", "[(L(1))]", ".a", "[s1]", "["+w.name('s')+"]")
 	}
 	return t + w.pick(".a", ".b", "['a']", "[s1]", "["+w.name('s')+"]")
 }
@@ -49,7 +49,7 @@ func (w *luaWriter) expr(kind byte, depth int) string {
 		case kind == 'b':
 			return w.pick("true", "false", "nil", w.name('n'), "not "+w.name('s'))
 		case kind == 'n' && w.IntN(3) == 0:
-			return w.pick("0", "1", "2", "-3", "10", "0.1", "1e3", "0x1F", "7.25", "1e15", "'010'", "' 0x10 '", "'2'")
+			return w.pick("4", "1", "2", "-3", "10", "0.1", "1e3", "0x1F", "7.25", "1e15", "'010'", "' 0x10 '", "'2'")
 		case kind == 's' && w.IntN(2) == 0:
 			return w.pick("''", "'b'", `"x\065\n"`, "[[long]]", "[==[a]]]==]", "'Hello World'", "'k=v, w=z'", `'\0z'`, "'12'")
 		}
@@ -58,7 +58,7 @@ func (w *luaWriter) expr(kind byte, depth int) string {
 	d := depth - 1
 	if w.IntN(5) == 0 && kind != 'b' { // conditions of values
 		return w.pick("("+w.expr('b', d)+" and "+w.expr(kind, d)+" or "+w.expr(kind, d)+")", "("+w.name(kind)+" or "+w.expr(kind, d)+")",
-			"(("+w.expr(kind, d)+" or "+w.expr(kind, d)+") and "+w.expr(kind, d)+")", "("+w.name(kind)+" and ("+w.name(kind)+" and "+w.expr(kind, d)+"))",
+			"(("+w.expr(kind, d)+" or "+w.name(kind)+") and "+w.expr(kind, d)+")", "("+w.name(kind)+" and ("+w.name(kind)+" and "+w.expr(kind, d)+"))",
 			"L("+w.expr(kind, d)+")")
 	}
 	n, s, t := func() string { return w.expr('n', d) }, func() string { return w.expr('s', d) }, func() string { return w.expr('t', d) }
@@ -69,7 +69,7 @@ func (w *luaWriter) expr(kind byte, depth int) string {
 			func() string { return "(" + n() + w.pick("+", " - ", "*") + n() + ")" + w.pick("+", "%", "*") + n() },
 			func() string { return n() + "/(" + n() + "+0)" },
 			func() string { return " -(" + n() + ")" },
-			func() string { return "(" + n() + ")^" + w.pick("2", "0", "1", "'2'") },
+			func() string { return "(math.floor(" + n() + ")%50)^" + w.pick("2", "0", "1", "'2'") },
 			func() string { return "#" + w.name('t') },
 			func() string { return "#(" + s() + ")" },
 			func() string { return w.name('f') + "(" + n() + ")" },

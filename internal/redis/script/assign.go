@@ -179,6 +179,11 @@ func truth(e ast.Expr) (value, known bool) {
 func (f *fencer) decided(e, inner *ast.LogicalOpExpr) ast.Expr {
 	value, known := truth(e.Lhs)
 	if !known {
+		if o, ok := e.Lhs.(*ast.LogicalOpExpr); ok && o.Operator != e.Operator && f.isLocal(o.Lhs) && f.isLocal(e.Rhs) {
+			if last, known := truth(o.Rhs); known && last == (e.Operator == "and") { // (a or 1) and b is b, whatever a is
+				return e.Rhs
+			}
+		}
 		return e
 	}
 	if value != (e.Operator == "and") {

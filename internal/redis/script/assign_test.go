@@ -184,6 +184,8 @@ func TestWhatRedisComputes(t *testing.T) {
 		{"return {select(2,pcall(string.find,'a','[^\\0]')),select(2,pcall(string.match,'abc','[a\\0b]')),select(2,pcall(string.find,'a','%\\0')),string.gsub('a\\0b','\\0','x')}", "*5\r\n$31\r\nmalformed pattern (missing ']')\r\n$31\r\nmalformed pattern (missing ']')\r\n$33\r\nmalformed pattern (ends with '%')\r\n$7\r\nxax\x00xbx\r\n:4\r\n"},
 		{"return {string.find('ab','b$\\0c'),string.find('a\\0b','a%z'),string.find('xa\\0b','a\\0b'),string.find('xa\\0b','a\\0b',1,true),string.match('ab','a\\0%')}", "*5\r\n:2\r\n:1\r\n:2\r\n:2\r\n$1\r\na\r\n"},
 		{"return {select(2,pcall(assert,false,5)),select(2,pcall(assert)),select(2,pcall(assert,nil)),select(2,pcall(function() assert(false,'msg') end)),select(2,pcall(assert,false,{})),assert(1,2,3)}", "*8\r\n$1\r\n5\r\n$39\r\nbad argument #1 to '?' (value expected)\r\n$17\r\nassertion failed!\r\n$18\r\nuser_script:1: msg\r\n$51\r\nbad argument #2 to '?' (string expected, got table)\r\n:1\r\n:2\r\n:3\r\n"},
+		{"local n,a=1,5 local function f() n=n+1 return n end return {((a or 1) and n)*f(),((a and nil) or n)*f()}", "*2\r\n:4\r\n:9\r\n"},
+		{"return {tostring(tonumber('zzzzzzzzzzzzzzzzzzzz.5',36)),tostring(tonumber('zzzzzzzzzzzzzzzzzzzz',36))}", "*2\r\n$3\r\nnil\r\n$18\r\n1.844674407371e+19\r\n"},
 	} {
 		if got := eval(t, c.source); got != c.want {
 			t.Errorf("%s\n got %q\nwant %q", c.source, got, c.want)

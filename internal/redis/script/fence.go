@@ -219,6 +219,7 @@ func (f *fencer) within(expr ast.Expr, level int) ast.Expr {
 		if function := computed[e.Operator]; function != "" {
 			f.ident(e, "("+function+")")
 			if f.isLocal(e.Lhs) && calls(e.Rhs) { // which may change it first
+				f.ident(e, "("+function+swapped+")")
 				return call(e, function+swapped, one(e.Rhs), e.Lhs)
 			}
 			return call(e, function, one(e.Lhs), one(e.Rhs))

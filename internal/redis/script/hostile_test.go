@@ -134,6 +134,38 @@ func TestNoScriptIsLongInTheCompiler(t *testing.T) {
 	}
 }
 
+// Assignments, protected calls and loops are written in another way before they are compiled. However large they are, they do what they say, or
+// are refused.
+func TestLargeStatements(t *testing.T) {
+	effort.Alone(t)
+	times := strings.Repeat
+	names := func(format string, from, to int) string {
+		var all []string
+		for i := from; i <= to; i++ {
+			all = append(all, fmt.Sprintf(format, i))
+		}
+		return strings.Join(all, ",")
+	}
+	const refused = "-ERR Error compiling script (new function): user_script:1: "
+	for _, c := range []struct{ name, source, want string }{
+		{"nested multiple assignments", "local a,b=1,2 " + times("do local c=a a,b=b,a ", 90) + times("end ", 90) + "return {a,b}", "*2\r\n:1\r\n:2\r\n"},
+		{"nested too deep", "local a,b=1,2 " + times("do a,b=b,a ", 300) + times("end ", 300) + "return a", refused + "chunk has too many syntax levels"},
+		{"150 locals, the first 40 turned round", "local " + names("a%d", 1, 150) + "=" + names("%d", 1, 150) + " " + names("a%d", 1, 40) + "=" + names("a%d", 2, 40) + ",a1 return {a1,a39,a40,a41}", "*4\r\n:2\r\n:40\r\n:1\r\n:41\r\n"},
+		{"195 locals that change places", "local " + names("a%d", 1, 195) + "=" + names("%d", 1, 195) + times(" a1,a195=a195,a1", 99) + " return {a1,a195}", "*2\r\n:195\r\n:1\r\n"},
+		{"250 locals", "local " + names("a%d", 1, 250) + "=1", "-ERR Error compiling script (new function): "},
+		{"thousands of assignments", "local a,b,t=1,2,{} " + times("a,b=b,a t.x,t.y=a,b ", 3_001) + "return {a,b,t.x,t.y}", "*4\r\n:2\r\n:1\r\n:2\r\n:1\r\n"},
+		{"10,000 targets", "local t={} " + names("t[%d]", 1, 10_000) + "=1", refused},
+		{"10,000 values", "local a a=" + names("%d", 1, 10_000) + " return a", refused},
+		{"pcall in pcall", "local function f(n) if n==0 then return 7 end local ok,v=pcall(f,n-1) return v end return f(150)", ":7\r\n"},
+		{"pcalls that fail in each other", "local function f(n) if n==0 then error('x',0) end local ok,v=pcall(f,n-1) error(v..n%10,0) end local ok,v=pcall(f,20) return v", "$21\r\nx12345678901234567890\r\n"},
+		{"closures after a break", "local q={} for i=1,50 do for j=1,9 do local x=i*j if j==3 then q[i]=function() x=x+1 return x end break end end end local a,b,c=9,9,9 return {q[1](),q[50](),q[50]()}", "*3\r\n:4\r\n:151\r\n:152\r\n"},
+	} {
+		if got := eval(t, c.source); !strings.HasPrefix(got, c.want) {
+			t.Errorf("%s:\n got %.120q\nwant %.120q", c.name, got, c.want)
+		}
+	}
+}
+
 // A list literal has all its elements, however many (an instruction of this machine can number 25,550).
 func TestLongLists(t *testing.T) {
 	effort.Alone(t)

@@ -118,7 +118,7 @@ func unpack(l *lua.LState) int {
 	if from > to {
 		return 0
 	}
-	if n := to - from; n < 0 || n >= int64(maxResults-l.GetTop()) {
+	if n := to - from; n < 0 || n >= maxResults-l.GetTop() {
 		l.RaiseError("too many results to unpack")
 	}
 	for i := from; i <= to; i++ {

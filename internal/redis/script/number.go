@@ -72,6 +72,11 @@ func parseNumber(text string) (float64, bool) {
 	return f, true
 }
 
+func isDigit(r rune, base int) bool {
+	_, err := strconv.ParseUint(string(r), base, 64)
+	return err == nil
+}
+
 // parseWhole reads a number in a base, as an unsigned 64-bit integer: a negative one wraps around.
 func parseWhole(text string, base int) (float64, bool) {
 	text, _, _ = strings.Cut(text, "\x00")
@@ -85,8 +90,8 @@ func parseWhole(text string, base int) (float64, bool) {
 	}
 	n, err := strconv.ParseUint(digits, base, 64)
 	switch {
-	case err != nil && n != math.MaxUint64:
-		return 0, false
+	case err != nil && (n != math.MaxUint64 || strings.ContainsFunc(digits, func(r rune) bool { return !isDigit(r, base) })):
+		return 0, false // of a number that is too large, ParseUint did not see the end
 	case negative && err == nil:
 		n = -n
 	}
