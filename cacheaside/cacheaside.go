@@ -8,30 +8,30 @@
 //
 // With the zero Options it promises:
 //
-//   - Each key is loaded by one caller at a time, over all processes, also when it is renewed (docs/overload.md says where that
-//     ends). If the context of a caller ends, the load goes on for the others and for the cache. If the loader panics, all who waited
-//     get an error, and the key can be loaded again. A load that fails fails those who wait for it, in other processes with
-//     [mayfly.ErrFailedElsewhere], and nobody else.
+//   - One caller at a time loads a key, across all processes, and also when it is renewed (docs/overload.md lists the exceptions).
+//     If a caller's context ends, the load goes on for the others and for the cache. If the loader panics, all waiters get an error,
+//     and the key can be loaded again. A load that fails fails only its own waiters; those in other processes get
+//     [mayfly.ErrFailedElsewhere].
 //   - After Delete returned nil, no value loaded before is stored, and no call that begins later returns one, in any
-//     process, but for local copies until Redis tells of the change. There are two exceptions, which the TTL bounds: a
-//     Redis failover that loses the deletion, and a loader that reads a database replica which lags (see [Options.Hold]).
-//     However often a key is deleted, a call of it waits for at most the load that runs in its own process and one more, and
-//     for [Options].LoadTimeout at most for those of other processes that live.
-//   - A Set or Delete that returned nil leaves nothing on the way that could still take effect. One that returned an error may
-//     still take effect, once, as late as the network delivers it: docs/redis-keys.md says what that can do.
-//   - Readers of a busy key do not wait when it expires: it is renewed before that, in the background ([Options.Early]).
+//     process, except local copies until Redis announces the change. There are two exceptions, both bounded by the TTL: a
+//     Redis failover that loses the deletion, and a loader that reads a lagging database replica (see [Options.Hold]).
+//     However often a key is deleted, a call waits for at most the load that runs in its own process and one more, and at most
+//     [Options].LoadTimeout for loads of other live processes.
+//   - A Set or Delete that returned nil leaves nothing behind that could still take effect. One that returned an error may
+//     still take effect once, whenever the network delivers it: docs/redis-keys.md says what that can do.
+//   - Readers of a busy key do not wait when it expires: it is renewed in the background before that ([Options.Early]).
 //   - A Redis that is slow, full, read-only or gone costs a call at most [Options].RedisTimeout, and soon nothing, since it is
 //     not asked again until a probe is answered. Meanwhile the loader answers. Get never returns a Redis error; Set, Delete, Clear and Lookup do.
-//   - The origin is asked for no more at once than it can work on ([Options].LoadLimit), however many keys are missing: also when Redis is
-//     empty or gone. What exceeds that waits, for LoadTimeout at most.
-//   - More callers than connections wait for one another, which is no failure of Redis; their reads travel together.
+//   - The origin never gets more loads at once than it can work on ([Options].LoadLimit), however many keys are missing, even when
+//     Redis is empty or gone. The other loads wait, for at most LoadTimeout.
+//   - Callers that outnumber the connections wait for one another. That does not count as a failure of Redis, and their reads travel together.
 //
 // An error of the loader is returned by Get, wrapped with the key. A loader returns [mayfly.ErrNotFound] for what the origin
 // does not have; that is remembered for [Options.MissTTL].
 //
 // With a [mayfly.Local] in the namespace, values are also copied in this process, and a Get of one costs no trip to Redis;
-// docs/coherence.md says how old it may be. The namespace's Observer is told what happens: see [mayfly.Event].
-// docs/caching.md is a guide to all of it.
+// docs/coherence.md says how old it may be. The namespace's Observer receives a [mayfly.Event] for everything that happens.
+// docs/caching.md is the guide.
 package cacheaside
 
 import (
@@ -78,9 +78,9 @@ type Cache[K comparable, V any] struct {
 	counts    *counts // by what is told
 }
 
-// New returns a cache whose loader loads one key. The key alone must determine the value: it is shared by all who ask. The
-// loader's context ends at [Options].LoadTimeout or when the cache is closed; it carries the values, not the end, of
-// the context of the caller who was first.
+// New returns a cache whose loader loads one key. The key alone must determine the value, because all callers share it. The
+// loader's context ends after [Options].LoadTimeout, or when the cache is closed. It carries the values of the first caller's
+// context, but does not end with it.
 func New[K comparable, V any](ns mayfly.Namespace[K, V], load func(ctx context.Context, key K) (V, error), o Options) (*Cache[K, V], error) {
 	return build(ns, o, load == nil, func(ctx context.Context, key K, _ *Entry[V]) (Loaded[V], error) {
 		v, err := load(ctx, key)
@@ -88,9 +88,9 @@ func New[K comparable, V any](ns mayfly.Namespace[K, V], load func(ctx context.C
 	})
 }
 
-// NewBatch returns a cache whose loader loads several keys at once. It is called with keys that are missing and that
-// nobody else loads, each once. A key that the map lacks is one the origin does not have; if there is also an
-// error, the map's values are taken and the error is that of the other keys.
+// NewBatch returns a cache whose loader loads several keys at once. The loader gets missing keys that nobody else is loading, each
+// once. A key that is not in the returned map does not exist in the origin. If the loader also returns an error, the values in the
+// map are used and the other keys fail with that error.
 func NewBatch[K comparable, V any](ns mayfly.Namespace[K, V], load func(ctx context.Context, keys []K) (map[K]V, error), o Options) (*Cache[K, V], error) {
 	return buildBatch(ns, o, load == nil, func(ctx context.Context, keys []K, _ map[K]Entry[V]) (func(K) (Loaded[V], bool), error) {
 		found, err := load(ctx, keys)
@@ -98,8 +98,8 @@ func NewBatch[K comparable, V any](ns mayfly.Namespace[K, V], load func(ctx cont
 	})
 }
 
-// NewBatchEntry is NewBatch with a loader that decides about each value as that of [NewEntry] does: how long it lives, whether it is
-// kept, whether the previous one is still right. previous has those of keys for which there is something to compare with.
+// NewBatchEntry is NewBatch with a loader that decides for each value, like the loader of [NewEntry], how long it lives, whether it
+// is kept, and whether the previous one is still right. previous holds the values that the loader can compare with.
 func NewBatchEntry[K comparable, V any](ns mayfly.Namespace[K, V], load func(ctx context.Context, keys []K, previous map[K]Entry[V]) (map[K]Loaded[V], error), o Options) (*Cache[K, V], error) {
 	return buildBatch(ns, o, load == nil, func(ctx context.Context, keys []K, previous map[K]Entry[V]) (func(K) (Loaded[V], bool), error) {
 		found, err := load(ctx, keys, previous)
@@ -107,7 +107,7 @@ func NewBatchEntry[K comparable, V any](ns mayfly.Namespace[K, V], load func(ctx
 	})
 }
 
-// batch is how many keys are loaded. It returns a function that finds their values.
+// batch loads several keys and returns a function that finds their values.
 type batch[K comparable, V any] func(ctx context.Context, keys []K, previous map[K]Entry[V]) (func(K) (Loaded[V], bool), error)
 
 func buildBatch[K comparable, V any](ns mayfly.Namespace[K, V], o Options, noLoader bool, many batch[K, V]) (*Cache[K, V], error) {
@@ -133,9 +133,9 @@ func buildBatch[K comparable, V any](ns mayfly.Namespace[K, V], o Options, noLoa
 	return c, nil
 }
 
-// NewEntry returns a cache whose loader decides, value by value, how long it lives and whether it is kept, and which is
-// shown what is being renewed, so that it can ask the origin whether that has changed. previous is nil if there is
-// nothing to compare with. GetMany calls it key by key, 32 at once: [NewBatchEntry] loads several with one call.
+// NewEntry returns a cache whose loader decides for each value how long it lives and whether it is kept. The loader also sees the
+// value that is being renewed, so it can ask the origin whether that has changed; previous is nil if there is nothing to compare
+// with. GetMany calls the loader once per key, up to 32 at once; [NewBatchEntry] loads several keys with one call.
 func NewEntry[K comparable, V any](ns mayfly.Namespace[K, V], load func(ctx context.Context, key K, previous *Entry[V]) (Loaded[V], error), o Options) (*Cache[K, V], error) {
 	return build(ns, o, load == nil, load)
 }
@@ -184,13 +184,14 @@ func build[K comparable, V any](ns mayfly.Namespace[K, V], o Options, noLoader b
 	return c, nil
 }
 
-// handBack is how long Close waits for leases to be handed back.
+// handBack is how long Close waits while leases are handed back.
 const handBack = 250 * time.Millisecond
 
-// Close ends the cache's background work: it waits for loads and renewals that run, cancels them when ctx ends, and
-// then returns its error. What is cancelled hands its leases back, so that other processes load at once: that takes a round trip, a
-// quarter of a second at most where Redis does not answer or a loader ignores its context. Calls that come later, and those whose load was cancelled, get [mayfly.ErrClosed].
-// It tries once more what a failed Delete left, and if that fails again the error counts it. Closing again is fine. The Redis client stays open: it is the caller's.
+// Close ends the cache's background work. It waits for running loads and renewals, cancels them when ctx ends, and then returns
+// ctx's error. Cancelled loads hand their leases back, so that other processes can load at once. That takes a round trip, or at most a
+// quarter of a second if Redis does not answer or a loader ignores its context. Later calls, and calls whose load was cancelled,
+// get [mayfly.ErrClosed]. Close tries failed Deletes once more; if they fail again, the error says how many. Closing again is fine.
+// The Redis client belongs to the caller and stays open.
 func (c *Cache[K, V]) Close(ctx context.Context) error {
 	err := c.works.Close(ctx)
 	c.local.Clear()

@@ -12,7 +12,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/record"
 )
 
-// held is a local copy: a value, or that there is none, and what is known of it.
+// held is a local copy: a value or a remembered miss, and what is known about it.
 type held[V any] struct {
 	value         V
 	fill          record.ID     // which fill it is a copy of; zero if another program wrote it
@@ -21,10 +21,10 @@ type held[V any] struct {
 	negative      bool
 }
 
-// heldCost is about what a copy takes beside its value.
+// heldCost is roughly what a copy takes in addition to its value.
 const heldCost = 64
 
-// keepCopy keeps a copy of what was found under ticket t, if it is fresh and has an end.
+// keepCopy keeps a copy of what was read under ticket t, if it is fresh and has an end.
 func (c *Cache[K, V]) keepCopy(key string, t localsync.Ticket, f lease.Found, s *sight[V]) {
 	left := f.Left - f.Header.Window
 	if c.local == nil || s.standing != fresh || left <= 0 || f.Left <= 0 {
@@ -44,7 +44,7 @@ func (c *Cache[K, V]) keepCopy(key string, t localsync.Ticket, f lease.Found, s 
 	c.local.Insert(key, t, h, heldCost+int64(size), left)
 }
 
-// entry is what is known of the copy at now.
+// entry returns what is known about the copy at now.
 func (h *held[V]) entry(now int64) Entry[V] {
 	e := Entry[V]{Value: h.value, Outcome: mayfly.OutcomeHitLocal, Fresh: millis(h.freshTo - now), TTL: millis(h.ends - now)}
 	if h.fill != (record.ID{}) {
@@ -55,7 +55,7 @@ func (h *held[V]) entry(now int64) Entry[V] {
 
 func millis(n int64) time.Duration { return time.Duration(n) * time.Millisecond }
 
-// atHand returns the copy of key's value, or nil, and the time by which it lives.
+// atHand returns the local copy of key's value, or nil, and the time that its end is judged by.
 func (c *Cache[K, V]) atHand(key K) (h *held[V], now int64) {
 	if c.works.Err() != nil {
 		return nil, 0
@@ -63,7 +63,7 @@ func (c *Cache[K, V]) atHand(key K) (h *held[V], now int64) {
 	return c.local.At(key)
 }
 
-// hit returns the copy of key's value, and has it renewed if it is time, which is asked in the second half of its life.
+// hit returns the local copy of key's value. In the second half of its life it checks whether a renewal is due, and starts one.
 func (c *Cache[K, V]) hit(ctx context.Context, key K, load loader[K, V]) (v V, negative, ok bool) {
 	h, now := c.atHand(key)
 	if h == nil || h.negative {

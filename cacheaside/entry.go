@@ -20,7 +20,7 @@ type Entry[V any] struct {
 	// OutcomeHitRedis, fresh from Redis; OutcomeStale, from Redis and past its TTL.
 	Outcome mayfly.Outcome
 
-	// Age is how long ago it was stored; zero if that is not known, as of a value that another program wrote.
+	// Age is how long ago it was stored; zero if that is not known, for example because another program wrote the value.
 	Age time.Duration
 
 	// Fresh is how much longer the value is fresh, zero or negative if it is stale. TTL is how much longer Redis keeps it. Both
@@ -32,12 +32,12 @@ type Entry[V any] struct {
 type Loaded[V any] struct {
 	Value V
 
-	// TTL is how long the value is fresh, without jitter. Zero is the namespace's TTL, with its jitter. The longest is Namespace.MaxTTL, or
-	// TTL where that is zero: what is to live longer is stored for that, and the Observer is told by a KindWarning. Less than
-	// mayfly.MinTTL, as of what has ended already, fails the load: such a value is NoStore.
+	// TTL is how long the value is fresh, without jitter. Zero is the namespace's TTL, with its jitter. The maximum is Namespace.MaxTTL,
+	// or Namespace.TTL if that is zero: a longer TTL is cut to it, and the Observer gets a KindWarning. A TTL below mayfly.MinTTL, for
+	// example of a value that has already ended, fails the load: use NoStore for such values.
 	TTL time.Duration
 
-	// NoStore returns the value to the callers who wait for it, does not store it, and removes what is stored.
+	// NoStore returns the value to the waiting callers without storing it, and removes what is stored.
 	NoStore bool
 
 	// NotModified says that the previous value is still right. It is stored for another TTL, and Value is ignored.
@@ -68,7 +68,7 @@ func (c *Cache[K, V]) encode(v V, id record.ID, ttl, cost time.Duration) ([]byte
 	return rec, nil
 }
 
-// bytes and decode ask the codec. One that panics refuses: much of this runs in the background, where nobody could recover.
+// bytes and decode call the codec. A panic in it becomes an error, because much of this runs in the background, where nobody could recover.
 func (c *Cache[K, V]) bytes(dst []byte, v V) (_ []byte, err error) {
 	defer flight.Recover(&err)
 	return c.ns.Codec.Append(dst, v)
@@ -97,7 +97,7 @@ func decompress(b []byte) ([]byte, error) {
 	return s2.Decode(nil, b)
 }
 
-// notFound tells whether err says that the origin has no such thing, and returns it so that callers can see that too.
+// notFound reports whether err means that the origin does not have the key, and returns err in a form that tells callers so.
 func (c *Cache[K, V]) notFound(err error) (_ error, is bool) {
 	switch {
 	case err == nil:

@@ -67,8 +67,8 @@ func (c *Cache[K, V]) store(ctx context.Context, ls []*loading[K, V], got []load
 	}
 }
 
-// fill stores fills. What a Redis that stands still for a moment did not do is tried again while the claims live: else the next who asks
-// would load again what is here.
+// fill stores fills. If Redis stalls for a moment, it tries again while the claims live; otherwise the next caller would load again
+// what is already here.
 func (c *Cache[K, V]) fill(ctx context.Context, fills []lease.Fill) []lease.Filled {
 	filled := c.guard.FillMany(ctx, fills)
 	for begun := time.Now(); time.Since(begun) < lease.TTL; {
@@ -97,7 +97,7 @@ func (c *Cache[K, V]) fill(ctx context.Context, fills []lease.Fill) []lease.Fill
 // fillPause is the time between two attempts to store.
 const fillPause = lease.TTL / 10
 
-// giveUpSome ends the claims of loads that failed: together those that failed alike, as a query fails for all its keys.
+// giveUpSome ends the claims of failed loads, in groups with the same error, as a query usually fails for all its keys.
 func (c *Cache[K, V]) giveUpSome(ctx context.Context, ls []*loading[K, V], got []loaded[V], claims []*lease.Claim, bad []int) {
 	for len(bad) > 0 {
 		first, others := &got[bad[0]], []int(nil)
@@ -115,7 +115,7 @@ func (c *Cache[K, V]) giveUpSome(ctx context.Context, ls []*loading[K, V], got [
 	}
 }
 
-// toStore says what to store of a load, for how long; without a Value, nothing.
+// toStore says what to store of a load, and for how long. Without a Value there is nothing to store.
 func (l *loading[K, V]) toStore(ctx context.Context, got *loaded[V], claim *lease.Claim) (lease.Fill, error) {
 	c := l.c
 	if got.err != nil {
@@ -143,7 +143,7 @@ func (l *loading[K, V]) toStore(ctx context.Context, got *loaded[V], claim *leas
 	return lease.Fill{Claim: claim, Value: value, TTL: ttl + c.opt.window(), Ends: !c.ns.Plain}, err
 }
 
-// forgetValue ends a claim for a value that is not, or must not be, kept.
+// forgetValue ends the claim for a value that is not kept, or must not be.
 func (l *loading[K, V]) forgetValue(ctx context.Context, claim *lease.Claim) {
 	if !l.comparable() {
 		claim.Release(ctx)

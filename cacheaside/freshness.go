@@ -31,7 +31,7 @@ const (
 	fallback                 // to be loaded, and served if that fails
 )
 
-// clockSlack is how much longer than it was given a value may seem to live.
+// clockSlack is by how much a value may seem to outlive the TTL it was given.
 const clockSlack = time.Second
 
 // doubts reports whether PTTL is to be asked before f, which was found without it, is judged: its header may be wrong. Another program may have given
@@ -69,8 +69,9 @@ func (c *Cache[K, V]) ascertain(ctx context.Context, full string, f lease.Found)
 	return c.ascertained(ctx, full, f, lease.Answer{Found: now, Err: err})
 }
 
-// rest is a context for what is left of RedisTimeout after f was found. worth is false where that is too little for a question which may be left out: a
-// question that is cut costs its connection. The next read asks all in one trip then: lease.Glance remembers that this one took long.
+// rest returns a context for what is left of RedisTimeout after f was found. worth is false if that is too little for an optional
+// question: one that is cut off costs its connection. Then the next read asks everything in one trip, because lease.Glance remembers
+// that this one took long.
 func (c *Cache[K, V]) rest(ctx context.Context, f lease.Found) (rest context.Context, cancel context.CancelFunc, worth bool) {
 	left := c.opt.RedisTimeout - f.Spent
 	worth = left >= 2*f.Spent

@@ -18,8 +18,8 @@ func (c *Cache[K, V]) Get(ctx context.Context, key K) (V, error) {
 	return c.value(ctx, key, c.one)
 }
 
-// Fetch is Get with a loader for this call. The key alone must still determine the value: all who ask for the same key at the
-// same time, in any process, get what the first one's loader returned.
+// Fetch is Get with a loader for this call. The key alone must still determine the value: all callers that ask for a key at the
+// same time, in any process, get what the first caller's loader returned.
 func (c *Cache[K, V]) Fetch(ctx context.Context, key K, load func(ctx context.Context) (V, error)) (V, error) {
 	if load == nil {
 		return *new(V), c.ns.Fail("fetch", c.ns.Name, errNoLoader)
@@ -30,7 +30,7 @@ func (c *Cache[K, V]) Fetch(ctx context.Context, key K, load func(ctx context.Co
 	})
 }
 
-// value returns the copy of key's value, or else what Redis has or load loads.
+// value returns the local copy of key's value, or what Redis has, or what load loads.
 func (c *Cache[K, V]) value(ctx context.Context, key K, load loader[K, V]) (V, error) {
 	if c.local != nil {
 		switch v, negative, ok := c.hit(ctx, key, load); {
@@ -77,7 +77,7 @@ func (c *Cache[K, V]) Lookup(ctx context.Context, key K) (e Entry[V], ok bool, e
 	return s.entry, s.standing != unusable, nil
 }
 
-// begin checks what every call checks.
+// begin does the checks that every call needs.
 func (c *Cache[K, V]) begin(key K) (full string, err error) {
 	if err := c.works.Err(); err != nil {
 		return "", c.ns.Fail("cache", c.ns.Name, err)
@@ -130,7 +130,7 @@ func (c *Cache[K, V]) getSince(ctx context.Context, began flight.Moment, key K, 
 	}
 }
 
-// join returns the flight of l's key, which l has begun if there was none.
+// join returns the flight of l's key, and begins one if there is none.
 func (c *Cache[K, V]) join(ctx context.Context, l loading[K, V]) *flight.Flight[outcome[V]] {
 	if c.lead(ctx, &l) && !c.works.Start(func() { l.fly(ctx) }) {
 		l.fail(mayfly.ErrClosed)
@@ -138,7 +138,7 @@ func (c *Cache[K, V]) join(ctx context.Context, l loading[K, V]) *flight.Flight[
 	return l.flight
 }
 
-// lead gives l the flight of its key, and reports whether it is for l to bring it.
+// lead joins l to the flight of its key, and reports whether l leads it.
 func (c *Cache[K, V]) lead(ctx context.Context, l *loading[K, V]) (lead bool) {
 	l.flight, lead = c.flights.Join(l.full, l.began)
 	until, _ := ctx.Deadline()
@@ -149,8 +149,8 @@ func (c *Cache[K, V]) lead(ctx context.Context, l *loading[K, V]) (lead bool) {
 	return lead
 }
 
-// look reads Redis. What comes back is what is known for a load, and what can be served without one. The only error is
-// ctx's: a Redis that does not answer is one that cannot be asked.
+// look reads Redis. It returns what a load needs to know, and what can be served without a load. Its only error is ctx's: if Redis
+// does not answer, the caller goes on without it.
 func (c *Cache[K, V]) look(ctx context.Context, key K, full string) (l loading[K, V], err error) {
 	l = loading[K, V]{c: c, key: key, full: full}
 	ticket := c.local.Begin(full) // before the unremoved: what is added to them from now on cannot be inserted
@@ -182,7 +182,7 @@ func (c *Cache[K, V]) look(ctx context.Context, key K, full string) (l loading[K
 	return l, nil
 }
 
-// serve hands out what was found, and has it renewed if it is time.
+// serve returns what was found, and starts a renewal if one is due.
 func (c *Cache[K, V]) serve(ctx context.Context, l loading[K, V], begun time.Time) (Entry[V], error) {
 	if l.seen.due || l.seen.standing == stale {
 		c.renew(ctx, l)
@@ -195,8 +195,8 @@ func (c *Cache[K, V]) serve(ctx context.Context, l loading[K, V], begun time.Tim
 	return l.seen.entry, nil
 }
 
-// await waits for a flight, but with something to fall back on not longer than LoadSoftTimeout since a time. again is true if
-// nothing came of the flight and the caller is to look again.
+// await waits for a flight. If there is a stale value to fall back on, it waits no longer than LoadSoftTimeout after since. again is
+// true if the flight brought nothing and the caller must look again.
 func (l *loading[K, V]) await(ctx context.Context, f *flight.Flight[outcome[V]], since time.Time) (e Entry[V], err error, again bool) {
 	patient, cancel := ctx, context.CancelFunc(func() {})
 	if l.fallback() && l.c.opt.LoadSoftTimeout > 0 {
@@ -217,7 +217,7 @@ func (l *loading[K, V]) await(ctx context.Context, f *flight.Flight[outcome[V]],
 	return e, err, false
 }
 
-// tellRead tells and counts a read that ended well.
+// tellRead reports and counts a successful read.
 func (l *loading[K, V]) tellRead(ctx context.Context, how mayfly.Outcome, begun time.Time) {
 	if how != mayfly.OutcomeStale && how != mayfly.OutcomeHitRedis {
 		how = mayfly.OutcomeMiss

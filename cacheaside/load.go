@@ -37,7 +37,7 @@ type loading[K comparable, V any] struct {
 	past   bool          // that load has ended, and brought nothing
 }
 
-// fallback reports whether what was found is served if the load fails, and stays until then.
+// fallback reports whether the value that was found is served if the load fails, and must stay until the load ends.
 func (l *loading[K, V]) fallback() bool { return l.seen.standing == fallback }
 
 // comparable reports whether there is something for the loader to compare with.
@@ -52,23 +52,23 @@ func (l *loading[K, V]) previous() *Entry[V] {
 	return &e
 }
 
-// outcome is what a flight brings beside its error.
+// outcome is what a flight brings, besides its error.
 type outcome[V any] struct {
 	entry Entry[V]
 	again bool // nothing: all look again
 }
 
-// errResting says that a renewal failed lately, and that nobody tries again yet.
+// errResting says that a renewal failed recently and it is too early to try again.
 var errResting = errors.New("the load failed lately")
 
 // errAbandoned says that a load was ended because all its callers had left.
 var errAbandoned = fmt.Errorf("nobody waits for the load any more: %w", context.Canceled)
 
-// fail lands the flight with an error, which is one for all.
+// fail lands the flight with an error for all waiters.
 func (l *loading[K, V]) fail(err error) { l.flight.Land(outcome[V]{}, err) }
 
-// land lands the flight with what was loaded. kept says that it was stored where it belongs, after the last who waits had joined:
-// then nobody has deleted the key since it was loaded. Else only those get it whose calls began before that.
+// land lands the flight with what was loaded. kept says that it was stored in its place after the last waiter had joined, so nobody
+// has deleted the key since it was loaded. Otherwise only calls that began before the load get it.
 func (l *loading[K, V]) land(got *loaded[V], kept bool) {
 	if kept || got.err != nil && !errors.Is(got.err, mayfly.ErrNotFound) {
 		l.flight.Land(got.outcome(), got.err)
@@ -77,7 +77,7 @@ func (l *loading[K, V]) land(got *loaded[V], kept bool) {
 	l.flight.LandEarly(got.outcome(), got.err)
 }
 
-// judge sees what was found, in a reply to what was asked at begun.
+// judge decides what may be done with what was found by a question sent at begun.
 func (l *loading[K, V]) judge(ctx context.Context, begun time.Time) {
 	l.looked = begun
 	if l.seen = l.c.see(l.found, l.draw); l.seen.err != nil {
@@ -90,17 +90,17 @@ func (l *loading[K, V]) judge(ctx context.Context, begun time.Time) {
 
 // fly brings one key's value and lands the flight with it. It is the whole protocol, once per key and process:
 //
-//	loading elsewhere   wait for it; if it fails, so does this; if its holder dies the key is free within lease.TTL, and one of those
-//	                    who wait loads next
-//	absent, unusable    claim it; whoever was faster has the value, or loads it
+//	loading elsewhere   wait for it; if it fails, so does this flight; if its holder dies, the key is free within lease.TTL, and one
+//	                    of the waiters loads next
+//	absent, unusable    claim it; if somebody was faster, take that value or wait for that load
 //	stale               claim its renewal, as the stale value must stay
 //	claimed             load, with a heart beat; fill
-//	held, alone         load, and do not store
+//	held, alone         load without storing
 //
-// Someone who deletes the key meanwhile takes the claim away: the value goes to those whose calls began before it was loaded,
-// and to nobody else. How long a call can take does not depend on how often that happens: once it has waited for LoadTimeout, the next
-// Delete lets it load by itself. A load that it has waited for that long fails the call: it takes longer than a load may take. One whose
-// process died or gave it up counts for nothing, as the next is no slower for it.
+// A Delete in the meantime takes the claim away: only calls that began before the load get the value. Repeated Deletes cannot delay a
+// call for ever: once it has waited for LoadTimeout, the next Delete makes it load by itself. If one load takes that long, the call
+// fails, because that is longer than a load may take. A load whose process died or gave it up does not count, since the next load is
+// no slower for it.
 func (l *loading[K, V]) fly(caller context.Context) {
 	c := l.c
 	ctx, cancel := c.works.On(caller)
@@ -110,8 +110,8 @@ func (l *loading[K, V]) fly(caller context.Context) {
 	}
 }
 
-// steps takes steps for LoadTimeout at most, but for the load that they end with, and reports whether the flight has landed. If not, it
-// has waited for somebody else's load.
+// steps takes steps for at most LoadTimeout, not counting the load that they end with, and reports whether the flight has landed. If
+// not, it has waited for somebody else's load.
 func (l *loading[K, V]) steps(ctx context.Context) (landed bool) {
 	wait, cancel := context.WithTimeoutCause(ctx, l.c.opt.LoadTimeout, mayfly.ErrLoadTimeout)
 	defer cancel()
@@ -122,7 +122,7 @@ func (l *loading[K, V]) steps(ctx context.Context) (landed bool) {
 	return landed
 }
 
-// step takes one step, and reports whether that was the last, so that the flight has landed.
+// step takes one step, and reports whether the flight has landed.
 func (l *loading[K, V]) step(ctx, wait context.Context) (landed bool) {
 	c := l.c
 	if !l.alone && l.found.State == lease.Loading {
@@ -196,8 +196,8 @@ func (l *loading[K, V]) outwait(ctx context.Context) (landed bool) {
 	return true
 }
 
-// patience is how long l waits for the load that it is behind: as long as that may take, and until the lease of a process that was killed
-// meanwhile has ended. A load that is known to be over its time gets no more than a load may take.
+// patience is how long l waits for somebody else's load: as long as a load may take, plus the time until the lease of a killed process
+// ends. A load that is known to be overdue gets only the former.
 func (l *loading[K, V]) patience() time.Duration {
 	patience := l.c.opt.LoadTimeout
 	if l.found.Failure.ID != l.behind {
@@ -206,7 +206,7 @@ func (l *loading[K, V]) patience() time.Duration {
 	return patience
 }
 
-// lookAgain finds what there is by now, and reports whether that is something else than was to be renewed.
+// lookAgain looks the key up again, and reports whether it has changed since.
 func (l *loading[K, V]) lookAgain(ctx context.Context) (changed bool) {
 	l.flight.Reads()
 	begun := time.Now()
@@ -214,7 +214,7 @@ func (l *loading[K, V]) lookAgain(ctx context.Context) (changed bool) {
 	return l.sees(ctx, f, err, begun)
 }
 
-// sees judges what was found by a second look, and reports whether that is something else than was to be renewed.
+// sees judges what a second look found, and reports whether it has changed since the first.
 func (l *loading[K, V]) sees(ctx context.Context, f lease.Found, err error, begun time.Time) (changed bool) {
 	if err != nil {
 		l.c.tell.Backend(ctx, l.full, err)
@@ -232,7 +232,7 @@ func (l *loading[K, V]) want() lease.Want {
 	return lease.Want{Key: l.full, Seen: l.found, Renew: l.fallback(), WithTTL: l.c.askTTL, Spent: l.spent, Reading: l.flight.Reads}
 }
 
-// turnTo goes on without a claim, and reports whether that was the end of the flight.
+// turnTo goes on without a claim, and reports whether the flight has landed.
 func (l *loading[K, V]) turnTo(ctx context.Context, a lease.Acquired) (landed bool) {
 	l.tellWait(ctx, a)
 	switch a.Standing {
@@ -256,7 +256,7 @@ func (l *loading[K, V]) turnTo(ctx context.Context, a lease.Acquired) (landed bo
 	return false
 }
 
-// tellWait tells how a wait for another's load ended.
+// tellWait reports how a wait for somebody else's load ended.
 func (l *loading[K, V]) tellWait(ctx context.Context, a lease.Acquired) {
 	if a.Waited == 0 || l.fallback() {
 		return
@@ -271,7 +271,7 @@ func (l *loading[K, V]) tellWait(ctx context.Context, a lease.Acquired) {
 	}
 }
 
-// unsure tells that Redis could not be asked, and gives a claim whose outcome is unknown up behind the callers' backs.
+// unsure reports that Redis could not be asked. A claim whose outcome is unknown is given up in the background.
 func (c *Cache[K, V]) unsure(ctx context.Context, key string, a lease.Claimed) {
 	c.tell.Backend(ctx, key, a.Err)
 	if a.Claim != nil {
@@ -287,7 +287,7 @@ func (c *Cache[K, V]) unsure(ctx context.Context, key string, a lease.Claimed) {
 	}
 }
 
-// landIfServable lands the flight if what was found meanwhile is good.
+// landIfServable lands the flight if what was found in the meantime can be served.
 func (l *loading[K, V]) landIfServable() bool {
 	switch {
 	case !l.seen.servable():
@@ -352,7 +352,7 @@ func (l *loading[K, V]) run(ctx context.Context, permit *admission.Permit, claim
 	return got
 }
 
-// take returns what a loader answered, with the previous value if that is still right, and refuses what no loader may answer.
+// take returns the loader's answer, or the previous value if the loader says that it is still right. It refuses invalid answers.
 func (l *loading[K, V]) take(answer Loaded[V]) (Loaded[V], error) {
 	if answer.NotModified {
 		if !l.comparable() {

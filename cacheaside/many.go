@@ -14,12 +14,12 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/localsync"
 )
 
-// ManyError is the error of a call about several keys of which some failed. errors.Is and As find any of its errors.
+// ManyError is the error of a call for several keys when some of them failed. errors.Is and errors.As find any of its errors.
 type ManyError[K comparable] struct {
 	Errs map[K]error // never empty
 }
 
-// Error tells how many failed, and why one did.
+// Error says how many keys failed, and why one of them did.
 func (e *ManyError[K]) Error() string {
 	for key, err := range e.Errs {
 		if len(e.Errs) == 1 {
@@ -33,9 +33,9 @@ func (e *ManyError[K]) Error() string {
 // Unwrap returns the errors of the keys.
 func (e *ManyError[K]) Unwrap() []error { return slices.Collect(maps.Values(e.Errs)) }
 
-// GetMany returns the values of keys: those stored, read in one trip per server, and the others as loaded, by one call of a
-// batch loader. A key that the origin does not have is not in the map, and that is no error. What is in the map is
-// right also if there is an error, which is then a [*ManyError] that tells which keys failed.
+// GetMany returns the values of keys. Stored values are read in one trip per server; a batch loader loads the others in one call. A
+// key that the origin does not have is not in the map, and is not an error. If some keys failed, the error is a [*ManyError] that
+// says which, and the values in the map are still right.
 func (c *Cache[K, V]) GetMany(ctx context.Context, keys []K) (map[K]V, error) {
 	values, failed := make(map[K]V, len(keys)), make(map[K]error)
 	keep := func(key K, e Entry[V], err error) {
@@ -89,7 +89,7 @@ func (c *Cache[K, V]) GetMany(ctx context.Context, keys []K) (map[K]V, error) {
 	return values, nil
 }
 
-// notAtHand hands out what the local tier has of keys, and returns the others.
+// notAtHand passes the local tier's values to keep, and returns the other keys.
 func (c *Cache[K, V]) notAtHand(ctx context.Context, keys []K, keep func(key K, e Entry[V], err error)) (others []K) {
 	for _, key := range keys {
 		v, negative, ok := c.hit(ctx, key, c.one)
@@ -103,7 +103,7 @@ func (c *Cache[K, V]) notAtHand(ctx context.Context, keys []K, keep func(key K, 
 	return others
 }
 
-// lookMany looks for each of keys once. Those that cannot be looked for go to failed.
+// lookMany looks each key up once. Keys that cannot be looked up go to failed.
 func (c *Cache[K, V]) lookMany(ctx context.Context, keys []K, failed map[K]error) []*loading[K, V] {
 	ls := make([]*loading[K, V], 0, len(keys))
 	seen := make(map[K]bool, len(keys))
@@ -146,7 +146,7 @@ func (c *Cache[K, V]) lookMany(ctx context.Context, keys []K, failed map[K]error
 	return slices.DeleteFunc(ls, func(l *loading[K, V]) bool { return failed[l.key] != nil })
 }
 
-// answers asks Redis for keys: in one trip, and in a second one for what the first left in doubt.
+// answers asks Redis for keys in one trip, and in a second one for the keys that the first left in doubt.
 func (c *Cache[K, V]) answers(ctx context.Context, asked []*loading[K, V], fulls []string) []lease.Answer {
 	var answers []lease.Answer
 	if c.glance {

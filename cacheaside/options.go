@@ -12,7 +12,7 @@ import (
 
 // Options adjust a cache. The zero value of every field is a default that works.
 type Options struct {
-	// MissTTL is how long it is remembered that the origin does not have a key, jittered as the namespace's TTL is. Zero remembers nothing:
+	// MissTTL is how long the cache remembers that the origin does not have a key, with the namespace's jitter. Zero remembers nothing:
 	// each Get asks the origin again.
 	MissTTL time.Duration
 
@@ -34,26 +34,26 @@ type Options struct {
 	Compress int
 
 	// RedisTimeout is how long one call waits for Redis, whatever the client's own timeouts are. Waiting for a connection that other calls
-	// of this process have is none of that as long as Redis answers them: it ends with the caller's context, or at LoadTimeout with
-	// mayfly.ErrCrowded, after which a Get takes Redis for one that cannot be asked. A Set of a process that has not heard of Redis for two
-	// seconds asks for its time first, and waits for that as long at most. Zero is 150 ms.
+	// of this process use does not count as long as Redis answers them. That wait ends with the caller's context, or after LoadTimeout
+	// with mayfly.ErrCrowded, and a Get then goes on without Redis. If the process has not heard from Redis for two seconds, a Set first
+	// asks for its time, and waits at most as long again for that. Zero is 150 ms.
 	RedisTimeout time.Duration
 
-	// Unremoved is how many keys are remembered whose Delete failed, to be deleted when Redis is back. Until then each Get loads
+	// Unremoved is how many keys are remembered after a failed Delete, to be deleted when Redis is back. Until then each Get loads
 	// them. Zero is 1024.
 	Unremoved int
 
 	// LoadTimeout bounds a load: after it the loader's context ends, and callers get mayfly.ErrLoadTimeout, even if the loader ignores
-	// its context. Such a load still is the one load of its key until it ends, for ten times LoadTimeout at most: callers wait for it
-	// up to LoadTimeout, and get mayfly.ErrLoadTimeout. Who waits for a load of another process that is killed waits for another load, a second
-	// later. Zero is 10 s.
+	// its context. Such a load remains the one load of its key until it ends, for at most ten times LoadTimeout: callers wait for it
+	// up to LoadTimeout, and get mayfly.ErrLoadTimeout. If a loading process is killed, its waiters wait for another load, which begins
+	// about a second later. Zero is 10 s.
 	LoadTimeout time.Duration
 
 	// LoadSoftTimeout is how long a caller waits for a load if there is a stale value to return instead (see StaleIfError); the load
 	// goes on. Zero waits until LoadTimeout.
 	LoadSoftTimeout time.Duration
 
-	// LoadAbandon cancels a load when the contexts of all callers who wait for it have ended. By default it goes on.
+	// LoadAbandon cancels a load when the contexts of all its waiters have ended. By default it goes on.
 	LoadAbandon bool
 
 	// LoadLimit is how many loads run at once in this process; the others wait in a queue. Zero: as many as the origin can work on, which
@@ -74,11 +74,10 @@ type Options struct {
 	// the value that much longer. Zero returns none.
 	StaleIfError time.Duration
 
-	// RenewLimit is how many renewals run in the background at once; beyond that a renewal is left to a later reader. Zero
-	// is 16.
+	// RenewLimit is how many renewals run in the background at once. Beyond that, a later reader starts the renewal. Zero is 16.
 	RenewLimit int
 
-	// RenewThrottle is how long no process tries again after a renewal failed. Zero is 1 s; negative tries at once.
+	// RenewThrottle is how long all processes wait after a failed renewal before one tries again. Zero is 1 s; negative is no wait.
 	RenewThrottle time.Duration
 }
 

@@ -11,20 +11,20 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/lease"
 )
 
-// A load that was given up, because it took too long or nobody waits for it, may go on all the same: its loader ignores its context, or the
-// origin does. It still counts as the one load of its key, in this process and in all others, until it ends, or its process dies, or
-// overdueFor has passed. Those who wait for it get its error.
+// A load that was given up, because it took too long or has no waiters, may run on if its loader or the origin ignores the context. It
+// still counts as the one load of its key, in all processes, until it ends, its process dies, or overdueFor has passed. Its waiters
+// get its error.
 
-// overdueFor is how many times LoadTimeout a load that was given up still counts.
+// overdueFor is how long a load that was given up still counts, in multiples of LoadTimeout.
 const overdueFor = 10
 
-// overdue are the keys whose loads go on. The zero value is ready.
+// overdue holds the keys whose loads run on. The zero value is ready.
 type overdue struct {
 	mu   sync.Mutex               // guards keys
 	keys map[string]chan struct{} // closed when the load has ended
 }
 
-// add says that the load of keys goes on, until what it returns is called.
+// add records that the load of keys runs on, until ended is called.
 func (o *overdue) add(keys []string) (ended func()) {
 	done := make(chan struct{})
 	o.mu.Lock()
@@ -47,14 +47,14 @@ func (o *overdue) add(keys []string) (ended func()) {
 	}
 }
 
-// of returns what is closed when the load of key that goes on has ended; nil if there is none.
+// of returns a channel that is closed when key's overdue load ends; nil if there is none.
 func (o *overdue) of(key string) <-chan struct{} {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.keys[key]
 }
 
-// waitOverdue waits until no load of l's key goes on in this process, and reports false if the wait ends before.
+// waitOverdue waits until no overdue load of l's key runs in this process. It reports false if the wait ends first.
 func (l *loading[K, V]) waitOverdue(wait context.Context) bool {
 	for ended := l.c.overdue.of(l.full); ended != nil; ended = l.c.overdue.of(l.full) {
 		select {
@@ -73,8 +73,8 @@ func (l *loading[K, V]) waitOverdue(wait context.Context) bool {
 	return true
 }
 
-// failed ends claims of a load that failed. Those who wait for it in other processes are told, unless that says something about this process
-// and its callers alone. runs is where the load ends, or nil.
+// failed ends the claims of a failed load. Waiters in other processes are told, unless the failure concerns only this process and its
+// callers. If the load still runs, it ends on runs; otherwise runs is nil.
 func (c *Cache[K, V]) failed(ctx context.Context, ls []*loading[K, V], claims []*lease.Claim, runs <-chan flight.Result[struct{}], err error) {
 	if runs != nil && c.works.Context().Err() != nil { // most end as soon as their context does
 		soon := time.NewTimer(handBack / 4)
@@ -121,7 +121,7 @@ func (c *Cache[K, V]) failed(ctx context.Context, ls []*loading[K, V], claims []
 	}()
 }
 
-// giveUp ends claims of a load that failed and runs no more.
+// giveUp ends the claims of a failed load that no longer runs.
 func (c *Cache[K, V]) giveUp(ctx context.Context, claims []*lease.Claim, err error) {
 	ctx, cancel := c.works.Last(ctx)
 	defer cancel()

@@ -9,11 +9,11 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/lease"
 )
 
-// quietFor is for how long a process that lost a renewal does not ask for the same one again: many readers decide while
-// one process loads, and each would ask Redis for a lock that is taken.
+// quietFor is how long a process that lost the race for a renewal does not try again. While one process loads, many readers find the
+// renewal due, and each of them would ask Redis for a lock that is taken.
 const quietFor = lease.TTL / 4
 
-// renew has a value renewed in the background, if nobody does so already and there is room, here and at the origin. It never waits.
+// renew renews a value in the background, unless somebody does so already or there is no room, here or at the origin. It never waits.
 func (c *Cache[K, V]) renew(ctx context.Context, l loading[K, V]) {
 	if c.quiet.Has(l.full) {
 		return
@@ -45,8 +45,8 @@ func (c *Cache[K, V]) renew(ctx context.Context, l loading[K, V]) {
 	<-c.renewing
 }
 
-// renewNow loads a newer value under the lock of the one that was found, and puts it in its place. Callers that miss the key
-// meanwhile, because it ended, wait for this flight, and are told to look again if nothing comes of it.
+// renewNow loads a newer value under the lock of the one that was found, and replaces that. If the old value ends meanwhile, callers
+// that miss the key wait for this flight, and look again if it brings nothing.
 func (l *loading[K, V]) renewNow(caller context.Context, permit *admission.Permit) {
 	c := l.c
 	ctx, cancel := c.works.On(caller)
@@ -79,7 +79,7 @@ func (l *loading[K, V]) renewNow(caller context.Context, permit *admission.Permi
 	c.tell(ctx, e)
 }
 
-// stillThere finds in Redis what a copy was made of, and reports false if that is something else by now.
+// stillThere reads from Redis what a copy was made of, and reports false if that has changed.
 func (l *loading[K, V]) stillThere(ctx context.Context) bool {
 	begun := time.Now()
 	f, err := l.c.guard.Look(ctx, l.full, true)

@@ -8,7 +8,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/events"
 )
 
-// Stats say what a cache has done since it was made. The first seven fields are the reads of Get, GetMany and Fetch, by how they ended.
+// Stats says what a cache has done since it was made. The first seven fields count the reads of Get, GetMany and Fetch by outcome.
 type Stats struct {
 	Local    uint64 // from the local tier, which counts those of Lookup, too
 	Redis    uint64 // fresh, from Redis
@@ -26,7 +26,7 @@ type Stats struct {
 	RedisErrors uint64 // questions that Redis did not answer, or with an error
 }
 
-// Stats adds up what happened. It costs the reads nothing that can be measured; what the local tier holds is in the Stats of the mayfly.Local.
+// Stats returns the counts. Counting costs reads nothing measurable. What the local tier holds is in the Stats of the mayfly.Local.
 func (c *Cache[K, V]) Stats() Stats {
 	n := c.counts
 	return Stats{
@@ -36,13 +36,13 @@ func (c *Cache[K, V]) Stats() Stats {
 	}
 }
 
-// counts are Stats on their way. What the local tier answers is counted there.
+// counts holds the running counts of Stats. The local tier counts its own answers.
 type counts struct {
 	redis, stale, negative, missed, bypassed, failed  atomic.Uint64
 	loads, loadErrors, renewals, refused, redisErrors atomic.Uint64
 }
 
-// counted is tell, and counts what is told.
+// counted reports an event and counts it.
 func (n *counts) counted(tell events.Teller) events.Teller {
 	return func(ctx context.Context, e mayfly.Event) {
 		n.count(e.Kind, e.Outcome)

@@ -11,25 +11,25 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/nodes"
 )
 
-// watch is what has to be seen to while a load runs.
+// watch is what supervise takes care of while a load runs.
 type watch struct {
 	abandoned <-chan struct{} // nobody wants it any more
 	claims    []*lease.Claim  // to be kept
 	ends      []time.Time     // when the value ends that each claim is to renew; zero: it renews none, or one without an end
 }
 
-// endMargin is how long before the end of a value its renewal takes its place at most: Redis must have the lease by then, also if it or
-// this process stands still for a moment. Once the value is gone nobody can tell whether it has ended or was deleted, so that neither
-// the key can be claimed for a load that runs, nor what it brings be stored.
+// endMargin is at most how long before the end of a value the lease of its renewal takes its place. Redis must have the lease before
+// the value ends, even if Redis or this process stalls for a moment. Once the value is gone, nobody can tell whether it expired or was
+// deleted; then the running load can neither claim the key nor store its result.
 const endMargin = lease.TTL / 4
 
-// inheritPause is the time between two attempts to put a lease in the place of a value.
+// inheritPause is the time between two attempts to put a lease in a value's place.
 const inheritPause = endMargin / 10
 
-// heirs are the claims of a load on renewals, each with the time at which its lease is to take the place of the value.
+// heirs maps the claims of a renewing load to the times at which their leases take the values' places.
 type heirs map[*lease.Claim]time.Time
 
-// heirsOf returns those of w. A value that ends soon keeps most of what it has left: its readers do not wait.
+// heirsOf returns the heirs of w. A value that ends soon keeps most of its remaining life, so its readers do not wait.
 func heirsOf(w watch, now time.Time) heirs {
 	var h heirs
 	for i, at := range w.ends {
@@ -53,7 +53,7 @@ func (h heirs) next() (at time.Time) {
 	return at
 }
 
-// inherit gives those that are due the place of their values. Where Redis does not answer it is tried again.
+// inherit puts the leases that are due in their values' places. If Redis does not answer, it tries again later.
 func (h heirs) inherit(ctx context.Context, now time.Time) {
 	for claim, due := range h {
 		if due.After(now) {
@@ -68,8 +68,8 @@ func (h heirs) inherit(ctx context.Context, now time.Time) {
 }
 
 // supervise runs load in a goroutine of its own, keeps claims alive meanwhile, and gives up on it after LoadTimeout, when
-// the cache is closed, or when nobody wants it any more. What load wrote may be read only if it returned nil. runs, if not nil, is
-// where a load that was given up ends.
+// the cache is closed, or when nobody waits for it any more. What load wrote may be read only if err is nil. If the load was given up
+// and still runs, its end arrives on runs; otherwise runs is nil.
 func (c *Cache[K, V]) supervise(ctx context.Context, w watch, load func(ctx context.Context) error) (cost time.Duration, runs <-chan flight.Result[struct{}], err error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, c.opt.LoadTimeout, mayfly.ErrLoadTimeout)
 	defer cancel()
@@ -108,7 +108,7 @@ func (c *Cache[K, V]) supervise(ctx context.Context, w watch, load func(ctx cont
 	}
 }
 
-// because adds to the error of a load why its context had ended, if it had.
+// because adds the cause of ctx's end, if it has ended, to the error of a load.
 func because(ctx context.Context, err error) error {
 	if err != nil && ctx.Err() != nil {
 		err = fmt.Errorf("%w: %w", context.Cause(ctx), err)

@@ -7,9 +7,9 @@ import (
 	"iter"
 )
 
-// Warm loads and stores what is not stored yet of keys, a hundred at a time, and tells progress, which may be nil, after
-// each hundred how many keys it has asked for so far and how many of them failed. It ends early only with ctx or with the cache; keys that fail are counted, and the last one's error is
-// returned.
+// Warm loads and stores those of keys that are not stored yet, a hundred at a time. After each hundred it calls progress, which may be
+// nil, with the number of keys so far and how many of them failed. It ends early only when ctx ends or the cache is closed. If keys
+// failed, it returns the last error.
 func (c *Cache[K, V]) Warm(ctx context.Context, keys iter.Seq[K], progress func(keys, failed int)) error {
 	if keys == nil {
 		return errors.New("cacheaside: warm: keys is nil: give it those to be loaded")

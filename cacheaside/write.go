@@ -17,14 +17,14 @@ import (
 // it fails, Redis may hold the old value, the new one or none; the key is deleted as soon as Redis answers. What the network
 // still delivers after that stays for the TTL.
 //
-// There is no Update that reads a copy, changes it and sets it: the copy may be old, and two that do so lose one change. Change the
-// database, and then Delete: db.UpdateUser(ctx, u); cache.Delete(ctx, u.ID). Values of which Redis has the only copy have sliding's Update.
+// There is no Update that reads a copy, changes it and sets it: the copy may be old, and of two such updates one would be lost. Change
+// the database and then Delete: db.UpdateUser(ctx, u); cache.Delete(ctx, u.ID). For values that live only in Redis, use sliding's Update.
 func (c *Cache[K, V]) Set(ctx context.Context, key K, v V) error {
 	return c.SetMany(ctx, map[K]V{key: v})
 }
 
-// SetFor is Set with a TTL for this value alone, at most the namespace's MaxTTL, and jittered as others are. What a loader stores later under
-// the key has the namespace's TTL again, or the loader's own ([Loaded].TTL).
+// SetFor is Set with a TTL for this value alone, at most the namespace's MaxTTL, with the usual jitter. A value that a loader later
+// stores under the key has the namespace's TTL again, or the loader's own ([Loaded].TTL).
 func (c *Cache[K, V]) SetFor(ctx context.Context, key K, v V, ttl time.Duration) error {
 	full, err := c.begin(key)
 	if err != nil {
@@ -77,8 +77,8 @@ func (c *Cache[K, V]) Delete(ctx context.Context, keys ...K) error {
 	return c.written(ctx, "delete", mayfly.KindRemoval, keys, fulls, func() []error { return c.guard.Delete(ctx, fulls) })
 }
 
-// write writes what makes loads in flight worthless. Who would join them later is late, and would get nothing of them
-// (internal/client/flight). They are forgotten, before and after, so that in this process nobody waits for that.
+// write writes something that makes running loads worthless. Later callers would be late for these and get nothing from them
+// (internal/client/flight), so their flights are forgotten, before and after the write: in this process nobody waits for them.
 func (c *Cache[K, V]) write(ctx context.Context, fulls []string, write func() []error) []error {
 	forget := func() {
 		for _, full := range fulls {
@@ -93,7 +93,7 @@ func (c *Cache[K, V]) write(ctx context.Context, fulls []string, write func() []
 	return errs
 }
 
-// written writes, tells how that went, and has what failed deleted later.
+// written writes, reports the outcome, and has the keys that failed deleted later.
 func (c *Cache[K, V]) written(ctx context.Context, doing string, kind mayfly.Kind, keys []K, fulls []string, write func() []error) error {
 	begun, mark := time.Now(), c.unremoved.Mark()
 	errs := c.write(ctx, fulls, write)
@@ -148,7 +148,7 @@ func (c *Cache[K, V]) Clear(ctx context.Context) error {
 	return nil
 }
 
-// deleteLater remembers keys that could not be deleted, and sees to it that they are.
+// deleteLater remembers keys that could not be deleted, and has them deleted when Redis is back.
 func (c *Cache[K, V]) deleteLater(ctx context.Context, why error, fulls ...string) {
 	c.unremoved.Add(ctx, why, fulls...)
 	c.local.Forget(fulls...) // what was read between the write and now
