@@ -5,9 +5,9 @@ import (
 	"sync"
 )
 
-// Pages whose handlers show each other, all of them missing, would wait in a circle: the load of one for a page that another loads, which
-// waits for the first. Who would close it asks the handler by itself. What a request is inside of its context says, so this knows
-// circles within a process, through all its caches. Where other processes are in it too, it ends with SharedWait.
+// If the handlers of missing pages include each other, their loads would wait in a circle. The request that would close the circle asks the
+// handler itself. A request's context says which loads it is part of, so circles are found within one process, across all its caches. A circle
+// through several processes ends with SharedWait.
 
 // waits are those of requests that handlers make.
 type waits struct {

@@ -9,11 +9,10 @@ import (
 	"github.com/mayflycache/mayfly/internal/rfc9111"
 )
 
-// Who waits gets what a stored response would be for him when it arrived, and nothing else: the same function decides. An answer that must be validated
-// for each request is for the client who asked; what is stored of it says so to the next crowd, of whom nobody waits.
+// A waiter gets only what it would get from a stored response at the moment the answer arrives; the same function decides both. An answer that
+// must be validated for each request is only for the client that asked. What is stored of it says so, and the next requests do not wait.
 
-// shareable reports whether the answer to this request may be the answer to others who wait for it, as far as is known before it is
-// there.
+// shareable reports whether the answer to this request may also answer those who wait for it, as far as that is known before it arrives.
 func (x *exchange) shareable() bool {
 	stored := x.s.response
 	return x.r.Method == http.MethodGet && !x.s.pass && x.status.Fwd != rfc9111.FwdRequest &&
@@ -23,7 +22,7 @@ func (x *exchange) shareable() bool {
 // reload reports whether the client wants an answer that the handler gives to this request, not to one before it.
 func (x *exchange) reload() bool { return x.q.NoCache || x.q.MaxAge.Given && x.q.MaxAge.Seconds == 0 }
 
-// join makes x one of those who wait for the answer to the same request, or the one who brings it. A reload waits for nobody.
+// join makes x wait for the answer to the same request, or makes it the one that brings the answer. A reload never waits.
 func (x *exchange) join() (f *flight.Flight[outcome], lead bool) {
 	if x.reload() {
 		return x.cache.flights.Lead(x.s.slot)

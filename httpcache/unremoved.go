@@ -13,12 +13,12 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/nodes"
 )
 
-// A removal that Redis did not do, or of which it is not known whether it did, is remembered and repeated until it is done: a purge, and what a
-// request has changed. Until then this Cache serves nothing that it would have removed, neither from Redis nor of its copies. What is
-// repeated voids too much, never too little: also what was stored meanwhile.
+// If Redis did not do a removal, or if that is unknown, the removal is remembered and repeated until it is done. That holds for purges and for
+// what a request has changed. Until then this Cache serves nothing that the removal names, neither from Redis nor from its copies. A repeated
+// removal may void too much, including what was stored in the meantime, but never too little.
 //
-// Resources and tags are remembered by their keys, which differ: no resource's key has a space where a tag's has one. What lies under a common
-// beginning is remembered by that, in a queue of its own, since it is found by comparison.
+// Resources and tags are remembered by their keys, which never coincide: a tag's key has a space where no resource's key has one. Prefixes are
+// kept in a queue of their own, because they are found by comparison.
 
 // removal is what is to be voided: resources by their keys, tags and groups by their names, and what lies under common beginnings of keys.
 type removal struct{ urls, tags, under []string }
@@ -28,8 +28,8 @@ func (r removal) len() int { return len(r.urls) + len(r.tags) + len(r.under) }
 // errUnremoved says that Redis may still hold under a key what must not be served.
 var errUnremoved = errors.New("a removal has not been done yet")
 
-// void voids what r names, and returns how many keys were removed, and of r what has to be repeated, and what the server refuses for good. Its parts run at the same time, so that a Redis
-// that does not answer costs one of them. The trips of each get what within returns.
+// void voids what r names. It returns how many keys were removed, which part of r has to be repeated, and which part the server refuses for
+// good. The parts run in parallel, so a Redis that does not answer costs the time of one. within gives the trips of each part their time.
 func (c *Cache) void(ctx context.Context, r removal, within func(context.Context) context.Context) (found int, left, refused removal, err error) {
 	var errs [3]error
 	below := 0
@@ -120,7 +120,7 @@ func (c *Cache) tagKeys(tags []string) []string {
 	return keys
 }
 
-// isUnremoved reports whether a resource is to be removed yet.
+// isUnremoved reports whether the removal of a resource is still to be repeated.
 func (c *Cache) isUnremoved(key string) bool {
 	return c.unremoved.Has(key) || c.unswept.Find(func(beginning string) bool {
 		if strings.HasPrefix(key, beginning) {
@@ -131,12 +131,12 @@ func (c *Cache) isUnremoved(key string) bool {
 	})
 }
 
-// isTagUnremoved reports whether a tag, whose key is given, is to be purged yet.
+// isTagUnremoved reports whether the purge of the tag with this key is still to be repeated.
 func (c *Cache) isTagUnremoved(key []byte) bool {
 	return c.unremoved.Any() && c.unremoved.Has(string(key))
 }
 
-// isAllRemoved reports that nothing is to be removed yet.
+// isAllRemoved reports whether no removal is left to be repeated.
 func (c *Cache) isAllRemoved() bool { return !c.unremoved.Any() && !c.unswept.Any() }
 
 // removeAgain voids resources and tags whose removal failed.
@@ -153,7 +153,7 @@ func (c *Cache) removeAgain(ctx context.Context, keys []string) (done []string, 
 	return c.voidAgain(ctx, r, keys)
 }
 
-// sweepAgain voids what lies under common beginnings. A cluster is not searched in vain, over and over, while one of its masters does not answer.
+// sweepAgain voids what lies under prefixes. It does not search a cluster again and again while one of the masters does not answer.
 func (c *Cache) sweepAgain(ctx context.Context, beginnings []string) (done []string, err error) {
 	if err := c.guard.Reach(ctx); err != nil {
 		if nodes.RefusedForGood(err) {

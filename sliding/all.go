@@ -13,7 +13,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/keyform"
 )
 
-// Item is one value that [Store.All] met.
+// Item is one value of [Store.All].
 type Item[V any] struct {
 	Key   string // what follows the namespace's prefix
 	Value V
@@ -22,9 +22,9 @@ type Item[V any] struct {
 // scanCount is how many keys Redis looks at for one question: enough to be quick, few enough not to hold up others.
 const scanCount = 500
 
-// All goes through the values of the namespace, on a cluster those of all masters, on a ring those of all shards, in no order, and renews none. What is
-// there all the time comes at least once, and may come twice; what comes or goes meanwhile may come. It ends after the
-// first question that fails; a value that cannot be decoded is an error of its own, with its key, and others follow.
+// All iterates over the values of the namespace, on all masters of a cluster and all shards of a ring, in no particular order, without renewing
+// them. A value that exists during the whole iteration comes at least once, and may come twice; others may or may not come. All ends after the
+// first question that fails. A value that cannot be decoded yields an error with its key, and the iteration goes on.
 func (s *Store[K, V]) All(ctx context.Context) iter.Seq2[Item[V], error] {
 	return func(yield func(Item[V], error) bool) {
 		nodes, err := masters(ctx, s.room.Redis)

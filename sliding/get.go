@@ -13,13 +13,13 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/sendonce"
 )
 
-// Get returns the value of key and renews it: it lives for the namespace's TTL from now on, but not beyond
-// [Options.MaxAge], and see [Options.TouchBelow]. It costs one round trip, now and then a second where TouchBelow is under
-// 1 and there is no MaxAge; with a local tier most calls cost none. The error is mayfly.ErrNotFound if there is no such
-// value.
+// Get returns the value of key and renews it: the value now lives for the namespace's TTL, but not beyond [Options.MaxAge]; see also
+// [Options.TouchBelow]. Get is one round trip, and sometimes two if TouchBelow is below 1 and there is no MaxAge. With a local tier most
+// calls need none. The error is mayfly.ErrNotFound if there is no such value.
 //
-// A key that holds something else, a list, or bytes that the codec cannot read, is an error, and one without a TTL is not given one. But if it has a TTL,
-// the second of the default's two commands has by then changed it, as Atomic's does with bytes; MaxAge and a TouchBelow under 1 look first.
+// If the key holds something else, such as a list or bytes that the codec cannot read, Get returns an error, and gives the key no TTL if it has
+// none. If it has one, the second of the two default commands has already changed it, as Atomic's command does for strings. With MaxAge or a
+// TouchBelow below 1, Get looks first.
 func (s *Store[K, V]) Get(ctx context.Context, key K) (v V, err error) {
 	if s.local != nil {
 		if c, _ := s.local.At(key); c != nil {
@@ -124,7 +124,7 @@ func renewed(cmd *redis.BoolCmd) error {
 	return nil
 }
 
-// Peek returns the value of key and does not renew it.
+// Peek returns the value of key without renewing it.
 func (s *Store[K, V]) Peek(ctx context.Context, key K) (v V, err error) {
 	err = s.room.Do("peek at", key, func(full string) error {
 		raw, err := s.ask1(ctx, full, "get", full)
@@ -136,7 +136,7 @@ func (s *Store[K, V]) Peek(ctx context.Context, key K) (v V, err error) {
 	return v, err
 }
 
-// TTL returns how much longer the value of key lives if it is not used, and does not renew it.
+// TTL returns how much longer the value of key lives if it is not used, without renewing it.
 func (s *Store[K, V]) TTL(ctx context.Context, key K) (left time.Duration, err error) {
 	err = s.room.Do("look at the time of", key, func(full string) error {
 		pttl := redis.NewDurationCmd(ctx, time.Millisecond, "pttl", full)
@@ -149,8 +149,8 @@ func (s *Store[K, V]) TTL(ctx context.Context, key K) (left time.Duration, err e
 	return max(left, 0), err
 }
 
-// Touch renews the value of key as Get does, without reading it. Like every renewal it may be repeated after a lost reply. A key that holds something
-// else is an error, and is left alone.
+// Touch renews the value of key like Get, without returning it. Like every renewal it may be repeated after a lost reply. If the key holds
+// something else, Touch returns an error and leaves it alone.
 func (s *Store[K, V]) Touch(ctx context.Context, key K) error {
 	alive, err := s.TouchMany(ctx, key)
 	if err != nil || alive[key] {
@@ -159,7 +159,7 @@ func (s *Store[K, V]) Touch(ctx context.Context, key K) error {
 	return s.room.Do("touch", key, func(string) error { return mayfly.ErrNotFound })
 }
 
-// TouchMany renews the values of keys in one round trip (on a cluster, one per node, at once), and tells which there are.
+// TouchMany renews the values of keys in one round trip (in a cluster one per node, in parallel), and reports which of them exist.
 func (s *Store[K, V]) TouchMany(ctx context.Context, keys ...K) (alive map[K]bool, err error) {
 	alive = make(map[K]bool, len(keys))
 	fulls, err := s.room.FullKeys("touch", keys)

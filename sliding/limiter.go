@@ -19,56 +19,56 @@ type LimiterOptions struct {
 	// Limit is how many calls a key has in each window, 1 to 2^31-1. The window is the namespace's TTL.
 	Limit int
 
-	// Sliding weighs what was admitted in the window before by how much of it is still within a window's length, as if those calls
-	// had been evenly spread. So a part y of a window's length admits at most 1+y times the limit, wherever it lies: never twice the
-	// limit at once, but nearly that in a whole window's length, if the limit is used at the end of one window and, as that fades,
-	// again in the next. It can also refuse, for up to a window, what a log of all calls would admit. Without it windows are fixed: one
+	// Sliding counts the previous window's calls in proportion to how much of that window still lies within a window's length, as if
+	// they had been evenly spread. So any part y of a window's length admits at most 1+y times the limit: never twice the limit at once,
+	// but nearly that over a whole window's length, if the limit is used up at the end of one window and, as that fades, again in the
+	// next. It can also refuse, for up to a window, calls that a log of all calls would admit. Without Sliding windows are fixed: one
 	// begins with the first call, and around its end up to twice the limit can pass at once.
 	//
-	// If Redis's clock goes back, what was admitted counts on, and a key waits for up to two windows; if it jumps forward, what was
-	// admitted is forgotten as if that time had passed.
+	// If Redis's clock goes back, admitted calls keep counting, and a key waits for up to two windows. If it jumps forward, they are
+	// forgotten as if that time had passed.
 	Sliding bool
 
-	// Strict admits at most the limit in any stretch of a window's length, wherever it lies. A call counts until it is a window old, and for
-	// up to a 16th of one longer. Not with Sliding.
+	// Strict admits at most the limit in any stretch of a window's length. A call counts until it is a window old, and for up to a 16th
+	// of a window longer. It cannot be combined with Sliding.
 	Strict bool
 
-	// Lease lets processes take shares of the limit for that long, and admit calls by themselves: an Allow without a round trip. It pays where
-	// each process has a hundred calls of a key in that time, as with 50 ms and 2,000 calls a second. At most a 20th of the window. Zero asks
-	// Redis at each call. See [Limiter] for what is promised then, and close the limiter at the end.
+	// Lease lets each process take a share of the limit for that long and admit calls without a round trip. It pays off if a process has a
+	// hundred calls of a key in that time, for example 2,000 calls a second with 50 ms. At most a 20th of the window. Zero asks Redis for
+	// each call. See [Limiter] for what holds with a Lease, and close the limiter at the end.
 	Lease time.Duration
 
-	// FailOpen allows everything while Redis cannot be asked, and for a key that holds what no limiter wrote (mayfly.ErrForeign: another type or text,
-	// or a count without a TTL), which is left alone until somebody deletes it. Without FailOpen nothing is allowed then. Allow returns
-	// the error either way. A call that is wrong in itself, as one for more than Limit, is never allowed.
+	// FailOpen allows everything while Redis cannot be asked, and for a key whose content no limiter wrote (mayfly.ErrForeign: another type,
+	// other text, or a count without a TTL). Such a key is left alone until somebody deletes it. Without FailOpen nothing is allowed in these
+	// cases. Allow returns the error either way. A call that is itself wrong, for example for more than Limit, is never allowed.
 	FailOpen bool
 
-	// RedisTimeout is how long a call waits for Redis at most, whatever the client's own timeouts are; and soon nothing, as for a store's:
-	// see [Options].RedisTimeout. Zero is 150 ms.
+	// RedisTimeout is how long a call waits for Redis at most, whatever the client's own timeouts are. After a few such calls Redis is not
+	// asked for a while, as with a store: see [Options].RedisTimeout. Zero is 150 ms.
 	RedisTimeout time.Duration
 }
 
-// Limiter counts calls in Redis, for all processes together. Counting and the counter's end are one step: there is no
-// counter without a TTL. It is safe for concurrent use.
+// Limiter counts calls in Redis for all processes together. Counting and setting the TTL are one step, so no counter is without a TTL. A
+// Limiter is safe for concurrent use.
 //
 // # Shares
 //
-// With [LimiterOptions.Lease] a process takes a share of what is left in one trip, as large as its own calls of late, and admits from it by itself until
-// the lease ends. Redis counts a share when it gives it, in the window that runs then, and a share ends no later than that window (of a strict one,
-// its 16th). So each promise of LimiterOptions about windows holds for what all processes admit together, with a Lease as without one: fixed
-// windows admit at most the limit each, a part y of a sliding one 1+y times the limit, any stretch of a strict one the limit. An Allow
-// admits at an instant between its beginning and its end.
+// With [LimiterOptions.Lease], one trip takes a share of what is left, sized by the process's recent calls, and the process admits calls from it by
+// itself until the lease ends. Redis counts the share when it is given, in the current window, and the share ends no later than that window (in a
+// strict one, no later than its 16th). So the promises of LimiterOptions about windows hold for all processes together, with or without a Lease:
+// each fixed window admits at most the limit, a part y of a sliding window 1+y times the limit, and any stretch of a strict one the limit. An
+// Allow counts as admitted at some instant between its beginning and its end.
 //
-// What is unused comes back when the share ends, or the limiter is closed. A process that is killed takes along what it had not used of one share of each
-// key, which counts until its window ends; all shares of a key together are a 32nd of the limit at most. A key that is deleted, or lost at a
-// failover, or whose clock jumps forward, begins anew, and the shares that are out then come on top, until their leases end. While Redis
-// is away shares are used up.
+// The unused calls of a share come back when the share ends or the limiter is closed. If a process is killed, the calls it had not used of one
+// share per key are lost, and count until their window ends; all shares of a key together are at most a 32nd of the limit. A key starts over if
+// it is deleted, lost at a failover, or if Redis's clock jumps forward; the shares that are out at that moment come on top of the new limit,
+// until their leases end. While Redis is away, processes use up the shares they have.
 //
-// Where nothing is left a process refuses by itself for up to the length of a lease, or a second if nobody has a share that may come back.
-// Remaining, ResetAfter and RetryAfter are what the last trip saw, less what this process has admitted since. RetryAfter is that of the calls asked for;
-// after a refusal without a trip it may be too short, by what other processes were admitted since that trip.
+// When nothing is left, a process refuses calls by itself for up to the length of a lease, or for a second if no shares can come back.
+// Remaining, ResetAfter and RetryAfter are what the last trip saw, less what this process has admitted since. RetryAfter is for the number of
+// calls asked for. After a refusal without a trip it may be too short, because other processes may have been admitted since that trip.
 //
-// Limits that allow less than 100 calls in the time of a lease are asked for call by call, and so are calls for which no share is left.
+// If the limit allows fewer than 100 calls in the time of a lease, or no share is left, each call asks Redis.
 type Limiter[K comparable] struct {
 	room         keyspace.Room[K, int64]
 	redis        sendonce.Bounded
@@ -80,7 +80,7 @@ type Limiter[K comparable] struct {
 	leases       *leases[K] // nil if each call is a trip
 }
 
-// Decision is what [Limiter.Allow] says.
+// Decision is the answer of [Limiter.Allow].
 type Decision struct {
 	Allowed    bool
 	Limit      int
@@ -89,8 +89,8 @@ type Decision struct {
 	RetryAfter time.Duration // zero if allowed; else when as much is admitted, if nobody else asks (see [Limiter] for a Lease)
 }
 
-// NewLimiter returns a limiter whose counters live in ns. It does no I/O. The namespace's TTL is the window, and at least a
-// second if it is sliding or strict. The namespace has no Codec, Plain, Clone, Cost, Jitter and Local tier, which would mean nothing.
+// NewLimiter returns a limiter whose counters live in ns. It does no I/O. The namespace's TTL is the window, which must be at least a
+// second if it is sliding or strict. Codec, Plain, Clone, Cost, Jitter and Local must not be set: a counter has no use for them.
 func NewLimiter[K comparable](ns mayfly.Namespace[K, int64], o LimiterOptions) (*Limiter[K], error) {
 	room, c := keyspace.OwnForm("sliding", ns, "a counter has a form of its own, and no copies")
 	c.Refuse((o.Sliding || o.Strict) && 0 < ns.TTL && ns.TTL < time.Second, "Namespace.TTL must be at least 1s for a window that slides, got %v", ns.TTL)
@@ -156,12 +156,12 @@ func (l *Limiter[K]) Allow(ctx context.Context, key K, n int) (Decision, error) 
 	return d, err
 }
 
-// Close gives back what the process has leased of the limits of keys, with [LimiterOptions.Lease], and ends the limiter's background work. It sends
-// trips for 500 keys each, and Redis gets [LimiterOptions.RedisTimeout] for each. If some could not be given back the error says how many calls of how
-// many keys may stay counted, and for how long at most, and wraps why. Another Close tries again, as long as Redis takes shares back, for eight leases
-// after their end; then it returns nil. The error also wraps that of ctx, if that ended while trips were under way.
+// Close gives back the shares that the process has leased (see [LimiterOptions.Lease]) and ends the limiter's background work. It makes one trip
+// per 500 keys, each with [LimiterOptions.RedisTimeout]. If some shares could not be given back, the error says how many calls of how many keys may
+// stay counted and for how long, and wraps the cause. Another Close tries again. Redis takes shares back until eight leases after their end; after
+// that Close returns nil. If ctx ended during the trips, the error also wraps ctx's error.
 //
-// Calls that come after a Close are one round trip each. Without a Lease there is nothing to close.
+// After Close each call is one round trip. Without a Lease there is nothing to close.
 func (l *Limiter[K]) Close(ctx context.Context) error {
 	if l.leases == nil {
 		return nil
@@ -254,7 +254,8 @@ func (l *Limiter[K]) slide(d *Decision, reply []int64) {
 	}
 }
 
-// retry is in how long n calls fit, if nobody else calls. A strict window's reply says it of the calls it was asked for, unless it has the counts.
+// retry returns how long it takes until n calls fit if nobody else calls. A strict window's reply says it for the calls asked for, unless it has
+// the counts.
 func (l *Limiter[K]) retry(n int, reply []int64) time.Duration {
 	if l.opt.Sliding {
 		return millis(roomIn(int64(n), int64(l.opt.Limit), reply[1], reply[2], reply[3], l.room.TTL.Milliseconds()))
@@ -265,7 +266,7 @@ func (l *Limiter[K]) retry(n int, reply []int64) time.Duration {
 	return millis(reply[3])
 }
 
-// roomIn returns in how many milliseconds n calls fit, if nobody else calls.
+// roomIn returns the milliseconds until n calls fit if nobody else calls.
 func roomIn(n, limit, used, before, over, window int64) int64 {
 	// fits returns from which part of a window on n fit beside what counts whole, the rest fading.
 	fits := func(whole, fading int64) int64 {

@@ -7,10 +7,10 @@ import (
 	"time"
 )
 
-// Middleware limits the requests of a handler. key names whose limit a request counts against, an account or an address; what
-// it reports false for is not limited. Answers carry RateLimit-Limit, -Remaining and -Reset; a request too many is
-// answered 429 with Retry-After, and the handler does not see it. If Redis cannot be asked, the request passes with
-// FailOpen, and is else answered 503, as is a key that can have no name in Redis: see [Limiter.Allow]. A nil key, and a nil handler, is a panic when it is mounted, as in [http.ServeMux.Handle].
+// Middleware limits the requests of a handler. key returns what a request counts against, such as an account or an address; if it reports
+// false, the request is not limited. Answers carry RateLimit-Limit, -Remaining and -Reset. A request over the limit gets 429 with Retry-After,
+// and does not reach the handler. If Redis cannot be asked, the request passes with FailOpen and gets 503 without it. A key that is invalid in
+// Redis gets 503 too: see [Limiter.Allow]. A nil key or handler panics when it is mounted, as in [http.ServeMux.Handle].
 func (l *Limiter[K]) Middleware(key func(*http.Request) (K, bool)) func(http.Handler) http.Handler {
 	if key == nil {
 		panic("sliding: Middleware got a nil key: give it the function that names whose limit a request counts against")
@@ -46,5 +46,5 @@ func (l *Limiter[K]) admit(w http.ResponseWriter, r *http.Request, key K) bool {
 	return d.Allowed
 }
 
-// seconds is d as headers have it: whole, and none too early.
+// seconds returns d for a header: in whole seconds, rounded up.
 func seconds(d time.Duration) string { return strconv.Itoa(int(math.Ceil(d.Seconds()))) }

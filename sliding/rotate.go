@@ -11,9 +11,9 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/sendonce"
 )
 
-// Rotate gives the value of key another name, with what is left of its life: after a login, say, so that an id that
-// somebody had before does not become a logged-in one. If it fails in between there may be both, or, on the way to a key
-// where there is something already, an [mayfly.ErrExists] and only the old one.
+// Rotate moves a value to another key, with what is left of its life. Call it after a login, for example, so that an id that somebody knew
+// before does not become a logged-in one. If it fails halfway, both keys may exist. If the new key is taken, it returns [mayfly.ErrExists] and
+// the old key stays.
 //
 // The two keys may be on two servers, so it is done in steps:
 //

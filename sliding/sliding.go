@@ -23,8 +23,8 @@
 // does not find what it read. What the server says that it did not execute, as during a failover, is sent again, for up to a quarter of a
 // second.
 //
-// Renewals, which Get, Touch and TouchMany do, are repeated by go-redis after a lost reply. One that arrives late gives what is under its key
-// then its TTL once more, and with [Options.MaxAge] never more than what is left of its age.
+// After a lost reply go-redis repeats the renewals of Get, Touch and TouchMany. A renewal that arrives late gives whatever is then under
+// its key the full TTL once more, but with [Options.MaxAge] never more than that value's remaining age.
 package sliding
 
 import (
@@ -49,8 +49,8 @@ type Options struct {
 	// end, and no access extends it. Redis's clock decides, to the millisecond. Zero lets a value live as long as it is
 	// used. All programs that share a namespace must use the same MaxAge.
 	//
-	// If Redis's clock goes back, as at a failover to a server whose clock is behind, an end is brought to MaxAge from then at the
-	// first access that finds it further away: each such step lets a value live for one more MaxAge, counted from that access.
+	// If Redis's clock goes back, for example at a failover to a server whose clock is behind, the first access that finds an end more
+	// than MaxAge away moves it to MaxAge from then. So each such step lets a value live for one more MaxAge, counted from that access.
 	MaxAge time.Duration
 
 	// TouchBelow lets an access reset the TTL only if at most this share of it is left. At 0.5 a value in constant use costs
@@ -59,15 +59,15 @@ type Options struct {
 	// all processes.
 	TouchBelow float64
 
-	// Atomic makes Get send one command, GETEX, instead of GET and PEXPIRE in one trip, between which another client's
-	// command may be executed. GETEX is a write, which matters for ACLs and for tools that route reads.
+	// Atomic makes Get send one GETEX instead of GET and PEXPIRE in one trip, between which another client's command may be executed.
+	// GETEX is a write, which matters for ACLs and for tools that route reads.
 	Atomic bool
 
-	// RedisTimeout is how long one question to Redis may take, whatever the client's own timeouts are. A server that left five of
-	// this store in a row unanswered is not asked for half a second, and then by one caller at a time: until it answers, calls about its keys
-	// fail at once. A call asks once, or again to see what became of a write whose reply was lost; an Update, a Rotate and a call that is told to
-	// try again soon ask as often as it takes. Zero is 150 ms; a
-	// site that would rather wait for its sessions than answer an error gives more.
+	// RedisTimeout is how long one question to Redis may take, whatever the client's own timeouts are. If a server leaves five of this
+	// store's questions in a row unanswered, it is not asked for half a second, and then by one caller at a time; until it answers, calls
+	// for its keys fail at once. Most calls ask once, or once more to see what became of a write whose reply was lost. Update, Rotate and
+	// calls that the server tells to try again soon ask as often as they need. Zero is 150 ms; give more if your site would rather wait
+	// for its sessions than answer with an error.
 	RedisTimeout time.Duration
 }
 
@@ -125,7 +125,7 @@ func New[K comparable, V any](ns mayfly.Namespace[K, V], o Options) (*Store[K, V
 	return s, nil
 }
 
-// always is more than anything has left: each access renews.
+// always is longer than any TTL, so that each access renews.
 const always = time.Duration(math.MaxInt64)
 
 // encode returns the bytes of v as Redis holds them, with room for a life of its own if values can have one. Those of two writes are never the
@@ -160,8 +160,8 @@ func (s *Store[K, V]) decode(raw []byte) (v V, err error) {
 	return s.room.Codec.Decode(body)
 }
 
-// Delete removes values. If there is none, that is no error. After mayfly.ErrUnknownOutcome some of them may still be there, and one may
-// be removed later, once, with what was created under its key meanwhile.
+// Delete removes values. A missing value is not an error. After mayfly.ErrUnknownOutcome some values may still be there, and the deletion
+// may still take effect later, once, and then also remove what was created under the key in the meantime.
 func (s *Store[K, V]) Delete(ctx context.Context, keys ...K) error {
 	fulls, err := s.room.FullKeys("delete", keys)
 	if err != nil {

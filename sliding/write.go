@@ -12,7 +12,7 @@ import (
 	"github.com/mayflycache/mayfly/internal/client/sendonce"
 )
 
-// Create stores v under key if there is nothing, and returns [mayfly.ErrExists] if there is.
+// Create stores v under key. If there is a value already, it returns [mayfly.ErrExists].
 func (s *Store[K, V]) Create(ctx context.Context, key K, v V) error {
 	return s.room.Do("create", key, func(full string) error {
 		rec, err := s.encode(v, Life{})
@@ -23,18 +23,18 @@ func (s *Store[K, V]) Create(ctx context.Context, key K, v V) error {
 	})
 }
 
-// Life is how long a single value lives, where that is not as long as others.
+// Life is how long one value lives, if not as long as the others.
 type Life struct {
-	// TTL is how long it lives without being used: each access gives it this again. At most Namespace.MaxTTL; zero is Namespace.TTL.
+	// TTL is how long the value lives without being used; each access renews it. At most Namespace.MaxTTL; zero is Namespace.TTL.
 	TTL time.Duration
 
-	// MaxAge is how old it may become, however much it is used. At least TTL, and at most Namespace.MaxTTL; zero is [Options].MaxAge.
+	// MaxAge is how old the value may become, however much it is used: at least TTL, at most Namespace.MaxTTL; zero is [Options].MaxAge.
 	MaxAge time.Duration
 }
 
-// CreateFor is [Store.Create] of a value with a life of its own, such as the session of somebody who wants to be remembered. Set, Update and
-// Rotate keep it. Namespace.MaxTTL must be set, in all programs that share the namespace: others give the value Namespace.TTL when they
-// use it.
+// CreateFor is [Store.Create] for a value with a life of its own, such as the session of a user who wants to be remembered. Set, Update and
+// Rotate keep that life. All programs that share the namespace must set Namespace.MaxTTL; a program without it resets the value to
+// Namespace.TTL when it uses it.
 func (s *Store[K, V]) CreateFor(ctx context.Context, key K, v V, l Life) error {
 	return s.room.Do("create", key, func(full string) error {
 		rec, err := s.encodeFor(v, l)
@@ -45,8 +45,8 @@ func (s *Store[K, V]) CreateFor(ctx context.Context, key K, v V, l Life) error {
 	})
 }
 
-// SetFor stores v under key, whatever is there, and begins a life of its own for it, whose age counts from now; see [Store.CreateFor]. With the
-// zero Life it lives as others do from then on.
+// SetFor stores v under key, whatever is there, with a life of its own whose age counts from now; see [Store.CreateFor]. With the zero Life
+// the value lives like the others from then on.
 func (s *Store[K, V]) SetFor(ctx context.Context, key K, v V, l Life) error {
 	return s.room.Do("set", key, func(full string) error {
 		rec, err := s.encodeFor(v, l)
