@@ -1,6 +1,6 @@
 package localstore
 
-// evict returns the slot that should leave, which is still in its queue, or none if there is nothing.
+// evict returns the slot that should leave, which is still in its queue, or none if the shard is empty.
 func (p *policy) evict() uint32 {
 	for i := 0; ; i++ {
 		if p.small.len == 0 || p.small.len < p.smallMax() && p.main.len > 0 {
@@ -27,7 +27,7 @@ func (p *policy) evict() uint32 {
 	}
 }
 
-// note notes the reads of the entry that is about to leave small.
+// note records the reads of the entry that is about to leave the small queue.
 func (p *policy) note(uses uint32) {
 	if uses > 0 {
 		p.unread = 0
@@ -36,7 +36,8 @@ func (p *policy) note(uses uint32) {
 	}
 }
 
-// victim returns the oldest of main that nobody has read since its last round, or none if the first few all were read: they get another.
+// victim returns the oldest entry of main that nobody has read since its last round. If the first few were all read, they get another round and
+// it returns none.
 func (p *policy) victim() uint32 {
 	for range looks {
 		id := p.main.oldest

@@ -11,7 +11,7 @@ type ghosts struct {
 	shift uint     // of times
 }
 
-// ghost is what is known of one.
+// ghost is what is known about an entry that left.
 type ghost struct {
 	ofMain bool
 	age    uint32 // entries that came in since its time or, if it is of main, that left main
@@ -25,8 +25,8 @@ const (
 	tagShift  = timeBits + 1
 )
 
-// grow makes room for the ghosts of n entries, and for some more each time. A bucket of the larger table gets what was in the one that lay
-// around its middle; what it should have of that one's neighbour is forgotten.
+// grow makes room for the ghosts of n entries, and for some more each time. Each bucket of the larger table gets the cells of the old bucket
+// around its middle; cells that belong to it but were in a neighbouring bucket are forgotten.
 func (g *ghosts) grow(n int) {
 	want := (2*n + perGhosts - 1) / perGhosts
 	if want <= len(g.next) {
@@ -61,7 +61,7 @@ func (g *ghosts) bucket(hash uint32) (cells []uint32, next *uint8) {
 // tag is what a cell keeps of a hash: the end that does not find the bucket.
 func tag(hash uint32) uint32 { return max(hash&(1<<15-1), 1) }
 
-// clock is the time now for what a cell is about.
+// clock returns the current time in the units of a cell.
 func (g *ghosts) clock(cell uint32) uint32 {
 	if cell&mainBit != 0 {
 		return g.left
@@ -69,12 +69,12 @@ func (g *ghosts) clock(cell uint32) uint32 {
 	return g.now
 }
 
-// age is how long ago the time of a cell was.
+// age returns how long ago a cell's time was.
 func (g *ghosts) age(cell uint32) uint32 {
 	return (g.clock(cell)>>g.shift - cell) & timeMask << g.shift
 }
 
-// put remembers one of n entries, which leaves.
+// put remembers an entry that leaves a shard of n entries.
 func (g *ghosts) put(n int, hash uint32, ofMain bool, at uint32) {
 	g.grow(n)
 	cell := tag(hash)<<tagShift | at>>g.shift&timeMask

@@ -45,12 +45,12 @@ func (p *policy) init(take func(id, most uint32) uint32) {
 	p.unread = neverRead
 }
 
-// neverRead is the unread of a shard of which nobody has read anything.
+// neverRead is the value of unread in a shard that nobody has read from.
 const neverRead = 1 << 30
 
 func (p *policy) len() int { return p.small.len + p.main.len }
 
-// smallMax is how many entries small should hold.
+// smallMax is how many entries the small queue should hold.
 func (p *policy) smallMax() int { return max(1, int(p.share*float64(p.len()))) }
 
 // admit takes in the new entry of slot id.
@@ -99,12 +99,12 @@ func (p *policy) returns(g ghost) bool {
 	return false
 }
 
-// resize makes small larger by so many entries.
+// resize makes the small queue larger, by about that many entries.
 func (p *policy) resize(by float64) {
 	p.share = min(max(p.share+by/float64(p.len()+1), minShare), p.most)
 }
 
-// judge notes an entry for which the order of use alone would have been better, or worse. It forgets.
+// judge records an entry for which plain order of use would have done better, or worse. Old records fade.
 func (p *policy) judge(by float64) {
 	n := float64(p.len() + 1)
 	p.score = min(max(p.score*(1-0.5/n)+by, -n), n)

@@ -55,7 +55,7 @@ func (sh *shard) drop(id uint32) {
 	sh.forget(id, cost)
 }
 
-// take is what the policy asks of an entry.
+// take asks an entry for its use counter, for the policy.
 func (sh *shard) take(id, most uint32) uint32 {
 	s := &sh.policy.slots[id]
 	return (*sh.store.views.Load())[s.view].take(sh.number, s.hash, id, most)
