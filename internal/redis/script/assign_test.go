@@ -173,6 +173,7 @@ func TestWhatRedisComputes(t *testing.T) {
 		{"local n=1 local function f() n=n+1 return n end return {(nil and n or n)*f(),((1 or 2) and n)*f(),(nil or n)*f(),(true and n)*f(),(not nil and n)*f(),(not 1 or n)*f(),(false and 1 or n)*f(),(false or nil or n)*f()}", "*8\r\n:2\r\n:9\r\n:16\r\n:25\r\n:36\r\n:49\r\n:56\r\n:81\r\n"},
 		{"local n=1 local function f() n=n+1 return n end return {(1+2 and n)*f(),(-1 and n)*f(),(true and true and n)*f(),(nil or false or n)*f(),((nil or false) or n)*f()}", "*5\r\n:4\r\n:9\r\n:16\r\n:25\r\n:36\r\n"},
 		{"local n=1 local function f() n=n+1 return n end return {n%f(),n%(f()+1),f()%n,(n+0)%f()}", "*4\r\n:0\r\n:3\r\n:0\r\n:4\r\n"},
+		{"local o={} for i,x in ipairs({'nan','inf','-inf','NaN','infinity','+nan','nan(1)','nanx','-nan','INF',' inf ','in'}) do o[i]=tostring(tonumber(x))..','..tostring(tonumber(x,10)) end o[#o+1]=select(2,pcall(function() return tostring('inf'+1) end)) return table.concat(o,' ')", "$103\r\nnan,nan inf,inf -inf,-inf nan,nan inf,inf nan,nan nan,nan nil,nil -nan,-nan inf,inf inf,inf nil,nil inf\r\n"},
 		{"local n=2 local function f() n=n+1 return n end return {n^f(),n^(f()+1),f()^n,(n+0)^f()}", "*4\r\n:27\r\n:1024\r\n:3125\r\n:15625\r\n"},
 		{"return {tonumber('12\\0z'),tonumber('12\\0z',36),'3\\0'+1,tostring(tonumber('\\0 1'))}", "*4\r\n:12\r\n:38\r\n:4\r\n$3\r\nnil\r\n"},
 		{"return {select('#',unpack({},1,7996)),select('#',unpack({},1,7997)),select('#',string.byte(string.rep('x',7997),1,-1))}", "*3\r\n:7996\r\n:7997\r\n:7997\r\n"},

@@ -2,6 +2,7 @@ package script
 
 import (
 	"math"
+	"regexp"
 	"strconv"
 	"strings"
 
@@ -54,6 +55,9 @@ func (m *Machine) tonumber(l *lua.LState) int {
 	return give(l, lua.LNil)
 }
 
+// nan is how C writes what is not a number.
+var nan = regexp.MustCompile(`^nan(\([0-9a-z]*\))?$`)
+
 // parseNumber reads a number: 12, 1e400, 0x1p4, inf, nan. As in C, a text ends at its first zero byte.
 func parseNumber(text string) (float64, bool) {
 	text, _, _ = strings.Cut(text, "\x00")
@@ -61,6 +65,12 @@ func parseNumber(text string) (float64, bool) {
 	digits := strings.ToLower(strings.TrimLeft(text, "+-"))
 	if strings.Contains(text, "_") || len(text)-len(digits) > 1 {
 		return 0, false
+	}
+	if strings.HasPrefix(digits, "nan") && nan.MatchString(digits) { // Go takes no sign there
+		if strings.HasPrefix(text, "-") {
+			return math.Copysign(math.NaN(), -1), true
+		}
+		return math.NaN(), true
 	}
 	if strings.HasPrefix(digits, "0x") && !strings.Contains(digits, "p") {
 		text += "p0" // Go requires the exponent
